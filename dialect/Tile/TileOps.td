@@ -13,7 +13,7 @@ class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemo
 
 //===- Plans, buffers, stages ----------------------------------------------===//
 
-def Tile_PlanOp : Tile_Op<"plan", [IsolatedFromAbove, Symbol, NoTerminator, SingleBlock, NoRegionArguments]> {
+def Tile_PlanOp : Tile_Op<"plan", [IsolatedFromAbove, Symbol, SymbolTable, NoTerminator, SingleBlock, NoRegionArguments]> {
   let summary = "what a compiled function does: its buffers and stages";
   let description = [{
     `head_dim` (d) and `value_dim` (e) are the depths it is specialised on; every other extent is
@@ -241,8 +241,8 @@ def Tile_StreamOp : Tile_Op<"stream", [AttrSizedOperandSegments, SingleBlockImpl
 
     `stop_carry` (an index) and `stop_below`: once that carry is below the bound on every row, the remaining blocks may
     be skipped; skipping them changes results by rounding at most. A snapshot buffer still gets a value (zero) for a
-    skipped block, and a stream that loads one may skip a block whose snapshot is below the bound on every row
-    (`skip_buffer`).
+    skipped block, and a stream that loads one may skip a block whose snapshot (`skip_buffer`) is below `skip_below` on
+    every row.
 
     ```mlir
     %m, %l, %o = tile.stream ascending carry(%m0, %l0, %o0 : ...) { ^bb0(%m_: ..., ...): ... tile.yield %a, %b, %c : ... } : ...
@@ -250,10 +250,11 @@ def Tile_StreamOp : Tile_Op<"stream", [AttrSizedOperandSegments, SingleBlockImpl
   }];
   let arguments = (ins Tile_OrderAttr:$order, Variadic<Tile_ValType>:$carries,
                        OptionalAttr<I64Attr>:$stop_carry, OptionalAttr<F64Attr>:$stop_below,
+                       OptionalAttr<F64Attr>:$skip_below,
                        Optional<Tile_BufferType>:$skip_buffer);
   let results = (outs Variadic<Tile_ValType>:$outputs);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$order (`carry` `(` $carries^ `:` type($carries) `)`)? (`skip` `(` $skip_buffer^ `:` type($skip_buffer) `)`)? attr-dict $body `:` type($outputs)";
+  let assemblyFormat = "$order (`carry` `(` $carries^ `:` type($carries) `)`)? (`skip` `(` $skip_buffer^ `:` type($skip_buffer) `)`)? attr-dict-with-keyword $body `:` type($outputs)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     unsigned getNumCarries() { return getCarries().size(); }
@@ -364,13 +365,13 @@ def Tile_ForeachOp : Tile_Op<"foreach", [SingleBlockImplicitTerminator<"YieldOp"
   }];
   let arguments = (ins StrArrayAttr:$over);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "`over` $over attr-dict $body";
+  let assemblyFormat = "`over` $over attr-dict-with-keyword $body";
 }
 
 def Tile_SizeOp : Tile_Op<"size", [Pure]> {
   let summary = "a size or start of this call";
   let description = [{
-    A size expression (names of a buffer's extents) or one of `q_start`, `k_start`, `head_start`, `heads_total`.
+    A size expression over the names of a buffer type's extents and `q_start`, `k_start`, `head_start`, `heads_total`.
 
     ```mlir
     %n = tile.size "r + c" : index

@@ -141,7 +141,9 @@ LogicalResult StreamOp::verify() {
   if (carries && getOrder() == Order::Any) // stream-C4
     return emitOpError("expected an order for a stream with carries");
   if (getStopCarry().has_value() != getStopBelow().has_value() ||
-      (getStopCarry() && *getStopCarry() >= static_cast<int64_t>(carries))) // stream-C5
+      (getStopCarry() && *getStopCarry() >= carries)) // stream-C5
     return emitOpError("expected stop_carry, the index of a carry, together with stop_below");
+  if (static_cast<bool>(getSkipBuffer()) != getSkipBelow().has_value()) // stream-C6
+    return emitOpError("expected a skip buffer together with skip_below");
   return success();
 }
