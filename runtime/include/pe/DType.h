@@ -1,0 +1,90 @@
+//===- DType.h - Element types ----------------------------------*- C++ -*-===//
+//
+// The element types a tensor can have. Kernels compute with f32, f64, bf16, f16, i32 and i64; the
+// others exist so that files holding them can be read and copied bit for bit.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_DTYPE_H
+#define PE_DTYPE_H
+
+#include "pe/Error.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+
+namespace pe {
+
+enum class DType : uint8_t {
+  F32,
+  F64,
+  BF16,
+  F16,
+  I64,
+  I32,
+  I16,
+  I8,
+  U64,
+  U32,
+  U16,
+  U8,
+  Bool,
+  F8E4M3,
+  F8E5M2,
+  C64,
+};
+
+namespace detail {
+struct DTypeEntry {
+  std::string_view name;
+  size_t size;
+};
+/// In the order of the enumeration.
+inline constexpr DTypeEntry kDTypes[] = {{"f32", 4},  {"f64", 8},    {"bf16", 2},   {"f16", 2},
+                                         {"i64", 8},  {"i32", 4},    {"i16", 2},    {"i8", 1},
+                                         {"u64", 8},  {"u32", 4},    {"u16", 2},    {"u8", 1},
+                                         {"bool", 1}, {"f8e4m3", 1}, {"f8e5m2", 1}, {"c64", 8}};
+} // namespace detail
+
+/// Bytes of one element.
+constexpr size_t sizeOf(DType dtype) { return detail::kDTypes[static_cast<size_t>(dtype)].size; }
+
+/// pe's spelling: "f32", "bf16", "i64" ...
+constexpr std::string_view nameOf(DType dtype) {
+  return detail::kDTypes[static_cast<size_t>(dtype)].name;
+}
+
+/// The type spelled `name` by nameOf.
+inline Expected<DType> parseDType(std::string_view name) {
+  std::string known;
+  for (size_t i = 0; i < std::size(detail::kDTypes); ++i) {
+    if (detail::kDTypes[i].name == name)
+      return static_cast<DType>(i);
+    known += (i ? ", " : "") + std::string(detail::kDTypes[i].name);
+  }
+  return makeError("expected an element type (", known, "), found '", name, "'");
+}
+
+/// f32, f64, bf16 or f16.
+constexpr bool isFloating(DType dtype) {
+  return dtype == DType::F32 || dtype == DType::F64 || dtype == DType::BF16 || dtype == DType::F16;
+}
+
+/// The DType of a C++ element type: dtypeOf<float>() == DType::F32.
+template <typename T> constexpr DType dtypeOf();
+template <> constexpr DType dtypeOf<float>() { return DType::F32; }
+template <> constexpr DType dtypeOf<double>() { return DType::F64; }
+template <> constexpr DType dtypeOf<int64_t>() { return DType::I64; }
+template <> constexpr DType dtypeOf<int32_t>() { return DType::I32; }
+template <> constexpr DType dtypeOf<int16_t>() { return DType::I16; }
+template <> constexpr DType dtypeOf<int8_t>() { return DType::I8; }
+template <> constexpr DType dtypeOf<uint64_t>() { return DType::U64; }
+template <> constexpr DType dtypeOf<uint32_t>() { return DType::U32; }
+template <> constexpr DType dtypeOf<uint16_t>() { return DType::U16; }
+template <> constexpr DType dtypeOf<uint8_t>() { return DType::U8; }
+
+} // namespace pe
+
+#endif // PE_DTYPE_H
