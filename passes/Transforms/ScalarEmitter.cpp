@@ -10,6 +10,8 @@
 
 namespace mlir::pe {
 
+ParameterAccess::~ParameterAccess() = default;
+
 Value ParameterAccess::scratch(OpBuilder &builder, Location loc, int64_t size, Type element) {
   OpBuilder::InsertionGuard guard(builder);
   Operation *scope = builder.getInsertionBlock()->getParentOp();
@@ -21,14 +23,12 @@ Value ParameterAccess::scratch(OpBuilder &builder, Location loc, int64_t size, T
 }
 
 void mapPoint(IRMapping &mapping, Block &block, const PairPoint &point) {
-  for (auto [argument, value] :
-       llvm::zip(block.getArguments(), ArrayRef<Value>{point.batch, point.head, point.query, point.key}))
-    mapping.map(argument, value);
+  mapping.map(block.getArguments().take_front(4),
+              ValueRange{point.batch, point.head, point.query, point.key});
 }
 
-/// `value` in another float width.
-static Value convertFloat(OpBuilder &builder, Location loc, Value value, FloatType type) {
-  unsigned from = value.getType().getIntOrFloatBitWidth(), to = type.getWidth();
+Value convertFloat(OpBuilder &builder, Location loc, Value value, Type type) {
+  unsigned from = value.getType().getIntOrFloatBitWidth(), to = type.getIntOrFloatBitWidth();
   if (from == to)
     return value;
   if (from < to)
