@@ -8,7 +8,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/ExecutionEngine/CRunnerUtils.h"
@@ -100,7 +99,6 @@ void buildFunction(ModuleOp module, mlir::pe::BiasFnOp bias, FloatType type) {
 
 std::unique_ptr<ExecutionEngine> compile(ModuleOp module) {
   PassManager pm(module.getContext());
-  pm.addPass(math::createMathExpandOpsPass({{"clampf"}}));
   pm.addPass(createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());
   pm.addPass(createSCFToControlFlowPass());
