@@ -1,0 +1,79 @@
+# Helpers of the test tree: pe_add_unittest for GoogleTest programs, pe_add_test for anything else,
+# and pe_add_test_rooms, which finds the rooms' own CMakeLists.txt so that a new room needs no edit
+# here. Included once by test/CMakeLists.txt.
+find_package(GTest REQUIRED CONFIG)
+find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
+
+# Builds every test program: `ninja pe-tests`.
+add_custom_target(pe-tests)
+
+# pe_add_unittest(NAME sources... [LINK libs...] [ARGS args...] [SHARDS n] [TIMEOUT seconds])
+# A GoogleTest program build/test/bin/NAME, one ctest of that name (or n of them, which split its
+# cases and run side by side). Its working directory is the build tree's test/tmp.
+function(pe_add_unittest name)
+  cmake_parse_arguments(ARG "" "SHARDS;TIMEOUT" "LINK;ARGS" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  pe_configure_target(${name})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/bin)
+  set_target_properties(${name} PROPERTIES BUILD_RPATH "$ORIGIN/../../lib")
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/runtime/include
+    ${PROJECT_SOURCE_DIR}/test)
+  target_compile_definitions(${name} PRIVATE
+    PE_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}" PE_TEST_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main)
+  add_dependencies(pe-tests ${name})
+  if(ARG_SHARDS)
+    math(EXPR last "${ARG_SHARDS} - 1")
+    foreach(shard RANGE ${last})
+      pe_add_test(${name}.${shard} COMMAND ${name} ${ARG_ARGS} TIMEOUT ${ARG_TIMEOUT}
+        ENVIRONMENT GTEST_TOTAL_SHARDS=${ARG_SHARDS} GTEST_SHARD_INDEX=${shard} LABELS gtest)
+    endforeach()
+  else()
+    pe_add_test(${name} COMMAND ${name} ${ARG_ARGS} TIMEOUT ${ARG_TIMEOUT} LABELS gtest)
+  endif()
+endfunction()
+
+# pe_add_test(NAME COMMAND program args... [ENVIRONMENT A=B...] [LABELS l...] [TIMEOUT seconds])
+# Any program as a ctest; it passes when it exits 0.
+function(pe_add_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "COMMAND;ENVIRONMENT;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 600)
+  endif()
+  # Nothing a test does may reach the user's own cache.
+  list(APPEND ARG_ENVIRONMENT XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/test/cache
+    GTEST_OUTPUT=json:${PROJECT_BINARY_DIR}/test-results/${name}.json)
+  add_test(NAME ${name} COMMAND ${ARG_COMMAND} WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/test/tmp)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
+    ENVIRONMENT "${ARG_ENVIRONMENT}")
+endfunction()
+
+# pe_add_python_test(NAME SCRIPT args...): SCRIPT (a path from the repository's root) under the
+# python3 that configured the build.
+function(pe_add_python_test name script)
+  pe_add_test(${name} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/${script} ${ARGN}
+    LABELS python)
+endfunction()
+
+# Every folder below test/ with a CMakeLists.txt, once, whether its parent adds it or not.
+function(pe_add_test_rooms)
+  file(GLOB_RECURSE lists CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt)
+  list(SORT lists)
+  foreach(list_file ${lists})
+    get_filename_component(room ${list_file} DIRECTORY)
+    pe_subdirectories(${CMAKE_CURRENT_SOURCE_DIR} present)
+    if(NOT room IN_LIST present)
+      add_subdirectory(${room})
+    endif()
+  endforeach()
+endfunction()
+
+function(pe_subdirectories directory result)
+  get_property(children DIRECTORY ${directory} PROPERTY SUBDIRECTORIES)
+  set(all ${children})
+  foreach(child ${children})
+    pe_subdirectories(${child} below)
+    list(APPEND all ${below})
+  endforeach()
+  set(${result} ${all} PARENT_SCOPE)
+endfunction()

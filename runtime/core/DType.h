@@ -1,0 +1,22 @@
+//===- DType.h - Conversions between element types --------------*- C++ -*-===//
+//
+// The enumeration is public API (runtime/include/pe/DType.h). Here are the conversions of the
+// 16-bit floating types, rounding to nearest even as every kernel does.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_CORE_DTYPE_H
+#define PE_RUNTIME_CORE_DTYPE_H
+
+#include "pe/DType.h"
+
+namespace pe {
+
+float bf16ToFloat(uint16_t bits);
+uint16_t floatToBf16(float value);
+float f16ToFloat(uint16_t bits);
+uint16_t floatToF16(float value);
+
+} // namespace pe
+
+#endif // PE_RUNTIME_CORE_DTYPE_H

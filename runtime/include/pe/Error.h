@@ -1,0 +1,130 @@
+//===- Error.h - How pe reports what went wrong -----------------*- C++ -*-===//
+//
+// pe never throws across its interfaces and never ends the process: a function that can fail
+// returns Expected<T> (or Status when there is no value). An Error is one lower-case sentence that
+// says what was expected, what was found and what to change, with the place in the user's file
+// when there is one.
+//
+//   Expected<int> half(int x) {
+//     if (x % 2)
+//       return makeError("expected an even number, found ", x);
+//     return x / 2;
+//   }
+//   if (auto h = half(3); !h)
+//     report(h.error().render("pe run"));
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_ERROR_H
+#define PE_ERROR_H
+
+#include <cassert>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace pe {
+
+class [[nodiscard]] Error {
+public:
+  explicit Error(std::string message) : message(std::move(message)) {}
+
+  const std::string &getMessage() const { return message; }
+  /// "FILE:LINE:COL" in the user's source, or empty.
+  const std::string &getLocation() const { return location; }
+  /// Complete further lines (notes, source excerpts), printed after the first one as they are.
+  const std::vector<std::string> &getNotes() const { return notes; }
+
+  Error at(std::string where) && {
+    location = std::move(where);
+    return std::move(*this);
+  }
+  Error note(std::string line) && {
+    notes.push_back(std::move(line));
+    return std::move(*this);
+  }
+  /// The same error told in a wider context: "CONTEXT: message".
+  Error within(const std::string &context) && {
+    message = context + ": " + message;
+    return std::move(*this);
+  }
+
+  /// "FILE:LINE:COL: error: ..." or, without a place, "WHO: error: ..."; notes follow, one a line.
+  /// No final newline.
+  std::string render(const std::string &who) const {
+    std::string text = (location.empty() ? who : location) + ": error: " + message;
+    for (const std::string &line : notes)
+      text += "\n" + line;
+    return text;
+  }
+
+private:
+  std::string message;
+  std::string location;
+  std::vector<std::string> notes;
+};
+
+/// An Error whose message is the parts printed one after the other.
+template <typename... Parts> Error makeError(const Parts &...parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return Error(out.str());
+}
+
+/// A T or the Error that says why there is none.
+template <typename T> class [[nodiscard]] Expected {
+public:
+  Expected(T value) : state(std::in_place_index<0>, std::move(value)) {}
+  Expected(Error error) : state(std::in_place_index<1>, std::move(error)) {}
+  template <typename U>
+    requires(std::is_convertible_v<U, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
+             !std::is_same_v<std::remove_cvref_t<U>, Error> &&
+             !std::is_same_v<std::remove_cvref_t<U>, Expected>)
+  Expected(U &&value) : state(std::in_place_index<0>, std::forward<U>(value)) {}
+
+  explicit operator bool() const { return state.index() == 0; }
+  T &operator*() & { return value(); }
+  const T &operator*() const & { return value(); }
+  T &&operator*() && { return std::move(value()); }
+  T *operator->() { return &value(); }
+  const T *operator->() const { return &value(); }
+
+  const Error &error() const & {
+    assert(state.index() == 1 && "no error in an Expected that holds a value");
+    return *std::get_if<1>(&state);
+  }
+  Error takeError() { return std::move(*std::get_if<1>(&state)); }
+
+private:
+  T &value() {
+    assert(state.index() == 0 && "value taken from an Expected that holds an error");
+    return *std::get_if<0>(&state);
+  }
+  const T &value() const { return const_cast<Expected *>(this)->value(); }
+
+  std::variant<T, Error> state;
+};
+
+/// Success or an Error.
+class [[nodiscard]] Status {
+public:
+  Status() = default;
+  Status(Error error) : failure(std::move(error)) {}
+  static Status success() { return {}; }
+
+  explicit operator bool() const { return failure.index() == 0; }
+  const Error &error() const & {
+    assert(failure.index() == 1 && "no error in a successful Status");
+    return *std::get_if<1>(&failure);
+  }
+  Error takeError() { return std::move(*std::get_if<1>(&failure)); }
+
+private:
+  std::variant<std::monostate, Error> failure;
+};
+
+} // namespace pe
+
+#endif // PE_ERROR_H

@@ -1,0 +1,123 @@
+//===- Tensor.h - A typed n-dimensional array -------------------*- C++ -*-===//
+//
+// A Tensor is a view (shape, strides in elements, offset) on shared storage. Fresh storage is
+// contiguous, row-major and 64-byte aligned, which is what compiled stages require; views share
+// the storage and keep it alive. Copying a Tensor copies the view, `clone` copies the elements.
+//
+//   Tensor x = Tensor::zeros(DType::F32, {2, 3});
+//   x.data<float>()[x.offsetOf({1, 2})] = 7;
+//   Tensor column = x.slice(1, 2, 3);          // shape [2, 1], strides [3, 1], same storage
+//   Tensor packed = column.contiguous();       // its own storage
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_TENSOR_H
+#define PE_TENSOR_H
+
+#include "pe/DType.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace pe {
+
+using Shape = std::vector<int64_t>;
+
+/// "[2, 3]".
+std::string toString(const Shape &shape);
+/// The number of elements, or an error when a dimension is negative or the product overflows.
+Expected<int64_t> elementCount(const Shape &shape);
+
+class Tensor {
+public:
+  static constexpr size_t kAlignment = 64;
+
+  /// No storage; isDefined() is false.
+  Tensor() = default;
+
+  /// Uninitialised, contiguous. For shapes that come from outside: a shape that is negative,
+  /// overflows or cannot be allocated is an error.
+  static Expected<Tensor> allocate(DType dtype, Shape shape);
+  /// As allocate, filled with zero bytes.
+  static Expected<Tensor> allocateZeros(DType dtype, Shape shape);
+  /// For shapes the program itself made: failure to allocate is std::bad_alloc.
+  static Tensor zeros(DType dtype, Shape shape);
+  static Tensor empty(DType dtype, Shape shape);
+  /// A view on memory of the caller, which `owner` (may be null) keeps alive. Empty `strides` mean
+  /// contiguous.
+  static Tensor borrow(void *data, DType dtype, Shape shape, Shape strides = {},
+                       std::shared_ptr<void> owner = nullptr);
+  /// A one-dimensional (or, given `shape`, reshaped) copy of `values`.
+  template <typename T> static Tensor of(const std::vector<T> &values, Shape shape);
+  template <typename T> static Tensor scalar(T value) { return of(std::vector<T>{value}, Shape{}); }
+
+  bool isDefined() const { return storage != nullptr; }
+  DType dtype() const { return type; }
+  const Shape &shape() const { return dims; }
+  /// In elements.
+  const Shape &strides() const { return steps; }
+  int64_t rank() const { return static_cast<int64_t>(dims.size()); }
+  int64_t dim(int64_t axis) const { return dims[axis]; }
+  int64_t numel() const;
+  /// numel() elements' bytes (not the span of a strided view).
+  size_t byteSize() const { return static_cast<size_t>(numel()) * sizeOf(type); }
+
+  /// The first element, whatever the strides.
+  void *rawData() { return first; }
+  const void *rawData() const { return first; }
+  template <typename T> T *data() {
+    assert(dtypeOf<T>() == type && "element type differs from the tensor's dtype");
+    return static_cast<T *>(first);
+  }
+  template <typename T> const T *data() const { return const_cast<Tensor *>(this)->data<T>(); }
+  /// All elements in row-major order; only for contiguous tensors.
+  template <typename T> std::span<T> values() {
+    assert(isContiguous() && "values() needs a contiguous tensor; call contiguous() first");
+    return {data<T>(), static_cast<size_t>(numel())};
+  }
+  template <typename T> std::span<const T> values() const {
+    return const_cast<Tensor *>(this)->values<T>();
+  }
+  /// Offset in elements of one element from data().
+  int64_t offsetOf(std::initializer_list<int64_t> index) const;
+
+  bool isContiguous() const;
+  /// True if a compiled stage may read or write it in place: contiguous and 64-byte aligned.
+  bool isKernelReady() const;
+
+  // Views. Axes count from 0; `reshape` needs a contiguous tensor and the same element count.
+  Tensor slice(int64_t axis, int64_t begin, int64_t end) const;
+  /// Drops `axis`, keeping its element `index`.
+  Tensor select(int64_t axis, int64_t index) const;
+  Tensor permute(const std::vector<int64_t> &axes) const;
+  Tensor transpose(int64_t a, int64_t b) const;
+  Tensor reshape(Shape shape) const;
+
+  // Copies.
+  /// This tensor if it is contiguous and aligned, else a packed copy.
+  Tensor contiguous() const;
+  /// Always a packed copy.
+  Tensor clone() const;
+  /// Copies the elements of `source` (same shape and dtype, any strides) into this tensor.
+  void copyFrom(const Tensor &source);
+
+private:
+  std::shared_ptr<void> storage;
+  void *first = nullptr;
+  DType type = DType::F32;
+  Shape dims;
+  Shape steps;
+};
+
+template <typename T> Tensor Tensor::of(const std::vector<T> &values, Shape shape) {
+  Tensor result = empty(dtypeOf<T>(), std::move(shape));
+  assert(static_cast<size_t>(result.numel()) == values.size() && "shape does not fit the values");
+  std::copy(values.begin(), values.end(), result.template data<T>());
+  return result;
+}
+
+} // namespace pe
+
+#endif // PE_TENSOR_H

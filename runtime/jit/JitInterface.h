@@ -1,0 +1,117 @@
+//===- JitInterface.h - Where the runtime meets the compiler ----*- C++ -*-===//
+//
+// libpe-jit.so holds the compiler and LLVM; libpe.so loads it with dlopen when a source must be
+// compiled, calls peCreateJit and from then on uses the abstract class below. Nothing of MLIR or
+// LLVM is visible here. Both libraries are built together: kJitAbiVersion is raised with every
+// change of this header and checked when the library is loaded.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_JIT_JITINTERFACE_H
+#define PE_RUNTIME_JIT_JITINTERFACE_H
+
+#include "pe/DType.h"
+#include "pe/Error.h"
+#include "runtime/plan/Plan.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace pe::jit {
+
+inline constexpr int kJitAbiVersion = 1;
+
+struct Source {
+  /// Text of a module in the pe dialect.
+  std::string text;
+  /// The file's name as the user gave it, for locations in messages.
+  std::string name;
+  /// Public function to use; empty: the only public function.
+  std::string entry;
+};
+
+struct CompileRequest {
+  Source source;
+  /// "cpu"
+  std::string target = "cpu";
+  /// Machine to compile for; empty: this one. "x86-64-v3" or "x86-64-v4" force a baseline.
+  std::string features;
+  int64_t headDim = 64;
+  int64_t valueDim = 64;
+  DType dtype = DType::F32;
+  /// Also compile the gradients of every floating argument.
+  bool grad = false;
+  /// Stick-breaking may stop at keys that cannot change the result.
+  bool earlyExit = true;
+  /// "cpu": tuned kernels. "loops": the definition of the tile ops, naive scalar loops.
+  std::string lowering = "cpu";
+};
+
+/// One argument or result of an entry function.
+struct ValueInfo {
+  std::string name;
+  DType dtype = DType::F32;
+  /// -1: dynamic.
+  std::vector<int64_t> dims;
+  /// Per dimension the size it is, as a size expression ("b", "hq", "r", "d" ...). Known for the
+  /// operands of attention and their results; empty text where the compiler does not know.
+  std::vector<std::string> sizes;
+  bool optional = false;
+  plan::ParameterInfo parameter;
+  /// "FILE:LINE:COL".
+  std::string location;
+};
+
+struct EntryInfo {
+  std::string name;
+  std::string location;
+  std::vector<ValueInfo> arguments;
+  std::vector<ValueInfo> results;
+};
+
+struct Description {
+  EntryInfo entry;
+  /// The user's function before any rewriting, for the reference: JSON as in
+  /// runtime/reference/README.md.
+  std::string program;
+};
+
+struct CompiledCode {
+  plan::Plan plan;
+  /// A relocatable ELF object that defines every stage's symbol.
+  std::string object;
+  std::string explainText;
+  std::string explainJson;
+};
+
+/// What `emit` can print.
+enum class EmitStage { PE, Tile, LLVM, Object };
+
+/// Code that is ready to run; it stays so while this object lives.
+class LoadedObject {
+public:
+  virtual ~LoadedObject() = default;
+  /// The address of `symbol`, or null if the object does not define it.
+  virtual void *lookup(const std::string &symbol) const = 0;
+};
+
+class Jit {
+public:
+  virtual ~Jit() = default;
+  /// "22.1.8"
+  virtual std::string llvmVersion() const = 0;
+  /// Parses and checks, but compiles nothing.
+  virtual Expected<Description> describe(const Source &source) = 0;
+  virtual Expected<CompiledCode> compile(const CompileRequest &request) = 0;
+  virtual Expected<std::unique_ptr<LoadedObject>> load(const std::string &object) = 0;
+  /// The program at one stage of compilation (text; for Object the bytes).
+  virtual Expected<std::string> emit(const CompileRequest &request, EmitStage stage) = 0;
+};
+
+} // namespace pe::jit
+
+/// Null if `abiVersion` is not the library's own kJitAbiVersion. The caller owns the result.
+extern "C" pe::jit::Jit *peCreateJit(int abiVersion);
+
+#endif // PE_RUNTIME_JIT_JITINTERFACE_H

@@ -1,0 +1,140 @@
+//===- Plan.h - What a compiled function does, as plain data ----*- C++ -*-===//
+//
+// A Plan says which buffers a compiled function needs, and which stages (symbols of the compiled
+// object) run on them, in which order and over how many independent work items. It is all a
+// runtime without a compiler needs; the disk cache and packages store it as JSON.
+//
+// A stage is
+//   extern "C" void SYMBOL(void *const *buffers, const int64_t *sizes, int64_t item);
+// with `item` in [0, items), `sizes` as CallSizes::abi lays them out, and `buffers` the stage's
+// buffers in its own order: contiguous, row-major, 64-byte aligned. Items run in any order on any
+// thread.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_PLAN_PLAN_H
+#define PE_RUNTIME_PLAN_PLAN_H
+
+#include "pe/DType.h"
+#include "pe/Error.h"
+#include "runtime/plan/SizeExpression.h"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace pe::plan {
+
+/// Raised whenever the JSON form changes its meaning.
+inline constexpr int kPlanVersion = 1;
+
+/// Argument and Cotangent are given by the caller, Result and Gradient returned to it. A Residual
+/// is written by the forward call and read by the backward call; a Temporary lives for one call.
+enum class Role { Argument, Result, Residual, Temporary, Cotangent, Gradient };
+std::string_view nameOf(Role role);
+
+/// A forward call runs the prepare and forward stages; a backward call the backward and finish
+/// stages.
+enum class Phase { Prepare, Forward, Backward, Finish };
+std::string_view nameOf(Phase phase);
+
+/// How a parameter is initialised and trained (the `pe.*` attributes of an argument).
+struct ParameterInfo {
+  /// A number, "linear", "xavier(gain)", "normal(deviation)", "uniform(a,b)" ... Empty: the
+  /// argument is data, not a parameter.
+  std::string init;
+  std::optional<double> min;
+  /// False: no weight decay.
+  bool decay = true;
+  /// Named scalar expressions that training logs.
+  std::vector<std::pair<std::string, std::string>> monitor;
+};
+
+struct Buffer {
+  /// Arguments and results by their `pe.name`; the cotangent of o is "d_o", the gradient of q
+  /// "d_q".
+  std::string name;
+  Role role = Role::Temporary;
+  DType dtype = DType::F32;
+  /// One size expression per dimension.
+  std::vector<std::string> shape;
+  /// Filled with zeros before the phase that first uses it.
+  bool zero = false;
+  /// An argument the call may leave out, or a result that may be dropped.
+  bool optional = false;
+  ParameterInfo parameter;
+};
+
+struct Stage {
+  std::string symbol;
+  Phase phase = Phase::Forward;
+  /// Size expression: the number of independent work items.
+  std::string items;
+  /// Indices into Plan::buffers.
+  std::vector<int> buffers;
+};
+
+/// The unmasked pairs, for counting useful work: those with low <= i - j <= high.
+struct PairWindow {
+  std::optional<int64_t> low;
+  std::optional<int64_t> high;
+};
+
+struct Plan {
+  int version = kPlanVersion;
+  std::string entry;
+  /// "cpu"
+  std::string target;
+  /// What the code needs of the machine: "x86-64-v3", "x86-64-v4" ...
+  std::string features;
+  int64_t headDim = 0;
+  int64_t valueDim = 0;
+  DType dtype = DType::F32;
+  std::vector<Buffer> buffers;
+  std::vector<Stage> stages;
+  /// Absent when the function is no attention or its mask depends on data.
+  std::optional<PairWindow> window;
+  /// One line for people: which structure the compiler found.
+  std::string structure;
+  std::vector<std::string> diagnostics;
+
+  bool hasBackward() const;
+  /// Index of the buffer called `name`, or -1.
+  int findBuffer(std::string_view name) const;
+};
+
+/// Everything that can be wrong in a plan on its own: version, names, roles, expressions, indices.
+Status validate(const Plan &plan);
+
+std::string toJson(const Plan &plan);
+/// Parses and validates.
+Expected<Plan> parsePlan(std::string_view json);
+
+/// The sizes of one call.
+struct CallSizes {
+  int64_t batch = 1;
+  int64_t queryHeads = 1;
+  int64_t keyHeads = 1;
+  int64_t queries = 0;
+  int64_t keys = 0;
+  int64_t queryStart = 0;
+  int64_t keyStart = 0;
+  int64_t headStart = 0;
+  int64_t headsTotal = 1;
+
+  /// As compiled stages read them: 0 B, 1 Hq, 2 Hkv, 3 Sq, 4 Sk, 5 q_start, 6 k_start,
+  /// 7 head_start, 8 heads_total.
+  std::array<int64_t, 9> abi() const {
+    return {batch,      queryHeads, keyHeads,  queries,   keys,
+            queryStart, keyStart,   headStart, headsTotal};
+  }
+  SizeValues values(int64_t headDim, int64_t valueDim) const {
+    return {batch, queryHeads, keyHeads, queries, keys, headDim, valueDim};
+  }
+};
+
+} // namespace pe::plan
+
+#endif // PE_RUNTIME_PLAN_PLAN_H

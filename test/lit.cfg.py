@@ -1,0 +1,28 @@
+"""lit configuration of pe's tests.
+
+Files that end in .mlir or .test and lie outside Inputs/ are tests. A RUN line finds the programs of
+this build (pe, pe-opt, pe-lsp-server) and LLVM's (FileCheck, not, count, split-file, mlir-opt, llc)
+by PATH. %examples is examples/encodings, %python the build's python3, %root the source tree.
+"""
+
+import os
+
+import lit.formats
+from lit.llvm import llvm_config
+
+config.name = "pe"
+# lit's own shell: pipes fail when any part fails, and no login file of the user is read.
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.pe_binary_root, "test")
+
+programs = os.path.join(config.pe_binary_root, "bin")
+llvm_config.with_environment("PATH", [programs, config.llvm_tools_dir], append_path=True)
+# Nothing a test does may reach the user's own cache.
+config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cache")
+
+config.substitutions.append(("%examples", os.path.join(config.pe_source_root, "examples", "encodings")))
+config.substitutions.append(("%python", config.python_executable))
+config.substitutions.append(("%root", config.pe_source_root))
