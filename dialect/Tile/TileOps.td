@@ -52,7 +52,7 @@ def Tile_BufferOp : Tile_Op<"buffer", [HasParent<"PlanOp">]> {
   let assemblyFormat = "$name $role attr-dict `:` type($buffer)";
 }
 
-def Tile_StageOp : Tile_Op<"stage", [HasParent<"PlanOp">, Symbol, NoTerminator, SingleBlock, NoRegionArguments]> {
+def Tile_StageOp : Tile_Op<"stage", [HasParent<"PlanOp">, Symbol, AutomaticAllocationScope, NoTerminator, SingleBlock, NoRegionArguments]> {
   let summary = "one kernel of the plan";
   let description = [{
     The body runs once for every index of the spaces in `over`, independently and in any order.
