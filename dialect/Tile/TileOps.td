@@ -73,6 +73,13 @@ def Tile_StageOp : Tile_Op<"stage", [HasParent<"PlanOp">, Symbol, AutomaticAlloc
                        OptionalAttr<DictionaryAttr>:$mask);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name $phase `over` $over (`mask` $mask^)? attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The mask, every kind as bounds on i - j; no bounds without a mask.
+    ::mlir::tile::MaskBounds getMaskBounds();
+    /// The stage's only stream, or null.
+    ::mlir::tile::StreamOp getStream();
+  }];
 }
 
 def Tile_LaunchOp : Tile_Op<"launch", [HasParent<"PlanOp">]> {
@@ -158,6 +165,10 @@ def Tile_MapOp : Tile_Op<"map", [SingleBlockImplicitTerminator<"YieldOp">, Recur
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "`(` $inputs `)` (`positions` $positions^)? attr-dict `:` functional-type($inputs, $outputs) $body";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The spaces that it runs over: those of its results, or of its inputs where it has none.
+    ::mlir::tile::Spaces getIterationSpaces();
+  }];
 }
 
 def Tile_MaskOp : Tile_Op<"mask", [Pure, TypesMatchWith<"same type", "input", "output", "$_self">]> {

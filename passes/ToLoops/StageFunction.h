@@ -87,7 +87,11 @@ SmallVector<StringRef> getStrings(ArrayAttr attribute);
 SmallVector<Value> emitScalarBlock(OpBuilder &builder, Block &block, IRMapping &mapping,
                                    const StageFunction &function);
 
-/// The same for one operation.
+/// Adds `value` to one element of `memory`, in the element's type.
+void emitAccumulation(OpBuilder &builder, Location loc, Value value, Value memory,
+                      ValueRange indices);
+
+/// emitScalarBlock for one operation.
 void emitScalarOp(OpBuilder &builder, Operation &op, IRMapping &mapping,
                   const StageFunction &function);
 
