@@ -14,11 +14,15 @@
 
 using namespace mlir;
 
-void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options) {
+void mlir::pe::buildPEPipeline(OpPassManager &pm, const CompileOptions &options) {
   PrepareOptions prepare;
   prepare.entry = options.entry;
   populatePreparePipeline(pm, prepare);
   pm.addNestedPass<func::FuncOp>(createPEExpandBiasesPass());
+}
+
+void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options) {
+  buildPEPipeline(pm, options);
   PEToTilePassOptions toTile;
   toTile.entry = options.entry;
   toTile.headDim = options.headDim;

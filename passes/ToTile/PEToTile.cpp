@@ -39,6 +39,30 @@ DictionaryAttr maskOf(MLIRContext *context, DifferenceRange range) {
   return b.getDictionaryAttr(fields);
 }
 
+} // namespace
+
+SmallVector<std::string> namedExtents(Value value) {
+  if (auto attention = value.getDefiningOp<AttentionOp>()) {
+    if (value == attention.getOutput())
+      return {"b", "hq", "r", "e"};
+    return {"b", "hq", "r"};
+  }
+  for (OpOperand &use : value.getUses())
+    if (auto attention = dyn_cast<AttentionOp>(use.getOwner())) {
+      if (use.get() == attention.getQuery())
+        return {"b", "hq", "r", "d"};
+      if (use.get() == attention.getKey())
+        return {"b", "hkv", "c", "d"};
+      return {"b", "hkv", "c", "e"};
+    }
+  SmallVector<std::string> extents;
+  for (int64_t size : cast<ShapedType>(value.getType()).getShape())
+    extents.push_back(ShapedType::isDynamic(size) ? "hq" : std::to_string(size));
+  return extents;
+}
+
+namespace {
+
 /// One entry function on its way to a plan.
 class FunctionLowering {
 public:
@@ -65,7 +89,6 @@ private:
   void emitForward(Lowered &lowered);
   void emitBackward(Lowered &lowered);
   void storeParameterGradients();
-  FailureOr<SmallVector<std::string>> extentsOf(BlockArgument argument);
   StringRef nameOf(BlockArgument argument) {
     return function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "pe.name").getValue();
   }
@@ -93,28 +116,10 @@ LogicalResult FunctionLowering::createPlan() {
   return success();
 }
 
-/// Operands of attention have its spaces; a parameter's dynamic size is its head axis.
-FailureOr<SmallVector<std::string>> FunctionLowering::extentsOf(BlockArgument argument) {
-  for (OpOperand &use : argument.getUses())
-    if (auto attention = dyn_cast<AttentionOp>(use.getOwner())) {
-      if (use.get() == attention.getQuery())
-        return SmallVector<std::string>{"b", "hq", "r", "d"};
-      if (use.get() == attention.getKey())
-        return SmallVector<std::string>{"b", "hkv", "c", "d"};
-      return SmallVector<std::string>{"b", "hkv", "c", "e"};
-    }
-  SmallVector<std::string> extents;
-  for (int64_t size : cast<ShapedType>(argument.getType()).getShape())
-    extents.push_back(ShapedType::isDynamic(size) ? "hq" : std::to_string(size));
-  return extents;
-}
-
 LogicalResult FunctionLowering::createArguments() {
   for (BlockArgument argument : function.getArguments()) {
-    FailureOr<SmallVector<std::string>> extents = extentsOf(argument);
-    if (failed(extents))
-      return failure();
-    SmallVector<StringRef> names(extents->begin(), extents->end());
+    SmallVector<std::string> extents = namedExtents(argument);
+    SmallVector<StringRef> names(extents.begin(), extents.end());
     Type element = cast<ShapedType>(argument.getType()).getElementType();
     Value buffer = context->buffer(nameOf(argument), Role::Argument, names, element);
     for (StringRef attribute : {"pe.init", "pe.min", "pe.decay", "pe.monitor"})

@@ -212,22 +212,15 @@ private:
 };
 
 void SegmentsTerm::finishPieces() {
-  // The range of t that can have occurred, for the first and the last piece.
+  // The range of t that can have occurred, for the first and the last piece: the box of the
+  // factors' extremes is enough, since any point inside a piece serves.
   Value range = context.temporary(name + "_range", {"2"}, context.plan.getF64Type());
+  Value extremes = context.temporary(name + "_extremes", {"2", "2"}, context.plan.getF64Type());
   TileBuilder t = beginStage(context.plan, name + "_pieces_finish", Phase::Finish, {});
   t.foreach({"1"}, [&](Scalar &s, ValueRange at) {
     writeElement(s, s.number(1.0e300, s.getF64Type()), range, {s.index(0)});
     writeElement(s, s.number(-1.0e300, s.getF64Type()), range, {s.index(1)});
   });
-  SmallVector<StringRef> uNames, vNames;
-  for (Value buffer : {u, v}) {
-    SmallVector<StringRef> &names = buffer == u ? uNames : vNames;
-    if (cast<BufferType>(buffer.getType()).has("hq"))
-      names.push_back("hq");
-  }
-  // Rows vary slowly and distances matter at their extremes only, so two nested loops would be
-  // wasteful: the box of extremes is enough, and any point inside a piece serves.
-  Value extremes = context.temporary(name + "_extremes", {"2", "2"}, context.plan.getF64Type());
   auto extremesOf = [&](Value buffer, StringRef extent, int64_t place) {
     t.foreach({"1"}, [&](Scalar &s, ValueRange at) {
       Value which = s.index(place);

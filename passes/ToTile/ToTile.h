@@ -13,6 +13,10 @@ namespace mlir::pe {
 #define GEN_PASS_REGISTRATION
 #include "passes/ToTile/Passes.h.inc"
 
+/// The extents of an entry function's argument or result as size expressions: operands and results
+/// of attention have its spaces, a parameter's dynamic size is its head axis ("hq").
+SmallVector<std::string> namedExtents(Value value);
+
 } // namespace mlir::pe
 
 #endif // PE_PASSES_TOTILE_TOTILE_H
