@@ -37,6 +37,8 @@ static Value lookUp(OpBuilder &builder, Value value, IRMapping &mapping,
   if (Value known = mapping.lookupOrNull(value))
     return known;
   Operation *op = value.getDefiningOp();
+  if (auto scratch = dyn_cast_or_null<memref::AllocaOp>(op))
+    return function.getScratch(scratch);
   assert(op && op->getNumRegions() == 0 && "checked by the verifier");
   IRMapping outside;
   emitScalarOp(builder, *op, outside, function);
@@ -47,7 +49,8 @@ static void emitRead(OpBuilder &builder, ReadOp op, ArrayRef<Value> indices, IRM
                      const StageFunction &function) {
   SmallVector<Value> clamped;
   for (auto [index, extent] : llvm::zip_equal(indices, function.getExtents(op.getBuffer())))
-    clamped.push_back(clampIndex(builder, op.getLoc(), index, extent));
+    clamped.push_back(op.getInbounds() ? index
+                                       : clampIndex(builder, op.getLoc(), index, extent));
   mapping.map(op.getValue(), memref::LoadOp::create(builder, op.getLoc(),
                                                     function.getView(op.getBuffer()), clamped));
 }
