@@ -140,7 +140,7 @@ def PE_ScaleOp : PE_BiasOp<"scale"> {
 }
 
 def PE_BiasFnOp : PE_BiasOp<"bias_fn",
-    [IsolatedFromAbove, SingleBlock, RecursiveMemoryEffects]> {
+    [IsolatedFromAbove, SingleBlock]> {
   let summary = "A bias written as scalar code";
   let description = [{
     The region computes one f32 from batch b, head h (of this call), global query position i and

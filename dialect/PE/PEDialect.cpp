@@ -73,6 +73,11 @@ void PEDialect::initialize() {
   addInterfaces<PEInlinerInterface>();
 }
 
+Operation *PEDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
+                                          Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
+}
+
 LogicalResult PEDialect::verifyRegionArgAttribute(Operation *, unsigned, unsigned, NamedAttribute) {
   return success();
 }

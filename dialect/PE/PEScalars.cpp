@@ -27,6 +27,12 @@ LogicalResult ReadOp::verify() {
   return success();
 }
 
+/// An element of a constant whose elements are all equal.
+OpFoldResult ReadOp::fold(FoldAdaptor adaptor) {
+  auto constant = dyn_cast_or_null<SplatElementsAttr>(adaptor.getSource());
+  return constant ? constant.getSplatValue<Attribute>() : Attribute();
+}
+
 //===----------------------------------------------------------------------===//
 // MlpEvalOp
 //===----------------------------------------------------------------------===//

@@ -30,6 +30,7 @@ def PE_ReadOp : PE_Op<"read", [Pure,
   let results = (outs AnyType:$result);
   let assemblyFormat = "$source `[` $indices `]` attr-dict `:` type($source)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def PE_YieldOp : PE_Op<"yield", [Pure, Terminator, ReturnLike]> {

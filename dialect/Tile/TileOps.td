@@ -384,10 +384,16 @@ def Tile_SizeOp : Tile_Op<"size", [Pure]> {
 
 def Tile_ReadOp : Tile_Op<"read", [MemoryEffects<[MemRead]>]> {
   let summary = "reads one element; indices are clamped to the extents";
-  let description = "`%x = tile.read %slopes[%h] : !tile.buffer<[hq], f32> -> f32`";
-  let arguments = (ins Tile_BufferType:$buffer, Variadic<Index>:$indices);
+  let description = [{
+    `inbounds` states that the indices are inside already, so nothing is clamped.
+
+    ```mlir
+    %x = tile.read %slopes[%h] : !tile.buffer<[hq], f32> -> f32
+    ```
+  }];
+  let arguments = (ins Tile_BufferType:$buffer, Variadic<Index>:$indices, UnitAttr:$inbounds);
   let results = (outs AnyType:$value);
-  let assemblyFormat = "$buffer `[` $indices `]` attr-dict `:` type($buffer) `->` type($value)";
+  let assemblyFormat = "$buffer `[` $indices `]` (`inbounds` $inbounds^)? attr-dict `:` type($buffer) `->` type($value)";
 }
 
 def Tile_WriteOp : Tile_Op<"write", [MemoryEffects<[MemWrite]>]> {
@@ -398,7 +404,7 @@ def Tile_WriteOp : Tile_Op<"write", [MemoryEffects<[MemWrite]>]> {
 }
 
 def Tile_AccumulateOp : Tile_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "adds to one element, in the buffer's type";
+  let summary = "adds to one element, in the buffer's type; indices are clamped to the extents";
   let description = [{
     In a `tile.map` over rc it adds over the pairs inside the mask; the indices then begin with b and h, so
     that work items never share an element.

@@ -5,12 +5,16 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "passes/Transforms/Passes.h"
+#include "passes/Transforms/Prepare.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllPasses();
+  mlir::pe::registerTransformsPasses();
+  mlir::pe::registerPreparePipeline();
   registry.insert<mlir::pe::PEDialect>();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "pe optimizer driver\n", registry));
 }
