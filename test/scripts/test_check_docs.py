@@ -33,6 +33,21 @@ class DocsTest(TreeTest):
         self.write("docs/a.md", "Text\n" + MODULE.format("wrong"))
         self.expect_problem(self.check, "docs/a.md:2:", "1:1: error: bad")
 
+    def test_both_halves_of_before_and_after_are_parsed(self):
+        halves = MODULE.format("good }}\n==>\nfunc.func @g() {{ {0}")
+        self.write("docs/a.md", halves.format("good"))
+        self.expect_clean(self.check)
+        self.write("docs/a.md", halves.format("wrong"))
+        self.expect_problem(self.check, "docs/a.md:1:", "bad")
+
+    def test_an_abbreviated_module_is_skipped(self):
+        self.write("docs/a.md", MODULE.format("wrong ..."))
+        self.expect_clean(self.check)
+
+    def test_a_dead_link_is_found(self):
+        self.write("docs/a.md", "[this](a.md#x), [that](https://x.example/y), [root](../README.md)\n")
+        self.expect_problem(self.check, "docs/a.md:1:", "../README.md")
+
     def test_a_description_that_does_not_parse_is_found(self):
         self.write("dialect/A.td", MODULE.format("wrong"))
         self.expect_problem(self.check, "dialect/A.td:1:", "bad")
