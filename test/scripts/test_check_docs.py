@@ -34,10 +34,10 @@ class DocsTest(TreeTest):
         self.expect_problem(self.check, "docs/a.md:2:", "1:1: error: bad")
 
     def test_both_halves_of_before_and_after_are_parsed(self):
-        halves = MODULE.format("good }}\n==>\nfunc.func @g() {{ {0}")
-        self.write("docs/a.md", halves.format("good"))
+        halves = "```mlir\nfunc.func @f() { good }\n==>\nfunc.func @g() { GOOD }\n```\n"
+        self.write("docs/a.md", halves.replace("GOOD", "good"))
         self.expect_clean(self.check)
-        self.write("docs/a.md", halves.format("wrong"))
+        self.write("docs/a.md", halves)
         self.expect_problem(self.check, "docs/a.md:1:", "bad")
 
     def test_an_abbreviated_module_is_skipped(self):
