@@ -3,7 +3,7 @@
 //   b_h(i, j) = f_h(t(i, j)),   f a ReLU network 1 -> 32 -> 32 -> H
 //   t(i, j) = log(|c (i - j)| + 1) / (log(|c max(i, L)| + 1) + 1e-6),   L = |512 L_multiplier|
 //
-// Li et al. 2023, arXiv 2310.04418, Eq. 4 and 20, App. C.1.
+// Li et al. 2023, arXiv 2310.04418, Eq. 4 and 23, App. C.1.
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

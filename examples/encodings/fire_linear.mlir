@@ -3,7 +3,7 @@
 //   b_h(i, j) = w1_h t(i, j) + b1_h
 //   t(i, j) = log(|c (i - j)| + 1) / (log(|c max(i, L)| + 1) + 1e-6),   L = |512 L_multiplier|
 //
-// Li et al. 2023, arXiv 2310.04418, Eq. 4 and 20, with the smallest possible network.
+// Li et al. 2023, arXiv 2310.04418, Eq. 4 and 23, with the smallest possible network.
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

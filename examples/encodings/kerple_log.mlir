@@ -2,7 +2,8 @@
 //
 //   b_h(i, j) = -r1_h log(1 + r2_h |i - j|),   r1, r2 > 0
 //
-// Chi et al. 2022, arXiv 2205.09921, Eq. 7. A linear function of a log distance.
+// Chi et al. 2022, arXiv 2205.09921 (as in arXiv 2310.04418, section 2.2). A linear function of a
+// log distance.
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

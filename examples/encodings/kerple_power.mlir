@@ -2,7 +2,8 @@
 //
 //   b_h(i, j) = -r1_h |i - j|^(r2_h),   r1, r2 > 0
 //
-// Chi et al. 2022, arXiv 2205.09921, Eq. 6. The diagonal has bias 0 and no gradient.
+// Chi et al. 2022, arXiv 2205.09921 (as in arXiv 2310.04418, section 2.2). The diagonal has bias
+// 0 and no gradient.
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

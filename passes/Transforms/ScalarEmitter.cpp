@@ -6,9 +6,12 @@
 #include "passes/Analysis/Slice.h"
 #include "passes/Transforms/MlpEval.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 namespace mlir::pe {
+
+ParameterAccess::~ParameterAccess() = default;
 
 Value ParameterAccess::scratch(OpBuilder &builder, Location loc, int64_t size, Type element) {
   OpBuilder::InsertionGuard guard(builder);
@@ -21,14 +24,12 @@ Value ParameterAccess::scratch(OpBuilder &builder, Location loc, int64_t size, T
 }
 
 void mapPoint(IRMapping &mapping, Block &block, const PairPoint &point) {
-  for (auto [argument, value] :
-       llvm::zip(block.getArguments(), ArrayRef<Value>{point.batch, point.head, point.query, point.key}))
-    mapping.map(argument, value);
+  mapping.map(block.getArguments().take_front(4),
+              ValueRange{point.batch, point.head, point.query, point.key});
 }
 
-/// `value` in another float width.
-static Value convertFloat(OpBuilder &builder, Location loc, Value value, FloatType type) {
-  unsigned from = value.getType().getIntOrFloatBitWidth(), to = type.getWidth();
+Value convertFloat(OpBuilder &builder, Location loc, Value value, Type type) {
+  unsigned from = value.getType().getIntOrFloatBitWidth(), to = type.getIntOrFloatBitWidth();
   if (from == to)
     return value;
   if (from < to)
@@ -58,6 +59,14 @@ static void cloneScalarOp(Operation *op, IRMapping &mapping, OpBuilder &builder,
   builder.clone(*op, mapping)->getResult(0).setType(compute);
 }
 
+/// min(max(value, low), high). Written out here: upstream's expansion of math.clampf swaps the
+/// bounds.
+static Value emitClamp(math::ClampFOp op, IRMapping &mapping, OpBuilder &builder) {
+  Value raised = arith::MaximumFOp::create(builder, op.getLoc(), mapping.lookup(op.getValue()),
+                                           mapping.lookup(op.getMin()));
+  return arith::MinimumFOp::create(builder, op.getLoc(), raised, mapping.lookup(op.getMax()));
+}
+
 Value emitScalar(Value root, IRMapping &mapping, OpBuilder &builder, ParameterAccess &params,
                  FloatType compute) {
   auto isDone = [&](Value value) { return mapping.contains(value); };
@@ -75,6 +84,8 @@ Value emitScalar(Value root, IRMapping &mapping, OpBuilder &builder, ParameterAc
     } else if (auto mlp = dyn_cast<MlpEvalOp>(op)) {
       mapping.map(mlp.getResult(), emitMlp(mlp, mapping.lookup(mlp.getX()),
                                            mapping.lookup(mlp.getHead()), builder, params));
+    } else if (auto clamp = dyn_cast<math::ClampFOp>(op)) {
+      mapping.map(clamp.getResult(), emitClamp(clamp, mapping, builder));
     } else if (auto head = dyn_cast<GlobalHeadOp>(op)) {
       mapping.map(head.getResult(),
                   params.globalHead(builder, loc, mapping.lookup(head.getHead())));

@@ -73,6 +73,9 @@ void mapPoint(IRMapping &mapping, Block &block, const PairPoint &point);
 Value emitScalar(Value root, IRMapping &mapping, OpBuilder &builder, ParameterAccess &params,
                  FloatType compute = {});
 
+/// `value` in another float type.
+Value convertFloat(OpBuilder &builder, Location loc, Value value, Type type);
+
 } // namespace mlir::pe
 
 #endif // PE_PASSES_TRANSFORMS_SCALAREMITTER_H

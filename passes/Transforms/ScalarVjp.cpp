@@ -7,7 +7,7 @@
 
 #include "passes/Transforms/ScalarVjp.h"
 
-#include "dialect/PE/IR/PEOps.h"
+#include "dialect/PE/PE.h"
 #include "passes/Analysis/Slice.h"
 #include "passes/Transforms/MlpEval.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -94,15 +94,18 @@ Value winnerTakes(Emit &e, const Site &s, arith::CmpFPredicate predicate, unsign
   return e.select(e.is(predicate, mine, other), s.cotangent, atMost);
 }
 
-/// clamp(value, low, high): inside, bounds included, the value has it all.
+/// clamp(value, low, high) = min(max(value, low), high); inside, bounds included, the value has it
+/// all. With low > high the result is high.
 Value clampAdjoint(Emit &e, const Site &s, unsigned index) {
   Value value = s.operands[0], low = s.operands[1], high = s.operands[2];
   Value zero = e.constant(0, s.cotangent);
-  Value below = e.is(arith::CmpFPredicate::OLT, value, low);
-  Value above = e.is(arith::CmpFPredicate::OGT, value, high);
-  if (index == 0)
-    return e.select(below, zero, e.select(above, zero, s.cotangent));
-  return e.select(index == 1 ? below : above, s.cotangent, zero);
+  Value isBelow = e.is(arith::CmpFPredicate::OLT, value, low);
+  Value raised = e.select(isBelow, low, value);
+  Value isAbove = e.is(arith::CmpFPredicate::OGT, raised, high);
+  Value unlessAbove = e.select(isAbove, zero, s.cotangent);
+  if (index == 2)
+    return e.select(isAbove, s.cotangent, zero);
+  return index == 1 ? e.select(isBelow, unlessAbove, zero) : e.select(isBelow, zero, unlessAbove);
 }
 
 /// x^p for a float or integer exponent; 0 at x = 0.
@@ -202,6 +205,8 @@ Value ruleOf(Emit &e, const Site &s, unsigned index) {
       .Case<math::FmaOp>([&](auto) { return index == 2 ? g : other(1 - index); })
       .Case<arith::DivFOp, arith::RemFOp>([&](auto) { return quotientAdjoint(e, s, index); })
       .Case<arith::NegFOp>([&](auto) { return e.neg(g); })
+      .Case<arith::ExtFOp, arith::TruncFOp>(
+          [&](auto) { return convertFloat(e.builder, e.loc, g, s.operands[0].getType()); })
       .Case<arith::MaximumFOp, arith::MaxNumFOp>(
           [&](auto) { return winnerTakes(e, s, arith::CmpFPredicate::OGT, index); })
       .Case<arith::MinimumFOp, arith::MinNumFOp>(
@@ -230,19 +235,10 @@ Value operandAdjoint(Emit &e, const Site &s, unsigned index) {
   return isFinite ? adjoint : e.zeroAtZero(s.cotangent, adjoint);
 }
 
-/// A change of float width passes the cotangent, converted back; with one computation type for
-/// the whole region both sides have the same type.
-Value castAdjoint(OpBuilder &builder, Location loc, Value cotangent, Type type) {
-  unsigned from = cotangent.getType().getIntOrFloatBitWidth(), to = type.getIntOrFloatBitWidth();
-  if (from == to)
-    return cotangent;
-  if (from < to)
-    return arith::ExtFOp::create(builder, loc, type, cotangent);
-  return arith::TruncFOp::create(builder, loc, type, cotangent);
-}
-
 /// The adjoints of values of the region, by the region's own values.
 struct Adjoints {
+  explicit Adjoints(OpBuilder &builder) : builder(builder) {}
+
   OpBuilder &builder;
   llvm::DenseMap<Value, Value> of;
 
@@ -298,18 +294,17 @@ Value ScalarVjp::emitPrimal(OpBuilder &builder, IRMapping &mapping, ParameterAcc
 
 SmallVector<Value> ScalarVjp::emitAdjoint(OpBuilder &builder, IRMapping &mapping, Value cotangent,
                                           ParameterAccess &params) const {
-  Adjoints adjoints{builder, {}};
+  Adjoints adjoints(builder);
   if (isActive())
     adjoints.add(root.getLoc(), root, cotangent);
+  auto emitted = [&](ValueRange values) {
+    return llvm::map_to_vector(values, [&](Value value) { return mapping.lookup(value); });
+  };
   for (Operation *op : llvm::reverse(slice)) {
-    Value result = op->getNumResults() == 1 ? op->getResult(0) : Value();
-    Value g = result ? adjoints.of.lookup(result) : Value();
+    Value g = op->getNumResults() == 1 ? adjoints.of.lookup(op->getResult(0)) : Value();
     if (!g)
       continue;
     Location loc = op->getLoc();
-    auto emitted = [&](ValueRange values) {
-      return llvm::map_to_vector(values, [&](Value value) { return mapping.lookup(value); });
-    };
     if (auto read = dyn_cast<ReadOp>(op)) {
       params.accumulate(builder, loc, cast<BlockArgument>(read.getSource()),
                         emitted(read.getIndices()), g);
@@ -322,23 +317,16 @@ SmallVector<Value> ScalarVjp::emitAdjoint(OpBuilder &builder, IRMapping &mapping
         adjoints.add(loc, mlp.getX(), dx);
       continue;
     }
-    Site site{op, emitted(op->getOperands()), mapping.lookup(result), g};
     Emit emit{builder, loc};
-    for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-      if (!active.contains(operand))
-        continue;
-      if (isa<arith::ExtFOp, arith::TruncFOp>(op))
-        adjoints.add(loc, operand, castAdjoint(builder, loc, g, site.operands[0].getType()));
-      else
+    Site site{op, emitted(op->getOperands()), mapping.lookup(op->getResult(0)), g};
+    for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+      if (active.contains(operand))
         adjoints.add(loc, operand, operandAdjoint(emit, site, index));
-    }
   }
-  SmallVector<Value> result;
-  for (Value input : inputs) {
+  return llvm::map_to_vector(inputs, [&](Value input) {
     Value adjoint = adjoints.of.lookup(input);
-    result.push_back(adjoint ? adjoint : Emit{builder, root.getLoc()}.constant(0, cotangent));
-  }
-  return result;
+    return adjoint ? adjoint : Emit{builder, root.getLoc()}.constant(0, cotangent);
+  });
 }
 
 } // namespace mlir::pe
