@@ -16,6 +16,7 @@
 
 #include "pe/DType.h"
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
