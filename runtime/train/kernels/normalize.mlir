@@ -40,15 +40,15 @@ func.func @rms_norm_forward(%x0: memref<1xf32>, %y0: memref<1xf32>, %inverse0: m
   return
 }
 
-// dx += inverse * dy - x * inverse^3 * mean(dy * x): added to the gradient that the residual
-// stream already carries.
-func.func @rms_norm_backward(%x0: memref<1xf32>, %inverse0: memref<1xf32>, %dy0: memref<1xf32>,
+// dx += inverse * (dy - y * mean(dy * y)), y the normalised row: added to the gradient that the
+// residual stream already carries.
+func.func @rms_norm_backward(%y0: memref<1xf32>, %inverse0: memref<1xf32>, %dy0: memref<1xf32>,
                              %dx0: memref<1xf32>, %rows: index, %width: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c8 = arith.constant 8 : index
   %zero = arith.constant dense<0.0> : vector<8xf32>
-  %x = memref.reinterpret_cast %x0 to offset: [0], sizes: [%rows, %width], strides: [%width, 1]
+  %y = memref.reinterpret_cast %y0 to offset: [0], sizes: [%rows, %width], strides: [%width, 1]
       : memref<1xf32> to memref<?x?xf32, strided<[?, 1]>>
   %dy = memref.reinterpret_cast %dy0 to offset: [0], sizes: [%rows, %width], strides: [%width, 1]
       : memref<1xf32> to memref<?x?xf32, strided<[?, 1]>>
@@ -60,26 +60,23 @@ func.func @rms_norm_backward(%x0: memref<1xf32>, %inverse0: memref<1xf32>, %dy0:
   %width_f32 = arith.sitofp %width_i64 : i64 to f32
   scf.for %row = %c0 to %rows step %c1 {
     %products = scf.for %d = %c0 to %width step %c8 iter_args(%sum = %zero) -> (vector<8xf32>) {
-      %value = vector.load %x[%row, %d] : memref<?x?xf32, strided<[?, 1]>>, vector<8xf32>
+      %value = vector.load %y[%row, %d] : memref<?x?xf32, strided<[?, 1]>>, vector<8xf32>
       %gradient = vector.load %dy[%row, %d] : memref<?x?xf32, strided<[?, 1]>>, vector<8xf32>
       %next = vector.fma %value, %gradient, %sum : vector<8xf32>
       scf.yield %next : vector<8xf32>
     }
     %total = vector.reduction <add>, %products : vector<8xf32> into f32
     %mean = arith.divf %total, %width_f32 : f32
-    %inverse = memref.load %inverses[%row] : memref<?xf32, strided<[1]>>
-    %square = arith.mulf %inverse, %inverse : f32
-    %cube = arith.mulf %square, %inverse : f32
-    %scaled = arith.mulf %mean, %cube : f32
-    %negated = arith.negf %scaled : f32
+    %negated = arith.negf %mean : f32
     %along = vector.broadcast %negated : f32 to vector<8xf32>
+    %inverse = memref.load %inverses[%row] : memref<?xf32, strided<[1]>>
     %factor = vector.broadcast %inverse : f32 to vector<8xf32>
     scf.for %d = %c0 to %width step %c8 {
-      %value = vector.load %x[%row, %d] : memref<?x?xf32, strided<[?, 1]>>, vector<8xf32>
+      %value = vector.load %y[%row, %d] : memref<?x?xf32, strided<[?, 1]>>, vector<8xf32>
       %gradient = vector.load %dy[%row, %d] : memref<?x?xf32, strided<[?, 1]>>, vector<8xf32>
       %carried = vector.load %dx[%row, %d] : memref<?x?xf32, strided<[?, 1]>>, vector<8xf32>
-      %direct = vector.fma %factor, %gradient, %carried : vector<8xf32>
-      %result = vector.fma %along, %value, %direct : vector<8xf32>
+      %across = vector.fma %along, %value, %gradient : vector<8xf32>
+      %result = vector.fma %factor, %across, %carried : vector<8xf32>
       vector.store %result, %dx[%row, %d] : memref<?x?xf32, strided<[?, 1]>>, vector<8xf32>
     }
   }

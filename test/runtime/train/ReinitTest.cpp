@@ -6,6 +6,7 @@
 #include "runtime/train/reinit/Reinit.h"
 
 #include <gtest/gtest.h>
+#include <cstring>
 #include <limits>
 
 using namespace pe;
