@@ -11,12 +11,13 @@ function(pe_configure_target name)
     target_compile_options(${name} PRIVATE -Werror)
   endif()
   if(PE_SANITIZER STREQUAL "address")
-    target_compile_options(${name} PRIVATE -fsanitize=address,undefined -fno-sanitize=vptr,function -fno-omit-frame-pointer)
+    target_compile_options(${name} PRIVATE -fsanitize=address,undefined
+      -fno-sanitize=vptr,function -fno-omit-frame-pointer)
     target_link_options(${name} PRIVATE -fsanitize=address,undefined)
   endif()
 endfunction()
 
-# pe_add_library(NAME [SHARED|MODULE] sources... [LINK libs...]): an LLVM-free library of the runtime.
+# pe_add_library(NAME [SHARED|MODULE] sources... [LINK libs...]): a library of the runtime, LLVM-free.
 function(pe_add_library name)
   cmake_parse_arguments(ARG "SHARED;MODULE" "" "LINK" ${ARGN})
   set(kind STATIC)

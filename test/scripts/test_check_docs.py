@@ -15,7 +15,8 @@ class DocsTest(TreeTest):
     def setUp(self):
         super().setUp()
         # Stands for pe-opt: accepts what says `good`.
-        self.write("build/bin/pe-opt", '#!/bin/sh\ngrep -q good || { echo "1:1: error: bad" >&2; exit 1; }\n')
+        script = '#!/bin/sh\ngrep -q good || { echo "1:1: error: bad" >&2; exit 1; }\n'
+        self.write("build/bin/pe-opt", script)
         (self.root / "build/bin/pe-opt").chmod(0o755)
         (self.root / "examples").mkdir()
 
@@ -45,7 +46,7 @@ class DocsTest(TreeTest):
         self.expect_clean(self.check)
 
     def test_a_dead_link_is_found(self):
-        self.write("docs/a.md", "[this](a.md#x), [that](https://x.example/y), [root](../README.md)\n")
+        self.write("docs/a.md", "[a](a.md#x), [b](https://x.example/y), [root](../README.md)\n")
         self.expect_problem(self.check, "docs/a.md:1:", "../README.md")
 
     def test_a_description_that_does_not_parse_is_found(self):
