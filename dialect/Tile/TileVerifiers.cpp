@@ -4,8 +4,6 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-Value StreamOp::getYielded(unsigned i) { return getBody().front().getTerminator()->getOperand(i); }
-
 namespace {
 
 /// The space that a value over `spaces` keeps besides depth, and its extents in a buffer.
@@ -147,3 +145,4 @@ LogicalResult StreamOp::verify() {
     return emitOpError("expected a skip buffer together with skip_below");
   return success();
 }
+LogicalResult StageOp::verify() { return success(); }

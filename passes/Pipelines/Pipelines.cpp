@@ -7,8 +7,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
-
-
+#include "passes/ToLoops/ToLoops.h"
 #include "passes/ToTile/ToTile.h"
 #include "passes/Transforms/Passes.h"
 #include "passes/Transforms/Prepare.h"
@@ -30,7 +29,7 @@ void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &op
 }
 
 void mlir::pe::buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options) {
-
+  pm.addPass(tile::createPETileToLoopsPass());
   pm.addPass(createPEExportPlanPass());
 }
 

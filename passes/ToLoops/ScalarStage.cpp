@@ -37,6 +37,8 @@ static Value lookUp(OpBuilder &builder, Value value, IRMapping &mapping,
   if (Value known = mapping.lookupOrNull(value))
     return known;
   Operation *op = value.getDefiningOp();
+  if (auto scratch = dyn_cast_or_null<memref::AllocaOp>(op))
+    return function.getScratch(scratch);
   assert(op && op->getNumRegions() == 0 && "checked by the verifier");
   IRMapping outside;
   emitScalarOp(builder, *op, outside, function);
@@ -47,23 +49,22 @@ static void emitRead(OpBuilder &builder, ReadOp op, ArrayRef<Value> indices, IRM
                      const StageFunction &function) {
   SmallVector<Value> clamped;
   for (auto [index, extent] : llvm::zip_equal(indices, function.getExtents(op.getBuffer())))
-    clamped.push_back(clampIndex(builder, op.getLoc(), index, extent));
+    clamped.push_back(op.getInbounds() ? index
+                                       : clampIndex(builder, op.getLoc(), index, extent));
   mapping.map(op.getValue(), memref::LoadOp::create(builder, op.getLoc(),
                                                     function.getView(op.getBuffer()), clamped));
 }
 
-static void emitAccumulate(OpBuilder &builder, AccumulateOp op, Value value,
-                           ArrayRef<Value> indices, const StageFunction &function) {
-  Value view = function.getView(op.getBuffer());
-  Value old = memref::LoadOp::create(builder, op.getLoc(), view, indices);
+void mlir::tile::emitAccumulation(OpBuilder &builder, Location loc, Value value, Value memory,
+                                  ValueRange indices) {
+  Value old = memref::LoadOp::create(builder, loc, memory, indices);
   Value sum;
-  if (isa<FloatType>(old.getType())) {
-    value = convertFloat(builder, op.getLoc(), value, old.getType());
-    sum = arith::AddFOp::create(builder, op.getLoc(), old, value);
-  } else {
-    sum = arith::AddIOp::create(builder, op.getLoc(), old, value);
-  }
-  memref::StoreOp::create(builder, op.getLoc(), sum, view, indices);
+  if (isa<FloatType>(old.getType()))
+    sum = arith::AddFOp::create(builder, loc, old,
+                                convertFloat(builder, loc, value, old.getType()));
+  else
+    sum = arith::AddIOp::create(builder, loc, old, value);
+  memref::StoreOp::create(builder, loc, sum, memory, indices);
 }
 
 /// A copy of `op` whose regions are copied by emitScalarBlock.
@@ -107,8 +108,9 @@ void mlir::tile::emitScalarOp(OpBuilder &builder, Operation &op, IRMapping &mapp
                                 function.getView(write.getBuffer()), mappedAll(write.getIndices()));
       })
       .Case([&](AccumulateOp accumulate) {
-        emitAccumulate(builder, accumulate, mapped(accumulate.getValue()),
-                       mappedAll(accumulate.getIndices()), function);
+        emitAccumulation(builder, accumulate.getLoc(), mapped(accumulate.getValue()),
+                         function.getView(accumulate.getBuffer()),
+                         mappedAll(accumulate.getIndices()));
       })
       .Default([&](Operation *) { cloneScalarOp(builder, op, mapping, function); });
 }

@@ -100,6 +100,15 @@ void StageFunction::bindBuffer(OpBuilder &builder, Value buffer, Value argument)
   extents[buffer] = values;
 }
 
+Value StageFunction::getScratch(memref::AllocaOp scratch) const {
+  Value &copy = scratches[scratch];
+  if (!copy) {
+    OpBuilder builder = getEntryBuilder();
+    copy = memref::AllocaOp::create(builder, scratch.getLoc(), scratch.getType());
+  }
+  return copy;
+}
+
 Value StageFunction::emitSize(OpBuilder &builder, Location loc, StringRef expression) const {
   // Rewritten first, so that only names of the size array are left.
   std::string problem, text = forPlan(expression, plan.getKeyBlock());

@@ -21,6 +21,7 @@
 #include "dialect/Tile/SizeExpression.h"
 #include "dialect/Tile/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringMap.h"
@@ -49,6 +50,8 @@ public:
   ArrayRef<Value> getExtents(Value buffer) const { return extents.find(buffer)->second; }
   ArrayRef<Value> getBuffers() const { return buffers; }
   Value getItem() const { return item; }
+  /// The copy, at the function's entry, of scratch memory that belongs to the stage.
+  Value getScratch(memref::AllocaOp scratch) const;
   PlanOp getPlan() const { return plan; }
 
   /// The value of a size expression, as an index.
@@ -72,6 +75,7 @@ private:
   DenseMap<Value, Value> views;
   DenseMap<Value, SmallVector<Value>> extents;
   Value item;
+  mutable DenseMap<Operation *, Value> scratches;
 };
 
 /// The product of the extents as a size expression of the plan ("1" for none).
@@ -87,7 +91,11 @@ SmallVector<StringRef> getStrings(ArrayAttr attribute);
 SmallVector<Value> emitScalarBlock(OpBuilder &builder, Block &block, IRMapping &mapping,
                                    const StageFunction &function);
 
-/// The same for one operation.
+/// Adds `value` to one element of `memory`, in the element's type.
+void emitAccumulation(OpBuilder &builder, Location loc, Value value, Value memory,
+                      ValueRange indices);
+
+/// emitScalarBlock for one operation.
 void emitScalarOp(OpBuilder &builder, Operation &op, IRMapping &mapping,
                   const StageFunction &function);
 

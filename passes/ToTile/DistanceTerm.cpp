@@ -66,6 +66,7 @@ public:
         TileParameters params = parameters();
         IRMapping mapping;
         mapDistance(x, mapping, at[0], entry);
+        params.compute = x.getF64Type();
         vjp->emitPrimal(x, mapping, params, x.getF64Type());
         vjp->emitAdjoint(x, mapping, sum, params);
       });

@@ -40,7 +40,10 @@ Parameter &TileParameters::parameterOf(BlockArgument tensor) {
 Value TileParameters::read(OpBuilder &builder, Location loc, BlockArgument tensor,
                            ValueRange indices) {
   Scalar s(loc, builder);
-  return readElement(s, parameterOf(tensor).buffer, indices, /*inbounds=*/false);
+  Value stored = readElement(s, parameterOf(tensor).buffer, indices, /*inbounds=*/false);
+  if (compute && compute.isF64() && stored.getType().isF32())
+    return s.create<arith::ExtFOp>(compute, stored);
+  return stored;
 }
 
 void TileParameters::accumulate(OpBuilder &builder, Location loc, BlockArgument tensor,

@@ -54,6 +54,9 @@ public:
 
   Parameter &parameterOf(BlockArgument tensor);
 
+  /// The float type of the emitted code; storage is converted to it.
+  FloatType compute;
+
   /// Set for gradients inside a stream: the pair's batch and head, and a buffer per parameter.
   Value batch, head;
   llvm::MapVector<Value, Value> partial; // by buffer of the parameter

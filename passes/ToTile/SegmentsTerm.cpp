@@ -179,6 +179,7 @@ private:
         TileParameters params = parameters();
         IRMapping mapping;
         mapRow(x, mapping, at[0], at[1]);
+        params.compute = x.getF64Type();
         Value value = row->emitPrimal(x, mapping, params, x.getF64Type());
         Value cotangent = sum;
         if (term.divided) // v = 1 / value
@@ -196,6 +197,7 @@ private:
         TileParameters params = parameters();
         IRMapping mapping;
         mapDistance(x, mapping, at[0], at[1]);
+        params.compute = x.getF64Type();
         factor->emitPrimal(x, mapping, params, x.getF64Type());
         factor->emitAdjoint(x, mapping, sum, params);
       });
@@ -276,6 +278,7 @@ void SegmentsTerm::finishPieces() {
         IRMapping mapping;
         pe::mapPoint(mapping, region(), {zero, at[0], zero, zero});
         mapping.map(coordinate, point);
+        params.compute = x.getF64Type();
         piece->emitPrimal(x, mapping, params, x.getF64Type());
         piece->emitAdjoint(x, mapping, cotangent, params);
       }

@@ -61,6 +61,7 @@ public:
         TileParameters params = parameters();
         IRMapping mapping;
         mapPosition(x, mapping, at);
+        params.compute = x.getF64Type();
         vjp->emitPrimal(x, mapping, params, x.getF64Type());
         vjp->emitAdjoint(x, mapping, sum, params);
       });

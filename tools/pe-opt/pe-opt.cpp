@@ -20,6 +20,7 @@ int main(int argc, char **argv) {
   mlir::pe::registerPreparePipeline();
   mlir::pe::registerPEToTilePasses();
   mlir::pe::registerPEPipelinesPasses();
+  mlir::pe::registerPEPipelines();
   registry.insert<mlir::pe::PEDialect, mlir::tile::TileDialect>();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "pe optimizer driver\n", registry));
 }
