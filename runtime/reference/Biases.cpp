@@ -29,7 +29,7 @@ Expected<NodeId> GraphBuilder::slopeNode(const Operation &operation,
                                          const std::vector<ValueId> &slope) {
   if (!slope.empty())
     return headParameter(operation, slope[0], "the slope");
-  auto rule = operation.keyword("rule", "geometric");
+  auto rule = operation.keyword("rule", "none");
   if (!rule)
     return rule.takeError();
   if (*rule != "geometric" && *rule != "interleaved")
@@ -47,7 +47,7 @@ Expected<NodeId> GraphBuilder::buildLinear(const Operation &operation) {
   if (!groups)
     return groups.takeError();
   auto x = nodeOf((*groups)[0].at(0));
-  auto factor = operation.number("factor", -1.0);
+  auto factor = operation.number("factor", 1.0);
   auto slope = slopeNode(operation, (*groups)[1]);
   if (!x || !factor)
     return x ? factor.takeError() : x.takeError();
@@ -76,7 +76,7 @@ Expected<NodeId> GraphBuilder::buildTable(const Operation &operation) {
   if (!table)
     return table.takeError();
   const Shape &shape = *table->shape;
-  if (shape.size() != 2 || shape[1] != heads)
+  if (shape.size() != 2 || (shape[1] != heads && shape[1] != 1))
     return operation.fail("expected a table of shape [N, ", heads, "], one column per head, found ",
                           toString(shape));
   return graph.read({table->offset, shape, {*x, headNode}});
@@ -89,7 +89,7 @@ Expected<NodeId> GraphBuilder::buildPower(const Operation &operation) {
   if (operation.operands.size() != 3)
     return operation.fail("expected a coordinate, an exponent and a slope");
   auto x = nodeOf(operation.operands[0]);
-  auto factor = operation.number("factor", -1.0);
+  auto factor = operation.number("factor", 1.0);
   auto exponent = headParameter(operation, operation.operands[1], "the exponent");
   auto slope = headParameter(operation, operation.operands[2], "the slope");
   if (!x || !factor)

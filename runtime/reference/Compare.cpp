@@ -138,15 +138,13 @@ double Report::worstShare() const {
 std::string Report::table() const {
   std::string text;
   for (const TensorReport &tensor : tensors) {
-    char line[160];
-    if (tensor.problem.empty())
-      std::snprintf(line, sizeof(line), "%-20s error %.2e  bound %.2e  %s\n", tensor.name.c_str(),
-                    tensor.relativeError(), tensor.norm > 0.0 ? tensor.bound / tensor.norm : 0.0,
-                    tensor.passes() ? "ok" : "FAILED");
-    else
-      std::snprintf(line, sizeof(line), "%-20s %s  FAILED\n", tensor.name.c_str(),
-                    tensor.problem.c_str());
-    text += line;
+    char numbers[80];
+    std::snprintf(numbers, sizeof(numbers), "error %.2e  bound %.2e  %s", tensor.relativeError(),
+                  tensor.norm > 0.0 ? tensor.bound / tensor.norm : 0.0,
+                  tensor.passes() ? "ok" : "FAILED");
+    std::string name = tensor.name;
+    name.resize(std::max<size_t>(name.size(), 20), ' ');
+    text += name + " " + (tensor.problem.empty() ? numbers : tensor.problem + "  FAILED") + "\n";
   }
   return text;
 }

@@ -69,7 +69,8 @@ Expected<NodeId> GraphBuilder::headParameter(const Operation &operation, ValueId
   const Shape &shape = *place->shape;
   if (shape.empty())
     return graph.read({place->offset, shape, {}});
-  if (shape.size() != 1 || shape[0] != heads)
+  // A single number is shared by all heads: its index is clamped to 0.
+  if (shape.size() != 1 || (shape[0] != heads && shape[0] != 1))
     return operation.fail("expected ", what, " to be one number or ", heads,
                           " numbers, one per head, found shape ", toString(shape));
   return graph.read({place->offset, shape, {headNode}});

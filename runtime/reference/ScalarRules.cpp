@@ -251,9 +251,9 @@ const UnaryRule clampToUnitRule = {
     [](double x, double) { return x >= 0.0 && x <= 1.0 ? 1.0 : 0.0; }};
 
 const BinaryRule positivePowerRule = {
-    "positive_power", [](double x, double e) { return x == 0.0 ? 0.0 : std::pow(x, e); },
+    "positive_power", [](double x, double e) { return x > 0.0 ? std::pow(x, e) : 0.0; },
     [](double x, double e, double y) {
-      return x == 0.0 ? Partials{} : Partials{e * std::pow(x, e - 1.0), y * std::log(x)};
+      return x > 0.0 ? Partials{e * std::pow(x, e - 1.0), y * std::log(x)} : Partials{};
     }};
 
 const BinaryRule geometricSlopeRule = {
