@@ -58,11 +58,20 @@ std::optional<Spaces> joinSpaces(Spaces a, Spaces b);
 
 /// The sizes array of the stage ABI, in this order.
 enum class SizeIndex : int64_t {
-  Batch, QueryHeads, KeyHeads, Queries, Keys, QueryStart, KeyStart, HeadStart, HeadsTotal
+  Batch,
+  QueryHeads,
+  KeyHeads,
+  Queries,
+  Keys,
+  QueryStart,
+  KeyStart,
+  HeadStart,
+  HeadsTotal
 };
 constexpr int64_t kNumSizes = 9;
 
-/// Extra entries behind the last distance of a `t` extent, so that a whole vector may be read there.
+/// Extra entries behind the last distance of a `t` extent, so that a whole vector may be read
+/// there.
 constexpr int64_t kDistancePadding = 63;
 
 } // namespace mlir::tile

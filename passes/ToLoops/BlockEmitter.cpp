@@ -4,8 +4,7 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-BlockEmitter::BlockEmitter(StageOp stage, const StageFunction &function,
-                           const LoopOptions &options)
+BlockEmitter::BlockEmitter(StageOp stage, const StageFunction &function, const LoopOptions &options)
     : builder(function.getLoc(), function.getBodyBuilder()), stage(stage), function(function),
       options(options) {}
 
@@ -100,8 +99,7 @@ void BlockEmitter::ifInsideMask(const Point &point, llvm::function_ref<void()> b
 
 //===- Memory --------------------------------------------------------------------===//
 
-SmallVector<Value> BlockEmitter::bufferIndices(Value buffer, const Point &point,
-                                               ValueRange extra) {
+SmallVector<Value> BlockEmitter::bufferIndices(Value buffer, const Point &point, ValueRange extra) {
   SmallVector<Value> indices;
   for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents()) {
     StringRef name = extent.getValue();

@@ -14,9 +14,9 @@
 #ifndef PE_PASSES_TOLOOPS_BLOCKEMITTER_H
 #define PE_PASSES_TOLOOPS_BLOCKEMITTER_H
 
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "passes/ToLoops/StageFunction.h"
 #include "passes/ToLoops/ToLoops.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 #include <functional>
 

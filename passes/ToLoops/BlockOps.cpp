@@ -53,8 +53,8 @@ void BlockEmitter::emit(Operation &op) {
 /// A map that adds to a buffer runs inside the mask only; any other runs everywhere.
 void BlockEmitter::emitMap(MapOp op) {
   Block &body = op.getBody().front();
-  bool accumulates = op.getBody().walk([](AccumulateOp) { return WalkResult::interrupt(); })
-                         .wasInterrupted();
+  bool accumulates =
+      op.getBody().walk([](AccumulateOp) { return WalkResult::interrupt(); }).wasInterrupted();
   Spaces spaces = op.getIterationSpaces();
   forEachPoint(spaces, [&](const Point &point) {
     auto run = [&] {
@@ -121,12 +121,12 @@ void BlockEmitter::emitDot(DotOp op) {
   bool masked = spacesOf(op.getLhs()) == Spaces::RC;
   compute(op.getOutput(), [&](const Point &point) {
     Value initial = op.getInit() ? at(op.getInit(), point) : number(0.0);
-    return contract(op.getAxis(), masked, initial, point,
-                    [&](Value sum, const Point &here) -> Value {
-                      Value product = arith::MulFOp::create(builder, at(op.getLhs(), here),
-                                                            at(op.getRhs(), here));
-                      return arith::AddFOp::create(builder, sum, product);
-                    });
+    return contract(
+        op.getAxis(), masked, initial, point, [&](Value sum, const Point &here) -> Value {
+          Value product =
+              arith::MulFOp::create(builder, at(op.getLhs(), here), at(op.getRhs(), here));
+          return arith::AddFOp::create(builder, sum, product);
+        });
   });
 }
 

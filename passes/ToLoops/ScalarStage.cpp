@@ -60,8 +60,8 @@ void mlir::tile::emitAccumulation(OpBuilder &builder, Location loc, Value value,
   Value old = memref::LoadOp::create(builder, loc, memory, indices);
   Value sum;
   if (isa<FloatType>(old.getType()))
-    sum = arith::AddFOp::create(builder, loc, old,
-                                convertFloat(builder, loc, value, old.getType()));
+    sum =
+        arith::AddFOp::create(builder, loc, old, convertFloat(builder, loc, value, old.getType()));
   else
     sum = arith::AddIOp::create(builder, loc, old, value);
   memref::StoreOp::create(builder, loc, sum, memory, indices);

@@ -93,9 +93,9 @@ void StageToLoops::addStreamBuffers() {
   for (auto [index, result] : llvm::enumerate(stream.getResults())) {
     bool carry = index < stream.getNumCarries();
     std::string name = (stage.getSymName() + (carry ? "_carry" : "_fold") + Twine(index)).str();
-    streamBuffers.push_back(
-        BufferOp::create(builder, stream.getLoc(), streamBufferType(result, overKeyHeads), name,
-                         Role::Temporary, /*zero=*/false));
+    streamBuffers.push_back(BufferOp::create(builder, stream.getLoc(),
+                                             streamBufferType(result, overKeyHeads), name,
+                                             Role::Temporary, /*zero=*/false));
   }
 }
 
@@ -128,15 +128,14 @@ void StageToLoops::forRowBlocks(llvm::function_ref<void()> body) {
   BlockPosition &position = emitter->position;
   auto &builder = emitter->builder;
   Value size = emitter->index(options.blockRows);
-  emitter->forRange(emitter->size("ceildiv(r," + std::to_string(options.blockRows) + ")"),
-                    [&](Value block) {
-                      position.firstRow = arith::MulIOp::create(builder, block, size);
-                      Value left = arith::SubIOp::create(builder, emitter->size("r"),
-                                                         position.firstRow);
-                      position.rows = arith::MinSIOp::create(builder, left, size);
-                      body();
-                      position.firstRow = position.rows = Value();
-                    });
+  emitter->forRange(
+      emitter->size("ceildiv(r," + std::to_string(options.blockRows) + ")"), [&](Value block) {
+        position.firstRow = arith::MulIOp::create(builder, block, size);
+        Value left = arith::SubIOp::create(builder, emitter->size("r"), position.firstRow);
+        position.rows = arith::MinSIOp::create(builder, left, size);
+        body();
+        position.firstRow = position.rows = Value();
+      });
 }
 
 /// In the order of the stream.
@@ -290,9 +289,8 @@ LogicalResult StageToLoops::run() {
     emitResults(loops);
   if (emitter->getScratchBytes() > kMaxScratchBytes)
     return stage.emitOpError("expected at most ")
-           << kMaxScratchBytes << " bytes of scratch memory, found "
-           << emitter->getScratchBytes() << ": choose smaller blocks than " << options.blockRows
-           << " x " << options.blockColumns;
+           << kMaxScratchBytes << " bytes of scratch memory, found " << emitter->getScratchBytes()
+           << ": choose smaller blocks than " << options.blockRows << " x " << options.blockColumns;
   function->createLaunch(stage, productOfExtents(over));
   stage.erase();
   return success();
