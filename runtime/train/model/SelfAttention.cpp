@@ -21,7 +21,7 @@ SelfAttention::SelfAttention(const std::string &prefix, int64_t dim, HeadShape s
   int64_t last = layout.add(prefix + ".wo", {dim, queryDim}, Role::Attention);
   output = {layout[last].offset, dim, queryDim};
   for (const EncodingParameter &parameter : function->parameters()) {
-    int64_t index = layout.add(prefix + ".encoding." + parameter.name, parameter.shape,
+    int64_t index = layout.add(prefix + ".bias." + parameter.name, parameter.shape,
                                Role::Encoding);
     layout[index].decay = parameter.decay;
     layout[index].minimum = parameter.minimum;

@@ -24,7 +24,7 @@ struct HeadShape {
 class SelfAttention {
 public:
   /// Adds "PREFIX.wq" [heads * headDim, dim], ".wk", ".wv", ".wo" and the encoding's parameters as
-  /// "PREFIX.encoding.NAME".
+  /// "PREFIX.bias.NAME".
   SelfAttention(const std::string &prefix, int64_t dim, HeadShape shape,
                 std::unique_ptr<AttentionFunction> function, ParameterLayout &layout);
 

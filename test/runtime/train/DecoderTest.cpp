@@ -1,69 +1,13 @@
 //===- DecoderTest.cpp - The model against its second reading -------------===//
 
-#include "NaiveAttention.h"
+#include "Models.h"
 #include "NaiveDecoder.h"
-#include "TestKernels.h"
-#include "runtime/core/Random.h"
-#include "runtime/train/blas/Blas.h"
-
-#include <gtest/gtest.h>
-#include <thread>
 
 using namespace pe;
+using namespace pe::test;
 using namespace pe::train;
-using pe::test::NaiveAttention;
-using pe::test::NaiveDecoder;
 
 namespace {
-
-void inOrder(int64_t items, const std::function<void(int64_t)> &body) {
-  for (int64_t item = 0; item < items; ++item)
-    body(item);
-}
-
-void backwards(int64_t items, const std::function<void(int64_t)> &body) {
-  for (int64_t item = items; item-- > 0;)
-    body(item);
-}
-
-void onThreads(int64_t items, const std::function<void(int64_t)> &body) {
-  std::vector<std::thread> threads;
-  for (int64_t t = 0; t < 3; ++t)
-    threads.emplace_back([&, t] {
-      for (int64_t item = t; item < items; item += 3)
-        body(item);
-    });
-  for (std::thread &thread : threads)
-    thread.join();
-}
-
-std::unique_ptr<Decoder> makeModel(const DecoderConfig &config) {
-  EXPECT_TRUE(blas::load());
-  auto model = Decoder::create(config, test::compiledKernels(), [&] {
-    return Expected<std::unique_ptr<AttentionFunction>>(
-        std::make_unique<NaiveAttention>(config.heads));
-  });
-  EXPECT_TRUE(model) << model.error().getMessage();
-  Random random(5, "weights");
-  for (const Parameter &parameter : (*model)->layout().all()) {
-    bool slopes = parameter.name.ends_with(".slopes");
-    for (int64_t i = 0; i < parameter.count; ++i)
-      (*model)->values().at(parameter)[i] =
-          static_cast<float>(slopes ? random.uniform(0.02, 0.4) : 0.2 * random.normal());
-  }
-  return std::move(*model);
-}
-
-Batch makeBatch(int64_t sequences, int64_t length, int64_t vocabulary) {
-  Batch batch;
-  batch.resize(sequences, length);
-  Random random(6, "tokens");
-  for (size_t i = 0; i < batch.inputs.size(); ++i) {
-    batch.inputs[i] = static_cast<int32_t>(random.below(vocabulary));
-    batch.targets[i] = static_cast<int32_t>(random.below(vocabulary));
-  }
-  return batch;
-}
 
 float meanScale(const Batch &batch) { return 1.0f / static_cast<float>(batch.inputs.size()); }
 

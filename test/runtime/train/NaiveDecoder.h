@@ -98,8 +98,8 @@ private:
 
   void attend(const std::string &prefix, Rows &x) const {
     int64_t headDim = config.headDim(), group = config.heads / config.keyHeads;
-    const Values &slopes = parameters.at(prefix + ".encoding.slopes");
-    double lift = parameters.at(prefix + ".encoding.lift")[0];
+    const Values &slopes = parameters.at(prefix + ".bias.slopes");
+    double lift = parameters.at(prefix + ".bias.lift")[0];
     Rows q, k, v, o(x.size(), Values(config.dim));
     for (const Values &row : x) {
       Values y = norm(row);
