@@ -2,9 +2,9 @@
 
 #include "passes/Analysis/Structure.h"
 
-#include "passes/Analysis/Slice.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/Analysis/Slice.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace mlir::pe {
@@ -131,17 +131,19 @@ Term Classifier::run() {
   if (d.isWithin(kDistance))
     return is(TermClass::Distance, "depends on i and j only through i - j");
   if (matchSegments())
-    return is(TermClass::Segments, term.divided
-                                       ? "is piecewise linear in u(i - j) / r(i)"
-                                       : "is piecewise linear in u(i - j) * r(i)");
+    return is(TermClass::Segments, term.divided ? "is piecewise linear in u(i - j) / r(i)"
+                                                : "is piecewise linear in u(i - j) * r(i)");
   return is(TermClass::General, describeMeeting());
 }
 
 } // namespace
 
 bool isPiecewiseLinear(PiecewiseOpInterface op) {
-  std::optional<int64_t> degree = op.getExactDegree();
-  return degree && *degree <= 1;
+  auto mlp = dyn_cast<MlpEvalOp>(op.getOperation());
+  if (!mlp || mlp.getFinalActivation() != Activation::Identity)
+    return false;
+  bool hasHidden = mlp.getLayers().size() > 2;
+  return !hasHidden || mlp.getActivation() == Activation::Relu;
 }
 
 bool ignoresRowTerms(AttentionOp attention) {

@@ -3,11 +3,11 @@
 #include "passes/Transforms/ScalarEmitter.h"
 
 #include "dialect/PE/PE.h"
-#include "passes/Analysis/Slice.h"
-#include "passes/Transforms/MlpEval.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "passes/Analysis/Slice.h"
+#include "passes/Transforms/MlpEval.h"
 
 namespace mlir::pe {
 
@@ -47,9 +47,9 @@ static void cloneScalarOp(Operation *op, IRMapping &mapping, OpBuilder &builder,
   }
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     double value = cast<FloatAttr>(constant.getValue()).getValueAsDouble();
-    mapping.map(constant.getResult(), arith::ConstantOp::create(
-                                          builder, op->getLoc(),
-                                          builder.getFloatAttr(compute, value)));
+    mapping.map(
+        constant.getResult(),
+        arith::ConstantOp::create(builder, op->getLoc(), builder.getFloatAttr(compute, value)));
     return;
   }
   if (isa<arith::ExtFOp, arith::TruncFOp>(op)) {

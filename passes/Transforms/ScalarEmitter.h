@@ -63,7 +63,6 @@ public:
   virtual Value scratch(OpBuilder &builder, Location loc, int64_t size, Type element);
 };
 
-
 /// Maps the four leading arguments of a bias region's block to `point`.
 void mapPoint(IRMapping &mapping, Block &block, const PairPoint &point);
 
