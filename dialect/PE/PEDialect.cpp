@@ -81,12 +81,3 @@ Operation *PEDialect::materializeConstant(OpBuilder &builder, Attribute value, T
                                           Location loc) {
   return arith::ConstantOp::materialize(builder, value, type, loc);
 }
-
-LogicalResult PEDialect::verifyRegionArgAttribute(Operation *, unsigned, unsigned, NamedAttribute) {
-  return success();
-}
-
-LogicalResult PEDialect::verifyRegionResultAttribute(Operation *, unsigned, unsigned,
-                                                     NamedAttribute) {
-  return success();
-}

@@ -153,6 +153,16 @@ bool ignoresRowTerms(AttentionOp attention) {
 
 Term analyzeTerm(BiasFnOp bias, DifferenceRange range) { return Classifier(bias, range).run(); }
 
+/// Compiled code keeps the hidden values of an MLP in scratch of known size.
+static LogicalResult checkHiddenWidths(BiasFnOp bias) {
+  for (auto mlp : bias.getBody().getOps<MlpEvalOp>())
+    for (size_t n = 0; n + 2 < mlp.getLayers().size(); ++n)
+      if (auto type = cast<RankedTensorType>(mlp.getLayers()[n].getType()); !type.hasStaticShape())
+        return mlp.emitOpError("expected hidden layers of static sizes, found ")
+               << type << "; only the rows of the last layer, one per head, may be unknown";
+  return success();
+}
+
 FailureOr<BiasStructure> analyzeStructure(AttentionOp attention) {
   BiasStructure structure;
   DifferenceRange range = attention.getMaskRange().value_or(DifferenceRange());
@@ -163,6 +173,8 @@ FailureOr<BiasStructure> analyzeStructure(AttentionOp attention) {
              << (value.getDefiningOp() ? value.getDefiningOp()->getName().getStringRef()
                                        : StringRef("a block argument"))
              << "; run pe-expand-biases before";
+    if (failed(checkHiddenWidths(bias)))
+      return failure();
     structure.terms.push_back(analyzeTerm(bias, range));
   }
   return structure;

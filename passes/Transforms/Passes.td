@@ -145,4 +145,16 @@ def PEDifferentiatePass : Pass<"pe-differentiate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::pe::PEDialect"];
 }
 
+def PEExportProgramPass : Pass<"pe-export-program", "::mlir::ModuleOp"> {
+  let summary = "Prints the neutral form of the public functions, as the reference reads it";
+  let description = [{
+    For tests and curiosity: `exportProgram` of dialect/PE/ExportProgram.h on stdout, indented.
+
+    ```mlir
+    %d = pe.distance
+    // {"op": "pe.distance", "operands": [], "results": [3], "types": ["!pe.coordinate"], ...}
+    ```
+  }];
+}
+
 #endif // PE_TRANSFORMS_PASSES_TD

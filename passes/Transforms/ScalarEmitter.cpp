@@ -23,6 +23,11 @@ Value ParameterAccess::scratch(OpBuilder &builder, Location loc, int64_t size, T
                                   builder.getI64IntegerAttr(64));
 }
 
+bool isEmittable(Operation *op) {
+  return isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
+         isa<ReadOp, MlpEvalOp, GlobalHeadOp, HeadsTotalOp>(op);
+}
+
 void mapPoint(IRMapping &mapping, Block &block, const PairPoint &point) {
   mapping.map(block.getArguments().take_front(4),
               ValueRange{point.batch, point.head, point.query, point.key});

@@ -72,6 +72,9 @@ void mapPoint(IRMapping &mapping, Block &block, const PairPoint &point);
 Value emitScalar(Value root, IRMapping &mapping, OpBuilder &builder, ParameterAccess &params,
                  FloatType compute = {});
 
+/// True for the operations that emitScalar can emit.
+bool isEmittable(Operation *op);
+
 /// `value` in another float type.
 Value convertFloat(OpBuilder &builder, Location loc, Value value, Type type);
 

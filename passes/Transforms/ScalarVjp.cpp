@@ -277,6 +277,9 @@ FailureOr<ScalarVjp> ScalarVjp::create(Value root, ArrayRef<Value> inputs) {
 
 LogicalResult ScalarVjp::check() const {
   for (Operation *op : slice) {
+    if (!isEmittable(op))
+      return op->emitOpError("expected an operation of arith or math, pe.read, pe.mlp_eval, "
+                             "pe.global_head or pe.heads_total in a bias region, found another");
     bool isActiveOp = llvm::any_of(op->getResults(), [&](Value v) { return active.contains(v); });
     if (!isActiveOp || hasRule(op) || isa<ReadOp, MlpEvalOp>(op))
       continue;
