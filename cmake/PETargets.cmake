@@ -17,7 +17,7 @@ function(pe_configure_target name)
   endif()
 endfunction()
 
-# pe_add_library(NAME [SHARED|MODULE] sources... [LINK libs...]): a library of the runtime, LLVM-free.
+# pe_add_library(NAME [SHARED|MODULE] sources... [LINK libs...]): a library without LLVM.
 function(pe_add_library name)
   cmake_parse_arguments(ARG "SHARED;MODULE" "" "LINK" ${ARGN})
   set(kind STATIC)
@@ -28,7 +28,8 @@ function(pe_add_library name)
   endif()
   add_library(${name} ${kind} ${ARG_UNPARSED_ARGUMENTS})
   pe_configure_target(${name})
-  target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/include>)
+  target_include_directories(${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/include>)
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
 endfunction()
 
@@ -62,6 +63,3 @@ function(pe_add_executable name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/runtime/include)
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
 endfunction()
-
-# pe_tablegen(TARGET FILE.td OUT.inc args... OUT2.inc args2 ...) is MLIR's mlir_tablegen with the
-# include roots of this tree; see dialect/PE/CMakeLists.txt for its use.
