@@ -56,7 +56,7 @@ endfunction()
 # pe_add_python_test(NAME SCRIPT args...): SCRIPT (a path from the repository's root) under the
 # python3 that configured the build.
 function(pe_add_python_test name script)
-  pe_add_test(${name} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/${script} ${ARGN}
+  pe_add_test(${name} COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/${script} ${ARGN}
     LABELS python)
 endfunction()
 

@@ -26,7 +26,11 @@ is_installed() {
 }
 
 system_name() {
-  if [ -r /etc/os-release ]; then (. /etc/os-release && echo "${PRETTY_NAME:-$ID}"); else uname -s; fi
+  if [ -r /etc/os-release ]; then
+    (. /etc/os-release && echo "${PRETTY_NAME:-$ID}")
+  else
+    uname -s
+  fi
 }
 
 is_debian_12() {
@@ -43,7 +47,8 @@ if [ ${#missing[@]} -eq 0 ]; then
   exit 0
 fi
 if ! is_debian_12; then
-  echo "install-deps: error: expected Debian 12 (bookworm), found $(system_name); pe is built and tested there only; it needs these packages: ${missing[*]}" >&2
+  echo "install-deps: error: expected Debian 12 (bookworm), found $(system_name); pe is built and" \
+    "tested there only; install these packages yourself: ${missing[*]}" >&2
   exit 1
 fi
 if [ "${PE_NO_INSTALL-}" = 1 ]; then
