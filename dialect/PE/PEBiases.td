@@ -72,6 +72,7 @@ def PE_PowerOp : PE_BiasOp<"power"> {
     $x `exponent` `(` $exponent `:` type($exponent) `)` `slope` `(` $slope `:` type($slope) `)`
     attr-dict
   }];
+  let hasVerifier = 1;
 }
 
 def PE_MlpOp : PE_BiasOp<"mlp"> {
@@ -137,6 +138,7 @@ def PE_ScaleOp : PE_BiasOp<"scale"> {
   let arguments = (ins PE_BiasType:$bias, F64Attr:$factor);
   let assemblyFormat = "$bias attr-dict";
   let hasFolder = 1;
+  let hasVerifier = 1;
 }
 
 def PE_BiasFnOp : PE_BiasOp<"bias_fn",

@@ -24,9 +24,7 @@ static Form combine(const Form &a, const Form &b, double factor) {
                     a->constant + factor * b->constant};
 }
 
-static Form scaled(const Form &form, double factor) {
-  return combine(AffineForm{}, form, factor);
-}
+static Form scaled(const Form &form, double factor) { return combine(AffineForm{}, form, factor); }
 
 /// The product, when one side is a constant.
 static Form product(const Form &a, const Form &b) {

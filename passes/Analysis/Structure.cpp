@@ -2,9 +2,9 @@
 
 #include "passes/Analysis/Structure.h"
 
-#include "passes/Analysis/Slice.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/Analysis/Slice.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace mlir::pe {
@@ -131,17 +131,19 @@ Term Classifier::run() {
   if (d.isWithin(kDistance))
     return is(TermClass::Distance, "depends on i and j only through i - j");
   if (matchSegments())
-    return is(TermClass::Segments, term.divided
-                                       ? "is piecewise linear in u(i - j) / r(i)"
-                                       : "is piecewise linear in u(i - j) * r(i)");
+    return is(TermClass::Segments, term.divided ? "is piecewise linear in u(i - j) / r(i)"
+                                                : "is piecewise linear in u(i - j) * r(i)");
   return is(TermClass::General, describeMeeting());
 }
 
 } // namespace
 
 bool isPiecewiseLinear(PiecewiseOpInterface op) {
-  std::optional<int64_t> degree = op.getExactDegree();
-  return degree && *degree <= 1;
+  auto mlp = dyn_cast<MlpEvalOp>(op.getOperation());
+  if (!mlp || mlp.getFinalActivation() != Activation::Identity)
+    return false;
+  bool hasHidden = mlp.getLayers().size() > 2;
+  return !hasHidden || mlp.getActivation() == Activation::Relu;
 }
 
 bool ignoresRowTerms(AttentionOp attention) {
@@ -150,6 +152,16 @@ bool ignoresRowTerms(AttentionOp attention) {
 }
 
 Term analyzeTerm(BiasFnOp bias, DifferenceRange range) { return Classifier(bias, range).run(); }
+
+/// Compiled code keeps the hidden values of an MLP in scratch of known size.
+static LogicalResult checkHiddenWidths(BiasFnOp bias) {
+  for (auto mlp : bias.getBody().getOps<MlpEvalOp>())
+    for (size_t n = 0; n + 2 < mlp.getLayers().size(); ++n)
+      if (auto type = cast<RankedTensorType>(mlp.getLayers()[n].getType()); !type.hasStaticShape())
+        return mlp.emitOpError("expected hidden layers of static sizes, found ")
+               << type << "; only the rows of the last layer, one per head, may be unknown";
+  return success();
+}
 
 FailureOr<BiasStructure> analyzeStructure(AttentionOp attention) {
   BiasStructure structure;
@@ -161,6 +173,8 @@ FailureOr<BiasStructure> analyzeStructure(AttentionOp attention) {
              << (value.getDefiningOp() ? value.getDefiningOp()->getName().getStringRef()
                                        : StringRef("a block argument"))
              << "; run pe-expand-biases before";
+    if (failed(checkHiddenWidths(bias)))
+      return failure();
     structure.terms.push_back(analyzeTerm(bias, range));
   }
   return structure;

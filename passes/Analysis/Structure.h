@@ -25,7 +25,8 @@
 //     case TermClass::Distance:
 //       // table[h, t] = emitScalar(term.root) at distancePoint(t)
 //     case TermClass::Segments:
-//       // u[h, t] = emitScalar(term.factor) at distancePoint(t); r[h, i] = emitScalar(term.rowFactor)
+//       // u[h, t] = emitScalar(term.factor) at distancePoint(t); r[h, i] =
+//       emitScalar(term.rowFactor)
 //       // x = term.divided ? u / r : u * r; score += scale * piecewise(term.piecewise, x)
 //       ...
 //     }
@@ -54,11 +55,11 @@ struct Term {
 
   /// segments: the piecewise linear operation, the output scale (null for 1; depends on h only),
   /// the factors u(h, i - j) and r(h, i) of its coordinate.
-  PiecewiseOpInterface piecewise;
+  PiecewiseOpInterface piecewise; ///< a pe.mlp_eval for which isPiecewiseLinear holds
   Value scale;
   Value factor;
   Value rowFactor;
-  bool divided = false;           ///< the coordinate is u / r, else u * r
+  bool divided = false; ///< the coordinate is u / r, else u * r
   bool factorDependsOnHead = false;
   bool rowFactorDependsOnHead = false;
 
@@ -77,8 +78,9 @@ Term analyzeTerm(BiasFnOp bias, DifferenceRange range = {});
 /// `pe.bias_fn` (pe-expand-biases makes them so).
 FailureOr<BiasStructure> analyzeStructure(AttentionOp attention);
 
-/// True if `op` is a piecewise linear function of its coordinate with breakpoints that all heads
-/// share, exactly: what the class segments needs.
+/// True if `op` is, exactly, a ReLU network with a linear output layer (or nothing but that layer):
+/// piecewise linear with breakpoints that all heads share, what the class segments needs. Another
+/// final activation would add breakpoints of each head.
 bool isPiecewiseLinear(PiecewiseOpInterface op);
 
 /// True if a term that depends on the query position alone leaves the result of `attention` as it

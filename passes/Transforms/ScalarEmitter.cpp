@@ -3,11 +3,11 @@
 #include "passes/Transforms/ScalarEmitter.h"
 
 #include "dialect/PE/PE.h"
-#include "passes/Analysis/Slice.h"
-#include "passes/Transforms/MlpEval.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "passes/Analysis/Slice.h"
+#include "passes/Transforms/MlpEval.h"
 
 namespace mlir::pe {
 
@@ -21,6 +21,11 @@ Value ParameterAccess::scratch(OpBuilder &builder, Location loc, int64_t size, T
   builder.setInsertionPointToStart(&scope->getRegion(0).front());
   return memref::AllocaOp::create(builder, loc, MemRefType::get(size, element),
                                   builder.getI64IntegerAttr(64));
+}
+
+bool isEmittable(Operation *op) {
+  return isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
+         isa<ReadOp, MlpEvalOp, GlobalHeadOp, HeadsTotalOp>(op);
 }
 
 void mapPoint(IRMapping &mapping, Block &block, const PairPoint &point) {
@@ -47,9 +52,9 @@ static void cloneScalarOp(Operation *op, IRMapping &mapping, OpBuilder &builder,
   }
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     double value = cast<FloatAttr>(constant.getValue()).getValueAsDouble();
-    mapping.map(constant.getResult(), arith::ConstantOp::create(
-                                          builder, op->getLoc(),
-                                          builder.getFloatAttr(compute, value)));
+    mapping.map(
+        constant.getResult(),
+        arith::ConstantOp::create(builder, op->getLoc(), builder.getFloatAttr(compute, value)));
     return;
   }
   if (isa<arith::ExtFOp, arith::TruncFOp>(op)) {

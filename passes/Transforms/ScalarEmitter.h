@@ -63,7 +63,6 @@ public:
   virtual Value scratch(OpBuilder &builder, Location loc, int64_t size, Type element);
 };
 
-
 /// Maps the four leading arguments of a bias region's block to `point`.
 void mapPoint(IRMapping &mapping, Block &block, const PairPoint &point);
 
@@ -72,6 +71,9 @@ void mapPoint(IRMapping &mapping, Block &block, const PairPoint &point);
 /// float of the region is computed in that type instead of its own.
 Value emitScalar(Value root, IRMapping &mapping, OpBuilder &builder, ParameterAccess &params,
                  FloatType compute = {});
+
+/// True for the operations that emitScalar can emit.
+bool isEmittable(Operation *op);
 
 /// `value` in another float type.
 Value convertFloat(OpBuilder &builder, Location loc, Value value, Type type);

@@ -8,10 +8,10 @@
 #include "passes/Transforms/ScalarVjp.h"
 
 #include "dialect/PE/PE.h"
-#include "passes/Analysis/Slice.h"
-#include "passes/Transforms/MlpEval.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Analysis/Slice.h"
+#include "passes/Transforms/MlpEval.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <numbers>
 
@@ -39,8 +39,8 @@ bool hasRule(Operation *op) {
   return hasUnaryRule(op) ||
          isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::RemFOp,
              arith::NegFOp, arith::ExtFOp, arith::TruncFOp, math::FmaOp, arith::MaximumFOp,
-             arith::MaxNumFOp, arith::MinimumFOp, arith::MinNumFOp, math::ClampFOp,
-             arith::SelectOp, math::CopySignOp, math::PowFOp, math::FPowIOp, math::Atan2Op>(op);
+             arith::MaxNumFOp, arith::MinimumFOp, arith::MinNumFOp, math::ClampFOp, arith::SelectOp,
+             math::CopySignOp, math::PowFOp, math::FPowIOp, math::Atan2Op>(op);
 }
 
 //===----------------------------------------------------------------------===//
@@ -229,9 +229,9 @@ Value ruleOf(Emit &e, const Site &s, unsigned index) {
 /// The adjoint of operand `index`; a zero cotangent gives zero, whatever the slope.
 Value operandAdjoint(Emit &e, const Site &s, unsigned index) {
   Value adjoint = ruleOf(e, s, index);
-  bool isFinite = isa<arith::AddFOp, arith::SubFOp, arith::NegFOp, arith::SelectOp,
-                      math::ClampFOp, arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp,
-                      arith::MinNumFOp>(s.op);
+  bool isFinite =
+      isa<arith::AddFOp, arith::SubFOp, arith::NegFOp, arith::SelectOp, math::ClampFOp,
+          arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp, arith::MinNumFOp>(s.op);
   return isFinite ? adjoint : e.zeroAtZero(s.cotangent, adjoint);
 }
 
@@ -277,6 +277,9 @@ FailureOr<ScalarVjp> ScalarVjp::create(Value root, ArrayRef<Value> inputs) {
 
 LogicalResult ScalarVjp::check() const {
   for (Operation *op : slice) {
+    if (!isEmittable(op))
+      return op->emitOpError("expected an operation of arith or math, pe.read, pe.mlp_eval, "
+                             "pe.global_head or pe.heads_total in a bias region, found another");
     bool isActiveOp = llvm::any_of(op->getResults(), [&](Value v) { return active.contains(v); });
     if (!isActiveOp || hasRule(op) || isa<ReadOp, MlpEvalOp>(op))
       continue;

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Transforms/ScalarJit.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/Transforms/ScalarJit.h"
 #include "gtest/gtest.h"
 #include <cmath>
 #include <random>
@@ -72,9 +72,9 @@ std::string makeBody(const Shape &shape, std::vector<std::string> &captures, siz
   }
   return "%zero = arith.constant 0 : index\n%s = arith.constant 0.1 : f32\n"
          "%p = pe.read %c0[%zero] : tensor<1xf32>\n%x = arith.mulf %s, %p : f32\n"
-         "%y = pe.mlp_eval %x, %h layers(" + names + " : " + types + ") {activation = " +
-         "#pe.activation<" + shape.activation + ">, final_activation = #pe.activation<" +
-         shape.final + ">} : f32\npe.yield %y : f32";
+         "%y = pe.mlp_eval %x, %h layers(" +
+         names + " : " + types + ") {activation = " + "#pe.activation<" + shape.activation +
+         ">, final_activation = #pe.activation<" + shape.final + ">} : f32\npe.yield %y : f32";
 }
 
 class MlpEval : public testing::TestWithParam<Shape> {};

@@ -2,7 +2,6 @@
 
 #include "passes/Transforms/ScalarJit.h"
 
-#include "passes/Transforms/ScalarVjp.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -16,6 +15,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "passes/Transforms/ScalarVjp.h"
 #include "llvm/Support/TargetSelect.h"
 
 using namespace mlir;
@@ -114,8 +114,7 @@ std::unique_ptr<ExecutionEngine> compile(ModuleOp module) {
   return llvm::cantFail(ExecutionEngine::create(module));
 }
 
-template <typename T>
-StridedMemRefType<T, 1> describe(const std::vector<T> &values) {
+template <typename T> StridedMemRefType<T, 1> describe(const std::vector<T> &values) {
   T *data = const_cast<T *>(values.data());
   return {data, data, 0, {static_cast<int64_t>(values.size())}, {1}};
 }
@@ -155,8 +154,7 @@ mlir::pe::BiasFnOp biasOf(ModuleOp module) {
   return found;
 }
 
-template <typename T>
-ScalarJit<T>::ScalarJit(mlir::pe::BiasFnOp bias) {
+template <typename T> ScalarJit<T>::ScalarJit(mlir::pe::BiasFnOp bias) {
   MLIRContext *context = bias.getContext();
   FloatType type = std::is_same_v<T, double> ? FloatType(Float64Type::get(context))
                                              : FloatType(Float32Type::get(context));
@@ -165,8 +163,7 @@ ScalarJit<T>::ScalarJit(mlir::pe::BiasFnOp bias) {
   engine = compile(*module);
 }
 
-template <typename T>
-T ScalarJit<T>::value(const std::vector<T> &params, const Point &point) {
+template <typename T> T ScalarJit<T>::value(const std::vector<T> &params, const Point &point) {
   std::vector<T> gradients(params.size()), out(1);
   auto p = describe(params), g = describe(gradients), o = describe(out);
   llvm::cantFail(engine->invoke("adjoint", &p, &g, &o, point.h, point.i, point.j, T(0)));

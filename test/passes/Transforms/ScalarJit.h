@@ -29,8 +29,7 @@ mlir::OwningOpRef<mlir::ModuleOp> parseRegion(mlir::MLIRContext &context,
                                               const std::string &body);
 mlir::pe::BiasFnOp biasOf(mlir::ModuleOp module);
 
-template <typename T>
-class ScalarJit {
+template <typename T> class ScalarJit {
 public:
   explicit ScalarJit(mlir::pe::BiasFnOp bias);
 

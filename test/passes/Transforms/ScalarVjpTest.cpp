@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Transforms/ScalarJit.h"
 #include "passes/Transforms/ScalarVjp.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
+#include "passes/Transforms/ScalarJit.h"
 #include "gtest/gtest.h"
 #include <cmath>
 #include <limits>
@@ -39,7 +39,8 @@ Values differences(ScalarJit<double> &jit, const Values &params, const Point &po
 void expectClose(const Values &found, const Values &expected, double tolerance) {
   ASSERT_EQ(found.size(), expected.size());
   for (size_t n = 0; n < found.size(); ++n)
-    EXPECT_NEAR(found[n], expected[n], tolerance * (1 + std::abs(expected[n]))) << "parameter " << n;
+    EXPECT_NEAR(found[n], expected[n], tolerance * (1 + std::abs(expected[n])))
+        << "parameter " << n;
 }
 
 /// Both float types of one region at random parameters in [low, high].
@@ -90,19 +91,25 @@ const Rule kRules[] = {
     {"mulf", "%v = arith.mulf %x, %y : f32", -2, 2},
     {"square", "%v = arith.mulf %x, %x : f32", -2, 2},
     {"divf", "%v = arith.divf %x, %y : f32", 0.5, 2},
-    {"remf", "%s = arith.constant 7.3 : f32\n%a = arith.mulf %x, %s : f32\n"
-             "%v = arith.remf %a, %y : f32", 1.01, 1.1},
+    {"remf",
+     "%s = arith.constant 7.3 : f32\n%a = arith.mulf %x, %s : f32\n"
+     "%v = arith.remf %a, %y : f32",
+     1.01, 1.1},
     {"negf", "%v = arith.negf %x : f32", -2, 2},
-    {"widths", "%a = arith.extf %x : f32 to f64\n%c = arith.mulf %a, %a : f64\n"
-               "%v = arith.truncf %c : f64 to f32", -2, 2},
+    {"widths",
+     "%a = arith.extf %x : f32 to f64\n%c = arith.mulf %a, %a : f64\n"
+     "%v = arith.truncf %c : f64 to f32",
+     -2, 2},
     {"fma", "%v = math.fma %x, %y, %x : f32", -2, 2},
     {"maximumf", "%v = arith.maximumf %x, %y : f32", -2, 2},
     {"maxnumf", "%v = arith.maxnumf %x, %y : f32", -2, 2},
     {"minimumf", "%v = arith.minimumf %x, %y : f32", -2, 2},
     {"minnumf", "%v = arith.minnumf %x, %y : f32", -2, 2},
     {"clampf", "%lo = arith.constant -0.5 : f32\n%v = math.clampf %x to [%lo, %y] : f32", -2, 2},
-    {"select", "%p = arith.cmpf olt, %x, %y : f32\n%a = arith.mulf %x, %y : f32\n"
-               "%v = arith.select %p, %a, %y : f32", -2, 2},
+    {"select",
+     "%p = arith.cmpf olt, %x, %y : f32\n%a = arith.mulf %x, %y : f32\n"
+     "%v = arith.select %p, %a, %y : f32",
+     -2, 2},
     {"copysign", "%v = math.copysign %x, %y : f32", -2, 2},
     {"absf", "%v = math.absf %x : f32", -2, 2},
     {"sqrt", "%v = math.sqrt %x : f32", 0.5, 2},
@@ -133,8 +140,10 @@ const Rule kRules[] = {
     {"acosh", "%v = math.acosh %x : f32", 1.2, 2},
     {"atanh", "%v = math.atanh %x : f32", -0.8, 0.8},
     {"floor", "%a = math.floor %x : f32\n%v = arith.mulf %a, %y : f32", 1.1, 1.9},
-    {"integers", "%a = arith.fptosi %x : f32 to i32\n%c = arith.sitofp %a : i32 to f32\n"
-                 "%v = arith.mulf %c, %y : f32", 1.1, 1.9},
+    {"integers",
+     "%a = arith.fptosi %x : f32 to i32\n%c = arith.sitofp %a : i32 to f32\n"
+     "%v = arith.mulf %c, %y : f32",
+     1.1, 1.9},
 };
 
 class ScalarRule : public testing::TestWithParam<Rule> {};
