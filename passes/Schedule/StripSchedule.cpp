@@ -315,7 +315,7 @@ void Scheduler::assignSlots() {
     llvm::for_each(step.fills, consider);
     llvm::for_each(step.sweep, consider);
   }
-  llvm::stable_sort(lifetimes, [](auto &a, auto &b) { return a.begin < b.begin; });
+  llvm::sort(lifetimes, [](auto &a, auto &b) { return a.begin < b.begin; });
   SmallVector<unsigned> freeFrom;
   for (Lifetime &life : lifetimes) {
     auto *slot = llvm::find_if(freeFrom, [&](unsigned end) { return end <= life.begin; });

@@ -44,7 +44,7 @@ struct StripSchedule {
     SmallVector<DotOp> rowDots;
   };
   /// The last step has no sweep where only values over r need the one before.
-  SmallVector<Step> steps;
+  SmallVector<Step, 0> steps;
   /// Contractions over r; their left operands stay in their slots to the end of the body.
   SmallVector<DotOp> columnDots;
   llvm::DenseMap<Value, unsigned> slots;

@@ -1,5 +1,6 @@
 //===- ColumnsOuter.cpp - columns own the loop: one item is a key head ----===//
 #include "passes/ToCPU/Skeletons.h"
+#include "passes/ToCPU/VectorMath.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 

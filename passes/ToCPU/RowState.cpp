@@ -70,7 +70,7 @@ RowInterface::RowInterface(StageOp stage) {
 SmallVector<Value> RowInterface::kept() const {
   SmallVector<Value> values(rows);
   values.append(panels);
-  for (Value value : const_cast<StreamOp &>(stream).getResults())
+  for (Value value : stream.getResults())
     if (isRow(value) || isPanel(value))
       values.push_back(value);
   return values;

@@ -18,7 +18,7 @@ namespace mlir::tile::cpu {
 struct RowInterface {
   explicit RowInterface(StageOp stage);
 
-  StreamOp stream;
+  mutable StreamOp stream; // a handle; its accessors are not const
   /// Before the stream and after it; the latter split by what they produce.
   SmallVector<Operation *> before, afterRows, afterColumns;
   /// Values from before that the stream or the rows after it read.

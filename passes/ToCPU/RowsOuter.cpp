@@ -60,7 +60,7 @@ private:
       auto body = [&] {
         values.begin(strip);
         RowPanels panels = state.enter(at);
-        strips.emit(panels, {});
+        strips.emit(panels, ColumnFolds());
         state.leave(at);
       };
       auto carryAt = [&](int64_t row) {

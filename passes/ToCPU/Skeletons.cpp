@@ -7,16 +7,18 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::cpu;
 
-bool mlir::tile::cpu::columnsOwn(StageOp stage) {
-  bool sums = false;
-  stage.walk([&](StreamOp stream) {
-    for (Value value : stream.getResults().drop_front(stream.getCarries().size()))
-      sums |= hasColumns(cast<ValType>(value.getType()).getSpaces());
-    stream.getBody().walk([&](Operation *op) {
-      sums |= isa<WindowGradOp, SegmentsGradOp, AccumulateOp>(op);
-    });
-  });
-  return sums;
+LogicalResult mlir::tile::cpu::checkStage(StageOp stage, std::string &why) {
+  if (failed(parseMask(stage))) {
+    why = "its mask is not known";
+    return failure();
+  }
+  RowInterface interface(stage);
+  for (Operation *op : interface.before)
+    if (!isa<LoadOp, ConstantOp, MapOp, ReduceOp>(op)) {
+      why = "it computes more than maps and reductions before the stream";
+      return failure();
+    }
+  return success();
 }
 
 Value Skeleton::isFull(const Index &row, int64_t count, const Index &block) {

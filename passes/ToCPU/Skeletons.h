@@ -20,8 +20,8 @@
 
 namespace mlir::tile::cpu {
 
-/// Whether the columns must own the loop: something is summed over rows.
-bool columnsOwn(StageOp stage);
+/// Fails with the reason in `why` where the stage around the stream has no form here.
+LogicalResult checkStage(StageOp stage, std::string &why);
 
 /// Replaces a stage with a stream by a function and a launch.
 void lowerRowsOuter(StageOp stage, const CpuSchedule &cpu, const StripSchedule &schedule);

@@ -36,7 +36,7 @@ void StripEmitter::emitRowOp(Operation *op) {
 
 void StripEmitter::emitBlockOp(Operation *op) {
   if (auto grad = dyn_cast<WindowGradOp>(op))
-    return emitWindowGrad(context, values, slots, grad);
+    return cpu::emitWindowGrad(context, values, slots, grad);
   emitSegmentsGrad(context, values, slots, cast<SegmentsGradOp>(op));
 }
 

@@ -76,7 +76,6 @@ private:
   void emitRowOp(Operation *op);
   void emitRowDot(DotOp dot, const Panel &into);
   void emitBlockOp(Operation *op);
-  void emitWindowGrad(WindowGradOp grad);
 
   StageContext &context;
   Emitter &e;
