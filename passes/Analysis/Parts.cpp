@@ -88,9 +88,7 @@ bool SumSplitter::expand(Value value, const Part &around) {
 
 /// The class of sign * factors * core.
 void SumSplitter::classify(Part &part) {
-  Dependence all = part.form ? Dependence(*part.form) : Dependence();
-  if (part.root)
-    all = dependence.of(part.root);
+  Dependence all = part.form ? Dependence(*part.form) : dependence.of(part.root);
   bool headOnly = true;
   for (Value value : llvm::concat<Value>(part.factors, part.divisors)) {
     all.join(dependence.of(value));
@@ -116,10 +114,10 @@ void SumSplitter::addLeaf(Value value, Part part) {
   auto isZero = [](Value v) { return matchPattern(v, m_AnyZeroFloat()); };
   if (isZero(value) || llvm::any_of(part.factors, isZero))
     return;
+  part.root = value;
   part.form = dependence.of(value).affine();
   if (!part.form || part.form->isConstant()) {
     part.form.reset();
-    part.root = value;
     classify(part);
     parts.push_back(part);
     return;

@@ -17,12 +17,12 @@
 
 namespace mlir::pe {
 
-/// sign * product(factors) / product(divisors) * core; the core is `root`, or the affine form
-/// `form` when that is set, or 1 when neither is.
+/// sign * product(factors) / product(divisors) * core; the core is the affine form `form` when that
+/// is set (the sign is in it then), else `root`.
 struct Part {
   bool negative = false;
   SmallVector<Value, 2> factors, divisors; ///< free of i and j
-  Value root;
+  Value root; ///< with `form` only the place it was written at
   std::optional<AffineForm> form;
   TermClass cls = TermClass::General;
   /// Row class and free of i too: the same number for every pair of a head.
