@@ -75,13 +75,16 @@ bool SumSplitter::expand(Value value, const Part &around) {
     push(op->getOperand(0), around, true);
     return true;
   }
+  Part inner = around;
+  if (!inner.place)
+    inner.place = value;
   if (isa<arith::MulFOp>(op))
-    return splitProduct(op->getOperand(0), op->getOperand(1), around);
+    return splitProduct(op->getOperand(0), op->getOperand(1), inner);
   if (isa<arith::DivFOp>(op))
-    return splitQuotient(op->getOperand(0), op->getOperand(1), around);
+    return splitQuotient(op->getOperand(0), op->getOperand(1), inner);
   if (isa<math::FmaOp>(op) && (isFree(op->getOperand(0)) || isFree(op->getOperand(1)))) {
     push(op->getOperand(2), around);
-    return splitProduct(op->getOperand(0), op->getOperand(1), around);
+    return splitProduct(op->getOperand(0), op->getOperand(1), inner);
   }
   return false;
 }
@@ -115,6 +118,8 @@ void SumSplitter::addLeaf(Value value, Part part) {
   if (isZero(value) || llvm::any_of(part.factors, isZero))
     return;
   part.root = value;
+  if (!part.place)
+    part.place = value;
   part.form = dependence.of(value).affine();
   if (!part.form || part.form->isConstant()) {
     part.form.reset();

@@ -22,8 +22,9 @@ namespace mlir::pe {
 struct Part {
   bool negative = false;
   SmallVector<Value, 2> factors, divisors; ///< free of i and j
-  Value root; ///< with `form` only the place it was written at
+  Value root;
   std::optional<AffineForm> form;
+  Value place; ///< the summand with its factors, as the user wrote it: for messages
   TermClass cls = TermClass::General;
   /// Row class and free of i too: the same number for every pair of a head.
   bool isScalar = false;

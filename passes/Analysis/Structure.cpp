@@ -112,7 +112,7 @@ std::string Classifier::describeMeeting() const {
     stream << " in " << op->getName();
     return text;
   }
-  return "depends on " + of(term.root).describe();
+  return "depends on " + of(term.root).describe() + " together";
 }
 
 Term Classifier::run() {

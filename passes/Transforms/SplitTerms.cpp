@@ -66,7 +66,7 @@ TermWriter::TermWriter(OpBuilder &builder, const TermGroup &group)
   SmallVector<Value> captures;
   SmallVector<Location> places;
   for (const SourcedPart &sourced : group.parts) {
-    places.push_back(sourced.part.root.getLoc());
+    places.push_back(sourced.part.place.getLoc());
     for (Value capture : BiasFnOp(sourced.source).getCaptures())
       if (!llvm::is_contained(captures, capture))
         captures.push_back(capture);
