@@ -68,15 +68,20 @@ TEST_P(Splits, HeadsByTheirStart) {
   }
 }
 
-TEST_P(Splits, PositionsAreGlobal) {
-  // With every position moved by the same number, encodings of i - j change nothing.
-  if (GetParam() == "fire_short" || GetParam() == "fire_no_threshold")
-    GTEST_SKIP() << "depends on the query's own position";
+TEST_P(Splits, OnlyProgressiveEncodingsDependOnThePositionsThemselves) {
+  // Every position moved by the same number: i - j stays, the query's own position does not.
   auto whole = evaluated(encoding.program, inputs);
   reference::Starts moved;
   moved.key = 40;
   auto results = evaluated(encoding.program, inputs, false, moved);
-  expectNear(results.outputs["o"], whole.outputs["o"], 1e-12);
+  double largest = 0.0;
+  for (int64_t e = 0; e < whole.outputs["o"].numel(); ++e)
+    largest = std::max(largest, std::fabs(results.outputs["o"].values<double>()[e] -
+                                          whole.outputs["o"].values<double>()[e]));
+  if (GetParam() == "fire_short" || GetParam() == "fire_no_threshold")
+    EXPECT_GT(largest, 1e-3);
+  else
+    EXPECT_LT(largest, 1e-12);
 }
 
 INSTANTIATE_TEST_SUITE_P(Split, Splits,
