@@ -1,5 +1,5 @@
-# Writes link-lists.json into the build tree: every target of pe with its folder and the libraries it
-# links directly. scripts/check-links holds them to the order of the rooms.
+# Writes link-lists.json into the build tree: every target of pe with its folder and the libraries
+# it links directly. scripts/check-links holds them to the order of the rooms.
 
 function(pe_collect_targets directory result)
   get_property(own DIRECTORY ${directory} PROPERTY BUILDSYSTEM_TARGETS)
@@ -30,7 +30,9 @@ function(pe_write_link_lists)
     endforeach()
     list(REMOVE_DUPLICATES links)
     list(JOIN links "\", \"" links)
-    list(APPEND entries "  {\"target\": \"${target}\", \"folder\": \"${folder}\", \"links\": [\"${links}\"]}")
+    string(CONCAT entry "  {\"target\": \"${target}\", \"folder\": \"${folder}\", "
+      "\"links\": [\"${links}\"]}")
+    list(APPEND entries "${entry}")
   endforeach()
   list(JOIN entries ",\n" entries)
   file(WRITE ${PROJECT_BINARY_DIR}/link-lists.json "[\n${entries}\n]\n")

@@ -12,7 +12,7 @@ packages=(
   llvm-22-dev llvm-22-tools                  # LLVM; lit, FileCheck
   libmlir-22-dev mlir-22-tools               # MLIR; mlir-tblgen
   libgtest-dev nlohmann-json3-dev libcli11-dev
-  libopenblas-dev liblapacke-dev             # matrix products and factorisations of training
+  libopenblas0-pthread                       # matrix products and factorisations of training
   python3                                    # checks and test programs (standard library only)
 )
 case "${1-}" in

@@ -82,8 +82,9 @@ LogicalResult AttentionOp::verify() {
       return emitOpError("expected the ")
              << name << " to hold " << q.getElementType() << " like the query, found "
              << type.getElementType() << " (attention-C7)";
-  if (std::optional<APFloat> scale = getScale(); scale && !scale->isFinite()) // attention-C8
-    return emitOpError("expected a finite scale, found ")
+  std::optional<APFloat> scale = getScale();
+  if (scale && !isFiniteInF32(scale->convertToDouble())) // attention-C8
+    return emitOpError("expected a scale that is finite in f32, found ")
            << scale->convertToDouble() << " (attention-C8)";
   if (getNormalizer() == Normalizer::StickBreaking) {
     std::optional<DifferenceRange> range = getMaskRange();

@@ -14,6 +14,13 @@ using namespace mlir::pe;
 #define GET_OP_CLASSES
 #include "dialect/PE/PEBiases.cpp.inc"
 
+static LogicalResult verifyFiniteFactor(Operation *op, const APFloat &factor, StringRef label) {
+  if (isFiniteInF32(factor.convertToDouble()))
+    return success();
+  return op->emitOpError("expected a factor that is finite in f32, found ")
+         << factor.convertToDouble() << " (" << label << ")";
+}
+
 //===----------------------------------------------------------------------===//
 // LinearOp
 //===----------------------------------------------------------------------===//
@@ -22,7 +29,7 @@ LogicalResult LinearOp::verify() {
   if (static_cast<bool>(getSlope()) == getRule().has_value()) // linear-C1
     return emitOpError("expected either a slope or a rule, found ")
            << (getSlope() ? "both" : "neither") << " (linear-C1)";
-  return success();
+  return verifyFiniteFactor(*this, getFactor(), "linear-C2");
 }
 
 /// 2^(-8 (head + 1) / heads), heads and head as f32.
@@ -88,6 +95,10 @@ Value TableOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &po
 // PowerOp
 //===----------------------------------------------------------------------===//
 
+LogicalResult PowerOp::verify() {
+  return verifyFiniteFactor(*this, getFactor(), "power-C1");
+}
+
 Value PowerOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
                            ValueRange operands) {
   ScalarBuilder f(builder, loc, point);
@@ -125,7 +136,7 @@ LogicalResult CosineSumOp::verify() {
     return emitOpError("expected terms between 1 and ")
            << kMaxTerms << ", found " << terms << " (cosine_sum-C1)";
   double base = getBase().convertToDouble();
-  if (!std::isfinite(base) || base <= 0.0) // cosine_sum-C2
+  if (!isFiniteInF32(base) || base <= 0.0) // cosine_sum-C2
     return emitOpError("expected base to be a finite number above 0, found ")
            << base << " (cosine_sum-C2)";
   return success();
@@ -151,6 +162,10 @@ Value CosineSumOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint
 
 Value AddOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &, ValueRange operands) {
   return arith::AddFOp::create(builder, loc, operands[0], operands[1]);
+}
+
+LogicalResult ScaleOp::verify() {
+  return verifyFiniteFactor(*this, getFactor(), "scale-C1");
 }
 
 OpFoldResult ScaleOp::fold(FoldAdaptor) {
@@ -182,7 +197,20 @@ LogicalResult BiasFnOp::verify() {
   return success();
 }
 
+/// Scalar code: arith, math and pe's own scalar ops, on numbers and truth values alone.
+static bool isScalarOp(Operation &op) {
+  bool isKnown = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect()) ||
+                 isa<ReadOp, MlpEvalOp, GlobalHeadOp, HeadsTotalOp, PiecewiseOpInterface>(op);
+  return isKnown && llvm::all_of(op.getResultTypes(),
+                                 [](Type type) { return type.isIntOrIndexOrFloat(); });
+}
+
 LogicalResult BiasFnOp::verifyRegions() {
+  for (Operation &op : getBody().front().without_terminator())
+    if (!isScalarOp(op)) // bias_fn-C4
+      return op.emitError("expected ops of arith, math or pe on single numbers, found '")
+             << op.getName() << "'; a region is scalar code, tensors are read with pe.read "
+                                "(bias_fn-C4)";
   auto yield = dyn_cast<YieldOp>(getBody().front().getTerminator());
   if (!yield) // bias_fn-C3
     return emitOpError("expected the region to end with pe.yield (bias_fn-C3)");

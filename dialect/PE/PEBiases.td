@@ -59,8 +59,8 @@ def PE_PowerOp : PE_BiasOp<"power"> {
   let summary = "factor * slope_h * x^exponent_h";
   let description = [{
     b_h(x) = factor * r1_h * x^(r2_h) for x >= 0. At x = 0 the value is 0 and so are all
-    gradients. With factor -1 of the distance: Kerple's power form (Chi et al. 2022, Eq. 6).
-    Example:
+    gradients. With factor -1 of the distance: Kerple's power form (Chi et al. 2022, arXiv
+    2205.09921). Example:
 
     ```mlir
     %b = pe.power %d exponent(%r2 : tensor<?xf32>) slope(%r1 : tensor<?xf32>) {factor = -1.0}
@@ -72,6 +72,7 @@ def PE_PowerOp : PE_BiasOp<"power"> {
     $x `exponent` `(` $exponent `:` type($exponent) `)` `slope` `(` $slope `:` type($slope) `)`
     attr-dict
   }];
+  let hasVerifier = 1;
 }
 
 def PE_MlpOp : PE_BiasOp<"mlp"> {
@@ -137,6 +138,7 @@ def PE_ScaleOp : PE_BiasOp<"scale"> {
   let arguments = (ins PE_BiasType:$bias, F64Attr:$factor);
   let assemblyFormat = "$bias attr-dict";
   let hasFolder = 1;
+  let hasVerifier = 1;
 }
 
 def PE_BiasFnOp : PE_BiasOp<"bias_fn",

@@ -70,11 +70,11 @@ Value ClampedLogOp::buildScalar(OpBuilder &builder, Location loc, const PairPoin
 
 LogicalResult ProgressiveOp::verify() {
   double length = getInitialLength().convertToDouble();
-  if (!std::isfinite(length) || length <= 0.0)
+  if (!isFiniteInF32(length) || length <= 0.0)
     return emitOpError("expected initial_length to be a finite number above 0, found ")
            << length << " (progressive-C1)";
   double epsilon = getEpsilon().convertToDouble();
-  if (!std::isfinite(epsilon) || epsilon < 0.0)
+  if (!isFiniteInF32(epsilon) || epsilon < 0.0)
     return emitOpError("expected epsilon to be a finite number of at least 0, found ")
            << epsilon << " (progressive-C2)";
   return success();

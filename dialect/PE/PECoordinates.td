@@ -69,7 +69,7 @@ def PE_LogDistanceOp : PE_CoordinateOp<"log_distance"> {
   let summary = "log(|c d| + 1)";
   let description = [{
     log(|c * |i - j|| + 1), with one learnable c or one per head. With it, Kerple's logarithmic
-    bias (Chi et al. 2022, arXiv 2205.09921, Eq. 7) is a linear function. Example:
+    bias (Chi et al. 2022, arXiv 2205.09921) is a linear function. Example:
 
     ```mlir
     %x = pe.log_distance c(%c : tensor<?xf32>)
@@ -84,7 +84,7 @@ def PE_ProgressiveOp : PE_CoordinateOp<"progressive", [AttrSizedOperandSegments]
   let description = [{
     t = u(|i - j|) / U(i) with u(x) = log(|c x| + 1), U(i) = log(|c n_i| + 1) + epsilon,
     n_i = max(i, L) and L = |threshold * initial_length| (Li et al. 2023, arXiv 2310.04418,
-    Eq. 4 and 20-22, and the code of App. E). Without `c`: u(x) = x and U(i) = n_i + epsilon.
+    Eq. 4 and 21-23, and the code of App. E). Without `c`: u(x) = x and U(i) = n_i + epsilon.
     Without `threshold`: n_i = i. Where i = L exactly, half of the gradient goes to L.
     Row 0 without a threshold has t = 0 for its only key. Example:
 

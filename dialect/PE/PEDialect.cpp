@@ -60,6 +60,10 @@ void PEDialect::initialize() {
       >();
   addOperations<
 #define GET_OP_LIST
+#include "dialect/PE/PEGradients.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
 #include "dialect/PE/PEMasks.cpp.inc"
       >();
   addOperations<
@@ -76,13 +80,4 @@ void PEDialect::initialize() {
 Operation *PEDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
                                           Location loc) {
   return arith::ConstantOp::materialize(builder, value, type, loc);
-}
-
-LogicalResult PEDialect::verifyRegionArgAttribute(Operation *, unsigned, unsigned, NamedAttribute) {
-  return success();
-}
-
-LogicalResult PEDialect::verifyRegionResultAttribute(Operation *, unsigned, unsigned,
-                                                     NamedAttribute) {
-  return success();
 }

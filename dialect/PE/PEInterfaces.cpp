@@ -7,18 +7,34 @@ using namespace mlir::pe;
 
 #include "dialect/PE/PEInterfaces.cpp.inc"
 
+/// The mask operands of `op`, in order.
+static SmallVector<Value> getMaskOperands(Operation *op, Type maskType) {
+  return llvm::to_vector(llvm::make_filter_range(
+      op->getOperands(), [&](Value operand) { return operand.getType() == maskType; }));
+}
+
+/// Without recursion and once per value: masks may share and chain others any number of times.
 std::optional<DifferenceRange> pe::getDifferenceRange(Value mask) {
-  auto op = mask.getDefiningOp<MaskOpInterface>();
-  if (!op)
-    return std::nullopt;
-  SmallVector<DifferenceRange> operands;
-  for (Value operand : op->getOperands()) {
-    if (operand.getType() != mask.getType())
-      continue;
-    std::optional<DifferenceRange> range = getDifferenceRange(operand);
-    if (!range)
+  DenseMap<Value, DifferenceRange> known;
+  SmallVector<Value> pending = {mask};
+  while (!pending.empty()) {
+    Value current = pending.back();
+    auto op = current.getDefiningOp<MaskOpInterface>();
+    if (!op)
       return std::nullopt;
-    operands.push_back(*range);
+    SmallVector<DifferenceRange> ranges;
+    size_t before = pending.size();
+    for (Value operand : getMaskOperands(op, mask.getType())) {
+      auto found = known.find(operand);
+      if (found == known.end())
+        pending.push_back(operand);
+      else
+        ranges.push_back(found->second);
+    }
+    if (pending.size() != before)
+      continue;
+    pending.pop_back();
+    known[current] = op.getDifferenceRange(ranges);
   }
-  return op.getDifferenceRange(operands);
+  return known.lookup(mask);
 }

@@ -15,7 +15,7 @@ LogicalResult RotaryOp::verify() {
     return emitOpError("expected rotary_dims to be a positive even number, found ")
            << *dims << "; dims turn in pairs (rotary-C1)";
   double base = getBase().convertToDouble();
-  if (!std::isfinite(base) || base <= 1.0)
+  if (!isFiniteInF32(base) || base <= 1.0)
     return emitOpError("expected base to be a finite number above 1, found ")
            << base << " (rotary-C2)";
   return success();

@@ -38,6 +38,8 @@ struct CompileOptions {
   std::string lowering = "cpu";       // or loops
 };
 
+/// pe -> pe: checked, inlined, biases as regions of one class each.
+void buildPEPipeline(OpPassManager &pm, const CompileOptions &options);
 /// pe -> pe -> tile.
 void buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options);
 /// tile -> functions over memrefs.

@@ -64,9 +64,11 @@ std::string extentOf(StringRef extent, int64_t keyBlock) {
   return extent.str();
 }
 
-plan::ParameterInfo parameterOf(Operation *op) {
+} // namespace
+
+plan::ParameterInfo mlir::pe::parameterInfo(DictionaryAttr attributes) {
   plan::ParameterInfo info;
-  if (Attribute init = op->getAttr("pe.init")) {
+  if (Attribute init = attributes.get("pe.init")) {
     if (auto text = dyn_cast<StringAttr>(init))
       info.init = text.str();
     else if (auto number = dyn_cast<FloatAttr>(init))
@@ -74,18 +76,16 @@ plan::ParameterInfo parameterOf(Operation *op) {
     else if (auto number = dyn_cast<IntegerAttr>(init))
       info.init = std::to_string(number.getInt());
   }
-  if (auto min = op->getAttrOfType<FloatAttr>("pe.min"))
+  if (auto min = attributes.getAs<FloatAttr>("pe.min"))
     info.min = min.getValueAsDouble();
-  if (auto decay = op->getAttrOfType<BoolAttr>("pe.decay"))
+  if (auto decay = attributes.getAs<BoolAttr>("pe.decay"))
     info.decay = decay.getValue();
-  if (auto monitor = op->getAttrOfType<DictionaryAttr>("pe.monitor"))
+  if (auto monitor = attributes.getAs<DictionaryAttr>("pe.monitor"))
     for (NamedAttribute entry : monitor)
       if (auto text = dyn_cast<StringAttr>(entry.getValue()))
         info.monitor.emplace_back(entry.getName().str(), text.str());
   return info;
 }
-
-} // namespace
 
 FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
   plan::Plan result;
@@ -112,7 +112,7 @@ FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
       out.role = roleOf(buffer.getRole());
       out.dtype = *dtype;
       out.zero = buffer.getZero();
-      out.parameter = parameterOf(buffer);
+      out.parameter = parameterInfo(buffer->getDiscardableAttrDictionary());
       for (StringAttr extent : buffer.getBuffer().getType().getExtents())
         out.shape.push_back(extentOf(extent.getValue(), op.getKeyBlock()));
       index[buffer.getBuffer()] = result.buffers.size() - 1;

@@ -11,6 +11,9 @@ namespace mlir::pe {
 /// stage is left. Target, features and structure are the caller's to add.
 FailureOr<::pe::plan::Plan> exportPlan(tile::PlanOp plan);
 
+/// How a parameter is initialised and trained: the `pe.*` attributes among `attributes`.
+::pe::plan::ParameterInfo parameterInfo(DictionaryAttr attributes);
+
 } // namespace mlir::pe
 
 #endif // PE_PASSES_PIPELINES_PLANEXPORT_H

@@ -165,8 +165,9 @@ void TileBuilder::foreach(ArrayRef<StringRef> over,
   s.create<YieldOp>(ValueRange());
 }
 
-Value mlir::tile::readElement(Scalar &s, Value buffer, ValueRange indices) {
-  return s.create<ReadOp>(cast<BufferType>(buffer.getType()).getElementType(), buffer, indices);
+Value mlir::tile::readElement(Scalar &s, Value buffer, ValueRange indices, bool inbounds) {
+  return s.create<ReadOp>(cast<BufferType>(buffer.getType()).getElementType(), buffer, indices,
+                          inbounds);
 }
 void mlir::tile::writeElement(Scalar &s, Value value, Value buffer, ValueRange indices) {
   s.create<WriteOp>(value, buffer, indices);

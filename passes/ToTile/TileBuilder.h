@@ -77,7 +77,7 @@ public:
 };
 
 /// Reads and writes of single elements inside foreach bodies.
-Value readElement(Scalar &s, Value buffer, ValueRange indices);
+Value readElement(Scalar &s, Value buffer, ValueRange indices, bool inbounds = true);
 void writeElement(Scalar &s, Value value, Value buffer, ValueRange indices);
 void accumulateElement(Scalar &s, Value value, Value buffer, ValueRange indices);
 

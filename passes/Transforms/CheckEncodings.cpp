@@ -20,15 +20,13 @@ namespace mlir::pe {
 
 namespace {
 
-bool isEncoding(Type type) {
-  return isa<CoordinateType, BiasType, RotationType, MaskType>(type);
-}
+bool isEncoding(Type type) { return isa<CoordinateType, BiasType, RotationType, MaskType>(type); }
 
 /// Ops a program may consist of: pe's own, an encoding's from elsewhere, and constants.
 bool isProgramOp(Operation *op) {
   return isa_and_nonnull<PEDialect>(op->getDialect()) ||
-         isa<ScalarOpInterface, MaskOpInterface, RotationOpInterface, func::CallOp,
-             func::ReturnOp>(op) ||
+         isa<ScalarOpInterface, MaskOpInterface, RotationOpInterface, func::CallOp, func::ReturnOp>(
+             op) ||
          op->hasTrait<OpTrait::ConstantLike>();
 }
 
@@ -82,8 +80,7 @@ LogicalResult checkOp(Operation &op) {
 LogicalResult checkBody(func::FuncOp function) {
   if (!function.getBody().hasOneBlock()) // program-C10
     return function.emitError() << "expected a function without branches, found "
-                                << function.getBody().getBlocks().size()
-                                << " blocks (program-C10)";
+                                << function.getBody().getBlocks().size() << " blocks (program-C10)";
   for (Operation &op : function.getBody().front())
     if (failed(checkOp(op)))
       return failure();

@@ -145,7 +145,8 @@ struct ExpandBiasesPass : impl::PEExpandBiasesPassBase<ExpandBiasesPass> {
 
   /// The bias as one region, or null after an error. A bias that is one already stays.
   Value expand(Value bias) {
-    if (bias.getDefiningOp<BiasFnOp>())
+    auto written = bias.getDefiningOp<BiasFnOp>();
+    if (written && llvm::none_of(written.getCaptures(), isConstant))
       return bias;
     FailureOr<BiasSlice> slice = collectSlice(bias);
     if (failed(slice))

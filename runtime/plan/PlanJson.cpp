@@ -13,7 +13,7 @@
 
 namespace pe::plan {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 namespace {
 
@@ -65,7 +65,7 @@ public:
       out = value->get<int64_t>();
   }
   void read(const char *key, int &out) {
-    int64_t wide = 0;
+    int64_t wide = out;
     read(key, wide);
     if (wide < std::numeric_limits<int>::min() || wide > std::numeric_limits<int>::max())
       return fail(std::string("'") + key + "': expected an integer of 32 bits");

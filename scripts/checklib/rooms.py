@@ -24,7 +24,7 @@ ROOMS = {
     "dialect/Tile": (("dialect/Math", "runtime/plan"), True),
     "passes/Analysis": (("dialect",), True),
     "passes/Transforms": (("dialect", "passes/Analysis"), True),
-    "passes/ToTile": (("dialect", "passes/Analysis"), True),
+    "passes/ToTile": (("dialect", "passes/Analysis", "passes/Transforms"), True),
     "passes/Schedule": (("dialect",), True),
     "passes/ToLoops": (("dialect",), True),
     "passes/ToCPU": (("dialect", "passes/Schedule"), True),

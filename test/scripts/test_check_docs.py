@@ -15,7 +15,8 @@ class DocsTest(TreeTest):
     def setUp(self):
         super().setUp()
         # Stands for pe-opt: accepts what says `good`.
-        self.write("build/bin/pe-opt", '#!/bin/sh\ngrep -q good || { echo "1:1: error: bad" >&2; exit 1; }\n')
+        script = '#!/bin/sh\ngrep -q good || { echo "1:1: error: bad" >&2; exit 1; }\n'
+        self.write("build/bin/pe-opt", script)
         (self.root / "build/bin/pe-opt").chmod(0o755)
         (self.root / "examples").mkdir()
 
@@ -32,6 +33,21 @@ class DocsTest(TreeTest):
     def test_a_module_that_does_not_parse_is_found(self):
         self.write("docs/a.md", "Text\n" + MODULE.format("wrong"))
         self.expect_problem(self.check, "docs/a.md:2:", "1:1: error: bad")
+
+    def test_both_halves_of_before_and_after_are_parsed(self):
+        halves = "```mlir\nfunc.func @f() { good }\n==>\nfunc.func @g() { GOOD }\n```\n"
+        self.write("docs/a.md", halves.replace("GOOD", "good"))
+        self.expect_clean(self.check)
+        self.write("docs/a.md", halves)
+        self.expect_problem(self.check, "docs/a.md:1:", "bad")
+
+    def test_an_abbreviated_module_is_skipped(self):
+        self.write("docs/a.md", MODULE.format("wrong ..."))
+        self.expect_clean(self.check)
+
+    def test_a_dead_link_is_found(self):
+        self.write("docs/a.md", "[a](a.md#x), [b](https://x.example/y), [root](../README.md)\n")
+        self.expect_problem(self.check, "docs/a.md:1:", "../README.md")
 
     def test_a_description_that_does_not_parse_is_found(self):
         self.write("dialect/A.td", MODULE.format("wrong"))

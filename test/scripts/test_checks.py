@@ -102,7 +102,7 @@ class TextTest(TreeTest):
 
     def test_clean_files_are_accepted(self):
         self.write("passes/a.cpp", "// A pass.\nint exitCode(int aborts);\n")
-        self.write("docs/a.md", "Text with/home/inside, `<tmp>/x` and a long line" + "." * 100 + "\n")
+        self.write("docs/a.md", "Text with/home/inside, `<tmp>/x`, a long line" + "." * 100 + "\n")
         self.expect_clean(self.check)
 
     def test_each_refused_thing_is_found(self):

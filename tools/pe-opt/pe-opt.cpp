@@ -5,6 +5,9 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "dialect/Tile/Tile.h"
+#include "passes/Pipelines/Pipelines.h"
+#include "passes/ToTile/ToTile.h"
 #include "passes/Transforms/Passes.h"
 #include "passes/Transforms/Prepare.h"
 
@@ -15,6 +18,9 @@ int main(int argc, char **argv) {
   mlir::registerAllPasses();
   mlir::pe::registerTransformsPasses();
   mlir::pe::registerPreparePipeline();
-  registry.insert<mlir::pe::PEDialect>();
+  mlir::pe::registerPEToTilePasses();
+  mlir::pe::registerPEPipelinesPasses();
+  mlir::pe::registerPEPipelines();
+  registry.insert<mlir::pe::PEDialect, mlir::tile::TileDialect>();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "pe optimizer driver\n", registry));
 }
