@@ -35,7 +35,9 @@ Shape contiguousStrides(const Shape &shape) {
   int64_t step = 1;
   for (size_t i = shape.size(); i-- > 0;) {
     strides[i] = step;
-    step *= shape[i] ? shape[i] : 1;
+    // Modulo 2^64: the strides of an empty tensor are never used.
+    step = static_cast<int64_t>(static_cast<uint64_t>(step) *
+                                static_cast<uint64_t>(shape[i] ? shape[i] : 1));
   }
   return strides;
 }
