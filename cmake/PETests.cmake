@@ -7,13 +7,19 @@ find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 # Builds every test program: `ninja pe-tests`.
 add_custom_target(pe-tests)
 
-# pe_add_unittest(NAME sources... [LINK libs...] [ARGS args...] [SHARDS n] [TIMEOUT seconds])
-# A GoogleTest program build/test/bin/NAME, one ctest of that name (or n of them, which split its
-# cases and run side by side). Its working directory is the build tree's test/tmp.
+# pe_add_unittest(NAME sources... [MLIR] [LINK libs...] [ARGS args...] [SHARDS n] [TIMEOUT seconds])
+# A GoogleTest program build/test/bin/NAME and one ctest of that name, or n of them, which split its
+# cases and run side by side. MLIR says that the sources include MLIR's headers. The working
+# directory is the build tree's test/tmp.
 function(pe_add_unittest name)
-  cmake_parse_arguments(ARG "" "SHARDS;TIMEOUT" "LINK;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR" "SHARDS;TIMEOUT" "LINK;ARGS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
-  pe_configure_target(${name})
+  if(ARG_MLIR)
+    pe_configure_mlir_target(${name})
+    target_link_libraries(${name} PRIVATE MLIR)
+  else()
+    pe_configure_target(${name})
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/bin)
   set_target_properties(${name} PROPERTIES BUILD_RPATH "$ORIGIN/../../lib")
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/runtime/include
@@ -51,7 +57,7 @@ endfunction()
 # pe_add_python_test(NAME SCRIPT args...): SCRIPT (a path from the repository's root) under the
 # python3 that configured the build.
 function(pe_add_python_test name script)
-  pe_add_test(${name} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/${script} ${ARGN}
+  pe_add_test(${name} COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/${script} ${ARGN}
     LABELS python)
 endfunction()
 

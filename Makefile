@@ -1,0 +1,39 @@
+# The few commands of this repository; each one first installs what is missing (see
+# scripts/install-deps.sh) and builds what it needs. `make help` lists them.
+BUILD := build
+PRESET := release
+JOBS = $(shell scripts/build-jobs)
+
+.PHONY: help demo test bench build configure deps format check-format tidy docs clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+deps:
+	@scripts/install-deps.sh
+
+configure: deps
+	@test -f $(BUILD)/build.ninja || cmake --preset $(PRESET)
+
+build: configure ## build everything into build/
+	cmake --build $(BUILD) -j $(JOBS) --target all pe-tests
+
+demo: configure ## train small models with each encoding and print the table (QUICK=1: two of them)
+	cmake --build $(BUILD) -j $(JOBS) --target pe-demo
+	scripts/demo $(BUILD) $(if $(QUICK),--quick)
+
+test: build ## build and run every test; the last line says how many passed and failed
+	scripts/run-tests $(BUILD)
+
+bench: configure ## time every kernel, after checking its results
+	cmake --build $(BUILD) -j $(JOBS) --target pe-demo
+	$(BUILD)/bin/pe bench
+
+format: deps ## format the C++ sources
+	scripts/format
+
+docs: configure ## write the reference pages of ops and passes to build/docs
+	cmake --build $(BUILD) -j $(JOBS) --target pe-docs
+
+clean: ## remove the build trees
+	rm -rf build build-dev build-asan

@@ -1,0 +1,13 @@
+//===- PE.h - All of the pe dialect -----------------------------*- C++ -*-===//
+#ifndef PE_DIALECT_PE_PE_H
+#define PE_DIALECT_PE_PE_H
+
+#include "dialect/PE/PEAttention.h"
+#include "dialect/PE/PEBiases.h"
+#include "dialect/PE/PECoordinates.h"
+#include "dialect/PE/PEGradients.h"
+#include "dialect/PE/PEMasks.h"
+#include "dialect/PE/PERotations.h"
+#include "dialect/PE/PEScalars.h"
+
+#endif // PE_DIALECT_PE_PE_H

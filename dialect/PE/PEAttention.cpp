@@ -1,0 +1,101 @@
+//===- PEAttention.cpp - Constraints of attention -------------------------===//
+
+#include "dialect/PE/PEAttention.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::pe;
+
+#define GET_OP_CLASSES
+#include "dialect/PE/PEAttention.cpp.inc"
+
+double AttentionOp::getEffectiveScale() {
+  if (std::optional<APFloat> scale = getScale())
+    return scale->convertToDouble();
+  return 1.0 / std::sqrt(static_cast<double>(getQuery().getType().getDimSize(3)));
+}
+
+std::optional<DifferenceRange> AttentionOp::getMaskRange() {
+  return getMask() ? getDifferenceRange(getMask()) : DifferenceRange();
+}
+
+namespace {
+/// One size two operands share.
+struct SharedSize {
+  StringRef what, label;
+  StringRef firstName, secondName;
+  RankedTensorType first, second;
+  unsigned firstDim, secondDim;
+};
+} // namespace
+
+static LogicalResult verifySharedSize(AttentionOp op, const SharedSize &size) {
+  int64_t expected = size.first.getDimSize(size.firstDim);
+  int64_t found = size.second.getDimSize(size.secondDim);
+  if (ShapedType::isDynamic(expected) || ShapedType::isDynamic(found) || expected == found)
+    return success();
+  return op.emitOpError("expected ")
+         << size.what << " of " << size.secondName << " to match the " << expected << " of "
+         << size.firstName << ", found " << found << " (" << size.label << ")";
+}
+
+static LogicalResult verifySizes(AttentionOp op) {
+  RankedTensorType q = op.getQuery().getType(), k = op.getKey().getType();
+  RankedTensorType v = op.getValue().getType(), o = op.getOutput().getType();
+  SmallVector<SharedSize> sizes = {
+      {"the batch", "attention-C1", "the query", "the key", q, k, 0, 0},
+      {"the batch", "attention-C1", "the query", "the value", q, v, 0, 0},
+      {"the batch", "attention-C1", "the query", "the result", q, o, 0, 0},
+      {"the heads", "attention-C2", "the key", "the value", k, v, 1, 1},
+      {"the heads", "attention-C2", "the query", "the result", q, o, 1, 1},
+      {"the head dim", "attention-C4", "the query", "the key", q, k, 3, 3},
+      {"the head dim", "attention-C4", "the value", "the result", v, o, 3, 3},
+      {"the length", "attention-C5", "the key", "the value", k, v, 2, 2},
+      {"the length", "attention-C5", "the query", "the result", q, o, 2, 2}};
+  if (op.getLse()) {
+    auto lse = cast<RankedTensorType>(op.getLse().getType());
+    const StringRef names[] = {"the batch", "the heads", "the length"};
+    for (unsigned dim = 0; dim < 3; ++dim)
+      sizes.push_back(
+          {names[dim], "attention-C6", "the query", "the log-sum-exp", q, lse, dim, dim});
+  }
+  for (const SharedSize &size : sizes)
+    if (failed(verifySharedSize(op, size)))
+      return failure();
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  RankedTensorType q = getQuery().getType(), k = getKey().getType();
+  if (failed(verifySizes(*this)))
+    return failure();
+  int64_t heads = q.getDimSize(1), keyHeads = k.getDimSize(1);
+  if (!q.isDynamicDim(1) && !k.isDynamicDim(1) &&
+      (keyHeads == 0 ? heads != 0 : heads % keyHeads != 0)) // attention-C3
+    return emitOpError("expected the query heads to be a multiple of the ")
+           << keyHeads << " key heads, found " << heads << " (attention-C3)";
+  for (auto [name, type] : {std::pair<StringRef, RankedTensorType>("key", k),
+                            {"value", getValue().getType()},
+                            {"result", getOutput().getType()}})
+    if (type.getElementType() != q.getElementType()) // attention-C7
+      return emitOpError("expected the ")
+             << name << " to hold " << q.getElementType() << " like the query, found "
+             << type.getElementType() << " (attention-C7)";
+  std::optional<APFloat> scale = getScale();
+  if (scale && !isFiniteInF32(scale->convertToDouble())) // attention-C8
+    return emitOpError("expected a scale that is finite in f32, found ")
+           << scale->convertToDouble() << " (attention-C8)";
+  if (getNormalizer() == Normalizer::StickBreaking) {
+    std::optional<DifferenceRange> range = getMaskRange();
+    if (range && !range->isCausal()) // attention-C9
+      return emitOpError("expected a mask that implies j <= i for stick_breaking, found ")
+             << (getMask() ? "one that allows later keys" : "none")
+             << "; without an order of the keys its product is undefined, use mask(%m) with "
+                "pe.causal (attention-C9)";
+  }
+  if (getRotation() && !q.isDynamicDim(3))
+    if (auto rotation = getRotation().getDefiningOp<RotationOpInterface>())
+      return rotation.verifyHeadDim(q.getDimSize(3), [this] { return emitOpError(); });
+  return success();
+}

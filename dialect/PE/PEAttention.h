@@ -1,0 +1,12 @@
+//===- PEAttention.h - The op that consumes encodings --------*- C++ -*-===//
+#ifndef PE_DIALECT_PE_PEATTENTION_H
+#define PE_DIALECT_PE_PEATTENTION_H
+
+#include "dialect/PE/PEDialect.h"
+#include "dialect/PE/PEInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#define GET_OP_CLASSES
+#include "dialect/PE/PEAttention.h.inc"
+
+#endif // PE_DIALECT_PE_PEATTENTION_H

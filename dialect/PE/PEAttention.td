@@ -1,0 +1,52 @@
+//===- PEAttention.td - The op that consumes encodings ---------*- tablegen -*-===//
+#ifndef PE_ATTENTION_TD
+#define PE_ATTENTION_TD
+
+include "dialect/PE/PEAttributes.td"
+include "dialect/PE/PEInterfaces.td"
+include "dialect/PE/PETypes.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
+  let summary = "Fused attention with biases, a rotation and a mask";
+  let description = [{
+    o_i = sum_j A_ij v_j, where A is the `normalizer` of z_ij = scale * <R_i q_i, R_j k_j> +
+    sum of the biases over the unmasked keys. Shapes: q [B, Hq, Sq, D], k [B, Hkv, Sk, D],
+    v [B, Hkv, Sk, Dv], o [B, Hq, Sq, Dv]; Hq is a multiple of Hkv, query head h reads key head
+    h / (Hq / Hkv). The order of the biases is the order of their sum.
+
+    `scale` is 1 / sqrt(D) when absent. The optional second result is, per query, the natural
+    logarithm of the softmax denominator [B, Hq, Sq] (-inf for a row without keys), or under
+    stick-breaking the logarithm of the remaining mass. Stick-breaking needs an order: a mask
+    that implies j <= i.
+
+    Dropout, explicit positions, data and content terms and regions over the score have their
+    place between `bias` and `mask` (docs/spec.md) and are refused until they exist. Example:
+
+    ```mlir
+    %o = pe.attention %q, %k, %v bias(%b) rotate(%r) mask(%m) {scale = 0.125}
+        : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+    ```
+  }];
+  let arguments = (ins PE_Activations:$query, PE_Activations:$key, PE_Activations:$value,
+    Variadic<PE_BiasType>:$biases, Optional<PE_RotationType>:$rotation,
+    Optional<PE_MaskType>:$mask,
+    DefaultValuedAttr<PE_NormalizerAttr, "::mlir::pe::Normalizer::Softmax">:$normalizer,
+    OptionalAttr<F64Attr>:$scale);
+  let results = (outs PE_Activations:$output, Optional<3DTensorOf<[F32]>>:$lse);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value (`bias` `(` $biases^ `)`)? (`rotate` `(` $rotation^ `)`)?
+    (`mask` `(` $mask^ `)`)? attr-dict
+    `:` `(` type($query) `,` type($key) `,` type($value) `)` `->` type($output) (`,` type($lse)^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The scale, or 1 / sqrt(D) when it is absent; D must be static.
+    double getEffectiveScale();
+    /// The range of i - j the mask allows; everything without a mask, none when the mask is a
+    /// block argument.
+    std::optional<::mlir::pe::DifferenceRange> getMaskRange();
+  }];
+}
+
+#endif // PE_ATTENTION_TD

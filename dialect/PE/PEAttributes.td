@@ -1,0 +1,85 @@
+//===- PEAttributes.td - Attributes of the pe dialect ----------*- tablegen -*-===//
+#ifndef PE_ATTRIBUTES_TD
+#define PE_ATTRIBUTES_TD
+
+include "dialect/PE/PEDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+class PE_Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::mlir::pe";
+  let genSpecializedAttr = 0;
+}
+class PE_EnumAttr<EnumAttrInfo info, string attrMnemonic> : EnumAttr<PE_Dialect, info, attrMnemonic> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def PE_Normalizer : PE_Enum<"Normalizer", "How scores become probabilities", [
+  I32EnumAttrCase<"Softmax", 0, "softmax">, I32EnumAttrCase<"StickBreaking", 1, "stick_breaking">]>;
+def PE_NormalizerAttr : PE_EnumAttr<PE_Normalizer, "normalizer"> {
+  let summary = "How scores become probabilities: softmax or stick_breaking";
+  let description = [{
+    `softmax`: A_ij = exp(z_ij) / sum_l exp(z_il) over unmasked keys; a row without keys gives 0.
+    `stick_breaking`: A_ij = sigma(z_ij) * prod_{j<l<i} (1 - sigma(z_il)), keys strictly before
+    the query; the remaining mass is dropped.
+
+    ```mlir
+    #pe.normalizer<stick_breaking>
+    ```
+  }];
+}
+
+def PE_SlopeRule : PE_Enum<"SlopeRule", "A fixed slope per global head", [
+  I32EnumAttrCase<"Geometric", 0, "geometric">, I32EnumAttrCase<"Interleaved", 1, "interleaved">]>;
+def PE_SlopeRuleAttr : PE_EnumAttr<PE_SlopeRule, "slope_rule"> {
+  let summary = "A fixed slope per global head: geometric or interleaved";
+  let description = [{
+    `geometric`: m_h = 2^(-8(h+1)/H) for any H. `interleaved`: the rule of the original paper for
+    H that is not a power of two: with n the largest power of two <= H, m_h = 2^(-8(h+1)/n) for
+    h < n, and m_h = 2^(-8(2(h-n)+1)/(2n)) for the others. h and H count the heads of the model,
+    not those of this call.
+
+    ```mlir
+    #pe.slope_rule<geometric>
+    ```
+  }];
+}
+
+def PE_Activation : PE_Enum<"Activation", "The nonlinearity of an MLP", [
+  I32EnumAttrCase<"Identity", 0, "identity">, I32EnumAttrCase<"Relu", 1, "relu">,
+  I32EnumAttrCase<"Gelu", 2, "gelu">, I32EnumAttrCase<"Tanh", 3, "tanh">]>;
+def PE_ActivationAttr : PE_EnumAttr<PE_Activation, "activation"> {
+  let summary = "The nonlinearity of an MLP: identity, relu, gelu (exact, by erf) or tanh";
+  let description = [{
+    relu'(0) = 0. `gelu` is x/2 * (1 + erf(x / sqrt(2))), not the tanh approximation.
+
+    ```mlir
+    #pe.activation<relu>
+    ```
+  }];
+}
+
+def PE_TermClass : PE_Enum<"TermClass", "The cheapest exact way to compute a bias term", [
+  I32EnumAttrCase<"Zero", 0, "zero">, I32EnumAttrCase<"Row", 1, "row">,
+  I32EnumAttrCase<"Column", 2, "column">, I32EnumAttrCase<"Affine", 3, "affine">,
+  I32EnumAttrCase<"Distance", 4, "distance">, I32EnumAttrCase<"Segments", 5, "segments">,
+  I32EnumAttrCase<"General", 6, "general">]>;
+def PE_TermAttr : AttrDef<PE_Dialect, "Term"> {
+  let mnemonic = "term";
+  let summary = "The class of one bias term, and why";
+  let description = [{
+    Written by `pe-analyze-structure` as the array `pe.terms` of an attention, one per bias.
+    With b batch, h head, i query and j key position: `zero` 0; `row` f(b, h, i); `column`
+    f(b, h, j); `affine` c(b, h) * (i - j); `distance` f(h, i - j); `segments` a piecewise linear
+    function of u(h, i - j) times or over r(h, i); `general` anything else.
+
+    ```mlir
+    #pe.term<distance, "depends on i and j only through i - j">
+    ```
+  }];
+  let parameters = (ins EnumParameter<PE_TermClass>:$cls, StringRefParameter<"why">:$reason);
+  let assemblyFormat = "`<` $cls `,` $reason `>`";
+}
+
+#endif // PE_ATTRIBUTES_TD

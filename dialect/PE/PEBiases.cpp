@@ -1,0 +1,233 @@
+//===- PEBiases.cpp - Values of additive biases ---------------------------===//
+
+#include "dialect/PE/PEBiases.h"
+
+#include "dialect/PE/PEMlpLayers.h"
+#include "dialect/PE/PEScalarBuilder.h"
+#include "dialect/PE/PEScalars.h"
+#include "mlir/IR/IRMapping.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::pe;
+
+#define GET_OP_CLASSES
+#include "dialect/PE/PEBiases.cpp.inc"
+
+static LogicalResult verifyFiniteFactor(Operation *op, const APFloat &factor, StringRef label) {
+  if (isFiniteInF32(factor.convertToDouble()))
+    return success();
+  return op->emitOpError("expected a factor that is finite in f32, found ")
+         << factor.convertToDouble() << " (" << label << ")";
+}
+
+//===----------------------------------------------------------------------===//
+// LinearOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult LinearOp::verify() {
+  if (static_cast<bool>(getSlope()) == getRule().has_value()) // linear-C1
+    return emitOpError("expected either a slope or a rule, found ")
+           << (getSlope() ? "both" : "neither") << " (linear-C1)";
+  return verifyFiniteFactor(*this, getFactor(), "linear-C2");
+}
+
+/// 2^(-8 (head + 1) / heads), heads and head as f32.
+static Value buildGeometricSlope(ScalarBuilder &f, Value ordinal, Value heads) {
+  return f.create<math::Exp2Op>(f.div(f.mul(f.constant(-8.0), ordinal), heads));
+}
+
+/// The geometric slopes of the largest power of two n <= H, then every second slope of 2n heads.
+static Value buildInterleavedSlope(ScalarBuilder &f, OpBuilder &builder, Value head, Value total) {
+  Type i32 = builder.getI32Type();
+  head = f.create<arith::IndexCastOp>(i32, head);
+  total = f.create<arith::IndexCastOp>(i32, total);
+  Value one = f.constantInt(1);
+  Value zeros = f.create<math::CountLeadingZerosOp>(total);
+  Value exponent = f.create<arith::SubIOp>(f.constantInt(31), zeros);
+  Value power = f.create<arith::ShLIOp>(one, exponent);
+  Value doubled = f.create<arith::ShLIOp>(power, one);
+  Value beyond = f.create<arith::SubIOp>(head, power);
+  Value isFirst = f.create<arith::CmpIOp>(arith::CmpIPredicate::slt, head, power);
+  Value first = f.create<arith::AddIOp>(head, one);
+  Value second = f.create<arith::AddIOp>(f.create<arith::ShLIOp>(beyond, one), one);
+  return buildGeometricSlope(f, f.toFloat(f.select(isFirst, first, second)),
+                             f.toFloat(f.select(isFirst, power, doubled)));
+}
+
+static Value buildRuleSlope(ScalarBuilder &f, OpBuilder &builder, const PairPoint &point,
+                            SlopeRule rule) {
+  Value head = f.create<GlobalHeadOp>(builder.getIndexType(), point.head);
+  Value total = f.create<HeadsTotalOp>(builder.getIndexType());
+  if (rule == SlopeRule::Interleaved)
+    return buildInterleavedSlope(f, builder, head, total);
+  return buildGeometricSlope(f, f.add(f.toFloat(head), f.constant(1.0)), f.toFloat(total));
+}
+
+Value LinearOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
+                            ValueRange operands) {
+  ScalarBuilder f(builder, loc, point);
+  Value slope =
+      getSlope() ? f.parameter(operands[1]) : buildRuleSlope(f, builder, point, *getRule());
+  Value result = f.scale(getFactor().convertToDouble(), f.mul(slope, operands[0]));
+  return getIntercept() ? f.add(result, f.parameter(operands.back())) : result;
+}
+
+//===----------------------------------------------------------------------===//
+// TableOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult TableOp::verify() {
+  if (getTable().getType().getDimSize(0) == 0) // table-C1
+    return emitOpError("expected at least one row, found ")
+           << getTable().getType() << " (table-C1)";
+  return success();
+}
+
+Value TableOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
+                           ValueRange operands) {
+  ScalarBuilder f(builder, loc, point);
+  auto type = cast<RankedTensorType>(operands[1].getType());
+  return f.read(operands[1], {f.toIndex(operands[0]), f.headIndex(type.getDimSize(1))});
+}
+
+//===----------------------------------------------------------------------===//
+// PowerOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult PowerOp::verify() {
+  return verifyFiniteFactor(*this, getFactor(), "power-C1");
+}
+
+Value PowerOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
+                           ValueRange operands) {
+  ScalarBuilder f(builder, loc, point);
+  Value zero = f.constant(0.0), one = f.constant(1.0);
+  Value positive = f.less(zero, operands[0]);
+  // At 0 the power is taken of 1 and dropped: no infinite logarithm reaches a gradient.
+  Value base = f.select(positive, operands[0], one);
+  Value power = f.create<math::PowFOp>(base, f.parameter(operands[1]));
+  Value value = f.select(positive, power, zero);
+  return f.scale(getFactor().convertToDouble(), f.mul(f.parameter(operands[2]), value));
+}
+
+//===----------------------------------------------------------------------===//
+// MlpOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult MlpOp::verify() { return verifyMlpLayers(*this, getLayers()); }
+
+Value MlpOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
+                         ValueRange operands) {
+  return MlpEvalOp::create(builder, loc, operands[0].getType(), operands[0], point.head,
+                           operands.drop_front(), getActivation(), getFinalActivation());
+}
+
+//===----------------------------------------------------------------------===//
+// CosineSumOp
+//===----------------------------------------------------------------------===//
+
+/// Each term costs one cosine in the scalar form.
+static constexpr int64_t kMaxTerms = 4096;
+
+LogicalResult CosineSumOp::verify() {
+  int64_t terms = getTerms();
+  if (terms < 1 || terms > kMaxTerms) // cosine_sum-C1
+    return emitOpError("expected terms between 1 and ")
+           << kMaxTerms << ", found " << terms << " (cosine_sum-C1)";
+  double base = getBase().convertToDouble();
+  if (!isFiniteInF32(base) || base <= 0.0) // cosine_sum-C2
+    return emitOpError("expected base to be a finite number above 0, found ")
+           << base << " (cosine_sum-C2)";
+  return success();
+}
+
+Value CosineSumOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
+                               ValueRange operands) {
+  ScalarBuilder f(builder, loc, point);
+  int64_t terms = getTerms();
+  double base = getBase().convertToDouble();
+  Value sum;
+  for (int64_t k = 1; k <= terms; ++k) {
+    double frequency = std::pow(base, -static_cast<double>(k) / terms);
+    Value term = f.create<math::CosOp>(f.mul(f.constant(frequency), operands[0]));
+    sum = sum ? f.add(sum, term) : term;
+  }
+  return getAmplitude() ? f.mul(f.parameter(operands[1]), sum) : sum;
+}
+
+//===----------------------------------------------------------------------===//
+// Sums and multiples
+//===----------------------------------------------------------------------===//
+
+Value AddOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &, ValueRange operands) {
+  return arith::AddFOp::create(builder, loc, operands[0], operands[1]);
+}
+
+LogicalResult ScaleOp::verify() {
+  return verifyFiniteFactor(*this, getFactor(), "scale-C1");
+}
+
+OpFoldResult ScaleOp::fold(FoldAdaptor) {
+  return getFactor().isExactlyValue(1.0) ? getBias() : Value();
+}
+
+Value ScaleOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
+                           ValueRange operands) {
+  return ScalarBuilder(builder, loc, point).scale(getFactor().convertToDouble(), operands[0]);
+}
+
+//===----------------------------------------------------------------------===//
+// BiasFnOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult BiasFnOp::verify() {
+  Block &block = getBody().front();
+  size_t expected = 4 + getCaptures().size();
+  if (block.getNumArguments() != expected) // bias_fn-C1
+    return emitOpError("expected ")
+           << expected << " region arguments (b, h, i, j and one per capture), found "
+           << block.getNumArguments() << " (bias_fn-C1)";
+  for (auto [n, argument] : llvm::enumerate(block.getArguments())) {
+    Type type = n < 4 ? Type(IndexType::get(getContext())) : getCaptures()[n - 4].getType();
+    if (argument.getType() != type) // bias_fn-C2
+      return emitOpError("expected region argument ") << n << " to have type " << type << ", found "
+                                                      << argument.getType() << " (bias_fn-C2)";
+  }
+  return success();
+}
+
+/// Scalar code: arith, math and pe's own scalar ops, on numbers and truth values alone.
+static bool isScalarOp(Operation &op) {
+  bool isKnown = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect()) ||
+                 isa<ReadOp, MlpEvalOp, GlobalHeadOp, HeadsTotalOp, PiecewiseOpInterface>(op);
+  return isKnown && llvm::all_of(op.getResultTypes(),
+                                 [](Type type) { return type.isIntOrIndexOrFloat(); });
+}
+
+LogicalResult BiasFnOp::verifyRegions() {
+  for (Operation &op : getBody().front().without_terminator())
+    if (!isScalarOp(op)) // bias_fn-C4
+      return op.emitError("expected ops of arith, math or pe on single numbers, found '")
+             << op.getName() << "'; a region is scalar code, tensors are read with pe.read "
+                                "(bias_fn-C4)";
+  auto yield = dyn_cast<YieldOp>(getBody().front().getTerminator());
+  if (!yield) // bias_fn-C3
+    return emitOpError("expected the region to end with pe.yield (bias_fn-C3)");
+  if (yield.getValues().size() != 1 || !yield.getValues()[0].getType().isF32()) // bias_fn-C3
+    return yield.emitOpError("expected one f32 value, found ")
+           << yield.getOperandTypes() << " (bias_fn-C3)";
+  return success();
+}
+
+Value BiasFnOp::buildScalar(OpBuilder &builder, Location, const PairPoint &point,
+                            ValueRange operands) {
+  Block &block = getBody().front();
+  IRMapping mapping;
+  mapping.map(block.getArguments().take_front(4),
+              ValueRange{point.batch, point.head, point.query, point.key});
+  mapping.map(block.getArguments().drop_front(4), operands);
+  for (Operation &op : block.without_terminator())
+    builder.clone(op, mapping);
+  return mapping.lookupOrDefault(cast<YieldOp>(block.getTerminator()).getValues()[0]);
+}

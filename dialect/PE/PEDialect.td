@@ -1,0 +1,61 @@
+//===- PEDialect.td - The pe dialect and its op base class ----*- tablegen -*-===//
+//
+// The user's level: what a positional encoding or attention pattern is, never how it is computed.
+//
+//===--------------------------------------------------------------------------===//
+#ifndef PE_DIALECT_TD
+#define PE_DIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def PE_Dialect : Dialect {
+  let name = "pe";
+  let cppNamespace = "::mlir::pe";
+  let summary = "Positional encodings and attention patterns as values";
+  let description = [{
+    A positional encoding is a value: a *coordinate* of a (query, key) pair, a *bias* made from
+    it, a *rotation* of queries and keys, or a *mask*. They compose, and `pe.attention` consumes
+    them. Nothing here says how it is computed; `docs/spec.md` numbers every constraint.
+
+    Positions are 0-based and global: query row r stands at `q_start + r`, key column c at
+    `k_start + c`. Magnitudes of positions are below 2^31; differences below 2^24 are exact.
+
+    ```mlir
+    func.func @attention(%q: tensor<?x?x?x?xf32> {pe.name = "q"},
+                         %k: tensor<?x?x?x?xf32> {pe.name = "k"},
+                         %v: tensor<?x?x?x?xf32> {pe.name = "v"})
+        -> (tensor<?x?x?x?xf32> {pe.name = "o"}) {
+      %d = pe.distance
+      %b = pe.linear %d {factor = -1.0, rule = #pe.slope_rule<geometric>}
+      %m = pe.causal
+      %o = pe.attention %q, %k, %v bias(%b) mask(%m)
+          : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
+      return %o : tensor<?x?x?x?xf32>
+    }
+    ```
+
+    Function arguments and results carry these attributes:
+
+    | attribute | on | meaning |
+    |---|---|---|
+    | `pe.name` | argument, result | the name tensors are matched by; required for an entry function |
+    | `pe.init` | argument | a number, or `"linear"`, `"linear(fan_in)"`, `"xavier(gain)"`, `"normal(std)"`, `"uniform(a,b)"`, `"slopes(geometric)"` |
+    | `pe.min` | argument | a lower bound kept in training |
+    | `pe.decay` | argument | `false`: no weight decay |
+    | `pe.monitor` | argument | `"name = expression"` of the parameters, logged in training |
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
+  let extraClassDeclaration = [{
+    void registerTypes();
+    void registerAttributes();
+  }];
+}
+
+class PE_Op<string mnemonic, list<Trait> traits = []> : Op<PE_Dialect, mnemonic, traits>;
+
+#endif // PE_DIALECT_TD

@@ -1,0 +1,90 @@
+//===- PEInterfaces.td - What passes know about encodings ------*- tablegen -*-===//
+//
+// Passes see encodings through these interfaces alone. An op that implements one is a complete
+// new encoding: no pass names it.
+//
+//===--------------------------------------------------------------------------===//
+#ifndef PE_INTERFACES_TD
+#define PE_INTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def PE_ScalarOpInterface : OpInterface<"ScalarOpInterface"> {
+  let cppNamespace = "::mlir::pe";
+  let description = [{
+    A coordinate or a bias: a scalar function of one (batch, head, query, key) point. The op says
+    what its value is at a point, as scalar IR; its class, cost and gradients are derived from that.
+  }];
+  let methods = [InterfaceMethod<[{
+      Emits the f32 value at `point`. `operands` correspond one to one to the op's operands:
+      coordinates and biases come as their f32 values at the point, tensors as tensors. Only
+      `arith`, `math` and the scalar ops of pe (`pe.read`, `pe.mlp_eval`, `pe.global_head`,
+      `pe.heads_total`) may be emitted.
+    }],
+    "::mlir::Value", "buildScalar",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+         "const ::mlir::pe::PairPoint &":$point, "::mlir::ValueRange":$operands)>];
+}
+
+def PE_MaskOpInterface : OpInterface<"MaskOpInterface"> {
+  let cppNamespace = "::mlir::pe";
+  let description = [{
+    A mask: a truth value of one (batch, head, query, key) point, and what is known of it for
+    whole ranges of keys at compile time.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Emits the i1 value at `point` (true: the query may attend to the key). `operands` are the
+      i1 values of mask operands and the tensors of tensor operands.
+    }],
+    "::mlir::Value", "buildScalar",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+         "const ::mlir::pe::PairPoint &":$point, "::mlir::ValueRange":$operands)>,
+    InterfaceMethod<[{
+      The smallest known range of i - j that holds every unmasked pair, from the ranges of the
+      mask operands; `exact` when the mask is precisely that range.
+    }],
+    "::mlir::pe::DifferenceRange", "getDifferenceRange",
+    (ins "::llvm::ArrayRef<::mlir::pe::DifferenceRange>":$operands)>];
+}
+
+def PE_RotationOpInterface : OpInterface<"RotationOpInterface"> {
+  let cppNamespace = "::mlir::pe";
+  let description = [{
+    A rotation of pairs of head dimensions: pair p of the first `getRotatedDims` dims turns by the
+    angle position * getFrequency(p), and is multiplied by `getMagnitude`. Dims beyond are left alone.
+  }];
+  let methods = [
+    InterfaceMethod<"How many leading dims of `headDim` are rotated (even).",
+      "int64_t", "getRotatedDims", (ins "int64_t":$headDim)>,
+    InterfaceMethod<"Radians per position of pair `pair` in [0, getRotatedDims(headDim) / 2).",
+      "double", "getFrequency", (ins "int64_t":$pair, "int64_t":$headDim)>,
+    InterfaceMethod<"True: pairs (x_2p, x_2p+1); false: pairs (x_p, x_p+n/2) of n rotated dims.",
+      "bool", "isInterleavedPairs", (ins)>,
+    InterfaceMethod<"Factor on cosine and sine.",
+      "double", "getMagnitude", (ins "int64_t":$headDim), "", "return 1.0;">,
+    InterfaceMethod<[{Checks that the rotation is defined for heads of `headDim` dims; reports
+      through `emitError` otherwise.}],
+      "::llvm::LogicalResult", "verifyHeadDim",
+      (ins "int64_t":$headDim, "::llvm::function_ref<::mlir::InFlightDiagnostic()>":$emitError)>];
+}
+
+def PE_PiecewiseOpInterface : OpInterface<"PiecewiseOpInterface"> {
+  let cppNamespace = "::mlir::pe";
+  let description = [{
+    A scalar op that is, for fixed parameters and head, a function of one scalar: a candidate for
+    the class `segments`.
+  }];
+  let methods = [
+    InterfaceMethod<"The scalar it is a function of.",
+      "::mlir::Value", "getCoordinate", (ins)>,
+    InterfaceMethod<"The index of the head (local to this call).",
+      "::mlir::Value", "getHeadIndex", (ins)>,
+    InterfaceMethod<"The parameter tensors.",
+      "::mlir::ValueRange", "getParameters", (ins)>,
+    InterfaceMethod<[{Degree of the polynomial it is, exactly, on each of finitely many segments;
+      none when it is smooth and has to be approximated.}],
+      "std::optional<int64_t>", "getExactDegree", (ins)>];
+}
+
+#endif // PE_INTERFACES_TD

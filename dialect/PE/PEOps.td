@@ -1,0 +1,13 @@
+//===- PEOps.td - All of the pe dialect, for documentation -----*- tablegen -*-===//
+#ifndef PE_OPS_TD
+#define PE_OPS_TD
+
+include "dialect/PE/PEAttention.td"
+include "dialect/PE/PEBiases.td"
+include "dialect/PE/PECoordinates.td"
+include "dialect/PE/PEGradients.td"
+include "dialect/PE/PEMasks.td"
+include "dialect/PE/PERotations.td"
+include "dialect/PE/PEScalars.td"
+
+#endif // PE_OPS_TD

@@ -1,0 +1,12 @@
+//===- PERotations.h - Rotations of queries and keys ---------*- C++ -*-===//
+#ifndef PE_DIALECT_PE_PEROTATIONS_H
+#define PE_DIALECT_PE_PEROTATIONS_H
+
+#include "dialect/PE/PEDialect.h"
+#include "dialect/PE/PEInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#define GET_OP_CLASSES
+#include "dialect/PE/PERotations.h.inc"
+
+#endif // PE_DIALECT_PE_PEROTATIONS_H

@@ -1,0 +1,57 @@
+//===- PEScalarBuilder.cpp - Short words for scalar IR --------------------===//
+
+#include "dialect/PE/PEScalarBuilder.h"
+
+#include "dialect/PE/PEScalars.h"
+
+using namespace mlir;
+using namespace mlir::pe;
+
+Value ScalarBuilder::constant(double value) {
+  return create<arith::ConstantOp>(builder.getF32FloatAttr(static_cast<float>(value)));
+}
+
+Value ScalarBuilder::constantInt(int64_t value) {
+  return create<arith::ConstantOp>(builder.getI32IntegerAttr(value));
+}
+
+Value ScalarBuilder::constantIndex(int64_t value) { return create<arith::ConstantIndexOp>(value); }
+
+Value ScalarBuilder::difference() {
+  Value wide = create<arith::SubIOp>(point.query, point.key);
+  return create<arith::IndexCastOp>(builder.getI32Type(), wide);
+}
+
+Value ScalarBuilder::relative() { return toFloat(difference()); }
+
+Value ScalarBuilder::distance() { return abs(relative()); }
+
+Value ScalarBuilder::toFloat(Value value) {
+  if (value.getType().isIndex())
+    value = create<arith::IndexCastOp>(builder.getI32Type(), value);
+  return create<arith::SIToFPOp>(builder.getF32Type(), value);
+}
+
+Value ScalarBuilder::toIndex(Value value) {
+  Value whole = create<arith::FPToSIOp>(builder.getI32Type(), value);
+  return create<arith::IndexCastOp>(builder.getIndexType(), whole);
+}
+
+Value ScalarBuilder::scale(double factor, Value a) {
+  return factor == 1.0 ? a : mul(constant(factor), a);
+}
+
+Value ScalarBuilder::headIndex(int64_t extent) {
+  return extent == 1 ? constantIndex(0) : point.head;
+}
+
+Value ScalarBuilder::read(Value tensor, ValueRange indices) {
+  return create<ReadOp>(cast<ShapedType>(tensor.getType()).getElementType(), tensor, indices);
+}
+
+Value ScalarBuilder::parameter(Value tensor) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (type.getRank() == 0)
+    return read(tensor, {});
+  return read(tensor, headIndex(type.getDimSize(0)));
+}

@@ -1,0 +1,53 @@
+//===- PEScalars.cpp - Scalar ops used inside regions ---------------------===//
+
+#include "dialect/PE/PEScalars.h"
+
+#include "dialect/PE/PEMlpLayers.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::pe;
+
+#define GET_OP_CLASSES
+#include "dialect/PE/PEScalars.cpp.inc"
+
+LogicalResult ReadOp::verify() {
+  auto type = cast<RankedTensorType>(getSource().getType());
+  if (static_cast<int64_t>(getIndices().size()) != type.getRank()) // read-C1
+    return emitOpError("expected one index per dimension of ")
+           << type << ", found " << getIndices().size() << " (read-C1)";
+  for (auto [dim, index] : llvm::enumerate(getIndices())) {
+    APInt value;
+    if (type.isDynamicDim(dim) || !matchPattern(index, m_ConstantInt(&value)))
+      continue;
+    if (value.getSExtValue() < 0 || value.getSExtValue() >= type.getDimSize(dim)) // read-C2
+      return emitOpError("expected index ") << dim << " to be in [0, " << type.getDimSize(dim)
+                                            << "), found " << value.getSExtValue() << " (read-C2)";
+  }
+  return success();
+}
+
+/// An element of a constant whose elements are all equal.
+OpFoldResult ReadOp::fold(FoldAdaptor adaptor) {
+  auto constant = dyn_cast_or_null<SplatElementsAttr>(adaptor.getSource());
+  return constant ? constant.getSplatValue<Attribute>() : Attribute();
+}
+
+//===----------------------------------------------------------------------===//
+// MlpEvalOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult MlpEvalOp::verify() { return verifyMlpLayers(*this, getLayers()); }
+
+Value MlpEvalOp::getCoordinate() { return getX(); }
+
+Value MlpEvalOp::getHeadIndex() { return getHead(); }
+
+ValueRange MlpEvalOp::getParameters() { return getLayers(); }
+
+std::optional<int64_t> MlpEvalOp::getExactDegree() {
+  for (Activation activation : {getActivation(), getFinalActivation()})
+    if (activation != Activation::Relu && activation != Activation::Identity)
+      return std::nullopt;
+  return 1;
+}

@@ -1,0 +1,97 @@
+//===- PEScalars.td - Scalar ops used inside regions -----------*- tablegen -*-===//
+//
+// What a scalar region needs beside arith and math.
+//
+//===--------------------------------------------------------------------------===//
+#ifndef PE_SCALARS_TD
+#define PE_SCALARS_TD
+
+include "dialect/PE/PEAttributes.td"
+include "dialect/PE/PEInterfaces.td"
+include "dialect/PE/PETypes.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def PE_ReadOp : PE_Op<"read", [Pure,
+    TypesMatchWith<"result type matches the element type of the tensor", "source", "result",
+                   "::llvm::cast<::mlir::ShapedType>($_self).getElementType()">]> {
+  let summary = "Reads one element of a tensor";
+  let description = [{
+    One index per dimension. A constant index outside a static extent is refused; any other index
+    is clamped to [0, extent), so a read is never undefined. Its gradient is added to the element
+    that was read. Example:
+
+    ```mlir
+    %x = pe.read %table[%row, %h] : tensor<32x?xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$source, Variadic<Index>:$indices);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$source `[` $indices `]` attr-dict `:` type($source)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def PE_YieldOp : PE_Op<"yield", [Pure, Terminator, ReturnLike]> {
+  let summary = "Ends a region of the pe dialect";
+  let description = [{
+    Example:
+
+    ```mlir
+    pe.yield %v : f32
+    ```
+  }];
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+def PE_MlpEvalOp : PE_Op<"mlp_eval", [Pure, AllTypesMatch<["x", "result"]>,
+    DeclareOpInterfaceMethods<PE_PiecewiseOpInterface>]> {
+  let summary = "Output h of a small MLP at the scalar x";
+  let description = [{
+    The scalar form of `pe.mlp`, with the same layers. Example:
+
+    ```mlir
+    %y = pe.mlp_eval %x, %h layers(%w1, %b1, %w2, %b2
+        : tensor<32xf32>, tensor<32xf32>, tensor<?x32xf32>, tensor<?xf32>) : f32
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[F32, F64]>:$x, Index:$head, Variadic<PE_Tensor>:$layers,
+    DefaultValuedAttr<PE_ActivationAttr, "::mlir::pe::Activation::Relu">:$activation,
+    DefaultValuedAttr<PE_ActivationAttr, "::mlir::pe::Activation::Identity">:$final_activation);
+  let results = (outs AnyTypeOf<[F32, F64]>:$result);
+  let assemblyFormat = [{
+    $x `,` $head `layers` `(` $layers `:` type($layers) `)` attr-dict `:` type($x)
+  }];
+  let hasVerifier = 1;
+}
+
+def PE_GlobalHeadOp : PE_Op<"global_head", [Pure]> {
+  let summary = "The number of a head in the whole model";
+  let description = [{
+    head_start + h for the head h of this call. Example:
+
+    ```mlir
+    %g = pe.global_head %h
+    ```
+  }];
+  let arguments = (ins Index:$head);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$head attr-dict";
+}
+
+def PE_HeadsTotalOp : PE_Op<"heads_total", [Pure]> {
+  let summary = "The number of heads of the whole model";
+  let description = [{
+    Example:
+
+    ```mlir
+    %n = pe.heads_total
+    ```
+  }];
+  let results = (outs Index:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+#endif // PE_SCALARS_TD

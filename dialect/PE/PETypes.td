@@ -1,0 +1,86 @@
+//===- PETypes.td - Types of the pe dialect --------------------*- tablegen -*-===//
+//
+// Four opaque value types. They have no parameters: shapes belong to the tensors an attention
+// gets, so one encoding value serves calls of every size.
+//
+//===--------------------------------------------------------------------------===//
+#ifndef PE_TYPES_TD
+#define PE_TYPES_TD
+
+include "dialect/PE/PEDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/CommonTypeConstraints.td"
+
+class PE_Type<string className, string typeMnemonic> : TypeDef<PE_Dialect, className> {
+  let mnemonic = typeMnemonic;
+}
+
+def PE_CoordinateType : PE_Type<"Coordinate", "coordinate"> {
+  let summary = "A number per (query, key) pair, such as their distance";
+  let description = [{
+    A real number for every (batch, head, query position, key position).
+
+    ```mlir
+    %d = pe.distance            // !pe.coordinate
+    ```
+  }];
+}
+
+def PE_BiasType : PE_Type<"Bias", "bias"> {
+  let summary = "What is added to the scaled score of a (query, key) pair";
+  let description = [{
+    A real number for every (batch, head, query position, key position), added to
+    `scale * <q_i, k_j>` before the normalizer.
+
+    ```mlir
+    %b = pe.linear %d {factor = -1.0, rule = #pe.slope_rule<geometric>}   // !pe.bias
+    ```
+  }];
+}
+
+def PE_RotationType : PE_Type<"Rotation", "rotation"> {
+  let summary = "A rotation of queries and keys by their own positions";
+  let description = [{
+    An orthogonal map of the head dimension per position, applied to queries and keys alike, so
+    that scores depend on positions through their difference only.
+
+    ```mlir
+    %r = pe.rotary              // !pe.rotation
+    ```
+  }];
+}
+
+def PE_MaskType : PE_Type<"Mask", "mask"> {
+  let summary = "Which keys a query may attend to";
+  let description = [{
+    A truth value for every (batch, head, query position, key position). Masked pairs have
+    probability exactly 0 and no gradient.
+
+    ```mlir
+    %m = pe.causal              // !pe.mask
+    ```
+  }];
+}
+
+def PE_AdjointType : PE_Type<"Adjoint", "adjoint"> {
+  let summary = "The derivative of a result by a bias, one number per (query, key) pair";
+  let description = [{
+    What `pe.attention_grad` yields per bias and `pe.pullback` takes to the bias's parameters. It
+    is never stored: a lowering keeps the sums that the class of the bias needs.
+
+    ```mlir
+    %da = pe.add_adjoints %a, %b      // !pe.adjoint
+    ```
+  }];
+}
+
+// One number for all heads (rank 0) or one per head of this call (rank 1; extent 1 is shared).
+def PE_Parameter : AnyTypeOf<[0DTensorOf<[F32]>, 1DTensorOf<[F32]>],
+                             "0-d or 1-d (one number per head) f32 tensor">;
+// Any f32 tensor: layers of an MLP, captures of a region.
+def PE_Tensor : RankedTensorOf<[F32]>;
+
+// Queries, keys, values and results: [batch, heads, length, head dim].
+def PE_Activations : 4DTensorOf<[F32, BF16, F16]>;
+
+#endif // PE_TYPES_TD

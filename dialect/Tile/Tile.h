@@ -1,0 +1,79 @@
+//===- Tile.h - the tile dialect ------------------------------------------===//
+//
+// Block algorithms over named index spaces: see TileDialect.td for the model and
+// TileOps.td for every op. pe-tile-to-loops (passes/ToLoops) is the definition of
+// what they mean.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_DIALECT_TILE_TILE_H
+#define PE_DIALECT_TILE_TILE_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialect/Tile/TileDialect.h.inc"
+#include "dialect/Tile/TileEnums.h.inc"
+
+#include <optional>
+
+namespace mlir::tile {
+
+/// A stage's mask in global positions: the pairs with i >= 0, i - j < left and j - i < right.
+/// An absent bound does not bound.
+struct MaskBounds {
+  std::optional<int64_t> left, right;
+};
+
+} // namespace mlir::tile
+
+#define GET_ATTRDEF_CLASSES
+#include "dialect/Tile/TileAttributes.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialect/Tile/TileTypes.h.inc"
+#define GET_OP_CLASSES
+#include "dialect/Tile/TileOps.h.inc"
+
+namespace mlir::tile {
+
+/// Whether a value over `spaces` has query rows / key columns / a depth.
+inline bool hasRows(Spaces s) {
+  return s == Spaces::R || s == Spaces::RC || s == Spaces::RD || s == Spaces::RE;
+}
+inline bool hasColumns(Spaces s) {
+  return s == Spaces::C || s == Spaces::RC || s == Spaces::CD || s == Spaces::CE;
+}
+inline bool hasDepth(Spaces s) {
+  return s == Spaces::RD || s == Spaces::RE || s == Spaces::CD || s == Spaces::CE;
+}
+
+/// The spaces that have all of `a` and `b`, if there are such.
+std::optional<Spaces> joinSpaces(Spaces a, Spaces b);
+
+/// The sizes array of the stage ABI, in this order.
+enum class SizeIndex : int64_t {
+  Batch,
+  QueryHeads,
+  KeyHeads,
+  Queries,
+  Keys,
+  QueryStart,
+  KeyStart,
+  HeadStart,
+  HeadsTotal
+};
+constexpr int64_t kNumSizes = 9;
+
+/// Extra entries behind the last distance of a `t` extent, so that a whole vector may be read
+/// there.
+constexpr int64_t kDistancePadding = 63;
+
+} // namespace mlir::tile
+
+#endif // PE_DIALECT_TILE_TILE_H

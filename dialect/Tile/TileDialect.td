@@ -1,0 +1,30 @@
+//===- TileDialect.td - the tile dialect: how, as a block algorithm -------===//
+#ifndef PE_DIALECT_TILE_DIALECT
+#define PE_DIALECT_TILE_DIALECT
+
+include "mlir/IR/OpBase.td"
+
+def Tile_Dialect : Dialect {
+  let name = "tile";
+  let cppNamespace = "::mlir::tile";
+  let summary = "Block algorithms over named index spaces, without a target or a block size";
+  let description = [{
+    A `tile.plan` is what a compiled function does: buffers, and stages that read and write
+    them. A stage that computes attention is written over named spaces instead of shapes:
+
+    | space | meaning |
+    |---|---|
+    | `r` | query rows (in a stage over key heads: the rows of every query head of the group, head by head) |
+    | `c` | key columns |
+    | `d`, `e` | depth of queries and keys; depth of values |
+    | `h` | the (batch, query head) pair itself: one number per pair |
+
+    Values over `rc` are virtual: they cannot be loaded or stored, and no result may depend on a
+    block size beyond rounding. Block sizes, lanes, register tiles, storage and pipelining belong
+    to the lowerings. `pe-tile-to-loops` is the executable definition of every op here.
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+}
+
+#endif // PE_DIALECT_TILE_DIALECT

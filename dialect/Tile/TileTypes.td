@@ -1,0 +1,85 @@
+//===- TileTypes.td - values over named spaces, and buffers ---------------===//
+#ifndef PE_DIALECT_TILE_TYPES
+#define PE_DIALECT_TILE_TYPES
+
+include "TileDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+class Tile_Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::mlir::tile";
+  let genSpecializedAttr = 0;
+}
+
+def Tile_Spaces : Tile_Enum<"Spaces", "the named spaces that a value ranges over", [
+  I32EnumAttrCase<"H", 0, "h">, I32EnumAttrCase<"R", 1, "r">, I32EnumAttrCase<"C", 2, "c">,
+  I32EnumAttrCase<"RC", 3, "rc">, I32EnumAttrCase<"RD", 4, "rd">, I32EnumAttrCase<"RE", 5, "re">,
+  I32EnumAttrCase<"CD", 6, "cd">, I32EnumAttrCase<"CE", 7, "ce">]>;
+
+def Tile_Axis : Tile_Enum<"Axis", "one space, contracted or reduced over", [
+  I32EnumAttrCase<"R", 0, "r">, I32EnumAttrCase<"C", 1, "c">,
+  I32EnumAttrCase<"D", 2, "d">, I32EnumAttrCase<"E", 3, "e">]>;
+def Tile_AxisAttr : EnumAttr<Tile_Dialect, Tile_Axis, "axis">;
+
+def Tile_Order : Tile_Enum<"Order", "the order in which a stream visits the keys", [
+  I32EnumAttrCase<"Any", 0, "any">, I32EnumAttrCase<"Ascending", 1, "ascending">,
+  I32EnumAttrCase<"Descending", 2, "descending">]>;
+def Tile_OrderAttr : EnumAttr<Tile_Dialect, Tile_Order, "order">;
+
+def Tile_Reduction : Tile_Enum<"Reduction", "an associative reduction", [
+  I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">]>;
+def Tile_ReductionAttr : EnumAttr<Tile_Dialect, Tile_Reduction, "reduction">;
+
+def Tile_Phase : Tile_Enum<"Phase", "when a stage runs", [
+  I32EnumAttrCase<"Prepare", 0, "prepare">, I32EnumAttrCase<"Forward", 1, "forward">,
+  I32EnumAttrCase<"Backward", 2, "backward">, I32EnumAttrCase<"Finish", 3, "finish">]>;
+def Tile_PhaseAttr : EnumAttr<Tile_Dialect, Tile_Phase, "phase">;
+
+def Tile_Role : Tile_Enum<"Role", "what a buffer is to the caller", [
+  I32EnumAttrCase<"Argument", 0, "argument">, I32EnumAttrCase<"Result", 1, "result">,
+  I32EnumAttrCase<"Residual", 2, "residual">, I32EnumAttrCase<"Temporary", 3, "temporary">,
+  I32EnumAttrCase<"Cotangent", 4, "cotangent">, I32EnumAttrCase<"Gradient", 5, "gradient">]>;
+def Tile_RoleAttr : EnumAttr<Tile_Dialect, Tile_Role, "role">;
+
+def Tile_ScanKind : Tile_Enum<"ScanKind", "a scan over keys in position order", [
+  I32EnumAttrCase<"Mul", 0, "mul">, I32EnumAttrCase<"Linear", 1, "linear">]>;
+def Tile_ScanKindAttr : EnumAttr<Tile_Dialect, Tile_ScanKind, "scan_kind">;
+
+class Tile_Type<string name, string typeMnemonic> : TypeDef<Tile_Dialect, name> {
+  let mnemonic = typeMnemonic;
+}
+
+def Tile_ValType : Tile_Type<"Val", "val"> {
+  let summary = "one number for every point of the named spaces";
+  let description = [{
+    `!tile.val<rc, f32>` is one f32 per (query row, key column) of the stage's current head;
+    `!tile.val<rd, f32>` a panel of query rows by depth; `!tile.val<h, f32>` one number per head.
+  }];
+  let parameters = (ins EnumParameter<Tile_Spaces>:$spaces, "::mlir::Type":$elementType);
+  let assemblyFormat = "`<` $spaces `,` $elementType `>`";
+}
+
+def Tile_BufferType : Tile_Type<"Buffer", "buffer"> {
+  let summary = "memory, its extents given by space names, integers or size expressions";
+  let description = [{
+    Row-major. Names: `b` batch, `hq` query heads, `hkv` key heads, `r` queries, `c` keys, `d`, `e`
+    depths, `t` distances (entry `x` holds position distance `x - (c - 1) + q_start - k_start`, extent
+    `r + c + 63` so that a whole vector may be read past the last one), `kb` key blocks of the
+    schedule. Any other extent is an integer or a size expression in quotes.
+
+    ```mlir
+    !tile.buffer<[b, hq, r, d], f32>      !tile.buffer<[hq, t], f32>      !tile.buffer<["ceildiv(r,8)", 8], f64>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$extents, "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// Position of the extent `name`, or -1.
+    int64_t indexOf(::llvm::StringRef name) const;
+    bool has(::llvm::StringRef name) const { return indexOf(name) >= 0; }
+    int64_t getRank() const { return getExtents().size(); }
+  }];
+}
+
+#endif // PE_DIALECT_TILE_TYPES

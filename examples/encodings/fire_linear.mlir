@@ -1,0 +1,27 @@
+// FIRE without a hidden layer: one affine function of t per head.
+//
+//   b_h(i, j) = w1_h t(i, j) + b1_h
+//   t(i, j) = log(|c (i - j)| + 1) / (log(|c max(i, L)| + 1) + 1e-6),   L = |512 L_multiplier|
+//
+// Li et al. 2023, arXiv 2310.04418, Eq. 4 and 23, with the smallest possible network.
+//
+// q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
+!qkv = tensor<?x?x?x?xf32>
+
+func.func @attention(%q: !qkv {pe.name = "q"},
+                     %k: !qkv {pe.name = "k"},
+                     %v: !qkv {pe.name = "v"},
+                     %c: tensor<f32> {pe.name = "c", pe.init = 0.1, pe.decay = false},
+                     %L_multiplier: tensor<f32> {pe.name = "L_multiplier", pe.init = 1.0,
+                                                 pe.decay = false,
+                                                 pe.monitor = {L = "abs(L_multiplier) * 512"}},
+                     %w1: tensor<?xf32> {pe.name = "w1", pe.init = "linear"},
+                     %b1: tensor<?xf32> {pe.name = "b1", pe.init = "linear"})
+    -> (!qkv {pe.name = "o"}) {
+  %t = pe.progressive c(%c : tensor<f32>) threshold(%L_multiplier : tensor<f32>)
+         {initial_length = 512.0, epsilon = 1.0e-6}
+  %bias = pe.mlp %t layers(%w1, %b1 : tensor<?xf32>, tensor<?xf32>)
+  %mask = pe.causal
+  %o = pe.attention %q, %k, %v bias(%bias) mask(%mask) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}

@@ -1,0 +1,16 @@
+// RoPE without a mask: queries attend to both sides.
+//
+//   score(i, j) = <R_i q_i, R_j k_j> / sqrt(D)
+//
+// Su et al. 2021, arXiv 2104.09864, Eq. 15 and 34.
+//
+// q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
+!qkv = tensor<?x?x?x?xf32>
+
+func.func @attention(%q: !qkv {pe.name = "q"},
+                     %k: !qkv {pe.name = "k"},
+                     %v: !qkv {pe.name = "v"}) -> (!qkv {pe.name = "o"}) {
+  %rotation = pe.rotary {base = 10000.0}
+  %o = pe.attention %q, %k, %v rotate(%rotation) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}

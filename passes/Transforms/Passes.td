@@ -1,0 +1,160 @@
+//===- Passes.td - Passes from pe to pe ------------------------*- tablegen -*-===//
+#ifndef PE_TRANSFORMS_PASSES_TD
+#define PE_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def PECheckEncodingsPass : Pass<"pe-check-encodings", "::mlir::ModuleOp"> {
+  let summary = "Refuses programs that are no encodings, at the user's own line";
+  let description = [{
+    First in every pipeline. Op verifiers are local; this pass checks what holds between ops
+    (program-C1 to program-C12 of docs/spec.md): one entry function whose arguments and results
+    are named, unique and tensors; encoding values that stay inside functions and never pass
+    through control flow or public function boundaries; calls of private functions only, without
+    recursion; and no op that is not part of an encoding program. Nothing is changed.
+
+    ```mlir
+    // error: expected a name, found none; write %q: ... {pe.name = "q"} (program-C3)
+    func.func @attention(%q: tensor<?x?x?x?xf32>) { ... }
+    ```
+  }];
+  let options = [Option<"entry", "entry", "std::string", "\"\"",
+                        "The public function to compile; default: the only one">];
+}
+
+def PEExpandBiasesPass : Pass<"pe-expand-biases", "::mlir::func::FuncOp"> {
+  let summary = "Makes every bias of an attention one region of scalar code";
+  let description = [{
+    Every bias an attention consumes becomes one `pe.bias_fn` whose region is the scalar value of
+    the bias and of every coordinate below it (ScalarOpInterface), simplified, with the parameter
+    tensors as captures in the order of their first use. A bias that several attentions share
+    stays one value. Afterwards no pass needs to know an encoding's op.
+
+    ```mlir
+    %d = pe.distance
+    %b = pe.linear %d slope(%s : tensor<?xf32>) {factor = -1.0}
+    // ==>
+    %b = pe.bias_fn(%s : tensor<?xf32>) {
+    ^bb0(%batch: index, %h: index, %i: index, %j: index, %slope: tensor<?xf32>):
+      %minus_one = arith.constant -1.0 : f32
+      %0 = arith.subi %i, %j : index
+      %1 = arith.index_cast %0 : index to i32
+      %2 = arith.sitofp %1 : i32 to f32
+      %3 = math.absf %2 : f32
+      %4 = pe.read %slope[%h] : tensor<?xf32>
+      %5 = arith.mulf %4, %3 : f32
+      %6 = arith.mulf %5, %minus_one : f32
+      pe.yield %6 : f32
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::pe::PEDialect"];
+}
+
+def PESplitTermsPass : Pass<"pe-split-terms", "::mlir::func::FuncOp"> {
+  let summary = "Makes every bias operand of an attention one term of one class";
+  let description = [{
+    The biases of an attention are one sum, and the class of a sum is that of its dearest summand
+    (passes/Analysis/Structure.h). This pass takes the sum apart, sorts its parts by class and
+    writes one `pe.bias_fn` per class, cheapest first; every segments part keeps one of its own.
+    Parts that are affine in i and j become c * (i - j), or a row and a column. A distance term
+    takes in affine terms and numbers per head, which its table holds at no cost. The coordinate
+    of a segments term becomes u / r or u * r. Under a mask that implies j <= i, |i - j| is i - j.
+    A bias that is a single term in this form already stays as it is.
+
+    ```mlir
+    // slope[h] * (i - j) + exp(i * j)
+    %b = pe.bias_fn(%s : tensor<?xf32>) { ... pe.yield %sum : f32 }
+    %o = pe.attention %q, %k, %v bias(%b) ...
+    // ==>
+    %t0 = pe.bias_fn(%s : tensor<?xf32>) { ... pe.yield %slope_times_difference : f32 }
+    %t1 = pe.bias_fn { ... pe.yield %exp : f32 }
+    %o = pe.attention %q, %k, %v bias(%t0, %t1) ...
+    ```
+    Tested by test/passes/Transforms/split-terms.mlir.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::pe::PEDialect"];
+}
+
+def PESimplifyUnderNormalizerPass : Pass<"pe-simplify-under-normalizer", "::mlir::func::FuncOp"> {
+  let summary = "Drops terms that leave the attention as it is";
+  let description = [{
+    Softmax of a row is unchanged by a number added to the whole row. A term that depends on the
+    query position alone is dropped when the log-sum-exp, which does change, is unused. Under
+    stick-breaking nothing but zeros is dropped. What was dropped is noted for `pe explain` in the
+    attribute `pe.dropped`; parameters that no term reads any more get gradients of zero
+    (pe-differentiate).
+
+    ```mlir
+    %o = pe.attention %q, %k, %v bias(%row, %distance) ...
+    // ==>
+    %o = pe.attention %q, %k, %v bias(%distance) ... {pe.dropped = ["a row term at ..."]}
+    ```
+    Tested by test/passes/Transforms/simplify-under-normalizer.mlir.
+  }];
+  let statistics = [Statistic<"numDropped", "terms-dropped", "Number of terms dropped">];
+}
+
+def PEAnalyzeStructurePass : Pass<"pe-analyze-structure", "::mlir::func::FuncOp"> {
+  let summary = "Writes the class of every bias term as an attribute of its attention";
+  let description = [{
+    One `#pe.term` per bias operand, with the reason; lowerings pay for the class. Run
+    `pe-split-terms` before, so that one expensive summand does not decide for the others.
+
+    ```mlir
+    %o = pe.attention %q, %k, %v bias(%b) ...
+    // ==>
+    %o = pe.attention %q, %k, %v bias(%b) ...
+        {pe.terms = [#pe.term<distance, "depends on i and j only through i - j">]}
+    ```
+    Tested by test/passes/Transforms/analyze-structure.mlir.
+  }];
+  let dependentDialects = ["::mlir::pe::PEDialect"];
+}
+
+def PEDifferentiatePass : Pass<"pe-differentiate", "::mlir::ModuleOp"> {
+  let summary = "Adds the gradient function of every public function";
+  let description = [{
+    For a public function @f a private function @f_grad is added, marked `pe.gradient_of = @f`. It
+    takes the arguments of @f and a cotangent `d_RESULT` for every floating result, and returns the
+    gradient `d_NAME` of every floating argument, in order. Its body repeats the forward ops, whose
+    results are the residuals, and goes through them backwards: `pe.attention_grad` gives the
+    gradients of query, key and value and one `!pe.adjoint` per bias, and `pe.pullback` takes the
+    adjoint of a bias to its parameters. A bias that several attentions share is pulled back once,
+    with the sum of its adjoints. Arguments that do not reach a result get zeros.
+
+    ```mlir
+    func.func @f(%q, %k, %v, %s) -> %o {
+      %b = pe.bias_fn(%s : tensor<?xf32>) { ... }
+      %o = pe.attention %q, %k, %v bias(%b) ...
+      return %o
+    }
+    // ==>
+    func.func private @f_grad(%q, %k, %v, %s, %d_o) -> (%d_q, %d_k, %d_v, %d_s) {
+      %b = pe.bias_fn(%s : tensor<?xf32>) { ... }
+      %o = pe.attention %q, %k, %v bias(%b) ...
+      %d_q, %d_k, %d_v, %a = pe.attention_grad %o, %d_o ...
+      %d_s = pe.pullback %b, %a ...
+      return %d_q, %d_k, %d_v, %d_s
+    }
+    ```
+    Tested by test/passes/Transforms/differentiate.mlir.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::pe::PEDialect"];
+}
+
+def PEExportProgramPass : Pass<"pe-export-program", "::mlir::ModuleOp"> {
+  let summary = "Prints the neutral form of the public functions, as the reference reads it";
+  let description = [{
+    For tests and curiosity: `exportProgram` of dialect/PE/ExportProgram.h on stdout, indented.
+
+    ```mlir
+    %d = pe.distance
+    // {"op": "pe.distance", "operands": [], "results": [3], "types": ["!pe.coordinate"], ...}
+    ```
+  }];
+}
+
+#endif // PE_TRANSFORMS_PASSES_TD

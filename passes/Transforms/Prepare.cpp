@@ -1,0 +1,27 @@
+//===- Prepare.cpp - The passes every pipeline begins with ----------------===//
+
+#include "passes/Transforms/Prepare.h"
+
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Transforms/Passes.h"
+
+namespace mlir::pe {
+
+void populatePreparePipeline(OpPassManager &manager, const PrepareOptions &options) {
+  // What cannot be compiled is refused before anything is changed.
+  manager.addPass(createPECheckEncodingsPass({options.entry}));
+  // Without an entry the only public function stays, with one no other does.
+  if (!options.entry.empty())
+    manager.addPass(createSymbolPrivatizePass({options.entry}));
+  // Calls of private functions disappear; nothing else is simplified on the way.
+  manager.addPass(createInlinerPass({}, [](OpPassManager &) {}));
+  manager.addPass(createSymbolDCEPass());
+}
+
+void registerPreparePipeline() {
+  PassPipelineRegistration<PrepareOptions>(
+      "pe-prepare", "Check a program and inline its private functions", populatePreparePipeline);
+}
+
+} // namespace mlir::pe

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that pe is built from: prints what is missing, then installs just
+# that. Running it again installs nothing. LLVM 22 comes from Debian 12's own security archive.
+#   scripts/install-deps.sh           what `make test` and `make demo` need
+#   scripts/install-deps.sh --asan    the sanitizers' run-time library as well
+#   PE_NO_INSTALL=1                   install nothing: name what is missing and exit 1
+set -euo pipefail
+
+packages=(
+  make cmake ninja-build ccache              # the build
+  clang-22 lld-22 clang-format-22            # compiler, linker, formatter
+  llvm-22-dev llvm-22-tools                  # LLVM; lit, FileCheck
+  libmlir-22-dev mlir-22-tools               # MLIR; mlir-tblgen
+  libgtest-dev nlohmann-json3-dev libcli11-dev
+  libopenblas0-pthread                       # matrix products and factorisations of training
+  python3                                    # checks and test programs (standard library only)
+)
+case "${1-}" in
+  "") ;;
+  --asan) packages+=(libclang-rt-22-dev) ;;
+  *) echo "install-deps: error: expected no argument or --asan, found '$1'" >&2; exit 1 ;;
+esac
+
+is_installed() {
+  [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+system_name() {
+  if [ -r /etc/os-release ]; then
+    (. /etc/os-release && echo "${PRETTY_NAME:-$ID}")
+  else
+    uname -s
+  fi
+}
+
+is_debian_12() {
+  [ -r /etc/os-release ] && (. /etc/os-release && [ "${VERSION_CODENAME-}" = bookworm ]) &&
+    command -v apt-get >/dev/null
+}
+
+missing=()
+for package in "${packages[@]}"; do
+  is_installed "$package" || missing+=("$package")
+done
+if [ ${#missing[@]} -eq 0 ]; then
+  echo "install-deps: all ${#packages[@]} packages are installed"
+  exit 0
+fi
+if ! is_debian_12; then
+  echo "install-deps: error: expected Debian 12 (bookworm), found $(system_name); pe is built and" \
+    "tested there only; install these packages yourself: ${missing[*]}" >&2
+  exit 1
+fi
+if [ "${PE_NO_INSTALL-}" = 1 ]; then
+  echo "install-deps: error: PE_NO_INSTALL=1 and these packages are missing: ${missing[*]}" >&2
+  exit 1
+fi
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null; then
+    echo "install-deps: error: expected root or sudo to install: ${missing[*]}" >&2
+    exit 1
+  fi
+  as_root=(sudo)
+fi
+echo "install-deps: installing ${#missing[@]} Debian packages (apt-get) with what they depend on:"
+printf '  %s\n' "${missing[@]}"
+"${as_root[@]}" apt-get update -q
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+  apt-get install -q -y --no-install-recommends -o Dpkg::Use-Pty=0 "${missing[@]}"

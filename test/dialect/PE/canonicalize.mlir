@@ -1,0 +1,57 @@
+// Folds that every user expects, and equal leaves merged by CSE.
+// RUN: pe-opt %s --canonicalize --cse | FileCheck %s
+
+!qkv = tensor<?x?x?x?xf32>
+
+// A factor of 1 and a mask combined with itself disappear.
+// CHECK-LABEL: func @folds
+func.func @folds(%q: !qkv, %s: tensor<?xf32>) -> !qkv {
+  // CHECK-NOT: pe.scale
+  // CHECK-NOT: pe.mask_and
+  // CHECK-NOT: pe.mask_or
+  %x = pe.distance
+  // CHECK: %[[B:.*]] = pe.linear
+  %b = pe.linear %x slope(%s : tensor<?xf32>)
+  %b1 = pe.scale %b {factor = 1.0}
+  // CHECK: %[[M:.*]] = pe.causal
+  %m = pe.causal
+  %m1 = pe.mask_and %m, %m
+  %m2 = pe.mask_or %m1, %m1
+  // CHECK: pe.attention %{{.*}} bias(%[[B]]) mask(%[[M]])
+  %o = pe.attention %q, %q, %q bias(%b1) mask(%m2) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// Identity never matters: two equal leaves are one value.
+// CHECK-LABEL: func @equal_leaves
+func.func @equal_leaves(%q: !qkv, %s: tensor<?xf32>) -> !qkv {
+  // CHECK-COUNT-1: pe.distance
+  // CHECK-NOT: pe.distance
+  %x = pe.distance
+  %y = pe.distance
+  // CHECK: %[[B:.*]] = pe.linear
+  %a = pe.linear %x slope(%s : tensor<?xf32>)
+  %b = pe.linear %y slope(%s : tensor<?xf32>)
+  // CHECK: pe.attention %{{.*}} bias(%[[B]], %[[B]])
+  %o = pe.attention %q, %q, %q bias(%a, %b) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// A read of a constant with equal elements is that element, whatever the index.
+// CHECK-LABEL: func @read_of_splat
+func.func @read_of_splat(%h: index) -> f32 {
+  // CHECK: %[[C:.*]] = arith.constant 5.000000e-01 : f32
+  // CHECK: return %[[C]]
+  %t = arith.constant dense<0.5> : tensor<4xf32>
+  %x = pe.read %t[%h] : tensor<4xf32>
+  return %x : f32
+}
+
+// One with different elements stays.
+// CHECK-LABEL: func @read_of_others
+func.func @read_of_others(%h: index) -> f32 {
+  // CHECK: pe.read
+  %t = arith.constant dense<[0.5, 1.0]> : tensor<2xf32>
+  %x = pe.read %t[%h] : tensor<2xf32>
+  return %x : f32
+}

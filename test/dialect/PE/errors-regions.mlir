@@ -1,0 +1,156 @@
+// One case per constraint of regions and of function arguments (docs/spec.md).
+// RUN: pe-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect
+
+func.func @argument_count(%p: tensor<?xf32>) {
+  // expected-error @below {{expected 5 region arguments (b, h, i, j and one per capture), found 4 (bias_fn-C1)}}
+  %0 = pe.bias_fn(%p : tensor<?xf32>) {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = arith.constant 1.0 : f32
+    pe.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @argument_type(%p: tensor<?xf32>) {
+  // expected-error @below {{expected region argument 4 to have type 'tensor<?xf32>', found 'tensor<4xf32>' (bias_fn-C2)}}
+  %0 = pe.bias_fn(%p : tensor<?xf32>) {
+  ^bb0(%b: index, %h: index, %i: index, %j: index, %q: tensor<4xf32>):
+    %x = arith.constant 1.0 : f32
+    pe.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @yielded_type() {
+  %0 = pe.bias_fn {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    // expected-error @below {{expected one f32 value, found 'index' (bias_fn-C3)}}
+    pe.yield %i : index
+  }
+  return
+}
+
+// -----
+
+func.func @terminator() {
+  // expected-error @below {{expected the region to end with pe.yield (bias_fn-C3)}}
+  %0 = pe.bias_fn {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    llvm.unreachable
+  }
+  return
+}
+
+// -----
+
+func.func @foreign_op() {
+  %0 = pe.bias_fn {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    // expected-error @below {{expected ops of arith, math or pe on single numbers, found 'test.op'; a region is scalar code, tensors are read with pe.read (bias_fn-C4)}}
+    %x = "test.op"() : () -> f32
+    pe.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @tensor_op(%p: tensor<?xf32>) {
+  %0 = pe.bias_fn(%p : tensor<?xf32>) {
+  ^bb0(%b: index, %h: index, %i: index, %j: index, %q: tensor<?xf32>):
+    // expected-error @below {{expected ops of arith, math or pe on single numbers, found 'math.exp'}}
+    %y = math.exp %q : tensor<?xf32>
+    %x = pe.read %y[%h] : tensor<?xf32>
+    pe.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+// Captures are explicit: the region sees nothing from outside.
+func.func @implicit_capture(%p: tensor<?xf32>) {
+  // expected-note @below {{required by region isolation constraints}}
+  %0 = pe.bias_fn {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    // expected-error @below {{using value defined outside the region}}
+    %x = pe.read %p[%h] : tensor<?xf32>
+    pe.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @read_rank(%t: tensor<32x?xf32>, %i: index) {
+  // expected-error @below {{expected one index per dimension of 'tensor<32x?xf32>', found 1 (read-C1)}}
+  %x = pe.read %t[%i] : tensor<32x?xf32>
+  return
+}
+
+// -----
+
+func.func @read_out_of_range(%t: tensor<32x?xf32>, %h: index) {
+  %i = arith.constant 32 : index
+  // expected-error @below {{expected index 0 to be in [0, 32), found 32 (read-C2)}}
+  %x = pe.read %t[%i, %h] : tensor<32x?xf32>
+  return
+}
+
+// -----
+
+// expected-error @below {{expected pe.name, pe.init, pe.min, pe.decay or pe.monitor on an argument, found pe.inti (argument-C1)}}
+func.func @unknown_attribute(%a: tensor<f32> {pe.inti = 1.0}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{expected pe.name on a result, found pe.init (argument-C1)}}
+func.func private @result_attribute() -> (tensor<f32> {pe.init = 1.0})
+
+// -----
+
+// expected-error @below {{expected pe.name to be a string, found 1 : i64 (argument-C2)}}
+func.func @name(%a: tensor<f32> {pe.name = 1}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{found "uniform(0)" (argument-C3)}}
+func.func @init(%a: tensor<f32> {pe.init = "uniform(0)"}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{found "normal(x)" (argument-C3)}}
+func.func @init_number(%a: tensor<f32> {pe.init = "normal(x)"}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{expected pe.min to be a finite number, found "0" (argument-C4)}}
+func.func @min(%a: tensor<f32> {pe.min = "0"}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{expected pe.decay to be true or false, found 0 : i64 (argument-C5)}}
+func.func @decay(%a: tensor<f32> {pe.decay = 0}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{expected pe.monitor to be named expressions such as {L = "abs(L_multiplier) * 512"}, found "abs(a)" (argument-C6)}}
+func.func @monitor(%a: tensor<f32> {pe.monitor = "abs(a)"}) {
+  return
+}

@@ -1,0 +1,121 @@
+// Every op of the dialect parses, prints and comes back the same, in both syntaxes.
+// RUN: pe-opt %s --verify-roundtrip | FileCheck %s
+// RUN: pe-opt %s --mlir-print-op-generic | pe-opt | FileCheck %s
+
+// CHECK-LABEL: func @coordinates
+func.func @coordinates(%c: tensor<f32>, %p: tensor<?xf32>) {
+  // CHECK: pe.distance{{$}}
+  %0 = pe.distance
+  // CHECK: pe.relative{{$}}
+  %1 = pe.relative
+  // CHECK: pe.query_position{{$}}
+  %2 = pe.query_position
+  // CHECK: pe.key_position{{$}}
+  %3 = pe.key_position
+  // CHECK: pe.log_distance c(%{{.*}} : tensor<?xf32>)
+  %4 = pe.log_distance c(%p : tensor<?xf32>)
+  // Defaults are not printed.
+  // CHECK: pe.progressive c(%{{.*}} : tensor<f32>) threshold(%{{.*}} : tensor<f32>){{$}}
+  %5 = pe.progressive c(%c : tensor<f32>) threshold(%c : tensor<f32>) {initial_length = 512.0}
+  // CHECK: pe.progressive threshold(%{{.*}} : tensor<f32>) {initial_length = 6.400000e+01 : f64}
+  %6 = pe.progressive threshold(%c : tensor<f32>) {initial_length = 64.0}
+  // CHECK: pe.progressive{{$}}
+  %7 = pe.progressive
+  // CHECK: pe.bucket {bidirectional = true, buckets = 64 : i64}
+  %8 = pe.bucket {buckets = 64, max_distance = 128, bidirectional = true}
+  // CHECK: pe.clamped_log threshold(%{{.*}} : tensor<?xf32>)
+  %9 = pe.clamped_log threshold(%p : tensor<?xf32>)
+  return
+}
+
+// CHECK-LABEL: func @biases
+func.func @biases(%p: tensor<?xf32>, %table: tensor<32x?xf32>, %w1: tensor<8xf32>,
+                  %w2: tensor<?x8xf32>) {
+  %x = pe.distance
+  // CHECK: pe.linear %{{.*}} slope(%{{.*}} : tensor<?xf32>) intercept(%{{.*}} : tensor<?xf32>)
+  %0 = pe.linear %x slope(%p : tensor<?xf32>) intercept(%p : tensor<?xf32>)
+  // CHECK: pe.linear %{{.*}} {factor = -1.000000e+00 : f64, rule = #pe.slope_rule<interleaved>}
+  %1 = pe.linear %x {factor = -1.0, rule = #pe.slope_rule<interleaved>}
+  // CHECK: pe.table %{{.*}}, %{{.*}} : tensor<32x?xf32>
+  %2 = pe.table %x, %table : tensor<32x?xf32>
+  // CHECK: pe.power %{{.*}} exponent(%{{.*}} : tensor<?xf32>) slope(%{{.*}} : tensor<?xf32>)
+  %3 = pe.power %x exponent(%p : tensor<?xf32>) slope(%p : tensor<?xf32>)
+  // CHECK: pe.mlp %{{.*}} layers(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<8xf32>, tensor<8xf32>, tensor<?x8xf32>, tensor<?xf32>) {activation = #pe.activation<gelu>, final_activation = #pe.activation<tanh>}
+  %4 = pe.mlp %x layers(%w1, %w1, %w2, %p : tensor<8xf32>, tensor<8xf32>, tensor<?x8xf32>,
+                        tensor<?xf32>)
+         {activation = #pe.activation<gelu>, final_activation = #pe.activation<tanh>}
+  // CHECK: pe.cosine_sum %{{.*}} amplitude(%{{.*}} : tensor<?xf32>) {terms = 8 : i64}
+  %5 = pe.cosine_sum %x amplitude(%p : tensor<?xf32>) {terms = 8}
+  // CHECK: %[[SUM:.*]] = pe.add %{{.*}}, %{{.*}}
+  %6 = pe.add %0, %1
+  // CHECK: pe.scale %[[SUM]] {factor = 5.000000e-01 : f64}
+  %7 = pe.scale %6 {factor = 0.5}
+  return
+}
+
+// CHECK-LABEL: func @regions
+func.func @regions(%p: tensor<?xf32>) {
+  // CHECK:      pe.bias_fn(%{{.*}} : tensor<?xf32>) {
+  // CHECK-NEXT: ^bb0(%{{.*}}: index, %[[H:.*]]: index, %{{.*}}: index, %{{.*}}: index, %[[P:.*]]: tensor<?xf32>):
+  // CHECK-NEXT:   %[[X:.*]] = pe.read %[[P]][%[[H]]] : tensor<?xf32>
+  // CHECK-NEXT:   pe.global_head %[[H]]
+  // CHECK-NEXT:   pe.heads_total
+  // CHECK-NEXT:   %[[Y:.*]] = pe.mlp_eval %[[X]], %[[H]] layers(%[[P]], %[[P]] : tensor<?xf32>, tensor<?xf32>) : f32
+  // CHECK-NEXT:   pe.yield %[[Y]] : f32
+  // CHECK-NEXT: }
+  %0 = pe.bias_fn(%p : tensor<?xf32>) {
+  ^bb0(%b: index, %h: index, %i: index, %j: index, %q: tensor<?xf32>):
+    %x = pe.read %q[%h] : tensor<?xf32>
+    %g = pe.global_head %h
+    %n = pe.heads_total
+    %y = pe.mlp_eval %x, %h layers(%q, %q : tensor<?xf32>, tensor<?xf32>) : f32
+    pe.yield %y : f32
+  }
+  // CHECK: pe.bias_fn {
+  %1 = pe.bias_fn {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = arith.constant 1.0 : f32
+    pe.yield %x : f32
+  }
+  return
+}
+
+// CHECK-LABEL: func @attention
+func.func @attention(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xbf16>,
+                     %v: tensor<?x2x?x32xbf16>) -> tensor<?x8x?x32xbf16> {
+  %x = pe.relative
+  %b = pe.linear %x {rule = #pe.slope_rule<geometric>}
+  // CHECK: pe.rotary {base = 5.000000e+05 : f64, interleaved = true, rotary_dims = 32 : i64}
+  %r = pe.rotary {base = 500000.0, interleaved = true, rotary_dims = 32}
+  // CHECK: pe.causal{{$}}
+  %m0 = pe.causal
+  // CHECK: pe.strict_causal{{$}}
+  %m1 = pe.strict_causal
+  // CHECK: pe.sliding_window {left = 128 : i64, right = 1 : i64}
+  %m2 = pe.sliding_window {left = 128, right = 1}
+  // CHECK: pe.mask_or
+  %m3 = pe.mask_or %m0, %m1
+  // CHECK: %[[MASK:.*]] = pe.mask_and
+  %m = pe.mask_and %m3, %m2
+  // CHECK: pe.attention %{{.*}}, %{{.*}}, %{{.*}} bias(%[[B:.*]], %[[B]]) rotate(%{{.*}}) mask(%[[MASK]]) {normalizer = #pe.normalizer<stick_breaking>, scale = 1.250000e-01 : f64} : (tensor<?x8x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x32xbf16>) -> tensor<?x8x?x32xbf16>, tensor<?x8x?xf32>
+  %o, %lse = pe.attention %q, %k, %v bias(%b, %b) rotate(%r) mask(%m)
+      {normalizer = #pe.normalizer<stick_breaking>, scale = 0.125}
+      : (tensor<?x8x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x32xbf16>)
+      -> tensor<?x8x?x32xbf16>, tensor<?x8x?xf32>
+  // CHECK: pe.attention %{{.*}}, %{{.*}}, %{{.*}} : (
+  %o2 = pe.attention %q, %k, %v
+      : (tensor<?x8x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x32xbf16>)
+      -> tensor<?x8x?x32xbf16>
+  return %o : tensor<?x8x?x32xbf16>
+}
+
+// CHECK-LABEL: func @argument_attributes
+// CHECK-SAME: pe.init = "uniform(-1, 2.5)"
+func.func @argument_attributes(
+    %a: tensor<f32> {pe.name = "a", pe.init = "uniform(-1, 2.5)", pe.min = 0.01, pe.decay = false,
+                     pe.monitor = {L = "abs(a)"}},
+    %b: tensor<f32> {pe.init = 1}, %c: tensor<f32> {pe.init = "linear"},
+    %d: tensor<f32> {pe.init = "linear(32)"}, %e: tensor<f32> {pe.init = "slopes(geometric)"},
+    %f: tensor<f32> {pe.init = "xavier(0.1)"}, %g: tensor<f32> {pe.init = "normal(0.02)"}) {
+  return
+}
