@@ -69,9 +69,9 @@ TEST(ObjectLoader, WhatIsNoObjectIsRefused) {
 TEST(ObjectLoader, AnUnknownSymbolIsNamed) {
   Expected<std::string> bytes = readFile(PE_LOADER_OBJECT_SMALL);
   ASSERT_TRUE(bytes);
-  const size_t at = bytes->find(std::string("\0expf\0", 6));
-  ASSERT_NE(at, std::string::npos);
-  bytes->replace(at + 1, 4, "ex_f");
+  // Wherever the name stands: debug sections may hold it too.
+  for (size_t at; (at = bytes->find(std::string("expf\0", 5))) != std::string::npos;)
+    bytes->replace(at, 4, "ex_f");
   auto code = loadObject(*bytes);
   ASSERT_FALSE(code);
   EXPECT_NE(code.error().getMessage().find("'ex_f'"), std::string::npos);
