@@ -179,6 +179,6 @@ json::Object Exporter::exportFunction(func::FuncOp function) {
 
 } // namespace
 
-std::string pe::exportProgram(func::FuncOp function) {
+std::string mlir::pe::exportProgram(func::FuncOp function) {
   return print(json::Value(Exporter().exportFunction(function)));
 }

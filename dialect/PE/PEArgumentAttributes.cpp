@@ -98,8 +98,7 @@ LogicalResult verifyPort(NamedAttribute attribute, bool isArgument, EmitError em
   Attribute value = attribute.getValue();
   if (name == "pe.name") {
     if (!isa<StringAttr>(value)) // argument-C2
-      return emitError() << "expected pe.name to be a string, found " << value
-                         << " (argument-C2)";
+      return emitError() << "expected pe.name to be a string, found " << value << " (argument-C2)";
     return success();
   }
   if (isArgument && name == "pe.init")

@@ -95,9 +95,7 @@ Value TableOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &po
 // PowerOp
 //===----------------------------------------------------------------------===//
 
-LogicalResult PowerOp::verify() {
-  return verifyFiniteFactor(*this, getFactor(), "power-C1");
-}
+LogicalResult PowerOp::verify() { return verifyFiniteFactor(*this, getFactor(), "power-C1"); }
 
 Value PowerOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
                            ValueRange operands) {
@@ -164,9 +162,7 @@ Value AddOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &, Va
   return arith::AddFOp::create(builder, loc, operands[0], operands[1]);
 }
 
-LogicalResult ScaleOp::verify() {
-  return verifyFiniteFactor(*this, getFactor(), "scale-C1");
-}
+LogicalResult ScaleOp::verify() { return verifyFiniteFactor(*this, getFactor(), "scale-C1"); }
 
 OpFoldResult ScaleOp::fold(FoldAdaptor) {
   return getFactor().isExactlyValue(1.0) ? getBias() : Value();
@@ -201,16 +197,17 @@ LogicalResult BiasFnOp::verify() {
 static bool isScalarOp(Operation &op) {
   bool isKnown = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect()) ||
                  isa<ReadOp, MlpEvalOp, GlobalHeadOp, HeadsTotalOp, PiecewiseOpInterface>(op);
-  return isKnown && llvm::all_of(op.getResultTypes(),
-                                 [](Type type) { return type.isIntOrIndexOrFloat(); });
+  return isKnown &&
+         llvm::all_of(op.getResultTypes(), [](Type type) { return type.isIntOrIndexOrFloat(); });
 }
 
 LogicalResult BiasFnOp::verifyRegions() {
   for (Operation &op : getBody().front().without_terminator())
     if (!isScalarOp(op)) // bias_fn-C4
       return op.emitError("expected ops of arith, math or pe on single numbers, found '")
-             << op.getName() << "'; a region is scalar code, tensors are read with pe.read "
-                                "(bias_fn-C4)";
+             << op.getName()
+             << "'; a region is scalar code, tensors are read with pe.read "
+                "(bias_fn-C4)";
   auto yield = dyn_cast<YieldOp>(getBody().front().getTerminator());
   if (!yield) // bias_fn-C3
     return emitOpError("expected the region to end with pe.yield (bias_fn-C3)");

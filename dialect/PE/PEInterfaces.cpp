@@ -14,7 +14,7 @@ static SmallVector<Value> getMaskOperands(Operation *op, Type maskType) {
 }
 
 /// Without recursion and once per value: masks may share and chain others any number of times.
-std::optional<DifferenceRange> pe::getDifferenceRange(Value mask) {
+std::optional<DifferenceRange> mlir::pe::getDifferenceRange(Value mask) {
   DenseMap<Value, DifferenceRange> known;
   SmallVector<Value> pending = {mask};
   while (!pending.empty()) {

@@ -11,7 +11,7 @@ static bool sizesAgree(int64_t a, int64_t b) {
   return ShapedType::isDynamic(a) || ShapedType::isDynamic(b) || a == b;
 }
 
-LogicalResult pe::verifyMlpLayers(Operation *op, ValueRange layers) {
+LogicalResult mlir::pe::verifyMlpLayers(Operation *op, ValueRange layers) {
   if (layers.empty() || layers.size() % 2 != 0) // mlp-C1
     return op->emitOpError("expected pairs of a weight and a bias, found ")
            << layers.size() << " tensors (mlp-C1)";

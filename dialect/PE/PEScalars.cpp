@@ -4,6 +4,7 @@
 
 #include "dialect/PE/PEMlpLayers.h"
 #include "mlir/IR/Matchers.h"
+#include <algorithm>
 
 using namespace mlir;
 using namespace mlir::pe;
@@ -27,10 +28,22 @@ LogicalResult ReadOp::verify() {
   return success();
 }
 
-/// An element of a constant whose elements are all equal.
+/// An element of a constant: of equal elements any, else the one at constant indices, clamped.
 OpFoldResult ReadOp::fold(FoldAdaptor adaptor) {
-  auto constant = dyn_cast_or_null<SplatElementsAttr>(adaptor.getSource());
-  return constant ? constant.getSplatValue<Attribute>() : Attribute();
+  auto constant = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSource());
+  if (!constant || constant.empty())
+    return {};
+  if (constant.isSplat())
+    return constant.getSplatValue<Attribute>();
+  int64_t element = 0;
+  for (auto [index, extent] :
+       llvm::zip_equal(adaptor.getIndices(), constant.getType().getShape())) {
+    auto known = dyn_cast_or_null<IntegerAttr>(index);
+    if (!known)
+      return {};
+    element = element * extent + std::clamp<int64_t>(known.getInt(), 0, extent - 1);
+  }
+  return constant.getValues<Attribute>()[element];
 }
 
 //===----------------------------------------------------------------------===//

@@ -69,10 +69,10 @@ LogicalResult ReduceOp::verify() {
   bool legal = false;
   switch (getAxis()) {
   case Axis::C:
-    legal = in == Spaces::RC && out == Spaces::R;
+    legal = (in == Spaces::RC && out == Spaces::R) || (in == Spaces::C && out == Spaces::H);
     break;
   case Axis::R:
-    legal = in == Spaces::RC && out == Spaces::C;
+    legal = (in == Spaces::RC && out == Spaces::C) || (in == Spaces::R && out == Spaces::H);
     break;
   case Axis::D:
     legal = (in == Spaces::RD && out == Spaces::R) || (in == Spaces::CD && out == Spaces::C);

@@ -75,22 +75,23 @@ bool SumSplitter::expand(Value value, const Part &around) {
     push(op->getOperand(0), around, true);
     return true;
   }
+  Part inner = around;
+  if (!inner.place)
+    inner.place = value;
   if (isa<arith::MulFOp>(op))
-    return splitProduct(op->getOperand(0), op->getOperand(1), around);
+    return splitProduct(op->getOperand(0), op->getOperand(1), inner);
   if (isa<arith::DivFOp>(op))
-    return splitQuotient(op->getOperand(0), op->getOperand(1), around);
+    return splitQuotient(op->getOperand(0), op->getOperand(1), inner);
   if (isa<math::FmaOp>(op) && (isFree(op->getOperand(0)) || isFree(op->getOperand(1)))) {
     push(op->getOperand(2), around);
-    return splitProduct(op->getOperand(0), op->getOperand(1), around);
+    return splitProduct(op->getOperand(0), op->getOperand(1), inner);
   }
   return false;
 }
 
 /// The class of sign * factors * core.
 void SumSplitter::classify(Part &part) {
-  Dependence all = part.form ? Dependence(*part.form) : Dependence();
-  if (part.root)
-    all = dependence.of(part.root);
+  Dependence all = part.form ? Dependence(*part.form) : dependence.of(part.root);
   bool headOnly = true;
   for (Value value : llvm::concat<Value>(part.factors, part.divisors)) {
     all.join(dependence.of(value));
@@ -116,10 +117,12 @@ void SumSplitter::addLeaf(Value value, Part part) {
   auto isZero = [](Value v) { return matchPattern(v, m_AnyZeroFloat()); };
   if (isZero(value) || llvm::any_of(part.factors, isZero))
     return;
+  part.root = value;
+  if (!part.place)
+    part.place = value;
   part.form = dependence.of(value).affine();
   if (!part.form || part.form->isConstant()) {
     part.form.reset();
-    part.root = value;
     classify(part);
     parts.push_back(part);
     return;

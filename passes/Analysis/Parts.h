@@ -17,13 +17,14 @@
 
 namespace mlir::pe {
 
-/// sign * product(factors) / product(divisors) * core; the core is `root`, or the affine form
-/// `form` when that is set, or 1 when neither is.
+/// sign * product(factors) / product(divisors) * core; the core is the affine form `form` when that
+/// is set (the sign is in it then), else `root`.
 struct Part {
   bool negative = false;
   SmallVector<Value, 2> factors, divisors; ///< free of i and j
   Value root;
   std::optional<AffineForm> form;
+  Value place; ///< the summand with its factors, as the user wrote it: for messages
   TermClass cls = TermClass::General;
   /// Row class and free of i too: the same number for every pair of a head.
   bool isScalar = false;

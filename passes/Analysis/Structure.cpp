@@ -88,11 +88,10 @@ bool Classifier::matchSegments() {
       return false;
   }
   auto piecewise = value.getDefiningOp<PiecewiseOpInterface>();
-  if (!piecewise || !isPiecewiseLinear(piecewise) ||
-      !of(piecewise.getHeadIndex()).isWithin(Dependence::Head))
+  if (!piecewise || !of(piecewise.getHeadIndex()).isWithin(Dependence::Head))
     return false;
   term.piecewise = piecewise;
-  return matchRatio(piecewise.getCoordinate());
+  return matchRatio(piecewise.getCoordinate()) && isPiecewiseLinear(piecewise);
 }
 
 /// Where i and j meet in another form than i - j, for the explanation of the class general.
@@ -113,7 +112,7 @@ std::string Classifier::describeMeeting() const {
     stream << " in " << op->getName();
     return text;
   }
-  return "depends on " + of(term.root).describe();
+  return "depends on " + of(term.root).describe() + " together";
 }
 
 Term Classifier::run() {
@@ -133,7 +132,13 @@ Term Classifier::run() {
   if (matchSegments())
     return is(TermClass::Segments, term.divided ? "is piecewise linear in u(i - j) / r(i)"
                                                 : "is piecewise linear in u(i - j) * r(i)");
-  return is(TermClass::General, describeMeeting());
+  std::string why = term.factor ? "is a smooth function of u(i - j) and r(i), not of segments"
+                                : describeMeeting();
+  Term general;
+  general.bias = term.bias;
+  general.root = term.root;
+  term = general;
+  return is(TermClass::General, why);
 }
 
 } // namespace

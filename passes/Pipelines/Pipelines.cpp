@@ -7,6 +7,8 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/Schedule/Schedule.h"
+#include "passes/ToCPU/ToCPU.h"
 #include "passes/ToLoops/ToLoops.h"
 #include "passes/ToTile/ToTile.h"
 #include "passes/Transforms/Passes.h"
@@ -19,6 +21,9 @@ void mlir::pe::buildPEPipeline(OpPassManager &pm, const CompileOptions &options)
   prepare.entry = options.entry;
   populatePreparePipeline(pm, prepare);
   pm.addNestedPass<func::FuncOp>(createPEExpandBiasesPass());
+  pm.addNestedPass<func::FuncOp>(createPESplitTermsPass());
+  pm.addNestedPass<func::FuncOp>(createPESimplifyUnderNormalizerPass());
+  pm.addNestedPass<func::FuncOp>(createPEAnalyzeStructurePass());
 }
 
 void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options) {
@@ -33,7 +38,14 @@ void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &op
 }
 
 void mlir::pe::buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options) {
-  pm.addPass(tile::createPETileToLoopsPass());
+  if (options.lowering == "loops") {
+    pm.addPass(tile::createPETileToLoopsPass());
+  } else {
+    tile::PEScheduleCpuPassOptions schedule;
+    schedule.features = options.features;
+    pm.addPass(tile::createPEScheduleCpuPass(schedule));
+    pm.addPass(tile::createPETileToCpuPass());
+  }
   pm.addPass(createPEExportPlanPass());
 }
 

@@ -45,14 +45,21 @@ static Value lookUp(OpBuilder &builder, Value value, IRMapping &mapping,
   return outside.lookup(value);
 }
 
-static void emitRead(OpBuilder &builder, ReadOp op, ArrayRef<Value> indices, IRMapping &mapping,
-                     const StageFunction &function) {
+/// `indices`, moved into the buffer's extents.
+static SmallVector<Value> clampIndices(OpBuilder &builder, Location loc, ArrayRef<Value> indices,
+                                       Value buffer, const StageFunction &function) {
   SmallVector<Value> clamped;
-  for (auto [index, extent] : llvm::zip_equal(indices, function.getExtents(op.getBuffer())))
-    clamped.push_back(op.getInbounds() ? index
-                                       : clampIndex(builder, op.getLoc(), index, extent));
+  for (auto [index, extent] : llvm::zip_equal(indices, function.getExtents(buffer)))
+    clamped.push_back(clampIndex(builder, loc, index, extent));
+  return clamped;
+}
+
+static void emitRead(OpBuilder &builder, ReadOp op, SmallVector<Value> indices, IRMapping &mapping,
+                     const StageFunction &function) {
+  if (!op.getInbounds())
+    indices = clampIndices(builder, op.getLoc(), indices, op.getBuffer(), function);
   mapping.map(op.getValue(), memref::LoadOp::create(builder, op.getLoc(),
-                                                    function.getView(op.getBuffer()), clamped));
+                                                    function.getView(op.getBuffer()), indices));
 }
 
 void mlir::tile::emitAccumulation(OpBuilder &builder, Location loc, Value value, Value memory,
@@ -110,7 +117,9 @@ void mlir::tile::emitScalarOp(OpBuilder &builder, Operation &op, IRMapping &mapp
       .Case([&](AccumulateOp accumulate) {
         emitAccumulation(builder, accumulate.getLoc(), mapped(accumulate.getValue()),
                          function.getView(accumulate.getBuffer()),
-                         mappedAll(accumulate.getIndices()));
+                         clampIndices(builder, accumulate.getLoc(),
+                                      mappedAll(accumulate.getIndices()), accumulate.getBuffer(),
+                                      function));
       })
       .Default([&](Operation *) { cloneScalarOp(builder, op, mapping, function); });
 }

@@ -114,6 +114,23 @@ def PEAnalyzeStructurePass : Pass<"pe-analyze-structure", "::mlir::func::FuncOp"
   let dependentDialects = ["::mlir::pe::PEDialect"];
 }
 
+def PEExplainStructurePass : Pass<"pe-explain-structure", "::mlir::func::FuncOp"> {
+  let summary = "Prints the structure of every attention's biases in words";
+  let description = [{
+    What `pe explain` says (passes/Analysis/Explain.h), on stdout; run it after the passes that
+    `pe explain` runs: pe-expand-biases, pe-split-terms, pe-simplify-under-normalizer.
+
+    ```mlir
+    %o = pe.attention %q, %k, %v bias(%b) mask(%m) ...
+    // attention at e.mlir:9:10: softmax, keys with 0 <= i - j
+    //   bias slopes at e.mlir:7:10
+    //     class: affine, because it is proportional to i - j
+    ```
+    Tested by test/passes/Transforms/explain-structure.mlir.
+  }];
+  let options = [Option<"json", "json", "bool", "false", "Print JSON instead of text">];
+}
+
 def PEDifferentiatePass : Pass<"pe-differentiate", "::mlir::ModuleOp"> {
   let summary = "Adds the gradient function of every public function";
   let description = [{

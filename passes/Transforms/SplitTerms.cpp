@@ -64,11 +64,14 @@ private:
 TermWriter::TermWriter(OpBuilder &builder, const TermGroup &group)
     : group(group), scalar(builder.getContext()) {
   SmallVector<Value> captures;
-  for (const SourcedPart &sourced : group.parts)
+  SmallVector<Location> places;
+  for (const SourcedPart &sourced : group.parts) {
+    places.push_back(sourced.part.place.getLoc());
     for (Value capture : BiasFnOp(sourced.source).getCaptures())
       if (!llvm::is_contained(captures, capture))
         captures.push_back(capture);
-  Location loc = BiasFnOp(group.parts.front().source).getLoc();
+  }
+  Location loc = builder.getFusedLoc(places);
   term = BiasFnOp::create(builder, loc, BiasType::get(builder.getContext()), captures);
   Block &block = term.getBody().emplaceBlock();
   block.addArguments(SmallVector<Type>(4, builder.getIndexType()), SmallVector<Location>(4, loc));

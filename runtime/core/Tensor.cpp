@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <unistd.h>
 
 namespace pe {
 
@@ -34,7 +35,9 @@ Shape contiguousStrides(const Shape &shape) {
   int64_t step = 1;
   for (size_t i = shape.size(); i-- > 0;) {
     strides[i] = step;
-    step *= shape[i] ? shape[i] : 1;
+    // Modulo 2^64: the strides of an empty tensor are never used.
+    step = static_cast<int64_t>(static_cast<uint64_t>(step) *
+                                static_cast<uint64_t>(shape[i] ? shape[i] : 1));
   }
   return strides;
 }
@@ -53,6 +56,11 @@ std::shared_ptr<void> allocateBytes(size_t bytes, bool zero, void *&first) {
   return std::shared_ptr<void>(block, std::free);
 }
 
+int64_t physicalMemory() {
+  static const int64_t bytes = int64_t(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+  return bytes;
+}
+
 } // namespace
 
 static Expected<Tensor> allocateTensor(DType dtype, Shape shape, bool zero) {
@@ -64,10 +72,13 @@ static Expected<Tensor> allocateTensor(DType dtype, Shape shape, bool zero) {
     return makeError("expected fewer than 2^63 bytes, found shape ", toString(shape), " of ",
                      nameOf(dtype));
   void *first = nullptr;
-  std::shared_ptr<void> storage = allocateBytes(static_cast<size_t>(bytes), zero, first);
+  std::shared_ptr<void> storage;
+  // More than the machine has would be granted and end the process when it is touched.
+  if (bytes <= physicalMemory())
+    storage = allocateBytes(static_cast<size_t>(bytes), zero, first);
   if (!storage)
     return makeError("cannot allocate ", bytes, " bytes for shape ", toString(shape), " of ",
-                     nameOf(dtype));
+                     nameOf(dtype), "; this machine has ", physicalMemory());
   return Tensor::borrow(first, dtype, std::move(shape), {}, std::move(storage));
 }
 

@@ -169,10 +169,10 @@ Expected<AttentionSizes> Evaluator::sizesOf(const Operation &operation) const {
   if (!divides)
     return operation.fail("expected the number of query heads to be a multiple of ",
                           sizes.keyHeads, " key heads, found ", sizes.queryHeads);
-  sizes.keyStart = starts.key.value_or(0);
-  sizes.queryStart = starts.query.value_or(sizes.keyStart + sizes.keys - sizes.queries);
-  sizes.headStart = starts.head.value_or(0);
-  sizes.headsTotal = starts.headsTotal.value_or(sizes.queryHeads);
+  sizes.keyStart = positions.keyStart;
+  sizes.queryStart = positions.queryStart.value_or(sizes.keyStart + sizes.keys - sizes.queries);
+  sizes.headStart = positions.headStart;
+  sizes.headsTotal = positions.headsTotal.value_or(sizes.queryHeads);
   return sizes;
 }
 

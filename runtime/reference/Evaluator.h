@@ -19,8 +19,8 @@ namespace pe::reference {
 
 class Evaluator {
 public:
-  Evaluator(const Program &program, const Starts &starts, unsigned threads)
-      : program(program), definitions(findDefinitions(program)), starts(starts),
+  Evaluator(const Program &program, const Positions &positions, unsigned threads)
+      : program(program), definitions(findDefinitions(program)), positions(positions),
         threads(threads) {}
 
   /// Checks names, types and shapes of arguments and, with `grad`, of cotangents.
@@ -57,7 +57,7 @@ private:
 
   const Program &program;
   Definitions definitions;
-  Starts starts;
+  Positions positions;
   unsigned threads;
   TensorValues tensors;
   TensorValues gradients;

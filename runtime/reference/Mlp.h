@@ -30,15 +30,16 @@ struct MlpSpec {
 };
 
 /// Evaluates an MlpSpec; keeps the activations of the last forward call for the reverse call.
+/// `parameters` (the whole pack) stays as it is while the object lives.
 class Mlp {
 public:
-  explicit Mlp(const MlpSpec &spec);
+  Mlp(const MlpSpec &spec, const double *parameters);
 
-  double forward(const double *parameters, double x, int64_t head);
+  double forward(double x, int64_t head);
 
   /// Adds cotangent * df/dtheta into `gradient` (laid out as the parameters) and returns
   /// cotangent * df/dx, for the arguments of the last forward call.
-  double reverse(const double *parameters, double cotangent, double *gradient);
+  double reverse(double cotangent, double *gradient);
 
   /// Calls visit(offset, length) for every range of parameters that reverse adds to.
   template <typename Visit> void forEachRange(Visit visit) const {
@@ -57,7 +58,10 @@ private:
   int64_t rows(size_t i) const { return isLast(i) ? 1 : spec->layers[i].outputs; }
 
   const MlpSpec *spec;
+  const double *parameters;
   int64_t headRow = 0;
+  /// Per layer, the weights as [in, out]: hidden layers add one input to all sums at a time.
+  std::vector<std::vector<double>> transposed;
   /// activations[i] enters layer i; sums[i] is what its activation is applied to.
   std::vector<std::vector<double>> activations;
   std::vector<std::vector<double>> sums;

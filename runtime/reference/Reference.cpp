@@ -6,9 +6,9 @@
 
 namespace pe::reference {
 
-Expected<Results> evaluate(const Program &program, const TensorMap &inputs, const Starts &starts,
+Expected<Results> evaluate(const Program &program, const TensorMap &inputs, const Positions &positions,
                            bool grad, unsigned threads) {
-  Evaluator evaluator(program, starts, threads);
+  Evaluator evaluator(program, positions, threads);
   if (Status status = evaluator.bind(inputs, grad); !status)
     return status.takeError();
   if (Status status = evaluator.forward(/*run=*/true); !status)
@@ -20,8 +20,8 @@ Expected<Results> evaluate(const Program &program, const TensorMap &inputs, cons
 }
 
 Expected<Tensor> materializeBias(const Program &program, const TensorMap &inputs,
-                                 const Starts &starts) {
-  Evaluator evaluator(program, starts, /*threads=*/1);
+                                 const Positions &positions) {
+  Evaluator evaluator(program, positions, /*threads=*/1);
   if (Status status = evaluator.bind(inputs, /*grad=*/false); !status)
     return status.takeError();
   // A second attention may read the first one's result, so only a single one can be prepared

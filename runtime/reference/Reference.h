@@ -5,7 +5,7 @@
 // an agreement of the two means something.
 //
 //   auto program = parseProgram(description.program);
-//   auto results = evaluate(*program, tensors, starts, /*grad=*/true);
+//   auto results = evaluate(*program, tensors, positions, /*grad=*/true);
 //   results->outputs.at("o");          // f64 tensor
 //   results->gradients.at("d_slopes");
 //
@@ -14,21 +14,11 @@
 #ifndef PE_RUNTIME_REFERENCE_REFERENCE_H
 #define PE_RUNTIME_REFERENCE_REFERENCE_H
 
+#include "pe/Positions.h"
 #include "runtime/core/Tensor.h"
 #include "runtime/reference/Program.h"
 
-#include <optional>
-
 namespace pe::reference {
-
-/// Global positions. Absent: keys start at 0, queries so that the last meets the last key, heads at
-/// 0 of the call's own number.
-struct Starts {
-  std::optional<int64_t> query;
-  std::optional<int64_t> key;
-  std::optional<int64_t> head;
-  std::optional<int64_t> headsTotal;
-};
 
 /// Everything in f64.
 struct Results {
@@ -51,12 +41,12 @@ struct Results {
 
 /// Evaluates the function. `inputs` holds its arguments by name, and with `grad` the cotangents
 /// "d_RESULT" (absent: zero). `threads` 0 means one per core; results do not depend on it.
-Expected<Results> evaluate(const Program &program, const TensorMap &inputs, const Starts &starts,
+Expected<Results> evaluate(const Program &program, const TensorMap &inputs, const Positions &positions,
                            bool grad, unsigned threads = 0);
 
 /// The dense bias of the function's only attention, [B, Hq, Sq, Sk], in f64.
 Expected<Tensor> materializeBias(const Program &program, const TensorMap &inputs,
-                                 const Starts &starts);
+                                 const Positions &positions);
 
 } // namespace pe::reference
 

@@ -178,7 +178,7 @@ ScalarEvaluator::ScalarEvaluator(const ScalarGraph &graph, NodeId root,
       values(graph.nodes.size()), cotangents(graph.nodes.size()),
       readOffsets(graph.reads.size()), pairGradient(parameters.size()) {
   for (const MlpSpec &spec : graph.mlps)
-    mlps.emplace_back(spec);
+    mlps.emplace_back(spec, parameters.values().data());
   for (NodeId id = 0; id <= root; ++id) {
     lists[static_cast<size_t>(graph.nodes[id].level)].push_back(id);
     if (graph.nodes[id].differentiable)
@@ -251,7 +251,7 @@ double ScalarEvaluator::forward(const ScalarNode &node) {
     return sum;
   }
   case ScalarNode::Kind::Mlp:
-    return mlps[node.spec].forward(parameters, in(0), static_cast<int64_t>(in(1)));
+    return mlps[node.spec].forward(in(0), static_cast<int64_t>(in(1)));
   }
   return 0.0;
 }
@@ -283,7 +283,7 @@ void ScalarEvaluator::reverseNode(const ScalarNode &node, double value, double c
     return give(0, cotangent * slope);
   }
   case ScalarNode::Kind::Mlp:
-    give(0, mlps[node.spec].reverse(parameters, cotangent, pairGradient.data()));
+    give(0, mlps[node.spec].reverse(cotangent, pairGradient.data()));
     return mlps[node.spec].forEachRange(
         [&](int64_t offset, int64_t length) { touch(offset, length); });
   }

@@ -147,8 +147,8 @@ TEST_F(Corruption, OnlySmoothActivationsHaveALogitTolerance) {
 TEST(Compare, MaskedRowsMustBeExact) {
   Encoding encoding = encodingNamed("log_sum_exp");
   TensorMap inputs = randomInputs(encoding, {1, 1, 1, 4, 2, 8, 8}, 3);
-  reference::Starts before;
-  before.query = -8;
+  Positions before;
+  before.queryStart = -8;
   auto results = evaluated(encoding.program, inputs, true, before);
   TensorMap found;
   for (const TensorMap *tensors : {&results.outputs, &results.gradients})

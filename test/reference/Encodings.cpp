@@ -161,6 +161,18 @@ std::vector<Entry> additiveEncodings() {
       {"kerple_power", withBias(kerplePower)},
       {"sandwich", withBias(cosines)},
       {"custom_bias", withBias(customRegion)},
+      // Compositions that no published encoding has: functions of a learned coordinate.
+      {"cosines_of_log", withBias([](ProgramBuilder &f) {
+         int c = f.parameter("c", {H}, 0.5, 2.0), r1 = f.parameter("r1", {H}, 0.01, 0.1);
+         return f.bias("pe.cosine_sum", {f.coordinate("pe.log_distance", {c}), r1},
+                       {{"terms", 8}, {"base", 2.0}, {"operandSegmentSizes", {1, 1}}});
+       })},
+      {"power_of_log", withBias([](ProgramBuilder &f) {
+         int c = f.parameter("c", {H}, 0.5, 2.0);
+         int r2 = f.parameter("r2", {H}, 0.3, 1.5), r1 = f.parameter("r1", {H}, 0.1, 1.0);
+         return f.bias("pe.power", {f.coordinate("pe.log_distance", {c}), r2, r1},
+                       {{"factor", -1.0}});
+       })},
       {"two_biases",
        [](ProgramBuilder &f) {
          int a = kerpleLog(f);

@@ -13,8 +13,8 @@ namespace pe::test {
 namespace {
 
 double lossOf(const Encoding &encoding, const TensorMap &inputs,
-              const reference::Starts &starts = {}) {
-  auto results = evaluated(encoding.program, inputs, false, starts);
+              const Positions &positions = {}) {
+  auto results = evaluated(encoding.program, inputs, false, positions);
   double loss = 0.0;
   for (const auto &[name, result] : results.outputs) {
     auto cotangent = inputs.at("d_" + name).values<double>();

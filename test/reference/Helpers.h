@@ -12,9 +12,9 @@ namespace pe::test {
 
 /// Evaluates; a failure fails the test and gives empty results.
 inline reference::Results evaluated(const reference::Program &program, const TensorMap &inputs,
-                                    bool grad = false, const reference::Starts &starts = {},
+                                    bool grad = false, const Positions &positions = {},
                                     unsigned threads = 1) {
-  auto results = reference::evaluate(program, inputs, starts, grad, threads);
+  auto results = reference::evaluate(program, inputs, positions, grad, threads);
   if (!results) {
     ADD_FAILURE() << results.error().render("evaluate");
     return {};

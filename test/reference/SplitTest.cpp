@@ -1,6 +1,6 @@
 //===- SplitTest.cpp - Starts: parts of a call agree with the whole -------===//
 //
-// Queries, keys and heads are split by their starts; partial results over key ranges are merged
+// Queries, keys and heads are split by their positions; partial results over key ranges are merged
 // with the log-sum-exp (softmax) or the remaining mass (stick-breaking).
 //
 //===----------------------------------------------------------------------===//
@@ -44,9 +44,9 @@ TEST_P(Splits, QueriesByTheirStart) {
     TensorMap part = inputs;
     part["q"] = inputs["q"].slice(2, begin, end);
     part["d_o"] = inputs["d_o"].slice(2, begin, end);
-    reference::Starts starts;
-    starts.query = kKeys - kQueries + begin;
-    auto results = evaluated(encoding.program, part, true, starts);
+    Positions positions;
+    positions.queryStart = kKeys - kQueries + begin;
+    auto results = evaluated(encoding.program, part, true, positions);
     expectNear(results.outputs["o"], whole.outputs["o"].slice(2, begin, end), 0.0);
     expectNear(results.gradients["d_q"], whole.gradients["d_q"].slice(2, begin, end), 0.0);
     for (int64_t e = 0; e < keyGradient.numel(); ++e)
@@ -58,25 +58,30 @@ TEST_P(Splits, QueriesByTheirStart) {
 TEST_P(Splits, HeadsByTheirStart) {
   auto whole = evaluated(encoding.program, inputs, true);
   for (int64_t begin : {int64_t(0), int64_t(2)}) {
-    reference::Starts starts;
-    starts.head = begin;
-    starts.headsTotal = kShape.queryHeads;
+    Positions positions;
+    positions.headStart = begin;
+    positions.headsTotal = kShape.queryHeads;
     TensorMap part = selectHeads(encoding, inputs, begin, begin + 2);
-    auto results = evaluated(encoding.program, part, true, starts);
+    auto results = evaluated(encoding.program, part, true, positions);
     expectNear(results.outputs["o"], whole.outputs["o"].slice(1, begin, begin + 2), 0.0);
     expectNear(results.gradients["d_q"], whole.gradients["d_q"].slice(1, begin, begin + 2), 0.0);
   }
 }
 
-TEST_P(Splits, PositionsAreGlobal) {
-  // With every position moved by the same number, encodings of i - j change nothing.
-  if (GetParam() == "fire_short" || GetParam() == "fire_no_threshold")
-    GTEST_SKIP() << "depends on the query's own position";
+TEST_P(Splits, OnlyProgressiveEncodingsDependOnThePositionsThemselves) {
+  // Every position moved by the same number: i - j stays, the query's own position does not.
   auto whole = evaluated(encoding.program, inputs);
-  reference::Starts moved;
-  moved.key = 40;
+  Positions moved;
+  moved.keyStart = 40;
   auto results = evaluated(encoding.program, inputs, false, moved);
-  expectNear(results.outputs["o"], whole.outputs["o"], 1e-12);
+  double largest = 0.0;
+  for (int64_t e = 0; e < whole.outputs["o"].numel(); ++e)
+    largest = std::max(largest, std::fabs(results.outputs["o"].values<double>()[e] -
+                                          whole.outputs["o"].values<double>()[e]));
+  if (GetParam() == "fire_short" || GetParam() == "fire_no_threshold")
+    EXPECT_GT(largest, 1e-3);
+  else
+    EXPECT_LT(largest, 1e-12);
 }
 
 INSTANTIATE_TEST_SUITE_P(Split, Splits,
@@ -97,10 +102,10 @@ Halves splitKeys(const Encoding &encoding, const TensorMap &inputs, int64_t spli
     TensorMap half = inputs;
     half["k"] = inputs.at("k").slice(2, begin, end);
     half["v"] = inputs.at("v").slice(2, begin, end);
-    reference::Starts starts;
-    starts.key = begin;
-    starts.query = kKeys - kQueries;
-    return evaluated(encoding.program, half, false, starts);
+    Positions positions;
+    positions.keyStart = begin;
+    positions.queryStart = kKeys - kQueries;
+    return evaluated(encoding.program, half, false, positions);
   };
   return {part(0, split), part(split, kKeys)};
 }
@@ -157,8 +162,8 @@ TEST(Masked, RowsWithoutKeysAreZeroWithZeroGradients) {
   for (const char *name : {"log_sum_exp", "fire", "rse", "bidirectional"}) {
     Encoding encoding = encodingNamed(name, 4);
     TensorMap inputs = randomInputs(encoding, kShape, 17);
-    reference::Starts before;
-    before.query = -100;
+    Positions before;
+    before.queryStart = -100;
     auto results = evaluated(encoding.program, inputs, true, before);
     for (double x : results.outputs["o"].values<double>())
       EXPECT_EQ(x, 0.0) << name;

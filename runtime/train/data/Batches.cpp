@@ -28,8 +28,9 @@ void Batch::set(int64_t row, std::span<const uint8_t> text, int64_t start) {
 Expected<BatchSampler> BatchSampler::create(std::span<const uint8_t> text, int64_t sequences,
                                             int64_t length, uint64_t seed) {
   if (static_cast<int64_t>(text.size()) < length + 1)
-    return makeError("expected at least ", length + 1, " characters to train on (--seq and one), found ",
-                     text.size(), "; give more text with --data or a smaller --seq");
+    return makeError("expected at least ", length + 1,
+                     " characters to train on (--seq and one), found ", text.size(),
+                     "; give more text with --data or a smaller --seq");
   BatchSampler sampler;
   sampler.text = text;
   sampler.sequences = sequences;
@@ -49,9 +50,10 @@ Expected<std::vector<int64_t>> evaluationWindows(std::span<const uint8_t> text, 
                                                  int64_t length) {
   int64_t last = static_cast<int64_t>(text.size()) - length - 1;
   if (last < 0)
-    return makeError("expected at least ", length + 1, " held-out characters (the longest of "
-                     "--eval-lengths and one), found ", text.size(),
-                     "; give more text with --data or smaller --eval-lengths");
+    return makeError("expected at least ", length + 1,
+                     " held-out characters (the longest of "
+                     "--eval-lengths and one), found ",
+                     text.size(), "; give more text with --data or smaller --eval-lengths");
   std::vector<int64_t> starts(count);
   for (int64_t i = 0; i < count; ++i)
     starts[i] = count == 1 ? 0 : last * i / (count - 1);

@@ -27,9 +27,8 @@ bool isSkippedFolder(const std::string &name) {
 }
 
 bool hasEnding(const std::string &name, const std::vector<std::string> &endings) {
-  return endings.empty() || std::any_of(endings.begin(), endings.end(), [&](const auto &ending) {
-           return name.ends_with(ending);
-         });
+  return endings.empty() || std::any_of(endings.begin(), endings.end(),
+                                        [&](const auto &ending) { return name.ends_with(ending); });
 }
 
 /// Paths relative to the directory, sorted bytewise.

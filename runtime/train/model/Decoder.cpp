@@ -75,7 +75,7 @@ void Decoder::reserve(int64_t newTokens) {
   head->reserve(capacity);
 }
 
-Status Decoder::forward(const Batch &batch, float scale, const Parallel &parallel) {
+Status Decoder::forward(const Batch &batch, float scale, ParallelFor &parallel) {
   reserve(batch.sequences * batch.length);
   std::vector<Piece> pieces = piecesOf(batch.sequences, batch.length);
   const float *values = weights.data();
@@ -83,7 +83,7 @@ Status Decoder::forward(const Batch &batch, float scale, const Parallel &paralle
   int64_t layers = settings.layers;
   for (int64_t layer = 0; layer <= layers; ++layer) {
     // Everything after attention `layer - 1` and before attention `layer`.
-    parallel(static_cast<int64_t>(pieces.size()), [&](int64_t item) {
+    parallelFor(parallel, static_cast<int64_t>(pieces.size()), [&](int64_t item) {
       const Piece &piece = pieces[item];
       if (layer == 0) {
         embedding->forward(kernels, values, piece, batch.inputs.data(), stream);
@@ -124,13 +124,13 @@ void Decoder::backwardPiece(const Piece &piece, const Batch &batch, int64_t laye
   block.attention.combineBackward(kernels, values, piece, batch.length, dStream, gradients);
 }
 
-Status Decoder::backward(const Batch &batch, const Parallel &parallel) {
+Status Decoder::backward(const Batch &batch, ParallelFor &parallel) {
   std::vector<Piece> pieces = piecesOf(batch.sequences, batch.length);
   int64_t count = static_cast<int64_t>(pieces.size()), workers = workersFor(count);
   while (static_cast<int64_t>(partials.size()) < workers)
     partials.emplace_back(parameters.extent());
   for (int64_t layer = settings.layers; layer >= 0; --layer) {
-    parallel(workers, [&](int64_t worker) {
+    parallelFor(parallel, workers, [&](int64_t worker) {
       if (layer == settings.layers)
         partials[worker].setZero();
       auto [begin, end] = shareOf(worker, workers, count);
@@ -150,9 +150,9 @@ Status Decoder::backward(const Batch &batch, const Parallel &parallel) {
 }
 
 /// partials[0] becomes the sum, by a binary tree over workers.
-void Decoder::sumPartials(int64_t workers, const Parallel &parallel) {
+void Decoder::sumPartials(int64_t workers, ParallelFor &parallel) {
   int64_t extent = parameters.extent();
-  parallel((extent + kSumSlice - 1) / kSumSlice, [&](int64_t slice) {
+  parallelFor(parallel, (extent + kSumSlice - 1) / kSumSlice, [&](int64_t slice) {
     int64_t begin = slice * kSumSlice, count = std::min(kSumSlice, extent - begin);
     for (int64_t step = 1; step < workers; step *= 2)
       for (int64_t worker = 0; worker + step < workers; worker += 2 * step)

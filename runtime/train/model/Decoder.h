@@ -42,9 +42,8 @@ Status check(const DecoderConfig &config);
 
 class Decoder {
 public:
-  static Expected<std::unique_ptr<Decoder>> create(const DecoderConfig &config,
-                                                   const Kernels &kernels,
-                                                   const AttentionFactory &attention);
+  static Expected<std::unique_ptr<Decoder>>
+  create(const DecoderConfig &config, const Kernels &kernels, const AttentionFactory &attention);
 
   const DecoderConfig &config() const { return settings; }
   const ParameterLayout &layout() const { return parameters; }
@@ -55,9 +54,9 @@ public:
   const SelfAttention &attention(int64_t layer) const { return blocks[layer].attention; }
 
   /// The losses of all tokens; gradients are prepared for the total scale * sum of losses.
-  Status forward(const Batch &batch, float scale, const Parallel &parallel);
+  Status forward(const Batch &batch, float scale, ParallelFor &parallel);
   /// Gradients of every parameter, of the batch of the last forward call.
-  Status backward(const Batch &batch, const Parallel &parallel);
+  Status backward(const Batch &batch, ParallelFor &parallel);
   /// In nats, [sequences, length] of the last forward call.
   std::span<const float> losses() const { return {head->losses(), static_cast<size_t>(tokens)}; }
 
@@ -71,7 +70,7 @@ private:
       : settings(config), kernels(kernels) {}
   void reserve(int64_t newTokens);
   void backwardPiece(const Piece &piece, const Batch &batch, int64_t layer, float *gradients);
-  void sumPartials(int64_t workers, const Parallel &parallel);
+  void sumPartials(int64_t workers, ParallelFor &parallel);
 
   DecoderConfig settings;
   Kernels kernels;

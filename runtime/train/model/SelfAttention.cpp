@@ -21,8 +21,7 @@ SelfAttention::SelfAttention(const std::string &prefix, int64_t dim, HeadShape s
   int64_t last = layout.add(prefix + ".wo", {dim, queryDim}, Role::Attention);
   output = {layout[last].offset, dim, queryDim};
   for (const EncodingParameter &parameter : function->parameters()) {
-    int64_t index = layout.add(prefix + ".bias." + parameter.name, parameter.shape,
-                               Role::Encoding);
+    int64_t index = layout.add(prefix + ".bias." + parameter.name, parameter.shape, Role::Encoding);
     layout[index].decay = parameter.decay;
     layout[index].minimum = parameter.minimum;
     encoding.push_back(index);
@@ -57,12 +56,11 @@ void SelfAttention::project(const Kernels &kernels, const float *parameters, con
                          dim);
   projection.forward(parameters, y, rows, piece.rows);
   int64_t column = 0;
-  for (auto [tensor, heads] : {std::pair{&q, shape.heads}, {&k, shape.keyHeads},
-                               {&v, shape.keyHeads}}) {
-    kernels.splitHeads(rows + column,
-                       tensor->data<float>() + headOffset(piece, heads, shape.headDim, length),
-                       piece.rows, projection.outputs, heads, shape.headDim,
-                       length * shape.headDim);
+  for (auto [tensor, heads] :
+       {std::pair{&q, shape.heads}, {&k, shape.keyHeads}, {&v, shape.keyHeads}}) {
+    kernels.splitHeads(
+        rows + column, tensor->data<float>() + headOffset(piece, heads, shape.headDim, length),
+        piece.rows, projection.outputs, heads, shape.headDim, length * shape.headDim);
     column += heads * shape.headDim;
   }
 }
@@ -91,8 +89,7 @@ void SelfAttention::combine(const Kernels &kernels, const float *parameters, con
                             int64_t length, float *x) {
   float *rows = merged.data<float>() + piece.row * output.inputs;
   kernels.mergeHeads(o.data<float>() + headOffset(piece, shape.heads, shape.headDim, length), rows,
-                     piece.rows, output.inputs, shape.heads, shape.headDim,
-                     length * shape.headDim);
+                     piece.rows, output.inputs, shape.heads, shape.headDim, length * shape.headDim);
   output.forward(parameters, rows, x + piece.row * dim, piece.rows, /*beta=*/1);
 }
 
@@ -104,9 +101,9 @@ void SelfAttention::combineBackward(const Kernels &kernels, const float *paramet
   output.backwardWeights(gradients, merged.data<float>() + piece.row * output.inputs, dStream,
                          piece.rows);
   output.backwardInput(parameters, dStream, dRows, piece.rows);
-  kernels.splitHeads(dRows, dO.data<float>() + headOffset(piece, shape.heads, shape.headDim, length),
-                     piece.rows, output.inputs, shape.heads, shape.headDim,
-                     length * shape.headDim);
+  kernels.splitHeads(dRows,
+                     dO.data<float>() + headOffset(piece, shape.heads, shape.headDim, length),
+                     piece.rows, output.inputs, shape.heads, shape.headDim, length * shape.headDim);
 }
 
 Status SelfAttention::attendBackward(const float *parameters, int64_t sequences, int64_t length) {
@@ -121,8 +118,8 @@ void SelfAttention::projectBackward(const Kernels &kernels, const float *paramet
                                     float *gradients) {
   float *rows = packed.data<float>() + piece.row * projection.outputs;
   int64_t column = 0;
-  for (auto [tensor, heads] : {std::pair{&dQ, shape.heads}, {&dK, shape.keyHeads},
-                               {&dV, shape.keyHeads}}) {
+  for (auto [tensor, heads] :
+       {std::pair{&dQ, shape.heads}, {&dK, shape.keyHeads}, {&dV, shape.keyHeads}}) {
     kernels.mergeHeads(tensor->data<float>() + headOffset(piece, heads, shape.headDim, length),
                        rows + column, piece.rows, projection.outputs, heads, shape.headDim,
                        length * shape.headDim);

@@ -11,15 +11,14 @@
 #ifndef PE_RUNTIME_TRAIN_MODEL_WORK_H
 #define PE_RUNTIME_TRAIN_MODEL_WORK_H
 
+#include "pe/Parallel.h"
+
 #include <algorithm>
 #include <cstdint>
-#include <functional>
+#include <utility>
 #include <vector>
 
 namespace pe::train {
-
-/// Calls body(0) .. body(items - 1) in any order on any threads, and returns when all are done.
-using Parallel = std::function<void(int64_t items, const std::function<void(int64_t)> &body)>;
 
 /// Consecutive tokens of one sequence.
 struct Piece {

@@ -2,10 +2,11 @@
 //
 // W = U P with U having orthonormal columns (rows, if W is wide) and P symmetric positive
 // semidefinite: U is the isometry nearest to W, and U V^T of its singular value decomposition.
-// Computed in double by the dynamically weighted Halley iteration with Cholesky factors (Nakatsukasa
-// and Higham 2013, "QDWH"):
+// Computed in double by the dynamically weighted Halley iteration with Cholesky factors
+// (Nakatsukasa and Higham 2013, "QDWH"):
 //
-//   X <- (b/c) X + (a - b/c) X (I + c X^T X)^-1,     a, b, c from the lower bound l of the spectrum.
+//   X <- (b/c) X + (a - b/c) X (I + c X^T X)^-1,     a, b, c from the lower bound l of the
+//   spectrum.
 //
 // With l fixed at 1e-8 and the free upper bound sigma^2 <= min(|G|_F, |G|_inf), G = X^T X, four
 // steps always suffice: singular values from 1e-8 of the largest upwards become 1 to rounding. A

@@ -17,7 +17,9 @@ namespace pe::reinit {
 namespace {
 
 constexpr std::array<std::pair<Scale, std::string_view>, 4> kScales = {
-    {{Scale::Muon, "muon"}, {Scale::None, "none"}, {Scale::MeanSigma, "mean-sigma"},
+    {{Scale::Muon, "muon"},
+     {Scale::None, "none"},
+     {Scale::MeanSigma, "mean-sigma"},
      {Scale::Fro, "fro"}}};
 
 double dot(const std::vector<double> &a, const std::vector<double> &b) {

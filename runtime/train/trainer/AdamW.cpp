@@ -21,13 +21,13 @@ AdamW::AdamW(const ParameterLayout &layout, const Kernels &kernels, const AdamWC
       second(layout.extent()), updates(layout.size()) {
   for (int64_t index = 0; index < layout.size(); ++index)
     for (int64_t begin = 0; begin < layout[index].extent; begin += kSlice)
-      slices.push_back({index, layout[index].offset + begin,
-                        std::min(kSlice, layout[index].extent - begin)});
+      slices.push_back(
+          {index, layout[index].offset + begin, std::min(kSlice, layout[index].extent - begin)});
 }
 
-double AdamW::norm(const ParameterBlock &block, const Parallel &parallel) const {
+double AdamW::norm(const ParameterBlock &block, ParallelFor &parallel) const {
   std::vector<double> sums(slices.size());
-  parallel(static_cast<int64_t>(slices.size()), [&](int64_t item) {
+  parallelFor(parallel, static_cast<int64_t>(slices.size()), [&](int64_t item) {
     kernels.sumSquares(block.data() + slices[item].offset, &sums[item], slices[item].count);
   });
   double total = 0;
@@ -37,11 +37,11 @@ double AdamW::norm(const ParameterBlock &block, const Parallel &parallel) const 
 }
 
 void AdamW::step(ParameterBlock &values, const ParameterBlock &gradients, double gradientNorm,
-                 double lr, const Parallel &parallel) {
+                 double lr, ParallelFor &parallel) {
   double clip = config.clip > 0 && gradientNorm > config.clip ? config.clip / gradientNorm : 1.0;
   for (int64_t &count : updates)
     ++count;
-  parallel(static_cast<int64_t>(slices.size()), [&](int64_t item) {
+  parallelFor(parallel, static_cast<int64_t>(slices.size()), [&](int64_t item) {
     const Slice &slice = slices[item];
     const Parameter &parameter = layout[slice.parameter];
     double count = static_cast<double>(updates[slice.parameter]);

@@ -29,11 +29,11 @@ public:
   AdamW(const ParameterLayout &layout, const Kernels &kernels, const AdamWConfig &config);
 
   /// The square root of the sum of all squares, in double.
-  double norm(const ParameterBlock &block, const Parallel &parallel) const;
+  double norm(const ParameterBlock &block, ParallelFor &parallel) const;
 
   /// One update at learning rate `lr`, given the norm of all gradients.
   void step(ParameterBlock &values, const ParameterBlock &gradients, double gradientNorm, double lr,
-            const Parallel &parallel);
+            ParallelFor &parallel);
 
   /// Forgets the moments and the count of one parameter; every other one keeps its state.
   void reset(int64_t parameter);

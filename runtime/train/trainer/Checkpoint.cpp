@@ -136,12 +136,12 @@ Status saveCheckpoint(const std::string &directory, Trainer &trainer, const Meta
   if (failure)
     return makeError("cannot make the checkpoint folder '", folder.string(),
                      "': ", failure.message());
-  if (Status status = writeSafetensors((folder / "model.safetensors").string(),
-                                       modelFile(trainer, metadata));
+  if (Status status =
+          writeSafetensors((folder / "model.safetensors").string(), modelFile(trainer, metadata));
       !status)
     return status;
-  if (Status status = writeSafetensors((folder / "optimizer.safetensors").string(),
-                                       optimizerFile(trainer));
+  if (Status status =
+          writeSafetensors((folder / "optimizer.safetensors").string(), optimizerFile(trainer));
       !status)
     return status;
   Expected<std::string> previous = hasCheckpoint(directory) ? latestName(directory) : name;

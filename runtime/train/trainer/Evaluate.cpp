@@ -18,7 +18,7 @@ constexpr int64_t kTokensAtOnce = 8192;
 /// The summed loss of the scored characters, in nats.
 Expected<double> lossWithContext(Decoder &model, std::span<const uint8_t> text,
                                  const std::vector<int64_t> &starts, int64_t longest,
-                                 int64_t length, int64_t scored, const Parallel &parallel) {
+                                 int64_t length, int64_t scored, ParallelFor &parallel) {
   int64_t atOnce = std::max<int64_t>(1, kTokensAtOnce / length);
   double sum = 0;
   Batch batch;
@@ -39,8 +39,7 @@ Expected<double> lossWithContext(Decoder &model, std::span<const uint8_t> text,
 } // namespace
 
 Expected<std::map<int64_t, double>> evaluate(Decoder &model, std::span<const uint8_t> heldOut,
-                                             const Evaluation &evaluation,
-                                             const Parallel &parallel) {
+                                             const Evaluation &evaluation, ParallelFor &parallel) {
   std::map<int64_t, double> result;
   if (evaluation.lengths.empty())
     return result;

@@ -24,8 +24,7 @@ struct Evaluation {
 
 /// Context length -> bits per character over the scored characters of `heldOut`.
 Expected<std::map<int64_t, double>> evaluate(Decoder &model, std::span<const uint8_t> heldOut,
-                                             const Evaluation &evaluation,
-                                             const Parallel &parallel);
+                                             const Evaluation &evaluation, ParallelFor &parallel);
 
 } // namespace pe::train
 

@@ -37,9 +37,8 @@ Expected<ReinitTarget> parseReinitTarget(std::string_view name) {
 }
 
 Trainer::Trainer(std::unique_ptr<Decoder> model, const Kernels &kernels, const AdamWConfig &config,
-                 Parallel parallel)
-    : decoder(std::move(model)), adam(decoder->layout(), kernels, config),
-      pool(std::move(parallel)) {}
+                 ParallelFor &parallel)
+    : decoder(std::move(model)), adam(decoder->layout(), kernels, config), pool(parallel) {}
 
 Expected<StepReport> Trainer::step(const Batch &batch, double learningRate) {
   StepReport report{.step = done, .learningRate = learningRate};
@@ -67,9 +66,8 @@ Expected<StepReport> Trainer::step(const Batch &batch, double learningRate) {
   return report;
 }
 
-Expected<std::vector<reinit::MatrixReport>> Trainer::reinitialise(ReinitTarget target,
-                                                                  reinit::Scale scale,
-                                                                  uint64_t seed) {
+Expected<std::vector<reinit::MatrixReport>>
+Trainer::reinitialise(ReinitTarget target, reinit::Scale scale, uint64_t seed) {
   const ParameterLayout &layout = decoder->layout();
   std::vector<int64_t> chosen;
   for (int64_t index = 0; index < layout.size(); ++index)
@@ -79,7 +77,7 @@ Expected<std::vector<reinit::MatrixReport>> Trainer::reinitialise(ReinitTarget t
   // The projections go to copies, so that an error leaves the model as it was.
   std::vector<std::vector<float>> weights(chosen.size());
   std::vector<std::optional<Expected<reinit::MatrixReport>>> results(chosen.size());
-  pool(static_cast<int64_t>(chosen.size()), [&](int64_t item) {
+  parallelFor(pool, static_cast<int64_t>(chosen.size()), [&](int64_t item) {
     const Parameter &parameter = layout[chosen[item]];
     const float *values = decoder->values().at(parameter);
     weights[item].assign(values, values + parameter.count);

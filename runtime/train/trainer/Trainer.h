@@ -33,11 +33,11 @@ struct StepReport {
 class Trainer {
 public:
   Trainer(std::unique_ptr<Decoder> model, const Kernels &kernels, const AdamWConfig &config,
-          Parallel parallel);
+          ParallelFor &parallel);
 
   Decoder &model() { return *decoder; }
   AdamW &optimizer() { return adam; }
-  const Parallel &parallel() const { return pool; }
+  ParallelFor &parallel() const { return pool; }
 
   Expected<StepReport> step(const Batch &batch, double learningRate);
   int64_t steps() const { return done; }
@@ -47,8 +47,8 @@ public:
 
   /// Projects the target's weight matrices and forgets the optimizer's state of exactly those.
   /// Weights that are not finite are an error, and then nothing at all was changed.
-  Expected<std::vector<reinit::MatrixReport>> reinitialise(ReinitTarget target,
-                                                           reinit::Scale scale, uint64_t seed);
+  Expected<std::vector<reinit::MatrixReport>> reinitialise(ReinitTarget target, reinit::Scale scale,
+                                                           uint64_t seed);
 
   /// For resuming.
   void restore(int64_t steps, int64_t skipped);
@@ -56,7 +56,7 @@ public:
 private:
   std::unique_ptr<Decoder> decoder;
   AdamW adam;
-  Parallel pool;
+  ParallelFor &pool;
   int64_t done = 0, skips = 0, skipsInARow = 0;
 };
 

@@ -47,9 +47,21 @@ func.func @read_of_splat(%h: index) -> f32 {
   return %x : f32
 }
 
-// One with different elements stays.
-// CHECK-LABEL: func @read_of_others
-func.func @read_of_others(%h: index) -> f32 {
+// So is one at a known place of a constant with different elements.
+// CHECK-LABEL: func @read_of_element
+func.func @read_of_element() -> f32 {
+  // CHECK: %[[C:.*]] = arith.constant 4.000000e+00 : f32
+  // CHECK: return %[[C]]
+  %row = arith.constant 1 : index
+  %column = arith.constant 0 : index
+  %t = arith.constant dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>
+  %x = pe.read %t[%row, %column] : tensor<2x3xf32>
+  return %x : f32
+}
+
+// At an unknown place it stays.
+// CHECK-LABEL: func @read_of_unknown
+func.func @read_of_unknown(%h: index) -> f32 {
   // CHECK: pe.read
   %t = arith.constant dense<[0.5, 1.0]> : tensor<2xf32>
   %x = pe.read %t[%h] : tensor<2xf32>

@@ -44,7 +44,9 @@ TEST(Vocabulary, CoversPrintableTextAndNewline) {
 
 TEST(Vocabulary, ReplacesWhatItDoesNotHave) {
   std::vector<uint8_t> tokens;
-  encode("a\tb\r\nc\xC3\xA9" "d\x01", tokens);
+  encode("a\tb\r\nc\xC3\xA9"
+         "d\x01",
+         tokens);
   EXPECT_EQ(decode(tokens), "a b\nc?d?");
 }
 

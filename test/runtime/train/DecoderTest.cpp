@@ -44,20 +44,20 @@ void expectGradients(Decoder &model, const Batch &batch) {
 }
 
 TEST(Decoder, GradientsAreThoseOfTheNaiveModel) {
-  auto model = makeModel({.layers = 2, .dim = 16, .heads = 2, .keyHeads = 2, .mlpMultiple = 2,
-                          .vocabulary = 16});
+  auto model = makeModel(
+      {.layers = 2, .dim = 16, .heads = 2, .keyHeads = 2, .mlpMultiple = 2, .vocabulary = 16});
   expectGradients(*model, makeBatch(3, 21, 16));
 }
 
 TEST(Decoder, GradientsWithSharedKeyHeadsAndLongSequences) {
-  auto model = makeModel({.layers = 1, .dim = 32, .heads = 4, .keyHeads = 2, .mlpMultiple = 1,
-                          .vocabulary = 8});
+  auto model = makeModel(
+      {.layers = 1, .dim = 32, .heads = 4, .keyHeads = 2, .mlpMultiple = 1, .vocabulary = 8});
   expectGradients(*model, makeBatch(2, 300, 8));
 }
 
 TEST(Decoder, PaddingBetweenParametersStaysZero) {
-  auto model = makeModel({.layers = 1, .dim = 16, .heads = 2, .keyHeads = 2, .mlpMultiple = 1,
-                          .vocabulary = 8});
+  auto model = makeModel(
+      {.layers = 1, .dim = 16, .heads = 2, .keyHeads = 2, .mlpMultiple = 1, .vocabulary = 8});
   Batch batch = makeBatch(2, 9, 8);
   ASSERT_TRUE(model->forward(batch, meanScale(batch), inOrder));
   ASSERT_TRUE(model->backward(batch, inOrder));
@@ -67,14 +67,15 @@ TEST(Decoder, PaddingBetweenParametersStaysZero) {
 }
 
 TEST(Decoder, ResultsDoNotDependOnOrderOrThreads) {
-  DecoderConfig config{.layers = 2, .dim = 16, .heads = 2, .keyHeads = 1, .mlpMultiple = 2,
-                       .vocabulary = 16};
+  DecoderConfig config{
+      .layers = 2, .dim = 16, .heads = 2, .keyHeads = 1, .mlpMultiple = 2, .vocabulary = 16};
   Batch batch = makeBatch(37, 11, 16);
   std::vector<float> losses, gradients;
-  for (const Parallel &parallel : {Parallel(inOrder), Parallel(backwards), Parallel(onThreads)}) {
+  for (ParallelFor *parallel :
+       std::initializer_list<ParallelFor *>{&inOrder, &backwards, &onThreads}) {
     auto model = makeModel(config);
-    ASSERT_TRUE(model->forward(batch, meanScale(batch), parallel));
-    ASSERT_TRUE(model->backward(batch, parallel));
+    ASSERT_TRUE(model->forward(batch, meanScale(batch), *parallel));
+    ASSERT_TRUE(model->backward(batch, *parallel));
     std::vector<float> nowLosses(model->losses().begin(), model->losses().end());
     const float *data = model->gradients().data();
     std::vector<float> nowGradients(data, data + model->layout().extent());
@@ -88,8 +89,8 @@ TEST(Decoder, ResultsDoNotDependOnOrderOrThreads) {
 }
 
 TEST(Decoder, CallsDoNotDisturbEachOther) {
-  auto model = makeModel({.layers = 1, .dim = 16, .heads = 2, .keyHeads = 2, .mlpMultiple = 1,
-                          .vocabulary = 8});
+  auto model = makeModel(
+      {.layers = 1, .dim = 16, .heads = 2, .keyHeads = 2, .mlpMultiple = 1, .vocabulary = 8});
   Batch small = makeBatch(2, 9, 8), large = makeBatch(5, 40, 8);
   ASSERT_TRUE(model->forward(small, meanScale(small), inOrder));
   std::vector<float> before(model->losses().begin(), model->losses().end());
@@ -99,8 +100,8 @@ TEST(Decoder, CallsDoNotDisturbEachOther) {
 }
 
 TEST(Decoder, CountsTheParametersOfTheDemo) {
-  auto model = makeModel({.layers = 2, .dim = 64, .heads = 4, .keyHeads = 4, .mlpMultiple = 4,
-                          .vocabulary = 96});
+  auto model = makeModel(
+      {.layers = 2, .dim = 64, .heads = 4, .keyHeads = 4, .mlpMultiple = 4, .vocabulary = 96});
   EXPECT_EQ(model->layout().count() - model->layout().count(Role::Encoding), 110592);
   EXPECT_EQ(model->layout().count(Role::Encoding), 2 * (4 + 1));
 }

@@ -19,26 +19,39 @@
 
 namespace pe::test {
 
-inline void inOrder(int64_t items, const std::function<void(int64_t)> &body) {
-  for (int64_t item = 0; item < items; ++item)
-    body(item);
-}
+struct InOrder : ParallelFor {
+  int threads() const override { return 1; }
+  void run(int64_t items, Body body, void *context) override {
+    for (int64_t item = 0; item < items; ++item)
+      body(context, item);
+  }
+};
 
-inline void backwards(int64_t items, const std::function<void(int64_t)> &body) {
-  for (int64_t item = items; item-- > 0;)
-    body(item);
-}
+struct Backwards : ParallelFor {
+  int threads() const override { return 1; }
+  void run(int64_t items, Body body, void *context) override {
+    for (int64_t item = items; item-- > 0;)
+      body(context, item);
+  }
+};
 
-inline void onThreads(int64_t items, const std::function<void(int64_t)> &body) {
-  std::vector<std::thread> threads;
-  for (int64_t t = 0; t < 3; ++t)
-    threads.emplace_back([&, t] {
-      for (int64_t item = t; item < items; item += 3)
-        body(item);
-    });
-  for (std::thread &thread : threads)
-    thread.join();
-}
+struct OnThreads : ParallelFor {
+  int threads() const override { return 3; }
+  void run(int64_t items, Body body, void *context) override {
+    std::vector<std::thread> list;
+    for (int64_t t = 0; t < threads(); ++t)
+      list.emplace_back([&, t] {
+        for (int64_t item = t; item < items; item += threads())
+          body(context, item);
+      });
+    for (std::thread &thread : list)
+      thread.join();
+  }
+};
+
+inline InOrder inOrder;
+inline Backwards backwards;
+inline OnThreads onThreads;
 
 inline std::unique_ptr<train::Decoder> makeModel(const train::DecoderConfig &config) {
   EXPECT_TRUE(blas::load());

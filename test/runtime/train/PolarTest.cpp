@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/train/reinit/Polar.h"
 #include "Matrices.h"
 #include "runtime/train/blas/Blas.h"
-#include "runtime/train/reinit/Polar.h"
 
 #include <gtest/gtest.h>
 #include <limits>
@@ -60,8 +60,16 @@ struct Polar : testing::Test {
 };
 
 TEST_F(Polar, IsTheSymmetricPositiveFactor) {
-  for (auto [rows, cols] : {std::pair<int64_t, int64_t>{64, 64}, {96, 96}, {128, 64}, {64, 128},
-                            {256, 64}, {64, 256}, {5, 3}, {1, 17}, {17, 1}, {1, 1}}) {
+  for (auto [rows, cols] : {std::pair<int64_t, int64_t>{64, 64},
+                            {96, 96},
+                            {128, 64},
+                            {64, 128},
+                            {256, 64},
+                            {64, 256},
+                            {5, 3},
+                            {1, 17},
+                            {17, 1},
+                            {1, 1}}) {
     SCOPED_TRACE(std::to_string(rows) + "x" + std::to_string(cols));
     Matrix w = gaussian(rows, cols, rows * 1000 + cols);
     int64_t rank = 0;
@@ -152,8 +160,8 @@ TEST_F(Polar, ReportsTheZeroMatrix) {
 }
 
 TEST_F(Polar, RefusesWeightsThatAreNotFinite) {
-  for (double bad : {std::numeric_limits<double>::quiet_NaN(),
-                     std::numeric_limits<double>::infinity()}) {
+  for (double bad :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     Matrix w = gaussian(4, 3, 20);
     w.at(2, 1) = bad;
     auto polar = polarFactor(4, 3, w.values.data(), 0);

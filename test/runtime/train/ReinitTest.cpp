@@ -1,12 +1,12 @@
 //===- ReinitTest.cpp - Scales and reports of the projection --------------===//
 
+#include "runtime/train/reinit/Reinit.h"
 #include "Matrices.h"
 #include "runtime/train/blas/Blas.h"
 #include "runtime/train/reinit/Polar.h"
-#include "runtime/train/reinit/Reinit.h"
 
-#include <gtest/gtest.h>
 #include <cstring>
+#include <gtest/gtest.h>
 #include <limits>
 
 using namespace pe;

@@ -1,5 +1,6 @@
 //===- TrainerTest.cpp - Steps, resets, checkpoints, evaluation -----------===//
 
+#include "runtime/train/trainer/Trainer.h"
 #include "Models.h"
 #include "NaiveDecoder.h"
 #include "runtime/core/File.h"
@@ -8,7 +9,6 @@
 #include "runtime/train/trainer/Checkpoint.h"
 #include "runtime/train/trainer/Evaluate.h"
 #include "runtime/train/trainer/Schedule.h"
-#include "runtime/train/trainer/Trainer.h"
 
 #include <cmath>
 #include <cstring>
@@ -22,11 +22,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const DecoderConfig kSmall{.layers = 2, .dim = 16, .heads = 2, .keyHeads = 2, .mlpMultiple = 2,
-                           .vocabulary = 16};
+const DecoderConfig kSmall{
+    .layers = 2, .dim = 16, .heads = 2, .keyHeads = 2, .mlpMultiple = 2, .vocabulary = 16};
 
 std::unique_ptr<Trainer> makeTrainer(const AdamWConfig &config = {},
-                                     const Parallel &parallel = inOrder) {
+                                     ParallelFor &parallel = inOrder) {
   return std::make_unique<Trainer>(makeModel(kSmall), compiledKernels(), config, parallel);
 }
 

@@ -1,0 +1,60 @@
+//===- TestEncodings.cpp - Encodings added from outside -------------------===//
+
+#include "test/dialect/TestEncodings/TestEncodings.h"
+
+#include "dialect/PE/PEScalarBuilder.h"
+
+using namespace mlir;
+using namespace mlir::pe;
+using namespace mlir::pe::test;
+
+#include "test/dialect/TestEncodings/TestEncodingsDialect.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "test/dialect/TestEncodings/TestEncodings.cpp.inc"
+
+void TestEncodingsDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "test/dialect/TestEncodings/TestEncodings.cpp.inc"
+      >();
+}
+
+Value SquareRootDistanceOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
+                                        ValueRange) {
+  ScalarBuilder f(builder, loc, point);
+  return f.create<math::SqrtOp>(f.distance());
+}
+
+Value BumpOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
+                          ValueRange operands) {
+  ScalarBuilder f(builder, loc, point);
+  Value square = f.mul(operands[0], operands[0]);
+  return f.mul(f.parameter(operands[1]), f.exp(f.scale(-1.0, square)));
+}
+
+Value EvenOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point, ValueRange) {
+  ScalarBuilder f(builder, loc, point);
+  Value difference = f.difference(), zero = f.constantInt(0);
+  Value odd = f.create<arith::AndIOp>(difference, f.constantInt(1));
+  Value isEven = f.create<arith::CmpIOp>(arith::CmpIPredicate::eq, odd, zero);
+  Value isPast = f.create<arith::CmpIOp>(arith::CmpIPredicate::sge, difference, zero);
+  return f.create<arith::AndIOp>(isEven, isPast);
+}
+
+DifferenceRange EvenOp::getDifferenceRange(ArrayRef<DifferenceRange>) {
+  return {.min = 0, .exact = false};
+}
+
+int64_t SlowRotationOp::getRotatedDims(int64_t headDim) { return headDim; }
+
+double SlowRotationOp::getFrequency(int64_t, int64_t) { return 0.01; }
+
+bool SlowRotationOp::isInterleavedPairs() { return false; }
+
+LogicalResult SlowRotationOp::verifyHeadDim(int64_t headDim,
+                                            function_ref<InFlightDiagnostic()> emitError) {
+  if (headDim % 2 != 0)
+    return emitError() << "expected an even head dim, found " << headDim;
+  return success();
+}

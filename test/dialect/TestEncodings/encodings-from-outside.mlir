@@ -1,0 +1,28 @@
+// Encodings of a dialect that no pass knows go the same way as pe's own.
+// RUN: pe-test-opt %s --verify-roundtrip --pe-prepare --pe-expand-biases | FileCheck %s
+// RUN: not pe-opt %s 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+
+// UNKNOWN: Dialect `test_encodings' not found
+
+!qkv = tensor<?x?x?x?xf32>
+
+// CHECK-LABEL: func.func @attention
+func.func @attention(%q: !qkv {pe.name = "q"}, %s: tensor<?xf32> {pe.name = "s"})
+    -> (!qkv {pe.name = "o"}) {
+  // CHECK:     %[[F:.*]] = pe.bias_fn(%{{.*}} : tensor<?xf32>) {
+  // CHECK:       %[[ROOT:.*]] = math.sqrt
+  // CHECK:       arith.mulf %[[ROOT]], %[[ROOT]]
+  // CHECK:       math.exp
+  // CHECK:       pe.yield
+  // CHECK-NOT: test_encodings.bump
+  %x = test_encodings.square_root_distance
+  %b = test_encodings.bump %x height(%s : tensor<?xf32>)
+  // CHECK:     %[[R:.*]] = test_encodings.slow_rotation
+  %r = test_encodings.slow_rotation
+  // CHECK:     %[[M:.*]] = test_encodings.even
+  %m = test_encodings.even
+  // CHECK:     pe.attention {{.*}} bias(%[[F]]) rotate(%[[R]]) mask(%[[M]])
+  %o = pe.attention %q, %q, %q bias(%b) rotate(%r) mask(%m)
+      {normalizer = #pe.normalizer<stick_breaking>} : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
