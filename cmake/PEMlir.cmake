@@ -15,9 +15,9 @@ add_definitions(${PE_LLVM_DEFINITIONS})
 include_directories(SYSTEM ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 include_directories(${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 
-# Parsing MLIR's headers takes about 20 s of a source file's 25 s, so the common ones are parsed once
-# into a precompiled header that every target using MLIR shares (pe_configure_mlir_target). Without
-# it (-DPE_PRECOMPILED_HEADERS=OFF) each source file must include what it uses: the check of that.
+# Parsing MLIR's headers takes about 20 s of a source file's 22 s, so the common ones are parsed
+# once into a precompiled header that every target using MLIR shares (pe_configure_mlir_target).
+# Without it (-DPE_PRECOMPILED_HEADERS=OFF) each source file must include what it uses.
 option(PE_PRECOMPILED_HEADERS "Parse MLIR's common headers once for all targets" ON)
 # All objects are -fPIC, programs too: a precompiled header fits one kind of position independence.
 set(CMAKE_CXX_COMPILE_OPTIONS_PIE ${CMAKE_CXX_COMPILE_OPTIONS_PIC})

@@ -11,12 +11,13 @@ function(pe_configure_target name)
     target_compile_options(${name} PRIVATE -Werror)
   endif()
   if(PE_SANITIZER STREQUAL "address")
-    target_compile_options(${name} PRIVATE -fsanitize=address,undefined -fno-sanitize=vptr,function -fno-omit-frame-pointer)
+    target_compile_options(${name} PRIVATE -fsanitize=address,undefined
+      -fno-sanitize=vptr,function -fno-omit-frame-pointer)
     target_link_options(${name} PRIVATE -fsanitize=address,undefined)
   endif()
 endfunction()
 
-# pe_add_library(NAME [SHARED|MODULE] sources... [LINK libs...]): an LLVM-free library of the runtime.
+# pe_add_library(NAME [SHARED|MODULE] sources... [LINK libs...]): a library without LLVM.
 function(pe_add_library name)
   cmake_parse_arguments(ARG "SHARED;MODULE" "" "LINK" ${ARGN})
   set(kind STATIC)
@@ -27,7 +28,8 @@ function(pe_add_library name)
   endif()
   add_library(${name} ${kind} ${ARG_UNPARSED_ARGUMENTS})
   pe_configure_target(${name})
-  target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/include>)
+  target_include_directories(${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/include>)
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
 endfunction()
 
@@ -61,6 +63,3 @@ function(pe_add_executable name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/runtime/include)
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
 endfunction()
-
-# pe_tablegen(TARGET FILE.td OUT.inc args... OUT2.inc args2 ...) is MLIR's mlir_tablegen with the
-# include roots of this tree; see dialect/PE/CMakeLists.txt for its use.

@@ -8,8 +8,9 @@ find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 add_custom_target(pe-tests)
 
 # pe_add_unittest(NAME sources... [MLIR] [LINK libs...] [ARGS args...] [SHARDS n] [TIMEOUT seconds])
-# MLIR says that the sources include MLIR's headers. A GoogleTest program build/test/bin/NAME, one ctest of that name (or n of them, which split its
-# cases and run side by side). Its working directory is the build tree's test/tmp.
+# A GoogleTest program build/test/bin/NAME and one ctest of that name, or n of them, which split its
+# cases and run side by side. MLIR says that the sources include MLIR's headers. The working
+# directory is the build tree's test/tmp.
 function(pe_add_unittest name)
   cmake_parse_arguments(ARG "MLIR" "SHARDS;TIMEOUT" "LINK;ARGS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
@@ -56,7 +57,7 @@ endfunction()
 # pe_add_python_test(NAME SCRIPT args...): SCRIPT (a path from the repository's root) under the
 # python3 that configured the build.
 function(pe_add_python_test name script)
-  pe_add_test(${name} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/${script} ${ARGN}
+  pe_add_test(${name} COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/${script} ${ARGN}
     LABELS python)
 endfunction()
 

@@ -12,7 +12,7 @@ packages=(
   llvm-22-dev llvm-22-tools                  # LLVM; lit, FileCheck
   libmlir-22-dev mlir-22-tools               # MLIR; mlir-tblgen
   libgtest-dev nlohmann-json3-dev libcli11-dev
-  libopenblas-dev liblapacke-dev             # matrix products and factorisations of training
+  libopenblas0-pthread                       # matrix products and factorisations of training
   python3                                    # checks and test programs (standard library only)
 )
 case "${1-}" in
@@ -26,7 +26,11 @@ is_installed() {
 }
 
 system_name() {
-  if [ -r /etc/os-release ]; then (. /etc/os-release && echo "${PRETTY_NAME:-$ID}"); else uname -s; fi
+  if [ -r /etc/os-release ]; then
+    (. /etc/os-release && echo "${PRETTY_NAME:-$ID}")
+  else
+    uname -s
+  fi
 }
 
 is_debian_12() {
@@ -43,7 +47,8 @@ if [ ${#missing[@]} -eq 0 ]; then
   exit 0
 fi
 if ! is_debian_12; then
-  echo "install-deps: error: expected Debian 12 (bookworm), found $(system_name); pe is built and tested there only; it needs these packages: ${missing[*]}" >&2
+  echo "install-deps: error: expected Debian 12 (bookworm), found $(system_name); pe is built and" \
+    "tested there only; install these packages yourself: ${missing[*]}" >&2
   exit 1
 fi
 if [ "${PE_NO_INSTALL-}" = 1 ]; then

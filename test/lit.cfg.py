@@ -23,6 +23,7 @@ llvm_config.with_environment("PATH", [programs, config.llvm_tools_dir], append_p
 # Nothing a test does may reach the user's own cache.
 config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cache")
 
-config.substitutions.append(("%examples", os.path.join(config.pe_source_root, "examples", "encodings")))
+examples = os.path.join(config.pe_source_root, "examples", "encodings")
+config.substitutions.append(("%examples", examples))
 config.substitutions.append(("%python", config.python_executable))
 config.substitutions.append(("%root", config.pe_source_root))

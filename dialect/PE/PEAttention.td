@@ -7,8 +7,6 @@ include "dialect/PE/PEInterfaces.td"
 include "dialect/PE/PETypes.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def PE_Activations : 4DTensorOf<[F32, BF16, F16]>;
-
 def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
   let summary = "Fused attention with biases, a rotation and a mask";
   let description = [{

@@ -62,10 +62,25 @@ def PE_MaskType : PE_Type<"Mask", "mask"> {
   }];
 }
 
+def PE_AdjointType : PE_Type<"Adjoint", "adjoint"> {
+  let summary = "The derivative of a result by a bias, one number per (query, key) pair";
+  let description = [{
+    What `pe.attention_grad` yields per bias and `pe.pullback` takes to the bias's parameters. It
+    is never stored: a lowering keeps the sums that the class of the bias needs.
+
+    ```mlir
+    %da = pe.add_adjoints %a, %b      // !pe.adjoint
+    ```
+  }];
+}
+
 // One number for all heads (rank 0) or one per head of this call (rank 1; extent 1 is shared).
 def PE_Parameter : AnyTypeOf<[0DTensorOf<[F32]>, 1DTensorOf<[F32]>],
                              "0-d or 1-d (one number per head) f32 tensor">;
 // Any f32 tensor: layers of an MLP, captures of a region.
 def PE_Tensor : RankedTensorOf<[F32]>;
+
+// Queries, keys, values and results: [batch, heads, length, head dim].
+def PE_Activations : 4DTensorOf<[F32, BF16, F16]>;
 
 #endif // PE_TYPES_TD

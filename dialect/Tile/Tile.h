@@ -21,6 +21,18 @@
 #include "dialect/Tile/TileDialect.h.inc"
 #include "dialect/Tile/TileEnums.h.inc"
 
+#include <optional>
+
+namespace mlir::tile {
+
+/// A stage's mask in global positions: the pairs with i >= 0, i - j < left and j - i < right.
+/// An absent bound does not bound.
+struct MaskBounds {
+  std::optional<int64_t> left, right;
+};
+
+} // namespace mlir::tile
+
 #define GET_ATTRDEF_CLASSES
 #include "dialect/Tile/TileAttributes.h.inc"
 #define GET_TYPEDEF_CLASSES
@@ -41,13 +53,25 @@ inline bool hasDepth(Spaces s) {
   return s == Spaces::RD || s == Spaces::RE || s == Spaces::CD || s == Spaces::CE;
 }
 
+/// The spaces that have all of `a` and `b`, if there are such.
+std::optional<Spaces> joinSpaces(Spaces a, Spaces b);
+
 /// The sizes array of the stage ABI, in this order.
 enum class SizeIndex : int64_t {
-  Batch, QueryHeads, KeyHeads, Queries, Keys, QueryStart, KeyStart, HeadStart, HeadsTotal
+  Batch,
+  QueryHeads,
+  KeyHeads,
+  Queries,
+  Keys,
+  QueryStart,
+  KeyStart,
+  HeadStart,
+  HeadsTotal
 };
 constexpr int64_t kNumSizes = 9;
 
-/// Extra entries behind the last distance of a `t` extent, so that a whole vector may be read there.
+/// Extra entries behind the last distance of a `t` extent, so that a whole vector may be read
+/// there.
 constexpr int64_t kDistancePadding = 63;
 
 } // namespace mlir::tile

@@ -52,7 +52,7 @@ def Tile_BufferOp : Tile_Op<"buffer", [HasParent<"PlanOp">]> {
   let assemblyFormat = "$name $role attr-dict `:` type($buffer)";
 }
 
-def Tile_StageOp : Tile_Op<"stage", [HasParent<"PlanOp">, Symbol, NoTerminator, SingleBlock, NoRegionArguments]> {
+def Tile_StageOp : Tile_Op<"stage", [HasParent<"PlanOp">, Symbol, AutomaticAllocationScope, NoTerminator, SingleBlock, NoRegionArguments]> {
   let summary = "one kernel of the plan";
   let description = [{
     The body runs once for every index of the spaces in `over`, independently and in any order.
@@ -73,6 +73,13 @@ def Tile_StageOp : Tile_Op<"stage", [HasParent<"PlanOp">, Symbol, NoTerminator, 
                        OptionalAttr<DictionaryAttr>:$mask);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name $phase `over` $over (`mask` $mask^)? attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The mask, every kind as bounds on i - j; no bounds without a mask.
+    ::mlir::tile::MaskBounds getMaskBounds();
+    /// The stage's only stream, or null.
+    ::mlir::tile::StreamOp getStream();
+  }];
 }
 
 def Tile_LaunchOp : Tile_Op<"launch", [HasParent<"PlanOp">]> {
@@ -158,6 +165,10 @@ def Tile_MapOp : Tile_Op<"map", [SingleBlockImplicitTerminator<"YieldOp">, Recur
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "`(` $inputs `)` (`positions` $positions^)? attr-dict `:` functional-type($inputs, $outputs) $body";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The spaces that it runs over: those of its results, or of its inputs where it has none.
+    ::mlir::tile::Spaces getIterationSpaces();
+  }];
 }
 
 def Tile_MaskOp : Tile_Op<"mask", [Pure, TypesMatchWith<"same type", "input", "output", "$_self">]> {
@@ -384,10 +395,16 @@ def Tile_SizeOp : Tile_Op<"size", [Pure]> {
 
 def Tile_ReadOp : Tile_Op<"read", [MemoryEffects<[MemRead]>]> {
   let summary = "reads one element; indices are clamped to the extents";
-  let description = "`%x = tile.read %slopes[%h] : !tile.buffer<[hq], f32> -> f32`";
-  let arguments = (ins Tile_BufferType:$buffer, Variadic<Index>:$indices);
+  let description = [{
+    `inbounds` states that the indices are inside already, so nothing is clamped.
+
+    ```mlir
+    %x = tile.read %slopes[%h] : !tile.buffer<[hq], f32> -> f32
+    ```
+  }];
+  let arguments = (ins Tile_BufferType:$buffer, Variadic<Index>:$indices, UnitAttr:$inbounds);
   let results = (outs AnyType:$value);
-  let assemblyFormat = "$buffer `[` $indices `]` attr-dict `:` type($buffer) `->` type($value)";
+  let assemblyFormat = "$buffer `[` $indices `]` (`inbounds` $inbounds^)? attr-dict `:` type($buffer) `->` type($value)";
 }
 
 def Tile_WriteOp : Tile_Op<"write", [MemoryEffects<[MemWrite]>]> {
@@ -398,7 +415,7 @@ def Tile_WriteOp : Tile_Op<"write", [MemoryEffects<[MemWrite]>]> {
 }
 
 def Tile_AccumulateOp : Tile_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "adds to one element, in the buffer's type";
+  let summary = "adds to one element, in the buffer's type; indices are clamped to the extents";
   let description = [{
     In a `tile.map` over rc it adds over the pairs inside the mask; the indices then begin with b and h, so
     that work items never share an element.

@@ -4,8 +4,6 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-Value StreamOp::getYielded(unsigned i) { return getBody().front().getTerminator()->getOperand(i); }
-
 namespace {
 
 /// The space that a value over `spaces` keeps besides depth, and its extents in a buffer.
@@ -22,8 +20,9 @@ bool bufferHolds(BufferType buffer, Spaces spaces) {
 LogicalResult LoadOp::verify() {
   Spaces spaces = getValue().getType().getSpaces();
   if (spaces == Spaces::RC) // load-C1
-    return emitOpError("expected a panel, a vector or a head scalar, found a value over rc, which is "
-                       "virtual");
+    return emitOpError(
+        "expected a panel, a vector or a head scalar, found a value over rc, which is "
+        "virtual");
   if (!bufferHolds(getBuffer().getType(), spaces)) // load-C2
     return emitOpError("expected the buffer's extents to hold a value over ")
            << stringifySpaces(spaces) << ", found " << getBuffer().getType();
@@ -33,15 +32,17 @@ LogicalResult LoadOp::verify() {
 LogicalResult StoreOp::verify() {
   Spaces spaces = getValue().getType().getSpaces();
   if (spaces == Spaces::RC) // store-C1
-    return emitOpError("expected a panel, a vector or a head scalar, found a value over rc, which is "
-                       "virtual");
+    return emitOpError(
+        "expected a panel, a vector or a head scalar, found a value over rc, which is "
+        "virtual");
   if (!bufferHolds(getBuffer().getType(), spaces)) // store-C2
     return emitOpError("expected the buffer's extents to hold a value over ")
            << stringifySpaces(spaces) << ", found " << getBuffer().getType();
   if ((*this)->getParentOfType<StreamOp>() &&
       !(spaces == Spaces::R && getBuffer().getType().has("kb"))) // store-C3
-    return emitOpError("expected a store inside a stream to be a snapshot: a value over r to a buffer "
-                       "with extent kb");
+    return emitOpError(
+        "expected a store inside a stream to be a snapshot: a value over r to a buffer "
+        "with extent kb");
   return success();
 }
 
@@ -49,8 +50,8 @@ LogicalResult MapOp::verify() {
   Block &body = getBody().front();
   unsigned expected = getInputs().size() + (getPositions() ? 4 : 0);
   if (body.getNumArguments() != expected) // map-C1
-    return emitOpError("expected ") << expected << " region arguments, found "
-                                    << body.getNumArguments();
+    return emitOpError("expected ")
+           << expected << " region arguments, found " << body.getNumArguments();
   if (body.getTerminator()->getNumOperands() != getNumResults()) // map-C2
     return emitOpError("expected ") << getNumResults() << " yielded values, found "
                                     << body.getTerminator()->getNumOperands();
@@ -67,8 +68,12 @@ LogicalResult ReduceOp::verify() {
   Spaces in = getInput().getType().getSpaces(), out = getOutput().getType().getSpaces();
   bool legal = false;
   switch (getAxis()) {
-  case Axis::C: legal = in == Spaces::RC && out == Spaces::R; break;
-  case Axis::R: legal = in == Spaces::RC && out == Spaces::C; break;
+  case Axis::C:
+    legal = (in == Spaces::RC && out == Spaces::R) || (in == Spaces::C && out == Spaces::H);
+    break;
+  case Axis::R:
+    legal = (in == Spaces::RC && out == Spaces::C) || (in == Spaces::R && out == Spaces::H);
+    break;
   case Axis::D:
     legal = (in == Spaces::RD && out == Spaces::R) || (in == Spaces::CD && out == Spaces::C);
     break;
@@ -88,15 +93,19 @@ LogicalResult DotOp::verify() {
   Spaces out = getOutput().getType().getSpaces();
   bool legal = false;
   switch (getAxis()) {
-  case Axis::D: legal = a == Spaces::RD && b == Spaces::CD && out == Spaces::RC; break;
-  case Axis::E: legal = a == Spaces::RE && b == Spaces::CE && out == Spaces::RC; break;
+  case Axis::D:
+    legal = a == Spaces::RD && b == Spaces::CD && out == Spaces::RC;
+    break;
+  case Axis::E:
+    legal = a == Spaces::RE && b == Spaces::CE && out == Spaces::RC;
+    break;
   case Axis::C:
-    legal = a == Spaces::RC && ((b == Spaces::CD && out == Spaces::RD) ||
-                                (b == Spaces::CE && out == Spaces::RE));
+    legal = a == Spaces::RC &&
+            ((b == Spaces::CD && out == Spaces::RD) || (b == Spaces::CE && out == Spaces::RE));
     break;
   case Axis::R:
-    legal = a == Spaces::RC && ((b == Spaces::RD && out == Spaces::CD) ||
-                                (b == Spaces::RE && out == Spaces::CE));
+    legal = a == Spaces::RC &&
+            ((b == Spaces::RD && out == Spaces::CD) || (b == Spaces::RE && out == Spaces::CE));
     break;
   }
   if (!legal) // dot-C1
@@ -126,8 +135,8 @@ LogicalResult StreamOp::verify() {
   Block &body = getBody().front();
   unsigned carries = getCarries().size();
   if (body.getNumArguments() != carries) // stream-C1
-    return emitOpError("expected ") << carries << " region arguments, one per carry, found "
-                                    << body.getNumArguments();
+    return emitOpError("expected ")
+           << carries << " region arguments, one per carry, found " << body.getNumArguments();
   Operation *yield = body.getTerminator();
   if (yield->getNumOperands() != getNumResults() || getNumResults() < carries) // stream-C2
     return emitOpError("expected the body to yield every carry, then every fold: ")
@@ -147,3 +156,4 @@ LogicalResult StreamOp::verify() {
     return emitOpError("expected a skip buffer together with skip_below");
   return success();
 }
+LogicalResult StageOp::verify() { return success(); }

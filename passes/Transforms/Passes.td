@@ -52,6 +52,116 @@ def PEExpandBiasesPass : Pass<"pe-expand-biases", "::mlir::func::FuncOp"> {
                            "::mlir::pe::PEDialect"];
 }
 
+def PESplitTermsPass : Pass<"pe-split-terms", "::mlir::func::FuncOp"> {
+  let summary = "Makes every bias operand of an attention one term of one class";
+  let description = [{
+    The biases of an attention are one sum, and the class of a sum is that of its dearest summand
+    (passes/Analysis/Structure.h). This pass takes the sum apart, sorts its parts by class and
+    writes one `pe.bias_fn` per class, cheapest first; every segments part keeps one of its own.
+    Parts that are affine in i and j become c * (i - j), or a row and a column. A distance term
+    takes in affine terms and numbers per head, which its table holds at no cost. The coordinate
+    of a segments term becomes u / r or u * r. Under a mask that implies j <= i, |i - j| is i - j.
+    A bias that is a single term in this form already stays as it is.
+
+    ```mlir
+    // slope[h] * (i - j) + exp(i * j)
+    %b = pe.bias_fn(%s : tensor<?xf32>) { ... pe.yield %sum : f32 }
+    %o = pe.attention %q, %k, %v bias(%b) ...
+    // ==>
+    %t0 = pe.bias_fn(%s : tensor<?xf32>) { ... pe.yield %slope_times_difference : f32 }
+    %t1 = pe.bias_fn { ... pe.yield %exp : f32 }
+    %o = pe.attention %q, %k, %v bias(%t0, %t1) ...
+    ```
+    Tested by test/passes/Transforms/split-terms.mlir.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::pe::PEDialect"];
+}
+
+def PESimplifyUnderNormalizerPass : Pass<"pe-simplify-under-normalizer", "::mlir::func::FuncOp"> {
+  let summary = "Drops terms that leave the attention as it is";
+  let description = [{
+    Softmax of a row is unchanged by a number added to the whole row. A term that depends on the
+    query position alone is dropped when the log-sum-exp, which does change, is unused. Under
+    stick-breaking nothing but zeros is dropped. What was dropped is noted for `pe explain` in the
+    attribute `pe.dropped`; parameters that no term reads any more get gradients of zero
+    (pe-differentiate).
+
+    ```mlir
+    %o = pe.attention %q, %k, %v bias(%row, %distance) ...
+    // ==>
+    %o = pe.attention %q, %k, %v bias(%distance) ... {pe.dropped = ["a row term at ..."]}
+    ```
+    Tested by test/passes/Transforms/simplify-under-normalizer.mlir.
+  }];
+  let statistics = [Statistic<"numDropped", "terms-dropped", "Number of terms dropped">];
+}
+
+def PEAnalyzeStructurePass : Pass<"pe-analyze-structure", "::mlir::func::FuncOp"> {
+  let summary = "Writes the class of every bias term as an attribute of its attention";
+  let description = [{
+    One `#pe.term` per bias operand, with the reason; lowerings pay for the class. Run
+    `pe-split-terms` before, so that one expensive summand does not decide for the others.
+
+    ```mlir
+    %o = pe.attention %q, %k, %v bias(%b) ...
+    // ==>
+    %o = pe.attention %q, %k, %v bias(%b) ...
+        {pe.terms = [#pe.term<distance, "depends on i and j only through i - j">]}
+    ```
+    Tested by test/passes/Transforms/analyze-structure.mlir.
+  }];
+  let dependentDialects = ["::mlir::pe::PEDialect"];
+}
+
+def PEExplainStructurePass : Pass<"pe-explain-structure", "::mlir::func::FuncOp"> {
+  let summary = "Prints the structure of every attention's biases in words";
+  let description = [{
+    What `pe explain` says (passes/Analysis/Explain.h), on stdout; run it after the passes that
+    `pe explain` runs: pe-expand-biases, pe-split-terms, pe-simplify-under-normalizer.
+
+    ```mlir
+    %o = pe.attention %q, %k, %v bias(%b) mask(%m) ...
+    // attention at e.mlir:9:10: softmax, keys with 0 <= i - j
+    //   bias slopes at e.mlir:7:10
+    //     class: affine, because it is proportional to i - j
+    ```
+    Tested by test/passes/Transforms/explain-structure.mlir.
+  }];
+  let options = [Option<"json", "json", "bool", "false", "Print JSON instead of text">];
+}
+
+def PEDifferentiatePass : Pass<"pe-differentiate", "::mlir::ModuleOp"> {
+  let summary = "Adds the gradient function of every public function";
+  let description = [{
+    For a public function @f a private function @f_grad is added, marked `pe.gradient_of = @f`. It
+    takes the arguments of @f and a cotangent `d_RESULT` for every floating result, and returns the
+    gradient `d_NAME` of every floating argument, in order. Its body repeats the forward ops, whose
+    results are the residuals, and goes through them backwards: `pe.attention_grad` gives the
+    gradients of query, key and value and one `!pe.adjoint` per bias, and `pe.pullback` takes the
+    adjoint of a bias to its parameters. A bias that several attentions share is pulled back once,
+    with the sum of its adjoints. Arguments that do not reach a result get zeros.
+
+    ```mlir
+    func.func @f(%q, %k, %v, %s) -> %o {
+      %b = pe.bias_fn(%s : tensor<?xf32>) { ... }
+      %o = pe.attention %q, %k, %v bias(%b) ...
+      return %o
+    }
+    // ==>
+    func.func private @f_grad(%q, %k, %v, %s, %d_o) -> (%d_q, %d_k, %d_v, %d_s) {
+      %b = pe.bias_fn(%s : tensor<?xf32>) { ... }
+      %o = pe.attention %q, %k, %v bias(%b) ...
+      %d_q, %d_k, %d_v, %a = pe.attention_grad %o, %d_o ...
+      %d_s = pe.pullback %b, %a ...
+      return %d_q, %d_k, %d_v, %d_s
+    }
+    ```
+    Tested by test/passes/Transforms/differentiate.mlir.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::pe::PEDialect"];
+}
+
 def PEExportProgramPass : Pass<"pe-export-program", "::mlir::ModuleOp"> {
   let summary = "Prints the neutral form of the public functions, as the reference reads it";
   let description = [{

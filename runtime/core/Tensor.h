@@ -10,12 +10,7 @@
 
 #include "pe/Tensor.h"
 
-#include <map>
-
 namespace pe {
-
-/// Tensors by name, in name order: what `pe run` reads and writes.
-using TensorMap = std::map<std::string, Tensor>;
 
 /// The elements converted to `dtype` (contiguous). Between floating types, and between integer
 /// types when every value fits; anything else is an error.

@@ -17,6 +17,7 @@ CTEST = """<testsuite>
 <testcase name="unit" status="run"/>
 <testcase name="unit-bad" status="fail"><failure/></testcase>
 <testcase name="crashed" status="fail"><failure/></testcase>
+<testcase name="missing" status="notrun"><skipped/></testcase>
 <testcase name="off" status="disabled"/>
 </testsuite>"""
 
@@ -60,7 +61,7 @@ class RunTestsTest(unittest.TestCase):
         self.write("unit-bad.json", gtest_file(gtest_case("a"), failing))
         tally = run_tests.ctest_tally(self.write("ctest.xml", CTEST), self.build)
         self.assertEqual(tally.passed, 4)
-        self.assertEqual(tally.failed, ["broken", "unit-bad: Suite.b", "crashed"])
+        self.assertEqual(tally.failed, ["broken", "unit-bad: Suite.b", "crashed", "missing"])
         self.assertEqual(tally.skipped, ["unit: Suite.c", "off"])
 
     def test_a_program_that_crashes_after_its_cases_fails(self):

@@ -11,6 +11,12 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "dialect/Tile/Tile.h"
+#include "passes/Pipelines/Pipelines.h"
+#include "passes/Schedule/Schedule.h"
+#include "passes/ToCPU/ToCPU.h"
+#include "passes/ToLoops/ToLoops.h"
+#include "passes/ToTile/ToTile.h"
 #include "passes/Transforms/Passes.h"
 #include "passes/Transforms/Prepare.h"
 
@@ -18,8 +24,14 @@ int mlir::pe::runOpt(int argc, char **argv, DialectRegistry &registry) {
   registerAllDialects(registry);
   registerAllExtensions(registry);
   registerAllPasses();
-  registry.insert<PEDialect>();
+  registry.insert<PEDialect, tile::TileDialect>();
   registerTransformsPasses();
   registerPreparePipeline();
+  registerPEToTilePasses();
+  registerPEPipelinesPasses();
+  registerPEPipelines();
+  tile::registerToLoopsPasses();
+  tile::registerSchedulePasses();
+  tile::registerToCPUPasses();
   return asMainReturnCode(MlirOptMain(argc, argv, "pe optimizer driver\n", registry));
 }

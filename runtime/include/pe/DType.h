@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
 namespace pe {
@@ -35,14 +36,41 @@ enum class DType : uint8_t {
   C64,
 };
 
+namespace detail {
+struct DTypeEntry {
+  std::string_view name;
+  size_t size;
+};
+/// In the order of the enumeration.
+inline constexpr DTypeEntry kDTypes[] = {{"f32", 4},  {"f64", 8},    {"bf16", 2},   {"f16", 2},
+                                         {"i64", 8},  {"i32", 4},    {"i16", 2},    {"i8", 1},
+                                         {"u64", 8},  {"u32", 4},    {"u16", 2},    {"u8", 1},
+                                         {"bool", 1}, {"f8e4m3", 1}, {"f8e5m2", 1}, {"c64", 8}};
+} // namespace detail
+
 /// Bytes of one element.
-size_t sizeOf(DType dtype);
+constexpr size_t sizeOf(DType dtype) { return detail::kDTypes[static_cast<size_t>(dtype)].size; }
+
 /// pe's spelling: "f32", "bf16", "i64" ...
-std::string_view nameOf(DType dtype);
-/// The type spelled `name` by nameOf; an error lists the spellings.
-Expected<DType> parseDType(std::string_view name);
+constexpr std::string_view nameOf(DType dtype) {
+  return detail::kDTypes[static_cast<size_t>(dtype)].name;
+}
+
+/// The type spelled `name` by nameOf.
+inline Expected<DType> parseDType(std::string_view name) {
+  std::string known;
+  for (size_t i = 0; i < std::size(detail::kDTypes); ++i) {
+    if (detail::kDTypes[i].name == name)
+      return static_cast<DType>(i);
+    known += (i ? ", " : "") + std::string(detail::kDTypes[i].name);
+  }
+  return makeError("expected an element type (", known, "), found '", name, "'");
+}
+
 /// f32, f64, bf16 or f16.
-bool isFloating(DType dtype);
+constexpr bool isFloating(DType dtype) {
+  return dtype == DType::F32 || dtype == DType::F64 || dtype == DType::BF16 || dtype == DType::F16;
+}
 
 /// The DType of a C++ element type: dtypeOf<float>() == DType::F32.
 template <typename T> constexpr DType dtypeOf();

@@ -16,6 +16,8 @@
 
 #include "pe/DType.h"
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -110,6 +112,9 @@ private:
   Shape dims;
   Shape steps;
 };
+
+/// Tensors by name, in name order: the arguments and the outcome of a call.
+using TensorMap = std::map<std::string, Tensor>;
 
 template <typename T> Tensor Tensor::of(const std::vector<T> &values, Shape shape) {
   Tensor result = empty(dtypeOf<T>(), std::move(shape));

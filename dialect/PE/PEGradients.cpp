@@ -1,0 +1,49 @@
+//===- PEGradients.cpp - Constraints of derivatives -----------------------===//
+
+#include "dialect/PE/PEGradients.h"
+
+#include "dialect/PE/PEBiases.h"
+
+using namespace mlir;
+using namespace mlir::pe;
+
+#define GET_OP_CLASSES
+#include "dialect/PE/PEGradients.cpp.inc"
+
+AttentionOp AttentionGradOp::getAttention() { return getOutput().getDefiningOp<AttentionOp>(); }
+
+LogicalResult AttentionGradOp::verify() {
+  AttentionOp attention = getAttention();
+  if (!attention || attention.getOutput() != getOutput()) // attention_grad-C1
+    return emitOpError("expected the output of a pe.attention, found another value "
+                       "(attention_grad-C1)");
+  size_t biases = attention.getBiases().size();
+  if (getAdjoints().size() != biases) // attention_grad-C2
+    return emitOpError("expected one adjoint per bias of the attention, ")
+           << biases << ", found " << getAdjoints().size() << " (attention_grad-C2)";
+  const std::pair<Type, Type> types[] = {
+      {attention.getOutput().getType(), getCotangent().getType()},
+      {attention.getQuery().getType(), getQueryGrad().getType()},
+      {attention.getKey().getType(), getKeyGrad().getType()},
+      {attention.getValue().getType(), getValueGrad().getType()}};
+  for (auto [expected, found] : types)
+    if (expected != found) // attention_grad-C3
+      return emitOpError("expected a gradient of type ")
+             << expected << " like the tensor it belongs to, found " << found
+             << " (attention_grad-C3)";
+  if (getLseCotangent() && !attention.getLse()) // attention_grad-C4
+    return emitOpError("expected no cotangent of the log-sum-exp, which the attention does not "
+                       "compute (attention_grad-C4)");
+  return success();
+}
+
+LogicalResult PullbackOp::verify() {
+  auto bias = getBias().getDefiningOp<BiasFnOp>();
+  if (!bias) // pullback-C1
+    return emitOpError("expected a bias made by pe.bias_fn, found another value (pullback-C1)");
+  if (getGradients().getTypes() != bias.getCaptures().getTypes()) // pullback-C2
+    return emitOpError("expected one gradient per capture of the bias, of types ")
+           << bias.getCaptures().getTypes() << ", found " << getGradients().getTypes()
+           << " (pullback-C2)";
+  return success();
+}

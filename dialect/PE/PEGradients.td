@@ -1,0 +1,89 @@
+//===- PEGradients.td - Derivatives at the pe level ------------*- tablegen -*-===//
+//
+// What pe-differentiate writes: the gradient of an attention, the pullback of a bias to its
+// parameters, and the few sums around them. Users do not write these.
+//
+//===--------------------------------------------------------------------------===//
+#ifndef PE_GRADIENTS_TD
+#define PE_GRADIENTS_TD
+
+include "dialect/PE/PETypes.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def PE_AttentionGradOp : PE_Op<"attention_grad", [Pure]> {
+  let summary = "Gradients of query, key, value and every bias of an attention";
+  let description = [{
+    `output` is the first result of a `pe.attention`, whose operands and attributes hold here too
+    and whose results are the residuals. `cotangent` is the derivative of the loss by the output,
+    `lse_cotangent` by its log-sum-exp. There is one adjoint per bias, in order (attention_grad-C1
+    to -C3). Example:
+
+    ```mlir
+    %dq, %dk, %dv, %a = pe.attention_grad %o, %d_o
+        : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>)
+        -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, !pe.adjoint)
+    ```
+  }];
+  let arguments = (ins PE_Activations:$output, PE_Activations:$cotangent,
+                       Optional<3DTensorOf<[F32]>>:$lse_cotangent);
+  let results = (outs PE_Activations:$query_grad, PE_Activations:$key_grad,
+                      PE_Activations:$value_grad, Variadic<PE_AdjointType>:$adjoints);
+  let assemblyFormat = [{
+    $output `,` $cotangent (`lse` `(` $lse_cotangent^ `:` type($lse_cotangent) `)`)? attr-dict
+    `:` `(` type($output) `,` type($cotangent) `)` `->`
+    `(` type($query_grad) `,` type($key_grad) `,` type($value_grad)
+    (`,` type($adjoints)^)? `)`
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The attention this is the gradient of.
+    ::mlir::pe::AttentionOp getAttention();
+  }];
+}
+
+def PE_PullbackOp : PE_Op<"pullback", [Pure]> {
+  let summary = "Gradients of a bias's parameters";
+  let description = [{
+    The sum over all batches, heads and pairs of `adjoint` times the derivative of the bias by each
+    captured tensor of its `pe.bias_fn`, in order (pullback-C1, -C2). Example:
+
+    ```mlir
+    %d_slopes = pe.pullback %bias, %a : tensor<?xf32>
+    ```
+  }];
+  let arguments = (ins PE_BiasType:$bias, PE_AdjointType:$adjoint);
+  let results = (outs Variadic<PE_Tensor>:$gradients);
+  let assemblyFormat = "$bias `,` $adjoint attr-dict (`:` type($gradients)^)?";
+  let hasVerifier = 1;
+}
+
+def PE_AddAdjointsOp : PE_Op<"add_adjoints", [Pure]> {
+  let summary = "The sum of two adjoints of one bias";
+  let description = [{
+    Example:
+
+    ```mlir
+    %c = pe.add_adjoints %a, %b
+    ```
+  }];
+  let arguments = (ins PE_AdjointType:$lhs, PE_AdjointType:$rhs);
+  let results = (outs PE_AdjointType:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict";
+}
+
+def PE_ZerosLikeOp : PE_Op<"zeros_like", [Pure, SameOperandsAndResultType]> {
+  let summary = "Zeros of the shape of a tensor";
+  let description = [{
+    The gradient of an argument on which no result depends. Example:
+
+    ```mlir
+    %d_s = pe.zeros_like %s : tensor<?xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$source);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source)";
+}
+
+#endif // PE_GRADIENTS_TD

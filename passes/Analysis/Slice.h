@@ -1,0 +1,28 @@
+//===- Slice.h - The part of a bias region that a value needs ----*- C++ -*-===//
+//
+// Bias regions are single blocks of pure scalar operations, so the code of one value is the set of
+// operations it reaches through operands, in block order.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_PASSES_ANALYSIS_SLICE_H
+#define PE_PASSES_ANALYSIS_SLICE_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace mlir::pe {
+
+/// The operations that `roots` need, in block order. The walk stops at block arguments and at
+/// values for which `isLeaf` holds.
+SmallVector<Operation *> collectSlice(ValueRange roots,
+                                      llvm::function_ref<bool(Value)> isLeaf = {});
+
+/// Copies what `root` needs to the builder's place, unchanged, with leaves and values already
+/// copied taken from `mapping`; returns the copy of `root`. For pe -> pe rewrites; code outside pe
+/// is emitted by emitScalar (passes/Transforms/ScalarEmitter.h).
+Value cloneSlice(Value root, IRMapping &mapping, OpBuilder &builder);
+
+} // namespace mlir::pe
+
+#endif // PE_PASSES_ANALYSIS_SLICE_H

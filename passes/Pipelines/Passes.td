@@ -1,0 +1,42 @@
+//===- Passes.td - the last steps before LLVM -----------------------------===//
+#ifndef PE_PASSES_PIPELINES_PASSES
+#define PE_PASSES_PIPELINES_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def PEExportPlanPass : Pass<"pe-export-plan", "::mlir::ModuleOp"> {
+  let summary = "turns a lowered tile.plan into plain data";
+  let description = [{
+    Replaces the `tile.plan`, whose stages are `tile.launch` ops by now, by the module attribute `pe.plan`: the plan in the JSON form of
+    runtime/plan, and marks the stages' functions with `pe.stage`.
+
+    ```mlir
+    tile.plan @attention { ... tile.launch @forward forward items "b*hq" (%q, %o) ... }
+    ==>
+    module attributes {pe.plan = "{...}"} { func.func @forward(...) attributes {pe.stage} ... }
+    ```
+    Tested by test/passes/Pipelines/export-plan.mlir.
+  }];
+}
+
+def PEEmitStageEntriesPass : Pass<"pe-emit-stage-entries", "::mlir::ModuleOp"> {
+  let summary = "gives every stage the runtime's calling convention";
+  let description = [{
+    A lowered stage is an `llvm.func` with one pointer per buffer, the sizes and the work item. The runtime calls every stage
+    the same way, `void(void *const *buffers, const int64_t *sizes, int64_t item)`: this pass adds that function under the stage's
+    name and makes the stage's own function private, so that LLVM inlines it.
+
+    ```mlir
+    llvm.func @forward(%q: !llvm.ptr, %o: !llvm.ptr, %sizes: !llvm.ptr, %item: i64) attributes {pe.stage}
+    ==>
+    llvm.func internal @forward_body(...)
+    llvm.func @forward(%buffers: !llvm.ptr, %sizes: !llvm.ptr, %item: i64) {
+      %q = llvm.load %buffers ... llvm.call @forward_body(%q, %o, %sizes, %item)
+    }
+    ```
+    Tested by test/passes/Pipelines/emit-stage-entries.mlir.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // PE_PASSES_PIPELINES_PASSES

@@ -1,0 +1,116 @@
+//===- Pipelines.cpp - the ways from source to machine code ---------------===//
+#include "passes/Pipelines/Pipelines.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Schedule/Schedule.h"
+#include "passes/ToCPU/ToCPU.h"
+#include "passes/ToLoops/ToLoops.h"
+#include "passes/ToTile/ToTile.h"
+#include "passes/Transforms/Passes.h"
+#include "passes/Transforms/Prepare.h"
+
+using namespace mlir;
+
+void mlir::pe::buildPEPipeline(OpPassManager &pm, const CompileOptions &options) {
+  PrepareOptions prepare;
+  prepare.entry = options.entry;
+  populatePreparePipeline(pm, prepare);
+  pm.addNestedPass<func::FuncOp>(createPEExpandBiasesPass());
+  pm.addNestedPass<func::FuncOp>(createPESplitTermsPass());
+  pm.addNestedPass<func::FuncOp>(createPESimplifyUnderNormalizerPass());
+  pm.addNestedPass<func::FuncOp>(createPEAnalyzeStructurePass());
+}
+
+void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options) {
+  buildPEPipeline(pm, options);
+  PEToTilePassOptions toTile;
+  toTile.entry = options.entry;
+  toTile.headDim = options.headDim;
+  toTile.valueDim = options.valueDim;
+  toTile.grad = options.grad;
+  toTile.earlyExit = options.earlyExit;
+  pm.addPass(createPEToTilePass(toTile));
+}
+
+void mlir::pe::buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options) {
+  if (options.lowering == "loops") {
+    pm.addPass(tile::createPETileToLoopsPass());
+  } else {
+    tile::PEScheduleCpuPassOptions schedule;
+    schedule.features = options.features;
+    pm.addPass(tile::createPEScheduleCpuPass(schedule));
+    pm.addPass(tile::createPETileToCpuPass());
+  }
+  pm.addPass(createPEExportPlanPass());
+}
+
+namespace {
+
+struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
+  Option<std::string> entry{*this, "entry", llvm::cl::desc("Entry function")};
+  Option<int64_t> headDim{*this, "head-dim", llvm::cl::desc("Depth of queries and keys"),
+                          llvm::cl::init(64)};
+  Option<int64_t> valueDim{*this, "value-dim", llvm::cl::desc("Depth of values"),
+                           llvm::cl::init(64)};
+  Option<bool> grad{*this, "grad", llvm::cl::desc("Also gradients"), llvm::cl::init(false)};
+  Option<bool> earlyExit{*this, "early-exit", llvm::cl::desc("Stick-breaking may stop early"),
+                         llvm::cl::init(true)};
+  Option<std::string> features{*this, "features", llvm::cl::desc("x86-64-v3 or x86-64-v4"),
+                               llvm::cl::init("x86-64-v3")};
+
+  mlir::pe::CompileOptions get(StringRef lowering) const {
+    return {entry, headDim, valueDim, grad, earlyExit, features, lowering.str()};
+  }
+};
+
+} // namespace
+
+void mlir::pe::registerPEPipelines() {
+  PassPipelineRegistration<PipelineOptions>(
+      "pe-to-tile-pipeline", "From the pe dialect to a plan of tile stages",
+      [](OpPassManager &pm, const PipelineOptions &options) {
+        buildPEToTilePipeline(pm, options.get("cpu"));
+      });
+  for (StringRef lowering : {"cpu", "loops"})
+    PassPipelineRegistration<PipelineOptions>(
+        lowering == "cpu" ? "pe-to-cpu" : "pe-to-loops",
+        lowering == "cpu" ? "From the pe dialect to the LLVM dialect for CPUs"
+                          : "The same through the definition of the tile ops",
+        [lowering](OpPassManager &pm, const PipelineOptions &options) {
+          buildPEToTilePipeline(pm, options.get(lowering));
+          buildTileToFunctionsPipeline(pm, options.get(lowering));
+          buildFunctionsToLLVMPipeline(pm);
+        });
+}
+
+void mlir::pe::buildFunctionsToLLVMPipeline(OpPassManager &pm) {
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createConvertVectorToSCFPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createSCFToControlFlowPass());
+  ConvertVectorToLLVMPassOptions vector;
+  vector.vectorTransposeLowering = vector::VectorTransposeLowering::Shuffle16x16;
+  pm.addPass(createConvertVectorToLLVMPass(vector));
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createConvertMathToLLVMPass());
+  // What has no LLVM intrinsic calls libm (scalar code of preparation stages only).
+  pm.addPass(createConvertMathToLibmPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  ConvertFuncToLLVMPassOptions func;
+  func.useBarePtrCallConv = true;
+  pm.addPass(createConvertFuncToLLVMPass(func));
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createUBToLLVMConversionPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addPass(createPEEmitStageEntriesPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}

@@ -1,0 +1,55 @@
+//===- Pipelines.h - the ways from source to machine code -----------------===//
+//
+//   pe-front     pe -> pe     check, inline, expand, analyse, simplify
+//   pe-to-tile   pe -> tile   buffers and stages of one entry function
+//   pe-to-cpu    tile -> one function per stage (vector, scf, memref) -> LLVM dialect
+//   pe-to-loops  the same through the naive definition of the tile ops
+//
+// `pe-opt --pe-to-cpu` and the JIT run the same builders.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_PIPELINES_PIPELINES_H
+#define PE_PASSES_PIPELINES_PIPELINES_H
+
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <string>
+
+namespace mlir::pe {
+
+#define GEN_PASS_DECL
+#include "passes/Pipelines/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "passes/Pipelines/Passes.h.inc"
+
+/// Marks the functions that a lowering made from stages.
+constexpr const char *kStageAttr = "pe.stage";
+/// The module's plan as JSON, once exported.
+constexpr const char *kPlanAttr = "pe.plan";
+
+struct CompileOptions {
+  std::string entry; // empty: the only public function
+  int64_t headDim = 64;
+  int64_t valueDim = 64;
+  bool grad = false;
+  bool earlyExit = true;
+  std::string features = "x86-64-v3"; // or x86-64-v4
+  std::string lowering = "cpu";       // or loops
+};
+
+/// pe -> pe: checked, inlined, biases as regions of one class each.
+void buildPEPipeline(OpPassManager &pm, const CompileOptions &options);
+/// pe -> pe -> tile.
+void buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options);
+/// tile -> functions over memrefs.
+void buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options);
+/// Functions over memrefs -> LLVM dialect with the runtime's calling convention.
+void buildFunctionsToLLVMPipeline(OpPassManager &pm);
+
+/// Registers `pe-to-tile`, `pe-to-cpu` and `pe-to-loops` with the pass registry.
+void registerPEPipelines();
+
+} // namespace mlir::pe
+
+#endif // PE_PASSES_PIPELINES_PIPELINES_H

@@ -1,0 +1,159 @@
+//===- PlanExport.cpp - a lowered tile.plan as plain data -----------------===//
+#include "passes/Pipelines/PlanExport.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+#include "passes/Pipelines/Pipelines.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+namespace plan = ::pe::plan;
+
+namespace {
+
+plan::Role roleOf(Role role) {
+  switch (role) {
+  case Role::Argument: return plan::Role::Argument;
+  case Role::Result: return plan::Role::Result;
+  case Role::Residual: return plan::Role::Residual;
+  case Role::Temporary: return plan::Role::Temporary;
+  case Role::Cotangent: return plan::Role::Cotangent;
+  case Role::Gradient: return plan::Role::Gradient;
+  }
+  llvm_unreachable("unknown role");
+}
+
+plan::Phase phaseOf(Phase phase) {
+  switch (phase) {
+  case Phase::Prepare: return plan::Phase::Prepare;
+  case Phase::Forward: return plan::Phase::Forward;
+  case Phase::Backward: return plan::Phase::Backward;
+  case Phase::Finish: return plan::Phase::Finish;
+  }
+  llvm_unreachable("unknown phase");
+}
+
+FailureOr<::pe::DType> dtypeOf(BufferOp buffer) {
+  Type type = buffer.getBuffer().getType().getElementType();
+  if (type.isF32())
+    return ::pe::DType::F32;
+  if (type.isF64())
+    return ::pe::DType::F64;
+  if (type.isBF16())
+    return ::pe::DType::BF16;
+  if (type.isF16())
+    return ::pe::DType::F16;
+  if (type.isInteger(32))
+    return ::pe::DType::I32;
+  if (type.isInteger(64))
+    return ::pe::DType::I64;
+  return buffer.emitOpError("expected element type f32, f64, bf16, f16, i32 or i64, found ")
+         << type;
+}
+
+/// Names that stand for expressions: distances and key blocks.
+std::string extentOf(StringRef extent, int64_t keyBlock) {
+  if (extent == "t")
+    return "r+c+" + std::to_string(kDistancePadding);
+  if (extent == "kb")
+    return "ceildiv(c," + std::to_string(keyBlock) + ")";
+  return extent.str();
+}
+
+} // namespace
+
+plan::ParameterInfo mlir::pe::parameterInfo(DictionaryAttr attributes) {
+  plan::ParameterInfo info;
+  if (Attribute init = attributes.get("pe.init")) {
+    if (auto text = dyn_cast<StringAttr>(init))
+      info.init = text.str();
+    else if (auto number = dyn_cast<FloatAttr>(init))
+      llvm::raw_string_ostream(info.init) << llvm::format("%.9g", number.getValueAsDouble());
+    else if (auto number = dyn_cast<IntegerAttr>(init))
+      info.init = std::to_string(number.getInt());
+  }
+  if (auto min = attributes.getAs<FloatAttr>("pe.min"))
+    info.min = min.getValueAsDouble();
+  if (auto decay = attributes.getAs<BoolAttr>("pe.decay"))
+    info.decay = decay.getValue();
+  if (auto monitor = attributes.getAs<DictionaryAttr>("pe.monitor"))
+    for (NamedAttribute entry : monitor)
+      if (auto text = dyn_cast<StringAttr>(entry.getValue()))
+        info.monitor.emplace_back(entry.getName().str(), text.str());
+  return info;
+}
+
+FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
+  plan::Plan result;
+  result.entry = op.getSymName().str();
+  result.headDim = op.getHeadDim();
+  result.valueDim = op.getValueDim();
+  if (auto low = op->getAttrOfType<IntegerAttr>("mask_low"))
+    result.window.emplace().low = low.getInt();
+  if (auto high = op->getAttrOfType<IntegerAttr>("mask_high")) {
+    if (!result.window)
+      result.window.emplace();
+    result.window->high = high.getInt();
+  }
+  if (op->hasAttr("mask_none"))
+    result.window.emplace();
+  llvm::DenseMap<Value, int> index;
+  for (Operation &inner : op.getBody().front()) {
+    if (auto buffer = dyn_cast<BufferOp>(inner)) {
+      FailureOr<::pe::DType> dtype = dtypeOf(buffer);
+      if (failed(dtype))
+        return failure();
+      plan::Buffer &out = result.buffers.emplace_back();
+      out.name = buffer.getName().str();
+      out.role = roleOf(buffer.getRole());
+      out.dtype = *dtype;
+      out.zero = buffer.getZero();
+      out.parameter = parameterInfo(buffer->getDiscardableAttrDictionary());
+      for (StringAttr extent : buffer.getBuffer().getType().getExtents())
+        out.shape.push_back(extentOf(extent.getValue(), op.getKeyBlock()));
+      index[buffer.getBuffer()] = result.buffers.size() - 1;
+      continue;
+    }
+    auto launch = dyn_cast<LaunchOp>(inner);
+    if (!launch)
+      return inner.emitError("expected every stage to be lowered to a launch, found ")
+             << inner.getName();
+    plan::Stage &stage = result.stages.emplace_back();
+    stage.symbol = launch.getCallee().str();
+    stage.phase = phaseOf(launch.getPhase());
+    stage.items = launch.getItems().str();
+    for (Value buffer : launch.getBuffers())
+      stage.buffers.push_back(index.lookup(buffer));
+  }
+  return result;
+}
+
+namespace mlir::pe {
+#define GEN_PASS_DEF_PEEXPORTPLANPASS
+#include "passes/Pipelines/Passes.h.inc"
+
+namespace {
+
+struct PEExportPlanPass : impl::PEExportPlanPassBase<PEExportPlanPass> {
+  using Base::Base;
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    for (PlanOp op : llvm::make_early_inc_range(module.getOps<PlanOp>())) {
+      FailureOr<plan::Plan> plan = exportPlan(op);
+      if (failed(plan))
+        return signalPassFailure();
+      for (const plan::Stage &stage : plan->stages)
+        if (auto function = module.lookupSymbol<func::FuncOp>(stage.symbol))
+          function->setAttr(kStageAttr, UnitAttr::get(&getContext()));
+      module->setAttr(kPlanAttr, StringAttr::get(&getContext(), plan::toJson(*plan)));
+      op.erase();
+    }
+  }
+};
+
+} // namespace
+} // namespace mlir::pe

@@ -1,0 +1,72 @@
+//===- CpuSchedule.cpp - the cpu_schedule attribute -----------------------===//
+#include "passes/Schedule/CpuSchedule.h"
+
+#include "mlir/IR/Builders.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::tile;
+
+namespace {
+
+struct Field {
+  StringLiteral name;
+  int64_t CpuSchedule::*member;
+};
+
+constexpr Field kFields[] = {
+    {"lanes", &CpuSchedule::lanes},
+    {"query_vectors", &CpuSchedule::queryVectors},
+    {"key_rows", &CpuSchedule::keyRows},
+    {"depth_rows", &CpuSchedule::depthRows},
+    {"column_rows", &CpuSchedule::columnRows},
+    {"column_vectors", &CpuSchedule::columnVectors},
+    {"sweep_keys", &CpuSchedule::sweepKeys},
+    {"unroll", &CpuSchedule::unroll},
+    {"query_block", &CpuSchedule::queryBlock},
+    {"key_block", &CpuSchedule::keyBlock},
+    {"strip_group", &CpuSchedule::stripGroup},
+};
+
+} // namespace
+
+std::optional<CpuTarget> mlir::tile::parseCpuTarget(StringRef name) {
+  if (name == "x86-64-v3")
+    return CpuTarget::V3;
+  if (name == "x86-64-v4")
+    return CpuTarget::V4;
+  return std::nullopt;
+}
+
+int64_t CpuSchedule::keyUnit() const {
+  return std::lcm(std::lcm(keyRows, columnRows), sweepKeys);
+}
+
+DictionaryAttr CpuSchedule::toAttr(MLIRContext *context) const {
+  Builder builder(context);
+  SmallVector<NamedAttribute> entries;
+  for (const Field &field : kFields)
+    entries.push_back(
+        builder.getNamedAttr(field.name, builder.getI64IntegerAttr(this->*field.member)));
+  entries.push_back(builder.getNamedAttr(
+      "exp2", builder.getStringAttr(exp2 == Exp2Flavour::Bits ? "bits" : "ldexp")));
+  return builder.getDictionaryAttr(entries);
+}
+
+FailureOr<CpuSchedule> CpuSchedule::fromAttr(DictionaryAttr attr) {
+  CpuSchedule schedule;
+  for (const Field &field : kFields) {
+    auto value = attr.getAs<IntegerAttr>(field.name);
+    if (!value || value.getInt() < 1)
+      return failure();
+    schedule.*field.member = value.getInt();
+  }
+  auto exp2 = attr.getAs<StringAttr>("exp2");
+  if (!exp2 || (exp2 != "bits" && exp2 != "ldexp"))
+    return failure();
+  schedule.exp2 = exp2 == "bits" ? Exp2Flavour::Bits : Exp2Flavour::Ldexp;
+  if (schedule.keyBlock % schedule.keyUnit() || schedule.queryBlock % schedule.stripRows())
+    return failure();
+  return schedule;
+}

@@ -1,0 +1,27 @@
+//===- Passes.td - choices, written as attributes -------------------------===//
+#ifndef PE_PASSES_SCHEDULE_PASSES
+#define PE_PASSES_SCHEDULE_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def PEScheduleCpuPass : Pass<"pe-schedule-cpu", "::mlir::ModuleOp"> {
+  let summary = "Choose block sizes and register tiles of every stage with a stream";
+  let description = [{
+    Writes the attribute `cpu_schedule` (passes/Schedule/CpuSchedule.h) on every stage that has a stream and no such
+    attribute yet: vectors, register tiles and exp2 by the target, blocks by the depths. A block of keys is the
+    plan's `key_block`. `set` overrides single numbers, for measurements and tests: `set=key_block=32,query_vectors=3`.
+
+    ```mlir
+    tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }
+    ==>
+    tile.stage @forward forward over ["b", "hq"] attributes {cpu_schedule = {lanes = 8, query_vectors = 2, ...}} { ... }
+    ```
+    Example: test/passes/Schedule/schedule-cpu.mlir
+  }];
+  let options = [
+    Option<"features", "features", "std::string", "\"x86-64-v3\"", "x86-64-v3 or x86-64-v4">,
+    ListOption<"set", "set", "std::string", "numbers to use instead, NAME=NUMBER">
+  ];
+}
+
+#endif // PE_PASSES_SCHEDULE_PASSES

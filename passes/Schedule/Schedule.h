@@ -1,0 +1,30 @@
+//===- Schedule.h - choices, written as attributes ------------------------===//
+//
+// Strategy is decided here and applied by the lowerings: each can be tested alone.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_SCHEDULE_SCHEDULE_H
+#define PE_PASSES_SCHEDULE_SCHEDULE_H
+
+#include "dialect/Tile/Tile.h"
+#include "passes/Schedule/CpuSchedule.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::tile {
+
+/// Whether columns must own the loops of a stage with a stream: something is summed over its rows.
+bool columnsOwn(StageOp stage);
+
+/// The schedule of a stage with a stream.
+CpuSchedule chooseCpuSchedule(StageOp stage, CpuTarget target);
+
+#define GEN_PASS_DECL
+#include "passes/Schedule/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "passes/Schedule/Passes.h.inc"
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_SCHEDULE_SCHEDULE_H

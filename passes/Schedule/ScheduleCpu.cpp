@@ -1,0 +1,86 @@
+//===- ScheduleCpu.cpp - block sizes and register tiles for CPUs ----------===//
+#include "passes/Schedule/Schedule.h"
+
+#define DEBUG_TYPE "pe-schedule-cpu"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+namespace mlir::tile {
+#define GEN_PASS_DEF_PESCHEDULECPUPASS
+#include "passes/Schedule/Passes.h.inc"
+} // namespace mlir::tile
+
+bool mlir::tile::columnsOwn(StageOp stage) {
+  bool sums = false;
+  stage.walk([&](StreamOp stream) {
+    for (Value value : stream.getResults().drop_front(stream.getCarries().size()))
+      sums |= hasColumns(cast<ValType>(value.getType()).getSpaces());
+    stream.getBody().walk([&](Operation *op) {
+      sums |= isa<WindowGradOp, SegmentsGradOp, AccumulateOp>(op);
+    });
+  });
+  return sums;
+}
+
+CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, CpuTarget target) {
+  auto plan = stage->getParentOfType<PlanOp>();
+  bool columns = columnsOwn(stage);
+  CpuSchedule schedule;
+  if (target == CpuTarget::V4) {
+    schedule.lanes = 16;
+    schedule.keyRows = 8;
+    schedule.depthRows = 8;
+    schedule.columnVectors = 4;
+    schedule.unroll = 1;
+    schedule.exp2 = Exp2Flavour::Ldexp;
+  }
+  schedule.keyBlock = plan.getKeyBlock();
+  schedule.stripGroup = columns && target == CpuTarget::V3 ? 2 : 1;
+  // Rows of a work item: their packed queries and outputs stay in the second-level cache.
+  constexpr int64_t kRowFloats = 1 << 14;
+  int64_t rows = kRowFloats / std::max(plan.getHeadDim(), plan.getValueDim());
+  schedule.queryBlock = std::max<int64_t>(1, rows / schedule.stripRows()) * schedule.stripRows();
+  return schedule;
+}
+
+namespace {
+
+/// NAME=NUMBER,... on top of `attr`.
+FailureOr<DictionaryAttr> override(DictionaryAttr attr, ArrayRef<std::string> numbers) {
+  NamedAttrList entries(attr);
+  for (StringRef text : numbers) {
+    auto [name, value] = text.split('=');
+    int64_t number;
+    if (!attr.contains(name) || value.getAsInteger(10, number))
+      return failure();
+    entries.set(name, IntegerAttr::get(IntegerType::get(attr.getContext(), 64), number));
+  }
+  return entries.getDictionary(attr.getContext());
+}
+
+struct PEScheduleCpuPass : tile::impl::PEScheduleCpuPassBase<PEScheduleCpuPass> {
+  using Base::Base;
+  void runOnOperation() override {
+    std::optional<CpuTarget> target = parseCpuTarget(features);
+    if (!target) {
+      getOperation().emitError("expected features x86-64-v3 or x86-64-v4, found ") << features;
+      return signalPassFailure();
+    }
+    getOperation().walk([&](StageOp stage) {
+      if (stage->hasAttr(CpuSchedule::kAttribute) ||
+          stage.getBody().front().getOps<StreamOp>().empty())
+        return;
+      DictionaryAttr attr = chooseCpuSchedule(stage, *target).toAttr(&getContext());
+      FailureOr<DictionaryAttr> final = override(attr, SmallVector<std::string>(set.begin(), set.end()));
+      if (failed(final) || failed(CpuSchedule::fromAttr(*final))) {
+        stage.emitOpError("expected `set` to name numbers of cpu_schedule whose key_block and "
+                          "query_block are multiples of their tiles");
+        return signalPassFailure();
+      }
+      stage->setAttr(CpuSchedule::kAttribute, *final);
+    });
+  }
+};
+
+} // namespace

@@ -1,0 +1,334 @@
+//===- StripSchedule.cpp - steps, order and slots of a stream's body ------===//
+#include "passes/Schedule/StripSchedule.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+namespace {
+
+Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
+bool isPairValue(Value value) {
+  auto type = dyn_cast<ValType>(value.getType());
+  return type && type.getSpaces() == Spaces::RC;
+}
+bool isDepthDot(Operation *op) {
+  auto dot = dyn_cast<DotOp>(op);
+  return dot && (dot.getAxis() == Axis::D || dot.getAxis() == Axis::E);
+}
+/// Reads the whole block of its operand from memory.
+bool isBlockOp(Operation *op) { return isa<WindowGradOp, SegmentsGradOp>(op); }
+/// Elementwise over rc: may wait for a later step.
+bool canWait(Operation *op) {
+  return isa<MapOp, MaskOp, WindowOp>(op) && op->getNumResults() && isPairValue(op->getResult(0));
+}
+
+/// Builds one StripSchedule; see the header for the rules.
+class Scheduler {
+public:
+  Scheduler(StreamOp stream, std::string &why) : stream(stream), why(why) {}
+
+  FailureOr<StripSchedule> run() {
+    Block &body = stream.getBody().front();
+    for (Operation &op : body.without_terminator())
+      if (failed(place(&op)))
+        return failure();
+    if (failed(checkYield()))
+      return failure();
+    delay(body);
+    distribute(body);
+    for (StripSchedule::Step &step : result.steps)
+      if (step.tiles)
+        orderTiles(step);
+    assignSlots();
+    return std::move(result);
+  }
+
+private:
+  LogicalResult fail(const Twine &reason) {
+    why = reason.str();
+    return failure();
+  }
+
+  /// The first step in which `value` exists.
+  unsigned readyAt(Value value) { return ready.lookup(value); }
+  unsigned readyAt(ValueRange values) {
+    unsigned step = 0;
+    for (Value value : values)
+      if (isa<ValType>(value.getType()))
+        step = std::max(step, readyAt(value));
+    return step;
+  }
+  StripSchedule::Step &stepAt(unsigned index) {
+    if (result.steps.size() <= index)
+      result.steps.resize(index + 1);
+    return result.steps[index];
+  }
+
+  LogicalResult place(Operation *op);
+  LogicalResult placeDot(DotOp dot);
+  void placeScan(ScanOp scan);
+  LogicalResult checkYield();
+  LogicalResult checkColumnValue(Value value);
+  void delay(Block &body);
+  void distribute(Block &body);
+  void orderTiles(StripSchedule::Step &step);
+  void assignSlots();
+
+  StreamOp stream;
+  std::string &why;
+  StripSchedule result;
+  llvm::DenseMap<Value, unsigned> ready;
+  llvm::DenseMap<Operation *, unsigned> placed;
+};
+
+//===- Steps -------------------------------------------------------------===//
+
+LogicalResult Scheduler::checkColumnValue(Value value) {
+  if (!value.getDefiningOp<LoadOp>())
+    return fail("a panel of keys must be loaded, not computed inside the stream");
+  return success();
+}
+
+LogicalResult Scheduler::placeDot(DotOp dot) {
+  unsigned step = readyAt(dot->getOperands());
+  if (isDepthDot(dot)) {
+    if (failed(checkColumnValue(dot.getRhs())))
+      return failure();
+    while (stepAt(step).order != Order::Any)
+      ++step;
+    stepAt(step).tiles = true;
+  } else if (dot.getAxis() == Axis::C) {
+    if (failed(checkColumnValue(dot.getRhs())))
+      return failure();
+  } else if (dot.getInit() || !dot.getRhs().getDefiningOp<LoadOp>()) {
+    return fail("a contraction over r must have no init and rows that are loaded");
+  }
+  placed[dot] = step;
+  ready[dot.getOutput()] = step;
+  return success();
+}
+
+void Scheduler::placeScan(ScanOp scan) {
+  unsigned step = readyAt(scan->getOperands());
+  auto fits = [&](StripSchedule::Step &s) {
+    return !s.tiles && (s.order == Order::Any || s.order == scan.getOrder());
+  };
+  while (!fits(stepAt(step)))
+    ++step;
+  stepAt(step).order = scan.getOrder();
+  placed[scan] = step;
+  ready[scan.getResult()] = step;
+  ready[scan.getCarryOut()] = step + 1;
+}
+
+LogicalResult Scheduler::place(Operation *op) {
+  if (auto dot = dyn_cast<DotOp>(op))
+    return placeDot(dot);
+  if (auto scan = dyn_cast<ScanOp>(op)) {
+    placeScan(scan);
+    return success();
+  }
+  if (auto reduce = dyn_cast<ReduceOp>(op)) {
+    if (!isPairValue(reduce.getInput()))
+      return fail("a reduction over depth belongs outside the stream");
+    placed[op] = readyAt(reduce.getInput());
+    ready[reduce.getOutput()] = placed[op] + 1;
+    return success();
+  }
+  if (!isa<MapOp, MaskOp, WindowOp, SegmentsOp, WindowGradOp, SegmentsGradOp, LoadOp, StoreOp,
+           ConstantOp>(op))
+    return fail(Twine("no CPU form of '") + op->getName().getStringRef() + "' inside a stream");
+  placed[op] = readyAt(op->getOperands());
+  for (Value value : op->getResults()) {
+    Spaces spaces = spacesOf(value);
+    if ((spaces == Spaces::CD || spaces == Spaces::CE) && !isa<LoadOp>(op))
+      return checkColumnValue(value);
+    ready[value] = placed[op];
+  }
+  return success();
+}
+
+LogicalResult Scheduler::checkYield() {
+  for (unsigned i = 0, e = stream.getNumResults(); i < e; ++i) {
+    Value value = stream.getYielded(i);
+    auto dot = value.getDefiningOp<DotOp>();
+    bool fold = i >= stream.getCarries().size();
+    switch (spacesOf(value)) {
+    case Spaces::R:
+      break;
+    case Spaces::RD:
+    case Spaces::RE:
+      if (!dot || dot.getAxis() != Axis::C || (fold && dot.getInit()))
+        return fail("a panel of rows must be yielded by a contraction over c");
+      break;
+    case Spaces::CD:
+    case Spaces::CE:
+      if (!dot || dot.getAxis() != Axis::R)
+        return fail("a panel of keys must be yielded by a contraction over r");
+      break;
+    case Spaces::C:
+      if (!value.getDefiningOp<ReduceOp>())
+        return fail("a value over c must be yielded by a reduction over r");
+      break;
+    default:
+      return fail("a fold over h has no CPU form");
+    }
+  }
+  return success();
+}
+
+/// Elementwise ops wait for the first step that needs them.
+void Scheduler::delay(Block &body) {
+  for (Operation &op : llvm::reverse(body.without_terminator())) {
+    if (!canWait(&op) && !isa<SegmentsOp>(op))
+      continue;
+    unsigned step = ~0u;
+    for (Operation *user : op.getUsers()) {
+      auto dot = dyn_cast<DotOp>(user);
+      bool fromMemory = isBlockOp(user) || (dot && !isDepthDot(user));
+      step = std::min(step, fromMemory ? ready.lookup(op.getResult(0)) : placed.lookup(user));
+    }
+    if (step != ~0u)
+      placed[&op] = std::max(placed[&op], step);
+  }
+}
+
+void Scheduler::distribute(Block &body) {
+  for (Operation &op : body.without_terminator()) {
+    StripSchedule::Step &step = stepAt(placed[&op]);
+    auto dot = dyn_cast<DotOp>(op);
+    if (dot && dot.getAxis() == Axis::C)
+      step.rowDots.push_back(dot);
+    else if (dot && dot.getAxis() == Axis::R)
+      result.columnDots.push_back(dot);
+    else if (isBlockOp(&op))
+      step.blockOps.push_back(&op);
+    else if (isa<SegmentsOp>(op))
+      step.fills.push_back(&op);
+    else if (!isa<ConstantOp>(op) && (llvm::any_of(op.getOperands(), isPairValue) ||
+                                      llvm::any_of(op.getResults(), isPairValue)))
+      step.sweep.push_back(&op);
+    else
+      step.rowOps.push_back(&op);
+  }
+}
+
+//===- Order inside a sweep of tiles -------------------------------------------===//
+
+/// After a contraction everything that is ready is evaluated, so that its accumulators are free for
+/// the next one; what only leads to the init of a later contraction waits for it.
+void Scheduler::orderTiles(StripSchedule::Step &step) {
+  llvm::DenseSet<Operation *> inSweep(step.sweep.begin(), step.sweep.end()), done;
+  SmallVector<Operation *> order;
+  auto feedsOnlyDots = [&](Operation *op, auto &&self) -> bool {
+    return op->getNumResults() && !isDepthDot(op) &&
+           llvm::all_of(op->getUsers(), [&](Operation *user) {
+             return inSweep.contains(user) && !done.contains(user) &&
+                    (isDepthDot(user) || self(user, self));
+           });
+  };
+  auto isReady = [&](Operation *op) {
+    return llvm::all_of(op->getOperands(), [&](Value operand) {
+      Operation *def = operand.getDefiningOp();
+      return !def || !inSweep.contains(def) || done.contains(def);
+    });
+  };
+  auto emit = [&](Operation *op) {
+    done.insert(op);
+    order.push_back(op);
+  };
+  auto emitWithOperands = [&](Operation *op, auto &&self) -> void {
+    for (Value operand : op->getOperands())
+      if (Operation *def = operand.getDefiningOp(); def && inSweep.contains(def) && !done.contains(def))
+        self(def, self);
+    emit(op);
+  };
+  auto emitReady = [&](bool all) {
+    for (Operation *op : step.sweep)
+      if (!done.contains(op) && !isDepthDot(op) && isReady(op) &&
+          (all || !feedsOnlyDots(op, feedsOnlyDots)))
+        emit(op);
+  };
+  for (Operation *op : step.sweep)
+    if (isDepthDot(op) && !done.contains(op)) {
+      emitWithOperands(op, emitWithOperands);
+      emitReady(/*all=*/false);
+    }
+  emitReady(/*all=*/true);
+  step.sweep = order;
+}
+
+//===- Slots -------------------------------------------------------------------===//
+
+/// One slot per surviving value, reused once its value has had its last use. Times are
+/// (step, position in the sweep); a slot may pass on inside one element's evaluation.
+void Scheduler::assignSlots() {
+  constexpr unsigned kStep = 1u << 16, kEnd = ~0u;
+  llvm::DenseMap<Operation *, unsigned> time;
+  llvm::DenseMap<Operation *, unsigned> dotsBefore;
+  for (auto [s, step] : llvm::enumerate(result.steps)) {
+    unsigned dots = 0;
+    for (Operation *op : step.fills)
+      time[op] = s * kStep;
+    for (auto [position, op] : llvm::enumerate(step.sweep)) {
+      time[op] = s * kStep + 1 + position;
+      dotsBefore[op] = dots;
+      dots += isDepthDot(op);
+    }
+    for (Operation *op : step.blockOps)
+      time[op] = (s + 1) * kStep - 1;
+    for (DotOp dot : step.rowDots)
+      time[dot] = (s + 1) * kStep - 1;
+  }
+  for (DotOp dot : result.columnDots)
+    time[dot] = kEnd;
+
+  struct Lifetime {
+    Value value;
+    unsigned begin, end;
+  };
+  SmallVector<Lifetime> lifetimes;
+  for (StripSchedule::Step &step : result.steps) {
+    auto consider = [&](Operation *op) {
+      for (Value value : op->getResults()) {
+        if (!isPairValue(value))
+          continue;
+        unsigned begin = time[op], end = begin;
+        bool needed = isa<SegmentsOp>(op);
+        for (Operation *user : value.getUsers()) {
+          unsigned use = time[user];
+          bool inOtherStep = use / kStep != begin / kStep || use == kEnd;
+          bool fromMemory = isBlockOp(user) || (isa<DotOp>(user) && !isDepthDot(user));
+          bool behindDot = !inOtherStep && !fromMemory &&
+                           dotsBefore[user] > dotsBefore[op] + isDepthDot(op);
+          needed |= inOtherStep || fromMemory || behindDot;
+          end = std::max(end, use);
+          if (fromMemory)
+            result.zeroOutside.insert(value);
+        }
+        if (needed)
+          lifetimes.push_back({value, begin, end});
+      }
+    };
+    llvm::for_each(step.fills, consider);
+    llvm::for_each(step.sweep, consider);
+  }
+  llvm::sort(lifetimes, [](auto &a, auto &b) { return a.begin < b.begin; });
+  SmallVector<unsigned> freeFrom;
+  for (Lifetime &life : lifetimes) {
+    auto *slot = llvm::find_if(freeFrom, [&](unsigned end) { return end <= life.begin; });
+    if (slot == freeFrom.end())
+      slot = &freeFrom.emplace_back();
+    *slot = life.end;
+    result.slots[life.value] = slot - freeFrom.begin();
+  }
+  result.numSlots = freeFrom.size();
+}
+
+} // namespace
+
+FailureOr<StripSchedule> StripSchedule::compute(StreamOp stream, std::string &why) {
+  return Scheduler(stream, why).run();
+}

@@ -1,0 +1,39 @@
+//===- Biases.h - distance tables and segments on a strip -----------------===//
+//
+// What the ops that read or add to tables of a bias do with a strip of rows and a block of
+// keys. Values over rc are in slots here; the mask has zeroed gradients outside it.
+//
+// Segments, tile by tile: t = u[i - j] * v[i] of a strip lies in a short range, so the
+// strip is in one segment k0 but for the few kinks inside the range:
+//
+//   value = slope[k0] t + offset[k0] + sum over kinks z inside (slope[z+1] - slope[z]) max(t - knot[z], 0)
+//
+// and, backward, the sums of one segment are differences of sums over t > knot[z].
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOCPU_BIASES_H
+#define PE_PASSES_TOCPU_BIASES_H
+
+#include "passes/ToCPU/StripEmitter.h"
+
+namespace mlir::tile::cpu {
+
+/// table[row - column + (c - 1)] += at(key, vector), over the keys of the strip.
+void emitDiagonalSums(StageContext &context, const StripPlace &place, Value table,
+                      llvm::function_ref<Value(Index, int64_t)> at);
+
+/// Adds the strip's sums along diagonals to the table.
+void emitWindowGrad(StageContext &context, StripValues &values, const Slots &slots,
+                    WindowGradOp grad);
+
+/// Fills the slot of a piecewise linear bias.
+void emitSegments(StageContext &context, StripValues &values, const Slots &slots,
+                  SegmentsOp segments);
+
+/// Adds the strip's moments, row sums and diagonal sums. `staging` is a block [keys][strip] of scratch.
+void emitSegmentsGrad(StageContext &context, StripValues &values, const Slots &slots,
+                      SegmentsGradOp grad);
+
+} // namespace mlir::tile::cpu
+
+#endif // PE_PASSES_TOCPU_BIASES_H

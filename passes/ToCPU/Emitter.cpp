@@ -1,0 +1,193 @@
+//===- Emitter.cpp - writing vector and scf code shortly ------------------===//
+#include "passes/ToCPU/Emitter.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::tile::cpu;
+
+//===- Index -------------------------------------------------------------------===//
+
+Index::Index(Emitter &emitter, Value value) : emitter(&emitter), value(value) {
+  if (auto constant = value.getDefiningOp<arith::ConstantIndexOp>()) {
+    number = constant.value();
+    this->value = Value();
+  }
+}
+
+namespace {
+
+template <typename OpTy> Index emitBinary(const Index &a, const Index &b) {
+  Emitter &e = *(a.getEmitter() ? a.getEmitter() : b.getEmitter());
+  return Index(e, e.create<OpTy>(e.toValue(a), e.toValue(b)));
+}
+
+bool bothConstant(const Index &a, const Index &b) { return a.isConstant() && b.isConstant(); }
+
+} // namespace
+
+namespace mlir::tile::cpu {
+
+Index operator+(const Index &a, const Index &b) {
+  if (bothConstant(a, b))
+    return a.number + b.number;
+  if (a.isConstant(0))
+    return b;
+  return b.isConstant(0) ? a : emitBinary<arith::AddIOp>(a, b);
+}
+Index operator-(const Index &a, const Index &b) {
+  if (bothConstant(a, b))
+    return a.number - b.number;
+  return b.isConstant(0) ? a : emitBinary<arith::SubIOp>(a, b);
+}
+Index operator*(const Index &a, const Index &b) {
+  if (bothConstant(a, b))
+    return a.number * b.number;
+  if (a.isConstant(0) || b.isConstant(0))
+    return 0;
+  if (a.isConstant(1))
+    return b;
+  return b.isConstant(1) ? a : emitBinary<arith::MulIOp>(a, b);
+}
+Index operator/(const Index &a, const Index &b) {
+  if (bothConstant(a, b))
+    return a.number / b.number;
+  return b.isConstant(1) ? a : emitBinary<arith::DivUIOp>(a, b);
+}
+Index operator%(const Index &a, const Index &b) {
+  if (bothConstant(a, b))
+    return a.number % b.number;
+  return b.isConstant(1) ? Index(0) : emitBinary<arith::RemUIOp>(a, b);
+}
+Index minOf(const Index &a, const Index &b) {
+  if (bothConstant(a, b))
+    return std::min(a.number, b.number);
+  return emitBinary<arith::MinSIOp>(a, b);
+}
+Index maxOf(const Index &a, const Index &b) {
+  if (bothConstant(a, b))
+    return std::max(a.number, b.number);
+  return emitBinary<arith::MaxSIOp>(a, b);
+}
+
+} // namespace mlir::tile::cpu
+
+//===- Emitter -------------------------------------------------------------------===//
+
+Emitter::Emitter(Location loc, func::FuncOp function, int64_t lanes)
+    : ImplicitLocOpBuilder(loc, OpBuilder::atBlockEnd(&function.getBody().front())), lanes(lanes),
+      function(function) {}
+
+VectorType Emitter::vectorType(Type element, int64_t width) {
+  return VectorType::get({width ? width : lanes}, element ? element : Type(getF32Type()));
+}
+
+Value Emitter::constant(TypedAttr attr) {
+  Value &value = constants[attr];
+  if (!value) {
+    OpBuilder::InsertionGuard guard(*this);
+    setInsertionPointToStart(&function.getBody().front());
+    value = create<arith::ConstantOp>(attr);
+  }
+  return value;
+}
+
+Value Emitter::splat(double value) {
+  return constant(DenseElementsAttr::get(vectorType(), static_cast<float>(value)));
+}
+Value Emitter::splatInt(int32_t value) {
+  return constant(DenseElementsAttr::get(vectorType(getI32Type()), value));
+}
+Value Emitter::iota() {
+  SmallVector<int32_t> lane(lanes);
+  for (int64_t i = 0; i < lanes; ++i)
+    lane[i] = i;
+  return constant(DenseElementsAttr::get(vectorType(getI32Type()), ArrayRef(lane)));
+}
+Value Emitter::toValue(const Index &index) {
+  return index.isConstant() ? constant(getIndexAttr(index.getConstant())) : index.getValue();
+}
+Value Emitter::splatIndex(const Index &index) {
+  if (index.isConstant())
+    return splatInt(index.getConstant());
+  return broadcast(create<arith::IndexCastOp>(getI32Type(), index.getValue()));
+}
+Value Emitter::broadcast(Value scalar, int64_t width) {
+  return create<vector::BroadcastOp>(vectorType(scalar.getType(), width), scalar);
+}
+
+Value Emitter::scratch(int64_t floats, Type element) {
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(&function.getBody().front());
+  auto type = MemRefType::get({floats}, element ? element : Type(getF32Type()));
+  return create<memref::AllocaOp>(type, getI64IntegerAttr(64));
+}
+Value Emitter::load(Value memory, const Index &at) {
+  return create<memref::LoadOp>(memory, toValue(at));
+}
+void Emitter::store(Value value, Value memory, const Index &at) {
+  create<memref::StoreOp>(value, memory, toValue(at));
+}
+Value Emitter::loadVector(Value memory, const Index &at, int64_t width) {
+  return create<vector::LoadOp>(vectorType({}, width), memory, toValue(at));
+}
+void Emitter::storeVector(Value value, Value memory, const Index &at) {
+  create<vector::StoreOp>(value, memory, toValue(at));
+}
+Value Emitter::loadLanes(Value memory, const Index &at, Value laneMask) {
+  return create<vector::MaskedLoadOp>(vectorType(), memory, toValue(at), laneMask, splat(0.0));
+}
+void Emitter::storeLanes(Value value, Value memory, const Index &at, Value laneMask) {
+  create<vector::MaskedStoreOp>(memory, toValue(at), laneMask, value);
+}
+Value Emitter::laneMask(const Index &count) {
+  return compare(arith::CmpIPredicate::slt, iota(), splatIndex(count));
+}
+
+Value Emitter::fma(Value a, Value b, Value c) { return create<vector::FMAOp>(a, b, c); }
+Value Emitter::sumLanes(Value vector) {
+  return create<vector::ReductionOp>(vector::CombiningKind::ADD, vector,
+                                     arith::FastMathFlags::reassoc);
+}
+Value Emitter::maxLanes(Value vector) {
+  return create<vector::ReductionOp>(vector::CombiningKind::MAXNUMF, vector);
+}
+Value Emitter::less(const Index &a, const Index &b) {
+  return compare(arith::CmpIPredicate::slt, toValue(a), toValue(b));
+}
+
+SmallVector<Value> Emitter::loop(const Index &begin, const Index &end, const Index &step,
+                                 ValueRange inits, LoopBody body) {
+  auto loop = create<scf::ForOp>(toValue(begin), toValue(end), toValue(step), inits);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> results = body(fromValue(loop.getInductionVar()), loop.getRegionIterArgs());
+  if (!inits.empty())
+    create<scf::YieldOp>(results);
+  return SmallVector<Value>(loop.getResults());
+}
+
+void Emitter::loop(const Index &begin, const Index &end, const Index &step,
+                   llvm::function_ref<void(Index)> body) {
+  loop(begin, end, step, ValueRange(), [&](Index i, ValueRange) {
+    body(i);
+    return SmallVector<Value>();
+  });
+}
+
+void Emitter::ifThen(Value condition, llvm::function_ref<void()> then,
+                     llvm::function_ref<void()> otherwise) {
+  auto branch = create<scf::IfOp>(condition, /*withElseRegion=*/static_cast<bool>(otherwise));
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(branch.thenBlock());
+  then();
+  if (otherwise) {
+    setInsertionPointToStart(branch.elseBlock());
+    otherwise();
+  }
+}
+Value Emitter::larger(Value a, Value b) {
+  return select(create<arith::CmpFOp>(arith::CmpFPredicate::OGT, a, b), a, b);
+}

@@ -1,0 +1,121 @@
+//===- Emitter.h - writing vector and scf code shortly --------------------===//
+//
+// `Index` is an index known at compile time or an SSA value; its arithmetic folds, so
+// code written once serves static and dynamic bounds. `Emitter` is a builder with the
+// few operations that kernels are made of: vectors of `lanes` f32, one-dimensional
+// memrefs, counted loops that carry values.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOCPU_EMITTER_H
+#define PE_PASSES_TOCPU_EMITTER_H
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::tile::cpu {
+
+class Emitter;
+
+class Index {
+public:
+  Index(int64_t constant = 0) : number(constant) {}
+  Index(Emitter &emitter, Value value);
+
+  bool isConstant() const { return !value; }
+  bool isConstant(int64_t n) const { return !value && number == n; }
+  int64_t getConstant() const { return number; }
+  Value getValue() const { return value; }
+  Emitter *getEmitter() const { return emitter; }
+
+  friend Index operator+(const Index &a, const Index &b);
+  friend Index operator-(const Index &a, const Index &b);
+  friend Index operator*(const Index &a, const Index &b);
+  /// Quotient and remainder of numbers that are not negative.
+  friend Index operator/(const Index &a, const Index &b);
+  friend Index operator%(const Index &a, const Index &b);
+  friend Index minOf(const Index &a, const Index &b);
+  friend Index maxOf(const Index &a, const Index &b);
+
+private:
+  Emitter *emitter = nullptr;
+  Value value;
+  int64_t number = 0;
+};
+
+inline Index ceilDiv(const Index &a, const Index &b) { return (a + b - Index(1)) / b; }
+inline Index roundDown(const Index &a, const Index &unit) { return a / unit * unit; }
+inline Index roundUp(const Index &a, const Index &unit) { return ceilDiv(a, unit) * unit; }
+
+using LoopBody = llvm::function_ref<SmallVector<Value>(Index, ValueRange)>;
+
+class Emitter : public ImplicitLocOpBuilder {
+public:
+  /// Emits into `function`, whose entry block exists.
+  Emitter(Location loc, func::FuncOp function, int64_t lanes);
+
+  const int64_t lanes;
+
+  //===- Types and constants, the latter at the function's entry ---------------===//
+  VectorType vectorType(Type element = {}, int64_t width = 0);
+  Value constant(TypedAttr attr);
+  Value number(double value) { return constant(getF32FloatAttr(value)); }
+  Value splat(double value);
+  Value splatInt(int32_t value);
+  /// 0, 1, 2, ... in i32.
+  Value iota();
+  Value toValue(const Index &index);
+  Index fromValue(Value value) { return Index(*this, value); }
+  /// The index in every lane, as i32.
+  Value splatIndex(const Index &index);
+  Value broadcast(Value scalar, int64_t width = 0);
+
+  //===- Memory: one-dimensional memrefs of f32 ----------------------------------===//
+  /// `floats` f32 of stack, allocated at the function's entry, 64-byte aligned.
+  Value scratch(int64_t floats, Type element = {});
+  Value load(Value memory, const Index &at);
+  void store(Value value, Value memory, const Index &at);
+  Value loadVector(Value memory, const Index &at, int64_t width = 0);
+  void storeVector(Value value, Value memory, const Index &at);
+  /// The first `count` lanes only; the others load as zero.
+  Value loadLanes(Value memory, const Index &at, Value laneMask);
+  void storeLanes(Value value, Value memory, const Index &at, Value laneMask);
+  /// Lanes below `count`.
+  Value laneMask(const Index &count);
+
+  //===- Arithmetic ---------------------------------------------------------------===//
+  Value add(Value a, Value b) { return create<arith::AddFOp>(a, b); }
+  Value sub(Value a, Value b) { return create<arith::SubFOp>(a, b); }
+  Value mul(Value a, Value b) { return create<arith::MulFOp>(a, b); }
+  Value max(Value a, Value b) { return create<arith::MaxNumFOp>(a, b); }
+  Value min(Value a, Value b) { return create<arith::MinNumFOp>(a, b); }
+  /// The larger of two numbers in one instruction; `b` where one of them is NaN.
+  Value larger(Value a, Value b);
+  Value fma(Value a, Value b, Value c);
+  Value select(Value condition, Value a, Value b) {
+    return create<arith::SelectOp>(condition, a, b);
+  }
+  Value compare(arith::CmpIPredicate predicate, Value a, Value b) {
+    return create<arith::CmpIOp>(predicate, a, b);
+  }
+  /// Sum or maximum of a vector's lanes.
+  Value sumLanes(Value vector);
+  Value maxLanes(Value vector);
+  Value less(const Index &a, const Index &b);
+
+  //===- Control -------------------------------------------------------------------===//
+  SmallVector<Value> loop(const Index &begin, const Index &end, const Index &step,
+                          ValueRange inits, LoopBody body);
+  void loop(const Index &begin, const Index &end, const Index &step,
+            llvm::function_ref<void(Index)> body);
+  void ifThen(Value condition, llvm::function_ref<void()> then,
+              llvm::function_ref<void()> otherwise = nullptr);
+
+private:
+  func::FuncOp function;
+  llvm::DenseMap<Attribute, Value> constants;
+};
+
+} // namespace mlir::tile::cpu
+
+#endif // PE_PASSES_TOCPU_EMITTER_H

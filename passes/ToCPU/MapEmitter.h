@@ -1,0 +1,99 @@
+//===- MapEmitter.h - scalar regions on vectors ---------------------------===//
+//
+// The region of a tile.map is written for one point. Here it becomes code for a vector
+// of query rows, and every operation of it is evaluated as rarely as what it depends on
+// allows:
+//
+//   depends on          evaluated                    as
+//   nothing, b, h       once per strip               a scalar
+//   the row (i, r)      once per strip and vector    a vector
+//   the key (j, c)      once per key                 a scalar
+//   both (rc), a depth  per key (depth) and vector   a vector
+//
+// so `amp[h] * exp2(-|i - j| / tau[h])` reads its parameters once per strip. Index values
+// are i32 in vectors: positions fit.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOCPU_MAPEMITTER_H
+#define PE_PASSES_TOCPU_MAPEMITTER_H
+
+#include "passes/ToCPU/StageContext.h"
+
+namespace mlir::tile::cpu {
+
+/// The rows and keys that code is being written for.
+struct StripPlace {
+  Index b, hq, hkv;
+  Index row;      // first row of the strip, within its head
+  Index rowCount; // rows of the strip that exist
+  Index block;    // first key of the block
+  Index keyBegin, keyEnd; // keys of the block to visit, relative to it
+  Index lane;     // first lane of the strip in the group's scratch
+  bool masked = false;
+
+  Place place() const { return {b, hq, hkv, row, block, 0, 0}; }
+};
+
+/// Operands of maps as code: scalars for values over h and c, vectors for the others.
+class OperandSource {
+public:
+  virtual ~OperandSource() = default;
+  virtual Value uniform(Value value) = 0;
+  virtual Value row(Value value, int64_t vector) = 0;
+  virtual Value column(Value value, const Index &column) = 0;
+};
+
+class MapEmitter {
+public:
+  using ElementFn = llvm::function_ref<Value(Value operand)>;
+  /// Adds `value` (a vector; a scalar where it does not depend on the row) to an element.
+  using AccumulateFn = llvm::function_ref<void(AccumulateOp op, IRMapping &scalars)>;
+
+  MapEmitter(StageContext &context, OperandSource &source) : context(context), source(source) {}
+
+  /// Forgets what was evaluated for another strip or key.
+  void beginStrip(const StripPlace &place);
+  void beginKey(const Index &column);
+
+  /// Evaluates what does not depend on a key or depth; call where it dominates every `emit`.
+  void prepare(MapOp map);
+  /// The results for vector `vector` at the current key (or depth); `element` gives operands that
+  /// depend on both.
+  SmallVector<Value> emit(MapOp map, int64_t vector, ElementFn element);
+  /// The results of a map of values over h or c, as scalars.
+  SmallVector<Value> emitScalars(MapOp map);
+
+  /// A region value that `emit` has just evaluated, as a vector.
+  Value vectorOf(Value regionValue, int64_t vector) { return lift(regionValue, vector); }
+  /// A region value that depends on nothing, as a scalar.
+  Value scalarAt(Value regionValue) { return scalarOf(regionValue); }
+
+private:
+  enum Dependence : unsigned { kNothing = 0, kRow = 1, kColumn = 2, kBoth = 3 };
+  using Cache = llvm::DenseMap<Value, Value>;
+
+  unsigned dependenceOf(Value regionValue) { return dependence.lookup(regionValue); }
+  void analyse(MapOp map);
+  void bindArguments(MapOp map, unsigned level, int64_t vector, ElementFn element);
+  void emitOps(MapOp map, unsigned level, int64_t vector);
+  Cache &cacheOf(unsigned level, int64_t vector);
+  Value scalarOf(Value regionValue);
+  Value lift(Value regionValue, int64_t vector);
+  void emitScalar(Operation &op, unsigned level);
+  void emitVector(Operation &op, unsigned level, int64_t vector);
+  Value emitVectorOp(Operation &op, ArrayRef<Value> operands);
+  Value emitGather(ReadOp read, ArrayRef<Value> indices);
+
+  StageContext &context;
+  OperandSource &source;
+  StripPlace place;
+  Index column;
+  llvm::DenseSet<Operation *> analysed;
+  llvm::DenseMap<Value, unsigned> dependence;
+  Cache uniforms, columns, elements;
+  SmallVector<Cache> rows; // one per vector
+};
+
+} // namespace mlir::tile::cpu
+
+#endif // PE_PASSES_TOCPU_MAPEMITTER_H

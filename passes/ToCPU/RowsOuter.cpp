@@ -1,0 +1,96 @@
+//===- RowsOuter.cpp - rows own the loop: one item is a block of rows -----===//
+#include "passes/ToCPU/Skeletons.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::cpu;
+
+namespace {
+
+class RowsOuter : Skeleton {
+public:
+  RowsOuter(StageOp stage, const CpuSchedule &cpu, const StripSchedule &schedule,
+            const RowInterface &interface, StageFunction &function)
+      : Skeleton(stage, cpu, schedule, interface, function),
+        state(context, values, interface,
+              e.scratch(interface.stripFloats(cpu.stripRows(), context.headDim, context.valueDim) *
+                        (cpu.queryBlock / cpu.stripRows()))) {}
+
+  void emit() {
+    const int64_t blockRows = context.cpu.queryBlock;
+    // The last blocks of a causal mask are the longest: they come first.
+    Index blocks = ceilDiv(context.rows, blockRows), item = e.fromValue(context.function.getItem());
+    first = (blocks - Index(1) - item % blocks) * Index(blockRows);
+    Index head = item / blocks;
+    start.b = head / context.queryHeads;
+    start.hq = head % context.queryHeads;
+    start.hkv = start.hq / (context.queryHeads / context.keyHeads);
+    end = minOf(first + Index(blockRows), context.rows);
+
+    eachStrip([&](const StripPlace &place, const Index &at) {
+      values.begin(place);
+      state.begin(at);
+    });
+    eachBlock(context.mask.any(first, end - Index(1)), [&](Index block) {
+      eachStrip([&](StripPlace place, const Index &at) {
+        place.block = block;
+        visit(place, at);
+      });
+    });
+    eachStrip([&](const StripPlace &place, const Index &at) {
+      values.begin(place);
+      state.end(at);
+    });
+  }
+
+private:
+  void eachStrip(llvm::function_ref<void(const StripPlace &, const Index &)> body) {
+    int64_t rows = context.cpu.stripRows();
+    e.loop(first, end, rows, [&](Index row) {
+      StripPlace place = start;
+      place.row = row;
+      place.rowCount = rowsOfStrip(row);
+      place.masked = true;
+      body(place, (row - first) / Index(rows) * Index(state.stripFloats()));
+    });
+  }
+
+  void visit(StripPlace place, const Index &at) {
+    auto run = [&](const StripPlace &strip) {
+      auto body = [&] {
+        values.begin(strip);
+        RowPanels panels = state.enter(at);
+        strips.emit(panels, ColumnFolds());
+        state.leave(at);
+      };
+      auto carryAt = [&](int64_t row) {
+        return state.carryAt(at, context.stream.getStopCarry().value_or(0)) + Index(row);
+      };
+      unlessStopped(strip, context.cpu.stripRows(), carryAt, state.carryMemory(), body,
+                    [&] { storeSkippedSnapshots(strip); });
+    };
+    StripPlace full = place;
+    full.masked = false;
+    full.rowCount = context.cpu.stripRows();
+    full.keyBegin = 0;
+    full.keyEnd = context.cpu.keyBlock;
+    e.ifThen(
+        isFull(place.row, context.cpu.stripRows(), place.block), [&] { run(full); },
+        [&] { visitStrip(place, run); });
+  }
+
+  RowState state;
+  StripPlace start;
+  Index first, end;
+};
+
+} // namespace
+
+void mlir::tile::cpu::lowerRowsOuter(StageOp stage, const CpuSchedule &cpu,
+                                     const StripSchedule &schedule) {
+  RowInterface interface(stage);
+  StageFunction function(stage, "", collectBuffers(stage));
+  RowsOuter(stage, cpu, schedule, interface, function).emit();
+  function.createLaunch(stage, "b*hq*ceildiv(r," + std::to_string(cpu.queryBlock) + ")");
+  stage.erase();
+}

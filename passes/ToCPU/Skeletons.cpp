@@ -1,0 +1,91 @@
+//===- Skeletons.cpp - what the two skeletons share -----------------------===//
+#include "passes/ToCPU/Skeletons.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::cpu;
+
+LogicalResult mlir::tile::cpu::checkStage(StageOp stage, std::string &why) {
+  if (failed(parseMask(stage))) {
+    why = "its mask is not known";
+    return failure();
+  }
+  RowInterface interface(stage);
+  for (Operation *op : interface.before)
+    if (!isa<LoadOp, ConstantOp, MapOp, ReduceOp>(op)) {
+      why = "it computes more than maps and reductions before the stream";
+      return failure();
+    }
+  return success();
+}
+
+Value Skeleton::isFull(const Index &row, int64_t count, const Index &block) {
+  Index last = row + Index(count - 1), blockEnd = block + Index(context.cpu.keyBlock);
+  auto keys = context.mask.full(row, last);
+  auto atMost = [&](const Index &a, const Index &b) {
+    return e.compare(arith::CmpIPredicate::sle, e.toValue(a), e.toValue(b));
+  };
+  Value full = e.less(last, context.rows);
+  for (Value condition : {atMost(context.mask.firstRow(), row), atMost(keys.begin, block),
+                          atMost(blockEnd, keys.end)})
+    full = e.create<arith::AndIOp>(full, condition);
+  return full;
+}
+
+void Skeleton::visitStrip(StripPlace place, StripBody body) {
+  const CpuSchedule &cpu = context.cpu;
+  place.rowCount = rowsOfStrip(place.row);
+  auto keys = context.mask.any(place.row, place.row + place.rowCount - Index(1));
+  int64_t unit = cpu.keyUnit();
+  place.masked = true;
+  place.keyBegin = roundDown(maxOf(0, keys.begin - place.block), unit);
+  place.keyEnd = minOf(cpu.keyBlock, roundUp(maxOf(0, keys.end - place.block), unit));
+  e.ifThen(e.less(place.keyBegin, place.keyEnd), [&] { body(place); });
+}
+
+void Skeleton::storeSkippedSnapshots(const StripPlace &place) {
+  for (auto store : context.stream.getBody().getOps<StoreOp>()) {
+    values.begin(place);
+    values.storeZero(store, place.block / Index(context.cpu.keyBlock));
+  }
+}
+
+void Skeleton::unlessStopped(const StripPlace &place, int64_t count,
+                             llvm::function_ref<Index(int64_t)> carryAt, Value carryMemory,
+                             llvm::function_ref<void()> body,
+                             llvm::function_ref<void()> skipped) {
+  StreamOp stream = context.stream;
+  Value buffer = stream.getSkipBuffer();
+  if (!buffer && !stream.getStopCarry())
+    return body();
+  Index bufferAt = 0;
+  if (buffer) {
+    Place at = place.place();
+    at.kb = place.block / Index(context.cpu.keyBlock);
+    bufferAt = context.offset(buffer, at);
+  }
+  double bound =
+      (buffer ? *stream.getSkipBelow() : *stream.getStopBelow()).convertToDouble();
+  Value largest;
+  for (int64_t row = 0; row < count; row += e.lanes) {
+    Value exists = e.laneMask(place.rowCount - Index(row));
+    Value mass = buffer ? e.loadLanes(context.memory(buffer), bufferAt + Index(row), exists)
+                        : e.select(exists, e.loadVector(carryMemory, carryAt(row)), e.splat(0.0));
+    largest = largest ? e.larger(largest, mass) : mass;
+  }
+  Value goesOn = e.create<arith::CmpFOp>(arith::CmpFPredicate::UGE, e.maxLanes(largest),
+                                         e.number(bound));
+  e.ifThen(goesOn, body, skipped);
+}
+
+void Skeleton::eachBlock(const ::pe::math::Interval<Index> &keys,
+                         llvm::function_ref<void(Index)> body) {
+  int64_t size = context.cpu.keyBlock;
+  Index first = keys.begin / Index(size), end = ceilDiv(keys.end, size);
+  bool descending = context.stream.getOrder() == Order::Descending;
+  e.loop(descending ? Index(0) : first, descending ? end - first : end, 1, [&](Index i) {
+    body((descending ? end - Index(1) - i : i) * Index(size));
+  });
+}

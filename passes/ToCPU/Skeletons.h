@@ -1,0 +1,65 @@
+//===- Skeletons.h - the loops around a strip -----------------------------===//
+//
+//   rows own (no fold over columns)         columns own
+//   item = b, hq, block of rows             item = b, hkv
+//     for strips: rows before the stream      for heads, strips: rows before the stream
+//     for key blocks, in order                for key blocks, in order
+//       for strips: body                        zero the column folds
+//     for strips: rows after it                 for heads, groups of strips: body, contractions over r
+//                                               columns after the stream
+//                                             for heads, strips: rows after it
+//
+// Per strip and block the mask is asked once: outside it, nothing; wholly inside, the code
+// without a mask; else the code with it, its key loops bounded by what some row keeps.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOCPU_SKELETONS_H
+#define PE_PASSES_TOCPU_SKELETONS_H
+
+#include "passes/ToCPU/RowState.h"
+
+namespace mlir::tile::cpu {
+
+/// Fails with the reason in `why` where the stage around the stream has no form here.
+LogicalResult checkStage(StageOp stage, std::string &why);
+
+/// Replaces a stage with a stream by a function and a launch.
+void lowerRowsOuter(StageOp stage, const CpuSchedule &cpu, const StripSchedule &schedule);
+void lowerColumnsOuter(StageOp stage, const CpuSchedule &cpu, const StripSchedule &schedule);
+
+/// What both skeletons share.
+class Skeleton {
+protected:
+  Skeleton(StageOp stage, const CpuSchedule &cpu, const StripSchedule &schedule,
+           const RowInterface &interface, StageFunction &function)
+      : context(stage, cpu, function), e(context.e), schedule(schedule), interface(interface),
+        values(context), strips(context, schedule, values) {}
+
+  /// Runs `body` for the strip at `row` against the block, or nothing where the mask leaves none.
+  using StripBody = llvm::function_ref<void(const StripPlace &)>;
+  void visitStrip(StripPlace place, StripBody body);
+  /// True where rows [row, row + count) and the whole block are inside the mask.
+  Value isFull(const Index &row, int64_t count, const Index &block);
+  /// Emits `body`, unless the stream's bound lets rows [row, row + count) skip the block; then
+  /// `skipped`. `carryAt` is where the carry of the first of these rows is.
+  void unlessStopped(const StripPlace &place, int64_t count,
+                     llvm::function_ref<Index(int64_t firstRow)> carryAt, Value carryMemory,
+                     llvm::function_ref<void()> body, llvm::function_ref<void()> skipped);
+  void storeSkippedSnapshots(const StripPlace &place);
+  /// Blocks of keys that `keys` touches, in the stream's order.
+  void eachBlock(const ::pe::math::Interval<Index> &keys, llvm::function_ref<void(Index)> body);
+  Index rowsOfStrip(const Index &row) {
+    return minOf(context.cpu.stripRows(), context.rows - row);
+  }
+
+  StageContext context;
+  Emitter &e;
+  const StripSchedule &schedule;
+  const RowInterface &interface;
+  StripValues values;
+  StripEmitter strips;
+};
+
+} // namespace mlir::tile::cpu
+
+#endif // PE_PASSES_TOCPU_SKELETONS_H

@@ -1,0 +1,86 @@
+//===- StageContext.cpp - sizes, mask and buffers of a stage --------------===//
+#include "passes/ToCPU/StageContext.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::cpu;
+using ::pe::math::MaskBand;
+
+FailureOr<MaskBand> mlir::tile::cpu::parseMask(StageOp stage) {
+  DictionaryAttr mask = stage.getMaskAttr();
+  if (!mask)
+    return MaskBand::none();
+  auto kind = mask.getAs<StringAttr>("kind");
+  if (!kind || kind == "none")
+    return MaskBand::none();
+  if (kind == "causal")
+    return MaskBand::causal();
+  if (kind == "strict_causal")
+    return MaskBand::strictCausal();
+  auto left = mask.getAs<IntegerAttr>("left"), right = mask.getAs<IntegerAttr>("right");
+  if (kind != "window")
+    return failure();
+  MaskBand band;
+  if (left)
+    band.lower = 1 - left.getInt();
+  if (right)
+    band.upper = right.getInt();
+  return band;
+}
+
+StageContext::StageContext(StageOp stage, const CpuSchedule &cpu, StageFunction &function)
+    : e(stage.getLoc(), function.getFunction(), cpu.lanes), stage(stage), cpu(cpu),
+      function(function) {
+  e.setInsertionPoint(function.getFunction().getBody().front().getTerminator());
+  auto streams = stage.getBody().front().getOps<StreamOp>();
+  if (!streams.empty())
+    stream = *streams.begin();
+  auto size = [&](StringRef name) { return e.fromValue(emitSize(name)); };
+  batch = size("b"), queryHeads = size("hq"), keyHeads = size("hkv");
+  rows = size("r"), columns = size("c");
+  rowStart = size("q_start"), columnStart = size("k_start");
+  headDim = function.getPlan().getHeadDim(), valueDim = function.getPlan().getValueDim();
+  mask = {*parseMask(stage), rowStart, columnStart, columns};
+}
+
+Value StageContext::memory(Value buffer) {
+  Value &memory = memories[buffer];
+  if (memory)
+    return memory;
+  unsigned position = llvm::find(function.getBuffers(), buffer) - function.getBuffers().begin();
+  Value argument = function.getFunction().getArgument(position);
+  // The size is never looked at: every access is by an explicit offset.
+  Value size = e.constant(e.getIndexAttr(1));
+  OpBuilder::InsertionGuard guard(e);
+  e.setInsertionPointAfter(size.getDefiningOp());
+  auto type = MemRefType::get({ShapedType::kDynamic},
+                              cast<BufferType>(buffer.getType()).getElementType());
+  memory = e.create<memref::ReinterpretCastOp>(type, argument, OpFoldResult(e.getIndexAttr(0)),
+                                               ArrayRef<OpFoldResult>{OpFoldResult(size)},
+                                               ArrayRef<OpFoldResult>{OpFoldResult(e.getIndexAttr(1))});
+  return memory;
+}
+
+Index StageContext::offset(Value buffer, const Place &place) {
+  auto type = cast<BufferType>(buffer.getType());
+  ArrayRef<Value> extents = function.getExtents(buffer);
+  Index at = 0;
+  for (auto [name, extent] : llvm::zip(type.getExtents(), extents)) {
+    const Index *index = llvm::StringSwitch<const Index *>(name.getValue())
+                             .Case("b", &place.b)
+                             .Case("hq", &place.hq)
+                             .Case("hkv", &place.hkv)
+                             .Case("r", &place.r)
+                             .Case("c", &place.c)
+                             .Case("t", &place.t)
+                             .Case("kb", &place.kb)
+                             .Default(nullptr);
+    at = at * e.fromValue(extent);
+    if (index)
+      at = at + *index;
+  }
+  return at;
+}

@@ -1,0 +1,58 @@
+//===- StageContext.h - what code of a stage needs to know ----------------===//
+//
+// The function being written, the sizes of the call as indices, the stage's mask as
+// intervals, and where buffers are. Buffers are one-dimensional here: an element's
+// place is computed from the names of the extents, so that a kernel's inner loop sees a
+// base and constant strides.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOCPU_STAGECONTEXT_H
+#define PE_PASSES_TOCPU_STAGECONTEXT_H
+
+#include "dialect/Math/MaskIntervals.h"
+#include "passes/Schedule/CpuSchedule.h"
+#include "passes/ToCPU/Emitter.h"
+#include "passes/ToLoops/StageFunction.h"
+
+namespace mlir::tile::cpu {
+
+using Mask = ::pe::math::MaskQuery<Index>;
+
+/// The current value of every named index; only those that a buffer's extents name matter.
+struct Place {
+  Index b, hq, hkv, r, c, t, kb;
+};
+
+class StageContext {
+public:
+  StageContext(StageOp stage, const CpuSchedule &cpu, StageFunction &function);
+
+  Emitter e;
+  StageOp stage;
+  StreamOp stream;
+  const CpuSchedule cpu;
+  StageFunction &function;
+
+  Index batch, queryHeads, keyHeads, rows, columns, rowStart, columnStart;
+  int64_t headDim, valueDim;
+  Mask mask;
+
+  int64_t depthOf(Spaces spaces) const {
+    return spaces == Spaces::RD || spaces == Spaces::CD ? headDim : valueDim;
+  }
+  /// The buffer as memref<?xT>.
+  Value memory(Value buffer);
+  /// Offset of the element at `place`, with d and e at zero.
+  Index offset(Value buffer, const Place &place);
+  Value emitSize(StringRef expression) { return function.emitSize(e, e.getLoc(), expression); }
+
+private:
+  llvm::DenseMap<Value, Value> memories;
+};
+
+/// The mask attribute of a stage as a band; fails for a kind that is not known.
+FailureOr<::pe::math::MaskBand> parseMask(StageOp stage);
+
+} // namespace mlir::tile::cpu
+
+#endif // PE_PASSES_TOCPU_STAGECONTEXT_H

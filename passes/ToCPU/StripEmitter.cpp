@@ -1,0 +1,125 @@
+//===- StripEmitter.cpp - one strip of rows against one block of keys -----===//
+#include "passes/ToCPU/StripEmitter.h"
+
+#include "passes/ToCPU/Biases.h"
+#include "passes/ToCPU/MicroKernels.h"
+#include "passes/ToCPU/SweepEmitter.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::cpu;
+
+namespace {
+Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
+} // namespace
+
+void StripEmitter::emit(const RowPanels &panels, const ColumnFolds &folds) {
+  mask.begin(context, values.getPlace());
+  for (const StripSchedule::Step &step : schedule.steps) {
+    for (Operation *op : step.rowOps)
+      emitRowOp(op);
+    for (Operation *op : step.fills)
+      emitSegments(context, values, slots, cast<SegmentsOp>(op));
+    SweepEmitter(context, step, values, slots, schedule, mask, folds).emit();
+    for (Operation *op : step.blockOps)
+      emitBlockOp(op);
+    for (DotOp dot : step.rowDots)
+      emitRowDot(dot, panels.find(dot.getOutput())->second);
+  }
+}
+
+void StripEmitter::emitRowOp(Operation *op) {
+  if (auto store = dyn_cast<StoreOp>(op))
+    return values.store(store, values.getPlace().block / Index(context.cpu.keyBlock));
+  values.evaluate(op);
+}
+
+void StripEmitter::emitBlockOp(Operation *op) {
+  if (auto grad = dyn_cast<WindowGradOp>(op))
+    return cpu::emitWindowGrad(context, values, slots, grad);
+  emitSegmentsGrad(context, values, slots, cast<SegmentsGradOp>(op));
+}
+
+/// O^T: lanes along rows, a few depths at a time, keys of the block as the contraction.
+void StripEmitter::emitRowDot(DotOp dot, const Panel &into) {
+  const StripPlace &place = values.getPlace();
+  const CpuSchedule &cpu = context.cpu;
+  Value buffer = dot.getRhs().getDefiningOp<LoadOp>().getBuffer(), memory = context.memory(buffer);
+  Place at = place.place();
+  Index base = context.offset(buffer, at);
+  int64_t depth = context.depthOf(spacesOf(dot.getRhs())), pitch = cpu.stripRows();
+  Value init = dot.getInit();
+  if (init)
+    values.preparePanel(init);
+  Index keyEnd = place.keyEnd;
+  if (mask.isOn())
+    keyEnd = minOf(keyEnd, context.columns - place.block);
+  TileShape shape = {cpu.depthRows, cpu.queryVectors, mask.isOn() ? 1 : cpu.unroll};
+  e.loop(0, depth, cpu.depthRows, [&](Index d) {
+    auto placeOf = [&](int64_t row, int64_t v) {
+      return into.at + (d + Index(row)) * Index(pitch) + Index(v * e.lanes);
+    };
+    SmallVector<Value> acc;
+    for (int64_t i = 0; i < cpu.depthRows; ++i)
+      for (int64_t v = 0; v < cpu.queryVectors; ++v)
+        acc.push_back(init ? values.panelAt(init, d + Index(i), v)
+                           : e.loadVector(into.memory, placeOf(i, v)));
+    acc = emitTileProduct(
+        e, shape, place.keyBegin, keyEnd, acc,
+        [&](Index key, int64_t v) {
+          return e.loadVector(slots.getMemory(),
+                              slots.at(dot.getLhs(), key, place.lane + Index(v * e.lanes)));
+        },
+        [&](Index key, int64_t i) {
+          return e.load(memory, base + key * Index(depth) + d + Index(i));
+        });
+    for (int64_t i = 0; i < cpu.depthRows; ++i)
+      for (int64_t v = 0; v < cpu.queryVectors; ++v)
+        e.storeVector(acc[i * cpu.queryVectors + v], into.memory, placeOf(i, v));
+  });
+}
+
+/// Lanes along depth: a few keys against a few vectors of depth, rows of the group as the contraction.
+void StripEmitter::emitColumnDots(const StripPlace &place, const Index &rowCount,
+                                  const ColumnFolds &folds) {
+  const CpuSchedule &cpu = context.cpu;
+  for (DotOp dot : schedule.columnDots) {
+    Value buffer = dot.getRhs().getDefiningOp<LoadOp>().getBuffer();
+    Value rows = context.memory(buffer), into = folds.lookup(dot.getOutput()).memory;
+    Index base = context.offset(buffer, place.place());
+    int64_t depth = folds.lookup(dot.getOutput()).depth;
+    auto chunk = [&](const Index &key, const Index &d, int64_t vectors, int64_t width) {
+      TileShape shape = {cpu.columnRows, vectors, place.masked ? 1 : cpu.unroll, width};
+      auto placeOf = [&](int64_t row, int64_t v) {
+        return (key + Index(row)) * Index(depth) + d + Index(v * width);
+      };
+      SmallVector<Value> acc;
+      for (int64_t k = 0; k < cpu.columnRows; ++k)
+        for (int64_t v = 0; v < vectors; ++v)
+          acc.push_back(e.loadVector(into, placeOf(k, v), width));
+      acc = emitTileProduct(
+          e, shape, 0, rowCount, acc,
+          [&](Index r, int64_t v) {
+            return e.loadVector(rows, base + r * Index(depth) + d + Index(v * width), width);
+          },
+          [&](Index r, int64_t k) {
+            return e.load(slots.getMemory(),
+                          slots.at(dot.getLhs(), key + Index(k), place.lane + r));
+          });
+      for (int64_t k = 0; k < cpu.columnRows; ++k)
+        for (int64_t v = 0; v < vectors; ++v)
+          e.storeVector(acc[k * vectors + v], into, placeOf(k, v));
+    };
+    int64_t step = cpu.columnVectors * e.lanes, whole = depth / step * step;
+    e.loop(place.keyBegin, place.keyEnd, cpu.columnRows, [&](Index key) {
+      e.loop(0, whole, step, [&](Index d) { chunk(key, d, cpu.columnVectors, e.lanes); });
+      int64_t d = whole;
+      if (int64_t vectors = (depth - d) / e.lanes) {
+        chunk(key, d, vectors, e.lanes);
+        d += vectors * e.lanes;
+      }
+      if (d != depth)
+        chunk(key, d, 1, depth - d);
+    });
+  }
+}

@@ -1,0 +1,90 @@
+//===- StripEmitter.h - one strip of rows against one block of keys -------===//
+//
+// Writes the steps of a StripSchedule as code: sweeps over the keys with values over rc
+// in registers (SweepEmitter), contractions by the register tile, gradients of tables;
+// values that must survive are in slots. The skeletons write the same code twice: once
+// for strips and blocks that lie wholly inside the mask, and once for all others
+// (`StripPlace::masked`), with bounded key loops.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOCPU_STRIPEMITTER_H
+#define PE_PASSES_TOCPU_STRIPEMITTER_H
+
+#include "passes/Schedule/StripSchedule.h"
+#include "passes/ToCPU/StripValues.h"
+
+namespace mlir::tile::cpu {
+
+/// Where the accumulators of a column fold are: [keys of the block][depth], or [keys].
+struct ColumnFold {
+  Value memory;
+  int64_t depth;
+};
+using ColumnFolds = llvm::DenseMap<Value, ColumnFold>;
+using RowPanels = llvm::DenseMap<Value, Panel>;
+
+/// The slots of a stage: [slot][key of the block][row of the group].
+class Slots {
+public:
+  Slots(StageContext &context, const StripSchedule &schedule)
+      : schedule(schedule), cpu(context.cpu) {
+    if (schedule.numSlots)
+      memory = context.e.scratch(schedule.numSlots * cpu.keyBlock * cpu.groupRows());
+  }
+  bool has(Value value) const { return schedule.hasSlot(value); }
+  Value getMemory() const { return memory; }
+  Index at(Value value, const Index &key, const Index &lane) const {
+    return Index(schedule.slots.lookup(value) * cpu.keyBlock * cpu.groupRows()) +
+           key * Index(cpu.groupRows()) + lane;
+  }
+
+private:
+  const StripSchedule &schedule;
+  const CpuSchedule &cpu;
+  Value memory;
+};
+
+/// The mask of the pairs of one strip, as vectors; nothing to do where `masked` is off.
+class StripMask {
+public:
+  void begin(StageContext &context, const StripPlace &place);
+  bool isOn() const { return !ends.empty(); }
+  /// Lanes of vector `vector` whose row keeps column `column`.
+  Value at(const Index &column, int64_t vector) const;
+
+private:
+  StageContext *context = nullptr;
+  SmallVector<Value> begins, ends; // per vector, i32
+};
+
+class StripEmitter {
+public:
+  StripEmitter(StageContext &context, const StripSchedule &schedule, StripValues &values)
+      : context(context), e(context.e), schedule(schedule), values(values),
+        slots(context, schedule) {}
+
+  /// The body for the strip at values.getPlace(). Row inputs (live-ins, carries) are known to
+  /// `values`, which knows the body's values over r afterwards. `panels`: where results of
+  /// contractions over c go, added to what is there if they have no init. `folds`: where values
+  /// over c are summed.
+  void emit(const RowPanels &panels, const ColumnFolds &folds);
+
+  /// The contractions over r of the body, for rows [0, rowCount) of the group at `place`.
+  void emitColumnDots(const StripPlace &place, const Index &rowCount, const ColumnFolds &folds);
+
+private:
+  void emitRowOp(Operation *op);
+  void emitRowDot(DotOp dot, const Panel &into);
+  void emitBlockOp(Operation *op);
+
+  StageContext &context;
+  Emitter &e;
+  const StripSchedule &schedule;
+  StripValues &values;
+  Slots slots;
+  StripMask mask;
+};
+
+} // namespace mlir::tile::cpu
+
+#endif // PE_PASSES_TOCPU_STRIPEMITTER_H

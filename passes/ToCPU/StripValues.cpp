@@ -1,0 +1,252 @@
+//===- StripValues.cpp - values over r, rd, re and h of one strip ---------===//
+#include "passes/ToCPU/StripValues.h"
+
+#include "passes/ToCPU/VectorMath.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::cpu;
+
+namespace {
+Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
+} // namespace
+
+void StripValues::begin(const StripPlace &newPlace) {
+  place = newPlace;
+  rows.clear(), panels.clear(), uniforms.clear();
+  maps.beginStrip(place);
+}
+
+//===- Reading -------------------------------------------------------------------===//
+
+Value StripValues::uniform(Value value) {
+  if (Value known = uniforms.lookup(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  Emitter &e = context.e;
+  if (auto constant = dyn_cast<ConstantOp>(op))
+    return e.number(constant.getNumber().convertToDouble());
+  if (auto load = dyn_cast<LoadOp>(op))
+    return uniforms[value] = e.load(context.memory(load.getBuffer()),
+                                    context.offset(load.getBuffer(), place.place()));
+  auto map = cast<MapOp>(op);
+  SmallVector<Value> results = maps.emitScalars(map);
+  for (auto [result, scalar] : llvm::zip(map.getOutputs(), results))
+    uniforms[result] = scalar;
+  return uniforms[value];
+}
+
+Value StripValues::row(Value value, int64_t vector) {
+  if (auto constant = value.getDefiningOp<ConstantOp>())
+    return context.e.splat(constant.getNumber().convertToDouble());
+  if (spacesOf(value) == Spaces::H)
+    return context.e.broadcast(uniform(value));
+  auto found = rows.find(value);
+  if (found == rows.end()) {
+    evaluate(value.getDefiningOp());
+    found = rows.find(value);
+  }
+  return found->second[vector];
+}
+
+Value StripValues::column(Value value, const Index &column) {
+  Emitter &e = context.e;
+  Operation *op = value.getDefiningOp();
+  if (auto constant = dyn_cast<ConstantOp>(op))
+    return e.number(constant.getNumber().convertToDouble());
+  if (auto map = dyn_cast<MapOp>(op))
+    return maps.emitScalars(map)[cast<OpResult>(value).getResultNumber()];
+  auto load = cast<LoadOp>(op);
+  Place at = place.place();
+  at.c = column;
+  return e.load(context.memory(load.getBuffer()), context.offset(load.getBuffer(), at));
+}
+
+Value StripValues::panelAt(Value value, const Index &d, int64_t vector) {
+  Emitter &e = context.e;
+  if (auto found = panels.find(value); found != panels.end()) {
+    const Panel &panel = found->second;
+    return e.loadVector(panel.memory,
+                        panel.at + d * Index(context.cpu.stripRows()) + Index(vector * e.lanes));
+  }
+  if (auto constant = value.getDefiningOp<ConstantOp>())
+    return e.splat(constant.getNumber().convertToDouble());
+  auto map = value.getDefiningOp<MapOp>();
+  return maps.emit(map, vector, [&](Value operand) { return panelAt(operand, d, vector); })
+      [cast<OpResult>(value).getResultNumber()];
+}
+
+void StripValues::preparePanel(Value value) {
+  auto map = value.getDefiningOp<MapOp>();
+  if (!map || panels.count(value))
+    return;
+  for (Value input : map.getInputs())
+    if (spacesOf(input) == Spaces::RD || spacesOf(input) == Spaces::RE)
+      preparePanel(input);
+  maps.prepare(map);
+}
+
+//===- Evaluating ------------------------------------------------------------------===//
+
+void StripValues::loadRows(Value value, Value memory, const Index &at) {
+  SmallVector<Value> vectors;
+  for (int64_t v = 0; v < context.cpu.queryVectors; ++v)
+    vectors.push_back(context.e.loadVector(memory, at + Index(v * context.e.lanes)));
+  setRow(value, vectors);
+}
+
+void StripValues::storeRows(Value value, Value memory, const Index &at) {
+  for (int64_t v = 0; v < context.cpu.queryVectors; ++v)
+    context.e.storeVector(row(value, v), memory, at + Index(v * context.e.lanes));
+}
+
+Value StripValues::existingLanes(int64_t vector) {
+  return context.e.laneMask(place.rowCount - Index(vector * context.e.lanes));
+}
+
+void StripValues::evaluateReduce(ReduceOp reduce) {
+  Emitter &e = context.e;
+  int64_t vectors = context.cpu.queryVectors;
+  preparePanel(reduce.getInput());
+  bool add = reduce.getKind() == Reduction::Add;
+  SmallVector<Value> start(vectors, e.splat(add ? 0.0 : -1.0e30));
+  int64_t depth = context.depthOf(spacesOf(reduce.getInput()));
+  rows[reduce.getOutput()] = e.loop(0, depth, 1, start, [&](Index d, ValueRange sums) {
+    SmallVector<Value> next;
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value term = panelAt(reduce.getInput(), d, v);
+      next.push_back(add ? e.add(sums[v], term) : e.max(sums[v], term));
+    }
+    return next;
+  });
+}
+
+void StripValues::evaluate(Operation *op) {
+  Emitter &e = context.e;
+  if (auto reduce = dyn_cast<ReduceOp>(op))
+    return evaluateReduce(reduce);
+  if (auto load = dyn_cast<LoadOp>(op)) {
+    if (spacesOf(load.getValue()) != Spaces::R)
+      return;
+    Place at = place.place();
+    at.kb = place.block / Index(context.cpu.keyBlock);
+    Index offset = context.offset(load.getBuffer(), at);
+    SmallVector<Value> vectors;
+    for (int64_t v = 0; v < context.cpu.queryVectors; ++v) {
+      Index from = offset + Index(v * e.lanes);
+      Value memory = context.memory(load.getBuffer());
+      vectors.push_back(place.masked ? e.loadLanes(memory, from, existingLanes(v))
+                                     : e.loadVector(memory, from));
+    }
+    return setRow(load.getValue(), vectors);
+  }
+  auto map = dyn_cast<MapOp>(op);
+  if (!map || map.getOutputs().empty() || spacesOf(map.getOutputs().front()) != Spaces::R)
+    return;
+  maps.prepare(map);
+  SmallVector<SmallVector<Value>> results(map.getNumResults());
+  for (int64_t v = 0; v < context.cpu.queryVectors; ++v)
+    for (auto [index, value] : llvm::enumerate(maps.emit(map, v, nullptr)))
+      results[index].push_back(value);
+  for (auto [output, vectors] : llvm::zip(map.getOutputs(), results))
+    setRow(output, vectors);
+}
+
+/// A block of `lanes` rows by `lanes` (or 8) depths at a time; rows behind the last are copies of it,
+/// so that nothing beyond the buffer is read.
+void StripValues::pack(LoadOp load, const Panel &panel) {
+  Emitter &e = context.e;
+  Value memory = context.memory(load.getBuffer());
+  int64_t depth = context.depthOf(spacesOf(load.getValue())), pitch = context.cpu.stripRows();
+  Index base = context.offset(load.getBuffer(), place.place());
+  for (int64_t first = 0; first < pitch; first += e.lanes) {
+    SmallVector<Index> from;
+    for (int64_t r = first; r < first + e.lanes; ++r)
+      from.push_back(base + minOf(r, place.rowCount - Index(1)) * Index(depth));
+    auto packDepths = [&](const Index &d, int64_t width) {
+      SmallVector<Value> block;
+      for (const Index &at : from)
+        block.push_back(loadWidened(e, memory, at + d, width));
+      block = emitTranspose(e, block);
+      for (int64_t i = 0; i < width; ++i)
+        e.storeVector(block[i], panel.memory,
+                      panel.at + (d + Index(i)) * Index(pitch) + Index(first));
+    };
+    int64_t whole = depth / e.lanes * e.lanes;
+    e.loop(0, whole, e.lanes, [&](Index d) { packDepths(d, e.lanes); });
+    if (whole != depth)
+      packDepths(whole, depth - whole);
+  }
+  setPanel(load.getValue(), panel);
+}
+
+void StripValues::materialize(Value value, const Panel &panel) {
+  Emitter &e = context.e;
+  preparePanel(value);
+  int64_t pitch = context.cpu.stripRows();
+  e.loop(0, context.depthOf(spacesOf(value)), 1, [&](Index d) {
+    for (int64_t v = 0; v < context.cpu.queryVectors; ++v)
+      e.storeVector(panelAt(value, d, v), panel.memory,
+                    panel.at + d * Index(pitch) + Index(v * e.lanes));
+  });
+  setPanel(value, panel);
+}
+
+void StripValues::fillZero(const Panel &panel, int64_t depth) {
+  Emitter &e = context.e;
+  e.loop(0, depth * context.cpu.stripRows(), e.lanes, [&](Index at) {
+    e.storeVector(e.splat(0.0), panel.memory, panel.at + at);
+  });
+}
+
+//===- Storing -----------------------------------------------------------------------===//
+
+void StripValues::storeZero(StoreOp store, const Index &keyBlock) {
+  Place at = place.place();
+  at.kb = keyBlock;
+  Index offset = context.offset(store.getBuffer(), at);
+  for (int64_t v = 0; v < context.cpu.queryVectors; ++v)
+    context.e.storeLanes(context.e.splat(0.0), context.memory(store.getBuffer()),
+                         offset + Index(v * context.e.lanes), existingLanes(v));
+}
+
+void StripValues::store(StoreOp store, const Index &keyBlock) {
+  Value value = store.getValue();
+  if (spacesOf(value) != Spaces::R)
+    return storePanel(value, store.getBuffer());
+  Place at = place.place();
+  at.kb = keyBlock;
+  Index offset = context.offset(store.getBuffer(), at);
+  for (int64_t v = 0; v < context.cpu.queryVectors; ++v)
+    context.e.storeLanes(row(value, v), context.memory(store.getBuffer()),
+                         offset + Index(v * context.e.lanes), existingLanes(v));
+}
+
+/// Transposes `lanes` depths at a time into a block of rows in scratch, then copies existing rows.
+void StripValues::storePanel(Value value, Value buffer) {
+  Emitter &e = context.e;
+  preparePanel(value);
+  int64_t depth = context.depthOf(spacesOf(value));
+  Value staging = e.scratch(e.lanes * e.lanes), memory = context.memory(buffer);
+  Index base = context.offset(buffer, place.place());
+  for (int64_t v = 0; v < context.cpu.queryVectors; ++v) {
+    Index first = v * e.lanes;
+    Index count = minOf(e.lanes, place.rowCount - first);
+    auto storeDepths = [&](const Index &d, int64_t width) {
+      SmallVector<Value> block;
+      for (int64_t i = 0; i < width; ++i)
+        block.push_back(panelAt(value, d + Index(i), v));
+      block.resize(e.lanes, e.splat(0.0));
+      for (auto [row, vector] : llvm::enumerate(emitTranspose(e, block)))
+        e.storeVector(vector, staging, row * e.lanes);
+      e.loop(0, count, 1, [&](Index r) {
+        e.storeVector(e.loadVector(staging, r * Index(e.lanes), width), memory,
+                      base + (first + r) * Index(depth) + d);
+      });
+    };
+    int64_t whole = depth / e.lanes * e.lanes;
+    e.loop(0, whole, e.lanes, [&](Index d) { storeDepths(d, e.lanes); });
+    if (whole != depth)
+      storeDepths(whole, depth - whole);
+  }
+}

@@ -1,0 +1,78 @@
+//===- StripValues.h - values over r, rd, re and h of one strip -----------===//
+//
+// What a strip of rows knows besides its pairs: scalars (h), vectors with lanes along
+// the rows (r), and panels (rd, re), which are packed transposed, [depth][rows of the
+// strip], so that a depth's rows are a vector too. Used for everything before and after
+// the stream as well as inside it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOCPU_STRIPVALUES_H
+#define PE_PASSES_TOCPU_STRIPVALUES_H
+
+#include "passes/ToCPU/MapEmitter.h"
+
+namespace mlir::tile::cpu {
+
+/// A packed block of f32: rows of `stripRows()` floats from `at` on.
+struct Panel {
+  Value memory;
+  Index at;
+};
+
+class StripValues : public OperandSource {
+public:
+  explicit StripValues(StageContext &context) : maps(context, *this), context(context) {}
+
+  void begin(const StripPlace &place);
+  const StripPlace &getPlace() const { return place; }
+
+  void setRow(Value value, ArrayRef<Value> vectors) {
+    rows[value] = SmallVector<Value>(vectors);
+  }
+  void setPanel(Value value, const Panel &panel) { panels[value] = panel; }
+  void setUniform(Value value, Value scalar) { uniforms[value] = scalar; }
+  bool hasPanel(Value value) const { return panels.count(value); }
+  const Panel &getPanel(Value value) { return panels.find(value)->second; }
+
+  //===- Reading -----------------------------------------------------------------===//
+  Value uniform(Value value) override;
+  Value row(Value value, int64_t vector) override;
+  Value column(Value value, const Index &column) override;
+  /// A panel's rows at depth `d`: from memory, or evaluated.
+  Value panelAt(Value value, const Index &d, int64_t vector);
+  /// Evaluates what `panelAt(value)` needs once per strip.
+  void preparePanel(Value value);
+
+  //===- Evaluating --------------------------------------------------------------===//
+  /// A load, constant, map or reduction over depth whose result is over r or h.
+  void evaluate(Operation *op);
+  /// Packs a loaded panel, transposed.
+  void pack(LoadOp load, const Panel &panel);
+  /// Evaluates a computed panel into memory.
+  void materialize(Value value, const Panel &panel);
+  void fillZero(const Panel &panel, int64_t depth);
+  /// Writes a vector or panel of the strip's existing rows.
+  void store(StoreOp store, const Index &keyBlock = 0);
+  void storeZero(StoreOp store, const Index &keyBlock);
+
+  void loadRows(Value value, Value memory, const Index &at);
+  void storeRows(Value value, Value memory, const Index &at);
+
+  MapEmitter maps;
+
+private:
+  void evaluateReduce(ReduceOp reduce);
+  void storePanel(Value value, Value buffer);
+  /// Lanes of vector `vector` that are rows of the call.
+  Value existingLanes(int64_t vector);
+
+  StageContext &context;
+  StripPlace place;
+  llvm::DenseMap<Value, SmallVector<Value>> rows;
+  llvm::DenseMap<Value, Panel> panels;
+  llvm::DenseMap<Value, Value> uniforms;
+};
+
+} // namespace mlir::tile::cpu
+
+#endif // PE_PASSES_TOCPU_STRIPVALUES_H

@@ -1,0 +1,308 @@
+//===- SweepEmitter.cpp - one pass over the keys of a block ---------------===//
+#include "passes/ToCPU/SweepEmitter.h"
+
+#include "passes/ToCPU/MicroKernels.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::cpu;
+
+namespace {
+bool isDepthDot(Operation *op) { return isa<DotOp>(op); }
+Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
+/// Sums of all pairs at one place: the indices do not depend on the pair.
+bool addsToOnePlace(AccumulateOp op) {
+  Block *body = op->getBlock();
+  unsigned positions = body->getNumArguments();
+  return llvm::all_of(op.getIndices(), [&](Value index) {
+    if (auto argument = dyn_cast<BlockArgument>(index))
+      return argument.getArgNumber() + 2 < positions;
+    return index.getDefiningOp()->hasTrait<OpTrait::ConstantLike>();
+  });
+}
+} // namespace
+
+SweepEmitter::SweepEmitter(StageContext &context, const StripSchedule::Step &step,
+                           StripValues &values, const Slots &slots, const StripSchedule &schedule,
+                           const StripMask &mask, const ColumnFolds &folds)
+    : context(context), e(context.e), step(step), values(values), slots(slots),
+      schedule(schedule), mask(mask), folds(folds), place(values.getPlace()),
+      vectors(context.cpu.queryVectors) {}
+
+int64_t SweepEmitter::keysPerStep() const {
+  return step.tiles ? context.cpu.keyRows : context.cpu.sweepKeys;
+}
+
+//===- The loop --------------------------------------------------------------------===//
+
+void SweepEmitter::emit() {
+  if (step.sweep.empty())
+    return;
+  prepare();
+  SmallVector<Value> inits;
+  for (Carry &carry : carries)
+    inits.append(carry.vectors);
+  auto carried = [&](ValueRange from) {
+    for (Carry &carry : carries) {
+      carry.vectors.assign(from.begin(), from.begin() + carry.vectors.size());
+      from = from.drop_front(carry.vectors.size());
+    }
+  };
+  int64_t count = keysPerStep();
+  bool descending = step.order == Order::Descending;
+  Index end = descending ? place.keyEnd - place.keyBegin : place.keyEnd;
+  SmallVector<Value> results = e.loop(
+      descending ? Index(0) : place.keyBegin, end, count, inits, [&](Index i, ValueRange args) {
+        carried(args);
+        emitStep(descending ? place.keyEnd - Index(count) - i : i);
+        SmallVector<Value> next;
+        for (Carry &carry : carries)
+          next.append(carry.vectors);
+        return next;
+      });
+  carried(results);
+  finish();
+}
+
+/// What dominates the loop: per-strip parts of maps, bases of addresses, starts of carries.
+void SweepEmitter::prepare() {
+  for (Operation *op : step.sweep) {
+    if (auto map = dyn_cast<MapOp>(op)) {
+      values.maps.prepare(map);
+      map.walk([&](AccumulateOp accumulate) {
+        if (addsToOnePlace(accumulate))
+          carries.push_back({accumulate, {e.splat(0.0)}});
+      });
+    } else if (auto window = dyn_cast<WindowOp>(op)) {
+      bases[window.getTable()] = context.offset(window.getTable(), place.place());
+      distance = place.row - place.block + context.columns - Index(1);
+    } else if (auto reduce = dyn_cast<ReduceOp>(op); reduce && reduce.getAxis() == Axis::C) {
+      double start = reduce.getKind() == Reduction::Add ? 0.0 : -1.0e30;
+      carries.push_back({op, SmallVector<Value>(vectors, e.splat(start))});
+    } else if (auto scan = dyn_cast<ScanOp>(op)) {
+      SmallVector<Value> start;
+      for (int64_t v = 0; v < vectors; ++v)
+        start.push_back(values.row(scan.getCarryIn(), v));
+      carries.push_back({op, start});
+    } else if (auto dot = dyn_cast<DotOp>(op)) {
+      Value buffer = dot.getRhs().getDefiningOp<LoadOp>().getBuffer();
+      Place at = place.place();
+      at.c = mask.isOn() ? Index(0) : place.block;
+      bases[buffer] = context.offset(buffer, at);
+    }
+  }
+}
+
+void SweepEmitter::emitStep(const Index &firstKey) {
+  keys.clear();
+  for (int64_t k = 0; k < keysPerStep(); ++k)
+    keys.push_back(firstKey + Index(k));
+  registers.clear();
+  masks.assign(keys.size() * vectors, Value());
+  SmallVector<Operation *> segment;
+  for (Operation *op : step.sweep) {
+    if (!isDepthDot(op)) {
+      segment.push_back(op);
+      continue;
+    }
+    emitSegment(segment);
+    segment.clear();
+    emitDot(cast<DotOp>(op));
+  }
+  emitSegment(segment);
+}
+
+void SweepEmitter::emitSegment(ArrayRef<Operation *> ops) {
+  if (ops.empty())
+    return;
+  for (int64_t k = 0, n = keys.size(); k < n; ++k) {
+    int64_t key = step.order == Order::Descending ? n - 1 - k : k;
+    values.maps.beginKey(columnOf(key));
+    for (int64_t v = 0; v < vectors; ++v)
+      for (Operation *op : ops)
+        emitElement(op, key, v);
+  }
+}
+
+//===- Registers, slots and the mask ---------------------------------------------------===//
+
+Value SweepEmitter::element(Value value, int64_t key, int64_t vector) {
+  if (auto constant = value.getDefiningOp<ConstantOp>())
+    return e.splat(constant.getNumber().convertToDouble());
+  SmallVector<Value> &regs = registers[value];
+  regs.resize(keys.size() * vectors);
+  Value &reg = regs[key * vectors + vector];
+  if (!reg)
+    reg = e.loadVector(slots.getMemory(),
+                       slots.at(value, keys[key], place.lane + Index(vector * e.lanes)));
+  return reg;
+}
+
+void SweepEmitter::define(Value value, int64_t key, int64_t vector, Value reg) {
+  SmallVector<Value> &regs = registers[value];
+  regs.resize(keys.size() * vectors);
+  regs[key * vectors + vector] = reg;
+  if (!slots.has(value))
+    return;
+  if (schedule.zeroOutside.contains(value) && !isFilledWith(value, 0.0))
+    reg = inside(reg, key, vector, 0.0);
+  e.storeVector(reg, slots.getMemory(),
+                slots.at(value, keys[key], place.lane + Index(vector * e.lanes)));
+}
+
+Value SweepEmitter::maskAt(int64_t key, int64_t vector) {
+  Value &lanes = masks[key * vectors + vector];
+  if (!lanes)
+    lanes = mask.at(columnOf(key), vector);
+  return lanes;
+}
+
+Value SweepEmitter::inside(Value reg, int64_t key, int64_t vector, double outside) {
+  return mask.isOn() ? e.select(maskAt(key, vector), reg, e.splat(outside)) : reg;
+}
+
+bool SweepEmitter::isFilledWith(Value value, double number) const {
+  auto masked = value.getDefiningOp<MaskOp>();
+  return masked && masked.getFill().convertToDouble() == number;
+}
+
+SweepEmitter::Carry &SweepEmitter::carryOf(Operation *op) {
+  return *llvm::find_if(carries, [&](Carry &carry) { return carry.op == op; });
+}
+
+//===- Operations ------------------------------------------------------------------------===//
+
+void SweepEmitter::emitElement(Operation *op, int64_t key, int64_t vector) {
+  if (auto map = dyn_cast<MapOp>(op))
+    return emitMap(map, key, vector);
+  if (auto reduce = dyn_cast<ReduceOp>(op))
+    return emitReduce(reduce, key, vector);
+  if (auto scan = dyn_cast<ScanOp>(op))
+    return emitScan(scan, key, vector);
+  if (auto window = dyn_cast<WindowOp>(op))
+    return define(window.getValue(), key, vector, emitWindow(window, key, vector));
+  auto masked = cast<MaskOp>(op);
+  Value reg = element(masked.getInput(), key, vector);
+  define(masked.getOutput(), key, vector,
+         inside(reg, key, vector, masked.getFill().convertToDouble()));
+}
+
+void SweepEmitter::emitMap(MapOp map, int64_t key, int64_t vector) {
+  SmallVector<Value> results = values.maps.emit(
+      map, vector, [&](Value operand) { return element(operand, key, vector); });
+  for (auto [output, reg] : llvm::zip(map.getOutputs(), results))
+    define(output, key, vector, reg);
+  for (auto accumulate : map.getBody().getOps<AccumulateOp>())
+    emitAccumulate(accumulate, key, vector);
+}
+
+/// Into one place: a sum in registers, added at the end of the sweep. Elsewhere: lane by lane.
+void SweepEmitter::emitAccumulate(AccumulateOp op, int64_t key, int64_t vector) {
+  Value reg = inside(values.maps.vectorOf(op.getValue(), vector), key, vector, 0.0);
+  if (addsToOnePlace(op)) {
+    Value &sum = carryOf(op).vectors[0];
+    sum = e.add(sum, reg);
+    return;
+  }
+  SmallVector<Value> indices;
+  for (Value index : op.getIndices())
+    indices.push_back(values.maps.vectorOf(index, vector));
+  for (int64_t lane = 0; lane < e.lanes; ++lane) {
+    IRMapping scalars;
+    auto extract = [&](Value from) { return e.create<vector::ExtractOp>(from, lane).getResult(); };
+    scalars.map(op.getValue(), extract(reg));
+    for (auto [index, lanes] : llvm::zip(op.getIndices(), indices))
+      scalars.map(index, e.create<arith::IndexCastOp>(e.getIndexType(), extract(lanes)));
+    emitScalarOp(e, *op, scalars, context.function);
+  }
+}
+
+void SweepEmitter::emitScan(ScanOp scan, int64_t key, int64_t vector) {
+  Value a = inside(element(scan.getA(), key, vector), key, vector, 1.0);
+  Value &state = carryOf(scan).vectors[vector];
+  Value next;
+  if (scan.getKind() == ScanKind::Mul)
+    next = e.mul(a, state);
+  else
+    next = e.fma(a, state, inside(element(scan.getB(), key, vector), key, vector, 0.0));
+  define(scan.getResult(), key, vector, scan.getExclusive() ? state : next);
+  state = next;
+}
+
+void SweepEmitter::emitReduce(ReduceOp reduce, int64_t key, int64_t vector) {
+  bool add = reduce.getKind() == Reduction::Add;
+  double neutral = add ? 0.0 : -1.0e30;
+  Value reg = element(reduce.getInput(), key, vector);
+  if (!isFilledWith(reduce.getInput(), neutral))
+    reg = inside(reg, key, vector, neutral);
+  if (reduce.getAxis() == Axis::R) {
+    Value sum = e.sumLanes(reg), memory = folds.lookup(reduce.getOutput()).memory;
+    return e.store(e.add(e.load(memory, keys[key]), sum), memory, keys[key]);
+  }
+  Value &state = carryOf(reduce).vectors[vector];
+  state = add ? e.add(state, reg) : e.larger(state, reg);
+}
+
+Value SweepEmitter::emitWindow(WindowOp window, int64_t key, int64_t vector) {
+  Value table = window.getTable();
+  Index entry = distance - keys[key];
+  if (mask.isOn()) // keys behind the last have no entry
+    entry = maxOf(0, entry);
+  return e.loadVector(context.memory(table), bases[table] + entry + Index(vector * e.lanes));
+}
+
+void SweepEmitter::emitDot(DotOp dot) {
+  SmallVector<Value> acc;
+  Value init = dot.getInit();
+  for (int64_t key = 0, n = keys.size(); key < n; ++key)
+    for (int64_t v = 0; v < vectors; ++v)
+      acc.push_back(!init                         ? e.splat(0.0)
+                    : spacesOf(init) == Spaces::R ? values.row(init, v)
+                                                  : element(init, key, v));
+  // Registers do not live across the contraction; what is needed behind it is in a slot.
+  registers.clear();
+  masks.assign(keys.size() * vectors, Value());
+  int64_t depth = context.depthOf(spacesOf(dot.getRhs()));
+  Value buffer = dot.getRhs().getDefiningOp<LoadOp>().getBuffer(), memory = context.memory(buffer);
+  SmallVector<Index> rowsOfKeys;
+  for (int64_t key = 0, n = keys.size(); key < n; ++key) {
+    // Keys behind the last are copies of it; the mask leaves them out.
+    Index row = mask.isOn() ? minOf(columnOf(key), context.columns - Index(1)) : keys[key];
+    rowsOfKeys.push_back(bases[buffer] + row * Index(depth));
+  }
+  const Panel &panel = values.getPanel(dot.getLhs());
+  TileShape shape = {static_cast<int64_t>(keys.size()), vectors, context.cpu.unroll};
+  registers[dot.getOutput()] = emitTileProduct(
+      e, shape, 0, depth, acc,
+      [&](Index d, int64_t v) {
+        return e.loadVector(panel.memory, panel.at + d * Index(context.cpu.stripRows()) +
+                                              Index(v * e.lanes));
+      },
+      [&](Index d, int64_t key) { return e.load(memory, rowsOfKeys[key] + d); });
+  if (slots.has(dot.getOutput()))
+    for (int64_t key = 0, n = keys.size(); key < n; ++key)
+      for (int64_t v = 0; v < vectors; ++v)
+        define(dot.getOutput(), key, v, element(dot.getOutput(), key, v));
+}
+
+void SweepEmitter::finish() {
+  for (Carry &carry : carries) {
+    if (auto reduce = dyn_cast<ReduceOp>(carry.op))
+      values.setRow(reduce.getOutput(), carry.vectors);
+    else if (auto scan = dyn_cast<ScanOp>(carry.op))
+      values.setRow(scan.getCarryOut(), carry.vectors);
+    else {
+      auto accumulate = cast<AccumulateOp>(carry.op);
+      Value sum = e.sumLanes(carry.vectors[0]);
+      IRMapping scalars;
+      if (accumulate.getValue().getType().isF64())
+        sum = e.create<arith::ExtFOp>(e.getF64Type(), sum);
+      scalars.map(accumulate.getValue(), sum);
+      for (Value index : accumulate.getIndices())
+        scalars.map(index, values.maps.scalarAt(index));
+      emitScalarOp(e, *accumulate, scalars, context.function);
+    }
+  }
+}

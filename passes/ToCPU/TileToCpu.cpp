@@ -1,0 +1,87 @@
+//===- TileToCpu.cpp - the pass pe-tile-to-cpu ----------------------------===//
+#include "passes/ToCPU/ToCPU.h"
+
+#include "passes/Schedule/Schedule.h"
+#include "passes/ToCPU/Skeletons.h"
+#include "passes/ToLoops/ScalarStage.h"
+#include "passes/ToLoops/ToLoops.h"
+
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+#define DEBUG_TYPE "pe-tile-to-cpu"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+namespace mlir::tile {
+#define GEN_PASS_DEF_PETILETOCPUPASS
+#include "passes/ToCPU/Passes.h.inc"
+} // namespace mlir::tile
+
+namespace {
+
+/// Lowers a stage with a stream; fails with the reason where it has no fused form.
+LogicalResult lowerStream(StageOp stage, std::string &why) {
+  auto streams = stage.getBody().front().getOps<StreamOp>();
+  auto attr = stage->getAttrOfType<DictionaryAttr>(CpuSchedule::kAttribute);
+  if (streams.empty() || !attr) {
+    why = "it has no stream with a schedule";
+    return failure();
+  }
+  FailureOr<CpuSchedule> cpu = CpuSchedule::fromAttr(attr);
+  if (failed(cpu)) {
+    why = "its cpu_schedule is not valid";
+    return failure();
+  }
+  FailureOr<StripSchedule> schedule = StripSchedule::compute(*streams.begin(), why);
+  if (failed(schedule) || failed(cpu::checkStage(stage, why)))
+    return failure();
+  if (columnsOwn(stage))
+    cpu::lowerColumnsOuter(stage, *cpu, *schedule);
+  else
+    cpu::lowerRowsOuter(stage, *cpu, *schedule);
+  return success();
+}
+
+struct PETileToCpuPass : tile::impl::PETileToCpuPassBase<PETileToCpuPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<StageOp> stages;
+    getOperation().walk([&](StageOp stage) { stages.push_back(stage); });
+    for (StageOp stage : stages)
+      if (failed(lower(stage)))
+        return signalPassFailure();
+    if (failed(approximate()))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult lower(StageOp stage) {
+    if (isScalarStage(stage))
+      return lowerScalarStage(stage);
+    std::string why;
+    if (succeeded(lowerStream(stage, why)))
+      return success();
+    stage.emitRemark("stage @") << stage.getSymName() << " runs as plain loops: " << why;
+    LoopOptions options;
+    options.blockColumns = stage->getParentOfType<PlanOp>().getKeyBlock();
+    return lowerStageToLoops(stage, options);
+  }
+
+  /// Elementary functions of vectors become polynomials; those of scalars call libm.
+  LogicalResult approximate() {
+    RewritePatternSet patterns(&getContext());
+    populateMathPolynomialApproximationPatterns(patterns);
+    SmallVector<Operation *> vectorMath;
+    getOperation().walk([&](Operation *op) {
+      if (isa_and_nonnull<math::MathDialect>(op->getDialect()) &&
+          isa<VectorType>(op->getResult(0).getType()))
+        vectorMath.push_back(op);
+    });
+    return applyOpPatternsGreedily(vectorMath, std::move(patterns));
+  }
+};
+
+} // namespace

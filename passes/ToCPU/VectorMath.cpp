@@ -1,0 +1,125 @@
+//===- VectorMath.cpp - exp2 and transposition in registers ---------------===//
+#include "passes/ToCPU/VectorMath.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::cpu;
+
+namespace {
+
+/// Minimax polynomial of 2^f on [-1/2, 1/2], relative error 7.5e-8.
+constexpr double kExp2[] = {1.000000072,  0.6931469671,   0.2402211972,
+                            0.0555071329, 0.009675541293, 0.00132764668};
+constexpr double kExp2Lowest = -125.0, kExp2Highest = 127.49;
+/// 1.5 * 2^23: adding it rounds to an integer, which stands in the low bits of the sum.
+constexpr double kRounder = 12582912.0;
+constexpr int kExponentShift = 23;
+
+Value emitPolynomial(Emitter &e, Value f) {
+  Value p = e.splat(kExp2[5]);
+  for (int i = 4; i >= 0; --i)
+    p = e.fma(p, f, e.splat(kExp2[i]));
+  return p;
+}
+
+/// log2(e) in two parts whose sum has twice the digits.
+constexpr double kLog2EHigh = 1.44269502162933349609375, kLog2ELow = 1.925963033500e-8;
+
+/// NaN stays NaN.
+Value clamp(Emitter &e, Value x, double lowest, double highest) {
+  x = e.larger(e.splat(lowest), x);
+  Value above = e.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, e.splat(highest), x);
+  return e.select(above, e.splat(highest), x);
+}
+
+/// The integer nearest to a number: as a number, and as what `scale` adds to an exponent.
+struct Rounded {
+  Value number, exponent;
+};
+
+Rounded round(Emitter &e, Exp2Flavour flavour, Value x) {
+  VectorType integers = e.vectorType(e.getI32Type());
+  if (flavour == Exp2Flavour::Ldexp) {
+    Value n = e.create<math::RoundEvenOp>(x);
+    return {n, e.create<arith::FPToSIOp>(integers, n)};
+  }
+  Value sum = e.add(x, e.splat(kRounder));
+  Value exponent = e.create<arith::ShLIOp>(e.create<arith::BitcastOp>(integers, sum),
+                                           e.splatInt(kExponentShift));
+  return {e.sub(sum, e.splat(kRounder)), exponent};
+}
+
+/// p * 2^n.
+Value scale(Emitter &e, Exp2Flavour flavour, Value p, Value exponent) {
+  if (flavour == Exp2Flavour::Ldexp) {
+    std::string suffix = "v" + std::to_string(e.lanes);
+    return e
+        .create<LLVM::CallIntrinsicOp>(
+            p.getType(), e.getStringAttr("llvm.ldexp." + suffix + "f32." + suffix + "i32"),
+            ValueRange{p, exponent})
+        .getResult(0);
+  }
+  Value bits = e.create<arith::AddIOp>(
+      e.create<arith::BitcastOp>(e.vectorType(e.getI32Type()), p), exponent);
+  return e.create<arith::BitcastOp>(p.getType(), bits);
+}
+
+} // namespace
+
+Value mlir::tile::cpu::emitExp2(Emitter &e, Exp2Flavour flavour, Value x) {
+  x = clamp(e, x, kExp2Lowest, kExp2Highest);
+  Rounded n = round(e, flavour, x);
+  return scale(e, flavour, emitPolynomial(e, e.sub(x, n.number)), n.exponent);
+}
+
+Value mlir::tile::cpu::emitExp(Emitter &e, Exp2Flavour flavour, Value x) {
+  x = clamp(e, x, kExp2Lowest / kLog2EHigh, kExp2Highest / kLog2EHigh);
+  Rounded n = round(e, flavour, e.mul(x, e.splat(kLog2EHigh)));
+  Value fraction = e.fma(x, e.splat(kLog2EHigh), e.create<arith::NegFOp>(n.number));
+  fraction = e.fma(x, e.splat(kLog2ELow), fraction);
+  return scale(e, flavour, emitPolynomial(e, fraction), n.exponent);
+}
+
+SmallVector<Value> mlir::tile::cpu::emitTranspose(Emitter &e, ArrayRef<Value> rows) {
+  SmallVector<Value> a(rows);
+  int64_t lanes = e.lanes;
+  for (int64_t half = 1; half < lanes; half *= 2) {
+    SmallVector<int64_t> low(lanes), high(lanes);
+    for (int64_t p = 0; p < lanes; ++p) {
+      bool second = p & half;
+      low[p] = second ? lanes + p - half : p;
+      high[p] = second ? lanes + p : p + half;
+    }
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (i & half)
+        continue;
+      Value x = a[i], y = a[i + half];
+      a[i] = e.create<vector::ShuffleOp>(x, y, low);
+      a[i + half] = e.create<vector::ShuffleOp>(x, y, high);
+    }
+  }
+  return a;
+}
+
+Value mlir::tile::cpu::loadWidened(Emitter &e, Value memory, const Index &at, int64_t width) {
+  Value narrow = e.loadVector(memory, at, width);
+  if (width == e.lanes)
+    return narrow;
+  SmallVector<int64_t> lanes(e.lanes);
+  for (int64_t i = 0; i < e.lanes; ++i)
+    lanes[i] = std::min(i, width - 1);
+  return e.create<vector::ShuffleOp>(narrow, narrow, lanes);
+}
+
+Value mlir::tile::cpu::narrowed(Emitter &e, Value wide, int64_t width) {
+  if (width == e.lanes)
+    return wide;
+  SmallVector<int64_t> lanes(width);
+  for (int64_t i = 0; i < width; ++i)
+    lanes[i] = i;
+  return e.create<vector::ShuffleOp>(wide, wide, lanes);
+}

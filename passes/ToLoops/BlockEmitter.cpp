@@ -1,0 +1,197 @@
+//===- BlockEmitter.cpp - points, loops and memory of a block -------------===//
+#include "passes/ToLoops/BlockEmitter.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+BlockEmitter::BlockEmitter(StageOp stage, const StageFunction &function, const LoopOptions &options)
+    : builder(function.getLoc(), function.getBodyBuilder()), stage(stage), function(function),
+      options(options) {}
+
+Value BlockEmitter::number(double value) {
+  return arith::ConstantOp::create(builder, builder.getF32FloatAttr(value));
+}
+Value BlockEmitter::index(int64_t value) { return arith::ConstantIndexOp::create(builder, value); }
+Value BlockEmitter::size(StringRef expression) {
+  return function.emitSize(builder, builder.getLoc(), expression);
+}
+
+//===- Loops -----------------------------------------------------------------===//
+
+void BlockEmitter::forRange(Value count, llvm::function_ref<void(Value)> body) {
+  auto loop = scf::ForOp::create(builder, index(0), count, index(1));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  body(loop.getInductionVar());
+}
+
+Value BlockEmitter::foldRange(Value count, Value initial,
+                              llvm::function_ref<Value(Value, Value)> body) {
+  auto loop = scf::ForOp::create(builder, index(0), count, index(1), initial);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(loop.getBody());
+  scf::YieldOp::create(builder, body(loop.getInductionVar(), loop.getRegionIterArg(0)));
+  return loop.getResult(0);
+}
+
+void BlockEmitter::forEachPoint(Spaces spaces, llvm::function_ref<void(const Point &)> body) {
+  Point point;
+  auto overDepth = [&] {
+    if (!hasDepth(spaces))
+      return body(point);
+    bool d = spaces == Spaces::RD || spaces == Spaces::CD;
+    forRange(size(d ? "d" : "e"), [&](Value depth) {
+      point.depth = depth;
+      body(point);
+    });
+  };
+  auto overColumns = [&] {
+    if (!hasColumns(spaces))
+      return overDepth();
+    forRange(position.columns, [&](Value column) {
+      point.column = column;
+      overDepth();
+    });
+  };
+  if (!hasRows(spaces))
+    return overColumns();
+  forRange(position.rows, [&](Value row) {
+    point.row = row;
+    overColumns();
+  });
+}
+
+//===- Mask --------------------------------------------------------------------===//
+
+Value BlockEmitter::callRow(const Point &point) {
+  return arith::AddIOp::create(builder, position.firstRow, point.row);
+}
+Value BlockEmitter::callColumn(const Point &point) {
+  return arith::AddIOp::create(builder, position.firstColumn, point.column);
+}
+
+Value BlockEmitter::insideMask(const Point &point) {
+  Value i = arith::AddIOp::create(builder, callRow(point), size("q_start"));
+  Value j = arith::AddIOp::create(builder, callColumn(point), size("k_start"));
+  auto less = [&](Value a, Value b) {
+    return arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, a, b);
+  };
+  // A row at a negative position attends to nothing.
+  Value inside = arith::CmpIOp::create(builder, arith::CmpIPredicate::sge, i, index(0));
+  MaskBounds bounds = stage.getMaskBounds();
+  if (bounds.left) {
+    Value near = less(arith::SubIOp::create(builder, i, j), index(*bounds.left));
+    inside = arith::AndIOp::create(builder, inside, near);
+  }
+  if (bounds.right) {
+    Value near = less(arith::SubIOp::create(builder, j, i), index(*bounds.right));
+    inside = arith::AndIOp::create(builder, inside, near);
+  }
+  return inside;
+}
+
+void BlockEmitter::ifInsideMask(const Point &point, llvm::function_ref<void()> body) {
+  auto branch = scf::IfOp::create(builder, insideMask(point), /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  body();
+}
+
+//===- Memory --------------------------------------------------------------------===//
+
+SmallVector<Value> BlockEmitter::bufferIndices(Value buffer, const Point &point, ValueRange extra) {
+  SmallVector<Value> indices;
+  for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents()) {
+    StringRef name = extent.getValue();
+    if (name == "b") {
+      indices.push_back(position.b);
+    } else if (name == "hq") {
+      indices.push_back(position.hq);
+    } else if (name == "hkv") {
+      indices.push_back(position.hkv);
+    } else if (name == "kb") {
+      indices.push_back(position.keyBlock);
+    } else if (name == "r") {
+      indices.push_back(callRow(point));
+    } else if (name == "c") {
+      indices.push_back(callColumn(point));
+    } else if (name == "d" || name == "e") {
+      indices.push_back(point.depth);
+    } else if (name == "t") {
+      Value distance = arith::SubIOp::create(builder, callRow(point), callColumn(point));
+      indices.push_back(arith::AddIOp::create(builder, distance, size("c-1")));
+    } else {
+      indices.push_back(extra.front());
+      extra = extra.drop_front();
+    }
+  }
+  return indices;
+}
+
+Value BlockEmitter::readBuffer(Value buffer, const Point &point, ValueRange extra) {
+  return memref::LoadOp::create(builder, function.getView(buffer),
+                                bufferIndices(buffer, point, extra));
+}
+
+void BlockEmitter::writeBuffer(Value value, Value buffer, const Point &point) {
+  memref::StoreOp::create(builder, value, function.getView(buffer), bufferIndices(buffer, point));
+}
+
+void BlockEmitter::addToBuffer(Value value, Value buffer, const Point &point, ValueRange extra) {
+  emitAccumulation(builder, builder.getLoc(), value, function.getView(buffer),
+                   bufferIndices(buffer, point, extra));
+}
+
+void BlockEmitter::defineInBuffer(Value value, Value buffer) {
+  define(value, [this, buffer](const Point &point) { return readBuffer(buffer, point); });
+}
+
+Value BlockEmitter::getScratch(Value value) {
+  Value &memory = scratch[value];
+  if (memory)
+    return memory;
+  Spaces spaces = cast<ValType>(value.getType()).getSpaces();
+  SmallVector<int64_t> shape;
+  if (hasRows(spaces))
+    shape.push_back(options.blockRows);
+  if (hasColumns(spaces))
+    shape.push_back(options.blockColumns);
+  if (hasDepth(spaces)) {
+    bool d = spaces == Spaces::RD || spaces == Spaces::CD;
+    shape.push_back(d ? function.getPlan().getHeadDim() : function.getPlan().getValueDim());
+  }
+  auto type = MemRefType::get(shape, builder.getF32Type());
+  scratchBytes += type.getNumElements() * sizeof(float);
+  OpBuilder entry = function.getEntryBuilder();
+  return memory = memref::AllocaOp::create(entry, builder.getLoc(), type);
+}
+
+SmallVector<Value> BlockEmitter::scratchIndices(Spaces spaces, const Point &point) {
+  SmallVector<Value> indices;
+  if (hasRows(spaces))
+    indices.push_back(point.row);
+  if (hasColumns(spaces))
+    indices.push_back(point.column);
+  if (hasDepth(spaces))
+    indices.push_back(point.depth);
+  return indices;
+}
+
+void BlockEmitter::defineInScratch(Value result) {
+  Value memory = getScratch(result);
+  Spaces spaces = cast<ValType>(result.getType()).getSpaces();
+  define(result, [this, memory, spaces](const Point &point) -> Value {
+    return memref::LoadOp::create(builder, memory, scratchIndices(spaces, point));
+  });
+}
+
+void BlockEmitter::writeScratch(Value number, Value result, const Point &point) {
+  Spaces spaces = cast<ValType>(result.getType()).getSpaces();
+  memref::StoreOp::create(builder, number, getScratch(result), scratchIndices(spaces, point));
+}
+
+void BlockEmitter::compute(Value result, llvm::function_ref<Value(const Point &)> element) {
+  forEachPoint(cast<ValType>(result.getType()).getSpaces(),
+               [&](const Point &point) { writeScratch(element(point), result, point); });
+  defineInScratch(result);
+}

@@ -1,0 +1,121 @@
+//===- BlockEmitter.h - tile ops on one block of rows and keys ------------===//
+//
+// A tile value inside a block is a function from a point (row, column, depth) to a number:
+//
+//   tile.load      reads its buffer there; nothing is copied
+//   tile.constant  is the same number everywhere
+//   anything else  was computed for every point of the block into scratch memory, and is read there
+//
+// Broadcasting needs no code then: a value over r simply ignores the column and the depth it is
+// asked at; and a contraction over c evaluates both operands at the same point while the column
+// runs.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOLOOPS_BLOCKEMITTER_H
+#define PE_PASSES_TOLOOPS_BLOCKEMITTER_H
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "passes/ToLoops/StageFunction.h"
+#include "passes/ToLoops/ToLoops.h"
+
+#include <functional>
+
+namespace mlir::tile {
+
+/// A point of the current block: row and column counted from the block's first.
+struct Point {
+  Value row, column, depth;
+};
+
+/// The head and the block that code is being written for; null where there is none.
+struct BlockPosition {
+  Value b, hq, hkv;
+  Value firstRow, rows;
+  Value firstColumn, columns;
+  Value keyBlock; // the block's number, for extent kb
+};
+
+class BlockEmitter {
+public:
+  using Element = std::function<Value(const Point &)>;
+
+  BlockEmitter(StageOp stage, const StageFunction &function, const LoopOptions &options);
+
+  /// Writes one op at the builder's position.
+  void emit(Operation &op);
+
+  /// The number of `value` at `point`.
+  Value at(Value value, const Point &point) { return elements.find(value)->second(point); }
+  /// Lets `value` be what `element` computes.
+  void define(Value value, Element element) { elements[value] = std::move(element); }
+  /// Lets `value` be an element of `buffer`, its indices implied by the names of the extents.
+  void defineInBuffer(Value value, Value buffer);
+  /// Computes `element` at every point of the block into `result`'s scratch memory.
+  void compute(Value result, llvm::function_ref<Value(const Point &)> element);
+
+  /// Loops over every point that `spaces` has in the block; the builder is inside during `body`.
+  void forEachPoint(Spaces spaces, llvm::function_ref<void(const Point &)> body);
+  /// A loop of `count` steps from 0.
+  void forRange(Value count, llvm::function_ref<void(Value)> body);
+  /// The same with a number carried along.
+  Value foldRange(Value count, Value initial, llvm::function_ref<Value(Value, Value)> body);
+
+  /// Writes `value` to `buffer` at the point, or adds it there.
+  void writeBuffer(Value value, Value buffer, const Point &point);
+  void addToBuffer(Value value, Value buffer, const Point &point, ValueRange extra = {});
+
+  Value number(double value);
+  Value index(int64_t value);
+  Value size(StringRef expression);
+
+  /// Bytes of scratch memory so far.
+  int64_t getScratchBytes() const { return scratchBytes; }
+
+  ImplicitLocOpBuilder builder;
+  BlockPosition position;
+
+private:
+  void emitMap(MapOp op);
+  void emitReduce(ReduceOp op);
+  void emitDot(DotOp op);
+  void emitScan(ScanOp op);
+  void emitSegments(SegmentsOp op);
+  void emitSegmentsGrad(SegmentsGradOp op);
+
+  /// `row` or `column` as it is counted within the call.
+  Value callRow(const Point &point);
+  Value callColumn(const Point &point);
+  /// Whether the pair is inside the stage's mask.
+  Value insideMask(const Point &point);
+  void ifInsideMask(const Point &point, llvm::function_ref<void()> body);
+  /// Sum or maximum over one space; pairs outside the mask are left out if `masked`.
+  Value contract(Axis axis, bool masked, Value initial, const Point &point,
+                 llvm::function_ref<Value(Value, const Point &)> combine);
+  /// The extents' names give the indices; other extents take the next of `extra`.
+  SmallVector<Value> bufferIndices(Value buffer, const Point &point, ValueRange extra = {});
+  Value readBuffer(Value buffer, const Point &point, ValueRange extra = {});
+  /// Memory for `value` on one block, made on first use.
+  Value getScratch(Value value);
+  SmallVector<Value> scratchIndices(Spaces spaces, const Point &point);
+  void writeScratch(Value number, Value result, const Point &point);
+  /// Lets `result` be what its scratch memory holds.
+  void defineInScratch(Value result);
+
+  /// Where a pair stands on a piecewise linear function of t = u * v.
+  struct Segment {
+    Value u, v, t;
+    Value number; // how many kinks are below t
+  };
+  Segment findSegment(Value u, Value v, Value knots, Value count, const Point &point);
+
+  StageOp stage;
+  const StageFunction &function;
+  const LoopOptions &options;
+  DenseMap<Value, Element> elements;
+  DenseMap<Value, Value> scratch;
+  int64_t scratchBytes = 0;
+};
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_TOLOOPS_BLOCKEMITTER_H

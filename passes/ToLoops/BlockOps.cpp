@@ -1,0 +1,200 @@
+//===- BlockOps.cpp - what each tile op does on one block -----------------===//
+#include "passes/ToLoops/BlockEmitter.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+/// What the maximum of nothing is.
+constexpr double kEmptyMaximum = -1.0e30;
+
+static Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
+
+void BlockEmitter::emit(Operation &op) {
+  Location outer = builder.getLoc();
+  builder.setLoc(op.getLoc());
+  llvm::TypeSwitch<Operation *>(&op)
+      .Case([&](LoadOp load) { defineInBuffer(load.getValue(), load.getBuffer()); })
+      .Case([&](StoreOp store) {
+        forEachPoint(spacesOf(store.getValue()), [&](const Point &point) {
+          writeBuffer(at(store.getValue(), point), store.getBuffer(), point);
+        });
+      })
+      .Case([&](ConstantOp constant) {
+        define(constant.getValue(), [this, constant](const Point &) mutable {
+          return number(constant.getNumber().convertToDouble());
+        });
+      })
+      .Case([&](MapOp map) { emitMap(map); })
+      .Case([&](MaskOp mask) {
+        compute(mask.getOutput(), [&](const Point &point) -> Value {
+          return arith::SelectOp::create(builder, insideMask(point), at(mask.getInput(), point),
+                                         number(mask.getFill().convertToDouble()));
+        });
+      })
+      .Case([&](ReduceOp reduce) { emitReduce(reduce); })
+      .Case([&](DotOp dot) { emitDot(dot); })
+      .Case([&](ScanOp scan) { emitScan(scan); })
+      .Case([&](WindowOp window) { defineInBuffer(window.getValue(), window.getTable()); })
+      .Case([&](WindowGradOp grad) {
+        forEachPoint(Spaces::RC, [&](const Point &point) {
+          ifInsideMask(point,
+                       [&] { addToBuffer(at(grad.getValue(), point), grad.getTable(), point); });
+        });
+      })
+      .Case([&](SegmentsOp segments) { emitSegments(segments); })
+      .Case([&](SegmentsGradOp grad) { emitSegmentsGrad(grad); });
+  builder.setLoc(outer);
+}
+
+//===- Elementwise -----------------------------------------------------------===//
+
+/// A map that adds to a buffer runs inside the mask only; any other runs everywhere.
+void BlockEmitter::emitMap(MapOp op) {
+  Block &body = op.getBody().front();
+  bool accumulates =
+      op.getBody().walk([](AccumulateOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  Spaces spaces = op.getIterationSpaces();
+  forEachPoint(spaces, [&](const Point &point) {
+    auto run = [&] {
+      SmallVector<Value> arguments;
+      for (Value input : op.getInputs())
+        arguments.push_back(at(input, point));
+      if (op.getPositions()) {
+        Value none = index(0);
+        Value i = hasRows(spaces) ? size("q_start") : none;
+        Value j = hasColumns(spaces) ? size("k_start") : none;
+        if (hasRows(spaces))
+          i = arith::AddIOp::create(builder, i, callRow(point));
+        if (hasColumns(spaces))
+          j = arith::AddIOp::create(builder, j, callColumn(point));
+        arguments.append({position.b, position.hq ? position.hq : none, i, j});
+      }
+      IRMapping mapping;
+      mapping.map(body.getArguments(), arguments);
+      SmallVector<Value> results = emitScalarBlock(builder, body, mapping, function);
+      for (auto [result, number] : llvm::zip_equal(op.getOutputs(), results))
+        writeScratch(number, result, point);
+    };
+    if (accumulates && spaces == Spaces::RC)
+      ifInsideMask(point, run);
+    else
+      run();
+  });
+  for (Value result : op.getOutputs())
+    defineInScratch(result);
+}
+
+//===- Over one space ----------------------------------------------------------===//
+
+Value BlockEmitter::contract(Axis axis, bool masked, Value initial, const Point &point,
+                             llvm::function_ref<Value(Value, const Point &)> combine) {
+  Value count = axis == Axis::R   ? position.rows
+                : axis == Axis::C ? position.columns
+                                  : size(axis == Axis::D ? "d" : "e");
+  return foldRange(count, initial, [&](Value step, Value sum) -> Value {
+    Point here = point;
+    (axis == Axis::R ? here.row : axis == Axis::C ? here.column : here.depth) = step;
+    Value next = combine(sum, here);
+    if (!masked)
+      return next;
+    return arith::SelectOp::create(builder, insideMask(here), next, sum);
+  });
+}
+
+void BlockEmitter::emitReduce(ReduceOp op) {
+  bool max = op.getKind() == Reduction::Max;
+  bool masked = spacesOf(op.getInput()) == Spaces::RC;
+  compute(op.getOutput(), [&](const Point &point) {
+    return contract(op.getAxis(), masked, number(max ? kEmptyMaximum : 0.0), point,
+                    [&](Value sum, const Point &here) -> Value {
+                      Value value = at(op.getInput(), here);
+                      if (max)
+                        return arith::MaximumFOp::create(builder, sum, value);
+                      return arith::AddFOp::create(builder, sum, value);
+                    });
+  });
+}
+
+void BlockEmitter::emitDot(DotOp op) {
+  bool masked = spacesOf(op.getLhs()) == Spaces::RC;
+  compute(op.getOutput(), [&](const Point &point) {
+    Value initial = op.getInit() ? at(op.getInit(), point) : number(0.0);
+    return contract(
+        op.getAxis(), masked, initial, point, [&](Value sum, const Point &here) -> Value {
+          Value product =
+              arith::MulFOp::create(builder, at(op.getLhs(), here), at(op.getRhs(), here));
+          return arith::AddFOp::create(builder, sum, product);
+        });
+  });
+}
+
+void BlockEmitter::emitScan(ScanOp op) {
+  forEachPoint(Spaces::R, [&](const Point &row) {
+    Value last = foldRange(position.columns, at(op.getCarryIn(), row), [&](Value step, Value x) {
+      Point point = row;
+      point.column = step;
+      if (op.getOrder() == Order::Descending) {
+        Value end = arith::SubIOp::create(builder, position.columns, index(1));
+        point.column = arith::SubIOp::create(builder, end, step);
+      }
+      Value after = arith::MulFOp::create(builder, at(op.getA(), point), x);
+      if (op.getB())
+        after = arith::AddFOp::create(builder, after, at(op.getB(), point));
+      after = arith::SelectOp::create(builder, insideMask(point), after, x);
+      writeScratch(op.getExclusive() ? x : after, op.getResult(), point);
+      return after;
+    });
+    writeScratch(last, op.getCarryOut(), row);
+  });
+  defineInScratch(op.getResult());
+  defineInScratch(op.getCarryOut());
+}
+
+//===- Piecewise linear functions ------------------------------------------------===//
+
+BlockEmitter::Segment BlockEmitter::findSegment(Value u, Value v, Value knots, Value count,
+                                                const Point &point) {
+  Segment segment;
+  segment.u = readBuffer(u, point);
+  segment.v = readBuffer(v, point);
+  segment.t = arith::MulFOp::create(builder, segment.u, segment.v);
+  Value segments = readBuffer(count, point, index(0));
+  Value kinks = arith::SubIOp::create(
+      builder, arith::IndexCastOp::create(builder, builder.getIndexType(), segments), index(1));
+  segment.number = foldRange(kinks, index(0), [&](Value kink, Value below) -> Value {
+    Value isBelow = arith::CmpFOp::create(builder, arith::CmpFPredicate::OLT,
+                                          readBuffer(knots, point, kink), segment.t);
+    Value one = arith::IndexCastUIOp::create(builder, builder.getIndexType(), isBelow);
+    return arith::AddIOp::create(builder, below, one);
+  });
+  return segment;
+}
+
+void BlockEmitter::emitSegments(SegmentsOp op) {
+  compute(op.getValue(), [&](const Point &point) -> Value {
+    Segment segment = findSegment(op.getU(), op.getV(), op.getKnots(), op.getCount(), point);
+    Value slope = readBuffer(op.getSlope(), point, segment.number);
+    Value product = arith::MulFOp::create(builder, slope, segment.t);
+    return arith::AddFOp::create(builder, product,
+                                 readBuffer(op.getOffset(), point, segment.number));
+  });
+}
+
+void BlockEmitter::emitSegmentsGrad(SegmentsGradOp op) {
+  forEachPoint(Spaces::RC, [&](const Point &point) {
+    ifInsideMask(point, [&] {
+      Segment segment = findSegment(op.getU(), op.getV(), op.getKnots(), op.getCount(), point);
+      auto times = [&](Value a, Value b) -> Value { return arith::MulFOp::create(builder, a, b); };
+      Value g = at(op.getValue(), point);
+      addToBuffer(g, op.getMoments(), point, {segment.number, index(0)});
+      addToBuffer(times(g, segment.t), op.getMoments(), point, {segment.number, index(1)});
+      Value slope = times(g, readBuffer(op.getSlope(), point, segment.number));
+      if (op.getVGrad())
+        addToBuffer(times(slope, segment.u), op.getVGrad(), point);
+      if (op.getUGrad())
+        addToBuffer(times(slope, segment.v), op.getUGrad(), point);
+    });
+  });
+}

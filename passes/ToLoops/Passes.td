@@ -1,0 +1,38 @@
+//===- Passes.td - the pass of this room ----------------------------------===//
+#ifndef PE_PASSES_TOLOOPS_PASSES
+#define PE_PASSES_TOLOOPS_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def PETileToLoopsPass : Pass<"pe-tile-to-loops", "::mlir::ModuleOp"> {
+  let summary = "Turn every stage of every tile plan into scalar loops: what the tile ops mean";
+  let description = [{
+    Executes block algorithms the plainest way, at any block size and with rows or columns as the
+    outer loop. It is the definition of the tile ops, and the fallback for what another lowering
+    cannot fuse. One work item per index of the stage's `over`; carries and folds of a stream live in
+    temporary buffers that are added to the plan.
+
+    `block-columns` is also the plan's `key_block` where a buffer has extent `kb`.
+
+    ```mlir
+    tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }
+    ==>
+    func.func @attention_forward(%q: memref<1xf32>, ..., %sizes: memref<9xi64>, %item: index) { scf.for ... }
+    tile.launch @attention_forward forward items "b*hq" (%q, ...) : ...
+    ```
+    Example: test/passes/ToLoops/tile-to-loops.mlir
+  }];
+  let options = [
+    Option<"blockRows", "block-rows", "int64_t", "16", "query rows per block">,
+    Option<"blockColumns", "block-columns", "int64_t", "16", "keys per block">,
+    Option<"owner", "owner", "::mlir::tile::LoopOwner", "::mlir::tile::LoopOwner::Auto",
+           "the outer loop of a stream", [{::llvm::cl::values(
+      clEnumValN(::mlir::tile::LoopOwner::Auto, "auto", "rows where a carry exists, else columns"),
+      clEnumValN(::mlir::tile::LoopOwner::Rows, "rows", "rows"),
+      clEnumValN(::mlir::tile::LoopOwner::Columns, "columns", "columns"))}]>
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+                           "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
+#endif // PE_PASSES_TOLOOPS_PASSES

@@ -1,0 +1,250 @@
+//===- ScalarStage.cpp - foreach loops and table building -----------------===//
+#include "passes/ToLoops/ScalarStage.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/ToLoops/StageFunction.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+//===- Scalar operations -------------------------------------------------------===//
+
+/// `index`, moved into [0, extent).
+static Value clampIndex(OpBuilder &builder, Location loc, Value index, Value extent) {
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  Value last = builder.createOrFold<arith::SubIOp>(loc, extent, one);
+  Value low = builder.createOrFold<arith::MinSIOp>(loc, index, last);
+  return builder.createOrFold<arith::MaxSIOp>(loc, low, zero);
+}
+
+/// `value` as an f32 or f64 `type`; everything else has that type already.
+static Value convertFloat(OpBuilder &builder, Location loc, Value value, Type type) {
+  if (value.getType() == type)
+    return value;
+  if (value.getType().getIntOrFloatBitWidth() < type.getIntOrFloatBitWidth())
+    return arith::ExtFOp::create(builder, loc, type, value);
+  return arith::TruncFOp::create(builder, loc, type, value);
+}
+
+/// The new value for `value`. What was defined outside the scalar code (a constant that was
+/// hoisted, a size) is written again where it is used.
+static Value lookUp(OpBuilder &builder, Value value, IRMapping &mapping,
+                    const StageFunction &function) {
+  if (Value known = mapping.lookupOrNull(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  if (auto scratch = dyn_cast_or_null<memref::AllocaOp>(op))
+    return function.getScratch(scratch);
+  assert(op && op->getNumRegions() == 0 && "checked by the verifier");
+  IRMapping outside;
+  emitScalarOp(builder, *op, outside, function);
+  return outside.lookup(value);
+}
+
+/// `indices`, moved into the buffer's extents.
+static SmallVector<Value> clampIndices(OpBuilder &builder, Location loc, ArrayRef<Value> indices,
+                                       Value buffer, const StageFunction &function) {
+  SmallVector<Value> clamped;
+  for (auto [index, extent] : llvm::zip_equal(indices, function.getExtents(buffer)))
+    clamped.push_back(clampIndex(builder, loc, index, extent));
+  return clamped;
+}
+
+static void emitRead(OpBuilder &builder, ReadOp op, SmallVector<Value> indices, IRMapping &mapping,
+                     const StageFunction &function) {
+  if (!op.getInbounds())
+    indices = clampIndices(builder, op.getLoc(), indices, op.getBuffer(), function);
+  mapping.map(op.getValue(), memref::LoadOp::create(builder, op.getLoc(),
+                                                    function.getView(op.getBuffer()), indices));
+}
+
+void mlir::tile::emitAccumulation(OpBuilder &builder, Location loc, Value value, Value memory,
+                                  ValueRange indices) {
+  Value old = memref::LoadOp::create(builder, loc, memory, indices);
+  Value sum;
+  if (isa<FloatType>(old.getType()))
+    sum =
+        arith::AddFOp::create(builder, loc, old, convertFloat(builder, loc, value, old.getType()));
+  else
+    sum = arith::AddIOp::create(builder, loc, old, value);
+  memref::StoreOp::create(builder, loc, sum, memory, indices);
+}
+
+/// A copy of `op` whose regions are copied by emitScalarBlock.
+static void cloneScalarOp(OpBuilder &builder, Operation &op, IRMapping &mapping,
+                          const StageFunction &function) {
+  IRMapping operands;
+  for (Value operand : op.getOperands())
+    operands.map(operand, lookUp(builder, operand, mapping, function));
+  Operation *copy = op.cloneWithoutRegions(operands);
+  builder.insert(copy);
+  for (auto [from, to] : llvm::zip_equal(op.getResults(), copy->getResults()))
+    mapping.map(from, to);
+  for (auto [from, to] : llvm::zip_equal(op.getRegions(), copy->getRegions())) {
+    if (from.empty())
+      continue;
+    Block &block = to.emplaceBlock();
+    for (BlockArgument argument : from.front().getArguments())
+      mapping.map(argument, block.addArgument(argument.getType(), argument.getLoc()));
+    OpBuilder inner = OpBuilder::atBlockEnd(&block);
+    SmallVector<Value> yielded = emitScalarBlock(inner, from.front(), mapping, function);
+    Operation *terminator = from.front().getTerminator()->clone();
+    terminator->setOperands(yielded);
+    inner.insert(terminator);
+  }
+}
+
+void mlir::tile::emitScalarOp(OpBuilder &builder, Operation &op, IRMapping &mapping,
+                              const StageFunction &function) {
+  auto mapped = [&](Value value) { return lookUp(builder, value, mapping, function); };
+  auto mappedAll = [&](ValueRange values) { return llvm::map_to_vector(values, mapped); };
+  llvm::TypeSwitch<Operation *>(&op)
+      .Case([&](SizeOp size) {
+        mapping.map(size.getValue(),
+                    function.emitSize(builder, size.getLoc(), size.getExpression()));
+      })
+      .Case([&](ReadOp read) {
+        emitRead(builder, read, mappedAll(read.getIndices()), mapping, function);
+      })
+      .Case([&](WriteOp write) {
+        memref::StoreOp::create(builder, write.getLoc(), mapped(write.getValue()),
+                                function.getView(write.getBuffer()), mappedAll(write.getIndices()));
+      })
+      .Case([&](AccumulateOp accumulate) {
+        emitAccumulation(builder, accumulate.getLoc(), mapped(accumulate.getValue()),
+                         function.getView(accumulate.getBuffer()),
+                         clampIndices(builder, accumulate.getLoc(),
+                                      mappedAll(accumulate.getIndices()), accumulate.getBuffer(),
+                                      function));
+      })
+      .Default([&](Operation *) { cloneScalarOp(builder, op, mapping, function); });
+}
+
+SmallVector<Value> mlir::tile::emitScalarBlock(OpBuilder &builder, Block &block, IRMapping &mapping,
+                                               const StageFunction &function) {
+  for (Operation &op : block.without_terminator())
+    emitScalarOp(builder, op, mapping, function);
+  return llvm::map_to_vector(block.getTerminator()->getOperands(), [&](Value value) {
+    return lookUp(builder, value, mapping, function);
+  });
+}
+
+//===- foreach -------------------------------------------------------------------===//
+
+/// One loop per extent, first outermost, around the copied body.
+static void emitForeach(OpBuilder builder, ForeachOp op, ArrayRef<Value> item,
+                        const StageFunction &function) {
+  Location loc = op.getLoc();
+  Block &body = op.getBody().front();
+  SmallVector<Value> arguments(item);
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  for (StringRef extent : getStrings(op.getOver())) {
+    Value end = function.emitSize(builder, loc, extent);
+    auto loop = scf::ForOp::create(builder, loc, zero, end, one);
+    arguments.push_back(loop.getInductionVar());
+    builder.setInsertionPointToStart(loop.getBody());
+  }
+  IRMapping mapping;
+  mapping.map(body.getArguments(), arguments);
+  emitScalarBlock(builder, body, mapping, function);
+}
+
+//===- find_segments ---------------------------------------------------------------===//
+
+/// The external function of runtime/device/cpu/Segments.h.
+static func::FuncOp declareFindSegments(ModuleOp module) {
+  constexpr StringRef kName = "pe_find_segments";
+  if (auto known = module.lookupSymbol<func::FuncOp>(kName))
+    return known;
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  Type words = MemRefType::get({1}, builder.getI64Type());
+  auto function =
+      func::FuncOp::create(builder, module.getLoc(), kName, builder.getFunctionType({words}, {}));
+  function.setPrivate();
+  return function;
+}
+
+/// Calls `pe_find_segments` with its argument block: 64-bit words on the stack, addresses among
+/// them, in the order of PeFindSegments.
+static void emitFindSegments(OpBuilder builder, FindSegmentsOp op, const StageFunction &function) {
+  Location loc = op.getLoc();
+  SmallVector<Value> words;
+  auto push = [&](Value index) { words.push_back(index); };
+  auto pushConstant = [&](int64_t number) {
+    push(arith::ConstantIndexOp::create(builder, loc, number));
+  };
+  auto pushAddress = [&](Value buffer) {
+    push(memref::ExtractAlignedPointerAsIndexOp::create(builder, loc, function.getView(buffer)));
+  };
+  auto pushCount = [&](ArrayRef<Value> extents) {
+    Value count = arith::ConstantIndexOp::create(builder, loc, 1);
+    for (Value extent : extents)
+      count = builder.createOrFold<arith::MulIOp>(loc, count, extent);
+    push(count);
+  };
+
+  pushAddress(op.getU());
+  pushCount(function.getExtents(op.getU()).drop_back());
+  push(function.getExtents(op.getU()).back());
+  push(function.emitSize(builder, loc, "max(r+c-1,0)"));
+  pushAddress(op.getV());
+  pushCount(function.getExtents(op.getV()));
+  for (Value table : {op.getKnots(), op.getSlope(), op.getOffset(), op.getCount()})
+    pushAddress(table);
+  pushCount(function.getExtents(op.getSlope()).drop_back());
+  push(function.getExtents(op.getSlope()).back());
+  pushConstant(op.getLayers().size() / 2);
+  for (size_t i = 0; i < op.getLayers().size(); i += 2) {
+    Value weight = op.getLayers()[i], bias = op.getLayers()[i + 1];
+    pushAddress(weight);
+    pushAddress(bias);
+    pushCount(function.getExtents(bias));
+    bool matrix = function.getExtents(weight).size() == 2;
+    matrix ? push(function.getExtents(weight).back()) : pushConstant(1);
+  }
+
+  OpBuilder entry = function.getEntryBuilder();
+  int64_t count = words.size();
+  Type i64 = builder.getI64Type();
+  Value block = memref::AllocaOp::create(entry, loc, MemRefType::get({count}, i64));
+  for (auto [position, word] : llvm::enumerate(words)) {
+    Value index = arith::ConstantIndexOp::create(builder, loc, position);
+    Value number = arith::IndexCastOp::create(builder, loc, i64, word);
+    memref::StoreOp::create(builder, loc, number, block, index);
+  }
+  Value first = memref::ReinterpretCastOp::create(builder, loc, MemRefType::get({1}, i64), block, 0,
+                                                  ArrayRef<int64_t>{1}, ArrayRef<int64_t>{1});
+  func::FuncOp callee = declareFindSegments(function.getFunction()->getParentOfType<ModuleOp>());
+  func::CallOp::create(builder, loc, callee, first);
+}
+
+//===- Stages ----------------------------------------------------------------------===//
+
+bool mlir::tile::isScalarStage(StageOp stage) {
+  return llvm::none_of(stage.getBody().front(), [](Operation &op) {
+    auto isValue = [](Type type) { return isa<ValType>(type); };
+    return isa<StreamOp>(op) || llvm::any_of(op.getResultTypes(), isValue);
+  });
+}
+
+LogicalResult mlir::tile::lowerScalarStage(StageOp stage) {
+  if (!isScalarStage(stage))
+    return stage.emitOpError(
+        "expected a stage of loops only, found a stream or a value over a space");
+  StageFunction function(stage, "", collectBuffers(stage));
+  OpBuilder builder = function.getBodyBuilder();
+  SmallVector<StringRef> over = getStrings(stage.getOver());
+  SmallVector<Value> item = function.decomposeItem(builder, stage.getLoc(), over);
+  for (Operation &op : stage.getBody().front())
+    llvm::TypeSwitch<Operation *>(&op)
+        .Case([&](ForeachOp foreach) { emitForeach(builder, foreach, item, function); })
+        .Case([&](FindSegmentsOp find) { emitFindSegments(builder, find, function); });
+  function.createLaunch(stage, productOfExtents(over));
+  stage.erase();
+  return success();
+}

@@ -1,0 +1,28 @@
+//===- ScalarStage.h - stages without a stream become loops ---------------===//
+//
+// Tables, parameter gradients, reductions of partial sums: `tile.foreach` loops with scalar
+// bodies, and `tile.find_segments`. They cost O(N), so every target for the CPU lowers
+// them the same way, one work item per index of the stage's `over`.
+//
+//   tile.stage @table prepare over ["hq"] {         func.func @plan_table(%table, %sizes, %item) {
+//     tile.foreach over ["r + c - 1"] {               scf.for %t = 0 to r + c - 1 {
+//     ^bb0(%h: index, %t: index):            ==>        memref.store %x, %view[%item, %t]
+//       tile.write %x, %table[%h, %t]
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOLOOPS_SCALARSTAGE_H
+#define PE_PASSES_TOLOOPS_SCALARSTAGE_H
+
+#include "dialect/Tile/Tile.h"
+
+namespace mlir::tile {
+
+/// Whether `lowerScalarStage` is for `stage`: it holds neither a stream nor values.
+bool isScalarStage(StageOp stage);
+
+/// Replaces `stage` by a function and a `tile.launch`.
+LogicalResult lowerScalarStage(StageOp stage);
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_TOLOOPS_SCALARSTAGE_H

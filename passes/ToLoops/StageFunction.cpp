@@ -1,0 +1,177 @@
+//===- StageFunction.cpp - function, sizes and views of a lowered stage ---===//
+#include "passes/ToLoops/StageFunction.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+SmallVector<Value> mlir::tile::collectBuffers(StageOp stage) {
+  llvm::DenseSet<Value> used;
+  stage.walk([&](Operation *op) {
+    for (Value operand : op->getOperands())
+      if (isa<BufferType>(operand.getType()))
+        used.insert(operand);
+  });
+  SmallVector<Value> buffers;
+  for (BufferOp buffer : stage->getParentOfType<PlanOp>().getOps<BufferOp>())
+    if (used.contains(buffer.getBuffer()))
+      buffers.push_back(buffer.getBuffer());
+  return buffers;
+}
+
+SmallVector<StringRef> mlir::tile::getStrings(ArrayAttr attribute) {
+  return llvm::map_to_vector(attribute.getAsValueRange<StringAttr>(),
+                             [](StringRef text) { return text; });
+}
+
+std::string mlir::tile::productOfExtents(ArrayRef<StringRef> extents) {
+  auto isWord = [](char ch) { return llvm::isAlnum(ch) || ch == '_'; };
+  SmallVector<std::string> factors;
+  for (StringRef extent : extents)
+    factors.push_back(llvm::all_of(extent, isWord) ? extent.str() : "(" + extent.str() + ")");
+  return factors.empty() ? "1" : llvm::join(factors, "*");
+}
+
+StageFunction::StageFunction(StageOp stage, StringRef suffix, ArrayRef<Value> buffers)
+    : plan(stage->getParentOfType<PlanOp>()), buffers(buffers) {
+  MLIRContext *context = stage.getContext();
+  OpBuilder builder(plan);
+  SmallVector<Type> arguments;
+  for (Value buffer : buffers)
+    arguments.push_back(MemRefType::get({1}, cast<BufferType>(buffer.getType()).getElementType()));
+  arguments.push_back(MemRefType::get({kNumSizes}, builder.getI64Type()));
+  arguments.push_back(builder.getIndexType());
+
+  std::string name = (plan.getSymName() + "_" + stage.getSymName() + suffix).str();
+  function = func::FuncOp::create(stage.getLoc(), name, FunctionType::get(context, arguments, {}));
+  SymbolTable(plan->getParentOp()).insert(function, Block::iterator(plan));
+  Block *entry = function.addEntryBlock();
+
+  builder.setInsertionPointToStart(entry);
+  Value array = entry->getArgument(buffers.size());
+  constexpr StringRef kArrayNames[] = {"b",       "hq",      "hkv",        "r",          "c",
+                                       "q_start", "k_start", "head_start", "heads_total"};
+  for (auto [index, sizeName] : llvm::enumerate(kArrayNames)) {
+    Value position = arith::ConstantIndexOp::create(builder, getLoc(), index);
+    Value number = memref::LoadOp::create(builder, getLoc(), array, position);
+    sizes[sizeName] = arith::IndexCastOp::create(builder, getLoc(), builder.getIndexType(), number);
+  }
+  sizes["d"] = arith::ConstantIndexOp::create(builder, getLoc(), plan.getHeadDim());
+  sizes["e"] = arith::ConstantIndexOp::create(builder, getLoc(), plan.getValueDim());
+  for (auto [buffer, argument] : llvm::zip(buffers, entry->getArguments()))
+    bindBuffer(builder, buffer, argument);
+  item = entry->getArguments().back();
+  func::ReturnOp::create(builder, getLoc());
+}
+
+OpBuilder StageFunction::getBodyBuilder() const {
+  return OpBuilder(function.getBody().front().getTerminator());
+}
+
+OpBuilder StageFunction::getEntryBuilder() const {
+  return OpBuilder::atBlockBegin(&function.getBody().front());
+}
+
+/// Extents, row-major strides and the view of one buffer.
+void StageFunction::bindBuffer(OpBuilder &builder, Value buffer, Value argument) {
+  auto type = cast<BufferType>(buffer.getType());
+  int64_t rank = type.getRank();
+  SmallVector<Value> values;
+  for (StringAttr extent : type.getExtents())
+    values.push_back(emitSize(builder, getLoc(), extent));
+
+  SmallVector<OpFoldResult> shape, strides(rank);
+  OpFoldResult stride = builder.getIndexAttr(1);
+  for (Value value : values)
+    shape.push_back(getAsOpFoldResult(value));
+  for (int64_t dim = rank - 1; dim >= 0; --dim) {
+    strides[dim] = stride;
+    if (dim == 0)
+      break;
+    Value factor = getValueOrCreateConstantIndexOp(builder, getLoc(), stride);
+    stride = getAsOpFoldResult(builder.createOrFold<arith::MulIOp>(getLoc(), factor, values[dim]));
+  }
+  views[buffer] = memref::ReinterpretCastOp::create(builder, getLoc(), argument,
+                                                    builder.getIndexAttr(0), shape, strides);
+  extents[buffer] = values;
+}
+
+Value StageFunction::getScratch(memref::AllocaOp scratch) const {
+  Value &copy = scratches[scratch];
+  if (!copy) {
+    OpBuilder builder = getEntryBuilder();
+    copy = memref::AllocaOp::create(builder, scratch.getLoc(), scratch.getType());
+  }
+  return copy;
+}
+
+Value StageFunction::emitSize(OpBuilder &builder, Location loc, StringRef expression) const {
+  // Rewritten first, so that only names of the size array are left.
+  std::string problem, text = forPlan(expression, plan.getKeyBlock());
+  FailureOr<SizeExpression> parsed = SizeExpression::parse(text, problem);
+  assert(succeeded(parsed) && "size expressions are checked by the verifier");
+  using Kind = SizeExpression::Kind;
+  SmallVector<Value> stack;
+  for (const SizeExpression::Step &step : parsed->getSteps()) {
+    if (step.kind == Kind::Constant) {
+      stack.push_back(arith::ConstantIndexOp::create(builder, loc, step.constant));
+      continue;
+    }
+    if (step.kind == Kind::Name) {
+      stack.push_back(sizes.lookup(step.name));
+      continue;
+    }
+    Value right = stack.pop_back_val(), left = stack.pop_back_val();
+    auto emit = [&]<typename Op>(Value a, Value b) { return builder.createOrFold<Op>(loc, a, b); };
+    Value value;
+    switch (step.kind) {
+    case Kind::Add:
+      value = emit.operator()<arith::AddIOp>(left, right);
+      break;
+    case Kind::Subtract:
+      value = emit.operator()<arith::SubIOp>(left, right);
+      break;
+    case Kind::Multiply:
+      value = emit.operator()<arith::MulIOp>(left, right);
+      break;
+    case Kind::Max:
+      value = emit.operator()<arith::MaxSIOp>(left, right);
+      break;
+    case Kind::Min:
+      value = emit.operator()<arith::MinSIOp>(left, right);
+      break;
+    default: { // CeilDiv of numbers that are not negative by one that is positive
+      Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+      Value less = emit.operator()<arith::SubIOp>(right, one);
+      Value sum = emit.operator()<arith::AddIOp>(left, less);
+      value = emit.operator()<arith::DivSIOp>(sum, right);
+    }
+    }
+    stack.push_back(value);
+  }
+  return stack.front();
+}
+
+SmallVector<Value> StageFunction::decomposeItem(OpBuilder &builder, Location loc,
+                                                ArrayRef<StringRef> names) const {
+  SmallVector<Value> indices(names.size());
+  Value rest = item;
+  for (size_t i = names.size(); i-- > 1;) {
+    Value extent = emitSize(builder, loc, names[i]);
+    indices[i] = arith::RemSIOp::create(builder, loc, rest, extent);
+    rest = arith::DivSIOp::create(builder, loc, rest, extent);
+  }
+  if (!names.empty())
+    indices.front() = rest;
+  return indices;
+}
+
+LaunchOp StageFunction::createLaunch(StageOp stage, StringRef items) const {
+  OpBuilder builder(stage);
+  return LaunchOp::create(builder, stage.getLoc(), function.getSymName(), stage.getPhase(),
+                          forPlan(items, plan.getKeyBlock()), buffers);
+}

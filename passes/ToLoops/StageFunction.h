@@ -1,0 +1,104 @@
+//===- StageFunction.h - the function that a stage becomes ----------------===//
+//
+// Every lowering of the tile dialect ends at the same place (dialect/Tile/README.md): a `func.func`
+// with one `memref<1xT>` per buffer, `memref<9xi64>` sizes and an `index` work item, and a
+// `tile.launch` in the plan. A StageFunction is that function while its body is written: it loads
+// the sizes and gives every buffer its extents once at the entry, so that whoever writes the body
+// has names instead of numbers:
+//
+//   StageFunction function(stage, "", collectBuffers(stage));
+//   OpBuilder builder = function.getBodyBuilder();
+//   SmallVector<Value> bh = function.decomposeItem(builder, loc, {"b", "hq"});
+//   Value q = function.getView(buffer);                  // memref<?x?x?x64xf32, strided<...>>
+//   ... write loops with `builder` ...
+//   function.createLaunch(stage, "b*hq");
+//   stage.erase();
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOLOOPS_STAGEFUNCTION_H
+#define PE_PASSES_TOLOOPS_STAGEFUNCTION_H
+
+#include "dialect/Tile/SizeExpression.h"
+#include "dialect/Tile/Tile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::tile {
+
+/// The buffers that `stage` mentions, in the order of their declaration.
+SmallVector<Value> collectBuffers(StageOp stage);
+
+class StageFunction {
+public:
+  /// Creates `PLAN_STAGE` + `suffix` (made unique) in the module, before the plan. Sizes and views
+  /// are at its entry, its body is empty. Extents must have passed the verifier.
+  StageFunction(StageOp stage, StringRef suffix, ArrayRef<Value> buffers);
+
+  func::FuncOp getFunction() const { return function; }
+  Location getLoc() const { return function.getLoc(); }
+  /// Before the function's return.
+  OpBuilder getBodyBuilder() const;
+  /// At the very beginning: for allocas and constants.
+  OpBuilder getEntryBuilder() const;
+
+  /// A buffer with its extents; `d`, `e` and integers are static, everything else dynamic.
+  Value getView(Value buffer) const { return views.lookup(buffer); }
+  /// The extents as index values, one per dimension.
+  ArrayRef<Value> getExtents(Value buffer) const { return extents.find(buffer)->second; }
+  ArrayRef<Value> getBuffers() const { return buffers; }
+  Value getItem() const { return item; }
+  /// The copy, at the function's entry, of scratch memory that belongs to the stage.
+  Value getScratch(memref::AllocaOp scratch) const;
+  PlanOp getPlan() const { return plan; }
+
+  /// The value of a size expression, as an index.
+  Value emitSize(OpBuilder &builder, Location loc, StringRef expression) const;
+
+  /// The work item as one index per extent, the last one fastest.
+  SmallVector<Value> decomposeItem(OpBuilder &builder, Location loc,
+                                   ArrayRef<StringRef> extents) const;
+
+  /// Writes the `tile.launch` of this function before `stage`. `items` is a size expression.
+  LaunchOp createLaunch(StageOp stage, StringRef items) const;
+
+private:
+  void bindBuffer(OpBuilder &builder, Value buffer, Value argument);
+
+  // Handles; their accessors are not const.
+  mutable PlanOp plan;
+  mutable func::FuncOp function;
+  SmallVector<Value> buffers;
+  llvm::StringMap<Value> sizes;
+  DenseMap<Value, Value> views;
+  DenseMap<Value, SmallVector<Value>> extents;
+  Value item;
+  mutable DenseMap<Operation *, Value> scratches;
+};
+
+/// The product of the extents as a size expression of the plan ("1" for none).
+std::string productOfExtents(ArrayRef<StringRef> extents);
+
+/// The strings of an array attribute.
+SmallVector<StringRef> getStrings(ArrayAttr attribute);
+
+/// Writes copies of the operations of `block` but its terminator, `tile.read`, `tile.write`,
+/// `tile.accumulate` and `tile.size` as memory operations, also inside nested regions. `mapping`
+/// knows the block's arguments; constants from outside are copied to the function's entry. Returns
+/// the values that the terminator yields.
+SmallVector<Value> emitScalarBlock(OpBuilder &builder, Block &block, IRMapping &mapping,
+                                   const StageFunction &function);
+
+/// Adds `value` to one element of `memory`, in the element's type.
+void emitAccumulation(OpBuilder &builder, Location loc, Value value, Value memory,
+                      ValueRange indices);
+
+/// emitScalarBlock for one operation.
+void emitScalarOp(OpBuilder &builder, Operation &op, IRMapping &mapping,
+                  const StageFunction &function);
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_TOLOOPS_STAGEFUNCTION_H

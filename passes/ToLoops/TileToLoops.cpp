@@ -1,0 +1,348 @@
+//===- TileToLoops.cpp - stages as loops over blocks ----------------------===//
+//
+// A stage with a stream runs in three steps, each over all rows and all keys of the work item:
+// initial carries and empty folds; the blocks in order; the values made from the results. Between
+// the steps and from block to block, carries and folds live in temporary buffers of the plan. That
+// is why rows or columns may own the outer loop: a row meets its key blocks in the same order.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/ToLoops/BlockEmitter.h"
+#include "passes/ToLoops/ScalarStage.h"
+#include "passes/ToLoops/ToLoops.h"
+
+#define DEBUG_TYPE "pe-tile-to-loops"
+
+namespace mlir::tile {
+#define GEN_PASS_DEF_PETILETOLOOPSPASS
+#include "passes/ToLoops/Passes.h.inc"
+
+namespace {
+
+/// Scratch of one work item is on the stack of a worker thread.
+constexpr int64_t kMaxScratchBytes = 256 * 1024;
+
+Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
+
+/// The loops that a value outside the stream is computed in.
+enum class Loops { Heads, Rows, Columns };
+Loops loopsOf(Spaces spaces) {
+  return hasRows(spaces) ? Loops::Rows : hasColumns(spaces) ? Loops::Columns : Loops::Heads;
+}
+
+class StageToLoops {
+public:
+  StageToLoops(StageOp stage, const LoopOptions &options)
+      : stage(stage), options(options), overKeyHeads(getStrings(stage.getOver()).back() == "hkv"),
+        stream(stage.getStream()) {
+    addStreamBuffers();
+    function.emplace(stage, "", collectBuffersAndOwn());
+    emitter.emplace(stage, *function, options);
+  }
+
+  LogicalResult run();
+
+private:
+  void addStreamBuffers();
+  SmallVector<Value> collectBuffersAndOwn();
+  bool columnsAreOuter() const;
+
+  void forHeads(llvm::function_ref<void()> body);
+  void forRowBlocks(llvm::function_ref<void()> body);
+  void forColumnBlocks(llvm::function_ref<void()> body);
+
+  void collectNeeded(Value value, llvm::SmallDenseSet<Operation *> &needed);
+  void emitNeeded(const llvm::SmallDenseSet<Operation *> &needed);
+  void initialise();
+  void emitBlocks();
+  void emitBlock();
+  void emitResults(Loops loops);
+
+  StageOp stage;
+  LoopOptions options;
+  bool overKeyHeads;
+  StreamOp stream;
+  SmallVector<Value> streamBuffers; // one per result of the stream
+  std::optional<StageFunction> function;
+  std::optional<BlockEmitter> emitter;
+};
+
+//===- Buffers of carries and folds ------------------------------------------===//
+
+/// A buffer whose extents are the heads of the stage and the spaces of the value.
+BufferType streamBufferType(Value result, bool overKeyHeads) {
+  Spaces spaces = spacesOf(result);
+  bool d = spaces == Spaces::RD || spaces == Spaces::CD;
+  SmallVector<StringRef> names = {"b"};
+  // The rows of a stage over key heads belong to query heads.
+  names.push_back(hasColumns(spaces) && overKeyHeads ? "hkv" : "hq");
+  if (hasRows(spaces))
+    names.push_back("r");
+  if (hasColumns(spaces))
+    names.push_back("c");
+  if (hasDepth(spaces))
+    names.push_back(d ? "d" : "e");
+  Builder builder(result.getContext());
+  auto extents = llvm::map_to_vector(names, [&](StringRef n) { return builder.getStringAttr(n); });
+  return BufferType::get(result.getContext(), extents, builder.getF32Type());
+}
+
+void StageToLoops::addStreamBuffers() {
+  if (!stream)
+    return;
+  OpBuilder builder(stage);
+  for (auto [index, result] : llvm::enumerate(stream.getResults())) {
+    bool carry = index < stream.getNumCarries();
+    std::string name = (stage.getSymName() + (carry ? "_carry" : "_fold") + Twine(index)).str();
+    streamBuffers.push_back(BufferOp::create(builder, stream.getLoc(),
+                                             streamBufferType(result, overKeyHeads), name,
+                                             Role::Temporary, /*zero=*/false));
+  }
+}
+
+SmallVector<Value> StageToLoops::collectBuffersAndOwn() {
+  SmallVector<Value> buffers = collectBuffers(stage);
+  buffers.append(streamBuffers);
+  return buffers;
+}
+
+//===- Loops -------------------------------------------------------------------===//
+
+void StageToLoops::forHeads(llvm::function_ref<void()> body) {
+  BlockPosition &position = emitter->position;
+  auto &builder = emitter->builder;
+  auto divide = [&](Value a, Value b) -> Value { return arith::DivSIOp::create(builder, a, b); };
+  Value group = divide(emitter->size("hq"), emitter->size("hkv"));
+  if (!overKeyHeads) {
+    position.hkv = divide(position.hq, group);
+    return body();
+  }
+  Value first = arith::MulIOp::create(builder, position.hkv, group);
+  emitter->forRange(group, [&](Value member) {
+    position.hq = arith::AddIOp::create(builder, first, member);
+    body();
+    position.hq = Value();
+  });
+}
+
+void StageToLoops::forRowBlocks(llvm::function_ref<void()> body) {
+  BlockPosition &position = emitter->position;
+  auto &builder = emitter->builder;
+  Value size = emitter->index(options.blockRows);
+  emitter->forRange(
+      emitter->size("ceildiv(r," + std::to_string(options.blockRows) + ")"), [&](Value block) {
+        position.firstRow = arith::MulIOp::create(builder, block, size);
+        Value left = arith::SubIOp::create(builder, emitter->size("r"), position.firstRow);
+        position.rows = arith::MinSIOp::create(builder, left, size);
+        body();
+        position.firstRow = position.rows = Value();
+      });
+}
+
+/// In the order of the stream.
+void StageToLoops::forColumnBlocks(llvm::function_ref<void()> body) {
+  BlockPosition &position = emitter->position;
+  auto &builder = emitter->builder;
+  Value size = emitter->index(options.blockColumns);
+  Value count = emitter->size("ceildiv(c," + std::to_string(options.blockColumns) + ")");
+  bool descending = stream && stream.getOrder() == Order::Descending;
+  emitter->forRange(count, [&](Value block) {
+    if (descending) {
+      Value last = arith::SubIOp::create(builder, count, emitter->index(1));
+      block = arith::SubIOp::create(builder, last, block);
+    }
+    position.keyBlock = block;
+    position.firstColumn = arith::MulIOp::create(builder, block, size);
+    Value left = arith::SubIOp::create(builder, emitter->size("c"), position.firstColumn);
+    position.columns = arith::MinSIOp::create(builder, left, size);
+    body();
+    position.firstColumn = position.columns = position.keyBlock = Value();
+  });
+}
+
+//===- Values outside the stream -------------------------------------------------===//
+
+/// Adds the ops of the stage's body that `value` is computed by.
+void StageToLoops::collectNeeded(Value value, llvm::SmallDenseSet<Operation *> &needed) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op == stream || op->getParentOp() != stage || !isa<ValType>(value.getType()) ||
+      !needed.insert(op).second)
+    return;
+  for (Value operand : op->getOperands())
+    collectNeeded(operand, needed);
+}
+
+void StageToLoops::emitNeeded(const llvm::SmallDenseSet<Operation *> &needed) {
+  for (Operation &op : stage.getBody().front())
+    if (needed.contains(&op))
+      emitter->emit(op);
+}
+
+/// The stores of values with `loops`, and all they need.
+void StageToLoops::emitResults(Loops loops) {
+  llvm::SmallDenseSet<Operation *> needed;
+  for (StoreOp store : stage.getBody().front().getOps<StoreOp>())
+    if (loopsOf(spacesOf(store.getValue())) == loops) {
+      needed.insert(store);
+      collectNeeded(store.getValue(), needed);
+    }
+  if (needed.empty())
+    return;
+  auto body = [&] { emitNeeded(needed); };
+  if (loops == Loops::Columns)
+    return forColumnBlocks(body);
+  forHeads([&] { loops == Loops::Rows ? forRowBlocks(body) : body(); });
+}
+
+//===- The stream ------------------------------------------------------------------===//
+
+/// Carries begin as the stream's operands, folds at zero.
+void StageToLoops::initialise() {
+  llvm::SmallDenseSet<Operation *> needed;
+  for (Value carry : stream.getCarries())
+    collectNeeded(carry, needed);
+  auto fill = [&](Loops loops) {
+    for (auto [index, result] : llvm::enumerate(stream.getResults())) {
+      if (loopsOf(spacesOf(result)) != loops)
+        continue;
+      emitter->forEachPoint(spacesOf(result), [&](const Point &point) {
+        Value initial = index < stream.getNumCarries()
+                            ? emitter->at(stream.getCarries()[index], point)
+                            : emitter->number(0.0);
+        emitter->writeBuffer(initial, streamBuffers[index], point);
+      });
+    }
+  };
+  forHeads([&] {
+    fill(Loops::Heads);
+    forRowBlocks([&] {
+      emitNeeded(needed);
+      fill(Loops::Rows);
+    });
+  });
+  forColumnBlocks([&] { fill(Loops::Columns); });
+}
+
+bool StageToLoops::columnsAreOuter() const {
+  if (options.owner != LoopOwner::Auto)
+    return options.owner == LoopOwner::Columns;
+  return StreamOp(stream).getNumCarries() == 0;
+}
+
+void StageToLoops::emitBlocks() {
+  llvm::SmallDenseSet<Operation *> needed;
+  stream.getBody().walk([&](Operation *op) {
+    for (Value operand : op->getOperands())
+      collectNeeded(operand, needed);
+  });
+  if (columnsAreOuter()) {
+    forColumnBlocks([&] {
+      forHeads([&] {
+        forRowBlocks([&] {
+          emitNeeded(needed);
+          emitBlock();
+        });
+      });
+    });
+    return;
+  }
+  forHeads([&] {
+    forRowBlocks([&] {
+      emitNeeded(needed);
+      forColumnBlocks([&] { emitBlock(); });
+    });
+  });
+}
+
+/// The body of the stream on one block. The permissions to stop early and to skip are not used.
+void StageToLoops::emitBlock() {
+  Block &body = stream.getBody().front();
+  for (auto [argument, result] : llvm::zip(body.getArguments(), stream.getResults()))
+    emitter->compute(argument, [&](const Point &point) { return emitter->at(result, point); });
+  for (Operation &op : body.without_terminator())
+    emitter->emit(op);
+  for (auto [index, result] : llvm::enumerate(stream.getResults())) {
+    Value yielded = stream.getYielded(index);
+    emitter->forEachPoint(spacesOf(result), [&](const Point &point) {
+      Value number = emitter->at(yielded, point);
+      if (index < stream.getNumCarries())
+        emitter->writeBuffer(number, streamBuffers[index], point);
+      else
+        emitter->addToBuffer(number, streamBuffers[index], point);
+    });
+  }
+}
+
+//===- Stages ----------------------------------------------------------------------===//
+
+LogicalResult StageToLoops::run() {
+  SmallVector<StringRef> over = getStrings(stage.getOver());
+  SmallVector<Value> item = function->decomposeItem(emitter->builder, stage.getLoc(), over);
+  emitter->position.b = item[0];
+  (overKeyHeads ? emitter->position.hkv : emitter->position.hq) = item[1];
+  if (stream) {
+    for (auto [result, buffer] : llvm::zip_equal(stream.getResults(), streamBuffers))
+      emitter->defineInBuffer(result, buffer);
+    initialise();
+    emitBlocks();
+  }
+  for (Loops loops : {Loops::Rows, Loops::Columns, Loops::Heads})
+    emitResults(loops);
+  if (emitter->getScratchBytes() > kMaxScratchBytes)
+    return stage.emitOpError("expected at most ")
+           << kMaxScratchBytes << " bytes of scratch memory, found " << emitter->getScratchBytes()
+           << ": choose smaller blocks than " << options.blockRows << " x " << options.blockColumns;
+  function->createLaunch(stage, productOfExtents(over));
+  stage.erase();
+  return success();
+}
+
+/// What the loops cannot say.
+LogicalResult checkStage(StageOp stage, const LoopOptions &options) {
+  if (options.blockRows < 1 || options.blockColumns < 1)
+    return stage.emitOpError("expected blocks of at least 1 x 1, found ")
+           << options.blockRows << " x " << options.blockColumns;
+  PlanOp plan = stage->getParentOfType<PlanOp>();
+  for (Value buffer : collectBuffers(stage))
+    if (cast<BufferType>(buffer.getType()).has("kb") &&
+        plan.getKeyBlock() != static_cast<uint64_t>(options.blockColumns))
+      return stage.emitOpError("expected blocks of key_block = ")
+             << plan.getKeyBlock() << " keys, found block-columns = " << options.blockColumns;
+  WalkResult result = stage.walk([&](Operation *op) -> WalkResult {
+    for (Type type : op->getResultTypes())
+      if (auto value = dyn_cast<ValType>(type); value && !value.getElementType().isF32())
+        return op->emitOpError("expected values of f32, found ") << type;
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+struct PETileToLoopsPass : impl::PETileToLoopsPassBase<PETileToLoopsPass> {
+  using Base::Base;
+  void runOnOperation() override {
+    LoopOptions options = {blockRows, blockColumns, owner};
+    SmallVector<StageOp> stages;
+    for (PlanOp plan : getOperation().getOps<PlanOp>()) {
+      bool snapshots = llvm::any_of(plan.getOps<BufferOp>(), [](BufferOp buffer) {
+        return buffer.getBuffer().getType().has("kb");
+      });
+      if (snapshots)
+        plan.setKeyBlock(blockColumns);
+      llvm::append_range(stages, plan.getOps<StageOp>());
+    }
+    for (StageOp stage : stages)
+      if (failed(lowerStageToLoops(stage, options)))
+        return signalPassFailure();
+  }
+};
+
+} // namespace
+
+LogicalResult lowerStageToLoops(StageOp stage, const LoopOptions &options) {
+  if (isScalarStage(stage))
+    return lowerScalarStage(stage);
+  if (failed(checkStage(stage, options)))
+    return failure();
+  return StageToLoops(stage, options).run();
+}
+
+} // namespace mlir::tile

@@ -1,0 +1,44 @@
+//===- ToLoops.h - the executable definition of the tile dialect ----------===//
+//
+// `lowerStageToLoops` writes any stage as scalar loops: the meaning of every tile op, read in the
+// order in which a person would explain it. Other lowerings are judged by it and use it for what
+// they cannot fuse. The pass around it is pe-tile-to-loops (Passes.td).
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOLOOPS_TOLOOPS_H
+#define PE_PASSES_TOLOOPS_TOLOOPS_H
+
+#include "dialect/Tile/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/Support/CommandLine.h"
+
+namespace mlir::tile {
+
+/// The outer loop of a stream; either gives the same numbers up to rounding.
+enum class LoopOwner { Auto, Rows, Columns };
+
+struct LoopOptions {
+  int64_t blockRows = 16;
+  /// Must be the plan's key_block for a stage that touches a buffer with extent `kb`.
+  int64_t blockColumns = 16;
+  LoopOwner owner = LoopOwner::Auto;
+};
+
+/// Replaces `stage` by a function, its temporary buffers and a `tile.launch`. Also for stages
+/// without a stream.
+LogicalResult lowerStageToLoops(StageOp stage, const LoopOptions &options);
+
+#define GEN_PASS_DECL
+#include "passes/ToLoops/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "passes/ToLoops/Passes.h.inc"
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_TOLOOPS_TOLOOPS_H

@@ -1,0 +1,23 @@
+//===- Attention.cpp - what the attention algorithms share ----------------===//
+#include "passes/ToTile/Attention.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+TileBuilder mlir::tile::beginStage(TileBuilder &plan, StringRef name, Phase phase,
+                                   ArrayRef<StringRef> over, DictionaryAttr mask) {
+  StageOp stage = plan.create<StageOp>(plan.getStringAttr(name), phase, plan.getStrArrayAttr(over),
+                                       mask);
+  Block &block = stage.getBody().emplaceBlock();
+  return TileBuilder(plan.getLoc(), OpBuilder::atBlockEnd(&block));
+}
+
+void mlir::tile::storeGradients(TileBuilder &t, const Attention &attention, Value dq, Value dk,
+                                Value dv) {
+  if (attention.dQ)
+    t.store(t.scaled(dq, attention.scale), attention.dQ);
+  if (attention.dK)
+    t.store(t.scaled(dk, attention.scale), attention.dK);
+  if (attention.dV)
+    t.store(dv, attention.dV);
+}

@@ -1,0 +1,61 @@
+//===- Attention.h - the attention algorithms of the tile level -----------===//
+//
+// One file per algorithm: softmax and stick-breaking, forward and backward. Each
+// writes one stage of a plan and knows biases only through `ScoreTerms`.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOTILE_ATTENTION_H
+#define PE_PASSES_TOTILE_ATTENTION_H
+
+#include "passes/ToTile/TileBuilder.h"
+
+namespace mlir::tile {
+
+/// log2(e): scores are kept in units of log2, so that every exponential is an exp2.
+constexpr double kLog2E = 1.4426950408889634;
+/// The finite number that stands for "masked out"; minus infinity would give inf - inf.
+constexpr double kMasked = -1.0e30;
+/// Stick-breaking stops when the mass left on every row is below this (docs/numerics.md).
+constexpr double kStopBelow = 1.0e-9;
+
+/// What an attention adds to its scores.
+class ScoreTerms {
+public:
+  virtual ~ScoreTerms() = default;
+  /// The sum of all terms at each pair, in units of log2; null when there is none. Called inside
+  /// the stream.
+  virtual Value emit(TileBuilder &t) = 0;
+  /// Adds the gradients of all terms, given the cotangent of the scores in natural units. Called
+  /// inside the backward stream.
+  virtual void emitGradient(TileBuilder &t, Value cotangent) = 0;
+};
+
+/// One attention of the plan: its buffers (null where absent) and options.
+struct Attention {
+  std::string name; // of its stages
+  Value q, k, v, o; // as the kernel reads them: rotated already
+  Value lse;        // log-sum-exp in units of log2 (softmax)
+  Value lseResult;  // the same in natural units, or the log of the mass left (stick-breaking)
+  Value mass;       // snapshots of the mass left (stick-breaking)
+  Value dO, dLse, dQ, dK, dV;
+  DictionaryAttr mask;
+  double scale = 1.0;
+  bool earlyExit = true;
+  ScoreTerms *terms = nullptr;
+};
+
+void emitSoftmaxForward(TileBuilder &plan, const Attention &attention);
+void emitSoftmaxBackward(TileBuilder &plan, const Attention &attention);
+void emitStickBreakingForward(TileBuilder &plan, const Attention &attention);
+void emitStickBreakingBackward(TileBuilder &plan, const Attention &attention);
+
+/// Creates a stage in the plan and returns a builder inside it.
+TileBuilder beginStage(TileBuilder &plan, StringRef name, Phase phase, ArrayRef<StringRef> over,
+                       DictionaryAttr mask = {});
+
+/// The end that both backward algorithms share: scales and stores the gradients of q, k, v.
+void storeGradients(TileBuilder &t, const Attention &attention, Value dq, Value dk, Value dv);
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_TOTILE_ATTENTION_H

@@ -1,0 +1,89 @@
+//===- GeneralTerm.cpp - the bias's own code per score ---------------------===//
+//
+// What fits no cheaper class is evaluated for every pair inside the kernel, and
+// differentiated there in reverse mode; every (batch, head) has its own sums, added up
+// in float64 by a finish stage.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/ToTile/Terms.h"
+#include "passes/Transforms/ScalarVjp.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+namespace {
+
+class GeneralTerm : public TermLowering {
+public:
+  using TermLowering::TermLowering;
+
+  LogicalResult prepare() override {
+    FailureOr<pe::ScalarVjp> derived = pe::ScalarVjp::create(term.root);
+    if (failed(derived))
+      return failure();
+    vjp.emplace(*derived);
+    return success();
+  }
+
+  Value emit(TileBuilder &t) override {
+    return t.mapAt({}, Spaces::RC, [&](Scalar &s, ValueRange at) {
+      TileParameters params = parameters();
+      IRMapping mapping;
+      pe::mapPoint(mapping, region(), {at[0], at[1], at[2], at[3]});
+      return s.mul(vjp->emitPrimal(s, mapping, params), s.number(kLog2E));
+    });
+  }
+
+  void emitGradient(TileBuilder &t, Value cotangent) override {
+    if (!vjp->isActive())
+      return;
+    TileParameters params = parameters();
+    for (Value capture : pe::BiasFnOp(term.bias).getCaptures()) {
+      Parameter &parameter = context.parameters[capture];
+      SmallVector<StringRef> extents = {"b", "hq"};
+      llvm::append_range(extents, parameter.extents());
+      Value sums = context.temporary(name + "_" + parameter.name, extents, {}, /*zero=*/true);
+      sums.getDefiningOp()->moveAfter(parameter.gradientSums.getDefiningOp());
+      partial[parameter.buffer] = sums;
+    }
+    params.partial = partial;
+    t.eachPair({cotangent}, [&](Scalar &s, ValueRange at) {
+      params.batch = at[1];
+      params.head = at[2];
+      IRMapping mapping;
+      pe::mapPoint(mapping, region(), {at[1], at[2], at[3], at[4]});
+      vjp->emitPrimal(s, mapping, params);
+      vjp->emitAdjoint(s, mapping, at[0], params);
+    });
+  }
+
+  void finish() override {
+    if (!vjp->isActive())
+      return;
+    TileBuilder t = beginStage(context.plan, name + "_finish", Phase::Finish, {});
+    for (Value capture : pe::BiasFnOp(term.bias).getCaptures()) {
+      Parameter &parameter = context.parameters[capture];
+      Value sums = partial.lookup(parameter.buffer);
+      t.foreach(parameter.extents(), [&](Scalar &s, ValueRange at) {
+        Value sum = sumOver(s, {"b", "hq"}, [&](Scalar &x, ValueRange pair) {
+          SmallVector<Value> indices(pair);
+          indices.append(at.begin(), at.end());
+          return readElement(x, sums, indices);
+        });
+        accumulateElement(s, sum, parameter.gradientSums, at);
+      });
+    }
+  }
+
+private:
+  std::optional<pe::ScalarVjp> vjp;
+  llvm::MapVector<Value, Value> partial;
+};
+
+} // namespace
+
+std::unique_ptr<TermLowering> mlir::tile::createGeneralTerm(PlanContext &context,
+                                                            const pe::Term &term,
+                                                            std::string name) {
+  return std::make_unique<GeneralTerm>(context, term, std::move(name));
+}

@@ -1,0 +1,336 @@
+//===- PEToTile.cpp - the entry function as a plan ---------------------------===//
+#include "passes/ToTile/ToTile.h"
+
+#include "passes/ToTile/Rotation.h"
+#include "passes/ToTile/Terms.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#define DEBUG_TYPE "pe-to-tile"
+
+namespace mlir::pe {
+#define GEN_PASS_DEF_PETOTILEPASS
+#include "passes/ToTile/Passes.h.inc"
+
+using namespace mlir::tile;
+
+namespace {
+
+/// The mask of a stage that allows exactly the pairs with `range`.
+DictionaryAttr maskOf(MLIRContext *context, DifferenceRange range) {
+  Builder b(context);
+  auto kind = [&](StringRef text) { return b.getNamedAttr("kind", b.getStringAttr(text)); };
+  bool openMax = range.max == DifferenceRange::kUnboundedMax;
+  bool openMin = range.min == DifferenceRange::kUnboundedMin;
+  if (openMin && openMax)
+    return b.getDictionaryAttr(kind("none"));
+  if (openMax && range.min == 0)
+    return b.getDictionaryAttr(kind("causal"));
+  if (openMax && range.min == 1)
+    return b.getDictionaryAttr(kind("strict_causal"));
+  SmallVector<NamedAttribute> fields = {kind("window")};
+  if (!openMax) // i - j < left
+    fields.push_back(b.getNamedAttr("left", b.getI64IntegerAttr(range.max + 1)));
+  if (!openMin) // j - i < right
+    fields.push_back(b.getNamedAttr("right", b.getI64IntegerAttr(1 - range.min)));
+  return b.getDictionaryAttr(fields);
+}
+
+} // namespace
+
+SmallVector<std::string> namedExtents(Value value) {
+  if (auto attention = value.getDefiningOp<AttentionOp>()) {
+    if (value == attention.getOutput())
+      return {"b", "hq", "r", "e"};
+    return {"b", "hq", "r"};
+  }
+  for (OpOperand &use : value.getUses())
+    if (auto attention = dyn_cast<AttentionOp>(use.getOwner())) {
+      if (use.get() == attention.getQuery())
+        return {"b", "hq", "r", "d"};
+      if (use.get() == attention.getKey())
+        return {"b", "hkv", "c", "d"};
+      return {"b", "hkv", "c", "e"};
+    }
+  SmallVector<std::string> extents;
+  for (int64_t size : cast<ShapedType>(value.getType()).getShape())
+    extents.push_back(ShapedType::isDynamic(size) ? "hq" : std::to_string(size));
+  return extents;
+}
+
+namespace {
+
+/// One entry function on its way to a plan.
+class FunctionLowering {
+public:
+  FunctionLowering(func::FuncOp function, const PEToTilePassOptions &options)
+      : function(function), options(options), builder(function.getContext()) {}
+
+  LogicalResult run();
+
+private:
+  struct Lowered {
+    AttentionOp op;
+    Attention attention;
+    std::unique_ptr<AttentionTerms> terms;
+    RotationTables queryTables, keyTables;
+    Value rawQ, rawK, rawDQ, rawDK; // before rotation
+  };
+
+  LogicalResult createPlan();
+  LogicalResult createArguments();
+  LogicalResult createGradients();
+  LogicalResult lower(AttentionOp op);
+  void rotate(Lowered &lowered);
+  void createResults(Lowered &lowered);
+  void emitForward(Lowered &lowered);
+  void emitBackward(Lowered &lowered);
+  void storeParameterGradients();
+  StringRef nameOf(BlockArgument argument) {
+    return function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "pe.name").getValue();
+  }
+  bool isFloating(BlockArgument argument) {
+    return isa<FloatType>(cast<ShapedType>(argument.getType()).getElementType());
+  }
+
+  func::FuncOp function;
+  const PEToTilePassOptions &options;
+  OpBuilder builder;
+  PlanOp plan;
+  std::unique_ptr<PlanContext> context;
+  DenseMap<Value, Value> buffers, gradients; // of arguments
+  SmallVector<std::unique_ptr<Lowered>> attentions;
+};
+
+LogicalResult FunctionLowering::createPlan() {
+  builder.setInsertionPoint(function);
+  plan = PlanOp::create(builder, function.getLoc(), function.getName(), options.headDim,
+                        options.valueDim);
+  Block &body = plan.getBody().emplaceBlock();
+  TileBuilder t(function.getLoc(), OpBuilder::atBlockEnd(&body));
+  context = std::make_unique<PlanContext>(PlanContext{t, options.grad, options.earlyExit,
+                                                      options.headDim, options.valueDim, {}});
+  return success();
+}
+
+LogicalResult FunctionLowering::createArguments() {
+  for (BlockArgument argument : function.getArguments()) {
+    SmallVector<std::string> extents = namedExtents(argument);
+    SmallVector<StringRef> names(extents.begin(), extents.end());
+    Type element = cast<ShapedType>(argument.getType()).getElementType();
+    Value buffer = context->buffer(nameOf(argument), Role::Argument, names, element);
+    for (StringRef attribute : {"pe.init", "pe.min", "pe.decay", "pe.monitor"})
+      if (Attribute value = function.getArgAttr(argument.getArgNumber(), attribute))
+        buffer.getDefiningOp()->setAttr(attribute, value);
+    buffers[argument] = buffer;
+  }
+  return success();
+}
+
+LogicalResult FunctionLowering::createGradients() {
+  for (BlockArgument argument : function.getArguments()) {
+    bool data = llvm::any_of(argument.getUsers(), llvm::IsaPred<AttentionOp>);
+    Value buffer = buffers[argument];
+    Parameter parameter{nameOf(argument).str(), buffer, Value()};
+    if (options.grad && isFloating(argument)) {
+      SmallVector<StringRef> extents = parameter.extents();
+      gradients[argument] =
+          context->buffer("d_" + nameOf(argument), Role::Gradient, extents, {}, /*zero=*/true);
+      if (!data)
+        parameter.gradientSums = context->temporary("sums_" + nameOf(argument), extents,
+                                                    builder.getF64Type(), /*zero=*/true);
+    }
+    if (!data)
+      context->parameters[argument] = parameter;
+  }
+  return success();
+}
+
+/// Buffers for the op's results that the function returns; others stay inside.
+void FunctionLowering::createResults(Lowered &lowered) {
+  Attention &a = lowered.attention;
+  auto returned = [&](Value value) -> std::optional<StringRef> {
+    for (OpOperand &use : value.getUses())
+      if (isa<func::ReturnOp>(use.getOwner()))
+        return function.getResultAttrOfType<StringAttr>(use.getOperandNumber(), "pe.name")
+            .getValue();
+    return std::nullopt;
+  };
+  std::optional<StringRef> output = returned(lowered.op.getOutput());
+  SmallVector<StringRef> oExtents = {"b", "hq", "r", "e"}, lseExtents = {"b", "hq", "r"};
+  a.o = output ? context->buffer(*output, Role::Result, oExtents)
+               : context->kept(a.name + "_output", oExtents);
+  if (options.grad)
+    a.dO = output ? context->buffer("d_" + *output, Role::Cotangent, oExtents)
+                  : context->temporary("d_" + a.name + "_output", oExtents, {}, /*zero=*/true);
+  if (Value lse = lowered.op.getLse())
+    if (std::optional<StringRef> name = returned(lse)) {
+      a.lseResult = context->buffer(*name, Role::Result, lseExtents);
+      if (options.grad)
+        a.dLse = context->buffer("d_" + *name, Role::Cotangent, lseExtents);
+    }
+  bool softmax = lowered.op.getNormalizer() == Normalizer::Softmax;
+  if (options.grad && softmax)
+    a.lse = context->buffer(a.name + "_lse", Role::Residual, lseExtents);
+  if (options.grad && !softmax) {
+    SmallVector<StringRef> extents = {"b", "hq", "kb", "r"};
+    a.mass = context->buffer(a.name + "_mass", Role::Residual, extents);
+  }
+}
+
+/// Rotates queries and keys into buffers of their own, and their gradients back.
+void FunctionLowering::rotate(Lowered &lowered) {
+  Attention &a = lowered.attention;
+  lowered.rawQ = a.q;
+  lowered.rawK = a.k;
+  lowered.rawDQ = a.dQ;
+  lowered.rawDK = a.dK;
+  Value rotation = lowered.op.getRotation();
+  if (!rotation)
+    return;
+  auto op = cast<RotationOpInterface>(rotation.getDefiningOp());
+  SmallVector<StringRef> qExtents = {"b", "hq", "r", "d"}, kExtents = {"b", "hkv", "c", "d"};
+  a.q = context->kept(a.name + "_queries", qExtents);
+  a.k = context->kept(a.name + "_keys", kExtents);
+  if (a.dQ)
+    a.dQ = context->temporary("d_" + a.name + "_queries", qExtents);
+  if (a.dK)
+    a.dK = context->temporary("d_" + a.name + "_keys", kExtents);
+  lowered.queryTables = prepareRotation(*context, op, a.name + "_query_rotation", true);
+  lowered.keyTables = prepareRotation(*context, op, a.name + "_key_rotation", false);
+  emitRotation(*context, lowered.queryTables, lowered.rawQ, a.q, a.name + "_rotate_queries",
+               Phase::Prepare, false);
+  emitRotation(*context, lowered.keyTables, lowered.rawK, a.k, a.name + "_rotate_keys",
+               Phase::Prepare, false);
+}
+
+LogicalResult FunctionLowering::lower(AttentionOp op) {
+  attentions.push_back(std::make_unique<Lowered>());
+  Lowered &lowered = *attentions.back();
+  Attention &a = lowered.attention;
+  lowered.op = op;
+  a.name = function.getName().str() +
+           (attentions.size() > 1 ? "_" + std::to_string(attentions.size() - 1) : "");
+  for (auto [value, slot, gradient] :
+       {std::tuple{op.getQuery(), &a.q, &a.dQ}, std::tuple{op.getKey(), &a.k, &a.dK},
+        std::tuple{op.getValue(), &a.v, &a.dV}}) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (!argument || !buffers.contains(argument))
+      return op.emitError("expected queries, keys and values to be arguments of the entry function, "
+                          "found the result of another operation");
+    *slot = buffers[argument];
+    *gradient = gradients.lookup(argument);
+  }
+  a.scale = op.getScale() ? op.getScale()->convertToDouble()
+                          : 1.0 / std::sqrt(static_cast<double>(options.headDim));
+  a.earlyExit = options.earlyExit;
+  std::optional<DifferenceRange> range =
+      op.getMask() ? op.getMaskRange() : std::optional(DifferenceRange());
+  if (!range || !range->exact)
+    return op.emitError("expected a mask that is one range of i - j (causal, strict_causal, "
+                        "sliding_window and their intersections), found another mask");
+  bool stick = op.getNormalizer() == Normalizer::StickBreaking;
+  if (stick) // strict: the query itself takes no part (docs/encodings.md)
+    range->min = std::max<int64_t>(range->min, 1);
+  a.mask = maskOf(op.getContext(), *range);
+  Builder b(op.getContext());
+  if (range->min != DifferenceRange::kUnboundedMin)
+    plan->setAttr("mask_low", b.getI64IntegerAttr(range->min));
+  if (range->max != DifferenceRange::kUnboundedMax)
+    plan->setAttr("mask_high", b.getI64IntegerAttr(range->max));
+  if (range->min == DifferenceRange::kUnboundedMin && range->max == DifferenceRange::kUnboundedMax)
+    plan->setAttr("mask_none", b.getUnitAttr());
+  if (Value rotation = op.getRotation())
+    if (failed(cast<RotationOpInterface>(rotation.getDefiningOp())
+                   .verifyHeadDim(options.headDim, [&] { return op.emitError(); })))
+      return failure();
+  createResults(lowered);
+  FailureOr<BiasStructure> structure = analyzeStructure(op);
+  if (failed(structure))
+    return failure();
+  lowered.terms = std::make_unique<AttentionTerms>(*context, *structure, a.name, range->min);
+  a.terms = lowered.terms.get();
+  rotate(lowered);
+  return lowered.terms->prepare();
+}
+
+void FunctionLowering::emitForward(Lowered &lowered) {
+  if (lowered.op.getNormalizer() == Normalizer::Softmax)
+    emitSoftmaxForward(context->plan, lowered.attention);
+  else
+    emitStickBreakingForward(context->plan, lowered.attention);
+}
+
+void FunctionLowering::emitBackward(Lowered &lowered) {
+  Attention &a = lowered.attention;
+  if (lowered.op.getNormalizer() == Normalizer::Softmax)
+    emitSoftmaxBackward(context->plan, a);
+  else
+    emitStickBreakingBackward(context->plan, a);
+  if (lowered.op.getRotation()) {
+    if (a.dQ)
+      emitRotation(*context, lowered.queryTables, a.dQ, lowered.rawDQ,
+                   a.name + "_rotate_back_queries", Phase::Finish, true);
+    if (a.dK)
+      emitRotation(*context, lowered.keyTables, a.dK, lowered.rawDK,
+                   a.name + "_rotate_back_keys", Phase::Finish, true);
+  }
+  lowered.terms->finish();
+}
+
+/// The float64 sums, rounded once.
+void FunctionLowering::storeParameterGradients() {
+  bool any = llvm::any_of(context->parameters,
+                          [](auto &entry) { return bool(entry.second.gradientSums); });
+  if (!any)
+    return;
+  TileBuilder t = beginStage(context->plan, (function.getName() + "_parameter_gradients").str(),
+                             Phase::Finish, {});
+  for (auto &[argument, parameter] : context->parameters)
+    if (parameter.gradientSums)
+      t.foreach(parameter.extents(), [&, argument = argument](Scalar &s, ValueRange at) {
+        Value sum = readElement(s, context->parameters[argument].gradientSums, at);
+        writeElement(s, s.create<arith::TruncFOp>(s.getF32Type(), sum), gradients[argument], at);
+      });
+}
+
+LogicalResult FunctionLowering::run() {
+  if (failed(createPlan()) || failed(createArguments()) || failed(createGradients()))
+    return failure();
+  for (auto attention : function.getOps<AttentionOp>())
+    if (failed(lower(attention)))
+      return failure();
+  for (auto &lowered : attentions)
+    emitForward(*lowered);
+  if (options.grad) {
+    for (auto &lowered : llvm::reverse(attentions))
+      emitBackward(*lowered);
+    storeParameterGradients();
+  }
+  return success();
+}
+
+struct PEToTilePass : impl::PEToTilePassBase<PEToTilePass> {
+  using Base::Base;
+  void runOnOperation() override {
+    PEToTilePassOptions options{entry, headDim, valueDim, grad, earlyExit};
+    SmallVector<func::FuncOp> functions;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (function.isPublic() && (entry.empty() || function.getName() == entry))
+        functions.push_back(function);
+    if (functions.size() != 1) {
+      getOperation().emitError("expected one entry function, found ") << functions.size();
+      return signalPassFailure();
+    }
+    if (failed(FunctionLowering(functions.front(), options).run()))
+      return signalPassFailure();
+    for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      function.erase();
+  }
+};
+
+} // namespace
+} // namespace mlir::pe

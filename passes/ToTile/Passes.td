@@ -1,0 +1,34 @@
+//===- Passes.td - pe -> tile ----------------------------------------------===//
+#ifndef PE_PASSES_TOTILE_PASSES
+#define PE_PASSES_TOTILE_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def PEToTilePass : Pass<"pe-to-tile", "::mlir::ModuleOp"> {
+  let summary = "turns the entry function into a plan of tile stages";
+  let description = [{
+    Expects what the pe -> pe passes leave: biases as `pe.bias_fn` regions of one class each. Every attention becomes one forward
+    stage (softmax or stick-breaking) and, with `grad`, one backward stage; its bias terms become tables, values inside the
+    streams and chains to the parameters (passes/ToTile/Terms.h), its rotation two stages before and two after.
+    Depths are fixed here (`head-dim`, `value-dim`); every other size stays open.
+
+    ```mlir
+    func.func @attention(%q: tensor<?x?x?x?xf32> {pe.name = "q"}, ...) { %o = pe.attention %q, %k, %v ... }
+    ==>
+    tile.plan @attention attributes {head_dim = 64, value_dim = 64} { ... tile.stage @attention_forward ... }
+    ```
+    Tested by test/passes/ToTile.
+  }];
+  let options = [
+    Option<"entry", "entry", "std::string", "\"\"", "Entry function; empty: the only public one">,
+    Option<"headDim", "head-dim", "int64_t", "64", "Depth of queries and keys">,
+    Option<"valueDim", "value-dim", "int64_t", "64", "Depth of values">,
+    Option<"grad", "grad", "bool", "false", "Also the gradients of every floating argument">,
+    Option<"earlyExit", "early-exit", "bool", "true",
+           "Stick-breaking may stop at keys that cannot change the result">];
+  let dependentDialects = ["::mlir::tile::TileDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+#endif // PE_PASSES_TOTILE_PASSES

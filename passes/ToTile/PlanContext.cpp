@@ -1,0 +1,79 @@
+//===- PlanContext.cpp - the plan being written ----------------------------===//
+#include "passes/ToTile/PlanContext.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+SmallVector<StringRef> Parameter::extents() const {
+  SmallVector<StringRef> names;
+  for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents())
+    names.push_back(extent.getValue());
+  return names;
+}
+
+Value PlanContext::buffer(const Twine &name, Role role, ArrayRef<StringRef> extents, Type element,
+                          bool zero) {
+  return plan.create<BufferOp>(plan.bufferType(extents, element), plan.getStringAttr(name), role,
+                               zero);
+}
+Value PlanContext::kept(const Twine &name, ArrayRef<StringRef> extents, Type element) {
+  return buffer(name, grad ? Role::Residual : Role::Temporary, extents, element);
+}
+Value PlanContext::temporary(const Twine &name, ArrayRef<StringRef> extents, Type element,
+                             bool zero) {
+  return buffer(name, Role::Temporary, extents, element, zero);
+}
+
+TileParameters::TileParameters(PlanContext &context, Block &region, ValueRange captures)
+    : context(context) {
+  unsigned first = region.getNumArguments() - captures.size();
+  for (auto [index, capture] : llvm::enumerate(captures))
+    argumentOf[region.getArgument(first + index)] = capture;
+}
+
+Parameter &TileParameters::parameterOf(BlockArgument tensor) {
+  return context.parameters[argumentOf.lookup(tensor)];
+}
+
+Value TileParameters::read(OpBuilder &builder, Location loc, BlockArgument tensor,
+                           ValueRange indices) {
+  Scalar s(loc, builder);
+  Value stored = readElement(s, parameterOf(tensor).buffer, indices, /*inbounds=*/false);
+  if (compute && compute.isF64() && stored.getType().isF32())
+    return s.create<arith::ExtFOp>(compute, stored);
+  return stored;
+}
+
+void TileParameters::accumulate(OpBuilder &builder, Location loc, BlockArgument tensor,
+                                ValueRange indices, Value value) {
+  Scalar s(loc, builder);
+  Parameter &parameter = parameterOf(tensor);
+  if (!batch) {
+    if (!value.getType().isF64())
+      value = s.create<arith::ExtFOp>(s.getF64Type(), value);
+    return accumulateElement(s, value, parameter.gradientSums, indices);
+  }
+  SmallVector<Value> all = {batch, head};
+  all.append(indices.begin(), indices.end());
+  accumulateElement(s, value, partial.lookup(parameter.buffer), all);
+}
+
+Value TileParameters::globalHead(OpBuilder &builder, Location loc, Value head) {
+  Scalar s(loc, builder);
+  return s.add(head, s.size("head_start"));
+}
+Value TileParameters::headsTotal(OpBuilder &builder, Location loc) {
+  return Scalar(loc, builder).size("heads_total");
+}
+
+/// Scratch memory belongs to the stage, outside every loop.
+Value TileParameters::scratch(OpBuilder &builder, Location loc, int64_t size, Type element) {
+  Operation *stage = builder.getInsertionBlock()->getParentOp();
+  while (!isa<StageOp>(stage))
+    stage = stage->getParentOp();
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&stage->getRegion(0).front());
+  return memref::AllocaOp::create(builder, loc, MemRefType::get({size}, element));
+}

@@ -1,0 +1,71 @@
+//===- PlanContext.h - the plan being written ------------------------------===//
+//
+// The buffers of one entry function and the way scalar code reaches its parameters.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOTILE_PLANCONTEXT_H
+#define PE_PASSES_TOTILE_PLANCONTEXT_H
+
+#include "passes/ToTile/TileBuilder.h"
+#include "passes/Transforms/ScalarEmitter.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::tile {
+
+/// A captured tensor of the function: its buffer and, when gradients are wanted, the float64 sums
+/// that finish stages add to.
+struct Parameter {
+  std::string name;
+  Value buffer;
+  Value gradientSums; // null without gradients
+  SmallVector<StringRef> extents() const;
+};
+
+struct PlanContext {
+  TileBuilder plan; // at the end of the plan's body
+  bool grad = false;
+  bool earlyExit = true;
+  int64_t headDim = 0, valueDim = 0;
+  llvm::MapVector<Value, Parameter> parameters; // by argument of the function
+
+  Value buffer(const Twine &name, Role role, ArrayRef<StringRef> extents, Type element = {},
+               bool zero = false);
+  /// Written by a forward stage and, when gradients are wanted, read by backward ones.
+  Value kept(const Twine &name, ArrayRef<StringRef> extents, Type element = {});
+  Value temporary(const Twine &name, ArrayRef<StringRef> extents, Type element = {},
+                  bool zero = false);
+};
+
+/// Parameters of a bias region inside scalar code of the tile level. Gradients go, in float64, to
+/// the parameter's sums, or in a stream to `partial` buffers with leading extents [b, hq].
+class TileParameters : public pe::ParameterAccess {
+public:
+  /// `captures` are the function arguments behind the region's tensor arguments, in order.
+  TileParameters(PlanContext &context, Block &region, ValueRange captures);
+
+  Value read(OpBuilder &builder, Location loc, BlockArgument tensor, ValueRange indices) override;
+  void accumulate(OpBuilder &builder, Location loc, BlockArgument tensor, ValueRange indices,
+                  Value value) override;
+  Value globalHead(OpBuilder &builder, Location loc, Value head) override;
+  Value headsTotal(OpBuilder &builder, Location loc) override;
+  Value scratch(OpBuilder &builder, Location loc, int64_t size, Type element) override;
+
+  Parameter &parameterOf(BlockArgument tensor);
+
+  /// The float type of the emitted code; storage is converted to it.
+  FloatType compute;
+
+  /// Set for gradients inside a stream: the pair's batch and head, and a buffer per parameter.
+  Value batch, head;
+  llvm::MapVector<Value, Value> partial; // by buffer of the parameter
+
+private:
+  PlanContext &context;
+  llvm::DenseMap<Value, Value> argumentOf; // region argument -> function argument
+};
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_TOTILE_PLANCONTEXT_H

@@ -1,0 +1,288 @@
+//===- SegmentsTerm.cpp - piecewise linear functions of u(i - j) v(i) ------===//
+//
+// A ReLU network of one variable is piecewise linear with few pieces. The kernel sees
+// slopes and offsets; the gradient of everything behind them follows exactly from two
+// sums per piece: with g the cotangent and t the coordinate, S0 = sum g and S1 = sum g t
+// over a piece are reproduced by two points p, q inside it with cotangents
+//   g_q = (S1 - S0 p) / (q - p),  g_p = S0 - g_q,
+// because on one piece every derivative is affine in t. Reverse mode of the network runs at
+// those points, away from the kinks, where every activation is decided.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/ToTile/Terms.h"
+#include "passes/Transforms/ScalarVjp.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+namespace {
+
+class SegmentsTerm : public TermLowering {
+public:
+  using TermLowering::TermLowering;
+
+  LogicalResult prepare() override {
+    coordinate = term.piecewise.getCoordinate();
+    if (failed(derive()))
+      return failure();
+    createBuffers();
+    prepareFactors();
+    TileBuilder t = beginStage(context.plan, name + "_find", Phase::Prepare, {});
+    SmallVector<Value> layers;
+    for (Value layer : term.piecewise.getParameters())
+      layers.push_back(parameters().parameterOf(cast<BlockArgument>(layer)).buffer);
+    t.create<FindSegmentsOp>(layers, u, v, knots, slope, offset, count);
+    prepareUnits();
+    return success();
+  }
+
+  Value emit(TileBuilder &t) override {
+    return t.create<SegmentsOp>(t.type(Spaces::RC), u, v, knots, slope, offset, count);
+  }
+
+  void emitGradient(TileBuilder &t, Value cotangent) override {
+    if (!piece->isActive() && !factor->isActive() && !row->isActive())
+      return;
+    auto sums = [&](StringRef what, ArrayRef<StringRef> extents) {
+      Value buffer = context.temporary(name + "_" + what, extents, {}, /*zero=*/true);
+      buffer.getDefiningOp()->moveBefore(u.getDefiningOp());
+      return buffer;
+    };
+    moments = sums("moments", {"b", "hq", capacity, "2"});
+    if (row->isActive())
+      vSums = sums("rows", {"b", "hq", "r"});
+    if (factor->isActive())
+      uSums = sums("diagonals", {"b", "hq", "t"});
+    t.create<SegmentsGradOp>(cotangent, u, v, knots, slope, count, moments, vSums, uSums);
+  }
+
+  void finish() override {
+    if (!moments)
+      return;
+    finishPieces();
+    if (vSums)
+      finishRows();
+    if (uSums)
+      finishDistances();
+  }
+
+private:
+  LogicalResult derive() {
+    auto make = [&](std::optional<pe::ScalarVjp> &vjp, Value root, ArrayRef<Value> inputs) {
+      FailureOr<pe::ScalarVjp> derived = pe::ScalarVjp::create(root, inputs);
+      if (succeeded(derived))
+        vjp.emplace(*derived);
+      return success(succeeded(derived));
+    };
+    return success(succeeded(make(piece, term.root, {coordinate})) &&
+                   succeeded(make(factor, term.factor, {})) &&
+                   succeeded(make(row, term.rowFactor, {})));
+  }
+
+  void createBuffers() {
+    // One kink per unit and cell of the layer before: the product of (width + 1).
+    int64_t pieces = 1;
+    ValueRange layers = term.piecewise.getParameters();
+    for (size_t i = 0; i + 2 < layers.size(); i += 2)
+      pieces *= cast<ShapedType>(layers[i].getType()).getDimSize(0) + 1;
+    capacity = std::to_string(pieces);
+    SmallVector<StringRef> uExtents = {"t"}, vExtents = {"r"};
+    if (term.factorDependsOnHead)
+      uExtents.insert(uExtents.begin(), "hq");
+    if (term.rowFactorDependsOnHead)
+      vExtents.insert(vExtents.begin(), "hq");
+    u = context.kept(name + "_u", uExtents);
+    v = context.kept(name + "_v", vExtents);
+    knots = context.kept(name + "_knots", {capacity});
+    slope = context.kept(name + "_slope", {"hq", capacity});
+    offset = context.kept(name + "_offset", {"hq", capacity});
+    count = context.kept(name + "_count", {"1"}, context.plan.getI32Type());
+  }
+
+  void mapDistance(Scalar &s, IRMapping &mapping, Value head, Value entry) {
+    Value distance = s.sub(entry, s.size("c - 1 - q_start + k_start"));
+    pe::PairPoint point = pe::distancePoint(s, s.getLoc(), s.index(0), head, distance);
+    pe::mapPoint(mapping, region(), {point.batch, point.head, point.query, point.key});
+  }
+  void mapRow(Scalar &s, IRMapping &mapping, Value head, Value r) {
+    Value zero = s.index(0);
+    // A row before position 0 sees no key; its factor only has to be a number.
+    Value position = s.create<arith::MaxSIOp>(s.add(r, s.size("q_start")), zero);
+    pe::mapPoint(mapping, region(), {zero, head, position, zero});
+  }
+
+  /// The tables u over the distance and v over the row.
+  void prepareFactors() {
+    auto table = [&](StringRef suffix, Value buffer, bool perHead, StringRef extent,
+                     pe::ScalarVjp &vjp, bool invert, auto map) {
+      SmallVector<StringRef> over;
+      if (perHead)
+        over.push_back("hq");
+      TileBuilder t = beginStage(context.plan, (name + suffix).str(), Phase::Prepare, over);
+      t.foreach({extent}, [&](Scalar &s, ValueRange at) {
+        TileParameters params = parameters();
+        IRMapping mapping;
+        map(s, mapping, perHead ? at[0] : s.index(0), at.back());
+        Value value = vjp.emitPrimal(s, mapping, params);
+        if (invert)
+          value = s.div(s.number(1.0), value);
+        writeElement(s, value, buffer, at);
+      });
+    };
+    table("_distances", u, term.factorDependsOnHead, "r + c - 1", *factor, false,
+          [&](Scalar &s, IRMapping &m, Value h, Value t) { mapDistance(s, m, h, t); });
+    table("_rows", v, term.rowFactorDependsOnHead, "r", *row, term.divided,
+          [&](Scalar &s, IRMapping &m, Value h, Value r) { mapRow(s, m, h, r); });
+  }
+
+  /// Slopes and offsets in units of log2, times the output scale.
+  void prepareUnits() {
+    TileBuilder t = beginStage(context.plan, name + "_units", Phase::Prepare, {"hq"});
+    t.foreach({capacity}, [&](Scalar &s, ValueRange at) {
+      Value unit = s.number(kLog2E);
+      if (term.scale) {
+        TileParameters params = parameters();
+        IRMapping mapping;
+        Value zero = s.index(0);
+        pe::mapPoint(mapping, region(), {zero, at[0], zero, zero});
+        unit = s.mul(unit, pe::emitScalar(term.scale, mapping, s, params));
+      }
+      for (Value buffer : {slope, offset})
+        writeElement(s, s.mul(readElement(s, buffer, at), unit), buffer, at);
+    });
+  }
+
+  /// Sum over the batch of one entry of per-(batch, head) sums, in float64.
+  Value batchSum(Scalar &s, Value sums, ValueRange at) {
+    return sumOver(s, {"b"}, [&](Scalar &x, ValueRange batch) {
+      SmallVector<Value> indices = {batch[0]};
+      indices.append(at.begin(), at.end());
+      return readElement(x, sums, indices);
+    });
+  }
+
+  void finishPieces();
+
+  /// The end of a piece: knot number `index`, or `bound` where there is none.
+  Value pieceEnd(Scalar &s, Value index, Value exists, Value bound) {
+    Value knot = readElement(s, knots, {index}, /*inbounds=*/false);
+    Value wide = s.create<arith::ExtFOp>(s.getF64Type(), knot);
+    return s.select(exists, wide, bound);
+  }
+
+  void finishRows() {
+    TileBuilder t = beginStage(context.plan, name + "_rows_finish", Phase::Finish, {});
+    t.foreach({"hq", "r"}, [&](Scalar &s, ValueRange at) {
+      // v_grad was taken with slopes in units of log2.
+      Value sum = s.mul(batchSum(s, vSums, at), s.number(1.0 / kLog2E, s.getF64Type()));
+      ifNonZero(s, sum, [&](Scalar &x) {
+        TileParameters params = parameters();
+        IRMapping mapping;
+        mapRow(x, mapping, at[0], at[1]);
+        params.compute = x.getF64Type();
+        Value value = row->emitPrimal(x, mapping, params, x.getF64Type());
+        Value cotangent = sum;
+        if (term.divided) // v = 1 / value
+          cotangent = x.neg(x.div(sum, x.mul(value, value)));
+        row->emitAdjoint(x, mapping, cotangent, params);
+      });
+    });
+  }
+
+  void finishDistances() {
+    TileBuilder t = beginStage(context.plan, name + "_distances_finish", Phase::Finish, {});
+    t.foreach({"hq", "r + c - 1"}, [&](Scalar &s, ValueRange at) {
+      Value sum = s.mul(batchSum(s, uSums, at), s.number(1.0 / kLog2E, s.getF64Type()));
+      ifNonZero(s, sum, [&](Scalar &x) {
+        TileParameters params = parameters();
+        IRMapping mapping;
+        mapDistance(x, mapping, at[0], at[1]);
+        params.compute = x.getF64Type();
+        factor->emitPrimal(x, mapping, params, x.getF64Type());
+        factor->emitAdjoint(x, mapping, sum, params);
+      });
+    });
+  }
+
+  Value coordinate;
+  std::optional<pe::ScalarVjp> piece, factor, row;
+  std::string capacity;
+  Value u, v, knots, slope, offset, count;
+  Value moments, vSums, uSums;
+};
+
+void SegmentsTerm::finishPieces() {
+  // The range of t that can have occurred, for the first and the last piece: the box of the
+  // factors' extremes is enough, since any point inside a piece serves.
+  Value range = context.temporary(name + "_range", {"2"}, context.plan.getF64Type());
+  Value extremes = context.temporary(name + "_extremes", {"2", "2"}, context.plan.getF64Type());
+  TileBuilder t = beginStage(context.plan, name + "_pieces_finish", Phase::Finish, {});
+  t.foreach({"1"}, [&](Scalar &s, ValueRange at) {
+    writeElement(s, s.number(1.0e300, s.getF64Type()), range, {s.index(0)});
+    writeElement(s, s.number(-1.0e300, s.getF64Type()), range, {s.index(1)});
+  });
+  auto extremesOf = [&](Value buffer, StringRef extent, int64_t place) {
+    t.foreach({"1"}, [&](Scalar &s, ValueRange at) {
+      Value which = s.index(place);
+      writeElement(s, s.number(1.0e300, s.getF64Type()), extremes, {which, s.index(0)});
+      writeElement(s, s.number(-1.0e300, s.getF64Type()), extremes, {which, s.index(1)});
+    });
+    SmallVector<StringRef> over;
+    if (cast<BufferType>(buffer.getType()).has("hq"))
+      over.push_back("hq");
+    over.push_back(extent);
+    t.foreach(over, [&](Scalar &s, ValueRange at) {
+      Value which = s.index(place), zero = s.index(0), one = s.index(1);
+      Value x = s.create<arith::ExtFOp>(s.getF64Type(), readElement(s, buffer, at));
+      Value low = readElement(s, extremes, {which, zero});
+      Value high = readElement(s, extremes, {which, one});
+      writeElement(s, s.min(low, x), extremes, {which, zero});
+      writeElement(s, s.max(high, x), extremes, {which, one});
+    });
+  };
+  extremesOf(u, "r + c - 1", 0);
+  extremesOf(v, "r", 1);
+  t.foreach({"2", "2"}, [&](Scalar &s, ValueRange at) {
+    Value x = s.mul(readElement(s, extremes, {s.index(0), at[0]}),
+                    readElement(s, extremes, {s.index(1), at[1]}));
+    Value zero = s.index(0), one = s.index(1);
+    writeElement(s, s.min(readElement(s, range, {zero}), x), range, {zero});
+    writeElement(s, s.max(readElement(s, range, {one}), x), range, {one});
+  });
+  t.foreach({"hq", capacity}, [&](Scalar &s, ValueRange at) {
+    Type f64 = s.getF64Type();
+    Value z = at[1], zero = s.index(0), one = s.index(1);
+    Value s0 = batchSum(s, moments, {at[0], z, zero}), s1 = batchSum(s, moments, {at[0], z, one});
+    Value some = s.add(s.create<math::AbsFOp>(s0), s.create<math::AbsFOp>(s1));
+    ifNonZero(s, some, [&](Scalar &x) {
+      Value pieces = x.create<arith::IndexCastOp>(x.getIndexType(), readElement(x, count, {zero}));
+      Value hasLow = x.create<arith::CmpIOp>(arith::CmpIPredicate::sgt, z, zero);
+      Value hasHigh = x.create<arith::CmpIOp>(arith::CmpIPredicate::slt, x.add(z, one), pieces);
+      Value low = pieceEnd(x, x.sub(z, one), hasLow, readElement(x, range, {zero}));
+      Value high = pieceEnd(x, z, hasHigh, readElement(x, range, {one}));
+      Value quarter = x.mul(x.sub(high, low), x.number(0.25, f64));
+      Value p = x.add(low, quarter), q = x.sub(high, quarter);
+      Value wide = x.greater(quarter, x.number(0.0, f64));
+      Value gap = x.select(wide, x.sub(q, p), x.number(1.0, f64));
+      Value gq = x.select(wide, x.div(x.sub(s1, x.mul(s0, p)), gap), x.number(0.0, f64));
+      Value gp = x.sub(s0, gq);
+      for (auto [point, cotangent] : {std::pair{p, gp}, std::pair{q, gq}}) {
+        TileParameters params = parameters();
+        IRMapping mapping;
+        pe::mapPoint(mapping, region(), {zero, at[0], zero, zero});
+        mapping.map(coordinate, point);
+        params.compute = x.getF64Type();
+        piece->emitPrimal(x, mapping, params, x.getF64Type());
+        piece->emitAdjoint(x, mapping, cotangent, params);
+      }
+    });
+  });
+}
+
+} // namespace
+
+std::unique_ptr<TermLowering> mlir::tile::createSegmentsTerm(PlanContext &context,
+                                                             const pe::Term &term,
+                                                             std::string name) {
+  return std::make_unique<SegmentsTerm>(context, term, std::move(name));
+}

@@ -1,0 +1,58 @@
+//===- SoftmaxBackward.cpp - gradients of softmax attention ---------------===//
+//
+// With p = exp2(s - lse) and delta_i = <dO_i, O_i> (minus the cotangent of log-sum-exp):
+//   dV_j = sum_i p_ij dO_i,  dS_ij = p_ij (<dO_i, V_j> - delta_i),
+//   dQ_i = scale sum_j dS_ij K_j,  dK_j = scale sum_i dS_ij Q_i
+// (Dao et al. 2022, arXiv 2205.14135, appendix B). Nothing is carried from key block to
+// key block, so the schedule may let rows or columns own the loop.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/ToTile/Attention.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+namespace {
+
+/// -delta, plus the cotangent of log-sum-exp where there is one: what is added to <dO, V>.
+Value emitRowConstant(TileBuilder &t, const Attention &a, Value dO) {
+  Value product = t.map({t.load(a.o, Spaces::RE), dO}, Spaces::RE,
+                        [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
+  Value delta = t.reduce(Reduction::Add, Axis::E, product);
+  if (!a.dLse)
+    return t.map({delta}, Spaces::R, [](Scalar &s, ValueRange in) { return s.neg(in[0]); });
+  return t.map({t.load(a.dLse, Spaces::R), delta}, Spaces::R,
+               [](Scalar &s, ValueRange in) { return s.sub(in[0], in[1]); });
+}
+
+} // namespace
+
+void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
+  TileBuilder t = beginStage(plan, a.name + "_backward", Phase::Backward, {"b", "hkv"}, a.mask);
+  Value rawQ = t.load(a.q, Spaces::RD);
+  Value q = t.scaled(rawQ, a.scale * kLog2E);
+  Value dO = t.load(a.dO, Spaces::RE);
+  Value lse = t.load(a.lse, Spaces::R);
+  Value rowConstant = emitRowConstant(t, a, dO);
+  SmallVector<Type> folds = {t.type(Spaces::RD), t.type(Spaces::CD), t.type(Spaces::CE)};
+  StreamOp stream = t.stream(Order::Any, {}, folds, [&](TileBuilder &body, ValueRange) {
+    Value k = body.load(a.k, Spaces::CD), v = body.load(a.v, Spaces::CE);
+    Value start;
+    if (Value terms = a.terms->emit(body))
+      start = body.map({terms, lse}, Spaces::RC,
+                       [](Scalar &s, ValueRange in) { return s.sub(in[0], in[1]); });
+    else
+      start = body.map({lse}, Spaces::R, [](Scalar &s, ValueRange in) { return s.neg(in[0]); });
+    Value scores = body.dot(q, k, Axis::D, start);
+    Value p = body.mask(body.map({scores}, Spaces::RC,
+                                 [](Scalar &s, ValueRange in) { return s.exp2(in[0]); }),
+                        0.0);
+    Value dP = body.dot(dO, v, Axis::E, rowConstant);
+    Value dS = body.map({p, dP}, Spaces::RC,
+                        [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
+    a.terms->emitGradient(body, dS);
+    return SmallVector<Value>{body.dot(dS, k, Axis::C), body.dot(dS, rawQ, Axis::R),
+                              body.dot(p, dO, Axis::R)};
+  });
+  storeGradients(t, a, stream.getResult(0), stream.getResult(1), stream.getResult(2));
+}

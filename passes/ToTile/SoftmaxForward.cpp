@@ -1,0 +1,66 @@
+//===- SoftmaxForward.cpp - softmax attention with running statistics -----===//
+//
+// Per query row the running maximum m, the sum l of exp2(s - m) and the unnormalised
+// output o are carried over the keys in ascending order (Dao et al. 2022,
+// arXiv 2205.14135, algorithm 1; Milakov and Gimelshein 2018, arXiv 1805.02867).
+//
+//===----------------------------------------------------------------------===//
+#include "passes/ToTile/Attention.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+namespace {
+
+/// Whether the row saw a key at all: its maximum rose above the masked value.
+Value sawKey(Scalar &s, Value maximum) { return s.greater(maximum, s.number(kMasked / 10)); }
+
+SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value q, ValueRange carries) {
+  Value m = carries[0], l = carries[1], o = carries[2];
+  Value k = t.load(a.k, Spaces::CD), v = t.load(a.v, Spaces::CE);
+  Value s = t.mask(t.dot(q, k, Axis::D, a.terms->emit(t)), kMasked);
+  Value blockMax = t.reduce(Reduction::Max, Axis::C, s);
+  Value newMax = t.map({m, blockMax}, Spaces::R,
+                       [](Scalar &x, ValueRange in) { return x.max(in[0], in[1]); });
+  auto exp2OfDifference = [](Scalar &x, ValueRange in) { return x.exp2(x.sub(in[0], in[1])); };
+  Value alpha = t.map({m, newMax}, Spaces::R, exp2OfDifference);
+  Value p = t.map({s, newMax}, Spaces::RC, exp2OfDifference);
+  Value blockSum = t.reduce(Reduction::Add, Axis::C, p);
+  Value newSum = t.map({l, alpha, blockSum}, Spaces::R, [](Scalar &x, ValueRange in) {
+    return x.add(x.mul(in[0], in[1]), in[2]);
+  });
+  Value kept = t.map({o, alpha}, Spaces::RE,
+                     [](Scalar &x, ValueRange in) { return x.mul(in[0], in[1]); });
+  return {newMax, newSum, t.dot(p, v, Axis::C, kept)};
+}
+
+} // namespace
+
+void mlir::tile::emitSoftmaxForward(TileBuilder &plan, const Attention &a) {
+  TileBuilder t = beginStage(plan, a.name + "_forward", Phase::Forward, {"b", "hq"}, a.mask);
+  Value q = t.scaled(t.load(a.q, Spaces::RD), a.scale * kLog2E);
+  SmallVector<Value> start = {t.constant(kMasked, Spaces::R), t.constant(0.0, Spaces::R),
+                              t.constant(0.0, Spaces::RE)};
+  StreamOp stream =
+      t.stream(Order::Ascending, start, {}, [&](TileBuilder &body, ValueRange carries) {
+        return emitBlock(body, a, q, carries);
+      });
+  Value m = stream.getResult(0), l = stream.getResult(1), o = stream.getResult(2);
+  Value inverse = t.map({l, m}, Spaces::R, [](Scalar &s, ValueRange in) {
+    return s.select(sawKey(s, in[1]), s.div(s.number(1.0), in[0]), s.number(0.0));
+  });
+  Value out = t.map({o, inverse, m}, Spaces::RE, [](Scalar &s, ValueRange in) {
+    return s.select(sawKey(s, in[2]), s.mul(in[0], in[1]), s.number(0.0));
+  });
+  t.store(out, a.o);
+  auto lse = [&](double unit) {
+    return t.map({l, m}, Spaces::R, [&](Scalar &s, ValueRange in) {
+      Value sum = s.mul(s.add(s.log2(in[0]), in[1]), s.number(unit));
+      return s.select(sawKey(s, in[1]), sum, s.number(-INFINITY));
+    });
+  };
+  if (a.lse)
+    t.store(lse(1.0), a.lse);
+  if (a.lseResult)
+    t.store(lse(1.0 / kLog2E), a.lseResult);
+}

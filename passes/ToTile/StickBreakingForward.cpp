@@ -1,0 +1,55 @@
+//===- StickBreakingForward.cpp - stick-breaking attention ----------------===//
+//
+// Keys are visited newest first. With u = exp(z) and t = 1 / (1 + u) = 1 - sigma(z), the
+// mass left after a key is R <- R t and the key's weight is R_before sigma(z) = R_after u
+// (Tan et al. 2024, arXiv 2410.17980; docs/encodings.md). R at the beginning of each
+// block, in stream order, is what the backward needs.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/ToTile/Attention.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+namespace {
+
+SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value q, ValueRange carries) {
+  Value rest = carries[0], o = carries[1];
+  if (a.mass)
+    t.store(rest, a.mass);
+  Value k = t.load(a.k, Spaces::CD), v = t.load(a.v, Spaces::CE);
+  Value z = t.mask(t.dot(q, k, Axis::D, a.terms->emit(t)), kMasked);
+  SmallVector<Value> odds = t.mapMany({z}, Spaces::RC, 2, [](Scalar &s, ValueRange in) {
+    // sigma is 1 to the last bit long before; exp2(120) is still finite.
+    Value u = s.exp2(s.min(in[0], s.number(120.0)));
+    return SmallVector<Value>{u, s.div(s.number(1.0), s.add(u, s.number(1.0)))};
+  });
+  auto [after, newRest] = t.scan(ScanKind::Mul, Order::Descending, odds[1], Value(), rest, false);
+  Value weight = t.map({after, odds[0]}, Spaces::RC,
+                       [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
+  return {newRest, t.dot(weight, v, Axis::C, o)};
+}
+
+} // namespace
+
+void mlir::tile::emitStickBreakingForward(TileBuilder &plan, const Attention &a) {
+  TileBuilder t = beginStage(plan, a.name + "_forward", Phase::Forward, {"b", "hq"}, a.mask);
+  Value q = t.scaled(t.load(a.q, Spaces::RD), a.scale * kLog2E);
+  SmallVector<Value> start = {t.constant(1.0, Spaces::R), t.constant(0.0, Spaces::RE)};
+  StreamOp stream =
+      t.stream(Order::Descending, start, {}, [&](TileBuilder &body, ValueRange carries) {
+        return emitBlock(body, a, q, carries);
+      });
+  // The log of the mass left is a result of its own: it must be exact, so nothing is skipped.
+  if (a.earlyExit && !a.lseResult) {
+    stream.setStopCarry(0);
+    stream.setStopBelow(APFloat(kStopBelow));
+  }
+  t.store(stream.getResult(1), a.o);
+  if (a.lseResult)
+    t.store(t.map({stream.getResult(0)}, Spaces::R,
+                  [](Scalar &s, ValueRange in) {
+                    return s.mul(s.log2(in[0]), s.number(1.0 / kLog2E));
+                  }),
+            a.lseResult);
+}

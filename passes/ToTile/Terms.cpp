@@ -1,0 +1,98 @@
+//===- Terms.cpp - the terms of one attention ------------------------------===//
+#include "passes/ToTile/Terms.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+TermLowering::TermLowering(PlanContext &context, const pe::Term &term, std::string name)
+    : context(context), term(term), name(std::move(name)) {}
+
+Value mlir::tile::sumOver(Scalar &s, ArrayRef<StringRef> extents,
+                          llvm::function_ref<Value(Scalar &, ValueRange)> element) {
+  SmallVector<Value> indices;
+  std::function<Value(Scalar &, Value, ArrayRef<StringRef>)> level =
+      [&](Scalar &at, Value sum, ArrayRef<StringRef> rest) -> Value {
+    if (rest.empty()) {
+      Value value = element(at, indices);
+      if (!value.getType().isF64())
+        value = at.create<arith::ExtFOp>(at.getF64Type(), value);
+      return at.add(sum, value);
+    }
+    auto loop = at.create<scf::ForOp>(at.index(0), at.size(rest.front()), at.index(1),
+                                      ValueRange{sum});
+    Scalar inner(at.getLoc(), OpBuilder::atBlockEnd(loop.getBody()));
+    indices.push_back(loop.getInductionVar());
+    Value next = level(inner, loop.getRegionIterArg(0), rest.drop_front());
+    indices.pop_back();
+    inner.create<scf::YieldOp>(next);
+    return loop.getResult(0);
+  };
+  return level(s, s.number(0.0, s.getF64Type()), extents);
+}
+
+void mlir::tile::ifNonZero(Scalar &s, Value value, llvm::function_ref<void(Scalar &)> body) {
+  Value some = s.create<arith::CmpFOp>(arith::CmpFPredicate::UNE, value,
+                                       s.number(0.0, value.getType()));
+  auto branch = s.create<scf::IfOp>(some, /*withElseRegion=*/false);
+  Scalar inner(s.getLoc(), OpBuilder::atBlockBegin(branch.thenBlock()));
+  body(inner);
+}
+
+AttentionTerms::AttentionTerms(PlanContext &context, const pe::BiasStructure &structure,
+                               StringRef name, int64_t smallest) {
+  for (const pe::Term &term : structure.terms) {
+    std::string termName = (name + "_term" + Twine(terms.size())).str();
+    pe::RegionDependence dependence(pe::BiasFnOp(term.bias).getBody());
+    bool perBatch = dependence.of(term.root).has(pe::Dependence::Batch);
+    switch (term.cls) {
+    case pe::TermClass::Zero:
+      break;
+    case pe::TermClass::Row:
+    case pe::TermClass::Column:
+      terms.push_back(createVectorTerm(context, term, termName));
+      break;
+    case pe::TermClass::Affine:
+    case pe::TermClass::Distance:
+      if (!perBatch) {
+        terms.push_back(createDistanceTerm(context, term, termName, smallest));
+        break;
+      }
+      [[fallthrough]];
+    case pe::TermClass::General:
+      terms.push_back(createGeneralTerm(context, term, termName));
+      break;
+    case pe::TermClass::Segments:
+      terms.push_back(createSegmentsTerm(context, term, termName));
+      break;
+    }
+  }
+}
+
+LogicalResult AttentionTerms::prepare() {
+  for (auto &term : terms)
+    if (failed(term->prepare()))
+      return failure();
+  return success();
+}
+void AttentionTerms::finish() {
+  for (auto &term : terms)
+    term->finish();
+}
+
+Value AttentionTerms::emit(TileBuilder &t) {
+  Value sum;
+  for (auto &term : terms) {
+    Value value = term->emit(t);
+    sum = !sum ? value : t.map({sum, value}, Spaces::RC, [](Scalar &s, ValueRange in) {
+      return s.add(in[0], in[1]);
+    });
+  }
+  return sum;
+}
+
+void AttentionTerms::emitGradient(TileBuilder &t, Value cotangent) {
+  for (auto &term : terms)
+    term->emitGradient(t, cotangent);
+}

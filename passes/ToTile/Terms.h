@@ -1,0 +1,71 @@
+//===- Terms.h - bias terms at the tile level ------------------------------===//
+//
+// Each term of a bias is paid for by its class (passes/Analysis/Structure.h): tables built
+// in prepare stages, a value inside the stream, adjoint sums inside the backward stream,
+// and finish stages that chain those sums to the parameters by reverse mode.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOTILE_TERMS_H
+#define PE_PASSES_TOTILE_TERMS_H
+
+#include "passes/Analysis/Structure.h"
+#include "passes/ToTile/Attention.h"
+#include "passes/ToTile/PlanContext.h"
+
+#include <memory>
+
+namespace mlir::tile {
+
+/// One term. Units: `emit` gives log2 units, `emitGradient` takes the cotangent in natural ones.
+class TermLowering {
+public:
+  TermLowering(PlanContext &context, const pe::Term &term, std::string name);
+  virtual ~TermLowering() = default;
+  /// Adds the buffers and prepare stages.
+  virtual LogicalResult prepare() = 0;
+  virtual Value emit(TileBuilder &t) = 0;
+  virtual void emitGradient(TileBuilder &t, Value cotangent) = 0;
+  /// Adds the finish stages.
+  virtual void finish() = 0;
+
+protected:
+  Block &region() { return *term.bias.getBody().begin(); }
+  TileParameters parameters() {
+    return TileParameters(context, region(), pe::BiasFnOp(term.bias).getCaptures());
+  }
+
+  PlanContext &context;
+  pe::Term term;
+  std::string name;
+};
+
+std::unique_ptr<TermLowering> createDistanceTerm(PlanContext &, const pe::Term &, std::string name,
+                                                 int64_t minDistance);
+std::unique_ptr<TermLowering> createSegmentsTerm(PlanContext &, const pe::Term &, std::string name);
+std::unique_ptr<TermLowering> createVectorTerm(PlanContext &, const pe::Term &, std::string name);
+std::unique_ptr<TermLowering> createGeneralTerm(PlanContext &, const pe::Term &, std::string name);
+
+/// All terms of one attention.
+class AttentionTerms : public ScoreTerms {
+public:
+  /// `smallest` is the smallest i - j that the mask allows, or INT64_MIN.
+  AttentionTerms(PlanContext &context, const pe::BiasStructure &structure, StringRef name,
+                 int64_t smallest);
+  LogicalResult prepare();
+  void finish();
+  Value emit(TileBuilder &t) override;
+  void emitGradient(TileBuilder &t, Value cotangent) override;
+
+private:
+  SmallVector<std::unique_ptr<TermLowering>> terms;
+};
+
+/// sum over `extents` (size expressions, outermost first) of what `element` reads, in float64.
+Value sumOver(Scalar &s, ArrayRef<StringRef> extents,
+              llvm::function_ref<Value(Scalar &, ValueRange)> element);
+/// Runs `body` where `value` (float64) is not zero: a masked or unused entry leaves no trace.
+void ifNonZero(Scalar &s, Value value, llvm::function_ref<void(Scalar &)> body);
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_TOTILE_TERMS_H

@@ -1,0 +1,177 @@
+//===- TileBuilder.cpp - writing tile IR shortly --------------------------===//
+#include "passes/ToTile/TileBuilder.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+//===- Scalars ---------------------------------------------------------------===//
+
+Value Scalar::number(double value, Type type) {
+  if (!type)
+    type = getF32Type();
+  return create<arith::ConstantOp>(getFloatAttr(type, value));
+}
+Value Scalar::index(int64_t value) { return create<arith::ConstantIndexOp>(value); }
+Value Scalar::add(Value a, Value b) {
+  if (isa<FloatType>(a.getType()))
+    return create<arith::AddFOp>(a, b);
+  return create<arith::AddIOp>(a, b);
+}
+Value Scalar::sub(Value a, Value b) {
+  if (isa<FloatType>(a.getType()))
+    return create<arith::SubFOp>(a, b);
+  return create<arith::SubIOp>(a, b);
+}
+Value Scalar::mul(Value a, Value b) {
+  if (isa<FloatType>(a.getType()))
+    return create<arith::MulFOp>(a, b);
+  return create<arith::MulIOp>(a, b);
+}
+Value Scalar::div(Value a, Value b) { return create<arith::DivFOp>(a, b); }
+Value Scalar::neg(Value a) { return create<arith::NegFOp>(a); }
+Value Scalar::max(Value a, Value b) { return create<arith::MaxNumFOp>(a, b); }
+Value Scalar::min(Value a, Value b) { return create<arith::MinNumFOp>(a, b); }
+Value Scalar::exp2(Value a) { return create<math::Exp2Op>(a); }
+Value Scalar::log2(Value a) { return create<math::Log2Op>(a); }
+Value Scalar::greater(Value a, Value b) {
+  return create<arith::CmpFOp>(arith::CmpFPredicate::OGT, a, b);
+}
+Value Scalar::select(Value condition, Value a, Value b) {
+  return create<arith::SelectOp>(condition, a, b);
+}
+Value Scalar::size(StringRef expression) {
+  return create<SizeOp>(getIndexType(), getStringAttr(expression));
+}
+Value Scalar::toFloat(Value index, Type type) {
+  Value wide = create<arith::IndexCastOp>(getI64Type(), index);
+  return create<arith::SIToFPOp>(type, wide);
+}
+
+//===- Tile ops --------------------------------------------------------------===//
+
+BufferType TileBuilder::bufferType(ArrayRef<StringRef> extents, Type element) {
+  SmallVector<StringAttr> names;
+  for (StringRef extent : extents)
+    names.push_back(getStringAttr(extent));
+  return BufferType::get(getContext(), names, element ? element : Type(getF32Type()));
+}
+
+Value TileBuilder::constant(double number, Spaces spaces) {
+  return create<ConstantOp>(type(spaces), getF64FloatAttr(number));
+}
+Value TileBuilder::load(Value buffer, Spaces spaces) { return create<LoadOp>(type(spaces), buffer); }
+void TileBuilder::store(Value value, Value buffer) { create<StoreOp>(value, buffer); }
+
+namespace {
+
+/// Adds the body block of a map: one f32 per input, then b, h, i, j if `positions`.
+MapOp createMap(TileBuilder &t, ValueRange inputs, TypeRange results, bool positions) {
+  MapOp map = t.create<MapOp>(results, inputs, positions ? t.getUnitAttr() : UnitAttr());
+  Block &block = map.getBody().emplaceBlock();
+  for (Value input : inputs)
+    block.addArgument(cast<ValType>(input.getType()).getElementType(), t.getLoc());
+  for (int i = 0; positions && i < 4; ++i)
+    block.addArgument(t.getIndexType(), t.getLoc());
+  return map;
+}
+
+} // namespace
+
+SmallVector<Value> TileBuilder::mapMany(ValueRange inputs, Spaces spaces, unsigned results,
+                                        ScalarFns body) {
+  SmallVector<Type> types(results, type(spaces));
+  MapOp map = createMap(*this, inputs, types, /*positions=*/false);
+  Scalar s(getLoc(), OpBuilder::atBlockEnd(&map.getBody().front()));
+  s.create<YieldOp>(body(s, map.getBody().front().getArguments()));
+  return SmallVector<Value>(map.getResults());
+}
+
+Value TileBuilder::map(ValueRange inputs, Spaces spaces, ScalarFn body) {
+  return mapMany(inputs, spaces, 1,
+                 [&](Scalar &s, ValueRange v) { return SmallVector<Value>{body(s, v)}; })
+      .front();
+}
+
+Value TileBuilder::mapAt(ValueRange inputs, Spaces spaces, ScalarFn body) {
+  MapOp map = createMap(*this, inputs, type(spaces), /*positions=*/true);
+  Scalar s(getLoc(), OpBuilder::atBlockEnd(&map.getBody().front()));
+  Value result = body(s, map.getBody().front().getArguments());
+  s.create<YieldOp>(result);
+  return map.getResult(0);
+}
+
+void TileBuilder::eachPair(ValueRange inputs, llvm::function_ref<void(Scalar &, ValueRange)> body) {
+  MapOp map = createMap(*this, inputs, TypeRange(), /*positions=*/true);
+  Scalar s(getLoc(), OpBuilder::atBlockEnd(&map.getBody().front()));
+  body(s, map.getBody().front().getArguments());
+  s.create<YieldOp>(ValueRange());
+}
+
+Value TileBuilder::scaled(Value input, double factor) {
+  return map(input, cast<ValType>(input.getType()).getSpaces(),
+             [&](Scalar &s, ValueRange v) { return s.mul(v[0], s.number(factor)); });
+}
+
+Value TileBuilder::mask(Value input, double fill) {
+  return create<MaskOp>(input.getType(), input, getF64FloatAttr(fill));
+}
+
+Value TileBuilder::reduce(Reduction kind, Axis axis, Value input) {
+  return create<ReduceOp>(type(axis == Axis::R ? Spaces::C : Spaces::R), kind, axis, input);
+}
+
+Value TileBuilder::dot(Value lhs, Value rhs, Axis axis, Value init) {
+  Spaces result = Spaces::RC;
+  Spaces right = cast<ValType>(rhs.getType()).getSpaces();
+  if (axis == Axis::C)
+    result = right == Spaces::CD ? Spaces::RD : Spaces::RE;
+  else if (axis == Axis::R)
+    result = right == Spaces::RD ? Spaces::CD : Spaces::CE;
+  return create<DotOp>(type(result), lhs, rhs, axis, init);
+}
+
+std::pair<Value, Value> TileBuilder::scan(ScanKind kind, Order order, Value a, Value b, Value carry,
+                                          bool exclusive) {
+  ScanOp scan = create<ScanOp>(a.getType(), carry.getType(), kind, order, a, b, carry, exclusive);
+  return {scan.getResult(), scan.getCarryOut()};
+}
+
+StreamOp
+TileBuilder::stream(Order order, ValueRange carries, TypeRange folds,
+                    llvm::function_ref<SmallVector<Value>(TileBuilder &, ValueRange)> body) {
+  SmallVector<Type> types(carries.getTypes());
+  types.append(folds.begin(), folds.end());
+  StreamOp stream = create<StreamOp>(types, order, carries, IntegerAttr(), FloatAttr(), FloatAttr(),
+                                     /*skip_buffer=*/Value());
+  Block &block = stream.getBody().emplaceBlock();
+  for (Value carry : carries)
+    block.addArgument(carry.getType(), getLoc());
+  TileBuilder inner(getLoc(), OpBuilder::atBlockEnd(&block));
+  inner.create<YieldOp>(body(inner, block.getArguments()));
+  return stream;
+}
+
+void TileBuilder::foreach(ArrayRef<StringRef> over,
+                          llvm::function_ref<void(Scalar &, ValueRange)> body) {
+  auto stage = cast<StageOp>(getInsertionBlock()->getParentOp());
+  ForeachOp loop = create<ForeachOp>(getStrArrayAttr(over));
+  Block &block = loop.getBody().emplaceBlock();
+  for (size_t i = 0; i < stage.getOver().size() + over.size(); ++i)
+    block.addArgument(getIndexType(), getLoc());
+  Scalar s(getLoc(), OpBuilder::atBlockEnd(&block));
+  body(s, block.getArguments());
+  s.create<YieldOp>(ValueRange());
+}
+
+Value mlir::tile::readElement(Scalar &s, Value buffer, ValueRange indices, bool inbounds) {
+  return s.create<ReadOp>(cast<BufferType>(buffer.getType()).getElementType(), buffer, indices,
+                          inbounds);
+}
+void mlir::tile::writeElement(Scalar &s, Value value, Value buffer, ValueRange indices) {
+  s.create<WriteOp>(value, buffer, indices);
+}
+void mlir::tile::accumulateElement(Scalar &s, Value value, Value buffer, ValueRange indices) {
+  s.create<AccumulateOp>(value, buffer, indices);
+}

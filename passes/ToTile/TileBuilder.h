@@ -1,0 +1,86 @@
+//===- TileBuilder.h - writing tile IR shortly ----------------------------===//
+//
+// The algorithms of this room read like their papers when values, maps and dots
+// are one call each:
+//
+//   Value s = t.mask(t.dot(q, k, Axis::D, bias), -1.0e30);
+//   Value m = t.reduce(Reduction::Max, Axis::C, s);
+//   Value p = t.map({s, m}, Spaces::RC, [](Scalar &x, ValueRange v) { return x.exp2(x.sub(v[0], v[1])); });
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOTILE_TILEBUILDER_H
+#define PE_PASSES_TOTILE_TILEBUILDER_H
+
+#include "dialect/Tile/Tile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+#include <functional>
+
+namespace mlir::tile {
+
+/// Scalar arithmetic at a builder's position, f32 unless the operands say otherwise.
+class Scalar : public ImplicitLocOpBuilder {
+public:
+  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+  Value number(double value, Type type = {});
+  Value index(int64_t value);
+  Value add(Value a, Value b);
+  Value sub(Value a, Value b);
+  Value mul(Value a, Value b);
+  Value div(Value a, Value b);
+  Value neg(Value a);
+  Value max(Value a, Value b);
+  Value min(Value a, Value b);
+  Value exp2(Value a);
+  Value log2(Value a);
+  Value greater(Value a, Value b);
+  Value select(Value condition, Value a, Value b);
+  /// A size expression, as tile.size.
+  Value size(StringRef expression);
+  /// Exact conversion of a position to a floating-point number of `type`.
+  Value toFloat(Value index, Type type);
+};
+
+using ScalarFn = llvm::function_ref<Value(Scalar &, ValueRange)>;
+using ScalarFns = llvm::function_ref<SmallVector<Value>(Scalar &, ValueRange)>;
+
+/// Tile ops at a builder's position.
+class TileBuilder : public ImplicitLocOpBuilder {
+public:
+  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+
+  ValType type(Spaces spaces) { return ValType::get(getContext(), spaces, getF32Type()); }
+  BufferType bufferType(ArrayRef<StringRef> extents, Type element = {});
+
+  Value constant(double number, Spaces spaces);
+  Value load(Value buffer, Spaces spaces);
+  void store(Value value, Value buffer);
+  Value map(ValueRange inputs, Spaces spaces, ScalarFn body);
+  SmallVector<Value> mapMany(ValueRange inputs, Spaces spaces, unsigned results, ScalarFns body);
+  /// A map whose body also gets b, h, i, j behind its inputs.
+  Value mapAt(ValueRange inputs, Spaces spaces, ScalarFn body);
+  /// The same with no result: only accumulates.
+  void eachPair(ValueRange inputs, llvm::function_ref<void(Scalar &, ValueRange)> body);
+  Value scaled(Value input, double factor);
+  Value mask(Value input, double fill);
+  Value reduce(Reduction kind, Axis axis, Value input);
+  Value dot(Value lhs, Value rhs, Axis axis, Value init = {});
+  std::pair<Value, Value> scan(ScanKind kind, Order order, Value a, Value b, Value carry,
+                               bool exclusive);
+  /// A stream; `body` gets the carries and returns the new carries, then the folds.
+  StreamOp stream(Order order, ValueRange carries, TypeRange folds,
+                  llvm::function_ref<SmallVector<Value>(TileBuilder &, ValueRange)> body);
+  /// A loop nest; `body` gets the stage's indices, then those of `over`.
+  void foreach(ArrayRef<StringRef> over, llvm::function_ref<void(Scalar &, ValueRange)> body);
+};
+
+/// Reads and writes of single elements inside foreach bodies.
+Value readElement(Scalar &s, Value buffer, ValueRange indices, bool inbounds = true);
+void writeElement(Scalar &s, Value value, Value buffer, ValueRange indices);
+void accumulateElement(Scalar &s, Value value, Value buffer, ValueRange indices);
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_TOTILE_TILEBUILDER_H

@@ -1,0 +1,217 @@
+//===- Differentiate.cpp - Gradient functions -----------------------------===//
+//
+// See Passes.td for an example. Reverse mode over the straight-line code of a function: cotangents
+// of tensors are summed by arith.addf, adjoints of biases by pe.add_adjoints.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Transforms/Passes.h"
+
+#include "dialect/PE/PE.h"
+#include "mlir/IR/SymbolTable.h"
+#include "passes/Transforms/ScalarVjp.h"
+
+#define DEBUG_TYPE "pe-differentiate"
+
+namespace mlir::pe {
+#define GEN_PASS_DEF_PEDIFFERENTIATEPASS
+#include "passes/Transforms/Passes.h.inc"
+
+namespace {
+
+bool isFloating(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && isa<FloatType>(tensor.getElementType());
+}
+
+/// Writes the gradient function of one function.
+class Differentiator {
+public:
+  explicit Differentiator(func::FuncOp source)
+      : source(source), builder(source.getContext()), loc(source.getLoc()) {}
+
+  /// The gradient function, not yet in a module, or failure after an error.
+  FailureOr<func::FuncOp> run();
+
+private:
+  void createFunction();
+  LogicalResult goThrough(Operation *op);
+  LogicalResult differentiate(AttentionOp attention);
+  LogicalResult differentiate(BiasFnOp bias);
+  void addGradient(Value value, Value gradient);
+  void addAdjoint(Value bias, Value adjoint);
+  /// The gradient of `value` so far, or zeros.
+  Value gradientOf(Value value);
+  void addResults();
+
+  func::FuncOp source, result;
+  OpBuilder builder;
+  Location loc;
+  SmallVector<Value> forwardResults;
+  llvm::DenseMap<Value, Value> gradients, adjoints;
+};
+
+/// An empty private function with the arguments of the source and one cotangent per floating
+/// result, and the forward operations in it.
+void Differentiator::createFunction() {
+  Block &from = source.getBody().front();
+  SmallVector<Type> types(source.getArgumentTypes());
+  auto results = from.getTerminator()->getOperands();
+  for (Value value : results)
+    if (isFloating(value.getType()))
+      types.push_back(value.getType());
+  result = func::FuncOp::create(loc, (source.getSymName() + "_grad").str(),
+                                builder.getFunctionType(types, {}));
+  result.setPrivate();
+  result->setAttr("pe.gradient_of", FlatSymbolRefAttr::get(source.getSymNameAttr()));
+  Block *entry = result.addEntryBlock();
+  builder.setInsertionPointToStart(entry);
+  IRMapping mapping;
+  for (BlockArgument argument : from.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    mapping.map(argument, entry->getArgument(number));
+    if (auto attrs = source.getArgAttrDict(number))
+      result.setArgAttrs(number, attrs);
+  }
+  for (Operation &op : from.without_terminator())
+    builder.clone(op, mapping);
+  unsigned cotangent = from.getNumArguments();
+  for (auto [number, value] : llvm::enumerate(results)) {
+    if (!isFloating(value.getType()))
+      continue;
+    if (auto name = source.getResultAttrOfType<StringAttr>(number, "pe.name"))
+      result.setArgAttr(cotangent, "pe.name", builder.getStringAttr("d_" + name.getValue()));
+    addGradient(mapping.lookup(value), entry->getArgument(cotangent++));
+  }
+}
+
+void Differentiator::addGradient(Value value, Value gradient) {
+  Value &sum = gradients[value];
+  sum = sum ? arith::AddFOp::create(builder, loc, sum, gradient).getResult() : gradient;
+}
+
+void Differentiator::addAdjoint(Value bias, Value adjoint) {
+  Value &sum = adjoints[bias];
+  sum = sum ? AddAdjointsOp::create(builder, loc, sum, adjoint).getResult() : adjoint;
+}
+
+Value Differentiator::gradientOf(Value value) {
+  Value gradient = gradients.lookup(value);
+  return gradient ? gradient : ZerosLikeOp::create(builder, loc, value).getResult();
+}
+
+LogicalResult Differentiator::differentiate(AttentionOp attention) {
+  Value lse = attention.getLse() ? gradients.lookup(attention.getLse()) : Value();
+  SmallVector<Type> adjointTypes(attention.getBiases().size(),
+                                 AdjointType::get(builder.getContext()));
+  auto grad = AttentionGradOp::create(builder, attention.getLoc(), attention.getQuery().getType(),
+                                      attention.getKey().getType(), attention.getValue().getType(),
+                                      adjointTypes, attention.getOutput(),
+                                      gradientOf(attention.getOutput()), lse);
+  addGradient(attention.getQuery(), grad.getQueryGrad());
+  addGradient(attention.getKey(), grad.getKeyGrad());
+  addGradient(attention.getValue(), grad.getValueGrad());
+  for (auto [bias, adjoint] : llvm::zip_equal(attention.getBiases(), grad.getAdjoints()))
+    addAdjoint(bias, adjoint);
+  return success();
+}
+
+LogicalResult Differentiator::differentiate(BiasFnOp bias) {
+  if (bias.getCaptures().empty())
+    return success();
+  // What has no derivative is refused here, at the user's line.
+  auto yield = cast<YieldOp>(bias.getBody().front().getTerminator());
+  if (failed(ScalarVjp::create(yield.getValues()[0])))
+    return failure();
+  auto pullback = PullbackOp::create(builder, bias.getLoc(), bias.getCaptures().getTypes(),
+                                     bias.getResult(), adjoints.lookup(bias.getResult()));
+  for (auto [capture, gradient] : llvm::zip_equal(bias.getCaptures(), pullback.getGradients()))
+    addGradient(capture, gradient);
+  return success();
+}
+
+/// One forward operation, backwards.
+LogicalResult Differentiator::goThrough(Operation *op) {
+  bool isReached = llvm::any_of(op->getResults(), [&](Value value) {
+    return gradients.contains(value) || adjoints.contains(value);
+  });
+  if (!isReached || op->getNumOperands() == 0)
+    return success();
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return differentiate(attention);
+  if (auto bias = dyn_cast<BiasFnOp>(op))
+    return differentiate(bias);
+  if (isa<BiasType>(op->getResult(0).getType()))
+    return op->emitOpError("expected every bias to be a pe.bias_fn before differentiation; run "
+                           "pe-expand-biases before");
+  return op->emitOpError("expected pe.attention between arguments and results, found an operation "
+                         "without a derivative at this level");
+}
+
+/// Returns the gradients of the floating arguments of the source, named.
+void Differentiator::addResults() {
+  SmallVector<Value> values;
+  SmallVector<Type> types;
+  SmallVector<DictionaryAttr> attributes;
+  for (unsigned number = 0; number < source.getNumArguments(); ++number) {
+    BlockArgument argument = result.getArgument(number);
+    if (!isFloating(argument.getType()))
+      continue;
+    values.push_back(gradientOf(argument));
+    types.push_back(argument.getType());
+    SmallVector<NamedAttribute> attrs;
+    if (auto name = source.getArgAttrOfType<StringAttr>(number, "pe.name"))
+      attrs.push_back(
+          builder.getNamedAttr("pe.name", builder.getStringAttr("d_" + name.getValue())));
+    attributes.push_back(builder.getDictionaryAttr(attrs));
+  }
+  func::ReturnOp::create(builder, loc, values);
+  result.setType(builder.getFunctionType(result.getArgumentTypes(), types));
+  result.setAllResultAttrs(attributes);
+}
+
+FailureOr<func::FuncOp> Differentiator::run() {
+  createFunction();
+  SmallVector<Operation *> forward;
+  for (Operation &op : result.getBody().front())
+    forward.push_back(&op);
+  for (Operation *op : llvm::reverse(forward))
+    if (failed(goThrough(op))) {
+      result->erase();
+      return failure();
+    }
+  addResults();
+  return result;
+}
+
+struct DifferentiatePass : impl::PEDifferentiatePassBase<DifferentiatePass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    SmallVector<func::FuncOp> functions;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (function.isPublic() && !function.isDeclaration())
+        functions.push_back(function);
+    for (func::FuncOp function : functions) {
+      std::string name = (function.getSymName() + "_grad").str();
+      if (Operation *taken = symbols.lookup(name)) {
+        taken->emitError("expected no function named '")
+            << name << "', the name of the gradient of '" << function.getSymName()
+            << "'; rename it";
+        return signalPassFailure();
+      }
+      if (!function.getBody().hasOneBlock()) {
+        function.emitOpError("expected straight-line code to differentiate, found control flow");
+        return signalPassFailure();
+      }
+      FailureOr<func::FuncOp> gradient = Differentiator(function).run();
+      if (failed(gradient))
+        return signalPassFailure();
+      getOperation().insert(std::next(Block::iterator(function)), *gradient);
+    }
+  }
+};
+
+} // namespace
+} // namespace mlir::pe

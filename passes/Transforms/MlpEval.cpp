@@ -1,0 +1,221 @@
+//===- MlpEval.cpp - pe.mlp_eval as loops, and its adjoint ----------------===//
+
+#include "passes/Transforms/MlpEval.h"
+
+#include "dialect/PE/PE.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include <numbers>
+
+namespace mlir::pe {
+namespace {
+
+using Body = llvm::function_ref<Value(Value index, Value carried)>;
+
+/// Emits one `pe.mlp_eval`: the layers as parameters, the scratch rows of hidden values.
+class MlpEmitter {
+public:
+  MlpEmitter(MlpEvalOp op, Value x, Value head, OpBuilder &builder, ParameterAccess &params)
+      : op(op), x(x), head(head), type(cast<FloatType>(x.getType())), loc(op.getLoc()),
+        builder(builder), params(params), layers(op.getLayers().size() / 2) {}
+
+  Value primal() { return forward(/*keep=*/false); }
+  Value adjoint(Value cotangent);
+
+private:
+  // Parameters.
+  BlockArgument weight(unsigned layer) { return cast<BlockArgument>(op.getLayers()[2 * layer]); }
+  BlockArgument bias(unsigned layer) { return cast<BlockArgument>(op.getLayers()[2 * layer + 1]); }
+  bool isOutput(unsigned layer) { return layer + 1 == layers; }
+  int64_t width(unsigned layer) { return cast<ShapedType>(bias(layer).getType()).getDimSize(0); }
+  Value read(BlockArgument tensor, ValueRange at) { return params.read(builder, loc, tensor, at); }
+  void accumulate(BlockArgument tensor, ValueRange at, Value value) {
+    params.accumulate(builder, loc, tensor, at, value);
+  }
+  /// The output row of this head; a single row is shared by all heads.
+  Value outputRow() { return width(layers - 1) == 1 ? index(0) : head; }
+
+  // Arithmetic.
+  Value index(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
+  Value constant(double value) {
+    return arith::ConstantOp::create(builder, loc, builder.getFloatAttr(type, value));
+  }
+  Value add(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
+  Value mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
+  Value load(Value row, Value at) { return memref::LoadOp::create(builder, loc, row, at); }
+  void store(Value value, Value row, Value at) {
+    memref::StoreOp::create(builder, loc, value, row, at);
+  }
+  /// A loop over [0, count) that carries one float, or none when `init` is null.
+  Value loop(int64_t count, Value init, Body body);
+
+  Value activate(Activation activation, Value z);
+  Value slope(Activation activation, Value z);
+
+  Value forward(bool keep);
+  Value weightedSum(unsigned layer, Value row);
+  void backwardOutput(Value cotangent);
+  Value backwardHidden(unsigned layer);
+
+  MlpEvalOp op;
+  Value x, head;
+  FloatType type;
+  Location loc;
+  OpBuilder &builder;
+  ParameterAccess &params;
+  unsigned layers;
+  /// Per hidden layer: values before and after the activation, adjoints of the latter.
+  SmallVector<Value> before, after, adjoints;
+  Value outputBefore;
+};
+
+Value MlpEmitter::loop(int64_t count, Value init, Body body) {
+  SmallVector<Value, 1> inits;
+  if (init)
+    inits.push_back(init);
+  auto loop = scf::ForOp::create(
+      builder, loc, index(0), index(count), index(1), inits,
+      [&](OpBuilder &inner, Location, Value iv, ValueRange carried) {
+        OpBuilder::InsertionGuard guard(builder);
+        builder.setInsertionPoint(inner.getInsertionBlock(), inner.getInsertionPoint());
+        Value next = body(iv, init ? carried.front() : Value());
+        scf::YieldOp::create(builder, loc, init ? ValueRange(next) : ValueRange());
+      });
+  return init ? loop.getResult(0) : Value();
+}
+
+Value MlpEmitter::activate(Activation activation, Value z) {
+  switch (activation) {
+  case Activation::Identity:
+    return z;
+  case Activation::Relu:
+    return arith::MaximumFOp::create(builder, loc, z, constant(0));
+  case Activation::Tanh:
+    return math::TanhOp::create(builder, loc, z);
+  case Activation::Gelu:
+    break;
+  }
+  Value erf = math::ErfOp::create(builder, loc, mul(constant(std::numbers::sqrt2 / 2), z));
+  return mul(mul(constant(0.5), z), add(constant(1), erf));
+}
+
+Value MlpEmitter::slope(Activation activation, Value z) {
+  switch (activation) {
+  case Activation::Identity:
+    return constant(1);
+  case Activation::Relu: {
+    Value on = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, z, constant(0));
+    return arith::SelectOp::create(builder, loc, on, constant(1), constant(0));
+  }
+  case Activation::Tanh: {
+    Value y = math::TanhOp::create(builder, loc, z);
+    return arith::SubFOp::create(builder, loc, constant(1), mul(y, y));
+  }
+  case Activation::Gelu:
+    break;
+  }
+  // Phi(z) + z phi(z), the normal distribution and its density.
+  double sqrtHalf = std::numbers::sqrt2 / 2;
+  Value erf = math::ErfOp::create(builder, loc, mul(constant(sqrtHalf), z));
+  Value gauss = math::ExpOp::create(builder, loc, mul(constant(-0.5), mul(z, z)));
+  Value density = mul(constant(sqrtHalf * std::numbers::inv_sqrtpi), gauss);
+  return add(mul(constant(0.5), add(constant(1), erf)), mul(z, density));
+}
+
+/// b[row] + sum_m w[row, m] * (hidden m of the layer before), or w[row] * x + b[row].
+Value MlpEmitter::weightedSum(unsigned layer, Value row) {
+  Value shift = read(bias(layer), row);
+  if (layer == 0)
+    return add(mul(read(weight(0), row), x), shift);
+  return loop(width(layer - 1), shift, [&](Value m, Value sum) {
+    return add(sum, mul(read(weight(layer), {row, m}), load(after[layer - 1], m)));
+  });
+}
+
+/// Emits the layers and returns the output; `keep` stores the values before activations too.
+Value MlpEmitter::forward(bool keep) {
+  for (unsigned layer = 0; !isOutput(layer); ++layer) {
+    after.push_back(params.scratch(builder, loc, width(layer), type));
+    if (keep)
+      before.push_back(params.scratch(builder, loc, width(layer), type));
+    loop(width(layer), {}, [&](Value k, Value) {
+      Value z = weightedSum(layer, k);
+      if (keep)
+        store(z, before[layer], k);
+      store(activate(op.getActivation(), z), after[layer], k);
+      return Value();
+    });
+  }
+  outputBefore = weightedSum(layers - 1, outputRow());
+  return activate(op.getFinalActivation(), outputBefore);
+}
+
+/// The output layer of at least one hidden layer: its gradients, and adjoints of hidden values.
+void MlpEmitter::backwardOutput(Value cotangent) {
+  unsigned layer = layers - 1;
+  Value row = outputRow();
+  adjoints.resize(layer);
+  adjoints[layer - 1] = params.scratch(builder, loc, width(layer - 1), type);
+  loop(width(layer - 1), {}, [&](Value m, Value) {
+    accumulate(weight(layer), {row, m}, mul(cotangent, load(after[layer - 1], m)));
+    store(mul(cotangent, read(weight(layer), {row, m})), adjoints[layer - 1], m);
+    return Value();
+  });
+}
+
+/// A hidden layer: its gradients, adjoints of the layer before; returns dx for the first layer.
+Value MlpEmitter::backwardHidden(unsigned layer) {
+  if (layer > 0) {
+    adjoints[layer - 1] = params.scratch(builder, loc, width(layer - 1), type);
+    loop(width(layer - 1), {}, [&](Value m, Value) {
+      store(constant(0), adjoints[layer - 1], m);
+      return Value();
+    });
+  }
+  Value init = layer == 0 ? constant(0) : Value();
+  return loop(width(layer), init, [&](Value k, Value dx) {
+    Value dz = mul(load(adjoints[layer], k), slope(op.getActivation(), load(before[layer], k)));
+    accumulate(bias(layer), k, dz);
+    if (layer == 0) {
+      accumulate(weight(0), k, mul(dz, x));
+      return add(dx, mul(dz, read(weight(0), k)));
+    }
+    loop(width(layer - 1), {}, [&](Value m, Value) {
+      accumulate(weight(layer), {k, m}, mul(dz, load(after[layer - 1], m)));
+      Value sum = add(load(adjoints[layer - 1], m), mul(dz, read(weight(layer), {k, m})));
+      store(sum, adjoints[layer - 1], m);
+      return Value();
+    });
+    return Value();
+  });
+}
+
+Value MlpEmitter::adjoint(Value cotangent) {
+  forward(/*keep=*/true);
+  cotangent = mul(cotangent, slope(op.getFinalActivation(), outputBefore));
+  accumulate(bias(layers - 1), outputRow(), cotangent);
+  if (layers == 1) {
+    accumulate(weight(0), outputRow(), mul(cotangent, x));
+    return mul(cotangent, read(weight(0), outputRow()));
+  }
+  backwardOutput(cotangent);
+  Value dx;
+  for (unsigned layer = layers - 1; layer-- > 0;)
+    dx = backwardHidden(layer);
+  return dx;
+}
+
+} // namespace
+
+Value emitMlp(MlpEvalOp op, Value x, Value head, OpBuilder &builder, ParameterAccess &params) {
+  return MlpEmitter(op, x, head, builder, params).primal();
+}
+
+Value emitMlpAdjoint(MlpEvalOp op, Value x, Value head, Value cotangent, OpBuilder &builder,
+                     ParameterAccess &params) {
+  return MlpEmitter(op, x, head, builder, params).adjoint(cotangent);
+}
+
+} // namespace mlir::pe

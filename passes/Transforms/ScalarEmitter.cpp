@@ -1,0 +1,106 @@
+//===- ScalarEmitter.cpp - Emit a scalar of a bias region elsewhere -------===//
+
+#include "passes/Transforms/ScalarEmitter.h"
+
+#include "dialect/PE/PE.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "passes/Analysis/Slice.h"
+#include "passes/Transforms/MlpEval.h"
+
+namespace mlir::pe {
+
+ParameterAccess::~ParameterAccess() = default;
+
+Value ParameterAccess::scratch(OpBuilder &builder, Location loc, int64_t size, Type element) {
+  OpBuilder::InsertionGuard guard(builder);
+  Operation *scope = builder.getInsertionBlock()->getParentOp();
+  while (!scope->hasTrait<OpTrait::AutomaticAllocationScope>())
+    scope = scope->getParentOp();
+  builder.setInsertionPointToStart(&scope->getRegion(0).front());
+  return memref::AllocaOp::create(builder, loc, MemRefType::get(size, element),
+                                  builder.getI64IntegerAttr(64));
+}
+
+bool isEmittable(Operation *op) {
+  return isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
+         isa<ReadOp, MlpEvalOp, GlobalHeadOp, HeadsTotalOp>(op);
+}
+
+void mapPoint(IRMapping &mapping, Block &block, const PairPoint &point) {
+  mapping.map(block.getArguments().take_front(4),
+              ValueRange{point.batch, point.head, point.query, point.key});
+}
+
+Value convertFloat(OpBuilder &builder, Location loc, Value value, Type type) {
+  unsigned from = value.getType().getIntOrFloatBitWidth(), to = type.getIntOrFloatBitWidth();
+  if (from == to)
+    return value;
+  if (from < to)
+    return arith::ExtFOp::create(builder, loc, type, value);
+  return arith::TruncFOp::create(builder, loc, type, value);
+}
+
+/// Clones one operation of arith or math; its floats become `compute` when that is given.
+static void cloneScalarOp(Operation *op, IRMapping &mapping, OpBuilder &builder,
+                          FloatType compute) {
+  bool isFloat = op->getNumResults() == 1 && isa<FloatType>(op->getResult(0).getType());
+  if (!compute || !isFloat) {
+    builder.clone(*op, mapping);
+    return;
+  }
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    double value = cast<FloatAttr>(constant.getValue()).getValueAsDouble();
+    mapping.map(
+        constant.getResult(),
+        arith::ConstantOp::create(builder, op->getLoc(), builder.getFloatAttr(compute, value)));
+    return;
+  }
+  if (isa<arith::ExtFOp, arith::TruncFOp>(op)) {
+    mapping.map(op->getResult(0), mapping.lookup(op->getOperand(0)));
+    return;
+  }
+  builder.clone(*op, mapping)->getResult(0).setType(compute);
+}
+
+/// min(max(value, low), high). Written out here: upstream's expansion of math.clampf swaps the
+/// bounds.
+static Value emitClamp(math::ClampFOp op, IRMapping &mapping, OpBuilder &builder) {
+  Value raised = arith::MaximumFOp::create(builder, op.getLoc(), mapping.lookup(op.getValue()),
+                                           mapping.lookup(op.getMin()));
+  return arith::MinimumFOp::create(builder, op.getLoc(), raised, mapping.lookup(op.getMax()));
+}
+
+Value emitScalar(Value root, IRMapping &mapping, OpBuilder &builder, ParameterAccess &params,
+                 FloatType compute) {
+  auto isDone = [&](Value value) { return mapping.contains(value); };
+  auto lookUp = [&](ValueRange values) {
+    return llvm::map_to_vector(values, [&](Value value) { return mapping.lookup(value); });
+  };
+  for (Operation *op : collectSlice(root, isDone)) {
+    Location loc = op->getLoc();
+    if (auto read = dyn_cast<ReadOp>(op)) {
+      Value value = params.read(builder, loc, cast<BlockArgument>(read.getSource()),
+                                lookUp(read.getIndices()));
+      if (auto type = dyn_cast<FloatType>(read.getResult().getType()))
+        value = convertFloat(builder, loc, value, compute ? compute : type);
+      mapping.map(read.getResult(), value);
+    } else if (auto mlp = dyn_cast<MlpEvalOp>(op)) {
+      mapping.map(mlp.getResult(), emitMlp(mlp, mapping.lookup(mlp.getX()),
+                                           mapping.lookup(mlp.getHead()), builder, params));
+    } else if (auto clamp = dyn_cast<math::ClampFOp>(op)) {
+      mapping.map(clamp.getResult(), emitClamp(clamp, mapping, builder));
+    } else if (auto head = dyn_cast<GlobalHeadOp>(op)) {
+      mapping.map(head.getResult(),
+                  params.globalHead(builder, loc, mapping.lookup(head.getHead())));
+    } else if (auto total = dyn_cast<HeadsTotalOp>(op)) {
+      mapping.map(total.getResult(), params.headsTotal(builder, loc));
+    } else {
+      cloneScalarOp(op, mapping, builder, compute);
+    }
+  }
+  return mapping.lookup(root);
+}
+
+} // namespace mlir::pe

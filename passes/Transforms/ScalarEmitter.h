@@ -1,0 +1,83 @@
+//===- ScalarEmitter.h - Emit a scalar of a bias region elsewhere -*- C++ -*-===//
+//
+// A bias is a region of scalar operations over one (b, h, i, j) (`pe.bias_fn`). Lowerings need
+// single values of such a region in other places: a distance-only value in the loop that fills a
+// table, a row factor in a preparation stage, the whole bias in the body of a score map. This file
+// copies the backward slice of a value there and leaves open, behind `ParameterAccess`, where the
+// captured tensors live: in a memref, a tile buffer, a stack slot.
+//
+// Worked example. To fill a table over the distance t of the region
+//
+//   ^bb0(%b: index, %h: index, %i: index, %j: index, %slope: tensor<?xf32>):
+//     %d = arith.subi %i, %j : index
+//     %e = arith.index_cast %d : index to i64
+//     %x = arith.sitofp %e : i64 to f32
+//     %s = pe.read %slope[%h] : tensor<?xf32>
+//     %y = arith.mulf %s, %x : f32
+//     pe.yield %y : f32
+//
+// write, inside the loop over t of head h:
+//
+//   IRMapping mapping;
+//   mapPoint(mapping, region.front(), {b, h, t, zero});            // i := t, j := 0
+//   Value y = emitScalar(yieldOperand, mapping, builder, params);  // arith ops, params.read(...)
+//
+// Values already in the mapping are not emitted again, so several roots share their common part.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_PASSES_TRANSFORMS_SCALAREMITTER_H
+#define PE_PASSES_TRANSFORMS_SCALAREMITTER_H
+
+#include "dialect/PE/PEInterfaces.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace mlir::pe {
+
+/// How emitted code reads the tensors that a region captures, and adds to their gradients.
+/// `tensor` is the region's own block argument; its type gives rank and static sizes.
+/// Indices are emitted index values, one per dimension, not yet clamped: an implementation clamps
+/// them to the tensor's sizes, in `read` and `accumulate` alike (the dialect's rule for reads out
+/// of range). Values have the float type of the computation; an implementation converts to and
+/// from its storage.
+class ParameterAccess {
+public:
+  virtual ~ParameterAccess();
+
+  /// The element at `indices`.
+  virtual Value read(OpBuilder &builder, Location loc, BlockArgument tensor,
+                     ValueRange indices) = 0;
+
+  /// Adds `value` to the gradient of the element at `indices`. Called only by adjoint code.
+  virtual void accumulate(OpBuilder &builder, Location loc, BlockArgument tensor,
+                          ValueRange indices, Value value) = 0;
+
+  /// The number in the whole model of head `head` of this call, and the number of heads of the
+  /// model (`pe.global_head`, `pe.heads_total`), as index values.
+  virtual Value globalHead(OpBuilder &builder, Location loc, Value head) = 0;
+  virtual Value headsTotal(OpBuilder &builder, Location loc) = 0;
+
+  /// A scratch memref of `size` elements, used by `pe.mlp_eval`. The default places a
+  /// `memref.alloca` at the start of the enclosing function, so that loops do not grow the stack.
+  virtual Value scratch(OpBuilder &builder, Location loc, int64_t size, Type element);
+};
+
+/// Maps the four leading arguments of a bias region's block to `point`.
+void mapPoint(IRMapping &mapping, Block &block, const PairPoint &point);
+
+/// Emits `root`, a float or integer value of a single-block region, with the leaves taken from
+/// `mapping`, and returns the copy. `mapping` receives every emitted value. With `compute`, every
+/// float of the region is computed in that type instead of its own.
+Value emitScalar(Value root, IRMapping &mapping, OpBuilder &builder, ParameterAccess &params,
+                 FloatType compute = {});
+
+/// True for the operations that emitScalar can emit.
+bool isEmittable(Operation *op);
+
+/// `value` in another float type.
+Value convertFloat(OpBuilder &builder, Location loc, Value value, Type type);
+
+} // namespace mlir::pe
+
+#endif // PE_PASSES_TRANSFORMS_SCALAREMITTER_H

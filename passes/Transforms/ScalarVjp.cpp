@@ -1,0 +1,335 @@
+//===- ScalarVjp.cpp - Reverse mode of one scalar of a bias region --------===//
+//
+// One rule per operation, sorted by family: sums and products, choices (max, min, clamp, select),
+// powers and roots, exponentials and logarithms, trigonometry.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Transforms/ScalarVjp.h"
+
+#include "dialect/PE/PE.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Analysis/Slice.h"
+#include "passes/Transforms/MlpEval.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <numbers>
+
+namespace mlir::pe {
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Which operations have rules
+//===----------------------------------------------------------------------===//
+
+/// Operations whose derivative is zero wherever it exists.
+bool isPiecewiseConstant(Operation *op) {
+  return isa<math::CeilOp, math::FloorOp, math::RoundOp, math::RoundEvenOp, math::TruncOp>(op);
+}
+
+bool hasUnaryRule(Operation *op) {
+  return isa<math::AbsFOp, math::SqrtOp, math::RsqrtOp, math::CbrtOp, math::ExpOp, math::Exp2Op,
+             math::ExpM1Op, math::LogOp, math::Log2Op, math::Log10Op, math::Log1pOp, math::ErfOp,
+             math::ErfcOp, math::SinOp, math::CosOp, math::TanOp, math::AsinOp, math::AcosOp,
+             math::AtanOp, math::SinhOp, math::CoshOp, math::TanhOp, math::AsinhOp, math::AcoshOp,
+             math::AtanhOp>(op);
+}
+
+bool hasRule(Operation *op) {
+  return hasUnaryRule(op) ||
+         isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::RemFOp,
+             arith::NegFOp, arith::ExtFOp, arith::TruncFOp, math::FmaOp, arith::MaximumFOp,
+             arith::MaxNumFOp, arith::MinimumFOp, arith::MinNumFOp, math::ClampFOp, arith::SelectOp,
+             math::CopySignOp, math::PowFOp, math::FPowIOp, math::Atan2Op>(op);
+}
+
+//===----------------------------------------------------------------------===//
+// Emission of the rules
+//===----------------------------------------------------------------------===//
+
+/// Float arithmetic at one place of the emitted code.
+struct Emit {
+  OpBuilder &builder;
+  Location loc;
+
+  Value constant(double value, Value like) {
+    return arith::ConstantOp::create(builder, loc, builder.getFloatAttr(like.getType(), value));
+  }
+  Value add(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
+  Value sub(Value a, Value b) { return arith::SubFOp::create(builder, loc, a, b); }
+  Value mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
+  Value div(Value a, Value b) { return arith::DivFOp::create(builder, loc, a, b); }
+  Value neg(Value a) { return arith::NegFOp::create(builder, loc, a); }
+  Value scale(double factor, Value a) { return mul(constant(factor, a), a); }
+  Value square(Value a) { return mul(a, a); }
+  Value sqrt(Value a) { return math::SqrtOp::create(builder, loc, a); }
+  Value exp(Value a) { return math::ExpOp::create(builder, loc, a); }
+  Value is(arith::CmpFPredicate predicate, Value a, Value b) {
+    return arith::CmpFOp::create(builder, loc, predicate, a, b);
+  }
+  Value select(Value condition, Value a, Value b) {
+    return arith::SelectOp::create(builder, loc, condition, a, b);
+  }
+  /// `value`, or 0 where `x` is 0: for rules that define the derivative at 0 as 0.
+  Value zeroAtZero(Value x, Value value) {
+    Value zero = constant(0, x);
+    return select(is(arith::CmpFPredicate::OEQ, x, zero), zero, value);
+  }
+  Value signOf(Value x) { return math::CopySignOp::create(builder, loc, constant(1, x), x); }
+};
+
+/// An operation with its operands and result as emitted, and the cotangent of the result.
+struct Site {
+  Operation *op;
+  SmallVector<Value> operands;
+  Value result;
+  Value cotangent;
+};
+
+/// g to the operand that wins by `predicate`, half of it to each at a tie.
+Value winnerTakes(Emit &e, const Site &s, arith::CmpFPredicate predicate, unsigned index) {
+  Value mine = s.operands[index], other = s.operands[1 - index];
+  Value tie = e.is(arith::CmpFPredicate::OEQ, mine, other);
+  Value atMost = e.select(tie, e.scale(0.5, s.cotangent), e.constant(0, s.cotangent));
+  return e.select(e.is(predicate, mine, other), s.cotangent, atMost);
+}
+
+/// clamp(value, low, high) = min(max(value, low), high); inside, bounds included, the value has it
+/// all. With low > high the result is high.
+Value clampAdjoint(Emit &e, const Site &s, unsigned index) {
+  Value value = s.operands[0], low = s.operands[1], high = s.operands[2];
+  Value zero = e.constant(0, s.cotangent);
+  Value isBelow = e.is(arith::CmpFPredicate::OLT, value, low);
+  Value raised = e.select(isBelow, low, value);
+  Value isAbove = e.is(arith::CmpFPredicate::OGT, raised, high);
+  Value unlessAbove = e.select(isAbove, zero, s.cotangent);
+  if (index == 2)
+    return e.select(isAbove, s.cotangent, zero);
+  return index == 1 ? e.select(isBelow, unlessAbove, zero) : e.select(isBelow, zero, unlessAbove);
+}
+
+/// x^p for a float or integer exponent; 0 at x = 0.
+Value powerAdjoint(Emit &e, const Site &s, unsigned index) {
+  Value x = s.operands[0], p = s.operands[1];
+  if (index == 1)
+    return e.zeroAtZero(
+        x, e.mul(s.cotangent, e.mul(s.result, math::LogOp::create(e.builder, e.loc, x))));
+  Value slope;
+  if (isa<math::FPowIOp>(s.op)) {
+    Value one = arith::ConstantOp::create(e.builder, e.loc, e.builder.getOneAttr(p.getType()));
+    Value less = arith::SubIOp::create(e.builder, e.loc, p, one);
+    Value factor = arith::SIToFPOp::create(e.builder, e.loc, x.getType(), p);
+    slope = e.mul(factor, math::FPowIOp::create(e.builder, e.loc, x, less));
+  } else {
+    slope = e.mul(p, math::PowFOp::create(e.builder, e.loc, x, e.sub(p, e.constant(1, p))));
+  }
+  return e.zeroAtZero(x, e.mul(s.cotangent, slope));
+}
+
+/// atan2(y, x); 0 at the origin.
+Value atan2Adjoint(Emit &e, const Site &s, unsigned index) {
+  Value y = s.operands[0], x = s.operands[1];
+  Value norm = e.add(e.square(x), e.square(y));
+  Value numerator = index == 0 ? x : e.neg(y);
+  return e.zeroAtZero(norm, e.mul(s.cotangent, e.div(numerator, norm)));
+}
+
+/// The derivative of a power-like or exponential function of x with value y.
+Value exponentialSlope(Emit &e, Operation *op, Value x, Value y) {
+  using namespace std::numbers;
+  auto reciprocal = [&](double factor, Value of) { return e.div(e.constant(factor, x), of); };
+  auto gauss = [&](double factor) { return e.scale(factor, e.exp(e.neg(e.square(x)))); };
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<math::AbsFOp>([&](auto) { return e.zeroAtZero(x, e.signOf(x)); })
+      .Case<math::SqrtOp>([&](auto) { return e.zeroAtZero(x, reciprocal(0.5, y)); })
+      .Case<math::RsqrtOp>([&](auto) { return e.scale(-0.5, e.div(y, x)); })
+      .Case<math::CbrtOp>([&](auto) { return e.zeroAtZero(x, reciprocal(1.0 / 3, e.square(y))); })
+      .Case<math::ExpOp>([&](auto) { return y; })
+      .Case<math::Exp2Op>([&](auto) { return e.scale(ln2, y); })
+      .Case<math::ExpM1Op>([&](auto) { return e.add(y, e.constant(1, y)); })
+      .Case<math::LogOp>([&](auto) { return reciprocal(1, x); })
+      .Case<math::Log2Op>([&](auto) { return reciprocal(log2e, x); })
+      .Case<math::Log10Op>([&](auto) { return reciprocal(log10e, x); })
+      .Case<math::Log1pOp>([&](auto) { return reciprocal(1, e.add(e.constant(1, x), x)); })
+      .Case<math::ErfOp>([&](auto) { return gauss(2 * inv_sqrtpi); })
+      .Case<math::ErfcOp>([&](auto) { return gauss(-2 * inv_sqrtpi); })
+      .Default([](Operation *) { return Value(); });
+}
+
+/// The derivative of a trigonometric or hyperbolic function of x with value y.
+Value trigonometricSlope(Emit &e, Operation *op, Value x, Value y) {
+  Value one = e.constant(1, x);
+  auto reciprocal = [&](Value of) { return e.div(one, of); };
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<math::SinOp>([&](auto) { return math::CosOp::create(e.builder, e.loc, x); })
+      .Case<math::CosOp>([&](auto) { return e.neg(math::SinOp::create(e.builder, e.loc, x)); })
+      .Case<math::TanOp>([&](auto) { return e.add(one, e.square(y)); })
+      .Case<math::AsinOp>([&](auto) { return reciprocal(e.sqrt(e.sub(one, e.square(x)))); })
+      .Case<math::AcosOp>([&](auto) { return e.neg(reciprocal(e.sqrt(e.sub(one, e.square(x))))); })
+      .Case<math::AtanOp>([&](auto) { return reciprocal(e.add(one, e.square(x))); })
+      .Case<math::SinhOp>([&](auto) { return math::CoshOp::create(e.builder, e.loc, x); })
+      .Case<math::CoshOp>([&](auto) { return math::SinhOp::create(e.builder, e.loc, x); })
+      .Case<math::TanhOp>([&](auto) { return e.sub(one, e.square(y)); })
+      .Case<math::AsinhOp>([&](auto) { return reciprocal(e.sqrt(e.add(e.square(x), one))); })
+      .Case<math::AcoshOp>([&](auto) { return reciprocal(e.sqrt(e.sub(e.square(x), one))); })
+      .Case<math::AtanhOp>([&](auto) { return reciprocal(e.sub(one, e.square(x))); })
+      .Default([](Operation *) { return Value(); });
+}
+
+/// |a| with the sign of b; a constant in b.
+Value copySignAdjoint(Emit &e, const Site &s, unsigned index) {
+  Value a = s.operands[0], b = s.operands[1];
+  if (index == 1)
+    return e.constant(0, s.cotangent);
+  return e.zeroAtZero(a, e.mul(s.cotangent, e.mul(e.signOf(a), e.signOf(b))));
+}
+
+/// a / b and the remainder a - trunc(a / b) * b.
+Value quotientAdjoint(Emit &e, const Site &s, unsigned index) {
+  Value g = s.cotangent, a = s.operands[0], b = s.operands[1];
+  if (isa<arith::DivFOp>(s.op))
+    return index == 0 ? e.div(g, b) : e.neg(e.div(e.mul(g, s.result), b));
+  if (index == 0)
+    return g;
+  return e.neg(e.mul(g, math::TruncOp::create(e.builder, e.loc, e.div(a, b))));
+}
+
+/// The adjoint of operand `index` by the rule of the operation.
+Value ruleOf(Emit &e, const Site &s, unsigned index) {
+  Value g = s.cotangent;
+  auto other = [&](unsigned of) { return e.mul(g, s.operands[of]); };
+  return llvm::TypeSwitch<Operation *, Value>(s.op)
+      .Case<arith::AddFOp>([&](auto) { return g; })
+      .Case<arith::SubFOp>([&](auto) { return index == 0 ? g : e.neg(g); })
+      .Case<arith::MulFOp>([&](auto) { return other(1 - index); })
+      .Case<math::FmaOp>([&](auto) { return index == 2 ? g : other(1 - index); })
+      .Case<arith::DivFOp, arith::RemFOp>([&](auto) { return quotientAdjoint(e, s, index); })
+      .Case<arith::NegFOp>([&](auto) { return e.neg(g); })
+      .Case<arith::ExtFOp, arith::TruncFOp>(
+          [&](auto) { return convertFloat(e.builder, e.loc, g, s.operands[0].getType()); })
+      .Case<arith::MaximumFOp, arith::MaxNumFOp>(
+          [&](auto) { return winnerTakes(e, s, arith::CmpFPredicate::OGT, index); })
+      .Case<arith::MinimumFOp, arith::MinNumFOp>(
+          [&](auto) { return winnerTakes(e, s, arith::CmpFPredicate::OLT, index); })
+      .Case<math::ClampFOp>([&](auto) { return clampAdjoint(e, s, index); })
+      .Case<arith::SelectOp>([&](auto) {
+        Value zero = e.constant(0, g);
+        return index == 1 ? e.select(s.operands[0], g, zero) : e.select(s.operands[0], zero, g);
+      })
+      .Case<math::CopySignOp>([&](auto) { return copySignAdjoint(e, s, index); })
+      .Case<math::PowFOp, math::FPowIOp>([&](auto) { return powerAdjoint(e, s, index); })
+      .Case<math::Atan2Op>([&](auto) { return atan2Adjoint(e, s, index); })
+      .Default([&](Operation *) {
+        Value x = s.operands[0];
+        Value slope = exponentialSlope(e, s.op, x, s.result);
+        return e.mul(g, slope ? slope : trigonometricSlope(e, s.op, x, s.result));
+      });
+}
+
+/// The adjoint of operand `index`; a zero cotangent gives zero, whatever the slope.
+Value operandAdjoint(Emit &e, const Site &s, unsigned index) {
+  Value adjoint = ruleOf(e, s, index);
+  bool isFinite =
+      isa<arith::AddFOp, arith::SubFOp, arith::NegFOp, arith::SelectOp, math::ClampFOp,
+          arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp, arith::MinNumFOp>(s.op);
+  return isFinite ? adjoint : e.zeroAtZero(s.cotangent, adjoint);
+}
+
+/// The adjoints of values of the region, by the region's own values.
+struct Adjoints {
+  explicit Adjoints(OpBuilder &builder) : builder(builder) {}
+
+  OpBuilder &builder;
+  llvm::DenseMap<Value, Value> of;
+
+  void add(Location loc, Value value, Value adjoint) {
+    Value &sum = of[value];
+    sum = sum ? arith::AddFOp::create(builder, loc, sum, adjoint).getResult() : adjoint;
+  }
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// ScalarVjp
+//===----------------------------------------------------------------------===//
+
+ScalarVjp::ScalarVjp(Value root, ArrayRef<Value> inputs) : root(root), inputs(inputs) {
+  active.insert(inputs.begin(), inputs.end());
+  slice = collectSlice(root, [&](Value value) { return llvm::is_contained(inputs, value); });
+  for (Operation *op : slice) {
+    bool isParameter = isa<ReadOp, MlpEvalOp>(op);
+    bool depends = llvm::any_of(op->getOperands(), [&](Value v) { return active.contains(v); });
+    if (isPiecewiseConstant(op) || !(isParameter || depends))
+      continue;
+    for (Value result : op->getResults())
+      if (isa<FloatType>(result.getType()))
+        active.insert(result);
+  }
+}
+
+FailureOr<ScalarVjp> ScalarVjp::create(Value root, ArrayRef<Value> inputs) {
+  ScalarVjp vjp(root, inputs);
+  if (failed(vjp.check()))
+    return failure();
+  return vjp;
+}
+
+LogicalResult ScalarVjp::check() const {
+  for (Operation *op : slice) {
+    if (!isEmittable(op))
+      return op->emitOpError("expected an operation of arith or math, pe.read, pe.mlp_eval, "
+                             "pe.global_head or pe.heads_total in a bias region, found another");
+    bool isActiveOp = llvm::any_of(op->getResults(), [&](Value v) { return active.contains(v); });
+    if (!isActiveOp || hasRule(op) || isa<ReadOp, MlpEvalOp>(op))
+      continue;
+    return op->emitOpError("expected an operation with a derivative on the way from a parameter to "
+                           "the bias, found one without; write it with the float operations of "
+                           "arith and math, or make it independent of parameters");
+  }
+  return success();
+}
+
+Value ScalarVjp::emitPrimal(OpBuilder &builder, IRMapping &mapping, ParameterAccess &params,
+                            FloatType compute) const {
+  return emitScalar(root, mapping, builder, params, compute);
+}
+
+SmallVector<Value> ScalarVjp::emitAdjoint(OpBuilder &builder, IRMapping &mapping, Value cotangent,
+                                          ParameterAccess &params) const {
+  Adjoints adjoints(builder);
+  if (isActive())
+    adjoints.add(root.getLoc(), root, cotangent);
+  auto emitted = [&](ValueRange values) {
+    return llvm::map_to_vector(values, [&](Value value) { return mapping.lookup(value); });
+  };
+  for (Operation *op : llvm::reverse(slice)) {
+    Value g = op->getNumResults() == 1 ? adjoints.of.lookup(op->getResult(0)) : Value();
+    if (!g)
+      continue;
+    Location loc = op->getLoc();
+    if (auto read = dyn_cast<ReadOp>(op)) {
+      params.accumulate(builder, loc, cast<BlockArgument>(read.getSource()),
+                        emitted(read.getIndices()), g);
+      continue;
+    }
+    if (auto mlp = dyn_cast<MlpEvalOp>(op)) {
+      Value dx = emitMlpAdjoint(mlp, mapping.lookup(mlp.getX()), mapping.lookup(mlp.getHead()), g,
+                                builder, params);
+      if (active.contains(mlp.getX()))
+        adjoints.add(loc, mlp.getX(), dx);
+      continue;
+    }
+    Emit emit{builder, loc};
+    Site site{op, emitted(op->getOperands()), mapping.lookup(op->getResult(0)), g};
+    for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+      if (active.contains(operand))
+        adjoints.add(loc, operand, operandAdjoint(emit, site, index));
+  }
+  return llvm::map_to_vector(inputs, [&](Value input) {
+    Value adjoint = adjoints.of.lookup(input);
+    return adjoint ? adjoint : Emit{builder, root.getLoc()}.constant(0, cotangent);
+  });
+}
+
+} // namespace mlir::pe

@@ -1,0 +1,69 @@
+//===- ScalarVjp.h - Reverse mode of one scalar of a bias region -*- C++ -*-===//
+//
+// Nobody writes a backward: the adjoint of a bias is derived from its region. `ScalarVjp` takes one
+// float value of a single-block region (arith, math, pe.read, pe.mlp_eval) and emits, for a given
+// cotangent of it, code that adds to the gradient of every captured tensor element that was read,
+// and returns the adjoint of chosen inner values.
+//
+// Worked example: y = u * r with u, r values of the region and u = log(|c| * d + 1).
+//
+//   FailureOr<ScalarVjp> whole = ScalarVjp::create(y);        // down to the parameter c
+//   FailureOr<ScalarVjp> outer = ScalarVjp::create(y, {u, r}); // u and r are inputs
+//   ...
+//   IRMapping mapping;                       // leaves: positions, and u and r for `outer`
+//   Value primal = outer->emitPrimal(builder, mapping, params);
+//   SmallVector<Value> adjoints = outer->emitAdjoint(builder, mapping, dy, params);
+//   // adjoints = {dy * r, dy * u}; no parameter is touched
+//   whole->emitPrimal(builder, mapping2, params);
+//   whole->emitAdjoint(builder, mapping2, dy, params); // accumulates dy*r*d*sign(c)/(|c|*d+1)
+//
+// Rules at points without a derivative (docs/encodings.md): a tie of two maxima or minima gives
+// half to each; clamp passes at its bounds; abs'(0) = relu'(0) = 0; a power, a square root and a
+// cube root at 0 give zero; ceil, floor, round, trunc and every integer give zero. A cotangent of 0
+// gives adjoints of 0 even where a slope is infinite or undefined: masked pairs and the branch that
+// a select did not take leave no trace.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_PASSES_TRANSFORMS_SCALARVJP_H
+#define PE_PASSES_TRANSFORMS_SCALARVJP_H
+
+#include "passes/Transforms/ScalarEmitter.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace mlir::pe {
+
+class ScalarVjp {
+public:
+  /// Prepares the derivative of `root`. `inputs` are float values of the same region that count as
+  /// independent variables; the slice stops at them. Fails with an error at the user's own line if
+  /// an operation on a differentiable path has no rule.
+  static FailureOr<ScalarVjp> create(Value root, ArrayRef<Value> inputs = {});
+
+  /// True if the value depends differentiably on a captured tensor or an input.
+  bool isActive() const { return active.contains(root); }
+
+  /// Emits the value itself. `mapping` holds the leaves (positions, inputs) and receives every
+  /// inner value, which `emitAdjoint` reads. `compute` as for emitScalar.
+  Value emitPrimal(OpBuilder &builder, IRMapping &mapping, ParameterAccess &params,
+                   FloatType compute = {}) const;
+
+  /// Emits the adjoint for `cotangent` of the value, where the primal was emitted with the same
+  /// mapping. Returns the adjoint of each input, in order; an input on which the value does not
+  /// depend gets a zero constant.
+  SmallVector<Value> emitAdjoint(OpBuilder &builder, IRMapping &mapping, Value cotangent,
+                                 ParameterAccess &params) const;
+
+private:
+  ScalarVjp(Value root, ArrayRef<Value> inputs);
+  LogicalResult check() const;
+
+  Value root;
+  SmallVector<Value> inputs;
+  SmallVector<Operation *> slice;
+  llvm::DenseSet<Value> active;
+};
+
+} // namespace mlir::pe
+
+#endif // PE_PASSES_TRANSFORMS_SCALARVJP_H

@@ -1,0 +1,148 @@
+//===- File.cpp - Whole files, in and out ---------------------------------===//
+
+#include "runtime/core/File.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <fcntl.h>
+#include <memory>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace pe {
+namespace {
+
+/// A file descriptor that closes itself.
+class Descriptor {
+public:
+  explicit Descriptor(int fd) : fd(fd) {}
+  Descriptor(const Descriptor &) = delete;
+  Descriptor &operator=(const Descriptor &) = delete;
+  ~Descriptor() {
+    if (fd >= 0)
+      ::close(fd);
+  }
+  int get() const { return fd; }
+  bool close() {
+    const int result = ::close(fd);
+    fd = -1;
+    return result == 0;
+  }
+
+private:
+  int fd;
+};
+
+bool writeAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR)
+        continue;
+      return false;
+    }
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+/// The file a symbolic link leads to, so that the link itself stays.
+std::string resolve(const std::string &path) {
+  std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), std::free);
+  return real ? std::string(real.get()) : path;
+}
+
+bool isSpecialFile(const std::string &path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+std::string temporaryName(const std::string &path) {
+  static std::atomic<unsigned> counter{0};
+  return path + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(counter++);
+}
+
+/// Writes everything into `file` and closes it.
+Status fill(Descriptor &file, const std::string &path, Durability durability,
+            const std::function<void(const ByteSink &)> &produce) {
+  bool good = true;
+  int code = 0;
+  produce([&](std::string_view bytes) {
+    if (good && !writeAll(file.get(), bytes)) {
+      good = false;
+      code = errno;
+    }
+    return good;
+  });
+  if (good && durability == Durability::Disk && ::fsync(file.get()) != 0 && errno != EINVAL) {
+    good = false;
+    code = errno;
+  }
+  if (good && !file.close()) {
+    good = false;
+    code = errno;
+  }
+  if (good)
+    return Status::success();
+  errno = code;
+  return systemError(path, "cannot write");
+}
+
+} // namespace
+
+Expected<std::string> readFile(const std::string &path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0)
+    return systemError(path, "cannot open");
+  struct stat info;
+  if (::fstat(file.get(), &info) != 0)
+    return systemError(path, "cannot read");
+  if (S_ISDIR(info.st_mode))
+    return makeError("file '", path, "': expected a file, found a directory");
+  std::string bytes;
+  size_t used = 0;
+  // One byte more than the size shows the end without another round.
+  bytes.resize(S_ISREG(info.st_mode) ? static_cast<size_t>(info.st_size) + 1 : 1 << 16);
+  while (true) {
+    if (used == bytes.size())
+      bytes.resize(bytes.size() * 2);
+    const ssize_t count = ::read(file.get(), bytes.data() + used, bytes.size() - used);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return systemError(path, "cannot read");
+    if (count == 0)
+      break;
+    used += static_cast<size_t>(count);
+  }
+  bytes.resize(used);
+  return bytes;
+}
+
+Status writeFileAtomically(const std::string &path, Durability durability,
+                           const std::function<void(const ByteSink &)> &produce) {
+  const std::string target = resolve(path);
+  if (isSpecialFile(target)) {
+    Descriptor file(::open(target.c_str(), O_WRONLY | O_CLOEXEC));
+    if (file.get() < 0)
+      return systemError(path, "cannot open for writing");
+    return fill(file, path, durability, produce);
+  }
+  const std::string temporary = temporaryName(target);
+  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (file.get() < 0)
+    return systemError(path, "cannot create");
+  Status status = fill(file, path, durability, produce);
+  if (status && ::rename(temporary.c_str(), target.c_str()) != 0)
+    status = systemError(path, "cannot replace");
+  if (!status)
+    ::unlink(temporary.c_str());
+  return status;
+}
+
+Status writeFileAtomically(const std::string &path, std::string_view bytes, Durability durability) {
+  return writeFileAtomically(path, durability, [&](const ByteSink &sink) { sink(bytes); });
+}
+
+} // namespace pe

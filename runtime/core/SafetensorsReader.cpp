@@ -1,0 +1,312 @@
+//===- SafetensorsReader.cpp - Reading files nobody vouches for -----------===//
+
+#include "runtime/core/File.h"
+#include "runtime/core/Safetensors.h"
+#include "runtime/core/SafetensorsTypes.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <tuple>
+#include <unordered_set>
+
+namespace pe {
+
+using Json = nlohmann::json;
+
+namespace {
+
+constexpr uint64_t kLengthBytes = 8;
+/// As in the format's own implementation.
+constexpr uint64_t kMaxHeaderBytes = 100'000'000;
+constexpr size_t kMaxRank = 64;
+
+/// Where the file's bytes come from: memory, or a file that is read piece by piece.
+struct ByteSource {
+  std::string file;
+  uint64_t size;
+  /// Copies `count` bytes at `offset`, which lie within `size`.
+  std::function<Status(uint64_t offset, void *to, size_t count)> read;
+};
+
+struct Entry {
+  std::string name;
+  DType dtype;
+  Shape shape;
+  uint64_t begin;
+  uint64_t end;
+};
+
+Error inTensor(const ByteSource &source, const std::string &name, const std::string &message) {
+  return makeError("file '", source.file, "': tensor '", name, "': ", message);
+}
+
+/// Sees the header go by and stops at what the DOM parser would accept silently: a key given twice,
+/// and nesting deeper than the format has.
+class HeaderWatch final : public nlohmann::json_sax<Json> {
+public:
+  static constexpr size_t kMaxDepth = 3;
+  bool tooDeep = false;
+  std::string duplicate;
+
+  bool start_object(size_t) override {
+    keys.emplace_back();
+    return enter();
+  }
+  bool end_object() override {
+    keys.pop_back();
+    --depth;
+    return true;
+  }
+  bool start_array(size_t) override { return enter(); }
+  bool end_array() override {
+    --depth;
+    return true;
+  }
+  bool key(std::string &name) override {
+    if (!keys.back().insert(name).second)
+      duplicate = name;
+    return duplicate.empty();
+  }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(int64_t) override { return true; }
+  bool number_unsigned(uint64_t) override { return true; }
+  bool number_float(double, const std::string &) override { return true; }
+  bool string(std::string &) override { return true; }
+  bool binary(binary_t &) override { return true; }
+  bool parse_error(size_t, const std::string &, const nlohmann::detail::exception &) override {
+    return false;
+  }
+
+private:
+  bool enter() {
+    tooDeep = ++depth > kMaxDepth;
+    return !tooDeep;
+  }
+  std::vector<std::unordered_set<std::string>> keys;
+  size_t depth = 0;
+};
+
+Expected<Json> parseHeader(const ByteSource &source, const std::string &text) {
+  HeaderWatch watch;
+  const bool wellFormed = Json::sax_parse(text, &watch);
+  if (watch.tooDeep)
+    return makeError("file '", source.file, "': expected a header of at most ",
+                     HeaderWatch::kMaxDepth, " levels, found deeper nesting");
+  if (!watch.duplicate.empty())
+    return makeError("file '", source.file, "': expected names to be different, found '",
+                     watch.duplicate, "' twice in the header");
+  Json header = wellFormed ? Json::parse(text, nullptr, /*allow_exceptions=*/false) : Json();
+  if (!header.is_object())
+    return makeError("file '", source.file,
+                     "': expected the header to be a JSON object, found other bytes");
+  return header;
+}
+
+Expected<std::string> readHeaderText(const ByteSource &source) {
+  if (source.size < kLengthBytes)
+    return makeError("file '", source.file, "': expected at least 8 bytes, found ", source.size,
+                     "; this is no safetensors file");
+  unsigned char raw[kLengthBytes];
+  if (Status s = source.read(0, raw, sizeof(raw)); !s)
+    return s.takeError();
+  uint64_t length = 0;
+  for (size_t i = kLengthBytes; i-- > 0;)
+    length = length << 8 | raw[i];
+  if (length > kMaxHeaderBytes)
+    return makeError("file '", source.file, "': expected a header of at most ", kMaxHeaderBytes,
+                     " bytes, found ", length, "; this is no safetensors file");
+  if (length > source.size - kLengthBytes)
+    return makeError("file '", source.file, "': expected a header of ", length,
+                     " bytes, found only ", source.size - kLengthBytes,
+                     " bytes; the file is cut off");
+  std::string text(length, '\0');
+  if (Status s = source.read(kLengthBytes, text.data(), text.size()); !s)
+    return s.takeError();
+  return text;
+}
+
+Expected<Shape> readShape(const ByteSource &source, const std::string &name, const Json &entry) {
+  const auto found = entry.find("shape");
+  if (found == entry.end() || !found->is_array())
+    return inTensor(source, name, "expected 'shape' to be a list of integers");
+  if (found->size() > kMaxRank)
+    return inTensor(source, name,
+                    "expected at most " + std::to_string(kMaxRank) + " dimensions, found " +
+                        std::to_string(found->size()));
+  Shape shape;
+  for (const Json &dim : *found) {
+    if (!dim.is_number_unsigned() || dim.get<uint64_t>() > INT64_MAX)
+      return inTensor(source, name,
+                      "expected 'shape' to hold integers of at least 0, found " + dim.dump());
+    shape.push_back(dim.get<int64_t>());
+  }
+  return shape;
+}
+
+Status readOffsets(const ByteSource &source, const std::string &name, const Json &json,
+                   Entry &entry) {
+  const auto found = json.find("data_offsets");
+  if (found == json.end() || !found->is_array() || found->size() != 2 ||
+      !(*found)[0].is_number_unsigned() || !(*found)[1].is_number_unsigned())
+    return inTensor(source, name, "expected 'data_offsets' to be two integers of at least 0");
+  entry.begin = (*found)[0].get<uint64_t>();
+  entry.end = (*found)[1].get<uint64_t>();
+  return Status::success();
+}
+
+/// One tensor's entry, checked on its own: type, shape, offsets that fit both and the file.
+Expected<Entry> readEntry(const ByteSource &source, const std::string &name, const Json &json,
+                          uint64_t dataBytes) {
+  if (!json.is_object())
+    return inTensor(source, name, "expected an object with dtype, shape and data_offsets");
+  const auto dtype = json.find("dtype");
+  if (dtype == json.end() || !dtype->is_string())
+    return inTensor(source, name, "expected 'dtype' to be a text");
+  const std::string &spelling = dtype->get_ref<const std::string &>();
+  const SafetensorsType *type = findSafetensorsType(spelling);
+  if (!type)
+    return inTensor(source, name,
+                    "expected a dtype of " + safetensorsTypeNames() + ", found '" + spelling + "'");
+  Expected<Shape> shape = readShape(source, name, json);
+  if (!shape)
+    return shape.takeError();
+  Entry entry{name, type->dtype, std::move(*shape), 0, 0};
+  if (Status s = readOffsets(source, name, json, entry); !s)
+    return s.takeError();
+  Expected<int64_t> count = elementCount(entry.shape);
+  if (!count)
+    return inTensor(source, name, count.error().getMessage());
+  uint64_t bytes;
+  if (__builtin_mul_overflow(static_cast<uint64_t>(*count), sizeOf(entry.dtype), &bytes))
+    return inTensor(source, name, "expected a size in bytes below 2^64");
+  if (entry.end < entry.begin || entry.end - entry.begin != bytes)
+    return inTensor(source, name,
+                    "expected data_offsets that span the " + std::to_string(bytes) +
+                        " bytes of shape " + toString(entry.shape) + " of " + spelling +
+                        ", found [" + std::to_string(entry.begin) + ", " +
+                        std::to_string(entry.end) + "]");
+  if (entry.end > dataBytes)
+    return inTensor(source, name,
+                    "expected data_offsets within the " + std::to_string(dataBytes) +
+                        " data bytes of the file, found end " + std::to_string(entry.end));
+  return entry;
+}
+
+Status readMetadata(const ByteSource &source, const Json &json, Safetensors &out) {
+  if (!json.is_object())
+    return makeError("file '", source.file, "': expected '__metadata__' to be an object of texts");
+  for (const auto &item : json.items()) {
+    if (!item.value().is_string())
+      return makeError("file '", source.file, "': metadata '", item.key(),
+                       "': expected a text, found ", item.value().type_name());
+    out.metadata.emplace(item.key(), item.value().get<std::string>());
+  }
+  return Status::success();
+}
+
+/// The tensors must cover the data bytes one after the other.
+Status checkCoverage(const ByteSource &source, const std::vector<Entry> &entries,
+                     uint64_t dataBytes) {
+  uint64_t covered = 0;
+  for (const Entry &entry : entries) {
+    if (entry.begin < covered)
+      return inTensor(source, entry.name,
+                      "expected bytes of its own, found data_offsets that overlap the tensor "
+                      "before it (begin " +
+                          std::to_string(entry.begin) + ", free from " + std::to_string(covered) +
+                          ")");
+    if (entry.begin > covered)
+      return inTensor(source, entry.name,
+                      "expected data_offsets to begin at " + std::to_string(covered) + ", found " +
+                          std::to_string(entry.begin) + "; the bytes between belong to no tensor");
+    covered = entry.end;
+  }
+  if (covered != dataBytes)
+    return makeError("file '", source.file, "': expected ", covered,
+                     " data bytes for its tensors, found ", dataBytes);
+  return Status::success();
+}
+
+Expected<Safetensors> read(const ByteSource &source) {
+  Expected<std::string> text = readHeaderText(source);
+  if (!text)
+    return text.takeError();
+  Expected<Json> header = parseHeader(source, *text);
+  if (!header)
+    return header.takeError();
+  const uint64_t dataStart = kLengthBytes + text->size();
+  Safetensors result;
+  std::vector<Entry> entries;
+  for (const auto &item : header->items()) {
+    if (item.key() == "__metadata__") {
+      if (Status s = readMetadata(source, item.value(), result); !s)
+        return s.takeError();
+      continue;
+    }
+    Expected<Entry> entry = readEntry(source, item.key(), item.value(), source.size - dataStart);
+    if (!entry)
+      return entry.takeError();
+    entries.push_back(*std::move(entry));
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) {
+    return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
+  });
+  if (Status s = checkCoverage(source, entries, source.size - dataStart); !s)
+    return s.takeError();
+  for (Entry &entry : entries) {
+    Expected<Tensor> tensor = Tensor::allocate(entry.dtype, entry.shape);
+    if (!tensor)
+      return inTensor(source, entry.name, tensor.error().getMessage());
+    if (Status s = source.read(dataStart + entry.begin, tensor->rawData(), tensor->byteSize()); !s)
+      return s.takeError();
+    result.tensors.push_back({std::move(entry.name), *std::move(tensor)});
+  }
+  return result;
+}
+
+} // namespace
+
+const Tensor *Safetensors::find(std::string_view name) const {
+  for (const NamedTensor &entry : tensors)
+    if (entry.name == name)
+      return &entry.tensor;
+  return nullptr;
+}
+
+Expected<Safetensors> parseSafetensors(std::string_view bytes, const std::string &file) {
+  return read({file, bytes.size(), [bytes](uint64_t offset, void *to, size_t count) {
+                 if (count)
+                   std::memcpy(to, bytes.data() + offset, count);
+                 return Status::success();
+               }});
+}
+
+Expected<Safetensors> readSafetensors(const std::string &path) {
+  std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(path.c_str(), "rbe"),
+                                                        std::fclose);
+  if (!file)
+    return systemError(path, "cannot open");
+  struct stat info;
+  if (::fstat(::fileno(file.get()), &info) != 0)
+    return systemError(path, "cannot read");
+  if (!S_ISREG(info.st_mode))
+    return makeError("file '", path, "': expected a regular file");
+  return read({path, static_cast<uint64_t>(info.st_size),
+               [&](uint64_t offset, void *to, size_t count) -> Status {
+                 if (::fseeko(file.get(), static_cast<off_t>(offset), SEEK_SET) != 0)
+                   return systemError(path, "cannot read");
+                 if (std::fread(to, 1, count, file.get()) == count)
+                   return Status::success();
+                 if (std::ferror(file.get()))
+                   return systemError(path, "cannot read");
+                 return makeError("file '", path, "': expected ", count, " bytes at offset ",
+                                  offset, ", found the end of the file; it is being changed");
+               }});
+}
+
+} // namespace pe

@@ -1,0 +1,98 @@
+//===- Executor.h - Runs a plan on the CPU ----------------------*- C++ -*-===//
+//
+// Binds a plan to its compiled code and runs calls: checks the arguments against the plan's
+// symbolic shapes, allocates results, residuals and temporaries from their size expressions, and
+// runs the stages in order, each over its work items on a pool. It knows nothing of attention.
+//
+// An Executor does not change after it was made; threads may share it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_DEVICE_CPU_EXECUTOR_H
+#define PE_RUNTIME_DEVICE_CPU_EXECUTOR_H
+
+#include "pe/Parallel.h"
+#include "pe/Positions.h"
+#include "runtime/core/Tensor.h"
+#include "runtime/plan/Plan.h"
+
+#include <functional>
+#include <memory>
+
+namespace pe::cpu {
+
+/// A compiled stage (runtime/plan/Plan.h).
+using StageFunction = void (*)(void *const *buffers, const int64_t *sizes, int64_t item);
+/// Finds a stage by its symbol; null if there is none.
+using SymbolLookup = std::function<void *(const std::string &)>;
+
+/// What a forward call leaves behind: its results, and all the backward call needs.
+class ForwardCall {
+public:
+  const TensorMap &results() const { return outputs; }
+  const plan::CallSizes &sizes() const { return callSizes; }
+
+private:
+  friend class Executor;
+  plan::CallSizes callSizes;
+  TensorMap outputs;
+  /// One per buffer of the plan; undefined where the forward call keeps none.
+  std::vector<Tensor> buffers;
+};
+
+class Executor {
+public:
+  struct Options {
+    /// Fills fresh buffers with NaN first, so that what no stage wrote cannot look right.
+    bool poison = false;
+  };
+
+  /// `code` is kept alive as long as the executor.
+  static Expected<Executor> create(plan::Plan plan, const SymbolLookup &lookup,
+                                   std::shared_ptr<void> code, Options options);
+  static Expected<Executor> create(plan::Plan plan, const SymbolLookup &lookup,
+                                   std::shared_ptr<void> code) {
+    return create(std::move(plan), lookup, std::move(code), Options{});
+  }
+
+  const plan::Plan &getPlan() const { return plan; }
+
+  /// Checks the arguments (missing, extra, mis-typed, mis-shaped) and finds the call's sizes.
+  Expected<plan::CallSizes> bind(const TensorMap &arguments, const Positions &positions) const;
+
+  /// Runs the prepare and forward stages.
+  Expected<ForwardCall> forward(const TensorMap &arguments, const Positions &positions,
+                                ParallelFor &pool) const;
+
+  /// Runs the backward and finish stages on what `call` kept; absent cotangents are zero, but at
+  /// least one is needed. Returns the gradients.
+  Expected<TensorMap> backward(const ForwardCall &call, const TensorMap &cotangents,
+                               ParallelFor &pool) const;
+
+  /// The shape of buffer `index` in a call of these sizes.
+  Expected<Shape> shapeOf(size_t index, const plan::CallSizes &sizes) const;
+
+private:
+  struct BoundStage {
+    StageFunction function;
+    plan::SizeExpression items;
+  };
+
+  Executor() = default;
+  Status checkNames(const TensorMap &tensors, plan::Role role, const char *what) const;
+  Expected<Tensor> allocate(size_t index, const plan::CallSizes &sizes, bool zero,
+                            ParallelFor &pool) const;
+  bool isUsedBy(size_t index, bool backward) const;
+  Status runStages(bool backward, const plan::CallSizes &sizes, std::vector<Tensor> &buffers,
+                   ParallelFor &pool) const;
+
+  plan::Plan plan;
+  std::vector<std::vector<plan::SizeExpression>> shapes;
+  std::vector<BoundStage> stages;
+  std::shared_ptr<void> code;
+  Options options;
+};
+
+} // namespace pe::cpu
+
+#endif // PE_RUNTIME_DEVICE_CPU_EXECUTOR_H

@@ -1,0 +1,42 @@
+//===- Parallel.h - Who runs independent work items -------------*- C++ -*-===//
+//
+// pe hands all parallel work to a ParallelFor. Its own thread pool is one; a host program with
+// threads of its own derives another and passes it to pe, so that only one pool competes for the
+// cores.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_PARALLEL_H
+#define PE_PARALLEL_H
+
+#include <cstdint>
+#include <type_traits>
+
+namespace pe {
+
+class ParallelFor {
+public:
+  using Body = void (*)(void *context, int64_t item);
+
+  virtual ~ParallelFor() = default;
+  /// The number of threads that work side by side at most.
+  virtual int threads() const = 0;
+  /// Calls body(context, item) once for each item in [0, items), in any order on any threads, and
+  /// returns when all calls have returned. The body does not throw.
+  virtual void run(int64_t items, Body body, void *context) = 0;
+};
+
+/// `run` for anything callable with an item.
+template <typename Callable>
+void parallelFor(ParallelFor &pool, int64_t items, Callable &&callable) {
+  pool.run(
+      items,
+      [](void *context, int64_t item) {
+        (*static_cast<std::remove_reference_t<Callable> *>(context))(item);
+      },
+      const_cast<void *>(static_cast<const void *>(&callable)));
+}
+
+} // namespace pe
+
+#endif // PE_PARALLEL_H

@@ -1,0 +1,143 @@
+//===- Compiler.cpp - source to plan and object ---------------------------------===//
+#include "runtime/jit/Compiler.h"
+
+#include "dialect/PE/PE.h"
+#include "dialect/Tile/Tile.h"
+#include "passes/Pipelines/PlanExport.h"
+#include "passes/ToTile/ToTile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/Transforms/InlinerInterfaceImpl.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+
+namespace pe::jit {
+
+const DialectRegistry &getRegistry() {
+  static const DialectRegistry registry = [] {
+    DialectRegistry all;
+    all.insert<mlir::pe::PEDialect, tile::TileDialect, arith::ArithDialect,
+               cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
+               memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect,
+               vector::VectorDialect>();
+    func::registerInlinerExtension(all);
+    LLVM::registerInlinerInterface(all);
+    registerBuiltinDialectTranslation(all);
+    registerLLVMDialectTranslation(all);
+    return all;
+  }();
+  return registry;
+}
+
+Compilation::Compilation(const DialectRegistry &registry)
+    : context(registry, MLIRContext::Threading::DISABLED), diagnostics(&context) {}
+
+Status Compilation::parse(const Source &source) {
+  llvm::SourceMgr manager;
+  manager.AddNewSourceBuffer(
+      llvm::MemoryBuffer::getMemBuffer(source.text, source.name, /*RequiresNullTerminator=*/true),
+      llvm::SMLoc());
+  module = parseSourceFile<ModuleOp>(manager, ParserConfig(&context));
+  if (!module)
+    return diagnostics.take("cannot parse " + source.name);
+  return Status::success();
+}
+
+Status Compilation::run(llvm::function_ref<void(OpPassManager &)> build) {
+  PassManager manager(&context, ModuleOp::getOperationName());
+  build(manager);
+  if (failed(manager.run(*module)))
+    return diagnostics.take("compilation failed without a message; this is a defect of pe");
+  return Status::success();
+}
+
+std::string Compilation::print() {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module->print(stream);
+  return text;
+}
+
+namespace {
+
+Expected<DType> dtypeOf(Type type, const std::string &place) {
+  if (type.isF32())
+    return DType::F32;
+  if (type.isBF16())
+    return DType::BF16;
+  if (type.isF16())
+    return DType::F16;
+  if (type.isInteger(32))
+    return DType::I32;
+  if (type.isInteger(64))
+    return DType::I64;
+  std::string name;
+  llvm::raw_string_ostream(name) << type;
+  return makeError("expected element type f32, bf16, f16, i32 or i64, found ", name).at(place);
+}
+
+Expected<ValueInfo> describeValue(Value value, DictionaryAttr attributes, Location location) {
+  ValueInfo info;
+  info.location = placeOf(location);
+  if (auto name = attributes ? attributes.getAs<StringAttr>("pe.name") : StringAttr())
+    info.name = name.str();
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type)
+    return makeError("expected a ranked tensor for ", info.name).at(info.location);
+  auto dtype = dtypeOf(type.getElementType(), info.location);
+  if (!dtype)
+    return dtype.error();
+  info.dtype = *dtype;
+  for (int64_t size : type.getShape())
+    info.dims.push_back(ShapedType::isDynamic(size) ? -1 : size);
+  for (std::string &extent : mlir::pe::namedExtents(value))
+    info.sizes.push_back(extent);
+  if (attributes)
+    info.parameter = mlir::pe::parameterInfo(attributes);
+  return info;
+}
+
+} // namespace
+
+Expected<EntryInfo> describeEntry(ModuleOp module, const std::string &entry) {
+  func::FuncOp function;
+  for (auto candidate : module.getOps<func::FuncOp>())
+    if (candidate.isPublic() && (entry.empty() || candidate.getName() == entry))
+      function = candidate;
+  if (!function)
+    return makeError("expected a public function", entry.empty() ? "" : " @", entry,
+                     ", found none");
+  EntryInfo info;
+  info.name = function.getName().str();
+  info.location = placeOf(function.getLoc());
+  for (BlockArgument argument : function.getArguments()) {
+    auto value = describeValue(argument, function.getArgAttrDict(argument.getArgNumber()),
+                               argument.getLoc());
+    if (!value)
+      return value.error();
+    info.arguments.push_back(std::move(*value));
+  }
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (auto [index, result] : llvm::enumerate(terminator->getOperands())) {
+    auto value = describeValue(result, function.getResultAttrDict(index), result.getLoc());
+    if (!value)
+      return value.error();
+    info.results.push_back(std::move(*value));
+  }
+  return info;
+}
+
+} // namespace pe::jit

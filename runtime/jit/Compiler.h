@@ -1,0 +1,43 @@
+//===- Compiler.h - source to plan and object ----------------------------------===//
+#ifndef PE_RUNTIME_JIT_COMPILER_H
+#define PE_RUNTIME_JIT_COMPILER_H
+
+#include "runtime/jit/Diagnostics.h"
+#include "runtime/jit/JitInterface.h"
+#include "passes/Pipelines/Pipelines.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace pe::jit {
+
+/// One source on its way through the pipelines. Not shared between threads.
+class Compilation {
+public:
+  explicit Compilation(const mlir::DialectRegistry &registry);
+
+  /// Parses a module; the source's name stands in its locations.
+  Status parse(const Source &source);
+  /// Runs what `build` adds to a pass manager.
+  Status run(llvm::function_ref<void(mlir::OpPassManager &)> build);
+  mlir::ModuleOp getModule() { return *module; }
+  mlir::MLIRContext &getContext() { return context; }
+  /// The text of the module as it is now.
+  std::string print();
+
+private:
+  mlir::MLIRContext context;
+  DiagnosticCollector diagnostics;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
+
+/// The dialects, extensions and translations of the compiler, registered once per process.
+const mlir::DialectRegistry &getRegistry();
+
+/// Arguments and results of the module's entry function.
+Expected<EntryInfo> describeEntry(mlir::ModuleOp module, const std::string &entry);
+
+} // namespace pe::jit
+
+#endif // PE_RUNTIME_JIT_COMPILER_H

@@ -1,0 +1,41 @@
+//===- Diagnostics.cpp - MLIR's diagnostics as pe errors ----------------------===//
+#include "runtime/jit/Diagnostics.h"
+
+#include "mlir/IR/Location.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+std::string pe::jit::placeOf(Location location) {
+  std::string place;
+  location->walk([&](Location inner) {
+    auto file = dyn_cast<FileLineColLoc>(inner);
+    if (!file)
+      return WalkResult::advance();
+    place = file.getFilename().str() + ":" + std::to_string(file.getLine()) + ":" +
+            std::to_string(file.getColumn());
+    return WalkResult::interrupt();
+  });
+  return place;
+}
+
+pe::jit::DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
+    : handler(context, [this](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() != DiagnosticSeverity::Error || first)
+          return success();
+        Error error = Error(diagnostic.str()).at(placeOf(diagnostic.getLocation()));
+        for (Diagnostic &note : diagnostic.getNotes()) {
+          // Dumps of whole operations are for compiler engineers (pe-opt shows them).
+          std::string text = note.str();
+          if (llvm::StringRef(text).starts_with("see current operation"))
+            continue;
+          std::string place = placeOf(note.getLocation());
+          error = std::move(error).note((place.empty() ? "" : place + ": ") + "note: " + text);
+        }
+        first = std::move(error);
+        return success();
+      }) {}
+
+pe::Error pe::jit::DiagnosticCollector::take(const std::string &otherwise) {
+  return first ? *first : Error(otherwise);
+}

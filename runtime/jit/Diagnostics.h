@@ -1,0 +1,28 @@
+//===- Diagnostics.h - MLIR's diagnostics as pe errors -----------------------===//
+#ifndef PE_RUNTIME_JIT_DIAGNOSTICS_H
+#define PE_RUNTIME_JIT_DIAGNOSTICS_H
+
+#include "pe/Error.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+namespace pe::jit {
+
+/// While it lives, keeps the first error of a context and the notes behind it.
+class DiagnosticCollector {
+public:
+  explicit DiagnosticCollector(mlir::MLIRContext *context);
+  /// The error, or `otherwise` where none was reported.
+  Error take(const std::string &otherwise);
+
+private:
+  std::optional<Error> first;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+/// "FILE:LINE:COL" of the innermost place in a file, or empty.
+std::string placeOf(mlir::Location location);
+
+} // namespace pe::jit
+
+#endif // PE_RUNTIME_JIT_DIAGNOSTICS_H

@@ -1,0 +1,116 @@
+//===- MachineCode.cpp - LLVM dialect to objects, objects to memory -----------===//
+#include "runtime/jit/MachineCode.h"
+
+#include "runtime/device/cpu/Segments.h"
+
+#include "mlir/ExecutionEngine/OptUtils.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
+#include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/TargetParser/Host.h"
+
+namespace pe::jit {
+
+static Error fromLLVM(const char *doing, llvm::Error error) {
+  return makeError(doing, ": ", llvm::toString(std::move(error)));
+}
+
+Expected<std::string> hostBaseline() {
+  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  auto has = [&](std::initializer_list<const char *> names) {
+    return llvm::all_of(names, [&](const char *name) { return features.lookup(name); });
+  };
+  if (!has({"avx2", "fma", "bmi2"}))
+    return makeError("expected a CPU with AVX2 and FMA (x86-64-v3), found ",
+                     llvm::sys::getHostCPUName().str());
+  if (has({"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}))
+    return std::string("x86-64-v4");
+  return std::string("x86-64-v3");
+}
+
+Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const std::string &features) {
+  auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
+  if (!builder)
+    return fromLLVM("cannot describe this machine to LLVM", builder.takeError());
+  if (!features.empty()) {
+    if (features != "x86-64-v3" && features != "x86-64-v4")
+      return makeError("expected features x86-64-v3 or x86-64-v4, found ", features);
+    builder->setCPU(features);
+    builder->getFeatures() = llvm::SubtargetFeatures();
+  }
+  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
+  builder->setRelocationModel(llvm::Reloc::PIC_);
+  builder->setCodeModel(llvm::CodeModel::Small);
+  auto machine = builder->createTargetMachine();
+  if (!machine)
+    return fromLLVM("cannot generate code for this machine", machine.takeError());
+  return std::move(*machine);
+}
+
+Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::LLVMContext &context,
+                                                  llvm::TargetMachine &machine) {
+  std::unique_ptr<llvm::Module> result = mlir::translateModuleToLLVMIR(module, context);
+  if (!result)
+    return makeError("cannot translate the compiled module to LLVM IR");
+  result->setTargetTriple(machine.getTargetTriple());
+  result->setDataLayout(machine.createDataLayout());
+  auto optimise = mlir::makeOptimizingTransformer(/*optLevel=*/2, /*sizeLevel=*/0, &machine);
+  if (llvm::Error error = optimise(result.get()))
+    return fromLLVM("cannot optimise the compiled module", std::move(error));
+  return result;
+}
+
+Expected<std::string> emitObject(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::SmallString<0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+    return makeError("LLVM cannot emit an object for ", machine.getTargetTriple().str());
+  passes.run(module);
+  return bytes.str().str();
+}
+
+namespace {
+
+class OrcObject : public LoadedObject {
+public:
+  explicit OrcObject(std::unique_ptr<llvm::orc::LLJIT> jit) : jit(std::move(jit)) {}
+  void *lookup(const std::string &symbol) const override {
+    auto address = jit->lookup(symbol);
+    if (address)
+      return address->toPtr<void *>();
+    llvm::consumeError(address.takeError());
+    return nullptr;
+  }
+
+private:
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<LoadedObject>> loadObject(const std::string &object) {
+  auto jit = llvm::orc::LLJITBuilder().create();
+  if (!jit)
+    return fromLLVM("cannot start the linker of compiled code", jit.takeError());
+  llvm::orc::JITDylib &library = (*jit)->getMainJITDylib();
+  // The runtime's own functions by address: libpe-jit does not export them.
+  llvm::orc::SymbolMap runtime;
+  runtime[(*jit)->mangleAndIntern("pe_find_segments")] = {
+      llvm::orc::ExecutorAddr::fromPtr(&pe_find_segments), llvm::JITSymbolFlags::Exported};
+  if (llvm::Error error = library.define(llvm::orc::absoluteSymbols(std::move(runtime))))
+    return fromLLVM("cannot offer the runtime to compiled code", std::move(error));
+  auto process = llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
+      (*jit)->getDataLayout().getGlobalPrefix());
+  if (!process)
+    return fromLLVM("cannot offer libm to compiled code", process.takeError());
+  library.addGenerator(std::move(*process));
+  if (llvm::Error error = (*jit)->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(object)))
+    return fromLLVM("damaged object", std::move(error));
+  return std::unique_ptr<LoadedObject>(std::make_unique<OrcObject>(std::move(*jit)));
+}
+
+} // namespace pe::jit

@@ -1,0 +1,30 @@
+//===- MachineCode.h - LLVM dialect to objects, objects to memory -------------===//
+#ifndef PE_RUNTIME_JIT_MACHINECODE_H
+#define PE_RUNTIME_JIT_MACHINECODE_H
+
+#include "runtime/jit/JitInterface.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace pe::jit {
+
+/// A machine to compile for: "" is this one, else an x86-64 baseline by name.
+Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const std::string &features);
+
+/// "x86-64-v4" or "x86-64-v3": the widest baseline this machine has; an error below v3.
+Expected<std::string> hostBaseline();
+
+/// Optimised LLVM IR of a module in the LLVM dialect.
+Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::LLVMContext &context,
+                                                  llvm::TargetMachine &machine);
+/// An ELF object.
+Expected<std::string> emitObject(llvm::Module &module, llvm::TargetMachine &machine);
+
+/// Links an object into this process (LLJIT).
+Expected<std::unique_ptr<LoadedObject>> loadObject(const std::string &object);
+
+} // namespace pe::jit
+
+#endif // PE_RUNTIME_JIT_MACHINECODE_H

@@ -1,0 +1,85 @@
+//===- Plan.cpp - Names and validation of plans ---------------------------===//
+
+#include "runtime/plan/Plan.h"
+
+#include <set>
+
+namespace pe::plan {
+
+std::string_view nameOf(Role role) {
+  static constexpr std::string_view names[] = {"argument",  "result",    "residual",
+                                               "temporary", "cotangent", "gradient"};
+  return names[static_cast<size_t>(role)];
+}
+
+std::string_view nameOf(Phase phase) {
+  static constexpr std::string_view names[] = {"prepare", "forward", "backward", "finish"};
+  return names[static_cast<size_t>(phase)];
+}
+
+bool Plan::hasBackward() const {
+  for (const Stage &stage : stages)
+    if (stage.phase == Phase::Backward || stage.phase == Phase::Finish)
+      return true;
+  return false;
+}
+
+int Plan::findBuffer(std::string_view name) const {
+  for (size_t i = 0; i < buffers.size(); ++i)
+    if (buffers[i].name == name)
+      return static_cast<int>(i);
+  return -1;
+}
+
+static Status validateBuffer(const Buffer &buffer) {
+  if (buffer.name.empty())
+    return makeError("expected every buffer to have a name, found a nameless ",
+                     nameOf(buffer.role));
+  for (const std::string &dim : buffer.shape)
+    if (Expected<SizeExpression> parsed = SizeExpression::parse(dim); !parsed)
+      return parsed.takeError().within("buffer '" + buffer.name + "'");
+  switch (buffer.dtype) {
+  case DType::F32:
+  case DType::F64:
+  case DType::BF16:
+  case DType::F16:
+  case DType::I32:
+  case DType::I64:
+    return Status::success();
+  default:
+    return makeError("buffer '", buffer.name,
+                     "': expected element type f32, f64, bf16, f16, i32 or i64, found ",
+                     nameOf(buffer.dtype));
+  }
+}
+
+static Status validateStage(const Stage &stage, size_t bufferCount) {
+  if (stage.symbol.empty())
+    return makeError("expected every stage to have a symbol, found none");
+  if (Expected<SizeExpression> parsed = SizeExpression::parse(stage.items); !parsed)
+    return parsed.takeError().within("stage '" + stage.symbol + "'");
+  for (int index : stage.buffers)
+    if (index < 0 || static_cast<size_t>(index) >= bufferCount)
+      return makeError("stage '", stage.symbol, "': expected buffer indices below ", bufferCount,
+                       ", found ", index);
+  return Status::success();
+}
+
+Status validate(const Plan &plan) {
+  if (plan.version != kPlanVersion)
+    return makeError("expected plan version ", kPlanVersion, ", found ", plan.version,
+                     "; compile again with this version of pe");
+  std::set<std::string> names;
+  for (const Buffer &buffer : plan.buffers) {
+    if (Status s = validateBuffer(buffer); !s)
+      return s;
+    if (!names.insert(buffer.name).second)
+      return makeError("expected buffer names to be different, found '", buffer.name, "' twice");
+  }
+  for (const Stage &stage : plan.stages)
+    if (Status s = validateStage(stage, plan.buffers.size()); !s)
+      return s;
+  return Status::success();
+}
+
+} // namespace pe::plan

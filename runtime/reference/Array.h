@@ -1,0 +1,33 @@
+//===- Array.h - A dense float64 array --------------------------*- C++ -*-===//
+//
+// What the reference computes with: a shape and its elements in row-major order, always double.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_REFERENCE_ARRAY_H
+#define PE_RUNTIME_REFERENCE_ARRAY_H
+
+#include "runtime/core/Tensor.h"
+
+#include <vector>
+
+namespace pe::reference {
+
+struct Array {
+  Shape shape;
+  std::vector<double> data;
+
+  static Array zeros(Shape shape) {
+    int64_t count = 1;
+    for (int64_t dim : shape)
+      count *= dim;
+    return {std::move(shape), std::vector<double>(static_cast<size_t>(count), 0.0)};
+  }
+
+  int64_t rank() const { return static_cast<int64_t>(shape.size()); }
+  int64_t dim(size_t axis) const { return shape[axis]; }
+};
+
+} // namespace pe::reference
+
+#endif // PE_RUNTIME_REFERENCE_ARRAY_H

@@ -1,0 +1,384 @@
+//===- Attention.cpp - Attention of float64, row by row -------------------===//
+//
+// HeadWorker computes one (batch, head); attend and attendReverse run the workers of all heads on
+// threads, a wave at a time, and add up what they return in the heads' order.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/reference/Attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <thread>
+
+namespace pe::reference {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+double dot(const double *a, const double *b, int64_t count) {
+  double sum = 0.0;
+  for (int64_t d = 0; d < count; ++d)
+    sum += a[d] * b[d];
+  return sum;
+}
+
+/// The sum of |a_d b_d|.
+double dotOfMagnitudes(const double *a, const double *b, int64_t count) {
+  double sum = 0.0;
+  for (int64_t d = 0; d < count; ++d)
+    sum += std::fabs(a[d] * b[d]);
+  return sum;
+}
+
+void addSquares(double *target, double factor, const double *source, int64_t count) {
+  for (int64_t d = 0; d < count; ++d)
+    target[d] += (factor * source[d]) * (factor * source[d]);
+}
+
+void addScaled(double *target, double factor, const double *source, int64_t count) {
+  for (int64_t d = 0; d < count; ++d)
+    target[d] += factor * source[d];
+}
+
+/// log(1 / (1 + exp(-z))) without overflow.
+double logSigmoid(double z) {
+  return z >= 0.0 ? -std::log1p(std::exp(-z)) : z - std::log1p(std::exp(z));
+}
+
+/// What one head contributes to the gradients.
+struct HeadGradients {
+  std::vector<double> q;
+  std::vector<double> qNoiseSquared;
+  std::vector<double> k;
+  std::vector<double> kNoiseSquared;
+  std::vector<double> v;
+  ParameterGradients parameters;
+};
+
+/// One (batch, query head).
+class HeadWorker {
+public:
+  HeadWorker(const AttentionProblem &problem, const AttentionInputs &inputs, int64_t item);
+
+  /// Writes the head's rows of `outputs`; returns the largest |logit|.
+  double forward(AttentionOutputs &outputs);
+  HeadGradients reverse(const AttentionCotangents &cotangents);
+
+private:
+  void rotate(std::vector<double> &rows, int64_t start) const;
+  void rotateBack(std::vector<double> &rows, int64_t start) const;
+  bool startRow(int64_t row);
+  double normalizeSoftmax();
+  double normalizeStickBreaking();
+  double normalize() {
+    return problem.normalizer == Normalizer::Softmax ? normalizeSoftmax()
+                                                     : normalizeStickBreaking();
+  }
+  void reverseSoftmax(double statisticCotangent);
+  void reverseStickBreaking(double statisticCotangent);
+  void reverseValues(const double *dO, HeadGradients &gradients);
+  void reverseScores(int64_t row, HeadGradients &gradients);
+
+  const AttentionProblem &problem;
+  const AttentionSizes &sizes;
+  int64_t item;
+  int64_t keyItem;                 ///< index of (batch, key head)
+  std::vector<double> q;           ///< rotated rows of this head
+  std::vector<double> k;
+  const double *v;
+  std::optional<ScalarEvaluator> bias;
+
+  // The current row: its unmasked keys in ascending order, and per key
+  std::vector<int64_t> keys;
+  std::vector<double> logits;
+  std::vector<double> weights;     ///< A
+  std::vector<double> dWeights;    ///< cotangent of A
+  std::vector<double> dLogits;
+  std::vector<double> dWeightNoise; ///< dWeights before its terms cancel, and the same of dLogits
+  std::vector<double> dLogitNoise;
+};
+
+HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &inputs,
+                       int64_t item)
+    : problem(problem), sizes(problem.sizes), item(item) {
+  int64_t batch = item / sizes.queryHeads;
+  int64_t head = item % sizes.queryHeads;
+  keyItem = batch * sizes.keyHeads + head / (sizes.queryHeads / sizes.keyHeads);
+  auto rowsOf = [&](const Array &array, int64_t index, int64_t count) {
+    const double *first = array.data.data() + index * count;
+    return std::vector<double>(first, first + count);
+  };
+  q = rowsOf(inputs.q, item, sizes.queries * sizes.headDim);
+  k = rowsOf(inputs.k, keyItem, sizes.keys * sizes.headDim);
+  v = inputs.v.data.data() + keyItem * sizes.keys * sizes.valueDim;
+  rotate(q, sizes.queryStart);
+  rotate(k, sizes.keyStart);
+  if (problem.bias) {
+    bias.emplace(*problem.graph, *problem.bias, *problem.parameters);
+    bias->startHead(batch, head, sizes.headStart + head, sizes.headsTotal);
+  }
+}
+
+void HeadWorker::rotate(std::vector<double> &rows, int64_t start) const {
+  int64_t count = sizes.headDim ? static_cast<int64_t>(rows.size()) / sizes.headDim : 0;
+  for (const Rotation &rotation : problem.rotations)
+    for (int64_t row = 0; row < count; ++row)
+      rotation.apply(rows.data() + row * sizes.headDim, start + row);
+}
+
+void HeadWorker::rotateBack(std::vector<double> &rows, int64_t start) const {
+  int64_t count = sizes.headDim ? static_cast<int64_t>(rows.size()) / sizes.headDim : 0;
+  for (size_t n = problem.rotations.size(); n-- > 0;)
+    for (int64_t row = 0; row < count; ++row)
+      problem.rotations[n].applyTransposed(rows.data() + row * sizes.headDim, start + row);
+}
+
+/// Finds the keys of the row and their logits. False if there are none: rows at negative positions
+/// attend to nothing, and under stick-breaking a query never attends to its own position.
+bool HeadWorker::startRow(int64_t row) {
+  keys.clear();
+  logits.clear();
+  int64_t i = sizes.queryStart + row;
+  if (i < 0)
+    return false;
+  if (bias)
+    bias->startRow(i);
+  for (int64_t key = 0; key < sizes.keys; ++key) {
+    int64_t j = sizes.keyStart + key;
+    bool isStrict = problem.normalizer == Normalizer::StickBreaking;
+    if (!problem.mask.allows(i, j) || (isStrict && j >= i))
+      continue;
+    double score =
+        dot(q.data() + row * sizes.headDim, k.data() + key * sizes.headDim, sizes.headDim);
+    keys.push_back(key);
+    logits.push_back(problem.scale * score + (bias ? bias->evaluate(j) : 0.0));
+  }
+  weights.assign(keys.size(), 0.0);
+  return !keys.empty();
+}
+
+/// Fills the weights; returns the log of the sum of exp(z).
+double HeadWorker::normalizeSoftmax() {
+  double largest = *std::max_element(logits.begin(), logits.end());
+  if (largest == -infinity)
+    return -infinity;
+  double sum = 0.0;
+  for (size_t n = 0; n < keys.size(); ++n) {
+    weights[n] = std::exp(logits[n] - largest);
+    sum += weights[n];
+  }
+  for (double &weight : weights)
+    weight /= sum;
+  return largest + std::log(sum);
+}
+
+/// Fills the weights, newest key first; returns the log of the mass that is left.
+double HeadWorker::normalizeStickBreaking() {
+  double logRemaining = 0.0;
+  for (size_t n = keys.size(); n-- > 0;) {
+    weights[n] = std::exp(logSigmoid(logits[n]) + logRemaining);
+    logRemaining += logSigmoid(-logits[n]);
+  }
+  return logRemaining;
+}
+
+double HeadWorker::forward(AttentionOutputs &outputs) {
+  double maxLogit = 0.0;
+  double *o = outputs.o.data.data() + item * sizes.queries * sizes.valueDim;
+  double *lse = outputs.lse.data.data() + item * sizes.queries;
+  bool isSoftmax = problem.normalizer == Normalizer::Softmax;
+  for (int64_t row = 0; row < sizes.queries; ++row) {
+    lse[row] = isSoftmax ? -infinity : 0.0;
+    if (!startRow(row))
+      continue;
+    lse[row] = normalize();
+    for (size_t n = 0; n < keys.size(); ++n) {
+      addScaled(o + row * sizes.valueDim, weights[n], v + keys[n] * sizes.valueDim,
+                sizes.valueDim);
+      if (std::isfinite(logits[n]))
+        maxLogit = std::max(maxLogit, std::fabs(logits[n]));
+    }
+  }
+  return maxLogit;
+}
+
+/// dz_j = A_j (dA_j - sum of A_l dA_l) + A_j dlse
+void HeadWorker::reverseSoftmax(double dLse) {
+  double mean = 0.0, meanNoise = 0.0;
+  for (size_t n = 0; n < keys.size(); ++n) {
+    mean += weights[n] * dWeights[n];
+    meanNoise += weights[n] * dWeightNoise[n];
+  }
+  for (size_t n = 0; n < keys.size(); ++n) {
+    dLogits[n] = weights[n] * (dWeights[n] - mean + dLse);
+    dLogitNoise[n] = weights[n] * (dWeightNoise[n] + meanNoise + std::fabs(dLse));
+  }
+}
+
+/// log A_j = log sigma(z_j) + sum over l after j of log sigma(-z_l), and the log of what is left is
+/// the sum of all log sigma(-z_l). Hence dz_l = A_l dA_l sigma(-z_l) - sigma(z_l) (sum over j
+/// before l of A_j dA_j + dlse).
+void HeadWorker::reverseStickBreaking(double dRemaining) {
+  double older = 0.0, olderNoise = 0.0;
+  for (size_t n = 0; n < keys.size(); ++n) {
+    double own = weights[n] * dWeights[n], ownNoise = weights[n] * dWeightNoise[n];
+    double taken = std::exp(logSigmoid(logits[n]));
+    double passed = std::exp(logSigmoid(-logits[n]));
+    dLogits[n] = own * passed - taken * (older + dRemaining);
+    dLogitNoise[n] = ownNoise * passed + taken * (olderNoise + std::fabs(dRemaining));
+    older += own;
+    olderNoise += ownNoise;
+  }
+}
+
+/// Cotangents of the weights; the gradient of v needs nothing else.
+void HeadWorker::reverseValues(const double *dO, HeadGradients &gradients) {
+  for (auto *list : {&dWeights, &dWeightNoise, &dLogits, &dLogitNoise})
+    list->assign(keys.size(), 0.0);
+  for (size_t n = 0; n < keys.size(); ++n) {
+    const double *value = v + keys[n] * sizes.valueDim;
+    dWeights[n] = dot(dO, value, sizes.valueDim);
+    dWeightNoise[n] = dotOfMagnitudes(dO, value, sizes.valueDim);
+    addScaled(gradients.v.data() + keys[n] * sizes.valueDim, weights[n], dO, sizes.valueDim);
+  }
+}
+
+void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
+  int64_t queryOffset = row * sizes.headDim;
+  const double *query = q.data() + queryOffset;
+  for (size_t n = 0; n < keys.size(); ++n) {
+    int64_t keyOffset = keys[n] * sizes.headDim;
+    const double *key = k.data() + keyOffset;
+    double dScore = problem.scale * dLogits[n], noise = problem.scale * dLogitNoise[n];
+    addScaled(gradients.q.data() + queryOffset, dScore, key, sizes.headDim);
+    addSquares(gradients.qNoiseSquared.data() + queryOffset, noise, key, sizes.headDim);
+    addScaled(gradients.k.data() + keyOffset, dScore, query, sizes.headDim);
+    addSquares(gradients.kNoiseSquared.data() + keyOffset, noise, query, sizes.headDim);
+    if (bias) {
+      bias->evaluate(sizes.keyStart + keys[n]);
+      bias->reverse(dLogits[n], dLogitNoise[n], gradients.parameters);
+    }
+  }
+}
+
+HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
+  auto zerosLike = [](const std::vector<double> &list) { return std::vector<double>(list.size()); };
+  HeadGradients gradients{zerosLike(q), zerosLike(q), zerosLike(k), zerosLike(k),
+                          std::vector<double>(sizes.keys * sizes.valueDim),
+                          ParameterGradients(problem.bias ? problem.parameters->size() : 0)};
+  const std::vector<double> noCotangent(sizes.valueDim, 0.0);
+  for (int64_t row = 0; row < sizes.queries; ++row) {
+    if (!startRow(row))
+      continue;
+    double statistic = normalize();
+    // A softmax row whose logits are all -inf has no weights and no gradients.
+    if (problem.normalizer == Normalizer::Softmax && statistic == -infinity)
+      continue;
+    int64_t place = item * sizes.queries + row;
+    const double *dO =
+        cotangents.o ? cotangents.o->data.data() + place * sizes.valueDim : noCotangent.data();
+    double dStatistic = cotangents.lse ? cotangents.lse->data[place] : 0.0;
+    reverseValues(dO, gradients);
+    if (problem.normalizer == Normalizer::Softmax)
+      reverseSoftmax(dStatistic);
+    else
+      reverseStickBreaking(dStatistic);
+    reverseScores(row, gradients);
+  }
+  rotateBack(gradients.q, sizes.queryStart);
+  rotateBack(gradients.k, sizes.keyStart);
+  return gradients;
+}
+
+/// Runs compute(0) .. compute(count - 1), `threads` at a time, and take(n) for each in order.
+void forEachHead(int64_t count, unsigned threads, const std::function<void(int64_t)> &compute,
+                 const std::function<void(int64_t)> &take) {
+  int64_t wave = threads ? threads : std::max(1u, std::thread::hardware_concurrency());
+  for (int64_t first = 0; first < count; first += wave) {
+    int64_t last = std::min(count, first + wave);
+    std::vector<std::thread> running;
+    for (int64_t n = first + 1; n < last; ++n)
+      running.emplace_back(compute, n);
+    compute(first);
+    for (std::thread &thread : running)
+      thread.join();
+    for (int64_t n = first; n < last; ++n)
+      take(n);
+  }
+}
+
+void addTo(Array &target, int64_t offset, const std::vector<double> &source) {
+  for (size_t e = 0; e < source.size(); ++e)
+    target.data[offset + e] += source[e];
+}
+
+} // namespace
+
+AttentionOutputs attend(const AttentionProblem &problem, const AttentionInputs &inputs,
+                        unsigned threads) {
+  const AttentionSizes &sizes = problem.sizes;
+  AttentionOutputs outputs;
+  outputs.o = Array::zeros({sizes.batch, sizes.queryHeads, sizes.queries, sizes.valueDim});
+  outputs.lse = Array::zeros({sizes.batch, sizes.queryHeads, sizes.queries});
+  int64_t heads = sizes.batch * sizes.queryHeads;
+  std::vector<double> maxLogits(heads);
+  forEachHead(
+      heads, threads,
+      [&](int64_t n) { maxLogits[n] = HeadWorker(problem, inputs, n).forward(outputs); },
+      [&](int64_t n) { outputs.maxLogit = std::max(outputs.maxLogit, maxLogits[n]); });
+  return outputs;
+}
+
+AttentionGradients attendReverse(const AttentionProblem &problem, const AttentionInputs &inputs,
+                                 const AttentionCotangents &cotangents, unsigned threads) {
+  const AttentionSizes &sizes = problem.sizes;
+  auto zerosLike = [](const Array &array) { return Array::zeros(array.shape); };
+  AttentionGradients total{{zerosLike(inputs.q), zerosLike(inputs.q)},
+                           {zerosLike(inputs.k), zerosLike(inputs.k)},
+                           zerosLike(inputs.v),
+                           ParameterGradients(problem.bias ? problem.parameters->size() : 0)};
+  int64_t heads = sizes.batch * sizes.queryHeads;
+  std::vector<std::optional<HeadGradients>> results(heads);
+  forEachHead(
+      heads, threads,
+      [&](int64_t n) { results[n] = HeadWorker(problem, inputs, n).reverse(cotangents); },
+      [&](int64_t n) {
+        int64_t batch = n / sizes.queryHeads;
+        int64_t keyHead = n % sizes.queryHeads / (sizes.queryHeads / sizes.keyHeads);
+        int64_t keyItem = batch * sizes.keyHeads + keyHead;
+        int64_t queryOffset = n * sizes.queries * sizes.headDim;
+        int64_t keyOffset = keyItem * sizes.keys * sizes.headDim;
+        addTo(total.q.sum, queryOffset, results[n]->q);
+        addTo(total.q.noiseSquared, queryOffset, results[n]->qNoiseSquared);
+        addTo(total.k.sum, keyOffset, results[n]->k);
+        addTo(total.k.noiseSquared, keyOffset, results[n]->kNoiseSquared);
+        addTo(total.v, keyItem * sizes.keys * sizes.valueDim, results[n]->v);
+        total.parameters.accumulate(results[n]->parameters);
+        results[n].reset();
+      });
+  return total;
+}
+
+Array denseBias(const AttentionProblem &problem) {
+  const AttentionSizes &sizes = problem.sizes;
+  Array dense = Array::zeros({sizes.batch, sizes.queryHeads, sizes.queries, sizes.keys});
+  if (!problem.bias)
+    return dense;
+  ScalarEvaluator evaluator(*problem.graph, *problem.bias, *problem.parameters);
+  double *next = dense.data.data();
+  for (int64_t n = 0; n < sizes.batch * sizes.queryHeads; ++n) {
+    int64_t head = n % sizes.queryHeads;
+    evaluator.startHead(n / sizes.queryHeads, head, sizes.headStart + head, sizes.headsTotal);
+    for (int64_t row = 0; row < sizes.queries; ++row) {
+      evaluator.startRow(sizes.queryStart + row);
+      for (int64_t key = 0; key < sizes.keys; ++key)
+        *next++ = evaluator.evaluate(sizes.keyStart + key);
+    }
+  }
+  return dense;
+}
+
+} // namespace pe::reference

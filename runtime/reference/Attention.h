@@ -1,0 +1,106 @@
+//===- Attention.h - Attention of float64, row by row -----------*- C++ -*-===//
+//
+// For every batch b, head h and query row i, over the keys j that the mask allows:
+//
+//   z_j = scale * <R_i q_i, R_j k_j> + bias_h(i, j)
+//   softmax           A_j = exp(z_j) / sum of exp(z_l)
+//   stick-breaking    A_j = sigma(z_j) * product over j < l < i of sigma(-z_l), and j < i only
+//   o_i = sum of A_j v_j
+//
+// and the reverse of each step with hand-written derivatives. A row is O(keys) memory; nothing of
+// size queries x keys is stored. Heads run on several threads; sums over heads are taken in order,
+// so the result does not depend on their number.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_REFERENCE_ATTENTION_H
+#define PE_RUNTIME_REFERENCE_ATTENTION_H
+
+#include "runtime/reference/Array.h"
+#include "runtime/reference/Masks.h"
+#include "runtime/reference/Rotations.h"
+#include "runtime/reference/ScalarGraph.h"
+
+#include <optional>
+
+namespace pe::reference {
+
+enum class Normalizer : uint8_t { Softmax, StickBreaking };
+
+/// Sizes and global positions of one attention.
+struct AttentionSizes {
+  int64_t batch = 0;
+  int64_t queryHeads = 0;
+  int64_t keyHeads = 0;
+  int64_t queries = 0;
+  int64_t keys = 0;
+  int64_t headDim = 0;
+  int64_t valueDim = 0;
+  int64_t queryStart = 0;
+  int64_t keyStart = 0;
+  int64_t headStart = 0;
+  int64_t headsTotal = 0;
+};
+
+/// Everything but the tensors.
+struct AttentionProblem {
+  AttentionSizes sizes;
+  Normalizer normalizer = Normalizer::Softmax;
+  double scale = 1.0;
+  Mask mask;
+  std::vector<Rotation> rotations;
+  /// The sum of the biases, or none.
+  std::optional<NodeId> bias;
+  const ScalarGraph *graph = nullptr;
+  const ParameterPack *parameters = nullptr;
+};
+
+struct AttentionInputs {
+  const Array &q; ///< [B, Hq, Sq, D]
+  const Array &k; ///< [B, Hkv, Sk, D]
+  const Array &v; ///< [B, Hkv, Sk, Dv]
+};
+
+struct AttentionOutputs {
+  Array o; ///< [B, Hq, Sq, Dv]
+  /// [B, Hq, Sq]: log of the sum of exp(z) for softmax (-inf for a row without keys), log of the
+  /// mass that is left for stick-breaking (0 for a row without keys).
+  Array lse;
+  /// The largest |z| of an unmasked pair.
+  double maxLogit = 0.0;
+};
+
+struct AttentionCotangents {
+  const Array *o = nullptr; ///< null: zero
+  const Array *lse = nullptr;
+};
+
+/// A gradient with, per element, the square of the rounding noise it would carry if every term that
+/// cancels in dz had a relative error of one: sum over pairs of (s_ij * dz_ij/dx)^2, where s is
+/// dz = A (dA - sum of A dA) with absolute values in place of every term. In a saturated row dz is
+/// zero and only s tells how large an honest rounding error may be. (Of q and k it is taken in
+/// rotated coordinates.)
+struct NoisyGradient {
+  Array sum;
+  Array noiseSquared;
+};
+
+struct AttentionGradients {
+  NoisyGradient q;
+  NoisyGradient k;
+  Array v;
+  ParameterGradients parameters;
+};
+
+AttentionOutputs attend(const AttentionProblem &problem, const AttentionInputs &inputs,
+                        unsigned threads);
+
+AttentionGradients attendReverse(const AttentionProblem &problem, const AttentionInputs &inputs,
+                                 const AttentionCotangents &cotangents, unsigned threads);
+
+/// The bias of every pair, masked or not: [B, Hq, Sq, Sk].
+Array denseBias(const AttentionProblem &problem);
+
+} // namespace pe::reference
+
+#endif // PE_RUNTIME_REFERENCE_ATTENTION_H

@@ -1,0 +1,341 @@
+//===- Evaluator.cpp - Running a function forward and in reverse ----------===//
+//
+// Coordinates, biases, rotations and masks are evaluated by the attention that uses them; here are
+// the tensors: arguments, constants and attentions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/reference/Evaluator.h"
+
+#include <charconv>
+#include <cmath>
+
+namespace pe::reference {
+namespace {
+
+/// The dimensions of "tensor<2x?xf32>" with -1 for "?", or nothing for another type.
+std::optional<Shape> dimensionsOf(std::string_view type) {
+  constexpr std::string_view prefix = "tensor<";
+  if (!type.starts_with(prefix))
+    return std::nullopt;
+  type.remove_prefix(prefix.size());
+  Shape dims;
+  while (!type.empty() && (type[0] == '?' || (type[0] >= '0' && type[0] <= '9'))) {
+    size_t end = type.find('x');
+    if (end == std::string_view::npos)
+      return std::nullopt;
+    int64_t dim = -1;
+    if (type[0] != '?')
+      std::from_chars(type.data(), type.data() + end, dim);
+    dims.push_back(dim);
+    type.remove_prefix(end + 1);
+  }
+  return dims;
+}
+
+bool fits(const Shape &shape, const Shape &dims) {
+  if (shape.size() != dims.size())
+    return false;
+  for (size_t axis = 0; axis < dims.size(); ++axis)
+    if (dims[axis] >= 0 && dims[axis] != shape[axis])
+      return false;
+  return true;
+}
+
+Expected<Array> toArray(const Tensor &tensor) {
+  auto elements = toDoubles(tensor);
+  if (!elements)
+    return elements.takeError();
+  return Array{tensor.shape(), std::move(*elements)};
+}
+
+void addTo(Array &target, const std::vector<double> &source, size_t offset = 0) {
+  for (size_t e = 0; e < target.data.size(); ++e)
+    target.data[e] += source[offset + e];
+}
+
+/// The numbers of a list of lists, in order.
+bool flatten(const Attribute &attribute, std::vector<double> &numbers) {
+  if (auto *elements = std::get_if<std::vector<Attribute>>(&attribute.value)) {
+    for (const Attribute &element : *elements)
+      if (!flatten(element, numbers))
+        return false;
+    return true;
+  }
+  auto number = attribute.asNumber();
+  if (number)
+    numbers.push_back(*number);
+  return number.has_value();
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Binding
+//===----------------------------------------------------------------------===//
+
+Status Evaluator::bindArgument(const Argument &argument, const Tensor &tensor) {
+  const std::string &type = program.typeOf(argument.id);
+  auto dims = dimensionsOf(type);
+  if (!dims || !fits(tensor.shape(), *dims))
+    return makeError("expected tensor '", argument.name, "' to fit ", type, ", found shape ",
+                     toString(tensor.shape()));
+  auto array = toArray(tensor);
+  if (!array)
+    return array.takeError();
+  if (!isFloating(tensor.dtype()))
+    integers.insert(argument.id);
+  tensors.emplace(argument.id, std::move(*array));
+  return Status::success();
+}
+
+Status Evaluator::bind(const TensorMap &inputs, bool grad) {
+  std::set<std::string> known;
+  for (const Argument &argument : program.arguments) {
+    auto found = inputs.find(argument.name);
+    if (found == inputs.end())
+      return makeError("expected a tensor '", argument.name, "', found none of that name");
+    if (Status status = bindArgument(argument, found->second); !status)
+      return status.takeError();
+    known.insert(argument.name);
+  }
+  for (const Return &result : program.returns)
+    known.insert("d_" + result.name);
+  for (const auto &[name, tensor] : inputs)
+    if (!known.contains(name) && (grad || !name.starts_with("d_")))
+      return makeError("found a tensor '", name, "' that '", program.name, "' does not have");
+  return Status::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Forward
+//===----------------------------------------------------------------------===//
+
+Status Evaluator::forward(bool run) {
+  for (const Operation &operation : program.operations) {
+    if (operation.name == "pe.attention") {
+      if (Status status = prepareAttention(operation); !status)
+        return status.takeError();
+      if (run)
+        runAttention(steps.back());
+      continue;
+    }
+    if (operation.name == "arith.constant") {
+      if (Status status = evaluateConstant(operation); !status)
+        return status.takeError();
+      continue;
+    }
+    // What an attention uses is evaluated with it.
+    for (ValueId result : operation.results)
+      if (!program.typeOf(result).starts_with("!pe."))
+        return operation.fail("is no operation that the reference can evaluate");
+  }
+  return Status::success();
+}
+
+Status Evaluator::evaluateConstant(const Operation &operation) {
+  auto dims = dimensionsOf(program.typeOf(operation.results.at(0)));
+  const Attribute *value = operation.find("value");
+  std::vector<double> numbers;
+  if (!dims || !value || !flatten(*value, numbers))
+    return operation.fail("expected a constant tensor of numbers");
+  Array array = Array::zeros(*dims);
+  if (numbers.size() == 1)
+    numbers.assign(array.data.size(), numbers[0]);
+  if (numbers.size() != array.data.size())
+    return operation.fail("expected ", array.data.size(), " numbers, found ", numbers.size());
+  array.data = std::move(numbers);
+  tensors.emplace(operation.results[0], std::move(array));
+  return Status::success();
+}
+
+Expected<AttentionSizes> Evaluator::sizesOf(const Operation &operation) const {
+  if (operation.operands.size() < 3)
+    return operation.fail("expected operands q, k and v");
+  const Shape *shapes[3];
+  for (size_t n = 0; n < 3; ++n) {
+    auto found = tensors.find(operation.operands[n]);
+    if (found == tensors.end() || found->second.rank() != 4)
+      return operation.fail("expected q, k and v to be tensors of rank 4");
+    shapes[n] = &found->second.shape;
+  }
+  const Shape &q = *shapes[0], &k = *shapes[1], &v = *shapes[2];
+  AttentionSizes sizes{q[0], q[1], k[1], q[2], k[2], q[3], v[3], 0, 0, 0, 0};
+  if (k[0] != q[0] || v[0] != q[0] || v[1] != k[1] || v[2] != k[2] || k[3] != q[3])
+    return operation.fail("expected q [B, Hq, Sq, D], k [B, Hkv, Sk, D] and v [B, Hkv, Sk, Dv], "
+                          "found ",
+                          toString(q), ", ", toString(k), " and ", toString(v));
+  bool divides = sizes.keyHeads ? sizes.queryHeads % sizes.keyHeads == 0 : sizes.queryHeads == 0;
+  if (!divides)
+    return operation.fail("expected the number of query heads to be a multiple of ",
+                          sizes.keyHeads, " key heads, found ", sizes.queryHeads);
+  sizes.keyStart = positions.keyStart;
+  sizes.queryStart = positions.queryStart.value_or(sizes.keyStart + sizes.keys - sizes.queries);
+  sizes.headStart = positions.headStart;
+  sizes.headsTotal = positions.headsTotal.value_or(sizes.queryHeads);
+  return sizes;
+}
+
+Status Evaluator::prepareAttention(const Operation &operation) {
+  if (Status status = operation.expectOnly({"normalizer", "scale", "resultSegmentSizes"}); !status)
+    return status.takeError();
+  auto sizes = sizesOf(operation);
+  if (!sizes)
+    return sizes.takeError();
+  auto normalizer = operation.keyword("normalizer", "softmax");
+  auto scale =
+      operation.number("scale", 1.0 / std::sqrt(static_cast<double>(sizes->headDim)));
+  if (!normalizer || !scale)
+    return normalizer ? scale.takeError() : normalizer.takeError();
+  if (*normalizer != "softmax" && *normalizer != "stick_breaking")
+    return operation.fail("expected normalizer 'softmax' or 'stick_breaking', found '",
+                          *normalizer, "'");
+  Step &step = steps.emplace_back(
+      Step{&operation, operation.operands[0], operation.operands[1], operation.operands[2],
+           GraphBuilder(program, definitions, tensors, sizes->queryHeads), {}});
+  step.problem.sizes = *sizes;
+  step.problem.scale = *scale;
+  step.problem.normalizer =
+      *normalizer == "softmax" ? Normalizer::Softmax : Normalizer::StickBreaking;
+  if (Status status = readOperands(step); !status)
+    return status.takeError();
+  if (step.problem.normalizer == Normalizer::StickBreaking && !step.problem.mask.isCausal())
+    return operation.fail("expected a causal mask: stick-breaking needs an order of the keys");
+  return Status::success();
+}
+
+/// Biases, rotations and masks are told apart by their types.
+Status Evaluator::readOperands(Step &step) {
+  const Operation &operation = *step.operation;
+  for (size_t n = 3; n < operation.operands.size(); ++n) {
+    ValueId operand = operation.operands[n];
+    const std::string &type = program.typeOf(operand);
+    if (type == "!pe.bias") {
+      auto node = step.builder.nodeOf(operand);
+      if (!node)
+        return node.takeError();
+      auto &bias = step.problem.bias;
+      bias = bias ? step.builder.graph.arith("addf", *bias, *node) : *node;
+    } else if (type == "!pe.rotation") {
+      auto rotation = buildRotation(definitions, operand, step.problem.sizes.headDim);
+      if (!rotation)
+        return rotation.takeError();
+      step.problem.rotations.push_back(std::move(*rotation));
+    } else if (type == "!pe.mask") {
+      auto mask = buildMask(program, definitions, operand);
+      if (!mask)
+        return mask.takeError();
+      step.problem.mask.parts.push_back(std::move(*mask));
+    } else {
+      return operation.fail("has an operand of type ", type,
+                            " that the reference cannot evaluate");
+    }
+  }
+  step.problem.graph = &step.builder.graph;
+  step.problem.parameters = &step.builder.pack;
+  return Status::success();
+}
+
+void Evaluator::runAttention(Step &step) {
+  AttentionInputs inputs{tensors.at(step.q), tensors.at(step.k), tensors.at(step.v)};
+  AttentionOutputs outputs = attend(step.problem, inputs, threads);
+  maxLogit = std::max(maxLogit, outputs.maxLogit);
+  const std::vector<ValueId> &results = step.operation->results;
+  if (!results.empty())
+    tensors.emplace(results[0], std::move(outputs.o));
+  if (results.size() > 1)
+    tensors.emplace(results[1], std::move(outputs.lse));
+}
+
+//===----------------------------------------------------------------------===//
+// Reverse
+//===----------------------------------------------------------------------===//
+
+Array &Evaluator::arrayOf(TensorValues &values, ValueId value) const {
+  return values.try_emplace(value, Array::zeros(tensors.at(value).shape)).first->second;
+}
+
+const Array *Evaluator::findGradient(ValueId value) const {
+  auto found = gradients.find(value);
+  return found == gradients.end() ? nullptr : &found->second;
+}
+
+Status Evaluator::reverse(const TensorMap &inputs) {
+  for (const Return &result : program.returns) {
+    auto found = inputs.find("d_" + result.name);
+    if (found == inputs.end())
+      continue;
+    const Shape &expected = tensors.at(result.id).shape;
+    if (found->second.shape() != expected)
+      return makeError("expected cotangent 'd_", result.name, "' of shape ", toString(expected),
+                       ", found ", toString(found->second.shape()));
+    auto cotangent = toDoubles(found->second);
+    if (!cotangent)
+      return cotangent.takeError();
+    addTo(gradientOf(result.id), *cotangent);
+  }
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step)
+    reverseAttention(*step);
+  return Status::success();
+}
+
+void Evaluator::reverseAttention(const Step &step) {
+  AttentionInputs inputs{tensors.at(step.q), tensors.at(step.k), tensors.at(step.v)};
+  const std::vector<ValueId> &results = step.operation->results;
+  AttentionCotangents cotangents;
+  if (!results.empty())
+    cotangents.o = findGradient(results[0]);
+  if (results.size() > 1)
+    cotangents.lse = findGradient(results[1]);
+
+  AttentionGradients found = attendReverse(step.problem, inputs, cotangents, threads);
+  addTo(gradientOf(step.q), found.q.sum.data);
+  addTo(gradientOf(step.k), found.k.sum.data);
+  addTo(gradientOf(step.v), found.v.data);
+  addTo(arrayOf(noiseSquared, step.q), found.q.noiseSquared.data);
+  addTo(arrayOf(noiseSquared, step.k), found.k.noiseSquared.data);
+  for (const GraphBuilder::Parameter &parameter : step.builder.parameters) {
+    ValueId value = parameter.value;
+    addTo(gradientOf(value), found.parameters.sum, parameter.offset);
+    addTo(arrayOf(magnitudes, value), found.parameters.magnitude, parameter.offset);
+    addTo(arrayOf(noiseSquared, value), found.parameters.noiseSquared, parameter.offset);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+Results Evaluator::takeResults(bool grad) {
+  auto toTensor = [](const Array &array) { return Tensor::of(array.data, array.shape); };
+  Results results;
+  results.maxLogit = maxLogit;
+  for (const Return &result : program.returns)
+    results.outputs[result.name] = toTensor(tensors.at(result.id));
+  for (const Step &step : steps)
+    results.hasSmoothActivation |= step.builder.graph.hasSmoothActivation();
+  if (!grad)
+    return results;
+  for (const Argument &argument : program.arguments) {
+    if (integers.contains(argument.id))
+      continue;
+    results.gradients["d_" + argument.name] = toTensor(gradientOf(argument.id));
+    if (auto found = magnitudes.find(argument.id); found != magnitudes.end())
+      results.magnitudes["d_" + argument.name] = toTensor(found->second);
+    if (auto found = noiseSquared.find(argument.id); found != noiseSquared.end()) {
+      for (double &square : found->second.data)
+        square = std::sqrt(square);
+      results.noise["d_" + argument.name] = toTensor(found->second);
+    }
+  }
+  return results;
+}
+
+std::vector<const AttentionProblem *> Evaluator::problems() const {
+  std::vector<const AttentionProblem *> all;
+  for (const Step &step : steps)
+    all.push_back(&step.problem);
+  return all;
+}
+
+} // namespace pe::reference

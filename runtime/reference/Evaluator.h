@@ -1,0 +1,74 @@
+//===- Evaluator.h - Running a function forward and in reverse --*- C++ -*-===//
+//
+// The walk behind Reference.h: binds the inputs, runs the operations in order, keeps each attention
+// with its inputs, and runs them in reverse order for the gradients.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_REFERENCE_EVALUATOR_H
+#define PE_RUNTIME_REFERENCE_EVALUATOR_H
+
+#include "runtime/reference/Attention.h"
+#include "runtime/reference/GraphBuilder.h"
+#include "runtime/reference/Reference.h"
+
+#include <deque>
+#include <set>
+
+namespace pe::reference {
+
+class Evaluator {
+public:
+  Evaluator(const Program &program, const Positions &positions, unsigned threads)
+      : program(program), definitions(findDefinitions(program)), positions(positions),
+        threads(threads) {}
+
+  /// Checks names, types and shapes of arguments and, with `grad`, of cotangents.
+  Status bind(const TensorMap &inputs, bool grad);
+  /// Prepares every attention; with `run`, evaluates it too.
+  Status forward(bool run);
+  /// Needs forward. Cotangents are those in `inputs`.
+  Status reverse(const TensorMap &inputs);
+
+  Results takeResults(bool grad);
+  /// The problems of the attentions met, in order.
+  std::vector<const AttentionProblem *> problems() const;
+
+private:
+  /// One pe.attention, with everything its reverse needs.
+  struct Step {
+    const Operation *operation;
+    ValueId q, k, v;
+    GraphBuilder builder;
+    AttentionProblem problem;
+  };
+
+  Status bindArgument(const Argument &argument, const Tensor &tensor);
+  Status evaluateConstant(const Operation &operation);
+  Status prepareAttention(const Operation &operation);
+  Status readOperands(Step &step);
+  void runAttention(Step &step);
+  void reverseAttention(const Step &step);
+  Expected<AttentionSizes> sizesOf(const Operation &operation) const;
+  Array &gradientOf(ValueId value) { return arrayOf(gradients, value); }
+  const Array *findGradient(ValueId value) const;
+  /// The value's array in `values`, zeros of its tensor's shape at first.
+  Array &arrayOf(TensorValues &values, ValueId value) const;
+
+  const Program &program;
+  Definitions definitions;
+  Positions positions;
+  unsigned threads;
+  TensorValues tensors;
+  TensorValues gradients;
+  TensorValues magnitudes;
+  TensorValues noiseSquared;
+  /// Arguments of integer type have no gradient.
+  std::set<ValueId> integers;
+  std::deque<Step> steps;
+  double maxLogit = 0.0;
+};
+
+} // namespace pe::reference
+
+#endif // PE_RUNTIME_REFERENCE_EVALUATOR_H

@@ -1,0 +1,116 @@
+//===- GraphBuilder.h - From pe operations to scalar nodes ------*- C++ -*-===//
+//
+// Turns the !pe.coordinate and !pe.bias values that one attention uses into a ScalarGraph, and the
+// tensors they read into a ParameterPack. Coordinates.cpp and Biases.cpp hold one function per pe
+// operation, Regions.cpp the arith and math operations of pe.bias_fn.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_REFERENCE_GRAPHBUILDER_H
+#define PE_RUNTIME_REFERENCE_GRAPHBUILDER_H
+
+#include "runtime/reference/Array.h"
+#include "runtime/reference/Program.h"
+#include "runtime/reference/ScalarGraph.h"
+
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace pe::reference {
+
+/// The operation that defines each value of a function's body; null for arguments.
+using Definitions = std::vector<const Operation *>;
+Definitions findDefinitions(const Program &program);
+
+/// The tensors computed so far, by ValueId.
+using TensorValues = std::map<ValueId, Array>;
+
+class GraphBuilder {
+public:
+  GraphBuilder(const Program &program, const Definitions &definitions, const TensorValues &tensors,
+               int64_t heads);
+
+  /// The node of a coordinate or a bias; the same node each time.
+  Expected<NodeId> nodeOf(ValueId value);
+
+  struct Parameter {
+    ValueId value;
+    int64_t offset;
+  };
+
+  ScalarGraph graph;
+  ParameterPack pack;
+  /// The tensors read, with their place in the pack.
+  std::vector<Parameter> parameters;
+
+private:
+  using Handler = Expected<NodeId> (GraphBuilder::*)(const Operation &);
+  static const std::map<std::string_view, Handler> &coordinateHandlers();
+  static const std::map<std::string_view, Handler> &biasHandlers();
+
+  // Coordinates.cpp
+  Expected<NodeId> buildDistance(const Operation &operation);
+  Expected<NodeId> buildRelative(const Operation &operation);
+  Expected<NodeId> buildQueryPosition(const Operation &operation);
+  Expected<NodeId> buildKeyPosition(const Operation &operation);
+  Expected<NodeId> buildLogDistance(const Operation &operation);
+  Expected<NodeId> buildProgressive(const Operation &operation);
+  Expected<NodeId> buildBucket(const Operation &operation);
+  Expected<NodeId> buildClampedLog(const Operation &operation);
+
+  // Biases.cpp
+  Expected<NodeId> buildLinear(const Operation &operation);
+  Expected<NodeId> buildTable(const Operation &operation);
+  Expected<NodeId> buildPower(const Operation &operation);
+  Expected<NodeId> buildMlp(const Operation &operation);
+  Expected<NodeId> buildCosineSum(const Operation &operation);
+  Expected<NodeId> buildAdd(const Operation &operation);
+  Expected<NodeId> buildScale(const Operation &operation);
+  Expected<NodeId> buildBiasFunction(const Operation &operation);
+  Expected<NodeId> slopeNode(const Operation &operation, const std::vector<ValueId> &slope);
+  Expected<MlpSpec> readMlp(const Operation &operation, const std::vector<ValueId> &tensors);
+  Expected<MlpLayer> readMlpLayer(const Operation &operation, ValueId weights, ValueId bias,
+                                  int64_t inputs, bool isLast);
+
+  // Regions.cpp
+  Status buildRegionOperation(const Operation &operation);
+  Expected<NodeId> regionNode(const Operation &operation);
+  Expected<NodeId> buildConstant(const Operation &operation);
+  Expected<NodeId> buildComparison(const Operation &operation, bool isFloat);
+  Expected<NodeId> buildConversion(const Operation &operation);
+  Expected<NodeId> buildRead(const Operation &operation);
+  Expected<NodeId> buildGlobalHead(const Operation &operation);
+  /// The node of a scalar operand inside a region.
+  Expected<NodeId> scalar(const Operation &operation, size_t operand) const;
+
+  NodeId relative();
+  NodeId distance();
+  /// log(|c * x| + 1).
+  NodeId logOfScaled(NodeId c, NodeId x);
+
+  /// The place of a tensor in the pack, appended on first use.
+  struct PackedTensor {
+    int64_t offset;
+    const Shape *shape;
+  };
+  Expected<PackedTensor> packed(const Operation &operation, ValueId tensor);
+  /// The element of a parameter that is one number or holds one number per head.
+  Expected<NodeId> headParameter(const Operation &operation, ValueId tensor,
+                                 std::string_view what);
+
+  const Program &program;
+  const Definitions &definitions;
+  const TensorValues &tensors;
+  int64_t heads;
+  NodeId headNode;
+  /// By ValueId; -1 where no node exists yet.
+  std::vector<NodeId> nodes;
+  /// Tensor arguments of regions stand for tensors outside.
+  std::map<ValueId, ValueId> captured;
+  std::map<ValueId, int64_t> offsets;
+};
+
+} // namespace pe::reference
+
+#endif // PE_RUNTIME_REFERENCE_GRAPHBUILDER_H

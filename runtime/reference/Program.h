@@ -1,0 +1,107 @@
+//===- Program.h - The neutral form of a user's function --------*- C++ -*-===//
+//
+// The compiler exports the user's function, before any rewriting, as JSON that knows no operation
+// (README.md shows the form). This is that JSON as plain data, with values numbered densely from
+// zero, and the few readers of attributes that the reference needs. Attributes keep the compiler's
+// spelling, so the readers are generous: 0.5, "0.5 : f32" and "5.0e-01" are the same number, and
+// "softmax", "#pe.normalizer<softmax>" and "#pe<normalizer softmax>" the same keyword.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_REFERENCE_PROGRAM_H
+#define PE_RUNTIME_REFERENCE_PROGRAM_H
+
+#include "runtime/core/Error.h"
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace pe::reference {
+
+using ValueId = int;
+
+/// An attribute's value: nothing, a truth value, a number, a text or a list.
+struct Attribute {
+  std::variant<std::monostate, bool, double, std::string, std::vector<Attribute>> value;
+
+  std::optional<double> asNumber() const;
+  std::optional<bool> asBool() const;
+  /// A text without its dialect's wrapping, or the text of a plain string.
+  std::optional<std::string> asKeyword() const;
+  /// A list of integers; "array<i32: 1, 0, 2>" is one too.
+  std::optional<std::vector<int64_t>> asIntegers() const;
+};
+
+using Attributes = std::map<std::string, Attribute>;
+
+struct Region;
+
+struct Operation {
+  std::string name;
+  std::vector<ValueId> operands;
+  std::vector<ValueId> results;
+  Attributes attributes;
+  std::vector<Region> regions;
+  /// "FILE:LINE:COL".
+  std::string location;
+
+  const Attribute *find(std::string_view attribute) const;
+  /// The attribute as the named kind; `fallback` when it is absent; an error, at the operation's
+  /// place, when it is present and of another kind.
+  Expected<double> number(std::string_view attribute, double fallback) const;
+  Expected<int64_t> integer(std::string_view attribute, int64_t fallback) const;
+  Expected<bool> boolean(std::string_view attribute, bool fallback) const;
+  Expected<std::string> keyword(std::string_view attribute, std::string fallback) const;
+
+  /// The operands of each variadic group: by "operandSegmentSizes" if given, else one operand a
+  /// group in order. Groups that are absent are empty; there are at least `count` of them.
+  Expected<std::vector<std::vector<ValueId>>> operandGroups(size_t count) const;
+
+  /// Refuses an attribute that is not in `known`: what the reference does not read it must not
+  /// pass over. Names with a dot are the user's own and are allowed.
+  Status expectOnly(std::initializer_list<std::string_view> known) const;
+
+  /// An error about this operation: "'pe.table': MESSAGE" at its place.
+  template <typename... Parts> Error fail(const Parts &...parts) const {
+    return makeError("'", name, "' ", parts...).at(location);
+  }
+};
+
+struct Region {
+  std::vector<ValueId> arguments;
+  std::vector<Operation> operations;
+};
+
+struct Argument {
+  ValueId id = 0;
+  std::string name;
+};
+
+struct Return {
+  ValueId id = 0;
+  std::string name;
+};
+
+struct Program {
+  std::string name;
+  std::vector<Argument> arguments;
+  std::vector<Operation> operations;
+  std::vector<Return> returns;
+  /// The MLIR spelling of every value's type, by ValueId.
+  std::vector<std::string> types;
+
+  const std::string &typeOf(ValueId id) const { return types[id]; }
+};
+
+/// Reads the exported JSON; anything malformed is an error that names the part.
+Expected<Program> parseProgram(std::string_view json);
+
+} // namespace pe::reference
+
+#endif // PE_RUNTIME_REFERENCE_PROGRAM_H

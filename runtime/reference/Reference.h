@@ -1,0 +1,53 @@
+//===- Reference.h - The float64 reference ----------------------*- C++ -*-===//
+//
+// An independent reading of a user's function: every operation of the pe dialect in float64, by
+// obvious loops, forward and backward. It shares no code and no maths with the compiler, so that
+// an agreement of the two means something.
+//
+//   auto program = parseProgram(description.program);
+//   auto results = evaluate(*program, tensors, positions, /*grad=*/true);
+//   results->outputs.at("o");          // f64 tensor
+//   results->gradients.at("d_slopes");
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_REFERENCE_REFERENCE_H
+#define PE_RUNTIME_REFERENCE_REFERENCE_H
+
+#include "pe/Positions.h"
+#include "runtime/core/Tensor.h"
+#include "runtime/reference/Program.h"
+
+namespace pe::reference {
+
+/// Everything in f64.
+struct Results {
+  /// By the function's result names.
+  TensorMap outputs;
+  /// "d_NAME" for every floating argument; empty without `grad`.
+  TensorMap gradients;
+  /// "d_NAME" for the arguments that a bias reads: per element the sum over pairs of
+  /// |dS * db/dtheta|, which the tolerance of that gradient is relative to.
+  TensorMap magnitudes;
+  /// "d_NAME" for q, k and the arguments that a bias reads: per element the size of the terms that
+  /// cancel in dS, chained to the element (root of the sum of squares over pairs). Where a saturated
+  /// softmax makes a gradient vanish, an honest rounding error is relative to this (Compare.h).
+  TensorMap noise;
+  /// The largest |logit| of an unmasked pair in any attention.
+  double maxLogit = 0.0;
+  /// True if a gelu or tanh occurs in a bias: the compiler may approximate it (Compare.h).
+  bool hasSmoothActivation = false;
+};
+
+/// Evaluates the function. `inputs` holds its arguments by name, and with `grad` the cotangents
+/// "d_RESULT" (absent: zero). `threads` 0 means one per core; results do not depend on it.
+Expected<Results> evaluate(const Program &program, const TensorMap &inputs, const Positions &positions,
+                           bool grad, unsigned threads = 0);
+
+/// The dense bias of the function's only attention, [B, Hq, Sq, Sk], in f64.
+Expected<Tensor> materializeBias(const Program &program, const TensorMap &inputs,
+                                 const Positions &positions);
+
+} // namespace pe::reference
+
+#endif // PE_RUNTIME_REFERENCE_REFERENCE_H

@@ -1,0 +1,313 @@
+//===- ScalarGraph.cpp - A bias as a flat scalar graph --------------------===//
+//
+// Building the node list, and running it forward and in reverse.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/reference/ScalarGraph.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace pe::reference {
+
+int64_t ParameterPack::append(const std::vector<double> &elements) {
+  int64_t offset = size();
+  data.insert(data.end(), elements.begin(), elements.end());
+  return offset;
+}
+
+double bucketOf(const BucketSpec &spec, double relative) {
+  int64_t buckets = spec.buckets;
+  int64_t base = 0;
+  int64_t distance = static_cast<int64_t>(relative);
+  if (spec.bidirectional) {
+    // Each side has half of the buckets; keys after the query have the upper half.
+    buckets /= 2;
+    base = distance < 0 ? buckets : 0;
+    distance = std::abs(distance);
+  } else {
+    distance = std::max<int64_t>(distance, 0);
+  }
+  int64_t exact = buckets / 2;
+  if (distance < exact)
+    return static_cast<double>(base + distance);
+  // The published formula is evaluated in single precision, which decides the boundaries.
+  float ratio = std::log(static_cast<float>(distance) / static_cast<float>(exact));
+  float range = static_cast<float>(
+      std::log(static_cast<double>(spec.maxDistance) / static_cast<double>(exact)));
+  float steps = ratio / range * static_cast<float>(buckets - exact);
+  int64_t bucket = exact + static_cast<int64_t>(std::floor(steps));
+  return static_cast<double>(base + std::min(bucket, buckets - 1));
+}
+
+//===----------------------------------------------------------------------===//
+// Building
+//===----------------------------------------------------------------------===//
+
+NodeId ScalarGraph::add(ScalarNode node) {
+  for (NodeId in : node.in)
+    if (in >= 0)
+      node.level = std::max(node.level, nodes[in].level);
+  nodes.push_back(std::move(node));
+  return static_cast<NodeId>(nodes.size()) - 1;
+}
+
+NodeId ScalarGraph::constant(double value) {
+  ScalarNode node;
+  node.constant = value;
+  return add(node);
+}
+
+NodeId ScalarGraph::position(Position which) {
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::Position;
+  node.position = which;
+  if (which == Position::Query)
+    node.level = Level::Row;
+  if (which == Position::Key)
+    node.level = Level::Pair;
+  return add(node);
+}
+
+NodeId ScalarGraph::read(ReadSpec spec) {
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::Read;
+  node.differentiable = true;
+  for (NodeId index : spec.indices)
+    node.level = std::max(node.level, nodes[index].level);
+  node.spec = static_cast<int>(reads.size());
+  reads.push_back(std::move(spec));
+  return add(node);
+}
+
+NodeId ScalarGraph::unary(const UnaryRule &rule, NodeId x) {
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::Unary;
+  node.in = {x, -1, -1};
+  node.unary = &rule;
+  node.differentiable = rule.derivative && nodes[x].differentiable;
+  return add(node);
+}
+
+NodeId ScalarGraph::binary(const BinaryRule &rule, NodeId a, NodeId b) {
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::Binary;
+  node.in = {a, b, -1};
+  node.binary = &rule;
+  node.differentiable =
+      rule.derivative && (nodes[a].differentiable || nodes[b].differentiable);
+  return add(node);
+}
+
+NodeId ScalarGraph::select(NodeId condition, NodeId whenTrue, NodeId whenFalse) {
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::Select;
+  node.in = {condition, whenTrue, whenFalse};
+  node.differentiable = nodes[whenTrue].differentiable || nodes[whenFalse].differentiable;
+  return add(node);
+}
+
+NodeId ScalarGraph::bucket(BucketSpec spec, NodeId relative) {
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::Bucket;
+  node.in = {relative, -1, -1};
+  node.spec = static_cast<int>(buckets.size());
+  buckets.push_back(spec);
+  return add(node);
+}
+
+NodeId ScalarGraph::cosineSum(CosineSumSpec spec, NodeId x) {
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::CosineSum;
+  node.in = {x, -1, -1};
+  node.differentiable = nodes[x].differentiable;
+  node.spec = static_cast<int>(cosineSums.size());
+  cosineSums.push_back(std::move(spec));
+  return add(node);
+}
+
+NodeId ScalarGraph::mlp(MlpSpec spec, NodeId x, NodeId head) {
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::Mlp;
+  node.in = {x, head, -1};
+  node.differentiable = true;
+  node.spec = static_cast<int>(mlps.size());
+  mlps.push_back(std::move(spec));
+  return add(node);
+}
+
+NodeId ScalarGraph::arith(std::string_view name, NodeId a, NodeId b) {
+  const BinaryRule *rule = findBinaryRule("arith." + std::string(name));
+  assert(rule && "no such arith operation");
+  return binary(*rule, a, b);
+}
+
+NodeId ScalarGraph::math(std::string_view name, NodeId x) {
+  const UnaryRule *rule = findUnaryRule("math." + std::string(name));
+  assert(rule && "no such math operation");
+  return unary(*rule, x);
+}
+
+bool ScalarGraph::hasSmoothActivation() const {
+  auto isSmooth = [](const UnaryRule *rule) {
+    return rule->name != "relu" && rule->name != "identity";
+  };
+  for (const MlpSpec &spec : mlps)
+    if (isSmooth(spec.activation) || isSmooth(spec.finalActivation))
+      return true;
+  return false;
+}
+
+void ParameterGradients::accumulate(const ParameterGradients &other) {
+  for (size_t e = 0; e < sum.size(); ++e) {
+    sum[e] += other.sum[e];
+    magnitude[e] += other.magnitude[e];
+    noiseSquared[e] += other.noiseSquared[e];
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Evaluating
+//===----------------------------------------------------------------------===//
+
+ScalarEvaluator::ScalarEvaluator(const ScalarGraph &graph, NodeId root,
+                                 const ParameterPack &parameters)
+    : graph(graph), root(root), parameters(parameters.values().data()),
+      values(graph.nodes.size()), cotangents(graph.nodes.size()),
+      readOffsets(graph.reads.size()), pairGradient(parameters.size()) {
+  for (const MlpSpec &spec : graph.mlps)
+    mlps.emplace_back(spec, parameters.values().data());
+  for (NodeId id = 0; id <= root; ++id) {
+    lists[static_cast<size_t>(graph.nodes[id].level)].push_back(id);
+    if (graph.nodes[id].differentiable)
+      reverseList.push_back(id);
+  }
+  std::reverse(reverseList.begin(), reverseList.end());
+}
+
+void ScalarEvaluator::run(const std::vector<NodeId> &list) {
+  for (NodeId id : list)
+    values[id] = forward(graph.nodes[id]);
+}
+
+void ScalarEvaluator::startHead(int64_t batch, int64_t head, int64_t globalHead,
+                                int64_t headsTotal) {
+  auto set = [&](Position which, int64_t value) {
+    positions[static_cast<size_t>(which)] = static_cast<double>(value);
+  };
+  set(Position::Batch, batch);
+  set(Position::Head, head);
+  set(Position::GlobalHead, globalHead);
+  set(Position::HeadsTotal, headsTotal);
+  run(lists[static_cast<size_t>(Level::Head)]);
+}
+
+void ScalarEvaluator::startRow(int64_t query) {
+  positions[static_cast<size_t>(Position::Query)] = static_cast<double>(query);
+  run(lists[static_cast<size_t>(Level::Row)]);
+}
+
+double ScalarEvaluator::evaluate(int64_t key) {
+  positions[static_cast<size_t>(Position::Key)] = static_cast<double>(key);
+  run(lists[static_cast<size_t>(Level::Pair)]);
+  return values[root];
+}
+
+double ScalarEvaluator::forwardRead(int index) {
+  const ReadSpec &spec = graph.reads[index];
+  int64_t linear = 0;
+  for (size_t axis = 0; axis < spec.shape.size(); ++axis) {
+    double last = static_cast<double>(spec.shape[axis] - 1);
+    double index = std::fmin(std::fmax(values[spec.indices[axis]], 0.0), last);
+    linear = linear * spec.shape[axis] + static_cast<int64_t>(index);
+  }
+  readOffsets[index] = spec.offset + linear;
+  return parameters[spec.offset + linear];
+}
+
+double ScalarEvaluator::forward(const ScalarNode &node) {
+  auto in = [&](int which) { return values[node.in[which]]; };
+  switch (node.kind) {
+  case ScalarNode::Kind::Constant:
+    return node.constant;
+  case ScalarNode::Kind::Position:
+    return positions[static_cast<size_t>(node.position)];
+  case ScalarNode::Kind::Read:
+    return forwardRead(node.spec);
+  case ScalarNode::Kind::Unary:
+    return node.unary->value(in(0));
+  case ScalarNode::Kind::Binary:
+    return node.binary->value(in(0), in(1));
+  case ScalarNode::Kind::Select:
+    return in(0) != 0.0 ? in(1) : in(2);
+  case ScalarNode::Kind::Bucket:
+    return bucketOf(graph.buckets[node.spec], in(0));
+  case ScalarNode::Kind::CosineSum: {
+    double sum = 0.0;
+    for (double frequency : graph.cosineSums[node.spec].frequencies)
+      sum += std::cos(in(0) * frequency);
+    return sum;
+  }
+  case ScalarNode::Kind::Mlp:
+    return mlps[node.spec].forward(in(0), static_cast<int64_t>(in(1)));
+  }
+  return 0.0;
+}
+
+void ScalarEvaluator::reverseNode(const ScalarNode &node, double value, double cotangent) {
+  auto in = [&](int which) { return values[node.in[which]]; };
+  auto give = [&](int which, double amount) { cotangents[node.in[which]] += amount; };
+  switch (node.kind) {
+  case ScalarNode::Kind::Constant:
+  case ScalarNode::Kind::Position:
+  case ScalarNode::Kind::Bucket:
+    return;
+  case ScalarNode::Kind::Read:
+    pairGradient[readOffsets[node.spec]] += cotangent;
+    return touch(readOffsets[node.spec], 1);
+  case ScalarNode::Kind::Unary:
+    return give(0, cotangent * node.unary->derivative(in(0), value));
+  case ScalarNode::Kind::Binary: {
+    Partials partials = node.binary->derivative(in(0), in(1), value);
+    give(0, cotangent * partials.left);
+    return give(1, cotangent * partials.right);
+  }
+  case ScalarNode::Kind::Select:
+    return give(in(0) != 0.0 ? 1 : 2, cotangent);
+  case ScalarNode::Kind::CosineSum: {
+    double slope = 0.0;
+    for (double frequency : graph.cosineSums[node.spec].frequencies)
+      slope -= frequency * std::sin(in(0) * frequency);
+    return give(0, cotangent * slope);
+  }
+  case ScalarNode::Kind::Mlp:
+    give(0, mlps[node.spec].reverse(cotangent, pairGradient.data()));
+    return mlps[node.spec].forEachRange(
+        [&](int64_t offset, int64_t length) { touch(offset, length); });
+  }
+}
+
+void ScalarEvaluator::reverse(double cotangent, double noise, ParameterGradients &gradients) {
+  if (!graph.nodes[root].differentiable)
+    return;
+  std::fill(cotangents.begin(), cotangents.end(), 0.0);
+  cotangents[root] = 1.0;
+  for (NodeId id : reverseList)
+    if (cotangents[id] != 0.0)
+      reverseNode(graph.nodes[id], values[id], cotangents[id]);
+  // A range touched twice holds the pair's whole derivative when it is first met, and zeros then.
+  for (Range range : touched) {
+    for (int64_t e = range.offset; e < range.offset + range.length; ++e) {
+      double derivative = pairGradient[e];
+      gradients.sum[e] += cotangent * derivative;
+      gradients.magnitude[e] += std::fabs(cotangent * derivative);
+      gradients.noiseSquared[e] += (noise * derivative) * (noise * derivative);
+      pairGradient[e] = 0.0;
+    }
+  }
+  touched.clear();
+}
+
+} // namespace pe::reference

@@ -1,0 +1,181 @@
+//===- ScalarGraph.h - A bias as a flat scalar graph ------------*- C++ -*-===//
+//
+// The value a bias adds to the score of one pair (batch b, head h, query i, key j) as a list of
+// scalar nodes in order of use: positions, parameter elements, arithmetic. A ScalarEvaluator runs
+// it forward for a pair, and in reverse with the score's cotangent to add to the gradient of every
+// parameter element it read.
+//
+//   -r1[h] * log(|r2[h] * |i - j|| + 1)     is
+//   0 query  1 key  2 subf 0 1  3 absf 2  4 head  5 read r2[4]  6 mulf 5 3  7 absf 6 ...
+//
+// Nodes that do not depend on the key are evaluated once a row, those that depend on neither
+// position once a head; nothing else distinguishes this from evaluating the formula afresh.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_REFERENCE_SCALARGRAPH_H
+#define PE_RUNTIME_REFERENCE_SCALARGRAPH_H
+
+#include "runtime/reference/Mlp.h"
+#include "runtime/reference/ScalarRules.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace pe::reference {
+
+/// All tensors that a graph reads, one after the other in one array.
+class ParameterPack {
+public:
+  /// Appends a tensor; returns its offset.
+  int64_t append(const std::vector<double> &elements);
+
+  const std::vector<double> &values() const { return data; }
+  int64_t size() const { return static_cast<int64_t>(data.size()); }
+
+private:
+  std::vector<double> data;
+};
+
+using NodeId = int;
+
+enum class Position : uint8_t { Batch, Head, Query, Key, GlobalHead, HeadsTotal };
+
+/// How often a node's value changes.
+enum class Level : uint8_t { Head, Row, Pair };
+
+/// One element of a parameter; indices out of range are clamped.
+struct ReadSpec {
+  int64_t offset = 0;
+  std::vector<int64_t> shape;
+  std::vector<NodeId> indices;
+};
+
+/// sum over k = 1..terms of cos(x / base^(k / terms)).
+struct CosineSumSpec {
+  std::vector<double> frequencies;
+};
+
+/// The bucket of relative position x = i - j, with the logarithm in fp32 (docs/encodings.md).
+struct BucketSpec {
+  int64_t buckets = 32;
+  int64_t maxDistance = 128;
+  bool bidirectional = false;
+};
+
+double bucketOf(const BucketSpec &spec, double relative);
+
+struct ScalarNode {
+  enum class Kind : uint8_t {
+    Constant,
+    Position,
+    Read,
+    Unary,
+    Binary,
+    Select, ///< in[0] ? in[1] : in[2]
+    Bucket,
+    CosineSum,
+    Mlp, ///< in[0] the coordinate, in[1] the head
+  };
+
+  Kind kind = Kind::Constant;
+  Level level = Level::Head;
+  Position position = Position::Batch;
+  /// True if a parameter element reaches this node along a path with derivatives.
+  bool differentiable = false;
+  std::array<NodeId, 3> in{-1, -1, -1};
+  double constant = 0.0;
+  const UnaryRule *unary = nullptr;
+  const BinaryRule *binary = nullptr;
+  /// Index into the list of the kind's specs.
+  int spec = -1;
+};
+
+class ScalarGraph {
+public:
+  NodeId constant(double value);
+  NodeId position(Position which);
+  NodeId read(ReadSpec spec);
+  NodeId unary(const UnaryRule &rule, NodeId x);
+  NodeId binary(const BinaryRule &rule, NodeId a, NodeId b);
+  NodeId select(NodeId condition, NodeId whenTrue, NodeId whenFalse);
+  NodeId bucket(BucketSpec spec, NodeId relative);
+  NodeId cosineSum(CosineSumSpec spec, NodeId x);
+  NodeId mlp(MlpSpec spec, NodeId x, NodeId head);
+
+  /// Shorthands for rules of arith and math, by the name without its prefix: "addf", "log".
+  NodeId arith(std::string_view name, NodeId a, NodeId b);
+  NodeId math(std::string_view name, NodeId x);
+
+  /// True if some MLP has an activation other than relu and identity.
+  bool hasSmoothActivation() const;
+
+private:
+  friend class ScalarEvaluator;
+  NodeId add(ScalarNode node);
+
+  std::vector<ScalarNode> nodes;
+  std::vector<ReadSpec> reads;
+  std::vector<BucketSpec> buckets;
+  std::vector<CosineSumSpec> cosineSums;
+  std::vector<MlpSpec> mlps;
+};
+
+/// Where parameter gradients go, for each element over all pairs: the sum of dS * db/dtheta, the
+/// sum of its absolute values, and the sum of squares of noise * db/dtheta, where `noise` is the
+/// size of the terms that cancelled in dS.
+struct ParameterGradients {
+  std::vector<double> sum;
+  std::vector<double> magnitude;
+  std::vector<double> noiseSquared;
+
+  explicit ParameterGradients(int64_t size)
+      : sum(size, 0.0), magnitude(size, 0.0), noiseSquared(size, 0.0) {}
+  void accumulate(const ParameterGradients &other);
+};
+
+/// Evaluates one graph; not shared between threads.
+class ScalarEvaluator {
+public:
+  ScalarEvaluator(const ScalarGraph &graph, NodeId root, const ParameterPack &parameters);
+
+  /// Fixes the batch and the heads.
+  void startHead(int64_t batch, int64_t head, int64_t globalHead, int64_t headsTotal);
+  /// Fixes the global query position.
+  void startRow(int64_t query);
+  /// The root's value at the global key position.
+  double evaluate(int64_t key);
+  /// Adds cotangent * d(root)/d(parameters), at the pair evaluated last, to `gradients`.
+  void reverse(double cotangent, double noise, ParameterGradients &gradients);
+
+private:
+  void run(const std::vector<NodeId> &list);
+  double forward(const ScalarNode &node);
+  double forwardRead(int spec);
+  void reverseNode(const ScalarNode &node, double value, double cotangent);
+  void touch(int64_t offset, int64_t length) { touched.push_back({offset, length}); }
+
+  struct Range {
+    int64_t offset;
+    int64_t length;
+  };
+
+  const ScalarGraph &graph;
+  NodeId root;
+  const double *parameters;
+  std::array<double, 6> positions{};
+  std::vector<double> values;
+  std::vector<double> cotangents;
+  std::array<std::vector<NodeId>, 3> lists; ///< nodes by level
+  std::vector<NodeId> reverseList;
+  std::vector<int64_t> readOffsets; ///< where each read found its element
+  std::vector<Mlp> mlps;
+  std::vector<double> pairGradient; ///< all zero between pairs
+  std::vector<Range> touched;
+};
+
+} // namespace pe::reference
+
+#endif // PE_RUNTIME_REFERENCE_SCALARGRAPH_H

@@ -1,0 +1,63 @@
+//===- Blas.h - OpenBLAS, loaded on demand and single-threaded --*- C++ -*-===//
+//
+// Matrix products of training and the factorisations of reinit. The library is opened with dlopen
+// when first needed, for two reasons: pe runs without it unless it trains, and its choice of
+// kernels can be corrected before it starts. OpenBLAS 0.3.21 knows no Zen 4 or 5 and takes such a
+// machine for Haswell, which halves the rate; on a machine with AVX-512 the SkylakeX kernels are
+// asked for instead, unless the user has set OPENBLAS_CORETYPE.
+//
+// All matrices are row-major. Every call runs on the calling thread alone (the work pool divides
+// the work), so results do not depend on how many threads there are.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_TRAIN_BLAS_BLAS_H
+#define PE_RUNTIME_TRAIN_BLAS_BLAS_H
+
+#include "pe/Error.h"
+
+#include <cstdint>
+#include <string>
+
+namespace pe::blas {
+
+/// Opens the library; later calls are free. Everything below needs one successful load first.
+Status load();
+
+/// The kernels OpenBLAS uses: "Haswell", "SkylakeX" ...
+std::string coreName();
+
+enum class Transpose : uint8_t { No, Yes };
+
+/// A matrix in memory: `data`, elements from row to row, and whether to read it transposed.
+template <typename T> struct Operand {
+  const T *data;
+  int64_t pitch;
+  Transpose transpose = Transpose::No;
+};
+
+/// c[m,n] = a[m,k] * b[k,n] + beta * c, with a and b as read (after their transposition).
+void gemm(int64_t m, int64_t n, int64_t k, Operand<float> a, Operand<float> b, float beta, float *c,
+          int64_t pitchC);
+void gemm(int64_t m, int64_t n, int64_t k, Operand<double> a, Operand<double> b, double beta,
+          double *c, int64_t pitchC);
+
+/// gram[n,n] = x^T x for x[m,n]; only its upper triangle is written.
+void gramUpper(int64_t m, int64_t n, const double *x, double *gram);
+
+/// The upper triangle of a becomes R with R^T R = a. False: a is not positive definite.
+bool choleskyUpper(int64_t n, double *a);
+
+/// x[m,n] = x * op(R)^-1 for an upper triangular r[n,n].
+void solveRight(int64_t m, int64_t n, const double *r, Transpose transpose, double *x);
+
+/// x[m,n] = R^-1 * x for an upper triangular r[m,m].
+void solveLeft(int64_t m, int64_t n, const double *r, double *x);
+
+/// The numerical rank of the positive semidefinite a (upper triangle; destroyed), by Cholesky with
+/// complete pivoting: pivots up to n * eps * the largest diagonal element count as zero.
+int64_t rankOfGram(int64_t n, double *a);
+
+} // namespace pe::blas
+
+#endif // PE_RUNTIME_TRAIN_BLAS_BLAS_H

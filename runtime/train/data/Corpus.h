@@ -1,0 +1,51 @@
+//===- Corpus.h - The text a model learns from ------------------*- C++ -*-===//
+//
+// A corpus is the text files under one directory in the order of their paths. Every tenth file is
+// held out: the model never sees it in training and is judged on it. Identity: the SHA-256 of all
+// files' bytes in that order, their number and their size, so that two tables are comparable
+// exactly when these agree.
+//
+// Without --data the corpus is the Python standard library's own sources, which every Debian
+// machine with python3 has (11 MB, long files, real long-range structure); failing that Perl's
+// modules, failing that the licence texts of base-files.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_TRAIN_DATA_CORPUS_H
+#define PE_RUNTIME_TRAIN_DATA_CORPUS_H
+
+#include "pe/Error.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace pe::train {
+
+/// Where to read from, and which files.
+struct CorpusSource {
+  std::string directory;
+  /// File name endings that count; empty: every file that holds text (no zero byte).
+  std::vector<std::string> endings;
+};
+
+struct Corpus {
+  std::string directory;
+  /// Tokens (see Vocabulary.h) of the files to train on, and of those held out.
+  std::vector<uint8_t> training, heldOut;
+  std::string sha256;
+  int64_t bytes = 0;
+  int64_t files = 0;
+  int64_t heldOutFiles = 0;
+};
+
+/// The machine's own text as described above; an error lists where it looked.
+Expected<CorpusSource> defaultCorpus();
+
+/// Reads every file of `source`. Links, and folders of installed packages and compiled files, are
+/// not followed.
+Expected<Corpus> readCorpus(const CorpusSource &source);
+
+} // namespace pe::train
+
+#endif // PE_RUNTIME_TRAIN_DATA_CORPUS_H

@@ -1,0 +1,45 @@
+//===- Kernels.cpp - The compiled kernels of training ---------------------===//
+//
+// The source text, put into the library by the build, and the table of functions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/kernels/Kernels.h"
+
+namespace pe::train {
+
+const std::string &kernelSource() {
+  static const std::string source =
+#include "runtime/train/kernels/Source.inc"
+      ;
+  return source;
+}
+
+Expected<Kernels> bindKernels(const std::function<void *(const std::string &)> &lookup) {
+  Kernels kernels{};
+  std::string missing;
+  auto bind = [&](const char *symbol, auto &function) {
+    void *address = lookup(symbol);
+    if (!address && missing.empty())
+      missing = symbol;
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(address);
+  };
+  bind("rms_norm_forward", kernels.rmsNormForward);
+  bind("rms_norm_backward", kernels.rmsNormBackward);
+  bind("relu_squared_forward", kernels.reluSquaredForward);
+  bind("relu_squared_backward", kernels.reluSquaredBackward);
+  bind("embedding_gather", kernels.embeddingGather);
+  bind("embedding_scatter", kernels.embeddingScatter);
+  bind("split_heads", kernels.splitHeads);
+  bind("merge_heads", kernels.mergeHeads);
+  bind("cross_entropy", kernels.crossEntropy);
+  bind("add_into", kernels.addInto);
+  bind("sum_squares", kernels.sumSquares);
+  bind("adamw", kernels.adamw);
+  if (!missing.empty())
+    return makeError("expected the compiled training kernels to define '", missing,
+                     "', found no such symbol");
+  return kernels;
+}
+
+} // namespace pe::train

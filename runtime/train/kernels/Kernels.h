@@ -1,0 +1,55 @@
+//===- Kernels.h - The compiled kernels of training -------------*- C++ -*-===//
+//
+// Everything in a training step that is neither attention nor a matrix product: written in the
+// .mlir files of this folder, compiled by pe for this machine, called as plain C functions. The
+// .mlir files say what each computes; here are its types. Each works on the piece of memory it is
+// given, on the calling thread.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_TRAIN_KERNELS_KERNELS_H
+#define PE_RUNTIME_TRAIN_KERNELS_KERNELS_H
+
+#include "pe/Error.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace pe::train {
+
+/// Widths and counts are multiples of this many elements.
+inline constexpr int64_t kKernelLanes = 8;
+
+struct Kernels {
+  void (*rmsNormForward)(const float *x, float *y, float *inverse, int64_t rows, int64_t width);
+  void (*rmsNormBackward)(const float *y, const float *inverse, const float *dy, float *dx,
+                          int64_t rows, int64_t width);
+  void (*reluSquaredForward)(const float *x, float *y, int64_t count);
+  void (*reluSquaredBackward)(const float *x, const float *dy, float *dx, int64_t count);
+  void (*embeddingGather)(const float *table, const int32_t *tokens, float *y, int64_t rows,
+                          int64_t width);
+  void (*embeddingScatter)(const int32_t *tokens, const float *dy, float *dTable, int64_t rows,
+                           int64_t width);
+  void (*splitHeads)(const float *packed, float *byHead, int64_t rows, int64_t pitch, int64_t heads,
+                     int64_t headDim, int64_t headStride);
+  void (*mergeHeads)(const float *byHead, float *packed, int64_t rows, int64_t pitch, int64_t heads,
+                     int64_t headDim, int64_t headStride);
+  void (*crossEntropy)(float *logits, const int32_t *targets, float *losses, int64_t rows,
+                       int64_t width, float scale);
+  void (*addInto)(float *into, const float *from, int64_t count);
+  void (*sumSquares)(const float *values, double *result, int64_t count);
+  void (*adamw)(float *p, const float *g, float *m, float *v, int64_t count, float clip, float lr,
+                float beta1, float beta2, float epsilon, float first, float second, float keep,
+                float minimum);
+};
+
+/// The .mlir files as one module.
+const std::string &kernelSource();
+
+/// The table of functions, from the address of each symbol; one that is missing is an error.
+Expected<Kernels> bindKernels(const std::function<void *(const std::string &)> &lookup);
+
+} // namespace pe::train
+
+#endif // PE_RUNTIME_TRAIN_KERNELS_KERNELS_H

@@ -1,0 +1,31 @@
+//===- Linear.cpp - A matrix product with weights -------------------------===//
+//
+// Three calls of the matrix product.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/model/Linear.h"
+#include "runtime/train/blas/Blas.h"
+
+namespace pe::train {
+
+using blas::Transpose;
+
+void Linear::forward(const float *parameters, const float *x, float *y, int64_t rows,
+                     float beta) const {
+  blas::gemm(rows, outputs, inputs, {x, inputs}, {parameters + offset, inputs, Transpose::Yes},
+             beta, y, outputs);
+}
+
+void Linear::backwardInput(const float *parameters, const float *dy, float *dx, int64_t rows,
+                           float beta) const {
+  blas::gemm(rows, inputs, outputs, {dy, outputs}, {parameters + offset, inputs}, beta, dx, inputs);
+}
+
+void Linear::backwardWeights(float *gradients, const float *x, const float *dy,
+                             int64_t rows) const {
+  blas::gemm(outputs, inputs, rows, {dy, outputs, Transpose::Yes}, {x, inputs}, 1.0f,
+             gradients + offset, inputs);
+}
+
+} // namespace pe::train

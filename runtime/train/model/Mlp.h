@@ -1,0 +1,40 @@
+//===- Mlp.h - The feed-forward layer ---------------------------*- C++ -*-===//
+//
+// x += relu(norm(x) W1^T)^2 W2^T, on the residual stream x[tokens, dim].
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_TRAIN_MODEL_MLP_H
+#define PE_RUNTIME_TRAIN_MODEL_MLP_H
+
+#include "runtime/train/kernels/Kernels.h"
+#include "runtime/train/model/Linear.h"
+#include "runtime/train/model/Parameters.h"
+#include "runtime/train/model/Work.h"
+
+namespace pe::train {
+
+class Mlp {
+public:
+  /// Adds its parameters "PREFIX.w1" [hidden, dim] and "PREFIX.w2" [dim, hidden].
+  Mlp(const std::string &prefix, int64_t dim, int64_t hidden, ParameterLayout &layout);
+
+  /// Makes room for the activations of that many tokens.
+  void reserve(int64_t tokens);
+
+  void forward(const Kernels &kernels, const float *parameters, const Piece &piece, float *x);
+  /// `dx` is the gradient of the stream after this layer, and becomes that before it.
+  void backward(const Kernels &kernels, const float *parameters, const Piece &piece, float *dx,
+                float *gradients);
+
+private:
+  int64_t dim, hidden;
+  Linear up, down;
+  /// Of each token: norm(x), 1 / rms(x), norm(x) W1^T, its squared rectifier; gradients of the
+  /// last two and of the first in `dHidden` and `dNormed`.
+  Tensor normed, inverse, raw, active, dHidden, dNormed;
+};
+
+} // namespace pe::train
+
+#endif // PE_RUNTIME_TRAIN_MODEL_MLP_H

@@ -1,0 +1,82 @@
+//===- Parameters.h - The numbers that training changes ---------*- C++ -*-===//
+//
+// All parameters of a model lie in one block of memory, each at a 64-byte boundary and padded with
+// zeros to a multiple of 16 floats. Gradients and optimizer state use the same layout, so one
+// offset finds a parameter in each of them, and sums over virtual workers run over whole blocks.
+// Neighbours stay neighbours: query, key and value weights added one after the other form one
+// matrix.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_TRAIN_MODEL_PARAMETERS_H
+#define PE_RUNTIME_TRAIN_MODEL_PARAMETERS_H
+
+#include "runtime/core/Tensor.h"
+
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pe::train {
+
+/// What a parameter is in the model; reinit and weight decay choose by it.
+enum class Role : uint8_t { Embedding, Attention, Mlp, Head, Encoding };
+std::string_view nameOf(Role role);
+
+struct Parameter {
+  std::string name;
+  Shape shape;
+  Role role = Role::Encoding;
+  /// Whether weight decay applies.
+  bool decay = true;
+  /// The optimizer keeps every element at or above this.
+  float minimum = -std::numeric_limits<float>::infinity();
+  /// In floats from the start of the block.
+  int64_t offset = 0;
+  int64_t count = 0;
+  /// count and what pads it.
+  int64_t extent = 0;
+};
+
+/// One value per element of every parameter: the weights, their gradients, a moment.
+class ParameterBlock {
+public:
+  ParameterBlock() = default;
+  explicit ParameterBlock(int64_t floats) : storage(Tensor::zeros(DType::F32, {floats})) {}
+
+  float *data() { return storage.data<float>(); }
+  const float *data() const { return storage.data<float>(); }
+  float *at(const Parameter &parameter) { return data() + parameter.offset; }
+  const float *at(const Parameter &parameter) const { return data() + parameter.offset; }
+  int64_t size() const { return storage.isDefined() ? storage.numel() : 0; }
+  void setZero();
+
+private:
+  Tensor storage;
+};
+
+/// The list of parameters and where each lies.
+class ParameterLayout {
+public:
+  /// Appends a parameter and returns its index.
+  int64_t add(std::string name, Shape shape, Role role);
+
+  Parameter &operator[](int64_t index) { return parameters[index]; }
+  const Parameter &operator[](int64_t index) const { return parameters[index]; }
+  const std::vector<Parameter> &all() const { return parameters; }
+  int64_t size() const { return static_cast<int64_t>(parameters.size()); }
+  /// Floats of a block of this layout.
+  int64_t extent() const { return end; }
+  /// Numbers that are really parameters, all or of one role.
+  int64_t count() const;
+  int64_t count(Role role) const;
+
+private:
+  std::vector<Parameter> parameters;
+  int64_t end = 0;
+};
+
+} // namespace pe::train
+
+#endif // PE_RUNTIME_TRAIN_MODEL_PARAMETERS_H

@@ -1,0 +1,55 @@
+//===- Work.h - How a batch is divided --------------------------*- C++ -*-===//
+//
+// A batch of sequences is cut into pieces of at most 256 tokens of one sequence; between two
+// attentions every layer treats a piece on its own, so its activations stay in the cache. In the
+// backward pass each virtual worker owns a run of pieces and one private block of gradients; the
+// blocks are then summed in a fixed tree. Pieces and workers follow from the shape of the batch
+// alone, never from the number of threads: that makes training bitwise reproducible.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_TRAIN_MODEL_WORK_H
+#define PE_RUNTIME_TRAIN_MODEL_WORK_H
+
+#include "pe/Parallel.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace pe::train {
+
+/// Consecutive tokens of one sequence.
+struct Piece {
+  int64_t sequence = 0;
+  /// Of the first token in its sequence, and in the batch.
+  int64_t position = 0;
+  int64_t row = 0;
+  int64_t rows = 0;
+};
+
+inline constexpr int64_t kPieceRows = 256;
+inline constexpr int64_t kMaxWorkers = 16;
+
+/// The pieces of a batch [sequences, length], in order.
+inline std::vector<Piece> piecesOf(int64_t sequences, int64_t length) {
+  std::vector<Piece> pieces;
+  for (int64_t sequence = 0; sequence < sequences; ++sequence)
+    for (int64_t position = 0; position < length; position += kPieceRows)
+      pieces.push_back({sequence, position, sequence * length + position,
+                        std::min(kPieceRows, length - position)});
+  return pieces;
+}
+
+/// Virtual workers for a backward pass over that many pieces.
+inline int64_t workersFor(int64_t pieces) { return std::min(pieces, kMaxWorkers); }
+
+/// The pieces [first, second) of one worker.
+inline std::pair<int64_t, int64_t> shareOf(int64_t worker, int64_t workers, int64_t pieces) {
+  return {worker * pieces / workers, (worker + 1) * pieces / workers};
+}
+
+} // namespace pe::train
+
+#endif // PE_RUNTIME_TRAIN_MODEL_WORK_H

@@ -1,0 +1,31 @@
+//===- ReportJson.h - A reinit report as JSON -------------------*- C++ -*-===//
+//
+// The form of docs/contract.md, shared by the report file of `pe reinit` and the log of training.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_TRAIN_REINIT_REPORTJSON_H
+#define PE_RUNTIME_TRAIN_REINIT_REPORTJSON_H
+
+#include "runtime/train/reinit/Reinit.h"
+
+#include <nlohmann/json.hpp>
+
+namespace pe::reinit {
+
+inline nlohmann::ordered_json toJson(const MatrixReport &report) {
+  return {{"name", report.name},
+          {"shape", report.shape},
+          {"chosen", report.chosen},
+          {"why", report.why},
+          {"dfi_before", report.dfiBefore},
+          {"dfi_after", report.dfiAfter},
+          {"sfe", report.sfe},
+          {"iterations", report.iterations},
+          {"rank", report.rank},
+          {"scale", report.scale}};
+}
+
+} // namespace pe::reinit
+
+#endif // PE_RUNTIME_TRAIN_REINIT_REPORTJSON_H

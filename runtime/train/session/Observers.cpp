@@ -1,0 +1,158 @@
+//===- Observers.cpp - Telling people and files about a run ---------------===//
+//
+// The progress line and the log file.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/session/Observers.h"
+#include "runtime/core/Error.h"
+#include "runtime/train/reinit/ReportJson.h"
+
+#include <nlohmann/json.hpp>
+#include <numbers>
+#include <unistd.h>
+
+namespace pe::train {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Every parameter of the encoding is logged at every so many steps; the rest at each.
+constexpr int64_t kEncodingInterval = 10;
+/// A terminal's line is rewritten at most this often.
+constexpr std::chrono::milliseconds kRedraw(200);
+constexpr double kSmoothing = 0.95;
+
+double secondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Json encodingOf(Trainer &trainer) {
+  Json object = Json::object();
+  for (const Parameter &parameter : trainer.model().layout().all()) {
+    if (parameter.role != Role::Encoding)
+      continue;
+    const float *values = trainer.model().values().at(parameter);
+    object[parameter.name] = std::vector<float>(values, values + parameter.count);
+  }
+  return object;
+}
+
+void writeLine(std::FILE *file, const Json &object) {
+  std::fprintf(file, "%s\n", object.dump().c_str());
+  std::fflush(file);
+}
+
+} // namespace
+
+std::string formatDuration(double seconds) {
+  long whole = std::lround(seconds);
+  char text[32];
+  std::snprintf(text, sizeof text, "%ld:%02ld", whole / 60, whole % 60);
+  return text;
+}
+
+ProgressLine::ProgressLine(std::FILE *stream, std::string label, int64_t totalSteps,
+                           int64_t doneSteps)
+    : stream(stream), label(std::move(label)), totalSteps(totalSteps), firstStep(doneSteps),
+      onTerminal(isatty(fileno(stream))) {}
+
+void ProgressLine::onStep(const StepReport &report, Trainer &trainer) {
+  if (!report.skipped) {
+    smoothed = kSmoothing * smoothed + (1 - kSmoothing) * report.loss / std::numbers::ln2;
+    weight = kSmoothing * weight + (1 - kSmoothing);
+  }
+  int64_t done = report.step + 1;
+  bool last = done == totalSteps;
+  int64_t tenth = std::max<int64_t>(totalSteps / 10, 1);
+  if (onTerminal ? !last && Clock::now() - shown < kRedraw : done % tenth != 0 && !last)
+    return;
+  shown = Clock::now();
+  double perStep = secondsSince(start) / static_cast<double>(done - firstStep);
+  double left = perStep * static_cast<double>(totalSteps - done) + secondsAfter;
+  std::fprintf(stream, "%s%s step %lld/%lld  %.3f bits per character  norm %.2f  %.0f ms a step  %s left",
+               onTerminal ? "\r\033[K" : "", label.c_str(), static_cast<long long>(done),
+               static_cast<long long>(totalSteps), weight > 0 ? smoothed / weight : 0.0,
+               report.gradientNorm, 1000 * perStep, formatDuration(left).c_str());
+  if (trainer.skipped())
+    std::fprintf(stream, "  (%lld steps skipped: not finite)",
+                 static_cast<long long>(trainer.skipped()));
+  if (!onTerminal)
+    std::fprintf(stream, "\n");
+  std::fflush(stream);
+}
+
+void ProgressLine::onReinit(int64_t step, const std::vector<reinit::MatrixReport> &reports) {
+  clear();
+  std::fprintf(stream, "reinit before step %lld\n", static_cast<long long>(step + 1));
+  for (const reinit::MatrixReport &report : reports)
+    std::fprintf(stream, "  %s\n", reinit::describe(report).c_str());
+}
+
+void ProgressLine::clear() {
+  if (onTerminal)
+    std::fprintf(stream, "\r\033[K");
+  std::fflush(stream);
+}
+
+Expected<std::unique_ptr<LogWriter>> LogWriter::open(const std::string &path, bool resume) {
+  std::FILE *file = std::fopen(path.c_str(), resume ? "a" : "w");
+  if (!file)
+    return systemError(path, "cannot write the log");
+  return std::unique_ptr<LogWriter>(new LogWriter(file));
+}
+
+LogWriter::~LogWriter() { std::fclose(file); }
+
+void LogWriter::writeStart(Session &session, const Metadata &identity) {
+  const ParameterLayout &layout = session.trainer().model().layout();
+  const Corpus &corpus = session.corpus();
+  Json parameters = Json::array();
+  for (const Parameter &parameter : layout.all())
+    parameters.push_back({{"name", parameter.name},
+                          {"shape", parameter.shape},
+                          {"role", nameOf(parameter.role)},
+                          {"decay", parameter.decay}});
+  writeLine(file, {{"event", "start"},
+                   {"flags", identity},
+                   {"step", session.trainer().steps()},
+                   {"corpus",
+                    {{"directory", corpus.directory},
+                     {"sha256", corpus.sha256},
+                     {"bytes", corpus.bytes},
+                     {"files", corpus.files}}},
+                   {"model_params", layout.count()},
+                   {"encoding_params", layout.count(Role::Encoding)},
+                   {"parameters", parameters}});
+}
+
+void LogWriter::onStep(const StepReport &report, Trainer &trainer) {
+  Json line = {{"event", "step"},
+               {"step", report.step},
+               {"loss", report.loss},
+               {"bits_per_char", report.loss / std::numbers::ln2},
+               {"grad_norm", report.gradientNorm},
+               {"weight_norm", trainer.weightNorm()},
+               {"lr", report.learningRate},
+               {"skipped", trainer.skipped()},
+               {"seconds", secondsSince(start)}};
+  if (report.step % kEncodingInterval == 0)
+    line["encoding"] = encodingOf(trainer);
+  writeLine(file, line);
+}
+
+void LogWriter::onReinit(int64_t step, const std::vector<reinit::MatrixReport> &reports) {
+  Json list = Json::array();
+  for (const reinit::MatrixReport &report : reports)
+    list.push_back(reinit::toJson(report));
+  writeLine(file, {{"event", "reinit"}, {"step", step}, {"matrices", list}});
+}
+
+void LogWriter::onEvaluation(int64_t step, const std::map<int64_t, double> &bitsPerChar) {
+  Json bits = Json::object();
+  for (auto [length, value] : bitsPerChar)
+    bits[std::to_string(length)] = value;
+  writeLine(file, {{"event", "evaluation"}, {"step", step}, {"bits_per_char", bits}});
+}
+
+} // namespace pe::train

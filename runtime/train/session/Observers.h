@@ -1,0 +1,68 @@
+//===- Observers.h - Telling people and files about a run -------*- C++ -*-===//
+//
+// ProgressLine: one line on a terminal that is rewritten, with the time left; on a pipe a line for
+// every tenth of the run. LogWriter: one JSON object per line and step.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_TRAIN_SESSION_OBSERVERS_H
+#define PE_RUNTIME_TRAIN_SESSION_OBSERVERS_H
+
+#include "runtime/train/session/Session.h"
+
+#include <chrono>
+#include <cstdio>
+
+namespace pe::train {
+
+/// "4:05".
+std::string formatDuration(double seconds);
+
+class ProgressLine : public Observer {
+public:
+  /// `label` begins every line.
+  ProgressLine(std::FILE *stream, std::string label, int64_t totalSteps, int64_t doneSteps = 0);
+
+  void onStep(const StepReport &report, Trainer &trainer) override;
+  void onReinit(int64_t step, const std::vector<reinit::MatrixReport> &reports) override;
+
+  /// Adds to the time left shown: what follows after this run.
+  void setSecondsAfter(double seconds) { secondsAfter = seconds; }
+  /// Removes the line from the terminal.
+  void clear();
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  std::FILE *stream;
+  std::string label;
+  int64_t totalSteps, firstStep;
+  double secondsAfter = 0;
+  bool onTerminal;
+  Clock::time_point start = Clock::now(), shown{};
+  /// Smoothed loss in bits, and its weight.
+  double smoothed = 0, weight = 0;
+};
+
+class LogWriter : public Observer {
+public:
+  /// Replaces `path`, or continues it when resuming.
+  static Expected<std::unique_ptr<LogWriter>> open(const std::string &path, bool resume);
+  ~LogWriter() override;
+
+  /// The first line: configuration, sizes and text.
+  void writeStart(Session &session, const Metadata &identity);
+  void onStep(const StepReport &report, Trainer &trainer) override;
+  void onReinit(int64_t step, const std::vector<reinit::MatrixReport> &reports) override;
+  void onEvaluation(int64_t step, const std::map<int64_t, double> &bitsPerChar) override;
+
+private:
+  explicit LogWriter(std::FILE *file) : file(file) {}
+
+  std::FILE *file;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+};
+
+} // namespace pe::train
+
+#endif // PE_RUNTIME_TRAIN_SESSION_OBSERVERS_H

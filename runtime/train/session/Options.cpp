@@ -1,0 +1,310 @@
+//===- Options.cpp - The flags of `pe train` ------------------------------===//
+//
+// The table of flags, and what reads it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/session/Options.h"
+#include "runtime/core/File.h"
+
+#include <charconv>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+namespace pe::train {
+namespace {
+
+using Setter = std::function<Status(TrainConfig &, const std::string &)>;
+
+struct Flag {
+  std::string name;
+  std::string preset;
+  std::string help;
+  Setter set;
+  /// Whether the result of a run depends on it.
+  bool identity = true;
+};
+
+template <typename Number> Expected<Number> parseNumber(const std::string &text) {
+  Number value{};
+  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc() || end != text.data() + text.size())
+    return makeError("expected ", std::is_integral_v<Number> ? "an integer" : "a number",
+                     ", found '", text, "'");
+  return value;
+}
+
+/// A flag that is a number of at least `least` somewhere in the configuration.
+template <typename Number, typename Access> Setter number(Number least, Access access) {
+  return [=](TrainConfig &config, const std::string &text) -> Status {
+    auto value = parseNumber<Number>(text);
+    if (!value)
+      return value.takeError();
+    if (!(*value >= least))
+      return makeError("expected at least ", least, ", found ", text);
+    access(config) = *value;
+    return Status::success();
+  };
+}
+
+template <typename Access> Setter text(Access access) {
+  return [=](TrainConfig &config, const std::string &value) -> Status {
+    access(config) = value;
+    return Status::success();
+  };
+}
+
+template <typename Parse, typename Access> Setter choice(Parse parse, Access access) {
+  return [=](TrainConfig &config, const std::string &value) -> Status {
+    auto parsed = parse(value);
+    if (!parsed)
+      return parsed.takeError();
+    access(config) = *parsed;
+    return Status::success();
+  };
+}
+
+/// A flag whose other values are not built yet.
+Setter only(const std::string &value) {
+  return [=](TrainConfig &, const std::string &text) -> Status {
+    if (text != value)
+      return makeError("expected ", value.empty() ? "nothing" : "'" + value + "'",
+                       " (the rest is not built yet), found '", text, "'");
+    return Status::success();
+  };
+}
+
+Status setLengths(TrainConfig &config, const std::string &list) {
+  config.evaluation.lengths.clear();
+  for (size_t begin = 0; begin < list.size();) {
+    size_t comma = std::min(list.find(',', begin), list.size());
+    auto length = parseNumber<int64_t>(list.substr(begin, comma - begin));
+    if (!length)
+      return length.takeError();
+    config.evaluation.lengths.push_back(*length);
+    begin = comma + 1;
+  }
+  return Status::success();
+}
+
+Status setReinitIterations(TrainConfig &config, const std::string &text) {
+  if (text != "0" && text != "4")
+    return makeError("expected 0 (no reinit) or 4 (the iterations of engine qdwh), found '", text,
+                     "'");
+  config.reinit.enabled = text == "4";
+  return Status::success();
+}
+
+Status setReinitTime(TrainConfig &config, const std::string &text) {
+  config.reinit.step.reset();
+  if (text == "phase")
+    return Status::success();
+  auto step = parseNumber<int64_t>(text);
+  if (!step || *step < 0)
+    return makeError("expected 'phase' or the number of a step ('plateau' is not built yet), "
+                     "found '",
+                     text, "'");
+  config.reinit.step = *step;
+  return Status::success();
+}
+
+/// [{"data": DIR, "steps": N}, ...]
+Status setPhases(TrainConfig &config, const std::string &path) {
+  if (path.empty())
+    return Status::success();
+  auto content = readFile(path);
+  if (!content)
+    return content.takeError();
+  nlohmann::json list = nlohmann::json::parse(*content, nullptr, /*allow_exceptions=*/false);
+  std::vector<PhaseConfig> phases;
+  bool wellFormed = list.is_array() && !list.empty();
+  for (const nlohmann::json &entry : wellFormed ? list : nlohmann::json::array()) {
+    wellFormed = entry.is_object() && entry.contains("steps") &&
+                 entry["steps"].is_number_unsigned() && entry.value("steps", 0) > 0 &&
+                 (!entry.contains("data") || entry["data"].is_string());
+    if (!wellFormed)
+      break;
+    phases.push_back({entry.value("data", std::string()), entry["steps"].get<int64_t>()});
+  }
+  if (!wellFormed)
+    return makeError("expected a JSON list of {\"data\": DIR, \"steps\": N} with N > 0 in '", path,
+                     "', found something else");
+  config.phases = std::move(phases);
+  return Status::success();
+}
+
+// clang-format off
+std::vector<Flag> makeFlags() {
+  using C = TrainConfig;
+  return {
+    {"data", "", "directory of text files; every tenth is held out (default: Python's library)",
+     text([](C &c) -> auto & { return c.phases[0].data; })},
+    {"encoding", "none", ".mlir file with the entry @attention, or none",
+     text([](C &c) -> auto & { return c.encoding; })},
+    {"objective", "causal", "predict the next character", only("causal")},
+    {"layers", "2", "", number<int64_t>(1, [](C &c) -> auto & { return c.model.layers; })},
+    {"dim", "64", "width of the residual stream",
+     number<int64_t>(1, [](C &c) -> auto & { return c.model.dim; })},
+    {"heads", "4", "", number<int64_t>(1, [](C &c) -> auto & { return c.model.heads; })},
+    {"kv-heads", "4", "heads of keys and values; divides --heads",
+     number<int64_t>(1, [](C &c) -> auto & { return c.model.keyHeads; })},
+    {"activation", "relu2", "of the feed-forward layer", only("relu2")},
+    {"mlp-hidden-mult", "4", "hidden width of the feed-forward layer, in units of --dim",
+     number<int64_t>(1, [](C &c) -> auto & { return c.model.mlpMultiple; })},
+    {"seq", "256", "characters of a training sequence",
+     number<int64_t>(1, [](C &c) -> auto & { return c.sequence; })},
+    {"batch", "16", "sequences of a step",
+     number<int64_t>(1, [](C &c) -> auto & { return c.batch; })},
+    {"steps", "600", "", number<int64_t>(1, [](C &c) -> auto & { return c.phases[0].steps; })},
+    {"optimizer", "adamw", "", only("adamw")},
+    {"lr", "0.003", "peak learning rate",
+     number<double>(0, [](C &c) -> auto & { return c.learningRate; })},
+    {"schedule", "linear", "linear (constant, then down to a tenth over the second half), cosine "
+     "or constant", choice(parseDecay, [](C &c) -> auto & { return c.decay; })},
+    {"warmup", "40", "steps of linear warm-up at the start of every phase",
+     number<int64_t>(0, [](C &c) -> auto & { return c.warmup; })},
+    {"weight-decay", "0.1", "",
+     number<double>(0, [](C &c) -> auto & { return c.optimizer.weightDecay; })},
+    {"clip", "1", "global norm that gradients are clipped to; 0: never",
+     number<double>(0, [](C &c) -> auto & { return c.optimizer.clip; })},
+    {"seed", "0", "", number<uint64_t>(0, [](C &c) -> auto & { return c.seed; })},
+    {"dtype", "f32", "", only("f32")},
+    {"phases", "", "JSON file with a list of {\"data\": DIR, \"steps\": N}, instead of --data and "
+     "--steps", setPhases},
+    {"reinit-iters", "0", "4: project weights onto scaled isometries; 0: off", setReinitIterations},
+    {"reinit-engine", "qdwh", "", only("qdwh")},
+    {"reinit-target", "all", "all, attention or mlp weights",
+     choice(parseReinitTarget, [](C &c) -> auto & { return c.reinit.target; })},
+    {"reinit-scale", "muon", "muon, none, mean-sigma or fro",
+     choice(reinit::parseScale, [](C &c) -> auto & { return c.reinit.scale; })},
+    {"reinit-at", "phase", "phase (between phases) or the number of a step", setReinitTime},
+    {"redo-interval", "0", "", only("0")},
+    {"redo-tau", "0.025", "", only("0.025")},
+    {"dash", "off", "", only("off")},
+    {"dash-interval", "0", "", only("0")},
+    {"eval-lengths", "256,512,1024,2048", "contexts the same held-out characters are scored with",
+     setLengths, false},
+    {"target", "cpu", "", only("cpu"), false},
+    {"threads", "0", "0: all cores; results do not depend on it",
+     number<int>(0, [](C &c) -> auto & { return c.threads; }), false},
+    {"checkpoint", "", "directory for checkpoints",
+     text([](C &c) -> auto & { return c.checkpoint; }), false},
+    {"checkpoint-interval", "200", "steps between checkpoints",
+     number<int64_t>(1, [](C &c) -> auto & { return c.checkpointInterval; }), false},
+    {"log", "", "JSON lines: loss, norms, learning rate and every parameter of the encoding",
+     text([](C &c) -> auto & { return c.log; }), false},
+    {"trace", "", "", only(""), false},
+    {"sweep", "", "", only(""), false},
+  };
+}
+// clang-format on
+
+const std::vector<Flag> &flags() {
+  static const std::vector<Flag> table = makeFlags();
+  return table;
+}
+
+const Flag *findFlag(const std::string &name) {
+  for (const Flag &flag : flags())
+    if (flag.name == name)
+      return &flag;
+  return nullptr;
+}
+
+using Values = std::map<std::string, std::string>;
+
+Status addValue(Values &values, const std::string &name, const std::string &value,
+                const std::string &where) {
+  if (!findFlag(name))
+    return makeError("unknown ", where, "; `pe train --help` lists them");
+  values[name] = value;
+  return Status::success();
+}
+
+/// The keys of a configuration file become values; those given as flags win.
+Status readConfigFile(const std::string &path, Values &values) {
+  auto content = readFile(path);
+  if (!content)
+    return content.takeError();
+  nlohmann::json object = nlohmann::json::parse(*content, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object())
+    return makeError("expected a JSON object with flags as keys in '", path,
+                     "', found something else");
+  for (const auto &[key, value] : object.items()) {
+    if (!value.is_string() && !value.is_number())
+      return makeError("expected a number or a string for '", key, "' in '", path, "', found ",
+                       value.dump());
+    std::string spelled = value.is_string() ? value.get<std::string>() : value.dump();
+    if (values.count(key))
+      continue;
+    if (Status status = addValue(values, key, spelled, "key '" + key + "' in '" + path + "'");
+        !status)
+      return status;
+  }
+  return Status::success();
+}
+
+/// Flags given on the command line; --config's file, --resume and --help are kept apart.
+Status readArguments(const std::vector<std::string> &arguments, Values &values,
+                     std::string &configFile, TrainOptions &options) {
+  for (const std::string &argument : arguments) {
+    size_t equals = argument.find('=');
+    if (argument == "--help") {
+      options.help = true;
+    } else if (argument == "--resume") {
+      options.config.resume = true;
+    } else if (!argument.starts_with("--") || equals == std::string::npos) {
+      return makeError("expected --name=value, found '", argument, "'");
+    } else {
+      std::string name = argument.substr(2, equals - 2), value = argument.substr(equals + 1);
+      if (name == "config") {
+        configFile = value;
+        continue;
+      }
+      if (Status status = addValue(values, name, value, "flag '--" + name + "'"); !status)
+        return status;
+    }
+  }
+  return Status::success();
+}
+
+} // namespace
+
+Expected<TrainOptions> parseTrainOptions(const std::vector<std::string> &arguments) {
+  TrainOptions options;
+  Values values;
+  std::string configFile;
+  if (Status status = readArguments(arguments, values, configFile, options); !status)
+    return status.takeError();
+  if (options.help)
+    return options;
+  if (!configFile.empty())
+    if (Status status = readConfigFile(configFile, values); !status)
+      return status.takeError();
+  for (const Flag &flag : flags()) {
+    auto given = values.find(flag.name);
+    const std::string &value = given == values.end() ? flag.preset : given->second;
+    if (Status status = flag.set(options.config, value); !status)
+      return status.takeError().within("--" + flag.name);
+    if (flag.identity)
+      options.identity["pe.train." + flag.name] = value;
+  }
+  if (Status status = check(options.config.model); !status)
+    return status.takeError();
+  if (options.config.resume && options.config.checkpoint.empty())
+    return makeError("expected --checkpoint=DIR with --resume, found none");
+  return options;
+}
+
+std::string trainHelp() {
+  std::string text = "pe train: trains a small language model with an encoding\n\n";
+  for (const Flag &flag : flags()) {
+    std::string line = "  --" + flag.name + "=" + flag.preset;
+    line.resize(std::max<size_t>(line.size() + 2, 34), ' ');
+    text += line + flag.help + "\n";
+  }
+  return text + "  --config=FILE                   JSON object with these flags as keys\n"
+                "  --resume                        go on from the latest checkpoint\n";
+}
+
+} // namespace pe::train

@@ -1,0 +1,33 @@
+//===- Options.h - The flags of `pe train` ----------------------*- C++ -*-===//
+//
+// One table says of every flag its name, its default, what it means and how it is read; the help
+// text, the command line and the configuration file (a JSON object with the flags as keys) all
+// come from it. Flags of docs/contract.md that are not built yet accept their default and refuse
+// anything else.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_TRAIN_SESSION_OPTIONS_H
+#define PE_RUNTIME_TRAIN_SESSION_OPTIONS_H
+
+#include "runtime/train/session/Config.h"
+#include "runtime/train/trainer/Checkpoint.h"
+
+namespace pe::train {
+
+struct TrainOptions {
+  TrainConfig config;
+  /// The flags that determine the result, by name: what a checkpoint must agree with.
+  Metadata identity;
+  /// --help was given; nothing else was read.
+  bool help = false;
+};
+
+/// Reads "--name=value" arguments; what is not known or has no meaning is an error.
+Expected<TrainOptions> parseTrainOptions(const std::vector<std::string> &arguments);
+
+std::string trainHelp();
+
+} // namespace pe::train
+
+#endif // PE_RUNTIME_TRAIN_SESSION_OPTIONS_H

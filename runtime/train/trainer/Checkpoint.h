@@ -1,0 +1,37 @@
+//===- Checkpoint.h - Saving a run and going on with it ---------*- C++ -*-===//
+//
+// A checkpoint is a folder DIR/step-N with model.safetensors (the weights by name, usable by any
+// tool) and optimizer.safetensors (both moments, counts of updates, steps). DIR/latest names the
+// folder to resume from and is replaced atomically when both files are complete; the folder before
+// it is then removed. Batches depend on seed and step alone, so nothing else is needed for a
+// resumed run to be bit for bit the run that was never interrupted.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_TRAIN_TRAINER_CHECKPOINT_H
+#define PE_RUNTIME_TRAIN_TRAINER_CHECKPOINT_H
+
+#include "runtime/train/trainer/Trainer.h"
+
+#include <map>
+#include <string>
+
+namespace pe::train {
+
+using Metadata = std::map<std::string, std::string>;
+
+/// Writes the state of `trainer` to `directory` (made if missing). `metadata` goes into the model
+/// file.
+Status saveCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata);
+
+/// Whether there is something to resume from.
+bool hasCheckpoint(const std::string &directory);
+
+/// Puts the state of the latest checkpoint into `trainer`. Every tensor must be there with the
+/// shape of the model, and every entry of `metadata` must agree; otherwise an error says what
+/// differs and nothing was changed.
+Status loadCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata);
+
+} // namespace pe::train
+
+#endif // PE_RUNTIME_TRAIN_TRAINER_CHECKPOINT_H

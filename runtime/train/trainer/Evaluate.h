@@ -1,0 +1,31 @@
+//===- Evaluate.h - Bits per character at several lengths -------*- C++ -*-===//
+//
+// The same characters are scored every time, only the context before them grows: the last 128 of
+// each window, given the last `length` characters. So a difference between two lengths is the
+// effect of the context (and of extrapolation beyond the trained length), not of the text.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_TRAIN_TRAINER_EVALUATE_H
+#define PE_RUNTIME_TRAIN_TRAINER_EVALUATE_H
+
+#include "runtime/train/model/Decoder.h"
+
+#include <map>
+
+namespace pe::train {
+
+struct Evaluation {
+  /// Contexts to score with.
+  std::vector<int64_t> lengths = {256, 512, 1024, 2048};
+  int64_t windows = 64;
+  int64_t scored = 128;
+};
+
+/// Context length -> bits per character over the scored characters of `heldOut`.
+Expected<std::map<int64_t, double>> evaluate(Decoder &model, std::span<const uint8_t> heldOut,
+                                             const Evaluation &evaluation, ParallelFor &parallel);
+
+} // namespace pe::train
+
+#endif // PE_RUNTIME_TRAIN_TRAINER_EVALUATE_H

@@ -1,0 +1,35 @@
+//===- Schedule.h - The learning rate over the steps ------------*- C++ -*-===//
+//
+// A linear warm-up, and then: Constant; Linear, which stays at the peak for the first half of the
+// steps and falls to a tenth over the second; or Cosine, which falls to a tenth over all of them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_TRAIN_TRAINER_SCHEDULE_H
+#define PE_RUNTIME_TRAIN_TRAINER_SCHEDULE_H
+
+#include "pe/Error.h"
+
+#include <cstdint>
+#include <string_view>
+
+namespace pe::train {
+
+enum class Decay : uint8_t { Linear, Cosine, Constant };
+Expected<Decay> parseDecay(std::string_view name);
+
+struct Schedule {
+  Decay decay = Decay::Linear;
+  double peak = 3e-3;
+  int64_t warmup = 40;
+  int64_t steps = 600;
+  /// Of the peak, at the end.
+  double finalFraction = 0.1;
+
+  /// The rate of step `step`, counted from 0.
+  double at(int64_t step) const;
+};
+
+} // namespace pe::train
+
+#endif // PE_RUNTIME_TRAIN_TRAINER_SCHEDULE_H

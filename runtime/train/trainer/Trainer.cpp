@@ -1,0 +1,108 @@
+//===- Trainer.cpp - One step after the other -----------------------------===//
+//
+// The training step and the reinit of a model with its optimizer.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/trainer/Trainer.h"
+#include "runtime/core/Error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace pe::train {
+namespace {
+
+/// More steps in a row without a finite gradient end the run: nothing changes any more.
+constexpr int64_t kMaxSkipsInARow = 20;
+
+bool isTarget(const Parameter &parameter, ReinitTarget target) {
+  bool attention = parameter.role == Role::Attention && target != ReinitTarget::Mlp;
+  bool mlp = parameter.role == Role::Mlp && target != ReinitTarget::Attention;
+  return attention || mlp;
+}
+
+} // namespace
+
+Expected<ReinitTarget> parseReinitTarget(std::string_view name) {
+  if (name == "all")
+    return ReinitTarget::All;
+  if (name == "attention")
+    return ReinitTarget::Attention;
+  if (name == "mlp")
+    return ReinitTarget::Mlp;
+  return makeError("expected a reinit target of ", joinChoices({"all", "attention", "mlp"}),
+                   ", found '", name, "'");
+}
+
+Trainer::Trainer(std::unique_ptr<Decoder> model, const Kernels &kernels, const AdamWConfig &config,
+                 ParallelFor &parallel)
+    : decoder(std::move(model)), adam(decoder->layout(), kernels, config), pool(parallel) {}
+
+Expected<StepReport> Trainer::step(const Batch &batch, double learningRate) {
+  StepReport report{.step = done, .learningRate = learningRate};
+  double tokens = static_cast<double>(batch.inputs.size());
+  if (Status status = decoder->forward(batch, static_cast<float>(1 / tokens), pool); !status)
+    return status.takeError();
+  double sum = 0;
+  for (float loss : decoder->losses())
+    sum += loss;
+  report.loss = sum / tokens;
+  if (Status status = decoder->backward(batch, pool); !status)
+    return status.takeError();
+  report.gradientNorm = adam.norm(decoder->gradients(), pool);
+  report.skipped = !std::isfinite(report.loss) || !std::isfinite(report.gradientNorm);
+  ++done;
+  if (report.skipped) {
+    ++skips;
+    if (++skipsInARow >= kMaxSkipsInARow)
+      return makeError("expected a finite loss and gradient, found none in ", skipsInARow,
+                       " steps in a row (step ", report.step, "); lower --lr or check the data");
+    return report;
+  }
+  skipsInARow = 0;
+  adam.step(decoder->values(), decoder->gradients(), report.gradientNorm, learningRate, pool);
+  return report;
+}
+
+Expected<std::vector<reinit::MatrixReport>>
+Trainer::reinitialise(ReinitTarget target, reinit::Scale scale, uint64_t seed) {
+  const ParameterLayout &layout = decoder->layout();
+  std::vector<int64_t> chosen;
+  for (int64_t index = 0; index < layout.size(); ++index)
+    if (isTarget(layout[index], target))
+      chosen.push_back(index);
+
+  // The projections go to copies, so that an error leaves the model as it was.
+  std::vector<std::vector<float>> weights(chosen.size());
+  std::vector<std::optional<Expected<reinit::MatrixReport>>> results(chosen.size());
+  parallelFor(pool, static_cast<int64_t>(chosen.size()), [&](int64_t item) {
+    const Parameter &parameter = layout[chosen[item]];
+    const float *values = decoder->values().at(parameter);
+    weights[item].assign(values, values + parameter.count);
+    results[item] = reinit::projectMatrix(parameter.name, parameter.shape[0], parameter.shape[1],
+                                          weights[item].data(), scale, seed);
+  });
+  std::vector<reinit::MatrixReport> reports;
+  for (auto &result : results) {
+    if (!*result)
+      return result->takeError();
+    reports.push_back(**result);
+  }
+  for (size_t item = 0; item < chosen.size(); ++item) {
+    if (!reports[item].chosen)
+      continue;
+    std::copy(weights[item].begin(), weights[item].end(),
+              decoder->values().at(layout[chosen[item]]));
+    adam.reset(chosen[item]);
+  }
+  return reports;
+}
+
+void Trainer::restore(int64_t steps, int64_t skipped) {
+  done = steps;
+  skips = skipped;
+}
+
+} // namespace pe::train

@@ -1,0 +1,63 @@
+"""The rooms of the source tree and which of them each may use: the one statement of the order
+
+    plan <- core <- device, reference, train        plan <- dialect <- passes <- jit <- tools
+
+that check-includes holds the #include lines to and check-links the link lists. A room is the
+longest path here that a file lies below. Nothing is inherited: what is not listed is refused.
+"""
+
+# Room: (rooms it may use besides itself, may it use LLVM and MLIR).
+ROOMS = {
+    # The installed C++ API: standard library only.
+    "runtime/include": ((), False),
+    "runtime/plan": (("runtime/include",), False),
+    "runtime/core": (("runtime/include", "runtime/plan"), False),
+    "runtime/device": (("runtime/include", "runtime/plan", "runtime/core"), False),
+    "runtime/reference": (("runtime/include", "runtime/plan", "runtime/core"), False),
+    "runtime/api": (
+        ("runtime/include", "runtime/plan", "runtime/core", "runtime/device", "runtime/reference",
+         "runtime/jit/JitInterface.h"), False),
+    # Training calls kernels as any user does: through the API.
+    "runtime/train": (("runtime/include", "runtime/plan", "runtime/core", "runtime/device"), False),
+    "dialect/Math": ((), False),
+    "dialect/PE": (("dialect/Math", "runtime/plan"), True),
+    "dialect/Tile": (("dialect/Math", "runtime/plan"), True),
+    "passes/Analysis": (("dialect",), True),
+    "passes/Transforms": (("dialect", "passes/Analysis"), True),
+    "passes/ToTile": (("dialect", "passes/Analysis", "passes/Transforms"), True),
+    "passes/Schedule": (("dialect",), True),
+    "passes/ToLoops": (("dialect",), True),
+    "passes/ToCPU": (("dialect", "passes/Schedule"), True),
+    "passes/Pipelines": (("dialect", "passes", "runtime/plan", "runtime/include"), True),
+    "runtime/jit": (
+        ("dialect", "passes", "runtime/plan", "runtime/core", "runtime/include"), True),
+    # The interface that the runtime and the compiler library share is plain data.
+    "runtime/jit/JitInterface.h": (("runtime/include", "runtime/plan"), False),
+    # `pe` links only the LLVM-free runtime and loads the compiler library on demand.
+    "tools/pe": (("runtime/include", "runtime/plan", "runtime/core", "runtime/device",
+                  "runtime/reference", "runtime/api", "runtime/train"), False),
+    "tools/pe-opt": (("dialect", "passes"), True),
+    "tools/pe-lsp-server": (("dialect", "passes"), True),
+    "examples": (("runtime/include",), False),
+    "test": (("dialect", "passes", "runtime"), True),
+}
+
+
+def room_of(path):
+    """The room a path relative to the root lies in, or None."""
+    parts = str(path).split("/")
+    for length in range(len(parts), 0, -1):
+        prefix = "/".join(parts[:length])
+        if prefix in ROOMS:
+            return prefix
+    return None
+
+
+def may_use(room, other):
+    """May code of `room` use code of the room `other`?"""
+    allowed, _ = ROOMS[room]
+    return other == room or any(other == name or other.startswith(name + "/") for name in allowed)
+
+
+def may_use_llvm(room):
+    return ROOMS[room][1]

@@ -1,0 +1,66 @@
+// RUN: pe-opt %s --split-input-file --verify-diagnostics
+
+// Constraints attention_grad-* and pullback-* of docs/spec.md.
+
+func.func @no_attention(%o: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{expected the output of a pe.attention, found another value (attention_grad-C1)}}
+  %dq, %dk, %dv = pe.attention_grad %o, %o : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>)
+      -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>)
+  return
+}
+
+// -----
+
+func.func @adjoints(%q: tensor<?x?x?x64xf32>) {
+  %o = pe.attention %q, %q, %q
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  // expected-error@+1 {{expected one adjoint per bias of the attention, 0, found 1 (attention_grad-C2)}}
+  %dq, %dk, %dv, %a = pe.attention_grad %o, %q : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>)
+      -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, !pe.adjoint)
+  return
+}
+
+// -----
+
+func.func @types(%q: tensor<?x?x?x64xf32>) {
+  %o = pe.attention %q, %q, %q
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  // expected-error@+1 {{expected a gradient of type 'tensor<?x?x?x64xf32>' like the tensor it belongs to, found 'tensor<?x?x?x32xf32>' (attention_grad-C3)}}
+  %dq, %dk, %dv = pe.attention_grad %o, %q : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>)
+      -> (tensor<?x?x?x64xf32>, tensor<?x?x?x32xf32>, tensor<?x?x?x64xf32>)
+  return
+}
+
+// -----
+
+func.func @no_lse(%q: tensor<?x?x?x64xf32>, %l: tensor<?x?x?xf32>) {
+  %o = pe.attention %q, %q, %q
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  // expected-error@+1 {{expected no cotangent of the log-sum-exp, which the attention does not compute (attention_grad-C4)}}
+  %dq, %dk, %dv = pe.attention_grad %o, %q lse(%l : tensor<?x?x?xf32>) : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>)
+      -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>)
+  return
+}
+
+// -----
+
+func.func @not_a_region(%a: !pe.adjoint) {
+  %d = pe.distance
+  %b = pe.linear %d {rule = #pe.slope_rule<geometric>}
+  // expected-error@+1 {{expected a bias made by pe.bias_fn, found another value (pullback-C1)}}
+  pe.pullback %b, %a
+  return
+}
+
+// -----
+
+func.func @captures(%a: !pe.adjoint, %s: tensor<?xf32>) {
+  %b = pe.bias_fn(%s : tensor<?xf32>) {
+  ^bb0(%b: index, %h: index, %i: index, %j: index, %t: tensor<?xf32>):
+    %v = pe.read %t[%h] : tensor<?xf32>
+    pe.yield %v : f32
+  }
+  // expected-error@+1 {{expected one gradient per capture of the bias, of types 'tensor<?xf32>', found 'tensor<f32>' (pullback-C2)}}
+  %g = pe.pullback %b, %a : tensor<f32>
+  return
+}

@@ -1,0 +1,37 @@
+// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure | FileCheck %s
+// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
+
+// CHECK:      attention at {{.*}}explain-structure.mlir:{{[0-9]+}}:8: softmax, keys with 0 <= i - j <= 127
+// CHECK-NEXT:   bias s at {{.*}}explain-structure.mlir:[[#@LINE + 25]]:8
+// CHECK-NEXT:     class: affine, because it is proportional to i - j
+// CHECK-NEXT:     forward: one multiply-add per score; backward: one sum per distance
+// CHECK-NEXT:   dropped: a term that is one number per head, at {{.*}}: softmax is unchanged by a number added to a whole row
+
+// JSON:      "attentions": [
+// JSON:          "dropped": [
+// JSON-NEXT:       "a term that is one number per head
+// JSON:          "location": "{{.*}}explain-structure.mlir:
+// JSON-NEXT:     "max_difference": 127,
+// JSON-NEXT:     "min_difference": 0,
+// JSON-NEXT:     "normalizer": "softmax",
+// JSON-NEXT:     "terms": [
+// JSON:              "backward": "one sum per distance",
+// JSON-NEXT:         "class": "affine",
+// JSON-NEXT:         "forward": "one multiply-add per score",
+// JSON-NEXT:         "location":
+// JSON-NEXT:         "parameters": [
+// JSON-NEXT:           "s"
+// JSON-NEXT:         ],
+// JSON-NEXT:         "reason": "is proportional to i - j"
+func.func @attention(%q: tensor<?x?x?x64xf32> {pe.name = "q"}, %s: tensor<?xf32> {pe.name = "s"},
+                     %shift: tensor<?xf32> {pe.name = "shift"})
+    -> (tensor<?x?x?x64xf32> {pe.name = "o"}) {
+  %d = pe.distance
+  %b = pe.linear %d slope(%s : tensor<?xf32>) intercept(%shift : tensor<?xf32>)
+  %causal = pe.causal
+  %window = pe.sliding_window {left = 128}
+  %mask = pe.mask_and %causal, %window
+  %o = pe.attention %q, %q, %q bias(%b) mask(%mask)
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  return %o : tensor<?x?x?x64xf32>
+}

@@ -1,0 +1,62 @@
+// RUN: pe-opt %s --split-input-file --pe-simplify-under-normalizer | FileCheck %s
+
+// Softmax without a log-sum-exp: a row term and a zero are dropped, a column stays.
+// CHECK-LABEL: func @softmax
+// CHECK:         %[[COLUMN:.*]] = pe.bias_fn
+// CHECK-NOT:     pe.bias_fn
+// CHECK:         pe.attention {{.*}} bias(%[[COLUMN]])
+// CHECK-SAME:      pe.dropped = ["a term that depends on the query position alone, at {{.*}}: softmax is unchanged by a number added to a whole row", "a term that is zero, at {{.*}}: is zero"]
+// With a log-sum-exp in use the row term stays.
+// CHECK-LABEL: func @log_sum_exp
+// CHECK:         %[[ROW:.*]] = pe.bias_fn
+// CHECK:         pe.attention {{.*}} bias(%[[ROW]]) :
+// Stick-breaking is not shift-invariant.
+// CHECK-LABEL: func @stick_breaking
+// CHECK:         %[[ROW:.*]] = pe.bias_fn
+// CHECK:         pe.attention {{.*}} bias(%[[ROW]])
+// CHECK-NOT:     pe.dropped
+func.func @softmax(%q: tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32> {
+  %row = pe.bias_fn {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %0 = arith.index_cast %i : index to i32
+    %1 = arith.sitofp %0 : i32 to f32
+    pe.yield %1 : f32
+  }
+  %column = pe.bias_fn {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %0 = arith.index_cast %j : index to i32
+    %1 = arith.sitofp %0 : i32 to f32
+    pe.yield %1 : f32
+  }
+  %zero = pe.bias_fn {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %0 = arith.constant 0.0 : f32
+    pe.yield %0 : f32
+  }
+  %o = pe.attention %q, %q, %q bias(%row, %column, %zero)
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  return %o : tensor<?x?x?x64xf32>
+}
+func.func @log_sum_exp(%q: tensor<?x?x?x64xf32>) -> (tensor<?x?x?x64xf32>, tensor<?x?x?xf32>) {
+  %row = pe.bias_fn {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %0 = arith.index_cast %i : index to i32
+    %1 = arith.sitofp %0 : i32 to f32
+    pe.yield %1 : f32
+  }
+  %o, %l = pe.attention %q, %q, %q bias(%row)
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>, tensor<?x?x?xf32>
+  return %o, %l : tensor<?x?x?x64xf32>, tensor<?x?x?xf32>
+}
+func.func @stick_breaking(%q: tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32> {
+  %row = pe.bias_fn {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %0 = arith.index_cast %i : index to i32
+    %1 = arith.sitofp %0 : i32 to f32
+    pe.yield %1 : f32
+  }
+  %mask = pe.strict_causal
+  %o = pe.attention %q, %q, %q bias(%row) mask(%mask) {normalizer = #pe.normalizer<stick_breaking>}
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  return %o : tensor<?x?x?x64xf32>
+}

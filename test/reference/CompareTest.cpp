@@ -1,0 +1,200 @@
+//===- CompareTest.cpp - The comparator fails on corrupted results --------===//
+//
+// A comparator that cannot fail judges nothing. Each test takes a correct result in fp32, damages
+// it in one way and expects the damage to be found, in the tensor that was damaged and no other.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/reference/Compare.h"
+#include "reference/Helpers.h"
+
+#include <cmath>
+#include <limits>
+
+namespace pe::test {
+namespace {
+
+class Corruption : public testing::Test {
+protected:
+  void SetUp() override {
+    Encoding encoding = encodingNamed("fire", 8);
+    reference = evaluated(encoding.program,
+                          randomInputs(encoding, {1, 2, 2, 16, 16, 8, 8}, 3, DType::F32), true);
+    for (const TensorMap *tensors : {&reference.outputs, &reference.gradients})
+      for (const auto &[name, tensor] : *tensors)
+        found[name] = *convert(tensor, DType::F32);
+  }
+
+  reference::Report judge(const reference::CompareOptions &options = {}) const {
+    auto report = reference::compare(reference, found, options);
+    EXPECT_TRUE(report);
+    return *report;
+  }
+
+  void expectOnlyFailure(const std::string &name) const {
+    reference::Report report = judge();
+    EXPECT_FALSE(report.passes());
+    EXPECT_GT(report.worstShare(), 1.0);
+    for (const reference::TensorReport &tensor : report.tensors)
+      EXPECT_EQ(tensor.passes(), tensor.name != name) << report.table();
+  }
+
+  float *elements(const std::string &name) {
+    found[name] = found[name].clone();
+    return found[name].data<float>();
+  }
+
+  reference::Results reference;
+  TensorMap found;
+};
+
+TEST_F(Corruption, CorrectResultsPass) {
+  reference::Report report = judge();
+  EXPECT_TRUE(report.passes()) << report.table();
+  EXPECT_LT(report.worstShare(), 0.1) << "rounding to fp32 alone";
+  EXPECT_EQ(report.tensors.size(), 1u + 3u + 6u);
+}
+
+TEST_F(Corruption, OneElementChanged) {
+  for (const char *name : {"o", "d_q", "d_k", "d_v", "d_w1", "d_c"}) {
+    SetUp();
+    elements(name)[0] += 0.01f * static_cast<float>(1.0 + std::fabs(elements(name)[0]));
+    expectOnlyFailure(name);
+  }
+}
+
+TEST_F(Corruption, AllElementsSlightlyWrong) {
+  float *o = elements("o");
+  for (int64_t e = 0; e < found["o"].numel(); ++e)
+    o[e] *= 1.0f + 3e-5f;
+  expectOnlyFailure("o");
+}
+
+TEST_F(Corruption, TransposedTensor) {
+  // Heads and queries swapped, with the shape put right: the same numbers in other places.
+  Tensor swapped = found["d_v"].transpose(1, 2).contiguous();
+  found["d_v"] = swapped.reshape(found["d_v"].shape());
+  expectOnlyFailure("d_v");
+}
+
+TEST_F(Corruption, WrongShape) {
+  found["o"] = found["o"].transpose(1, 2).contiguous();
+  expectOnlyFailure("o");
+}
+
+TEST_F(Corruption, NotANumber) {
+  elements("d_k")[5] = std::nanf("");
+  expectOnlyFailure("d_k");
+}
+
+TEST_F(Corruption, Infinity) {
+  elements("o")[5] = std::numeric_limits<float>::infinity();
+  expectOnlyFailure("o");
+}
+
+TEST_F(Corruption, MissingTensor) {
+  found.erase("d_w2");
+  expectOnlyFailure("d_w2");
+}
+
+TEST_F(Corruption, UnexpectedTensor) {
+  found["d_nothing"] = found["o"];
+  expectOnlyFailure("d_nothing");
+}
+
+TEST_F(Corruption, ZeroedGradient) {
+  for (const char *name : {"d_q", "d_k", "d_v", "d_c", "d_L_multiplier", "d_w1", "d_b1", "d_w2"}) {
+    SetUp();
+    std::fill_n(elements(name), found[name].numel(), 0.0f);
+    expectOnlyFailure(name);
+  }
+}
+
+TEST_F(Corruption, NegatedGradient) {
+  float *gradient = elements("d_w1");
+  for (int64_t e = 0; e < found["d_w1"].numel(); ++e)
+    gradient[e] = -gradient[e];
+  expectOnlyFailure("d_w1");
+}
+
+TEST_F(Corruption, ZeroReferenceIsHeldToTheSizeOfWhatCancelled) {
+  // The gradient of the output's bias is zero under softmax; noise well below the sum of |dS| is
+  // rounding, noise near it is not.
+  double magnitude = reference.magnitudes["d_b2"].values<double>()[0];
+  elements("d_b2")[0] = static_cast<float>(0.5e-5 * magnitude);
+  EXPECT_TRUE(judge().passes()) << judge().table();
+  elements("d_b2")[0] = static_cast<float>(1e-3 * magnitude);
+  expectOnlyFailure("d_b2");
+}
+
+TEST_F(Corruption, BoundsGrowWithTheLogits) {
+  float *o = elements("o");
+  for (int64_t e = 0; e < found["o"].numel(); ++e)
+    o[e] *= 1.0f + 3e-5f;
+  EXPECT_FALSE(judge().passes());
+  reference.maxLogit = 100.0; // 4 * 2^-24 * 100 = 2.4e-5
+  EXPECT_TRUE(judge().passes()) << judge().table();
+}
+
+TEST_F(Corruption, OnlySmoothActivationsHaveALogitTolerance) {
+  float *c = elements("d_c");
+  c[0] *= 1.0f + 1e-3f;
+  expectOnlyFailure("d_c");
+  reference.hasSmoothActivation = true;
+  EXPECT_TRUE(judge().passes()) << judge().table();
+}
+
+TEST(Compare, MaskedRowsMustBeExact) {
+  Encoding encoding = encodingNamed("log_sum_exp");
+  TensorMap inputs = randomInputs(encoding, {1, 1, 1, 4, 2, 8, 8}, 3);
+  Positions before;
+  before.queryStart = -8;
+  auto results = evaluated(encoding.program, inputs, true, before);
+  TensorMap found;
+  for (const TensorMap *tensors : {&results.outputs, &results.gradients})
+    for (const auto &[name, tensor] : *tensors)
+      found[name] = tensor.clone();
+  EXPECT_TRUE(reference::compare(results, found)->passes());
+  found["o"].data<double>()[0] = 1e-30;
+  EXPECT_FALSE(reference::compare(results, found)->passes()) << "o is 0 without keys";
+  found["o"].data<double>()[0] = 0.0;
+  found["lse"].data<double>()[0] = -1e30;
+  EXPECT_FALSE(reference::compare(results, found)->passes()) << "lse is -inf without keys";
+}
+
+TEST(Compare, SaturatedRowsAreHeldToWhatCancelled) {
+  // One key: softmax gives it all, and dq = 0 exactly; a kernel's rounding may leave a little.
+  Encoding encoding = encodingNamed("nope");
+  auto results =
+      evaluated(encoding.program, randomInputs(encoding, {1, 1, 1, 1, 1, 64, 64}, 3), true);
+  for (double x : results.gradients["d_q"].values<double>())
+    ASSERT_EQ(x, 0.0);
+  TensorMap found;
+  for (const TensorMap *tensors : {&results.outputs, &results.gradients})
+    for (const auto &[name, tensor] : *tensors)
+      found[name] = tensor.clone();
+  double noise = results.noise["d_q"].values<double>()[0];
+  found["d_q"].data<double>()[0] = 1e-7 * noise;
+  EXPECT_TRUE(reference::compare(results, found)->passes());
+  found["d_q"].data<double>()[0] = 1e-3 * noise;
+  EXPECT_FALSE(reference::compare(results, found)->passes());
+}
+
+TEST(Compare, UnstatedTolerancesAreRefused) {
+  EXPECT_FALSE(reference::toleranceOf(DType::BF16));
+  EXPECT_TRUE(reference::toleranceOf(DType::F32));
+}
+
+TEST(Compare, BitwiseDifferencesAreNamed) {
+  TensorMap a = {{"o", Tensor::scalar(0.0f)}, {"p", Tensor::scalar(1.0f)}}, b = a;
+  EXPECT_EQ(reference::findBitwiseDifference(a, b), "");
+  b["o"] = Tensor::scalar(-0.0f);
+  EXPECT_EQ(reference::findBitwiseDifference(a, b), "o") << "the sign of zero is a bit";
+  b = a;
+  b.erase("p");
+  EXPECT_EQ(reference::findBitwiseDifference(a, b), "p");
+  EXPECT_EQ(reference::findBitwiseDifference(b, a), "p");
+}
+
+} // namespace
+} // namespace pe::test

@@ -1,0 +1,52 @@
+//===- Helpers.h - Short words for the reference's tests --------*- C++ -*-===//
+
+#ifndef PE_TEST_REFERENCE_HELPERS_H
+#define PE_TEST_REFERENCE_HELPERS_H
+
+#include "reference/Encodings.h"
+#include "runtime/reference/Reference.h"
+
+#include <gtest/gtest.h>
+
+namespace pe::test {
+
+/// Evaluates; a failure fails the test and gives empty results.
+inline reference::Results evaluated(const reference::Program &program, const TensorMap &inputs,
+                                    bool grad = false, const Positions &positions = {},
+                                    unsigned threads = 1) {
+  auto results = reference::evaluate(program, inputs, positions, grad, threads);
+  if (!results) {
+    ADD_FAILURE() << results.error().render("evaluate");
+    return {};
+  }
+  return std::move(*results);
+}
+
+inline Tensor doubles(std::vector<double> values, Shape shape) {
+  return Tensor::of(values, std::move(shape));
+}
+
+/// Every element equal within `tolerance`, absolute.
+inline void expectNear(const Tensor &found, const Tensor &expected, double tolerance,
+                       const std::string &what = "") {
+  ASSERT_EQ(found.shape(), expected.shape()) << what;
+  Tensor a = found.contiguous(), b = expected.contiguous();
+  for (int64_t e = 0; e < a.numel(); ++e)
+    EXPECT_NEAR(a.values<double>()[e], b.values<double>()[e], tolerance)
+        << what << " element " << e;
+}
+
+/// One element of the dense bias [B, H, Sq, Sk].
+inline double biasAt(const reference::Program &program, const TensorMap &inputs,
+                     std::initializer_list<int64_t> index) {
+  auto bias = reference::materializeBias(program, inputs, {});
+  if (!bias) {
+    ADD_FAILURE() << bias.error().render("materializeBias");
+    return 0.0;
+  }
+  return bias->data<double>()[bias->offsetOf(index)];
+}
+
+} // namespace pe::test
+
+#endif // PE_TEST_REFERENCE_HELPERS_H

@@ -1,0 +1,105 @@
+//===- ProgramBuilder.h - Neutral programs for tests ------------*- C++ -*-===//
+//
+// Writes the JSON of a user's function (runtime/reference/README.md) op by op, as the compiler's
+// exporter would, so that the reference is tested without the compiler.
+//
+//   ProgramBuilder f;
+//   int slopes = f.parameter("slopes", {heads});
+//   int b = f.bias("pe.linear", {f.coordinate("pe.distance"), slopes}, {{"factor", -1.0}});
+//   f.attention({b}, {}, f.mask("pe.causal"));
+//   Program program = f.finish();
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_TEST_REFERENCE_PROGRAMBUILDER_H
+#define PE_TEST_REFERENCE_PROGRAMBUILDER_H
+
+#include "runtime/reference/Program.h"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace pe::test {
+
+class ProgramBuilder {
+public:
+  using Json = nlohmann::json;
+  /// Stands for the number of heads in the shape of a parameter.
+  static constexpr int64_t heads = -1;
+
+  struct Parameter {
+    std::string name;
+    std::vector<int64_t> dims;
+    /// Random values are drawn from [low, high).
+    double low;
+    double high;
+  };
+
+  /// Starts with arguments q, k and v.
+  ProgramBuilder();
+
+  int parameter(const std::string &name, std::vector<int64_t> dims, double low = 0.1,
+                double high = 1.0);
+  int coordinate(const std::string &op, std::vector<int> operands = {}, Json attributes = {});
+  int bias(const std::string &op, std::vector<int> operands, Json attributes = {});
+  int rotation(const std::string &op, Json attributes = {});
+  int mask(const std::string &op, std::vector<int> operands = {}, Json attributes = {});
+
+  /// A pe.bias_fn capturing `tensors`. `write` gets the region's values b, h, i, j and one per
+  /// tensor, adds operations with `scalar`, and returns the value to yield.
+  template <typename Write> int biasFunction(const std::vector<int> &tensors, Write write) {
+    Json outer = std::move(operations);
+    operations = Json::array();
+    std::vector<int> arguments;
+    for (size_t n = 0; n < 4 + tensors.size(); ++n)
+      arguments.push_back(next++);
+    int result = write(arguments);
+    add("pe.yield", {result}, {}, {});
+    Json region = {{"args", arguments}, {"ops", std::move(operations)}};
+    operations = std::move(outer);
+    int value = add("pe.bias_fn", tensors, {"!pe.bias"}, {});
+    operations.back()["regions"] = Json::array({std::move(region)});
+    return value;
+  }
+  int scalar(const std::string &op, std::vector<int> operands, const std::string &type = "f32",
+             Json attributes = {});
+  int number(double value);
+
+  /// Attention of q, k and v (by default the arguments); its results are returned as `name` and,
+  /// if wanted, `lseName`. Returns the output's value.
+  struct AttentionOptions {
+    std::string normalizer = "softmax";
+    double scale = 0.0; ///< 0: absent
+    std::string name = "o";
+    std::string lseName;
+    int q = 0, k = 1, v = 2;
+  };
+  int attention(const std::vector<int> &biases, const std::vector<int> &rotations, int mask,
+                const AttentionOptions &options);
+  int attention(const std::vector<int> &biases, const std::vector<int> &rotations, int mask) {
+    return attention(biases, rotations, mask, AttentionOptions());
+  }
+  static constexpr int noMask = -1;
+
+  std::string json() const;
+  /// The parsed program; ends the process if it does not parse.
+  reference::Program finish() const;
+  const std::vector<Parameter> &parameters() const { return parameterList; }
+
+  /// One operation with one result of `types` each; returns the first result.
+  int add(const std::string &op, const std::vector<int> &operands,
+          const std::vector<std::string> &types, Json attributes);
+
+private:
+  Json arguments = Json::array();
+  Json operations = Json::array();
+  Json returns = Json::array();
+  std::vector<Parameter> parameterList;
+  int next = 0;
+};
+
+} // namespace pe::test
+
+#endif // PE_TEST_REFERENCE_PROGRAMBUILDER_H

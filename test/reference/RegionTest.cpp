@@ -1,0 +1,223 @@
+//===- RegionTest.cpp - User regions in the reference ---------------------===//
+//
+// Every scalar operation's value and derivative at a point, and what regions may hold.
+//
+//===----------------------------------------------------------------------===//
+
+#include "reference/Helpers.h"
+#include "runtime/reference/GraphBuilder.h"
+
+#include <cmath>
+
+namespace pe::test {
+namespace {
+
+using Values = std::vector<int>;
+
+/// The bias of one pair (i = 5, j = 2, head 1 of 3) from a region that gets the value x of a
+/// parameter, and its derivative by x.
+struct Point {
+  double value = 0.0;
+  double derivative = 0.0;
+};
+
+template <typename Write> Point evaluateRegion(double x, Write write) {
+  ProgramBuilder f;
+  int parameter = f.parameter("x", {});
+  int bias = f.biasFunction({parameter}, [&](const Values &a) {
+    return write(f, a, f.scalar("pe.read", {a[4]}));
+  });
+  f.attention({bias}, {}, f.mask("pe.causal"));
+  Encoding encoding{"region", f.finish(), f.parameters()};
+  TensorMap inputs = randomInputs(encoding, {1, 3, 3, 6, 6, 2, 2}, 1);
+  inputs["x"] = Tensor::scalar(x);
+  Point point;
+  point.value = biasAt(encoding.program, inputs, {0, 1, 5, 2});
+  // A pair's derivative, by a second evaluation of the same graph in reverse.
+  reference::TensorValues tensors;
+  tensors.emplace(3, reference::Array{{}, {x}});
+  auto definitions = reference::findDefinitions(encoding.program);
+  reference::GraphBuilder builder(encoding.program, definitions, tensors, 3);
+  auto node = builder.nodeOf(encoding.program.operations[0].results[0]);
+  if (!node) {
+    ADD_FAILURE() << node.error().getMessage();
+    return point;
+  }
+  reference::ScalarEvaluator evaluator(builder.graph, *node, builder.pack);
+  reference::ParameterGradients gradients(builder.pack.size());
+  evaluator.startHead(0, 1, 1, 3);
+  evaluator.startRow(5);
+  EXPECT_EQ(evaluator.evaluate(2), point.value);
+  evaluator.reverse(1.0, 0.0, gradients);
+  point.derivative = gradients.sum.empty() ? 0.0 : gradients.sum[0];
+  return point;
+}
+
+TEST(Region, UnaryOperations) {
+  struct Row {
+    const char *op;
+    double (*value)(double);
+  };
+  const Row rows[] = {
+      {"arith.negf", [](double x) { return -x; }},
+      {"math.absf", [](double x) { return std::fabs(x); }},
+      {"math.exp", [](double x) { return std::exp(x); }},
+      {"math.exp2", [](double x) { return std::exp2(x); }},
+      {"math.expm1", [](double x) { return std::expm1(x); }},
+      {"math.log", [](double x) { return std::log(x); }},
+      {"math.log2", [](double x) { return std::log2(x); }},
+      {"math.log10", [](double x) { return std::log10(x); }},
+      {"math.log1p", [](double x) { return std::log1p(x); }},
+      {"math.sqrt", [](double x) { return std::sqrt(x); }},
+      {"math.rsqrt", [](double x) { return 1 / std::sqrt(x); }},
+      {"math.cbrt", [](double x) { return std::cbrt(x); }},
+      {"math.sin", [](double x) { return std::sin(x); }},
+      {"math.cos", [](double x) { return std::cos(x); }},
+      {"math.tan", [](double x) { return std::tan(x); }},
+      {"math.asin", [](double x) { return std::asin(x); }},
+      {"math.acos", [](double x) { return std::acos(x); }},
+      {"math.atan", [](double x) { return std::atan(x); }},
+      {"math.sinh", [](double x) { return std::sinh(x); }},
+      {"math.cosh", [](double x) { return std::cosh(x); }},
+      {"math.tanh", [](double x) { return std::tanh(x); }},
+      {"math.erf", [](double x) { return std::erf(x); }},
+      {"math.erfc", [](double x) { return std::erfc(x); }},
+      {"math.floor", [](double x) { return std::floor(x); }},
+      {"math.round", [](double x) { return std::round(x); }},
+  };
+  constexpr double x = 0.7, h = 1e-5;
+  for (const Row &row : rows) {
+    Point point = evaluateRegion(
+        x, [&](ProgramBuilder &f, const Values &, int in) { return f.scalar(row.op, {in}); });
+    EXPECT_DOUBLE_EQ(point.value, row.value(x)) << row.op;
+    EXPECT_NEAR(point.derivative, (row.value(x + h) - row.value(x - h)) / (2 * h), 1e-8) << row.op;
+  }
+}
+
+TEST(Region, BinaryOperations) {
+  struct Row {
+    const char *op;
+    double (*value)(double, double);
+  };
+  const Row rows[] = {
+      {"arith.addf", [](double a, double b) { return a + b; }},
+      {"arith.subf", [](double a, double b) { return a - b; }},
+      {"arith.mulf", [](double a, double b) { return a * b; }},
+      {"arith.divf", [](double a, double b) { return a / b; }},
+      {"arith.remf", [](double a, double b) { return std::fmod(a, b); }},
+      {"arith.maximumf", [](double a, double b) { return std::fmax(a, b); }},
+      {"arith.minimumf", [](double a, double b) { return std::fmin(a, b); }},
+      {"math.powf", [](double a, double b) { return std::pow(a, b); }},
+      {"math.atan2", [](double a, double b) { return std::atan2(a, b); }},
+      {"math.copysign", [](double a, double b) { return std::copysign(a, b); }},
+  };
+  // Both operands depend on x, so both partial derivatives are checked at once.
+  constexpr double x = 1.3, h = 1e-5;
+  for (const Row &row : rows) {
+    Point point = evaluateRegion(x, [&](ProgramBuilder &f, const Values &, int in) {
+      return f.scalar(row.op, {f.scalar("math.exp", {in}), f.scalar("arith.mulf", {in, in})});
+    });
+    auto value = [&](double at) { return row.value(std::exp(at), at * at); };
+    EXPECT_DOUBLE_EQ(point.value, value(x)) << row.op;
+    EXPECT_NEAR(point.derivative, (value(x + h) - value(x - h)) / (2 * h), 1e-7) << row.op;
+  }
+}
+
+TEST(Region, TieRules) {
+  auto at = [](double x, const char *op, double other) {
+    return evaluateRegion(x, [&](ProgramBuilder &f, const Values &, int in) {
+             return f.scalar(op, {in, f.number(other)});
+           }).derivative;
+  };
+  EXPECT_EQ(at(2.0, "arith.maximumf", 2.0), 0.5);
+  EXPECT_EQ(at(2.0, "arith.minimumf", 2.0), 0.5);
+  EXPECT_EQ(at(2.0, "arith.maximumf", 3.0), 0.0);
+  EXPECT_EQ(at(2.0, "arith.maximumf", 1.0), 1.0);
+  Point zero = evaluateRegion(0.0, [](ProgramBuilder &f, const Values &, int in) {
+    return f.scalar("math.absf", {in});
+  });
+  EXPECT_EQ(zero.derivative, 0.0);
+}
+
+TEST(Region, PositionsHeadsAndIntegers) {
+  Point point = evaluateRegion(1.0, [](ProgramBuilder &f, const Values &a, int) {
+    int thousand = f.scalar("arith.constant", {}, "index", {{"value", 1000}});
+    int head = f.scalar("pe.global_head", {a[1]}, "index");
+    int total = f.scalar("pe.heads_total", {}, "index");
+    // 1000 h + 10 (i - j) + H, through integers.
+    int ten = f.scalar("arith.constant", {}, "index", {{"value", "10 : index"}});
+    int d = f.scalar("arith.subi", {a[2], a[3]}, "index");
+    int sum = f.scalar("arith.addi", {f.scalar("arith.muli", {thousand, head}, "index"),
+                                      f.scalar("arith.muli", {ten, d}, "index")},
+                       "index");
+    sum = f.scalar("arith.addi", {sum, total}, "index");
+    return f.scalar("arith.sitofp", {f.scalar("arith.index_cast", {sum}, "i64")});
+  });
+  EXPECT_EQ(point.value, 1033.0);
+}
+
+TEST(Region, SelectFollowsItsComparison) {
+  for (const char *predicate : {"slt", "sge"}) {
+    Point point = evaluateRegion(3.0, [&](ProgramBuilder &f, const Values &a, int in) {
+      int isBefore = f.scalar("arith.cmpi", {a[3], a[2]}, "i1", {{"predicate", predicate}});
+      return f.scalar("arith.select", {isBefore, in, f.number(-1.0)});
+    });
+    bool isLess = std::string(predicate) == "slt";
+    EXPECT_EQ(point.value, isLess ? 3.0 : -1.0);
+    EXPECT_EQ(point.derivative, isLess ? 1.0 : 0.0);
+  }
+  // By MLIR's number of the predicate: 4 is olt.
+  Point point = evaluateRegion(3.0, [&](ProgramBuilder &f, const Values &, int in) {
+    int isSmall = f.scalar("arith.cmpf", {in, f.number(4.0)}, "i1", {{"predicate", 4}});
+    return f.scalar("arith.uitofp", {isSmall});
+  });
+  EXPECT_EQ(point.value, 1.0);
+}
+
+TEST(Region, ConstantsAreRoundedToTheirType) {
+  Point point = evaluateRegion(
+      1.0, [](ProgramBuilder &f, const Values &, int) { return f.number(0.1); });
+  EXPECT_EQ(point.value, static_cast<double>(0.1f));
+}
+
+TEST(Region, ReadsOutOfRangeAreClamped) {
+  ProgramBuilder f;
+  int table = f.parameter("table", {4});
+  int bias = f.biasFunction({table}, [&](const Values &a) {
+    return f.scalar("pe.read", {a[4], a[3]});
+  });
+  f.attention({bias}, {}, f.mask("pe.causal"));
+  Encoding encoding{"read", f.finish(), f.parameters()};
+  TensorMap inputs = randomInputs(encoding, {1, 1, 1, 6, 6, 2, 2}, 1);
+  inputs["table"] = doubles({1, 2, 3, 4}, {4});
+  EXPECT_EQ(biasAt(encoding.program, inputs, {0, 0, 5, 2}), 3.0);
+  EXPECT_EQ(biasAt(encoding.program, inputs, {0, 0, 5, 5}), 4.0);
+}
+
+TEST(Region, ScalarMlpIsThatOfTheWholeOperation) {
+  ProgramBuilder f;
+  std::vector<int> layers = {f.parameter("w1", {3}, -1, 1), f.parameter("b1", {3}, -1, 1),
+                             f.parameter("w2", {ProgramBuilder::heads, 3}, -1, 1),
+                             f.parameter("b2", {ProgramBuilder::heads}, -1, 1)};
+  int bias = f.biasFunction(layers, [&](const Values &a) {
+    int i = f.scalar("arith.sitofp", {f.scalar("arith.index_cast", {a[2]}, "i64")});
+    int j = f.scalar("arith.sitofp", {f.scalar("arith.index_cast", {a[3]}, "i64")});
+    int x = f.scalar("math.absf", {f.scalar("arith.subf", {i, j})});
+    return f.scalar("pe.mlp_eval", {x, a[1], a[4], a[5], a[6], a[7]}, "f32",
+                    {{"activation", "#pe.activation<tanh>"}});
+  });
+  std::vector<int> operands = {f.coordinate("pe.distance")};
+  operands.insert(operands.end(), layers.begin(), layers.end());
+  int whole = f.bias("pe.mlp", operands, {{"activation", "tanh"}});
+  int difference = f.bias("pe.add", {bias, f.bias("pe.scale", {whole}, {{"factor", -1.0}})});
+  f.attention({difference}, {}, f.mask("pe.causal"));
+  Encoding encoding{"mlp", f.finish(), f.parameters()};
+  auto bias4 = reference::materializeBias(
+      encoding.program, randomInputs(encoding, {1, 2, 2, 5, 5, 2, 2}, 3), {});
+  ASSERT_TRUE(bias4) << bias4.error().getMessage();
+  for (double x : bias4->values<double>())
+    EXPECT_EQ(x, 0.0);
+}
+
+} // namespace
+} // namespace pe::test

@@ -1,0 +1,62 @@
+//===- DTypeTest.cpp - Element types and their conversions ----------------===//
+
+#include "runtime/core/DType.h"
+
+#include <bit>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+
+using namespace pe;
+
+TEST(DType, SpellingsAreReadBack) {
+  for (int i = 0; i <= static_cast<int>(DType::C64); ++i) {
+    const DType dtype = static_cast<DType>(i);
+    Expected<DType> again = parseDType(nameOf(dtype));
+    ASSERT_TRUE(again);
+    EXPECT_EQ(*again, dtype);
+  }
+  EXPECT_EQ(nameOf(DType::BF16), "bf16");
+  EXPECT_EQ(nameOf(DType::C64), "c64");
+  EXPECT_EQ(sizeOf(DType::C64), 8u);
+}
+
+TEST(DType, UnknownSpellingIsNamed) {
+  Expected<DType> dtype = parseDType("float");
+  ASSERT_FALSE(dtype);
+  EXPECT_NE(dtype.error().getMessage().find("found 'float'"), std::string::npos);
+}
+
+// Every 16-bit pattern survives the way through float.
+TEST(DType, SixteenBitPatternsRoundTrip) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const uint16_t pattern = static_cast<uint16_t>(bits);
+    if (!std::isnan(f16ToFloat(pattern)))
+      EXPECT_EQ(floatToF16(f16ToFloat(pattern)), pattern);
+    if (!std::isnan(bf16ToFloat(pattern)))
+      EXPECT_EQ(floatToBf16(bf16ToFloat(pattern)), pattern);
+  }
+}
+
+// The compiler's own _Float16 is the judge, on patterns spread over the whole range of float.
+TEST(DType, F16RoundsLikeTheCompiler) {
+  for (uint64_t bits = 0; bits < 0x100000000ull; bits += 4099) {
+    const float value = std::bit_cast<float>(static_cast<uint32_t>(bits));
+    if (std::isnan(value))
+      continue;
+    EXPECT_EQ(floatToF16(value), std::bit_cast<uint16_t>(static_cast<_Float16>(value))) << value;
+  }
+}
+
+TEST(DType, Bf16TiesGoToEven) {
+  EXPECT_EQ(floatToBf16(std::bit_cast<float>(0x3F808000u)), 0x3F80);
+  EXPECT_EQ(floatToBf16(std::bit_cast<float>(0x3F818000u)), 0x3F82);
+  EXPECT_EQ(floatToBf16(std::bit_cast<float>(0x3F808001u)), 0x3F81);
+}
+
+TEST(DType, NotANumberStaysOne) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(f16ToFloat(floatToF16(nan))));
+  EXPECT_TRUE(std::isnan(bf16ToFloat(floatToBf16(nan))));
+  EXPECT_TRUE(std::isnan(bf16ToFloat(floatToBf16(std::bit_cast<float>(0x7F800001u)))));
+}

@@ -1,0 +1,246 @@
+//===- ExecutorTest.cpp - Plans whose stages are plain C++ functions ------===//
+//
+// The plan below has everything a compiled one has: y = (x + bias_h) * w over [b, hq, r, 4], with
+// a preparation stage, a residual, zero-filled and padded buffers, and gradients.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cpu/Executor.h"
+#include "runtime/device/cpu/ThreadPool.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace pe;
+using namespace pe::cpu;
+using namespace pe::plan;
+
+namespace {
+
+constexpr int64_t kWidth = 4;
+
+float *f32(void *buffer) { return static_cast<float *>(buffer); }
+
+/// buffers: w, doubled [hq]; item: 1.
+void prepare(void *const *buffers, const int64_t *sizes, int64_t) {
+  for (int64_t h = 0; h < sizes[1]; ++h)
+    f32(buffers[1])[h] = 2 * f32(buffers[0])[h];
+}
+
+/// buffers: x, doubled, y, saved; item: row of b*hq*r.
+void forwardRow(void *const *buffers, const int64_t *sizes, int64_t item) {
+  const int64_t h = item / sizes[3] % sizes[1];
+  for (int64_t d = 0; d < kWidth; ++d) {
+    const float x = f32(buffers[0])[item * kWidth + d];
+    f32(buffers[2])[item * kWidth + d] = x * f32(buffers[1])[h] + static_cast<float>(sizes[5]);
+    f32(buffers[3])[item * kWidth + d] = x;
+  }
+}
+
+/// buffers: d_y, saved, w, d_x, partial [b*hq*r]; item: row.
+void backwardRow(void *const *buffers, const int64_t *sizes, int64_t item) {
+  const int64_t h = item / sizes[3] % sizes[1];
+  for (int64_t d = 0; d < kWidth; ++d) {
+    const float dy = f32(buffers[0])[item * kWidth + d];
+    f32(buffers[3])[item * kWidth + d] = 2 * dy * f32(buffers[2])[h];
+    f32(buffers[4])[item] += 2 * dy * f32(buffers[1])[item * kWidth + d];
+  }
+}
+
+/// buffers: partial, d_w; item: head.
+void finish(void *const *buffers, const int64_t *sizes, int64_t h) {
+  for (int64_t b = 0; b < sizes[0]; ++b)
+    for (int64_t r = 0; r < sizes[3]; ++r)
+      f32(buffers[1])[h] += f32(buffers[0])[(b * sizes[1] + h) * sizes[3] + r];
+}
+
+void *lookup(const std::string &symbol) {
+  static const std::map<std::string, StageFunction> table = {{"prepare", prepare},
+                                                             {"forwardRow", forwardRow},
+                                                             {"backwardRow", backwardRow},
+                                                             {"finish", finish}};
+  auto found = table.find(symbol);
+  return found == table.end() ? nullptr : reinterpret_cast<void *>(found->second);
+}
+
+Plan samplePlan() {
+  const std::vector<std::string> full = {"b", "hq", "r", "4"};
+  Plan plan;
+  plan.entry = "scale";
+  plan.headDim = plan.valueDim = kWidth;
+  plan.buffers = {{.name = "x", .role = Role::Argument, .shape = full},
+                  {.name = "w", .role = Role::Argument, .shape = {"hq"}},
+                  {.name = "doubled", .role = Role::Temporary, .shape = {"ceildiv(hq,8)*8"}},
+                  {.name = "y", .role = Role::Result, .shape = full},
+                  {.name = "saved", .role = Role::Residual, .shape = full},
+                  {.name = "d_y", .role = Role::Cotangent, .shape = full},
+                  {.name = "d_x", .role = Role::Gradient, .shape = full},
+                  {.name = "d_w", .role = Role::Gradient, .shape = {"hq"}, .zero = true},
+                  {.name = "partial", .role = Role::Temporary, .shape = {"b*hq*r"}, .zero = true}};
+  plan.stages = {{"prepare", Phase::Prepare, "1", {1, 2}},
+                 {"forwardRow", Phase::Forward, "b*hq*r", {0, 2, 3, 4}},
+                 {"backwardRow", Phase::Backward, "b*hq*r", {5, 4, 1, 6, 8}},
+                 {"finish", Phase::Finish, "hq", {8, 7}}};
+  return plan;
+}
+
+Tensor counting(Shape shape) {
+  Tensor t = Tensor::zeros(DType::F32, std::move(shape));
+  for (int64_t i = 0; i < t.numel(); ++i)
+    t.data<float>()[i] = static_cast<float>(i + 1);
+  return t;
+}
+
+class ExecutorTest : public testing::Test {
+protected:
+  Executor make(Plan plan) {
+    Expected<Executor> executor =
+        Executor::create(std::move(plan), lookup, nullptr, {.poison = true});
+    EXPECT_TRUE(executor) << (executor ? "" : executor.error().getMessage());
+    return *std::move(executor);
+  }
+  std::string forwardError(const TensorMap &arguments, const Positions &positions = {}) {
+    Expected<ForwardCall> call = executor.forward(arguments, positions, pool);
+    EXPECT_FALSE(call);
+    return call ? "" : call.error().getMessage();
+  }
+
+  ThreadPool pool{{.threads = 3}};
+  Executor executor = make(samplePlan());
+  TensorMap arguments = {{"x", counting({2, 3, 5, 4})}, {"w", counting({3})}};
+};
+
+} // namespace
+
+TEST_F(ExecutorTest, ForwardAndBackward) {
+  Expected<ForwardCall> call = executor.forward(arguments, {.queryStart = 7}, pool);
+  ASSERT_TRUE(call) << call.error().getMessage();
+  ASSERT_EQ(call->results().size(), 1u);
+  const Tensor &y = call->results().at("y");
+  ASSERT_EQ(y.shape(), (Shape{2, 3, 5, 4}));
+  for (int64_t i = 0; i < y.numel(); ++i)
+    EXPECT_EQ(y.values<float>()[i], static_cast<float>((i + 1) * 2 * (i / 20 % 3 + 1) + 7));
+
+  TensorMap cotangents = {{"d_y", counting({2, 3, 5, 4})}};
+  Expected<TensorMap> gradients = executor.backward(*call, cotangents, pool);
+  ASSERT_TRUE(gradients) << gradients.error().getMessage();
+  ASSERT_EQ(gradients->size(), 2u);
+  for (int64_t i = 0; i < y.numel(); ++i)
+    EXPECT_EQ(gradients->at("d_x").values<float>()[i],
+              static_cast<float>(2 * (i + 1) * (i / 20 % 3 + 1)));
+  double expected[3] = {};
+  for (int64_t i = 0; i < y.numel(); ++i)
+    expected[i / 20 % 3] += 2.0 * static_cast<double>(i + 1) * static_cast<double>(i + 1);
+  for (int64_t h = 0; h < 3; ++h)
+    EXPECT_NEAR(gradients->at("d_w").values<float>()[h], expected[h], 1e-3 * expected[h]);
+}
+
+// A call may be followed by several backward calls, and calls do not touch each other.
+TEST_F(ExecutorTest, CallsAreIndependent) {
+  Expected<ForwardCall> first = executor.forward(arguments, {}, pool);
+  TensorMap other = {{"x", counting({1, 2, 9, 4})}, {"w", counting({2})}};
+  Expected<ForwardCall> second = executor.forward(other, {}, pool);
+  ASSERT_TRUE(first && second);
+  TensorMap cotangents = {{"d_y", counting({2, 3, 5, 4})}};
+  Expected<TensorMap> a = executor.backward(*first, cotangents, pool);
+  Expected<TensorMap> b = executor.backward(*first, cotangents, pool);
+  ASSERT_TRUE(a && b);
+  for (int64_t h = 0; h < 3; ++h)
+    EXPECT_EQ(a->at("d_w").values<float>()[h], b->at("d_w").values<float>()[h]);
+  EXPECT_EQ(second->results().at("y").shape(), (Shape{1, 2, 9, 4}));
+}
+
+TEST_F(ExecutorTest, StridedArgumentsAreRead) {
+  Tensor transposed = counting({5, 4, 2, 3}).permute({2, 3, 0, 1});
+  Expected<ForwardCall> call =
+      executor.forward({{"x", transposed}, {"w", counting({3})}}, {.queryStart = 0}, pool);
+  ASSERT_TRUE(call);
+  const Tensor &y = call->results().at("y");
+  EXPECT_EQ(y.data<float>()[y.offsetOf({1, 2, 3, 1})],
+            transposed.data<float>()[transposed.offsetOf({1, 2, 3, 1})] * 6);
+}
+
+TEST_F(ExecutorTest, EmptyCallsWork) {
+  for (Shape shape : {Shape{0, 3, 5, 4}, Shape{2, 3, 0, 4}}) {
+    Expected<ForwardCall> call =
+        executor.forward({{"x", Tensor::zeros(DType::F32, shape)}, {"w", counting({3})}}, {}, pool);
+    ASSERT_TRUE(call) << call.error().getMessage();
+    EXPECT_EQ(call->results().at("y").shape(), shape);
+    Expected<TensorMap> gradients =
+        executor.backward(*call, {{"d_y", Tensor::zeros(DType::F32, shape)}}, pool);
+    ASSERT_TRUE(gradients);
+    EXPECT_EQ(gradients->at("d_w").values<float>()[2], 0);
+  }
+}
+
+TEST_F(ExecutorTest, WrongArgumentsAreNamed) {
+  EXPECT_EQ(forwardError({{"x", arguments["x"]}}),
+            "tensor 'w': expected as argument of 'scale', found none");
+  TensorMap extra = arguments;
+  extra["z"] = arguments["w"];
+  EXPECT_EQ(forwardError(extra), "tensor 'z': 'scale' has no such argument; expected only x, w");
+  TensorMap typed = arguments;
+  typed["w"] = Tensor::zeros(DType::F64, {3});
+  EXPECT_EQ(forwardError(typed), "tensor 'w': expected element type f32, found f64");
+  TensorMap shaped = arguments;
+  shaped["w"] = counting({4});
+  EXPECT_EQ(forwardError(shaped), "tensor 'w': expected shape [hq = 3], found [4]; 'x' gives hq");
+  shaped["w"] = counting({3, 1});
+  EXPECT_EQ(forwardError(shaped),
+            "tensor 'w': expected shape [hq = 3], found [3, 1]; 1 dimensions are needed");
+  shaped = arguments;
+  shaped["x"] = counting({2, 3, 5, 8});
+  EXPECT_EQ(forwardError(shaped),
+            "tensor 'x': expected shape [b = 2, hq = 3, r = 5, 4], found [2, 3, 5, 8]");
+}
+
+TEST_F(ExecutorTest, HeadsMustLieInTheWhole) {
+  EXPECT_NE(forwardError(arguments, {.headStart = 2, .headsTotal = 4}).find("head_start 2"),
+            std::string::npos);
+  EXPECT_NE(forwardError(arguments, {.headStart = -1}).find("head_start -1"), std::string::npos);
+  EXPECT_NE(forwardError(arguments, {.keyStart = int64_t(1) << 50}).find("k_start"),
+            std::string::npos);
+  EXPECT_TRUE(executor.forward(arguments, {.headStart = 1, .headsTotal = 4}, pool));
+}
+
+TEST_F(ExecutorTest, WrongCotangentsAreNamed) {
+  Expected<ForwardCall> call = executor.forward(arguments, {}, pool);
+  ASSERT_TRUE(call);
+  const auto error = [&](const TensorMap &cotangents) {
+    Expected<TensorMap> gradients = executor.backward(*call, cotangents, pool);
+    EXPECT_FALSE(gradients);
+    return gradients ? "" : gradients.error().getMessage();
+  };
+  EXPECT_NE(error({}).find("at least one cotangent"), std::string::npos);
+  EXPECT_NE(error({{"d_z", arguments["x"]}}).find("expected only d_y"), std::string::npos);
+  EXPECT_NE(error({{"d_y", arguments["w"]}}).find("found [3]"), std::string::npos);
+}
+
+TEST_F(ExecutorTest, AForwardPlanHasNoBackward) {
+  Plan plan = samplePlan();
+  plan.stages.resize(2);
+  Executor forwardOnly = make(plan);
+  Expected<ForwardCall> call = forwardOnly.forward(arguments, {}, pool);
+  ASSERT_TRUE(call);
+  Expected<TensorMap> gradients = forwardOnly.backward(*call, {{"d_y", arguments["x"]}}, pool);
+  ASSERT_FALSE(gradients);
+  EXPECT_NE(gradients.error().getMessage().find("compiled without gradients"), std::string::npos);
+}
+
+TEST_F(ExecutorTest, AMissingStageIsNamed) {
+  Plan plan = samplePlan();
+  plan.stages[1].symbol = "gone";
+  Expected<Executor> executor = Executor::create(plan, lookup, nullptr);
+  ASSERT_FALSE(executor);
+  EXPECT_NE(executor.error().getMessage().find("'gone'"), std::string::npos);
+}
+
+// What no stage writes stays NaN under poisoning, so it cannot pass a comparison.
+TEST_F(ExecutorTest, PoisonShowsWhatNobodyWrote) {
+  Plan plan = samplePlan();
+  plan.stages.erase(plan.stages.begin() + 1);
+  Expected<ForwardCall> call = make(plan).forward(arguments, {}, pool);
+  ASSERT_TRUE(call);
+  for (float value : call->results().at("y").values<float>())
+    EXPECT_TRUE(std::isnan(value));
+}

@@ -1,0 +1,371 @@
+//===- SegmentsTest.cpp - linear pieces of ReLU networks ------------------===//
+//
+// The network is evaluated densely in double and compared with its pieces, for weights as they are
+// drawn, as training leaves them, and as nobody would choose them.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/device/cpu/Segments.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace {
+
+using pe::cpu::Segments;
+
+struct Network {
+  struct Layer {
+    std::vector<float> weight, bias;
+    int64_t outputs, inputs;
+  };
+  std::vector<Layer> layers;
+
+  std::vector<PeSegmentsLayer> view() const {
+    std::vector<PeSegmentsLayer> result;
+    for (const Layer &l : layers)
+      result.push_back({l.weight.data(), l.bias.data(), l.outputs, l.inputs});
+    return result;
+  }
+
+  int64_t bound() const {
+    int64_t product = 1;
+    for (size_t l = 0; l + 1 < layers.size(); ++l)
+      product *= layers[l].outputs + 1;
+    return product;
+  }
+
+  std::vector<double> operator()(double t) const {
+    std::vector<double> h = {t};
+    for (size_t l = 0; l < layers.size(); ++l) {
+      std::vector<double> z(layers[l].bias.begin(), layers[l].bias.end());
+      for (int64_t o = 0; o < layers[l].outputs; ++o)
+        for (int64_t i = 0; i < layers[l].inputs; ++i)
+          z[o] += double(layers[l].weight[o * layers[l].inputs + i]) * h[i];
+      if (l + 1 < layers.size())
+        for (double &x : z)
+          x = std::max(x, 0.0);
+      h = z;
+    }
+    return h;
+  }
+};
+
+/// Uniform in +-1/sqrt(inputs), as PyTorch's Linear, times `gain`.
+Network draw(std::mt19937_64 &random, std::vector<int64_t> widths, int64_t heads,
+             double gain = 1.0) {
+  Network network;
+  widths.push_back(heads);
+  int64_t inputs = 1;
+  for (int64_t outputs : widths) {
+    double bound = gain / std::sqrt(double(inputs));
+    std::uniform_real_distribution<double> uniform(-bound, bound);
+    Network::Layer layer{std::vector<float>(outputs * inputs), std::vector<float>(outputs), outputs,
+                         inputs};
+    for (float &x : layer.weight)
+      x = float(uniform(random));
+    for (float &x : layer.bias)
+      x = float(uniform(random));
+    network.layers.push_back(layer);
+    inputs = outputs;
+  }
+  return network;
+}
+
+double evaluate(const Segments &s, double t, int64_t head) {
+  auto next = std::upper_bound(s.knots.begin() + 1, s.knots.end() - 1, t);
+  int64_t k = next - s.knots.begin() - 1;
+  return s.value(k, head) + s.slope(k, head) * (t - s.knots[k]);
+}
+
+/// The largest difference from the dense network relative to its largest value on the interval,
+/// drawn points and points beside every knot.
+double largestError(const Network &network, const Segments &s, double low, double high,
+                    std::mt19937_64 &random, double upTo) {
+  std::uniform_real_distribution<double> uniform(low, std::min(high, upTo));
+  std::vector<double> points(300);
+  for (double &t : points)
+    t = uniform(random);
+  for (double knot : s.knots)
+    if (knot <= upTo)
+      points.insert(points.end(), {knot, std::nextafter(knot, low), std::nextafter(knot, high)});
+  double error = 0, largest = 0;
+  for (double t : points) {
+    std::vector<double> exact = network(t);
+    for (int64_t head = 0; head < s.outputs; ++head) {
+      error = std::max(error, std::abs(exact[head] - evaluate(s, t, head)));
+      largest = std::max(largest, std::abs(exact[head]));
+    }
+  }
+  return largest > 0 ? error / largest : error;
+}
+
+void expectExact(const Network &network, double low, double high, std::mt19937_64 &random,
+                 double tolerance = 2e-15) {
+  Segments s = pe::cpu::findSegments(network.view(), low, high);
+  EXPECT_EQ(s.knots.front(), low);
+  EXPECT_EQ(s.knots.back(), high);
+  EXPECT_LE(s.count(), network.bound());
+  for (int64_t k = 0; k < s.count(); ++k)
+    EXPECT_LT(s.knots[k], s.knots[k + 1]);
+  EXPECT_LE(largestError(network, s, low, high, random, high), tolerance);
+}
+
+TEST(SegmentsTest, reproducesNetworksAsDrawn) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 60; ++i) {
+    expectExact(draw(random, {32}, 12), 0, 1, random);
+    expectExact(draw(random, {32, 32}, 12), 0, 1.7, random);
+    expectExact(draw(random, {16, 8, 8}, 3), -1, 1, random);
+    expectExact(draw(random, {}, 4), 0, 1, random);
+  }
+}
+
+TEST(SegmentsTest, countsAgreeWithPublishedMeans) {
+  // facts of 2000 nets: 9.0 pieces on [0, 1] for one hidden layer of 32, 16.6 for two.
+  std::mt19937_64 random(2);
+  double one = 0, two = 0;
+  for (int i = 0; i < 300; ++i) {
+    one += pe::cpu::findSegments(draw(random, {32}, 12).view(), 0, 1).count() / 300.0;
+    two += pe::cpu::findSegments(draw(random, {32, 32}, 12).view(), 0, 1).count() / 300.0;
+  }
+  EXPECT_NEAR(one, 9.0, 0.6);
+  EXPECT_NEAR(two, 16.6, 1.2);
+}
+
+TEST(SegmentsTest, reproducesSteepAndTinyNetworks) {
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 40; ++i)
+    for (double gain : {4.0, 1e4, 1e-4})
+      expectExact(draw(random, {32, 32}, 12, gain), 0, 1, random);
+}
+
+TEST(SegmentsTest, reproducesTernaryWeights) {
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 60; ++i) {
+    Network network = draw(random, {32, 32}, 12);
+    for (Network::Layer &layer : network.layers)
+      for (std::vector<float> *values : {&layer.weight, &layer.bias})
+        for (float &x : *values)
+          x = float(int(random() % 3) - 1);
+    expectExact(network, 0, 1, random);
+  }
+}
+
+TEST(SegmentsTest, withoutBiasesOnlyZeroIsAKink) {
+  std::mt19937_64 random(5);
+  Network network = draw(random, {32, 32}, 12);
+  for (Network::Layer &layer : network.layers)
+    std::fill(layer.bias.begin(), layer.bias.end(), 0.0f);
+  EXPECT_EQ(pe::cpu::findSegments(network.view(), 0, 1).count(), 1);
+  Segments both = pe::cpu::findSegments(network.view(), -1, 1);
+  ASSERT_EQ(both.count(), 2);
+  EXPECT_NEAR(both.knots[1], 0.0, 4e-15);
+  expectExact(network, -1, 1, random);
+}
+
+TEST(SegmentsTest, equalUnitsShareTheirKink) {
+  std::mt19937_64 random(6);
+  Network network = draw(random, {32, 32}, 12);
+  for (Network::Layer &layer : network.layers) {
+    for (int64_t o = 0; o < layer.outputs; ++o) {
+      layer.bias[o] = layer.inputs == 1 ? -0.3f : -0.1f;
+      for (int64_t i = 0; i < layer.inputs; ++i)
+        layer.weight[o * layer.inputs + i] = layer.inputs == 1 ? 1.0f : 0.01f;
+    }
+  }
+  EXPECT_LE(pe::cpu::findSegments(network.view(), 0, 1).count(), 3);
+  expectExact(network, 0, 1, random, 5e-15); // the equal terms of the second layer nearly cancel
+}
+
+/// Hidden layer 1 makes a zigzag of 32 pieces between 0 and 1, each of 32 units of layer 2 cuts
+/// every piece: 32 * 33 segments.
+Network zigzag() {
+  Network network;
+  Network::Layer first{{}, {}, 32, 1}, second{{}, {}, 32, 32}, last{{}, {0.0f}, 1, 32};
+  for (int k = 0; k < 32; ++k) {
+    first.weight.push_back(1.0f);
+    first.bias.push_back(float(-k) / 32);
+  }
+  for (int unit = 0; unit < 32; ++unit) {
+    for (int k = 0; k < 32; ++k)
+      second.weight.push_back(k == 0 ? 32.0f : k % 2 ? -64.0f : 64.0f);
+    second.bias.push_back(-(float(unit) + 0.5f) / 32);
+    last.weight.push_back(unit % 2 ? -1.0f : 1.0f);
+  }
+  network.layers = {first, second, last};
+  return network;
+}
+
+TEST(SegmentsTest, findsAllPiecesOfTheWorstKnownNetwork) {
+  std::mt19937_64 random(7);
+  Network network = zigzag();
+  EXPECT_EQ(pe::cpu::findSegments(network.view(), 0, 1).count(), 1056);
+  EXPECT_EQ(network.bound(), 1089);
+  expectExact(network, 0, 1, random, 1e-13); // values of 32 times the output's size cancel in it
+}
+
+TEST(SegmentsTest, staysExactNearZeroOnAHugeRange) {
+  std::mt19937_64 random(8);
+  for (int i = 0; i < 40; ++i) {
+    Network network = draw(random, {32, 32}, 12);
+    Segments s = pe::cpu::findSegments(network.view(), 0, 1e7);
+    // Kinks closer than 4e-8 may have been merged.
+    EXPECT_LE(largestError(network, s, 0, 1e7, random, 1.0), 1e-7);
+  }
+}
+
+//===- The C entry -----------------------------------------------------------===//
+
+/// An argument block with its layers behind it, and tables with guards around them.
+struct Call {
+  Call(const Network &network, std::vector<float> u, std::vector<float> v, int64_t heads,
+       int64_t capacity)
+      : u(std::move(u)), v(std::move(v)), knots(capacity + 1, kGuard),
+        slope(heads * capacity + 2, kGuard), offset(slope), capacity(capacity) {
+    std::vector<PeSegmentsLayer> layers = network.view();
+    block.resize(sizeof(PeFindSegments) / 8 + layers.size() * sizeof(PeSegmentsLayer) / 8);
+    PeFindSegments call = {this->u.data(),
+                           1,
+                           int64_t(this->u.size()),
+                           int64_t(this->u.size()),
+                           this->v.data(),
+                           int64_t(this->v.size()),
+                           knots.data() + 1,
+                           slope.data() + 1,
+                           offset.data() + 1,
+                           &count,
+                           heads,
+                           capacity,
+                           int64_t(layers.size())};
+    std::memcpy(block.data(), &call, sizeof call);
+    std::memcpy(block.data() + sizeof call / 8, layers.data(),
+                layers.size() * sizeof(PeSegmentsLayer));
+  }
+  void run() { pe_find_segments(reinterpret_cast<const PeFindSegments *>(block.data())); }
+
+  float value(int64_t head, float t) const {
+    int64_t k = 0;
+    for (int32_t z = 1; z < count; ++z)
+      k += knots[z] < t;
+    return slope[1 + head * capacity + k] * t + offset[1 + head * capacity + k];
+  }
+  bool guardsStand() const {
+    return knots.front() == kGuard && slope.front() == kGuard && slope.back() == kGuard &&
+           offset.front() == kGuard && offset.back() == kGuard;
+  }
+
+  static constexpr float kGuard = 12345.0f;
+  std::vector<float> u, v, knots, slope, offset;
+  int64_t capacity;
+  int32_t count = -1;
+  std::vector<int64_t> block;
+};
+
+TEST(FindSegmentsTest, tablesReproduceTheNetworkInSinglePrecision) {
+  std::mt19937_64 random(9);
+  for (int i = 0; i < 40; ++i) {
+    Network network = draw(random, {32, 32}, 4, 3.0);
+    Call call(network, {0.0f, 2.0f, 1.0f}, {0.1f, 0.5f}, 4, network.bound());
+    call.run();
+    ASSERT_GT(call.count, 1);
+    EXPECT_TRUE(call.guardsStand());
+    for (float t = 0; t <= 1; t += 0.0037f) {
+      std::vector<double> exact = network(t);
+      double steepest = 0, largest = 0;
+      for (int64_t head = 0; head < 4; ++head) {
+        largest = std::max(largest, std::abs(exact[head]));
+        for (int32_t k = 0; k < call.count; ++k)
+          steepest = std::max<double>(steepest, std::abs(call.slope[1 + head * call.capacity + k]));
+      }
+      for (int64_t head = 0; head < 4; ++head)
+        EXPECT_NEAR(call.value(head, t), exact[head], 2.5e-7 * (steepest + largest));
+    }
+  }
+}
+
+TEST(FindSegmentsTest, oneOutputServesAllHeads) {
+  std::mt19937_64 random(10);
+  Network network = draw(random, {8}, 1);
+  Call call(network, {1.0f, 0.0f}, {1.0f}, 3, 9);
+  call.run();
+  for (int64_t head = 0; head < 3; ++head)
+    EXPECT_NEAR(call.value(head, 0.6f), network(0.6f)[0], 1e-6);
+}
+
+TEST(FindSegmentsTest, coversProductsOfBothSigns) {
+  Network network{{{{1.0f, 1.0f}, {5.0f, -5.0f}, 2, 1}, {{1.0f, 1.0f}, {0.0f}, 1, 2}}};
+  Call call(network, {-3.0f, 1.0f, std::nanf("")}, {2.0f, -2.0f, INFINITY}, 1, 3);
+  call.run();
+  // u * v lies in [-6, 6]; kinks at -5 and 5.
+  ASSERT_EQ(call.count, 3);
+  EXPECT_FLOAT_EQ(call.knots[1], -5.0f);
+  EXPECT_FLOAT_EQ(call.knots[2], 5.0f);
+}
+
+TEST(FindSegmentsTest, anEmptyRangeIsOneSegment) {
+  std::mt19937_64 random(11);
+  Network network = draw(random, {8}, 2);
+  for (auto [u, v] : {std::pair<std::vector<float>, std::vector<float>>{{}, {}},
+                      {{1.0f}, {}},
+                      {{std::nanf("")}, {1.0f}}}) {
+    Call call(network, u, v, 2, 9);
+    call.run();
+    EXPECT_EQ(call.count, 1);
+    EXPECT_NEAR(call.value(1, 0.0f), network(0.0)[1], 1e-6);
+  }
+}
+
+TEST(FindSegmentsTest, aSinglePointKeepsItsSlope) {
+  Network network{{{{1.0f}, {-1.0f}, 1, 1}, {{3.0f}, {0.5f}, 1, 1}}};
+  Call call(network, {2.0f}, {1.0f}, 1, 2);
+  call.run();
+  ASSERT_EQ(call.count, 1);
+  EXPECT_FLOAT_EQ(call.slope[1], 3.0f);
+  EXPECT_FLOAT_EQ(call.value(0, 2.0f), 3.5f);
+}
+
+TEST(FindSegmentsTest, tablesTooSmallAreLoudAndSafe) {
+  Network network = zigzag();
+  Call call(network, {0.0f, 1.0f}, {1.0f}, 1, 1055);
+  call.run();
+  EXPECT_EQ(call.count, 1);
+  EXPECT_TRUE(std::isnan(call.value(0, 0.5f)));
+  EXPECT_TRUE(call.guardsStand());
+  Call enough(network, {0.0f, 1.0f}, {1.0f}, 1, 1056);
+  enough.run();
+  EXPECT_EQ(enough.count, 1056);
+  EXPECT_TRUE(enough.guardsStand());
+}
+
+TEST(FindSegmentsTest, layersThatDoNotFitAreLoud) {
+  std::mt19937_64 random(12);
+  Network network = draw(random, {8, 8}, 2);
+  Call heads(network, {1.0f}, {1.0f}, 3, 81);
+  heads.run();
+  EXPECT_TRUE(std::isnan(heads.value(2, 0.5f)));
+  network.layers[1].inputs = 7;
+  Call inputs(network, {1.0f}, {1.0f}, 2, 81);
+  inputs.run();
+  EXPECT_TRUE(std::isnan(inputs.value(0, 0.5f)));
+}
+
+TEST(FindSegmentsTest, damagedWeightsShowInTheValue) {
+  std::mt19937_64 random(13);
+  Network network = draw(random, {8, 8}, 2);
+  network.layers[1].weight[3] = std::nanf("");
+  Call nan(network, {0.0f, 1.0f}, {1.0f}, 2, 81);
+  nan.run();
+  EXPECT_TRUE(std::isnan(nan.value(0, 0.5f)));
+  network.layers[1].weight[3] = INFINITY;
+  Call infinite(network, {0.0f, 1.0f}, {1.0f}, 2, 81);
+  infinite.run();
+  EXPECT_TRUE(infinite.guardsStand());
+}
+
+} // namespace

@@ -1,0 +1,95 @@
+//===- PlanTest.cpp - Plans to JSON and back ------------------------------===//
+
+#include "runtime/plan/Plan.h"
+
+#include <gtest/gtest.h>
+
+using namespace pe;
+using namespace pe::plan;
+
+static Plan sample() {
+  Plan plan;
+  plan.entry = "attention";
+  plan.target = "cpu";
+  plan.features = "x86-64-v3";
+  plan.headDim = 64;
+  plan.valueDim = 32;
+  plan.window = PairWindow{0, std::nullopt};
+  plan.structure = "column term \"slope\"";
+  plan.diagnostics = {"note"};
+  Buffer q{.name = "q", .role = Role::Argument, .shape = {"b", "hq", "r", "64"}};
+  Buffer slopes{.name = "slopes", .role = Role::Argument, .shape = {"hq"}};
+  slopes.parameter = {
+      .init = "uniform(0,2)", .min = 0.01, .decay = false, .monitor = {{"slope", "exp(slopes)"}}};
+  Buffer lse{.name = "lse", .role = Role::Residual, .shape = {"b*hq", "r"}, .zero = true};
+  plan.buffers = {q, slopes, lse};
+  plan.stages = {{"pe_forward", Phase::Forward, "b*hq*ceildiv(r,64)", {0, 1, 2}},
+                 {"pe_backward", Phase::Backward, "b*hkv", {2, 0}}};
+  return plan;
+}
+
+static std::string replaced(std::string text, const std::string &from, const std::string &to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+static std::string errorOf(const std::string &json) {
+  Expected<Plan> plan = parsePlan(json);
+  EXPECT_FALSE(plan);
+  return plan ? "" : plan.error().getMessage();
+}
+
+TEST(Plan, RoundTripKeepsEverything) {
+  const Plan plan = sample();
+  Expected<Plan> again = parsePlan(toJson(plan));
+  ASSERT_TRUE(again) << again.error().getMessage();
+  EXPECT_EQ(toJson(*again), toJson(plan));
+  EXPECT_EQ(again->valueDim, 32);
+  EXPECT_EQ(again->window->low, 0);
+  EXPECT_FALSE(again->window->high);
+  EXPECT_EQ(again->buffers[1].parameter.min, 0.01);
+  EXPECT_FALSE(again->buffers[1].parameter.decay);
+  EXPECT_EQ(again->buffers[1].parameter.monitor[0].second, "exp(slopes)");
+  EXPECT_EQ(again->stages[1].phase, Phase::Backward);
+  EXPECT_TRUE(again->hasBackward());
+  EXPECT_EQ(again->findBuffer("lse"), 2);
+  EXPECT_EQ(again->findBuffer("none"), -1);
+}
+
+TEST(Plan, WhatIsWrongIsNamed) {
+  const std::string json = toJson(sample());
+  EXPECT_NE(errorOf("{").find("expected JSON"), std::string::npos);
+  EXPECT_NE(errorOf("[]").find("expected an object"), std::string::npos);
+  EXPECT_NE(errorOf("{}").find("'version'"), std::string::npos);
+  EXPECT_NE(errorOf(replaced(json, "\"version\": 1", "\"version\": 99")).find("found 99"),
+            std::string::npos);
+  EXPECT_NE(errorOf(replaced(json, "\"residual\"", "\"other\"")).find("buffers[2]: 'role'"),
+            std::string::npos);
+  EXPECT_NE(errorOf(replaced(json, "\"f32\"", "\"f33\"")).find("found 'f33'"), std::string::npos);
+  EXPECT_NE(errorOf(replaced(json, "\"b*hq\"", "\"b*hx\"")).find("buffer 'lse'"),
+            std::string::npos);
+  EXPECT_NE(errorOf(replaced(json, "\"headDim\": 64", "\"headDim\": \"64\"")).find("'headDim'"),
+            std::string::npos);
+  EXPECT_NE(errorOf(replaced(json, "\"pe_backward\"", "\"\"")).find("symbol"), std::string::npos);
+}
+
+TEST(Plan, IndicesAndNamesAreChecked) {
+  Plan plan = sample();
+  plan.stages[0].buffers.push_back(3);
+  Status status = validate(plan);
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().getMessage().find("below 3, found 3"), std::string::npos);
+  plan = sample();
+  plan.buffers[2].name = "q";
+  EXPECT_FALSE(validate(plan));
+  plan = sample();
+  plan.buffers[0].dtype = DType::U8;
+  EXPECT_FALSE(validate(plan));
+}
+
+TEST(Plan, SizesFollowTheAbi) {
+  CallSizes sizes{2, 8, 4, 100, 200, -5, 3, 8, 16};
+  EXPECT_EQ(sizes.abi(), (std::array<int64_t, 9>{2, 8, 4, 100, 200, -5, 3, 8, 16}));
+  EXPECT_EQ(sizes.values(64, 32)[static_cast<size_t>(SizeName::E)], 32);
+}

@@ -1,0 +1,173 @@
+//===- KernelsTest.cpp - Compiled kernels against obvious loops -----------===//
+
+#include "TestKernels.h"
+#include "runtime/core/Random.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace pe;
+using namespace pe::train;
+
+namespace {
+
+std::vector<float> normals(int64_t count, const char *name) {
+  Random random(1, name);
+  std::vector<float> values(count);
+  for (float &value : values)
+    value = static_cast<float>(random.normal());
+  return values;
+}
+
+struct KernelsTest : testing::Test {
+  Kernels kernels = test::compiledKernels();
+};
+
+constexpr int64_t kRows = 5, kWidth = 24;
+
+TEST_F(KernelsTest, RmsNorm) {
+  std::vector<float> x = normals(kRows * kWidth, "x"), y(x.size()), inverse(kRows);
+  std::vector<float> dy = normals(x.size(), "dy"), dx = normals(x.size(), "dx"), before = dx;
+  kernels.rmsNormForward(x.data(), y.data(), inverse.data(), kRows, kWidth);
+  kernels.rmsNormBackward(y.data(), inverse.data(), dy.data(), dx.data(), kRows, kWidth);
+  for (int64_t row = 0; row < kRows; ++row) {
+    double squares = 0, along = 0;
+    for (int64_t d = 0; d < kWidth; ++d) {
+      squares += static_cast<double>(x[row * kWidth + d]) * x[row * kWidth + d];
+      along += static_cast<double>(x[row * kWidth + d]) * dy[row * kWidth + d];
+    }
+    double r = 1 / std::sqrt(squares / kWidth + 1e-6);
+    EXPECT_NEAR(inverse[row], r, 1e-6);
+    for (int64_t d = 0; d < kWidth; ++d) {
+      int64_t i = row * kWidth + d;
+      EXPECT_NEAR(y[i], x[i] * r, 1e-6);
+      EXPECT_NEAR(dx[i], before[i] + r * dy[i] - x[i] * r * r * r * along / kWidth, 2e-6);
+    }
+  }
+}
+
+TEST_F(KernelsTest, RmsNormOfZerosIsFinite) {
+  std::vector<float> x(kWidth), y(kWidth, 1.0f), inverse(1);
+  kernels.rmsNormForward(x.data(), y.data(), inverse.data(), 1, kWidth);
+  EXPECT_EQ(y, std::vector<float>(kWidth, 0.0f));
+  EXPECT_NEAR(inverse[0], 1000, 0.1);
+}
+
+TEST_F(KernelsTest, ReluSquared) {
+  std::vector<float> x = normals(64, "x"), y(64), dy = normals(64, "dy"), dx(64), inPlace = dy;
+  kernels.reluSquaredForward(x.data(), y.data(), 64);
+  kernels.reluSquaredBackward(x.data(), dy.data(), dx.data(), 64);
+  kernels.reluSquaredBackward(x.data(), inPlace.data(), inPlace.data(), 64);
+  for (int i = 0; i < 64; ++i) {
+    EXPECT_FLOAT_EQ(y[i], x[i] > 0 ? x[i] * x[i] : 0);
+    EXPECT_FLOAT_EQ(dx[i], x[i] > 0 ? 2 * x[i] * dy[i] : 0);
+  }
+  EXPECT_EQ(inPlace, dx);
+}
+
+TEST_F(KernelsTest, Embedding) {
+  std::vector<float> table = normals(7 * kWidth, "table"), y(kRows * kWidth);
+  std::vector<int32_t> tokens = {3, 0, 3, 6, 3};
+  kernels.embeddingGather(table.data(), tokens.data(), y.data(), kRows, kWidth);
+  std::vector<float> dTable = normals(7 * kWidth, "dTable"), expected = dTable;
+  std::vector<float> dy = normals(kRows * kWidth, "dy");
+  kernels.embeddingScatter(tokens.data(), dy.data(), dTable.data(), kRows, kWidth);
+  for (int64_t row = 0; row < kRows; ++row)
+    for (int64_t d = 0; d < kWidth; ++d) {
+      EXPECT_EQ(y[row * kWidth + d], table[tokens[row] * kWidth + d]);
+      expected[tokens[row] * kWidth + d] += dy[row * kWidth + d];
+    }
+  EXPECT_EQ(dTable, expected);
+}
+
+TEST_F(KernelsTest, HeadsThereAndBack) {
+  constexpr int64_t heads = 3, headDim = 16, length = 9, rows = 4, position = 2, pitch = 80;
+  std::vector<float> packed = normals(rows * pitch, "packed");
+  std::vector<float> byHead(heads * length * headDim, -1.0f), back(rows * pitch, -1.0f);
+  kernels.splitHeads(packed.data() + 8, byHead.data() + position * headDim, rows, pitch, heads,
+                     headDim, length * headDim);
+  kernels.mergeHeads(byHead.data() + position * headDim, back.data() + 8, rows, pitch, heads,
+                     headDim, length * headDim);
+  for (int64_t h = 0; h < heads; ++h)
+    for (int64_t s = 0; s < length; ++s)
+      for (int64_t d = 0; d < headDim; ++d) {
+        bool inside = s >= position && s < position + rows;
+        EXPECT_EQ(byHead[(h * length + s) * headDim + d],
+                  inside ? packed[(s - position) * pitch + 8 + h * headDim + d] : -1.0f);
+      }
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t c = 0; c < pitch; ++c)
+      EXPECT_EQ(back[row * pitch + c],
+                c >= 8 && c < 8 + heads * headDim ? packed[row * pitch + c] : -1.0f);
+}
+
+void expectCrossEntropy(const Kernels &kernels, std::vector<float> logits, float scale) {
+  std::vector<int32_t> targets = {0, 23, 7, 8, 15};
+  std::vector<float> losses(kRows), before = logits;
+  kernels.crossEntropy(logits.data(), targets.data(), losses.data(), kRows, kWidth, scale);
+  for (int64_t row = 0; row < kRows; ++row) {
+    const float *z = &before[row * kWidth];
+    double largest = *std::max_element(z, z + kWidth), sum = 0;
+    for (int64_t j = 0; j < kWidth; ++j)
+      sum += std::exp(z[j] - largest);
+    double loss = std::log(sum) + largest - z[targets[row]];
+    EXPECT_NEAR(losses[row], loss, 2e-6 * (1 + std::abs(loss)));
+    for (int64_t j = 0; j < kWidth; ++j) {
+      double gradient = scale * (std::exp(z[j] - largest) / sum - (j == targets[row]));
+      EXPECT_NEAR(logits[row * kWidth + j], gradient, 3e-7 * scale);
+    }
+  }
+}
+
+TEST_F(KernelsTest, CrossEntropy) {
+  std::vector<float> logits = normals(kRows * kWidth, "logits");
+  expectCrossEntropy(kernels, logits, 0.25f);
+  for (float &value : logits)
+    value = value * 50 + 1000;
+  expectCrossEntropy(kernels, logits, 1.0f);
+}
+
+TEST_F(KernelsTest, CrossEntropyShowsNan) {
+  std::vector<float> logits(kWidth, 0.0f), loss(1);
+  logits[3] = std::nanf("");
+  int32_t target = 0;
+  kernels.crossEntropy(logits.data(), &target, loss.data(), 1, kWidth, 1.0f);
+  EXPECT_TRUE(std::isnan(loss[0]));
+}
+
+TEST_F(KernelsTest, Sums) {
+  std::vector<float> a = normals(48, "a"), b = normals(48, "b"), sum = a;
+  kernels.addInto(sum.data(), b.data(), 48);
+  double squares = 0, result = -1;
+  for (int i = 0; i < 48; ++i) {
+    EXPECT_EQ(sum[i], a[i] + b[i]);
+    squares += static_cast<double>(a[i]) * a[i];
+  }
+  kernels.sumSquares(a.data(), &result, 48);
+  EXPECT_NEAR(result, squares, 1e-12 * squares);
+  kernels.sumSquares(a.data(), &result, 0);
+  EXPECT_EQ(result, 0);
+}
+
+TEST_F(KernelsTest, AdamW) {
+  constexpr int64_t count = 16;
+  std::vector<float> p = normals(count, "p"), m(count), v(count);
+  std::vector<double> dp(p.begin(), p.end()), dm(count), dv(count);
+  for (int step = 1; step <= 3; ++step) {
+    std::vector<float> g = normals(count, step == 2 ? "g2" : "g");
+    double first = 1 / (1 - std::pow(0.9, step)), second = 1 / (1 - std::pow(0.95, step));
+    kernels.adamw(p.data(), g.data(), m.data(), v.data(), count, 0.5f, 0.01f, 0.9f, 0.95f, 1e-8f,
+                  static_cast<float>(first), static_cast<float>(second), 0.999f, -0.5f);
+    for (int64_t i = 0; i < count; ++i) {
+      double gradient = 0.5 * g[i];
+      dm[i] = 0.9 * dm[i] + 0.1 * gradient;
+      dv[i] = 0.95 * dv[i] + 0.05 * gradient * gradient;
+      dp[i] = 0.999 * dp[i] - 0.01 * dm[i] * first / (std::sqrt(dv[i] * second) + 1e-8);
+      dp[i] = std::max(dp[i], -0.5);
+      EXPECT_NEAR(p[i], dp[i], 1e-6);
+      EXPECT_GE(p[i], -0.5f);
+    }
+  }
+}
+
+} // namespace

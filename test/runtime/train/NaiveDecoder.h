@@ -1,0 +1,136 @@
+//===- NaiveDecoder.h - The model in double, by obvious loops ---*- C++ -*-===//
+//
+// A second reading of the decoder: the losses of a batch as a function of all parameters, in
+// double, written from the model's description. Gradients of the real model are checked against
+// its finite differences.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_TEST_RUNTIME_TRAIN_NAIVEDECODER_H
+#define PE_TEST_RUNTIME_TRAIN_NAIVEDECODER_H
+
+#include "runtime/train/model/Decoder.h"
+
+#include <cmath>
+#include <map>
+#include <string>
+
+namespace pe::test {
+
+class NaiveDecoder {
+public:
+  using Values = std::vector<double>;
+
+  explicit NaiveDecoder(const train::Decoder &model) : config(model.config()) {
+    for (const train::Parameter &parameter : model.layout().all()) {
+      const float *values = model.values().at(parameter);
+      parameters[parameter.name] = Values(values, values + parameter.count);
+    }
+  }
+
+  std::map<std::string, Values> parameters;
+
+  /// In nats, one per token.
+  Values losses(const train::Batch &batch) const {
+    Values result;
+    for (int64_t s = 0; s < batch.sequences; ++s) {
+      Rows x;
+      for (int64_t i = 0; i < batch.length; ++i) {
+        int64_t token = batch.inputs[s * batch.length + i];
+        auto row = parameters.at("embedding").begin() + token * config.dim;
+        x.emplace_back(row, row + config.dim);
+      }
+      for (int64_t layer = 0; layer < config.layers; ++layer) {
+        std::string prefix = "layer" + std::to_string(layer);
+        attend(prefix + ".attention", x);
+        for (Values &row : x) {
+          Values h = times(prefix + ".mlp.w1", norm(row), config.dim * config.mlpMultiple);
+          for (double &value : h)
+            value = value > 0 ? value * value : 0;
+          add(row, times(prefix + ".mlp.w2", h, config.dim));
+        }
+      }
+      for (int64_t i = 0; i < batch.length; ++i) {
+        Values logits = times("head", norm(x[i]), config.vocabulary);
+        double sum = 0;
+        for (double logit : logits)
+          sum += std::exp(logit);
+        result.push_back(std::log(sum) - logits[batch.targets[s * batch.length + i]]);
+      }
+    }
+    return result;
+  }
+
+  double meanLoss(const train::Batch &batch) const {
+    double sum = 0;
+    Values all = losses(batch);
+    for (double loss : all)
+      sum += loss;
+    return sum / static_cast<double>(all.size());
+  }
+
+private:
+  using Rows = std::vector<Values>;
+
+  static Values norm(const Values &x) {
+    double squares = 0;
+    for (double value : x)
+      squares += value * value;
+    Values y = x;
+    for (double &value : y)
+      value /= std::sqrt(squares / static_cast<double>(x.size()) + 1e-6);
+    return y;
+  }
+
+  Values times(const std::string &name, const Values &x, int64_t outputs) const {
+    const Values &w = parameters.at(name);
+    Values y(outputs);
+    for (int64_t o = 0; o < outputs; ++o)
+      for (size_t i = 0; i < x.size(); ++i)
+        y[o] += w[o * x.size() + i] * x[i];
+    return y;
+  }
+
+  static void add(Values &x, const Values &y) {
+    for (size_t i = 0; i < x.size(); ++i)
+      x[i] += y[i];
+  }
+
+  void attend(const std::string &prefix, Rows &x) const {
+    int64_t headDim = config.headDim(), group = config.heads / config.keyHeads;
+    const Values &slopes = parameters.at(prefix + ".bias.slopes");
+    double lift = parameters.at(prefix + ".bias.lift")[0];
+    Rows q, k, v, o(x.size(), Values(config.dim));
+    for (const Values &row : x) {
+      Values y = norm(row);
+      q.push_back(times(prefix + ".wq", y, config.heads * headDim));
+      k.push_back(times(prefix + ".wk", y, config.keyHeads * headDim));
+      v.push_back(times(prefix + ".wv", y, config.keyHeads * headDim));
+    }
+    for (int64_t h = 0; h < config.heads; ++h)
+      for (size_t i = 0; i < x.size(); ++i) {
+        Values p;
+        double sum = 0;
+        for (size_t j = 0; j <= i; ++j) {
+          double score = 0;
+          for (int64_t d = 0; d < headDim; ++d)
+            score += q[i][h * headDim + d] * k[j][h / group * headDim + d];
+          p.push_back(std::exp(score / std::sqrt(static_cast<double>(headDim)) -
+                               slopes[h] * static_cast<double>(i - j) +
+                               lift * static_cast<double>(j)));
+          sum += p.back();
+        }
+        for (size_t j = 0; j <= i; ++j)
+          for (int64_t d = 0; d < headDim; ++d)
+            o[i][h * headDim + d] += p[j] / sum * v[j][h / group * headDim + d];
+      }
+    for (size_t i = 0; i < x.size(); ++i)
+      add(x[i], times(prefix + ".wo", o[i], config.dim));
+  }
+
+  train::DecoderConfig config;
+};
+
+} // namespace pe::test
+
+#endif // PE_TEST_RUNTIME_TRAIN_NAIVEDECODER_H

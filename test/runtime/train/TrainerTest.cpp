@@ -1,0 +1,285 @@
+//===- TrainerTest.cpp - Steps, resets, checkpoints, evaluation -----------===//
+
+#include "runtime/train/trainer/Trainer.h"
+#include "Models.h"
+#include "NaiveDecoder.h"
+#include "runtime/core/File.h"
+#include "runtime/core/Safetensors.h"
+#include "runtime/train/reinit/Polar.h"
+#include "runtime/train/trainer/Checkpoint.h"
+#include "runtime/train/trainer/Evaluate.h"
+#include "runtime/train/trainer/Schedule.h"
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <numbers>
+
+using namespace pe;
+using namespace pe::test;
+using namespace pe::train;
+namespace fs = std::filesystem;
+
+namespace {
+
+const DecoderConfig kSmall{
+    .layers = 2, .dim = 16, .heads = 2, .keyHeads = 2, .mlpMultiple = 2, .vocabulary = 16};
+
+std::unique_ptr<Trainer> makeTrainer(const AdamWConfig &config = {},
+                                     ParallelFor &parallel = inOrder) {
+  return std::make_unique<Trainer>(makeModel(kSmall), compiledKernels(), config, parallel);
+}
+
+void run(Trainer &trainer, int64_t steps) {
+  for (int64_t i = 0; i < steps; ++i) {
+    auto report = trainer.step(makeBatch(3, 12, 16, 100 + trainer.steps()), 3e-3);
+    ASSERT_TRUE(report) << report.error().getMessage();
+    ASSERT_FALSE(report->skipped);
+  }
+}
+
+std::vector<float> contents(const ParameterBlock &block) {
+  return {block.data(), block.data() + block.size()};
+}
+
+TEST(Trainer, LearnsABatchByHeart) {
+  auto trainer = makeTrainer({.weightDecay = 0});
+  Batch batch = makeBatch(2, 12, 16);
+  double first = trainer->step(batch, 1e-2)->loss, last = first;
+  for (int i = 0; i < 150; ++i)
+    last = trainer->step(batch, 1e-2)->loss;
+  EXPECT_LT(last, 0.25 * first);
+}
+
+TEST(Trainer, IsTheSameOnAnyThreads) {
+  auto one = makeTrainer(), three = makeTrainer({}, onThreads);
+  run(*one, 5);
+  run(*three, 5);
+  EXPECT_EQ(contents(one->model().values()), contents(three->model().values()));
+}
+
+TEST(Trainer, KeepsMinimaAndLeavesUndecayedParametersAlone) {
+  auto trainer = makeTrainer({.weightDecay = 1.0});
+  const ParameterLayout &layout = trainer->model().layout();
+  AdamW adam(layout, compiledKernels(), {.weightDecay = 1.0});
+  ParameterBlock values(layout.extent()), gradients(layout.extent());
+  for (const Parameter &parameter : layout.all())
+    std::fill_n(values.at(parameter), parameter.count, 0.5f);
+  adam.step(values, gradients, 0, 0.1, inOrder);
+  for (const Parameter &parameter : layout.all()) {
+    bool slopes = parameter.name.ends_with(".slopes");
+    EXPECT_FLOAT_EQ(values.at(parameter)[0], slopes ? 0.5f : 0.45f) << parameter.name;
+    if (slopes)
+      std::fill_n(gradients.at(parameter), parameter.count, 1.0f);
+  }
+  for (int i = 0; i < 50; ++i)
+    adam.step(values, gradients, 1, 0.1, inOrder);
+  for (const Parameter &parameter : layout.all())
+    if (parameter.name.ends_with(".slopes")) {
+      EXPECT_EQ(values.at(parameter)[0], 0.01f);
+    }
+}
+
+TEST(Trainer, ClipsByTheGlobalNorm) {
+  ParameterLayout layout;
+  layout.add("a", {8}, Role::Mlp);
+  layout.add("b", {24}, Role::Mlp);
+  ParameterBlock gradients(layout.extent()), small(layout.extent());
+  for (const Parameter &parameter : layout.all())
+    for (int64_t i = 0; i < parameter.count; ++i) {
+      gradients.at(parameter)[i] = 2.0f;
+      small.at(parameter)[i] = 0.125f;
+    }
+  AdamW adam(layout, compiledKernels(), {.weightDecay = 0, .clip = std::sqrt(0.5)});
+  double norm = adam.norm(gradients, inOrder);
+  EXPECT_NEAR(norm, std::sqrt(32 * 4.0), 1e-9);
+  ParameterBlock clipped(layout.extent()), scaled(layout.extent());
+  adam.step(clipped, gradients, norm, 0.1, inOrder);
+  EXPECT_NEAR(adam.norm(adam.firstMoments(), inOrder), 0.1 * std::sqrt(0.5), 1e-6);
+  AdamW other(layout, compiledKernels(), {.weightDecay = 0, .clip = 0});
+  other.step(scaled, small, std::sqrt(0.5), 0.1, inOrder);
+  EXPECT_EQ(contents(adam.firstMoments()), contents(other.firstMoments()));
+}
+
+TEST(Trainer, SkipsAndCountsStepsThatAreNotFinite) {
+  auto trainer = makeTrainer();
+  run(*trainer, 2);
+  trainer->model().values().data()[3] = std::nanf("");
+  std::vector<float> weights = contents(trainer->model().values());
+  std::vector<float> moments = contents(trainer->optimizer().firstMoments());
+  Batch batch = makeBatch(1, 12, 16);
+  batch.inputs[0] = 0;
+  for (int i = 1; i < 20; ++i) {
+    auto report = trainer->step(batch, 1e-3);
+    ASSERT_TRUE(report);
+    EXPECT_TRUE(report->skipped);
+    EXPECT_EQ(trainer->skipped(), i);
+  }
+  std::vector<float> after = contents(trainer->model().values());
+  EXPECT_EQ(std::memcmp(after.data(), weights.data(), after.size() * sizeof(float)), 0);
+  EXPECT_EQ(contents(trainer->optimizer().firstMoments()), moments);
+  auto last = trainer->step(batch, 1e-3);
+  ASSERT_FALSE(last);
+  EXPECT_NE(last.error().getMessage().find("in 20 steps in a row"), std::string::npos);
+}
+
+/// Reinit changes the targets' weights and state; everything else stays bit for bit.
+void expectReinit(ReinitTarget target, Role role, bool both) {
+  auto trainer = makeTrainer();
+  run(*trainer, 3);
+  const ParameterLayout &layout = trainer->model().layout();
+  AdamW &adam = trainer->optimizer();
+  std::vector<float> weights = contents(trainer->model().values());
+  std::vector<float> first = contents(adam.firstMoments()), second = contents(adam.secondMoments());
+  auto reports = trainer->reinitialise(target, reinit::Scale::Muon, 1);
+  ASSERT_TRUE(reports) << reports.error().getMessage();
+  size_t projected = 0;
+  for (int64_t index = 0; index < layout.size(); ++index) {
+    const Parameter &p = layout[index];
+    bool chosen = p.role == role || (both && (p.role == Role::Attention || p.role == Role::Mlp));
+    projected += chosen;
+    for (int64_t i = p.offset; i < p.offset + p.extent; ++i) {
+      ASSERT_EQ(adam.firstMoments().data()[i], chosen ? 0.0f : first[i]) << p.name;
+      ASSERT_EQ(adam.secondMoments().data()[i], chosen ? 0.0f : second[i]) << p.name;
+      if (!chosen) {
+        ASSERT_EQ(trainer->model().values().data()[i], weights[i]) << p.name;
+      }
+    }
+    EXPECT_EQ(adam.updateCounts()[index], chosen ? 0 : 3) << p.name;
+    if (!chosen)
+      continue;
+    std::vector<double> matrix(trainer->model().values().at(p),
+                               trainer->model().values().at(p) + p.count);
+    double scale = std::sqrt(static_cast<double>(p.shape[0]) / static_cast<double>(p.shape[1]));
+    for (double &value : matrix)
+      value /= scale;
+    EXPECT_LT(reinit::deviationFromIsometry(p.shape[0], p.shape[1], matrix.data()), 1e-10);
+  }
+  EXPECT_EQ(reports->size(), projected);
+  run(*trainer, 2);
+}
+
+TEST(Trainer, ReinitClearsExactlyTheProjectedParameters) {
+  expectReinit(ReinitTarget::Mlp, Role::Mlp, false);
+  expectReinit(ReinitTarget::Attention, Role::Attention, false);
+  expectReinit(ReinitTarget::All, Role::Mlp, true);
+}
+
+TEST(Trainer, ReinitRefusesNanAndChangesNothing) {
+  auto trainer = makeTrainer();
+  run(*trainer, 1);
+  const ParameterLayout &layout = trainer->model().layout();
+  for (const Parameter &parameter : layout.all())
+    if (parameter.name == "layer1.mlp.w2")
+      trainer->model().values().at(parameter)[17] = std::nanf("");
+  std::vector<float> weights = contents(trainer->model().values());
+  auto reports = trainer->reinitialise(ReinitTarget::All, reinit::Scale::Muon, 1);
+  ASSERT_FALSE(reports);
+  EXPECT_EQ(reports.error().getMessage(),
+            "parameter 'layer1.mlp.w2': expected finite weights, found nan at [0, 17]");
+  std::vector<float> after = contents(trainer->model().values());
+  EXPECT_EQ(std::memcmp(after.data(), weights.data(), after.size() * sizeof(float)), 0);
+}
+
+struct CheckpointTest : testing::Test {
+  fs::path directory = fs::temp_directory_path() / "pe-checkpoint-test";
+  Metadata metadata = {{"config", "{\"dim\":16}"}};
+
+  void SetUp() override { fs::remove_all(directory); }
+  void TearDown() override { fs::remove_all(directory); }
+
+  std::string loadError(const Metadata &expected) {
+    auto trainer = makeTrainer();
+    Status status = loadCheckpoint(directory.string(), *trainer, expected);
+    return status ? "" : status.error().getMessage();
+  }
+};
+
+TEST_F(CheckpointTest, ResumingIsTheUninterruptedRun) {
+  auto whole = makeTrainer();
+  run(*whole, 6);
+  auto begun = makeTrainer({}, onThreads);
+  run(*begun, 2);
+  EXPECT_FALSE(hasCheckpoint(directory.string()));
+  ASSERT_TRUE(saveCheckpoint(directory.string(), *begun, metadata));
+  run(*begun, 1);
+  ASSERT_TRUE(saveCheckpoint(directory.string(), *begun, metadata));
+  EXPECT_FALSE(fs::exists(directory / "step-2"));
+  auto resumed = makeTrainer();
+  Status status = loadCheckpoint(directory.string(), *resumed, metadata);
+  ASSERT_TRUE(status) << status.error().getMessage();
+  EXPECT_EQ(resumed->steps(), 3);
+  run(*resumed, 3);
+  EXPECT_EQ(contents(resumed->model().values()), contents(whole->model().values()));
+  EXPECT_EQ(contents(resumed->optimizer().secondMoments()),
+            contents(whole->optimizer().secondMoments()));
+}
+
+TEST_F(CheckpointTest, RefusesWhatDoesNotFit) {
+  auto trainer = makeTrainer();
+  run(*trainer, 1);
+  ASSERT_TRUE(saveCheckpoint(directory.string(), *trainer, metadata));
+  EXPECT_NE(loadError({{"config", "{\"dim\":32}"}}).find("resume with the flags"),
+            std::string::npos);
+
+  std::string path = (directory / "step-1" / "model.safetensors").string();
+  auto file = readSafetensors(path);
+  ASSERT_TRUE(file);
+  Safetensors missing = *file;
+  missing.tensors.erase(missing.tensors.begin());
+  ASSERT_TRUE(writeSafetensors(path, missing));
+  EXPECT_NE(loadError(metadata).find("expected a tensor 'embedding', found none"),
+            std::string::npos);
+  Safetensors misshaped = *file;
+  misshaped.tensors[0].tensor = Tensor::zeros(DType::F32, {4, 4});
+  ASSERT_TRUE(writeSafetensors(path, misshaped));
+  EXPECT_NE(loadError(metadata).find("expected tensor 'embedding' to be f32 [16, 16], found f32 "
+                                     "[4, 4]"),
+            std::string::npos);
+  ASSERT_TRUE(writeFileAtomically((directory / "latest").string(), "../elsewhere"));
+  EXPECT_NE(loadError(metadata).find("expected step-N, found '../elsewhere'"), std::string::npos);
+}
+
+TEST(Evaluation, ScoresTheSameCharactersWithMoreContext) {
+  auto model = makeModel(kSmall);
+  NaiveDecoder naive(*model);
+  std::vector<uint8_t> text(200);
+  Random random(3, "text");
+  for (uint8_t &token : text)
+    token = static_cast<uint8_t>(random.below(16));
+  Evaluation evaluation{.lengths = {8, 24}, .windows = 3, .scored = 4};
+  auto bits = evaluate(*model, text, evaluation, inOrder);
+  ASSERT_TRUE(bits) << bits.error().getMessage();
+  auto starts = evaluationWindows(text, 3, 24);
+  for (int64_t length : evaluation.lengths) {
+    double sum = 0;
+    for (int64_t start : *starts) {
+      Batch batch;
+      batch.resize(1, length);
+      batch.set(0, text, start + 24 - length);
+      EXPECT_EQ(batch.targets.back(), text[start + 24]);
+      std::vector<double> losses = naive.losses(batch);
+      for (int64_t i = length - 4; i < length; ++i)
+        sum += losses[i];
+    }
+    EXPECT_NEAR((*bits)[length], sum / 12 / std::numbers::ln2, 1e-4);
+  }
+}
+
+TEST(Schedule, WarmsUpAndFalls) {
+  Schedule linear{.decay = Decay::Linear, .peak = 2, .warmup = 4, .steps = 100};
+  EXPECT_DOUBLE_EQ(linear.at(0), 0.5);
+  EXPECT_DOUBLE_EQ(linear.at(3), 2);
+  EXPECT_DOUBLE_EQ(linear.at(49), 2);
+  EXPECT_NEAR(linear.at(74), 1.1, 1e-12);
+  EXPECT_NEAR(linear.at(99), 0.2, 1e-12);
+  Schedule cosine{.decay = Decay::Cosine, .peak = 2, .warmup = 4, .steps = 100};
+  EXPECT_NEAR(cosine.at(49), 1.1, 1e-12);
+  EXPECT_NEAR(cosine.at(99), 0.2, 1e-12);
+  Schedule constant{.decay = Decay::Constant, .peak = 2, .warmup = 0, .steps = 100};
+  EXPECT_DOUBLE_EQ(constant.at(0), 2);
+  EXPECT_DOUBLE_EQ(constant.at(99), 2);
+  EXPECT_FALSE(parseDecay("exponential"));
+}
+
+} // namespace

@@ -1,0 +1,167 @@
+"""Each check of the tree accepts a good tree and finds the one thing that is wrong in a bad one."""
+
+import unittest
+
+from support import ROOT, TreeTest, load_script
+
+
+class IncludesTest(TreeTest):
+    check = staticmethod(load_script("check-includes").check)
+
+    def setUp(self):
+        super().setUp()
+        for header in ("runtime/include/pe/Tensor.h", "runtime/plan/Plan.h", "dialect/PE/PE.h",
+                       "passes/ToCPU/ToCPU.h", "runtime/device/cpu/Pool.h"):
+            self.write(header)
+
+    def test_the_order_is_kept(self):
+        self.write("runtime/core/a.cpp", '#include "pe/Tensor.h"\n#include "runtime/plan/Plan.h"\n')
+        self.write("passes/ToTile/a.cpp", '#include "dialect/PE/PE.h"\n#include "mlir/IR/X.h"\n')
+        self.write("passes/ToTile/b.cpp", '#include "dialect/PE/PE.h.inc"\n#include <vector>\n')
+        self.expect_clean(self.check)
+
+    def test_plan_may_not_see_a_device(self):
+        self.write("runtime/plan/a.cpp", '\n#include "runtime/device/cpu/Pool.h"\n')
+        self.expect_problem(self.check, "runtime/plan/a.cpp:2:", "may not include runtime/device")
+
+    def test_passes_and_devices_never_see_each_other(self):
+        self.write("passes/ToCPU/a.cpp", '#include "runtime/device/cpu/Pool.h"\n')
+        self.expect_problem(self.check, "passes/ToCPU may not include runtime/device")
+
+    def test_a_device_may_not_see_passes(self):
+        self.write("runtime/device/cpu/a.cpp", '#include "passes/ToCPU/ToCPU.h"\n')
+        self.expect_problem(self.check, "runtime/device may not include passes/ToCPU")
+
+    def test_a_file_name_relative_to_its_folder_is_resolved(self):
+        self.write("runtime/device/cpu/a.cpp", '#include "../../../dialect/PE/PE.h"\n')
+        self.expect_problem(self.check, "runtime/device may not include dialect/PE")
+
+    def test_the_runtime_is_free_of_llvm(self):
+        self.write("runtime/core/a.cpp", '#include "llvm/ADT/Twine.h"\n')
+        self.expect_problem(self.check, "runtime/core may not include LLVM or MLIR")
+
+    def test_the_api_is_free_of_mlir(self):
+        self.write("runtime/include/pe/a.h", "#include <mlir-c/IR.h>\n")
+        self.expect_problem(self.check, "runtime/include may not include LLVM or MLIR")
+
+    def test_the_api_includes_no_header_that_is_not_installed(self):
+        self.write("runtime/include/pe/a.h", '#include "runtime/plan/Plan.h"\n')
+        self.expect_problem(self.check, "runtime/include may not include runtime/plan")
+
+    def test_an_unknown_room_is_refused(self):
+        self.write("passes/New/a.cpp")
+        self.expect_problem(self.check, "expected a room")
+
+    def test_a_file_that_is_not_there_is_refused(self):
+        self.write("runtime/core/a.cpp", '#include "runtime/plan/Plam.h"\n')
+        self.expect_problem(self.check, "expected a file of pe")
+
+
+class EncodingNamesTest(TreeTest):
+    script = load_script("check-encoding-names")
+    check = staticmethod(script.check)
+
+    def test_words_are_split(self):
+        for text, names in (("lowerKerpleTerm(x)", ["kerple"]), ("FIREBias", ["fire"]),
+                            ("rope_angle", ["rope"]), ("T5", ["t5"]), ("a t5-like bias", ["t5"]),
+                            ("MusicTransformerOp", ["music transformer"]), ("NtkScaling", ["ntk"]),
+                            ("fires property reverse europe foxes t55", [])):
+            self.assertEqual(self.script.names_in(text), names, text)
+
+    def test_neutral_text_is_accepted(self):
+        self.write("passes/ToCPU/a.cpp", "// fires once per distance; a property of reverse mode\n")
+        self.write("runtime/reference/a.cpp", "// alibi\n")
+        self.write("passes/Transforms/a.cpp", "// alibi\n")
+        self.expect_clean(self.check)
+
+    def test_a_name_in_a_lowering_is_found(self):
+        self.write("passes/ToTile/a.cpp", "\nvoid lowerAlibi();\n")
+        self.expect_problem(self.check, "passes/ToTile/a.cpp:2:", "'alibi'")
+
+    def test_a_name_in_the_runtime_is_found(self):
+        self.write("runtime/train/a.cpp", "// like RSE\n")
+        self.expect_problem(self.check, "runtime/train/a.cpp:1:", "'rse'")
+
+    def test_a_file_name_is_found(self):
+        self.write("passes/Schedule/ChooseRope.cpp")
+        self.expect_problem(self.check, "passes/Schedule/ChooseRope.cpp:", "'rope'")
+
+
+class SizesTest(TreeTest):
+    check = staticmethod(load_script("check-sizes").check)
+
+    def test_sizes(self):
+        self.write("passes/a.cpp", "//\n" * 700)
+        self.expect_clean(self.check)
+        self.write("passes/b.cpp", "//\n" * 701)
+        self.expect_problem(self.check, "passes/b.cpp:1:", "found 701")
+
+
+class TextTest(TreeTest):
+    check = staticmethod(load_script("check-text").check)
+
+    def test_clean_files_are_accepted(self):
+        self.write("passes/a.cpp", "// A pass.\nint exitCode(int aborts);\n")
+        self.write("docs/a.md", "Text with/home/inside, `<tmp>/x`, a long line" + "." * 100 + "\n")
+        self.expect_clean(self.check)
+
+    def test_each_refused_thing_is_found(self):
+        cases = {
+            "passes/a.cpp": ["// A pass. TODO later", "// See /home/someone/x", "// A pass. ",
+                             "// A\tpass.", "// " + "x" * 100, "int x;", "// A\nstd::abort();",
+                             "// A\nstd::cerr << 1;", "// from deb.debian.org"],
+            "passes/a.h": ["// A header.\nusing namespace mlir;"],
+            "test/a.mlir": ["// XFAIL: *"],
+            "test/a.cpp": ["// A test.\nTEST(A, DISABLED_b) {}", "// A test.\nGTEST_SKIP();"],
+            "scripts/a": ["import os"],
+        }
+        for path, texts in cases.items():
+            for text in texts:
+                self.write(path, text + "\n")
+                with self.subTest(path=path, text=text):
+                    self.expect_problem(self.check, path + ":")
+            (self.root / path).unlink()
+
+
+class LinksTest(unittest.TestCase):
+    check = staticmethod(load_script("check-links").check)
+
+    def problems(self, *entries):
+        names = ("target", "folder", "links")
+        return self.check([dict(zip(names, entry)) for entry in entries])
+
+    def test_the_order_is_kept(self):
+        self.assertEqual(self.problems(
+            ("PEMlirHeaders", "", [""]), ("PEDialect", "dialect/PE", ["MLIR"]),
+            ("pe-core", "runtime/core", ["pe-plan", "Threads::Threads"]),
+            ("pe-plan", "runtime/plan", [])), [])
+
+    def test_the_runtime_may_not_link_mlir(self):
+        problems = self.problems(("pe-core", "runtime/core", ["MLIR"]))
+        self.assertEqual(problems, ["pe-core: runtime/core may not link MLIR"])
+
+    def test_passes_may_not_link_a_device(self):
+        problems = self.problems(("PEToCPU", "passes/ToCPU", ["$<LINK_ONLY:pe-cpu>"]),
+                                 ("pe-cpu", "runtime/device/cpu", []))
+        self.assertEqual(problems, ["PEToCPU: passes/ToCPU may not link pe-cpu of runtime/device"])
+
+    def test_the_reference_reaches_no_compiler(self):
+        problems = self.problems(("pe-reference", "runtime/reference", ["pe-core"]),
+                                 ("pe-core", "runtime/core", ["PEMath"]),
+                                 ("PEMath", "dialect/Math", []))
+        self.assertEqual(len(problems), 2)
+        self.assertIn("share nothing with the compiler", problems[1])
+
+    def test_an_unknown_room_is_refused(self):
+        self.assertIn("expected a room", self.problems(("x", "passes/New", []))[0])
+
+
+class RepositoryTest(unittest.TestCase):
+    def test_the_rooms_of_the_table_are_the_rooms_of_the_tree(self):
+        from checklib import rooms
+        for room in rooms.ROOMS:
+            self.assertTrue((ROOT / room).exists(), f"{room} is in rooms.py and not in the tree")
+
+
+if __name__ == "__main__":
+    unittest.main()
