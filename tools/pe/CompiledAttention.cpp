@@ -3,6 +3,7 @@
 
 #include "runtime/core/File.h"
 #include "runtime/device/cpu/ObjectLoader.h"
+#include "runtime/train/blas/Blas.h"
 
 #include <cstring>
 
@@ -125,7 +126,9 @@ train::AttentionFactory TrainedEncoding::factory(int64_t heads, ParallelFor &par
   };
 }
 
-Expected<train::Kernels> compileTrainingKernels() {
+Expected<train::Kernels> prepareTraining() {
+  if (Status loaded = blas::load(); !loaded)
+    return loaded.takeError();
   auto jit = api::Compiler::instance().jitProvider().get();
   if (!jit)
     return jit.error();

@@ -19,8 +19,8 @@ struct TrainedEncoding {
 /// Compiles `file` ("none": causal attention without positions) for heads of `headDim`.
 Expected<TrainedEncoding> compileEncoding(const std::string &file, int64_t headDim);
 
-/// The compiled kernels of training; their code lives as long as the process.
-Expected<train::Kernels> compileTrainingKernels();
+/// Loads OpenBLAS and compiles the kernels of training; both live as long as the process.
+Expected<train::Kernels> prepareTraining();
 
 } // namespace pe::cli
 

@@ -77,7 +77,7 @@ Status Demo::prepare() {
   cpu::ThreadPool::Options threads;
   threads.threads = options.threads;
   pool = std::make_unique<cpu::ThreadPool>(threads);
-  auto compiled = compileTrainingKernels();
+  auto compiled = prepareTraining();
   if (!compiled)
     return compiled.error();
   kernels = *compiled;

@@ -21,7 +21,7 @@ static Status train(const std::vector<std::string> &arguments) {
   auto encoding = compileEncoding(config.encoding, config.model.headDim());
   if (!encoding)
     return encoding.error();
-  auto kernels = compileTrainingKernels();
+  auto kernels = prepareTraining();
   if (!kernels)
     return kernels.error();
   auto corpora = train::readCorpora(config.phases);
