@@ -101,6 +101,7 @@ Program compile(const Options &options, const std::string &file, const std::stri
   });
   if (!done)
     die(done.error().render("kernel-bench"));
+  double passes = now() - begin;
   Program program;
   auto text = compilation.getModule()->getAttrOfType<mlir::StringAttr>(mlir::pe::kPlanAttr);
   auto parsed = plan::parsePlan(text.strref());
@@ -116,7 +117,12 @@ Program compile(const Options &options, const std::string &file, const std::stri
     die(module.error().render("kernel-bench"));
   if (options.number("llvm", 0))
     (*module)->print(llvm::outs(), nullptr);
+  double translated = now() - begin;
   auto object = jit::emitObject(**module, **machine);
+  if (options.number("compile", 0))
+    std::printf("MLIR passes %.0f ms, LLVM passes %.0f ms, code generation %.0f ms, %zu bytes\n",
+                passes * 1e3, (translated - passes) * 1e3, (now() - begin - translated) * 1e3,
+                object->size());
   if (std::string out = options.get("object", ""); !out.empty() && lowering == "cpu") {
     std::FILE *f = std::fopen(out.c_str(), "wb");
     std::fwrite(object->data(), 1, object->size(), f);
