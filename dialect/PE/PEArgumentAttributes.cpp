@@ -1,9 +1,10 @@
 //===- PEArgumentAttributes.cpp - pe.name, pe.init and the like -----------===//
 //
-// Constraints argument-C1 to argument-C6 of docs/spec.md.
+// Constraints argument-C1 to argument-C7 of docs/spec.md.
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/PE/Expression.h"
 #include "dialect/PE/PEDialect.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -83,12 +84,18 @@ LogicalResult verifyInit(Attribute value, EmitError emitError) {
 LogicalResult verifyMonitor(Attribute value, EmitError emitError) {
   auto entries = dyn_cast<DictionaryAttr>(value);
   if (!entries || !llvm::all_of(entries, [](NamedAttribute entry) {
-        auto text = dyn_cast<StringAttr>(entry.getValue());
-        return text && !text.getValue().trim().empty();
+        return isa<StringAttr>(entry.getValue());
       }))
     return emitError() << "expected pe.monitor to be named expressions such as " // argument-C6
                           "{L = \"abs(L_multiplier) * 512\"}, found "
                        << value << " (argument-C6)";
+  for (NamedAttribute entry : entries) {
+    auto result = parseExpression(cast<StringAttr>(entry.getValue()).getValue());
+    if (auto *error = std::get_if<ExpressionError>(&result)) // argument-C7
+      return emitError() << "expected a formula as " << entry.getName() << " of pe.monitor, found "
+                         << entry.getValue() << "; at character " << error->offset + 1 << ": "
+                         << error->message << " (argument-C7)";
+  }
   return success();
 }
 

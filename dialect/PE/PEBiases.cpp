@@ -5,7 +5,6 @@
 #include "dialect/PE/PEMlpLayers.h"
 #include "dialect/PE/PEScalarBuilder.h"
 #include "dialect/PE/PEScalars.h"
-#include "mlir/IR/IRMapping.h"
 #include <cmath>
 
 using namespace mlir;
@@ -171,60 +170,4 @@ OpFoldResult ScaleOp::fold(FoldAdaptor) {
 Value ScaleOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
                            ValueRange operands) {
   return ScalarBuilder(builder, loc, point).scale(getFactor().convertToDouble(), operands[0]);
-}
-
-//===----------------------------------------------------------------------===//
-// BiasFnOp
-//===----------------------------------------------------------------------===//
-
-LogicalResult BiasFnOp::verify() {
-  Block &block = getBody().front();
-  size_t expected = 4 + getCaptures().size();
-  if (block.getNumArguments() != expected) // bias_fn-C1
-    return emitOpError("expected ")
-           << expected << " region arguments (b, h, i, j and one per capture), found "
-           << block.getNumArguments() << " (bias_fn-C1)";
-  for (auto [n, argument] : llvm::enumerate(block.getArguments())) {
-    Type type = n < 4 ? Type(IndexType::get(getContext())) : getCaptures()[n - 4].getType();
-    if (argument.getType() != type) // bias_fn-C2
-      return emitOpError("expected region argument ") << n << " to have type " << type << ", found "
-                                                      << argument.getType() << " (bias_fn-C2)";
-  }
-  return success();
-}
-
-/// Scalar code: arith, math and pe's own scalar ops, on numbers and truth values alone.
-static bool isScalarOp(Operation &op) {
-  bool isKnown = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect()) ||
-                 isa<ReadOp, MlpEvalOp, GlobalHeadOp, HeadsTotalOp, PiecewiseOpInterface>(op);
-  return isKnown &&
-         llvm::all_of(op.getResultTypes(), [](Type type) { return type.isIntOrIndexOrFloat(); });
-}
-
-LogicalResult BiasFnOp::verifyRegions() {
-  for (Operation &op : getBody().front().without_terminator())
-    if (!isScalarOp(op)) // bias_fn-C4
-      return op.emitError("expected ops of arith, math or pe on single numbers, found '")
-             << op.getName()
-             << "'; a region is scalar code, tensors are read with pe.read "
-                "(bias_fn-C4)";
-  auto yield = dyn_cast<YieldOp>(getBody().front().getTerminator());
-  if (!yield) // bias_fn-C3
-    return emitOpError("expected the region to end with pe.yield (bias_fn-C3)");
-  if (yield.getValues().size() != 1 || !yield.getValues()[0].getType().isF32()) // bias_fn-C3
-    return yield.emitOpError("expected one f32 value, found ")
-           << yield.getOperandTypes() << " (bias_fn-C3)";
-  return success();
-}
-
-Value BiasFnOp::buildScalar(OpBuilder &builder, Location, const PairPoint &point,
-                            ValueRange operands) {
-  Block &block = getBody().front();
-  IRMapping mapping;
-  mapping.map(block.getArguments().take_front(4),
-              ValueRange{point.batch, point.head, point.query, point.key});
-  mapping.map(block.getArguments().drop_front(4), operands);
-  for (Operation &op : block.without_terminator())
-    builder.clone(op, mapping);
-  return mapping.lookupOrDefault(cast<YieldOp>(block.getTerminator()).getValues()[0]);
 }

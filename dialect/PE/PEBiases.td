@@ -156,11 +156,19 @@ def PE_BiasFnOp : PE_BiasOp<"bias_fn",
       pe.yield %v : f32
     }
     ```
+
+    A formula may stand for the region. Captures go by their names in the list; b, h, i and j are
+    whole numbers, and whole numbers may be indices. The formula is expanded when it is read, and
+    errors point into it (`Expression.h` has the grammar, docs/spec.md the functions). Example:
+
+    ```mlir
+    %bias = pe.bias_fn(%amp, %tau : tensor<?xf32>, tensor<?xf32>)
+              expr "amp[h] * exp(-abs(i - j) / tau[h])"
+    ```
   }];
   let arguments = (ins Variadic<PE_Tensor>:$captures);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat =
-      "(`(` $captures^ `:` type($captures) `)`)? attr-dict-with-keyword $body";
+  let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
 }

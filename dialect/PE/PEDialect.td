@@ -18,7 +18,7 @@ def PE_Dialect : Dialect {
     them. Nothing here says how it is computed; `docs/spec.md` numbers every constraint.
 
     Positions are 0-based and global: query row r stands at `q_start + r`, key column c at
-    `k_start + c`. Magnitudes of positions are below 2^31; differences below 2^24 are exact.
+    `k_start + c`. Magnitudes of positions are below 2^30; differences below 2^24 are exact.
 
     ```mlir
     func.func @attention(%q: tensor<?x?x?x?xf32> {pe.name = "q"},
@@ -42,7 +42,7 @@ def PE_Dialect : Dialect {
     | `pe.init` | argument | a number, or `"linear"`, `"linear(fan_in)"`, `"xavier(gain)"`, `"normal(std)"`, `"uniform(a,b)"`, `"slopes(geometric)"` |
     | `pe.min` | argument | a lower bound kept in training |
     | `pe.decay` | argument | `false`: no weight decay |
-    | `pe.monitor` | argument | `"name = expression"` of the parameters, logged in training |
+    | `pe.monitor` | argument | `{name = "expression", ...}` of the parameters, logged in training |
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
   let useDefaultTypePrinterParser = 1;

@@ -6,6 +6,11 @@
 // tensors. Gradients of amp and tau are derived from it; nothing else is needed for a new
 // encoding.
 //
+// The same region as a formula:
+//
+//   %bias = pe.bias_fn(%amp, %tau : tensor<?xf32>, tensor<?xf32>)
+//             expr "amp[h] * exp(-abs(i - j) / tau[h])"
+//
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>
 

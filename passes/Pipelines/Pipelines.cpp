@@ -27,7 +27,6 @@ void mlir::pe::buildPEPipeline(OpPassManager &pm, const CompileOptions &options)
 }
 
 void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options) {
-  buildPEPipeline(pm, options);
   PEToTilePassOptions toTile;
   toTile.entry = options.entry;
   toTile.headDim = options.headDim;
@@ -74,6 +73,7 @@ void mlir::pe::registerPEPipelines() {
   PassPipelineRegistration<PipelineOptions>(
       "pe-to-tile-pipeline", "From the pe dialect to a plan of tile stages",
       [](OpPassManager &pm, const PipelineOptions &options) {
+        buildPEPipeline(pm, options.get("cpu"));
         buildPEToTilePipeline(pm, options.get("cpu"));
       });
   for (StringRef lowering : {"cpu", "loops"})
@@ -82,6 +82,7 @@ void mlir::pe::registerPEPipelines() {
         lowering == "cpu" ? "From the pe dialect to the LLVM dialect for CPUs"
                           : "The same through the definition of the tile ops",
         [lowering](OpPassManager &pm, const PipelineOptions &options) {
+          buildPEPipeline(pm, options.get(lowering));
           buildPEToTilePipeline(pm, options.get(lowering));
           buildTileToFunctionsPipeline(pm, options.get(lowering));
           buildFunctionsToLLVMPipeline(pm);

@@ -40,7 +40,7 @@ struct CompileOptions {
 
 /// pe -> pe: checked, inlined, biases as regions of one class each.
 void buildPEPipeline(OpPassManager &pm, const CompileOptions &options);
-/// pe -> pe -> tile.
+/// pe, as buildPEPipeline leaves it -> tile.
 void buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options);
 /// tile -> functions over memrefs.
 void buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options);

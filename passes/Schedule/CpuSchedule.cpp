@@ -26,7 +26,6 @@ constexpr Field kFields[] = {
     {"unroll", &CpuSchedule::unroll},
     {"query_block", &CpuSchedule::queryBlock},
     {"key_block", &CpuSchedule::keyBlock},
-    {"strip_group", &CpuSchedule::stripGroup},
 };
 
 } // namespace

@@ -25,7 +25,6 @@ bool mlir::tile::columnsOwn(StageOp stage) {
 
 CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, CpuTarget target) {
   auto plan = stage->getParentOfType<PlanOp>();
-  bool columns = columnsOwn(stage);
   CpuSchedule schedule;
   if (target == CpuTarget::V4) {
     schedule.lanes = 16;
@@ -36,7 +35,6 @@ CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, CpuTarget target) {
     schedule.exp2 = Exp2Flavour::Ldexp;
   }
   schedule.keyBlock = plan.getKeyBlock();
-  schedule.stripGroup = columns && target == CpuTarget::V3 ? 2 : 1;
   // Rows of a work item: their packed queries and outputs stay in the second-level cache.
   constexpr int64_t kRowFloats = 1 << 14;
   int64_t rows = kRowFloats / std::max(plan.getHeadDim(), plan.getValueDim());

@@ -28,7 +28,6 @@ struct StripPlace {
   Index rowCount; // rows of the strip that exist
   Index block;    // first key of the block
   Index keyBegin, keyEnd; // keys of the block to visit, relative to it
-  Index lane;     // first lane of the strip in the group's scratch
   bool masked = false;
 
   Place place() const { return {b, hq, hkv, row, block, 0, 0}; }

@@ -130,7 +130,7 @@ void mlir::tile::cpu::emitSegments(StageContext &context, StripValues &values, c
   SegmentStrip strip(context, place, op.getU(), op.getV(), op.getKnots(), op.getSlope(),
                      op.getCount());
   auto slotAt = [&](Index key, int64_t v) {
-    return slots.at(op.getValue(), key, place.lane + Index(v * e.lanes));
+    return slots.at(op.getValue(), key, Index(v * e.lanes));
   };
   Index offsetBase = context.offset(op.getOffset(), place.place());
   Value offset = e.broadcast(e.load(context.memory(op.getOffset()), offsetBase + strip.firstKink));
@@ -227,7 +227,7 @@ RowSums SegmentsGradEmitter::sumWhere(Value knot, Value slope) {
         SmallVector<Value> next(args);
         for (int64_t v = 0; v < vectors; ++v) {
           Value g = e.loadVector(slots.getMemory(), slots.at(op.getValue(), key,
-                                                             place.lane + Index(v * e.lanes)));
+                                                             Index(v * e.lanes)));
           Value u = strip.u(key, v);
           if (knot) {
             Value above = e.create<arith::CmpFOp>(arith::CmpFPredicate::OGT,

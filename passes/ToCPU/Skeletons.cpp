@@ -21,8 +21,8 @@ LogicalResult mlir::tile::cpu::checkStage(StageOp stage, std::string &why) {
   return success();
 }
 
-Value Skeleton::isFull(const Index &row, int64_t count, const Index &block) {
-  Index last = row + Index(count - 1), blockEnd = block + Index(context.cpu.keyBlock);
+Value Skeleton::isFull(const Index &row, const Index &block) {
+  Index last = row + Index(context.cpu.stripRows() - 1), blockEnd = block + Index(context.cpu.keyBlock);
   auto keys = context.mask.full(row, last);
   auto atMost = [&](const Index &a, const Index &b) {
     return e.compare(arith::CmpIPredicate::sle, e.toValue(a), e.toValue(b));
@@ -36,13 +36,21 @@ Value Skeleton::isFull(const Index &row, int64_t count, const Index &block) {
 
 void Skeleton::visitStrip(StripPlace place, StripBody body) {
   const CpuSchedule &cpu = context.cpu;
-  place.rowCount = rowsOfStrip(place.row);
-  auto keys = context.mask.any(place.row, place.row + place.rowCount - Index(1));
-  int64_t unit = cpu.keyUnit();
-  place.masked = true;
-  place.keyBegin = roundDown(maxOf(0, keys.begin - place.block), unit);
-  place.keyEnd = minOf(cpu.keyBlock, roundUp(maxOf(0, keys.end - place.block), unit));
-  e.ifThen(e.less(place.keyBegin, place.keyEnd), [&] { body(place); });
+  StripPlace full = place;
+  full.masked = false;
+  full.rowCount = cpu.stripRows();
+  full.keyBegin = 0;
+  full.keyEnd = cpu.keyBlock;
+  auto partial = [&] {
+    place.rowCount = rowsOfStrip(place.row);
+    auto keys = context.mask.any(place.row, place.row + place.rowCount - Index(1));
+    int64_t unit = cpu.keyUnit();
+    place.masked = true;
+    place.keyBegin = roundDown(maxOf(0, keys.begin - place.block), unit);
+    place.keyEnd = minOf(cpu.keyBlock, roundUp(maxOf(0, keys.end - place.block), unit));
+    e.ifThen(e.less(place.keyBegin, place.keyEnd), [&] { body(place); });
+  };
+  e.ifThen(isFull(place.row, place.block), [&] { body(full); }, partial);
 }
 
 void Skeleton::storeSkippedSnapshots(const StripPlace &place) {
@@ -52,8 +60,8 @@ void Skeleton::storeSkippedSnapshots(const StripPlace &place) {
   }
 }
 
-void Skeleton::unlessStopped(const StripPlace &place, int64_t count,
-                             llvm::function_ref<Index(int64_t)> carryAt, Value carryMemory,
+void Skeleton::unlessStopped(const StripPlace &place, llvm::function_ref<Index(int64_t)> carryAt,
+                             Value carryMemory,
                              llvm::function_ref<void()> body,
                              llvm::function_ref<void()> skipped) {
   StreamOp stream = context.stream;
@@ -69,7 +77,7 @@ void Skeleton::unlessStopped(const StripPlace &place, int64_t count,
   double bound =
       (buffer ? *stream.getSkipBelow() : *stream.getStopBelow()).convertToDouble();
   Value largest;
-  for (int64_t row = 0; row < count; row += e.lanes) {
+  for (int64_t row = 0; row < context.cpu.stripRows(); row += e.lanes) {
     Value exists = e.laneMask(place.rowCount - Index(row));
     Value mass = buffer ? e.loadLanes(context.memory(buffer), bufferAt + Index(row), exists)
                         : e.select(exists, e.loadVector(carryMemory, carryAt(row)), e.splat(0.0));

@@ -159,24 +159,23 @@ void StripValues::pack(LoadOp load, const Panel &panel) {
   Value memory = context.memory(load.getBuffer());
   int64_t depth = context.depthOf(spacesOf(load.getValue())), pitch = context.cpu.stripRows();
   Index base = context.offset(load.getBuffer(), place.place());
-  for (int64_t first = 0; first < pitch; first += e.lanes) {
+  e.loop(0, pitch, e.lanes, [&](Index first) {
     SmallVector<Index> from;
-    for (int64_t r = first; r < first + e.lanes; ++r)
-      from.push_back(base + minOf(r, place.rowCount - Index(1)) * Index(depth));
+    for (int64_t r = 0; r < e.lanes; ++r)
+      from.push_back(base + minOf(first + Index(r), place.rowCount - Index(1)) * Index(depth));
     auto packDepths = [&](const Index &d, int64_t width) {
       SmallVector<Value> block;
       for (const Index &at : from)
         block.push_back(loadWidened(e, memory, at + d, width));
       block = emitTranspose(e, block);
       for (int64_t i = 0; i < width; ++i)
-        e.storeVector(block[i], panel.memory,
-                      panel.at + (d + Index(i)) * Index(pitch) + Index(first));
+        e.storeVector(block[i], panel.memory, panel.at + (d + Index(i)) * Index(pitch) + first);
     };
     int64_t whole = depth / e.lanes * e.lanes;
     e.loop(0, whole, e.lanes, [&](Index d) { packDepths(d, e.lanes); });
     if (whole != depth)
       packDepths(whole, depth - whole);
-  }
+  });
   setPanel(load.getValue(), panel);
 }
 

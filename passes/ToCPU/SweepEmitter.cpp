@@ -136,7 +136,7 @@ Value SweepEmitter::element(Value value, int64_t key, int64_t vector) {
   Value &reg = regs[key * vectors + vector];
   if (!reg)
     reg = e.loadVector(slots.getMemory(),
-                       slots.at(value, keys[key], place.lane + Index(vector * e.lanes)));
+                       slots.at(value, keys[key], Index(vector * e.lanes)));
   return reg;
 }
 
@@ -149,7 +149,7 @@ void SweepEmitter::define(Value value, int64_t key, int64_t vector, Value reg) {
   if (schedule.zeroOutside.contains(value) && !isFilledWith(value, 0.0))
     reg = inside(reg, key, vector, 0.0);
   e.storeVector(reg, slots.getMemory(),
-                slots.at(value, keys[key], place.lane + Index(vector * e.lanes)));
+                slots.at(value, keys[key], Index(vector * e.lanes)));
 }
 
 Value SweepEmitter::maskAt(int64_t key, int64_t vector) {
@@ -273,7 +273,8 @@ void SweepEmitter::emitDot(DotOp dot) {
     rowsOfKeys.push_back(bases[buffer] + row * Index(depth));
   }
   const Panel &panel = values.getPanel(dot.getLhs());
-  TileShape shape = {static_cast<int64_t>(keys.size()), vectors, context.cpu.unroll};
+  TileShape shape = {static_cast<int64_t>(keys.size()), vectors,
+                     mask.isOn() ? 1 : context.cpu.unroll};
   registers[dot.getOutput()] = emitTileProduct(
       e, shape, 0, depth, acc,
       [&](Index d, int64_t v) {

@@ -36,6 +36,6 @@ void mlir::tile::cpu::emitWindowGrad(StageContext &context, StripValues &values,
   const StripPlace &place = values.getPlace();
   emitDiagonalSums(context, place, grad.getTable(), [&](Index key, int64_t v) {
     return e.loadVector(slots.getMemory(),
-                        slots.at(grad.getValue(), key, place.lane + Index(v * e.lanes)));
+                        slots.at(grad.getValue(), key, Index(v * e.lanes)));
   });
 }

@@ -22,7 +22,10 @@ public:
   /// Runs what `build` adds to a pass manager.
   Status run(llvm::function_ref<void(mlir::OpPassManager &)> build);
   mlir::ModuleOp getModule() { return *module; }
+  const DiagnosticCollector &getDiagnostics() const { return diagnostics; }
   mlir::MLIRContext &getContext() { return context; }
+  /// The error reported so far, or `otherwise`.
+  Error takeError(const std::string &otherwise) { return diagnostics.take(otherwise); }
   /// The text of the module as it is now.
   std::string print();
 

@@ -21,7 +21,12 @@ std::string pe::jit::placeOf(Location location) {
 
 pe::jit::DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
     : handler(context, [this](Diagnostic &diagnostic) {
-        if (diagnostic.getSeverity() != DiagnosticSeverity::Error || first)
+        if (diagnostic.getSeverity() != DiagnosticSeverity::Error) {
+          std::string place = placeOf(diagnostic.getLocation());
+          remarks.push_back((place.empty() ? "" : place + ": ") + diagnostic.str());
+          return success();
+        }
+        if (first)
           return success();
         Error error = Error(diagnostic.str()).at(placeOf(diagnostic.getLocation()));
         for (Diagnostic &note : diagnostic.getNotes()) {

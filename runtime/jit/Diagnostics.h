@@ -8,15 +8,18 @@
 
 namespace pe::jit {
 
-/// While it lives, keeps the first error of a context and the notes behind it.
+/// While it lives, keeps the first error of a context with its notes, and every remark and warning.
 class DiagnosticCollector {
 public:
   explicit DiagnosticCollector(mlir::MLIRContext *context);
   /// The error, or `otherwise` where none was reported.
   Error take(const std::string &otherwise);
+  /// "FILE:LINE:COL: text" of each remark and warning so far.
+  const std::vector<std::string> &getRemarks() const { return remarks; }
 
 private:
   std::optional<Error> first;
+  std::vector<std::string> remarks;
   mlir::ScopedDiagnosticHandler handler;
 };
 

@@ -2,6 +2,7 @@
 #include "runtime/jit/JitInterface.h"
 
 #include "dialect/PE/ExportProgram.h"
+#include "passes/Analysis/Explain.h"
 #include "passes/Pipelines/PlanExport.h"
 #include "passes/Transforms/Prepare.h"
 #include "runtime/jit/Compiler.h"
@@ -18,6 +19,7 @@ public:
   std::string llvmVersion() const override { return LLVM_VERSION_STRING; }
   Expected<Description> describe(const Source &source) override;
   Expected<CompiledCode> compile(const CompileRequest &request) override;
+  Expected<std::string> compileKernels(const Source &source) override;
   Expected<std::unique_ptr<LoadedObject>> load(const std::string &object) override {
     return loadObject(object);
   }
@@ -74,16 +76,57 @@ Expected<Description> MlirJit::describe(const Source &source) {
   return description;
 }
 
+/// "softmax + segments", "stick_breaking + affine" ...: one line for people.
+std::string summarise(const llvm::json::Value &explanation) {
+  std::string line;
+  const llvm::json::Array *attentions = explanation.getAsObject()->getArray("attentions");
+  for (const llvm::json::Value &value : *attentions) {
+    const llvm::json::Object &attention = *value.getAsObject();
+    line += (line.empty() ? "" : "; ") + attention.getString("normalizer").value_or("").str();
+    for (const llvm::json::Value &term : *attention.getArray("terms"))
+      line += " + " + term.getAsObject()->getString("class").value_or("").str();
+  }
+  return line;
+}
+
+/// What the compiler found out about a function.
+struct Explanation {
+  std::string text, json, line;
+};
+
+Expected<Explanation> explain(Compilation &compilation, const std::string &entry) {
+  Explanation result;
+  for (auto function : compilation.getModule().getOps<mlir::func::FuncOp>()) {
+    if (!function.isPublic() || (!entry.empty() && function.getName() != entry))
+      continue;
+    auto text = mlir::pe::explainStructure(function);
+    auto json = mlir::pe::explainStructureAsJson(function);
+    if (mlir::failed(text) || mlir::failed(json))
+      return compilation.takeError("cannot explain the function");
+    result.text = *text;
+    llvm::raw_string_ostream(result.json) << *json;
+    result.line = summarise(*json);
+  }
+  return result;
+}
+
 /// Runs the pipelines up to functions in the LLVM dialect; the module keeps the plan.
-Status lower(Compilation &compilation, const mlir::pe::CompileOptions &options) {
-  Status toTile = compilation.run(
-      [&](mlir::OpPassManager &pm) { mlir::pe::buildPEToTilePipeline(pm, options); });
-  if (!toTile)
-    return toTile;
-  return compilation.run([&](mlir::OpPassManager &pm) {
+Expected<Explanation> lower(Compilation &compilation, const mlir::pe::CompileOptions &options) {
+  Status structured = compilation.run(
+      [&](mlir::OpPassManager &pm) { mlir::pe::buildPEPipeline(pm, options); });
+  if (!structured)
+    return structured.error();
+  auto explanation = explain(compilation, options.entry);
+  if (!explanation)
+    return explanation;
+  Status lowered = compilation.run([&](mlir::OpPassManager &pm) {
+    mlir::pe::buildPEToTilePipeline(pm, options);
     mlir::pe::buildTileToFunctionsPipeline(pm, options);
     mlir::pe::buildFunctionsToLLVMPipeline(pm);
   });
+  if (!lowered)
+    return lowered.error();
+  return explanation;
 }
 
 Expected<plan::Plan> takePlan(mlir::ModuleOp module) {
@@ -95,6 +138,18 @@ Expected<plan::Plan> takePlan(mlir::ModuleOp module) {
   return plan;
 }
 
+/// Translates, optimises and emits the module, which is in the LLVM dialect by now.
+Expected<std::string> emitMachineCode(mlir::ModuleOp module, const std::string &features) {
+  auto machine = createTargetMachine(features);
+  if (!machine)
+    return machine.error();
+  llvm::LLVMContext context;
+  auto translated = translate(module, context, **machine);
+  if (!translated)
+    return translated.error();
+  return emitObject(**translated, **machine);
+}
+
 Expected<CompiledCode> MlirJit::compile(const CompileRequest &request) {
   auto options = optionsOf(request);
   if (!options)
@@ -102,28 +157,39 @@ Expected<CompiledCode> MlirJit::compile(const CompileRequest &request) {
   Compilation compilation(getRegistry());
   if (Status parsed = compilation.parse(request.source); !parsed)
     return parsed.error();
-  if (Status lowered = lower(compilation, *options); !lowered)
-    return lowered.error();
+  auto explanation = lower(compilation, *options);
+  if (!explanation)
+    return explanation.error();
   auto plan = takePlan(compilation.getModule());
   if (!plan)
     return plan.error();
   CompiledCode code;
+  code.explainText = std::move(explanation->text);
+  code.explainJson = std::move(explanation->json);
   code.plan = std::move(*plan);
   code.plan.target = request.target;
   code.plan.features = options->features;
   code.plan.dtype = request.dtype;
-  auto machine = createTargetMachine(request.features);
-  if (!machine)
-    return machine.error();
-  llvm::LLVMContext context;
-  auto module = translate(compilation.getModule(), context, **machine);
-  if (!module)
-    return module.error();
-  auto object = emitObject(**module, **machine);
+  code.plan.structure = std::move(explanation->line);
+  code.plan.diagnostics = compilation.getDiagnostics().getRemarks();
+  for (const std::string &remark : code.plan.diagnostics)
+    code.explainText += remark + "\n";
+  auto object = emitMachineCode(compilation.getModule(), request.features);
   if (!object)
     return object.error();
   code.object = std::move(*object);
   return code;
+}
+
+Expected<std::string> MlirJit::compileKernels(const Source &source) {
+  Compilation compilation(getRegistry());
+  if (Status parsed = compilation.parse(source); !parsed)
+    return parsed.error();
+  Status lowered = compilation.run(
+      [](mlir::OpPassManager &pm) { mlir::pe::buildFunctionsToLLVMPipeline(pm); });
+  if (!lowered)
+    return lowered.error();
+  return emitMachineCode(compilation.getModule(), /*features=*/"");
 }
 
 Expected<std::string> MlirJit::emit(const CompileRequest &request, EmitStage stage) {
@@ -146,10 +212,11 @@ Expected<std::string> MlirJit::emit(const CompileRequest &request, EmitStage sta
     });
   else if (stage == EmitStage::Tile)
     done = compilation.run([&](mlir::OpPassManager &pm) {
+      mlir::pe::buildPEPipeline(pm, *options);
       mlir::pe::buildPEToTilePipeline(pm, *options);
     });
-  else
-    done = lower(compilation, *options);
+  else if (auto lowered = lower(compilation, *options); !lowered)
+    done = lowered.error();
   if (!done)
     return done.error();
   if (stage != EmitStage::LLVM)

@@ -12,6 +12,7 @@
 
 #include "pe/DType.h"
 #include "pe/Error.h"
+#include "pe/Signature.h"
 #include "runtime/plan/Plan.h"
 
 #include <memory>
@@ -48,27 +49,8 @@ struct CompileRequest {
   std::string lowering = "cpu";
 };
 
-/// One argument or result of an entry function.
-struct ValueInfo {
-  std::string name;
-  DType dtype = DType::F32;
-  /// -1: dynamic.
-  std::vector<int64_t> dims;
-  /// Per dimension the size it is, as a size expression ("b", "hq", "r", "d" ...). Known for the
-  /// operands of attention and their results; empty text where the compiler does not know.
-  std::vector<std::string> sizes;
-  bool optional = false;
-  plan::ParameterInfo parameter;
-  /// "FILE:LINE:COL".
-  std::string location;
-};
-
-struct EntryInfo {
-  std::string name;
-  std::string location;
-  std::vector<ValueInfo> arguments;
-  std::vector<ValueInfo> results;
-};
+using pe::EntryInfo;
+using pe::ValueInfo;
 
 struct Description {
   EntryInfo entry;
@@ -105,6 +87,9 @@ public:
   virtual Expected<Description> describe(const Source &source) = 0;
   virtual Expected<CompiledCode> compile(const CompileRequest &request) = 0;
   virtual Expected<std::unique_ptr<LoadedObject>> load(const std::string &object) = 0;
+  /// Compiles a module of plain functions in upstream dialects (func, scf, vector, math, memref with
+  /// bare pointers) to an object whose symbols are those functions as C functions.
+  virtual Expected<std::string> compileKernels(const Source &source) = 0;
   /// The program at one stage of compilation (text; for Object the bytes).
   virtual Expected<std::string> emit(const CompileRequest &request, EmitStage stage) = 0;
 };

@@ -3,13 +3,12 @@
 
 #include "runtime/device/cpu/Segments.h"
 
-#include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/LegacyPassManager.h"
-#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Passes/PassBuilder.h"
 #include "llvm/TargetParser/Host.h"
 
 namespace pe::jit {
@@ -50,6 +49,32 @@ Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const std::st
   return std::move(*machine);
 }
 
+/// Kernels arrive as explicit vector code with their loops in place: LLVM's whole O2 pipeline would
+/// spend five times this list's time on them for no measurable speed (docs/decisions.md). Rotation
+/// and vectorisation of loops are for the scalar stages.
+constexpr const char *kPasses =
+    "always-inline,inline,globaldce,"
+    "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,loop-simplify,lcssa,"
+    "loop-mssa(loop-rotate,licm),loop-vectorize,early-cse,simplifycfg)";
+
+static llvm::Error optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager calls;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(calls);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, calls, modules);
+  llvm::ModulePassManager passes;
+  if (llvm::Error error = builder.parsePassPipeline(passes, kPasses))
+    return error;
+  passes.run(module, modules);
+  return llvm::Error::success();
+}
+
 Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::LLVMContext &context,
                                                   llvm::TargetMachine &machine) {
   std::unique_ptr<llvm::Module> result = mlir::translateModuleToLLVMIR(module, context);
@@ -57,8 +82,7 @@ Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::L
     return makeError("cannot translate the compiled module to LLVM IR");
   result->setTargetTriple(machine.getTargetTriple());
   result->setDataLayout(machine.createDataLayout());
-  auto optimise = mlir::makeOptimizingTransformer(/*optLevel=*/2, /*sizeLevel=*/0, &machine);
-  if (llvm::Error error = optimise(result.get()))
+  if (llvm::Error error = optimise(*result, machine))
     return fromLLVM("cannot optimise the compiled module", std::move(error));
   return result;
 }

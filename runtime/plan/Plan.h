@@ -17,6 +17,7 @@
 
 #include "pe/DType.h"
 #include "pe/Error.h"
+#include "pe/Signature.h"
 #include "runtime/plan/SizeExpression.h"
 
 #include <array>
@@ -40,17 +41,7 @@ std::string_view nameOf(Role role);
 enum class Phase { Prepare, Forward, Backward, Finish };
 std::string_view nameOf(Phase phase);
 
-/// How a parameter is initialised and trained (the `pe.*` attributes of an argument).
-struct ParameterInfo {
-  /// A number, "linear", "xavier(gain)", "normal(deviation)", "uniform(a,b)" ... Empty: the
-  /// argument is data, not a parameter.
-  std::string init;
-  std::optional<double> min;
-  /// False: no weight decay.
-  bool decay = true;
-  /// Named scalar expressions that training logs.
-  std::vector<std::pair<std::string, std::string>> monitor;
-};
+using pe::ParameterInfo;
 
 struct Buffer {
   /// Arguments and results by their `pe.name`; the cotangent of o is "d_o", the gradient of q

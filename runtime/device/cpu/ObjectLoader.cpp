@@ -7,8 +7,9 @@
 
 #include "runtime/device/cpu/ObjectLoader.h"
 
+#include "runtime/device/cpu/RuntimeSymbols.h"
+
 #include <cstring>
-#include <dlfcn.h>
 #include <elf.h>
 #include <limits>
 #include <optional>
@@ -229,9 +230,9 @@ Status ObjectLoader::resolveSymbols() {
     if (entry.st_shndx == SHN_UNDEF) {
       if (symbol.name.empty())
         continue;
-      symbol.address = static_cast<char *>(::dlsym(RTLD_DEFAULT, symbol.name.c_str()));
+      symbol.address = static_cast<char *>(findRuntimeSymbol(symbol.name));
       if (!symbol.address && symbol.name != "_GLOBAL_OFFSET_TABLE_")
-        return makeError("expected only symbols of the C library to be undefined, found '",
+        return makeError("expected it to call only pe's runtime and the C library, found '",
                          symbol.name, "'");
       continue;
     }

@@ -5,7 +5,7 @@
 // Loading LLVM to do this takes 40 ms, this takes microseconds; it is what makes a cached kernel
 // start at once and lets packages run on machines without LLVM.
 //
-// Undefined symbols (memcpy, memset, libm functions) are taken from the process. Anything this
+// Undefined symbols are looked up by findRuntimeSymbol (RuntimeSymbols.h). Anything this
 // loader does not know (a relocation, a thread-local variable) is an error that names it.
 //
 //===----------------------------------------------------------------------===//

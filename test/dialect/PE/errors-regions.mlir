@@ -154,3 +154,10 @@ func.func @decay(%a: tensor<f32> {pe.decay = 0}) {
 func.func @monitor(%a: tensor<f32> {pe.monitor = "abs(a)"}) {
   return
 }
+
+// -----
+
+// expected-error @below {{expected a formula as "L" of pe.monitor, found "abs("; at character 5: expected a number, a name or '(', found the end (argument-C7)}}
+func.func @monitor_formula(%a: tensor<f32> {pe.monitor = {L = "abs("}}) {
+  return
+}

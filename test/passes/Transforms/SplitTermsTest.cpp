@@ -62,7 +62,7 @@ private:
   std::string value(int depth) {
     if (depth == 0)
       return choose({"%fi", "%fj", "%fd", "%ad", "%sh", "%th", "%tenth"});
-    std::string kind = choose({"sum", "product", "product", "scaled", "quotient", "sin", "neg"});
+    std::string kind = choose({"sum", "product", "product", "scaled", "quotient", "sin", "neg", "shifted"});
     if (kind == "sum")
       return op(choose({"arith.addf", "arith.subf"}), {value(depth - 1), value(depth - 1)});
     if (kind == "product")
@@ -71,6 +71,8 @@ private:
       return op("arith.mulf", {value(depth - 1), value(0)});
     if (kind == "sin")
       return op("math.sin", {op("arith.mulf", {"%tenth", value(depth - 1)})});
+    if (kind == "shifted")
+      return op("arith.subf", {op("arith.mulf", {"%tenth", value(0)}), choose({"%one", "%tenth"})});
     if (kind == "neg")
       return op("arith.negf", {value(depth - 1)});
     std::string below = op("arith.addf", {op("math.absf", {value(depth - 1)}), "%one"});

@@ -1,0 +1,200 @@
+//===- Expression.cpp - Infix formulas ------------------------------------===//
+
+#include "dialect/PE/Expression.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <optional>
+
+namespace mlir::pe {
+namespace {
+
+/// The parser recurses into nested parts and users of the tree into chains: both are bounded.
+constexpr int kMaxDepth = 200;
+constexpr size_t kMaxLength = 4096;
+
+/// Recursive descent; the first error stops everything.
+class Parser {
+public:
+  explicit Parser(std::string_view source) : source(source) {}
+
+  std::variant<Expression, ExpressionError> parse() {
+    Expression result = parseComparison();
+    skipSpaces();
+    if (!error && at != source.size())
+      fail("expected an operator or the end, found '" + std::string(1, source[at]) + "'");
+    if (error)
+      return *error;
+    return result;
+  }
+
+private:
+  Expression parseComparison();
+  Expression parseSum();
+  Expression parseProduct();
+  Expression parseSign();
+  Expression parsePower();
+  Expression parsePrimary();
+  Expression parseNumber();
+  Expression parseName();
+  void parseList(char close, std::vector<Expression> &list);
+
+  void skipSpaces() {
+    while (at < source.size() && std::isspace(static_cast<unsigned char>(source[at])))
+      ++at;
+  }
+
+  /// Consumes the first of `symbols` that stands here and returns it, else "".
+  std::string_view consumeAny(std::initializer_list<std::string_view> symbols) {
+    skipSpaces();
+    for (std::string_view symbol : symbols)
+      if (source.substr(at).starts_with(symbol)) {
+        at += symbol.size();
+        return symbol;
+      }
+    return {};
+  }
+
+  Expression fail(std::string message) {
+    if (!error)
+      error = ExpressionError{at, std::move(message)};
+    return {};
+  }
+
+  static Expression call(std::string_view name, size_t offset, std::vector<Expression> children) {
+    return {Expression::Kind::Call, std::string(name), 0, std::move(children), offset};
+  }
+
+  template <typename Operand>
+  Expression parseChain(std::initializer_list<std::string_view> symbols, Operand operand) {
+    Expression left = operand();
+    while (!error) {
+      skipSpaces();
+      size_t offset = at;
+      std::string_view symbol = consumeAny(symbols);
+      if (symbol.empty())
+        break;
+      left = call(symbol, offset, {std::move(left), operand()});
+    }
+    return left;
+  }
+
+  std::string_view source;
+  size_t at = 0;
+  int depth = 0;
+  std::optional<ExpressionError> error;
+};
+
+Expression Parser::parseComparison() {
+  Expression left = parseSum();
+  skipSpaces();
+  size_t offset = at;
+  std::string_view symbol = consumeAny({"<=", ">=", "==", "!=", "<", ">"});
+  if (error || symbol.empty())
+    return left;
+  return call(symbol, offset, {std::move(left), parseSum()});
+}
+
+Expression Parser::parseSum() {
+  return parseChain({"+", "-"}, [this] { return parseProduct(); });
+}
+
+Expression Parser::parseProduct() {
+  return parseChain({"*", "/"}, [this] { return parseSign(); });
+}
+
+Expression Parser::parseSign() {
+  // Every nesting passes here.
+  if (depth == kMaxDepth)
+    return fail("expected at most " + std::to_string(kMaxDepth) + " nested levels");
+  ++depth;
+  skipSpaces();
+  size_t offset = at;
+  Expression result = consumeAny({"-"}).empty() ? parsePower() : call("-", offset, {parseSign()});
+  --depth;
+  return result;
+}
+
+Expression Parser::parsePower() {
+  Expression base = parsePrimary();
+  skipSpaces();
+  size_t offset = at;
+  if (error || consumeAny({"^"}).empty())
+    return base;
+  return call("^", offset, {std::move(base), parseSign()});
+}
+
+void Parser::parseList(char close, std::vector<Expression> &list) {
+  do
+    list.push_back(parseComparison());
+  while (!error && !consumeAny({","}).empty());
+  if (!error && consumeAny({std::string_view(&close, 1)}).empty())
+    fail(std::string("expected ',' or '") + close + "'");
+}
+
+Expression Parser::parsePrimary() {
+  skipSpaces();
+  if (at == source.size())
+    return fail("expected a number, a name or '(', found the end");
+  unsigned char first = static_cast<unsigned char>(source[at]);
+  if (std::isdigit(first) || first == '.')
+    return parseNumber();
+  if (std::isalpha(first) || first == '_')
+    return parseName();
+  if (first != '(')
+    return fail("expected a number, a name or '(', found '" + std::string(1, source[at]) + "'");
+  ++at;
+  std::vector<Expression> inner;
+  inner.push_back(parseComparison());
+  if (!error && consumeAny({")"}).empty())
+    return fail("expected ')'");
+  return std::move(inner.front());
+}
+
+Expression Parser::parseNumber() {
+  Expression result;
+  result.offset = at;
+  const char *begin = source.data() + at, *end = source.data() + source.size();
+  auto [stop, status] = std::from_chars(begin, end, result.number);
+  if (status != std::errc())
+    return fail("expected a number that fits into f64");
+  std::string_view digits(begin, stop - begin);
+  at += digits.size();
+  bool isInteger =
+      std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c); });
+  result.kind = isInteger ? Expression::Kind::Integer : Expression::Kind::Real;
+  return result;
+}
+
+Expression Parser::parseName() {
+  Expression result;
+  result.kind = Expression::Kind::Name;
+  result.offset = at;
+  size_t end = at;
+  while (end < source.size() &&
+         (std::isalnum(static_cast<unsigned char>(source[end])) || source[end] == '_'))
+    ++end;
+  result.text = source.substr(at, end - at);
+  at = end;
+  if (!consumeAny({"["}).empty()) {
+    result.kind = Expression::Kind::Read;
+    parseList(']', result.children);
+  } else if (!consumeAny({"("}).empty()) {
+    result.kind = Expression::Kind::Call;
+    parseList(')', result.children);
+  }
+  return result;
+}
+
+} // namespace
+
+std::variant<Expression, ExpressionError> parseExpression(std::string_view source) {
+  if (source.size() > kMaxLength)
+    return ExpressionError{kMaxLength, "expected a formula of at most " +
+                                           std::to_string(kMaxLength) + " characters, found " +
+                                           std::to_string(source.size())};
+  return Parser(source).parse();
+}
+
+} // namespace mlir::pe

@@ -1,0 +1,56 @@
+//===- Expression.h - Infix formulas ----------------------------*- C++ -*-===//
+//
+// The grammar of the formulas users may write instead of a region, as a tree. Plain C++: no MLIR.
+//
+//   expression := sum (("<" | "<=" | ">" | ">=" | "==" | "!=") sum)?
+//   sum        := product (("+" | "-") product)*
+//   product    := sign (("*" | "/") sign)*
+//   sign       := "-" sign | power
+//   power      := primary ("^" sign)?
+//   primary    := number | name | name "[" expression ("," expression)* "]"
+//               | name "(" expression ("," expression)* ")" | "(" expression ")"
+//
+// "-x^2" is -(x^2), and "a^b^c" is a^(b^c). Example: "amp[h] * exp(-abs(i - j) / tau[h])" is
+//
+//   * (amp[h], exp(/ (- (abs(- (i, j))), tau[h])))
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_DIALECT_PE_EXPRESSION_H
+#define PE_DIALECT_PE_EXPRESSION_H
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace mlir::pe {
+
+struct Expression {
+  enum class Kind {
+    Integer, ///< `number` holds it
+    Real,    ///< `number` holds it
+    Name,    ///< `text` is the name
+    Read,    ///< text[children...]
+    Call,    ///< text(children...); operators are calls of "+", "-", "*", "/", "^", "<", ...
+  };
+
+  Kind kind = Kind::Integer;
+  std::string text;
+  double number = 0;
+  std::vector<Expression> children;
+  /// Where it stands in the source: its operator, or its first character.
+  size_t offset = 0;
+};
+
+struct ExpressionError {
+  size_t offset = 0;
+  std::string message;
+};
+
+/// Parses all of `source`.
+std::variant<Expression, ExpressionError> parseExpression(std::string_view source);
+
+} // namespace mlir::pe
+
+#endif // PE_DIALECT_PE_EXPRESSION_H

@@ -1,0 +1,357 @@
+//===- ExpressionEmitter.cpp - Formulas to scalar IR ----------------------===//
+
+#include "dialect/PE/ExpressionEmitter.h"
+
+#include "dialect/PE/PEScalars.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::pe;
+
+namespace {
+
+using arith::CmpFPredicate;
+using arith::CmpIPredicate;
+
+/// The larger integers a formula may hold: exact in f64 and far from overflow in sums.
+constexpr double kMaxInteger = 1e15;
+
+class Emitter {
+public:
+  Emitter(OpBuilder &builder, const ExpressionScope &scope) : builder(builder), scope(scope) {}
+
+  FailureOr<Value> emitReal(const Expression &expression) {
+    FailureOr<Value> value = emit(expression);
+    if (failed(value))
+      return failure();
+    if (value->getType().isInteger(1))
+      return fail(expression,
+                  "expected a number, found a truth value; use select(condition, a, b)");
+    return toReal(*value);
+  }
+
+private:
+  using Values = SmallVector<Value>;
+
+  FailureOr<Value> emit(const Expression &expression);
+  FailureOr<Value> emitName(const Expression &expression);
+  FailureOr<Value> emitRead(const Expression &expression);
+  FailureOr<Value> emitCall(const Expression &expression);
+  FailureOr<Value> emitArithmetic(const Expression &expression, Values operands);
+  FailureOr<Value> emitComparison(const Expression &expression, Values operands);
+  FailureOr<Value> emitLogic(const Expression &expression, Values operands);
+  FailureOr<Value> emitFunction(const Expression &expression, Values operands);
+  Value emitWholeFunction(StringRef name, ArrayRef<Value> operands);
+  Value emitPower(const Expression &exponent, Values operands);
+  Value emitExtremum(bool isMax, Value a, Value b);
+
+  FailureOr<Value> fail(const Expression &expression, const Twine &message) {
+    return scope.report(expression.offset, message);
+  }
+
+  template <typename OpTy, typename... Args> Value create(Args &&...args) {
+    return OpTy::create(builder, loc(), std::forward<Args>(args)...);
+  }
+  Location loc() { return scope.locate(offset); }
+
+  static bool isWhole(Value value) { return value.getType().isIndex(); }
+  static bool isTruth(Value value) { return value.getType().isInteger(1); }
+  static bool areWhole(ArrayRef<Value> values) { return llvm::all_of(values, isWhole); }
+
+  Value toReal(Value value);
+  void makeReal(Values &values) {
+    for (Value &value : values)
+      value = toReal(value);
+  }
+
+  OpBuilder &builder;
+  const ExpressionScope &scope;
+  /// The character that ops are created for.
+  size_t offset = 0;
+};
+} // namespace
+
+/// A bound of the magnitude of a whole number; positions and heads are below 2^30.
+static double boundMagnitude(Value value) {
+  constexpr double kPositionBound = (1 << 30) - 1;
+  if (auto constant = value.getDefiningOp<arith::ConstantIndexOp>())
+    return std::abs(static_cast<double>(constant.value()));
+  Operation *op = value.getDefiningOp();
+  if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::MaxSIOp, arith::MinSIOp>(
+          op))
+    return kPositionBound;
+  double a = boundMagnitude(op->getOperand(0)), b = boundMagnitude(op->getOperand(1));
+  if (isa<arith::MulIOp>(op))
+    return a * b;
+  return isa<arith::MaxSIOp, arith::MinSIOp>(op) ? std::max(a, b) : a + b;
+}
+
+/// Through 32 bits where they suffice: that is what vectors convert fastest.
+Value Emitter::toReal(Value value) {
+  if (!isWhole(value))
+    return value;
+  if (auto constant = value.getDefiningOp<arith::ConstantIndexOp>())
+    return create<arith::ConstantOp>(builder.getF32FloatAttr(static_cast<float>(constant.value())));
+  bool isNarrow = boundMagnitude(value) <= std::numeric_limits<int32_t>::max();
+  Type integer = isNarrow ? builder.getI32Type() : builder.getI64Type();
+  return create<arith::SIToFPOp>(builder.getF32Type(), create<arith::IndexCastOp>(integer, value));
+}
+
+FailureOr<Value> Emitter::emit(const Expression &expression) {
+  offset = expression.offset;
+  switch (expression.kind) {
+  case Expression::Kind::Integer:
+    if (expression.number > kMaxInteger)
+      return fail(expression, "expected an integer of at most 10^15");
+    return create<arith::ConstantIndexOp>(static_cast<int64_t>(expression.number));
+  case Expression::Kind::Real:
+    return create<arith::ConstantOp>(
+        builder.getF32FloatAttr(static_cast<float>(expression.number)));
+  case Expression::Kind::Name:
+    return emitName(expression);
+  case Expression::Kind::Read:
+    return emitRead(expression);
+  case Expression::Kind::Call:
+    return emitCall(expression);
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
+FailureOr<Value> Emitter::emitName(const Expression &expression) {
+  if (expression.text == "heads_total")
+    return create<HeadsTotalOp>(builder.getIndexType());
+  Value value = scope.names.lookup(expression.text);
+  if (!value)
+    return fail(expression, "expected b, h, i, j, heads_total or a captured tensor, found '" +
+                                Twine(expression.text) + "'");
+  auto tensor = dyn_cast<RankedTensorType>(value.getType());
+  if (!tensor)
+    return value;
+  if (tensor.getRank() != 0)
+    return fail(expression, "expected " + Twine(tensor.getRank()) + " indices, as in " +
+                                expression.text + "[h], found none");
+  return create<ReadOp>(tensor.getElementType(), value, ValueRange());
+}
+
+FailureOr<Value> Emitter::emitRead(const Expression &expression) {
+  Value value = scope.names.lookup(expression.text);
+  auto tensor = value ? dyn_cast<RankedTensorType>(value.getType()) : RankedTensorType();
+  if (!tensor)
+    return fail(expression, "expected a captured tensor, found '" + Twine(expression.text) + "'");
+  if (tensor.getRank() != static_cast<int64_t>(expression.children.size()))
+    return fail(expression, "expected " + Twine(tensor.getRank()) + " indices of " +
+                                expression.text + ", found " + Twine(expression.children.size()));
+  Values indices;
+  for (const Expression &child : expression.children) {
+    FailureOr<Value> index = emit(child);
+    if (failed(index))
+      return failure();
+    if (!isWhole(*index))
+      return fail(child, "expected a whole number as index, found a real one; use int(x)");
+    indices.push_back(*index);
+  }
+  offset = expression.offset;
+  return create<ReadOp>(tensor.getElementType(), value, indices);
+}
+
+FailureOr<Value> Emitter::emitCall(const Expression &expression) {
+  Values operands;
+  for (const Expression &child : expression.children) {
+    FailureOr<Value> operand = emit(child);
+    if (failed(operand))
+      return failure();
+    operands.push_back(*operand);
+  }
+  offset = expression.offset;
+  StringRef name = expression.text;
+  if (name == "select" || name == "and" || name == "or" || name == "not")
+    return emitLogic(expression, operands);
+  if (llvm::any_of(operands, isTruth))
+    return fail(expression, "expected numbers, found a truth value; only select, and, or and not "
+                            "take one");
+  if (StringRef("+-*/^").contains(name.front()))
+    return emitArithmetic(expression, operands);
+  if (StringRef("<>=!").contains(name.front()))
+    return emitComparison(expression, operands);
+  return emitFunction(expression, operands);
+}
+
+FailureOr<Value> Emitter::emitArithmetic(const Expression &expression, Values operands) {
+  char symbol = expression.text.front();
+  bool whole = areWhole(operands);
+  if (operands.size() == 1) {
+    if (!whole)
+      return create<arith::NegFOp>(operands[0]);
+    return create<arith::SubIOp>(create<arith::ConstantIndexOp>(0), operands[0]);
+  }
+  if (symbol == '^')
+    return emitPower(expression.children[1], operands);
+  if (!whole || symbol == '/') {
+    makeReal(operands);
+    Value a = operands[0], b = operands[1];
+    return symbol == '+'   ? create<arith::AddFOp>(a, b)
+           : symbol == '-' ? create<arith::SubFOp>(a, b)
+           : symbol == '*' ? create<arith::MulFOp>(a, b)
+                           : create<arith::DivFOp>(a, b);
+  }
+  Value a = operands[0], b = operands[1];
+  return symbol == '+'   ? create<arith::AddIOp>(a, b)
+         : symbol == '-' ? create<arith::SubIOp>(a, b)
+                         : create<arith::MulIOp>(a, b);
+}
+
+/// Small whole powers are products: they are defined, with gradients, for negative numbers too.
+Value Emitter::emitPower(const Expression &exponent, Values operands) {
+  makeReal(operands);
+  bool isSmall =
+      exponent.kind == Expression::Kind::Integer && exponent.number >= 1 && exponent.number <= 4;
+  if (!isSmall)
+    return create<math::PowFOp>(operands[0], operands[1]);
+  Value result = operands[0];
+  for (int n = 1; n < exponent.number; ++n)
+    result = create<arith::MulFOp>(result, operands[0]);
+  return result;
+}
+
+FailureOr<Value> Emitter::emitComparison(const Expression &expression, Values operands) {
+  StringRef symbol = expression.text;
+  if (areWhole(operands)) {
+    auto predicate = llvm::StringSwitch<CmpIPredicate>(symbol)
+                         .Case("<", CmpIPredicate::slt)
+                         .Case("<=", CmpIPredicate::sle)
+                         .Case(">", CmpIPredicate::sgt)
+                         .Case(">=", CmpIPredicate::sge)
+                         .Case("==", CmpIPredicate::eq)
+                         .Default(CmpIPredicate::ne);
+    return create<arith::CmpIOp>(predicate, operands[0], operands[1]);
+  }
+  makeReal(operands);
+  auto predicate = llvm::StringSwitch<CmpFPredicate>(symbol)
+                       .Case("<", CmpFPredicate::OLT)
+                       .Case("<=", CmpFPredicate::OLE)
+                       .Case(">", CmpFPredicate::OGT)
+                       .Case(">=", CmpFPredicate::OGE)
+                       .Case("==", CmpFPredicate::OEQ)
+                       .Default(CmpFPredicate::UNE);
+  return create<arith::CmpFOp>(predicate, operands[0], operands[1]);
+}
+
+FailureOr<Value> Emitter::emitLogic(const Expression &expression, Values operands) {
+  StringRef name = expression.text;
+  size_t conditions = name == "select" ? 1 : operands.size();
+  size_t expected = name == "select" ? 3 : name == "not" ? 1 : 2;
+  if (operands.size() != expected)
+    return fail(expression, "expected " + Twine(expected) + " arguments of " + name + ", found " +
+                                Twine(operands.size()));
+  if (!llvm::all_of(ArrayRef(operands).take_front(conditions), isTruth))
+    return fail(expression, "expected a truth value such as i > j in " + Twine(name));
+  if (name == "and")
+    return create<arith::AndIOp>(operands[0], operands[1]);
+  if (name == "or")
+    return create<arith::OrIOp>(operands[0], operands[1]);
+  if (name == "not")
+    return create<arith::XOrIOp>(operands[0], create<arith::ConstantOp>(builder.getBoolAttr(true)));
+  if (operands[1].getType() != operands[2].getType()) {
+    if (isTruth(operands[1]) || isTruth(operands[2]))
+      return fail(expression, "expected two numbers or two truth values to select from");
+    operands[1] = toReal(operands[1]);
+    operands[2] = toReal(operands[2]);
+  }
+  return create<arith::SelectOp>(operands[0], operands[1], operands[2]);
+}
+
+Value Emitter::emitExtremum(bool isMax, Value a, Value b) {
+  if (isWhole(a))
+    return isMax ? create<arith::MaxSIOp>(a, b) : create<arith::MinSIOp>(a, b);
+  return isMax ? create<arith::MaximumFOp>(a, b) : create<arith::MinimumFOp>(a, b);
+}
+
+namespace {
+/// A function of numbers; `build` makes the f32 op of those with one argument that have one.
+struct Function {
+  StringRef name;
+  unsigned arity;
+  Value (*build)(OpBuilder &, Location, Value);
+};
+} // namespace
+
+template <typename OpTy> static Value buildUnary(OpBuilder &builder, Location loc, Value x) {
+  return OpTy::create(builder, loc, x);
+}
+
+static const Function kFunctions[] = {
+    {"abs", 1, buildUnary<math::AbsFOp>},
+    {"clamp", 3, nullptr},
+    {"cos", 1, buildUnary<math::CosOp>},
+    {"erf", 1, buildUnary<math::ErfOp>},
+    {"exp", 1, buildUnary<math::ExpOp>},
+    {"floor", 1, buildUnary<math::FloorOp>},
+    {"global_head", 1, nullptr},
+    {"int", 1, nullptr},
+    {"log", 1, buildUnary<math::LogOp>},
+    {"max", 2, nullptr},
+    {"min", 2, nullptr},
+    {"pow", 2, nullptr},
+    {"sin", 1, buildUnary<math::SinOp>},
+    {"sqrt", 1, buildUnary<math::SqrtOp>},
+    {"tanh", 1, buildUnary<math::TanhOp>},
+};
+
+/// The functions that keep whole numbers whole; null for the others.
+Value Emitter::emitWholeFunction(StringRef name, ArrayRef<Value> operands) {
+  if (name == "global_head")
+    return create<GlobalHeadOp>(builder.getIndexType(), operands[0]);
+  if (name == "int")
+    return operands[0];
+  if (name != "abs")
+    return {};
+  Value opposite = create<arith::SubIOp>(create<arith::ConstantIndexOp>(0), operands[0]);
+  return create<arith::MaxSIOp>(operands[0], opposite);
+}
+
+FailureOr<Value> Emitter::emitFunction(const Expression &expression, Values operands) {
+  StringRef name = expression.text;
+  const auto *function =
+      llvm::find_if(kFunctions, [&](const Function &known) { return known.name == name; });
+  if (function == std::end(kFunctions))
+    return fail(expression, "expected a function of " +
+                                llvm::join(llvm::map_range(kFunctions,
+                                                           [](const Function &known) {
+                                                             return known.name.str();
+                                                           }),
+                                           ", ") +
+                                ", select, and, or, not; found '" + Twine(name) + "'");
+  if (operands.size() != function->arity)
+    return fail(expression, "expected " + Twine(function->arity) + " argument(s) of " + name +
+                                ", found " + Twine(operands.size()));
+  bool isWhole = areWhole(operands);
+  if (isWhole)
+    if (Value value = emitWholeFunction(name, operands))
+      return value;
+  bool isExtremum = name == "max" || name == "min" || name == "clamp";
+  if (!isWhole || !isExtremum)
+    makeReal(operands);
+  if (function->build)
+    return function->build(builder, loc(), operands[0]);
+  if (isExtremum && name != "clamp")
+    return emitExtremum(name == "max", operands[0], operands[1]);
+  if (name == "clamp")
+    return emitExtremum(false, emitExtremum(true, operands[0], operands[1]), operands[2]);
+  if (name == "pow")
+    return emitPower(expression.children[1], operands);
+  if (name == "global_head")
+    return fail(expression, "expected a whole number as the head, found a real one");
+  return create<arith::IndexCastOp>(builder.getIndexType(),
+                                    create<arith::FPToSIOp>(builder.getI32Type(), operands[0]));
+}
+
+FailureOr<Value> mlir::pe::emitExpression(const Expression &expression, OpBuilder &builder,
+                                          const ExpressionScope &scope) {
+  return Emitter(builder, scope).emitReal(expression);
+}

@@ -1,0 +1,33 @@
+//===- ExpressionEmitter.h - Formulas to scalar IR --------------*- C++ -*-===//
+//
+// Emits the ops of a formula, as a user would have written them in a region. Whole numbers (b, h,
+// i, j and integers) stay whole under + - * min max abs and may index tensors; with a real number
+// they become f32. Division and powers are real.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_DIALECT_PE_EXPRESSIONEMITTER_H
+#define PE_DIALECT_PE_EXPRESSIONEMITTER_H
+
+#include "dialect/PE/Expression.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::pe {
+
+/// What the names of a formula mean and where its characters stand.
+struct ExpressionScope {
+  /// b, h, i, j as index values and the tensors.
+  llvm::StringMap<Value> names;
+  llvm::function_ref<Location(size_t offset)> locate;
+  /// Reports an error at a character; returns failure.
+  llvm::function_ref<LogicalResult(size_t offset, const llvm::Twine &message)> report;
+};
+
+/// The f32 value of `expression`.
+FailureOr<Value> emitExpression(const Expression &expression, OpBuilder &builder,
+                                const ExpressionScope &scope);
+
+} // namespace mlir::pe
+
+#endif // PE_DIALECT_PE_EXPRESSIONEMITTER_H

@@ -1,0 +1,20 @@
+//===- RuntimeSymbols.h - What compiled code may call -----------*- C++ -*-===//
+//
+// The functions that a compiled object finds by name: pe's own, listed in RuntimeSymbols.cpp, and
+// those of the C library.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_DEVICE_CPU_RUNTIMESYMBOLS_H
+#define PE_RUNTIME_DEVICE_CPU_RUNTIMESYMBOLS_H
+
+#include <string>
+
+namespace pe::cpu {
+
+/// The function's address, or null.
+void *findRuntimeSymbol(const std::string &name);
+
+} // namespace pe::cpu
+
+#endif // PE_RUNTIME_DEVICE_CPU_RUNTIMESYMBOLS_H

@@ -1,0 +1,56 @@
+//===- Signature.h - What a function takes and returns ----------*- C++ -*-===//
+//
+// The arguments and results of an entry function as its source declares them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_SIGNATURE_H
+#define PE_SIGNATURE_H
+
+#include "pe/DType.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace pe {
+
+/// How a parameter is initialised and trained (the `pe.*` attributes of an argument).
+struct ParameterInfo {
+  /// A number, "linear", "xavier(gain)", "normal(deviation)", "uniform(a,b)" ... Empty: the
+  /// argument is data, not a parameter.
+  std::string init;
+  std::optional<double> min;
+  /// False: no weight decay.
+  bool decay = true;
+  /// Named scalar expressions that training logs.
+  std::vector<std::pair<std::string, std::string>> monitor;
+};
+
+/// One argument or result of an entry function.
+struct ValueInfo {
+  std::string name;
+  DType dtype = DType::F32;
+  /// -1: dynamic.
+  std::vector<int64_t> dims;
+  /// Per dimension the size it is, as an expression over the sizes of a call ("b", "hq", "r",
+  /// "d" ...; runtime/plan/SizeExpression.h). Known for the operands of attention and their
+  /// results; empty text where the compiler does not know.
+  std::vector<std::string> sizes;
+  bool optional = false;
+  ParameterInfo parameter;
+  /// "FILE:LINE:COL".
+  std::string location;
+};
+
+struct EntryInfo {
+  std::string name;
+  std::string location;
+  std::vector<ValueInfo> arguments;
+  std::vector<ValueInfo> results;
+};
+
+} // namespace pe
+
+#endif // PE_SIGNATURE_H

@@ -1,0 +1,85 @@
+//===- ExpressionTest.cpp - The parser of formulas ------------------------===//
+//
+// Trees as text for well-formed formulas; bounds and places of errors for others.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/PE/Expression.h"
+
+#include <gtest/gtest.h>
+
+namespace pe::test {
+namespace {
+
+using mlir::pe::Expression;
+using mlir::pe::ExpressionError;
+using mlir::pe::parseExpression;
+
+/// Calls as (name operand ...), reads as name[...].
+std::string print(const Expression &expression) {
+  std::string children;
+  for (const Expression &child : expression.children)
+    children += " " + print(child);
+  switch (expression.kind) {
+  case Expression::Kind::Integer:
+    return std::to_string(static_cast<long>(expression.number));
+  case Expression::Kind::Real:
+    return std::to_string(expression.number);
+  case Expression::Kind::Name:
+    return expression.text;
+  case Expression::Kind::Read:
+    return expression.text + "[" + children.substr(1) + "]";
+  case Expression::Kind::Call:
+    return "(" + expression.text + children + ")";
+  }
+  return {};
+}
+
+std::string parse(std::string_view source) {
+  auto result = parseExpression(source);
+  if (auto *error = std::get_if<ExpressionError>(&result))
+    return std::to_string(error->offset) + ": " + error->message;
+  return print(std::get<Expression>(result));
+}
+
+TEST(Expression, StrengthOfOperators) {
+  EXPECT_EQ(parse("a + b * c - d"), "(- (+ a (* b c)) d)");
+  EXPECT_EQ(parse("a - b - c"), "(- (- a b) c)");
+  EXPECT_EQ(parse("a / b * c"), "(* (/ a b) c)");
+  EXPECT_EQ(parse("-a^b^c"), "(- (^ a (^ b c)))");
+  EXPECT_EQ(parse("a^-b * c"), "(* (^ a (- b)) c)");
+  EXPECT_EQ(parse("- -a"), "(- (- a))");
+  EXPECT_EQ(parse("(a + b) * c"), "(* (+ a b) c)");
+  EXPECT_EQ(parse("a + b <= c * d"), "(<= (+ a b) (* c d))");
+}
+
+TEST(Expression, Leaves) {
+  EXPECT_EQ(parse("12"), "12");
+  EXPECT_EQ(parse("1.5"), "1.500000");
+  EXPECT_EQ(parse("1e-3"), "0.001000");
+  EXPECT_EQ(parse(" t[ i , h+1 ] "), "t[i (+ h 1)]");
+  EXPECT_EQ(parse("f(a, b < c)"), "(f a (< b c))");
+}
+
+TEST(Expression, ErrorsStandAtTheirCharacter) {
+  EXPECT_EQ(parse(""), "0: expected a number, a name or '(', found the end");
+  EXPECT_EQ(parse("a + * b"), "4: expected a number, a name or '(', found '*'");
+  EXPECT_EQ(parse("a b"), "2: expected an operator or the end, found 'b'");
+  EXPECT_EQ(parse("a < b < c"), "6: expected an operator or the end, found '<'");
+  EXPECT_EQ(parse("(a"), "2: expected ')'");
+  EXPECT_EQ(parse("t[a"), "3: expected ',' or ']'");
+  EXPECT_EQ(parse("f()"), "2: expected a number, a name or '(', found ')'");
+}
+
+TEST(Expression, IsBounded) {
+  EXPECT_EQ(parse(std::string(150, '(') + "a" + std::string(150, ')')), "a");
+  EXPECT_NE(parse(std::string(1000, '(')).find("at most 200 nested levels"), std::string::npos);
+  EXPECT_NE(parse(std::string(1000, '-')).find("at most 200 nested levels"), std::string::npos);
+  std::string chain = "1";
+  while (chain.size() <= 4096)
+    chain += "^1";
+  EXPECT_NE(parse(chain).find("at most 4096 characters, found 4097"), std::string::npos);
+}
+
+} // namespace
+} // namespace pe::test

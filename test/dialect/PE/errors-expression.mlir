@@ -1,0 +1,107 @@
+// Errors in a formula point at its characters.
+// RUN: not pe-opt %s --split-input-file 2>&1 | FileCheck %s
+
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: errors-expression.mlir:[[#@LINE+1]]:51: error: {{.*}}expected a function of abs, {{.*}}; found 'exq'
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "1 + exq(i - j)"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:56: error: {{.*}}expected a number, a name or '(', found the end
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "amp[h] + "
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:54: error: {{.*}}expected an operator or the end, found ']'
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "amp[h] ]"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected ',' or ')'
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "max(i, j"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected b, h, i, j, heads_total or a captured tensor, found 'tau'
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "tau"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected 1 indices, as in amp[h], found none
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "amp"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected 1 indices of amp, found 2
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "amp[h, i]"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected a captured tensor, found 'i'
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "i[h]"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:53: error: {{.*}}expected a whole number as index, found a real one; use int(x)
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "amp[i / j]"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:49: error: {{.*}}expected a number, found a truth value; use select(condition, a, b)
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "i > j"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected numbers, found a truth value; only select, and, or and not take one
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "(i > j) + 1"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected a truth value such as i > j in select
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "select(i, 1, 2)"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected 3 arguments of select, found 2
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "select(i > j, 2)"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected 2 argument(s) of max, found 3
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "max(i, j, 1)"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected two numbers or two truth values to select from
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "select(i > j, i > j, 1)"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected a whole number as the head, found a real one
+  %0 = pe.bias_fn(%c : tensor<f32>) expr     "global_head(c)"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected an integer of at most 10^15
+  %0 = pe.bias_fn(%c : tensor<f32>) expr     "9999999999999999"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected a number that fits into f64
+  %0 = pe.bias_fn(%c : tensor<f32>) expr     "1e999"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:46: error: {{.*}}expected a formula without escape characters
+  %0 = pe.bias_fn(%c : tensor<f32>) expr     "\41"
+}
+// -----
+func.func @f(%i: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:19: error: {{.*}}expected a capture with a name of its own, found %i; b, h, i and j are the point
+  %0 = pe.bias_fn(%i : tensor<f32>) expr "i"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:18: error: {{.*}}expected one type per capture, found 1 for 2
+  %0 = pe.bias_fn(%amp, %c : tensor<f32>) expr "c"
+}

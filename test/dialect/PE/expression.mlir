@@ -1,0 +1,94 @@
+// A formula is sugar for a region: it is expanded when it is read.
+// RUN: pe-opt %s --verify-roundtrip | FileCheck %s
+// RUN: pe-opt %s --mlir-print-debuginfo | FileCheck %s --check-prefix=LOC
+
+// CHECK-LABEL: func @bump
+// LOC-LABEL: func.func @bump
+func.func @bump(%amp: tensor<?xf32>, %tau: tensor<?xf32>) {
+  // CHECK-NEXT: pe.bias_fn(%{{.*}}, %{{.*}} : tensor<?xf32>, tensor<?xf32>) {
+  // CHECK-NEXT: ^bb0(%{{.*}}: index, %[[H:.*]]: index, %[[I:.*]]: index, %[[J:.*]]: index, %[[AMP:.*]]: tensor<?xf32>, %[[TAU:.*]]: tensor<?xf32>):
+  // CHECK-NEXT:   %[[A:.*]] = pe.read %[[AMP]][%[[H]]] : tensor<?xf32>
+  // CHECK-NEXT:   %[[D:.*]] = arith.subi %[[I]], %[[J]] : index
+  // CHECK-NEXT:   %[[C0:.*]] = arith.constant 0 : index
+  // CHECK-NEXT:   %[[OPPOSITE:.*]] = arith.subi %[[C0]], %[[D]] : index
+  // CHECK-NEXT:   %[[ABS:.*]] = arith.maxsi %[[D]], %[[OPPOSITE]] : index
+  // CHECK-NEXT:   %[[C0:.*]] = arith.constant 0 : index
+  // CHECK-NEXT:   %[[NEG:.*]] = arith.subi %[[C0]], %[[ABS]] : index
+  // CHECK-NEXT:   %[[T:.*]] = pe.read %[[TAU]][%[[H]]] : tensor<?xf32>
+  // Differences of positions fit 32 bits.
+  // CHECK-NEXT:   %[[INT:.*]] = arith.index_cast %[[NEG]] : index to i32
+  // CHECK-NEXT:   %[[REAL:.*]] = arith.sitofp %[[INT]] : i32 to f32
+  // CHECK-NEXT:   %[[RATIO:.*]] = arith.divf %[[REAL]], %[[T]] : f32
+  // CHECK-NEXT:   %[[EXP:.*]] = math.exp %[[RATIO]] : f32
+  // CHECK-NEXT:   %[[Y:.*]] = arith.mulf %[[A]], %[[EXP]] : f32
+  // CHECK-NEXT:   pe.yield %[[Y]] : f32
+  // CHECK-NEXT: }
+  // Ops stand at their characters.
+  // LOC: math.exp {{.*}} loc(#[[EXP:.*]])
+  // LOC: #[[EXP]] = loc("{{.*}}expression.mlir":[[#@LINE+2]]:25)
+  %0 = pe.bias_fn(%amp, %tau : tensor<?xf32>, tensor<?xf32>)
+         expr "amp[h] * exp(-abs(i - j) / tau[h])"
+  return
+}
+
+// Whole numbers index tensors; a product of positions needs 64 bits.
+// CHECK-LABEL: func @table
+func.func @table(%table: tensor<32x?xf32>, %c: tensor<f32>) {
+  // CHECK:      %[[NEAR:.*]] = arith.cmpi slt
+  // CHECK:      %[[ROW:.*]] = arith.minsi
+  // CHECK:      %[[READ:.*]] = pe.read %{{.*}}[%[[ROW]], %{{.*}}] : tensor<32x?xf32>
+  // CHECK:      %[[C:.*]] = pe.read %{{.*}}[] : tensor<f32>
+  // CHECK-NEXT: %[[PRODUCT:.*]] = arith.muli
+  // CHECK-NEXT: %[[WIDE:.*]] = arith.index_cast %[[PRODUCT]] : index to i64
+  // CHECK-NEXT: %[[REAL:.*]] = arith.sitofp %[[WIDE]] : i64 to f32
+  // CHECK-NEXT: %[[FAR:.*]] = arith.mulf %[[C]], %[[REAL]] : f32
+  // CHECK-NEXT: arith.select %[[NEAR]], %[[READ]], %[[FAR]] : f32
+  %0 = pe.bias_fn(%table, %c : tensor<32x?xf32>, tensor<f32>)
+         expr "select(i - j < 32, table[min(i - j, 31), h], c * (i * j))"
+  return
+}
+
+// Strength of operators: -(c^2) + 2 * (c^(c^3)); powers of small integers are products, and nothing
+// unused is left behind.
+// CHECK-LABEL: func @operators
+func.func @operators(%c: tensor<f32>) {
+  // CHECK:      %[[C1:.*]] = pe.read
+  // CHECK-NEXT: %[[SQUARE:.*]] = arith.mulf %[[C1]], %[[C1]]
+  // CHECK-NEXT: %[[MINUS:.*]] = arith.negf %[[SQUARE]]
+  // CHECK-NEXT: %[[C2:.*]] = pe.read
+  // CHECK-NEXT: %[[C3:.*]] = pe.read
+  // CHECK-NEXT: %[[C3SQUARE:.*]] = arith.mulf %[[C3]], %[[C3]]
+  // CHECK-NEXT: %[[CUBE:.*]] = arith.mulf %[[C3SQUARE]], %[[C3]]
+  // CHECK-NEXT: %[[POWER:.*]] = math.powf %[[C2]], %[[CUBE]]
+  // CHECK-NEXT: %[[TWO:.*]] = arith.constant 2.0{{.*}} : f32
+  // CHECK-NEXT: %[[TWICE:.*]] = arith.mulf %[[TWO]], %[[POWER]]
+  // CHECK-NEXT: %[[SUM:.*]] = arith.addf %[[MINUS]], %[[TWICE]]
+  // CHECK-NEXT: pe.yield %[[SUM]]
+  %0 = pe.bias_fn(%c : tensor<f32>) expr "-c^2 + 2 * c^c^3"
+  return
+}
+
+// Every function, and attributes before the formula.
+// CHECK-LABEL: func @functions
+func.func @functions(%c: tensor<f32>) {
+  // CHECK: pe.bias_fn(%{{.*}} : tensor<f32>) attributes {note} {
+  // CHECK: math.absf
+  // CHECK: math.cos
+  // CHECK: math.erf
+  // CHECK: math.exp
+  // CHECK: math.floor
+  // CHECK: math.log
+  // CHECK: arith.maximumf
+  // CHECK: arith.minimumf
+  // CHECK: math.powf
+  // CHECK: math.sin
+  // CHECK: math.sqrt
+  // CHECK: math.tanh
+  // CHECK: pe.global_head
+  // CHECK: pe.heads_total
+  // CHECK: arith.cmpf oge
+  // CHECK: arith.xori
+  %0 = pe.bias_fn(%c : tensor<f32>) attributes {note}
+         expr "abs(c) + cos(c) + erf(c) + exp(c) + floor(c) + log(c) + max(c, 1) + min(c, i) + pow(c, 2.5) + sin(c) + sqrt(c) + tanh(c) + global_head(h) / heads_total + select(not(and(c >= 1, i == j)), clamp(c, 0, 1), int(c))"
+  return
+}

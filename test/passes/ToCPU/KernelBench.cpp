@@ -1,0 +1,386 @@
+//===- KernelBench.cpp - runs, compares and times the stages of a plan ----===//
+//
+//   kernel-bench FILE.mlir [--name=value ...]
+//
+// FILE is a module in the pe dialect, or one that holds a tile.plan. Compiles it through
+// pe-tile-to-cpu and through the definition of the tile ops (pe-tile-to-loops), runs both
+// on the same random inputs, prints the relative difference of every result, residual and
+// gradient, then times the fused stages on one thread and prints their share of the FMA
+// peak measured beside them (best and median of `repeats`). Options: b hq hkv r c q_start
+// k_start, d e, grad=0|1, exit=0|1, features=x86-64-v3, set=key_block=32,..., check=0|1,
+// repeats, tolerance, stages=1 (times per stage). against="A;B;..." (each like set) times other
+// schedules in turn with this one, which cancels what else the machine does.
+//
+//===----------------------------------------------------------------------===//
+#include "Peak.h"
+
+#include "passes/Pipelines/Pipelines.h"
+#include "passes/Schedule/Schedule.h"
+#include "passes/ToCPU/ToCPU.h"
+#include "passes/ToLoops/ToLoops.h"
+#include "runtime/jit/Compiler.h"
+#include "runtime/jit/MachineCode.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <random>
+
+using namespace pe;
+
+namespace {
+
+struct Options {
+  std::map<std::string, std::string> text;
+  int64_t number(const std::string &name, int64_t otherwise) const {
+    auto found = text.find(name);
+    return found == text.end() ? otherwise : std::atoll(found->second.c_str());
+  }
+  std::string get(const std::string &name, const std::string &otherwise) const {
+    auto found = text.find(name);
+    return found == text.end() ? otherwise : found->second;
+  }
+};
+
+[[noreturn]] void die(const std::string &message) {
+  std::fprintf(stderr, "kernel-bench: %s\n", message.c_str());
+  std::exit(1);
+}
+
+using Stage = void (*)(void *const *, const int64_t *, int64_t);
+
+struct Program {
+  plan::Plan plan;
+  std::unique_ptr<jit::LoadedObject> object;
+  std::vector<Stage> stages;
+  double compileSeconds = 0;
+};
+
+Program compile(const Options &options, const std::string &file, const std::string &lowering,
+                const std::string &set) {
+  auto buffer = llvm::MemoryBuffer::getFile(file);
+  if (!buffer)
+    die("cannot read " + file);
+  double begin = now();
+  jit::Compilation compilation(jit::getRegistry());
+  jit::Source source{(*buffer)->getBuffer().str(), file, ""};
+  if (Status parsed = compilation.parse(source); !parsed)
+    die(parsed.error().render("kernel-bench"));
+  mlir::pe::CompileOptions compileOptions;
+  compileOptions.headDim = options.number("d", 64);
+  compileOptions.valueDim = options.number("e", compileOptions.headDim);
+  compileOptions.grad = options.number("grad", 0);
+  compileOptions.earlyExit = options.number("exit", 0);
+  std::string features = options.get("features", "x86-64-v3");
+  bool isTile = !compilation.getModule().getOps<mlir::tile::PlanOp>().empty();
+  Status done = compilation.run([&](mlir::OpPassManager &pm) {
+    if (!isTile) {
+      mlir::pe::buildPEPipeline(pm, compileOptions);
+      mlir::pe::buildPEToTilePipeline(pm, compileOptions);
+    }
+    if (lowering == "cpu") {
+      mlir::tile::PEScheduleCpuPassOptions schedule;
+      schedule.features = features;
+      llvm::SmallVector<llvm::StringRef> parts;
+      llvm::StringRef(set).split(parts, ',', -1, false);
+      for (llvm::StringRef part : parts)
+        schedule.set.push_back(part.str());
+      pm.addPass(mlir::tile::createPEScheduleCpuPass(schedule));
+      pm.addPass(mlir::tile::createPETileToCpuPass());
+    } else {
+      pm.addPass(mlir::tile::createPETileToLoopsPass());
+    }
+    pm.addPass(mlir::pe::createPEExportPlanPass());
+    mlir::pe::buildFunctionsToLLVMPipeline(pm);
+  });
+  if (!done)
+    die(done.error().render("kernel-bench"));
+  double passes = now() - begin;
+  Program program;
+  auto text = compilation.getModule()->getAttrOfType<mlir::StringAttr>(mlir::pe::kPlanAttr);
+  auto parsed = plan::parsePlan(text.strref());
+  if (!parsed)
+    die(parsed.error().render("kernel-bench"));
+  program.plan = *parsed;
+  compilation.getModule()->removeAttr(mlir::pe::kPlanAttr);
+  // Code for wider vectors than this machine's is split by LLVM, so it runs here too.
+  auto machine = jit::createTargetMachine(options.get("machine", "x86-64-v3"));
+  llvm::LLVMContext context;
+  auto module = jit::translate(compilation.getModule(), context, **machine);
+  if (!module)
+    die(module.error().render("kernel-bench"));
+  if (options.number("llvm", 0))
+    (*module)->print(llvm::outs(), nullptr);
+  double translated = now() - begin;
+  auto object = jit::emitObject(**module, **machine);
+  if (options.number("compile", 0))
+    std::printf("MLIR passes %.0f ms, LLVM passes %.0f ms, code generation %.0f ms, %zu bytes\n",
+                passes * 1e3, (translated - passes) * 1e3, (now() - begin - translated) * 1e3,
+                object->size());
+  if (std::string out = options.get("object", ""); !out.empty() && lowering == "cpu") {
+    std::FILE *f = std::fopen(out.c_str(), "wb");
+    std::fwrite(object->data(), 1, object->size(), f);
+    std::fclose(f);
+  }
+  auto loaded = jit::loadObject(*object);
+  if (!loaded)
+    die(loaded.error().render("kernel-bench"));
+  program.object = std::move(*loaded);
+  for (plan::Stage &stage : program.plan.stages)
+    program.stages.push_back(reinterpret_cast<Stage>(program.object->lookup(stage.symbol)));
+  program.compileSeconds = now() - begin;
+  return program;
+}
+
+plan::CallSizes sizesOf(const Options &options) {
+  plan::CallSizes sizes;
+  sizes.batch = options.number("b", 1);
+  sizes.queryHeads = options.number("hq", 2);
+  sizes.keyHeads = options.number("hkv", sizes.queryHeads);
+  sizes.queries = options.number("r", 200);
+  sizes.keys = options.number("c", sizes.queries);
+  sizes.keyStart = options.number("k_start", 0);
+  sizes.queryStart = options.number("q_start", sizes.keyStart + sizes.keys - sizes.queries);
+  sizes.headsTotal = sizes.queryHeads;
+  return sizes;
+}
+
+/// Memory and the calls of one program.
+struct Run {
+  const Program &program;
+  plan::CallSizes sizes;
+  std::vector<std::unique_ptr<float, decltype(&std::free)>> memory;
+  std::vector<int64_t> bytes, items;
+
+  Run(const Program &program, const plan::CallSizes &sizes, int64_t seed, double spread)
+      : program(program), sizes(sizes) {
+    auto values = sizes.values(program.plan.headDim, program.plan.valueDim);
+    for (const plan::Buffer &buffer : program.plan.buffers) {
+      int64_t count = 1;
+      for (const std::string &extent : buffer.shape)
+        count *= *plan::SizeExpression::parse(extent)->evaluate(values);
+      bool wide = buffer.dtype == DType::F64 || buffer.dtype == DType::I64;
+      bytes.push_back(count * (wide ? 8 : 4));
+      memory.emplace_back(static_cast<float *>(std::aligned_alloc(64, (bytes.back() + 127) / 64 * 64)),
+                          &std::free);
+      std::memset(memory.back().get(), 0, bytes.back());
+      if (buffer.role != plan::Role::Argument && buffer.role != plan::Role::Cotangent)
+        continue;
+      std::mt19937 random(seed + std::hash<std::string>()(buffer.name));
+      std::normal_distribution<float> normal;
+      bool parameter = !buffer.parameter.init.empty();
+      for (int64_t i = 0; i < count; ++i)
+        memory.back().get()[i] = parameter ? 0.3f * std::fabs(normal(random)) + 0.05f
+                                           : normal(random) * (buffer.name == "q" ? spread : 1);
+    }
+    for (const plan::Stage &stage : program.plan.stages)
+      items.push_back(*plan::SizeExpression::parse(stage.items)->evaluate(values));
+  }
+
+  double stage(size_t index) const {
+    const plan::Stage &stage = program.plan.stages[index];
+    std::vector<void *> buffers;
+    for (int buffer : stage.buffers)
+      buffers.push_back(memory[buffer].get());
+    auto abi = sizes.abi();
+    double begin = now();
+    for (int64_t item = 0; item < items[index]; ++item)
+      program.stages[index](buffers.data(), abi.data(), item);
+    return now() - begin;
+  }
+
+  double phase(bool backward, std::map<std::string, double> *perStage = nullptr) const {
+    double begin = now();
+    for (size_t i = 0; i < program.plan.buffers.size(); ++i) {
+      if (!program.plan.buffers[i].zero)
+        continue;
+      bool late = program.plan.buffers[i].role == plan::Role::Gradient ||
+                  program.plan.buffers[i].role == plan::Role::Temporary;
+      if (late == backward)
+        std::memset(memory[i].get(), 0, bytes[i]);
+    }
+    for (size_t i = 0; i < program.plan.stages.size(); ++i) {
+      plan::Phase phase = program.plan.stages[i].phase;
+      bool isBackward = phase == plan::Phase::Backward || phase == plan::Phase::Finish;
+      if (isBackward != backward)
+        continue;
+      double seconds = stage(i);
+      if (perStage)
+        (*perStage)[program.plan.stages[i].symbol] += seconds;
+    }
+    return now() - begin;
+  }
+};
+
+double valueAt(const Run &run, int buffer, int64_t i) {
+  const float *data = run.memory[buffer].get();
+  if (run.program.plan.buffers[buffer].dtype == DType::F64)
+    return reinterpret_cast<const double *>(data)[i];
+  return data[i];
+}
+
+/// Prints the relative error of every buffer both programs know; false where one is beyond bounds.
+bool compare(const Run &run, const Run &reference, double tolerance, bool quiet) {
+  bool good = true;
+  for (size_t i = 0; i < run.program.plan.buffers.size(); ++i) {
+    const plan::Buffer &buffer = run.program.plan.buffers[i];
+    int other = reference.program.plan.findBuffer(buffer.name);
+    bool compared = buffer.role == plan::Role::Result || buffer.role == plan::Role::Residual ||
+                    buffer.role == plan::Role::Gradient;
+    if (!compared || other < 0 || run.bytes[i] != reference.bytes[other] ||
+        llvm::StringRef(buffer.name).ends_with("mass"))
+      continue;
+    double difference = 0, norm = 0;
+    int64_t count = run.bytes[i] / (buffer.dtype == DType::F64 ? 8 : 4);
+    for (int64_t j = 0; j < count; ++j) {
+      double a = valueAt(run, i, j), b = valueAt(reference, other, j);
+      if (a == b)
+        continue; // also equal infinities
+      difference += (a - b) * (a - b);
+      norm += b * b;
+    }
+    double error = std::sqrt(difference / std::max(norm, 1e-30));
+    bool bad = !(error <= tolerance);
+    good &= !bad;
+    if (!quiet || bad)
+      std::printf("  %-24s %.2e%s\n", buffer.name.c_str(), error, bad ? "  <-- too large" : "");
+  }
+  return good;
+}
+
+double usefulPairs(const Run &run) {
+  const plan::CallSizes &s = run.sizes;
+  double pairs = 0;
+  auto window = run.program.plan.window;
+  for (int64_t r = 0; r < s.queries; ++r) {
+    int64_t i = s.queryStart + r, low = s.keyStart, high = s.keyStart + s.keys - 1;
+    if (i < 0)
+      continue;
+    if (window && window->low)
+      high = std::min(high, i - *window->low);
+    if (window && window->high)
+      low = std::max(low, i - *window->high);
+    pairs += std::max<int64_t>(0, high - low + 1);
+  }
+  return pairs * s.batch * s.queryHeads;
+}
+
+double quantile(std::vector<double> values, double q) {
+  if (values.empty())
+    return 0;
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(q * (values.size() - 1))];
+}
+
+void time(const Run &run, const Options &options, bool backward) {
+  constexpr double kAlone = 0.88; // between the two states of coreShare
+  int64_t d = run.program.plan.headDim, e = run.program.plan.valueDim;
+  double flops = usefulPairs(run) * (backward ? 2 * (3 * d + 2 * e) : 2 * (d + e));
+  std::vector<double> shares, alone, shared;
+  std::map<std::string, double> stages;
+  int64_t repeats = options.number("repeats", 15);
+  double fastest = 0;
+  for (int64_t i = 0; i < repeats; ++i) {
+    double peak = peakFlops(), before = coreShare(peak);
+    double speed = flops / run.phase(backward, &stages);
+    double after = coreShare(peak);
+    peak = std::max(peak, peakFlops());
+    fastest = std::max(fastest, speed);
+    double share = 100 * speed / peak;
+    shares.push_back(share);
+    if (options.number("raw", 0))
+      std::printf("%.0f %.0f %.1f\n", 100 * before, 100 * after, share);
+    if (std::min(before, after) > kAlone)
+      alone.push_back(share);
+    else if (std::max(before, after) < kAlone)
+      shared.push_back(share);
+  }
+  std::printf("%s: %.2f GFLOP/s, share of peak best %.1f %% median %.1f %% lowest %.1f %%; core alone "
+              "%.1f %% (%zu runs), core shared %.1f %% (%zu runs)\n",
+              backward ? "backward" : "forward", fastest * 1e-9, quantile(shares, 1),
+              quantile(shares, 0.5), quantile(shares, 0), quantile(alone, 0.5), alone.size(),
+              quantile(shared, 0.5), shared.size());
+  if (options.number("stages", 0))
+    for (auto &[name, total] : stages)
+      std::printf("  %-40s %8.3f ms\n", name.c_str(), total / repeats * 1e3);
+}
+
+/// Runs all programs in turn and prints each one's speed relative to the first, round by round.
+void contest(const std::vector<Run> &runs, const std::vector<std::string> &names,
+             const Options &options, bool backward) {
+  std::vector<std::vector<double>> ratios(runs.size()), seconds(runs.size());
+  for (int64_t round = 0; round < options.number("repeats", 15); ++round) {
+    for (size_t i = 0; i < runs.size(); ++i) {
+      seconds[i].push_back(runs[i].phase(backward));
+      ratios[i].push_back(seconds[0].back() / seconds[i].back());
+    }
+  }
+  for (size_t i = 0; i < runs.size(); ++i)
+    std::printf("%s %-60s speed against first: %.3f (quartiles %.3f %.3f), shortest %.3f ms\n",
+                backward ? "backward" : "forward ", names[i].c_str(), quantile(ratios[i], 0.5),
+                quantile(ratios[i], 0.25), quantile(ratios[i], 0.75),
+                quantile(seconds[i], 0) * 1e3);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  llvm::InitializeNativeTargetAsmParser();
+  if (argc < 2)
+    die("expected FILE.mlir [--name=value ...]");
+  Options options;
+  for (int i = 2; i < argc; ++i) {
+    llvm::StringRef argument(argv[i]);
+    auto [name, value] = argument.ltrim('-').split('=');
+    options.text[name.str()] = value.str();
+  }
+  bool quiet = options.number("quiet", 0), grad = options.number("grad", 0);
+  Program fused = compile(options, argv[1], "cpu", options.get("set", ""));
+  if (!quiet)
+    std::printf("compiled in %.0f ms\n", fused.compileSeconds * 1e3);
+  Run run(fused, sizesOf(options), options.number("seed", 1), options.number("spread", 1));
+  run.phase(false);
+  if (grad)
+    run.phase(true);
+  bool good = true;
+  if (options.number("check", 1)) {
+    Program loops = compile(options, argv[1], "loops", "");
+    Run reference(loops, sizesOf(options), options.number("seed", 1), options.number("spread", 1));
+    reference.phase(false);
+    if (grad)
+      reference.phase(true);
+    good = compare(run, reference, std::atof(options.get("tolerance", "2e-5").c_str()), quiet);
+  }
+  if (options.number("repeats", 15) && options.number("time", 0)) {
+    time(run, options, false);
+    if (grad)
+      time(run, options, true);
+  }
+  if (std::string others = options.get("against", ""); !others.empty()) {
+    llvm::SmallVector<llvm::StringRef> sets;
+    llvm::StringRef(others).split(sets, ';');
+    std::vector<std::string> names = {options.get("set", "(default)")};
+    std::vector<std::unique_ptr<Program>> programs;
+    std::vector<Run> runs;
+    runs.push_back(std::move(run));
+    for (llvm::StringRef set : sets) {
+      names.push_back(set.str());
+      programs.push_back(
+          std::make_unique<Program>(compile(options, argv[1], "cpu", set.str())));
+      runs.emplace_back(*programs.back(), sizesOf(options), 1, 1);
+      runs.back().phase(false);
+    }
+    contest(runs, names, options, false);
+    if (grad)
+      contest(runs, names, options, true);
+  }
+  return good ? 0 : 1;
+}
