@@ -19,7 +19,7 @@ static int runDoctor() {
   } else {
     cpu::ThreadPool pool;
     std::printf("threads    %d; measured FMA peak %.0f GFLOP/s (fp32, all of them)\n", pool.threads(),
-                cpu::measureFmaPeak(pool, host.level) * 1e-9);
+                cpu::measureFmaPeak(pool, host.level));
   }
   api::Compiler &compiler = api::Compiler::instance();
   if (auto jit = compiler.jitProvider().get()) {

@@ -76,7 +76,7 @@ Expected<TensorMap> randomInputs(const EntryInfo &entry, const Sizes &sizes, uin
       random.fillNormal(*tensor, 0.0, 1.0);
     else if (Status filled = fillByInit(value.parameter.init, *shape, tensor->values<float>(), random);
              !filled)
-      return filled.error().at(value.location);
+      return filled.takeError().at(value.location);
     inputs[name] = *tensor;
     return Status::success();
   };

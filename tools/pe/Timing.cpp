@@ -73,7 +73,7 @@ Expected<Timing> timeCalls(const api::CompiledFunction &function, const TensorMa
   cpu::Level level = cpu::levelOf(plan.features);
   std::vector<double> forward, backward, forwardShare, backwardShare;
   for (int repeat = -1; repeat < std::max(repeats, 1); ++repeat) { // the first one warms up
-    double peak = cpu::measureFmaPeak(pool, level, 1);
+    double peak = cpu::measureFmaPeak(pool, level, 1) * 1e9;
     double begin = now();
     auto call = executor.forward(arguments, positions, pool);
     double middle = now();
