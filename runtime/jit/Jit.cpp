@@ -20,9 +20,6 @@ public:
   Expected<Description> describe(const Source &source) override;
   Expected<CompiledCode> compile(const CompileRequest &request) override;
   Expected<std::string> compileKernels(const Source &source) override;
-  Expected<std::unique_ptr<LoadedObject>> load(const std::string &object) override {
-    return loadObject(object);
-  }
   Expected<std::string> emit(const CompileRequest &request, EmitStage stage) override;
 };
 

@@ -18,6 +18,7 @@
 #include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/ToCPU.h"
 #include "passes/ToLoops/ToLoops.h"
+#include "runtime/device/cpu/ObjectLoader.h"
 #include "runtime/jit/Compiler.h"
 #include "runtime/jit/MachineCode.h"
 
@@ -57,7 +58,7 @@ using Stage = void (*)(void *const *, const int64_t *, int64_t);
 
 struct Program {
   plan::Plan plan;
-  std::unique_ptr<jit::LoadedObject> object;
+  std::shared_ptr<cpu::LoadedCode> object;
   std::vector<Stage> stages;
   double compileSeconds = 0;
 };
@@ -128,7 +129,7 @@ Program compile(const Options &options, const std::string &file, const std::stri
     std::fwrite(object->data(), 1, object->size(), f);
     std::fclose(f);
   }
-  auto loaded = jit::loadObject(*object);
+  auto loaded = cpu::loadObject(*object);
   if (!loaded)
     die(loaded.error().render("kernel-bench"));
   program.object = std::move(*loaded);
