@@ -1,4 +1,4 @@
-//===- CompileCommand.cpp - pe compile, pe explain ---------------------------------------------===//
+//===- CompileCommand.cpp - pe compile, pe explain ---===//
 #include "runtime/core/File.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/Run.h"
@@ -12,7 +12,8 @@ Action addCompile(CLI::App &app) {
   auto options = std::make_shared<Options>();
   addFileOptions(app, *options);
   addEarlyExit(app, *options);
-  app.add_option("--head-dim", options->headDim, "Depth of queries and keys")->capture_default_str();
+  app.add_option("--head-dim", options->headDim, "Depth of queries and keys")
+      ->capture_default_str();
   app.add_option("--value-dim", options->valueDim, "Depth of values")->capture_default_str();
   app.add_flag("--grad", options->grad, "Also the gradients of every floating argument");
   app.add_option("--emit", options->emit, "pe, tile, llvm or object (ptx, package: not built yet)")
@@ -23,16 +24,18 @@ Action addCompile(CLI::App &app) {
   return [options] {
     auto run = [&]() -> Status {
       if (options->emit == "ptx" || options->emit == "package")
-        return makeError("--emit=", options->emit, " is not built yet; expected pe, tile, llvm or object");
+        return makeError("--emit=", options->emit,
+                         " is not built yet; expected pe, tile, llvm or object");
       if (Status target = checkTarget(*options); !target)
         return target;
       auto request = requestOf(*options);
       if (!request)
         return request.error();
-      static const std::map<std::string, jit::EmitStage> stages = {{"pe", jit::EmitStage::PE},
-                                                                   {"tile", jit::EmitStage::Tile},
-                                                                   {"llvm", jit::EmitStage::LLVM},
-                                                                   {"object", jit::EmitStage::Object}};
+      static const std::map<std::string, jit::EmitStage> stages = {
+          {"pe", jit::EmitStage::PE},
+          {"tile", jit::EmitStage::Tile},
+          {"llvm", jit::EmitStage::LLVM},
+          {"object", jit::EmitStage::Object}};
       auto text = api::Compiler::instance().emit(*request, stages.at(options->emit));
       if (!text)
         return text.error();
@@ -52,7 +55,8 @@ Action addExplain(CLI::App &app) {
   };
   auto options = std::make_shared<Options>();
   addFileOptions(app, *options);
-  app.add_option("--head-dim", options->headDim, "Depth of queries and keys")->capture_default_str();
+  app.add_option("--head-dim", options->headDim, "Depth of queries and keys")
+      ->capture_default_str();
   app.add_option("--value-dim", options->valueDim, "Depth of values")->capture_default_str();
   app.add_flag("--json", options->json, "As JSON");
   app.footer("Example: pe explain examples/encodings/fire.mlir");
@@ -67,7 +71,8 @@ Action addExplain(CLI::App &app) {
       auto function = api::Compiler::instance().compile(*request);
       if (!function)
         return function.error();
-      std::printf("%s\n", (options->json ? (*function)->explainJson : (*function)->explainText).c_str());
+      std::printf("%s\n",
+                  (options->json ? (*function)->explainJson : (*function)->explainText).c_str());
       return Status::success();
     };
     Status status = run();

@@ -1,4 +1,4 @@
-//===- Files.cpp - how a file is named and compiled -----------------------------------===//
+//===- Files.cpp - how a file is named and compiled ---===//
 #include "tools/pe/Commands.h"
 #include "tools/pe/Run.h"
 
@@ -30,10 +30,11 @@ void addEarlyExit(CLI::App &app, FileOptions &options) {
 
 Status checkTarget(const FileOptions &options) {
   if (options.target == "cuda" || options.target == "gpu-emulator")
-    return makeError("target ", options.target, " is not built yet; this build has cpu and reference");
+    return makeError("target ", options.target,
+                     " is not built yet; this build has cpu and reference");
   if (options.target != "cpu" && options.target != "reference")
-    return makeError("expected --target cpu, cuda, gpu-emulator or reference, found '", options.target,
-                     "'");
+    return makeError("expected --target cpu, cuda, gpu-emulator or reference, found '",
+                     options.target, "'");
   if (!options.dtype.empty() && options.dtype != "f32")
     return makeError("dtype ", options.dtype, " is not built yet on target ", options.target,
                      "; expected f32");

@@ -1,4 +1,4 @@
-//===- Inputs.cpp - the tensors of one call -----------------------------------------===//
+//===- Inputs.cpp - the tensors of one call ---===//
 #include "tools/pe/Inputs.h"
 
 #include "runtime/core/Initializer.h"
@@ -12,9 +12,8 @@ namespace pe::cli {
 
 /// The contract's name of a size expression of the compiler ("hq" is h, "r" is sq ...).
 static std::string nameOfExtent(const std::string &extent) {
-  static const std::map<std::string, std::string> names = {{"b", "b"},   {"hq", "h"}, {"hkv", "hkv"},
-                                                           {"r", "sq"},  {"c", "sk"}, {"d", "d"},
-                                                           {"e", "dv"}};
+  static const std::map<std::string, std::string> names = {
+      {"b", "b"}, {"hq", "h"}, {"hkv", "hkv"}, {"r", "sq"}, {"c", "sk"}, {"d", "d"}, {"e", "dv"}};
   auto found = names.find(extent);
   return found == names.end() ? "" : found->second;
 }
@@ -27,9 +26,10 @@ Expected<Sizes> parseShape(const std::string &text) {
     size_t equal = part.find('=');
     std::string name = part.substr(0, equal);
     static const std::string known[] = {"b", "h", "hkv", "sq", "sk", "d", "dv"};
-    if (equal == std::string::npos || std::find(std::begin(known), std::end(known), name) == std::end(known))
-      return makeError("--shape: expected NAME=NUMBER with b, h, hkv, sq, sk, d or dv, found '", part,
-                       "'");
+    if (equal == std::string::npos ||
+        std::find(std::begin(known), std::end(known), name) == std::end(known))
+      return makeError("--shape: expected NAME=NUMBER with b, h, hkv, sq, sk, d or dv, found '",
+                       part, "'");
     int64_t value = 0;
     const char *begin = part.data() + equal + 1, *end = part.data() + part.size();
     auto [rest, code] = std::from_chars(begin, end, value);
@@ -56,7 +56,8 @@ static Expected<Shape> shapeOf(const ValueInfo &value, const Sizes &sizes) {
     else if (size != sizes.end())
       shape.push_back(size->second);
     else
-      return makeError("cannot choose axis ", axis, " of '", value.name, "' at random; give it with --in")
+      return makeError("cannot choose axis ", axis, " of '", value.name,
+                       "' at random; give it with --in")
           .at(value.location);
   }
   return shape;
@@ -74,7 +75,8 @@ Expected<TensorMap> randomInputs(const EntryInfo &entry, const Sizes &sizes, uin
     Random random(seed, name);
     if (value.parameter.init.empty() || name != value.name)
       random.fillNormal(*tensor, 0.0, 1.0);
-    else if (Status filled = fillByInit(value.parameter.init, *shape, tensor->values<float>(), random);
+    else if (Status filled =
+                 fillByInit(value.parameter.init, *shape, tensor->values<float>(), random);
              !filled)
       return filled.takeError().at(value.location);
     inputs[name] = *tensor;
@@ -94,8 +96,9 @@ static std::string describeDims(const ValueInfo &value) {
   std::string text = "[";
   for (size_t axis = 0; axis < value.dims.size(); ++axis) {
     std::string name = nameOfExtent(value.sizes[axis]);
-    text += (axis ? ", " : "") +
-            (value.dims[axis] >= 0 ? std::to_string(value.dims[axis]) : name.empty() ? "?" : name);
+    text += (axis ? ", " : "") + (value.dims[axis] >= 0 ? std::to_string(value.dims[axis])
+                                  : name.empty()        ? "?"
+                                                        : name);
   }
   return text + "]";
 }
@@ -131,8 +134,10 @@ Expected<TensorMap> readInputs(const std::string &path, const EntryInfo &entry) 
       std::string names;
       for (auto &[name, value] : known)
         names += (names.empty() ? "" : ", ") + name;
-      return makeError(path, ": tensor '", entryTensor.name, "' is neither an argument nor a "
-                       "cotangent of @", entry.name, "; it takes ", names);
+      return makeError(path, ": tensor '", entryTensor.name,
+                       "' is neither an argument nor a "
+                       "cotangent of @",
+                       entry.name, "; it takes ", names);
     }
     if (Status fits = checkTensor(*found->second, entryTensor.name, entryTensor.tensor); !fits)
       return fits.error();

@@ -1,4 +1,4 @@
-//===- RunCommand.cpp - pe run ------------------------------------------------------------===//
+//===- RunCommand.cpp - pe run ---===//
 #include "runtime/core/Safetensors.h"
 #include "runtime/reference/Compare.h"
 #include "tools/pe/Commands.h"
@@ -64,8 +64,9 @@ Status Run::readInputsAndSizes() {
   if (!sizes)
     return sizes.error();
   if (sizes->count("hkv") && ((*sizes)["hkv"] == 0 || (*sizes)["h"] % (*sizes)["hkv"] != 0))
-    return makeError("expected the number of query heads to be a multiple of that of key heads, found ",
-                     (*sizes)["h"], " and ", (*sizes)["hkv"])
+    return makeError(
+               "expected the number of query heads to be a multiple of that of key heads, found ",
+               (*sizes)["h"], " and ", (*sizes)["hkv"])
         .at(entry.location);
   options.headDim = sizes->count("d") ? (*sizes)["d"] : 64;
   options.valueDim = sizes->count("dv") ? (*sizes)["dv"] : 64;
@@ -80,8 +81,8 @@ Status Run::readInputsAndSizes() {
     return upstream.error();
   cotangents = std::move(*upstream);
   if (cotangents.empty())
-    return makeError("--grad: expected at least one cotangent (d_", entry.results.front().name, ") in ",
-                     options.in, ", found none");
+    return makeError("--grad: expected at least one cotangent (d_", entry.results.front().name,
+                     ") in ", options.in, ", found none");
   return Status::success();
 }
 
@@ -198,7 +199,9 @@ Status Run::execute() {
   if (Status compared = compareWithReference(); !compared)
     return compared;
   if (options.explain && function)
-    std::printf("%s\n", (*options.explain == "json" ? function->explainJson : function->explainText).c_str());
+    std::printf(
+        "%s\n",
+        (*options.explain == "json" ? function->explainJson : function->explainText).c_str());
   if (options.repeats && function)
     if (Status timed = time(); !timed)
       return timed;
@@ -217,14 +220,19 @@ Action addRun(CLI::App &app) {
   app.add_option("--shape", options->shape,
                  "Sizes for --random: b=1,h=8,hkv=8,sq=1024,sk=1024,d=64,dv=64");
   app.add_flag("--grad", options->grad, "Also the gradients of every floating argument");
-  app.add_option("--q-start", options->queryStart, "Position of query row 0; default: k-start + Sk - Sq");
+  app.add_option("--q-start", options->queryStart,
+                 "Position of query row 0; default: k-start + Sk - Sq");
   app.add_option("--k-start", options->keyStart, "Position of key column 0")->capture_default_str();
-  app.add_option("--head-start", options->headStart, "Global index of head 0")->capture_default_str();
-  app.add_option("--heads-total", options->headsTotal, "Heads of the whole model; default: those here");
+  app.add_option("--head-start", options->headStart, "Global index of head 0")
+      ->capture_default_str();
+  app.add_option("--heads-total", options->headsTotal,
+                 "Heads of the whole model; default: those here");
   app.add_option("--threads", options->threads, "Threads; default: one per core");
-  app.add_flag("--check", options->check, "Compare with the float64 reference and print the errors");
+  app.add_flag("--check", options->check,
+               "Compare with the float64 reference and print the errors");
   app.add_flag("--materialize", options->materialize, "Also write the dense bias as `bias`");
-  app.add_option("--time", options->repeats, "Print one JSON line of medians over REPEATS calls (15)")
+  app.add_option("--time", options->repeats,
+                 "Print one JSON line of medians over REPEATS calls (15)")
       ->expected(0, 1)
       ->default_str("15");
   app.add_option("--explain", options->explain, "Print structure, kernel and cost (text or json)")

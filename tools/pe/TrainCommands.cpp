@@ -1,4 +1,4 @@
-//===- TrainCommands.cpp - pe train ---------------------------------------------------------===//
+//===- TrainCommands.cpp - pe train ---===//
 #include "tools/pe/TrainCommands.h"
 
 #include "runtime/device/cpu/ThreadPool.h"

@@ -1,4 +1,4 @@
-//===- main.cpp - the program `pe` -----------------------------------------------===//
+//===- main.cpp - the program `pe` ---===//
 //
 // Links the runtime only; the compiler is a library that is loaded when a source must be
 // compiled. `pe train`, `pe demo` and `pe reinit` read their own flags (runtime/train).
@@ -19,9 +19,10 @@ int main(int argc, char **argv) {
   if (argc > 1)
     if (std::optional<int> status = runTrainCommand(argv[1], {argv + 2, argv + argc}))
       return *status;
-  CLI::App app("pe: positional encodings, compiled.\n"
-               "Write an encoding in the pe dialect; pe finds the cheapest exact way to compute it\n"
-               "and its gradients inside one fused attention kernel.");
+  CLI::App app(
+      "pe: positional encodings, compiled.\n"
+      "Write an encoding in the pe dialect; pe finds the cheapest exact way to compute it\n"
+      "and its gradients inside one fused attention kernel.");
   app.require_subcommand(1);
   app.footer("Also: pe train, pe demo (each with --help). First steps: "
              "pe run examples/encodings/alibi.mlir --random=1 --grad --check");
@@ -31,7 +32,8 @@ int main(int argc, char **argv) {
         std::tuple{"compile", "Write a file at one stage of compilation", &addCompile},
         std::tuple{"explain", "Say which structure and kernel the compiler found", &addExplain},
         std::tuple{"doctor", "Say what this machine has of what pe needs", &addDoctor},
-        std::tuple{"bench", "Time encodings against unfused attention, checked first", &addBench}}) {
+        std::tuple{"bench", "Time encodings against unfused attention, checked first",
+                   &addBench}}) {
     CLI::App *command = app.add_subcommand(name, about);
     actions.emplace_back(command, add(*command));
   }
