@@ -1,4 +1,5 @@
-//===- Bench.cpp - pe bench -----------------------------------------------------------------------===//
+//===- Bench.cpp - pe bench
+//-----------------------------------------------------------------------===//
 #include "runtime/core/File.h"
 #include "runtime/core/Random.h"
 #include "runtime/device/cpu/CpuInfo.h"
@@ -18,7 +19,7 @@ namespace {
 
 struct BenchOptions {
   std::string encodings = "examples/encodings", json;
-  std::vector<std::string> names = {"nope", "alibi", "rope",      "t5",             "kerple_log",
+  std::vector<std::string> names = {"nope", "alibi",     "rope",           "t5", "kerple_log",
                                     "fire", "fire_2x32", "stick_breaking", "rse"};
   std::vector<int64_t> lengths = {512, 2048};
   int64_t heads = 8, headDim = 64;
@@ -116,7 +117,8 @@ Status Bench::check(const std::string &name, const jit::Description &description
   if (!report)
     return report.error();
   if (!report->passes())
-    return makeError(name, " differs from the float64 reference; nothing is timed\n", report->table());
+    return makeError(name, " differs from the float64 reference; nothing is timed\n",
+                     report->table());
   return Status::success();
 }
 
@@ -126,21 +128,18 @@ Status Bench::measure(const std::string &name, int64_t length) {
   file.headDim = file.valueDim = options.headDim;
   file.grad = true;
   file.earlyExit = false;
-  auto request = requestOf(file);
-  if (!request)
-    return request.error();
-  api::Compiler &compiler = api::Compiler::instance();
-  auto description = compiler.describe(request->source);
-  if (!description)
-    return description.error();
-  auto function = compiler.compile(*request);
+  auto program = api::loadProgram(file.file, "");
+  if (!program)
+    return program.error();
+  auto description = (*program)->description;
+  auto function = api::compileProgram(**program, compileOptionsOf(file));
   if (!function)
     return function.error();
-  if (Status right = check(name, **description, **function); !right)
+  if (Status right = check(name, *description, **function); !right)
     return right;
-  TensorMap inputs = inputsOf(**description, length);
-  auto arguments = argumentsOf(inputs, (*description)->entry);
-  auto cotangents = cotangentsOf(inputs, (*description)->entry);
+  TensorMap inputs = inputsOf(*description, length);
+  auto arguments = argumentsOf(inputs, description->entry);
+  auto cotangents = cotangentsOf(inputs, description->entry);
   if (!arguments || !cotangents)
     return makeError("cannot draw inputs for ", name);
   auto timing = timeCalls(**function, *arguments, *cotangents, {}, *pool, options.repeats);
@@ -184,8 +183,8 @@ Status Bench::run() {
               "OpenBLAS (%s) products in this run,\nwith a dense bias added where the encoding has "
               "one; ! marks where pe loses\n",
               blas::coreName().c_str());
-  std::printf("%-16s %6s %9s %6s %8s %9s %6s %8s\n", "encoding", "N", "fwd ms", "share", "", "bwd ms",
-              "share", "");
+  std::printf("%-16s %6s %9s %6s %8s %9s %6s %8s\n", "encoding", "N", "fwd ms", "share", "",
+              "bwd ms", "share", "");
   for (int64_t length : options.lengths)
     for (const std::string &name : options.names)
       if (Status measured = measure(name, length); !measured)
@@ -206,9 +205,14 @@ Status Bench::run() {
 
 Action addBench(CLI::App &app) {
   auto options = std::make_shared<BenchOptions>();
-  app.add_option("--encodings", options->encodings, "Folder of the encoding files")->capture_default_str();
-  app.add_option("--with", options->names, "Encodings by file name")->delimiter(',')->capture_default_str();
-  app.add_option("--lengths", options->lengths, "Sequence lengths")->delimiter(',')->capture_default_str();
+  app.add_option("--encodings", options->encodings, "Folder of the encoding files")
+      ->capture_default_str();
+  app.add_option("--with", options->names, "Encodings by file name")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--lengths", options->lengths, "Sequence lengths")
+      ->delimiter(',')
+      ->capture_default_str();
   app.add_option("--heads", options->heads, "Heads")->capture_default_str();
   app.add_option("--head-dim", options->headDim, "Depth of heads")->capture_default_str();
   app.add_option("--threads", options->threads, "Threads; 0: one per core")->capture_default_str();
