@@ -38,9 +38,7 @@ std::optional<CpuTarget> mlir::tile::parseCpuTarget(StringRef name) {
   return std::nullopt;
 }
 
-int64_t CpuSchedule::keyUnit() const {
-  return std::lcm(std::lcm(keyRows, columnRows), sweepKeys);
-}
+int64_t CpuSchedule::keyUnit() const { return std::lcm(std::lcm(keyRows, columnRows), sweepKeys); }
 
 DictionaryAttr CpuSchedule::toAttr(MLIRContext *context) const {
   Builder builder(context);

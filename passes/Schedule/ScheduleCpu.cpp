@@ -16,9 +16,8 @@ bool mlir::tile::columnsOwn(StageOp stage) {
   stage.walk([&](StreamOp stream) {
     for (Value value : stream.getResults().drop_front(stream.getCarries().size()))
       sums |= hasColumns(cast<ValType>(value.getType()).getSpaces());
-    stream.getBody().walk([&](Operation *op) {
-      sums |= isa<WindowGradOp, SegmentsGradOp, AccumulateOp>(op);
-    });
+    stream.getBody().walk(
+        [&](Operation *op) { sums |= isa<WindowGradOp, SegmentsGradOp, AccumulateOp>(op); });
   });
   return sums;
 }
@@ -70,7 +69,8 @@ struct PEScheduleCpuPass : tile::impl::PEScheduleCpuPassBase<PEScheduleCpuPass> 
           stage.getBody().front().getOps<StreamOp>().empty())
         return;
       DictionaryAttr attr = chooseCpuSchedule(stage, *target).toAttr(&getContext());
-      FailureOr<DictionaryAttr> final = override(attr, SmallVector<std::string>(set.begin(), set.end()));
+      FailureOr<DictionaryAttr> final =
+          override(attr, SmallVector<std::string>(set.begin(), set.end()));
       if (failed(final) || failed(CpuSchedule::fromAttr(*final))) {
         stage.emitOpError("expected `set` to name numbers of cpu_schedule whose key_block and "
                           "query_block are multiples of their tiles");

@@ -243,7 +243,8 @@ void Scheduler::orderTiles(StripSchedule::Step &step) {
   };
   auto emitWithOperands = [&](Operation *op, auto &&self) -> void {
     for (Value operand : op->getOperands())
-      if (Operation *def = operand.getDefiningOp(); def && inSweep.contains(def) && !done.contains(def))
+      if (Operation *def = operand.getDefiningOp();
+          def && inSweep.contains(def) && !done.contains(def))
         self(def, self);
     emit(op);
   };
@@ -303,8 +304,8 @@ void Scheduler::assignSlots() {
           unsigned use = time[user];
           bool inOtherStep = use / kStep != begin / kStep || use == kEnd;
           bool fromMemory = isBlockOp(user) || (isa<DotOp>(user) && !isDepthDot(user));
-          bool behindDot = !inOtherStep && !fromMemory &&
-                           dotsBefore[user] > dotsBefore[op] + isDepthDot(op);
+          bool behindDot =
+              !inOtherStep && !fromMemory && dotsBefore[user] > dotsBefore[op] + isDepthDot(op);
           needed |= inOtherStep || fromMemory || behindDot;
           end = std::max(end, use);
           if (fromMemory)

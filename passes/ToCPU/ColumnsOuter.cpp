@@ -131,8 +131,8 @@ private:
   bool overHeads;
   StripPlace start;
   Index group, firstHead, headCount;
-  ColumnFolds folds;                             // by what the body yields
-  llvm::MapVector<Value, ColumnFold> results;    // by the stream's result
+  ColumnFolds folds;                          // by what the body yields
+  llvm::MapVector<Value, ColumnFold> results; // by the stream's result
 };
 
 /// A panel of keys at one key, `width` depths from `d`, widened to the target's lanes.
@@ -143,8 +143,9 @@ Value ColumnsOuter::columnAt(Value value, const Index &key, const Index &d, int6
     return e.splat(constant.getNumber().convertToDouble());
   auto map = value.getDefiningOp<MapOp>();
   values.maps.prepare(map);
-  return values.maps.emit(map, 0, [&](Value operand) { return columnAt(operand, key, d, width); })
-      [cast<OpResult>(value).getResultNumber()];
+  return values.maps.emit(map, 0, [&](Value operand) {
+    return columnAt(operand, key, d, width);
+  })[cast<OpResult>(value).getResultNumber()];
 }
 
 /// What comes after the stream, for the keys of one block.
@@ -185,8 +186,7 @@ void mlir::tile::cpu::lowerColumnsOuter(StageOp stage, const CpuSchedule &cpu,
   // What rows keep: one block per strip.
   OpBuilder builder(stage);
   std::string stripsExtent = "ceildiv(r," + std::to_string(cpu.stripRows()) + ")";
-  int64_t floats =
-      interface.stripFloats(cpu.stripRows(), plan.getHeadDim(), plan.getValueDim());
+  int64_t floats = interface.stripFloats(cpu.stripRows(), plan.getHeadDim(), plan.getValueDim());
   SmallVector<StringAttr> extents;
   for (StringRef extent : {StringRef("b"), StringRef("hq"), StringRef(stripsExtent)})
     extents.push_back(builder.getStringAttr(extent));

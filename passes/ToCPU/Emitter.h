@@ -109,8 +109,8 @@ public:
   Value less(const Index &a, const Index &b);
 
   //===- Control -------------------------------------------------------------------===//
-  SmallVector<Value> loop(const Index &begin, const Index &end, const Index &step,
-                          ValueRange inits, LoopBody body);
+  SmallVector<Value> loop(const Index &begin, const Index &end, const Index &step, ValueRange inits,
+                          LoopBody body);
   void loop(const Index &begin, const Index &end, const Index &step,
             llvm::function_ref<void(Index)> body);
   void ifThen(Value condition, llvm::function_ref<void()> then,

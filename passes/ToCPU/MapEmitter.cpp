@@ -249,8 +249,8 @@ void MapEmitter::emitOps(MapOp map, unsigned level, int64_t vector) {
 Value MapEmitter::scratchOf(Value memory) {
   Value &vectors = scratch[memory];
   if (!vectors)
-    vectors = context.e.scratch(cast<MemRefType>(memory.getType()).getNumElements() *
-                                context.e.lanes);
+    vectors =
+        context.e.scratch(cast<MemRefType>(memory.getType()).getNumElements() * context.e.lanes);
   return vectors;
 }
 

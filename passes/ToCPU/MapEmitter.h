@@ -27,9 +27,9 @@ namespace mlir::tile::cpu {
 /// The rows and keys that code is being written for.
 struct StripPlace {
   Index b, hq, hkv;
-  Index row;      // first row of the strip, within its head
-  Index rowCount; // rows of the strip that exist
-  Index block;    // first key of the block
+  Index row;              // first row of the strip, within its head
+  Index rowCount;         // rows of the strip that exist
+  Index block;            // first key of the block
   Index keyBegin, keyEnd; // keys of the block to visit, relative to it
   bool masked = false;
 
@@ -101,8 +101,8 @@ private:
   llvm::DenseSet<Operation *> analysed;
   llvm::DenseMap<Value, unsigned> dependence;
   Cache uniforms, columns;
-  Cache elements, locals; // of the current element: vectors; scalars inside loops
-  Cache scratch;          // by memory of the region
+  Cache elements, locals;  // of the current element: vectors; scalars inside loops
+  Cache scratch;           // by memory of the region
   SmallVector<Cache> rows; // one per vector
 };
 

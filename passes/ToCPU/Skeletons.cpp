@@ -26,7 +26,8 @@ LogicalResult mlir::tile::cpu::checkStage(StageOp stage, std::string &why) {
 }
 
 Value Skeleton::isFull(const Index &row, const Index &block) {
-  Index last = row + Index(context.cpu.stripRows() - 1), blockEnd = block + Index(context.cpu.keyBlock);
+  Index last = row + Index(context.cpu.stripRows() - 1),
+        blockEnd = block + Index(context.cpu.keyBlock);
   auto keys = context.mask.full(row, last);
   auto atMost = [&](const Index &a, const Index &b) {
     return e.compare(arith::CmpIPredicate::sle, e.toValue(a), e.toValue(b));
@@ -65,8 +66,7 @@ void Skeleton::storeSkippedSnapshots(const StripPlace &place) {
 }
 
 void Skeleton::unlessStopped(const StripPlace &place, llvm::function_ref<Index(int64_t)> carryAt,
-                             Value carryMemory,
-                             llvm::function_ref<void()> body,
+                             Value carryMemory, llvm::function_ref<void()> body,
                              llvm::function_ref<void()> skipped) {
   StreamOp stream = context.stream;
   Value buffer = stream.getSkipBuffer();
@@ -78,8 +78,7 @@ void Skeleton::unlessStopped(const StripPlace &place, llvm::function_ref<Index(i
     at.kb = place.block / Index(context.cpu.keyBlock);
     bufferAt = context.offset(buffer, at);
   }
-  double bound =
-      (buffer ? *stream.getSkipBelow() : *stream.getStopBelow()).convertToDouble();
+  double bound = (buffer ? *stream.getSkipBelow() : *stream.getStopBelow()).convertToDouble();
   Value largest;
   for (int64_t row = 0; row < context.cpu.stripRows(); row += e.lanes) {
     Value exists = e.laneMask(place.rowCount - Index(row));
@@ -87,8 +86,8 @@ void Skeleton::unlessStopped(const StripPlace &place, llvm::function_ref<Index(i
                         : e.select(exists, e.loadVector(carryMemory, carryAt(row)), e.splat(0.0));
     largest = largest ? e.larger(largest, mass) : mass;
   }
-  Value goesOn = e.create<arith::CmpFOp>(arith::CmpFPredicate::UGE, e.maxLanes(largest),
-                                         e.number(bound));
+  Value goesOn =
+      e.create<arith::CmpFOp>(arith::CmpFPredicate::UGE, e.maxLanes(largest), e.number(bound));
   e.ifThen(goesOn, body, skipped);
 }
 
@@ -97,7 +96,6 @@ void Skeleton::eachBlock(const ::pe::math::Interval<Index> &keys,
   int64_t size = context.cpu.keyBlock;
   Index first = keys.begin / Index(size), end = ceilDiv(keys.end, size);
   bool descending = context.stream.getOrder() == Order::Descending;
-  e.loop(descending ? Index(0) : first, descending ? end - first : end, 1, [&](Index i) {
-    body((descending ? end - Index(1) - i : i) * Index(size));
-  });
+  e.loop(descending ? Index(0) : first, descending ? end - first : end, 1,
+         [&](Index i) { body((descending ? end - Index(1) - i : i) * Index(size)); });
 }

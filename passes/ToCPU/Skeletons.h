@@ -40,17 +40,15 @@ protected:
   using StripBody = llvm::function_ref<void(const StripPlace &)>;
   void visitStrip(StripPlace place, StripBody body);
   Value isFull(const Index &row, const Index &block);
-  /// Emits `body`, unless the stream's bound lets the strip skip the block; then `skipped`. `carryAt`
-  /// is where the carry of a row of the strip is.
+  /// Emits `body`, unless the stream's bound lets the strip skip the block; then `skipped`.
+  /// `carryAt` is where the carry of a row of the strip is.
   void unlessStopped(const StripPlace &place, llvm::function_ref<Index(int64_t)> carryAt,
-                     Value carryMemory,
-                     llvm::function_ref<void()> body, llvm::function_ref<void()> skipped);
+                     Value carryMemory, llvm::function_ref<void()> body,
+                     llvm::function_ref<void()> skipped);
   void storeSkippedSnapshots(const StripPlace &place);
   /// Blocks of keys that `keys` touches, in the stream's order.
   void eachBlock(const ::pe::math::Interval<Index> &keys, llvm::function_ref<void(Index)> body);
-  Index rowsOfStrip(const Index &row) {
-    return minOf(context.cpu.stripRows(), context.rows - row);
-  }
+  Index rowsOfStrip(const Index &row) { return minOf(context.cpu.stripRows(), context.rows - row); }
 
   StageContext context;
   Emitter &e;

@@ -67,8 +67,7 @@ void StripEmitter::emitRowDot(DotOp dot, const Panel &into) {
     acc = emitTileProduct(
         e, shape, place.keyBegin, keyEnd, acc,
         [&](Index key, int64_t v) {
-          return e.loadVector(slots.getMemory(),
-                              slots.at(dot.getLhs(), key, Index(v * e.lanes)));
+          return e.loadVector(slots.getMemory(), slots.at(dot.getLhs(), key, Index(v * e.lanes)));
         },
         [&](Index key, int64_t i) {
           return e.load(memory, base + key * Index(depth) + d + Index(i));
@@ -79,7 +78,8 @@ void StripEmitter::emitRowDot(DotOp dot, const Panel &into) {
   });
 }
 
-/// Lanes along depth: a few keys against a few vectors of depth, rows of the group as the contraction.
+/// Lanes along depth: a few keys against a few vectors of depth, rows of the group as the
+/// contraction.
 void StripEmitter::emitColumnDots(const StripPlace &place, const ColumnFolds &folds) {
   const CpuSchedule &cpu = context.cpu;
   for (DotOp dot : schedule.columnDots) {
@@ -102,8 +102,7 @@ void StripEmitter::emitColumnDots(const StripPlace &place, const ColumnFolds &fo
             return e.loadVector(rows, base + r * Index(depth) + d + Index(v * width), width);
           },
           [&](Index r, int64_t k) {
-            return e.load(slots.getMemory(),
-                          slots.at(dot.getLhs(), key + Index(k), r));
+            return e.load(slots.getMemory(), slots.at(dot.getLhs(), key + Index(k), r));
           });
       for (int64_t k = 0; k < cpu.columnRows; ++k)
         for (int64_t v = 0; v < vectors; ++v)

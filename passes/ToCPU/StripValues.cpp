@@ -72,8 +72,9 @@ Value StripValues::panelAt(Value value, const Index &d, int64_t vector) {
   if (auto constant = value.getDefiningOp<ConstantOp>())
     return e.splat(constant.getNumber().convertToDouble());
   auto map = value.getDefiningOp<MapOp>();
-  return maps.emit(map, vector, [&](Value operand) { return panelAt(operand, d, vector); })
-      [cast<OpResult>(value).getResultNumber()];
+  return maps.emit(map, vector, [&](Value operand) {
+    return panelAt(operand, d, vector);
+  })[cast<OpResult>(value).getResultNumber()];
 }
 
 void StripValues::preparePanel(Value value) {
@@ -152,8 +153,8 @@ void StripValues::evaluate(Operation *op) {
     setRow(output, vectors);
 }
 
-/// A block of `lanes` rows by `lanes` (or 8) depths at a time; rows behind the last are copies of it,
-/// so that nothing beyond the buffer is read.
+/// A block of `lanes` rows by `lanes` (or 8) depths at a time; rows behind the last are copies of
+/// it, so that nothing beyond the buffer is read.
 void StripValues::pack(LoadOp load, const Panel &panel) {
   Emitter &e = context.e;
   Value memory = context.memory(load.getBuffer());
@@ -193,9 +194,8 @@ void StripValues::materialize(Value value, const Panel &panel) {
 
 void StripValues::fillZero(const Panel &panel, int64_t depth) {
   Emitter &e = context.e;
-  e.loop(0, depth * context.cpu.stripRows(), e.lanes, [&](Index at) {
-    e.storeVector(e.splat(0.0), panel.memory, panel.at + at);
-  });
+  e.loop(0, depth * context.cpu.stripRows(), e.lanes,
+         [&](Index at) { e.storeVector(e.splat(0.0), panel.memory, panel.at + at); });
 }
 
 //===- Storing -----------------------------------------------------------------------===//

@@ -29,9 +29,8 @@ bool addsToOnePlace(AccumulateOp op) {
 SweepEmitter::SweepEmitter(StageContext &context, const StripSchedule::Step &step,
                            StripValues &values, const Slots &slots, const StripSchedule &schedule,
                            const StripMask &mask, const ColumnFolds &folds)
-    : context(context), e(context.e), step(step), values(values), slots(slots),
-      schedule(schedule), mask(mask), folds(folds), place(values.getPlace()),
-      vectors(context.cpu.queryVectors) {}
+    : context(context), e(context.e), step(step), values(values), slots(slots), schedule(schedule),
+      mask(mask), folds(folds), place(values.getPlace()), vectors(context.cpu.queryVectors) {}
 
 int64_t SweepEmitter::keysPerStep() const {
   return step.tiles ? context.cpu.keyRows : context.cpu.sweepKeys;
@@ -55,15 +54,15 @@ void SweepEmitter::emit() {
   int64_t count = keysPerStep();
   bool descending = step.order == Order::Descending;
   Index end = descending ? place.keyEnd - place.keyBegin : place.keyEnd;
-  SmallVector<Value> results = e.loop(
-      descending ? Index(0) : place.keyBegin, end, count, inits, [&](Index i, ValueRange args) {
-        carried(args);
-        emitStep(descending ? place.keyEnd - Index(count) - i : i);
-        SmallVector<Value> next;
-        for (Carry &carry : carries)
-          next.append(carry.vectors);
-        return next;
-      });
+  SmallVector<Value> results = e.loop(descending ? Index(0) : place.keyBegin, end, count, inits,
+                                      [&](Index i, ValueRange args) {
+                                        carried(args);
+                                        emitStep(descending ? place.keyEnd - Index(count) - i : i);
+                                        SmallVector<Value> next;
+                                        for (Carry &carry : carries)
+                                          next.append(carry.vectors);
+                                        return next;
+                                      });
   carried(results);
   finish();
 }
@@ -136,8 +135,7 @@ Value SweepEmitter::element(Value value, int64_t key, int64_t vector) {
   regs.resize(keys.size() * vectors);
   Value &reg = regs[key * vectors + vector];
   if (!reg)
-    reg = e.loadVector(slots.getMemory(),
-                       slots.at(value, keys[key], Index(vector * e.lanes)));
+    reg = e.loadVector(slots.getMemory(), slots.at(value, keys[key], Index(vector * e.lanes)));
   return reg;
 }
 
@@ -149,8 +147,7 @@ void SweepEmitter::define(Value value, int64_t key, int64_t vector, Value reg) {
     return;
   if (schedule.zeroOutside.contains(value) && !isFilledWith(value, 0.0))
     reg = inside(reg, key, vector, 0.0);
-  e.storeVector(reg, slots.getMemory(),
-                slots.at(value, keys[key], Index(vector * e.lanes)));
+  e.storeVector(reg, slots.getMemory(), slots.at(value, keys[key], Index(vector * e.lanes)));
 }
 
 Value SweepEmitter::maskAt(int64_t key, int64_t vector) {
@@ -198,8 +195,8 @@ void SweepEmitter::emitMap(MapOp map, int64_t key, int64_t vector) {
     define(output, key, vector, reg);
 }
 
-/// Into one place for the whole sweep: a sum in registers, added at its end. Into one place for these
-/// rows: the sum of the lanes. Else lane by lane.
+/// Into one place for the whole sweep: a sum in registers, added at its end. Into one place for
+/// these rows: the sum of the lanes. Else lane by lane.
 void SweepEmitter::emitAccumulate(AccumulateOp op, int64_t key, int64_t vector) {
   Value reg = inside(values.maps.vectorOf(op.getValue(), vector), key, vector, 0.0);
   if (addsToOnePlace(op)) {
@@ -290,8 +287,8 @@ void SweepEmitter::emitDot(DotOp dot) {
   registers[dot.getOutput()] = emitTileProduct(
       e, shape, 0, depth, acc,
       [&](Index d, int64_t v) {
-        return e.loadVector(panel.memory, panel.at + d * Index(context.cpu.stripRows()) +
-                                              Index(v * e.lanes));
+        return e.loadVector(panel.memory,
+                            panel.at + d * Index(context.cpu.stripRows()) + Index(v * e.lanes));
       },
       [&](Index d, int64_t key) { return e.load(memory, rowsOfKeys[key] + d); });
   if (slots.has(dot.getOutput()))

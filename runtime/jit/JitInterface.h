@@ -78,8 +78,8 @@ public:
   /// Parses and checks, but compiles nothing.
   virtual Expected<Description> describe(const Source &source) = 0;
   virtual Expected<CompiledCode> compile(const CompileRequest &request) = 0;
-  /// Compiles a module of plain functions in upstream dialects (func, scf, vector, math, memref with
-  /// bare pointers) to an object whose symbols are those functions as C functions.
+  /// Compiles a module of plain functions in upstream dialects (func, scf, vector, math, memref
+  /// with bare pointers) to an object whose symbols are those functions as C functions.
   virtual Expected<std::string> compileKernels(const Source &source) = 0;
   /// The program at one stage of compilation (text; for Object the bytes).
   virtual Expected<std::string> emit(const CompileRequest &request, EmitStage stage) = 0;

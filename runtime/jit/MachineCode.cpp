@@ -1,4 +1,4 @@
-//===- MachineCode.cpp - LLVM dialect to objects, objects to memory -----------===//
+//===- MachineCode.cpp - LLVM dialect to objects, objects to memory ---===//
 #include "runtime/jit/MachineCode.h"
 
 #include "mlir/Target/LLVMIR/Export.h"

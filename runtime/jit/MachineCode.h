@@ -1,4 +1,4 @@
-//===- MachineCode.h - LLVM dialect to objects --------------------------------===//
+//===- MachineCode.h - LLVM dialect to objects ---===//
 #ifndef PE_RUNTIME_JIT_MACHINECODE_H
 #define PE_RUNTIME_JIT_MACHINECODE_H
 

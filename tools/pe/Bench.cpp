@@ -1,5 +1,4 @@
-//===- Bench.cpp - pe bench
-//-----------------------------------------------------------------------===//
+//===- Bench.cpp - pe bench ---===//
 #include "runtime/core/File.h"
 #include "runtime/core/Random.h"
 #include "runtime/device/cpu/CpuInfo.h"

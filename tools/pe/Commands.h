@@ -1,4 +1,4 @@
-//===- Commands.h - the subcommands of pe --------------------------------------===//
+//===- Commands.h - the subcommands of pe ---===//
 //
 // One file per subcommand: it adds its options to the command line and returns what
 // runs when it is chosen. A run returns the exit status and prints its own error

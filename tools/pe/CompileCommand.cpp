@@ -1,5 +1,4 @@
-//===- CompileCommand.cpp - pe compile, pe explain
-//---------------------------------------------===//
+//===- CompileCommand.cpp - pe compile, pe explain ---===//
 #include "runtime/core/File.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/Run.h"

@@ -1,4 +1,4 @@
-//===- CompiledAttention.cpp - training's attention, compiled by pe ---------------------------===//
+//===- CompiledAttention.cpp - training's attention, compiled by pe ---===//
 #include "tools/pe/CompiledAttention.h"
 
 #include "runtime/core/File.h"

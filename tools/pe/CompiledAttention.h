@@ -1,4 +1,4 @@
-//===- CompiledAttention.h - training's attention, compiled by pe ---------------------------===//
+//===- CompiledAttention.h - training's attention, compiled by pe ---===//
 #ifndef PE_TOOLS_PE_COMPILEDATTENTION_H
 #define PE_TOOLS_PE_COMPILEDATTENTION_H
 

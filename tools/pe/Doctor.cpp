@@ -1,4 +1,4 @@
-//===- Doctor.cpp - pe doctor -----------------------------------------------------------------===//
+//===- Doctor.cpp - pe doctor ---===//
 #include "runtime/api/Compiler.h"
 #include "runtime/device/cpu/CpuInfo.h"
 #include "runtime/device/cpu/Peak.h"
@@ -18,8 +18,8 @@ static int runDoctor() {
     ++problems;
   } else {
     cpu::ThreadPool pool;
-    std::printf("threads    %d; measured FMA peak %.0f GFLOP/s (fp32, all of them)\n", pool.threads(),
-                cpu::measureFmaPeak(pool, host.level));
+    std::printf("threads    %d; measured FMA peak %.0f GFLOP/s (fp32, all of them)\n",
+                pool.threads(), cpu::measureFmaPeak(pool, host.level));
   }
   api::Compiler &compiler = api::Compiler::instance();
   if (auto jit = compiler.jitProvider().get()) {

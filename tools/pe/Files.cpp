@@ -1,4 +1,4 @@
-//===- Files.cpp - how a file is named and compiled -----------------------------------===//
+//===- Files.cpp - how a file is named and compiled ---===//
 #include "tools/pe/Commands.h"
 #include "tools/pe/Run.h"
 

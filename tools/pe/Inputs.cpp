@@ -1,4 +1,4 @@
-//===- Inputs.cpp - the tensors of one call -----------------------------------------===//
+//===- Inputs.cpp - the tensors of one call ---===//
 #include "tools/pe/Inputs.h"
 
 #include "runtime/api/Inputs.h"

@@ -1,4 +1,4 @@
-//===- Inputs.h - the tensors of one call -----------------------------------------===//
+//===- Inputs.h - the tensors of one call ---===//
 #ifndef PE_TOOLS_PE_INPUTS_H
 #define PE_TOOLS_PE_INPUTS_H
 

@@ -1,4 +1,4 @@
-//===- Run.h - one call of a compiled file ------------------------------------------===//
+//===- Run.h - one call of a compiled file ---===//
 //
 // `pe run`, `pe compile`, `pe explain` and `pe bench` share how a file is named, compiled and
 // called.

@@ -1,4 +1,4 @@
-//===- RunCommand.cpp - pe run ------------------------------------------------------------===//
+//===- RunCommand.cpp - pe run ---===//
 #include "runtime/core/Safetensors.h"
 #include "runtime/reference/Compare.h"
 #include "tools/pe/Commands.h"

@@ -1,4 +1,4 @@
-//===- Timing.cpp - whole calls, timed beside the machine's peak -----------------------------===//
+//===- Timing.cpp - whole calls, timed beside the machine's peak ---===//
 #include "tools/pe/Timing.h"
 
 #include "runtime/device/cpu/Peak.h"

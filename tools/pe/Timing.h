@@ -1,4 +1,4 @@
-//===- Timing.h - whole calls, timed beside the machine's peak -------------------------------===//
+//===- Timing.h - whole calls, timed beside the machine's peak ---===//
 #ifndef PE_TOOLS_PE_TIMING_H
 #define PE_TOOLS_PE_TIMING_H
 

@@ -1,4 +1,4 @@
-//===- TrainCommands.h - the subcommands with flags of their own ---------------------------===//
+//===- TrainCommands.h - the subcommands with flags of their own ---===//
 #ifndef PE_TOOLS_PE_TRAINCOMMANDS_H
 #define PE_TOOLS_PE_TRAINCOMMANDS_H
 

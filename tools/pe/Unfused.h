@@ -1,4 +1,4 @@
-//===- Unfused.h - attention composed of OpenBLAS products ------------------------------------===//
+//===- Unfused.h - attention composed of OpenBLAS products ---===//
 //
 // What a program does that has no fused kernel: scores as a matrix, a pass for bias, mask and
 // softmax, and a second product; five products backward. One head after the other per thread,

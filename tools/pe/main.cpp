@@ -1,4 +1,4 @@
-//===- main.cpp - the program `pe` -----------------------------------------------===//
+//===- main.cpp - the program `pe` ---===//
 //
 // Links the runtime only; the compiler is a library that is loaded when a source must be
 // compiled. `pe train`, `pe demo` and `pe reinit` read their own flags (runtime/train).

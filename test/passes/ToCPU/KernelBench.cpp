@@ -168,8 +168,8 @@ struct Run {
         count *= *plan::SizeExpression::parse(extent)->evaluate(values);
       bool wide = buffer.dtype == DType::F64 || buffer.dtype == DType::I64;
       bytes.push_back(count * (wide ? 8 : 4));
-      memory.emplace_back(static_cast<float *>(std::aligned_alloc(64, (bytes.back() + 127) / 64 * 64)),
-                          &std::free);
+      memory.emplace_back(
+          static_cast<float *>(std::aligned_alloc(64, (bytes.back() + 127) / 64 * 64)), &std::free);
       std::memset(memory.back().get(), 0, bytes.back());
       if (buffer.role != plan::Role::Argument && buffer.role != plan::Role::Cotangent)
         continue;
@@ -302,11 +302,12 @@ void time(const Run &run, const Options &options, bool backward) {
     else if (std::max(before, after) < kAlone)
       shared.push_back(share);
   }
-  std::printf("%s: %.2f GFLOP/s, share of peak best %.1f %% median %.1f %% lowest %.1f %%; core alone "
-              "%.1f %% (%zu runs), core shared %.1f %% (%zu runs)\n",
-              backward ? "backward" : "forward", fastest * 1e-9, quantile(shares, 1),
-              quantile(shares, 0.5), quantile(shares, 0), quantile(alone, 0.5), alone.size(),
-              quantile(shared, 0.5), shared.size());
+  std::printf(
+      "%s: %.2f GFLOP/s, share of peak best %.1f %% median %.1f %% lowest %.1f %%; core alone "
+      "%.1f %% (%zu runs), core shared %.1f %% (%zu runs)\n",
+      backward ? "backward" : "forward", fastest * 1e-9, quantile(shares, 1), quantile(shares, 0.5),
+      quantile(shares, 0), quantile(alone, 0.5), alone.size(), quantile(shared, 0.5),
+      shared.size());
   if (options.number("stages", 0))
     for (auto &[name, total] : stages)
       std::printf("  %-40s %8.3f ms\n", name.c_str(), total / repeats * 1e3);
@@ -374,8 +375,7 @@ int main(int argc, char **argv) {
     runs.push_back(std::move(run));
     for (llvm::StringRef set : sets) {
       names.push_back(set.str());
-      programs.push_back(
-          std::make_unique<Program>(compile(options, argv[1], "cpu", set.str())));
+      programs.push_back(std::make_unique<Program>(compile(options, argv[1], "cpu", set.str())));
       runs.emplace_back(*programs.back(), sizesOf(options), 1, 1);
       runs.back().phase(false);
     }

@@ -57,8 +57,8 @@ TEST(DiskCache, TheFolderFollowsTheVariables) {
   ::setenv("XDG_CACHE_HOME", "/shared", 1);
   EXPECT_EQ(DiskCache::defaultFolder(), "/shared/pe");
   ::unsetenv("XDG_CACHE_HOME");
-  ::setenv("HOME", "/home/me", 1);
-  EXPECT_EQ(DiskCache::defaultFolder(), "/home/me/.cache/pe");
+  ::setenv("HOME", "/users/me", 1);
+  EXPECT_EQ(DiskCache::defaultFolder(), "/users/me/.cache/pe");
 }
 
 // The least recently used entries go first, and reading is use.
