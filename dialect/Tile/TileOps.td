@@ -272,7 +272,7 @@ def Tile_StreamOp : Tile_Op<"stream", [HasParent<"StageOp">, AttrSizedOperandSeg
                        Optional<Tile_BufferType>:$skip_buffer);
   let results = (outs Variadic<Tile_ValType>:$outputs);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$order (`carry` `(` $carries^ `:` type($carries) `)`)? (`skip` `(` $skip_buffer^ `:` type($skip_buffer) `)`)? attr-dict-with-keyword $body `:` type($outputs)";
+  let assemblyFormat = "$order (`carry` `(` $carries^ `:` type($carries) `)`)? (`skip` `(` $skip_buffer^ `:` type($skip_buffer) `)`)? attr-dict-with-keyword $body (`:` type($outputs)^)?";
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{

@@ -140,6 +140,8 @@ LogicalResult Scheduler::place(Operation *op) {
   if (!isa<MapOp, MaskOp, WindowOp, SegmentsOp, WindowGradOp, SegmentsGradOp, LoadOp, StoreOp,
            ConstantOp>(op))
     return fail(Twine("no CPU form of '") + op->getName().getStringRef() + "' inside a stream");
+  if (isa<MapOp>(op) && !op->getNumResults() && llvm::none_of(op->getOperands(), isPairValue))
+    return fail("a map without results must read a value over rc");
   placed[op] = readyAt(op->getOperands());
   for (Value value : op->getResults()) {
     Spaces spaces = spacesOf(value);

@@ -1,6 +1,7 @@
 //===- Skeletons.cpp - what the two skeletons share -----------------------===//
 #include "passes/ToCPU/Skeletons.h"
 
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -14,11 +15,14 @@ LogicalResult mlir::tile::cpu::checkStage(StageOp stage, std::string &why) {
   }
   RowInterface interface(stage);
   for (Operation *op : interface.before)
-    if (!isa<LoadOp, ConstantOp, MapOp, ReduceOp>(op)) {
+    if (!isa<LoadOp, ConstantOp, MapOp, ReduceOp, memref::AllocaOp>(op)) {
       why = "it computes more than maps and reductions before the stream";
       return failure();
     }
-  return success();
+  WalkResult maps = stage.walk([&](MapOp map) {
+    return failed(MapEmitter::check(map, why)) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return failure(maps.wasInterrupted());
 }
 
 Value Skeleton::isFull(const Index &row, const Index &block) {
