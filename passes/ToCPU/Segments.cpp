@@ -76,8 +76,8 @@ void SegmentStrip::findRange(Value &low, Value &high) {
   auto smaller = [&](Value a, Value b) {
     return e.select(e.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, a, b), a, b);
   };
-  // The window's entries, from the last key's first row to the first key's last existing row; what is
-  // behind them is not defined.
+  // The window's entries, from the last key's first row to the first key's last existing row; what
+  // is behind them is not defined.
   Index last = place.keyEnd - Index(1);
   Index first = place.masked ? maxOf(0, distance - last) : distance - last;
   Index entries = distance - place.keyBegin + place.rowCount - first;

@@ -168,16 +168,10 @@ struct Run {
         count *= *plan::SizeExpression::parse(extent)->evaluate(values);
       bool wide = buffer.dtype == DType::F64 || buffer.dtype == DType::I64;
       bytes.push_back(count * (wide ? 8 : 4));
-<<<<<<< HEAD
       memory.emplace_back(
           static_cast<float *>(std::aligned_alloc(64, (bytes.back() + 127) / 64 * 64)), &std::free);
-      std::memset(memory.back().get(), 0, bytes.back());
-=======
-      memory.emplace_back(static_cast<float *>(std::aligned_alloc(64, (bytes.back() + 127) / 64 * 64)),
-                          &std::free);
       // What is read before it is written shows as NaN.
       std::memset(memory.back().get(), 0xff, bytes.back());
->>>>>>> tile-cpu
       if (buffer.role != plan::Role::Argument && buffer.role != plan::Role::Cotangent)
         continue;
       std::mt19937 random(seed + std::hash<std::string>()(buffer.name));
