@@ -27,7 +27,17 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value q, ValueR
   auto [after, newRest] = t.scan(ScanKind::Mul, Order::Descending, odds[1], Value(), rest, false);
   Value weight = t.map({after, odds[0]}, Spaces::RC,
                        [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
-  return {newRest, t.dot(weight, v, Axis::C, o)};
+  SmallVector<Value> next = {newRest, t.dot(weight, v, Axis::C, o)};
+  if (a.lseResult) { // a sum of logs, because the mass itself underflows
+    Value logs = t.map({z}, Spaces::RC, [](Scalar &s, ValueRange in) {
+      // log2(1 + 2^z) without overflow.
+      Value zero = s.number(0.0), high = s.max(in[0], zero), low = s.min(in[0], zero);
+      return s.add(high, s.log2(s.add(s.exp2(s.sub(low, high)), s.number(1.0))));
+    });
+    next.push_back(t.map({carries[2], t.reduce(Reduction::Add, Axis::C, logs)}, Spaces::R,
+                         [](Scalar &s, ValueRange in) { return s.sub(in[0], in[1]); }));
+  }
+  return next;
 }
 
 } // namespace
@@ -36,6 +46,8 @@ void mlir::tile::emitStickBreakingForward(TileBuilder &plan, const Attention &a)
   TileBuilder t = beginStage(plan, a.name + "_forward", Phase::Forward, {"b", "hq"}, a.mask);
   Value q = t.scaled(t.load(a.q, Spaces::RD), a.scale * kLog2E);
   SmallVector<Value> start = {t.constant(1.0, Spaces::R), t.constant(0.0, Spaces::RE)};
+  if (a.lseResult)
+    start.push_back(t.constant(0.0, Spaces::R));
   StreamOp stream =
       t.stream(Order::Descending, start, {}, [&](TileBuilder &body, ValueRange carries) {
         return emitBlock(body, a, q, carries);
@@ -47,9 +59,5 @@ void mlir::tile::emitStickBreakingForward(TileBuilder &plan, const Attention &a)
   }
   t.store(stream.getResult(1), a.o);
   if (a.lseResult)
-    t.store(t.map({stream.getResult(0)}, Spaces::R,
-                  [](Scalar &s, ValueRange in) {
-                    return s.mul(s.log2(in[0]), s.number(1.0 / kLog2E));
-                  }),
-            a.lseResult);
+    t.store(t.scaled(stream.getResult(2), 1.0 / kLog2E), a.lseResult);
 }
