@@ -2,7 +2,8 @@
 
 #include "runtime/core/Tensor.h"
 
-#include <cstdlib>
+#include "runtime/core/BlockCache.h"
+
 #include <cstring>
 #include <new>
 #include <unistd.h>
@@ -44,16 +45,19 @@ Shape contiguousStrides(const Shape &shape) {
 
 namespace {
 
-/// Storage whose first byte is aligned to Tensor::kAlignment. calloc leaves large blocks to the
-/// kernel, which hands out zero pages as they are touched.
+/// Storage whose first byte is aligned to Tensor::kAlignment.
 std::shared_ptr<void> allocateBytes(size_t bytes, bool zero, void *&first) {
   const size_t padded = bytes + Tensor::kAlignment;
-  void *block = padded < bytes ? nullptr : zero ? std::calloc(padded, 1) : std::malloc(padded);
+  bool isFresh = false;
+  void *block = padded < bytes ? nullptr : BlockCache::global().take(padded, isFresh);
   if (!block)
     return nullptr;
+  if (zero && !isFresh)
+    std::memset(block, 0, padded);
   const uintptr_t address = reinterpret_cast<uintptr_t>(block);
   first = reinterpret_cast<void *>((address + Tensor::kAlignment - 1) & ~(Tensor::kAlignment - 1));
-  return std::shared_ptr<void>(block, std::free);
+  return std::shared_ptr<void>(
+      block, [padded](void *memory) { BlockCache::global().give(memory, padded); });
 }
 
 int64_t physicalMemory() {

@@ -3,6 +3,7 @@
 #include "runtime/device/cpu/Executor.h"
 
 #include "runtime/device/cpu/CpuInfo.h"
+#include "runtime/device/cpu/FloatingPointMode.h"
 #include "runtime/plan/ShapeBinder.h"
 
 #include <algorithm>
@@ -148,6 +149,7 @@ Status Executor::runStages(bool backward, const CallSizes &sizes, std::vector<Te
     for (int index : stage.buffers)
       pointers.push_back(buffers[index].rawData());
     parallelFor(pool, *items, [&, function = stages[i].function](int64_t item) {
+      FloatingPointMode mode;
       function(pointers.data(), abi.data(), item);
     });
   }

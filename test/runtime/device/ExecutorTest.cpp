@@ -244,3 +244,35 @@ TEST_F(ExecutorTest, PoisonShowsWhatNobodyWrote) {
   for (float value : call->results().at("y").values<float>())
     EXPECT_TRUE(std::isnan(value));
 }
+
+/// buffers: x, y; y = x / 2^10, a subnormal number where x is 2^-120.
+static void shrink(void *const *buffers, const int64_t *, int64_t item) {
+  volatile float x = f32(buffers[0])[item];
+  f32(buffers[1])[item] = x * 0x1p-10f;
+}
+
+// Stages flush subnormal numbers whatever the calling thread does, and leave its mode alone.
+TEST(FloatingPointModeTest, StagesFlushSubnormals) {
+  Plan plan;
+  plan.entry = "shrink";
+  plan.headDim = plan.valueDim = 1;
+  plan.buffers = {{.name = "x", .role = Role::Argument, .shape = {"r"}},
+                  {.name = "y", .role = Role::Result, .shape = {"r"}}};
+  plan.stages = {{"shrink", Phase::Forward, "r", {0, 1}}};
+  auto find = [](const std::string &) { return reinterpret_cast<void *>(shrink); };
+  Expected<Executor> executor = Executor::create(plan, find, nullptr, {});
+  ASSERT_TRUE(executor) << executor.error().getMessage();
+  Tensor x = Tensor::zeros(DType::F32, {3});
+  x.data<float>()[0] = 0x1p-120f;
+  x.data<float>()[1] = 0x1p-140f;
+  x.data<float>()[2] = 1.0f;
+  ThreadPool pool{{.threads = 2}};
+  Expected<ForwardCall> call = executor->forward({{"x", x}}, {}, pool);
+  ASSERT_TRUE(call) << call.error().getMessage();
+  const Tensor &y = call->results().at("y");
+  EXPECT_EQ(y.values<float>()[0], 0.0f);
+  EXPECT_EQ(y.values<float>()[1], 0.0f);
+  EXPECT_EQ(y.values<float>()[2], 0x1p-10f);
+  volatile float small = 0x1p-120f;
+  EXPECT_NE(small * 0x1p-10f, 0.0f) << "the caller's own mode was changed";
+}

