@@ -56,16 +56,18 @@ LogicalResult LaunchOp::verify() {
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
   Operation *module = (*this)->getParentOp()->getParentOp();
-  auto callee =
-      dyn_cast_or_null<FunctionOpInterface>(tables.lookupSymbolIn(module, getCalleeAttr()));
+  auto path = SymbolRefAttr(getCalleeAttr());
+  if (getThreads()) // a kernel
+    path = SymbolRefAttr::get(getContext(), "kernels", {getCalleeAttr()});
+  auto callee = dyn_cast_or_null<FunctionOpInterface>(tables.lookupSymbolIn(module, path));
   if (!callee) // launch-C2
     return emitOpError("expected a function of the enclosing module, found ")
-           << getCalleeAttr() << " (launch-C2)";
-  unsigned expected = getBuffers().size() + 2;
+           << path << " (launch-C2)";
+  unsigned expected = getBuffers().size() + (getThreads() ? kNumSizes : 2);
   if (callee.getNumArguments() != expected) // launch-C3
     return emitOpError("expected a callee of ")
-           << expected << " arguments (buffers, sizes, item), found " << callee.getNumArguments()
-           << " (launch-C3)";
+           << expected << " arguments (buffers, sizes" << (getThreads() ? "" : ", item")
+           << "), found " << callee.getNumArguments() << " (launch-C3)";
   return success();
 }
 

@@ -90,14 +90,17 @@ def Tile_LaunchOp : Tile_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
   let summary = "a lowered stage: a function, its number of work items and its buffers";
   let description = [{
     What a lowering leaves in place of a `tile.stage`: `callee` is a function of the enclosing module
-    with one `memref<1xT>` argument per buffer, then `memref<9xi64>` sizes and an `index` work item.
+    with one `memref<1xT>` argument per buffer, then `memref<9xi64>` sizes and an `index` work item. With
+    `threads` (of every work item) and `shared_bytes` it is a kernel of the module `@kernels` inside it: one
+    pointer per buffer, then nine i32 sizes.
 
     ```mlir
     tile.launch @forward forward items "b*hq*ceildiv(r,96)" (%q, %k, %v, %o) : ...
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, Tile_PhaseAttr:$phase, StrAttr:$items,
-                       Variadic<Tile_BufferType>:$buffers);
+                       Variadic<Tile_BufferType>:$buffers, OptionalAttr<I64Attr>:$threads,
+                       OptionalAttr<I64Attr>:$shared_bytes);
   let assemblyFormat = "$callee $phase `items` $items `(` $buffers `)` attr-dict `:` type($buffers)";
   let hasVerifier = 1;
 }

@@ -10,6 +10,7 @@
 #include "passes/Pipelines/Pipelines.h"
 #include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/ToCPU.h"
+#include "passes/ToGPU/ToGPU.h"
 #include "passes/ToLoops/ToLoops.h"
 #include "passes/ToTile/ToTile.h"
 #include "passes/Transforms/Passes.h"
@@ -31,4 +32,5 @@ void mlir::pe::registerPasses() {
   tile::registerToLoopsPasses();
   tile::registerSchedulePasses();
   tile::registerToCPUPasses();
+  tile::registerToGPUPasses();
 }

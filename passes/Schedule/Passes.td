@@ -24,4 +24,22 @@ def PEScheduleCpuPass : Pass<"pe-schedule-cpu", "::mlir::ModuleOp"> {
   ];
 }
 
+def PEScheduleGpuPass : Pass<"pe-schedule-gpu", "::mlir::ModuleOp"> {
+  let summary = "Choose block sizes and warps of every stage with a stream, for GPUs";
+  let description = [{
+    Writes the attribute `gpu_schedule` (passes/Schedule/GpuSchedule.h) on every stage that has a stream and no such
+    attribute yet. `set` overrides single numbers, for measurements and tests: `set=warps=8,owner_tiles=2`.
+
+    ```mlir
+    tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }
+    ==>
+    tile.stage @forward forward over ["b", "hq"] attributes {gpu_schedule = {warps = 4, owner_tiles = 1, inner_block = 64}} { ... }
+    ```
+    Example: test/passes/Schedule/schedule-gpu.mlir
+  }];
+  let options = [
+    ListOption<"set", "set", "std::string", "numbers to use instead, NAME=NUMBER">
+  ];
+}
+
 #endif // PE_PASSES_SCHEDULE_PASSES

@@ -8,6 +8,7 @@
 
 #include "dialect/Tile/Tile.h"
 #include "passes/Schedule/CpuSchedule.h"
+#include "passes/Schedule/GpuSchedule.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
@@ -19,6 +20,9 @@ bool columnsOwn(StageOp stage);
 
 /// The schedule of a stage with a stream.
 CpuSchedule chooseCpuSchedule(StageOp stage, CpuTarget target);
+
+/// The same for GPUs.
+GpuSchedule chooseGpuSchedule(StageOp stage);
 
 #define GEN_PASS_DECL
 #include "passes/Schedule/Passes.h.inc"

@@ -173,5 +173,6 @@ SmallVector<Value> StageFunction::decomposeItem(OpBuilder &builder, Location loc
 LaunchOp StageFunction::createLaunch(StageOp stage, StringRef items) const {
   OpBuilder builder(stage);
   return LaunchOp::create(builder, stage.getLoc(), function.getSymName(), stage.getPhase(),
-                          forPlan(items, plan.getKeyBlock()), buffers);
+                          forPlan(items, plan.getKeyBlock()), buffers, /*threads=*/{},
+                          /*shared_bytes=*/{});
 }

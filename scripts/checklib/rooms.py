@@ -29,6 +29,7 @@ ROOMS = {
     "passes/ToLoops": (("dialect",), True),
     # Scalar stages, and what it cannot fuse, are the loops of the definition.
     "passes/ToCPU": (("dialect", "passes/Schedule", "passes/ToLoops"), True),
+    "passes/ToGPU": (("dialect", "passes/Schedule", "passes/ToLoops"), True),
     "passes/Pipelines": (("dialect", "passes", "runtime/plan", "runtime/include"), True),
     "runtime/jit": (
         ("dialect", "passes", "runtime/plan", "runtime/core", "runtime/include",

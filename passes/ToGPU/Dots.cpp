@@ -1,0 +1,298 @@
+//===- Dots.cpp - contractions on matrix units and in f32 -----------------===//
+//
+// 16-bit operands: mma.sync m16n8k16 on fragments that ldmatrix brings from shared memory. f32
+// operands: exact multiply-adds, every lane on the elements of the accumulator tiles that it owns,
+// operands read from shared memory in vectors along the contraction where they lie so.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/ToGPU/FragmentKernel.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::gpu;
+
+namespace {
+
+bool isMatrixType(Type element) { return element.isBF16() || element.isF16(); }
+
+class DotEmitter {
+public:
+  DotEmitter(FragmentKernel &k, DotOp dot)
+      : k(k), b(k.b), dot(dot), result(cast<ValType>(dot.getOutput().getType()).getSpaces()),
+        element(cast<ValType>(dot.getRhs().getType()).getElementType()) {}
+
+  void emit() {
+    switch (dot.getAxis()) {
+    case Axis::D:
+    case Axis::E:
+      return overDepth();
+    case Axis::C:
+    case Axis::R:
+      return (dot.getAxis() == Axis::R) == k.rowsOwn ? overOwner() : overInner();
+    default:
+      llvm_unreachable("no contraction over heads");
+    }
+  }
+
+private:
+  void overDepth();
+  void overInner();
+  void overOwner();
+
+  Registers start();
+  /// Fragment of 16 x 16: rows [rowConstant, +16) of the panel, depths [16 step, +16).
+  SmallVector<Value> loadA(const Panel &panel, int64_t rowConstant, const Num &row, int64_t step);
+  /// Its transpose: A[m][k] from a panel whose rows are k.
+  SmallVector<Value> loadATransposed(const Panel &panel, int64_t rowConstant, const Num &column,
+                                     int64_t columnConstant);
+  /// Two fragments for columns [rowConstant, +16) of the result: B[k][n] from rows n of the panel.
+  SmallVector<Value> loadB(const Panel &panel, int64_t rowConstant, int64_t step);
+  /// The same from a panel whose rows are k: depths [16 pair, +16).
+  SmallVector<Value> loadBTransposed(const Panel &panel, int64_t rowConstant, int64_t chunkConstant,
+                                     const Num &chunk);
+  SmallVector<Value> vectorAt(const Panel &panel, int64_t rowConstant, const Num &row,
+                              const Num &chunk);
+  void exactOverDepth(Registers &sums, const Panel &owner, const Panel &inner);
+  /// sums[row tile][depth tile] += left[row][k] * right[k][depth], left in memory by rows.
+  void exactProduct(Registers &sums, const Panel &left, const Panel &right, int64_t steps,
+                    bool isTransposed, const Num &leftBase, int64_t tiles, int64_t depthTiles,
+                    const Num &firstDepthTile);
+
+  FragmentKernel &k;
+  KernelBuilder &b;
+  DotOp dot;
+  Spaces result;
+  Type element;
+};
+
+/// The accumulators' first value: `init`, broadcast over pairs where it is a vector.
+Registers DotEmitter::start() {
+  const int64_t count = k.registersOf(result);
+  if (auto fold = k.foldStart.find(dot.getOutput()); fold != k.foldStart.end())
+    return fold->second;
+  if (!dot.getInit())
+    return Registers(count, b.number(0.0));
+  Spaces from = cast<ValType>(dot.getInit().getType()).getSpaces();
+  Registers &init = k.registers(dot.getInit());
+  if (from == result)
+    return init;
+  Registers values;
+  for (int64_t i = 0; i < count; ++i)
+    values.push_back(init[k.indexOf(from, k.elementAt(result, i))]);
+  return values;
+}
+
+//===- Fragments from shared memory -------------------------------------------------===//
+
+SmallVector<Value> DotEmitter::loadA(const Panel &panel, int64_t rowConstant, const Num &row,
+                                     int64_t step) {
+  return b.loadMatrices(
+      k.chunkAddress(panel, rowConstant, row + k.lane % Num(16), 2 * step, k.lane / Num(16)),
+      /*transposed=*/false);
+}
+
+SmallVector<Value> DotEmitter::loadATransposed(const Panel &panel, int64_t rowConstant,
+                                               const Num &column, int64_t columnConstant) {
+  Num row = k.lane % Num(8) + k.lane / Num(16) * Num(8);
+  Num chunk = column / Num(8) + k.lane / Num(8) % Num(2);
+  return b.loadMatrices(k.chunkAddress(panel, rowConstant, row, columnConstant / 8, chunk),
+                        /*transposed=*/true);
+}
+
+SmallVector<Value> DotEmitter::loadB(const Panel &panel, int64_t rowConstant, int64_t step) {
+  Num row = k.lane % Num(8) + k.lane / Num(16) * Num(8);
+  return b.loadMatrices(
+      k.chunkAddress(panel, rowConstant, row, 2 * step, k.lane / Num(8) % Num(2)),
+      /*transposed=*/false);
+}
+
+SmallVector<Value> DotEmitter::loadBTransposed(const Panel &panel, int64_t rowConstant,
+                                               int64_t chunkConstant, const Num &chunk) {
+  Num row = k.lane % Num(8) + k.lane / Num(8) % Num(2) * Num(8);
+  return b.loadMatrices(
+      k.chunkAddress(panel, rowConstant, row, chunkConstant, chunk + k.lane / Num(16)),
+      /*transposed=*/true);
+}
+
+/// Four f32 of one chunk.
+SmallVector<Value> DotEmitter::vectorAt(const Panel &panel, int64_t rowConstant, const Num &row,
+                                        const Num &chunk) {
+  auto type = VectorType::get({4}, b.f32());
+  Value vector = b.load(type, k.chunkAddress(panel, rowConstant, row, 0, chunk), 16);
+  SmallVector<Value> values;
+  for (int i = 0; i < 4; ++i)
+    values.push_back(b.create<LLVM::ExtractElementOp>(b.f32(), vector, b.integer(i)));
+  return values;
+}
+
+//===- Over the depth: pairs -----------------------------------------------------------===//
+
+void DotEmitter::overDepth() {
+  const bool lhsOwns = k.isOwnerSide(cast<ValType>(dot.getLhs().getType()).getSpaces());
+  Value ownerValue = lhsOwns ? dot.getLhs() : dot.getRhs();
+  Value innerValue = lhsOwns ? dot.getRhs() : dot.getLhs();
+  const Panel &owner = k.panelOf(ownerValue), &inner = k.panelOf(innerValue);
+  Registers sums = start();
+  if (!isMatrixType(element)) {
+    exactOverDepth(sums, owner, inner);
+    k.set(dot.getOutput(), std::move(sums));
+    return;
+  }
+  Num warpRow = k.warp * Num(k.ownerTiles() * 16);
+  for (int64_t step = 0, e = (owner.depth + 15) / 16; step < e; ++step) {
+    SmallVector<SmallVector<Value>> a;
+    for (int64_t tile = 0; tile < k.ownerTiles(); ++tile)
+      a.push_back(loadA(owner, tile * 16, warpRow, step));
+    for (int64_t pair = 0; pair < k.innerTiles() / 2; ++pair) {
+      SmallVector<Value> bPair = loadB(inner, pair * 16, step);
+      for (int64_t tile = 0; tile < k.ownerTiles(); ++tile)
+        for (int64_t half = 0; half < 2; ++half) {
+          const int64_t at = (tile * k.innerTiles() + pair * 2 + half) * 4;
+          auto c = ArrayRef<Value>(sums).slice(at, 4);
+          SmallVector<Value> d =
+              b.mma(element, a[tile], ArrayRef<Value>(bPair).slice(half * 2, 2), c);
+          llvm::copy(d, sums.begin() + at);
+        }
+    }
+  }
+  k.set(dot.getOutput(), std::move(sums));
+}
+
+void DotEmitter::exactOverDepth(Registers &sums, const Panel &owner, const Panel &inner) {
+  Num ownerRow = k.warp * Num(k.ownerTiles() * 16) + k.g;
+  sums = b.loop(0, owner.depth / 4, 1, sums, [&](Num chunk, ValueRange carried) {
+    Registers next(carried);
+    SmallVector<SmallVector<Value>> left, right;
+    for (int64_t row = 0; row < k.ownerTiles() * 2; ++row)
+      left.push_back(vectorAt(owner, row * 8, ownerRow, chunk));
+    for (int64_t i = 0; i < k.innerTiles() * 2; ++i)
+      right.push_back(vectorAt(inner, i / 2 * 8, k.t * Num(2) + Num(i % 2), chunk));
+    for (int n = 0; n < 4; ++n)
+      for (auto [index, sum] : llvm::enumerate(next)) {
+        Element at = k.elementAt(Spaces::RC, index);
+        sum = b.fma(left[at.ownerTile * 2 + at.ownerHalf][n],
+                    right[at.innerTile * 2 + at.innerHalf][n], sum);
+      }
+    return next;
+  });
+}
+
+//===- Over the inner side: owner panels -------------------------------------------------===//
+
+void DotEmitter::overInner() {
+  const Panel &panel = k.panelOf(dot.getRhs());
+  Registers &pairs = k.registers(dot.getLhs());
+  Registers sums = start();
+  const int64_t tiles = k.depthTiles(result);
+  if (!isMatrixType(element)) {
+    // Through memory of the warp: a lane needs all pairs of its owners.
+    Panel staged = k.warpPairs();
+    k.storePairs(staged, pairs);
+    b.syncWarp();
+    exactProduct(sums, staged, panel, k.schedule.innerBlock / 4, /*isTransposed=*/false,
+                 k.warp * Num(k.ownerTiles() * 16), k.ownerTiles(), tiles, 0);
+    b.syncWarp();
+    k.set(dot.getOutput(), std::move(sums));
+    return;
+  }
+  for (int64_t step = 0; step < k.schedule.innerBlock / 16; ++step) {
+    // Two accumulator tiles are one left-hand fragment.
+    SmallVector<SmallVector<Value>> a(k.ownerTiles());
+    for (int64_t tile = 0; tile < k.ownerTiles(); ++tile)
+      for (int64_t i = 0; i < 4; ++i) {
+        const int64_t at = (tile * k.innerTiles() + step * 2 + i / 2) * 4 + i % 2 * 2;
+        a[tile].push_back(b.pack(pairs[at], pairs[at + 1]));
+      }
+    for (int64_t pair = 0; pair < (tiles + 1) / 2; ++pair) {
+      SmallVector<Value> bPair = loadBTransposed(panel, step * 16, pair * 2, 0);
+      for (int64_t tile = 0; tile < k.ownerTiles(); ++tile)
+        for (int64_t half = 0; half < 2 && pair * 2 + half < tiles; ++half) {
+          const int64_t at = (tile * tiles + pair * 2 + half) * 4;
+          auto c = ArrayRef<Value>(sums).slice(at, 4);
+          SmallVector<Value> d =
+              b.mma(element, a[tile], ArrayRef<Value>(bPair).slice(half * 2, 2), c);
+          llvm::copy(d, sums.begin() + at);
+        }
+    }
+  }
+  k.set(dot.getOutput(), std::move(sums));
+}
+
+void DotEmitter::exactProduct(Registers &sums, const Panel &left, const Panel &right,
+                              int64_t steps, bool isTransposed, const Num &leftBase, int64_t tiles,
+                              int64_t depthTiles, const Num &firstDepthTile) {
+  auto pairType = VectorType::get({2}, b.f32());
+  sums = b.loop(0, steps, 1, sums, [&](Num chunk, ValueRange carried) {
+    Registers next(carried);
+    // left[row][k]: four k of one chunk, or for a transposed panel one element of each row k.
+    SmallVector<SmallVector<Value>> rows;
+    for (int64_t row = 0; row < tiles * 2; ++row) {
+      if (!isTransposed) {
+        rows.push_back(vectorAt(left, row * 8, leftBase + k.g, chunk));
+        continue;
+      }
+      Num column = leftBase + k.g + Num(row * 8);
+      SmallVector<Value> values;
+      for (int n = 0; n < 4; ++n) {
+        Value address = k.chunkAddress(left, 0, chunk * Num(4) + Num(n), 0, column / Num(4));
+        values.push_back(b.load(b.f32(), b.shared(address, column % Num(4) * Num(4)), 4));
+      }
+      rows.push_back(values);
+    }
+    for (int64_t tile = 0; tile < depthTiles; ++tile)
+      for (int n = 0; n < 4; ++n) {
+        Num depth = (firstDepthTile + Num(tile)) * Num(8) + k.t * Num(2);
+        Value address = k.chunkAddress(right, 0, chunk * Num(4) + Num(n), 0, depth / Num(4));
+        Value pair = b.load(pairType, b.shared(address, depth % Num(4) * Num(4)), 8);
+        for (int64_t e = 0; e < 2; ++e) {
+          Value factor = b.create<LLVM::ExtractElementOp>(b.f32(), pair, b.integer(e));
+          for (int64_t row = 0; row < tiles * 2; ++row) {
+            Value &sum = next[(row / 2 * depthTiles + tile) * 4 + row % 2 * 2 + e];
+            sum = b.fma(rows[row][n], factor, sum);
+          }
+        }
+      }
+    return next;
+  });
+}
+
+//===- Over the owner side: inner panels --------------------------------------------------===//
+
+void DotEmitter::overOwner() {
+  const Panel &panel = k.panelOf(dot.getRhs());
+  const Panel staged = k.stagedPairs(dot.getLhs());
+  Registers sums = start();
+  const int64_t tiles = k.foldTiles(), across = k.foldDepthTiles(result);
+  const int64_t steps = k.schedule.ownerBlock();
+  Num tile = k.foldParts() > 1 ? k.warp / Num(k.foldParts()) : k.warp * Num(tiles);
+  Num depthTile = k.foldedDepthTile(Element(), result);
+  if (!isMatrixType(element)) {
+    exactProduct(sums, staged, panel, steps / 4, /*isTransposed=*/true, tile * Num(16), tiles,
+                 across, depthTile);
+    k.set(dot.getOutput(), std::move(sums));
+    return;
+  }
+  for (int64_t step = 0; step < steps / 16; ++step) {
+    SmallVector<SmallVector<Value>> a;
+    for (int64_t i = 0; i < tiles; ++i)
+      a.push_back(loadATransposed(staged, step * 16, tile * Num(16), i * 16));
+    for (int64_t pair = 0; pair < (across + 1) / 2; ++pair) {
+      SmallVector<Value> bPair =
+          k.foldParts() > 1 ? loadBTransposed(panel, step * 16, 0, depthTile + Num(pair * 2))
+                            : loadBTransposed(panel, step * 16, pair * 2, 0);
+      for (int64_t i = 0; i < tiles; ++i)
+        for (int64_t half = 0; half < 2 && pair * 2 + half < across; ++half) {
+          const int64_t at = (i * across + pair * 2 + half) * 4;
+          auto c = ArrayRef<Value>(sums).slice(at, 4);
+          SmallVector<Value> d =
+              b.mma(element, a[i], ArrayRef<Value>(bPair).slice(half * 2, 2), c);
+          llvm::copy(d, sums.begin() + at);
+        }
+    }
+  }
+  k.set(dot.getOutput(), std::move(sums));
+}
+
+} // namespace
+
+void mlir::tile::gpu::emitDot(FragmentKernel &k, DotOp dot) { DotEmitter(k, dot).emit(); }

@@ -1,0 +1,196 @@
+//===- Folds.cpp - sums over the owner side, across CTAs ------------------===//
+#include "passes/ToGPU/Folds.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::gpu;
+
+static Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
+
+OuterFolds::OuterFolds(StageOp stage, const GpuSchedule &schedule)
+    : stage(stage), stream(stage.getStream()) {
+  const bool rows = rowsOwn(stage);
+  auto plan = stage->getParentOfType<PlanOp>();
+  OpBuilder builder(stage);
+  auto make = [&](const Twine &name, ArrayRef<StringRef> extents, Type element, bool zero) {
+    SmallVector<StringAttr> attrs;
+    for (StringRef extent : extents)
+      attrs.push_back(builder.getStringAttr(extent));
+    auto type = BufferType::get(stage.getContext(), attrs, element);
+    Value buffer = BufferOp::create(builder, stage.getLoc(), type,
+                                    (plan.getSymName() + "_" + stage.getSymName() + name).str(),
+                                    Role::Temporary, zero);
+    buffers.push_back(buffer);
+    return buffer;
+  };
+  llvm::SetVector<Operation *> dependent;
+  for (auto [index, result] : llvm::enumerate(stream.getResults())) {
+    Spaces s = spacesOf(result);
+    const bool isOwner = s == Spaces::H ? false : rows ? hasRows(s) : hasColumns(s);
+    if (index < stream.getCarries().size() || isOwner)
+      continue;
+    StringRef depth = s == Spaces::RD || s == Spaces::CD ? "d" : "e";
+    SmallVector<StringRef> extents = {"b", hasRows(s) ? "hq" : "hkv", hasRows(s) ? "r" : "c"};
+    if (hasDepth(s))
+      extents.push_back(depth);
+    outer[index] = make("_sum" + Twine(index), extents, builder.getF32Type(), /*zero=*/false);
+    order.push_back(index);
+    for (Operation *user : result.getUsers())
+      dependent.insert(user);
+  }
+  for (size_t i = 0; i < dependent.size(); ++i)
+    for (Operation *user : dependent[i]->getUsers())
+      dependent.insert(user);
+  bool isBehind = false;
+  for (Operation &op : stage.getBody().front()) {
+    if (isBehind)
+      (dependent.contains(&op) ? foldOps : ownerOps).push_back(&op);
+    isBehind |= isa<StreamOp>(op);
+  }
+  if (outer.empty())
+    return;
+  std::string blocks = std::string("ceildiv(") + (rows ? "c," : "r,") +
+                       std::to_string(schedule.innerBlock) + ")";
+  tickets = make("_tickets", {"b", rows ? "hkv" : "hq", blocks}, builder.getI32Type(), true);
+  // Inner blocks that no CTA visits get no sum: what is stored from them starts as zeros.
+  for (Operation *op : foldOps)
+    if (auto store = dyn_cast<StoreOp>(op))
+      store.getBuffer().getDefiningOp<BufferOp>().setZero(true);
+}
+
+/// One thread waits until the ticket shows `number`, then the CTA goes on.
+void OuterFolds::waitFor(FragmentKernel &k, Value ticket, const Num &number) {
+  KernelBuilder &b = k.b;
+  b.ifThen(b.compare(arith::CmpIPredicate::eq, k.thread, 0), [&] {
+    Value wanted = b.toValue(number);
+    auto loop = b.create<scf::WhileOp>(TypeRange(), ValueRange());
+    OpBuilder::InsertionGuard guard(b);
+    b.createBlock(&loop.getBefore());
+    Value shown = b.create<LLVM::LoadOp>(b.i32(), ticket, /*alignment=*/4, /*isVolatile=*/false,
+                                         /*isNonTemporal=*/false, /*isInvariant=*/false,
+                                         /*isInvariantGroup=*/false,
+                                         LLVM::AtomicOrdering::acquire, "device");
+    b.create<scf::ConditionOp>(b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, shown, wanted),
+                               ValueRange());
+    b.createBlock(&loop.getAfter());
+    b.create<scf::YieldOp>();
+  });
+  b.barrier();
+}
+
+namespace {
+
+/// Calls `body` for every pair of neighbouring depths (or every element of a vector) of this lane,
+/// with its address in `buffer` and whether it exists and is this lane's to add.
+void eachAccess(FragmentKernel &k, Value buffer, Spaces spaces,
+                llvm::function_ref<void(int64_t first, int64_t count, Value address, Value exists)>
+                    body) {
+  KernelBuilder &b = k.b;
+  const int64_t step = hasDepth(spaces) ? 2 : 1;
+  for (int64_t i = 0, e = k.registersOf(spaces); i < e; i += step) {
+    Element at = k.elementAt(spaces, i);
+    Num inner = hasDepth(spaces) ? k.foldedInnerAt(at) : k.innerAt(at);
+    Place place = k.place();
+    (hasRows(spaces) ? place.r : place.c) = inner;
+    Value exists = b.less(inner, hasRows(spaces) ? k.rows : k.columns);
+    if (!hasDepth(spaces)) {
+      exists = b.both(exists, b.less(k.thread, Num(4)));
+      body(i, 1, k.fn.address(buffer, place), exists);
+      continue;
+    }
+    Num depth = k.foldedDepthTile(at, spaces) * Num(8) + k.t * Num(2);
+    if (k.foldParts() > 1)
+      exists = b.both(exists, b.less(depth, Num(k.depthOf(spaces))));
+    body(i, 2, b.global(k.fn.address(buffer, place), depth * Num(4)), exists);
+  }
+}
+
+} // namespace
+
+/// The registers plus what earlier CTAs have added.
+Registers OuterFolds::addTo(FragmentKernel &k, Value buffer, Spaces spaces,
+                            const Registers &registers, Value isFirst) {
+  KernelBuilder &b = k.b;
+  Registers sums = registers;
+  Value isLater = b.create<arith::XOrIOp>(isFirst, b.create<arith::ConstantOp>(b.getBoolAttr(true)));
+  eachAccess(k, buffer, spaces, [&](int64_t first, int64_t count, Value address, Value exists) {
+    SmallVector<Type> types(count, b.f32());
+    Registers before = b.ifElse(
+        b.both(exists, isLater), types,
+        [&] {
+          Registers loaded;
+          for (int64_t i = 0; i < count; ++i)
+            loaded.push_back(b.load(b.f32(), b.global(address, Num(i * 4))));
+          return loaded;
+        },
+        [&] { return Registers(count, b.number(0.0)); });
+    for (int64_t i = 0; i < count; ++i)
+      sums[first + i] = b.add(before[i], registers[first + i]);
+  });
+  return sums;
+}
+
+void OuterFolds::write(FragmentKernel &k, Value buffer, Spaces spaces, const Registers &registers) {
+  KernelBuilder &b = k.b;
+  eachAccess(k, buffer, spaces, [&](int64_t first, int64_t count, Value address, Value exists) {
+    b.ifThen(exists, [&] {
+      for (int64_t i = 0; i < count; ++i)
+        b.store(registers[first + i], b.global(address, Num(i * 4)));
+    });
+  });
+}
+
+void OuterFolds::emitStep(FragmentKernel &k, const Num &ownerBlocks) {
+  if (outer.empty())
+    return;
+  KernelBuilder &b = k.b;
+  // Owner blocks that visit this inner block: an interval; those above this one come before it.
+  const Num owners(k.schedule.ownerBlock()), inner(k.schedule.innerBlock);
+  ::pe::math::Interval<Num> touching{0, 0};
+  if (k.rowsOwn) {
+    touching = k.mask.rowsTouching(k.innerBase, minOf(k.innerBase + inner, k.columns), k.rows);
+  } else {
+    Num first = maxOf(k.innerBase, k.mask.firstRow());
+    touching = k.mask.any(first, minOf(k.innerBase + inner, k.rows) - Num(1));
+  }
+  Num begin = touching.begin / owners, end = ceilDiv(touching.end, owners);
+  Num number = end - Num(1) - k.ownerBlock, total = end - begin;
+  if (k.rowsOwn) { // query heads of the key head one after the other
+    Num group = k.fn.size("hq") / k.fn.size("hkv");
+    number = number + k.queryHead % group * total;
+    total = total * group;
+  }
+  const Num indices[] = {k.batch, k.rowsOwn ? k.keyHead : k.queryHead, k.innerBlock};
+  Value ticket = k.fn.address(tickets, ArrayRef<Num>(indices));
+  waitFor(k, ticket, number);
+  Value isFirst = b.compare(arith::CmpIPredicate::eq, number, 0);
+  Value isLast = b.compare(arith::CmpIPredicate::eq, number + Num(1), total);
+  SmallVector<Registers> sums;
+  for (unsigned index : order)
+    sums.push_back(addTo(k, outer[index], spacesOf(stream.getResult(index)),
+                         k.registers(stream.getYielded(index)), isFirst));
+  b.ifElse(
+      isLast, TypeRange(),
+      [&] {
+        for (auto [index, sum] : llvm::zip(order, sums))
+          k.set(stream.getResult(index), sum);
+        for (Operation *op : foldOps)
+          emitOp(k, op);
+        return Registers();
+      },
+      [&] {
+        for (auto [index, sum] : llvm::zip(order, sums))
+          write(k, outer[index], spacesOf(stream.getResult(index)), sum);
+        return Registers();
+      });
+  b.create<LLVM::FenceOp>(LLVM::AtomicOrdering::acq_rel, "device");
+  b.barrier();
+  b.ifThen(b.compare(arith::CmpIPredicate::eq, k.thread, 0), [&] {
+    b.create<LLVM::StoreOp>(b.toValue(number + Num(1)), ticket, /*alignment=*/4,
+                            /*isVolatile=*/false, /*isNonTemporal=*/false,
+                            /*isInvariantGroup=*/false, LLVM::AtomicOrdering::release, "device");
+  });
+}

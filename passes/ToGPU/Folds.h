@@ -1,0 +1,52 @@
+//===- Folds.h - sums over the owner side, across CTAs --------------------===//
+//
+// A fold over the inner side stays in registers. One over the owner side (dQ where columns own, dK
+// and dV where rows own) adds up what different CTAs have for one inner block. They add in a fixed
+// order, so that the sum is the same to the bit in every run: a ticket per inner block counts the
+// CTAs that have added; a CTA waits for its number, adds to an f32 buffer, and passes the ticket
+// on. The order is that in which CTAs start (descending owner blocks; query heads of a key head
+// ascending), so that a waiting CTA only waits for one that has started. The last one does
+// what the stage does with the sum.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOGPU_FOLDS_H
+#define PE_PASSES_TOGPU_FOLDS_H
+
+#include "passes/ToGPU/FragmentKernel.h"
+
+namespace mlir::tile::gpu {
+
+class OuterFolds {
+public:
+  /// Adds the buffers of sums and tickets to the plan.
+  OuterFolds(StageOp stage, const GpuSchedule &schedule);
+
+  /// Whether result `index` of the stream is summed across CTAs.
+  bool isOuter(unsigned index) const { return outer.count(index); }
+  ArrayRef<Value> getBuffers() const { return buffers; }
+  /// Adds what this step yields to the outer folds.
+  void emitStep(FragmentKernel &k, const Num &ownerBlocks);
+  /// Ops behind the stream that do not depend on an outer fold.
+  ArrayRef<Operation *> ownerEpilogue() const { return ownerOps; }
+
+private:
+  void waitFor(FragmentKernel &k, Value ticket, const Num &number);
+  Registers addTo(FragmentKernel &k, Value buffer, Spaces spaces, const Registers &registers,
+                  Value isFirst);
+  void write(FragmentKernel &k, Value buffer, Spaces spaces, const Registers &registers);
+
+  StageOp stage;
+  StreamOp stream;
+  llvm::DenseMap<unsigned, Value> outer; // stream result -> buffer of its sum
+  SmallVector<unsigned> order;
+  Value tickets;
+  SmallVector<Value> buffers;
+  SmallVector<Operation *> ownerOps, foldOps;
+};
+
+/// Whether rows own the stage's kernel.
+bool rowsOwn(StageOp stage);
+
+} // namespace mlir::tile::gpu
+
+#endif // PE_PASSES_TOGPU_FOLDS_H

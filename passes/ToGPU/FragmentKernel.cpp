@@ -1,0 +1,227 @@
+//===- FragmentKernel.cpp - geometry and values of a fragment kernel ------===//
+#include "passes/ToGPU/FragmentKernel.h"
+
+#include "passes/ToGPU/Folds.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::gpu;
+
+/// Rows own where something depends on the order of keys or only rows are summed up; else columns.
+static bool rowsMustOwn(StreamOp stream) {
+  if (!stream || !stream.getCarries().empty())
+    return true;
+  return llvm::none_of(stream.getResults(), [](Value value) {
+    return hasColumns(cast<ValType>(value.getType()).getSpaces());
+  });
+}
+
+bool mlir::tile::gpu::rowsOwn(StageOp stage) { return rowsMustOwn(stage.getStream()); }
+
+static bool hasScan(StageOp stage) {
+  return stage.walk([](ScanOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
+FragmentKernel::FragmentKernel(StageOp stage, const GpuSchedule &schedule,
+                               KernelFunction &function)
+    : stage(stage), stream(stage.getStream()), schedule(schedule), fn(function), b(function.b),
+      rowsOwn(rowsMustOwn(stream)), isPermuted(hasScan(stage)) {
+  thread = b.threadIndex();
+  lane = thread % Num(32), warp = thread / Num(32);
+  g = lane / Num(4), t = lane % Num(4);
+  rows = fn.size("r"), columns = fn.size("c");
+  MaskBounds bounds = stage.getMaskBounds();
+  ::pe::math::MaskBand band;
+  if (bounds.left)
+    band.lower = 1 - *bounds.left;
+  if (bounds.right)
+    band.upper = *bounds.right;
+  mask = {band, fn.size("q_start"), fn.size("k_start"), columns};
+}
+
+//===- Geometry ------------------------------------------------------------------===//
+
+int64_t FragmentKernel::registersOf(Spaces s) const {
+  if (s == Spaces::H)
+    return 1;
+  if (s == Spaces::RC)
+    return ownerTiles() * innerTiles() * 4;
+  if (isOwnerSide(s))
+    return hasDepth(s) ? ownerTiles() * depthTiles(s) * 4 : ownerTiles() * 2;
+  return hasDepth(s) ? foldTiles() * foldDepthTiles(s) * 4 : innerTiles() * 2;
+}
+
+Element FragmentKernel::elementAt(Spaces s, int64_t index) const {
+  Element at;
+  if (s == Spaces::H)
+    return at;
+  if (!hasDepth(s) && s != Spaces::RC) {
+    (isOwnerSide(s) ? at.ownerTile : at.innerTile) = index / 2;
+    (isOwnerSide(s) ? at.ownerHalf : at.innerHalf) = index % 2;
+    return at;
+  }
+  const int half = index / 2 % 2, pair = index % 2;
+  index /= 4;
+  if (s == Spaces::RC) {
+    at.ownerTile = index / innerTiles(), at.ownerHalf = half;
+    at.innerTile = index % innerTiles(), at.innerHalf = pair;
+    return at;
+  }
+  const int64_t across = isOwnerSide(s) ? depthTiles(s) : foldDepthTiles(s);
+  // Rows of a folded inner panel are tiles of 16 like an owner's.
+  at.ownerTile = index / across, at.ownerHalf = half;
+  at.depthTile = index % across, at.depthHalf = pair;
+  return at;
+}
+
+int64_t FragmentKernel::indexOf(Spaces s, const Element &at) const {
+  if (s == Spaces::H)
+    return 0;
+  if (s == Spaces::RC)
+    return (at.ownerTile * innerTiles() + at.innerTile) * 4 + at.ownerHalf * 2 + at.innerHalf;
+  if (!hasDepth(s))
+    return isOwnerSide(s) ? at.ownerTile * 2 + at.ownerHalf : at.innerTile * 2 + at.innerHalf;
+  const int64_t across = isOwnerSide(s) ? depthTiles(s) : foldDepthTiles(s);
+  return (at.ownerTile * across + at.depthTile) * 4 + at.ownerHalf * 2 + at.depthHalf;
+}
+
+Num FragmentKernel::ownerAt(const Element &at) {
+  return ownerBase + warp * Num(ownerTiles() * 16) + g + Num(at.ownerTile * 16 + at.ownerHalf * 8);
+}
+
+Num FragmentKernel::innerInBlock(const Element &at) {
+  if (isPermuted)
+    return t * Num(2 * innerTiles()) + Num(at.innerTile * 2 + at.innerHalf);
+  return t * Num(2) + Num(at.innerTile * 8 + at.innerHalf);
+}
+
+Num FragmentKernel::physicalInner(const Num &logical) {
+  if (!isPermuted)
+    return logical;
+  const Num perLane(2 * innerTiles());
+  Num within = logical % perLane;
+  return within / Num(2) * Num(8) + logical / perLane * Num(2) + within % Num(2);
+}
+
+Num FragmentKernel::foldedInnerAt(const Element &at) {
+  // Tile of the warp: warps beyond the tiles share them, each with a part of the depth.
+  Num tile = foldParts() > 1 ? warp / Num(foldParts()) : warp * Num(foldTiles());
+  Num physical = (tile + Num(at.ownerTile)) * Num(16) + g + Num(at.ownerHalf * 8);
+  if (!isPermuted)
+    return innerBase + physical;
+  // The inverse of physicalInner.
+  Num inTile = physical % Num(8);
+  return innerBase + inTile / Num(2) * Num(2 * innerTiles()) + physical / Num(8) * Num(2) +
+         inTile % Num(2);
+}
+
+Num FragmentKernel::foldedDepthTile(const Element &at, Spaces s) {
+  if (foldParts() == 1)
+    return Num(at.depthTile);
+  return warp % Num(foldParts()) * Num(foldDepthTiles(s)) + Num(at.depthTile);
+}
+
+//===- Values ----------------------------------------------------------------------===//
+
+Registers &FragmentKernel::registers(Value value) {
+  auto found = values.find(value);
+  assert(found != values.end() && "value used before it was lowered");
+  return found->second;
+}
+
+Panel &FragmentKernel::panelOf(Value value) {
+  auto found = panels.find(value);
+  assert(found != panels.end() && "panel used before it was loaded");
+  return found->second;
+}
+
+//===- Shared memory ------------------------------------------------------------------===//
+
+int64_t FragmentKernel::allocate(int64_t bytes) {
+  const int64_t offset = shared;
+  shared += llvm::alignTo(bytes, 128);
+  return offset;
+}
+
+Panel FragmentKernel::makePanel(int64_t panelRows, int64_t depth, Type element, int64_t copies) {
+  Panel panel;
+  panel.element = element, panel.rows = panelRows, panel.depth = depth;
+  panel.chunks = llvm::alignTo(depth, 16) / panel.perChunk();
+  // The swizzle stays inside the row: a power of two below eight chunks, a multiple of eight above.
+  int64_t stored = panel.chunks <= 8 ? llvm::PowerOf2Ceil(panel.chunks) : llvm::alignTo(panel.chunks, 8);
+  panel.pitch = stored * 16;
+  panel.stageBytes = panel.bytes();
+  panel.offset = allocate(panel.bytes() * copies);
+  return panel;
+}
+
+Value FragmentKernel::chunkAddress(const Panel &panel, int64_t rowConstant, const Num &row,
+                                   int64_t chunkConstant, const Num &chunk) {
+  const int64_t stored = std::min<int64_t>(8, panel.pitch / 16);
+  Num swizzle = row / Num(8 / stored) % Num(stored);
+  Num inRow = ((chunk ^ swizzle) * Num(16)) ^ Num(chunkConstant * 16);
+  Num offset = row * Num(panel.pitch) + inRow + Num(rowConstant * panel.pitch + panel.offset);
+  return b.shared(fn.shared(), offset + panel.stage * Num(panel.stageBytes));
+}
+
+//===- Pairs through shared memory ------------------------------------------------------===//
+
+Panel FragmentKernel::warpPairs() {
+  if (!pairsOfWarps)
+    pairsOfWarps = makePanel(schedule.ownerBlock(), schedule.innerBlock, b.f32(), 1);
+  return *pairsOfWarps;
+}
+
+void FragmentKernel::storePairs(const Panel &panel, const Registers &pairs) {
+  Num warpRow = warp * Num(ownerTiles() * 16) + g;
+  for (size_t i = 0; i < pairs.size(); i += 2) {
+    Element at = elementAt(Spaces::RC, i);
+    Num column = t * Num(2);
+    const int64_t first = at.innerTile * 8, perChunk = panel.perChunk();
+    // Eight columns are one chunk of 16-bit elements, or two of f32.
+    Value chunk = chunkAddress(panel, at.ownerTile * 16 + at.ownerHalf * 8, warpRow,
+                               first / perChunk, column / Num(perChunk));
+    Value address = b.shared(chunk, column % Num(perChunk) * Num(panel.elementBytes()));
+    if (panel.elementBytes() == 2) {
+      b.store(b.pack(pairs[i], pairs[i + 1]), address, 4);
+      continue;
+    }
+    auto type = VectorType::get({2}, b.f32());
+    Value pair = b.create<LLVM::PoisonOp>(type);
+    pair = b.create<LLVM::InsertElementOp>(type, pair, pairs[i], b.integer(0));
+    pair = b.create<LLVM::InsertElementOp>(type, pair, pairs[i + 1], b.integer(1));
+    b.store(pair, address, 8);
+  }
+}
+
+Panel FragmentKernel::stagedPairs(Value value) {
+  auto found = staged.find(value);
+  if (found != staged.end())
+    return found->second;
+  Type element = cast<ValType>(value.getType()).getElementType();
+  Panel panel = makePanel(schedule.ownerBlock(), schedule.innerBlock, element, 1);
+  storePairs(panel, registers(value));
+  b.barrier();
+  staged[value] = panel;
+  return panel;
+}
+
+//===- Ops ------------------------------------------------------------------------------===//
+
+void mlir::tile::gpu::emitOp(FragmentKernel &k, Operation *op) {
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](ConstantOp o) { emitConstant(k, o); })
+      .Case([&](LoadOp o) { emitLoad(k, o); })
+      .Case([&](StoreOp o) { emitStore(k, o); })
+      .Case([&](MapOp o) { emitMap(k, o); })
+      .Case([&](DotOp o) { emitDot(k, o); })
+      .Case([&](MaskOp o) { emitMask(k, o); })
+      .Case([&](ReduceOp o) { emitReduce(k, o); })
+      .Case([&](ScanOp o) { emitScan(k, o); })
+      .Case([&](WindowOp o) { emitWindow(k, o); })
+      .Case([&](SegmentsOp o) { emitSegments(k, o); })
+      .Default([](Operation *) { llvm_unreachable("refused by checkStage"); });
+}

@@ -1,0 +1,174 @@
+//===- FragmentKernel.h - a stage with a stream as matrix fragments -------===//
+//
+// The tile program is lowered op by op; what changes from the definition is where values live. One
+// side of the pair space is the owner (rows, or columns), the other is inner. A warp holds
+// `owner_tiles` tiles of 16 owners and the whole inner block; lane l has g = l / 4 and t = l mod 4:
+//
+//   value                   registers of a lane
+//   pair (rc)               4 per 16 x 8 tile: owners g, g + 8; inner 2t, 2t + 1
+//   owner vector            2 per tile: owners g, g + 8, the same in the four lanes of a quad
+//   inner vector            2 per 8: inner 2t, 2t + 1, the same in lanes of equal t
+//   owner panel, summed     4 per 16 x 8 tile of owners x depth
+//   inner panel, summed     4 per 16 x 8 tile of inner x depth, tiles divided among the warps
+//   panel, loaded           shared memory (Panel)
+//
+// A contraction over depth or inner takes its right-hand side from shared memory; one over owners
+// passes its left-hand side through shared memory, transposed, because owners are divided among the
+// warps. Where the stage scans along the keys, the inner block is permuted so that a lane holds
+// neighbouring keys (`isPermuted`): the scan is then 16 steps in registers and one in the quad.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOGPU_FRAGMENTKERNEL_H
+#define PE_PASSES_TOGPU_FRAGMENTKERNEL_H
+
+#include "dialect/Math/MaskIntervals.h"
+#include "passes/Schedule/GpuSchedule.h"
+#include "passes/ToGPU/KernelFunction.h"
+
+namespace mlir::tile::gpu {
+
+using Registers = SmallVector<Value>;
+using MaskNum = ::pe::math::MaskQuery<Num>;
+
+/// A block of a panel in shared memory: rows of 16-byte chunks, chunk i of row p stored at
+/// i ^ swizzle(p), so that eight rows of one chunk lie in different banks.
+struct Panel {
+  int64_t offset = 0; // bytes, of the first stage
+  int64_t stageBytes = 0;
+  int64_t rows = 0, depth = 0;
+  int64_t chunks = 0, pitch = 0; // chunks with padding to 16 elements; bytes of a row
+  Type element;
+  Num stage = 0; // which copy is current
+
+  int64_t elementBytes() const { return element.getIntOrFloatBitWidth() / 8; }
+  int64_t perChunk() const { return 16 / elementBytes(); }
+  int64_t bytes() const { return rows * pitch; }
+};
+
+/// Where one register of a fragment lies.
+struct Element {
+  int ownerTile = 0, ownerHalf = 0; // owner = tile * 16 + half * 8 + g
+  int innerTile = 0, innerHalf = 0; // inner = tile * 8 + 2t + half, or permuted
+  int depthTile = 0, depthHalf = 0;
+};
+
+class FragmentKernel {
+public:
+  FragmentKernel(StageOp stage, const GpuSchedule &schedule, KernelFunction &function);
+
+  //===- What is lowered ---------------------------------------------------------===//
+  StageOp stage;
+  StreamOp stream;
+  const GpuSchedule schedule;
+  KernelFunction &fn;
+  KernelBuilder &b;
+  const bool rowsOwn;
+  const bool isPermuted;
+
+  //===- Geometry ------------------------------------------------------------------===//
+  int64_t ownerTiles() const { return schedule.ownerTiles; }
+  int64_t innerTiles() const { return schedule.innerBlock / 8; }
+  int64_t depthOf(Spaces s) const {
+    return s == Spaces::RD || s == Spaces::CD ? fn.headDim : fn.valueDim;
+  }
+  int64_t depthTiles(Spaces s) const { return depthOf(s) / 8; }
+  bool isOwnerSide(Spaces s) const { return rowsOwn ? hasRows(s) : hasColumns(s); }
+  /// Registers of a value, and where each lies.
+  int64_t registersOf(Spaces s) const;
+  Element elementAt(Spaces s, int64_t index) const;
+  int64_t indexOf(Spaces s, const Element &at) const;
+  /// Inner tiles of 16 rows that one warp sums up, and into how many parts a tile's depth is cut.
+  int64_t foldTiles() const { return std::max<int64_t>(1, schedule.innerBlock / 16 / schedule.warps); }
+  int64_t foldParts() const { return std::max<int64_t>(1, schedule.warps * 16 / schedule.innerBlock); }
+  int64_t foldDepthTiles(Spaces s) const { return (depthTiles(s) + foldParts() - 1) / foldParts(); }
+
+  //===- Where this thread is --------------------------------------------------------===//
+  Num thread, lane, warp, g, t;
+  Num batch, queryHead, keyHead;
+  Num ownerBlock, ownerBase; // of the CTA: number, first owner
+  Num innerBlock, innerBase; // of the current step
+  Num rows, columns;
+  MaskNum mask;
+  /// Whether every pair of this warp's current block exists and is inside the mask.
+  Value isFull;
+
+  /// Owner or inner within the call, of an element.
+  Num ownerAt(const Element &at);
+  Num innerAt(const Element &at) { return innerBase + innerInBlock(at); }
+  Num innerInBlock(const Element &at);
+  Num rowAt(const Element &at) { return rowsOwn ? ownerAt(at) : innerAt(at); }
+  Num columnAt(const Element &at) { return rowsOwn ? innerAt(at) : ownerAt(at); }
+  /// Inner index within the call, and depth tile, of an element of a folded inner panel.
+  Num foldedInnerAt(const Element &at);
+  Num foldedDepthTile(const Element &at, Spaces s);
+  /// Where inner `logical` of the block stands in shared memory and in the fragments.
+  Num physicalInner(const Num &logical);
+  Place place() const { return {batch, queryHead, keyHead, 0, 0, 0, 0}; }
+
+  //===- Values ------------------------------------------------------------------------===//
+  Registers &registers(Value value);
+  void set(Value value, Registers registers) { values[value] = std::move(registers); }
+  bool isKnown(Value value) const { return values.count(value) || panels.count(value); }
+  Panel &panelOf(Value value);
+
+  //===- Shared memory --------------------------------------------------------------------===//
+  int64_t allocate(int64_t bytes);
+  int64_t sharedBytes() const { return shared; }
+  Panel makePanel(int64_t rows, int64_t depth, Type element, int64_t copies);
+  /// The address of a chunk of 16 bytes in row `rowConstant + row`, `rowConstant` a multiple of 8;
+  /// the chunk is `chunkConstant + chunk`, and no bit is set in both.
+  Value chunkAddress(const Panel &panel, int64_t rowConstant, const Num &row,
+                     int64_t chunkConstant, const Num &chunk);
+
+  //===- Pair values through shared memory: rows are owners, columns inner ------------------===//
+  /// Memory that a warp may use for its own owners' pairs until the next call.
+  Panel warpPairs();
+  /// Writes this warp's pairs.
+  void storePairs(const Panel &panel, const Registers &pairs);
+  /// The pairs of all warps, written on the first call for `value`; ends with a barrier.
+  Panel stagedPairs(Value value);
+
+  llvm::DenseMap<Value, Panel> panels;
+  llvm::DenseMap<Value, Registers> values;
+  /// Accumulators that a contraction adds to: the fold it contributes to.
+  llvm::DenseMap<Value, Registers> foldStart;
+
+private:
+  int64_t shared = 0;
+  std::optional<Panel> pairsOfWarps;
+  llvm::DenseMap<Value, Panel> staged;
+};
+
+//===- One file per kind of op ----------------------------------------------------------===//
+
+/// Panels.cpp: starts copying rows [base, base + panel.rows) that are below `limit`.
+void copyPanel(FragmentKernel &k, const Panel &panel, LoadOp load, const Num &base,
+               const Num &limit, bool permuted);
+/// A vector or scalar load, evaluated now.
+void emitLoad(FragmentKernel &k, LoadOp load);
+void emitStore(FragmentKernel &k, StoreOp store);
+
+/// Dots.cpp
+void emitDot(FragmentKernel &k, DotOp dot);
+
+/// Maps.cpp: registers, or a loaded panel to another one.
+void emitMap(FragmentKernel &k, MapOp map);
+
+/// Vectors.cpp
+void emitConstant(FragmentKernel &k, ConstantOp op);
+void emitMask(FragmentKernel &k, MaskOp op);
+void emitReduce(FragmentKernel &k, ReduceOp op);
+void emitScan(FragmentKernel &k, ScanOp op);
+/// Whether the pair exists and is inside the mask.
+Value isInside(FragmentKernel &k, const Element &at);
+
+/// Biases.cpp
+void emitWindow(FragmentKernel &k, WindowOp op);
+void emitSegments(FragmentKernel &k, SegmentsOp op);
+
+/// FragmentKernel.cpp: one op of the stage or stream, but for loads of panels.
+void emitOp(FragmentKernel &k, Operation *op);
+
+} // namespace mlir::tile::gpu
+
+#endif // PE_PASSES_TOGPU_FRAGMENTKERNEL_H

@@ -1,0 +1,263 @@
+//===- KernelBuilder.cpp - writing GPU kernels shortly --------------------===//
+#include "passes/ToGPU/KernelBuilder.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::tile::gpu;
+
+//===- Num -------------------------------------------------------------------===//
+
+Num::Num(KernelBuilder &builder, Value value) : builder(&builder), base(value) {
+  APInt number;
+  if (auto constantOp = value.getDefiningOp<arith::ConstantOp>())
+    if (auto attr = dyn_cast<IntegerAttr>(constantOp.getValue())) {
+      base = Value();
+      constant = attr.getInt();
+    }
+}
+
+template <typename OpTy> Num Num::emit(const Num &a, const Num &b) {
+  KernelBuilder &builder = *(a.builder ? a.builder : b.builder);
+  return Num(&builder, builder.createOrFold<OpTy>(builder.toValue(a), builder.toValue(b)), 0);
+}
+
+namespace mlir::tile::gpu {
+
+Num operator+(const Num &a, const Num &b) {
+  if (a.isConstant() || b.isConstant()) {
+    const Num &dynamic = a.isConstant() ? b : a;
+    return Num(dynamic.builder, dynamic.base, a.constant + b.constant);
+  }
+  Num sum = Num::emit<arith::AddIOp>(Num(a.builder, a.base, 0), Num(b.builder, b.base, 0));
+  sum.constant += a.constant + b.constant;
+  return sum;
+}
+
+Num operator-(const Num &a, const Num &b) {
+  if (b.isConstant())
+    return Num(a.builder, a.base, a.constant - b.constant);
+  if (!a.isConstant() && a.base == b.base)
+    return Num(a.constant - b.constant);
+  KernelBuilder &builder = *b.builder;
+  Num left = a.isConstant() ? Num(0) : Num(a.builder, a.base, 0);
+  Value difference =
+      builder.createOrFold<arith::SubIOp>(builder.toValue(left), builder.toValue({&builder, b.base, 0}));
+  return Num(&builder, difference, a.constant - b.constant);
+}
+
+Num operator*(const Num &a, const Num &b) {
+  if (a.isConstant() && b.isConstant())
+    return Num(a.constant * b.constant);
+  if (a.isConstant(0) || b.isConstant(0))
+    return Num(0);
+  if (a.isConstant(1) || b.isConstant(1))
+    return a.isConstant() ? b : a;
+  if (a.isConstant() || b.isConstant()) {
+    const Num &dynamic = a.isConstant() ? b : a;
+    const int64_t factor = a.isConstant() ? a.constant : b.constant;
+    Num product = Num::emit<arith::MulIOp>(Num(dynamic.builder, dynamic.base, 0), Num(factor));
+    product.constant += dynamic.constant * factor;
+    return product;
+  }
+  return Num::emit<arith::MulIOp>(a, b);
+}
+
+Num operator/(const Num &a, const Num &b) {
+  if (a.isConstant() && b.isConstant())
+    return Num(a.constant / b.constant);
+  return b.isConstant(1) ? a : Num::emit<arith::DivUIOp>(a, b);
+}
+
+Num operator%(const Num &a, const Num &b) {
+  if (a.isConstant() && b.isConstant())
+    return Num(a.constant % b.constant);
+  return b.isConstant(1) ? Num(0) : Num::emit<arith::RemUIOp>(a, b);
+}
+
+Num operator^(const Num &a, const Num &b) {
+  if (a.isConstant() && b.isConstant())
+    return Num(a.constant ^ b.constant);
+  if (a.isConstant(0) || b.isConstant(0))
+    return a.isConstant(0) ? b : a;
+  return Num::emit<arith::XOrIOp>(a, b);
+}
+
+Num minOf(const Num &a, const Num &b) {
+  if (a.isConstant() && b.isConstant())
+    return Num(std::min(a.constant, b.constant));
+  return Num::emit<arith::MinSIOp>(a, b);
+}
+
+Num maxOf(const Num &a, const Num &b) {
+  if (a.isConstant() && b.isConstant())
+    return Num(std::max(a.constant, b.constant));
+  return Num::emit<arith::MaxSIOp>(a, b);
+}
+
+} // namespace mlir::tile::gpu
+
+//===- Numbers -----------------------------------------------------------------===//
+
+Value KernelBuilder::toValue(const Num &number) {
+  if (number.isConstant())
+    return integer(number.constant);
+  if (number.constant == 0)
+    return number.base;
+  return create<arith::AddIOp>(number.base, integer(number.constant));
+}
+
+Value KernelBuilder::special(StringRef intrinsic, Value x) {
+  return create<LLVM::CallIntrinsicOp>(f32(), getStringAttr(intrinsic), ValueRange{x})
+      .getResults();
+}
+
+Num KernelBuilder::threadIndex() { return fromValue(create<NVVM::ThreadIdXOp>(i32())); }
+Num KernelBuilder::blockIndex() { return fromValue(create<NVVM::BlockIdXOp>(i32())); }
+
+//===- Memory --------------------------------------------------------------------===//
+
+Value KernelBuilder::at(Value base, Type type, const Num &bytes) {
+  if (bytes.isConstant(0))
+    return base;
+  if (bytes.isConstant())
+    return create<LLVM::GEPOp>(type, getI8Type(), base,
+                               ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes.constant)});
+  // The constant apart: it becomes the immediate of the access.
+  Value moved = create<LLVM::GEPOp>(type, getI8Type(), base,
+                                    ArrayRef<LLVM::GEPArg>{LLVM::GEPArg(bytes.base)});
+  if (bytes.constant == 0)
+    return moved;
+  return create<LLVM::GEPOp>(type, getI8Type(), moved,
+                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes.constant)});
+}
+
+Value KernelBuilder::moved(Value base, Value bytes) {
+  return create<LLVM::GEPOp>(base.getType(), getI8Type(), base,
+                             ArrayRef<LLVM::GEPArg>{LLVM::GEPArg(bytes)});
+}
+
+Value KernelBuilder::load(Type type, Value pointer, unsigned alignment) {
+  return create<LLVM::LoadOp>(type, pointer, alignment);
+}
+
+void KernelBuilder::store(Value value, Value pointer, unsigned alignment) {
+  create<LLVM::StoreOp>(value, pointer, alignment);
+}
+
+void KernelBuilder::copyAsync(Value sharedTo, Value globalFrom, Value exists) {
+  Value bytes = select(exists, integer(16), integer(0));
+  create<NVVM::CpAsyncOp>(sharedTo, globalFrom, 16, NVVM::LoadCacheModifierKind::CG, bytes);
+}
+
+//===- Cooperation ------------------------------------------------------------------===//
+
+void KernelBuilder::syncWarp() { create<NVVM::SyncWarpOp>(integer(-1)); }
+
+Value KernelBuilder::shuffle(Value value, Value lane, NVVM::ShflKind kind) {
+  return create<NVVM::ShflOp>(value.getType(), integer(-1), value, lane, integer(31), kind,
+                              /*return_value_and_is_valid=*/nullptr);
+}
+
+Value KernelBuilder::shuffleXor(Value value, int mask) {
+  return shuffle(value, integer(mask), NVVM::ShflKind::bfly);
+}
+
+Value KernelBuilder::shuffleFrom(Value value, const Num &lane) {
+  return shuffle(value, toValue(lane), NVVM::ShflKind::idx);
+}
+
+static SmallVector<Value> elementsOf(KernelBuilder &b, Value structure, unsigned count) {
+  SmallVector<Value> values;
+  for (unsigned i = 0; i < count; ++i)
+    values.push_back(b.create<LLVM::ExtractValueOp>(structure, ArrayRef<int64_t>{i}));
+  return values;
+}
+
+SmallVector<Value> KernelBuilder::loadMatrices(Value pointer, bool transposed) {
+  Type result = LLVM::LLVMStructType::getLiteral(getContext(), SmallVector<Type>(4, i32()));
+  auto shape = NVVM::LdStMatrixShapeAttr::get(getContext(), 8, 8);
+  Value loaded = create<NVVM::LdMatrixOp>(
+      result, pointer, 4, transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row, shape,
+      NVVM::LdStMatrixEltType::B16);
+  return elementsOf(*this, loaded, 4);
+}
+
+SmallVector<Value> KernelBuilder::mma(Type element, ArrayRef<Value> a, ArrayRef<Value> b,
+                                      ArrayRef<Value> c) {
+  Type result = LLVM::LLVMStructType::getLiteral(getContext(), SmallVector<Type>(4, f32()));
+  auto type = element.isBF16() ? NVVM::MMATypes::bf16 : NVVM::MMATypes::f16;
+  SmallVector<Value> aValues(a), bValues(b);
+  // f16 fragments are vectors of two, bf16 fragments plain registers.
+  if (element.isF16())
+    for (SmallVector<Value> *values : {&aValues, &bValues})
+      for (Value &value : *values)
+        value = create<LLVM::BitcastOp>(VectorType::get({2}, getF16Type()), value);
+  Value d = create<NVVM::MmaOp>(result, aValues, bValues, c, ArrayRef<int64_t>{16, 8, 16},
+                                std::nullopt, std::nullopt,
+                                std::array<NVVM::MMATypes, 2>{type, type},
+                                std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
+                                                               NVVM::MMALayout::col});
+  return elementsOf(*this, d, 4);
+}
+
+Value KernelBuilder::pack(Value low, Value high) {
+  auto type = VectorType::get({2}, low.getType());
+  Value pair = create<LLVM::PoisonOp>(type);
+  pair = create<LLVM::InsertElementOp>(type, pair, low, integer(0));
+  pair = create<LLVM::InsertElementOp>(type, pair, high, integer(1));
+  return create<LLVM::BitcastOp>(i32(), pair);
+}
+
+Value KernelBuilder::roundAndPack(Type element, Value low, Value high) {
+  return pack(create<arith::TruncFOp>(element, low), create<arith::TruncFOp>(element, high));
+}
+
+SmallVector<Value> KernelBuilder::unpack(Value packed, Type element) {
+  Value pair = create<LLVM::BitcastOp>(VectorType::get({2}, element), packed);
+  return {create<LLVM::ExtractElementOp>(element, pair, integer(0)),
+          create<LLVM::ExtractElementOp>(element, pair, integer(1))};
+}
+
+//===- Control --------------------------------------------------------------------------===//
+
+SmallVector<Value> KernelBuilder::loop(const Num &begin, const Num &end, const Num &step,
+                                       ValueRange inits, LoopBody body) {
+  auto op = create<scf::ForOp>(toValue(begin), toValue(end), toValue(step), inits);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(op.getBody());
+  SmallVector<Value> next = body(fromValue(op.getInductionVar()), op.getRegionIterArgs());
+  setInsertionPointToEnd(op.getBody());
+  if (!inits.empty())
+    create<scf::YieldOp>(next);
+  else if (op.getBody()->empty() || !op.getBody()->back().hasTrait<OpTrait::IsTerminator>())
+    create<scf::YieldOp>();
+  return SmallVector<Value>(op.getResults());
+}
+
+void KernelBuilder::loop(const Num &begin, const Num &end, const Num &step,
+                         llvm::function_ref<void(Num)> body) {
+  auto op = create<scf::ForOp>(toValue(begin), toValue(end), toValue(step));
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPoint(op.getBody()->getTerminator());
+  body(fromValue(op.getInductionVar()));
+}
+
+void KernelBuilder::ifThen(Value condition, llvm::function_ref<void()> then) {
+  auto op = create<scf::IfOp>(condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPoint(op.thenBlock()->getTerminator());
+  then();
+}
+
+SmallVector<Value> KernelBuilder::ifElse(Value condition, TypeRange types,
+                                         llvm::function_ref<SmallVector<Value>()> then,
+                                         llvm::function_ref<SmallVector<Value>()> otherwise) {
+  auto op = create<scf::IfOp>(types, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToEnd(op.thenBlock());
+  create<scf::YieldOp>(then());
+  setInsertionPointToEnd(op.elseBlock());
+  create<scf::YieldOp>(otherwise());
+  return SmallVector<Value>(op.getResults());
+}

@@ -1,0 +1,145 @@
+//===- KernelBuilder.h - writing GPU kernels shortly ----------------------===//
+//
+// `Num` is an i32 SSA value plus a constant (or the constant alone), so that code written once
+// folds where sizes are static. `KernelBuilder` is a builder with the few operations kernels are
+// made of: special registers, shared and global memory by byte offsets of 32 bits, asynchronous
+// copies, matrix fragments, shuffles, barriers, counted loops that carry values. What it creates is
+// executed by the emulator and translated to PTX; it creates nothing that one of them refuses.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOGPU_KERNELBUILDER_H
+#define PE_PASSES_TOGPU_KERNELBUILDER_H
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::tile::gpu {
+
+class KernelBuilder;
+
+/// An i32 number of the kernel: `base + constant`, or the constant alone.
+class Num {
+public:
+  Num(int64_t constant = 0) : constant(constant) {}
+  Num(KernelBuilder &builder, Value value);
+
+  bool isConstant() const { return !base; }
+  bool isConstant(int64_t n) const { return !base && constant == n; }
+  int64_t getConstant() const { return constant; }
+
+  friend Num operator+(const Num &a, const Num &b);
+  friend Num operator-(const Num &a, const Num &b);
+  friend Num operator*(const Num &a, const Num &b);
+  /// Quotient and remainder of numbers that are not negative.
+  friend Num operator/(const Num &a, const Num &b);
+  friend Num operator%(const Num &a, const Num &b);
+  friend Num operator^(const Num &a, const Num &b);
+  friend Num minOf(const Num &a, const Num &b);
+  friend Num maxOf(const Num &a, const Num &b);
+
+private:
+  friend class KernelBuilder;
+  Num(KernelBuilder *builder, Value base, int64_t constant)
+      : builder(builder), base(base), constant(constant) {}
+  template <typename OpTy> static Num emit(const Num &a, const Num &b);
+
+  KernelBuilder *builder = nullptr;
+  Value base; // null: a constant
+  int64_t constant = 0;
+};
+
+inline Num ceilDiv(const Num &a, const Num &b) { return (a + b - Num(1)) / b; }
+
+using LoopBody = llvm::function_ref<SmallVector<Value>(Num, ValueRange)>;
+
+class KernelBuilder : public ImplicitLocOpBuilder {
+public:
+  KernelBuilder(Location loc, MLIRContext *context) : ImplicitLocOpBuilder(loc, context) {}
+
+  //===- Types ------------------------------------------------------------------===//
+  Type i32() { return getI32Type(); }
+  Type f32() { return getF32Type(); }
+  Type globalPointer() { return LLVM::LLVMPointerType::get(getContext(), 1); }
+  Type sharedPointer() { return LLVM::LLVMPointerType::get(getContext(), 3); }
+
+  //===- Numbers ------------------------------------------------------------------===//
+  Value number(double value) { return create<arith::ConstantOp>(getF32FloatAttr(value)); }
+  Value integer(int64_t value) { return create<arith::ConstantOp>(getI32IntegerAttr(value)); }
+  Value toValue(const Num &number);
+  Num fromValue(Value value) { return Num(*this, value); }
+
+  Value add(Value a, Value b) { return create<arith::AddFOp>(a, b); }
+  Value sub(Value a, Value b) { return create<arith::SubFOp>(a, b); }
+  Value mul(Value a, Value b) { return create<arith::MulFOp>(a, b); }
+  Value fma(Value a, Value b, Value c) { return create<LLVM::FMAOp>(a, b, c); }
+  Value max(Value a, Value b) { return create<arith::MaxNumFOp>(a, b); }
+  Value min(Value a, Value b) { return create<arith::MinNumFOp>(a, b); }
+  Value select(Value condition, Value a, Value b) {
+    return create<arith::SelectOp>(condition, a, b);
+  }
+  Value compare(arith::CmpIPredicate predicate, const Num &a, const Num &b) {
+    return create<arith::CmpIOp>(predicate, toValue(a), toValue(b));
+  }
+  Value less(const Num &a, const Num &b) { return compare(arith::CmpIPredicate::slt, a, b); }
+  Value both(Value a, Value b) { return create<arith::AndIOp>(a, b); }
+  Num pick(Value condition, const Num &a, const Num &b) {
+    return fromValue(select(condition, toValue(a), toValue(b)));
+  }
+  /// 2^x, log2 x, 1/x by the special function unit: relative error about 2^-22, subnormals zero.
+  Value exp2(Value x) { return special("llvm.nvvm.ex2.approx.ftz.f", x); }
+  Value log2(Value x) { return special("llvm.nvvm.lg2.approx.ftz.f", x); }
+  Value reciprocal(Value x) { return special("llvm.nvvm.rcp.approx.ftz.f", x); }
+
+  //===- Where this thread is -----------------------------------------------------===//
+  Num threadIndex();
+  Num blockIndex();
+
+  //===- Memory: a pointer and an offset in bytes ----------------------------------===//
+  Value global(Value base, const Num &bytes) { return at(base, globalPointer(), bytes); }
+  Value shared(Value base, const Num &bytes) { return at(base, sharedPointer(), bytes); }
+  /// `base` moved by a 64-bit number of bytes.
+  Value moved(Value base, Value bytes);
+  Value load(Type type, Value pointer, unsigned alignment = 0);
+  void store(Value value, Value pointer, unsigned alignment = 0);
+  /// Copies 16 bytes to shared memory, or zeros where `exists` is false.
+  void copyAsync(Value sharedTo, Value globalFrom, Value exists);
+  void commitCopies() { create<NVVM::CpAsyncCommitGroupOp>(); }
+  void waitForCopies(int groupsLeft) { create<NVVM::CpAsyncWaitGroupOp>(groupsLeft); }
+
+  //===- Cooperation -----------------------------------------------------------------===//
+  void barrier() { create<NVVM::BarrierOp>(); }
+  void syncWarp();
+  Value shuffleXor(Value value, int mask);
+  /// The value of lane `lane` of the warp.
+  Value shuffleFrom(Value value, const Num &lane);
+  /// Four 8 x 8 matrices of 16-bit elements; every lane gives the address of one row of 16 bytes.
+  SmallVector<Value> loadMatrices(Value pointer, bool transposed);
+  /// One mma.sync m16n8k16 with f32 accumulation; registers hold two 16-bit elements each.
+  SmallVector<Value> mma(Type element, ArrayRef<Value> a, ArrayRef<Value> b, ArrayRef<Value> c);
+  /// Two elements of 16 bits in one register, `low` in the lower half.
+  Value pack(Value low, Value high);
+  /// Two f32 rounded to `element` and packed.
+  Value roundAndPack(Type element, Value low, Value high);
+  SmallVector<Value> unpack(Value packed, Type element);
+
+  //===- Control ------------------------------------------------------------------------===//
+  SmallVector<Value> loop(const Num &begin, const Num &end, const Num &step, ValueRange inits,
+                          LoopBody body);
+  void loop(const Num &begin, const Num &end, const Num &step,
+            llvm::function_ref<void(Num)> body);
+  void ifThen(Value condition, llvm::function_ref<void()> then);
+  SmallVector<Value> ifElse(Value condition, TypeRange types,
+                            llvm::function_ref<SmallVector<Value>()> then,
+                            llvm::function_ref<SmallVector<Value>()> otherwise);
+
+private:
+  Value special(StringRef intrinsic, Value x);
+  Value at(Value base, Type type, const Num &bytes);
+  Value shuffle(Value value, Value lane, NVVM::ShflKind kind);
+};
+
+} // namespace mlir::tile::gpu
+
+#endif // PE_PASSES_TOGPU_KERNELBUILDER_H

@@ -1,0 +1,161 @@
+//===- KernelFunction.cpp - the kernel that a stage becomes ---------------===//
+#include "passes/ToGPU/KernelFunction.h"
+
+#include "dialect/Tile/SizeExpression.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::gpu;
+
+static constexpr StringRef kSizeNames[] = {"b",       "hq",      "hkv",        "r",          "c",
+                                           "q_start", "k_start", "head_start", "heads_total"};
+
+/// The module of all kernels of this compilation, with the declaration of shared memory.
+static mlir::gpu::GPUModuleOp kernelModule(ModuleOp module) {
+  if (auto found = module.lookupSymbol<mlir::gpu::GPUModuleOp>(KernelFunction::kModule))
+    return found;
+  auto builder = ImplicitLocOpBuilder::atBlockEnd(module.getLoc(), module.getBody());
+  auto kernels = builder.create<mlir::gpu::GPUModuleOp>(KernelFunction::kModule);
+  builder.setInsertionPointToStart(kernels.getBody());
+  auto bytes = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
+  builder.create<LLVM::GlobalOp>(bytes, /*isConstant=*/false, LLVM::Linkage::External,
+                                 KernelFunction::kShared, Attribute(), /*alignment=*/1024,
+                                 /*addrSpace=*/3);
+  return kernels;
+}
+
+KernelFunction::KernelFunction(StageOp stage, StringRef suffix, ArrayRef<Value> buffers,
+                               int64_t threads, KernelBuilder &builder)
+    : b(builder), headDim(stage->getParentOfType<PlanOp>().getHeadDim()),
+      valueDim(stage->getParentOfType<PlanOp>().getValueDim()), threads(threads),
+      plan(stage->getParentOfType<PlanOp>()), buffers(buffers) {
+  auto kernels = kernelModule(plan->getParentOfType<ModuleOp>());
+  MLIRContext *context = b.getContext();
+  SmallVector<Type> arguments(buffers.size(), b.globalPointer());
+  arguments.append(kNumSizes, b.i32());
+  std::string name = (plan.getSymName() + "_" + stage.getSymName() + suffix).str();
+  OpBuilder at = OpBuilder::atBlockEnd(kernels.getBody());
+  function = LLVM::LLVMFuncOp::create(
+      at, stage.getLoc(), name,
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), arguments));
+  function->setAttr(mlir::gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                    b.getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
+  Block *entry = function.addEntryBlock(at);
+  b.setInsertionPointToStart(entry);
+  for (auto [index, sizeName] : llvm::enumerate(kSizeNames))
+    sizes[sizeName] = b.fromValue(entry->getArgument(buffers.size() + index));
+  sizes["d"] = Num(headDim);
+  sizes["e"] = Num(valueDim);
+  auto type = LLVM::LLVMPointerType::get(context, 3);
+  sharedBase = b.create<LLVM::AddressOfOp>(type, kShared);
+}
+
+Value KernelFunction::shared() { return sharedBase; }
+
+Value KernelFunction::pointer(Value buffer) const {
+  const auto *found = llvm::find(buffers, buffer);
+  assert(found != buffers.end() && "buffer of another stage");
+  return const_cast<LLVM::LLVMFuncOp &>(function).getArgument(found - buffers.begin());
+}
+
+Num KernelFunction::size(StringRef expression) {
+  if (auto known = sizes.find(expression); known != sizes.end())
+    return known->second;
+  std::string problem, text = forPlan(expression, plan.getKeyBlock());
+  FailureOr<SizeExpression> parsed = SizeExpression::parse(text, problem);
+  assert(succeeded(parsed) && "size expressions are checked by the verifier");
+  using Kind = SizeExpression::Kind;
+  SmallVector<Num> stack;
+  for (const SizeExpression::Step &step : parsed->getSteps()) {
+    if (step.kind == Kind::Constant || step.kind == Kind::Name) {
+      stack.push_back(step.kind == Kind::Constant ? Num(step.constant) : sizes.lookup(step.name));
+      continue;
+    }
+    Num right = stack.pop_back_val(), left = stack.pop_back_val();
+    switch (step.kind) {
+    case Kind::Add:
+      stack.push_back(left + right);
+      break;
+    case Kind::Subtract:
+      stack.push_back(left - right);
+      break;
+    case Kind::Multiply:
+      stack.push_back(left * right);
+      break;
+    case Kind::CeilDiv:
+      stack.push_back(ceilDiv(left, right));
+      break;
+    case Kind::Max:
+      stack.push_back(maxOf(left, right));
+      break;
+    default:
+      stack.push_back(minOf(left, right));
+    }
+  }
+  return stack.back();
+}
+
+SmallVector<Num> KernelFunction::extents(Value buffer) {
+  SmallVector<Num> result;
+  for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents())
+    result.push_back(size(extent.getValue()));
+  return result;
+}
+
+Value KernelFunction::addressOf(Value buffer, ArrayRef<std::optional<Num>> indices) {
+  auto type = cast<BufferType>(buffer.getType());
+  SmallVector<Num> shape = extents(buffer);
+  const int64_t width = type.getElementType().getIntOrFloatBitWidth() / 8;
+  // Products of whole extents need 64 bits.
+  Type i64 = b.getI64Type();
+  auto wide = [&](const Num &n) -> Value {
+    if (n.isConstant())
+      return b.create<arith::ConstantOp>(b.getI64IntegerAttr(n.getConstant()));
+    return b.create<arith::ExtSIOp>(i64, b.toValue(n));
+  };
+  Value offset;
+  for (auto [index, extent] : llvm::zip(indices, shape)) {
+    if (offset)
+      offset = b.createOrFold<arith::MulIOp>(offset, wide(extent));
+    if (index && !index->isConstant(0))
+      offset = offset ? b.createOrFold<arith::AddIOp>(offset, wide(*index)) : wide(*index);
+  }
+  if (!offset)
+    return pointer(buffer);
+  return b.moved(pointer(buffer), b.createOrFold<arith::MulIOp>(offset, wide(width)));
+}
+
+Value KernelFunction::address(Value buffer, const Place &place) {
+  SmallVector<std::optional<Num>> indices;
+  for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents())
+    indices.push_back(llvm::StringSwitch<std::optional<Num>>(extent.getValue())
+                          .Case("b", place.b)
+                          .Case("hq", place.hq)
+                          .Case("hkv", place.hkv)
+                          .Case("r", place.r)
+                          .Case("c", place.c)
+                          .Case("t", place.t)
+                          .Case("kb", place.kb)
+                          .Default(std::nullopt));
+  return addressOf(buffer, indices);
+}
+
+Value KernelFunction::address(Value buffer, ArrayRef<Num> indices) {
+  SmallVector<std::optional<Num>> all(indices.begin(), indices.end());
+  return addressOf(buffer, all);
+}
+
+LaunchOp KernelFunction::finish(StageOp stage, StringRef items, int64_t sharedBytes) {
+  b.create<LLVM::ReturnOp>(ValueRange());
+  function->setAttr("pe.shared_bytes", b.getI32IntegerAttr(sharedBytes));
+  OpBuilder at(stage);
+  return LaunchOp::create(at, stage.getLoc(), function.getSymName(), stage.getPhase(),
+                                 forPlan(items, plan.getKeyBlock()), buffers,
+                                 at.getI64IntegerAttr(threads), at.getI64IntegerAttr(sharedBytes));
+}

@@ -1,0 +1,64 @@
+//===- KernelFunction.h - the kernel that a stage becomes -----------------===//
+//
+// A kernel is an `llvm.func` in `gpu.module @kernels`: one pointer per buffer, then the nine sizes
+// of the stage ABI as i32; its grid is one-dimensional, a CTA is a work item. A KernelFunction is
+// that function while its body is written: names instead of numbers for sizes, addresses from the
+// names of a buffer's extents.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOGPU_KERNELFUNCTION_H
+#define PE_PASSES_TOGPU_KERNELFUNCTION_H
+
+#include "dialect/Tile/Tile.h"
+#include "passes/ToGPU/KernelBuilder.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::tile::gpu {
+
+/// The current value of every named index; those that a buffer's extents do not name are ignored.
+struct Place {
+  Num b, hq, hkv, r, c, t, kb;
+};
+
+class KernelFunction {
+public:
+  static constexpr llvm::StringLiteral kModule = "kernels";
+  static constexpr llvm::StringLiteral kShared = "pe_shared";
+
+  /// Creates `PLAN_STAGE` + `suffix` in the module's @kernels; its body is empty. `builder` is left
+  /// at the body.
+  KernelFunction(StageOp stage, StringRef suffix, ArrayRef<Value> buffers, int64_t threads,
+                 KernelBuilder &builder);
+
+  KernelBuilder &b;
+  const int64_t headDim, valueDim, threads;
+
+  /// The value of a size expression.
+  Num size(StringRef expression);
+  ArrayRef<Value> getBuffers() const { return buffers; }
+  Value pointer(Value buffer) const;
+  /// Extents of a buffer, one per dimension.
+  SmallVector<Num> extents(Value buffer);
+  /// The address of the element at `place`, with d and e at zero.
+  Value address(Value buffer, const Place &place);
+  /// The address of the element at explicit indices.
+  Value address(Value buffer, ArrayRef<Num> indices);
+  /// The base of dynamic shared memory.
+  Value shared();
+
+  /// Finishes the kernel and writes its tile.launch before `stage`.
+  LaunchOp finish(StageOp stage, StringRef items, int64_t sharedBytes);
+
+private:
+  Value addressOf(Value buffer, ArrayRef<std::optional<Num>> indices);
+  PlanOp plan;
+  LLVM::LLVMFuncOp function;
+  SmallVector<Value> buffers;
+  llvm::StringMap<Num> sizes;
+  Value sharedBase;
+};
+
+} // namespace mlir::tile::gpu
+
+#endif // PE_PASSES_TOGPU_KERNELFUNCTION_H

@@ -1,0 +1,298 @@
+//===- Maps.cpp - scalar regions on fragments -----------------------------===//
+//
+// The region of a tile.map is written for one point; here it is written once per register. An
+// operation that does not depend on one side of the pair is written once per coordinate of the
+// other side (or once), so `amp[h] * exp2(-|i - j| / tau[h])` reads its parameters once.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/ToGPU/Maps.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::gpu;
+
+RegionWriter::RegionWriter(KernelFunction &fn, Block &body) : fn(fn), b(fn.b), body(body) {}
+
+Type RegionWriter::converted(Type type) { return isa<IndexType>(type) ? b.i32() : type; }
+
+Value RegionWriter::lookup(Value value) {
+  if (Value known = mapping.lookup(value))
+    return known;
+  // A constant or size that stands outside the region.
+  Operation *op = value.getDefiningOp();
+  assert(op && "an argument of the region without a value");
+  write(*op);
+  return mapping.lookup(value);
+}
+
+/// Address of an element at indices clamped to the extents.
+Value RegionWriter::addressOf(Value buffer, ValueRange indices, bool inbounds) {
+  SmallVector<Num> at;
+  for (auto [index, extent] : llvm::zip(indices, fn.extents(buffer))) {
+    Num number = b.fromValue(lookup(index));
+    if (!inbounds)
+      number = maxOf(Num(0), minOf(number, extent - Num(1)));
+    at.push_back(number);
+  }
+  return fn.address(buffer, at);
+}
+
+void RegionWriter::writeLoop(scf::ForOp loop) {
+  SmallVector<Value> inits;
+  for (Value init : loop.getInitArgs())
+    inits.push_back(lookup(init));
+  auto number = [&](Value value) { return b.fromValue(lookup(value)); };
+  SmallVector<Value> results =
+      b.loop(number(loop.getLowerBound()), number(loop.getUpperBound()), number(loop.getStep()),
+             inits, [&](Num iv, ValueRange args) {
+               mapping[loop.getInductionVar()] = b.toValue(iv);
+               for (auto [carried, arg] : llvm::zip(loop.getRegionIterArgs(), args))
+                 mapping[carried] = arg;
+               for (Operation &op : loop.getBody()->without_terminator())
+                 write(op);
+               SmallVector<Value> next;
+               for (Value value : loop.getBody()->getTerminator()->getOperands())
+                 next.push_back(lookup(value));
+               return next;
+             });
+  for (auto [result, value] : llvm::zip(loop.getResults(), results))
+    mapping[result] = value;
+}
+
+/// Memory of the region is memory of the thread.
+Value RegionWriter::scratchAddress(Value memory, ValueRange indices) {
+  auto type = cast<MemRefType>(memory.getType());
+  Value &base = scratch[memory];
+  if (!base) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&b.getBlock()->getParentOp()->getParentOfType<LLVM::LLVMFuncOp>()
+                                    .getBody()
+                                    .front());
+    base = b.create<LLVM::AllocaOp>(LLVM::LLVMPointerType::get(b.getContext()),
+                                    type.getElementType(), b.integer(type.getNumElements()));
+  }
+  Num at = 0;
+  for (auto [index, size] : llvm::zip(indices, type.getShape()))
+    at = at * Num(size) + b.fromValue(lookup(index));
+  return b.create<LLVM::GEPOp>(base.getType(), type.getElementType(), base,
+                               ArrayRef<LLVM::GEPArg>{LLVM::GEPArg(b.toValue(at))});
+}
+
+Value RegionWriter::writeScalar(Operation &op) {
+  Type type = op.getResult(0).getType();
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    if (isa<IndexType>(type))
+      return b.integer(cast<IntegerAttr>(constant.getValue()).getInt());
+    return b.create<arith::ConstantOp>(constant.getValue());
+  }
+  if (auto size = dyn_cast<SizeOp>(op))
+    return b.toValue(fn.size(size.getExpression()));
+  if (auto read = dyn_cast<ReadOp>(op))
+    return b.load(read.getValue().getType(),
+                  addressOf(read.getBuffer(), read.getIndices(), read.getInbounds()));
+  if (auto load = dyn_cast<memref::LoadOp>(op))
+    return b.load(type, scratchAddress(load.getMemRef(), load.getIndices()));
+  SmallVector<Value> operands;
+  for (Value operand : op.getOperands())
+    operands.push_back(lookup(operand));
+  if (isa<arith::IndexCastOp, arith::IndexCastUIOp>(op)) {
+    const unsigned from = operands[0].getType().getIntOrFloatBitWidth();
+    Type target = converted(type);
+    const unsigned to = target.getIntOrFloatBitWidth();
+    if (from == to)
+      return operands[0];
+    return from < to ? Value(b.create<arith::ExtSIOp>(target, operands[0]))
+                     : Value(b.create<arith::TruncIOp>(target, operands[0]));
+  }
+  // The special function unit; every other function keeps its accuracy (pe-gpu-math).
+  if (type.isF32() && isa<math::Exp2Op>(op))
+    return b.exp2(operands[0]);
+  if (type.isF32() && isa<math::Log2Op>(op))
+    return b.log2(operands[0]);
+  if (type.isF32() && isa<arith::DivFOp>(op)) {
+    Value inverse = b.reciprocal(operands[1]);
+    return matchPattern(op.getOperand(0), m_OneFloat()) ? inverse : b.mul(operands[0], inverse);
+  }
+  OperationState state(b.getLoc(), op.getName());
+  state.addOperands(operands);
+  state.addTypes(converted(type));
+  state.addAttributes(op.getAttrs());
+  return b.OpBuilder::create(state)->getResult(0);
+}
+
+void RegionWriter::write(Operation &op) {
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return writeLoop(loop);
+  if (isa<memref::AllocaOp>(op))
+    return;
+  if (auto store = dyn_cast<memref::StoreOp>(op))
+    return b.store(lookup(store.getValue()),
+                   scratchAddress(store.getMemRef(), store.getIndices()));
+  if (auto sum = dyn_cast<AccumulateOp>(op))
+    return accumulate(sum, *this);
+  mapping[op.getResult(0)] = writeScalar(op);
+}
+
+SmallVector<Value> RegionWriter::writeBody() {
+  for (Operation &op : body.without_terminator())
+    if (op.getNumResults() == 0 || !mapping.count(op.getResult(0)))
+      write(op);
+  SmallVector<Value> results;
+  for (Value value : body.getTerminator()->getOperands())
+    results.push_back(lookup(value));
+  return results;
+}
+
+namespace {
+
+/// Which coordinates an op of the region depends on.
+enum Dependence : unsigned { kNothing = 0, kOwner = 1, kInner = 2, kBoth = 3 };
+
+class MapWriter {
+public:
+  MapWriter(FragmentKernel &k, MapOp map)
+      : k(k), map(map), spaces(map.getIterationSpaces()), writer(k.fn, map.getBody().front()) {
+    analyse();
+  }
+  void run();
+
+private:
+  unsigned dependenceOf(Spaces s) const;
+  void analyse();
+  void bind(const Element &at);
+  /// Names for what earlier elements of the same owner or inner have computed.
+  std::pair<int64_t, int64_t> coordinates(const Element &at) const {
+    return {at.ownerTile * 2 + at.ownerHalf, at.innerTile * 2 + at.innerHalf};
+  }
+
+  FragmentKernel &k;
+  MapOp map;
+  Spaces spaces;
+  RegionWriter writer;
+  llvm::DenseMap<Value, unsigned> dependence;
+  llvm::DenseMap<std::pair<Value, int64_t>, Value> known; // by owner or inner coordinate
+};
+
+unsigned MapWriter::dependenceOf(Spaces s) const {
+  if (s == Spaces::H)
+    return kNothing;
+  if (s == Spaces::RC || hasDepth(s))
+    return kBoth;
+  return k.isOwnerSide(s) ? kOwner : kInner;
+}
+
+void MapWriter::analyse() {
+  Block &body = map.getBody().front();
+  const unsigned inputs = map.getInputs().size();
+  for (auto [argument, input] : llvm::zip(body.getArguments(), map.getInputs()))
+    dependence[argument] = dependenceOf(cast<ValType>(input.getType()).getSpaces());
+  if (map.getPositions()) {
+    dependence[body.getArgument(inputs + 2)] = k.rowsOwn ? kOwner : kInner;
+    dependence[body.getArgument(inputs + 3)] = k.rowsOwn ? kInner : kOwner;
+  }
+  for (Operation &op : body.without_terminator()) {
+    unsigned d = isa<scf::ForOp, memref::LoadOp>(op) ? kBoth : kNothing;
+    for (Value operand : op.getOperands())
+      d |= dependence.lookup(operand);
+    for (Value value : op.getResults())
+      dependence[value] = d;
+  }
+}
+
+void MapWriter::bind(const Element &at) {
+  writer.mapping.clear();
+  auto [owner, inner] = coordinates(at);
+  for (auto &[key, value] : known) {
+    unsigned d = dependence.lookup(key.first);
+    int64_t coordinate = d == kNothing ? 0 : d == kOwner ? owner : inner;
+    if (key.second == coordinate)
+      writer.mapping[key.first] = value;
+  }
+  Block &body = map.getBody().front();
+  const unsigned inputs = map.getInputs().size();
+  for (auto [argument, input] : llvm::zip(body.getArguments(), map.getInputs())) {
+    Spaces s = cast<ValType>(input.getType()).getSpaces();
+    writer.mapping[argument] = k.registers(input)[k.indexOf(s, at)];
+  }
+  if (!map.getPositions())
+    return;
+  auto number = [&](unsigned index, const Num &n) {
+    if (!writer.mapping.count(body.getArgument(inputs + index)))
+      writer.mapping[body.getArgument(inputs + index)] = k.b.toValue(n);
+  };
+  number(0, k.batch);
+  number(1, k.queryHead);
+  if (hasRows(spaces))
+    number(2, k.rowAt(at) + k.mask.rowStart);
+  if (hasColumns(spaces))
+    number(3, k.columnAt(at) + k.mask.columnStart);
+}
+
+void MapWriter::run() {
+  SmallVector<Registers> results(map.getNumResults());
+  for (int64_t i = 0, e = k.registersOf(spaces); i < e; ++i) {
+    Element at = k.elementAt(spaces, i);
+    bind(at);
+    SmallVector<Value> values = writer.writeBody();
+    for (auto [list, value] : llvm::zip(results, values))
+      list.push_back(value);
+    auto [owner, inner] = coordinates(at);
+    for (auto &[source, value] : writer.mapping) {
+      unsigned d = dependence.lookup(source);
+      Operation *op = source.getDefiningOp();
+      if (d == kBoth || !op || op->getBlock() != &map.getBody().front())
+        continue;
+      known[{source, d == kNothing ? 0 : d == kOwner ? owner : inner}] = value;
+    }
+  }
+  for (auto [result, list] : llvm::zip(map.getResults(), results))
+    k.set(result, std::move(list));
+}
+
+} // namespace
+
+/// A loaded panel, elementwise, into another one; only f32 panels are mapped in memory.
+static void mapPanel(FragmentKernel &k, MapOp map) {
+  KernelBuilder &b = k.b;
+  Panel &source = k.panelOf(map.getInputs()[0]);
+  Panel &target = k.panels[map.getResult(0)];
+  Panel from = k.panelOf(map.getInputs()[0]);
+  if (target.rows == 0)
+    target = k.makePanel(source.rows, source.depth, b.f32(), /*copies=*/1);
+  Panel to = target;
+  const int64_t threads = k.schedule.threads(), total = from.rows * from.chunks;
+  auto type = VectorType::get({4}, b.f32());
+  for (int64_t first = 0; first < total; first += threads) {
+    Num index = k.thread + Num(first);
+    auto one = [&] {
+      Num row = index / Num(from.chunks), chunk = index % Num(from.chunks);
+      Value values = b.load(type, k.chunkAddress(from, 0, row, 0, chunk), 16);
+      Value results = b.create<LLVM::PoisonOp>(type);
+      for (int i = 0; i < 4; ++i) {
+        RegionWriter writer(k.fn, map.getBody().front());
+        writer.mapping[map.getBody().front().getArgument(0)] =
+            b.create<LLVM::ExtractElementOp>(b.f32(), values, b.integer(i));
+        Value result = writer.writeBody()[0];
+        results = b.create<LLVM::InsertElementOp>(type, results, result, b.integer(i));
+      }
+      b.store(results, k.chunkAddress(to, 0, row, 0, chunk), 16);
+    };
+    if (first + threads <= total)
+      one();
+    else
+      b.ifThen(b.less(index, Num(total)), one);
+  }
+  b.barrier();
+}
+
+void mlir::tile::gpu::emitMap(FragmentKernel &k, MapOp map) {
+  const bool isPanel = map.getInputs().size() == 1 && k.panels.count(map.getInputs()[0]);
+  if (isPanel)
+    return mapPanel(k, map);
+  MapWriter(k, map).run();
+}

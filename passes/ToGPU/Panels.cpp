@@ -1,0 +1,123 @@
+//===- Panels.cpp - loads and stores of fragments -------------------------===//
+#include "passes/ToGPU/FragmentKernel.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::gpu;
+
+void mlir::tile::gpu::copyPanel(FragmentKernel &k, const Panel &panel, LoadOp load,
+                                const Num &base, const Num &limit, bool permuted) {
+  KernelBuilder &b = k.b;
+  const int64_t threads = k.schedule.threads(), chunks = panel.chunks;
+  const int64_t present = panel.depth / panel.perChunk(), total = panel.rows * chunks;
+  Place place = k.place();
+  Value source = k.fn.address(load.getBuffer(), place);
+  for (int64_t first = 0; first < total; first += threads) {
+    Num index = k.thread + Num(first);
+    Num row = index / Num(chunks), chunk = index % Num(chunks);
+    auto copy = [&] {
+      Value exists = b.less(base + row, limit);
+      if (present < chunks)
+        exists = b.both(exists, b.less(chunk, Num(present)));
+      Num stored = permuted ? k.physicalInner(row) : row;
+      Value to = k.chunkAddress(panel, 0, stored, 0, chunk);
+      Num bytes = (base + row) * Num(panel.depth * panel.elementBytes()) + chunk * Num(16);
+      b.copyAsync(to, b.global(source, bytes), exists);
+    };
+    if (first + threads <= total)
+      copy();
+    else
+      b.ifThen(b.less(index, Num(total)), copy);
+  }
+}
+
+namespace {
+
+/// The place of one element of a vector or panel in its buffer, and whether it exists.
+struct Target {
+  Place place;
+  Value exists;
+};
+
+/// Rows or columns of an element of a value over `spaces`; inner panels only exist once folded.
+Target targetOf(FragmentKernel &k, Spaces spaces, const Element &at) {
+  Target target{k.place(), Value()};
+  target.place.kb = k.innerBlock;
+  if (spaces == Spaces::H)
+    return target;
+  Num index = k.isOwnerSide(spaces) ? k.ownerAt(at)
+              : hasDepth(spaces)    ? k.foldedInnerAt(at)
+                                    : k.innerAt(at);
+  (hasRows(spaces) ? target.place.r : target.place.c) = index;
+  target.exists = k.b.less(index, hasRows(spaces) ? k.rows : k.columns);
+  return target;
+}
+
+} // namespace
+
+void mlir::tile::gpu::emitLoad(FragmentKernel &k, LoadOp load) {
+  KernelBuilder &b = k.b;
+  auto type = cast<ValType>(load.getValue().getType());
+  Spaces spaces = type.getSpaces();
+  Registers result;
+  for (int64_t i = 0, e = k.registersOf(spaces); i < e; ++i) {
+    Target target = targetOf(k, spaces, k.elementAt(spaces, i));
+    Value address = k.fn.address(load.getBuffer(), target.place);
+    auto read = [&] { return b.load(type.getElementType(), address); };
+    if (!target.exists) {
+      result.push_back(read());
+      continue;
+    }
+    Value zero = b.create<arith::ConstantOp>(cast<TypedAttr>(b.getZeroAttr(type.getElementType())));
+    result.push_back(b.ifElse(
+        target.exists, type.getElementType(), [&] { return Registers{read()}; },
+        [&] { return Registers{zero}; })[0]);
+  }
+  k.set(load.getValue(), std::move(result));
+}
+
+/// Two neighbouring depths of a lane in one access.
+static void storePanel(FragmentKernel &k, StoreOp store, Spaces spaces) {
+  KernelBuilder &b = k.b;
+  Registers &values = k.registers(store.getValue());
+  Type element = cast<ValType>(store.getValue().getType()).getElementType();
+  const int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  const bool folded = !k.isOwnerSide(spaces);
+  for (int64_t i = 0, e = k.registersOf(spaces); i < e; i += 2) {
+    Element at = k.elementAt(spaces, i);
+    Target target = targetOf(k, spaces, at);
+    Num depth = (folded ? k.foldedDepthTile(at, spaces) : Num(at.depthTile)) * Num(8) + k.t * Num(2);
+    if (folded && k.foldParts() > 1)
+      target.exists = b.both(target.exists, b.less(depth, Num(k.depthOf(spaces))));
+    b.ifThen(target.exists, [&] {
+      Value address = b.global(k.fn.address(store.getBuffer(), target.place), depth * Num(bytes));
+      if (bytes == 2) {
+        b.store(b.pack(values[i], values[i + 1]), address, 4);
+        return;
+      }
+      auto pairType = VectorType::get({2}, element);
+      Value pair = b.create<LLVM::PoisonOp>(pairType);
+      pair = b.create<LLVM::InsertElementOp>(pairType, pair, values[i], b.integer(0));
+      pair = b.create<LLVM::InsertElementOp>(pairType, pair, values[i + 1], b.integer(1));
+      b.store(pair, address, 2 * bytes);
+    });
+  }
+}
+
+void mlir::tile::gpu::emitStore(FragmentKernel &k, StoreOp store) {
+  KernelBuilder &b = k.b;
+  Spaces spaces = cast<ValType>(store.getValue().getType()).getSpaces();
+  if (hasDepth(spaces))
+    return storePanel(k, store, spaces);
+  Registers &values = k.registers(store.getValue());
+  // Lanes that hold the same element: one of them stores.
+  Value chosen = spaces == Spaces::H       ? b.compare(arith::CmpIPredicate::eq, k.thread, 0)
+                 : k.isOwnerSide(spaces) ? b.compare(arith::CmpIPredicate::eq, k.t, 0)
+                                         : b.less(k.thread, Num(4));
+  for (int64_t i = 0, e = k.registersOf(spaces); i < e; ++i) {
+    Target target = targetOf(k, spaces, k.elementAt(spaces, i));
+    Value writes = target.exists ? b.both(chosen, target.exists) : chosen;
+    b.ifThen(writes,
+             [&] { b.store(values[i], k.fn.address(store.getBuffer(), target.place)); });
+  }
+}

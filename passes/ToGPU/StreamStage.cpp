@@ -1,0 +1,289 @@
+//===- StreamStage.cpp - the loop over inner blocks -----------------------===//
+//
+// A CTA loads the panels of its owners once and streams blocks of the inner side through two copies
+// in shared memory: while it works on one block, the next is copied. Blocks outside the mask are
+// never visited. With rows as owners a CTA belongs to one query head; with columns as owners it
+// visits the rows of every query head of its key head in turn.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/ToGPU/Folds.h"
+#include "passes/ToGPU/FragmentKernel.h"
+#include "passes/ToGPU/ToGPU.h"
+
+#include "passes/ToLoops/StageFunction.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::gpu;
+
+namespace {
+
+constexpr int64_t kCopies = 2;
+
+Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
+
+class StreamStage {
+public:
+  StreamStage(StageOp stage, const GpuSchedule &schedule, KernelFunction &fn, OuterFolds &folds)
+      : k(stage, schedule, fn), b(k.b), folds(folds) {}
+
+  void run();
+
+private:
+  void decodeItem();
+  void findRange();
+  void loadOwners();
+  void declareInner();
+  void startCopies(const Num &step);
+  void enterStep(const Num &step);
+  SmallVector<Value> emitStep(const Num &step, ValueRange carried);
+  Value isFullBlock();
+  bool isInnerSide(Value value) {
+    Spaces s = spacesOf(value);
+    return s != Spaces::RC && s != Spaces::H && !k.isOwnerSide(s);
+  }
+  std::string items();
+
+  FragmentKernel k;
+  KernelBuilder &b;
+  OuterFolds &folds;
+  Num ownerBlocks, firstInner, innerCount, steps, group;
+  SmallVector<LoadOp> innerPanels;
+  SmallVector<Operation *> perStep; // ops of the stage on the inner side, then the stream's
+};
+
+/// Heads and owner block of this CTA. Later items have less to do where the mask is causal, and a
+/// fold's order starts with the items that start first.
+void StreamStage::decodeItem() {
+  Num item = b.blockIndex();
+  Num extent = k.rowsOwn ? k.rows : k.columns;
+  ownerBlocks = ceilDiv(extent, Num(k.schedule.ownerBlock()));
+  k.ownerBlock = ownerBlocks - Num(1) - item % ownerBlocks;
+  k.ownerBase = k.ownerBlock * Num(k.schedule.ownerBlock());
+  Num rest = item / ownerBlocks;
+  group = k.fn.size("hq") / k.fn.size("hkv");
+  Num heads = k.fn.size(k.rowsOwn ? "hq" : "hkv");
+  k.batch = rest / heads;
+  if (k.rowsOwn) {
+    k.queryHead = rest % heads;
+    k.keyHead = k.queryHead / group;
+  } else {
+    k.keyHead = rest % heads;
+    k.queryHead = k.keyHead * group;
+  }
+}
+
+std::string StreamStage::items() {
+  return std::string("b*") + (k.rowsOwn ? "hq*ceildiv(r," : "hkv*ceildiv(c,") +
+         std::to_string(k.schedule.ownerBlock()) + ")";
+}
+
+/// The inner blocks that some pair of the owner block's needs.
+void StreamStage::findRange() {
+  const Num size(k.schedule.innerBlock), owners(k.schedule.ownerBlock());
+  ::pe::math::Interval<Num> range{0, 0};
+  if (k.rowsOwn) {
+    Num first = maxOf(k.ownerBase, k.mask.firstRow());
+    Num last = minOf(k.ownerBase + owners, k.rows) - Num(1);
+    range = k.mask.any(first, last);
+    Value isEmpty = b.less(last, first);
+    range.end = b.pick(isEmpty, range.begin, range.end);
+  } else {
+    range = k.mask.rowsTouching(k.ownerBase, minOf(k.ownerBase + owners, k.columns), k.rows);
+  }
+  firstInner = range.begin / size;
+  // A range may be empty with begin > end.
+  innerCount = maxOf(Num(0), ceilDiv(maxOf(range.end, range.begin), size) - firstInner);
+  innerCount = b.pick(b.less(range.begin, range.end), innerCount, Num(0));
+  steps = k.rowsOwn ? innerCount : innerCount * group;
+}
+
+void StreamStage::loadOwners() {
+  Num limit = k.rowsOwn ? k.rows : k.columns;
+  bool any = false;
+  auto load = [&](Operation &op) {
+    auto loadOp = dyn_cast<LoadOp>(op);
+    if (!loadOp || !hasDepth(spacesOf(loadOp.getValue())) || isInnerSide(loadOp.getValue()))
+      return;
+    Type element = cast<ValType>(loadOp.getValue().getType()).getElementType();
+    Panel panel = k.makePanel(k.schedule.ownerBlock(), k.depthOf(spacesOf(loadOp.getValue())),
+                              element, /*copies=*/1);
+    copyPanel(k, panel, loadOp, k.ownerBase, limit, /*permuted=*/false);
+    k.panels[loadOp.getValue()] = panel;
+    any = true;
+  };
+  for (Operation &op : k.stage.getBody().front()) {
+    if (isa<StreamOp>(op))
+      break;
+    load(op);
+  }
+  for (Operation &op : k.stream.getBody().front())
+    load(op);
+  if (!any)
+    return;
+  b.commitCopies();
+  b.waitForCopies(0);
+  b.barrier();
+}
+
+/// Inner panels, and every op that must be repeated for each block.
+void StreamStage::declareInner() {
+  auto declare = [&](LoadOp load) {
+    Spaces s = spacesOf(load.getValue());
+    Type element = cast<ValType>(load.getValue().getType()).getElementType();
+    k.panels[load.getValue()] =
+        k.makePanel(k.schedule.innerBlock, k.depthOf(s), element, kCopies);
+    innerPanels.push_back(load);
+  };
+  auto place = [&](Operation &op, bool inStream) {
+    auto load = dyn_cast<LoadOp>(op);
+    const bool isPanel = load && hasDepth(spacesOf(load.getValue()));
+    if (isPanel && isInnerSide(load.getValue()))
+      return declare(load);
+    if (isPanel)
+      return;
+    const bool isInner = op.getNumResults() && isInnerSide(op.getResult(0));
+    if (inStream || isInner)
+      perStep.push_back(&op);
+    else
+      emitOp(k, &op);
+  };
+  for (Operation &op : k.stage.getBody().front()) {
+    if (isa<StreamOp>(op))
+      break;
+    place(op, /*inStream=*/false);
+  }
+  for (Operation &op : k.stream.getBody().front().without_terminator())
+    place(op, /*inStream=*/true);
+}
+
+//===- One step -----------------------------------------------------------------===//
+
+/// Heads and inner block of a step.
+void StreamStage::enterStep(const Num &step) {
+  Num within = step;
+  if (!k.rowsOwn) {
+    // Division by zero does not happen: there are no steps then.
+    k.queryHead = k.keyHead * group + step / innerCount;
+    within = step % innerCount;
+  }
+  const bool descending = k.stream.getOrder() == Order::Descending;
+  k.innerBlock = descending ? firstInner + innerCount - Num(1) - within : firstInner + within;
+  k.innerBase = k.innerBlock * Num(k.schedule.innerBlock);
+}
+
+void StreamStage::startCopies(const Num &step) {
+  enterStep(step);
+  for (LoadOp load : innerPanels) {
+    Panel panel = k.panels[load.getValue()];
+    panel.stage = step % Num(kCopies);
+    copyPanel(k, panel, load, k.innerBase, k.rowsOwn ? k.columns : k.rows, k.isPermuted);
+  }
+}
+
+/// Every pair of the warp and the block exists and is inside the mask.
+Value StreamStage::isFullBlock() {
+  Num owner = k.ownerBase + k.warp * Num(k.ownerTiles() * 16);
+  Num ownerEnd = owner + Num(k.ownerTiles() * 16);
+  Num inner = k.innerBase, innerEnd = k.innerBase + Num(k.schedule.innerBlock);
+  Num row = k.rowsOwn ? owner : inner, rowEnd = k.rowsOwn ? ownerEnd : innerEnd;
+  Num column = k.rowsOwn ? inner : owner, columnEnd = k.rowsOwn ? innerEnd : ownerEnd;
+  ::pe::math::Interval<Num> full = k.mask.full(row, rowEnd - Num(1));
+  auto atMost = [&](const Num &x, const Num &y) {
+    return b.compare(arith::CmpIPredicate::sle, x, y);
+  };
+  Value rowsExist = b.both(atMost(rowEnd, k.rows), atMost(k.mask.firstRow(), row));
+  return b.both(rowsExist, b.both(atMost(full.begin, column), atMost(columnEnd, full.end)));
+}
+
+SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
+  b.waitForCopies(0);
+  b.barrier();
+  Num next = step + Num(1);
+  b.ifThen(b.less(next, steps), [&] { startCopies(next); });
+  b.commitCopies();
+  enterStep(step);
+  for (LoadOp load : innerPanels)
+    k.panels[load.getValue()].stage = step % Num(kCopies);
+  k.isFull = isFullBlock();
+
+  // Carries and folds of this CTA, as registers.
+  Block &body = k.stream.getBody().front();
+  SmallVector<Registers> sums;
+  for (auto [index, result] : llvm::enumerate(k.stream.getResults())) {
+    Spaces s = spacesOf(result);
+    Registers registers;
+    if (!folds.isOuter(index)) {
+      registers.assign(carried.begin(), carried.begin() + k.registersOf(s));
+      carried = carried.drop_front(k.registersOf(s));
+    }
+    if (index < k.stream.getCarries().size())
+      k.set(body.getArgument(index), registers);
+    else if (auto dot = k.stream.getYielded(index).getDefiningOp<DotOp>();
+             dot && !dot.getInit() && !registers.empty())
+      k.foldStart[dot.getOutput()] = registers; // the dot adds to the fold
+    sums.push_back(std::move(registers));
+  }
+  for (Operation *op : perStep)
+    emitOp(k, op);
+  SmallVector<Value> yielded;
+  for (auto [index, result] : llvm::enumerate(k.stream.getResults())) {
+    if (folds.isOuter(index))
+      continue;
+    Value value = k.stream.getYielded(index);
+    Registers &registers = k.registers(value);
+    const bool isSummed = index < k.stream.getCarries().size() || k.foldStart.count(value);
+    for (auto [sum, x] : llvm::zip(sums[index], registers))
+      yielded.push_back(isSummed ? x : b.add(sum, x));
+  }
+  folds.emitStep(k, ownerBlocks);
+  return yielded;
+}
+
+//===- The kernel -----------------------------------------------------------------===//
+
+void StreamStage::run() {
+  decodeItem();
+  findRange();
+  loadOwners();
+  declareInner();
+  b.ifThen(b.less(Num(0), steps), [&] { startCopies(0); });
+  b.commitCopies();
+
+  Registers inits;
+  for (auto [index, result] : llvm::enumerate(k.stream.getResults())) {
+    if (folds.isOuter(index))
+      continue;
+    if (index < k.stream.getCarries().size())
+      llvm::append_range(inits, k.registers(k.stream.getCarries()[index]));
+    else
+      inits.append(k.registersOf(spacesOf(result)), b.number(0.0));
+  }
+  SmallVector<Value> sums = b.loop(0, steps, 1, inits, [&](Num step, ValueRange carried) {
+    return emitStep(step, carried);
+  });
+  ArrayRef<Value> rest = sums;
+  for (auto [index, result] : llvm::enumerate(k.stream.getResults())) {
+    if (folds.isOuter(index))
+      continue;
+    const int64_t count = k.registersOf(spacesOf(result));
+    k.set(result, Registers(rest.take_front(count)));
+    rest = rest.drop_front(count);
+  }
+  for (Operation *op : folds.ownerEpilogue())
+    emitOp(k, op);
+  k.fn.finish(k.stage, items(), k.sharedBytes());
+}
+
+} // namespace
+
+void mlir::tile::gpu::lowerStreamStage(StageOp stage, const GpuSchedule &schedule) {
+  KernelBuilder b(stage.getLoc(), stage.getContext());
+  OuterFolds folds(stage, schedule);
+  SmallVector<Value> buffers = collectBuffers(stage);
+  llvm::append_range(buffers, folds.getBuffers());
+  KernelFunction fn(stage, "", buffers, schedule.threads(), b);
+  StreamStage(stage, schedule, fn, folds).run();
+}

@@ -1,0 +1,170 @@
+//===- TileToGpu.cpp - the pass pe-tile-to-gpu ----------------------------===//
+#include "passes/ToGPU/ToGPU.h"
+
+#include "passes/ToGPU/Folds.h"
+#include "passes/ToLoops/ScalarStage.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#define DEBUG_TYPE "pe-tile-to-gpu"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+namespace mlir::tile {
+#define GEN_PASS_DEF_PETILETOGPUPASS
+#include "passes/ToGPU/Passes.h.inc"
+} // namespace mlir::tile
+
+LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &schedule,
+                                          std::string &why) {
+  auto fail = [&](const Twine &reason) {
+    why = reason.str();
+    return failure();
+  };
+  auto plan = stage->getParentOfType<PlanOp>();
+  for (int64_t depth : {plan.getHeadDim(), plan.getValueDim()})
+    if (depth % 8 || depth < 8 || depth > 256)
+      return fail("expected head and value dims of 8 to 256 by 8, found " + Twine(depth));
+  Operation *unknown = nullptr;
+  stage.getStream().getBody().walk([&](Operation *op) {
+    if (isa<WindowGradOp, SegmentsGradOp, AccumulateOp>(op))
+      unknown = op;
+  });
+  if (unknown)
+    return fail(Twine("no kernel for '") + unknown->getName().getStringRef() + "' yet");
+  const bool rows = rowsOwn(stage);
+  StringRef over = cast<StringAttr>(stage.getOver().getValue().back()).getValue();
+  if (!rows && over != "hkv")
+    return fail("columns own a stage over hkv only");
+  for (OpOperand &carry : stage.getStream()->getOpOperands())
+    if (auto type = dyn_cast<ValType>(carry.get().getType()); type && !hasRows(type.getSpaces()))
+      return fail("a carry must be over rows");
+  return success();
+}
+
+void mlir::tile::gpu::hoistRowValues(StageOp stage) {
+  StreamOp stream = stage.getStream();
+  const bool rows = rowsOwn(stage);
+  auto spacesOf = [](Value value) { return cast<ValType>(value.getType()).getSpaces(); };
+  // Values over r that are computed before the stream, by a reduction or for the inner side.
+  SmallVector<Value> hoisted;
+  for (Operation &op : stage.getBody().front()) {
+    if (&op == stream)
+      break;
+    if (op.getNumResults() != 1 || isa<LoadOp, ConstantOp>(op) ||
+        spacesOf(op.getResult(0)) != Spaces::R)
+      continue;
+    llvm::SetVector<Operation *> slice;
+    slice.insert(&op);
+    bool reduces = false;
+    for (size_t i = 0; i < slice.size(); ++i) {
+      reduces |= isa<ReduceOp>(slice[i]);
+      for (Value operand : slice[i]->getOperands())
+        if (isa<ValType>(operand.getType()))
+          slice.insert(operand.getDefiningOp());
+    }
+    const bool isUsed = llvm::any_of(op.getUsers(), [&](Operation *user) {
+      return user->getParentOp() != stage || user == stream || stream->isBeforeInBlock(user);
+    });
+    if (isUsed && (reduces || !rows))
+      hoisted.push_back(op.getResult(0));
+  }
+  if (hoisted.empty())
+    return;
+  OpBuilder builder(stage);
+  auto plan = stage->getParentOfType<PlanOp>();
+  std::string name = (stage.getSymName() + "_rows").str();
+  SmallVector<std::pair<Value, Value>> stored;
+  for (auto [index, value] : llvm::enumerate(hoisted)) {
+    SmallVector<StringAttr> extents;
+    for (StringRef extent : {"b", "hq", "r"})
+      extents.push_back(builder.getStringAttr(extent));
+    Type element = cast<ValType>(value.getType()).getElementType();
+    auto type = BufferType::get(stage.getContext(), extents, element);
+    Value buffer = BufferOp::create(
+        builder, stage.getLoc(), type,
+        (plan.getSymName() + "_" + name + std::to_string(index)).str(), Role::Temporary, false);
+    stored.emplace_back(value, buffer);
+  }
+  auto rowsStage = StageOp::create(builder, stage.getLoc(), name, stage.getPhase(),
+                                   builder.getStrArrayAttr({"b", "hq"}), DictionaryAttr());
+  Block &body = rowsStage.getBody().emplaceBlock();
+  builder.setInsertionPointToStart(&body);
+  IRMapping mapping;
+  for (Operation &op : stage.getBody().front()) {
+    if (&op == stream)
+      break;
+    builder.clone(op, mapping);
+  }
+  for (auto [value, buffer] : stored)
+    StoreOp::create(builder, stage.getLoc(), mapping.lookup(value), buffer);
+  for (auto [value, buffer] : stored) {
+    builder.setInsertionPointAfterValue(value);
+    Value load = LoadOp::create(builder, value.getLoc(), value.getType(), buffer);
+    value.replaceAllUsesWith(load);
+  }
+  for (Block *block : {&body, &stage.getBody().front()})
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
+      if (isa<LoadOp, MapOp, ReduceOp, ConstantOp>(op) && isOpTriviallyDead(&op))
+        op.erase();
+}
+
+namespace {
+
+struct PETileToGpuPass : tile::impl::PETileToGpuPassBase<PETileToGpuPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<StageOp> stages;
+    getOperation().walk([&](StageOp stage) { stages.push_back(stage); });
+    for (StageOp stage : stages)
+      if (stage.getStream() && stage->hasAttr(GpuSchedule::kAttribute))
+        tile::gpu::hoistRowValues(stage);
+    stages.clear();
+    getOperation().walk([&](StageOp stage) { stages.push_back(stage); });
+    for (StageOp stage : stages) {
+      if (failed(lower(stage)))
+        return signalPassFailure();
+      stage.erase();
+    }
+    contract();
+  }
+
+private:
+  LogicalResult lower(StageOp stage) {
+    if (isScalarStage(stage))
+      return stage.emitOpError("no kernel for scalar stages yet");
+    if (!stage.getStream()) {
+      tile::gpu::lowerVectorStage(stage);
+      return success();
+    }
+    auto attr = stage->getAttrOfType<DictionaryAttr>(GpuSchedule::kAttribute);
+    FailureOr<GpuSchedule> schedule = failure();
+    if (attr)
+      schedule = GpuSchedule::fromAttr(attr);
+    if (failed(schedule))
+      return stage.emitOpError("expected a valid gpu_schedule; run pe-schedule-gpu before");
+    std::string why;
+    if (failed(tile::gpu::checkStage(stage, *schedule, why)))
+      return stage.emitOpError("cannot become a GPU kernel: ") << why;
+    tile::gpu::lowerStreamStage(stage, *schedule);
+    return success();
+  }
+
+  /// Products and sums may be fused: one rounding instead of two.
+  void contract() {
+    auto flags = arith::FastMathFlagsAttr::get(&getContext(), arith::FastMathFlags::contract);
+    getOperation().walk([&](mlir::gpu::GPUModuleOp kernels) {
+      kernels.walk([&](arith::ArithFastMathInterface op) {
+        op->setAttr(op.getFastMathAttrName(), flags);
+      });
+    });
+  }
+};
+
+} // namespace

@@ -1,0 +1,34 @@
+//===- ToGPU.h - tile stages as GPU kernels -------------------------------===//
+#ifndef PE_PASSES_TOGPU_TOGPU_H
+#define PE_PASSES_TOGPU_TOGPU_H
+
+#include "dialect/Tile/Tile.h"
+#include "passes/Schedule/GpuSchedule.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::tile {
+
+namespace gpu {
+
+/// Whether a stage with a stream has a fragment kernel; otherwise `why` says what is in the way.
+LogicalResult checkStage(StageOp stage, const GpuSchedule &schedule, std::string &why);
+/// Values over r that the stream uses and that are computed, not loaded, get a stage of their own
+/// where the stream's inner side is r: every CTA would compute them again.
+void hoistRowValues(StageOp stage);
+/// A stage with a stream: writes its kernel and its launch; the stage remains.
+void lowerStreamStage(StageOp stage, const GpuSchedule &schedule);
+/// A stage of values without a stream.
+void lowerVectorStage(StageOp stage);
+
+} // namespace gpu
+
+#define GEN_PASS_DECL
+#include "passes/ToGPU/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "passes/ToGPU/Passes.h.inc"
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_TOGPU_TOGPU_H
