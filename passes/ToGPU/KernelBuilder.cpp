@@ -255,9 +255,17 @@ SmallVector<Value> KernelBuilder::ifElse(Value condition, TypeRange types,
                                          llvm::function_ref<SmallVector<Value>()> otherwise) {
   auto op = create<scf::IfOp>(types, condition, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(*this);
-  setInsertionPointToEnd(op.thenBlock());
-  create<scf::YieldOp>(then());
-  setInsertionPointToEnd(op.elseBlock());
-  create<scf::YieldOp>(otherwise());
+  auto fill = [&](Block *block, llvm::function_ref<SmallVector<Value>()> body) {
+    // Without results the builder has written the terminator.
+    if (types.empty())
+      setInsertionPoint(block->getTerminator());
+    else
+      setInsertionPointToEnd(block);
+    SmallVector<Value> results = body();
+    if (!types.empty())
+      create<scf::YieldOp>(results);
+  };
+  fill(op.thenBlock(), then);
+  fill(op.elseBlock(), otherwise);
   return SmallVector<Value>(op.getResults());
 }
