@@ -19,14 +19,14 @@ build: configure ## build everything into build/
 	cmake --build $(BUILD) -j $(JOBS) --target all pe-tests
 
 demo: configure ## train small models with each encoding and print the table (QUICK=1: two of them)
-	cmake --build $(BUILD) -j $(JOBS) --target pe-demo
-	scripts/demo $(BUILD) $(if $(QUICK),--quick)
+	cmake --build $(BUILD) -j $(JOBS) --target pe-cli
+	$(BUILD)/bin/pe demo --out=$(BUILD)/demo $(if $(QUICK),--quick)
 
 test: build ## build and run every test; the last line says how many passed and failed
 	scripts/run-tests $(BUILD)
 
 bench: configure ## time every kernel, after checking its results
-	cmake --build $(BUILD) -j $(JOBS) --target pe-demo
+	cmake --build $(BUILD) -j $(JOBS) --target pe-cli
 	$(BUILD)/bin/pe bench
 
 format: deps ## format the C++ sources

@@ -11,7 +11,8 @@ class PE_Enum<string name, string summary, list<I32EnumAttrCase> cases>
   let cppNamespace = "::mlir::pe";
   let genSpecializedAttr = 0;
 }
-class PE_EnumAttr<EnumAttrInfo info, string attrMnemonic> : EnumAttr<PE_Dialect, info, attrMnemonic> {
+class PE_EnumAttr<EnumAttrInfo info, string attrMnemonic>
+    : EnumAttr<PE_Dialect, info, attrMnemonic> {
   let assemblyFormat = "`<` $value `>`";
 }
 

@@ -96,7 +96,8 @@ def PE_ProgressiveOp : PE_CoordinateOp<"progressive", [AttrSizedOperandSegments]
                        DefaultValuedAttr<F64Attr, "512.0">:$initial_length,
                        DefaultValuedAttr<F64Attr, "1e-6">:$epsilon);
   let assemblyFormat = [{
-    (`c` `(` $c^ `:` type($c) `)`)? (`threshold` `(` $threshold^ `:` type($threshold) `)`)? attr-dict
+    (`c` `(` $c^ `:` type($c) `)`)?
+    (`threshold` `(` $threshold^ `:` type($threshold) `)`)? attr-dict
   }];
   let hasVerifier = 1;
 }

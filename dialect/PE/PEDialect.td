@@ -38,8 +38,8 @@ def PE_Dialect : Dialect {
 
     | attribute | on | meaning |
     |---|---|---|
-    | `pe.name` | argument, result | the name tensors are matched by; required for an entry function |
-    | `pe.init` | argument | a number, or `"linear"`, `"linear(fan_in)"`, `"xavier(gain)"`, `"normal(std)"`, `"uniform(a,b)"`, `"slopes(geometric)"` |
+    | `pe.name` | argument, result | the name tensors are matched by; an entry needs it |
+    | `pe.init` | argument | a number or a rule such as `"normal(0.02)"` (docs/spec.md) |
     | `pe.min` | argument | a lower bound kept in training |
     | `pe.decay` | argument | `false`: no weight decay |
     | `pe.monitor` | argument | `{name = "expression", ...}` of the parameters, logged in training |

@@ -52,7 +52,8 @@ def PE_RotationOpInterface : OpInterface<"RotationOpInterface"> {
   let cppNamespace = "::mlir::pe";
   let description = [{
     A rotation of pairs of head dimensions: pair p of the first `getRotatedDims` dims turns by the
-    angle position * getFrequency(p), and is multiplied by `getMagnitude`. Dims beyond are left alone.
+    angle position * getFrequency(p), and is multiplied by `getMagnitude`. Dims beyond are left
+    alone.
   }];
   let methods = [
     InterfaceMethod<"How many leading dims of `headDim` are rotated (even).",

@@ -16,7 +16,7 @@ class PE_Type<string className, string typeMnemonic> : TypeDef<PE_Dialect, class
 }
 
 def PE_CoordinateType : PE_Type<"Coordinate", "coordinate"> {
-  let summary = "A number per (query, key) pair, such as their distance";
+  let summary = "coordinate: a number per (query, key) pair, such as their distance";
   let description = [{
     A real number for every (batch, head, query position, key position).
 
@@ -27,7 +27,7 @@ def PE_CoordinateType : PE_Type<"Coordinate", "coordinate"> {
 }
 
 def PE_BiasType : PE_Type<"Bias", "bias"> {
-  let summary = "What is added to the scaled score of a (query, key) pair";
+  let summary = "bias: what is added to the scaled score of a (query, key) pair";
   let description = [{
     A real number for every (batch, head, query position, key position), added to
     `scale * <q_i, k_j>` before the normalizer.
@@ -39,7 +39,7 @@ def PE_BiasType : PE_Type<"Bias", "bias"> {
 }
 
 def PE_RotationType : PE_Type<"Rotation", "rotation"> {
-  let summary = "A rotation of queries and keys by their own positions";
+  let summary = "rotation of queries and keys by their own positions";
   let description = [{
     An orthogonal map of the head dimension per position, applied to queries and keys alike, so
     that scores depend on positions through their difference only.
@@ -51,7 +51,7 @@ def PE_RotationType : PE_Type<"Rotation", "rotation"> {
 }
 
 def PE_MaskType : PE_Type<"Mask", "mask"> {
-  let summary = "Which keys a query may attend to";
+  let summary = "mask: which keys a query may attend to";
   let description = [{
     A truth value for every (batch, head, query position, key position). Masked pairs have
     probability exactly 0 and no gradient.

@@ -33,6 +33,8 @@ def Tile_PlanOp : Tile_Op<"plan", [IsolatedFromAbove, Symbol, SymbolTable, NoTer
                        DefaultValuedAttr<I64Attr, "64">:$key_block);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 def Tile_BufferOp : Tile_Op<"buffer", [HasParent<"PlanOp">]> {
@@ -50,6 +52,7 @@ def Tile_BufferOp : Tile_Op<"buffer", [HasParent<"PlanOp">]> {
   let arguments = (ins StrAttr:$name, Tile_RoleAttr:$role, UnitAttr:$zero);
   let results = (outs Tile_BufferType:$buffer);
   let assemblyFormat = "$name $role attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
 }
 
 def Tile_StageOp : Tile_Op<"stage", [HasParent<"PlanOp">, Symbol, AutomaticAllocationScope, NoTerminator, SingleBlock, NoRegionArguments]> {
@@ -67,13 +70,14 @@ def Tile_StageOp : Tile_Op<"stage", [HasParent<"PlanOp">, Symbol, AutomaticAlloc
     `mask` is symbolic and belongs to the whole stage: pairs (i, j) outside it are never part of
     a reduction, scan, dot over r or c, fold or gradient; `tile.mask` gives their value where an
     elementwise result is wanted. Kinds: `none`, `causal` (j <= i), `strict_causal` (j < i),
-    `window` (i - j < left and j - i < right) in global positions; i < 0 attends to nothing.
+    `window` (i - j < left and j - i < right; either may be absent) in global positions; i < 0 attends to nothing.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Tile_PhaseAttr:$phase, StrArrayAttr:$over,
                        OptionalAttr<DictionaryAttr>:$mask);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name $phase `over` $over (`mask` $mask^)? attr-dict-with-keyword $body";
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     /// The mask, every kind as bounds on i - j; no bounds without a mask.
     ::mlir::tile::MaskBounds getMaskBounds();
@@ -82,7 +86,7 @@ def Tile_StageOp : Tile_Op<"stage", [HasParent<"PlanOp">, Symbol, AutomaticAlloc
   }];
 }
 
-def Tile_LaunchOp : Tile_Op<"launch", [HasParent<"PlanOp">]> {
+def Tile_LaunchOp : Tile_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, HasParent<"PlanOp">]> {
   let summary = "a lowered stage: a function, its number of work items and its buffers";
   let description = [{
     What a lowering leaves in place of a `tile.stage`: `callee` is a function of the enclosing module
@@ -95,11 +99,12 @@ def Tile_LaunchOp : Tile_Op<"launch", [HasParent<"PlanOp">]> {
   let arguments = (ins FlatSymbolRefAttr:$callee, Tile_PhaseAttr:$phase, StrAttr:$items,
                        Variadic<Tile_BufferType>:$buffers);
   let assemblyFormat = "$callee $phase `items` $items `(` $buffers `)` attr-dict `:` type($buffers)";
+  let hasVerifier = 1;
 }
 
 //===- Memory ----------------------------------------------------------------===//
 
-def Tile_LoadOp : Tile_Op<"load", [Pure]> {
+def Tile_LoadOp : Tile_Op<"load", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> {
   let summary = "reads a value; indices are implied by the names";
   let description = [{
     The buffer's extents name the indices: `b`, `hq`, `hkv` come from the stage (the row's head in a stage
@@ -117,7 +122,7 @@ def Tile_LoadOp : Tile_Op<"load", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Tile_StoreOp : Tile_Op<"store"> {
+def Tile_StoreOp : Tile_Op<"store", [ParentOneOf<["StageOp", "StreamOp"]>]> {
   let summary = "writes a value; indices are implied by the names";
   let description = [{
     Inside a stream only a value over `r` may be stored, to a buffer with `kb`: a snapshot of a carry at the
@@ -134,7 +139,7 @@ def Tile_StoreOp : Tile_Op<"store"> {
 
 //===- Values ----------------------------------------------------------------===//
 
-def Tile_ConstantOp : Tile_Op<"constant", [Pure]> {
+def Tile_ConstantOp : Tile_Op<"constant", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> {
   let summary = "the same number at every point";
   let description = "`tile.constant 0.0 : !tile.val<re, f32>`";
   let arguments = (ins F64Attr:$number);
@@ -142,7 +147,7 @@ def Tile_ConstantOp : Tile_Op<"constant", [Pure]> {
   let assemblyFormat = "$number attr-dict `:` type($value)";
 }
 
-def Tile_MapOp : Tile_Op<"map", [SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects]> {
+def Tile_MapOp : Tile_Op<"map", [ParentOneOf<["StageOp", "StreamOp"]>, SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects]> {
   let summary = "an elementwise function; operands broadcast by space";
   let description = [{
     The region sees one scalar per operand and yields one per result. With `positions`, four index
@@ -165,13 +170,14 @@ def Tile_MapOp : Tile_Op<"map", [SingleBlockImplicitTerminator<"YieldOp">, Recur
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "`(` $inputs `)` (`positions` $positions^)? attr-dict `:` functional-type($inputs, $outputs) $body";
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     /// The spaces that it runs over: those of its results, or of its inputs where it has none.
     ::mlir::tile::Spaces getIterationSpaces();
   }];
 }
 
-def Tile_MaskOp : Tile_Op<"mask", [Pure, TypesMatchWith<"same type", "input", "output", "$_self">]> {
+def Tile_MaskOp : Tile_Op<"mask", [HasParent<"StreamOp">, Pure, TypesMatchWith<"same type", "input", "output", "$_self">]> {
   let summary = "the value inside the stage's mask, `fill` outside it";
   let description = [{
     In a block that lies wholly inside the mask this is the identity: lowerings clone such blocks without it.
@@ -186,11 +192,12 @@ def Tile_MaskOp : Tile_Op<"mask", [Pure, TypesMatchWith<"same type", "input", "o
   let hasVerifier = 1;
 }
 
-def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
+def Tile_ReduceOp : Tile_Op<"reduce", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> {
   let summary = "max or sum over one space of the current block";
   let description = [{
     Over `c` in a stream: over the masked-in keys of the current block only, so it must feed a carry. Over `d`
-    or `e`: the whole depth. An empty maximum is -1e30.
+    or `e`: the whole depth. Over `r` in a stream: rc to c over the masked-in rows of the block, r to h over its rows;
+    a fold. An empty maximum is -1e30.
 
     ```mlir
     %m = tile.reduce max over c %s : !tile.val<rc, f32> -> !tile.val<r, f32>
@@ -202,7 +209,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Tile_DotOp : Tile_Op<"dot", [Pure]> {
+def Tile_DotOp : Tile_Op<"dot", [HasParent<"StreamOp">, Pure]> {
   let summary = "contraction over the named space, f32 accumulation, on top of `init`";
   let description = [{
     | operands | over | result |
@@ -223,7 +230,7 @@ def Tile_DotOp : Tile_Op<"dot", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Tile_ScanOp : Tile_Op<"scan", [Pure, TypesMatchWith<"result like a", "a", "result", "$_self">, TypesMatchWith<"carry kept", "carry_in", "carry_out", "$_self">]> {
+def Tile_ScanOp : Tile_Op<"scan", [HasParent<"StreamOp">, Pure, TypesMatchWith<"result like a", "a", "result", "$_self">, TypesMatchWith<"carry kept", "carry_in", "carry_out", "$_self">]> {
   let summary = "a recurrence along the keys of the block, in position order, with a row carry";
   let description = [{
     `mul`: x <- a_j * x.  `linear`: x <- a_j * x + b_j. `result` at j is x after key j (`exclusive`: before it); `carry_out`
@@ -242,7 +249,7 @@ def Tile_ScanOp : Tile_Op<"scan", [Pure, TypesMatchWith<"result like a", "a", "r
 
 //===- Streams -----------------------------------------------------------------===//
 
-def Tile_StreamOp : Tile_Op<"stream", [AttrSizedOperandSegments, SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects]> {
+def Tile_StreamOp : Tile_Op<"stream", [HasParent<"StageOp">, AttrSizedOperandSegments, SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects]> {
   let summary = "a loop over blocks of keys for every row: carries in order, folds in any";
   let description = [{
     Block arguments are the carries (values over r: `r`, `rd`, `re`), in the order of `order`. The body yields the new
@@ -265,8 +272,9 @@ def Tile_StreamOp : Tile_Op<"stream", [AttrSizedOperandSegments, SingleBlockImpl
                        Optional<Tile_BufferType>:$skip_buffer);
   let results = (outs Variadic<Tile_ValType>:$outputs);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$order (`carry` `(` $carries^ `:` type($carries) `)`)? (`skip` `(` $skip_buffer^ `:` type($skip_buffer) `)`)? attr-dict-with-keyword $body `:` type($outputs)";
+  let assemblyFormat = "$order (`carry` `(` $carries^ `:` type($carries) `)`)? (`skip` `(` $skip_buffer^ `:` type($skip_buffer) `)`)? attr-dict-with-keyword $body (`:` type($outputs)^)?";
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     unsigned getNumCarries() { return getCarries().size(); }
     unsigned getNumFolds() { return getOutputs().size() - getCarries().size(); }
@@ -285,7 +293,7 @@ def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["MapOp", "St
 
 //===- Biases ------------------------------------------------------------------===//
 
-def Tile_WindowOp : Tile_Op<"window", [Pure]> {
+def Tile_WindowOp : Tile_Op<"window", [HasParent<"StreamOp">, Pure]> {
   let summary = "a function of the distance i - j, read from its table";
   let description = [{
     The table has extent `t` last: entry `row - column + (c - 1)`, rows and columns counted within this call.
@@ -298,9 +306,10 @@ def Tile_WindowOp : Tile_Op<"window", [Pure]> {
   let arguments = (ins Tile_BufferType:$table);
   let results = (outs Tile_ValType:$value);
   let assemblyFormat = "$table attr-dict `:` type($table) `->` type($value)";
+  let hasVerifier = 1;
 }
 
-def Tile_WindowGradOp : Tile_Op<"window_grad"> {
+def Tile_WindowGradOp : Tile_Op<"window_grad", [HasParent<"StreamOp">]> {
   let summary = "adds a value's sums along diagonals to a table";
   let description = [{
     table[row - column + (c - 1)] += value(row, column) over the pairs inside the mask.
@@ -311,9 +320,10 @@ def Tile_WindowGradOp : Tile_Op<"window_grad"> {
   }];
   let arguments = (ins Tile_ValType:$value, Tile_BufferType:$table);
   let assemblyFormat = "$value `,` $table attr-dict `:` type($value) `->` type($table)";
+  let hasVerifier = 1;
 }
 
-def Tile_SegmentsOp : Tile_Op<"segments", [Pure]> {
+def Tile_SegmentsOp : Tile_Op<"segments", [HasParent<"StreamOp">, Pure]> {
   let summary = "a piecewise linear function of u(i - j) * v(i)";
   let description = [{
     With t = u[i - j] * v[i] (`u` like the table of `tile.window`, `v` with extent `r` last) the value is
@@ -329,9 +339,10 @@ def Tile_SegmentsOp : Tile_Op<"segments", [Pure]> {
                        Tile_BufferType:$slope, Tile_BufferType:$offset, Tile_BufferType:$count);
   let results = (outs Tile_ValType:$value);
   let assemblyFormat = "$u `,` $v `,` $knots `,` $slope `,` $offset `,` $count attr-dict `:` type(operands) `->` type($value)";
+  let hasVerifier = 1;
 }
 
-def Tile_SegmentsGradOp : Tile_Op<"segments_grad", [AttrSizedOperandSegments]> {
+def Tile_SegmentsGradOp : Tile_Op<"segments_grad", [HasParent<"StreamOp">, AttrSizedOperandSegments]> {
   let summary = "the adjoint of tile.segments";
   let description = [{
     With g = `value` at a pair in segment k and t = u[i - j] * v[i], adds over the pairs inside the mask:
@@ -342,9 +353,10 @@ def Tile_SegmentsGradOp : Tile_Op<"segments_grad", [AttrSizedOperandSegments]> {
                        Tile_BufferType:$slope, Tile_BufferType:$count, Tile_BufferType:$moments,
                        Optional<Tile_BufferType>:$v_grad, Optional<Tile_BufferType>:$u_grad);
   let assemblyFormat = "$value `,` $u `,` $v `,` $knots `,` $slope `,` $count `into` $moments (`rows` $v_grad^)? (`diagonals` $u_grad^)? attr-dict `:` type(operands)";
+  let hasVerifier = 1;
 }
 
-def Tile_FindSegmentsOp : Tile_Op<"find_segments"> {
+def Tile_FindSegmentsOp : Tile_Op<"find_segments", [HasParent<"StageOp">]> {
   let summary = "builds the tables of tile.segments from a ReLU network of one variable";
   let description = [{
     In a stage without a stream. `layers` are weight, bias, weight, bias, ... (w1[n], b1[n], w2[n', n], b2[n'], ..., last w[heads, n],
@@ -357,11 +369,12 @@ def Tile_FindSegmentsOp : Tile_Op<"find_segments"> {
                        Tile_BufferType:$knots, Tile_BufferType:$slope, Tile_BufferType:$offset,
                        Tile_BufferType:$count);
   let assemblyFormat = "`(` $layers `)` `range` $u `,` $v `into` $knots `,` $slope `,` $offset `,` $count attr-dict `:` type(operands)";
+  let hasVerifier = 1;
 }
 
 //===- Scalar loops -------------------------------------------------------------===//
 
-def Tile_ForeachOp : Tile_Op<"foreach", [SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects]> {
+def Tile_ForeachOp : Tile_Op<"foreach", [HasParent<"StageOp">, SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects]> {
   let summary = "a sequential loop nest over extents, with a scalar body";
   let description = [{
     Block arguments: one index per space of the stage's `over`, then one per extent of `over` here (names,
@@ -377,6 +390,8 @@ def Tile_ForeachOp : Tile_Op<"foreach", [SingleBlockImplicitTerminator<"YieldOp"
   let arguments = (ins StrArrayAttr:$over);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "`over` $over attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 def Tile_SizeOp : Tile_Op<"size", [Pure]> {
@@ -391,6 +406,7 @@ def Tile_SizeOp : Tile_Op<"size", [Pure]> {
   let arguments = (ins StrAttr:$expression);
   let results = (outs Index:$value);
   let assemblyFormat = "$expression attr-dict `:` type($value)";
+  let hasVerifier = 1;
 }
 
 def Tile_ReadOp : Tile_Op<"read", [MemoryEffects<[MemRead]>]> {
@@ -405,6 +421,7 @@ def Tile_ReadOp : Tile_Op<"read", [MemoryEffects<[MemRead]>]> {
   let arguments = (ins Tile_BufferType:$buffer, Variadic<Index>:$indices, UnitAttr:$inbounds);
   let results = (outs AnyType:$value);
   let assemblyFormat = "$buffer `[` $indices `]` (`inbounds` $inbounds^)? attr-dict `:` type($buffer) `->` type($value)";
+  let hasVerifier = 1;
 }
 
 def Tile_WriteOp : Tile_Op<"write", [MemoryEffects<[MemWrite]>]> {
@@ -412,6 +429,7 @@ def Tile_WriteOp : Tile_Op<"write", [MemoryEffects<[MemWrite]>]> {
   let description = "`tile.write %x, %T[%h, %t] : f32 -> !tile.buffer<[hq, t], f32>`";
   let arguments = (ins AnyType:$value, Tile_BufferType:$buffer, Variadic<Index>:$indices);
   let assemblyFormat = "$value `,` $buffer `[` $indices `]` attr-dict `:` type($value) `->` type($buffer)";
+  let hasVerifier = 1;
 }
 
 def Tile_AccumulateOp : Tile_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>]> {
@@ -426,6 +444,7 @@ def Tile_AccumulateOp : Tile_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]
   }];
   let arguments = (ins AnyType:$value, Tile_BufferType:$buffer, Variadic<Index>:$indices);
   let assemblyFormat = "$value `,` $buffer `[` $indices `]` attr-dict `:` type($value) `->` type($buffer)";
+  let hasVerifier = 1;
 }
 
 #endif // PE_DIALECT_TILE_OPS

@@ -1,13 +1,45 @@
-//===- TileVerifiers.cpp - local rules of the tile ops --------------------===//
-#include "dialect/Tile/Tile.h"
+//===- TileVerifiers.cpp - rules of values and memory ---------------------===//
+#include "dialect/Tile/SizeExpression.h"
+#include "dialect/Tile/Verify.h"
+
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::tile;
 
-namespace {
+//===- Shared ----------------------------------------------------------------===//
 
-/// The space that a value over `spaces` keeps besides depth, and its extents in a buffer.
-bool bufferHolds(BufferType buffer, Spaces spaces) {
+LogicalResult mlir::tile::verifyExpression(Operation *op, StringRef what, StringRef text,
+                                           ArrayRef<StringRef> names, StringRef label) {
+  std::string problem;
+  FailureOr<SizeExpression> parsed = SizeExpression::parse(text, problem);
+  if (failed(parsed))
+    return op->emitOpError() << what << " \"" << text << "\": " << problem << " (" << label << ")";
+  StringRef unknown = parsed->findOtherThan(names);
+  if (!unknown.empty())
+    return op->emitOpError() << what << " \"" << text << "\": expected the names "
+                             << llvm::join(names, ", ") << ", found " << unknown << " (" << label
+                             << ")";
+  return success();
+}
+
+bool mlir::tile::isPerHead(BufferType buffer, ArrayRef<StringRef> last) {
+  ArrayRef<StringAttr> extents = buffer.getExtents();
+  if (extents.size() < last.size())
+    return false;
+  for (auto [extent, name] : llvm::zip_equal(extents.take_back(last.size()), last))
+    if (extent.getValue() != name)
+      return false;
+  return llvm::all_of(extents.drop_back(last.size()), [](StringAttr extent) {
+    StringRef name = extent.getValue();
+    return name == "b" || name == "hq" || name == "hkv";
+  });
+}
+
+bool mlir::tile::isOwned(BufferType buffer) { return buffer.has("b") && buffer.has("hq"); }
+
+/// Whether the buffer's extents are those of a value over `spaces`, besides heads and blocks.
+static bool bufferHolds(BufferType buffer, Spaces spaces) {
   auto needs = [&](StringRef name, bool wanted) { return buffer.has(name) == wanted; };
   bool d = spaces == Spaces::RD || spaces == Spaces::CD;
   bool e = spaces == Spaces::RE || spaces == Spaces::CE;
@@ -15,145 +47,337 @@ bool bufferHolds(BufferType buffer, Spaces spaces) {
          needs("e", e);
 }
 
-} // namespace
+/// An extent that does not name an index of a value, or null.
+static StringAttr findOtherExtent(BufferType buffer) {
+  constexpr StringRef kIndices[] = {"b", "hq", "hkv", "kb", "r", "c", "d", "e"};
+  for (StringAttr extent : buffer.getExtents())
+    if (!llvm::is_contained(kIndices, extent.getValue()))
+      return extent;
+  return {};
+}
+
+static bool isOverKeyHeads(Operation *op) {
+  auto stage = op->getParentOfType<StageOp>();
+  return stage && !stage.getOver().empty() &&
+         cast<StringAttr>(stage.getOver().getValue().back()).getValue() == "hkv";
+}
+
+static bool isInStream(Operation *op) { return op->getParentOfType<StreamOp>() != nullptr; }
+
+//===- Memory ------------------------------------------------------------------===//
+
+/// The rules that load and store share, C1 to C4.
+template <typename Op> static LogicalResult verifyMemory(Op op, StringRef name) {
+  ValType value = op.getValue().getType();
+  BufferType buffer = op.getBuffer().getType();
+  if (value.getSpaces() == Spaces::RC)
+    return op.emitOpError("expected a panel, a vector or a head scalar, found a value over rc, "
+                          "which is virtual (")
+           << name << "-C1)";
+  if (!bufferHolds(buffer, value.getSpaces()))
+    return op.emitOpError("expected the buffer's extents to hold a value over ")
+           << stringifySpaces(value.getSpaces()) << ", found " << buffer << " (" << name << "-C2)";
+  if (StringAttr other = findOtherExtent(buffer))
+    return op.emitOpError("expected extents that name the value's indices, found ")
+           << other.getValue() << " (" << name << "-C3)";
+  if (value.getElementType() != buffer.getElementType())
+    return op.emitOpError("expected the buffer's element type ")
+           << buffer.getElementType() << ", found a value of " << value.getElementType() << " ("
+           << name << "-C4)";
+  return success();
+}
 
 LogicalResult LoadOp::verify() {
-  Spaces spaces = getValue().getType().getSpaces();
-  if (spaces == Spaces::RC) // load-C1
+  if (failed(verifyMemory(*this, "load")))
+    return failure();
+  BufferType buffer = getBuffer().getType();
+  bool inStream = isInStream(*this);
+  if (buffer.has("kb") && !inStream) // load-C5
+    return emitOpError("expected a buffer with extent kb to be loaded inside a stream only "
+                       "(load-C5)");
+  if (hasColumns(spacesOf(getValue())) && buffer.has("hq") && !inStream &&
+      isOverKeyHeads(*this)) // load-C6
     return emitOpError(
-        "expected a panel, a vector or a head scalar, found a value over rc, which is "
-        "virtual");
-  if (!bufferHolds(getBuffer().getType(), spaces)) // load-C2
-    return emitOpError("expected the buffer's extents to hold a value over ")
-           << stringifySpaces(spaces) << ", found " << getBuffer().getType();
+        "expected no extent hq in a load of a value over c outside a stream over key "
+        "heads, whose columns belong to no query head (load-C6)");
   return success();
 }
 
 LogicalResult StoreOp::verify() {
-  Spaces spaces = getValue().getType().getSpaces();
-  if (spaces == Spaces::RC) // store-C1
-    return emitOpError(
-        "expected a panel, a vector or a head scalar, found a value over rc, which is "
-        "virtual");
-  if (!bufferHolds(getBuffer().getType(), spaces)) // store-C2
-    return emitOpError("expected the buffer's extents to hold a value over ")
-           << stringifySpaces(spaces) << ", found " << getBuffer().getType();
-  if ((*this)->getParentOfType<StreamOp>() &&
-      !(spaces == Spaces::R && getBuffer().getType().has("kb"))) // store-C3
-    return emitOpError(
-        "expected a store inside a stream to be a snapshot: a value over r to a buffer "
-        "with extent kb");
+  if (failed(verifyMemory(*this, "store")))
+    return failure();
+  BufferType buffer = getBuffer().getType();
+  Spaces spaces = spacesOf(getValue());
+  bool inStream = isInStream(*this);
+  if (inStream && !(spaces == Spaces::R && buffer.has("kb"))) // store-C5
+    return emitOpError("expected a store inside a stream to be a snapshot: a value over r to a "
+                       "buffer with extent kb (store-C5)");
+  if (!inStream && buffer.has("kb")) // store-C6
+    return emitOpError("expected a buffer with extent kb to be stored inside a stream only "
+                       "(store-C6)");
+  StringRef head = hasColumns(spaces) && isOverKeyHeads(*this) ? "hkv" : "hq";
+  StringRef otherHead = head == "hq" ? "hkv" : "hq";
+  if (!buffer.has("b") || !buffer.has(head) || buffer.has(otherHead)) // store-C7
+    return emitOpError("expected extents b and ")
+           << head << ", so that work items never write the same element, found " << buffer
+           << " (store-C7)";
   return success();
 }
 
-LogicalResult MapOp::verify() {
-  Block &body = getBody().front();
-  unsigned expected = getInputs().size() + (getPositions() ? 4 : 0);
-  if (body.getNumArguments() != expected) // map-C1
-    return emitOpError("expected ")
-           << expected << " region arguments, found " << body.getNumArguments();
-  if (body.getTerminator()->getNumOperands() != getNumResults()) // map-C2
-    return emitOpError("expected ") << getNumResults() << " yielded values, found "
-                                    << body.getTerminator()->getNumOperands();
+//===- Values --------------------------------------------------------------------===//
+
+/// The broadcast of a map: its results over the same spaces, every input within them.
+static LogicalResult verifyMapSpaces(MapOp op) {
+  if (op.getInputs().empty() && op.getOutputs().empty()) // map-C3
+    return op.emitOpError("expected an input or a result, found neither (map-C3)");
+  for (Value output : op.getOutputs())
+    if (spacesOf(output) != spacesOf(op.getOutputs().front())) // map-C4
+      return op.emitOpError("expected results over the same spaces, found ")
+             << stringifySpaces(spacesOf(op.getOutputs().front())) << " and "
+             << stringifySpaces(spacesOf(output)) << " (map-C4)";
+  Spaces spaces = op.getIterationSpaces();
+  for (Value input : op.getInputs())
+    if (joinSpaces(spaces, spacesOf(input)) != spaces) // map-C5
+      return op.emitOpError("expected inputs that broadcast to ")
+             << stringifySpaces(spaces) << ", found " << input.getType() << " (map-C5)";
   return success();
+}
+
+static LogicalResult verifyMapTypes(MapOp op) {
+  Block &body = op.getBody().front();
+  unsigned expected = op.getInputs().size() + (op.getPositions() ? 4 : 0);
+  if (body.getNumArguments() != expected) // map-C1
+    return op.emitOpError("expected ")
+           << expected << " region arguments, found " << body.getNumArguments() << " (map-C1)";
+  Operation *yield = body.getTerminator();
+  if (yield->getNumOperands() != op.getNumResults()) // map-C2
+    return op.emitOpError("expected ") << op.getNumResults() << " yielded values, found "
+                                       << yield->getNumOperands() << " (map-C2)";
+  auto elementOf = [](Value value) { return cast<ValType>(value.getType()).getElementType(); };
+  for (BlockArgument argument : body.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    Type type = number < op.getInputs().size() ? elementOf(op.getInputs()[number])
+                                               : IndexType::get(op.getContext());
+    if (argument.getType() != type) // map-C6
+      return op.emitOpError("expected region argument ")
+             << number << " to have type " << type << ", found " << argument.getType()
+             << " (map-C6)";
+  }
+  for (auto [value, result] : llvm::zip_equal(yield->getOperands(), op.getOutputs()))
+    if (value.getType() != elementOf(result)) // map-C7
+      return op.emitOpError("expected a yielded value of ")
+             << elementOf(result) << ", found " << value.getType() << " (map-C7)";
+  return success();
+}
+
+LogicalResult MapOp::verify() { return verifyMapSpaces(*this); }
+
+LogicalResult MapOp::verifyRegions() {
+  if (failed(verifyMapTypes(*this)))
+    return failure();
+  WalkResult writes = getBody().walk([](WriteOp) { return WalkResult::interrupt(); });
+  if (writes.wasInterrupted()) // map-C9
+    return emitOpError("expected effects by tile.accumulate only, found tile.write (map-C9)");
+  return verifyScalarCode(*this, getBody(), "map-C8");
 }
 
 LogicalResult MaskOp::verify() {
-  if (getInput().getType().getSpaces() != Spaces::RC) // mask-C1
-    return emitOpError("expected a value over rc, found ") << getInput().getType();
+  if (spacesOf(getInput()) != Spaces::RC) // mask-C1
+    return emitOpError("expected a value over rc, found ") << getInput().getType() << " (mask-C1)";
   return success();
 }
 
 LogicalResult ReduceOp::verify() {
-  Spaces in = getInput().getType().getSpaces(), out = getOutput().getType().getSpaces();
+  Spaces in = spacesOf(getInput()), out = spacesOf(getOutput());
+  auto is = [&](Spaces from, Spaces to) { return in == from && out == to; };
   bool legal = false;
   switch (getAxis()) {
   case Axis::C:
-    legal = (in == Spaces::RC && out == Spaces::R) || (in == Spaces::C && out == Spaces::H);
+    legal = is(Spaces::RC, Spaces::R) || is(Spaces::C, Spaces::H);
     break;
   case Axis::R:
-    legal = (in == Spaces::RC && out == Spaces::C) || (in == Spaces::R && out == Spaces::H);
+    legal = is(Spaces::RC, Spaces::C) || is(Spaces::R, Spaces::H);
     break;
   case Axis::D:
-    legal = (in == Spaces::RD && out == Spaces::R) || (in == Spaces::CD && out == Spaces::C);
+    legal = is(Spaces::RD, Spaces::R) || is(Spaces::CD, Spaces::C);
     break;
   case Axis::E:
-    legal = (in == Spaces::RE && out == Spaces::R) || (in == Spaces::CE && out == Spaces::C);
+    legal = is(Spaces::RE, Spaces::R) || is(Spaces::CE, Spaces::C);
     break;
   }
   if (!legal) // reduce-C1
     return emitOpError("expected the result to be the input without ")
            << stringifyAxis(getAxis()) << ", found " << getInput().getType() << " to "
-           << getOutput().getType();
+           << getOutput().getType() << " (reduce-C1)";
+  bool ofBlock = getAxis() == Axis::R || getAxis() == Axis::C;
+  if (ofBlock && !isInStream(*this)) // reduce-C2
+    return emitOpError("expected a reduction over ")
+           << stringifyAxis(getAxis())
+           << " inside a stream, where it is over the current block (reduce-C2)";
   return success();
 }
 
 LogicalResult DotOp::verify() {
-  Spaces a = getLhs().getType().getSpaces(), b = getRhs().getType().getSpaces();
-  Spaces out = getOutput().getType().getSpaces();
+  Spaces a = spacesOf(getLhs()), b = spacesOf(getRhs()), out = spacesOf(getOutput());
+  auto is = [&](Spaces left, Spaces right, Spaces result) {
+    return a == left && b == right && out == result;
+  };
   bool legal = false;
   switch (getAxis()) {
   case Axis::D:
-    legal = a == Spaces::RD && b == Spaces::CD && out == Spaces::RC;
+    legal = is(Spaces::RD, Spaces::CD, Spaces::RC);
     break;
   case Axis::E:
-    legal = a == Spaces::RE && b == Spaces::CE && out == Spaces::RC;
+    legal = is(Spaces::RE, Spaces::CE, Spaces::RC);
     break;
   case Axis::C:
-    legal = a == Spaces::RC &&
-            ((b == Spaces::CD && out == Spaces::RD) || (b == Spaces::CE && out == Spaces::RE));
+    legal = is(Spaces::RC, Spaces::CD, Spaces::RD) || is(Spaces::RC, Spaces::CE, Spaces::RE);
     break;
   case Axis::R:
-    legal = a == Spaces::RC &&
-            ((b == Spaces::RD && out == Spaces::CD) || (b == Spaces::RE && out == Spaces::CE));
+    legal = is(Spaces::RC, Spaces::RD, Spaces::CD) || is(Spaces::RC, Spaces::RE, Spaces::CE);
     break;
   }
   if (!legal) // dot-C1
     return emitOpError("expected a contraction over ")
            << stringifyAxis(getAxis()) << " as the op's table lists, found " << getLhs().getType()
-           << ", " << getRhs().getType() << " to " << getOutput().getType();
-  if (Value init = getInit())
-    if (init.getType() != getOutput().getType() && // dot-C2
-        cast<ValType>(init.getType()).getSpaces() != Spaces::R)
-      return emitOpError("expected init of the result's type or over r, found ") << init.getType();
+           << ", " << getRhs().getType() << " to " << getOutput().getType() << " (dot-C1)";
+  Value init = getInit();
+  bool perRow = init && spacesOf(init) == Spaces::R && hasRows(out);
+  if (init && init.getType() != getOutput().getType() && !perRow) // dot-C2
+    return emitOpError("expected init of the result's type, or over r where the result has rows, "
+                       "found ")
+           << init.getType() << " (dot-C2)";
   return success();
 }
 
 LogicalResult ScanOp::verify() {
   if ((getKind() == ScanKind::Linear) != static_cast<bool>(getB())) // scan-C1
-    return emitOpError("expected `plus` exactly for a linear scan");
-  if (getA().getType().getSpaces() != Spaces::RC ||
-      getCarryIn().getType().getSpaces() != Spaces::R) // scan-C2
+    return emitOpError("expected `plus` exactly for a linear scan (scan-C1)");
+  if (spacesOf(getA()) != Spaces::RC || spacesOf(getCarryIn()) != Spaces::R) // scan-C2
     return emitOpError("expected a value over rc and a carry over r, found ")
-           << getA().getType() << " and " << getCarryIn().getType();
-  if (getOrder() == Order::Any) // scan-C3
-    return emitOpError("expected ascending or descending");
+           << getA().getType() << " and " << getCarryIn().getType() << " (scan-C2)";
+  if (getB() && getB().getType() != getA().getType()) // scan-C3
+    return emitOpError("expected `plus` of type ")
+           << getA().getType() << ", found " << getB().getType() << " (scan-C3)";
+  if (getOrder() == Order::Any) // scan-C4
+    return emitOpError("expected ascending or descending, found any (scan-C4)");
   return success();
 }
 
-LogicalResult StreamOp::verify() {
-  Block &body = getBody().front();
-  unsigned carries = getCarries().size();
-  if (body.getNumArguments() != carries) // stream-C1
-    return emitOpError("expected ")
-           << carries << " region arguments, one per carry, found " << body.getNumArguments();
-  Operation *yield = body.getTerminator();
-  if (yield->getNumOperands() != getNumResults() || getNumResults() < carries) // stream-C2
-    return emitOpError("expected the body to yield every carry, then every fold: ")
-           << getNumResults() << " values, found " << yield->getNumOperands();
-  for (auto [index, carry] : llvm::enumerate(getCarries())) {
-    Spaces spaces = cast<ValType>(carry.getType()).getSpaces();
-    if (spaces != Spaces::R && spaces != Spaces::RD && spaces != Spaces::RE) // stream-C3
-      return emitOpError("expected carry ")
-             << index << " to be a value over r, rd or re, found " << carry.getType();
-  }
-  if (carries && getOrder() == Order::Any) // stream-C4
-    return emitOpError("expected an order for a stream with carries");
-  if (getStopCarry().has_value() != getStopBelow().has_value() ||
-      (getStopCarry() && *getStopCarry() >= carries)) // stream-C5
-    return emitOpError("expected stop_carry, the index of a carry, together with stop_below");
-  if (static_cast<bool>(getSkipBuffer()) != getSkipBelow().has_value()) // stream-C6
-    return emitOpError("expected a skip buffer together with skip_below");
+//===- Biases ----------------------------------------------------------------------===//
+
+static LogicalResult verifyIsRC(Operation *op, Value value, StringRef label) {
+  if (spacesOf(value) == Spaces::RC)
+    return success();
+  return op->emitOpError("expected a value over rc, found ")
+         << value.getType() << " (" << label << ")";
+}
+
+static LogicalResult verifyDistanceTable(Operation *op, Value table, StringRef label) {
+  if (isPerHead(cast<BufferType>(table.getType()), {"t"}))
+    return success();
+  return op->emitOpError("expected a table with extent t last, heads before it, found ")
+         << table.getType() << " (" << label << ")";
+}
+
+LogicalResult WindowOp::verify() {
+  if (failed(verifyIsRC(*this, getValue(), "window-C1")))
+    return failure();
+  return verifyDistanceTable(*this, getTable(), "window-C2");
+}
+
+LogicalResult WindowGradOp::verify() {
+  if (failed(verifyIsRC(*this, getValue(), "window_grad-C1")) ||
+      failed(verifyDistanceTable(*this, getTable(), "window_grad-C2")))
+    return failure();
+  if (!isOwned(getTable().getType())) // window_grad-C3
+    return emitOpError(
+               "expected extents b and hq, so that work items never share an element, found ")
+           << getTable().getType() << " (window_grad-C3)";
   return success();
 }
-LogicalResult StageOp::verify() { return success(); }
+
+/// u over distances, v over rows.
+static LogicalResult verifyCoordinate(Operation *op, Value u, Value v, StringRef label) {
+  if (isPerHead(cast<BufferType>(u.getType()), {"t"}) &&
+      isPerHead(cast<BufferType>(v.getType()), {"r"}))
+    return success();
+  return op->emitOpError("expected u with extent t last and v with extent r last, heads before "
+                         "them, found ")
+         << u.getType() << " and " << v.getType() << " (" << label << ")";
+}
+
+/// The tables of a piecewise linear function; `offset` may be null.
+static LogicalResult verifySegmentTables(Operation *op, Value knots, Value slope, Value offset,
+                                         Value count, StringRef label) {
+  auto typeOf = [](Value value) { return cast<BufferType>(value.getType()); };
+  auto slopes = typeOf(slope).getExtents();
+  bool fits = typeOf(knots).getRank() == 1 && !slopes.empty() && slopes.size() <= 2 &&
+              (!offset || offset.getType() == slope.getType()) &&
+              isPerHead(typeOf(slope), {slopes.back().getValue()}) &&
+              isPerHead(typeOf(count), {"1"}) && typeOf(count).getRank() == 1 &&
+              typeOf(count).getElementType().isInteger(32);
+  if (fits)
+    return success();
+  return op->emitOpError("expected knots of one extent, slope and offset of the same type with the "
+                         "segments last, and count of !tile.buffer<[1], i32>, found ")
+         << knots.getType() << ", " << slope.getType() << " and " << count.getType() << " ("
+         << label << ")";
+}
+
+LogicalResult SegmentsOp::verify() {
+  if (failed(verifyIsRC(*this, getValue(), "segments-C1")) ||
+      failed(verifyCoordinate(*this, getU(), getV(), "segments-C2")))
+    return failure();
+  return verifySegmentTables(*this, getKnots(), getSlope(), getOffset(), getCount(), "segments-C3");
+}
+
+LogicalResult SegmentsGradOp::verify() {
+  if (failed(verifyIsRC(*this, getValue(), "segments_grad-C1")) ||
+      failed(verifyCoordinate(*this, getU(), getV(), "segments_grad-C2")) ||
+      failed(verifySegmentTables(*this, getKnots(), getSlope(), Value(), getCount(),
+                                 "segments_grad-C3")))
+    return failure();
+  StringRef segments = getSlope().getType().getExtents().back();
+  auto sums = [](Value buffer, ArrayRef<StringRef> last) {
+    if (!buffer)
+      return true;
+    auto type = cast<BufferType>(buffer.getType());
+    return isPerHead(type, last) && isOwned(type);
+  };
+  if (!sums(getMoments(), {segments, "2"}) || !sums(getVGrad(), {"r"}) ||
+      !sums(getUGrad(), {"t"})) // segments_grad-C4
+    return emitOpError("expected sums over b and hq: moments [b, hq, ")
+           << segments << ", 2], rows [b, hq, r], diagonals [b, hq, t], found "
+           << getMoments().getType() << " (segments_grad-C4)";
+  return success();
+}
+
+/// Weights of one or two extents, biases of one, all f32.
+static bool areLayers(OperandRange layers) {
+  if (layers.empty() || layers.size() % 2)
+    return false;
+  for (auto [index, layer] : llvm::enumerate(layers)) {
+    auto type = cast<BufferType>(layer.getType());
+    bool bias = index % 2;
+    bool rank = type.getRank() == (bias ? 1 : 2) || (index == 0 && type.getRank() == 1);
+    if (!rank || !type.getElementType().isF32())
+      return false;
+  }
+  return true;
+}
+
+LogicalResult FindSegmentsOp::verify() {
+  if (!areLayers(getLayers())) // find_segments-C1
+    return emitOpError("expected layers of f32: weight [n] or [n, m] and bias [n] in turn "
+                       "(find_segments-C1)");
+  if (failed(verifyCoordinate(*this, getU(), getV(), "find_segments-C2")) ||
+      failed(verifySegmentTables(*this, getKnots(), getSlope(), getOffset(), getCount(),
+                                 "find_segments-C3")))
+    return failure();
+  if (auto stage = (*this)->getParentOfType<StageOp>();
+      stage && !stage.getOver().empty()) // find_segments-C4
+    return emitOpError("expected a stage over [], since the tables serve all heads, found over ")
+           << stage.getOver() << " (find_segments-C4)";
+  return success();
+}

@@ -19,8 +19,8 @@ void createEntry(LLVM::LLVMFuncOp body, StringRef name) {
   ImplicitLocOpBuilder b(body.getLoc(), body);
   b.setInsertionPointAfter(body);
   Type pointer = LLVM::LLVMPointerType::get(b.getContext()), i64 = b.getI64Type();
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
-                                          {pointer, pointer, i64});
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), {pointer, pointer, i64});
   auto entry = LLVM::LLVMFuncOp::create(b, name, type);
   Block *block = entry.addEntryBlock(b);
   b.setInsertionPointToStart(block);

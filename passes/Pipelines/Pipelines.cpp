@@ -2,10 +2,10 @@
 #include "passes/Pipelines/Pipelines.h"
 
 #include "mlir/Conversion/Passes.h"
-#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/ToCPU.h"
@@ -70,12 +70,12 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
 } // namespace
 
 void mlir::pe::registerPEPipelines() {
-  PassPipelineRegistration<PipelineOptions>(
-      "pe-to-tile-pipeline", "From the pe dialect to a plan of tile stages",
-      [](OpPassManager &pm, const PipelineOptions &options) {
-        buildPEPipeline(pm, options.get("cpu"));
-        buildPEToTilePipeline(pm, options.get("cpu"));
-      });
+  PassPipelineRegistration<PipelineOptions>("pe-to-tile-pipeline",
+                                            "From the pe dialect to a plan of tile stages",
+                                            [](OpPassManager &pm, const PipelineOptions &options) {
+                                              buildPEPipeline(pm, options.get("cpu"));
+                                              buildPEToTilePipeline(pm, options.get("cpu"));
+                                            });
   for (StringRef lowering : {"cpu", "loops"})
     PassPipelineRegistration<PipelineOptions>(
         lowering == "cpu" ? "pe-to-cpu" : "pe-to-loops",

@@ -1,8 +1,8 @@
 //===- PlanExport.cpp - a lowered tile.plan as plain data -----------------===//
 #include "passes/Pipelines/PlanExport.h"
 
-#include "mlir/IR/Builders.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 #include "passes/Pipelines/Pipelines.h"
@@ -17,22 +17,32 @@ namespace {
 
 plan::Role roleOf(Role role) {
   switch (role) {
-  case Role::Argument: return plan::Role::Argument;
-  case Role::Result: return plan::Role::Result;
-  case Role::Residual: return plan::Role::Residual;
-  case Role::Temporary: return plan::Role::Temporary;
-  case Role::Cotangent: return plan::Role::Cotangent;
-  case Role::Gradient: return plan::Role::Gradient;
+  case Role::Argument:
+    return plan::Role::Argument;
+  case Role::Result:
+    return plan::Role::Result;
+  case Role::Residual:
+    return plan::Role::Residual;
+  case Role::Temporary:
+    return plan::Role::Temporary;
+  case Role::Cotangent:
+    return plan::Role::Cotangent;
+  case Role::Gradient:
+    return plan::Role::Gradient;
   }
   llvm_unreachable("unknown role");
 }
 
 plan::Phase phaseOf(Phase phase) {
   switch (phase) {
-  case Phase::Prepare: return plan::Phase::Prepare;
-  case Phase::Forward: return plan::Phase::Forward;
-  case Phase::Backward: return plan::Phase::Backward;
-  case Phase::Finish: return plan::Phase::Finish;
+  case Phase::Prepare:
+    return plan::Phase::Prepare;
+  case Phase::Forward:
+    return plan::Phase::Forward;
+  case Phase::Backward:
+    return plan::Phase::Backward;
+  case Phase::Finish:
+    return plan::Phase::Finish;
   }
   llvm_unreachable("unknown phase");
 }

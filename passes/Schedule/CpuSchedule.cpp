@@ -26,7 +26,6 @@ constexpr Field kFields[] = {
     {"unroll", &CpuSchedule::unroll},
     {"query_block", &CpuSchedule::queryBlock},
     {"key_block", &CpuSchedule::keyBlock},
-    {"strip_group", &CpuSchedule::stripGroup},
 };
 
 } // namespace
@@ -39,9 +38,7 @@ std::optional<CpuTarget> mlir::tile::parseCpuTarget(StringRef name) {
   return std::nullopt;
 }
 
-int64_t CpuSchedule::keyUnit() const {
-  return std::lcm(std::lcm(keyRows, columnRows), sweepKeys);
-}
+int64_t CpuSchedule::keyUnit() const { return std::lcm(std::lcm(keyRows, columnRows), sweepKeys); }
 
 DictionaryAttr CpuSchedule::toAttr(MLIRContext *context) const {
   Builder builder(context);

@@ -33,15 +33,13 @@ struct CpuSchedule {
   int64_t depthRows = 4;     // depths in a tile of an output
   int64_t columnRows = 4;    // keys in a tile of a column fold (lanes along depth)
   int64_t columnVectors = 2; // vectors of depth in a tile of a column fold
-  int64_t sweepKeys = 4;     // keys per step of an elementwise sweep
+  int64_t sweepKeys = 2;     // keys per step of an elementwise sweep
   int64_t unroll = 4;        // steps per iteration of a contraction
   int64_t queryBlock = 96;   // rows of a work item, where rows own the loop
   int64_t keyBlock = 64;
-  int64_t stripGroup = 1;    // strips whose rows one contraction over r sums
   Exp2Flavour exp2 = Exp2Flavour::Bits;
 
   int64_t stripRows() const { return queryVectors * lanes; }
-  int64_t groupRows() const { return stripGroup * stripRows(); }
   /// Loops over keys inside a block step by divisors of this.
   int64_t keyUnit() const;
 

@@ -16,16 +16,14 @@ bool mlir::tile::columnsOwn(StageOp stage) {
   stage.walk([&](StreamOp stream) {
     for (Value value : stream.getResults().drop_front(stream.getCarries().size()))
       sums |= hasColumns(cast<ValType>(value.getType()).getSpaces());
-    stream.getBody().walk([&](Operation *op) {
-      sums |= isa<WindowGradOp, SegmentsGradOp, AccumulateOp>(op);
-    });
+    stream.getBody().walk(
+        [&](Operation *op) { sums |= isa<WindowGradOp, SegmentsGradOp, AccumulateOp>(op); });
   });
   return sums;
 }
 
 CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, CpuTarget target) {
   auto plan = stage->getParentOfType<PlanOp>();
-  bool columns = columnsOwn(stage);
   CpuSchedule schedule;
   if (target == CpuTarget::V4) {
     schedule.lanes = 16;
@@ -36,7 +34,6 @@ CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, CpuTarget target) {
     schedule.exp2 = Exp2Flavour::Ldexp;
   }
   schedule.keyBlock = plan.getKeyBlock();
-  schedule.stripGroup = columns && target == CpuTarget::V3 ? 2 : 1;
   // Rows of a work item: their packed queries and outputs stay in the second-level cache.
   constexpr int64_t kRowFloats = 1 << 14;
   int64_t rows = kRowFloats / std::max(plan.getHeadDim(), plan.getValueDim());
@@ -72,7 +69,8 @@ struct PEScheduleCpuPass : tile::impl::PEScheduleCpuPassBase<PEScheduleCpuPass> 
           stage.getBody().front().getOps<StreamOp>().empty())
         return;
       DictionaryAttr attr = chooseCpuSchedule(stage, *target).toAttr(&getContext());
-      FailureOr<DictionaryAttr> final = override(attr, SmallVector<std::string>(set.begin(), set.end()));
+      FailureOr<DictionaryAttr> final =
+          override(attr, SmallVector<std::string>(set.begin(), set.end()));
       if (failed(final) || failed(CpuSchedule::fromAttr(*final))) {
         stage.emitOpError("expected `set` to name numbers of cpu_schedule whose key_block and "
                           "query_block are multiples of their tiles");

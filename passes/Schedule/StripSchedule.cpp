@@ -140,6 +140,8 @@ LogicalResult Scheduler::place(Operation *op) {
   if (!isa<MapOp, MaskOp, WindowOp, SegmentsOp, WindowGradOp, SegmentsGradOp, LoadOp, StoreOp,
            ConstantOp>(op))
     return fail(Twine("no CPU form of '") + op->getName().getStringRef() + "' inside a stream");
+  if (isa<MapOp>(op) && !op->getNumResults() && llvm::none_of(op->getOperands(), isPairValue))
+    return fail("a map without results must read a value over rc");
   placed[op] = readyAt(op->getOperands());
   for (Value value : op->getResults()) {
     Spaces spaces = spacesOf(value);
@@ -241,7 +243,8 @@ void Scheduler::orderTiles(StripSchedule::Step &step) {
   };
   auto emitWithOperands = [&](Operation *op, auto &&self) -> void {
     for (Value operand : op->getOperands())
-      if (Operation *def = operand.getDefiningOp(); def && inSweep.contains(def) && !done.contains(def))
+      if (Operation *def = operand.getDefiningOp();
+          def && inSweep.contains(def) && !done.contains(def))
         self(def, self);
     emit(op);
   };
@@ -301,8 +304,8 @@ void Scheduler::assignSlots() {
           unsigned use = time[user];
           bool inOtherStep = use / kStep != begin / kStep || use == kEnd;
           bool fromMemory = isBlockOp(user) || (isa<DotOp>(user) && !isDepthDot(user));
-          bool behindDot = !inOtherStep && !fromMemory &&
-                           dotsBefore[user] > dotsBefore[op] + isDepthDot(op);
+          bool behindDot =
+              !inOtherStep && !fromMemory && dotsBefore[user] > dotsBefore[op] + isDepthDot(op);
           needed |= inOtherStep || fromMemory || behindDot;
           end = std::max(end, use);
           if (fromMemory)

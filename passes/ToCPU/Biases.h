@@ -6,7 +6,8 @@
 // Segments, tile by tile: t = u[i - j] * v[i] of a strip lies in a short range, so the
 // strip is in one segment k0 but for the few kinks inside the range:
 //
-//   value = slope[k0] t + offset[k0] + sum over kinks z inside (slope[z+1] - slope[z]) max(t - knot[z], 0)
+//   value = slope[k0] t + offset[k0] + sum over kinks z inside (slope[z+1] - slope[z]) max(t -
+//   knot[z], 0)
 //
 // and, backward, the sums of one segment are differences of sums over t > knot[z].
 //
@@ -30,7 +31,8 @@ void emitWindowGrad(StageContext &context, StripValues &values, const Slots &slo
 void emitSegments(StageContext &context, StripValues &values, const Slots &slots,
                   SegmentsOp segments);
 
-/// Adds the strip's moments, row sums and diagonal sums. `staging` is a block [keys][strip] of scratch.
+/// Adds the strip's moments, row sums and diagonal sums. `staging` is a block [keys][strip] of
+/// scratch.
 void emitSegmentsGrad(StageContext &context, StripValues &values, const Slots &slots,
                       SegmentsGradOp grad);
 

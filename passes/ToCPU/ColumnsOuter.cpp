@@ -72,62 +72,24 @@ private:
     });
   }
 
-  /// Groups of strips that some key of the block concerns.
+  /// The strips that some key of the block concerns.
   void visitRows(const Index &hq, const Index &block) {
-    int64_t rows = context.cpu.groupRows();
+    int64_t rows = context.cpu.stripRows();
     Index blockEnd = minOf(block + Index(context.cpu.keyBlock), context.columns);
     auto range = context.mask.rowsTouching(block, blockEnd, context.rows);
     e.loop(roundDown(range.begin, rows), range.end, rows, [&](Index row) {
       StripPlace place = placeAt(hq, row);
       place.block = block;
-      e.ifThen(
-          isFull(row, rows, block), [&] { visitFullGroup(place); },
-          [&] { visitStrips(place); });
-    });
-  }
-
-  void visitFullGroup(StripPlace place) {
-    const CpuSchedule &cpu = context.cpu;
-    place.masked = false;
-    place.keyBegin = 0;
-    place.keyEnd = cpu.keyBlock;
-    place.rowCount = cpu.groupRows();
-    auto body = [&] {
-      e.loop(0, cpu.groupRows(), cpu.stripRows(), [&](Index lane) {
-        StripPlace strip = place;
-        strip.row = place.row + lane;
-        strip.lane = lane;
-        strip.rowCount = cpu.stripRows();
-        emitStrip(strip);
-      });
-      strips.emitColumnDots(place, cpu.groupRows(), folds);
-    };
-    unlessSkipped(place, cpu.groupRows(), body);
-  }
-
-  void visitStrips(const StripPlace &groupPlace) {
-    const CpuSchedule &cpu = context.cpu;
-    Index end = minOf(groupPlace.row + Index(cpu.groupRows()), context.rows);
-    e.loop(groupPlace.row, end, cpu.stripRows(), [&](Index row) {
-      StripPlace place = groupPlace;
-      place.row = row;
       visitStrip(place, [&](const StripPlace &strip) {
-        unlessSkipped(strip, cpu.stripRows(), [&] {
-          emitStrip(strip);
-          strips.emitColumnDots(strip, strip.rowCount, folds);
-        });
+        auto carryAt = [&](int64_t lane) {
+          return state.carryAt(stateAt(strip), context.stream.getStopCarry().value_or(0)) +
+                 Index(lane);
+        };
+        unlessStopped(
+            strip, carryAt, state.carryMemory(), [&] { emitStrip(strip); },
+            [&] { storeSkippedSnapshots(strip); });
       });
     });
-  }
-
-  void unlessSkipped(const StripPlace &place, int64_t count, llvm::function_ref<void()> body) {
-    auto carryAt = [&](int64_t row) {
-      int64_t strip = row / context.cpu.stripRows(), lane = row % context.cpu.stripRows();
-      return state.carryAt(stateAt(place), context.stream.getStopCarry().value_or(0)) +
-             Index(strip * state.stripFloats() + lane);
-    };
-    unlessStopped(place, count, carryAt, state.carryMemory(), body,
-                  [&] { storeSkippedSnapshots(place); });
   }
 
   void emitStrip(const StripPlace &place) {
@@ -136,6 +98,7 @@ private:
     RowPanels panels = state.enter(at);
     strips.emit(panels, folds);
     state.leave(at);
+    strips.emitColumnDots(place, folds);
   }
 
   //===- Columns -------------------------------------------------------------------===//
@@ -168,8 +131,8 @@ private:
   bool overHeads;
   StripPlace start;
   Index group, firstHead, headCount;
-  ColumnFolds folds;                             // by what the body yields
-  llvm::MapVector<Value, ColumnFold> results;    // by the stream's result
+  ColumnFolds folds;                          // by what the body yields
+  llvm::MapVector<Value, ColumnFold> results; // by the stream's result
 };
 
 /// A panel of keys at one key, `width` depths from `d`, widened to the target's lanes.
@@ -180,8 +143,9 @@ Value ColumnsOuter::columnAt(Value value, const Index &key, const Index &d, int6
     return e.splat(constant.getNumber().convertToDouble());
   auto map = value.getDefiningOp<MapOp>();
   values.maps.prepare(map);
-  return values.maps.emit(map, 0, [&](Value operand) { return columnAt(operand, key, d, width); })
-      [cast<OpResult>(value).getResultNumber()];
+  return values.maps.emit(map, 0, [&](Value operand) {
+    return columnAt(operand, key, d, width);
+  })[cast<OpResult>(value).getResultNumber()];
 }
 
 /// What comes after the stream, for the keys of one block.
@@ -222,8 +186,7 @@ void mlir::tile::cpu::lowerColumnsOuter(StageOp stage, const CpuSchedule &cpu,
   // What rows keep: one block per strip.
   OpBuilder builder(stage);
   std::string stripsExtent = "ceildiv(r," + std::to_string(cpu.stripRows()) + ")";
-  int64_t floats =
-      interface.stripFloats(cpu.stripRows(), plan.getHeadDim(), plan.getValueDim());
+  int64_t floats = interface.stripFloats(cpu.stripRows(), plan.getHeadDim(), plan.getValueDim());
   SmallVector<StringAttr> extents;
   for (StringRef extent : {StringRef("b"), StringRef("hq"), StringRef(stripsExtent)})
     extents.push_back(builder.getStringAttr(extent));

@@ -10,66 +10,77 @@ using namespace mlir::tile::cpu;
 
 //===- Index -------------------------------------------------------------------===//
 
-Index::Index(Emitter &emitter, Value value) : emitter(&emitter), value(value) {
-  if (auto constant = value.getDefiningOp<arith::ConstantIndexOp>()) {
-    number = constant.value();
-    this->value = Value();
+Index::Index(Emitter &emitter, Value value) : emitter(&emitter), base(value) {
+  if (auto number = value.getDefiningOp<arith::ConstantIndexOp>()) {
+    constant = number.value();
+    base = Value();
   }
 }
 
-namespace {
-
-template <typename OpTy> Index emitBinary(const Index &a, const Index &b) {
-  Emitter &e = *(a.getEmitter() ? a.getEmitter() : b.getEmitter());
-  return Index(e, e.create<OpTy>(e.toValue(a), e.toValue(b)));
+/// Code is written at the end of its block, so an earlier result in the block, or in one around it,
+/// dominates.
+template <typename OpTy> Value Emitter::binary(Value a, Value b) {
+  Value &known = indexOps[{OpTy::getOperationName().data(), a, b}];
+  if (known) {
+    for (Block *block = getInsertionBlock(); block;
+         block = block->getParentOp() ? block->getParentOp()->getBlock() : nullptr)
+      if (known.getParentBlock() == block)
+        return known;
+  }
+  return known = create<OpTy>(a, b);
 }
 
-bool bothConstant(const Index &a, const Index &b) { return a.isConstant() && b.isConstant(); }
-
-} // namespace
+template <typename OpTy> Index Index::emit(const Index &a, const Index &b) {
+  Emitter &e = *(a.emitter ? a.emitter : b.emitter);
+  return Index(&e, e.binary<OpTy>(e.toValue(a), e.toValue(b)), 0);
+}
 
 namespace mlir::tile::cpu {
 
 Index operator+(const Index &a, const Index &b) {
-  if (bothConstant(a, b))
-    return a.number + b.number;
-  if (a.isConstant(0))
-    return b;
-  return b.isConstant(0) ? a : emitBinary<arith::AddIOp>(a, b);
+  int64_t constant = a.constant + b.constant;
+  if (!a.base || !b.base)
+    return Index(a.base ? a.emitter : b.emitter, a.base ? a.base : b.base, constant);
+  return Index(a.emitter, a.emitter->binary<arith::AddIOp>(a.base, b.base), constant);
 }
 Index operator-(const Index &a, const Index &b) {
-  if (bothConstant(a, b))
-    return a.number - b.number;
-  return b.isConstant(0) ? a : emitBinary<arith::SubIOp>(a, b);
+  if (!b.base)
+    return Index(a.emitter, a.base, a.constant - b.constant);
+  Emitter &e = *b.emitter;
+  Value left = a.base ? a.base : e.toValue(Index(0));
+  return Index(&e, e.binary<arith::SubIOp>(left, b.base), a.constant - b.constant);
 }
 Index operator*(const Index &a, const Index &b) {
-  if (bothConstant(a, b))
-    return a.number * b.number;
-  if (a.isConstant(0) || b.isConstant(0))
-    return 0;
-  if (a.isConstant(1))
-    return b;
-  return b.isConstant(1) ? a : emitBinary<arith::MulIOp>(a, b);
+  if (!a.base && b.base)
+    return b * a;
+  if (b.base)
+    return Index::emit<arith::MulIOp>(a, b);
+  if (!a.base || b.constant == 0)
+    return a.constant * b.constant;
+  if (b.constant == 1)
+    return a;
+  Emitter &e = *a.emitter;
+  return Index(&e, e.binary<arith::MulIOp>(a.base, e.toValue(b)), a.constant * b.constant);
 }
 Index operator/(const Index &a, const Index &b) {
-  if (bothConstant(a, b))
-    return a.number / b.number;
-  return b.isConstant(1) ? a : emitBinary<arith::DivUIOp>(a, b);
+  if (a.isConstant() && b.isConstant())
+    return a.constant / b.constant;
+  return b.isConstant(1) ? a : Index::emit<arith::DivUIOp>(a, b);
 }
 Index operator%(const Index &a, const Index &b) {
-  if (bothConstant(a, b))
-    return a.number % b.number;
-  return b.isConstant(1) ? Index(0) : emitBinary<arith::RemUIOp>(a, b);
+  if (a.isConstant() && b.isConstant())
+    return a.constant % b.constant;
+  return b.isConstant(1) ? Index(0) : Index::emit<arith::RemUIOp>(a, b);
 }
 Index minOf(const Index &a, const Index &b) {
-  if (bothConstant(a, b))
-    return std::min(a.number, b.number);
-  return emitBinary<arith::MinSIOp>(a, b);
+  if (a.isConstant() && b.isConstant())
+    return std::min(a.constant, b.constant);
+  return Index::emit<arith::MinSIOp>(a, b);
 }
 Index maxOf(const Index &a, const Index &b) {
-  if (bothConstant(a, b))
-    return std::max(a.number, b.number);
-  return emitBinary<arith::MaxSIOp>(a, b);
+  if (a.isConstant() && b.isConstant())
+    return std::max(a.constant, b.constant);
+  return Index::emit<arith::MaxSIOp>(a, b);
 }
 
 } // namespace mlir::tile::cpu
@@ -107,12 +118,16 @@ Value Emitter::iota() {
   return constant(DenseElementsAttr::get(vectorType(getI32Type()), ArrayRef(lane)));
 }
 Value Emitter::toValue(const Index &index) {
-  return index.isConstant() ? constant(getIndexAttr(index.getConstant())) : index.getValue();
+  if (index.isConstant())
+    return constant(getIndexAttr(index.constant));
+  if (index.constant == 0)
+    return index.base;
+  return binary<arith::AddIOp>(index.base, constant(getIndexAttr(index.constant)));
 }
 Value Emitter::splatIndex(const Index &index) {
   if (index.isConstant())
     return splatInt(index.getConstant());
-  return broadcast(create<arith::IndexCastOp>(getI32Type(), index.getValue()));
+  return broadcast(create<arith::IndexCastOp>(getI32Type(), toValue(index)));
 }
 Value Emitter::broadcast(Value scalar, int64_t width) {
   return create<vector::BroadcastOp>(vectorType(scalar.getType(), width), scalar);

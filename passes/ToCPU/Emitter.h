@@ -1,9 +1,9 @@
 //===- Emitter.h - writing vector and scf code shortly --------------------===//
 //
-// `Index` is an index known at compile time or an SSA value; its arithmetic folds, so
-// code written once serves static and dynamic bounds. `Emitter` is a builder with the
-// few operations that kernels are made of: vectors of `lanes` f32, one-dimensional
-// memrefs, counted loops that carry values.
+// `Index` is an SSA value plus a constant (or the constant alone); its arithmetic folds
+// and repeats nothing, so code written once serves static and dynamic bounds. `Emitter` is
+// a builder with the few operations that kernels are made of: vectors of `lanes` f32,
+// one-dimensional memrefs, counted loops that carry values.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_EMITTER_H
@@ -19,14 +19,12 @@ class Emitter;
 
 class Index {
 public:
-  Index(int64_t constant = 0) : number(constant) {}
+  Index(int64_t constant = 0) : constant(constant) {}
   Index(Emitter &emitter, Value value);
 
-  bool isConstant() const { return !value; }
-  bool isConstant(int64_t n) const { return !value && number == n; }
-  int64_t getConstant() const { return number; }
-  Value getValue() const { return value; }
-  Emitter *getEmitter() const { return emitter; }
+  bool isConstant() const { return !base; }
+  bool isConstant(int64_t n) const { return !base && constant == n; }
+  int64_t getConstant() const { return constant; }
 
   friend Index operator+(const Index &a, const Index &b);
   friend Index operator-(const Index &a, const Index &b);
@@ -38,9 +36,14 @@ public:
   friend Index maxOf(const Index &a, const Index &b);
 
 private:
+  friend class Emitter;
+  Index(Emitter *emitter, Value base, int64_t constant)
+      : emitter(emitter), base(base), constant(constant) {}
+  template <typename OpTy> static Index emit(const Index &a, const Index &b);
+
   Emitter *emitter = nullptr;
-  Value value;
-  int64_t number = 0;
+  Value base; // null: a constant
+  int64_t constant = 0;
 };
 
 inline Index ceilDiv(const Index &a, const Index &b) { return (a + b - Index(1)) / b; }
@@ -65,6 +68,8 @@ public:
   /// 0, 1, 2, ... in i32.
   Value iota();
   Value toValue(const Index &index);
+  /// `OpTy` on two index values, or an earlier result of it that dominates the insertion point.
+  template <typename OpTy> Value binary(Value a, Value b);
   Index fromValue(Value value) { return Index(*this, value); }
   /// The index in every lane, as i32.
   Value splatIndex(const Index &index);
@@ -104,8 +109,8 @@ public:
   Value less(const Index &a, const Index &b);
 
   //===- Control -------------------------------------------------------------------===//
-  SmallVector<Value> loop(const Index &begin, const Index &end, const Index &step,
-                          ValueRange inits, LoopBody body);
+  SmallVector<Value> loop(const Index &begin, const Index &end, const Index &step, ValueRange inits,
+                          LoopBody body);
   void loop(const Index &begin, const Index &end, const Index &step,
             llvm::function_ref<void(Index)> body);
   void ifThen(Value condition, llvm::function_ref<void()> then,
@@ -114,6 +119,7 @@ public:
 private:
   func::FuncOp function;
   llvm::DenseMap<Attribute, Value> constants;
+  llvm::DenseMap<std::tuple<const void *, Value, Value>, Value> indexOps;
 };
 
 } // namespace mlir::tile::cpu

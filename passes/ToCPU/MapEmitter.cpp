@@ -4,6 +4,7 @@
 #include "passes/ToCPU/VectorMath.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -30,13 +31,48 @@ void MapEmitter::analyse(MapOp map) {
     dependence[body.getArgument(inputs + 2)] = kRow;
     dependence[body.getArgument(inputs + 3)] = kColumn;
   }
-  for (Operation &op : body.without_terminator()) {
-    unsigned d = kNothing;
+  analyse(body);
+}
+
+/// What a loop carries, and what was in memory, is taken to depend on both.
+void MapEmitter::analyse(Block &block) {
+  for (Operation &op : block.without_terminator()) {
+    unsigned d = isa<scf::ForOp, memref::LoadOp>(op) ? kBoth : kNothing;
     for (Value operand : op.getOperands())
       d |= dependenceOf(operand);
     for (Value value : op.getResults())
       dependence[value] = d;
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      for (Value carried : loop.getRegionIterArgs())
+        dependence[carried] = kBoth;
+      analyse(*loop.getBody());
+    }
   }
+}
+
+LogicalResult MapEmitter::check(MapOp map, std::string &why) {
+  llvm::DenseSet<Value> bounded; // indices that are the same for all rows
+  WalkResult result = map.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    bool known = isa<scf::ForOp, scf::YieldOp, YieldOp, ReadOp, SizeOp, AccumulateOp,
+                     arith::ConstantOp, arith::IndexCastOp, arith::IndexCastUIOp>(op);
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      bounded.insert(loop.getInductionVar());
+    auto access = [&](ValueRange indices, Value memory) {
+      auto type = cast<MemRefType>(memory.getType());
+      return type.hasStaticShape() && type.getRank() == 1 && type.getElementType().isF32() &&
+             (bounded.contains(indices[0]) || matchPattern(indices[0], m_Constant()));
+    };
+    if (auto load = dyn_cast<memref::LoadOp>(op))
+      known = access(load.getIndices(), load.getMemRef());
+    if (auto store = dyn_cast<memref::StoreOp>(op))
+      known = access(store.getIndices(), store.getMemRef());
+    if (!known && (!OpTrait::hasElementwiseMappableTraits(op) || op->getNumResults() != 1)) {
+      why = ("'" + op->getName().getStringRef() + "' has no vector form").str();
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
 }
 
 MapEmitter::Cache &MapEmitter::cacheOf(unsigned level, int64_t vector) {
@@ -54,7 +90,7 @@ MapEmitter::Cache &MapEmitter::cacheOf(unsigned level, int64_t vector) {
 
 void MapEmitter::beginStrip(const StripPlace &newPlace) {
   place = newPlace;
-  uniforms.clear(), columns.clear(), elements.clear();
+  uniforms.clear(), columns.clear(), elements.clear(), locals.clear();
   rows.assign(context.cpu.queryVectors, Cache());
 }
 
@@ -98,16 +134,21 @@ void MapEmitter::bindArguments(MapOp map, unsigned level, int64_t vector, Elemen
 }
 
 Value MapEmitter::scalarOf(Value value) {
-  unsigned level = dependenceOf(value);
-  if (Operation *def = value.getDefiningOp();
-      def && def->getParentOp() && !isa<MapOp>(def->getParentOp()))
-    return context.e.constant(cast<TypedAttr>(def->getAttr("value")));
-  return cacheOf(level, 0).lookup(value);
+  if (Value local = locals.lookup(value))
+    return local;
+  if (Value known = cacheOf(dependenceOf(value), 0).lookup(value))
+    return known;
+  // A constant that stands outside the region.
+  Attribute number;
+  matchPattern(value, m_Constant(&number));
+  return context.e.constant(cast<TypedAttr>(number));
 }
 
 /// The value as a vector, whatever it depends on.
 Value MapEmitter::lift(Value value, int64_t vector) {
   Emitter &e = context.e;
+  if (Value element = elements.lookup(value))
+    return element;
   unsigned level = dependenceOf(value);
   if (level & kRow)
     return cacheOf(level, vector).lookup(value);
@@ -189,14 +230,11 @@ void MapEmitter::emitVector(Operation &op, unsigned level, int64_t vector) {
   cacheOf(level, vector)[op.getResult(0)] = result;
 }
 
-/// Evaluates the operations of dependence `level` that were not evaluated yet.
+/// Evaluates the operations of dependence `level`, less than both, that were not evaluated yet.
 void MapEmitter::emitOps(MapOp map, unsigned level, int64_t vector) {
   for (Operation &op : map.getBody().front().without_terminator()) {
-    if (isa<AccumulateOp>(op))
-      continue;
-    Value value = op.getResult(0);
-    if (dependenceOf(value) != level ||
-        (level != kBoth && cacheOf(level, vector).count(value)))
+    if (op.getNumResults() == 0 || dependenceOf(op.getResult(0)) != level || isa<scf::ForOp>(op) ||
+        cacheOf(level, vector).count(op.getResult(0)))
       continue;
     if (level & kRow)
       emitVector(op, level, vector);
@@ -204,6 +242,69 @@ void MapEmitter::emitOps(MapOp map, unsigned level, int64_t vector) {
       emitScalar(op, level);
   }
 }
+
+//===- Loops and memory ------------------------------------------------------------===//
+
+/// A vector for every element of the region's own memory.
+Value MapEmitter::scratchOf(Value memory) {
+  Value &vectors = scratch[memory];
+  if (!vectors)
+    vectors =
+        context.e.scratch(cast<MemRefType>(memory.getType()).getNumElements() * context.e.lanes);
+  return vectors;
+}
+
+void MapEmitter::emitLoop(scf::ForOp loop, int64_t vector, AccumulateFn accumulate) {
+  Emitter &e = context.e;
+  auto bound = [&](Value value) { return e.fromValue(scalarOf(value)); };
+  SmallVector<Value> inits;
+  for (Value init : loop.getInitArgs())
+    inits.push_back(lift(init, vector));
+  SmallVector<Value> results =
+      e.loop(bound(loop.getLowerBound()), bound(loop.getUpperBound()), bound(loop.getStep()), inits,
+             [&](Index iv, ValueRange args) {
+               locals[loop.getInductionVar()] = e.toValue(iv);
+               for (auto [carried, arg] : llvm::zip(loop.getRegionIterArgs(), args))
+                 elements[carried] = arg;
+               for (Operation &op : loop.getBody()->without_terminator())
+                 emitInPlace(op, vector, accumulate);
+               SmallVector<Value> next;
+               for (Value value : loop.getBody()->getTerminator()->getOperands())
+                 next.push_back(lift(value, vector));
+               return next;
+             });
+  for (auto [result, value] : llvm::zip(loop.getResults(), results))
+    elements[result] = value;
+}
+
+/// Evaluates an operation for the current element, whatever it depends on.
+void MapEmitter::emitInPlace(Operation &op, int64_t vector, AccumulateFn accumulate) {
+  Emitter &e = context.e;
+  auto place = [&](ValueRange indices) {
+    return e.fromValue(scalarOf(indices.front())) * Index(e.lanes);
+  };
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return emitLoop(loop, vector, accumulate);
+  if (auto load = dyn_cast<memref::LoadOp>(op)) {
+    elements[load] = e.loadVector(scratchOf(load.getMemRef()), place(load.getIndices()));
+    return;
+  }
+  if (auto store = dyn_cast<memref::StoreOp>(op))
+    return e.storeVector(lift(store.getValue(), vector), scratchOf(store.getMemRef()),
+                         place(store.getIndices()));
+  if (auto sum = dyn_cast<AccumulateOp>(op))
+    return accumulate(sum);
+  if (dependenceOf(op.getResult(0)) & kRow)
+    return emitVector(op, kBoth, vector);
+  IRMapping mapping;
+  for (Value operand : op.getOperands())
+    if (!isa<BufferType>(operand.getType()))
+      mapping.map(operand, scalarOf(operand));
+  emitScalarOp(e, op, mapping, context.function);
+  locals[op.getResult(0)] = mapping.lookup(op.getResult(0));
+}
+
+//===- Maps ------------------------------------------------------------------------===//
 
 void MapEmitter::prepare(MapOp map) {
   analyse(map);
@@ -215,12 +316,15 @@ void MapEmitter::prepare(MapOp map) {
   }
 }
 
-SmallVector<Value> MapEmitter::emit(MapOp map, int64_t vector, ElementFn element) {
+SmallVector<Value> MapEmitter::emit(MapOp map, int64_t vector, ElementFn element,
+                                    AccumulateFn accumulate) {
   bindArguments(map, kColumn, vector, nullptr);
   emitOps(map, kColumn, vector);
-  elements.clear();
+  elements.clear(), locals.clear();
   bindArguments(map, kBoth, vector, element);
-  emitOps(map, kBoth, vector);
+  for (Operation &op : map.getBody().front().without_terminator())
+    if (op.getNumResults() == 0 || dependenceOf(op.getResult(0)) == kBoth)
+      emitInPlace(op, vector, accumulate);
   SmallVector<Value> results;
   for (Value value : map.getBody().front().getTerminator()->getOperands())
     results.push_back(lift(value, vector));

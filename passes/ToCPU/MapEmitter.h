@@ -11,7 +11,8 @@
 //   both (rc), a depth  per key (depth) and vector   a vector
 //
 // so `amp[h] * exp2(-|i - j| / tau[h])` reads its parameters once per strip. Index values
-// are i32 in vectors: positions fit.
+// are i32 in vectors: positions fit. Loops with bounds that do not depend on the pair (the
+// layers of a network) stay loops over vectors; their scratch memory gets a vector per element.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_MAPEMITTER_H
@@ -19,16 +20,17 @@
 
 #include "passes/ToCPU/StageContext.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
 namespace mlir::tile::cpu {
 
 /// The rows and keys that code is being written for.
 struct StripPlace {
   Index b, hq, hkv;
-  Index row;      // first row of the strip, within its head
-  Index rowCount; // rows of the strip that exist
-  Index block;    // first key of the block
+  Index row;              // first row of the strip, within its head
+  Index rowCount;         // rows of the strip that exist
+  Index block;            // first key of the block
   Index keyBegin, keyEnd; // keys of the block to visit, relative to it
-  Index lane;     // first lane of the strip in the group's scratch
   bool masked = false;
 
   Place place() const { return {b, hq, hkv, row, block, 0, 0}; }
@@ -46,8 +48,7 @@ public:
 class MapEmitter {
 public:
   using ElementFn = llvm::function_ref<Value(Value operand)>;
-  /// Adds `value` (a vector; a scalar where it does not depend on the row) to an element.
-  using AccumulateFn = llvm::function_ref<void(AccumulateOp op, IRMapping &scalars)>;
+  using AccumulateFn = llvm::function_ref<void(AccumulateOp)>;
 
   MapEmitter(StageContext &context, OperandSource &source) : context(context), source(source) {}
 
@@ -58,15 +59,20 @@ public:
   /// Evaluates what does not depend on a key or depth; call where it dominates every `emit`.
   void prepare(MapOp map);
   /// The results for vector `vector` at the current key (or depth); `element` gives operands that
-  /// depend on both.
-  SmallVector<Value> emit(MapOp map, int64_t vector, ElementFn element);
+  /// depend on both. `accumulate` is called where a tile.accumulate stands, its operands evaluated.
+  SmallVector<Value> emit(MapOp map, int64_t vector, ElementFn element,
+                          AccumulateFn accumulate = nullptr);
   /// The results of a map of values over h or c, as scalars.
   SmallVector<Value> emitScalars(MapOp map);
 
   /// A region value that `emit` has just evaluated, as a vector.
   Value vectorOf(Value regionValue, int64_t vector) { return lift(regionValue, vector); }
-  /// A region value that depends on nothing, as a scalar.
+  /// The same as a scalar, where it does not depend on the row.
   Value scalarAt(Value regionValue) { return scalarOf(regionValue); }
+  bool dependsOnRow(Value regionValue) { return dependenceOf(regionValue) & kRow; }
+
+  /// Fails with the reason in `why` where a region has operations that have no vector form.
+  static LogicalResult check(MapOp map, std::string &why);
 
 private:
   enum Dependence : unsigned { kNothing = 0, kRow = 1, kColumn = 2, kBoth = 3 };
@@ -74,8 +80,12 @@ private:
 
   unsigned dependenceOf(Value regionValue) { return dependence.lookup(regionValue); }
   void analyse(MapOp map);
+  void analyse(Block &block);
   void bindArguments(MapOp map, unsigned level, int64_t vector, ElementFn element);
   void emitOps(MapOp map, unsigned level, int64_t vector);
+  void emitInPlace(Operation &op, int64_t vector, AccumulateFn accumulate);
+  void emitLoop(scf::ForOp loop, int64_t vector, AccumulateFn accumulate);
+  Value scratchOf(Value memory);
   Cache &cacheOf(unsigned level, int64_t vector);
   Value scalarOf(Value regionValue);
   Value lift(Value regionValue, int64_t vector);
@@ -90,7 +100,9 @@ private:
   Index column;
   llvm::DenseSet<Operation *> analysed;
   llvm::DenseMap<Value, unsigned> dependence;
-  Cache uniforms, columns, elements;
+  Cache uniforms, columns;
+  Cache elements, locals;  // of the current element: vectors; scalars inside loops
+  Cache scratch;           // by memory of the region
   SmallVector<Cache> rows; // one per vector
 };
 

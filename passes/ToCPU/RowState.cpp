@@ -9,9 +9,7 @@ using namespace mlir::tile::cpu;
 
 namespace {
 Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
-bool isPanel(Value value) {
-  return spacesOf(value) == Spaces::RD || spacesOf(value) == Spaces::RE;
-}
+bool isPanel(Value value) { return spacesOf(value) == Spaces::RD || spacesOf(value) == Spaces::RE; }
 bool isRow(Value value) { return spacesOf(value) == Spaces::R; }
 bool isRowMajorUse(OpOperand &use) {
   auto dot = dyn_cast<DotOp>(use.getOwner());
@@ -33,8 +31,8 @@ RowInterface::RowInterface(StageOp stage) {
       auto type = dyn_cast<ValType>(value.getType());
       return type && hasColumns(type.getSpaces());
     };
-    bool columns = llvm::any_of(op.getOperands(), overColumns) ||
-                   llvm::any_of(op.getResults(), overColumns);
+    bool columns =
+        llvm::any_of(op.getOperands(), overColumns) || llvm::any_of(op.getResults(), overColumns);
     (columns ? afterColumns : afterRows).push_back(&op);
   }
   llvm::SetVector<Value> live;
@@ -60,8 +58,8 @@ RowInterface::RowInterface(StageOp stage) {
     auto load = dyn_cast<LoadOp>(op);
     if (!load || !isPanel(load.getValue()))
       continue;
-    bool computedFrom = llvm::any_of(load->getUsers(),
-                                     [&](Operation *user) { return beforeSet.contains(user); });
+    bool computedFrom =
+        llvm::any_of(load->getUsers(), [&](Operation *user) { return beforeSet.contains(user); });
     if (computedFrom || live.contains(load.getValue()))
       packed.push_back(load);
   }
@@ -79,9 +77,7 @@ SmallVector<Value> RowInterface::kept() const {
 int64_t RowInterface::stripFloats(int64_t stripRows, int64_t headDim, int64_t valueDim) const {
   int64_t floats = 0;
   for (Value value : kept())
-    floats += stripRows * (isRow(value)                    ? 1
-                           : spacesOf(value) == Spaces::RD ? headDim
-                                                           : valueDim);
+    floats += stripRows * (isRow(value) ? 1 : spacesOf(value) == Spaces::RD ? headDim : valueDim);
   return floats;
 }
 
@@ -94,8 +90,8 @@ RowState::RowState(StageContext &context, StripValues &values, const RowInterfac
   }
   for (LoadOp load : interface.packed)
     if (!offsets.count(load.getValue()))
-      packScratch[load.getValue()] = context.e.scratch(
-          context.cpu.stripRows() * context.depthOf(spacesOf(load.getValue())));
+      packScratch[load.getValue()] =
+          context.e.scratch(context.cpu.stripRows() * context.depthOf(spacesOf(load.getValue())));
 }
 
 void RowState::begin(const Index &at) {

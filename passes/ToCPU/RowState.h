@@ -39,8 +39,8 @@ public:
 
   int64_t stripFloats() const { return floats; }
 
-  /// Evaluates everything before the stream for the strip at values.getPlace() and keeps it; carries
-  /// get their first values, folds zero. `at` is the strip's block.
+  /// Evaluates everything before the stream for the strip at values.getPlace() and keeps it;
+  /// carries get their first values, folds zero. `at` is the strip's block.
   void begin(const Index &at);
   /// Gives `values` what the body reads; returns where its panels accumulate.
   RowPanels enter(const Index &at);
@@ -50,7 +50,9 @@ public:
   void end(const Index &at);
   /// The vectors of the carry `index` of the strip.
   Value carryMemory() const { return memory; }
-  Index carryAt(const Index &at, unsigned index) { return at + Index(offsets.lookup(result(index))); }
+  Index carryAt(const Index &at, unsigned index) {
+    return at + Index(offsets.lookup(result(index)));
+  }
 
 private:
   Value result(unsigned i) { return interface.stream.getResult(i); }

@@ -66,17 +66,10 @@ private:
       auto carryAt = [&](int64_t row) {
         return state.carryAt(at, context.stream.getStopCarry().value_or(0)) + Index(row);
       };
-      unlessStopped(strip, context.cpu.stripRows(), carryAt, state.carryMemory(), body,
+      unlessStopped(strip, carryAt, state.carryMemory(), body,
                     [&] { storeSkippedSnapshots(strip); });
     };
-    StripPlace full = place;
-    full.masked = false;
-    full.rowCount = context.cpu.stripRows();
-    full.keyBegin = 0;
-    full.keyEnd = context.cpu.keyBlock;
-    e.ifThen(
-        isFull(place.row, context.cpu.stripRows(), place.block), [&] { run(full); },
-        [&] { visitStrip(place, run); });
+    visitStrip(place, run);
   }
 
   RowState state;

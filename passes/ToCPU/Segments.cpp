@@ -55,9 +55,9 @@ SegmentStrip::SegmentStrip(StageContext &context, const StripPlace &place, Value
   Index rowBase = context.offset(v, place.place());
   for (int64_t i = 0; i < context.cpu.queryVectors; ++i) {
     Index at = rowBase + Index(i * e.lanes);
-    factors.push_back(place.masked ? e.loadLanes(rowFactors, at,
-                                                 e.laneMask(place.rowCount - Index(i * e.lanes)))
-                                   : e.loadVector(rowFactors, at));
+    factors.push_back(
+        place.masked ? e.loadLanes(rowFactors, at, e.laneMask(place.rowCount - Index(i * e.lanes)))
+                     : e.loadVector(rowFactors, at));
   }
   Value low, high;
   findRange(low, high);
@@ -130,7 +130,7 @@ void mlir::tile::cpu::emitSegments(StageContext &context, StripValues &values, c
   SegmentStrip strip(context, place, op.getU(), op.getV(), op.getKnots(), op.getSlope(),
                      op.getCount());
   auto slotAt = [&](Index key, int64_t v) {
-    return slots.at(op.getValue(), key, place.lane + Index(v * e.lanes));
+    return slots.at(op.getValue(), key, Index(v * e.lanes));
   };
   Index offsetBase = context.offset(op.getOffset(), place.place());
   Value offset = e.broadcast(e.load(context.memory(op.getOffset()), offsetBase + strip.firstKink));
@@ -226,12 +226,12 @@ RowSums SegmentsGradEmitter::sumWhere(Value knot, Value slope) {
       e.loop(place.keyBegin, place.keyEnd, 1, zeros, [&](Index key, ValueRange args) {
         SmallVector<Value> next(args);
         for (int64_t v = 0; v < vectors; ++v) {
-          Value g = e.loadVector(slots.getMemory(), slots.at(op.getValue(), key,
-                                                             place.lane + Index(v * e.lanes)));
+          Value g =
+              e.loadVector(slots.getMemory(), slots.at(op.getValue(), key, Index(v * e.lanes)));
           Value u = strip.u(key, v);
           if (knot) {
-            Value above = e.create<arith::CmpFOp>(arith::CmpFPredicate::OGT,
-                                                  e.mul(u, strip.v(v)), knot);
+            Value above =
+                e.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, e.mul(u, strip.v(v)), knot);
             g = e.select(above, g, e.splat(0.0));
           }
           next[v] = e.add(args[v], g);

@@ -1,6 +1,7 @@
 //===- Skeletons.cpp - what the two skeletons share -----------------------===//
 #include "passes/ToCPU/Skeletons.h"
 
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -14,15 +15,19 @@ LogicalResult mlir::tile::cpu::checkStage(StageOp stage, std::string &why) {
   }
   RowInterface interface(stage);
   for (Operation *op : interface.before)
-    if (!isa<LoadOp, ConstantOp, MapOp, ReduceOp>(op)) {
+    if (!isa<LoadOp, ConstantOp, MapOp, ReduceOp, memref::AllocaOp>(op)) {
       why = "it computes more than maps and reductions before the stream";
       return failure();
     }
-  return success();
+  WalkResult maps = stage.walk([&](MapOp map) {
+    return failed(MapEmitter::check(map, why)) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return failure(maps.wasInterrupted());
 }
 
-Value Skeleton::isFull(const Index &row, int64_t count, const Index &block) {
-  Index last = row + Index(count - 1), blockEnd = block + Index(context.cpu.keyBlock);
+Value Skeleton::isFull(const Index &row, const Index &block) {
+  Index last = row + Index(context.cpu.stripRows() - 1),
+        blockEnd = block + Index(context.cpu.keyBlock);
   auto keys = context.mask.full(row, last);
   auto atMost = [&](const Index &a, const Index &b) {
     return e.compare(arith::CmpIPredicate::sle, e.toValue(a), e.toValue(b));
@@ -36,13 +41,21 @@ Value Skeleton::isFull(const Index &row, int64_t count, const Index &block) {
 
 void Skeleton::visitStrip(StripPlace place, StripBody body) {
   const CpuSchedule &cpu = context.cpu;
-  place.rowCount = rowsOfStrip(place.row);
-  auto keys = context.mask.any(place.row, place.row + place.rowCount - Index(1));
-  int64_t unit = cpu.keyUnit();
-  place.masked = true;
-  place.keyBegin = roundDown(maxOf(0, keys.begin - place.block), unit);
-  place.keyEnd = minOf(cpu.keyBlock, roundUp(maxOf(0, keys.end - place.block), unit));
-  e.ifThen(e.less(place.keyBegin, place.keyEnd), [&] { body(place); });
+  StripPlace full = place;
+  full.masked = false;
+  full.rowCount = cpu.stripRows();
+  full.keyBegin = 0;
+  full.keyEnd = cpu.keyBlock;
+  auto partial = [&] {
+    place.rowCount = rowsOfStrip(place.row);
+    auto keys = context.mask.any(place.row, place.row + place.rowCount - Index(1));
+    int64_t unit = cpu.keyUnit();
+    place.masked = true;
+    place.keyBegin = roundDown(maxOf(0, keys.begin - place.block), unit);
+    place.keyEnd = minOf(cpu.keyBlock, roundUp(maxOf(0, keys.end - place.block), unit));
+    e.ifThen(e.less(place.keyBegin, place.keyEnd), [&] { body(place); });
+  };
+  e.ifThen(isFull(place.row, place.block), [&] { body(full); }, partial);
 }
 
 void Skeleton::storeSkippedSnapshots(const StripPlace &place) {
@@ -52,9 +65,8 @@ void Skeleton::storeSkippedSnapshots(const StripPlace &place) {
   }
 }
 
-void Skeleton::unlessStopped(const StripPlace &place, int64_t count,
-                             llvm::function_ref<Index(int64_t)> carryAt, Value carryMemory,
-                             llvm::function_ref<void()> body,
+void Skeleton::unlessStopped(const StripPlace &place, llvm::function_ref<Index(int64_t)> carryAt,
+                             Value carryMemory, llvm::function_ref<void()> body,
                              llvm::function_ref<void()> skipped) {
   StreamOp stream = context.stream;
   Value buffer = stream.getSkipBuffer();
@@ -66,17 +78,16 @@ void Skeleton::unlessStopped(const StripPlace &place, int64_t count,
     at.kb = place.block / Index(context.cpu.keyBlock);
     bufferAt = context.offset(buffer, at);
   }
-  double bound =
-      (buffer ? *stream.getSkipBelow() : *stream.getStopBelow()).convertToDouble();
+  double bound = (buffer ? *stream.getSkipBelow() : *stream.getStopBelow()).convertToDouble();
   Value largest;
-  for (int64_t row = 0; row < count; row += e.lanes) {
+  for (int64_t row = 0; row < context.cpu.stripRows(); row += e.lanes) {
     Value exists = e.laneMask(place.rowCount - Index(row));
     Value mass = buffer ? e.loadLanes(context.memory(buffer), bufferAt + Index(row), exists)
                         : e.select(exists, e.loadVector(carryMemory, carryAt(row)), e.splat(0.0));
     largest = largest ? e.larger(largest, mass) : mass;
   }
-  Value goesOn = e.create<arith::CmpFOp>(arith::CmpFPredicate::UGE, e.maxLanes(largest),
-                                         e.number(bound));
+  Value goesOn =
+      e.create<arith::CmpFOp>(arith::CmpFPredicate::UGE, e.maxLanes(largest), e.number(bound));
   e.ifThen(goesOn, body, skipped);
 }
 
@@ -85,7 +96,6 @@ void Skeleton::eachBlock(const ::pe::math::Interval<Index> &keys,
   int64_t size = context.cpu.keyBlock;
   Index first = keys.begin / Index(size), end = ceilDiv(keys.end, size);
   bool descending = context.stream.getOrder() == Order::Descending;
-  e.loop(descending ? Index(0) : first, descending ? end - first : end, 1, [&](Index i) {
-    body((descending ? end - Index(1) - i : i) * Index(size));
-  });
+  e.loop(descending ? Index(0) : first, descending ? end - first : end, 1,
+         [&](Index i) { body((descending ? end - Index(1) - i : i) * Index(size)); });
 }

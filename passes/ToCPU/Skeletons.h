@@ -5,7 +5,7 @@
 //     for strips: rows before the stream      for heads, strips: rows before the stream
 //     for key blocks, in order                for key blocks, in order
 //       for strips: body                        zero the column folds
-//     for strips: rows after it                 for heads, groups of strips: body, contractions over r
+//     for strips: rows after it                 for heads, strips: body, contractions over r
 //                                               columns after the stream
 //                                             for heads, strips: rows after it
 //
@@ -35,22 +35,20 @@ protected:
       : context(stage, cpu, function), e(context.e), schedule(schedule), interface(interface),
         values(context), strips(context, schedule, values) {}
 
-  /// Runs `body` for the strip at `row` against the block, or nothing where the mask leaves none.
+  /// Emits `body` for the strip against the block twice: for when both lie inside the mask, and for
+  /// when they do so in part. Outside it nothing runs.
   using StripBody = llvm::function_ref<void(const StripPlace &)>;
   void visitStrip(StripPlace place, StripBody body);
-  /// True where rows [row, row + count) and the whole block are inside the mask.
-  Value isFull(const Index &row, int64_t count, const Index &block);
-  /// Emits `body`, unless the stream's bound lets rows [row, row + count) skip the block; then
-  /// `skipped`. `carryAt` is where the carry of the first of these rows is.
-  void unlessStopped(const StripPlace &place, int64_t count,
-                     llvm::function_ref<Index(int64_t firstRow)> carryAt, Value carryMemory,
-                     llvm::function_ref<void()> body, llvm::function_ref<void()> skipped);
+  Value isFull(const Index &row, const Index &block);
+  /// Emits `body`, unless the stream's bound lets the strip skip the block; then `skipped`.
+  /// `carryAt` is where the carry of a row of the strip is.
+  void unlessStopped(const StripPlace &place, llvm::function_ref<Index(int64_t)> carryAt,
+                     Value carryMemory, llvm::function_ref<void()> body,
+                     llvm::function_ref<void()> skipped);
   void storeSkippedSnapshots(const StripPlace &place);
   /// Blocks of keys that `keys` touches, in the stream's order.
   void eachBlock(const ::pe::math::Interval<Index> &keys, llvm::function_ref<void(Index)> body);
-  Index rowsOfStrip(const Index &row) {
-    return minOf(context.cpu.stripRows(), context.rows - row);
-  }
+  Index rowsOfStrip(const Index &row) { return minOf(context.cpu.stripRows(), context.rows - row); }
 
   StageContext context;
   Emitter &e;

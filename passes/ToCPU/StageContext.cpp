@@ -56,11 +56,11 @@ Value StageContext::memory(Value buffer) {
   Value size = e.constant(e.getIndexAttr(1));
   OpBuilder::InsertionGuard guard(e);
   e.setInsertionPointAfter(size.getDefiningOp());
-  auto type = MemRefType::get({ShapedType::kDynamic},
-                              cast<BufferType>(buffer.getType()).getElementType());
-  memory = e.create<memref::ReinterpretCastOp>(type, argument, OpFoldResult(e.getIndexAttr(0)),
-                                               ArrayRef<OpFoldResult>{OpFoldResult(size)},
-                                               ArrayRef<OpFoldResult>{OpFoldResult(e.getIndexAttr(1))});
+  auto type =
+      MemRefType::get({ShapedType::kDynamic}, cast<BufferType>(buffer.getType()).getElementType());
+  memory = e.create<memref::ReinterpretCastOp>(
+      type, argument, OpFoldResult(e.getIndexAttr(0)), ArrayRef<OpFoldResult>{OpFoldResult(size)},
+      ArrayRef<OpFoldResult>{OpFoldResult(e.getIndexAttr(1))});
   return memory;
 }
 

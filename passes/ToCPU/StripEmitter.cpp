@@ -67,8 +67,7 @@ void StripEmitter::emitRowDot(DotOp dot, const Panel &into) {
     acc = emitTileProduct(
         e, shape, place.keyBegin, keyEnd, acc,
         [&](Index key, int64_t v) {
-          return e.loadVector(slots.getMemory(),
-                              slots.at(dot.getLhs(), key, place.lane + Index(v * e.lanes)));
+          return e.loadVector(slots.getMemory(), slots.at(dot.getLhs(), key, Index(v * e.lanes)));
         },
         [&](Index key, int64_t i) {
           return e.load(memory, base + key * Index(depth) + d + Index(i));
@@ -79,9 +78,9 @@ void StripEmitter::emitRowDot(DotOp dot, const Panel &into) {
   });
 }
 
-/// Lanes along depth: a few keys against a few vectors of depth, rows of the group as the contraction.
-void StripEmitter::emitColumnDots(const StripPlace &place, const Index &rowCount,
-                                  const ColumnFolds &folds) {
+/// Lanes along depth: a few keys against a few vectors of depth, rows of the group as the
+/// contraction.
+void StripEmitter::emitColumnDots(const StripPlace &place, const ColumnFolds &folds) {
   const CpuSchedule &cpu = context.cpu;
   for (DotOp dot : schedule.columnDots) {
     Value buffer = dot.getRhs().getDefiningOp<LoadOp>().getBuffer();
@@ -98,13 +97,12 @@ void StripEmitter::emitColumnDots(const StripPlace &place, const Index &rowCount
         for (int64_t v = 0; v < vectors; ++v)
           acc.push_back(e.loadVector(into, placeOf(k, v), width));
       acc = emitTileProduct(
-          e, shape, 0, rowCount, acc,
+          e, shape, 0, place.rowCount, acc,
           [&](Index r, int64_t v) {
             return e.loadVector(rows, base + r * Index(depth) + d + Index(v * width), width);
           },
           [&](Index r, int64_t k) {
-            return e.load(slots.getMemory(),
-                          slots.at(dot.getLhs(), key + Index(k), place.lane + r));
+            return e.load(slots.getMemory(), slots.at(dot.getLhs(), key + Index(k), r));
           });
       for (int64_t k = 0; k < cpu.columnRows; ++k)
         for (int64_t v = 0; v < vectors; ++v)

@@ -23,19 +23,20 @@ struct ColumnFold {
 using ColumnFolds = llvm::DenseMap<Value, ColumnFold>;
 using RowPanels = llvm::DenseMap<Value, Panel>;
 
-/// The slots of a stage: [slot][key of the block][row of the group].
+/// The slots of a stage: [slot][key of the block][row of the strip].
 class Slots {
 public:
   Slots(StageContext &context, const StripSchedule &schedule)
       : schedule(schedule), cpu(context.cpu) {
     if (schedule.numSlots)
-      memory = context.e.scratch(schedule.numSlots * cpu.keyBlock * cpu.groupRows());
+      memory = context.e.scratch(schedule.numSlots * cpu.keyBlock * cpu.stripRows());
   }
   bool has(Value value) const { return schedule.hasSlot(value); }
   Value getMemory() const { return memory; }
-  Index at(Value value, const Index &key, const Index &lane) const {
-    return Index(schedule.slots.lookup(value) * cpu.keyBlock * cpu.groupRows()) +
-           key * Index(cpu.groupRows()) + lane;
+  /// Row `row` of the strip at `key`.
+  Index at(Value value, const Index &key, const Index &row) const {
+    return Index(schedule.slots.lookup(value) * cpu.keyBlock * cpu.stripRows()) +
+           key * Index(cpu.stripRows()) + row;
   }
 
 private:
@@ -69,8 +70,8 @@ public:
   /// over c are summed.
   void emit(const RowPanels &panels, const ColumnFolds &folds);
 
-  /// The contractions over r of the body, for rows [0, rowCount) of the group at `place`.
-  void emitColumnDots(const StripPlace &place, const Index &rowCount, const ColumnFolds &folds);
+  /// The contractions over r of the body.
+  void emitColumnDots(const StripPlace &place, const ColumnFolds &folds);
 
 private:
   void emitRowOp(Operation *op);

@@ -5,7 +5,8 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::cpu;
 
-/// The band's ends per row as i32; a row that does not exist or attends to nothing ends at column 0.
+/// The band's ends per row as i32; a row that does not exist or attends to nothing ends at column
+/// 0.
 void StripMask::begin(StageContext &stage, const StripPlace &place) {
   context = &stage;
   begins.clear(), ends.clear();

@@ -72,8 +72,9 @@ Value StripValues::panelAt(Value value, const Index &d, int64_t vector) {
   if (auto constant = value.getDefiningOp<ConstantOp>())
     return e.splat(constant.getNumber().convertToDouble());
   auto map = value.getDefiningOp<MapOp>();
-  return maps.emit(map, vector, [&](Value operand) { return panelAt(operand, d, vector); })
-      [cast<OpResult>(value).getResultNumber()];
+  return maps.emit(map, vector, [&](Value operand) {
+    return panelAt(operand, d, vector);
+  })[cast<OpResult>(value).getResultNumber()];
 }
 
 void StripValues::preparePanel(Value value) {
@@ -152,31 +153,30 @@ void StripValues::evaluate(Operation *op) {
     setRow(output, vectors);
 }
 
-/// A block of `lanes` rows by `lanes` (or 8) depths at a time; rows behind the last are copies of it,
-/// so that nothing beyond the buffer is read.
+/// A block of `lanes` rows by `lanes` (or 8) depths at a time; rows behind the last are copies of
+/// it, so that nothing beyond the buffer is read.
 void StripValues::pack(LoadOp load, const Panel &panel) {
   Emitter &e = context.e;
   Value memory = context.memory(load.getBuffer());
   int64_t depth = context.depthOf(spacesOf(load.getValue())), pitch = context.cpu.stripRows();
   Index base = context.offset(load.getBuffer(), place.place());
-  for (int64_t first = 0; first < pitch; first += e.lanes) {
+  e.loop(0, pitch, e.lanes, [&](Index first) {
     SmallVector<Index> from;
-    for (int64_t r = first; r < first + e.lanes; ++r)
-      from.push_back(base + minOf(r, place.rowCount - Index(1)) * Index(depth));
+    for (int64_t r = 0; r < e.lanes; ++r)
+      from.push_back(base + minOf(first + Index(r), place.rowCount - Index(1)) * Index(depth));
     auto packDepths = [&](const Index &d, int64_t width) {
       SmallVector<Value> block;
       for (const Index &at : from)
         block.push_back(loadWidened(e, memory, at + d, width));
       block = emitTranspose(e, block);
       for (int64_t i = 0; i < width; ++i)
-        e.storeVector(block[i], panel.memory,
-                      panel.at + (d + Index(i)) * Index(pitch) + Index(first));
+        e.storeVector(block[i], panel.memory, panel.at + (d + Index(i)) * Index(pitch) + first);
     };
     int64_t whole = depth / e.lanes * e.lanes;
     e.loop(0, whole, e.lanes, [&](Index d) { packDepths(d, e.lanes); });
     if (whole != depth)
       packDepths(whole, depth - whole);
-  }
+  });
   setPanel(load.getValue(), panel);
 }
 
@@ -194,9 +194,8 @@ void StripValues::materialize(Value value, const Panel &panel) {
 
 void StripValues::fillZero(const Panel &panel, int64_t depth) {
   Emitter &e = context.e;
-  e.loop(0, depth * context.cpu.stripRows(), e.lanes, [&](Index at) {
-    e.storeVector(e.splat(0.0), panel.memory, panel.at + at);
-  });
+  e.loop(0, depth * context.cpu.stripRows(), e.lanes,
+         [&](Index at) { e.storeVector(e.splat(0.0), panel.memory, panel.at + at); });
 }
 
 //===- Storing -----------------------------------------------------------------------===//

@@ -26,9 +26,7 @@ public:
   void begin(const StripPlace &place);
   const StripPlace &getPlace() const { return place; }
 
-  void setRow(Value value, ArrayRef<Value> vectors) {
-    rows[value] = SmallVector<Value>(vectors);
-  }
+  void setRow(Value value, ArrayRef<Value> vectors) { rows[value] = SmallVector<Value>(vectors); }
   void setPanel(Value value, const Panel &panel) { panels[value] = panel; }
   void setUniform(Value value, Value scalar) { uniforms[value] = scalar; }
   bool hasPanel(Value value) const { return panels.count(value); }

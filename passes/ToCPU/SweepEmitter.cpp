@@ -12,9 +12,11 @@ using namespace mlir::tile::cpu;
 namespace {
 bool isDepthDot(Operation *op) { return isa<DotOp>(op); }
 Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
-/// Sums of all pairs at one place: the indices do not depend on the pair.
+/// All pairs add to one place: the indices are b, h and constants.
 bool addsToOnePlace(AccumulateOp op) {
   Block *body = op->getBlock();
+  if (!isa<MapOp>(body->getParentOp()))
+    return false;
   unsigned positions = body->getNumArguments();
   return llvm::all_of(op.getIndices(), [&](Value index) {
     if (auto argument = dyn_cast<BlockArgument>(index))
@@ -27,9 +29,8 @@ bool addsToOnePlace(AccumulateOp op) {
 SweepEmitter::SweepEmitter(StageContext &context, const StripSchedule::Step &step,
                            StripValues &values, const Slots &slots, const StripSchedule &schedule,
                            const StripMask &mask, const ColumnFolds &folds)
-    : context(context), e(context.e), step(step), values(values), slots(slots),
-      schedule(schedule), mask(mask), folds(folds), place(values.getPlace()),
-      vectors(context.cpu.queryVectors) {}
+    : context(context), e(context.e), step(step), values(values), slots(slots), schedule(schedule),
+      mask(mask), folds(folds), place(values.getPlace()), vectors(context.cpu.queryVectors) {}
 
 int64_t SweepEmitter::keysPerStep() const {
   return step.tiles ? context.cpu.keyRows : context.cpu.sweepKeys;
@@ -53,15 +54,15 @@ void SweepEmitter::emit() {
   int64_t count = keysPerStep();
   bool descending = step.order == Order::Descending;
   Index end = descending ? place.keyEnd - place.keyBegin : place.keyEnd;
-  SmallVector<Value> results = e.loop(
-      descending ? Index(0) : place.keyBegin, end, count, inits, [&](Index i, ValueRange args) {
-        carried(args);
-        emitStep(descending ? place.keyEnd - Index(count) - i : i);
-        SmallVector<Value> next;
-        for (Carry &carry : carries)
-          next.append(carry.vectors);
-        return next;
-      });
+  SmallVector<Value> results = e.loop(descending ? Index(0) : place.keyBegin, end, count, inits,
+                                      [&](Index i, ValueRange args) {
+                                        carried(args);
+                                        emitStep(descending ? place.keyEnd - Index(count) - i : i);
+                                        SmallVector<Value> next;
+                                        for (Carry &carry : carries)
+                                          next.append(carry.vectors);
+                                        return next;
+                                      });
   carried(results);
   finish();
 }
@@ -71,10 +72,9 @@ void SweepEmitter::prepare() {
   for (Operation *op : step.sweep) {
     if (auto map = dyn_cast<MapOp>(op)) {
       values.maps.prepare(map);
-      map.walk([&](AccumulateOp accumulate) {
+      for (auto accumulate : map.getBody().getOps<AccumulateOp>())
         if (addsToOnePlace(accumulate))
           carries.push_back({accumulate, {e.splat(0.0)}});
-      });
     } else if (auto window = dyn_cast<WindowOp>(op)) {
       bases[window.getTable()] = context.offset(window.getTable(), place.place());
       distance = place.row - place.block + context.columns - Index(1);
@@ -135,8 +135,7 @@ Value SweepEmitter::element(Value value, int64_t key, int64_t vector) {
   regs.resize(keys.size() * vectors);
   Value &reg = regs[key * vectors + vector];
   if (!reg)
-    reg = e.loadVector(slots.getMemory(),
-                       slots.at(value, keys[key], place.lane + Index(vector * e.lanes)));
+    reg = e.loadVector(slots.getMemory(), slots.at(value, keys[key], Index(vector * e.lanes)));
   return reg;
 }
 
@@ -148,8 +147,7 @@ void SweepEmitter::define(Value value, int64_t key, int64_t vector, Value reg) {
     return;
   if (schedule.zeroOutside.contains(value) && !isFilledWith(value, 0.0))
     reg = inside(reg, key, vector, 0.0);
-  e.storeVector(reg, slots.getMemory(),
-                slots.at(value, keys[key], place.lane + Index(vector * e.lanes)));
+  e.storeVector(reg, slots.getMemory(), slots.at(value, keys[key], Index(vector * e.lanes)));
 }
 
 Value SweepEmitter::maskAt(int64_t key, int64_t vector) {
@@ -191,14 +189,14 @@ void SweepEmitter::emitElement(Operation *op, int64_t key, int64_t vector) {
 
 void SweepEmitter::emitMap(MapOp map, int64_t key, int64_t vector) {
   SmallVector<Value> results = values.maps.emit(
-      map, vector, [&](Value operand) { return element(operand, key, vector); });
+      map, vector, [&](Value operand) { return element(operand, key, vector); },
+      [&](AccumulateOp accumulate) { emitAccumulate(accumulate, key, vector); });
   for (auto [output, reg] : llvm::zip(map.getOutputs(), results))
     define(output, key, vector, reg);
-  for (auto accumulate : map.getBody().getOps<AccumulateOp>())
-    emitAccumulate(accumulate, key, vector);
 }
 
-/// Into one place: a sum in registers, added at the end of the sweep. Elsewhere: lane by lane.
+/// Into one place for the whole sweep: a sum in registers, added at its end. Into one place for
+/// these rows: the sum of the lanes. Else lane by lane.
 void SweepEmitter::emitAccumulate(AccumulateOp op, int64_t key, int64_t vector) {
   Value reg = inside(values.maps.vectorOf(op.getValue(), vector), key, vector, 0.0);
   if (addsToOnePlace(op)) {
@@ -206,17 +204,28 @@ void SweepEmitter::emitAccumulate(AccumulateOp op, int64_t key, int64_t vector) 
     sum = e.add(sum, reg);
     return;
   }
-  SmallVector<Value> indices;
-  for (Value index : op.getIndices())
-    indices.push_back(values.maps.vectorOf(index, vector));
+  if (llvm::none_of(op.getIndices(), [&](Value i) { return values.maps.dependsOnRow(i); }))
+    return addTo(op, e.sumLanes(reg), [&](Value i) { return values.maps.scalarAt(i); });
   for (int64_t lane = 0; lane < e.lanes; ++lane) {
-    IRMapping scalars;
     auto extract = [&](Value from) { return e.create<vector::ExtractOp>(from, lane).getResult(); };
-    scalars.map(op.getValue(), extract(reg));
-    for (auto [index, lanes] : llvm::zip(op.getIndices(), indices))
-      scalars.map(index, e.create<arith::IndexCastOp>(e.getIndexType(), extract(lanes)));
-    emitScalarOp(e, *op, scalars, context.function);
+    addTo(op, extract(reg), [&](Value index) -> Value {
+      if (!values.maps.dependsOnRow(index))
+        return values.maps.scalarAt(index);
+      Value lanes = values.maps.vectorOf(index, vector);
+      return e.create<arith::IndexCastOp>(e.getIndexType(), extract(lanes));
+    });
   }
+}
+
+/// Adds a scalar where `op` says.
+void SweepEmitter::addTo(AccumulateOp op, Value scalar, llvm::function_ref<Value(Value)> indexOf) {
+  IRMapping scalars;
+  if (op.getValue().getType().isF64() && !scalar.getType().isF64())
+    scalar = e.create<arith::ExtFOp>(e.getF64Type(), scalar);
+  scalars.map(op.getValue(), scalar);
+  for (Value index : op.getIndices())
+    scalars.map(index, indexOf(index));
+  emitScalarOp(e, *op, scalars, context.function);
 }
 
 void SweepEmitter::emitScan(ScanOp scan, int64_t key, int64_t vector) {
@@ -273,12 +282,13 @@ void SweepEmitter::emitDot(DotOp dot) {
     rowsOfKeys.push_back(bases[buffer] + row * Index(depth));
   }
   const Panel &panel = values.getPanel(dot.getLhs());
-  TileShape shape = {static_cast<int64_t>(keys.size()), vectors, context.cpu.unroll};
+  TileShape shape = {static_cast<int64_t>(keys.size()), vectors,
+                     mask.isOn() ? 1 : context.cpu.unroll};
   registers[dot.getOutput()] = emitTileProduct(
       e, shape, 0, depth, acc,
       [&](Index d, int64_t v) {
-        return e.loadVector(panel.memory, panel.at + d * Index(context.cpu.stripRows()) +
-                                              Index(v * e.lanes));
+        return e.loadVector(panel.memory,
+                            panel.at + d * Index(context.cpu.stripRows()) + Index(v * e.lanes));
       },
       [&](Index d, int64_t key) { return e.load(memory, rowsOfKeys[key] + d); });
   if (slots.has(dot.getOutput()))
@@ -293,16 +303,8 @@ void SweepEmitter::finish() {
       values.setRow(reduce.getOutput(), carry.vectors);
     else if (auto scan = dyn_cast<ScanOp>(carry.op))
       values.setRow(scan.getCarryOut(), carry.vectors);
-    else {
-      auto accumulate = cast<AccumulateOp>(carry.op);
-      Value sum = e.sumLanes(carry.vectors[0]);
-      IRMapping scalars;
-      if (accumulate.getValue().getType().isF64())
-        sum = e.create<arith::ExtFOp>(e.getF64Type(), sum);
-      scalars.map(accumulate.getValue(), sum);
-      for (Value index : accumulate.getIndices())
-        scalars.map(index, values.maps.scalarAt(index));
-      emitScalarOp(e, *accumulate, scalars, context.function);
-    }
+    else
+      addTo(cast<AccumulateOp>(carry.op), e.sumLanes(carry.vectors[0]),
+            [&](Value index) { return values.maps.scalarAt(index); });
   }
 }

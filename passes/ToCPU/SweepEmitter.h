@@ -37,6 +37,7 @@ private:
   void emitElement(Operation *op, int64_t key, int64_t vector);
   void emitMap(MapOp map, int64_t key, int64_t vector);
   void emitAccumulate(AccumulateOp op, int64_t key, int64_t vector);
+  void addTo(AccumulateOp op, Value scalar, llvm::function_ref<Value(Value)> indexOf);
   void emitScan(ScanOp scan, int64_t key, int64_t vector);
   void emitReduce(ReduceOp reduce, int64_t key, int64_t vector);
   void emitDot(DotOp dot);

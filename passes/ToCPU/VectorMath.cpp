@@ -63,8 +63,8 @@ Value scale(Emitter &e, Exp2Flavour flavour, Value p, Value exponent) {
             ValueRange{p, exponent})
         .getResult(0);
   }
-  Value bits = e.create<arith::AddIOp>(
-      e.create<arith::BitcastOp>(e.vectorType(e.getI32Type()), p), exponent);
+  Value bits = e.create<arith::AddIOp>(e.create<arith::BitcastOp>(e.vectorType(e.getI32Type()), p),
+                                       exponent);
   return e.create<arith::BitcastOp>(p.getType(), bits);
 }
 

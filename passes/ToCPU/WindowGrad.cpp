@@ -6,13 +6,13 @@ using namespace mlir::tile;
 using namespace mlir::tile::cpu;
 
 namespace {
-/// Keys that follow each other add to overlapping windows, and a load that overlaps a store still in
-/// flight waits for it; keys this far apart do not.
+/// Keys that follow each other add to overlapping windows, and a load that overlaps a store still
+/// in flight waits for it; keys this far apart do not.
 constexpr int64_t kKeyStride = 32;
 } // namespace
 
-void mlir::tile::cpu::emitDiagonalSums(StageContext &context, const StripPlace &place,
-                                       Value table, llvm::function_ref<Value(Index, int64_t)> at) {
+void mlir::tile::cpu::emitDiagonalSums(StageContext &context, const StripPlace &place, Value table,
+                                       llvm::function_ref<Value(Index, int64_t)> at) {
   Emitter &e = context.e;
   Value memory = context.memory(table);
   Index base = context.offset(table, place.place());
@@ -30,12 +30,11 @@ void mlir::tile::cpu::emitDiagonalSums(StageContext &context, const StripPlace &
   });
 }
 
-void mlir::tile::cpu::emitWindowGrad(StageContext &context, StripValues &values,
-                                     const Slots &slots, WindowGradOp grad) {
+void mlir::tile::cpu::emitWindowGrad(StageContext &context, StripValues &values, const Slots &slots,
+                                     WindowGradOp grad) {
   Emitter &e = context.e;
   const StripPlace &place = values.getPlace();
   emitDiagonalSums(context, place, grad.getTable(), [&](Index key, int64_t v) {
-    return e.loadVector(slots.getMemory(),
-                        slots.at(grad.getValue(), key, place.lane + Index(v * e.lanes)));
+    return e.loadVector(slots.getMemory(), slots.at(grad.getValue(), key, Index(v * e.lanes)));
   });
 }

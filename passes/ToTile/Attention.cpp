@@ -1,4 +1,4 @@
-//===- Attention.cpp - what the attention algorithms share ----------------===//
+//===- Attention.cpp - what the attention algorithms share ---===//
 #include "passes/ToTile/Attention.h"
 
 using namespace mlir;
@@ -6,8 +6,8 @@ using namespace mlir::tile;
 
 TileBuilder mlir::tile::beginStage(TileBuilder &plan, StringRef name, Phase phase,
                                    ArrayRef<StringRef> over, DictionaryAttr mask) {
-  StageOp stage = plan.create<StageOp>(plan.getStringAttr(name), phase, plan.getStrArrayAttr(over),
-                                       mask);
+  StageOp stage =
+      plan.create<StageOp>(plan.getStringAttr(name), phase, plan.getStrArrayAttr(over), mask);
   Block &block = stage.getBody().emplaceBlock();
   return TileBuilder(plan.getLoc(), OpBuilder::atBlockEnd(&block));
 }

@@ -1,4 +1,4 @@
-//===- Attention.h - the attention algorithms of the tile level -----------===//
+//===- Attention.h - the attention algorithms of the tile level ---===//
 //
 // One file per algorithm: softmax and stick-breaking, forward and backward. Each
 // writes one stage of a plan and knows biases only through `ScoreTerms`.

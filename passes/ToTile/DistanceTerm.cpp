@@ -1,4 +1,4 @@
-//===- DistanceTerm.cpp - functions of i - j as tables ---------------------===//
+//===- DistanceTerm.cpp - functions of i - j as tables ---===//
 //
 // Any function of the distance, whatever its parameters, is one table per head: the
 // kernel reads a contiguous window of it per key. Backward, sums along diagonals are
@@ -32,7 +32,7 @@ public:
     vjp.emplace(*derived);
     table = context.kept(name + "_table", {"hq", "t"});
     TileBuilder t = beginStage(context.plan, name + "_prepare", Phase::Prepare, {"hq"});
-    t.foreach({count}, [&](Scalar &s, ValueRange at) {
+    t.foreach ({count}, [&](Scalar &s, ValueRange at) {
       Value entry = s.add(at[1], s.size(first));
       TileParameters params = parameters();
       IRMapping mapping;
@@ -57,7 +57,7 @@ public:
     if (!vjp->isActive())
       return;
     TileBuilder t = beginStage(context.plan, name + "_finish", Phase::Finish, {});
-    t.foreach({"hq", count}, [&](Scalar &s, ValueRange at) {
+    t.foreach ({"hq", count}, [&](Scalar &s, ValueRange at) {
       Value entry = s.add(at[1], s.size(first));
       Value sum = sumOver(s, {"b"}, [&](Scalar &x, ValueRange batch) {
         return readElement(x, sums, {batch[0], at[0], entry});

@@ -1,4 +1,4 @@
-//===- GeneralTerm.cpp - the bias's own code per score ---------------------===//
+//===- GeneralTerm.cpp - the bias's own code per score ---===//
 //
 // What fits no cheaper class is evaluated for every pair inside the kernel, and
 // differentiated there in reverse mode; every (batch, head) has its own sums, added up
@@ -64,7 +64,7 @@ public:
     for (Value capture : pe::BiasFnOp(term.bias).getCaptures()) {
       Parameter &parameter = context.parameters[capture];
       Value sums = partial.lookup(parameter.buffer);
-      t.foreach(parameter.extents(), [&](Scalar &s, ValueRange at) {
+      t.foreach (parameter.extents(), [&](Scalar &s, ValueRange at) {
         Value sum = sumOver(s, {"b", "hq"}, [&](Scalar &x, ValueRange pair) {
           SmallVector<Value> indices(pair);
           indices.append(at.begin(), at.end());
@@ -82,8 +82,7 @@ private:
 
 } // namespace
 
-std::unique_ptr<TermLowering> mlir::tile::createGeneralTerm(PlanContext &context,
-                                                            const pe::Term &term,
-                                                            std::string name) {
+std::unique_ptr<TermLowering>
+mlir::tile::createGeneralTerm(PlanContext &context, const pe::Term &term, std::string name) {
   return std::make_unique<GeneralTerm>(context, term, std::move(name));
 }

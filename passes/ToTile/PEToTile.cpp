@@ -1,4 +1,4 @@
-//===- PEToTile.cpp - the entry function as a plan ---------------------------===//
+//===- PEToTile.cpp - the entry function as a plan ---===//
 #include "passes/ToTile/ToTile.h"
 
 #include "passes/ToTile/Rotation.h"
@@ -111,8 +111,8 @@ LogicalResult FunctionLowering::createPlan() {
                         options.valueDim);
   Block &body = plan.getBody().emplaceBlock();
   TileBuilder t(function.getLoc(), OpBuilder::atBlockEnd(&body));
-  context = std::make_unique<PlanContext>(PlanContext{t, options.grad, options.earlyExit,
-                                                      options.headDim, options.valueDim, {}});
+  context = std::make_unique<PlanContext>(
+      PlanContext{t, options.grad, options.earlyExit, options.headDim, options.valueDim, {}});
   return success();
 }
 
@@ -219,8 +219,9 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
         std::tuple{op.getValue(), &a.v, &a.dV}}) {
     auto argument = dyn_cast<BlockArgument>(value);
     if (!argument || !buffers.contains(argument))
-      return op.emitError("expected queries, keys and values to be arguments of the entry function, "
-                          "found the result of another operation");
+      return op.emitError(
+          "expected queries, keys and values to be arguments of the entry function, "
+          "found the result of another operation");
     *slot = buffers[argument];
     *gradient = gradients.lookup(argument);
   }
@@ -244,8 +245,10 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
   if (range->min == DifferenceRange::kUnboundedMin && range->max == DifferenceRange::kUnboundedMax)
     plan->setAttr("mask_none", b.getUnitAttr());
   if (Value rotation = op.getRotation())
-    if (failed(cast<RotationOpInterface>(rotation.getDefiningOp())
-                   .verifyHeadDim(options.headDim, [&] { return op.emitError(); })))
+    if (failed(
+            cast<RotationOpInterface>(rotation.getDefiningOp()).verifyHeadDim(options.headDim, [&] {
+              return op.emitError();
+            })))
       return failure();
   createResults(lowered);
   FailureOr<BiasStructure> structure = analyzeStructure(op);
@@ -275,8 +278,8 @@ void FunctionLowering::emitBackward(Lowered &lowered) {
       emitRotation(*context, lowered.queryTables, a.dQ, lowered.rawDQ,
                    a.name + "_rotate_back_queries", Phase::Finish, true);
     if (a.dK)
-      emitRotation(*context, lowered.keyTables, a.dK, lowered.rawDK,
-                   a.name + "_rotate_back_keys", Phase::Finish, true);
+      emitRotation(*context, lowered.keyTables, a.dK, lowered.rawDK, a.name + "_rotate_back_keys",
+                   Phase::Finish, true);
   }
   lowered.terms->finish();
 }
@@ -291,7 +294,7 @@ void FunctionLowering::storeParameterGradients() {
                              Phase::Finish, {});
   for (auto &[argument, parameter] : context->parameters)
     if (parameter.gradientSums)
-      t.foreach(parameter.extents(), [&, argument = argument](Scalar &s, ValueRange at) {
+      t.foreach (parameter.extents(), [&, argument = argument](Scalar &s, ValueRange at) {
         Value sum = readElement(s, context->parameters[argument].gradientSums, at);
         writeElement(s, s.create<arith::TruncFOp>(s.getF32Type(), sum), gradients[argument], at);
       });

@@ -1,4 +1,4 @@
-//===- PlanContext.cpp - the plan being written ----------------------------===//
+//===- PlanContext.cpp - the plan being written ---===//
 #include "passes/ToTile/PlanContext.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

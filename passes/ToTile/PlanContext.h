@@ -1,4 +1,4 @@
-//===- PlanContext.h - the plan being written ------------------------------===//
+//===- PlanContext.h - the plan being written ---===//
 //
 // The buffers of one entry function and the way scalar code reaches its parameters.
 //

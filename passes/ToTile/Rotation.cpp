@@ -1,4 +1,4 @@
-//===- Rotation.cpp - rotating queries and keys outside the kernel ---------===//
+//===- Rotation.cpp - rotating queries and keys outside the kernel ---===//
 //
 // Rotations are a preparation stage, so that the kernel reads keys as they lie in memory:
 // x'_p = x_p cos - y_p sin, y'_p = y_p cos + x_p sin for the pairs of the rotation
@@ -21,7 +21,7 @@ constexpr int64_t kFine = 64;
 /// Writes cos and sin of position * frequency for `count` positions start + step * index.
 void writeAngles(TileBuilder &t, Value frequencies, Value table, StringRef start, int64_t step,
                  StringRef count, StringRef pairs) {
-  t.foreach({count, pairs}, [&](Scalar &s, ValueRange at) {
+  t.foreach ({count, pairs}, [&](Scalar &s, ValueRange at) {
     Value position = s.mul(at[0], s.index(step));
     if (!start.empty())
       position = s.add(position, s.size(start));
@@ -51,7 +51,7 @@ RotationTables mlir::tile::prepareRotation(PlanContext &context, pe::RotationOpI
   tables.sine = context.kept(name + "_sine", {padded, pairs});
 
   TileBuilder t = beginStage(context.plan, (name + "_angles").str(), Phase::Prepare, {});
-  t.foreach({"1"}, [&](Scalar &s, ValueRange) {
+  t.foreach ({"1"}, [&](Scalar &s, ValueRange) {
     for (int64_t pair = 0; pair < tables.pairs; ++pair)
       writeElement(s, s.number(rotation.getFrequency(pair, context.headDim), f64), frequencies,
                    {s.index(pair)});
@@ -60,8 +60,9 @@ RotationTables mlir::tile::prepareRotation(PlanContext &context, pe::RotationOpI
   writeAngles(t, frequencies, coarse, start, kFine, blocks, pairs);
 
   double magnitude = rotation.getMagnitude(context.headDim);
-  TileBuilder combine = beginStage(context.plan, (name + "_tables").str(), Phase::Prepare, {blocks});
-  combine.foreach({std::to_string(kFine), pairs}, [&](Scalar &s, ValueRange at) {
+  TileBuilder combine =
+      beginStage(context.plan, (name + "_tables").str(), Phase::Prepare, {blocks});
+  combine.foreach ({std::to_string(kFine), pairs}, [&](Scalar &s, ValueRange at) {
     Value zero = s.index(0), one = s.index(1);
     Value ca = readElement(s, coarse, {at[0], at[2], zero});
     Value sa = readElement(s, coarse, {at[0], at[2], one});
@@ -89,7 +90,7 @@ void mlir::tile::emitRotation(PlanContext &context, const RotationTables &tables
   auto element = [](ValueRange at, Value dim) {
     return SmallVector<Value>{at[0], at[1], at[2], dim};
   };
-  t.foreach({axis, pairs}, [&](Scalar &s, ValueRange at) {
+  t.foreach ({axis, pairs}, [&](Scalar &s, ValueRange at) {
     Value first = at[3], second;
     if (tables.interleaved) {
       first = s.mul(at[3], s.index(2));
@@ -97,7 +98,8 @@ void mlir::tile::emitRotation(PlanContext &context, const RotationTables &tables
     } else {
       second = s.add(first, s.index(tables.pairs));
     }
-    Value x = readElement(s, from, element(at, first)), y = readElement(s, from, element(at, second));
+    Value x = readElement(s, from, element(at, first)),
+          y = readElement(s, from, element(at, second));
     Value cosine = readElement(s, tables.cosine, {at[2], at[3]});
     Value sine = readElement(s, tables.sine, {at[2], at[3]});
     if (inverse)
@@ -106,7 +108,7 @@ void mlir::tile::emitRotation(PlanContext &context, const RotationTables &tables
     writeElement(s, s.add(s.mul(y, cosine), s.mul(x, sine)), to, element(at, second));
   });
   if (rest)
-    t.foreach({axis, std::to_string(rest)}, [&](Scalar &s, ValueRange at) {
+    t.foreach ({axis, std::to_string(rest)}, [&](Scalar &s, ValueRange at) {
       Value dim = s.add(at[3], s.index(2 * tables.pairs));
       writeElement(s, readElement(s, from, element(at, dim)), to, element(at, dim));
     });

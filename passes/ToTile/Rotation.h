@@ -1,4 +1,4 @@
-//===- Rotation.h - rotating queries and keys outside the kernel -----------===//
+//===- Rotation.h - rotating queries and keys outside the kernel ---===//
 #ifndef PE_PASSES_TOTILE_ROTATION_H
 #define PE_PASSES_TOTILE_ROTATION_H
 

@@ -119,7 +119,7 @@ private:
       if (perHead)
         over.push_back("hq");
       TileBuilder t = beginStage(context.plan, (name + suffix).str(), Phase::Prepare, over);
-      t.foreach({extent}, [&](Scalar &s, ValueRange at) {
+      t.foreach ({extent}, [&](Scalar &s, ValueRange at) {
         TileParameters params = parameters();
         IRMapping mapping;
         map(s, mapping, perHead ? at[0] : s.index(0), at.back());
@@ -129,7 +129,9 @@ private:
         writeElement(s, value, buffer, at);
       });
     };
-    table("_distances", u, term.factorDependsOnHead, "r + c - 1", *factor, false,
+    // The padding behind the last distance too: a range of u is taken over whole vectors.
+    std::string distances = "r + c + " + std::to_string(kDistancePadding);
+    table("_distances", u, term.factorDependsOnHead, distances, *factor, false,
           [&](Scalar &s, IRMapping &m, Value h, Value t) { mapDistance(s, m, h, t); });
     table("_rows", v, term.rowFactorDependsOnHead, "r", *row, term.divided,
           [&](Scalar &s, IRMapping &m, Value h, Value r) { mapRow(s, m, h, r); });
@@ -138,7 +140,7 @@ private:
   /// Slopes and offsets in units of log2, times the output scale.
   void prepareUnits() {
     TileBuilder t = beginStage(context.plan, name + "_units", Phase::Prepare, {"hq"});
-    t.foreach({capacity}, [&](Scalar &s, ValueRange at) {
+    t.foreach ({capacity}, [&](Scalar &s, ValueRange at) {
       Value unit = s.number(kLog2E);
       if (term.scale) {
         TileParameters params = parameters();
@@ -172,7 +174,7 @@ private:
 
   void finishRows() {
     TileBuilder t = beginStage(context.plan, name + "_rows_finish", Phase::Finish, {});
-    t.foreach({"hq", "r"}, [&](Scalar &s, ValueRange at) {
+    t.foreach ({"hq", "r"}, [&](Scalar &s, ValueRange at) {
       // v_grad was taken with slopes in units of log2.
       Value sum = s.mul(batchSum(s, vSums, at), s.number(1.0 / kLog2E, s.getF64Type()));
       ifNonZero(s, sum, [&](Scalar &x) {
@@ -191,7 +193,7 @@ private:
 
   void finishDistances() {
     TileBuilder t = beginStage(context.plan, name + "_distances_finish", Phase::Finish, {});
-    t.foreach({"hq", "r + c - 1"}, [&](Scalar &s, ValueRange at) {
+    t.foreach ({"hq", "r + c - 1"}, [&](Scalar &s, ValueRange at) {
       Value sum = s.mul(batchSum(s, uSums, at), s.number(1.0 / kLog2E, s.getF64Type()));
       ifNonZero(s, sum, [&](Scalar &x) {
         TileParameters params = parameters();
@@ -217,12 +219,12 @@ void SegmentsTerm::finishPieces() {
   Value range = context.temporary(name + "_range", {"2"}, context.plan.getF64Type());
   Value extremes = context.temporary(name + "_extremes", {"2", "2"}, context.plan.getF64Type());
   TileBuilder t = beginStage(context.plan, name + "_pieces_finish", Phase::Finish, {});
-  t.foreach({"1"}, [&](Scalar &s, ValueRange at) {
+  t.foreach ({"1"}, [&](Scalar &s, ValueRange at) {
     writeElement(s, s.number(1.0e300, s.getF64Type()), range, {s.index(0)});
     writeElement(s, s.number(-1.0e300, s.getF64Type()), range, {s.index(1)});
   });
   auto extremesOf = [&](Value buffer, StringRef extent, int64_t place) {
-    t.foreach({"1"}, [&](Scalar &s, ValueRange at) {
+    t.foreach ({"1"}, [&](Scalar &s, ValueRange at) {
       Value which = s.index(place);
       writeElement(s, s.number(1.0e300, s.getF64Type()), extremes, {which, s.index(0)});
       writeElement(s, s.number(-1.0e300, s.getF64Type()), extremes, {which, s.index(1)});
@@ -231,7 +233,7 @@ void SegmentsTerm::finishPieces() {
     if (cast<BufferType>(buffer.getType()).has("hq"))
       over.push_back("hq");
     over.push_back(extent);
-    t.foreach(over, [&](Scalar &s, ValueRange at) {
+    t.foreach (over, [&](Scalar &s, ValueRange at) {
       Value which = s.index(place), zero = s.index(0), one = s.index(1);
       Value x = s.create<arith::ExtFOp>(s.getF64Type(), readElement(s, buffer, at));
       Value low = readElement(s, extremes, {which, zero});
@@ -242,14 +244,14 @@ void SegmentsTerm::finishPieces() {
   };
   extremesOf(u, "r + c - 1", 0);
   extremesOf(v, "r", 1);
-  t.foreach({"2", "2"}, [&](Scalar &s, ValueRange at) {
+  t.foreach ({"2", "2"}, [&](Scalar &s, ValueRange at) {
     Value x = s.mul(readElement(s, extremes, {s.index(0), at[0]}),
                     readElement(s, extremes, {s.index(1), at[1]}));
     Value zero = s.index(0), one = s.index(1);
     writeElement(s, s.min(readElement(s, range, {zero}), x), range, {zero});
     writeElement(s, s.max(readElement(s, range, {one}), x), range, {one});
   });
-  t.foreach({"hq", capacity}, [&](Scalar &s, ValueRange at) {
+  t.foreach ({"hq", capacity}, [&](Scalar &s, ValueRange at) {
     Type f64 = s.getF64Type();
     Value z = at[1], zero = s.index(0), one = s.index(1);
     Value s0 = batchSum(s, moments, {at[0], z, zero}), s1 = batchSum(s, moments, {at[0], z, one});
@@ -281,8 +283,7 @@ void SegmentsTerm::finishPieces() {
 
 } // namespace
 
-std::unique_ptr<TermLowering> mlir::tile::createSegmentsTerm(PlanContext &context,
-                                                             const pe::Term &term,
-                                                             std::string name) {
+std::unique_ptr<TermLowering>
+mlir::tile::createSegmentsTerm(PlanContext &context, const pe::Term &term, std::string name) {
   return std::make_unique<SegmentsTerm>(context, term, std::move(name));
 }

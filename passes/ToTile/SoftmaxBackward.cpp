@@ -1,4 +1,4 @@
-//===- SoftmaxBackward.cpp - gradients of softmax attention ---------------===//
+//===- SoftmaxBackward.cpp - gradients of softmax attention ---===//
 //
 // With p = exp2(s - lse) and delta_i = <dO_i, O_i> (minus the cotangent of log-sum-exp):
 //   dV_j = sum_i p_ij dO_i,  dS_ij = p_ij (<dO_i, V_j> - delta_i),
@@ -44,12 +44,12 @@ void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
     else
       start = body.map({lse}, Spaces::R, [](Scalar &s, ValueRange in) { return s.neg(in[0]); });
     Value scores = body.dot(q, k, Axis::D, start);
-    Value p = body.mask(body.map({scores}, Spaces::RC,
-                                 [](Scalar &s, ValueRange in) { return s.exp2(in[0]); }),
-                        0.0);
+    Value p = body.mask(
+        body.map({scores}, Spaces::RC, [](Scalar &s, ValueRange in) { return s.exp2(in[0]); }),
+        0.0);
     Value dP = body.dot(dO, v, Axis::E, rowConstant);
-    Value dS = body.map({p, dP}, Spaces::RC,
-                        [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
+    Value dS =
+        body.map({p, dP}, Spaces::RC, [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
     a.terms->emitGradient(body, dS);
     return SmallVector<Value>{body.dot(dS, k, Axis::C), body.dot(dS, rawQ, Axis::R),
                               body.dot(p, dO, Axis::R)};

@@ -20,17 +20,16 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value q, ValueR
   Value k = t.load(a.k, Spaces::CD), v = t.load(a.v, Spaces::CE);
   Value s = t.mask(t.dot(q, k, Axis::D, a.terms->emit(t)), kMasked);
   Value blockMax = t.reduce(Reduction::Max, Axis::C, s);
-  Value newMax = t.map({m, blockMax}, Spaces::R,
-                       [](Scalar &x, ValueRange in) { return x.max(in[0], in[1]); });
+  Value newMax =
+      t.map({m, blockMax}, Spaces::R, [](Scalar &x, ValueRange in) { return x.max(in[0], in[1]); });
   auto exp2OfDifference = [](Scalar &x, ValueRange in) { return x.exp2(x.sub(in[0], in[1])); };
   Value alpha = t.map({m, newMax}, Spaces::R, exp2OfDifference);
   Value p = t.map({s, newMax}, Spaces::RC, exp2OfDifference);
   Value blockSum = t.reduce(Reduction::Add, Axis::C, p);
-  Value newSum = t.map({l, alpha, blockSum}, Spaces::R, [](Scalar &x, ValueRange in) {
-    return x.add(x.mul(in[0], in[1]), in[2]);
-  });
-  Value kept = t.map({o, alpha}, Spaces::RE,
-                     [](Scalar &x, ValueRange in) { return x.mul(in[0], in[1]); });
+  Value newSum = t.map({l, alpha, blockSum}, Spaces::R,
+                       [](Scalar &x, ValueRange in) { return x.add(x.mul(in[0], in[1]), in[2]); });
+  Value kept =
+      t.map({o, alpha}, Spaces::RE, [](Scalar &x, ValueRange in) { return x.mul(in[0], in[1]); });
   return {newMax, newSum, t.dot(p, v, Axis::C, kept)};
 }
 

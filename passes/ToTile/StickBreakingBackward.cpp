@@ -16,13 +16,11 @@ using namespace mlir::tile;
 namespace {
 
 Value product(TileBuilder &t, Value a, Value b) {
-  return t.map({a, b}, Spaces::RC,
-               [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
+  return t.map({a, b}, Spaces::RC, [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
 }
 
 SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ, Value q, Value dO,
-                             Value dRest,
-                             Value carry) {
+                             Value dRest, Value carry) {
   Value newest = t.load(a.mass, Spaces::R);
   Value k = t.load(a.k, Spaces::CD), v = t.load(a.v, Spaces::CE);
   Value z = t.mask(t.dot(q, k, Axis::D, a.terms->emit(t)), kMasked);
@@ -41,9 +39,8 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ, Val
     return s.mul(s.mul(in[0], in[1]), s.sub(in[2], in[3]));
   });
   if (dRest) // d log(mass left) / dz = -beta
-    dZ = t.map({dZ, beta, dRest}, Spaces::RC, [](Scalar &s, ValueRange in) {
-      return s.sub(in[0], s.mul(in[1], in[2]));
-    });
+    dZ = t.map({dZ, beta, dRest}, Spaces::RC,
+               [](Scalar &s, ValueRange in) { return s.sub(in[0], s.mul(in[1], in[2])); });
   a.terms->emitGradient(t, dZ);
   return {newCarry, t.dot(dZ, k, Axis::C), t.dot(dZ, rawQ, Axis::R), t.dot(weight, dO, Axis::R)};
 }

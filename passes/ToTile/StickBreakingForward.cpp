@@ -1,4 +1,4 @@
-//===- StickBreakingForward.cpp - stick-breaking attention ----------------===//
+//===- StickBreakingForward.cpp - stick-breaking attention ---===//
 //
 // Keys are visited newest first. With u = exp(z) and t = 1 / (1 + u) = 1 - sigma(z), the
 // mass left after a key is R <- R t and the key's weight is R_before sigma(z) = R_after u

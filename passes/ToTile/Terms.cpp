@@ -1,4 +1,4 @@
-//===- Terms.cpp - the terms of one attention ------------------------------===//
+//===- Terms.cpp - the terms of one attention ---===//
 #include "passes/ToTile/Terms.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -20,8 +20,8 @@ Value mlir::tile::sumOver(Scalar &s, ArrayRef<StringRef> extents,
         value = at.create<arith::ExtFOp>(at.getF64Type(), value);
       return at.add(sum, value);
     }
-    auto loop = at.create<scf::ForOp>(at.index(0), at.size(rest.front()), at.index(1),
-                                      ValueRange{sum});
+    auto loop =
+        at.create<scf::ForOp>(at.index(0), at.size(rest.front()), at.index(1), ValueRange{sum});
     Scalar inner(at.getLoc(), OpBuilder::atBlockEnd(loop.getBody()));
     indices.push_back(loop.getInductionVar());
     Value next = level(inner, loop.getRegionIterArg(0), rest.drop_front());
@@ -33,8 +33,8 @@ Value mlir::tile::sumOver(Scalar &s, ArrayRef<StringRef> extents,
 }
 
 void mlir::tile::ifNonZero(Scalar &s, Value value, llvm::function_ref<void(Scalar &)> body) {
-  Value some = s.create<arith::CmpFOp>(arith::CmpFPredicate::UNE, value,
-                                       s.number(0.0, value.getType()));
+  Value some =
+      s.create<arith::CmpFOp>(arith::CmpFPredicate::UNE, value, s.number(0.0, value.getType()));
   auto branch = s.create<scf::IfOp>(some, /*withElseRegion=*/false);
   Scalar inner(s.getLoc(), OpBuilder::atBlockBegin(branch.thenBlock()));
   body(inner);

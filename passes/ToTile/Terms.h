@@ -1,4 +1,4 @@
-//===- Terms.h - bias terms at the tile level ------------------------------===//
+//===- Terms.h - bias terms at the tile level ---===//
 //
 // Each term of a bias is paid for by its class (passes/Analysis/Structure.h): tables built
 // in prepare stages, a value inside the stream, adjoint sums inside the backward stream,

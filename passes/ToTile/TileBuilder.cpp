@@ -1,4 +1,4 @@
-//===- TileBuilder.cpp - writing tile IR shortly --------------------------===//
+//===- TileBuilder.cpp - writing tile IR shortly ---===//
 #include "passes/ToTile/TileBuilder.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-//===- Scalars ---------------------------------------------------------------===//
+//===- Scalars ---===//
 
 Value Scalar::number(double value, Type type) {
   if (!type)
@@ -49,7 +49,7 @@ Value Scalar::toFloat(Value index, Type type) {
   return create<arith::SIToFPOp>(type, wide);
 }
 
-//===- Tile ops --------------------------------------------------------------===//
+//===- Tile ops ---===//
 
 BufferType TileBuilder::bufferType(ArrayRef<StringRef> extents, Type element) {
   SmallVector<StringAttr> names;
@@ -61,7 +61,9 @@ BufferType TileBuilder::bufferType(ArrayRef<StringRef> extents, Type element) {
 Value TileBuilder::constant(double number, Spaces spaces) {
   return create<ConstantOp>(type(spaces), getF64FloatAttr(number));
 }
-Value TileBuilder::load(Value buffer, Spaces spaces) { return create<LoadOp>(type(spaces), buffer); }
+Value TileBuilder::load(Value buffer, Spaces spaces) {
+  return create<LoadOp>(type(spaces), buffer);
+}
 void TileBuilder::store(Value value, Value buffer) { create<StoreOp>(value, buffer); }
 
 namespace {
@@ -153,8 +155,8 @@ TileBuilder::stream(Order order, ValueRange carries, TypeRange folds,
   return stream;
 }
 
-void TileBuilder::foreach(ArrayRef<StringRef> over,
-                          llvm::function_ref<void(Scalar &, ValueRange)> body) {
+void TileBuilder::foreach (ArrayRef<StringRef> over,
+                           llvm::function_ref<void(Scalar &, ValueRange)> body) {
   auto stage = cast<StageOp>(getInsertionBlock()->getParentOp());
   ForeachOp loop = create<ForeachOp>(getStrArrayAttr(over));
   Block &block = loop.getBody().emplaceBlock();

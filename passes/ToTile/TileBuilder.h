@@ -1,11 +1,12 @@
-//===- TileBuilder.h - writing tile IR shortly ----------------------------===//
+//===- TileBuilder.h - writing tile IR shortly ---===//
 //
 // The algorithms of this room read like their papers when values, maps and dots
 // are one call each:
 //
 //   Value s = t.mask(t.dot(q, k, Axis::D, bias), -1.0e30);
 //   Value m = t.reduce(Reduction::Max, Axis::C, s);
-//   Value p = t.map({s, m}, Spaces::RC, [](Scalar &x, ValueRange v) { return x.exp2(x.sub(v[0], v[1])); });
+//   Value p = t.map({s, m}, Spaces::RC, [](Scalar &x, ValueRange v) { return x.exp2(x.sub(v[0],
+//   v[1])); });
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_TILEBUILDER_H
@@ -73,7 +74,7 @@ public:
   StreamOp stream(Order order, ValueRange carries, TypeRange folds,
                   llvm::function_ref<SmallVector<Value>(TileBuilder &, ValueRange)> body);
   /// A loop nest; `body` gets the stage's indices, then those of `over`.
-  void foreach(ArrayRef<StringRef> over, llvm::function_ref<void(Scalar &, ValueRange)> body);
+  void foreach (ArrayRef<StringRef> over, llvm::function_ref<void(Scalar &, ValueRange)> body);
 };
 
 /// Reads and writes of single elements inside foreach bodies.

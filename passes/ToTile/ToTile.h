@@ -1,4 +1,4 @@
-//===- ToTile.h - pe -> tile -------------------------------------------------===//
+//===- ToTile.h - pe -> tile ---===//
 #ifndef PE_PASSES_TOTILE_TOTILE_H
 #define PE_PASSES_TOTILE_TOTILE_H
 

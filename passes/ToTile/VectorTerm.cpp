@@ -1,4 +1,4 @@
-//===- VectorTerm.cpp - functions of the query or the key alone ------------===//
+//===- VectorTerm.cpp - functions of the query or the key alone ---===//
 //
 // One number per (batch, head, row) or (batch, head, column), built once per call; the
 // adjoint is a row sum or a column sum.
@@ -25,7 +25,7 @@ public:
     vjp.emplace(*derived);
     vector = context.kept(name + "_vector", {"b", "hq", axis});
     TileBuilder t = beginStage(context.plan, name + "_prepare", Phase::Prepare, {"b", "hq"});
-    t.foreach({axis}, [&](Scalar &s, ValueRange at) {
+    t.foreach ({axis}, [&](Scalar &s, ValueRange at) {
       TileParameters params = parameters();
       IRMapping mapping;
       mapPosition(s, mapping, at);
@@ -55,7 +55,7 @@ public:
     if (!vjp->isActive())
       return;
     TileBuilder t = beginStage(context.plan, name + "_finish", Phase::Finish, {});
-    t.foreach({"b", "hq", axis}, [&](Scalar &s, ValueRange at) {
+    t.foreach ({"b", "hq", axis}, [&](Scalar &s, ValueRange at) {
       Value sum = s.create<arith::ExtFOp>(s.getF64Type(), readElement(s, sums, at));
       ifNonZero(s, sum, [&](Scalar &x) {
         TileParameters params = parameters();
@@ -73,8 +73,7 @@ private:
   void mapPosition(Scalar &s, IRMapping &mapping, ValueRange at) {
     Value position = s.add(at[2], s.size(rows ? "q_start" : "k_start"));
     Value zero = s.index(0);
-    pe::mapPoint(mapping, region(),
-                 {at[0], at[1], rows ? position : zero, rows ? zero : position});
+    pe::mapPoint(mapping, region(), {at[0], at[1], rows ? position : zero, rows ? zero : position});
   }
 
   bool rows;

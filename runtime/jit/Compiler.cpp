@@ -1,4 +1,4 @@
-//===- Compiler.cpp - source to plan and object ---------------------------------===//
+//===- Compiler.cpp - source to plan and object ---===//
 #include "runtime/jit/Compiler.h"
 
 #include "dialect/PE/PE.h"
@@ -29,10 +29,9 @@ namespace pe::jit {
 const DialectRegistry &getRegistry() {
   static const DialectRegistry registry = [] {
     DialectRegistry all;
-    all.insert<mlir::pe::PEDialect, tile::TileDialect, arith::ArithDialect,
-               cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
-               memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect,
-               vector::VectorDialect>();
+    all.insert<mlir::pe::PEDialect, tile::TileDialect, arith::ArithDialect, cf::ControlFlowDialect,
+               func::FuncDialect, LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
+               scf::SCFDialect, tensor::TensorDialect, vector::VectorDialect>();
     func::registerInlinerExtension(all);
     LLVM::registerInlinerInterface(all);
     registerBuiltinDialectTranslation(all);

@@ -1,10 +1,10 @@
-//===- Compiler.h - source to plan and object ----------------------------------===//
+//===- Compiler.h - source to plan and object ---===//
 #ifndef PE_RUNTIME_JIT_COMPILER_H
 #define PE_RUNTIME_JIT_COMPILER_H
 
+#include "passes/Pipelines/Pipelines.h"
 #include "runtime/jit/Diagnostics.h"
 #include "runtime/jit/JitInterface.h"
-#include "passes/Pipelines/Pipelines.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"

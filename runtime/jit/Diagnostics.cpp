@@ -1,4 +1,4 @@
-//===- Diagnostics.cpp - MLIR's diagnostics as pe errors ----------------------===//
+//===- Diagnostics.cpp - MLIR's diagnostics as pe errors ---===//
 #include "runtime/jit/Diagnostics.h"
 
 #include "mlir/IR/Location.h"

@@ -1,4 +1,4 @@
-//===- Diagnostics.h - MLIR's diagnostics as pe errors -----------------------===//
+//===- Diagnostics.h - MLIR's diagnostics as pe errors ---===//
 #ifndef PE_RUNTIME_JIT_DIAGNOSTICS_H
 #define PE_RUNTIME_JIT_DIAGNOSTICS_H
 

@@ -1,4 +1,4 @@
-//===- Jit.cpp - the compiler behind the runtime's interface --------------------===//
+//===- Jit.cpp - the compiler behind the runtime's interface ---===//
 #include "runtime/jit/JitInterface.h"
 
 #include "dialect/PE/ExportProgram.h"
@@ -20,9 +20,6 @@ public:
   Expected<Description> describe(const Source &source) override;
   Expected<CompiledCode> compile(const CompileRequest &request) override;
   Expected<std::string> compileKernels(const Source &source) override;
-  Expected<std::unique_ptr<LoadedObject>> load(const std::string &object) override {
-    return loadObject(object);
-  }
   Expected<std::string> emit(const CompileRequest &request, EmitStage stage) override;
 };
 
@@ -32,8 +29,8 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
     return makeError("expected target cpu, found ", request.target);
   if (request.dtype != DType::F32)
     return makeError("expected dtype f32 on the CPU, found ", nameOf(request.dtype));
-  for (auto [what, depth] : {std::pair{"head dim", request.headDim},
-                             std::pair{"value dim", request.valueDim}})
+  for (auto [what, depth] :
+       {std::pair{"head dim", request.headDim}, std::pair{"value dim", request.valueDim}})
     if (depth < 8 || depth > 256 || depth % 8 != 0)
       return makeError("expected a ", what, " of 8 to 256 in steps of 8 on the CPU, found ", depth);
   mlir::pe::CompileOptions options;
@@ -112,8 +109,8 @@ Expected<Explanation> explain(Compilation &compilation, const std::string &entry
 
 /// Runs the pipelines up to functions in the LLVM dialect; the module keeps the plan.
 Expected<Explanation> lower(Compilation &compilation, const mlir::pe::CompileOptions &options) {
-  Status structured = compilation.run(
-      [&](mlir::OpPassManager &pm) { mlir::pe::buildPEPipeline(pm, options); });
+  Status structured =
+      compilation.run([&](mlir::OpPassManager &pm) { mlir::pe::buildPEPipeline(pm, options); });
   if (!structured)
     return structured.error();
   auto explanation = explain(compilation, options.entry);
@@ -185,8 +182,8 @@ Expected<std::string> MlirJit::compileKernels(const Source &source) {
   Compilation compilation(getRegistry());
   if (Status parsed = compilation.parse(source); !parsed)
     return parsed.error();
-  Status lowered = compilation.run(
-      [](mlir::OpPassManager &pm) { mlir::pe::buildFunctionsToLLVMPipeline(pm); });
+  Status lowered =
+      compilation.run([](mlir::OpPassManager &pm) { mlir::pe::buildFunctionsToLLVMPipeline(pm); });
   if (!lowered)
     return lowered.error();
   return emitMachineCode(compilation.getModule(), /*features=*/"");
@@ -207,9 +204,8 @@ Expected<std::string> MlirJit::emit(const CompileRequest &request, EmitStage sta
     return parsed.error();
   Status done = Status::success();
   if (stage == EmitStage::PE)
-    done = compilation.run([&](mlir::OpPassManager &pm) {
-      mlir::pe::buildPEPipeline(pm, *options);
-    });
+    done =
+        compilation.run([&](mlir::OpPassManager &pm) { mlir::pe::buildPEPipeline(pm, *options); });
   else if (stage == EmitStage::Tile)
     done = compilation.run([&](mlir::OpPassManager &pm) {
       mlir::pe::buildPEPipeline(pm, *options);

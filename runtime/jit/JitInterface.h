@@ -21,7 +21,7 @@
 
 namespace pe::jit {
 
-inline constexpr int kJitAbiVersion = 1;
+inline constexpr int kJitAbiVersion = 2;
 
 struct Source {
   /// Text of a module in the pe dialect.
@@ -70,14 +70,6 @@ struct CompiledCode {
 /// What `emit` can print.
 enum class EmitStage { PE, Tile, LLVM, Object };
 
-/// Code that is ready to run; it stays so while this object lives.
-class LoadedObject {
-public:
-  virtual ~LoadedObject() = default;
-  /// The address of `symbol`, or null if the object does not define it.
-  virtual void *lookup(const std::string &symbol) const = 0;
-};
-
 class Jit {
 public:
   virtual ~Jit() = default;
@@ -86,9 +78,8 @@ public:
   /// Parses and checks, but compiles nothing.
   virtual Expected<Description> describe(const Source &source) = 0;
   virtual Expected<CompiledCode> compile(const CompileRequest &request) = 0;
-  virtual Expected<std::unique_ptr<LoadedObject>> load(const std::string &object) = 0;
-  /// Compiles a module of plain functions in upstream dialects (func, scf, vector, math, memref with
-  /// bare pointers) to an object whose symbols are those functions as C functions.
+  /// Compiles a module of plain functions in upstream dialects (func, scf, vector, math, memref
+  /// with bare pointers) to an object whose symbols are those functions as C functions.
   virtual Expected<std::string> compileKernels(const Source &source) = 0;
   /// The program at one stage of compilation (text; for Object the bytes).
   virtual Expected<std::string> emit(const CompileRequest &request, EmitStage stage) = 0;

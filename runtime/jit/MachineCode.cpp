@@ -1,12 +1,8 @@
-//===- MachineCode.cpp - LLVM dialect to objects, objects to memory -----------===//
+//===- MachineCode.cpp - LLVM dialect to objects, objects to memory ---===//
 #include "runtime/jit/MachineCode.h"
 
-#include "runtime/device/cpu/Segments.h"
-
 #include "mlir/Target/LLVMIR/Export.h"
-#include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/TargetParser/Host.h"
@@ -95,46 +91,6 @@ Expected<std::string> emitObject(llvm::Module &module, llvm::TargetMachine &mach
     return makeError("LLVM cannot emit an object for ", machine.getTargetTriple().str());
   passes.run(module);
   return bytes.str().str();
-}
-
-namespace {
-
-class OrcObject : public LoadedObject {
-public:
-  explicit OrcObject(std::unique_ptr<llvm::orc::LLJIT> jit) : jit(std::move(jit)) {}
-  void *lookup(const std::string &symbol) const override {
-    auto address = jit->lookup(symbol);
-    if (address)
-      return address->toPtr<void *>();
-    llvm::consumeError(address.takeError());
-    return nullptr;
-  }
-
-private:
-  std::unique_ptr<llvm::orc::LLJIT> jit;
-};
-
-} // namespace
-
-Expected<std::unique_ptr<LoadedObject>> loadObject(const std::string &object) {
-  auto jit = llvm::orc::LLJITBuilder().create();
-  if (!jit)
-    return fromLLVM("cannot start the linker of compiled code", jit.takeError());
-  llvm::orc::JITDylib &library = (*jit)->getMainJITDylib();
-  // The runtime's own functions by address: libpe-jit does not export them.
-  llvm::orc::SymbolMap runtime;
-  runtime[(*jit)->mangleAndIntern("pe_find_segments")] = {
-      llvm::orc::ExecutorAddr::fromPtr(&pe_find_segments), llvm::JITSymbolFlags::Exported};
-  if (llvm::Error error = library.define(llvm::orc::absoluteSymbols(std::move(runtime))))
-    return fromLLVM("cannot offer the runtime to compiled code", std::move(error));
-  auto process = llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
-      (*jit)->getDataLayout().getGlobalPrefix());
-  if (!process)
-    return fromLLVM("cannot offer libm to compiled code", process.takeError());
-  library.addGenerator(std::move(*process));
-  if (llvm::Error error = (*jit)->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(object)))
-    return fromLLVM("damaged object", std::move(error));
-  return std::unique_ptr<LoadedObject>(std::make_unique<OrcObject>(std::move(*jit)));
 }
 
 } // namespace pe::jit

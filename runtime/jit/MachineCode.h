@@ -1,4 +1,4 @@
-//===- MachineCode.h - LLVM dialect to objects, objects to memory -------------===//
+//===- MachineCode.h - LLVM dialect to objects ---===//
 #ifndef PE_RUNTIME_JIT_MACHINECODE_H
 #define PE_RUNTIME_JIT_MACHINECODE_H
 
@@ -21,9 +21,6 @@ Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::L
                                                   llvm::TargetMachine &machine);
 /// An ELF object.
 Expected<std::string> emitObject(llvm::Module &module, llvm::TargetMachine &machine);
-
-/// Links an object into this process (LLJIT).
-Expected<std::unique_ptr<LoadedObject>> loadObject(const std::string &object);
 
 } // namespace pe::jit
 

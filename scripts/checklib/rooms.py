@@ -27,19 +27,22 @@ ROOMS = {
     "passes/ToTile": (("dialect", "passes/Analysis", "passes/Transforms"), True),
     "passes/Schedule": (("dialect",), True),
     "passes/ToLoops": (("dialect",), True),
-    "passes/ToCPU": (("dialect", "passes/Schedule"), True),
+    # Scalar stages, and what it cannot fuse, are the loops of the definition.
+    "passes/ToCPU": (("dialect", "passes/Schedule", "passes/ToLoops"), True),
     "passes/Pipelines": (("dialect", "passes", "runtime/plan", "runtime/include"), True),
     "runtime/jit": (
-        ("dialect", "passes", "runtime/plan", "runtime/core", "runtime/include"), True),
+        ("dialect", "passes", "runtime/plan", "runtime/core", "runtime/include",
+         "runtime/jit/JitInterface.h"), True),
     # The interface that the runtime and the compiler library share is plain data.
     "runtime/jit/JitInterface.h": (("runtime/include", "runtime/plan"), False),
     # `pe` links only the LLVM-free runtime and loads the compiler library on demand.
     "tools/pe": (("runtime/include", "runtime/plan", "runtime/core", "runtime/device",
-                  "runtime/reference", "runtime/api", "runtime/train"), False),
+                  "runtime/reference", "runtime/api", "runtime/train",
+                  "runtime/jit/JitInterface.h"), False),
     "tools/pe-opt": (("dialect", "passes"), True),
     "tools/pe-lsp-server": (("dialect", "passes"), True),
     "examples": (("runtime/include",), False),
-    "test": (("dialect", "passes", "runtime"), True),
+    "test": (("dialect", "passes", "runtime", "tools/pe-opt"), True),
 }
 
 

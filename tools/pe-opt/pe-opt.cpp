@@ -1,8 +1,11 @@
 //===- pe-opt.cpp - MLIR's optimizer driver with pe's dialects and passes -===//
 
-#include "tools/pe-opt/OptMain.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "passes/Pipelines/Registration.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
-  return mlir::pe::runOpt(argc, argv, registry);
+  mlir::pe::registerDialects(registry);
+  mlir::pe::registerPasses();
+  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "pe optimizer driver\n", registry));
 }

@@ -14,15 +14,9 @@
 namespace pe::reinit {
 
 inline nlohmann::ordered_json toJson(const MatrixReport &report) {
-  return {{"name", report.name},
-          {"shape", report.shape},
-          {"chosen", report.chosen},
-          {"why", report.why},
-          {"dfi_before", report.dfiBefore},
-          {"dfi_after", report.dfiAfter},
-          {"sfe", report.sfe},
-          {"iterations", report.iterations},
-          {"rank", report.rank},
+  return {{"name", report.name},  {"shape", report.shape},           {"chosen", report.chosen},
+          {"why", report.why},    {"dfi_before", report.dfiBefore},  {"dfi_after", report.dfiAfter},
+          {"sfe", report.sfe},    {"iterations", report.iterations}, {"rank", report.rank},
           {"scale", report.scale}};
 }
 

@@ -70,7 +70,8 @@ void ProgressLine::onStep(const StepReport &report, Trainer &trainer) {
   shown = Clock::now();
   double perStep = secondsSince(start) / static_cast<double>(done - firstStep);
   double left = perStep * static_cast<double>(totalSteps - done) + secondsAfter;
-  std::fprintf(stream, "%s%s step %lld/%lld  %.3f bits per character  norm %.2f  %.0f ms a step  %s left",
+  std::fprintf(stream,
+               "%s%s step %lld/%lld  %.3f bits per character  norm %.2f  %.0f ms a step  %s left",
                onTerminal ? "\r\033[K" : "", label.c_str(), static_cast<long long>(done),
                static_cast<long long>(totalSteps), weight > 0 ? smoothed / weight : 0.0,
                report.gradientNorm, 1000 * perStep, formatDuration(left).c_str());

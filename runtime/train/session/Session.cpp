@@ -42,9 +42,8 @@ Session::create(const TrainConfig &config, Environment environment,
   std::unique_ptr<Session> session(new Session(config, std::move(environment)));
   session->texts = std::move(corpora);
   session->identity = std::move(identity);
-  session->state =
-      std::make_unique<Trainer>(std::move(*model), session->environment.kernels, config.optimizer,
-                                session->environment.parallel);
+  session->state = std::make_unique<Trainer>(std::move(*model), session->environment.kernels,
+                                             config.optimizer, session->environment.parallel);
   if (config.resume) {
     if (!hasCheckpoint(config.checkpoint))
       return makeError("expected a checkpoint to resume from in '", config.checkpoint,
@@ -57,8 +56,7 @@ Session::create(const TrainConfig &config, Environment environment,
 }
 
 Status Session::reinitialise(const std::vector<Observer *> &observers) {
-  auto reports =
-      state->reinitialise(settings.reinit.target, settings.reinit.scale, settings.seed);
+  auto reports = state->reinitialise(settings.reinit.target, settings.reinit.scale, settings.seed);
   if (!reports)
     return reports.takeError();
   for (Observer *observer : observers)
@@ -67,8 +65,8 @@ Status Session::reinitialise(const std::vector<Observer *> &observers) {
 }
 
 Status Session::checkpointIfDue() {
-  bool due = state->steps() % settings.checkpointInterval == 0 ||
-             state->steps() == settings.totalSteps();
+  bool due =
+      state->steps() % settings.checkpointInterval == 0 || state->steps() == settings.totalSteps();
   if (settings.checkpoint.empty() || !due)
     return Status::success();
   return saveCheckpoint(settings.checkpoint, *state, identity);
@@ -78,14 +76,15 @@ Status Session::checkpointIfDue() {
 Status Session::runPhase(size_t phase, int64_t begin, const std::vector<Observer *> &observers) {
   int64_t steps = settings.phases[phase].steps;
   Schedule schedule{settings.decay, settings.learningRate, settings.warmup, steps};
-  auto sampler =
-      BatchSampler::create(texts[phase]->training, settings.batch, settings.sequence, settings.seed);
+  auto sampler = BatchSampler::create(texts[phase]->training, settings.batch, settings.sequence,
+                                      settings.seed);
   if (!sampler)
     return sampler.takeError();
   Batch batch;
   for (int64_t step = state->steps(); step < begin + steps; ++step) {
     bool boundary = phase > 0 && step == begin;
-    if (settings.reinit.enabled && (settings.reinit.step ? *settings.reinit.step == step : boundary))
+    if (settings.reinit.enabled &&
+        (settings.reinit.step ? *settings.reinit.step == step : boundary))
       if (Status status = reinitialise(observers); !status)
         return status;
     sampler->fill(step, batch);
@@ -107,8 +106,7 @@ Expected<std::map<int64_t, double>> Session::run(const std::vector<Observer *> &
       return status.takeError();
     begin += settings.phases[phase].steps;
   }
-  auto bits =
-      evaluate(state->model(), corpus().heldOut, settings.evaluation, environment.parallel);
+  auto bits = evaluate(state->model(), corpus().heldOut, settings.evaluation, environment.parallel);
   if (!bits)
     return bits;
   for (Observer *observer : observers)

@@ -8,7 +8,8 @@
 // gradient, then times the fused stages on one thread and prints their share of the FMA
 // peak measured beside them (best and median of `repeats`). Options: b hq hkv r c q_start
 // k_start, d e, grad=0|1, exit=0|1, features=x86-64-v3, set=key_block=32,..., check=0|1,
-// repeats, tolerance, stages=1 (times per stage).
+// repeats, tolerance, stages=1 (times per stage). against="A;B;..." (each like set) times other
+// schedules in turn with this one, which cancels what else the machine does.
 //
 //===----------------------------------------------------------------------===//
 #include "Peak.h"
@@ -17,6 +18,7 @@
 #include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/ToCPU.h"
 #include "passes/ToLoops/ToLoops.h"
+#include "runtime/device/cpu/ObjectLoader.h"
 #include "runtime/jit/Compiler.h"
 #include "runtime/jit/MachineCode.h"
 
@@ -56,12 +58,13 @@ using Stage = void (*)(void *const *, const int64_t *, int64_t);
 
 struct Program {
   plan::Plan plan;
-  std::unique_ptr<jit::LoadedObject> object;
+  std::shared_ptr<cpu::LoadedCode> object;
   std::vector<Stage> stages;
   double compileSeconds = 0;
 };
 
-Program compile(const Options &options, const std::string &file, const std::string &lowering) {
+Program compile(const Options &options, const std::string &file, const std::string &lowering,
+                const std::string &set) {
   auto buffer = llvm::MemoryBuffer::getFile(file);
   if (!buffer)
     die("cannot read " + file);
@@ -78,13 +81,14 @@ Program compile(const Options &options, const std::string &file, const std::stri
   std::string features = options.get("features", "x86-64-v3");
   bool isTile = !compilation.getModule().getOps<mlir::tile::PlanOp>().empty();
   Status done = compilation.run([&](mlir::OpPassManager &pm) {
-    if (!isTile)
+    if (!isTile) {
+      mlir::pe::buildPEPipeline(pm, compileOptions);
       mlir::pe::buildPEToTilePipeline(pm, compileOptions);
+    }
     if (lowering == "cpu") {
       mlir::tile::PEScheduleCpuPassOptions schedule;
       schedule.features = features;
       llvm::SmallVector<llvm::StringRef> parts;
-      std::string set = options.get("set", "");
       llvm::StringRef(set).split(parts, ',', -1, false);
       for (llvm::StringRef part : parts)
         schedule.set.push_back(part.str());
@@ -98,6 +102,7 @@ Program compile(const Options &options, const std::string &file, const std::stri
   });
   if (!done)
     die(done.error().render("kernel-bench"));
+  double passes = now() - begin;
   Program program;
   auto text = compilation.getModule()->getAttrOfType<mlir::StringAttr>(mlir::pe::kPlanAttr);
   auto parsed = plan::parsePlan(text.strref());
@@ -113,13 +118,18 @@ Program compile(const Options &options, const std::string &file, const std::stri
     die(module.error().render("kernel-bench"));
   if (options.number("llvm", 0))
     (*module)->print(llvm::outs(), nullptr);
+  double translated = now() - begin;
   auto object = jit::emitObject(**module, **machine);
+  if (options.number("compile", 0))
+    std::printf("MLIR passes %.0f ms, LLVM passes %.0f ms, code generation %.0f ms, %zu bytes\n",
+                passes * 1e3, (translated - passes) * 1e3, (now() - begin - translated) * 1e3,
+                object->size());
   if (std::string out = options.get("object", ""); !out.empty() && lowering == "cpu") {
     std::FILE *f = std::fopen(out.c_str(), "wb");
     std::fwrite(object->data(), 1, object->size(), f);
     std::fclose(f);
   }
-  auto loaded = jit::loadObject(*object);
+  auto loaded = cpu::loadObject(*object);
   if (!loaded)
     die(loaded.error().render("kernel-bench"));
   program.object = std::move(*loaded);
@@ -158,8 +168,8 @@ struct Run {
         count *= *plan::SizeExpression::parse(extent)->evaluate(values);
       bool wide = buffer.dtype == DType::F64 || buffer.dtype == DType::I64;
       bytes.push_back(count * (wide ? 8 : 4));
-      memory.emplace_back(static_cast<float *>(std::aligned_alloc(64, (bytes.back() + 127) / 64 * 64)),
-                          &std::free);
+      memory.emplace_back(
+          static_cast<float *>(std::aligned_alloc(64, (bytes.back() + 127) / 64 * 64)), &std::free);
       std::memset(memory.back().get(), 0, bytes.back());
       if (buffer.role != plan::Role::Argument && buffer.role != plan::Role::Cotangent)
         continue;
@@ -224,7 +234,8 @@ bool compare(const Run &run, const Run &reference, double tolerance, bool quiet)
     int other = reference.program.plan.findBuffer(buffer.name);
     bool compared = buffer.role == plan::Role::Result || buffer.role == plan::Role::Residual ||
                     buffer.role == plan::Role::Gradient;
-    if (!compared || other < 0 || run.bytes[i] != reference.bytes[other] || buffer.name == "mass")
+    if (!compared || other < 0 || run.bytes[i] != reference.bytes[other] ||
+        llvm::StringRef(buffer.name).ends_with("mass"))
       continue;
     double difference = 0, norm = 0;
     int64_t count = run.bytes[i] / (buffer.dtype == DType::F64 ? 8 : 4);
@@ -261,26 +272,62 @@ double usefulPairs(const Run &run) {
   return pairs * s.batch * s.queryHeads;
 }
 
+double quantile(std::vector<double> values, double q) {
+  if (values.empty())
+    return 0;
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(q * (values.size() - 1))];
+}
+
 void time(const Run &run, const Options &options, bool backward) {
+  constexpr double kAlone = 0.88; // between the two states of coreShare
   int64_t d = run.program.plan.headDim, e = run.program.plan.valueDim;
   double flops = usefulPairs(run) * (backward ? 2 * (3 * d + 2 * e) : 2 * (d + e));
-  std::vector<double> shares, seconds;
+  std::vector<double> shares, alone, shared;
   std::map<std::string, double> stages;
   int64_t repeats = options.number("repeats", 15);
+  double fastest = 0;
   for (int64_t i = 0; i < repeats; ++i) {
-    double peak = peakFlops();
-    seconds.push_back(run.phase(backward, &stages));
+    double peak = peakFlops(), before = coreShare(peak);
+    double speed = flops / run.phase(backward, &stages);
+    double after = coreShare(peak);
     peak = std::max(peak, peakFlops());
-    shares.push_back(flops / seconds.back() / peak);
+    fastest = std::max(fastest, speed);
+    double share = 100 * speed / peak;
+    shares.push_back(share);
+    if (options.number("raw", 0))
+      std::printf("%.0f %.0f %.1f\n", 100 * before, 100 * after, share);
+    if (std::min(before, after) > kAlone)
+      alone.push_back(share);
+    else if (std::max(before, after) < kAlone)
+      shared.push_back(share);
   }
-  std::sort(shares.begin(), shares.end());
-  std::sort(seconds.begin(), seconds.end());
-  std::printf("%s: %.2f GFLOP/s, share of peak best %.1f %% median %.1f %% lowest %.1f %%\n",
-              backward ? "backward" : "forward", flops / seconds.front() * 1e-9,
-              100 * shares.back(), 100 * shares[shares.size() / 2], 100 * shares.front());
+  std::printf(
+      "%s: %.2f GFLOP/s, share of peak best %.1f %% median %.1f %% lowest %.1f %%; core alone "
+      "%.1f %% (%zu runs), core shared %.1f %% (%zu runs)\n",
+      backward ? "backward" : "forward", fastest * 1e-9, quantile(shares, 1), quantile(shares, 0.5),
+      quantile(shares, 0), quantile(alone, 0.5), alone.size(), quantile(shared, 0.5),
+      shared.size());
   if (options.number("stages", 0))
     for (auto &[name, total] : stages)
       std::printf("  %-40s %8.3f ms\n", name.c_str(), total / repeats * 1e3);
+}
+
+/// Runs all programs in turn and prints each one's speed relative to the first, round by round.
+void contest(const std::vector<Run> &runs, const std::vector<std::string> &names,
+             const Options &options, bool backward) {
+  std::vector<std::vector<double>> ratios(runs.size()), seconds(runs.size());
+  for (int64_t round = 0; round < options.number("repeats", 15); ++round) {
+    for (size_t i = 0; i < runs.size(); ++i) {
+      seconds[i].push_back(runs[i].phase(backward));
+      ratios[i].push_back(seconds[0].back() / seconds[i].back());
+    }
+  }
+  for (size_t i = 0; i < runs.size(); ++i)
+    std::printf("%s %-60s speed against first: %.3f (quartiles %.3f %.3f), shortest %.3f ms\n",
+                backward ? "backward" : "forward ", names[i].c_str(), quantile(ratios[i], 0.5),
+                quantile(ratios[i], 0.25), quantile(ratios[i], 0.75),
+                quantile(seconds[i], 0) * 1e3);
 }
 
 } // namespace
@@ -298,7 +345,7 @@ int main(int argc, char **argv) {
     options.text[name.str()] = value.str();
   }
   bool quiet = options.number("quiet", 0), grad = options.number("grad", 0);
-  Program fused = compile(options, argv[1], "cpu");
+  Program fused = compile(options, argv[1], "cpu", options.get("set", ""));
   if (!quiet)
     std::printf("compiled in %.0f ms\n", fused.compileSeconds * 1e3);
   Run run(fused, sizesOf(options), options.number("seed", 1), options.number("spread", 1));
@@ -307,7 +354,7 @@ int main(int argc, char **argv) {
     run.phase(true);
   bool good = true;
   if (options.number("check", 1)) {
-    Program loops = compile(options, argv[1], "loops");
+    Program loops = compile(options, argv[1], "loops", "");
     Run reference(loops, sizesOf(options), options.number("seed", 1), options.number("spread", 1));
     reference.phase(false);
     if (grad)
@@ -318,6 +365,23 @@ int main(int argc, char **argv) {
     time(run, options, false);
     if (grad)
       time(run, options, true);
+  }
+  if (std::string others = options.get("against", ""); !others.empty()) {
+    llvm::SmallVector<llvm::StringRef> sets;
+    llvm::StringRef(others).split(sets, ';');
+    std::vector<std::string> names = {options.get("set", "(default)")};
+    std::vector<std::unique_ptr<Program>> programs;
+    std::vector<Run> runs;
+    runs.push_back(std::move(run));
+    for (llvm::StringRef set : sets) {
+      names.push_back(set.str());
+      programs.push_back(std::make_unique<Program>(compile(options, argv[1], "cpu", set.str())));
+      runs.emplace_back(*programs.back(), sizesOf(options), 1, 1);
+      runs.back().phase(false);
+    }
+    contest(runs, names, options, false);
+    if (grad)
+      contest(runs, names, options, true);
   }
   return good ? 0 : 1;
 }

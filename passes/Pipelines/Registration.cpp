@@ -1,17 +1,12 @@
-//===- OptMain.cpp - The body of pe-opt -----------------------------------===//
-//
-// Each room of passes registers itself here by one call.
-//
-//===----------------------------------------------------------------------===//
+//===- Registration.cpp - All of pe's dialects and passes -----------------===//
 
-#include "tools/pe-opt/OptMain.h"
+#include "passes/Pipelines/Registration.h"
 
 #include "dialect/PE/PEDialect.h"
+#include "dialect/Tile/Tile.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
-#include "mlir/Tools/mlir-opt/MlirOptMain.h"
-#include "dialect/Tile/Tile.h"
 #include "passes/Pipelines/Pipelines.h"
 #include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/ToCPU.h"
@@ -20,11 +15,14 @@
 #include "passes/Transforms/Passes.h"
 #include "passes/Transforms/Prepare.h"
 
-int mlir::pe::runOpt(int argc, char **argv, DialectRegistry &registry) {
+void mlir::pe::registerDialects(DialectRegistry &registry) {
   registerAllDialects(registry);
   registerAllExtensions(registry);
-  registerAllPasses();
   registry.insert<PEDialect, tile::TileDialect>();
+}
+
+void mlir::pe::registerPasses() {
+  registerAllPasses();
   registerTransformsPasses();
   registerPreparePipeline();
   registerPEToTilePasses();
@@ -33,5 +31,4 @@ int mlir::pe::runOpt(int argc, char **argv, DialectRegistry &registry) {
   tile::registerToLoopsPasses();
   tile::registerSchedulePasses();
   tile::registerToCPUPasses();
-  return asMainReturnCode(MlirOptMain(argc, argv, "pe optimizer driver\n", registry));
 }

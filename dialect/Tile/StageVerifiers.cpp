@@ -1,0 +1,324 @@
+//===- StageVerifiers.cpp - rules of plans, stages, streams and loops -----===//
+#include "dialect/Tile/SizeExpression.h"
+#include "dialect/Tile/Verify.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+//===- Plans -----------------------------------------------------------------===//
+
+LogicalResult PlanOp::verify() {
+  for (auto [name, number] : {std::pair<StringRef, int64_t>{"head_dim", getHeadDim()},
+                              {"value_dim", getValueDim()},
+                              {"key_block", getKeyBlock()}})
+    if (number < 1) // plan-C1
+      return emitOpError("expected a positive ") << name << ", found " << number << " (plan-C1)";
+  return success();
+}
+
+LogicalResult PlanOp::verifyRegions() {
+  llvm::StringSet<llvm::MallocAllocator> names;
+  for (Operation &op : getBody().front()) {
+    if (!isa<BufferOp, StageOp, LaunchOp>(op) && !matchPattern(&op, m_Constant())) // plan-C2
+      return op.emitOpError("expected only buffers, stages, launches and constants in a tile.plan "
+                            "(plan-C2)");
+    if (auto buffer = dyn_cast<BufferOp>(op);
+        buffer && !names.insert(buffer.getName()).second) // plan-C3
+      return op.emitOpError("expected names of their own for the plan's buffers, found a second \"")
+             << buffer.getName() << "\" (plan-C3)";
+  }
+  return success();
+}
+
+LogicalResult BufferOp::verify() {
+  BufferType type = getBuffer().getType();
+  for (StringAttr extent : type.getExtents())
+    if (failed(verifyExpression(*this, "extent", extent, getExtentNames(), "buffer-C1")))
+      return failure();
+  Type element = type.getElementType();
+  if (!element.isF32() && !element.isF64() && !element.isBF16() && !element.isF16() &&
+      !element.isInteger(32) && !element.isInteger(64)) // buffer-C2
+    return emitOpError("expected elements of f32, f64, bf16, f16, i32 or i64, found ")
+           << element << " (buffer-C2)";
+  if (getZero() && (getRole() == Role::Argument || getRole() == Role::Cotangent)) // buffer-C3
+    return emitOpError("expected no `zero` on what the caller gives (buffer-C3)");
+  return success();
+}
+
+LogicalResult LaunchOp::verify() {
+  constexpr StringRef kPlanNames[] = {"b", "hq", "hkv", "r", "c", "d", "e"};
+  return verifyExpression(*this, "items", getItems(), kPlanNames, "launch-C1");
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
+  Operation *module = (*this)->getParentOp()->getParentOp();
+  auto callee =
+      dyn_cast_or_null<FunctionOpInterface>(tables.lookupSymbolIn(module, getCalleeAttr()));
+  if (!callee) // launch-C2
+    return emitOpError("expected a function of the enclosing module, found ")
+           << getCalleeAttr() << " (launch-C2)";
+  unsigned expected = getBuffers().size() + 2;
+  if (callee.getNumArguments() != expected) // launch-C3
+    return emitOpError("expected a callee of ")
+           << expected << " arguments (buffers, sizes, item), found " << callee.getNumArguments()
+           << " (launch-C3)";
+  return success();
+}
+
+//===- Stages ------------------------------------------------------------------===//
+
+/// `{kind = "..."}`, with left and right for a window.
+static LogicalResult verifyMask(StageOp stage, DictionaryAttr mask) {
+  constexpr StringRef kKinds[] = {"none", "causal", "strict_causal", "window"};
+  auto kind = mask.getAs<StringAttr>("kind");
+  if (!kind || !llvm::is_contained(kKinds, kind.getValue())) // stage-C2
+    return stage.emitOpError(
+               "expected a mask of kind none, causal, strict_causal or window, found ")
+           << mask << " (stage-C2)";
+  bool window = kind.getValue() == "window";
+  bool bounds = false;
+  for (NamedAttribute entry : mask) {
+    if (entry.getName() == "kind")
+      continue;
+    bool bound = entry.getName() == "left" || entry.getName() == "right";
+    if (!window || !bound || !isa<IntegerAttr>(entry.getValue())) // stage-C3
+      return stage.emitOpError(
+                 "expected a mask with no entry but kind, and integers left and right "
+                 "for a window, found ")
+             << entry.getName() << " (stage-C3)";
+    bounds = true;
+  }
+  if (window && !bounds) // stage-C4
+    return stage.emitOpError("expected a window with left or right, found neither (stage-C4)");
+  return success();
+}
+
+LogicalResult StageOp::verify() {
+  for (StringRef extent : getOver().getAsValueRange<StringAttr>())
+    if (failed(verifyExpression(*this, "over", extent, getExtentNames(), "stage-C1")))
+      return failure();
+  return getMask() ? verifyMask(*this, *getMask()) : success();
+}
+
+static bool hasValue(Operation &op) {
+  auto isValue = [](Type type) { return isa<ValType>(type); };
+  return llvm::any_of(op.getResultTypes(), isValue) || llvm::any_of(op.getOperandTypes(), isValue);
+}
+
+/// What may stand in the body at all.
+static LogicalResult verifyBodyOps(StageOp stage) {
+  Operation *loop = nullptr, *value = nullptr, *stream = nullptr;
+  for (Operation &op : stage.getBody().front()) {
+    bool isLoop = isa<ForeachOp, FindSegmentsOp>(op);
+    bool scratch = op.getName().getStringRef() == "memref.alloca";
+    if (!isLoop && !hasValue(op) && !isa<SizeOp>(op) && !scratch && !isa<StreamOp>(op) &&
+        !matchPattern(&op, m_Constant())) // stage-C5
+      return op.emitOpError("expected only tile values, a stream, loops, sizes, constants and "
+                            "memref.alloca in a tile.stage (stage-C5)");
+    if (isa<StreamOp>(op) && stream) // stage-C6
+      return op.emitOpError("expected at most one stream in a stage, found a second (stage-C6)");
+    stream = isa<StreamOp>(op) ? &op : stream;
+    loop = isLoop ? &op : loop;
+    value = hasValue(op) || isa<StreamOp>(op) ? &op : value;
+    if (loop && value) // stage-C7
+      return op.emitOpError("expected either loops or values in a stage, found both (stage-C7)");
+  }
+  auto over = llvm::to_vector(stage.getOver().getAsValueRange<StringAttr>());
+  bool heads = over.size() == 2 && over[0] == "b" && (over[1] == "hq" || over[1] == "hkv");
+  if (value && !heads) // stage-C8
+    return stage.emitOpError("expected a stage with values to be over [\"b\", \"hq\"] or "
+                             "[\"b\", \"hkv\"], found ")
+           << stage.getOver() << " (stage-C8)";
+  return success();
+}
+
+/// The order of a stage with a stream: values of rows, the stream, results.
+static LogicalResult verifyBodyOrder(StageOp stage, StreamOp stream) {
+  for (Operation &op : stage.getBody().front()) {
+    if (&op == stream)
+      break;
+    if (isa<StoreOp>(op)) // stage-C9
+      return op.emitOpError("expected no store before the stage's stream (stage-C9)");
+  }
+  WalkResult result = stream.getBody().walk([&](Operation *op) -> WalkResult {
+    for (Value operand : op->getOperands())
+      if (isa<ValType>(operand.getType()) && hasColumns(spacesOf(operand)) &&
+          operand.getParentRegion() == &stage.getBody()) // stage-C10
+        return op->emitOpError(
+            "expected a value over c to be loaded inside the stream that uses it "
+            "(stage-C10)");
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult StageOp::verifyRegions() {
+  if (failed(verifyBodyOps(*this)))
+    return failure();
+  if (StreamOp stream = getStream(); stream && failed(verifyBodyOrder(*this, stream)))
+    return failure();
+  llvm::DenseSet<Value> stored;
+  walk([&](StoreOp store) { stored.insert(store.getBuffer()); });
+  WalkResult result = walk([&](LoadOp load) -> WalkResult {
+    if (stored.contains(load.getBuffer())) // stage-C11
+      return load.emitOpError("expected a buffer that the stage does not store (stage-C11)");
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+//===- Streams -------------------------------------------------------------------===//
+
+LogicalResult StreamOp::verify() {
+  unsigned carries = getCarries().size();
+  if (getNumResults() < carries ||
+      !llvm::equal(getCarries().getTypes(),
+                   getResults().take_front(carries).getTypes())) // stream-C1
+    return emitOpError("expected the first results to have the carries' types (stream-C1)");
+  for (auto [index, carry] : llvm::enumerate(getCarries())) {
+    Spaces spaces = spacesOf(carry);
+    if (spaces != Spaces::R && spaces != Spaces::RD && spaces != Spaces::RE) // stream-C2
+      return emitOpError("expected carry ") << index << " to be a value over r, rd or re, found "
+                                            << carry.getType() << " (stream-C2)";
+  }
+  for (Value fold : getOutputs().drop_front(carries))
+    if (spacesOf(fold) == Spaces::RC) // stream-C3
+      return emitOpError("expected folds to lose r or c, found ")
+             << fold.getType() << " (stream-C3)";
+  if (carries && getOrder() == Order::Any) // stream-C4
+    return emitOpError("expected ascending or descending for a stream with carries, found any "
+                       "(stream-C4)");
+  bool stops = getStopCarry().has_value();
+  if (stops != getStopBelow().has_value() ||
+      (stops && (*getStopCarry() >= carries ||
+                 spacesOf(getCarries()[*getStopCarry()]) != Spaces::R))) // stream-C5
+    return emitOpError("expected stop_carry, the index of a carry over r, together with stop_below "
+                       "(stream-C5)");
+  Value skip = getSkipBuffer();
+  if (static_cast<bool>(skip) != getSkipBelow().has_value()) // stream-C6
+    return emitOpError("expected a skip buffer together with skip_below (stream-C6)");
+  if (skip && !isPerHead(cast<BufferType>(skip.getType()), {"kb", "r"})) // stream-C7
+    return emitOpError("expected a skip buffer with extents kb, r last, found ")
+           << skip.getType() << " (stream-C7)";
+  return success();
+}
+
+LogicalResult StreamOp::verifyRegions() {
+  Block &body = getBody().front();
+  if (!llvm::equal(body.getArgumentTypes(), getCarries().getTypes())) // stream-C8
+    return emitOpError("expected one region argument per carry, of its type (stream-C8)");
+  if (!llvm::equal(body.getTerminator()->getOperandTypes(), getResultTypes())) // stream-C9
+    return emitOpError("expected the body to yield every carry, then every fold, of the results' "
+                       "types (stream-C9)");
+  return success();
+}
+
+//===- Scalar code -----------------------------------------------------------------===//
+
+static bool isScalarOp(Operation *op) {
+  if (isa<ReadOp, WriteOp, AccumulateOp, SizeOp, YieldOp>(op))
+    return true;
+  StringRef name = op->getName().getStringRef();
+  StringRef dialect = op->getName().getDialectNamespace();
+  return dialect == "arith" || dialect == "math" || dialect == "scf" || name == "memref.load" ||
+         name == "memref.store";
+}
+
+LogicalResult mlir::tile::verifyScalarCode(Operation *op, Region &region, StringRef label) {
+  auto fromOutside = [&](Value value) { return !region.isAncestor(value.getParentRegion()); };
+  WalkResult result = region.walk([&](Operation *inner) -> WalkResult {
+    if (!isScalarOp(inner))
+      return inner->emitOpError("expected scalar code: arith, math, scf, memory of the stage and "
+                                "tile.read, write, accumulate, size (")
+             << label << ")";
+    for (Value operand : inner->getOperands()) {
+      Operation *source = operand.getDefiningOp();
+      if (!fromOutside(operand) || isa<BufferType>(operand.getType()))
+        continue;
+      if (!source || !(isa<SizeOp>(source) || matchPattern(source, m_Constant()) ||
+                       source->getName().getStringRef() == "memref.alloca"))
+        return inner->emitOpError(
+                   "expected values of the region, constants, sizes and scratch memory "
+                   "of the stage, found another value from outside (")
+               << label << ")";
+    }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult ForeachOp::verify() {
+  for (StringRef extent : getOver().getAsValueRange<StringAttr>())
+    if (failed(verifyExpression(*this, "over", extent, getSizeNames(), "foreach-C1")))
+      return failure();
+  return success();
+}
+
+LogicalResult ForeachOp::verifyRegions() {
+  Block &body = getBody().front();
+  size_t expected = cast<StageOp>((*this)->getParentOp()).getOver().size() + getOver().size();
+  auto isIndex = [](Type type) { return isa<IndexType>(type); };
+  if (body.getNumArguments() != expected ||
+      !llvm::all_of(body.getArgumentTypes(), isIndex)) // foreach-C2
+    return emitOpError("expected ")
+           << expected << " index arguments, one per space of the stage and one per extent, found "
+           << body.getNumArguments() << " (foreach-C2)";
+  if (body.getTerminator()->getNumOperands()) // foreach-C3
+    return emitOpError("expected an empty tile.yield (foreach-C3)");
+  return verifyScalarCode(*this, getBody(), "foreach-C4");
+}
+
+LogicalResult SizeOp::verify() {
+  return verifyExpression(*this, "size", getExpression(), getSizeNames(), "size-C1");
+}
+
+/// The rules that read, write and accumulate share, C1 to C3.
+static LogicalResult verifyElement(Operation *op, BufferType buffer, ValueRange indices, Type value,
+                                   bool converts, StringRef name) {
+  if (static_cast<int64_t>(indices.size()) != buffer.getRank())
+    return op->emitOpError("expected ")
+           << buffer.getRank() << " indices, found " << indices.size() << " (" << name << "-C1)";
+  Type element = buffer.getElementType();
+  bool fits = value == element || (converts && value.isIntOrFloat() && isa<FloatType>(value) &&
+                                   isa<FloatType>(element));
+  if (!fits)
+    return op->emitOpError("expected the buffer's element type ")
+           << element << ", found " << value << " (" << name << "-C2)";
+  if (!op->getParentOfType<ForeachOp>() && !op->getParentOfType<MapOp>())
+    return op->emitOpError("expected a place inside a tile.foreach or tile.map (")
+           << name << "-C3)";
+  return success();
+}
+
+LogicalResult ReadOp::verify() {
+  return verifyElement(*this, getBuffer().getType(), getIndices(), getValue().getType(), false,
+                       "read");
+}
+
+LogicalResult WriteOp::verify() {
+  return verifyElement(*this, getBuffer().getType(), getIndices(), getValue().getType(), false,
+                       "write");
+}
+
+LogicalResult AccumulateOp::verify() {
+  if (failed(verifyElement(*this, getBuffer().getType(), getIndices(), getValue().getType(), true,
+                           "accumulate")))
+    return failure();
+  auto map = (*this)->getParentOfType<MapOp>();
+  if (!map)
+    return success();
+  // The region's arguments are checked after its ops.
+  ValueRange arguments = map.getBody().getArguments();
+  size_t first = map.getInputs().size();
+  bool owned = map.getPositions() && arguments.size() == first + 4 && getIndices().size() >= 2 &&
+               getIndices()[0] == arguments[first] && getIndices()[1] == arguments[first + 1];
+  if (!owned) // accumulate-C4
+    return emitOpError(
+        "expected indices that begin with the map's b and h, so that work items never "
+        "share an element (accumulate-C4)");
+  return success();
+}

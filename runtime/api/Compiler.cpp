@@ -1,0 +1,167 @@
+//===- Compiler.cpp - Compile once, remember ------------------------------===//
+
+#include "runtime/api/Compiler.h"
+
+#include "runtime/core/Hash.h"
+#include "runtime/device/cpu/CpuInfo.h"
+#include "runtime/device/cpu/ObjectLoader.h"
+#include "runtime/plan/SignatureJson.h"
+
+namespace pe::api {
+
+Compiler &Compiler::instance() {
+  // Never destroyed: functions of the user may outlive static destruction.
+  static Compiler *compiler = new Compiler(makeJitLibrary(), DiskCache(DiskCache::defaultFolder()));
+  return *compiler;
+}
+
+static const std::string &section(const Bundle &bundle, const char *name) {
+  static const std::string empty;
+  const auto found = bundle.find(name);
+  return found == bundle.end() ? empty : found->second;
+}
+
+Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bundle) {
+  Expected<plan::Plan> plan = plan::parsePlan(section(bundle, "plan"));
+  if (!plan)
+    return plan.takeError();
+  Expected<std::shared_ptr<cpu::LoadedCode>> code = cpu::loadObject(section(bundle, "object"));
+  if (!code)
+    return code.takeError();
+  Expected<cpu::Executor> executor = cpu::Executor::create(
+      *std::move(plan), [&](const std::string &symbol) { return (*code)->lookup(symbol); }, *code);
+  if (!executor)
+    return executor.takeError();
+  return std::make_shared<const CompiledFunction>(CompiledFunction{
+      *std::move(executor), section(bundle, "explain.txt"), section(bundle, "explain.json")});
+}
+
+Bundle describeToBundle(const jit::Description &description) {
+  return {{"entry", plan::toJson(description.entry)}, {"program", description.program}};
+}
+
+Expected<jit::Description> loadDescription(const Bundle &bundle) {
+  Expected<EntryInfo> entry = plan::parseEntryInfo(section(bundle, "entry"));
+  if (!entry)
+    return entry.takeError();
+  return jit::Description{*std::move(entry), section(bundle, "program")};
+}
+
+/// The hash of everything that determines the outcome. Called with the mutex held.
+Expected<std::string> Compiler::keyOf(const char *what, const jit::Source &source,
+                                      const std::string &fields) {
+  if (compilerIdentity.empty()) {
+    const std::string record = "compiler-" + sha256(provider->place());
+    std::string previous;
+    if (std::optional<Bundle> known = cache.get(record))
+      previous = section(*known, "identity");
+    Expected<std::string> identity = provider->identity(previous);
+    if (!identity)
+      return identity.takeError();
+    if (*identity != previous)
+      cache.put(record, {{"identity", *identity}});
+    compilerIdentity = *std::move(identity);
+  }
+  Sha256 hash;
+  // Lengths keep neighbouring fields apart.
+  for (const std::string &part :
+       {std::string(what), std::string(PE_VERSION), compilerIdentity, cpu::hostCpu().fingerprint(),
+        source.entry, fields, source.text}) {
+    hash.update(std::to_string(part.size()) + ":");
+    hash.update(part);
+  }
+  return hash.finish();
+}
+
+Expected<std::string> Compiler::requestKey(const jit::CompileRequest &request) {
+  const std::string fields =
+      "target=" + request.target + " features=" + request.features +
+      " head=" + std::to_string(request.headDim) + " value=" + std::to_string(request.valueDim) +
+      " dtype=" + std::string(nameOf(request.dtype)) + " grad=" + std::to_string(request.grad) +
+      " early-exit=" + std::to_string(request.earlyExit) + " lowering=" + request.lowering;
+  return keyOf("function", request.source, fields);
+}
+
+Expected<std::shared_ptr<const jit::Description>> Compiler::describe(const jit::Source &source) {
+  std::lock_guard lock(mutex);
+  // Locations in a description hold the file's name, so it belongs to the key.
+  Expected<std::string> key = keyOf("description", source, "name=" + source.name);
+  if (!key)
+    return key.takeError();
+  if (auto found = descriptions.find(*key); found != descriptions.end())
+    return found->second;
+  const auto remember = [&](jit::Description description) {
+    return descriptions[*key] = std::make_shared<const jit::Description>(std::move(description));
+  };
+  if (std::optional<Bundle> bundle = cache.get(*key))
+    if (Expected<jit::Description> description = loadDescription(*bundle))
+      return remember(*std::move(description));
+  Expected<jit::Jit *> jit = provider->get();
+  if (!jit)
+    return jit.takeError();
+  Expected<jit::Description> description = (*jit)->describe(source);
+  if (!description)
+    return description.takeError();
+  cache.put(*key, describeToBundle(*description));
+  return remember(*std::move(description));
+}
+
+/// Runs the compiler. Called with the mutex held.
+Expected<Bundle> Compiler::compileFresh(const jit::CompileRequest &request) {
+  Expected<jit::Jit *> jit = provider->get();
+  if (!jit)
+    return jit.takeError();
+  Expected<jit::CompiledCode> code = (*jit)->compile(request);
+  if (!code)
+    return code.takeError();
+  ++counts.compiled;
+  return Bundle{{"plan", plan::toJson(code->plan)},
+                {"object", std::move(code->object)},
+                {"explain.txt", std::move(code->explainText)},
+                {"explain.json", std::move(code->explainJson)}};
+}
+
+Expected<std::shared_ptr<const CompiledFunction>>
+Compiler::compile(const jit::CompileRequest &request) {
+  std::lock_guard lock(mutex);
+  Expected<std::string> key = requestKey(request);
+  if (!key)
+    return key.takeError();
+  if (auto found = functions.find(*key); found != functions.end()) {
+    ++counts.fromMemory;
+    return found->second;
+  }
+  if (std::optional<Bundle> bundle = cache.get(*key))
+    if (auto function = loadFunction(*bundle)) {
+      ++counts.fromDisk;
+      return functions[*key] = *std::move(function);
+    }
+  Expected<Bundle> bundle = compileFresh(request);
+  if (!bundle)
+    return bundle.takeError();
+  auto function = loadFunction(*bundle);
+  if (!function)
+    return function.takeError();
+  cache.put(*key, *bundle);
+  return functions[*key] = *std::move(function);
+}
+
+Expected<Bundle> Compiler::compileToBundle(const jit::CompileRequest &request) {
+  std::lock_guard lock(mutex);
+  return compileFresh(request);
+}
+
+Expected<std::string> Compiler::emit(const jit::CompileRequest &request, jit::EmitStage stage) {
+  std::lock_guard lock(mutex);
+  Expected<jit::Jit *> jit = provider->get();
+  if (!jit)
+    return jit.takeError();
+  return (*jit)->emit(request, stage);
+}
+
+CompilerStatistics Compiler::statistics() const {
+  std::lock_guard lock(mutex);
+  return counts;
+}
+
+} // namespace pe::api

@@ -1,0 +1,54 @@
+//===- DiskCache.h - Compiled code from one process to the next -*- C++ -*-===//
+//
+// A folder of bundles named by the hash of what they were made from. Any number of processes may
+// use it: entries appear whole, by renaming, and are never changed. An entry that is damaged is
+// removed and counts as absent. When the folder outgrows its limit the entries unused for longest
+// go. Every failure of the file system means "not cached", never an error: a cache is no duty.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_API_DISKCACHE_H
+#define PE_RUNTIME_API_DISKCACHE_H
+
+#include "runtime/api/Bundle.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace pe::api {
+
+class DiskCache {
+public:
+  static constexpr uint64_t kDefaultLimit = uint64_t(256) << 20;
+
+  /// An empty folder name: nothing is cached.
+  explicit DiskCache(std::string folder, uint64_t limit = kDefaultLimit)
+      : folder(std::move(folder)), limit(limit) {}
+
+  /// $PE_CACHE_DIR, $XDG_CACHE_HOME/pe or ~/.cache/pe; empty if none of the variables is set.
+  static std::string defaultFolder();
+
+  const std::string &getFolder() const { return folder; }
+  std::optional<Bundle> get(const std::string &key) const;
+  /// False if the entry could not be written.
+  bool put(const std::string &key, const Bundle &bundle) const;
+
+  struct Usage {
+    uint64_t entries = 0;
+    uint64_t bytes = 0;
+    /// A file can be made in the folder.
+    bool writable = false;
+  };
+  Usage usage() const;
+
+private:
+  std::string pathOf(const std::string &key) const;
+  void prune() const;
+
+  std::string folder;
+  uint64_t limit;
+};
+
+} // namespace pe::api
+
+#endif // PE_RUNTIME_API_DISKCACHE_H

@@ -1,0 +1,62 @@
+//===- Function.cpp - pe::Function and pe::Call ---------------------------===//
+
+#include "pe/pe.h"
+#include "runtime/api/Guard.h"
+#include "runtime/api/Inputs.h"
+#include "runtime/api/ProgramState.h"
+#include "runtime/device/cpu/ThreadPool.h"
+
+namespace pe {
+
+std::unique_ptr<ParallelFor> makeThreadPool(int threads) {
+  return std::make_unique<cpu::ThreadPool>(cpu::ThreadPool::Options{.threads = threads});
+}
+
+/// The caller's threads or the process's own pool.
+static ParallelFor &poolOf(const CallOptions &options) {
+  if (options.parallel)
+    return *options.parallel;
+  // Never destroyed: calls may come from static destructors.
+  static cpu::ThreadPool *pool = new cpu::ThreadPool();
+  return *pool;
+}
+
+const TensorMap &Call::results() const { return state->results(); }
+
+const EntryInfo &Function::signature() const { return program->description->entry; }
+const std::string &Function::explain() const { return state->explainText; }
+const std::string &Function::explainJson() const { return state->explainJson; }
+
+Expected<TensorMap> Function::randomInputs(uint64_t seed, const InputSizes &sizes) const {
+  return api::guarded([&] {
+    const plan::Plan &plan = state->executor.getPlan();
+    const plan::SizeValues values = {sizes.batch,
+                                     sizes.heads,
+                                     sizes.keyHeads.value_or(sizes.heads),
+                                     sizes.queries,
+                                     sizes.keys.value_or(sizes.queries),
+                                     plan.headDim,
+                                     plan.valueDim};
+    return api::randomArguments(signature(), seed, values);
+  });
+}
+
+Expected<Call> Function::forward(const TensorMap &arguments, const CallOptions &options) const {
+  return api::guarded([&]() -> Expected<Call> {
+    Expected<cpu::ForwardCall> outcome =
+        state->executor.forward(arguments, options.positions, poolOf(options));
+    if (!outcome)
+      return outcome.takeError();
+    Call call;
+    call.state = std::make_shared<const cpu::ForwardCall>(*std::move(outcome));
+    return call;
+  });
+}
+
+Expected<TensorMap> Function::backward(const Call &call, const TensorMap &cotangents,
+                                       const CallOptions &options) const {
+  return api::guarded(
+      [&] { return state->executor.backward(*call.state, cotangents, poolOf(options)); });
+}
+
+} // namespace pe

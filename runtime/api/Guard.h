@@ -1,0 +1,23 @@
+//===- Guard.h - No exception leaves the API --------------------*- C++ -*-===//
+
+#ifndef PE_RUNTIME_API_GUARD_H
+#define PE_RUNTIME_API_GUARD_H
+
+#include "pe/Error.h"
+
+#include <new>
+
+namespace pe::api {
+
+/// What `body` returns; memory that runs out inside it is an error like any other.
+template <typename Body> auto guarded(Body &&body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::bad_alloc &) {
+    return makeError("out of memory");
+  }
+}
+
+} // namespace pe::api
+
+#endif // PE_RUNTIME_API_GUARD_H

@@ -1,0 +1,85 @@
+//===- Inputs.cpp - Random arguments of a function ------------------------===//
+
+#include "runtime/api/Inputs.h"
+
+#include "runtime/core/Initializer.h"
+
+#include <algorithm>
+
+namespace pe::api {
+
+using plan::SizeExpression;
+
+Expected<Shape> shapeOf(const ValueInfo &value, const plan::SizeValues &sizes) {
+  Shape shape;
+  for (size_t i = 0; i < value.dims.size(); ++i) {
+    if (value.dims[i] >= 0) {
+      shape.push_back(value.dims[i]);
+      continue;
+    }
+    if (value.sizes[i].empty())
+      return makeError("tensor '", value.name, "': the size of dimension ", i,
+                       " is not known from the other sizes; give the tensors with --in");
+    Expected<SizeExpression> expression = SizeExpression::parse(value.sizes[i]);
+    Expected<int64_t> size =
+        expression ? expression->evaluate(sizes) : Expected<int64_t>(expression.takeError());
+    if (!size)
+      return size.takeError().within("tensor '" + value.name + "'");
+    shape.push_back(*size);
+  }
+  return shape;
+}
+
+/// One tensor by its own stream: by `init`, or standard normal if that is empty.
+static Expected<Tensor> drawTensor(const ValueInfo &value, const std::string &streamName,
+                                   uint64_t seed, const plan::SizeValues &sizes) {
+  if (!isFloating(value.dtype))
+    return makeError("tensor '", value.name, "': expected a floating tensor to draw, found ",
+                     nameOf(value.dtype), "; give the tensors with --in");
+  Expected<Shape> shape = shapeOf(value, sizes);
+  if (!shape)
+    return shape.takeError();
+  Expected<Tensor> drawn = Tensor::allocate(DType::F32, *shape);
+  if (!drawn)
+    return drawn.takeError().within("tensor '" + value.name + "'");
+  Random random(seed, streamName);
+  const ParameterInfo &parameter = value.parameter;
+  if (parameter.init.empty())
+    random.fillNormal(*drawn, 0, 1);
+  else if (Status s = fillByInit(parameter.init, *shape, drawn->values<float>(), random); !s)
+    return s.takeError().within("tensor '" + value.name + "'").at(value.location);
+  if (parameter.min)
+    for (float &element : drawn->values<float>())
+      element = std::max(element, static_cast<float>(*parameter.min));
+  return convert(*drawn, value.dtype);
+}
+
+Expected<TensorMap> randomArguments(const EntryInfo &entry, uint64_t seed,
+                                    const plan::SizeValues &sizes) {
+  TensorMap tensors;
+  for (const ValueInfo &argument : entry.arguments) {
+    if (argument.optional)
+      continue;
+    Expected<Tensor> tensor = drawTensor(argument, argument.name, seed, sizes);
+    if (!tensor)
+      return tensor.takeError();
+    tensors[argument.name] = *std::move(tensor);
+  }
+  return tensors;
+}
+
+Expected<TensorMap> randomCotangents(const EntryInfo &entry, uint64_t seed,
+                                     const plan::SizeValues &sizes) {
+  TensorMap tensors;
+  for (const ValueInfo &result : entry.results) {
+    if (!isFloating(result.dtype))
+      continue;
+    Expected<Tensor> tensor = drawTensor(result, "d_" + result.name, seed, sizes);
+    if (!tensor)
+      return tensor.takeError();
+    tensors["d_" + result.name] = *std::move(tensor);
+  }
+  return tensors;
+}
+
+} // namespace pe::api

@@ -1,0 +1,30 @@
+//===- Inputs.h - Random arguments of a function ----------------*- C++ -*-===//
+//
+// Shapes from the signature and the sizes of a call, values from a stream per tensor: the same
+// seed gives a tensor the same values whatever the other tensors are.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_API_INPUTS_H
+#define PE_RUNTIME_API_INPUTS_H
+
+#include "pe/Signature.h"
+#include "runtime/core/Tensor.h"
+#include "runtime/plan/SizeExpression.h"
+
+namespace pe::api {
+
+/// The shape of an argument or result in a call with these sizes.
+Expected<Shape> shapeOf(const ValueInfo &value, const plan::SizeValues &sizes);
+
+/// Every argument: parameters by their `pe.init`, other floating tensors standard normal.
+Expected<TensorMap> randomArguments(const EntryInfo &entry, uint64_t seed,
+                                    const plan::SizeValues &sizes);
+
+/// "d_RESULT" of every floating result, standard normal.
+Expected<TensorMap> randomCotangents(const EntryInfo &entry, uint64_t seed,
+                                     const plan::SizeValues &sizes);
+
+} // namespace pe::api
+
+#endif // PE_RUNTIME_API_INPUTS_H

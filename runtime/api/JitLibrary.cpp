@@ -1,0 +1,120 @@
+//===- JitLibrary.cpp - Finding and loading the compiler ------------------===//
+
+#include "runtime/api/JitLibrary.h"
+
+#include <array>
+#include <dlfcn.h>
+#include <link.h>
+#include <mutex>
+#include <sys/stat.h>
+
+namespace pe::api {
+namespace {
+
+constexpr const char *kLibrary = "libpe-jit.so";
+
+/// The folder of the library or program this code is in.
+std::string ownFolder() {
+  Dl_info info;
+  if (!::dladdr(reinterpret_cast<void *>(&ownFolder), &info) || !info.dli_fname)
+    return ".";
+  std::string file = info.dli_fname;
+  // The main program's name may be as the shell gave it.
+  char *real =
+      ::realpath(file.find('/') == std::string::npos ? "/proc/self/exe" : file.c_str(), nullptr);
+  if (real) {
+    file = real;
+    std::free(real);
+  }
+  return file.substr(0, file.rfind('/'));
+}
+
+/// "PATH SIZE MTIME", or empty if there is no such file.
+std::string describeFile(const std::string &path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0)
+    return "";
+  return path + " " + std::to_string(info.st_size) + " " + std::to_string(info.st_mtim.tv_sec) +
+         "." + std::to_string(info.st_mtim.tv_nsec);
+}
+
+/// Adds the files of the compiler among the libraries of this process.
+int collectFile(dl_phdr_info *info, size_t, void *out) {
+  const std::string path = info->dlpi_name ? info->dlpi_name : "";
+  const std::string name = path.substr(path.rfind('/') + 1);
+  for (const char *part : {"libpe-jit", "libLLVM", "libMLIR"})
+    if (name.starts_with(part))
+      *static_cast<std::string *>(out) += describeFile(path) + "\n";
+  return 0;
+}
+
+class JitLibrary final : public JitProvider {
+public:
+  JitLibrary() {
+    const std::string folder = ownFolder();
+    candidates = {folder + "/" + kLibrary, folder + "/../lib/" + kLibrary};
+  }
+
+  Expected<jit::Jit *> get() override {
+    std::lock_guard lock(mutex);
+    if (jit)
+      return jit;
+    void *handle = ::dlopen(place().c_str(), RTLD_LAZY | RTLD_LOCAL);
+    if (!handle) {
+      const char *reason = ::dlerror();
+      return makeError("the compiler library ", kLibrary,
+                       " cannot be loaded: ", reason ? reason : "unknown reason",
+                       "; install it in ", candidates[0].substr(0, candidates[0].rfind('/')),
+                       " or run a compiled package");
+    }
+    auto create = reinterpret_cast<decltype(&peCreateJit)>(::dlsym(handle, "peCreateJit"));
+    jit = create ? create(jit::kJitAbiVersion) : nullptr;
+    if (!jit)
+      return makeError("expected ", place(), " to have interface version ", jit::kJitAbiVersion,
+                       ", found another; install the library of pe ", PE_VERSION);
+    return jit;
+  }
+
+  Expected<std::string> identity(const std::string &previous) override {
+    if (!previous.empty() && stillHolds(previous))
+      return previous;
+    if (Expected<jit::Jit *> loaded = get(); !loaded)
+      return loaded.takeError();
+    std::string files;
+    ::dl_iterate_phdr(collectFile, &files);
+    return files;
+  }
+
+  /// The library that would be loaded.
+  std::string place() override {
+    for (const std::string &candidate : candidates)
+      if (!describeFile(candidate).empty())
+        return candidate;
+    return candidates[0];
+  }
+
+private:
+  static bool stillHolds(const std::string &lines) {
+    for (size_t begin = 0, end; begin < lines.size(); begin = end + 1) {
+      end = lines.find('\n', begin);
+      if (end == std::string::npos)
+        return false;
+      const std::string line = lines.substr(begin, end - begin);
+      const size_t size = line.rfind(' ', line.rfind(' ') - 1);
+      if (size == std::string::npos || describeFile(line.substr(0, size)) != line)
+        return false;
+    }
+    return true;
+  }
+
+  std::array<std::string, 2> candidates;
+  std::mutex mutex;
+  /// Never destroyed: LLVM's own globals may go first when the process ends.
+  jit::Jit *jit = nullptr;
+};
+
+} // namespace
+
+std::unique_ptr<JitProvider> makeJitLibrary() { return std::make_unique<JitLibrary>(); }
+
+} // namespace pe::api

@@ -1,0 +1,36 @@
+//===- JitLibrary.h - Finding and loading the compiler ----------*- C++ -*-===//
+//
+// libpe-jit.so stands beside the library or program that holds this code (or in ../lib from a
+// program). It is loaded only when something must be compiled: with LLVM that takes 50 ms.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_API_JITLIBRARY_H
+#define PE_RUNTIME_API_JITLIBRARY_H
+
+#include "runtime/jit/JitInterface.h"
+
+#include <memory>
+#include <string>
+
+namespace pe::api {
+
+/// Where the compiler comes from; tests put another one in its place.
+class JitProvider {
+public:
+  virtual ~JitProvider() = default;
+  /// Loads the compiler on the first call; it stays loaded.
+  virtual Expected<jit::Jit *> get() = 0;
+  /// A text that changes whenever the compiler or its LLVM do. Found without loading the compiler
+  /// when `previous` (what this function returned in an earlier process, or empty) still holds.
+  virtual Expected<std::string> identity(const std::string &previous) = 0;
+  /// A name for this compiler's place, under which its identity is remembered.
+  virtual std::string place() = 0;
+};
+
+/// The provider that loads libpe-jit.so.
+std::unique_ptr<JitProvider> makeJitLibrary();
+
+} // namespace pe::api
+
+#endif // PE_RUNTIME_API_JITLIBRARY_H

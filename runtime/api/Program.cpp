@@ -1,0 +1,158 @@
+//===- Program.cpp - pe::Program ------------------------------------------===//
+
+#include "pe/pe.h"
+#include "runtime/api/Guard.h"
+#include "runtime/api/ProgramState.h"
+#include "runtime/core/File.h"
+
+namespace pe {
+
+using api::Bundle;
+using api::Compiler;
+using api::ProgramState;
+
+std::string version() { return PE_VERSION; }
+
+static jit::CompileRequest requestOf(const ProgramState &state, const CompileOptions &options) {
+  jit::CompileRequest request;
+  request.source = state.source;
+  request.target = options.target;
+  request.features = options.features;
+  request.headDim = options.headDim;
+  request.valueDim = options.valueDim;
+  request.dtype = options.dtype;
+  request.grad = options.grad;
+  request.earlyExit = options.earlyExit;
+  request.lowering = options.lowering;
+  return request;
+}
+
+static Status checkTarget(const std::string &target) {
+  if (target == "cpu")
+    return Status::success();
+  if (target == "cuda" || target == "gpu-emulator")
+    return makeError("target '", target, "' is not built into this version of pe; expected 'cpu'");
+  return makeError("unknown target '", target, "'; expected 'cpu', 'cuda' or 'gpu-emulator'");
+}
+
+static Expected<std::shared_ptr<const ProgramState>>
+loadPackage(const std::string &bytes, const std::string &path, const std::string &entry) {
+  const std::string where = "file '" + path + "'";
+  Expected<Bundle> bundle = api::readBundle(bytes);
+  if (!bundle)
+    return bundle.takeError().within(where);
+  Expected<jit::Description> description = api::loadDescription(*bundle);
+  if (!description)
+    return description.takeError().within(where);
+  if (!entry.empty() && entry != description->entry.name)
+    return makeError(where, ": expected entry '", entry, "', found a package of '",
+                     description->entry.name, "'");
+  auto function = api::loadFunction(*bundle);
+  if (!function)
+    return function.takeError().within(where);
+  return std::make_shared<const ProgramState>(
+      ProgramState{{"", path, entry},
+                   std::make_shared<const jit::Description>(*std::move(description)),
+                   *std::move(function)});
+}
+
+Expected<Program> Program::load(const std::string &path, const std::string &entry) {
+  return api::guarded([&]() -> Expected<Program> {
+    Expected<std::string> bytes = readFile(path);
+    if (!bytes)
+      return bytes.takeError();
+    if (!api::isBundle(*bytes))
+      return parse(*bytes, path, entry);
+    auto state = loadPackage(*bytes, path, entry);
+    if (!state)
+      return state.takeError();
+    Program program;
+    program.state = *std::move(state);
+    return program;
+  });
+}
+
+Expected<Program> Program::parse(const std::string &text, const std::string &name,
+                                 const std::string &entry) {
+  return api::guarded([&]() -> Expected<Program> {
+    jit::Source source{text, name, entry};
+    auto description = Compiler::instance().describe(source);
+    if (!description)
+      return description.takeError();
+    Program program;
+    program.state = std::make_shared<const ProgramState>(
+        ProgramState{std::move(source), *std::move(description), nullptr});
+    return program;
+  });
+}
+
+const EntryInfo &Program::signature() const { return state->description->entry; }
+const std::string &Program::json() const { return state->description->program; }
+
+/// What a package holds must be what is asked for.
+static Status checkPackage(const plan::Plan &plan, const CompileOptions &options) {
+  const auto check = [](const char *what, const auto &found, const auto &expected) -> Status {
+    if (found == expected)
+      return Status::success();
+    return makeError("expected ", what, " ", expected, ", found a package compiled for ", found);
+  };
+  if (Status s = check("head dim", plan.headDim, options.headDim); !s)
+    return s;
+  if (Status s = check("value dim", plan.valueDim, options.valueDim); !s)
+    return s;
+  if (Status s = check("dtype", nameOf(plan.dtype), nameOf(options.dtype)); !s)
+    return s;
+  if (options.grad && !plan.hasBackward())
+    return makeError(
+        "expected a package with gradients, found one without; compile it with --grad");
+  return Status::success();
+}
+
+Expected<Function> Program::compile(const CompileOptions &options) const {
+  return api::guarded([&]() -> Expected<Function> {
+    if (Status s = checkTarget(options.target); !s)
+      return s.takeError();
+    Function function;
+    function.program = state;
+    if (state->packaged) {
+      if (Status s = checkPackage(state->packaged->executor.getPlan(), options); !s)
+        return s.takeError().within("file '" + state->source.name + "'");
+      function.state = state->packaged;
+      return function;
+    }
+    auto compiled = Compiler::instance().compile(requestOf(*state, options));
+    if (!compiled)
+      return compiled.takeError();
+    function.state = *std::move(compiled);
+    return function;
+  });
+}
+
+Expected<std::string> Program::emit(const CompileOptions &options, Stage stage) const {
+  return api::guarded([&]() -> Expected<std::string> {
+    if (Status s = checkTarget(options.target); !s)
+      return s.takeError();
+    if (state->packaged)
+      return makeError("file '", state->source.name,
+                       "': expected a source, found a package; a package cannot be compiled again");
+    const jit::EmitStage stages[] = {jit::EmitStage::PE, jit::EmitStage::Tile, jit::EmitStage::LLVM,
+                                     jit::EmitStage::Object};
+    return Compiler::instance().emit(requestOf(*state, options), stages[static_cast<int>(stage)]);
+  });
+}
+
+Expected<std::string> Program::package(const CompileOptions &options) const {
+  return api::guarded([&]() -> Expected<std::string> {
+    if (Status s = checkTarget(options.target); !s)
+      return s.takeError();
+    if (state->packaged)
+      return makeError("file '", state->source.name, "': expected a source, found a package");
+    Expected<Bundle> bundle = Compiler::instance().compileToBundle(requestOf(*state, options));
+    if (!bundle)
+      return bundle.takeError();
+    bundle->merge(api::describeToBundle(*state->description));
+    return api::writeBundle(*bundle);
+  });
+}
+
+} // namespace pe

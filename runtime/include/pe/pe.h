@@ -1,0 +1,154 @@
+//===- pe.h - Positional encodings, compiled: the C++ API -------*- C++ -*-===//
+//
+// Load a source, compile it, run it forward and backward:
+//
+//   auto program   = pe::Program::load("fire.mlir");
+//   auto attention = program->compile({.headDim = 64, .valueDim = 64, .grad = true});
+//   auto inputs    = attention->randomInputs(/*seed=*/1, {.batch = 1, .heads = 8, .queries = 512});
+//   auto call      = attention->forward(*inputs);
+//   auto gradients = attention->backward(*call, {{"d_o", call->results().at("o")}});
+//
+// Every function that can fail returns an Expected (pe/Error.h); nothing throws. Tensors go by
+// name: arguments and results as the source's `pe.name` says, the cotangent of result o is "d_o",
+// the gradient of argument q "d_q". q is [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv], o
+// [B, Hq, Sq, Dv], Hq a multiple of Hkv.
+//
+// Objects are cheap to copy (they share what they stand for) and may be used from any thread.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_PE_H
+#define PE_PE_H
+
+#include "pe/Error.h"
+#include "pe/Parallel.h"
+#include "pe/Positions.h"
+#include "pe/Signature.h"
+#include "pe/Tensor.h"
+
+#include <memory>
+#include <string>
+
+namespace pe {
+
+namespace api {
+struct CompiledFunction;
+struct ProgramState;
+} // namespace api
+namespace cpu {
+class ForwardCall;
+} // namespace cpu
+
+/// "0.1.0"
+std::string version();
+
+/// What a function is specialised on. Batch, heads, lengths and positions are left to each call.
+struct CompileOptions {
+  /// "cpu"
+  std::string target = "cpu";
+  /// Machine to compile for; empty: this one. "x86-64-v3" (AVX2) or "x86-64-v4" (AVX-512).
+  std::string features;
+  /// Columns of q and k, and of v: 8 to 256 in steps of 8.
+  int64_t headDim = 64;
+  int64_t valueDim = 64;
+  /// Type of the activations; parameters are f32.
+  DType dtype = DType::F32;
+  /// Also compile the gradients of every floating argument.
+  bool grad = false;
+  /// Stick-breaking may stop at keys that cannot change the result.
+  bool earlyExit = true;
+  /// "cpu": tuned kernels. "loops": the naive definition, for comparison.
+  std::string lowering = "cpu";
+};
+
+/// Sizes for random inputs.
+struct InputSizes {
+  int64_t batch = 1;
+  int64_t heads = 8;
+  /// Key heads; by default as many as heads.
+  std::optional<int64_t> keyHeads;
+  int64_t queries = 1024;
+  /// By default as many as queries.
+  std::optional<int64_t> keys;
+};
+
+struct CallOptions {
+  Positions positions;
+  /// Whose threads to use; null: pe's own pool, one thread per usable core.
+  ParallelFor *parallel = nullptr;
+};
+
+/// A pool of `threads` threads (0: one per usable core) for CallOptions::parallel.
+std::unique_ptr<ParallelFor> makeThreadPool(int threads);
+
+/// A forward call: its results, and what its backward calls need.
+class Call {
+public:
+  const TensorMap &results() const;
+
+private:
+  friend class Function;
+  std::shared_ptr<const cpu::ForwardCall> state;
+};
+
+/// Compiled code.
+class Function {
+public:
+  /// Arguments and results by name.
+  const EntryInfo &signature() const;
+
+  /// Data from a standard normal, parameters by their `pe.init`; the same for the same seed.
+  Expected<TensorMap> randomInputs(uint64_t seed, const InputSizes &sizes) const;
+
+  /// Checks the arguments and runs the function. Missing, extra, mis-shaped or mis-typed tensors
+  /// are errors that name the tensor, what was expected and what was found.
+  Expected<Call> forward(const TensorMap &arguments, const CallOptions &options = {}) const;
+
+  /// The gradients of every floating argument. Absent cotangents are zero; at least one is needed.
+  /// A call may be followed by any number of backward calls.
+  Expected<TensorMap> backward(const Call &call, const TensorMap &cotangents,
+                               const CallOptions &options = {}) const;
+
+  /// Which structure the compiler found, which kernels run, what they cost: for people.
+  const std::string &explain() const;
+  /// The same as JSON.
+  const std::string &explainJson() const;
+
+private:
+  friend class Program;
+  std::shared_ptr<const api::ProgramState> program;
+  std::shared_ptr<const api::CompiledFunction> state;
+};
+
+/// The stages of compilation that Program::emit can show.
+enum class Stage { PE, Tile, LLVM, Object };
+
+/// A source in the pe dialect (parsed and checked), or a compiled package.
+class Program {
+public:
+  /// From a file; `entry` names the public function to use if there are several.
+  static Expected<Program> load(const std::string &path, const std::string &entry = "");
+  /// From text; `name` stands in messages as the file's name.
+  static Expected<Program> parse(const std::string &text, const std::string &name,
+                                 const std::string &entry = "");
+
+  const EntryInfo &signature() const;
+  /// The function before any rewriting, as JSON (for other tools).
+  const std::string &json() const;
+
+  /// Compiles, or finds what was compiled before in this process or in the disk cache. A package
+  /// gives what it holds; asking it for something else is an error.
+  Expected<Function> compile(const CompileOptions &options) const;
+
+  /// The program at one stage of compilation: text, for Object the bytes.
+  Expected<std::string> emit(const CompileOptions &options, Stage stage) const;
+  /// A package, to be loaded on machines without the compiler: the bytes of a file.
+  Expected<std::string> package(const CompileOptions &options) const;
+
+private:
+  std::shared_ptr<const api::ProgramState> state;
+};
+
+} // namespace pe
+
+#endif // PE_PE_H

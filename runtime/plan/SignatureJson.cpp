@@ -1,0 +1,88 @@
+//===- SignatureJson.cpp - Signatures as JSON -----------------------------===//
+
+#include "runtime/plan/SignatureJson.h"
+
+namespace pe::plan {
+
+Json parameterToJson(const ParameterInfo &info) {
+  Json json = {{"init", info.init}, {"decay", info.decay}};
+  if (info.min)
+    json["min"] = *info.min;
+  Json monitor = Json::array();
+  for (const auto &[name, expression] : info.monitor)
+    monitor.push_back({name, expression});
+  json["monitor"] = monitor;
+  return json;
+}
+
+Status readParameter(const Json &json, const std::string &where, ParameterInfo &info) {
+  JsonReader reader(json, where);
+  reader.read("init", info.init);
+  reader.read("decay", info.decay);
+  reader.readOptional("min", info.min, double());
+  for (const Json &entry : reader.array("monitor")) {
+    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_string()) {
+      reader.fail("'monitor': expected a list of [name, expression]");
+      break;
+    }
+    info.monitor.emplace_back(entry[0].get<std::string>(), entry[1].get<std::string>());
+  }
+  return reader.take();
+}
+
+static Json valueToJson(const ValueInfo &value) {
+  return {{"name", value.name},
+          {"dtype", nameOf(value.dtype)},
+          {"dims", value.dims},
+          {"sizes", value.sizes},
+          {"optional", value.optional},
+          {"location", value.location},
+          {"parameter", parameterToJson(value.parameter)}};
+}
+
+static Status readValue(const Json &json, const std::string &where, ValueInfo &value) {
+  JsonReader reader(json, where);
+  reader.read("name", value.name);
+  reader.read("dtype", value.dtype);
+  reader.read("dims", value.dims);
+  reader.read("sizes", value.sizes);
+  reader.read("optional", value.optional);
+  reader.read("location", value.location);
+  if (reader.has("parameter"))
+    reader.adopt(readParameter(reader.at("parameter"), where + ".parameter", value.parameter));
+  if (value.sizes.size() != value.dims.size())
+    reader.fail("expected one size per dimension");
+  return reader.take();
+}
+
+std::string toJson(const EntryInfo &entry) {
+  Json json = {{"name", entry.name}, {"location", entry.location}};
+  for (const auto &[key, values] :
+       {std::pair("arguments", &entry.arguments), std::pair("results", &entry.results)}) {
+    json[key] = Json::array();
+    for (const ValueInfo &value : *values)
+      json[key].push_back(valueToJson(value));
+  }
+  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+Expected<EntryInfo> parseEntryInfo(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded())
+    return makeError("signature: expected JSON");
+  EntryInfo entry;
+  JsonReader reader(json, "signature");
+  reader.read("name", entry.name);
+  reader.read("location", entry.location);
+  for (const auto &[key, values] :
+       {std::pair("arguments", &entry.arguments), std::pair("results", &entry.results)})
+    for (const Json &item : reader.array(key)) {
+      const std::string where = std::string(key) + "[" + std::to_string(values->size()) + "]";
+      reader.adopt(readValue(item, where, values->emplace_back()));
+    }
+  if (Status s = reader.take(); !s)
+    return s.takeError();
+  return entry;
+}
+
+} // namespace pe::plan

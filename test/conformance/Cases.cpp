@@ -1,0 +1,87 @@
+//===- Cases.cpp - The conformance suite's case table ---------------------===//
+
+#include "conformance/Cases.h"
+
+namespace pe::conformance {
+
+static const EncodingFile kEncodings[] = {
+    {"nope", "examples/encodings/nope.mlir"},
+    {"log_sum_exp", "examples/encodings/log_sum_exp.mlir"},
+    {"alibi", "examples/encodings/alibi.mlir"},
+    {"alibi_learned", "examples/encodings/alibi_learned.mlir"},
+    {"alibi_bidirectional", "examples/encodings/alibi_bidirectional.mlir"},
+    {"rope", "examples/encodings/rope.mlir"},
+    {"rope_interleaved", "examples/encodings/rope_interleaved.mlir"},
+    {"rope_bidirectional", "examples/encodings/rope_bidirectional.mlir"},
+    {"t5", "examples/encodings/t5.mlir"},
+    {"t5_bidirectional", "examples/encodings/t5_bidirectional.mlir"},
+    {"kerple_log", "examples/encodings/kerple_log.mlir"},
+    {"kerple_power", "examples/encodings/kerple_power.mlir"},
+    {"sandwich", "examples/encodings/sandwich.mlir"},
+    {"fire", "examples/encodings/fire.mlir"},
+    {"fire_2x32", "examples/encodings/fire_2x32.mlir"},
+    {"fire_bidirectional", "examples/encodings/fire_bidirectional.mlir"},
+    {"fire_no_threshold", "examples/encodings/fire_no_threshold.mlir"},
+    {"fire_no_log", "examples/encodings/fire_no_log.mlir"},
+    {"fire_linear", "examples/encodings/fire_linear.mlir"},
+    {"fire_final_activation", "examples/encodings/fire_final_activation.mlir"},
+    {"fire_gelu", "examples/encodings/fire_gelu.mlir"},
+    {"fire_clamped", "examples/encodings/fire_clamped.mlir"},
+    {"stick_breaking", "examples/encodings/stick_breaking.mlir"},
+    {"rse", "examples/encodings/rse.mlir"},
+    {"sliding_window", "examples/encodings/sliding_window.mlir"},
+    {"custom_bias", "examples/encodings/custom_bias.mlir"},
+    {"two_biases", "test/conformance/encodings/two_biases.mlir"},
+    {"cosines_of_log", "test/conformance/encodings/cosines_of_log.mlir"},
+    {"remainder", "test/conformance/encodings/remainder.mlir"},
+};
+
+static Positions shard(int64_t queryStart, int64_t keyStart, int64_t headStart,
+                       int64_t headsTotal) {
+  Positions positions;
+  positions.queryStart = queryStart;
+  positions.keyStart = keyStart;
+  positions.headStart = headStart;
+  positions.headsTotal = headsTotal;
+  return positions;
+}
+
+static Positions queriesAt(int64_t queryStart) {
+  Positions positions;
+  positions.queryStart = queryStart;
+  return positions;
+}
+
+static const Call kCalls[] = {
+    // name, B, Hq, Hkv, Sq, Sk, D, Dv
+    {"single_pair", 1, 1, 1, 1, 1, 16, 24},
+    {"single_query", 2, 3, 1, 1, 37, 64, 64},
+    {"odd_heads", 2, 3, 3, 37, 37, 16, 24},
+    {"more_keys", 1, 4, 2, 37, 200, 64, 64},
+    {"more_queries", 1, 3, 3, 200, 37, 64, 64},
+    {"square", 2, 5, 5, 200, 200, 64, 64},
+    {"grouped", 1, 6, 2, 200, 200, 8, 16},
+    {"shard", 1, 4, 2, 50, 120, 16, 24, shard(300, 211, 2, 8)},
+    {"far_keys", 1, 2, 2, 40, 70, 16, 24, shard(500, 100, 0, 2)},
+    {"masked_rows", 1, 2, 2, 37, 37, 16, 24, queriesAt(-1000)},
+    {"partly_masked_rows", 1, 2, 2, 37, 37, 16, 24, queriesAt(-20)},
+    {"no_keys", 1, 2, 2, 37, 0, 16, 24},
+    {"no_queries", 1, 2, 2, 0, 37, 16, 24},
+    {"no_batch", 0, 2, 2, 37, 37, 16, 24},
+    {"hot", 1, 3, 3, 200, 200, 64, 64, {}, 1e4},
+    {"hot_shard", 1, 2, 1, 37, 200, 16, 24, shard(400, 300, 0, 2), 1e4},
+    {"long", 1, 2, 1, 1000, 1000, 64, 64, {}, 1.0, true},
+    {"long_uneven", 1, 3, 1, 777, 1000, 40, 72, {}, 1.0, true},
+};
+
+static const ParameterRange kRanges[] = {
+    // Thresholds of 25 to 150 positions (the initial length is 512) and of 12 to 150.
+    {"L_multiplier", 0.05, 0.3}, {"log_threshold", 2.5, 5.0}, {"c", 0.05, 0.2},
+    {"decay", 0.005, 0.05},      {"table", -1.0, 1.0},        {"tau", 8.0, 24.0},
+};
+
+std::span<const EncodingFile> encodingFiles() { return kEncodings; }
+std::span<const Call> calls() { return kCalls; }
+std::span<const ParameterRange> parameterRanges() { return kRanges; }
+
+} // namespace pe::conformance

@@ -1,0 +1,51 @@
+//===- Cases.h - The conformance suite's case table -------------*- C++ -*-===//
+//
+// Encodings times calls. An encoding is a file, of examples/encodings or of test/conformance/
+// encodings; a call is sizes, positions and the size of the logits. Every device runs the same
+// table; a case that a device does not support is listed with its reason, never dropped.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_TEST_CONFORMANCE_CASES_H
+#define PE_TEST_CONFORMANCE_CASES_H
+
+#include "pe/Positions.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pe::conformance {
+
+struct EncodingFile {
+  std::string_view name;
+  /// Relative to the repository's root.
+  std::string_view path;
+};
+
+struct Call {
+  std::string_view name;
+  int64_t batch, queryHeads, keyHeads, queries, keys, headDim, valueDim;
+  Positions positions = {};
+  /// Scores are about this large.
+  double logits = 1.0;
+  /// Left out by --quick.
+  bool isLong = false;
+};
+
+/// The range a parameter of this name is drawn from, in place of its pe.init: chosen so that the
+/// interesting place (a threshold, say) lies inside the sequences of the table.
+struct ParameterRange {
+  std::string_view name;
+  double low, high;
+};
+
+std::span<const EncodingFile> encodingFiles();
+std::span<const Call> calls();
+std::span<const ParameterRange> parameterRanges();
+
+} // namespace pe::conformance
+
+#endif // PE_TEST_CONFORMANCE_CASES_H

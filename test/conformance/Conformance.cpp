@@ -1,0 +1,120 @@
+//===- Conformance.cpp - Running the case table ---------------------------===//
+
+#include "conformance/Conformance.h"
+
+#include "conformance/Inputs.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+namespace pe::conformance {
+namespace {
+
+Expected<std::string> readFile(const std::string &path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  if (!(text << file.rdbuf()))
+    return makeError("cannot read '", path, "'");
+  return text.str();
+}
+
+/// error / bound of one tensor; large when it could not be compared.
+double shareOf(const reference::TensorReport &tensor) {
+  reference::Report single;
+  single.tensors.push_back(tensor);
+  return single.worstShare();
+}
+
+} // namespace
+
+std::string CaseResult::summary() const {
+  std::string name = encoding + " " + call;
+  name.resize(std::max<size_t>(name.size(), 44), ' ');
+  if (!failure.empty())
+    return name + " " + failure + "  FAILED\n";
+  auto worst =
+      std::max_element(report.tensors.begin(), report.tensors.end(),
+                       [](const auto &a, const auto &b) { return shareOf(a) < shareOf(b); });
+  if (worst == report.tensors.end())
+    return name + " nothing to compare  FAILED\n";
+  reference::Report single;
+  single.tensors.push_back(*worst);
+  return name + " " + single.table();
+}
+
+Expected<const Suite::Loaded *> Suite::load(const EncodingFile &encoding) {
+  std::string name(encoding.name);
+  if (auto found = loadedEncodings.find(name); found != loadedEncodings.end())
+    return &found->second;
+  std::string path = root + "/" + std::string(encoding.path);
+  auto text = readFile(path);
+  if (!text)
+    return text.takeError();
+  jit::Source source{std::move(*text), path, ""};
+  auto description = subject.describe(source);
+  if (!description)
+    return description.takeError();
+  auto program = reference::parseProgram(description->program);
+  if (!program)
+    return program.takeError();
+  Loaded loaded{std::move(source), std::move(description->entry), std::move(*program)};
+  return &loadedEncodings.emplace(name, std::move(loaded)).first->second;
+}
+
+Expected<Function *> Suite::compile(const EncodingFile &encoding, const Loaded &loaded,
+                                    const Call &call) {
+  std::string key = std::string(encoding.name) + " " + std::to_string(call.headDim) + " " +
+                    std::to_string(call.valueDim);
+  if (auto found = functions.find(key); found != functions.end())
+    return found->second.get();
+  auto function = subject.compile(loaded.source, call.headDim, call.valueDim);
+  if (!function)
+    return function.takeError();
+  return functions.emplace(key, std::move(*function)).first->second.get();
+}
+
+Status Suite::runCase(const EncodingFile &encoding, const Call &call, CaseResult &result) {
+  auto loaded = load(encoding);
+  if (!loaded)
+    return loaded.takeError();
+  auto inputs = drawInputs((*loaded)->entry, call, seed);
+  if (!inputs)
+    return inputs.takeError();
+  auto function = compile(encoding, **loaded, call);
+  if (!function)
+    return function.takeError();
+  auto expected = reference::evaluate((*loaded)->program, *inputs, call.positions, /*grad=*/true);
+  if (!expected)
+    return expected.takeError();
+
+  TensorMap first;
+  for (int threads : threadCounts) {
+    auto found = (*function)->run(*inputs, call.positions, threads);
+    if (!found)
+      return found.takeError();
+    if (first.empty()) {
+      auto report = reference::compare(*expected, *found);
+      if (!report)
+        return report.takeError();
+      result.report = std::move(*report);
+      first = std::move(*found);
+    } else if (std::string name = reference::findBitwiseDifference(first, *found); !name.empty()) {
+      return makeError("'", name, "' differs bitwise between a run on ", threadCounts[0],
+                       " threads and one on ", threads);
+    }
+  }
+  return Status::success();
+}
+
+CaseResult Suite::run(const EncodingFile &encoding, const Call &call) {
+  CaseResult result;
+  result.encoding = encoding.name;
+  result.call = call.name;
+  if (Status status = runCase(encoding, call, result); !status)
+    result.failure = status.error().render("error");
+  return result;
+}
+
+} // namespace pe::conformance

@@ -1,0 +1,65 @@
+//===- Conformance.h - Running the case table -------------------*- C++ -*-===//
+//
+// One case: draw inputs, evaluate the float64 reference, run the subject forward and backward on
+// one thread and on several, compare every result and gradient with its bound (Compare.h), and the
+// runs with each other bit for bit.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_TEST_CONFORMANCE_CONFORMANCE_H
+#define PE_TEST_CONFORMANCE_CONFORMANCE_H
+
+#include "conformance/Cases.h"
+#include "conformance/Subject.h"
+#include "runtime/reference/Compare.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace pe::conformance {
+
+struct CaseResult {
+  std::string encoding;
+  std::string call;
+  reference::Report report;
+  /// Why there is no report, or which tensor differed between runs; empty: neither.
+  std::string failure;
+
+  bool passes() const { return failure.empty() && report.passes(); }
+  /// One line: the tensor nearest to its bound, its error, its bound and the verdict.
+  std::string summary() const;
+};
+
+class Suite {
+public:
+  /// `root` is the repository; `threadCounts` are run one after the other.
+  Suite(Subject &subject, std::string root, std::vector<int> threadCounts, uint64_t seed)
+      : subject(subject), root(std::move(root)), threadCounts(std::move(threadCounts)), seed(seed) {
+  }
+
+  CaseResult run(const EncodingFile &encoding, const Call &call);
+
+private:
+  /// An encoding's source, described and parsed once.
+  struct Loaded {
+    jit::Source source;
+    jit::EntryInfo entry;
+    reference::Program program;
+  };
+  Expected<const Loaded *> load(const EncodingFile &encoding);
+  Expected<Function *> compile(const EncodingFile &encoding, const Loaded &loaded,
+                               const Call &call);
+  Status runCase(const EncodingFile &encoding, const Call &call, CaseResult &result);
+
+  Subject &subject;
+  std::string root;
+  std::vector<int> threadCounts;
+  uint64_t seed;
+  std::map<std::string, Loaded> loadedEncodings;
+  std::map<std::string, std::unique_ptr<Function>> functions;
+};
+
+} // namespace pe::conformance
+
+#endif // PE_TEST_CONFORMANCE_CONFORMANCE_H

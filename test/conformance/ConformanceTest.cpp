@@ -1,0 +1,179 @@
+//===- ConformanceTest.cpp - The suite can fail ---------------------------===//
+//
+// Fake subjects: one that returns what the reference computes, and ones that damage it. The suite
+// must pass the first and fail each of the others.
+//
+//===----------------------------------------------------------------------===//
+
+#include "conformance/Conformance.h"
+#include "conformance/Inputs.h"
+#include "reference/Encodings.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+namespace pe::conformance {
+namespace {
+
+using Damage = std::function<void(TensorMap &found, int threads)>;
+
+/// The reference in fp32, with its results damaged.
+class FakeFunction : public Function {
+public:
+  FakeFunction(const reference::Program &program, Damage damage)
+      : program(program), damage(std::move(damage)) {}
+
+  Expected<TensorMap> run(const TensorMap &inputs, const Positions &positions,
+                          int threads) override {
+    auto results = reference::evaluate(program, inputs, positions, true, 1);
+    if (!results)
+      return results.takeError();
+    TensorMap found;
+    for (const TensorMap *tensors : {&results->outputs, &results->gradients})
+      for (const auto &[name, tensor] : *tensors)
+        found[name] = *convert(tensor, DType::F32);
+    damage(found, threads);
+    return found;
+  }
+
+private:
+  const reference::Program &program;
+  Damage damage;
+};
+
+/// Knows one encoding, without a compiler.
+class FakeSubject : public Subject {
+public:
+  explicit FakeSubject(Damage damage)
+      : encoding(test::encodingNamed("kerple_log")), damage(std::move(damage)) {}
+
+  Expected<jit::Description> describe(const jit::Source &) override {
+    jit::Description description;
+    auto add = [](std::vector<jit::ValueInfo> &list, const std::string &name,
+                  std::vector<std::string> sizes, const std::string &init) {
+      jit::ValueInfo value;
+      value.name = name;
+      value.dims.assign(sizes.size(), -1);
+      value.sizes = std::move(sizes);
+      value.parameter.init = init;
+      list.push_back(value);
+    };
+    add(description.entry.arguments, "q", {"b", "hq", "r", "d"}, "");
+    add(description.entry.arguments, "k", {"b", "hkv", "c", "d"}, "");
+    add(description.entry.arguments, "v", {"b", "hkv", "c", "e"}, "");
+    add(description.entry.arguments, "r1", {""}, "uniform(0,2)");
+    add(description.entry.arguments, "r2", {""}, "uniform(0,1)");
+    add(description.entry.results, "o", {"b", "hq", "r", "e"}, "");
+    test::ProgramBuilder builder;
+    int r1 = builder.parameter("r1", {-1}), r2 = builder.parameter("r2", {-1});
+    int x = builder.coordinate("pe.log_distance", {r2});
+    int bias =
+        builder.bias("pe.linear", {x, r1}, {{"factor", -1.0}, {"operandSegmentSizes", {1, 1, 0}}});
+    builder.attention({bias}, {}, builder.mask("pe.causal"));
+    description.program = builder.json();
+    return description;
+  }
+  Expected<std::unique_ptr<Function>> compile(const jit::Source &, int64_t, int64_t) override {
+    return std::make_unique<FakeFunction>(encoding.program, damage);
+  }
+
+private:
+  test::Encoding encoding;
+  Damage damage;
+};
+
+CaseResult runWith(Damage damage, std::string_view callName = "odd_heads") {
+  FakeSubject subject(std::move(damage));
+  Suite suite(subject, PE_TEST_SOURCE_DIR, {1, 1, 2}, 1);
+  for (const Call &call : calls())
+    if (call.name == callName)
+      return suite.run({"kerple_log", "test/conformance/README.md"}, call);
+  ADD_FAILURE() << "no call " << callName;
+  return {};
+}
+
+float *firstElement(TensorMap &found, const std::string &name) {
+  return found.at(name).data<float>();
+}
+
+TEST(Conformance, ThePerfectDevicePassesEveryCall) {
+  for (const Call &call : calls())
+    if (!call.isLong) {
+      CaseResult result = runWith([](TensorMap &, int) {}, call.name);
+      EXPECT_TRUE(result.passes()) << result.summary();
+    }
+}
+
+TEST(Conformance, DamagedResultsFail) {
+  const Damage damages[] = {
+      [](TensorMap &found, int) { *firstElement(found, "o") += 1.0f; },
+      [](TensorMap &found, int) { *firstElement(found, "d_r2") *= 1.01f; },
+      [](TensorMap &found, int) { found.erase("d_v"); },
+      [](TensorMap &found, int) { found["d_q"] = Tensor::zeros(DType::F32, found["d_q"].shape()); },
+  };
+  for (const Damage &damage : damages) {
+    CaseResult result = runWith(damage);
+    EXPECT_FALSE(result.passes());
+    EXPECT_NE(result.summary().find("FAILED"), std::string::npos) << result.summary();
+  }
+}
+
+TEST(Conformance, ADifferenceBetweenThreadCountsFails) {
+  CaseResult result = runWith([](TensorMap &found, int threads) {
+    float *element = firstElement(found, "d_k");
+    *element = threads == 1 ? *element : std::nextafter(*element, 2.0f);
+  });
+  EXPECT_FALSE(result.passes());
+  EXPECT_NE(result.failure.find("'d_k' differs bitwise"), std::string::npos) << result.failure;
+}
+
+TEST(Conformance, ADifferenceFromRunToRunFails) {
+  int runs = 0;
+  CaseResult result = runWith([&](TensorMap &found, int) {
+    float *element = firstElement(found, "o");
+    if (++runs == 2)
+      *element = std::nextafter(*element, 2.0f);
+  });
+  EXPECT_FALSE(result.passes());
+}
+
+TEST(Conformance, MaskedRowsMustBeZero) {
+  CaseResult result =
+      runWith([](TensorMap &found, int) { *firstElement(found, "o") = 1e-30f; }, "masked_rows");
+  EXPECT_FALSE(result.passes());
+}
+
+TEST(Cases, CoverWhatTheContractNames) {
+  bool differentLengths = false, differentDims = false, grouped = false, odd = false;
+  std::set<int64_t> lengths;
+  for (const Call &call : calls()) {
+    lengths.insert(call.queries);
+    differentLengths |= call.queries != call.keys && call.queries > 1 && call.keys > 1;
+    differentDims |= call.headDim != call.valueDim;
+    grouped |= call.keyHeads > 1 && call.queryHeads > call.keyHeads;
+    odd |= call.queryHeads % 2 == 1 && call.queryHeads > 1;
+  }
+  EXPECT_TRUE(differentLengths && differentDims && grouped && odd);
+  for (int64_t length : {0, 1, 37, 200, 1000})
+    EXPECT_TRUE(lengths.contains(length)) << length;
+}
+
+TEST(Cases, HotCallsHaveTheirLogits) {
+  FakeSubject subject([](TensorMap &, int) {});
+  for (const Call &call : calls()) {
+    if (call.logits == 1.0)
+      continue;
+    auto description = subject.describe({});
+    auto inputs = drawInputs(description->entry, call, 1);
+    ASSERT_TRUE(inputs) << inputs.error().getMessage();
+    auto program = reference::parseProgram(description->program);
+    auto results = reference::evaluate(*program, *inputs, call.positions, false);
+    EXPECT_GT(results->maxLogit, 0.5 * call.logits);
+    EXPECT_LT(results->maxLogit, 3.0 * call.logits);
+  }
+}
+
+} // namespace
+} // namespace pe::conformance

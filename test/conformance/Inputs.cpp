@@ -1,0 +1,142 @@
+//===- Inputs.cpp - Random inputs for a described function ----------------===//
+//
+// Values need only be of the right kind and different for every head: a parameter that starts as
+// one number for all heads would hide a wrong head index.
+//
+//===----------------------------------------------------------------------===//
+
+#include "conformance/Inputs.h"
+
+#include "runtime/core/Random.h"
+#include "runtime/plan/SizeExpression.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace pe::conformance {
+namespace {
+
+Expected<Shape> shapeOf(const jit::ValueInfo &value, const Call &call) {
+  plan::SizeValues sizes{call.batch, call.queryHeads, call.keyHeads, call.queries,
+                         call.keys,  call.headDim,    call.valueDim};
+  Shape shape;
+  for (size_t axis = 0; axis < value.dims.size(); ++axis) {
+    if (value.dims[axis] >= 0) {
+      shape.push_back(value.dims[axis]);
+      continue;
+    }
+    // A dynamic axis that the compiler does not name is the parameters' head axis.
+    std::string text = axis < value.sizes.size() ? value.sizes[axis] : "";
+    auto expression = plan::SizeExpression::parse(text.empty() ? "hq" : text);
+    if (!expression)
+      return expression.takeError();
+    auto size = expression->evaluate(sizes);
+    if (!size)
+      return size.takeError();
+    shape.push_back(*size);
+  }
+  return shape;
+}
+
+/// A distribution: uniform in [a, b), or normal of mean a and deviation b.
+struct Distribution {
+  bool isNormal = false;
+  double a = 0.0, b = 1.0;
+};
+
+/// "uniform(0,2)" with word "uniform": {0, 2}; nothing for another word.
+bool readCall(std::string_view text, std::string_view word, std::vector<double> &numbers) {
+  if (!text.starts_with(word))
+    return false;
+  text.remove_prefix(word.size());
+  while (!text.empty()) {
+    size_t start = text.find_first_not_of("(), ");
+    if (start == std::string_view::npos)
+      return true;
+    text.remove_prefix(start);
+    double number = 0.0;
+    auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (status != std::errc())
+      return false;
+    numbers.push_back(number);
+    text.remove_prefix(end - text.data());
+  }
+  return true;
+}
+
+Expected<Distribution> distributionOf(const jit::ValueInfo &value, const Shape &shape) {
+  for (const ParameterRange &range : parameterRanges())
+    if (range.name == value.name)
+      return Distribution{false, range.low, range.high};
+  double inputs = shape.size() > 1 ? static_cast<double>(shape.back()) : 1.0;
+  std::vector<double> numbers;
+  const std::string &init = value.parameter.init;
+  if (readCall(init, "uniform", numbers) && numbers.size() == 2)
+    return Distribution{false, numbers[0], numbers[1]};
+  if (readCall(init, "normal", numbers) && numbers.size() == 1)
+    return Distribution{true, 0.0, numbers[0]};
+  if (readCall(init, "linear", numbers) || readCall(init, "xavier", numbers)) {
+    double range = 1.0 / std::sqrt(init[0] == 'l' && !numbers.empty() ? numbers[0] : inputs);
+    return Distribution{false, -range, range};
+  }
+  if (readCall(init, "slopes", numbers) || init.starts_with("slopes"))
+    return Distribution{false, 0.004, 0.5};
+  if (readCall(init, "", numbers) && numbers.size() == 1)
+    return numbers[0] == 0.0 ? Distribution{false, -0.5, 0.5}
+                             : Distribution{false, 0.7 * numbers[0], 1.3 * numbers[0]};
+  return makeError("cannot draw parameter '", value.name, "': unknown pe.init '", init, "'");
+}
+
+Expected<Tensor> drawParameter(const jit::ValueInfo &value, const Shape &shape, Random &random) {
+  auto distribution = distributionOf(value, shape);
+  if (!distribution)
+    return distribution.takeError();
+  Tensor tensor = Tensor::zeros(DType::F32, shape);
+  if (distribution->isNormal)
+    random.fillNormal(tensor, distribution->a, distribution->b);
+  else
+    random.fillUniform(tensor, distribution->a, distribution->b);
+  if (value.parameter.min)
+    for (float &x : tensor.values<float>())
+      x = std::max(x, static_cast<float>(*value.parameter.min));
+  return tensor;
+}
+
+} // namespace
+
+Expected<TensorMap> drawInputs(const jit::EntryInfo &entry, const Call &call, uint64_t seed) {
+  TensorMap inputs;
+  for (const jit::ValueInfo &argument : entry.arguments) {
+    auto shape = shapeOf(argument, call);
+    if (!shape)
+      return shape.takeError();
+    if (argument.dtype != DType::F32)
+      return makeError("cannot draw argument '", argument.name, "' of type ",
+                       nameOf(argument.dtype));
+    Random random(seed, argument.name);
+    if (argument.parameter.init.empty()) {
+      bool isScored = argument.name == "q" || argument.name == "k";
+      Tensor tensor = Tensor::zeros(DType::F32, *shape);
+      // The largest of many scores is about four deviations.
+      random.fillNormal(tensor, 0.0, isScored && call.logits > 1 ? std::sqrt(call.logits / 4) : 1);
+      inputs[argument.name] = tensor;
+      continue;
+    }
+    auto tensor = drawParameter(argument, *shape, random);
+    if (!tensor)
+      return tensor.takeError();
+    inputs[argument.name] = *tensor;
+  }
+  for (const jit::ValueInfo &result : entry.results) {
+    auto shape = shapeOf(result, call);
+    if (!shape)
+      return shape.takeError();
+    Tensor tensor = Tensor::zeros(DType::F32, *shape);
+    Random(seed, "d_" + result.name).fillNormal(tensor, 0.0, 1.0);
+    inputs["d_" + result.name] = tensor;
+  }
+  return inputs;
+}
+
+} // namespace pe::conformance

@@ -1,0 +1,53 @@
+//===- Subject.h - What the conformance suite judges ------------*- C++ -*-===//
+//
+// A subject turns a source file into a function and runs it; the suite compares what it returns
+// with the float64 reference. One subject per target, so that every device meets the same table.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_TEST_CONFORMANCE_SUBJECT_H
+#define PE_TEST_CONFORMANCE_SUBJECT_H
+
+#include "pe/Positions.h"
+#include "runtime/core/Tensor.h"
+#include "runtime/jit/JitInterface.h"
+
+#include <memory>
+
+namespace pe::conformance {
+
+/// A function specialised to head dims, with gradients.
+class Function {
+public:
+  virtual ~Function() = default;
+  /// Results and "d_NAME" gradients in one map. `inputs` holds arguments and cotangents.
+  virtual Expected<TensorMap> run(const TensorMap &inputs, const Positions &positions,
+                                  int threads) = 0;
+};
+
+class Subject {
+public:
+  virtual ~Subject() = default;
+  virtual Expected<jit::Description> describe(const jit::Source &source) = 0;
+  /// Gradients of every floating argument are compiled too.
+  virtual Expected<std::unique_ptr<Function>> compile(const jit::Source &source, int64_t headDim,
+                                                      int64_t valueDim) = 0;
+};
+
+/// What to judge.
+struct SubjectOptions {
+  /// "cpu" and "loops": the public API with that lowering. "reference": the reference itself in
+  /// fp32, what a perfect device would return.
+  std::string target = "cpu";
+  /// The machine to compile for; empty: this one.
+  std::string features;
+  /// For cpu and loops, below the public API: every fresh buffer is filled with NaN first, so that
+  /// what no stage writes cannot look right.
+  bool poison = false;
+};
+
+Expected<std::unique_ptr<Subject>> makeSubject(const SubjectOptions &options);
+
+} // namespace pe::conformance
+
+#endif // PE_TEST_CONFORMANCE_SUBJECT_H

@@ -1,0 +1,39 @@
+"""Every label of a constraint is in the verifiers, in docs/spec-tile.md and in a negative test.
+
+usage: check-labels.py ROOT
+"""
+
+import pathlib
+import re
+import sys
+
+
+def expand(text):
+    """Labels in `text`: `load-C1` and the shorthand `store-C1, C2, C3`."""
+    labels = set()
+    for name, numbers in re.findall(r"\b([a-z_]+)-(C\d+(?:, C\d+)*)", text):
+        labels.update(f"{name}-{number}" for number in numbers.split(", "))
+    return labels
+
+
+def main(root):
+    tile = root / "dialect" / "Tile"
+    code = "".join(path.read_text() for path in sorted(tile.glob("*Verifiers.cpp")))
+    labels = expand(code)
+    # Rules that two ops share: name and number apart.
+    for name in re.findall(r'verifyMemory\(\*this, "(\w+)"\)', code):
+        labels.update(f"{name}-C{n}" for n in (1, 2, 3, 4))
+    for name in re.findall(r'"(read|write|accumulate)"', code):
+        labels.update(f"{name}-C{n}" for n in (1, 2, 3))
+    cases = sorted((root / "test" / "dialect" / "Tile").glob("errors-*.mlir"))
+    tests = "".join(path.read_text() for path in cases)
+    spec = expand((root / "docs" / "spec-tile.md").read_text())
+    tested = expand("".join(re.findall(r"expected-error.*", tests)))
+    missing = [f"{label}: not in docs/spec-tile.md" for label in sorted(labels - spec)]
+    missing += [f"{label}: no negative test" for label in sorted(labels - tested)]
+    missing += [f"{label}: in no verifier" for label in sorted((spec | tested) - labels)]
+    print("\n".join(missing + [f"{len(labels)} labels"]))
+    return 1 if missing or len(labels) < 80 else 0
+
+
+sys.exit(main(pathlib.Path(sys.argv[1])))

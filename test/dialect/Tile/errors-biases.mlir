@@ -1,0 +1,296 @@
+// One case per constraint of biases (docs/spec-tile.md).
+// RUN: pe-opt %s --split-input-file --verify-diagnostics
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %T = tile.buffer "t" temporary : !tile.buffer<[hq, t], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      // expected-error @below {{expected a value over rc, found '!tile.val<r, f32>' (window-C1)}}
+      %x = tile.window %T : !tile.buffer<[hq, t], f32> -> !tile.val<r, f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %T = tile.buffer "t" temporary : !tile.buffer<[t, hq], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      // expected-error @below {{expected a table with extent t last, heads before it, found '!tile.buffer<[t, hq], f32>' (window-C2)}}
+      %x = tile.window %T : !tile.buffer<[t, hq], f32> -> !tile.val<rc, f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %T = tile.buffer "t" temporary : !tile.buffer<[b, hq, t], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<c, f32>
+      // expected-error @below {{expected a value over rc, found '!tile.val<c, f32>' (window_grad-C1)}}
+      tile.window_grad %x, %T : !tile.val<c, f32> -> !tile.buffer<[b, hq, t], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %T = tile.buffer "t" temporary : !tile.buffer<[b, hq, r], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<rc, f32>
+      // expected-error @below {{expected a table with extent t last, heads before it, found '!tile.buffer<[b, hq, r], f32>' (window_grad-C2)}}
+      tile.window_grad %x, %T : !tile.val<rc, f32> -> !tile.buffer<[b, hq, r], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %T = tile.buffer "t" temporary : !tile.buffer<[hq, t], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<rc, f32>
+      // expected-error @below {{expected extents b and hq, so that work items never share an element, found '!tile.buffer<[hq, t], f32>' (window_grad-C3)}}
+      tile.window_grad %x, %T : !tile.val<rc, f32> -> !tile.buffer<[hq, t], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
+  %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
+  %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
+  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
+  %offset = tile.buffer "offset" temporary : !tile.buffer<[hq, 9], f32>
+  %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      // expected-error @below {{expected a value over rc, found '!tile.val<r, f32>' (segments-C1)}}
+      %x = tile.segments %u, %v, %knots, %slope, %offset, %count : !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32> -> !tile.val<r, f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %u = tile.buffer "u" temporary : !tile.buffer<[r], f32>
+  %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
+  %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
+  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
+  %offset = tile.buffer "offset" temporary : !tile.buffer<[hq, 9], f32>
+  %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      // expected-error @below {{expected u with extent t last and v with extent r last, heads before them, found '!tile.buffer<[r], f32>' and '!tile.buffer<[r], f32>' (segments-C2)}}
+      %x = tile.segments %u, %v, %knots, %slope, %offset, %count : !tile.buffer<[r], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32> -> !tile.val<rc, f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
+  %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
+  %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
+  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
+  %offset = tile.buffer "offset" temporary : !tile.buffer<[9], f32>
+  %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      // expected-error @below {{expected knots of one extent, slope and offset of the same type with the segments last, and count of !tile.buffer<[1], i32>, found '!tile.buffer<[8], f32>', '!tile.buffer<[hq, 9], f32>' and '!tile.buffer<[1], i32>' (segments-C3)}}
+      %x = tile.segments %u, %v, %knots, %slope, %offset, %count : !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[9], f32>, !tile.buffer<[1], i32> -> !tile.val<rc, f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
+  %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
+  %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
+  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
+  %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
+  %moments = tile.buffer "moments" temporary : !tile.buffer<[b, hq, 9, 2], f32>
+  %rows = tile.buffer "rows" temporary : !tile.buffer<[b, hq, r], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %g = tile.constant 1.0 : !tile.val<r, f32>
+      // expected-error @below {{expected a value over rc, found '!tile.val<r, f32>' (segments_grad-C1)}}
+      tile.segments_grad %g, %u, %v, %knots, %slope, %count into %moments rows %rows : !tile.val<r, f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>, !tile.buffer<[b, hq, 9, 2], f32>, !tile.buffer<[b, hq, r], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
+  %v = tile.buffer "v" temporary : !tile.buffer<[c], f32>
+  %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
+  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
+  %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
+  %moments = tile.buffer "moments" temporary : !tile.buffer<[b, hq, 9, 2], f32>
+  %rows = tile.buffer "rows" temporary : !tile.buffer<[b, hq, r], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %g = tile.constant 1.0 : !tile.val<rc, f32>
+      // expected-error @below {{expected u with extent t last and v with extent r last, heads before them, found '!tile.buffer<[t], f32>' and '!tile.buffer<[c], f32>' (segments_grad-C2)}}
+      tile.segments_grad %g, %u, %v, %knots, %slope, %count into %moments rows %rows : !tile.val<rc, f32>, !tile.buffer<[t], f32>, !tile.buffer<[c], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>, !tile.buffer<[b, hq, 9, 2], f32>, !tile.buffer<[b, hq, r], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
+  %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
+  %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
+  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
+  %count = tile.buffer "count" temporary : !tile.buffer<[1], f32>
+  %moments = tile.buffer "moments" temporary : !tile.buffer<[b, hq, 9, 2], f32>
+  %rows = tile.buffer "rows" temporary : !tile.buffer<[b, hq, r], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %g = tile.constant 1.0 : !tile.val<rc, f32>
+      // expected-error @below {{expected knots of one extent, slope and offset of the same type with the segments last, and count of !tile.buffer<[1], i32>, found '!tile.buffer<[8], f32>', '!tile.buffer<[hq, 9], f32>' and '!tile.buffer<[1], f32>' (segments_grad-C3)}}
+      tile.segments_grad %g, %u, %v, %knots, %slope, %count into %moments rows %rows : !tile.val<rc, f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], f32>, !tile.buffer<[b, hq, 9, 2], f32>, !tile.buffer<[b, hq, r], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
+  %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
+  %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
+  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
+  %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
+  %moments = tile.buffer "moments" temporary : !tile.buffer<[hq, 9, 2], f32>
+  %rows = tile.buffer "rows" temporary : !tile.buffer<[b, hq, r], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %g = tile.constant 1.0 : !tile.val<rc, f32>
+      // expected-error @below {{expected sums over b and hq: moments [b, hq, 9, 2], rows [b, hq, r], diagonals [b, hq, t], found '!tile.buffer<[hq, 9, 2], f32>' (segments_grad-C4)}}
+      tile.segments_grad %g, %u, %v, %knots, %slope, %count into %moments rows %rows : !tile.val<rc, f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[b, hq, r], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %w1 = tile.buffer "w1" argument : !tile.buffer<[8], f32>
+  %b1 = tile.buffer "b1" argument : !tile.buffer<[8], f32>
+  %w2 = tile.buffer "w2" argument : !tile.buffer<[hq, 8], f32>
+  %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
+  %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
+  %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
+  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
+  %offset = tile.buffer "offset" temporary : !tile.buffer<[hq, 9], f32>
+  %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
+  tile.stage @s prepare over [] {
+    // expected-error @below {{expected layers of f32: weight [n] or [n, m] and bias [n] in turn (find_segments-C1)}}
+    tile.find_segments(%w1, %b1, %w2) range %u, %v into %knots, %slope, %offset, %count : !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 8], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %w1 = tile.buffer "w1" argument : !tile.buffer<[8], f32>
+  %b1 = tile.buffer "b1" argument : !tile.buffer<[8], f32>
+  %w2 = tile.buffer "w2" argument : !tile.buffer<[8], f32>
+  %b2 = tile.buffer "b2" argument : !tile.buffer<[hq], f32>
+  %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
+  %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
+  %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
+  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
+  %offset = tile.buffer "offset" temporary : !tile.buffer<[hq, 9], f32>
+  %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
+  tile.stage @s prepare over [] {
+    // expected-error @below {{expected layers of f32: weight [n] or [n, m] and bias [n] in turn (find_segments-C1)}}
+    tile.find_segments(%w1, %b1, %w2, %b2) range %u, %v into %knots, %slope, %offset, %count : !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %w1 = tile.buffer "w1" argument : !tile.buffer<[8], f32>
+  %b1 = tile.buffer "b1" argument : !tile.buffer<[8], f32>
+  %w2 = tile.buffer "w2" argument : !tile.buffer<[hq, 8], f32>
+  %b2 = tile.buffer "b2" argument : !tile.buffer<[hq], f32>
+  %u = tile.buffer "u" temporary : !tile.buffer<[t, 2], f32>
+  %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
+  %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
+  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
+  %offset = tile.buffer "offset" temporary : !tile.buffer<[hq, 9], f32>
+  %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
+  tile.stage @s prepare over [] {
+    // expected-error @below {{expected u with extent t last and v with extent r last, heads before them, found '!tile.buffer<[t, 2], f32>' and '!tile.buffer<[r], f32>' (find_segments-C2)}}
+    tile.find_segments(%w1, %b1, %w2, %b2) range %u, %v into %knots, %slope, %offset, %count : !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 8], f32>, !tile.buffer<[hq], f32>, !tile.buffer<[t, 2], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %w1 = tile.buffer "w1" argument : !tile.buffer<[8], f32>
+  %b1 = tile.buffer "b1" argument : !tile.buffer<[8], f32>
+  %w2 = tile.buffer "w2" argument : !tile.buffer<[hq, 8], f32>
+  %b2 = tile.buffer "b2" argument : !tile.buffer<[hq], f32>
+  %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
+  %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
+  %knots = tile.buffer "knots" temporary : !tile.buffer<[hq, 8], f32>
+  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
+  %offset = tile.buffer "offset" temporary : !tile.buffer<[hq, 9], f32>
+  %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
+  tile.stage @s prepare over [] {
+    // expected-error @below {{expected knots of one extent, slope and offset of the same type with the segments last, and count of !tile.buffer<[1], i32>, found '!tile.buffer<[hq, 8], f32>', '!tile.buffer<[hq, 9], f32>' and '!tile.buffer<[1], i32>' (find_segments-C3)}}
+    tile.find_segments(%w1, %b1, %w2, %b2) range %u, %v into %knots, %slope, %offset, %count : !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 8], f32>, !tile.buffer<[hq], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[hq, 8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %w1 = tile.buffer "w1" argument : !tile.buffer<[8], f32>
+  %b1 = tile.buffer "b1" argument : !tile.buffer<[8], f32>
+  %w2 = tile.buffer "w2" argument : !tile.buffer<[hq, 8], f32>
+  %b2 = tile.buffer "b2" argument : !tile.buffer<[hq], f32>
+  %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
+  %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
+  %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
+  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
+  %offset = tile.buffer "offset" temporary : !tile.buffer<[hq, 9], f32>
+  %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
+  tile.stage @s prepare over ["hq"] {
+    // expected-error @below {{expected a stage over [], since the tables serve all heads, found over ["hq"] (find_segments-C4)}}
+    tile.find_segments(%w1, %b1, %w2, %b2) range %u, %v into %knots, %slope, %offset, %count : !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 8], f32>, !tile.buffer<[hq], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>
+  }
+}

@@ -1,0 +1,253 @@
+// One case per constraint of loops and single elements (docs/spec-tile.md).
+// RUN: pe-opt %s --split-input-file --verify-diagnostics
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
+  tile.stage @s prepare over ["hq"] {
+    // expected-error @below {{over "r - 1 -": expected an integer, a name or '(', found the end (foreach-C1)}}
+    tile.foreach over ["r - 1 -"] {
+    ^bb0(%h: index, %i: index):
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
+  tile.stage @s prepare over ["hq"] {
+    // expected-error @below {{over "rows": expected the names b, hq, hkv, r, c, d, e, t, kb, q_start, k_start, head_start, heads_total, found rows (foreach-C1)}}
+    tile.foreach over ["rows"] {
+    ^bb0(%h: index, %i: index):
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
+  tile.stage @s prepare over ["hq"] {
+    // expected-error @below {{expected 2 index arguments, one per space of the stage and one per extent, found 1 (foreach-C2)}}
+    tile.foreach over ["r"] {
+    ^bb0(%i: index):
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
+  tile.stage @s prepare over ["hq"] {
+    // expected-error @below {{expected an empty tile.yield (foreach-C3)}}
+    tile.foreach over ["r"] {
+    ^bb0(%h: index, %i: index):
+      tile.yield %i : index
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
+  tile.stage @s prepare over ["hq"] {
+    tile.foreach over ["r"] {
+    ^bb0(%h: index, %i: index):
+      // expected-error @below {{expected scalar code: arith, math, scf, memory of the stage and tile.read, write, accumulate, size (foreach-C4)}}
+      %m = memref.alloca() : memref<4xf32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+// A loop inside a loop is one loop over both.
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
+  tile.stage @s prepare over ["hq"] {
+    tile.foreach over ["r"] {
+    ^bb0(%h: index, %i: index):
+      // expected-error @below {{expects parent op 'tile.stage'}}
+      tile.foreach over ["c"] {
+      ^bb0(%h2: index, %j: index):
+      }
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
+  tile.stage @s prepare over ["hq"] {
+    tile.foreach over ["r"] {
+    ^bb0(%h: index, %i: index):
+      // expected-error @below {{size "r + rows": expected the names b, hq, hkv, r, c, d, e, t, kb, q_start, k_start, head_start, heads_total, found rows (size-C1)}}
+      %n = tile.size "r + rows" : index
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
+  tile.stage @s prepare over ["hq"] {
+    tile.foreach over ["r"] {
+    ^bb0(%h: index, %i: index):
+      // expected-error @below {{expected 1 indices, found 2 (read-C1)}}
+      %x = tile.read %X[%h, %i] : !tile.buffer<[hq], f32> -> f32
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
+  tile.stage @s prepare over ["hq"] {
+    tile.foreach over ["r"] {
+    ^bb0(%h: index, %i: index):
+      // expected-error @below {{expected the buffer's element type 'f32', found 'f64' (read-C2)}}
+      %x = tile.read %X[%h] : !tile.buffer<[hq], f32> -> f64
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
+  %c = arith.constant 0 : index
+  tile.stage @s forward over ["b", "hq"] {
+    // expected-error @below {{expected a place inside a tile.foreach or tile.map (read-C3)}}
+    %x = tile.read %X[%c] : !tile.buffer<[hq], f32> -> f32
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
+  tile.stage @s prepare over ["hq"] {
+    tile.foreach over ["r"] {
+    ^bb0(%h: index, %i: index):
+      %v = arith.constant 1.0 : f32
+      // expected-error @below {{expected 1 indices, found 0 (write-C1)}}
+      tile.write %v, %X[] : f32 -> !tile.buffer<[hq], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
+  tile.stage @s prepare over ["hq"] {
+    tile.foreach over ["r"] {
+    ^bb0(%h: index, %i: index):
+      %v = arith.constant 1.0 : f64
+      // expected-error @below {{expected the buffer's element type 'f32', found 'f64' (write-C2)}}
+      tile.write %v, %X[%h] : f64 -> !tile.buffer<[hq], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
+  %c = arith.constant 0 : index
+  %v = arith.constant 1.0 : f32
+  tile.stage @s forward over ["b", "hq"] {
+    // expected-error @below {{expected a place inside a tile.foreach or tile.map (write-C3)}}
+    tile.write %v, %X[%c] : f32 -> !tile.buffer<[hq], f32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
+  tile.stage @s prepare over ["hq"] {
+    tile.foreach over ["r"] {
+    ^bb0(%h: index, %i: index):
+      %v = arith.constant 1.0 : f32
+      // expected-error @below {{expected 1 indices, found 0 (accumulate-C1)}}
+      tile.accumulate %v, %X[] : f32 -> !tile.buffer<[hq], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
+  tile.stage @s prepare over ["hq"] {
+    tile.foreach over ["r"] {
+    ^bb0(%h: index, %i: index):
+      // expected-error @below {{expected the buffer's element type 'f32', found 'index' (accumulate-C2)}}
+      tile.accumulate %i, %X[%h] : index -> !tile.buffer<[hq], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
+  %c = arith.constant 0 : index
+  %v = arith.constant 1.0 : f32
+  tile.stage @s forward over ["b", "hq"] {
+    // expected-error @below {{expected a place inside a tile.foreach or tile.map (accumulate-C3)}}
+    tile.accumulate %v, %X[%c] : f32 -> !tile.buffer<[hq], f32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<rc, f32>
+      tile.map(%x) positions : (!tile.val<rc, f32>) -> () {
+      ^bb0(%v: f32, %b: index, %h: index, %i: index, %j: index):
+        // expected-error @below {{expected indices that begin with the map's b and h, so that work items never share an element (accumulate-C4)}}
+        tile.accumulate %v, %X[%h] : f32 -> !tile.buffer<[hq], f32>
+        tile.yield
+      }
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    %c = arith.constant 0 : index
+    %x = tile.constant 1.0 : !tile.val<r, f32>
+    tile.map(%x) : (!tile.val<r, f32>) -> () {
+    ^bb0(%v: f32):
+      // expected-error @below {{expected indices that begin with the map's b and h, so that work items never share an element (accumulate-C4)}}
+      tile.accumulate %v, %X[%c] : f32 -> !tile.buffer<[hq], f32>
+      tile.yield
+    }
+  }
+}

@@ -1,0 +1,369 @@
+// One case per constraint of plans, stages, streams and launches (docs/spec-tile.md).
+// RUN: pe-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @below {{expected a positive value_dim, found 0 (plan-C1)}}
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 0 : i64} {
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{expected only buffers, stages, launches and constants in a tile.plan (plan-C2)}}
+  %n = tile.size "r" : index
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %0 = tile.buffer "q" argument : !tile.buffer<[r], f32>
+  // expected-error @below {{expected names of their own for the plan's buffers, found a second "q" (plan-C3)}}
+  %1 = tile.buffer "q" argument : !tile.buffer<[c], f32>
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{extent "rows": expected the names b, hq, hkv, r, c, d, e, t, kb, found rows (buffer-C1)}}
+  %0 = tile.buffer "x" temporary : !tile.buffer<[rows], f32>
+}
+
+// -----
+
+// Starts are no extents: memory does not depend on them.
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{extent "r + q_start": expected the names b, hq, hkv, r, c, d, e, t, kb, found q_start (buffer-C1)}}
+  %0 = tile.buffer "x" temporary : !tile.buffer<["r + q_start"], f32>
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{extent "ceildiv(r, 8": expected ')', found the end (buffer-C1)}}
+  %0 = tile.buffer "x" temporary : !tile.buffer<["ceildiv(r, 8"], f32>
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{extent "2 r": expected an operator or the end, found "r" (buffer-C1)}}
+  %0 = tile.buffer "x" temporary : !tile.buffer<["2 r"], f32>
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{extent "r *": expected an integer, a name or '(', found the end (buffer-C1)}}
+  %0 = tile.buffer "x" temporary : !tile.buffer<["r *"], f32>
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{extent "99999999999999999999": expected an integer of 64 bits, found "99999999999999999999" (buffer-C1)}}
+  %0 = tile.buffer "x" temporary : !tile.buffer<["99999999999999999999"], f32>
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{expected at most 64 nested parentheses}}
+  %0 = tile.buffer "x" temporary : !tile.buffer<["((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((r))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))"], f32>
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{expected elements of f32, f64, bf16, f16, i32 or i64, found 'i8' (buffer-C2)}}
+  %0 = tile.buffer "x" temporary : !tile.buffer<[r], i8>
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{expected no `zero` on what the caller gives (buffer-C3)}}
+  %0 = tile.buffer "x" cotangent {zero} : !tile.buffer<[r], f32>
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{over "heads": expected the names b, hq, hkv, r, c, d, e, t, kb, found heads (stage-C1)}}
+  tile.stage @s forward over ["heads"] {
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{expected a mask of kind none, causal, strict_causal or window, found {kind = "prefix"} (stage-C2)}}
+  tile.stage @s forward over ["b", "hq"] mask {kind = "prefix"} {
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{expected a mask of kind none, causal, strict_causal or window, found {left = 3 : i64} (stage-C2)}}
+  tile.stage @s forward over ["b", "hq"] mask {left = 3 : i64} {
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{expected a mask with no entry but kind, and integers left and right for a window, found "left" (stage-C3)}}
+  tile.stage @s forward over ["b", "hq"] mask {kind = "causal", left = 3 : i64} {
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{expected a mask with no entry but kind, and integers left and right for a window, found "left" (stage-C3)}}
+  tile.stage @s forward over ["b", "hq"] mask {kind = "window", left = "3"} {
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{expected a window with left or right, found neither (stage-C4)}}
+  tile.stage @s forward over ["b", "hq"] mask {kind = "window"} {
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    %a = arith.constant 1 : index
+    // expected-error @below {{expected only tile values, a stream, loops, sizes, constants and memref.alloca in a tile.stage (stage-C5)}}
+    %b = arith.addi %a, %a : index
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+    }
+    // expected-error @below {{expected at most one stream in a stage, found a second (stage-C6)}}
+    tile.stream any {
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    tile.foreach over ["r"] {
+    ^bb0(%b: index, %h: index, %i: index):
+    }
+    // expected-error @below {{expected either loops or values in a stage, found both (stage-C7)}}
+    %x = tile.constant 1.0 : !tile.val<r, f32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{expected a stage with values to be over ["b", "hq"] or ["b", "hkv"], found ["hq"] (stage-C8)}}
+  tile.stage @s forward over ["hq"] {
+    %x = tile.constant 1.0 : !tile.val<r, f32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %L = tile.buffer "l" residual : !tile.buffer<[b, hq, r], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    %x = tile.constant 1.0 : !tile.val<r, f32>
+    // expected-error @below {{expected no store before the stage's stream (stage-C9)}}
+    tile.store %x, %L : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
+    tile.stream any {
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<cd, f32>
+    tile.stream any {
+      // expected-error @below {{expected a value over c to be loaded inside the stream that uses it (stage-C10)}}
+      %n = tile.reduce add over d %k : !tile.val<cd, f32> -> !tile.val<c, f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %L = tile.buffer "l" residual : !tile.buffer<[b, hq, r], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    // expected-error @below {{expected a buffer that the stage does not store (stage-C11)}}
+    %x = tile.load %L : !tile.buffer<[b, hq, r], f32> -> !tile.val<r, f32>
+    tile.store %x, %L : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    %m0 = tile.constant 1.0 : !tile.val<r, f32>
+    // expected-error @below {{expected the first results to have the carries' types (stream-C1)}}
+    %m = tile.stream ascending carry(%m0 : !tile.val<r, f32>) {
+    ^bb0(%a: !tile.val<r, f32>):
+      %b = tile.constant 1.0 : !tile.val<re, f32>
+      tile.yield %b : !tile.val<re, f32>
+    } : !tile.val<re, f32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    %m0 = tile.constant 1.0 : !tile.val<h, f32>
+    // expected-error @below {{expected carry 0 to be a value over r, rd or re, found '!tile.val<h, f32>' (stream-C2)}}
+    %m = tile.stream ascending carry(%m0 : !tile.val<h, f32>) {
+    ^bb0(%a: !tile.val<h, f32>):
+      tile.yield %a : !tile.val<h, f32>
+    } : !tile.val<h, f32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    // expected-error @below {{expected folds to lose r or c, found '!tile.val<rc, f32>' (stream-C3)}}
+    %m = tile.stream any {
+      %a = tile.constant 1.0 : !tile.val<rc, f32>
+      tile.yield %a : !tile.val<rc, f32>
+    } : !tile.val<rc, f32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    %m0 = tile.constant 1.0 : !tile.val<r, f32>
+    // expected-error @below {{expected ascending or descending for a stream with carries, found any (stream-C4)}}
+    %m = tile.stream any carry(%m0 : !tile.val<r, f32>) {
+    ^bb0(%a: !tile.val<r, f32>):
+      tile.yield %a : !tile.val<r, f32>
+    } : !tile.val<r, f32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    %m0 = tile.constant 1.0 : !tile.val<r, f32>
+    // expected-error @below {{expected stop_carry, the index of a carry over r, together with stop_below (stream-C5)}}
+    %m = tile.stream ascending carry(%m0 : !tile.val<r, f32>) attributes {stop_carry = 0 : i64} {
+    ^bb0(%a: !tile.val<r, f32>):
+      tile.yield %a : !tile.val<r, f32>
+    } : !tile.val<r, f32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    %m0 = tile.constant 1.0 : !tile.val<r, f32>
+    // expected-error @below {{expected stop_carry, the index of a carry over r, together with stop_below (stream-C5)}}
+    %m = tile.stream ascending carry(%m0 : !tile.val<r, f32>) attributes {stop_carry = 1 : i64, stop_below = 1.0e-9 : f64} {
+    ^bb0(%a: !tile.val<r, f32>):
+      tile.yield %a : !tile.val<r, f32>
+    } : !tile.val<r, f32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    %m0 = tile.constant 1.0 : !tile.val<r, f32>
+    // expected-error @below {{expected a skip buffer together with skip_below (stream-C6)}}
+    %m = tile.stream ascending carry(%m0 : !tile.val<r, f32>) attributes {skip_below = 1.0e-9 : f64} {
+    ^bb0(%a: !tile.val<r, f32>):
+      tile.yield %a : !tile.val<r, f32>
+    } : !tile.val<r, f32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %L = tile.buffer "l" residual : !tile.buffer<[b, hq, r], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    %m0 = tile.constant 1.0 : !tile.val<r, f32>
+    // expected-error @below {{expected a skip buffer with extents kb, r last, found '!tile.buffer<[b, hq, r], f32>' (stream-C7)}}
+    %m = tile.stream ascending carry(%m0 : !tile.val<r, f32>) skip(%L : !tile.buffer<[b, hq, r], f32>) attributes {skip_below = 1.0e-9 : f64} {
+    ^bb0(%a: !tile.val<r, f32>):
+      tile.yield %a : !tile.val<r, f32>
+    } : !tile.val<r, f32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    %m0 = tile.constant 1.0 : !tile.val<r, f32>
+    // expected-error @below {{expected one region argument per carry, of its type (stream-C8)}}
+    %m = tile.stream ascending carry(%m0 : !tile.val<r, f32>) {
+      %a = tile.constant 1.0 : !tile.val<r, f32>
+      tile.yield %a : !tile.val<r, f32>
+    } : !tile.val<r, f32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    // expected-error @below {{expected the body to yield every carry, then every fold, of the results' types (stream-C9)}}
+    %m = tile.stream any {
+      tile.yield
+    } : !tile.val<c, f32>
+  }
+}
+
+// -----
+
+func.func private @f(memref<1xf32>, memref<9xi64>, index)
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %0 = tile.buffer "x" result : !tile.buffer<[r], f32>
+  // expected-error @below {{items "b*t": expected the names b, hq, hkv, r, c, d, e, found t (launch-C1)}}
+  tile.launch @f forward items "b*t" (%0) : !tile.buffer<[r], f32>
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %0 = tile.buffer "x" result : !tile.buffer<[r], f32>
+  // expected-error @below {{expected a function of the enclosing module, found @f (launch-C2)}}
+  tile.launch @f forward items "b" (%0) : !tile.buffer<[r], f32>
+}
+
+// -----
+
+func.func private @f(memref<9xi64>, index)
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %0 = tile.buffer "x" result : !tile.buffer<[r], f32>
+  // expected-error @below {{expected a callee of 3 arguments (buffers, sizes, item), found 2 (launch-C3)}}
+  tile.launch @f forward items "b" (%0) : !tile.buffer<[r], f32>
+}

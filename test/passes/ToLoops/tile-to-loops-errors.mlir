@@ -1,0 +1,27 @@
+// RUN: pe-opt %s --pe-tile-to-loops="block-rows=64 block-columns=64" --split-input-file --verify-diagnostics
+
+tile.plan @wide attributes {head_dim = 256 : i64, value_dim = 256 : i64} {
+  %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
+  %O = tile.buffer "o" result : !tile.buffer<[b, hq, r, d], f32>
+  // expected-error @below {{expected at most 262144 bytes of scratch memory, found 327680: choose smaller blocks than 64 x 64}}
+  tile.stage @s forward over ["b", "hq"] {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<rd, f32>
+    %a, %b, %c, %d, %e = tile.map(%q) : (!tile.val<rd, f32>) -> (!tile.val<rd, f32>, !tile.val<rd, f32>, !tile.val<rd, f32>, !tile.val<rd, f32>, !tile.val<rd, f32>) {
+    ^bb0(%x: f32):
+      tile.yield %x, %x, %x, %x, %x : f32, f32, f32, f32, f32
+    }
+    tile.store %e, %O : !tile.val<rd, f32> -> !tile.buffer<[b, hq, r, d], f32>
+  }
+}
+
+// -----
+
+tile.plan @halves attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
+  %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], bf16>
+  %O = tile.buffer "o" result : !tile.buffer<[b, hq, r, d], bf16>
+  tile.stage @s forward over ["b", "hq"] {
+    // expected-error @below {{expected values of f32, found '!tile.val<rd, bf16>'}}
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], bf16> -> !tile.val<rd, bf16>
+    tile.store %q, %O : !tile.val<rd, bf16> -> !tile.buffer<[b, hq, r, d], bf16>
+  }
+}

@@ -1,0 +1,17 @@
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-prepare --pe-to-tile="grad=1" | FileCheck %s
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-prepare --pe-to-tile="grad=1 early-exit=0" | FileCheck %s --check-prefix=ALL
+
+// A causal mask becomes strict; newest keys first, stopping where no mass is left; the mass at
+// every block is kept for the backward, which runs oldest first.
+// CHECK:      tile.buffer "attention_mass"  residual : <[b, hq, kb, r], f32>
+// CHECK:      tile.stage @attention_forward  forward over ["b", "hq"] mask {kind = "strict_causal"}
+// CHECK:      tile.stream descending
+// CHECK-SAME: stop_below
+// CHECK:      tile.scan mul descending
+// CHECK:      tile.stage @attention_backward
+// CHECK:      tile.stream ascending
+// CHECK-SAME: skip(
+// CHECK:      tile.scan linear ascending
+
+// ALL-NOT:    stop_below
+// ALL-NOT:    skip_below

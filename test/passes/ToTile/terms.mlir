@@ -1,0 +1,50 @@
+// RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=DISTANCE
+// RUN: pe-opt %examples/fire.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=SEGMENTS
+// RUN: pe-opt %s --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=GENERAL
+// Each term is lowered by its class alone.
+
+// A function of i - j: one table, a window in the kernel, sums along diagonals behind it.
+// DISTANCE:   tile.buffer "attention_term0_table"  residual : <[hq, t], f32>
+// DISTANCE:   tile.stage @attention_term0_prepare  prepare over ["hq"]
+// DISTANCE:   tile.stage @attention_forward
+// DISTANCE:   tile.window
+// DISTANCE:   tile.stage @attention_backward
+// DISTANCE:   tile.window_grad
+// DISTANCE:   tile.stage @attention_term0_finish  finish
+// DISTANCE:   tile.accumulate {{.*}} -> <[32, hq], f64>
+// DISTANCE:   tile.stage @attention_parameter_gradients  finish
+
+// A ReLU network of a ratio: its pieces found once per call, 33 at most for one layer of 32.
+// SEGMENTS:   tile.buffer "attention_term0_slope"  residual : <[hq, 33], f32>
+// SEGMENTS:   tile.find_segments
+// SEGMENTS:   tile.stage @attention_forward
+// SEGMENTS:   tile.segments
+// SEGMENTS:   tile.stage @attention_backward
+// SEGMENTS:   tile.segments_grad
+// SEGMENTS:   tile.stage @attention_term0_pieces_finish
+
+// Anything else: the region per score, reverse mode per score, sums per batch and head.
+// GENERAL:    tile.buffer "attention_term0_w"  temporary {zero} : <[b, hq, hq], f32>
+// GENERAL:    tile.stage @attention_forward
+// GENERAL:    tile.map() positions
+// GENERAL:    tile.read
+// GENERAL:    tile.stage @attention_backward
+// GENERAL:    tile.accumulate {{.*}} -> <[b, hq, hq], f32>
+// GENERAL:    tile.stage @attention_term0_finish
+!t = tensor<?x?x?x?xf32>
+func.func @attention(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
+                     %w: tensor<?xf32> {pe.name = "w", pe.init = 1.0}) -> (!t {pe.name = "o"}) {
+  %b = pe.bias_fn(%w : tensor<?xf32>) {
+  ^bb0(%batch: index, %h: index, %i: index, %j: index, %weights: tensor<?xf32>):
+    %x = pe.read %weights[%h] : tensor<?xf32>
+    %product = arith.muli %i, %j : index
+    %n = arith.index_cast %product : index to i64
+    %f = arith.sitofp %n : i64 to f32
+    %y = arith.mulf %x, %f : f32
+    %z = math.sin %y : f32
+    pe.yield %z : f32
+  }
+  %m = pe.causal
+  %o = pe.attention %q, %k, %v bias(%b) mask(%m) : (!t, !t, !t) -> !t
+  return %o : !t
+}

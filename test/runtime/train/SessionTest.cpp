@@ -1,0 +1,251 @@
+//===- SessionTest.cpp - Whole runs and the flags that describe them ------===//
+
+#include "runtime/train/session/Session.h"
+#include "Models.h"
+#include "runtime/core/File.h"
+#include "runtime/train/data/Vocabulary.h"
+#include "runtime/train/session/Observers.h"
+#include "runtime/train/session/Options.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+using namespace pe;
+using namespace pe::test;
+using namespace pe::train;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct SessionTest : testing::Test {
+  fs::path directory = fs::temp_directory_path() / "pe-session-test";
+
+  void SetUp() override {
+    fs::remove_all(directory);
+    fs::create_directories(directory);
+  }
+  void TearDown() override { fs::remove_all(directory); }
+
+  std::string path(const std::string &name) const { return (directory / name).string(); }
+
+  static std::shared_ptr<const Corpus> text(const std::string &line) {
+    auto corpus = std::make_shared<Corpus>();
+    for (int i = 0; i < 60; ++i)
+      encode(line, corpus->training);
+    corpus->heldOut = corpus->training;
+    return corpus;
+  }
+
+  static TrainConfig smallConfig() {
+    TrainConfig config;
+    config.model = {.layers = 1, .dim = 16, .heads = 2, .keyHeads = 2, .mlpMultiple = 2};
+    config.phases = {{"", 6}};
+    config.sequence = 16;
+    config.batch = 4;
+    config.warmup = 2;
+    config.evaluation = {.lengths = {16, 32}, .windows = 4, .scored = 8};
+    return config;
+  }
+
+  static std::unique_ptr<Session> makeSession(const TrainConfig &config, Metadata identity = {}) {
+    EXPECT_TRUE(blas::load());
+    Environment environment{compiledKernels(),
+                            [&] {
+                              return Expected<std::unique_ptr<AttentionFunction>>(
+                                  std::make_unique<NaiveAttention>(config.model.heads));
+                            },
+                            inOrder};
+    std::vector<std::shared_ptr<const Corpus>> corpora;
+    for (size_t i = 0; i < config.phases.size(); ++i)
+      corpora.push_back(text(i % 2 ? "for x in range(10):\n" : "def f(x): return x + 1\n"));
+    auto session = Session::create(config, environment, corpora, std::move(identity));
+    EXPECT_TRUE(session) << session.error().getMessage();
+    return std::move(*session);
+  }
+
+  struct Recorder : Observer {
+    std::vector<double> losses, rates;
+    std::vector<int64_t> reinits;
+    void onStep(const StepReport &report, Trainer &) override {
+      losses.push_back(report.loss);
+      rates.push_back(report.learningRate);
+    }
+    void onReinit(int64_t step, const std::vector<reinit::MatrixReport> &) override {
+      reinits.push_back(step);
+    }
+  };
+};
+
+TEST_F(SessionTest, StartsAtTheEntropyOfTheAlphabet) {
+  Recorder recorder;
+  ASSERT_TRUE(makeSession(smallConfig())->run({&recorder}));
+  ASSERT_EQ(recorder.losses.size(), 6u);
+  EXPECT_NEAR(recorder.losses[0], std::log(96.0), 0.1);
+  EXPECT_LT(recorder.losses[5], recorder.losses[0]);
+}
+
+TEST_F(SessionTest, ReinitHappensOnceAtThePhaseBoundary) {
+  TrainConfig config = smallConfig();
+  config.phases = {{"", 4}, {"other", 4}};
+  config.reinit.enabled = true;
+  Recorder recorder;
+  auto session = makeSession(config);
+  ASSERT_TRUE(session->run({&recorder}));
+  EXPECT_EQ(recorder.reinits, std::vector<int64_t>{4});
+  // Warm-up begins anew.
+  EXPECT_DOUBLE_EQ(recorder.rates[4], recorder.rates[0]);
+  EXPECT_LT(recorder.rates[4], recorder.rates[1]);
+
+  config.reinit.step = 2;
+  Recorder atStep;
+  ASSERT_TRUE(makeSession(config)->run({&atStep}));
+  EXPECT_EQ(atStep.reinits, std::vector<int64_t>{2});
+}
+
+TEST_F(SessionTest, ResumesBitForBit) {
+  TrainConfig config = smallConfig();
+  config.phases = {{"", 4}, {"other", 4}};
+  config.reinit.enabled = true;
+  Recorder whole, begun, rest;
+  ASSERT_TRUE(makeSession(config)->run({&whole}));
+
+  // A run that dies in its second phase, after the checkpoint of step 5.
+  struct Stop : Observer {
+    std::unique_ptr<Session> *session;
+    std::string directory;
+    void onStep(const StepReport &report, Trainer &trainer) override {
+      if (report.step == 4) {
+        EXPECT_TRUE(saveCheckpoint(directory, trainer, {{"pe.train.dim", "16"}}));
+      }
+    }
+  } stop;
+  stop.directory = path("checkpoint");
+  ASSERT_TRUE(makeSession(config)->run({&begun, &stop}));
+
+  config.checkpoint = path("checkpoint");
+  config.resume = true;
+  auto resumed = makeSession(config, {{"pe.train.dim", "16"}});
+  EXPECT_EQ(resumed->trainer().steps(), 5);
+  ASSERT_TRUE(resumed->run({&rest}));
+  EXPECT_EQ(rest.losses, std::vector<double>(whole.losses.begin() + 5, whole.losses.end()));
+  EXPECT_TRUE(rest.reinits.empty());
+}
+
+TEST_F(SessionTest, LogsEveryStepAndTheEncoding) {
+  auto log = LogWriter::open(path("log.jsonl"), false);
+  ASSERT_TRUE(log);
+  TrainConfig config = smallConfig();
+  config.reinit.enabled = true;
+  config.reinit.step = 3;
+  auto session = makeSession(config);
+  (*log)->writeStart(*session, {{"pe.train.dim", "16"}});
+  ASSERT_TRUE(session->run({log->get()}));
+  auto content = readFile(path("log.jsonl"));
+  ASSERT_TRUE(content);
+  std::istringstream lines(*content);
+  std::vector<nlohmann::json> events;
+  for (std::string line; std::getline(lines, line);)
+    events.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(events.size(), 1u + 6u + 1u + 1u);
+  EXPECT_EQ(events[0]["event"], "start");
+  EXPECT_EQ(events[0]["encoding_params"], 3);
+  EXPECT_EQ(events[1]["step"], 0);
+  EXPECT_EQ(events[1]["encoding"]["layer0.attention.bias.slopes"].size(), 2u);
+  for (const char *key : {"loss", "bits_per_char", "grad_norm", "weight_norm", "lr", "skipped"})
+    EXPECT_TRUE(events[1].contains(key)) << key;
+  EXPECT_EQ(events[4]["event"], "reinit");
+  EXPECT_EQ(events[4]["matrices"].size(), 6u);
+  EXPECT_TRUE(events.back()["bits_per_char"].contains("32"));
+  EXPECT_FALSE(LogWriter::open(path("missing/log.jsonl"), false));
+}
+
+std::string optionsError(const std::vector<std::string> &arguments) {
+  auto options = parseTrainOptions(arguments);
+  return options ? "accepted" : options.error().getMessage();
+}
+
+TEST(Options, DefaultsAreTheDemosModel) {
+  auto options = parseTrainOptions({});
+  ASSERT_TRUE(options) << options.error().getMessage();
+  TrainConfig fresh;
+  EXPECT_EQ(options->config.model.dim, fresh.model.dim);
+  EXPECT_EQ(options->config.learningRate, fresh.learningRate);
+  EXPECT_EQ(options->config.evaluation.lengths, fresh.evaluation.lengths);
+  EXPECT_EQ(options->config.totalSteps(), 600);
+  EXPECT_FALSE(options->config.reinit.enabled);
+  EXPECT_EQ(options->identity.at("pe.train.dim"), "64");
+  EXPECT_EQ(options->identity.count("pe.train.threads"), 0u);
+}
+
+TEST(Options, AreRead) {
+  auto options = parseTrainOptions({"--dim=128", "--heads=8", "--kv-heads=2", "--lr=1e-3",
+                                    "--eval-lengths=64,128", "--reinit-iters=4", "--reinit-at=100",
+                                    "--reinit-target=mlp", "--reinit-scale=fro",
+                                    "--schedule=cosine", "--seed=7"});
+  ASSERT_TRUE(options) << options.error().getMessage();
+  const TrainConfig &config = options->config;
+  EXPECT_EQ(config.model.dim, 128);
+  EXPECT_EQ(config.model.keyHeads, 2);
+  EXPECT_EQ(config.learningRate, 1e-3);
+  EXPECT_EQ(config.evaluation.lengths, (std::vector<int64_t>{64, 128}));
+  EXPECT_TRUE(config.reinit.enabled);
+  EXPECT_EQ(config.reinit.step, 100);
+  EXPECT_EQ(config.reinit.target, ReinitTarget::Mlp);
+  EXPECT_EQ(config.reinit.scale, reinit::Scale::Fro);
+  EXPECT_EQ(config.decay, Decay::Cosine);
+  EXPECT_EQ(config.seed, 7u);
+}
+
+TEST(Options, RefuseWhatTheyDoNotKnow) {
+  EXPECT_EQ(optionsError({"--dims=3"}), "unknown flag '--dims'; `pe train --help` lists them");
+  EXPECT_EQ(optionsError({"dim=3"}), "expected --name=value, found 'dim=3'");
+  EXPECT_EQ(optionsError({"--dim=big"}), "--dim: expected an integer, found 'big'");
+  EXPECT_EQ(optionsError({"--layers=0"}), "--layers: expected at least 1, found 0");
+  EXPECT_EQ(optionsError({"--lr=nan"}), "--lr: expected at least 0, found nan");
+  EXPECT_EQ(optionsError({"--optimizer=muon"}),
+            "--optimizer: expected 'adamw' (the rest is not built yet), found 'muon'");
+  EXPECT_EQ(optionsError({"--reinit-iters=5"}),
+            "--reinit-iters: expected 0 (no reinit) or 4 (the iterations of engine qdwh), found "
+            "'5'");
+  EXPECT_EQ(optionsError({"--reinit-at=plateau"}),
+            "--reinit-at: expected 'phase' or the number of a step ('plateau' is not built yet), "
+            "found 'plateau'");
+  EXPECT_EQ(optionsError({"--resume"}), "expected --checkpoint=DIR with --resume, found none");
+  EXPECT_EQ(optionsError({"--dim=60"}), "expected a head size --dim / --heads that is a multiple "
+                                        "of 8, found 60 / 4 = 15");
+}
+
+TEST_F(SessionTest, OptionsComeFromFilesToo) {
+  ASSERT_TRUE(writeFileAtomically(path("config.json"), R"({"dim": 128, "lr": 0.001, "seq": 64})"));
+  auto options = parseTrainOptions({"--config=" + path("config.json"), "--seq=32"});
+  ASSERT_TRUE(options) << options.error().getMessage();
+  EXPECT_EQ(options->config.model.dim, 128);
+  EXPECT_EQ(options->config.sequence, 32);
+  ASSERT_TRUE(writeFileAtomically(path("config.json"), R"({"dims": 128})"));
+  EXPECT_EQ(optionsError({"--config=" + path("config.json")}),
+            "unknown key 'dims' in '" + path("config.json") + "'; `pe train --help` lists them");
+
+  ASSERT_TRUE(
+      writeFileAtomically(path("phases.json"), R"([{"data": "a", "steps": 5}, {"steps": 7}])"));
+  options = parseTrainOptions({"--phases=" + path("phases.json")});
+  ASSERT_TRUE(options) << options.error().getMessage();
+  ASSERT_EQ(options->config.phases.size(), 2u);
+  EXPECT_EQ(options->config.phases[0].data, "a");
+  EXPECT_EQ(options->config.totalSteps(), 12);
+  for (const char *bad :
+       {"{}", "[]", "[{}]", R"([{"steps": 0}])", R"([{"steps": "x"}])", "nonsense"}) {
+    ASSERT_TRUE(writeFileAtomically(path("phases.json"), bad));
+    EXPECT_NE(optionsError({"--phases=" + path("phases.json")}).find("expected a JSON list"),
+              std::string::npos)
+        << bad;
+  }
+}
+
+TEST(Options, HelpListsEveryFlag) {
+  auto options = parseTrainOptions({"--help"});
+  ASSERT_TRUE(options);
+  EXPECT_TRUE(options->help);
+  EXPECT_NE(trainHelp().find("--reinit-target=all"), std::string::npos);
+}
+
+} // namespace

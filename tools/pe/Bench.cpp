@@ -1,0 +1,229 @@
+//===- Bench.cpp - pe bench ---===//
+#include "runtime/core/File.h"
+#include "runtime/core/Random.h"
+#include "runtime/device/cpu/CpuInfo.h"
+#include "runtime/reference/Compare.h"
+#include "runtime/train/blas/Blas.h"
+#include "tools/pe/Commands.h"
+#include "tools/pe/Run.h"
+#include "tools/pe/Timing.h"
+#include "tools/pe/Unfused.h"
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+
+namespace pe::cli {
+namespace {
+
+struct BenchOptions {
+  std::string encodings = "examples/encodings", json;
+  std::vector<std::string> names = {"nope", "alibi",     "rope",           "t5", "kerple_log",
+                                    "fire", "fire_2x32", "stick_breaking", "rse"};
+  std::vector<int64_t> lengths = {512, 2048};
+  int64_t heads = 8, headDim = 64;
+  int threads = 1, repeats = 7;
+};
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+class Bench {
+public:
+  explicit Bench(BenchOptions options) : options(std::move(options)) {}
+  Status run();
+
+private:
+  Expected<std::pair<double, double>> timeUnfused(int64_t length, bool withBias);
+  Status check(const std::string &name, const jit::Description &description,
+               const api::CompiledFunction &function);
+  Status measure(const std::string &name, int64_t length);
+  TensorMap inputsOf(const jit::Description &description, int64_t length);
+
+  BenchOptions options;
+  std::unique_ptr<cpu::ThreadPool> pool;
+  std::map<std::pair<int64_t, bool>, std::pair<double, double>> unfused;
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  int slower = 0;
+};
+
+Expected<std::pair<double, double>> Bench::timeUnfused(int64_t n, bool withBias) {
+  auto known = unfused.find({n, withBias});
+  if (known != unfused.end())
+    return known->second;
+  int64_t h = options.heads, d = options.headDim;
+  TensorMap t;
+  Random random(1, "bench");
+  for (const char *name : {"q", "k", "v", "o", "dO", "dQ", "dK", "dV"}) {
+    t[name] = Tensor::empty(DType::F32, {h, n, d});
+    random.fillNormal(t[name], 0, 1);
+  }
+  t["bias"] = Tensor::zeros(DType::F32, {n, n});
+  for (const char *name : {"p", "ds"}) {
+    auto matrix = Tensor::allocate(DType::F32, {h, n, n});
+    if (!matrix)
+      return matrix.error();
+    t[name] = *matrix;
+  }
+  auto at = [&](const char *name) { return t[name].data<float>(); };
+  UnfusedAttention attention{h, n, d, at("q"), at("k"), at("v"), withBias ? at("bias") : nullptr};
+  std::vector<double> forward, backward;
+  for (int repeat = -1; repeat < options.repeats; ++repeat) {
+    double begin = now();
+    attention.forward(at("o"), at("p"), *pool);
+    double middle = now();
+    attention.backward(at("o"), at("dO"), at("p"), at("ds"), at("dQ"), at("dK"), at("dV"), *pool);
+    double end = now();
+    if (repeat < 0)
+      continue;
+    forward.push_back(middle - begin);
+    backward.push_back(end - middle);
+  }
+  return unfused[{n, withBias}] = {medianOf(forward), medianOf(backward)};
+}
+
+TensorMap Bench::inputsOf(const jit::Description &description, int64_t length) {
+  Sizes sizes = {{"b", 1},       {"h", options.heads},   {"hkv", options.heads}, {"sq", length},
+                 {"sk", length}, {"d", options.headDim}, {"dv", options.headDim}};
+  auto inputs = randomInputs(description.entry, sizes, 1);
+  return inputs ? *inputs : TensorMap();
+}
+
+/// At a small, odd size, forward and every gradient.
+Status Bench::check(const std::string &name, const jit::Description &description,
+                    const api::CompiledFunction &function) {
+  TensorMap inputs = inputsOf(description, 77);
+  auto arguments = argumentsOf(inputs, description.entry);
+  auto cotangents = cotangentsOf(inputs, description.entry);
+  if (!arguments || !cotangents)
+    return makeError("cannot draw inputs for ", name);
+  auto forward = function.executor.forward(*arguments, {}, *pool);
+  if (!forward)
+    return forward.error();
+  auto found = function.executor.backward(*forward, *cotangents, *pool);
+  if (!found)
+    return found.error();
+  for (auto &[result, tensor] : forward->results())
+    (*found)[result] = tensor;
+  auto program = reference::parseProgram(description.program);
+  if (!program)
+    return program.error();
+  auto expected = reference::evaluate(*program, inputs, {}, /*grad=*/true);
+  if (!expected)
+    return expected.error();
+  auto report = reference::compare(*expected, *found);
+  if (!report)
+    return report.error();
+  if (!report->passes())
+    return makeError(name, " differs from the float64 reference; nothing is timed\n",
+                     report->table());
+  return Status::success();
+}
+
+Status Bench::measure(const std::string &name, int64_t length) {
+  FileOptions file;
+  file.file = options.encodings + "/" + name + ".mlir";
+  file.headDim = file.valueDim = options.headDim;
+  file.grad = true;
+  file.earlyExit = false;
+  auto request = requestOf(file);
+  if (!request)
+    return request.error();
+  api::Compiler &compiler = api::Compiler::instance();
+  auto description = compiler.describe(request->source);
+  if (!description)
+    return description.error();
+  auto function = compiler.compile(*request);
+  if (!function)
+    return function.error();
+  if (Status right = check(name, **description, **function); !right)
+    return right;
+  TensorMap inputs = inputsOf(**description, length);
+  auto arguments = argumentsOf(inputs, (*description)->entry);
+  auto cotangents = cotangentsOf(inputs, (*description)->entry);
+  if (!arguments || !cotangents)
+    return makeError("cannot draw inputs for ", name);
+  auto timing = timeCalls(**function, *arguments, *cotangents, {}, *pool, options.repeats);
+  if (!timing)
+    return timing.error();
+  bool biased = (*function)->executor.getPlan().structure.find('+') != std::string::npos;
+  auto rival = timeUnfused(length, biased);
+  if (!rival)
+    return rival.error();
+  double forward = rival->first / timing->forwardSeconds;
+  double backward = rival->second / timing->backwardSeconds;
+  slower += (forward < 1) + (backward < 1);
+  std::printf("%-16s %6lld %9.2f %5.0f%% %6.2fx%s %9.2f %5.0f%% %6.2fx%s\n", name.c_str(),
+              static_cast<long long>(length), timing->forwardSeconds * 1e3,
+              100 * timing->forwardShare, forward, forward < 1 ? "!" : " ",
+              timing->backwardSeconds * 1e3, 100 * timing->backwardShare, backward,
+              backward < 1 ? "!" : " ");
+  std::fflush(stdout);
+  rows.push_back({{"encoding", name},
+                  {"n", length},
+                  {"forward_seconds", timing->forwardSeconds},
+                  {"forward_share_of_peak", timing->forwardShare},
+                  {"forward_speedup", forward},
+                  {"backward_seconds", timing->backwardSeconds},
+                  {"backward_share_of_peak", timing->backwardShare},
+                  {"backward_speedup", backward},
+                  {"structure", (*function)->executor.getPlan().structure}});
+  return Status::success();
+}
+
+Status Bench::run() {
+  if (Status loaded = blas::load(); !loaded)
+    return loaded;
+  cpu::ThreadPool::Options threads;
+  threads.threads = options.threads;
+  pool = std::make_unique<cpu::ThreadPool>(threads);
+  std::printf("%s, %d thread(s), %lld heads of %lld, causal, fp32, medians of %d calls\n",
+              cpu::hostCpu().name.c_str(), pool->threads(), static_cast<long long>(options.heads),
+              static_cast<long long>(options.headDim), options.repeats);
+  std::printf("share: of the FMA peak measured beside; x: against softmax attention composed of "
+              "OpenBLAS (%s) products in this run,\nwith a dense bias added where the encoding has "
+              "one; ! marks where pe loses\n",
+              blas::coreName().c_str());
+  std::printf("%-16s %6s %9s %6s %8s %9s %6s %8s\n", "encoding", "N", "fwd ms", "share", "",
+              "bwd ms", "share", "");
+  for (int64_t length : options.lengths)
+    for (const std::string &name : options.names)
+      if (Status measured = measure(name, length); !measured)
+        return measured;
+  std::printf("%s\n", slower ? "pe loses where ! stands" : "pe loses nowhere in this table");
+  if (options.json.empty())
+    return Status::success();
+  nlohmann::ordered_json file = {{"cpu", cpu::hostCpu().name},
+                                 {"threads", pool->threads()},
+                                 {"heads", options.heads},
+                                 {"head_dim", options.headDim},
+                                 {"rival", "OpenBLAS " + blas::coreName()},
+                                 {"rows", rows}};
+  return writeFileAtomically(options.json, file.dump(2) + "\n");
+}
+
+} // namespace
+
+Action addBench(CLI::App &app) {
+  auto options = std::make_shared<BenchOptions>();
+  app.add_option("--encodings", options->encodings, "Folder of the encoding files")
+      ->capture_default_str();
+  app.add_option("--with", options->names, "Encodings by file name")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--lengths", options->lengths, "Sequence lengths")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--heads", options->heads, "Heads")->capture_default_str();
+  app.add_option("--head-dim", options->headDim, "Depth of heads")->capture_default_str();
+  app.add_option("--threads", options->threads, "Threads; 0: one per core")->capture_default_str();
+  app.add_option("--repeats", options->repeats, "Calls per median")->capture_default_str();
+  app.add_option("--json", options->json, "Also write the table to this file");
+  return [options] {
+    Status status = Bench(*options).run();
+    return status ? 0 : reportError("bench", status.error());
+  };
+}
+
+} // namespace pe::cli

@@ -1,0 +1,31 @@
+//===- Commands.h - the subcommands of pe ---===//
+//
+// One file per subcommand: it adds its options to the command line and returns what
+// runs when it is chosen. A run returns the exit status and prints its own error
+// (reportError), whose first line is `FILE:LINE:COL: error: ...` or `pe NAME: error: ...`.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_TOOLS_PE_COMMANDS_H
+#define PE_TOOLS_PE_COMMANDS_H
+
+#include "pe/Error.h"
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace pe::cli {
+
+using Action = std::function<int()>;
+
+Action addRun(CLI::App &app);
+Action addCompile(CLI::App &app);
+Action addExplain(CLI::App &app);
+Action addDoctor(CLI::App &app);
+Action addBench(CLI::App &app);
+
+/// Prints the error as `pe NAME` would and returns 1.
+int reportError(const std::string &command, const Error &error);
+
+} // namespace pe::cli
+
+#endif // PE_TOOLS_PE_COMMANDS_H

@@ -1,0 +1,66 @@
+//===- Files.cpp - how a file is named and compiled ---===//
+#include "tools/pe/Commands.h"
+#include "tools/pe/Run.h"
+
+#include "runtime/core/File.h"
+
+namespace pe::cli {
+
+void addFileOptions(CLI::App &app, FileOptions &options) {
+  app.add_option("FILE", options.file, "A .mlir source")->required();
+  app.add_option("--entry", options.entry, "Public function to use; default: the only one");
+  app.add_option("--target", options.target, "cpu, cuda, gpu-emulator or reference")
+      ->capture_default_str();
+  app.add_option("--chip", options.chip, "Chip of a GPU target");
+  app.add_option("--dtype", options.dtype, "Type of activations: f32 on the CPU");
+  app.add_option("--features", options.features,
+                 "x86-64-v3 or x86-64-v4: compile for that baseline instead of this machine");
+  app.add_option("--lowering", options.lowering,
+                 "cpu: tuned kernels; loops: the naive definition of every tile op")
+      ->capture_default_str();
+}
+
+void addEarlyExit(CLI::App &app, FileOptions &options) {
+  app.add_option_function<std::string>(
+         "--early-exit",
+         [&options](const std::string &value) { options.earlyExit = value == "on"; },
+         "on: stick-breaking may stop at keys that cannot change the result (default); off")
+      ->check(CLI::IsMember({"on", "off"}));
+}
+
+Status checkTarget(const FileOptions &options) {
+  if (options.target == "cuda" || options.target == "gpu-emulator")
+    return makeError("target ", options.target,
+                     " is not built yet; this build has cpu and reference");
+  if (options.target != "cpu" && options.target != "reference")
+    return makeError("expected --target cpu, cuda, gpu-emulator or reference, found '",
+                     options.target, "'");
+  if (!options.dtype.empty() && options.dtype != "f32")
+    return makeError("dtype ", options.dtype, " is not built yet on target ", options.target,
+                     "; expected f32");
+  return Status::success();
+}
+
+Expected<jit::Source> readSource(const FileOptions &options) {
+  auto text = readFile(options.file);
+  if (!text)
+    return text.error();
+  return jit::Source{std::move(*text), options.file, options.entry};
+}
+
+Expected<jit::CompileRequest> requestOf(const FileOptions &options) {
+  auto source = readSource(options);
+  if (!source)
+    return source.error();
+  jit::CompileRequest request;
+  request.source = std::move(*source);
+  request.features = options.features;
+  request.headDim = options.headDim;
+  request.valueDim = options.valueDim;
+  request.grad = options.grad;
+  request.earlyExit = options.earlyExit;
+  request.lowering = options.lowering;
+  return request;
+}
+
+} // namespace pe::cli

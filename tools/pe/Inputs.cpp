@@ -1,0 +1,198 @@
+//===- Inputs.cpp - the tensors of one call ---===//
+#include "tools/pe/Inputs.h"
+
+#include "runtime/core/Initializer.h"
+#include "runtime/core/Random.h"
+#include "runtime/core/Safetensors.h"
+
+#include <charconv>
+#include <sstream>
+
+namespace pe::cli {
+
+/// The contract's name of a size expression of the compiler ("hq" is h, "r" is sq ...).
+static std::string nameOfExtent(const std::string &extent) {
+  static const std::map<std::string, std::string> names = {
+      {"b", "b"}, {"hq", "h"}, {"hkv", "hkv"}, {"r", "sq"}, {"c", "sk"}, {"d", "d"}, {"e", "dv"}};
+  auto found = names.find(extent);
+  return found == names.end() ? "" : found->second;
+}
+
+Expected<Sizes> parseShape(const std::string &text) {
+  Sizes sizes = {{"b", 1}, {"h", 8}, {"sq", 1024}, {"d", 64}};
+  std::stringstream stream(text);
+  std::string part;
+  while (std::getline(stream, part, ',')) {
+    size_t equal = part.find('=');
+    std::string name = part.substr(0, equal);
+    static const std::string known[] = {"b", "h", "hkv", "sq", "sk", "d", "dv"};
+    if (equal == std::string::npos ||
+        std::find(std::begin(known), std::end(known), name) == std::end(known))
+      return makeError("--shape: expected NAME=NUMBER with b, h, hkv, sq, sk, d or dv, found '",
+                       part, "'");
+    int64_t value = 0;
+    const char *begin = part.data() + equal + 1, *end = part.data() + part.size();
+    auto [rest, code] = std::from_chars(begin, end, value);
+    if (code != std::errc() || rest != end || value < 0)
+      return makeError("--shape: expected a whole number >= 0 for ", name, ", found '",
+                       part.substr(equal + 1), "'");
+    sizes[name] = value;
+  }
+  sizes.try_emplace("hkv", sizes["h"]);
+  sizes.try_emplace("sk", sizes["sq"]);
+  sizes.try_emplace("dv", sizes["d"]);
+  if (sizes["hkv"] == 0 || sizes["h"] % sizes["hkv"] != 0)
+    return makeError("--shape: expected h to be a multiple of hkv, found h=", sizes["h"],
+                     " and hkv=", sizes["hkv"]);
+  return sizes;
+}
+
+static Expected<Shape> shapeOf(const ValueInfo &value, const Sizes &sizes) {
+  Shape shape;
+  for (size_t axis = 0; axis < value.dims.size(); ++axis) {
+    auto size = sizes.find(nameOfExtent(value.sizes[axis]));
+    if (value.dims[axis] >= 0)
+      shape.push_back(value.dims[axis]);
+    else if (size != sizes.end())
+      shape.push_back(size->second);
+    else
+      return makeError("cannot choose axis ", axis, " of '", value.name,
+                       "' at random; give it with --in")
+          .at(value.location);
+  }
+  return shape;
+}
+
+Expected<TensorMap> randomInputs(const EntryInfo &entry, const Sizes &sizes, uint64_t seed) {
+  TensorMap inputs;
+  auto normal = [&](const ValueInfo &value, const std::string &name) -> Status {
+    auto shape = shapeOf(value, sizes);
+    if (!shape)
+      return shape.error();
+    auto tensor = Tensor::allocate(DType::F32, *shape);
+    if (!tensor)
+      return tensor.error();
+    Random random(seed, name);
+    if (value.parameter.init.empty() || name != value.name)
+      random.fillNormal(*tensor, 0.0, 1.0);
+    else if (Status filled =
+                 fillByInit(value.parameter.init, *shape, tensor->values<float>(), random);
+             !filled)
+      return filled.takeError().at(value.location);
+    inputs[name] = *tensor;
+    return Status::success();
+  };
+  for (const ValueInfo &argument : entry.arguments)
+    if (Status status = normal(argument, argument.name); !status)
+      return status.error();
+  for (const ValueInfo &result : entry.results)
+    if (Status status = normal(result, "d_" + result.name); !status)
+      return status.error();
+  return inputs;
+}
+
+/// "[?, ?, 64]"
+static std::string describeDims(const ValueInfo &value) {
+  std::string text = "[";
+  for (size_t axis = 0; axis < value.dims.size(); ++axis) {
+    std::string name = nameOfExtent(value.sizes[axis]);
+    text += (axis ? ", " : "") + (value.dims[axis] >= 0 ? std::to_string(value.dims[axis])
+                                  : name.empty()        ? "?"
+                                                        : name);
+  }
+  return text + "]";
+}
+
+static Status checkTensor(const ValueInfo &value, const std::string &name, const Tensor &tensor) {
+  if (isFloating(value.dtype) != isFloating(tensor.dtype()))
+    return makeError("tensor '", name, "': expected a type like ", nameOf(value.dtype), ", found ",
+                     nameOf(tensor.dtype()))
+        .at(value.location);
+  bool fits = tensor.shape().size() == value.dims.size();
+  for (size_t axis = 0; fits && axis < value.dims.size(); ++axis)
+    fits = value.dims[axis] < 0 || value.dims[axis] == tensor.dim(axis);
+  if (!fits)
+    return makeError("tensor '", name, "': expected shape ", describeDims(value), ", found ",
+                     toString(tensor.shape()))
+        .at(value.location);
+  return Status::success();
+}
+
+Expected<TensorMap> readInputs(const std::string &path, const EntryInfo &entry) {
+  auto file = readSafetensors(path);
+  if (!file)
+    return file.error();
+  std::map<std::string, const ValueInfo *> known;
+  for (const ValueInfo &argument : entry.arguments)
+    known[argument.name] = &argument;
+  for (const ValueInfo &result : entry.results)
+    known["d_" + result.name] = &result;
+  TensorMap inputs;
+  for (const NamedTensor &entryTensor : file->tensors) {
+    auto found = known.find(entryTensor.name);
+    if (found == known.end()) {
+      std::string names;
+      for (auto &[name, value] : known)
+        names += (names.empty() ? "" : ", ") + name;
+      return makeError(path, ": tensor '", entryTensor.name,
+                       "' is neither an argument nor a "
+                       "cotangent of @",
+                       entry.name, "; it takes ", names);
+    }
+    if (Status fits = checkTensor(*found->second, entryTensor.name, entryTensor.tensor); !fits)
+      return fits.error();
+    inputs[entryTensor.name] = entryTensor.tensor;
+  }
+  for (const ValueInfo &argument : entry.arguments)
+    if (!inputs.count(argument.name) && !argument.optional)
+      return makeError("tensor '", argument.name, "' of shape ", describeDims(argument),
+                       " is missing in ", path)
+          .at(argument.location);
+  return inputs;
+}
+
+Expected<Sizes> sizesOf(const TensorMap &inputs, const EntryInfo &entry) {
+  Sizes sizes;
+  std::map<std::string, std::string> from;
+  for (const ValueInfo &argument : entry.arguments) {
+    auto tensor = inputs.find(argument.name);
+    for (size_t axis = 0; tensor != inputs.end() && axis < argument.dims.size(); ++axis) {
+      std::string name = nameOfExtent(argument.sizes[axis]);
+      if (name.empty())
+        continue;
+      int64_t size = tensor->second.dim(axis);
+      auto [known, fresh] = sizes.emplace(name, size);
+      if (fresh)
+        from[name] = argument.name;
+      else if (known->second != size)
+        return makeError("tensor '", argument.name, "': expected ", name, " = ", known->second,
+                         " on axis ", axis, " as in '", from[name], "', found ", size)
+            .at(argument.location);
+    }
+  }
+  return sizes;
+}
+
+static Expected<TensorMap> collect(const TensorMap &inputs, const std::vector<ValueInfo> &values,
+                                   const std::string &prefix) {
+  TensorMap result;
+  for (const ValueInfo &value : values) {
+    auto tensor = inputs.find(prefix + value.name);
+    if (tensor == inputs.end())
+      continue;
+    auto converted = convert(tensor->second, isFloating(value.dtype) ? DType::F32 : value.dtype);
+    if (!converted)
+      return converted.error();
+    result[prefix + value.name] = converted->contiguous();
+  }
+  return result;
+}
+
+Expected<TensorMap> argumentsOf(const TensorMap &inputs, const EntryInfo &entry) {
+  return collect(inputs, entry.arguments, "");
+}
+Expected<TensorMap> cotangentsOf(const TensorMap &inputs, const EntryInfo &entry) {
+  return collect(inputs, entry.results, "d_");
+}
+
+} // namespace pe::cli

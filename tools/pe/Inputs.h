@@ -1,0 +1,36 @@
+//===- Inputs.h - the tensors of one call ---===//
+#ifndef PE_TOOLS_PE_INPUTS_H
+#define PE_TOOLS_PE_INPUTS_H
+
+#include "pe/Signature.h"
+#include "runtime/core/Tensor.h"
+
+#include <map>
+#include <string>
+
+namespace pe::cli {
+
+/// Sizes by the names of the contract: b, h, hkv, sq, sk, d, dv.
+using Sizes = std::map<std::string, int64_t>;
+
+/// "b=1,h=8,sq=1024": unnamed sizes keep their defaults, hkv = h, sk = sq, dv = d.
+Expected<Sizes> parseShape(const std::string &text);
+
+/// Random arguments (data standard normal, parameters by pe.init) and cotangents "d_RESULT".
+Expected<TensorMap> randomInputs(const EntryInfo &entry, const Sizes &sizes, uint64_t seed);
+
+/// Reads a safetensors file and keeps what the entry knows: every argument must be there with its
+/// rank, fixed sizes and a floating type, and nothing else but cotangents of results.
+Expected<TensorMap> readInputs(const std::string &path, const EntryInfo &entry);
+
+/// The sizes the arguments have; an argument that contradicts another is an error at its own line.
+Expected<Sizes> sizesOf(const TensorMap &inputs, const EntryInfo &entry);
+
+/// The arguments as the kernels take them (f32; other types converted), and the cotangents
+/// (dropped unless `grad`).
+Expected<TensorMap> argumentsOf(const TensorMap &inputs, const EntryInfo &entry);
+Expected<TensorMap> cotangentsOf(const TensorMap &inputs, const EntryInfo &entry);
+
+} // namespace pe::cli
+
+#endif // PE_TOOLS_PE_INPUTS_H

@@ -1,0 +1,37 @@
+//===- Run.h - one call of a compiled file ---===//
+//
+// `pe run`, `pe compile`, `pe explain` and `pe bench` share how a file is named, compiled and
+// called.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_TOOLS_PE_RUN_H
+#define PE_TOOLS_PE_RUN_H
+
+#include "runtime/api/Compiler.h"
+#include "runtime/device/cpu/ThreadPool.h"
+#include "tools/pe/Inputs.h"
+
+namespace pe::cli {
+
+/// What a file is compiled for.
+struct FileOptions {
+  std::string file, entry, target = "cpu", chip, features, lowering = "cpu";
+  std::string dtype; // empty: f32
+  int64_t headDim = 64, valueDim = 64;
+  bool grad = false;
+  bool earlyExit = true;
+};
+
+/// Adds FILE, --entry, --target, --chip, --dtype and the developer's --features, --lowering.
+void addFileOptions(CLI::App &app, FileOptions &options);
+/// Adds --early-exit=on|off.
+void addEarlyExit(CLI::App &app, FileOptions &options);
+
+Expected<jit::Source> readSource(const FileOptions &options);
+/// An error, in one line, for a target or type that is not there.
+Status checkTarget(const FileOptions &options);
+Expected<jit::CompileRequest> requestOf(const FileOptions &options);
+
+} // namespace pe::cli
+
+#endif // PE_TOOLS_PE_RUN_H

@@ -1,0 +1,250 @@
+//===- RunCommand.cpp - pe run ---===//
+#include "runtime/core/Safetensors.h"
+#include "runtime/reference/Compare.h"
+#include "tools/pe/Commands.h"
+#include "tools/pe/Run.h"
+#include "tools/pe/Timing.h"
+
+#include <filesystem>
+
+namespace pe::cli {
+namespace {
+
+struct RunOptions : FileOptions {
+  std::string in, out, shape;
+  std::optional<uint64_t> seed;
+  std::optional<int64_t> queryStart, headsTotal;
+  int64_t keyStart = 0, headStart = 0;
+  int threads = 0;
+  bool check = false, materialize = false;
+  std::optional<int> repeats;
+  std::optional<std::string> explain;
+};
+
+class Run {
+public:
+  explicit Run(RunOptions options) : options(std::move(options)) {}
+  Status execute();
+
+private:
+  Status readInputsAndSizes();
+  Status compile();
+  Status compute();
+  Status compareWithReference();
+  Status time();
+  Status write();
+
+  RunOptions options;
+  std::shared_ptr<const jit::Description> description;
+  std::shared_ptr<const api::CompiledFunction> function;
+  std::unique_ptr<cpu::ThreadPool> pool;
+  TensorMap inputs, arguments, cotangents, found;
+  Positions positions;
+};
+
+Status Run::readInputsAndSizes() {
+  const EntryInfo &entry = description->entry;
+  if (options.in.empty() == !options.seed.has_value())
+    return makeError("expected either --in=FILE.safetensors or --random=SEED");
+  if (!options.in.empty()) {
+    auto read = readInputs(options.in, entry);
+    if (!read)
+      return read.error();
+    inputs = std::move(*read);
+  } else {
+    auto sizes = parseShape(options.shape);
+    if (!sizes)
+      return sizes.error();
+    auto random = randomInputs(entry, *sizes, *options.seed);
+    if (!random)
+      return random.error();
+    inputs = std::move(*random);
+  }
+  auto sizes = sizesOf(inputs, entry);
+  if (!sizes)
+    return sizes.error();
+  if (sizes->count("hkv") && ((*sizes)["hkv"] == 0 || (*sizes)["h"] % (*sizes)["hkv"] != 0))
+    return makeError(
+               "expected the number of query heads to be a multiple of that of key heads, found ",
+               (*sizes)["h"], " and ", (*sizes)["hkv"])
+        .at(entry.location);
+  options.headDim = sizes->count("d") ? (*sizes)["d"] : 64;
+  options.valueDim = sizes->count("dv") ? (*sizes)["dv"] : 64;
+  auto converted = argumentsOf(inputs, entry);
+  if (!converted)
+    return converted.error();
+  arguments = std::move(*converted);
+  if (!options.grad)
+    return Status::success();
+  auto upstream = cotangentsOf(inputs, entry);
+  if (!upstream)
+    return upstream.error();
+  cotangents = std::move(*upstream);
+  if (cotangents.empty())
+    return makeError("--grad: expected at least one cotangent (d_", entry.results.front().name,
+                     ") in ", options.in, ", found none");
+  return Status::success();
+}
+
+Status Run::compile() {
+  auto request = requestOf(options);
+  if (!request)
+    return request.error();
+  auto compiled = api::Compiler::instance().compile(*request);
+  if (!compiled)
+    return compiled.error();
+  function = *compiled;
+  return Status::success();
+}
+
+Status Run::compute() {
+  auto forward = function->executor.forward(arguments, positions, *pool);
+  if (!forward)
+    return forward.error();
+  found = forward->results();
+  if (!options.grad)
+    return Status::success();
+  auto gradients = function->executor.backward(*forward, cotangents, *pool);
+  if (!gradients)
+    return gradients.error();
+  for (auto &[name, tensor] : *gradients)
+    found[name] = tensor;
+  return Status::success();
+}
+
+/// The reference judges the results (--check) or makes them (--target=reference).
+Status Run::compareWithReference() {
+  auto program = reference::parseProgram(description->program);
+  if (!program)
+    return program.error();
+  TensorMap all = arguments;
+  all.insert(cotangents.begin(), cotangents.end());
+  if (options.materialize) {
+    auto bias = reference::materializeBias(*program, all, positions);
+    if (!bias)
+      return bias.error();
+    auto single = convert(*bias, DType::F32);
+    if (!single)
+      return single.error();
+    found["bias"] = *single;
+  }
+  if (!options.check && options.target != "reference")
+    return Status::success();
+  auto results = reference::evaluate(*program, all, positions, options.grad, options.threads);
+  if (!results)
+    return results.error();
+  if (options.target == "reference") {
+    for (const TensorMap &part : {results->outputs, results->gradients})
+      for (auto &[name, tensor] : part) {
+        auto single = convert(tensor, DType::F32);
+        if (!single)
+          return single.error();
+        found[name] = *single;
+      }
+    return Status::success();
+  }
+  TensorMap judged = found;
+  judged.erase("bias");
+  auto report = reference::compare(*results, judged);
+  if (!report)
+    return report.error();
+  std::fputs(report->table().c_str(), stderr);
+  if (!report->passes())
+    return makeError("results differ from the float64 reference beyond the stated tolerance");
+  return Status::success();
+}
+
+Status Run::time() {
+  auto timing = timeCalls(*function, arguments, cotangents, positions, *pool, *options.repeats);
+  if (!timing)
+    return timing.error();
+  std::printf("%s\n", timing->json(function->executor.getPlan().structure).c_str());
+  return Status::success();
+}
+
+Status Run::write() {
+  if (options.out.empty())
+    return Status::success();
+  Safetensors file;
+  for (auto &[name, tensor] : found)
+    file.tensors.push_back({name, tensor.contiguous()});
+  return writeSafetensors(options.out, file);
+}
+
+Status Run::execute() {
+  if (Status target = checkTarget(options); !target)
+    return target;
+  auto source = readSource(options);
+  if (!source)
+    return source.error();
+  auto described = api::Compiler::instance().describe(*source);
+  if (!described)
+    return described.error();
+  description = *described;
+  positions.queryStart = options.queryStart;
+  positions.keyStart = options.keyStart;
+  positions.headStart = options.headStart;
+  positions.headsTotal = options.headsTotal;
+  if (Status read = readInputsAndSizes(); !read)
+    return read;
+  if (options.target == "cpu") {
+    cpu::ThreadPool::Options threads;
+    threads.threads = options.threads;
+    pool = std::make_unique<cpu::ThreadPool>(threads);
+    if (Status compiled = compile(); !compiled)
+      return compiled;
+    if (Status computed = compute(); !computed)
+      return computed;
+  }
+  if (Status compared = compareWithReference(); !compared)
+    return compared;
+  if (options.explain && function)
+    std::printf(
+        "%s\n",
+        (*options.explain == "json" ? function->explainJson : function->explainText).c_str());
+  if (options.repeats && function)
+    if (Status timed = time(); !timed)
+      return timed;
+  return write();
+}
+
+} // namespace
+
+Action addRun(CLI::App &app) {
+  auto options = std::make_shared<RunOptions>();
+  addFileOptions(app, *options);
+  addEarlyExit(app, *options);
+  app.add_option("--in", options->in, "Tensors by name: F32, BF16 or F16 (safetensors)");
+  app.add_option("--out", options->out, "Where results (and gradients) go (safetensors, F32)");
+  app.add_option("--random", options->seed, "Draw inputs with this seed instead of --in");
+  app.add_option("--shape", options->shape,
+                 "Sizes for --random: b=1,h=8,hkv=8,sq=1024,sk=1024,d=64,dv=64");
+  app.add_flag("--grad", options->grad, "Also the gradients of every floating argument");
+  app.add_option("--q-start", options->queryStart,
+                 "Position of query row 0; default: k-start + Sk - Sq");
+  app.add_option("--k-start", options->keyStart, "Position of key column 0")->capture_default_str();
+  app.add_option("--head-start", options->headStart, "Global index of head 0")
+      ->capture_default_str();
+  app.add_option("--heads-total", options->headsTotal,
+                 "Heads of the whole model; default: those here");
+  app.add_option("--threads", options->threads, "Threads; default: one per core");
+  app.add_flag("--check", options->check,
+               "Compare with the float64 reference and print the errors");
+  app.add_flag("--materialize", options->materialize, "Also write the dense bias as `bias`");
+  app.add_option("--time", options->repeats,
+                 "Print one JSON line of medians over REPEATS calls (15)")
+      ->expected(0, 1)
+      ->default_str("15");
+  app.add_option("--explain", options->explain, "Print structure, kernel and cost (text or json)")
+      ->expected(0, 1)
+      ->check(CLI::IsMember({"text", "json"}))
+      ->default_str("text");
+  app.footer("Example: pe run examples/encodings/fire.mlir --random=1 --shape=b=1,h=8,sq=1024,d=64 "
+             "--grad --check --time");
+  return [options] {
+    Status status = Run(*options).execute();
+    return status ? 0 : reportError("run", status.error());
+  };
+}
+
+} // namespace pe::cli

@@ -1,0 +1,105 @@
+//===- Timing.cpp - whole calls, timed beside the machine's peak ---===//
+#include "tools/pe/Timing.h"
+
+#include "runtime/device/cpu/Peak.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+
+namespace pe::cli {
+
+static double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double medianOf(std::vector<double> values) {
+  if (values.empty())
+    return 0;
+  std::sort(values.begin(), values.end());
+  size_t middle = values.size() / 2;
+  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+double countPairs(const plan::Plan &plan, const plan::CallSizes &sizes) {
+  double pairs = 0;
+  int64_t firstKey = sizes.keyStart, lastKey = sizes.keyStart + sizes.keys - 1;
+  for (int64_t row = 0; row < sizes.queries; ++row) {
+    int64_t position = sizes.queryStart + row;
+    if (position < 0)
+      continue;
+    int64_t low = firstKey, high = lastKey;
+    if (plan.window && plan.window->low)
+      high = std::min(high, position - *plan.window->low);
+    if (plan.window && plan.window->high)
+      low = std::max(low, position - *plan.window->high);
+    pairs += std::max<int64_t>(0, high - low + 1);
+  }
+  return pairs;
+}
+
+std::string Timing::json(const std::string &structure) const {
+  nlohmann::ordered_json line;
+  line["forward_seconds"] = forwardSeconds;
+  line["backward_seconds"] = nullptr;
+  line["forward_gflops"] = forwardFlops / forwardSeconds * 1e-9;
+  line["backward_gflops"] = nullptr;
+  line["forward_share_of_peak"] = forwardShare;
+  line["backward_share_of_peak"] = nullptr;
+  if (backwardSeconds > 0) {
+    line["backward_seconds"] = backwardSeconds;
+    line["backward_gflops"] = backwardFlops / backwardSeconds * 1e-9;
+    line["backward_share_of_peak"] = backwardShare;
+  }
+  line["threads"] = threads;
+  line["structure"] = structure;
+  return line.dump();
+}
+
+Expected<Timing> timeCalls(const api::CompiledFunction &function, const TensorMap &arguments,
+                           const TensorMap &cotangents, const Positions &positions,
+                           ParallelFor &pool, int repeats) {
+  const cpu::Executor &executor = function.executor;
+  const plan::Plan &plan = executor.getPlan();
+  auto sizes = executor.bind(arguments, positions);
+  if (!sizes)
+    return sizes.error();
+  Timing timing;
+  timing.threads = pool.threads();
+  double scores = countPairs(plan, *sizes) * sizes->batch * sizes->queryHeads;
+  timing.forwardFlops = 2.0 * (plan.headDim + plan.valueDim) * scores;
+  timing.backwardFlops = 2.0 * (3 * plan.headDim + 2 * plan.valueDim) * scores;
+  cpu::Level level = cpu::levelOf(plan.features);
+  std::vector<double> forward, backward, forwardShare, backwardShare;
+  for (int repeat = -1; repeat < std::max(repeats, 1); ++repeat) { // the first one warms up
+    double peak = cpu::measureFmaPeak(pool, level, 1) * 1e9;
+    double begin = now();
+    auto call = executor.forward(arguments, positions, pool);
+    double middle = now();
+    if (!call)
+      return call.error();
+    double end = middle;
+    if (!cotangents.empty()) {
+      auto gradients = executor.backward(*call, cotangents, pool);
+      end = now();
+      if (!gradients)
+        return gradients.error();
+    }
+    if (repeat < 0)
+      continue;
+    forward.push_back(middle - begin);
+    forwardShare.push_back(timing.forwardFlops / (middle - begin) / peak);
+    backward.push_back(end - middle);
+    backwardShare.push_back(timing.backwardFlops / (end - middle) / peak);
+  }
+  timing.forwardSeconds = medianOf(forward);
+  timing.forwardShare = medianOf(forwardShare);
+  if (!cotangents.empty()) {
+    timing.backwardSeconds = medianOf(backward);
+    timing.backwardShare = medianOf(backwardShare);
+  }
+  return timing;
+}
+
+} // namespace pe::cli

@@ -1,0 +1,32 @@
+//===- Timing.h - whole calls, timed beside the machine's peak ---===//
+#ifndef PE_TOOLS_PE_TIMING_H
+#define PE_TOOLS_PE_TIMING_H
+
+#include "runtime/api/Compiler.h"
+
+namespace pe::cli {
+
+/// Medians over whole calls: tables and preparation included, compilation and files not.
+struct Timing {
+  double forwardSeconds = 0, backwardSeconds = 0; // backward 0: not asked for
+  double forwardFlops = 0, backwardFlops = 0;     // useful ones of one call
+  double forwardShare = 0, backwardShare = 0;     // of the FMA peak measured between the calls
+  int threads = 1;
+
+  /// The line of `pe run --time`.
+  std::string json(const std::string &structure) const;
+};
+
+Expected<Timing> timeCalls(const api::CompiledFunction &function, const TensorMap &arguments,
+                           const TensorMap &cotangents, const Positions &positions,
+                           ParallelFor &pool, int repeats);
+
+/// Unmasked pairs of one head and batch entry: those with window.low <= i - j <= window.high and
+/// i >= 0.
+double countPairs(const plan::Plan &plan, const plan::CallSizes &sizes);
+
+double medianOf(std::vector<double> values);
+
+} // namespace pe::cli
+
+#endif // PE_TOOLS_PE_TIMING_H

@@ -1,0 +1,74 @@
+//===- TrainCommands.cpp - pe train ---===//
+#include "tools/pe/TrainCommands.h"
+
+#include "runtime/device/cpu/ThreadPool.h"
+#include "runtime/train/session/Observers.h"
+#include "runtime/train/session/Options.h"
+#include "tools/pe/Commands.h"
+#include "tools/pe/CompiledAttention.h"
+
+namespace pe::cli {
+
+static Status train(const std::vector<std::string> &arguments) {
+  auto options = train::parseTrainOptions(arguments);
+  if (!options)
+    return options.error();
+  if (options->help) {
+    std::printf("%s", train::trainHelp().c_str());
+    return Status::success();
+  }
+  const train::TrainConfig &config = options->config;
+  auto encoding = compileEncoding(config.encoding, config.model.headDim());
+  if (!encoding)
+    return encoding.error();
+  auto kernels = prepareTraining();
+  if (!kernels)
+    return kernels.error();
+  auto corpora = train::readCorpora(config.phases);
+  if (!corpora)
+    return corpora.error();
+  cpu::ThreadPool::Options threads;
+  threads.threads = config.threads;
+  cpu::ThreadPool pool(threads);
+  auto session =
+      train::Session::create(config, {*kernels, encoding->factory(config.model.heads, pool), pool},
+                             *corpora, options->identity);
+  if (!session)
+    return session.error();
+  std::vector<train::Observer *> observers;
+  train::ProgressLine progress(stderr, "train", config.totalSteps(), (*session)->trainer().steps());
+  observers.push_back(&progress);
+  std::unique_ptr<train::LogWriter> log;
+  if (!config.log.empty()) {
+    auto opened = train::LogWriter::open(config.log, config.resume);
+    if (!opened)
+      return opened.error();
+    log = std::move(*opened);
+    log->writeStart(**session, options->identity);
+    observers.push_back(log.get());
+  }
+  auto bits = (*session)->run(observers);
+  progress.clear();
+  if (!bits)
+    return bits.error();
+  std::printf("bits per character on held-out text (same targets, growing context):");
+  for (auto [length, value] : *bits)
+    std::printf("  %lld: %.3f", static_cast<long long>(length), value);
+  std::printf("\n");
+  return Status::success();
+}
+
+std::optional<int> runTrainCommand(const std::string &name,
+                                   const std::vector<std::string> &arguments) {
+  if (name == "demo")
+    return runDemo(arguments);
+  if (name == "reinit" || name == "plot")
+    return reportError(name, makeError("this command is not built yet; `pe train --help` and "
+                                       "`pe demo --help` show what trains and plots today"));
+  if (name != "train")
+    return std::nullopt;
+  Status status = train(arguments);
+  return status ? 0 : reportError("train", status.error());
+}
+
+} // namespace pe::cli

@@ -1,0 +1,21 @@
+//===- TrainCommands.h - the subcommands with flags of their own ---===//
+#ifndef PE_TOOLS_PE_TRAINCOMMANDS_H
+#define PE_TOOLS_PE_TRAINCOMMANDS_H
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pe::cli {
+
+/// Runs `pe NAME arguments...` if NAME is train or demo (or a command that is not built yet, which
+/// says so); none otherwise.
+std::optional<int> runTrainCommand(const std::string &name,
+                                   const std::vector<std::string> &arguments);
+
+/// `pe demo`: trains one small language model per encoding and writes the table and the report.
+int runDemo(const std::vector<std::string> &arguments);
+
+} // namespace pe::cli
+
+#endif // PE_TOOLS_PE_TRAINCOMMANDS_H
