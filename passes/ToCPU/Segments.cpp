@@ -73,19 +73,19 @@ Value SegmentStrip::u(const Index &key, int64_t vector) {
 
 /// Bounds of t: products of the extremes of u over the window and of v over the rows.
 void SegmentStrip::findRange(Value &low, Value &high) {
-  Value uLow = u(place.keyBegin, 0), uHigh = uLow;
   auto smaller = [&](Value a, Value b) {
     return e.select(e.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, a, b), a, b);
   };
-  // The window's entries, from the last key's first row to the first key's last row.
+  // The window's entries, from the last key's first row to the first key's last existing row; what
+  // is behind them is not defined.
   Index last = place.keyEnd - Index(1);
   Index first = place.masked ? maxOf(0, distance - last) : distance - last;
-  Index entries = distance - place.keyBegin + Index(context.cpu.stripRows()) - first;
+  Index entries = distance - place.keyBegin + place.rowCount - first;
+  Value start = e.broadcast(e.load(window, windowBase + first));
   SmallVector<Value> extremes =
-      e.loop(0, entries, e.lanes, {uLow, uHigh}, [&](Index i, ValueRange args) {
-        // The last vector ends with the window.
-        Index at = minOf(i, entries - Index(e.lanes));
-        Value entry = e.loadVector(window, windowBase + first + at);
+      e.loop(0, entries, e.lanes, {start, start}, [&](Index i, ValueRange args) {
+        Value entry = e.loadVector(window, windowBase + first + i);
+        entry = e.select(e.laneMask(entries - i), entry, start);
         return SmallVector<Value>{smaller(args[0], entry), e.larger(args[1], entry)};
       });
   Value vLow = factors[0], vHigh = factors[0];
@@ -244,6 +244,11 @@ RowSums SegmentsGradEmitter::sumWhere(Value knot, Value slope) {
         }
         return next;
       });
+  // Rows that do not exist have no u: 0 times what stands there.
+  for (int64_t v = 0; place.masked && v < vectors; ++v) {
+    Value exists = e.laneMask(place.rowCount - Index(v * e.lanes));
+    sums[vectors + v] = e.select(exists, sums[vectors + v], e.splat(0.0));
+  }
   return {SmallVector<Value>(ArrayRef(sums).take_front(vectors)),
           SmallVector<Value>(ArrayRef(sums).drop_front(vectors))};
 }

@@ -1,6 +1,5 @@
 //===- Program.cpp - pe::Program ------------------------------------------===//
 
-#include "pe/pe.h"
 #include "runtime/api/Guard.h"
 #include "runtime/api/ProgramState.h"
 #include "runtime/core/File.h"
@@ -13,7 +12,7 @@ using api::ProgramState;
 
 std::string version() { return PE_VERSION; }
 
-static jit::CompileRequest requestOf(const ProgramState &state, const CompileOptions &options) {
+jit::CompileRequest api::requestOf(const ProgramState &state, const CompileOptions &options) {
   jit::CompileRequest request;
   request.source = state.source;
   request.target = options.target;
@@ -56,14 +55,27 @@ loadPackage(const std::string &bytes, const std::string &path, const std::string
                    *std::move(function)});
 }
 
+static Expected<std::shared_ptr<const ProgramState>> describeSource(jit::Source source) {
+  auto description = Compiler::instance().describe(source);
+  if (!description)
+    return description.takeError();
+  return std::make_shared<const ProgramState>(
+      ProgramState{std::move(source), *std::move(description), nullptr});
+}
+
+Expected<std::shared_ptr<const ProgramState>> api::loadProgram(const std::string &path,
+                                                               const std::string &entry) {
+  Expected<std::string> bytes = readFile(path);
+  if (!bytes)
+    return bytes.takeError();
+  if (api::isBundle(*bytes))
+    return loadPackage(*bytes, path, entry);
+  return describeSource({*std::move(bytes), path, entry});
+}
+
 Expected<Program> Program::load(const std::string &path, const std::string &entry) {
   return api::guarded([&]() -> Expected<Program> {
-    Expected<std::string> bytes = readFile(path);
-    if (!bytes)
-      return bytes.takeError();
-    if (!api::isBundle(*bytes))
-      return parse(*bytes, path, entry);
-    auto state = loadPackage(*bytes, path, entry);
+    auto state = api::loadProgram(path, entry);
     if (!state)
       return state.takeError();
     Program program;
@@ -75,13 +87,11 @@ Expected<Program> Program::load(const std::string &path, const std::string &entr
 Expected<Program> Program::parse(const std::string &text, const std::string &name,
                                  const std::string &entry) {
   return api::guarded([&]() -> Expected<Program> {
-    jit::Source source{text, name, entry};
-    auto description = Compiler::instance().describe(source);
-    if (!description)
-      return description.takeError();
+    auto state = describeSource({text, name, entry});
+    if (!state)
+      return state.takeError();
     Program program;
-    program.state = std::make_shared<const ProgramState>(
-        ProgramState{std::move(source), *std::move(description), nullptr});
+    program.state = *std::move(state);
     return program;
   });
 }
@@ -102,27 +112,36 @@ static Status checkPackage(const plan::Plan &plan, const CompileOptions &options
     return s;
   if (Status s = check("dtype", nameOf(plan.dtype), nameOf(options.dtype)); !s)
     return s;
+  if (!options.features.empty())
+    if (Status s = check("features", plan.features, options.features); !s)
+      return s;
+  if (options.lowering != "cpu" || !options.earlyExit)
+    return makeError("expected no choice of lowering or early exit, which are made when a package "
+                     "is compiled; compile the source with them");
   if (options.grad && !plan.hasBackward())
     return makeError(
         "expected a package with gradients, found one without; compile it with --grad");
   return Status::success();
 }
 
+Expected<std::shared_ptr<const api::CompiledFunction>>
+api::compileProgram(const ProgramState &program, const CompileOptions &options) {
+  if (Status s = checkTarget(options.target); !s)
+    return s.takeError();
+  if (!program.packaged)
+    return Compiler::instance().compile(requestOf(program, options));
+  if (Status s = checkPackage(program.packaged->executor.getPlan(), options); !s)
+    return s.takeError().within("file '" + program.source.name + "'");
+  return program.packaged;
+}
+
 Expected<Function> Program::compile(const CompileOptions &options) const {
   return api::guarded([&]() -> Expected<Function> {
-    if (Status s = checkTarget(options.target); !s)
-      return s.takeError();
-    Function function;
-    function.program = state;
-    if (state->packaged) {
-      if (Status s = checkPackage(state->packaged->executor.getPlan(), options); !s)
-        return s.takeError().within("file '" + state->source.name + "'");
-      function.state = state->packaged;
-      return function;
-    }
-    auto compiled = Compiler::instance().compile(requestOf(*state, options));
+    auto compiled = api::compileProgram(*state, options);
     if (!compiled)
       return compiled.takeError();
+    Function function;
+    function.program = state;
     function.state = *std::move(compiled);
     return function;
   });
@@ -137,7 +156,8 @@ Expected<std::string> Program::emit(const CompileOptions &options, Stage stage) 
                        "': expected a source, found a package; a package cannot be compiled again");
     const jit::EmitStage stages[] = {jit::EmitStage::PE, jit::EmitStage::Tile, jit::EmitStage::LLVM,
                                      jit::EmitStage::Object};
-    return Compiler::instance().emit(requestOf(*state, options), stages[static_cast<int>(stage)]);
+    return Compiler::instance().emit(api::requestOf(*state, options),
+                                     stages[static_cast<int>(stage)]);
   });
 }
 
@@ -147,7 +167,7 @@ Expected<std::string> Program::package(const CompileOptions &options) const {
       return s.takeError();
     if (state->packaged)
       return makeError("file '", state->source.name, "': expected a source, found a package");
-    Expected<Bundle> bundle = Compiler::instance().compileToBundle(requestOf(*state, options));
+    Expected<Bundle> bundle = Compiler::instance().compileToBundle(api::requestOf(*state, options));
     if (!bundle)
       return bundle.takeError();
     bundle->merge(api::describeToBundle(*state->description));

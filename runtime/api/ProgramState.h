@@ -3,6 +3,7 @@
 #ifndef PE_RUNTIME_API_PROGRAMSTATE_H
 #define PE_RUNTIME_API_PROGRAMSTATE_H
 
+#include "pe/pe.h"
 #include "runtime/api/Compiler.h"
 
 namespace pe::api {
@@ -14,6 +15,17 @@ struct ProgramState {
   /// Of a package: what it holds.
   std::shared_ptr<const CompiledFunction> packaged;
 };
+
+/// From a file: a source or a package.
+Expected<std::shared_ptr<const ProgramState>> loadProgram(const std::string &path,
+                                                          const std::string &entry);
+
+/// What Program::compile does.
+Expected<std::shared_ptr<const CompiledFunction>> compileProgram(const ProgramState &program,
+                                                                 const CompileOptions &options);
+
+/// The request a source makes of the compiler.
+jit::CompileRequest requestOf(const ProgramState &program, const CompileOptions &options);
 
 } // namespace pe::api
 

@@ -113,12 +113,6 @@ Expected<Tolerance> toleranceOf(DType computation) {
   }
 }
 
-double TensorReport::relativeError() const {
-  if (norm > 0.0)
-    return error / norm;
-  return error > 0.0 ? std::numeric_limits<double>::infinity() : 0.0;
-}
-
 bool Report::passes() const {
   return std::all_of(tensors.begin(), tensors.end(),
                      [](const TensorReport &tensor) { return tensor.passes(); });
@@ -138,9 +132,12 @@ double Report::worstShare() const {
 std::string Report::table() const {
   std::string text;
   for (const TensorReport &tensor : tensors) {
+    // Relative to the reference, or absolute where the reference is zero.
+    bool isZero = tensor.norm == 0.0;
+    double unit = isZero ? 1.0 : tensor.norm;
     char numbers[80];
-    std::snprintf(numbers, sizeof(numbers), "error %.2e  bound %.2e  %s", tensor.relativeError(),
-                  tensor.norm > 0.0 ? tensor.bound / tensor.norm : 0.0,
+    std::snprintf(numbers, sizeof(numbers), "error %.2e  bound %.2e%s  %s", tensor.error / unit,
+                  tensor.bound / unit, isZero ? " (absolute)" : "",
                   tensor.passes() ? "ok" : "FAILED");
     std::string name = tensor.name;
     name.resize(std::max<size_t>(name.size(), 20), ' ');

@@ -52,8 +52,6 @@ struct TensorReport {
   std::string problem;
 
   bool passes() const { return problem.empty() && error <= bound; }
-  /// error / norm; 0 for 0 / 0.
-  double relativeError() const;
 };
 
 struct Report {
@@ -62,7 +60,7 @@ struct Report {
   bool passes() const;
   /// The largest error / bound, infinite if something could not be compared.
   double worstShare() const;
-  /// One line a tensor: name, relative error, relative bound, verdict.
+  /// One line a tensor: name, error and bound (relative to the reference's norm), verdict.
   std::string table() const;
 };
 

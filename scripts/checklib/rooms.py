@@ -41,7 +41,8 @@ ROOMS = {
                   "runtime/jit/JitInterface.h"), False),
     "tools/pe-opt": (("dialect", "passes"), True),
     "tools/pe-lsp-server": (("dialect", "passes"), True),
-    "examples": (("runtime/include",), False),
+    # Examples include the installed headers only and link libpe.
+    "examples": (("runtime/include", "runtime/api"), False),
     "test": (("dialect", "passes", "runtime", "tools/pe-opt"), True),
 }
 

@@ -127,21 +127,18 @@ Status Bench::measure(const std::string &name, int64_t length) {
   file.headDim = file.valueDim = options.headDim;
   file.grad = true;
   file.earlyExit = false;
-  auto request = requestOf(file);
-  if (!request)
-    return request.error();
-  api::Compiler &compiler = api::Compiler::instance();
-  auto description = compiler.describe(request->source);
-  if (!description)
-    return description.error();
-  auto function = compiler.compile(*request);
+  auto program = api::loadProgram(file.file, "");
+  if (!program)
+    return program.error();
+  auto description = (*program)->description;
+  auto function = api::compileProgram(**program, compileOptionsOf(file));
   if (!function)
     return function.error();
-  if (Status right = check(name, **description, **function); !right)
+  if (Status right = check(name, *description, **function); !right)
     return right;
-  TensorMap inputs = inputsOf(**description, length);
-  auto arguments = argumentsOf(inputs, (*description)->entry);
-  auto cotangents = cotangentsOf(inputs, (*description)->entry);
+  TensorMap inputs = inputsOf(*description, length);
+  auto arguments = argumentsOf(inputs, description->entry);
+  auto cotangents = cotangentsOf(inputs, description->entry);
   if (!arguments || !cotangents)
     return makeError("cannot draw inputs for ", name);
   auto timing = timeCalls(**function, *arguments, *cotangents, {}, *pool, options.repeats);

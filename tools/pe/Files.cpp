@@ -2,12 +2,10 @@
 #include "tools/pe/Commands.h"
 #include "tools/pe/Run.h"
 
-#include "runtime/core/File.h"
-
 namespace pe::cli {
 
 void addFileOptions(CLI::App &app, FileOptions &options) {
-  app.add_option("FILE", options.file, "A .mlir source")->required();
+  app.add_option("FILE", options.file, "A .mlir source or a compiled package")->required();
   app.add_option("--entry", options.entry, "Public function to use; default: the only one");
   app.add_option("--target", options.target, "cpu, cuda, gpu-emulator or reference")
       ->capture_default_str();
@@ -41,26 +39,16 @@ Status checkTarget(const FileOptions &options) {
   return Status::success();
 }
 
-Expected<jit::Source> readSource(const FileOptions &options) {
-  auto text = readFile(options.file);
-  if (!text)
-    return text.error();
-  return jit::Source{std::move(*text), options.file, options.entry};
-}
-
-Expected<jit::CompileRequest> requestOf(const FileOptions &options) {
-  auto source = readSource(options);
-  if (!source)
-    return source.error();
-  jit::CompileRequest request;
-  request.source = std::move(*source);
-  request.features = options.features;
-  request.headDim = options.headDim;
-  request.valueDim = options.valueDim;
-  request.grad = options.grad;
-  request.earlyExit = options.earlyExit;
-  request.lowering = options.lowering;
-  return request;
+CompileOptions compileOptionsOf(const FileOptions &options) {
+  CompileOptions result;
+  result.target = options.target;
+  result.features = options.features;
+  result.headDim = options.headDim;
+  result.valueDim = options.valueDim;
+  result.grad = options.grad;
+  result.earlyExit = options.earlyExit;
+  result.lowering = options.lowering;
+  return result;
 }
 
 } // namespace pe::cli

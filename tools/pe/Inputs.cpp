@@ -1,8 +1,7 @@
 //===- Inputs.cpp - the tensors of one call ---===//
 #include "tools/pe/Inputs.h"
 
-#include "runtime/core/Initializer.h"
-#include "runtime/core/Random.h"
+#include "runtime/api/Inputs.h"
 #include "runtime/core/Safetensors.h"
 
 #include <charconv>
@@ -47,47 +46,17 @@ Expected<Sizes> parseShape(const std::string &text) {
   return sizes;
 }
 
-static Expected<Shape> shapeOf(const ValueInfo &value, const Sizes &sizes) {
-  Shape shape;
-  for (size_t axis = 0; axis < value.dims.size(); ++axis) {
-    auto size = sizes.find(nameOfExtent(value.sizes[axis]));
-    if (value.dims[axis] >= 0)
-      shape.push_back(value.dims[axis]);
-    else if (size != sizes.end())
-      shape.push_back(size->second);
-    else
-      return makeError("cannot choose axis ", axis, " of '", value.name,
-                       "' at random; give it with --in")
-          .at(value.location);
-  }
-  return shape;
-}
-
 Expected<TensorMap> randomInputs(const EntryInfo &entry, const Sizes &sizes, uint64_t seed) {
-  TensorMap inputs;
-  auto normal = [&](const ValueInfo &value, const std::string &name) -> Status {
-    auto shape = shapeOf(value, sizes);
-    if (!shape)
-      return shape.error();
-    auto tensor = Tensor::allocate(DType::F32, *shape);
-    if (!tensor)
-      return tensor.error();
-    Random random(seed, name);
-    if (value.parameter.init.empty() || name != value.name)
-      random.fillNormal(*tensor, 0.0, 1.0);
-    else if (Status filled =
-                 fillByInit(value.parameter.init, *shape, tensor->values<float>(), random);
-             !filled)
-      return filled.takeError().at(value.location);
-    inputs[name] = *tensor;
-    return Status::success();
-  };
-  for (const ValueInfo &argument : entry.arguments)
-    if (Status status = normal(argument, argument.name); !status)
-      return status.error();
-  for (const ValueInfo &result : entry.results)
-    if (Status status = normal(result, "d_" + result.name); !status)
-      return status.error();
+  const auto at = [&](const char *name) { return sizes.at(name); };
+  const plan::SizeValues values = {at("b"),  at("h"), at("hkv"), at("sq"),
+                                   at("sk"), at("d"), at("dv")};
+  auto inputs = api::randomArguments(entry, seed, values);
+  if (!inputs)
+    return inputs;
+  auto cotangents = api::randomCotangents(entry, seed, values);
+  if (!cotangents)
+    return cotangents;
+  inputs->merge(*cotangents);
   return inputs;
 }
 
@@ -104,8 +73,12 @@ static std::string describeDims(const ValueInfo &value) {
 }
 
 static Status checkTensor(const ValueInfo &value, const std::string &name, const Tensor &tensor) {
-  if (isFloating(value.dtype) != isFloating(tensor.dtype()))
-    return makeError("tensor '", name, "': expected a type like ", nameOf(value.dtype), ", found ",
+  const bool typed = isFloating(value.dtype)
+                         ? isFloating(tensor.dtype()) && tensor.dtype() != DType::F64
+                         : tensor.dtype() == value.dtype;
+  if (!typed)
+    return makeError("tensor '", name, "': expected element type ",
+                     isFloating(value.dtype) ? "f32, bf16 or f16" : nameOf(value.dtype), ", found ",
                      nameOf(tensor.dtype()))
         .at(value.location);
   bool fits = tensor.shape().size() == value.dims.size();
@@ -171,6 +144,14 @@ Expected<Sizes> sizesOf(const TensorMap &inputs, const EntryInfo &entry) {
     }
   }
   return sizes;
+}
+
+DType activationsOf(const TensorMap &inputs, const EntryInfo &entry) {
+  for (const ValueInfo &argument : entry.arguments)
+    if (auto tensor = inputs.find(argument.name); tensor != inputs.end())
+      if (argument.parameter.init.empty() && isFloating(argument.dtype))
+        return tensor->second.dtype();
+  return DType::F32;
 }
 
 static Expected<TensorMap> collect(const TensorMap &inputs, const std::vector<ValueInfo> &values,

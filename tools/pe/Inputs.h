@@ -19,6 +19,9 @@ Expected<Sizes> parseShape(const std::string &text);
 /// Random arguments (data standard normal, parameters by pe.init) and cotangents "d_RESULT".
 Expected<TensorMap> randomInputs(const EntryInfo &entry, const Sizes &sizes, uint64_t seed);
 
+/// The element type of the activations: that of the first argument that is no parameter.
+DType activationsOf(const TensorMap &inputs, const EntryInfo &entry);
+
 /// Reads a safetensors file and keeps what the entry knows: every argument must be there with its
 /// rank, fixed sizes and a floating type, and nothing else but cotangents of results.
 Expected<TensorMap> readInputs(const std::string &path, const EntryInfo &entry);

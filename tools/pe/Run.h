@@ -7,7 +7,7 @@
 #ifndef PE_TOOLS_PE_RUN_H
 #define PE_TOOLS_PE_RUN_H
 
-#include "runtime/api/Compiler.h"
+#include "runtime/api/ProgramState.h"
 #include "runtime/device/cpu/ThreadPool.h"
 #include "tools/pe/Inputs.h"
 
@@ -27,10 +27,9 @@ void addFileOptions(CLI::App &app, FileOptions &options);
 /// Adds --early-exit=on|off.
 void addEarlyExit(CLI::App &app, FileOptions &options);
 
-Expected<jit::Source> readSource(const FileOptions &options);
 /// An error, in one line, for a target or type that is not there.
 Status checkTarget(const FileOptions &options);
-Expected<jit::CompileRequest> requestOf(const FileOptions &options);
+CompileOptions compileOptionsOf(const FileOptions &options);
 
 } // namespace pe::cli
 

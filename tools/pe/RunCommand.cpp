@@ -5,7 +5,7 @@
 #include "tools/pe/Run.h"
 #include "tools/pe/Timing.h"
 
-#include <filesystem>
+#include <charconv>
 
 namespace pe::cli {
 namespace {
@@ -17,8 +17,8 @@ struct RunOptions : FileOptions {
   int64_t keyStart = 0, headStart = 0;
   int threads = 0;
   bool check = false, materialize = false;
-  std::optional<int> repeats;
-  std::optional<std::string> explain;
+  /// Texts of the flags that may have a value; empty: not given.
+  std::string time, explain;
 };
 
 class Run {
@@ -27,6 +27,7 @@ public:
   Status execute();
 
 private:
+  Status checkOptions();
   Status readInputsAndSizes();
   Status compile();
   Status compute();
@@ -35,9 +36,11 @@ private:
   Status write();
 
   RunOptions options;
+  std::shared_ptr<const api::ProgramState> program;
   std::shared_ptr<const jit::Description> description;
   std::shared_ptr<const api::CompiledFunction> function;
   std::unique_ptr<cpu::ThreadPool> pool;
+  int repeats = 0;
   TensorMap inputs, arguments, cotangents, found;
   Positions positions;
 };
@@ -70,6 +73,10 @@ Status Run::readInputsAndSizes() {
         .at(entry.location);
   options.headDim = sizes->count("d") ? (*sizes)["d"] : 64;
   options.valueDim = sizes->count("dv") ? (*sizes)["dv"] : 64;
+  if (DType found = activationsOf(inputs, entry);
+      options.dtype.empty() && found != DType::F32 && options.target == "cpu")
+    return makeError("dtype ", nameOf(found), " (the type of the tensors in ", options.in,
+                     ") is not built yet on target cpu; give --dtype=f32 to compute in f32");
   auto converted = argumentsOf(inputs, entry);
   if (!converted)
     return converted.error();
@@ -87,10 +94,7 @@ Status Run::readInputsAndSizes() {
 }
 
 Status Run::compile() {
-  auto request = requestOf(options);
-  if (!request)
-    return request.error();
-  auto compiled = api::Compiler::instance().compile(*request);
+  auto compiled = api::compileProgram(*program, compileOptionsOf(options));
   if (!compiled)
     return compiled.error();
   function = *compiled;
@@ -114,13 +118,13 @@ Status Run::compute() {
 
 /// The reference judges the results (--check) or makes them (--target=reference).
 Status Run::compareWithReference() {
-  auto program = reference::parseProgram(description->program);
-  if (!program)
-    return program.error();
+  auto parsed = reference::parseProgram(description->program);
+  if (!parsed)
+    return parsed.error();
   TensorMap all = arguments;
   all.insert(cotangents.begin(), cotangents.end());
   if (options.materialize) {
-    auto bias = reference::materializeBias(*program, all, positions);
+    auto bias = reference::materializeBias(*parsed, all, positions);
     if (!bias)
       return bias.error();
     auto single = convert(*bias, DType::F32);
@@ -130,7 +134,7 @@ Status Run::compareWithReference() {
   }
   if (!options.check && options.target != "reference")
     return Status::success();
-  auto results = reference::evaluate(*program, all, positions, options.grad, options.threads);
+  auto results = reference::evaluate(*parsed, all, positions, options.grad, options.threads);
   if (!results)
     return results.error();
   if (options.target == "reference") {
@@ -155,7 +159,7 @@ Status Run::compareWithReference() {
 }
 
 Status Run::time() {
-  auto timing = timeCalls(*function, arguments, cotangents, positions, *pool, *options.repeats);
+  auto timing = timeCalls(*function, arguments, cotangents, positions, *pool, repeats);
   if (!timing)
     return timing.error();
   std::printf("%s\n", timing->json(function->executor.getPlan().structure).c_str());
@@ -171,16 +175,33 @@ Status Run::write() {
   return writeSafetensors(options.out, file);
 }
 
-Status Run::execute() {
+/// What the command line library does not check.
+Status Run::checkOptions() {
   if (Status target = checkTarget(options); !target)
     return target;
-  auto source = readSource(options);
-  if (!source)
-    return source.error();
-  auto described = api::Compiler::instance().describe(*source);
-  if (!described)
-    return described.error();
-  description = *described;
+  if (options.threads < 0 || options.threads > cpu::ThreadPool::Options::kMaxThreads)
+    return makeError("--threads: expected 1 to ", cpu::ThreadPool::Options::kMaxThreads,
+                     " (0: one per core), found ", options.threads);
+  if (!options.explain.empty() && options.explain != "text" && options.explain != "json")
+    return makeError("--explain: expected text or json, found '", options.explain, "'");
+  if (options.time.empty())
+    return Status::success();
+  const char *end = options.time.data() + options.time.size();
+  auto [rest, code] = std::from_chars(options.time.data(), end, repeats);
+  if (code != std::errc() || rest != end || repeats < 1)
+    return makeError("--time: expected a number of calls of at least 1, found '", options.time,
+                     "'");
+  return Status::success();
+}
+
+Status Run::execute() {
+  if (Status good = checkOptions(); !good)
+    return good;
+  auto loaded = api::loadProgram(options.file, options.entry);
+  if (!loaded)
+    return loaded.error();
+  program = *loaded;
+  description = program->description;
   positions.queryStart = options.queryStart;
   positions.keyStart = options.keyStart;
   positions.headStart = options.headStart;
@@ -198,11 +219,11 @@ Status Run::execute() {
   }
   if (Status compared = compareWithReference(); !compared)
     return compared;
-  if (options.explain && function)
+  if (!options.explain.empty() && function)
     std::printf(
         "%s\n",
-        (*options.explain == "json" ? function->explainJson : function->explainText).c_str());
-  if (options.repeats && function)
+        (options.explain == "json" ? function->explainJson : function->explainText).c_str());
+  if (repeats && function)
     if (Status timed = time(); !timed)
       return timed;
   return write();
@@ -231,14 +252,11 @@ Action addRun(CLI::App &app) {
   app.add_flag("--check", options->check,
                "Compare with the float64 reference and print the errors");
   app.add_flag("--materialize", options->materialize, "Also write the dense bias as `bias`");
-  app.add_option("--time", options->repeats,
-                 "Print one JSON line of medians over REPEATS calls (15)")
-      ->expected(0, 1)
-      ->default_str("15");
-  app.add_option("--explain", options->explain, "Print structure, kernel and cost (text or json)")
-      ->expected(0, 1)
-      ->check(CLI::IsMember({"text", "json"}))
-      ->default_str("text");
+  // Flags: their value comes after '=' only, never from the next word.
+  app.add_flag("--time{15}", options->time,
+               "Print one JSON line of medians over this many calls (15)");
+  app.add_flag("--explain{text}", options->explain,
+               "Print structure, kernel and cost (text or json)");
   app.footer("Example: pe run examples/encodings/fire.mlir --random=1 --shape=b=1,h=8,sq=1024,d=64 "
              "--grad --check --time");
   return [options] {

@@ -7,6 +7,9 @@
 #include "tools/pe/Commands.h"
 #include "tools/pe/TrainCommands.h"
 
+#include "pe/pe.h"
+
+#include <cctype>
 #include <cstdio>
 
 int pe::cli::reportError(const std::string &command, const Error &error) {
@@ -24,6 +27,7 @@ int main(int argc, char **argv) {
       "Write an encoding in the pe dialect; pe finds the cheapest exact way to compute it\n"
       "and its gradients inside one fused attention kernel.");
   app.require_subcommand(1);
+  app.set_version_flag("--version", "pe " + pe::version());
   app.footer("Also: pe train, pe demo (each with --help). First steps: "
              "pe run examples/encodings/alibi.mlir --random=1 --grad --check");
   std::vector<std::pair<CLI::App *, Action>> actions;
@@ -46,7 +50,10 @@ int main(int argc, char **argv) {
     for (auto &[command, action] : actions)
       if (command->parsed())
         who += " " + command->get_name();
-    std::fprintf(stderr, "%s: error: %s; see %s --help\n", who.c_str(), error.what(), who.c_str());
+    std::string message = error.what();
+    message[0] = static_cast<char>(std::tolower(message[0]));
+    std::fprintf(stderr, "%s: error: %s; see %s --help\n", who.c_str(), message.c_str(),
+                 who.c_str());
     return 1;
   }
   for (auto &[command, action] : actions)

@@ -5,6 +5,7 @@
 #include "runtime/device/cpu/CpuInfo.h"
 
 #include <algorithm>
+#include <system_error>
 
 namespace pe::cpu {
 
@@ -38,10 +39,15 @@ constexpr uint64_t makeTicket(uint32_t generation, uint32_t index) {
 } // namespace
 
 ThreadPool::ThreadPool(Options options) : spin(options.spin) {
-  const int count = options.threads > 0 ? options.threads : usableCores();
+  const int count =
+      std::min(options.threads > 0 ? options.threads : usableCores(), Options::kMaxThreads);
   workers.reserve(static_cast<size_t>(count - 1));
-  for (int i = 1; i < count; ++i)
-    workers.emplace_back([this] { work(); });
+  try {
+    for (int i = 1; i < count; ++i)
+      workers.emplace_back([this] { work(); });
+  } catch (const std::system_error &) {
+    // The system gives no more threads; the pool works with those it has, and threads() says so.
+  }
 }
 
 ThreadPool::~ThreadPool() {

@@ -34,7 +34,8 @@ int usableCores();
 class ThreadPool final : public ParallelFor {
 public:
   struct Options {
-    /// With the caller; 0: usableCores().
+    static constexpr int kMaxThreads = 1024;
+    /// With the caller; 0: usableCores(). At most kMaxThreads and what the system gives.
     int threads = 0;
     /// Pause instructions a worker or a waiting caller spins before it sleeps.
     int spin = 4000;

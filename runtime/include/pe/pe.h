@@ -2,7 +2,7 @@
 //
 // Load a source, compile it, run it forward and backward:
 //
-//   auto program   = pe::Program::load("my_bias.mlir");
+//   auto program   = pe::Program::load("my_encoding.mlir");
 //   auto attention = program->compile({.headDim = 64, .valueDim = 64, .grad = true});
 //   auto inputs    = attention->randomInputs(/*seed=*/1, {.batch = 1, .heads = 8, .queries = 512});
 //   auto call      = attention->forward(*inputs);

@@ -170,15 +170,19 @@ struct Run {
       bytes.push_back(count * (wide ? 8 : 4));
       memory.emplace_back(
           static_cast<float *>(std::aligned_alloc(64, (bytes.back() + 127) / 64 * 64)), &std::free);
-      std::memset(memory.back().get(), 0, bytes.back());
+      // What is read before it is written shows as NaN.
+      std::memset(memory.back().get(), 0xff, bytes.back());
       if (buffer.role != plan::Role::Argument && buffer.role != plan::Role::Cotangent)
         continue;
       std::mt19937 random(seed + std::hash<std::string>()(buffer.name));
       std::normal_distribution<float> normal;
       bool parameter = !buffer.parameter.init.empty();
+      // Of a network, any sign; of a formula, mostly positive by its meaning.
+      bool weight = parameter && (buffer.name[0] == 'w' || buffer.name[0] == 'b');
       for (int64_t i = 0; i < count; ++i)
-        memory.back().get()[i] = parameter ? 0.3f * std::fabs(normal(random)) + 0.05f
-                                           : normal(random) * (buffer.name == "q" ? spread : 1);
+        memory.back().get()[i] = weight      ? 0.5f * normal(random)
+                                 : parameter ? 0.3f * std::fabs(normal(random)) + 0.05f
+                                             : normal(random) * (buffer.name == "q" ? spread : 1);
     }
     for (const plan::Stage &stage : program.plan.stages)
       items.push_back(*plan::SizeExpression::parse(stage.items)->evaluate(values));
@@ -201,9 +205,8 @@ struct Run {
     for (size_t i = 0; i < program.plan.buffers.size(); ++i) {
       if (!program.plan.buffers[i].zero)
         continue;
-      bool late = program.plan.buffers[i].role == plan::Role::Gradient ||
-                  program.plan.buffers[i].role == plan::Role::Temporary;
-      if (late == backward)
+      // A residual only before the forward call; the others before each.
+      if (program.plan.buffers[i].role != plan::Role::Residual || !backward)
         std::memset(memory[i].get(), 0, bytes[i]);
     }
     for (size_t i = 0; i < program.plan.stages.size(); ++i) {

@@ -1,0 +1,64 @@
+//===- ShapeBinderTest.cpp - Sizes of a call from its tensors -------------===//
+
+#include "runtime/plan/ShapeBinder.h"
+
+#include <gtest/gtest.h>
+
+using namespace pe;
+using namespace pe::plan;
+
+static const std::vector<std::string> kQ = {"b", "hq", "r", "d"};
+static const std::vector<std::string> kK = {"b", "hkv", "c", "d"};
+
+TEST(ShapeBinder, DefaultsPutTheLastQueryAtTheLastKey) {
+  ShapeBinder binder(64, 32);
+  ASSERT_TRUE(binder.bind("q", kQ, {2, 8, 3, 64}));
+  ASSERT_TRUE(binder.bind("k", kK, {2, 4, 10, 64}));
+  Expected<CallSizes> sizes = binder.finish({.keyStart = 100});
+  ASSERT_TRUE(sizes) << sizes.error().getMessage();
+  EXPECT_EQ(sizes->abi(), (std::array<int64_t, 9>{2, 8, 4, 3, 10, 107, 100, 0, 8}));
+}
+
+TEST(ShapeBinder, GivenPositionsWin) {
+  ShapeBinder binder(64, 32);
+  ASSERT_TRUE(binder.bind("q", kQ, {1, 2, 3, 64}));
+  Expected<CallSizes> sizes = binder.finish({.queryStart = -4, .headStart = 6, .headsTotal = 12});
+  ASSERT_TRUE(sizes);
+  EXPECT_EQ(sizes->queryStart, -4);
+  EXPECT_EQ(sizes->keyHeads, 2);
+  EXPECT_EQ(sizes->keys, 3);
+  EXPECT_EQ(sizes->headStart, 6);
+  EXPECT_EQ(sizes->headsTotal, 12);
+}
+
+TEST(ShapeBinder, ContradictionsNameBothTensors) {
+  ShapeBinder binder(64, 32);
+  ASSERT_TRUE(binder.bind("q", kQ, {2, 8, 3, 64}));
+  Status batch = binder.bind("k", kK, {3, 4, 10, 64});
+  ASSERT_FALSE(batch);
+  EXPECT_EQ(batch.error().getMessage(), "tensor 'k': expected shape [b = 2, hkv, c, d = 64], found "
+                                        "[3, 4, 10, 64]; 'q' gives b");
+  Status depth = binder.bind("k", kK, {2, 4, 10, 32});
+  ASSERT_FALSE(depth);
+  EXPECT_NE(depth.error().getMessage().find("d = 64"), std::string::npos);
+  EXPECT_FALSE(binder.bind("k", kK, {2, 4, 10}));
+}
+
+TEST(ShapeBinder, ExpressionsAreCheckedOnceBound) {
+  ShapeBinder binder(64, 32);
+  ASSERT_TRUE(binder.bind("q", kQ, {2, 8, 3, 64}));
+  EXPECT_TRUE(binder.check("t", {"ceildiv(r,2)*2", "8"}, {4, 8}));
+  Status wrong = binder.check("t", {"ceildiv(r,2)*2", "8"}, {3, 8});
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(wrong.error().getMessage().find("ceildiv(r,2)*2 = 4"), std::string::npos);
+}
+
+TEST(ShapeBinder, HeadsMustDivide) {
+  ShapeBinder binder(64, 32);
+  ASSERT_TRUE(binder.bind("q", kQ, {1, 8, 3, 64}));
+  ASSERT_TRUE(binder.bind("k", kK, {1, 3, 3, 64}));
+  Expected<CallSizes> sizes = binder.finish({});
+  ASSERT_FALSE(sizes);
+  EXPECT_NE(sizes.error().getMessage().find("8 query heads ('q') and 3 key heads ('k')"),
+            std::string::npos);
+}
