@@ -176,7 +176,8 @@ LogicalResult StageOp::verifyRegions() {
 LogicalResult StreamOp::verify() {
   unsigned carries = getCarries().size();
   if (getNumResults() < carries ||
-      !llvm::equal(getCarries().getTypes(), getResults().take_front(carries).getTypes())) // stream-C1
+      !llvm::equal(getCarries().getTypes(),
+                   getResults().take_front(carries).getTypes())) // stream-C1
     return emitOpError("expected the first results to have the carries' types (stream-C1)");
   for (auto [index, carry] : llvm::enumerate(getCarries())) {
     Spaces spaces = spacesOf(carry);
