@@ -14,7 +14,7 @@ config.name = "pe"
 # lit's own shell: pipes fail when any part fails, and no login file of the user is read.
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["Inputs"]
+config.excludes = ["Inputs", "encodings"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.pe_binary_root, "test")
 

@@ -129,7 +129,9 @@ private:
         writeElement(s, value, buffer, at);
       });
     };
-    table("_distances", u, term.factorDependsOnHead, "r + c - 1", *factor, false,
+    // The padding behind the last distance too: a range of u is taken over whole vectors.
+    std::string distances = "r + c + " + std::to_string(kDistancePadding);
+    table("_distances", u, term.factorDependsOnHead, distances, *factor, false,
           [&](Scalar &s, IRMapping &m, Value h, Value t) { mapDistance(s, m, h, t); });
     table("_rows", v, term.rowFactorDependsOnHead, "r", *row, term.divided,
           [&](Scalar &s, IRMapping &m, Value h, Value r) { mapRow(s, m, h, r); });

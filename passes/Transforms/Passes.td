@@ -22,6 +22,20 @@ def PECheckEncodingsPass : Pass<"pe-check-encodings", "::mlir::ModuleOp"> {
                         "The public function to compile; default: the only one">];
 }
 
+def PECheckDataflowPass : Pass<"pe-check-dataflow", "::mlir::func::FuncOp"> {
+  let summary = "Refuses programs whose tensors do not go from arguments through attention to results";
+  let description = [{
+    After inlining, what a call does with its tensors is all in the entry function. Every result is
+    made by an attention and returned once; queries, keys and values are arguments that serve
+    nothing else (dataflow-C1 to dataflow-C5 of docs/spec.md). Nothing is changed.
+
+    ```mlir
+    // error: expected keys to have no other use, found 2 uses; give each use an argument of its own
+    %o = pe.attention %q, %k, %k : (!qkv, !qkv, !qkv) -> !qkv
+    ```
+  }];
+}
+
 def PEExpandBiasesPass : Pass<"pe-expand-biases", "::mlir::func::FuncOp"> {
   let summary = "Makes every bias of an attention one region of scalar code";
   let description = [{

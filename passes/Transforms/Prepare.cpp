@@ -17,6 +17,7 @@ void populatePreparePipeline(OpPassManager &manager, const PrepareOptions &optio
   // Calls of private functions disappear; nothing else is simplified on the way.
   manager.addPass(createInlinerPass({}, [](OpPassManager &) {}));
   manager.addPass(createSymbolDCEPass());
+  manager.addNestedPass<func::FuncOp>(createPECheckDataflowPass());
 }
 
 void registerPreparePipeline() {

@@ -85,8 +85,8 @@ private:
   const AttentionProblem &problem;
   const AttentionSizes &sizes;
   int64_t item;
-  int64_t keyItem;                 ///< index of (batch, key head)
-  std::vector<double> q;           ///< rotated rows of this head
+  int64_t keyItem;       ///< index of (batch, key head)
+  std::vector<double> q; ///< rotated rows of this head
   std::vector<double> k;
   const double *v;
   std::optional<ScalarEvaluator> bias;
@@ -94,15 +94,14 @@ private:
   // The current row: its unmasked keys in ascending order, and per key
   std::vector<int64_t> keys;
   std::vector<double> logits;
-  std::vector<double> weights;     ///< A
-  std::vector<double> dWeights;    ///< cotangent of A
+  std::vector<double> weights;  ///< A
+  std::vector<double> dWeights; ///< cotangent of A
   std::vector<double> dLogits;
   std::vector<double> dWeightNoise; ///< dWeights before its terms cancel, and the same of dLogits
   std::vector<double> dLogitNoise;
 };
 
-HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &inputs,
-                       int64_t item)
+HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &inputs, int64_t item)
     : problem(problem), sizes(problem.sizes), item(item) {
   int64_t batch = item / sizes.queryHeads;
   int64_t head = item % sizes.queryHeads;
@@ -196,8 +195,7 @@ double HeadWorker::forward(AttentionOutputs &outputs) {
       continue;
     lse[row] = normalize();
     for (size_t n = 0; n < keys.size(); ++n) {
-      addScaled(o + row * sizes.valueDim, weights[n], v + keys[n] * sizes.valueDim,
-                sizes.valueDim);
+      addScaled(o + row * sizes.valueDim, weights[n], v + keys[n] * sizes.valueDim, sizes.valueDim);
       if (std::isfinite(logits[n]))
         maxLogit = std::max(maxLogit, std::fabs(logits[n]));
     }
@@ -266,7 +264,10 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
 
 HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
   auto zerosLike = [](const std::vector<double> &list) { return std::vector<double>(list.size()); };
-  HeadGradients gradients{zerosLike(q), zerosLike(q), zerosLike(k), zerosLike(k),
+  HeadGradients gradients{zerosLike(q),
+                          zerosLike(q),
+                          zerosLike(k),
+                          zerosLike(k),
                           std::vector<double>(sizes.keys * sizes.valueDim),
                           ParameterGradients(problem.bias ? problem.parameters->size() : 0)};
   const std::vector<double> noCotangent(sizes.valueDim, 0.0);

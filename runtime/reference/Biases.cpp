@@ -53,8 +53,7 @@ Expected<NodeId> GraphBuilder::buildLinear(const Operation &operation) {
     return x ? factor.takeError() : x.takeError();
   if (!slope)
     return slope.takeError();
-  NodeId value =
-      graph.arith("mulf", graph.constant(*factor), graph.arith("mulf", *slope, *x));
+  NodeId value = graph.arith("mulf", graph.constant(*factor), graph.arith("mulf", *slope, *x));
   if ((*groups)[2].empty())
     return value;
   auto intercept = headParameter(operation, (*groups)[2][0], "the intercept");
@@ -183,8 +182,7 @@ Expected<MlpSpec> GraphBuilder::readMlp(const Operation &operation,
   if (Status status = operation.expectOnly({"activation", "final_activation"}); !status)
     return status.takeError();
   if (tensors.empty() || tensors.size() % 2)
-    return operation.fail("expected pairs of weights and bias, found ", tensors.size(),
-                          " tensors");
+    return operation.fail("expected pairs of weights and bias, found ", tensors.size(), " tensors");
   MlpSpec spec;
   int64_t inputs = 1;
   for (size_t i = 0; i < tensors.size(); i += 2) {

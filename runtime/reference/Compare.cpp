@@ -31,8 +31,8 @@ void measure(std::span<const double> found, std::span<const double> reference,
   for (size_t e = 0; e < reference.size(); ++e) {
     if (!std::isfinite(reference[e])) {
       if (found[e] != reference[e])
-        report.problem = makeError("element ", e, " expected ", reference[e], ", found ", found[e])
-                             .getMessage();
+        report.problem =
+            makeError("element ", e, " expected ", reference[e], ", found ", found[e]).getMessage();
       continue;
     }
     if (!std::isfinite(found[e])) {

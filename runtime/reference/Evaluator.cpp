@@ -167,8 +167,8 @@ Expected<AttentionSizes> Evaluator::sizesOf(const Operation &operation) const {
                           toString(q), ", ", toString(k), " and ", toString(v));
   bool divides = sizes.keyHeads ? sizes.queryHeads % sizes.keyHeads == 0 : sizes.queryHeads == 0;
   if (!divides)
-    return operation.fail("expected the number of query heads to be a multiple of ",
-                          sizes.keyHeads, " key heads, found ", sizes.queryHeads);
+    return operation.fail("expected the number of query heads to be a multiple of ", sizes.keyHeads,
+                          " key heads, found ", sizes.queryHeads);
   sizes.keyStart = positions.keyStart;
   sizes.queryStart = positions.queryStart.value_or(sizes.keyStart + sizes.keys - sizes.queries);
   sizes.headStart = positions.headStart;
@@ -183,16 +183,19 @@ Status Evaluator::prepareAttention(const Operation &operation) {
   if (!sizes)
     return sizes.takeError();
   auto normalizer = operation.keyword("normalizer", "softmax");
-  auto scale =
-      operation.number("scale", 1.0 / std::sqrt(static_cast<double>(sizes->headDim)));
+  auto scale = operation.number("scale", 1.0 / std::sqrt(static_cast<double>(sizes->headDim)));
   if (!normalizer || !scale)
     return normalizer ? scale.takeError() : normalizer.takeError();
   if (*normalizer != "softmax" && *normalizer != "stick_breaking")
-    return operation.fail("expected normalizer 'softmax' or 'stick_breaking', found '",
-                          *normalizer, "'");
-  Step &step = steps.emplace_back(
-      Step{&operation, operation.operands[0], operation.operands[1], operation.operands[2],
-           GraphBuilder(program, definitions, tensors, sizes->queryHeads), {}});
+    return operation.fail("expected normalizer 'softmax' or 'stick_breaking', found '", *normalizer,
+                          "'");
+  Step &step =
+      steps.emplace_back(Step{&operation,
+                              operation.operands[0],
+                              operation.operands[1],
+                              operation.operands[2],
+                              GraphBuilder(program, definitions, tensors, sizes->queryHeads),
+                              {}});
   step.problem.sizes = *sizes;
   step.problem.scale = *scale;
   step.problem.normalizer =
@@ -227,8 +230,7 @@ Status Evaluator::readOperands(Step &step) {
         return mask.takeError();
       step.problem.mask.parts.push_back(std::move(*mask));
     } else {
-      return operation.fail("has an operand of type ", type,
-                            " that the reference cannot evaluate");
+      return operation.fail("has an operand of type ", type, " that the reference cannot evaluate");
     }
   }
   step.problem.graph = &step.builder.graph;

@@ -96,8 +96,7 @@ private:
   };
   Expected<PackedTensor> packed(const Operation &operation, ValueId tensor);
   /// The element of a parameter that is one number or holds one number per head.
-  Expected<NodeId> headParameter(const Operation &operation, ValueId tensor,
-                                 std::string_view what);
+  Expected<NodeId> headParameter(const Operation &operation, ValueId tensor, std::string_view what);
 
   const Program &program;
   const Definitions &definitions;

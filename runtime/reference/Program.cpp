@@ -244,9 +244,8 @@ std::optional<std::string> Attribute::asKeyword() const {
     if (open == std::string_view::npos || close == std::string_view::npos || close < open)
       return std::nullopt;
     word = trim(word.substr(open + 1, close - open - 1));
-    word = word.substr(word.find_last_of(' ') == std::string_view::npos
-                           ? 0
-                           : word.find_last_of(' ') + 1);
+    word = word.substr(
+        word.find_last_of(' ') == std::string_view::npos ? 0 : word.find_last_of(' ') + 1);
   }
   if (word.size() >= 2 && word.front() == '"' && word.back() == '"')
     word = word.substr(1, word.size() - 2);
@@ -291,8 +290,7 @@ const Attribute *Operation::find(std::string_view attribute) const {
 Status Operation::expectOnly(std::initializer_list<std::string_view> known) const {
   for (const auto &[attribute, value] : attributes) {
     bool isKnown = std::find(known.begin(), known.end(), attribute) != known.end();
-    if (!isKnown && attribute != "operandSegmentSizes" &&
-        attribute.find('.') == std::string::npos)
+    if (!isKnown && attribute != "operandSegmentSizes" && attribute.find('.') == std::string::npos)
       return fail("has attribute '", attribute, "', which the reference does not know");
   }
   return Status::success();

@@ -6,8 +6,8 @@
 
 namespace pe::reference {
 
-Expected<Results> evaluate(const Program &program, const TensorMap &inputs, const Positions &positions,
-                           bool grad, unsigned threads) {
+Expected<Results> evaluate(const Program &program, const TensorMap &inputs,
+                           const Positions &positions, bool grad, unsigned threads) {
   Evaluator evaluator(program, positions, threads);
   if (Status status = evaluator.bind(inputs, grad); !status)
     return status.takeError();

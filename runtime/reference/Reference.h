@@ -30,8 +30,9 @@ struct Results {
   /// |dS * db/dtheta|, which the tolerance of that gradient is relative to.
   TensorMap magnitudes;
   /// "d_NAME" for q, k and the arguments that a bias reads: per element the size of the terms that
-  /// cancel in dS, chained to the element (root of the sum of squares over pairs). Where a saturated
-  /// softmax makes a gradient vanish, an honest rounding error is relative to this (Compare.h).
+  /// cancel in dS, chained to the element (root of the sum of squares over pairs). Where a
+  /// saturated softmax makes a gradient vanish, an honest rounding error is relative to this
+  /// (Compare.h).
   TensorMap noise;
   /// The largest |logit| of an unmasked pair in any attention.
   double maxLogit = 0.0;
@@ -41,8 +42,8 @@ struct Results {
 
 /// Evaluates the function. `inputs` holds its arguments by name, and with `grad` the cotangents
 /// "d_RESULT" (absent: zero). `threads` 0 means one per core; results do not depend on it.
-Expected<Results> evaluate(const Program &program, const TensorMap &inputs, const Positions &positions,
-                           bool grad, unsigned threads = 0);
+Expected<Results> evaluate(const Program &program, const TensorMap &inputs,
+                           const Positions &positions, bool grad, unsigned threads = 0);
 
 /// The dense bias of the function's only attention, [B, Hq, Sq, Sk], in f64.
 Expected<Tensor> materializeBias(const Program &program, const TensorMap &inputs,

@@ -96,8 +96,7 @@ NodeId ScalarGraph::binary(const BinaryRule &rule, NodeId a, NodeId b) {
   node.kind = ScalarNode::Kind::Binary;
   node.in = {a, b, -1};
   node.binary = &rule;
-  node.differentiable =
-      rule.derivative && (nodes[a].differentiable || nodes[b].differentiable);
+  node.differentiable = rule.derivative && (nodes[a].differentiable || nodes[b].differentiable);
   return add(node);
 }
 
@@ -174,9 +173,9 @@ void ParameterGradients::accumulate(const ParameterGradients &other) {
 
 ScalarEvaluator::ScalarEvaluator(const ScalarGraph &graph, NodeId root,
                                  const ParameterPack &parameters)
-    : graph(graph), root(root), parameters(parameters.values().data()),
-      values(graph.nodes.size()), cotangents(graph.nodes.size()),
-      readOffsets(graph.reads.size()), pairGradient(parameters.size()) {
+    : graph(graph), root(root), parameters(parameters.values().data()), values(graph.nodes.size()),
+      cotangents(graph.nodes.size()), readOffsets(graph.reads.size()),
+      pairGradient(parameters.size()) {
   for (const MlpSpec &spec : graph.mlps)
     mlps.emplace_back(spec, parameters.values().data());
   for (NodeId id = 0; id <= root; ++id) {

@@ -52,8 +52,7 @@ const UnaryRule unaryRules[] = {
      [](double x, double) { return 1.0 / (x * std::numbers::ln10); }},
     {"math.log1p", [](double x) { return std::log1p(x); },
      [](double x, double) { return 1.0 / (1.0 + x); }},
-    {"math.sqrt", [](double x) { return std::sqrt(x); },
-     [](double, double y) { return 0.5 / y; }},
+    {"math.sqrt", [](double x) { return std::sqrt(x); }, [](double, double y) { return 0.5 / y; }},
     {"math.rsqrt", [](double x) { return 1.0 / std::sqrt(x); },
      [](double x, double y) { return -0.5 * y / x; }},
     {"math.cbrt", [](double x) { return std::cbrt(x); },
@@ -176,12 +175,12 @@ const BinaryRule binaryRules[] = {
     {"arith.minsi", minimumNumber, nullptr},
     {"arith.maxui", maximumNumber, nullptr},
     {"arith.minui", minimumNumber, nullptr},
-    {"arith.andi",
-     onIntegers<[](int64_t a, int64_t b) { return static_cast<double>(a & b); }>, nullptr},
-    {"arith.ori",
-     onIntegers<[](int64_t a, int64_t b) { return static_cast<double>(a | b); }>, nullptr},
-    {"arith.xori",
-     onIntegers<[](int64_t a, int64_t b) { return static_cast<double>(a ^ b); }>, nullptr},
+    {"arith.andi", onIntegers<[](int64_t a, int64_t b) { return static_cast<double>(a & b); }>,
+     nullptr},
+    {"arith.ori", onIntegers<[](int64_t a, int64_t b) { return static_cast<double>(a | b); }>,
+     nullptr},
+    {"arith.xori", onIntegers<[](int64_t a, int64_t b) { return static_cast<double>(a ^ b); }>,
+     nullptr},
     {"arith.shli", [](double a, double b) { return std::ldexp(a, static_cast<int>(b)); }, nullptr},
     {"arith.shrsi",
      [](double a, double b) { return std::floor(std::ldexp(a, -static_cast<int>(b))); }, nullptr},
@@ -234,9 +233,10 @@ const BinaryRule integerComparisons[] = {
     compare<asUnsigned<[](uint64_t a, uint64_t b) { return a >= b; }>>("uge"),
 };
 
-template <typename Rule> const Rule *findByName(std::span<const Rule> rules, std::string_view name) {
-  auto found = std::find_if(rules.begin(), rules.end(),
-                            [&](const Rule &rule) { return rule.name == name; });
+template <typename Rule>
+const Rule *findByName(std::span<const Rule> rules, std::string_view name) {
+  auto found =
+      std::find_if(rules.begin(), rules.end(), [&](const Rule &rule) { return rule.name == name; });
   return found == rules.end() ? nullptr : &*found;
 }
 

@@ -48,7 +48,7 @@ const BinaryRule *findIntegerComparison(std::string_view keyword);
 const BinaryRule *findIntegerComparison(int64_t number);
 
 /// The rules of the pe operations that differ from arith and math.
-extern const UnaryRule clampToUnitRule;   ///< clamp(x, 0, 1), gradient at both bounds
+extern const UnaryRule clampToUnitRule;    ///< clamp(x, 0, 1), gradient at both bounds
 extern const BinaryRule positivePowerRule; ///< x^e for x > 0; else 0 without gradient
 
 /// m_h of global head a of b heads: 2^(-8(h+1)/H) for every H, and the published interleaving,

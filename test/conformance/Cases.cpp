@@ -76,12 +76,8 @@ static const Call kCalls[] = {
 
 static const ParameterRange kRanges[] = {
     // Thresholds of 25 to 150 positions (the initial length is 512) and of 12 to 150.
-    {"L_multiplier", 0.05, 0.3},
-    {"log_threshold", 2.5, 5.0},
-    {"c", 0.05, 0.2},
-    {"decay", 0.005, 0.05},
-    {"table", -1.0, 1.0},
-    {"tau", 8.0, 24.0},
+    {"L_multiplier", 0.05, 0.3}, {"log_threshold", 2.5, 5.0}, {"c", 0.05, 0.2},
+    {"decay", 0.005, 0.05},      {"table", -1.0, 1.0},        {"tau", 8.0, 24.0},
 };
 
 std::span<const EncodingFile> encodingFiles() { return kEncodings; }

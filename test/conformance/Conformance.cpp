@@ -34,9 +34,9 @@ std::string CaseResult::summary() const {
   name.resize(std::max<size_t>(name.size(), 44), ' ');
   if (!failure.empty())
     return name + " " + failure + "  FAILED\n";
-  auto worst = std::max_element(
-      report.tensors.begin(), report.tensors.end(),
-      [](const auto &a, const auto &b) { return shareOf(a) < shareOf(b); });
+  auto worst =
+      std::max_element(report.tensors.begin(), report.tensors.end(),
+                       [](const auto &a, const auto &b) { return shareOf(a) < shareOf(b); });
   if (worst == report.tensors.end())
     return name + " nothing to compare  FAILED\n";
   reference::Report single;

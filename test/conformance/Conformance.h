@@ -35,8 +35,8 @@ class Suite {
 public:
   /// `root` is the repository; `threadCounts` are run one after the other.
   Suite(Subject &subject, std::string root, std::vector<int> threadCounts, uint64_t seed)
-      : subject(subject), root(std::move(root)), threadCounts(std::move(threadCounts)),
-        seed(seed) {}
+      : subject(subject), root(std::move(root)), threadCounts(std::move(threadCounts)), seed(seed) {
+  }
 
   CaseResult run(const EncodingFile &encoding, const Call &call);
 

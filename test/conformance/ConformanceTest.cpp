@@ -69,8 +69,8 @@ public:
     test::ProgramBuilder builder;
     int r1 = builder.parameter("r1", {-1}), r2 = builder.parameter("r2", {-1});
     int x = builder.coordinate("pe.log_distance", {r2});
-    int bias = builder.bias("pe.linear", {x, r1},
-                            {{"factor", -1.0}, {"operandSegmentSizes", {1, 1, 0}}});
+    int bias =
+        builder.bias("pe.linear", {x, r1}, {{"factor", -1.0}, {"operandSegmentSizes", {1, 1, 0}}});
     builder.attention({bias}, {}, builder.mask("pe.causal"));
     description.program = builder.json();
     return description;
@@ -140,8 +140,8 @@ TEST(Conformance, ADifferenceFromRunToRunFails) {
 }
 
 TEST(Conformance, MaskedRowsMustBeZero) {
-  CaseResult result = runWith(
-      [](TensorMap &found, int) { *firstElement(found, "o") = 1e-30f; }, "masked_rows");
+  CaseResult result =
+      runWith([](TensorMap &found, int) { *firstElement(found, "o") = 1e-30f; }, "masked_rows");
   EXPECT_FALSE(result.passes());
 }
 

@@ -2,6 +2,7 @@
 
 #include "conformance/Subject.h"
 
+#include "pe/pe.h"
 #include "runtime/device/cpu/Executor.h"
 #include "runtime/device/cpu/ObjectLoader.h"
 #include "runtime/device/cpu/ThreadPool.h"
@@ -12,22 +13,103 @@
 namespace pe::conformance {
 namespace {
 
-bool isCotangent(const std::string &name) { return name.starts_with("d_"); }
+void separate(const TensorMap &inputs, TensorMap &arguments, TensorMap &cotangents) {
+  for (const auto &[name, tensor] : inputs)
+    (name.starts_with("d_") ? cotangents : arguments)[name] = tensor;
+}
+
+/// The compiler's library, loaded on first use; it lives as long as the program.
+Expected<jit::Jit *> loadCompiler() {
+  static jit::Jit *loaded = nullptr;
+  if (loaded)
+    return loaded;
+  // Beside the programs: the run path of this one finds it.
+  void *library = dlopen("libpe-jit.so", RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return makeError("cannot load the compiler: ", dlerror());
+  auto create = reinterpret_cast<jit::Jit *(*)(int)>(dlsym(library, "peCreateJit"));
+  if (create)
+    loaded = create(jit::kJitAbiVersion);
+  if (!loaded)
+    return makeError("expected a libpe-jit.so of this build (interface ", jit::kJitAbiVersion,
+                     "); rebuild both");
+  return loaded;
+}
 
 //===----------------------------------------------------------------------===//
-// The compiler and the CPU device
+// The public API
 //===----------------------------------------------------------------------===//
 
-class CompiledFunction : public Function {
+class ApiFunction : public Function {
 public:
-  explicit CompiledFunction(cpu::Executor executor) : executor(std::move(executor)) {}
+  explicit ApiFunction(pe::Function function) : function(std::move(function)) {}
+
+  Expected<TensorMap> run(const TensorMap &inputs, const Positions &positions,
+                          int threads) override {
+    std::unique_ptr<ParallelFor> pool = makeThreadPool(threads);
+    CallOptions options{positions, pool.get()};
+    TensorMap arguments, cotangents;
+    separate(inputs, arguments, cotangents);
+    auto call = function.forward(arguments, options);
+    if (!call)
+      return call.takeError();
+    auto found = function.backward(*call, cotangents, options);
+    if (!found)
+      return found.takeError();
+    for (const auto &[name, tensor] : call->results())
+      found->emplace(name, tensor);
+    return std::move(*found);
+  }
+
+private:
+  pe::Function function;
+};
+
+class ApiSubject : public Subject {
+public:
+  explicit ApiSubject(SubjectOptions options) : options(std::move(options)) {}
+
+  Expected<jit::Description> describe(const jit::Source &source) override {
+    auto program = Program::parse(source.text, source.name, source.entry);
+    if (!program)
+      return program.takeError();
+    return jit::Description{program->signature(), program->json()};
+  }
+
+  Expected<std::unique_ptr<Function>> compile(const jit::Source &source, int64_t headDim,
+                                              int64_t valueDim) override {
+    auto program = Program::parse(source.text, source.name, source.entry);
+    if (!program)
+      return program.takeError();
+    CompileOptions request;
+    request.features = options.features;
+    request.headDim = headDim;
+    request.valueDim = valueDim;
+    request.grad = true;
+    request.lowering = options.target;
+    auto function = program->compile(request);
+    if (!function)
+      return function.takeError();
+    return std::make_unique<ApiFunction>(std::move(*function));
+  }
+
+private:
+  SubjectOptions options;
+};
+
+//===----------------------------------------------------------------------===//
+// The compiler and the CPU device, with poisoned buffers
+//===----------------------------------------------------------------------===//
+
+class PoisonedFunction : public Function {
+public:
+  explicit PoisonedFunction(cpu::Executor executor) : executor(std::move(executor)) {}
 
   Expected<TensorMap> run(const TensorMap &inputs, const Positions &positions,
                           int threads) override {
     cpu::ThreadPool pool({threads});
     TensorMap arguments, cotangents;
-    for (const auto &[name, tensor] : inputs)
-      (isCotangent(name) ? cotangents : arguments)[name] = tensor;
+    separate(inputs, arguments, cotangents);
     auto forward = executor.forward(arguments, positions, pool);
     if (!forward)
       return forward.takeError();
@@ -43,10 +125,9 @@ private:
   cpu::Executor executor;
 };
 
-class CompilerSubject : public Subject {
+class PoisonedSubject : public Subject {
 public:
-  CompilerSubject(jit::Jit &jit, std::string lowering, std::string features)
-      : jit(jit), lowering(std::move(lowering)), features(std::move(features)) {}
+  PoisonedSubject(jit::Jit &jit, SubjectOptions options) : jit(jit), options(std::move(options)) {}
 
   Expected<jit::Description> describe(const jit::Source &source) override {
     return jit.describe(source);
@@ -56,11 +137,11 @@ public:
                                               int64_t valueDim) override {
     jit::CompileRequest request;
     request.source = source;
-    request.features = features;
+    request.features = options.features;
     request.headDim = headDim;
     request.valueDim = valueDim;
     request.grad = true;
-    request.lowering = lowering;
+    request.lowering = options.target;
     auto code = jit.compile(request);
     if (!code)
       return code.takeError();
@@ -68,20 +149,19 @@ public:
     if (!object)
       return object.takeError();
     std::shared_ptr<cpu::LoadedCode> loaded = *object;
-    cpu::Executor::Options options;
-    options.poison = true;
+    cpu::Executor::Options execution;
+    execution.poison = true;
     auto executor = cpu::Executor::create(
         std::move(code->plan), [=](const std::string &symbol) { return loaded->lookup(symbol); },
-        loaded, options);
+        loaded, execution);
     if (!executor)
       return executor.takeError();
-    return std::make_unique<CompiledFunction>(std::move(*executor));
+    return std::make_unique<PoisonedFunction>(std::move(*executor));
   }
 
 private:
   jit::Jit &jit;
-  std::string lowering;
-  std::string features;
+  SubjectOptions options;
 };
 
 //===----------------------------------------------------------------------===//
@@ -136,33 +216,18 @@ private:
 
 } // namespace
 
-Expected<jit::Jit *> loadCompiler() {
-  static jit::Jit *loaded = nullptr;
-  if (loaded)
-    return loaded;
-  // Beside the programs: the run path of this one finds it.
-  void *library = dlopen("libpe-jit.so", RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    return makeError("cannot load the compiler: ", dlerror());
-  auto create = reinterpret_cast<jit::Jit *(*)(int)>(dlsym(library, "peCreateJit"));
-  if (create)
-    loaded = create(jit::kJitAbiVersion);
-  if (!loaded)
-    return makeError("expected a libpe-jit.so of this build (interface ", jit::kJitAbiVersion,
-                     "); rebuild both");
-  return loaded;
-}
-
-Expected<std::unique_ptr<Subject>> makeSubject(const std::string &target,
-                                               const std::string &features) {
+Expected<std::unique_ptr<Subject>> makeSubject(const SubjectOptions &options) {
+  bool isCompiled = options.target == "cpu" || options.target == "loops";
+  if (!isCompiled && options.target != "reference")
+    return makeError("expected target 'cpu', 'loops' or 'reference', found '", options.target, "'");
+  if (isCompiled && !options.poison)
+    return std::make_unique<ApiSubject>(options);
   auto jit = loadCompiler();
   if (!jit)
     return jit.takeError();
-  if (target == "cpu" || target == "loops")
-    return std::make_unique<CompilerSubject>(**jit, target, features);
-  if (target == "reference")
-    return std::make_unique<ReferenceSubject>(**jit);
-  return makeError("expected target 'cpu', 'loops' or 'reference', found '", target, "'");
+  if (isCompiled)
+    return std::make_unique<PoisonedSubject>(**jit, options);
+  return std::make_unique<ReferenceSubject>(**jit);
 }
 
 } // namespace pe::conformance

@@ -29,17 +29,24 @@ class Subject {
 public:
   virtual ~Subject() = default;
   virtual Expected<jit::Description> describe(const jit::Source &source) = 0;
+  /// Gradients of every floating argument are compiled too.
   virtual Expected<std::unique_ptr<Function>> compile(const jit::Source &source, int64_t headDim,
                                                       int64_t valueDim) = 0;
 };
 
-/// Subjects by target: "cpu", "loops" (the compiler and the CPU device, with that lowering) and
-/// "reference" (the reference itself in fp32: what a perfect device would return).
-Expected<std::unique_ptr<Subject>> makeSubject(const std::string &target,
-                                               const std::string &features);
+/// What to judge.
+struct SubjectOptions {
+  /// "cpu" and "loops": the public API with that lowering. "reference": the reference itself in
+  /// fp32, what a perfect device would return.
+  std::string target = "cpu";
+  /// The machine to compile for; empty: this one.
+  std::string features;
+  /// For cpu and loops, below the public API: every fresh buffer is filled with NaN first, so that
+  /// what no stage writes cannot look right.
+  bool poison = false;
+};
 
-/// The compiler, loaded on first use; it lives as long as the program.
-Expected<jit::Jit *> loadCompiler();
+Expected<std::unique_ptr<Subject>> makeSubject(const SubjectOptions &options);
 
 } // namespace pe::conformance
 

@@ -1,8 +1,11 @@
 //===- pe-conformance.cpp - The case table on one target ------------------===//
 //
-//   pe-conformance --target=cpu|loops|reference [--features=x86-64-v3] [--encoding=a,b] [--call=a,b]
-//                  [--threads=1,1,3] [--seed=N] [--root=DIR] [--quick] [--verbose] [--list]
+//   pe-conformance --target=cpu|loops|reference [--features=x86-64-v3] [--encoding=a,b]
+//   [--call=a,b]
+//                  [--threads=1,1,3] [--seed=N] [--root=DIR] [--poison] [--quick] [--verbose]
+//                  [--list]
 //
+// --poison fills fresh buffers with NaN. Nothing is taken from a disk cache of earlier programs.
 // Prints a line per case, all tensors of a failing one, and a last line that counts. Exit 1 if any
 // case failed or none was run.
 //
@@ -13,6 +16,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 namespace {
 
@@ -20,8 +24,7 @@ using namespace pe;
 using namespace pe::conformance;
 
 struct Arguments {
-  std::string target = "cpu";
-  std::string features;
+  SubjectOptions subject;
   std::string root = PE_TEST_SOURCE_DIR;
   std::vector<std::string> encodings;
   std::vector<std::string> calls;
@@ -47,9 +50,9 @@ Status parseOption(const std::string &option, Arguments &arguments) {
   std::string name = option.substr(0, equals);
   std::string value = equals == std::string::npos ? "" : option.substr(equals + 1);
   if (name == "--target")
-    arguments.target = value;
+    arguments.subject.target = value;
   else if (name == "--features")
-    arguments.features = value;
+    arguments.subject.features = value;
   else if (name == "--root")
     arguments.root = value;
   else if (name == "--encoding")
@@ -58,6 +61,8 @@ Status parseOption(const std::string &option, Arguments &arguments) {
     arguments.calls = splitList(value);
   else if (name == "--seed")
     arguments.seed = std::strtoull(value.c_str(), nullptr, 10);
+  else if (name == "--poison")
+    arguments.subject.poison = true;
   else if (name == "--quick")
     arguments.quick = true;
   else if (name == "--verbose")
@@ -77,9 +82,30 @@ bool isChosen(const std::vector<std::string> &names, std::string_view name) {
   return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// A folder for this run alone, in place of the user's cache: a compiler that has just been built
+/// is judged by what it compiles now.
+class FreshCache {
+public:
+  FreshCache() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "pe-conformance-XXXXXX");
+    if (mkdtemp(pattern.data())) {
+      folder = pattern;
+      setenv("PE_CACHE_DIR", folder.c_str(), 1);
+    }
+  }
+  ~FreshCache() {
+    std::error_code ignored;
+    if (!folder.empty())
+      std::filesystem::remove_all(folder, ignored);
+  }
+
+private:
+  std::string folder;
+};
+
 /// Runs the chosen cases; returns the exit status.
 int runTable(const Arguments &arguments) {
-  auto subject = makeSubject(arguments.target, arguments.features);
+  auto subject = makeSubject(arguments.subject);
   if (!subject) {
     std::fprintf(stderr, "%s\n", subject.error().render("pe-conformance").c_str());
     return 1;
@@ -118,5 +144,6 @@ int main(int argc, char **argv) {
       std::fprintf(stderr, "%s\n", status.error().render("pe-conformance").c_str());
       return 1;
     }
+  FreshCache cache;
   return runTable(arguments);
 }

@@ -22,8 +22,8 @@ TEST(ClosedForm, NopeWithUniformScoresIsTheMeanOfTheValues) {
   inputs["v"] = doubles({1, 2, 3, 6}, {1, 1, 4, 1});
   auto results = evaluated(encoding.program, inputs);
   expectNear(results.outputs["o"], doubles({1, 1.5, 2, 3}, {1, 1, 4, 1}), 1e-15);
-  expectNear(results.outputs["lse"],
-             doubles({0, std::log(2), std::log(3), std::log(4)}, {1, 1, 4}), 1e-15);
+  expectNear(results.outputs["lse"], doubles({0, std::log(2), std::log(3), std::log(4)}, {1, 1, 4}),
+             1e-15);
 }
 
 TEST(ClosedForm, AlibiOfTwoPositions) {
@@ -210,7 +210,9 @@ TEST(ClosedForm, QueryHeadsShareTheirKeyHead) {
   auto separate = evaluated(encoding.program, repeated, true);
   expectNear(shared.outputs["o"], separate.outputs["o"], 0.0);
   for (int64_t e = 0; e < 5 * 4; ++e) {
-    auto of = [&](int64_t head) { return separate.gradients["d_k"].values<double>()[head * 20 + e]; };
+    auto of = [&](int64_t head) {
+      return separate.gradients["d_k"].values<double>()[head * 20 + e];
+    };
     EXPECT_DOUBLE_EQ(shared.gradients["d_k"].values<double>()[20 + e], of(2) + of(3));
   }
 }

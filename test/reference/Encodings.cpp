@@ -125,8 +125,7 @@ Write fire(bool withC, bool withThreshold, int64_t width, int hiddenLayers, Json
            bool isCausal = true) {
   return withBias(
       [=](ProgramBuilder &f) {
-        return mlp(f, progressive(f, withC, withThreshold, 512.0), width, hiddenLayers,
-                   attributes);
+        return mlp(f, progressive(f, withC, withThreshold, 512.0), width, hiddenLayers, attributes);
       },
       isCausal);
 }
@@ -189,10 +188,9 @@ std::vector<Entry> mlpEncodings(int64_t width) {
       {"fire_2x32", fire(true, true, width, 2, activation("relu"))},
       {"fire_gelu", fire(true, true, width, 1, activation("gelu"))},
       {"fire_tanh", fire(true, true, width, 1, activation("tanh"))},
-      {"fire_final_activation",
-       fire(true, true, width, 1,
-            {{"activation", "#pe.activation<relu>"},
-             {"final_activation", "#pe.activation<relu>"}})},
+      {"fire_final_activation", fire(true, true, width, 1,
+                                     {{"activation", "#pe.activation<relu>"},
+                                      {"final_activation", "#pe.activation<relu>"}})},
       {"fire_no_threshold", fire(true, false, width, 1, activation("relu"))},
       {"fire_no_log", fire(false, false, width, 1, activation("relu"))},
       {"fire_linear", fire(true, true, width, 0, Json::object())},
@@ -267,8 +265,8 @@ Encoding encodingNamed(const std::string &name, int64_t layerWidth) {
   std::exit(1);
 }
 
-TensorMap randomInputs(const Encoding &encoding, const CallShape &shape, uint64_t seed,
-                       DType dtype, double logits) {
+TensorMap randomInputs(const Encoding &encoding, const CallShape &shape, uint64_t seed, DType dtype,
+                       double logits) {
   TensorMap inputs;
   auto normal = [&](const std::string &name, Shape dims, double deviation) {
     inputs[name] = Tensor::zeros(dtype, std::move(dims));

@@ -12,8 +12,7 @@
 namespace pe::test {
 namespace {
 
-double lossOf(const Encoding &encoding, const TensorMap &inputs,
-              const Positions &positions = {}) {
+double lossOf(const Encoding &encoding, const TensorMap &inputs, const Positions &positions = {}) {
   auto results = evaluated(encoding.program, inputs, false, positions);
   double loss = 0.0;
   for (const auto &[name, result] : results.outputs) {
@@ -92,8 +91,7 @@ INSTANTIATE_TEST_SUITE_P(Gradient, EveryEncoding, testing::ValuesIn(encodingName
 TEST(Gradient, ThresholdGetsHalfOfTheGradientWhereItEqualsThePosition) {
   // L = 4, and row 4 is the last: its gradient is the mean of those for L just above and below.
   ProgramBuilder f;
-  int t = f.coordinate("pe.progressive",
-                       {f.parameter("c", {}), f.parameter("L_multiplier", {})},
+  int t = f.coordinate("pe.progressive", {f.parameter("c", {}), f.parameter("L_multiplier", {})},
                        {{"initial_length", 4.0}, {"operandSegmentSizes", {1, 1}}});
   int slope = f.parameter("slope", {ProgramBuilder::heads});
   f.attention({f.bias("pe.linear", {t, slope}, {{"operandSegmentSizes", {1, 1, 0}}})}, {},

@@ -65,9 +65,9 @@ int ProgramBuilder::attention(const std::vector<int> &biases, const std::vector<
   operands.insert(operands.end(), rotations.begin(), rotations.end());
   if (mask != noMask)
     operands.push_back(mask);
-  Json attributes = {{"normalizer", "#pe.normalizer<" + options.normalizer + ">"},
-                     {"operandSegmentSizes",
-                      {1, 1, 1, biases.size(), rotations.size(), mask != noMask ? 1 : 0}}};
+  Json attributes = {
+      {"normalizer", "#pe.normalizer<" + options.normalizer + ">"},
+      {"operandSegmentSizes", {1, 1, 1, biases.size(), rotations.size(), mask != noMask ? 1 : 0}}};
   if (options.scale != 0.0)
     attributes["scale"] = options.scale;
   std::vector<std::string> types = {"tensor<?x?x?x?xf32>"};
@@ -82,8 +82,7 @@ int ProgramBuilder::attention(const std::vector<int> &biases, const std::vector<
 }
 
 std::string ProgramBuilder::json() const {
-  return Json{{"name", "attention"}, {"args", arguments}, {"ops", operations},
-              {"returns", returns}}
+  return Json{{"name", "attention"}, {"args", arguments}, {"ops", operations}, {"returns", returns}}
       .dump(1);
 }
 

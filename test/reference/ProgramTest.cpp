@@ -26,15 +26,15 @@ TEST(Attributes, NumbersInEverySpelling) {
 }
 
 TEST(Attributes, KeywordsInEverySpelling) {
-  for (const char *text : {"softmax", "#pe.normalizer<softmax>", "#pe<normalizer softmax>",
-                           "\"softmax\""})
+  for (const char *text :
+       {"softmax", "#pe.normalizer<softmax>", "#pe<normalizer softmax>", "\"softmax\""})
     EXPECT_EQ(Attribute{std::string(text)}.asKeyword(), "softmax") << text;
 }
 
 TEST(Parse, MalformedJsonIsAnError) {
-  for (const char *text : {"", "{", "[]", "{}", "3",
-                           R"({"name":"f","args":[],"ops":[{"operands":[]}],"returns":[]})",
-                           R"({"name":"f","args":[],"ops":[],"returns":[{"id":1,"name":"o"}]})"}) {
+  for (const char *text :
+       {"", "{", "[]", "{}", "3", R"({"name":"f","args":[],"ops":[{"operands":[]}],"returns":[]})",
+        R"({"name":"f","args":[],"ops":[],"returns":[{"id":1,"name":"o"}]})"}) {
     auto program = reference::parseProgram(text);
     ASSERT_FALSE(program) << text;
     EXPECT_EQ(program.error().getMessage().substr(0, 17), "malformed program") << text;
@@ -81,9 +81,8 @@ TEST(Refusals, StickBreakingNeedsAnOrder) {
 
 TEST(Refusals, ControlFlowInRegions) {
   ProgramBuilder f;
-  int bias = f.biasFunction({}, [&](const std::vector<int> &a) {
-    return f.scalar("scf.if", {a[0]});
-  });
+  int bias =
+      f.biasFunction({}, [&](const std::vector<int> &a) { return f.scalar("scf.if", {a[0]}); });
   f.attention({bias}, {}, f.noMask);
   EXPECT_NE(errorOf(f, inputsFor(f)).find("'scf.if' is not supported inside a region"),
             std::string::npos);

@@ -24,9 +24,8 @@ struct Point {
 template <typename Write> Point evaluateRegion(double x, Write write) {
   ProgramBuilder f;
   int parameter = f.parameter("x", {});
-  int bias = f.biasFunction({parameter}, [&](const Values &a) {
-    return write(f, a, f.scalar("pe.read", {a[4]}));
-  });
+  int bias = f.biasFunction(
+      {parameter}, [&](const Values &a) { return write(f, a, f.scalar("pe.read", {a[4]})); });
   f.attention({bias}, {}, f.mask("pe.causal"));
   Encoding encoding{"region", f.finish(), f.parameters()};
   TensorMap inputs = randomInputs(encoding, {1, 3, 3, 6, 6, 2, 2}, 1);
@@ -125,17 +124,16 @@ TEST(Region, BinaryOperations) {
 
 TEST(Region, TieRules) {
   auto at = [](double x, const char *op, double other) {
-    return evaluateRegion(x, [&](ProgramBuilder &f, const Values &, int in) {
-             return f.scalar(op, {in, f.number(other)});
-           }).derivative;
+    return evaluateRegion(x, [&](ProgramBuilder &f, const Values &,
+                                 int in) { return f.scalar(op, {in, f.number(other)}); })
+        .derivative;
   };
   EXPECT_EQ(at(2.0, "arith.maximumf", 2.0), 0.5);
   EXPECT_EQ(at(2.0, "arith.minimumf", 2.0), 0.5);
   EXPECT_EQ(at(2.0, "arith.maximumf", 3.0), 0.0);
   EXPECT_EQ(at(2.0, "arith.maximumf", 1.0), 1.0);
-  Point zero = evaluateRegion(0.0, [](ProgramBuilder &f, const Values &, int in) {
-    return f.scalar("math.absf", {in});
-  });
+  Point zero = evaluateRegion(
+      0.0, [](ProgramBuilder &f, const Values &, int in) { return f.scalar("math.absf", {in}); });
   EXPECT_EQ(zero.derivative, 0.0);
 }
 
@@ -147,8 +145,9 @@ TEST(Region, PositionsHeadsAndIntegers) {
     // 1000 h + 10 (i - j) + H, through integers.
     int ten = f.scalar("arith.constant", {}, "index", {{"value", "10 : index"}});
     int d = f.scalar("arith.subi", {a[2], a[3]}, "index");
-    int sum = f.scalar("arith.addi", {f.scalar("arith.muli", {thousand, head}, "index"),
-                                      f.scalar("arith.muli", {ten, d}, "index")},
+    int sum = f.scalar("arith.addi",
+                       {f.scalar("arith.muli", {thousand, head}, "index"),
+                        f.scalar("arith.muli", {ten, d}, "index")},
                        "index");
     sum = f.scalar("arith.addi", {sum, total}, "index");
     return f.scalar("arith.sitofp", {f.scalar("arith.index_cast", {sum}, "i64")});
@@ -175,17 +174,16 @@ TEST(Region, SelectFollowsItsComparison) {
 }
 
 TEST(Region, ConstantsAreRoundedToTheirType) {
-  Point point = evaluateRegion(
-      1.0, [](ProgramBuilder &f, const Values &, int) { return f.number(0.1); });
+  Point point =
+      evaluateRegion(1.0, [](ProgramBuilder &f, const Values &, int) { return f.number(0.1); });
   EXPECT_EQ(point.value, static_cast<double>(0.1f));
 }
 
 TEST(Region, ReadsOutOfRangeAreClamped) {
   ProgramBuilder f;
   int table = f.parameter("table", {4});
-  int bias = f.biasFunction({table}, [&](const Values &a) {
-    return f.scalar("pe.read", {a[4], a[3]});
-  });
+  int bias =
+      f.biasFunction({table}, [&](const Values &a) { return f.scalar("pe.read", {a[4], a[3]}); });
   f.attention({bias}, {}, f.mask("pe.causal"));
   Encoding encoding{"read", f.finish(), f.parameters()};
   TensorMap inputs = randomInputs(encoding, {1, 1, 1, 6, 6, 2, 2}, 1);
@@ -212,8 +210,8 @@ TEST(Region, ScalarMlpIsThatOfTheWholeOperation) {
   int difference = f.bias("pe.add", {bias, f.bias("pe.scale", {whole}, {{"factor", -1.0}})});
   f.attention({difference}, {}, f.mask("pe.causal"));
   Encoding encoding{"mlp", f.finish(), f.parameters()};
-  auto bias4 = reference::materializeBias(
-      encoding.program, randomInputs(encoding, {1, 2, 2, 5, 5, 2, 2}, 3), {});
+  auto bias4 = reference::materializeBias(encoding.program,
+                                          randomInputs(encoding, {1, 2, 2, 5, 5, 2, 2}, 3), {});
   ASSERT_TRUE(bias4) << bias4.error().getMessage();
   for (double x : bias4->values<double>())
     EXPECT_EQ(x, 0.0);

@@ -1,4 +1,5 @@
-//===- Demo.cpp - pe demo -----------------------------------------------------------------------===//
+//===- Demo.cpp - pe demo
+//-----------------------------------------------------------------------===//
 //
 // The main job: one small language model per encoding on real text, scored with growing
 // context on the same targets ("char-256", docs/training.md).
@@ -57,7 +58,8 @@ public:
 private:
   Status prepare();
   Status trainOne(const std::string &name, size_t left);
-  Status drawBias(const std::string &name, const TrainedEncoding &encoding, train::Session &session);
+  Status drawBias(const std::string &name, const TrainedEncoding &encoding,
+                  train::Session &session);
   void printHeader() const;
   void printRow(const train::EncodingResult &row) const;
   Status write();
@@ -92,9 +94,9 @@ Status Demo::prepare() {
   report.corpusFiles = corpus.files;
   report.threads = pool->threads();
   report.trainedLength = config.sequence;
-  report.setup = std::to_string(config.model.layers) + " layers, " + std::to_string(config.model.dim) +
-                 " wide, " + std::to_string(config.model.heads) + " heads of " +
-                 std::to_string(config.model.headDim()) + ", trained for " +
+  report.setup = std::to_string(config.model.layers) + " layers, " +
+                 std::to_string(config.model.dim) + " wide, " + std::to_string(config.model.heads) +
+                 " heads of " + std::to_string(config.model.headDim()) + ", trained for " +
                  std::to_string(options.steps) + " steps of " + std::to_string(config.batch) +
                  " sequences of " + std::to_string(config.sequence) +
                  " characters with AdamW; seed " + std::to_string(options.seed) + ".";
@@ -102,7 +104,8 @@ Status Demo::prepare() {
       "A longer context brings no gain at this size: the models are too small to use it. The table "
       "shows which encodings survive contexts they were not trained on.",
       "FIRE is trained at length 256, below its initial threshold L of 512, so that its "
-      "interpolation is hardly trained; the setting of its paper (125 M parameters) is out of reach here.",
+      "interpolation is hardly trained; the setting of its paper (125 M parameters) is out of "
+      "reach here.",
       "One seed: differences of a few hundredths between encodings mean nothing."};
   return Status::success();
 }
@@ -224,7 +227,8 @@ Status Demo::write() {
   std::filesystem::create_directories(options.out, code);
   if (code)
     return makeError("cannot make the folder ", options.out, ": ", code.message());
-  if (Status status = writeFileAtomically(options.out + "/results.json", train::toJson(report)); !status)
+  if (Status status = writeFileAtomically(options.out + "/results.json", train::toJson(report));
+      !status)
     return status;
   return writeFileAtomically(options.out + "/report.html", train::toHtml(report));
 }
@@ -241,8 +245,9 @@ Status Demo::run() {
   std::printf("\nwhat this does not show:\n");
   for (const std::string &limit : report.limits)
     std::printf("- %s\n", limit.c_str());
-  std::printf("\n%.0f seconds in all; %s/report.html has the pictures, %s/results.json the numbers\n",
-              report.seconds, options.out.c_str(), options.out.c_str());
+  std::printf(
+      "\n%.0f seconds in all; %s/report.html has the pictures, %s/results.json the numbers\n",
+      report.seconds, options.out.c_str(), options.out.c_str());
   return Status::success();
 }
 
@@ -253,10 +258,15 @@ int runDemo(const std::vector<std::string> &arguments) {
   CLI::App app("Train one small language model per encoding on real text and compare them at "
                "growing context",
                "pe demo");
-  app.add_option("--encodings", options.encodings, "Folder of the encoding files")->capture_default_str();
-  app.add_option("--out", options.out, "Folder for results.json and report.html")->capture_default_str();
-  app.add_option("--data", options.data, "Folder of text; default: the machine's Python standard library");
-  app.add_option("--with", options.names, "Encodings by file name")->delimiter(',')->capture_default_str();
+  app.add_option("--encodings", options.encodings, "Folder of the encoding files")
+      ->capture_default_str();
+  app.add_option("--out", options.out, "Folder for results.json and report.html")
+      ->capture_default_str();
+  app.add_option("--data", options.data,
+                 "Folder of text; default: the machine's Python standard library");
+  app.add_option("--with", options.names, "Encodings by file name")
+      ->delimiter(',')
+      ->capture_default_str();
   app.add_option("--steps", options.steps, "Training steps of each model")->capture_default_str();
   app.add_option("--threads", options.threads, "Threads; default: one per core");
   app.add_option("--seed", options.seed, "Of initial values and batches")->capture_default_str();

@@ -30,9 +30,9 @@ static Status train(const std::vector<std::string> &arguments) {
   cpu::ThreadPool::Options threads;
   threads.threads = config.threads;
   cpu::ThreadPool pool(threads);
-  auto session = train::Session::create(
-      config, {*kernels, encoding->factory(config.model.heads, pool), pool}, *corpora,
-      options->identity);
+  auto session =
+      train::Session::create(config, {*kernels, encoding->factory(config.model.heads, pool), pool},
+                             *corpora, options->identity);
   if (!session)
     return session.error();
   std::vector<train::Observer *> observers;

@@ -134,12 +134,12 @@ std::string toHtml(const ReportContent &content) {
     maps.push_back(toSvg(map));
   if (!biases.empty())
     out += section("What the encodings learned",
-                   "The bias of the last layer against distance, one line per head, seen from the "
+                   "The bias of the first layer against distance, one line per head, seen from the "
                    "last query.",
                    biases);
   if (!maps.empty())
     out += section("Learned bias, query by key",
-                   "Bias of every causal pair, last layer; each head has its own colours.", maps);
+                   "Bias of every causal pair, first layer; each head has its own colours.", maps);
   out += "<h2>What this does not show</h2>\n<ul>\n";
   for (const std::string &limit : content.limits)
     out += "<li>" + escapeXml(limit) + "</li>\n";

@@ -41,7 +41,7 @@ struct Heatmap {
   std::vector<std::vector<double>> rows;
   /// What the first and last column and row stand for.
   std::pair<double, double> xRange{0, 1}, yRange{0, 1};
-  int width = 300, height = 300;
+  int width = 270, height = 270;
 };
 
 std::string toSvg(const LineChart &chart);

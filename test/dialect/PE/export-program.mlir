@@ -12,6 +12,8 @@ func.func private @recency(%s: tensor<?xf32>) -> !pe.bias {
 }
 
 func.func @attention(%q: !qkv {pe.name = "q"},
+                     %k: !qkv {pe.name = "k"},
+                     %v: !qkv {pe.name = "v"},
                      %s: tensor<?xf32> {pe.name = "s", pe.init = 0.5, pe.decay = false})
     -> (!qkv {pe.name = "o"}) {
   %b = call @recency(%s) : (tensor<?xf32>) -> !pe.bias
@@ -23,7 +25,7 @@ func.func @attention(%q: !qkv {pe.name = "q"},
     %y = arith.select %c, %inf, %x : f32
     pe.yield %y : f32
   }
-  %o = pe.attention %q, %q, %q bias(%b, %f) : (!qkv, !qkv, !qkv) -> !qkv
+  %o = pe.attention %q, %k, %v bias(%b, %f) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }
 
@@ -34,13 +36,13 @@ func.func @attention(%q: !qkv {pe.name = "q"},
 // CHECK-NEXT:   "type": "tensor<?x?x?x?xf32>"
 // CHECK:        "pe.decay": false,
 // CHECK-NEXT:   "pe.init": 0.5,
-// CHECK:        "id": 1,
+// CHECK:        "id": 3,
 // CHECK:      "name": "attention",
 // CHECK:      "ops": [
 // CHECK:        "loc": "{{.*}}export-program.mlir:9:8",
 // CHECK-NEXT:   "op": "pe.distance",
 // CHECK:        "results": [
-// CHECK-NEXT:     2
+// CHECK-NEXT:     4
 // CHECK:        "types": [
 // CHECK-NEXT:     "!pe.coordinate"
 

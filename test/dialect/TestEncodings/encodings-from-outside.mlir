@@ -7,7 +7,10 @@
 !qkv = tensor<?x?x?x?xf32>
 
 // CHECK-LABEL: func.func @attention
-func.func @attention(%q: !qkv {pe.name = "q"}, %s: tensor<?xf32> {pe.name = "s"})
+func.func @attention(%q: !qkv {pe.name = "q"},
+                     %k: !qkv {pe.name = "k"},
+                     %v: !qkv {pe.name = "v"},
+                     %s: tensor<?xf32> {pe.name = "s"})
     -> (!qkv {pe.name = "o"}) {
   // CHECK:     %[[F:.*]] = pe.bias_fn(%{{.*}} : tensor<?xf32>) {
   // CHECK:       %[[ROOT:.*]] = math.sqrt
@@ -22,7 +25,17 @@ func.func @attention(%q: !qkv {pe.name = "q"}, %s: tensor<?xf32> {pe.name = "s"}
   // CHECK:     %[[M:.*]] = test_encodings.even
   %m = test_encodings.even
   // CHECK:     pe.attention {{.*}} bias(%[[F]]) rotate(%[[R]]) mask(%[[M]])
-  %o = pe.attention %q, %q, %q bias(%b) rotate(%r) mask(%m)
+  %o = pe.attention %q, %k, %v bias(%b) rotate(%r) mask(%m)
       {normalizer = #pe.normalizer<stick_breaking>} : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }
+
+// A mask that is no range of i - j has no lowering yet, and is refused; everything else compiles to
+// machine-level IR with all gradients, on both ways.
+// RUN: not pe-test-opt %s --pe-to-cpu=grad=1 2>&1 | FileCheck %s --check-prefix=MASK
+// MASK: error: expected a mask that is one range of i - j
+// RUN: sed 's/test_encodings.even/pe.causal/' %s > %t.mlir
+// RUN: pe-test-opt %t.mlir --pe-to-cpu=grad=1 | FileCheck %s --check-prefix=CPU
+// RUN: pe-test-opt %t.mlir --pe-to-loops=grad=1 | FileCheck %s --check-prefix=CPU
+// CPU-NOT: test_encodings
+// CPU: llvm.func {{.*}}attention_backward

@@ -1,8 +1,8 @@
 // RUN: pe-opt %s --pe-export-plan | FileCheck %s
 // Extents become size expressions, stages name their buffers by index, functions are marked.
 // CHECK:      pe.plan = "{
-// CHECK-SAME: "r+c+63"
-// CHECK-SAME: "b*hq*ceildiv(r,96)"
+// CHECK-SAME: r+c+63
+// CHECK-SAME: b*hq*ceildiv(r,96)
 // CHECK:      func.func @forward{{.*}} attributes {pe.stage}
 // CHECK-NOT:  tile.plan
 func.func @forward(%q: memref<1xf32>, %t: memref<1xf32>, %sizes: memref<9xi64>, %item: index) {

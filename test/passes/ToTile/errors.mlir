@@ -1,12 +1,10 @@
-// RUN: pe-opt %s --split-input-file --verify-diagnostics --pe-to-tile="head-dim=12"
-
+// RUN: not pe-opt %s --pe-to-tile="head-dim=8" 2>&1 | FileCheck %s
+// What only shows once the depth is chosen is an error at the user's own line.
 !t = tensor<?x?x?x?xf32>
 func.func @attention(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"})
     -> (!t {pe.name = "o"}) {
-  %a = pe.causal
-  %b = pe.sliding_window {left = 4}
-  %m = pe.mask_or %a, %b
-  // expected-error @+1 {{expected a mask that is one range of i - j}}
-  %o = pe.attention %q, %k, %v mask(%m) : (!t, !t, !t) -> !t
+  %r = pe.rotary {rotary_dims = 16}
+  // CHECK: errors.mlir:[[# @LINE + 1]]:8: error: {{.*}}head dim 8, found 16
+  %o = pe.attention %q, %k, %v rotate(%r) : (!t, !t, !t) -> !t
   return %o : !t
 }

@@ -68,9 +68,42 @@ private:
   SmallVector<int64_t> offsets;
 };
 
+mlir::pe::ScalarVjp derive(Value root, ArrayRef<Value> inputs = {}) {
+  auto vjp = mlir::pe::ScalarVjp::create(root, inputs);
+  if (failed(vjp))
+    llvm::report_fatal_error("the region is not differentiable");
+  return *vjp;
+}
+
+/// Emits value and adjoint of `root`; returns the value.
+Value emitWhole(OpBuilder &builder, Value root, IRMapping &mapping, Value cotangent,
+                FlatParameters &params, FloatType type) {
+  mlir::pe::ScalarVjp vjp = derive(root);
+  Value primal = vjp.emitPrimal(builder, mapping, params, type);
+  vjp.emitAdjoint(builder, mapping, cotangent, params);
+  return primal;
+}
+
+/// The same through the operands of the operation that defines `root`.
+Value emitChained(OpBuilder &builder, Value root, IRMapping &mapping, Value cotangent,
+                  FlatParameters &params, FloatType type) {
+  SmallVector<Value> inputs(root.getDefiningOp()->getOperands());
+  SmallVector<mlir::pe::ScalarVjp> inner;
+  for (Value input : inputs) {
+    inner.push_back(derive(input));
+    inner.back().emitPrimal(builder, mapping, params, type);
+  }
+  mlir::pe::ScalarVjp outer = derive(root, inputs);
+  Value primal = outer.emitPrimal(builder, mapping, params, type);
+  SmallVector<Value> adjoints = outer.emitAdjoint(builder, mapping, cotangent, params);
+  for (auto [vjp, adjoint] : llvm::zip_equal(inner, adjoints))
+    vjp.emitAdjoint(builder, mapping, adjoint, params);
+  return primal;
+}
+
 /// func @adjoint(params, gradients, out, h, i, j, cotangent): the value into out[0], the
 /// gradients added.
-void buildFunction(ModuleOp module, mlir::pe::BiasFnOp bias, FloatType type) {
+void buildFunction(ModuleOp module, mlir::pe::BiasFnOp bias, FloatType type, bool chained) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   Location loc = bias.getLoc();
   auto flat = MemRefType::get({ShapedType::kDynamic}, type);
@@ -88,12 +121,8 @@ void buildFunction(ModuleOp module, mlir::pe::BiasFnOp bias, FloatType type) {
   IRMapping mapping;
   mlir::pe::mapPoint(mapping, region, {zero, args[3], args[4], args[5]});
   Value root = cast<mlir::pe::YieldOp>(region.getTerminator()).getValues()[0];
-  auto vjp = mlir::pe::ScalarVjp::create(root);
-  if (failed(vjp))
-    llvm::report_fatal_error("the region is not differentiable");
-  Value primal = vjp->emitPrimal(builder, mapping, params, type);
+  Value primal = (chained ? emitChained : emitWhole)(builder, root, mapping, args[6], params, type);
   memref::StoreOp::create(builder, loc, primal, args[2], zero);
-  vjp->emitAdjoint(builder, mapping, args[6], params);
   func::ReturnOp::create(builder, loc);
 }
 
@@ -154,12 +183,12 @@ mlir::pe::BiasFnOp biasOf(ModuleOp module) {
   return found;
 }
 
-template <typename T> ScalarJit<T>::ScalarJit(mlir::pe::BiasFnOp bias) {
+template <typename T> ScalarJit<T>::ScalarJit(mlir::pe::BiasFnOp bias, bool chained) {
   MLIRContext *context = bias.getContext();
   FloatType type = std::is_same_v<T, double> ? FloatType(Float64Type::get(context))
                                              : FloatType(Float32Type::get(context));
   OwningOpRef<ModuleOp> module = ModuleOp::create(bias.getLoc());
-  buildFunction(*module, bias, type);
+  buildFunction(*module, bias, type, chained);
   engine = compile(*module);
 }
 

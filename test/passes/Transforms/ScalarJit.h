@@ -31,7 +31,9 @@ mlir::pe::BiasFnOp biasOf(mlir::ModuleOp module);
 
 template <typename T> class ScalarJit {
 public:
-  explicit ScalarJit(mlir::pe::BiasFnOp bias);
+  /// With `chained` the derivative is taken in two steps: of the yielded operation by its operands
+  /// as inputs, and of each operand by the parameters.
+  explicit ScalarJit(mlir::pe::BiasFnOp bias, bool chained = false);
 
   T value(const std::vector<T> &params, const Point &point);
   /// The gradient of every parameter for the cotangent.

@@ -222,21 +222,35 @@ TEST(ScalarVjp, UnselectedBranchLeavesNoTrace) {
 // Inputs and errors
 //===----------------------------------------------------------------------===//
 
-TEST(ScalarVjp, StopsAtInputs) {
+/// u and r are inputs of u / r; their adjoints carried on give the gradient of the whole.
+TEST(ScalarVjp, ChainsThroughInputs) {
   auto context = makeContext();
   auto module = parseRegion(*context, {"tensor<2xf32>"},
                             std::string(kReadTwo) + "%u = math.exp %x : f32\n"
-                                                    "%v = arith.mulf %u, %y : f32\n"
+                                                    "%r = arith.mulf %x, %y : f32\n"
+                                                    "%v = arith.divf %u, %r : f32\n"
                                                     "pe.yield %v : f32");
-  mlir::pe::BiasFnOp bias = biasOf(*module);
-  mlir::Block &block = bias.getBody().front();
-  mlir::Value root = block.getTerminator()->getOperand(0);
-  mlir::Value u = root.getDefiningOp()->getOperand(0), y = root.getDefiningOp()->getOperand(1);
-  auto vjp = mlir::pe::ScalarVjp::create(root, {u, y});
+  ScalarJit<double> whole(biasOf(*module)), chained(biasOf(*module), /*chained=*/true);
+  Values params = {0.7, -1.3};
+  EXPECT_EQ(whole.value(params, Point{}), chained.value(params, Point{}));
+  expectClose(chained.gradient(params, Point{}), whole.gradient(params, Point{}), 1e-14);
+  expectClose(chained.gradient(params, Point{}), differences(whole, params, Point{}), 1e-8);
+}
+
+/// An input that the value does not reach has an adjoint of zero; no parameter, no activity.
+TEST(ScalarVjp, UnusedInput) {
+  auto context = makeContext();
+  auto module = parseRegion(*context, {"tensor<2xf32>"},
+                            std::string(kReadTwo) + "%one_f = arith.constant 1.0 : f32\n"
+                                                    "%v = math.floor %x : f32\n"
+                                                    "%w = arith.addf %v, %one_f : f32\n"
+                                                    "pe.yield %w : f32");
+  mlir::Value root = biasOf(*module).getBody().front().getTerminator()->getOperand(0);
+  auto vjp = mlir::pe::ScalarVjp::create(root);
   ASSERT_TRUE(succeeded(vjp));
-  EXPECT_TRUE(vjp->isActive());
-  auto positions = mlir::pe::ScalarVjp::create(u, {y});
-  ASSERT_TRUE(succeeded(positions));
+  EXPECT_FALSE(vjp->isActive());
+  ScalarJit<double> chained(biasOf(*module), /*chained=*/true);
+  EXPECT_EQ(chained.gradient({1.5, 2}, Point{}), (Values{0, 0}));
 }
 
 TEST(ScalarVjp, NamesTheOperationWithoutARule) {

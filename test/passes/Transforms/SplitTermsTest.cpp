@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Analysis/Structure.h"
-#include "passes/Transforms/Passes.h"
-#include "passes/Transforms/ScalarJit.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/Analysis/Structure.h"
+#include "passes/Transforms/Passes.h"
+#include "passes/Transforms/ScalarJit.h"
 #include "gtest/gtest.h"
 #include <cmath>
 #include <map>
@@ -62,7 +62,8 @@ private:
   std::string value(int depth) {
     if (depth == 0)
       return choose({"%fi", "%fj", "%fd", "%ad", "%sh", "%th", "%tenth"});
-    std::string kind = choose({"sum", "product", "product", "scaled", "quotient", "sin", "neg", "shifted"});
+    std::string kind =
+        choose({"sum", "product", "product", "scaled", "quotient", "sin", "neg", "shifted"});
     if (kind == "sum")
       return op(choose({"arith.addf", "arith.subf"}), {value(depth - 1), value(depth - 1)});
     if (kind == "product")
@@ -90,10 +91,12 @@ std::string makeModule(const std::string &region, bool causal) {
 func.func @f(%q: tensor<1x3x8x8xf32>, %s: tensor<3xf32>, %t: tensor<3xf32>) -> tensor<1x3x8x8xf32> {
   %bias = pe.bias_fn(%s, %t : tensor<3xf32>, tensor<3xf32>) {
   ^bb0(%b: index, %h: index, %i: index, %j: index, %c0: tensor<3xf32>, %c1: tensor<3xf32>):
-)" + region + R"(  }
+)" + region +
+         R"(  }
   %m = pe.causal
   %o = pe.attention %q, %q, %q bias(%bias) )" +
-         mask + R"( : (tensor<1x3x8x8xf32>, tensor<1x3x8x8xf32>, tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32>
+         mask +
+         R"( : (tensor<1x3x8x8xf32>, tensor<1x3x8x8xf32>, tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32>
   return %o : tensor<1x3x8x8xf32>
 })";
 }
@@ -140,7 +143,8 @@ void checkPromise(CompiledTerm &term, int64_t i, int64_t j, double tolerance) {
     break;
   case TermClass::Distance:
     EXPECT_NEAR(value, term.at(i + 5, j + 5), tolerance);
-    EXPECT_NEAR(value, term.at(std::max<int64_t>(i - j, 0), std::max<int64_t>(j - i, 0)), tolerance);
+    EXPECT_NEAR(value, term.at(std::max<int64_t>(i - j, 0), std::max<int64_t>(j - i, 0)),
+                tolerance);
     break;
   default:
     break;
@@ -185,7 +189,8 @@ TEST_P(SplitTerms, AddUpAndKeepTheirPromise) {
   }
   for (TermClass cls : {TermClass::Row, TermClass::Column, TermClass::Affine, TermClass::Distance,
                         TermClass::General})
-    EXPECT_TRUE(seen.count(cls)) << "no random bias had the class " << stringifyTermClass(cls).str();
+    EXPECT_TRUE(seen.count(cls)) << "no random bias had the class "
+                                 << stringifyTermClass(cls).str();
 }
 
 INSTANTIATE_TEST_SUITE_P(Masks, SplitTerms, testing::Bool(),

@@ -8,9 +8,11 @@ func.func private @window() -> !pe.mask {
   return %m : !pe.mask
 }
 
-func.func @attention(%q: !qkv {pe.name = "q"}) -> (!qkv {pe.name = "o"}) {
+func.func @attention(%q: !qkv {pe.name = "q"},
+                     %k: !qkv {pe.name = "k"},
+                     %v: !qkv {pe.name = "v"}) -> (!qkv {pe.name = "o"}) {
   %m = call @window() : () -> !pe.mask
   // expected-error @below {{found one that allows later keys}}
-  %o = pe.attention %q, %q, %q mask(%m) {normalizer = #pe.normalizer<stick_breaking>} : (!qkv, !qkv, !qkv) -> !qkv
+  %o = pe.attention %q, %k, %v mask(%m) {normalizer = #pe.normalizer<stick_breaking>} : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }

@@ -14,7 +14,10 @@ func.func private @recency(%s: tensor<?xf32>) -> (!pe.bias, !pe.mask) {
 }
 
 // CHECK-LABEL: func.func @attention
-func.func @attention(%q: !qkv {pe.name = "q"}, %s: tensor<?xf32> {pe.name = "s"})
+func.func @attention(%q: !qkv {pe.name = "q"},
+                     %k: !qkv {pe.name = "k"},
+                     %v: !qkv {pe.name = "v"},
+                     %s: tensor<?xf32> {pe.name = "s"})
     -> (!qkv {pe.name = "o"}) {
   // CHECK-NEXT: %[[X:.*]] = pe.distance
   // CHECK-NEXT: %[[B:.*]] = pe.linear %[[X]]
@@ -22,7 +25,7 @@ func.func @attention(%q: !qkv {pe.name = "q"}, %s: tensor<?xf32> {pe.name = "s"}
   // CHECK-NEXT: %[[M:.*]] = pe.causal
   // CHECK-NEXT: pe.attention %{{.*}} bias(%[[C]]) mask(%[[M]])
   %b, %m = call @recency(%s) : (tensor<?xf32>) -> (!pe.bias, !pe.mask)
-  %o = pe.attention %q, %q, %q bias(%b) mask(%m) : (!qkv, !qkv, !qkv) -> !qkv
+  %o = pe.attention %q, %k, %v bias(%b) mask(%m) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }
 

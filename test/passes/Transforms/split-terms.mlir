@@ -110,3 +110,46 @@ func.func @merge(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> tensor<?x?x?x64
       : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
   return %o : tensor<?x?x?x64xf32>
 }
+
+// -----
+
+// A bias that is listed twice counts twice.
+// CHECK-LABEL: func @twice
+// CHECK:         %[[ONE:.*]] = pe.bias_fn {
+// CHECK:           %[[A:.*]] = math.sin
+// CHECK:           %[[SUM:.*]] = arith.addf %[[A]], %[[A]]
+// CHECK:           pe.yield %[[SUM]]
+// CHECK:         pe.attention {{.*}} bias(%[[ONE]])
+func.func @twice(%q: tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32> {
+  %bias = pe.bias_fn {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %d = arith.subi %i, %j : index
+    %d32 = arith.index_cast %d : index to i32
+    %f = arith.sitofp %d32 : i32 to f32
+    %v = math.sin %f : f32
+    pe.yield %v : f32
+  }
+  %o = pe.attention %q, %q, %q bias(%bias, %bias)
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  return %o : tensor<?x?x?x64xf32>
+}
+
+// -----
+
+// No bias, nothing to do; a bias of zeros leaves none.
+// CHECK-LABEL: func @none
+// CHECK-NOT:     pe.bias_fn
+// CHECK:         pe.attention %{{.*}}, %{{.*}}, %{{.*}} :
+// CHECK:         pe.attention %{{.*}}, %{{.*}}, %{{.*}} :
+func.func @none(%q: tensor<?x?x?x64xf32>) -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) {
+  %bias = pe.bias_fn {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %v = arith.constant 0.0 : f32
+    pe.yield %v : f32
+  }
+  %o = pe.attention %q, %q, %q
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  %p = pe.attention %q, %q, %q bias(%bias)
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  return %o, %p : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>
+}

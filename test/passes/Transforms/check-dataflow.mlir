@@ -1,0 +1,82 @@
+// One case per constraint dataflow-C* of docs/spec.md, and what is let through.
+// RUN: pe-opt %s --pe-prepare --split-input-file --verify-diagnostics | FileCheck %s
+
+!qkv = tensor<?x?x?x?xf32>
+
+// Parameters may serve several attentions; inlining happens first.
+// CHECK-LABEL: func.func @shared_parameter
+func.func private @attend(%q: !qkv, %k: !qkv, %v: !qkv, %s: tensor<?xf32>) -> !qkv {
+  %x = pe.distance
+  %b = pe.linear %x slope(%s : tensor<?xf32>)
+  %o = pe.attention %q, %k, %v bias(%b) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+func.func @shared_parameter(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+                            %q2: !qkv {pe.name = "q2"}, %k2: !qkv {pe.name = "k2"}, %v2: !qkv {pe.name = "v2"},
+                            %s: tensor<?xf32> {pe.name = "s"})
+    -> (!qkv {pe.name = "o"}, !qkv {pe.name = "o2"}) {
+  %o = call @attend(%q, %k, %v, %s) : (!qkv, !qkv, !qkv, tensor<?xf32>) -> !qkv
+  %o2 = call @attend(%q2, %k2, %v2, %s) : (!qkv, !qkv, !qkv, tensor<?xf32>) -> !qkv
+  return %o, %o2 : !qkv, !qkv
+}
+
+// -----
+
+func.func @no_result() {
+  // expected-error @below {{expected at least one result, found none; a program returns what attention makes (dataflow-C1)}}
+  return
+}
+
+// -----
+
+func.func @argument_as_result(%q: tensor<?xf32> {pe.name = "q"}) -> (tensor<?xf32> {pe.name = "o"}) {
+  // expected-error @below {{expected result 0 to be made by pe.attention, found an argument (dataflow-C2)}}
+  return %q : tensor<?xf32>
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+func.func @returned_twice(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"})
+    -> (!qkv {pe.name = "o"}, !qkv {pe.name = "o2"}) {
+  %o = pe.attention %q, %k, %v : (!qkv, !qkv, !qkv) -> !qkv
+  // expected-error @below {{expected result 1 to be returned once, found it twice (dataflow-C3)}}
+  return %o, %o : !qkv, !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+func.func @chain(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+                 %k2: !qkv {pe.name = "k2"}, %v2: !qkv {pe.name = "v2"}) -> (!qkv {pe.name = "o"}) {
+  %o = pe.attention %q, %k, %v : (!qkv, !qkv, !qkv) -> !qkv
+  // expected-error @below {{expected queries to be an argument of the entry function, found the result of another op; compile each attention by itself (dataflow-C4)}}
+  %p = pe.attention %o, %k2, %v2 : (!qkv, !qkv, !qkv) -> !qkv
+  return %p : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+// expected-note @below {{this argument}}
+func.func @keys_as_values(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}) -> (!qkv {pe.name = "o"}) {
+  // expected-error @below {{expected keys to have no other use, found 2 uses; give each use an argument of its own (dataflow-C5)}}
+  %o = pe.attention %q, %k, %k : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+// expected-note @below {{this argument}}
+func.func @queries_in_bias(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"})
+    -> (!qkv {pe.name = "o"}) {
+  %b = pe.bias_fn(%q : !qkv) expr "q[b, h, 0, 0]"
+  // expected-error @below {{expected queries to have no other use}}
+  %o = pe.attention %q, %k, %v bias(%b) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}

@@ -1,0 +1,145 @@
+//===- CompilerTest.cpp - What is compiled, and what is remembered --------===//
+
+#include "runtime/api/Compiler.h"
+#include "runtime/device/cpu/ThreadPool.h"
+
+#include "runtime/api/FakeJit.h"
+#include "runtime/core/TempDir.h"
+
+#include <gtest/gtest.h>
+
+using namespace pe;
+using namespace pe::api;
+using pe::test::FakeCounts;
+using pe::test::FakeProvider;
+using pe::test::TempDir;
+
+namespace {
+
+class CompilerTest : public testing::Test {
+protected:
+  /// A compiler as a new process would make it.
+  Compiler start(const std::string &identity = "v1", bool missing = false) {
+    auto provider = std::make_unique<FakeProvider>(counts, identity);
+    provider->missing = missing;
+    return Compiler(std::move(provider), DiskCache(dir.name()));
+  }
+
+  TempDir dir;
+  FakeCounts counts;
+  jit::CompileRequest request{.source = {"source", "file.mlir", ""}};
+};
+
+} // namespace
+
+TEST_F(CompilerTest, CompiledCodeRuns) {
+  Compiler compiler = start();
+  auto function = compiler.compile(request);
+  ASSERT_TRUE(function) << function.error().getMessage();
+  cpu::ThreadPool pool({.threads = 2});
+  Tensor x = Tensor::of<float>({1, 2, 3, 4, 5, 6}, {2, 3});
+  auto call = (*function)->executor.forward({{"x", x}}, {}, pool);
+  ASSERT_TRUE(call) << call.error().getMessage();
+  EXPECT_EQ(call->results().at("y").values<float>()[5], 12);
+  EXPECT_EQ((*function)->explainText, "doubles source");
+}
+
+TEST_F(CompilerTest, AProcessCompilesOnce) {
+  Compiler compiler = start();
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(compiler.describe(request.source));
+    ASSERT_TRUE(compiler.compile(request));
+  }
+  EXPECT_EQ(counts.describes, 1);
+  EXPECT_EQ(counts.compiles, 1);
+  EXPECT_EQ(compiler.statistics().compiled, 1);
+  EXPECT_EQ(compiler.statistics().fromMemory, 2);
+}
+
+TEST_F(CompilerTest, TheNextProcessLoadsNoCompiler) {
+  {
+    Compiler compiler = start();
+    ASSERT_TRUE(compiler.describe(request.source));
+    ASSERT_TRUE(compiler.compile(request));
+  }
+  counts = {};
+  Compiler compiler = start();
+  auto description = compiler.describe(request.source);
+  ASSERT_TRUE(description);
+  EXPECT_EQ((*description)->entry.arguments[0].sizes[1], "r");
+  EXPECT_EQ((*description)->entry.location, "file.mlir:1:1");
+  auto function = compiler.compile(request);
+  ASSERT_TRUE(function);
+  EXPECT_EQ((*function)->explainText, "doubles source");
+  EXPECT_EQ(compiler.statistics().fromDisk, 1);
+  EXPECT_EQ(counts.loads + counts.describes + counts.compiles, 0);
+}
+
+// Whatever changes the code changes the key.
+TEST_F(CompilerTest, EveryFieldOfTheRequestCounts) {
+  Compiler compiler = start();
+  ASSERT_TRUE(compiler.compile(request));
+  std::vector<jit::CompileRequest> others(9, request);
+  others[0].source.text += " ";
+  others[1].source.entry = "double";
+  others[2].features = "x86-64-v3";
+  others[3].headDim = 32;
+  others[4].valueDim = 32;
+  others[5].dtype = DType::BF16;
+  others[6].grad = true;
+  others[7].earlyExit = false;
+  others[8].lowering = "loops";
+  for (size_t i = 0; i < others.size(); ++i) {
+    ASSERT_TRUE(compiler.compile(others[i]));
+    EXPECT_EQ(counts.compiles, static_cast<int>(i) + 2);
+  }
+}
+
+TEST_F(CompilerTest, AnotherCompilerCompilesAgain) {
+  {
+    Compiler compiler = start("v1");
+    ASSERT_TRUE(compiler.compile(request));
+  }
+  Compiler compiler = start("v2");
+  ASSERT_TRUE(compiler.compile(request));
+  EXPECT_EQ(counts.compiles, 2);
+}
+
+TEST_F(CompilerTest, ADamagedEntryIsRebuilt) {
+  {
+    Compiler compiler = start();
+    ASSERT_TRUE(compiler.compile(request));
+  }
+  for (const auto &file : std::filesystem::directory_iterator(dir.name())) {
+    Expected<std::string> bytes = readFile(file.path());
+    ASSERT_TRUE(bytes);
+    (*bytes)[bytes->size() / 2] ^= 1;
+    ASSERT_TRUE(writeFileAtomically(file.path(), *bytes));
+  }
+  for (int process = 0; process < 2; ++process) {
+    Compiler compiler = start();
+    ASSERT_TRUE(compiler.compile(request));
+  }
+  EXPECT_EQ(counts.compiles, 2);
+}
+
+TEST_F(CompilerTest, ErrorsPassThroughAndAreNotRemembered) {
+  Compiler compiler = start();
+  auto description = compiler.describe({"bad", "file.mlir", ""});
+  ASSERT_FALSE(description);
+  EXPECT_EQ(description.error().getLocation(), "file.mlir:1:1");
+  request.source.text = "uncompilable";
+  for (int i = 1; i <= 2; ++i) {
+    auto function = compiler.compile(request);
+    ASSERT_FALSE(function);
+    EXPECT_EQ(function.error().getLocation(), "file.mlir:2:3");
+    EXPECT_EQ(counts.compiles, i);
+  }
+}
+
+TEST_F(CompilerTest, AMissingCompilerIsOneLine) {
+  Compiler compiler = start("v1", /*missing=*/true);
+  auto function = compiler.compile(request);
+  ASSERT_FALSE(function);
+  EXPECT_EQ(function.error().render("pe run"), "pe run: error: the compiler library is missing");
+}

@@ -1,0 +1,114 @@
+//===- FakeJit.h - A compiler for tests of what stands around it -*- C++ -*-===//
+//
+// "Compiles" any source to a plan whose one stage doubles its argument: the object is a C file that
+// the build compiled (FakeStages.c). Counts how often it was asked.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_TEST_RUNTIME_API_FAKEJIT_H
+#define PE_TEST_RUNTIME_API_FAKEJIT_H
+
+#include "runtime/api/JitLibrary.h"
+#include "runtime/core/File.h"
+
+namespace pe::test {
+
+/// How often each function was called, shared by all fakes that get it.
+struct FakeCounts {
+  int loads = 0;
+  int describes = 0;
+  int compiles = 0;
+};
+
+class FakeJit final : public jit::Jit {
+public:
+  explicit FakeJit(FakeCounts &counts) : counts(counts) {}
+
+  std::string llvmVersion() const override { return "0.0.0"; }
+
+  Expected<jit::Description> describe(const jit::Source &source) override {
+    ++counts.describes;
+    if (source.text == "bad")
+      return makeError("expected a module, found 'bad'").at(source.name + ":1:1");
+    jit::Description description;
+    description.entry.name = "double";
+    description.entry.location = source.name + ":1:1";
+    ValueInfo x;
+    x.name = "x";
+    x.dims = {-1, -1};
+    x.sizes = {"b", "r"};
+    ValueInfo y = x;
+    y.name = "y";
+    description.entry.arguments = {x};
+    description.entry.results = {y};
+    description.program = "{}";
+    return description;
+  }
+
+  Expected<jit::CompiledCode> compile(const jit::CompileRequest &request) override {
+    ++counts.compiles;
+    if (request.source.text == "uncompilable")
+      return makeError("expected something else").at(request.source.name + ":2:3");
+    Expected<std::string> object = readFile(PE_FAKE_OBJECT);
+    if (!object)
+      return object.takeError();
+    jit::CompiledCode code;
+    code.object = *std::move(object);
+    code.explainText = "doubles " + request.source.text;
+    code.explainJson = "{}";
+    code.plan.entry = "double";
+    code.plan.target = request.target;
+    code.plan.headDim = request.headDim;
+    code.plan.valueDim = request.valueDim;
+    code.plan.buffers = {
+        {.name = "x", .role = plan::Role::Argument, .shape = {"b", "r"}},
+        {.name = "y", .role = plan::Role::Result, .shape = {"b", "r"}},
+    };
+    code.plan.stages = {{"fakeDouble", plan::Phase::Forward, "b", {0, 1}}};
+    return code;
+  }
+
+  Expected<std::string> compileKernels(const jit::Source &) override {
+    return makeError("the fake compiler compiles no kernels");
+  }
+  Expected<std::string> emit(const jit::CompileRequest &, jit::EmitStage) override {
+    return std::string("emitted");
+  }
+
+private:
+  FakeCounts &counts;
+};
+
+class FakeProvider final : public api::JitProvider {
+public:
+  FakeProvider(FakeCounts &counts, std::string id)
+      : counts(counts), id(std::move(id)), fake(counts) {}
+
+  Expected<jit::Jit *> get() override {
+    counts.loads += !loaded;
+    loaded = true;
+    if (missing)
+      return makeError("the compiler library is missing");
+    return &fake;
+  }
+  Expected<std::string> identity(const std::string &previous) override {
+    if (previous == id)
+      return previous;
+    if (Expected<jit::Jit *> jit = get(); !jit)
+      return jit.takeError();
+    return id;
+  }
+  std::string place() override { return "fake"; }
+
+  bool missing = false;
+
+private:
+  FakeCounts &counts;
+  std::string id;
+  FakeJit fake;
+  bool loaded = false;
+};
+
+} // namespace pe::test
+
+#endif // PE_TEST_RUNTIME_API_FAKEJIT_H
