@@ -33,7 +33,8 @@ public:
         shape.push_back(dim < 0 ? heads : dim);
       const double lowest = -std::numeric_limits<double>::infinity();
       known.push_back({argument.name, shape, argument.parameter.init, argument.parameter.decay,
-                       static_cast<float>(argument.parameter.min.value_or(lowest))});
+                       static_cast<float>(argument.parameter.min.value_or(lowest)),
+                       argument.parameter.monitor});
     }
   }
 
