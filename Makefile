@@ -4,7 +4,7 @@ BUILD := build
 PRESET := release
 JOBS = $(shell scripts/build-jobs)
 
-.PHONY: help demo test bench build configure deps format check-format tidy docs clean
+.PHONY: help demo test bench build configure deps format tidy docs clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,10 @@ bench: configure ## time every kernel, after checking its results
 
 format: deps ## format the C++ sources
 	scripts/format
+
+tidy: build ## run clang-tidy-22 (installed by hand) over the C++ sources
+	find dialect passes runtime tools -name '*.cpp' -print0 | \
+	  xargs -0 -n 4 -P $(JOBS) clang-tidy-22 -p $(BUILD) --quiet
 
 docs: configure ## write the reference pages of ops and passes to build/docs
 	cmake --build $(BUILD) -j $(JOBS) --target pe-docs

@@ -8,12 +8,14 @@
 #ifndef PE_DIALECT_PE_EXPRESSIONEMITTER_H
 #define PE_DIALECT_PE_EXPRESSIONEMITTER_H
 
-#include "dialect/PE/Expression.h"
 #include "mlir/IR/Builders.h"
+#include "runtime/plan/Expression.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace mlir::pe {
+
+using ::pe::plan::Expression;
 
 /// What the names of a formula mean and where its characters stand.
 struct ExpressionScope {

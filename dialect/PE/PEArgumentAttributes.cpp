@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/PE/Expression.h"
 #include "dialect/PE/PEDialect.h"
+#include "runtime/plan/Expression.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include <cmath>
@@ -90,8 +90,8 @@ LogicalResult verifyMonitor(Attribute value, EmitError emitError) {
                           "{L = \"abs(L_multiplier) * 512\"}, found "
                        << value << " (argument-C6)";
   for (NamedAttribute entry : entries) {
-    auto result = parseExpression(cast<StringAttr>(entry.getValue()).getValue());
-    if (auto *error = std::get_if<ExpressionError>(&result)) // argument-C7
+    auto result = ::pe::plan::parseExpression(cast<StringAttr>(entry.getValue()).getValue());
+    if (auto *error = std::get_if<::pe::plan::ExpressionError>(&result)) // argument-C7
       return emitError() << "expected a formula as " << entry.getName() << " of pe.monitor, found "
                          << entry.getValue() << "; at character " << error->offset + 1 << ": "
                          << error->message << " (argument-C7)";

@@ -28,8 +28,9 @@ static ParseResult parseFormula(OpAsmParser &parser, StringRef text, SMLoc start
   auto report = [&](size_t offset, const Twine &message) -> LogicalResult {
     return parser.emitError(SMLoc::getFromPointer(start.getPointer() + offset), message);
   };
-  std::variant<Expression, ExpressionError> parsed = parseExpression({text.data(), text.size()});
-  if (auto *error = std::get_if<ExpressionError>(&parsed))
+  std::variant<Expression, ::pe::plan::ExpressionError> parsed =
+      ::pe::plan::parseExpression({text.data(), text.size()});
+  if (auto *error = std::get_if<::pe::plan::ExpressionError>(&parsed))
     return report(error->offset, error->message);
   ExpressionScope scope{{}, locate, report};
   for (auto [name, argument] :

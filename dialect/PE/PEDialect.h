@@ -12,6 +12,19 @@
 #include <cmath>
 #include <limits>
 
+namespace mlir::pe {
+
+/// Reports an attribute that `op` does not define and that has no dialect's prefix.
+LogicalResult verifyDefinedAttributes(Operation *op);
+
+/// Every pe op has this trait: a misspelt attribute is an error, not the default of the right one.
+template <typename ConcreteType>
+struct DefinedAttributes : OpTrait::TraitBase<ConcreteType, DefinedAttributes> {
+  static LogicalResult verifyTrait(Operation *op) { return verifyDefinedAttributes(op); }
+};
+
+} // namespace mlir::pe
+
 #include "dialect/PE/PEDialect.h.inc"
 #include "dialect/PE/PEEnums.h.inc"
 

@@ -56,6 +56,11 @@ def PE_Dialect : Dialect {
   }];
 }
 
-class PE_Op<string mnemonic, list<Trait> traits = []> : Op<PE_Dialect, mnemonic, traits>;
+// A misspelt attribute would silently be replaced by its default: attributes that the op does not
+// define need a dialect's prefix (constraint attribute-C1).
+def PE_DefinedAttributes : NativeOpTrait<"DefinedAttributes"> { let cppNamespace = "::mlir::pe"; }
+
+class PE_Op<string mnemonic, list<Trait> traits = []>
+    : Op<PE_Dialect, mnemonic, !listconcat([PE_DefinedAttributes], traits)>;
 
 #endif // PE_DIALECT_TD

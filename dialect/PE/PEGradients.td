@@ -20,6 +20,8 @@ def PE_AttentionGradOp : PE_Op<"attention_grad", [Pure]> {
     to -C3). Example:
 
     ```mlir
+    %o = pe.attention %q, %k, %v bias(%bias)
+        : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
     %dq, %dk, %dv, %a = pe.attention_grad %o, %d_o
         : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>)
         -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, !pe.adjoint)
@@ -49,6 +51,7 @@ def PE_PullbackOp : PE_Op<"pullback", [Pure]> {
     captured tensor of its `pe.bias_fn`, in order (pullback-C1, -C2). Example:
 
     ```mlir
+    %bias = pe.bias_fn(%slopes : tensor<?xf32>) expr "-slopes[h] * abs(i - j)"
     %d_slopes = pe.pullback %bias, %a : tensor<?xf32>
     ```
   }];

@@ -14,7 +14,7 @@ def Tile_Dialect : Dialect {
 
     | space | meaning |
     |---|---|
-    | `r` | query rows (in a stage over key heads: the rows of every query head of the group, head by head) |
+    | `r` | query rows (in a stage over key heads: those of every query head of the group in turn) |
     | `c` | key columns |
     | `d`, `e` | depth of queries and keys; depth of values |
     | `h` | the (batch, query head) pair itself: one number per pair |

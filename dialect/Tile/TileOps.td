@@ -13,14 +13,15 @@ class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemo
 
 //===- Plans, buffers, stages ----------------------------------------------===//
 
-def Tile_PlanOp : Tile_Op<"plan", [IsolatedFromAbove, Symbol, SymbolTable, NoTerminator, SingleBlock, NoRegionArguments]> {
+def Tile_PlanOp : Tile_Op<"plan", [
+    IsolatedFromAbove, Symbol, SymbolTable, NoTerminator, SingleBlock, NoRegionArguments]> {
   let summary = "what a compiled function does: its buffers and stages";
   let description = [{
     `head_dim` (d) and `value_dim` (e) are the depths it is specialised on; every other extent is
-    known at run time only. A forward call runs the stages of phase `prepare` and `forward` in order,
-    a backward call those of `backward` and `finish`. `key_block` is the number of keys between two
-    snapshots (extent `kb` = ceildiv(c, key_block)); every stage that touches a `kb` buffer uses
-    exactly this block of keys.
+    known at run time only. A forward call runs the stages of phase `prepare` and `forward` in
+    order, a backward call those of `backward` and `finish`. `key_block` is the number of keys
+    between two snapshots (extent `kb` = ceildiv(c, key_block)); every stage that touches a `kb`
+    buffer uses exactly this block of keys.
 
     ```mlir
     tile.plan @attention attributes {head_dim = 64, value_dim = 64, key_block = 64} {
@@ -55,27 +56,31 @@ def Tile_BufferOp : Tile_Op<"buffer", [HasParent<"PlanOp">]> {
   let hasVerifier = 1;
 }
 
-def Tile_StageOp : Tile_Op<"stage", [HasParent<"PlanOp">, Symbol, AutomaticAllocationScope, NoTerminator, SingleBlock, NoRegionArguments]> {
+def Tile_StageOp : Tile_Op<"stage", [
+    HasParent<"PlanOp">, Symbol, AutomaticAllocationScope, NoTerminator, SingleBlock,
+    NoRegionArguments]> {
   let summary = "one kernel of the plan";
   let description = [{
     The body runs once for every index of the spaces in `over`, independently and in any order.
-    `over [b, hq]`: rows are those of one query head; keys and values come from key head
-    hq / (Hq / Hkv). `over [b, hkv]`: `r` ranges over the rows of all query heads of that key head, head
-    by head, and a value over `h` belongs to the row's head.
+    `over [b, hq]`: rows are those of one query head; keys and values come from its key head,
+    hq / (Hq / Hkv). `over [b, hkv]`: `r` ranges over the rows of all query heads of that key head,
+    head by head, and a value over `h` belongs to the row's head.
 
     A body that has a `tile.stream` consists of, in this order: values over r that the stream
     uses (evaluated per row), the stream, and values over r, c or h made from its results and
     stored. A body without a stream holds `tile.foreach` loops, or maps of r or c values.
 
-    `mask` is symbolic and belongs to the whole stage: pairs (i, j) outside it are never part of
-    a reduction, scan, dot over r or c, fold or gradient; `tile.mask` gives their value where an
+    `mask` is symbolic and belongs to the whole stage: pairs (i, j) outside it are never part of a
+    reduction, scan, dot over r or c, fold or gradient; `tile.mask` gives their value where an
     elementwise result is wanted. Kinds: `none`, `causal` (j <= i), `strict_causal` (j < i),
-    `window` (i - j < left and j - i < right; either may be absent) in global positions; i < 0 attends to nothing.
+    `window` (i - j < left and j - i < right; either may be absent) in global positions; i < 0
+    attends to nothing.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Tile_PhaseAttr:$phase, StrArrayAttr:$over,
                        OptionalAttr<DictionaryAttr>:$mask);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name $phase `over` $over (`mask` $mask^)? attr-dict-with-keyword $body";
+  let assemblyFormat =
+      "$sym_name $phase `over` $over (`mask` $mask^)? attr-dict-with-keyword $body";
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
@@ -86,13 +91,14 @@ def Tile_StageOp : Tile_Op<"stage", [HasParent<"PlanOp">, Symbol, AutomaticAlloc
   }];
 }
 
-def Tile_LaunchOp : Tile_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, HasParent<"PlanOp">]> {
+def Tile_LaunchOp : Tile_Op<"launch", [
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>, HasParent<"PlanOp">]> {
   let summary = "a lowered stage: a function, its number of work items and its buffers";
   let description = [{
-    What a lowering leaves in place of a `tile.stage`: `callee` is a function of the enclosing module
-    with one `memref<1xT>` argument per buffer, then `memref<9xi64>` sizes and an `index` work item. With
-    `threads` (of every work item) and `shared_bytes` it is a kernel of the module `@kernels` inside it: one
-    pointer per buffer, then nine i32 sizes.
+    What a lowering leaves in place of a `tile.stage`: `callee` is a function of the enclosing
+    module with one `memref<1xT>` argument per buffer, then `memref<9xi64>` sizes and an `index`
+    work item. With `threads` (of every work item) and `shared_bytes` it is a kernel of the module
+    `@kernels` inside it: one pointer per buffer, then nine i32 sizes.
 
     ```mlir
     tile.launch @forward forward items "b*hq*ceildiv(r,96)" (%q, %k, %v, %o) : ...
@@ -101,7 +107,8 @@ def Tile_LaunchOp : Tile_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
   let arguments = (ins FlatSymbolRefAttr:$callee, Tile_PhaseAttr:$phase, StrAttr:$items,
                        Variadic<Tile_BufferType>:$buffers, OptionalAttr<I64Attr>:$threads,
                        OptionalAttr<I64Attr>:$shared_bytes);
-  let assemblyFormat = "$callee $phase `items` $items `(` $buffers `)` attr-dict `:` type($buffers)";
+  let assemblyFormat =
+      "$callee $phase `items` $items `(` $buffers `)` attr-dict `:` type($buffers)";
   let hasVerifier = 1;
 }
 
@@ -110,10 +117,10 @@ def Tile_LaunchOp : Tile_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
 def Tile_LoadOp : Tile_Op<"load", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> {
   let summary = "reads a value; indices are implied by the names";
   let description = [{
-    The buffer's extents name the indices: `b`, `hq`, `hkv` come from the stage (the row's head in a stage
-    over `hkv`), `kb` from the stream's block, `r`, `c`, `d`, `e` from the value. A panel, vector or head scalar
-    only; never a value over `rc`. Pure: buffers that a stage loads are not stored by it, but for the rule that
-    an epilogue may not read what it wrote.
+    The buffer's extents name the indices: `b`, `hq`, `hkv` come from the stage (the row's head in a
+    stage over `hkv`), `kb` from the stream's block, `r`, `c`, `d`, `e` from the value. A panel,
+    vector or head scalar only; never a value over `rc`. Pure: what a stage loads it does not
+    store.
 
     ```mlir
     %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<cd, f32>
@@ -128,8 +135,8 @@ def Tile_LoadOp : Tile_Op<"load", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> 
 def Tile_StoreOp : Tile_Op<"store", [ParentOneOf<["StageOp", "StreamOp"]>]> {
   let summary = "writes a value; indices are implied by the names";
   let description = [{
-    Inside a stream only a value over `r` may be stored, to a buffer with `kb`: a snapshot of a carry at the
-    block's beginning in stream order.
+    Inside a stream only a value over `r` may be stored, to a buffer with `kb`: a snapshot of a
+    carry at the block's beginning in stream order.
 
     ```mlir
     tile.store %o, %O : !tile.val<re, f32> -> !tile.buffer<[b, hq, r, e], f32>
@@ -150,14 +157,16 @@ def Tile_ConstantOp : Tile_Op<"constant", [ParentOneOf<["StageOp", "StreamOp"]>,
   let assemblyFormat = "$number attr-dict `:` type($value)";
 }
 
-def Tile_MapOp : Tile_Op<"map", [ParentOneOf<["StageOp", "StreamOp"]>, SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects]> {
+def Tile_MapOp : Tile_Op<"map", [
+    ParentOneOf<["StageOp", "StreamOp"]>, SingleBlockImplicitTerminator<"YieldOp">,
+    RecursiveMemoryEffects]> {
   let summary = "an elementwise function; operands broadcast by space";
   let description = [{
     The region sees one scalar per operand and yields one per result. With `positions`, four index
-    arguments follow: batch b, local query head h, global positions i and j (i only where the result has
-    `r`, j only where it has `c`). It may read parameters with `tile.read` and add to gradients with
-    `tile.accumulate`; nothing else has an effect. Scalars are arith and math ops, `math.exp2` and
-    `math.log2` among them.
+    arguments follow: batch b, local query head h, global positions i and j (i only where the result
+    has `r`, j only where it has `c`). It may read parameters with `tile.read` and add to gradients
+    with `tile.accumulate`; nothing else has an effect. Scalars are arith and math ops, `math.exp2`
+    and `math.log2` among them.
 
     ```mlir
     %p = tile.map(%s, %m) : (!tile.val<rc, f32>, !tile.val<r, f32>) -> !tile.val<rc, f32> {
@@ -171,7 +180,9 @@ def Tile_MapOp : Tile_Op<"map", [ParentOneOf<["StageOp", "StreamOp"]>, SingleBlo
   let arguments = (ins Variadic<Tile_ValType>:$inputs, UnitAttr:$positions);
   let results = (outs Variadic<Tile_ValType>:$outputs);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "`(` $inputs `)` (`positions` $positions^)? attr-dict `:` functional-type($inputs, $outputs) $body";
+  let assemblyFormat =
+      "`(` $inputs `)` (`positions` $positions^)? attr-dict `:` functional-type($inputs, "
+      "$outputs) $body";
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
@@ -180,10 +191,12 @@ def Tile_MapOp : Tile_Op<"map", [ParentOneOf<["StageOp", "StreamOp"]>, SingleBlo
   }];
 }
 
-def Tile_MaskOp : Tile_Op<"mask", [HasParent<"StreamOp">, Pure, TypesMatchWith<"same type", "input", "output", "$_self">]> {
+def Tile_MaskOp : Tile_Op<"mask", [
+    HasParent<"StreamOp">, Pure, TypesMatchWith<"same type", "input", "output", "$_self">]> {
   let summary = "the value inside the stage's mask, `fill` outside it";
   let description = [{
-    In a block that lies wholly inside the mask this is the identity: lowerings clone such blocks without it.
+    In a block that lies wholly inside the mask this is the identity: lowerings clone such blocks
+    without it.
 
     ```mlir
     %m = tile.mask %s fill -1.0e30 : !tile.val<rc, f32>
@@ -198,9 +211,9 @@ def Tile_MaskOp : Tile_Op<"mask", [HasParent<"StreamOp">, Pure, TypesMatchWith<"
 def Tile_ReduceOp : Tile_Op<"reduce", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> {
   let summary = "max or sum over one space of the current block";
   let description = [{
-    Over `c` in a stream: over the masked-in keys of the current block only, so it must feed a carry. Over `d`
-    or `e`: the whole depth. Over `r` in a stream: rc to c over the masked-in rows of the block, r to h over its rows;
-    a fold. An empty maximum is -1e30.
+    Over `c` in a stream: over the masked-in keys of the current block only, so it must feed a
+    carry. Over `d` or `e`: the whole depth. Over `r` in a stream: rc to c over the masked-in rows
+    of the block, r to h over its rows; a fold. An empty maximum is -1e30.
 
     ```mlir
     %m = tile.reduce max over c %s : !tile.val<rc, f32> -> !tile.val<r, f32>
@@ -223,21 +236,27 @@ def Tile_DotOp : Tile_Op<"dot", [HasParent<"StreamOp">, Pure]> {
     | rc, rd / rc, re | r | cd / ce (this block's rows) |
 
     ```mlir
-    %s = tile.dot %q, %k over d init(%b) : !tile.val<rd, f32>, !tile.val<cd, f32> -> !tile.val<rc, f32>
+    %s = tile.dot %q, %k over d init(%b : !tile.val<rc, f32>)
+        : !tile.val<rd, f32>, !tile.val<cd, f32> -> !tile.val<rc, f32>
     ```
   }];
   let arguments = (ins Tile_ValType:$lhs, Tile_ValType:$rhs, Tile_AxisAttr:$axis,
                        Optional<Tile_ValType>:$init);
   let results = (outs Tile_ValType:$output);
-  let assemblyFormat = "$lhs `,` $rhs `over` $axis (`init` `(` $init^ `:` type($init) `)`)? attr-dict `:` type($lhs) `,` type($rhs) `->` type($output)";
+  let assemblyFormat =
+      "$lhs `,` $rhs `over` $axis (`init` `(` $init^ `:` type($init) `)`)? attr-dict `:` "
+      "type($lhs) `,` type($rhs) `->` type($output)";
   let hasVerifier = 1;
 }
 
-def Tile_ScanOp : Tile_Op<"scan", [HasParent<"StreamOp">, Pure, TypesMatchWith<"result like a", "a", "result", "$_self">, TypesMatchWith<"carry kept", "carry_in", "carry_out", "$_self">]> {
+def Tile_ScanOp : Tile_Op<"scan", [
+    HasParent<"StreamOp">, Pure, TypesMatchWith<"result like a", "a", "result", "$_self">,
+    TypesMatchWith<"carry kept", "carry_in", "carry_out", "$_self">]> {
   let summary = "a recurrence along the keys of the block, in position order, with a row carry";
   let description = [{
-    `mul`: x <- a_j * x.  `linear`: x <- a_j * x + b_j. `result` at j is x after key j (`exclusive`: before it); `carry_out`
-    is x after the block's last key. Masked-out keys leave x as it is (their results are `tile.mask`'s affair).
+    `mul`: x <- a_j * x.  `linear`: x <- a_j * x + b_j. `result` at j is x after key j (`exclusive`:
+    before it); `carry_out` is x after the block's last key. Masked-out keys leave x as it is (their
+    results are `tile.mask`'s affair).
 
     ```mlir
     %x, %carry = tile.scan mul descending %a carry %x0 : !tile.val<rc, f32>, !tile.val<r, f32>
@@ -246,27 +265,36 @@ def Tile_ScanOp : Tile_Op<"scan", [HasParent<"StreamOp">, Pure, TypesMatchWith<"
   let arguments = (ins Tile_ScanKindAttr:$kind, Tile_OrderAttr:$order, Tile_ValType:$a,
                        Optional<Tile_ValType>:$b, Tile_ValType:$carry_in, UnitAttr:$exclusive);
   let results = (outs Tile_ValType:$result, Tile_ValType:$carry_out);
-  let assemblyFormat = "$kind $order $a (`plus` $b^ `:` type($b))? `carry` $carry_in (`exclusive` $exclusive^)? attr-dict `:` type($a) `,` type($carry_in)";
+  let assemblyFormat =
+      "$kind $order $a (`plus` $b^ `:` type($b))? `carry` $carry_in (`exclusive` $exclusive^)? "
+      "attr-dict `:` type($a) `,` type($carry_in)";
   let hasVerifier = 1;
 }
 
 //===- Streams -----------------------------------------------------------------===//
 
-def Tile_StreamOp : Tile_Op<"stream", [HasParent<"StageOp">, AttrSizedOperandSegments, SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects]> {
+def Tile_StreamOp : Tile_Op<"stream", [
+    HasParent<"StageOp">, AttrSizedOperandSegments, SingleBlockImplicitTerminator<"YieldOp">,
+    RecursiveMemoryEffects]> {
   let summary = "a loop over blocks of keys for every row: carries in order, folds in any";
   let description = [{
-    Block arguments are the carries (values over r: `r`, `rd`, `re`), in the order of `order`. The body yields the new
-    carries, then one contribution per fold; results are the final carries, then the folds: sums of the contributions
-    over all blocks, starting at zero. A fold over `r`, `rd`, `re` sums over key blocks; over `c`, `cd`, `ce` over row
-    blocks; over `h` over both. Which of rows and columns is the outer loop, and any block size, is the schedule's choice.
+    Block arguments are the carries (values over r: `r`, `rd`, `re`), in the order of `order`. The
+    body yields the new carries, then one contribution per fold; results are the final carries, then
+    the folds: sums of the contributions over all blocks, starting at zero. A fold over `r`, `rd`,
+    `re` sums over key blocks; over `c`, `cd`, `ce` over row blocks; over `h` over both. Which of
+    rows and columns is the outer loop, and any block size, is the schedule's choice.
 
-    `stop_carry` (an index) and `stop_below`: once that carry is below the bound on every row, the remaining blocks may
-    be skipped; skipping them changes results by rounding at most. A snapshot buffer still gets a value (zero) for a
-    skipped block, and a stream that loads one may skip a block whose snapshot (`skip_buffer`) is below `skip_below` on
-    every row.
+    `stop_carry` (an index) and `stop_below`: once that carry is below the bound on every row, the
+    remaining blocks may be skipped; skipping them changes results by rounding at most. A snapshot
+    buffer still gets a value (zero) for a skipped block, and a stream that loads one may skip a
+    block whose snapshot (`skip_buffer`) is below `skip_below` on every row.
 
     ```mlir
-    %m, %l, %o = tile.stream ascending carry(%m0, %l0, %o0 : ...) { ^bb0(%m_: ..., ...): ... tile.yield %a, %b, %c : ... } : ...
+    %m, %l, %o = tile.stream ascending carry(%m0, %l0, %o0 : ...) {
+    ^bb0(%m_: ..., ...):
+      ...
+      tile.yield %a, %b, %c : ...
+    } : ...
     ```
   }];
   let arguments = (ins Tile_OrderAttr:$order, Variadic<Tile_ValType>:$carries,
@@ -275,7 +303,9 @@ def Tile_StreamOp : Tile_Op<"stream", [HasParent<"StageOp">, AttrSizedOperandSeg
                        Optional<Tile_BufferType>:$skip_buffer);
   let results = (outs Variadic<Tile_ValType>:$outputs);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$order (`carry` `(` $carries^ `:` type($carries) `)`)? (`skip` `(` $skip_buffer^ `:` type($skip_buffer) `)`)? attr-dict-with-keyword $body (`:` type($outputs)^)?";
+  let assemblyFormat =
+      "$order (`carry` `(` $carries^ `:` type($carries) `)`)? (`skip` `(` $skip_buffer^ `:` "
+      "type($skip_buffer) `)`)? attr-dict-with-keyword $body (`:` type($outputs)^)?";
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
@@ -286,7 +316,8 @@ def Tile_StreamOp : Tile_Op<"stream", [HasParent<"StageOp">, AttrSizedOperandSeg
   }];
 }
 
-def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["MapOp", "StreamOp", "ForeachOp"]>]> {
+def Tile_YieldOp : Tile_Op<"yield", [
+    Pure, Terminator, ParentOneOf<["MapOp", "StreamOp", "ForeachOp"]>]> {
   let summary = "ends a region of the tile dialect";
   let description = "`tile.yield %x : f32`";
   let arguments = (ins Variadic<AnyType>:$values);
@@ -299,8 +330,8 @@ def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["MapOp", "St
 def Tile_WindowOp : Tile_Op<"window", [HasParent<"StreamOp">, Pure]> {
   let summary = "a function of the distance i - j, read from its table";
   let description = [{
-    The table has extent `t` last: entry `row - column + (c - 1)`, rows and columns counted within this call.
-    Neighbouring rows read neighbouring entries.
+    The table has extent `t` last: entry `row - column + (c - 1)`, rows and columns counted within
+    this call. Neighbouring rows read neighbouring entries.
 
     ```mlir
     %b = tile.window %T : !tile.buffer<[hq, t], f32> -> !tile.val<rc, f32>
@@ -329,60 +360,72 @@ def Tile_WindowGradOp : Tile_Op<"window_grad", [HasParent<"StreamOp">]> {
 def Tile_SegmentsOp : Tile_Op<"segments", [HasParent<"StreamOp">, Pure]> {
   let summary = "a piecewise linear function of u(i - j) * v(i)";
   let description = [{
-    With t = u[i - j] * v[i] (`u` like the table of `tile.window`, `v` with extent `r` last) the value is
-    slope[k] * t + offset[k], where k counts the kinks below t: `knots` holds the `count[0]` - 1 kinks in ascending order,
-    so there are count[0] segments. It is continuous, so either side serves at a kink.
-    Cost: one multiply-add where a tile lies in one segment, two more operations for every kink inside it.
+    With t = u[i - j] * v[i] (`u` like the table of `tile.window`, `v` with extent `r` last) the
+    value is slope[k] * t + offset[k], where k counts the kinks below t: `knots` holds the
+    `count[0]` - 1 kinks in ascending order, so there are count[0] segments. It is continuous, so
+    either side serves at a kink. Cost: one multiply-add where a tile lies in one segment, two more
+    operations for every kink inside it.
 
     ```mlir
-    %b = tile.segments %u, %v, %knots, %slope, %offset, %count : !tile.buffer<[t], f32>, ... -> !tile.val<rc, f32>
+    %b = tile.segments %u, %v, %knots, %slope, %offset, %count
+        : !tile.buffer<[t], f32>, ... -> !tile.val<rc, f32>
     ```
   }];
   let arguments = (ins Tile_BufferType:$u, Tile_BufferType:$v, Tile_BufferType:$knots,
                        Tile_BufferType:$slope, Tile_BufferType:$offset, Tile_BufferType:$count);
   let results = (outs Tile_ValType:$value);
-  let assemblyFormat = "$u `,` $v `,` $knots `,` $slope `,` $offset `,` $count attr-dict `:` type(operands) `->` type($value)";
+  let assemblyFormat =
+      "$u `,` $v `,` $knots `,` $slope `,` $offset `,` $count attr-dict `:` type(operands) `->` "
+      "type($value)";
   let hasVerifier = 1;
 }
 
-def Tile_SegmentsGradOp : Tile_Op<"segments_grad", [HasParent<"StreamOp">, AttrSizedOperandSegments]> {
+def Tile_SegmentsGradOp : Tile_Op<"segments_grad", [
+    HasParent<"StreamOp">, AttrSizedOperandSegments]> {
   let summary = "the adjoint of tile.segments";
   let description = [{
-    With g = `value` at a pair in segment k and t = u[i - j] * v[i], adds over the pairs inside the mask:
-    moments[k, 0] += g, moments[k, 1] += g * t, and where present
-    v_grad[i] += g * slope[k] * u[i - j] and u_grad[i - j] += g * slope[k] * v[i].
+    With g = `value` at a pair in segment k and t = u[i - j] * v[i], adds over the pairs inside the
+    mask: moments[k, 0] += g, moments[k, 1] += g * t, and where present v_grad[i] += g * slope[k] *
+    u[i - j] and u_grad[i - j] += g * slope[k] * v[i].
   }];
-  let arguments = (ins Tile_ValType:$value, Tile_BufferType:$u, Tile_BufferType:$v, Tile_BufferType:$knots,
+  let arguments = (ins Tile_ValType:$value, Tile_BufferType:$u, Tile_BufferType:$v,
+                       Tile_BufferType:$knots,
                        Tile_BufferType:$slope, Tile_BufferType:$count, Tile_BufferType:$moments,
                        Optional<Tile_BufferType>:$v_grad, Optional<Tile_BufferType>:$u_grad);
-  let assemblyFormat = "$value `,` $u `,` $v `,` $knots `,` $slope `,` $count `into` $moments (`rows` $v_grad^)? (`diagonals` $u_grad^)? attr-dict `:` type(operands)";
+  let assemblyFormat =
+      "$value `,` $u `,` $v `,` $knots `,` $slope `,` $count `into` $moments (`rows` $v_grad^)? "
+      "(`diagonals` $u_grad^)? attr-dict `:` type(operands)";
   let hasVerifier = 1;
 }
 
 def Tile_FindSegmentsOp : Tile_Op<"find_segments", [HasParent<"StageOp">]> {
   let summary = "builds the tables of tile.segments from a ReLU network of one variable";
   let description = [{
-    In a stage without a stream. `layers` are weight, bias, weight, bias, ... (w1[n], b1[n], w2[n', n], b2[n'], ..., last w[heads, n],
-    b[heads]); hidden activations are ReLU, the last layer is affine. Finds every kink on the range of u * v by a sweep over
-    node values in float64, with no slope propagated, and writes knots, slope and offset (per head) and the
-    number of segments. Source: the segments of a ReLU network on a line grow linearly with its neurons
-    (Hanin and Rolnick 2019, arXiv 1901.09021).
+    In a stage without a stream. `layers` are weight, bias, weight, bias, ... (w1[n], b1[n], w2[n',
+    n], b2[n'], ..., last w[heads, n], b[heads]); hidden activations are ReLU, the last layer is
+    affine. Finds every kink on the range of u * v by a sweep over node values in float64, with no
+    slope propagated, and writes knots, slope and offset (per head) and the number of segments.
+    Source: the segments of a ReLU network on a line grow linearly with its neurons (Hanin and
+    Rolnick 2019, arXiv 1901.09021).
   }];
   let arguments = (ins Variadic<Tile_BufferType>:$layers, Tile_BufferType:$u, Tile_BufferType:$v,
                        Tile_BufferType:$knots, Tile_BufferType:$slope, Tile_BufferType:$offset,
                        Tile_BufferType:$count);
-  let assemblyFormat = "`(` $layers `)` `range` $u `,` $v `into` $knots `,` $slope `,` $offset `,` $count attr-dict `:` type(operands)";
+  let assemblyFormat =
+      "`(` $layers `)` `range` $u `,` $v `into` $knots `,` $slope `,` $offset `,` $count "
+      "attr-dict `:` type(operands)";
   let hasVerifier = 1;
 }
 
 //===- Scalar loops -------------------------------------------------------------===//
 
-def Tile_ForeachOp : Tile_Op<"foreach", [HasParent<"StageOp">, SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects]> {
+def Tile_ForeachOp : Tile_Op<"foreach", [
+    HasParent<"StageOp">, SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects]> {
   let summary = "a sequential loop nest over extents, with a scalar body";
   let description = [{
-    Block arguments: one index per space of the stage's `over`, then one per extent of `over` here (names,
-    integers or size expressions as in a buffer type), first outermost. The order is the written one, so
-    `tile.accumulate` is deterministic.
+    Block arguments: one index per space of the stage's `over`, then one per extent of `over` here
+    (names, integers or size expressions as in a buffer type), first outermost. The order is the
+    written one, so `tile.accumulate` is deterministic.
 
     ```mlir
     tile.stage @table prepare over ["hq"] {
@@ -400,7 +443,8 @@ def Tile_ForeachOp : Tile_Op<"foreach", [HasParent<"StageOp">, SingleBlockImplic
 def Tile_SizeOp : Tile_Op<"size", [Pure]> {
   let summary = "a size or start of this call";
   let description = [{
-    A size expression over the names of a buffer type's extents and `q_start`, `k_start`, `head_start`, `heads_total`.
+    A size expression over the names of a buffer type's extents and `q_start`, `k_start`,
+    `head_start`, `heads_total`.
 
     ```mlir
     %n = tile.size "r + c" : index
@@ -423,7 +467,9 @@ def Tile_ReadOp : Tile_Op<"read", [MemoryEffects<[MemRead]>]> {
   }];
   let arguments = (ins Tile_BufferType:$buffer, Variadic<Index>:$indices, UnitAttr:$inbounds);
   let results = (outs AnyType:$value);
-  let assemblyFormat = "$buffer `[` $indices `]` (`inbounds` $inbounds^)? attr-dict `:` type($buffer) `->` type($value)";
+  let assemblyFormat =
+      "$buffer `[` $indices `]` (`inbounds` $inbounds^)? attr-dict `:` type($buffer) `->` "
+      "type($value)";
   let hasVerifier = 1;
 }
 
@@ -431,22 +477,24 @@ def Tile_WriteOp : Tile_Op<"write", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes one element";
   let description = "`tile.write %x, %T[%h, %t] : f32 -> !tile.buffer<[hq, t], f32>`";
   let arguments = (ins AnyType:$value, Tile_BufferType:$buffer, Variadic<Index>:$indices);
-  let assemblyFormat = "$value `,` $buffer `[` $indices `]` attr-dict `:` type($value) `->` type($buffer)";
+  let assemblyFormat =
+      "$value `,` $buffer `[` $indices `]` attr-dict `:` type($value) `->` type($buffer)";
   let hasVerifier = 1;
 }
 
 def Tile_AccumulateOp : Tile_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "adds to one element, in the buffer's type; indices are clamped to the extents";
   let description = [{
-    In a `tile.map` over rc it adds over the pairs inside the mask; the indices then begin with b and h, so
-    that work items never share an element.
+    In a `tile.map` over rc it adds over the pairs inside the mask; the indices then begin with b
+    and h, so that work items never share an element.
 
     ```mlir
     tile.accumulate %g, %D[%b, %h] : f32 -> !tile.buffer<[b, hq], f64>
     ```
   }];
   let arguments = (ins AnyType:$value, Tile_BufferType:$buffer, Variadic<Index>:$indices);
-  let assemblyFormat = "$value `,` $buffer `[` $indices `]` attr-dict `:` type($value) `->` type($buffer)";
+  let assemblyFormat =
+      "$value `,` $buffer `[` $indices `]` attr-dict `:` type($value) `->` type($buffer)";
   let hasVerifier = 1;
 }
 

@@ -64,15 +64,17 @@ def Tile_BufferType : Tile_Type<"Buffer", "buffer"> {
   let summary = "memory, its extents given by space names, integers or size expressions";
   let description = [{
     Row-major. Names: `b` batch, `hq` query heads, `hkv` key heads, `r` queries, `c` keys, `d`, `e`
-    depths, `t` distances (entry `x` holds position distance `x - (c - 1) + q_start - k_start`, extent
-    `r + c + 63` so that a whole vector may be read past the last one), `kb` key blocks of the
-    schedule. Any other extent is an integer or a size expression in quotes.
+    depths, `t` distances (entry `x` holds position distance `x - (c - 1) + q_start - k_start`,
+    extent `r + c + 63` so that a whole vector may be read past the last one), `kb` key blocks of
+    the schedule. Any other extent is an integer or a size expression in quotes.
 
     ```mlir
-    !tile.buffer<[b, hq, r, d], f32>      !tile.buffer<[hq, t], f32>      !tile.buffer<["ceildiv(r,8)", 8], f64>
+    !tile.buffer<[b, hq, r, d], f32>      !tile.buffer<[hq, t], f32>
+    !tile.buffer<["ceildiv(r,8)", 8], f64>
     ```
   }];
-  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$extents, "::mlir::Type":$elementType);
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$extents,
+                        "::mlir::Type":$elementType);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
     /// Position of the extent `name`, or -1.

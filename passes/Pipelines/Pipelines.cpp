@@ -90,7 +90,10 @@ void mlir::pe::registerPEPipelines() {
 }
 
 void mlir::pe::buildFunctionsToLLVMPipeline(OpPassManager &pm) {
-  pm.addPass(createCanonicalizerPass());
+  // One sweep: LLVM folds what is left, in less time.
+  GreedyRewriteConfig once;
+  once.setMaxIterations(1).setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+  pm.addPass(createCanonicalizerPass(once));
   pm.addPass(createCSEPass());
   pm.addPass(createConvertVectorToSCFPass());
   pm.addPass(createLowerAffinePass());
@@ -112,6 +115,4 @@ void mlir::pe::buildFunctionsToLLVMPipeline(OpPassManager &pm) {
   pm.addPass(createUBToLLVMConversionPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(createPEEmitStageEntriesPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
 }

@@ -9,15 +9,17 @@ def PETileToLoopsPass : Pass<"pe-tile-to-loops", "::mlir::ModuleOp"> {
   let description = [{
     Executes block algorithms the plainest way, at any block size and with rows or columns as the
     outer loop. It is the definition of the tile ops, and the fallback for what another lowering
-    cannot fuse. One work item per index of the stage's `over`; carries and folds of a stream live in
-    temporary buffers that are added to the plan.
+    cannot fuse. One work item per index of the stage's `over`; carries and folds of a stream live
+    in temporary buffers that are added to the plan.
 
     `block-columns` is also the plan's `key_block` where a buffer has extent `kb`.
 
     ```mlir
     tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }
     ==>
-    func.func @attention_forward(%q: memref<1xf32>, ..., %sizes: memref<9xi64>, %item: index) { scf.for ... }
+    func.func @attention_forward(%q: memref<1xf32>, ..., %sizes: memref<9xi64>, %item: index) {
+      scf.for ...
+    }
     tile.launch @attention_forward forward items "b*hq" (%q, ...) : ...
     ```
     Example: test/passes/ToLoops/tile-to-loops.mlir
@@ -32,7 +34,8 @@ def PETileToLoopsPass : Pass<"pe-tile-to-loops", "::mlir::ModuleOp"> {
       clEnumValN(::mlir::tile::LoopOwner::Columns, "columns", "columns"))}]>
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
-                           "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+                           "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect"];
 }
 
 #endif // PE_PASSES_TOLOOPS_PASSES

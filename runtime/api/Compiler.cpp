@@ -146,6 +146,29 @@ Compiler::compile(const jit::CompileRequest &request) {
   return functions[*key] = *std::move(function);
 }
 
+Expected<std::shared_ptr<cpu::LoadedCode>> Compiler::compileKernels(const jit::Source &source) {
+  std::lock_guard lock(mutex);
+  Expected<std::string> key = keyOf("kernels", source, "");
+  if (!key)
+    return key.takeError();
+  if (std::optional<Bundle> bundle = cache.get(*key))
+    if (auto code = cpu::loadObject(section(*bundle, "object"))) {
+      ++counts.fromDisk;
+      return code;
+    }
+  Expected<jit::Jit *> jit = provider->get();
+  if (!jit)
+    return jit.takeError();
+  Expected<std::string> object = (*jit)->compileKernels(source);
+  if (!object)
+    return object.takeError();
+  ++counts.compiled;
+  auto code = cpu::loadObject(*object);
+  if (code)
+    cache.put(*key, {{"object", *std::move(object)}});
+  return code;
+}
+
 Expected<Bundle> Compiler::compileToBundle(const jit::CompileRequest &request) {
   std::lock_guard lock(mutex);
   return compileFresh(request);

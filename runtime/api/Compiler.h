@@ -12,6 +12,7 @@
 #include "runtime/api/DiskCache.h"
 #include "runtime/api/JitLibrary.h"
 #include "runtime/device/cpu/Executor.h"
+#include "runtime/device/cpu/ObjectLoader.h"
 
 #include <map>
 #include <memory>
@@ -43,6 +44,8 @@ public:
 
   Expected<std::shared_ptr<const jit::Description>> describe(const jit::Source &source);
   Expected<std::shared_ptr<const CompiledFunction>> compile(const jit::CompileRequest &request);
+  /// Plain functions in upstream dialects, loaded: from the disk cache or compiled.
+  Expected<std::shared_ptr<cpu::LoadedCode>> compileKernels(const jit::Source &source);
   /// The program at one stage of compilation; never cached.
   Expected<std::string> emit(const jit::CompileRequest &request, jit::EmitStage stage);
   /// Plan and code as sections of a package.

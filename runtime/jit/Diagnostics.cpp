@@ -12,8 +12,9 @@ std::string pe::jit::placeOf(Location location) {
     auto file = dyn_cast<FileLineColLoc>(inner);
     if (!file)
       return WalkResult::advance();
-    place = file.getFilename().str() + ":" + std::to_string(file.getLine()) + ":" +
-            std::to_string(file.getColumn());
+    // What concerns the whole file stands at line 0; editors know lines from 1.
+    place = file.getFilename().str() + ":" + std::to_string(std::max(file.getLine(), 1u)) + ":" +
+            std::to_string(std::max(file.getColumn(), 1u));
     return WalkResult::interrupt();
   });
   return place;

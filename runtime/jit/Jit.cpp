@@ -4,6 +4,7 @@
 #include "dialect/PE/ExportProgram.h"
 #include "passes/Analysis/Explain.h"
 #include "passes/Pipelines/PlanExport.h"
+#include "passes/Transforms/Passes.h"
 #include "passes/Transforms/Prepare.h"
 #include "runtime/jit/Compiler.h"
 #include "runtime/jit/MachineCode.h"
@@ -204,8 +205,11 @@ Expected<std::string> MlirJit::emit(const CompileRequest &request, EmitStage sta
     return parsed.error();
   Status done = Status::success();
   if (stage == EmitStage::PE)
-    done =
-        compilation.run([&](mlir::OpPassManager &pm) { mlir::pe::buildPEPipeline(pm, *options); });
+    done = compilation.run([&](mlir::OpPassManager &pm) {
+      mlir::pe::buildPEPipeline(pm, *options);
+      if (options->grad)
+        pm.addPass(mlir::pe::createPEDifferentiatePass());
+    });
   else if (stage == EmitStage::Tile)
     done = compilation.run([&](mlir::OpPassManager &pm) {
       mlir::pe::buildPEPipeline(pm, *options);

@@ -136,6 +136,13 @@ class LinksTest(unittest.TestCase):
             ("pe-core", "runtime/core", ["pe-plan", "Threads::Threads"]),
             ("pe-plan", "runtime/plan", [])), [])
 
+    def test_an_example_links_the_api_and_nothing_else(self):
+        embed = ("embed", "examples/embed", ["pe"])
+        self.assertEqual(self.problems(embed, ("pe", "runtime/api", [])), [])
+        embed = ("embed", "examples/embed", ["pe_core"])
+        self.assertEqual(self.problems(embed, ("pe_core", "runtime/core", [])),
+                         ["embed: examples may not link pe_core of runtime/core"])
+
     def test_the_runtime_may_not_link_mlir(self):
         problems = self.problems(("pe-core", "runtime/core", ["MLIR"]))
         self.assertEqual(problems, ["pe-core: runtime/core may not link MLIR"])

@@ -33,7 +33,8 @@ public:
         shape.push_back(dim < 0 ? heads : dim);
       const double lowest = -std::numeric_limits<double>::infinity();
       known.push_back({argument.name, shape, argument.parameter.init, argument.parameter.decay,
-                       static_cast<float>(argument.parameter.min.value_or(lowest))});
+                       static_cast<float>(argument.parameter.min.value_or(lowest)),
+                       argument.parameter.monitor});
     }
   }
 
@@ -129,13 +130,8 @@ train::AttentionFactory TrainedEncoding::factory(int64_t heads, ParallelFor &par
 Expected<train::Kernels> prepareTraining() {
   if (Status loaded = blas::load(); !loaded)
     return loaded.takeError();
-  auto jit = api::Compiler::instance().jitProvider().get();
-  if (!jit)
-    return jit.error();
-  auto object = (*jit)->compileKernels({train::kernelSource(), "training kernels", ""});
-  if (!object)
-    return object.error();
-  auto code = cpu::loadObject(*object);
+  auto code =
+      api::Compiler::instance().compileKernels({train::kernelSource(), "training kernels", ""});
   if (!code)
     return code.error();
   static std::vector<std::shared_ptr<cpu::LoadedCode>> loaded;

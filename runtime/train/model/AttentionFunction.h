@@ -27,6 +27,8 @@ struct EncodingParameter {
   std::string init;
   bool decay = true;
   float minimum = -std::numeric_limits<float>::infinity();
+  /// Named formulas over the encoding's parameters, to be logged (pe.monitor).
+  std::vector<std::pair<std::string, std::string>> monitor = {};
 };
 
 /// q [batch, heads, length, headDim], k and v [batch, keyHeads, length, headDim], and the

@@ -32,6 +32,8 @@ struct Parameter {
   bool decay = true;
   /// The optimizer keeps every element at or above this.
   float minimum = -std::numeric_limits<float>::infinity();
+  /// Named formulas over the parameters that share its prefix (pe.monitor).
+  std::vector<std::pair<std::string, std::string>> monitor = {};
   /// In floats from the start of the block.
   int64_t offset = 0;
   int64_t count = 0;

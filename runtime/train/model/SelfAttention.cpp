@@ -24,6 +24,7 @@ SelfAttention::SelfAttention(const std::string &prefix, int64_t dim, HeadShape s
     int64_t index = layout.add(prefix + ".bias." + parameter.name, parameter.shape, Role::Encoding);
     layout[index].decay = parameter.decay;
     layout[index].minimum = parameter.minimum;
+    layout[index].monitor = parameter.monitor;
     encoding.push_back(index);
     encodingOffsets.push_back(layout[index].offset);
     dEncoding.push_back(Tensor::zeros(DType::F32, parameter.shape));

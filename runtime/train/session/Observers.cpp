@@ -6,8 +6,10 @@
 
 #include "runtime/train/session/Observers.h"
 #include "runtime/core/Error.h"
+#include "runtime/plan/Evaluate.h"
 #include "runtime/train/reinit/ReportJson.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numbers>
 #include <unistd.h>
@@ -27,13 +29,39 @@ double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// "layers.0.attention.bias." of "layers.0.attention.bias.slopes".
+std::string prefixOf(const Parameter &parameter) {
+  return parameter.name.substr(0, parameter.name.rfind('.') + 1);
+}
+
+/// The encoding's parameters by their own names, one set per layer.
+std::map<std::string, plan::NamedArrays> encodingParameters(Trainer &trainer) {
+  std::map<std::string, plan::NamedArrays> layers;
+  for (const Parameter &parameter : trainer.model().layout().all())
+    if (parameter.role == Role::Encoding) {
+      const float *values = trainer.model().values().at(parameter);
+      const std::string prefix = prefixOf(parameter);
+      layers[prefix][parameter.name.substr(prefix.size())].assign(values, values + parameter.count);
+    }
+  return layers;
+}
+
+/// Every parameter of the encoding, and what pe.monitor asks for. A formula that cannot be
+/// evaluated is logged as its error.
 Json encodingOf(Trainer &trainer) {
   Json object = Json::object();
+  const auto layers = encodingParameters(trainer);
   for (const Parameter &parameter : trainer.model().layout().all()) {
     if (parameter.role != Role::Encoding)
       continue;
     const float *values = trainer.model().values().at(parameter);
     object[parameter.name] = std::vector<float>(values, values + parameter.count);
+    const std::string prefix = prefixOf(parameter);
+    for (const auto &[name, formula] : parameter.monitor)
+      if (auto value = plan::evaluate(formula, layers.at(prefix)))
+        object[prefix + name] = *value;
+      else
+        object[prefix + name] = value.error().getMessage();
   }
   return object;
 }

@@ -239,3 +239,21 @@ func.func @empty_window() {
   %m = pe.sliding_window {left = 0}
   return
 }
+
+// -----
+
+// A misspelt attribute is not silently the default of the right one.
+func.func @misspelt_attribute(%s: tensor<?xf32>) {
+  %x = pe.distance
+  // expected-error @below {{expected attributes of factor, rule, found 'factr'; an attribute for another purpose needs a dialect's prefix (attribute-C1)}}
+  %b = pe.linear %x slope(%s : tensor<?xf32>) {factr = -1.0}
+  return
+}
+
+// -----
+
+func.func @attribute_of_none() {
+  // expected-error @below {{expected no attributes, found 'base'}}
+  %x = pe.distance {base = 2.0}
+  return
+}

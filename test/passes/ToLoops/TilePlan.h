@@ -12,6 +12,7 @@
 
 #include <map>
 #include <memory>
+#include <ostream>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,6 +23,11 @@ struct LoopChoice {
   int rows, columns;
   std::string owner;
 };
+
+/// For GoogleTest's messages.
+inline void PrintTo(const LoopChoice &choice, std::ostream *out) {
+  *out << choice.rows << "x" << choice.columns << " " << choice.owner;
+}
 
 class Tensors {
 public:

@@ -76,6 +76,20 @@ TEST_F(CompilerTest, TheNextProcessLoadsNoCompiler) {
 }
 
 // Whatever changes the code changes the key.
+TEST_F(CompilerTest, KernelsAreCompiledOnceForAllProcesses) {
+  for (int process = 0; process < 2; ++process) {
+    Compiler compiler = start();
+    auto code = compiler.compileKernels(request.source);
+    ASSERT_TRUE(code) << code.error().getMessage();
+    EXPECT_NE((*code)->lookup("fakeDouble"), nullptr);
+    EXPECT_EQ(compiler.statistics().fromDisk, process);
+  }
+  EXPECT_EQ(counts.kernels, 1);
+  Compiler compiler = start();
+  ASSERT_TRUE(compiler.compileKernels({"other source", "file.mlir", ""}));
+  EXPECT_EQ(counts.kernels, 2);
+}
+
 TEST_F(CompilerTest, EveryFieldOfTheRequestCounts) {
   Compiler compiler = start();
   ASSERT_TRUE(compiler.compile(request));

@@ -18,7 +18,13 @@ namespace pe::test {
 class NaiveAttention : public train::AttentionFunction {
 public:
   explicit NaiveAttention(int64_t heads)
-      : list{{"slopes", {heads}, "0.25", false, 0.01f}, {"lift", {}, "0.01"}} {}
+      : list{{"slopes",
+              {heads},
+              "0.25",
+              false,
+              0.01f,
+              {{"range", "1 / slopes"}, {"wrong", "slope"}}},
+             {"lift", {}, "0.01"}} {}
 
   const std::vector<train::EncodingParameter> &parameters() const override { return list; }
 

@@ -150,7 +150,14 @@ TEST_F(SessionTest, LogsEveryStepAndTheEncoding) {
   EXPECT_EQ(events[0]["event"], "start");
   EXPECT_EQ(events[0]["encoding_params"], 3);
   EXPECT_EQ(events[1]["step"], 0);
-  EXPECT_EQ(events[1]["encoding"]["layer0.attention.bias.slopes"].size(), 2u);
+  const auto &encoding = events[1]["encoding"];
+  EXPECT_EQ(encoding["layer0.attention.bias.slopes"].size(), 2u);
+  // What pe.monitor asks for stands beside the parameters.
+  ASSERT_EQ(encoding["layer0.attention.bias.range"].size(), 2u);
+  EXPECT_NEAR(encoding["layer0.attention.bias.range"][1].get<double>(),
+              1 / encoding["layer0.attention.bias.slopes"][1].get<double>(), 1e-6);
+  EXPECT_EQ(encoding["layer0.attention.bias.wrong"],
+            "expected the name of a parameter, found 'slope'");
   for (const char *key : {"loss", "bits_per_char", "grad_norm", "weight_norm", "lr", "skipped"})
     EXPECT_TRUE(events[1].contains(key)) << key;
   EXPECT_EQ(events[4]["event"], "reinit");

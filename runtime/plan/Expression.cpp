@@ -1,13 +1,13 @@
 //===- Expression.cpp - Infix formulas ------------------------------------===//
 
-#include "dialect/PE/Expression.h"
+#include "runtime/plan/Expression.h"
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <optional>
 
-namespace mlir::pe {
+namespace pe::plan {
 namespace {
 
 /// The parser recurses into nested parts and users of the tree into chains: both are bounded.
@@ -197,4 +197,4 @@ std::variant<Expression, ExpressionError> parseExpression(std::string_view sourc
   return Parser(source).parse();
 }
 
-} // namespace mlir::pe
+} // namespace pe::plan

@@ -15,8 +15,8 @@
 //   * (amp[h], exp(/ (- (abs(- (i, j))), tau[h])))
 //
 //===----------------------------------------------------------------------===//
-#ifndef PE_DIALECT_PE_EXPRESSION_H
-#define PE_DIALECT_PE_EXPRESSION_H
+#ifndef PE_RUNTIME_PLAN_EXPRESSION_H
+#define PE_RUNTIME_PLAN_EXPRESSION_H
 
 #include <cstddef>
 #include <string>
@@ -24,7 +24,7 @@
 #include <variant>
 #include <vector>
 
-namespace mlir::pe {
+namespace pe::plan {
 
 struct Expression {
   enum class Kind {
@@ -51,6 +51,6 @@ struct ExpressionError {
 /// Parses all of `source`.
 std::variant<Expression, ExpressionError> parseExpression(std::string_view source);
 
-} // namespace mlir::pe
+} // namespace pe::plan
 
-#endif // PE_DIALECT_PE_EXPRESSION_H
+#endif // PE_RUNTIME_PLAN_EXPRESSION_H

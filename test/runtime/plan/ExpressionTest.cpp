@@ -4,16 +4,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/PE/Expression.h"
+#include "runtime/plan/Expression.h"
 
 #include <gtest/gtest.h>
 
 namespace pe::test {
 namespace {
 
-using mlir::pe::Expression;
-using mlir::pe::ExpressionError;
-using mlir::pe::parseExpression;
+using pe::plan::Expression;
+using pe::plan::ExpressionError;
+using pe::plan::parseExpression;
 
 /// Calls as (name operand ...), reads as name[...].
 std::string print(const Expression &expression) {

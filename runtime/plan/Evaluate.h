@@ -1,0 +1,29 @@
+//===- Evaluate.h - The value of a formula over arrays ----------*- C++ -*-===//
+//
+// What `pe.monitor` formulas are worth during training: elementwise over the encoding's parameters,
+// numbers broadcast.
+//
+//   evaluate("abs(L_multiplier) * 512", {{"L_multiplier", {1.5}}})  ->  {768}
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_RUNTIME_PLAN_EVALUATE_H
+#define PE_RUNTIME_PLAN_EVALUATE_H
+
+#include "pe/Error.h"
+#include "runtime/plan/Expression.h"
+
+#include <map>
+
+namespace pe::plan {
+
+using NamedArrays = std::map<std::string, std::vector<double>, std::less<>>;
+
+/// Operators + - * / ^, comparisons (1 or 0), abs exp exp2 log log1p log2 sqrt sin cos tanh min max
+/// pow. Errors: an unknown name or function, arrays of different lengths, an index.
+Expected<std::vector<double>> evaluate(const Expression &expression, const NamedArrays &arrays);
+/// The same from text.
+Expected<std::vector<double>> evaluate(std::string_view formula, const NamedArrays &arrays);
+
+} // namespace pe::plan
+
+#endif // PE_RUNTIME_PLAN_EVALUATE_H
