@@ -9,6 +9,8 @@
 #include "mlir/Transforms/Passes.h"
 #include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/ToCPU.h"
+#include "passes/ToEmulator/ToEmulator.h"
+#include "passes/ToGPU/ToGPU.h"
 #include "passes/ToLoops/ToLoops.h"
 #include "passes/ToTile/ToTile.h"
 #include "passes/Transforms/Passes.h"
@@ -39,6 +41,9 @@ void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &op
 void mlir::pe::buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options) {
   if (options.lowering == "loops") {
     pm.addPass(tile::createPETileToLoopsPass());
+  } else if (options.lowering == "gpu") {
+    pm.addPass(tile::createPEScheduleGpuPass());
+    pm.addPass(tile::createPETileToGpuPass());
   } else {
     tile::PEScheduleCpuPassOptions schedule;
     schedule.features = options.features;
@@ -87,6 +92,21 @@ void mlir::pe::registerPEPipelines() {
           buildTileToFunctionsPipeline(pm, options.get(lowering));
           buildFunctionsToLLVMPipeline(pm);
         });
+}
+
+void mlir::pe::buildKernelsToLLVMPipeline(OpPassManager &pm) {
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createConvertMathToLibmPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addPass(createCSEPass());
+}
+
+void mlir::pe::buildKernelsToEmulatorPipeline(OpPassManager &pm) {
+  buildKernelsToLLVMPipeline(pm);
+  pm.addPass(tile::createPEGpuToEmulatorPass());
 }
 
 void mlir::pe::buildFunctionsToLLVMPipeline(OpPassManager &pm) {

@@ -44,6 +44,11 @@ void buildPEPipeline(OpPassManager &pm, const CompileOptions &options);
 void buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options);
 /// tile -> functions over memrefs.
 void buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options);
+/// Kernels of a gpu.module to the LLVM and NVVM dialects.
+void buildKernelsToLLVMPipeline(OpPassManager &pm);
+/// The same, then to host functions that the emulator runs.
+void buildKernelsToEmulatorPipeline(OpPassManager &pm);
+
 /// Functions over memrefs -> LLVM dialect with the runtime's calling convention.
 void buildFunctionsToLLVMPipeline(OpPassManager &pm);
 

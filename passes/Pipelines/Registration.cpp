@@ -10,6 +10,7 @@
 #include "passes/Pipelines/Pipelines.h"
 #include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/ToCPU.h"
+#include "passes/ToEmulator/ToEmulator.h"
 #include "passes/ToGPU/ToGPU.h"
 #include "passes/ToLoops/ToLoops.h"
 #include "passes/ToTile/ToTile.h"
@@ -33,4 +34,5 @@ void mlir::pe::registerPasses() {
   tile::registerSchedulePasses();
   tile::registerToCPUPasses();
   tile::registerToGPUPasses();
+  tile::registerToEmulatorPasses();
 }

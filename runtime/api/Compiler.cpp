@@ -6,6 +6,8 @@
 #include "runtime/device/cpu/CpuInfo.h"
 #include "runtime/device/cpu/ObjectLoader.h"
 #include "runtime/plan/SignatureJson.h"
+#include "runtime/device/emulator/Emulator.h"
+#include "runtime/device/emulator/EmulatorGuard.h"
 
 namespace pe::api {
 
@@ -25,11 +27,17 @@ Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bun
   Expected<plan::Plan> plan = plan::parsePlan(section(bundle, "plan"));
   if (!plan)
     return plan.takeError();
-  Expected<std::shared_ptr<cpu::LoadedCode>> code = cpu::loadObject(section(bundle, "object"));
+  const bool isEmulated = plan->target == "gpu-emulator";
+  Expected<std::shared_ptr<cpu::LoadedCode>> code =
+      cpu::loadObject(section(bundle, "object"), isEmulated ? emulator::findSymbol : nullptr);
   if (!code)
     return code.takeError();
+  cpu::Executor::Options options;
+  if (isEmulated)
+    options.guard = std::make_shared<emulator::EmulatorGuard>();
   Expected<cpu::Executor> executor = cpu::Executor::create(
-      *std::move(plan), [&](const std::string &symbol) { return (*code)->lookup(symbol); }, *code);
+      *std::move(plan), [&](const std::string &symbol) { return (*code)->lookup(symbol); }, *code,
+      options);
   if (!executor)
     return executor.takeError();
   return std::make_shared<const CompiledFunction>(CompiledFunction{

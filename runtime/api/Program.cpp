@@ -27,10 +27,11 @@ jit::CompileRequest api::requestOf(const ProgramState &state, const CompileOptio
 }
 
 static Status checkTarget(const std::string &target) {
-  if (target == "cpu")
+  if (target == "cpu" || target == "gpu-emulator")
     return Status::success();
-  if (target == "cuda" || target == "gpu-emulator")
-    return makeError("target '", target, "' is not built into this version of pe; expected 'cpu'");
+  if (target == "cuda")
+    return makeError("target '", target,
+                     "' is not built into this version of pe; expected 'cpu' or 'gpu-emulator'");
   return makeError("unknown target '", target, "'; expected 'cpu', 'cuda' or 'gpu-emulator'");
 }
 

@@ -10,7 +10,9 @@
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/Transforms/InlinerInterfaceImpl.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -30,7 +32,7 @@ const DialectRegistry &getRegistry() {
   static const DialectRegistry registry = [] {
     DialectRegistry all;
     all.insert<mlir::pe::PEDialect, tile::TileDialect, arith::ArithDialect, cf::ControlFlowDialect,
-               func::FuncDialect, LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
+               func::FuncDialect, gpu::GPUDialect, LLVM::LLVMDialect, NVVM::NVVMDialect, math::MathDialect, memref::MemRefDialect,
                scf::SCFDialect, tensor::TensorDialect, vector::VectorDialect>();
     func::registerInlinerExtension(all);
     LLVM::registerInlinerInterface(all);

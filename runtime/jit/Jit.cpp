@@ -26,10 +26,12 @@ public:
 
 /// The requested baseline, or this machine's.
 Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
-  if (request.target != "cpu")
-    return makeError("expected target cpu, found ", request.target);
+  const bool isEmulated = request.target == "gpu-emulator";
+  if (request.target != "cpu" && !isEmulated)
+    return makeError("expected target cpu or gpu-emulator, found ", request.target);
   if (request.dtype != DType::F32)
-    return makeError("expected dtype f32 on the CPU, found ", nameOf(request.dtype));
+    return makeError("expected dtype f32 on target ", request.target, ", found ",
+                     nameOf(request.dtype));
   for (auto [what, depth] :
        {std::pair{"head dim", request.headDim}, std::pair{"value dim", request.valueDim}})
     if (depth < 8 || depth > 256 || depth % 8 != 0)
@@ -40,8 +42,8 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
   options.valueDim = request.valueDim;
   options.grad = request.grad;
   options.earlyExit = request.earlyExit;
-  options.lowering = request.lowering;
-  if (options.lowering != "cpu" && options.lowering != "loops")
+  options.lowering = isEmulated ? "gpu" : request.lowering;
+  if (!isEmulated && options.lowering != "cpu" && options.lowering != "loops")
     return makeError("expected lowering cpu or loops, found ", options.lowering);
   options.features = request.features;
   if (options.features.empty()) {
@@ -120,7 +122,10 @@ Expected<Explanation> lower(Compilation &compilation, const mlir::pe::CompileOpt
   Status lowered = compilation.run([&](mlir::OpPassManager &pm) {
     mlir::pe::buildPEToTilePipeline(pm, options);
     mlir::pe::buildTileToFunctionsPipeline(pm, options);
-    mlir::pe::buildFunctionsToLLVMPipeline(pm);
+    if (options.lowering == "gpu")
+      mlir::pe::buildKernelsToEmulatorPipeline(pm);
+    else
+      mlir::pe::buildFunctionsToLLVMPipeline(pm);
   });
   if (!lowered)
     return lowered.error();

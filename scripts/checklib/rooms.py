@@ -30,6 +30,8 @@ ROOMS = {
     # Scalar stages, and what it cannot fuse, are the loops of the definition.
     "passes/ToCPU": (("dialect", "passes/Schedule", "passes/ToLoops"), True),
     "passes/ToGPU": (("dialect", "passes/Schedule", "passes/ToLoops"), True),
+    # Knows kernels, not tiles.
+    "passes/ToEmulator": ((), True),
     "passes/Pipelines": (("dialect", "passes", "runtime/plan", "runtime/include"), True),
     "runtime/jit": (
         ("dialect", "passes", "runtime/plan", "runtime/core", "runtime/include",

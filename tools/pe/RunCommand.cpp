@@ -208,7 +208,7 @@ Status Run::execute() {
   positions.headsTotal = options.headsTotal;
   if (Status read = readInputsAndSizes(); !read)
     return read;
-  if (options.target == "cpu") {
+  if (options.target != "reference") {
     cpu::ThreadPool::Options threads;
     threads.threads = options.threads;
     pool = std::make_unique<cpu::ThreadPool>(threads);

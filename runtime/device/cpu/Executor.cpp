@@ -148,10 +148,19 @@ Status Executor::runStages(bool backward, const CallSizes &sizes, std::vector<Te
     pointers.clear();
     for (int index : stage.buffers)
       pointers.push_back(buffers[index].rawData());
+    if (options.guard) {
+      std::vector<const Tensor *> used;
+      for (int index : stage.buffers)
+        used.push_back(&buffers[index]);
+      options.guard->begin(stage, used);
+    }
     parallelFor(pool, *items, [&, function = stages[i].function](int64_t item) {
       FloatingPointMode mode;
       function(pointers.data(), abi.data(), item);
     });
+    if (options.guard)
+      if (Status s = options.guard->end(stage); !s)
+        return s.takeError().within("stage '" + stage.symbol + "'");
   }
   return Status::success();
 }

@@ -40,11 +40,22 @@ private:
   std::vector<Tensor> buffers;
 };
 
+/// Stands around every stage of a call: another device that executes stages on the host.
+class StageGuard {
+public:
+  virtual ~StageGuard() = default;
+  /// The stage's buffers are known and its first item has not begun.
+  virtual void begin(const plan::Stage &stage, const std::vector<const Tensor *> &buffers) = 0;
+  /// All its items have ended; an error ends the call.
+  virtual Status end(const plan::Stage &stage) = 0;
+};
+
 class Executor {
 public:
   struct Options {
     /// Fills fresh buffers with NaN first, so that what no stage wrote cannot look right.
     bool poison = false;
+    std::shared_ptr<StageGuard> guard = nullptr;
   };
 
   /// `code` is kept alive as long as the executor.

@@ -45,7 +45,7 @@ uint64_t alignTo(uint64_t value, uint64_t alignment) {
 
 class ObjectLoader {
 public:
-  explicit ObjectLoader(std::string_view bytes) : bytes(bytes) {}
+  ObjectLoader(std::string_view bytes, SymbolSource extra) : bytes(bytes), extra(extra) {}
 
   Expected<std::shared_ptr<LoadedCode>> load() {
     using Step = Status (ObjectLoader::*)();
@@ -109,6 +109,7 @@ private:
   char *stubOf(uint32_t symbol);
 
   std::string_view bytes;
+  SymbolSource extra;
   std::vector<Section> sections;
   std::vector<Symbol> symbols;
   std::shared_ptr<LoadedCode> code;
@@ -230,7 +231,10 @@ Status ObjectLoader::resolveSymbols() {
     if (entry.st_shndx == SHN_UNDEF) {
       if (symbol.name.empty())
         continue;
-      symbol.address = static_cast<char *>(findRuntimeSymbol(symbol.name));
+      if (extra)
+        symbol.address = static_cast<char *>(extra(symbol.name));
+      if (!symbol.address)
+        symbol.address = static_cast<char *>(findRuntimeSymbol(symbol.name));
       if (!symbol.address && symbol.name != "_GLOBAL_OFFSET_TABLE_")
         return makeError("expected it to call only pe's runtime and the C library, found '",
                          symbol.name, "'");
@@ -392,8 +396,8 @@ Status ObjectLoader::protect() {
   return Status::success();
 }
 
-Expected<std::shared_ptr<LoadedCode>> loadObject(std::string_view bytes) {
-  return ObjectLoader(bytes).load();
+Expected<std::shared_ptr<LoadedCode>> loadObject(std::string_view bytes, SymbolSource extra) {
+  return ObjectLoader(bytes, extra).load();
 }
 
 } // namespace pe::cpu

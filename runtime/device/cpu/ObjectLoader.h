@@ -40,7 +40,10 @@ private:
   std::map<std::string, void *> symbols;
 };
 
-Expected<std::shared_ptr<LoadedCode>> loadObject(std::string_view bytes);
+/// `extra` is asked first for undefined symbols; null where it has none.
+using SymbolSource = void *(*)(const std::string &name);
+Expected<std::shared_ptr<LoadedCode>> loadObject(std::string_view bytes,
+                                                 SymbolSource extra = nullptr);
 
 } // namespace pe::cpu
 

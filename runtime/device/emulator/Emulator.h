@@ -1,0 +1,58 @@
+//===- Emulator.h - GPU kernels on CPU threads ------------------*- C++ -*-===//
+//
+// Executes kernels that passes/ToEmulator has turned into host functions: every GPU thread of a
+// CTA is a fiber; collectives of a warp and barriers are rendezvous; asynchronous copies land when
+// they are waited for, not before; shared memory starts as NaN. What hardware would leave undefined
+// is an error that names the operation: accesses out of bounds, two threads that touch the same
+// shared bytes without a barrier between them, lanes of a warp at different collectives, barriers
+// that never complete. Three orders of running the fibers show what depends on the order.
+//
+// Not covered: register allocation, bank conflicts, weak memory between CTAs, real clocks.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_RUNTIME_DEVICE_EMULATOR_EMULATOR_H
+#define PE_RUNTIME_DEVICE_EMULATOR_EMULATOR_H
+
+#include "pe/Error.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace pe::emulator {
+
+/// In which order the fibers of a CTA run.
+enum class Order { Forward, Reverse, Random };
+
+/// What every CTA that starts afterwards does, in all threads of the process.
+struct Options {
+  Order order = Order::Forward;
+  uint64_t seed = 1;
+};
+void setOptions(const Options &options);
+
+/// A region of global memory that kernels may touch.
+struct Region {
+  uintptr_t begin = 0;
+  size_t bytes = 0;
+};
+
+/// Begins a stage: only `regions` may be touched until endStage, which returns the first error of
+/// its CTAs.
+void beginStage(std::vector<Region> regions);
+Status endStage();
+
+/// Counted since the process began.
+struct Statistics {
+  uint64_t threadSwitches = 0;
+  uint64_t collectives = 0;
+  uint64_t barriers = 0;
+};
+Statistics statistics();
+
+/// Address of a function that emulated kernels call (pe_emu_*), or null.
+void *findSymbol(const std::string &name);
+
+} // namespace pe::emulator
+
+#endif // PE_RUNTIME_DEVICE_EMULATOR_EMULATOR_H

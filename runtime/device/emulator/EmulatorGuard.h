@@ -1,0 +1,19 @@
+//===- EmulatorGuard.h - Emulated kernels as a plan's stages ----*- C++ -*-===//
+#ifndef PE_RUNTIME_DEVICE_EMULATOR_EMULATORGUARD_H
+#define PE_RUNTIME_DEVICE_EMULATOR_EMULATORGUARD_H
+
+#include "runtime/device/cpu/Executor.h"
+
+namespace pe::emulator {
+
+/// Lets a stage touch its own buffers only, and turns what its kernels did wrong into the call's
+/// error. One call at a time in a process.
+class EmulatorGuard final : public cpu::StageGuard {
+public:
+  void begin(const plan::Stage &stage, const std::vector<const Tensor *> &buffers) override;
+  Status end(const plan::Stage &stage) override;
+};
+
+} // namespace pe::emulator
+
+#endif // PE_RUNTIME_DEVICE_EMULATOR_EMULATORGUARD_H
