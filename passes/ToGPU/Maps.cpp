@@ -125,6 +125,38 @@ Value RegionWriter::writeScalar(Operation &op) {
   return b.OpBuilder::create(state)->getResult(0);
 }
 
+void RegionWriter::writeBranch(scf::IfOp branch) {
+  auto block = [&](Region &region) {
+    SmallVector<Value> results;
+    if (region.empty())
+      return results;
+    for (Operation &op : region.front().without_terminator())
+      write(op);
+    for (Value value : region.front().getTerminator()->getOperands())
+      results.push_back(lookup(value));
+    return results;
+  };
+  SmallVector<Type> types;
+  for (Type type : branch.getResultTypes())
+    types.push_back(converted(type));
+  SmallVector<Value> results =
+      b.ifElse(lookup(branch.getCondition()), types, [&] { return block(branch.getThenRegion()); },
+               [&] { return block(branch.getElseRegion()); });
+  for (auto [result, value] : llvm::zip(branch.getResults(), results))
+    mapping[result] = value;
+}
+
+void RegionWriter::addToMemory(AccumulateOp sum) {
+  Value address = addressOf(sum.getBuffer(), sum.getIndices(), /*inbounds=*/false);
+  Type type = cast<BufferType>(sum.getBuffer().getType()).getElementType();
+  Value value = lookup(sum.getValue());
+  if (value.getType() != type)
+    value = value.getType().getIntOrFloatBitWidth() < type.getIntOrFloatBitWidth()
+                ? Value(b.create<arith::ExtFOp>(type, value))
+                : Value(b.create<arith::TruncFOp>(type, value));
+  b.store(b.create<arith::AddFOp>(b.load(type, address), value), address);
+}
+
 void RegionWriter::write(Operation &op) {
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return writeLoop(loop);
@@ -135,6 +167,11 @@ void RegionWriter::write(Operation &op) {
                    scratchAddress(store.getMemRef(), store.getIndices()));
   if (auto sum = dyn_cast<AccumulateOp>(op))
     return accumulate(sum, *this);
+  if (auto write = dyn_cast<WriteOp>(op))
+    return b.store(lookup(write.getValue()),
+                   addressOf(write.getBuffer(), write.getIndices(), /*inbounds=*/true));
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return writeBranch(branch);
   mapping[op.getResult(0)] = writeScalar(op);
 }
 

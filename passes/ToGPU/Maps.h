@@ -25,12 +25,15 @@ public:
   /// Writes what is not in `mapping` yet; what the terminator yields.
   SmallVector<Value> writeBody();
   Value lookup(Value value);
+  /// What a tile.accumulate says, by this thread alone.
+  void addToMemory(AccumulateOp sum);
 
 private:
   Type converted(Type type);
   Value addressOf(Value buffer, ValueRange indices, bool inbounds);
   Value scratchAddress(Value memory, ValueRange indices);
   void writeLoop(scf::ForOp loop);
+  void writeBranch(scf::IfOp branch);
   void write(Operation &op);
   Value writeScalar(Operation &op);
 

@@ -2,6 +2,7 @@
 #include "passes/ToGPU/ToGPU.h"
 
 #include "passes/ToGPU/Folds.h"
+#include "passes/ToGPU/ScalarStages.h"
 #include "passes/ToLoops/ScalarStage.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -138,7 +139,7 @@ struct PETileToGpuPass : tile::impl::PETileToGpuPassBase<PETileToGpuPass> {
 private:
   LogicalResult lower(StageOp stage) {
     if (isScalarStage(stage))
-      return stage.emitOpError("no kernel for scalar stages yet");
+      return tile::gpu::lowerScalarStage(stage);
     if (!stage.getStream()) {
       tile::gpu::lowerVectorStage(stage);
       return success();

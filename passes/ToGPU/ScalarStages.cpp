@@ -1,0 +1,212 @@
+//===- ScalarStages.cpp - preparation and reduction stages as kernels -----===//
+#include "passes/ToGPU/ScalarStages.h"
+
+#include "passes/ToGPU/Maps.h"
+#include "passes/ToLoops/StageFunction.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::gpu;
+
+//===- Which indices are parallel ---------------------------------------------===//
+
+namespace {
+
+/// argument + constant, or neither.
+struct AffineIndex {
+  BlockArgument argument;
+  int64_t constant = 0;
+};
+
+AffineIndex affineOf(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return {argument, 0};
+  auto sum = value.getDefiningOp<arith::AddIOp>();
+  if (!sum)
+    return {};
+  APInt number;
+  for (auto [a, b] : {std::pair(sum.getLhs(), sum.getRhs()), {sum.getRhs(), sum.getLhs()}})
+    if (auto argument = dyn_cast<BlockArgument>(a); argument && matchPattern(b, m_ConstantInt(&number)))
+      return {argument, number.getSExtValue()};
+  return {};
+}
+
+/// One write, read or sum of a buffer that the loop changes.
+struct Access {
+  Operation *op;
+  Value buffer;
+  OperandRange indices;
+};
+
+} // namespace
+
+llvm::SmallBitVector mlir::tile::gpu::parallelIndices(ForeachOp loop) {
+  Block &body = loop.getBody().front();
+  llvm::SmallBitVector result(body.getNumArguments(), true);
+  SmallVector<Access> accesses;
+  llvm::SmallDenseSet<Value> changed;
+  loop.getBody().walk([&](Operation *op) {
+    if (auto write = dyn_cast<WriteOp>(op))
+      accesses.push_back({op, write.getBuffer(), write.getIndices()});
+    else if (auto sum = dyn_cast<AccumulateOp>(op))
+      accesses.push_back({op, sum.getBuffer(), sum.getIndices()});
+    else if (auto read = dyn_cast<ReadOp>(op))
+      accesses.push_back({op, read.getBuffer(), read.getIndices()});
+    if (!accesses.empty() && accesses.back().op == op && !isa<ReadOp>(op))
+      changed.insert(accesses.back().buffer);
+  });
+  auto extents = getStrings(loop.getOver());
+  const unsigned spaces = body.getNumArguments() - extents.size();
+  // How many values an argument takes, or 0 where that is not constant.
+  auto count = [&](BlockArgument argument) -> int64_t {
+    int64_t number = 0;
+    if (argument.getArgNumber() >= spaces)
+      extents[argument.getArgNumber() - spaces].getAsInteger(10, number);
+    return number;
+  };
+  for (BlockArgument argument : body.getArguments())
+    for (const Access &access : accesses) {
+      if (!changed.contains(access.buffer))
+        continue;
+      // Every access to a changed buffer has the argument alone in one dimension, and two accesses
+      // differ there by nothing, or by at least the argument's range.
+      bool isApart = false;
+      for (auto [dim, index] : llvm::enumerate(access.indices)) {
+        AffineIndex affine = affineOf(index);
+        if (affine.argument != argument)
+          continue;
+        isApart = llvm::all_of(accesses, [&, d = dim](const Access &other) {
+          if (other.buffer != access.buffer)
+            return true;
+          AffineIndex at = affineOf(other.indices[d]);
+          const int64_t distance = std::abs(at.constant - affine.constant);
+          return at.argument == argument &&
+                 (distance == 0 || (count(argument) && distance >= count(argument)));
+        });
+        if (isApart)
+          break;
+      }
+      if (!isApart)
+        result.reset(argument.getArgNumber());
+    }
+  return result;
+}
+
+//===- Kernels --------------------------------------------------------------------===//
+
+namespace {
+
+constexpr int64_t kThreads = 128;
+
+/// The buffers that an operation mentions, in the order of the plan.
+SmallVector<Value> buffersOf(Operation *loop, StageOp stage) {
+  llvm::SmallDenseSet<Value> used;
+  loop->walk([&](Operation *op) {
+    for (Value operand : op->getOperands())
+      if (isa<BufferType>(operand.getType()))
+        used.insert(operand);
+  });
+  SmallVector<Value> result;
+  for (Value buffer : collectBuffers(stage))
+    if (used.contains(buffer))
+      result.push_back(buffer);
+  return result;
+}
+
+class LoopKernel {
+public:
+  LoopKernel(StageOp stage, ForeachOp loop, unsigned number)
+      : stage(stage), loop(loop), b(loop.getLoc(), stage.getContext()),
+        parallel(parallelIndices(loop)) {
+    extents = getStrings(stage.getOver());
+    llvm::append_range(extents, getStrings(loop.getOver()));
+    suffix = number ? "_" + std::to_string(number) : "";
+  }
+
+  void run();
+
+private:
+  void writeFrom(unsigned dim, RegionWriter &writer);
+
+  StageOp stage;
+  ForeachOp loop;
+  KernelBuilder b;
+  llvm::SmallBitVector parallel;
+  SmallVector<StringRef> extents;
+  std::string suffix;
+  KernelFunction *fn = nullptr;
+};
+
+/// Loops over the indices that are not parallel, the first outermost.
+void LoopKernel::writeFrom(unsigned dim, RegionWriter &writer) {
+  while (dim < extents.size() && parallel[dim])
+    ++dim;
+  if (dim == extents.size()) {
+    writer.writeBody();
+    return;
+  }
+  b.loop(0, fn->size(extents[dim]), 1, [&](Num index) {
+    writer.mapping[loop.getBody().front().getArgument(dim)] = b.toValue(index);
+    writeFrom(dim + 1, writer);
+  });
+}
+
+void LoopKernel::run() {
+  KernelFunction function(stage, suffix, buffersOf(loop, stage), kThreads, b);
+  fn = &function;
+  SmallVector<StringRef> divided;
+  for (unsigned i = 0; i < extents.size(); ++i)
+    if (parallel[i])
+      divided.push_back(extents[i]);
+  std::string product = productOfExtents(divided);
+  Num total = fn->size(product);
+  Num index = b.blockIndex() * Num(kThreads) + b.threadIndex();
+  RegionWriter writer(*fn, loop.getBody().front());
+  writer.accumulate = [&](AccumulateOp sum, RegionWriter &w) { w.addToMemory(sum); };
+  b.ifThen(b.less(index, total), [&] {
+    Num rest = index;
+    for (unsigned i = extents.size(); i-- > 0;) {
+      if (!parallel[i])
+        continue;
+      Num extent = fn->size(extents[i]);
+      writer.mapping[loop.getBody().front().getArgument(i)] = b.toValue(rest % extent);
+      rest = rest / extent;
+    }
+    writeFrom(0, writer);
+  });
+  fn->finish(stage, "ceildiv(" + product + "," + std::to_string(kThreads) + ")",
+             /*sharedBytes=*/0);
+}
+
+/// Scratch memory belongs to a thread: only one loop may use it.
+LogicalResult checkScratch(StageOp stage) {
+  for (auto scratch : stage.getBody().front().getOps<memref::AllocaOp>()) {
+    ForeachOp user;
+    for (Operation *op : scratch->getUsers()) {
+      auto loop = op->getParentOfType<ForeachOp>();
+      if (user && loop != user)
+        return scratch.emitError("expected scratch memory of one loop, found two that use it");
+      user = loop;
+    }
+  }
+  return success();
+}
+
+} // namespace
+
+LogicalResult mlir::tile::gpu::lowerScalarStage(StageOp stage) {
+  if (failed(checkScratch(stage)))
+    return failure();
+  unsigned number = 0;
+  for (Operation &op : stage.getBody().front()) {
+    if (auto find = dyn_cast<FindSegmentsOp>(op))
+      return find.emitError("has no GPU kernel yet");
+    if (auto loop = dyn_cast<ForeachOp>(op))
+      LoopKernel(stage, loop, number++).run();
+  }
+  return success();
+}
