@@ -91,6 +91,8 @@ TEST_F(StripScheduleTest, StickBreakingBackward) {
   EXPECT_EQ(schedule.steps[1].order, Order::Descending);
   EXPECT_EQ(sweep(schedule.steps[2]), "map scan map");
   EXPECT_EQ(schedule.steps[2].order, Order::Ascending);
+  // z and dA; then beta, 1 - beta and the weight beside dA; dZ takes beta's.
+  EXPECT_EQ(schedule.numSlots, 4u);
 }
 
 /// Slots that live at the same time are different.
