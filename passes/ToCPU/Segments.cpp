@@ -44,9 +44,8 @@ private:
 
 SegmentStrip::SegmentStrip(StageContext &context, const StripPlace &place, Value u, Value v,
                            Value knotBuffer, Value slope, Value count)
-    : e(context.e), place(place), window(context.memory(u)),
-      knots(context.memory(knotBuffer)), slopes(context.memory(slope)),
-      windowBase(context.offset(u, place.place())),
+    : e(context.e), place(place), window(context.memory(u)), knots(context.memory(knotBuffer)),
+      slopes(context.memory(slope)), windowBase(context.offset(u, place.place())),
       distance(place.row - place.block + context.columns - Index(1)),
       knotBase(context.offset(knotBuffer, place.place())),
       slopeBase(context.offset(slope, place.place())) {

@@ -29,8 +29,8 @@ template <typename Fn> void eachMask(Fn body) {
   for (const Case &c : kCases)
     for (int64_t rowStart : {-20, -3, 0, 2, 30})
       for (int64_t columnStart : {0, 1, 7}) {
-        SCOPED_TRACE(testing::Message() << c.name << " rows from " << rowStart << " columns from "
-                                        << columnStart);
+        SCOPED_TRACE(testing::Message()
+                     << c.name << " rows from " << rowStart << " columns from " << columnStart);
         body(MaskQuery<int64_t>{c.band, rowStart, columnStart, kColumns});
       }
 }

@@ -8,9 +8,10 @@
 // gradient, then times the fused stages on one thread and prints their share of the FMA
 // peak measured beside them (best and median of `repeats`). Options: b hq hkv r c q_start
 // k_start, d e, grad=0|1, exit=0|1, features=x86-64-v3, set=key_block=32,..., check=0|1,
-// repeats, tolerance, ignore=NAME,... (not compared: sums that cancel), stages=1 (times per stage). against="A;B;..." (each like set) times other
-// schedules in turn with this one, which cancels what else the machine does. Buffers lie between
-// pages that nobody may touch: memory=end|begin says against which. spread multiplies q.
+// repeats, tolerance, ignore=NAME,... (not compared: sums that cancel), stages=1 (times per stage).
+// against="A;B;..." (each like set) times other schedules in turn with this one, which cancels what
+// else the machine does. Buffers lie between pages that nobody may touch: memory=end|begin says
+// against which. spread multiplies q.
 //
 //===----------------------------------------------------------------------===//
 #include "Peak.h"
@@ -415,8 +416,7 @@ int main(int argc, char **argv) {
     runs.push_back(std::move(run));
     for (llvm::StringRef set : sets) {
       names.push_back(set.str());
-      programs.push_back(
-          std::make_unique<Program>(compile(options, argv[1], "cpu", set.str())));
+      programs.push_back(std::make_unique<Program>(compile(options, argv[1], "cpu", set.str())));
       runs.emplace_back(*programs.back(), sizesOf(options), options);
       runs.back().phase(false);
     }

@@ -1,7 +1,7 @@
 """Counts instructions of the innermost loops of an assembly file that multiply and add.
 
-A line per loop of at least 16 multiply-adds: how many of them, broadcasts from memory, vector loads,
-and how many instructions move a vector between a register and the frame (spills).
+A line per loop of at least 16 multiply-adds: how many of them, broadcasts from memory, vector
+loads, and how many instructions move a vector between a register and the frame (spills).
 """
 
 import re
@@ -26,4 +26,5 @@ for number, line in enumerate(lines):
         continue
     loads = count(r"\tvmov[au]ps\t[^%].*, %[yz]mm")
     frame = count(r"-byte (Spill|Reload|Folded)")
-    print(f"{fmas} multiply-adds, {count(r'vbroadcastss')} broadcasts, {loads} loads, {frame} on the stack")
+    broadcasts = count(r"vbroadcastss")
+    print(f"{fmas} multiply-adds, {broadcasts} broadcasts, {loads} loads, {frame} on the stack")

@@ -6,7 +6,8 @@ usage: run-cases.py EXAMPLES sizes|empty ENCODING...
 import subprocess
 import sys
 
-# Rows and keys that fill no tile, more of either, grouped heads, depths that fill no vector, starts.
+# Rows and keys that fill no tile, more of either, grouped heads, depths that fill no vector,
+# starts.
 CALLS = {
     "sizes": [
         "--r=37 --c=130",
