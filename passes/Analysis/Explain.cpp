@@ -3,6 +3,7 @@
 #include "passes/Analysis/Explain.h"
 
 #include "passes/Analysis/Structure.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace mlir::pe {
@@ -21,7 +22,7 @@ Cost costOf(TermClass cls) {
   case TermClass::Column:
     return {"one addition per score of a number per key", "one sum per key"};
   case TermClass::Affine:
-    return {"one multiply-add per score", "one sum per distance"};
+    return {"one addition per score of a multiple of i - j", "one sum per distance"};
   case TermClass::Distance:
     return {"one addition per score from a table over i - j, built once per call",
             "one sum per distance, then the table's reverse mode"};
@@ -51,6 +52,18 @@ llvm::json::Value boundOf(int64_t bound, int64_t unbounded) {
   return bound == unbounded ? llvm::json::Value(nullptr) : llvm::json::Value(bound);
 }
 
+/// All places a term was merged from.
+std::string describePlaces(Location loc) {
+  auto fused = dyn_cast<FusedLoc>(loc);
+  if (!fused)
+    return describeLocation(loc);
+  SmallVector<std::string> places;
+  for (Location inner : fused.getLocations())
+    if (std::string place = describeLocation(inner); !llvm::is_contained(places, place))
+      places.push_back(place);
+  return llvm::join(places, " and ");
+}
+
 llvm::json::Object explainTerm(func::FuncOp function, const Term &term) {
   Cost cost = costOf(term.cls);
   llvm::json::Array parameters;
@@ -59,7 +72,7 @@ llvm::json::Object explainTerm(func::FuncOp function, const Term &term) {
   return llvm::json::Object{{"class", stringifyTermClass(term.cls)},
                             {"reason", term.reason},
                             {"parameters", std::move(parameters)},
-                            {"location", describeLocation(BiasFnOp(term.bias).getLoc())},
+                            {"location", describePlaces(BiasFnOp(term.bias).getLoc())},
                             {"forward", cost.forward},
                             {"backward", cost.backward}};
 }

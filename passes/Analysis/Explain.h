@@ -7,7 +7,7 @@
 //   attention at encodings.mlir:9:10: softmax, keys with 0 <= i - j
 //     bias slopes at encodings.mlir:7:10
 //       class: affine, because it is proportional to i - j
-//       forward: one multiply-add per score; backward: one sum per diagonal
+//       forward: one addition per score of a multiple of i - j; backward: one sum per distance
 //     bias a at encodings.mlir:8:10
 //       class: general, because it combines (i) and (j) in arith.mulf
 //       forward: its code for every score; backward: its reverse mode for every score

@@ -8,7 +8,7 @@
 //   zero      0                                           nothing               nothing
 //   row       f(b, h, i)                                  one add per query     row sums
 //   column    f(b, h, j)                                  one add per score     column sums
-//   affine    c(b, h) * (i - j), a row plus a column      one multiply-add      one sum
+//   affine    c(b, h) * (i - j), a row plus a column      one add per score     diagonal sums
 //   distance  f(h, i - j)                                 a window of a table   diagonal sums
 //   segments  s(h) * p_h(u(h, i - j) * r(h, i)) or u / r  table of segments     moments per segment
 //             with p_h piecewise linear

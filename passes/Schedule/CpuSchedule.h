@@ -33,7 +33,7 @@ struct CpuSchedule {
   int64_t depthRows = 4;     // depths in a tile of an output
   int64_t columnRows = 4;    // keys in a tile of a column fold (lanes along depth)
   int64_t columnVectors = 2; // vectors of depth in a tile of a column fold
-  int64_t sweepKeys = 2;     // keys per step of an elementwise sweep
+  int64_t sweepKeys = 4;     // keys per step of an elementwise sweep
   int64_t unroll = 4;        // steps per iteration of a contraction
   int64_t queryBlock = 96;   // rows of a work item, where rows own the loop
   int64_t keyBlock = 64;

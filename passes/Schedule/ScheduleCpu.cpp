@@ -34,9 +34,11 @@ CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, CpuTarget target) {
     schedule.exp2 = Exp2Flavour::Ldexp;
   }
   schedule.keyBlock = plan.getKeyBlock();
-  // Rows of a work item: their packed queries and outputs stay in the second-level cache.
-  constexpr int64_t kRowFloats = 1 << 14;
-  int64_t rows = kRowFloats / std::max(plan.getHeadDim(), plan.getValueDim());
+  // Rows of a work item: few enough that their packed queries and outputs stay in the second-level
+  // cache and that there are items for every thread.
+  constexpr int64_t kRowFloats = 1 << 13, kMostRows = 128;
+  int64_t rows =
+      std::min<int64_t>(kMostRows, kRowFloats / std::max(plan.getHeadDim(), plan.getValueDim()));
   schedule.queryBlock = std::max<int64_t>(1, rows / schedule.stripRows()) * schedule.stripRows();
   return schedule;
 }

@@ -33,7 +33,6 @@ private:
   void findRange(Value &low, Value &high);
   Index kinksBelow(Value bound, Value total);
 
-  StageContext &context;
   Emitter &e;
   const StripPlace &place;
   Value window, knots, slopes;
@@ -45,9 +44,8 @@ private:
 
 SegmentStrip::SegmentStrip(StageContext &context, const StripPlace &place, Value u, Value v,
                            Value knotBuffer, Value slope, Value count)
-    : context(context), e(context.e), place(place), window(context.memory(u)),
-      knots(context.memory(knotBuffer)), slopes(context.memory(slope)),
-      windowBase(context.offset(u, place.place())),
+    : e(context.e), place(place), window(context.memory(u)), knots(context.memory(knotBuffer)),
+      slopes(context.memory(slope)), windowBase(context.offset(u, place.place())),
       distance(place.row - place.block + context.columns - Index(1)),
       knotBase(context.offset(knotBuffer, place.place())),
       slopeBase(context.offset(slope, place.place())) {

@@ -33,7 +33,9 @@ SweepEmitter::SweepEmitter(StageContext &context, const StripSchedule::Step &ste
       mask(mask), folds(folds), place(values.getPlace()), vectors(context.cpu.queryVectors) {}
 
 int64_t SweepEmitter::keysPerStep() const {
-  return step.tiles ? context.cpu.keyRows : context.cpu.sweepKeys;
+  if (step.tiles)
+    return context.cpu.keyRows;
+  return mask.isOn() ? 1 : context.cpu.sweepKeys; // little code where little time is spent
 }
 
 //===- The loop --------------------------------------------------------------------===//

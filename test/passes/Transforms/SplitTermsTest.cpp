@@ -96,8 +96,8 @@ func.func @f(%q: tensor<1x3x8x8xf32>, %s: tensor<3xf32>, %t: tensor<3xf32>) -> t
   %m = pe.causal
   %o = pe.attention %q, %q, %q bias(%bias) )" +
          mask +
-         R"( : (tensor<1x3x8x8xf32>, tensor<1x3x8x8xf32>, tensor<1x3x8x8xf32>)
-        -> tensor<1x3x8x8xf32>
+         R"(
+      : (tensor<1x3x8x8xf32>, tensor<1x3x8x8xf32>, tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32>
   return %o : tensor<1x3x8x8xf32>
 })";
 }

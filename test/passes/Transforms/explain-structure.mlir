@@ -4,7 +4,7 @@
 // CHECK:      attention at {{.*}}explain-structure.mlir:{{[0-9]+}}:8: softmax, keys with 0 <= i - j <= 127
 // CHECK-NEXT:   bias s at {{.*}}explain-structure.mlir:[[#@LINE + 25]]:8
 // CHECK-NEXT:     class: affine, because it is proportional to i - j
-// CHECK-NEXT:     forward: one multiply-add per score; backward: one sum per distance
+// CHECK-NEXT:     forward: one addition per score of a multiple of i - j; backward: one sum per distance
 // CHECK-NEXT:   dropped: a term that is one number per head, at {{.*}}: softmax is unchanged by a number added to a whole row
 
 // JSON:      "attentions": [
@@ -17,7 +17,7 @@
 // JSON-NEXT:     "terms": [
 // JSON:              "backward": "one sum per distance",
 // JSON-NEXT:         "class": "affine",
-// JSON-NEXT:         "forward": "one multiply-add per score",
+// JSON-NEXT:         "forward": "one addition per score of a multiple of i - j",
 // JSON-NEXT:         "location":
 // JSON-NEXT:         "parameters": [
 // JSON-NEXT:           "s"

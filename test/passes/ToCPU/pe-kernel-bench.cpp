@@ -1,6 +1,6 @@
-//===- KernelBench.cpp - runs, compares and times the stages of a plan ----===//
+//===- pe-kernel-bench.cpp - runs, compares and times the stages of a plan -===//
 //
-//   kernel-bench FILE.mlir [--name=value ...]
+//   pe-kernel-bench FILE.mlir [--name=value ...]
 //
 // FILE is a module in the pe dialect, or one that holds a tile.plan. Compiles it through
 // pe-tile-to-cpu and through the definition of the tile ops (pe-tile-to-loops), runs both
@@ -8,8 +8,10 @@
 // gradient, then times the fused stages on one thread and prints their share of the FMA
 // peak measured beside them (best and median of `repeats`). Options: b hq hkv r c q_start
 // k_start, d e, grad=0|1, exit=0|1, features=x86-64-v3, set=key_block=32,..., check=0|1,
-// repeats, tolerance, stages=1 (times per stage). against="A;B;..." (each like set) times other
-// schedules in turn with this one, which cancels what else the machine does.
+// repeats, tolerance, ignore=NAME,... (not compared: sums that cancel), stages=1 (times per stage).
+// against="A;B;..." (each like set) times other schedules in turn with this one, which cancels what
+// else the machine does. Buffers lie between pages that nobody may touch: memory=end|begin says
+// against which. spread multiplies q.
 //
 //===----------------------------------------------------------------------===//
 #include "Peak.h"
@@ -25,6 +27,8 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
+
+#include <sys/mman.h>
 
 #include <cmath>
 #include <cstdio>
@@ -50,7 +54,7 @@ struct Options {
 };
 
 [[noreturn]] void die(const std::string &message) {
-  std::fprintf(stderr, "kernel-bench: %s\n", message.c_str());
+  std::fprintf(stderr, "pe-kernel-bench: %s\n", message.c_str());
   std::exit(1);
 }
 
@@ -72,7 +76,7 @@ Program compile(const Options &options, const std::string &file, const std::stri
   jit::Compilation compilation(jit::getRegistry());
   jit::Source source{(*buffer)->getBuffer().str(), file, ""};
   if (Status parsed = compilation.parse(source); !parsed)
-    die(parsed.error().render("kernel-bench"));
+    die(parsed.error().render("pe-kernel-bench"));
   mlir::pe::CompileOptions compileOptions;
   compileOptions.headDim = options.number("d", 64);
   compileOptions.valueDim = options.number("e", compileOptions.headDim);
@@ -101,13 +105,13 @@ Program compile(const Options &options, const std::string &file, const std::stri
     mlir::pe::buildFunctionsToLLVMPipeline(pm);
   });
   if (!done)
-    die(done.error().render("kernel-bench"));
+    die(done.error().render("pe-kernel-bench"));
   double passes = now() - begin;
   Program program;
   auto text = compilation.getModule()->getAttrOfType<mlir::StringAttr>(mlir::pe::kPlanAttr);
   auto parsed = plan::parsePlan(text.strref());
   if (!parsed)
-    die(parsed.error().render("kernel-bench"));
+    die(parsed.error().render("pe-kernel-bench"));
   program.plan = *parsed;
   compilation.getModule()->removeAttr(mlir::pe::kPlanAttr);
   // Code for wider vectors than this machine's is split by LLVM, so it runs here too.
@@ -115,7 +119,7 @@ Program compile(const Options &options, const std::string &file, const std::stri
   llvm::LLVMContext context;
   auto module = jit::translate(compilation.getModule(), context, **machine);
   if (!module)
-    die(module.error().render("kernel-bench"));
+    die(module.error().render("pe-kernel-bench"));
   if (options.number("llvm", 0))
     (*module)->print(llvm::outs(), nullptr);
   double translated = now() - begin;
@@ -131,7 +135,7 @@ Program compile(const Options &options, const std::string &file, const std::stri
   }
   auto loaded = cpu::loadObject(*object);
   if (!loaded)
-    die(loaded.error().render("kernel-bench"));
+    die(loaded.error().render("pe-kernel-bench"));
   program.object = std::move(*loaded);
   for (plan::Stage &stage : program.plan.stages)
     program.stages.push_back(reinterpret_cast<Stage>(program.object->lookup(stage.symbol)));
@@ -152,15 +156,46 @@ plan::CallSizes sizesOf(const Options &options) {
   return sizes;
 }
 
+/// Memory between two pages that nobody may touch; it ends at the second one, or begins behind the
+/// first, up to 64 bytes.
+class GuardedMemory {
+public:
+  GuardedMemory(int64_t bytes, bool atEnd) {
+    int64_t inside = (bytes + kPage - 1) / kPage * kPage;
+    length = inside + 2 * kPage;
+    base = static_cast<char *>(
+        mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (base == MAP_FAILED)
+      die("no memory");
+    mprotect(base, kPage, PROT_NONE);
+    mprotect(base + kPage + inside, kPage, PROT_NONE);
+    data = base + kPage + (atEnd ? inside - (bytes + 63) / 64 * 64 : 0);
+  }
+  GuardedMemory(GuardedMemory &&other)
+      : base(std::exchange(other.base, nullptr)), data(other.data), length(other.length) {}
+  ~GuardedMemory() {
+    if (base)
+      munmap(base, length);
+  }
+  float *get() const { return reinterpret_cast<float *>(data); }
+
+private:
+  static constexpr int64_t kPage = 4096;
+  char *base, *data;
+  int64_t length;
+};
+
 /// Memory and the calls of one program.
 struct Run {
   const Program &program;
   plan::CallSizes sizes;
-  std::vector<std::unique_ptr<float, decltype(&std::free)>> memory;
+  std::vector<GuardedMemory> memory;
   std::vector<int64_t> bytes, items;
 
-  Run(const Program &program, const plan::CallSizes &sizes, int64_t seed, double spread)
+  Run(const Program &program, const plan::CallSizes &sizes, const Options &options)
       : program(program), sizes(sizes) {
+    int64_t seed = options.number("seed", 1);
+    double spread = std::atof(options.get("spread", "1").c_str());
     auto values = sizes.values(program.plan.headDim, program.plan.valueDim);
     for (const plan::Buffer &buffer : program.plan.buffers) {
       int64_t count = 1;
@@ -168,8 +203,7 @@ struct Run {
         count *= *plan::SizeExpression::parse(extent)->evaluate(values);
       bool wide = buffer.dtype == DType::F64 || buffer.dtype == DType::I64;
       bytes.push_back(count * (wide ? 8 : 4));
-      memory.emplace_back(
-          static_cast<float *>(std::aligned_alloc(64, (bytes.back() + 127) / 64 * 64)), &std::free);
+      memory.emplace_back(bytes.back(), options.get("memory", "end") == "end");
       // What is read before it is written shows as NaN.
       std::memset(memory.back().get(), 0xff, bytes.back());
       if (buffer.role != plan::Role::Argument && buffer.role != plan::Role::Cotangent)
@@ -230,22 +264,26 @@ double valueAt(const Run &run, int buffer, int64_t i) {
 }
 
 /// Prints the relative error of every buffer both programs know; false where one is beyond bounds.
-bool compare(const Run &run, const Run &reference, double tolerance, bool quiet) {
-  bool good = true;
+bool compare(const Run &run, const Run &reference, const Options &options) {
+  double tolerance = std::atof(options.get("tolerance", "2e-5").c_str());
+  bool quiet = options.number("quiet", 0), good = true;
+  llvm::SmallVector<llvm::StringRef> ignored;
+  std::string names = options.get("ignore", "");
+  llvm::StringRef(names).split(ignored, ',');
   for (size_t i = 0; i < run.program.plan.buffers.size(); ++i) {
     const plan::Buffer &buffer = run.program.plan.buffers[i];
     int other = reference.program.plan.findBuffer(buffer.name);
     bool compared = buffer.role == plan::Role::Result || buffer.role == plan::Role::Residual ||
                     buffer.role == plan::Role::Gradient;
     if (!compared || other < 0 || run.bytes[i] != reference.bytes[other] ||
-        llvm::StringRef(buffer.name).ends_with("mass"))
+        llvm::StringRef(buffer.name).ends_with("mass") || llvm::is_contained(ignored, buffer.name))
       continue;
     double difference = 0, norm = 0;
     int64_t count = run.bytes[i] / (buffer.dtype == DType::F64 ? 8 : 4);
     for (int64_t j = 0; j < count; ++j) {
       double a = valueAt(run, i, j), b = valueAt(reference, other, j);
-      if (a == b)
-        continue; // also equal infinities
+      if (a == b || (std::isnan(a) && std::isnan(b)))
+        continue; // equal infinities; what neither has written
       difference += (a - b) * (a - b);
       norm += b * b;
     }
@@ -351,18 +389,18 @@ int main(int argc, char **argv) {
   Program fused = compile(options, argv[1], "cpu", options.get("set", ""));
   if (!quiet)
     std::printf("compiled in %.0f ms\n", fused.compileSeconds * 1e3);
-  Run run(fused, sizesOf(options), options.number("seed", 1), options.number("spread", 1));
+  Run run(fused, sizesOf(options), options);
   run.phase(false);
   if (grad)
     run.phase(true);
   bool good = true;
   if (options.number("check", 1)) {
     Program loops = compile(options, argv[1], "loops", "");
-    Run reference(loops, sizesOf(options), options.number("seed", 1), options.number("spread", 1));
+    Run reference(loops, sizesOf(options), options);
     reference.phase(false);
     if (grad)
       reference.phase(true);
-    good = compare(run, reference, std::atof(options.get("tolerance", "2e-5").c_str()), quiet);
+    good = compare(run, reference, options);
   }
   if (options.number("repeats", 15) && options.number("time", 0)) {
     time(run, options, false);
@@ -379,7 +417,7 @@ int main(int argc, char **argv) {
     for (llvm::StringRef set : sets) {
       names.push_back(set.str());
       programs.push_back(std::make_unique<Program>(compile(options, argv[1], "cpu", set.str())));
-      runs.emplace_back(*programs.back(), sizesOf(options), 1, 1);
+      runs.emplace_back(*programs.back(), sizesOf(options), options);
       runs.back().phase(false);
     }
     contest(runs, names, options, false);

@@ -1,0 +1,108 @@
+//===- StripScheduleTest.cpp - steps and slots of the four algorithms -----===//
+//
+// The bodies are those of test/dialect/Tile/algorithms.mlir.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Schedule/StripSchedule.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Parser/Parser.h"
+
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace mlir::tile;
+
+namespace {
+
+class StripScheduleTest : public testing::Test {
+protected:
+  StripScheduleTest() {
+    context.loadDialect<TileDialect, arith::ArithDialect, math::MathDialect>();
+    module = parseSourceFile<ModuleOp>(PE_TEST_SOURCE_DIR "/test/dialect/Tile/algorithms.mlir",
+                                       ParserConfig(&context));
+  }
+
+  StripSchedule scheduleOf(StringRef plan) {
+    StreamOp stream;
+    module->lookupSymbol<PlanOp>(plan).walk([&](StreamOp op) { stream = op; });
+    std::string why;
+    FailureOr<StripSchedule> schedule = StripSchedule::compute(stream, why);
+    EXPECT_TRUE(succeeded(schedule)) << why;
+    return *schedule;
+  }
+
+  /// The names of a sweep's ops, as in "dot mask reduce".
+  static std::string sweep(const StripSchedule::Step &step) {
+    std::string text;
+    for (Operation *op : step.sweep)
+      text += (text.empty() ? "" : " ") + op->getName().stripDialect().str();
+    return text;
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+};
+
+/// Scores and their maximum in the accumulators; then probabilities in place; one slot serves both.
+TEST_F(StripScheduleTest, SoftmaxForward) {
+  StripSchedule schedule = scheduleOf("softmax_forward");
+  ASSERT_EQ(schedule.steps.size(), 3u);
+  EXPECT_EQ(sweep(schedule.steps[0]), "window dot mask reduce");
+  EXPECT_TRUE(schedule.steps[0].tiles);
+  EXPECT_EQ(sweep(schedule.steps[1]), "map reduce");
+  EXPECT_FALSE(schedule.steps[1].tiles);
+  EXPECT_EQ(schedule.steps[1].rowDots.size(), 1u);
+  EXPECT_EQ(sweep(schedule.steps[2]), "");
+  EXPECT_EQ(schedule.numSlots, 1u);
+}
+
+/// Probabilities leave the accumulators before the second contraction begins.
+TEST_F(StripScheduleTest, SoftmaxBackward) {
+  StripSchedule schedule = scheduleOf("softmax_backward");
+  ASSERT_EQ(schedule.steps.size(), 1u);
+  EXPECT_EQ(sweep(schedule.steps[0]), "window map dot map mask dot map");
+  EXPECT_EQ(schedule.steps[0].blockOps.size(), 1u);
+  EXPECT_EQ(schedule.steps[0].rowDots.size(), 1u);
+  EXPECT_EQ(schedule.columnDots.size(), 2u);
+  EXPECT_EQ(schedule.numSlots, 2u);
+  EXPECT_EQ(schedule.zeroOutside.size(), 2u);
+}
+
+/// A scan waits for the sweep behind the contractions; mask and exp2 wait with it, so only z is
+/// kept.
+TEST_F(StripScheduleTest, StickBreakingForward) {
+  StripSchedule schedule = scheduleOf("stick_breaking_forward");
+  ASSERT_EQ(schedule.steps.size(), 2u);
+  EXPECT_EQ(sweep(schedule.steps[0]), "dot");
+  EXPECT_EQ(sweep(schedule.steps[1]), "mask map scan map");
+  EXPECT_EQ(schedule.steps[1].order, Order::Descending);
+  EXPECT_EQ(schedule.numSlots, 1u);
+}
+
+/// Two scans of opposite order are two sweeps.
+TEST_F(StripScheduleTest, StickBreakingBackward) {
+  StripSchedule schedule = scheduleOf("stick_breaking_backward");
+  ASSERT_EQ(schedule.steps.size(), 3u);
+  EXPECT_EQ(sweep(schedule.steps[0]), "dot dot");
+  EXPECT_EQ(sweep(schedule.steps[1]), "mask map scan map");
+  EXPECT_EQ(schedule.steps[1].order, Order::Descending);
+  EXPECT_EQ(sweep(schedule.steps[2]), "map scan map");
+  EXPECT_EQ(schedule.steps[2].order, Order::Ascending);
+  // z and dA; then beta, 1 - beta and the weight beside dA; dZ takes beta's.
+  EXPECT_EQ(schedule.numSlots, 4u);
+}
+
+/// Slots that live at the same time are different.
+TEST_F(StripScheduleTest, SlotsOfLiveValuesDiffer) {
+  StripSchedule schedule = scheduleOf("softmax_backward");
+  SmallVector<unsigned> used;
+  for (DotOp dot : schedule.columnDots)
+    used.push_back(schedule.slots.lookup(dot.getLhs()));
+  EXPECT_NE(used[0], used[1]);
+}
+
+} // namespace

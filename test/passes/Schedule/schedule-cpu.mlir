@@ -1,0 +1,48 @@
+// RUN: pe-opt %s --pe-schedule-cpu | FileCheck %s
+// RUN: pe-opt %s --pe-schedule-cpu=features=x86-64-v4 | FileCheck %s --check-prefix=V4
+// RUN: pe-opt %s --pe-schedule-cpu="set=query_vectors=3,query_block=48,key_block=32" | FileCheck %s --check-prefix=SET
+
+// Sixteen registers: 4 x 2 tiles of 8 lanes. Thirty-two of 16 lanes: 8 x 2 tiles. The block of keys
+// is the plan's; rows of a work item shrink with the depth. Stages without a stream get nothing.
+// CHECK-LABEL: tile.plan @narrow
+// CHECK:       tile.stage @no_stream
+// CHECK-NOT:   cpu_schedule
+// CHECK:       tile.stage @stream
+// CHECK-SAME:  cpu_schedule = {column_rows = 4 : i64, column_vectors = 2 : i64, depth_rows = 4 : i64, exp2 = "bits", key_block = 64 : i64, key_rows = 4 : i64, lanes = 8 : i64, query_block = 128 : i64, query_vectors = 2 : i64
+// V4-LABEL:    tile.plan @narrow
+// V4:          tile.stage @stream
+// V4-SAME:     column_vectors = 4 : i64, depth_rows = 8 : i64, exp2 = "ldexp", key_block = 64 : i64, key_rows = 8 : i64, lanes = 16 : i64
+// SET-LABEL:   tile.plan @narrow
+// SET:         tile.stage @stream
+// SET-SAME:    key_block = 32 : i64
+// SET-SAME:    query_block = 48 : i64, query_vectors = 3 : i64
+tile.plan @narrow attributes {head_dim = 64 : i64, value_dim = 16 : i64} {
+  %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
+  %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
+  %O = tile.buffer "o" result : !tile.buffer<[b, hq, r], f32>
+  tile.stage @no_stream prepare over ["b", "hq"] {
+    tile.foreach over ["r"] {
+    ^bb0(%b: index, %h: index, %r: index):
+      %zero = arith.constant 0.0 : f32
+      tile.write %zero, %O[%b, %h, %r] : f32 -> !tile.buffer<[b, hq, r], f32>
+      tile.yield
+    }
+  }
+  tile.stage @stream forward over ["b", "hq"] {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<rd, f32>
+    %m0 = tile.constant -1.0e30 : !tile.val<r, f32>
+    %m = tile.stream ascending carry(%m0 : !tile.val<r, f32>) {
+    ^bb0(%mc: !tile.val<r, f32>):
+      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<cd, f32>
+      %s = tile.dot %q, %k over d : !tile.val<rd, f32>, !tile.val<cd, f32> -> !tile.val<rc, f32>
+      %mb = tile.reduce max over c %s : !tile.val<rc, f32> -> !tile.val<r, f32>
+      %mn = tile.map(%mc, %mb) : (!tile.val<r, f32>, !tile.val<r, f32>) -> !tile.val<r, f32> {
+      ^bb0(%x: f32, %y: f32):
+        %z = arith.maxnumf %x, %y : f32
+        tile.yield %z : f32
+      }
+      tile.yield %mn : !tile.val<r, f32>
+    } : !tile.val<r, f32>
+    tile.store %m, %O : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
+  }
+}

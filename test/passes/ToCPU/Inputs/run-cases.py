@@ -1,0 +1,32 @@
+"""Runs pe-kernel-bench on encodings times calls; exits 1 at the first that differs.
+
+usage: run-cases.py EXAMPLES sizes|empty ENCODING...
+"""
+
+import subprocess
+import sys
+
+# Rows and keys that fill no tile, more of either, grouped heads, depths that fill no vector,
+# starts.
+CALLS = {
+    "sizes": [
+        "--r=37 --c=130",
+        "--r=130 --c=37 --memory=begin",
+        "--r=65 --c=63 --hq=4 --hkv=2 --d=40 --e=72",
+        "--r=50 --c=100 --q_start=10 --k_start=3 --features=x86-64-v4",
+        "--r=150 --c=150 --hq=3 --hkv=1 --b=2 --d=8 --e=24 --features=x86-64-v4",
+    ],
+    "empty": ["--r=0 --c=10", "--r=10 --c=0", "--r=50 --c=100 --q_start=-20"],
+}
+# Sums that cancel under softmax: the conformance suite judges them against float64.
+IGNORED = "d_w1,d_b1,d_w2,d_b2,d_w3,d_b3,d_c,d_L_multiplier"
+
+examples, calls, encodings = sys.argv[1], sys.argv[2], sys.argv[3:]
+for encoding in encodings:
+    for call in CALLS[calls]:
+        command = ["pe-kernel-bench", f"{examples}/{encoding}.mlir", "--grad=1", "--quiet=1"]
+        command += ["--tolerance=1e-4", f"--ignore={IGNORED}"] + call.split()
+        result = subprocess.run(command, capture_output=True, text=True)
+        if result.returncode:
+            print(" ".join(command), result.stdout, result.stderr, sep="\n")
+            sys.exit(1)

@@ -1,0 +1,114 @@
+// RUN: pe-opt %s --pe-schedule-cpu --pe-tile-to-cpu --split-input-file | FileCheck %s
+
+// Sums of scores per row: every part of a rows-outer kernel once. The item is a block of rows, the
+// last rows first; queries are packed transposed; the code without a mask has fixed bounds and
+// accumulators carried over the depth, the code with it has bounds of its own.
+// CHECK-LABEL: func.func @rows_forward(
+// CHECK-SAME:    %[[Q:.*]]: memref<1xf32>, %[[K:.*]]: memref<1xf32>, %[[O:.*]]: memref<1xf32>, %{{.*}}: memref<9xi64>, %[[ITEM:.*]]: index
+// CHECK:         arith.remui %[[ITEM]]
+// Packing.
+// CHECK:         vector.shuffle {{.*}} [0, 8, 2, 10, 4, 12, 6, 14]
+// Inside the mask.
+// CHECK:         scf.if
+// CHECK:           scf.for %{{.*}} = %[[C0:.*]] to %c64
+// CHECK:             %{{.*}}:8 = scf.for %{{.*}} = %[[C0]] to %{{.*}} step %{{.*}} iter_args
+// CHECK:               vector.load
+// CHECK:               memref.load
+// CHECK:               vector.broadcast
+// CHECK:               vector.fma
+// CHECK-NOT:         arith.select
+// CHECK:         } else {
+// Partly inside it.
+// CHECK:           scf.if
+// CHECK:             arith.cmpi slt, {{.*}} : vector<8xi32>
+// CHECK:             %{{.*}}:8 = scf.for
+// CHECK:               vector.fma
+// CHECK:             arith.select {{.*}} : vector<8xi1>, vector<8xf32>
+// CHECK:         vector.maskedstore
+// CHECK:         tile.launch @rows_forward forward items "b*hq*ceildiv(r,128)"
+tile.plan @rows attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
+  %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
+  %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
+  %O = tile.buffer "o" result : !tile.buffer<[b, hq, r], f32>
+  tile.stage @forward forward over ["b", "hq"] mask {kind = "causal"} {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<rd, f32>
+    %s0 = tile.constant 0.0 : !tile.val<r, f32>
+    %s = tile.stream ascending carry(%s0 : !tile.val<r, f32>) {
+    ^bb0(%sc: !tile.val<r, f32>):
+      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<cd, f32>
+      %x = tile.dot %q, %k over d : !tile.val<rd, f32>, !tile.val<cd, f32> -> !tile.val<rc, f32>
+      %xb = tile.reduce add over c %x : !tile.val<rc, f32> -> !tile.val<r, f32>
+      %xn = tile.map(%sc, %xb) : (!tile.val<r, f32>, !tile.val<r, f32>) -> !tile.val<r, f32> {
+      ^bb0(%a: f32, %b: f32):
+        %z = arith.addf %a, %b : f32
+        tile.yield %z : f32
+      }
+      tile.yield %xn : !tile.val<r, f32>
+    } : !tile.val<r, f32>
+    tile.store %s, %O : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
+  }
+}
+
+// -----
+
+// A sum over rows: columns own the loop, an item is a key head; what rows keep is a temporary.
+// CHECK-LABEL: func.func @columns_backward(
+// CHECK-SAME:    %[[Q:.*]]: memref<1xf32>, %[[K:.*]]: memref<1xf32>, %[[G:.*]]: memref<1xf32>, %[[ROWS:.*]]: memref<1xf32>, %{{.*}}: memref<9xi64>
+// CHECK:       tile.buffer "backward_rows" temporary : <[b, hq, "ceildiv(r,16)", 512], f32>
+// CHECK:       tile.launch @columns_backward backward items "b*hkv"
+tile.plan @columns attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
+  %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
+  %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
+  %G = tile.buffer "d_k" gradient : !tile.buffer<[b, hkv, c, d], f32>
+  tile.stage @backward backward over ["b", "hkv"] {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<rd, f32>
+    %g = tile.stream any {
+      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<cd, f32>
+      %x = tile.dot %q, %k over d : !tile.val<rd, f32>, !tile.val<cd, f32> -> !tile.val<rc, f32>
+      %gb = tile.dot %x, %q over r : !tile.val<rc, f32>, !tile.val<rd, f32> -> !tile.val<cd, f32>
+      tile.yield %gb : !tile.val<cd, f32>
+    } : !tile.val<cd, f32>
+    tile.store %g, %G : !tile.val<cd, f32> -> !tile.buffer<[b, hkv, c, d], f32>
+  }
+}
+
+// -----
+
+// A map is evaluated as rarely as its operands allow: the parameter once per strip, the key's part as
+// scalars, the rest in vectors; positions are i32 there.
+// CHECK-LABEL: func.func @pairs_forward(
+// CHECK:         %[[A:.*]] = memref.load %{{.*}} : memref<?xf32
+// CHECK:         scf.for
+// CHECK:           %[[J:.*]] = arith.sitofp %{{.*}} : i32 to f32
+// CHECK:           %[[AJ:.*]] = arith.mulf %{{.*}}, %[[J]] : f32
+// CHECK:           %[[V:.*]] = vector.broadcast %[[AJ]] : f32 to vector<8xf32>
+// CHECK:           arith.addf %{{.*}}, %[[V]] : vector<8xf32>
+tile.plan @pairs attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
+  %A = tile.buffer "amp" argument : !tile.buffer<[hq], f32>
+  %O = tile.buffer "o" result : !tile.buffer<[b, hq, r], f32>
+  tile.stage @forward forward over ["b", "hq"] {
+    %s0 = tile.constant 0.0 : !tile.val<r, f32>
+    %s = tile.stream ascending carry(%s0 : !tile.val<r, f32>) {
+    ^bb0(%sc: !tile.val<r, f32>):
+      %x = tile.map() positions : () -> !tile.val<rc, f32> {
+      ^bb0(%b: index, %h: index, %i: index, %j: index):
+        %a = tile.read %A[%h] : !tile.buffer<[hq], f32> -> f32
+        %i32 = arith.index_cast %i : index to i32
+        %j32 = arith.index_cast %j : index to i32
+        %fi = arith.sitofp %i32 : i32 to f32
+        %fj = arith.sitofp %j32 : i32 to f32
+        %aj = arith.mulf %a, %fj : f32
+        %z = arith.addf %fi, %aj : f32
+        tile.yield %z : f32
+      }
+      %xb = tile.reduce add over c %x : !tile.val<rc, f32> -> !tile.val<r, f32>
+      %xn = tile.map(%sc, %xb) : (!tile.val<r, f32>, !tile.val<r, f32>) -> !tile.val<r, f32> {
+      ^bb0(%p: f32, %q: f32):
+        %z = arith.addf %p, %q : f32
+        tile.yield %z : f32
+      }
+      tile.yield %xn : !tile.val<r, f32>
+    } : !tile.val<r, f32>
+    tile.store %s, %O : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
+  }
+}
