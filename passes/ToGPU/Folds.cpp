@@ -61,8 +61,7 @@ OuterFolds::OuterFolds(StageOp stage, const GpuSchedule &schedule)
       store.getBuffer().getDefiningOp<BufferOp>().setZero(true);
 }
 
-/// One thread waits until the ticket shows `number`, then the CTA goes on.
-void OuterFolds::waitFor(FragmentKernel &k, Value ticket, const Num &number) {
+void mlir::tile::gpu::waitForTicket(FragmentKernel &k, Value ticket, const Num &number) {
   KernelBuilder &b = k.b;
   b.ifThen(b.compare(arith::CmpIPredicate::eq, k.thread, 0), [&] {
     Value wanted = b.toValue(number);
@@ -79,6 +78,17 @@ void OuterFolds::waitFor(FragmentKernel &k, Value ticket, const Num &number) {
     b.create<scf::YieldOp>();
   });
   b.barrier();
+}
+
+void mlir::tile::gpu::passTicket(FragmentKernel &k, Value ticket, const Num &number) {
+  KernelBuilder &b = k.b;
+  b.create<LLVM::FenceOp>(LLVM::AtomicOrdering::acq_rel, "device");
+  b.barrier();
+  b.ifThen(b.compare(arith::CmpIPredicate::eq, k.thread, 0), [&] {
+    b.create<LLVM::StoreOp>(b.toValue(number + Num(1)), ticket, /*alignment=*/4,
+                            /*isVolatile=*/false, /*isNonTemporal=*/false,
+                            /*isInvariantGroup=*/false, LLVM::AtomicOrdering::release, "device");
+  });
 }
 
 namespace {
@@ -109,6 +119,23 @@ void eachAccess(FragmentKernel &k, Value buffer, Spaces spaces,
 }
 
 } // namespace
+
+void mlir::tile::gpu::addToRows(FragmentKernel &k, Value buffer, const Registers &registers) {
+  KernelBuilder &b = k.b;
+  if (!k.rowsOwn) {
+    k.orderedRows.emplace_back(buffer, registers);
+    return;
+  }
+  for (auto [index, value] : llvm::enumerate(registers)) {
+    Place place = k.place();
+    place.r = k.rowAt(k.elementAt(Spaces::R, index));
+    Value adds = b.both(b.less(place.r, k.rows), b.compare(arith::CmpIPredicate::eq, k.t, 0));
+    b.ifThen(adds, [&, v = value] {
+      Value address = k.fn.address(buffer, place);
+      b.store(b.add(b.load(b.f32(), address), v), address);
+    });
+  }
+}
 
 /// The registers plus what earlier CTAs have added.
 Registers OuterFolds::addTo(FragmentKernel &k, Value buffer, Spaces spaces,
@@ -165,13 +192,16 @@ void OuterFolds::emitStep(FragmentKernel &k, const Num &ownerBlocks) {
   }
   const Num indices[] = {k.batch, k.rowsOwn ? k.keyHead : k.queryHead, k.innerBlock};
   Value ticket = k.fn.address(tickets, ArrayRef<Num>(indices));
-  waitFor(k, ticket, number);
+  waitForTicket(k, ticket, number);
   Value isFirst = b.compare(arith::CmpIPredicate::eq, number, 0);
   Value isLast = b.compare(arith::CmpIPredicate::eq, number + Num(1), total);
   SmallVector<Registers> sums;
   for (unsigned index : order)
     sums.push_back(addTo(k, outer[index], spacesOf(stream.getResult(index)),
                          k.registers(stream.getYielded(index)), isFirst));
+  Value never = b.create<arith::ConstantOp>(b.getBoolAttr(false));
+  for (auto &[buffer, registers] : k.orderedRows)
+    write(k, buffer, Spaces::R, addTo(k, buffer, Spaces::R, registers, never));
   b.ifElse(
       isLast, TypeRange(),
       [&] {
@@ -186,11 +216,5 @@ void OuterFolds::emitStep(FragmentKernel &k, const Num &ownerBlocks) {
           write(k, outer[index], spacesOf(stream.getResult(index)), sum);
         return Registers();
       });
-  b.create<LLVM::FenceOp>(LLVM::AtomicOrdering::acq_rel, "device");
-  b.barrier();
-  b.ifThen(b.compare(arith::CmpIPredicate::eq, k.thread, 0), [&] {
-    b.create<LLVM::StoreOp>(b.toValue(number + Num(1)), ticket, /*alignment=*/4,
-                            /*isVolatile=*/false, /*isNonTemporal=*/false,
-                            /*isInvariantGroup=*/false, LLVM::AtomicOrdering::release, "device");
-  });
+  passTicket(k, ticket, number);
 }

@@ -30,7 +30,6 @@ public:
   ArrayRef<Operation *> ownerEpilogue() const { return ownerOps; }
 
 private:
-  void waitFor(FragmentKernel &k, Value ticket, const Num &number);
   Registers addTo(FragmentKernel &k, Value buffer, Spaces spaces, const Registers &registers,
                   Value isFirst);
   void write(FragmentKernel &k, Value buffer, Spaces spaces, const Registers &registers);
@@ -43,6 +42,15 @@ private:
   SmallVector<Value> buffers;
   SmallVector<Operation *> ownerOps, foldOps;
 };
+
+/// One thread waits until the ticket shows `number`, then the CTA goes on.
+void waitForTicket(FragmentKernel &k, Value ticket, const Num &number);
+/// What the CTA has written is visible to all before the ticket shows `number` + 1.
+void passTicket(FragmentKernel &k, Value ticket, const Num &number);
+
+/// buffer[b, hq, r] += registers, a value over r: at once where rows own, else in the order of the
+/// inner block's ticket.
+void addToRows(FragmentKernel &k, Value buffer, const Registers &registers);
 
 /// Whether rows own the stage's kernel.
 bool rowsOwn(StageOp stage);

@@ -124,6 +124,24 @@ Num FragmentKernel::foldedDepthTile(const Element &at, Spaces s) {
   return warp % Num(foldParts()) * Num(foldDepthTiles(s)) + Num(at.depthTile);
 }
 
+std::pair<Num, Num> FragmentKernel::innerRange(const Num &ownerBlockNumber) {
+  const Num size(schedule.innerBlock), owners(schedule.ownerBlock());
+  Num base = ownerBlockNumber * owners;
+  ::pe::math::Interval<Num> range{0, 0};
+  if (rowsOwn) {
+    Num first = maxOf(base, mask.firstRow());
+    Num last = minOf(base + owners, rows) - Num(1);
+    range = mask.any(first, last);
+    range.end = b.pick(b.less(last, first), range.begin, range.end);
+  } else {
+    range = mask.rowsTouching(base, minOf(base + owners, columns), rows);
+  }
+  // A range may be empty with begin > end.
+  Num first = range.begin / size;
+  Num count = ceilDiv(maxOf(range.end, range.begin), size) - first;
+  return {first, b.pick(b.less(range.begin, range.end), count, Num(0))};
+}
+
 //===- Values ----------------------------------------------------------------------===//
 
 Registers &FragmentKernel::registers(Value value) {
@@ -223,5 +241,7 @@ void mlir::tile::gpu::emitOp(FragmentKernel &k, Operation *op) {
       .Case([&](ScanOp o) { emitScan(k, o); })
       .Case([&](WindowOp o) { emitWindow(k, o); })
       .Case([&](SegmentsOp o) { emitSegments(k, o); })
+      .Case([&](WindowGradOp o) { emitWindowGrad(k, o); })
+      .Case([&](SegmentsGradOp o) { emitSegmentsGrad(k, o); })
       .Default([](Operation *) { llvm_unreachable("refused by checkStage"); });
 }

@@ -52,6 +52,8 @@ struct Element {
   int depthTile = 0, depthHalf = 0;
 };
 
+class PairSums;
+
 class FragmentKernel {
 public:
   FragmentKernel(StageOp stage, const GpuSchedule &schedule, KernelFunction &function);
@@ -103,6 +105,8 @@ public:
   Num foldedDepthTile(const Element &at, Spaces s);
   /// Where inner `logical` of the block stands in shared memory and in the fragments.
   Num physicalInner(const Num &logical);
+  /// The inner blocks that some pair of an owner block needs: the first, and how many.
+  std::pair<Num, Num> innerRange(const Num &ownerBlockNumber);
   Place place() const { return {batch, queryHead, keyHead, 0, 0, 0, 0}; }
 
   //===- Values ------------------------------------------------------------------------===//
@@ -130,6 +134,9 @@ public:
 
   llvm::DenseMap<Value, Panel> panels;
   llvm::DenseMap<Value, Registers> values;
+  PairSums *sums = nullptr;
+  /// Values over inner rows that this step adds to buffers, when its turn comes.
+  SmallVector<std::pair<Value, Registers>> orderedRows;
   /// Accumulators that a contraction adds to: the fold it contributes to.
   llvm::DenseMap<Value, Registers> foldStart;
 
@@ -158,6 +165,8 @@ void emitMap(FragmentKernel &k, MapOp map);
 void emitConstant(FragmentKernel &k, ConstantOp op);
 void emitMask(FragmentKernel &k, MaskOp op);
 void emitReduce(FragmentKernel &k, ReduceOp op);
+/// Combines a vector's registers over the lanes, and warps, that hold parts of the same element.
+void reduceAcrossLanes(FragmentKernel &k, Spaces to, Reduction kind, Registers &values);
 void emitScan(FragmentKernel &k, ScanOp op);
 /// Whether the pair exists and is inside the mask.
 Value isInside(FragmentKernel &k, const Element &at);
@@ -165,6 +174,10 @@ Value isInside(FragmentKernel &k, const Element &at);
 /// Biases.cpp
 void emitWindow(FragmentKernel &k, WindowOp op);
 void emitSegments(FragmentKernel &k, SegmentsOp op);
+
+/// Gradients.cpp
+void emitWindowGrad(FragmentKernel &k, WindowGradOp op);
+void emitSegmentsGrad(FragmentKernel &k, SegmentsGradOp op);
 
 /// FragmentKernel.cpp: one op of the stage or stream, but for loads of panels.
 void emitOp(FragmentKernel &k, Operation *op);

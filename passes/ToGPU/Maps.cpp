@@ -7,10 +7,13 @@
 //===----------------------------------------------------------------------===//
 #include "passes/ToGPU/Maps.h"
 
+#include "passes/ToGPU/Sums.h"
+
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -203,6 +206,8 @@ private:
   void analyse();
   void bind(const Element &at);
   /// Names for what earlier elements of the same owner or inner have computed.
+  void addPair(AccumulateOp sum, const Element &at);
+  void addToHead(AccumulateOp sum, Value value);
   std::pair<int64_t, int64_t> coordinates(const Element &at) const {
     return {at.ownerTile * 2 + at.ownerHalf, at.innerTile * 2 + at.innerHalf};
   }
@@ -213,7 +218,37 @@ private:
   RegionWriter writer;
   llvm::DenseMap<Value, unsigned> dependence;
   llvm::DenseMap<std::pair<Value, int64_t>, Value> known; // by owner or inner coordinate
+  llvm::MapVector<Operation *, Value> pending;            // sums over this lane's pairs
 };
+
+/// What a tile.accumulate adds for one pair: kept in a register until the last pair, but inside a
+/// loop, where the place may change with it.
+void MapWriter::addPair(AccumulateOp sum, const Element &at) {
+  KernelBuilder &b = k.b;
+  Value value = writer.lookup(sum.getValue());
+  if (!value.getType().isF32())
+    value = b.create<arith::TruncFOp>(b.f32(), value);
+  Value counts = b.create<arith::OrIOp>(k.isFull, isInside(k, at));
+  value = b.select(counts, value, b.number(0.0));
+  if (sum->getBlock() != &map.getBody().front())
+    return addToHead(sum, value);
+  Value &total = pending[sum];
+  total = total ? b.add(total, value) : value;
+}
+
+void MapWriter::addToHead(AccumulateOp sum, Value value) {
+  KernelBuilder &b = k.b;
+  for (int mask : {16, 8, 4, 2, 1})
+    value = b.add(value, b.shuffleXor(value, mask));
+  // Indices behind b and h, clamped to constant extents.
+  Num place = 0;
+  SmallVector<Num> extents = k.fn.extents(sum.getBuffer());
+  for (auto [index, extent] : llvm::drop_begin(llvm::zip(sum.getIndices(), extents), 2)) {
+    Num at = b.fromValue(writer.lookup(index));
+    place = place * extent + maxOf(Num(0), minOf(at, extent - Num(1)));
+  }
+  k.sums->addToHead(k, sum.getBuffer(), place, value);
+}
 
 unsigned MapWriter::dependenceOf(Spaces s) const {
   if (s == Spaces::H)
@@ -275,6 +310,7 @@ void MapWriter::run() {
   for (int64_t i = 0, e = k.registersOf(spaces); i < e; ++i) {
     Element at = k.elementAt(spaces, i);
     bind(at);
+    writer.accumulate = [&](AccumulateOp sum, RegionWriter &) { addPair(sum, at); };
     SmallVector<Value> values = writer.writeBody();
     for (auto [list, value] : llvm::zip(results, values))
       list.push_back(value);
@@ -287,6 +323,8 @@ void MapWriter::run() {
       known[{source, d == kNothing ? 0 : d == kOwner ? owner : inner}] = value;
     }
   }
+  for (auto [sum, value] : pending)
+    addToHead(cast<AccumulateOp>(sum), value);
   for (auto [result, list] : llvm::zip(map.getResults(), results))
     k.set(result, std::move(list));
 }

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/ToGPU/Folds.h"
 #include "passes/ToGPU/FragmentKernel.h"
+#include "passes/ToGPU/Sums.h"
 #include "passes/ToGPU/ToGPU.h"
 
 #include "passes/ToLoops/StageFunction.h"
@@ -26,8 +27,11 @@ Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces()
 
 class StreamStage {
 public:
-  StreamStage(StageOp stage, const GpuSchedule &schedule, KernelFunction &fn, OuterFolds &folds)
-      : k(stage, schedule, fn), b(k.b), folds(folds) {}
+  StreamStage(StageOp stage, const GpuSchedule &schedule, KernelFunction &fn, OuterFolds &folds,
+              PairSums &sums)
+      : k(stage, schedule, fn), b(k.b), folds(folds), sums(sums) {
+    k.sums = &sums;
+  }
 
   void run();
 
@@ -49,6 +53,7 @@ private:
   FragmentKernel k;
   KernelBuilder &b;
   OuterFolds &folds;
+  PairSums &sums;
   Num ownerBlocks, firstInner, innerCount, steps, group;
   SmallVector<LoadOp> innerPanels;
   SmallVector<Operation *> perStep; // ops of the stage on the inner side, then the stream's
@@ -80,23 +85,8 @@ std::string StreamStage::items() {
          std::to_string(k.schedule.ownerBlock()) + ")";
 }
 
-/// The inner blocks that some pair of the owner block's needs.
 void StreamStage::findRange() {
-  const Num size(k.schedule.innerBlock), owners(k.schedule.ownerBlock());
-  ::pe::math::Interval<Num> range{0, 0};
-  if (k.rowsOwn) {
-    Num first = maxOf(k.ownerBase, k.mask.firstRow());
-    Num last = minOf(k.ownerBase + owners, k.rows) - Num(1);
-    range = k.mask.any(first, last);
-    Value isEmpty = b.less(last, first);
-    range.end = b.pick(isEmpty, range.begin, range.end);
-  } else {
-    range = k.mask.rowsTouching(k.ownerBase, minOf(k.ownerBase + owners, k.columns), k.rows);
-  }
-  firstInner = range.begin / size;
-  // A range may be empty with begin > end.
-  innerCount = maxOf(Num(0), ceilDiv(maxOf(range.end, range.begin), size) - firstInner);
-  innerCount = b.pick(b.less(range.begin, range.end), innerCount, Num(0));
+  std::tie(firstInner, innerCount) = k.innerRange(k.ownerBlock);
   steps = k.rowsOwn ? innerCount : innerCount * group;
 }
 
@@ -209,9 +199,14 @@ SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
     k.panels[load.getValue()].stage = step % Num(kCopies);
   k.isFull = isFullBlock();
 
+  Num within = k.rowsOwn ? step : step % innerCount;
+  sums.beginStep(k, {b.compare(arith::CmpIPredicate::eq, within, 0),
+                     b.compare(arith::CmpIPredicate::eq, within + Num(1), innerCount),
+                     ownerBlocks});
+
   // Carries and folds of this CTA, as registers.
   Block &body = k.stream.getBody().front();
-  SmallVector<Registers> sums;
+  SmallVector<Registers> carriedSums;
   for (auto [index, result] : llvm::enumerate(k.stream.getResults())) {
     Spaces s = spacesOf(result);
     Registers registers;
@@ -224,7 +219,7 @@ SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
     else if (auto dot = k.stream.getYielded(index).getDefiningOp<DotOp>();
              dot && !dot.getInit() && !registers.empty())
       k.foldStart[dot.getOutput()] = registers; // the dot adds to the fold
-    sums.push_back(std::move(registers));
+    carriedSums.push_back(std::move(registers));
   }
   for (Operation *op : perStep)
     emitOp(k, op);
@@ -235,10 +230,11 @@ SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
     Value value = k.stream.getYielded(index);
     Registers &registers = k.registers(value);
     const bool isSummed = index < k.stream.getCarries().size() || k.foldStart.count(value);
-    for (auto [sum, x] : llvm::zip(sums[index], registers))
+    for (auto [sum, x] : llvm::zip(carriedSums[index], registers))
       yielded.push_back(isSummed ? x : b.add(sum, x));
   }
   folds.emitStep(k, ownerBlocks);
+  sums.endStep(k);
   return yielded;
 }
 
@@ -249,6 +245,7 @@ void StreamStage::run() {
   findRange();
   loadOwners();
   declareInner();
+  sums.declare(k);
   b.ifThen(b.less(Num(0), steps), [&] { startCopies(0); });
   b.commitCopies();
 
@@ -261,10 +258,10 @@ void StreamStage::run() {
     else
       inits.append(k.registersOf(spacesOf(result)), b.number(0.0));
   }
-  SmallVector<Value> sums = b.loop(0, steps, 1, inits, [&](Num step, ValueRange carried) {
+  SmallVector<Value> results = b.loop(0, steps, 1, inits, [&](Num step, ValueRange carried) {
     return emitStep(step, carried);
   });
-  ArrayRef<Value> rest = sums;
+  ArrayRef<Value> rest = results;
   for (auto [index, result] : llvm::enumerate(k.stream.getResults())) {
     if (folds.isOuter(index))
       continue;
@@ -283,7 +280,9 @@ void mlir::tile::gpu::lowerStreamStage(StageOp stage, const GpuSchedule &schedul
   KernelBuilder b(stage.getLoc(), stage.getContext());
   OuterFolds folds(stage, schedule);
   SmallVector<Value> buffers = collectBuffers(stage);
+  PairSums sums(stage, schedule);
   llvm::append_range(buffers, folds.getBuffers());
+  llvm::append_range(buffers, sums.getBuffers());
   KernelFunction fn(stage, "", buffers, schedule.threads(), b);
-  StreamStage(stage, schedule, fn, folds).run();
+  StreamStage(stage, schedule, fn, folds, sums).run();
 }

@@ -21,6 +21,34 @@ namespace mlir::tile {
 #include "passes/ToGPU/Passes.h.inc"
 } // namespace mlir::tile
 
+/// Whether the element that a map adds to depends on batch, head, constants and loops only, and is
+/// one of constantly many per head.
+static bool hasPlaceOfHead(AccumulateOp sum) {
+  auto map = sum->getParentOfType<MapOp>();
+  if (map.getIterationSpaces() != Spaces::RC)
+    return false;
+  auto buffer = cast<BufferType>(sum.getBuffer().getType());
+  for (StringAttr extent : buffer.getExtents().drop_front(2)) {
+    int64_t size;
+    if (extent.getValue().getAsInteger(10, size))
+      return false;
+  }
+  SmallVector<Value> work(sum.getIndices().drop_front(2));
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      // Inputs of the map, i and j vary; b, h and counters of loops do not.
+      const unsigned inputs = map.getInputs().size();
+      if (argument.getOwner() == &map.getBody().front() && argument.getArgNumber() != inputs &&
+          argument.getArgNumber() != inputs + 1)
+        return false;
+      continue;
+    }
+    llvm::append_range(work, value.getDefiningOp()->getOperands());
+  }
+  return true;
+}
+
 LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &schedule,
                                           std::string &why) {
   auto fail = [&](const Twine &reason) {
@@ -31,13 +59,19 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
   for (int64_t depth : {plan.getHeadDim(), plan.getValueDim()})
     if (depth % 8 || depth < 8 || depth > 256)
       return fail("expected head and value dims of 8 to 256 by 8, found " + Twine(depth));
-  Operation *unknown = nullptr;
+  bool hasDiagonals = false, isScattered = false;
   stage.getStream().getBody().walk([&](Operation *op) {
-    if (isa<WindowGradOp, SegmentsGradOp, AccumulateOp>(op))
-      unknown = op;
+    hasDiagonals |= isa<WindowGradOp, SegmentsGradOp>(op);
+    if (auto sum = dyn_cast<AccumulateOp>(op))
+      isScattered |= !hasPlaceOfHead(sum);
   });
-  if (unknown)
-    return fail(Twine("no kernel for '") + unknown->getName().getStringRef() + "' yet");
+  if (isScattered)
+    return fail("a sum inside a map has a place that depends on the pair");
+  if (hasDiagonals && (schedule.ownerBlock() != schedule.innerBlock ||
+                       schedule.threads() < 2 * schedule.ownerBlock()))
+    return fail("sums along diagonals need square blocks and a thread per diagonal");
+  if (hasDiagonals && stage.getStream().getOrder() == Order::Descending)
+    return fail("sums along diagonals need ascending blocks");
   const bool rows = rowsOwn(stage);
   StringRef over = cast<StringAttr>(stage.getOver().getValue().back()).getValue();
   if (!rows && over != "hkv")
@@ -126,9 +160,8 @@ struct PETileToGpuPass : tile::impl::PETileToGpuPassBase<PETileToGpuPass> {
     for (StageOp stage : stages)
       if (stage.getStream() && stage->hasAttr(GpuSchedule::kAttribute))
         tile::gpu::hoistRowValues(stage);
-    stages.clear();
-    getOperation().walk([&](StageOp stage) { stages.push_back(stage); });
-    for (StageOp stage : stages) {
+    // Lowering a stage may leave others behind it, which add up its slots.
+    while (StageOp stage = firstStage()) {
       if (failed(lower(stage)))
         return signalPassFailure();
       stage.erase();
@@ -137,6 +170,15 @@ struct PETileToGpuPass : tile::impl::PETileToGpuPassBase<PETileToGpuPass> {
   }
 
 private:
+  StageOp firstStage() {
+    StageOp found;
+    getOperation().walk([&](StageOp stage) {
+      found = stage;
+      return WalkResult::interrupt();
+    });
+    return found;
+  }
+
   LogicalResult lower(StageOp stage) {
     if (isScalarStage(stage))
       return tile::gpu::lowerScalarStage(stage);

@@ -51,42 +51,47 @@ static Value combine(KernelBuilder &b, Reduction kind, Value x, Value y) {
   return kind == Reduction::Max ? b.max(x, y) : b.add(x, y);
 }
 
-/// Pairs over the inner side: registers, then the quad. Over owners: registers, then lanes of equal
-/// t, then the warps through shared memory in their order.
-void mlir::tile::gpu::emitReduce(FragmentKernel &k, ReduceOp op) {
+/// Over the inner side: the quad. Over owners: lanes of equal t, then the warps through shared
+/// memory in their order.
+void mlir::tile::gpu::reduceAcrossLanes(FragmentKernel &k, Spaces to, Reduction kind,
+                                        Registers &values) {
   KernelBuilder &b = k.b;
+  const bool acrossInner = k.isOwnerSide(to);
+  for (Value &value : values)
+    for (int mask : acrossInner ? std::initializer_list<int>{1, 2}
+                                : std::initializer_list<int>{4, 8, 16})
+      value = combine(b, kind, value, b.shuffleXor(value, mask));
+  if (acrossInner)
+    return;
+  const int64_t inner = k.schedule.innerBlock;
+  const int64_t base = k.allocate(k.schedule.warps * inner * 4);
+  auto slot = [&](const Num &warp, const Element &at) {
+    Num physical = k.t * Num(2) + Num(at.innerTile * 8 + at.innerHalf);
+    return b.shared(k.fn.shared(), (warp * Num(inner) + physical) * Num(4) + Num(base));
+  };
+  for (auto [index, value] : llvm::enumerate(values))
+    b.ifThen(b.less(k.lane, Num(4)),
+             [&, i = index, v = value] { b.store(v, slot(k.warp, k.elementAt(to, i))); });
+  b.barrier();
+  for (auto [index, value] : llvm::enumerate(values)) {
+    Element at = k.elementAt(to, index);
+    value = b.load(b.f32(), slot(Num(0), at));
+    for (int64_t w = 1; w < k.schedule.warps; ++w)
+      value = combine(b, kind, value, b.load(b.f32(), slot(Num(w), at)));
+  }
+  b.barrier();
+}
+
+void mlir::tile::gpu::emitReduce(FragmentKernel &k, ReduceOp op) {
   Reduction kind = op.getKind();
   Spaces to = cast<ValType>(op.getOutput().getType()).getSpaces();
   Registers &input = k.registers(op.getInput());
   Registers result(k.registersOf(to));
   for (auto [index, value] : llvm::enumerate(input)) {
     Value &slot = result[k.indexOf(to, k.elementAt(Spaces::RC, index))];
-    slot = slot ? combine(b, kind, slot, value) : value;
+    slot = slot ? combine(k.b, kind, slot, value) : value;
   }
-  const bool acrossInner = k.isOwnerSide(to);
-  for (Value &value : result)
-    for (int mask : acrossInner ? std::initializer_list<int>{1, 2}
-                                : std::initializer_list<int>{4, 8, 16})
-      value = combine(b, kind, value, b.shuffleXor(value, mask));
-  if (!acrossInner) {
-    const int64_t inner = k.schedule.innerBlock;
-    const int64_t base = k.allocate(k.schedule.warps * inner * 4);
-    auto slot = [&](const Num &warp, const Element &at) {
-      Num physical = k.t * Num(2) + Num(at.innerTile * 8 + at.innerHalf);
-      return b.shared(k.fn.shared(), (warp * Num(inner) + physical) * Num(4) + Num(base));
-    };
-    for (auto [index, value] : llvm::enumerate(result))
-      b.ifThen(b.less(k.lane, Num(4)),
-               [&, i = index, v = value] { b.store(v, slot(k.warp, k.elementAt(to, i))); });
-    b.barrier();
-    for (auto [index, value] : llvm::enumerate(result)) {
-      Element at = k.elementAt(to, index);
-      value = b.load(b.f32(), slot(Num(0), at));
-      for (int64_t w = 1; w < k.schedule.warps; ++w)
-        value = combine(b, kind, value, b.load(b.f32(), slot(Num(w), at)));
-    }
-    b.barrier();
-  }
+  reduceAcrossLanes(k, to, kind, result);
   k.set(op.getOutput(), std::move(result));
 }
 

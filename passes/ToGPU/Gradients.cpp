@@ -1,0 +1,101 @@
+//===- Gradients.cpp - adjoints of functions of the distance --------------===//
+#include "passes/ToGPU/Biases.h"
+#include "passes/ToGPU/Folds.h"
+#include "passes/ToGPU/Sums.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::gpu;
+
+void mlir::tile::gpu::emitWindowGrad(FragmentKernel &k, WindowGradOp op) {
+  k.sums->addDiagonals(k, op.getTable(), k.stagedPairs(op.getValue()));
+}
+
+namespace {
+
+class SegmentsGradEmitter {
+public:
+  SegmentsGradEmitter(FragmentKernel &k, SegmentsGradOp op)
+      : k(k), b(k.b), op(op), g(k.registers(op.getValue())),
+        block(findSegmentBlock(k, op.getU(), op.getV(), op.getKnots(), op.getSlope(),
+                               op.getCount())) {}
+  void emit();
+
+private:
+  Value v(int64_t index) {
+    return block.v[k.indexOf(Spaces::R, k.elementAt(Spaces::RC, index))];
+  }
+  void addMoments(const Num &segment, const Registers &values, bool isSubtracted);
+  void addRows(const Registers &slopes);
+
+  FragmentKernel &k;
+  KernelBuilder &b;
+  SegmentsGradOp op;
+  Registers g;
+  SegmentBlock block;
+};
+
+/// moments[segment] +-= (sum g, sum g * t) over the warp's pairs.
+void SegmentsGradEmitter::addMoments(const Num &segment, const Registers &values,
+                                     bool isSubtracted) {
+  Value zeroth = b.number(0.0), first = b.number(0.0);
+  for (auto [index, value] : llvm::enumerate(values)) {
+    zeroth = b.add(zeroth, value);
+    first = b.fma(b.mul(value, block.u[index]), v(index), first);
+  }
+  int64_t moment = 0;
+  for (Value sum : {zeroth, first}) {
+    sum = acrossWarp(k, sum, [&](Value x, Value y) { return b.add(x, y); });
+    if (isSubtracted)
+      sum = b.create<arith::NegFOp>(sum);
+    k.sums->addToHead(k, op.getMoments(), segment * Num(2) + Num(moment++), sum);
+  }
+}
+
+/// v_grad[i] += sum over j of g * slope * u.
+void SegmentsGradEmitter::addRows(const Registers &slopes) {
+  Registers sums(k.registersOf(Spaces::R));
+  for (auto [index, slope] : llvm::enumerate(slopes)) {
+    Value &sum = sums[k.indexOf(Spaces::R, k.elementAt(Spaces::RC, index))];
+    Value weighted = b.mul(g[index], slope);
+    sum = sum ? b.fma(weighted, block.u[index], sum) : b.mul(weighted, block.u[index]);
+  }
+  reduceAcrossLanes(k, Spaces::R, Reduction::Add, sums);
+  addToRows(k, op.getVGrad(), sums);
+}
+
+void SegmentsGradEmitter::emit() {
+  addMoments(block.firstKink, g, /*isSubtracted=*/false);
+  // The slope at every pair; rows that do not exist have no v.
+  Registers slopes(g.size(), block.slope(k, block.firstKink));
+  slopes = b.loop(block.firstKink, block.endKink, 1, slopes, [&](Num z, ValueRange carried) {
+    Value bend = block.bend(k, z), knot = block.knot(k, z), zero = b.number(0.0);
+    Registers next, above;
+    for (auto [index, slope] : llvm::enumerate(carried)) {
+      Value isAbove = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT,
+                                              b.mul(block.u[index], v(index)), knot);
+      above.push_back(b.select(isAbove, g[index], zero));
+      next.push_back(b.add(slope, b.select(isAbove, bend, zero)));
+    }
+    addMoments(z, above, /*isSubtracted=*/true);
+    addMoments(z + Num(1), above, /*isSubtracted=*/false);
+    return next;
+  });
+  if (op.getVGrad())
+    addRows(slopes);
+  if (!op.getUGrad())
+    return;
+  Registers weighted;
+  for (auto [index, slope] : llvm::enumerate(slopes))
+    weighted.push_back(b.mul(b.mul(g[index], slope), v(index)));
+  Panel panel = k.makePanel(k.schedule.ownerBlock(), k.schedule.innerBlock, b.f32(), 1);
+  k.storePairs(panel, weighted);
+  b.barrier();
+  k.sums->addDiagonals(k, op.getUGrad(), panel);
+}
+
+} // namespace
+
+void mlir::tile::gpu::emitSegmentsGrad(FragmentKernel &k, SegmentsGradOp op) {
+  SegmentsGradEmitter(k, op).emit();
+}

@@ -1,0 +1,247 @@
+//===- Sums.cpp - sums over pairs, other than a stream's folds ------------===//
+#include "passes/ToGPU/Sums.h"
+
+#include "passes/ToGPU/Folds.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::gpu;
+
+//===- Buffers ------------------------------------------------------------------===//
+
+Value PairSums::makeBuffer(const Twine &name, ArrayRef<std::string> extents, Type element) {
+  OpBuilder builder(stage);
+  auto plan = stage->getParentOfType<PlanOp>();
+  SmallVector<StringAttr> attrs;
+  for (const std::string &extent : extents)
+    attrs.push_back(builder.getStringAttr(extent));
+  auto type = BufferType::get(stage.getContext(), attrs, element);
+  Value buffer =
+      BufferOp::create(builder, stage.getLoc(), type,
+                       (plan.getSymName() + "_" + stage.getSymName() + name).str(),
+                       Role::Temporary, /*zero=*/true);
+  buffers.push_back(buffer);
+  return buffer;
+}
+
+/// A stage that adds the slots (third extent of `slots`) to `target`.
+static void addSlots(StageOp stage, const Twine &name, Value slots, Value target) {
+  OpBuilder builder(stage->getContext());
+  builder.setInsertionPointAfter(stage);
+  Location loc = stage.getLoc();
+  auto sum = StageOp::create(builder, loc, (stage.getSymName() + name).str(), stage.getPhase(),
+                             builder.getStrArrayAttr({}), DictionaryAttr());
+  builder.setInsertionPointToStart(&sum.getBody().emplaceBlock());
+  SmallVector<StringRef> extents;
+  for (StringAttr extent : cast<BufferType>(slots.getType()).getExtents())
+    extents.push_back(extent.getValue());
+  auto loop = ForeachOp::create(builder, loc, builder.getStrArrayAttr(extents));
+  Block &body = loop.getBody().emplaceBlock();
+  for (size_t i = 0; i < extents.size(); ++i)
+    body.addArgument(builder.getIndexType(), loc);
+  builder.setInsertionPointToStart(&body);
+  SmallVector<Value> at(body.getArguments()), to(at);
+  to.erase(to.begin() + 2);
+  Value value = ReadOp::create(builder, loc, builder.getF32Type(), slots, at, /*inbounds=*/true);
+  AccumulateOp::create(builder, loc, value, target, to);
+  YieldOp::create(builder, loc);
+}
+
+PairSums::PairSums(StageOp stage, const GpuSchedule &schedule)
+    : stage(stage), schedule(schedule), rows(rowsOwn(stage)) {
+  llvm::SetVector<Value> headTargets, diagonalTargets;
+  stage.getStream().getBody().walk([&](Operation *op) {
+    if (auto sum = dyn_cast<AccumulateOp>(op))
+      headTargets.insert(sum.getBuffer());
+    if (auto grad = dyn_cast<WindowGradOp>(op))
+      diagonalTargets.insert(grad.getTable());
+    if (auto grad = dyn_cast<SegmentsGradOp>(op)) {
+      headTargets.insert(grad.getMoments());
+      if (grad.getUGrad())
+        diagonalTargets.insert(grad.getUGrad());
+    }
+  });
+  Type f32 = Float32Type::get(stage.getContext());
+  Type i32 = IntegerType::get(stage.getContext(), 32);
+  const std::string owners =
+      std::string("ceildiv(") + (rows ? "r," : "c,") + std::to_string(schedule.ownerBlock()) + ")";
+  const std::string inners =
+      std::string("ceildiv(") + (rows ? "c," : "r,") + std::to_string(schedule.innerBlock) + ")";
+  for (Value target : headTargets) {
+    HeadSum sum{target, Value()};
+    SmallVector<std::string> extents = {"b", "hq", owners};
+    for (StringAttr extent : cast<BufferType>(target.getType()).getExtents().drop_front(2)) {
+      int64_t size = 1;
+      extent.getValue().getAsInteger(10, size);
+      sum.count *= size;
+      extents.push_back(extent.str());
+    }
+    sum.slots = makeBuffer("_slots" + Twine(buffers.size()), extents, f32);
+    addSlots(stage, "_slots" + Twine(buffers.size() - 1), sum.slots, target);
+    heads.push_back(sum);
+  }
+  for (Value target : diagonalTargets) {
+    Diagonal diagonal{target, Value(), Value()};
+    diagonal.slots = makeBuffer("_slots" + Twine(buffers.size()),
+                                {"b", "hq", std::to_string(kSlots), "t"}, f32);
+    addSlots(stage, "_slots" + Twine(buffers.size() - 1), diagonal.slots, target);
+    diagonal.tickets = makeBuffer("_order" + Twine(buffers.size()),
+                                  {"b", "hq", std::to_string(kSlots), owners + "+" + inners + "+1"},
+                                  i32);
+    diagonals.push_back(diagonal);
+  }
+}
+
+//===- Per head ---------------------------------------------------------------------===//
+
+void PairSums::declare(FragmentKernel &k) {
+  for (HeadSum &sum : heads)
+    sum.offset = k.allocate(schedule.warps * sum.count * 4);
+  for (Diagonal &diagonal : diagonals)
+    diagonal.carry = k.allocate(schedule.ownerBlock() * 4);
+}
+
+namespace {
+
+/// One call of `body` per element of [0, count), divided among the threads.
+void eachElement(FragmentKernel &k, int64_t count, llvm::function_ref<void(Num)> body) {
+  k.b.loop(k.thread, count, k.schedule.threads(), body);
+}
+
+Value sharedFloat(FragmentKernel &k, int64_t offset, const Num &index) {
+  return k.b.shared(k.fn.shared(), index * Num(4) + Num(offset));
+}
+
+} // namespace
+
+void PairSums::beginStep(FragmentKernel &k, const StepPlace &place) {
+  step = place;
+  if (isEmpty())
+    return;
+  KernelBuilder &b = k.b;
+  b.ifThen(place.isFirst, [&] {
+    for (HeadSum &sum : heads)
+      eachElement(k, schedule.warps * sum.count,
+                  [&](Num i) { b.store(b.number(0.0), sharedFloat(k, sum.offset, i)); });
+    for (Diagonal &diagonal : diagonals)
+      eachElement(k, schedule.ownerBlock(),
+                  [&](Num i) { b.store(b.number(0.0), sharedFloat(k, diagonal.carry, i)); });
+  });
+  b.barrier();
+}
+
+void PairSums::addToHead(FragmentKernel &k, Value target, const Num &index, Value value) {
+  KernelBuilder &b = k.b;
+  const auto *sum = llvm::find_if(heads, [&](HeadSum &s) { return s.target == target; });
+  b.ifThen(b.compare(arith::CmpIPredicate::eq, k.lane, 0), [&] {
+    Value address = sharedFloat(k, sum->offset, k.warp * Num(sum->count) + index);
+    b.store(b.add(b.load(b.f32(), address), value), address);
+  });
+}
+
+void PairSums::endStep(FragmentKernel &k) {
+  if (heads.empty())
+    return;
+  KernelBuilder &b = k.b;
+  b.barrier();
+  b.ifThen(step.isLast, [&] {
+    for (HeadSum &sum : heads) {
+      Place place = k.place();
+      const unsigned rank = cast<BufferType>(sum.slots.getType()).getRank();
+      SmallVector<Num> first = {place.b, place.hq, k.ownerBlock};
+      first.append(rank - 3, Num(0));
+      Value slot = k.fn.address(sum.slots, ArrayRef<Num>(first));
+      eachElement(k, sum.count, [&](Num i) {
+        Value total = b.load(b.f32(), sharedFloat(k, sum.offset, i));
+        for (int64_t w = 1; w < schedule.warps; ++w)
+          total = b.add(total, b.load(b.f32(), sharedFloat(k, sum.offset, i + Num(w * sum.count))));
+        b.store(total, b.global(slot, i * Num(4)));
+      });
+    }
+  });
+}
+
+//===- Per distance -------------------------------------------------------------------===//
+
+/// How many CTAs of the same slot add to `unit` before this one. Unit u holds the diagonals that
+/// inner block u + ownerBlock completes, or begins where it is one behind the last.
+Num PairSums::orderOf(FragmentKernel &k, const Num &unit) {
+  KernelBuilder &b = k.b;
+  Value count = b.loop(k.ownerBlock + Num(kSlots), step.ownerBlocks, kSlots, b.integer(0),
+                       [&](Num other, ValueRange args) -> Registers {
+                         auto [first, blocks] = k.innerRange(other);
+                         Num inner = unit + other;
+                         Value visits = b.both(b.less(first - Num(1), inner),
+                                               b.less(inner, first + blocks + Num(1)));
+                         visits = b.both(visits, b.less(Num(0), blocks));
+                         return {b.create<arith::AddIOp>(
+                             args[0], b.create<arith::ExtUIOp>(b.i32(), visits))};
+                       })[0];
+  return b.fromValue(count);
+}
+
+/// Adds `value` of every thread below the owner block's size to the unit's diagonals.
+void PairSums::addUnit(FragmentKernel &k, Diagonal &diagonal, const Num &unit, Value value) {
+  KernelBuilder &b = k.b;
+  const int64_t block = schedule.ownerBlock();
+  Num slot = k.ownerBlock % Num(kSlots);
+  const Num indices[] = {k.batch, k.queryHead, slot, unit + step.ownerBlocks - Num(1)};
+  Value ticket = k.fn.address(diagonal.tickets, ArrayRef<Num>(indices));
+  Num number = orderOf(k, unit);
+  waitForTicket(k, ticket, number);
+  // Distance of the inner from the owner side; the table counts rows minus columns.
+  Num apart = k.thread + unit * Num(block) - Num(block - 1);
+  Num entry = (rows ? Num(0) - apart : apart) + k.columns - Num(1);
+  Value exists = b.both(b.less(k.thread, Num(block)),
+                        b.both(b.less(Num(-1), entry),
+                               b.less(entry, k.rows + k.columns - Num(1))));
+  b.ifThen(exists, [&] {
+    const Num first[] = {k.batch, k.queryHead, slot, Num(0)};
+    Value base = k.fn.address(diagonal.slots, ArrayRef<Num>(first));
+    Value address = b.global(base, entry * Num(4));
+    b.store(b.add(b.load(b.f32(), address), value), address);
+  });
+  passTicket(k, ticket, number);
+}
+
+void PairSums::addDiagonals(FragmentKernel &k, Value target, const Panel &pairs) {
+  KernelBuilder &b = k.b;
+  auto *diagonal = llvm::find_if(diagonals, [&](Diagonal &d) { return d.target == target; });
+  const int64_t block = schedule.ownerBlock();
+  // Thread n sums the pairs with inner - owner = n - (block - 1).
+  Num apart = k.thread - Num(block - 1);
+  Num begin = maxOf(Num(0), Num(0) - apart), end = minOf(Num(block), Num(block) - apart);
+  Value sum = b.loop(begin, end, 1, b.number(0.0), [&](Num owner, ValueRange args) -> Registers {
+    Num column = k.physicalInner(owner + apart);
+    const Num perChunk(pairs.perChunk());
+    Value chunk = k.chunkAddress(pairs, 0, owner, 0, column / perChunk);
+    Value value = b.load(pairs.element,
+                         b.shared(chunk, column % perChunk * Num(pairs.elementBytes())));
+    if (!pairs.element.isF32())
+      value = b.create<arith::ExtFOp>(b.f32(), value);
+    return {b.add(args[0], value)};
+  })[0];
+  Value isLow = b.less(k.thread, Num(block));
+  Value carried = b.ifElse(
+      isLow, b.f32(),
+      [&] { return Registers{b.load(b.f32(), sharedFloat(k, diagonal->carry, k.thread))}; },
+      [&] { return Registers{b.number(0.0)}; })[0];
+  sum = b.add(carried, sum);
+  Num unit = k.innerBlock - k.ownerBlock;
+  addUnit(k, *diagonal, unit, sum);
+  // What the next block completes; the last thread has no diagonal.
+  b.ifThen(b.less(Num(block - 1), k.thread), [&] {
+    b.store(sum, sharedFloat(k, diagonal->carry, k.thread - Num(block)));
+  });
+  b.barrier();
+  b.ifThen(step.isLast, [&] {
+    Value rest = b.ifElse(
+        isLow, b.f32(),
+        [&] { return Registers{b.load(b.f32(), sharedFloat(k, diagonal->carry, k.thread))}; },
+        [&] { return Registers{b.number(0.0)}; })[0];
+    addUnit(k, *diagonal, unit + Num(1), rest);
+  });
+}

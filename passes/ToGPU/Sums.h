@@ -1,0 +1,75 @@
+//===- Sums.h - sums over pairs, other than a stream's folds --------------===//
+//
+// What `tile.accumulate`, `tile.window_grad` and `tile.segments_grad` add up, the same to the bit in
+// every run:
+//
+//   per head        a CTA sums in shared memory, one copy per warp; at the end of a head it writes
+//                   its sum to a slot of its own, and a loop behind the kernel adds the slots
+//   per distance    a CTA meets a diagonal in at most two neighbouring blocks, so after each block
+//                   the sums of one block's worth of diagonals are complete; CTAs add them, in the
+//                   order in which they started, to one of kSlots copies of the table
+//
+// Both keep memory linear in the length.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOGPU_SUMS_H
+#define PE_PASSES_TOGPU_SUMS_H
+
+#include "passes/ToGPU/FragmentKernel.h"
+
+namespace mlir::tile::gpu {
+
+/// Where a step stands among the steps of a head.
+struct StepPlace {
+  Value isFirst, isLast;
+  Num ownerBlocks;
+};
+
+class PairSums {
+public:
+  static constexpr int64_t kSlots = 16;
+
+  /// Adds the slots to the plan and, behind the stage, the loops that add them up.
+  PairSums(StageOp stage, const GpuSchedule &schedule);
+
+  ArrayRef<Value> getBuffers() const { return buffers; }
+  bool isEmpty() const { return heads.empty() && diagonals.empty(); }
+
+  /// Shared memory, before the loop.
+  void declare(FragmentKernel &k);
+  /// At the first step of a head the sums start at zero; ends with a barrier.
+  void beginStep(FragmentKernel &k, const StepPlace &place);
+  /// Adds `value`, the same in all lanes of the warp, to element `index` of `target` ([b, hq, ...]).
+  void addToHead(FragmentKernel &k, Value target, const Num &index, Value value);
+  /// Adds the block of pairs along its diagonals to `target` ([b, hq, t]).
+  void addDiagonals(FragmentKernel &k, Value target, const Panel &pairs);
+  /// At the last step of a head its sums go to their slots.
+  void endStep(FragmentKernel &k);
+
+  StepPlace step;
+
+private:
+  struct HeadSum {
+    Value target, slots;
+    int64_t count = 1;  // elements per head
+    int64_t offset = 0; // in shared memory, one copy per warp
+  };
+  struct Diagonal {
+    Value target, slots, tickets;
+    int64_t carry = 0; // in shared memory: what the next block completes
+  };
+  Value makeBuffer(const Twine &name, ArrayRef<std::string> extents, Type element);
+  void addUnit(FragmentKernel &k, Diagonal &diagonal, const Num &unit, Value value);
+  Num orderOf(FragmentKernel &k, const Num &unit);
+
+  StageOp stage;
+  const GpuSchedule schedule;
+  bool rows;
+  SmallVector<HeadSum> heads;
+  SmallVector<Diagonal> diagonals;
+  SmallVector<Value> buffers;
+};
+
+} // namespace mlir::tile::gpu
+
+#endif // PE_PASSES_TOGPU_SUMS_H
