@@ -219,6 +219,21 @@ LogicalResult KernelRewriter::rewrite(Operation *op) {
             replace(call(callee, b.getF32Type(), intrinsic.getArgs()));
             return success();
           })
+          .Case([&](LLVM::CallOp library) {
+            // The device library is a library of the host here.
+            isErased = false;
+            std::optional<StringRef> callee = library.getCallee();
+            if (!callee)
+              return refuse(op);
+            if (!module.lookupSymbol(*callee)) {
+              OpBuilder at = OpBuilder::atBlockBegin(module.getBody());
+              SmallVector<Type> types(library.getArgOperands().getTypes());
+              Type result = library.getNumResults() ? library.getResult().getType() : nothing();
+              LLVM::LLVMFuncOp::create(at, op->getLoc(), *callee,
+                                       LLVM::LLVMFunctionType::get(result, types));
+            }
+            return success();
+          })
           .Case([&](LLVM::AddressOfOp address) {
             isErased = cast<LLVM::LLVMPointerType>(address.getType()).getAddressSpace() == 3;
             if (isErased)

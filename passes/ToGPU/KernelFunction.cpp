@@ -151,6 +151,16 @@ Value KernelFunction::address(Value buffer, ArrayRef<Num> indices) {
   return addressOf(buffer, all);
 }
 
+LLVM::LLVMFuncOp KernelFunction::declare(StringRef name, ArrayRef<Type> arguments) {
+  auto kernels = function->getParentOfType<mlir::gpu::GPUModuleOp>();
+  if (auto known = kernels.lookupSymbol<LLVM::LLVMFuncOp>(name))
+    return known;
+  OpBuilder at = OpBuilder::atBlockBegin(kernels.getBody());
+  return LLVM::LLVMFuncOp::create(
+      at, b.getLoc(), name,
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), arguments));
+}
+
 LaunchOp KernelFunction::finish(StageOp stage, StringRef items, int64_t sharedBytes) {
   b.create<LLVM::ReturnOp>(ValueRange());
   function->setAttr("pe.shared_bytes", b.getI32IntegerAttr(sharedBytes));

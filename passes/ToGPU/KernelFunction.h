@@ -47,6 +47,9 @@ public:
   /// The base of dynamic shared memory.
   Value shared();
 
+  /// A function without result that kernels call, from the device library.
+  LLVM::LLVMFuncOp declare(StringRef name, ArrayRef<Type> arguments);
+
   /// Finishes the kernel and writes its tile.launch before `stage`.
   LaunchOp finish(StageOp stage, StringRef items, int64_t sharedBytes);
 

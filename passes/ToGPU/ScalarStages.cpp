@@ -182,6 +182,56 @@ void LoopKernel::run() {
              /*sharedBytes=*/0);
 }
 
+/// One thread calls `pe_find_segments` with its argument block (runtime/device/cpu/Segments.h):
+/// 64-bit words in memory of the thread.
+void lowerFindSegments(StageOp stage, FindSegmentsOp op) {
+  KernelBuilder b(op.getLoc(), stage.getContext());
+  KernelFunction fn(stage, "", buffersOf(op, stage), /*threads=*/32, b);
+  Type i64 = b.getI64Type();
+  auto pointerType = LLVM::LLVMPointerType::get(b.getContext());
+  SmallVector<Value> words;
+  auto pushAddress = [&](Value buffer) {
+    Value generic = b.create<LLVM::AddrSpaceCastOp>(pointerType, fn.pointer(buffer));
+    words.push_back(b.create<LLVM::PtrToIntOp>(i64, generic));
+  };
+  auto push = [&](const Num &number) {
+    words.push_back(b.create<arith::ExtSIOp>(i64, b.toValue(number)));
+  };
+  auto product = [](ArrayRef<Num> extents) {
+    Num count = 1;
+    for (const Num &extent : extents)
+      count = count * extent;
+    return count;
+  };
+  pushAddress(op.getU());
+  push(product(ArrayRef<Num>(fn.extents(op.getU())).drop_back()));
+  push(fn.extents(op.getU()).back());
+  push(fn.size("max(r+c-1,0)"));
+  pushAddress(op.getV());
+  push(product(fn.extents(op.getV())));
+  for (Value table : {op.getKnots(), op.getSlope(), op.getOffset(), op.getCount()})
+    pushAddress(table);
+  push(product(ArrayRef<Num>(fn.extents(op.getSlope())).drop_back()));
+  push(fn.extents(op.getSlope()).back());
+  push(Num(op.getLayers().size() / 2));
+  for (size_t i = 0; i < op.getLayers().size(); i += 2) {
+    Value weight = op.getLayers()[i], bias = op.getLayers()[i + 1];
+    pushAddress(weight);
+    pushAddress(bias);
+    push(product(fn.extents(bias)));
+    push(fn.extents(weight).size() == 2 ? fn.extents(weight).back() : Num(1));
+  }
+  b.ifThen(b.compare(arith::CmpIPredicate::eq, b.threadIndex(), 0), [&] {
+    Value block = b.create<LLVM::AllocaOp>(pointerType, i64, b.integer(words.size()), 8);
+    for (auto [index, word] : llvm::enumerate(words))
+      b.create<LLVM::StoreOp>(word, b.create<LLVM::GEPOp>(
+                                        pointerType, i64, block,
+                                        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)}));
+    b.create<LLVM::CallOp>(fn.declare("pe_find_segments", {pointerType}), ValueRange{block});
+  });
+  fn.finish(stage, "1", /*sharedBytes=*/0);
+}
+
 /// Scratch memory belongs to a thread: only one loop may use it.
 LogicalResult checkScratch(StageOp stage) {
   for (auto scratch : stage.getBody().front().getOps<memref::AllocaOp>()) {
@@ -204,7 +254,7 @@ LogicalResult mlir::tile::gpu::lowerScalarStage(StageOp stage) {
   unsigned number = 0;
   for (Operation &op : stage.getBody().front()) {
     if (auto find = dyn_cast<FindSegmentsOp>(op))
-      return find.emitError("has no GPU kernel yet");
+      lowerFindSegments(stage, find);
     if (auto loop = dyn_cast<ForeachOp>(op))
       LoopKernel(stage, loop, number++).run();
   }

@@ -59,12 +59,15 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
   for (int64_t depth : {plan.getHeadDim(), plan.getValueDim()})
     if (depth % 8 || depth < 8 || depth > 256)
       return fail("expected head and value dims of 8 to 256 by 8, found " + Twine(depth));
-  bool hasDiagonals = false, isScattered = false;
+  bool hasDiagonals = false, isScattered = false, hasLoops = false;
   stage.getStream().getBody().walk([&](Operation *op) {
     hasDiagonals |= isa<WindowGradOp, SegmentsGradOp>(op);
+    hasLoops |= isa<scf::ForOp>(op);
     if (auto sum = dyn_cast<AccumulateOp>(op))
       isScattered |= !hasPlaceOfHead(sum);
   });
+  if (hasLoops)
+    return fail("a map over pairs has a loop, such as a layer of a network");
   if (isScattered)
     return fail("a sum inside a map has a place that depends on the pair");
   if (hasDiagonals && (schedule.ownerBlock() != schedule.innerBlock ||
@@ -167,6 +170,8 @@ struct PETileToGpuPass : tile::impl::PETileToGpuPassBase<PETileToGpuPass> {
       stage.erase();
     }
     contract();
+    if (failed(checkMath()))
+      signalPassFailure();
   }
 
 private:
@@ -197,6 +202,19 @@ private:
       return stage.emitOpError("cannot become a GPU kernel: ") << why;
     tile::gpu::lowerStreamStage(stage, *schedule);
     return success();
+  }
+
+  /// Functions that neither the special function unit nor LLVM's intrinsics have.
+  LogicalResult checkMath() {
+    WalkResult result = getOperation().walk([&](Operation *op) {
+      if (!isa<math::ErfOp, math::ErfcOp, math::ExpM1Op, math::AtanOp, math::Atan2Op, math::AcosOp,
+               math::AsinOp>(op) ||
+          !op->getParentOfType<mlir::gpu::GPUModuleOp>())
+        return WalkResult::advance();
+      op->emitOpError("is not in the library of GPU kernels yet");
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
   }
 
   /// Products and sums may be fused: one rounding instead of two.
