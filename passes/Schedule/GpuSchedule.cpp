@@ -11,8 +11,8 @@ DictionaryAttr GpuSchedule::toAttr(MLIRContext *context) const {
   auto entry = [&](StringRef name, int64_t value) {
     return b.getNamedAttr(name, b.getI64IntegerAttr(value));
   };
-  return b.getDictionaryAttr({entry("warps", warps), entry("owner_tiles", ownerTiles),
-                              entry("inner_block", innerBlock)});
+  return b.getDictionaryAttr(
+      {entry("warps", warps), entry("owner_tiles", ownerTiles), entry("inner_block", innerBlock)});
 }
 
 FailureOr<GpuSchedule> GpuSchedule::fromAttr(DictionaryAttr attr) {

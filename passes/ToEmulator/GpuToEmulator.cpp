@@ -65,9 +65,7 @@ private:
   void collective(Operation *op, Collective what, int64_t detail, ValueRange operands);
   /// Whether this synchronising operation is to be left out.
   bool isDropped() { return syncs++ == dropSync; }
-  LogicalResult refuse(Operation *op) {
-    return op->emitOpError("is not known to the emulator");
-  }
+  LogicalResult refuse(Operation *op) { return op->emitOpError("is not known to the emulator"); }
 
   ModuleOp module;
   ImplicitLocOpBuilder b;
@@ -99,10 +97,9 @@ Value KernelRewriter::where(Operation *op) {
     OpBuilder at = OpBuilder::atBlockBegin(module.getBody());
     std::string bytes = text + '\0';
     auto type = LLVM::LLVMArrayType::get(at.getI8Type(), bytes.size());
-    global = LLVM::GlobalOp::create(at, op->getLoc(), type, /*isConstant=*/true,
-                                    LLVM::Linkage::Internal,
-                                    "pe_emu_place" + std::to_string(places.size()),
-                                    at.getStringAttr(bytes));
+    global = LLVM::GlobalOp::create(
+        at, op->getLoc(), type, /*isConstant=*/true, LLVM::Linkage::Internal,
+        "pe_emu_place" + std::to_string(places.size()), at.getStringAttr(bytes));
   }
   return b.create<LLVM::AddressOfOp>(pointer(), global.getSymName());
 }
@@ -208,12 +205,11 @@ LogicalResult KernelRewriter::rewrite(Operation *op) {
           })
           .Case([&](LLVM::FenceOp) { return success(); }) // the host's atomics are stronger
           .Case([&](LLVM::CallIntrinsicOp intrinsic) {
-            StringRef callee =
-                llvm::StringSwitch<StringRef>(intrinsic.getIntrin())
-                    .Case("llvm.nvvm.ex2.approx.ftz.f", "pe_emu_exp2")
-                    .Case("llvm.nvvm.lg2.approx.ftz.f", "pe_emu_log2")
-                    .Case("llvm.nvvm.rcp.approx.ftz.f", "pe_emu_reciprocal")
-                    .Default("");
+            StringRef callee = llvm::StringSwitch<StringRef>(intrinsic.getIntrin())
+                                   .Case("llvm.nvvm.ex2.approx.ftz.f", "pe_emu_exp2")
+                                   .Case("llvm.nvvm.lg2.approx.ftz.f", "pe_emu_log2")
+                                   .Case("llvm.nvvm.rcp.approx.ftz.f", "pe_emu_reciprocal")
+                                   .Default("");
             if (callee.empty())
               return refuse(op);
             replace(call(callee, b.getF32Type(), intrinsic.getArgs()));
@@ -352,9 +348,8 @@ struct PEGpuToEmulatorPass : tile::impl::PEGpuToEmulatorPassBase<PEGpuToEmulator
         if (failed(rewriter.run(kernel)))
           return signalPassFailure();
       }
-      module->setAttr("pe.emulated_syncs",
-                      IntegerAttr::get(IntegerType::get(&getContext(), 64),
-                                       rewriter.getSyncCount()));
+      module->setAttr("pe.emulated_syncs", IntegerAttr::get(IntegerType::get(&getContext(), 64),
+                                                            rewriter.getSyncCount()));
       kernels.erase();
     }
   }

@@ -87,8 +87,8 @@ static Num knotsBelow(FragmentKernel &k, Value knots, const Num &kinks, Value bo
     Value isBelow = b.both(b.less(mine, kinks), below);
     return {b.create<arith::AddIOp>(args[0], b.create<arith::ExtUIOp>(b.i32(), isBelow))};
   })[0];
-  return b.fromValue(acrossWarp(
-      k, counted, [&](Value x, Value y) { return b.create<arith::AddIOp>(x, y); }));
+  return b.fromValue(
+      acrossWarp(k, counted, [&](Value x, Value y) { return b.create<arith::AddIOp>(x, y); }));
 }
 
 SegmentBlock mlir::tile::gpu::findSegmentBlock(FragmentKernel &k, Value u, Value v, Value knots,
@@ -124,8 +124,8 @@ SegmentBlock mlir::tile::gpu::findSegmentBlock(FragmentKernel &k, Value u, Value
 
 void mlir::tile::gpu::emitSegments(FragmentKernel &k, SegmentsOp op) {
   KernelBuilder &b = k.b;
-  SegmentBlock block = findSegmentBlock(k, op.getU(), op.getV(), op.getKnots(), op.getSlope(),
-                                        op.getCount());
+  SegmentBlock block =
+      findSegmentBlock(k, op.getU(), op.getV(), op.getKnots(), op.getSlope(), op.getCount());
   Value offset = floatAt(k, k.fn.address(op.getOffset(), k.place()), block.firstKink);
   Value slope = block.slope(k, block.firstKink);
   auto vOf = [&](int64_t index) {

@@ -101,9 +101,8 @@ SmallVector<Value> DotEmitter::loadATransposed(const Panel &panel, int64_t rowCo
 
 SmallVector<Value> DotEmitter::loadB(const Panel &panel, int64_t rowConstant, int64_t step) {
   Num row = k.lane % Num(8) + k.lane / Num(16) * Num(8);
-  return b.loadMatrices(
-      k.chunkAddress(panel, rowConstant, row, 2 * step, k.lane / Num(8) % Num(2)),
-      /*transposed=*/false);
+  return b.loadMatrices(k.chunkAddress(panel, rowConstant, row, 2 * step, k.lane / Num(8) % Num(2)),
+                        /*transposed=*/false);
 }
 
 SmallVector<Value> DotEmitter::loadBTransposed(const Panel &panel, int64_t rowConstant,
@@ -218,8 +217,8 @@ void DotEmitter::overInner() {
   k.set(dot.getOutput(), std::move(sums));
 }
 
-void DotEmitter::exactProduct(Registers &sums, const Panel &left, const Panel &right,
-                              int64_t steps, bool isTransposed, const Num &leftBase, int64_t tiles,
+void DotEmitter::exactProduct(Registers &sums, const Panel &left, const Panel &right, int64_t steps,
+                              bool isTransposed, const Num &leftBase, int64_t tiles,
                               int64_t depthTiles, const Num &firstDepthTile) {
   auto pairType = VectorType::get({2}, b.f32());
   sums = b.loop(0, steps, 1, sums, [&](Num chunk, ValueRange carried) {
@@ -284,8 +283,7 @@ void DotEmitter::overOwner() {
         for (int64_t half = 0; half < 2 && pair * 2 + half < across; ++half) {
           const int64_t at = (i * across + pair * 2 + half) * 4;
           auto c = ArrayRef<Value>(sums).slice(at, 4);
-          SmallVector<Value> d =
-              b.mma(element, a[i], ArrayRef<Value>(bPair).slice(half * 2, 2), c);
+          SmallVector<Value> d = b.mma(element, a[i], ArrayRef<Value>(bPair).slice(half * 2, 2), c);
           llvm::copy(d, sums.begin() + at);
         }
     }

@@ -52,8 +52,8 @@ OuterFolds::OuterFolds(StageOp stage, const GpuSchedule &schedule)
   }
   if (outer.empty())
     return;
-  std::string blocks = std::string("ceildiv(") + (rows ? "c," : "r,") +
-                       std::to_string(schedule.innerBlock) + ")";
+  std::string blocks =
+      std::string("ceildiv(") + (rows ? "c," : "r,") + std::to_string(schedule.innerBlock) + ")";
   tickets = make("_tickets", {"b", rows ? "hkv" : "hq", blocks}, builder.getI32Type(), true);
   // Inner blocks that no CTA visits get no sum: what is stored from them starts as zeros.
   for (Operation *op : foldOps)
@@ -68,10 +68,10 @@ void mlir::tile::gpu::waitForTicket(FragmentKernel &k, Value ticket, const Num &
     auto loop = b.create<scf::WhileOp>(TypeRange(), ValueRange());
     OpBuilder::InsertionGuard guard(b);
     b.createBlock(&loop.getBefore());
-    Value shown = b.create<LLVM::LoadOp>(b.i32(), ticket, /*alignment=*/4, /*isVolatile=*/false,
-                                         /*isNonTemporal=*/false, /*isInvariant=*/false,
-                                         /*isInvariantGroup=*/false,
-                                         LLVM::AtomicOrdering::acquire, "device");
+    Value shown =
+        b.create<LLVM::LoadOp>(b.i32(), ticket, /*alignment=*/4, /*isVolatile=*/false,
+                               /*isNonTemporal=*/false, /*isInvariant=*/false,
+                               /*isInvariantGroup=*/false, LLVM::AtomicOrdering::acquire, "device");
     b.create<scf::ConditionOp>(b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, shown, wanted),
                                ValueRange());
     b.createBlock(&loop.getAfter());
@@ -95,9 +95,9 @@ namespace {
 
 /// Calls `body` for every pair of neighbouring depths (or every element of a vector) of this lane,
 /// with its address in `buffer` and whether it exists and is this lane's to add.
-void eachAccess(FragmentKernel &k, Value buffer, Spaces spaces,
-                llvm::function_ref<void(int64_t first, int64_t count, Value address, Value exists)>
-                    body) {
+void eachAccess(
+    FragmentKernel &k, Value buffer, Spaces spaces,
+    llvm::function_ref<void(int64_t first, int64_t count, Value address, Value exists)> body) {
   KernelBuilder &b = k.b;
   const int64_t step = hasDepth(spaces) ? 2 : 1;
   for (int64_t i = 0, e = k.registersOf(spaces); i < e; i += step) {
@@ -142,7 +142,8 @@ Registers OuterFolds::addTo(FragmentKernel &k, Value buffer, Spaces spaces,
                             const Registers &registers, Value isFirst) {
   KernelBuilder &b = k.b;
   Registers sums = registers;
-  Value isLater = b.create<arith::XOrIOp>(isFirst, b.create<arith::ConstantOp>(b.getBoolAttr(true)));
+  Value isLater =
+      b.create<arith::XOrIOp>(isFirst, b.create<arith::ConstantOp>(b.getBoolAttr(true)));
   eachAccess(k, buffer, spaces, [&](int64_t first, int64_t count, Value address, Value exists) {
     SmallVector<Type> types(count, b.f32());
     Registers before = b.ifElse(

@@ -25,8 +25,7 @@ static bool hasScan(StageOp stage) {
   return stage.walk([](ScanOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
-FragmentKernel::FragmentKernel(StageOp stage, const GpuSchedule &schedule,
-                               KernelFunction &function)
+FragmentKernel::FragmentKernel(StageOp stage, const GpuSchedule &schedule, KernelFunction &function)
     : stage(stage), stream(stage.getStream()), schedule(schedule), fn(function), b(function.b),
       rowsOwn(rowsMustOwn(stream)), isPermuted(hasScan(stage)) {
   thread = b.threadIndex();
@@ -169,7 +168,8 @@ Panel FragmentKernel::makePanel(int64_t panelRows, int64_t depth, Type element, 
   panel.element = element, panel.rows = panelRows, panel.depth = depth;
   panel.chunks = llvm::alignTo(depth, 16) / panel.perChunk();
   // The swizzle stays inside the row: a power of two below eight chunks, a multiple of eight above.
-  int64_t stored = panel.chunks <= 8 ? llvm::PowerOf2Ceil(panel.chunks) : llvm::alignTo(panel.chunks, 8);
+  int64_t stored =
+      panel.chunks <= 8 ? llvm::PowerOf2Ceil(panel.chunks) : llvm::alignTo(panel.chunks, 8);
   panel.pitch = stored * 16;
   panel.stageBytes = panel.bytes();
   panel.offset = allocate(panel.bytes() * copies);

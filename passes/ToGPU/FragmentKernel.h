@@ -80,8 +80,12 @@ public:
   Element elementAt(Spaces s, int64_t index) const;
   int64_t indexOf(Spaces s, const Element &at) const;
   /// Inner tiles of 16 rows that one warp sums up, and into how many parts a tile's depth is cut.
-  int64_t foldTiles() const { return std::max<int64_t>(1, schedule.innerBlock / 16 / schedule.warps); }
-  int64_t foldParts() const { return std::max<int64_t>(1, schedule.warps * 16 / schedule.innerBlock); }
+  int64_t foldTiles() const {
+    return std::max<int64_t>(1, schedule.innerBlock / 16 / schedule.warps);
+  }
+  int64_t foldParts() const {
+    return std::max<int64_t>(1, schedule.warps * 16 / schedule.innerBlock);
+  }
   int64_t foldDepthTiles(Spaces s) const { return (depthTiles(s) + foldParts() - 1) / foldParts(); }
 
   //===- Where this thread is --------------------------------------------------------===//
@@ -121,8 +125,8 @@ public:
   Panel makePanel(int64_t rows, int64_t depth, Type element, int64_t copies);
   /// The address of a chunk of 16 bytes in row `rowConstant + row`, `rowConstant` a multiple of 8;
   /// the chunk is `chunkConstant + chunk`, and no bit is set in both.
-  Value chunkAddress(const Panel &panel, int64_t rowConstant, const Num &row,
-                     int64_t chunkConstant, const Num &chunk);
+  Value chunkAddress(const Panel &panel, int64_t rowConstant, const Num &row, int64_t chunkConstant,
+                     const Num &chunk);
 
   //===- Pair values through shared memory: rows are owners, columns inner ------------------===//
   /// Memory that a warp may use for its own owners' pairs until the next call.

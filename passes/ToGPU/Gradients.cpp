@@ -22,9 +22,7 @@ public:
   void emit();
 
 private:
-  Value v(int64_t index) {
-    return block.v[k.indexOf(Spaces::R, k.elementAt(Spaces::RC, index))];
-  }
+  Value v(int64_t index) { return block.v[k.indexOf(Spaces::R, k.elementAt(Spaces::RC, index))]; }
   void addMoments(const Num &segment, const Registers &values, bool isSubtracted);
   void addRows(const Registers &slopes);
 
@@ -72,8 +70,8 @@ void SegmentsGradEmitter::emit() {
     Value bend = block.bend(k, z), knot = block.knot(k, z), zero = b.number(0.0);
     Registers next, above;
     for (auto [index, slope] : llvm::enumerate(carried)) {
-      Value isAbove = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT,
-                                              b.mul(block.u[index], v(index)), knot);
+      Value isAbove =
+          b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, b.mul(block.u[index], v(index)), knot);
       above.push_back(b.select(isAbove, g[index], zero));
       next.push_back(b.add(slope, b.select(isAbove, bend, zero)));
     }

@@ -41,8 +41,8 @@ Num operator-(const Num &a, const Num &b) {
     return Num(a.constant - b.constant);
   KernelBuilder &builder = *b.builder;
   Num left = a.isConstant() ? Num(0) : Num(a.builder, a.base, 0);
-  Value difference =
-      builder.createOrFold<arith::SubIOp>(builder.toValue(left), builder.toValue({&builder, b.base, 0}));
+  Value difference = builder.createOrFold<arith::SubIOp>(builder.toValue(left),
+                                                         builder.toValue({&builder, b.base, 0}));
   return Num(&builder, difference, a.constant - b.constant);
 }
 
@@ -108,8 +108,7 @@ Value KernelBuilder::toValue(const Num &number) {
 }
 
 Value KernelBuilder::special(StringRef intrinsic, Value x) {
-  return create<LLVM::CallIntrinsicOp>(f32(), getStringAttr(intrinsic), ValueRange{x})
-      .getResults();
+  return create<LLVM::CallIntrinsicOp>(f32(), getStringAttr(intrinsic), ValueRange{x}).getResults();
 }
 
 Num KernelBuilder::threadIndex() { return fromValue(create<NVVM::ThreadIdXOp>(i32())); }
@@ -177,9 +176,9 @@ static SmallVector<Value> elementsOf(KernelBuilder &b, Value structure, unsigned
 SmallVector<Value> KernelBuilder::loadMatrices(Value pointer, bool transposed) {
   Type result = LLVM::LLVMStructType::getLiteral(getContext(), SmallVector<Type>(4, i32()));
   auto shape = NVVM::LdStMatrixShapeAttr::get(getContext(), 8, 8);
-  Value loaded = create<NVVM::LdMatrixOp>(
-      result, pointer, 4, transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row, shape,
-      NVVM::LdStMatrixEltType::B16);
+  Value loaded = create<NVVM::LdMatrixOp>(result, pointer, 4,
+                                          transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+                                          shape, NVVM::LdStMatrixEltType::B16);
   return elementsOf(*this, loaded, 4);
 }
 
@@ -193,11 +192,10 @@ SmallVector<Value> KernelBuilder::mma(Type element, ArrayRef<Value> a, ArrayRef<
     for (SmallVector<Value> *values : {&aValues, &bValues})
       for (Value &value : *values)
         value = create<LLVM::BitcastOp>(VectorType::get({2}, getF16Type()), value);
-  Value d = create<NVVM::MmaOp>(result, aValues, bValues, c, ArrayRef<int64_t>{16, 8, 16},
-                                std::nullopt, std::nullopt,
-                                std::array<NVVM::MMATypes, 2>{type, type},
-                                std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
-                                                               NVVM::MMALayout::col});
+  Value d = create<NVVM::MmaOp>(
+      result, aValues, bValues, c, ArrayRef<int64_t>{16, 8, 16}, std::nullopt, std::nullopt,
+      std::array<NVVM::MMATypes, 2>{type, type},
+      std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row, NVVM::MMALayout::col});
   return elementsOf(*this, d, 4);
 }
 

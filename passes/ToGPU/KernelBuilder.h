@@ -127,8 +127,7 @@ public:
   //===- Control ------------------------------------------------------------------------===//
   SmallVector<Value> loop(const Num &begin, const Num &end, const Num &step, ValueRange inits,
                           LoopBody body);
-  void loop(const Num &begin, const Num &end, const Num &step,
-            llvm::function_ref<void(Num)> body);
+  void loop(const Num &begin, const Num &end, const Num &step, llvm::function_ref<void(Num)> body);
   void ifThen(Value condition, llvm::function_ref<void()> then);
   SmallVector<Value> ifElse(Value condition, TypeRange types,
                             llvm::function_ref<SmallVector<Value>()> then,

@@ -166,6 +166,6 @@ LaunchOp KernelFunction::finish(StageOp stage, StringRef items, int64_t sharedBy
   function->setAttr("pe.shared_bytes", b.getI32IntegerAttr(sharedBytes));
   OpBuilder at(stage);
   return LaunchOp::create(at, stage.getLoc(), function.getSymName(), stage.getPhase(),
-                                 forPlan(items, plan.getKeyBlock()), buffers,
-                                 at.getI64IntegerAttr(threads), at.getI64IntegerAttr(sharedBytes));
+                          forPlan(items, plan.getKeyBlock()), buffers,
+                          at.getI64IntegerAttr(threads), at.getI64IntegerAttr(sharedBytes));
 }

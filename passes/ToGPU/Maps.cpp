@@ -73,9 +73,8 @@ Value RegionWriter::scratchAddress(Value memory, ValueRange indices) {
   Value &base = scratch[memory];
   if (!base) {
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(&b.getBlock()->getParentOp()->getParentOfType<LLVM::LLVMFuncOp>()
-                                    .getBody()
-                                    .front());
+    b.setInsertionPointToStart(
+        &b.getBlock()->getParentOp()->getParentOfType<LLVM::LLVMFuncOp>().getBody().front());
     base = b.create<LLVM::AllocaOp>(LLVM::LLVMPointerType::get(b.getContext()),
                                     type.getElementType(), b.integer(type.getNumElements()));
   }
@@ -142,9 +141,9 @@ void RegionWriter::writeBranch(scf::IfOp branch) {
   SmallVector<Type> types;
   for (Type type : branch.getResultTypes())
     types.push_back(converted(type));
-  SmallVector<Value> results =
-      b.ifElse(lookup(branch.getCondition()), types, [&] { return block(branch.getThenRegion()); },
-               [&] { return block(branch.getElseRegion()); });
+  SmallVector<Value> results = b.ifElse(
+      lookup(branch.getCondition()), types, [&] { return block(branch.getThenRegion()); },
+      [&] { return block(branch.getElseRegion()); });
   for (auto [result, value] : llvm::zip(branch.getResults(), results))
     mapping[result] = value;
 }
@@ -166,8 +165,7 @@ void RegionWriter::write(Operation &op) {
   if (isa<memref::AllocaOp>(op))
     return;
   if (auto store = dyn_cast<memref::StoreOp>(op))
-    return b.store(lookup(store.getValue()),
-                   scratchAddress(store.getMemRef(), store.getIndices()));
+    return b.store(lookup(store.getValue()), scratchAddress(store.getMemRef(), store.getIndices()));
   if (auto sum = dyn_cast<AccumulateOp>(op))
     return accumulate(sum, *this);
   if (auto write = dyn_cast<WriteOp>(op))

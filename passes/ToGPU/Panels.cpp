@@ -5,8 +5,8 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
-void mlir::tile::gpu::copyPanel(FragmentKernel &k, const Panel &panel, LoadOp load,
-                                const Num &base, const Num &limit, bool permuted) {
+void mlir::tile::gpu::copyPanel(FragmentKernel &k, const Panel &panel, LoadOp load, const Num &base,
+                                const Num &limit, bool permuted) {
   KernelBuilder &b = k.b;
   const int64_t threads = k.schedule.threads(), chunks = panel.chunks;
   const int64_t present = panel.depth / panel.perChunk(), total = panel.rows * chunks;
@@ -86,7 +86,8 @@ static void storePanel(FragmentKernel &k, StoreOp store, Spaces spaces) {
   for (int64_t i = 0, e = k.registersOf(spaces); i < e; i += 2) {
     Element at = k.elementAt(spaces, i);
     Target target = targetOf(k, spaces, at);
-    Num depth = (folded ? k.foldedDepthTile(at, spaces) : Num(at.depthTile)) * Num(8) + k.t * Num(2);
+    Num depth =
+        (folded ? k.foldedDepthTile(at, spaces) : Num(at.depthTile)) * Num(8) + k.t * Num(2);
     if (folded && k.foldParts() > 1)
       target.exists = b.both(target.exists, b.less(depth, Num(k.depthOf(spaces))));
     b.ifThen(target.exists, [&] {
@@ -111,13 +112,12 @@ void mlir::tile::gpu::emitStore(FragmentKernel &k, StoreOp store) {
     return storePanel(k, store, spaces);
   Registers &values = k.registers(store.getValue());
   // Lanes that hold the same element: one of them stores.
-  Value chosen = spaces == Spaces::H       ? b.compare(arith::CmpIPredicate::eq, k.thread, 0)
+  Value chosen = spaces == Spaces::H     ? b.compare(arith::CmpIPredicate::eq, k.thread, 0)
                  : k.isOwnerSide(spaces) ? b.compare(arith::CmpIPredicate::eq, k.t, 0)
                                          : b.less(k.thread, Num(4));
   for (int64_t i = 0, e = k.registersOf(spaces); i < e; ++i) {
     Target target = targetOf(k, spaces, k.elementAt(spaces, i));
     Value writes = target.exists ? b.both(chosen, target.exists) : chosen;
-    b.ifThen(writes,
-             [&] { b.store(values[i], k.fn.address(store.getBuffer(), target.place)); });
+    b.ifThen(writes, [&] { b.store(values[i], k.fn.address(store.getBuffer(), target.place)); });
   }
 }

@@ -30,7 +30,8 @@ AffineIndex affineOf(Value value) {
     return {};
   APInt number;
   for (auto [a, b] : {std::pair(sum.getLhs(), sum.getRhs()), {sum.getRhs(), sum.getLhs()}})
-    if (auto argument = dyn_cast<BlockArgument>(a); argument && matchPattern(b, m_ConstantInt(&number)))
+    if (auto argument = dyn_cast<BlockArgument>(a);
+        argument && matchPattern(b, m_ConstantInt(&number)))
       return {argument, number.getSExtValue()};
   return {};
 }
@@ -224,9 +225,9 @@ void lowerFindSegments(StageOp stage, FindSegmentsOp op) {
   b.ifThen(b.compare(arith::CmpIPredicate::eq, b.threadIndex(), 0), [&] {
     Value block = b.create<LLVM::AllocaOp>(pointerType, i64, b.integer(words.size()), 8);
     for (auto [index, word] : llvm::enumerate(words))
-      b.create<LLVM::StoreOp>(word, b.create<LLVM::GEPOp>(
-                                        pointerType, i64, block,
-                                        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)}));
+      b.create<LLVM::StoreOp>(
+          word, b.create<LLVM::GEPOp>(pointerType, i64, block,
+                                      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)}));
     b.create<LLVM::CallOp>(fn.declare("pe_find_segments", {pointerType}), ValueRange{block});
   });
   fn.finish(stage, "1", /*sharedBytes=*/0);

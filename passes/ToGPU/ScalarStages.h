@@ -1,8 +1,8 @@
 //===- ScalarStages.h - preparation and reduction stages as kernels -------===//
 //
-// Every `tile.foreach` of a stage becomes a kernel of its own; kernels of one call run one after the
-// other, which is all the order that loops of a stage ask for. Within a loop nest the indices that
-// tell the written elements apart are divided among threads; over the others a thread loops in
+// Every `tile.foreach` of a stage becomes a kernel of its own; kernels of one call run one after
+// the other, which is all the order that loops of a stage ask for. Within a loop nest the indices
+// that tell the written elements apart are divided among threads; over the others a thread loops in
 // the written order, so sums are the same to the bit in every run.
 //
 //   foreach over [hq, t] { sums[h] += f(h, t) }    one thread per h, a loop over t

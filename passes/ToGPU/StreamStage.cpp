@@ -123,8 +123,7 @@ void StreamStage::declareInner() {
   auto declare = [&](LoadOp load) {
     Spaces s = spacesOf(load.getValue());
     Type element = cast<ValType>(load.getValue().getType()).getElementType();
-    k.panels[load.getValue()] =
-        k.makePanel(k.schedule.innerBlock, k.depthOf(s), element, kCopies);
+    k.panels[load.getValue()] = k.makePanel(k.schedule.innerBlock, k.depthOf(s), element, kCopies);
     innerPanels.push_back(load);
   };
   auto place = [&](Operation &op, bool inStream) {
@@ -200,9 +199,9 @@ SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
   k.isFull = isFullBlock();
 
   Num within = k.rowsOwn ? step : step % innerCount;
-  sums.beginStep(k, {b.compare(arith::CmpIPredicate::eq, within, 0),
-                     b.compare(arith::CmpIPredicate::eq, within + Num(1), innerCount),
-                     ownerBlocks});
+  sums.beginStep(k,
+                 {b.compare(arith::CmpIPredicate::eq, within, 0),
+                  b.compare(arith::CmpIPredicate::eq, within + Num(1), innerCount), ownerBlocks});
 
   // Carries and folds of this CTA, as registers.
   Block &body = k.stream.getBody().front();
@@ -258,9 +257,8 @@ void StreamStage::run() {
     else
       inits.append(k.registersOf(spacesOf(result)), b.number(0.0));
   }
-  SmallVector<Value> results = b.loop(0, steps, 1, inits, [&](Num step, ValueRange carried) {
-    return emitStep(step, carried);
-  });
+  SmallVector<Value> results = b.loop(
+      0, steps, 1, inits, [&](Num step, ValueRange carried) { return emitStep(step, carried); });
   ArrayRef<Value> rest = results;
   for (auto [index, result] : llvm::enumerate(k.stream.getResults())) {
     if (folds.isOuter(index))

@@ -19,10 +19,9 @@ Value PairSums::makeBuffer(const Twine &name, ArrayRef<std::string> extents, Typ
   for (const std::string &extent : extents)
     attrs.push_back(builder.getStringAttr(extent));
   auto type = BufferType::get(stage.getContext(), attrs, element);
-  Value buffer =
-      BufferOp::create(builder, stage.getLoc(), type,
-                       (plan.getSymName() + "_" + stage.getSymName() + name).str(),
-                       Role::Temporary, /*zero=*/true);
+  Value buffer = BufferOp::create(builder, stage.getLoc(), type,
+                                  (plan.getSymName() + "_" + stage.getSymName() + name).str(),
+                                  Role::Temporary, /*zero=*/true);
   buffers.push_back(buffer);
   return buffer;
 }
@@ -85,12 +84,12 @@ PairSums::PairSums(StageOp stage, const GpuSchedule &schedule)
   }
   for (Value target : diagonalTargets) {
     Diagonal diagonal{target, Value(), Value()};
-    diagonal.slots = makeBuffer("_slots" + Twine(buffers.size()),
-                                {"b", "hq", std::to_string(kSlots), "t"}, f32);
+    diagonal.slots =
+        makeBuffer("_slots" + Twine(buffers.size()), {"b", "hq", std::to_string(kSlots), "t"}, f32);
     addSlots(stage, "_slots" + Twine(buffers.size() - 1), diagonal.slots, target);
-    diagonal.tickets = makeBuffer("_order" + Twine(buffers.size()),
-                                  {"b", "hq", std::to_string(kSlots), owners + "+" + inners + "+1"},
-                                  i32);
+    diagonal.tickets =
+        makeBuffer("_order" + Twine(buffers.size()),
+                   {"b", "hq", std::to_string(kSlots), owners + "+" + inners + "+1"}, i32);
     diagonals.push_back(diagonal);
   }
 }
@@ -170,16 +169,16 @@ void PairSums::endStep(FragmentKernel &k) {
 /// inner block u + ownerBlock completes, or begins where it is one behind the last.
 Num PairSums::orderOf(FragmentKernel &k, const Num &unit) {
   KernelBuilder &b = k.b;
-  Value count = b.loop(k.ownerBlock + Num(kSlots), step.ownerBlocks, kSlots, b.integer(0),
-                       [&](Num other, ValueRange args) -> Registers {
-                         auto [first, blocks] = k.innerRange(other);
-                         Num inner = unit + other;
-                         Value visits = b.both(b.less(first - Num(1), inner),
-                                               b.less(inner, first + blocks + Num(1)));
-                         visits = b.both(visits, b.less(Num(0), blocks));
-                         return {b.create<arith::AddIOp>(
-                             args[0], b.create<arith::ExtUIOp>(b.i32(), visits))};
-                       })[0];
+  Value count =
+      b.loop(k.ownerBlock + Num(kSlots), step.ownerBlocks, kSlots, b.integer(0),
+             [&](Num other, ValueRange args) -> Registers {
+               auto [first, blocks] = k.innerRange(other);
+               Num inner = unit + other;
+               Value visits =
+                   b.both(b.less(first - Num(1), inner), b.less(inner, first + blocks + Num(1)));
+               visits = b.both(visits, b.less(Num(0), blocks));
+               return {b.create<arith::AddIOp>(args[0], b.create<arith::ExtUIOp>(b.i32(), visits))};
+             })[0];
   return b.fromValue(count);
 }
 
@@ -196,8 +195,7 @@ void PairSums::addUnit(FragmentKernel &k, Diagonal &diagonal, const Num &unit, V
   Num apart = k.thread + unit * Num(block) - Num(block - 1);
   Num entry = (rows ? Num(0) - apart : apart) + k.columns - Num(1);
   Value exists = b.both(b.less(k.thread, Num(block)),
-                        b.both(b.less(Num(-1), entry),
-                               b.less(entry, k.rows + k.columns - Num(1))));
+                        b.both(b.less(Num(-1), entry), b.less(entry, k.rows + k.columns - Num(1))));
   b.ifThen(exists, [&] {
     const Num first[] = {k.batch, k.queryHead, slot, Num(0)};
     Value base = k.fn.address(diagonal.slots, ArrayRef<Num>(first));
@@ -218,8 +216,8 @@ void PairSums::addDiagonals(FragmentKernel &k, Value target, const Panel &pairs)
     Num column = k.physicalInner(owner + apart);
     const Num perChunk(pairs.perChunk());
     Value chunk = k.chunkAddress(pairs, 0, owner, 0, column / perChunk);
-    Value value = b.load(pairs.element,
-                         b.shared(chunk, column % perChunk * Num(pairs.elementBytes())));
+    Value value =
+        b.load(pairs.element, b.shared(chunk, column % perChunk * Num(pairs.elementBytes())));
     if (!pairs.element.isF32())
       value = b.create<arith::ExtFOp>(b.f32(), value);
     return {b.add(args[0], value)};
@@ -233,9 +231,8 @@ void PairSums::addDiagonals(FragmentKernel &k, Value target, const Panel &pairs)
   Num unit = k.innerBlock - k.ownerBlock;
   addUnit(k, *diagonal, unit, sum);
   // What the next block completes; the last thread has no diagonal.
-  b.ifThen(b.less(Num(block - 1), k.thread), [&] {
-    b.store(sum, sharedFloat(k, diagonal->carry, k.thread - Num(block)));
-  });
+  b.ifThen(b.less(Num(block - 1), k.thread),
+           [&] { b.store(sum, sharedFloat(k, diagonal->carry, k.thread - Num(block))); });
   b.barrier();
   b.ifThen(step.isLast, [&] {
     Value rest = b.ifElse(

@@ -1,7 +1,7 @@
 //===- Sums.h - sums over pairs, other than a stream's folds --------------===//
 //
-// What `tile.accumulate`, `tile.window_grad` and `tile.segments_grad` add up, the same to the bit in
-// every run:
+// What `tile.accumulate`, `tile.window_grad` and `tile.segments_grad` add up, the same to the bit
+// in every run:
 //
 //   per head        a CTA sums in shared memory, one copy per warp; at the end of a head it writes
 //                   its sum to a slot of its own, and a loop behind the kernel adds the slots
@@ -39,7 +39,8 @@ public:
   void declare(FragmentKernel &k);
   /// At the first step of a head the sums start at zero; ends with a barrier.
   void beginStep(FragmentKernel &k, const StepPlace &place);
-  /// Adds `value`, the same in all lanes of the warp, to element `index` of `target` ([b, hq, ...]).
+  /// Adds `value`, the same in all lanes of the warp, to element `index` of `target` ([b, hq,
+  /// ...]).
   void addToHead(FragmentKernel &k, Value target, const Num &index, Value value);
   /// Adds the block of pairs along its diagonals to `target` ([b, hq, t]).
   void addDiagonals(FragmentKernel &k, Value target, const Panel &pairs);

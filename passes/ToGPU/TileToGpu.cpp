@@ -124,9 +124,9 @@ void mlir::tile::gpu::hoistRowValues(StageOp stage) {
       extents.push_back(builder.getStringAttr(extent));
     Type element = cast<ValType>(value.getType()).getElementType();
     auto type = BufferType::get(stage.getContext(), extents, element);
-    Value buffer = BufferOp::create(
-        builder, stage.getLoc(), type,
-        (plan.getSymName() + "_" + name + std::to_string(index)).str(), Role::Temporary, false);
+    Value buffer = BufferOp::create(builder, stage.getLoc(), type,
+                                    (plan.getSymName() + "_" + name + std::to_string(index)).str(),
+                                    Role::Temporary, false);
     stored.emplace_back(value, buffer);
   }
   auto rowsStage = StageOp::create(builder, stage.getLoc(), name, stage.getPhase(),
@@ -221,9 +221,8 @@ private:
   void contract() {
     auto flags = arith::FastMathFlagsAttr::get(&getContext(), arith::FastMathFlags::contract);
     getOperation().walk([&](mlir::gpu::GPUModuleOp kernels) {
-      kernels.walk([&](arith::ArithFastMathInterface op) {
-        op->setAttr(op.getFastMathAttrName(), flags);
-      });
+      kernels.walk(
+          [&](arith::ArithFastMathInterface op) { op->setAttr(op.getFastMathAttrName(), flags); });
     });
   }
 };

@@ -111,10 +111,12 @@ void VectorStage::emit(MapOp map) {
 }
 
 void VectorStage::run() {
-  const bool overRows = stage.walk([](StoreOp store) {
-    Spaces s = cast<ValType>(store.getValue().getType()).getSpaces();
-    return hasRows(s) ? WalkResult::interrupt() : WalkResult::advance();
-  }).wasInterrupted();
+  const bool overRows = stage
+                            .walk([](StoreOp store) {
+                              Spaces s = cast<ValType>(store.getValue().getType()).getSpaces();
+                              return hasRows(s) ? WalkResult::interrupt() : WalkResult::advance();
+                            })
+                            .wasInterrupted();
   const StringRef extent = overRows ? "r" : "c";
   SmallVector<StringRef> over = getStrings(stage.getOver());
   const bool byKeyHead = over.back() == "hkv" && !overRows;
@@ -140,8 +142,8 @@ void VectorStage::run() {
           values[o.getValue()] = Registers(registersOf(type.getSpaces()), number);
         })
         .Case([&](StoreOp o) { b.ifThen(exists, [&] { emit(o); }); });
-  std::string items = std::string("b*") + (byKeyHead ? "hkv" : "hq") + "*ceildiv(" +
-                      extent.str() + "," + std::to_string(kRows) + ")";
+  std::string items = std::string("b*") + (byKeyHead ? "hkv" : "hq") + "*ceildiv(" + extent.str() +
+                      "," + std::to_string(kRows) + ")";
   fn.finish(stage, items, /*sharedBytes=*/0);
 }
 

@@ -18,13 +18,12 @@ Value mlir::tile::gpu::isInside(FragmentKernel &k, const Element &at) {
   KernelBuilder &b = k.b;
   Num row = k.rowAt(at), column = k.columnAt(at);
   // The interval of the row, empty where the row does not exist or has no position.
-  Value exists = b.both(b.less(row, k.rows),
-                        b.compare(arith::CmpIPredicate::sge, row, k.mask.firstRow()));
+  Value exists =
+      b.both(b.less(row, k.rows), b.compare(arith::CmpIPredicate::sge, row, k.mask.firstRow()));
   Num end = b.pick(exists, k.mask.endColumn(row), Num(0));
   Value inside = b.less(column, end);
   if (k.mask.band.lower)
-    inside = b.both(inside,
-                    b.compare(arith::CmpIPredicate::sge, column, k.mask.firstColumn(row)));
+    inside = b.both(inside, b.compare(arith::CmpIPredicate::sge, column, k.mask.firstColumn(row)));
   return inside;
 }
 
@@ -32,8 +31,8 @@ void mlir::tile::gpu::emitMask(FragmentKernel &k, MaskOp op) {
   KernelBuilder &b = k.b;
   Registers &input = k.registers(op.getInput());
   SmallVector<Type> types(input.size(), input.front().getType());
-  Value fill = b.create<arith::ConstantOp>(
-      b.getFloatAttr(types.front(), op.getFill().convertToDouble()));
+  Value fill =
+      b.create<arith::ConstantOp>(b.getFloatAttr(types.front(), op.getFill().convertToDouble()));
   Registers result = b.ifElse(
       k.isFull, types, [&] { return Registers(input); },
       [&] {
@@ -58,8 +57,8 @@ void mlir::tile::gpu::reduceAcrossLanes(FragmentKernel &k, Spaces to, Reduction 
   KernelBuilder &b = k.b;
   const bool acrossInner = k.isOwnerSide(to);
   for (Value &value : values)
-    for (int mask : acrossInner ? std::initializer_list<int>{1, 2}
-                                : std::initializer_list<int>{4, 8, 16})
+    for (int mask :
+         acrossInner ? std::initializer_list<int>{1, 2} : std::initializer_list<int>{4, 8, 16})
       value = combine(b, kind, value, b.shuffleXor(value, mask));
   if (acrossInner)
     return;
@@ -132,9 +131,7 @@ void mlir::tile::gpu::emitScan(FragmentKernel &k, ScanOp op) {
       at.innerTile = inner / 2, at.innerHalf = inner % 2;
       order.push_back(k.indexOf(Spaces::RC, at));
     }
-    auto stepOf = [&](int64_t index) {
-      return Step{a[index], plus ? (*plus)[index] : Value()};
-    };
+    auto stepOf = [&](int64_t index) { return Step{a[index], plus ? (*plus)[index] : Value()}; };
     Step whole = stepOf(order.front());
     for (int64_t index : ArrayRef(order).drop_front())
       whole = then(b, whole, stepOf(index));

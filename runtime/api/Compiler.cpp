@@ -5,9 +5,9 @@
 #include "runtime/core/Hash.h"
 #include "runtime/device/cpu/CpuInfo.h"
 #include "runtime/device/cpu/ObjectLoader.h"
-#include "runtime/plan/SignatureJson.h"
 #include "runtime/device/emulator/Emulator.h"
 #include "runtime/device/emulator/EmulatorGuard.h"
+#include "runtime/plan/SignatureJson.h"
 
 namespace pe::api {
 

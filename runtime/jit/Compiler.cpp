@@ -32,8 +32,9 @@ const DialectRegistry &getRegistry() {
   static const DialectRegistry registry = [] {
     DialectRegistry all;
     all.insert<mlir::pe::PEDialect, tile::TileDialect, arith::ArithDialect, cf::ControlFlowDialect,
-               func::FuncDialect, gpu::GPUDialect, LLVM::LLVMDialect, NVVM::NVVMDialect, math::MathDialect, memref::MemRefDialect,
-               scf::SCFDialect, tensor::TensorDialect, vector::VectorDialect>();
+               func::FuncDialect, gpu::GPUDialect, LLVM::LLVMDialect, NVVM::NVVMDialect,
+               math::MathDialect, memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect,
+               vector::VectorDialect>();
     func::registerInlinerExtension(all);
     LLVM::registerInlinerInterface(all);
     registerBuiltinDialectTranslation(all);

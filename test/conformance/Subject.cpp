@@ -6,6 +6,8 @@
 #include "runtime/device/cpu/Executor.h"
 #include "runtime/device/cpu/ObjectLoader.h"
 #include "runtime/device/cpu/ThreadPool.h"
+#include "runtime/device/emulator/Emulator.h"
+#include "runtime/device/emulator/EmulatorGuard.h"
 #include "runtime/reference/Reference.h"
 
 #include <dlfcn.h>
@@ -65,6 +67,14 @@ private:
   pe::Function function;
 };
 
+/// "cpu" and "loops" are lowerings for the CPU.
+template <typename Request> void setTarget(Request &request, const std::string &target) {
+  if (target == "gpu-emulator")
+    request.target = target;
+  else
+    request.lowering = target;
+}
+
 class ApiSubject : public Subject {
 public:
   explicit ApiSubject(SubjectOptions options) : options(std::move(options)) {}
@@ -86,7 +96,7 @@ public:
     request.headDim = headDim;
     request.valueDim = valueDim;
     request.grad = true;
-    request.lowering = options.target;
+    setTarget(request, options.target);
     auto function = program->compile(request);
     if (!function)
       return function.takeError();
@@ -141,16 +151,19 @@ public:
     request.headDim = headDim;
     request.valueDim = valueDim;
     request.grad = true;
-    request.lowering = options.target;
+    setTarget(request, options.target);
     auto code = jit.compile(request);
     if (!code)
       return code.takeError();
-    auto object = cpu::loadObject(code->object);
+    const bool isEmulated = options.target == "gpu-emulator";
+    auto object = cpu::loadObject(code->object, isEmulated ? emulator::findSymbol : nullptr);
     if (!object)
       return object.takeError();
     std::shared_ptr<cpu::LoadedCode> loaded = *object;
     cpu::Executor::Options execution;
     execution.poison = true;
+    if (isEmulated)
+      execution.guard = std::make_shared<emulator::EmulatorGuard>();
     auto executor = cpu::Executor::create(
         std::move(code->plan), [=](const std::string &symbol) { return loaded->lookup(symbol); },
         loaded, execution);
@@ -217,9 +230,11 @@ private:
 } // namespace
 
 Expected<std::unique_ptr<Subject>> makeSubject(const SubjectOptions &options) {
-  bool isCompiled = options.target == "cpu" || options.target == "loops";
+  bool isCompiled =
+      options.target == "cpu" || options.target == "loops" || options.target == "gpu-emulator";
   if (!isCompiled && options.target != "reference")
-    return makeError("expected target 'cpu', 'loops' or 'reference', found '", options.target, "'");
+    return makeError("expected target 'cpu', 'loops', 'gpu-emulator' or 'reference', found '",
+                     options.target, "'");
   if (isCompiled && !options.poison)
     return std::make_unique<ApiSubject>(options);
   auto jit = loadCompiler();

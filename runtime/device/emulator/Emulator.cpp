@@ -128,9 +128,7 @@ private:
   }
   bool runWarp(int warp);
   void land(std::vector<Copy> &copies);
-  Moment now() const {
-    return {current->thread, barriers, warps[current->thread / kWarp].syncs};
-  }
+  Moment now() const { return {current->thread, barriers, warps[current->thread / kWarp].syncs}; }
   std::string whereTheyWait() const;
 
   std::vector<Fiber> fibers;
@@ -255,8 +253,8 @@ void Block::run(Body kernel, void *const *bufferList, const int64_t *sizeList, i
     if (!progress && !hasFailed) {
       current = &fibers.front();
       std::lock_guard lock(shared().mutex);
-      shared().error = "deadlock: no thread of CTA " + std::to_string(item) + " can go on: " +
-                       whereTheyWait();
+      shared().error =
+          "deadlock: no thread of CTA " + std::to_string(item) + " can go on: " + whereTheyWait();
       shared().failed = true;
     }
     if (!isSpinning) {
@@ -265,8 +263,8 @@ void Block::run(Body kernel, void *const *bufferList, const int64_t *sizeList, i
       std::this_thread::yield();
       if (std::chrono::steady_clock::now() - lastProgress > kPatience) {
         std::lock_guard lock(shared().mutex);
-        shared().error = "CTA " + std::to_string(item) + " waits for ever for another CTA: " +
-                         whereTheyWait();
+        shared().error =
+            "CTA " + std::to_string(item) + " waits for ever for another CTA: " + whereTheyWait();
         shared().failed = true;
       }
     }
@@ -458,9 +456,7 @@ Status endStage() {
   return makeError("emulated kernel: ", std::exchange(shared().error, {}));
 }
 
-Statistics statistics() {
-  return {shared().switches, shared().collectives, shared().barriers};
-}
+Statistics statistics() { return {shared().switches, shared().collectives, shared().barriers}; }
 
 void *findSymbol(const std::string &name) {
   static const std::map<std::string, void *> table = {

@@ -1,0 +1,44 @@
+// RUN: pe-opt %s --pe-schedule-gpu | FileCheck %s
+// RUN: pe-opt %s --pe-schedule-gpu=set=warps=8,owner_tiles=2 | FileCheck %s --check-prefix=SET
+// RUN: not pe-opt %s --pe-schedule-gpu=set=lanes=8 2>&1 | FileCheck %s --check-prefix=NAME
+// RUN: not pe-opt %s --pe-schedule-gpu=set=inner_block=24 2>&1 | FileCheck %s --check-prefix=RANGE
+
+// NAME: expected `set` to name numbers of gpu_schedule in their ranges, found lanes=8
+// RANGE: expected `set` to name numbers of gpu_schedule in their ranges, found inner_block=24
+
+// Stages with a stream get a schedule, others and those that have one do not.
+// CHECK: tile.stage @sums
+// CHECK-NOT: gpu_schedule
+// CHECK: tile.stage @rows
+// CHECK-SAME: gpu_schedule = {inner_block = 64 : i64, owner_tiles = 1 : i64, warps = 4 : i64}
+// SET: gpu_schedule = {inner_block = 64 : i64, owner_tiles = 2 : i64, warps = 8 : i64}
+tile.plan @f attributes {head_dim = 16 : i64, value_dim = 16 : i64} {
+  %q = tile.buffer "q" argument : <[b, hq, r, d], f32>
+  %k = tile.buffer "k" argument : <[b, hkv, c, d], f32>
+  %m = tile.buffer "m" result : <[b, hq, r], f32>
+  %n = tile.buffer "n" temporary : <[hq], f32>
+  tile.stage @sums prepare over ["hq"] {
+    tile.foreach over [] {
+    ^bb0(%h: index):
+      %zero = arith.constant 0.0 : f32
+      tile.write %zero, %n[%h] : f32 -> <[hq], f32>
+    }
+  }
+  tile.stage @rows forward over ["b", "hq"] {
+    %x = tile.load %q : <[b, hq, r, d], f32> -> <rd, f32>
+    %low = tile.constant -1.0e30 : <r, f32>
+    %max = tile.stream ascending carry(%low : !tile.val<r, f32>) {
+    ^bb0(%before: !tile.val<r, f32>):
+      %y = tile.load %k : <[b, hkv, c, d], f32> -> <cd, f32>
+      %s = tile.dot %x, %y over d : <rd, f32>, <cd, f32> -> <rc, f32>
+      %b = tile.reduce max over c %s : <rc, f32> -> <r, f32>
+      %a = tile.map(%before, %b) : (!tile.val<r, f32>, !tile.val<r, f32>) -> !tile.val<r, f32> {
+      ^bb0(%u: f32, %v: f32):
+        %w = arith.maxnumf %u, %v : f32
+        tile.yield %w : f32
+      }
+      tile.yield %a : !tile.val<r, f32>
+    } : !tile.val<r, f32>
+    tile.store %max, %m : <r, f32> -> <[b, hq, r], f32>
+  }
+}

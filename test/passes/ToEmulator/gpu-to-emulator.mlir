@@ -1,0 +1,53 @@
+// RUN: pe-opt %s --pe-gpu-to-emulator | FileCheck %s
+// RUN: pe-opt %s --pe-gpu-to-emulator=drop-sync=0 | FileCheck %s --check-prefix=DROP
+
+// The barrier is the first synchronising operation; without it the count stays.
+// DROP: module attributes {pe.emulated_syncs = 2 : i64}
+// DROP-NOT: llvm.call @pe_emu_barrier
+// DROP: llvm.call @pe_emu_collective
+
+// CHECK: module attributes {pe.emulated_syncs = 2 : i64}
+// CHECK-NOT: gpu.module
+// CHECK: llvm.mlir.global internal constant @pe_emu_place{{[0-9]+}}("{{.*}} at {{.*}}gpu-to-emulator.mlir
+// CHECK: llvm.func internal @copy.thread(%[[BUFFERS:.*]]: !llvm.ptr, %[[SIZES:.*]]: !llvm.ptr)
+// CHECK: %[[FRAME:.*]] = llvm.alloca
+// CHECK: llvm.load %{{.*}} : !llvm.ptr -> !llvm.ptr
+// CHECK: %[[T:.*]] = llvm.call @pe_emu_thread() : () -> i32
+// CHECK: llvm.call @pe_emu_shared() : () -> !llvm.ptr
+// Global memory, read: no flags.
+// CHECK: %[[NONE:.*]] = llvm.mlir.constant(0 : i32) : i32
+// CHECK: llvm.call @pe_emu_access(%{{.*}}, %{{.*}}, %[[NONE]], %{{.*}})
+// CHECK: %[[X:.*]] = llvm.load %{{.*}} : !llvm.ptr -> f32
+// Shared memory, written: 3.
+// CHECK: %[[FLAGS:.*]] = llvm.mlir.constant(3 : i32) : i32
+// CHECK: llvm.call @pe_emu_access(%{{.*}}, %{{.*}}, %[[FLAGS]], %{{.*}})
+// CHECK: llvm.store
+// CHECK: llvm.call @pe_emu_barrier(%{{.*}}) : (!llvm.ptr) -> ()
+// CHECK: llvm.store %{{.*}}, %{{.*}} : f32, !llvm.ptr
+// CHECK: llvm.call @pe_emu_collective
+// CHECK: llvm.call @pe_emu_exp2(%{{.*}}) : (f32) -> f32
+// CHECK: llvm.func @copy(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: i64)
+// CHECK: llvm.call @pe_emu_launch
+gpu.module @kernels {
+  llvm.mlir.global external @pe_shared() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<0 x i8>
+  llvm.func @copy(%x: !llvm.ptr<1>, %y: !llvm.ptr<1>, %b: i32, %hq: i32, %hkv: i32, %r: i32, %c: i32,
+                  %qs: i32, %ks: i32, %hs: i32, %ht: i32)
+      attributes {gpu.kernel, nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>, pe.shared_bytes = 128 : i32} {
+    %thread = nvvm.read.ptx.sreg.tid.x : i32
+    %shared = llvm.mlir.addressof @pe_shared : !llvm.ptr<3>
+    %from = llvm.getelementptr %x[%thread] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+    %value = llvm.load %from : !llvm.ptr<1> -> f32
+    %to = llvm.getelementptr %shared[%thread] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f32
+    llvm.store %value, %to : f32, !llvm.ptr<3>
+    nvvm.barrier
+    %all = llvm.mlir.constant(-1 : i32) : i32
+    %one = llvm.mlir.constant(1 : i32) : i32
+    %clamp = llvm.mlir.constant(31 : i32) : i32
+    %other = nvvm.shfl.sync bfly %all, %value, %one, %clamp : f32 -> f32
+    nvvm.bar.warp.sync %all : i32
+    %power = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f"(%other) : (f32) -> f32
+    %out = llvm.getelementptr %y[%thread] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+    llvm.store %power, %out : f32, !llvm.ptr<1>
+    llvm.return
+  }
+}

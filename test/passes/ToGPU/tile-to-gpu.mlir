@@ -1,0 +1,37 @@
+// RUN: pe-opt %examples/nope.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-tile-to-gpu | FileCheck %s
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-tile-to-gpu | FileCheck %s --check-prefix=STICK
+// RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-tile-to-gpu | FileCheck %s --check-prefix=TABLE
+// RUN: not pe-opt %examples/fire_gelu.mlir --pe-to-tile-pipeline --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=LOOP
+// RUN: not pe-opt %examples/nope.mlir --pe-to-tile-pipeline --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=SCHEDULE
+
+// Kernels stand in one module, launches in the plan. Columns own the backward: dQ is summed across
+// CTAs by tickets; what a row needs of o and dO is computed once, by a kernel of its own.
+// CHECK: tile.plan @attention
+// CHECK: tile.launch @attention_attention_forward forward items "b*hq*ceildiv(r,64)"
+// CHECK-SAME: shared_bytes = {{[0-9]+}} : i64, threads = 128 : i64
+// CHECK: tile.launch @attention_attention_backward_rows backward items "b*hq*ceildiv(r,16)"
+// CHECK: tile.buffer "attention_attention_backward_tickets" temporary {zero} : <[b, hq, "ceildiv(r,64)"], i32>
+// CHECK: tile.launch @attention_attention_backward backward items "b*hkv*ceildiv(c,64)"
+// CHECK-NOT: tile.stage
+// CHECK: gpu.module @kernels
+// CHECK: llvm.mlir.global external @pe_shared() {addr_space = 3 : i32, alignment = 1024 : i64}
+// CHECK: llvm.func @attention_attention_forward(%{{.*}}: !llvm.ptr<1>
+// CHECK-SAME: i32) attributes {gpu.kernel, nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>, pe.shared_bytes = {{[0-9]+}} : i32}
+// CHECK: nvvm.cp.async.shared.global
+// CHECK: nvvm.cp.async.wait.group 0
+// CHECK: nvvm.barrier
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f"
+// CHECK: llvm.func @attention_attention_backward(
+// CHECK: llvm.load %{{.*}} atomic syncscope("device") acquire
+// CHECK: llvm.store %{{.*}} atomic syncscope("device") release
+
+// Rows own stick-breaking both ways, because it scans the keys; dK and dV are summed across CTAs.
+// STICK: tile.launch @attention_attention_backward backward items "b*hq*ceildiv(r,64)"
+
+// Tables are made by threads, sums along diagonals added from slots.
+// TABLE: tile.buffer "attention_attention_backward_slots0" temporary {zero} : <[b, hq, 16, t], f32>
+// TABLE: tile.launch @attention_attention_backward backward
+// TABLE: tile.launch @attention_attention_backward_slots0 backward
+
+// LOOP: fire_gelu.mlir:{{[0-9]+}}:{{[0-9]+}}: error: 'tile.stage' op cannot become a GPU kernel: a map over pairs has a loop
+// SCHEDULE: error: 'tile.stage' op expected a valid gpu_schedule; run pe-schedule-gpu before

@@ -1,0 +1,209 @@
+//===- EmulatorTest.cpp - What the emulator runs and what it notices ------===//
+//
+// Kernels here are C++ functions that call pe_emu_* as emulated kernels do.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/emulator/Emulator.h"
+#include "runtime/device/emulator/Collectives.h"
+
+#include <cmath>
+#include <functional>
+#include <gtest/gtest.h>
+#include <vector>
+
+using namespace pe;
+using namespace pe::emulator;
+
+namespace {
+
+template <typename Function> Function *find(const char *name) {
+  auto *function = reinterpret_cast<Function *>(findSymbol(name));
+  EXPECT_NE(function, nullptr) << name;
+  return function;
+}
+
+int32_t thread() { return find<int32_t()>("pe_emu_thread")(); }
+float *sharedFloats() { return static_cast<float *>(find<void *()>("pe_emu_shared")()); }
+void barrier() { find<void(const char *)>("pe_emu_barrier")("barrier"); }
+void access(const void *address, bool isWrite, bool isShared, int64_t bytes = 4) {
+  find<void(const void *, int64_t, int32_t, const char *)>("pe_emu_access")(
+      address, bytes, (isWrite ? 1 : 0) | (isShared ? 2 : 0), "access");
+}
+void collective(Collective what, int detail, uint64_t *frame) {
+  find<void(int32_t, int32_t, uint64_t *, const char *)>("pe_emu_collective")(
+      static_cast<int32_t>(what), detail, frame, "collective");
+}
+void setShared(int index, float value) {
+  access(sharedFloats() + index, true, true);
+  sharedFloats()[index] = value;
+}
+float getShared(int index) {
+  access(sharedFloats() + index, false, true);
+  return sharedFloats()[index];
+}
+
+std::function<void()> currentKernel;
+void body(void *const *, const int64_t *) { currentKernel(); }
+
+/// Runs `kernel` in every thread of one CTA under each order; the first error or "".
+std::string run(std::function<void()> kernel, int threads = 64, int64_t sharedBytes = 1024,
+                std::vector<Region> regions = {}) {
+  currentKernel = std::move(kernel);
+  using Launch = void(void (*)(void *const *, const int64_t *), void *const *, const int64_t *,
+                      int64_t, int32_t, int64_t);
+  auto *launch = find<Launch>("pe_emu_launch");
+  for (Order order : {Order::Forward, Order::Reverse, Order::Random}) {
+    setOptions({order, 7});
+    beginStage(regions);
+    launch(body, nullptr, nullptr, 0, threads, sharedBytes);
+    if (Status s = endStage(); !s)
+      return s.error().getMessage();
+  }
+  return "";
+}
+
+bool contains(const std::string &text, const char *part) {
+  return text.find(part) != std::string::npos;
+}
+
+} // namespace
+
+TEST(EmulatorTest, ThreadsShareAfterABarrier) {
+  std::vector<float> seen(64);
+  EXPECT_EQ(run([&] {
+              const int t = thread();
+              setShared(t, static_cast<float>(t));
+              barrier();
+              seen[t] = getShared(63 - t);
+            }),
+            "");
+  for (int t = 0; t < 64; ++t)
+    EXPECT_EQ(seen[t], static_cast<float>(63 - t));
+}
+
+TEST(EmulatorTest, SharedMemoryStartsAsNan) {
+  bool isNan = true;
+  EXPECT_EQ(run([&] { isNan = isNan && std::isnan(getShared(thread())); }), "");
+  EXPECT_TRUE(isNan);
+}
+
+TEST(EmulatorTest, AMissingBarrierIsARace) {
+  std::string error = run([&] {
+    setShared(thread(), 1.0f);
+    getShared(63 - thread());
+  });
+  EXPECT_TRUE(contains(error, "race")) << error;
+  // Reading first and writing behind the reader's back.
+  error = run([&] {
+    setShared(thread(), 1.0f);
+    barrier();
+    getShared(63 - thread());
+    setShared(thread(), 2.0f);
+  });
+  EXPECT_TRUE(contains(error, "race")) << error;
+}
+
+TEST(EmulatorTest, AWarpIsOrderedByItsOwnSynchronisation) {
+  auto kernel = [](bool isSynchronised) {
+    return [=] {
+      setShared(thread(), 1.0f);
+      uint64_t frame[16] = {};
+      if (isSynchronised)
+        collective(Collective::SyncWarp, 0, frame);
+      getShared(thread() ^ 1);
+    };
+  };
+  EXPECT_EQ(run(kernel(true)), "");
+  EXPECT_TRUE(contains(run(kernel(false)), "race"));
+}
+
+TEST(EmulatorTest, OutOfBoundsAndMisaligned) {
+  EXPECT_TRUE(contains(run([] { getShared(256); }), "reads 4 bytes at 1024 of 1024 bytes"));
+  EXPECT_TRUE(contains(run([] { access(sharedFloats() + 1, false, true, 8); }), "misaligned"));
+  std::vector<float> buffer(32);
+  const std::vector<Region> regions = {
+      {reinterpret_cast<uintptr_t>(buffer.data()), buffer.size() * 4}};
+  auto touch = [&](int offset) {
+    return [&buffer, offset] { access(buffer.data() + thread() % 32 + offset, true, false); };
+  };
+  EXPECT_EQ(run(touch(0), 64, 0, regions), "");
+  EXPECT_TRUE(contains(run(touch(1), 64, 0, regions), "outside every buffer"));
+}
+
+TEST(EmulatorTest, ADivergentBarrierIsADeadlock) {
+  std::string error = run([] {
+    if (thread() < 63)
+      barrier();
+  });
+  EXPECT_TRUE(contains(error, "deadlock")) << error;
+  EXPECT_TRUE(contains(error, "63 threads at barrier")) << error;
+}
+
+TEST(EmulatorTest, LanesAtDifferentCollectives) {
+  std::string error = run([] {
+    uint64_t frame[16] = {};
+    collective(thread() % 2 ? Collective::SyncWarp : Collective::Shuffle, 0, frame);
+  });
+  EXPECT_TRUE(contains(error, "different collectives")) << error;
+}
+
+TEST(EmulatorTest, CopiesLandWhenTheyAreWaitedFor) {
+  alignas(16) static float source[64 * 4];
+  for (int i = 0; i < 256; ++i)
+    source[i] = static_cast<float>(i);
+  const std::vector<Region> regions = {{reinterpret_cast<uintptr_t>(source), sizeof(source)}};
+  auto copy = [](int bytes) {
+    find<void(void *, const void *, int32_t, const char *)>("pe_emu_copy_async")(
+        sharedFloats() + thread() * 4, source + thread() * 4, bytes, "copy");
+    find<void()>("pe_emu_commit_copies")();
+  };
+  auto wait = [] { find<void(int32_t)>("pe_emu_wait_for_copies")(0); };
+  float last = 0;
+  EXPECT_EQ(run(
+                [&] {
+                  copy(thread() == 63 ? 8 : 16);
+                  wait();
+                  barrier();
+                  if (thread() == 0)
+                    last = getShared(63 * 4 + 1) + getShared(63 * 4 + 2) + getShared(5);
+                },
+                64, 1024, regions),
+            "");
+  EXPECT_EQ(last, 253.0f + 0.0f + 5.0f) << "bytes that are not copied are zero";
+  // Without the wait the bytes have not arrived; without the barrier another thread's may not have.
+  std::string error = run(
+      [&] {
+        copy(16);
+        barrier();
+        getShared(thread() * 4);
+      },
+      64, 1024, regions);
+  EXPECT_TRUE(contains(error, "asynchronous copy")) << error;
+  error = run(
+      [&] {
+        copy(16);
+        wait();
+        getShared((63 - thread()) * 4);
+      },
+      64, 1024, regions);
+  EXPECT_FALSE(error.empty());
+}
+
+TEST(EmulatorTest, TicketsPassFromCtaToCta) {
+  static int32_t ticket = 0;
+  const std::vector<Region> regions = {{reinterpret_cast<uintptr_t>(&ticket), 4}};
+  ticket = 0;
+  EXPECT_EQ(run(
+                [] {
+                  if (thread() == 0)
+                    find<void(int32_t, int32_t *, const char *)>("pe_emu_atomic_store")(1, &ticket,
+                                                                                        "store");
+                  while (find<int32_t(const int32_t *, const char *)>("pe_emu_atomic_load")(
+                             &ticket, "load") != 1) {
+                  }
+                  barrier();
+                },
+                64, 0, regions),
+            "");
+}
