@@ -34,7 +34,7 @@ struct Source {
 
 struct CompileRequest {
   Source source;
-  /// "cpu"
+  /// "cpu" or "gpu-emulator"
   std::string target = "cpu";
   /// Machine to compile for; empty: this one. "x86-64-v3" or "x86-64-v4" force a baseline.
   std::string features;

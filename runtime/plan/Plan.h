@@ -76,7 +76,7 @@ struct PairWindow {
 struct Plan {
   int version = kPlanVersion;
   std::string entry;
-  /// "cpu"
+  /// "cpu" or "gpu-emulator"
   std::string target;
   /// What the code needs of the machine: "x86-64-v3", "x86-64-v4" ...
   std::string features;

@@ -44,7 +44,7 @@ std::string version();
 
 /// What a function is specialised on. Batch, heads, lengths and positions are left to each call.
 struct CompileOptions {
-  /// "cpu"
+  /// "cpu", or "gpu-emulator": GPU kernels executed on the CPU, for tests.
   std::string target = "cpu";
   /// Machine to compile for; empty: this one. "x86-64-v3" (AVX2) or "x86-64-v4" (AVX-512).
   std::string features;
