@@ -103,9 +103,11 @@ void mlir::pe::buildKernelsToLLVMPipeline(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
-void mlir::pe::buildKernelsToEmulatorPipeline(OpPassManager &pm) {
+void mlir::pe::buildKernelsToEmulatorPipeline(OpPassManager &pm, int64_t dropSync) {
   buildKernelsToLLVMPipeline(pm);
-  pm.addPass(tile::createPEGpuToEmulatorPass());
+  tile::PEGpuToEmulatorPassOptions options;
+  options.dropSync = dropSync;
+  pm.addPass(tile::createPEGpuToEmulatorPass(options));
 }
 
 void mlir::pe::buildFunctionsToLLVMPipeline(OpPassManager &pm) {

@@ -46,8 +46,9 @@ void buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options);
 void buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options);
 /// Kernels of a gpu.module to the LLVM and NVVM dialects.
 void buildKernelsToLLVMPipeline(OpPassManager &pm);
-/// The same, then to host functions that the emulator runs.
-void buildKernelsToEmulatorPipeline(OpPassManager &pm);
+/// The same, then to host functions that the emulator runs; without the `dropSync`-th synchronising
+/// operation, where that is not negative.
+void buildKernelsToEmulatorPipeline(OpPassManager &pm, int64_t dropSync = -1);
 
 /// Functions over memrefs -> LLVM dialect with the runtime's calling convention.
 void buildFunctionsToLLVMPipeline(OpPassManager &pm);

@@ -203,7 +203,10 @@ LogicalResult KernelRewriter::rewrite(Operation *op) {
               call("pe_emu_wait_for_copies", nothing(), {i32(wait.getN())});
             return success();
           })
-          .Case([&](LLVM::FenceOp) { return success(); }) // the host's atomics are stronger
+          .Case([&](LLVM::FenceOp) { // the host's atomics are stronger; the order is checked
+            call("pe_emu_fence", nothing(), {where(op)});
+            return success();
+          })
           .Case([&](LLVM::CallIntrinsicOp intrinsic) {
             StringRef callee = llvm::StringSwitch<StringRef>(intrinsic.getIntrin())
                                    .Case("llvm.nvvm.ex2.approx.ftz.f", "pe_emu_exp2")

@@ -185,12 +185,14 @@ void DotEmitter::overInner() {
   const int64_t tiles = k.depthTiles(result);
   if (!isMatrixType(element)) {
     // Through memory of the warp: a lane needs all pairs of its owners.
+    // The memory was last read before the step's barrier, or by another contraction of this step.
+    if (k.usesOfWarpPairs++)
+      b.syncWarp();
     Panel staged = k.warpPairs();
     k.storePairs(staged, pairs);
     b.syncWarp();
     exactProduct(sums, staged, panel, k.schedule.innerBlock / 4, /*isTransposed=*/false,
                  k.warp * Num(k.ownerTiles() * 16), k.ownerTiles(), tiles, 0);
-    b.syncWarp();
     k.set(dot.getOutput(), std::move(sums));
     return;
   }

@@ -131,6 +131,7 @@ public:
   //===- Pair values through shared memory: rows are owners, columns inner ------------------===//
   /// Memory that a warp may use for its own owners' pairs until the next call.
   Panel warpPairs();
+  int usesOfWarpPairs = 0;
   /// Writes this warp's pairs.
   void storePairs(const Panel &panel, const Registers &pairs);
   /// The pairs of all warps, written on the first call for `value`; ends with a barrier.

@@ -338,6 +338,11 @@ static void mapPanel(FragmentKernel &k, MapOp map) {
   if (target.rows == 0)
     target = k.makePanel(source.rows, source.depth, b.f32(), /*copies=*/1);
   Panel to = target;
+  // A thread maps the chunks that it has copied, so nothing else need be awaited; what others have
+  // written is read behind the next barrier, for owners that of the first step.
+  const bool isOwner = k.isOwnerSide(cast<ValType>(map.getResult(0).getType()).getSpaces());
+  if (isOwner)
+    b.waitForCopies(0);
   const int64_t threads = k.schedule.threads(), total = from.rows * from.chunks;
   auto type = VectorType::get({4}, b.f32());
   for (int64_t first = 0; first < total; first += threads) {
@@ -360,7 +365,8 @@ static void mapPanel(FragmentKernel &k, MapOp map) {
     else
       b.ifThen(b.less(index, Num(total)), one);
   }
-  b.barrier();
+  if (!isOwner)
+    b.barrier();
 }
 
 void mlir::tile::gpu::emitMap(FragmentKernel &k, MapOp map) {

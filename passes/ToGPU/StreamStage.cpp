@@ -111,11 +111,9 @@ void StreamStage::loadOwners() {
   }
   for (Operation &op : k.stream.getBody().front())
     load(op);
-  if (!any)
-    return;
-  b.commitCopies();
-  b.waitForCopies(0);
-  b.barrier();
+  // The first step waits for all copies; what is read before that waits itself (mapPanel).
+  if (any)
+    b.commitCopies();
 }
 
 /// Inner panels, and every op that must be repeated for each block.

@@ -82,6 +82,8 @@ struct Fiber {
   State state = State::Ready;
   int thread = 0;
   const char *where = "";
+  /// Fences it has executed, and how many barriers it had passed at the last one.
+  int64_t fences = 0, fenceBarriers = -1;
   std::vector<Copy> open;
   std::vector<std::vector<Copy>> groups;
 };
@@ -111,6 +113,11 @@ public:
   }
   void waitForCopies(int32_t groupsLeft);
   void spin(const char *where);
+  /// A turn at data that CTAs share: one thread acquires (atomic loads), a barrier, all threads
+  /// work and fence, a barrier, one thread releases (atomic store). These check the barriers.
+  void acquire();
+  void fence(const char *where);
+  void checkRelease(const char *where);
   [[noreturn]] void fail(const std::string &message, const char *where);
 
   Fiber *current = nullptr;
@@ -144,6 +151,7 @@ private:
   void *const *buffers = nullptr;
   const int64_t *sizes = nullptr;
   int alive = 0, atBarrier = 0;
+  int64_t acquiredTurn = 0, acquireBarriers = 0;
   uint32_t barriers = 0;
   bool hasFailed = false;
   uint64_t switches = 0, collectives = 0;
@@ -240,6 +248,7 @@ void Block::run(Body kernel, void *const *bufferList, const int64_t *sizeList, i
   memory.assign(sharedBytes, static_cast<char>(0xFF));
   shadow.reset(sharedBytes);
   alive = threads, atBarrier = 0, barriers = 0, hasFailed = false;
+  acquiredTurn = acquireBarriers = 0;
   auto lastProgress = std::chrono::steady_clock::now();
   while (alive && !hasFailed && !shared().failed) {
     if (options.order == Order::Random)
@@ -336,6 +345,35 @@ void Block::spin(const char *where) {
   toScheduler();
 }
 
+void Block::acquire() {
+  acquiredTurn = current->fences + 1;
+  acquireBarriers = barriers;
+}
+
+void Block::fence(const char *where) {
+  const int64_t turn = ++current->fences;
+  current->fenceBarriers = barriers;
+  const bool isBehind = acquiredTurn > turn ||
+                        (acquiredTurn == turn && acquireBarriers < static_cast<int64_t>(barriers));
+  if (!isBehind && current->thread != 0)
+    fail("thread " + std::to_string(current->thread) +
+             " works before a barrier stands behind the wait for its CTA's turn",
+         where);
+}
+
+void Block::checkRelease(const char *where) {
+  for (const Fiber &fiber : fibers) {
+    const bool isOrdered =
+        &fiber == current || fiber.fences > current->fences ||
+        (fiber.fences == current->fences && fiber.fenceBarriers < static_cast<int64_t>(barriers));
+    if (!isOrdered)
+      return fail("thread " + std::to_string(current->thread) +
+                      " passes the turn on, but no barrier stands behind what thread " +
+                      std::to_string(fiber.thread) + " does in it",
+                  where);
+  }
+}
+
 //===- Memory ------------------------------------------------------------------------------===//
 
 void Block::access(const void *address, int64_t bytes, bool isWrite, bool isShared,
@@ -419,10 +457,13 @@ int32_t peEmuAtomicLoad(const int32_t *address, const char *where) {
   Block &block = blockOfThread();
   block.access(address, 4, false, false, where);
   const int32_t value = __atomic_load_n(address, __ATOMIC_ACQUIRE);
+  block.acquire();
   block.spin(where);
   return value;
 }
+void peEmuFence(const char *where) { blockOfThread().fence(where); }
 void peEmuAtomicStore(int32_t value, int32_t *address, const char *where) {
+  blockOfThread().checkRelease(where);
   blockOfThread().access(address, 4, true, false, where);
   __atomic_store_n(address, value, __ATOMIC_RELEASE);
 }
@@ -472,6 +513,7 @@ void *findSymbol(const std::string &name) {
       {"pe_emu_wait_for_copies", reinterpret_cast<void *>(peEmuWaitForCopies)},
       {"pe_emu_atomic_load", reinterpret_cast<void *>(peEmuAtomicLoad)},
       {"pe_emu_atomic_store", reinterpret_cast<void *>(peEmuAtomicStore)},
+      {"pe_emu_fence", reinterpret_cast<void *>(peEmuFence)},
       {"pe_emu_exp2", reinterpret_cast<void *>(peEmuExp2)},
       {"pe_emu_log2", reinterpret_cast<void *>(peEmuLog2)},
       {"pe_emu_reciprocal", reinterpret_cast<void *>(peEmuReciprocal)}};

@@ -190,6 +190,31 @@ TEST(EmulatorTest, CopiesLandWhenTheyAreWaitedFor) {
   EXPECT_FALSE(error.empty());
 }
 
+TEST(EmulatorTest, ATurnStandsBetweenBarriers) {
+  static int32_t data[64], ticket = 0;
+  const std::vector<Region> regions = {{reinterpret_cast<uintptr_t>(data), sizeof(data)},
+                                       {reinterpret_cast<uintptr_t>(&ticket), 4}};
+  auto kernel = [](bool waits, bool passes) {
+    return [=] {
+      if (thread() == 0)
+        find<int32_t(const int32_t *, const char *)>("pe_emu_atomic_load")(&ticket, "load");
+      if (waits)
+        barrier();
+      access(data + thread(), true, false);
+      find<void(const char *)>("pe_emu_fence")("fence");
+      if (passes)
+        barrier();
+      if (thread() == 0)
+        find<void(int32_t, int32_t *, const char *)>("pe_emu_atomic_store")(1, &ticket, "store");
+    };
+  };
+  EXPECT_EQ(run(kernel(true, true), 64, 0, regions), "");
+  std::string error = run(kernel(true, false), 64, 0, regions);
+  EXPECT_TRUE(contains(error, "passes the turn on")) << error;
+  error = run(kernel(false, true), 64, 0, regions);
+  EXPECT_TRUE(contains(error, "wait for its CTA's turn")) << error;
+}
+
 TEST(EmulatorTest, TicketsPassFromCtaToCta) {
   static int32_t ticket = 0;
   const std::vector<Region> regions = {{reinterpret_cast<uintptr_t>(&ticket), 4}};
