@@ -1,0 +1,331 @@
+//===- Block.cpp - One CTA, its threads as fibers ------------------------===//
+#include "runtime/device/emulator/Block.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <sys/mman.h>
+#include <thread>
+
+//===- Switching stacks: System V x86-64 ------------------------------------------===//
+
+extern "C" void pe_emu_switch(void **saveStack, void *loadStack);
+asm(R"(
+.text
+.globl pe_emu_switch
+.type pe_emu_switch,@function
+pe_emu_switch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size pe_emu_switch, .-pe_emu_switch
+)");
+
+namespace pe::emulator {
+
+namespace {
+
+constexpr size_t kStackBytes = size_t(64) << 10;
+/// A CTA that only waits for others this long waits for ever.
+constexpr std::chrono::seconds kPatience(60);
+
+} // namespace
+
+Shared &shared() {
+  static Shared state;
+  return state;
+}
+
+Block &blockOfThread() {
+  // Never freed: fibers that an error left behind stand on its stacks.
+  static thread_local Block *block = new Block;
+  return *block;
+}
+
+//===- Scheduling -----------------------------------------------------------------===//
+
+void Block::toScheduler() {
+  ++switches;
+  pe_emu_switch(&current->stack, scheduler);
+}
+
+void Block::enter() {
+  Block &block = blockOfThread();
+  block.body(block.buffers, block.sizes);
+  for (std::vector<Copy> &group : block.current->groups)
+    block.land(group);
+  block.land(block.current->open);
+  block.current->state = State::Done;
+  --block.alive;
+  block.toScheduler();
+  __builtin_unreachable();
+}
+
+void Block::prepare(int count) {
+  if (stackCount < static_cast<size_t>(count)) {
+    stackCount = count;
+    stacks = static_cast<char *>(::mmap(nullptr, stackCount * kStackBytes, PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  }
+  fibers.assign(count, Fiber());
+  warps.assign((count + kWarp - 1) / kWarp, Warp());
+  warpOrder.resize(warps.size());
+  std::iota(warpOrder.begin(), warpOrder.end(), 0);
+  laneOrder.resize(kWarp);
+  std::iota(laneOrder.begin(), laneOrder.end(), 0);
+  if (options.order == Order::Reverse) {
+    std::reverse(warpOrder.begin(), warpOrder.end());
+    std::reverse(laneOrder.begin(), laneOrder.end());
+  }
+  for (int thread = 0; thread < count; ++thread) {
+    auto *top = reinterpret_cast<uint64_t *>(stacks + (thread + 1) * kStackBytes);
+    *--top = 0; // a return address that is never used; keeps the stack aligned for a call
+    *--top = reinterpret_cast<uint64_t>(&Block::enter);
+    for (int i = 0; i < 6; ++i)
+      *--top = 0;
+    fibers[thread].stack = top;
+    fibers[thread].thread = thread;
+  }
+}
+
+/// Runs the lanes that can run until all wait; whether any did.
+bool Block::runWarp(int warp) {
+  bool any = false;
+  for (bool progress = true; progress && !hasFailed;) {
+    progress = false;
+    if (options.order == Order::Random)
+      std::shuffle(laneOrder.begin(), laneOrder.end(), random);
+    for (int lane : laneOrder) {
+      const size_t thread = warp * kWarp + lane;
+      if (thread >= fibers.size() || fibers[thread].state != State::Ready || hasFailed)
+        continue;
+      current = &fibers[thread];
+      pe_emu_switch(&scheduler, current->stack);
+      progress = any = true;
+    }
+  }
+  return any;
+}
+
+std::string Block::whereTheyWait() const {
+  std::map<std::string, int> places;
+  for (const Fiber &fiber : fibers)
+    if (fiber.state != State::Done)
+      ++places[fiber.where];
+  std::string text;
+  for (const auto &[place, count] : places)
+    text += (text.empty() ? "" : "; ") + std::to_string(count) + " threads at " + place;
+  return text;
+}
+
+void Block::run(Body kernel, void *const *bufferList, const int64_t *sizeList, int64_t cta,
+                int threads, int64_t sharedBytes) {
+  if (shared().failed)
+    return;
+  {
+    std::lock_guard lock(shared().mutex);
+    options = shared().options;
+  }
+  body = kernel, buffers = bufferList, sizes = sizeList, item = cta;
+  random.seed(options.seed + static_cast<uint64_t>(cta));
+  prepare(threads);
+  memory.assign(sharedBytes, static_cast<char>(0xFF));
+  shadow.reset(sharedBytes);
+  alive = threads, atBarrier = 0, barriers = 0, hasFailed = false;
+  acquiredTurn = acquireBarriers = 0;
+  auto lastProgress = std::chrono::steady_clock::now();
+  while (alive && !hasFailed && !shared().failed) {
+    if (options.order == Order::Random)
+      std::shuffle(warpOrder.begin(), warpOrder.end(), random);
+    bool progress = false, isSpinning = false;
+    for (int warp : warpOrder)
+      progress |= runWarp(warp);
+    for (Fiber &fiber : fibers)
+      if (fiber.state == State::Spinning)
+        fiber.state = State::Ready, isSpinning = true;
+    if (!progress && !hasFailed) {
+      current = &fibers.front();
+      std::lock_guard lock(shared().mutex);
+      shared().error =
+          "deadlock: no thread of CTA " + std::to_string(item) + " can go on: " + whereTheyWait();
+      shared().failed = true;
+    }
+    if (!isSpinning) {
+      lastProgress = std::chrono::steady_clock::now();
+    } else {
+      std::this_thread::yield();
+      if (std::chrono::steady_clock::now() - lastProgress > kPatience) {
+        std::lock_guard lock(shared().mutex);
+        shared().error =
+            "CTA " + std::to_string(item) + " waits for ever for another CTA: " + whereTheyWait();
+        shared().failed = true;
+      }
+    }
+  }
+  shared().switches += switches, shared().collectives += collectives, shared().barriers += barriers;
+  switches = collectives = 0;
+}
+
+void Block::fail(const std::string &message, const char *where) {
+  {
+    std::lock_guard lock(shared().mutex);
+    if (shared().error.empty())
+      shared().error = std::string(where) + ": " + message + " (CTA " + std::to_string(item) + ")";
+    shared().failed = true;
+  }
+  hasFailed = true;
+  current->state = State::Done;
+  toScheduler();
+  __builtin_unreachable();
+}
+
+//===- Synchronisation ------------------------------------------------------------------===//
+
+void Block::collective(Collective what, int32_t detail, uint64_t *frame, const char *where) {
+  Warp &warp = warps[current->thread / kWarp];
+  const int lane = current->thread % kWarp;
+  if (what == Collective::LoadMatrices)
+    access(reinterpret_cast<const void *>(frame[0]), 16, /*isWrite=*/false, /*isShared=*/true,
+           where);
+  if (warp.arrived == 0) {
+    warp.what = what, warp.detail = detail;
+  } else if (warp.what != what || warp.detail != detail) {
+    return fail("lanes of a warp are at different collectives", where);
+  }
+  warp.frames[lane] = frame;
+  warp.arrived |= 1u << lane;
+  current->where = where;
+  if (warp.arrived != ~0u) {
+    current->state = State::AtCollective;
+    return toScheduler();
+  }
+  ++collectives;
+  if (what == Collective::SyncWarp)
+    ++warp.syncs;
+  evaluate(what, detail, warp.frames);
+  warp.arrived = 0;
+  const int first = current->thread - lane;
+  for (int i = 0; i < kWarp; ++i)
+    if (fibers[first + i].state == State::AtCollective)
+      fibers[first + i].state = State::Ready;
+}
+
+void Block::barrier(const char *where) {
+  current->where = where;
+  if (++atBarrier != static_cast<int>(fibers.size())) {
+    current->state = State::AtBarrier;
+    return toScheduler();
+  }
+  atBarrier = 0;
+  ++barriers;
+  for (Fiber &fiber : fibers)
+    if (fiber.state == State::AtBarrier)
+      fiber.state = State::Ready;
+}
+
+void Block::spin(const char *where) {
+  current->where = where;
+  current->state = State::Spinning;
+  toScheduler();
+}
+
+void Block::acquire() {
+  acquiredTurn = current->fences + 1;
+  acquireBarriers = barriers;
+}
+
+void Block::fence(const char *where) {
+  const int64_t turn = ++current->fences;
+  current->fenceBarriers = barriers;
+  const bool isBehind = acquiredTurn > turn ||
+                        (acquiredTurn == turn && acquireBarriers < static_cast<int64_t>(barriers));
+  if (!isBehind && current->thread != 0)
+    fail("thread " + std::to_string(current->thread) +
+             " works before a barrier stands behind the wait for its CTA's turn",
+         where);
+}
+
+void Block::checkRelease(const char *where) {
+  for (const Fiber &fiber : fibers) {
+    const bool isOrdered =
+        &fiber == current || fiber.fences > current->fences ||
+        (fiber.fences == current->fences && fiber.fenceBarriers < static_cast<int64_t>(barriers));
+    if (!isOrdered)
+      return fail("thread " + std::to_string(current->thread) +
+                      " passes the turn on, but no barrier stands behind what thread " +
+                      std::to_string(fiber.thread) + " does in it",
+                  where);
+  }
+}
+
+//===- Memory ------------------------------------------------------------------------------===//
+
+void Block::access(const void *address, int64_t bytes, bool isWrite, bool isShared,
+                   const char *where) {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  const char *verb = isWrite ? "writes" : "reads";
+  if (isShared) {
+    const int64_t offset = static_cast<int64_t>(at - reinterpret_cast<uintptr_t>(memory.data()));
+    if (offset < 0 || offset + bytes > static_cast<int64_t>(memory.size()))
+      return fail("thread " + std::to_string(current->thread) + " " + verb + " " +
+                      std::to_string(bytes) + " bytes at " + std::to_string(offset) + " of " +
+                      std::to_string(memory.size()) + " bytes of shared memory",
+                  where);
+    if (offset % bytes != 0)
+      return fail("misaligned access of " + std::to_string(bytes) + " bytes to shared memory",
+                  where);
+    if (std::string race = shadow.access(offset, bytes, isWrite, now()); !race.empty())
+      return fail(race, where);
+    return;
+  }
+  if (at % bytes != 0)
+    return fail("misaligned access of " + std::to_string(bytes) + " bytes to global memory", where);
+  for (const Region &region : shared().regions)
+    if (at >= region.begin && at + bytes <= region.begin + region.bytes)
+      return;
+  fail("thread " + std::to_string(current->thread) + " " + verb + " " + std::to_string(bytes) +
+           " bytes of global memory outside every buffer of the stage",
+       where);
+}
+
+void Block::copyAsync(char *to, const char *from, int32_t bytes, const char *where) {
+  access(to, 16, /*isWrite=*/true, /*isShared=*/true, where);
+  if (bytes)
+    access(from, bytes, /*isWrite=*/false, /*isShared=*/false, where);
+  shadow.setPending(to - memory.data(), 16, true);
+  current->open.push_back({to, from, bytes, where});
+}
+
+void Block::land(std::vector<Copy> &copies) {
+  for (const Copy &copy : copies) {
+    std::memcpy(copy.to, copy.from, copy.bytes);
+    std::memset(copy.to + copy.bytes, 0, 16 - copy.bytes);
+    shadow.setPending(copy.to - memory.data(), 16, false);
+    access(copy.to, 16, /*isWrite=*/true, /*isShared=*/true, copy.where);
+  }
+  copies.clear();
+}
+
+void Block::waitForCopies(int32_t groupsLeft) {
+  auto &groups = current->groups;
+  while (static_cast<int32_t>(groups.size()) > groupsLeft) {
+    land(groups.front());
+    groups.erase(groups.begin());
+  }
+}
+
+} // namespace pe::emulator

@@ -1,0 +1,126 @@
+//===- Block.h - One CTA, its threads as fibers ---------------*- C++ -*-===//
+//
+// The part of the emulator behind Emulator.h: a Block runs one CTA at a time on one thread of the
+// host.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_RUNTIME_DEVICE_EMULATOR_BLOCK_H
+#define PE_RUNTIME_DEVICE_EMULATOR_BLOCK_H
+
+#include "runtime/device/emulator/Collectives.h"
+#include "runtime/device/emulator/Emulator.h"
+#include "runtime/device/emulator/SharedShadow.h"
+
+#include <atomic>
+#include <mutex>
+#include <random>
+
+namespace pe::emulator {
+
+/// What every thread of a kernel runs.
+using Body = void (*)(void *const *buffers, const int64_t *sizes);
+
+/// What all CTAs of the process share.
+struct Shared {
+  std::mutex mutex;
+  Options options;
+  std::vector<Region> regions;
+  std::string error;
+  std::atomic<bool> failed{false};
+  std::atomic<uint64_t> switches{0}, collectives{0}, barriers{0};
+};
+
+Shared &shared();
+
+enum class State : uint8_t { Ready, Spinning, AtCollective, AtBarrier, Done };
+
+struct Copy {
+  char *to;
+  const char *from;
+  int32_t bytes;
+  const char *where;
+};
+
+struct Fiber {
+  void *stack = nullptr;
+  State state = State::Ready;
+  int thread = 0;
+  const char *where = "";
+  /// Fences it has executed, and how many barriers it had passed at the last one.
+  int64_t fences = 0, fenceBarriers = -1;
+  std::vector<Copy> open;
+  std::vector<std::vector<Copy>> groups;
+};
+
+struct Warp {
+  Frames frames;
+  uint32_t arrived = 0;
+  Collective what = Collective::SyncWarp;
+  int32_t detail = 0;
+  uint32_t syncs = 0;
+};
+
+/// One CTA at a time, on one thread of the host.
+class Block {
+public:
+  void run(Body body, void *const *buffers, const int64_t *sizes, int64_t item, int threads,
+           int64_t sharedBytes);
+
+  // Called by fibers.
+  void collective(Collective what, int32_t detail, uint64_t *frame, const char *where);
+  void barrier(const char *where);
+  void access(const void *address, int64_t bytes, bool isWrite, bool isShared, const char *where);
+  void copyAsync(char *to, const char *from, int32_t bytes, const char *where);
+  void commitCopies() {
+    current->groups.push_back(std::move(current->open));
+    current->open.clear();
+  }
+  void waitForCopies(int32_t groupsLeft);
+  void spin(const char *where);
+  /// A turn at data that CTAs share: one thread acquires (atomic loads), a barrier, all threads
+  /// work and fence, a barrier, one thread releases (atomic store). These check the barriers.
+  void acquire();
+  void fence(const char *where);
+  void checkRelease(const char *where);
+  [[noreturn]] void fail(const std::string &message, const char *where);
+
+  Fiber *current = nullptr;
+  int64_t item = 0;
+  std::vector<char> memory; // shared memory of the CTA
+
+private:
+  ~Block() = default; // lives as long as its thread
+  friend Block &blockOfThread();
+  static void enter();
+  void prepare(int count);
+  void toScheduler();
+  bool runWarp(int warp);
+  void land(std::vector<Copy> &copies);
+  Moment now() const { return {current->thread, barriers, warps[current->thread / kWarp].syncs}; }
+  std::string whereTheyWait() const;
+
+  std::vector<Fiber> fibers;
+  std::vector<Warp> warps;
+  std::vector<int> warpOrder, laneOrder;
+  SharedShadow shadow;
+  std::mt19937_64 random;
+  Options options;
+  char *stacks = nullptr;
+  size_t stackCount = 0;
+  void *scheduler = nullptr;
+  Body body = nullptr;
+  void *const *buffers = nullptr;
+  const int64_t *sizes = nullptr;
+  int alive = 0, atBarrier = 0;
+  int64_t acquiredTurn = 0, acquireBarriers = 0;
+  uint32_t barriers = 0;
+  bool hasFailed = false;
+  uint64_t switches = 0, collectives = 0;
+};
+
+/// The one of this thread of the host.
+Block &blockOfThread();
+
+} // namespace pe::emulator
+
+#endif // PE_RUNTIME_DEVICE_EMULATOR_BLOCK_H
