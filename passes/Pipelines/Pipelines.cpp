@@ -74,6 +74,17 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
 
 } // namespace
 
+static void registerPEToGpu() {
+  PassPipelineRegistration<PipelineOptions>(
+      "pe-to-gpu", "From the pe dialect to GPU kernels in the LLVM and NVVM dialects",
+      [](OpPassManager &pm, const PipelineOptions &options) {
+        buildPEPipeline(pm, options.get("gpu"));
+        buildPEToTilePipeline(pm, options.get("gpu"));
+        buildTileToFunctionsPipeline(pm, options.get("gpu"));
+        mlir::pe::buildKernelsToLLVMPipeline(pm);
+      });
+}
+
 void mlir::pe::registerPEPipelines() {
   PassPipelineRegistration<PipelineOptions>("pe-to-tile-pipeline",
                                             "From the pe dialect to a plan of tile stages",
@@ -92,6 +103,7 @@ void mlir::pe::registerPEPipelines() {
           buildTileToFunctionsPipeline(pm, options.get(lowering));
           buildFunctionsToLLVMPipeline(pm);
         });
+  registerPEToGpu();
 }
 
 void mlir::pe::buildKernelsToLLVMPipeline(OpPassManager &pm) {
