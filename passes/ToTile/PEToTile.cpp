@@ -84,6 +84,7 @@ private:
   LogicalResult createArguments();
   LogicalResult createGradients();
   LogicalResult lower(AttentionOp op);
+  void noteWindow(const DifferenceRange &range);
   void rotate(Lowered &lowered);
   void createResults(Lowered &lowered);
   void emitForward(Lowered &lowered);
@@ -207,6 +208,21 @@ void FunctionLowering::rotate(Lowered &lowered) {
                Phase::Prepare, false);
 }
 
+/// The plan tells which pairs its attention visits; with several attentions it does not.
+void FunctionLowering::noteWindow(const DifferenceRange &range) {
+  for (StringRef name : {"mask_low", "mask_high", "mask_none"})
+    plan->removeAttr(name);
+  if (attentions.size() > 1)
+    return;
+  Builder b(plan.getContext());
+  if (range.min != DifferenceRange::kUnboundedMin)
+    plan->setAttr("mask_low", b.getI64IntegerAttr(range.min));
+  if (range.max != DifferenceRange::kUnboundedMax)
+    plan->setAttr("mask_high", b.getI64IntegerAttr(range.max));
+  if (range.min == DifferenceRange::kUnboundedMin && range.max == DifferenceRange::kUnboundedMax)
+    plan->setAttr("mask_none", b.getUnitAttr());
+}
+
 LogicalResult FunctionLowering::lower(AttentionOp op) {
   attentions.push_back(std::make_unique<Lowered>());
   Lowered &lowered = *attentions.back();
@@ -237,13 +253,7 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
   if (stick) // strict: the query itself takes no part (docs/encodings.md)
     range->min = std::max<int64_t>(range->min, 1);
   a.mask = maskOf(op.getContext(), *range);
-  Builder b(op.getContext());
-  if (range->min != DifferenceRange::kUnboundedMin)
-    plan->setAttr("mask_low", b.getI64IntegerAttr(range->min));
-  if (range->max != DifferenceRange::kUnboundedMax)
-    plan->setAttr("mask_high", b.getI64IntegerAttr(range->max));
-  if (range->min == DifferenceRange::kUnboundedMin && range->max == DifferenceRange::kUnboundedMax)
-    plan->setAttr("mask_none", b.getUnitAttr());
+  noteWindow(*range);
   if (Value rotation = op.getRotation())
     if (failed(
             cast<RotationOpInterface>(rotation.getDefiningOp()).verifyHeadDim(options.headDim, [&] {

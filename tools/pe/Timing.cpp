@@ -41,17 +41,17 @@ double countPairs(const plan::Plan &plan, const plan::CallSizes &sizes) {
 
 std::string Timing::json(const std::string &structure) const {
   nlohmann::ordered_json line;
+  const auto known = [](bool isKnown, double value) {
+    return isKnown ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+  };
+  const bool hasBackward = backwardSeconds > 0;
   line["forward_seconds"] = forwardSeconds;
-  line["backward_seconds"] = nullptr;
-  line["forward_gflops"] = forwardFlops / forwardSeconds * 1e-9;
-  line["backward_gflops"] = nullptr;
-  line["forward_share_of_peak"] = forwardShare;
-  line["backward_share_of_peak"] = nullptr;
-  if (backwardSeconds > 0) {
-    line["backward_seconds"] = backwardSeconds;
-    line["backward_gflops"] = backwardFlops / backwardSeconds * 1e-9;
-    line["backward_share_of_peak"] = backwardShare;
-  }
+  line["backward_seconds"] = known(hasBackward, backwardSeconds);
+  line["forward_gflops"] = known(countsWork, forwardFlops / forwardSeconds * 1e-9);
+  line["backward_gflops"] =
+      known(countsWork && hasBackward, backwardFlops / backwardSeconds * 1e-9);
+  line["forward_share_of_peak"] = known(countsWork && hasPeak, forwardShare);
+  line["backward_share_of_peak"] = known(countsWork && hasPeak && hasBackward, backwardShare);
   line["threads"] = threads;
   line["structure"] = structure;
   return line.dump();
@@ -67,13 +67,15 @@ Expected<Timing> timeCalls(const api::CompiledFunction &function, const TensorMa
     return sizes.error();
   Timing timing;
   timing.threads = pool.threads();
+  timing.countsWork = plan.window.has_value();
+  timing.hasPeak = plan.target == "cpu";
   double scores = countPairs(plan, *sizes) * sizes->batch * sizes->queryHeads;
   timing.forwardFlops = 2.0 * (plan.headDim + plan.valueDim) * scores;
   timing.backwardFlops = 2.0 * (3 * plan.headDim + 2 * plan.valueDim) * scores;
-  cpu::Level level = cpu::levelOf(plan.features);
+  cpu::Level level = timing.hasPeak ? cpu::levelOf(plan.features) : cpu::Level::Unsupported;
   std::vector<double> forward, backward, forwardShare, backwardShare;
   for (int repeat = -1; repeat < std::max(repeats, 1); ++repeat) { // the first one warms up
-    double peak = cpu::measureFmaPeak(pool, level, 1) * 1e9;
+    double peak = timing.hasPeak ? cpu::measureFmaPeak(pool, level, 1) * 1e9 : 1;
     double begin = now();
     auto call = executor.forward(arguments, positions, pool);
     double middle = now();

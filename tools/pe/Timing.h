@@ -13,6 +13,10 @@ struct Timing {
   double forwardShare = 0, backwardShare = 0;     // of the FMA peak measured between the calls
   int threads = 1;
 
+  /// Whether the useful work is known (one attention whose mask does not depend on data), and
+  /// whether there is a peak to compare with (on the CPU).
+  bool countsWork = true, hasPeak = true;
+
   /// The line of `pe run --time`.
   std::string json(const std::string &structure) const;
 };
