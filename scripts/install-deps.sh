@@ -11,6 +11,7 @@ packages=(
   clang-22 lld-22 clang-format-22            # compiler, linker, formatter
   llvm-22-dev llvm-22-tools                  # LLVM; lit, FileCheck
   libmlir-22-dev mlir-22-tools               # MLIR; mlir-tblgen
+  libclc-22                                  # mathematics of GPU kernels
   libgtest-dev nlohmann-json3-dev libcli11-dev
   libopenblas0-pthread                       # matrix products and factorisations of training
   python3                                    # checks and test programs (standard library only)

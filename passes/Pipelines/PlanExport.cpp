@@ -138,6 +138,9 @@ FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
     stage.items = launch.getItems().str();
     for (Value buffer : launch.getBuffers())
       stage.buffers.push_back(index.lookup(buffer));
+    if (launch.getThreads())
+      stage.launch = {static_cast<int>(*launch.getThreads()),
+                      static_cast<int>(launch.getSharedBytes().value_or(0))};
   }
   return result;
 }

@@ -183,17 +183,44 @@ void LoopKernel::run() {
              /*sharedBytes=*/0);
 }
 
-/// One thread calls `pe_find_segments` with its argument block (runtime/device/cpu/Segments.h):
-/// 64-bit words in memory of the thread.
+/// Global memory for finding segments (peGpuSegmentsScratch in runtime/device/library): float64.
+Value segmentsScratch(StageOp stage, FindSegmentsOp op) {
+  auto lastOf = [](Value buffer) {
+    return cast<BufferType>(buffer.getType()).getExtents().back().getValue();
+  };
+  std::string width = "1";
+  for (size_t i = 1; i < op.getLayers().size(); i += 2) {
+    Value bias = op.getLayers()[i];
+    const bool isScalar = cast<BufferType>(bias.getType()).getExtents().empty();
+    width = "max(" + width + "," + (isScalar ? "1" : lastOf(bias).str()) + ")";
+  }
+  std::string size =
+      std::to_string(5 * kThreads) + "+2*(" + lastOf(op.getSlope()).str() + "+1)*(" + width + "+1)";
+  OpBuilder builder(stage);
+  auto plan = stage->getParentOfType<PlanOp>();
+  auto type = BufferType::get(stage.getContext(), builder.getStringAttr(size),
+                              Float64Type::get(stage.getContext()));
+  return BufferOp::create(builder, stage.getLoc(), type,
+                          (plan.getSymName() + "_" + stage.getSymName() + "_scratch").str(),
+                          Role::Temporary, /*zero=*/false);
+}
+
+/// One CTA calls `pe_gpu_find_segments`. Its argument block (runtime/device/cpu/Segments.h), 64-bit
+/// words, is in memory of every thread.
 void lowerFindSegments(StageOp stage, FindSegmentsOp op) {
   KernelBuilder b(op.getLoc(), stage.getContext());
-  KernelFunction fn(stage, "", buffersOf(op, stage), /*threads=*/32, b);
+  SmallVector<Value> buffers = buffersOf(op, stage);
+  Value scratch = segmentsScratch(stage, op);
+  buffers.push_back(scratch);
+  KernelFunction fn(stage, "", buffers, kThreads, b);
   Type i64 = b.getI64Type();
   auto pointerType = LLVM::LLVMPointerType::get(b.getContext());
   SmallVector<Value> words;
+  auto generic = [&](Value buffer) -> Value {
+    return b.create<LLVM::AddrSpaceCastOp>(pointerType, fn.pointer(buffer));
+  };
   auto pushAddress = [&](Value buffer) {
-    Value generic = b.create<LLVM::AddrSpaceCastOp>(pointerType, fn.pointer(buffer));
-    words.push_back(b.create<LLVM::PtrToIntOp>(i64, generic));
+    words.push_back(b.create<LLVM::PtrToIntOp>(i64, generic(buffer)));
   };
   auto push = [&](const Num &number) {
     words.push_back(b.create<arith::ExtSIOp>(i64, b.toValue(number)));
@@ -222,14 +249,13 @@ void lowerFindSegments(StageOp stage, FindSegmentsOp op) {
     push(product(fn.extents(bias)));
     push(fn.extents(weight).size() == 2 ? fn.extents(weight).back() : Num(1));
   }
-  b.ifThen(b.compare(arith::CmpIPredicate::eq, b.threadIndex(), 0), [&] {
-    Value block = b.create<LLVM::AllocaOp>(pointerType, i64, b.integer(words.size()), 8);
-    for (auto [index, word] : llvm::enumerate(words))
-      b.create<LLVM::StoreOp>(
-          word, b.create<LLVM::GEPOp>(pointerType, i64, block,
-                                      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)}));
-    b.create<LLVM::CallOp>(fn.declare("pe_find_segments", {pointerType}), ValueRange{block});
-  });
+  Value block = b.create<LLVM::AllocaOp>(pointerType, i64, b.integer(words.size()), 8);
+  for (auto [index, word] : llvm::enumerate(words))
+    b.create<LLVM::StoreOp>(
+        word, b.create<LLVM::GEPOp>(pointerType, i64, block,
+                                    ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)}));
+  b.create<LLVM::CallOp>(fn.declare("pe_gpu_find_segments", {pointerType, pointerType, b.i32()}),
+                         ValueRange{block, generic(scratch), b.integer(kThreads)});
   fn.finish(stage, "1", /*sharedBytes=*/0);
 }
 

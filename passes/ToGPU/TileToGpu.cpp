@@ -170,8 +170,9 @@ struct PETileToGpuPass : tile::impl::PETileToGpuPassBase<PETileToGpuPass> {
       stage.erase();
     }
     contract();
-    if (failed(checkMath()))
-      signalPassFailure();
+    for (auto kernels : getOperation().getOps<mlir::gpu::GPUModuleOp>())
+      if (failed(tile::gpu::callMathLibrary(kernels)))
+        return signalPassFailure();
   }
 
 private:
@@ -202,19 +203,6 @@ private:
       return stage.emitOpError("cannot become a GPU kernel: ") << why;
     tile::gpu::lowerStreamStage(stage, *schedule);
     return success();
-  }
-
-  /// Functions that neither the special function unit nor LLVM's intrinsics have.
-  LogicalResult checkMath() {
-    WalkResult result = getOperation().walk([&](Operation *op) {
-      if (!isa<math::ErfOp, math::ErfcOp, math::ExpM1Op, math::AtanOp, math::Atan2Op, math::AcosOp,
-               math::AsinOp>(op) ||
-          !op->getParentOfType<mlir::gpu::GPUModuleOp>())
-        return WalkResult::advance();
-      op->emitOpError("is not in the library of GPU kernels yet");
-      return WalkResult::interrupt();
-    });
-    return failure(result.wasInterrupted());
   }
 
   /// Products and sums may be fused: one rounding instead of two.

@@ -5,6 +5,7 @@
 #include "dialect/Tile/Tile.h"
 #include "passes/Schedule/GpuSchedule.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
@@ -19,6 +20,8 @@ LogicalResult checkStage(StageOp stage, const GpuSchedule &schedule, std::string
 void hoistRowValues(StageOp stage);
 /// A stage with a stream: writes its kernel and its launch; the stage remains.
 void lowerStreamStage(StageOp stage, const GpuSchedule &schedule);
+/// Replaces functions that PTX has no accurate instruction for by calls of the device library.
+LogicalResult callMathLibrary(mlir::gpu::GPUModuleOp kernels);
 /// A stage of values without a stream.
 void lowerVectorStage(StageOp stage);
 

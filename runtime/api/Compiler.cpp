@@ -83,7 +83,7 @@ Expected<std::string> Compiler::keyOf(const char *what, const jit::Source &sourc
 
 Expected<std::string> Compiler::requestKey(const jit::CompileRequest &request) {
   const std::string fields =
-      "target=" + request.target + " features=" + request.features +
+      "target=" + request.target + " chip=" + request.chip + " features=" + request.features +
       " head=" + std::to_string(request.headDim) + " value=" + std::to_string(request.valueDim) +
       " dtype=" + std::string(nameOf(request.dtype)) + " grad=" + std::to_string(request.grad) +
       " early-exit=" + std::to_string(request.earlyExit) + " lowering=" + request.lowering;

@@ -16,6 +16,7 @@ jit::CompileRequest api::requestOf(const ProgramState &state, const CompileOptio
   jit::CompileRequest request;
   request.source = state.source;
   request.target = options.target;
+  request.chip = options.chip;
   request.features = options.features;
   request.headDim = options.headDim;
   request.valueDim = options.valueDim;
@@ -26,12 +27,14 @@ jit::CompileRequest api::requestOf(const ProgramState &state, const CompileOptio
   return request;
 }
 
-static Status checkTarget(const std::string &target) {
-  if (target == "cpu" || target == "gpu-emulator")
+enum class Purpose { Run, Look };
+
+static Status checkTarget(const std::string &target, Purpose purpose) {
+  if (target == "cpu" || target == "gpu-emulator" || (target == "cuda" && purpose == Purpose::Look))
     return Status::success();
   if (target == "cuda")
-    return makeError("target '", target,
-                     "' is not built into this version of pe; expected 'cpu' or 'gpu-emulator'");
+    return makeError("target 'cuda' can be compiled for, but not run by this version of pe; "
+                     "expected 'cpu' or 'gpu-emulator'");
   return makeError("unknown target '", target, "'; expected 'cpu', 'cuda' or 'gpu-emulator'");
 }
 
@@ -127,7 +130,7 @@ static Status checkPackage(const plan::Plan &plan, const CompileOptions &options
 
 Expected<std::shared_ptr<const api::CompiledFunction>>
 api::compileProgram(const ProgramState &program, const CompileOptions &options) {
-  if (Status s = checkTarget(options.target); !s)
+  if (Status s = checkTarget(options.target, Purpose::Run); !s)
     return s.takeError();
   if (!program.packaged)
     return Compiler::instance().compile(requestOf(program, options));
@@ -150,13 +153,13 @@ Expected<Function> Program::compile(const CompileOptions &options) const {
 
 Expected<std::string> Program::emit(const CompileOptions &options, Stage stage) const {
   return api::guarded([&]() -> Expected<std::string> {
-    if (Status s = checkTarget(options.target); !s)
+    if (Status s = checkTarget(options.target, Purpose::Look); !s)
       return s.takeError();
     if (state->packaged)
       return makeError("file '", state->source.name,
                        "': expected a source, found a package; a package cannot be compiled again");
     const jit::EmitStage stages[] = {jit::EmitStage::PE, jit::EmitStage::Tile, jit::EmitStage::LLVM,
-                                     jit::EmitStage::Object};
+                                     jit::EmitStage::Object, jit::EmitStage::Ptx};
     return Compiler::instance().emit(api::requestOf(*state, options),
                                      stages[static_cast<int>(stage)]);
   });
@@ -164,7 +167,7 @@ Expected<std::string> Program::emit(const CompileOptions &options, Stage stage) 
 
 Expected<std::string> Program::package(const CompileOptions &options) const {
   return api::guarded([&]() -> Expected<std::string> {
-    if (Status s = checkTarget(options.target); !s)
+    if (Status s = checkTarget(options.target, Purpose::Run); !s)
       return s.takeError();
     if (state->packaged)
       return makeError("file '", state->source.name, "': expected a source, found a package");

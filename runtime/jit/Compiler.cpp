@@ -21,7 +21,9 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
@@ -38,7 +40,9 @@ const DialectRegistry &getRegistry() {
     func::registerInlinerExtension(all);
     LLVM::registerInlinerInterface(all);
     registerBuiltinDialectTranslation(all);
+    registerGPUDialectTranslation(all);
     registerLLVMDialectTranslation(all);
+    registerNVVMDialectTranslation(all);
     return all;
   }();
   return registry;

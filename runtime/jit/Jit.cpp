@@ -8,6 +8,7 @@
 #include "passes/Transforms/Prepare.h"
 #include "runtime/jit/Compiler.h"
 #include "runtime/jit/MachineCode.h"
+#include "runtime/jit/Ptx.h"
 
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/TargetSelect.h"
@@ -24,26 +25,44 @@ public:
   Expected<std::string> emit(const CompileRequest &request, EmitStage stage) override;
 };
 
+bool isForGpu(const CompileRequest &request) {
+  return request.target == "cuda" || request.target == "gpu-emulator";
+}
+
+/// What the target asks of head dim and value dim.
+Status checkDepths(const CompileRequest &request) {
+  for (auto [what, depth] :
+       {std::pair{"head dim", request.headDim}, std::pair{"value dim", request.valueDim}}) {
+    if (!isForGpu(request) && (depth < 8 || depth > 256 || depth % 8 != 0))
+      return makeError("expected a ", what, " of 8 to 256 in steps of 8 on the CPU, found ", depth);
+    if (isForGpu(request) && depth != 256 && (depth < 16 || depth > 128 || depth % 8 != 0))
+      return makeError("expected a ", what,
+                       " of 16 to 128 in steps of 8, or of 256, on GPUs, found ", depth);
+  }
+  return Status::success();
+}
+
 /// The requested baseline, or this machine's.
 Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
-  const bool isEmulated = request.target == "gpu-emulator";
-  if (request.target != "cpu" && !isEmulated)
-    return makeError("expected target cpu or gpu-emulator, found ", request.target);
+  const bool isGpu = isForGpu(request);
+  if (request.target != "cpu" && !isGpu)
+    return makeError("expected target cpu, cuda or gpu-emulator, found ", request.target);
   if (request.dtype != DType::F32)
     return makeError("expected dtype f32 on target ", request.target, ", found ",
                      nameOf(request.dtype));
-  for (auto [what, depth] :
-       {std::pair{"head dim", request.headDim}, std::pair{"value dim", request.valueDim}})
-    if (depth < 8 || depth > 256 || depth % 8 != 0)
-      return makeError("expected a ", what, " of 8 to 256 in steps of 8 on the CPU, found ", depth);
+  if (Status depths = checkDepths(request); !depths)
+    return depths.takeError();
+  if (request.target == "cuda")
+    if (auto chip = parseChip(request.chip); !chip)
+      return chip.error();
   mlir::pe::CompileOptions options;
   options.entry = request.source.entry;
   options.headDim = request.headDim;
   options.valueDim = request.valueDim;
   options.grad = request.grad;
   options.earlyExit = request.earlyExit;
-  options.lowering = isEmulated ? "gpu" : request.lowering;
-  if (!isEmulated && options.lowering != "cpu" && options.lowering != "loops")
+  options.lowering = isGpu ? "gpu" : request.lowering;
+  if (!isGpu && options.lowering != "cpu" && options.lowering != "loops")
     return makeError("expected lowering cpu or loops, found ", options.lowering);
   options.features = request.features;
   if (options.features.empty()) {
@@ -111,7 +130,8 @@ Expected<Explanation> explain(Compilation &compilation, const std::string &entry
 }
 
 /// Runs the pipelines up to functions in the LLVM dialect; the module keeps the plan.
-Expected<Explanation> lower(Compilation &compilation, const mlir::pe::CompileOptions &options) {
+Expected<Explanation> lower(Compilation &compilation, const CompileRequest &request,
+                            const mlir::pe::CompileOptions &options) {
   Status structured =
       compilation.run([&](mlir::OpPassManager &pm) { mlir::pe::buildPEPipeline(pm, options); });
   if (!structured)
@@ -122,7 +142,9 @@ Expected<Explanation> lower(Compilation &compilation, const mlir::pe::CompileOpt
   Status lowered = compilation.run([&](mlir::OpPassManager &pm) {
     mlir::pe::buildPEToTilePipeline(pm, options);
     mlir::pe::buildTileToFunctionsPipeline(pm, options);
-    if (options.lowering == "gpu")
+    if (request.target == "cuda")
+      mlir::pe::buildKernelsToLLVMPipeline(pm);
+    else if (isForGpu(request))
       mlir::pe::buildKernelsToEmulatorPipeline(pm);
     else
       mlir::pe::buildFunctionsToLLVMPipeline(pm);
@@ -153,6 +175,23 @@ Expected<std::string> emitMachineCode(mlir::ModuleOp module, const std::string &
   return emitObject(**translated, **machine);
 }
 
+/// Machine code of the module; PTX for cuda, where the plan's stages must fit the chip.
+Expected<std::string> emitCode(mlir::ModuleOp module, const CompileRequest &request,
+                               plan::Plan &plan) {
+  if (request.target != "cuda")
+    return emitMachineCode(module, request.features);
+  auto chip = parseChip(request.chip);
+  if (!chip)
+    return chip.error();
+  for (const plan::Stage &stage : plan.stages)
+    if (stage.launch && stage.launch->sharedBytes > chip->sharedBytes)
+      return makeError("kernel '", stage.symbol, "' needs ", stage.launch->sharedBytes,
+                       " bytes of shared memory, expected at most ", chip->sharedBytes, " on ",
+                       chip->name, "; choose a smaller head dim or a 16-bit dtype");
+  plan.features = chip->name;
+  return emitPtx(module, *chip);
+}
+
 Expected<CompiledCode> MlirJit::compile(const CompileRequest &request) {
   auto options = optionsOf(request);
   if (!options)
@@ -160,7 +199,7 @@ Expected<CompiledCode> MlirJit::compile(const CompileRequest &request) {
   Compilation compilation(getRegistry());
   if (Status parsed = compilation.parse(request.source); !parsed)
     return parsed.error();
-  auto explanation = lower(compilation, *options);
+  auto explanation = lower(compilation, request, *options);
   if (!explanation)
     return explanation.error();
   auto plan = takePlan(compilation.getModule());
@@ -177,7 +216,7 @@ Expected<CompiledCode> MlirJit::compile(const CompileRequest &request) {
   code.plan.diagnostics = compilation.getDiagnostics().getRemarks();
   for (const std::string &remark : code.plan.diagnostics)
     code.explainText += remark + "\n";
-  auto object = emitMachineCode(compilation.getModule(), request.features);
+  auto object = emitCode(compilation.getModule(), request, code.plan);
   if (!object)
     return object.error();
   code.object = std::move(*object);
@@ -196,7 +235,11 @@ Expected<std::string> MlirJit::compileKernels(const Source &source) {
 }
 
 Expected<std::string> MlirJit::emit(const CompileRequest &request, EmitStage stage) {
-  if (stage == EmitStage::Object) {
+  if (stage == EmitStage::Ptx && request.target != "cuda")
+    return makeError("expected target cuda for PTX, found ", request.target);
+  if (stage == EmitStage::Object && request.target == "cuda")
+    return makeError("expected stage ptx for target cuda, found object; assemble PTX with ptxas");
+  if (stage == EmitStage::Object || stage == EmitStage::Ptx) {
     auto code = compile(request);
     if (!code)
       return code.error();
@@ -220,11 +263,13 @@ Expected<std::string> MlirJit::emit(const CompileRequest &request, EmitStage sta
       mlir::pe::buildPEPipeline(pm, *options);
       mlir::pe::buildPEToTilePipeline(pm, *options);
     });
-  else if (auto lowered = lower(compilation, *options); !lowered)
+  else if (auto lowered = lower(compilation, request, *options); !lowered)
     done = lowered.error();
   if (!done)
     return done.error();
   if (stage != EmitStage::LLVM)
+    return compilation.print();
+  if (request.target == "cuda") // kernels in the LLVM and NVVM dialects
     return compilation.print();
   auto machine = createTargetMachine(request.features);
   if (!machine)

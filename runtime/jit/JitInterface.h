@@ -21,7 +21,7 @@
 
 namespace pe::jit {
 
-inline constexpr int kJitAbiVersion = 2;
+inline constexpr int kJitAbiVersion = 3;
 
 struct Source {
   /// Text of a module in the pe dialect.
@@ -34,8 +34,10 @@ struct Source {
 
 struct CompileRequest {
   Source source;
-  /// "cpu" or "gpu-emulator"
+  /// "cpu", "cuda" or "gpu-emulator"
   std::string target = "cpu";
+  /// For cuda: "sm_80", "sm_90a" ..., or with a PTX version "sm_80+ptx83".
+  std::string chip;
   /// Machine to compile for; empty: this one. "x86-64-v3" or "x86-64-v4" force a baseline.
   std::string features;
   int64_t headDim = 64;
@@ -61,14 +63,14 @@ struct Description {
 
 struct CompiledCode {
   plan::Plan plan;
-  /// A relocatable ELF object that defines every stage's symbol.
+  /// Defines every stage's symbol: a relocatable ELF object, or for cuda the text of a PTX module.
   std::string object;
   std::string explainText;
   std::string explainJson;
 };
 
 /// What `emit` can print.
-enum class EmitStage { PE, Tile, LLVM, Object };
+enum class EmitStage { PE, Tile, LLVM, Object, Ptx };
 
 class Jit {
 public:

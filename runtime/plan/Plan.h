@@ -58,6 +58,14 @@ struct Buffer {
   ParameterInfo parameter;
 };
 
+/// How a work item of a GPU kernel is launched: one CTA.
+struct Launch {
+  /// 32 to 1024, a multiple of 32.
+  int threads = 0;
+  /// Dynamic shared memory; 0 to 232448 (what the largest chips offer).
+  int sharedBytes = 0;
+};
+
 struct Stage {
   std::string symbol;
   Phase phase = Phase::Forward;
@@ -65,6 +73,8 @@ struct Stage {
   std::string items;
   /// Indices into Plan::buffers.
   std::vector<int> buffers;
+  /// Of kernels for GPUs only.
+  std::optional<Launch> launch;
 };
 
 /// The unmasked pairs, for counting useful work: those with low <= i - j <= high.
@@ -76,9 +86,9 @@ struct PairWindow {
 struct Plan {
   int version = kPlanVersion;
   std::string entry;
-  /// "cpu" or "gpu-emulator"
+  /// "cpu", "cuda" or "gpu-emulator"
   std::string target;
-  /// What the code needs of the machine: "x86-64-v3", "x86-64-v4" ...
+  /// What the code needs of the machine: "x86-64-v3", "x86-64-v4"; for cuda the chip, "sm_80".
   std::string features;
   int64_t headDim = 0;
   int64_t valueDim = 0;

@@ -18,10 +18,15 @@ Json bufferToJson(const Buffer &buffer) {
 }
 
 Json stageToJson(const Stage &stage) {
-  return {{"symbol", stage.symbol},
-          {"phase", nameOf(stage.phase)},
-          {"items", stage.items},
-          {"buffers", stage.buffers}};
+  Json json = {{"symbol", stage.symbol},
+               {"phase", nameOf(stage.phase)},
+               {"items", stage.items},
+               {"buffers", stage.buffers}};
+  if (stage.launch) {
+    json["threads"] = stage.launch->threads;
+    json["shared_bytes"] = stage.launch->sharedBytes;
+  }
+  return json;
 }
 
 Status readBuffer(const Json &json, const std::string &where, Buffer &buffer) {
@@ -43,6 +48,11 @@ Status readStage(const Json &json, const std::string &where, Stage &stage) {
   reader.readEnum("phase", stage.phase, 4);
   reader.read("items", stage.items);
   reader.read("buffers", stage.buffers);
+  if (reader.has("threads")) {
+    Launch &launch = stage.launch.emplace();
+    reader.read("threads", launch.threads);
+    reader.read("shared_bytes", launch.sharedBytes);
+  }
   return reader.take();
 }
 

@@ -16,17 +16,18 @@ struct ExplainOptions : FileOptions {
 };
 
 Expected<std::string> emit(const CompileCommandOptions &options) {
-  if (options.emit == "ptx")
-    return makeError("--emit=ptx is not built yet; expected pe, tile, llvm, object or package");
-  if (Status target = checkTarget(options); !target)
+  if (Status target = checkTarget(options, /*isRun=*/options.emit == "package"); !target)
     return target.takeError();
   auto program = Program::load(options.file, options.entry);
   if (!program)
     return program.takeError();
   if (options.emit == "package")
     return program->package(compileOptionsOf(options));
-  static const std::map<std::string, Stage> stages = {
-      {"pe", Stage::PE}, {"tile", Stage::Tile}, {"llvm", Stage::LLVM}, {"object", Stage::Object}};
+  static const std::map<std::string, Stage> stages = {{"pe", Stage::PE},
+                                                      {"tile", Stage::Tile},
+                                                      {"llvm", Stage::LLVM},
+                                                      {"object", Stage::Object},
+                                                      {"ptx", Stage::Ptx}};
   return program->emit(compileOptionsOf(options), stages.at(options.emit));
 }
 
@@ -41,7 +42,7 @@ Status compile(const CompileCommandOptions &options) {
 }
 
 Status explain(const ExplainOptions &options) {
-  if (Status target = checkTarget(options); !target)
+  if (Status target = checkTarget(options, /*isRun=*/true); !target)
     return target;
   auto program = Program::load(options.file, options.entry);
   if (!program)
@@ -63,7 +64,7 @@ Action addCompile(CLI::App &app) {
       ->capture_default_str();
   app.add_option("--value-dim", options->valueDim, "Depth of values")->capture_default_str();
   app.add_flag("--grad", options->grad, "Also the gradients of every floating argument");
-  app.add_option("--emit", options->emit, "pe, tile, llvm, object or package (ptx: not built yet)")
+  app.add_option("--emit", options->emit, "pe, tile, llvm, object, ptx (cuda) or package")
       ->required()
       ->check(CLI::IsMember({"pe", "tile", "llvm", "object", "ptx", "package"}));
   app.add_option("-o", options->out, "Output file; default: standard output");

@@ -9,7 +9,8 @@ void addFileOptions(CLI::App &app, FileOptions &options) {
   app.add_option("--entry", options.entry, "Public function to use; default: the only one");
   app.add_option("--target", options.target, "cpu, cuda, gpu-emulator or reference")
       ->capture_default_str();
-  app.add_option("--chip", options.chip, "Chip of a GPU target");
+  app.add_option("--chip", options.chip,
+                 "For cuda: sm_80, sm_86, sm_89, sm_90a ...; with a PTX version sm_80+ptx83");
   app.add_option("--dtype", options.dtype, "Type of activations: f32 on the CPU");
   app.add_option("--features", options.features,
                  "x86-64-v3 or x86-64-v4: compile for that baseline instead of this machine");
@@ -26,11 +27,12 @@ void addEarlyExit(CLI::App &app, FileOptions &options) {
       ->check(CLI::IsMember({"on", "off"}));
 }
 
-Status checkTarget(const FileOptions &options) {
-  if (options.target == "cuda")
+Status checkTarget(const FileOptions &options, bool isRun) {
+  if (options.target == "cuda" && isRun)
     return makeError("target ", options.target,
-                     " is not built yet; this build has cpu, gpu-emulator and reference");
-  if (options.target != "cpu" && options.target != "gpu-emulator" && options.target != "reference")
+                     " is not built yet; this build runs cpu, gpu-emulator and reference");
+  if (options.target != "cpu" && options.target != "cuda" && options.target != "gpu-emulator" &&
+      options.target != "reference")
     return makeError("expected --target cpu, cuda, gpu-emulator or reference, found '",
                      options.target, "'");
   if (!options.dtype.empty() && options.dtype != "f32")
@@ -42,6 +44,7 @@ Status checkTarget(const FileOptions &options) {
 CompileOptions compileOptionsOf(const FileOptions &options) {
   CompileOptions result;
   result.target = options.target;
+  result.chip = options.chip;
   result.features = options.features;
   result.headDim = options.headDim;
   result.valueDim = options.valueDim;

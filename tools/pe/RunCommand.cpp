@@ -177,7 +177,7 @@ Status Run::write() {
 
 /// What the command line library does not check.
 Status Run::checkOptions() {
-  if (Status target = checkTarget(options); !target)
+  if (Status target = checkTarget(options, /*isRun=*/true); !target)
     return target;
   if (options.threads < 0 || options.threads > cpu::ThreadPool::Options::kMaxThreads)
     return makeError("--threads: expected 1 to ", cpu::ThreadPool::Options::kMaxThreads,

@@ -55,6 +55,10 @@ float peEmuReciprocal(float x) { return 1.0f / x; }
 
 } // namespace
 
+// By these names the device library reaches the emulator.
+extern "C" int32_t pe_emu_thread() { return peEmuThread(); }
+extern "C" void pe_emu_barrier(const char *where) { peEmuBarrier(where); }
+
 //===- The device's side --------------------------------------------------------------------===//
 
 void setOptions(const Options &options) {
@@ -98,7 +102,7 @@ void *findSymbol(const std::string &name) {
       {"pe_emu_log2", reinterpret_cast<void *>(peEmuLog2)},
       {"pe_emu_reciprocal", reinterpret_cast<void *>(peEmuReciprocal)}};
   auto found = table.find(name);
-  return found == table.end() ? nullptr : found->second;
+  return found == table.end() ? findLibrarySymbol(name) : found->second;
 }
 
 } // namespace pe::emulator

@@ -50,8 +50,10 @@ struct Statistics {
 };
 Statistics statistics();
 
-/// Address of a function that emulated kernels call (pe_emu_*), or null.
+/// Address of a function that emulated kernels call (pe_emu_*, pe_gpu_*), or null.
 void *findSymbol(const std::string &name);
+/// The same for the device library (pe_gpu_*).
+void *findLibrarySymbol(const std::string &name);
 
 } // namespace pe::emulator
 

@@ -44,8 +44,11 @@ std::string version();
 
 /// What a function is specialised on. Batch, heads, lengths and positions are left to each call.
 struct CompileOptions {
-  /// "cpu", or "gpu-emulator": GPU kernels executed on the CPU, for tests.
+  /// "cpu"; "cuda": PTX for `chip`, to be looked at or packaged; "gpu-emulator": GPU kernels
+  /// executed on the CPU, for tests.
   std::string target = "cpu";
+  /// For cuda: "sm_80", "sm_86", "sm_89", "sm_90a" ..., or with a PTX version "sm_80+ptx83".
+  std::string chip;
   /// Machine to compile for; empty: this one. "x86-64-v3" (AVX2) or "x86-64-v4" (AVX-512).
   std::string features;
   /// Columns of q and k, and of v: 8 to 256 in steps of 8.
@@ -121,7 +124,7 @@ private:
 };
 
 /// The stages of compilation that Program::emit can show.
-enum class Stage { PE, Tile, LLVM, Object };
+enum class Stage { PE, Tile, LLVM, Object, Ptx };
 
 /// A source in the pe dialect (parsed and checked), or a compiled package.
 class Program {

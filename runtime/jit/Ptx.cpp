@@ -1,0 +1,174 @@
+//===- Ptx.cpp - GPU kernels as PTX text ----------------------------------===//
+#include "runtime/jit/Ptx.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/IPO/Internalize.h"
+
+#include <mutex>
+
+namespace pe::jit {
+namespace {
+
+struct KnownChip {
+  const char *name;
+  int lowestPtx, usualPtx, sharedBytes;
+};
+
+/// Chips that the kernels run on (mma.sync for bf16, cp.async), and the versions that LLVM 22 asks
+/// for at least.
+constexpr KnownChip kChips[] = {
+    {"sm_80", 70, 80, 166912},   {"sm_86", 71, 80, 101376},  {"sm_89", 78, 80, 101376},
+    {"sm_90", 78, 80, 232448},   {"sm_90a", 80, 80, 232448}, {"sm_100", 86, 86, 232448},
+    {"sm_100a", 86, 86, 232448}, {"sm_103", 88, 88, 232448}, {"sm_120", 87, 87, 101376},
+};
+
+/// Versions of PTX that LLVM 22 writes.
+constexpr int kPtxVersions[] = {70, 71, 72, 73, 74, 75, 76, 77, 78, 80,
+                                81, 82, 83, 84, 85, 86, 87, 88, 90};
+
+template <typename Range, typename Text> std::string listOf(const Range &range, Text text) {
+  std::string list;
+  for (const auto &entry : range)
+    list += (list.empty() ? "" : ", ") + text(entry);
+  return list;
+}
+
+Error fromLLVM(const char *doing, llvm::Error error) {
+  return makeError(doing, ": ", llvm::toString(std::move(error)));
+}
+
+/// Registers NVPTX and sets the option that makes pointers to shared memory 32 bits wide, which
+/// LLVM has for the whole process only.
+const llvm::Target *findTarget(std::string &problem) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    auto &options = llvm::cl::getRegisteredOptions();
+    if (auto found = options.find("nvptx-short-ptr"); found != options.end())
+      static_cast<llvm::cl::opt<bool> *>(found->second)->setValue(true);
+  });
+  return llvm::TargetRegistry::lookupTarget(llvm::Triple("nvptx64-nvidia-cuda"), problem);
+}
+
+Expected<std::unique_ptr<llvm::TargetMachine>> createMachine(const Chip &chip) {
+  std::string problem;
+  const llvm::Target *target = findTarget(problem);
+  if (!target)
+    return makeError("this LLVM has no back end for NVIDIA GPUs: ", problem);
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      llvm::Triple("nvptx64-nvidia-cuda"), chip.name, "+ptx" + std::to_string(chip.ptx),
+      llvm::TargetOptions(), std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  if (!machine)
+    return makeError("LLVM cannot generate code for ", chip.name);
+  return machine;
+}
+
+/// Links the functions of the device library that the kernels call.
+Status linkLibrary(llvm::Module &kernels) {
+  const bool callsAny = llvm::any_of(kernels, [](const llvm::Function &function) {
+    return function.isDeclaration() && function.getName().starts_with("pe_gpu_");
+  });
+  if (!callsAny)
+    return Status::success();
+  auto library = llvm::parseBitcodeFile(
+      llvm::MemoryBufferRef(deviceLibraryBitcode(), "device library"), kernels.getContext());
+  if (!library)
+    return fromLLVM("cannot read the device library", library.takeError());
+  (*library)->setTargetTriple(kernels.getTargetTriple());
+  (*library)->setDataLayout(kernels.getDataLayout());
+  if (llvm::Linker::linkModules(
+          kernels, std::move(*library), llvm::Linker::LinkOnlyNeeded,
+          [](llvm::Module &module, const llvm::StringSet<> &linked) {
+            llvm::internalizeModule(module, [&](const llvm::GlobalValue &value) {
+              return !value.hasName() || !linked.contains(value.getName());
+            });
+          }))
+    return makeError("cannot link the device library");
+  for (const llvm::Function &function : kernels)
+    if (function.isDeclaration() && !function.isIntrinsic())
+      return makeError("the device library has no function ", function.getName().str(),
+                       "; this is a defect of pe");
+  return Status::success();
+}
+
+Status optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager calls;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(calls);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, calls, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+  return Status::success();
+}
+
+} // namespace
+
+Expected<Chip> parseChip(const std::string &text) {
+  auto [name, version] = llvm::StringRef(text).split('+');
+  const auto *known =
+      llvm::find_if(kChips, [&, n = name](const KnownChip &chip) { return n == chip.name; });
+  if (known == std::end(kChips))
+    return makeError("expected a chip of ",
+                     listOf(kChips, [](const KnownChip &chip) { return std::string(chip.name); }),
+                     ", found '", name.str(), "'");
+  if (version.empty() && !llvm::StringRef(text).contains('+'))
+    return Chip{known->name, known->usualPtx, known->sharedBytes};
+  int ptx = 0;
+  if (!version.consume_front("ptx") || version.getAsInteger(10, ptx) ||
+      !llvm::is_contained(kPtxVersions, ptx) || ptx < known->lowestPtx)
+    return makeError(
+        "expected a PTX version of ",
+        listOf(llvm::make_filter_range(kPtxVersions, [&](int v) { return v >= known->lowestPtx; }),
+               [](int v) { return "ptx" + std::to_string(v); }),
+        " behind '", known->name, "+', found '", text, "'");
+  return Chip{known->name, ptx, known->sharedBytes};
+}
+
+Expected<std::string> emitPtx(mlir::ModuleOp module, const Chip &chip) {
+  auto kernels = module.lookupSymbol<mlir::gpu::GPUModuleOp>("kernels");
+  if (!kernels)
+    return makeError("the pipelines left no kernels; this is a defect of pe");
+  auto machine = createMachine(chip);
+  if (!machine)
+    return machine.takeError();
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> translated = mlir::translateModuleToLLVMIR(kernels, context);
+  if (!translated)
+    return makeError("cannot translate the kernels to LLVM IR");
+  translated->setTargetTriple((*machine)->getTargetTriple());
+  translated->setDataLayout((*machine)->createDataLayout());
+  for (llvm::Function &function : *translated)
+    if (!function.isDeclaration())
+      function.addFnAttr("denormal-fp-math-f32", "preserve-sign"); // mul.ftz and so on
+  if (Status linked = linkLibrary(*translated); !linked)
+    return linked.takeError();
+  if (Status optimised = optimise(*translated, **machine); !optimised)
+    return optimised.takeError();
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager passes;
+  if ((*machine)->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
+    return makeError("LLVM cannot write PTX");
+  passes.run(*translated);
+  return text.str().str();
+}
+
+} // namespace pe::jit
