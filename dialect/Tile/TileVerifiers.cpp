@@ -247,6 +247,12 @@ LogicalResult DotOp::verify() {
     return emitOpError("expected init of the result's type, or over r where the result has rows, "
                        "found ")
            << init.getType() << " (dot-C2)";
+  Type left = cast<ValType>(getLhs().getType()).getElementType();
+  Type right = cast<ValType>(getRhs().getType()).getElementType();
+  if (left != right || cast<ValType>(getOutput().getType()).getElementType().isBF16() ||
+      cast<ValType>(getOutput().getType()).getElementType().isF16()) // dot-C3
+    return emitOpError("expected operands of one element type and a result of f32, found ")
+           << left << ", " << right << " to " << getOutput().getType() << " (dot-C3)";
   return success();
 }
 

@@ -33,6 +33,7 @@ void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &op
   toTile.entry = options.entry;
   toTile.headDim = options.headDim;
   toTile.valueDim = options.valueDim;
+  toTile.dtype = options.dtype;
   toTile.grad = options.grad;
   toTile.earlyExit = options.earlyExit;
   pm.addPass(createPEToTilePass(toTile));
@@ -61,6 +62,8 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                           llvm::cl::init(64)};
   Option<int64_t> valueDim{*this, "value-dim", llvm::cl::desc("Depth of values"),
                            llvm::cl::init(64)};
+  Option<std::string> dtype{*this, "dtype", llvm::cl::desc("f32, bf16 or f16"),
+                            llvm::cl::init("f32")};
   Option<bool> grad{*this, "grad", llvm::cl::desc("Also gradients"), llvm::cl::init(false)};
   Option<bool> earlyExit{*this, "early-exit", llvm::cl::desc("Stick-breaking may stop early"),
                          llvm::cl::init(true)};
@@ -68,7 +71,7 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                                llvm::cl::init("x86-64-v3")};
 
   mlir::pe::CompileOptions get(StringRef lowering) const {
-    return {entry, headDim, valueDim, grad, earlyExit, features, lowering.str()};
+    return {entry, headDim, valueDim, grad, earlyExit, features, lowering.str(), dtype};
   }
 };
 

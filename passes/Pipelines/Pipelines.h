@@ -35,7 +35,8 @@ struct CompileOptions {
   bool grad = false;
   bool earlyExit = true;
   std::string features = "x86-64-v3"; // or x86-64-v4
-  std::string lowering = "cpu";       // or loops
+  std::string lowering = "cpu";       // or loops, gpu
+  std::string dtype = "f32";          // of activations; or bf16, f16
 };
 
 /// pe -> pe: checked, inlined, biases as regions of one class each.

@@ -13,6 +13,14 @@ LogicalResult mlir::tile::cpu::checkStage(StageOp stage, std::string &why) {
     why = "its mask is not known";
     return failure();
   }
+  WalkResult narrow = stage.walk([](LoadOp load) {
+    Type element = cast<ValType>(load.getValue().getType()).getElementType();
+    return element.isF32() ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  if (narrow.wasInterrupted()) {
+    why = "its values are not f32";
+    return failure();
+  }
   RowInterface interface(stage);
   for (Operation *op : interface.before)
     if (!isa<LoadOp, ConstantOp, MapOp, ReduceOp, memref::AllocaOp>(op)) {

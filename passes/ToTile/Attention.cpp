@@ -12,6 +12,23 @@ TileBuilder mlir::tile::beginStage(TileBuilder &plan, StringRef name, Phase phas
   return TileBuilder(plan.getLoc(), OpBuilder::atBlockEnd(&block));
 }
 
+ScoreEmitter::ScoreEmitter(TileBuilder &t, const Attention &attention, Value rawQ)
+    : attention(attention), q(rawQ) {
+  if (!scalesLater())
+    q = t.scaled(rawQ, factor());
+}
+
+Value ScoreEmitter::emit(TileBuilder &t, Value k, Value start) const {
+  if (!scalesLater())
+    return t.dot(q, k, Axis::D, start);
+  Value products = t.dot(q, k, Axis::D);
+  if (!start)
+    return t.scaled(products, factor());
+  return t.map({products, start}, Spaces::RC, [&](Scalar &s, ValueRange in) {
+    return s.add(s.mul(in[0], s.number(factor())), in[1]);
+  });
+}
+
 void mlir::tile::storeGradients(TileBuilder &t, const Attention &attention, Value dq, Value dk,
                                 Value dv) {
   if (attention.dQ)

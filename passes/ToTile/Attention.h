@@ -22,6 +22,7 @@ constexpr double kStopBelow = 1.0e-9;
 class ScoreTerms {
 public:
   virtual ~ScoreTerms() = default;
+  virtual bool isEmpty() const = 0;
   /// The sum of all terms at each pair, in units of log2; null when there is none. Called inside
   /// the stream.
   virtual Value emit(TileBuilder &t) = 0;
@@ -48,6 +49,19 @@ void emitSoftmaxForward(TileBuilder &plan, const Attention &attention);
 void emitSoftmaxBackward(TileBuilder &plan, const Attention &attention);
 void emitStickBreakingForward(TileBuilder &plan, const Attention &attention);
 void emitStickBreakingBackward(TileBuilder &plan, const Attention &attention);
+
+/// Scores in units of log2. Activations in f32 carry the scale in the queries; narrower ones are
+/// multiplied as they are, exactly, and scaled in f32, so that nothing is rounded that need not be.
+struct ScoreEmitter {
+  const Attention &attention;
+  Value q; // what is multiplied with the keys
+
+  ScoreEmitter(TileBuilder &t, const Attention &attention, Value rawQ);
+  bool scalesLater() const { return elementOf(attention.q).getIntOrFloatBitWidth() < 32; }
+  double factor() const { return attention.scale * kLog2E; }
+  /// <q, k> + start, where start (over rc or r, in units of log2) may be null.
+  Value emit(TileBuilder &t, Value k, Value start) const;
+};
 
 /// Creates a stage in the plan and returns a builder inside it.
 TileBuilder beginStage(TileBuilder &plan, StringRef name, Phase phase, ArrayRef<StringRef> over,

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringSwitch.h"
 
 #define DEBUG_TYPE "pe-to-tile"
 
@@ -93,6 +94,10 @@ private:
   StringRef nameOf(BlockArgument argument) {
     return function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "pe.name").getValue();
   }
+  /// Queries, keys or values, not a parameter.
+  static bool isData(BlockArgument argument) {
+    return llvm::any_of(argument.getUsers(), llvm::IsaPred<AttentionOp>);
+  }
   bool isFloating(BlockArgument argument) {
     return isa<FloatType>(cast<ShapedType>(argument.getType()).getElementType());
   }
@@ -100,6 +105,7 @@ private:
   func::FuncOp function;
   const PEToTilePassOptions &options;
   OpBuilder builder;
+  Type activation; // element type of queries, keys, values, outputs and their gradients
   PlanOp plan;
   std::unique_ptr<PlanContext> context;
   DenseMap<Value, Value> buffers, gradients; // of arguments
@@ -107,6 +113,13 @@ private:
 };
 
 LogicalResult FunctionLowering::createPlan() {
+  activation = llvm::StringSwitch<Type>(options.dtype)
+                   .Case("f32", builder.getF32Type())
+                   .Case("bf16", builder.getBF16Type())
+                   .Case("f16", builder.getF16Type())
+                   .Default(Type());
+  if (!activation)
+    return function.emitError("expected dtype f32, bf16 or f16, found ") << options.dtype;
   builder.setInsertionPoint(function);
   plan = PlanOp::create(builder, function.getLoc(), function.getName(), options.headDim,
                         options.valueDim);
@@ -122,6 +135,8 @@ LogicalResult FunctionLowering::createArguments() {
     SmallVector<std::string> extents = namedExtents(argument);
     SmallVector<StringRef> names(extents.begin(), extents.end());
     Type element = cast<ShapedType>(argument.getType()).getElementType();
+    if (isData(argument) && isa<FloatType>(element))
+      element = activation;
     Value buffer = context->buffer(nameOf(argument), Role::Argument, names, element);
     for (StringRef attribute : {"pe.init", "pe.min", "pe.decay", "pe.monitor"})
       if (Attribute value = function.getArgAttr(argument.getArgNumber(), attribute))
@@ -133,13 +148,13 @@ LogicalResult FunctionLowering::createArguments() {
 
 LogicalResult FunctionLowering::createGradients() {
   for (BlockArgument argument : function.getArguments()) {
-    bool data = llvm::any_of(argument.getUsers(), llvm::IsaPred<AttentionOp>);
+    const bool data = isData(argument);
     Value buffer = buffers[argument];
     Parameter parameter{nameOf(argument).str(), buffer, Value()};
     if (options.grad && isFloating(argument)) {
       SmallVector<StringRef> extents = parameter.extents();
-      gradients[argument] =
-          context->buffer("d_" + nameOf(argument), Role::Gradient, extents, {}, /*zero=*/true);
+      gradients[argument] = context->buffer("d_" + nameOf(argument), Role::Gradient, extents,
+                                            data ? activation : Type(), /*zero=*/true);
       if (!data)
         parameter.gradientSums = context->temporary("sums_" + nameOf(argument), extents,
                                                     builder.getF64Type(), /*zero=*/true);
@@ -162,11 +177,12 @@ void FunctionLowering::createResults(Lowered &lowered) {
   };
   std::optional<StringRef> output = returned(lowered.op.getOutput());
   SmallVector<StringRef> oExtents = {"b", "hq", "r", "e"}, lseExtents = {"b", "hq", "r"};
-  a.o = output ? context->buffer(*output, Role::Result, oExtents)
-               : context->kept(a.name + "_output", oExtents);
+  a.o = output ? context->buffer(*output, Role::Result, oExtents, activation)
+               : context->kept(a.name + "_output", oExtents, activation);
   if (options.grad)
-    a.dO = output ? context->buffer("d_" + *output, Role::Cotangent, oExtents)
-                  : context->temporary("d_" + a.name + "_output", oExtents, {}, /*zero=*/true);
+    a.dO = output
+               ? context->buffer("d_" + *output, Role::Cotangent, oExtents, activation)
+               : context->temporary("d_" + a.name + "_output", oExtents, activation, /*zero=*/true);
   if (Value lse = lowered.op.getLse())
     if (std::optional<StringRef> name = returned(lse)) {
       a.lseResult = context->buffer(*name, Role::Result, lseExtents);
@@ -194,9 +210,9 @@ void FunctionLowering::rotate(Lowered &lowered) {
     return;
   auto op = cast<RotationOpInterface>(rotation.getDefiningOp());
   SmallVector<StringRef> qExtents = {"b", "hq", "r", "d"}, kExtents = {"b", "hkv", "c", "d"};
-  a.q = context->kept(a.name + "_queries", qExtents);
-  a.k = context->kept(a.name + "_keys", kExtents);
-  if (a.dQ)
+  a.q = context->kept(a.name + "_queries", qExtents, activation);
+  a.k = context->kept(a.name + "_keys", kExtents, activation);
+  if (a.dQ) // f32: rounded once, behind the rotation
     a.dQ = context->temporary("d_" + a.name + "_queries", qExtents);
   if (a.dK)
     a.dK = context->temporary("d_" + a.name + "_keys", kExtents);
@@ -329,7 +345,7 @@ LogicalResult FunctionLowering::run() {
 struct PEToTilePass : impl::PEToTilePassBase<PEToTilePass> {
   using Base::Base;
   void runOnOperation() override {
-    PEToTilePassOptions options{entry, headDim, valueDim, grad, earlyExit};
+    PEToTilePassOptions options{entry, headDim, valueDim, dtype, grad, earlyExit};
     SmallVector<func::FuncOp> functions;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (function.isPublic() && (entry.empty() || function.getName() == entry))

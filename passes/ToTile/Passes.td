@@ -10,6 +10,7 @@ def PEToTilePass : Pass<"pe-to-tile", "::mlir::ModuleOp"> {
     Expects what the pe -> pe passes leave: biases as `pe.bias_fn` regions of one class each. Every attention becomes one forward
     stage (softmax or stick-breaking) and, with `grad`, one backward stage; its bias terms become tables, values inside the
     streams and chains to the parameters (passes/ToTile/Terms.h), its rotation two stages before and two after.
+    Activations have the element type `dtype`; scores, statistics, tables, parameters and sums are f32 (or f64).
     Depths are fixed here (`head-dim`, `value-dim`); every other size stays open.
 
     ```mlir
@@ -23,6 +24,8 @@ def PEToTilePass : Pass<"pe-to-tile", "::mlir::ModuleOp"> {
     Option<"entry", "entry", "std::string", "\"\"", "Entry function; empty: the only public one">,
     Option<"headDim", "head-dim", "int64_t", "64", "Depth of queries and keys">,
     Option<"valueDim", "value-dim", "int64_t", "64", "Depth of values">,
+    Option<"dtype", "dtype", "std::string", "\"f32\"",
+           "Type of activations (queries, keys, values, outputs, their gradients): f32, bf16 or f16">,
     Option<"grad", "grad", "bool", "false", "Also the gradients of every floating argument">,
     Option<"earlyExit", "early-exit", "bool", "true",
            "Stick-breaking may stop at keys that cannot change the result">];

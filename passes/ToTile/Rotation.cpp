@@ -98,18 +98,21 @@ void mlir::tile::emitRotation(PlanContext &context, const RotationTables &tables
     } else {
       second = s.add(first, s.index(tables.pairs));
     }
-    Value x = readElement(s, from, element(at, first)),
-          y = readElement(s, from, element(at, second));
+    Value x = s.widen(readElement(s, from, element(at, first))),
+          y = s.widen(readElement(s, from, element(at, second)));
     Value cosine = readElement(s, tables.cosine, {at[2], at[3]});
     Value sine = readElement(s, tables.sine, {at[2], at[3]});
     if (inverse)
       sine = s.neg(sine);
-    writeElement(s, s.sub(s.mul(x, cosine), s.mul(y, sine)), to, element(at, first));
-    writeElement(s, s.add(s.mul(y, cosine), s.mul(x, sine)), to, element(at, second));
+    Value turnedX = s.sub(s.mul(x, cosine), s.mul(y, sine));
+    writeElement(s, s.round(turnedX, elementOf(to)), to, element(at, first));
+    Value turnedY = s.add(s.mul(y, cosine), s.mul(x, sine));
+    writeElement(s, s.round(turnedY, elementOf(to)), to, element(at, second));
   });
   if (rest)
     t.foreach ({axis, std::to_string(rest)}, [&](Scalar &s, ValueRange at) {
       Value dim = s.add(at[3], s.index(2 * tables.pairs));
-      writeElement(s, readElement(s, from, element(at, dim)), to, element(at, dim));
+      Value same = s.widen(readElement(s, from, element(at, dim)));
+      writeElement(s, s.round(same, elementOf(to)), to, element(at, dim));
     });
 }

@@ -30,7 +30,7 @@ Value emitRowConstant(TileBuilder &t, const Attention &a, Value dO) {
 void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
   TileBuilder t = beginStage(plan, a.name + "_backward", Phase::Backward, {"b", "hkv"}, a.mask);
   Value rawQ = t.load(a.q, Spaces::RD);
-  Value q = t.scaled(rawQ, a.scale * kLog2E);
+  ScoreEmitter scoreEmitter(t, a, rawQ);
   Value dO = t.load(a.dO, Spaces::RE);
   Value lse = t.load(a.lse, Spaces::R);
   Value rowConstant = emitRowConstant(t, a, dO);
@@ -43,7 +43,7 @@ void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
                        [](Scalar &s, ValueRange in) { return s.sub(in[0], in[1]); });
     else
       start = body.map({lse}, Spaces::R, [](Scalar &s, ValueRange in) { return s.neg(in[0]); });
-    Value scores = body.dot(q, k, Axis::D, start);
+    Value scores = scoreEmitter.emit(body, k, start);
     Value p = body.mask(
         body.map({scores}, Spaces::RC, [](Scalar &s, ValueRange in) { return s.exp2(in[0]); }),
         0.0);
@@ -51,8 +51,9 @@ void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
     Value dS =
         body.map({p, dP}, Spaces::RC, [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
     a.terms->emitGradient(body, dS);
-    return SmallVector<Value>{body.dot(dS, k, Axis::C), body.dot(dS, rawQ, Axis::R),
-                              body.dot(p, dO, Axis::R)};
+    Value left = body.rounded(dS, elementOf(k)), weights = body.rounded(p, elementOf(k));
+    return SmallVector<Value>{body.dot(left, k, Axis::C), body.dot(left, rawQ, Axis::R),
+                              body.dot(weights, dO, Axis::R)};
   });
   storeGradients(t, a, stream.getResult(0), stream.getResult(1), stream.getResult(2));
 }

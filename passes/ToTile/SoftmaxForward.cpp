@@ -15,14 +15,41 @@ namespace {
 /// Whether the row saw a key at all: its maximum rose above the masked value.
 Value sawKey(Scalar &s, Value maximum) { return s.greater(maximum, s.number(kMasked / 10)); }
 
-SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value q, ValueRange carries) {
+/// The stream of the forward stage. Without terms, scores that are scaled late stay products until
+/// the exponential: `unit` turns them into units of log2.
+struct ForwardBlock {
+  const Attention &attention;
+  ScoreEmitter scores;
+  bool keepsProducts;
+  double unit = 1.0;
+
+  ForwardBlock(TileBuilder &t, const Attention &attention)
+      : attention(attention), scores(t, attention, t.load(attention.q, Spaces::RD)),
+        keepsProducts(scores.scalesLater() && attention.terms->isEmpty() &&
+                      scores.factor() > 0) { // the largest product is the largest score
+    if (keepsProducts)
+      unit = scores.factor();
+  }
+
+  Value inUnits(Scalar &x, Value value) const {
+    return keepsProducts ? x.mul(value, x.number(unit)) : value;
+  }
+  SmallVector<Value> emit(TileBuilder &t, ValueRange carries) const;
+};
+
+SmallVector<Value> ForwardBlock::emit(TileBuilder &t, ValueRange carries) const {
+  const Attention &a = attention;
   Value m = carries[0], l = carries[1], o = carries[2];
   Value k = t.load(a.k, Spaces::CD), v = t.load(a.v, Spaces::CE);
-  Value s = t.mask(t.dot(q, k, Axis::D, a.terms->emit(t)), kMasked);
+  Value s = keepsProducts ? t.dot(scores.q, k, Axis::D) : scores.emit(t, k, a.terms->emit(t));
+  s = t.mask(s, kMasked);
   Value blockMax = t.reduce(Reduction::Max, Axis::C, s);
   Value newMax =
       t.map({m, blockMax}, Spaces::R, [](Scalar &x, ValueRange in) { return x.max(in[0], in[1]); });
-  auto exp2OfDifference = [](Scalar &x, ValueRange in) { return x.exp2(x.sub(in[0], in[1])); };
+  auto exp2OfDifference = [&](Scalar &x, ValueRange in) {
+    // The difference first: the weight of the largest score is then exactly 1, however large.
+    return x.exp2(inUnits(x, x.sub(in[0], in[1])));
+  };
   Value alpha = t.map({m, newMax}, Spaces::R, exp2OfDifference);
   Value p = t.map({s, newMax}, Spaces::RC, exp2OfDifference);
   Value blockSum = t.reduce(Reduction::Add, Axis::C, p);
@@ -30,20 +57,19 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value q, ValueR
                        [](Scalar &x, ValueRange in) { return x.add(x.mul(in[0], in[1]), in[2]); });
   Value kept =
       t.map({o, alpha}, Spaces::RE, [](Scalar &x, ValueRange in) { return x.mul(in[0], in[1]); });
-  return {newMax, newSum, t.dot(p, v, Axis::C, kept)};
+  return {newMax, newSum, t.dot(t.rounded(p, elementOf(v)), v, Axis::C, kept)};
 }
 
 } // namespace
 
 void mlir::tile::emitSoftmaxForward(TileBuilder &plan, const Attention &a) {
   TileBuilder t = beginStage(plan, a.name + "_forward", Phase::Forward, {"b", "hq"}, a.mask);
-  Value q = t.scaled(t.load(a.q, Spaces::RD), a.scale * kLog2E);
+  ForwardBlock block(t, a);
   SmallVector<Value> start = {t.constant(kMasked, Spaces::R), t.constant(0.0, Spaces::R),
                               t.constant(0.0, Spaces::RE)};
   StreamOp stream =
-      t.stream(Order::Ascending, start, {}, [&](TileBuilder &body, ValueRange carries) {
-        return emitBlock(body, a, q, carries);
-      });
+      t.stream(Order::Ascending, start, {},
+               [&](TileBuilder &body, ValueRange carries) { return block.emit(body, carries); });
   Value m = stream.getResult(0), l = stream.getResult(1), o = stream.getResult(2);
   Value inverse = t.map({l, m}, Spaces::R, [](Scalar &s, ValueRange in) {
     return s.select(sawKey(s, in[1]), s.div(s.number(1.0), in[0]), s.number(0.0));
@@ -54,7 +80,7 @@ void mlir::tile::emitSoftmaxForward(TileBuilder &plan, const Attention &a) {
   t.store(out, a.o);
   auto lse = [&](double unit) {
     return t.map({l, m}, Spaces::R, [&](Scalar &s, ValueRange in) {
-      Value sum = s.mul(s.add(s.log2(in[0]), in[1]), s.number(unit));
+      Value sum = s.mul(s.add(s.log2(in[0]), block.inUnits(s, in[1])), s.number(unit));
       return s.select(sawKey(s, in[1]), sum, s.number(-INFINITY));
     });
   };

@@ -19,11 +19,11 @@ Value product(TileBuilder &t, Value a, Value b) {
   return t.map({a, b}, Spaces::RC, [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
 }
 
-SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ, Value q, Value dO,
-                             Value dRest, Value carry) {
+SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ,
+                             const ScoreEmitter &scores, Value dO, Value dRest, Value carry) {
   Value newest = t.load(a.mass, Spaces::R);
   Value k = t.load(a.k, Spaces::CD), v = t.load(a.v, Spaces::CE);
-  Value z = t.mask(t.dot(q, k, Axis::D, a.terms->emit(t)), kMasked);
+  Value z = t.mask(scores.emit(t, k, a.terms->emit(t)), kMasked);
   SmallVector<Value> sigma = t.mapMany({z}, Spaces::RC, 2, [](Scalar &s, ValueRange in) {
     Value u = s.exp2(s.min(in[0], s.number(120.0)));
     Value keep = s.div(s.number(1.0), s.add(u, s.number(1.0)));
@@ -42,7 +42,9 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ, Val
     dZ = t.map({dZ, beta, dRest}, Spaces::RC,
                [](Scalar &s, ValueRange in) { return s.sub(in[0], s.mul(in[1], in[2])); });
   a.terms->emitGradient(t, dZ);
-  return {newCarry, t.dot(dZ, k, Axis::C), t.dot(dZ, rawQ, Axis::R), t.dot(weight, dO, Axis::R)};
+  Value left = t.rounded(dZ, elementOf(k)), weights = t.rounded(weight, elementOf(k));
+  return {newCarry, t.dot(left, k, Axis::C), t.dot(left, rawQ, Axis::R),
+          t.dot(weights, dO, Axis::R)};
 }
 
 } // namespace
@@ -50,14 +52,14 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ, Val
 void mlir::tile::emitStickBreakingBackward(TileBuilder &plan, const Attention &a) {
   TileBuilder t = beginStage(plan, a.name + "_backward", Phase::Backward, {"b", "hkv"}, a.mask);
   Value rawQ = t.load(a.q, Spaces::RD);
-  Value q = t.scaled(rawQ, a.scale * kLog2E);
+  ScoreEmitter scores(t, a, rawQ);
   Value dO = t.load(a.dO, Spaces::RE);
   Value dRest = a.dLse ? t.load(a.dLse, Spaces::R) : Value();
   Value start = t.constant(0.0, Spaces::R);
   SmallVector<Type> folds = {t.type(Spaces::RD), t.type(Spaces::CD), t.type(Spaces::CE)};
   StreamOp stream =
       t.stream(Order::Ascending, {start}, folds, [&](TileBuilder &body, ValueRange carries) {
-        return emitBlock(body, a, rawQ, q, dO, dRest, carries[0]);
+        return emitBlock(body, a, rawQ, scores, dO, dRest, carries[0]);
       });
   if (a.earlyExit && !a.dLse) {
     stream.getSkipBufferMutable().assign(a.mass);

@@ -13,12 +13,13 @@ using namespace mlir::tile;
 
 namespace {
 
-SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value q, ValueRange carries) {
+SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmitter &scores,
+                             ValueRange carries) {
   Value rest = carries[0], o = carries[1];
   if (a.mass)
     t.store(rest, a.mass);
   Value k = t.load(a.k, Spaces::CD), v = t.load(a.v, Spaces::CE);
-  Value z = t.mask(t.dot(q, k, Axis::D, a.terms->emit(t)), kMasked);
+  Value z = t.mask(scores.emit(t, k, a.terms->emit(t)), kMasked);
   SmallVector<Value> odds = t.mapMany({z}, Spaces::RC, 2, [](Scalar &s, ValueRange in) {
     // sigma is 1 to the last bit long before; exp2(120) is still finite.
     Value u = s.exp2(s.min(in[0], s.number(120.0)));
@@ -27,7 +28,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value q, ValueR
   auto [after, newRest] = t.scan(ScanKind::Mul, Order::Descending, odds[1], Value(), rest, false);
   Value weight = t.map({after, odds[0]}, Spaces::RC,
                        [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
-  SmallVector<Value> next = {newRest, t.dot(weight, v, Axis::C, o)};
+  SmallVector<Value> next = {newRest, t.dot(t.rounded(weight, elementOf(v)), v, Axis::C, o)};
   if (a.lseResult) { // a sum of logs, because the mass itself underflows
     Value logs = t.map({z}, Spaces::RC, [](Scalar &s, ValueRange in) {
       // log2(1 + 2^z) without overflow.
@@ -44,13 +45,13 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value q, ValueR
 
 void mlir::tile::emitStickBreakingForward(TileBuilder &plan, const Attention &a) {
   TileBuilder t = beginStage(plan, a.name + "_forward", Phase::Forward, {"b", "hq"}, a.mask);
-  Value q = t.scaled(t.load(a.q, Spaces::RD), a.scale * kLog2E);
+  ScoreEmitter scores(t, a, t.load(a.q, Spaces::RD));
   SmallVector<Value> start = {t.constant(1.0, Spaces::R), t.constant(0.0, Spaces::RE)};
   if (a.lseResult)
     start.push_back(t.constant(0.0, Spaces::R));
   StreamOp stream =
       t.stream(Order::Descending, start, {}, [&](TileBuilder &body, ValueRange carries) {
-        return emitBlock(body, a, q, carries);
+        return emitBlock(body, a, scores, carries);
       });
   // The log of the mass left is a result of its own: it must be exact, so nothing is skipped.
   if (a.earlyExit && !a.lseResult) {

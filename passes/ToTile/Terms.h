@@ -53,6 +53,7 @@ public:
                  int64_t smallest);
   LogicalResult prepare();
   void finish();
+  bool isEmpty() const override { return terms.empty(); }
   Value emit(TileBuilder &t) override;
   void emitGradient(TileBuilder &t, Value cotangent) override;
 

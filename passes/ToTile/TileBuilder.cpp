@@ -44,6 +44,17 @@ Value Scalar::select(Value condition, Value a, Value b) {
 Value Scalar::size(StringRef expression) {
   return create<SizeOp>(getIndexType(), getStringAttr(expression));
 }
+Value Scalar::widen(Value value) {
+  auto type = dyn_cast<FloatType>(value.getType());
+  if (!type || type.getWidth() >= 32)
+    return value;
+  return create<arith::ExtFOp>(getF32Type(), value);
+}
+Value Scalar::round(Value value, Type type) {
+  if (value.getType() == type)
+    return value;
+  return create<arith::TruncFOp>(type, value);
+}
 Value Scalar::toFloat(Value index, Type type) {
   Value wide = create<arith::IndexCastOp>(getI64Type(), index);
   return create<arith::SIToFPOp>(type, wide);
@@ -62,13 +73,21 @@ Value TileBuilder::constant(double number, Spaces spaces) {
   return create<ConstantOp>(type(spaces), getF64FloatAttr(number));
 }
 Value TileBuilder::load(Value buffer, Spaces spaces) {
-  return create<LoadOp>(type(spaces), buffer);
+  return create<LoadOp>(type(spaces, elementOf(buffer)), buffer);
 }
-void TileBuilder::store(Value value, Value buffer) { create<StoreOp>(value, buffer); }
+void TileBuilder::store(Value value, Value buffer) {
+  create<StoreOp>(rounded(value, elementOf(buffer)), buffer);
+}
+
+Type mlir::tile::elementOf(Value value) {
+  if (auto buffer = dyn_cast<BufferType>(value.getType()))
+    return buffer.getElementType();
+  return cast<ValType>(value.getType()).getElementType();
+}
 
 namespace {
 
-/// Adds the body block of a map: one f32 per input, then b, h, i, j if `positions`.
+/// Adds the body block of a map: one scalar per input, then b, h, i, j if `positions`.
 MapOp createMap(TileBuilder &t, ValueRange inputs, TypeRange results, bool positions) {
   MapOp map = t.create<MapOp>(results, inputs, positions ? t.getUnitAttr() : UnitAttr());
   Block &block = map.getBody().emplaceBlock();
@@ -79,14 +98,32 @@ MapOp createMap(TileBuilder &t, ValueRange inputs, TypeRange results, bool posit
   return map;
 }
 
+/// What the body of a map computes with: its inputs in f32, then positions.
+SmallVector<Value> argumentsOf(Scalar &s, MapOp map) {
+  SmallVector<Value> values;
+  for (BlockArgument argument : map.getBody().front().getArguments())
+    values.push_back(s.widen(argument));
+  return values;
+}
+
 } // namespace
+
+Value TileBuilder::rounded(Value value, Type element) {
+  if (elementOf(value) == element)
+    return value;
+  Spaces spaces = cast<ValType>(value.getType()).getSpaces();
+  MapOp map = createMap(*this, value, TypeRange{type(spaces, element)}, /*positions=*/false);
+  Scalar s(getLoc(), OpBuilder::atBlockEnd(&map.getBody().front()));
+  s.create<YieldOp>(s.round(map.getBody().front().getArgument(0), element));
+  return map.getResult(0);
+}
 
 SmallVector<Value> TileBuilder::mapMany(ValueRange inputs, Spaces spaces, unsigned results,
                                         ScalarFns body) {
   SmallVector<Type> types(results, type(spaces));
   MapOp map = createMap(*this, inputs, types, /*positions=*/false);
   Scalar s(getLoc(), OpBuilder::atBlockEnd(&map.getBody().front()));
-  s.create<YieldOp>(body(s, map.getBody().front().getArguments()));
+  s.create<YieldOp>(body(s, argumentsOf(s, map)));
   return SmallVector<Value>(map.getResults());
 }
 
@@ -99,7 +136,7 @@ Value TileBuilder::map(ValueRange inputs, Spaces spaces, ScalarFn body) {
 Value TileBuilder::mapAt(ValueRange inputs, Spaces spaces, ScalarFn body) {
   MapOp map = createMap(*this, inputs, type(spaces), /*positions=*/true);
   Scalar s(getLoc(), OpBuilder::atBlockEnd(&map.getBody().front()));
-  Value result = body(s, map.getBody().front().getArguments());
+  Value result = body(s, argumentsOf(s, map));
   s.create<YieldOp>(result);
   return map.getResult(0);
 }
@@ -107,7 +144,7 @@ Value TileBuilder::mapAt(ValueRange inputs, Spaces spaces, ScalarFn body) {
 void TileBuilder::eachPair(ValueRange inputs, llvm::function_ref<void(Scalar &, ValueRange)> body) {
   MapOp map = createMap(*this, inputs, TypeRange(), /*positions=*/true);
   Scalar s(getLoc(), OpBuilder::atBlockEnd(&map.getBody().front()));
-  body(s, map.getBody().front().getArguments());
+  body(s, argumentsOf(s, map));
   s.create<YieldOp>(ValueRange());
 }
 

@@ -40,6 +40,9 @@ public:
   Value select(Value condition, Value a, Value b);
   /// A size expression, as tile.size.
   Value size(StringRef expression);
+  /// To f32 where it is narrower; to `type` where that is narrower (to nearest, ties to even).
+  Value widen(Value value);
+  Value round(Value value, Type type);
   /// Exact conversion of a position to a floating-point number of `type`.
   Value toFloat(Value index, Type type);
 };
@@ -52,12 +55,19 @@ class TileBuilder : public ImplicitLocOpBuilder {
 public:
   using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
 
-  ValType type(Spaces spaces) { return ValType::get(getContext(), spaces, getF32Type()); }
+  ValType type(Spaces spaces, Type element = {}) {
+    return ValType::get(getContext(), spaces, element ? element : Type(getF32Type()));
+  }
   BufferType bufferType(ArrayRef<StringRef> extents, Type element = {});
 
   Value constant(double number, Spaces spaces);
+  /// A value of the buffer's element type.
   Value load(Value buffer, Spaces spaces);
+  /// Rounds to the buffer's element type.
   void store(Value value, Value buffer);
+  /// The value in another element type; itself where that is its own.
+  Value rounded(Value value, Type element);
+  /// Maps compute in f32: inputs are widened.
   Value map(ValueRange inputs, Spaces spaces, ScalarFn body);
   SmallVector<Value> mapMany(ValueRange inputs, Spaces spaces, unsigned results, ScalarFns body);
   /// A map whose body also gets b, h, i, j behind its inputs.
@@ -76,6 +86,9 @@ public:
   /// A loop nest; `body` gets the stage's indices, then those of `over`.
   void foreach (ArrayRef<StringRef> over, llvm::function_ref<void(Scalar &, ValueRange)> body);
 };
+
+/// The element type of a buffer or of a value.
+Type elementOf(Value bufferOrValue);
 
 /// Reads and writes of single elements inside foreach bodies.
 Value readElement(Scalar &s, Value buffer, ValueRange indices, bool inbounds = true);

@@ -44,6 +44,21 @@ Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bun
       *std::move(executor), section(bundle, "explain.txt"), section(bundle, "explain.json")});
 }
 
+Expected<TensorMap> asPlanned(const TensorMap &tensors, const plan::Plan &plan) {
+  TensorMap result = tensors;
+  for (auto &[name, tensor] : result) {
+    const int index = plan.findBuffer(name);
+    if (index < 0 || plan.buffers[index].dtype == tensor.dtype() || !isFloating(tensor.dtype()) ||
+        !isFloating(plan.buffers[index].dtype))
+      continue;
+    Expected<Tensor> converted = convert(tensor, plan.buffers[index].dtype);
+    if (!converted)
+      return converted.takeError().within("tensor '" + name + "'");
+    tensor = *std::move(converted);
+  }
+  return result;
+}
+
 Bundle describeToBundle(const jit::Description &description) {
   return {{"entry", plan::toJson(description.entry)}, {"program", description.program}};
 }

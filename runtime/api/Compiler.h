@@ -73,6 +73,9 @@ private:
 /// A function from the sections of a bundle ("plan", "object", "explain.txt", "explain.json").
 Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bundle);
 
+/// The tensors in the element types of the plan's buffers: floating ones are converted.
+Expected<TensorMap> asPlanned(const TensorMap &tensors, const plan::Plan &plan);
+
 Bundle describeToBundle(const jit::Description &description);
 Expected<jit::Description> loadDescription(const Bundle &bundle);
 

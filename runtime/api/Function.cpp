@@ -37,7 +37,8 @@ Expected<TensorMap> Function::randomInputs(uint64_t seed, const InputSizes &size
                                      sizes.keys.value_or(sizes.queries),
                                      plan.headDim,
                                      plan.valueDim};
-    return api::randomArguments(signature(), seed, values);
+    Expected<TensorMap> drawn = api::randomArguments(signature(), seed, values);
+    return drawn ? api::asPlanned(*drawn, plan) : drawn;
   });
 }
 

@@ -29,16 +29,11 @@ bool isForGpu(const CompileRequest &request) {
   return request.target == "cuda" || request.target == "gpu-emulator";
 }
 
-/// What the target asks of head dim and value dim.
 Status checkDepths(const CompileRequest &request) {
   for (auto [what, depth] :
-       {std::pair{"head dim", request.headDim}, std::pair{"value dim", request.valueDim}}) {
-    if (!isForGpu(request) && (depth < 8 || depth > 256 || depth % 8 != 0))
-      return makeError("expected a ", what, " of 8 to 256 in steps of 8 on the CPU, found ", depth);
-    if (isForGpu(request) && depth != 256 && (depth < 16 || depth > 128 || depth % 8 != 0))
-      return makeError("expected a ", what,
-                       " of 16 to 128 in steps of 8, or of 256, on GPUs, found ", depth);
-  }
+       {std::pair{"head dim", request.headDim}, std::pair{"value dim", request.valueDim}})
+    if (depth < 8 || depth > 256 || depth % 8 != 0)
+      return makeError("expected a ", what, " of 8 to 256 in steps of 8, found ", depth);
   return Status::success();
 }
 
@@ -47,9 +42,10 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
   const bool isGpu = isForGpu(request);
   if (request.target != "cpu" && !isGpu)
     return makeError("expected target cpu, cuda or gpu-emulator, found ", request.target);
-  if (request.dtype != DType::F32)
-    return makeError("expected dtype f32 on target ", request.target, ", found ",
-                     nameOf(request.dtype));
+  const bool isNarrow = request.dtype == DType::BF16 || request.dtype == DType::F16;
+  if (request.dtype != DType::F32 && !(isGpu && isNarrow))
+    return makeError("expected dtype ", isGpu ? "f32, bf16 or f16" : "f32", " on target ",
+                     request.target, ", found ", nameOf(request.dtype));
   if (Status depths = checkDepths(request); !depths)
     return depths.takeError();
   if (request.target == "cuda")
@@ -59,6 +55,7 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
   options.entry = request.source.entry;
   options.headDim = request.headDim;
   options.valueDim = request.valueDim;
+  options.dtype = nameOf(request.dtype);
   options.grad = request.grad;
   options.earlyExit = request.earlyExit;
   options.lowering = isGpu ? "gpu" : request.lowering;

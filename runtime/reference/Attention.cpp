@@ -7,6 +7,8 @@
 
 #include "runtime/reference/Attention.h"
 
+#include "runtime/core/DType.h"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -23,6 +25,11 @@ double dot(const double *a, const double *b, int64_t count) {
   for (int64_t d = 0; d < count; ++d)
     sum += a[d] * b[d];
   return sum;
+}
+
+double rounded(double value, DType dtype) {
+  const float single = static_cast<float>(value);
+  return dtype == DType::BF16 ? bf16ToFloat(floatToBf16(single)) : f16ToFloat(floatToF16(single));
 }
 
 /// The sum of |a_d b_d|.
@@ -74,10 +81,14 @@ private:
   double normalizeSoftmax();
   double normalizeStickBreaking();
   double normalize() {
-    return problem.normalizer == Normalizer::Softmax ? normalizeSoftmax()
-                                                     : normalizeStickBreaking();
+    double statistic =
+        problem.normalizer == Normalizer::Softmax ? normalizeSoftmax() : normalizeStickBreaking();
+    if (problem.rounding)
+      roundAll(weights, *problem.rounding);
+    return statistic;
   }
-  void reverseSoftmax(double statisticCotangent);
+  double outputError(const double *dO) const;
+  void reverseSoftmax(const double *dO, double statisticCotangent);
   void reverseStickBreaking(double statisticCotangent);
   void reverseValues(const double *dO, HeadGradients &gradients);
   void reverseScores(int64_t row, HeadGradients &gradients);
@@ -115,6 +126,9 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
   v = inputs.v.data.data() + keyItem * sizes.keys * sizes.valueDim;
   rotate(q, sizes.queryStart);
   rotate(k, sizes.keyStart);
+  if (problem.rounding && !problem.rotations.empty())
+    for (std::vector<double> *rows : {&q, &k})
+      roundAll(*rows, *problem.rounding);
   if (problem.bias) {
     bias.emplace(*problem.graph, *problem.bias, *problem.parameters);
     bias->startHead(batch, head, sizes.headStart + head, sizes.headsTotal);
@@ -203,9 +217,20 @@ double HeadWorker::forward(AttentionOutputs &outputs) {
   return maxLogit;
 }
 
+/// <dO, rounded o - o> of the current row: what rounding the output adds to sum of A_l dA_l.
+double HeadWorker::outputError(const double *dO) const {
+  std::vector<double> output(sizes.valueDim, 0.0);
+  for (size_t n = 0; n < keys.size(); ++n)
+    addScaled(output.data(), weights[n], v + keys[n] * sizes.valueDim, sizes.valueDim);
+  double sum = 0.0;
+  for (int64_t d = 0; d < sizes.valueDim; ++d)
+    sum += dO[d] * (rounded(output[d], *problem.rounding) - output[d]);
+  return sum;
+}
+
 /// dz_j = A_j (dA_j - sum of A_l dA_l) + A_j dlse
-void HeadWorker::reverseSoftmax(double dLse) {
-  double mean = 0.0, meanNoise = 0.0;
+void HeadWorker::reverseSoftmax(const double *dO, double dLse) {
+  double mean = problem.rounding ? outputError(dO) : 0.0, meanNoise = 0.0;
   for (size_t n = 0; n < keys.size(); ++n) {
     mean += weights[n] * dWeights[n];
     meanNoise += weights[n] * dWeightNoise[n];
@@ -284,7 +309,7 @@ HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
     double dStatistic = cotangents.lse ? cotangents.lse->data[place] : 0.0;
     reverseValues(dO, gradients);
     if (problem.normalizer == Normalizer::Softmax)
-      reverseSoftmax(dStatistic);
+      reverseSoftmax(dO, dStatistic);
     else
       reverseStickBreaking(dStatistic);
     reverseScores(row, gradients);
@@ -324,13 +349,20 @@ AttentionOutputs attend(const AttentionProblem &problem, const AttentionInputs &
   AttentionOutputs outputs;
   outputs.o = Array::zeros({sizes.batch, sizes.queryHeads, sizes.queries, sizes.valueDim});
   outputs.lse = Array::zeros({sizes.batch, sizes.queryHeads, sizes.queries});
-  int64_t heads = sizes.batch * sizes.queryHeads;
+  const int64_t heads = sizes.batch * sizes.queryHeads;
   std::vector<double> maxLogits(heads);
   forEachHead(
       heads, threads,
       [&](int64_t n) { maxLogits[n] = HeadWorker(problem, inputs, n).forward(outputs); },
       [&](int64_t n) { outputs.maxLogit = std::max(outputs.maxLogit, maxLogits[n]); });
+  if (problem.rounding)
+    roundAll(outputs.o.data, *problem.rounding);
   return outputs;
+}
+
+void roundAll(std::vector<double> &values, DType dtype) {
+  for (double &value : values)
+    value = rounded(value, dtype);
 }
 
 AttentionGradients attendReverse(const AttentionProblem &problem, const AttentionInputs &inputs,

@@ -16,6 +16,7 @@
 #ifndef PE_RUNTIME_REFERENCE_ATTENTION_H
 #define PE_RUNTIME_REFERENCE_ATTENTION_H
 
+#include "pe/DType.h"
 #include "runtime/reference/Array.h"
 #include "runtime/reference/Masks.h"
 #include "runtime/reference/Rotations.h"
@@ -49,6 +50,8 @@ struct AttentionProblem {
   double scale = 1.0;
   Mask mask;
   std::vector<Rotation> rotations;
+  /// Rounds what a computation in this type cannot keep (Reference.h).
+  std::optional<DType> rounding;
   /// The sum of the biases, or none.
   std::optional<NodeId> bias;
   const ScalarGraph *graph = nullptr;
@@ -97,6 +100,9 @@ AttentionOutputs attend(const AttentionProblem &problem, const AttentionInputs &
 
 AttentionGradients attendReverse(const AttentionProblem &problem, const AttentionInputs &inputs,
                                  const AttentionCotangents &cotangents, unsigned threads);
+
+/// To the nearest number of a 16-bit type, ties to even.
+void roundAll(std::vector<double> &values, DType dtype);
 
 /// The bias of every pair, masked or not: [B, Hq, Sq, Sk].
 Array denseBias(const AttentionProblem &problem);

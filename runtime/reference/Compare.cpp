@@ -78,7 +78,7 @@ private:
       return;
     }
     measure(*elements, expected.values<double>(), item);
-    item.bound = boundOf(item);
+    item.bound = boundOf(item) + 2 * roundingOf(expected, item.name);
   }
 
   double boundOf(const TensorReport &item) const {
@@ -93,6 +93,19 @@ private:
     return std::max(bound, tolerance.noise * normOf(reference.noise, item.name));
   }
 
+  /// How far the rounded evaluation is from the exact one.
+  double roundingOf(const Tensor &expected, const std::string &name) const {
+    if (!options.rounded)
+      return 0.0;
+    for (const TensorMap *tensors : {&options.rounded->outputs, &options.rounded->gradients})
+      if (auto found = tensors->find(name); found != tensors->end()) {
+        TensorReport rounded;
+        measure(found->second.values<double>(), expected.values<double>(), rounded);
+        return rounded.error;
+      }
+    return 0.0;
+  }
+
   const Results &reference;
   const Tolerance &tolerance;
   const CompareOptions &options;
@@ -105,11 +118,16 @@ Expected<Tolerance> toleranceOf(DType computation) {
   switch (computation) {
   case DType::F32:
     return Tolerance{2e-5, 1e-5, 2e-3, 4.0 * 0x1p-24, 8.0 * 0x1p-24};
+  case DType::BF16: // on top of twice the error of rounding
+    return Tolerance{1e-3, 5e-4, 2e-3, 4.0 * 0x1p-24, 0x1p-8 / 8};
+  case DType::F16:
+    return Tolerance{1e-3, 5e-4, 2e-3, 4.0 * 0x1p-24, 0x1p-11 / 8};
   case DType::F64:
     return Tolerance{1e-11, 1e-12, 1e-11, 4.0 * 0x1p-53, 8.0 * 0x1p-53};
   default:
-    return makeError("expected a computation in f32 or f64, whose tolerances are stated, found ",
-                     nameOf(computation));
+    return makeError(
+        "expected a computation in f32, f64, bf16 or f16, whose tolerances are stated, found ",
+        nameOf(computation));
   }
 }
 
@@ -151,6 +169,9 @@ Expected<Report> compare(const Results &reference, const TensorMap &found,
   auto tolerance = toleranceOf(options.computation);
   if (!tolerance)
     return tolerance.takeError();
+  if (sizeOf(options.computation) == 2 && !options.rounded)
+    return makeError("expected the rounded evaluation to judge a computation in ",
+                     nameOf(options.computation), ", found none");
   Comparator comparator(reference, *tolerance, options);
   for (const TensorMap *expected : {&reference.outputs, &reference.gradients})
     for (const auto &[name, tensor] : *expected)

@@ -233,6 +233,7 @@ Status Evaluator::readOperands(Step &step) {
       return operation.fail("has an operand of type ", type, " that the reference cannot evaluate");
     }
   }
+  step.problem.rounding = rounding;
   step.problem.graph = &step.builder.graph;
   step.problem.parameters = &step.builder.pack;
   return Status::success();
@@ -291,6 +292,9 @@ void Evaluator::reverseAttention(const Step &step) {
     cotangents.lse = findGradient(results[1]);
 
   AttentionGradients found = attendReverse(step.problem, inputs, cotangents, threads);
+  if (rounding)
+    for (Array *gradient : {&found.q.sum, &found.k.sum, &found.v})
+      roundAll(gradient->data, *rounding);
   addTo(gradientOf(step.q), found.q.sum.data);
   addTo(gradientOf(step.k), found.k.sum.data);
   addTo(gradientOf(step.v), found.v.data);

@@ -19,9 +19,9 @@ namespace pe::reference {
 
 class Evaluator {
 public:
-  Evaluator(const Program &program, const Positions &positions, unsigned threads)
+  Evaluator(const Program &program, const Positions &positions, const EvaluateOptions &options)
       : program(program), definitions(findDefinitions(program)), positions(positions),
-        threads(threads) {}
+        threads(options.threads), rounding(options.rounding) {}
 
   /// Checks names, types and shapes of arguments and, with `grad`, of cotangents.
   Status bind(const TensorMap &inputs, bool grad);
@@ -59,6 +59,7 @@ private:
   Definitions definitions;
   Positions positions;
   unsigned threads;
+  std::optional<DType> rounding;
   TensorValues tensors;
   TensorValues gradients;
   TensorValues magnitudes;

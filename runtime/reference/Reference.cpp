@@ -7,8 +7,8 @@
 namespace pe::reference {
 
 Expected<Results> evaluate(const Program &program, const TensorMap &inputs,
-                           const Positions &positions, bool grad, unsigned threads) {
-  Evaluator evaluator(program, positions, threads);
+                           const Positions &positions, bool grad, const EvaluateOptions &options) {
+  Evaluator evaluator(program, positions, options);
   if (Status status = evaluator.bind(inputs, grad); !status)
     return status.takeError();
   if (Status status = evaluator.forward(/*run=*/true); !status)
@@ -21,7 +21,7 @@ Expected<Results> evaluate(const Program &program, const TensorMap &inputs,
 
 Expected<Tensor> materializeBias(const Program &program, const TensorMap &inputs,
                                  const Positions &positions) {
-  Evaluator evaluator(program, positions, /*threads=*/1);
+  Evaluator evaluator(program, positions, {.rounding = {}, .threads = 1});
   if (Status status = evaluator.bind(inputs, /*grad=*/false); !status)
     return status.takeError();
   // A second attention may read the first one's result, so only a single one can be prepared

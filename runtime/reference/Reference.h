@@ -18,6 +18,8 @@
 #include "runtime/core/Tensor.h"
 #include "runtime/reference/Program.h"
 
+#include <optional>
+
 namespace pe::reference {
 
 /// Everything in f64.
@@ -40,10 +42,21 @@ struct Results {
   bool hasSmoothActivation = false;
 };
 
+/// What a computation in a 16-bit type cannot avoid: with `rounding` to bf16 or f16, rotated
+/// queries and keys, probabilities, the outputs and the gradients of q, k and v are rounded to that
+/// type, and everything else stays in float64. Its distance from the exact results is what such a
+/// computation is measured by (Compare.h).
+struct EvaluateOptions {
+  std::optional<DType> rounding;
+  /// 0: one per core; results do not depend on it.
+  unsigned threads = 0;
+};
+
 /// Evaluates the function. `inputs` holds its arguments by name, and with `grad` the cotangents
-/// "d_RESULT" (absent: zero). `threads` 0 means one per core; results do not depend on it.
+/// "d_RESULT" (absent: zero).
 Expected<Results> evaluate(const Program &program, const TensorMap &inputs,
-                           const Positions &positions, bool grad, unsigned threads = 0);
+                           const Positions &positions, bool grad,
+                           const EvaluateOptions &options = {});
 
 /// The dense bias of the function's only attention, [B, Hq, Sq, Sk], in f64.
 Expected<Tensor> materializeBias(const Program &program, const TensorMap &inputs,

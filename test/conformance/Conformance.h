@@ -33,10 +33,12 @@ struct CaseResult {
 
 class Suite {
 public:
-  /// `root` is the repository; `threadCounts` are run one after the other.
-  Suite(Subject &subject, std::string root, std::vector<int> threadCounts, uint64_t seed)
-      : subject(subject), root(std::move(root)), threadCounts(std::move(threadCounts)), seed(seed) {
-  }
+  /// `root` is the repository; `threadCounts` are run one after the other; `dtype` is the type of
+  /// queries, keys, values, outputs and their cotangents.
+  Suite(Subject &subject, std::string root, std::vector<int> threadCounts, uint64_t seed,
+        DType dtype = DType::F32)
+      : subject(subject), root(std::move(root)), threadCounts(std::move(threadCounts)), seed(seed),
+        dtype(dtype) {}
 
   CaseResult run(const EncodingFile &encoding, const Call &call);
 
@@ -56,6 +58,7 @@ private:
   std::string root;
   std::vector<int> threadCounts;
   uint64_t seed;
+  DType dtype;
   std::map<std::string, Loaded> loadedEncodings;
   std::map<std::string, std::unique_ptr<Function>> functions;
 };

@@ -27,7 +27,8 @@ public:
 
   Expected<TensorMap> run(const TensorMap &inputs, const Positions &positions,
                           int threads) override {
-    auto results = reference::evaluate(program, inputs, positions, true, 1);
+    auto results =
+        reference::evaluate(program, inputs, positions, true, {.rounding = {}, .threads = 1});
     if (!results)
       return results.takeError();
     TensorMap found;

@@ -96,6 +96,7 @@ public:
     request.headDim = headDim;
     request.valueDim = valueDim;
     request.grad = true;
+    request.dtype = options.dtype;
     setTarget(request, options.target);
     auto function = program->compile(request);
     if (!function)
@@ -151,6 +152,7 @@ public:
     request.headDim = headDim;
     request.valueDim = valueDim;
     request.grad = true;
+    request.dtype = options.dtype;
     setTarget(request, options.target);
     auto code = jit.compile(request);
     if (!code)
@@ -187,7 +189,8 @@ public:
 
   Expected<TensorMap> run(const TensorMap &inputs, const Positions &positions,
                           int threads) override {
-    auto results = reference::evaluate(program, inputs, positions, /*grad=*/true, threads);
+    auto results = reference::evaluate(program, inputs, positions, /*grad=*/true,
+                                       {.rounding = {}, .threads = unsigned(threads)});
     if (!results)
       return results.takeError();
     TensorMap found;

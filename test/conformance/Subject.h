@@ -41,6 +41,8 @@ struct SubjectOptions {
   std::string target = "cpu";
   /// The machine to compile for; empty: this one.
   std::string features;
+  /// Of activations; on GPU targets also BF16 and F16.
+  DType dtype = DType::F32;
   /// For cpu and loops, below the public API: every fresh buffer is filled with NaN first, so that
   /// what no stage writes cannot look right.
   bool poison = false;

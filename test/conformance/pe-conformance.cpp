@@ -1,8 +1,7 @@
 //===- pe-conformance.cpp - The case table on one target ------------------===//
 //
 //   pe-conformance --target=cpu|loops|gpu-emulator|reference [--features=x86-64-v3]
-//                  [--encoding=a,b] [--refused=a,b]
-//   [--call=a,b]
+//                  [--dtype=f32|bf16|f16] [--encoding=a,b] [--refused=a,b] [--call=a,b]
 //                  [--threads=1,1,3] [--seed=N] [--root=DIR] [--poison] [--quick] [--verbose]
 //                  [--list]
 //
@@ -54,7 +53,12 @@ Status parseOption(const std::string &option, Arguments &arguments) {
   std::string value = equals == std::string::npos ? "" : option.substr(equals + 1);
   if (name == "--target")
     arguments.subject.target = value;
-  else if (name == "--features")
+  else if (name == "--dtype") {
+    auto dtype = parseDType(value);
+    if (!dtype)
+      return dtype.takeError();
+    arguments.subject.dtype = *dtype;
+  } else if (name == "--features")
     arguments.subject.features = value;
   else if (name == "--root")
     arguments.root = value;
@@ -115,7 +119,8 @@ int runTable(const Arguments &arguments) {
     std::fprintf(stderr, "%s\n", subject.error().render("pe-conformance").c_str());
     return 1;
   }
-  Suite suite(**subject, arguments.root, arguments.threads, arguments.seed);
+  Suite suite(**subject, arguments.root, arguments.threads, arguments.seed,
+              arguments.subject.dtype);
   int count = 0, failed = 0, refused = 0;
   for (const EncodingFile &encoding : encodingFiles())
     for (const Call &call : calls()) {

@@ -55,6 +55,37 @@ TEST_F(Corruption, CorrectResultsPass) {
   EXPECT_EQ(report.tensors.size(), 1u + 3u + 6u);
 }
 
+/// 16-bit computations are measured by what their rounding costs at least.
+TEST(RoundedComputation, BoundFollowsRounding) {
+  Encoding encoding = encodingNamed("fire", 8);
+  TensorMap inputs = randomInputs(encoding, {1, 2, 2, 16, 16, 8, 8}, 3, DType::BF16);
+  reference::Results exact = evaluated(encoding.program, inputs, true);
+  for (DType dtype : {DType::BF16, DType::F16}) {
+    auto rounded =
+        reference::evaluate(encoding.program, inputs, {}, true, {.rounding = dtype, .threads = 1});
+    ASSERT_TRUE(rounded);
+    TensorMap found;
+    for (const TensorMap *tensors : {&rounded->outputs, &rounded->gradients})
+      found.insert(tensors->begin(), tensors->end());
+    reference::CompareOptions options;
+    options.computation = dtype;
+    EXPECT_FALSE(reference::compare(exact, found, options)); // rounded evaluation not given
+    options.rounded = &*rounded;
+    auto report = reference::compare(exact, found, options);
+    ASSERT_TRUE(report);
+    EXPECT_TRUE(report->passes()) << report->table();
+    EXPECT_GT(report->worstShare(), 0.2); // the rounding is there, and counts
+    // Three times the rounding of the output is too much.
+    Tensor o = found["o"].clone();
+    const Tensor &true_o = exact.outputs.at("o");
+    for (int64_t e = 0; e < o.numel(); ++e)
+      o.data<double>()[e] =
+          true_o.data<double>()[e] + 4 * (o.data<double>()[e] - true_o.data<double>()[e]);
+    found["o"] = o;
+    EXPECT_FALSE(reference::compare(exact, found, options)->passes());
+  }
+}
+
 TEST_F(Corruption, OneElementChanged) {
   for (const char *name : {"o", "d_q", "d_k", "d_v", "d_w1", "d_c"}) {
     SetUp();

@@ -14,7 +14,8 @@ namespace pe::test {
 inline reference::Results evaluated(const reference::Program &program, const TensorMap &inputs,
                                     bool grad = false, const Positions &positions = {},
                                     unsigned threads = 1) {
-  auto results = reference::evaluate(program, inputs, positions, grad, threads);
+  auto results =
+      reference::evaluate(program, inputs, positions, grad, {.rounding = {}, .threads = threads});
   if (!results) {
     ADD_FAILURE() << results.error().render("evaluate");
     return {};

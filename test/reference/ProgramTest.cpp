@@ -8,7 +8,7 @@ namespace {
 using reference::Attribute;
 
 std::string errorOf(const ProgramBuilder &f, const TensorMap &inputs, bool grad = false) {
-  auto results = reference::evaluate(f.finish(), inputs, {}, grad, 1);
+  auto results = reference::evaluate(f.finish(), inputs, {}, grad, {.rounding = {}, .threads = 1});
   return results ? "" : results.error().render("pe");
 }
 

@@ -11,7 +11,7 @@ void addFileOptions(CLI::App &app, FileOptions &options) {
       ->capture_default_str();
   app.add_option("--chip", options.chip,
                  "For cuda: sm_80, sm_86, sm_89, sm_90a ...; with a PTX version sm_80+ptx83");
-  app.add_option("--dtype", options.dtype, "Type of activations: f32 on the CPU");
+  app.add_option("--dtype", options.dtype, "Type of activations: f32; on GPUs also bf16 and f16");
   app.add_option("--features", options.features,
                  "x86-64-v3 or x86-64-v4: compile for that baseline instead of this machine");
   app.add_option("--lowering", options.lowering,
@@ -35,9 +35,14 @@ Status checkTarget(const FileOptions &options, bool isRun) {
       options.target != "reference")
     return makeError("expected --target cpu, cuda, gpu-emulator or reference, found '",
                      options.target, "'");
-  if (!options.dtype.empty() && options.dtype != "f32")
-    return makeError("dtype ", options.dtype, " is not built yet on target ", options.target,
-                     "; expected f32");
+  const bool isGpu = options.target == "cuda" || options.target == "gpu-emulator";
+  if (options.dtype == "tf32")
+    return makeError("dtype tf32 is not built yet; expected f32", isGpu ? ", bf16 or f16" : "");
+  const bool isKnown = options.dtype.empty() || options.dtype == "f32" ||
+                       (isGpu && (options.dtype == "bf16" || options.dtype == "f16"));
+  if (!isKnown)
+    return makeError("expected --dtype=f32", isGpu ? ", bf16 or f16" : "", " on target ",
+                     options.target, ", found '", options.dtype, "'");
   return Status::success();
 }
 
@@ -46,6 +51,8 @@ CompileOptions compileOptionsOf(const FileOptions &options) {
   result.target = options.target;
   result.chip = options.chip;
   result.features = options.features;
+  if (!options.dtype.empty())
+    result.dtype = *parseDType(options.dtype);
   result.headDim = options.headDim;
   result.valueDim = options.valueDim;
   result.grad = options.grad;

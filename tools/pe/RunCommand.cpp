@@ -73,10 +73,12 @@ Status Run::readInputsAndSizes() {
         .at(entry.location);
   options.headDim = sizes->count("d") ? (*sizes)["d"] : 64;
   options.valueDim = sizes->count("dv") ? (*sizes)["dv"] : 64;
-  if (DType found = activationsOf(inputs, entry);
-      options.dtype.empty() && found != DType::F32 && options.target == "cpu")
+  const DType found = activationsOf(inputs, entry);
+  if (options.dtype.empty() && found != DType::F32 && options.target == "cpu")
     return makeError("dtype ", nameOf(found), " (the type of the tensors in ", options.in,
                      ") is not built yet on target cpu; give --dtype=f32 to compute in f32");
+  if (options.dtype.empty())
+    options.dtype = nameOf(found);
   auto converted = argumentsOf(inputs, entry);
   if (!converted)
     return converted.error();
@@ -98,6 +100,13 @@ Status Run::compile() {
   if (!compiled)
     return compiled.error();
   function = *compiled;
+  // Rounded once to the types of the computation: the reference sees the same numbers.
+  for (TensorMap *tensors : {&arguments, &cotangents}) {
+    auto planned = api::asPlanned(*tensors, function->executor.getPlan());
+    if (!planned)
+      return planned.error();
+    *tensors = *std::move(planned);
+  }
   return Status::success();
 }
 
@@ -134,7 +143,9 @@ Status Run::compareWithReference() {
   }
   if (!options.check && options.target != "reference")
     return Status::success();
-  auto results = reference::evaluate(*parsed, all, positions, options.grad, options.threads);
+  reference::EvaluateOptions evaluation;
+  evaluation.threads = options.threads;
+  auto results = reference::evaluate(*parsed, all, positions, options.grad, evaluation);
   if (!results)
     return results.error();
   if (options.target == "reference") {
@@ -149,7 +160,18 @@ Status Run::compareWithReference() {
   }
   TensorMap judged = found;
   judged.erase("bias");
-  auto report = reference::compare(*results, judged);
+  reference::CompareOptions comparison;
+  comparison.computation = function->executor.getPlan().dtype;
+  std::optional<reference::Results> rounded;
+  if (comparison.computation != DType::F32) {
+    evaluation.rounding = comparison.computation;
+    auto evaluated = reference::evaluate(*parsed, all, positions, options.grad, evaluation);
+    if (!evaluated)
+      return evaluated.error();
+    rounded = *std::move(evaluated);
+    comparison.rounded = &*rounded;
+  }
+  auto report = reference::compare(*results, judged, comparison);
   if (!report)
     return report.error();
   std::fputs(report->table().c_str(), stderr);
@@ -170,8 +192,12 @@ Status Run::write() {
   if (options.out.empty())
     return Status::success();
   Safetensors file;
-  for (auto &[name, tensor] : found)
-    file.tensors.push_back({name, tensor.contiguous()});
+  for (auto &[name, tensor] : found) {
+    auto single = convert(tensor, DType::F32);
+    if (!single)
+      return single.error();
+    file.tensors.push_back({name, *single});
+  }
   return writeSafetensors(options.out, file);
 }
 

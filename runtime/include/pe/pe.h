@@ -54,7 +54,8 @@ struct CompileOptions {
   /// Columns of q and k, and of v: 8 to 256 in steps of 8.
   int64_t headDim = 64;
   int64_t valueDim = 64;
-  /// Type of the activations; parameters are f32.
+  /// Type of queries, keys, values, outputs and their gradients: F32, and on GPUs BF16 or F16.
+  /// Parameters, and log-sum-exp, are f32.
   DType dtype = DType::F32;
   /// Also compile the gradients of every floating argument.
   bool grad = false;
@@ -100,7 +101,8 @@ public:
   /// Arguments and results by name.
   const EntryInfo &signature() const;
 
-  /// Data from a standard normal, parameters by their `pe.init`; the same for the same seed.
+  /// Data from a standard normal, in the type of activations that the function was compiled for;
+  /// parameters by their `pe.init`. The same for the same seed.
   Expected<TensorMap> randomInputs(uint64_t seed, const InputSizes &sizes) const;
 
   /// Checks the arguments and runs the function. Missing, extra, mis-shaped or mis-typed tensors

@@ -370,6 +370,22 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], bf16>
+  %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], bf16> -> !tile.val<rd, bf16>
+    tile.stream any {
+      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<cd, f32>
+      // expected-error @below {{expected operands of one element type and a result of f32, found 'bf16', 'f32' to '!tile.val<rc, f32>' (dot-C3)}}
+      %s = tile.dot %q, %k over d : !tile.val<rd, bf16>, !tile.val<cd, f32> -> !tile.val<rc, f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
       %a = tile.constant 1.0 : !tile.val<rc, f32>

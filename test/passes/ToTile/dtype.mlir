@@ -1,0 +1,36 @@
+// RUN: pe-opt %s --pe-to-tile-pipeline="dtype=bf16 grad=true" | FileCheck %s
+// RUN: pe-opt %s --pe-to-tile-pipeline="dtype=f16 grad=true" | FileCheck %s --check-prefix=HALF
+// RUN: not pe-opt %s --pe-to-tile-pipeline="dtype=f8" 2>&1 | FileCheck %s --check-prefix=ERROR
+// RUN: not pe-opt %s --pe-to-cpu="dtype=bf16" 2>&1 | FileCheck %s --check-prefix=CPU
+
+// Activations are narrow, parameters and statistics are not; products of unscaled queries and keys
+// are scaled in f32; what a contraction takes is rounded where it is made.
+// CHECK: tile.buffer "q" argument : <[b, hq, r, d], bf16>
+// CHECK: tile.buffer "slopes" argument {{.*}}: <[hq], f32>
+// CHECK: tile.buffer "d_q" gradient {zero} : <[b, hq, r, d], bf16>
+// CHECK: tile.buffer "d_slopes" gradient {zero} : <[hq], f32>
+// CHECK: tile.buffer "o" result : <[b, hq, r, e], bf16>
+// CHECK: tile.buffer "d_o" cotangent : <[b, hq, r, e], bf16>
+// CHECK: tile.buffer "attention_lse" residual : <[b, hq, r], f32>
+// CHECK: tile.stage @attention_forward
+// CHECK: %[[Q:.*]] = tile.load %{{.*}} -> <rd, bf16>
+// CHECK: tile.stream
+// CHECK: %[[K:.*]] = tile.load %{{.*}} -> <cd, bf16>
+// CHECK: tile.dot %[[Q]], %[[K]] over d : <rd, bf16>, <cd, bf16> -> <rc, f32>
+// CHECK: arith.mulf
+// CHECK: arith.truncf %{{.*}} : f32 to bf16
+// CHECK: tile.dot {{.*}} : <rc, bf16>, <ce, bf16> -> <re, f32>
+// CHECK: tile.stage @attention_backward
+// CHECK: arith.extf %{{.*}} : bf16 to f32
+// HALF: tile.buffer "q" argument : <[b, hq, r, d], f16>
+// ERROR: dtype.mlir:[[# @LINE + 3]]:1: error: expected dtype f32, bf16 or f16, found f8
+// CPU: error: 'tile.load' op expected values of f32, found '!tile.val<rd, bf16>'
+!qkv = tensor<?x?x?x?xf32>
+func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+                     %slopes: tensor<?xf32> {pe.name = "slopes", pe.init = 1.0})
+    -> (!qkv {pe.name = "o"}) {
+  %bias = pe.bias_fn(%slopes : tensor<?xf32>) expr "-slopes[h] * abs(i - j)"
+  %mask = pe.causal
+  %o = pe.attention %q, %k, %v bias(%bias) mask(%mask) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
