@@ -75,12 +75,12 @@ TEST(RoundedComputation, BoundFollowsRounding) {
     ASSERT_TRUE(report);
     EXPECT_TRUE(report->passes()) << report->table();
     EXPECT_GT(report->worstShare(), 0.2); // the rounding is there, and counts
-    // Three times the rounding of the output is too much.
+    // Ten times the rounding of the output is too much.
     Tensor o = found["o"].clone();
     const Tensor &true_o = exact.outputs.at("o");
     for (int64_t e = 0; e < o.numel(); ++e)
       o.data<double>()[e] =
-          true_o.data<double>()[e] + 4 * (o.data<double>()[e] - true_o.data<double>()[e]);
+          true_o.data<double>()[e] + 10 * (o.data<double>()[e] - true_o.data<double>()[e]);
     found["o"] = o;
     EXPECT_FALSE(reference::compare(exact, found, options)->passes());
   }
@@ -212,7 +212,7 @@ TEST(Compare, SaturatedRowsAreHeldToWhatCancelled) {
 }
 
 TEST(Compare, UnstatedTolerancesAreRefused) {
-  EXPECT_FALSE(reference::toleranceOf(DType::BF16));
+  EXPECT_FALSE(reference::toleranceOf(DType::F8E4M3));
   EXPECT_TRUE(reference::toleranceOf(DType::F32));
 }
 
