@@ -11,24 +11,46 @@ namespace mlir::tile {
 #include "passes/Schedule/Passes.h.inc"
 } // namespace mlir::tile
 
+namespace {
+
+/// What decides a stage's block sizes.
+struct StageTraits {
+  bool isWide = false;       // panels of f32
+  bool hasSnapshots = false; // a vector per key block: the plan's block size is the stage's
+  bool hasSegments = false;  // adjoints of segments: many values per pair
+  bool sumsColumns = false;  // sums over rows, such as gradients of keys
+
+  explicit StageTraits(StageOp stage) {
+    stage.walk([&](Operation *op) {
+      for (Value operand : op->getOperands())
+        if (auto buffer = dyn_cast<BufferType>(operand.getType()))
+          for (StringAttr extent : buffer.getExtents())
+            hasSnapshots |= extent.getValue() == "kb";
+      hasSegments |= isa<SegmentsGradOp>(op);
+      if (auto load = dyn_cast<LoadOp>(op)) {
+        auto type = cast<ValType>(load.getValue().getType());
+        isWide |= hasDepth(type.getSpaces()) && type.getElementType().isF32();
+      }
+      if (auto dot = dyn_cast<DotOp>(op))
+        sumsColumns |= dot.getAxis() == Axis::R;
+    });
+  }
+};
+
+} // namespace
+
 GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage) {
   auto plan = stage->getParentOfType<PlanOp>();
-  GpuSchedule schedule;
+  const StageTraits traits(stage);
   const int64_t depth = std::max(plan.getHeadDim(), plan.getValueDim());
-  bool isWide = false, hasSnapshots = false;
-  stage.walk([&](LoadOp load) {
-    auto type = cast<ValType>(load.getValue().getType());
-    isWide |= hasDepth(type.getSpaces()) && type.getElementType().isF32();
-  });
-  stage.walk([&](Operation *op) {
-    for (Value operand : op->getOperands())
-      if (auto buffer = dyn_cast<BufferType>(operand.getType()))
-        for (StringAttr extent : buffer.getExtents())
-          hasSnapshots |= extent.getValue() == "kb";
-  });
+  GpuSchedule schedule;
   schedule.innerBlock = plan.getKeyBlock();
-  // Shared memory of f32 panels, and registers of deep ones.
-  if (!hasSnapshots && (isWide ? depth > 64 : depth > 128))
+  if (traits.hasSnapshots)
+    return schedule;
+  // Registers and shared memory grow with the depth, the width of elements and what is kept per
+  // pair; half the pairs then leave room (docs/benchmarks/gpu-registers.md).
+  const int64_t deepest = traits.sumsColumns ? 64 : 128;
+  if (depth > (traits.isWide ? deepest / 2 : deepest) || traits.hasSegments)
     schedule.innerBlock = 32;
   return schedule;
 }

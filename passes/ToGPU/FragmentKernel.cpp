@@ -180,9 +180,15 @@ Value FragmentKernel::chunkAddress(const Panel &panel, int64_t rowConstant, cons
                                    int64_t chunkConstant, const Num &chunk) {
   const int64_t stored = std::min<int64_t>(8, panel.pitch / 16);
   Num swizzle = row / Num(8 / stored) % Num(stored);
-  Num inRow = ((chunk ^ swizzle) * Num(16)) ^ Num(chunkConstant * 16);
-  Num offset = row * Num(panel.pitch) + inRow + Num(rowConstant * panel.pitch + panel.offset);
-  return b.shared(fn.shared(), offset + panel.stage * Num(panel.stageBytes));
+  // Rows, offsets and stages are multiples of `stored` chunks, so the constant can be applied last:
+  // one exclusive or per access, and nothing per constant to be kept over the loop.
+  Num offset =
+      row * Num(panel.pitch) + panel.stage * Num(panel.stageBytes) + (chunk ^ swizzle) * Num(16);
+  const int64_t low = chunkConstant % stored;
+  Num applied = low ? b.fromValue(b.toValue(offset + Num(panel.offset))) ^ Num(low * 16)
+                    : offset + Num(panel.offset);
+  return b.shared(fn.shared(),
+                  applied + Num(rowConstant * panel.pitch + (chunkConstant - low) * 16));
 }
 
 //===- Pairs through shared memory ------------------------------------------------------===//

@@ -87,9 +87,10 @@ PairSums::PairSums(StageOp stage, const GpuSchedule &schedule)
     diagonal.slots =
         makeBuffer("_slots" + Twine(buffers.size()), {"b", "hq", std::to_string(kSlots), "t"}, f32);
     addSlots(stage, "_slots" + Twine(buffers.size() - 1), diagonal.slots, target);
-    diagonal.tickets =
-        makeBuffer("_order" + Twine(buffers.size()),
-                   {"b", "hq", std::to_string(kSlots), owners + "+" + inners + "+1"}, i32);
+    diagonal.tickets = makeBuffer("_order" + Twine(buffers.size()),
+                                  {"b", "hq", std::to_string(kSlots),
+                                   std::to_string(innersPerOwner()) + "*" + owners + "+" + inners},
+                                  i32);
     diagonals.push_back(diagonal);
   }
 }
@@ -165,34 +166,36 @@ void PairSums::endStep(FragmentKernel &k) {
 
 //===- Per distance -------------------------------------------------------------------===//
 
-/// How many CTAs of the same slot add to `unit` before this one. Unit u holds the diagonals that
-/// inner block u + ownerBlock completes, or begins where it is one behind the last.
+/// How many CTAs of the same slot add to `unit` before this one. With m inner blocks to an owner
+/// block, unit u holds the diagonals that inner block u + m * ownerBlock completes; the m units
+/// behind the last block hold those that it leaves.
 Num PairSums::orderOf(FragmentKernel &k, const Num &unit) {
   KernelBuilder &b = k.b;
   Value count =
       b.loop(k.ownerBlock + Num(kSlots), step.ownerBlocks, kSlots, b.integer(0),
              [&](Num other, ValueRange args) -> Registers {
                auto [first, blocks] = k.innerRange(other);
-               Num inner = unit + other;
-               Value visits =
-                   b.both(b.less(first - Num(1), inner), b.less(inner, first + blocks + Num(1)));
+               Num inner = unit + other * Num(innersPerOwner());
+               Value visits = b.both(b.less(first - Num(1), inner),
+                                     b.less(inner, first + blocks + Num(innersPerOwner())));
                visits = b.both(visits, b.less(Num(0), blocks));
                return {b.create<arith::AddIOp>(args[0], b.create<arith::ExtUIOp>(b.i32(), visits))};
              })[0];
   return b.fromValue(count);
 }
 
-/// Adds `value` of every thread below the owner block's size to the unit's diagonals.
+/// Adds `value` of every thread below the inner block's size to the unit's diagonals.
 void PairSums::addUnit(FragmentKernel &k, Diagonal &diagonal, const Num &unit, Value value) {
   KernelBuilder &b = k.b;
-  const int64_t block = schedule.ownerBlock();
+  const int64_t block = schedule.innerBlock;
   Num slot = k.ownerBlock % Num(kSlots);
-  const Num indices[] = {k.batch, k.queryHead, slot, unit + step.ownerBlocks - Num(1)};
+  const Num indices[] = {k.batch, k.queryHead, slot,
+                         unit + (step.ownerBlocks - Num(1)) * Num(innersPerOwner())};
   Value ticket = k.fn.address(diagonal.tickets, ArrayRef<Num>(indices));
   Num number = orderOf(k, unit);
   waitForTicket(k, ticket, number);
   // Distance of the inner from the owner side; the table counts rows minus columns.
-  Num apart = k.thread + unit * Num(block) - Num(block - 1);
+  Num apart = k.thread + unit * Num(block) - Num(schedule.ownerBlock() - 1);
   Num entry = (rows ? Num(0) - apart : apart) + k.columns - Num(1);
   Value exists = b.both(b.less(k.thread, Num(block)),
                         b.both(b.less(Num(-1), entry), b.less(entry, k.rows + k.columns - Num(1))));
@@ -208,10 +211,10 @@ void PairSums::addUnit(FragmentKernel &k, Diagonal &diagonal, const Num &unit, V
 void PairSums::addDiagonals(FragmentKernel &k, Value target, const Panel &pairs) {
   KernelBuilder &b = k.b;
   auto *diagonal = llvm::find_if(diagonals, [&](Diagonal &d) { return d.target == target; });
-  const int64_t block = schedule.ownerBlock();
-  // Thread n sums the pairs with inner - owner = n - (block - 1).
-  Num apart = k.thread - Num(block - 1);
-  Num begin = maxOf(Num(0), Num(0) - apart), end = minOf(Num(block), Num(block) - apart);
+  const int64_t owners = schedule.ownerBlock(), inners = schedule.innerBlock;
+  // Thread n sums the pairs with inner - owner = n - (owners - 1).
+  Num apart = k.thread - Num(owners - 1);
+  Num begin = maxOf(Num(0), Num(0) - apart), end = minOf(Num(owners), Num(inners) - apart);
   Value sum = b.loop(begin, end, 1, b.number(0.0), [&](Num owner, ValueRange args) -> Registers {
     Num column = k.physicalInner(owner + apart);
     const Num perChunk(pairs.perChunk());
@@ -222,23 +225,21 @@ void PairSums::addDiagonals(FragmentKernel &k, Value target, const Panel &pairs)
       value = b.create<arith::ExtFOp>(b.f32(), value);
     return {b.add(args[0], value)};
   })[0];
-  Value isLow = b.less(k.thread, Num(block));
-  Value carried = b.ifElse(
-      isLow, b.f32(),
-      [&] { return Registers{b.load(b.f32(), sharedFloat(k, diagonal->carry, k.thread))}; },
-      [&] { return Registers{b.number(0.0)}; })[0];
-  sum = b.add(carried, sum);
-  Num unit = k.innerBlock - k.ownerBlock;
+  auto carriedAt = [&](const Num &index, int64_t limit) {
+    return b.ifElse(
+        b.less(k.thread, Num(limit)), b.f32(),
+        [&] { return Registers{b.load(b.f32(), sharedFloat(k, diagonal->carry, index))}; },
+        [&] { return Registers{b.number(0.0)}; })[0];
+  };
+  sum = b.add(carriedAt(k.thread, owners), sum);
+  Num unit = k.innerBlock - k.ownerBlock * Num(innersPerOwner());
   addUnit(k, *diagonal, unit, sum);
-  // What the next block completes; the last thread has no diagonal.
-  b.ifThen(b.less(Num(block - 1), k.thread),
-           [&] { b.store(sum, sharedFloat(k, diagonal->carry, k.thread - Num(block))); });
+  // What later blocks complete; threads beyond have no diagonal.
+  Value isLater = b.both(b.less(Num(inners - 1), k.thread), b.less(k.thread, owners + inners - 1));
+  b.ifThen(isLater, [&] { b.store(sum, sharedFloat(k, diagonal->carry, k.thread - Num(inners))); });
   b.barrier();
   b.ifThen(step.isLast, [&] {
-    Value rest = b.ifElse(
-        isLow, b.f32(),
-        [&] { return Registers{b.load(b.f32(), sharedFloat(k, diagonal->carry, k.thread))}; },
-        [&] { return Registers{b.number(0.0)}; })[0];
-    addUnit(k, *diagonal, unit + Num(1), rest);
+    for (int64_t n = 0; n < innersPerOwner(); ++n)
+      addUnit(k, *diagonal, unit + Num(n + 1), carriedAt(k.thread + Num(n * inners), inners));
   });
 }

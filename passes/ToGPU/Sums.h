@@ -60,6 +60,8 @@ private:
     int64_t carry = 0; // in shared memory: what the next block completes
   };
   Value makeBuffer(const Twine &name, ArrayRef<std::string> extents, Type element);
+  /// Inner blocks in an owner block.
+  int64_t innersPerOwner() const { return schedule.ownerBlock() / schedule.innerBlock; }
   void addUnit(FragmentKernel &k, Diagonal &diagonal, const Num &unit, Value value);
   Num orderOf(FragmentKernel &k, const Num &unit);
 

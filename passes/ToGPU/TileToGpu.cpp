@@ -70,9 +70,10 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
     return fail("a map over pairs has a loop, such as a layer of a network");
   if (isScattered)
     return fail("a sum inside a map has a place that depends on the pair");
-  if (hasDiagonals && (schedule.ownerBlock() != schedule.innerBlock ||
-                       schedule.threads() < 2 * schedule.ownerBlock()))
-    return fail("sums along diagonals need square blocks and a thread per diagonal");
+  if (hasDiagonals && (schedule.ownerBlock() % schedule.innerBlock ||
+                       schedule.threads() < schedule.ownerBlock() + schedule.innerBlock - 1))
+    return fail("sums along diagonals need owner blocks of whole inner blocks and a thread per "
+                "diagonal");
   if (hasDiagonals && stage.getStream().getOrder() == Order::Descending)
     return fail("sums along diagonals need ascending blocks");
   const bool rows = rowsOwn(stage);

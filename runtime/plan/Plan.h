@@ -62,7 +62,7 @@ struct Buffer {
 struct Launch {
   /// 32 to 1024, a multiple of 32.
   int threads = 0;
-  /// Dynamic shared memory; 0 to 232448 (what the largest chips offer).
+  /// Dynamic shared memory.
   int sharedBytes = 0;
 };
 
