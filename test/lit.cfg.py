@@ -6,6 +6,7 @@ by PATH. %examples is examples/encodings, %python the build's python3, %root the
 """
 
 import os
+import shutil
 
 import lit.formats
 from lit.llvm import llvm_config
@@ -29,3 +30,9 @@ examples = os.path.join(config.pe_source_root, "examples", "encodings")
 config.substitutions.append(("%examples", examples))
 config.substitutions.append(("%python", config.python_executable))
 config.substitutions.append(("%root", config.pe_source_root))
+config.substitutions.append(("%build", config.pe_binary_root))
+# A CUDA driver of our own, and whether ptxas is here: what needs it is skipped and counted otherwise.
+config.substitutions.append(
+    ("%fakecuda", os.path.join(config.pe_binary_root, "lib", "libpe-fake-cuda.so")))
+if shutil.which("ptxas"):
+    config.available_features.add("ptxas")

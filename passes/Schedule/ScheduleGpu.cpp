@@ -45,12 +45,15 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage) {
   const int64_t depth = std::max(plan.getHeadDim(), plan.getValueDim());
   GpuSchedule schedule;
   schedule.innerBlock = plan.getKeyBlock();
+  // Chips of 99 KiB of shared memory hold half the owners of f32.
+  if (traits.isWide && depth > (traits.hasSnapshots ? 32 : 64))
+    schedule.warps = 2;
   if (traits.hasSnapshots)
     return schedule;
   // Registers and shared memory grow with the depth, the width of elements and what is kept per
   // pair; half the pairs then leave room (docs/benchmarks/gpu-registers.md).
   const int64_t deepest = traits.sumsColumns ? 64 : 128;
-  if (depth > (traits.isWide ? deepest / 2 : deepest) || traits.hasSegments)
+  if (depth > (traits.isWide ? 32 : deepest) || traits.hasSegments)
     schedule.innerBlock = 32;
   return schedule;
 }

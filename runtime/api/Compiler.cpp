@@ -4,7 +4,9 @@
 
 #include "runtime/core/Hash.h"
 #include "runtime/device/cpu/CpuInfo.h"
+#include "runtime/device/cpu/Executor.h"
 #include "runtime/device/cpu/ObjectLoader.h"
+#include "runtime/device/cuda/CudaRunner.h"
 #include "runtime/device/emulator/Emulator.h"
 #include "runtime/device/emulator/EmulatorGuard.h"
 #include "runtime/plan/SignatureJson.h"
@@ -27,6 +29,13 @@ Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bun
   Expected<plan::Plan> plan = plan::parsePlan(section(bundle, "plan"));
   if (!plan)
     return plan.takeError();
+  if (plan->target == "cuda") {
+    auto runner = cuda::CudaRunner::create(*std::move(plan), section(bundle, "object"));
+    if (!runner)
+      return runner.takeError();
+    return std::make_shared<const CompiledFunction>(CompiledFunction{
+        *std::move(runner), section(bundle, "explain.txt"), section(bundle, "explain.json")});
+  }
   const bool isEmulated = plan->target == "gpu-emulator";
   Expected<std::shared_ptr<cpu::LoadedCode>> code =
       cpu::loadObject(section(bundle, "object"), isEmulated ? emulator::findSymbol : nullptr);
@@ -40,8 +49,9 @@ Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bun
       options);
   if (!executor)
     return executor.takeError();
-  return std::make_shared<const CompiledFunction>(CompiledFunction{
-      *std::move(executor), section(bundle, "explain.txt"), section(bundle, "explain.json")});
+  return std::make_shared<const CompiledFunction>(
+      CompiledFunction{std::make_shared<const cpu::CpuRunner>(*std::move(executor)),
+                       section(bundle, "explain.txt"), section(bundle, "explain.json")});
 }
 
 Expected<TensorMap> asPlanned(const TensorMap &tensors, const plan::Plan &plan) {

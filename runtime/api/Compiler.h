@@ -11,7 +11,7 @@
 
 #include "runtime/api/DiskCache.h"
 #include "runtime/api/JitLibrary.h"
-#include "runtime/device/cpu/Executor.h"
+#include "runtime/device/common/Runner.h"
 #include "runtime/device/cpu/ObjectLoader.h"
 
 #include <map>
@@ -22,7 +22,7 @@ namespace pe::api {
 
 /// Code that can be run, and what there is to tell about it.
 struct CompiledFunction {
-  cpu::Executor executor;
+  std::shared_ptr<const device::Runner> runner;
   std::string explainText;
   std::string explainJson;
 };

@@ -29,7 +29,7 @@ const std::string &Function::explainJson() const { return state->explainJson; }
 
 Expected<TensorMap> Function::randomInputs(uint64_t seed, const InputSizes &sizes) const {
   return api::guarded([&] {
-    const plan::Plan &plan = state->executor.getPlan();
+    const plan::Plan &plan = state->runner->getPlan();
     const plan::SizeValues values = {sizes.batch,
                                      sizes.heads,
                                      sizes.keyHeads.value_or(sizes.heads),
@@ -44,12 +44,11 @@ Expected<TensorMap> Function::randomInputs(uint64_t seed, const InputSizes &size
 
 Expected<Call> Function::forward(const TensorMap &arguments, const CallOptions &options) const {
   return api::guarded([&]() -> Expected<Call> {
-    Expected<cpu::ForwardCall> outcome =
-        state->executor.forward(arguments, options.positions, poolOf(options));
+    auto outcome = state->runner->forward(arguments, options.positions, poolOf(options));
     if (!outcome)
       return outcome.takeError();
     Call call;
-    call.state = std::make_shared<const cpu::ForwardCall>(*std::move(outcome));
+    call.state = *std::move(outcome);
     return call;
   });
 }
@@ -57,7 +56,7 @@ Expected<Call> Function::forward(const TensorMap &arguments, const CallOptions &
 Expected<TensorMap> Function::backward(const Call &call, const TensorMap &cotangents,
                                        const CallOptions &options) const {
   return api::guarded(
-      [&] { return state->executor.backward(*call.state, cotangents, poolOf(options)); });
+      [&] { return state->runner->backward(*call.state, cotangents, poolOf(options)); });
 }
 
 } // namespace pe

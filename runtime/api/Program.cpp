@@ -3,6 +3,7 @@
 #include "runtime/api/Guard.h"
 #include "runtime/api/ProgramState.h"
 #include "runtime/core/File.h"
+#include "runtime/device/cuda/Device.h"
 
 namespace pe {
 
@@ -27,14 +28,9 @@ jit::CompileRequest api::requestOf(const ProgramState &state, const CompileOptio
   return request;
 }
 
-enum class Purpose { Run, Look };
-
-static Status checkTarget(const std::string &target, Purpose purpose) {
-  if (target == "cpu" || target == "gpu-emulator" || (target == "cuda" && purpose == Purpose::Look))
+static Status checkTarget(const std::string &target) {
+  if (target == "cpu" || target == "gpu-emulator" || target == "cuda")
     return Status::success();
-  if (target == "cuda")
-    return makeError("target 'cuda' can be compiled for, but not run by this version of pe; "
-                     "expected 'cpu' or 'gpu-emulator'");
   return makeError("unknown target '", target, "'; expected 'cpu', 'cuda' or 'gpu-emulator'");
 }
 
@@ -50,13 +46,13 @@ loadPackage(const std::string &bytes, const std::string &path, const std::string
   if (!entry.empty() && entry != description->entry.name)
     return makeError(where, ": expected entry '", entry, "', found a package of '",
                      description->entry.name, "'");
-  auto function = api::loadFunction(*bundle);
-  if (!function)
-    return function.takeError().within(where);
+  auto package = api::Package::open(*std::move(bundle));
+  if (!package)
+    return package.takeError().within(where);
   return std::make_shared<const ProgramState>(
       ProgramState{{"", path, entry},
                    std::make_shared<const jit::Description>(*std::move(description)),
-                   *std::move(function)});
+                   *std::move(package)});
 }
 
 static Expected<std::shared_ptr<const ProgramState>> describeSource(jit::Source source) {
@@ -116,7 +112,7 @@ static Status checkPackage(const plan::Plan &plan, const CompileOptions &options
     return s;
   if (Status s = check("dtype", nameOf(plan.dtype), nameOf(options.dtype)); !s)
     return s;
-  if (!options.features.empty())
+  if (!options.features.empty() && plan.target == "cpu")
     if (Status s = check("features", plan.features, options.features); !s)
       return s;
   if (options.lowering != "cpu" || !options.earlyExit)
@@ -130,13 +126,28 @@ static Status checkPackage(const plan::Plan &plan, const CompileOptions &options
 
 Expected<std::shared_ptr<const api::CompiledFunction>>
 api::compileProgram(const ProgramState &program, const CompileOptions &options) {
-  if (Status s = checkTarget(options.target, Purpose::Run); !s)
+  if (Status s = checkTarget(options.target); !s)
     return s.takeError();
-  if (!program.packaged)
-    return Compiler::instance().compile(requestOf(program, options));
-  if (Status s = checkPackage(program.packaged->executor.getPlan(), options); !s)
-    return s.takeError().within("file '" + program.source.name + "'");
-  return program.packaged;
+  if (!program.packaged) {
+    jit::CompileRequest request = requestOf(program, options);
+    if (request.target == "cuda" && request.chip.empty()) {
+      auto device = cuda::Device::open();
+      if (!device)
+        return device.takeError();
+      request.chip = (*device)->compilationChip();
+    }
+    return Compiler::instance().compile(request);
+  }
+  const std::string where = "file '" + program.source.name + "'";
+  auto plan = program.packaged->find(options.target, options.chip);
+  if (!plan)
+    return plan.takeError().within(where);
+  if (Status s = checkPackage(**plan, options); !s)
+    return s.takeError().within(where);
+  auto function = program.packaged->load(options.target, options.chip);
+  if (!function)
+    return function.takeError().within(where);
+  return function;
 }
 
 Expected<Function> Program::compile(const CompileOptions &options) const {
@@ -153,7 +164,7 @@ Expected<Function> Program::compile(const CompileOptions &options) const {
 
 Expected<std::string> Program::emit(const CompileOptions &options, Stage stage) const {
   return api::guarded([&]() -> Expected<std::string> {
-    if (Status s = checkTarget(options.target, Purpose::Look); !s)
+    if (Status s = checkTarget(options.target); !s)
       return s.takeError();
     if (state->packaged)
       return makeError("file '", state->source.name,
@@ -165,17 +176,22 @@ Expected<std::string> Program::emit(const CompileOptions &options, Stage stage) 
   });
 }
 
-Expected<std::string> Program::package(const CompileOptions &options) const {
+Expected<std::string> Program::package(const std::vector<CompileOptions> &targets) const {
   return api::guarded([&]() -> Expected<std::string> {
-    if (Status s = checkTarget(options.target, Purpose::Run); !s)
-      return s.takeError();
     if (state->packaged)
       return makeError("file '", state->source.name, "': expected a source, found a package");
-    Expected<Bundle> bundle = Compiler::instance().compileToBundle(api::requestOf(*state, options));
-    if (!bundle)
-      return bundle.takeError();
-    bundle->merge(api::describeToBundle(*state->description));
-    return api::writeBundle(*bundle);
+    Bundle package = api::describeToBundle(*state->description);
+    for (const CompileOptions &options : targets) {
+      if (Status s = checkTarget(options.target); !s)
+        return s.takeError();
+      Expected<Bundle> bundle =
+          Compiler::instance().compileToBundle(api::requestOf(*state, options));
+      if (!bundle)
+        return bundle.takeError();
+      if (Status s = api::addVariant(package, *bundle); !s)
+        return s.takeError();
+    }
+    return api::writeBundle(package);
   });
 }
 

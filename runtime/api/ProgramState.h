@@ -4,7 +4,7 @@
 #define PE_RUNTIME_API_PROGRAMSTATE_H
 
 #include "pe/pe.h"
-#include "runtime/api/Compiler.h"
+#include "runtime/api/Package.h"
 
 namespace pe::api {
 
@@ -13,7 +13,7 @@ struct ProgramState {
   jit::Source source;
   std::shared_ptr<const jit::Description> description;
   /// Of a package: what it holds.
-  std::shared_ptr<const CompiledFunction> packaged;
+  std::shared_ptr<const Package> packaged;
 };
 
 /// From a file: a source or a package.

@@ -98,13 +98,13 @@ Status Bench::check(const std::string &name, const jit::Description &description
   auto cotangents = cotangentsOf(inputs, description.entry);
   if (!arguments || !cotangents)
     return makeError("cannot draw inputs for ", name);
-  auto forward = function.executor.forward(*arguments, {}, *pool);
+  auto forward = function.runner->forward(*arguments, {}, *pool);
   if (!forward)
     return forward.error();
-  auto found = function.executor.backward(*forward, *cotangents, *pool);
+  auto found = function.runner->backward(**forward, *cotangents, *pool);
   if (!found)
     return found.error();
-  for (auto &[result, tensor] : forward->results())
+  for (auto &[result, tensor] : (*forward)->results())
     (*found)[result] = tensor;
   auto program = reference::parseProgram(description.program);
   if (!program)
@@ -144,7 +144,7 @@ Status Bench::measure(const std::string &name, int64_t length) {
   auto timing = timeCalls(**function, *arguments, *cotangents, {}, *pool, options.repeats);
   if (!timing)
     return timing.error();
-  bool biased = (*function)->executor.getPlan().structure.find('+') != std::string::npos;
+  bool biased = (*function)->runner->getPlan().structure.find('+') != std::string::npos;
   auto rival = timeUnfused(length, biased);
   if (!rival)
     return rival.error();
@@ -165,7 +165,7 @@ Status Bench::measure(const std::string &name, int64_t length) {
                   {"backward_seconds", timing->backwardSeconds},
                   {"backward_share_of_peak", timing->backwardShare},
                   {"backward_speedup", backward},
-                  {"structure", (*function)->executor.getPlan().structure}});
+                  {"structure", (*function)->runner->getPlan().structure}});
   return Status::success();
 }
 

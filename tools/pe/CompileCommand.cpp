@@ -15,14 +15,44 @@ struct ExplainOptions : FileOptions {
   bool json = false;
 };
 
+std::vector<std::string> splitList(const std::string &text) {
+  std::vector<std::string> parts;
+  for (size_t start = 0; start <= text.size();) {
+    const size_t end = std::min(text.find(',', start), text.size());
+    parts.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return parts;
+}
+
+/// Every target that a package is made for; cuda once per chip.
+Expected<std::vector<CompileOptions>> targetsOf(const CompileCommandOptions &options) {
+  std::vector<CompileOptions> targets;
+  for (const std::string &target : splitList(options.target))
+    for (const std::string &chip : splitList(target == "cuda" ? options.chip : "")) {
+      FileOptions one = options;
+      one.target = target;
+      one.chip = chip;
+      if (Status checked = checkTarget(one); !checked)
+        return checked.takeError();
+      targets.push_back(compileOptionsOf(one));
+    }
+  return targets;
+}
+
 Expected<std::string> emit(const CompileCommandOptions &options) {
-  if (Status target = checkTarget(options, /*isRun=*/options.emit == "package"); !target)
-    return target.takeError();
+  if (options.emit != "package")
+    if (Status target = checkTarget(options); !target)
+      return target.takeError();
   auto program = Program::load(options.file, options.entry);
   if (!program)
     return program.takeError();
-  if (options.emit == "package")
-    return program->package(compileOptionsOf(options));
+  if (options.emit == "package") {
+    auto targets = targetsOf(options);
+    if (!targets)
+      return targets.takeError();
+    return program->package(*targets);
+  }
   static const std::map<std::string, Stage> stages = {{"pe", Stage::PE},
                                                       {"tile", Stage::Tile},
                                                       {"llvm", Stage::LLVM},
@@ -42,7 +72,7 @@ Status compile(const CompileCommandOptions &options) {
 }
 
 Status explain(const ExplainOptions &options) {
-  if (Status target = checkTarget(options, /*isRun=*/true); !target)
+  if (Status target = checkTarget(options); !target)
     return target;
   auto program = Program::load(options.file, options.entry);
   if (!program)
@@ -68,7 +98,10 @@ Action addCompile(CLI::App &app) {
       ->required()
       ->check(CLI::IsMember({"pe", "tile", "llvm", "object", "ptx", "package"}));
   app.add_option("-o", options->out, "Output file; default: standard output");
-  app.footer("Example: pe compile examples/encodings/alibi.mlir --emit=tile");
+  app.footer(
+      "Examples: pe compile examples/encodings/alibi.mlir --emit=tile\n"
+      "  pe compile examples/encodings/fire.mlir --target=cpu,cuda --chip=sm_80,sm_90 --dtype=f32 "
+      "--grad --emit=package -o fire.pepkg");
   return [options] {
     Status status = compile(*options);
     return status ? 0 : reportError("compile", status.error());

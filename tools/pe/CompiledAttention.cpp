@@ -41,12 +41,12 @@ public:
   const std::vector<train::EncodingParameter> &parameters() const override { return known; }
 
   Status forward(const train::AttentionInputs &in, float *o) override {
-    auto result = encoding.function->executor.forward(bind(in), {}, pool);
+    auto result = encoding.function->runner->forward(bind(in), {}, pool);
     if (!result)
       return result.error();
-    const Tensor &found = result->results().at("o");
+    const Tensor &found = (*result)->results().at("o");
     std::memcpy(o, found.rawData(), found.byteSize());
-    last.emplace(std::move(*result));
+    last = *std::move(result);
     return Status::success();
   }
 
@@ -56,7 +56,7 @@ public:
       return makeError("backward was called before forward");
     TensorMap cotangents;
     cotangents["d_o"] = borrow(dO, {in.batch, in.heads, in.length, in.headDim});
-    auto gradients = encoding.function->executor.backward(*last, cotangents, pool);
+    auto gradients = encoding.function->runner->backward(*last, cotangents, pool);
     if (!gradients)
       return gradients.error();
     auto take = [&](const std::string &name, float *into) {
@@ -91,7 +91,7 @@ private:
 
   TrainedEncoding encoding;
   std::vector<train::EncodingParameter> known;
-  std::optional<cpu::ForwardCall> last;
+  std::shared_ptr<const device::Call> last;
   ParallelFor &pool;
 };
 

@@ -3,9 +3,8 @@
 #include "runtime/device/cpu/CpuInfo.h"
 #include "runtime/device/cpu/Peak.h"
 #include "runtime/device/cpu/ThreadPool.h"
+#include "runtime/device/cuda/Device.h"
 #include "tools/pe/Commands.h"
-
-#include <dlfcn.h>
 
 namespace pe::cli {
 
@@ -32,11 +31,12 @@ static int runDoctor() {
   std::printf("cache      %s: %llu entries, %.1f MB%s\n", compiler.diskCache().getFolder().c_str(),
               static_cast<unsigned long long>(usage.entries), usage.bytes * 1e-6,
               usage.writable ? "" : "; not writable: every start compiles again");
-  void *driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-  std::printf("gpu        %s\n", driver ? "an NVIDIA driver is present; pe does not use it yet"
-                                        : "no NVIDIA driver; pe runs on the CPU");
-  if (driver)
-    ::dlclose(driver);
+  if (auto device = cuda::Device::open())
+    std::printf("gpu        %s (%s), %d multiprocessors, driver for CUDA %d.%d\n",
+                (*device)->name.c_str(), (*device)->chip().c_str(), (*device)->multiprocessors,
+                (*device)->driver.version / 1000, (*device)->driver.version % 1000 / 10);
+  else
+    std::printf("gpu        none: %s\n", device.error().getMessage().c_str());
   std::printf("%s\n", problems ? "not ready" : "ready");
   return problems ? 1 : 0;
 }

@@ -7,10 +7,12 @@ namespace pe::cli {
 void addFileOptions(CLI::App &app, FileOptions &options) {
   app.add_option("FILE", options.file, "A .mlir source or a compiled package")->required();
   app.add_option("--entry", options.entry, "Public function to use; default: the only one");
-  app.add_option("--target", options.target, "cpu, cuda, gpu-emulator or reference")
+  app.add_option("--target", options.target,
+                 "cpu, cuda, gpu-emulator or reference; a list for packages")
       ->capture_default_str();
   app.add_option("--chip", options.chip,
-                 "For cuda: sm_80, sm_86, sm_89, sm_90a ...; with a PTX version sm_80+ptx83");
+                 "For cuda: sm_80, sm_86, sm_89, sm_90a ...; with a PTX version sm_80+ptx83; "
+                 "default when running: this machine's; a list for packages");
   app.add_option("--dtype", options.dtype, "Type of activations: f32; on GPUs also bf16 and f16");
   app.add_option("--features", options.features,
                  "x86-64-v3 or x86-64-v4: compile for that baseline instead of this machine");
@@ -27,10 +29,7 @@ void addEarlyExit(CLI::App &app, FileOptions &options) {
       ->check(CLI::IsMember({"on", "off"}));
 }
 
-Status checkTarget(const FileOptions &options, bool isRun) {
-  if (options.target == "cuda" && isRun)
-    return makeError("target ", options.target,
-                     " is not built yet; this build runs cpu, gpu-emulator and reference");
+Status checkTarget(const FileOptions &options) {
   if (options.target != "cpu" && options.target != "cuda" && options.target != "gpu-emulator" &&
       options.target != "reference")
     return makeError("expected --target cpu, cuda, gpu-emulator or reference, found '",

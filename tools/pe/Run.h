@@ -28,7 +28,7 @@ void addFileOptions(CLI::App &app, FileOptions &options);
 void addEarlyExit(CLI::App &app, FileOptions &options);
 
 /// An error, in one line, for a target or type that is not there.
-Status checkTarget(const FileOptions &options, bool isRun);
+Status checkTarget(const FileOptions &options);
 CompileOptions compileOptionsOf(const FileOptions &options);
 
 } // namespace pe::cli

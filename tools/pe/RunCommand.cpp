@@ -102,7 +102,7 @@ Status Run::compile() {
   function = *compiled;
   // Rounded once to the types of the computation: the reference sees the same numbers.
   for (TensorMap *tensors : {&arguments, &cotangents}) {
-    auto planned = api::asPlanned(*tensors, function->executor.getPlan());
+    auto planned = api::asPlanned(*tensors, function->runner->getPlan());
     if (!planned)
       return planned.error();
     *tensors = *std::move(planned);
@@ -111,13 +111,13 @@ Status Run::compile() {
 }
 
 Status Run::compute() {
-  auto forward = function->executor.forward(arguments, positions, *pool);
+  auto forward = function->runner->forward(arguments, positions, *pool);
   if (!forward)
     return forward.error();
-  found = forward->results();
+  found = (*forward)->results();
   if (!options.grad)
     return Status::success();
-  auto gradients = function->executor.backward(*forward, cotangents, *pool);
+  auto gradients = function->runner->backward(**forward, cotangents, *pool);
   if (!gradients)
     return gradients.error();
   for (auto &[name, tensor] : *gradients)
@@ -161,7 +161,7 @@ Status Run::compareWithReference() {
   TensorMap judged = found;
   judged.erase("bias");
   reference::CompareOptions comparison;
-  comparison.computation = function->executor.getPlan().dtype;
+  comparison.computation = function->runner->getPlan().dtype;
   std::optional<reference::Results> rounded;
   if (comparison.computation != DType::F32) {
     evaluation.rounding = comparison.computation;
@@ -184,7 +184,7 @@ Status Run::time() {
   auto timing = timeCalls(*function, arguments, cotangents, positions, *pool, repeats);
   if (!timing)
     return timing.error();
-  std::printf("%s\n", timing->json(function->executor.getPlan().structure).c_str());
+  std::printf("%s\n", timing->json(function->runner->getPlan().structure).c_str());
   return Status::success();
 }
 
@@ -203,7 +203,7 @@ Status Run::write() {
 
 /// What the command line library does not check.
 Status Run::checkOptions() {
-  if (Status target = checkTarget(options, /*isRun=*/true); !target)
+  if (Status target = checkTarget(options); !target)
     return target;
   if (options.threads < 0 || options.threads > cpu::ThreadPool::Options::kMaxThreads)
     return makeError("--threads: expected 1 to ", cpu::ThreadPool::Options::kMaxThreads,

@@ -6,13 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <chrono>
 
 namespace pe::cli {
-
-static double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 double medianOf(std::vector<double> values) {
   if (values.empty())
@@ -60,9 +55,9 @@ std::string Timing::json(const std::string &structure) const {
 Expected<Timing> timeCalls(const api::CompiledFunction &function, const TensorMap &arguments,
                            const TensorMap &cotangents, const Positions &positions,
                            ParallelFor &pool, int repeats) {
-  const cpu::Executor &executor = function.executor;
-  const plan::Plan &plan = executor.getPlan();
-  auto sizes = executor.bind(arguments, positions);
+  const device::Runner &runner = *function.runner;
+  const plan::Plan &plan = runner.getPlan();
+  auto sizes = runner.bind(arguments, positions);
   if (!sizes)
     return sizes.error();
   Timing timing;
@@ -76,24 +71,15 @@ Expected<Timing> timeCalls(const api::CompiledFunction &function, const TensorMa
   std::vector<double> forward, backward, forwardShare, backwardShare;
   for (int repeat = -1; repeat < std::max(repeats, 1); ++repeat) { // the first one warms up
     double peak = timing.hasPeak ? cpu::measureFmaPeak(pool, level, 1) * 1e9 : 1;
-    double begin = now();
-    auto call = executor.forward(arguments, positions, pool);
-    double middle = now();
-    if (!call)
-      return call.error();
-    double end = middle;
-    if (!cotangents.empty()) {
-      auto gradients = executor.backward(*call, cotangents, pool);
-      end = now();
-      if (!gradients)
-        return gradients.error();
-    }
+    auto times = runner.time(arguments, positions, cotangents, pool);
+    if (!times)
+      return times.error();
     if (repeat < 0)
       continue;
-    forward.push_back(middle - begin);
-    forwardShare.push_back(timing.forwardFlops / (middle - begin) / peak);
-    backward.push_back(end - middle);
-    backwardShare.push_back(timing.backwardFlops / (end - middle) / peak);
+    forward.push_back(times->forward);
+    forwardShare.push_back(timing.forwardFlops / times->forward / peak);
+    backward.push_back(times->backward);
+    backwardShare.push_back(timing.backwardFlops / times->backward / peak);
   }
   timing.forwardSeconds = medianOf(forward);
   timing.forwardShare = medianOf(forwardShare);

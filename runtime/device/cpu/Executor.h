@@ -11,10 +11,8 @@
 #ifndef PE_RUNTIME_DEVICE_CPU_EXECUTOR_H
 #define PE_RUNTIME_DEVICE_CPU_EXECUTOR_H
 
-#include "pe/Parallel.h"
-#include "pe/Positions.h"
-#include "runtime/core/Tensor.h"
-#include "runtime/plan/Plan.h"
+#include "runtime/device/common/BoundPlan.h"
+#include "runtime/device/common/Runner.h"
 
 #include <functional>
 #include <memory>
@@ -27,10 +25,10 @@ using StageFunction = void (*)(void *const *buffers, const int64_t *sizes, int64
 using SymbolLookup = std::function<void *(const std::string &)>;
 
 /// What a forward call leaves behind: its results, and all the backward call needs.
-class ForwardCall {
+class ForwardCall : public device::Call {
 public:
-  const TensorMap &results() const { return outputs; }
-  const plan::CallSizes &sizes() const { return callSizes; }
+  const TensorMap &results() const override { return outputs; }
+  const plan::CallSizes &sizes() const override { return callSizes; }
 
 private:
   friend class Executor;
@@ -66,10 +64,12 @@ public:
     return create(std::move(plan), lookup, std::move(code), Options{});
   }
 
-  const plan::Plan &getPlan() const { return plan; }
+  const plan::Plan &getPlan() const { return plan.getPlan(); }
 
   /// Checks the arguments (missing, extra, mis-typed, mis-shaped) and finds the call's sizes.
-  Expected<plan::CallSizes> bind(const TensorMap &arguments, const Positions &positions) const;
+  Expected<plan::CallSizes> bind(const TensorMap &arguments, const Positions &positions) const {
+    return plan.bind(arguments, positions);
+  }
 
   /// Runs the prepare and forward stages.
   Expected<ForwardCall> forward(const TensorMap &arguments, const Positions &positions,
@@ -81,27 +81,41 @@ public:
                                ParallelFor &pool) const;
 
   /// The shape of buffer `index` in a call of these sizes.
-  Expected<Shape> shapeOf(size_t index, const plan::CallSizes &sizes) const;
+  Expected<Shape> shapeOf(size_t index, const plan::CallSizes &sizes) const {
+    return plan.shapeOf(index, sizes);
+  }
 
 private:
-  struct BoundStage {
-    StageFunction function;
-    plan::SizeExpression items;
-  };
-
   Executor() = default;
-  Status checkNames(const TensorMap &tensors, plan::Role role, const char *what) const;
   Expected<Tensor> allocate(size_t index, const plan::CallSizes &sizes, bool zero,
                             ParallelFor &pool) const;
-  bool isUsedBy(size_t index, bool backward) const;
-  Status runStages(bool backward, const plan::CallSizes &sizes, std::vector<Tensor> &buffers,
+  Status runStages(device::Half half, const plan::CallSizes &sizes, std::vector<Tensor> &buffers,
                    ParallelFor &pool) const;
 
-  plan::Plan plan;
-  std::vector<std::vector<plan::SizeExpression>> shapes;
-  std::vector<BoundStage> stages;
+  device::BoundPlan plan;
+  std::vector<StageFunction> stages;
   std::shared_ptr<void> code;
   Options options;
+};
+
+/// The executor behind the interface of all devices.
+class CpuRunner : public device::Runner {
+public:
+  explicit CpuRunner(Executor executor) : executor(std::move(executor)) {}
+
+  const plan::Plan &getPlan() const override { return executor.getPlan(); }
+  Expected<std::shared_ptr<const device::Call>> forward(const TensorMap &arguments,
+                                                        const Positions &positions,
+                                                        ParallelFor &pool) const override;
+  Expected<TensorMap> backward(const device::Call &call, const TensorMap &cotangents,
+                               ParallelFor &pool) const override;
+  Expected<plan::CallSizes> bind(const TensorMap &arguments,
+                                 const Positions &positions) const override {
+    return executor.bind(arguments, positions);
+  }
+
+private:
+  Executor executor;
 };
 
 } // namespace pe::cpu

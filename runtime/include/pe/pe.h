@@ -28,6 +28,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace pe {
 
@@ -35,19 +36,19 @@ namespace api {
 struct CompiledFunction;
 struct ProgramState;
 } // namespace api
-namespace cpu {
-class ForwardCall;
-} // namespace cpu
+namespace device {
+class Call;
+} // namespace device
 
 /// "0.1.0"
 std::string version();
 
 /// What a function is specialised on. Batch, heads, lengths and positions are left to each call.
 struct CompileOptions {
-  /// "cpu"; "cuda": PTX for `chip`, to be looked at or packaged; "gpu-emulator": GPU kernels
-  /// executed on the CPU, for tests.
+  /// "cpu"; "cuda": NVIDIA GPUs; "gpu-emulator": GPU kernels executed on the CPU, for tests.
   std::string target = "cpu";
-  /// For cuda: "sm_80", "sm_86", "sm_89", "sm_90a" ..., or with a PTX version "sm_80+ptx83".
+  /// For cuda: "sm_80", "sm_86", "sm_89", "sm_90a" ..., or with a PTX version "sm_80+ptx83". Empty:
+  /// this machine's GPU.
   std::string chip;
   /// Machine to compile for; empty: this one. "x86-64-v3" (AVX2) or "x86-64-v4" (AVX-512).
   std::string features;
@@ -92,7 +93,7 @@ public:
 
 private:
   friend class Function;
-  std::shared_ptr<const cpu::ForwardCall> state;
+  std::shared_ptr<const device::Call> state;
 };
 
 /// Compiled code.
@@ -148,7 +149,11 @@ public:
   /// The program at one stage of compilation: text, for Object the bytes.
   Expected<std::string> emit(const CompileOptions &options, Stage stage) const;
   /// A package, to be loaded on machines without the compiler: the bytes of a file.
-  Expected<std::string> package(const CompileOptions &options) const;
+  Expected<std::string> package(const CompileOptions &options) const {
+    return package(std::vector{options});
+  }
+  /// One package for several targets and chips; they differ in these only.
+  Expected<std::string> package(const std::vector<CompileOptions> &targets) const;
 
 private:
   std::shared_ptr<const api::ProgramState> state;

@@ -38,9 +38,9 @@ TEST_F(CompilerTest, CompiledCodeRuns) {
   ASSERT_TRUE(function) << function.error().getMessage();
   cpu::ThreadPool pool({.threads = 2});
   Tensor x = Tensor::of<float>({1, 2, 3, 4, 5, 6}, {2, 3});
-  auto call = (*function)->executor.forward({{"x", x}}, {}, pool);
+  auto call = (*function)->runner->forward({{"x", x}}, {}, pool);
   ASSERT_TRUE(call) << call.error().getMessage();
-  EXPECT_EQ(call->results().at("y").values<float>()[5], 12);
+  EXPECT_EQ((*call)->results().at("y").values<float>()[5], 12);
   EXPECT_EQ((*function)->explainText, "doubles source");
 }
 

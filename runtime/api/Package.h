@@ -1,0 +1,50 @@
+//===- Package.h - Compiled functions in one file ---------------*- C++ -*-===//
+//
+// A package is a bundle (Bundle.h; docs/packages.md): the function's signature and program once,
+// and per target a plan and its code, in sections that begin with the target's name:
+//
+//   entry  program  cpu/plan  cpu/object  cuda-sm_80/plan  cuda-sm_80/object  ...
+//
+// A target is loaded when it is first asked for, so a package with kernels for GPUs opens on a
+// machine without one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_API_PACKAGE_H
+#define PE_RUNTIME_API_PACKAGE_H
+
+#include "runtime/api/Compiler.h"
+
+namespace pe::api {
+
+/// "cpu", "gpu-emulator" or "cuda-sm_80", which sections of a package begin with.
+std::string variantOf(const plan::Plan &plan);
+
+/// Adds the sections of one compiled target to a package.
+Status addVariant(Bundle &package, const Bundle &compiled);
+
+class Package {
+public:
+  /// Checks that there is at least one target and that every plan can be read.
+  static Expected<std::shared_ptr<const Package>> open(Bundle bundle);
+
+  /// "cpu, cuda-sm_80".
+  std::string variants() const;
+  /// The plan for a target, before anything is loaded; for cuda the newest chip that the machine's
+  /// GPU runs. An error names what the package has.
+  Expected<const plan::Plan *> find(const std::string &target, const std::string &chip) const;
+  /// The same, loaded; once for all callers.
+  Expected<std::shared_ptr<const CompiledFunction>> load(const std::string &target,
+                                                         const std::string &chip) const;
+
+private:
+  Expected<std::string> choose(const std::string &target, const std::string &chip) const;
+  std::map<std::string, Bundle> bundles; // by variant, section names without it
+  std::map<std::string, plan::Plan> plans;
+  mutable std::mutex mutex;
+  mutable std::map<std::string, std::shared_ptr<const CompiledFunction>> loaded;
+};
+
+} // namespace pe::api
+
+#endif // PE_RUNTIME_API_PACKAGE_H

@@ -1,0 +1,125 @@
+//===- BoundPlan.cpp - A plan with its size expressions parsed ------------===//
+
+#include "runtime/device/common/BoundPlan.h"
+
+#include "runtime/plan/ShapeBinder.h"
+
+#include <algorithm>
+
+namespace pe::device {
+
+using plan::Buffer;
+using plan::CallSizes;
+using plan::Role;
+using plan::SizeExpression;
+using plan::Stage;
+
+Expected<BoundPlan> BoundPlan::create(plan::Plan plan) {
+  if (Status s = plan::validate(plan); !s)
+    return s.takeError();
+  BoundPlan bound;
+  for (const Buffer &buffer : plan.buffers) {
+    std::vector<SizeExpression> &shape = bound.shapes.emplace_back();
+    for (const std::string &dim : buffer.shape)
+      shape.push_back(*SizeExpression::parse(dim));
+  }
+  for (const Stage &stage : plan.stages)
+    bound.items.push_back(*SizeExpression::parse(stage.items));
+  bound.plan = std::move(plan);
+  return bound;
+}
+
+/// Every tensor given must be one of the plan's buffers of this role and have its type.
+Status BoundPlan::checkNames(const TensorMap &tensors, Role role, const char *what) const {
+  for (const auto &[name, tensor] : tensors) {
+    const int index = plan.findBuffer(name);
+    if (index < 0 || plan.buffers[index].role != role) {
+      std::string known;
+      for (const Buffer &buffer : plan.buffers)
+        if (buffer.role == role)
+          known += (known.empty() ? "" : ", ") + buffer.name;
+      return makeError("tensor '", name, "': '", plan.entry, "' has no such ", what,
+                       "; expected only ", known.empty() ? "none" : known);
+    }
+    if (!tensor.isDefined())
+      return makeError("tensor '", name, "': expected elements, found an undefined tensor");
+    if (tensor.dtype() != plan.buffers[index].dtype)
+      return makeError("tensor '", name, "': expected element type ",
+                       nameOf(plan.buffers[index].dtype), ", found ", nameOf(tensor.dtype()));
+  }
+  return Status::success();
+}
+
+Expected<CallSizes> BoundPlan::bind(const TensorMap &arguments, const Positions &positions) const {
+  for (const Buffer &buffer : plan.buffers)
+    if (buffer.role == Role::Argument && !buffer.optional && !arguments.contains(buffer.name))
+      return makeError("tensor '", buffer.name, "': expected as argument of '", plan.entry,
+                       "', found none");
+  if (Status s = checkNames(arguments, Role::Argument, "argument"); !s)
+    return s.takeError();
+  plan::ShapeBinder binder(plan.headDim, plan.valueDim);
+  for (const Buffer &buffer : plan.buffers)
+    if (auto found = arguments.find(buffer.name); found != arguments.end())
+      if (Status s = binder.bind(buffer.name, buffer.shape, found->second.shape()); !s)
+        return s.takeError();
+  for (const Buffer &buffer : plan.buffers)
+    if (auto found = arguments.find(buffer.name); found != arguments.end())
+      if (Status s = binder.check(buffer.name, buffer.shape, found->second.shape()); !s)
+        return s.takeError();
+  return binder.finish(positions);
+}
+
+Status BoundPlan::checkCotangents(const TensorMap &cotangents, const CallSizes &sizes) const {
+  if (!plan.hasBackward())
+    return makeError("'", plan.entry, "' was compiled without gradients; compile it with them");
+  if (Status s = checkNames(cotangents, Role::Cotangent, "cotangent"); !s)
+    return s;
+  if (cotangents.empty())
+    return makeError("expected at least one cotangent (d_RESULT), found none");
+  for (const auto &[name, tensor] : cotangents) {
+    Expected<Shape> shape = shapeOf(plan.findBuffer(name), sizes);
+    if (!shape)
+      return shape.takeError();
+    if (*shape != tensor.shape())
+      return makeError("tensor '", name, "': expected shape ", toString(*shape), ", found ",
+                       toString(tensor.shape()));
+  }
+  return Status::success();
+}
+
+Expected<Shape> BoundPlan::shapeOf(size_t index, const CallSizes &sizes) const {
+  Shape shape;
+  for (const SizeExpression &dim : shapes[index]) {
+    Expected<int64_t> value = dim.evaluate(sizes.values(plan.headDim, plan.valueDim));
+    if (!value)
+      return value.takeError().within("buffer '" + plan.buffers[index].name + "'");
+    shape.push_back(*value);
+  }
+  return shape;
+}
+
+Expected<int64_t> BoundPlan::itemsOf(size_t index, const CallSizes &sizes) const {
+  Expected<int64_t> count = items[index].evaluate(sizes.values(plan.headDim, plan.valueDim));
+  if (!count)
+    return count.takeError().within("stage '" + plan.stages[index].symbol + "'");
+  return count;
+}
+
+bool BoundPlan::isUsedBy(size_t index, Half half) const {
+  return std::any_of(plan.stages.begin(), plan.stages.end(), [&](const Stage &stage) {
+    return halfOf(stage.phase) == half &&
+           std::find(stage.buffers.begin(), stage.buffers.end(), static_cast<int>(index)) !=
+               stage.buffers.end();
+  });
+}
+
+bool BoundPlan::isAllocatedFor(size_t index, Half half) const {
+  const Role role = plan.buffers[index].role;
+  if (role == Role::Temporary)
+    return isUsedBy(index, half);
+  if (half == Half::Forward)
+    return role == Role::Result || role == Role::Residual;
+  return role == Role::Cotangent || role == Role::Gradient;
+}
+
+} // namespace pe::device

@@ -1,0 +1,58 @@
+//===- BoundPlan.h - A plan with its size expressions parsed ----*- C++ -*-===//
+//
+// What every device does with a plan before it runs anything: check the tensors of a call against
+// the plan's names, types and symbolic shapes, find the call's sizes, evaluate shapes and numbers
+// of work items, and say which buffers a forward or a backward call needs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_DEVICE_COMMON_BOUNDPLAN_H
+#define PE_RUNTIME_DEVICE_COMMON_BOUNDPLAN_H
+
+#include "pe/Positions.h"
+#include "runtime/core/Tensor.h"
+#include "runtime/plan/Plan.h"
+
+namespace pe::device {
+
+/// The two halves of a call.
+enum class Half { Forward, Backward };
+
+class BoundPlan {
+public:
+  /// Validates the plan and parses its expressions.
+  static Expected<BoundPlan> create(plan::Plan plan);
+
+  const plan::Plan &getPlan() const { return plan; }
+
+  /// Checks the arguments (missing, extra, mis-typed, mis-shaped) and finds the call's sizes.
+  Expected<plan::CallSizes> bind(const TensorMap &arguments, const Positions &positions) const;
+  /// Checks that there are gradients, at least one cotangent, and names, types and shapes.
+  Status checkCotangents(const TensorMap &cotangents, const plan::CallSizes &sizes) const;
+
+  /// The shape of buffer `index` in a call of these sizes.
+  Expected<Shape> shapeOf(size_t index, const plan::CallSizes &sizes) const;
+  /// The number of work items of stage `index`.
+  Expected<int64_t> itemsOf(size_t index, const plan::CallSizes &sizes) const;
+
+  static Half halfOf(plan::Phase phase) {
+    return phase == plan::Phase::Backward || phase == plan::Phase::Finish ? Half::Backward
+                                                                          : Half::Forward;
+  }
+  /// Whether a stage of that half has the buffer.
+  bool isUsedBy(size_t index, Half half) const;
+  /// Whether a call allocates the buffer for that half: results, residuals and temporaries, or
+  /// gradients and temporaries; a cotangent that the caller leaves out is allocated as zeros.
+  bool isAllocatedFor(size_t index, Half half) const;
+
+private:
+  Status checkNames(const TensorMap &tensors, plan::Role role, const char *what) const;
+
+  plan::Plan plan;
+  std::vector<std::vector<plan::SizeExpression>> shapes;
+  std::vector<plan::SizeExpression> items;
+};
+
+} // namespace pe::device
+
+#endif // PE_RUNTIME_DEVICE_COMMON_BOUNDPLAN_H

@@ -1,0 +1,71 @@
+//===- Driver.cpp - The CUDA driver, opened at run time -------------------===//
+
+#include "runtime/device/cuda/Driver.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <mutex>
+#include <optional>
+
+namespace pe::cuda {
+namespace {
+
+std::string versionText(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+Expected<Driver> load() {
+  const char *chosen = std::getenv("PE_CUDA_DRIVER");
+  const char *path = chosen && *chosen ? chosen : "libcuda.so.1";
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return makeError("no NVIDIA driver on this machine: cannot open ", path, " (", dlerror(),
+                     "); install the driver, or use --target=cpu or gpu-emulator");
+  Driver driver;
+#define PE_CUDA_FIND(name, symbol, arguments)                                                      \
+  driver.name = reinterpret_cast<decltype(driver.name)>(dlsym(library, #symbol));                  \
+  if (!driver.name)                                                                                \
+    return makeError("the NVIDIA driver ", path, " is too old: it has no function " #symbol);
+  PE_CUDA_FUNCTIONS(PE_CUDA_FIND)
+#undef PE_CUDA_FIND
+  if (Status s = driver.check(driver.init(0), "starting the NVIDIA driver"); !s)
+    return s.takeError();
+  if (Status s = driver.check(driver.driverVersion(&driver.version), "asking for its version"); !s)
+    return s.takeError();
+  if (driver.version < kOldestDriver)
+    return makeError("expected an NVIDIA driver for CUDA ", versionText(kOldestDriver),
+                     " or newer, found one for CUDA ", versionText(driver.version));
+  int count = 0;
+  if (Status s = driver.check(driver.deviceCount(&count), "counting devices"); !s)
+    return s.takeError();
+  if (count == 0)
+    return makeError("the NVIDIA driver finds no device");
+  return driver;
+}
+
+} // namespace
+
+Expected<const Driver *> Driver::open() {
+  static std::mutex mutex;
+  static std::optional<Driver> opened;
+  std::lock_guard lock(mutex);
+  if (!opened) { // a failure is tried again: a driver may come later
+    Expected<Driver> loaded = load();
+    if (!loaded)
+      return loaded.takeError();
+    opened = *std::move(loaded);
+  }
+  return &*opened;
+}
+
+Status Driver::check(Result result, const std::string &doing) const {
+  if (result == 0)
+    return Status::success();
+  const char *name = nullptr, *text = nullptr;
+  errorName(result, &name);
+  errorText(result, &text);
+  return makeError("CUDA: ", doing, ": ", name ? name : "error " + std::to_string(result),
+                   text ? std::string(" (") + text + ")" : "");
+}
+
+} // namespace pe::cuda

@@ -1,0 +1,96 @@
+//===- Driver.h - The CUDA driver, opened at run time -----------*- C++ -*-===//
+//
+// The functions of libcuda that pe uses, with the types of its stable C interface. Nothing links
+// CUDA: a machine without a driver gets an error when it asks for the target, not before.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_DEVICE_CUDA_DRIVER_H
+#define PE_RUNTIME_DEVICE_CUDA_DRIVER_H
+
+#include "pe/Error.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace pe::cuda {
+
+using Result = int; // CUresult; 0 is success
+using DeviceId = int;
+using DevicePointer = uint64_t;
+using Context = struct ContextTag *;
+using Module = struct ModuleTag *;
+using Kernel = struct KernelTag *;
+using Stream = struct StreamTag *;
+using Event = struct EventTag *;
+
+/// Attributes of devices and functions, by their numbers in cuda.h.
+enum DeviceAttribute {
+  kMultiprocessors = 16,
+  kComputeMajor = 75,
+  kComputeMinor = 76,
+  kSharedPerBlockOptin = 97
+};
+enum FunctionAttribute { kMaxDynamicShared = 8 };
+/// Options of module loading.
+enum ModuleOption { kErrorLog = 5, kErrorLogBytes = 6 };
+
+/// X(result, name here, symbol of libcuda, arguments)
+#define PE_CUDA_FUNCTIONS(X)                                                                       \
+  X(init, cuInit, (unsigned flags))                                                                \
+  X(driverVersion, cuDriverGetVersion, (int *version))                                             \
+  X(deviceCount, cuDeviceGetCount, (int *count))                                                   \
+  X(deviceGet, cuDeviceGet, (DeviceId * device, int ordinal))                                      \
+  X(deviceName, cuDeviceGetName, (char *name, int bytes, DeviceId device))                         \
+  X(deviceAttribute, cuDeviceGetAttribute, (int *value, int attribute, DeviceId device))           \
+  X(contextRetain, cuDevicePrimaryCtxRetain, (Context * context, DeviceId device))                 \
+  X(contextRelease, cuDevicePrimaryCtxRelease_v2, (DeviceId device))                               \
+  X(contextPush, cuCtxPushCurrent_v2, (Context context))                                           \
+  X(contextPop, cuCtxPopCurrent_v2, (Context * context))                                           \
+  X(moduleLoad, cuModuleLoadDataEx,                                                                \
+    (Module * module, const void *image, unsigned count, int *options, void **values))             \
+  X(moduleUnload, cuModuleUnload, (Module module))                                                 \
+  X(moduleFunction, cuModuleGetFunction, (Kernel * kernel, Module module, const char *name))       \
+  X(functionSetAttribute, cuFuncSetAttribute, (Kernel kernel, int attribute, int value))           \
+  X(launch, cuLaunchKernel,                                                                        \
+    (Kernel kernel, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,               \
+     unsigned blockY, unsigned blockZ, unsigned sharedBytes, Stream stream, void **arguments,      \
+     void **extra))                                                                                \
+  X(allocate, cuMemAlloc_v2, (DevicePointer * pointer, size_t bytes))                              \
+  X(release, cuMemFree_v2, (DevicePointer pointer))                                                \
+  X(copyToDevice, cuMemcpyHtoDAsync_v2,                                                            \
+    (DevicePointer to, const void *from, size_t bytes, Stream stream))                             \
+  X(copyToHost, cuMemcpyDtoHAsync_v2, (void *to, DevicePointer from, size_t bytes, Stream stream)) \
+  X(fill, cuMemsetD8Async, (DevicePointer to, unsigned char value, size_t bytes, Stream stream))   \
+  X(streamCreate, cuStreamCreate, (Stream * stream, unsigned flags))                               \
+  X(streamDestroy, cuStreamDestroy_v2, (Stream stream))                                            \
+  X(streamSynchronize, cuStreamSynchronize, (Stream stream))                                       \
+  X(eventCreate, cuEventCreate, (Event * event, unsigned flags))                                   \
+  X(eventDestroy, cuEventDestroy_v2, (Event event))                                                \
+  X(eventRecord, cuEventRecord, (Event event, Stream stream))                                      \
+  X(eventSynchronize, cuEventSynchronize, (Event event))                                           \
+  X(eventElapsed, cuEventElapsedTime, (float *milliseconds, Event begin, Event end))               \
+  X(errorName, cuGetErrorName, (Result error, const char **text))                                  \
+  X(errorText, cuGetErrorString, (Result error, const char **text))
+
+struct Driver {
+#define PE_CUDA_MEMBER(name, symbol, arguments) Result(*name) arguments = nullptr;
+  PE_CUDA_FUNCTIONS(PE_CUDA_MEMBER)
+#undef PE_CUDA_MEMBER
+  int version = 0; // 12040 for CUDA 12.4
+
+  /// Opens and initialises the driver, once per process: $PE_CUDA_DRIVER, else libcuda.so.1.
+  /// Errors: no driver, a driver older than CUDA 12.0, no device.
+  static Expected<const Driver *> open();
+
+  /// Success, or an error that says what was being done and the driver's own name and text.
+  Status check(Result result, const std::string &doing) const;
+};
+
+/// Drivers before this one do not read the PTX that pe writes.
+inline constexpr int kOldestDriver = 12000;
+
+} // namespace pe::cuda
+
+#endif // PE_RUNTIME_DEVICE_CUDA_DRIVER_H

@@ -1,0 +1,137 @@
+//===- Session.cpp - Calls of one size on a GPU ---------------------------===//
+
+#include "runtime/device/cuda/Session.h"
+
+#include <limits>
+
+namespace pe::cuda {
+
+using device::BoundPlan;
+using device::Half;
+using plan::Buffer;
+using plan::Role;
+
+Expected<std::unique_ptr<Session>> Session::create(const BoundPlan &plan,
+                                                   std::shared_ptr<const LoadedModule> module,
+                                                   const plan::CallSizes &sizes, bool grad) {
+  if (grad && !plan.getPlan().hasBackward())
+    return makeError("'", plan.getPlan().entry,
+                     "' was compiled without gradients; compile it with them");
+  std::unique_ptr<Session> session(new Session(plan, std::move(module), sizes));
+  if (Status s = session->prepare(grad); !s)
+    return s.takeError();
+  return session;
+}
+
+Status Session::prepare(bool grad) {
+  hasBackward = grad;
+  // Kernels count in 32 bits.
+  for (int64_t size : sizes.abi())
+    if (size > std::numeric_limits<int32_t>::max() || size < std::numeric_limits<int32_t>::min())
+      return makeError("expected sizes and positions of 32 bits on GPUs, found ", size);
+  const std::vector<Buffer> &buffers = plan.getPlan().buffers;
+  memory.resize(buffers.size());
+  pointers.assign(buffers.size(), 0);
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    Expected<Shape> shape = plan.shapeOf(i, sizes);
+    if (!shape)
+      return shape.takeError();
+    Expected<int64_t> count = elementCount(*shape);
+    if (!count)
+      return count.takeError().within("buffer '" + buffers[i].name + "'");
+    bytes.push_back(static_cast<size_t>(*count) * sizeOf(buffers[i].dtype));
+    const bool isNeeded =
+        plan.isAllocatedFor(i, Half::Forward) || (grad && plan.isAllocatedFor(i, Half::Backward));
+    if (!isNeeded)
+      continue;
+    Expected<DeviceMemory> fresh = DeviceMemory::allocate(module->device, bytes[i]);
+    if (!fresh)
+      return fresh.takeError().within("buffer '" + buffers[i].name + "'");
+    allocated += bytes[i];
+    pointers[i] = fresh->pointer();
+    memory[i] = *std::move(fresh);
+  }
+  const std::vector<plan::Stage> &stages = plan.getPlan().stages;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    Expected<int64_t> items = plan.itemsOf(i, sizes);
+    if (!items)
+      return items.takeError();
+    if (*items > std::numeric_limits<int32_t>::max())
+      return makeError("stage '", stages[i].symbol, "': expected at most 2^31 - 1 CTAs, found ",
+                       *items);
+    halves[static_cast<int>(BoundPlan::halfOf(stages[i].phase))].push_back(
+        {module->kernels[i], static_cast<unsigned>(std::max<int64_t>(*items, 0)), &stages[i]});
+  }
+  return Status::success();
+}
+
+Status Session::bind(const std::string &name, DevicePointer pointer) {
+  const int index = plan.getPlan().findBuffer(name);
+  const bool isTheirs = index >= 0 && plan.getPlan().buffers[index].role != Role::Temporary &&
+                        plan.getPlan().buffers[index].role != Role::Residual;
+  if (!isTheirs)
+    return makeError("'", plan.getPlan().entry, "' has no argument, result or gradient '", name,
+                     "'");
+  if (pointer % 16)
+    return makeError("tensor '", name, "': expected an address that is a multiple of 16");
+  pointers[index] = pointer;
+  if (memory[index].pointer()) {
+    allocated -= bytes[index];
+    memory[index] = DeviceMemory();
+  }
+  return Status::success();
+}
+
+Expected<DevicePointer> Session::find(const std::string &name) const {
+  const int index = plan.getPlan().findBuffer(name);
+  if (index < 0)
+    return makeError("'", plan.getPlan().entry, "' has no tensor '", name, "'");
+  return pointers[index];
+}
+
+void Session::setPositions(const plan::CallSizes &positions) {
+  sizes.queryStart = positions.queryStart;
+  sizes.keyStart = positions.keyStart;
+  sizes.headStart = positions.headStart;
+  sizes.headsTotal = positions.headsTotal;
+}
+
+Status Session::launch(Half half, Stream stream) {
+  if (half == Half::Backward && !hasBackward)
+    return makeError("expected a session with gradients for a backward call");
+  const Driver &d = module->device->driver;
+  Device::Current current(*module->device);
+  const std::vector<Buffer> &buffers = plan.getPlan().buffers;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (buffers[i].role == Role::Argument && !buffers[i].optional && !pointers[i])
+      return makeError("tensor '", buffers[i].name, "': expected an address, found none");
+    if (!buffers[i].zero || !plan.isAllocatedFor(i, half) || bytes[i] == 0)
+      continue;
+    if (Status s = d.check(d.fill(pointers[i], 0, bytes[i], stream),
+                           "clearing buffer '" + buffers[i].name + "'");
+        !s)
+      return s;
+  }
+  std::array<int32_t, 9> abi;
+  for (size_t i = 0; i < abi.size(); ++i)
+    abi[i] = static_cast<int32_t>(sizes.abi()[i]);
+  std::vector<void *> arguments;
+  for (const Launch &launch : halves[static_cast<int>(half)]) {
+    if (launch.grid == 0)
+      continue;
+    arguments.clear();
+    for (int index : launch.stage->buffers)
+      arguments.push_back(&pointers[index]);
+    for (int32_t &size : abi)
+      arguments.push_back(&size);
+    const plan::Launch &shape = *launch.stage->launch;
+    if (Status s = d.check(d.launch(launch.kernel, launch.grid, 1, 1, shape.threads, 1, 1,
+                                    shape.sharedBytes, stream, arguments.data(), nullptr),
+                           "starting kernel '" + launch.stage->symbol + "'");
+        !s)
+      return s;
+  }
+  return Status::success();
+}
+
+} // namespace pe::cuda

@@ -1,0 +1,40 @@
+//===- FakeDriver.h - A CUDA driver of our own, for tests -------*- C++ -*-===//
+//
+// libpe-fake-cuda.so has the functions of libcuda that pe uses ($PE_CUDA_DRIVER names it). Device
+// memory is host memory; what a stream is given happens when the stream is waited for, in order, so
+// that whoever relies on it earlier is found out. Kernels are what a test installs as `launcher`.
+//
+// $PE_FAKE_CUDA="version=11080,devices=0,capability=75,fail=cuMemAlloc_v2:2" changes what it says.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_TEST_RUNTIME_DEVICE_CUDA_FAKEDRIVER_H
+#define PE_TEST_RUNTIME_DEVICE_CUDA_FAKEDRIVER_H
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+namespace pe::test {
+
+/// Copies what it needs of the arguments and returns what the launch does, for later.
+using FakeLauncher =
+    std::function<std::function<void()>(const std::string &kernel, unsigned grid, unsigned threads,
+                                        unsigned sharedBytes, void **arguments)>;
+
+struct FakeState {
+  FakeLauncher launcher;
+  std::map<uint64_t, size_t> allocations;
+  /// How often each function was called.
+  std::map<std::string, int> calls;
+  /// Functions that fail, and with what.
+  std::map<std::string, int> failures;
+  std::map<std::string, int> reserved; // shared memory by kernel
+};
+
+} // namespace pe::test
+
+extern "C" pe::test::FakeState *peFakeState();
+
+#endif // PE_TEST_RUNTIME_DEVICE_CUDA_FAKEDRIVER_H
