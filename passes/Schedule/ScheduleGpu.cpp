@@ -18,6 +18,7 @@ struct StageTraits {
   bool isWide = false;       // panels of f32
   bool hasSnapshots = false; // a vector per key block: the plan's block size is the stage's
   bool hasSegments = false;  // adjoints of segments: many values per pair
+  bool hasDiagonals = false; // adjoints of functions of the distance
   bool sumsColumns = false;  // sums over rows, such as gradients of keys
 
   explicit StageTraits(StageOp stage) {
@@ -27,6 +28,7 @@ struct StageTraits {
           for (StringAttr extent : buffer.getExtents())
             hasSnapshots |= extent.getValue() == "kb";
       hasSegments |= isa<SegmentsGradOp>(op);
+      hasDiagonals |= isa<SegmentsGradOp, WindowGradOp>(op);
       if (auto load = dyn_cast<LoadOp>(op)) {
         auto type = cast<ValType>(load.getValue().getType());
         isWide |= hasDepth(type.getSpaces()) && type.getElementType().isF32();
@@ -46,7 +48,8 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage) {
   GpuSchedule schedule;
   schedule.innerBlock = plan.getKeyBlock();
   // Chips of 99 KiB of shared memory hold half the owners of f32.
-  if (traits.isWide && depth > (traits.hasSnapshots ? 32 : 64))
+  const bool needsSquares = traits.hasSnapshots && traits.hasDiagonals;
+  if (traits.isWide && depth > (traits.hasSnapshots ? 32 : 64) && !needsSquares)
     schedule.warps = 2;
   if (traits.hasSnapshots)
     return schedule;
