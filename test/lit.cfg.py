@@ -31,7 +31,7 @@ config.substitutions.append(("%examples", examples))
 config.substitutions.append(("%python", config.python_executable))
 config.substitutions.append(("%root", config.pe_source_root))
 config.substitutions.append(("%build", config.pe_binary_root))
-# A CUDA driver of our own, and whether ptxas is here: what needs it is skipped and counted otherwise.
+# A CUDA driver of our own; and whether ptxas is here: what needs it is skipped and counted if not.
 config.substitutions.append(
     ("%fakecuda", os.path.join(config.pe_binary_root, "lib", "libpe-fake-cuda.so")))
 if shutil.which("ptxas"):

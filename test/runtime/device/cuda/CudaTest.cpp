@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "FakeDriver.h"
+#include "pe/pe-c.h"
 #include "pe/pe.h"
 #include "runtime/api/Compiler.h"
 #include "runtime/api/Inputs.h"
@@ -43,7 +44,8 @@ struct Compiled {
 };
 
 Compiled compile(const std::string &encoding, DType dtype, int64_t depth) {
-  const std::string path = std::string(PE_TEST_SOURCE_DIR) + "/examples/encodings/" + encoding + ".mlir";
+  const std::string path =
+      std::string(PE_TEST_SOURCE_DIR) + "/examples/encodings/" + encoding + ".mlir";
   jit::CompileRequest request;
   request.source = {*readFile(path), path, ""};
   request.headDim = request.valueDim = depth;
@@ -264,6 +266,68 @@ TEST_F(CudaTest, TimesAreThoseBetweenEvents) {
   ASSERT_TRUE(times) << times.error().getMessage();
   EXPECT_NEAR(times->forward, 1.5e-3, 1e-6);
   EXPECT_NEAR(times->backward, 1.5e-3, 1e-6);
+}
+
+/// The C interface on tensors that are on the device.
+TEST_F(CudaTest, SessionsInC) {
+  Compiled compiled = compile("nope", DType::F32, 16);
+  fake().launcher = launcherOf(compiled, failure);
+  const std::string file = std::string(PE_TEST_SOURCE_DIR) + "/examples/encodings/nope.mlir";
+  pe_options options = {};
+  options.target = "cuda";
+  options.chip = "sm_80";
+  options.head_dim = options.value_dim = 16;
+  options.grad = 1;
+  pe_function *function = nullptr;
+  ASSERT_EQ(pe_open(file.c_str(), &options, &function), 0) << pe_last_error();
+  pe_session *session = nullptr;
+  EXPECT_EQ(pe_session_create(function, 1, 3, 2, 8, 8, 1, &session), 1);
+  EXPECT_STREQ(pe_last_error(),
+               "pe: error: expected query heads to be a multiple of key heads, found 3 and 2");
+  ASSERT_EQ(pe_session_create(function, 1, 2, 1, 8, 12, 1, &session), 0) << pe_last_error();
+  const plan::SizeValues sizes = {1, 2, 1, 8, 12, 16, 16};
+  TensorMap tensors = inputsOf(compiled, sizes, false);
+  tensors.merge(inputsOf(compiled, sizes, true));
+  auto device = cuda::Device::open();
+  cuda::Stream stream = nullptr;
+  (*device)->driver.streamCreate(&stream, 0);
+  std::vector<cuda::DeviceMemory> memory;
+  for (auto &[name, tensor] : tensors) {
+    memory.push_back(*cuda::DeviceMemory::allocate(*device, tensor.byteSize()));
+    auto *address = reinterpret_cast<void *>(memory.back().pointer());
+    std::memcpy(address, tensor.rawData(), tensor.byteSize());
+    ASSERT_EQ(pe_session_bind(session, name.c_str(), address), 0) << pe_last_error();
+  }
+  pe_positions positions = {PE_DEFAULT, 5, PE_DEFAULT, PE_DEFAULT};
+  ASSERT_EQ(pe_session_forward(session, &positions, stream), 0) << pe_last_error();
+  ASSERT_EQ(pe_session_backward(session, stream), 0) << pe_last_error();
+  (*device)->driver.streamSynchronize(stream);
+  (*device)->driver.streamDestroy(stream);
+  Positions same;
+  same.keyStart = 5;
+  TensorMap arguments, cotangents;
+  for (auto &[name, tensor] : tensors)
+    (name.starts_with("d_") ? cotangents : arguments)[name] = tensor;
+  auto call = compiled.emulated->runner->forward(arguments, same, pool);
+  TensorMap expected = *compiled.emulated->runner->backward(**call, cotangents, pool);
+  expected["o"] = (*call)->results().at("o");
+  for (const auto &[name, tensor] : expected) {
+    void *found = nullptr;
+    ASSERT_EQ(pe_session_find(session, name.c_str(), &found), 0);
+    EXPECT_EQ(std::memcmp(found, tensor.rawData(), tensor.byteSize()), 0) << name;
+  }
+  pe_session_free(session);
+  pe_close(function);
+  options.target = "cpu";
+  ASSERT_EQ(pe_open(file.c_str(), &options, &function), 0) << pe_last_error();
+  EXPECT_EQ(pe_session_create(function, 1, 1, 1, 8, 8, 0, &session), 1);
+  EXPECT_NE(std::string(pe_last_error()).find("expected a function of target cuda"),
+            std::string::npos);
+  pe_tensor bad = {"q", nullptr, PE_F32, 4, {1, 1, 8, 16}};
+  pe_call *made = nullptr;
+  EXPECT_EQ(pe_forward(function, &bad, 1, nullptr, &made), 1);
+  EXPECT_STREQ(pe_last_error(), "pe: error: tensor 'q': expected an address, found none");
+  pe_close(function);
 }
 
 TEST_F(CudaTest, ChipsAreUpwardCompatible) {
