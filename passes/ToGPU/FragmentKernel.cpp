@@ -3,6 +3,7 @@
 
 #include "passes/ToGPU/Folds.h"
 
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -249,5 +250,6 @@ void mlir::tile::gpu::emitOp(FragmentKernel &k, Operation *op) {
       .Case([&](SegmentsOp o) { emitSegments(k, o); })
       .Case([&](WindowGradOp o) { emitWindowGrad(k, o); })
       .Case([&](SegmentsGradOp o) { emitSegmentsGrad(k, o); })
+      .Case([](memref::AllocaOp) {}) // memory of the thread, made where a map uses it
       .Default([](Operation *) { llvm_unreachable("refused by checkStage"); });
 }

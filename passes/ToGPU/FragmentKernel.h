@@ -53,6 +53,7 @@ struct Element {
 };
 
 class PairSums;
+class RegionWriter;
 
 class FragmentKernel {
 public:
@@ -166,6 +167,18 @@ void emitDot(FragmentKernel &k, DotOp dot);
 /// Maps.cpp: registers, or a loaded panel to another one.
 void emitMap(FragmentKernel &k, MapOp map);
 
+/// PairLoops.cpp: a map over pairs with loops inside, or with sums at places of the pair.
+bool needsPairLoop(MapOp map);
+void emitPairLoop(FragmentKernel &k, MapOp map);
+/// Whether a sum inside a map goes to one of constantly many elements of its head.
+bool hasPlaceInHead(AccumulateOp sum);
+/// How many elements a head has in a buffer [b, hq, ...]; further extents "hq" are the head itself.
+int64_t elementsOfHead(Value buffer);
+/// The element of the head that a sum goes to, clamped to the extents.
+Num placeInHead(FragmentKernel &k, AccumulateOp sum, RegionWriter &writer);
+/// Elements of a head that a thread can sum up by itself.
+constexpr int64_t kMostSumsOfThread = 1024;
+
 /// Vectors.cpp
 void emitConstant(FragmentKernel &k, ConstantOp op);
 void emitMask(FragmentKernel &k, MaskOp op);
@@ -174,7 +187,10 @@ void emitReduce(FragmentKernel &k, ReduceOp op);
 void reduceAcrossLanes(FragmentKernel &k, Spaces to, Reduction kind, Registers &values);
 void emitScan(FragmentKernel &k, ScanOp op);
 /// Whether the pair exists and is inside the mask.
-Value isInside(FragmentKernel &k, const Element &at);
+Value isInside(FragmentKernel &k, const Num &row, const Num &column);
+inline Value isInside(FragmentKernel &k, const Element &at) {
+  return isInside(k, k.rowAt(at), k.columnAt(at));
+}
 
 /// Biases.cpp
 void emitWindow(FragmentKernel &k, WindowOp op);

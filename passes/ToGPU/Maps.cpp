@@ -33,8 +33,8 @@ Value RegionWriter::lookup(Value value) {
   return mapping.lookup(value);
 }
 
-/// Address of an element at indices clamped to the extents.
-Value RegionWriter::addressOf(Value buffer, ValueRange indices, bool inbounds) {
+/// Indices of an element, clamped to the extents unless they are `inbounds`.
+SmallVector<Num> RegionWriter::numbersOf(Value buffer, ValueRange indices, bool inbounds) {
   SmallVector<Num> at;
   for (auto [index, extent] : llvm::zip(indices, fn.extents(buffer))) {
     Num number = b.fromValue(lookup(index));
@@ -42,7 +42,11 @@ Value RegionWriter::addressOf(Value buffer, ValueRange indices, bool inbounds) {
       number = maxOf(Num(0), minOf(number, extent - Num(1)));
     at.push_back(number);
   }
-  return fn.address(buffer, at);
+  return at;
+}
+
+Value RegionWriter::addressOf(Value buffer, ValueRange indices, bool inbounds) {
+  return fn.address(buffer, numbersOf(buffer, indices, inbounds));
 }
 
 void RegionWriter::writeLoop(scf::ForOp loop) {
@@ -148,8 +152,11 @@ void RegionWriter::writeBranch(scf::IfOp branch) {
     mapping[result] = value;
 }
 
-void RegionWriter::addToMemory(AccumulateOp sum) {
-  Value address = addressOf(sum.getBuffer(), sum.getIndices(), /*inbounds=*/false);
+void RegionWriter::addToMemory(AccumulateOp sum, Value slots, Num worker) {
+  SmallVector<Num> at = numbersOf(sum.getBuffer(), sum.getIndices(), /*inbounds=*/false);
+  if (slots)
+    at.insert(at.begin(), worker);
+  Value address = fn.address(slots ? slots : sum.getBuffer(), at);
   Type type = cast<BufferType>(sum.getBuffer().getType()).getElementType();
   Value value = lookup(sum.getValue());
   if (value.getType() != type)
@@ -219,8 +226,7 @@ private:
   llvm::MapVector<Operation *, Value> pending;            // sums over this lane's pairs
 };
 
-/// What a tile.accumulate adds for one pair: kept in a register until the last pair, but inside a
-/// loop, where the place may change with it.
+/// What a tile.accumulate adds for one pair: kept in a register until the last pair.
 void MapWriter::addPair(AccumulateOp sum, const Element &at) {
   KernelBuilder &b = k.b;
   Value value = writer.lookup(sum.getValue());
@@ -228,8 +234,6 @@ void MapWriter::addPair(AccumulateOp sum, const Element &at) {
     value = b.create<arith::TruncFOp>(b.f32(), value);
   Value counts = b.create<arith::OrIOp>(k.isFull, isInside(k, at));
   value = b.select(counts, value, b.number(0.0));
-  if (sum->getBlock() != &map.getBody().front())
-    return addToHead(sum, value);
   Value &total = pending[sum];
   total = total ? b.add(total, value) : value;
 }
@@ -238,14 +242,7 @@ void MapWriter::addToHead(AccumulateOp sum, Value value) {
   KernelBuilder &b = k.b;
   for (int mask : {16, 8, 4, 2, 1})
     value = b.add(value, b.shuffleXor(value, mask));
-  // Indices behind b and h, clamped to constant extents.
-  Num place = 0;
-  SmallVector<Num> extents = k.fn.extents(sum.getBuffer());
-  for (auto [index, extent] : llvm::drop_begin(llvm::zip(sum.getIndices(), extents), 2)) {
-    Num at = b.fromValue(writer.lookup(index));
-    place = place * extent + maxOf(Num(0), minOf(at, extent - Num(1)));
-  }
-  k.sums->addToHead(k, sum.getBuffer(), place, value);
+  k.sums->addToHead(k, sum.getBuffer(), placeInHead(k, sum, writer), value);
 }
 
 unsigned MapWriter::dependenceOf(Spaces s) const {
@@ -373,5 +370,7 @@ void mlir::tile::gpu::emitMap(FragmentKernel &k, MapOp map) {
   const bool isPanel = map.getInputs().size() == 1 && k.panels.count(map.getInputs()[0]);
   if (isPanel)
     return mapPanel(k, map);
+  if (needsPairLoop(map))
+    return emitPairLoop(k, map);
   MapWriter(k, map).run();
 }

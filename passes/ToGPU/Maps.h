@@ -25,11 +25,13 @@ public:
   /// Writes what is not in `mapping` yet; what the terminator yields.
   SmallVector<Value> writeBody();
   Value lookup(Value value);
-  /// What a tile.accumulate says, by this thread alone.
-  void addToMemory(AccumulateOp sum);
+  /// What a tile.accumulate says, by this thread alone; with `slots`, to the elements of `worker`
+  /// in place of the op's buffer.
+  void addToMemory(AccumulateOp sum, Value slots = {}, Num worker = 0);
 
 private:
   Type converted(Type type);
+  SmallVector<Num> numbersOf(Value buffer, ValueRange indices, bool inbounds);
   Value addressOf(Value buffer, ValueRange indices, bool inbounds);
   Value scratchAddress(Value memory, ValueRange indices);
   void writeLoop(scf::ForOp loop);

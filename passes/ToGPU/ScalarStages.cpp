@@ -1,6 +1,7 @@
 //===- ScalarStages.cpp - preparation and reduction stages as kernels -----===//
 #include "passes/ToGPU/ScalarStages.h"
 
+#include "passes/ToGPU/LoopWorkers.h"
 #include "passes/ToGPU/Maps.h"
 #include "passes/ToLoops/StageFunction.h"
 
@@ -132,6 +133,10 @@ public:
 
 private:
   void writeFrom(unsigned dim, RegionWriter &writer);
+  void writeShare(const Num &worker, RegionWriter &writer);
+  /// Sets the indices of `chosen` dimensions from one number, the last fastest.
+  void setIndices(const llvm::SmallBitVector &chosen, Num number, RegionWriter &writer);
+  std::string productOf(const llvm::SmallBitVector &chosen) const;
 
   StageOp stage;
   ForeachOp loop;
@@ -156,29 +161,64 @@ void LoopKernel::writeFrom(unsigned dim, RegionWriter &writer) {
   });
 }
 
-void LoopKernel::run() {
-  KernelFunction function(stage, suffix, buffersOf(loop, stage), kThreads, b);
-  fn = &function;
-  SmallVector<StringRef> divided;
+void LoopKernel::setIndices(const llvm::SmallBitVector &chosen, Num number, RegionWriter &writer) {
+  for (unsigned i = extents.size(); i-- > 0;) {
+    if (!chosen[i])
+      continue;
+    Num extent = fn->size(extents[i]);
+    writer.mapping[loop.getBody().front().getArgument(i)] = b.toValue(number % extent);
+    number = number / extent;
+  }
+}
+
+std::string LoopKernel::productOf(const llvm::SmallBitVector &chosen) const {
+  SmallVector<StringRef> names;
   for (unsigned i = 0; i < extents.size(); ++i)
-    if (parallel[i])
-      divided.push_back(extents[i]);
-  std::string product = productOfExtents(divided);
+    if (chosen[i])
+      names.push_back(extents[i]);
+  return productOfExtents(names);
+}
+
+/// Every 256th of the iterations that are not parallel.
+void LoopKernel::writeShare(const Num &worker, RegionWriter &writer) {
+  llvm::SmallBitVector sequential = parallel;
+  sequential.flip();
+  b.loop(worker, fn->size(productOf(sequential)), LoopWorkers::kWorkers, [&](Num number) {
+    setIndices(sequential, number, writer);
+    writer.writeBody();
+  });
+}
+
+void LoopKernel::run() {
+  std::optional<LoopWorkers> workers = LoopWorkers::create(stage, loop, parallel);
+  SmallVector<Value> buffers = buffersOf(loop, stage);
+  if (workers)
+    for (auto &[target, slots] : workers->slots) {
+      llvm::erase(buffers, target);
+      buffers.push_back(slots);
+    }
+  KernelFunction function(stage, suffix, buffers, kThreads, b);
+  fn = &function;
+  const int64_t count = workers ? LoopWorkers::kWorkers : 1;
+  std::string product = productOf(parallel);
+  if (workers)
+    product += "*" + std::to_string(count);
   Num total = fn->size(product);
   Num index = b.blockIndex() * Num(kThreads) + b.threadIndex();
+  Num worker = index % Num(count);
   RegionWriter writer(*fn, loop.getBody().front());
-  writer.accumulate = [&](AccumulateOp sum, RegionWriter &w) { w.addToMemory(sum); };
+  writer.accumulate = [&](AccumulateOp sum, RegionWriter &w) {
+    w.addToMemory(sum, workers ? workers->slots.lookup(sum.getBuffer()) : Value(), worker);
+  };
   b.ifThen(b.less(index, total), [&] {
-    Num rest = index;
-    for (unsigned i = extents.size(); i-- > 0;) {
-      if (!parallel[i])
-        continue;
-      Num extent = fn->size(extents[i]);
-      writer.mapping[loop.getBody().front().getArgument(i)] = b.toValue(rest % extent);
-      rest = rest / extent;
-    }
-    writeFrom(0, writer);
+    setIndices(parallel, index / Num(count), writer);
+    if (workers)
+      writeShare(worker, writer);
+    else
+      writeFrom(0, writer);
   });
+  if (workers)
+    workers->addSumStage(stage, suffix);
   fn->finish(stage, "ceildiv(" + product + "," + std::to_string(kThreads) + ")",
              /*sharedBytes=*/0);
 }

@@ -42,8 +42,11 @@ static void addSlots(StageOp stage, const Twine &name, Value slots, Value target
   for (size_t i = 0; i < extents.size(); ++i)
     body.addArgument(builder.getIndexType(), loc);
   builder.setInsertionPointToStart(&body);
-  SmallVector<Value> at(body.getArguments()), to(at);
-  to.erase(to.begin() + 2);
+  // The target's extents without the slot; an extent "hq" behind the first is the head once more.
+  SmallVector<Value> at(body.getArguments()), to(at.begin(), at.begin() + 2);
+  unsigned next = 3;
+  for (StringAttr extent : cast<BufferType>(target.getType()).getExtents().drop_front(2))
+    to.push_back(extent.getValue() == "hq" ? at[1] : at[next++]);
   Value value = ReadOp::create(builder, loc, builder.getF32Type(), slots, at, /*inbounds=*/true);
   AccumulateOp::create(builder, loc, value, target, to);
   YieldOp::create(builder, loc);
@@ -72,12 +75,10 @@ PairSums::PairSums(StageOp stage, const GpuSchedule &schedule)
   for (Value target : headTargets) {
     HeadSum sum{target, Value()};
     SmallVector<std::string> extents = {"b", "hq", owners};
-    for (StringAttr extent : cast<BufferType>(target.getType()).getExtents().drop_front(2)) {
-      int64_t size = 1;
-      extent.getValue().getAsInteger(10, size);
-      sum.count *= size;
-      extents.push_back(extent.str());
-    }
+    sum.count = elementsOfHead(target);
+    for (StringAttr extent : cast<BufferType>(target.getType()).getExtents().drop_front(2))
+      if (extent.getValue() != "hq")
+        extents.push_back(extent.str());
     sum.slots = makeBuffer("_slots" + Twine(buffers.size()), extents, f32);
     addSlots(stage, "_slots" + Twine(buffers.size() - 1), sum.slots, target);
     heads.push_back(sum);

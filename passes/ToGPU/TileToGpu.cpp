@@ -2,6 +2,7 @@
 #include "passes/ToGPU/ToGPU.h"
 
 #include "passes/ToGPU/Folds.h"
+#include "passes/ToGPU/FragmentKernel.h"
 #include "passes/ToGPU/ScalarStages.h"
 #include "passes/ToLoops/ScalarStage.h"
 
@@ -9,6 +10,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 #define DEBUG_TYPE "pe-tile-to-gpu"
@@ -21,34 +23,6 @@ namespace mlir::tile {
 #include "passes/ToGPU/Passes.h.inc"
 } // namespace mlir::tile
 
-/// Whether the element that a map adds to depends on batch, head, constants and loops only, and is
-/// one of constantly many per head.
-static bool hasPlaceOfHead(AccumulateOp sum) {
-  auto map = sum->getParentOfType<MapOp>();
-  if (map.getIterationSpaces() != Spaces::RC)
-    return false;
-  auto buffer = cast<BufferType>(sum.getBuffer().getType());
-  for (StringAttr extent : buffer.getExtents().drop_front(2)) {
-    int64_t size;
-    if (extent.getValue().getAsInteger(10, size))
-      return false;
-  }
-  SmallVector<Value> work(sum.getIndices().drop_front(2));
-  while (!work.empty()) {
-    Value value = work.pop_back_val();
-    if (auto argument = dyn_cast<BlockArgument>(value)) {
-      // Inputs of the map, i and j vary; b, h and counters of loops do not.
-      const unsigned inputs = map.getInputs().size();
-      if (argument.getOwner() == &map.getBody().front() && argument.getArgNumber() != inputs &&
-          argument.getArgNumber() != inputs + 1)
-        return false;
-      continue;
-    }
-    llvm::append_range(work, value.getDefiningOp()->getOperands());
-  }
-  return true;
-}
-
 LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &schedule,
                                           std::string &why) {
   auto fail = [&](const Twine &reason) {
@@ -59,17 +33,26 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
   for (int64_t depth : {plan.getHeadDim(), plan.getValueDim()})
     if (depth % 8 || depth < 8 || depth > 256)
       return fail("expected head and value dims of 8 to 256 by 8, found " + Twine(depth));
-  bool hasDiagonals = false, isScattered = false, hasLoops = false;
+  bool hasDiagonals = false, isScattered = false;
   stage.getStream().getBody().walk([&](Operation *op) {
     hasDiagonals |= isa<WindowGradOp, SegmentsGradOp>(op);
-    hasLoops |= isa<scf::ForOp>(op);
     if (auto sum = dyn_cast<AccumulateOp>(op))
-      isScattered |= !hasPlaceOfHead(sum);
+      isScattered |= !hasPlaceInHead(sum);
   });
-  if (hasLoops)
-    return fail("a map over pairs has a loop, such as a layer of a network");
+  Operation *unknown = nullptr;
+  auto isKnown = [](Operation *op) {
+    return isa<ConstantOp, LoadOp, StoreOp, MapOp, DotOp, MaskOp, ReduceOp, ScanOp, WindowOp,
+               SegmentsOp, WindowGradOp, SegmentsGradOp, StreamOp, YieldOp, memref::AllocaOp>(op);
+  };
+  for (Block *block : {&stage.getBody().front(), &stage.getStream().getBody().front()})
+    for (Operation &op : *block)
+      if (!isKnown(&op))
+        unknown = &op;
+  if (unknown)
+    return fail("it has no form for '" + unknown->getName().getStringRef() + "'");
   if (isScattered)
-    return fail("a sum inside a map has a place that depends on the pair");
+    return fail("a sum inside a map has a place that is not one of at most " +
+                Twine(kMostSumsOfThread) + " per head");
   if (hasDiagonals && (schedule.ownerBlock() % schedule.innerBlock ||
                        schedule.threads() < schedule.ownerBlock() + schedule.innerBlock - 1))
     return fail("sums along diagonals need owner blocks of whole inner blocks and a thread per "

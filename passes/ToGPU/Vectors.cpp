@@ -14,9 +14,8 @@ void mlir::tile::gpu::emitConstant(FragmentKernel &k, ConstantOp op) {
 
 //===- Masks -------------------------------------------------------------------===//
 
-Value mlir::tile::gpu::isInside(FragmentKernel &k, const Element &at) {
+Value mlir::tile::gpu::isInside(FragmentKernel &k, const Num &row, const Num &column) {
   KernelBuilder &b = k.b;
-  Num row = k.rowAt(at), column = k.columnAt(at);
   // The interval of the row, empty where the row does not exist or has no position.
   Value exists =
       b.both(b.less(row, k.rows), b.compare(arith::CmpIPredicate::sge, row, k.mask.firstRow()));

@@ -37,10 +37,11 @@ Status checkTarget(const FileOptions &options) {
   const bool isGpu = options.target == "cuda" || options.target == "gpu-emulator";
   if (options.dtype == "tf32")
     return makeError("dtype tf32 is not built yet; expected f32", isGpu ? ", bf16 or f16" : "");
+  const bool takesNarrow = isGpu || options.target == "reference";
   const bool isKnown = options.dtype.empty() || options.dtype == "f32" ||
-                       (isGpu && (options.dtype == "bf16" || options.dtype == "f16"));
+                       (takesNarrow && (options.dtype == "bf16" || options.dtype == "f16"));
   if (!isKnown)
-    return makeError("expected --dtype=f32", isGpu ? ", bf16 or f16" : "", " on target ",
+    return makeError("expected --dtype=f32", takesNarrow ? ", bf16 or f16" : "", " on target ",
                      options.target, ", found '", options.dtype, "'");
   return Status::success();
 }

@@ -29,6 +29,7 @@ public:
 private:
   Status checkOptions();
   Status readInputsAndSizes();
+  Status roundForReference();
   Status compile();
   Status compute();
   Status compareWithReference();
@@ -92,6 +93,23 @@ Status Run::readInputsAndSizes() {
   if (cotangents.empty())
     return makeError("--grad: expected at least one cotangent (d_", entry.results.front().name,
                      ") in ", options.in, ", found none");
+  return Status::success();
+}
+
+/// The reference computes in float64 on what a computation in `dtype` is given.
+Status Run::roundForReference() {
+  auto dtype = parseDType(options.dtype);
+  if (!dtype)
+    return dtype.takeError();
+  for (TensorMap *tensors : {&arguments, &cotangents})
+    for (auto &[name, tensor] : *tensors) {
+      if (!isFloating(tensor.dtype()) || tensor.rank() != 4) // parameters, log-sum-exp
+        continue;
+      auto rounded = convert(tensor, *dtype);
+      if (!rounded)
+        return rounded.takeError();
+      tensor = *std::move(rounded);
+    }
   return Status::success();
 }
 
@@ -234,6 +252,9 @@ Status Run::execute() {
   positions.headsTotal = options.headsTotal;
   if (Status read = readInputsAndSizes(); !read)
     return read;
+  if (options.target == "reference")
+    if (Status rounded = roundForReference(); !rounded)
+      return rounded;
   if (options.target != "reference") {
     cpu::ThreadPool::Options threads;
     threads.threads = options.threads;

@@ -107,9 +107,8 @@ Expected<int64_t> BoundPlan::itemsOf(size_t index, const CallSizes &sizes) const
 
 bool BoundPlan::isUsedBy(size_t index, Half half) const {
   return std::any_of(plan.stages.begin(), plan.stages.end(), [&](const Stage &stage) {
-    return halfOf(stage.phase) == half &&
-           std::find(stage.buffers.begin(), stage.buffers.end(), static_cast<int>(index)) !=
-               stage.buffers.end();
+    return halfOf(stage.phase) == half && std::find(stage.buffers.begin(), stage.buffers.end(),
+                                                    static_cast<int>(index)) != stage.buffers.end();
   });
 }
 

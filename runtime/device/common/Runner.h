@@ -37,9 +37,8 @@ public:
   virtual const plan::Plan &getPlan() const = 0;
   /// Checks the arguments and runs the prepare and forward stages. `pool` is used by devices that
   /// compute on the host.
-  virtual Expected<std::shared_ptr<const Call>> forward(const TensorMap &arguments,
-                                                        const Positions &positions,
-                                                        ParallelFor &pool) const = 0;
+  virtual Expected<std::shared_ptr<const Call>>
+  forward(const TensorMap &arguments, const Positions &positions, ParallelFor &pool) const = 0;
   /// Runs the backward and finish stages on what `call`, of this runner, kept. Absent cotangents
   /// are zero, but at least one is needed. Returns the gradients.
   virtual Expected<TensorMap> backward(const Call &call, const TensorMap &cotangents,

@@ -104,9 +104,8 @@ public:
   explicit CpuRunner(Executor executor) : executor(std::move(executor)) {}
 
   const plan::Plan &getPlan() const override { return executor.getPlan(); }
-  Expected<std::shared_ptr<const device::Call>> forward(const TensorMap &arguments,
-                                                        const Positions &positions,
-                                                        ParallelFor &pool) const override;
+  Expected<std::shared_ptr<const device::Call>>
+  forward(const TensorMap &arguments, const Positions &positions, ParallelFor &pool) const override;
   Expected<TensorMap> backward(const device::Call &call, const TensorMap &cotangents,
                                ParallelFor &pool) const override;
   Expected<plan::CallSizes> bind(const TensorMap &arguments,

@@ -4,7 +4,7 @@
 |* with libpe.so alone, without the compiler.
 |*
 |*   pe_function *attention;
-|*   if (pe_open("fire.pepkg", NULL, &attention)) return puts(pe_last_error());
+|*   if (pe_open("my_encoding.pepkg", NULL, &attention)) return puts(pe_last_error());
 |*   pe_tensor arguments[] = {{"q", q, PE_F32, 4, {b, h, s, d}}, ...};
 |*   pe_call *call;
 |*   pe_forward(attention, arguments, n, NULL, &call);

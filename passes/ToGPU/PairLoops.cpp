@@ -1,0 +1,214 @@
+//===- PairLoops.cpp - maps over pairs with loops inside ------------------===//
+//
+// A map whose region has loops, such as the layers of a smooth network, or that adds to places
+// which depend on the pair, such as the entry of a table, is not written once per register: the
+// region stands once, in a loop over the lane's pairs, with inputs and results in memory of the
+// thread. What it adds to the elements of a head goes to an array of the thread first; behind the
+// loop the arrays are summed over the warp, element by element. Nothing depends on the order of
+// threads.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/ToGPU/Maps.h"
+#include "passes/ToGPU/Sums.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::gpu;
+
+bool mlir::tile::gpu::hasPlaceInHead(AccumulateOp sum) {
+  auto map = sum->getParentOfType<MapOp>();
+  if (!map || map.getIterationSpaces() != Spaces::RC || !map.getPositions())
+    return false;
+  const unsigned inputs = map.getInputs().size();
+  Block &body = map.getBody().front();
+  Value batch = body.getArgument(inputs), head = body.getArgument(inputs + 1);
+  int64_t size, count = 1;
+  for (auto [index, extent] : llvm::drop_begin(
+           llvm::zip(sum.getIndices(), cast<BufferType>(sum.getBuffer().getType()).getExtents()),
+           2)) {
+    if (extent.getValue() == "hq" && index == head)
+      continue;
+    if (extent.getValue().getAsInteger(10, size))
+      return false;
+    count *= size;
+  }
+  return count <= kMostSumsOfThread && sum.getIndices().size() >= 2 &&
+         sum.getIndices()[0] == batch && sum.getIndices()[1] == head;
+}
+
+int64_t mlir::tile::gpu::elementsOfHead(Value buffer) {
+  int64_t size, count = 1;
+  for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents().drop_front(2))
+    if (!extent.getValue().getAsInteger(10, size))
+      count *= size;
+  return count;
+}
+
+Num mlir::tile::gpu::placeInHead(FragmentKernel &k, AccumulateOp sum, RegionWriter &writer) {
+  Num place = 0;
+  for (auto [index, name, extent] : llvm::drop_begin(
+           llvm::zip(sum.getIndices(), cast<BufferType>(sum.getBuffer().getType()).getExtents(),
+                     k.fn.extents(sum.getBuffer())),
+           2)) {
+    if (name.getValue() == "hq") // the head itself
+      continue;
+    Num at = k.b.fromValue(writer.lookup(index));
+    place = place * extent + maxOf(Num(0), minOf(at, extent - Num(1)));
+  }
+  return place;
+}
+
+/// Whether an index depends on the pair or on a loop: on anything but constants.
+static bool hasFixedPlace(AccumulateOp sum) {
+  return llvm::all_of(sum.getIndices().drop_front(2), [&](Value index) {
+    Operation *op = index.getDefiningOp();
+    return index == sum.getIndices()[1] || (op && op->hasTrait<OpTrait::ConstantLike>());
+  });
+}
+
+bool mlir::tile::gpu::needsPairLoop(MapOp map) {
+  if (map.getIterationSpaces() != Spaces::RC)
+    return false;
+  return map
+      .walk([&](Operation *op) {
+        auto sum = dyn_cast<AccumulateOp>(op);
+        const bool isNeeded = isa<scf::ForOp>(op) || (sum && !hasFixedPlace(sum));
+        return isNeeded ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+namespace {
+
+/// An array in memory of the thread.
+class ThreadArray {
+public:
+  ThreadArray(KernelBuilder &b, Type element, int64_t count) : b(b), element(element) {
+    OpBuilder::InsertionGuard guard(b);
+    auto function = b.getBlock()->getParentOp()->getParentOfType<LLVM::LLVMFuncOp>();
+    b.setInsertionPointToStart(&function.getBody().front());
+    base = b.create<LLVM::AllocaOp>(LLVM::LLVMPointerType::get(b.getContext()), element,
+                                    b.integer(count));
+  }
+  Value load(const Num &index) const { return b.load(element, at(index)); }
+  void store(Value value, const Num &index) const { b.store(value, at(index)); }
+
+private:
+  Value at(const Num &index) const {
+    return b.create<LLVM::GEPOp>(base.getType(), element, base,
+                                 ArrayRef<LLVM::GEPArg>{LLVM::GEPArg(b.toValue(index))});
+  }
+  KernelBuilder &b;
+  Type element;
+  Value base;
+};
+
+class PairLoop {
+public:
+  PairLoop(FragmentKernel &k, MapOp map)
+      : k(k), b(k.b), map(map), count(k.registersOf(Spaces::RC)) {}
+  void run();
+
+private:
+  struct Sum {
+    int64_t count = 1;
+    std::optional<ThreadArray> array;
+  };
+  void declareSums();
+  void writePair(const Num &pair, ArrayRef<ThreadArray> inputs, ArrayRef<ThreadArray> results);
+  void add(AccumulateOp sum, RegionWriter &writer, Value counts);
+  void reduceSums();
+
+  FragmentKernel &k;
+  KernelBuilder &b;
+  MapOp map;
+  const int64_t count;
+  llvm::MapVector<Value, Sum> sums; // by buffer
+};
+
+void PairLoop::declareSums() {
+  map.walk([&](AccumulateOp op) {
+    Sum &sum = sums[op.getBuffer()];
+    if (sum.array)
+      return;
+    sum.count = elementsOfHead(op.getBuffer());
+    sum.array.emplace(b, b.f32(), sum.count);
+  });
+  for (auto &[buffer, sum] : sums)
+    b.loop(0, sum.count, 1, [&, &s = sum](Num i) { s.array->store(b.number(0.0), i); });
+}
+
+void PairLoop::add(AccumulateOp op, RegionWriter &writer, Value counts) {
+  Value value = writer.lookup(op.getValue());
+  if (!value.getType().isF32())
+    value = b.create<arith::TruncFOp>(b.f32(), value);
+  value = b.select(counts, value, b.number(0.0));
+  Num place = placeInHead(k, op, writer);
+  ThreadArray &array = *sums[op.getBuffer()].array;
+  array.store(b.add(array.load(place), value), place);
+}
+
+/// The region at pair number `pair` of the lane, in the order of the registers.
+void PairLoop::writePair(const Num &pair, ArrayRef<ThreadArray> inputs,
+                         ArrayRef<ThreadArray> results) {
+  const Num tiles(k.innerTiles());
+  Num tile = pair / Num(4), innerHalf = pair % Num(2), ownerHalf = pair / Num(2) % Num(2);
+  Num ownerTile = tile / tiles, innerTile = tile % tiles;
+  Num owner = k.ownerAt(Element()) + ownerTile * Num(16) + ownerHalf * Num(8);
+  Num inner = k.innerAt(Element()) + innerTile * Num(k.isPermuted ? 2 : 8) + innerHalf;
+  Num row = k.rowsOwn ? owner : inner, column = k.rowsOwn ? inner : owner;
+
+  RegionWriter writer(k.fn, map.getBody().front());
+  Block &body = map.getBody().front();
+  for (auto [index, array] : llvm::enumerate(inputs))
+    writer.mapping[body.getArgument(index)] = array.load(pair);
+  if (map.getPositions()) {
+    const Num positions[] = {k.batch, k.queryHead, row + k.mask.rowStart,
+                             column + k.mask.columnStart};
+    for (auto [index, number] : llvm::enumerate(positions))
+      writer.mapping[body.getArgument(map.getInputs().size() + index)] = b.toValue(number);
+  }
+  Value counts = b.create<arith::OrIOp>(k.isFull, isInside(k, row, column));
+  writer.accumulate = [&](AccumulateOp sum, RegionWriter &w) { add(sum, w, counts); };
+  for (auto [array, value] : llvm::zip(results, writer.writeBody()))
+    array.store(value, pair);
+}
+
+void PairLoop::reduceSums() {
+  for (auto &[buffer, sum] : sums)
+    b.loop(0, sum.count, 1, [&, buffer = buffer, &s = sum](Num i) {
+      Value value = s.array->load(i);
+      for (int mask : {16, 8, 4, 2, 1})
+        value = b.add(value, b.shuffleXor(value, mask));
+      k.sums->addToHead(k, buffer, i, value);
+    });
+}
+
+void PairLoop::run() {
+  auto elementOf = [](Value value) { return cast<ValType>(value.getType()).getElementType(); };
+  SmallVector<ThreadArray> inputs, results;
+  for (Value input : map.getInputs()) {
+    inputs.emplace_back(b, elementOf(input), count);
+    Spaces spaces = cast<ValType>(input.getType()).getSpaces();
+    for (int64_t i = 0; i < count; ++i)
+      inputs.back().store(k.registers(input)[k.indexOf(spaces, k.elementAt(Spaces::RC, i))],
+                          Num(i));
+  }
+  for (Value result : map.getResults())
+    results.emplace_back(b, elementOf(result), count);
+  declareSums();
+  b.loop(0, count, 1, [&](Num pair) { writePair(pair, inputs, results); });
+  reduceSums();
+  for (auto [value, array] : llvm::zip(map.getResults(), results)) {
+    Registers registers;
+    for (int64_t i = 0; i < count; ++i)
+      registers.push_back(array.load(Num(i)));
+    k.set(value, std::move(registers));
+  }
+}
+
+} // namespace
+
+void mlir::tile::gpu::emitPairLoop(FragmentKernel &k, MapOp map) { PairLoop(k, map).run(); }

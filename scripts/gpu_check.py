@@ -1,0 +1,283 @@
+"""The work behind scripts/gpu-check.sh; standard library only, but for `peers`, which needs PyTorch."""
+
+import argparse
+import itertools
+import json
+import math
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+ENCODINGS = ["nope", "alibi", "t5", "kerple_log", "fire", "fire_2x32", "rope", "stick_breaking", "rse"]
+CHIPS = "sm_80,sm_90"
+# Small, odd cases for correctness: name, sizes, dtype, head dim and value dim.
+CASES = [
+    ("odd", "b=1,h=4,hkv=2,sq=93,sk=130", 64, 64),
+    ("single", "b=2,h=2,hkv=1,sq=1,sk=77", 64, 64),
+    ("deep", "b=1,h=2,hkv=2,sq=130,sk=130", 128, 128),
+]
+DTYPES = ["bf16", "f32"]
+# Most that a result may be off, as |x - r| / |r| against float64 on the rounded inputs. The whole
+# judgement with its parts is `pe run --check`; here a stored copy must do.
+LIMITS = {"bf16": 1.2e-2, "f32": 5e-5}
+# Sums of many signs that end near zero: compared with their largest neighbour instead.
+CANCELLING = 5e-2
+
+
+def run(command, **options):
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
+
+
+def read_safetensors(path):
+    data = path.read_bytes()
+    length = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + length])
+    tensors = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = entry["data_offsets"]
+        raw = data[8 + length + begin:8 + length + end]
+        tensors[name] = struct.unpack(f"<{len(raw) // 4}f", raw)
+    return tensors
+
+
+class Folder:
+    """build/gpu-check: programs, packages, inputs, stored results, results so far."""
+
+    def __init__(self, build):
+        self.path = build / "gpu-check"
+        self.pe = self.path / "bin" / "pe"
+        self.results = self.path / "results.json"
+
+    def package(self, encoding, dtype, dim):
+        return self.path / f"{encoding}-{dtype}-{dim}.pepkg"
+
+    def reference(self, encoding, case, dtype):
+        return self.path / f"{encoding}-{case}-{dtype}.safetensors"
+
+    def load(self):
+        return json.loads(self.results.read_text()) if self.results.exists() else []
+
+    def append(self, record):
+        record["when"] = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime())
+        self.results.write_text(json.dumps(self.load() + [record], indent=1))
+
+
+def prepare(folder, build, options):
+    """Packages for the chips, and float64 results of small cases."""
+    shutil.rmtree(folder.path, ignore_errors=True)
+    (folder.path / "bin").mkdir(parents=True)
+    (folder.path / "lib").mkdir()
+    shutil.copy2(build / "bin" / "pe", folder.pe)
+    shutil.copy2(build / "lib" / "libpe.so.0", folder.path / "lib" / "libpe.so.0")
+    targets = ["--target=" + options.target]
+    if options.target == "cuda":
+        targets.append("--chip=" + CHIPS)
+    for encoding in options.only:
+        source = ROOT / "examples" / "encodings" / f"{encoding}.mlir"
+        for dtype in DTYPES:
+            for dim in options.dims:
+                if dtype == "f32" and dim > 64:
+                    continue
+                made = run([build / "bin" / "pe", "compile", source, *targets, f"--dtype={dtype}",
+                            f"--head-dim={dim}", f"--value-dim={dim}", "--grad", "--early-exit=off",
+                            "--emit=package", "-o", folder.package(encoding, dtype, dim)])
+                if made.returncode:
+                    sys.exit(made.stderr)
+        for (name, shape, dim, value), dtype in itertools.product(CASES, DTYPES):
+            if not folder.package(encoding, dtype, dim).exists():
+                continue
+            done = run([build / "bin" / "pe", "run", source, "--target=reference", "--random=5",
+                        f"--shape={shape},d={dim},dv={value}", "--grad", f"--dtype={dtype}",
+                        f"--out={folder.reference(encoding, name, dtype)}"])
+            if done.returncode:
+                sys.exit(done.stderr)
+    size = sum(file.stat().st_size for file in folder.path.rglob("*") if file.is_file())
+    print(f"{folder.path}: {size / 2**20:.1f} MiB")
+    if size > 60 * 2**20:
+        sys.exit("gpu-check: error: expected at most 60 MiB; choose fewer with --only or --dims")
+
+
+def compare(found, expected, limit):
+    """The worst |x - r| / |r|, and the tensors that are beyond the limit."""
+    worst, bad = 0.0, []
+    largest = max(math.sqrt(sum(x * x for x in values) / max(len(values), 1))
+                  for name, values in expected.items() if name.startswith("d_"))
+    for name, reference in expected.items():
+        values = found.get(name)
+        if values is None or len(values) != len(reference):
+            bad.append(f"{name}: missing")
+            continue
+        if not all(math.isfinite(x) for x in values):
+            bad.append(f"{name}: not finite")
+            continue
+        norm = math.sqrt(sum(r * r for r in reference))
+        error = math.sqrt(sum((x - r) ** 2 for x, r in zip(values, reference)))
+        # A parameter's gradient may cancel to nothing.
+        is_parameter = name.startswith("d_") and name not in ("d_q", "d_k", "d_v")
+        allowed = limit * norm + (CANCELLING * largest * math.sqrt(len(reference)) if is_parameter else 0)
+        share = error / allowed if allowed else float(error > 0) * math.inf
+        worst = max(worst, share)
+        if share > 1:
+            bad.append(f"{name}: error {error:.3g} of {norm:.3g}, allowed {allowed:.3g}")
+    return worst, bad
+
+
+class Clock:
+    """Ends a call in time; what is left is said."""
+
+    def __init__(self, seconds):
+        self.end = time.monotonic() + seconds
+        self.left = []
+
+    def allows(self, what):
+        if time.monotonic() < self.end:
+            return True
+        self.left.append(what)
+        return False
+
+    def report(self):
+        if self.left:
+            print("not done for lack of time: " + ", ".join(self.left))
+
+
+def check(folder, options):
+    clock, failures, count = Clock(options.seconds), 0, 0
+    for encoding in options.only:
+        for dtype in DTYPES:
+            for name, shape, dim, value in CASES:
+                package = folder.package(encoding, dtype, dim)
+                what = f"{encoding} {dtype} {name}"
+                if dim not in options.dims or not package.exists() or not clock.allows(what):
+                    continue
+                out = folder.path / "out.safetensors"
+                out.unlink(missing_ok=True)
+                # Twice: results are equal to the bit.
+                outputs = []
+                for _ in range(2):
+                    done = run([folder.pe, "run", package, f"--target={options.target}", "--random=5",
+                                f"--shape={shape},d={dim},dv={value}", f"--dtype={dtype}", "--grad",
+                                f"--out={out}"])
+                    outputs.append(out.read_bytes() if done.returncode == 0 else b"")
+                if done.returncode:
+                    worst, bad = math.inf, [done.stderr.strip()]
+                else:
+                    worst, bad = compare(read_safetensors(out), read_safetensors(
+                        folder.reference(encoding, name, dtype)), LIMITS[dtype])
+                    if outputs[0] != outputs[1]:
+                        bad.append("two runs differ")
+                count += 1
+                failures += bool(bad)
+                folder.append({"part": "check", "encoding": encoding, "dtype": dtype, "case": name,
+                               "share_of_limit": worst, "problems": bad})
+                print(f"{what:32} {'FAILED ' + '; '.join(bad) if bad else f'ok ({worst:.2f} of the limit)'}",
+                      flush=True)
+    sanitize(folder, options)
+    clock.report()
+    print(f"{count} checked, {failures} failed")
+    return 1 if failures or not count else 0
+
+
+def sanitize(folder, options):
+    """compute-sanitizer on one small case of the first encodings, where it is."""
+    if options.target != "cuda" or not shutil.which("compute-sanitizer"):
+        print("compute-sanitizer: not here, or not on this target; skipped")
+        return
+    for encoding in options.only[:3]:
+        for tool in ("memcheck", "racecheck"):
+            done = run(["compute-sanitizer", f"--tool={tool}", "--error-exitcode=9", folder.pe, "run",
+                        folder.package(encoding, "bf16", 64), "--target=cuda", "--random=5",
+                        "--shape=b=1,h=2,hkv=1,sq=93,sk=130,d=64", "--dtype=bf16", "--grad"])
+            folder.append({"part": "sanitize", "encoding": encoding, "tool": tool, "rc": done.returncode})
+            print(f"compute-sanitizer {tool} {encoding}: {'ok' if done.returncode == 0 else 'FAILED'}",
+                  flush=True)
+
+
+def heads_for(length, dim):
+    """Heads of 64 or 128 with about 16 k tokens in all, as FlashAttention's benchmark has them."""
+    return max(1, 16384 // length), 2048 // dim
+
+
+def measure(folder, options):
+    clock = Clock(options.seconds)
+    for length in options.lengths:
+        for dim in options.dims:
+            for encoding in options.only:
+                what = f"{encoding} D={dim} S={length}"
+                package = folder.package(encoding, "bf16", dim)
+                if not package.exists() or not clock.allows(what):
+                    continue
+                batch, heads = (1, 2) if options.target != "cuda" else heads_for(length, dim)
+                done = run([folder.pe, "run", package, f"--target={options.target}", "--random=7",
+                            f"--shape=b={batch},h={heads},sq={length},d={dim}", "--dtype=bf16", "--grad",
+                            f"--time={options.repeats}"])
+                record = {"part": "time", "encoding": encoding, "dim": dim, "length": length,
+                          "batch": batch, "heads": heads, "dtype": "bf16"}
+                if done.returncode:
+                    record["error"] = done.stderr.strip()
+                else:
+                    record.update(json.loads(done.stdout.strip().splitlines()[-1]))
+                folder.append(record)
+                rates = [record.get(key) for key in ("forward_gflops", "backward_gflops")]
+                print(what, record.get("error") or " ".join(
+                    f"{name} {rate / 1e3:.1f} TFLOP/s" for name, rate in zip(("forward", "backward"), rates)
+                    if rate), flush=True)
+    clock.report()
+    return 0
+
+
+def table(folder):
+    """Pairs of ours and, behind them, peers of the same sizes."""
+    rows = {}
+    for record in folder.load():
+        if record["part"] not in ("time", "peers"):
+            continue
+        key = (record["encoding"], record["dim"], record["length"])
+        who = record.get("peer", "pe")
+        cell = record.get("error", "")[:40] or "{:.0f} / {:.0f}".format(
+            (record.get("forward_gflops") or 0) / 1e3, (record.get("backward_gflops") or 0) / 1e3)
+        rows.setdefault(key, {})[who] = cell
+    names = ["pe"] + sorted({who for row in rows.values() for who in row} - {"pe"})
+    print("| encoding | D | S | " + " | ".join(names) + " |")
+    print("|---" * (3 + len(names)) + "|")
+    for key in sorted(rows):
+        print("| " + " | ".join([str(part) for part in key] + [rows[key].get(n, "") for n in names]) + " |")
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="gpu-check.sh")
+    parser.add_argument("part", choices=["prepare", "check", "time", "peers", "table"])
+    parser.add_argument("build", nargs="?", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--only", default=",".join(ENCODINGS))
+    parser.add_argument("--lengths", default="2048,8192,16384")
+    parser.add_argument("--dims", default="64,128")
+    parser.add_argument("--target", default="cuda", choices=["cuda", "gpu-emulator"])
+    parser.add_argument("--seconds", type=float, default=500)
+    parser.add_argument("--repeats", type=int, default=15)
+    options = parser.parse_args()
+    options.only = options.only.split(",")
+    options.lengths = [int(n) for n in options.lengths.split(",")]
+    options.dims = [int(n) for n in options.dims.split(",")]
+    folder = Folder(options.build)
+    if options.part == "prepare":
+        return prepare(folder, options.build, options)
+    if options.part == "table":
+        return table(folder)
+    if not folder.pe.exists():
+        sys.exit(f"gpu-check: error: expected {folder.path} made by `gpu-check.sh prepare`")
+    if options.part == "check":
+        return check(folder, options)
+    if options.part == "time":
+        return measure(folder, options)
+    import gpu_peers
+    return gpu_peers.measure(folder, options, Clock(options.seconds), heads_for)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
