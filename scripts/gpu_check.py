@@ -1,4 +1,4 @@
-"""The work behind scripts/gpu-check.sh; standard library only, but for `peers`, which needs PyTorch."""
+"""The work behind scripts/gpu-check.sh; standard library only, but `peers` needs PyTorch."""
 
 import argparse
 import itertools
@@ -12,7 +12,8 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ENCODINGS = ["nope", "alibi", "t5", "kerple_log", "fire", "fire_2x32", "rope", "stick_breaking", "rse"]
+ENCODINGS = ["nope", "alibi", "t5", "kerple_log", "fire", "fire_2x32", "rope",
+             "stick_breaking", "rse"]
 CHIPS = "sm_80,sm_90"
 # Small, odd cases for correctness: name, sizes, dtype, head dim and value dim.
 CASES = [
@@ -29,7 +30,8 @@ CANCELLING = 5e-2
 
 
 def run(command, **options):
-    return subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True,
+                          **options)
 
 
 def read_safetensors(path):
@@ -49,8 +51,8 @@ def read_safetensors(path):
 class Folder:
     """build/gpu-check: programs, packages, inputs, stored results, results so far."""
 
-    def __init__(self, build):
-        self.path = build / "gpu-check"
+    def __init__(self, path):
+        self.path = path
         self.pe = self.path / "bin" / "pe"
         self.results = self.path / "results.json"
 
@@ -120,8 +122,9 @@ def compare(found, expected, limit):
         error = math.sqrt(sum((x - r) ** 2 for x, r in zip(values, reference)))
         # A parameter's gradient may cancel to nothing.
         is_parameter = name.startswith("d_") and name not in ("d_q", "d_k", "d_v")
-        allowed = limit * norm + (CANCELLING * largest * math.sqrt(len(reference)) if is_parameter else 0)
-        share = error / allowed if allowed else float(error > 0) * math.inf
+        spare = CANCELLING * largest * math.sqrt(len(reference)) if is_parameter else 0
+        allowed = limit * norm + spare
+        share = error / allowed if allowed else (math.inf if error > 0 else 0.0)
         worst = max(worst, share)
         if share > 1:
             bad.append(f"{name}: error {error:.3g} of {norm:.3g}, allowed {allowed:.3g}")
@@ -160,23 +163,23 @@ def check(folder, options):
                 # Twice: results are equal to the bit.
                 outputs = []
                 for _ in range(2):
-                    done = run([folder.pe, "run", package, f"--target={options.target}", "--random=5",
-                                f"--shape={shape},d={dim},dv={value}", f"--dtype={dtype}", "--grad",
+                    done = run([folder.pe, "run", package, f"--target={options.target}",
+                                "--random=5", f"--shape={shape},d={dim},dv={value}", f"--dtype={dtype}", "--grad",
                                 f"--out={out}"])
                     outputs.append(out.read_bytes() if done.returncode == 0 else b"")
                 if done.returncode:
                     worst, bad = math.inf, [done.stderr.strip()]
                 else:
-                    worst, bad = compare(read_safetensors(out), read_safetensors(
-                        folder.reference(encoding, name, dtype)), LIMITS[dtype])
+                    stored = read_safetensors(folder.reference(encoding, name, dtype))
+                    worst, bad = compare(read_safetensors(out), stored, LIMITS[dtype])
                     if outputs[0] != outputs[1]:
                         bad.append("two runs differ")
                 count += 1
                 failures += bool(bad)
                 folder.append({"part": "check", "encoding": encoding, "dtype": dtype, "case": name,
                                "share_of_limit": worst, "problems": bad})
-                print(f"{what:32} {'FAILED ' + '; '.join(bad) if bad else f'ok ({worst:.2f} of the limit)'}",
-                      flush=True)
+                verdict = "FAILED " + "; ".join(bad) if bad else f"ok ({worst:.2f} of the limit)"
+                print(f"{what:32} {verdict}", flush=True)
     sanitize(folder, options)
     clock.report()
     print(f"{count} checked, {failures} failed")
@@ -190,12 +193,13 @@ def sanitize(folder, options):
         return
     for encoding in options.only[:3]:
         for tool in ("memcheck", "racecheck"):
-            done = run(["compute-sanitizer", f"--tool={tool}", "--error-exitcode=9", folder.pe, "run",
-                        folder.package(encoding, "bf16", 64), "--target=cuda", "--random=5",
+            done = run(["compute-sanitizer", f"--tool={tool}", "--error-exitcode=9", folder.pe,
+                        "run", folder.package(encoding, "bf16", 64), "--target=cuda", "--random=5",
                         "--shape=b=1,h=2,hkv=1,sq=93,sk=130,d=64", "--dtype=bf16", "--grad"])
-            folder.append({"part": "sanitize", "encoding": encoding, "tool": tool, "rc": done.returncode})
-            print(f"compute-sanitizer {tool} {encoding}: {'ok' if done.returncode == 0 else 'FAILED'}",
-                  flush=True)
+            folder.append({"part": "sanitize", "encoding": encoding, "tool": tool,
+                           "rc": done.returncode})
+            verdict = "ok" if done.returncode == 0 else "FAILED"
+            print(f"compute-sanitizer {tool} {encoding}: {verdict}", flush=True)
 
 
 def heads_for(length, dim):
@@ -214,8 +218,8 @@ def measure(folder, options):
                     continue
                 batch, heads = (1, 2) if options.target != "cuda" else heads_for(length, dim)
                 done = run([folder.pe, "run", package, f"--target={options.target}", "--random=7",
-                            f"--shape=b={batch},h={heads},sq={length},d={dim}", "--dtype=bf16", "--grad",
-                            f"--time={options.repeats}"])
+                            f"--shape=b={batch},h={heads},sq={length},d={dim}", "--dtype=bf16",
+                            "--grad", f"--time={options.repeats}"])
                 record = {"part": "time", "encoding": encoding, "dim": dim, "length": length,
                           "batch": batch, "heads": heads, "dtype": "bf16"}
                 if done.returncode:
@@ -223,10 +227,9 @@ def measure(folder, options):
                 else:
                     record.update(json.loads(done.stdout.strip().splitlines()[-1]))
                 folder.append(record)
-                rates = [record.get(key) for key in ("forward_gflops", "backward_gflops")]
                 print(what, record.get("error") or " ".join(
-                    f"{name} {rate / 1e3:.1f} TFLOP/s" for name, rate in zip(("forward", "backward"), rates)
-                    if rate), flush=True)
+                    f"{half} {(record[half + '_gflops'] or 0) / 1e3:.2f} TFLOP/s"
+                    for half in ("forward", "backward")), flush=True)
     clock.report()
     return 0
 
@@ -246,7 +249,8 @@ def table(folder):
     print("| encoding | D | S | " + " | ".join(names) + " |")
     print("|---" * (3 + len(names)) + "|")
     for key in sorted(rows):
-        print("| " + " | ".join([str(part) for part in key] + [rows[key].get(n, "") for n in names]) + " |")
+        cells = [str(part) for part in key] + [rows[key].get(name, "") for name in names]
+        print("| " + " | ".join(cells) + " |")
     return 0
 
 
@@ -254,6 +258,7 @@ def main():
     parser = argparse.ArgumentParser(prog="gpu-check.sh")
     parser.add_argument("part", choices=["prepare", "check", "time", "peers", "table"])
     parser.add_argument("build", nargs="?", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--folder", type=pathlib.Path, help="in place of BUILD/gpu-check")
     parser.add_argument("--only", default=",".join(ENCODINGS))
     parser.add_argument("--lengths", default="2048,8192,16384")
     parser.add_argument("--dims", default="64,128")
@@ -264,7 +269,7 @@ def main():
     options.only = options.only.split(",")
     options.lengths = [int(n) for n in options.lengths.split(",")]
     options.dims = [int(n) for n in options.dims.split(",")]
-    folder = Folder(options.build)
+    folder = Folder(options.folder or options.build / "gpu-check")
     if options.part == "prepare":
         return prepare(folder, options.build, options)
     if options.part == "table":
