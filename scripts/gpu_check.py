@@ -164,8 +164,8 @@ def check(folder, options):
                 outputs = []
                 for _ in range(2):
                     done = run([folder.pe, "run", package, f"--target={options.target}",
-                                "--random=5", f"--shape={shape},d={dim},dv={value}", f"--dtype={dtype}", "--grad",
-                                f"--out={out}"])
+                                "--random=5", f"--shape={shape},d={dim},dv={value}",
+                                f"--dtype={dtype}", "--grad", f"--out={out}"])
                     outputs.append(out.read_bytes() if done.returncode == 0 else b"")
                 if done.returncode:
                     worst, bad = math.inf, [done.stderr.strip()]
