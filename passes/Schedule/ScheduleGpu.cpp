@@ -47,17 +47,19 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage) {
   const int64_t depth = std::max(plan.getHeadDim(), plan.getValueDim());
   GpuSchedule schedule;
   schedule.innerBlock = plan.getKeyBlock();
+  // Registers and shared memory grow with the depth, the width of elements and what is kept per
+  // pair; half the pairs then leave room (scripts/check-ptx shows what is used).
+  const bool isDeep = depth > (traits.isWide ? 32 : 64);
+  if (!traits.hasSnapshots && (isDeep || traits.hasSegments))
+    schedule.innerBlock = 32;
+  // Two tiles of owners to a warp halve what is read of shared memory per product, which is what
+  // one tile waits for (pe bench --model).
+  if (!traits.isWide && !traits.sumsColumns && depth <= (traits.hasSnapshots ? 64 : 128))
+    schedule.ownerTiles = 2;
   // Chips of 99 KiB of shared memory hold half the owners of f32.
   const bool needsSquares = traits.hasSnapshots && traits.hasDiagonals;
   if (traits.isWide && depth > (traits.hasSnapshots ? 32 : 64) && !needsSquares)
     schedule.warps = 2;
-  if (traits.hasSnapshots)
-    return schedule;
-  // Registers and shared memory grow with the depth, the width of elements and what is kept per
-  // pair; half the pairs then leave room (docs/benchmarks/gpu-registers.md).
-  const int64_t deepest = traits.sumsColumns ? 64 : 128;
-  if (depth > (traits.isWide ? 32 : deepest) || traits.hasSegments)
-    schedule.innerBlock = 32;
   return schedule;
 }
 

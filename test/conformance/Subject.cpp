@@ -69,7 +69,7 @@ private:
 
 /// "cpu" and "loops" are lowerings for the CPU.
 template <typename Request> void setTarget(Request &request, const std::string &target) {
-  if (target == "gpu-emulator")
+  if (target == "gpu-emulator" || target == "cuda")
     request.target = target;
   else
     request.lowering = target;
@@ -233,11 +233,14 @@ private:
 } // namespace
 
 Expected<std::unique_ptr<Subject>> makeSubject(const SubjectOptions &options) {
-  bool isCompiled =
-      options.target == "cpu" || options.target == "loops" || options.target == "gpu-emulator";
+  bool isCompiled = options.target == "cpu" || options.target == "loops" ||
+                    options.target == "gpu-emulator" || options.target == "cuda";
   if (!isCompiled && options.target != "reference")
-    return makeError("expected target 'cpu', 'loops', 'gpu-emulator' or 'reference', found '",
-                     options.target, "'");
+    return makeError(
+        "expected target 'cpu', 'loops', 'gpu-emulator', 'cuda' or 'reference', found '",
+        options.target, "'");
+  if (options.target == "cuda" && options.poison)
+    return makeError("expected --poison for targets that compute on the host only");
   if (isCompiled && !options.poison)
     return std::make_unique<ApiSubject>(options);
   auto jit = loadCompiler();

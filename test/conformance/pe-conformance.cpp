@@ -1,6 +1,6 @@
 //===- pe-conformance.cpp - The case table on one target ------------------===//
 //
-//   pe-conformance --target=cpu|loops|gpu-emulator|reference [--features=x86-64-v3]
+//   pe-conformance --target=cpu|loops|gpu-emulator|cuda|reference [--features=x86-64-v3]
 //                  [--dtype=f32|bf16|f16] [--encoding=a,b] [--refused=a,b] [--call=a,b]
 //                  [--threads=1,1,3] [--seed=N] [--root=DIR] [--poison] [--quick] [--verbose]
 //                  [--list]
@@ -8,11 +8,12 @@
 // --poison fills fresh buffers with NaN. Nothing is taken from a disk cache of earlier programs.
 // --refused names encodings that the target must refuse with a message, until it has kernels.
 // Prints a line per case, all tensors of a failing one, and a last line that counts. Exit 1 if any
-// case failed or none was run.
+// case failed or none was run, 77 if the target is not on this machine.
 //
 //===----------------------------------------------------------------------===//
 
 #include "conformance/Conformance.h"
+#include "runtime/device/cuda/Device.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -112,8 +113,15 @@ private:
   std::string folder;
 };
 
+constexpr int kSkipped = 77; // as CMake's SKIP_RETURN_CODE
+
 /// Runs the chosen cases; returns the exit status.
 int runTable(const Arguments &arguments) {
+  if (arguments.subject.target == "cuda")
+    if (auto device = cuda::Device::open(); !device) {
+      std::printf("skipped, all cases: %s\n", device.error().getMessage().c_str());
+      return kSkipped;
+    }
   auto subject = makeSubject(arguments.subject);
   if (!subject) {
     std::fprintf(stderr, "%s\n", subject.error().render("pe-conformance").c_str());

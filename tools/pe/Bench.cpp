@@ -5,6 +5,7 @@
 #include "runtime/reference/Compare.h"
 #include "runtime/train/blas/Blas.h"
 #include "tools/pe/Commands.h"
+#include "tools/pe/GpuModel.h"
 #include "tools/pe/Run.h"
 #include "tools/pe/Timing.h"
 #include "tools/pe/Unfused.h"
@@ -23,7 +24,72 @@ struct BenchOptions {
   std::vector<int64_t> lengths = {512, 2048};
   int64_t heads = 8, headDim = 64;
   int threads = 1, repeats = 7;
+  std::string target = "cpu", chip = "sm_90", dtype = "bf16";
+  bool model = false;
 };
+
+/// pe bench --target=cuda --model: predicted cycles of the main loops.
+Status modelKernels(const BenchOptions &options) {
+  auto rates = ratesOf(options.chip);
+  if (!rates)
+    return rates.takeError();
+  std::printf("predicted, not measured: %s (%s), %s, head dim %lld; one pass of a CTA through the "
+              "main loop\n",
+              rates->name, rates->product, options.dtype.c_str(),
+              static_cast<long long>(options.headDim));
+  std::printf("%-16s %-9s %5s %5s %5s %5s %5s %7s %9s %-8s %10s %8s\n", "encoding", "kernel",
+              "instr", "mma", "ex2", "shr", "cta", "cycles", "serial", "busiest", "roofline",
+              "serial");
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const std::string &name : options.names) {
+    auto program = Program::load(options.encodings + "/" + name + ".mlir");
+    if (!program)
+      return program.takeError();
+    CompileOptions compile;
+    compile.target = "cuda";
+    compile.chip = options.chip;
+    compile.headDim = compile.valueDim = options.headDim;
+    compile.grad = true;
+    compile.dtype = *parseDType(options.dtype);
+    auto ptx = program->emit(compile, Stage::Ptx);
+    if (!ptx)
+      return ptx.takeError();
+    const auto threads = LoopCounts::threadsOf(*ptx);
+    for (const auto &[kernel, counts] : LoopCounts::ofKernels(*ptx)) {
+      const bool isBackward = kernel.find("backward") != std::string::npos;
+      const int cta = threads.at(kernel);
+      const Prediction p = predict(counts, cta, *rates);
+      std::printf("%-16s %-9s %5lld %5lld %5lld %5lld %5d %7.0f %9.0f %-8s %5.0f TF/s %3.0f TF/s\n",
+                  name.c_str(), isBackward ? "backward" : "forward",
+                  static_cast<long long>(counts.instructions),
+                  static_cast<long long>(counts.matrix), static_cast<long long>(counts.special),
+                  static_cast<long long>(counts.shared), cta, p.rooflineCycles, p.serialCycles,
+                  p.busiest.c_str(), p.rooflineTeraflops, p.serialTeraflops);
+      rows.push_back({{"encoding", name},
+                      {"kernel", kernel},
+                      {"instructions", counts.instructions},
+                      {"mma", counts.matrix},
+                      {"busiest", p.busiest},
+                      {"cycles", p.rooflineCycles},
+                      {"serial_cycles", p.serialCycles},
+                      {"teraflops", p.rooflineTeraflops},
+                      {"serial_teraflops", p.serialTeraflops}});
+    }
+  }
+  if (options.json.empty())
+    return Status::success();
+  const nlohmann::ordered_json file = {{"chip", rates->name}, {"predicted", true}, {"rows", rows}};
+  return writeFileAtomically(options.json, file.dump(2) + "\n");
+}
+
+Status checkModel(const BenchOptions &options) {
+  if (options.model != (options.target == "cuda"))
+    return makeError(
+        "expected --model with --target=cuda: on a GPU, scripts/gpu-check.sh measures");
+  if (options.dtype != "bf16" && options.dtype != "f16")
+    return makeError("expected --dtype=bf16 or f16 for the model, found '", options.dtype, "'");
+  return Status::success();
+}
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -217,8 +283,17 @@ Action addBench(CLI::App &app) {
   app.add_option("--threads", options->threads, "Threads; 0: one per core")->capture_default_str();
   app.add_option("--repeats", options->repeats, "Calls per median")->capture_default_str();
   app.add_option("--json", options->json, "Also write the table to this file");
+  app.add_option("--target", options->target, "cpu, or cuda with --model")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  app.add_flag("--model", options->model, "Predict cycles of GPU kernels from their instructions");
+  app.add_option("--chip", options->chip, "Of the model: sm_80, sm_86, sm_89, sm_90")
+      ->capture_default_str();
+  app.add_option("--dtype", options->dtype, "Of the model: bf16 or f16")->capture_default_str();
   return [options] {
-    Status status = Bench(*options).run();
+    Status status = checkModel(*options);
+    if (status)
+      status = options->model ? modelKernels(*options) : Bench(*options).run();
     return status ? 0 : reportError("bench", status.error());
   };
 }

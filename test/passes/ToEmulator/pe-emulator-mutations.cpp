@@ -1,6 +1,6 @@
 //===- pe-emulator-mutations.cpp - Is a missing synchronisation noticed? --===//
 //
-//   pe-emulator-mutations FILE [QUERIES KEYS DEPTH]
+//   pe-emulator-mutations FILE [QUERIES KEYS DEPTH [DTYPE]]
 //
 // Compiles FILE forward and backward for the emulator as it is, and runs it under three orders: the
 // results must be equal to the bit. Then once without each synchronising operation (barriers,
@@ -46,13 +46,14 @@ struct Mutant {
   int64_t syncs = 0;
 };
 
-Mutant compile(const jit::Source &source, int64_t depth, int64_t dropSync) {
+Mutant compile(const jit::Source &source, int64_t depth, DType dtype, int64_t dropSync) {
   jit::Compilation compilation(jit::getRegistry());
   if (Status s = compilation.parse(source); !s)
     die(s.error().getMessage());
   mlir::pe::CompileOptions options;
   options.headDim = options.valueDim = depth;
   options.grad = true;
+  options.dtype = nameOf(dtype);
   options.lowering = "gpu";
   Status done = compilation.run([&](mlir::OpPassManager &pm) {
     mlir::pe::buildPEPipeline(pm, options);
@@ -81,13 +82,13 @@ Mutant compile(const jit::Source &source, int64_t depth, int64_t dropSync) {
           syncs};
 }
 
-Tensor draw(Shape shape, uint64_t seed) {
+Tensor draw(Shape shape, uint64_t seed, DType dtype) {
   Tensor tensor = Tensor::zeros(DType::F32, std::move(shape));
   std::mt19937 random(static_cast<unsigned>(seed));
   std::normal_distribution<float> normal;
   for (int64_t i = 0; i < tensor.numel(); ++i)
     tensor.data<float>()[i] = normal(random);
-  return tensor;
+  return take(convert(tensor, dtype));
 }
 
 /// Results and gradients as bytes, or the emulator's report.
@@ -133,14 +134,15 @@ int main(int argc, char **argv) {
     return index < argc ? std::atoll(argv[index]) : otherwise;
   };
   const int64_t queries = number(2, 70), keys = number(3, 130), depth = number(4, 16);
-  const TensorMap inputs = {{"q", draw({1, 1, queries, depth}, 1)},
-                            {"k", draw({1, 1, keys, depth}, 2)},
-                            {"v", draw({1, 1, keys, depth}, 3)}};
-  const TensorMap cotangents = {{"d_o", draw({1, 1, queries, depth}, 4)}};
+  const DType dtype = argc > 5 ? take(parseDType(argv[5])) : DType::F32;
+  const TensorMap inputs = {{"q", draw({1, 1, queries, depth}, 1, dtype)},
+                            {"k", draw({1, 1, keys, depth}, 2, dtype)},
+                            {"v", draw({1, 1, keys, depth}, 3, dtype)}};
+  const TensorMap cotangents = {{"d_o", draw({1, 1, queries, depth}, 4, dtype)}};
   constexpr emulator::Order kOrders[] = {emulator::Order::Forward, emulator::Order::Reverse,
                                          emulator::Order::Random};
 
-  Mutant whole = compile(source, depth, -1);
+  Mutant whole = compile(source, depth, dtype, -1);
   const Outcome expected = run(whole.executor, inputs, cotangents, kOrders[0]);
   for (emulator::Order order : kOrders) {
     const Outcome outcome = run(whole.executor, inputs, cotangents, order);
@@ -151,7 +153,7 @@ int main(int argc, char **argv) {
   }
   int64_t noticed = 0;
   for (int64_t sync = 0; sync < whole.syncs; ++sync) {
-    Mutant mutant = compile(source, depth, sync);
+    Mutant mutant = compile(source, depth, dtype, sync);
     bool isNoticed = false;
     for (emulator::Order order : kOrders)
       isNoticed = isNoticed || run(mutant.executor, inputs, cotangents, order) != expected;

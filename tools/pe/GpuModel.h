@@ -1,0 +1,61 @@
+//===- GpuModel.h - predicted cycles of GPU kernels ---===//
+//
+// Judges a change of a kernel without a GPU: counts the instructions of one pass through its main
+// loop in the PTX and divides them by what a multiprocessor does in a cycle.
+//
+//   roofline   the busiest unit alone: everything else overlaps with it
+//   serial     nothing overlaps: the units one after the other
+//
+// A real kernel lies between. Not in it: register allocation, latencies, bank conflicts, memory
+// beyond the multiprocessor, what ptxas changes. Rates are those of the vendor's tables per
+// multiprocessor and cycle; `mma.sync` on sm_90 reaches about 5/8 of the wgmma rate (assumed).
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_TOOLS_PE_GPUMODEL_H
+#define PE_TOOLS_PE_GPUMODEL_H
+
+#include "pe/Error.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace pe::cli {
+
+/// Instructions of one warp in one pass through the main loop, by the unit that executes them.
+struct LoopCounts {
+  int64_t instructions = 0;
+  int64_t matrix = 0;  // mma.sync m16n8k16
+  int64_t fma = 0;     // f32 add, multiply, multiply-add, conversions
+  int64_t alu = 0;     // integers, comparisons, selections, minima and maxima
+  int64_t special = 0; // ex2, lg2, rcp ...
+  int64_t shared = 0;  // cycles of 128 bytes: ldmatrix, ld.shared, st.shared, shfl
+  int64_t global = 0;  // ld.global, st.global, cp.async
+
+  /// The hot path: of the paths through the loop that multiply and copy most, the shortest.
+  /// `loop` is empty where a kernel has none with a contraction.
+  static std::map<std::string, LoopCounts> ofKernels(const std::string &ptx);
+  /// Threads of a CTA, by kernel.
+  static std::map<std::string, int> threadsOf(const std::string &ptx);
+};
+
+/// Rates of a multiprocessor per cycle.
+struct ChipRates {
+  const char *name;
+  const char *product;
+  double multiprocessors, gigahertz;
+  double matrixProducts; // multiply-adds of 16-bit numbers by mma.sync with f32 sums
+  double fma, alu;       // lanes
+};
+Expected<ChipRates> ratesOf(const std::string &chip);
+
+struct Prediction {
+  double rooflineCycles = 0, serialCycles = 0; // of a CTA's pass through the loop
+  std::string busiest;
+  double rooflineTeraflops = 0, serialTeraflops = 0; // of the useful work, without masked blocks
+};
+Prediction predict(const LoopCounts &counts, int threads, const ChipRates &rates);
+
+} // namespace pe::cli
+
+#endif // PE_TOOLS_PE_GPUMODEL_H
