@@ -1,12 +1,11 @@
 //===- pe-conformance.cpp - The case table on one target ------------------===//
 //
 //   pe-conformance --target=cpu|loops|gpu-emulator|cuda|reference [--features=x86-64-v3]
-//                  [--dtype=f32|bf16|f16] [--encoding=a,b] [--refused=a,b] [--call=a,b]
+//                  [--dtype=f32|bf16|f16] [--encoding=a,b] [--call=a,b]
 //                  [--threads=1,1,3] [--seed=N] [--root=DIR] [--poison] [--quick] [--verbose]
 //                  [--list]
 //
 // --poison fills fresh buffers with NaN. Nothing is taken from a disk cache of earlier programs.
-// --refused names encodings that the target must refuse with a message, until it has kernels.
 // Prints a line per case, all tensors of a failing one, and a last line that counts. Exit 1 if any
 // case failed or none was run, 77 if the target is not on this machine.
 //
@@ -30,7 +29,6 @@ struct Arguments {
   std::string root = PE_TEST_SOURCE_DIR;
   std::vector<std::string> encodings;
   std::vector<std::string> calls;
-  std::vector<std::string> refused;
   std::vector<int> threads = {1, 1, 2, 3};
   uint64_t seed = 1;
   bool quick = false;
@@ -65,8 +63,6 @@ Status parseOption(const std::string &option, Arguments &arguments) {
     arguments.root = value;
   else if (name == "--encoding")
     arguments.encodings = splitList(value);
-  else if (name == "--refused")
-    arguments.refused = splitList(value);
   else if (name == "--call")
     arguments.calls = splitList(value);
   else if (name == "--seed")
@@ -129,7 +125,7 @@ int runTable(const Arguments &arguments) {
   }
   Suite suite(**subject, arguments.root, arguments.threads, arguments.seed,
               arguments.subject.dtype);
-  int count = 0, failed = 0, refused = 0;
+  int count = 0, failed = 0;
   for (const EncodingFile &encoding : encodingFiles())
     for (const Call &call : calls()) {
       if (!isChosen(arguments.encodings, encoding.name) || !isChosen(arguments.calls, call.name) ||
@@ -141,23 +137,12 @@ int runTable(const Arguments &arguments) {
         continue;
       }
       CaseResult result = suite.run(encoding, call);
-      if (!arguments.refused.empty() && isChosen(arguments.refused, encoding.name)) {
-        // No kernel may be an answer; a wrong result or a silent success may not.
-        const bool isRefusal = result.failure.find("GPU kernel") != std::string::npos;
-        ++(isRefusal ? refused : failed);
-        if (!isRefusal)
-          std::fputs((result.summary() + "  expected a refusal\n").c_str(), stdout);
-        continue;
-      }
       failed += !result.passes();
       std::fputs(result.summary().c_str(), stdout);
       if (arguments.verbose || !result.passes())
         std::fputs(result.report.table().c_str(), stdout);
       std::fflush(stdout);
     }
-  if (refused)
-    std::printf("%d cases have no kernel on this target and were refused with a message\n",
-                refused);
   std::printf("%d cases, %d failed\n", count, failed);
   if (count == 0)
     std::fprintf(stderr, "pe-conformance: error: no case has the chosen names; see --list\n");

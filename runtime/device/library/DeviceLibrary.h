@@ -19,14 +19,11 @@ using int64_t = long long;
 /// Functions of one and of two arguments that PTX has no accurate instruction for, in f32 and f64:
 /// `pe_gpu_NAME_f32`, `pe_gpu_NAME_f64`. On the device they are libclc's (OpenCL's accuracy: at
 /// most 4 ulp, `pow` 16 ulp, `erf` 16 ulp), on the host the C++ library's.
-#define PE_GPU_UNARY(X)                                                                            \
-  X(sin)                                                                                           \
-  X(cos)                                                                                           \
-  X(tan)                                                                                           \
-  X(asin)                                                                                          \
-  X(acos)                                                                                          \
-  X(atan) X(sinh) X(cosh) X(tanh) X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(cbrt) \
-      X(erf) X(erfc)
+// clang-format off
+#define PE_GPU_UNARY(X) \
+  X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(exp) X(exp2) X(expm1) \
+  X(log) X(log2) X(log10) X(log1p) X(cbrt) X(erf) X(erfc)
+// clang-format on
 #define PE_GPU_BINARY(X) X(pow) X(atan2)
 
 #define PE_GPU_DECLARE_UNARY(name)                                                                 \
