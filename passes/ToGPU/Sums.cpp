@@ -213,34 +213,46 @@ void PairSums::addDiagonals(FragmentKernel &k, Value target, const Panel &pairs)
   KernelBuilder &b = k.b;
   auto *diagonal = llvm::find_if(diagonals, [&](Diagonal &d) { return d.target == target; });
   const int64_t owners = schedule.ownerBlock(), inners = schedule.innerBlock;
-  // Thread n sums the pairs with inner - owner = n - (owners - 1).
-  Num apart = k.thread - Num(owners - 1);
-  Num begin = maxOf(Num(0), Num(0) - apart), end = minOf(Num(owners), Num(inners) - apart);
-  Value sum = b.loop(begin, end, 1, b.number(0.0), [&](Num owner, ValueRange args) -> Registers {
-    Num column = k.physicalInner(owner + apart);
-    const Num perChunk(pairs.perChunk());
-    Value chunk = k.chunkAddress(pairs, 0, owner, 0, column / perChunk);
-    Value value =
-        b.load(pairs.element, b.shared(chunk, column % perChunk * Num(pairs.elementBytes())));
-    if (!pairs.element.isF32())
-      value = b.create<arith::ExtFOp>(b.f32(), value);
-    return {b.add(args[0], value)};
-  })[0];
   auto carriedAt = [&](const Num &index, int64_t limit) {
     return b.ifElse(
-        b.less(k.thread, Num(limit)), b.f32(),
+        b.less(index, Num(limit)), b.f32(),
         [&] { return Registers{b.load(b.f32(), sharedFloat(k, diagonal->carry, index))}; },
         [&] { return Registers{b.number(0.0)}; })[0];
   };
-  sum = b.add(carriedAt(k.thread, owners), sum);
+  // Diagonal n holds the pairs with inner - owner = n - (owners - 1); a thread has every n-th.
+  auto sumOf = [&](const Num &n) {
+    Num apart = n - Num(owners - 1);
+    Num begin = maxOf(Num(0), Num(0) - apart), end = minOf(Num(owners), Num(inners) - apart);
+    Value sum = b.loop(begin, end, 1, b.number(0.0), [&](Num owner, ValueRange args) -> Registers {
+      Num column = k.physicalInner(owner + apart);
+      const Num perChunk(pairs.perChunk());
+      Value chunk = k.chunkAddress(pairs, 0, owner, 0, column / perChunk);
+      Value value =
+          b.load(pairs.element, b.shared(chunk, column % perChunk * Num(pairs.elementBytes())));
+      if (!pairs.element.isF32())
+        value = b.create<arith::ExtFOp>(b.f32(), value);
+      return {b.add(args[0], value)};
+    })[0];
+    return b.add(carriedAt(n, owners), sum);
+  };
+  SmallVector<std::pair<Num, Value>> mine;
+  for (int64_t first = 0; first < owners + inners - 1; first += schedule.threads()) {
+    Num n = k.thread + Num(first);
+    mine.emplace_back(n, sumOf(n));
+  }
   Num unit = k.innerBlock - k.ownerBlock * Num(innersPerOwner());
-  addUnit(k, *diagonal, unit, sum);
-  // What later blocks complete; threads beyond have no diagonal.
-  Value isLater = b.both(b.less(Num(inners - 1), k.thread), b.less(k.thread, owners + inners - 1));
-  b.ifThen(isLater, [&] { b.store(sum, sharedFloat(k, diagonal->carry, k.thread - Num(inners))); });
+  addUnit(k, *diagonal, unit, mine.front().second);
+  // What later blocks complete; a number beyond is no diagonal.
+  for (auto &[n, sum] : mine) {
+    Value isLater = b.both(b.less(Num(inners - 1), n), b.less(n, owners + inners - 1));
+    b.ifThen(isLater, [&, &n = n, &sum = sum] {
+      b.store(sum, sharedFloat(k, diagonal->carry, n - Num(inners)));
+    });
+  }
   b.barrier();
   b.ifThen(step.isLast, [&] {
     for (int64_t n = 0; n < innersPerOwner(); ++n)
-      addUnit(k, *diagonal, unit + Num(n + 1), carriedAt(k.thread + Num(n * inners), inners));
+      addUnit(k, *diagonal, unit + Num(n + 1),
+              carriedAt(k.thread + Num(n * inners), (n + 1) * inners));
   });
 }

@@ -53,10 +53,10 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
   if (isScattered)
     return fail("a sum inside a map has a place that is not one of at most " +
                 Twine(kMostSumsOfThread) + " per head");
-  if (hasDiagonals && (schedule.ownerBlock() % schedule.innerBlock ||
-                       schedule.threads() < schedule.ownerBlock() + schedule.innerBlock - 1))
-    return fail("sums along diagonals need owner blocks of whole inner blocks and a thread per "
-                "diagonal");
+  if (hasDiagonals &&
+      (schedule.ownerBlock() % schedule.innerBlock || schedule.threads() < schedule.innerBlock))
+    return fail("sums along diagonals need owner blocks of whole inner blocks, and a thread per "
+                "inner row");
   if (hasDiagonals && stage.getStream().getOrder() == Order::Descending)
     return fail("sums along diagonals need ascending blocks");
   const bool rows = rowsOwn(stage);
