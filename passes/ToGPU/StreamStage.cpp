@@ -43,6 +43,9 @@ private:
   void startCopies(const Num &step);
   void enterStep(const Num &step);
   SmallVector<Value> emitStep(const Num &step, ValueRange carried);
+  /// The same where the stream may stop early: the last value carried says whether it goes on.
+  SmallVector<Value> emitStepOrSkip(const Num &step, ValueRange carried);
+  Value goesOn(const Registers &rest);
   Value isFullBlock();
   bool isInnerSide(Value value) {
     Spaces s = spacesOf(value);
@@ -55,6 +58,7 @@ private:
   OuterFolds &folds;
   PairSums &sums;
   Num ownerBlocks, firstInner, innerCount, steps, group;
+  int64_t stopSlots = 0; // in shared memory: a number per warp
   SmallVector<LoadOp> innerPanels;
   SmallVector<Operation *> perStep; // ops of the stage on the inner side, then the stream's
 };
@@ -235,6 +239,55 @@ SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
   return yielded;
 }
 
+//===- Stopping early ---------------------------------------------------------------===//
+
+/// Whether some row of the CTA has `rest` at the bound or above: 1 or 0, the same in all threads.
+Value StreamStage::goesOn(const Registers &rest) {
+  Value largest = b.number(0.0);
+  for (auto [index, value] : llvm::enumerate(rest)) {
+    Num row = k.rowAt(k.elementAt(Spaces::R, index));
+    Value exists =
+        b.both(b.less(row, k.rows), b.compare(arith::CmpIPredicate::sge, row, k.mask.firstRow()));
+    largest = b.max(largest, b.select(exists, value, b.number(0.0)));
+  }
+  for (int mask : {4, 8, 16}) // the lanes of a quad have the same rows
+    largest = b.max(largest, b.shuffleXor(largest, mask));
+  auto slot = [&](const Num &warp) {
+    return b.shared(k.fn.shared(), warp * Num(4) + Num(stopSlots));
+  };
+  b.ifThen(b.compare(arith::CmpIPredicate::eq, k.lane, 0), [&] { b.store(largest, slot(k.warp)); });
+  b.barrier(); // the next step's first barrier stands before the next write
+  for (int64_t w = 0; w < k.schedule.warps; ++w)
+    largest = b.max(largest, b.load(b.f32(), slot(Num(w))));
+  Value bound = b.number(k.stream.getStopBelow()->convertToDouble());
+  Value isAbove = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGE, largest, bound);
+  return b.create<arith::ExtUIOp>(b.i32(), isAbove);
+}
+
+SmallVector<Value> StreamStage::emitStepOrSkip(const Num &step, ValueRange carried) {
+  SmallVector<Type> types(carried.getTypes());
+  Value isActive = b.compare(arith::CmpIPredicate::ne, b.fromValue(carried.back()), 0);
+  ValueRange before = carried.drop_back();
+  return b.ifElse(
+      isActive, types,
+      [&] {
+        SmallVector<Value> next = emitStep(step, before);
+        const unsigned stop = *k.stream.getStopCarry();
+        next.push_back(goesOn(k.registers(k.stream.getYielded(stop))));
+        return next;
+      },
+      [&] {
+        // What is kept of every block is zero in those that are skipped.
+        enterStep(step);
+        for (auto store : k.stream.getBody().front().getOps<StoreOp>()) {
+          Spaces s = spacesOf(store.getValue());
+          k.set(store.getValue(), Registers(k.registersOf(s), b.number(0.0)));
+          emitStore(k, store);
+        }
+        return SmallVector<Value>(carried);
+      });
+}
+
 //===- The kernel -----------------------------------------------------------------===//
 
 void StreamStage::run() {
@@ -255,8 +308,15 @@ void StreamStage::run() {
     else
       inits.append(k.registersOf(spacesOf(result)), b.number(0.0));
   }
-  SmallVector<Value> results = b.loop(
-      0, steps, 1, inits, [&](Num step, ValueRange carried) { return emitStep(step, carried); });
+  const bool mayStop =
+      k.stream.getStopCarry().has_value() && k.rowsOwn && folds.getBuffers().empty();
+  if (mayStop) {
+    stopSlots = k.allocate(k.schedule.warps * 4);
+    inits.push_back(b.integer(1));
+  }
+  SmallVector<Value> results = b.loop(0, steps, 1, inits, [&](Num step, ValueRange carried) {
+    return mayStop ? emitStepOrSkip(step, carried) : emitStep(step, carried);
+  });
   ArrayRef<Value> rest = results;
   for (auto [index, result] : llvm::enumerate(k.stream.getResults())) {
     if (folds.isOuter(index))

@@ -71,9 +71,28 @@ Status compile(const CompileCommandOptions &options) {
   return Status::success();
 }
 
+/// For GPUs nothing is loaded: a machine without one can be asked.
+Status explainForGpu(const ExplainOptions &options) {
+  auto program = api::loadProgram(options.file, options.entry);
+  if (!program)
+    return program.takeError();
+  if ((*program)->packaged)
+    return makeError("expected a source to explain for cuda, found a package");
+  CompileOptions chosen = compileOptionsOf(options);
+  if (chosen.chip.empty())
+    chosen.chip = "sm_80"; // the structure is that of every chip
+  auto bundle = api::Compiler::instance().compileToBundle(api::requestOf(**program, chosen));
+  if (!bundle)
+    return bundle.takeError();
+  std::printf("%s\n", bundle->at(options.json ? "explain.json" : "explain.txt").c_str());
+  return Status::success();
+}
+
 Status explain(const ExplainOptions &options) {
   if (Status target = checkTarget(options); !target)
     return target;
+  if (options.target == "cuda")
+    return explainForGpu(options);
   auto program = Program::load(options.file, options.entry);
   if (!program)
     return program.takeError();

@@ -88,6 +88,26 @@ TEST(Plan, IndicesAndNamesAreChecked) {
   EXPECT_FALSE(validate(plan));
 }
 
+TEST(Plan, LaunchesOfKernels) {
+  Plan plan = sample();
+  plan.stages[0].launch = Launch{128, 70000};
+  Expected<Plan> again = parsePlan(toJson(plan));
+  ASSERT_TRUE(again) << again.error().getMessage();
+  ASSERT_TRUE(again->stages[0].launch);
+  EXPECT_EQ(again->stages[0].launch->threads, 128);
+  EXPECT_EQ(again->stages[0].launch->sharedBytes, 70000);
+  EXPECT_FALSE(again->stages[1].launch);
+  for (int threads : {0, 33, 1056}) {
+    plan.stages[0].launch = Launch{threads, 0};
+    EXPECT_NE(errorOf(toJson(plan)).find("expected 32 to 1024 threads, a multiple of 32, found " +
+                                         std::to_string(threads)),
+              std::string::npos);
+  }
+  plan.stages[0].launch = Launch{32, -1};
+  EXPECT_NE(errorOf(toJson(plan)).find("expected bytes of shared memory, found -1"),
+            std::string::npos);
+}
+
 TEST(Plan, SizesFollowTheAbi) {
   CallSizes sizes{2, 8, 4, 100, 200, -5, 3, 8, 16};
   EXPECT_EQ(sizes.abi(), (std::array<int64_t, 9>{2, 8, 4, 100, 200, -5, 3, 8, 16}));
