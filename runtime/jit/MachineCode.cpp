@@ -53,7 +53,9 @@ constexpr const char *kPasses =
     "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,loop-simplify,lcssa,"
     "loop-mssa(loop-rotate,licm),loop-vectorize,early-cse,simplifycfg)";
 
-static llvm::Error optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+llvm::Error
+runPasses(llvm::Module &module, llvm::TargetMachine &machine,
+          llvm::function_ref<llvm::Error(llvm::PassBuilder &, llvm::ModulePassManager &)> choose) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager calls;
@@ -65,10 +67,17 @@ static llvm::Error optimise(llvm::Module &module, llvm::TargetMachine &machine) 
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, calls, modules);
   llvm::ModulePassManager passes;
-  if (llvm::Error error = builder.parsePassPipeline(passes, kPasses))
+  if (llvm::Error error = choose(builder, passes))
     return error;
   passes.run(module, modules);
   return llvm::Error::success();
+}
+
+static llvm::Error optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+  return runPasses(module, machine,
+                   [](llvm::PassBuilder &builder, llvm::ModulePassManager &passes) {
+                     return builder.parsePassPipeline(passes, kPasses);
+                   });
 }
 
 Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::LLVMContext &context,

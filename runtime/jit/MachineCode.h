@@ -6,6 +6,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
 
 namespace pe::jit {
@@ -21,6 +22,11 @@ Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::L
                                                   llvm::TargetMachine &machine);
 /// An ELF object.
 Expected<std::string> emitObject(llvm::Module &module, llvm::TargetMachine &machine);
+
+/// Runs the passes that `choose` adds, with the analyses of the machine.
+llvm::Error
+runPasses(llvm::Module &module, llvm::TargetMachine &machine,
+          llvm::function_ref<llvm::Error(llvm::PassBuilder &, llvm::ModulePassManager &)> choose);
 
 } // namespace pe::jit
 

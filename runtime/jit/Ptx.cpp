@@ -1,6 +1,8 @@
 //===- Ptx.cpp - GPU kernels as PTX text ----------------------------------===//
 #include "runtime/jit/Ptx.h"
 
+#include "runtime/jit/MachineCode.h"
+
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/Bitcode/BitcodeReader.h"
@@ -8,7 +10,6 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -105,17 +106,13 @@ Status linkLibrary(llvm::Module &kernels) {
 }
 
 Status optimise(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager calls;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(calls);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, calls, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+  llvm::Error error =
+      runPasses(module, machine, [](llvm::PassBuilder &builder, llvm::ModulePassManager &passes) {
+        passes = builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3);
+        return llvm::Error::success();
+      });
+  if (error)
+    return fromLLVM("cannot optimise the kernels", std::move(error));
   return Status::success();
 }
 
