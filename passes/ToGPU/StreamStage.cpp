@@ -45,7 +45,10 @@ private:
   SmallVector<Value> emitStep(const Num &step, ValueRange carried);
   /// The same where the stream may stop early: the last value carried says whether it goes on.
   SmallVector<Value> emitStepOrSkip(const Num &step, ValueRange carried);
-  Value goesOn(const Registers &rest);
+  /// The same where blocks may be left out whose snapshot is too small to matter.
+  SmallVector<Value> emitStepUnlessSmall(const Num &step, ValueRange carried);
+  Value isAnyAtLeast(const Registers &values, double bound);
+  void leaveOut(const Num &step);
   Value isFullBlock();
   bool isInnerSide(Value value) {
     Spaces s = spacesOf(value);
@@ -241,10 +244,10 @@ SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
 
 //===- Stopping early ---------------------------------------------------------------===//
 
-/// Whether some row of the CTA has `rest` at the bound or above: 1 or 0, the same in all threads.
-Value StreamStage::goesOn(const Registers &rest) {
+/// Whether some row of the CTA has its value at the bound or above; the same in all threads.
+Value StreamStage::isAnyAtLeast(const Registers &values, double bound) {
   Value largest = b.number(0.0);
-  for (auto [index, value] : llvm::enumerate(rest)) {
+  for (auto [index, value] : llvm::enumerate(values)) {
     Num row = k.rowAt(k.elementAt(Spaces::R, index));
     Value exists =
         b.both(b.less(row, k.rows), b.compare(arith::CmpIPredicate::sge, row, k.mask.firstRow()));
@@ -259,9 +262,41 @@ Value StreamStage::goesOn(const Registers &rest) {
   b.barrier(); // the next step's first barrier stands before the next write
   for (int64_t w = 0; w < k.schedule.warps; ++w)
     largest = b.max(largest, b.load(b.f32(), slot(Num(w))));
-  Value bound = b.number(k.stream.getStopBelow()->convertToDouble());
-  Value isAbove = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGE, largest, bound);
-  return b.create<arith::ExtUIOp>(b.i32(), isAbove);
+  return b.create<arith::CmpFOp>(arith::CmpFPredicate::OGE, largest, b.number(bound));
+}
+
+/// The snapshot of the step's block decides. What the block would add to sums of other CTAs is
+/// zero, but its turn at them is taken.
+SmallVector<Value> StreamStage::emitStepUnlessSmall(const Num &step, ValueRange carried) {
+  enterStep(step);
+  Registers snapshot;
+  for (int64_t i = 0, e = k.registersOf(Spaces::R); i < e; ++i) {
+    Place place = k.place();
+    place.kb = k.innerBlock;
+    place.r = minOf(k.rowAt(k.elementAt(Spaces::R, i)), k.rows - Num(1));
+    snapshot.push_back(b.load(b.f32(), k.fn.address(k.stream.getSkipBuffer(), place)));
+  }
+  Value matters = isAnyAtLeast(snapshot, k.stream.getSkipBelow()->convertToDouble());
+  return b.ifElse(
+      matters, SmallVector<Type>(carried.getTypes()), [&] { return emitStep(step, carried); },
+      [&] {
+        leaveOut(step);
+        return SmallVector<Value>(carried);
+      });
+}
+
+void StreamStage::leaveOut(const Num &step) {
+  // All threads have left the step before (isAnyAtLeast has a barrier); of this thread no two
+  // copies may be under way to the same place.
+  b.waitForCopies(0);
+  Num next = step + Num(1);
+  b.ifThen(b.less(next, steps), [&] { startCopies(next); });
+  b.commitCopies();
+  enterStep(step);
+  for (auto [index, result] : llvm::enumerate(k.stream.getResults()))
+    if (folds.isOuter(index))
+      k.set(k.stream.getYielded(index), Registers(k.registersOf(spacesOf(result)), b.number(0.0)));
+  folds.emitStep(k, ownerBlocks);
 }
 
 SmallVector<Value> StreamStage::emitStepOrSkip(const Num &step, ValueRange carried) {
@@ -273,7 +308,9 @@ SmallVector<Value> StreamStage::emitStepOrSkip(const Num &step, ValueRange carri
       [&] {
         SmallVector<Value> next = emitStep(step, before);
         const unsigned stop = *k.stream.getStopCarry();
-        next.push_back(goesOn(k.registers(k.stream.getYielded(stop))));
+        Value goesOn = isAnyAtLeast(k.registers(k.stream.getYielded(stop)),
+                                    k.stream.getStopBelow()->convertToDouble());
+        next.push_back(b.create<arith::ExtUIOp>(b.i32(), goesOn));
         return next;
       },
       [&] {
@@ -310,12 +347,15 @@ void StreamStage::run() {
   }
   const bool mayStop =
       k.stream.getStopCarry().has_value() && k.rowsOwn && folds.getBuffers().empty();
-  if (mayStop) {
+  const bool maySkip = k.stream.getSkipBuffer() && k.rowsOwn && sums.isEmpty();
+  if (mayStop || maySkip)
     stopSlots = k.allocate(k.schedule.warps * 4);
+  if (mayStop)
     inits.push_back(b.integer(1));
-  }
   SmallVector<Value> results = b.loop(0, steps, 1, inits, [&](Num step, ValueRange carried) {
-    return mayStop ? emitStepOrSkip(step, carried) : emitStep(step, carried);
+    return mayStop   ? emitStepOrSkip(step, carried)
+           : maySkip ? emitStepUnlessSmall(step, carried)
+                     : emitStep(step, carried);
   });
   ArrayRef<Value> rest = results;
   for (auto [index, result] : llvm::enumerate(k.stream.getResults())) {

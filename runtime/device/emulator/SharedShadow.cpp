@@ -21,9 +21,9 @@ std::string describe(const char *what, const Moment &before, const Moment &now) 
 std::string SharedShadow::access(int64_t offset, int64_t bytes, bool isWrite, const Moment &now) {
   for (int64_t i = offset / 4; i <= (offset + bytes - 1) / 4; ++i) {
     Word &word = words[i];
-    if (word.isPending && !isWrite)
-      return "thread " + std::to_string(now.thread) +
-             " reads what an asynchronous copy has not delivered yet";
+    if (word.isPending)
+      return "thread " + std::to_string(now.thread) + (isWrite ? " overwrites" : " reads") +
+             " what an asynchronous copy has not delivered yet";
     if (!isOrdered(word.write, now))
       return describe(isWrite ? "overwrites what was written by" : "reads what was written by",
                       word.write, now);

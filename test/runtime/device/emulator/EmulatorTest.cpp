@@ -179,7 +179,16 @@ TEST(EmulatorTest, CopiesLandWhenTheyAreWaitedFor) {
         getShared(thread() * 4);
       },
       64, 1024, regions);
-  EXPECT_TRUE(contains(error, "asynchronous copy")) << error;
+  EXPECT_TRUE(contains(error, "reads what an asynchronous copy")) << error;
+  // Two copies under way to one place: either may win.
+  error = run(
+      [&] {
+        copy(16);
+        copy(16);
+        wait();
+      },
+      64, 1024, regions);
+  EXPECT_TRUE(contains(error, "overwrites what an asynchronous copy")) << error;
   error = run(
       [&] {
         copy(16);
