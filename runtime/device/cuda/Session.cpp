@@ -29,6 +29,13 @@ Status Session::prepare(bool grad) {
   for (int64_t size : sizes.abi())
     if (size > std::numeric_limits<int32_t>::max() || size < std::numeric_limits<int32_t>::min())
       return makeError("expected sizes and positions of 32 bits on GPUs, found ", size);
+  // Offsets inside a head count bytes in 32 bits.
+  const plan::Plan &p = plan.getPlan();
+  const int64_t most = (int64_t(1) << 31) / (std::max(p.headDim, p.valueDim) * 4) - 1;
+  for (int64_t length : {sizes.queries, sizes.keys})
+    if (length > most)
+      return makeError("expected at most ", most, " positions of this depth on GPUs, found ",
+                       length);
   const std::vector<Buffer> &buffers = plan.getPlan().buffers;
   memory.resize(buffers.size());
   pointers.assign(buffers.size(), 0);

@@ -284,6 +284,10 @@ TEST_F(CudaTest, SessionsInC) {
   EXPECT_EQ(pe_session_create(function, 1, 3, 2, 8, 8, 1, &session), 1);
   EXPECT_STREQ(pe_last_error(),
                "pe: error: expected query heads to be a multiple of key heads, found 3 and 2");
+  EXPECT_EQ(pe_session_create(function, 1, 2, 1, 8, int64_t(1) << 40, 1, &session), 1);
+  EXPECT_EQ(pe_session_create(function, 1, 2, 1, 8, 40000000, 1, &session), 1);
+  EXPECT_STREQ(pe_last_error(), "pe: error: expected at most 33554431 positions of this depth on "
+                                "GPUs, found 40000000");
   ASSERT_EQ(pe_session_create(function, 1, 2, 1, 8, 12, 1, &session), 0) << pe_last_error();
   const plan::SizeValues sizes = {1, 2, 1, 8, 12, 16, 16};
   TensorMap tensors = inputsOf(compiled, sizes, false);
