@@ -99,8 +99,9 @@ TEST(Plan, LaunchesOfKernels) {
   EXPECT_FALSE(again->stages[1].launch);
   for (int threads : {0, 33, 1056}) {
     plan.stages[0].launch = Launch{threads, 0};
-    EXPECT_NE(errorOf(toJson(plan)).find("expected 32 to 1024 threads, a multiple of 32, found " +
-                                         std::to_string(threads)),
+    EXPECT_NE(errorOf(toJson(plan))
+                  .find("expected 32 to 1024 threads, a multiple of 32, found " +
+                        std::to_string(threads)),
               std::string::npos);
   }
   plan.stages[0].launch = Launch{32, -1};
