@@ -161,9 +161,30 @@ LLVM::LLVMFuncOp KernelFunction::declare(StringRef name, ArrayRef<Type> argument
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), arguments));
 }
 
+/// Whether the kernel only reads what the pointer leads to.
+static bool isOnlyRead(Value pointer) {
+  return llvm::all_of(pointer.getUses(), [](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (isa<LLVM::GEPOp>(user))
+      return isOnlyRead(user->getResult(0));
+    if (auto load = dyn_cast<LLVM::LoadOp>(user))
+      return load.getOrdering() == LLVM::AtomicOrdering::not_atomic;
+    if (auto copy = dyn_cast<NVVM::CpAsyncOp>(user))
+      return use.get() == copy.getSrc() && use.get() != copy.getDst();
+    return false;
+  });
+}
+
 LaunchOp KernelFunction::finish(StageOp stage, StringRef items, int64_t sharedBytes) {
   b.create<LLVM::ReturnOp>(ValueRange());
   function->setAttr("pe.shared_bytes", b.getI32IntegerAttr(sharedBytes));
+  // Buffers of a plan are separate allocations. Of those that are written nothing is said: other
+  // threads may write them between a barrier and the next read.
+  for (auto [index, buffer] : llvm::enumerate(buffers))
+    if (isOnlyRead(function.getArgument(index))) {
+      function.setArgAttr(index, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
+      function.setArgAttr(index, LLVM::LLVMDialect::getReadonlyAttrName(), b.getUnitAttr());
+    }
   OpBuilder at(stage);
   return LaunchOp::create(at, stage.getLoc(), function.getSymName(), stage.getPhase(),
                           forPlan(items, plan.getKeyBlock()), buffers,

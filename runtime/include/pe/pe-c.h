@@ -92,7 +92,8 @@ void pe_call_free(pe_call *call);
 
 /* On GPUs, with tensors that are there already: the session allocates once, binding and launching
    neither allocate nor wait, so that a CUDA graph can capture them. Addresses are multiples of 16.
-   Results and gradients have memory of the session's unless they are bound. */
+   Results and gradients have memory of the session's unless they are bound; what a call writes may
+   not overlap what it reads. */
 int pe_session_create(const pe_function *function, int64_t batch, int64_t query_heads,
                       int64_t key_heads, int64_t queries, int64_t keys, int32_t grad,
                       pe_session **session);
