@@ -10,12 +10,22 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
+/// The number that an extent is, or nothing where it is known at run time only.
+static std::optional<int64_t> constantOf(StringRef extent) {
+  int64_t size;
+  return extent.getAsInteger(10, size) ? std::nullopt : std::optional(size);
+}
+
+/// Heads are few; rows, columns and distances are many.
+static bool isFew(StringRef extent) {
+  return constantOf(extent) || extent == "hq" || extent == "hkv" || extent == "b";
+}
+
 /// Constant extents multiplied; those that are not constant do not count.
 static int64_t constantProduct(ArrayRef<StringRef> extents) {
-  int64_t product = 1, size;
+  int64_t product = 1;
   for (StringRef extent : extents)
-    if (!extent.getAsInteger(10, size))
-      product *= size;
+    product *= constantOf(extent).value_or(1);
   return product;
 }
 
@@ -45,28 +55,22 @@ std::optional<LoopWorkers> LoopWorkers::create(StageOp stage, ForeachOp loop,
                                                const llvm::SmallBitVector &parallel) {
   constexpr int64_t kManyThreads = 1024, kManyElements = 4096;
   SmallVector<StringRef> divided;
-  bool isLong = false, isDivided = false;
+  bool isLong = false;
   auto extents = getStrings(stage.getOver());
   llvm::append_range(extents, getStrings(loop.getOver()));
   for (auto [index, extent] : llvm::enumerate(extents)) {
-    int64_t size;
-    const bool isConstant = !extent.getAsInteger(10, size);
-    if (parallel[index]) {
+    if (parallel[index])
       divided.push_back(extent);
-      // Heads are few; rows, columns and distances are many.
-      isDivided |= !isConstant && extent != "hq" && extent != "hkv" && extent != "b";
-    } else {
-      isLong |= !isConstant;
-    }
+    else
+      isLong |= !constantOf(extent);
   }
+  const bool hasThreads = !llvm::all_of(divided, isFew) || constantProduct(divided) >= kManyThreads;
   std::optional<llvm::SetVector<Value>> targets = findTargets(loop);
-  if (!isLong || isDivided || !targets || constantProduct(divided) >= kManyThreads)
+  if (!isLong || hasThreads || !targets)
     return std::nullopt;
   for (Value target : *targets) {
-    for (StringRef extent : extentsOf(target))
-      if (int64_t size; extent.getAsInteger(10, size) && extent != "hq" && extent != "b")
-        return std::nullopt;
-    if (constantProduct(extentsOf(target)) > kManyElements)
+    SmallVector<StringRef> slot = extentsOf(target);
+    if (!llvm::all_of(slot, isFew) || constantProduct(slot) > kManyElements)
       return std::nullopt;
     for (Operation *user : target.getUsers()) {
       auto other = user->getParentOfType<ForeachOp>();

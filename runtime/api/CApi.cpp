@@ -12,6 +12,7 @@ using pe::makeError;
 using pe::Status;
 using pe::Tensor;
 using pe::TensorMap;
+using pe::cpu::ThreadPool;
 
 struct pe_function {
   std::shared_ptr<const pe::api::ProgramState> program;
@@ -44,9 +45,8 @@ template <typename Body> int guarded(Body &&body) {
   return report(pe::api::guarded([&]() -> Status { return body(); }));
 }
 
-pe::cpu::ThreadPool &pool() {
-  static auto *shared = new pe::cpu::ThreadPool(); // calls may come from static destructors
-  return *shared;
+pe::Error missing(const char *argument) {
+  return makeError("argument '", argument, "': expected an address, found none");
 }
 
 pe::Positions positionsOf(const pe_positions *given) {
@@ -66,6 +66,9 @@ pe::Positions positionsOf(const pe_positions *given) {
 
 Expected<TensorMap> tensorsOf(const pe_tensor *list, int32_t count) {
   TensorMap tensors;
+  if (count < 0 || (count && !list))
+    return makeError("expected a list of tensors, found ", list ? "" : "no list and ",
+                     "a count of ", count);
   for (int32_t i = 0; i < count; ++i) {
     const pe_tensor &given = list[i];
     if (!given.name)
@@ -111,6 +114,8 @@ Expected<pe::CompileOptions> optionsOf(const pe_options *given,
     options.headDim = given->head_dim;
   if (given->value_dim)
     options.valueDim = given->value_dim;
+  if (given->dtype < PE_F32 || given->dtype > PE_I32)
+    return makeError("expected a pe_dtype in the options, found ", static_cast<int>(given->dtype));
   if (given->dtype != PE_F32)
     options.dtype = static_cast<pe::DType>(given->dtype);
   options.grad = given->grad != 0;
@@ -130,6 +135,8 @@ const char *pe_last_error(void) { return lastError.c_str(); }
 
 int pe_open(const char *file, const pe_options *options, pe_function **function) {
   return guarded([&]() -> Status {
+    if (!file || !function)
+      return missing(file ? "function" : "file");
     auto program = pe::api::loadProgram(file, options && options->entry ? options->entry : "");
     if (!program)
       return program.takeError();
@@ -149,13 +156,16 @@ void pe_close(pe_function *function) { delete function; }
 int pe_forward(const pe_function *function, const pe_tensor *arguments, int32_t count,
                const pe_positions *positions, pe_call **call) {
   return guarded([&]() -> Status {
+    if (!function || !call)
+      return missing(function ? "call" : "function");
     auto tensors = tensorsOf(arguments, count);
     if (!tensors)
       return tensors.takeError();
     // The backward call may need them when the caller's memory is another's.
     for (auto &[name, tensor] : *tensors)
       tensor = tensor.clone();
-    auto made = function->compiled->runner->forward(*tensors, positionsOf(positions), pool());
+    auto made = function->compiled->runner->forward(*tensors, positionsOf(positions),
+                                                    ThreadPool::ofProcess());
     if (!made)
       return made.takeError();
     *call = new pe_call{*std::move(made), {}};
@@ -166,10 +176,13 @@ int pe_forward(const pe_function *function, const pe_tensor *arguments, int32_t 
 int pe_backward(const pe_function *function, pe_call *call, const pe_tensor *cotangents,
                 int32_t count) {
   return guarded([&]() -> Status {
+    if (!function || !call)
+      return missing(function ? "call" : "function");
     auto tensors = tensorsOf(cotangents, count);
     if (!tensors)
       return tensors.takeError();
-    auto gradients = function->compiled->runner->backward(*call->call, *tensors, pool());
+    auto gradients =
+        function->compiled->runner->backward(*call->call, *tensors, ThreadPool::ofProcess());
     if (!gradients)
       return gradients.takeError();
     call->gradients = *std::move(gradients);
@@ -179,6 +192,8 @@ int pe_backward(const pe_function *function, pe_call *call, const pe_tensor *cot
 
 int pe_result(const pe_call *call, const char *name, pe_tensor *tensor) {
   return guarded([&]() -> Status {
+    if (!call || !name || !tensor)
+      return missing(!call ? "call" : !name ? "name" : "tensor");
     for (const TensorMap *tensors : {&call->call->results(), &call->gradients})
       if (auto found = tensors->find(name); found != tensors->end()) {
         const Tensor &value = found->second;
@@ -205,6 +220,8 @@ int pe_session_create(const pe_function *function, int64_t batch, int64_t query_
                       int64_t key_heads, int64_t queries, int64_t keys, int32_t grad,
                       pe_session **session) {
   return guarded([&]() -> Status {
+    if (!function || !session)
+      return missing(function ? "session" : "function");
     const auto *runner =
         dynamic_cast<const pe::cuda::CudaRunner *>(function->compiled->runner.get());
     if (!runner)
@@ -232,13 +249,17 @@ int pe_session_create(const pe_function *function, int64_t batch, int64_t query_
 }
 
 int pe_session_bind(pe_session *session, const char *name, void *device_pointer) {
-  return guarded([&] {
+  return guarded([&]() -> Status {
+    if (!session || !name)
+      return missing(session ? "name" : "session");
     return session->session->bind(name, reinterpret_cast<pe::cuda::DevicePointer>(device_pointer));
   });
 }
 
 int pe_session_find(const pe_session *session, const char *name, void **device_pointer) {
   return guarded([&]() -> Status {
+    if (!session || !name || !device_pointer)
+      return missing(!session ? "session" : !name ? "name" : "device_pointer");
     auto found = session->session->find(name);
     if (!found)
       return found.takeError();
@@ -248,7 +269,9 @@ int pe_session_find(const pe_session *session, const char *name, void **device_p
 }
 
 int pe_session_forward(pe_session *session, const pe_positions *positions, void *stream) {
-  return guarded([&] {
+  return guarded([&]() -> Status {
+    if (!session)
+      return missing("session");
     const pe::Positions given = positionsOf(positions);
     pe::plan::CallSizes sizes = session->session->getSizes();
     sizes.keyStart = given.keyStart;
@@ -262,7 +285,9 @@ int pe_session_forward(pe_session *session, const pe_positions *positions, void 
 }
 
 int pe_session_backward(pe_session *session, void *stream) {
-  return guarded([&] {
+  return guarded([&]() -> Status {
+    if (!session)
+      return missing("session");
     return session->session->launch(pe::device::Half::Backward,
                                     static_cast<pe::cuda::Stream>(stream));
   });

@@ -14,11 +14,7 @@ std::unique_ptr<ParallelFor> makeThreadPool(int threads) {
 
 /// The caller's threads or the process's own pool.
 static ParallelFor &poolOf(const CallOptions &options) {
-  if (options.parallel)
-    return *options.parallel;
-  // Never destroyed: calls may come from static destructors.
-  static cpu::ThreadPool *pool = new cpu::ThreadPool();
-  return *pool;
+  return options.parallel ? *options.parallel : cpu::ThreadPool::ofProcess();
 }
 
 const TensorMap &Call::results() const { return state->results(); }

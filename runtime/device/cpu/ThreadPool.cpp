@@ -38,6 +38,11 @@ constexpr uint64_t makeTicket(uint32_t generation, uint32_t index) {
 
 } // namespace
 
+ThreadPool &ThreadPool::ofProcess() {
+  static auto *pool = new ThreadPool();
+  return *pool;
+}
+
 ThreadPool::ThreadPool(Options options) : spin(options.spin) {
   const int count =
       std::min(options.threads > 0 ? options.threads : usableCores(), Options::kMaxThreads);

@@ -47,6 +47,10 @@ public:
   ThreadPool(const ThreadPool &) = delete;
   ThreadPool &operator=(const ThreadPool &) = delete;
 
+  /// The process's own pool, for callers that bring no threads. Never destroyed: calls may come
+  /// from static destructors.
+  static ThreadPool &ofProcess();
+
   int threads() const override { return static_cast<int>(workers.size()) + 1; }
   void run(int64_t items, Body body, void *context) override;
 

@@ -2,13 +2,15 @@
 
 #include "runtime/device/cuda/CudaRunner.h"
 
+#include <map>
+
 namespace pe::cuda {
 namespace {
 
 using device::Half;
 using plan::Role;
 
-/// A stream and two events, destroyed at the end.
+/// A stream and the events recorded on it, destroyed at the end.
 class Queue {
 public:
   explicit Queue(const Device &device) : device(device), current(device) {}
@@ -51,7 +53,7 @@ struct CudaCall : device::Call {
   const TensorMap &results() const override { return outputs; }
   const plan::CallSizes &sizes() const override { return session->getSizes(); }
 
-  std::vector<DeviceMemory> given;
+  std::map<std::string, DeviceMemory> given; // by tensor
   std::unique_ptr<Session> session;
   TensorMap outputs;
 };
@@ -72,7 +74,7 @@ Status upload(CudaCall &call, const TensorMap &tensors, Queue &queue,
         return s;
     if (Status s = call.session->bind(name, memory->pointer()); !s)
       return s;
-    call.given.push_back(*std::move(memory));
+    call.given[name] = *std::move(memory);
     kept.push_back(packed); // until the copy has been made
   }
   return Status::success();
@@ -106,26 +108,6 @@ Expected<TensorMap> download(const CudaCall &call, const device::BoundPlan &plan
   if (Status s = queue.synchronize(); !s)
     return s.takeError();
   return tensors;
-}
-
-/// Absent cotangents are zero.
-Status clearCotangents(const CudaCall &call, const device::BoundPlan &plan,
-                       const TensorMap &cotangents, Queue &queue) {
-  for (size_t i = 0; i < plan.getPlan().buffers.size(); ++i) {
-    const plan::Buffer &buffer = plan.getPlan().buffers[i];
-    if (buffer.role != Role::Cotangent || cotangents.contains(buffer.name))
-      continue;
-    Expected<Shape> shape = plan.shapeOf(i, call.session->getSizes());
-    Expected<DevicePointer> to = call.session->find(buffer.name);
-    if (!shape || !to)
-      return makeError("expected cotangent '", buffer.name, "' in the session");
-    const size_t bytes = static_cast<size_t>(*elementCount(*shape)) * sizeOf(buffer.dtype);
-    const Driver &d = queue.device.driver;
-    if (bytes)
-      if (Status s = d.check(d.fill(*to, 0, bytes, queue.stream), "clearing cotangents"); !s)
-        return s;
-  }
-  return Status::success();
 }
 
 } // namespace
@@ -176,13 +158,25 @@ Expected<TensorMap> CudaRunner::backward(const device::Call &call, const TensorM
   auto &mine = const_cast<CudaCall &>(static_cast<const CudaCall &>(call));
   if (Status s = plan.checkCotangents(cotangents, mine.sizes()); !s)
     return s.takeError();
+  // Absent ones are zero, also those of an earlier backward call.
+  TensorMap all = cotangents;
+  for (size_t i = 0; i < plan.getPlan().buffers.size(); ++i) {
+    const plan::Buffer &buffer = plan.getPlan().buffers[i];
+    if (buffer.role != Role::Cotangent || all.contains(buffer.name))
+      continue;
+    Expected<Shape> shape = plan.shapeOf(i, mine.sizes());
+    if (!shape)
+      return shape.takeError();
+    Expected<Tensor> zeros = Tensor::allocateZeros(buffer.dtype, *shape);
+    if (!zeros)
+      return zeros.takeError();
+    all[buffer.name] = *std::move(zeros);
+  }
   std::vector<Tensor> kept;
   Queue queue(*module->device);
   Status status = queue.start();
   if (status)
-    status = upload(mine, cotangents, queue, module->device, kept);
-  if (status)
-    status = clearCotangents(mine, plan, cotangents, queue);
+    status = upload(mine, all, queue, module->device, kept);
   if (status)
     status = mine.session->launch(Half::Backward, queue.stream);
   if (!status)

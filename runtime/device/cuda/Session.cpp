@@ -93,7 +93,10 @@ Expected<DevicePointer> Session::find(const std::string &name) const {
   const int index = plan.getPlan().findBuffer(name);
   if (index < 0)
     return makeError("'", plan.getPlan().entry, "' has no tensor '", name, "'");
-  return pointers[index];
+  // What a caller would write to an absent cotangent, a launch would clear.
+  const bool isAbsent =
+      plan.getPlan().buffers[index].role == Role::Cotangent && memory[index].pointer();
+  return isAbsent ? 0 : pointers[index];
 }
 
 void Session::setPositions(const plan::CallSizes &positions) {
@@ -112,7 +115,8 @@ Status Session::launch(Half half, Stream stream) {
   for (size_t i = 0; i < buffers.size(); ++i) {
     if (buffers[i].role == Role::Argument && !buffers[i].optional && !pointers[i])
       return makeError("tensor '", buffers[i].name, "': expected an address, found none");
-    if (!buffers[i].zero || !plan.isAllocatedFor(i, half) || bytes[i] == 0)
+    const bool isAbsent = buffers[i].role == Role::Cotangent && memory[i].pointer();
+    if (!(buffers[i].zero || isAbsent) || !plan.isAllocatedFor(i, half) || bytes[i] == 0)
       continue;
     if (Status s = d.check(d.fill(pointers[i], 0, bytes[i], stream),
                            "clearing buffer '" + buffers[i].name + "'");

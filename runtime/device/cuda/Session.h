@@ -5,9 +5,9 @@
 // allocation, no synchronisation, so a CUDA graph can capture it.
 //
 //   auto session = Session::create(plan, module, sizes);
-//   session->bind("q", pointer); ...          // every argument; results where the caller wants
-//   them session->launch(Half::Forward, stream); session->launch(Half::Backward, stream);  // after
-//   a forward, on its memory
+//   session->bind("q", pointer); ... // every argument; results where the caller wants them
+//   session->launch(Half::Forward, stream);
+//   session->launch(Half::Backward, stream); // after a forward, on its memory
 //
 // A session serves one call at a time: calls that overlap in time need sessions of their own.
 //
@@ -30,8 +30,9 @@ public:
                                                    const plan::CallSizes &sizes, bool grad);
 
   /// Uses memory of the caller for an argument, result, cotangent or gradient; 16-byte aligned.
+  /// Results and gradients that are not bound have memory here, cotangents are zero then.
   Status bind(const std::string &name, DevicePointer pointer);
-  /// Where a buffer is; 0 before an argument was bound.
+  /// Where a buffer is; 0 for arguments and cotangents that were not bound.
   Expected<DevicePointer> find(const std::string &name) const;
   /// Other starts for the next launches; the sizes stay.
   void setPositions(const plan::CallSizes &positions);

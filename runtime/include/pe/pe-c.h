@@ -56,7 +56,9 @@ typedef struct pe_tensor {
 } pe_tensor;
 
 /* What to compile, or take from a package. Zeros and NULL are defaults: the only public function,
-   "cpu", for cuda this machine's GPU, of a package what it holds, of a source 64, 64 and F32. */
+   "cpu", for cuda this machine's GPU; depths and type of a package are what it holds, of a source
+   64, 64 and PE_F32. With `grad` a source is compiled with gradients, and a package without them
+   is refused; a package that has them gives them either way. */
 typedef struct pe_options {
   const char *entry;
   const char *target; /* "cpu", "cuda" or "gpu-emulator" */
@@ -92,8 +94,8 @@ void pe_call_free(pe_call *call);
 
 /* On GPUs, with tensors that are there already: the session allocates once, binding and launching
    neither allocate nor wait, so that a CUDA graph can capture them. Addresses are multiples of 16.
-   Results and gradients have memory of the session's unless they are bound; what a call writes may
-   not overlap what it reads. */
+   Results and gradients have memory of the session's unless they are bound, cotangents that are
+   not bound are zero; what a call writes may not overlap what it reads. */
 int pe_session_create(const pe_function *function, int64_t batch, int64_t query_heads,
                       int64_t key_heads, int64_t queries, int64_t keys, int32_t grad,
                       pe_session **session);

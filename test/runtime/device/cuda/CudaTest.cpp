@@ -181,6 +181,11 @@ TEST_F(CudaTest, AbsentCotangentsAreZeroAndEmptyCallsWork) {
     expectSame((*call)->results(), (*expected)->results());
     expectSame(*gradients, *compiled.emulated->runner->backward(**expected, cotangents, pool));
     EXPECT_FALSE((*runner)->backward(**call, {}, pool));
+    // What an earlier backward call was given is forgotten.
+    ASSERT_TRUE((*runner)->backward(**call, inputsOf(compiled, sizes, true), pool));
+    gradients = (*runner)->backward(**call, cotangents, pool);
+    ASSERT_TRUE(gradients) << gradients.error().getMessage();
+    expectSame(*gradients, *compiled.emulated->runner->backward(**expected, cotangents, pool));
   }
 }
 
@@ -202,6 +207,8 @@ TEST_F(CudaTest, ASessionOnlyLaunches) {
   auto device = cuda::Device::open();
   for (const auto &[name, tensor] : arguments) {
     memory.push_back(*cuda::DeviceMemory::allocate(*device, tensor.byteSize()));
+    std::memcpy(reinterpret_cast<void *>(memory.back().pointer()), tensor.rawData(),
+                tensor.byteSize());
     ASSERT_TRUE((*session)->bind(name, memory.back().pointer()));
   }
   cuda::Stream stream = nullptr;
@@ -216,6 +223,12 @@ TEST_F(CudaTest, ASessionOnlyLaunches) {
         << function;
   EXPECT_GT(fake().calls["cuLaunchKernel"], 3);
   driver.streamSynchronize(stream);
+  // No cotangent was bound, so all gradients are zero; nobody may write to what launches clear.
+  EXPECT_EQ(*(*session)->find("d_o"), 0u);
+  for (const char *gradient : {"d_q", "d_v", "d_w1"}) {
+    auto *values = reinterpret_cast<const uint32_t *>(*(*session)->find(gradient));
+    EXPECT_EQ(values[0] & 0x7FFF7FFF, 0u) << gradient;
+  }
   driver.streamDestroy(stream);
 }
 
@@ -331,6 +344,40 @@ TEST_F(CudaTest, SessionsInC) {
   pe_call *made = nullptr;
   EXPECT_EQ(pe_forward(function, &bad, 1, nullptr, &made), 1);
   EXPECT_STREQ(pe_last_error(), "pe: error: tensor 'q': expected an address, found none");
+  pe_close(function);
+}
+
+TEST(CInterface, NoAddressIsAnError) {
+  pe_function *function = nullptr;
+  auto expectMissing = [](int outcome, const std::string &argument) {
+    EXPECT_EQ(outcome, 1);
+    EXPECT_EQ(pe_last_error(),
+              "pe: error: argument '" + argument + "': expected an address, found none");
+  };
+  expectMissing(pe_open(nullptr, nullptr, &function), "file");
+  expectMissing(pe_open("x", nullptr, nullptr), "function");
+  pe_call *call = nullptr;
+  expectMissing(pe_forward(nullptr, nullptr, 0, nullptr, &call), "function");
+  expectMissing(pe_backward(nullptr, nullptr, nullptr, 0), "function");
+  pe_tensor tensor;
+  expectMissing(pe_result(nullptr, "o", &tensor), "call");
+  pe_session *session = nullptr;
+  expectMissing(pe_session_create(nullptr, 1, 1, 1, 1, 1, 0, &session), "function");
+  expectMissing(pe_session_bind(nullptr, "q", nullptr), "session");
+  void *address = nullptr;
+  expectMissing(pe_session_find(nullptr, "q", &address), "session");
+  expectMissing(pe_session_forward(nullptr, nullptr, nullptr), "session");
+  expectMissing(pe_session_backward(nullptr, nullptr), "session");
+  const std::string file = std::string(PE_TEST_SOURCE_DIR) + "/examples/encodings/nope.mlir";
+  pe_options options = {};
+  options.dtype = static_cast<pe_dtype>(99);
+  EXPECT_EQ(pe_open(file.c_str(), &options, &function), 1);
+  EXPECT_STREQ(pe_last_error(), "pe: error: expected a pe_dtype in the options, found 99");
+  options = {};
+  ASSERT_EQ(pe_open(file.c_str(), &options, &function), 0) << pe_last_error();
+  EXPECT_EQ(pe_forward(function, nullptr, 3, nullptr, &call), 1);
+  EXPECT_STREQ(pe_last_error(),
+               "pe: error: expected a list of tensors, found no list and a count of 3");
   pe_close(function);
 }
 

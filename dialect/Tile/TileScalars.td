@@ -1,0 +1,86 @@
+//===- TileScalars.td - scalar loops of preparation and reduction stages --===//
+#ifndef PE_DIALECT_TILE_SCALARS
+#define PE_DIALECT_TILE_SCALARS
+
+include "TileBase.td"
+
+def Tile_ForeachOp : Tile_Op<"foreach", [
+    HasParent<"StageOp">, SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects]> {
+  let summary = "a sequential loop nest over extents, with a scalar body";
+  let description = [{
+    Block arguments: one index per space of the stage's `over`, then one per extent of `over` here
+    (names, integers or size expressions as in a buffer type), first outermost. The order is the
+    written one, so `tile.accumulate` is deterministic.
+
+    ```mlir
+    tile.stage @table prepare over ["hq"] {
+      tile.foreach over ["t"] { ^bb0(%h: index, %t: index): ... tile.write %x, %T[%h, %t] : ... }
+    }
+    ```
+  }];
+  let arguments = (ins StrArrayAttr:$over);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "`over` $over attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Tile_SizeOp : Tile_Op<"size", [Pure]> {
+  let summary = "a size or start of this call";
+  let description = [{
+    A size expression over the names of a buffer type's extents and `q_start`, `k_start`,
+    `head_start`, `heads_total`.
+
+    ```mlir
+    %n = tile.size "r + c" : index
+    ```
+  }];
+  let arguments = (ins StrAttr:$expression);
+  let results = (outs Index:$value);
+  let assemblyFormat = "$expression attr-dict `:` type($value)";
+  let hasVerifier = 1;
+}
+
+def Tile_ReadOp : Tile_Op<"read", [MemoryEffects<[MemRead]>]> {
+  let summary = "reads one element; indices are clamped to the extents";
+  let description = [{
+    `inbounds` states that the indices are inside already, so nothing is clamped.
+
+    ```mlir
+    %x = tile.read %slopes[%h] : !tile.buffer<[hq], f32> -> f32
+    ```
+  }];
+  let arguments = (ins Tile_BufferType:$buffer, Variadic<Index>:$indices, UnitAttr:$inbounds);
+  let results = (outs AnyType:$value);
+  let assemblyFormat =
+      "$buffer `[` $indices `]` (`inbounds` $inbounds^)? attr-dict `:` type($buffer) `->` "
+      "type($value)";
+  let hasVerifier = 1;
+}
+
+def Tile_WriteOp : Tile_Op<"write", [MemoryEffects<[MemWrite]>]> {
+  let summary = "writes one element";
+  let description = "`tile.write %x, %T[%h, %t] : f32 -> !tile.buffer<[hq, t], f32>`";
+  let arguments = (ins AnyType:$value, Tile_BufferType:$buffer, Variadic<Index>:$indices);
+  let assemblyFormat =
+      "$value `,` $buffer `[` $indices `]` attr-dict `:` type($value) `->` type($buffer)";
+  let hasVerifier = 1;
+}
+
+def Tile_AccumulateOp : Tile_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "adds to one element, in the buffer's type; indices are clamped to the extents";
+  let description = [{
+    In a `tile.map` over rc it adds over the pairs inside the mask; the indices then begin with b
+    and h, so that work items never share an element.
+
+    ```mlir
+    tile.accumulate %g, %D[%b, %h] : f32 -> !tile.buffer<[b, hq], f64>
+    ```
+  }];
+  let arguments = (ins AnyType:$value, Tile_BufferType:$buffer, Variadic<Index>:$indices);
+  let assemblyFormat =
+      "$value `,` $buffer `[` $indices `]` attr-dict `:` type($value) `->` type($buffer)";
+  let hasVerifier = 1;
+}
+
+#endif // PE_DIALECT_TILE_SCALARS
