@@ -223,7 +223,8 @@ def Tile_ReduceOp : Tile_Op<"reduce", [ParentOneOf<["StageOp", "StreamOp"]>, Pur
 def Tile_DotOp : Tile_Op<"dot", [HasParent<"StreamOp">, Pure]> {
   let summary = "contraction over the named space, f32 accumulation, on top of `init`";
   let description = [{
-    Operands have one element type: f32, or bf16 or f16, whose products are exact in f32.
+    Operands have one element type: f32, or bf16, f16 or tf32 (f32 with 10 bits of fraction), whose
+    products are exact in f32.
 
     | operands | over | result |
     |---|---|---|

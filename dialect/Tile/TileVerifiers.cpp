@@ -249,8 +249,8 @@ LogicalResult DotOp::verify() {
            << init.getType() << " (dot-C2)";
   Type left = cast<ValType>(getLhs().getType()).getElementType();
   Type right = cast<ValType>(getRhs().getType()).getElementType();
-  if (left != right || cast<ValType>(getOutput().getType()).getElementType().isBF16() ||
-      cast<ValType>(getOutput().getType()).getElementType().isF16()) // dot-C3
+  Type result = cast<ValType>(getOutput().getType()).getElementType();
+  if (left != right || result.isBF16() || result.isF16() || result.isTF32()) // dot-C3
     return emitOpError("expected operands of one element type and a result of f32, found ")
            << left << ", " << right << " to " << getOutput().getType() << " (dot-C3)";
   return success();

@@ -62,7 +62,7 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                           llvm::cl::init(64)};
   Option<int64_t> valueDim{*this, "value-dim", llvm::cl::desc("Depth of values"),
                            llvm::cl::init(64)};
-  Option<std::string> dtype{*this, "dtype", llvm::cl::desc("f32, bf16 or f16"),
+  Option<std::string> dtype{*this, "dtype", llvm::cl::desc("f32, bf16, f16 or tf32"),
                             llvm::cl::init("f32")};
   Option<bool> grad{*this, "grad", llvm::cl::desc("Also gradients"), llvm::cl::init(false)};
   Option<bool> earlyExit{*this, "early-exit", llvm::cl::desc("Stick-breaking may stop early"),

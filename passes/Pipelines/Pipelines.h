@@ -36,7 +36,7 @@ struct CompileOptions {
   bool earlyExit = true;
   std::string features = "x86-64-v3"; // or x86-64-v4
   std::string lowering = "cpu";       // or loops, gpu
-  std::string dtype = "f32";          // of activations; or bf16, f16
+  std::string dtype = "f32";          // of activations; or bf16, f16, tf32
 };
 
 /// pe -> pe: checked, inlined, biases as regions of one class each.

@@ -182,11 +182,21 @@ LogicalResult KernelRewriter::rewrite(Operation *op) {
           .Case([&](NVVM::MmaOp mma) {
             auto shape = mma.getShape();
             auto type = mma.getMultiplicandAPtxType();
-            const bool isBf16 = type == NVVM::MMATypes::bf16;
-            if (shape.getM() != 16 || shape.getN() != 8 || shape.getK() != 16 ||
-                (!isBf16 && type != NVVM::MMATypes::f16))
+            const int64_t detail = type == NVVM::MMATypes::bf16   ? 0
+                                   : type == NVVM::MMATypes::f16  ? 1
+                                   : type == NVVM::MMATypes::tf32 ? 2
+                                                                  : -1;
+            if (shape.getM() != 16 || shape.getN() != 8 || detail < 0 ||
+                shape.getK() != (detail == 2 ? 8 : 16))
               return refuse(op);
-            collective(op, MultiplyAdd, isBf16 ? 0 : 1, op->getOperands());
+            collective(op, MultiplyAdd, detail, op->getOperands());
+            return success();
+          })
+          .Case([&](NVVM::ConvertFloatToTF32Op convert) {
+            if (convert.getRnd() != NVVM::FPRoundingMode::RNA || convert.getRelu() ||
+                convert.getSat() != NVVM::SaturationMode::NONE)
+              return refuse(op);
+            replace(call("pe_emu_round_to_tf32", b.getI32Type(), {convert.getSrc()}));
             return success();
           })
           .Case([&](NVVM::CpAsyncOp copy) {

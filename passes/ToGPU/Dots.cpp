@@ -1,6 +1,10 @@
 //===- Dots.cpp - contractions on matrix units and in f32 -----------------===//
 //
-// 16-bit operands: mma.sync m16n8k16 on fragments that ldmatrix brings from shared memory. f32
+// 16-bit operands: mma.sync m16n8k16 on fragments that ldmatrix brings from shared memory. tf32:
+// mma.sync m16n8k8; a chunk of four words is a row of an 8 x 8 matrix of halves, so ldmatrix brings
+// its fragments too, but cannot transpose them: those are read word by word. Where the contraction
+// is over pairs, its order is ours: word t of a fragment is number 2t, word t + 4 number 2t + 1, so
+// that accumulators are left-hand fragments as they are and the lanes read different banks. f32
 // operands: exact multiply-adds, every lane on the elements of the accumulator tiles that it owns,
 // operands read from shared memory in vectors along the contraction where they lie so.
 //
@@ -13,7 +17,7 @@ using namespace mlir::tile::gpu;
 
 namespace {
 
-bool isMatrixType(Type element) { return element.isBF16() || element.isF16(); }
+bool isMatrixType(Type element) { return !element.isF32(); }
 
 class DotEmitter {
 public:
@@ -40,16 +44,23 @@ private:
   void overOwner();
 
   Registers start();
-  /// Fragment of 16 x 16: rows [rowConstant, +16) of the panel, depths [16 step, +16).
+  /// What one fragment contracts: 16, or 8 of tf32.
+  int64_t stepSize() const { return element.isTF32() ? 8 : 16; }
+  /// Fragment of 16 owners: rows [rowConstant, +16) of the panel, depths of the step.
   SmallVector<Value> loadA(const Panel &panel, int64_t rowConstant, const Num &row, int64_t step);
   /// Its transpose: A[m][k] from a panel whose rows are k.
   SmallVector<Value> loadATransposed(const Panel &panel, int64_t rowConstant, const Num &column,
                                      int64_t columnConstant);
+  /// The word of tf32 panel row `rowConstant + 2t + odd` and a column.
+  Value wordAt(const Panel &panel, int64_t rowConstant, int odd, int64_t columnConstant,
+               const Num &column);
   /// Two fragments for columns [rowConstant, +16) of the result: B[k][n] from rows n of the panel.
   SmallVector<Value> loadB(const Panel &panel, int64_t rowConstant, int64_t step);
-  /// The same from a panel whose rows are k: depths [16 pair, +16).
-  SmallVector<Value> loadBTransposed(const Panel &panel, int64_t rowConstant, int64_t chunkConstant,
-                                     const Num &chunk);
+  /// The same from a panel whose rows are k: depths [8 tileConstant + 8 tile, +16).
+  SmallVector<Value> loadBTransposed(const Panel &panel, int64_t rowConstant, int64_t tileConstant,
+                                     const Num &tile);
+  /// Left-hand fragment of a step over pairs, from accumulators of pairs.
+  SmallVector<Value> fragmentOf(const Registers &pairs, int64_t ownerTile, int64_t step);
   SmallVector<Value> vectorAt(const Panel &panel, int64_t rowConstant, const Num &row,
                               const Num &chunk);
   void exactOverDepth(Registers &sums, const Panel &owner, const Panel &inner);
@@ -91,8 +102,23 @@ SmallVector<Value> DotEmitter::loadA(const Panel &panel, int64_t rowConstant, co
       /*transposed=*/false);
 }
 
+Value DotEmitter::wordAt(const Panel &panel, int64_t rowConstant, int odd, int64_t columnConstant,
+                         const Num &column) {
+  // A chunk has four words, so eight columns are two chunks.
+  Num row = k.t * Num(2) + Num(odd);
+  Value chunk = k.chunkAddress(panel, rowConstant, row, columnConstant / 4, column / Num(4));
+  return b.load(b.i32(), b.shared(chunk, column % Num(4) * Num(4)), 4);
+}
+
 SmallVector<Value> DotEmitter::loadATransposed(const Panel &panel, int64_t rowConstant,
                                                const Num &column, int64_t columnConstant) {
+  if (element.isTF32()) {
+    SmallVector<Value> words;
+    for (int i = 0; i < 4; ++i)
+      words.push_back(
+          wordAt(panel, rowConstant, i / 2, columnConstant + i % 2 * 8, column + k.g));
+    return words;
+  }
   Num row = k.lane % Num(8) + k.lane / Num(16) * Num(8);
   Num chunk = column / Num(8) + k.lane / Num(8) % Num(2);
   return b.loadMatrices(k.chunkAddress(panel, rowConstant, row, columnConstant / 8, chunk),
@@ -106,11 +132,35 @@ SmallVector<Value> DotEmitter::loadB(const Panel &panel, int64_t rowConstant, in
 }
 
 SmallVector<Value> DotEmitter::loadBTransposed(const Panel &panel, int64_t rowConstant,
-                                               int64_t chunkConstant, const Num &chunk) {
+                                               int64_t tileConstant, const Num &tile) {
+  if (element.isTF32()) {
+    SmallVector<Value> words;
+    for (int i = 0; i < 4; ++i) {
+      // A tile that is known at run time only may have the constant's bit.
+      const int64_t constant = tile.isConstant() ? i / 2 : 0;
+      words.push_back(wordAt(panel, rowConstant, i % 2, (tileConstant + constant) * 8,
+                             (tile + Num(i / 2 - constant)) * Num(8) + k.g));
+    }
+    return words;
+  }
   Num row = k.lane % Num(8) + k.lane / Num(8) % Num(2) * Num(8);
   return b.loadMatrices(
-      k.chunkAddress(panel, rowConstant, row, chunkConstant, chunk + k.lane / Num(16)),
+      k.chunkAddress(panel, rowConstant, row, tileConstant, tile + k.lane / Num(16)),
       /*transposed=*/true);
+}
+
+SmallVector<Value> DotEmitter::fragmentOf(const Registers &pairs, int64_t ownerTile, int64_t step) {
+  SmallVector<Value> fragment;
+  for (int64_t i = 0; i < 4; ++i) {
+    if (element.isTF32()) {
+      const int64_t at = (ownerTile * k.innerTiles() + step) * 4 + i % 2 * 2 + i / 2;
+      fragment.push_back(b.create<LLVM::BitcastOp>(b.i32(), pairs[at]));
+    } else { // two accumulator tiles
+      const int64_t at = (ownerTile * k.innerTiles() + step * 2 + i / 2) * 4 + i % 2 * 2;
+      fragment.push_back(b.pack(pairs[at], pairs[at + 1]));
+    }
+  }
+  return fragment;
 }
 
 /// Four f32 of one chunk.
@@ -138,7 +188,7 @@ void DotEmitter::overDepth() {
     return;
   }
   Num warpRow = k.warp * Num(k.ownerTiles() * 16);
-  for (int64_t step = 0, e = (owner.depth + 15) / 16; step < e; ++step) {
+  for (int64_t step = 0, e = llvm::divideCeil(owner.depth, stepSize()); step < e; ++step) {
     SmallVector<SmallVector<Value>> a;
     for (int64_t tile = 0; tile < k.ownerTiles(); ++tile)
       a.push_back(loadA(owner, tile * 16, warpRow, step));
@@ -196,16 +246,12 @@ void DotEmitter::overInner() {
     k.set(dot.getOutput(), std::move(sums));
     return;
   }
-  for (int64_t step = 0; step < k.schedule.innerBlock / 16; ++step) {
-    // Two accumulator tiles are one left-hand fragment.
-    SmallVector<SmallVector<Value>> a(k.ownerTiles());
+  for (int64_t step = 0; step < k.schedule.innerBlock / stepSize(); ++step) {
+    SmallVector<SmallVector<Value>> a;
     for (int64_t tile = 0; tile < k.ownerTiles(); ++tile)
-      for (int64_t i = 0; i < 4; ++i) {
-        const int64_t at = (tile * k.innerTiles() + step * 2 + i / 2) * 4 + i % 2 * 2;
-        a[tile].push_back(b.pack(pairs[at], pairs[at + 1]));
-      }
+      a.push_back(fragmentOf(pairs, tile, step));
     for (int64_t pair = 0; pair < (tiles + 1) / 2; ++pair) {
-      SmallVector<Value> bPair = loadBTransposed(panel, step * 16, pair * 2, 0);
+      SmallVector<Value> bPair = loadBTransposed(panel, step * stepSize(), pair * 2, 0);
       for (int64_t tile = 0; tile < k.ownerTiles(); ++tile)
         for (int64_t half = 0; half < 2 && pair * 2 + half < tiles; ++half) {
           const int64_t at = (tile * tiles + pair * 2 + half) * 4;
@@ -273,14 +319,15 @@ void DotEmitter::overOwner() {
     k.set(dot.getOutput(), std::move(sums));
     return;
   }
-  for (int64_t step = 0; step < steps / 16; ++step) {
+  for (int64_t step = 0; step < steps / stepSize(); ++step) {
+    const int64_t row = step * stepSize();
     SmallVector<SmallVector<Value>> a;
     for (int64_t i = 0; i < tiles; ++i)
-      a.push_back(loadATransposed(staged, step * 16, tile * Num(16), i * 16));
+      a.push_back(loadATransposed(staged, row, tile * Num(16), i * 16));
     for (int64_t pair = 0; pair < (across + 1) / 2; ++pair) {
-      SmallVector<Value> bPair =
-          k.foldParts() > 1 ? loadBTransposed(panel, step * 16, 0, depthTile + Num(pair * 2))
-                            : loadBTransposed(panel, step * 16, pair * 2, 0);
+      SmallVector<Value> bPair = k.foldParts() > 1
+                                     ? loadBTransposed(panel, row, 0, depthTile + Num(pair * 2))
+                                     : loadBTransposed(panel, row, pair * 2, 0);
       for (int64_t i = 0; i < tiles; ++i)
         for (int64_t half = 0; half < 2 && pair * 2 + half < across; ++half) {
           const int64_t at = (i * across + pair * 2 + half) * 4;

@@ -40,7 +40,8 @@ struct Panel {
   Type element;
   Num stage = 0; // which copy is current
 
-  int64_t elementBytes() const { return element.getIntOrFloatBitWidth() / 8; }
+  /// tf32 is kept as f32.
+  int64_t elementBytes() const { return element.getIntOrFloatBitWidth() <= 16 ? 2 : 4; }
   int64_t perChunk() const { return 16 / elementBytes(); }
   int64_t bytes() const { return rows * pitch; }
 };
@@ -166,6 +167,10 @@ void emitDot(FragmentKernel &k, DotOp dot);
 
 /// Maps.cpp: registers, or a loaded panel to another one.
 void emitMap(FragmentKernel &k, MapOp map);
+/// Whether the map rounds a panel that nothing else reads: it may do so in place.
+bool isRoundingInPlace(MapOp map);
+/// Maps the chunks of `from` that this thread has copied, elementwise.
+void mapChunks(FragmentKernel &k, MapOp map, const Panel &from, const Panel &to);
 
 /// PairLoops.cpp: a map over pairs with loops inside, or with sums at places of the pair.
 bool needsPairLoop(MapOp map);

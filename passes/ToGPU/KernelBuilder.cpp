@@ -185,15 +185,18 @@ SmallVector<Value> KernelBuilder::loadMatrices(Value pointer, bool transposed) {
 SmallVector<Value> KernelBuilder::mma(Type element, ArrayRef<Value> a, ArrayRef<Value> b,
                                       ArrayRef<Value> c) {
   Type result = LLVM::LLVMStructType::getLiteral(getContext(), SmallVector<Type>(4, f32()));
-  auto type = element.isBF16() ? NVVM::MMATypes::bf16 : NVVM::MMATypes::f16;
+  auto type = element.isTF32()   ? NVVM::MMATypes::tf32
+              : element.isBF16() ? NVVM::MMATypes::bf16
+                                 : NVVM::MMATypes::f16;
   SmallVector<Value> aValues(a), bValues(b);
-  // f16 fragments are vectors of two, bf16 fragments plain registers.
+  // f16 fragments are vectors of two, other fragments plain registers.
   if (element.isF16())
     for (SmallVector<Value> *values : {&aValues, &bValues})
       for (Value &value : *values)
         value = create<LLVM::BitcastOp>(VectorType::get({2}, getF16Type()), value);
   Value d = create<NVVM::MmaOp>(
-      result, aValues, bValues, c, ArrayRef<int64_t>{16, 8, 16}, std::nullopt, std::nullopt,
+      result, aValues, bValues, c, ArrayRef<int64_t>{16, 8, element.isTF32() ? 8 : 16},
+      std::nullopt, std::nullopt,
       std::array<NVVM::MMATypes, 2>{type, type},
       std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row, NVVM::MMALayout::col});
   return elementsOf(*this, d, 4);
@@ -205,6 +208,11 @@ Value KernelBuilder::pack(Value low, Value high) {
   pair = create<LLVM::InsertElementOp>(type, pair, low, integer(0));
   pair = create<LLVM::InsertElementOp>(type, pair, high, integer(1));
   return create<LLVM::BitcastOp>(i32(), pair);
+}
+
+Value KernelBuilder::roundToTf32(Value x) {
+  Value bits = create<NVVM::ConvertFloatToTF32Op>(i32(), x, NVVM::FPRoundingMode::RNA);
+  return create<LLVM::BitcastOp>(f32(), bits);
 }
 
 Value KernelBuilder::roundAndPack(Type element, Value low, Value high) {

@@ -116,10 +116,13 @@ public:
   Value shuffleFrom(Value value, const Num &lane);
   /// Four 8 x 8 matrices of 16-bit elements; every lane gives the address of one row of 16 bytes.
   SmallVector<Value> loadMatrices(Value pointer, bool transposed);
-  /// One mma.sync m16n8k16 with f32 accumulation; registers hold two 16-bit elements each.
+  /// One mma.sync with f32 accumulation: m16n8k16 for 16-bit elements, two to a register, or
+  /// m16n8k8 for tf32.
   SmallVector<Value> mma(Type element, ArrayRef<Value> a, ArrayRef<Value> b, ArrayRef<Value> c);
   /// Two elements of 16 bits in one register, `low` in the lower half.
   Value pack(Value low, Value high);
+  /// The f32 rounded to tf32, as an f32: to nearest, ties away from zero.
+  Value roundToTf32(Value x);
   /// Two f32 rounded to `element` and packed.
   Value roundAndPack(Type element, Value low, Value high);
   SmallVector<Value> unpack(Value packed, Type element);

@@ -21,7 +21,10 @@ using namespace mlir::tile::gpu;
 
 RegionWriter::RegionWriter(KernelFunction &fn, Block &body) : fn(fn), b(fn.b), body(body) {}
 
-Type RegionWriter::converted(Type type) { return isa<IndexType>(type) ? b.i32() : type; }
+/// tf32 is a f32 that has been rounded.
+Type RegionWriter::converted(Type type) {
+  return isa<IndexType>(type) ? b.i32() : type.isTF32() ? b.f32() : type;
+}
 
 Value RegionWriter::lookup(Value value) {
   if (Value known = mapping.lookup(value))
@@ -115,6 +118,10 @@ Value RegionWriter::writeScalar(Operation &op) {
     return from < to ? Value(b.create<arith::ExtSIOp>(target, operands[0]))
                      : Value(b.create<arith::TruncIOp>(target, operands[0]));
   }
+  if (type.isTF32() && isa<arith::TruncFOp>(op))
+    return b.roundToTf32(operands[0]);
+  if (isa<arith::ExtFOp>(op) && op.getOperand(0).getType().isTF32())
+    return operands[0];
   // The special function unit; every other function keeps its accuracy (pe-gpu-math).
   if (type.isF32() && isa<math::Exp2Op>(op))
     return b.exp2(operands[0]);
@@ -326,42 +333,59 @@ void MapWriter::run() {
 
 } // namespace
 
-/// A loaded panel, elementwise, into another one; only f32 panels are mapped in memory.
-static void mapPanel(FragmentKernel &k, MapOp map) {
+bool mlir::tile::gpu::isRoundingInPlace(MapOp map) {
+  if (map.getInputs().size() != 1 || map.getNumResults() != 1 || map.getPositions())
+    return false;
+  auto load = map.getInputs()[0].getDefiningOp<LoadOp>();
+  auto type = cast<ValType>(map.getResult(0).getType());
+  return load && load->hasOneUse() && hasDepth(type.getSpaces()) && type.getElementType().isTF32();
+}
+
+void mlir::tile::gpu::mapChunks(FragmentKernel &k, MapOp map, const Panel &from, const Panel &to) {
   KernelBuilder &b = k.b;
-  Panel &source = k.panelOf(map.getInputs()[0]);
-  Panel &target = k.panels[map.getResult(0)];
-  Panel from = k.panelOf(map.getInputs()[0]);
-  if (target.rows == 0)
-    target = k.makePanel(source.rows, source.depth, b.f32(), /*copies=*/1);
-  Panel to = target;
-  // A thread maps the chunks that it has copied, so nothing else need be awaited; what others have
-  // written is read behind the next barrier, for owners that of the first step.
-  const bool isOwner = k.isOwnerSide(cast<ValType>(map.getResult(0).getType()).getSpaces());
-  if (isOwner)
-    b.waitForCopies(0);
   const int64_t threads = k.schedule.threads(), total = from.rows * from.chunks;
+  const bool isInner = !k.isOwnerSide(cast<ValType>(map.getResult(0).getType()).getSpaces());
   auto type = VectorType::get({4}, b.f32());
+  auto one = [&](const Num &index) {
+    Num row = index / Num(from.chunks), chunk = index % Num(from.chunks);
+    if (isInner)
+      row = k.physicalInner(row);
+    Value values = b.load(type, k.chunkAddress(from, 0, row, 0, chunk), 16);
+    Value results = b.create<LLVM::PoisonOp>(type);
+    for (int i = 0; i < 4; ++i) {
+      RegionWriter writer(k.fn, map.getBody().front());
+      writer.mapping[map.getBody().front().getArgument(0)] =
+          b.create<LLVM::ExtractElementOp>(b.f32(), values, b.integer(i));
+      Value result = writer.writeBody()[0];
+      results = b.create<LLVM::InsertElementOp>(type, results, result, b.integer(i));
+    }
+    b.store(results, k.chunkAddress(to, 0, row, 0, chunk), 16);
+  };
   for (int64_t first = 0; first < total; first += threads) {
     Num index = k.thread + Num(first);
-    auto one = [&] {
-      Num row = index / Num(from.chunks), chunk = index % Num(from.chunks);
-      Value values = b.load(type, k.chunkAddress(from, 0, row, 0, chunk), 16);
-      Value results = b.create<LLVM::PoisonOp>(type);
-      for (int i = 0; i < 4; ++i) {
-        RegionWriter writer(k.fn, map.getBody().front());
-        writer.mapping[map.getBody().front().getArgument(0)] =
-            b.create<LLVM::ExtractElementOp>(b.f32(), values, b.integer(i));
-        Value result = writer.writeBody()[0];
-        results = b.create<LLVM::InsertElementOp>(type, results, result, b.integer(i));
-      }
-      b.store(results, k.chunkAddress(to, 0, row, 0, chunk), 16);
-    };
     if (first + threads <= total)
-      one();
+      one(index);
     else
-      b.ifThen(b.less(index, Num(total)), one);
+      b.ifThen(b.less(index, Num(total)), [&] { one(index); });
   }
+}
+
+/// A loaded panel, elementwise, into another one or in place; only f32 panels are mapped in memory.
+static void mapPanel(FragmentKernel &k, MapOp map) {
+  KernelBuilder &b = k.b;
+  auto type = cast<ValType>(map.getResult(0).getType());
+  const Panel from = k.panelOf(map.getInputs()[0]);
+  Panel &to = k.panels[map.getResult(0)];
+  if (isRoundingInPlace(map))
+    to = from;
+  else if (to.rows == 0)
+    to = k.makePanel(from.rows, from.depth, type.getElementType(), /*copies=*/1);
+  // A thread maps the chunks that it has copied, so nothing else need be awaited; what others have
+  // written is read behind the next barrier, for owners that of the first step.
+  const bool isOwner = k.isOwnerSide(type.getSpaces());
+  if (isOwner)
+    b.waitForCopies(0);
+  mapChunks(k, map, from, to);
   if (!isOwner)
     b.barrier();
 }

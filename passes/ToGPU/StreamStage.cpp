@@ -63,6 +63,7 @@ private:
   Num ownerBlocks, firstInner, innerCount, steps, group;
   int64_t stopSlots = 0; // in shared memory: a number per warp
   SmallVector<LoadOp> innerPanels;
+  SmallVector<MapOp> innerRoundings; // of inner panels, before anyone reads them
   SmallVector<Operation *> perStep; // ops of the stage on the inner side, then the stream's
 };
 
@@ -138,6 +139,13 @@ void StreamStage::declareInner() {
       return declare(load);
     if (isPanel)
       return;
+    if (auto map = dyn_cast<MapOp>(op); map && isRoundingInPlace(map)) {
+      if (isInnerSide(map.getResult(0)))
+        innerRoundings.push_back(map);
+      else
+        emitMap(k, map);
+      return;
+    }
     const bool isInner = op.getNumResults() && isInnerSide(op.getResult(0));
     if (inStream || isInner)
       perStep.push_back(&op);
@@ -194,6 +202,11 @@ Value StreamStage::isFullBlock() {
 
 SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
   b.waitForCopies(0);
+  for (MapOp map : innerRoundings) {
+    Panel panel = k.panelOf(map.getInputs()[0]);
+    panel.stage = step % Num(kCopies);
+    mapChunks(k, map, panel, panel);
+  }
   b.barrier();
   Num next = step + Num(1);
   b.ifThen(b.less(next, steps), [&] { startCopies(next); });
@@ -201,6 +214,10 @@ SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
   enterStep(step);
   for (LoadOp load : innerPanels)
     k.panels[load.getValue()].stage = step % Num(kCopies);
+  for (MapOp map : innerRoundings) {
+    Panel panel = k.panelOf(map.getInputs()[0]);
+    k.panels[map.getResult(0)] = panel;
+  }
   k.isFull = isFullBlock();
 
   Num within = k.rowsOwn ? step : step % innerCount;

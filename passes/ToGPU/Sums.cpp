@@ -227,6 +227,7 @@ void PairSums::addDiagonals(FragmentKernel &k, Value target, const Panel &pairs)
       Num column = k.physicalInner(owner + apart);
       const Num perChunk(pairs.perChunk());
       Value chunk = k.chunkAddress(pairs, 0, owner, 0, column / perChunk);
+      assert(!pairs.element.isTF32() && "diagonals add up what is not rounded");
       Value value =
           b.load(pairs.element, b.shared(chunk, column % perChunk * Num(pairs.elementBytes())));
       if (!pairs.element.isF32())

@@ -12,6 +12,11 @@ TileBuilder mlir::tile::beginStage(TileBuilder &plan, StringRef name, Phase phas
   return TileBuilder(plan.getLoc(), OpBuilder::atBlockEnd(&block));
 }
 
+Value mlir::tile::loadOperand(TileBuilder &t, const Attention &attention, Value buffer,
+                              Spaces spaces) {
+  return t.rounded(t.load(buffer, spaces), attention.operands);
+}
+
 ScoreEmitter::ScoreEmitter(TileBuilder &t, const Attention &attention, Value rawQ)
     : attention(attention), q(rawQ) {
   if (!scalesLater())

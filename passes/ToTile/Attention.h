@@ -39,6 +39,7 @@ struct Attention {
   Value lseResult;  // the same in natural units, or the log of the mass left (stick-breaking)
   Value mass;       // snapshots of the mass left (stick-breaking)
   Value dO, dLse, dQ, dK, dV;
+  Type operands; // element type of what contractions multiply: that of activations, or tf32
   DictionaryAttr mask;
   double scale = 1.0;
   bool earlyExit = true;
@@ -50,18 +51,21 @@ void emitSoftmaxBackward(TileBuilder &plan, const Attention &attention);
 void emitStickBreakingForward(TileBuilder &plan, const Attention &attention);
 void emitStickBreakingBackward(TileBuilder &plan, const Attention &attention);
 
-/// Scores in units of log2. Activations in f32 carry the scale in the queries; narrower ones are
+/// Scores in units of log2. Operands in f32 carry the scale in the queries; narrower ones are
 /// multiplied as they are, exactly, and scaled in f32, so that nothing is rounded that need not be.
 struct ScoreEmitter {
   const Attention &attention;
   Value q; // what is multiplied with the keys
 
   ScoreEmitter(TileBuilder &t, const Attention &attention, Value rawQ);
-  bool scalesLater() const { return elementOf(attention.q).getIntOrFloatBitWidth() < 32; }
+  bool scalesLater() const { return !attention.operands.isF32(); }
   double factor() const { return attention.scale * kLog2E; }
   /// <q, k> + start, where start (over rc or r, in units of log2) may be null.
   Value emit(TileBuilder &t, Value k, Value start) const;
 };
+
+/// A panel of activations, rounded to the type of operands.
+Value loadOperand(TileBuilder &t, const Attention &attention, Value buffer, Spaces spaces);
 
 /// Creates a stage in the plan and returns a builder inside it.
 TileBuilder beginStage(TileBuilder &plan, StringRef name, Phase phase, ArrayRef<StringRef> over,

@@ -106,6 +106,7 @@ private:
   const PEToTilePassOptions &options;
   OpBuilder builder;
   Type activation; // element type of queries, keys, values, outputs and their gradients
+  Type operands;   // of what contractions multiply
   PlanOp plan;
   std::unique_ptr<PlanContext> context;
   DenseMap<Value, Value> buffers, gradients; // of arguments
@@ -117,9 +118,11 @@ LogicalResult FunctionLowering::createPlan() {
                    .Case("f32", builder.getF32Type())
                    .Case("bf16", builder.getBF16Type())
                    .Case("f16", builder.getF16Type())
+                   .Case("tf32", builder.getF32Type())
                    .Default(Type());
   if (!activation)
-    return function.emitError("expected dtype f32, bf16 or f16, found ") << options.dtype;
+    return function.emitError("expected dtype f32, bf16, f16 or tf32, found ") << options.dtype;
+  operands = options.dtype == "tf32" ? Type(builder.getTF32Type()) : activation;
   builder.setInsertionPoint(function);
   plan = PlanOp::create(builder, function.getLoc(), function.getName(), options.headDim,
                         options.valueDim);
@@ -244,6 +247,7 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
   Lowered &lowered = *attentions.back();
   Attention &a = lowered.attention;
   lowered.op = op;
+  a.operands = operands;
   a.name = function.getName().str() +
            (attentions.size() > 1 ? "_" + std::to_string(attentions.size() - 1) : "");
   for (auto [value, slot, gradient] :

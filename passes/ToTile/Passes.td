@@ -25,7 +25,8 @@ def PEToTilePass : Pass<"pe-to-tile", "::mlir::ModuleOp"> {
     Option<"headDim", "head-dim", "int64_t", "64", "Depth of queries and keys">,
     Option<"valueDim", "value-dim", "int64_t", "64", "Depth of values">,
     Option<"dtype", "dtype", "std::string", "\"f32\"",
-           "Type of activations (queries, keys, values, outputs, their gradients): f32, bf16 or f16">,
+           "Type of activations (queries, keys, values, outputs, their gradients): f32, bf16, f16, or tf32: "
+           "f32 whose contractions round their operands">,
     Option<"grad", "grad", "bool", "false", "Also the gradients of every floating argument">,
     Option<"earlyExit", "early-exit", "bool", "true",
            "Stick-breaking may stop at keys that cannot change the result">];

@@ -29,14 +29,15 @@ Value emitRowConstant(TileBuilder &t, const Attention &a, Value dO) {
 
 void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
   TileBuilder t = beginStage(plan, a.name + "_backward", Phase::Backward, {"b", "hkv"}, a.mask);
-  Value rawQ = t.load(a.q, Spaces::RD);
+  Value rawQ = loadOperand(t, a, a.q, Spaces::RD);
   ScoreEmitter scoreEmitter(t, a, rawQ);
-  Value dO = t.load(a.dO, Spaces::RE);
+  // The row constant takes the same dO as dP does: then a row of dS adds up to zero.
+  Value dO = loadOperand(t, a, a.dO, Spaces::RE);
   Value lse = t.load(a.lse, Spaces::R);
   Value rowConstant = emitRowConstant(t, a, dO);
   SmallVector<Type> folds = {t.type(Spaces::RD), t.type(Spaces::CD), t.type(Spaces::CE)};
   StreamOp stream = t.stream(Order::Any, {}, folds, [&](TileBuilder &body, ValueRange) {
-    Value k = body.load(a.k, Spaces::CD), v = body.load(a.v, Spaces::CE);
+    Value k = loadOperand(body, a, a.k, Spaces::CD), v = loadOperand(body, a, a.v, Spaces::CE);
     Value start;
     if (Value terms = a.terms->emit(body))
       start = body.map({terms, lse}, Spaces::RC,
@@ -51,7 +52,7 @@ void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
     Value dS =
         body.map({p, dP}, Spaces::RC, [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
     a.terms->emitGradient(body, dS);
-    Value left = body.rounded(dS, elementOf(k)), weights = body.rounded(p, elementOf(k));
+    Value left = body.rounded(dS, a.operands), weights = body.rounded(p, a.operands);
     return SmallVector<Value>{body.dot(left, k, Axis::C), body.dot(left, rawQ, Axis::R),
                               body.dot(weights, dO, Axis::R)};
   });

@@ -24,7 +24,7 @@ struct ForwardBlock {
   double unit = 1.0;
 
   ForwardBlock(TileBuilder &t, const Attention &attention)
-      : attention(attention), scores(t, attention, t.load(attention.q, Spaces::RD)),
+      : attention(attention), scores(t, attention, loadOperand(t, attention, attention.q, Spaces::RD)),
         keepsProducts(scores.scalesLater() && attention.terms->isEmpty() &&
                       scores.factor() > 0) { // the largest product is the largest score
     if (keepsProducts)
@@ -40,7 +40,7 @@ struct ForwardBlock {
 SmallVector<Value> ForwardBlock::emit(TileBuilder &t, ValueRange carries) const {
   const Attention &a = attention;
   Value m = carries[0], l = carries[1], o = carries[2];
-  Value k = t.load(a.k, Spaces::CD), v = t.load(a.v, Spaces::CE);
+  Value k = loadOperand(t, a, a.k, Spaces::CD), v = loadOperand(t, a, a.v, Spaces::CE);
   Value s = keepsProducts ? t.dot(scores.q, k, Axis::D) : scores.emit(t, k, a.terms->emit(t));
   s = t.mask(s, kMasked);
   Value blockMax = t.reduce(Reduction::Max, Axis::C, s);
@@ -57,7 +57,7 @@ SmallVector<Value> ForwardBlock::emit(TileBuilder &t, ValueRange carries) const 
                        [](Scalar &x, ValueRange in) { return x.add(x.mul(in[0], in[1]), in[2]); });
   Value kept =
       t.map({o, alpha}, Spaces::RE, [](Scalar &x, ValueRange in) { return x.mul(in[0], in[1]); });
-  return {newMax, newSum, t.dot(t.rounded(p, elementOf(v)), v, Axis::C, kept)};
+  return {newMax, newSum, t.dot(t.rounded(p, a.operands), v, Axis::C, kept)};
 }
 
 } // namespace

@@ -22,7 +22,7 @@ Value product(TileBuilder &t, Value a, Value b) {
 SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ,
                              const ScoreEmitter &scores, Value dO, Value dRest, Value carry) {
   Value newest = t.load(a.mass, Spaces::R);
-  Value k = t.load(a.k, Spaces::CD), v = t.load(a.v, Spaces::CE);
+  Value k = loadOperand(t, a, a.k, Spaces::CD), v = loadOperand(t, a, a.v, Spaces::CE);
   Value z = t.mask(scores.emit(t, k, a.terms->emit(t)), kMasked);
   SmallVector<Value> sigma = t.mapMany({z}, Spaces::RC, 2, [](Scalar &s, ValueRange in) {
     Value u = s.exp2(s.min(in[0], s.number(120.0)));
@@ -42,7 +42,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ,
     dZ = t.map({dZ, beta, dRest}, Spaces::RC,
                [](Scalar &s, ValueRange in) { return s.sub(in[0], s.mul(in[1], in[2])); });
   a.terms->emitGradient(t, dZ);
-  Value left = t.rounded(dZ, elementOf(k)), weights = t.rounded(weight, elementOf(k));
+  Value left = t.rounded(dZ, a.operands), weights = t.rounded(weight, a.operands);
   return {newCarry, t.dot(left, k, Axis::C), t.dot(left, rawQ, Axis::R),
           t.dot(weights, dO, Axis::R)};
 }
@@ -51,9 +51,9 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ,
 
 void mlir::tile::emitStickBreakingBackward(TileBuilder &plan, const Attention &a) {
   TileBuilder t = beginStage(plan, a.name + "_backward", Phase::Backward, {"b", "hkv"}, a.mask);
-  Value rawQ = t.load(a.q, Spaces::RD);
+  Value rawQ = loadOperand(t, a, a.q, Spaces::RD);
   ScoreEmitter scores(t, a, rawQ);
-  Value dO = t.load(a.dO, Spaces::RE);
+  Value dO = loadOperand(t, a, a.dO, Spaces::RE);
   Value dRest = a.dLse ? t.load(a.dLse, Spaces::R) : Value();
   Value start = t.constant(0.0, Spaces::R);
   SmallVector<Type> folds = {t.type(Spaces::RD), t.type(Spaces::CD), t.type(Spaces::CE)};

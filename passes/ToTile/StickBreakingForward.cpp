@@ -18,7 +18,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmit
   Value rest = carries[0], o = carries[1];
   if (a.mass)
     t.store(rest, a.mass);
-  Value k = t.load(a.k, Spaces::CD), v = t.load(a.v, Spaces::CE);
+  Value k = loadOperand(t, a, a.k, Spaces::CD), v = loadOperand(t, a, a.v, Spaces::CE);
   Value z = t.mask(scores.emit(t, k, a.terms->emit(t)), kMasked);
   SmallVector<Value> odds = t.mapMany({z}, Spaces::RC, 2, [](Scalar &s, ValueRange in) {
     // sigma is 1 to the last bit long before; exp2(120) is still finite.
@@ -28,7 +28,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmit
   auto [after, newRest] = t.scan(ScanKind::Mul, Order::Descending, odds[1], Value(), rest, false);
   Value weight = t.map({after, odds[0]}, Spaces::RC,
                        [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
-  SmallVector<Value> next = {newRest, t.dot(t.rounded(weight, elementOf(v)), v, Axis::C, o)};
+  SmallVector<Value> next = {newRest, t.dot(t.rounded(weight, a.operands), v, Axis::C, o)};
   if (a.lseResult) { // a sum of logs, because the mass itself underflows
     Value logs = t.map({z}, Spaces::RC, [](Scalar &s, ValueRange in) {
       // log2(1 + 2^z) without overflow.
@@ -45,7 +45,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmit
 
 void mlir::tile::emitStickBreakingForward(TileBuilder &plan, const Attention &a) {
   TileBuilder t = beginStage(plan, a.name + "_forward", Phase::Forward, {"b", "hq"}, a.mask);
-  ScoreEmitter scores(t, a, t.load(a.q, Spaces::RD));
+  ScoreEmitter scores(t, a, loadOperand(t, a, a.q, Spaces::RD));
   SmallVector<Value> start = {t.constant(1.0, Spaces::R), t.constant(0.0, Spaces::RE)};
   if (a.lseResult)
     start.push_back(t.constant(0.0, Spaces::R));

@@ -53,7 +53,10 @@ Value Scalar::widen(Value value) {
 Value Scalar::round(Value value, Type type) {
   if (value.getType() == type)
     return value;
-  return create<arith::TruncFOp>(type, value);
+  auto rounding = arith::RoundingModeAttr();
+  if (type.isTF32()) // the only rounding that all chips have an instruction for
+    rounding = arith::RoundingModeAttr::get(getContext(), arith::RoundingMode::to_nearest_away);
+  return create<arith::TruncFOp>(type, value, rounding, arith::FastMathFlagsAttr());
 }
 Value Scalar::toFloat(Value index, Type type) {
   Value wide = create<arith::IndexCastOp>(getI64Type(), index);

@@ -40,7 +40,8 @@ public:
   Value select(Value condition, Value a, Value b);
   /// A size expression, as tile.size.
   Value size(StringRef expression);
-  /// To f32 where it is narrower; to `type` where that is narrower (to nearest, ties to even).
+  /// To f32 where it is narrower; to `type` where that is narrower (to nearest, ties to even; for
+  /// tf32 away from zero).
   Value widen(Value value);
   Value round(Value value, Type type);
   /// Exact conversion of a position to a floating-point number of `type`.

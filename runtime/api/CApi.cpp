@@ -31,6 +31,9 @@ struct pe_session {
 
 namespace {
 
+static_assert(static_cast<int>(pe::DType::I32) == PE_I32 &&
+              static_cast<int>(pe::DType::TF32) == PE_TF32);
+
 thread_local std::string lastError;
 
 int report(const Status &status) {
@@ -114,7 +117,7 @@ Expected<pe::CompileOptions> optionsOf(const pe_options *given,
     options.headDim = given->head_dim;
   if (given->value_dim)
     options.valueDim = given->value_dim;
-  if (given->dtype < PE_F32 || given->dtype > PE_I32)
+  if ((given->dtype < PE_F32 || given->dtype > PE_I32) && given->dtype != PE_TF32)
     return makeError("expected a pe_dtype in the options, found ", static_cast<int>(given->dtype));
   if (given->dtype != PE_F32)
     options.dtype = static_cast<pe::DType>(given->dtype);

@@ -44,4 +44,10 @@ uint16_t floatToF16(float value) {
   return sign | static_cast<uint16_t>((kept + 0xFFF + ((kept >> 13) & 1)) >> 13);
 }
 
+float roundToTf32(float value) {
+  if (std::isnan(value))
+    return value;
+  return std::bit_cast<float>((std::bit_cast<uint32_t>(value) + 0x1000) & ~0x1FFFu);
+}
+
 } // namespace pe

@@ -29,6 +29,8 @@ double dot(const double *a, const double *b, int64_t count) {
 
 double rounded(double value, DType dtype) {
   const float single = static_cast<float>(value);
+  if (dtype == DType::TF32)
+    return roundToTf32(single);
   return dtype == DType::BF16 ? bf16ToFloat(floatToBf16(single)) : f16ToFloat(floatToF16(single));
 }
 
@@ -99,7 +101,7 @@ private:
   int64_t keyItem;       ///< index of (batch, key head)
   std::vector<double> q; ///< rotated rows of this head
   std::vector<double> k;
-  const double *v;
+  std::vector<double> v;
   std::optional<ScalarEvaluator> bias;
 
   // The current row: its unmasked keys in ascending order, and per key
@@ -123,11 +125,12 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
   };
   q = rowsOf(inputs.q, item, sizes.queries * sizes.headDim);
   k = rowsOf(inputs.k, keyItem, sizes.keys * sizes.headDim);
-  v = inputs.v.data.data() + keyItem * sizes.keys * sizes.valueDim;
+  v = rowsOf(inputs.v, keyItem, sizes.keys * sizes.valueDim);
   rotate(q, sizes.queryStart);
   rotate(k, sizes.keyStart);
-  if (problem.rounding && !problem.rotations.empty())
-    for (std::vector<double> *rows : {&q, &k})
+  // Values are as they are given, so those of 16 bits are not changed by this.
+  if (problem.rounding)
+    for (std::vector<double> *rows : {&q, &k, &v})
       roundAll(*rows, *problem.rounding);
   if (problem.bias) {
     bias.emplace(*problem.graph, *problem.bias, *problem.parameters);
@@ -209,7 +212,7 @@ double HeadWorker::forward(AttentionOutputs &outputs) {
       continue;
     lse[row] = normalize();
     for (size_t n = 0; n < keys.size(); ++n) {
-      addScaled(o + row * sizes.valueDim, weights[n], v + keys[n] * sizes.valueDim, sizes.valueDim);
+      addScaled(o + row * sizes.valueDim, weights[n], v.data() + keys[n] * sizes.valueDim, sizes.valueDim);
       if (std::isfinite(logits[n]))
         maxLogit = std::max(maxLogit, std::fabs(logits[n]));
     }
@@ -221,7 +224,7 @@ double HeadWorker::forward(AttentionOutputs &outputs) {
 double HeadWorker::outputError(const double *dO) const {
   std::vector<double> output(sizes.valueDim, 0.0);
   for (size_t n = 0; n < keys.size(); ++n)
-    addScaled(output.data(), weights[n], v + keys[n] * sizes.valueDim, sizes.valueDim);
+    addScaled(output.data(), weights[n], v.data() + keys[n] * sizes.valueDim, sizes.valueDim);
   double sum = 0.0;
   for (int64_t d = 0; d < sizes.valueDim; ++d)
     sum += dO[d] * (rounded(output[d], *problem.rounding) - output[d]);
@@ -230,7 +233,8 @@ double HeadWorker::outputError(const double *dO) const {
 
 /// dz_j = A_j (dA_j - sum of A_l dA_l) + A_j dlse
 void HeadWorker::reverseSoftmax(const double *dO, double dLse) {
-  double mean = problem.rounding ? outputError(dO) : 0.0, meanNoise = 0.0;
+  const bool roundsOutput = problem.rounding && roundsResults(*problem.rounding);
+  double mean = roundsOutput ? outputError(dO) : 0.0, meanNoise = 0.0;
   for (size_t n = 0; n < keys.size(); ++n) {
     mean += weights[n] * dWeights[n];
     meanNoise += weights[n] * dWeightNoise[n];
@@ -262,7 +266,7 @@ void HeadWorker::reverseValues(const double *dO, HeadGradients &gradients) {
   for (auto *list : {&dWeights, &dWeightNoise, &dLogits, &dLogitNoise})
     list->assign(keys.size(), 0.0);
   for (size_t n = 0; n < keys.size(); ++n) {
-    const double *value = v + keys[n] * sizes.valueDim;
+    const double *value = v.data() + keys[n] * sizes.valueDim;
     dWeights[n] = dot(dO, value, sizes.valueDim);
     dWeightNoise[n] = dotOfMagnitudes(dO, value, sizes.valueDim);
     addScaled(gradients.v.data() + keys[n] * sizes.valueDim, weights[n], dO, sizes.valueDim);
@@ -304,12 +308,16 @@ HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
     if (problem.normalizer == Normalizer::Softmax && statistic == -infinity)
       continue;
     int64_t place = item * sizes.queries + row;
-    const double *dO =
-        cotangents.o ? cotangents.o->data.data() + place * sizes.valueDim : noCotangent.data();
+    std::vector<double> dO = noCotangent;
+    if (cotangents.o)
+      dO.assign(cotangents.o->data.data() + place * sizes.valueDim,
+                cotangents.o->data.data() + (place + 1) * sizes.valueDim);
+    if (problem.rounding)
+      roundAll(dO, *problem.rounding);
     double dStatistic = cotangents.lse ? cotangents.lse->data[place] : 0.0;
-    reverseValues(dO, gradients);
+    reverseValues(dO.data(), gradients);
     if (problem.normalizer == Normalizer::Softmax)
-      reverseSoftmax(dO, dStatistic);
+      reverseSoftmax(dO.data(), dStatistic);
     else
       reverseStickBreaking(dStatistic);
     reverseScores(row, gradients);
@@ -355,7 +363,7 @@ AttentionOutputs attend(const AttentionProblem &problem, const AttentionInputs &
       heads, threads,
       [&](int64_t n) { maxLogits[n] = HeadWorker(problem, inputs, n).forward(outputs); },
       [&](int64_t n) { outputs.maxLogit = std::max(outputs.maxLogit, maxLogits[n]); });
-  if (problem.rounding)
+  if (problem.rounding && roundsResults(*problem.rounding))
     roundAll(outputs.o.data, *problem.rounding);
   return outputs;
 }

@@ -101,7 +101,10 @@ AttentionOutputs attend(const AttentionProblem &problem, const AttentionInputs &
 AttentionGradients attendReverse(const AttentionProblem &problem, const AttentionInputs &inputs,
                                  const AttentionCotangents &cotangents, unsigned threads);
 
-/// To the nearest number of a 16-bit type, ties to even.
+/// A 16-bit computation gets its operands in that type and keeps its results in it; a tf32
+/// computation rounds operands and nothing else.
+inline bool roundsResults(DType rounding) { return rounding != DType::TF32; }
+/// To the nearest number of the type: bf16 and f16 with ties to even, tf32 away from zero.
 void roundAll(std::vector<double> &values, DType dtype);
 
 /// The bias of every pair, masked or not: [B, Hq, Sq, Sk].

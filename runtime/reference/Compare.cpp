@@ -122,11 +122,13 @@ Expected<Tolerance> toleranceOf(DType computation) {
     return Tolerance{1e-3, 5e-4, 2e-3, 4.0 * 0x1p-24, 0x1p-8 / 8};
   case DType::F16:
     return Tolerance{1e-3, 5e-4, 2e-3, 4.0 * 0x1p-24, 0x1p-11 / 8};
+  case DType::TF32: // as many bits, but results are not rounded
+    return Tolerance{2e-4, 1e-4, 2e-3, 4.0 * 0x1p-24, 0x1p-11 / 8};
   case DType::F64:
     return Tolerance{1e-11, 1e-12, 1e-11, 4.0 * 0x1p-53, 8.0 * 0x1p-53};
   default:
     return makeError(
-        "expected a computation in f32, f64, bf16 or f16, whose tolerances are stated, found ",
+        "expected a computation in f32, f64, bf16, f16 or tf32, whose tolerances are stated, found ",
         nameOf(computation));
   }
 }
@@ -169,7 +171,8 @@ Expected<Report> compare(const Results &reference, const TensorMap &found,
   auto tolerance = toleranceOf(options.computation);
   if (!tolerance)
     return tolerance.takeError();
-  if (sizeOf(options.computation) == 2 && !options.rounded)
+  const bool isRounded = options.computation == DType::TF32 || sizeOf(options.computation) == 2;
+  if (isRounded && !options.rounded)
     return makeError("expected the rounded evaluation to judge a computation in ",
                      nameOf(options.computation), ", found none");
   Comparator comparator(reference, *tolerance, options);

@@ -6,11 +6,11 @@
 //   bound = relative * |r| + magnitude * |M|
 //
 // where M, for a parameter gradient, is the sum over pairs of |dS * db/dtheta| and 0 otherwise.
-// A computation in bf16 or f16 may be twice as far from r as float64 with the rounding that the
+// A computation in bf16, f16 or tf32 may be twice as far from r as float64 with the rounding that the
 // type demands (EvaluateOptions::rounding): the bound grows by 2 |rounded - r|.
 //
 // Both factors grow with 4 * 2^-24 * max|logit|. The bound is at least 8 * 2^-24 * |noise|
-// (Reference.h), for bf16 and f16 1/8 of their unit roundoff (2^-8, 2^-11) times it, which matters
+// (Reference.h), for bf16, f16 and tf32 1/8 of their unit roundoff (2^-8, 2^-11) times it, which matters
 // only where a gradient vanishes by saturation and one rounding decides; and 0 where the
 // reference is 0 and nothing cancelled: then x must be 0 exactly.
 // Every element must be finite where the reference is; an infinite reference must be met exactly.
@@ -42,7 +42,7 @@ Expected<Tolerance> toleranceOf(DType computation);
 
 struct CompareOptions {
   DType computation = DType::F32;
-  /// The function evaluated with rounding to `computation`; needed for bf16 and f16.
+  /// The function evaluated with rounding to `computation`; needed for bf16, f16 and tf32.
   const Results *rounded = nullptr;
   /// The stated error of logits under a smooth activation, added to the relative bound of outputs
   /// and of the gradients of q, k and v.

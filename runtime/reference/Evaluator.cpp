@@ -292,7 +292,7 @@ void Evaluator::reverseAttention(const Step &step) {
     cotangents.lse = findGradient(results[1]);
 
   AttentionGradients found = attendReverse(step.problem, inputs, cotangents, threads);
-  if (rounding)
+  if (rounding && roundsResults(*rounding))
     for (Array *gradient : {&found.q.sum, &found.k.sum, &found.v})
       roundAll(gradient->data, *rounding);
   addTo(gradientOf(step.q), found.q.sum.data);

@@ -88,7 +88,7 @@ Status Suite::runCase(const EncodingFile &encoding, const Call &call, CaseResult
   for (auto &[name, tensor] : *inputs) {
     if (tensor.rank() != 4) // parameters, and the cotangent of log-sum-exp
       continue;
-    auto rounded = convert(tensor, dtype);
+    auto rounded = convert(tensor, storageOf(dtype));
     if (!rounded)
       return rounded.takeError();
     tensor = std::move(*rounded);

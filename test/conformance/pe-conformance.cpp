@@ -1,7 +1,7 @@
 //===- pe-conformance.cpp - The case table on one target ------------------===//
 //
 //   pe-conformance --target=cpu|loops|gpu-emulator|cuda|reference [--features=x86-64-v3]
-//                  [--dtype=f32|bf16|f16] [--encoding=a,b] [--call=a,b]
+//                  [--dtype=f32|bf16|f16|tf32] [--encoding=a,b] [--call=a,b]
 //                  [--threads=1,1,3] [--seed=N] [--root=DIR] [--poison] [--quick] [--verbose]
 //                  [--list]
 //

@@ -105,7 +105,7 @@ Status Run::roundForReference() {
     for (auto &[name, tensor] : *tensors) {
       if (!isFloating(tensor.dtype()) || tensor.rank() != 4) // parameters, log-sum-exp
         continue;
-      auto rounded = convert(tensor, *dtype);
+      auto rounded = convert(tensor, storageOf(*dtype));
       if (!rounded)
         return rounded.takeError();
       tensor = *std::move(rounded);

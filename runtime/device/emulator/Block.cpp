@@ -201,6 +201,10 @@ void Block::collective(Collective what, int32_t detail, uint64_t *frame, const c
   if (what == Collective::LoadMatrices)
     access(reinterpret_cast<const void *>(frame[0]), 16, /*isWrite=*/false, /*isShared=*/true,
            where);
+  if (what == Collective::MultiplyAdd && detail == 2)
+    for (int i = 0; i < 6; ++i)
+      if (!isTf32(static_cast<uint32_t>(frame[i])))
+        return fail("an operand is not rounded to tf32", where);
   if (warp.arrived == 0) {
     warp.what = what, warp.detail = detail;
   } else if (warp.what != what || warp.detail != detail) {

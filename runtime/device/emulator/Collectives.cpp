@@ -1,12 +1,13 @@
 //===- Collectives.cpp - What the lanes of a warp do together -------------===//
 //
-// Fragment layouts: PTX ISA, "Matrix Fragments for mma.m16n8k16" and "ldmatrix". Lane l has g = l/4
-// and t = l%4.
+// Fragment layouts: PTX ISA, "Matrix Fragments for mma.m16n8k16", "... mma.m16n8k8" and "ldmatrix".
+// Lane l has g = l/4 and t = l%4.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/device/emulator/Collectives.h"
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 namespace pe::emulator {
@@ -39,6 +40,27 @@ template <typename Convert> void multiplyAdd(const Frames &frames, Convert conve
       c[g + i / 2 * 8][t * 2 + i % 2] = asFloat(frame[6 + i]);
   }
   for (int k = 0; k < 16; ++k)
+    for (int row = 0; row < 16; ++row)
+      for (int column = 0; column < 8; ++column)
+        c[row][column] += a[row][k] * b[k][column];
+  for (int lane = 0; lane < kWarp; ++lane)
+    for (int i = 0; i < 4; ++i)
+      frames[lane][i] = std::bit_cast<uint32_t>(c[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2]);
+}
+
+void multiplyAddTf32(const Frames &frames) {
+  float a[16][8], b[8][8], c[16][8];
+  for (int lane = 0; lane < kWarp; ++lane) {
+    const uint64_t *frame = frames[lane];
+    const int g = lane / 4, t = lane % 4;
+    for (int i = 0; i < 4; ++i)
+      a[g + i % 2 * 8][t + i / 2 * 4] = asFloat(frame[i]);
+    for (int i = 0; i < 2; ++i)
+      b[t + i * 4][g] = asFloat(frame[4 + i]);
+    for (int i = 0; i < 4; ++i)
+      c[g + i / 2 * 8][t * 2 + i % 2] = asFloat(frame[6 + i]);
+  }
+  for (int k = 0; k < 8; ++k)
     for (int row = 0; row < 16; ++row)
       for (int column = 0; column < 8; ++column)
         c[row][column] += a[row][k] * b[k][column];
@@ -86,8 +108,14 @@ void evaluate(Collective what, int32_t detail, const Frames &frames) {
   case Collective::LoadMatrices:
     return loadMatrices(frames, detail & 1);
   case Collective::MultiplyAdd:
-    return detail == 0 ? multiplyAdd(frames, fromBf16) : multiplyAdd(frames, fromF16);
+    return detail == 0   ? multiplyAdd(frames, fromBf16)
+           : detail == 1 ? multiplyAdd(frames, fromF16)
+                         : multiplyAddTf32(frames);
   }
+}
+
+bool isTf32(uint32_t bits) {
+  return (bits & 0x1FFF) == 0 || std::isnan(std::bit_cast<float>(bits));
 }
 
 } // namespace pe::emulator

@@ -21,12 +21,16 @@ enum class Collective : int32_t {
   Shuffle = 1,
   /// In: address of a row of 16 bytes; `detail`: bit 0 transposed. Out: four registers.
   LoadMatrices = 2,
-  /// mma.sync m16n8k16: a (4), b (2), c (4) in; d (4) out. `detail` 0: bf16, 1: f16.
+  /// mma.sync: a (4), b (2), c (4) in; d (4) out. `detail` 0: bf16, 1: f16 (m16n8k16), 2: tf32
+  /// (m16n8k8).
   MultiplyAdd = 3,
 };
 
 using Frames = std::array<uint64_t *, kWarp>;
 void evaluate(Collective what, int32_t detail, const Frames &frames);
+
+/// Whether the register holds a tf32; what mma.sync makes of others is not defined.
+bool isTf32(uint32_t bits);
 
 } // namespace pe::emulator
 

@@ -1,8 +1,10 @@
 //===- Emulator.cpp - What kernels and the device call --------------------===//
 #include "runtime/device/emulator/Emulator.h"
 
+#include "runtime/core/DType.h"
 #include "runtime/device/emulator/Block.h"
 
+#include <bit>
 #include <cmath>
 #include <map>
 
@@ -50,6 +52,7 @@ void peEmuAtomicStore(int32_t value, int32_t *address, const char *where) {
 float peEmuExp2(float x) { return std::exp2(x); }
 float peEmuLog2(float x) { return std::log2(x); }
 float peEmuReciprocal(float x) { return 1.0f / x; }
+uint32_t peEmuRoundToTf32(float x) { return std::bit_cast<uint32_t>(roundToTf32(x)); }
 
 } // extern "C"
 
@@ -100,7 +103,8 @@ void *findSymbol(const std::string &name) {
       {"pe_emu_fence", reinterpret_cast<void *>(peEmuFence)},
       {"pe_emu_exp2", reinterpret_cast<void *>(peEmuExp2)},
       {"pe_emu_log2", reinterpret_cast<void *>(peEmuLog2)},
-      {"pe_emu_reciprocal", reinterpret_cast<void *>(peEmuReciprocal)}};
+      {"pe_emu_reciprocal", reinterpret_cast<void *>(peEmuReciprocal)},
+      {"pe_emu_round_to_tf32", reinterpret_cast<void *>(peEmuRoundToTf32)}};
   auto found = table.find(name);
   return found == table.end() ? findLibrarySymbol(name) : found->second;
 }

@@ -1,7 +1,9 @@
 //===- DType.h - Element types ----------------------------------*- C++ -*-===//
 //
 // The element types a tensor can have. Kernels compute with f32, f64, bf16, f16, i32 and i64; the
-// others exist so that files holding them can be read and copied bit for bit.
+// others exist so that files holding them can be read and copied bit for bit. tf32 is a type of
+// computation only: its tensors are f32, and what a contraction multiplies is rounded to ten bits
+// of fraction (to nearest, ties away from zero).
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,6 +36,7 @@ enum class DType : uint8_t {
   F8E4M3,
   F8E5M2,
   C64,
+  TF32,
 };
 
 namespace detail {
@@ -45,7 +48,8 @@ struct DTypeEntry {
 inline constexpr DTypeEntry kDTypes[] = {{"f32", 4},  {"f64", 8},    {"bf16", 2},   {"f16", 2},
                                          {"i64", 8},  {"i32", 4},    {"i16", 2},    {"i8", 1},
                                          {"u64", 8},  {"u32", 4},    {"u16", 2},    {"u8", 1},
-                                         {"bool", 1}, {"f8e4m3", 1}, {"f8e5m2", 1}, {"c64", 8}};
+                                         {"bool", 1}, {"f8e4m3", 1}, {"f8e5m2", 1}, {"c64", 8},
+                                         {"tf32", 4}};
 } // namespace detail
 
 /// Bytes of one element.
@@ -70,6 +74,11 @@ inline Expected<DType> parseDType(std::string_view name) {
 /// f32, f64, bf16 or f16.
 constexpr bool isFloating(DType dtype) {
   return dtype == DType::F32 || dtype == DType::F64 || dtype == DType::BF16 || dtype == DType::F16;
+}
+
+/// What tensors of activations hold in a computation of that type.
+constexpr DType storageOf(DType computation) {
+  return computation == DType::TF32 ? DType::F32 : computation;
 }
 
 /// The DType of a C++ element type: dtypeOf<float>() == DType::F32.

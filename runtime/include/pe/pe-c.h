@@ -41,7 +41,8 @@ typedef enum pe_dtype {
   PE_BF16 = 2,
   PE_F16 = 3,
   PE_I64 = 4,
-  PE_I32 = 5
+  PE_I32 = 5,
+  PE_TF32 = 16 /* of computations only: tensors are PE_F32 */
 } pe_dtype;
 
 enum { PE_MAX_RANK = 8 };
