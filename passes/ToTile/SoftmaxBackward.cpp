@@ -48,13 +48,15 @@ void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
     Value p = body.mask(
         body.map({scores}, Spaces::RC, [](Scalar &s, ValueRange in) { return s.exp2(in[0]); }),
         0.0);
+    // Each value over pairs is used up as early as can be: fewer of them are kept at a time.
+    Value dV = body.dot(body.rounded(p, a.operands), dO, Axis::R);
     Value dP = body.dot(dO, v, Axis::E, rowConstant);
     Value dS =
         body.map({p, dP}, Spaces::RC, [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
+    Value left = body.rounded(dS, a.operands);
+    Value dK = body.dot(left, rawQ, Axis::R);
     a.terms->emitGradient(body, dS);
-    Value left = body.rounded(dS, a.operands), weights = body.rounded(p, a.operands);
-    return SmallVector<Value>{body.dot(left, k, Axis::C), body.dot(left, rawQ, Axis::R),
-                              body.dot(weights, dO, Axis::R)};
+    return SmallVector<Value>{body.dot(left, k, Axis::C), dK, dV};
   });
   storeGradients(t, a, stream.getResult(0), stream.getResult(1), stream.getResult(2));
 }
