@@ -28,7 +28,7 @@ def PEScheduleGpuPass : Pass<"pe-schedule-gpu", "::mlir::ModuleOp"> {
   let summary = "Choose block sizes and warps of every stage with a stream, for GPUs";
   let description = [{
     Writes the attribute `gpu_schedule` (passes/Schedule/GpuSchedule.h) on every stage that has a stream and no such
-    attribute yet. `set` overrides single numbers, for measurements and tests: `set=warps=8,owner_tiles=2`.
+    attribute yet, and `key_block` of plans with snapshots. `set` overrides single numbers, for measurements and tests: `set=warps=8,owner_tiles=2`.
 
     ```mlir
     tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }

@@ -21,7 +21,8 @@ bool columnsOwn(StageOp stage);
 /// The schedule of a stage with a stream.
 CpuSchedule chooseCpuSchedule(StageOp stage, CpuTarget target);
 
-/// The same for GPUs.
+/// The same for GPUs; the number of keys between snapshots is chosen first, for the whole plan.
+int64_t chooseGpuKeyBlock(PlanOp plan);
 GpuSchedule chooseGpuSchedule(StageOp stage);
 
 #define GEN_PASS_DECL

@@ -17,7 +17,7 @@ namespace {
 struct StageTraits {
   bool isWide = false;       // panels of f32
   bool hasSnapshots = false; // a vector per key block: the plan's block size is the stage's
-  bool hasSegments = false;  // adjoints of segments: many values per pair
+  bool hasSegments = false;  // piecewise functions: more values per pair
   bool hasWindow = false;    // a function of the distance
   bool hasDiagonals = false; // adjoints of functions of the distance
   bool sumsColumns = false;  // sums over rows, such as gradients of keys
@@ -28,7 +28,7 @@ struct StageTraits {
         if (auto buffer = dyn_cast<BufferType>(operand.getType()))
           for (StringAttr extent : buffer.getExtents())
             hasSnapshots |= extent.getValue() == "kb";
-      hasSegments |= isa<SegmentsGradOp>(op);
+      hasSegments |= isa<SegmentsOp, SegmentsGradOp>(op);
       hasWindow |= isa<WindowOp>(op);
       hasDiagonals |= isa<SegmentsGradOp, WindowGradOp>(op);
       if (auto load = dyn_cast<LoadOp>(op)) {
@@ -43,25 +43,56 @@ struct StageTraits {
 
 } // namespace
 
+static int64_t depthOf(PlanOp plan) { return std::max(plan.getHeadDim(), plan.getValueDim()); }
+
+/// Keys between snapshots are the inner block of every stage that has snapshots: as many as one
+/// panel of 8 KiB holds.
+int64_t mlir::tile::chooseGpuKeyBlock(PlanOp plan) {
+  bool hasSnapshots = false;
+  int64_t bytes = 2;
+  for (StageOp stage : plan.getOps<StageOp>()) {
+    if (stage->hasAttr(GpuSchedule::kAttribute))
+      return plan.getKeyBlock(); // somebody has chosen
+    if (!stage.getStream())
+      continue;
+    const StageTraits traits(stage);
+    hasSnapshots |= traits.hasSnapshots;
+    if (traits.isWide)
+      bytes = 4;
+  }
+  if (!hasSnapshots)
+    return plan.getKeyBlock();
+  const int64_t keys = 8192 / (llvm::PowerOf2Ceil(depthOf(plan)) * bytes);
+  return std::clamp<int64_t>(keys, 16, 64);
+}
+
+/// Registers and shared memory grow with the depth, the width of elements and what is kept per
+/// pair; fewer pairs then leave room (scripts/check-ptx shows what is used).
+static int64_t chooseInnerBlock(const StageTraits &traits, int64_t depth) {
+  const bool isDeep = depth > (traits.isWide ? 32 : 64), isVeryDeep = traits.isWide && depth > 64;
+  if (traits.sumsColumns && traits.hasSegments)
+    return isDeep ? 16 : 32;
+  if (isVeryDeep)
+    return 16;
+  return isDeep ? 32 : traits.hasSegments && !traits.isWide ? 48 : 64;
+}
+
 GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage) {
   auto plan = stage->getParentOfType<PlanOp>();
   const StageTraits traits(stage);
-  const int64_t depth = std::max(plan.getHeadDim(), plan.getValueDim());
+  const int64_t depth = depthOf(plan);
   GpuSchedule schedule;
-  schedule.innerBlock = plan.getKeyBlock();
-  // Registers and shared memory grow with the depth, the width of elements and what is kept per
-  // pair; half the pairs then leave room (scripts/check-ptx shows what is used).
-  const bool isDeep = depth > (traits.isWide ? 32 : 64);
-  if (!traits.hasSnapshots && (isDeep || traits.hasSegments))
-    schedule.innerBlock = 32;
+  schedule.innerBlock = traits.hasSnapshots ? plan.getKeyBlock() : chooseInnerBlock(traits, depth);
   // Two tiles of owners to a warp halve what is read of shared memory per product, which is what
   // one tile waits for (pe bench --model).
   const bool hasRoom = traits.hasSnapshots ? depth <= 64 && !traits.hasWindow : depth <= 128;
   if (!traits.isWide && !traits.sumsColumns && hasRoom)
     schedule.ownerTiles = 2;
   // Chips of 99 KiB of shared memory hold half the owners of f32.
-  const bool needsSquares = traits.hasSnapshots && traits.hasDiagonals;
-  if (traits.isWide && depth > (traits.hasSnapshots ? 32 : 64) && !needsSquares)
+  const bool isLarge =
+      depth > (traits.hasSnapshots || (traits.hasSegments && traits.sumsColumns) ? 32 : 64);
+  const bool needsSquares = traits.hasDiagonals && schedule.innerBlock > 32;
+  if (traits.isWide && isLarge && !needsSquares)
     schedule.warps = 2;
   return schedule;
 }
@@ -71,6 +102,8 @@ namespace {
 struct PEScheduleGpuPass : tile::impl::PEScheduleGpuPassBase<PEScheduleGpuPass> {
   using Base::Base;
   void runOnOperation() override {
+    for (PlanOp plan : getOperation().getOps<PlanOp>())
+      plan.setKeyBlock(chooseGpuKeyBlock(plan));
     getOperation().walk([&](StageOp stage) {
       if (stage->hasAttr(GpuSchedule::kAttribute) || !stage.getStream())
         return;

@@ -28,7 +28,7 @@ constexpr unsigned kNumSizes = 9;
 /// Flags of pe_emu_access.
 constexpr int64_t kWrite = 1, kShared = 2;
 /// runtime/device/emulator/Collectives.h
-enum Collective : int64_t { SyncWarp, Shuffle, LoadMatrices, MultiplyAdd };
+enum Collective : int64_t { SyncWarp, Shuffle, LoadMatrices, MultiplyAdd, Reduce };
 
 std::string describe(Location loc) {
   std::string text;
@@ -173,6 +173,16 @@ LogicalResult KernelRewriter::rewrite(Operation *op) {
             collective(op, Shuffle, isXor ? 0 : kind, {shuffle.getVal(), shuffle.getOffset()});
             return success();
           })
+          .Case([&](NVVM::ReduxOp reduce) {
+            const int64_t detail = reduce.getKind() == NVVM::ReduxKind::ADD   ? 0
+                                   : reduce.getKind() == NVVM::ReduxKind::MIN ? 1
+                                   : reduce.getKind() == NVVM::ReduxKind::MAX ? 2
+                                                                              : -1;
+            if (detail < 0 || !reduce.getType().isInteger(32))
+              return refuse(op);
+            collective(op, Reduce, detail, {reduce.getVal()});
+            return success();
+          })
           .Case([&](NVVM::LdMatrixOp load) {
             if (load.getNum() != 4)
               return refuse(op);
@@ -201,8 +211,9 @@ LogicalResult KernelRewriter::rewrite(Operation *op) {
           })
           .Case([&](NVVM::CpAsyncOp copy) {
             Value bytes = copy.getCpSize() ? copy.getCpSize() : i32(copy.getSize());
-            call("pe_emu_copy_async", nothing(), {copy.getDst(), copy.getSrc(), bytes, where(op)});
-            return copy.getSize() == 16 ? success() : refuse(op);
+            call("pe_emu_copy_async", nothing(),
+                 {copy.getDst(), copy.getSrc(), i32(copy.getSize()), bytes, where(op)});
+            return success();
           })
           .Case([&](NVVM::CpAsyncCommitGroupOp) {
             call("pe_emu_commit_copies", nothing(), {});

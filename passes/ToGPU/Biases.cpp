@@ -7,40 +7,70 @@ using namespace mlir::tile::gpu;
 
 //===- Windows -----------------------------------------------------------------===//
 
+void mlir::tile::gpu::declareWindows(FragmentKernel &k, int64_t copies) {
+  auto declare = [&](Value table) {
+    Window &window = k.windows[table];
+    if (window.entries)
+      return;
+    window.entries = k.schedule.ownerBlock() + k.schedule.innerBlock - 1;
+    window.stageBytes = llvm::alignTo(window.entries * 4, 128);
+    window.offset = k.allocate(window.stageBytes * copies);
+  };
+  for (Operation &op : k.stream.getBody().front()) {
+    if (auto window = dyn_cast<WindowOp>(op))
+      declare(window.getTable());
+    else if (auto segments = dyn_cast<SegmentsOp>(op))
+      declare(segments.getU());
+    else if (auto gradient = dyn_cast<SegmentsGradOp>(op))
+      declare(gradient.getU());
+  }
+}
+
+void mlir::tile::gpu::copyWindow(FragmentKernel &k, Value table, const Window &window) {
+  KernelBuilder &b = k.b;
+  const int64_t columns = k.rowsOwn ? k.schedule.innerBlock : k.schedule.ownerBlock();
+  Num row = k.rowsOwn ? k.ownerBase : k.innerBase, column = k.rowsOwn ? k.innerBase : k.ownerBase;
+  // Entry 0 of the window, in the table.
+  Num first = row - column + k.columns - Num(columns);
+  Num extent = k.fn.extents(table).back();
+  Value base = k.fn.address(table, k.place());
+  for (int64_t begin = 0; begin < window.entries; begin += k.schedule.threads()) {
+    Num index = k.thread + Num(begin), entry = first + index;
+    auto copy = [&] {
+      Value exists = b.both(b.compare(arith::CmpIPredicate::sge, entry, 0), b.less(entry, extent));
+      Num to = window.stage * Num(window.stageBytes) + index * Num(4) + Num(window.offset);
+      b.copyAsync(b.shared(k.fn.shared(), to), b.global(base, entry * Num(4)), exists, 4);
+    };
+    if (begin + k.schedule.threads() <= window.entries)
+      copy();
+    else
+      b.ifThen(b.less(index, Num(window.entries)), copy);
+  }
+}
+
 Registers mlir::tile::gpu::loadWindow(FragmentKernel &k, Value table) {
   KernelBuilder &b = k.b;
-  const int64_t count = k.registersOf(Spaces::RC);
-  Value base = k.fn.address(table, k.place());
-  Num last = k.fn.extents(table).back() - Num(1);
-  // Entry of element 0 of the lane; the others are constants away from it.
+  const Window &window = k.windows.find(table)->second;
+  // The lane's element 0 within the block; the others are constants away from it.
   Element origin;
-  Num first = k.rowAt(origin) - k.columnAt(origin) + k.columns - Num(1);
+  Num owner = k.warp * Num(k.ownerTiles() * 16) + k.g, inner = k.innerInBlock(origin);
+  Num apart = k.rowsOwn ? owner - inner : inner - owner;
+  const int64_t columns = k.rowsOwn ? k.schedule.innerBlock : k.schedule.ownerBlock();
+  Num first = apart * Num(4) + window.stage * Num(window.stageBytes) +
+              Num((columns - 1) * 4 + window.offset);
   const int64_t ownerSign = k.rowsOwn ? 1 : -1;
-  SmallVector<int64_t> distance;
-  for (int64_t i = 0; i < count; ++i) {
+  llvm::SmallDenseMap<int64_t, Value> known; // pairs of one diagonal share a register
+  Registers values;
+  for (int64_t i = 0, e = k.registersOf(Spaces::RC); i < e; ++i) {
     Element at = k.elementAt(Spaces::RC, i);
-    const int64_t owner = at.ownerTile * 16 + at.ownerHalf * 8;
-    const int64_t inner =
-        k.isPermuted ? at.innerTile * 2 + at.innerHalf : at.innerTile * 8 + at.innerHalf;
-    distance.push_back(ownerSign * (owner - inner));
+    const int64_t away = at.ownerTile * 16 + at.ownerHalf * 8 -
+                         (k.isPermuted ? at.innerTile * 2 : at.innerTile * 8) - at.innerHalf;
+    Value &value = known[away];
+    if (!value)
+      value = b.load(b.f32(), b.shared(k.fn.shared(), first + Num(ownerSign * away * 4)));
+    values.push_back(value);
   }
-  auto readAll = [&](bool isClamped) {
-    llvm::SmallDenseMap<int64_t, Value> known;
-    Registers values;
-    for (int64_t d : distance) {
-      Value &value = known[d];
-      if (!value) {
-        Num entry = first + Num(d);
-        if (isClamped)
-          entry = maxOf(Num(0), minOf(entry, last));
-        value = b.load(b.f32(), b.global(base, entry * Num(4)));
-      }
-      values.push_back(value);
-    }
-    return values;
-  };
-  SmallVector<Type> types(count, b.f32());
-  return b.ifElse(k.isFull, types, [&] { return readAll(false); }, [&] { return readAll(true); });
+  return values;
 }
 
 void mlir::tile::gpu::emitWindow(FragmentKernel &k, WindowOp op) {
@@ -48,13 +78,6 @@ void mlir::tile::gpu::emitWindow(FragmentKernel &k, WindowOp op) {
 }
 
 //===- Segments ------------------------------------------------------------------===//
-
-Value mlir::tile::gpu::acrossWarp(FragmentKernel &k, Value value,
-                                  llvm::function_ref<Value(Value, Value)> combine) {
-  for (int mask : {16, 8, 4, 2, 1})
-    value = combine(value, k.b.shuffleXor(value, mask));
-  return value;
-}
 
 static Value floatAt(FragmentKernel &k, Value base, const Num &index) {
   return k.b.load(k.b.f32(), k.b.global(base, index * Num(4)));
@@ -87,25 +110,17 @@ static Num knotsBelow(FragmentKernel &k, Value knots, const Num &kinks, Value bo
     Value isBelow = b.both(b.less(mine, kinks), below);
     return {b.create<arith::AddIOp>(args[0], b.create<arith::ExtUIOp>(b.i32(), isBelow))};
   })[0];
-  return b.fromValue(
-      acrossWarp(k, counted, [&](Value x, Value y) { return b.create<arith::AddIOp>(x, y); }));
+  return b.fromValue(b.warpSum(counted));
 }
 
-SegmentBlock mlir::tile::gpu::findSegmentBlock(FragmentKernel &k, Value u, Value v, Value knots,
-                                               Value slope, Value count) {
+/// The kinks inside the range of the products of the warp's u and v.
+static std::pair<Num, Num> findKinks(FragmentKernel &k, const SegmentBlock &block, Value count) {
   KernelBuilder &b = k.b;
-  SegmentBlock block;
-  block.u = loadWindow(k, u);
-  block.v = loadRows(k, v);
-  block.knots = k.fn.address(knots, k.place());
-  block.slopes = k.fn.address(slope, k.place());
-  auto smaller = [&](Value x, Value y) { return b.min(x, y); };
-  auto larger = [&](Value x, Value y) { return b.max(x, y); };
-  auto range = [&](Registers &values) {
+  auto range = [&](ArrayRef<Value> values) {
     Value low = values[0], high = values[0];
-    for (Value value : ArrayRef(values).drop_front())
+    for (Value value : values.drop_front())
       low = b.min(low, value), high = b.max(high, value);
-    return std::pair(acrossWarp(k, low, smaller), acrossWarp(k, high, larger));
+    return std::pair(b.warpMin(low), b.warpMax(high));
   };
   auto [uLow, uHigh] = range(block.u);
   auto [vLow, vHigh] = range(block.v);
@@ -117,8 +132,21 @@ SegmentBlock mlir::tile::gpu::findSegmentBlock(FragmentKernel &k, Value u, Value
       high = high ? b.max(high, product) : product;
     }
   Num kinks = b.fromValue(b.load(b.i32(), k.fn.address(count, k.place()))) - Num(1);
-  block.firstKink = knotsBelow(k, block.knots, kinks, low);
-  block.endKink = knotsBelow(k, block.knots, kinks, high);
+  return {knotsBelow(k, block.knots, kinks, low), knotsBelow(k, block.knots, kinks, high)};
+}
+
+SegmentBlock mlir::tile::gpu::findSegmentBlock(FragmentKernel &k, Value u, Value v, Value knots,
+                                               Value slope, Value count) {
+  SegmentBlock block;
+  block.u = loadWindow(k, u);
+  block.v = loadRows(k, v);
+  block.knots = k.fn.address(knots, k.place());
+  block.slopes = k.fn.address(slope, k.place());
+  // The adjoint asks for what the value has found in the same step.
+  auto [found, isNew] = k.kinks.try_emplace({u, knots}, Num(0), Num(0));
+  if (isNew)
+    found->second = findKinks(k, block, count);
+  std::tie(block.firstKink, block.endKink) = found->second;
   return block;
 }
 

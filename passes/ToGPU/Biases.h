@@ -6,8 +6,8 @@
 
 namespace mlir::tile::gpu {
 
-/// table[row - column + (c - 1)] for every pair of the warp's block; pairs of one diagonal share a
-/// register. Pairs that do not exist get an entry of the table that does.
+/// table[row - column + (c - 1)] for every pair of the warp's block, from its window; pairs of one
+/// diagonal share a register. Pairs that do not exist get an entry of the table or zero.
 Registers loadWindow(FragmentKernel &k, Value table);
 
 /// u of every pair, v of every row of the warp's block, and which kinks lie inside the range of
@@ -23,9 +23,6 @@ struct SegmentBlock {
 };
 SegmentBlock findSegmentBlock(FragmentKernel &k, Value u, Value v, Value knots, Value slope,
                               Value count);
-
-/// Minimum or maximum over the lanes of a warp, the same in all of them.
-Value acrossWarp(FragmentKernel &k, Value value, llvm::function_ref<Value(Value, Value)> combine);
 
 } // namespace mlir::tile::gpu
 

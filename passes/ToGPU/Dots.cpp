@@ -115,8 +115,7 @@ SmallVector<Value> DotEmitter::loadATransposed(const Panel &panel, int64_t rowCo
   if (element.isTF32()) {
     SmallVector<Value> words;
     for (int i = 0; i < 4; ++i)
-      words.push_back(
-          wordAt(panel, rowConstant, i / 2, columnConstant + i % 2 * 8, column + k.g));
+      words.push_back(wordAt(panel, rowConstant, i / 2, columnConstant + i % 2 * 8, column + k.g));
     return words;
   }
   Num row = k.lane % Num(8) + k.lane / Num(16) * Num(8);

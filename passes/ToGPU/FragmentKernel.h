@@ -25,6 +25,8 @@
 #include "passes/Schedule/GpuSchedule.h"
 #include "passes/ToGPU/KernelFunction.h"
 
+#include "llvm/ADT/MapVector.h"
+
 namespace mlir::tile::gpu {
 
 using Registers = SmallVector<Value>;
@@ -44,6 +46,14 @@ struct Panel {
   int64_t elementBytes() const { return element.getIntOrFloatBitWidth() <= 16 ? 2 : 4; }
   int64_t perChunk() const { return 16 / elementBytes(); }
   int64_t bytes() const { return rows * pitch; }
+};
+
+/// The part of a table of distances that a block needs, in shared memory: entry n belongs to the
+/// pairs with row - column = n - (columns - 1) within the block.
+struct Window {
+  int64_t offset = 0, stageBytes = 0; // bytes, of the first copy and of one
+  int64_t entries = 0;
+  Num stage = 0; // which copy is current
 };
 
 /// Where one register of a fragment lies.
@@ -140,8 +150,11 @@ public:
   Panel stagedPairs(Value value);
 
   llvm::DenseMap<Value, Panel> panels;
+  llvm::MapVector<Value, Window> windows; // by table
   llvm::DenseMap<Value, Registers> values;
   PairSums *sums = nullptr;
+  /// The kinks inside this step's block, by what they are the kinks of (Biases.cpp).
+  llvm::DenseMap<std::pair<Value, Value>, std::pair<Num, Num>> kinks;
   /// Values over inner rows that this step adds to buffers, when its turn comes.
   SmallVector<std::pair<Value, Registers>> orderedRows;
   /// Accumulators that a contraction adds to: the fold it contributes to.
@@ -197,7 +210,10 @@ inline Value isInside(FragmentKernel &k, const Element &at) {
   return isInside(k, k.rowAt(at), k.columnAt(at));
 }
 
-/// Biases.cpp
+/// Biases.cpp: room for the windows of all tables that the stream reads.
+void declareWindows(FragmentKernel &k, int64_t copies);
+/// Starts copying the current block's part of the table.
+void copyWindow(FragmentKernel &k, Value table, const Window &window);
 void emitWindow(FragmentKernel &k, WindowOp op);
 void emitSegments(FragmentKernel &k, SegmentsOp op);
 

@@ -43,7 +43,8 @@ void SegmentsGradEmitter::addMoments(const Num &segment, const Registers &values
   }
   int64_t moment = 0;
   for (Value sum : {zeroth, first}) {
-    sum = acrossWarp(k, sum, [&](Value x, Value y) { return b.add(x, y); });
+    for (int mask : {16, 8, 4, 2, 1})
+      sum = b.add(sum, b.shuffleXor(sum, mask));
     if (isSubtracted)
       sum = b.create<arith::NegFOp>(sum);
     k.sums->addToHead(k, op.getMoments(), segment * Num(2) + Num(moment++), sum);

@@ -144,9 +144,11 @@ void KernelBuilder::store(Value value, Value pointer, unsigned alignment) {
   create<LLVM::StoreOp>(value, pointer, alignment);
 }
 
-void KernelBuilder::copyAsync(Value sharedTo, Value globalFrom, Value exists) {
-  Value bytes = select(exists, integer(16), integer(0));
-  create<NVVM::CpAsyncOp>(sharedTo, globalFrom, 16, NVVM::LoadCacheModifierKind::CG, bytes);
+void KernelBuilder::copyAsync(Value sharedTo, Value globalFrom, Value exists, int64_t bytes) {
+  // Past the first-level cache, which only copies of 16 bytes can do.
+  auto kind = bytes == 16 ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
+  Value present = select(exists, integer(bytes), integer(0));
+  create<NVVM::CpAsyncOp>(sharedTo, globalFrom, bytes, kind, present);
 }
 
 //===- Cooperation ------------------------------------------------------------------===//
@@ -164,6 +166,22 @@ Value KernelBuilder::shuffleXor(Value value, int mask) {
 
 Value KernelBuilder::shuffleFrom(Value value, const Num &lane) {
   return shuffle(value, toValue(lane), NVVM::ShflKind::idx);
+}
+
+Value KernelBuilder::warpSum(Value value) {
+  return create<NVVM::ReduxOp>(i32(), value, NVVM::ReduxKind::ADD, integer(-1));
+}
+
+Value KernelBuilder::warpExtreme(Value value, NVVM::ReduxKind kind) {
+  // Bits of negative numbers grow with the magnitude; inverted they grow with the number. The
+  // arrangement is its own inverse.
+  auto arranged = [&](Value bits) {
+    Value sign = create<arith::ShRSIOp>(bits, integer(31));
+    return create<arith::XOrIOp>(bits, create<arith::AndIOp>(sign, integer(0x7fffffff)));
+  };
+  Value bits = arranged(create<LLVM::BitcastOp>(i32(), value));
+  Value extreme = create<NVVM::ReduxOp>(i32(), bits, kind, integer(-1));
+  return create<LLVM::BitcastOp>(f32(), arranged(extreme));
 }
 
 static SmallVector<Value> elementsOf(KernelBuilder &b, Value structure, unsigned count) {
@@ -196,8 +214,7 @@ SmallVector<Value> KernelBuilder::mma(Type element, ArrayRef<Value> a, ArrayRef<
         value = create<LLVM::BitcastOp>(VectorType::get({2}, getF16Type()), value);
   Value d = create<NVVM::MmaOp>(
       result, aValues, bValues, c, ArrayRef<int64_t>{16, 8, element.isTF32() ? 8 : 16},
-      std::nullopt, std::nullopt,
-      std::array<NVVM::MMATypes, 2>{type, type},
+      std::nullopt, std::nullopt, std::array<NVVM::MMATypes, 2>{type, type},
       std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row, NVVM::MMALayout::col});
   return elementsOf(*this, d, 4);
 }

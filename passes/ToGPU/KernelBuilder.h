@@ -103,8 +103,8 @@ public:
   Value moved(Value base, Value bytes);
   Value load(Type type, Value pointer, unsigned alignment = 0);
   void store(Value value, Value pointer, unsigned alignment = 0);
-  /// Copies 16 bytes to shared memory, or zeros where `exists` is false.
-  void copyAsync(Value sharedTo, Value globalFrom, Value exists);
+  /// Copies 16 (or 4) bytes to shared memory, or zeros where `exists` is false.
+  void copyAsync(Value sharedTo, Value globalFrom, Value exists, int64_t bytes = 16);
   void commitCopies() { create<NVVM::CpAsyncCommitGroupOp>(); }
   void waitForCopies(int groupsLeft) { create<NVVM::CpAsyncWaitGroupOp>(groupsLeft); }
 
@@ -112,6 +112,11 @@ public:
   void barrier() { create<NVVM::BarrierOp>(); }
   void syncWarp();
   Value shuffleXor(Value value, int mask);
+  /// Over the lanes of the warp, the same in all of them: redux.sync of integers, which keeps the
+  /// order of floating-point numbers where their bits are arranged for it.
+  Value warpSum(Value i32);
+  Value warpMin(Value f32) { return warpExtreme(f32, NVVM::ReduxKind::MIN); }
+  Value warpMax(Value f32) { return warpExtreme(f32, NVVM::ReduxKind::MAX); }
   /// The value of lane `lane` of the warp.
   Value shuffleFrom(Value value, const Num &lane);
   /// Four 8 x 8 matrices of 16-bit elements; every lane gives the address of one row of 16 bytes.
@@ -138,6 +143,7 @@ public:
 
 private:
   Value special(StringRef intrinsic, Value x);
+  Value warpExtreme(Value f32, NVVM::ReduxKind kind);
   Value at(Value base, Type type, const Num &bytes);
   Value shuffle(Value value, Value lane, NVVM::ShflKind kind);
 };

@@ -64,7 +64,7 @@ private:
   int64_t stopSlots = 0; // in shared memory: a number per warp
   SmallVector<LoadOp> innerPanels;
   SmallVector<MapOp> innerRoundings; // of inner panels, before anyone reads them
-  SmallVector<Operation *> perStep; // ops of the stage on the inner side, then the stream's
+  SmallVector<Operation *> perStep;  // ops of the stage on the inner side, then the stream's
 };
 
 /// Heads and owner block of this CTA. Later items have less to do where the mask is causal, and a
@@ -159,6 +159,7 @@ void StreamStage::declareInner() {
   }
   for (Operation &op : k.stream.getBody().front().without_terminator())
     place(op, /*inStream=*/true);
+  declareWindows(k, kCopies);
 }
 
 //===- One step -----------------------------------------------------------------===//
@@ -182,6 +183,10 @@ void StreamStage::startCopies(const Num &step) {
     Panel panel = k.panels[load.getValue()];
     panel.stage = step % Num(kCopies);
     copyPanel(k, panel, load, k.innerBase, k.rowsOwn ? k.columns : k.rows, k.isPermuted);
+  }
+  for (auto [table, window] : k.windows) {
+    window.stage = step % Num(kCopies);
+    copyWindow(k, table, window);
   }
 }
 
@@ -218,6 +223,9 @@ SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
     Panel panel = k.panelOf(map.getInputs()[0]);
     k.panels[map.getResult(0)] = panel;
   }
+  for (auto &[table, window] : k.windows)
+    window.stage = step % Num(kCopies);
+  k.kinks.clear();
   k.isFull = isFullBlock();
 
   Num within = k.rowsOwn ? step : step % innerCount;

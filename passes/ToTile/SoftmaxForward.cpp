@@ -24,7 +24,8 @@ struct ForwardBlock {
   double unit = 1.0;
 
   ForwardBlock(TileBuilder &t, const Attention &attention)
-      : attention(attention), scores(t, attention, loadOperand(t, attention, attention.q, Spaces::RD)),
+      : attention(attention),
+        scores(t, attention, loadOperand(t, attention, attention.q, Spaces::RD)),
         keepsProducts(scores.scalesLater() && attention.terms->isEmpty() &&
                       scores.factor() > 0) { // the largest product is the largest score
     if (keepsProducts)

@@ -42,8 +42,8 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
   const bool isGpu = isForGpu(request);
   if (request.target != "cpu" && !isGpu)
     return makeError("expected target cpu, cuda or gpu-emulator, found ", request.target);
-  const bool isNarrow = request.dtype == DType::BF16 || request.dtype == DType::F16 ||
-                        request.dtype == DType::TF32;
+  const bool isNarrow =
+      request.dtype == DType::BF16 || request.dtype == DType::F16 || request.dtype == DType::TF32;
   if (request.dtype != DType::F32 && !(isGpu && isNarrow))
     return makeError("expected dtype ", isGpu ? "f32, bf16, f16 or tf32" : "f32", " on target ",
                      request.target, ", found ", nameOf(request.dtype));

@@ -212,7 +212,8 @@ double HeadWorker::forward(AttentionOutputs &outputs) {
       continue;
     lse[row] = normalize();
     for (size_t n = 0; n < keys.size(); ++n) {
-      addScaled(o + row * sizes.valueDim, weights[n], v.data() + keys[n] * sizes.valueDim, sizes.valueDim);
+      addScaled(o + row * sizes.valueDim, weights[n], v.data() + keys[n] * sizes.valueDim,
+                sizes.valueDim);
       if (std::isfinite(logits[n]))
         maxLogit = std::max(maxLogit, std::fabs(logits[n]));
     }

@@ -127,9 +127,9 @@ Expected<Tolerance> toleranceOf(DType computation) {
   case DType::F64:
     return Tolerance{1e-11, 1e-12, 1e-11, 4.0 * 0x1p-53, 8.0 * 0x1p-53};
   default:
-    return makeError(
-        "expected a computation in f32, f64, bf16, f16 or tf32, whose tolerances are stated, found ",
-        nameOf(computation));
+    return makeError("expected a computation in f32, f64, bf16, f16 or tf32, whose tolerances are "
+                     "stated, found ",
+                     nameOf(computation));
   }
 }
 

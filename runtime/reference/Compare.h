@@ -6,12 +6,12 @@
 //   bound = relative * |r| + magnitude * |M|
 //
 // where M, for a parameter gradient, is the sum over pairs of |dS * db/dtheta| and 0 otherwise.
-// A computation in bf16, f16 or tf32 may be twice as far from r as float64 with the rounding that the
-// type demands (EvaluateOptions::rounding): the bound grows by 2 |rounded - r|.
+// A computation in bf16, f16 or tf32 may be twice as far from r as float64 with the rounding that
+// the type demands (EvaluateOptions::rounding): the bound grows by 2 |rounded - r|.
 //
 // Both factors grow with 4 * 2^-24 * max|logit|. The bound is at least 8 * 2^-24 * |noise|
-// (Reference.h), for bf16, f16 and tf32 1/8 of their unit roundoff (2^-8, 2^-11) times it, which matters
-// only where a gradient vanishes by saturation and one rounding decides; and 0 where the
+// (Reference.h), for bf16, f16 and tf32 1/8 of their unit roundoff (2^-8, 2^-11) times it, which
+// matters only where a gradient vanishes by saturation and one rounding decides; and 0 where the
 // reference is 0 and nothing cancelled: then x must be 0 exactly.
 // Every element must be finite where the reference is; an infinite reference must be met exactly.
 //

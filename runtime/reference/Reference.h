@@ -45,8 +45,8 @@ struct Results {
 /// What a computation in a narrow type cannot avoid: with `rounding` to bf16 or f16, rotated
 /// queries and keys, probabilities, the outputs and the gradients of q, k and v are rounded to that
 /// type, and everything else stays in float64; with tf32 the operands of contractions are: queries,
-/// keys, values, probabilities and the cotangent of the outputs. Its distance from the exact results is what such a
-/// computation is measured by (Compare.h).
+/// keys, values, probabilities and the cotangent of the outputs. Its distance from the exact
+/// results is what such a computation is measured by (Compare.h).
 struct EvaluateOptions {
   std::optional<DType> rounding;
   /// 0: one per core; results do not depend on it.

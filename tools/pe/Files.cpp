@@ -13,9 +13,10 @@ void addFileOptions(CLI::App &app, FileOptions &options) {
   app.add_option("--chip", options.chip,
                  "For cuda: sm_80, sm_86, sm_89, sm_90a ...; with a PTX version sm_80+ptx83; "
                  "default when running: this machine's; a list for packages");
-  app.add_option("--dtype", options.dtype,
-                 "Type of activations: f32; on GPUs also bf16, f16, and tf32 (f32 whose contractions "
-                 "round their operands to 10 bits of fraction)");
+  app.add_option(
+      "--dtype", options.dtype,
+      "Type of activations: f32; on GPUs also bf16, f16, and tf32 (f32 whose contractions "
+      "round their operands to 10 bits of fraction)");
   app.add_option("--features", options.features,
                  "x86-64-v3 or x86-64-v4: compile for that baseline instead of this machine");
   app.add_option("--lowering", options.lowering,
@@ -40,11 +41,10 @@ Status checkTarget(const FileOptions &options) {
   const bool takesNarrow = isGpu || options.target == "reference";
   const bool isNarrow =
       options.dtype == "bf16" || options.dtype == "f16" || options.dtype == "tf32";
-  const bool isKnown =
-      options.dtype.empty() || options.dtype == "f32" || (takesNarrow && isNarrow);
+  const bool isKnown = options.dtype.empty() || options.dtype == "f32" || (takesNarrow && isNarrow);
   if (!isKnown)
-    return makeError("expected --dtype=f32", takesNarrow ? ", bf16, f16 or tf32" : "", " on target ",
-                     options.target, ", found '", options.dtype, "'");
+    return makeError("expected --dtype=f32", takesNarrow ? ", bf16, f16 or tf32" : "",
+                     " on target ", options.target, ", found '", options.dtype, "'");
   return Status::success();
 }
 

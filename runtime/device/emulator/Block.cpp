@@ -306,20 +306,20 @@ void Block::access(const void *address, int64_t bytes, bool isWrite, bool isShar
        where);
 }
 
-void Block::copyAsync(char *to, const char *from, int32_t bytes, const char *where) {
-  access(to, 16, /*isWrite=*/true, /*isShared=*/true, where);
-  if (bytes)
-    access(from, bytes, /*isWrite=*/false, /*isShared=*/false, where);
-  shadow.setPending(to - memory.data(), 16, true);
-  current->open.push_back({to, from, bytes, where});
+void Block::copyAsync(const Copy &copy) {
+  access(copy.to, copy.size, /*isWrite=*/true, /*isShared=*/true, copy.where);
+  if (copy.bytes)
+    access(copy.from, copy.bytes, /*isWrite=*/false, /*isShared=*/false, copy.where);
+  shadow.setPending(copy.to - memory.data(), copy.size, true);
+  current->open.push_back(copy);
 }
 
 void Block::land(std::vector<Copy> &copies) {
   for (const Copy &copy : copies) {
     std::memcpy(copy.to, copy.from, copy.bytes);
-    std::memset(copy.to + copy.bytes, 0, 16 - copy.bytes);
-    shadow.setPending(copy.to - memory.data(), 16, false);
-    access(copy.to, 16, /*isWrite=*/true, /*isShared=*/true, copy.where);
+    std::memset(copy.to + copy.bytes, 0, copy.size - copy.bytes);
+    shadow.setPending(copy.to - memory.data(), copy.size, false);
+    access(copy.to, copy.size, /*isWrite=*/true, /*isShared=*/true, copy.where);
   }
   copies.clear();
 }

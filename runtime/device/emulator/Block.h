@@ -34,10 +34,11 @@ Shared &shared();
 
 enum class State : uint8_t { Ready, Spinning, AtCollective, AtBarrier, Done };
 
+/// Of `size` bytes, the last size - bytes are zeros.
 struct Copy {
   char *to;
   const char *from;
-  int32_t bytes;
+  int32_t size, bytes;
   const char *where;
 };
 
@@ -70,7 +71,7 @@ public:
   void collective(Collective what, int32_t detail, uint64_t *frame, const char *where);
   void barrier(const char *where);
   void access(const void *address, int64_t bytes, bool isWrite, bool isShared, const char *where);
-  void copyAsync(char *to, const char *from, int32_t bytes, const char *where);
+  void copyAsync(const Copy &copy);
   void commitCopies() {
     current->groups.push_back(std::move(current->open));
     current->open.clear();

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/emulator/Collectives.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -97,6 +98,19 @@ void shuffle(const Frames &frames, bool isIndex) {
   }
 }
 
+void reduce(const Frames &frames, int32_t detail) {
+  auto valueOf = [&](int lane) { return static_cast<int32_t>(frames[lane][0]); };
+  int32_t result = valueOf(0);
+  for (int lane = 1; lane < kWarp; ++lane) {
+    const int32_t value = valueOf(lane);
+    result = detail == 0   ? static_cast<int32_t>(static_cast<uint32_t>(result) + value)
+             : detail == 1 ? std::min(result, value)
+                           : std::max(result, value);
+  }
+  for (int lane = 0; lane < kWarp; ++lane)
+    frames[lane][0] = static_cast<uint32_t>(result);
+}
+
 } // namespace
 
 void evaluate(Collective what, int32_t detail, const Frames &frames) {
@@ -107,6 +121,8 @@ void evaluate(Collective what, int32_t detail, const Frames &frames) {
     return shuffle(frames, detail == 3);
   case Collective::LoadMatrices:
     return loadMatrices(frames, detail & 1);
+  case Collective::Reduce:
+    return reduce(frames, detail);
   case Collective::MultiplyAdd:
     return detail == 0   ? multiplyAdd(frames, fromBf16)
            : detail == 1 ? multiplyAdd(frames, fromF16)

@@ -24,6 +24,8 @@ enum class Collective : int32_t {
   /// mma.sync: a (4), b (2), c (4) in; d (4) out. `detail` 0: bf16, 1: f16 (m16n8k16), 2: tf32
   /// (m16n8k8).
   MultiplyAdd = 3,
+  /// redux.sync of signed integers. In: value; `detail` 0: sum, 1: minimum, 2: maximum. Out: value.
+  Reduce = 4,
 };
 
 using Frames = std::array<uint64_t *, kWarp>;

@@ -30,8 +30,8 @@ void peEmuBarrier(const char *where) { blockOfThread().barrier(where); }
 void peEmuAccess(const void *address, int64_t bytes, int32_t flags, const char *where) {
   blockOfThread().access(address, bytes, flags & 1, flags & 2, where);
 }
-void peEmuCopyAsync(char *to, const char *from, int32_t bytes, const char *where) {
-  blockOfThread().copyAsync(to, from, bytes, where);
+void peEmuCopyAsync(char *to, const char *from, int32_t size, int32_t bytes, const char *where) {
+  blockOfThread().copyAsync({to, from, size, bytes, where});
 }
 void peEmuCommitCopies() { blockOfThread().commitCopies(); }
 void peEmuWaitForCopies(int32_t groupsLeft) { blockOfThread().waitForCopies(groupsLeft); }

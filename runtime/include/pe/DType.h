@@ -45,11 +45,10 @@ struct DTypeEntry {
   size_t size;
 };
 /// In the order of the enumeration.
-inline constexpr DTypeEntry kDTypes[] = {{"f32", 4},  {"f64", 8},    {"bf16", 2},   {"f16", 2},
-                                         {"i64", 8},  {"i32", 4},    {"i16", 2},    {"i8", 1},
-                                         {"u64", 8},  {"u32", 4},    {"u16", 2},    {"u8", 1},
-                                         {"bool", 1}, {"f8e4m3", 1}, {"f8e5m2", 1}, {"c64", 8},
-                                         {"tf32", 4}};
+inline constexpr DTypeEntry kDTypes[] = {
+    {"f32", 4},  {"f64", 8},    {"bf16", 2},   {"f16", 2}, {"i64", 8}, {"i32", 4},
+    {"i16", 2},  {"i8", 1},     {"u64", 8},    {"u32", 4}, {"u16", 2}, {"u8", 1},
+    {"bool", 1}, {"f8e4m3", 1}, {"f8e5m2", 1}, {"c64", 8}, {"tf32", 4}};
 } // namespace detail
 
 /// Bytes of one element.

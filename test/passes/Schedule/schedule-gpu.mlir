@@ -1,10 +1,22 @@
 // RUN: pe-opt %s --pe-schedule-gpu | FileCheck %s
 // RUN: pe-opt %s --pe-schedule-gpu=set=warps=8,owner_tiles=2 | FileCheck %s --check-prefix=SET
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="head-dim=128 value-dim=128 dtype=bf16" --pe-schedule-gpu | FileCheck %s --check-prefix=SNAPSHOTS
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu | FileCheck %s --check-prefix=WIDE
 // RUN: not pe-opt %s --pe-schedule-gpu=set=lanes=8 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not pe-opt %s --pe-schedule-gpu=set=inner_block=24 2>&1 | FileCheck %s --check-prefix=RANGE
 
 // NAME: expected `set` to name numbers of gpu_schedule in their ranges, found lanes=8
 // RANGE: expected `set` to name numbers of gpu_schedule in their ranges, found inner_block=24
+
+// Keys between snapshots are the inner block of all stages that have snapshots: fewer of them where
+// rows are long. Without gradients nothing is kept.
+// SNAPSHOTS-NOT: key_block
+// SNAPSHOTS: tile.stage @attention_forward
+// WIDE: key_block = 32
+// WIDE: tile.stage @attention_forward
+// WIDE-SAME: inner_block = 32
+// WIDE: tile.stage @attention_backward
+// WIDE-SAME: inner_block = 32
 
 // Stages with a stream get a schedule, others and those that have one do not.
 // CHECK: tile.stage @sums

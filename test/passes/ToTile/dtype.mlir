@@ -1,7 +1,9 @@
 // RUN: pe-opt %s --pe-to-tile-pipeline="dtype=bf16 grad=true" | FileCheck %s
 // RUN: pe-opt %s --pe-to-tile-pipeline="dtype=f16 grad=true" | FileCheck %s --check-prefix=HALF
+// RUN: pe-opt %s --pe-to-tile-pipeline="dtype=tf32 grad=true" | FileCheck %s --check-prefix=TF32
 // RUN: not pe-opt %s --pe-to-tile-pipeline="dtype=f8" 2>&1 | FileCheck %s --check-prefix=ERROR
 // RUN: not pe-opt %s --pe-to-cpu="dtype=bf16" 2>&1 | FileCheck %s --check-prefix=CPU
+// RUN: not pe-opt %s --pe-to-cpu="dtype=tf32" 2>&1 | FileCheck %s --check-prefix=CPU-TF32
 
 // Activations are narrow, parameters and statistics are not; products of unscaled queries and keys
 // are scaled in f32; what a contraction takes is rounded where it is made.
@@ -23,7 +25,20 @@
 // CHECK: tile.stage @attention_backward
 // CHECK: arith.extf %{{.*}} : bf16 to f32
 // HALF: tile.buffer "q" argument : <[b, hq, r, d], f16>
-// ERROR: dtype.mlir:[[# @LINE + 3]]:1: error: expected dtype f32, bf16 or f16, found f8
+
+// tf32: tensors are f32; what a contraction multiplies is rounded where it is loaded or made, and
+// scores are scaled behind the contraction.
+// TF32: tile.buffer "q" argument : <[b, hq, r, d], f32>
+// TF32: tile.buffer "o" result : <[b, hq, r, e], f32>
+// TF32: tile.stage @attention_forward
+// TF32: %[[Q:.*]] = tile.map({{.*}}) : (!tile.val<rd, f32>) -> !tile.val<rd, tf32>
+// TF32: arith.truncf %{{.*}} to_nearest_away : f32 to tf32
+// TF32: tile.dot %[[Q]], %{{.*}} over d : <rd, tf32>, <cd, tf32> -> <rc, f32>
+// TF32: tile.dot {{.*}} : <rc, tf32>, <ce, tf32> -> <re, f32>
+// TF32: tile.stage @attention_backward
+
+// ERROR: dtype.mlir:[[# @LINE + 4]]:1: error: expected dtype f32, bf16, f16 or tf32, found f8
+// CPU-TF32: error: 'tile.map' op expected values of f32, found '!tile.val<rd, tf32>'
 // CPU: error: 'tile.load' op expected values of f32, found '!tile.val<rd, bf16>'
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},

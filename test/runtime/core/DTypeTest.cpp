@@ -10,7 +10,7 @@
 using namespace pe;
 
 TEST(DType, SpellingsAreReadBack) {
-  for (int i = 0; i <= static_cast<int>(DType::C64); ++i) {
+  for (int i = 0; i <= static_cast<int>(DType::TF32); ++i) {
     const DType dtype = static_cast<DType>(i);
     Expected<DType> again = parseDType(nameOf(dtype));
     ASSERT_TRUE(again);
@@ -54,8 +54,22 @@ TEST(DType, Bf16TiesGoToEven) {
   EXPECT_EQ(floatToBf16(std::bit_cast<float>(0x3F808001u)), 0x3F81);
 }
 
+TEST(DType, Tf32TiesGoAwayFromZero) {
+  EXPECT_EQ(roundToTf32(0x1.002p0f), 0x1.004p0f);
+  EXPECT_EQ(roundToTf32(-0x1.002p0f), -0x1.004p0f);
+  EXPECT_EQ(roundToTf32(0x1.001ffep0f), 0x1.000p0f);
+  EXPECT_EQ(roundToTf32(0x1.fffp0f), 2.0f);
+  EXPECT_EQ(roundToTf32(-0.0f), -0.0f);
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(roundToTf32(-infinity), -infinity);
+  EXPECT_EQ(storageOf(DType::TF32), DType::F32);
+  EXPECT_EQ(storageOf(DType::BF16), DType::BF16);
+}
+
 TEST(DType, NotANumberStaysOne) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(roundToTf32(std::bit_cast<float>(0x7FFFFFFFu))));
+  EXPECT_TRUE(std::isnan(roundToTf32(-nan)));
   EXPECT_TRUE(std::isnan(f16ToFloat(floatToF16(nan))));
   EXPECT_TRUE(std::isnan(bf16ToFloat(floatToBf16(nan))));
   EXPECT_TRUE(std::isnan(bf16ToFloat(floatToBf16(std::bit_cast<float>(0x7F800001u)))));

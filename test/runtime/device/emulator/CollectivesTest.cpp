@@ -72,6 +72,42 @@ TEST(CollectivesTest, MultiplyAdd) {
   }
 }
 
+TEST(CollectivesTest, MultiplyAddOfTf32) {
+  Lanes lanes;
+  auto bits = [](float x) { return std::bit_cast<uint32_t>(x); };
+  for (int lane = 0; lane < kWarp; ++lane) {
+    const int g = lane / 4, t = lane % 4;
+    auto &slot = lanes.slots[lane];
+    for (int i = 0; i < 4; ++i)
+      slot[i] = bits(left(g + i % 2 * 8, t + i / 2 * 4));
+    for (int i = 0; i < 2; ++i)
+      slot[4 + i] = bits(right(t + i * 4, g));
+    for (int i = 0; i < 4; ++i)
+      slot[6 + i] = bits(static_cast<float>(lane + i));
+  }
+  evaluate(Collective::MultiplyAdd, 2, lanes.frames);
+  for (int lane = 0; lane < kWarp; ++lane)
+    for (int i = 0; i < 4; ++i) {
+      const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+      float expected = static_cast<float>(lane + i);
+      for (int k = 0; k < 8; ++k)
+        expected += left(row, k) * right(k, column);
+      EXPECT_EQ(asFloat(lanes.slots[lane][i]), expected) << row << " " << column;
+    }
+}
+
+TEST(CollectivesTest, Reductions) {
+  const int32_t expected[] = {-16, -1000, 15};
+  for (int kind = 0; kind < 3; ++kind) {
+    Lanes lanes;
+    for (int lane = 0; lane < kWarp; ++lane)
+      lanes.slots[lane][0] = static_cast<uint32_t>(kind == 1 && lane == 9 ? -1000 : lane - 16);
+    evaluate(Collective::Reduce, kind, lanes.frames);
+    for (int lane = 0; lane < kWarp; ++lane)
+      EXPECT_EQ(static_cast<int32_t>(lanes.slots[lane][0]), expected[kind]) << kind;
+  }
+}
+
 TEST(CollectivesTest, LoadMatrices) {
   alignas(16) uint16_t matrices[4][8][8];
   for (int matrix = 0; matrix < 4; ++matrix)

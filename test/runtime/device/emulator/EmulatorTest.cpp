@@ -7,6 +7,7 @@
 #include "runtime/device/emulator/Emulator.h"
 #include "runtime/device/emulator/Collectives.h"
 
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <gtest/gtest.h>
@@ -154,8 +155,8 @@ TEST(EmulatorTest, CopiesLandWhenTheyAreWaitedFor) {
     source[i] = static_cast<float>(i);
   const std::vector<Region> regions = {{reinterpret_cast<uintptr_t>(source), sizeof(source)}};
   auto copy = [](int bytes) {
-    find<void(void *, const void *, int32_t, const char *)>("pe_emu_copy_async")(
-        sharedFloats() + thread() * 4, source + thread() * 4, bytes, "copy");
+    find<void(void *, const void *, int32_t, int32_t, const char *)>("pe_emu_copy_async")(
+        sharedFloats() + thread() * 4, source + thread() * 4, 16, bytes, "copy");
     find<void()>("pe_emu_commit_copies")();
   };
   auto wait = [] { find<void(int32_t)>("pe_emu_wait_for_copies")(0); };
@@ -197,6 +198,40 @@ TEST(EmulatorTest, CopiesLandWhenTheyAreWaitedFor) {
       },
       64, 1024, regions);
   EXPECT_FALSE(error.empty());
+}
+
+TEST(EmulatorTest, SmallCopiesLeaveTheirNeighboursAlone) {
+  alignas(16) static float source[64];
+  for (int i = 0; i < 64; ++i)
+    source[i] = static_cast<float>(i);
+  const std::vector<Region> regions = {{reinterpret_cast<uintptr_t>(source), sizeof(source)}};
+  std::vector<float> found(64);
+  EXPECT_EQ(run(
+                [&] {
+                  find<void(void *, const void *, int32_t, int32_t, const char *)>(
+                      "pe_emu_copy_async")(sharedFloats() + thread(), source + 63 - thread(), 4,
+                                           thread() % 3 ? 4 : 0, "copy");
+                  find<void()>("pe_emu_commit_copies")();
+                  find<void(int32_t)>("pe_emu_wait_for_copies")(0);
+                  found[thread()] = getShared(thread());
+                },
+                64, 1024, regions),
+            "");
+  for (int i = 0; i < 64; ++i)
+    EXPECT_EQ(found[i], i % 3 ? 63.0f - i : 0.0f) << i;
+}
+
+TEST(EmulatorTest, OperandsOfTf32AreRounded) {
+  auto multiply = [](float operand) {
+    return [operand] {
+      uint64_t frame[16] = {};
+      frame[4] = std::bit_cast<uint32_t>(operand);
+      collective(Collective::MultiplyAdd, 2, frame);
+    };
+  };
+  EXPECT_EQ(run(multiply(1.0009765625f)), "");
+  EXPECT_EQ(run(multiply(NAN)), "");
+  EXPECT_TRUE(contains(run(multiply(1.0001f)), "an operand is not rounded to tf32"));
 }
 
 TEST(EmulatorTest, ATurnStandsBetweenBarriers) {
