@@ -82,7 +82,10 @@ void mlir::tile::gpu::waitForTicket(FragmentKernel &k, Value ticket, const Num &
 
 void mlir::tile::gpu::passTicket(FragmentKernel &k, Value ticket, const Num &number) {
   KernelBuilder &b = k.b;
-  b.create<LLVM::FenceOp>(LLVM::AtomicOrdering::acq_rel, "device");
+  // The barrier orders what all threads have written before the release of one of them, and the
+  // release is cumulative (PTX ISA, memory consistency model: causality order), so nobody else
+  // waits for the device. The fence says where a thread's turn ends; a barrier would imply it.
+  b.create<LLVM::FenceOp>(LLVM::AtomicOrdering::acq_rel, "block");
   b.barrier();
   b.ifThen(b.compare(arith::CmpIPredicate::eq, k.thread, 0), [&] {
     b.create<LLVM::StoreOp>(b.toValue(number + Num(1)), ticket, /*alignment=*/4,

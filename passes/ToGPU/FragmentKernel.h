@@ -144,6 +144,8 @@ public:
   /// Memory that a warp may use for its own owners' pairs until the next call.
   Panel warpPairs();
   int usesOfWarpPairs = 0;
+  /// Copies of owner panels have been waited for, by the thread that made them.
+  bool hasOwners = false;
   /// Writes this warp's pairs.
   void storePairs(const Panel &panel, const Registers &pairs);
   /// The pairs of all warps, written on the first call for `value`; ends with a barrier.

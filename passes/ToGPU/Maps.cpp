@@ -383,8 +383,9 @@ static void mapPanel(FragmentKernel &k, MapOp map) {
   // A thread maps the chunks that it has copied, so nothing else need be awaited; what others have
   // written is read behind the next barrier, for owners that of the first step.
   const bool isOwner = k.isOwnerSide(type.getSpaces());
-  if (isOwner)
+  if (isOwner && !k.hasOwners)
     b.waitForCopies(0);
+  k.hasOwners |= isOwner;
   mapChunks(k, map, from, to);
   if (!isOwner)
     b.barrier();

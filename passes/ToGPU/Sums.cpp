@@ -124,14 +124,17 @@ void PairSums::beginStep(FragmentKernel &k, const StepPlace &place) {
     return;
   KernelBuilder &b = k.b;
   b.ifThen(place.isFirst, [&] {
+    // A warp has sums of its own; carries are read behind the barrier that follows staged pairs.
     for (HeadSum &sum : heads)
-      eachElement(k, schedule.warps * sum.count,
-                  [&](Num i) { b.store(b.number(0.0), sharedFloat(k, sum.offset, i)); });
+      b.loop(k.lane, sum.count, 32, [&](Num i) {
+        b.store(b.number(0.0), sharedFloat(k, sum.offset, k.warp * Num(sum.count) + i));
+      });
+    if (!heads.empty())
+      b.syncWarp();
     for (Diagonal &diagonal : diagonals)
       eachElement(k, schedule.ownerBlock(),
                   [&](Num i) { b.store(b.number(0.0), sharedFloat(k, diagonal.carry, i)); });
   });
-  b.barrier();
 }
 
 void PairSums::addToHead(FragmentKernel &k, Value target, const Num &index, Value value) {
@@ -147,8 +150,8 @@ void PairSums::endStep(FragmentKernel &k) {
   if (heads.empty())
     return;
   KernelBuilder &b = k.b;
-  b.barrier();
   b.ifThen(step.isLast, [&] {
+    b.barrier();
     for (HeadSum &sum : heads) {
       Place place = k.place();
       const unsigned rank = cast<BufferType>(sum.slots.getType()).getRank();

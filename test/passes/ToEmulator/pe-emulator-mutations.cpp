@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Pipelines/Pipelines.h"
+#include "runtime/device/common/BoundPlan.h"
 #include "runtime/device/cpu/Executor.h"
 #include "runtime/device/cpu/ObjectLoader.h"
 #include "runtime/device/cpu/ThreadPool.h"
@@ -22,6 +23,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <random>
@@ -42,6 +44,7 @@ template <typename T> T take(Expected<T> value) {
 }
 
 struct Mutant {
+  plan::Plan plan;
   cpu::Executor executor;
   int64_t syncs = 0;
 };
@@ -76,19 +79,27 @@ Mutant compile(const jit::Source &source, int64_t depth, DType dtype, int64_t dr
   auto code = take(cpu::loadObject(object, emulator::findSymbol));
   cpu::Executor::Options execution;
   execution.guard = std::make_shared<emulator::EmulatorGuard>();
-  return {take(cpu::Executor::create(
-              std::move(plan), [=](const std::string &name) { return code->lookup(name); }, code,
-              execution)),
-          syncs};
+  auto lookup = [=](const std::string &name) { return code->lookup(name); };
+  return {plan, take(cpu::Executor::create(plan, lookup, code, execution)), syncs};
 }
 
-Tensor draw(Shape shape, uint64_t seed, DType dtype) {
-  Tensor tensor = Tensor::zeros(DType::F32, std::move(shape));
-  std::mt19937 random(static_cast<unsigned>(seed));
-  std::normal_distribution<float> normal;
-  for (int64_t i = 0; i < tensor.numel(); ++i)
-    tensor.data<float>()[i] = normal(random);
-  return take(convert(tensor, dtype));
+/// Standard normal tensors for the plan's buffers of a role; single numbers are positive.
+TensorMap draw(const plan::Plan &plan, plan::Role role, const plan::CallSizes &sizes) {
+  const auto bound = take(device::BoundPlan::create(plan));
+  TensorMap tensors;
+  for (size_t index = 0; index < plan.buffers.size(); ++index) {
+    if (plan.buffers[index].role != role)
+      continue;
+    Tensor tensor = Tensor::zeros(DType::F32, take(bound.shapeOf(index, sizes)));
+    std::mt19937 random(static_cast<unsigned>(index + 1));
+    std::normal_distribution<float> normal;
+    for (int64_t i = 0; i < tensor.numel(); ++i)
+      tensor.data<float>()[i] = normal(random);
+    if (tensor.rank() == 0)
+      tensor.data<float>()[0] = 0.5f + std::fabs(tensor.data<float>()[0]);
+    tensors[plan.buffers[index].name] = take(convert(tensor, plan.buffers[index].dtype));
+  }
+  return tensors;
 }
 
 /// Results and gradients as bytes, or the emulator's report.
@@ -135,14 +146,15 @@ int main(int argc, char **argv) {
   };
   const int64_t queries = number(2, 70), keys = number(3, 130), depth = number(4, 16);
   const DType dtype = argc > 5 ? take(parseDType(argv[5])) : DType::F32;
-  const TensorMap inputs = {{"q", draw({1, 1, queries, depth}, 1, dtype)},
-                            {"k", draw({1, 1, keys, depth}, 2, dtype)},
-                            {"v", draw({1, 1, keys, depth}, 3, dtype)}};
-  const TensorMap cotangents = {{"d_o", draw({1, 1, queries, depth}, 4, dtype)}};
   constexpr emulator::Order kOrders[] = {emulator::Order::Forward, emulator::Order::Reverse,
                                          emulator::Order::Random};
 
   Mutant whole = compile(source, depth, dtype, -1);
+  plan::CallSizes sizes;
+  sizes.batch = sizes.queryHeads = sizes.keyHeads = sizes.headsTotal = 1;
+  sizes.queries = queries, sizes.keys = keys, sizes.queryStart = keys - queries;
+  const TensorMap inputs = draw(whole.plan, plan::Role::Argument, sizes);
+  const TensorMap cotangents = draw(whole.plan, plan::Role::Cotangent, sizes);
   const Outcome expected = run(whole.executor, inputs, cotangents, kOrders[0]);
   for (emulator::Order order : kOrders) {
     const Outcome outcome = run(whole.executor, inputs, cotangents, order);
