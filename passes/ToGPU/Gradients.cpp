@@ -8,7 +8,7 @@ using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
 void mlir::tile::gpu::emitWindowGrad(FragmentKernel &k, WindowGradOp op) {
-  k.sums->addDiagonals(k, op.getTable(), k.stagedPairs(op.getValue()));
+  k.sums->addDiagonals(k, op.getTable(), k.registers(op.getValue()), op.getValue());
 }
 
 namespace {
@@ -87,10 +87,7 @@ void SegmentsGradEmitter::emit() {
   Registers weighted;
   for (auto [index, slope] : llvm::enumerate(slopes))
     weighted.push_back(b.mul(b.mul(g[index], slope), v(index)));
-  Panel panel = k.makePanel(k.schedule.ownerBlock(), k.schedule.innerBlock, b.f32(), 1);
-  k.storePairs(panel, weighted);
-  b.barrier();
-  k.sums->addDiagonals(k, op.getUGrad(), panel);
+  k.sums->addDiagonals(k, op.getUGrad(), weighted);
 }
 
 } // namespace

@@ -96,15 +96,6 @@ PairSums::PairSums(StageOp stage, const GpuSchedule &schedule)
   }
 }
 
-//===- Per head ---------------------------------------------------------------------===//
-
-void PairSums::declare(FragmentKernel &k) {
-  for (HeadSum &sum : heads)
-    sum.offset = k.allocate(schedule.warps * sum.count * 4);
-  for (Diagonal &diagonal : diagonals)
-    diagonal.carry = k.allocate(schedule.ownerBlock() * 4);
-}
-
 namespace {
 
 /// One call of `body` per element of [0, count), divided among the threads.
@@ -117,6 +108,22 @@ Value sharedFloat(FragmentKernel &k, int64_t offset, const Num &index) {
 }
 
 } // namespace
+
+//===- Per head ---------------------------------------------------------------------===//
+
+void PairSums::declare(FragmentKernel &k) {
+  for (HeadSum &sum : heads)
+    sum.offset = k.allocate(schedule.warps * sum.count * 4);
+  for (Diagonal &diagonal : diagonals) {
+    diagonal.carry = k.allocate(schedule.ownerBlock() * 4);
+    if (k.isPermuted)
+      continue;
+    const int64_t count = schedule.warps * diagonalsOfWarp() * 8;
+    diagonal.skewed = k.allocate(count * 4);
+    eachElement(k, count,
+                [&](Num i) { k.b.store(k.b.number(0.0), sharedFloat(k, diagonal.skewed, i)); });
+  }
+}
 
 void PairSums::beginStep(FragmentKernel &k, const StepPlace &place) {
   step = place;
@@ -172,12 +179,12 @@ void PairSums::endStep(FragmentKernel &k) {
 
 /// How many CTAs of the same slot add to `unit` before this one. With m inner blocks to an owner
 /// block, unit u holds the diagonals that inner block u + m * ownerBlock completes; the m units
-/// behind the last block hold those that it leaves.
+/// behind the last block hold those that it leaves. The lanes of a warp look at 32 CTAs at a time.
 Num PairSums::orderOf(FragmentKernel &k, const Num &unit) {
   KernelBuilder &b = k.b;
   Value count =
-      b.loop(k.ownerBlock + Num(kSlots), step.ownerBlocks, kSlots, b.integer(0),
-             [&](Num other, ValueRange args) -> Registers {
+      b.loop(k.ownerBlock + (k.lane + Num(1)) * Num(kSlots), step.ownerBlocks, 32 * kSlots,
+             b.integer(0), [&](Num other, ValueRange args) -> Registers {
                auto [first, blocks] = k.innerRange(other);
                Num inner = unit + other * Num(innersPerOwner());
                Value visits = b.both(b.less(first - Num(1), inner),
@@ -185,7 +192,7 @@ Num PairSums::orderOf(FragmentKernel &k, const Num &unit) {
                visits = b.both(visits, b.less(Num(0), blocks));
                return {b.create<arith::AddIOp>(args[0], b.create<arith::ExtUIOp>(b.i32(), visits))};
              })[0];
-  return b.fromValue(count);
+  return b.fromValue(b.warpSum(count));
 }
 
 /// Adds `value` of every thread below the inner block's size to the unit's diagonals.
@@ -212,10 +219,75 @@ void PairSums::addUnit(FragmentKernel &k, Diagonal &diagonal, const Num &unit, V
   passTicket(k, ticket, number);
 }
 
-void PairSums::addDiagonals(FragmentKernel &k, Value target, const Panel &pairs) {
+/// inner - owner of a pair is 8 k + c - g - (first owner of the warp): k from the register's tiles,
+/// c and g from the lane. Entry [d][g] of the warp's table holds the pairs with 8 k + c = d + g, so
+/// every lane writes to places of its own; places that nobody writes stay zero.
+void PairSums::writeSkewed(FragmentKernel &k, const Diagonal &diagonal, const Registers &pairs) {
+  KernelBuilder &b = k.b;
+  llvm::MapVector<std::pair<int, int>, Value> sums; // by k and half
+  for (auto [index, value] : llvm::enumerate(pairs)) {
+    Element at = k.elementAt(Spaces::RC, index);
+    Value &sum = sums[{at.innerTile - 2 * at.ownerTile - at.ownerHalf, at.innerHalf}];
+    sum = sum ? b.add(sum, value) : value;
+  }
+  const int64_t least = schedule.ownerTiles * 16 - 1; // minus the smallest d
+  Num lane = k.warp * Num(diagonalsOfWarp() * 8) + (k.t * Num(2) - k.g + Num(least)) * Num(8) + k.g;
+  for (auto [key, sum] : sums)
+    b.store(sum, sharedFloat(k, diagonal.skewed, lane + Num(key.first * 64 + key.second * 8)));
+}
+
+/// The sum over all warps of the diagonal with inner - owner = apart.
+Value PairSums::sumOfSkewed(FragmentKernel &k, const Diagonal &diagonal, const Num &apart) {
+  KernelBuilder &b = k.b;
+  auto four = VectorType::get({4}, b.f32());
+  Value total = b.number(0.0);
+  for (int64_t w = 0; w < schedule.warps; ++w) {
+    Num d = apart + Num((w + 1) * schedule.ownerTiles * 16 - 1); // counted from the warp's smallest
+    Value isMet = b.both(b.less(Num(-1), d), b.less(d, Num(diagonalsOfWarp())));
+    Num row = maxOf(Num(0), minOf(d, Num(diagonalsOfWarp() - 1))) + Num(w * diagonalsOfWarp());
+    Value sum;
+    for (int64_t half = 0; half < 2; ++half) {
+      Value address = sharedFloat(k, diagonal.skewed, row * Num(8) + Num(half * 4));
+      Value part = b.load(four, address, 16);
+      for (int64_t i = 0; i < 4; ++i) {
+        Value value = b.create<LLVM::ExtractElementOp>(b.f32(), part, b.integer(i));
+        sum = sum ? b.add(sum, value) : value;
+      }
+    }
+    total = b.add(total, b.select(isMet, sum, b.number(0.0)));
+  }
+  return total;
+}
+
+/// The same of pairs in shared memory.
+Value PairSums::sumOfPanel(FragmentKernel &k, const Panel &pairs, const Num &apart) {
+  KernelBuilder &b = k.b;
+  Num begin = maxOf(Num(0), Num(0) - apart);
+  Num end = minOf(Num(schedule.ownerBlock()), Num(schedule.innerBlock) - apart);
+  return b.loop(begin, end, 1, b.number(0.0), [&](Num owner, ValueRange args) -> Registers {
+    Num column = k.physicalInner(owner + apart);
+    const Num perChunk(pairs.perChunk());
+    Value chunk = k.chunkAddress(pairs, 0, owner, 0, column / perChunk);
+    Value value = b.load(b.f32(), b.shared(chunk, column % perChunk * Num(pairs.elementBytes())));
+    return {b.add(args[0], value)};
+  })[0];
+}
+
+void PairSums::addDiagonals(FragmentKernel &k, Value target, const Registers &pairs, Value value) {
   KernelBuilder &b = k.b;
   auto *diagonal = llvm::find_if(diagonals, [&](Diagonal &d) { return d.target == target; });
   const int64_t owners = schedule.ownerBlock(), inners = schedule.innerBlock;
+  Panel panel;
+  if (k.isPermuted && value) {
+    panel = k.stagedPairs(value);
+    assert(panel.element.isF32() && "adjoints are not rounded");
+  } else {
+    if (k.isPermuted)
+      k.storePairs(panel = k.makePanel(owners, inners, b.f32(), 1), pairs);
+    else
+      writeSkewed(k, *diagonal, pairs);
+    b.barrier();
+  }
   auto carriedAt = [&](const Num &index, int64_t limit) {
     return b.ifElse(
         b.less(index, Num(limit)), b.f32(),
@@ -225,18 +297,7 @@ void PairSums::addDiagonals(FragmentKernel &k, Value target, const Panel &pairs)
   // Diagonal n holds the pairs with inner - owner = n - (owners - 1); a thread has every n-th.
   auto sumOf = [&](const Num &n) {
     Num apart = n - Num(owners - 1);
-    Num begin = maxOf(Num(0), Num(0) - apart), end = minOf(Num(owners), Num(inners) - apart);
-    Value sum = b.loop(begin, end, 1, b.number(0.0), [&](Num owner, ValueRange args) -> Registers {
-      Num column = k.physicalInner(owner + apart);
-      const Num perChunk(pairs.perChunk());
-      Value chunk = k.chunkAddress(pairs, 0, owner, 0, column / perChunk);
-      assert(!pairs.element.isTF32() && "diagonals add up what is not rounded");
-      Value value =
-          b.load(pairs.element, b.shared(chunk, column % perChunk * Num(pairs.elementBytes())));
-      if (!pairs.element.isF32())
-        value = b.create<arith::ExtFOp>(b.f32(), value);
-      return {b.add(args[0], value)};
-    })[0];
+    Value sum = k.isPermuted ? sumOfPanel(k, panel, apart) : sumOfSkewed(k, *diagonal, apart);
     return b.add(carriedAt(n, owners), sum);
   };
   SmallVector<std::pair<Num, Value>> mine;

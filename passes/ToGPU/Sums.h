@@ -5,11 +5,16 @@
 //
 //   per head        a CTA sums in shared memory, one copy per warp; at the end of a head it writes
 //                   its sum to a slot of its own, and a loop behind the kernel adds the slots
-//   per distance    a CTA meets a diagonal in at most two neighbouring blocks, so after each block
-//                   the sums of one block's worth of diagonals are complete; CTAs add them, in the
-//                   order in which they started, to one of kSlots copies of the table
+//   per distance    a lane adds up what it has of a diagonal in registers and writes it to a table
+//   of
+//                   its warp, [diagonal][8], where the eight neighbours stand that share it; a
+//                   thread adds up the diagonal over all warps. A CTA meets a diagonal in few
+//                   neighbouring blocks, so after each block the sums of one block's worth of
+//                   diagonals are complete; CTAs add them, in the order in which they started, to
+//                   one of kSlots copies of the table
 //
-// Both keep memory linear in the length.
+// Both keep memory linear in the length. Where a stage scans along the keys a lane's keys are not
+// those of its neighbours, and pairs go through shared memory as they are.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_SUMS_H
@@ -37,13 +42,14 @@ public:
 
   /// Shared memory, before the loop.
   void declare(FragmentKernel &k);
-  /// At the first step of a head the sums start at zero; ends with a barrier.
+  /// At the first step of a head the sums start at zero.
   void beginStep(FragmentKernel &k, const StepPlace &place);
   /// Adds `value`, the same in all lanes of the warp, to element `index` of `target` ([b, hq,
   /// ...]).
   void addToHead(FragmentKernel &k, Value target, const Num &index, Value value);
-  /// Adds the block of pairs along its diagonals to `target` ([b, hq, t]).
-  void addDiagonals(FragmentKernel &k, Value target, const Panel &pairs);
+  /// Adds the block of pairs along its diagonals to `target` ([b, hq, t]). `value`, where there is
+  /// one, is what holds the pairs.
+  void addDiagonals(FragmentKernel &k, Value target, const Registers &pairs, Value value = {});
   /// At the last step of a head its sums go to their slots.
   void endStep(FragmentKernel &k);
 
@@ -57,11 +63,17 @@ private:
   };
   struct Diagonal {
     Value target, slots, tickets;
-    int64_t carry = 0; // in shared memory: what the next block completes
+    int64_t carry = 0;  // in shared memory: what the next block completes
+    int64_t skewed = 0; // the tables of the warps
   };
   Value makeBuffer(const Twine &name, ArrayRef<std::string> extents, Type element);
   /// Inner blocks in an owner block.
   int64_t innersPerOwner() const { return schedule.ownerBlock() / schedule.innerBlock; }
+  /// Diagonals that a warp meets in a block.
+  int64_t diagonalsOfWarp() const { return schedule.innerBlock + schedule.ownerTiles * 16 - 1; }
+  void writeSkewed(FragmentKernel &k, const Diagonal &diagonal, const Registers &pairs);
+  Value sumOfSkewed(FragmentKernel &k, const Diagonal &diagonal, const Num &apart);
+  Value sumOfPanel(FragmentKernel &k, const Panel &pairs, const Num &apart);
   void addUnit(FragmentKernel &k, Diagonal &diagonal, const Num &unit, Value value);
   Num orderOf(FragmentKernel &k, const Num &unit);
 
