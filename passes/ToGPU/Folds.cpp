@@ -61,39 +61,6 @@ OuterFolds::OuterFolds(StageOp stage, const GpuSchedule &schedule)
       store.getBuffer().getDefiningOp<BufferOp>().setZero(true);
 }
 
-void mlir::tile::gpu::waitForTicket(FragmentKernel &k, Value ticket, const Num &number) {
-  KernelBuilder &b = k.b;
-  b.ifThen(b.compare(arith::CmpIPredicate::eq, k.thread, 0), [&] {
-    Value wanted = b.toValue(number);
-    auto loop = b.create<scf::WhileOp>(TypeRange(), ValueRange());
-    OpBuilder::InsertionGuard guard(b);
-    b.createBlock(&loop.getBefore());
-    Value shown =
-        b.create<LLVM::LoadOp>(b.i32(), ticket, /*alignment=*/4, /*isVolatile=*/false,
-                               /*isNonTemporal=*/false, /*isInvariant=*/false,
-                               /*isInvariantGroup=*/false, LLVM::AtomicOrdering::acquire, "device");
-    b.create<scf::ConditionOp>(b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, shown, wanted),
-                               ValueRange());
-    b.createBlock(&loop.getAfter());
-    b.create<scf::YieldOp>();
-  });
-  b.barrier();
-}
-
-void mlir::tile::gpu::passTicket(FragmentKernel &k, Value ticket, const Num &number) {
-  KernelBuilder &b = k.b;
-  // The barrier orders what all threads have written before the release of one of them, and the
-  // release is cumulative (PTX ISA, memory consistency model: causality order), so nobody else
-  // waits for the device. The fence says where a thread's turn ends; a barrier would imply it.
-  b.create<LLVM::FenceOp>(LLVM::AtomicOrdering::acq_rel, "block");
-  b.barrier();
-  b.ifThen(b.compare(arith::CmpIPredicate::eq, k.thread, 0), [&] {
-    b.create<LLVM::StoreOp>(b.toValue(number + Num(1)), ticket, /*alignment=*/4,
-                            /*isVolatile=*/false, /*isNonTemporal=*/false,
-                            /*isInvariantGroup=*/false, LLVM::AtomicOrdering::release, "device");
-  });
-}
-
 namespace {
 
 /// Calls `body` for every pair of neighbouring depths (or every element of a vector) of this lane,
@@ -177,7 +144,6 @@ void OuterFolds::write(FragmentKernel &k, Value buffer, Spaces spaces, const Reg
 void OuterFolds::emitStep(FragmentKernel &k, const Num &ownerBlocks) {
   if (outer.empty())
     return;
-  KernelBuilder &b = k.b;
   // Owner blocks that visit this inner block: an interval; those above this one come before it.
   const Num owners(k.schedule.ownerBlock()), inner(k.schedule.innerBlock);
   ::pe::math::Interval<Num> touching{0, 0};
@@ -195,8 +161,12 @@ void OuterFolds::emitStep(FragmentKernel &k, const Num &ownerBlocks) {
     total = total * group;
   }
   const Num indices[] = {k.batch, k.rowsOwn ? k.keyHead : k.queryHead, k.innerBlock};
-  Value ticket = k.fn.address(tickets, ArrayRef<Num>(indices));
-  waitForTicket(k, ticket, number);
+  k.turns.push_back({k.fn.address(tickets, ArrayRef<Num>(indices)), number,
+                     [=, this, &k] { addStep(k, number, total); }});
+}
+
+void OuterFolds::addStep(FragmentKernel &k, const Num &number, const Num &total) {
+  KernelBuilder &b = k.b;
   Value isFirst = b.compare(arith::CmpIPredicate::eq, number, 0);
   Value isLast = b.compare(arith::CmpIPredicate::eq, number + Num(1), total);
   SmallVector<Registers> sums;
@@ -220,5 +190,4 @@ void OuterFolds::emitStep(FragmentKernel &k, const Num &ownerBlocks) {
           write(k, outer[index], spacesOf(stream.getResult(index)), sum);
         return Registers();
       });
-  passTicket(k, ticket, number);
 }

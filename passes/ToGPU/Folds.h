@@ -1,12 +1,9 @@
 //===- Folds.h - sums over the owner side, across CTAs --------------------===//
 //
 // A fold over the inner side stays in registers. One over the owner side (dQ where columns own, dK
-// and dV where rows own) adds up what different CTAs have for one inner block. They add in a fixed
-// order, so that the sum is the same to the bit in every run: a ticket per inner block counts the
-// CTAs that have added; a CTA waits for its number, adds to an f32 buffer, and passes the ticket
-// on. The order is that in which CTAs start (descending owner blocks; query heads of a key head
-// ascending), so that a waiting CTA only waits for one that has started. The last one does
-// what the stage does with the sum.
+// and dV where rows own) adds up what different CTAs have for one inner block, in turns (Turns.h):
+// descending owner blocks, query heads of a key head ascending. The last one does what the stage
+// does with the sum.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_FOLDS_H
@@ -24,12 +21,13 @@ public:
   /// Whether result `index` of the stream is summed across CTAs.
   bool isOuter(unsigned index) const { return outer.count(index); }
   ArrayRef<Value> getBuffers() const { return buffers; }
-  /// Adds what this step yields to the outer folds.
+  /// Adds what this step yields to the outer folds, when its turn comes.
   void emitStep(FragmentKernel &k, const Num &ownerBlocks);
   /// Ops behind the stream that do not depend on an outer fold.
   ArrayRef<Operation *> ownerEpilogue() const { return ownerOps; }
 
 private:
+  void addStep(FragmentKernel &k, const Num &number, const Num &total);
   Registers addTo(FragmentKernel &k, Value buffer, Spaces spaces, const Registers &registers,
                   Value isFirst);
   void write(FragmentKernel &k, Value buffer, Spaces spaces, const Registers &registers);
@@ -42,11 +40,6 @@ private:
   SmallVector<Value> buffers;
   SmallVector<Operation *> ownerOps, foldOps;
 };
-
-/// One thread waits until the ticket shows `number`, then the CTA goes on.
-void waitForTicket(FragmentKernel &k, Value ticket, const Num &number);
-/// What the CTA has written is visible to all before the ticket shows `number` + 1.
-void passTicket(FragmentKernel &k, Value ticket, const Num &number);
 
 /// buffer[b, hq, r] += registers, a value over r: at once where rows own, else in the order of the
 /// inner block's ticket.

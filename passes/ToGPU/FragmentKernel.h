@@ -24,6 +24,7 @@
 #include "dialect/Math/MaskIntervals.h"
 #include "passes/Schedule/GpuSchedule.h"
 #include "passes/ToGPU/KernelFunction.h"
+#include "passes/ToGPU/Turns.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -157,6 +158,8 @@ public:
   PairSums *sums = nullptr;
   /// The kinks inside this step's block, by what they are the kinks of (Biases.cpp).
   llvm::DenseMap<std::pair<Value, Value>, std::pair<Num, Num>> kinks;
+  /// What this step does in turns, at its end.
+  SmallVector<Turn> turns;
   /// Values over inner rows that this step adds to buffers, when its turn comes.
   SmallVector<std::pair<Value, Registers>> orderedRows;
   /// Accumulators that a contraction adds to: the fold it contributes to.

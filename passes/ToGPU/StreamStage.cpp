@@ -263,6 +263,7 @@ SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
       yielded.push_back(isSummed ? x : b.add(sum, x));
   }
   folds.emitStep(k, ownerBlocks);
+  takeTurns(k, std::exchange(k.turns, {}));
   sums.endStep(k);
   return yielded;
 }
@@ -322,6 +323,7 @@ void StreamStage::leaveOut(const Num &step) {
     if (folds.isOuter(index))
       k.set(k.stream.getYielded(index), Registers(k.registersOf(spacesOf(result)), b.number(0.0)));
   folds.emitStep(k, ownerBlocks);
+  takeTurns(k, std::exchange(k.turns, {}));
 }
 
 SmallVector<Value> StreamStage::emitStepOrSkip(const Num &step, ValueRange carried) {

@@ -115,7 +115,7 @@ void PairSums::declare(FragmentKernel &k) {
   for (HeadSum &sum : heads)
     sum.offset = k.allocate(schedule.warps * sum.count * 4);
   for (Diagonal &diagonal : diagonals) {
-    diagonal.carry = k.allocate(schedule.ownerBlock() * 4);
+    diagonal.carry = k.allocate(2 * schedule.ownerBlock() * 4);
     if (k.isPermuted)
       continue;
     const int64_t count = schedule.warps * diagonalsOfWarp() * 8;
@@ -139,7 +139,7 @@ void PairSums::beginStep(FragmentKernel &k, const StepPlace &place) {
     if (!heads.empty())
       b.syncWarp();
     for (Diagonal &diagonal : diagonals)
-      eachElement(k, schedule.ownerBlock(),
+      eachElement(k, 2 * schedule.ownerBlock(),
                   [&](Num i) { b.store(b.number(0.0), sharedFloat(k, diagonal.carry, i)); });
   });
 }
@@ -177,6 +177,13 @@ void PairSums::endStep(FragmentKernel &k) {
 
 //===- Per distance -------------------------------------------------------------------===//
 
+/// The copies change places from block to block, so that no barrier stands between.
+Value PairSums::carryAt(FragmentKernel &k, const Diagonal &diagonal, int64_t copy,
+                        const Num &index) {
+  Num place = (k.innerBlock + Num(copy)) % Num(2);
+  return sharedFloat(k, diagonal.carry, place * Num(schedule.ownerBlock()) + index);
+}
+
 /// How many CTAs of the same slot add to `unit` before this one. With m inner blocks to an owner
 /// block, unit u holds the diagonals that inner block u + m * ownerBlock completes; the m units
 /// behind the last block hold those that it leaves. The lanes of a warp look at 32 CTAs at a time.
@@ -196,27 +203,23 @@ Num PairSums::orderOf(FragmentKernel &k, const Num &unit) {
 }
 
 /// Adds `value` of every thread below the inner block's size to the unit's diagonals.
-void PairSums::addUnit(FragmentKernel &k, Diagonal &diagonal, const Num &unit, Value value) {
+Turn PairSums::turnOf(FragmentKernel &k, const Diagonal &diagonal, const Num &unit, Value value) {
   KernelBuilder &b = k.b;
   const int64_t block = schedule.innerBlock;
   Num slot = k.ownerBlock % Num(kSlots);
   const Num indices[] = {k.batch, k.queryHead, slot,
                          unit + (step.ownerBlocks - Num(1)) * Num(innersPerOwner())};
   Value ticket = k.fn.address(diagonal.tickets, ArrayRef<Num>(indices));
-  Num number = orderOf(k, unit);
-  waitForTicket(k, ticket, number);
   // Distance of the inner from the owner side; the table counts rows minus columns.
   Num apart = k.thread + unit * Num(block) - Num(schedule.ownerBlock() - 1);
   Num entry = (rows ? Num(0) - apart : apart) + k.columns - Num(1);
   Value exists = b.both(b.less(k.thread, Num(block)),
                         b.both(b.less(Num(-1), entry), b.less(entry, k.rows + k.columns - Num(1))));
-  b.ifThen(exists, [&] {
-    const Num first[] = {k.batch, k.queryHead, slot, Num(0)};
-    Value base = k.fn.address(diagonal.slots, ArrayRef<Num>(first));
-    Value address = b.global(base, entry * Num(4));
-    b.store(b.add(b.load(b.f32(), address), value), address);
-  });
-  passTicket(k, ticket, number);
+  const Num first[] = {k.batch, k.queryHead, slot, Num(0)};
+  Value address = b.global(k.fn.address(diagonal.slots, ArrayRef<Num>(first)), entry * Num(4));
+  return {ticket, orderOf(k, unit), [&b, exists, address, value] {
+            b.ifThen(exists, [&] { b.store(b.add(b.load(b.f32(), address), value), address); });
+          }};
 }
 
 /// inner - owner of a pair is 8 k + c - g - (first owner of the warp): k from the register's tiles,
@@ -288,17 +291,17 @@ void PairSums::addDiagonals(FragmentKernel &k, Value target, const Registers &pa
       writeSkewed(k, *diagonal, pairs);
     b.barrier();
   }
-  auto carriedAt = [&](const Num &index, int64_t limit) {
+  auto carriedAt = [&](int64_t copy, const Num &index, int64_t limit) {
     return b.ifElse(
         b.less(index, Num(limit)), b.f32(),
-        [&] { return Registers{b.load(b.f32(), sharedFloat(k, diagonal->carry, index))}; },
+        [&] { return Registers{b.load(b.f32(), carryAt(k, *diagonal, copy, index))}; },
         [&] { return Registers{b.number(0.0)}; })[0];
   };
   // Diagonal n holds the pairs with inner - owner = n - (owners - 1); a thread has every n-th.
   auto sumOf = [&](const Num &n) {
     Num apart = n - Num(owners - 1);
     Value sum = k.isPermuted ? sumOfPanel(k, panel, apart) : sumOfSkewed(k, *diagonal, apart);
-    return b.add(carriedAt(n, owners), sum);
+    return b.add(carriedAt(0, n, owners), sum);
   };
   SmallVector<std::pair<Num, Value>> mine;
   for (int64_t first = 0; first < owners + inners - 1; first += schedule.threads()) {
@@ -306,18 +309,17 @@ void PairSums::addDiagonals(FragmentKernel &k, Value target, const Registers &pa
     mine.emplace_back(n, sumOf(n));
   }
   Num unit = k.innerBlock - k.ownerBlock * Num(innersPerOwner());
-  addUnit(k, *diagonal, unit, mine.front().second);
+  k.turns.push_back(turnOf(k, *diagonal, unit, mine.front().second));
   // What later blocks complete; a number beyond is no diagonal.
   for (auto &[n, sum] : mine) {
     Value isLater = b.both(b.less(Num(inners - 1), n), b.less(n, owners + inners - 1));
-    b.ifThen(isLater, [&, &n = n, &sum = sum] {
-      b.store(sum, sharedFloat(k, diagonal->carry, n - Num(inners)));
-    });
+    b.ifThen(isLater,
+             [&, &n = n, &sum = sum] { b.store(sum, carryAt(k, *diagonal, 1, n - Num(inners))); });
   }
-  b.barrier();
   b.ifThen(step.isLast, [&] {
+    b.barrier();
     for (int64_t n = 0; n < innersPerOwner(); ++n)
-      addUnit(k, *diagonal, unit + Num(n + 1),
-              carriedAt(k.thread + Num(n * inners), (n + 1) * inners));
+      takeTurns(k, turnOf(k, *diagonal, unit + Num(n + 1),
+                          carriedAt(1, k.thread + Num(n * inners), (n + 1) * inners)));
   });
 }

@@ -63,18 +63,20 @@ private:
   };
   struct Diagonal {
     Value target, slots, tickets;
-    int64_t carry = 0;  // in shared memory: what the next block completes
+    int64_t carry = 0;  // in shared memory, two copies: what the next block completes
     int64_t skewed = 0; // the tables of the warps
   };
   Value makeBuffer(const Twine &name, ArrayRef<std::string> extents, Type element);
   /// Inner blocks in an owner block.
   int64_t innersPerOwner() const { return schedule.ownerBlock() / schedule.innerBlock; }
+  /// Element `index` of what the block before has left (0), or of what this one leaves (1).
+  Value carryAt(FragmentKernel &k, const Diagonal &diagonal, int64_t copy, const Num &index);
   /// Diagonals that a warp meets in a block.
   int64_t diagonalsOfWarp() const { return schedule.innerBlock + schedule.ownerTiles * 16 - 1; }
   void writeSkewed(FragmentKernel &k, const Diagonal &diagonal, const Registers &pairs);
   Value sumOfSkewed(FragmentKernel &k, const Diagonal &diagonal, const Num &apart);
   Value sumOfPanel(FragmentKernel &k, const Panel &pairs, const Num &apart);
-  void addUnit(FragmentKernel &k, Diagonal &diagonal, const Num &unit, Value value);
+  Turn turnOf(FragmentKernel &k, const Diagonal &diagonal, const Num &unit, Value value);
   Num orderOf(FragmentKernel &k, const Num &unit);
 
   StageOp stage;

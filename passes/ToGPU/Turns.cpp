@@ -1,0 +1,52 @@
+//===- Turns.cpp - CTAs add to shared data in a fixed order ---------------===//
+#include "passes/ToGPU/Turns.h"
+
+#include "passes/ToGPU/FragmentKernel.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::gpu;
+
+static void waitFor(KernelBuilder &b, const Turn &turn) {
+  Value wanted = b.toValue(turn.number);
+  auto loop = b.create<scf::WhileOp>(TypeRange(), ValueRange());
+  OpBuilder::InsertionGuard guard(b);
+  b.createBlock(&loop.getBefore());
+  Value shown =
+      b.create<LLVM::LoadOp>(b.i32(), turn.ticket, /*alignment=*/4, /*isVolatile=*/false,
+                             /*isNonTemporal=*/false, /*isInvariant=*/false,
+                             /*isInvariantGroup=*/false, LLVM::AtomicOrdering::acquire, "device");
+  b.create<scf::ConditionOp>(b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, shown, wanted),
+                             ValueRange());
+  b.createBlock(&loop.getAfter());
+  b.create<scf::YieldOp>();
+}
+
+void mlir::tile::gpu::takeTurns(FragmentKernel &k, ArrayRef<Turn> turns) {
+  if (turns.empty())
+    return;
+  KernelBuilder &b = k.b;
+  // A thread of a warp of its own for each ticket: they wait at the same time.
+  auto byOneThread = [&](llvm::function_ref<void(const Turn &)> body) {
+    for (auto [index, turn] : llvm::enumerate(turns)) {
+      Value isMine = b.compare(arith::CmpIPredicate::eq, k.thread, index % k.schedule.warps * 32);
+      b.ifThen(isMine, [&, &turn = turn] { body(turn); });
+    }
+  };
+  byOneThread([&](const Turn &turn) { waitFor(b, turn); });
+  b.barrier();
+  for (const Turn &turn : turns)
+    turn.work();
+  // The barrier orders what all threads have written before the release of one of them, and the
+  // release is cumulative (PTX ISA, memory consistency model: causality order), so nobody else
+  // waits for the device. The fence says where a thread's turn ends; a barrier would imply it.
+  b.create<LLVM::FenceOp>(LLVM::AtomicOrdering::acq_rel, "block");
+  b.barrier();
+  byOneThread([&](const Turn &turn) {
+    b.create<LLVM::StoreOp>(b.toValue(turn.number + Num(1)), turn.ticket, /*alignment=*/4,
+                            /*isVolatile=*/false, /*isNonTemporal=*/false,
+                            /*isInvariantGroup=*/false, LLVM::AtomicOrdering::release, "device");
+  });
+}
