@@ -18,7 +18,6 @@ struct StageTraits {
   bool isWide = false;       // panels of f32
   bool hasSnapshots = false; // a vector per key block: the plan's block size is the stage's
   bool hasSegments = false;  // piecewise functions: more values per pair
-  bool hasWindow = false;    // a function of the distance
   bool hasDiagonals = false; // adjoints of functions of the distance
   bool sumsColumns = false;  // sums over rows, such as gradients of keys
 
@@ -29,7 +28,6 @@ struct StageTraits {
           for (StringAttr extent : buffer.getExtents())
             hasSnapshots |= extent.getValue() == "kb";
       hasSegments |= isa<SegmentsOp, SegmentsGradOp>(op);
-      hasWindow |= isa<WindowOp>(op);
       hasDiagonals |= isa<SegmentsGradOp, WindowGradOp>(op);
       if (auto load = dyn_cast<LoadOp>(op)) {
         auto type = cast<ValType>(load.getValue().getType());
@@ -85,7 +83,7 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage) {
   schedule.innerBlock = traits.hasSnapshots ? plan.getKeyBlock() : chooseInnerBlock(traits, depth);
   // Two tiles of owners to a warp halve what is read of shared memory per product, which is what
   // one tile waits for (pe bench --model).
-  const bool hasRoom = traits.hasSnapshots ? depth <= 64 && !traits.hasWindow : depth <= 128;
+  const bool hasRoom = depth <= (traits.hasSnapshots ? 64 : 128);
   if (!traits.isWide && !traits.sumsColumns && hasRoom)
     schedule.ownerTiles = 2;
   // Chips of 99 KiB of shared memory hold half the owners of f32.
