@@ -74,6 +74,10 @@ Status Run::readInputsAndSizes() {
         .at(entry.location);
   options.headDim = sizes->count("d") ? (*sizes)["d"] : 64;
   options.valueDim = sizes->count("dv") ? (*sizes)["dv"] : 64;
+  // A package has one type only; what the tensors are converted to.
+  if (options.dtype.empty() && program->packaged)
+    if (auto plan = program->packaged->find(options.target, options.chip))
+      options.dtype = nameOf((*plan)->dtype);
   const DType found = activationsOf(inputs, entry);
   if (options.dtype.empty() && found != DType::F32 && options.target == "cpu")
     return makeError("dtype ", nameOf(found), " (the type of the tensors in ", options.in,

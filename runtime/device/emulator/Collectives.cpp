@@ -21,11 +21,25 @@ float fromF16(uint32_t bits) {
 }
 float asFloat(uint64_t slot) { return std::bit_cast<float>(static_cast<uint32_t>(slot)); }
 
-template <typename Convert> void multiplyAdd(const Frames &frames, Convert convert) {
-  float a[16][16], b[16][8], c[16][8];
+/// mma.sync m16n8kK; `fill` puts a lane's registers of the left and right side where they belong.
+template <int K, typename Fill> void multiplyAdd(const Frames &frames, Fill fill) {
+  float a[16][K], b[K][8], c[16][8];
   for (int lane = 0; lane < kWarp; ++lane) {
-    const uint64_t *frame = frames[lane];
-    const int g = lane / 4, t = lane % 4;
+    fill(frames[lane], lane / 4, lane % 4, a, b);
+    for (int i = 0; i < 4; ++i)
+      c[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2] = asFloat(frames[lane][6 + i]);
+  }
+  for (int k = 0; k < K; ++k)
+    for (int row = 0; row < 16; ++row)
+      for (int column = 0; column < 8; ++column)
+        c[row][column] += a[row][k] * b[k][column];
+  for (int lane = 0; lane < kWarp; ++lane)
+    for (int i = 0; i < 4; ++i)
+      frames[lane][i] = std::bit_cast<uint32_t>(c[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2]);
+}
+
+template <typename Convert> void multiplyAddPairs(const Frames &frames, Convert convert) {
+  multiplyAdd<16>(frames, [&](const uint64_t *frame, int g, int t, auto &a, auto &b) {
     for (int i = 0; i < 4; ++i) {
       const uint32_t pair = static_cast<uint32_t>(frame[i]);
       const int row = g + i % 2 * 8, column = t * 2 + i / 2 * 8;
@@ -37,37 +51,16 @@ template <typename Convert> void multiplyAdd(const Frames &frames, Convert conve
       b[t * 2 + i * 8][g] = convert(pair & 0xffff);
       b[t * 2 + i * 8 + 1][g] = convert(pair >> 16);
     }
-    for (int i = 0; i < 4; ++i)
-      c[g + i / 2 * 8][t * 2 + i % 2] = asFloat(frame[6 + i]);
-  }
-  for (int k = 0; k < 16; ++k)
-    for (int row = 0; row < 16; ++row)
-      for (int column = 0; column < 8; ++column)
-        c[row][column] += a[row][k] * b[k][column];
-  for (int lane = 0; lane < kWarp; ++lane)
-    for (int i = 0; i < 4; ++i)
-      frames[lane][i] = std::bit_cast<uint32_t>(c[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2]);
+  });
 }
 
 void multiplyAddTf32(const Frames &frames) {
-  float a[16][8], b[8][8], c[16][8];
-  for (int lane = 0; lane < kWarp; ++lane) {
-    const uint64_t *frame = frames[lane];
-    const int g = lane / 4, t = lane % 4;
+  multiplyAdd<8>(frames, [](const uint64_t *frame, int g, int t, auto &a, auto &b) {
     for (int i = 0; i < 4; ++i)
       a[g + i % 2 * 8][t + i / 2 * 4] = asFloat(frame[i]);
     for (int i = 0; i < 2; ++i)
       b[t + i * 4][g] = asFloat(frame[4 + i]);
-    for (int i = 0; i < 4; ++i)
-      c[g + i / 2 * 8][t * 2 + i % 2] = asFloat(frame[6 + i]);
-  }
-  for (int k = 0; k < 8; ++k)
-    for (int row = 0; row < 16; ++row)
-      for (int column = 0; column < 8; ++column)
-        c[row][column] += a[row][k] * b[k][column];
-  for (int lane = 0; lane < kWarp; ++lane)
-    for (int i = 0; i < 4; ++i)
-      frames[lane][i] = std::bit_cast<uint32_t>(c[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2]);
+  });
 }
 
 void loadMatrices(const Frames &frames, bool isTransposed) {
@@ -124,8 +117,8 @@ void evaluate(Collective what, int32_t detail, const Frames &frames) {
   case Collective::Reduce:
     return reduce(frames, detail);
   case Collective::MultiplyAdd:
-    return detail == 0   ? multiplyAdd(frames, fromBf16)
-           : detail == 1 ? multiplyAdd(frames, fromF16)
+    return detail == 0   ? multiplyAddPairs(frames, fromBf16)
+           : detail == 1 ? multiplyAddPairs(frames, fromF16)
                          : multiplyAddTf32(frames);
   }
 }

@@ -79,6 +79,14 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 // -----
 
+// tf32 is a type of values, never of memory.
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{expected elements of f32, f64, bf16, f16, i32 or i64, found 'tf32' (buffer-C2)}}
+  %0 = tile.buffer "x" temporary : !tile.buffer<[r], tf32>
+}
+
+// -----
+
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   // expected-error @below {{expected no `zero` on what the caller gives (buffer-C3)}}
   %0 = tile.buffer "x" cotangent {zero} : !tile.buffer<[r], f32>

@@ -448,3 +448,16 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     %y = tile.mask %a fill 0.0 : !tile.val<rc, f32>
   }
 }
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    %q = tile.constant 1.0 : <rd, tf32>
+    tile.stream any {
+      %k = tile.constant 1.0 : <cd, tf32>
+      // expected-error @below {{expected operands of one element type and a result of f32, found 'tf32', 'tf32' to '!tile.val<rc, tf32>' (dot-C3)}}
+      %s = tile.dot %q, %k over d : !tile.val<rd, tf32>, !tile.val<cd, tf32> -> !tile.val<rc, tf32>
+    }
+  }
+}
