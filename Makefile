@@ -4,7 +4,7 @@ BUILD := build
 PRESET := release
 JOBS = $(shell scripts/build-jobs)
 
-.PHONY: help demo test bench build configure deps format tidy docs clean
+.PHONY: help demo test test-full bench build configure deps format tidy docs clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ demo: configure ## train small models with each encoding and print the table (QU
 
 test: build ## build and run every test; the last line says how many passed and failed
 	scripts/run-tests $(BUILD)
+
+test-full: build ## the same with the slow tables and long fuzzing (hours on two cores)
+	scripts/run-tests $(BUILD) --full
 
 bench: configure ## time every kernel, after checking its results
 	cmake --build $(BUILD) -j $(JOBS) --target pe-cli

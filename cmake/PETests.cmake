@@ -39,10 +39,14 @@ function(pe_add_unittest name)
   endif()
 endfunction()
 
-# pe_add_test(NAME COMMAND program args... [ENVIRONMENT A=B...] [LABELS l...] [TIMEOUT seconds])
-# Any program as a ctest; it passes when it exits 0.
+# pe_add_test(NAME COMMAND program args... [FULL] [ENVIRONMENT A=B...] [LABELS l...] [TIMEOUT seconds])
+# Any program as a ctest; it passes when it exits 0. FULL: too slow for `make test`, so it is run by
+# `make test-full` only.
 function(pe_add_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "COMMAND;ENVIRONMENT;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "FULL" "TIMEOUT" "COMMAND;ENVIRONMENT;LABELS" ${ARGN})
+  if(ARG_FULL)
+    list(APPEND ARG_LABELS full)
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
   endif()

@@ -284,11 +284,12 @@ void PairSums::addDiagonals(FragmentKernel &k, Value target, const Registers &pa
   if (k.isPermuted && value) {
     panel = k.stagedPairs(value);
     assert(panel.element.isF32() && "adjoints are not rounded");
+  } else if (k.isPermuted) {
+    panel = k.makePanel(owners, inners, b.f32(), 1);
+    k.storePairs(panel, pairs);
+    b.barrier();
   } else {
-    if (k.isPermuted)
-      k.storePairs(panel = k.makePanel(owners, inners, b.f32(), 1), pairs);
-    else
-      writeSkewed(k, *diagonal, pairs);
+    writeSkewed(k, *diagonal, pairs);
     b.barrier();
   }
   auto carriedAt = [&](int64_t copy, const Num &index, int64_t limit) {
