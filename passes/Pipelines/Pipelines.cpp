@@ -11,7 +11,6 @@
 #include "passes/ToCPU/ToCPU.h"
 #include "passes/ToEmulator/ToEmulator.h"
 #include "passes/ToGPU/ToGPU.h"
-#include "passes/ToLoops/ToLoops.h"
 #include "passes/ToTile/ToTile.h"
 #include "passes/Transforms/Passes.h"
 #include "passes/Transforms/Prepare.h"
@@ -41,7 +40,7 @@ void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &op
 
 void mlir::pe::buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options) {
   if (options.lowering == "loops") {
-    pm.addPass(tile::createPETileToLoopsPass());
+    pm.addPass(tile::createPETileToLoopsPass(options.loops));
   } else if (options.lowering == "gpu") {
     pm.addPass(tile::createPEScheduleGpuPass());
     pm.addPass(tile::createPETileToGpuPass());
@@ -71,7 +70,7 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                                llvm::cl::init("x86-64-v3")};
 
   mlir::pe::CompileOptions get(StringRef lowering) const {
-    return {entry, headDim, valueDim, grad, earlyExit, features, lowering.str(), dtype};
+    return {entry, headDim, valueDim, grad, earlyExit, features, lowering.str(), dtype, {}};
   }
 };
 

@@ -13,6 +13,7 @@
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/ToLoops/ToLoops.h"
 
 #include <string>
 
@@ -37,6 +38,7 @@ struct CompileOptions {
   std::string features = "x86-64-v3"; // or x86-64-v4
   std::string lowering = "cpu";       // or loops, gpu
   std::string dtype = "f32";          // of activations; or bf16, f16, tf32
+  tile::LoopOptions loops;            // of the lowering `loops`
 };
 
 /// pe -> pe: checked, inlined, biases as regions of one class each.

@@ -34,6 +34,18 @@ Value BlockEmitter::foldRange(Value count, Value initial,
   return loop.getResult(0);
 }
 
+Value BlockEmitter::isBelowInEveryRow(double bound,
+                                      llvm::function_ref<Value(const Point &)> element) {
+  Value yes = arith::ConstantOp::create(builder, builder.getBoolAttr(true));
+  return foldRange(position.rows, yes, [&](Value row, Value all) -> Value {
+    Point point;
+    point.row = row;
+    Value below =
+        arith::CmpFOp::create(builder, arith::CmpFPredicate::OLT, element(point), number(bound));
+    return arith::AndIOp::create(builder, all, below);
+  });
+}
+
 void BlockEmitter::forEachPoint(Spaces spaces, llvm::function_ref<void(const Point &)> body) {
   Point point;
   auto overDepth = [&] {

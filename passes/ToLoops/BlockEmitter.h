@@ -59,7 +59,11 @@ public:
   void forRange(Value count, llvm::function_ref<void(Value)> body);
   /// The same with a number carried along.
   Value foldRange(Value count, Value initial, llvm::function_ref<Value(Value, Value)> body);
+  /// Whether `element` is below `bound` in every row of the block.
+  Value isBelowInEveryRow(double bound, llvm::function_ref<Value(const Point &)> element);
 
+  /// The extents' names give the indices; other extents take the next of `extra`.
+  Value readBuffer(Value buffer, const Point &point, ValueRange extra = {});
   /// Writes `value` to `buffer` at the point, or adds it there.
   void writeBuffer(Value value, Value buffer, const Point &point);
   void addToBuffer(Value value, Value buffer, const Point &point, ValueRange extra = {});
@@ -91,9 +95,7 @@ private:
   /// Sum or maximum over one space; pairs outside the mask are left out if `masked`.
   Value contract(Axis axis, bool masked, Value initial, const Point &point,
                  llvm::function_ref<Value(Value, const Point &)> combine);
-  /// The extents' names give the indices; other extents take the next of `extra`.
   SmallVector<Value> bufferIndices(Value buffer, const Point &point, ValueRange extra = {});
-  Value readBuffer(Value buffer, const Point &point, ValueRange extra = {});
   /// Memory for `value` on one block, made on first use.
   Value getScratch(Value value);
   SmallVector<Value> scratchIndices(Spaces spaces, const Point &point);

@@ -12,7 +12,10 @@ def PETileToLoopsPass : Pass<"pe-tile-to-loops", "::mlir::ModuleOp"> {
     cannot fuse. One work item per index of the stage's `over`; carries and folds of a stream live
     in temporary buffers that are added to the plan.
 
-    `block-columns` is also the plan's `key_block` where a buffer has extent `kb`.
+    `block-columns` is also the plan's `key_block` where a buffer has extent `kb`. Either owner is
+    right for every stage, because a row meets its key blocks in the stream's order anyway. What a
+    stream may leave out (`stop_below`, `skip_below`) is computed unless `use-stop` or `use-skip` asks
+    otherwise; a block of rows and keys is then left out as a whole.
 
     ```mlir
     tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }
@@ -31,7 +34,11 @@ def PETileToLoopsPass : Pass<"pe-tile-to-loops", "::mlir::ModuleOp"> {
            "the outer loop of a stream", [{::llvm::cl::values(
       clEnumValN(::mlir::tile::LoopOwner::Auto, "auto", "rows where a carry exists, else columns"),
       clEnumValN(::mlir::tile::LoopOwner::Rows, "rows", "rows"),
-      clEnumValN(::mlir::tile::LoopOwner::Columns, "columns", "columns"))}]>
+      clEnumValN(::mlir::tile::LoopOwner::Columns, "columns", "columns"))}]>,
+    Option<"useStop", "use-stop", "bool", "false",
+           "leave out blocks that a stream's stop_below permits to leave out">,
+    Option<"useSkip", "use-skip", "bool", "false",
+           "leave out blocks that a stream's skip_below permits to leave out">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
                            "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",

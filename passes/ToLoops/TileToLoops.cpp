@@ -54,7 +54,9 @@ private:
   void emitNeeded(const llvm::SmallDenseSet<Operation *> &needed);
   void initialise();
   void emitBlocks();
+  Value emitIsLeftOut();
   void emitBlock();
+  void emitBody();
   void emitResults(Loops loops);
 
   StageOp stage;
@@ -253,8 +255,45 @@ void StageToLoops::emitBlocks() {
   });
 }
 
-/// The body of the stream on one block. The permissions to stop early and to skip are not used.
+/// Whether a permission allows to leave out the block, and the options ask for its use; null where
+/// it is never left out.
+Value StageToLoops::emitIsLeftOut() {
+  Value leftOut;
+  auto &builder = emitter->builder;
+  if (options.useStop && stream.getStopCarry()) {
+    Value carry = stream.getResult(*stream.getStopCarry());
+    leftOut =
+        emitter->isBelowInEveryRow(stream.getStopBelow()->convertToDouble(),
+                                   [&](const Point &point) { return emitter->at(carry, point); });
+  }
+  if (options.useSkip && stream.getSkipBuffer()) {
+    Value small = emitter->isBelowInEveryRow(
+        stream.getSkipBelow()->convertToDouble(),
+        [&](const Point &point) { return emitter->readBuffer(stream.getSkipBuffer(), point); });
+    leftOut = leftOut ? arith::OrIOp::create(builder, leftOut, small) : small;
+  }
+  return leftOut;
+}
+
+/// One block; where it is left out, carries stay and snapshots become zero.
 void StageToLoops::emitBlock() {
+  Value leftOut = emitIsLeftOut();
+  if (!leftOut)
+    return emitBody();
+  auto &builder = emitter->builder;
+  auto branch = scf::IfOp::create(builder, leftOut, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  for (StoreOp snapshot : stream.getBody().front().getOps<StoreOp>())
+    emitter->forEachPoint(Spaces::R, [&](const Point &point) {
+      emitter->writeBuffer(emitter->number(0.0), snapshot.getBuffer(), point);
+    });
+  builder.setInsertionPointToStart(branch.elseBlock());
+  emitBody();
+}
+
+/// The body of the stream.
+void StageToLoops::emitBody() {
   Block &body = stream.getBody().front();
   for (auto [argument, result] : llvm::zip(body.getArguments(), stream.getResults()))
     emitter->compute(argument, [&](const Point &point) { return emitter->at(result, point); });
@@ -319,7 +358,7 @@ LogicalResult checkStage(StageOp stage, const LoopOptions &options) {
 struct PETileToLoopsPass : impl::PETileToLoopsPassBase<PETileToLoopsPass> {
   using Base::Base;
   void runOnOperation() override {
-    LoopOptions options = {blockRows, blockColumns, owner};
+    LoopOptions options = {blockRows, blockColumns, owner, useStop, useSkip};
     SmallVector<StageOp> stages;
     for (PlanOp plan : getOperation().getOps<PlanOp>()) {
       bool snapshots = llvm::any_of(plan.getOps<BufferOp>(), [](BufferOp buffer) {

@@ -23,19 +23,16 @@ namespace mlir::tile {
 /// The outer loop of a stream; either gives the same numbers up to rounding.
 enum class LoopOwner { Auto, Rows, Columns };
 
-struct LoopOptions {
-  int64_t blockRows = 16;
-  /// Must be the plan's key_block for a stage that touches a buffer with extent `kb`.
-  int64_t blockColumns = 16;
-  LoopOwner owner = LoopOwner::Auto;
-};
+#define GEN_PASS_DECL
+#include "passes/ToLoops/Passes.h.inc"
+
+/// `blockColumns` must be the plan's key_block for a stage that touches a buffer with extent `kb`.
+using LoopOptions = PETileToLoopsPassOptions;
 
 /// Replaces `stage` by a function, its temporary buffers and a `tile.launch`. Also for stages
 /// without a stream.
 LogicalResult lowerStageToLoops(StageOp stage, const LoopOptions &options);
 
-#define GEN_PASS_DECL
-#include "passes/ToLoops/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "passes/ToLoops/Passes.h.inc"
 

@@ -106,12 +106,19 @@ Expected<std::string> Compiler::keyOf(const char *what, const jit::Source &sourc
   return hash.finish();
 }
 
+static std::string textOf(const LoopOptions &loops) {
+  return std::to_string(loops.blockRows) + "x" + std::to_string(loops.blockColumns) +
+         " owner=" + std::to_string(static_cast<int>(loops.owner)) +
+         " stop=" + std::to_string(loops.useStop) + " skip=" + std::to_string(loops.useSkip);
+}
+
 Expected<std::string> Compiler::requestKey(const jit::CompileRequest &request) {
   const std::string fields =
       "target=" + request.target + " chip=" + request.chip + " features=" + request.features +
       " head=" + std::to_string(request.headDim) + " value=" + std::to_string(request.valueDim) +
       " dtype=" + std::string(nameOf(request.dtype)) + " grad=" + std::to_string(request.grad) +
-      " early-exit=" + std::to_string(request.earlyExit) + " lowering=" + request.lowering;
+      " early-exit=" + std::to_string(request.earlyExit) + " lowering=" + request.lowering +
+      " loops=" + textOf(request.loops);
   return keyOf("function", request.source, fields);
 }
 

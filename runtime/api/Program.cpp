@@ -25,6 +25,7 @@ jit::CompileRequest api::requestOf(const ProgramState &state, const CompileOptio
   request.grad = options.grad;
   request.earlyExit = options.earlyExit;
   request.lowering = options.lowering;
+  request.loops = options.loops;
   return request;
 }
 

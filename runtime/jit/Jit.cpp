@@ -37,6 +37,20 @@ Status checkDepths(const CompileRequest &request) {
   return Status::success();
 }
 
+mlir::tile::LoopOptions convert(const LoopOptions &loops) {
+  using Owner = mlir::tile::LoopOwner;
+  Owner owner = Owner::Auto;
+  if (loops.owner != LoopOptions::Owner::Auto)
+    owner = loops.owner == LoopOptions::Owner::Rows ? Owner::Rows : Owner::Columns;
+  mlir::tile::LoopOptions options;
+  options.blockRows = loops.blockRows;
+  options.blockColumns = loops.blockColumns;
+  options.owner = owner;
+  options.useStop = loops.useStop;
+  options.useSkip = loops.useSkip;
+  return options;
+}
+
 /// The requested baseline, or this machine's.
 Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
   const bool isGpu = isForGpu(request);
@@ -62,6 +76,10 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
   options.lowering = isGpu ? "gpu" : request.lowering;
   if (!isGpu && options.lowering != "cpu" && options.lowering != "loops")
     return makeError("expected lowering cpu or loops, found ", options.lowering);
+  if (options.lowering != "loops" && request.loops != LoopOptions())
+    return makeError("expected lowering loops with a choice of its blocks, found ",
+                     options.lowering);
+  options.loops = convert(request.loops);
   options.features = request.features;
   if (options.features.empty()) {
     auto baseline = hostBaseline();

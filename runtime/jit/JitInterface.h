@@ -12,6 +12,7 @@
 
 #include "pe/DType.h"
 #include "pe/Error.h"
+#include "pe/LoopOptions.h"
 #include "pe/Signature.h"
 #include "runtime/plan/Plan.h"
 
@@ -21,7 +22,7 @@
 
 namespace pe::jit {
 
-inline constexpr int kJitAbiVersion = 3;
+inline constexpr int kJitAbiVersion = 4;
 
 struct Source {
   /// Text of a module in the pe dialect.
@@ -49,6 +50,8 @@ struct CompileRequest {
   bool earlyExit = true;
   /// "cpu": tuned kernels. "loops": the definition of the tile ops, naive scalar loops.
   std::string lowering = "cpu";
+  /// How "loops" runs.
+  LoopOptions loops = {};
 };
 
 using pe::EntryInfo;

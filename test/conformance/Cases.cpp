@@ -80,8 +80,21 @@ static const ParameterRange kRanges[] = {
     {"decay", 0.005, 0.05},      {"table", -1.0, 1.0},        {"tau", 8.0, 24.0},
 };
 
+using enum LoopOptions::Owner;
+static const LoopChoice kLoopChoices[] = {
+    {"1x1-rows", {1, 1, Rows}},     {"1x1-columns", {1, 1, Columns}},
+    {"16x16-rows", {16, 16, Rows}}, {"16x16-columns", {16, 16, Columns}},
+    {"48x32-rows", {48, 32, Rows}}, {"48x32-columns", {48, 32, Columns}},
+};
+
 std::span<const EncodingFile> encodingFiles() { return kEncodings; }
 std::span<const Call> calls() { return kCalls; }
 std::span<const ParameterRange> parameterRanges() { return kRanges; }
+std::span<const LoopChoice> loopChoices() { return kLoopChoices; }
+
+bool isInTurn(size_t choice, size_t encoding) {
+  constexpr size_t kHalf = std::size(kLoopChoices) / 2;
+  return choice % kHalf == encoding % kHalf;
+}
 
 } // namespace pe::conformance

@@ -9,6 +9,7 @@
 #ifndef PE_TEST_CONFORMANCE_CASES_H
 #define PE_TEST_CONFORMANCE_CASES_H
 
+#include "pe/LoopOptions.h"
 #include "pe/Positions.h"
 
 #include <cstdint>
@@ -42,9 +43,19 @@ struct ParameterRange {
   double low, high;
 };
 
+/// One way to run the loops lowering.
+struct LoopChoice {
+  std::string_view name;
+  LoopOptions options;
+};
+
 std::span<const EncodingFile> encodingFiles();
 std::span<const Call> calls();
 std::span<const ParameterRange> parameterRanges();
+std::span<const LoopChoice> loopChoices();
+/// Whether it is the turn of choice number `choice` at encoding number `encoding`: two choices per
+/// encoding, of different blocks and owners, so that the whole table meets all of them.
+bool isInTurn(size_t choice, size_t encoding);
 
 } // namespace pe::conformance
 

@@ -30,7 +30,7 @@ double shareOf(const reference::TensorReport &tensor) {
 } // namespace
 
 std::string CaseResult::summary() const {
-  std::string name = encoding + " " + call;
+  std::string name = encoding + " " + call + (subject.empty() ? "" : " " + subject);
   name.resize(std::max<size_t>(name.size(), 44), ' ');
   if (!failure.empty())
     return name + " " + failure + "  FAILED\n";
@@ -64,27 +64,24 @@ Expected<const Suite::Loaded *> Suite::load(const EncodingFile &encoding) {
 }
 
 Expected<Function *> Suite::compile(const EncodingFile &encoding, const Loaded &loaded,
-                                    const Call &call) {
-  std::string key = std::string(encoding.name) + " " + std::to_string(call.headDim) + " " +
-                    std::to_string(call.valueDim);
+                                    const Call &call, Subject &asked) {
+  std::pair key(&asked, std::string(encoding.name) + " " + std::to_string(call.headDim) + " " +
+                            std::to_string(call.valueDim));
   if (auto found = functions.find(key); found != functions.end())
     return found->second.get();
-  auto function = subject.compile(loaded.source, call.headDim, call.valueDim);
+  auto function = asked.compile(loaded.source, call.headDim, call.valueDim);
   if (!function)
     return function.takeError();
   return functions.emplace(key, std::move(*function)).first->second.get();
 }
 
-Status Suite::runCase(const EncodingFile &encoding, const Call &call, CaseResult &result) {
-  auto loaded = load(encoding);
-  if (!loaded)
-    return loaded.takeError();
-  auto inputs = drawInputs((*loaded)->entry, call, seed);
+Status Suite::ask(const EncodingFile &encoding, const Call &call, const Loaded &loaded) {
+  if (question.encoding == encoding.name && question.call == call.name)
+    return Status::success();
+  question = {};
+  auto inputs = drawInputs(loaded.entry, call, seed);
   if (!inputs)
     return inputs.takeError();
-  auto function = compile(encoding, **loaded, call);
-  if (!function)
-    return function.takeError();
   for (auto &[name, tensor] : *inputs) {
     if (tensor.rank() != 4) // parameters, and the cotangent of log-sum-exp
       continue;
@@ -93,27 +90,45 @@ Status Suite::runCase(const EncodingFile &encoding, const Call &call, CaseResult
       return rounded.takeError();
     tensor = std::move(*rounded);
   }
-  auto expected = reference::evaluate((*loaded)->program, *inputs, call.positions, /*grad=*/true);
+  auto expected = reference::evaluate(loaded.program, *inputs, call.positions, /*grad=*/true);
   if (!expected)
     return expected.takeError();
-  reference::CompareOptions comparison;
-  comparison.computation = dtype;
-  Expected<reference::Results> rounded = reference::Results{};
   if (dtype != DType::F32) {
-    rounded = reference::evaluate((*loaded)->program, *inputs, call.positions, /*grad=*/true,
-                                  {.rounding = dtype, .threads = 0});
+    auto rounded = reference::evaluate(loaded.program, *inputs, call.positions, /*grad=*/true,
+                                       {.rounding = dtype, .threads = 0});
     if (!rounded)
       return rounded.takeError();
-    comparison.rounded = &*rounded;
+    question.rounded = std::move(*rounded);
   }
+  question.encoding = encoding.name;
+  question.call = call.name;
+  question.inputs = std::move(*inputs);
+  question.expected = std::move(*expected);
+  return Status::success();
+}
+
+Status Suite::runCase(const EncodingFile &encoding, const Call &call, Subject &asked,
+                      CaseResult &result) {
+  auto loaded = load(encoding);
+  if (!loaded)
+    return loaded.takeError();
+  auto function = compile(encoding, **loaded, call, asked);
+  if (!function)
+    return function.takeError();
+  if (Status status = ask(encoding, call, **loaded); !status)
+    return status;
+  reference::CompareOptions comparison;
+  comparison.computation = dtype;
+  if (dtype != DType::F32)
+    comparison.rounded = &question.rounded;
 
   TensorMap first;
   for (int threads : threadCounts) {
-    auto found = (*function)->run(*inputs, call.positions, threads);
+    auto found = (*function)->run(question.inputs, call.positions, threads);
     if (!found)
       return found.takeError();
     if (first.empty()) {
-      auto report = reference::compare(*expected, *found, comparison);
+      auto report = reference::compare(question.expected, *found, comparison);
       if (!report)
         return report.takeError();
       result.report = std::move(*report);
@@ -127,10 +142,14 @@ Status Suite::runCase(const EncodingFile &encoding, const Call &call, CaseResult
 }
 
 CaseResult Suite::run(const EncodingFile &encoding, const Call &call) {
+  return run(encoding, call, subject);
+}
+
+CaseResult Suite::run(const EncodingFile &encoding, const Call &call, Subject &other) {
   CaseResult result;
   result.encoding = encoding.name;
   result.call = call.name;
-  if (Status status = runCase(encoding, call, result); !status)
+  if (Status status = runCase(encoding, call, other, result); !status)
     result.failure = status.error().render("error");
   return result;
 }

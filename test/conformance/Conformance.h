@@ -22,6 +22,8 @@ namespace pe::conformance {
 struct CaseResult {
   std::string encoding;
   std::string call;
+  /// Which of several subjects answered; empty where there is one.
+  std::string subject;
   reference::Report report;
   /// Why there is no report, or which tensor differed between runs; empty: neither.
   std::string failure;
@@ -41,6 +43,8 @@ public:
         dtype(dtype) {}
 
   CaseResult run(const EncodingFile &encoding, const Call &call);
+  /// Lets another subject answer; the reference is evaluated once for all that are asked in turn.
+  CaseResult run(const EncodingFile &encoding, const Call &call, Subject &other);
 
 private:
   /// An encoding's source, described and parsed once.
@@ -50,9 +54,17 @@ private:
     reference::Program program;
   };
   Expected<const Loaded *> load(const EncodingFile &encoding);
-  Expected<Function *> compile(const EncodingFile &encoding, const Loaded &loaded,
-                               const Call &call);
-  Status runCase(const EncodingFile &encoding, const Call &call, CaseResult &result);
+  /// What a case's subjects are given, and what the reference says about it.
+  struct Question {
+    std::string encoding, call;
+    TensorMap inputs;
+    reference::Results expected, rounded;
+  };
+  Status ask(const EncodingFile &encoding, const Call &call, const Loaded &loaded);
+  Expected<Function *> compile(const EncodingFile &encoding, const Loaded &loaded, const Call &call,
+                               Subject &asked);
+  Status runCase(const EncodingFile &encoding, const Call &call, Subject &asked,
+                 CaseResult &result);
 
   Subject &subject;
   std::string root;
@@ -60,7 +72,8 @@ private:
   uint64_t seed;
   DType dtype;
   std::map<std::string, Loaded> loadedEncodings;
-  std::map<std::string, std::unique_ptr<Function>> functions;
+  std::map<std::pair<Subject *, std::string>, std::unique_ptr<Function>> functions;
+  Question question; // the last one that was asked
 };
 
 } // namespace pe::conformance

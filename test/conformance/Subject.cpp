@@ -68,11 +68,12 @@ private:
 };
 
 /// "cpu" and "loops" are lowerings for the CPU.
-template <typename Request> void setTarget(Request &request, const std::string &target) {
-  if (target == "gpu-emulator" || target == "cuda")
-    request.target = target;
+template <typename Request> void setTarget(Request &request, const SubjectOptions &options) {
+  if (options.target == "gpu-emulator" || options.target == "cuda")
+    request.target = options.target;
   else
-    request.lowering = target;
+    request.lowering = options.target;
+  request.loops = options.loops;
 }
 
 class ApiSubject : public Subject {
@@ -97,7 +98,7 @@ public:
     request.valueDim = valueDim;
     request.grad = true;
     request.dtype = options.dtype;
-    setTarget(request, options.target);
+    setTarget(request, options);
     auto function = program->compile(request);
     if (!function)
       return function.takeError();
@@ -153,7 +154,7 @@ public:
     request.valueDim = valueDim;
     request.grad = true;
     request.dtype = options.dtype;
-    setTarget(request, options.target);
+    setTarget(request, options);
     auto code = jit.compile(request);
     if (!code)
       return code.takeError();

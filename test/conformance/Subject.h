@@ -8,6 +8,7 @@
 #ifndef PE_TEST_CONFORMANCE_SUBJECT_H
 #define PE_TEST_CONFORMANCE_SUBJECT_H
 
+#include "pe/LoopOptions.h"
 #include "pe/Positions.h"
 #include "runtime/core/Tensor.h"
 #include "runtime/jit/JitInterface.h"
@@ -46,6 +47,8 @@ struct SubjectOptions {
   /// For cpu and loops, below the public API: every fresh buffer is filled with NaN first, so that
   /// what no stage writes cannot look right.
   bool poison = false;
+  /// For loops.
+  LoopOptions loops = {};
 };
 
 Expected<std::unique_ptr<Subject>> makeSubject(const SubjectOptions &options);

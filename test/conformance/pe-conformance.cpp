@@ -2,9 +2,12 @@
 //
 //   pe-conformance --target=cpu|loops|gpu-emulator|cuda|reference [--features=x86-64-v3]
 //                  [--dtype=f32|bf16|f16|tf32] [--encoding=a,b] [--call=a,b]
+//                  [--loops=turn|all|NAMES] [--permissions]
 //                  [--threads=1,1,3] [--seed=N] [--root=DIR] [--poison] [--quick] [--verbose]
 //                  [--list]
 //
+// --loops chooses blocks and owners (Cases.cpp) of target loops: two per encoding in turn, all, or
+// a list such as 16x16-rows; --permissions leaves out the blocks that an algorithm allows to.
 // --poison fills fresh buffers with NaN. Nothing is taken from a disk cache of earlier programs.
 // Prints a line per case, all tensors of a failing one, and a last line that counts. Exit 1 if any
 // case failed or none was run, 77 if the target is not on this machine.
@@ -29,6 +32,7 @@ struct Arguments {
   std::string root = PE_TEST_SOURCE_DIR;
   std::vector<std::string> encodings;
   std::vector<std::string> calls;
+  std::vector<std::string> loops; // empty: in turn
   std::vector<int> threads = {1, 1, 2, 3};
   uint64_t seed = 1;
   bool quick = false;
@@ -67,6 +71,10 @@ Status parseOption(const std::string &option, Arguments &arguments) {
     arguments.calls = splitList(value);
   else if (name == "--seed")
     arguments.seed = std::strtoull(value.c_str(), nullptr, 10);
+  else if (name == "--loops")
+    arguments.loops = splitList(value);
+  else if (name == "--permissions")
+    arguments.subject.loops.useStop = arguments.subject.loops.useSkip = true;
   else if (name == "--poison")
     arguments.subject.poison = true;
   else if (name == "--quick")
@@ -86,6 +94,36 @@ Status parseOption(const std::string &option, Arguments &arguments) {
 
 bool isChosen(const std::vector<std::string> &names, std::string_view name) {
   return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// One subject; for loops one per choice of blocks and owner.
+Expected<std::vector<std::unique_ptr<Subject>>> makeSubjects(const Arguments &arguments) {
+  SubjectOptions options = arguments.subject;
+  const bool isLoops = options.target == "loops";
+  if (!isLoops && (!arguments.loops.empty() || options.loops != LoopOptions()))
+    return makeError("expected --loops and --permissions with --target=loops only");
+  std::vector<std::unique_ptr<Subject>> subjects;
+  for (size_t number = 0; number < (isLoops ? loopChoices().size() : 1); ++number) {
+    if (isLoops) {
+      options.loops = loopChoices()[number].options;
+      options.loops.useStop = arguments.subject.loops.useStop;
+      options.loops.useSkip = arguments.subject.loops.useSkip;
+    }
+    auto subject = makeSubject(options);
+    if (!subject)
+      return subject.takeError();
+    subjects.push_back(std::move(*subject));
+  }
+  return subjects;
+}
+
+/// Whether subject number `number` is asked about encoding number `encoding`.
+bool isAsked(const Arguments &arguments, size_t number, size_t encoding) {
+  if (arguments.subject.target != "loops")
+    return true;
+  if (arguments.loops.empty() || arguments.loops[0] == "turn")
+    return isInTurn(number, encoding);
+  return arguments.loops[0] == "all" || isChosen(arguments.loops, loopChoices()[number].name);
 }
 
 /// A folder for this run alone, in place of the user's cache: a compiler that has just been built
@@ -111,6 +149,35 @@ private:
 
 constexpr int kSkipped = 77; // as CMake's SKIP_RETURN_CODE
 
+struct Counts {
+  int cases = 0, failed = 0;
+};
+
+/// One case, asked of every subject whose turn it is.
+void runCase(const Arguments &arguments, Suite &suite,
+             std::span<const std::unique_ptr<Subject>> subjects, size_t encoding, const Call &call,
+             Counts &counts) {
+  const EncodingFile &file = encodingFiles()[encoding];
+  for (size_t number = 0; number < subjects.size(); ++number) {
+    if (!isAsked(arguments, number, encoding))
+      continue;
+    ++counts.cases;
+    std::string_view name = subjects.size() > 1 ? loopChoices()[number].name : "";
+    if (arguments.list) {
+      std::printf("%s %s %s\n", std::string(file.name).c_str(), std::string(call.name).c_str(),
+                  std::string(name).c_str());
+      continue;
+    }
+    CaseResult result = suite.run(file, call, *subjects[number]);
+    result.subject = name;
+    counts.failed += !result.passes();
+    std::fputs(result.summary().c_str(), stdout);
+    if (arguments.verbose || !result.passes())
+      std::fputs(result.report.table().c_str(), stdout);
+    std::fflush(stdout);
+  }
+}
+
 /// Runs the chosen cases; returns the exit status.
 int runTable(const Arguments &arguments) {
   if (arguments.subject.target == "cuda")
@@ -118,35 +185,23 @@ int runTable(const Arguments &arguments) {
       std::printf("skipped, all cases: %s\n", device.error().getMessage().c_str());
       return kSkipped;
     }
-  auto subject = makeSubject(arguments.subject);
-  if (!subject) {
-    std::fprintf(stderr, "%s\n", subject.error().render("pe-conformance").c_str());
+  auto subjects = makeSubjects(arguments);
+  if (!subjects) {
+    std::fprintf(stderr, "%s\n", subjects.error().render("pe-conformance").c_str());
     return 1;
   }
-  Suite suite(**subject, arguments.root, arguments.threads, arguments.seed,
+  Suite suite(*subjects->front(), arguments.root, arguments.threads, arguments.seed,
               arguments.subject.dtype);
-  int count = 0, failed = 0;
-  for (const EncodingFile &encoding : encodingFiles())
-    for (const Call &call : calls()) {
-      if (!isChosen(arguments.encodings, encoding.name) || !isChosen(arguments.calls, call.name) ||
-          (arguments.quick && call.isLong))
-        continue;
-      ++count;
-      if (arguments.list) {
-        std::printf("%s %s\n", std::string(encoding.name).c_str(), std::string(call.name).c_str());
-        continue;
-      }
-      CaseResult result = suite.run(encoding, call);
-      failed += !result.passes();
-      std::fputs(result.summary().c_str(), stdout);
-      if (arguments.verbose || !result.passes())
-        std::fputs(result.report.table().c_str(), stdout);
-      std::fflush(stdout);
-    }
-  std::printf("%d cases, %d failed\n", count, failed);
-  if (count == 0)
+  Counts counts;
+  for (size_t encoding = 0; encoding < encodingFiles().size(); ++encoding)
+    for (const Call &call : calls())
+      if (isChosen(arguments.encodings, encodingFiles()[encoding].name) &&
+          isChosen(arguments.calls, call.name) && !(arguments.quick && call.isLong))
+        runCase(arguments, suite, *subjects, encoding, call, counts);
+  std::printf("%d cases, %d failed\n", counts.cases, counts.failed);
+  if (counts.cases == 0)
     std::fprintf(stderr, "pe-conformance: error: no case has the chosen names; see --list\n");
-  return failed || count == 0 ? 1 : 0;
+  return counts.failed || counts.cases == 0 ? 1 : 0;
 }
 
 } // namespace

@@ -21,6 +21,7 @@
 #define PE_PE_H
 
 #include "pe/Error.h"
+#include "pe/LoopOptions.h"
 #include "pe/Parallel.h"
 #include "pe/Positions.h"
 #include "pe/Signature.h"
@@ -65,6 +66,8 @@ struct CompileOptions {
   bool earlyExit = true;
   /// "cpu": tuned kernels. "loops": the naive definition, for comparison.
   std::string lowering = "cpu";
+  /// How "loops" runs.
+  LoopOptions loops = {};
 };
 
 /// Sizes for random inputs.
