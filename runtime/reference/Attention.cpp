@@ -52,6 +52,8 @@ void addScaled(double *target, double factor, const double *source, int64_t coun
     target[d] += factor * source[d];
 }
 
+double normOf(const double *a, int64_t count) { return std::sqrt(dot(a, a, count)); }
+
 /// log(1 / (1 + exp(-z))) without overflow.
 double logSigmoid(double z) {
   return z >= 0.0 ? -std::log1p(std::exp(-z)) : z - std::log1p(std::exp(z));
@@ -64,6 +66,7 @@ struct HeadGradients {
   std::vector<double> k;
   std::vector<double> kNoiseSquared;
   std::vector<double> v;
+  std::vector<double> vTerms;
   ParameterGradients parameters;
 };
 
@@ -72,7 +75,7 @@ class HeadWorker {
 public:
   HeadWorker(const AttentionProblem &problem, const AttentionInputs &inputs, int64_t item);
 
-  /// Writes the head's rows of `outputs`; returns the largest |logit|.
+  /// Writes the head's rows of `outputs`; returns the largest |logit| that counts.
   double forward(AttentionOutputs &outputs);
   HeadGradients reverse(const AttentionCotangents &cotangents);
 
@@ -95,6 +98,8 @@ private:
   void reverseValues(const double *dO, HeadGradients &gradients);
   void reverseScores(int64_t row, HeadGradients &gradients);
 
+  void addOutput(int64_t row, AttentionOutputs &outputs) const;
+
   const AttentionProblem &problem;
   const AttentionSizes &sizes;
   int64_t item;
@@ -102,6 +107,7 @@ private:
   std::vector<double> q; ///< rotated rows of this head
   std::vector<double> k;
   std::vector<double> v;
+  std::vector<double> valueNorms; ///< |v_j|
   std::optional<ScalarEvaluator> bias;
 
   // The current row: its unmasked keys in ascending order, and per key
@@ -132,6 +138,8 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
   if (problem.rounding)
     for (std::vector<double> *rows : {&q, &k, &v})
       roundAll(*rows, *problem.rounding);
+  for (int64_t key = 0; key < sizes.keys; ++key)
+    valueNorms.push_back(normOf(v.data() + key * sizes.valueDim, sizes.valueDim));
   if (problem.bias) {
     bias.emplace(*problem.graph, *problem.bias, *problem.parameters);
     bias->startHead(batch, head, sizes.headStart + head, sizes.headsTotal);
@@ -201,22 +209,33 @@ double HeadWorker::normalizeStickBreaking() {
   return logRemaining;
 }
 
+void HeadWorker::addOutput(int64_t row, AttentionOutputs &outputs) const {
+  const int64_t place = item * sizes.queries + row;
+  double *o = outputs.o.data.data() + place * sizes.valueDim;
+  for (size_t n = 0; n < keys.size(); ++n) {
+    addScaled(o, weights[n], v.data() + keys[n] * sizes.valueDim, sizes.valueDim);
+    outputs.oTerms.data[place] += weights[n] * valueNorms[keys[n]];
+  }
+}
+
 double HeadWorker::forward(AttentionOutputs &outputs) {
   double maxLogit = 0.0;
-  double *o = outputs.o.data.data() + item * sizes.queries * sizes.valueDim;
   double *lse = outputs.lse.data.data() + item * sizes.queries;
+  double *lseTerms = outputs.lseTerms.data.data() + item * sizes.queries;
   bool isSoftmax = problem.normalizer == Normalizer::Softmax;
   for (int64_t row = 0; row < sizes.queries; ++row) {
     lse[row] = isSoftmax ? -infinity : 0.0;
     if (!startRow(row))
       continue;
     lse[row] = normalize();
-    for (size_t n = 0; n < keys.size(); ++n) {
-      addScaled(o + row * sizes.valueDim, weights[n], v.data() + keys[n] * sizes.valueDim,
-                sizes.valueDim);
-      if (std::isfinite(logits[n]))
-        maxLogit = std::max(maxLogit, std::fabs(logits[n]));
+    if (isSoftmax) {
+      double largest = *std::max_element(logits.begin(), logits.end());
+      lseTerms[row] = std::fabs(largest) + std::fabs(lse[row] - largest);
     }
+    addOutput(row, outputs);
+    for (size_t n = 0; n < keys.size(); ++n)
+      if (weights[n] >= kCountedWeight && std::isfinite(logits[n]))
+        maxLogit = std::max(maxLogit, std::fabs(logits[n]));
   }
   return maxLogit;
 }
@@ -266,11 +285,13 @@ void HeadWorker::reverseStickBreaking(double dRemaining) {
 void HeadWorker::reverseValues(const double *dO, HeadGradients &gradients) {
   for (auto *list : {&dWeights, &dWeightNoise, &dLogits, &dLogitNoise})
     list->assign(keys.size(), 0.0);
+  const double size = normOf(dO, sizes.valueDim);
   for (size_t n = 0; n < keys.size(); ++n) {
     const double *value = v.data() + keys[n] * sizes.valueDim;
     dWeights[n] = dot(dO, value, sizes.valueDim);
     dWeightNoise[n] = dotOfMagnitudes(dO, value, sizes.valueDim);
     addScaled(gradients.v.data() + keys[n] * sizes.valueDim, weights[n], dO, sizes.valueDim);
+    gradients.vTerms[keys[n]] += weights[n] * size;
   }
 }
 
@@ -299,6 +320,7 @@ HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
                           zerosLike(k),
                           zerosLike(k),
                           std::vector<double>(sizes.keys * sizes.valueDim),
+                          std::vector<double>(sizes.keys),
                           ParameterGradients(problem.bias ? problem.parameters->size() : 0)};
   const std::vector<double> noCotangent(sizes.valueDim, 0.0);
   for (int64_t row = 0; row < sizes.queries; ++row) {
@@ -357,7 +379,8 @@ AttentionOutputs attend(const AttentionProblem &problem, const AttentionInputs &
   const AttentionSizes &sizes = problem.sizes;
   AttentionOutputs outputs;
   outputs.o = Array::zeros({sizes.batch, sizes.queryHeads, sizes.queries, sizes.valueDim});
-  outputs.lse = Array::zeros({sizes.batch, sizes.queryHeads, sizes.queries});
+  for (Array *rows : {&outputs.lse, &outputs.oTerms, &outputs.lseTerms})
+    *rows = Array::zeros({sizes.batch, sizes.queryHeads, sizes.queries});
   const int64_t heads = sizes.batch * sizes.queryHeads;
   std::vector<double> maxLogits(heads);
   forEachHead(
@@ -381,6 +404,7 @@ AttentionGradients attendReverse(const AttentionProblem &problem, const Attentio
   AttentionGradients total{{zerosLike(inputs.q), zerosLike(inputs.q)},
                            {zerosLike(inputs.k), zerosLike(inputs.k)},
                            zerosLike(inputs.v),
+                           Array::zeros({sizes.batch, sizes.keyHeads, sizes.keys}),
                            ParameterGradients(problem.bias ? problem.parameters->size() : 0)};
   int64_t heads = sizes.batch * sizes.queryHeads;
   std::vector<std::optional<HeadGradients>> results(heads);
@@ -398,6 +422,7 @@ AttentionGradients attendReverse(const AttentionProblem &problem, const Attentio
         addTo(total.k.sum, keyOffset, results[n]->k);
         addTo(total.k.noiseSquared, keyOffset, results[n]->kNoiseSquared);
         addTo(total.v, keyItem * sizes.keys * sizes.valueDim, results[n]->v);
+        addTo(total.vTerms, keyItem * sizes.keys, results[n]->vTerms);
         total.parameters.accumulate(results[n]->parameters);
         results[n].reset();
       });

@@ -69,9 +69,17 @@ struct AttentionOutputs {
   /// [B, Hq, Sq]: log of the sum of exp(z) for softmax (-inf for a row without keys), log of the
   /// mass that is left for stick-breaking (0 for a row without keys).
   Array lse;
-  /// The largest |z| of an unmasked pair.
+  /// The size of the terms that o and lse are sums of, [B, Hq, Sq]: sum of A_j |v_j|, and
+  /// |max z| + |log of the sum of exp(z - max z)| (0 for stick-breaking, where nothing cancels).
+  Array oTerms;
+  Array lseTerms;
+  /// The largest |z| of a pair whose weight A is at least kCountedWeight.
   double maxLogit = 0.0;
 };
+
+/// A pair of less weight has no say in how exact a result can be: -1e9 on a masked pair's score is
+/// no logit of 1e9.
+inline constexpr double kCountedWeight = 1e-9;
 
 struct AttentionCotangents {
   const Array *o = nullptr; ///< null: zero
@@ -92,6 +100,8 @@ struct AttentionGradients {
   NoisyGradient q;
   NoisyGradient k;
   Array v;
+  /// The size of the terms that the gradient of v is a sum of, [B, Hkv, Sk]: sum of A_ij |dO_i|.
+  Array vTerms;
   ParameterGradients parameters;
 };
 

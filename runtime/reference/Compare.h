@@ -9,11 +9,19 @@
 // A computation in bf16, f16 or tf32 may be twice as far from r as float64 with the rounding that
 // the type demands (EvaluateOptions::rounding): the bound grows by 2 |rounded - r|.
 //
-// Both factors grow with 4 * 2^-24 * max|logit|. The bound is at least 8 * 2^-24 * |noise|
-// (Reference.h), for bf16, f16 and tf32 1/8 of their unit roundoff (2^-8, 2^-11) times it, which
-// matters only where a gradient vanishes by saturation and one rounding decides; and 0 where the
-// reference is 0 and nothing cancelled: then x must be 0 exactly.
-// Every element must be finite where the reference is; an infinite reference must be met exactly.
+// Both factors grow with 4 * 2^-24 * max|logit|, over the pairs whose weight is at least 1e-9. The
+// bound is at least 8 * 2^-24 * |noise| (Reference.h), for bf16, f16 and tf32 1/8 of their unit
+// roundoff (2^-8, 2^-11) times it, which matters only where a gradient vanishes by saturation and
+// one rounding decides. The same part of |terms| is allowed where the reference is 0 by
+// cancellation; where it is 0 and nothing cancelled, x must be 0 exactly.
+//
+// A bound above |r| proves nothing about a result of size |r|: zeros would pass. It is a bound only
+// where r is what cancellation left, of terms larger than the bound (M, noise or terms). Error and
+// bound are then absolute; anywhere else the tensor fails, for want of a bound.
+//
+// Nothing is granted to activations: the compiler evaluates them as they are written, in a table
+// over distances or per pair, and approximates none.
+// Every element must be finite where the reference is, the same infinity or NaN where it is not.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,9 +36,6 @@ namespace pe::reference {
 struct Tolerance {
   double relative = 0.0;
   double magnitude = 0.0;
-  /// In place of `relative` for the parameters of biases with a smooth activation, whose
-  /// piecewise-polynomial form is an approximation.
-  double smoothParameter = 0.0;
   /// Growth per unit of max|logit|.
   double perLogit = 0.0;
   /// Of the noise that cancellation leaves.
@@ -44,9 +49,6 @@ struct CompareOptions {
   DType computation = DType::F32;
   /// The function evaluated with rounding to `computation`; needed for bf16, f16 and tf32.
   const Results *rounded = nullptr;
-  /// The stated error of logits under a smooth activation, added to the relative bound of outputs
-  /// and of the gradients of q, k and v.
-  double logitTolerance = 0.0;
 };
 
 struct TensorReport {
@@ -54,19 +56,30 @@ struct TensorReport {
   double error = 0.0; ///< |x - r|
   double norm = 0.0;  ///< |r|
   double bound = 0.0;
+  /// What the bound is a part of: |r|, or where that is smaller than the bound by cancellation the
+  /// size of the terms that cancelled.
+  double scale = 0.0;
   /// Why the tensor cannot be compared, or where it is not finite; empty: it was compared.
   std::string problem;
 
-  bool passes() const { return problem.empty() && error <= bound; }
+  /// The reference is zero, or what cancellation left of larger terms.
+  bool isAbsolute() const { return norm == 0.0 || scale > norm; }
+  /// False if the bound is larger than what it should bound.
+  bool isBounded() const { return bound <= scale; }
+  bool passes() const { return problem.empty() && isBounded() && error <= bound; }
+  /// Name, error and bound (relative to |r| or absolute) and the verdict.
+  std::string line() const;
 };
 
 struct Report {
   std::vector<TensorReport> tensors;
 
   bool passes() const;
+  /// The name of the first tensor without a bound, or empty.
+  std::string findUnbounded() const;
   /// The largest error / bound, infinite if something could not be compared.
   double worstShare() const;
-  /// One line a tensor: name, error and bound (relative to the reference's norm), verdict.
+  /// The lines of the tensors.
   std::string table() const;
 };
 

@@ -248,6 +248,10 @@ void Evaluator::runAttention(Step &step) {
     tensors.emplace(results[0], std::move(outputs.o));
   if (results.size() > 1)
     tensors.emplace(results[1], std::move(outputs.lse));
+  if (!results.empty())
+    terms.emplace(results[0], std::move(outputs.oTerms));
+  if (results.size() > 1)
+    terms.emplace(results[1], std::move(outputs.lseTerms));
 }
 
 //===----------------------------------------------------------------------===//
@@ -298,6 +302,8 @@ void Evaluator::reverseAttention(const Step &step) {
   addTo(gradientOf(step.q), found.q.sum.data);
   addTo(gradientOf(step.k), found.k.sum.data);
   addTo(gradientOf(step.v), found.v.data);
+  addTo(gradientTerms.try_emplace(step.v, Array::zeros(found.vTerms.shape)).first->second,
+        found.vTerms.data);
   addTo(arrayOf(noiseSquared, step.q), found.q.noiseSquared.data);
   addTo(arrayOf(noiseSquared, step.k), found.k.noiseSquared.data);
   for (const GraphBuilder::Parameter &parameter : step.builder.parameters) {
@@ -316,10 +322,11 @@ Results Evaluator::takeResults(bool grad) {
   auto toTensor = [](const Array &array) { return Tensor::of(array.data, array.shape); };
   Results results;
   results.maxLogit = maxLogit;
-  for (const Return &result : program.returns)
+  for (const Return &result : program.returns) {
     results.outputs[result.name] = toTensor(tensors.at(result.id));
-  for (const Step &step : steps)
-    results.hasSmoothActivation |= step.builder.graph.hasSmoothActivation();
+    if (auto found = terms.find(result.id); found != terms.end())
+      results.terms[result.name] = toTensor(found->second);
+  }
   if (!grad)
     return results;
   for (const Argument &argument : program.arguments) {
@@ -328,6 +335,8 @@ Results Evaluator::takeResults(bool grad) {
     results.gradients["d_" + argument.name] = toTensor(gradientOf(argument.id));
     if (auto found = magnitudes.find(argument.id); found != magnitudes.end())
       results.magnitudes["d_" + argument.name] = toTensor(found->second);
+    if (auto found = gradientTerms.find(argument.id); found != gradientTerms.end())
+      results.terms["d_" + argument.name] = toTensor(found->second);
     if (auto found = noiseSquared.find(argument.id); found != noiseSquared.end()) {
       for (double &square : found->second.data)
         square = std::sqrt(square);

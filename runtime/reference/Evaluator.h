@@ -64,6 +64,9 @@ private:
   TensorValues gradients;
   TensorValues magnitudes;
   TensorValues noiseSquared;
+  /// The sizes of the terms of an attention's results, and of the gradients of its values.
+  TensorValues terms;
+  TensorValues gradientTerms;
   /// Arguments of integer type have no gradient.
   std::set<ValueId> integers;
   std::deque<Step> steps;

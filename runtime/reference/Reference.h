@@ -36,10 +36,13 @@ struct Results {
   /// saturated softmax makes a gradient vanish, an honest rounding error is relative to this
   /// (Compare.h).
   TensorMap noise;
-  /// The largest |logit| of an unmasked pair in any attention.
+  /// Results of attention and "d_NAME" of its values: per row the size of the terms that are added
+  /// up. Where it is not 0 and the result is, the result is 0 by cancellation.
+  TensorMap terms;
+  /// The largest |logit| in any attention, over the pairs whose weight (softmax's probability, or
+  /// the part of the stick) is at least 1e-9: masked pairs do not count, nor do those that a bias
+  /// such as -1e9 masks.
   double maxLogit = 0.0;
-  /// True if a gelu or tanh occurs in a bias: the compiler may approximate it (Compare.h).
-  bool hasSmoothActivation = false;
 };
 
 /// What a computation in a narrow type cannot avoid: with `rounding` to bf16 or f16, rotated

@@ -149,16 +149,6 @@ NodeId ScalarGraph::math(std::string_view name, NodeId x) {
   return unary(*rule, x);
 }
 
-bool ScalarGraph::hasSmoothActivation() const {
-  auto isSmooth = [](const UnaryRule *rule) {
-    return rule->name != "relu" && rule->name != "identity";
-  };
-  for (const MlpSpec &spec : mlps)
-    if (isSmooth(spec.activation) || isSmooth(spec.finalActivation))
-      return true;
-  return false;
-}
-
 void ParameterGradients::accumulate(const ParameterGradients &other) {
   for (size_t e = 0; e < sum.size(); ++e) {
     sum[e] += other.sum[e];

@@ -109,9 +109,6 @@ public:
   NodeId arith(std::string_view name, NodeId a, NodeId b);
   NodeId math(std::string_view name, NodeId x);
 
-  /// True if some MLP has an activation other than relu and identity.
-  bool hasSmoothActivation() const;
-
 private:
   friend class ScalarEvaluator;
   NodeId add(ScalarNode node);

@@ -158,6 +158,18 @@ TEST_F(Corruption, ZeroReferenceIsHeldToTheSizeOfWhatCancelled) {
   expectOnlyFailure("d_b2");
 }
 
+TEST_F(Corruption, WhatCancellationLeavesIsComparedAbsolutely) {
+  reference::Report report = judge();
+  for (const reference::TensorReport &tensor : report.tensors) {
+    EXPECT_EQ(tensor.isAbsolute(), tensor.name == "d_b2") << tensor.line();
+    EXPECT_TRUE(tensor.isBounded()) << tensor.line();
+    if (tensor.name == "d_b2") {
+      EXPECT_NE(tensor.line().find("abs error"), std::string::npos) << tensor.line();
+      EXPECT_GT(tensor.scale, 1e3 * tensor.bound) << "the bound is small beside what cancelled";
+    }
+  }
+}
+
 TEST_F(Corruption, BoundsGrowWithTheLogits) {
   float *o = elements("o");
   for (int64_t e = 0; e < found["o"].numel(); ++e)
@@ -167,12 +179,88 @@ TEST_F(Corruption, BoundsGrowWithTheLogits) {
   EXPECT_TRUE(judge().passes()) << judge().table();
 }
 
-TEST_F(Corruption, OnlySmoothActivationsHaveALogitTolerance) {
-  float *c = elements("d_c");
-  c[0] *= 1.0f + 1e-3f;
-  expectOnlyFailure("d_c");
-  reference.hasSmoothActivation = true;
+TEST_F(Corruption, ABoundAboveOneIsNoBound) {
+  reference.maxLogit = 1e7; // 4 * 2^-24 * 1e7 = 2.4
+  reference::Report report = judge();
+  EXPECT_FALSE(report.passes());
+  EXPECT_TRUE(std::isinf(report.worstShare()));
+  EXPECT_EQ(report.findUnbounded(), "o");
+  for (const reference::TensorReport &tensor : report.tensors) {
+    EXPECT_FALSE(tensor.passes()) << tensor.line();
+    EXPECT_NE(tensor.line().find("NO BOUND"), std::string::npos) << tensor.line();
+  }
+}
+
+TEST_F(Corruption, NotANumberIsMetByNotANumber) {
+  Tensor expected = reference.outputs["o"].clone();
+  expected.data<double>()[5] = std::nan("");
+  reference.outputs["o"] = expected;
+  expectOnlyFailure("o");
+  elements("o")[5] = -std::nanf(""); // a sign that means nothing
   EXPECT_TRUE(judge().passes()) << judge().table();
+  elements("o")[5] = 1.0f;
+  EXPECT_NE(judge().table().find("element 5: expected nan, found 1"), std::string::npos)
+      << judge().table();
+}
+
+/// GELU is evaluated as it is written: what was granted to approximations is not granted to it.
+TEST(Compare, SmoothActivationsAreHeldToTheBoundsOfAllOthers) {
+  Encoding encoding = encodingNamed("fire_gelu", 8);
+  auto results =
+      evaluated(encoding.program, randomInputs(encoding, {1, 2, 2, 16, 16, 8, 8}, 3), true);
+  TensorMap found;
+  for (const TensorMap *tensors : {&results.outputs, &results.gradients})
+    for (const auto &[name, tensor] : *tensors)
+      found[name] = tensor.clone();
+  EXPECT_TRUE(reference::compare(results, found)->passes());
+  found["d_c"].data<double>()[0] *= 1.0 + 1e-3;
+  EXPECT_FALSE(reference::compare(results, found)->passes());
+}
+
+/// The largest logit is that of a pair with a say: what -1e9 masks has none.
+TEST(Compare, MaskedLogitsDoNotLoosenTheBound) {
+  for (const char *name : {"nope", "stick_breaking"}) {
+    Encoding encoding = encodingNamed(name);
+    TensorMap inputs = randomInputs(encoding, {1, 1, 1, 8, 8, 8, 8}, 3);
+    for (const char *side : {"q", "k"})
+      for (int64_t e = 0; e < 8; ++e) // one coordinate holds the number that masks
+        inputs[side].data<double>()[8 * e] = side[0] == 'q' ? 1.0 : 0.0;
+    inputs["k"].data<double>()[8 * 2] = -1e9;
+    auto results = evaluated(encoding.program, inputs);
+    EXPECT_LT(results.maxLogit, 20.0) << name;
+    EXPECT_GT(results.maxLogit, 0.1) << name;
+    // A row of nothing else has no other weights.
+    for (int64_t e = 0; e < 8; ++e)
+      inputs["k"].data<double>()[8 * e] = name[0] == 'n' ? -1e9 : 1e9;
+    EXPECT_GT(evaluated(encoding.program, inputs).maxLogit, 1e8) << name;
+  }
+}
+
+/// Results of attention whose terms cancel exactly: values, or cotangents, that sum to zero.
+TEST(Compare, ZeroByCancellationIsHeldToItsTerms) {
+  Encoding encoding = encodingNamed("log_sum_exp");
+  TensorMap inputs = randomInputs(encoding, {1, 2, 1, 2, 2, 8, 8}, 3);
+  auto fill = [&](const std::string &name, auto value) {
+    Tensor &tensor = inputs[name];
+    for (int64_t e = 0; e < tensor.numel(); ++e)
+      tensor.data<double>()[e] = value(e);
+  };
+  fill("q", [](int64_t) { return 0.0; });
+  fill("v", [](int64_t e) { return e < 8 ? 3.0 : -3.0; });
+  Positions bothKeys;
+  bothKeys.queryStart = 4;
+  auto results = evaluated(encoding.program, inputs, false, bothKeys);
+  TensorMap found;
+  for (const auto &[name, tensor] : results.outputs)
+    found[name] = tensor.clone();
+  for (double x : found["o"].values<double>())
+    ASSERT_EQ(x, 0.0);
+  found["o"].data<double>()[0] = 1e-7;
+  auto report = reference::compare(results, found);
+  EXPECT_TRUE(report->passes()) << report->table();
+  EXPECT_TRUE(report->tensors[1].isAbsolute()) << report->table();
+  found["o"].data<double>()[0] = 1e-4;
+  EXPECT_FALSE(reference::compare(results, found)->passes());
 }
 
 TEST(Compare, MaskedRowsMustBeExact) {
