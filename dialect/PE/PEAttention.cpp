@@ -7,6 +7,82 @@
 using namespace mlir;
 using namespace mlir::pe;
 
+namespace {
+/// A clause of attention; those that are not built yet have their place all the same.
+struct Clause {
+  StringRef name;
+  bool isBuilt;
+};
+constexpr Clause kClauses[] = {{"bias", true},       {"rotate", true}, {"rotated_keys", false},
+                               {"content", false},   {"score", false}, {"dropout", false},
+                               {"positions", false}, {"mask", true}};
+} // namespace
+
+/// The clause at `loc`, whose place must be after `last`'s.
+static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
+                                 const Clause *last) {
+  const Clause *clause =
+      llvm::find_if(kClauses, [&](const Clause &known) { return known.name == word; });
+  if (clause == std::end(kClauses)) // clause-C1
+    parser.emitError(loc) << "expected bias(...), rotate(...), mask(...), attributes or ':' with "
+                             "the types, found '"
+                          << word << "' (clause-C1)";
+  else if (!clause->isBuilt) // clause-C2
+    parser.emitError(loc) << "clause " << word
+                          << "(...) is not built yet; bias(...), rotate(...) and mask(...) are "
+                             "(clause-C2)";
+  else if (clause == last) // clause-C3
+    parser.emitError(loc) << "expected one clause " << word << "(...), found two"
+                          << (word == "bias"   ? "; write bias(%a, %b)"
+                              : word == "mask" ? "; combine masks by pe.mask_and"
+                                               : "")
+                          << " (clause-C3)";
+  else if (last && clause < last) // clause-C3
+    parser.emitError(loc) << "expected the clauses in the order bias(...) rotate(...) mask(...), "
+                             "found "
+                          << word << " after " << last->name << " (clause-C3)";
+  else
+    return clause;
+  return nullptr;
+}
+
+using UnresolvedOperand = OpAsmParser::UnresolvedOperand;
+
+static ParseResult parseClauses(OpAsmParser &parser, SmallVectorImpl<UnresolvedOperand> &biases,
+                                std::optional<UnresolvedOperand> &rotation,
+                                std::optional<UnresolvedOperand> &mask) {
+  const Clause *last = nullptr;
+  StringRef word;
+  for (SMLoc loc = parser.getCurrentLocation(); succeeded(parser.parseOptionalKeyword(&word));
+       loc = parser.getCurrentLocation()) {
+    last = checkClause(parser, loc, word, last);
+    if (!last)
+      return failure();
+    ParseResult operands =
+        word == "bias"
+            ? parser.parseOperandList(biases, OpAsmParser::Delimiter::Paren)
+            : failure(parser.parseLParen() ||
+                      parser.parseOperand((word == "mask" ? mask : rotation).emplace()) ||
+                      parser.parseRParen());
+    if (operands)
+      return failure();
+    if (word == "bias" && biases.empty()) // clause-C4
+      return parser.emitError(loc) << "expected a bias in bias(...), found none; leave the clause "
+                                      "out (clause-C4)";
+  }
+  return success();
+}
+
+static void printClauses(OpAsmPrinter &printer, Operation *, OperandRange biases, Value rotation,
+                         Value mask) {
+  if (!biases.empty())
+    printer << " bias(" << biases << ")";
+  if (rotation)
+    printer << " rotate(" << rotation << ")";
+  if (mask)
+    printer << " mask(" << mask << ")";
+}
+
 #define GET_OP_CLASSES
 #include "dialect/PE/PEAttention.cpp.inc"
 

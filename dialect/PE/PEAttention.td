@@ -35,8 +35,7 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     OptionalAttr<F64Attr>:$scale);
   let results = (outs PE_Activations:$output, Optional<3DTensorOf<[F32]>>:$lse);
   let assemblyFormat = [{
-    $query `,` $key `,` $value (`bias` `(` $biases^ `)`)? (`rotate` `(` $rotation^ `)`)?
-    (`mask` `(` $mask^ `)`)? attr-dict
+    $query `,` $key `,` $value custom<Clauses>($biases, $rotation, $mask) attr-dict
     `:` `(` type($query) `,` type($key) `,` type($value) `)` `->` type($output) (`,` type($lse)^)?
   }];
   let hasVerifier = 1;

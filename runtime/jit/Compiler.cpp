@@ -1,6 +1,8 @@
 //===- Compiler.cpp - source to plan and object ---===//
 #include "runtime/jit/Compiler.h"
 
+#include "runtime/jit/ParserMessages.h"
+
 #include "dialect/PE/PE.h"
 #include "dialect/Tile/Tile.h"
 #include "passes/Pipelines/PlanExport.h"
@@ -19,6 +21,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
@@ -56,8 +59,12 @@ Status Compilation::parse(const Source &source) {
   manager.AddNewSourceBuffer(
       llvm::MemoryBuffer::getMemBuffer(source.text, source.name, /*RequiresNullTerminator=*/true),
       llvm::SMLoc());
-  module = parseSourceFile<ModuleOp>(manager, ParserConfig(&context));
-  if (!module)
+  diagnostics.setSource(source.text);
+  module = parseSourceFile<ModuleOp>(manager, ParserConfig(&context, /*verifyAfterParse=*/false));
+  const bool isGood =
+      module && succeeded(verifyTerminators(*module)) && succeeded(mlir::verify(*module));
+  diagnostics.setSource({});
+  if (!isGood)
     return diagnostics.take("cannot parse " + source.name);
   return Status::success();
 }

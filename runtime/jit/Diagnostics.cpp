@@ -1,6 +1,8 @@
 //===- Diagnostics.cpp - MLIR's diagnostics as pe errors ---===//
 #include "runtime/jit/Diagnostics.h"
 
+#include "runtime/jit/ParserMessages.h"
+
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -29,11 +31,13 @@ pe::jit::DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
         }
         if (first)
           return success();
-        Error error = Error(diagnostic.str()).at(placeOf(diagnostic.getLocation()));
+        Error error =
+            Error(rewordParserMessage(diagnostic, source)).at(placeOf(diagnostic.getLocation()));
         for (Diagnostic &note : diagnostic.getNotes()) {
           // Dumps of whole operations are for compiler engineers (pe-opt shows them).
           std::string text = note.str();
-          if (llvm::StringRef(text).starts_with("see current operation"))
+          if (llvm::StringRef(text).starts_with("see current operation") ||
+              llvm::StringRef(text).starts_with("Available dialects"))
             continue;
           std::string place = placeOf(note.getLocation());
           error = std::move(error).note((place.empty() ? "" : place + ": ") + "note: " + text);

@@ -12,6 +12,8 @@ namespace pe::jit {
 class DiagnosticCollector {
 public:
   explicit DiagnosticCollector(mlir::MLIRContext *context);
+  /// The source that is being parsed; empty afterwards.
+  void setSource(llvm::StringRef text) { source = text; }
   /// The error, or `otherwise` where none was reported.
   Error take(const std::string &otherwise);
   /// "FILE:LINE:COL: text" of each remark and warning so far.
@@ -20,6 +22,7 @@ public:
 private:
   std::optional<Error> first;
   std::vector<std::string> remarks;
+  llvm::StringRef source;
   mlir::ScopedDiagnosticHandler handler;
 };
 

@@ -1,4 +1,4 @@
-// One case per constraint attention-C* of docs/spec.md.
+// One case per constraint attention-C* and clause-C* of docs/spec.md.
 // RUN: pe-opt %s --split-input-file --verify-diagnostics
 
 func.func @batch(%q: tensor<2x?x?x?xf32>, %k: tensor<3x?x?x?xf32>) {
@@ -143,5 +143,50 @@ func.func @too_many_rotary_dims(%q: tensor<?x?x?x32xf32>) {
 func.func @rank(%q: tensor<?x?x?xf32>) {
   // expected-error @below {{operand #0 must be 4D tensor}}
   %o = "pe.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0>}> : (tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+  return
+}
+
+// -----
+
+func.func @unknown_clause(%q: tensor<?x?x?x?xf32>) {
+  %m = pe.causal
+  // expected-error @below {{expected bias(...), rotate(...), mask(...), attributes or ':' with the types, found 'foo' (clause-C1)}}
+  %o = pe.attention %q, %q, %q foo(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
+  return
+}
+
+// -----
+
+func.func @clause_not_built(%q: tensor<?x?x?x?xf32>) {
+  %m = pe.causal
+  // expected-error @below {{clause positions(...) is not built yet; bias(...), rotate(...) and mask(...) are (clause-C2)}}
+  %o = pe.attention %q, %q, %q mask(%m) positions(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
+  return
+}
+
+// -----
+
+func.func @clause_order(%q: tensor<?x?x?x?xf32>) {
+  %m = pe.causal
+  // expected-error @below {{expected the clauses in the order bias(...) rotate(...) mask(...), found rotate after mask (clause-C3)}}
+  %o = pe.attention %q, %q, %q mask(%m) rotate(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
+  return
+}
+
+// -----
+
+func.func @clause_twice(%q: tensor<?x?x?x?xf32>) {
+  %m = pe.causal
+  // expected-error @below {{expected one clause mask(...), found two; combine masks by pe.mask_and (clause-C3)}}
+  %o = pe.attention %q, %q, %q mask(%m) mask(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
+  return
+}
+
+// -----
+
+func.func @empty_clause(%q: tensor<?x?x?x?xf32>) {
+  %m = pe.causal
+  // expected-error @below {{expected a bias in bias(...), found none; leave the clause out (clause-C4)}}
+  %o = pe.attention %q, %q, %q bias() mask(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }

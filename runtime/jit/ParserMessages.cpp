@@ -1,0 +1,143 @@
+//===- ParserMessages.cpp - the parser's messages in words of pe ---===//
+#include "runtime/jit/ParserMessages.h"
+
+#include "dialect/PE/PE.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Regex.h"
+
+using namespace mlir;
+
+namespace pe::jit {
+namespace {
+
+/// The source from the diagnostic's place on; empty if the place is not in it.
+StringRef textAt(Location location, StringRef text) {
+  auto place = dyn_cast<FileLineColLoc>(location);
+  if (!place || place.getLine() == 0 || place.getColumn() == 0)
+    return {};
+  for (unsigned line = 1; line < place.getLine(); ++line)
+    text = text.split('\n').second;
+  return text.drop_front(std::min<size_t>(place.getColumn() - 1, text.size()));
+}
+
+/// The registered operation that users can write whose name is nearest to `name`, or empty.
+StringRef nearestOperation(StringRef name, MLIRContext *context) {
+  StringRef best;
+  unsigned bestDistance = std::max<size_t>(2, name.size() / 4) + 1;
+  for (RegisteredOperationName known : context->getRegisteredOperations()) {
+    StringRef dialect = known.getDialectNamespace();
+    if (dialect != "pe" && dialect != "arith" && dialect != "math" && dialect != "func")
+      continue;
+    StringRef candidate = known.getStringRef();
+    // A name without its dialect is compared without it.
+    StringRef compared = name.contains('.') ? candidate : candidate.split('.').second;
+    unsigned distance = name.edit_distance(compared);
+    if (distance < bestDistance || (distance == bestDistance && dialect == "pe")) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+std::string unknownOperation(StringRef name, MLIRContext *context) {
+  StringRef nearest = nearestOperation(name, context);
+  return ("unknown operation '" + name + "'; " +
+          (nearest.empty() ? "docs/spec.md lists the operations of pe"
+                           : "did you mean '" + nearest.str() + "'?"))
+      .str();
+}
+
+/// "a bias", or "of type tensor<4xf32>".
+std::string nounOf(StringRef type) {
+  if (type.consume_front("!pe."))
+    return ("a " + type).str();
+  return ("of type " + type).str();
+}
+
+std::string wrongType(StringRef value, StringRef expected, StringRef found) {
+  std::string message =
+      ("'" + value + "' is " + nounOf(found) + ", expected " + nounOf(expected)).str();
+  if (expected == "!pe.bias" && found == "!pe.coordinate")
+    message += "; a coordinate becomes a bias by pe.linear, pe.table, pe.power or pe.mlp";
+  return message;
+}
+
+/// `base = 10000` where a float is wanted: the number as it has to be written.
+std::string wholeNumber(StringRef operation, StringRef attribute, StringRef source) {
+  std::string message = ("'" + operation + "' op expected a float for '" + attribute + "'").str();
+  SmallVector<StringRef> groups;
+  llvm::Regex assignment("[{,[:space:]]" + llvm::Regex::escape(attribute) +
+                         "[[:space:]]*=[[:space:]]*(-?[0-9]+)[^.0-9]");
+  if (assignment.match(source, &groups))
+    message += (", found " + groups[1] + "; write " + groups[1] + ".0").str();
+  else
+    message += "; write numbers with a decimal point";
+  return message;
+}
+
+} // namespace
+
+std::string rewordParserMessage(const Diagnostic &diagnostic, StringRef text) {
+  const std::string message = diagnostic.str();
+  MLIRContext *context = diagnostic.getLocation()->getContext();
+  StringRef source = textAt(diagnostic.getLocation(), text);
+  SmallVector<StringRef> groups;
+  auto matches = [&](StringRef pattern) { return llvm::Regex(pattern).match(message, &groups); };
+  if (matches("^custom op '([^']+)' is unknown") ||
+      matches("^Dialect `[^']*' not found for custom op '([^']+)'"))
+    return unknownOperation(groups[1], context);
+  if (matches("^use of value '([^']+)' expects different type than prior uses: "
+              "'([^']+)' vs '([^']+)'"))
+    return wrongType(groups[1], groups[2], groups[3]);
+  if (matches("'([^']+)' op attribute '([^']+)' failed to satisfy constraint: "
+              "64-bit float attribute"))
+    return wholeNumber(groups[1], groups[2], source);
+  if (message == "use of undeclared SSA value name" &&
+      llvm::Regex("^(%[-A-Za-z0-9_$.]+)").match(source, &groups))
+    return ("'" + groups[1] + "' is not defined above").str();
+  if (message == "expected ':'" &&
+      llvm::Regex("^[[:space:]]*(bias|rotate|mask)[[:space:]]*\\(").match(source))
+    return "expected ':'; clauses such as mask(...) come before the attributes in braces";
+  if (matches("^custom op '([^']+)' (.*)")) {
+    const std::string operation = ("'" + groups[1] + "' op ").str();
+    return (groups[2].starts_with(operation) ? "" : operation) + groups[2].str();
+  }
+  return message;
+}
+
+LogicalResult verifyTerminators(ModuleOp module) {
+  WalkResult walk = module.walk([](Operation *op) {
+    auto function = dyn_cast<func::FuncOp>(op);
+    if (!function && !isa<mlir::pe::BiasFnOp>(op))
+      return WalkResult::advance();
+    for (Block &block : op->getRegion(0)) {
+      if (!block.empty() && block.back().mightHaveTrait<OpTrait::IsTerminator>())
+        continue;
+      Location end = block.empty() ? op->getLoc() : block.back().getLoc();
+      if (!function) {
+        emitError(end) << "the region of pe.bias_fn ends without `pe.yield`, which gives its value";
+        return WalkResult::interrupt();
+      }
+      SmallVector<std::string> names;
+      for (unsigned n = 0; n < function.getNumResults(); ++n) {
+        auto name = function.getResultAttrOfType<StringAttr>(n, "pe.name");
+        names.push_back("%" + (name ? name.str() : std::to_string(n)));
+      }
+      std::string types;
+      llvm::raw_string_ostream stream(types);
+      llvm::interleaveComma(function.getResultTypes(), stream);
+      emitError(end) << "function @" << function.getName() << " ends without a return; add `return"
+                     << (names.empty() ? "" : " ") << llvm::join(names, ", ")
+                     << (names.empty() ? "" : " : ") << types << "`";
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+} // namespace pe::jit
