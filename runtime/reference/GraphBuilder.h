@@ -77,7 +77,8 @@ private:
   Status buildRegionOperation(const Operation &operation);
   Expected<NodeId> regionNode(const Operation &operation);
   Expected<NodeId> buildConstant(const Operation &operation);
-  Expected<NodeId> buildComparison(const Operation &operation, bool isFloat);
+  Expected<NodeId> buildFloatComparison(const Operation &operation, NodeId a, NodeId b);
+  Expected<NodeId> buildIntegerComparison(const Operation &operation, NodeId a, NodeId b);
   Expected<NodeId> buildConversion(const Operation &operation);
   Expected<NodeId> buildRead(const Operation &operation);
   Expected<NodeId> buildGlobalHead(const Operation &operation);

@@ -1,16 +1,33 @@
 //===- Regions.cpp - Scalar operations of a user's region -----------------===//
 //
 // The body of pe.bias_fn as scalar nodes: arith and math operations by their rules, reads of
-// parameters, the head numbers and the scalar MLP. Values of integer type are exact in a double.
+// parameters, the head numbers and the scalar MLP. Real numbers are computed in float64 whatever their
+// type, integers at the width of theirs.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/reference/GraphBuilder.h"
 
+#include <charconv>
 #include <cmath>
 #include <set>
 
 namespace pe::reference {
+
+/// Integers up to here are exact in a double, which is what attributes are read as.
+constexpr double kMostExact = 9007199254740992.0;
+
+static bool isIntegerType(std::string_view type) {
+  return type == "index" || type.starts_with('i');
+}
+
+/// The bits of an integer type; an index has 64.
+static unsigned widthOf(std::string_view type) {
+  unsigned bits = 64;
+  if (type.size() > 1 && type.starts_with('i'))
+    std::from_chars(type.data() + 1, type.data() + type.size(), bits);
+  return bits;
+}
 
 Expected<NodeId> GraphBuilder::buildBiasFunction(const Operation &operation) {
   if (Status status = operation.expectOnly({}); !status)
@@ -59,8 +76,7 @@ Expected<NodeId> GraphBuilder::scalar(const Operation &operation, size_t operand
 
 Expected<NodeId> GraphBuilder::regionNode(const Operation &operation) {
   static const std::set<std::string_view> conversions = {
-      "arith.index_cast", "arith.index_castui", "arith.sitofp", "arith.uitofp", "arith.extf",
-      "arith.truncf",     "arith.extsi",        "arith.extui",  "arith.trunci"};
+      "arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui", "arith.extf", "arith.truncf"};
   const std::string &name = operation.name;
   if (name == "arith.constant")
     return buildConstant(operation);
@@ -86,14 +102,25 @@ Expected<NodeId> GraphBuilder::regionNode(const Operation &operation) {
   }
   if (conversions.contains(name) && in.size() == 1)
     return buildConversion(operation);
-  if ((name == "arith.cmpf" || name == "arith.cmpi") && in.size() == 2)
-    return buildComparison(operation, name == "arith.cmpf");
+  if (name == "arith.cmpf" && in.size() == 2)
+    return buildFloatComparison(operation, in[0], in[1]);
+  if (name == "arith.cmpi" && in.size() == 2)
+    return buildIntegerComparison(operation, in[0], in[1]);
   if (name == "arith.select" && in.size() == 3)
     return graph.select(in[0], in[1], in[2]);
   if (name == "math.fma" && in.size() == 3)
     return graph.arith("addf", graph.arith("mulf", in[0], in[1]), in[2]);
-  if (const UnaryRule *rule = findUnaryRule(name); rule && in.size() == 1)
-    return graph.unary(*rule, in[0]);
+  if (name == "math.clampf" && in.size() == 3)
+    return graph.clamp(in[0], in[1], in[2]);
+  if (name == "math.fpowi" && in.size() == 2)
+    return graph.binary(*findBinaryRule("math.powf"), in[0], in[1]);
+  if (const IntegerRule *rule = findIntegerRule(name); rule && in.size() == rule->arity)
+    return graph.integer(*rule, in[0], in.back(), widthOf(program.typeOf(operation.operands[0])),
+                         widthOf(program.typeOf(operation.results[0])));
+  if (const UnaryRule *rule = findUnaryRule(name); rule && in.size() == 1) {
+    NodeId value = graph.unary(*rule, in[0]);
+    return program.typeOf(operation.results[0]) == "i1" ? graph.fromTruth(value) : value;
+  }
   if (const BinaryRule *rule = findBinaryRule(name); rule && in.size() == 2)
     return graph.binary(*rule, in[0], in[1]);
   return operation.fail("is not supported inside a region");
@@ -110,42 +137,52 @@ Expected<NodeId> GraphBuilder::buildConstant(const Operation &operation) {
   if (!value)
     return operation.fail("expected attribute 'value' to be a number");
   const std::string &type = program.typeOf(operation.results[0]);
-  // A truth value is 1 here, though MLIR prints it as -1 when it is read as signed.
-  if (type == "i1")
-    return graph.constant(*value != 0.0 ? 1.0 : 0.0);
-  return graph.constant(type == "f32" ? static_cast<double>(static_cast<float>(*value)) : *value);
+  if (type == "f32")
+    return graph.constant(static_cast<double>(static_cast<float>(*value)));
+  if (!isIntegerType(type))
+    return graph.constant(*value);
+  if (!(std::fabs(*value) <= kMostExact))
+    return operation.fail("expected an integer of magnitude at most 2^53, found ", *value);
+  return graph.integerConstant(signExtend(static_cast<int64_t>(*value), widthOf(type)));
 }
 
-Expected<NodeId> GraphBuilder::buildComparison(const Operation &operation, bool isFloat) {
-  const Attribute *attribute = operation.find("predicate");
-  if (!attribute)
-    return operation.fail("expected attribute 'predicate'");
+Expected<NodeId> GraphBuilder::buildFloatComparison(const Operation &operation, NodeId a,
+                                                    NodeId b) {
   const BinaryRule *rule = nullptr;
-  if (auto number = attribute->asNumber())
-    rule = isFloat ? findFloatComparison(static_cast<int64_t>(*number))
-                   : findIntegerComparison(static_cast<int64_t>(*number));
-  else if (auto word = attribute->asKeyword())
-    rule = isFloat ? findFloatComparison(*word) : findIntegerComparison(*word);
+  if (const Attribute *attribute = operation.find("predicate")) {
+    if (auto number = attribute->asNumber())
+      rule = findFloatComparison(static_cast<int64_t>(*number));
+    else if (auto word = attribute->asKeyword())
+      rule = findFloatComparison(*word);
+  }
   if (!rule)
-    return operation.fail("expected a comparison's predicate");
-  auto a = scalar(operation, 0), b = scalar(operation, 1);
-  return graph.binary(*rule, *a, *b);
+    return operation.fail("expected attribute 'predicate' to be a comparison");
+  return graph.fromTruth(graph.binary(*rule, a, b));
 }
 
-/// Conversions change nothing here, except those that read a truth value (1 in this program) as a
-/// signed number (-1), and those to fewer bits.
+Expected<NodeId> GraphBuilder::buildIntegerComparison(const Operation &operation, NodeId a,
+                                                      NodeId b) {
+  const IntegerRule *rule = nullptr;
+  if (const Attribute *attribute = operation.find("predicate")) {
+    if (auto number = attribute->asNumber())
+      rule = findIntegerComparison(static_cast<int64_t>(*number));
+    else if (auto word = attribute->asKeyword())
+      rule = findIntegerComparison(*word);
+  }
+  if (!rule)
+    return operation.fail("expected attribute 'predicate' to be a comparison");
+  return graph.integer(*rule, a, b, widthOf(program.typeOf(operation.operands[0])), 1);
+}
+
+/// Between real numbers and integers, and between widths of real numbers, where nothing changes.
 Expected<NodeId> GraphBuilder::buildConversion(const Operation &operation) {
   auto x = scalar(operation, 0);
   const std::string &from = program.typeOf(operation.operands[0]);
   const std::string &to = program.typeOf(operation.results[0]);
-  bool readsSign = operation.name == "arith.extsi" || operation.name == "arith.sitofp" ||
-                   operation.name == "arith.index_cast";
-  if (from == "i1" && readsSign)
-    return graph.unary(*findUnaryRule("arith.negf"), *x);
-  if (operation.name == "arith.trunci" && to == "i1")
-    return graph.arith("andi", *x, graph.constant(1.0));
-  if (operation.name == "arith.trunci" && to != "i32" && to != "i64")
-    return operation.fail("expected a result of type i1, i32 or i64, found ", to);
+  if (operation.name == "arith.uitofp")
+    return graph.toRealUnsigned(*x, widthOf(from));
+  if (operation.name == "arith.fptosi" || operation.name == "arith.fptoui")
+    return graph.fromReal(*x, widthOf(to), operation.name == "arith.fptoui");
   return *x;
 }
 
@@ -165,7 +202,9 @@ Expected<NodeId> GraphBuilder::buildRead(const Operation &operation) {
   if (spec.indices.size() != spec.shape.size())
     return operation.fail("expected ", spec.shape.size(), " indices for a tensor of shape ",
                           toString(spec.shape), ", found ", spec.indices.size());
-  return graph.read(std::move(spec));
+  NodeId value = graph.read(std::move(spec));
+  const std::string &type = program.typeOf(operation.results[0]);
+  return isIntegerType(type) ? graph.fromReal(value, widthOf(type), /*isUnsigned=*/false) : value;
 }
 
 /// head_start + h; with an operand, head_start + that head.
@@ -176,8 +215,9 @@ Expected<NodeId> GraphBuilder::buildGlobalHead(const Operation &operation) {
   auto head = scalar(operation, 0);
   if (!head)
     return head.takeError();
-  NodeId start = graph.arith("subi", global, graph.position(Position::Head));
-  return graph.arith("addi", start, *head);
+  const IntegerRule &minus = *findIntegerRule("arith.subi"), &plus = *findIntegerRule("arith.addi");
+  NodeId start = graph.integer(minus, global, graph.position(Position::Head), 64, 64);
+  return graph.integer(plus, start, *head, 64, 64);
 }
 
 } // namespace pe::reference

@@ -64,6 +64,7 @@ NodeId ScalarGraph::position(Position which) {
   ScalarNode node;
   node.kind = ScalarNode::Kind::Position;
   node.position = which;
+  node.isInteger = true;
   if (which == Position::Query)
     node.level = Level::Row;
   if (which == Position::Key)
@@ -104,7 +105,62 @@ NodeId ScalarGraph::select(NodeId condition, NodeId whenTrue, NodeId whenFalse) 
   ScalarNode node;
   node.kind = ScalarNode::Kind::Select;
   node.in = {condition, whenTrue, whenFalse};
+  node.isInteger = nodes[whenTrue].isInteger;
   node.differentiable = nodes[whenTrue].differentiable || nodes[whenFalse].differentiable;
+  return add(node);
+}
+
+NodeId ScalarGraph::clamp(NodeId x, NodeId low, NodeId high) {
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::Clamp;
+  node.in = {x, low, high};
+  node.differentiable =
+      nodes[x].differentiable || nodes[low].differentiable || nodes[high].differentiable;
+  return add(node);
+}
+
+NodeId ScalarGraph::integerConstant(int64_t value) {
+  ScalarNode node;
+  node.isInteger = true;
+  node.integerConstant = value;
+  return add(node);
+}
+
+NodeId ScalarGraph::integer(const IntegerRule &rule, NodeId a, NodeId b, unsigned bits,
+                            unsigned resultBits) {
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::Integer;
+  node.isInteger = true;
+  node.in = {a, b, -1};
+  node.integer = &rule;
+  node.bits = bits;
+  node.resultBits = resultBits;
+  return add(node);
+}
+
+NodeId ScalarGraph::fromReal(NodeId x, unsigned bits, bool isUnsigned) {
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::FromReal;
+  node.isInteger = true;
+  node.in = {x, -1, -1};
+  node.bits = isUnsigned ? bits : bits - 1; // of the magnitude
+  node.resultBits = bits;
+  return add(node);
+}
+
+NodeId ScalarGraph::fromTruth(NodeId x) {
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::FromTruth;
+  node.isInteger = true;
+  node.in = {x, -1, -1};
+  return add(node);
+}
+
+NodeId ScalarGraph::toRealUnsigned(NodeId x, unsigned bits) {
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::ToRealUnsigned;
+  node.in = {x, -1, -1};
+  node.bits = bits;
   return add(node);
 }
 
@@ -164,7 +220,7 @@ void ParameterGradients::accumulate(const ParameterGradients &other) {
 ScalarEvaluator::ScalarEvaluator(const ScalarGraph &graph, NodeId root,
                                  const ParameterPack &parameters)
     : graph(graph), root(root), parameters(parameters.values().data()), values(graph.nodes.size()),
-      cotangents(graph.nodes.size()), readOffsets(graph.reads.size()),
+      integers(graph.nodes.size()), cotangents(graph.nodes.size()), readOffsets(graph.reads.size()),
       pairGradient(parameters.size()) {
   for (const MlpSpec &spec : graph.mlps)
     mlps.emplace_back(spec, parameters.values().data());
@@ -177,8 +233,12 @@ ScalarEvaluator::ScalarEvaluator(const ScalarGraph &graph, NodeId root,
 }
 
 void ScalarEvaluator::run(const std::vector<NodeId> &list) {
-  for (NodeId id : list)
-    values[id] = forward(graph.nodes[id]);
+  for (NodeId id : list) {
+    const ScalarNode &node = graph.nodes[id];
+    if (node.isInteger)
+      integers[id] = forwardInteger(node);
+    values[id] = node.isInteger ? static_cast<double>(integers[id]) : forward(node);
+  }
 }
 
 void ScalarEvaluator::startHead(int64_t batch, int64_t head, int64_t globalHead,
@@ -216,6 +276,40 @@ double ScalarEvaluator::forwardRead(int index) {
   return parameters[spec.offset + linear];
 }
 
+/// x toward zero, held to numbers of `bits` bits, a sign or none beside them.
+static int64_t truncated(double x, unsigned bits, bool isUnsigned) {
+  if (std::isnan(x))
+    return 0;
+  double limit = std::ldexp(1.0, static_cast<int>(bits));
+  if (x >= limit)
+    return static_cast<int64_t>(bits >= 64 ? ~uint64_t(0) : (uint64_t(1) << bits) - 1);
+  if (isUnsigned)
+    return x <= 0.0 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(x));
+  return static_cast<int64_t>(std::fmax(x, -limit));
+}
+
+int64_t ScalarEvaluator::forwardInteger(const ScalarNode &node) {
+  auto in = [&](int which) { return integers[node.in[which]]; };
+  switch (node.kind) {
+  case ScalarNode::Kind::Position:
+    return static_cast<int64_t>(forward(node));
+  case ScalarNode::Kind::Select:
+    return in(in(0) != 0 ? 1 : 2);
+  case ScalarNode::Kind::FromReal: {
+    bool isUnsigned = node.bits == node.resultBits;
+    return signExtend(truncated(values[node.in[0]], node.bits, isUnsigned), node.resultBits);
+  }
+  case ScalarNode::Kind::FromTruth:
+    return values[node.in[0]] != 0.0 ? -1 : 0;
+  case ScalarNode::Kind::Integer: {
+    int64_t b = node.integer->arity == 2 ? in(1) : 0;
+    return signExtend(node.integer->value(in(0), b, node.bits), node.resultBits);
+  }
+  default:
+    return node.integerConstant;
+  }
+}
+
 double ScalarEvaluator::forward(const ScalarNode &node) {
   auto in = [&](int which) { return values[node.in[which]]; };
   switch (node.kind) {
@@ -231,6 +325,16 @@ double ScalarEvaluator::forward(const ScalarNode &node) {
     return node.binary->value(in(0), in(1));
   case ScalarNode::Kind::Select:
     return in(0) != 0.0 ? in(1) : in(2);
+  case ScalarNode::Kind::Clamp: {
+    double raised = findBinaryRule("arith.maximumf")->value(in(0), in(1));
+    return findBinaryRule("arith.minimumf")->value(raised, in(2));
+  }
+  case ScalarNode::Kind::ToRealUnsigned:
+    return static_cast<double>(zeroExtend(integers[node.in[0]], node.bits));
+  case ScalarNode::Kind::Integer:
+  case ScalarNode::Kind::FromReal:
+  case ScalarNode::Kind::FromTruth:
+    break; // forwardInteger
   case ScalarNode::Kind::Bucket:
     return bucketOf(graph.buckets[node.spec], in(0));
   case ScalarNode::Kind::CosineSum: {
@@ -252,6 +356,10 @@ void ScalarEvaluator::reverseNode(const ScalarNode &node, double value, double c
   case ScalarNode::Kind::Constant:
   case ScalarNode::Kind::Position:
   case ScalarNode::Kind::Bucket:
+  case ScalarNode::Kind::Integer:
+  case ScalarNode::Kind::FromReal:
+  case ScalarNode::Kind::FromTruth:
+  case ScalarNode::Kind::ToRealUnsigned:
     return;
   case ScalarNode::Kind::Read:
     pairGradient[readOffsets[node.spec]] += cotangent;
@@ -265,6 +373,10 @@ void ScalarEvaluator::reverseNode(const ScalarNode &node, double value, double c
   }
   case ScalarNode::Kind::Select:
     return give(in(0) != 0.0 ? 1 : 2, cotangent);
+  case ScalarNode::Kind::Clamp:
+    if (std::fmax(in(0), in(1)) > in(2))
+      return give(2, cotangent);
+    return give(in(0) < in(1) ? 1 : 0, cotangent);
   case ScalarNode::Kind::CosineSum: {
     double slope = 0.0;
     for (double frequency : graph.cosineSums[node.spec].frequencies)

@@ -16,6 +16,7 @@
 #ifndef PE_RUNTIME_REFERENCE_SCALARGRAPH_H
 #define PE_RUNTIME_REFERENCE_SCALARGRAPH_H
 
+#include "runtime/reference/IntegerRules.h"
 #include "runtime/reference/Mlp.h"
 #include "runtime/reference/ScalarRules.h"
 
@@ -75,6 +76,11 @@ struct ScalarNode {
     Unary,
     Binary,
     Select, ///< in[0] ? in[1] : in[2]
+    Clamp,  ///< in[0], not below in[1], not above in[2]
+    Integer,
+    FromReal, ///< toward zero, to the nearest integer of the width where it does not fit; of NaN 0
+    FromTruth,
+    ToRealUnsigned,
     Bucket,
     CosineSum,
     Mlp, ///< in[0] the coordinate, in[1] the head
@@ -83,6 +89,12 @@ struct ScalarNode {
   Kind kind = Kind::Constant;
   Level level = Level::Head;
   Position position = Position::Batch;
+  /// True if the value is an integer: what integer operations read.
+  bool isInteger = false;
+  /// Widths of the operands and the result of integer operations.
+  unsigned bits = 64, resultBits = 64;
+  int64_t integerConstant = 0;
+  const IntegerRule *integer = nullptr;
   /// True if a parameter element reaches this node along a path with derivatives.
   bool differentiable = false;
   std::array<NodeId, 3> in{-1, -1, -1};
@@ -101,6 +113,14 @@ public:
   NodeId unary(const UnaryRule &rule, NodeId x);
   NodeId binary(const BinaryRule &rule, NodeId a, NodeId b);
   NodeId select(NodeId condition, NodeId whenTrue, NodeId whenFalse);
+  NodeId clamp(NodeId x, NodeId low, NodeId high);
+  /// Integers; `b` is ignored by rules with one operand.
+  NodeId integerConstant(int64_t value);
+  NodeId integer(const IntegerRule &rule, NodeId a, NodeId b, unsigned bits, unsigned resultBits);
+  /// A real number as an integer of `bits`; a comparison's 1 or 0 as a truth value.
+  NodeId fromReal(NodeId x, unsigned bits, bool isUnsigned);
+  NodeId fromTruth(NodeId x);
+  NodeId toRealUnsigned(NodeId x, unsigned bits);
   NodeId bucket(BucketSpec spec, NodeId relative);
   NodeId cosineSum(CosineSumSpec spec, NodeId x);
   NodeId mlp(MlpSpec spec, NodeId x, NodeId head);
@@ -150,6 +170,7 @@ public:
 private:
   void run(const std::vector<NodeId> &list);
   double forward(const ScalarNode &node);
+  int64_t forwardInteger(const ScalarNode &node);
   double forwardRead(int spec);
   void reverseNode(const ScalarNode &node, double value, double cotangent);
   void touch(int64_t offset, int64_t length) { touched.push_back({offset, length}); }
@@ -164,6 +185,7 @@ private:
   const double *parameters;
   std::array<double, 6> positions{};
   std::vector<double> values;
+  std::vector<int64_t> integers; ///< of the nodes that are integers; rounded, they are in `values`
   std::vector<double> cotangents;
   std::array<std::vector<NodeId>, 3> lists; ///< nodes by level
   std::vector<NodeId> reverseList;

@@ -1,7 +1,6 @@
 //===- ScalarRules.cpp - Values and derivatives of scalar operations ------===//
 //
-// Tables of the rules described in ScalarRules.h. Everything is plain float64; integers are exact
-// in a double up to 2^53, which covers every position.
+// Tables of the rules described in ScalarRules.h. Everything is plain float64.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/reference/ScalarRules.h"
@@ -16,16 +15,12 @@ namespace {
 
 double sign(double x) { return x > 0.0 ? 1.0 : (x < 0.0 ? -1.0 : 0.0); }
 
-int64_t toInteger(double x) { return static_cast<int64_t>(x); }
-
 double gelu(double x) { return 0.5 * x * (1.0 + std::erf(x / std::numbers::sqrt2)); }
 
 double geluDerivative(double x) {
   double density = std::exp(-0.5 * x * x) / std::sqrt(2.0 * std::numbers::pi);
   return 0.5 * (1.0 + std::erf(x / std::numbers::sqrt2)) + x * density;
 }
-
-double floorDivide(double a, double b) { return b == 0.0 ? 0.0 : std::floor(a / b); }
 
 //===----------------------------------------------------------------------===//
 // Unary rules
@@ -39,7 +34,6 @@ constexpr UnaryDerivative zeroSlope = nullptr;
 const UnaryRule unaryRules[] = {
     {"arith.negf", [](double x) { return -x; }, [](double, double) { return -1.0; }},
     {"math.absf", [](double x) { return std::fabs(x); }, [](double x, double) { return sign(x); }},
-    {"math.absi", [](double x) { return std::fabs(x); }, zeroSlope},
     {"math.exp", [](double x) { return std::exp(x); }, [](double, double y) { return y; }},
     {"math.exp2", [](double x) { return std::exp2(x); },
      [](double, double y) { return y * std::numbers::ln2; }},
@@ -52,11 +46,11 @@ const UnaryRule unaryRules[] = {
      [](double x, double) { return 1.0 / (x * std::numbers::ln10); }},
     {"math.log1p", [](double x) { return std::log1p(x); },
      [](double x, double) { return 1.0 / (1.0 + x); }},
-    {"math.sqrt", [](double x) { return std::sqrt(x); }, [](double, double y) { return 0.5 / y; }},
+    {"math.sqrt", [](double x) { return std::sqrt(x); }, [](double x, double y) { return x == 0.0 ? 0.0 : 0.5 / y; }},
     {"math.rsqrt", [](double x) { return 1.0 / std::sqrt(x); },
      [](double x, double y) { return -0.5 * y / x; }},
     {"math.cbrt", [](double x) { return std::cbrt(x); },
-     [](double, double y) { return 1.0 / (3.0 * y * y); }},
+     [](double x, double y) { return x == 0.0 ? 0.0 : 1.0 / (3.0 * y * y); }},
     {"math.sin", [](double x) { return std::sin(x); },
      [](double x, double) { return std::cos(x); }},
     {"math.cos", [](double x) { return std::cos(x); },
@@ -87,8 +81,6 @@ const UnaryRule unaryRules[] = {
     {"math.isnan", [](double x) { return std::isnan(x) ? 1.0 : 0.0; }, zeroSlope},
     {"math.isinf", [](double x) { return std::isinf(x) ? 1.0 : 0.0; }, zeroSlope},
     {"math.isfinite", [](double x) { return std::isfinite(x) ? 1.0 : 0.0; }, zeroSlope},
-    {"arith.fptosi", [](double x) { return std::trunc(x); }, zeroSlope},
-    {"arith.fptoui", [](double x) { return std::trunc(x); }, zeroSlope},
 };
 
 const UnaryRule activationRules[] = {
@@ -112,14 +104,9 @@ Partials chooseLeft(bool left, bool equal) {
 
 Partials powerDerivative(double base, double exponent, double y) {
   if (base == 0.0)
-    return {exponent == 1.0 ? 1.0 : 0.0, 0.0};
+    return {};
   double byExponent = base > 0.0 ? y * std::log(base) : 0.0;
   return {exponent == 0.0 ? 0.0 : exponent * std::pow(base, exponent - 1.0), byExponent};
-}
-
-using Integers = double (*)(int64_t, int64_t);
-template <Integers function> double onIntegers(double a, double b) {
-  return function(toInteger(a), toInteger(b));
 }
 
 double maximumNumber(double a, double b) { return std::fmax(a, b); }
@@ -149,7 +136,6 @@ const BinaryRule binaryRules[] = {
     {"arith.maxnumf", maximumNumber, maximumDerivative},
     {"arith.minnumf", minimumNumber, minimumDerivative},
     {"math.powf", [](double a, double b) { return std::pow(a, b); }, powerDerivative},
-    {"math.fpowi", [](double a, double b) { return std::pow(a, b); }, powerDerivative},
     {"math.atan2", [](double a, double b) { return std::atan2(a, b); },
      [](double a, double b, double) {
        double square = a * a + b * b;
@@ -157,33 +143,8 @@ const BinaryRule binaryRules[] = {
      }},
     {"math.copysign", [](double a, double b) { return std::copysign(a, b); },
      [](double a, double b, double) {
-       return Partials{std::signbit(a) == std::signbit(b) ? 1.0 : -1.0, 0.0};
+       return Partials{sign(a) * std::copysign(1.0, b), 0.0};
      }},
-    {"arith.addi", [](double a, double b) { return a + b; }, nullptr},
-    {"arith.subi", [](double a, double b) { return a - b; }, nullptr},
-    {"arith.muli", [](double a, double b) { return a * b; }, nullptr},
-    {"arith.divsi", [](double a, double b) { return b == 0.0 ? 0.0 : std::trunc(a / b); }, nullptr},
-    {"arith.divui", [](double a, double b) { return b == 0.0 ? 0.0 : std::trunc(a / b); }, nullptr},
-    {"arith.floordivsi", floorDivide, nullptr},
-    {"arith.ceildivsi", [](double a, double b) { return b == 0.0 ? 0.0 : std::ceil(a / b); },
-     nullptr},
-    {"arith.ceildivui", [](double a, double b) { return b == 0.0 ? 0.0 : std::ceil(a / b); },
-     nullptr},
-    {"arith.remsi", [](double a, double b) { return b == 0.0 ? 0.0 : std::fmod(a, b); }, nullptr},
-    {"arith.remui", [](double a, double b) { return b == 0.0 ? 0.0 : std::fmod(a, b); }, nullptr},
-    {"arith.maxsi", maximumNumber, nullptr},
-    {"arith.minsi", minimumNumber, nullptr},
-    {"arith.maxui", maximumNumber, nullptr},
-    {"arith.minui", minimumNumber, nullptr},
-    {"arith.andi", onIntegers<[](int64_t a, int64_t b) { return static_cast<double>(a & b); }>,
-     nullptr},
-    {"arith.ori", onIntegers<[](int64_t a, int64_t b) { return static_cast<double>(a | b); }>,
-     nullptr},
-    {"arith.xori", onIntegers<[](int64_t a, int64_t b) { return static_cast<double>(a ^ b); }>,
-     nullptr},
-    {"arith.shli", [](double a, double b) { return std::ldexp(a, static_cast<int>(b)); }, nullptr},
-    {"arith.shrsi",
-     [](double a, double b) { return std::floor(std::ldexp(a, -static_cast<int>(b))); }, nullptr},
 };
 
 using Comparison = bool (*)(double, double);
@@ -211,26 +172,6 @@ const BinaryRule floatComparisons[] = {
     compare<[](double a, double b) { return a != b; }>("une"),
     compare<[](double a, double b) { return isUnordered(a, b); }>("uno"),
     compare<[](double, double) { return true; }>("true"),
-};
-
-/// Integers compared as unsigned 64-bit words.
-using UnsignedComparison = bool (*)(uint64_t, uint64_t);
-template <UnsignedComparison function> bool asUnsigned(double a, double b) {
-  return function(static_cast<uint64_t>(toInteger(a)), static_cast<uint64_t>(toInteger(b)));
-}
-
-/// In the order of arith::CmpIPredicate.
-const BinaryRule integerComparisons[] = {
-    compare<[](double a, double b) { return a == b; }>("eq"),
-    compare<[](double a, double b) { return a != b; }>("ne"),
-    compare<[](double a, double b) { return a < b; }>("slt"),
-    compare<[](double a, double b) { return a <= b; }>("sle"),
-    compare<[](double a, double b) { return a > b; }>("sgt"),
-    compare<[](double a, double b) { return a >= b; }>("sge"),
-    compare<asUnsigned<[](uint64_t a, uint64_t b) { return a < b; }>>("ult"),
-    compare<asUnsigned<[](uint64_t a, uint64_t b) { return a <= b; }>>("ule"),
-    compare<asUnsigned<[](uint64_t a, uint64_t b) { return a > b; }>>("ugt"),
-    compare<asUnsigned<[](uint64_t a, uint64_t b) { return a >= b; }>>("uge"),
 };
 
 template <typename Rule>
@@ -281,12 +222,6 @@ const BinaryRule *findFloatComparison(std::string_view keyword) {
 }
 const BinaryRule *findFloatComparison(int64_t number) {
   return findByNumber<BinaryRule>(floatComparisons, number);
-}
-const BinaryRule *findIntegerComparison(std::string_view keyword) {
-  return findByName<BinaryRule>(integerComparisons, keyword);
-}
-const BinaryRule *findIntegerComparison(int64_t number) {
-  return findByNumber<BinaryRule>(integerComparisons, number);
 }
 const UnaryRule *findActivation(std::string_view name) {
   return findByName<UnaryRule>(activationRules, name);

@@ -1,11 +1,13 @@
 //===- ScalarRules.h - Values and derivatives of scalar operations -*- C++ -*-===//
 //
-// One row per scalar operation that a bias may use: its value in float64 and its derivative. The
-// `arith` and `math` operations of user regions and the formulas of the pe operations share these
-// rows, so every derivative and every tie rule of the reference is written in one file.
+// One row per operation on real numbers that a bias may use: its value in float64 and its
+// derivative (integers: IntegerRules.h). The `arith` and `math` operations of user regions and the
+// formulas of the pe operations share these rows, so every derivative and every tie rule of the
+// reference is written in one file.
 //
 // Tie rules (docs/numerics.md): abs'(0) = 0; a maximum or minimum of equal arguments gives half of
-// the gradient to each; a clamp passes the gradient at its bounds; 0^x gives no gradient.
+// the gradient to each; a clamp passes the gradient at its bounds; a power, a square root and a
+// cube root at 0 give no gradient, nor does the exponent of a base below 0.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_RUNTIME_REFERENCE_SCALARRULES_H
@@ -40,12 +42,10 @@ struct BinaryRule {
 const UnaryRule *findUnaryRule(std::string_view name);
 const BinaryRule *findBinaryRule(std::string_view name);
 
-/// The comparison of `arith.cmpf` or `arith.cmpi`: found by keyword ("olt", "sge") or by the number
-/// MLIR gives the predicate. Values are 1 (true) and 0 (false). Null when there is none.
+/// The comparison of `arith.cmpf`: found by keyword ("olt") or by the number MLIR gives the
+/// predicate. Values are 1 (true) and 0 (false). Null when there is none.
 const BinaryRule *findFloatComparison(std::string_view keyword);
 const BinaryRule *findFloatComparison(int64_t number);
-const BinaryRule *findIntegerComparison(std::string_view keyword);
-const BinaryRule *findIntegerComparison(int64_t number);
 
 /// The rules of the pe operations that differ from arith and math.
 extern const UnaryRule clampToUnitRule;    ///< clamp(x, 0, 1), gradient at both bounds

@@ -155,6 +155,108 @@ TEST(Region, PositionsHeadsAndIntegers) {
   EXPECT_EQ(point.value, 1033.0);
 }
 
+/// An operation on two integers of `type`, as a real number.
+double onIntegers(const std::string &op, const std::string &type, int64_t a, int64_t b) {
+  return evaluateRegion(1.0, [&](ProgramBuilder &f, const Values &, int) {
+           int left = f.scalar("arith.constant", {}, type, {{"value", a}});
+           int right = f.scalar("arith.constant", {}, type, {{"value", b}});
+           return f.scalar("arith.sitofp", {f.scalar(op, {left, right}, type)});
+         }).value;
+}
+
+TEST(Region, UnsignedOperationsReadTheBitsOfNegativeNumbers) {
+  EXPECT_EQ(onIntegers("arith.maxui", "i32", -5, 2), -5.0);
+  EXPECT_EQ(onIntegers("arith.minui", "i32", -5, 2), 2.0);
+  EXPECT_EQ(onIntegers("arith.divui", "i32", -5, 7), 613566755.0);
+  EXPECT_EQ(onIntegers("arith.ceildivui", "i32", -5, 7), 613566756.0);
+  EXPECT_EQ(onIntegers("arith.remui", "i32", -5, 7), 6.0);
+  EXPECT_EQ(onIntegers("arith.shrui", "i32", -5, 1), 2147483645.0);
+  EXPECT_EQ(onIntegers("arith.divui", "i64", -5, int64_t(1) << 32), 4294967295.0);
+  for (const char *predicate : {"ult", "ugt"}) {
+    Point point = evaluateRegion(1.0, [&](ProgramBuilder &f, const Values &, int) {
+      int left = f.scalar("arith.constant", {}, "i32", {{"value", -1}});
+      int right = f.scalar("arith.constant", {}, "i32", {{"value", 1}});
+      int truth = f.scalar("arith.cmpi", {left, right}, "i1", {{"predicate", predicate}});
+      return f.scalar("arith.uitofp", {truth});
+    });
+    EXPECT_EQ(point.value, std::string(predicate) == "ugt" ? 1.0 : 0.0);
+  }
+}
+
+TEST(Region, IntegersWrapAroundAtTheirWidth) {
+  constexpr int64_t lowest32 = -(int64_t(1) << 31), highest32 = -lowest32 - 1;
+  EXPECT_EQ(onIntegers("arith.addi", "i32", highest32, 1), double(lowest32));
+  EXPECT_EQ(onIntegers("arith.subi", "i32", lowest32, 1), double(highest32));
+  EXPECT_EQ(onIntegers("arith.muli", "i32", 65536, 65536), 0.0);
+  EXPECT_EQ(onIntegers("arith.muli", "index", 65536, 65536), 4294967296.0);
+  EXPECT_EQ(onIntegers("arith.shli", "i32", 1, 31), double(lowest32));
+  EXPECT_EQ(onIntegers("arith.shli", "i32", 1, 32), 0.0);
+  EXPECT_EQ(onIntegers("arith.shrsi", "i32", -8, 40), -1.0);
+  EXPECT_EQ(onIntegers("arith.divsi", "i32", lowest32, -1), double(lowest32));
+  EXPECT_EQ(onIntegers("arith.remsi", "i32", lowest32, -1), 0.0);
+}
+
+TEST(Region, DivisionsOfIntegersRoundAndAreDefined) {
+  EXPECT_EQ(onIntegers("arith.divsi", "i64", -7, 2), -3.0);
+  EXPECT_EQ(onIntegers("arith.floordivsi", "i64", -7, 2), -4.0);
+  EXPECT_EQ(onIntegers("arith.ceildivsi", "i64", -7, 2), -3.0);
+  EXPECT_EQ(onIntegers("arith.ceildivsi", "i64", 7, 2), 4.0);
+  EXPECT_EQ(onIntegers("arith.remsi", "i64", -7, 2), -1.0);
+  for (const char *op : {"arith.divsi", "arith.divui", "arith.remsi", "arith.remui",
+                         "arith.floordivsi", "arith.ceildivsi", "arith.ceildivui"})
+    EXPECT_EQ(onIntegers(op, "i64", 7, 0), 0.0) << op;
+}
+
+TEST(Region, TruthValuesBecomeNumbers) {
+  auto converted = [](const char *op) {
+    return evaluateRegion(1.0, [&](ProgramBuilder &f, const Values &a, int) {
+             int truth = f.scalar("arith.cmpi", {a[3], a[2]}, "i1", {{"predicate", "slt"}});
+             int number = f.scalar(op, {truth}, "index");
+             return f.scalar("arith.sitofp", {f.scalar("arith.index_cast", {number}, "i64")});
+           }).value;
+  };
+  EXPECT_EQ(converted("arith.index_castui"), 1.0);
+  EXPECT_EQ(converted("arith.index_cast"), -1.0);
+}
+
+TEST(Region, RealNumbersBecomeIntegersTowardZero) {
+  auto converted = [](const char *op, double x) {
+    return evaluateRegion(x, [&](ProgramBuilder &f, const Values &, int in) {
+             int number = f.scalar(op, {in}, "i32");
+             return f.scalar("arith.sitofp", {number});
+           }).value;
+  };
+  EXPECT_EQ(converted("arith.fptosi", -2.75), -2.0);
+  EXPECT_EQ(converted("arith.fptosi", 1e20), 2147483647.0);
+  EXPECT_EQ(converted("arith.fptosi", -1e20), -2147483648.0);
+  EXPECT_EQ(converted("arith.fptosi", std::nan("")), 0.0);
+  EXPECT_EQ(converted("arith.fptoui", -2.0), 0.0);
+  EXPECT_EQ(converted("arith.fptoui", 4294967295.0), -1.0);
+}
+
+TEST(Region, PowersAndClamps) {
+  auto power = [](double x, int64_t n) {
+    return evaluateRegion(x, [&](ProgramBuilder &f, const Values &, int in) {
+      int exponent = f.scalar("arith.constant", {}, "i32", {{"value", n}});
+      return f.scalar("math.fpowi", {in, exponent});
+    });
+  };
+  EXPECT_EQ(power(-2.0, 3).value, -8.0);
+  EXPECT_EQ(power(-2.0, 3).derivative, 12.0);
+  EXPECT_EQ(power(2.0, -1).value, 0.5);
+  EXPECT_EQ(power(0.0, 1).derivative, 0.0);
+  auto clamp = [](double x) {
+    return evaluateRegion(x, [&](ProgramBuilder &f, const Values &, int in) {
+      return f.scalar("math.clampf", {in, f.number(-1.0), f.number(2.0)});
+    });
+  };
+  EXPECT_EQ(clamp(3.0).value, 2.0);
+  EXPECT_EQ(clamp(3.0).derivative, 0.0);
+  EXPECT_EQ(clamp(2.0).derivative, 1.0);
+  EXPECT_EQ(clamp(-1.0).derivative, 1.0);
+  EXPECT_EQ(clamp(-1.5).derivative, 0.0);
+}
+
 TEST(Region, SelectFollowsItsComparison) {
   for (const char *predicate : {"slt", "sge"}) {
     Point point = evaluateRegion(3.0, [&](ProgramBuilder &f, const Values &a, int in) {
