@@ -9,7 +9,6 @@
 #include "llvm/ADT/StringSwitch.h"
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 using namespace mlir;
 using namespace mlir::pe;
@@ -77,30 +76,14 @@ private:
 };
 } // namespace
 
-/// A bound of the magnitude of a whole number; positions and heads are below 2^30.
-static double boundMagnitude(Value value) {
-  constexpr double kPositionBound = (1 << 30) - 1;
-  if (auto constant = value.getDefiningOp<arith::ConstantIndexOp>())
-    return std::abs(static_cast<double>(constant.value()));
-  Operation *op = value.getDefiningOp();
-  if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::MaxSIOp, arith::MinSIOp>(
-          op))
-    return kPositionBound;
-  double a = boundMagnitude(op->getOperand(0)), b = boundMagnitude(op->getOperand(1));
-  if (isa<arith::MulIOp>(op))
-    return a * b;
-  return isa<arith::MaxSIOp, arith::MinSIOp>(op) ? std::max(a, b) : a + b;
-}
-
-/// Through 32 bits where they suffice: that is what vectors convert fastest.
+/// From 64 bits: nothing is lost. Lowerings take 32 where they suffice (pe-tile-define-integers).
 Value Emitter::toReal(Value value) {
   if (!isWhole(value))
     return value;
   if (auto constant = value.getDefiningOp<arith::ConstantIndexOp>())
     return create<arith::ConstantOp>(builder.getF32FloatAttr(static_cast<float>(constant.value())));
-  bool isNarrow = boundMagnitude(value) <= std::numeric_limits<int32_t>::max();
-  Type integer = isNarrow ? builder.getI32Type() : builder.getI64Type();
-  return create<arith::SIToFPOp>(builder.getF32Type(), create<arith::IndexCastOp>(integer, value));
+  return create<arith::SIToFPOp>(builder.getF32Type(),
+                                 create<arith::IndexCastOp>(builder.getI64Type(), value));
 }
 
 FailureOr<Value> Emitter::emit(const Expression &expression) {

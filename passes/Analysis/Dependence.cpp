@@ -7,6 +7,7 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <cmath>
 
 namespace mlir::pe {
 
@@ -99,8 +100,17 @@ RegionDependence::RegionDependence(Region &region, DifferenceRange range) : rang
   }
 }
 
+/// Integers wrap around at their width, where the form ends: positions are below 2^30.
+static bool mayWrap(const AffineForm &form, Type type) {
+  if (!type.isIntOrIndex())
+    return false;
+  const int bits = type.isIndex() ? 64 : static_cast<int>(type.getIntOrFloatBitWidth());
+  const double most = (std::abs(form.query) + std::abs(form.key)) * std::ldexp(1.0, 30);
+  return most + std::abs(form.constant) >= std::ldexp(1.0, bits - 1);
+}
+
 Dependence RegionDependence::transfer(Operation *op) const {
-  if (Form form = affineOf(op))
+  if (Form form = affineOf(op); form && !mayWrap(*form, op->getResult(0).getType()))
     return Dependence(*form);
   if (Form difference = comparedDifference(op); difference && difference->isDifference())
     return Dependence(Dependence::Difference);

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/Scalar/Scalar.h"
 #include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/ToCPU.h"
 #include "passes/ToEmulator/ToEmulator.h"
@@ -39,6 +40,7 @@ void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &op
 }
 
 void mlir::pe::buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options) {
+  pm.addNestedPass<tile::PlanOp>(tile::createPETileDefineIntegersPass());
   if (options.lowering == "loops") {
     pm.addPass(tile::createPETileToLoopsPass(options.loops));
   } else if (options.lowering == "gpu") {

@@ -8,6 +8,7 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "passes/Pipelines/Pipelines.h"
+#include "passes/Scalar/Scalar.h"
 #include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/ToCPU.h"
 #include "passes/ToEmulator/ToEmulator.h"
@@ -30,6 +31,7 @@ void mlir::pe::registerPasses() {
   registerPEToTilePasses();
   registerPEPipelinesPasses();
   registerPEPipelines();
+  tile::registerScalarPasses();
   tile::registerToLoopsPasses();
   tile::registerSchedulePasses();
   tile::registerToCPUPasses();

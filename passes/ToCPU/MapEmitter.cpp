@@ -1,6 +1,7 @@
 //===- MapEmitter.cpp - scalar regions on vectors -------------------------===//
 #include "passes/ToCPU/MapEmitter.h"
 
+#include "passes/Scalar/OpShape.h"
 #include "passes/ToCPU/VectorMath.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -11,50 +12,11 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::cpu;
 
-//===- Dependence ------------------------------------------------------------===//
-
-/// What every value of the map's region depends on.
-void MapEmitter::analyse(MapOp map) {
-  if (!analysed.insert(map).second)
-    return;
-  Block &body = map.getBody().front();
-  unsigned inputs = map.getInputs().size();
-  for (auto [index, input] : llvm::enumerate(map.getInputs())) {
-    Spaces spaces = cast<ValType>(input.getType()).getSpaces();
-    unsigned d = spaces == Spaces::H   ? kNothing
-                 : spaces == Spaces::R ? kRow
-                 : spaces == Spaces::C ? kColumn
-                                       : kBoth;
-    dependence[body.getArgument(index)] = d;
-  }
-  if (map.getPositions()) {
-    dependence[body.getArgument(inputs + 2)] = kRow;
-    dependence[body.getArgument(inputs + 3)] = kColumn;
-  }
-  analyse(body);
-}
-
-/// What a loop carries, and what was in memory, is taken to depend on both.
-void MapEmitter::analyse(Block &block) {
-  for (Operation &op : block.without_terminator()) {
-    unsigned d = isa<scf::ForOp, memref::LoadOp>(op) ? kBoth : kNothing;
-    for (Value operand : op.getOperands())
-      d |= dependenceOf(operand);
-    for (Value value : op.getResults())
-      dependence[value] = d;
-    if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      for (Value carried : loop.getRegionIterArgs())
-        dependence[carried] = kBoth;
-      analyse(*loop.getBody());
-    }
-  }
-}
-
 LogicalResult MapEmitter::check(MapOp map, std::string &why) {
   llvm::DenseSet<Value> bounded; // indices that are the same for all rows
   WalkResult result = map.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
     bool known = isa<scf::ForOp, scf::YieldOp, YieldOp, ReadOp, SizeOp, AccumulateOp,
-                     arith::ConstantOp, arith::IndexCastOp, arith::IndexCastUIOp>(op);
+                     arith::ConstantOp, arith::IndexCastOp>(op);
     if (auto loop = dyn_cast<scf::ForOp>(op))
       bounded.insert(loop.getInductionVar());
     auto access = [&](ValueRange indices, Value memory) {
@@ -203,22 +165,7 @@ Value MapEmitter::emitVectorOp(Operation &op, ArrayRef<Value> operands) {
     return emitExp(e, context.cpu.exp2, operands[0]);
   if (auto read = dyn_cast<ReadOp>(op))
     return emitGather(read, operands);
-  if (isa<arith::IndexCastOp, arith::IndexCastUIOp>(op)) {
-    Type from = op.getOperand(0).getType();
-    Type source = isa<IndexType>(from) ? Type(e.getI32Type()) : from;
-    Type target = isa<IndexType>(element) ? Type(e.getI32Type()) : element;
-    unsigned wide = target.getIntOrFloatBitWidth(), narrow = source.getIntOrFloatBitWidth();
-    if (wide == narrow)
-      return operands[0];
-    if (wide > narrow)
-      return e.create<arith::ExtSIOp>(e.vectorType(target), operands[0]);
-    return e.create<arith::TruncIOp>(e.vectorType(target), operands[0]);
-  }
-  OperationState state(e.getLoc(), op.getName());
-  state.addOperands(operands);
-  state.addTypes(e.vectorType(isa<IndexType>(element) ? Type(e.getI32Type()) : element));
-  state.addAttributes(op.getAttrs());
-  return e.OpBuilder::create(state)->getResult(0);
+  return OpShape(e.lanes).create(e, e.getLoc(), op, operands);
 }
 
 void MapEmitter::emitVector(Operation &op, unsigned level, int64_t vector) {
@@ -307,7 +254,7 @@ void MapEmitter::emitInPlace(Operation &op, int64_t vector, AccumulateFn accumul
 //===- Maps ------------------------------------------------------------------------===//
 
 void MapEmitter::prepare(MapOp map) {
-  analyse(map);
+  variation.add(map);
   bindArguments(map, kNothing, 0, nullptr);
   emitOps(map, kNothing, 0);
   for (int64_t v = 0; v < context.cpu.queryVectors; ++v) {

@@ -11,13 +11,14 @@
 //   both (rc), a depth  per key (depth) and vector   a vector
 //
 // so `amp[h] * exp2(-|i - j| / tau[h])` reads its parameters once per strip. Index values
-// are i32 in vectors: positions fit. Loops with bounds that do not depend on the pair (the
+// are i32 in vectors: they fit (pe-tile-define-integers). Loops with bounds that do not depend on the pair (the
 // layers of a network) stay loops over vectors; their scratch memory gets a vector per element.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_MAPEMITTER_H
 #define PE_PASSES_TOCPU_MAPEMITTER_H
 
+#include "passes/Scalar/Variation.h"
 #include "passes/ToCPU/StageContext.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -75,12 +76,9 @@ public:
   static LogicalResult check(MapOp map, std::string &why);
 
 private:
-  enum Dependence : unsigned { kNothing = 0, kRow = 1, kColumn = 2, kBoth = 3 };
   using Cache = llvm::DenseMap<Value, Value>;
 
-  unsigned dependenceOf(Value regionValue) { return dependence.lookup(regionValue); }
-  void analyse(MapOp map);
-  void analyse(Block &block);
+  unsigned dependenceOf(Value regionValue) { return variation.of(regionValue); }
   void bindArguments(MapOp map, unsigned level, int64_t vector, ElementFn element);
   void emitOps(MapOp map, unsigned level, int64_t vector);
   void emitInPlace(Operation &op, int64_t vector, AccumulateFn accumulate);
@@ -98,8 +96,7 @@ private:
   OperandSource &source;
   StripPlace place;
   Index column;
-  llvm::DenseSet<Operation *> analysed;
-  llvm::DenseMap<Value, unsigned> dependence;
+  RegionVariation variation;
   Cache uniforms, columns;
   Cache elements, locals;  // of the current element: vectors; scalars inside loops
   Cache scratch;           // by memory of the region

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/ToGPU/Maps.h"
 
+#include "passes/Scalar/OpShape.h"
+#include "passes/Scalar/Variation.h"
 #include "passes/ToGPU/Sums.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -20,11 +22,6 @@ using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
 RegionWriter::RegionWriter(KernelFunction &fn, Block &body) : fn(fn), b(fn.b), body(body) {}
-
-/// tf32 is a f32 that has been rounded.
-Type RegionWriter::converted(Type type) {
-  return isa<IndexType>(type) ? b.i32() : type.isTF32() ? b.f32() : type;
-}
 
 Value RegionWriter::lookup(Value value) {
   if (Value known = mapping.lookup(value))
@@ -109,15 +106,6 @@ Value RegionWriter::writeScalar(Operation &op) {
   SmallVector<Value> operands;
   for (Value operand : op.getOperands())
     operands.push_back(lookup(operand));
-  if (isa<arith::IndexCastOp, arith::IndexCastUIOp>(op)) {
-    const unsigned from = operands[0].getType().getIntOrFloatBitWidth();
-    Type target = converted(type);
-    const unsigned to = target.getIntOrFloatBitWidth();
-    if (from == to)
-      return operands[0];
-    return from < to ? Value(b.create<arith::ExtSIOp>(target, operands[0]))
-                     : Value(b.create<arith::TruncIOp>(target, operands[0]));
-  }
   if (type.isTF32() && isa<arith::TruncFOp>(op))
     return b.roundToTf32(operands[0]);
   if (isa<arith::ExtFOp>(op) && op.getOperand(0).getType().isTF32())
@@ -131,11 +119,7 @@ Value RegionWriter::writeScalar(Operation &op) {
     Value inverse = b.reciprocal(operands[1]);
     return matchPattern(op.getOperand(0), m_OneFloat()) ? inverse : b.mul(operands[0], inverse);
   }
-  OperationState state(b.getLoc(), op.getName());
-  state.addOperands(operands);
-  state.addTypes(converted(type));
-  state.addAttributes(op.getAttrs());
-  return b.OpBuilder::create(state)->getResult(0);
+  return OpShape().create(b, b.getLoc(), op, operands);
 }
 
 void RegionWriter::writeBranch(scf::IfOp branch) {
@@ -151,7 +135,7 @@ void RegionWriter::writeBranch(scf::IfOp branch) {
   };
   SmallVector<Type> types;
   for (Type type : branch.getResultTypes())
-    types.push_back(converted(type));
+    types.push_back(OpShape().of(type));
   SmallVector<Value> results = b.ifElse(
       lookup(branch.getCondition()), types, [&] { return block(branch.getThenRegion()); },
       [&] { return block(branch.getElseRegion()); });
@@ -202,33 +186,27 @@ SmallVector<Value> RegionWriter::writeBody() {
 
 namespace {
 
-/// Which coordinates an op of the region depends on.
-enum Dependence : unsigned { kNothing = 0, kOwner = 1, kInner = 2, kBoth = 3 };
-
 class MapWriter {
 public:
   MapWriter(FragmentKernel &k, MapOp map)
       : k(k), map(map), spaces(map.getIterationSpaces()), writer(k.fn, map.getBody().front()) {
-    analyse();
+    variation.add(map);
   }
   void run();
 
 private:
-  unsigned dependenceOf(Spaces s) const;
-  void analyse();
+  /// The coordinate that a value which does not change with both sides is known by.
+  int64_t coordinateOf(unsigned variation, const Element &at) const;
   void bind(const Element &at);
   /// Names for what earlier elements of the same owner or inner have computed.
   void addPair(AccumulateOp sum, const Element &at);
   void addToHead(AccumulateOp sum, Value value);
-  std::pair<int64_t, int64_t> coordinates(const Element &at) const {
-    return {at.ownerTile * 2 + at.ownerHalf, at.innerTile * 2 + at.innerHalf};
-  }
 
   FragmentKernel &k;
   MapOp map;
   Spaces spaces;
   RegionWriter writer;
-  llvm::DenseMap<Value, unsigned> dependence;
+  RegionVariation variation;
   llvm::DenseMap<std::pair<Value, int64_t>, Value> known; // by owner or inner coordinate
   llvm::MapVector<Operation *, Value> pending;            // sums over this lane's pairs
 };
@@ -252,41 +230,18 @@ void MapWriter::addToHead(AccumulateOp sum, Value value) {
   k.sums->addToHead(k, sum.getBuffer(), placeInHead(k, sum, writer), value);
 }
 
-unsigned MapWriter::dependenceOf(Spaces s) const {
-  if (s == Spaces::H)
-    return kNothing;
-  if (s == Spaces::RC || hasDepth(s))
-    return kBoth;
-  return k.isOwnerSide(s) ? kOwner : kInner;
-}
-
-void MapWriter::analyse() {
-  Block &body = map.getBody().front();
-  const unsigned inputs = map.getInputs().size();
-  for (auto [argument, input] : llvm::zip(body.getArguments(), map.getInputs()))
-    dependence[argument] = dependenceOf(cast<ValType>(input.getType()).getSpaces());
-  if (map.getPositions()) {
-    dependence[body.getArgument(inputs + 2)] = k.rowsOwn ? kOwner : kInner;
-    dependence[body.getArgument(inputs + 3)] = k.rowsOwn ? kInner : kOwner;
-  }
-  for (Operation &op : body.without_terminator()) {
-    unsigned d = isa<scf::ForOp, memref::LoadOp>(op) ? kBoth : kNothing;
-    for (Value operand : op.getOperands())
-      d |= dependence.lookup(operand);
-    for (Value value : op.getResults())
-      dependence[value] = d;
-  }
+int64_t MapWriter::coordinateOf(unsigned variation, const Element &at) const {
+  if (variation == kNothing)
+    return 0;
+  const bool isOwner = (variation == kRow) == k.rowsOwn;
+  return isOwner ? at.ownerTile * 2 + at.ownerHalf : at.innerTile * 2 + at.innerHalf;
 }
 
 void MapWriter::bind(const Element &at) {
   writer.mapping.clear();
-  auto [owner, inner] = coordinates(at);
-  for (auto &[key, value] : known) {
-    unsigned d = dependence.lookup(key.first);
-    int64_t coordinate = d == kNothing ? 0 : d == kOwner ? owner : inner;
-    if (key.second == coordinate)
+  for (auto &[key, value] : known)
+    if (key.second == coordinateOf(variation.of(key.first), at))
       writer.mapping[key.first] = value;
-  }
   Block &body = map.getBody().front();
   const unsigned inputs = map.getInputs().size();
   for (auto [argument, input] : llvm::zip(body.getArguments(), map.getInputs())) {
@@ -316,13 +271,12 @@ void MapWriter::run() {
     SmallVector<Value> values = writer.writeBody();
     for (auto [list, value] : llvm::zip(results, values))
       list.push_back(value);
-    auto [owner, inner] = coordinates(at);
     for (auto &[source, value] : writer.mapping) {
-      unsigned d = dependence.lookup(source);
+      unsigned d = variation.of(source);
       Operation *op = source.getDefiningOp();
       if (d == kBoth || !op || op->getBlock() != &map.getBody().front())
         continue;
-      known[{source, d == kNothing ? 0 : d == kOwner ? owner : inner}] = value;
+      known[{source, coordinateOf(d, at)}] = value;
     }
   }
   for (auto [sum, value] : pending)

@@ -30,7 +30,6 @@ public:
   void addToMemory(AccumulateOp sum, Value slots = {}, Num worker = 0);
 
 private:
-  Type converted(Type type);
   SmallVector<Num> numbersOf(Value buffer, ValueRange indices, bool inbounds);
   Value addressOf(Value buffer, ValueRange indices, bool inbounds);
   Value scratchAddress(Value memory, ValueRange indices);

@@ -72,6 +72,18 @@ static Value emitClamp(math::ClampFOp op, IRMapping &mapping, OpBuilder &builder
   return arith::MinimumFOp::create(builder, op.getLoc(), raised, mapping.lookup(op.getMax()));
 }
 
+/// |x|^n, with the sign of x where n is odd: a power of floats has no n beyond 2^24 that is odd.
+Value emitWholePower(OpBuilder &builder, Location loc, Value x, Value exponent) {
+  Value power = arith::SIToFPOp::create(builder, loc, x.getType(), exponent);
+  Value magnitude = math::AbsFOp::create(builder, loc, x);
+  Value value = math::PowFOp::create(builder, loc, magnitude, power);
+  Value isOdd = exponent;
+  if (!exponent.getType().isInteger(1))
+    isOdd = arith::TruncIOp::create(builder, loc, builder.getI1Type(), exponent);
+  Value withSign = math::CopySignOp::create(builder, loc, value, x);
+  return arith::SelectOp::create(builder, loc, isOdd, withSign, value);
+}
+
 Value emitScalar(Value root, IRMapping &mapping, OpBuilder &builder, ParameterAccess &params,
                  FloatType compute) {
   auto isDone = [&](Value value) { return mapping.contains(value); };
@@ -91,6 +103,9 @@ Value emitScalar(Value root, IRMapping &mapping, OpBuilder &builder, ParameterAc
                                            mapping.lookup(mlp.getHead()), builder, params));
     } else if (auto clamp = dyn_cast<math::ClampFOp>(op)) {
       mapping.map(clamp.getResult(), emitClamp(clamp, mapping, builder));
+    } else if (auto power = dyn_cast<math::FPowIOp>(op)) {
+      mapping.map(power.getResult(), emitWholePower(builder, loc, mapping.lookup(power.getLhs()),
+                                                    mapping.lookup(power.getRhs())));
     } else if (auto head = dyn_cast<GlobalHeadOp>(op)) {
       mapping.map(head.getResult(),
                   params.globalHead(builder, loc, mapping.lookup(head.getHead())));

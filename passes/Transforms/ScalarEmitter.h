@@ -75,6 +75,9 @@ Value emitScalar(Value root, IRMapping &mapping, OpBuilder &builder, ParameterAc
 /// True for the operations that emitScalar can emit.
 bool isEmittable(Operation *op);
 
+/// x to the power of an integer: `math.fpowi`, which few targets have.
+Value emitWholePower(OpBuilder &builder, Location loc, Value x, Value exponent);
+
 /// `value` in another float type.
 Value convertFloat(OpBuilder &builder, Location loc, Value value, Type type);
 

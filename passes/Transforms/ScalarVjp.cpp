@@ -72,8 +72,8 @@ struct Emit {
   }
   /// `value`, or 0 where `x` is 0: for rules that define the derivative at 0 as 0.
   Value zeroAtZero(Value x, Value value) {
-    Value zero = constant(0, x);
-    return select(is(arith::CmpFPredicate::OEQ, x, zero), zero, value);
+    Value isZero = is(arith::CmpFPredicate::OEQ, x, constant(0, x));
+    return select(isZero, constant(0, value), value);
   }
   Value signOf(Value x) { return math::CopySignOp::create(builder, loc, constant(1, x), x); }
 };
@@ -108,18 +108,20 @@ Value clampAdjoint(Emit &e, const Site &s, unsigned index) {
   return index == 1 ? e.select(isBelow, unlessAbove, zero) : e.select(isBelow, zero, unlessAbove);
 }
 
-/// x^p for a float or integer exponent; 0 at x = 0.
+/// x^p for a float or integer exponent; 0 at x = 0, and for the exponent where x < 0.
 Value powerAdjoint(Emit &e, const Site &s, unsigned index) {
   Value x = s.operands[0], p = s.operands[1];
-  if (index == 1)
-    return e.zeroAtZero(
-        x, e.mul(s.cotangent, e.mul(s.result, math::LogOp::create(e.builder, e.loc, x))));
+  if (index == 1) {
+    Value slope = e.mul(s.result, math::LogOp::create(e.builder, e.loc, x));
+    Value isDefined = e.is(arith::CmpFPredicate::UGT, x, e.constant(0, x));
+    return e.select(isDefined, e.mul(s.cotangent, slope), e.constant(0, x));
+  }
   Value slope;
   if (isa<math::FPowIOp>(s.op)) {
     Value one = arith::ConstantOp::create(e.builder, e.loc, e.builder.getOneAttr(p.getType()));
     Value less = arith::SubIOp::create(e.builder, e.loc, p, one);
     Value factor = arith::SIToFPOp::create(e.builder, e.loc, x.getType(), p);
-    slope = e.mul(factor, math::FPowIOp::create(e.builder, e.loc, x, less));
+    slope = e.mul(factor, emitWholePower(e.builder, e.loc, x, less));
   } else {
     slope = e.mul(p, math::PowFOp::create(e.builder, e.loc, x, e.sub(p, e.constant(1, p))));
   }

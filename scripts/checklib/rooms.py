@@ -26,10 +26,11 @@ ROOMS = {
     "passes/Transforms": (("dialect", "passes/Analysis"), True),
     "passes/ToTile": (("dialect", "passes/Analysis", "passes/Transforms"), True),
     "passes/Schedule": (("dialect",), True),
+    "passes/Scalar": (("dialect",), True),
     "passes/ToLoops": (("dialect",), True),
     # Scalar stages, and what it cannot fuse, are the loops of the definition.
-    "passes/ToCPU": (("dialect", "passes/Schedule", "passes/ToLoops"), True),
-    "passes/ToGPU": (("dialect", "passes/Schedule", "passes/ToLoops"), True),
+    "passes/ToCPU": (("dialect", "passes/Schedule", "passes/Scalar", "passes/ToLoops"), True),
+    "passes/ToGPU": (("dialect", "passes/Schedule", "passes/Scalar", "passes/ToLoops"), True),
     # Knows kernels, not tiles.
     "passes/ToEmulator": ((), True),
     "passes/Pipelines": (("dialect", "passes", "runtime/plan", "runtime/include"), True),

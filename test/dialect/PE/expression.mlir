@@ -15,9 +15,9 @@ func.func @bump(%amp: tensor<?xf32>, %tau: tensor<?xf32>) {
   // CHECK-NEXT:   %[[C0:.*]] = arith.constant 0 : index
   // CHECK-NEXT:   %[[NEG:.*]] = arith.subi %[[C0]], %[[ABS]] : index
   // CHECK-NEXT:   %[[T:.*]] = pe.read %[[TAU]][%[[H]]] : tensor<?xf32>
-  // Differences of positions fit 32 bits.
-  // CHECK-NEXT:   %[[INT:.*]] = arith.index_cast %[[NEG]] : index to i32
-  // CHECK-NEXT:   %[[REAL:.*]] = arith.sitofp %[[INT]] : i32 to f32
+  // Lowerings take 32 bits where they suffice.
+  // CHECK-NEXT:   %[[INT:.*]] = arith.index_cast %[[NEG]] : index to i64
+  // CHECK-NEXT:   %[[REAL:.*]] = arith.sitofp %[[INT]] : i64 to f32
   // CHECK-NEXT:   %[[RATIO:.*]] = arith.divf %[[REAL]], %[[T]] : f32
   // CHECK-NEXT:   %[[EXP:.*]] = math.exp %[[RATIO]] : f32
   // CHECK-NEXT:   %[[Y:.*]] = arith.mulf %[[A]], %[[EXP]] : f32

@@ -1,0 +1,35 @@
+//===- OpShape.cpp - Scalar operations in another shape -------------------===//
+#include "passes/Scalar/OpShape.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+static Type elementOf(Type type) {
+  if (type.isIndex())
+    return IntegerType::get(type.getContext(), 32);
+  return type.isTF32() ? Float32Type::get(type.getContext()) : type;
+}
+
+Type OpShape::of(Type type) const {
+  Type element = elementOf(type);
+  return lanes ? Type(VectorType::get({lanes}, element)) : element;
+}
+
+Value OpShape::create(OpBuilder &builder, Location loc, Operation &op, ValueRange operands) const {
+  Type type = of(op.getResult(0).getType());
+  if (isa<arith::IndexCastOp>(op)) {
+    const unsigned from = elementOf(op.getOperand(0).getType()).getIntOrFloatBitWidth();
+    const unsigned to = elementOf(op.getResult(0).getType()).getIntOrFloatBitWidth();
+    if (from == to)
+      return operands[0];
+    return from < to ? arith::ExtSIOp::create(builder, loc, type, operands[0]).getResult()
+                     : arith::TruncIOp::create(builder, loc, type, operands[0]).getResult();
+  }
+  OperationState state(loc, op.getName());
+  state.addOperands(operands);
+  state.addTypes(type);
+  state.addAttributes(op.getAttrs());
+  return builder.create(state)->getResult(0);
+}

@@ -1,0 +1,35 @@
+//===- OpShape.h - Scalar operations in another shape ---------------------===//
+//
+// A region is written on single numbers; a lowering wants its operations on vectors of lanes, or
+// with indices of 32 bits. `OpShape` says what becomes of a type, and creates the operation so:
+//
+//   %s = arith.addi %i, %one : index                ==>  arith.addi %a, %b : vector<16xi32>
+//   %w = arith.index_cast %s : index to i64         ==>  arith.extsi %c : vector<16xi32> to ...
+//
+// An index fits in 32 bits here (pe-tile-define-integers).
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_SCALAR_OPSHAPE_H
+#define PE_PASSES_SCALAR_OPSHAPE_H
+
+#include "mlir/IR/Builders.h"
+
+namespace mlir::tile {
+
+class OpShape {
+public:
+  /// Single numbers, or vectors of `lanes`; an index is an i32.
+  explicit OpShape(int64_t lanes = 0) : lanes(lanes) {}
+
+  /// What a value of the scalar `type` has as its type. tf32 is an f32 that has been rounded.
+  Type of(Type type) const;
+  /// `op`, an operation of arith or math with one result, on operands of this shape.
+  Value create(OpBuilder &builder, Location loc, Operation &op, ValueRange operands) const;
+
+private:
+  int64_t lanes;
+};
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_SCALAR_OPSHAPE_H

@@ -1,0 +1,40 @@
+//===- Passes.td - the pass of this room ----------------------------------===//
+#ifndef PE_PASSES_SCALAR_PASSES
+#define PE_PASSES_SCALAR_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def PETileDefineIntegersPass : Pass<"pe-tile-define-integers", "::mlir::tile::PlanOp"> {
+  let summary = "Integers of scalar code that mean the same on every target";
+  let description = [{
+    An index has 64 bits, but vectors and GPUs are fast with 32. A range analysis that knows the
+    limits of a call (positions are below 2^30 in magnitude, extents below 2^31) decides: an `index`
+    that this pass leaves fits in a signed 32-bit number, and so does everything it is computed
+    from; what may not fit is computed in i64. Lowerings may therefore give `index` any width from
+    32 bits on.
+
+    What integers of the other kinds leave open is settled here too. Overflow wraps around: flags
+    that say otherwise are dropped. A quotient or remainder by 0 is 0, the lowest number by -1 wraps
+    around, a shift by the width or more moves all bits out; where the ranges do not exclude these
+    cases, a select stands for them. `index_castui` and divisions that round to the floor or the
+    ceiling are written with simpler operations. A conversion to a float from 64 bits is one from 32
+    where the number fits.
+
+    ```mlir
+    ^bb0(%b: index, %h: index, %i: index, %j: index):
+      %d = arith.subi %i, %j : index          // |d| < 2^31: stays
+      %p = arith.muli %d, %d : index          // up to 2^62
+      %x = arith.index_cast %p : index to i64
+      %f = arith.sitofp %x : i64 to f32
+    ==>
+      %d = arith.subi %i, %j : index
+      %w = arith.index_cast %d : index to i64
+      %p = arith.muli %w, %w : i64
+      %f = arith.sitofp %p : i64 to f32
+    ```
+    Example: test/passes/Scalar/tile-define-integers.mlir
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+#endif // PE_PASSES_SCALAR_PASSES

@@ -1,0 +1,51 @@
+//===- Variation.cpp - What a value of a map's region changes with --------===//
+#include "passes/Scalar/Variation.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+static unsigned variationOf(Spaces spaces) {
+  switch (spaces) {
+  case Spaces::H:
+    return kNothing;
+  case Spaces::R:
+    return kRow;
+  case Spaces::C:
+    return kColumn;
+  default:
+    return kBoth;
+  }
+}
+
+void RegionVariation::add(MapOp map) {
+  if (!known.insert(map).second)
+    return;
+  Block &body = map.getBody().front();
+  const unsigned inputs = map.getInputs().size();
+  for (auto [argument, input] : llvm::zip(body.getArguments(), map.getInputs()))
+    variations[argument] = variationOf(cast<ValType>(input.getType()).getSpaces());
+  if (map.getPositions()) {
+    variations[body.getArgument(inputs + 2)] = kRow;
+    variations[body.getArgument(inputs + 3)] = kColumn;
+  }
+  add(body);
+}
+
+/// What a loop carries, and what was in memory, is taken to change with both.
+void RegionVariation::add(Block &block) {
+  for (Operation &op : block.without_terminator()) {
+    unsigned variation = isa<scf::ForOp, memref::LoadOp>(op) ? kBoth : kNothing;
+    for (Value operand : op.getOperands())
+      variation |= of(operand);
+    for (Value result : op.getResults())
+      variations[result] = variation;
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      for (Value carried : loop.getRegionIterArgs())
+        variations[carried] = kBoth;
+      add(*loop.getBody());
+    }
+  }
+}

@@ -1,0 +1,41 @@
+//===- Variation.h - What a value of a map's region changes with ----------===//
+//
+// The region of a tile.map is written for one pair. A value that does not change with the row may be
+// evaluated once per key, one that changes with neither once per head; the lowerings to vectors and
+// to fragments both ask here.
+//
+//   ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):   // %x over rc
+//     %s = tile.read %amp[%h]                Nothing
+//     %f = ... %i                            Row
+//     %e = math.exp2 %f                      Row
+//     %g = ... %j                            Column
+//     %y = arith.mulf %e, %g                 Both
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_SCALAR_VARIATION_H
+#define PE_PASSES_SCALAR_VARIATION_H
+
+#include "dialect/Tile/Tile.h"
+
+namespace mlir::tile {
+
+/// Bits: a value changes with the row, with the column, or with both. A depth counts as both.
+enum Variation : unsigned { kNothing = 0, kRow = 1, kColumn = 2, kBoth = kRow | kColumn };
+
+/// The variation of the values of maps' regions.
+class RegionVariation {
+public:
+  /// Adds the region of `map`, once.
+  void add(MapOp map);
+  unsigned of(Value regionValue) const { return variations.lookup(regionValue); }
+
+private:
+  void add(Block &block);
+
+  llvm::DenseSet<Operation *> known;
+  llvm::DenseMap<Value, unsigned> variations;
+};
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_SCALAR_VARIATION_H
