@@ -105,7 +105,7 @@ static bool mayWrap(const AffineForm &form, Type type) {
   if (!type.isIntOrIndex())
     return false;
   const int bits = type.isIndex() ? 64 : static_cast<int>(type.getIntOrFloatBitWidth());
-  const double most = (std::abs(form.query) + std::abs(form.key)) * std::ldexp(1.0, 30);
+  const double most = (std::abs(form.query) + std::abs(form.key)) * ((1 << 30) - 1);
   return most + std::abs(form.constant) >= std::ldexp(1.0, bits - 1);
 }
 

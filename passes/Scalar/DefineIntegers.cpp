@@ -329,8 +329,8 @@ Value IntegerRewriter::emitShift(Operation &op, Value a, Value b) {
   Value amount = create<arith::MinUIOp>(b, last);
   if (isa<arith::ShRSIOp>(op))
     return create<arith::ShRSIOp>(a, amount);
-  Value shifted = isa<arith::ShLIOp>(op) ? create<arith::ShLIOp>(a, amount)
-                                         : create<arith::ShRUIOp>(a, amount);
+  Value shifted =
+      isa<arith::ShLIOp>(op) ? create<arith::ShLIOp>(a, amount) : create<arith::ShRUIOp>(a, amount);
   Value isWithin = create<arith::CmpIOp>(arith::CmpIPredicate::ule, b, last);
   return create<arith::SelectOp>(isWithin, shifted, constant(a.getType(), 0));
 }

@@ -1,8 +1,8 @@
 //===- Variation.h - What a value of a map's region changes with ----------===//
 //
-// The region of a tile.map is written for one pair. A value that does not change with the row may be
-// evaluated once per key, one that changes with neither once per head; the lowerings to vectors and
-// to fragments both ask here.
+// The region of a tile.map is written for one pair. A value that does not change with the row may
+// be evaluated once per key, one that changes with neither once per head; the lowerings to vectors
+// and to fragments both ask here.
 //
 //   ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):   // %x over rc
 //     %s = tile.read %amp[%h]                Nothing

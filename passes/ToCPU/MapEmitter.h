@@ -11,8 +11,9 @@
 //   both (rc), a depth  per key (depth) and vector   a vector
 //
 // so `amp[h] * exp2(-|i - j| / tau[h])` reads its parameters once per strip. Index values
-// are i32 in vectors: they fit (pe-tile-define-integers). Loops with bounds that do not depend on the pair (the
-// layers of a network) stay loops over vectors; their scratch memory gets a vector per element.
+// are i32 in vectors: they fit (pe-tile-define-integers). Loops with bounds that do not depend on
+// the pair (the layers of a network) stay loops over vectors; their scratch memory gets a vector
+// per element.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_MAPEMITTER_H

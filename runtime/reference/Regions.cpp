@@ -1,8 +1,8 @@
 //===- Regions.cpp - Scalar operations of a user's region -----------------===//
 //
 // The body of pe.bias_fn as scalar nodes: arith and math operations by their rules, reads of
-// parameters, the head numbers and the scalar MLP. Real numbers are computed in float64 whatever their
-// type, integers at the width of theirs.
+// parameters, the head numbers and the scalar MLP. Real numbers are computed in float64 whatever
+// their type, integers at the width of theirs.
 //
 //===----------------------------------------------------------------------===//
 

@@ -46,7 +46,8 @@ const UnaryRule unaryRules[] = {
      [](double x, double) { return 1.0 / (x * std::numbers::ln10); }},
     {"math.log1p", [](double x) { return std::log1p(x); },
      [](double x, double) { return 1.0 / (1.0 + x); }},
-    {"math.sqrt", [](double x) { return std::sqrt(x); }, [](double x, double y) { return x == 0.0 ? 0.0 : 0.5 / y; }},
+    {"math.sqrt", [](double x) { return std::sqrt(x); },
+     [](double x, double y) { return x == 0.0 ? 0.0 : 0.5 / y; }},
     {"math.rsqrt", [](double x) { return 1.0 / std::sqrt(x); },
      [](double x, double y) { return -0.5 * y / x; }},
     {"math.cbrt", [](double x) { return std::cbrt(x); },
@@ -142,9 +143,7 @@ const BinaryRule binaryRules[] = {
        return square == 0.0 ? Partials{} : Partials{b / square, -a / square};
      }},
     {"math.copysign", [](double a, double b) { return std::copysign(a, b); },
-     [](double a, double b, double) {
-       return Partials{sign(a) * std::copysign(1.0, b), 0.0};
-     }},
+     [](double a, double b, double) { return Partials{sign(a) * std::copysign(1.0, b), 0.0}; }},
 };
 
 using Comparison = bool (*)(double, double);

@@ -157,11 +157,13 @@ TEST(Region, PositionsHeadsAndIntegers) {
 
 /// An operation on two integers of `type`, as a real number.
 double onIntegers(const std::string &op, const std::string &type, int64_t a, int64_t b) {
-  return evaluateRegion(1.0, [&](ProgramBuilder &f, const Values &, int) {
-           int left = f.scalar("arith.constant", {}, type, {{"value", a}});
-           int right = f.scalar("arith.constant", {}, type, {{"value", b}});
-           return f.scalar("arith.sitofp", {f.scalar(op, {left, right}, type)});
-         }).value;
+  return evaluateRegion(1.0,
+                        [&](ProgramBuilder &f, const Values &, int) {
+                          int left = f.scalar("arith.constant", {}, type, {{"value", a}});
+                          int right = f.scalar("arith.constant", {}, type, {{"value", b}});
+                          return f.scalar("arith.sitofp", {f.scalar(op, {left, right}, type)});
+                        })
+      .value;
 }
 
 TEST(Region, UnsignedOperationsReadTheBitsOfNegativeNumbers) {
@@ -209,11 +211,14 @@ TEST(Region, DivisionsOfIntegersRoundAndAreDefined) {
 
 TEST(Region, TruthValuesBecomeNumbers) {
   auto converted = [](const char *op) {
-    return evaluateRegion(1.0, [&](ProgramBuilder &f, const Values &a, int) {
-             int truth = f.scalar("arith.cmpi", {a[3], a[2]}, "i1", {{"predicate", "slt"}});
-             int number = f.scalar(op, {truth}, "index");
-             return f.scalar("arith.sitofp", {f.scalar("arith.index_cast", {number}, "i64")});
-           }).value;
+    return evaluateRegion(
+               1.0,
+               [&](ProgramBuilder &f, const Values &a, int) {
+                 int truth = f.scalar("arith.cmpi", {a[3], a[2]}, "i1", {{"predicate", "slt"}});
+                 int number = f.scalar(op, {truth}, "index");
+                 return f.scalar("arith.sitofp", {f.scalar("arith.index_cast", {number}, "i64")});
+               })
+        .value;
   };
   EXPECT_EQ(converted("arith.index_castui"), 1.0);
   EXPECT_EQ(converted("arith.index_cast"), -1.0);
@@ -221,10 +226,12 @@ TEST(Region, TruthValuesBecomeNumbers) {
 
 TEST(Region, RealNumbersBecomeIntegersTowardZero) {
   auto converted = [](const char *op, double x) {
-    return evaluateRegion(x, [&](ProgramBuilder &f, const Values &, int in) {
-             int number = f.scalar(op, {in}, "i32");
-             return f.scalar("arith.sitofp", {number});
-           }).value;
+    return evaluateRegion(x,
+                          [&](ProgramBuilder &f, const Values &, int in) {
+                            int number = f.scalar(op, {in}, "i32");
+                            return f.scalar("arith.sitofp", {number});
+                          })
+        .value;
   };
   EXPECT_EQ(converted("arith.fptosi", -2.75), -2.0);
   EXPECT_EQ(converted("arith.fptosi", 1e20), 2147483647.0);
