@@ -2,6 +2,10 @@
 
 #include "passes/Analysis/Explain.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Analysis/Formula.h"
+#include "passes/Analysis/Slice.h"
 #include "passes/Analysis/Structure.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -35,17 +39,118 @@ Cost costOf(TermClass cls) {
   llvm_unreachable("all classes are listed");
 }
 
+/// The name of a captured value: the function argument's, or what it is.
+std::string nameOf(func::FuncOp function, Value capture) {
+  auto argument = dyn_cast<BlockArgument>(capture);
+  if (!argument || argument.getOwner()->getParentOp() != function)
+    return "constant";
+  auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "pe.name");
+  return name ? name.str() : "argument " + std::to_string(argument.getArgNumber());
+}
+
 /// The names of the function arguments that a bias reads.
 SmallVector<std::string> parametersOf(func::FuncOp function, BiasFnOp bias) {
   SmallVector<std::string> names;
-  for (Value capture : bias.getCaptures()) {
-    auto argument = dyn_cast<BlockArgument>(capture);
-    if (!argument || argument.getOwner()->getParentOp() != function)
-      continue;
-    auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "pe.name");
-    names.push_back(name ? name.str() : "argument " + std::to_string(argument.getArgNumber()));
-  }
+  for (Value capture : bias.getCaptures())
+    if (isa<BlockArgument>(capture))
+      names.push_back(nameOf(function, capture));
   return names;
+}
+
+/// Arithmetic for one score, and how much of it is division, exp, log and their like.
+struct Operations {
+  int64_t all = 0, functions = 0;
+};
+
+/// The multiplications and additions of one output of a network, and its activations.
+Operations operationsOf(MlpEvalOp mlp) {
+  Operations count;
+  ValueRange layers = mlp.getLayers();
+  for (size_t n = 0; n + 1 < layers.size(); n += 2) {
+    auto weight = cast<RankedTensorType>(layers[n].getType());
+    const bool isLast = n + 2 >= layers.size();
+    // The last layer has one row per head, of which one is used.
+    int64_t size = 1;
+    for (auto [axis, extent] : llvm::enumerate(weight.getShape()))
+      if (!(isLast && axis == 0) && !ShapedType::isDynamic(extent))
+        size *= extent;
+    count.all += 2 * size;
+    if (isLast)
+      continue;
+    const int64_t units = ShapedType::isDynamic(weight.getDimSize(0)) ? 1 : weight.getDimSize(0);
+    count.all += units;
+    if (mlp.getActivation() != Activation::Relu && mlp.getActivation() != Activation::Identity)
+      count.functions += units;
+  }
+  return count;
+}
+
+/// The code of a general term that runs for each pair; what i or j alone decides runs less often.
+Operations operationsOf(const Term &term, DifferenceRange range) {
+  BiasFnOp bias = term.bias;
+  RegionDependence dependence(bias.getBody(), range);
+  Operations count;
+  for (Operation *op : collectSlice(term.root)) {
+    const bool isCast = isa<arith::IndexCastOp, arith::SIToFPOp, arith::ExtFOp, arith::TruncFOp,
+                            arith::ExtSIOp, arith::TruncIOp>(op);
+    const Dependence &d = dependence.of(op->getResult(0));
+    const unsigned row = Dependence::Batch | Dependence::Head | Dependence::Query;
+    if (isCast || op->hasTrait<OpTrait::ConstantLike>() || d.isWithin(row))
+      continue;
+    if (auto mlp = dyn_cast<MlpEvalOp>(op)) {
+      Operations own = operationsOf(mlp);
+      count.all += own.all;
+      count.functions += own.functions;
+      continue;
+    }
+    ++count.all;
+    const bool isMath = isa<math::MathDialect>(op->getDialect()) && !isa<math::AbsFOp>(op);
+    count.functions += isMath || isa<arith::DivFOp>(op);
+  }
+  return count;
+}
+
+Operations operationsPerScore(const Term &term, DifferenceRange range) {
+  switch (term.cls) {
+  case TermClass::Zero:
+    return {};
+  case TermClass::Row:
+  case TermClass::Column:
+  case TermClass::Affine:
+  case TermClass::Distance:
+    return {1, 0};
+  case TermClass::Segments:
+    return {2, 0};
+  case TermClass::General:
+    return operationsOf(term, range);
+  }
+  llvm_unreachable("all classes are listed");
+}
+
+/// D + Dv of an attention, or 0.
+int64_t depthsOf(AttentionOp attention) {
+  RankedTensorType q = attention.getQuery().getType(), v = attention.getValue().getType();
+  return q.isDynamicDim(3) || v.isDynamicDim(3) ? 0 : q.getDimSize(3) + v.getDimSize(3);
+}
+
+/// What a term costs beside the attention itself, which has 2 (D + Dv) operations per score.
+std::string priceOf(const Term &term, DifferenceRange range, int64_t depths) {
+  const Operations count = operationsPerScore(term, range);
+  std::string text = std::to_string(count.all) + (count.all == 1 ? " operation" : " operations");
+  text += " per score";
+  if (count.functions)
+    text += ", " + std::to_string(count.functions) + " of them division, exp, log or the like";
+  if (depths)
+    text += "; attention without a bias has " + std::to_string(2 * depths);
+  return text;
+}
+
+/// What would make a general term cheaper; empty for the other classes.
+StringRef adviceFor(const Term &term) {
+  if (term.cls != TermClass::General)
+    return "";
+  return "to pay less, write it as a sum of functions of i - j alone (tables), of i or j alone "
+         "(one number per row or column), or as a ReLU network of u(i - j) * r(i) (segments)";
 }
 
 llvm::json::Value boundOf(int64_t bound, int64_t unbounded) {
@@ -64,27 +169,38 @@ std::string describePlaces(Location loc) {
   return llvm::join(places, " and ");
 }
 
-llvm::json::Object explainTerm(func::FuncOp function, const Term &term) {
+llvm::json::Object explainTerm(func::FuncOp function, const Term &term, DifferenceRange range,
+                               int64_t depths) {
   Cost cost = costOf(term.cls);
   llvm::json::Array parameters;
   for (const std::string &name : parametersOf(function, term.bias))
     parameters.push_back(name);
+  BiasFnOp bias = term.bias;
+  SmallVector<std::string> captures;
+  for (Value capture : bias.getCaptures())
+    captures.push_back(nameOf(function, capture));
   return llvm::json::Object{{"class", stringifyTermClass(term.cls)},
                             {"reason", term.reason},
+                            {"formula", formulaOf(term.root, bias, captures)},
                             {"parameters", std::move(parameters)},
-                            {"location", describePlaces(BiasFnOp(term.bias).getLoc())},
+                            {"location", describePlaces(bias.getLoc())},
+                            {"price", priceOf(term, range, depths)},
+                            {"advice", adviceFor(term)},
                             {"forward", cost.forward},
                             {"backward", cost.backward}};
 }
 
-FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionOp attention) {
+FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionOp attention,
+                                               int64_t depths) {
+  if (int64_t known = depthsOf(attention))
+    depths = known;
   FailureOr<BiasStructure> structure = analyzeStructure(attention);
   if (failed(structure))
     return failure();
   DifferenceRange range = attention.getMaskRange().value_or(DifferenceRange());
   llvm::json::Array terms, dropped;
   for (const Term &term : structure->terms)
-    terms.push_back(explainTerm(function, term));
+    terms.push_back(explainTerm(function, term, range, depths));
   if (auto notes = attention->getAttrOfType<ArrayAttr>("pe.dropped"))
     for (auto note : notes.getAsRange<StringAttr>())
       dropped.push_back(note.getValue());
@@ -107,13 +223,18 @@ std::string describeKeys(const llvm::json::Object &attention) {
 }
 
 void printTerm(llvm::raw_ostream &os, const llvm::json::Object &term) {
-  os << "  bias";
-  for (const llvm::json::Value &name : *term.getArray("parameters"))
-    os << " " << *name.getAsString();
-  os << " at " << *term.getString("location") << "\n    class: " << *term.getString("class")
-     << ", because it " << *term.getString("reason")
+  os << "  bias " << *term.getString("formula") << "\n    at " << *term.getString("location");
+  llvm::ListSeparator comma;
+  const llvm::json::Array &parameters = *term.getArray("parameters");
+  os << (parameters.empty() ? "" : ", parameters ");
+  for (const llvm::json::Value &name : parameters)
+    os << comma << *name.getAsString();
+  os << "\n    class: " << *term.getString("class") << ", because it " << *term.getString("reason")
      << "\n    forward: " << *term.getString("forward")
-     << "; backward: " << *term.getString("backward") << "\n";
+     << "; backward: " << *term.getString("backward") << "\n    price: " << *term.getString("price")
+     << "\n";
+  if (StringRef advice = *term.getString("advice"); !advice.empty())
+    os << "    advice: " << advice << "\n";
 }
 
 void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) {
@@ -130,10 +251,10 @@ void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) 
 
 } // namespace
 
-FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function) {
+FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function, int64_t depths) {
   llvm::json::Array attentions;
   WalkResult walk = function.walk([&](AttentionOp attention) {
-    FailureOr<llvm::json::Object> explained = explainAttention(function, attention);
+    FailureOr<llvm::json::Object> explained = explainAttention(function, attention, depths);
     if (failed(explained))
       return WalkResult::interrupt();
     attentions.push_back(std::move(*explained));
@@ -144,8 +265,8 @@ FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function) {
   return llvm::json::Value(llvm::json::Object{{"attentions", std::move(attentions)}});
 }
 
-FailureOr<std::string> explainStructure(func::FuncOp function) {
-  FailureOr<llvm::json::Value> data = explainStructureAsJson(function);
+FailureOr<std::string> explainStructure(func::FuncOp function, int64_t depths) {
+  FailureOr<llvm::json::Value> data = explainStructureAsJson(function, depths);
   if (failed(data))
     return failure();
   std::string text;

@@ -5,12 +5,17 @@
 // learned slope and a bias over i * j it says
 //
 //   attention at encodings.mlir:9:10: softmax, keys with 0 <= i - j
-//     bias slopes at encodings.mlir:7:10
+//     bias slopes[h] * (i - j)
+//       at encodings.mlir:7:10, parameters slopes
 //       class: affine, because it is proportional to i - j
 //       forward: one addition per score of a multiple of i - j; backward: one sum per distance
-//     bias a at encodings.mlir:8:10
+//       price: 1 operation per score; attention without a bias has 256
+//     bias a[h] * i * j
+//       at encodings.mlir:8:10, parameters a
 //       class: general, because it combines (i) and (j) in arith.mulf
 //       forward: its code for every score; backward: its reverse mode for every score
+//       price: 2 operations per score; attention without a bias has 256
+//       advice: to pay less, write it as a sum of functions of i - j alone (tables), ...
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,13 +27,14 @@
 
 namespace mlir::pe {
 
-/// The text above, one paragraph per attention. Fails, with an error, where analyzeStructure does.
-FailureOr<std::string> explainStructure(func::FuncOp function);
+/// The text above, one paragraph per attention. `depths` is D + Dv, for prices, where the types
+/// leave it open (0: unknown). Fails, with an error, where analyzeStructure does.
+FailureOr<std::string> explainStructure(func::FuncOp function, int64_t depths = 0);
 
 /// The same as data: {"attentions": [{"location", "normalizer", "min_difference",
-/// "max_difference" (null: unbounded), "terms": [{"class", "reason", "parameters", "location",
-/// "forward", "backward"}], "dropped": [text]}]}.
-FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function);
+/// "max_difference" (null: unbounded), "terms": [{"class", "reason", "formula", "parameters",
+/// "location", "forward", "backward", "price", "advice"}], "dropped": [text]}]}.
+FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function, int64_t depths = 0);
 
 /// "file:line:col", the user's innermost position; "an unknown place" without one.
 std::string describeLocation(Location loc);

@@ -119,7 +119,8 @@ Expected<std::string> Compiler::requestKey(const jit::CompileRequest &request) {
       " dtype=" + std::string(nameOf(request.dtype)) + " grad=" + std::to_string(request.grad) +
       " early-exit=" + std::to_string(request.earlyExit) + " lowering=" + request.lowering +
       " loops=" + textOf(request.loops);
-  return keyOf("function", request.source, fields);
+  // Explanations and remarks hold the file's name, so it belongs to the key.
+  return keyOf("function", request.source, fields + " name=" + request.source.name);
 }
 
 Expected<std::shared_ptr<const jit::Description>> Compiler::describe(const jit::Source &source) {

@@ -129,13 +129,15 @@ struct Explanation {
   std::string text, json, line;
 };
 
-Expected<Explanation> explain(Compilation &compilation, const std::string &entry) {
+Expected<Explanation> explain(Compilation &compilation, const mlir::pe::CompileOptions &options) {
+  const std::string &entry = options.entry;
+  const int64_t depths = options.headDim + options.valueDim;
   Explanation result;
   for (auto function : compilation.getModule().getOps<mlir::func::FuncOp>()) {
     if (!function.isPublic() || (!entry.empty() && function.getName() != entry))
       continue;
-    auto text = mlir::pe::explainStructure(function);
-    auto json = mlir::pe::explainStructureAsJson(function);
+    auto text = mlir::pe::explainStructure(function, depths);
+    auto json = mlir::pe::explainStructureAsJson(function, depths);
     if (mlir::failed(text) || mlir::failed(json))
       return compilation.takeError("cannot explain the function");
     result.text = *text;
@@ -152,7 +154,7 @@ Expected<Explanation> lower(Compilation &compilation, const CompileRequest &requ
       compilation.run([&](mlir::OpPassManager &pm) { mlir::pe::buildPEPipeline(pm, options); });
   if (!structured)
     return structured.error();
-  auto explanation = explain(compilation, options.entry);
+  auto explanation = explain(compilation, options);
   if (!explanation)
     return explanation;
   Status lowered = compilation.run([&](mlir::OpPassManager &pm) {

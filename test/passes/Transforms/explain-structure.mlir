@@ -2,9 +2,11 @@
 // RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
 
 // CHECK:      attention at {{.*}}explain-structure.mlir:{{[0-9]+}}:8: softmax, keys with 0 <= i - j <= 127
-// CHECK-NEXT:   bias s at {{.*}}explain-structure.mlir:[[#@LINE + 25]]:8
+// CHECK-NEXT:   bias s[h] * (i - j)
+// CHECK-NEXT:     at {{.*}}explain-structure.mlir:[[#@LINE + 29]]:8, parameters s
 // CHECK-NEXT:     class: affine, because it is proportional to i - j
 // CHECK-NEXT:     forward: one addition per score of a multiple of i - j; backward: one sum per distance
+// CHECK-NEXT:     price: 1 operation per score; attention without a bias has 256
 // CHECK-NEXT:   dropped: a term that is one number per head, at {{.*}}: softmax is unchanged by a number added to a whole row
 
 // JSON:      "attentions": [
@@ -15,13 +17,16 @@
 // JSON-NEXT:     "min_difference": 0,
 // JSON-NEXT:     "normalizer": "softmax",
 // JSON-NEXT:     "terms": [
-// JSON:              "backward": "one sum per distance",
+// JSON:              "advice": "",
+// JSON-NEXT:         "backward": "one sum per distance",
 // JSON-NEXT:         "class": "affine",
+// JSON-NEXT:         "formula": "s[h] * (i - j)",
 // JSON-NEXT:         "forward": "one addition per score of a multiple of i - j",
 // JSON-NEXT:         "location":
 // JSON-NEXT:         "parameters": [
 // JSON-NEXT:           "s"
 // JSON-NEXT:         ],
+// JSON-NEXT:         "price": "1 operation per score; attention without a bias has 256",
 // JSON-NEXT:         "reason": "is proportional to i - j"
 func.func @attention(%q: tensor<?x?x?x64xf32> {pe.name = "q"}, %s: tensor<?xf32> {pe.name = "s"},
                      %shift: tensor<?xf32> {pe.name = "shift"})

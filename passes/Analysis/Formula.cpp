@@ -1,0 +1,161 @@
+//===- Formula.cpp - Scalar code as a formula -----------------------------===//
+
+#include "passes/Analysis/Formula.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace mlir::pe {
+namespace {
+
+/// How tightly the outermost operator of a text binds.
+enum Binding { kComparison, kSum, kProduct, kSign, kAtom };
+
+struct Text {
+  std::string text;
+  Binding binding = kAtom;
+};
+
+class Writer {
+public:
+  Writer(BiasFnOp bias, ArrayRef<std::string> names) {
+    static constexpr StringRef indices[] = {"b", "h", "i", "j"};
+    for (auto [number, argument] : llvm::enumerate(bias.getBody().getArguments()))
+      if (number < std::size(indices))
+        arguments[argument] = indices[number].str();
+      else if (number - std::size(indices) < names.size())
+        arguments[argument] = names[number - std::size(indices)];
+  }
+
+  Text write(Value value);
+
+private:
+  Text writeOperation(Operation *op);
+  Text infix(StringRef symbol, Operation *op, Binding binding);
+  Text call(StringRef name, ValueRange operands);
+  /// In parentheses if it binds less tightly than `least`.
+  std::string inside(Value value, Binding least) {
+    Text text = write(value);
+    return text.binding < least ? "(" + text.text + ")" : text.text;
+  }
+
+  DenseMap<Value, std::string> arguments;
+  /// Values are written where they are used, so a text can be exponentially long; this ends it.
+  size_t written = 0;
+};
+
+Text Writer::infix(StringRef symbol, Operation *op, Binding binding) {
+  std::string left = inside(op->getOperand(0), binding);
+  // a - (b - c), a / (b / c): the right side is closed even where it binds as tightly.
+  const bool isReversible = symbol == "+" || symbol == "*";
+  std::string right =
+      inside(op->getOperand(1), isReversible ? binding : static_cast<Binding>(binding + 1));
+  return {(left + " " + symbol + " " + right).str(), binding};
+}
+
+Text Writer::call(StringRef name, ValueRange operands) {
+  std::string text = (name + "(").str();
+  for (auto [number, operand] : llvm::enumerate(operands))
+    text += (number ? ", " : "") + write(operand).text;
+  return {text + ")", kAtom};
+}
+
+/// The sign of a comparison, of whole numbers or of floats; empty for one that has none.
+StringRef symbolOf(Operation *op) {
+  StringRef name;
+  if (auto whole = dyn_cast<arith::CmpIOp>(op))
+    name = stringifyEnum(whole.getPredicate());
+  else
+    name = stringifyEnum(cast<arith::CmpFOp>(op).getPredicate());
+  return llvm::StringSwitch<StringRef>(name.drop_front(name.size() > 2))
+      .Case("lt", "<")
+      .Case("le", "<=")
+      .Case("gt", ">")
+      .Case("ge", ">=")
+      .Case("eq", "==")
+      .Case("ne", "!=")
+      .Default("");
+}
+
+std::string numberOf(Attribute attribute) {
+  if (auto number = dyn_cast<FloatAttr>(attribute))
+    return llvm::formatv("{0}", llvm::format("%.6g", number.getValueAsDouble())).str();
+  if (auto number = dyn_cast<IntegerAttr>(attribute))
+    return std::to_string(number.getInt());
+  return "?";
+}
+
+/// x if `op` is max(x, 0 - x), how a formula's abs of a whole number is computed; or null.
+Value absoluteOf(Operation *op) {
+  auto maximum = dyn_cast<arith::MaxSIOp>(op);
+  auto negated = maximum ? maximum.getRhs().getDefiningOp<arith::SubIOp>() : nullptr;
+  if (negated && matchPattern(negated.getLhs(), m_Zero()) && negated.getRhs() == maximum.getLhs())
+    return maximum.getLhs();
+  return {};
+}
+
+Text Writer::writeOperation(Operation *op) {
+  if (Value whole = absoluteOf(op))
+    return call("abs", whole);
+  Attribute constant;
+  if (matchPattern(op, m_Constant(&constant))) {
+    std::string number = numberOf(constant);
+    return {number, number.front() == '-' ? kSign : kAtom};
+  }
+  if (auto read = dyn_cast<ReadOp>(op)) {
+    std::string text = write(read.getSource()).text;
+    for (auto [number, index] : llvm::enumerate(read.getIndices()))
+      text += (number ? ", " : "[") + write(index).text;
+    return {text + (read.getIndices().empty() ? "" : "]"), kAtom};
+  }
+  if (isa<arith::CmpIOp, arith::CmpFOp>(op))
+    if (StringRef symbol = symbolOf(op); !symbol.empty())
+      return infix(symbol, op, kComparison);
+  return llvm::TypeSwitch<Operation *, Text>(op)
+      .Case<arith::IndexCastOp, arith::IndexCastUIOp, arith::SIToFPOp, arith::UIToFPOp,
+            arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp, arith::ExtFOp, arith::TruncFOp>(
+          [&](Operation *) { return write(op->getOperand(0)); })
+      .Case<arith::AddFOp, arith::AddIOp>([&](Operation *) { return infix("+", op, kSum); })
+      .Case<arith::SubFOp, arith::SubIOp>([&](Operation *) { return infix("-", op, kSum); })
+      .Case<arith::MulFOp, arith::MulIOp>([&](Operation *) { return infix("*", op, kProduct); })
+      .Case<arith::DivFOp>([&](Operation *) { return infix("/", op, kProduct); })
+      .Case<arith::NegFOp>(
+          [&](Operation *) { return Text{"-" + inside(op->getOperand(0), kSign), kSign}; })
+      .Case<arith::MaximumFOp, arith::MaxNumFOp, arith::MaxSIOp>(
+          [&](Operation *) { return call("max", op->getOperands()); })
+      .Case<arith::MinimumFOp, arith::MinNumFOp, arith::MinSIOp>(
+          [&](Operation *) { return call("min", op->getOperands()); })
+      .Case<math::AbsFOp, math::AbsIOp>([&](Operation *) { return call("abs", op->getOperands()); })
+      .Case<math::PowFOp, math::IPowIOp, math::FPowIOp>(
+          [&](Operation *) { return call("pow", op->getOperands()); })
+      .Case<arith::FPToSIOp>([&](Operation *) { return call("int", op->getOperands()); })
+      .Case<MlpEvalOp>([&](MlpEvalOp mlp) { return call("mlp", mlp.getX()); })
+      .Default([&](Operation *) { return call(op->getName().stripDialect(), op->getOperands()); });
+}
+
+Text Writer::write(Value value) {
+  if (auto argument = arguments.find(value); argument != arguments.end())
+    return {argument->second, kAtom};
+  Operation *op = value.getDefiningOp();
+  if (!op || written > 2 * kMaxFormula)
+    return {"...", kAtom};
+  Text text = writeOperation(op);
+  written += op->getNumOperands() + 1;
+  return text;
+}
+
+} // namespace
+
+std::string formulaOf(Value root, BiasFnOp bias, ArrayRef<std::string> names) {
+  std::string text = Writer(bias, names).write(root).text;
+  if (text.size() > kMaxFormula)
+    text = text.substr(0, kMaxFormula) + " ...";
+  return text;
+}
+
+} // namespace mlir::pe

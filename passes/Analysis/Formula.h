@@ -1,0 +1,30 @@
+//===- Formula.h - Scalar code as a formula ----------------------*- C++ -*-===//
+//
+// A value of a bias region in the language of `pe.bias_fn expr`, for people:
+//
+//   %d = arith.subi %i, %j : index
+//   %x = arith.index_cast %d : index to i32
+//   %y = arith.sitofp %x : i32 to f32
+//   %s = pe.read %slopes[%h] : tensor<?xf32>
+//   %v = arith.mulf %s, %y : f32                ==>   slopes[h] * (i - j)
+//
+// Conversions are left out, a network is mlp(x), and what is longer than `kMaxFormula` ends in
+// "...".
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_PASSES_ANALYSIS_FORMULA_H
+#define PE_PASSES_ANALYSIS_FORMULA_H
+
+#include "dialect/PE/PE.h"
+
+namespace mlir::pe {
+
+constexpr size_t kMaxFormula = 200;
+
+/// The formula of `root`, a value of `bias`; `names` are those of the captures.
+std::string formulaOf(Value root, BiasFnOp bias, ArrayRef<std::string> names);
+
+} // namespace mlir::pe
+
+#endif // PE_PASSES_ANALYSIS_FORMULA_H
