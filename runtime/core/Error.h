@@ -15,6 +15,9 @@ namespace pe {
 /// "'a', 'b' or 'c'" ("nothing" for an empty list): the accepted choices in a message.
 std::string joinChoices(const std::vector<std::string> &choices);
 
+/// "; did you mean 'x'?" for the choice that `found` is most likely a slip of, or empty.
+std::string suggestChoice(const std::string &found, const std::vector<std::string> &choices);
+
 /// "file 'NAME': WHAT: reason from errno", for a system call that has just failed.
 Error systemError(const std::string &file, const std::string &what);
 

@@ -100,6 +100,8 @@ Expected<std::string> readFile(const std::string &path) {
     return systemError(path, "cannot read");
   if (S_ISDIR(info.st_mode))
     return makeError("file '", path, "': expected a file, found a directory");
+  if (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode)) // some have no end
+    return makeError("file '", path, "': expected a file, found a device");
   std::string bytes;
   size_t used = 0;
   // One byte more than the size shows the end without another round.

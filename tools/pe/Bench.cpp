@@ -4,6 +4,7 @@
 #include "runtime/device/cpu/CpuInfo.h"
 #include "runtime/reference/Compare.h"
 #include "runtime/train/blas/Blas.h"
+#include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/GpuModel.h"
 #include "tools/pe/Run.h"
@@ -13,12 +14,13 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <filesystem>
 
 namespace pe::cli {
 namespace {
 
 struct BenchOptions {
-  std::string encodings = "examples/encodings", json;
+  std::string encodings = findExamples(), json;
   std::vector<std::string> names = {"nope", "alibi",     "rope",           "t5", "kerple_log",
                                     "fire", "fire_2x32", "stick_breaking", "rse"};
   std::vector<int64_t> lengths = {512, 2048};
@@ -82,7 +84,23 @@ Status modelKernels(const BenchOptions &options) {
   return writeFileAtomically(options.json, file.dump(2) + "\n");
 }
 
-Status checkModel(const BenchOptions &options) {
+Status checkOptions(const BenchOptions &options) {
+  if (Status output = checkOutput("--json", options.json); !output)
+    return output;
+  const int64_t shortest = options.lengths.empty()
+                               ? 0
+                               : *std::min_element(options.lengths.begin(), options.lengths.end());
+  for (auto [name, value] : {std::pair{"--lengths", shortest}, std::pair{"--heads", options.heads},
+                             std::pair{"--repeats", int64_t{options.repeats}}})
+    if (value < 1)
+      return makeError(name, ": expected at least 1, found ", value);
+  for (const std::string &name : options.names)
+    if (!std::filesystem::exists(options.encodings + "/" + name + ".mlir"))
+      return makeError("--with: expected encodings in '", options.encodings, "', found no '", name,
+                       ".mlir' there");
+  if (options.threads < 0 || options.threads > cpu::ThreadPool::Options::kMaxThreads)
+    return makeError("--threads: expected 1 to ", cpu::ThreadPool::Options::kMaxThreads,
+                     " (0: one per core), found ", options.threads);
   if (options.model != (options.target == "cuda"))
     return makeError(
         "expected --model with --target=cuda: on a GPU, scripts/gpu-check.sh measures");
@@ -284,14 +302,15 @@ Action addBench(CLI::App &app) {
   app.add_option("--repeats", options->repeats, "Calls per median")->capture_default_str();
   app.add_option("--json", options->json, "Also write the table to this file");
   app.add_option("--target", options->target, "cpu, or cuda with --model")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->check(oneOf({"cpu", "cuda"}))
       ->capture_default_str();
-  app.add_flag("--model", options->model, "Predict cycles of GPU kernels from their instructions");
+  addSwitch(app, "--model", options->model,
+            "Predict cycles of GPU kernels from their instructions");
   app.add_option("--chip", options->chip, "Of the model: sm_80, sm_86, sm_89, sm_90")
       ->capture_default_str();
   app.add_option("--dtype", options->dtype, "Of the model: bf16 or f16")->capture_default_str();
   return [options] {
-    Status status = checkModel(*options);
+    Status status = checkOptions(*options);
     if (status)
       status = options->model ? modelKernels(*options) : Bench(*options).run();
     return status ? 0 : reportError("bench", status.error());

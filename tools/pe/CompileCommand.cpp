@@ -1,5 +1,6 @@
 //===- CompileCommand.cpp - pe compile, pe explain ---===//
 #include "runtime/core/File.h"
+#include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/Run.h"
 
@@ -62,6 +63,8 @@ Expected<std::string> emit(const CompileCommandOptions &options) {
 }
 
 Status compile(const CompileCommandOptions &options) {
+  if (Status output = checkOutput("-o", options.out); !output)
+    return output;
   auto bytes = emit(options);
   if (!bytes)
     return bytes.takeError();
@@ -112,10 +115,10 @@ Action addCompile(CLI::App &app) {
   app.add_option("--head-dim", options->headDim, "Depth of queries and keys")
       ->capture_default_str();
   app.add_option("--value-dim", options->valueDim, "Depth of values")->capture_default_str();
-  app.add_flag("--grad", options->grad, "Also the gradients of every floating argument");
+  addSwitch(app, "--grad", options->grad, "Also the gradients of every floating argument");
   app.add_option("--emit", options->emit, "pe, tile, llvm, object, ptx (cuda) or package")
       ->required()
-      ->check(CLI::IsMember({"pe", "tile", "llvm", "object", "ptx", "package"}));
+      ->check(oneOf({"pe", "tile", "llvm", "object", "ptx", "package"}));
   app.add_option("-o", options->out, "Output file; default: standard output");
   app.footer(
       "Examples: pe compile examples/encodings/alibi.mlir --emit=tile\n"
@@ -134,7 +137,7 @@ Action addExplain(CLI::App &app) {
   app.add_option("--head-dim", options->headDim, "Depth of queries and keys")
       ->capture_default_str();
   app.add_option("--value-dim", options->valueDim, "Depth of values")->capture_default_str();
-  app.add_flag("--json", options->json, "As JSON");
+  addSwitch(app, "--json", options->json, "As JSON");
   app.footer("Example: pe explain examples/encodings/fire.mlir");
   return [options] {
     Status status = explain(*options);

@@ -10,8 +10,10 @@
 #include "runtime/reference/Reference.h"
 #include "runtime/train/report/Report.h"
 #include "runtime/train/session/Observers.h"
+#include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/CompiledAttention.h"
+#include "tools/pe/Run.h"
 #include "tools/pe/TrainCommands.h"
 
 #include <chrono>
@@ -22,7 +24,7 @@ namespace pe::cli {
 namespace {
 
 struct DemoOptions {
-  std::string encodings = "examples/encodings", out = "build/demo", data;
+  std::string encodings = findExamples(), out = "build/demo", data;
   std::vector<std::string> names = {"nope",       "alibi", "rope",           "t5",
                                     "kerple_log", "fire",  "stick_breaking", "rse"};
   int64_t steps = 600;
@@ -270,15 +272,23 @@ int runDemo(const std::vector<std::string> &arguments) {
   app.add_option("--steps", options.steps, "Training steps of each model")->capture_default_str();
   app.add_option("--threads", options.threads, "Threads; default: one per core");
   app.add_option("--seed", options.seed, "Of initial values and batches")->capture_default_str();
-  app.add_flag("--quick", options.quick, "Two encodings and fewer steps: under 90 seconds");
+  addSwitch(app, "--quick", options.quick, "Two encodings and fewer steps: under 90 seconds");
+  if (Status mistake = findMistake(app, "demo", arguments); !mistake)
+    return reportError("demo", mistake.error());
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {
     app.parse(reversed);
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
       return app.exit(error);
-    return reportError("demo", makeError(error.what(), "; see pe demo --help"));
+    return reportError("demo", describe(error, "demo"));
   }
+  if (options.steps < 1)
+    return reportError("demo", makeError("--steps: expected at least 1, found ", options.steps));
+  if (options.threads < 0 || options.threads > cpu::ThreadPool::Options::kMaxThreads)
+    return reportError("demo",
+                       makeError("--threads: expected 1 to ", cpu::ThreadPool::Options::kMaxThreads,
+                                 " (0: one per core), found ", options.threads));
   if (options.quick) {
     options.names = {"alibi", "fire"};
     options.steps = 200;

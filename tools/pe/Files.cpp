@@ -1,11 +1,51 @@
 //===- Files.cpp - how a file is named and compiled ---===//
+#include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/Run.h"
 
+#include <filesystem>
+
 namespace pe::cli {
 
+namespace fs = std::filesystem;
+
+static constexpr const char *kExamples = "examples/encodings";
+
+std::string findExamples() {
+  std::error_code ignored;
+  if (fs::is_directory(kExamples, ignored))
+    return kExamples;
+  // An installed program has them in share; one in a build folder has those of the source.
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  const fs::path installed = program.parent_path().parent_path() / "share/pe/encodings";
+  return fs::is_directory(installed, ignored) ? installed.string() : PE_EXAMPLES_DIR;
+}
+
+std::string findFile(const std::string &file) {
+  std::error_code ignored;
+  const fs::path path(file);
+  if (path.parent_path() != kExamples || fs::exists(path, ignored))
+    return file;
+  const fs::path own = fs::path(findExamples()) / path.filename();
+  return fs::exists(own, ignored) ? own.string() : file;
+}
+
+Status checkOutput(const std::string &option, const std::string &file) {
+  std::error_code ignored;
+  if (file.empty())
+    return Status::success();
+  const fs::path folder = fs::path(file).parent_path();
+  if (!folder.empty() && !fs::is_directory(folder, ignored))
+    return makeError(option, ": folder '", folder.string(), "' does not exist");
+  if (fs::is_directory(file, ignored))
+    return makeError(option, ": expected the name of a file, found the folder '", file, "'");
+  return Status::success();
+}
+
 void addFileOptions(CLI::App &app, FileOptions &options) {
-  app.add_option("FILE", options.file, "A .mlir source or a compiled package")->required();
+  app.add_option("FILE", options.file, "A .mlir source or a compiled package")
+      ->required()
+      ->transform(findFile);
   app.add_option("--entry", options.entry, "Public function to use; default: the only one");
   app.add_option("--target", options.target,
                  "cpu, cuda, gpu-emulator or reference; a list for packages")
@@ -29,7 +69,7 @@ void addEarlyExit(CLI::App &app, FileOptions &options) {
          "--early-exit",
          [&options](const std::string &value) { options.earlyExit = value == "on"; },
          "on: stick-breaking may stop at keys that cannot change the result (default); off")
-      ->check(CLI::IsMember({"on", "off"}));
+      ->check(oneOf({"on", "off"}));
 }
 
 Status checkTarget(const FileOptions &options) {
@@ -37,6 +77,8 @@ Status checkTarget(const FileOptions &options) {
       options.target != "reference")
     return makeError("expected --target cpu, cuda, gpu-emulator or reference, found '",
                      options.target, "'");
+  if (!options.chip.empty() && options.target != "cuda")
+    return makeError("--chip: expected it with --target=cuda, found --target=", options.target);
   const bool isGpu = options.target == "cuda" || options.target == "gpu-emulator";
   const bool takesNarrow = isGpu || options.target == "reference";
   const bool isNarrow =

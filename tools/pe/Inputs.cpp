@@ -5,6 +5,7 @@
 #include "runtime/core/Safetensors.h"
 
 #include <charconv>
+#include <set>
 #include <sstream>
 
 namespace pe::cli {
@@ -19,6 +20,7 @@ static std::string nameOfExtent(const std::string &extent) {
 
 Expected<Sizes> parseShape(const std::string &text) {
   Sizes sizes = {{"b", 1}, {"h", 8}, {"sq", 1024}, {"d", 64}};
+  std::set<std::string> given;
   std::stringstream stream(text);
   std::string part;
   while (std::getline(stream, part, ',')) {
@@ -35,6 +37,8 @@ Expected<Sizes> parseShape(const std::string &text) {
     if (code != std::errc() || rest != end || value < 0)
       return makeError("--shape: expected a whole number >= 0 for ", name, ", found '",
                        part.substr(equal + 1), "'");
+    if (!given.insert(name).second)
+      return makeError("--shape: ", name, " is given twice");
     sizes[name] = value;
   }
   sizes.try_emplace("hkv", sizes["h"]);
@@ -124,6 +128,20 @@ Expected<TensorMap> readInputs(const std::string &path, const EntryInfo &entry) 
   return inputs;
 }
 
+std::string layoutHint(const Sizes &sizes, const std::string &before) {
+  auto at = [&](const char *name) {
+    auto found = sizes.find(name);
+    return found == sizes.end() ? int64_t(-1) : found->second;
+  };
+  const int64_t heads = at("h"), queries = at("sq"), keyHeads = at("hkv"), keys = at("sk");
+  // One query at a time is how text is generated.
+  const bool isLikely = heads > queries && queries > 1 && (keys < 0 || keyHeads > keys);
+  return isLikely ? makeError(before, "q has ", heads, " heads of length ", queries,
+                              ": is it [B, S, H, D]? pe takes [B, H, S, D]")
+                        .getMessage()
+                  : "";
+}
+
 Expected<Sizes> sizesOf(const TensorMap &inputs, const EntryInfo &entry) {
   Sizes sizes;
   std::map<std::string, std::string> from;
@@ -139,7 +157,8 @@ Expected<Sizes> sizesOf(const TensorMap &inputs, const EntryInfo &entry) {
         from[name] = argument.name;
       else if (known->second != size)
         return makeError("tensor '", argument.name, "': expected ", name, " = ", known->second,
-                         " on axis ", axis, " as in '", from[name], "', found ", size)
+                         " on axis ", axis, " as in '", from[name], "', found ", size,
+                         layoutHint(sizes, "; "))
             .at(argument.location);
     }
   }

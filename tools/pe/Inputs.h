@@ -29,6 +29,10 @@ Expected<TensorMap> readInputs(const std::string &path, const EntryInfo &entry);
 /// The sizes the arguments have; an argument that contradicts another is an error at its own line.
 Expected<Sizes> sizesOf(const TensorMap &inputs, const EntryInfo &entry);
 
+/// Says that q may be [B, S, H, D] where pe takes [B, H, S, D], if there are more heads than
+/// positions, after `before`; or nothing.
+std::string layoutHint(const Sizes &sizes, const std::string &before = "");
+
 /// The arguments as the kernels take them (f32; other types converted), and the cotangents
 /// (dropped unless `grad`).
 Expected<TensorMap> argumentsOf(const TensorMap &inputs, const EntryInfo &entry);

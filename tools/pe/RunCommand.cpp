@@ -1,6 +1,7 @@
 //===- RunCommand.cpp - pe run ---===//
 #include "runtime/core/Safetensors.h"
 #include "runtime/reference/Compare.h"
+#include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/Run.h"
 #include "tools/pe/Timing.h"
@@ -70,8 +71,11 @@ Status Run::readInputsAndSizes() {
   if (sizes->count("hkv") && ((*sizes)["hkv"] == 0 || (*sizes)["h"] % (*sizes)["hkv"] != 0))
     return makeError(
                "expected the number of query heads to be a multiple of that of key heads, found ",
-               (*sizes)["h"], " and ", (*sizes)["hkv"])
+               (*sizes)["h"], " and ", (*sizes)["hkv"], layoutHint(*sizes, "; "))
         .at(entry.location);
+  if (!options.in.empty())
+    if (std::string hint = layoutHint(*sizes); !hint.empty())
+      std::fprintf(stderr, "pe run: note: %s\n", hint.c_str());
   options.headDim = sizes->count("d") ? (*sizes)["d"] : 64;
   options.valueDim = sizes->count("dv") ? (*sizes)["dv"] : 64;
   // A package has one type only; what the tensors are converted to.
@@ -80,7 +84,9 @@ Status Run::readInputsAndSizes() {
       options.dtype = nameOf((*plan)->dtype);
   const DType found = activationsOf(inputs, entry);
   if (options.dtype.empty() && found != DType::F32 && options.target == "cpu")
-    return makeError("dtype ", nameOf(found), " (the type of the tensors in ", options.in,
+    return makeError("dtype ", nameOf(found), " (the type of ",
+                     options.in.empty() ? "@" + entry.name + "'s arguments"
+                                        : "the tensors in " + options.in,
                      ") is not built yet on target cpu; give --dtype=f32 to compute in f32");
   if (options.dtype.empty())
     options.dtype = nameOf(found);
@@ -230,6 +236,8 @@ Status Run::write() {
 Status Run::checkOptions() {
   if (Status target = checkTarget(options); !target)
     return target;
+  if (Status output = checkOutput("--out", options.out); !output)
+    return output;
   if (options.threads < 0 || options.threads > cpu::ThreadPool::Options::kMaxThreads)
     return makeError("--threads: expected 1 to ", cpu::ThreadPool::Options::kMaxThreads,
                      " (0: one per core), found ", options.threads);
@@ -240,7 +248,7 @@ Status Run::checkOptions() {
   const char *end = options.time.data() + options.time.size();
   auto [rest, code] = std::from_chars(options.time.data(), end, repeats);
   if (code != std::errc() || rest != end || repeats < 1)
-    return makeError("--time: expected a number of calls of at least 1, found '", options.time,
+    return makeError("--time: expected a number of calls of 1 to 2147483647, found '", options.time,
                      "'");
   return Status::success();
 }
@@ -294,7 +302,7 @@ Action addRun(CLI::App &app) {
   app.add_option("--random", options->seed, "Draw inputs with this seed instead of --in");
   app.add_option("--shape", options->shape,
                  "Sizes for --random: b=1,h=8,hkv=8,sq=1024,sk=1024,d=64,dv=64");
-  app.add_flag("--grad", options->grad, "Also the gradients of every floating argument");
+  addSwitch(app, "--grad", options->grad, "Also the gradients of every floating argument");
   app.add_option("--q-start", options->queryStart,
                  "Position of query row 0; default: k-start + Sk - Sq");
   app.add_option("--k-start", options->keyStart, "Position of key column 0")->capture_default_str();
@@ -303,9 +311,9 @@ Action addRun(CLI::App &app) {
   app.add_option("--heads-total", options->headsTotal,
                  "Heads of the whole model; default: those here");
   app.add_option("--threads", options->threads, "Threads; default: one per core");
-  app.add_flag("--check", options->check,
-               "Compare with the float64 reference and print the errors");
-  app.add_flag("--materialize", options->materialize, "Also write the dense bias as `bias`");
+  addSwitch(app, "--check", options->check,
+            "Compare with the float64 reference and print the errors");
+  addSwitch(app, "--materialize", options->materialize, "Also write the dense bias as `bias`");
   // Flags: their value comes after '=' only, never from the next word.
   app.add_flag("--time{15}", options->time,
                "Print one JSON line of medians over this many calls (15)");

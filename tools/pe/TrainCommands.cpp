@@ -6,6 +6,7 @@
 #include "runtime/train/session/Options.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/CompiledAttention.h"
+#include "tools/pe/Run.h"
 
 namespace pe::cli {
 
@@ -18,7 +19,7 @@ static Status train(const std::vector<std::string> &arguments) {
     return Status::success();
   }
   const train::TrainConfig &config = options->config;
-  auto encoding = compileEncoding(config.encoding, config.model.headDim());
+  auto encoding = compileEncoding(findFile(config.encoding), config.model.headDim());
   if (!encoding)
     return encoding.error();
   auto kernels = prepareTraining();
@@ -63,8 +64,7 @@ std::optional<int> runTrainCommand(const std::string &name,
   if (name == "demo")
     return runDemo(arguments);
   if (name == "reinit" || name == "plot")
-    return reportError(name, makeError("this command is not built yet; `pe train --help` and "
-                                       "`pe demo --help` show what trains and plots today"));
+    return reportError(name, makeError("this command is not built yet; see pe --help"));
   if (name != "train")
     return std::nullopt;
   Status status = train(arguments);

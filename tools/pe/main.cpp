@@ -4,16 +4,39 @@
 // compiled. `pe train`, `pe demo` and `pe reinit` read their own flags (runtime/train).
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/core/Error.h"
+#include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/TrainCommands.h"
 
 #include "pe/pe.h"
 
-#include <cctype>
 #include <cstdio>
 
 int pe::cli::reportError(const std::string &command, const Error &error) {
   std::fprintf(stderr, "%s\n", error.render("pe " + command).c_str());
+  return 1;
+}
+
+/// What is wrong before anything is read: no command or an unknown one, or a mistake in its
+/// options.
+static std::optional<int> refuse(const CLI::App &app, const std::vector<std::string> &arguments) {
+  using namespace pe;
+  const std::string name = arguments.empty() ? "" : arguments.front();
+  if (name == "--help" || name == "-h" || name == "--version")
+    return std::nullopt;
+  std::vector<std::string> known = {"train", "demo"};
+  for (const CLI::App *command : app.get_subcommands(nullptr)) {
+    known.push_back(command->get_name());
+    if (command->get_name() != name)
+      continue;
+    Status mistake = cli::findMistake(*command, name, {arguments.begin() + 1, arguments.end()});
+    return mistake ? std::nullopt : std::optional(cli::reportError(name, mistake.error()));
+  }
+  const Error error = name.empty() ? makeError("expected a command, found none; see pe --help")
+                                   : makeError("unknown command '", name, "'",
+                                               suggestChoice(name, known), "; see pe --help");
+  std::fprintf(stderr, "%s\n", error.render("pe").c_str());
   return 1;
 }
 
@@ -41,20 +64,14 @@ int main(int argc, char **argv) {
     CLI::App *command = app.add_subcommand(name, about);
     actions.emplace_back(command, add(*command));
   }
+  if (std::optional<int> status = refuse(app, {argv + 1, argv + argc}))
+    return *status;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
       return app.exit(error);
-    std::string who = "pe";
-    for (auto &[command, action] : actions)
-      if (command->parsed())
-        who += " " + command->get_name();
-    std::string message = error.what();
-    message[0] = static_cast<char>(std::tolower(message[0]));
-    std::fprintf(stderr, "%s: error: %s; see %s --help\n", who.c_str(), message.c_str(),
-                 who.c_str());
-    return 1;
+    return reportError(argv[1], describe(error, argv[1]));
   }
   for (auto &[command, action] : actions)
     if (command->parsed())

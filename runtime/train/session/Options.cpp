@@ -5,11 +5,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/train/session/Options.h"
+#include "runtime/core/Error.h"
 #include "runtime/core/File.h"
 
 #include <charconv>
+#include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace pe::train {
 namespace {
@@ -40,6 +43,9 @@ template <typename Number, typename Access> Setter number(Number least, Access a
     auto value = parseNumber<Number>(text);
     if (!value)
       return value.takeError();
+    if constexpr (std::is_floating_point_v<Number>)
+      if (!std::isfinite(*value))
+        return makeError("expected a finite number, found '", text, "'");
     if (!(*value >= least))
       return makeError("expected at least ", least, ", found ", text);
     access(config) = *value;
@@ -64,15 +70,19 @@ template <typename Parse, typename Access> Setter choice(Parse parse, Access acc
   };
 }
 
-/// A flag whose other values are not built yet.
-Setter only(const std::string &value) {
+/// A flag whose other values are not built yet; `why` says what is meant to be used instead.
+Setter only(const std::string &value, const std::string &why = "the rest is not built yet") {
   return [=](TrainConfig &, const std::string &text) -> Status {
     if (text != value)
-      return makeError("expected ", value.empty() ? "nothing" : "'" + value + "'",
-                       " (the rest is not built yet), found '", text, "'");
+      return makeError("expected ", value.empty() ? "nothing" : "'" + value + "'", " (", why,
+                       "), found '", text, "'");
     return Status::success();
   };
 }
+
+constexpr const char *kOnGpus =
+    "pe train runs on the CPU in float32; GPUs and other types are for the PyTorch package, "
+    "which is not built yet";
 
 Status setLengths(TrainConfig &config, const std::string &list) {
   config.evaluation.lengths.clear();
@@ -81,9 +91,13 @@ Status setLengths(TrainConfig &config, const std::string &list) {
     auto length = parseNumber<int64_t>(list.substr(begin, comma - begin));
     if (!length)
       return length.takeError();
+    if (*length < 1)
+      return makeError("expected lengths of at least 1, found ", *length);
     config.evaluation.lengths.push_back(*length);
     begin = comma + 1;
   }
+  if (config.evaluation.lengths.empty())
+    return makeError("expected lengths such as 256,512, found none");
   return Status::success();
 }
 
@@ -141,50 +155,50 @@ std::vector<Flag> makeFlags() {
      text([](C &c) -> auto & { return c.phases[0].data; })},
     {"encoding", "none", ".mlir file with the entry @attention, or none",
      text([](C &c) -> auto & { return c.encoding; })},
-    {"objective", "causal", "predict the next character", only("causal")},
-    {"layers", "2", "", number<int64_t>(1, [](C &c) -> auto & { return c.model.layers; })},
+    {"objective", "causal", "what is learned: causal predicts the next character", only("causal")},
+    {"layers", "2", "blocks of attention and feed-forward layer", number<int64_t>(1, [](C &c) -> auto & { return c.model.layers; })},
     {"dim", "64", "width of the residual stream",
      number<int64_t>(1, [](C &c) -> auto & { return c.model.dim; })},
-    {"heads", "4", "", number<int64_t>(1, [](C &c) -> auto & { return c.model.heads; })},
+    {"heads", "4", "query heads; divides --dim", number<int64_t>(1, [](C &c) -> auto & { return c.model.heads; })},
     {"kv-heads", "4", "heads of keys and values; divides --heads",
      number<int64_t>(1, [](C &c) -> auto & { return c.model.keyHeads; })},
-    {"activation", "relu2", "of the feed-forward layer", only("relu2")},
+    {"activation", "relu2", "of the feed-forward layer: the square of ReLU", only("relu2")},
     {"mlp-hidden-mult", "4", "hidden width of the feed-forward layer, in units of --dim",
      number<int64_t>(1, [](C &c) -> auto & { return c.model.mlpMultiple; })},
     {"seq", "256", "characters of a training sequence",
      number<int64_t>(1, [](C &c) -> auto & { return c.sequence; })},
     {"batch", "16", "sequences of a step",
      number<int64_t>(1, [](C &c) -> auto & { return c.batch; })},
-    {"steps", "600", "", number<int64_t>(1, [](C &c) -> auto & { return c.phases[0].steps; })},
-    {"optimizer", "adamw", "", only("adamw")},
+    {"steps", "600", "training steps", number<int64_t>(1, [](C &c) -> auto & { return c.phases[0].steps; })},
+    {"optimizer", "adamw", "AdamW; there is no other yet", only("adamw")},
     {"lr", "0.003", "peak learning rate",
      number<double>(0, [](C &c) -> auto & { return c.learningRate; })},
     {"schedule", "linear", "linear (constant, then down to a tenth over the second half), cosine "
      "or constant", choice(parseDecay, [](C &c) -> auto & { return c.decay; })},
     {"warmup", "40", "steps of linear warm-up at the start of every phase",
      number<int64_t>(0, [](C &c) -> auto & { return c.warmup; })},
-    {"weight-decay", "0.1", "",
+    {"weight-decay", "0.1", "AdamW's decay of weights; parameters with pe.decay = false have none",
      number<double>(0, [](C &c) -> auto & { return c.optimizer.weightDecay; })},
     {"clip", "1", "global norm that gradients are clipped to; 0: never",
      number<double>(0, [](C &c) -> auto & { return c.optimizer.clip; })},
-    {"seed", "0", "", number<uint64_t>(0, [](C &c) -> auto & { return c.seed; })},
-    {"dtype", "f32", "", only("f32")},
+    {"seed", "0", "of initial values and of the order of the text", number<uint64_t>(0, [](C &c) -> auto & { return c.seed; })},
+    {"dtype", "f32", "type of the computation", only("f32", kOnGpus)},
     {"phases", "", "JSON file with a list of {\"data\": DIR, \"steps\": N}, instead of --data and "
      "--steps", setPhases},
-    {"reinit-iters", "0", "4: project weights onto scaled isometries; 0: off", setReinitIterations},
-    {"reinit-engine", "qdwh", "", only("qdwh")},
-    {"reinit-target", "all", "all, attention or mlp weights",
+    {"reinit-iters", "0", "4: project weights onto scaled isometries, at --reinit-at; 0: off", setReinitIterations},
+    {"reinit-engine", "qdwh", "how the polar factor is computed", only("qdwh")},
+    {"reinit-target", "all", "which weights: all, attention or mlp",
      choice(parseReinitTarget, [](C &c) -> auto & { return c.reinit.target; })},
-    {"reinit-scale", "muon", "muon, none, mean-sigma or fro",
+    {"reinit-scale", "muon", "scale of the isometries: muon, none, mean-sigma or fro",
      choice(reinit::parseScale, [](C &c) -> auto & { return c.reinit.scale; })},
     {"reinit-at", "phase", "phase (between phases) or the number of a step", setReinitTime},
-    {"redo-interval", "0", "", only("0")},
-    {"redo-tau", "0.025", "", only("0.025")},
-    {"dash", "off", "", only("off")},
-    {"dash-interval", "0", "", only("0")},
+    {"redo-interval", "0", "steps between resets of dormant units; 0: off; not built yet", only("0")},
+    {"redo-tau", "0.025", "activity below which a unit is dormant; not built yet", only("0.025")},
+    {"dash", "off", "shrinking of weights by direction; not built yet", only("off")},
+    {"dash-interval", "0", "steps between shrinkings; not built yet", only("0")},
     {"eval-lengths", "256,512,1024,2048", "contexts the same held-out characters are scored with",
      setLengths, false},
-    {"target", "cpu", "", only("cpu"), false},
+    {"target", "cpu", "where the model is trained", only("cpu", kOnGpus), false},
     {"threads", "0", "0: all cores; results do not depend on it",
      number<int>(0, [](C &c) -> auto & { return c.threads; }), false},
     {"checkpoint", "", "directory for checkpoints",
@@ -193,8 +207,8 @@ std::vector<Flag> makeFlags() {
      number<int64_t>(1, [](C &c) -> auto & { return c.checkpointInterval; }), false},
     {"log", "", "JSON lines: loss, norms, learning rate and every parameter of the encoding",
      text([](C &c) -> auto & { return c.log; }), false},
-    {"trace", "", "", only(""), false},
-    {"sweep", "", "", only(""), false},
+    {"trace", "", "file for a profile; not built yet", only(""), false},
+    {"sweep", "", "one run per value of a flag; not built yet", only(""), false},
   };
 }
 // clang-format on
@@ -215,8 +229,13 @@ using Values = std::map<std::string, std::string>;
 
 Status addValue(Values &values, const std::string &name, const std::string &value,
                 const std::string &where) {
-  if (!findFlag(name))
-    return makeError("unknown ", where, "; `pe train --help` lists them");
+  if (!findFlag(name)) {
+    std::vector<std::string> names;
+    for (const Flag &flag : flags())
+      names.push_back(flag.name);
+    const std::string hint = suggestChoice(name, names);
+    return makeError("unknown ", where, hint.empty() ? "; `pe train --help` lists them" : hint);
+  }
   values[name] = value;
   return Status::success();
 }
@@ -247,6 +266,7 @@ Status readConfigFile(const std::string &path, Values &values) {
 /// Flags given on the command line; --config's file, --resume and --help are kept apart.
 Status readArguments(const std::vector<std::string> &arguments, Values &values,
                      std::string &configFile, TrainOptions &options) {
+  std::set<std::string> seen;
   for (const std::string &argument : arguments) {
     size_t equals = argument.find('=');
     if (argument == "--help") {
@@ -257,6 +277,8 @@ Status readArguments(const std::vector<std::string> &arguments, Values &values,
       return makeError("expected --name=value, found '", argument, "'");
     } else {
       std::string name = argument.substr(2, equals - 2), value = argument.substr(equals + 1);
+      if (!seen.insert(name).second)
+        return makeError("--", name, " is given twice");
       if (name == "config") {
         configFile = value;
         continue;
@@ -300,11 +322,11 @@ std::string trainHelp() {
   std::string text = "pe train: trains a small language model with an encoding\n\n";
   for (const Flag &flag : flags()) {
     std::string line = "  --" + flag.name + "=" + flag.preset;
-    line.resize(std::max<size_t>(line.size() + 2, 34), ' ');
+    line.resize(std::max<size_t>(line.size() + 2, 40), ' ');
     text += line + flag.help + "\n";
   }
-  return text + "  --config=FILE                   JSON object with these flags as keys\n"
-                "  --resume                        go on from the latest checkpoint\n";
+  return text + "  --config=FILE                         JSON object with these flags as keys\n"
+                "  --resume                              go on from the latest checkpoint\n";
 }
 
 } // namespace pe::train

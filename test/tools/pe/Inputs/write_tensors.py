@@ -38,6 +38,10 @@ def main(prefix):
         "f64": {**good, "q": (q[0], "F64")},
         "f16": {name: (shape, "F16") for name, (shape, _) in good.items()},
         "cotangent": {**good, "d_o": ([1, 4, 10, 9], "F32")},
+        # [B, S, H, D]: 4 heads of length 32, taken for 32 heads of length 4.
+        "swapped": {name: ([1, 32, 4, 16], "F32") for name in "qkv"},
+        "swapped_slopes": {**{name: ([1, 32, 4, 16], "F32") for name in "qkv"},
+                           "slopes": ([4], "F32")},
         "nokeys": {"q": q, "k": ([1, 2, 0, 16], "F32"), "v": ([1, 2, 0, 8], "F32"),
                    "d_o": ([1, 4, 10, 8], "F32")},
     }

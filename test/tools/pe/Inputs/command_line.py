@@ -1,0 +1,129 @@
+# Mistakes on the command line: each must end with status 1, one line that says what is wrong, and
+# no output file. argv: the folder of the examples, an empty folder to work in.
+import os
+import subprocess
+import sys
+
+examples, folder = sys.argv[1:]
+os.makedirs(os.path.join(folder, "dir"), exist_ok=True)
+os.chdir(folder)
+open("empty", "w").close()
+open("garbage", "wb").write(b"\x7fELF\x00\xff\x01")
+nope = os.path.join(examples, "nope.mlir")
+small = ["--random=1", "--shape=b=1,h=1,sq=4,d=8"]
+run = ["run", nope]
+
+# (arguments, what the line has to say)
+cases = [
+    ([], "pe: error: expected a command, found none"),
+    (["rum"], "pe: error: unknown command 'rum'; did you mean 'run'?"),
+    (["--bogus"], "pe: error: unknown command '--bogus'"),
+    (["doctor", "x"], "pe doctor: error: unexpected argument 'x'"),
+    (["plot", "x"], "pe plot: error: this command is not built yet"),
+    (["reinit"], "pe reinit: error: this command is not built yet"),
+]
+for command in ["run", "explain", "compile"]:
+    name = [command] + (["--emit=tile"] if command == "compile" else [])
+    error = f"pe {command}: error: "
+    cases += [
+        (name, error + "expected FILE, found none"),
+        (name + [""], error + "file '': cannot open"),
+        (name + ["none.mlir"], error + "file 'none.mlir': cannot open: No such file"),
+        (name + ["dir"], error + "file 'dir': expected a file, found a directory"),
+        (name + ["/dev/zero"], error + "file '/dev/zero': expected a file, found a device"),
+        (name + ["empty"], "empty:1:1: error: expected a public function"),
+        (name + ["garbage"], "garbage:1:1: error: "),
+        (name + [nope, nope], error + "unexpected argument"),
+        (name + [nope, "--dtipe=f32"], error + "unknown option --dtipe; did you mean '--dtype'?"),
+        (name + [nope, "--target=gpu"], error + "expected --target cpu, cuda"),
+        (name + [nope, "--target="], error + "--target: expected a value after '=', found none"),
+        (name + [nope, "--target"], error + "--target: expected a value, found none"),
+        (name + [nope, "--chip=sm_80"], error + "--chip: expected it with --target=cuda"),
+        (name + [nope, "--dtype=f32", "--dtype=f32"], error + "--dtype is given twice"),
+        (name + [nope, "--entry=other"], "error: expected a public function @other"),
+    ]
+cases += [
+    (run + small + ["--threads=-1"], "--threads: expected 1 to 1024"),
+    (run + small + ["--threads=abc"], "--threads: expected a whole number, found 'abc'"),
+    (run + small + ["--threads=99999999999999999999"], "--threads: expected a whole number"),
+    (run + ["--random=abc"], "--random: expected a whole number of 0 or more, found 'abc'"),
+    (run + ["--random=-1"], "--random: expected a whole number of 0 or more, found '-1'"),
+    (run + ["--random="], "--random: expected a value after '=', found none"),
+    (run + ["--random=1", "--shape=b=-1"], "--shape: expected a whole number >= 0 for b"),
+    (run + ["--random=1", "--shape=b=99999999999999999999"], "--shape: expected a whole number"),
+    (run + ["--random=1", "--shape=b=1,b=2"], "--shape: b is given twice"),
+    (run + ["--random=1", "--shape=x=1"], "--shape: expected NAME=NUMBER"),
+    (run + ["--random=1", "--shape=b=1000000,h=1000000,sq=1000000"], "fewer than 2^63 elements"),
+    (run + small + ["--q-start=1.5"], "--q-start: expected a whole number, found '1.5'"),
+    (run + small + ["--k-start=9223372036854775808"], "--k-start: expected a whole number"),
+    (run + small + ["--heads-total=0"], "heads_total"),
+    (run + small + ["--time=0"], "--time: expected a number of calls of 1 to 2147483647"),
+    (run + small + ["--explain=all"], "--explain: expected text or json, found 'all'"),
+    (run + small + ["--early-exit=no"], "--early-exit: expected 'on' or 'off', found 'no'"),
+    (run + small + ["--check=2"], "--check: expected no value, found '2'"),
+    (run + small + ["--out=none/o"], "--out: folder 'none' does not exist"),
+    (run + small + ["--out=dir"], "--out: expected the name of a file, found the folder 'dir'"),
+    (run + small + ["--in=empty"], "expected either --in=FILE.safetensors or --random=SEED"),
+    (run, "expected either --in=FILE.safetensors or --random=SEED"),
+    (run + ["--in=none"], "file 'none': cannot open"),
+    (run + ["--in=dir"], "file 'dir': "),
+    (run + ["--in=empty"], "file 'empty': "),
+    (run + ["--in=garbage"], "file 'garbage': "),
+    (["compile", nope], "pe compile: error: expected --emit, found none"),
+    (["compile", nope, "--emit=tiles"], "--emit: expected 'pe', 'tile', 'llvm', 'object', 'ptx' or"),
+    (["compile", nope, "--emit=tile", "--head-dim=x"], "--head-dim: expected a whole number"),
+    (["compile", nope, "--emit=tile", "--head-dim=7"], "expected a head dim of 8 to 256"),
+    (["compile", nope, "--emit=tile", "-o", "none/o"], "-o: folder 'none' does not exist"),
+    (["compile", nope, "--emit=package", "--target=cpu,x", "-o", "x"], "expected --target cpu"),
+    (["explain", nope, "--json=1"], "--json: expected no value, found '1'"),
+    (["bench", "--with=none"], "found no 'none.mlir' there"),
+    (["bench", "--with=nope", "--lengths=0"], "--lengths: expected at least 1, found 0"),
+    (["bench", "--with=nope", "--lengths=a"], "--lengths: expected a whole number, found 'a'"),
+    (["bench", "--with=nope", "--repeats=0"], "--repeats: expected at least 1, found 0"),
+    (["bench", "--with=nope", "--json=none/o"], "--json: folder 'none' does not exist"),
+    (["bench", "--target=cuda"], "expected --model with --target=cuda"),
+    (["demo", "--fast"], "pe demo: error: unknown option --fast"),
+    (["demo", "--steps=0"], "--steps: expected at least 1, found 0"),
+    (["demo", "--threads=-1"], "--threads: expected 1 to 1024"),
+    (["demo", "--data=none"], "expected a directory with text files, found nothing at 'none'"),
+    (["train", "layers"], "pe train: error: expected --name=value, found 'layers'"),
+    (["train", "--layer=1"], "unknown flag '--layer'; did you mean 'layers'?"),
+    (["train", "--layers=0"], "--layers: expected at least 1, found 0"),
+    (["train", "--layers=x"], "--layers: expected an integer, found 'x'"),
+    (["train", "--layers=1", "--layers=2"], "--layers is given twice"),
+    (["train", "--steps=99999999999999999999"], "--steps: expected an integer"),
+    (["train", "--lr=inf"], "--lr: expected a finite number, found 'inf'"),
+    (["train", "--eval-lengths="], "--eval-lengths: expected lengths such as 256,512, found none"),
+    (["train", "--eval-lengths=0"], "--eval-lengths: expected lengths of at least 1, found 0"),
+    (["train", "--target=cuda"], "pe train runs on the CPU in float32; GPUs and other types are"),
+    (["train", "--dtype=bf16"], "PyTorch package"),
+    (["train", "--optimizer=muon"], "--optimizer: expected 'adamw' (the rest is not built yet)"),
+    (["train", "--encoding=none.mlir"], "file 'none.mlir': cannot open"),
+    (["train", "--data=none"], "found nothing at 'none'"),
+    (["train", "--config=dir"], "file 'dir': expected a file, found a directory"),
+    (["train", "--phases=empty"], "--phases: expected a JSON list"),
+    (["train", "--resume"], "expected --checkpoint=DIR with --resume, found none"),
+]
+
+before = sorted(os.listdir("."))
+failures = 0
+for arguments, expected in cases:
+    done = subprocess.run(["pe"] + arguments, capture_output=True, text=True, timeout=120)
+    lines = done.stderr.splitlines()
+    problems = []
+    if done.returncode != 1:
+        problems.append(f"exit status {done.returncode}")
+    if len(lines) != 1:
+        problems.append(f"{len(lines)} lines on stderr")
+    if not lines or expected not in lines[0]:
+        problems.append(f"expected '{expected}'")
+    if done.stdout:
+        problems.append("something on stdout")
+    if problems:
+        failures += 1
+        print(f"pe {' '.join(arguments)}: {', '.join(problems)}; stderr: {done.stderr}")
+if sorted(os.listdir(".")) != before:
+    failures += 1
+    print("files were left behind:", os.listdir("."))
+print(f"{len(cases)} command lines, {failures} failed")
+sys.exit(1 if failures else 0)

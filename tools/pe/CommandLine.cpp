@@ -1,0 +1,121 @@
+//===- CommandLine.cpp - mistakes on the command line ---===//
+#include "tools/pe/CommandLine.h"
+
+#include "runtime/core/Error.h"
+
+#include <cctype>
+#include <charconv>
+#include <set>
+
+namespace pe::cli {
+namespace {
+
+/// "--name" or "-o" of an argument, without "=value".
+std::string nameOf(const std::string &argument) { return argument.substr(0, argument.find('=')); }
+
+bool isOption(const std::string &argument) {
+  return argument.size() > 1 && argument[0] == '-' && !std::isdigit(argument[1]);
+}
+
+std::vector<std::string> namesOf(const CLI::App &command) {
+  std::vector<std::string> names;
+  for (const CLI::Option *option : command.get_options())
+    for (const std::string &name : option->get_lnames())
+      names.push_back("--" + name);
+  return names;
+}
+
+template <typename Number> bool isNumber(const std::string &text) {
+  Number value{};
+  const char *end = text.data() + text.size();
+  auto [rest, code] = std::from_chars(text.data(), end, value);
+  return code == std::errc() && rest == end;
+}
+
+Status checkNumber(const CLI::Option &option, const std::string &name, const std::string &value) {
+  const std::string type = option.get_type_name();
+  if (type == "INT" && !isNumber<int64_t>(value))
+    return makeError(name, ": expected a whole number, found '", value, "'");
+  if (type == "UINT" && !isNumber<uint64_t>(value))
+    return makeError(name, ": expected a whole number of 0 or more, found '", value, "'");
+  return Status::success();
+}
+
+Status checkValue(const CLI::Option &option, const std::string &name, const std::string &value) {
+  if (value.empty())
+    return makeError(name, ": expected a value after '=', found none");
+  const char delimiter = option.get_delimiter();
+  for (size_t start = 0; start <= value.size();) {
+    const size_t end =
+        delimiter ? std::min(value.find(delimiter, start), value.size()) : value.size();
+    if (Status checked = checkNumber(option, name, value.substr(start, end - start)); !checked)
+      return checked;
+    start = end + 1;
+  }
+  return Status::success();
+}
+
+} // namespace
+
+Status findMistake(const CLI::App &command, const std::string &name,
+                   const std::vector<std::string> &arguments) {
+  std::set<std::string> seen;
+  for (size_t n = 0; n < arguments.size(); ++n) {
+    const std::string &argument = arguments[n];
+    if (!isOption(argument))
+      continue;
+    const std::string given = nameOf(argument);
+    const CLI::Option *option = command.get_option_no_throw(given);
+    if (!option) {
+      const std::string hint = suggestChoice(given, namesOf(command));
+      return makeError("unknown option ", given,
+                       hint.empty() ? "; see pe " + name + " --help" : hint);
+    }
+    if (!seen.insert(option->get_name()).second)
+      return makeError(given, " is given twice");
+    const bool hasValue = given.size() < argument.size();
+    if (option->get_items_expected_max() == 0) { // a flag
+      if (hasValue && option->get_disable_flag_override())
+        return makeError(given, ": expected no value, found '", argument.substr(given.size() + 1),
+                         "'");
+      continue;
+    }
+    if (!hasValue && n + 1 == arguments.size())
+      return makeError(given, ": expected a value, found none; write ", given,
+                       given.starts_with("--") ? "=" : " ", "VALUE");
+    const std::string value = hasValue ? argument.substr(given.size() + 1) : arguments[++n];
+    if (Status checked = checkValue(*option, given, value); !checked)
+      return checked;
+  }
+  return Status::success();
+}
+
+Error describe(const CLI::ParseError &error, const std::string &command) {
+  std::string message = error.what();
+  const std::string required = " is required", extra = "The following argument was not expected: ";
+  if (error.get_name() == "RequiredError" && message.ends_with(required))
+    message = "expected " + message.substr(0, message.size() - required.size()) + ", found none";
+  else if (message.starts_with(extra))
+    message = "unexpected argument '" + message.substr(extra.size()) + "'";
+  else if (message.size() > 1 && std::islower(message[1]))
+    message[0] = static_cast<char>(std::tolower(message[0]));
+  return makeError(message, "; see pe ", command, " --help");
+}
+
+CLI::Option *addSwitch(CLI::App &app, const std::string &name, bool &variable,
+                       const std::string &about) {
+  return app.add_flag(name, variable, about)->disable_flag_override();
+}
+
+CLI::Validator oneOf(std::vector<std::string> choices) {
+  return CLI::Validator(
+      [choices](std::string &found) {
+        if (std::find(choices.begin(), choices.end(), found) != choices.end())
+          return std::string();
+        return "expected " + joinChoices(choices) + ", found '" + found + "'" +
+               suggestChoice(found, choices);
+      },
+      "");
+}
+
+} // namespace pe::cli
