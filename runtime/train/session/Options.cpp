@@ -156,10 +156,14 @@ std::vector<Flag> makeFlags() {
     {"encoding", "none", ".mlir file with the entry @attention, or none",
      text([](C &c) -> auto & { return c.encoding; })},
     {"objective", "causal", "what is learned: causal predicts the next character", only("causal")},
-    {"layers", "2", "blocks of attention and feed-forward layer", number<int64_t>(1, [](C &c) -> auto & { return c.model.layers; })},
+    {"layers", "2",
+     "blocks of attention and feed-forward layer",
+     number<int64_t>(1, [](C &c) -> auto & { return c.model.layers; })},
     {"dim", "64", "width of the residual stream",
      number<int64_t>(1, [](C &c) -> auto & { return c.model.dim; })},
-    {"heads", "4", "query heads; divides --dim", number<int64_t>(1, [](C &c) -> auto & { return c.model.heads; })},
+    {"heads", "4",
+     "query heads; divides --dim",
+     number<int64_t>(1, [](C &c) -> auto & { return c.model.heads; })},
     {"kv-heads", "4", "heads of keys and values; divides --heads",
      number<int64_t>(1, [](C &c) -> auto & { return c.model.keyHeads; })},
     {"activation", "relu2", "of the feed-forward layer: the square of ReLU", only("relu2")},
@@ -169,7 +173,8 @@ std::vector<Flag> makeFlags() {
      number<int64_t>(1, [](C &c) -> auto & { return c.sequence; })},
     {"batch", "16", "sequences of a step",
      number<int64_t>(1, [](C &c) -> auto & { return c.batch; })},
-    {"steps", "600", "training steps", number<int64_t>(1, [](C &c) -> auto & { return c.phases[0].steps; })},
+    {"steps", "600",
+     "training steps", number<int64_t>(1, [](C &c) -> auto & { return c.phases[0].steps; })},
     {"optimizer", "adamw", "AdamW; there is no other yet", only("adamw")},
     {"lr", "0.003", "peak learning rate",
      number<double>(0, [](C &c) -> auto & { return c.learningRate; })},
@@ -181,18 +186,22 @@ std::vector<Flag> makeFlags() {
      number<double>(0, [](C &c) -> auto & { return c.optimizer.weightDecay; })},
     {"clip", "1", "global norm that gradients are clipped to; 0: never",
      number<double>(0, [](C &c) -> auto & { return c.optimizer.clip; })},
-    {"seed", "0", "of initial values and of the order of the text", number<uint64_t>(0, [](C &c) -> auto & { return c.seed; })},
+    {"seed", "0",
+     "of initial values and of the order of the text",
+     number<uint64_t>(0, [](C &c) -> auto & { return c.seed; })},
     {"dtype", "f32", "type of the computation", only("f32", kOnGpus)},
     {"phases", "", "JSON file with a list of {\"data\": DIR, \"steps\": N}, instead of --data and "
      "--steps", setPhases},
-    {"reinit-iters", "0", "4: project weights onto scaled isometries, at --reinit-at; 0: off", setReinitIterations},
+    {"reinit-iters", "0",
+     "4: project weights onto scaled isometries, at --reinit-at; 0: off", setReinitIterations},
     {"reinit-engine", "qdwh", "how the polar factor is computed", only("qdwh")},
     {"reinit-target", "all", "which weights: all, attention or mlp",
      choice(parseReinitTarget, [](C &c) -> auto & { return c.reinit.target; })},
     {"reinit-scale", "muon", "scale of the isometries: muon, none, mean-sigma or fro",
      choice(reinit::parseScale, [](C &c) -> auto & { return c.reinit.scale; })},
     {"reinit-at", "phase", "phase (between phases) or the number of a step", setReinitTime},
-    {"redo-interval", "0", "steps between resets of dormant units; 0: off; not built yet", only("0")},
+    {"redo-interval", "0",
+     "steps between resets of dormant units; 0: off; not built yet", only("0")},
     {"redo-tau", "0.025", "activity below which a unit is dormant; not built yet", only("0.025")},
     {"dash", "off", "shrinking of weights by direction; not built yet", only("off")},
     {"dash-interval", "0", "steps between shrinkings; not built yet", only("0")},
@@ -232,8 +241,8 @@ Status addValue(Values &values, const std::string &name, const std::string &valu
   if (!findFlag(name)) {
     std::vector<std::string> names;
     for (const Flag &flag : flags())
-      names.push_back(flag.name);
-    const std::string hint = suggestChoice(name, names);
+      names.push_back("--" + flag.name);
+    const std::string hint = suggestChoice("--" + name, names);
     return makeError("unknown ", where, hint.empty() ? "; `pe train --help` lists them" : hint);
   }
   values[name] = value;

@@ -204,11 +204,11 @@ TEST(Options, AreRead) {
 }
 
 TEST(Options, RefuseWhatTheyDoNotKnow) {
-  EXPECT_EQ(optionsError({"--dims=3"}), "unknown flag '--dims'; `pe train --help` lists them");
+  EXPECT_EQ(optionsError({"--dims=3"}), "unknown flag '--dims'; did you mean '--dim'?");
   EXPECT_EQ(optionsError({"dim=3"}), "expected --name=value, found 'dim=3'");
   EXPECT_EQ(optionsError({"--dim=big"}), "--dim: expected an integer, found 'big'");
   EXPECT_EQ(optionsError({"--layers=0"}), "--layers: expected at least 1, found 0");
-  EXPECT_EQ(optionsError({"--lr=nan"}), "--lr: expected at least 0, found nan");
+  EXPECT_EQ(optionsError({"--lr=nan"}), "--lr: expected a finite number, found 'nan'");
   EXPECT_EQ(optionsError({"--optimizer=muon"}),
             "--optimizer: expected 'adamw' (the rest is not built yet), found 'muon'");
   EXPECT_EQ(optionsError({"--reinit-iters=5"}),
@@ -230,7 +230,7 @@ TEST_F(SessionTest, OptionsComeFromFilesToo) {
   EXPECT_EQ(options->config.sequence, 32);
   ASSERT_TRUE(writeFileAtomically(path("config.json"), R"({"dims": 128})"));
   EXPECT_EQ(optionsError({"--config=" + path("config.json")}),
-            "unknown key 'dims' in '" + path("config.json") + "'; `pe train --help` lists them");
+            "unknown key 'dims' in '" + path("config.json") + "'; did you mean '--dim'?");
 
   ASSERT_TRUE(
       writeFileAtomically(path("phases.json"), R"([{"data": "a", "steps": 5}, {"steps": 7}])"));
