@@ -13,17 +13,6 @@ LogicalResult mlir::tile::cpu::checkStage(StageOp stage, std::string &why) {
     why = "its mask is not known";
     return failure();
   }
-  WalkResult narrow = stage.walk([](Operation *op) {
-    const bool isWide = llvm::all_of(op->getResultTypes(), [](Type type) {
-      auto value = dyn_cast<ValType>(type);
-      return !value || value.getElementType().isF32();
-    });
-    return isWide ? WalkResult::advance() : WalkResult::interrupt();
-  });
-  if (narrow.wasInterrupted()) {
-    why = "its values are not f32";
-    return failure();
-  }
   RowInterface interface(stage);
   for (Operation *op : interface.before)
     if (!isa<LoadOp, ConstantOp, MapOp, ReduceOp, memref::AllocaOp>(op)) {

@@ -44,6 +44,17 @@ LogicalResult lowerStream(StageOp stage, std::string &why) {
   return success();
 }
 
+/// Neither vector code nor the loops behind it compute in another type on a CPU.
+LogicalResult checkTypes(StageOp stage) {
+  WalkResult result = stage.walk([&](Operation *op) -> WalkResult {
+    for (Type type : op->getResultTypes())
+      if (auto value = dyn_cast<ValType>(type); value && !value.getElementType().isF32())
+        return op->emitOpError("expected values of f32, found ") << type;
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 struct PETileToCpuPass : tile::impl::PETileToCpuPassBase<PETileToCpuPass> {
   using Base::Base;
 
@@ -61,6 +72,8 @@ private:
   LogicalResult lower(StageOp stage) {
     if (isScalarStage(stage))
       return lowerScalarStage(stage);
+    if (failed(checkTypes(stage)))
+      return failure();
     std::string why;
     if (succeeded(lowerStream(stage, why)))
       return success();

@@ -8,9 +8,28 @@ BlockEmitter::BlockEmitter(StageOp stage, const StageFunction &function, const L
     : builder(function.getLoc(), function.getBodyBuilder()), stage(stage), function(function),
       options(options) {}
 
-Value BlockEmitter::number(double value) {
-  return arith::ConstantOp::create(builder, builder.getF32FloatAttr(value));
+Type mlir::tile::computationType(Type element) {
+  return element.isF64() ? element : Type(Float32Type::get(element.getContext()));
 }
+
+Value BlockEmitter::number(double value, Type type) {
+  Type wide = computationType(type ? type : builder.getF32Type());
+  return arith::ConstantOp::create(builder, builder.getFloatAttr(wide, value));
+}
+
+Value BlockEmitter::convert(Value value, Type type) {
+  auto from = dyn_cast<FloatType>(value.getType()), to = dyn_cast<FloatType>(type);
+  if (from == to || !from || !to)
+    return value;
+  if (from.getWidth() < to.getWidth())
+    return arith::ExtFOp::create(builder, to, value);
+  auto rounding = arith::RoundingModeAttr();
+  if (to.isTF32()) // as passes/ToTile rounds
+    rounding =
+        arith::RoundingModeAttr::get(builder.getContext(), arith::RoundingMode::to_nearest_away);
+  return arith::TruncFOp::create(builder, to, value, rounding, arith::FastMathFlagsAttr());
+}
+
 Value BlockEmitter::index(int64_t value) { return arith::ConstantIndexOp::create(builder, value); }
 Value BlockEmitter::size(StringRef expression) {
   return function.emitSize(builder, builder.getLoc(), expression);
@@ -146,6 +165,7 @@ Value BlockEmitter::readBuffer(Value buffer, const Point &point, ValueRange extr
 }
 
 void BlockEmitter::writeBuffer(Value value, Value buffer, const Point &point) {
+  value = convert(value, cast<BufferType>(buffer.getType()).getElementType());
   memref::StoreOp::create(builder, value, function.getView(buffer), bufferIndices(buffer, point));
 }
 
@@ -155,14 +175,18 @@ void BlockEmitter::addToBuffer(Value value, Value buffer, const Point &point, Va
 }
 
 void BlockEmitter::defineInBuffer(Value value, Value buffer) {
-  define(value, [this, buffer](const Point &point) { return readBuffer(buffer, point); });
+  Type type = cast<ValType>(value.getType()).getElementType();
+  define(value, [this, buffer, type](const Point &point) {
+    return convert(readBuffer(buffer, point), type);
+  });
 }
 
 Value BlockEmitter::getScratch(Value value) {
   Value &memory = scratch[value];
   if (memory)
     return memory;
-  Spaces spaces = cast<ValType>(value.getType()).getSpaces();
+  auto valueType = cast<ValType>(value.getType());
+  Spaces spaces = valueType.getSpaces();
   SmallVector<int64_t> shape;
   if (hasRows(spaces))
     shape.push_back(options.blockRows);
@@ -172,8 +196,8 @@ Value BlockEmitter::getScratch(Value value) {
     bool d = spaces == Spaces::RD || spaces == Spaces::CD;
     shape.push_back(d ? function.getPlan().getHeadDim() : function.getPlan().getValueDim());
   }
-  auto type = MemRefType::get(shape, builder.getF32Type());
-  scratchBytes += type.getNumElements() * sizeof(float);
+  auto type = MemRefType::get(shape, valueType.getElementType());
+  scratchBytes += type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
   OpBuilder entry = function.getEntryBuilder();
   return memory = memref::AllocaOp::create(entry, builder.getLoc(), type);
 }
@@ -198,8 +222,9 @@ void BlockEmitter::defineInScratch(Value result) {
 }
 
 void BlockEmitter::writeScratch(Value number, Value result, const Point &point) {
-  Spaces spaces = cast<ValType>(result.getType()).getSpaces();
-  memref::StoreOp::create(builder, number, getScratch(result), scratchIndices(spaces, point));
+  auto type = cast<ValType>(result.getType());
+  memref::StoreOp::create(builder, convert(number, type.getElementType()), getScratch(result),
+                          scratchIndices(type.getSpaces(), point));
 }
 
 void BlockEmitter::compute(Value result, llvm::function_ref<Value(const Point &)> element) {

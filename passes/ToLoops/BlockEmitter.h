@@ -10,6 +10,9 @@
 // asked at; and a contraction over c evaluates both operands at the same point while the column
 // runs.
 //
+// An element has the type of its value. Sums and products are made in f32 (f64 for values of f64),
+// in which products of narrower numbers are exact; what is kept or stored is rounded to its type.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOLOOPS_BLOCKEMITTER_H
 #define PE_PASSES_TOLOOPS_BLOCKEMITTER_H
@@ -35,6 +38,9 @@ struct BlockPosition {
   Value keyBlock; // the block's number, for extent kb
 };
 
+/// What numbers of type `element` are added and multiplied in.
+Type computationType(Type element);
+
 class BlockEmitter {
 public:
   using Element = std::function<Value(const Point &)>;
@@ -50,7 +56,8 @@ public:
   void define(Value value, Element element) { elements[value] = std::move(element); }
   /// Lets `value` be an element of `buffer`, its indices implied by the names of the extents.
   void defineInBuffer(Value value, Value buffer);
-  /// Computes `element` at every point of the block into `result`'s scratch memory.
+  /// Computes `element`, rounded to the value's type, at every point of the block into `result`'s
+  /// scratch memory.
   void compute(Value result, llvm::function_ref<Value(const Point &)> element);
 
   /// Loops over every point that `spaces` has in the block; the builder is inside during `body`.
@@ -64,11 +71,14 @@ public:
 
   /// The extents' names give the indices; other extents take the next of `extra`.
   Value readBuffer(Value buffer, const Point &point, ValueRange extra = {});
-  /// Writes `value` to `buffer` at the point, or adds it there.
+  /// Writes `value` to `buffer` at the point, in the buffer's type, or adds it there.
   void writeBuffer(Value value, Value buffer, const Point &point);
   void addToBuffer(Value value, Value buffer, const Point &point, ValueRange extra = {});
 
-  Value number(double value);
+  /// Of f32, or of f64 where `type` is f64.
+  Value number(double value, Type type = {});
+  /// `value` in a floating `type`, rounded where that is narrower.
+  Value convert(Value value, Type type);
   Value index(int64_t value);
   Value size(StringRef expression);
 

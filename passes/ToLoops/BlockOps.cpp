@@ -10,6 +10,7 @@ using namespace mlir::tile;
 constexpr double kEmptyMaximum = -1.0e30;
 
 static Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
+static Type elementOf(Value value) { return cast<ValType>(value.getType()).getElementType(); }
 
 void BlockEmitter::emit(Operation &op) {
   Location outer = builder.getLoc();
@@ -22,15 +23,18 @@ void BlockEmitter::emit(Operation &op) {
         });
       })
       .Case([&](ConstantOp constant) {
-        define(constant.getValue(), [this, constant](const Point &) mutable {
-          return number(constant.getNumber().convertToDouble());
+        Type type = elementOf(constant.getValue());
+        define(constant.getValue(), [this, constant, type](const Point &) mutable {
+          return convert(number(constant.getNumber().convertToDouble(), type), type);
         });
       })
       .Case([&](MapOp map) { emitMap(map); })
       .Case([&](MaskOp mask) {
+        Type type = elementOf(mask.getInput());
         compute(mask.getOutput(), [&](const Point &point) -> Value {
+          Value fill = convert(number(mask.getFill().convertToDouble(), type), type);
           return arith::SelectOp::create(builder, insideMask(point), at(mask.getInput(), point),
-                                         number(mask.getFill().convertToDouble()));
+                                         fill);
         });
       })
       .Case([&](ReduceOp reduce) { emitReduce(reduce); })
@@ -106,10 +110,11 @@ Value BlockEmitter::contract(Axis axis, bool masked, Value initial, const Point 
 void BlockEmitter::emitReduce(ReduceOp op) {
   bool max = op.getKind() == Reduction::Max;
   bool masked = spacesOf(op.getInput()) == Spaces::RC;
+  Type type = computationType(elementOf(op.getOutput()));
   compute(op.getOutput(), [&](const Point &point) {
-    return contract(op.getAxis(), masked, number(max ? kEmptyMaximum : 0.0), point,
+    return contract(op.getAxis(), masked, number(max ? kEmptyMaximum : 0.0, type), point,
                     [&](Value sum, const Point &here) -> Value {
-                      Value value = at(op.getInput(), here);
+                      Value value = convert(at(op.getInput(), here), type);
                       if (max)
                         return arith::MaximumFOp::create(builder, sum, value);
                       return arith::AddFOp::create(builder, sum, value);
@@ -119,29 +124,32 @@ void BlockEmitter::emitReduce(ReduceOp op) {
 
 void BlockEmitter::emitDot(DotOp op) {
   bool masked = spacesOf(op.getLhs()) == Spaces::RC;
+  Type type = computationType(elementOf(op.getOutput()));
   compute(op.getOutput(), [&](const Point &point) {
-    Value initial = op.getInit() ? at(op.getInit(), point) : number(0.0);
+    Value initial = op.getInit() ? convert(at(op.getInit(), point), type) : number(0.0, type);
     return contract(
         op.getAxis(), masked, initial, point, [&](Value sum, const Point &here) -> Value {
-          Value product =
-              arith::MulFOp::create(builder, at(op.getLhs(), here), at(op.getRhs(), here));
+          Value product = arith::MulFOp::create(builder, convert(at(op.getLhs(), here), type),
+                                                convert(at(op.getRhs(), here), type));
           return arith::AddFOp::create(builder, sum, product);
         });
   });
 }
 
 void BlockEmitter::emitScan(ScanOp op) {
+  Type type = computationType(elementOf(op.getResult()));
+  auto wide = [&](Value value, const Point &point) { return convert(at(value, point), type); };
   forEachPoint(Spaces::R, [&](const Point &row) {
-    Value last = foldRange(position.columns, at(op.getCarryIn(), row), [&](Value step, Value x) {
+    Value last = foldRange(position.columns, wide(op.getCarryIn(), row), [&](Value step, Value x) {
       Point point = row;
       point.column = step;
       if (op.getOrder() == Order::Descending) {
         Value end = arith::SubIOp::create(builder, position.columns, index(1));
         point.column = arith::SubIOp::create(builder, end, step);
       }
-      Value after = arith::MulFOp::create(builder, at(op.getA(), point), x);
+      Value after = arith::MulFOp::create(builder, wide(op.getA(), point), x);
       if (op.getB())
-        after = arith::AddFOp::create(builder, after, at(op.getB(), point));
+        after = arith::AddFOp::create(builder, after, wide(op.getB(), point));
       after = arith::SelectOp::create(builder, insideMask(point), after, x);
       writeScratch(op.getExclusive() ? x : after, op.getResult(), point);
       return after;

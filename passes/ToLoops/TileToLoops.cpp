@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToLoops/BlockEmitter.h"
+#include "passes/ToLoops/NarrowFloats.h"
 #include "passes/ToLoops/ScalarStage.h"
 #include "passes/ToLoops/ToLoops.h"
 
@@ -85,7 +86,9 @@ BufferType streamBufferType(Value result, bool overKeyHeads) {
     names.push_back(d ? "d" : "e");
   Builder builder(result.getContext());
   auto extents = llvm::map_to_vector(names, [&](StringRef n) { return builder.getStringAttr(n); });
-  return BufferType::get(result.getContext(), extents, builder.getF32Type());
+  // Sums are kept in what they are added in; memory knows no tf32.
+  return BufferType::get(result.getContext(), extents,
+                         computationType(cast<ValType>(result.getType()).getElementType()));
 }
 
 void StageToLoops::addStreamBuffers() {
@@ -335,6 +338,11 @@ LogicalResult StageToLoops::run() {
   return success();
 }
 
+bool isComputable(Type element) {
+  return element.isF32() || element.isF64() || element.isBF16() || element.isF16() ||
+         element.isTF32();
+}
+
 /// What the loops cannot say.
 LogicalResult checkStage(StageOp stage, const LoopOptions &options) {
   if (options.blockRows < 1 || options.blockColumns < 1)
@@ -348,8 +356,8 @@ LogicalResult checkStage(StageOp stage, const LoopOptions &options) {
              << plan.getKeyBlock() << " keys, found block-columns = " << options.blockColumns;
   WalkResult result = stage.walk([&](Operation *op) -> WalkResult {
     for (Type type : op->getResultTypes())
-      if (auto value = dyn_cast<ValType>(type); value && !value.getElementType().isF32())
-        return op->emitOpError("expected values of f32, found ") << type;
+      if (auto value = dyn_cast<ValType>(type); value && !isComputable(value.getElementType()))
+        return op->emitOpError("expected values of f32, f64, bf16, f16 or tf32, found ") << type;
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
@@ -371,6 +379,8 @@ struct PETileToLoopsPass : impl::PETileToLoopsPassBase<PETileToLoopsPass> {
     for (StageOp stage : stages)
       if (failed(lowerStageToLoops(stage, options)))
         return signalPassFailure();
+    if (failed(lowerNarrowFloats(getOperation())))
+      signalPassFailure();
   }
 };
 

@@ -58,9 +58,10 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
     return makeError("expected target cpu, cuda or gpu-emulator, found ", request.target);
   const bool isNarrow =
       request.dtype == DType::BF16 || request.dtype == DType::F16 || request.dtype == DType::TF32;
-  if (request.dtype != DType::F32 && !(isGpu && isNarrow))
-    return makeError("expected dtype ", isGpu ? "f32, bf16, f16 or tf32" : "f32", " on target ",
-                     request.target, ", found ", nameOf(request.dtype));
+  const bool takesNarrow = isGpu || request.lowering == "loops";
+  if (request.dtype != DType::F32 && !(takesNarrow && isNarrow))
+    return makeError("expected dtype ", takesNarrow ? "f32, bf16, f16 or tf32" : "f32",
+                     " on target ", request.target, ", found ", nameOf(request.dtype));
   if (Status depths = checkDepths(request); !depths)
     return depths.takeError();
   if (request.target == "cuda")

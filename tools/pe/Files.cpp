@@ -80,7 +80,7 @@ Status checkTarget(const FileOptions &options) {
   if (!options.chip.empty() && options.target != "cuda")
     return makeError("--chip: expected it with --target=cuda, found --target=", options.target);
   const bool isGpu = options.target == "cuda" || options.target == "gpu-emulator";
-  const bool takesNarrow = isGpu || options.target == "reference";
+  const bool takesNarrow = isGpu || options.target == "reference" || options.lowering == "loops";
   const bool isNarrow =
       options.dtype == "bf16" || options.dtype == "f16" || options.dtype == "tf32";
   const bool isKnown = options.dtype.empty() || options.dtype == "f32" || (takesNarrow && isNarrow);

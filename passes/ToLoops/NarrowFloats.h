@@ -1,0 +1,26 @@
+//===- NarrowFloats.h - bf16 and tf32 without hardware for them -----------===//
+#ifndef PE_PASSES_TOLOOPS_NARROWFLOATS_H
+#define PE_PASSES_TOLOOPS_NARROWFLOATS_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mlir::tile {
+
+/// Writes the conversions to and from bf16 and tf32 in the module's functions as operations on
+/// bits, for machines that have no instructions for them. A tf32 becomes an f32 whose last 13 bits
+/// of fraction are zero.
+///
+/// ```mlir
+/// %0 = arith.truncf %x to_nearest_away : f32 to tf32
+/// ==>
+/// %bits = arith.bitcast %x : f32 to i32
+/// %up = arith.addi %bits, %c4096 : i32
+/// %kept = arith.andi %up, %c-8192 : i32
+/// %rounded = arith.bitcast %kept : i32 to f32   // and NaN stays NaN
+/// ```
+/// Test: test/passes/ToLoops/narrow-floats.mlir
+LogicalResult lowerNarrowFloats(ModuleOp module);
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_TOLOOPS_NARROWFLOATS_H
