@@ -221,7 +221,11 @@ LogicalResult StreamOp::verifyRegions() {
 
 //===- Scalar code -----------------------------------------------------------------===//
 
+static bool isScalar(Type type) { return type.isIntOrIndexOrFloat(); }
+
 static bool isScalarOp(Operation *op) {
+  if (!llvm::all_of(op->getResultTypes(), isScalar))
+    return false;
   if (isa<ReadOp, WriteOp, AccumulateOp, SizeOp, YieldOp>(op))
     return true;
   StringRef name = op->getName().getStringRef();

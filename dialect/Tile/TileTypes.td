@@ -55,9 +55,11 @@ def Tile_ValType : Tile_Type<"Val", "val"> {
   let description = [{
     `!tile.val<rc, f32>` is one f32 per (query row, key column) of the stage's current head;
     `!tile.val<rd, f32>` a panel of query rows by depth; `!tile.val<h, f32>` one number per head.
+    Numbers are f32, f64, bf16, f16 or tf32; tf32 is never in memory.
   }];
   let parameters = (ins EnumParameter<Tile_Spaces>:$spaces, "::mlir::Type":$elementType);
   let assemblyFormat = "`<` $spaces `,` $elementType `>`";
+  let genVerifyDecl = 1;
 }
 
 def Tile_BufferType : Tile_Type<"Buffer", "buffer"> {

@@ -64,6 +64,17 @@ static bool isOverKeyHeads(Operation *op) {
 
 static bool isInStream(Operation *op) { return op->getParentOfType<StreamOp>() != nullptr; }
 
+//===- Types -------------------------------------------------------------------===//
+
+LogicalResult ValType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Spaces,
+                              Type element) {
+  if (element.isF32() || element.isF64() || element.isBF16() || element.isF16() ||
+      element.isTF32()) // val-C1
+    return success();
+  return emitError() << "expected elements of f32, f64, bf16, f16 or tf32, found " << element
+                     << " (val-C1)";
+}
+
 //===- Memory ------------------------------------------------------------------===//
 
 /// The rules that load and store share, C1 to C4.

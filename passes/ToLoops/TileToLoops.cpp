@@ -338,11 +338,6 @@ LogicalResult StageToLoops::run() {
   return success();
 }
 
-bool isComputable(Type element) {
-  return element.isF32() || element.isF64() || element.isBF16() || element.isF16() ||
-         element.isTF32();
-}
-
 /// What the loops cannot say.
 LogicalResult checkStage(StageOp stage, const LoopOptions &options) {
   if (options.blockRows < 1 || options.blockColumns < 1)
@@ -354,13 +349,7 @@ LogicalResult checkStage(StageOp stage, const LoopOptions &options) {
         plan.getKeyBlock() != static_cast<uint64_t>(options.blockColumns))
       return stage.emitOpError("expected blocks of key_block = ")
              << plan.getKeyBlock() << " keys, found block-columns = " << options.blockColumns;
-  WalkResult result = stage.walk([&](Operation *op) -> WalkResult {
-    for (Type type : op->getResultTypes())
-      if (auto value = dyn_cast<ValType>(type); value && !isComputable(value.getElementType()))
-        return op->emitOpError("expected values of f32, f64, bf16, f16 or tf32, found ") << type;
-    return WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
+  return success();
 }
 
 struct PETileToLoopsPass : impl::PETileToLoopsPassBase<PETileToLoopsPass> {

@@ -92,9 +92,10 @@ std::span<const Call> calls() { return kCalls; }
 std::span<const ParameterRange> parameterRanges() { return kRanges; }
 std::span<const LoopChoice> loopChoices() { return kLoopChoices; }
 
-bool isInTurn(size_t choice, size_t encoding) {
+bool isInTurn(size_t choice, size_t encoding, const Call &call) {
   constexpr size_t kHalf = std::size(kLoopChoices) / 2;
-  return choice % kHalf == encoding % kHalf;
+  const bool isSecond = (encoding / kHalf % 2 == 0) != (call.headDim == 16);
+  return choice == encoding % kHalf + (isSecond ? kHalf : 0);
 }
 
 } // namespace pe::conformance

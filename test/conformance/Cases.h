@@ -54,8 +54,9 @@ std::span<const Call> calls();
 std::span<const ParameterRange> parameterRanges();
 std::span<const LoopChoice> loopChoices();
 /// Whether it is the turn of choice number `choice` at encoding number `encoding`: two choices per
-/// encoding, of different blocks and owners, so that the whole table meets all of them.
-bool isInTurn(size_t choice, size_t encoding);
+/// encoding, of different blocks and owners, one for calls of head dim 16 and one for the others (a
+/// function is then compiled once). The whole table meets all of them at both.
+bool isInTurn(size_t choice, size_t encoding, const Call &call);
 
 } // namespace pe::conformance
 

@@ -161,6 +161,31 @@ TEST(Cases, CoverWhatTheContractNames) {
     EXPECT_TRUE(lengths.contains(length)) << length;
 }
 
+TEST(Cases, TakeTheLoopChoicesInTurn) {
+  std::set<std::pair<size_t, int64_t>> met; // choices and head dims
+  for (size_t encoding = 0; encoding < encodingFiles().size(); ++encoding) {
+    std::set<size_t> choices;
+    for (const Call &call : calls()) {
+      size_t count = 0;
+      for (size_t choice = 0; choice < loopChoices().size(); ++choice)
+        if (isInTurn(choice, encoding, call)) {
+          ++count;
+          choices.insert(choice);
+          met.insert({choice, call.headDim});
+        }
+      EXPECT_EQ(count, 1u) << call.name;
+    }
+    ASSERT_EQ(choices.size(), 2u) << encodingFiles()[encoding].name;
+    const LoopOptions &a = loopChoices()[*choices.begin()].options;
+    const LoopOptions &b = loopChoices()[*choices.rbegin()].options;
+    EXPECT_NE(a.blockRows, b.blockRows);
+    EXPECT_NE(a.owner, b.owner);
+  }
+  for (size_t choice = 0; choice < loopChoices().size(); ++choice)
+    for (int64_t headDim : {8, 16, 64})
+      EXPECT_TRUE(met.contains({choice, headDim})) << loopChoices()[choice].name << " " << headDim;
+}
+
 TEST(Cases, HotCallsHaveTheirLogits) {
   FakeSubject subject([](TensorMap &, int) {});
   for (const Call &call : calls()) {

@@ -117,12 +117,12 @@ Expected<std::vector<std::unique_ptr<Subject>>> makeSubjects(const Arguments &ar
   return subjects;
 }
 
-/// Whether subject number `number` is asked about encoding number `encoding`.
-bool isAsked(const Arguments &arguments, size_t number, size_t encoding) {
+/// Whether subject number `number` is asked about a call of encoding number `encoding`.
+bool isAsked(const Arguments &arguments, size_t number, size_t encoding, const Call &call) {
   if (arguments.subject.target != "loops")
     return true;
   if (arguments.loops.empty() || arguments.loops[0] == "turn")
-    return isInTurn(number, encoding);
+    return isInTurn(number, encoding, call);
   return arguments.loops[0] == "all" || isChosen(arguments.loops, loopChoices()[number].name);
 }
 
@@ -159,7 +159,7 @@ void runCase(const Arguments &arguments, Suite &suite,
              Counts &counts) {
   const EncodingFile &file = encodingFiles()[encoding];
   for (size_t number = 0; number < subjects.size(); ++number) {
-    if (!isAsked(arguments, number, encoding))
+    if (!isAsked(arguments, number, encoding, call))
       continue;
     ++counts.cases;
     std::string_view name = subjects.size() > 1 ? loopChoices()[number].name : "";

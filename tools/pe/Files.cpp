@@ -55,8 +55,8 @@ void addFileOptions(CLI::App &app, FileOptions &options) {
                  "default when running: this machine's; a list for packages");
   app.add_option(
       "--dtype", options.dtype,
-      "Type of activations: f32; on GPUs also bf16, f16, and tf32 (f32 whose contractions "
-      "round their operands to 10 bits of fraction)");
+      "Type of activations: f32; on GPUs and as loops also bf16, f16, and tf32 (f32 whose "
+      "contractions round their operands to 10 bits of fraction)");
   app.add_option("--features", options.features,
                  "x86-64-v3 or x86-64-v4: compile for that baseline instead of this machine");
   app.add_option("--lowering", options.lowering,

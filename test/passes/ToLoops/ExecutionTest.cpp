@@ -1,49 +1,41 @@
-//===- ExecutionTest.cpp - the tile algorithms, executed ------------------===//
+//===- ExecutionTest.cpp - tile ops, executed -----------------------------===//
 //
-// Every algorithm of test/dialect/Tile/algorithms.mlir and Inputs/terms.mlir through
-// pe-tile-to-loops at several block sizes and with rows or columns as the outer loop, against
-// whole matrices in double.
+// What passes/ToTile writes is executed and judged by the conformance suite. Here are the forms of
+// tile ops that it does not write, through pe-tile-to-loops at several block sizes and with either
+// owner, against whole matrices in double; and the types, bit for bit.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/ToLoops/DenseAttention.h"
+#include "passes/ToLoops/Blocks.h"
 #include "passes/ToLoops/TilePlan.h"
+#include "runtime/core/DType.h"
 
-#include <gtest/gtest.h>
-
+#include <bit>
+#include <cfloat>
 #include <cmath>
+#include <functional>
 #include <random>
 
 namespace pe::test {
 namespace {
 
-const std::string kAlgorithms = PE_TEST_SOURCE_DIR "/test/dialect/Tile/algorithms.mlir";
-const std::string kTerms = PE_TEST_SOURCE_DIR "/test/passes/ToLoops/Inputs/terms.mlir";
-
 /// In units of the tensor's norm.
 constexpr double kTolerance = 5e-6;
 
 /// ||x - ref|| / max(||ref||, 1): all inputs are normal numbers, so 1 is the size of what cancels.
-template <typename T> double errorOf(std::span<const T> x, const std::vector<double> &ref) {
+double errorOf(std::span<const float> x, const std::vector<double> &ref) {
   if (x.size() != ref.size())
     return INFINITY;
   double difference = 0, norm = 0;
   for (size_t i = 0; i < x.size(); ++i) {
-    if (std::isinf(ref[i]) && x[i] == ref[i])
-      continue;
     difference += (x[i] - ref[i]) * (x[i] - ref[i]);
     norm += ref[i] * ref[i];
   }
   return std::sqrt(difference / std::max(norm, 1.0));
 }
 
-template <typename T = float>
-void expectClose(Tensors &tensors, const std::string &name, const std::vector<double> &ref,
-                 double tolerance = kTolerance) {
-  std::span<const T> x = tensors.get<T>(name);
-  EXPECT_LE(errorOf(x, ref), tolerance) << name;
+void expectClose(Tensors &tensors, const std::string &name, const std::vector<double> &ref) {
+  EXPECT_LE(errorOf(tensors[name], ref), kTolerance) << name;
 }
-
-//===- Cases -----------------------------------------------------------------===//
 
 /// batch, query heads, key heads, queries, keys, query start, key start
 const plan::CallSizes kSizes[] = {
@@ -52,40 +44,9 @@ const plan::CallSizes kSizes[] = {
     {1, 3, 3, 5, 50, 45, 0},   // the last queries of a longer text
     {1, 2, 1, 50, 20, -7, 0},  // rows before the beginning, rows beyond the last key
     {1, 2, 2, 33, 49, 40, 24}, // a shard
-    {1, 1, 1, 18, 20, 0, 9},   // rows before the first key
     {1, 2, 2, 7, 0, 0, 0},     // no keys
     {2, 2, 1, 0, 7, 0, 0},     // no queries
 };
-
-class Execution : public testing::TestWithParam<LoopChoice> {};
-
-struct MaskCase {
-  std::string text;
-  std::function<bool(int64_t, int64_t)> inMask;
-};
-const MaskCase kNone = {"{kind = \"none\"}", [](int64_t, int64_t) { return true; }};
-const MaskCase kCausal = {"{kind = \"causal\"}", [](int64_t i, int64_t j) { return j <= i; }};
-const MaskCase kStrict = {"{kind = \"strict_causal\"}", [](int64_t i, int64_t j) { return j < i; }};
-const MaskCase kWindow = {"{kind = \"window\", left = 12 : i64, right = 5 : i64}",
-                          [](int64_t i, int64_t j) { return i - j < 12 && j - i < 5; }};
-
-DenseAttention makeDense(const plan::CallSizes &sizes, int64_t headDim, int64_t valueDim,
-                         const MaskCase &mask) {
-  DenseAttention dense;
-  dense.sizes = sizes;
-  dense.headDim = headDim;
-  dense.valueDim = valueDim;
-  dense.inMask = mask.inMask;
-  dense.draw(17 + sizes.keys + 100 * sizes.queries);
-  return dense;
-}
-
-void setInputs(Tensors &tensors, const DenseAttention &dense) {
-  tensors.set("q", dense.q);
-  tensors.set("k", dense.k);
-  tensors.set("v", dense.v);
-  tensors.set("d_o", dense.dO);
-}
 
 std::string describe(const plan::CallSizes &s) {
   std::string text;
@@ -95,263 +56,399 @@ std::string describe(const plan::CallSizes &s) {
   return text;
 }
 
-/// A row that attends to nothing, and a key that nobody attends to, is exactly zero.
-void expectUntouchedAreZero(Tensors &tensors, const DenseAttention &dense) {
-  const plan::CallSizes &s = dense.sizes;
-  auto expectZero = [&](const char *name, int64_t heads, int64_t rows, int64_t row, int64_t depth) {
-    for (int64_t head = 0; head < heads; ++head)
-      for (int64_t d = 0; d < depth; ++d)
-        EXPECT_EQ(tensors[name][(head * rows + row) * depth + d], 0.0f) << name;
-  };
-  auto touches = [&](int64_t count, auto attends) {
-    for (int64_t other = 0; other < count; ++other)
-      if (attends(other))
-        return true;
-    return false;
-  };
-  for (int64_t row = 0; row < s.queries; ++row)
-    if (!touches(s.keys, [&](int64_t column) { return dense.attends(row, column); })) {
-      expectZero("o", s.batch * s.queryHeads, s.queries, row, dense.valueDim);
-      expectZero("d_q", s.batch * s.queryHeads, s.queries, row, dense.headDim);
-    }
-  for (int64_t column = 0; column < s.keys; ++column)
-    if (!touches(s.queries, [&](int64_t row) { return dense.attends(row, column); })) {
-      expectZero("d_k", s.batch * s.keyHeads, s.keys, column, dense.headDim);
-      expectZero("d_v", s.batch * s.keyHeads, s.keys, column, dense.valueDim);
-    }
+std::vector<float> normals(int64_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(count);
+  for (float &x : values)
+    x = normal(random);
+  return values;
 }
 
-void expectGradients(Tensors &tensors, const DenseAttention &dense) {
-  expectUntouchedAreZero(tensors, dense);
-  expectClose(tensors, "o", dense.o);
-  expectClose(tensors, "d_q", dense.dq);
-  expectClose(tensors, "d_k", dense.dk);
-  expectClose(tensors, "d_v", dense.dv);
+/// The mask of every plan below.
+constexpr const char *kMask = R"({kind = "window", left = 12 : i64, right = 5 : i64})";
+bool isInMask(int64_t i, int64_t j) { return i >= 0 && i - j < 12 && j - i < 5; }
+
+class Execution : public testing::TestWithParam<LoopOptions> {};
+
+//===- Sums over every space -------------------------------------------------------===//
+
+const std::string kSums = std::string(R"mlir(
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" argument : !tile.buffer<[b, hq, r], f32>
+  %Y = tile.buffer "y" argument : !tile.buffer<[b, hq, c], f32>
+  %W = tile.buffer "w" argument : !tile.buffer<[hq], f32>
+  %ROWS = tile.buffer "rows" result : !tile.buffer<[b, hq, r], f32>
+  %COLUMNS = tile.buffer "columns" result : !tile.buffer<[b, hkv, c], f32>
+  %HEADS = tile.buffer "heads" result : !tile.buffer<[b, hq], f32>
+  %LARGEST = tile.buffer "largest" result : !tile.buffer<[b, hq, r], f32>
+  tile.stage @sums forward over ["b", "hkv"] mask )mlir") +
+                          kMask + R"mlir( {
+    %x = tile.load %X : !tile.buffer<[b, hq, r], f32> -> !tile.val<r, f32>
+    %none = tile.constant -1.0e30 : !tile.val<r, f32>
+    %m, %r, %c, %h = tile.stream ascending carry(%none : !tile.val<r, f32>) {
+    ^bb0(%largest: !tile.val<r, f32>):
+      %w = tile.load %W : !tile.buffer<[hq], f32> -> !tile.val<h, f32>
+      %y = tile.load %Y : !tile.buffer<[b, hq, c], f32> -> !tile.val<c, f32>
+      %s = tile.map(%x, %y, %w) positions
+          : (!tile.val<r, f32>, !tile.val<c, f32>, !tile.val<h, f32>) -> !tile.val<rc, f32> {
+      ^bb0(%a: f32, %e: f32, %g: f32, %b: index, %q: index, %i: index, %j: index):
+        %d = arith.subi %i, %j : index
+        %di = arith.index_cast %d : index to i64
+        %df = arith.sitofp %di : i64 to f32
+        %0 = arith.mulf %a, %e : f32
+        %1 = arith.mulf %g, %df : f32
+        %2 = arith.addf %0, %1 : f32
+        tile.yield %2 : f32
+      }
+      %block = tile.reduce max over c %s : !tile.val<rc, f32> -> !tile.val<r, f32>
+      %new = tile.map(%largest, %block)
+          : (!tile.val<r, f32>, !tile.val<r, f32>) -> !tile.val<r, f32> {
+      ^bb0(%a: f32, %e: f32):
+        %0 = arith.maximumf %a, %e : f32
+        tile.yield %0 : f32
+      }
+      %rows = tile.reduce add over c %s : !tile.val<rc, f32> -> !tile.val<r, f32>
+      %columns = tile.reduce add over r %s : !tile.val<rc, f32> -> !tile.val<c, f32>
+      %heads = tile.reduce add over r %rows : !tile.val<r, f32> -> !tile.val<h, f32>
+      tile.yield %new, %rows, %columns, %heads
+          : !tile.val<r, f32>, !tile.val<r, f32>, !tile.val<c, f32>, !tile.val<h, f32>
+    } : !tile.val<r, f32>, !tile.val<r, f32>, !tile.val<c, f32>, !tile.val<h, f32>
+    tile.store %m, %LARGEST : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
+    tile.store %r, %ROWS : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
+    tile.store %c, %COLUMNS : !tile.val<c, f32> -> !tile.buffer<[b, hkv, c], f32>
+    tile.store %h, %HEADS : !tile.val<h, f32> -> !tile.buffer<[b, hq], f32>
+  }
+}
+)mlir";
+
+TEST_P(Execution, sumsAndMaximaOverEverySpace) {
+  TilePlan plan(kSums, GetParam());
+  for (const plan::CallSizes &s : kSizes) {
+    SCOPED_TRACE(describe(s));
+    const int64_t heads = s.batch * s.queryHeads, group = s.queryHeads / s.keyHeads;
+    const std::vector<float> x = normals(heads * s.queries, 1), y = normals(heads * s.keys, 2),
+                             w = normals(s.queryHeads, 3);
+    std::vector<double> rows(heads * s.queries), largest(rows.size(), -1e30), sums(heads),
+        columns(s.batch * s.keyHeads * s.keys);
+    for (int64_t bh = 0; bh < heads; ++bh)
+      for (int64_t row = 0; row < s.queries; ++row)
+        for (int64_t column = 0; column < s.keys; ++column) {
+          const int64_t i = row + s.queryStart, j = column + s.keyStart;
+          if (!isInMask(i, j))
+            continue;
+          double value = double(x[bh * s.queries + row]) * y[bh * s.keys + column] +
+                         double(w[bh % s.queryHeads]) * (i - j);
+          double &max = largest[bh * s.queries + row];
+          max = std::max(max, value);
+          rows[bh * s.queries + row] += value;
+          sums[bh] += value;
+          columns[bh / group * s.keys + column] += value;
+        }
+    Tensors tensors;
+    tensors.set("x", std::span(x));
+    tensors.set("y", std::span(y));
+    tensors.set("w", std::span(w));
+    plan.run(tensors, s);
+    expectClose(tensors, "rows", rows);
+    expectClose(tensors, "columns", columns);
+    expectClose(tensors, "heads", sums);
+    expectClose(tensors, "largest", largest);
+    EXPECT_TRUE(tensors.guardsStand());
+  }
+}
+
+//===- Scans ---------------------------------------------------------------------===//
+
+struct Scan {
+  bool isLinear, isDescending, isExclusive;
+};
+
+/// The scan's value at every key, weighted by the key's number and summed; and its carry.
+std::string scanPlan(const Scan &scan) {
+  const std::string order = scan.isDescending ? "descending" : "ascending";
+  return std::string(R"mlir(
+!r = !tile.val<r, f32>
+!rc = !tile.val<rc, f32>
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" argument : !tile.buffer<[b, hq, r], f32>
+  %LAST = tile.buffer "last" result : !tile.buffer<[b, hq, r], f32>
+  %SUM = tile.buffer "sum" result : !tile.buffer<[b, hq, r], f32>
+  tile.stage @scan forward over ["b", "hq"] mask )mlir") +
+         kMask + R"mlir( {
+    %x = tile.load %X : !tile.buffer<[b, hq, r], f32> -> !r
+    %last, %sum = tile.stream )mlir" +
+         order + R"mlir( carry(%x : !r) {
+    ^bb0(%carry: !r):
+      %a, %e = tile.map() positions : () -> (!rc, !rc) {
+      ^bb0(%b: index, %h: index, %i: index, %j: index):
+        %c7 = arith.constant 7 : index
+        %c11 = arith.constant 11 : index
+        %0 = arith.muli %j, %c7 : index
+        %c70 = arith.constant 70 : index // more than any start is below zero
+        %from = arith.addi %i, %c70 : index
+        %1 = arith.addi %0, %from : index
+        %2 = arith.remui %1, %c11 : index
+        %3 = arith.index_cast %2 : index to i64
+        %4 = arith.sitofp %3 : i64 to f32
+        %scale = arith.constant 0.125 : f32
+        %5 = arith.mulf %4, %scale : f32
+        %one = arith.constant 1.0 : f32
+        %6 = arith.subf %5, %one : f32
+        tile.yield %5, %6 : f32, f32
+      }
+      %y, %next = tile.scan )mlir" +
+         (scan.isLinear ? "linear " : "mul ") + order + " %a " +
+         (scan.isLinear ? "plus %e : !rc " : "") + "carry %carry " +
+         (scan.isExclusive ? "exclusive" : "") + R"mlir( : !rc, !r
+      %z = tile.map(%y) positions : (!rc) -> !rc {
+      ^bb0(%v: f32, %b: index, %h: index, %i: index, %j: index):
+        %0 = arith.index_cast %j : index to i64
+        %1 = arith.sitofp %0 : i64 to f32
+        %2 = arith.mulf %v, %1 : f32
+        tile.yield %2 : f32
+      }
+      %block = tile.reduce add over c %z : !rc -> !r
+      tile.yield %next, %block : !r, !r
+    } : !r, !r
+    tile.store %last, %LAST : !r -> !tile.buffer<[b, hq, r], f32>
+    tile.store %sum, %SUM : !r -> !tile.buffer<[b, hq, r], f32>
+  }
+}
+)mlir";
+}
+
+void expectScan(const TilePlan &plan, const Scan &scan, const plan::CallSizes &s) {
+  const int64_t rows = s.batch * s.queryHeads * s.queries;
+  const std::vector<float> x = normals(rows, 4);
+  std::vector<double> last(x.begin(), x.end()), sum(rows);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t step = 0; step < s.keys; ++step) {
+      const int64_t column = scan.isDescending ? s.keys - 1 - step : step;
+      const int64_t i = row % s.queries + s.queryStart, j = column + s.keyStart;
+      if (!isInMask(i, j))
+        continue;
+      const double a = double((j * 7 + i + 70) % 11) * 0.125;
+      const double before = last[row];
+      last[row] = a * before + (scan.isLinear ? a - 1.0 : 0.0);
+      sum[row] += double(j) * (scan.isExclusive ? before : last[row]);
+    }
+  Tensors tensors;
+  tensors.set("x", std::span(x));
+  plan.run(tensors, s);
+  expectClose(tensors, "last", last);
+  expectClose(tensors, "sum", sum);
   EXPECT_TRUE(tensors.guardsStand());
 }
 
-/// Log-sum-exp in units of log2, as the algorithms keep it.
-std::vector<double> inLog2(std::vector<double> lse) {
-  for (double &x : lse)
-    x *= 1.4426950408889634;
-  return lse;
-}
-
-/// Sums of dS along diagonals, as tile.window_grad lays them out.
-std::vector<double> diagonals(const DenseAttention &dense) {
-  const plan::CallSizes &s = dense.sizes;
-  int64_t width = s.queries + s.keys + 63;
-  std::vector<double> sums(s.batch * s.queryHeads * width);
-  for (int64_t bh = 0; bh < s.batch * s.queryHeads; ++bh)
-    for (int64_t row = 0; row < s.queries; ++row)
-      for (int64_t column = 0; column < s.keys; ++column)
-        sums[bh * width + row - column + s.keys - 1] += dense.dS[dense.pair(0, bh, row, column)];
-  return sums;
-}
-
-//===- The algorithms by hand ------------------------------------------------------===//
-
-TEST_P(Execution, softmax) {
-  for (const MaskCase &mask : {kCausal, kNone, kStrict, kWindow}) {
-    TilePlan forward(kAlgorithms, "softmax_forward", GetParam(), mask.text);
-    TilePlan backward(kAlgorithms, "softmax_backward", GetParam(), mask.text);
+TEST_P(Execution, scans) {
+  for (int form = 0; form < 8; ++form) {
+    const Scan scan = {(form & 1) != 0, (form & 2) != 0, (form & 4) != 0};
+    TilePlan plan(scanPlan(scan), GetParam());
     for (const plan::CallSizes &sizes : kSizes) {
-      SCOPED_TRACE(mask.text + " " + describe(sizes));
-      DenseAttention dense = makeDense(sizes, 64, 64, mask);
-      dense.scale = 0.125;
-      dense.bias = [&](int64_t, int64_t, int64_t row, int64_t column) {
-        return -0.5 * (row + sizes.queryStart - column - sizes.keyStart);
-      };
-      dense.runSoftmax();
-      Tensors tensors;
-      setInputs(tensors, dense);
-      forward.run(tensors, sizes);
-      expectClose(tensors, "lse", inLog2(dense.lse));
-      backward.run(tensors, sizes);
-      expectGradients(tensors, dense);
-      expectClose(tensors, "diagonals", diagonals(dense));
+      SCOPED_TRACE(std::to_string(form) + ": " + describe(sizes));
+      expectScan(plan, scan, sizes);
     }
   }
 }
 
-TEST_P(Execution, stickBreaking) {
-  for (const MaskCase &mask : {kStrict, kCausal, kWindow}) {
-    TilePlan forward(kAlgorithms, "stick_breaking_forward", GetParam(), mask.text);
-    TilePlan backward(kAlgorithms, "stick_breaking_backward", GetParam(), mask.text);
-    for (const plan::CallSizes &sizes : kSizes) {
-      SCOPED_TRACE(mask.text + " " + describe(sizes));
-      DenseAttention dense = makeDense(sizes, 64, 64, mask);
-      dense.scale = 0.125;
-      dense.runStickBreaking();
-      Tensors tensors;
-      setInputs(tensors, dense);
-      forward.run(tensors, sizes);
-      backward.run(tensors, sizes);
-      expectGradients(tensors, dense);
+INSTANTIATE_TEST_SUITE_P(Blocks, Execution, allBlocks(), nameOf);
+
+//===- Types ---------------------------------------------------------------------===//
+
+/// Numbers around every place where rounding changes, and those that are not rounded.
+std::vector<float> awkwardNumbers() {
+  std::vector<float> numbers = {0.0f,
+                                -0.0f,
+                                INFINITY,
+                                -INFINITY,
+                                NAN,
+                                -NAN,
+                                FLT_MAX,
+                                FLT_MIN,
+                                1e-40f,
+                                65504.0f,
+                                65519.99f,
+                                65520.0f,
+                                6e-8f,
+                                2.9e-8f,
+                                3.39e38f,
+                                1.0f,
+                                std::bit_cast<float>(0x7F800001u)};
+  std::mt19937 random(6);
+  for (uint32_t half : {0x1000u, 0x8000u}) // half of the last place of tf32 and f16, of bf16
+    for (int n = 0; n < 200; ++n) {
+      const uint32_t kept = random() & ~(2 * half - 1);
+      for (uint32_t low : {half - 1, half, half + 1})
+        numbers.push_back(std::bit_cast<float>(kept | low));
+    }
+  numbers.resize((numbers.size() + 7) / 8 * 8);
+  return numbers;
+}
+
+/// Rounds rows of f32 by a map and stores them: as they are, and widened again.
+std::string roundingPlan(const std::string &type, const std::string &stored) {
+  return R"mlir(
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
+  %X = tile.buffer "x" argument : !tile.buffer<[b, hq, r, d], f32>
+  %Y = tile.buffer "y" result : !tile.buffer<[b, hq, r, d], )mlir" +
+         stored + R"mlir(>
+  tile.stage @round forward over ["b", "hq"] {
+    %x = tile.load %X : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<rd, f32>
+    %y = tile.map(%x) : (!tile.val<rd, f32>) -> !tile.val<rd, )mlir" +
+         type + R"mlir(> {
+    ^bb0(%a: f32):
+      %0 = arith.truncf %a )mlir" +
+         (type == "tf32" ? "to_nearest_away " : "") + ": f32 to " + type + R"mlir(
+      tile.yield %0 : )mlir" +
+         type + "\n    }\n" + (type == stored ? "" : R"mlir(
+    %z = tile.map(%y) : (!tile.val<rd, )mlir" + type + R"mlir(>) -> !tile.val<rd, f32> {
+    ^bb0(%a: )mlir" + type + R"mlir():
+      %0 = arith.extf %a : )mlir" + type + R"mlir( to f32
+      tile.yield %0 : f32
+    }
+)mlir") + "    tile.store " +
+         (type == stored ? "%y" : "%z") + ", %Y : !tile.val<rd, " + stored +
+         "> -> !tile.buffer<[b, hq, r, d], " + stored + R"mlir(>
+  }
+}
+)mlir";
+}
+
+plan::CallSizes rowsOnly(int64_t rows) { return {1, 1, 1, rows, 0, 0, 0}; }
+
+TEST(Types, roundTo16BitsExactly) {
+  const std::vector<float> x = awkwardNumbers();
+  for (auto [type, round] : {std::pair{"bf16", &floatToBf16}, std::pair{"f16", &floatToF16}}) {
+    Tensors tensors;
+    tensors.set("x", std::span(x));
+    TilePlan(roundingPlan(type, type), {}).run(tensors, rowsOnly(x.size() / 8));
+    std::span<uint16_t> y = tensors.get<uint16_t>("y");
+    for (size_t n = 0; n < x.size(); ++n) {
+      if (std::isnan(x[n])) // any of them
+        EXPECT_TRUE(std::isnan(type[0] == 'b' ? bf16ToFloat(y[n]) : f16ToFloat(y[n]))) << type;
+      else
+        EXPECT_EQ(y[n], round(x[n])) << type << " " << x[n];
     }
   }
 }
 
-//===- Every kind of bias ----------------------------------------------------------===//
-
-/// The parameters of Inputs/terms.mlir and their function.
-struct TermParameters {
-  std::vector<float> slopes, amp, col, row, w1, b1, w2, b2;
-
-  TermParameters(const plan::CallSizes &s, unsigned seed) {
-    std::mt19937 random(seed);
-    std::normal_distribution<float> normal;
-    auto fill = [&](std::vector<float> &values, int64_t count) {
-      values.resize(count);
-      for (float &x : values)
-        x = normal(random);
-    };
-    fill(slopes, s.queryHeads);
-    fill(amp, s.queryHeads);
-    fill(col, s.batch * s.queryHeads * s.keys);
-    fill(row, s.batch * s.queryHeads * s.queries);
-    fill(w1, 8);
-    fill(b1, 8);
-    fill(w2, s.queryHeads * 8);
-    fill(b2, s.queryHeads);
-    for (float &x : slopes)
-      x *= 0.1f;
-  }
-
-  void set(Tensors &tensors) const {
-    tensors.set("slopes", slopes);
-    tensors.set("amp", amp);
-    tensors.set("col", col);
-    tensors.set("row", row);
-    tensors.set("w1", w1);
-    tensors.set("b1", b1);
-    tensors.set("w2", w2);
-    tensors.set("b2", b2);
-  }
-
-  double network(int64_t h, double t) const {
-    double sum = b2[h];
-    for (int unit = 0; unit < 8; ++unit)
-      sum += w2[h * 8 + unit] * std::max(w1[unit] * t + b1[unit], 0.0);
-    return sum;
-  }
-};
-
-double decay(double distance) { return std::exp(-std::abs(distance) / 7); }
-
-void setTermBias(DenseAttention &dense, const TermParameters &p) {
-  const plan::CallSizes s = dense.sizes;
-  dense.bias = [s, &p](int64_t b, int64_t h, int64_t row, int64_t column) {
-    double i = row + s.queryStart, j = column + s.keyStart, d = std::abs(i - j);
-    double t = std::log1p(0.1 * d) / std::log1p(0.1 * std::max(i, 5.0));
-    return -p.slopes[h] * d + p.network(h, t) + p.amp[h] * decay(d) +
-           p.col[(b * s.queryHeads + h) * s.keys + column] +
-           p.row[(b * s.queryHeads + h) * s.queries + row];
+TEST(Types, widenExactly) {
+  const std::vector<float> x = awkwardNumbers();
+  const std::pair<const char *, std::function<float(float)>> types[] = {
+      {"bf16", [](float a) { return bf16ToFloat(floatToBf16(a)); }},
+      {"f16", [](float a) { return f16ToFloat(floatToF16(a)); }},
+      {"tf32", roundToTf32},
   };
+  for (const auto &[type, round] : types) {
+    Tensors tensors;
+    tensors.set("x", std::span(x));
+    TilePlan(roundingPlan(type, "f32"), {}).run(tensors, rowsOnly(x.size() / 8));
+    std::span<float> y = tensors["y"];
+    for (size_t n = 0; n < x.size(); ++n)
+      EXPECT_TRUE(std::isnan(x[n])
+                      ? std::isnan(y[n])
+                      : std::bit_cast<uint32_t>(y[n]) == std::bit_cast<uint32_t>(round(x[n])))
+          << type << " " << x[n] << " gives " << y[n];
+  }
 }
 
-/// What the backward plan leaves of the segments' adjoint, from its own tables of u and v: the
-/// side of a kink that a pair falls on is a matter of single precision.
-void expectSegmentGradients(Tensors &tensors, const DenseAttention &dense) {
-  const plan::CallSizes &s = dense.sizes;
-  std::span<float> u = tensors["u"], v = tensors["v_row"], knots = tensors["knots"];
-  std::span<float> slope = tensors["slope"];
-  int32_t count = tensors.get<int32_t>("count")[0];
-  int64_t heads = s.batch * s.queryHeads, width = s.queries + s.keys + 63;
-  std::vector<double> moments(heads * 18), rows(heads * s.queries), distances(heads * width);
-  for (int64_t bh = 0; bh < heads; ++bh)
-    for (int64_t row = 0; row < s.queries; ++row)
-      for (int64_t column = 0; column < s.keys; ++column) {
-        int64_t at = row - column + s.keys - 1, segment = 0;
-        float t = u[at] * v[row];
-        for (int32_t kink = 0; kink + 1 < count; ++kink)
-          segment += knots[kink] < t;
-        double g = dense.dS[dense.pair(0, bh, row, column)];
-        double a = slope[bh % s.queryHeads * 9 + segment];
-        moments[(bh * 9 + segment) * 2] += g;
-        moments[(bh * 9 + segment) * 2 + 1] += g * t;
-        rows[bh * s.queries + row] += g * a * u[at];
-        distances[bh * width + at] += g * a * v[row];
-      }
-  expectClose(tensors, "moments", moments, 2e-5); // sums of numbers of both signs
-  expectClose(tensors, "v_grad", rows, 2e-5);
-  expectClose(tensors, "u_grad", distances, 2e-5);
+/// Rows times keys, rounded to `type` first; the sum over keys of the products.
+std::string dotPlan(const std::string &type) {
+  const std::string rounded = R"mlir({
+    ^bb0(%a: f32):
+      %0 = arith.truncf %a : f32 to )mlir" +
+                              type + R"mlir(
+      tile.yield %0 : )mlir" + type +
+                              "\n    }\n";
+  return R"mlir(
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
+  %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
+  %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
+  %O = tile.buffer "o" result : !tile.buffer<[b, hq, r], f32>
+  tile.stage @dot forward over ["b", "hq"] mask {kind = "none"} {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<rd, f32>
+    %qn = tile.map(%q) : (!tile.val<rd, f32>) -> !tile.val<rd, )mlir" +
+         type + "> " + rounded + R"mlir(
+    %o = tile.stream any {
+      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<cd, f32>
+      %kn = tile.map(%k) : (!tile.val<cd, f32>) -> !tile.val<cd, )mlir" +
+         type + "> " + rounded + R"mlir(
+      %s = tile.dot %qn, %kn over d : !tile.val<rd, )mlir" +
+         type + ">, !tile.val<cd, " + type + R"mlir(> -> !tile.val<rc, f32>
+      %r = tile.reduce add over c %s : !tile.val<rc, f32> -> !tile.val<r, f32>
+      tile.yield %r : !tile.val<r, f32>
+    } : !tile.val<r, f32>
+    tile.store %o, %O : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
+  }
+}
+)mlir";
 }
 
-/// Sums of dS over the pairs of a head, a row, a column; and of dS times the decay.
-void expectSums(Tensors &tensors, const DenseAttention &dense) {
-  const plan::CallSizes &s = dense.sizes;
-  int64_t group = s.queryHeads / s.keyHeads;
-  std::vector<double> heads(s.batch * s.queryHeads), rows(heads.size() * s.queries),
-      columns(s.batch * s.keyHeads * s.keys), amp(s.queryHeads);
-  double size = 0;
-  for (int64_t bh = 0; bh < s.batch * s.queryHeads; ++bh)
-    for (int64_t row = 0; row < s.queries; ++row)
-      for (int64_t column = 0; column < s.keys; ++column) {
-        double g = dense.dS[dense.pair(0, bh, row, column)];
-        heads[bh] += g;
-        rows[bh * s.queries + row] += g;
-        columns[bh / group * s.keys + column] += g;
-        amp[bh % s.queryHeads] += g * decay(row + s.queryStart - column - s.keyStart);
-        size += std::abs(g);
-      }
-  expectClose(tensors, "col_sums", columns);
-  expectClose<double>(tensors, "d_amp", amp, 2e-5);
-  // Softmax makes these zero, but for rounding.
-  for (const char *name : {"row_sums", "head_sums"})
-    for (float x : tensors[name])
-      EXPECT_NEAR(x, 0.0, 1e-6 * (size + 1)) << name;
-}
-
-TEST_P(Execution, everyKindOfBias) {
-  for (const MaskCase &mask : {kCausal, kNone, kWindow}) {
-    TilePlan forward(kTerms, "terms_forward", GetParam(), mask.text);
-    TilePlan backward(kTerms, "terms_backward", GetParam(), mask.text);
-    for (const plan::CallSizes &sizes : kSizes) {
-      SCOPED_TRACE(mask.text + " " + describe(sizes));
-      DenseAttention dense = makeDense(sizes, 8, 4, mask);
-      TermParameters parameters(sizes, 5);
-      dense.scale = 0.25;
-      setTermBias(dense, parameters);
-      dense.runSoftmax();
-      Tensors tensors;
-      setInputs(tensors, dense);
-      parameters.set(tensors);
-      forward.run(tensors, sizes);
-      expectClose(tensors, "lse", inLog2(dense.lse));
-      backward.run(tensors, sizes);
-      expectGradients(tensors, dense);
-      expectClose(tensors, "diagonals", diagonals(dense));
-      expectSegmentGradients(tensors, dense);
-      expectSums(tensors, dense);
+/// Products of 11 bits by 11 are exact in f32: a sum that was rounded to the type would not be one
+/// of these.
+TEST(Types, productsAreExactAndAddedInF32) {
+  const std::vector<float> q = normals(64 * 8, 7), k = normals(8, 8);
+  const std::pair<const char *, std::function<float(float)>> types[] = {
+      {"bf16", [](float a) { return bf16ToFloat(floatToBf16(a)); }},
+      {"f16", [](float a) { return f16ToFloat(floatToF16(a)); }},
+  };
+  for (const auto &[type, round] : types) {
+    Tensors tensors;
+    tensors.set("q", std::span(q));
+    tensors.set("k", std::span(k));
+    TilePlan(dotPlan(type), {}).run(tensors, {1, 1, 1, 64, 1, 0, 0});
+    for (int row = 0; row < 64; ++row) {
+      float sum = 0.0f;
+      for (int d = 0; d < 8; ++d)
+        sum = float(double(sum) + double(round(q[row * 8 + d])) * double(round(k[d])));
+      EXPECT_EQ(tensors["o"][row], sum) << type << " row " << row;
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Blocks, Execution,
-                         testing::Values(LoopChoice{1, 1, "rows"}, LoopChoice{1, 1, "columns"},
-                                         LoopChoice{16, 16, "rows"}, LoopChoice{16, 16, "columns"},
-                                         LoopChoice{48, 32, "rows"}, LoopChoice{48, 32, "columns"},
-                                         LoopChoice{5, 64, "auto"}),
-                         [](const auto &info) {
-                           return std::to_string(info.param.rows) + "x" +
-                                  std::to_string(info.param.columns) + "_" + info.param.owner;
-                         });
+/// 2^24 + 1 - 2^24 over the depth: 0 in f32, 1 in f64, whatever is around it.
+TEST(Types, doublesAreAddedInDouble) {
+  const std::string plan = R"mlir(
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
+  %X = tile.buffer "x" argument : !tile.buffer<[b, hq, r, d], f32>
+  %Y = tile.buffer "y" result : !tile.buffer<[b, hq, r], f32>
+  tile.stage @sum forward over ["b", "hq"] {
+    %x = tile.load %X : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<rd, f32>
+    %w = tile.map(%x) : (!tile.val<rd, f32>) -> !tile.val<rd, f64> {
+    ^bb0(%a: f32):
+      %0 = arith.extf %a : f32 to f64
+      tile.yield %0 : f64
+    }
+    %s = tile.reduce add over d %w : !tile.val<rd, f64> -> !tile.val<r, f64>
+    %y = tile.map(%s) : (!tile.val<r, f64>) -> !tile.val<r, f32> {
+    ^bb0(%a: f64):
+      %0 = arith.truncf %a : f64 to f32
+      tile.yield %0 : f32
+    }
+    tile.store %y, %Y : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
+  }
+}
+)mlir";
+  const std::vector<float> x = {0x1p24f, 1.0f, -0x1p24f, 0, 0, 0, 0, 0};
+  Tensors tensors;
+  tensors.set("x", std::span(x));
+  TilePlan(plan, {}).run(tensors, rowsOnly(1));
+  EXPECT_EQ(tensors["y"][0], 1.0f);
+}
 
 //===- The comparison itself -------------------------------------------------------===//
 
 TEST(Comparison, failsOnCorruptedResults) {
   std::vector<double> ref = {1, 2, 3};
   std::vector<float> x = {1, 2, 3};
-  EXPECT_EQ(errorOf(std::span<const float>(x), ref), 0);
+  EXPECT_EQ(errorOf(x, ref), 0);
   x[1] = 2.001f;
-  EXPECT_GT(errorOf(std::span<const float>(x), ref), kTolerance);
+  EXPECT_GT(errorOf(x, ref), kTolerance);
   x[1] = NAN;
-  EXPECT_FALSE(errorOf(std::span<const float>(x), ref) <= kTolerance);
+  EXPECT_FALSE(errorOf(x, ref) <= kTolerance);
   x.pop_back();
-  EXPECT_FALSE(errorOf(std::span<const float>(x), ref) <= kTolerance);
-  EXPECT_FALSE(errorOf(std::span<const float>(std::vector<float>{1e-5f}), {0.0}) <= kTolerance);
-  EXPECT_FALSE(errorOf(std::span<const float>(std::vector<float>{0}), {-INFINITY}) <= kTolerance);
+  EXPECT_FALSE(errorOf(x, ref) <= kTolerance);
 }
 
 } // namespace

@@ -1,9 +1,12 @@
-//===- TilePlan.cpp - compiles and runs hand-written tile plans -----------===//
+//===- TilePlan.cpp - compiles and runs tile plans ------------------------===//
 #include "passes/ToLoops/TilePlan.h"
 
+#include "dialect/PE/ExportProgram.h"
+#include "dialect/PE/PE.h"
 #include "dialect/Tile/Tile.h"
-#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -12,7 +15,8 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "passes/Pipelines/Pipelines.h"
-#include "passes/ToLoops/ToLoops.h"
+#include "passes/Transforms/Passes.h"
+#include "passes/Transforms/Prepare.h"
 #include "runtime/device/cpu/Segments.h"
 #include "llvm/Support/TargetSelect.h"
 
@@ -36,11 +40,17 @@ void *Tensors::require(const std::string &name, size_t bytes, bool zero) {
   return block.data() + kGuard;
 }
 
-void Tensors::set(const std::string &name, const std::vector<float> &numbers) {
+void Tensors::setBytes(const std::string &name, const void *data, size_t bytes) {
   memory.erase(name);
-  void *data = require(name, numbers.size() * sizeof(float), false);
-  if (!numbers.empty())
-    std::memcpy(data, numbers.data(), numbers.size() * sizeof(float));
+  void *copy = require(name, bytes, false);
+  if (bytes)
+    std::memcpy(copy, data, bytes);
+}
+void Tensors::set(const std::string &name, std::span<const float> numbers) {
+  setBytes(name, numbers.data(), numbers.size_bytes());
+}
+void Tensors::set(const std::string &name, std::span<const uint16_t> bits) {
+  setBytes(name, bits.data(), bits.size_bytes());
 }
 
 bool Tensors::guardsStand() const {
@@ -61,8 +71,10 @@ struct TilePlan::Engine {
 
 static std::unique_ptr<MLIRContext> makeContext() {
   DialectRegistry registry;
-  registry.insert<tile::TileDialect, arith::ArithDialect, math::MathDialect, func::FuncDialect,
-                  memref::MemRefDialect, scf::SCFDialect, LLVM::LLVMDialect>();
+  registry.insert<mlir::pe::PEDialect, tile::TileDialect, arith::ArithDialect, math::MathDialect,
+                  func::FuncDialect, memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect,
+                  LLVM::LLVMDialect>();
+  func::registerInlinerExtension(registry);
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   auto context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
@@ -70,48 +82,55 @@ static std::unique_ptr<MLIRContext> makeContext() {
   return context;
 }
 
-/// The module of `file` with `plan` alone, its masks replaced.
-static OwningOpRef<ModuleOp> load(MLIRContext &context, const std::string &file,
-                                  const std::string &plan, const std::string &mask) {
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(file, &context);
-  if (!module)
-    llvm::report_fatal_error(llvm::Twine("cannot parse ") + file);
-  for (auto op : llvm::make_early_inc_range(module->getOps<tile::PlanOp>()))
-    if (op.getSymName() != plan)
-      op.erase();
-  if (!mask.empty())
-    module->walk([&](tile::StageOp stage) {
-      if (stage.getStream())
-        stage.setMaskAttr(cast<DictionaryAttr>(parseAttribute(mask, &context)));
-    });
-  return module;
+static void runPasses(ModuleOp module, llvm::function_ref<void(PassManager &)> add) {
+  PassManager pm(module.getContext());
+  add(pm);
+  if (failed(pm.run(module)))
+    llvm::report_fatal_error("cannot compile a test's module");
 }
 
-TilePlan::TilePlan(const std::string &file, const std::string &plan, const LoopChoice &choice,
-                   const std::string &mask)
+Source compileToTile(const std::string &file, int64_t headDim, int64_t valueDim) {
+  std::unique_ptr<MLIRContext> context = makeContext();
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(file, context.get());
+  if (!module)
+    llvm::report_fatal_error(llvm::Twine("cannot parse ") + file);
+  Source source;
+  runPasses(*module, [](PassManager &pm) {
+    mlir::pe::populatePreparePipeline(pm, mlir::pe::PrepareOptions());
+  });
+  source.program = mlir::pe::exportProgram(*module->getOps<func::FuncOp>().begin());
+  mlir::pe::CompileOptions options;
+  options.headDim = headDim;
+  options.valueDim = valueDim;
+  options.grad = true;
+  runPasses(*module, [&](PassManager &pm) {
+    mlir::pe::buildPEPipeline(pm, options);
+    mlir::pe::buildPEToTilePipeline(pm, options);
+  });
+  llvm::raw_string_ostream(source.tile) << *module;
+  return source;
+}
+
+TilePlan::TilePlan(const std::string &text, const LoopOptions &loops)
     : engine(std::make_unique<Engine>()) {
   std::unique_ptr<MLIRContext> context = makeContext();
-  OwningOpRef<ModuleOp> module = load(*context, file, plan, mask);
-  PassManager pm(context.get());
-  tile::PETileToLoopsPassOptions loops;
-  loops.blockRows = choice.rows;
-  loops.blockColumns = choice.columns;
-  loops.owner = choice.owner == "rows"      ? tile::LoopOwner::Rows
-                : choice.owner == "columns" ? tile::LoopOwner::Columns
-                                            : tile::LoopOwner::Auto;
-  pm.addPass(tile::createPETileToLoopsPass(loops));
-  pm.addPass(mlir::pe::createPEExportPlanPass());
-  mlir::pe::buildFunctionsToLLVMPipeline(pm);
-  if (failed(pm.run(*module)))
-    llvm::report_fatal_error(llvm::Twine("cannot lower ") + plan);
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, context.get());
+  if (!module)
+    llvm::report_fatal_error("cannot parse a test's plan");
+  runPasses(*module, [&](PassManager &pm) {
+    pm.addPass(tile::createPETileToLoopsPass(loops));
+    pm.addPass(mlir::pe::createPEExportPlanPass());
+    mlir::pe::buildFunctionsToLLVMPipeline(pm);
+  });
   auto json = (*module)->getAttrOfType<StringAttr>(mlir::pe::kPlanAttr);
   data = *plan::parsePlan(json.str());
 
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   ExecutionEngineOptions options;
-  auto optimize = makeOptimizingTransformer(1, 0, nullptr);
+  auto optimize = makeOptimizingTransformer(0, 0, nullptr);
   options.transformer = optimize;
+  options.jitCodeGenOptLevel = llvm::CodeGenOptLevel::None;
   engine->jit = llvm::cantFail(ExecutionEngine::create(*module, options));
   engine->jit->registerSymbols([](llvm::orc::MangleAndInterner intern) {
     llvm::orc::SymbolMap symbols;

@@ -1,33 +1,26 @@
-//===- TilePlan.h - runs hand-written tile plans --------------------------===//
+//===- TilePlan.h - runs tile plans -------------------------------------------===//
 //
-// Compiles one plan of a file through pe-tile-to-loops and runs its stages in order. Buffers are
-// found by name in `Tensors`, so that a backward plan finds what the forward plan left. New memory
-// is NaN and has guards at both ends: reading before writing and writing outside show.
+// Compiles one plan, given as text, through pe-tile-to-loops and runs its stages in order. Buffers
+// are found by name in `Tensors`. New memory is NaN and has guards at both ends: reading before
+// writing and writing outside show.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_TEST_PASSES_TOLOOPS_TILEPLAN_H
 #define PE_TEST_PASSES_TOLOOPS_TILEPLAN_H
 
+#include "passes/ToLoops/ToLoops.h"
 #include "runtime/plan/Plan.h"
 
 #include <map>
 #include <memory>
-#include <ostream>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace pe::test {
 
-struct LoopChoice {
-  int rows, columns;
-  std::string owner;
-};
-
-/// For GoogleTest's messages.
-inline void PrintTo(const LoopChoice &choice, std::ostream *out) {
-  *out << choice.rows << "x" << choice.columns << " " << choice.owner;
-}
+using mlir::tile::LoopOptions;
+using mlir::tile::LoopOwner;
 
 class Tensors {
 public:
@@ -40,31 +33,41 @@ public:
   /// Makes it, NaN or zero, unless it is there; its memory.
   void *require(const std::string &name, size_t bytes, bool zero);
   /// Makes it with these numbers.
-  void set(const std::string &name, const std::vector<float> &numbers);
+  void set(const std::string &name, std::span<const float> numbers);
+  void set(const std::string &name, std::span<const uint16_t> bits);
   /// Whether nothing was written beside any tensor.
   bool guardsStand() const;
 
 private:
+  void setBytes(const std::string &name, const void *data, size_t bytes);
+
   static constexpr size_t kGuard = 4096;
   std::map<std::string, std::vector<char>> memory;
 };
 
 class TilePlan {
 public:
-  /// `mask`, if not empty, replaces the mask of stages with a stream: `{kind = "none"}`.
-  TilePlan(const std::string &file, const std::string &plan, const LoopChoice &choice,
-           const std::string &mask = "");
+  /// `text` is a module with one plan.
+  TilePlan(const std::string &text, const LoopOptions &options);
   ~TilePlan();
 
   /// All phases.
   void run(Tensors &tensors, const plan::CallSizes &sizes) const;
-  const plan::Plan &getPlan() const { return data; }
 
 private:
   struct Engine;
   std::unique_ptr<Engine> engine;
   plan::Plan data;
 };
+
+/// A source file of the pe dialect, with gradients.
+struct Source {
+  /// What the reference interprets.
+  std::string program;
+  /// What passes/ToTile writes.
+  std::string tile;
+};
+Source compileToTile(const std::string &file, int64_t headDim, int64_t valueDim);
 
 } // namespace pe::test
 

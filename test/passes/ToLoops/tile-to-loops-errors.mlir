@@ -13,15 +13,3 @@ tile.plan @wide attributes {head_dim = 256 : i64, value_dim = 256 : i64} {
     tile.store %e, %O : !tile.val<rd, f32> -> !tile.buffer<[b, hq, r, d], f32>
   }
 }
-
-// -----
-
-tile.plan @halves attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
-  %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], bf16>
-  %O = tile.buffer "o" result : !tile.buffer<[b, hq, r, d], bf16>
-  tile.stage @s forward over ["b", "hq"] {
-    // expected-error @below {{expected values of f32, found '!tile.val<rd, bf16>'}}
-    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], bf16> -> !tile.val<rd, bf16>
-    tile.store %q, %O : !tile.val<rd, bf16> -> !tile.buffer<[b, hq, r, d], bf16>
-  }
-}

@@ -1,0 +1,102 @@
+"""What docs/architecture.md promises of the tile IR, of every file of the encodings' folders.
+
+usage: check_tile_ir.py ROOT
+
+- It is the same for every target that has the type of activations.
+- Its operations are those of the tile dialect, scalar code (arith, math, scf) and scratch memory
+  (memref.alloca, load, store); its memrefs are scratch memory; no word in it names a target or a
+  way to compute on one. Nor does one occur in the definitions of the dialect.
+- It survives a round trip through its text.
+"""
+
+import itertools
+import pathlib
+import re
+import subprocess
+import sys
+
+DIALECTS = {"arith", "builtin", "math", "scf", "tile"}
+MEMORY = {"memref.alloca", "memref.load", "memref.store"}
+WORDS = re.compile(
+    r"\b(vector|llvm|nvvm|nvgpu|gpu|cuda|ptx|spirv|rocdl|amdgpu|x86\w*|avx\w*|amx|simd|sm_\d+\w*"
+    r"|cpu\w*|warps?|lanes?|cta|threads?|blocks?_(?:rows|columns|size)|shared\w*|registers?"
+    r"|affine|linalg|async|mma|ldmatrix)\b")
+# Scratch memory has a shape, a number type and no place.
+PLAIN_MEMREF = re.compile(r"memref<(?:\d+x)*(?:f32|f64|i1|i32|i64|index)>")
+TARGETS = {"f32": ["cpu", "cuda", "gpu-emulator"], "bf16": ["cuda", "gpu-emulator", "loops"],
+           "tf32": ["cuda", "loops"]}
+
+
+def run(*command, text=None):
+    """The standard output of a program that must succeed."""
+    return subprocess.run(command, input=text, check=True, text=True, stdout=subprocess.PIPE).stdout
+
+
+def tile_ir(path, target, dtype):
+    """The tile IR of an encoding with its gradients; `loops` is the lowering of that name."""
+    where = ["--lowering=loops"] if target == "loops" else [f"--target={target}"]
+    chip = ["--chip=sm_80"] if target == "cuda" else []
+    return run("pe", "compile", str(path), "--emit=tile", "--grad", "--head-dim=32",
+               "--value-dim=16", f"--dtype={dtype}", *where, *chip)
+
+
+def problems_of_text(text, generic):
+    """Operations, types and words that have no place in tile IR."""
+    # Names that the user gave: of buffers, and of what is called after them.
+    without_names = re.sub(r'(tile\.buffer) "[^"]*"', r"\1", text)
+    without_names = re.sub(r"@\w+", "@", without_names)
+    found = sorted(set(WORDS.findall(without_names)))
+    for operation in sorted(set(re.findall(r'"(\w+\.\w+)"\(', generic))):
+        if operation.split(".")[0] not in DIALECTS and operation not in MEMORY:
+            found.append(operation)
+    memrefs = set(re.findall(r"memref<[^>]*>", text))
+    found += sorted(memref for memref in memrefs if not PLAIN_MEMREF.fullmatch(memref))
+    return found
+
+
+def check_encoding(path):
+    """Problems of one file; texts are compared as they are printed."""
+    problems = []
+    for dtype, targets in TARGETS.items():
+        texts = {target: tile_ir(path, target, dtype) for target in targets}
+        for one, other in itertools.combinations(targets, 2):
+            if texts[one] != texts[other]:
+                problems.append(f"{dtype}: differs between {one} and {other}")
+        text = texts[targets[0]]
+        generic = run("pe-opt", "--verify-roundtrip", "--mlir-print-op-generic", text=text)
+        problems += [f"{dtype}: found {what}" for what in problems_of_text(text, generic)]
+    return [f"{path.name}: {problem}" for problem in problems]
+
+
+def check_definitions(root):
+    """Words in the dialect's definitions; its descriptions speak of the lowerings."""
+    problems = []
+    for path in sorted((root / "dialect" / "Tile").glob("*.td")):
+        text = re.sub(r"//.*", "", path.read_text())
+        text = re.sub(r"\[\{.*?\}\]", "", text, flags=re.DOTALL)
+        # What a lowering leaves in place of a stage.
+        text = re.sub(r"def Tile_LaunchOp .*?\n\}\n", "", text, flags=re.DOTALL)
+        problems += [f"{path.name}: found {word}" for word in sorted(set(WORDS.findall(text)))]
+    return problems
+
+
+def check_itself():
+    """The search finds what it is there for."""
+    for text in ("vector<4xf32>", "gpu.thread_id", "memref<4xf32, 3>", "cpu_schedule = 1"):
+        assert problems_of_text(text, ""), text
+    assert problems_of_text("", '"memref.subview"(%0)') == ["memref.subview"]
+    assert not problems_of_text('tile.buffer "lane" argument', '"memref.load"("tile.map"()')
+
+
+def main(root):
+    check_itself()
+    folders = [root / "examples" / "encodings", root / "test" / "conformance" / "encodings"]
+    files = sorted(path for folder in folders for path in folder.glob("*.mlir"))
+    problems = check_definitions(root)
+    for path in files:
+        problems += check_encoding(path)
+    print("\n".join(problems + [f"{len(files)} files"]))
+    return 1 if problems or len(files) < 29 else 0
+
+
+sys.exit(main(pathlib.Path(sys.argv[1])))
