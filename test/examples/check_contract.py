@@ -1,0 +1,26 @@
+# Every example is a row of the contract's table, and a row that has no example says "not built".
+# argv: docs/contract.md, the folder of the examples.
+import os
+import re
+import sys
+
+contract, folder = sys.argv[1:]
+text = open(contract, encoding="utf-8").read()
+table = text.split("| file | parameters by name")[1].split("\n\n")[0].split("\nAbsolute")[0]
+problems, known = [], set()
+for row in re.findall(r"^\| (.*?) \|", table, re.M):
+    is_built = "not built" not in row
+    names = re.sub(r": not built$", "", re.sub(r"\([^()]*(\([^()]*\)[^()]*)*\)", "", row))
+    for name in filter(None, (part.strip() for part in names.split(","))):
+        if not re.fullmatch(r"\w+", name):
+            continue
+        known.add(name)
+        exists = os.path.exists(os.path.join(folder, name + ".mlir"))
+        if exists != is_built:
+            problems.append(f"{name}: {'exists but' if exists else 'missing, but not'} 'not built'")
+for file in sorted(os.listdir(folder)):
+    if file.endswith(".mlir") and file[:-5] not in known:
+        problems.append(f"{file} is in no row")
+print(f"{len(known)} encodings in the table")
+print("\n".join(problems))
+sys.exit(1 if problems or len(known) < 40 else 0)
