@@ -1,8 +1,8 @@
 //===- Reference.h - The float64 reference ----------------------*- C++ -*-===//
 //
-// An independent reading of a user's function: every operation of the pe dialect in float64, by
-// obvious loops, forward and backward. It shares no code and no maths with the compiler, so that
-// an agreement of the two means something.
+// An independent float64 implementation of a user's function: every operation of the pe dialect by
+// plain loops, forward and backward. It shares no code and no maths with the compiler, so agreement
+// of the two means something.
 //
 //   auto program = parseProgram(description.program);
 //   auto results = evaluate(*program, tensors, positions, /*grad=*/true);
