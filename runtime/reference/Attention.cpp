@@ -68,6 +68,7 @@ struct HeadGradients {
   std::vector<double> v;
   std::vector<double> vTerms;
   ParameterGradients parameters;
+  double biasNoiseSquared = 0.0;
 };
 
 /// One (batch, query head).
@@ -214,7 +215,7 @@ void HeadWorker::addOutput(int64_t row, AttentionOutputs &outputs) const {
   double *o = outputs.o.data.data() + place * sizes.valueDim;
   for (size_t n = 0; n < keys.size(); ++n) {
     addScaled(o, weights[n], v.data() + keys[n] * sizes.valueDim, sizes.valueDim);
-    outputs.oTerms.data[place] += weights[n] * valueNorms[keys[n]];
+    outputs.oTerms.data[place] += (weights[n] + kLeastWeight) * valueNorms[keys[n]];
   }
 }
 
@@ -261,7 +262,7 @@ void HeadWorker::reverseSoftmax(const double *dO, double dLse) {
   }
   for (size_t n = 0; n < keys.size(); ++n) {
     dLogits[n] = weights[n] * (dWeights[n] - mean + dLse);
-    dLogitNoise[n] = weights[n] * (dWeightNoise[n] + meanNoise + std::fabs(dLse));
+    dLogitNoise[n] = (weights[n] + kLeastWeight) * (dWeightNoise[n] + meanNoise + std::fabs(dLse));
   }
 }
 
@@ -271,11 +272,13 @@ void HeadWorker::reverseSoftmax(const double *dO, double dLse) {
 void HeadWorker::reverseStickBreaking(double dRemaining) {
   double older = 0.0, olderNoise = 0.0;
   for (size_t n = 0; n < keys.size(); ++n) {
-    double own = weights[n] * dWeights[n], ownNoise = weights[n] * dWeightNoise[n];
+    double own = weights[n] * dWeights[n];
+    double ownNoise = (weights[n] + kLeastWeight) * dWeightNoise[n];
     double taken = std::exp(logSigmoid(logits[n]));
     double passed = std::exp(logSigmoid(-logits[n]));
     dLogits[n] = own * passed - taken * (older + dRemaining);
-    dLogitNoise[n] = ownNoise * passed + taken * (olderNoise + std::fabs(dRemaining));
+    dLogitNoise[n] =
+        ownNoise * passed + (taken + kLeastWeight) * (olderNoise + std::fabs(dRemaining));
     older += own;
     olderNoise += ownNoise;
   }
@@ -291,7 +294,7 @@ void HeadWorker::reverseValues(const double *dO, HeadGradients &gradients) {
     dWeights[n] = dot(dO, value, sizes.valueDim);
     dWeightNoise[n] = dotOfMagnitudes(dO, value, sizes.valueDim);
     addScaled(gradients.v.data() + keys[n] * sizes.valueDim, weights[n], dO, sizes.valueDim);
-    gradients.vTerms[keys[n]] += weights[n] * size;
+    gradients.vTerms[keys[n]] += (weights[n] + kLeastWeight) * size;
   }
 }
 
@@ -309,6 +312,7 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
     if (bias) {
       bias->evaluate(sizes.keyStart + keys[n]);
       bias->reverse(dLogits[n], dLogitNoise[n], gradients.parameters);
+      gradients.biasNoiseSquared += dLogitNoise[n] * dLogitNoise[n];
     }
   }
 }
@@ -424,6 +428,7 @@ AttentionGradients attendReverse(const AttentionProblem &problem, const Attentio
         addTo(total.v, keyItem * sizes.keys * sizes.valueDim, results[n]->v);
         addTo(total.vTerms, keyItem * sizes.keys, results[n]->vTerms);
         total.parameters.accumulate(results[n]->parameters);
+        total.biasNoiseSquared += results[n]->biasNoiseSquared;
         results[n].reset();
       });
   return total;

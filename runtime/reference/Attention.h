@@ -81,6 +81,10 @@ struct AttentionOutputs {
 /// no logit of 1e9.
 inline constexpr double kCountedWeight = 1e-9;
 
+/// In sizes of terms and noise a weight counts as at least this: in f32 it may stop at a few of the
+/// smallest normal numbers (2^-126) where it vanishes in float64 (8 * 2^-24 of this is 2^-121).
+inline constexpr double kLeastWeight = 0x1p-100;
+
 struct AttentionCotangents {
   const Array *o = nullptr; ///< null: zero
   const Array *lse = nullptr;
@@ -103,6 +107,9 @@ struct AttentionGradients {
   /// The size of the terms that the gradient of v is a sum of, [B, Hkv, Sk]: sum of A_ij |dO_i|.
   Array vTerms;
   ParameterGradients parameters;
+  /// The sum over pairs of s_ij^2 (NoisyGradient): what a parameter's gradient is a part of where
+  /// its own derivative is 0 for every pair.
+  double biasNoiseSquared = 0.0;
 };
 
 AttentionOutputs attend(const AttentionProblem &problem, const AttentionInputs &inputs,

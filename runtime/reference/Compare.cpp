@@ -92,7 +92,8 @@ private:
   void setBound(TensorReport &item, double rounding) const {
     const double magnitude = normOf(reference.magnitudes, item.name);
     const double noise = normOf(reference.noise, item.name);
-    const double terms = normOf(reference.terms, item.name);
+    // A parameter whose gradient has terms of its own is held to these.
+    const double terms = magnitude > 0.0 ? 0.0 : normOf(reference.terms, item.name);
     const double relative = tolerance.relative + growth;
     item.bound = relative * item.norm + (tolerance.magnitude + growth) * magnitude;
     item.bound = std::max(item.bound, tolerance.noise * noise);

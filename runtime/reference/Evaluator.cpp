@@ -311,6 +311,8 @@ void Evaluator::reverseAttention(const Step &step) {
     addTo(gradientOf(value), found.parameters.sum, parameter.offset);
     addTo(arrayOf(magnitudes, value), found.parameters.magnitude, parameter.offset);
     addTo(arrayOf(noiseSquared, value), found.parameters.noiseSquared, parameter.offset);
+    addTo(gradientTerms.try_emplace(value, Array::zeros({1})).first->second,
+          {std::sqrt(found.biasNoiseSquared)});
   }
 }
 

@@ -37,7 +37,8 @@ struct Results {
   /// (Compare.h).
   TensorMap noise;
   /// Results of attention and "d_NAME" of its values: per row the size of the terms that are added
-  /// up. Where it is not 0 and the result is, the result is 0 by cancellation.
+  /// up. Where it is not 0 and the result is, the result is 0 by cancellation. "d_NAME" of what a
+  /// bias reads: one number, the noise of dS, for a gradient that is 0 because db/dtheta is.
   TensorMap terms;
   /// The largest |logit| in any attention, over the pairs whose weight (softmax's probability, or
   /// the part of the stick) is at least 1e-9: masked pairs do not count, nor do those that a bias

@@ -299,6 +299,49 @@ TEST(Compare, SaturatedRowsAreHeldToWhatCancelled) {
   EXPECT_FALSE(reference::compare(results, found)->passes());
 }
 
+/// One pair at distance 0: db/dslope is 0, and a kernel's rounding of it may leave a little.
+TEST(Compare, ParametersWithoutInfluenceAreHeldToTheNoiseOfTheScores) {
+  Encoding encoding = encodingNamed("alibi_learned");
+  TensorMap inputs = randomInputs(encoding, {1, 2, 2, 1, 1, 8, 8}, 3);
+  auto results = evaluated(encoding.program, inputs, true);
+  for (double x : results.gradients["d_slopes"].values<double>())
+    ASSERT_EQ(x, 0.0);
+  TensorMap found;
+  for (const TensorMap *tensors : {&results.outputs, &results.gradients})
+    for (const auto &[name, tensor] : *tensors)
+      found[name] = tensor.clone();
+  found["d_slopes"].data<double>()[0] = 1e-7;
+  EXPECT_TRUE(reference::compare(results, found)->passes());
+  found["d_slopes"].data<double>()[0] = 1e-3;
+  EXPECT_FALSE(reference::compare(results, found)->passes());
+}
+
+/// A weight of e^-1000 is 0 in float64 and may be one of the smallest numbers in f32.
+TEST(Compare, WeightsMayUnderflow) {
+  Encoding encoding = encodingNamed("stick_breaking");
+  TensorMap inputs = randomInputs(encoding, {1, 1, 1, 1, 1, 8, 8}, 3);
+  for (int64_t e = 0; e < 8; ++e) {
+    inputs["q"].data<double>()[e] = -100.0;
+    inputs["k"].data<double>()[e] = 100.0;
+  }
+  Positions after;
+  after.queryStart = 1;
+  auto results = evaluated(encoding.program, inputs, true, after);
+  TensorMap found;
+  for (const TensorMap *tensors : {&results.outputs, &results.gradients})
+    for (const auto &[name, tensor] : *tensors) {
+      found[name] = tensor.clone();
+      for (int64_t e = 0; e < 8; ++e) {
+        ASSERT_EQ(tensor.values<double>()[e], 0.0) << name;
+        found[name].data<double>()[e] = 1e-38;
+      }
+    }
+  EXPECT_TRUE(reference::compare(results, found)->passes())
+      << reference::compare(results, found)->table();
+  found["o"].data<double>()[0] = 1e-34;
+  EXPECT_FALSE(reference::compare(results, found)->passes());
+}
+
 TEST(Compare, UnstatedTolerancesAreRefused) {
   EXPECT_FALSE(reference::toleranceOf(DType::F8E4M3));
   EXPECT_TRUE(reference::toleranceOf(DType::F32));
