@@ -25,6 +25,8 @@ static size_t editDistance(const std::string &a, const std::string &b) {
 }
 
 std::string suggestChoice(const std::string &found, const std::vector<std::string> &choices) {
+  if (found.size() > 64) // no slip, and comparing takes time
+    return "";
   size_t least = std::max<size_t>(found.size() / 3, 2) + 1;
   std::string nearest;
   for (const std::string &choice : choices)

@@ -13,6 +13,11 @@ using namespace mlir;
 namespace pe::jit {
 namespace {
 
+/// Longer names are no slips, and comparing them takes time.
+constexpr size_t kMaxName = 64;
+/// How much of the source after a diagnostic's place is read.
+constexpr size_t kMaxSource = 4096;
+
 /// The source from the diagnostic's place on; empty if the place is not in it.
 StringRef textAt(Location location, StringRef text) {
   auto place = dyn_cast<FileLineColLoc>(location);
@@ -20,12 +25,15 @@ StringRef textAt(Location location, StringRef text) {
     return {};
   for (unsigned line = 1; line < place.getLine(); ++line)
     text = text.split('\n').second;
-  return text.drop_front(std::min<size_t>(place.getColumn() - 1, text.size()));
+  return text.drop_front(std::min<size_t>(place.getColumn() - 1, text.size()))
+      .take_front(kMaxSource);
 }
 
 /// The registered operation that users can write whose name is nearest to `name`, or empty.
 StringRef nearestOperation(StringRef name, MLIRContext *context) {
   StringRef best;
+  if (name.size() > kMaxName)
+    return best;
   unsigned bestDistance = std::max<size_t>(2, name.size() / 4) + 1;
   for (RegisteredOperationName known : context->getRegisteredOperations()) {
     StringRef dialect = known.getDialectNamespace();
@@ -45,10 +53,10 @@ StringRef nearestOperation(StringRef name, MLIRContext *context) {
 
 std::string unknownOperation(StringRef name, MLIRContext *context) {
   StringRef nearest = nearestOperation(name, context);
-  return ("unknown operation '" + name + "'; " +
+  const std::string shown = name.take_front(kMaxName).str() + (name.size() > kMaxName ? "..." : "");
+  return ("unknown operation '" + shown + "'; " +
           (nearest.empty() ? "docs/spec.md lists the operations of pe"
-                           : "did you mean '" + nearest.str() + "'?"))
-      .str();
+                           : "did you mean '" + nearest.str() + "'?"));
 }
 
 /// "a bias", or "of type tensor<4xf32>".

@@ -9,6 +9,8 @@ os.makedirs(os.path.join(folder, "dir"), exist_ok=True)
 os.chdir(folder)
 open("empty", "w").close()
 open("garbage", "wb").write(b"\x7fELF\x00\xff\x01")
+with open("long", "w") as file:
+    file.write("func.func @f() {\n  %0 = pe." + "a" * 1000000 + "\n  return\n}\n")
 nope = os.path.join(examples, "nope.mlir")
 small = ["--random=1", "--shape=b=1,h=1,sq=4,d=8"]
 run = ["run", nope]
@@ -18,6 +20,8 @@ cases = [
     ([], "pe: error: expected a command, found none"),
     (["rum"], "pe: error: unknown command 'rum'; did you mean 'run'?"),
     (["--bogus"], "pe: error: unknown command '--bogus'"),
+    (["r" * 100000], "unknown command"),
+    (["run", "long"], "long:2:8: error: unknown operation 'pe." + "a" * 61 + "...'; docs"),
     (["doctor", "x"], "pe doctor: error: unexpected argument 'x'"),
     (["plot", "x"], "pe plot: error: this command is not built yet"),
     (["reinit"], "pe reinit: error: this command is not built yet"),
@@ -108,7 +112,7 @@ cases += [
 before = sorted(os.listdir("."))
 failures = 0
 for arguments, expected in cases:
-    done = subprocess.run(["pe"] + arguments, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(["pe"] + arguments, capture_output=True, text=True, timeout=60)
     lines = done.stderr.splitlines()
     problems = []
     if done.returncode != 1:
@@ -121,7 +125,7 @@ for arguments, expected in cases:
         problems.append("something on stdout")
     if problems:
         failures += 1
-        print(f"pe {' '.join(arguments)}: {', '.join(problems)}; stderr: {done.stderr}")
+        print(f"pe {' '.join(arguments)[:200]}: {', '.join(problems)}; stderr: {done.stderr[:500]}")
 if sorted(os.listdir(".")) != before:
     failures += 1
     print("files were left behind:", os.listdir("."))
