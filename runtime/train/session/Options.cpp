@@ -282,6 +282,9 @@ Status readArguments(const std::vector<std::string> &arguments, Values &values,
       options.help = true;
     } else if (argument == "--resume") {
       options.config.resume = true;
+    } else if (argument.starts_with("--resume=") || argument.starts_with("--help=")) {
+      return makeError(argument.substr(0, equals), ": expected no value, found '",
+                       argument.substr(equals + 1), "'");
     } else if (!argument.starts_with("--") || equals == std::string::npos) {
       return makeError("expected --name=value, found '", argument, "'");
     } else {
