@@ -56,9 +56,9 @@ struct CompileOptions {
   /// Columns of q and k, and of v: 8 to 256 in steps of 8.
   int64_t headDim = 64;
   int64_t valueDim = 64;
-  /// Type of queries, keys, values, outputs and their gradients: F32, and on GPUs BF16, F16 or TF32
-  /// (tensors of F32; what contractions multiply is rounded to ten bits of fraction).
-  /// Parameters, and log-sum-exp, are f32.
+  /// Type of queries, keys, values, outputs and their gradients: F32, and on GPUs and as loops
+  /// BF16, F16 or TF32 (tensors of F32; what contractions multiply is rounded to ten bits of
+  /// fraction). Parameters, and log-sum-exp, are f32.
   DType dtype = DType::F32;
   /// Also compile the gradients of every floating argument.
   bool grad = false;

@@ -1,8 +1,9 @@
 //===- ExecutionTest.cpp - tile ops, executed -----------------------------===//
 //
-// What passes/ToTile writes is executed and judged by the conformance suite. Here are the forms of
-// tile ops that it does not write, through pe-tile-to-loops at several block sizes and with either
-// owner, against whole matrices in double; and the types, bit for bit.
+// What passes/ToTile writes is executed and judged by the conformance suite; here it only has to
+// stay inside its memory. And here are the forms of tile ops that it does not write, through
+// pe-tile-to-loops at several block sizes and with either owner, against whole matrices in double;
+// and the types, bit for bit.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToLoops/Blocks.h"
@@ -13,6 +14,7 @@
 #include <cfloat>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <random>
 
 namespace pe::test {
@@ -248,6 +250,32 @@ TEST_P(Execution, scans) {
     for (const plan::CallSizes &sizes : kSizes) {
       SCOPED_TRACE(std::to_string(form) + ": " + describe(sizes));
       expectScan(plan, scan, sizes);
+    }
+  }
+}
+
+//===- What ToTile writes ------------------------------------------------------------===//
+
+/// Every class of terms and both normalizers read what was written before, and write inside their
+/// buffers. The numbers are judged by the conformance suite.
+TEST_P(Execution, staysInsideItsBuffers) {
+  for (const char *file :
+       {"test/conformance/encodings/two_biases.mlir", "examples/encodings/fire.mlir",
+        "examples/encodings/custom_bias.mlir", "examples/encodings/stick_breaking.mlir"}) {
+    SCOPED_TRACE(file);
+    static std::map<std::string, Source> sources;
+    if (!sources.contains(file))
+      sources[file] = compileToTile(std::string(PE_TEST_SOURCE_DIR "/") + file, 8, 16);
+    TilePlan plan(sources[file].tile, GetParam());
+    for (const plan::CallSizes &sizes : kSizes) {
+      SCOPED_TRACE(describe(sizes));
+      Tensors tensors;
+      plan.draw(tensors, sizes);
+      plan.run(tensors, sizes);
+      EXPECT_TRUE(tensors.guardsStand());
+      for (const char *name : {"o", "d_q", "d_k", "d_v"})
+        EXPECT_TRUE(std::ranges::all_of(tensors[name], [](float x) { return std::isfinite(x); }))
+            << name;
     }
   }
 }

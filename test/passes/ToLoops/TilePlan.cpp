@@ -21,6 +21,7 @@
 #include "llvm/Support/TargetSelect.h"
 
 #include <cstring>
+#include <random>
 
 using namespace mlir;
 
@@ -148,15 +149,33 @@ static int64_t evaluate(const std::string &text, const plan::SizeValues &values)
   return *plan::SizeExpression::parse(text)->evaluate(values);
 }
 
+static int64_t countElements(const plan::Buffer &buffer, const plan::SizeValues &values) {
+  int64_t count = 1;
+  for (const std::string &extent : buffer.shape)
+    count *= evaluate(extent, values);
+  return count;
+}
+
+void TilePlan::draw(Tensors &tensors, const plan::CallSizes &sizes) const {
+  std::mt19937 random(9);
+  std::uniform_real_distribution<float> around(0.5f, 1.5f);
+  for (const plan::Buffer &buffer : data.buffers) {
+    const bool isCallers =
+        buffer.role == plan::Role::Argument || buffer.role == plan::Role::Cotangent;
+    if (!isCallers || tensors.contains(buffer.name))
+      continue;
+    std::vector<float> numbers(countElements(buffer, sizes.values(data.headDim, data.valueDim)));
+    std::ranges::generate(numbers, [&] { return around(random); });
+    tensors.set(buffer.name, std::span<const float>(numbers));
+  }
+}
+
 void TilePlan::run(Tensors &tensors, const plan::CallSizes &sizes) const {
   plan::SizeValues values = sizes.values(data.headDim, data.valueDim);
   std::vector<void *> memory;
-  for (const plan::Buffer &buffer : data.buffers) {
-    int64_t count = 1;
-    for (const std::string &extent : buffer.shape)
-      count *= evaluate(extent, values);
-    memory.push_back(tensors.require(buffer.name, count * sizeOf(buffer.dtype), buffer.zero));
-  }
+  for (const plan::Buffer &buffer : data.buffers)
+    memory.push_back(tensors.require(
+        buffer.name, countElements(buffer, values) * sizeOf(buffer.dtype), buffer.zero));
   auto abi = sizes.abi();
   for (const plan::Stage &stage : data.stages) {
     auto *function = reinterpret_cast<void (*)(void *const *, const int64_t *, int64_t)>(

@@ -35,6 +35,7 @@ public:
   /// Makes it with these numbers.
   void set(const std::string &name, std::span<const float> numbers);
   void set(const std::string &name, std::span<const uint16_t> bits);
+  bool contains(const std::string &name) const { return memory.contains(name); }
   /// Whether nothing was written beside any tensor.
   bool guardsStand() const;
 
@@ -53,6 +54,8 @@ public:
 
   /// All phases.
   void run(Tensors &tensors, const plan::CallSizes &sizes) const;
+  /// Makes the caller's tensors that are missing, of numbers about 1, which every parameter can be.
+  void draw(Tensors &tensors, const plan::CallSizes &sizes) const;
 
 private:
   struct Engine;
