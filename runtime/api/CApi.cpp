@@ -3,11 +3,14 @@
 #include "pe/pe-c.h"
 
 #include "runtime/api/Guard.h"
+#include "runtime/api/Handles.h"
 #include "runtime/api/ProgramState.h"
 #include "runtime/device/cpu/ThreadPool.h"
 #include "runtime/device/cuda/CudaRunner.h"
 
 using pe::Expected;
+using pe::api::HandleKind;
+using pe::api::Handles;
 using pe::makeError;
 using pe::Status;
 using pe::Tensor;
@@ -52,6 +55,23 @@ pe::Error missing(const char *argument) {
   return makeError("argument '", argument, "': expected an address, found none");
 }
 
+/// Whether the object is one of that kind and still open.
+Status check(const pe_function *function) {
+  return Handles::instance().check(HandleKind::Function, function, "function");
+}
+Status check(const pe_call *call) {
+  return Handles::instance().check(HandleKind::Call, call, "call");
+}
+Status check(const pe_session *session) {
+  return Handles::instance().check(HandleKind::Session, session, "session");
+}
+
+/// Ends the life of an object; null is nothing to do, and what is not open is left alone.
+template <typename Object> void release(HandleKind kind, Object *object, const char *argument) {
+  if (object && !report(Handles::instance().remove(kind, object, argument)))
+    delete object;
+}
+
 pe::Positions positionsOf(const pe_positions *given) {
   pe::Positions positions;
   if (!given)
@@ -89,8 +109,10 @@ Expected<TensorMap> tensorsOf(const pe_tensor *list, int32_t count) {
       return makeError("tensor '", given.name, "': expected a pe_dtype, found ",
                        static_cast<int>(given.dtype));
     static char nothing[64];
-    tensors[given.name] = Tensor::borrow(*elements ? given.data : nothing,
-                                         static_cast<pe::DType>(given.dtype), std::move(shape));
+    Tensor tensor = Tensor::borrow(*elements ? given.data : nothing,
+                                   static_cast<pe::DType>(given.dtype), std::move(shape));
+    if (!tensors.emplace(given.name, std::move(tensor)).second)
+      return makeError("tensor '", given.name, "': expected once, found twice");
   }
   return tensors;
 }
@@ -117,10 +139,18 @@ Expected<pe::CompileOptions> optionsOf(const pe_options *given,
     options.headDim = given->head_dim;
   if (given->value_dim)
     options.valueDim = given->value_dim;
-  if ((given->dtype < PE_F32 || given->dtype > PE_I32) && given->dtype != PE_TF32)
-    return makeError("expected a pe_dtype in the options, found ", static_cast<int>(given->dtype));
-  if (given->dtype != PE_F32)
+  switch (static_cast<int>(given->dtype)) {
+  case PE_F32:
+    break;
+  case PE_BF16:
+  case PE_F16:
+  case PE_TF32:
     options.dtype = static_cast<pe::DType>(given->dtype);
+    break;
+  default:
+    return makeError("options: expected a dtype of PE_F32, PE_BF16, PE_F16 or PE_TF32, found ",
+                     static_cast<int>(given->dtype));
+  }
   options.grad = given->grad != 0;
   return options;
 }
@@ -149,18 +179,21 @@ int pe_open(const char *file, const pe_options *options, pe_function **function)
     auto compiled = pe::api::compileProgram(**program, *chosen);
     if (!compiled)
       return compiled.takeError();
-    *function = new pe_function{*std::move(program), *std::move(compiled)};
+    *function = Handles::instance().add(
+        HandleKind::Function, new pe_function{*std::move(program), *std::move(compiled)});
     return Status::success();
   });
 }
 
-void pe_close(pe_function *function) { delete function; }
+void pe_close(pe_function *function) { release(HandleKind::Function, function, "function"); }
 
 int pe_forward(const pe_function *function, const pe_tensor *arguments, int32_t count,
                const pe_positions *positions, pe_call **call) {
   return guarded([&]() -> Status {
-    if (!function || !call)
-      return missing(function ? "call" : "function");
+    if (Status s = check(function); !s)
+      return s;
+    if (!call)
+      return missing("call");
     auto tensors = tensorsOf(arguments, count);
     if (!tensors)
       return tensors.takeError();
@@ -171,7 +204,7 @@ int pe_forward(const pe_function *function, const pe_tensor *arguments, int32_t 
                                                     ThreadPool::ofProcess());
     if (!made)
       return made.takeError();
-    *call = new pe_call{*std::move(made), {}};
+    *call = Handles::instance().add(HandleKind::Call, new pe_call{*std::move(made), {}});
     return Status::success();
   });
 }
@@ -179,8 +212,10 @@ int pe_forward(const pe_function *function, const pe_tensor *arguments, int32_t 
 int pe_backward(const pe_function *function, pe_call *call, const pe_tensor *cotangents,
                 int32_t count) {
   return guarded([&]() -> Status {
-    if (!function || !call)
-      return missing(function ? "call" : "function");
+    if (Status s = check(function); !s)
+      return s;
+    if (Status s = check(call); !s)
+      return s;
     auto tensors = tensorsOf(cotangents, count);
     if (!tensors)
       return tensors.takeError();
@@ -195,8 +230,10 @@ int pe_backward(const pe_function *function, pe_call *call, const pe_tensor *cot
 
 int pe_result(const pe_call *call, const char *name, pe_tensor *tensor) {
   return guarded([&]() -> Status {
-    if (!call || !name || !tensor)
-      return missing(!call ? "call" : !name ? "name" : "tensor");
+    if (Status s = check(call); !s)
+      return s;
+    if (!name || !tensor)
+      return missing(name ? "tensor" : "name");
     for (const TensorMap *tensors : {&call->call->results(), &call->gradients})
       if (auto found = tensors->find(name); found != tensors->end()) {
         const Tensor &value = found->second;
@@ -217,52 +254,49 @@ int pe_result(const pe_call *call, const char *name, pe_tensor *tensor) {
   });
 }
 
-void pe_call_free(pe_call *call) { delete call; }
+void pe_call_free(pe_call *call) { release(HandleKind::Call, call, "call"); }
 
 int pe_session_create(const pe_function *function, int64_t batch, int64_t query_heads,
                       int64_t key_heads, int64_t queries, int64_t keys, int32_t grad,
                       pe_session **session) {
   return guarded([&]() -> Status {
-    if (!function || !session)
-      return missing(function ? "session" : "function");
+    if (Status s = check(function); !s)
+      return s;
+    if (!session)
+      return missing("session");
     const auto *runner =
         dynamic_cast<const pe::cuda::CudaRunner *>(function->compiled->runner.get());
     if (!runner)
       return makeError("expected a function of target cuda for a session, found one of ",
                        function->compiled->runner->getPlan().target);
-    for (int64_t size : {batch, query_heads, key_heads, queries, keys})
-      if (size < 0)
-        return makeError("expected sizes that are not negative, found ", size);
-    if (key_heads == 0 || query_heads % key_heads)
-      return makeError("expected query heads to be a multiple of key heads, found ", query_heads,
-                       " and ", key_heads);
-    pe::plan::CallSizes sizes;
-    sizes.batch = batch;
-    sizes.queryHeads = sizes.headsTotal = query_heads;
-    sizes.keyHeads = key_heads;
-    sizes.queries = queries;
-    sizes.keys = keys;
-    sizes.queryStart = keys - queries;
+    pe::plan::CallSizes sizes = {batch, query_heads, key_heads, queries, keys};
+    if (Status s = pe::plan::place(sizes, {}); !s)
+      return s;
     auto made = runner->createSession(sizes, grad != 0);
     if (!made)
       return made.takeError();
-    *session = new pe_session{function->compiled, *std::move(made)};
+    *session = Handles::instance().add(HandleKind::Session,
+                                       new pe_session{function->compiled, *std::move(made)});
     return Status::success();
   });
 }
 
 int pe_session_bind(pe_session *session, const char *name, void *device_pointer) {
   return guarded([&]() -> Status {
-    if (!session || !name)
-      return missing(session ? "name" : "session");
+    if (Status s = check(session); !s)
+      return s;
+    if (!name)
+      return missing("name");
     return session->session->bind(name, reinterpret_cast<pe::cuda::DevicePointer>(device_pointer));
   });
 }
 
 int pe_session_find(const pe_session *session, const char *name, void **device_pointer) {
   return guarded([&]() -> Status {
-    if (!session || !name || !device_pointer)
-      return missing(!session ? "session" : !name ? "name" : "device_pointer");
+    if (Status s = check(session); !s)
+      return s;
+    if (!name || !device_pointer)
+      return missing(name ? "device_pointer" : "name");
     auto found = session->session->find(name);
     if (!found)
       return found.takeError();
@@ -273,15 +307,10 @@ int pe_session_find(const pe_session *session, const char *name, void **device_p
 
 int pe_session_forward(pe_session *session, const pe_positions *positions, void *stream) {
   return guarded([&]() -> Status {
-    if (!session)
-      return missing("session");
-    const pe::Positions given = positionsOf(positions);
-    pe::plan::CallSizes sizes = session->session->getSizes();
-    sizes.keyStart = given.keyStart;
-    sizes.queryStart = given.queryStart.value_or(given.keyStart + sizes.keys - sizes.queries);
-    sizes.headStart = given.headStart;
-    sizes.headsTotal = given.headsTotal.value_or(sizes.queryHeads);
-    session->session->setPositions(sizes);
+    if (Status s = check(session); !s)
+      return s;
+    if (Status s = session->session->setPositions(positionsOf(positions)); !s)
+      return s;
     return session->session->launch(pe::device::Half::Forward,
                                     static_cast<pe::cuda::Stream>(stream));
   });
@@ -289,13 +318,13 @@ int pe_session_forward(pe_session *session, const pe_positions *positions, void 
 
 int pe_session_backward(pe_session *session, void *stream) {
   return guarded([&]() -> Status {
-    if (!session)
-      return missing("session");
+    if (Status s = check(session); !s)
+      return s;
     return session->session->launch(pe::device::Half::Backward,
                                     static_cast<pe::cuda::Stream>(stream));
   });
 }
 
-void pe_session_free(pe_session *session) { delete session; }
+void pe_session_free(pe_session *session) { release(HandleKind::Session, session, "session"); }
 
 } // extern "C"

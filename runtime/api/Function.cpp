@@ -17,14 +17,26 @@ static ParallelFor &poolOf(const CallOptions &options) {
   return options.parallel ? *options.parallel : cpu::ThreadPool::ofProcess();
 }
 
-const TensorMap &Call::results() const { return state->results(); }
+const TensorMap &Call::results() const {
+  static const TensorMap none;
+  return state ? state->results() : none;
+}
+
+/// A Function that Program::compile did not give holds nothing.
+static Status checkCompiled(const std::shared_ptr<const api::CompiledFunction> &state) {
+  if (state)
+    return Status::success();
+  return makeError("expected a compiled function, found an empty one; Program::compile makes them");
+}
 
 const EntryInfo &Function::signature() const { return program->description->entry; }
 const std::string &Function::explain() const { return state->explainText; }
 const std::string &Function::explainJson() const { return state->explainJson; }
 
 Expected<TensorMap> Function::randomInputs(uint64_t seed, const InputSizes &sizes) const {
-  return api::guarded([&] {
+  return api::guarded([&]() -> Expected<TensorMap> {
+    if (Status s = checkCompiled(state); !s)
+      return s.takeError();
     const plan::Plan &plan = state->runner->getPlan();
     const plan::SizeValues values = {sizes.batch,
                                      sizes.heads,
@@ -40,6 +52,8 @@ Expected<TensorMap> Function::randomInputs(uint64_t seed, const InputSizes &size
 
 Expected<Call> Function::forward(const TensorMap &arguments, const CallOptions &options) const {
   return api::guarded([&]() -> Expected<Call> {
+    if (Status s = checkCompiled(state); !s)
+      return s.takeError();
     auto outcome = state->runner->forward(arguments, options.positions, poolOf(options));
     if (!outcome)
       return outcome.takeError();
@@ -51,8 +65,13 @@ Expected<Call> Function::forward(const TensorMap &arguments, const CallOptions &
 
 Expected<TensorMap> Function::backward(const Call &call, const TensorMap &cotangents,
                                        const CallOptions &options) const {
-  return api::guarded(
-      [&] { return state->runner->backward(*call.state, cotangents, poolOf(options)); });
+  return api::guarded([&]() -> Expected<TensorMap> {
+    if (Status s = checkCompiled(state); !s)
+      return s.takeError();
+    if (!call.state)
+      return makeError("expected a forward call, found an empty one; Function::forward makes them");
+    return state->runner->backward(*call.state, cotangents, poolOf(options));
+  });
 }
 
 } // namespace pe

@@ -5,16 +5,20 @@
 
 #include "pe/Error.h"
 
+#include <exception>
 #include <new>
 
 namespace pe::api {
 
-/// What `body` returns; memory that runs out inside it is an error like any other.
+/// What `body` returns; what the standard library throws inside it (no memory, no more threads) is an
+/// error like any other.
 template <typename Body> auto guarded(Body &&body) -> decltype(body()) {
   try {
     return body();
   } catch (const std::bad_alloc &) {
     return makeError("out of memory");
+  } catch (const std::exception &failure) {
+    return makeError("unexpected failure: ", failure.what());
   }
 }
 

@@ -18,7 +18,7 @@
 #include "pe/DType.h"
 #include "pe/Error.h"
 #include "pe/Signature.h"
-#include "runtime/plan/SizeExpression.h"
+#include "runtime/plan/CallSizes.h"
 
 #include <array>
 #include <optional>
@@ -112,29 +112,6 @@ Status validate(const Plan &plan);
 std::string toJson(const Plan &plan);
 /// Parses and validates.
 Expected<Plan> parsePlan(std::string_view json);
-
-/// The sizes of one call.
-struct CallSizes {
-  int64_t batch = 1;
-  int64_t queryHeads = 1;
-  int64_t keyHeads = 1;
-  int64_t queries = 0;
-  int64_t keys = 0;
-  int64_t queryStart = 0;
-  int64_t keyStart = 0;
-  int64_t headStart = 0;
-  int64_t headsTotal = 1;
-
-  /// As compiled stages read them: 0 B, 1 Hq, 2 Hkv, 3 Sq, 4 Sk, 5 q_start, 6 k_start,
-  /// 7 head_start, 8 heads_total.
-  std::array<int64_t, 9> abi() const {
-    return {batch,      queryHeads, keyHeads,  queries,   keys,
-            queryStart, keyStart,   headStart, headsTotal};
-  }
-  SizeValues values(int64_t headDim, int64_t valueDim) const {
-    return {batch, queryHeads, keyHeads, queries, keys, headDim, valueDim};
-  }
-};
 
 } // namespace pe::plan
 

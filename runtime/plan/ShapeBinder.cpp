@@ -83,14 +83,6 @@ Status ShapeBinder::check(const std::string &tensor, const std::vector<std::stri
   return Status::success();
 }
 
-static Status checkStart(const char *name, int64_t value) {
-  // Kernels add positions and sizes; far below 2^63 no sum can overflow.
-  constexpr int64_t kLimit = int64_t(1) << 40;
-  if (value >= -kLimit && value <= kLimit)
-    return Status::success();
-  return makeError(name, ": expected a position between -2^40 and 2^40, found ", value);
-}
-
 Expected<CallSizes> ShapeBinder::finish(const Positions &positions) const {
   const auto get = [&](SizeName name, int64_t fallback) {
     return sizes[static_cast<size_t>(name)].value_or(fallback);
@@ -101,24 +93,13 @@ Expected<CallSizes> ShapeBinder::finish(const Positions &positions) const {
   call.keyHeads = get(SizeName::Hkv, call.queryHeads);
   call.queries = get(SizeName::R, 0);
   call.keys = get(SizeName::C, call.queries);
-  if (call.keyHeads == 0 ? call.queryHeads != 0 : call.queryHeads % call.keyHeads != 0)
+  if (!headsAreGrouped(call))
     return makeError("expected the query heads to be a multiple of the key heads, found ",
                      call.queryHeads, " query heads ('", origin[static_cast<size_t>(SizeName::Hq)],
                      "') and ", call.keyHeads, " key heads ('",
                      origin[static_cast<size_t>(SizeName::Hkv)], "')");
-  call.keyStart = positions.keyStart;
-  if (Status s = checkStart("k_start", call.keyStart); !s)
+  if (Status s = place(call, positions); !s)
     return s.takeError();
-  call.queryStart = positions.queryStart.value_or(call.keyStart + call.keys - call.queries);
-  if (Status s = checkStart("q_start", call.queryStart); !s)
-    return s.takeError();
-  call.headStart = positions.headStart;
-  call.headsTotal = positions.headsTotal.value_or(call.headStart + call.queryHeads);
-  if (call.headStart < 0 || call.headsTotal < call.queryHeads ||
-      call.headStart > call.headsTotal - call.queryHeads)
-    return makeError("expected head_start and heads_total to hold this call's ", call.queryHeads,
-                     " heads, found head_start ", call.headStart, " of heads_total ",
-                     call.headsTotal);
   return call;
 }
 

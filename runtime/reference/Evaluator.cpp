@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/reference/Evaluator.h"
+#include "runtime/plan/CallSizes.h"
 
 #include <charconv>
 #include <cmath>
@@ -165,14 +166,16 @@ Expected<AttentionSizes> Evaluator::sizesOf(const Operation &operation) const {
     return operation.fail("expected q [B, Hq, Sq, D], k [B, Hkv, Sk, D] and v [B, Hkv, Sk, Dv], "
                           "found ",
                           toString(q), ", ", toString(k), " and ", toString(v));
-  bool divides = sizes.keyHeads ? sizes.queryHeads % sizes.keyHeads == 0 : sizes.queryHeads == 0;
-  if (!divides)
+  plan::CallSizes call = {q[0], q[1], k[1], q[2], k[2]};
+  if (!plan::headsAreGrouped(call))
     return operation.fail("expected the number of query heads to be a multiple of ", sizes.keyHeads,
                           " key heads, found ", sizes.queryHeads);
-  sizes.keyStart = positions.keyStart;
-  sizes.queryStart = positions.queryStart.value_or(sizes.keyStart + sizes.keys - sizes.queries);
-  sizes.headStart = positions.headStart;
-  sizes.headsTotal = positions.headsTotal.value_or(sizes.queryHeads);
+  if (Status status = plan::place(call, positions); !status)
+    return status.takeError();
+  sizes.queryStart = call.queryStart;
+  sizes.keyStart = call.keyStart;
+  sizes.headStart = call.headStart;
+  sizes.headsTotal = call.headsTotal;
   return sizes;
 }
 

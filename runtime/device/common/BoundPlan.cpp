@@ -2,6 +2,7 @@
 
 #include "runtime/device/common/BoundPlan.h"
 
+#include "runtime/device/common/Runner.h"
 #include "runtime/plan/ShapeBinder.h"
 
 #include <algorithm>
@@ -26,7 +27,15 @@ Expected<BoundPlan> BoundPlan::create(plan::Plan plan) {
   for (const Stage &stage : plan.stages)
     bound.items.push_back(*SizeExpression::parse(stage.items));
   bound.plan = std::move(plan);
+  bound.identity = std::make_shared<const char>();
   return bound;
+}
+
+Status BoundPlan::checkCall(const Call &call) const {
+  if (call.function == identity)
+    return Status::success();
+  return makeError("expected a forward call of this function, '", plan.entry,
+                   "', found one that another function made");
 }
 
 /// Every tensor given must be one of the plan's buffers of this role and have its type.

@@ -13,7 +13,11 @@
 #include "runtime/core/Tensor.h"
 #include "runtime/plan/Plan.h"
 
+#include <memory>
+
 namespace pe::device {
+
+class Call;
 
 /// The two halves of a call.
 enum class Half { Forward, Backward };
@@ -27,6 +31,10 @@ public:
 
   /// Checks the arguments (missing, extra, mis-typed, mis-shaped) and finds the call's sizes.
   Expected<plan::CallSizes> bind(const TensorMap &arguments, const Positions &positions) const;
+  /// Stands for this function, and for its copies, as long as anything holds it.
+  const std::shared_ptr<const void> &getIdentity() const { return identity; }
+  /// Checks that this function made the call: another one keeps other tensors.
+  Status checkCall(const Call &call) const;
   /// Checks that there are gradients, at least one cotangent, and names, types and shapes.
   Status checkCotangents(const TensorMap &cotangents, const plan::CallSizes &sizes) const;
 
@@ -49,6 +57,7 @@ private:
   Status checkNames(const TensorMap &tensors, plan::Role role, const char *what) const;
 
   plan::Plan plan;
+  std::shared_ptr<const void> identity;
   std::vector<std::vector<plan::SizeExpression>> shapes;
   std::vector<plan::SizeExpression> items;
 };

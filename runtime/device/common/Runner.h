@@ -23,6 +23,8 @@ public:
   virtual ~Call() = default;
   virtual const TensorMap &results() const = 0;
   virtual const plan::CallSizes &sizes() const = 0;
+  /// The function that made the call (BoundPlan::getIdentity).
+  std::shared_ptr<const void> function;
 };
 
 /// Seconds of one call, without compilation and without copies between host and device.

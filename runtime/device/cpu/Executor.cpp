@@ -106,6 +106,7 @@ Expected<ForwardCall> Executor::forward(const TensorMap &arguments, const Positi
     return sizes.takeError();
   const std::vector<Buffer> &buffers = getPlan().buffers;
   ForwardCall call;
+  call.function = plan.getIdentity();
   call.callSizes = *sizes;
   call.buffers.resize(buffers.size());
   for (size_t i = 0; i < buffers.size(); ++i) {
@@ -130,6 +131,8 @@ Expected<ForwardCall> Executor::forward(const TensorMap &arguments, const Positi
 
 Expected<TensorMap> Executor::backward(const ForwardCall &call, const TensorMap &cotangents,
                                        ParallelFor &pool) const {
+  if (Status s = checkCall(call); !s)
+    return s.takeError();
   if (Status s = plan.checkCotangents(cotangents, call.callSizes); !s)
     return s.takeError();
   std::vector<Tensor> buffers = call.buffers;
@@ -166,6 +169,9 @@ Expected<std::shared_ptr<const device::Call>> CpuRunner::forward(const TensorMap
 
 Expected<TensorMap> CpuRunner::backward(const device::Call &call, const TensorMap &cotangents,
                                         ParallelFor &pool) const {
+  // Before the cast: another device's calls are of another class.
+  if (Status s = executor.checkCall(call); !s)
+    return s.takeError();
   return executor.backward(static_cast<const ForwardCall &>(call), cotangents, pool);
 }
 

@@ -80,6 +80,9 @@ public:
   Expected<TensorMap> backward(const ForwardCall &call, const TensorMap &cotangents,
                                ParallelFor &pool) const;
 
+  /// Checks that this executor, or a copy of it, made the call.
+  Status checkCall(const device::Call &call) const { return plan.checkCall(call); }
+
   /// The shape of buffer `index` in a call of these sizes.
   Expected<Shape> shapeOf(size_t index, const plan::CallSizes &sizes) const {
     return plan.shapeOf(index, sizes);

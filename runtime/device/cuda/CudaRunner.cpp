@@ -132,6 +132,7 @@ CudaRunner::forward(const TensorMap &arguments, const Positions &positions, Para
   if (!sizes)
     return sizes.takeError();
   auto call = std::make_shared<CudaCall>();
+  call->function = plan.getIdentity();
   auto session = createSession(*sizes, plan.getPlan().hasBackward());
   if (!session)
     return session.takeError();
@@ -154,6 +155,8 @@ CudaRunner::forward(const TensorMap &arguments, const Positions &positions, Para
 
 Expected<TensorMap> CudaRunner::backward(const device::Call &call, const TensorMap &cotangents,
                                          ParallelFor &) const {
+  if (Status s = plan.checkCall(call); !s)
+    return s.takeError();
   // The caller sees a finished forward call; its session is ours to go on with.
   auto &mine = const_cast<CudaCall &>(static_cast<const CudaCall &>(call));
   if (Status s = plan.checkCotangents(cotangents, mine.sizes()); !s)

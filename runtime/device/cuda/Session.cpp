@@ -2,6 +2,7 @@
 
 #include "runtime/device/cuda/Session.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace pe::cuda {
@@ -25,10 +26,6 @@ Expected<std::unique_ptr<Session>> Session::create(const BoundPlan &plan,
 
 Status Session::prepare(bool grad) {
   hasBackward = grad;
-  // Kernels count in 32 bits.
-  for (int64_t size : sizes.abi())
-    if (size > std::numeric_limits<int32_t>::max() || size < std::numeric_limits<int32_t>::min())
-      return makeError("expected sizes and positions of 32 bits on GPUs, found ", size);
   // Offsets inside a head count bytes in 32 bits.
   const plan::Plan &p = plan.getPlan();
   const int64_t most = (int64_t(1) << 31) / (std::max(p.headDim, p.valueDim) * 4) - 1;
@@ -46,7 +43,11 @@ Status Session::prepare(bool grad) {
     Expected<int64_t> count = elementCount(*shape);
     if (!count)
       return count.takeError().within("buffer '" + buffers[i].name + "'");
-    bytes.push_back(static_cast<size_t>(*count) * sizeOf(buffers[i].dtype));
+    size_t size;
+    if (__builtin_mul_overflow(static_cast<size_t>(*count), sizeOf(buffers[i].dtype), &size))
+      return makeError("buffer '", buffers[i].name, "': expected fewer than 2^64 bytes, found shape ",
+                       toString(*shape), " of ", nameOf(buffers[i].dtype));
+    bytes.push_back(size);
     const bool isNeeded =
         plan.isAllocatedFor(i, Half::Forward) || (grad && plan.isAllocatedFor(i, Half::Backward));
     if (!isNeeded)
@@ -79,6 +80,8 @@ Status Session::bind(const std::string &name, DevicePointer pointer) {
   if (!isTheirs)
     return makeError("'", plan.getPlan().entry, "' has no argument, result or gradient '", name,
                      "'");
+  if (!pointer)
+    return makeError("tensor '", name, "': expected an address, found none");
   if (pointer % 16)
     return makeError("tensor '", name, "': expected an address that is a multiple of 16");
   pointers[index] = pointer;
@@ -99,22 +102,35 @@ Expected<DevicePointer> Session::find(const std::string &name) const {
   return isAbsent ? 0 : pointers[index];
 }
 
-void Session::setPositions(const plan::CallSizes &positions) {
-  sizes.queryStart = positions.queryStart;
-  sizes.keyStart = positions.keyStart;
-  sizes.headStart = positions.headStart;
-  sizes.headsTotal = positions.headsTotal;
+Status Session::setPositions(const Positions &positions) {
+  plan::CallSizes placed = sizes;
+  if (Status s = plan::place(placed, positions); !s)
+    return s;
+  sizes = placed;
+  return Status::success();
+}
+
+Status Session::checkReady(Half half) const {
+  if (half == Half::Backward && !hasBackward)
+    return makeError("expected a session with gradients for a backward call");
+  if (half == Half::Backward && !hasForward)
+    return makeError("expected a forward call of this session before its backward call, found none");
+  const std::vector<Buffer> &buffers = plan.getPlan().buffers;
+  for (size_t i = 0; i < buffers.size(); ++i)
+    if (buffers[i].role == Role::Argument && !buffers[i].optional && !pointers[i])
+      return makeError("tensor '", buffers[i].name, "': expected an address, found none");
+  return Status::success();
 }
 
 Status Session::launch(Half half, Stream stream) {
-  if (half == Half::Backward && !hasBackward)
-    return makeError("expected a session with gradients for a backward call");
+  if (Status s = checkReady(half); !s)
+    return s;
+  if (half == Half::Forward)
+    hasForward = false;
   const Driver &d = module->device->driver;
   Device::Current current(*module->device);
   const std::vector<Buffer> &buffers = plan.getPlan().buffers;
   for (size_t i = 0; i < buffers.size(); ++i) {
-    if (buffers[i].role == Role::Argument && !buffers[i].optional && !pointers[i])
-      return makeError("tensor '", buffers[i].name, "': expected an address, found none");
     const bool isAbsent = buffers[i].role == Role::Cotangent && memory[i].pointer();
     if (!(buffers[i].zero || isAbsent) || !plan.isAllocatedFor(i, half) || bytes[i] == 0)
       continue;
@@ -142,6 +158,7 @@ Status Session::launch(Half half, Stream stream) {
         !s)
       return s;
   }
+  hasForward |= half == Half::Forward;
   return Status::success();
 }
 

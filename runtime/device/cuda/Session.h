@@ -24,7 +24,8 @@ namespace pe::cuda {
 class Session {
 public:
   /// Allocates results, residuals and temporaries, and with `grad` what a backward call needs; that
-  /// is all but the arguments. The plan and the module outlive the session.
+  /// is all but the arguments. The sizes were placed (plan/CallSizes.h); the plan and the module
+  /// outlive the session.
   static Expected<std::unique_ptr<Session>> create(const device::BoundPlan &plan,
                                                    std::shared_ptr<const LoadedModule> module,
                                                    const plan::CallSizes &sizes, bool grad);
@@ -34,10 +35,11 @@ public:
   Status bind(const std::string &name, DevicePointer pointer);
   /// Where a buffer is; 0 for arguments and cotangents that were not bound.
   Expected<DevicePointer> find(const std::string &name) const;
-  /// Other starts for the next launches; the sizes stay.
-  void setPositions(const plan::CallSizes &positions);
+  /// Other starts for the next launches; the sizes stay. Positions that are refused change nothing.
+  Status setPositions(const Positions &positions);
 
-  /// Starts one half of a call on the stream.
+  /// Starts one half of a call on the stream. Errors, before anything was started: an argument that
+  /// was not bound; a backward call without gradients or before a forward call.
   Status launch(device::Half half, Stream stream);
 
   /// Bytes that the session has allocated.
@@ -55,6 +57,7 @@ private:
           const plan::CallSizes &sizes)
       : plan(plan), module(std::move(module)), sizes(sizes) {}
   Status prepare(bool grad);
+  Status checkReady(device::Half half) const;
 
   const device::BoundPlan &plan;
   std::shared_ptr<const LoadedModule> module;
@@ -65,6 +68,8 @@ private:
   std::vector<Launch> halves[2];
   size_t allocated = 0;
   bool hasBackward = false;
+  /// The last forward call was started without an error.
+  bool hasForward = false;
 };
 
 } // namespace pe::cuda

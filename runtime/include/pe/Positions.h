@@ -1,7 +1,8 @@
 //===- Positions.h - Where a call lies in the whole -------------*- C++ -*-===//
 //
 // Positions and heads are global: a call that holds only some queries, keys or heads says where
-// they start, and gets the same numbers as the unsharded call.
+// they start, and gets the same numbers as the unsharded call. Positions lie in [-2^30, 2^30); a
+// call that reaches beyond is refused.
 //
 //===----------------------------------------------------------------------===//
 

@@ -203,6 +203,22 @@ TEST_F(ExecutorTest, HeadsMustLieInTheWhole) {
   EXPECT_TRUE(executor.forward(arguments, {.headStart = 1, .headsTotal = 4}, pool));
 }
 
+TEST_F(ExecutorTest, HeadsOfTheWholeAreNotGuessed) {
+  EXPECT_NE(forwardError(arguments, {.headStart = 1}).find("give heads_total"), std::string::npos);
+}
+
+TEST_F(ExecutorTest, ACallBelongsToItsFunction) {
+  Expected<ForwardCall> call = executor.forward(arguments, {}, pool);
+  ASSERT_TRUE(call);
+  Executor other = make(samplePlan());
+  Expected<TensorMap> gradients = other.backward(*call, {{"d_y", arguments["x"]}}, pool);
+  ASSERT_FALSE(gradients);
+  EXPECT_EQ(gradients.error().getMessage(), "expected a forward call of this function, 'scale', "
+                                            "found one that another function made");
+  const Executor copy = executor;
+  EXPECT_TRUE(copy.backward(*call, {{"d_y", arguments["x"]}}, pool));
+}
+
 TEST_F(ExecutorTest, WrongCotangentsAreNamed) {
   Expected<ForwardCall> call = executor.forward(arguments, {}, pool);
   ASSERT_TRUE(call);

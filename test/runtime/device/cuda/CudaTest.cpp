@@ -18,7 +18,9 @@
 
 #include <cstring>
 #include <dlfcn.h>
+#include <algorithm>
 #include <gtest/gtest.h>
+#include <limits>
 
 namespace pe::test {
 namespace {
@@ -296,7 +298,8 @@ TEST_F(CudaTest, SessionsInC) {
   pe_session *session = nullptr;
   EXPECT_EQ(pe_session_create(function, 1, 3, 2, 8, 8, 1, &session), 1);
   EXPECT_STREQ(pe_last_error(),
-               "pe: error: expected query heads to be a multiple of key heads, found 3 and 2");
+               "pe: error: expected the query heads to be a multiple of the key heads, found 3 "
+               "query heads and 2 key heads");
   EXPECT_EQ(pe_session_create(function, 1, 2, 1, 8, int64_t(1) << 40, 1, &session), 1);
   EXPECT_EQ(pe_session_create(function, 1, 2, 1, 8, 40000000, 1, &session), 1);
   EXPECT_STREQ(pe_last_error(), "pe: error: expected at most 33554431 positions of this depth on "
@@ -347,6 +350,55 @@ TEST_F(CudaTest, SessionsInC) {
   pe_close(function);
 }
 
+/// What a session refuses is refused before anything was started on the stream.
+TEST_F(CudaTest, SessionsCheckBeforeTheyLaunch) {
+  fake();
+  const std::string file = std::string(PE_TEST_SOURCE_DIR) + "/examples/encodings/nope.mlir";
+  pe_options options = {};
+  options.target = "cuda";
+  options.chip = "sm_80";
+  options.head_dim = options.value_dim = 16;
+  options.grad = 1;
+  pe_function *function = nullptr;
+  ASSERT_EQ(pe_open(file.c_str(), &options, &function), 0) << pe_last_error();
+  pe_session *session = nullptr;
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(pe_session_create(function, most, 2, 1, 8, 12, 1, &session), 1);
+  EXPECT_EQ(pe_session_create(function, 1, 2, 1, -8, 12, 1, &session), 1);
+  EXPECT_EQ(pe_session_create(function, 1, 2, 1, most, most, 1, &session), 1);
+  ASSERT_EQ(pe_session_create(function, 1, 2, 1, 8, 12, 1, &session), 0) << pe_last_error();
+  alignas(16) static float elements[2 * 12 * 16];
+  const auto started = [] {
+    return fake().calls["cuLaunchKernel"] + fake().calls["cuMemsetD8Async"];
+  };
+  const auto expectRefused = [&](int outcome, const std::string &part) {
+    EXPECT_EQ(outcome, 1);
+    EXPECT_NE(std::string(pe_last_error()).find(part), std::string::npos) << pe_last_error();
+    EXPECT_EQ(started(), 0);
+  };
+  expectRefused(pe_session_bind(session, "q", nullptr), "tensor 'q': expected an address");
+  expectRefused(pe_session_bind(session, "z", elements), "'z'");
+  for (const char *name : {"q", "k"})
+    ASSERT_EQ(pe_session_bind(session, name, elements), 0) << pe_last_error();
+  expectRefused(pe_session_forward(session, nullptr, nullptr), "tensor 'v': expected an address");
+  ASSERT_EQ(pe_session_bind(session, "v", elements), 0) << pe_last_error();
+  expectRefused(pe_session_backward(session, nullptr), "before its backward call");
+  for (pe_positions positions : {pe_positions{int64_t(1) << 33, 0, 0, 2},
+                                 {0, int64_t(1) << 62, 0, 2},
+                                 {PE_DEFAULT, PE_DEFAULT + 1, 0, 2},
+                                 {(int64_t(1) << 30) - 7, 0, 0, 2}})
+    expectRefused(pe_session_forward(session, &positions, nullptr), "_start: expected positions");
+  for (pe_positions positions : {pe_positions{PE_DEFAULT, 0, -5, 2},
+                                 {PE_DEFAULT, 0, 7, 2},
+                                 {PE_DEFAULT, 0, 1, PE_DEFAULT},
+                                 {PE_DEFAULT, 0, 0, 0},
+                                 {PE_DEFAULT, 0, most, most}})
+    expectRefused(pe_session_forward(session, &positions, nullptr), "head_start");
+  pe_session_free(session);
+  expectRefused(pe_session_forward(session, nullptr, nullptr), "expected an open pe_session");
+  pe_close(function);
+}
+
 TEST(CInterface, NoAddressIsAnError) {
   pe_function *function = nullptr;
   auto expectMissing = [](int outcome, const std::string &argument) {
@@ -372,7 +424,8 @@ TEST(CInterface, NoAddressIsAnError) {
   pe_options options = {};
   options.dtype = static_cast<pe_dtype>(99);
   EXPECT_EQ(pe_open(file.c_str(), &options, &function), 1);
-  EXPECT_STREQ(pe_last_error(), "pe: error: expected a pe_dtype in the options, found 99");
+  EXPECT_STREQ(pe_last_error(), "pe: error: options: expected a dtype of PE_F32, PE_BF16, PE_F16 or "
+                                "PE_TF32, found 99");
   options = {};
   ASSERT_EQ(pe_open(file.c_str(), &options, &function), 0) << pe_last_error();
   EXPECT_EQ(pe_forward(function, nullptr, 3, nullptr, &call), 1);

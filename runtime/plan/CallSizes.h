@@ -1,0 +1,61 @@
+//===- CallSizes.h - Sizes and place of one call ----------------*- C++ -*-===//
+//
+// A call's batch, heads and lengths, and where its queries, keys and heads lie in the whole. Every
+// entrance (C++, C, sessions on GPUs, the reference) places its calls here, so that defaults and
+// limits are the same everywhere:
+//
+//   CallSizes sizes;
+//   sizes.queries = 3, sizes.keys = 10;        // ... from the tensors
+//   place(sizes, {.keyStart = 100});           // queryStart becomes 107, headsTotal queryHeads
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_PLAN_CALLSIZES_H
+#define PE_RUNTIME_PLAN_CALLSIZES_H
+
+#include "pe/Error.h"
+#include "pe/Positions.h"
+#include "runtime/plan/SizeExpression.h"
+
+#include <array>
+
+namespace pe::plan {
+
+/// Positions lie in [-2^30, 2^30), so that the distance of any two fits in 32 bits. No size exceeds
+/// it either.
+inline constexpr int64_t kPositionLimit = int64_t(1) << 30;
+
+/// The sizes of one call.
+struct CallSizes {
+  int64_t batch = 1;
+  int64_t queryHeads = 1;
+  int64_t keyHeads = 1;
+  int64_t queries = 0;
+  int64_t keys = 0;
+  int64_t queryStart = 0;
+  int64_t keyStart = 0;
+  int64_t headStart = 0;
+  int64_t headsTotal = 1;
+
+  /// As compiled stages read them: 0 B, 1 Hq, 2 Hkv, 3 Sq, 4 Sk, 5 q_start, 6 k_start,
+  /// 7 head_start, 8 heads_total.
+  std::array<int64_t, 9> abi() const {
+    return {batch,      queryHeads, keyHeads,  queries,   keys,
+            queryStart, keyStart,   headStart, headsTotal};
+  }
+  SizeValues values(int64_t headDim, int64_t valueDim) const {
+    return {batch, queryHeads, keyHeads, queries, keys, headDim, valueDim};
+  }
+};
+
+/// Whether every key head serves the same number of query heads.
+bool headsAreGrouped(const CallSizes &sizes);
+
+/// Fills in the starts and the heads of the whole, with the defaults of docs/contract.md. Errors:
+/// a size that is negative or beyond the limit, heads that are not grouped evenly, a position
+/// outside [-2^30, 2^30), heads that do not lie in the whole. Any numbers may be given.
+Status place(CallSizes &sizes, const Positions &positions);
+
+} // namespace pe::plan
+
+#endif // PE_RUNTIME_PLAN_CALLSIZES_H
