@@ -58,9 +58,12 @@ bool isSpecialFile(const std::string &path) {
   return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
 }
 
+constexpr std::string_view kTemporary = ".tmp.";
+
 std::string temporaryName(const std::string &path) {
   static std::atomic<unsigned> counter{0};
-  return path + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(counter++);
+  return path + std::string(kTemporary) + std::to_string(::getpid()) + "." +
+         std::to_string(counter++);
 }
 
 /// Writes everything into `file` and closes it.
@@ -140,7 +143,30 @@ Status writeFileAtomically(const std::string &path, Durability durability,
     status = systemError(path, "cannot replace");
   if (!status)
     ::unlink(temporary.c_str());
-  return status;
+  if (!status || durability != Durability::Disk)
+    return status;
+  const size_t slash = target.rfind('/');
+  return syncFolder(slash == std::string::npos ? "." : target.substr(0, slash + 1));
+}
+
+bool isTemporaryEnding(std::string_view ending) {
+  if (!ending.starts_with(kTemporary))
+    return false;
+  ending.remove_prefix(kTemporary.size());
+  const auto isNumber = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  const size_t dot = ending.find('.');
+  return dot != std::string_view::npos && isNumber(ending.substr(0, dot)) &&
+         isNumber(ending.substr(dot + 1));
+}
+
+Status syncFolder(const std::string &path) {
+  Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some file systems have nothing to sync in a folder and say EINVAL.
+  if (folder.get() < 0 || (::fsync(folder.get()) != 0 && errno != EINVAL))
+    return systemError(path, "cannot write the folder to the disk");
+  return Status::success();
 }
 
 Status writeFileAtomically(const std::string &path, std::string_view bytes, Durability durability) {

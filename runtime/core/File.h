@@ -26,7 +26,7 @@ using ByteSink = std::function<bool(std::string_view)>;
 enum class Durability {
   /// Survives the death of the process; for files that can be made again.
   Process,
-  /// On the disk before the call returns.
+  /// On the disk before the call returns, under its name.
   Disk,
 };
 
@@ -36,6 +36,13 @@ Status writeFileAtomically(const std::string &path, Durability durability,
                            const std::function<void(const ByteSink &)> &produce);
 Status writeFileAtomically(const std::string &path, std::string_view bytes,
                            Durability durability = Durability::Process);
+
+/// Whether the end of a file's name is what writeFileAtomically adds while it writes
+/// (".tmp.417.0"): what a process that was killed leaves behind.
+bool isTemporaryEnding(std::string_view ending);
+
+/// Puts the names in a folder on the disk: files that were made, renamed or removed.
+Status syncFolder(const std::string &path);
 
 } // namespace pe
 

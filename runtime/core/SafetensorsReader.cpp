@@ -107,6 +107,20 @@ Expected<Json> parseHeader(const ByteSource &source, const std::string &text) {
   return header;
 }
 
+/// What a file is that begins like another format's, and nothing for all others.
+std::string_view otherFormat(std::string_view begin) {
+  static constexpr std::pair<std::string_view, std::string_view> kFormats[] = {
+      {"PK\x03\x04", "a zip archive (.npz, .pt)"},
+      {"\x93NUMPY", "a NumPy array (.npy)"},
+      {"\x80\x02", "a pickle (.pt, .pkl)"},
+      {"\x89HDF\r\n", "an HDF5 file"},
+      {"GGUF", "a GGUF file"}};
+  for (const auto &[magic, name] : kFormats)
+    if (begin.starts_with(magic))
+      return name;
+  return {};
+}
+
 Expected<std::string> readHeaderText(const ByteSource &source) {
   if (source.size < kLengthBytes)
     return makeError("file '", source.file, "': expected at least 8 bytes, found ", source.size,
@@ -117,6 +131,11 @@ Expected<std::string> readHeaderText(const ByteSource &source) {
   uint64_t length = 0;
   for (size_t i = kLengthBytes; i-- > 0;)
     length = length << 8 | raw[i];
+  const std::string_view other = otherFormat({reinterpret_cast<const char *>(raw), sizeof(raw)});
+  if (length > kMaxHeaderBytes && !other.empty())
+    return makeError("file '", source.file, "': expected a safetensors file, found ", other,
+                     "; write safetensors (in Python: safetensors.torch.save_file, "
+                     "safetensors.numpy.save_file)");
   if (length > kMaxHeaderBytes)
     return makeError("file '", source.file, "': expected a header of at most ", kMaxHeaderBytes,
                      " bytes, found ", length, "; this is no safetensors file");

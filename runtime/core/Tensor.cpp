@@ -4,6 +4,7 @@
 
 #include "runtime/core/BlockCache.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <unistd.h>
@@ -122,6 +123,9 @@ Tensor Tensor::borrow(void *data, DType dtype, Shape shape, Shape strides,
 }
 
 int64_t Tensor::numel() const {
+  // The other dimensions of an empty tensor may be anything: their product need not exist.
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end())
+    return 0;
   int64_t count = 1;
   for (int64_t dim : dims)
     count *= dim;

@@ -52,6 +52,30 @@ TEST(SafetensorsHostile, Lengths) {
   expectRefused(huge + "{}", {"header of at most", "4294967296"});
 }
 
+TEST(SafetensorsHostile, OtherFormatsAreNamed) {
+  const std::string rest(100, '\x01');
+  expectRefused("PK\x03\x04" + rest, {"found a zip archive (.npz, .pt); write safetensors"});
+  expectRefused("\x93NUMPY\x01" + rest, {"found a NumPy array (.npy)"});
+  expectRefused(std::string("\x80\x02") + rest, {"found a pickle"});
+  expectRefused("\x89HDF\r\n\x1a\n" + rest, {"found an HDF5 file"});
+  expectRefused("GGUF" + rest, {"found a GGUF file"});
+  // A header of 0x0280 bytes begins like a pickle and is none.
+  const std::string padded = "{}" + std::string(0x280 - 2, ' ');
+  EXPECT_TRUE(parseSafetensors(fileOf(padded, 0), "x"));
+}
+
+// The dimensions of an empty tensor need not have a product.
+TEST(SafetensorsHostile, EmptyTensorsOfAnyShape) {
+  const std::string most = "9223372036854775807";
+  for (const std::string &shape :
+       {"[" + most + "," + most + ",0]", "[0," + most + "," + most + "]"}) {
+    auto file = parseSafetensors(fileOf(tensor("F32", shape, "[0,0]"), 0), "x");
+    ASSERT_TRUE(file) << file.error().getMessage();
+    EXPECT_EQ(file->tensors[0].tensor.numel(), 0);
+    EXPECT_EQ(file->tensors[0].tensor.clone().byteSize(), 0u);
+  }
+}
+
 TEST(SafetensorsHostile, HeadersThatAreNoHeaders) {
   expectRefused(fileOf("", 0), {"JSON object"});
   expectRefused(fileOf("[]", 0), {"JSON object"});
