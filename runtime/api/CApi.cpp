@@ -9,12 +9,12 @@
 #include "runtime/device/cuda/CudaRunner.h"
 
 using pe::Expected;
-using pe::api::HandleKind;
-using pe::api::Handles;
 using pe::makeError;
 using pe::Status;
 using pe::Tensor;
 using pe::TensorMap;
+using pe::api::HandleKind;
+using pe::api::Handles;
 using pe::cpu::ThreadPool;
 
 struct pe_function {
@@ -179,8 +179,8 @@ int pe_open(const char *file, const pe_options *options, pe_function **function)
     auto compiled = pe::api::compileProgram(**program, *chosen);
     if (!compiled)
       return compiled.takeError();
-    *function = Handles::instance().add(
-        HandleKind::Function, new pe_function{*std::move(program), *std::move(compiled)});
+    *function = Handles::instance().add(HandleKind::Function,
+                                        new pe_function{*std::move(program), *std::move(compiled)});
     return Status::success();
   });
 }

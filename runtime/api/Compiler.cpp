@@ -25,10 +25,25 @@ static const std::string &section(const Bundle &bundle, const char *name) {
   return found == bundle.end() ? empty : found->second;
 }
 
+std::string digestOf(const Bundle &bundle) {
+  const std::string &plan = section(bundle, "plan");
+  Sha256 hash;
+  hash.update(std::to_string(plan.size()) + ":"); // where the plan ends
+  hash.update(plan);
+  hash.update(section(bundle, "object"));
+  return hash.finish();
+}
+
 Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bundle) {
   Expected<plan::Plan> plan = plan::parsePlan(section(bundle, "plan"));
   if (!plan)
     return plan.takeError();
+  if (section(bundle, "digest") != digestOf(bundle))
+    return makeError(
+        "expected plan and code that were compiled together, found a plan or code that "
+        "was changed; compile it again");
+  if (plan->target.empty())
+    return makeError("expected a plan with a target, found none");
   if (plan->target == "cuda") {
     auto runner = cuda::CudaRunner::create(*std::move(plan), section(bundle, "object"));
     if (!runner)
@@ -80,11 +95,11 @@ Expected<jit::Description> loadDescription(const Bundle &bundle) {
   return jit::Description{*std::move(entry), section(bundle, "program")};
 }
 
-/// The hash of everything that determines the outcome. Called with the mutex held.
+/// Everything that determines the outcome. Called with the mutex held.
 Expected<std::string> Compiler::keyOf(const char *what, const jit::Source &source,
                                       const std::string &fields) {
   if (compilerIdentity.empty()) {
-    const std::string record = "compiler-" + sha256(provider->place());
+    const std::string record = "compiler at " + provider->place();
     std::string previous;
     if (std::optional<Bundle> known = cache.get(record))
       previous = section(*known, "identity");
@@ -95,15 +110,15 @@ Expected<std::string> Compiler::keyOf(const char *what, const jit::Source &sourc
       cache.put(record, {{"identity", *identity}});
     compilerIdentity = *std::move(identity);
   }
-  Sha256 hash;
+  std::string key;
   // Lengths keep neighbouring fields apart.
   for (const std::string &part :
        {std::string(what), std::string(PE_VERSION), compilerIdentity, cpu::hostCpu().fingerprint(),
         source.entry, fields, source.text}) {
-    hash.update(std::to_string(part.size()) + ":");
-    hash.update(part);
+    key += std::to_string(part.size()) + ":";
+    key += part;
   }
-  return hash.finish();
+  return key;
 }
 
 static std::string textOf(const LoopOptions &loops) {
@@ -156,10 +171,12 @@ Expected<Bundle> Compiler::compileFresh(const jit::CompileRequest &request) {
   if (!code)
     return code.takeError();
   ++counts.compiled;
-  return Bundle{{"plan", plan::toJson(code->plan)},
-                {"object", std::move(code->object)},
-                {"explain.txt", std::move(code->explainText)},
-                {"explain.json", std::move(code->explainJson)}};
+  Bundle bundle = {{"plan", plan::toJson(code->plan)},
+                   {"object", std::move(code->object)},
+                   {"explain.txt", std::move(code->explainText)},
+                   {"explain.json", std::move(code->explainJson)}};
+  bundle["digest"] = digestOf(bundle);
+  return bundle;
 }
 
 Expected<std::shared_ptr<const CompiledFunction>>

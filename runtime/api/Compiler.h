@@ -70,7 +70,12 @@ private:
   CompilerStatistics counts;
 };
 
-/// A function from the sections of a bundle ("plan", "object", "explain.txt", "explain.json").
+/// SHA-256 of the sections "plan" and "object", which are one thing: the code trusts the plan to
+/// give it the buffers that it was compiled for.
+std::string digestOf(const Bundle &bundle);
+
+/// A function from the sections of a bundle ("plan", "object", their "digest", "explain.txt",
+/// "explain.json"). Plan and code that do not belong together are refused.
 Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bundle);
 
 /// The tensors in the element types of the plan's buffers: floating ones are converted.

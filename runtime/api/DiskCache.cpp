@@ -3,11 +3,14 @@
 #include "runtime/api/DiskCache.h"
 
 #include "runtime/core/File.h"
+#include "runtime/core/Hash.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
@@ -17,6 +20,8 @@ namespace pe::api {
 namespace fs = std::filesystem;
 
 static constexpr const char *kSuffix = ".pe";
+/// The section of an entry that holds its key.
+static constexpr const char *kKeySection = "key";
 
 static std::string variable(const char *name) {
   const char *value = std::getenv(name);
@@ -33,31 +38,59 @@ std::string DiskCache::defaultFolder() {
   return "";
 }
 
-std::string DiskCache::pathOf(const std::string &key) const { return folder + "/" + key + kSuffix; }
+std::string DiskCache::pathOf(const std::string &key) const {
+  return folder + "/" + sha256(key) + kSuffix;
+}
+
+std::string DiskCache::problem() const {
+  struct stat info;
+  if (folder.empty() || ::stat(folder.c_str(), &info) != 0)
+    return "";
+  const std::string where = "the cache folder '" + folder + "' ";
+  if (!S_ISDIR(info.st_mode))
+    return where + "is no folder";
+  if (info.st_uid != ::geteuid())
+    return where + "belongs to another user (" + std::to_string(info.st_uid) + ")";
+  if (info.st_mode & (S_IWGRP | S_IWOTH))
+    return where + "can be written by others; chmod go-w makes it safe once you trust its content";
+  return "";
+}
+
+bool DiskCache::makeFolder() const {
+  std::error_code failure;
+  if (const fs::path parent = fs::path(folder).parent_path(); !parent.empty())
+    fs::create_directories(parent, failure);
+  ::mkdir(folder.c_str(), S_IRWXU); // for its owner alone; fails if it is there
+  return fs::is_directory(folder, failure) && problem().empty();
+}
 
 std::optional<Bundle> DiskCache::get(const std::string &key) const {
-  if (folder.empty())
+  if (folder.empty() || !problem().empty())
     return std::nullopt;
   const std::string path = pathOf(key);
   Expected<std::string> bytes = readFile(path);
-  if (!bytes)
+  if (!bytes || !isBundle(*bytes))
     return std::nullopt;
   Expected<Bundle> bundle = readBundle(*bytes);
   if (!bundle) {
     ::unlink(path.c_str());
     return std::nullopt;
   }
+  const auto stored = bundle->find(kKeySection);
+  if (stored == bundle->end() || stored->second != key)
+    return std::nullopt;
+  bundle->erase(stored);
   // The time of the last use, for prune().
   ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
   return *std::move(bundle);
 }
 
 bool DiskCache::put(const std::string &key, const Bundle &bundle) const {
-  if (folder.empty())
+  if (folder.empty() || !makeFolder())
     return false;
-  std::error_code failure;
-  fs::create_directories(folder, failure);
-  if (!writeFileAtomically(pathOf(key), writeBundle(bundle)))
+  Bundle entry = bundle;
+  entry[kKeySection] = key;
+  if (!writeFileAtomically(pathOf(key), writeBundle(entry)))
     return false;
   prune();
   return true;
@@ -71,25 +104,59 @@ struct CacheFile {
   fs::file_time_type used;
 };
 
-} // namespace
+/// A process that was killed while it wrote leaves this much time for others to notice.
+constexpr std::chrono::hours kLeftoverAge(1);
 
-/// Everything in the folder that is an entry (or the remains of one that was being written).
-static std::vector<CacheFile> listFiles(const std::string &folder) {
+/// "<64 hexadecimal digits>.pe", followed for a file that is being written by what
+/// writeFileAtomically adds.
+enum class NameKind { Foreign, Entry, Partial };
+
+NameKind kindOf(std::string_view name) {
+  constexpr size_t kDigits = 64;
+  const std::string_view suffix = kSuffix;
+  if (name.size() < kDigits + suffix.size() || name.substr(kDigits, suffix.size()) != suffix ||
+      name.substr(0, kDigits).find_first_not_of("0123456789abcdef") != std::string_view::npos)
+    return NameKind::Foreign;
+  name.remove_prefix(kDigits + suffix.size());
+  if (name.empty())
+    return NameKind::Entry;
+  return isTemporaryEnding(name) ? NameKind::Partial : NameKind::Foreign;
+}
+
+/// Whether the file begins as entries do.
+bool hasMagic(const fs::path &path) {
+  std::ifstream file(path, std::ios::binary);
+  char begin[8] = {};
+  file.read(begin, sizeof(begin));
+  return file && isBundle({begin, sizeof(begin)});
+}
+
+/// The entries in the folder; the remains of processes that were killed go.
+std::vector<CacheFile> listEntries(const std::string &folder) {
   std::vector<CacheFile> files;
   std::error_code failure;
   for (fs::directory_iterator it(folder, failure), end; !failure && it != end;
        it.increment(failure)) {
+    const NameKind kind = kindOf(it->path().filename().string());
     std::error_code gone; // another process may have removed it
+    if (kind == NameKind::Foreign || !fs::is_regular_file(it->symlink_status(gone)))
+      continue;
     const uint64_t bytes = it->file_size(gone);
     const fs::file_time_type used = it->last_write_time(gone);
-    if (!gone && it->path().filename().string().find(kSuffix) != std::string::npos)
+    if (gone)
+      continue;
+    if (kind == NameKind::Entry)
       files.push_back({it->path(), bytes, used});
+    else if (fs::file_time_type::clock::now() - used > kLeftoverAge)
+      fs::remove(it->path(), gone);
   }
   return files;
 }
 
+} // namespace
+
 void DiskCache::prune() const {
-  std::vector<CacheFile> files = listFiles(folder);
+  std::vector<CacheFile> files = listEntries(folder);
   uint64_t total = 0;
   for (const CacheFile &file : files)
     total += file.bytes;
@@ -101,7 +168,8 @@ void DiskCache::prune() const {
     if (total <= limit / 4 * 3)
       return;
     std::error_code gone;
-    fs::remove(file.path, gone);
+    if (hasMagic(file.path))
+      fs::remove(file.path, gone);
     total -= file.bytes;
   }
 }
@@ -110,13 +178,11 @@ DiskCache::Usage DiskCache::usage() const {
   Usage usage;
   if (folder.empty())
     return usage;
-  for (const CacheFile &file : listFiles(folder)) {
+  usage.writable = makeFolder() && ::access(folder.c_str(), W_OK | X_OK) == 0;
+  for (const CacheFile &file : listEntries(folder)) {
     ++usage.entries;
     usage.bytes += file.bytes;
   }
-  std::error_code failure;
-  fs::create_directories(folder, failure);
-  usage.writable = ::access(folder.c_str(), W_OK | X_OK) == 0;
   return usage;
 }
 

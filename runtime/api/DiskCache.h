@@ -1,9 +1,14 @@
 //===- DiskCache.h - Compiled code from one process to the next -*- C++ -*-===//
 //
-// A folder of bundles named by the hash of what they were made from. Any number of processes may
-// use it: entries appear whole, by renaming, and are never changed. An entry that is damaged is
-// removed and counts as absent. When the folder outgrows its limit the entries unused for longest
-// go. Every failure of the file system means "not cached", never an error: a cache is no duty.
+// A folder of bundles, each named by the hash of its key and holding the key itself, so that
+// neither a collision nor a renamed file can give one program the code of another. Any number of
+// processes may use it: entries appear whole, by renaming, and are never changed. An entry that is
+// damaged is removed and counts as absent. When the folder outgrows its limit the entries unused
+// for longest go; files that are no entries are never touched. Every failure of the file system
+// means "not cached", never an error: a cache is no duty.
+//
+// What is cached is run, so a folder that anybody else could write to is not used: it must belong
+// to the user of the process, and neither its group nor others may write.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,9 +34,15 @@ public:
   static std::string defaultFolder();
 
   const std::string &getFolder() const { return folder; }
+  /// `key` is any text that determines the bundle.
   std::optional<Bundle> get(const std::string &key) const;
   /// False if the entry could not be written.
   bool put(const std::string &key, const Bundle &bundle) const;
+  /// The file of an entry.
+  std::string pathOf(const std::string &key) const;
+
+  /// Why the folder is not used although it is there, for people; empty if nothing is wrong.
+  std::string problem() const;
 
   struct Usage {
     uint64_t entries = 0;
@@ -42,7 +53,7 @@ public:
   Usage usage() const;
 
 private:
-  std::string pathOf(const std::string &key) const;
+  bool makeFolder() const;
   void prune() const;
 
   std::string folder;

@@ -10,8 +10,8 @@
 
 namespace pe::api {
 
-/// What `body` returns; what the standard library throws inside it (no memory, no more threads) is an
-/// error like any other.
+/// What `body` returns; what the standard library throws inside it (no memory, no more threads) is
+/// an error like any other.
 template <typename Body> auto guarded(Body &&body) -> decltype(body()) {
   try {
     return body();

@@ -39,6 +39,8 @@ Expected<std::shared_ptr<const Package>> Package::open(Bundle bundle) {
                                     : plan::parsePlan(text->second);
     if (!plan)
       return plan.takeError().within("target " + variant);
+    if (variantOf(*plan) != variant)
+      return makeError("target ", variant, ": expected its plan, found one for ", variantOf(*plan));
     package->plans[variant] = *std::move(plan);
   }
   if (package->plans.empty())

@@ -15,11 +15,43 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace pe::plan {
 
 using Json = nlohmann::json;
+
+/// More than any file of pe's nests; readers are recursive.
+inline constexpr int kMaxJsonDepth = 256;
+
+/// Whether brackets outside of texts nest deeper than that.
+inline bool nestsTooDeep(std::string_view json) {
+  int depth = 0;
+  bool isText = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (isText && c == '\\')
+      ++i;
+    else if (c == '"')
+      isText = !isText;
+    else if (!isText && (c == '[' || c == '{') && ++depth > kMaxJsonDepth)
+      return true;
+    else if (!isText && (c == ']' || c == '}'))
+      --depth;
+  }
+  return false;
+}
+
+/// `text` as JSON; `what` stands in the error.
+inline Expected<Json> parseJson(std::string_view text, const char *what) {
+  if (nestsTooDeep(text))
+    return makeError(what, ": expected at most ", kMaxJsonDepth, " nested levels, found more");
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded())
+    return makeError(what, ": expected JSON");
+  return json;
+}
 
 /// Reads the fields of one JSON object; the first thing that is wrong is kept as the error.
 class JsonReader {

@@ -35,6 +35,9 @@ static Status validateBuffer(const Buffer &buffer) {
   if (buffer.name.empty())
     return makeError("expected every buffer to have a name, found a nameless ",
                      nameOf(buffer.role));
+  if (buffer.shape.size() > kMaxRank)
+    return makeError("buffer '", buffer.name, "': expected at most ", kMaxRank,
+                     " dimensions, found ", buffer.shape.size());
   for (const std::string &dim : buffer.shape)
     if (Expected<SizeExpression> parsed = SizeExpression::parse(dim); !parsed)
       return parsed.takeError().within("buffer '" + buffer.name + "'");
@@ -53,15 +56,16 @@ static Status validateBuffer(const Buffer &buffer) {
   }
 }
 
-static Status validateStage(const Stage &stage, size_t bufferCount) {
-  if (stage.symbol.empty())
-    return makeError("expected every stage to have a symbol, found none");
-  if (Expected<SizeExpression> parsed = SizeExpression::parse(stage.items); !parsed)
-    return parsed.takeError().within("stage '" + stage.symbol + "'");
-  for (int index : stage.buffers)
-    if (index < 0 || static_cast<size_t>(index) >= bufferCount)
-      return makeError("stage '", stage.symbol, "': expected buffer indices below ", bufferCount,
-                       ", found ", index);
+/// What a caller gives for a backward call, or gets from one, is not there in a forward call.
+static bool isOfBackward(Role role) { return role == Role::Cotangent || role == Role::Gradient; }
+static bool isOfBackward(Phase phase) { return phase == Phase::Backward || phase == Phase::Finish; }
+
+static Status validateLaunch(const Plan &plan, const Stage &stage) {
+  const bool isKernel = plan.target == "cuda" || plan.target == "gpu-emulator";
+  if (!plan.target.empty() && stage.launch.has_value() != isKernel)
+    return makeError("stage '", stage.symbol, "': expected ", isKernel ? "" : "no ",
+                     "threads of a kernel on target ", plan.target, ", found ",
+                     isKernel ? "none" : "some");
   if (!stage.launch)
     return Status::success();
   const auto [threads, sharedBytes] = *stage.launch;
@@ -74,10 +78,45 @@ static Status validateStage(const Stage &stage, size_t bufferCount) {
   return Status::success();
 }
 
-Status validate(const Plan &plan) {
+static Status validateStage(const Plan &plan, const Stage &stage) {
+  if (stage.symbol.empty())
+    return makeError("expected every stage to have a symbol, found none");
+  if (Expected<SizeExpression> parsed = SizeExpression::parse(stage.items); !parsed)
+    return parsed.takeError().within("stage '" + stage.symbol + "'");
+  for (int index : stage.buffers) {
+    if (index < 0 || static_cast<size_t>(index) >= plan.buffers.size())
+      return makeError("stage '", stage.symbol, "': expected buffer indices below ",
+                       plan.buffers.size(), ", found ", index);
+    const Buffer &buffer = plan.buffers[index];
+    if (isOfBackward(buffer.role) && !isOfBackward(stage.phase))
+      return makeError("stage '", stage.symbol, "': expected a stage of phase ",
+                       nameOf(stage.phase), " to use no ", nameOf(buffer.role), ", found '",
+                       buffer.name, "'");
+  }
+  return validateLaunch(plan, stage);
+}
+
+static Status validateHeader(const Plan &plan) {
   if (plan.version != kPlanVersion)
     return makeError("expected plan version ", kPlanVersion, ", found ", plan.version,
                      "; compile again with this version of pe");
+  // Empty: the compiler has not said it yet.
+  if (!plan.target.empty() && plan.target != "cpu" && plan.target != "cuda" &&
+      plan.target != "gpu-emulator")
+    return makeError("expected target cpu, cuda or gpu-emulator, found '", plan.target, "'");
+  constexpr int64_t kMaxDepth = 1 << 16;
+  for (const auto &[name, depth] :
+       {std::pair{"head dim", plan.headDim}, std::pair{"value dim", plan.valueDim}})
+    if (depth < 0 || depth > kMaxDepth)
+      return makeError("expected a ", name, " of 0 to ", kMaxDepth, ", found ", depth);
+  if (!isFloating(storageOf(plan.dtype)))
+    return makeError("expected a floating type of activations, found ", nameOf(plan.dtype));
+  return Status::success();
+}
+
+Status validate(const Plan &plan) {
+  if (Status s = validateHeader(plan); !s)
+    return s;
   std::set<std::string> names;
   for (const Buffer &buffer : plan.buffers) {
     if (Status s = validateBuffer(buffer); !s)
@@ -86,7 +125,7 @@ Status validate(const Plan &plan) {
       return makeError("expected buffer names to be different, found '", buffer.name, "' twice");
   }
   for (const Stage &stage : plan.stages)
-    if (Status s = validateStage(stage, plan.buffers.size()); !s)
+    if (Status s = validateStage(plan, stage); !s)
       return s;
   return Status::success();
 }

@@ -31,6 +31,9 @@ namespace pe::plan {
 /// Raised whenever the JSON form changes its meaning.
 inline constexpr int kPlanVersion = 1;
 
+/// As many dimensions as a tensor of the C API has (pe-c.h).
+inline constexpr size_t kMaxRank = 8;
+
 /// Argument and Cotangent are given by the caller, Result and Gradient returned to it. A Residual
 /// is written by the forward call and read by the backward call; a Temporary lives for one call.
 enum class Role { Argument, Result, Residual, Temporary, Cotangent, Gradient };
@@ -106,7 +109,9 @@ struct Plan {
   int findBuffer(std::string_view name) const;
 };
 
-/// Everything that can be wrong in a plan on its own: version, names, roles, expressions, indices.
+/// Everything that can be wrong in a plan on its own: version, target, depths, names, roles,
+/// phases, expressions, indices. What the code does with a buffer cannot be seen here: that plan
+/// and code belong together is checked where both are read (runtime/api/Compiler.h, digestOf).
 Status validate(const Plan &plan);
 
 std::string toJson(const Plan &plan);

@@ -90,11 +90,11 @@ std::string toJson(const Plan &plan) {
 }
 
 Expected<Plan> parsePlan(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded())
-    return makeError("plan: expected JSON");
+  Expected<Json> json = parseJson(text, "plan");
+  if (!json)
+    return json.takeError();
   Plan plan;
-  JsonReader reader(json, "plan");
+  JsonReader reader(*json, "plan");
   reader.read("version", plan.version);
   if (plan.version != kPlanVersion)
     return validate(plan).takeError();

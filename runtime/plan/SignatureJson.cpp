@@ -67,11 +67,11 @@ std::string toJson(const EntryInfo &entry) {
 }
 
 Expected<EntryInfo> parseEntryInfo(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded())
-    return makeError("signature: expected JSON");
+  Expected<Json> json = parseJson(text, "signature");
+  if (!json)
+    return json.takeError();
   EntryInfo entry;
-  JsonReader reader(json, "signature");
+  JsonReader reader(*json, "signature");
   reader.read("name", entry.name);
   reader.read("location", entry.location);
   for (const auto &[key, values] :

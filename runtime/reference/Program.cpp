@@ -6,8 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/reference/Program.h"
-
-#include <nlohmann/json.hpp>
+#include "runtime/plan/JsonReader.h"
 
 #include <algorithm>
 #include <charconv>
@@ -358,10 +357,10 @@ Expected<std::vector<std::vector<ValueId>>> Operation::operandGroups(size_t coun
 }
 
 Expected<Program> parseProgram(std::string_view json) {
-  Json parsed = Json::parse(json, nullptr, /*allow_exceptions=*/false);
-  if (parsed.is_discarded())
-    return makeError("malformed program: not JSON");
-  return Reader().read(parsed);
+  Expected<Json> parsed = plan::parseJson(json, "malformed program");
+  if (!parsed)
+    return parsed.takeError();
+  return Reader().read(*parsed);
 }
 
 } // namespace pe::reference

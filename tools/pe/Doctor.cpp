@@ -30,7 +30,7 @@ static int runDoctor() {
   api::DiskCache::Usage usage = compiler.diskCache().usage();
   std::printf("cache      %s: %llu entries, %.1f MB%s\n", compiler.diskCache().getFolder().c_str(),
               static_cast<unsigned long long>(usage.entries), usage.bytes * 1e-6,
-              usage.writable ? "" : "; not writable: every start compiles again");
+              usage.writable ? "" : "; not usable: every start compiles again");
   if (auto device = cuda::Device::open())
     std::printf("gpu        %s (%s), %d multiprocessors, driver for CUDA %d.%d\n",
                 (*device)->name.c_str(), (*device)->chip().c_str(), (*device)->multiprocessors,

@@ -28,7 +28,7 @@ Status Session::prepare(bool grad) {
   hasBackward = grad;
   // Offsets inside a head count bytes in 32 bits.
   const plan::Plan &p = plan.getPlan();
-  const int64_t most = (int64_t(1) << 31) / (std::max(p.headDim, p.valueDim) * 4) - 1;
+  const int64_t most = (int64_t(1) << 31) / (std::max({p.headDim, p.valueDim, int64_t(1)}) * 4) - 1;
   for (int64_t length : {sizes.queries, sizes.keys})
     if (length > most)
       return makeError("expected at most ", most, " positions of this depth on GPUs, found ",
@@ -45,8 +45,9 @@ Status Session::prepare(bool grad) {
       return count.takeError().within("buffer '" + buffers[i].name + "'");
     size_t size;
     if (__builtin_mul_overflow(static_cast<size_t>(*count), sizeOf(buffers[i].dtype), &size))
-      return makeError("buffer '", buffers[i].name, "': expected fewer than 2^64 bytes, found shape ",
-                       toString(*shape), " of ", nameOf(buffers[i].dtype));
+      return makeError("buffer '", buffers[i].name,
+                       "': expected fewer than 2^64 bytes, found shape ", toString(*shape), " of ",
+                       nameOf(buffers[i].dtype));
     bytes.push_back(size);
     const bool isNeeded =
         plan.isAllocatedFor(i, Half::Forward) || (grad && plan.isAllocatedFor(i, Half::Backward));
@@ -114,7 +115,8 @@ Status Session::checkReady(Half half) const {
   if (half == Half::Backward && !hasBackward)
     return makeError("expected a session with gradients for a backward call");
   if (half == Half::Backward && !hasForward)
-    return makeError("expected a forward call of this session before its backward call, found none");
+    return makeError(
+        "expected a forward call of this session before its backward call, found none");
   const std::vector<Buffer> &buffers = plan.getPlan().buffers;
   for (size_t i = 0; i < buffers.size(); ++i)
     if (buffers[i].role == Role::Argument && !buffers[i].optional && !pointers[i])

@@ -16,8 +16,10 @@
 |*   pe_call_free(call);  pe_close(attention);
 |*
 |* Functions return 0, or 1 after an error, whose text pe_last_error() gives (of this thread, until
-|* its next error). Shapes are row-major, layouts those of pe/pe.h. Functions may be used from any
-|* thread; a call or a session by one at a time. Example: examples/embed-c.
+|* its next error). Objects are looked up before they are used: one that was closed, is of another
+kind
+|* or was never opened is an error. Shapes are row-major, layouts those of pe/pe.h. Functions may be
+|* used from any thread; a call or a session by one at a time. Example: examples/embed-c.
 |*
 \*===----------------------------------------------------------------------===*/
 
@@ -65,11 +67,12 @@ typedef struct pe_options {
   const char *target; /* "cpu", "cuda" or "gpu-emulator" */
   const char *chip;
   int64_t head_dim, value_dim;
-  pe_dtype dtype;
+  pe_dtype dtype; /* PE_F32, PE_BF16, PE_F16 or PE_TF32 */
   int32_t grad;
 } pe_options;
 
-/* PE_DEFAULT for the usual value: the last query meets the last key; all heads are here. */
+/* PE_DEFAULT for the usual value: the last query meets the last key; all heads are here (a
+   head_start above 0 needs heads_total). Positions lie in [-2^30, 2^30), lengths counted. */
 #define PE_DEFAULT INT64_MIN
 typedef struct pe_positions {
   int64_t query_start, key_start, head_start, heads_total;
@@ -86,7 +89,8 @@ void pe_close(pe_function *function);
 /* `positions` may be NULL. The arguments are read during the call only. */
 int pe_forward(const pe_function *function, const pe_tensor *arguments, int32_t count,
                const pe_positions *positions, pe_call **call);
-/* Cotangents are named "d_RESULT"; at least one is needed, others are zero. */
+/* `call` is a forward call of the same function. Cotangents are named "d_RESULT"; at least one is
+   needed, others are zero. */
 int pe_backward(const pe_function *function, pe_call *call, const pe_tensor *cotangents,
                 int32_t count);
 /* A result, or behind pe_backward a gradient "d_NAME". */
@@ -102,7 +106,8 @@ int pe_session_create(const pe_function *function, int64_t batch, int64_t query_
                       pe_session **session);
 int pe_session_bind(pe_session *session, const char *name, void *device_pointer);
 int pe_session_find(const pe_session *session, const char *name, void **device_pointer);
-/* `stream` is a CUstream (cudaStream_t). */
+/* `stream` is a CUstream (cudaStream_t). Positions and addresses are checked before anything is
+   started. A backward call follows a forward call of the session. */
 int pe_session_forward(pe_session *session, const pe_positions *positions, void *stream);
 int pe_session_backward(pe_session *session, void *stream);
 void pe_session_free(pe_session *session);

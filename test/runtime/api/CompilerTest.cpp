@@ -142,6 +142,29 @@ TEST_F(CompilerTest, ADamagedEntryIsRebuilt) {
   EXPECT_EQ(counts.compiles, 2);
 }
 
+// A plan gives the code its buffers: one that was edited is refused, checksum or not.
+TEST_F(CompilerTest, APlanBelongsToItsCode) {
+  Compiler compiler = start();
+  auto bundle = compiler.compileToBundle(request);
+  ASSERT_TRUE(bundle) << bundle.error().getMessage();
+  EXPECT_TRUE(loadFunction(*bundle));
+  const auto errorOf = [](const Bundle &changed) {
+    auto function = loadFunction(changed);
+    return function ? "" : function.error().getMessage();
+  };
+  Bundle changed = *bundle;
+  std::string &plan = changed["plan"];
+  plan.replace(plan.find("\"r\""), 3, "\"1\"");
+  EXPECT_NE(errorOf(changed).find("expected plan and code that were compiled together"),
+            std::string::npos);
+  changed = *bundle;
+  changed["object"] += '\0';
+  EXPECT_NE(errorOf(changed).find("compiled together"), std::string::npos);
+  changed = *bundle;
+  changed.erase("digest");
+  EXPECT_NE(errorOf(changed).find("compiled together"), std::string::npos);
+}
+
 TEST_F(CompilerTest, ErrorsPassThroughAndAreNotRemembered) {
   Compiler compiler = start();
   auto description = compiler.describe({"bad", "file.mlir", ""});

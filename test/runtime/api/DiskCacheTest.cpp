@@ -3,11 +3,14 @@
 #include "runtime/api/DiskCache.h"
 #include "runtime/core/File.h"
 
+#include "runtime/core/FileLimit.h"
 #include "runtime/core/TempDir.h"
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -32,12 +35,135 @@ TEST(DiskCache, ADamagedEntryIsAbsentAndGoes) {
   TempDir dir;
   DiskCache cache(dir.name());
   ASSERT_TRUE(cache.put("key", {{"a", "b"}}));
-  Expected<std::string> bytes = readFile(dir.file("key.pe"));
+  Expected<std::string> bytes = readFile(cache.pathOf("key"));
   ASSERT_TRUE(bytes);
   bytes->back() ^= 1;
-  ASSERT_TRUE(writeFileAtomically(dir.file("key.pe"), *bytes));
+  ASSERT_TRUE(writeFileAtomically(cache.pathOf("key"), *bytes));
   EXPECT_FALSE(cache.get("key"));
   EXPECT_EQ(dir.count(), 0u);
+}
+
+// What a crash of the machine may leave; the next process writes the entry again.
+TEST(DiskCache, ATruncatedEntryIsAbsent) {
+  TempDir dir;
+  DiskCache cache(dir.name());
+  ASSERT_TRUE(cache.put("key", {{"a", "b"}}));
+  const std::string bytes = *readFile(cache.pathOf("key"));
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    ASSERT_TRUE(writeFileAtomically(cache.pathOf("key"), bytes.substr(0, size)));
+    EXPECT_FALSE(cache.get("key")) << size;
+  }
+  ASSERT_TRUE(cache.put("key", {{"a", "b"}}));
+  EXPECT_TRUE(cache.get("key"));
+}
+
+// As after a collision of hashes, or when a file was renamed.
+TEST(DiskCache, AnEntryOfAnotherKeyIsAbsent) {
+  TempDir dir;
+  DiskCache cache(dir.name());
+  ASSERT_TRUE(cache.put("mine", {{"a", "b"}}));
+  std::filesystem::rename(cache.pathOf("mine"), cache.pathOf("other"));
+  EXPECT_FALSE(cache.get("mine"));
+  EXPECT_FALSE(cache.get("other"));
+  ASSERT_TRUE(cache.put("other", {{"a", "c"}}));
+  EXPECT_EQ(cache.get("other")->at("a"), "c");
+  EXPECT_EQ(cache.get("other")->size(), 1u) << "the key is the cache's own";
+}
+
+// What is cached is run: nobody else may write there.
+TEST(DiskCache, AFolderThatOthersCanWriteIsNotUsed) {
+  TempDir dir;
+  DiskCache cache(dir.file("cache"));
+  EXPECT_EQ(cache.problem(), "") << "it is not there yet";
+  ASSERT_TRUE(cache.put("key", {{"a", "b"}}));
+  struct stat made;
+  ASSERT_EQ(::stat(dir.file("cache").c_str(), &made), 0);
+  EXPECT_EQ(made.st_mode & 0777, 0700u);
+  for (mode_t mode : {0770, 0707, 0777, 01777}) {
+    ASSERT_EQ(::chmod(dir.file("cache").c_str(), mode), 0);
+    EXPECT_NE(cache.problem().find("can be written by others"), std::string::npos);
+    EXPECT_FALSE(cache.get("key"));
+    EXPECT_FALSE(cache.put("key", {{"a", "c"}}));
+    EXPECT_FALSE(cache.usage().writable);
+  }
+  ASSERT_EQ(::chmod(dir.file("cache").c_str(), 0755), 0);
+  EXPECT_EQ(cache.get("key")->at("a"), "b");
+  if (::geteuid() == 0) { // only root can give a folder away
+    ASSERT_EQ(::chown(dir.file("cache").c_str(), 65534, 65534), 0);
+    EXPECT_NE(cache.problem().find("belongs to another user (65534)"), std::string::npos);
+    EXPECT_FALSE(cache.get("key"));
+    EXPECT_FALSE(cache.put("key", {}));
+  }
+  DiskCache file(dir.file("file"));
+  ASSERT_TRUE(writeFileAtomically(dir.file("file"), ""));
+  EXPECT_NE(file.problem().find("is no folder"), std::string::npos);
+  EXPECT_FALSE(file.put("key", {}));
+}
+
+TEST(DiskCache, AReadOnlyFolderIsRead) {
+  TempDir dir;
+  const std::string folder = dir.file("cache");
+  ASSERT_TRUE(DiskCache(folder).put("key", {{"a", "b"}}));
+  const pid_t pid = ::fork();
+  if (pid == 0) { // root writes everywhere, so as somebody else
+    bool good = ::geteuid() != 0 || (::chmod(dir.name().c_str(), 0755) == 0 &&
+                                     ::chown(folder.c_str(), 65534, 65534) == 0 &&
+                                     ::setgid(65534) == 0 && ::setuid(65534) == 0);
+    good &= ::chmod(folder.c_str(), 0500) == 0;
+    DiskCache cache(folder);
+    good &= cache.get("key").has_value() && !cache.put("other", {}) && !cache.usage().writable;
+    good &= ::chmod(folder.c_str(), 0700) == 0;
+    ::_exit(good ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+TEST(DiskCache, AFullDiskIsNoError) {
+  TempDir dir;
+  DiskCache cache(dir.name());
+  const std::string outcome = test::withFileLimit(100, [&]() -> Status {
+    if (cache.put("key", {{"content", std::string(1000, 'x')}}))
+      return makeError("written beyond the limit");
+    return Status::success();
+  });
+  EXPECT_EQ(outcome, "");
+  EXPECT_EQ(dir.count(), 0u);
+  EXPECT_FALSE(cache.get("key"));
+}
+
+// Only what the cache wrote goes: files of others stay, whatever their names.
+TEST(DiskCache, ForeignFilesStay) {
+  TempDir dir;
+  DiskCache cache(dir.name(), 100);
+  const std::string digits(64, 'a');
+  const std::string foreign[] = {"my.pe",
+                                 "notes.pe.txt",
+                                 "x.pepkg",
+                                 digits + ".pet",
+                                 digits + "0.pe",
+                                 digits + ".pe.tmp.1",
+                                 digits + ".pe.backup",
+                                 "compiler-" + digits + ".pe",
+                                 digits + ".pe" /* an entry's name, but no entry */};
+  for (const std::string &name : foreign)
+    ASSERT_TRUE(writeFileAtomically(dir.file(name), std::string(1000, 'x')));
+  const std::string folder = dir.file(std::string(64, 'b') + ".pe");
+  std::filesystem::create_directory(folder);
+  const std::string abandoned = dir.file(digits + ".pe.tmp.12.3"), fresh = abandoned + "4";
+  ASSERT_TRUE(writeFileAtomically(abandoned, "x"));
+  ASSERT_TRUE(writeFileAtomically(fresh, "x"));
+  std::filesystem::last_write_time(abandoned, std::filesystem::file_time_type::clock::now() -
+                                                  std::chrono::hours(2));
+  for (const char *key : {"a", "b", "c"})
+    ASSERT_TRUE(cache.put(key, {{"content", std::string(1000, 'x')}}));
+  for (const std::string &name : foreign)
+    EXPECT_EQ(readFile(dir.file(name))->size(), 1000u) << name;
+  EXPECT_TRUE(std::filesystem::exists(folder));
+  EXPECT_FALSE(std::filesystem::exists(abandoned)) << "what a killed process left";
+  EXPECT_TRUE(std::filesystem::exists(fresh)) << "another process may be writing it";
+  EXPECT_FALSE(std::filesystem::exists(cache.pathOf("a"))) << "what it wrote does go";
 }
 
 TEST(DiskCache, AFolderThatCannotBeIsNoError) {

@@ -30,9 +30,10 @@ TEST(CallSizes, TheDefaultsAreThoseOfTheContract) {
 
 // Heads of a larger model are a choice to be made, not to be guessed from head_start.
 TEST(CallSizes, AHeadStartNeedsTheHeadsOfTheWhole) {
-  EXPECT_EQ(errorOf(sizesOf(3, 10), {.headStart = 2}),
-            "expected head_start and heads_total to hold this call's 4 heads, found head_start 2 of "
-            "heads_total 4, the default; give heads_total");
+  EXPECT_EQ(
+      errorOf(sizesOf(3, 10), {.headStart = 2}),
+      "expected head_start and heads_total to hold this call's 4 heads, found head_start 2 of "
+      "heads_total 4, the default; give heads_total");
   EXPECT_EQ(errorOf(sizesOf(3, 10), {.headStart = 2, .headsTotal = 6}), "");
 }
 
@@ -52,8 +53,8 @@ TEST(CallSizes, PositionsReachTheLimitAndNoFurther) {
 
 // Whatever is given, nothing overflows on the way to the message (the sanitizers look on).
 TEST(CallSizes, AnyNumberIsRefusedOrFits) {
-  const int64_t numbers[] = {kLeast, kLeast + 1, -kPositionLimit - 1, -1, 0,
-                             kPositionLimit + 1, kMost - 1, kMost};
+  const int64_t numbers[] = {kLeast, kLeast + 1,         -kPositionLimit - 1, -1,
+                             0,      kPositionLimit + 1, kMost - 1,           kMost};
   for (int64_t number : numbers) {
     const bool isPlace = number == -1 || number == 0;
     EXPECT_EQ(errorOf(sizesOf(3, 10), {.queryStart = number}).empty(), isPlace) << number;

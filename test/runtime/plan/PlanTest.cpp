@@ -88,9 +88,52 @@ TEST(Plan, IndicesAndNamesAreChecked) {
   EXPECT_FALSE(validate(plan));
 }
 
+// A forward call has no cotangents: a stage that asks for one would get no address.
+TEST(Plan, StagesUseWhatTheirPhaseHas) {
+  Plan plan = sample();
+  plan.buffers.push_back({.name = "d_o", .role = Role::Cotangent, .shape = {"b"}});
+  plan.buffers.push_back({.name = "d_q", .role = Role::Gradient, .shape = {"b"}});
+  plan.stages[1].buffers = {3, 4};
+  EXPECT_TRUE(validate(plan));
+  for (int index : {3, 4})
+    for (Phase phase : {Phase::Prepare, Phase::Forward}) {
+      Plan wrong = plan;
+      wrong.stages[0].phase = phase;
+      wrong.stages[0].buffers.push_back(index);
+      Status status = validate(wrong);
+      ASSERT_FALSE(status);
+      EXPECT_NE(status.error().getMessage().find("to use no "), std::string::npos);
+    }
+}
+
+TEST(Plan, HeadersAreChecked) {
+  const std::string json = toJson(sample());
+  EXPECT_NE(errorOf(replaced(json, "\"cpu\"", "\"tpu\"")).find("found 'tpu'"), std::string::npos);
+  EXPECT_NE(errorOf(replaced(json, "\"headDim\": 64", "\"headDim\": -1")).find("found -1"),
+            std::string::npos);
+  EXPECT_NE(errorOf(replaced(json, "\"valueDim\": 32", "\"valueDim\": 4611686018427387904"))
+                .find("value dim"),
+            std::string::npos);
+  Plan plan = sample();
+  plan.dtype = DType::I32;
+  EXPECT_FALSE(validate(plan));
+  plan = sample();
+  plan.buffers[0].shape.assign(kMaxRank + 1, "b");
+  EXPECT_FALSE(validate(plan));
+  EXPECT_NE(errorOf(std::string(100000, '[')).find("nested levels"), std::string::npos);
+  EXPECT_NE(errorOf("{\"version\": " + std::string(100000, '[')).find("nested levels"),
+            std::string::npos);
+}
+
 TEST(Plan, LaunchesOfKernels) {
   Plan plan = sample();
   plan.stages[0].launch = Launch{128, 70000};
+  EXPECT_NE(errorOf(toJson(plan)).find("expected no threads of a kernel on target cpu"),
+            std::string::npos);
+  plan.target = "cuda";
+  EXPECT_NE(errorOf(toJson(plan)).find("expected threads of a kernel on target cuda, found none"),
+            std::string::npos);
+  plan.target = ""; // not said yet
   Expected<Plan> again = parsePlan(toJson(plan));
   ASSERT_TRUE(again) << again.error().getMessage();
   ASSERT_TRUE(again->stages[0].launch);

@@ -16,9 +16,9 @@
 #include "runtime/device/cuda/CudaRunner.h"
 #include "runtime/device/emulator/Emulator.h"
 
+#include <algorithm>
 #include <cstring>
 #include <dlfcn.h>
-#include <algorithm>
 #include <gtest/gtest.h>
 #include <limits>
 
@@ -424,8 +424,9 @@ TEST(CInterface, NoAddressIsAnError) {
   pe_options options = {};
   options.dtype = static_cast<pe_dtype>(99);
   EXPECT_EQ(pe_open(file.c_str(), &options, &function), 1);
-  EXPECT_STREQ(pe_last_error(), "pe: error: options: expected a dtype of PE_F32, PE_BF16, PE_F16 or "
-                                "PE_TF32, found 99");
+  EXPECT_STREQ(pe_last_error(),
+               "pe: error: options: expected a dtype of PE_F32, PE_BF16, PE_F16 or "
+               "PE_TF32, found 99");
   options = {};
   ASSERT_EQ(pe_open(file.c_str(), &options, &function), 0) << pe_last_error();
   EXPECT_EQ(pe_forward(function, nullptr, 3, nullptr, &call), 1);
