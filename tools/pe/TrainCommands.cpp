@@ -46,6 +46,8 @@ static Status train(const std::vector<std::string> &arguments) {
       return opened.error();
     log = std::move(*opened);
     log->writeStart(**session, options->identity);
+    if (Status written = log->status(); !written)
+      return written;
     observers.push_back(log.get());
   }
   auto bits = (*session)->run(observers);

@@ -168,7 +168,7 @@ std::string toJson(const ReportContent &content) {
                  {"files", content.corpusFiles}}},
                {"seconds", content.seconds},
                {"encodings", encodings}};
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 } // namespace pe::train

@@ -5,10 +5,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/train/session/Observers.h"
-#include "runtime/core/Error.h"
+#include "runtime/core/File.h"
 #include "runtime/plan/Evaluate.h"
 #include "runtime/train/reinit/ReportJson.h"
 
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numbers>
@@ -66,9 +67,25 @@ Json encodingOf(Trainer &trainer) {
   return object;
 }
 
-void writeLine(std::FILE *file, const Json &object) {
-  std::fprintf(file, "%s\n", object.dump().c_str());
-  std::fflush(file);
+/// One line. A folder's name need not be UTF-8, JSON is.
+std::string lineOf(const Json &object) {
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+/// Removes what a process that was killed left of its last line.
+Status dropPartialLine(const std::string &path) {
+  std::error_code failure;
+  if (!std::filesystem::is_regular_file(path, failure))
+    return Status::success();
+  Expected<std::string> text = readFile(path);
+  if (!text)
+    return text.takeError();
+  const size_t whole = text->rfind('\n') + 1; // 0 if there is no line
+  if (whole < text->size())
+    std::filesystem::resize_file(path, whole, failure);
+  if (failure)
+    return makeError("file '", path, "': cannot go on with the log: ", failure.message());
+  return Status::success();
 }
 
 } // namespace
@@ -125,10 +142,19 @@ void ProgressLine::clear() {
 }
 
 Expected<std::unique_ptr<LogWriter>> LogWriter::open(const std::string &path, bool resume) {
+  if (resume)
+    if (Status status = dropPartialLine(path); !status)
+      return status.takeError();
   std::FILE *file = std::fopen(path.c_str(), resume ? "a" : "w");
   if (!file)
     return systemError(path, "cannot write the log");
-  return std::unique_ptr<LogWriter>(new LogWriter(file));
+  return std::unique_ptr<LogWriter>(new LogWriter(file, path));
+}
+
+void LogWriter::writeLine(const std::string &text) {
+  if (failure &&
+      (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0))
+    failure = systemError(path, "cannot write the log");
 }
 
 LogWriter::~LogWriter() { std::fclose(file); }
@@ -142,17 +168,17 @@ void LogWriter::writeStart(Session &session, const Metadata &identity) {
                           {"shape", parameter.shape},
                           {"role", nameOf(parameter.role)},
                           {"decay", parameter.decay}});
-  writeLine(file, {{"event", "start"},
-                   {"flags", identity},
-                   {"step", session.trainer().steps()},
-                   {"corpus",
-                    {{"directory", corpus.directory},
-                     {"sha256", corpus.sha256},
-                     {"bytes", corpus.bytes},
-                     {"files", corpus.files}}},
-                   {"model_params", layout.count()},
-                   {"encoding_params", layout.count(Role::Encoding)},
-                   {"parameters", parameters}});
+  writeLine(lineOf({{"event", "start"},
+                    {"flags", identity},
+                    {"step", session.trainer().steps()},
+                    {"corpus",
+                     {{"directory", corpus.directory},
+                      {"sha256", corpus.sha256},
+                      {"bytes", corpus.bytes},
+                      {"files", corpus.files}}},
+                    {"model_params", layout.count()},
+                    {"encoding_params", layout.count(Role::Encoding)},
+                    {"parameters", parameters}}));
 }
 
 void LogWriter::onStep(const StepReport &report, Trainer &trainer) {
@@ -167,21 +193,21 @@ void LogWriter::onStep(const StepReport &report, Trainer &trainer) {
                {"seconds", secondsSince(start)}};
   if (report.step % kEncodingInterval == 0)
     line["encoding"] = encodingOf(trainer);
-  writeLine(file, line);
+  writeLine(lineOf(line));
 }
 
 void LogWriter::onReinit(int64_t step, const std::vector<reinit::MatrixReport> &reports) {
   Json list = Json::array();
   for (const reinit::MatrixReport &report : reports)
     list.push_back(reinit::toJson(report));
-  writeLine(file, {{"event", "reinit"}, {"step", step}, {"matrices", list}});
+  writeLine(lineOf({{"event", "reinit"}, {"step", step}, {"matrices", list}}));
 }
 
 void LogWriter::onEvaluation(int64_t step, const std::map<int64_t, double> &bitsPerChar) {
   Json bits = Json::object();
   for (auto [length, value] : bitsPerChar)
     bits[std::to_string(length)] = value;
-  writeLine(file, {{"event", "evaluation"}, {"step", step}, {"bits_per_char", bits}});
+  writeLine(lineOf({{"event", "evaluation"}, {"step", step}, {"bits_per_char", bits}}));
 }
 
 } // namespace pe::train

@@ -46,7 +46,7 @@ private:
 
 class LogWriter : public Observer {
 public:
-  /// Replaces `path`, or continues it when resuming.
+  /// Replaces `path`, or continues it when resuming, behind its last whole line.
   static Expected<std::unique_ptr<LogWriter>> open(const std::string &path, bool resume);
   ~LogWriter() override;
 
@@ -55,11 +55,16 @@ public:
   void onStep(const StepReport &report, Trainer &trainer) override;
   void onReinit(int64_t step, const std::vector<reinit::MatrixReport> &reports) override;
   void onEvaluation(int64_t step, const std::map<int64_t, double> &bitsPerChar) override;
+  /// An error once a line could not be written.
+  Status status() const override { return failure; }
 
 private:
-  explicit LogWriter(std::FILE *file) : file(file) {}
+  LogWriter(std::FILE *file, std::string path) : file(file), path(std::move(path)) {}
+  void writeLine(const std::string &text);
 
   std::FILE *file;
+  std::string path;
+  Status failure;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 };
 

@@ -31,6 +31,14 @@ readCorpora(const std::vector<PhaseConfig> &phases) {
   return result;
 }
 
+/// Why one of the observers cannot go on.
+static Status statusOf(const std::vector<Observer *> &observers) {
+  for (const Observer *observer : observers)
+    if (Status status = observer->status(); !status)
+      return status;
+  return Status::success();
+}
+
 Expected<std::unique_ptr<Session>>
 Session::create(const TrainConfig &config, Environment environment,
                 std::vector<std::shared_ptr<const Corpus>> corpora, Metadata identity) {
@@ -51,6 +59,10 @@ Session::create(const TrainConfig &config, Environment environment,
     if (Status status = loadCheckpoint(config.checkpoint, *session->state, session->identity);
         !status)
       return status.takeError();
+    if (session->state->steps() > config.totalSteps())
+      return makeError("expected a checkpoint of at most ", config.totalSteps(),
+                       " steps, which is the whole run, found one of ", session->state->steps(),
+                       " in '", config.checkpoint, "'");
   }
   return session;
 }
@@ -61,7 +73,7 @@ Status Session::reinitialise(const std::vector<Observer *> &observers) {
     return reports.takeError();
   for (Observer *observer : observers)
     observer->onReinit(state->steps(), *reports);
-  return Status::success();
+  return statusOf(observers);
 }
 
 Status Session::checkpointIfDue() {
@@ -93,6 +105,8 @@ Status Session::runPhase(size_t phase, int64_t begin, const std::vector<Observer
       return report.takeError();
     for (Observer *observer : observers)
       observer->onStep(*report, *state);
+    if (Status status = statusOf(observers); !status)
+      return status;
     if (Status status = checkpointIfDue(); !status)
       return status;
   }
@@ -111,6 +125,8 @@ Expected<std::map<int64_t, double>> Session::run(const std::vector<Observer *> &
     return bits;
   for (Observer *observer : observers)
     observer->onEvaluation(state->steps(), *bits);
+  if (Status status = statusOf(observers); !status)
+    return status.takeError();
   return bits;
 }
 

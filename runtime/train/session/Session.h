@@ -31,6 +31,8 @@ public:
   virtual void onStep(const StepReport &, Trainer &) {}
   virtual void onReinit(int64_t step, const std::vector<reinit::MatrixReport> &) {}
   virtual void onEvaluation(int64_t step, const std::map<int64_t, double> &bitsPerChar) {}
+  /// What went wrong for the observer so far; an error ends the run.
+  virtual Status status() const { return Status::success(); }
 };
 
 /// The texts of a run's phases; a text used twice is read once.

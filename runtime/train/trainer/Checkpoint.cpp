@@ -6,27 +6,63 @@
 
 #include "runtime/train/trainer/Checkpoint.h"
 #include "runtime/core/File.h"
-#include "runtime/core/Safetensors.h"
+#include "runtime/core/Hash.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
+#include <limits>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 namespace pe::train {
+
+std::string digestOf(const Safetensors &file) {
+  Sha256 hash;
+  for (const NamedTensor &entry : file.tensors) {
+    hash.update(entry.name + ":" + std::to_string(entry.tensor.byteSize()) + ":");
+    hash.update({static_cast<const char *>(entry.tensor.rawData()), entry.tensor.byteSize()});
+  }
+  return hash.finish();
+}
+
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string latestFile(const std::string &directory) { return directory + "/latest"; }
+constexpr const char *kModelFile = "model.safetensors";
+constexpr const char *kOptimizerFile = "optimizer.safetensors";
+constexpr std::string_view kLatestFile = "latest";
+/// Metadata: the SHA-256 of a file's own tensors, and in the optimizer's file that of the model's.
+constexpr const char *kDigest = "pe.sha256";
+constexpr const char *kModelDigest = "pe.model.sha256";
 
-/// The folder's name in DIR/latest, "step-N" and nothing else: it becomes part of paths.
+std::string latestFile(const std::string &directory) {
+  return directory + "/" + std::string(kLatestFile);
+}
+
+/// N of "step-N" or "step-N.1"; nothing for other names.
+std::optional<int64_t> stepOf(std::string_view name) {
+  constexpr std::string_view prefix = "step-", second = ".1";
+  if (!name.starts_with(prefix))
+    return std::nullopt;
+  name.remove_prefix(prefix.size());
+  if (name.ends_with(second))
+    name.remove_suffix(second.size());
+  int64_t step = 0;
+  auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), step);
+  if (failure != std::errc() || end != name.data() + name.size() || step < 0)
+    return std::nullopt;
+  return step;
+}
+
+/// The folder's name in DIR/latest and nothing else: it becomes part of paths.
 Expected<std::string> latestName(const std::string &directory) {
   auto name = readFile(latestFile(directory));
   if (!name)
     return name;
-  constexpr std::string_view prefix = "step-";
-  if (!name->starts_with(prefix) || name->size() == prefix.size() ||
-      name->find_first_not_of("0123456789", prefix.size()) != std::string::npos)
+  if (!stepOf(*name))
     return makeError("file '", latestFile(directory), "': expected step-N, found '", *name, "'");
   return name;
 }
@@ -42,10 +78,11 @@ Safetensors modelFile(Trainer &trainer, const Metadata &metadata) {
   file.metadata = metadata;
   for (const Parameter &parameter : trainer.model().layout().all())
     file.tensors.push_back({parameter.name, copyOf(trainer.model().values(), parameter)});
+  file.metadata[kDigest] = digestOf(file);
   return file;
 }
 
-Safetensors optimizerFile(Trainer &trainer) {
+Safetensors optimizerFile(Trainer &trainer, const Safetensors &model) {
   Safetensors file;
   for (const Parameter &parameter : trainer.model().layout().all()) {
     file.tensors.push_back(
@@ -57,12 +94,14 @@ Safetensors optimizerFile(Trainer &trainer) {
   file.tensors.push_back({"updates", Tensor::of(updates, {static_cast<int64_t>(updates.size())})});
   file.tensors.push_back({"steps", Tensor::scalar(trainer.steps())});
   file.tensors.push_back({"skipped", Tensor::scalar(trainer.skipped())});
+  file.metadata[kDigest] = digestOf(file);
+  file.metadata[kModelDigest] = model.metadata.at(kDigest);
   return file;
 }
 
 /// The tensor `name` of `file`, which must have this shape and dtype.
-Expected<Tensor> take(const Safetensors &file, const std::string &path, const std::string &name,
-                      const Shape &shape, DType dtype) {
+Expected<Tensor> takeTensor(const Safetensors &file, const std::string &path,
+                            const std::string &name, const Shape &shape, DType dtype) {
   const Tensor *tensor = file.find(name);
   if (!tensor)
     return makeError("file '", path, "': expected a tensor '", name, "', found none");
@@ -73,82 +112,195 @@ Expected<Tensor> take(const Safetensors &file, const std::string &path, const st
   return *tensor;
 }
 
+/// The entry of the metadata, or an empty text.
+std::string entryOf(const Safetensors &file, const std::string &key) {
+  auto found = file.metadata.find(key);
+  return found == file.metadata.end() ? "" : found->second;
+}
+
+/// Reads a file of a checkpoint; its tensors must be those that were written.
+Expected<Safetensors> readUndamaged(const std::string &path) {
+  auto file = readSafetensors(path);
+  if (!file)
+    return file;
+  const std::string digest = digestOf(*file);
+  if (std::string stored = entryOf(*file, kDigest); stored != digest)
+    return makeError("file '", path, "': expected tensors of SHA-256 ", digest,
+                     ", as they are, in '", kDigest, "', found ", stored.empty() ? "none" : stored,
+                     "; the file is damaged or was not written as a checkpoint");
+  return file;
+}
+
+/// "--steps" of "pe.train.steps".
+std::string spellingOf(std::string_view key) {
+  constexpr std::string_view prefix = "pe.train.";
+  return key.starts_with(prefix) ? "--" + std::string(key.substr(prefix.size())) : std::string(key);
+}
+
+Status checkMetadata(const Safetensors &model, const std::string &path, const Metadata &metadata) {
+  for (const auto &[key, value] : metadata) {
+    auto found = model.metadata.find(key);
+    if (found != model.metadata.end() && found->second == value)
+      continue;
+    const std::string name = spellingOf(key);
+    return makeError("file '", path, "': expected ", name, "=", value, " as given, found ",
+                     found == model.metadata.end() ? "none" : name + "=" + found->second,
+                     "; resume with the flags of the first run");
+  }
+  return Status::success();
+}
+
 struct State {
   std::vector<Tensor> values, first, second;
-  Tensor updates, steps, skipped;
+  Tensor updates;
+  int64_t steps = 0, skipped = 0;
 };
 
-Expected<State> readState(const std::string &folder, const ParameterLayout &layout,
+/// Takes tensors out of one file and checks them; the first thing that is wrong is kept.
+class TensorReader {
+public:
+  TensorReader(const Safetensors &file, const std::string &path) : file(file), path(path) {}
+
+  Tensor read(const std::string &name, const Shape &shape, DType dtype) {
+    auto taken = takeTensor(file, path, name, shape, dtype);
+    if (taken)
+      return *std::move(taken);
+    adopt(taken.takeError());
+    return Tensor::zeros(dtype, shape);
+  }
+  /// f32, at least `least` and finite.
+  Tensor numbers(const std::string &name, const Shape &shape,
+                 float least = std::numeric_limits<float>::lowest()) {
+    Tensor tensor = read(name, shape, DType::F32);
+    for (float value : std::as_const(tensor).values<float>())
+      if (!(value >= least && value <= std::numeric_limits<float>::max()))
+        adopt(makeError("file '", path, "': expected tensor '", name, "' to hold finite numbers",
+                        least < 0 ? "" : " of at least 0", ", found ", value));
+    return tensor;
+  }
+  /// Counts, none larger than `most`.
+  Tensor counts(const std::string &name, const Shape &shape, int64_t most) {
+    Tensor tensor = read(name, shape, DType::I64);
+    for (int64_t value : std::as_const(tensor).values<int64_t>())
+      if (value < 0 || value > most)
+        adopt(makeError("file '", path, "': expected tensor '", name, "' to hold 0 to ", most,
+                        ", found ", value));
+    return tensor;
+  }
+  void adopt(Error error) {
+    if (status)
+      status = Status(std::move(error));
+  }
+  Status take() { return std::move(status); }
+
+private:
+  const Safetensors &file;
+  std::string path;
+  Status status;
+};
+
+Expected<State> readState(const std::string &folder, const ParameterLayout &layout, int64_t step,
                           const Metadata &metadata) {
-  std::string modelPath = folder + "/model.safetensors";
-  std::string optimizerPath = folder + "/optimizer.safetensors";
-  auto model = readSafetensors(modelPath);
+  const std::string modelPath = folder + "/" + kModelFile;
+  const std::string optimizerPath = folder + "/" + kOptimizerFile;
+  auto model = readUndamaged(modelPath);
   if (!model)
     return model.takeError();
-  auto optimizer = readSafetensors(optimizerPath);
+  auto optimizer = readUndamaged(optimizerPath);
   if (!optimizer)
     return optimizer.takeError();
-  for (const auto &[key, value] : metadata) {
-    auto found = model->metadata.find(key);
-    if (found == model->metadata.end() || found->second != value)
-      return makeError("file '", modelPath, "': expected ", key, " '", value, "' as given, found ",
-                       found == model->metadata.end() ? "none" : "'" + found->second + "'",
-                       "; resume with the flags of the first run");
-  }
+  if (entryOf(*optimizer, kModelDigest) != entryOf(*model, kDigest))
+    return makeError("file '", optimizerPath,
+                     "': expected the optimizer's state of the model beside "
+                     "it, found that of another");
+  if (Status status = checkMetadata(*model, modelPath, metadata); !status)
+    return status.takeError();
   State state;
-  auto collect = [&](const Safetensors &file, const std::string &path, const std::string &name,
-                     const Shape &shape, DType dtype, Tensor &tensor) -> Status {
-    auto taken = take(file, path, name, shape, dtype);
-    if (!taken)
-      return taken.takeError();
-    tensor = *taken;
-    return Status::success();
-  };
+  TensorReader weights(*model, modelPath), moments(*optimizer, optimizerPath);
   for (const Parameter &parameter : layout.all()) {
-    Tensor value, m, v;
-    for (Status status :
-         {collect(*model, modelPath, parameter.name, parameter.shape, DType::F32, value),
-          collect(*optimizer, optimizerPath, "m." + parameter.name, parameter.shape, DType::F32, m),
-          collect(*optimizer, optimizerPath, "v." + parameter.name, parameter.shape, DType::F32,
-                  v)})
-      if (!status)
-        return status.takeError();
-    state.values.push_back(value);
-    state.first.push_back(m);
-    state.second.push_back(v);
+    state.values.push_back(weights.numbers(parameter.name, parameter.shape));
+    state.first.push_back(moments.numbers("m." + parameter.name, parameter.shape));
+    state.second.push_back(moments.numbers("v." + parameter.name, parameter.shape, 0));
   }
-  for (Status status :
-       {collect(*optimizer, optimizerPath, "updates", {layout.size()}, DType::I64, state.updates),
-        collect(*optimizer, optimizerPath, "steps", {}, DType::I64, state.steps),
-        collect(*optimizer, optimizerPath, "skipped", {}, DType::I64, state.skipped)})
+  state.updates = moments.counts("updates", {layout.size()}, step);
+  state.steps = *moments.counts("steps", {}, step).data<int64_t>();
+  state.skipped = *moments.counts("skipped", {}, step).data<int64_t>();
+  if (state.steps != step)
+    moments.adopt(makeError("file '", optimizerPath, "': expected ", step, " steps in '", folder,
+                            "', found ", state.steps));
+  for (Status status : {weights.take(), moments.take()})
     if (!status)
       return status.takeError();
   return state;
+}
+
+enum class Remove { Leftovers, All };
+
+/// Removes from a checkpoint's folder what a killed process left of its files, or all that
+/// saveCheckpoint writes.
+void removeFiles(const fs::path &folder, Remove what) {
+  std::error_code ignored;
+  std::vector<fs::path> mine;
+  for (fs::directory_iterator end, entry(folder, ignored); !ignored && entry != end;
+       entry.increment(ignored)) {
+    const std::string name = entry->path().filename().string();
+    for (std::string_view file : {kModelFile, kOptimizerFile})
+      if ((name == file && what == Remove::All) ||
+          (name.starts_with(file) && isTemporaryEnding(std::string_view(name).substr(file.size()))))
+        mine.push_back(entry->path());
+  }
+  for (const fs::path &file : mine)
+    fs::remove(file, ignored);
+}
+
+/// Removes the checkpoints before `current`, and what killed processes left.
+void removeOthers(const std::string &directory, const std::string &current) {
+  std::error_code ignored;
+  std::vector<fs::path> folders, files;
+  for (fs::directory_iterator end, entry(directory, ignored); !ignored && entry != end;
+       entry.increment(ignored)) {
+    const std::string name = entry->path().filename().string();
+    std::error_code gone;
+    if (name != current && stepOf(name) && fs::is_directory(entry->symlink_status(gone)))
+      folders.push_back(entry->path());
+    if (name.starts_with(kLatestFile) &&
+        isTemporaryEnding(std::string_view(name).substr(kLatestFile.size())))
+      files.push_back(entry->path());
+  }
+  for (const fs::path &folder : folders) {
+    removeFiles(folder, Remove::All);
+    fs::remove(folder, ignored); // only if nothing else is in it
+  }
+  removeFiles(fs::path(directory) / current, Remove::Leftovers);
+  for (const fs::path &file : files)
+    fs::remove(file, ignored);
 }
 
 } // namespace
 
 Status saveCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata) {
   std::string name = "step-" + std::to_string(trainer.steps());
-  fs::path folder = fs::path(directory) / name;
+  // Never into the folder that is to be resumed from until this one is whole.
+  if (auto previous = latestName(directory); previous && *previous == name)
+    name += ".1";
+  const fs::path folder = fs::path(directory) / name;
   std::error_code failure;
   fs::create_directories(folder, failure);
   if (failure)
     return makeError("cannot make the checkpoint folder '", folder.string(),
                      "': ", failure.message());
-  if (Status status =
-          writeSafetensors((folder / "model.safetensors").string(), modelFile(trainer, metadata));
-      !status)
+  const Safetensors model = modelFile(trainer, metadata);
+  if (Status status = writeSafetensors((folder / kModelFile).string(), model); !status)
     return status;
   if (Status status =
-          writeSafetensors((folder / "optimizer.safetensors").string(), optimizerFile(trainer));
+          writeSafetensors((folder / kOptimizerFile).string(), optimizerFile(trainer, model));
       !status)
     return status;
-  Expected<std::string> previous = hasCheckpoint(directory) ? latestName(directory) : name;
+  if (Status status = syncFolder(directory); !status)
+    return status;
   if (Status status = writeFileAtomically(latestFile(directory), name, Durability::Disk); !status)
     return status;
-  if (previous && *previous != name)
-    fs::remove_all(fs::path(directory) / *previous, failure);
+  removeOthers(directory, name);
   return Status::success();
 }
 
@@ -162,7 +314,7 @@ Status loadCheckpoint(const std::string &directory, Trainer &trainer, const Meta
   if (!name)
     return name.takeError();
   const ParameterLayout &layout = trainer.model().layout();
-  auto state = readState(directory + "/" + *name, layout, metadata);
+  auto state = readState(directory + "/" + *name, layout, *stepOf(*name), metadata);
   if (!state)
     return state.takeError();
   AdamW &optimizer = trainer.optimizer();
@@ -175,7 +327,7 @@ Status loadCheckpoint(const std::string &directory, Trainer &trainer, const Meta
     restore(state->second[i], optimizer.secondMoments());
     optimizer.updateCounts()[i] = state->updates.data<int64_t>()[i];
   }
-  trainer.restore(*state->steps.data<int64_t>(), *state->skipped.data<int64_t>());
+  trainer.restore(state->steps, state->skipped);
   return Status::success();
 }
 

@@ -47,7 +47,17 @@ struct SessionTest : testing::Test {
     return config;
   }
 
+  static std::string sessionError(const TrainConfig &config) {
+    auto session = tryMakeSession(config, {});
+    return session ? "" : session.error().getMessage();
+  }
   static std::unique_ptr<Session> makeSession(const TrainConfig &config, Metadata identity = {}) {
+    auto session = tryMakeSession(config, std::move(identity));
+    EXPECT_TRUE(session) << session.error().getMessage();
+    return std::move(*session);
+  }
+  static Expected<std::unique_ptr<Session>> tryMakeSession(const TrainConfig &config,
+                                                           Metadata identity) {
     EXPECT_TRUE(blas::load());
     Environment environment{compiledKernels(),
                             [&] {
@@ -58,9 +68,7 @@ struct SessionTest : testing::Test {
     std::vector<std::shared_ptr<const Corpus>> corpora;
     for (size_t i = 0; i < config.phases.size(); ++i)
       corpora.push_back(text(i % 2 ? "for x in range(10):\n" : "def f(x): return x + 1\n"));
-    auto session = Session::create(config, environment, corpora, std::move(identity));
-    EXPECT_TRUE(session) << session.error().getMessage();
-    return std::move(*session);
+    return Session::create(config, environment, corpora, std::move(identity));
   }
 
   struct Recorder : Observer {
@@ -164,6 +172,47 @@ TEST_F(SessionTest, LogsEveryStepAndTheEncoding) {
   EXPECT_EQ(events[4]["matrices"].size(), 6u);
   EXPECT_TRUE(events.back()["bits_per_char"].contains("32"));
   EXPECT_FALSE(LogWriter::open(path("missing/log.jsonl"), false));
+}
+
+TEST_F(SessionTest, ALogThatCannotBeWrittenEndsTheRun) {
+  auto log = LogWriter::open("/dev/full", false);
+  ASSERT_TRUE(log);
+  auto session = makeSession(smallConfig());
+  auto bits = session->run({log->get()});
+  ASSERT_FALSE(bits);
+  EXPECT_EQ(bits.error().getMessage(),
+            "file '/dev/full': cannot write the log: No space left on device");
+  EXPECT_EQ(session->trainer().steps(), 1);
+}
+
+TEST_F(SessionTest, ALogGoesOnBehindItsLastWholeLine) {
+  for (const auto &[before, kept] :
+       {std::pair{"{}\n{\"a\": 1}\n{\"event\": \"st", 2}, {"{}\n", 1}, {"{\"torn", 0}, {"", 0}}) {
+    ASSERT_TRUE(writeFileAtomically(path("log.jsonl"), before));
+    {
+      auto log = LogWriter::open(path("log.jsonl"), /*resume=*/true);
+      ASSERT_TRUE(log);
+      (*log)->onEvaluation(6, {{16, 1.5}});
+    }
+    std::istringstream lines(*readFile(path("log.jsonl")));
+    int count = 0;
+    for (std::string line; std::getline(lines, line); ++count)
+      EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+    EXPECT_EQ(count, kept + 1);
+  }
+}
+
+TEST_F(SessionTest, ACheckpointBeyondTheRunIsRefused) {
+  TrainConfig config = smallConfig();
+  config.checkpoint = path("checkpoint");
+  ASSERT_TRUE(makeSession(config)->run({}));
+  config.resume = true;
+  EXPECT_EQ(makeSession(config)->trainer().steps(), 6);
+  config.phases = {{"", 5}};
+  EXPECT_EQ(sessionError(config),
+            "expected a checkpoint of at most 5 steps, which is the whole run, "
+            "found one of 6 in '" +
+                path("checkpoint") + "'");
 }
 
 std::string optionsError(const std::vector<std::string> &arguments) {

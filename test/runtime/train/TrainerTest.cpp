@@ -4,12 +4,14 @@
 #include "Models.h"
 #include "NaiveDecoder.h"
 #include "runtime/core/File.h"
+#include "runtime/core/FileLimit.h"
 #include "runtime/core/Safetensors.h"
 #include "runtime/train/reinit/Polar.h"
 #include "runtime/train/trainer/Checkpoint.h"
 #include "runtime/train/trainer/Evaluate.h"
 #include "runtime/train/trainer/Schedule.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -188,6 +190,25 @@ struct CheckpointTest : testing::Test {
   void SetUp() override { fs::remove_all(directory); }
   void TearDown() override { fs::remove_all(directory); }
 
+  fs::path pathOf(const std::string &file) {
+    return directory / "step-1" / (file + ".safetensors");
+  }
+  Safetensors readFileOf(const std::string &file) {
+    auto read = readSafetensors(pathOf(file).string());
+    EXPECT_TRUE(read);
+    return read ? *read : Safetensors();
+  }
+  /// Writes both files of step 1 with digests that fit.
+  void rewrite(Safetensors model, Safetensors optimizer) {
+    model.metadata["pe.sha256"] = optimizer.metadata["pe.model.sha256"] = digestOf(model);
+    optimizer.metadata["pe.sha256"] = digestOf(optimizer);
+    ASSERT_TRUE(writeSafetensors(pathOf("model").string(), model));
+    ASSERT_TRUE(writeSafetensors(pathOf("optimizer").string(), optimizer));
+  }
+  static Tensor &tensorOf(Safetensors &file, const std::string &name) {
+    return const_cast<Tensor &>(*file.find(name));
+  }
+
   std::string loadError(const Metadata &expected) {
     auto trainer = makeTrainer();
     Status status = loadCheckpoint(directory.string(), *trainer, expected);
@@ -222,22 +243,128 @@ TEST_F(CheckpointTest, RefusesWhatDoesNotFit) {
   EXPECT_NE(loadError({{"config", "{\"dim\":32}"}}).find("resume with the flags"),
             std::string::npos);
 
-  std::string path = (directory / "step-1" / "model.safetensors").string();
-  auto file = readSafetensors(path);
-  ASSERT_TRUE(file);
-  Safetensors missing = *file;
+  Safetensors model = readFileOf("model"), optimizer = readFileOf("optimizer");
+  Safetensors missing = model;
   missing.tensors.erase(missing.tensors.begin());
-  ASSERT_TRUE(writeSafetensors(path, missing));
+  rewrite(missing, optimizer);
   EXPECT_NE(loadError(metadata).find("expected a tensor 'embedding', found none"),
             std::string::npos);
-  Safetensors misshaped = *file;
+  Safetensors misshaped = model;
   misshaped.tensors[0].tensor = Tensor::zeros(DType::F32, {4, 4});
-  ASSERT_TRUE(writeSafetensors(path, misshaped));
+  rewrite(misshaped, optimizer);
   EXPECT_NE(loadError(metadata).find("expected tensor 'embedding' to be f32 [16, 16], found f32 "
                                      "[4, 4]"),
             std::string::npos);
+  rewrite(model, optimizer);
+  EXPECT_EQ(loadError(metadata), "");
   ASSERT_TRUE(writeFileAtomically((directory / "latest").string(), "../elsewhere"));
   EXPECT_NE(loadError(metadata).find("expected step-N, found '../elsewhere'"), std::string::npos);
+}
+
+TEST_F(CheckpointTest, FlagsThatDifferAreNamedWithBothValues) {
+  auto trainer = makeTrainer();
+  run(*trainer, 1);
+  ASSERT_TRUE(saveCheckpoint(directory.string(), *trainer, {{"pe.train.steps", "600"}}));
+  EXPECT_EQ(loadError({{"pe.train.steps", "300"}}),
+            "file '" + pathOf("model").string() +
+                "': expected --steps=300 as given, found "
+                "--steps=600; resume with the flags of the first run");
+}
+
+TEST_F(CheckpointTest, NumbersThatCannotBeAreRefused) {
+  auto trainer = makeTrainer();
+  run(*trainer, 1);
+  ASSERT_TRUE(saveCheckpoint(directory.string(), *trainer, metadata));
+  const Safetensors model = readFileOf("model"), optimizer = readFileOf("optimizer");
+  const auto expectRefused = [&](const std::string &name, auto value, const std::string &message) {
+    Safetensors changedModel = model, changedOptimizer = optimizer;
+    for (Safetensors *file : {&changedModel, &changedOptimizer})
+      for (NamedTensor &entry : file->tensors)
+        if (entry.name == name) {
+          entry.tensor = entry.tensor.clone();
+          entry.tensor.data<decltype(value)>()[0] = value;
+        }
+    rewrite(changedModel, changedOptimizer);
+    EXPECT_NE(loadError(metadata).find(message), std::string::npos) << loadError(metadata);
+  };
+  expectRefused("steps", int64_t(1) << 62,
+                "tensor 'steps' to hold 0 to 1, found 4611686018427387904");
+  expectRefused("steps", int64_t(-1), "tensor 'steps' to hold 0 to 1, found -1");
+  expectRefused("steps", int64_t(0), "expected 1 steps in ");
+  expectRefused("skipped", int64_t(2), "tensor 'skipped' to hold 0 to 1, found 2");
+  expectRefused("updates", int64_t(-7), "tensor 'updates' to hold 0 to 1, found -7");
+  expectRefused("embedding", std::nanf(""), "tensor 'embedding' to hold finite numbers, found nan");
+  expectRefused("m.embedding", INFINITY, "tensor 'm.embedding' to hold finite numbers, found inf");
+  expectRefused("v.embedding", -1.0f, "tensor 'v.embedding' to hold finite numbers of at least 0");
+}
+
+TEST_F(CheckpointTest, DamageAndFilesOfTwoCheckpointsAreFound) {
+  auto trainer = makeTrainer();
+  run(*trainer, 1);
+  ASSERT_TRUE(saveCheckpoint(directory.string(), *trainer, metadata));
+  const Safetensors model = readFileOf("model");
+  Safetensors damaged = model;
+  damaged.tensors[0].tensor = damaged.tensors[0].tensor.clone();
+  damaged.tensors[0].tensor.data<float>()[3] += 1;
+  ASSERT_TRUE(writeSafetensors(pathOf("model").string(), damaged));
+  EXPECT_NE(loadError(metadata).find("the file is damaged"), std::string::npos);
+  damaged.metadata["pe.sha256"] = digestOf(damaged);
+  ASSERT_TRUE(writeSafetensors(pathOf("model").string(), damaged));
+  EXPECT_NE(loadError(metadata).find("expected the optimizer's state of the model beside it"),
+            std::string::npos);
+}
+
+// What a run was killed in the middle of goes with the next checkpoint; what is not ours stays.
+TEST_F(CheckpointTest, LeftoversGoAndForeignFilesStay) {
+  const auto write = [&](const std::string &name) {
+    fs::create_directories((directory / name).parent_path());
+    ASSERT_TRUE(writeFileAtomically((directory / name).string(), "x"));
+  };
+  write("step-7/model.safetensors");
+  write("step-7/optimizer.safetensors.tmp.12.0");
+  write("step-8/model.safetensors");
+  write("step-8/notes.txt");
+  write("step-1/model.safetensors.tmp.99.3");
+  write("latest.tmp.1.2");
+  write("latest.txt");
+  write("step-mine/model.safetensors");
+  auto trainer = makeTrainer();
+  run(*trainer, 1);
+  ASSERT_TRUE(saveCheckpoint(directory.string(), *trainer, metadata));
+  std::vector<std::string> left;
+  for (const auto &entry : fs::recursive_directory_iterator(directory))
+    if (entry.is_regular_file())
+      left.push_back(fs::relative(entry.path(), directory).string());
+  std::sort(left.begin(), left.end());
+  EXPECT_EQ(left, (std::vector<std::string>{"latest", "latest.txt", "step-1/model.safetensors",
+                                            "step-1/optimizer.safetensors", "step-8/notes.txt",
+                                            "step-mine/model.safetensors"}));
+  EXPECT_FALSE(fs::exists(directory / "step-7"));
+}
+
+// A run that begins afresh reaches the step of the checkpoint that is there: until the new one is
+// whole the old one must stay as it is.
+TEST_F(CheckpointTest, TheSameStepIsWrittenBesideTheOld) {
+  auto trainer = makeTrainer();
+  run(*trainer, 1);
+  for (const char *name : {"step-1", "step-1.1", "step-1"}) {
+    ASSERT_TRUE(saveCheckpoint(directory.string(), *trainer, metadata));
+    EXPECT_EQ(*readFile((directory / "latest").string()), name);
+    EXPECT_EQ(std::distance(fs::directory_iterator(directory), fs::directory_iterator()), 2);
+    EXPECT_EQ(loadError(metadata), "");
+  }
+}
+
+TEST_F(CheckpointTest, AFailureLeavesTheCheckpointBefore) {
+  auto trainer = makeTrainer();
+  run(*trainer, 1);
+  ASSERT_TRUE(saveCheckpoint(directory.string(), *trainer, metadata));
+  run(*trainer, 1);
+  const std::string written = test::withFileLimit(
+      1000, [&]() -> Status { return saveCheckpoint(directory.string(), *trainer, metadata); });
+  EXPECT_NE(written.find("cannot write: File too large"), std::string::npos) << written;
+  EXPECT_EQ(*readFile((directory / "latest").string()), "step-1");
+  EXPECT_EQ(loadError(metadata), "");
 }
 
 TEST(Evaluation, ScoresTheSameCharactersWithMoreContext) {
