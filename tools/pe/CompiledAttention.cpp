@@ -3,8 +3,10 @@
 
 #include "runtime/core/File.h"
 #include "runtime/device/cpu/ObjectLoader.h"
+#include "runtime/plan/SizeExpression.h"
 #include "runtime/train/blas/Blas.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace pe::cli {
@@ -21,22 +23,90 @@ func.func @attention(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.
 }
 )";
 
+bool isData(const std::string &name) { return name == "q" || name == "k" || name == "v"; }
+
+/// The shape of a parameter: numbers, depths, and at most one axis of heads. The compiler takes
+/// every other open axis for heads too, so two of them say that the tensor is none of a parameter's
+/// shape.
+Expected<Shape> shapeOf(const ValueInfo &argument, int64_t heads, int64_t headDim) {
+  const auto fail = [&](const std::string &why) {
+    return makeError("'", argument.name, "' has ", why,
+                     ", so it is data; only q, k, v are fed in "
+                     "training, and a parameter has numbers for axes and at most one of heads")
+        .at(argument.location);
+  };
+  plan::SizeValues sizes;
+  sizes[static_cast<size_t>(plan::SizeName::Hq)] = heads;
+  sizes[static_cast<size_t>(plan::SizeName::D)] = headDim;
+  sizes[static_cast<size_t>(plan::SizeName::E)] = headDim;
+  Shape shape;
+  int64_t headAxes = 0;
+  for (size_t axis = 0; axis < argument.dims.size(); ++axis) {
+    int64_t size = argument.dims[axis];
+    if (size < 0) {
+      auto expression = plan::SizeExpression::parse(argument.sizes[axis]);
+      auto value =
+          expression ? expression->evaluate(sizes) : Expected<int64_t>(expression.takeError());
+      if (!value)
+        return fail("an axis of size '" + argument.sizes[axis] + "'");
+      headAxes += expression->asName() == plan::SizeName::Hq;
+      size = *value;
+    }
+    shape.push_back(size);
+  }
+  if (headAxes > 1)
+    return fail(std::to_string(headAxes) + " open axes");
+  return shape;
+}
+
+/// What training can drive: q, k and v in, o out, and parameters that say how they begin.
+Status checkTrainable(const EntryInfo &entry) {
+  const auto has = [](const std::vector<ValueInfo> &values, const std::string &name) {
+    return std::any_of(values.begin(), values.end(),
+                       [&](const ValueInfo &value) { return value.name == name; });
+  };
+  for (const char *name : {"q", "k", "v"})
+    if (!has(entry.arguments, name))
+      return makeError("expected the arguments q, k and v to train with, found no '", name, "'")
+          .at(entry.location);
+  if (!has(entry.results, "o"))
+    return makeError("expected a result o to train with, found none").at(entry.location);
+  for (const ValueInfo &argument : entry.arguments) {
+    if (isData(argument.name) || argument.optional)
+      continue;
+    if (argument.parameter.init.empty() || argument.dtype != DType::F32)
+      return makeError("'", argument.name,
+                       "' is data; only q, k, v are fed in training (a parameter "
+                       "is f32 and has a pe.init)")
+          .at(argument.location);
+    if (auto shape = shapeOf(argument, /*heads=*/1, /*headDim=*/8); !shape)
+      return shape.takeError();
+  }
+  return Status::success();
+}
+
+Expected<std::vector<train::EncodingParameter>> parametersOf(const EntryInfo &entry, int64_t heads,
+                                                             int64_t headDim) {
+  std::vector<train::EncodingParameter> parameters;
+  for (const ValueInfo &argument : entry.arguments) {
+    if (isData(argument.name) || argument.optional)
+      continue;
+    auto shape = shapeOf(argument, heads, headDim);
+    if (!shape)
+      return shape.takeError();
+    const double lowest = -std::numeric_limits<double>::infinity();
+    parameters.push_back(
+        {argument.name, *std::move(shape), argument.parameter.init, argument.parameter.decay,
+         static_cast<float>(argument.parameter.min.value_or(lowest)), argument.parameter.monitor});
+  }
+  return parameters;
+}
+
 class CompiledAttention : public train::AttentionFunction {
 public:
-  CompiledAttention(TrainedEncoding encoding, int64_t heads, ParallelFor &pool)
-      : encoding(std::move(encoding)), pool(pool) {
-    for (const ValueInfo &argument : this->encoding.description->entry.arguments) {
-      if (isData(argument.name))
-        continue;
-      Shape shape;
-      for (int64_t dim : argument.dims)
-        shape.push_back(dim < 0 ? heads : dim);
-      const double lowest = -std::numeric_limits<double>::infinity();
-      known.push_back({argument.name, shape, argument.parameter.init, argument.parameter.decay,
-                       static_cast<float>(argument.parameter.min.value_or(lowest)),
-                       argument.parameter.monitor});
-    }
-  }
+  CompiledAttention(TrainedEncoding encoding, std::vector<train::EncodingParameter> parameters,
+                    ParallelFor &pool)
+      : encoding(std::move(encoding)), known(std::move(parameters)), pool(pool) {}
 
   const std::vector<train::EncodingParameter> &parameters() const override { return known; }
 
@@ -73,8 +143,6 @@ public:
   }
 
 private:
-  static bool isData(const std::string &name) { return name == "q" || name == "k" || name == "v"; }
-
   static Tensor borrow(const float *data, Shape shape) {
     return Tensor::borrow(const_cast<float *>(data), DType::F32, std::move(shape));
   }
@@ -113,6 +181,8 @@ Expected<TrainedEncoding> compileEncoding(const std::string &file, int64_t headD
   auto description = api::Compiler::instance().describe(request.source);
   if (!description)
     return description.error();
+  if (Status trainable = checkTrainable((*description)->entry); !trainable)
+    return trainable.takeError();
   auto function = api::Compiler::instance().compile(request);
   if (!function)
     return function.error();
@@ -122,8 +192,12 @@ Expected<TrainedEncoding> compileEncoding(const std::string &file, int64_t headD
 train::AttentionFactory TrainedEncoding::factory(int64_t heads, ParallelFor &parallel) const {
   return [encoding = *this, heads,
           &parallel]() -> Expected<std::unique_ptr<train::AttentionFunction>> {
+    auto parameters = parametersOf(encoding.description->entry, heads,
+                                   encoding.function->runner->getPlan().headDim);
+    if (!parameters)
+      return parameters.takeError();
     return std::unique_ptr<train::AttentionFunction>(
-        std::make_unique<CompiledAttention>(encoding, heads, parallel));
+        std::make_unique<CompiledAttention>(encoding, *std::move(parameters), parallel));
   };
 }
 

@@ -16,7 +16,8 @@ struct TrainedEncoding {
   train::AttentionFactory factory(int64_t heads, ParallelFor &parallel) const;
 };
 
-/// Compiles `file` ("none": causal attention without positions) for heads of `headDim`.
+/// Compiles `file` ("none": causal attention without positions) for heads of `headDim`. Arguments
+/// besides q, k and v must be parameters (f32, with a pe.init, shaped by heads and depths).
 Expected<TrainedEncoding> compileEncoding(const std::string &file, int64_t headDim);
 
 /// Loads OpenBLAS and compiles the kernels of training; both live as long as the process.

@@ -4,6 +4,7 @@
 // compiled. `pe train`, `pe demo` and `pe reinit` read their own flags (runtime/train).
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/api/Compiler.h"
 #include "runtime/core/Error.h"
 #include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
@@ -11,7 +12,27 @@
 
 #include "pe/pe.h"
 
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+
+/// Once per run, behind all else: what keeps the disk cache from being used.
+static void noteCache() {
+  const std::string problem = pe::api::Compiler::instance().diskCache().problem();
+  if (!problem.empty())
+    std::fprintf(stderr, "pe: note: %s; nothing is cached\n", problem.c_str());
+}
+
+/// The status of the process: what was printed must have arrived (a full disk, a closed pipe).
+static int finish(const std::string &command, int status) {
+  noteCache();
+  errno = 0;
+  if (status != 0 || (std::fflush(stdout) == 0 && !std::ferror(stdout)))
+    return status;
+  if (!errno)
+    errno = EIO; // an earlier write failed
+  return pe::cli::reportError(command, pe::systemError("standard output", "cannot write"));
+}
 
 int pe::cli::reportError(const std::string &command, const Error &error) {
   std::fprintf(stderr, "%s\n", error.render("pe " + command).c_str());
@@ -42,9 +63,11 @@ static std::optional<int> refuse(const CLI::App &app, const std::vector<std::str
 
 int main(int argc, char **argv) {
   using namespace pe::cli;
+  // A file that may not grow further is an error of that file, not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
   if (argc > 1)
     if (std::optional<int> status = runTrainCommand(argv[1], {argv + 2, argv + argc}))
-      return *status;
+      return finish(argv[1], *status);
   CLI::App app(
       "pe: positional encodings, compiled.\n"
       "Write an encoding in the pe dialect; pe finds the cheapest exact way to compute it\n"
@@ -75,6 +98,6 @@ int main(int argc, char **argv) {
   }
   for (auto &[command, action] : actions)
     if (command->parsed())
-      return action();
+      return finish(command->get_name(), action());
   return 1;
 }

@@ -1,0 +1,78 @@
+"""Kills `pe train` at random moments and resumes it: kill_training.py SCRATCH KILLS ENCODING.
+
+Every run that comes to its end must have the weights of the uninterrupted run, bit for bit, nothing
+but one checkpoint in its folder, and a log of whole lines. A checkpoint is written after every
+step, so that kills hit its files, the renames and the removal of the one before.
+"""
+
+import json
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import time
+
+STEPS = 40
+
+
+def command(scratch, folder, encoding):
+    arguments = ["pe", "train", f"--encoding={encoding}", f"--data={scratch}/data", "--layers=1",
+                 "--dim=16", "--heads=2", "--kv-heads=2", "--seq=16", "--batch=2",
+                 f"--steps={STEPS}", "--warmup=2", "--eval-lengths=16", "--threads=1",
+                 f"--checkpoint={folder}", "--checkpoint-interval=1", f"--log={folder}.jsonl"]
+    return arguments + (["--resume"] if (folder / "latest").exists() else [])
+
+
+def check(folder, expected):
+    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    whole = ["latest", f"step-{STEPS}/model.safetensors", f"step-{STEPS}/optimizer.safetensors"]
+    assert files == whole, files
+    assert (folder / whole[1]).read_bytes() == expected, "other weights"
+    steps = set()
+    for line in pathlib.Path(f"{folder}.jsonl").read_text().splitlines():
+        event = json.loads(line)
+        if event["event"] == "step":
+            steps.add(event["step"])
+    assert steps == set(range(STEPS)), "steps are missing in the log"
+
+
+def main():
+    scratch, kills, encoding = pathlib.Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    shutil.rmtree(scratch, ignore_errors=True)
+    (scratch / "data").mkdir(parents=True)
+    for i in range(12):
+        (scratch / "data" / f"{i}.txt").write_text(f"text number {i} to learn from\n" * 40)
+
+    folder = scratch / "whole"
+    began = time.monotonic()
+    subprocess.run(command(scratch, folder, encoding), check=True, capture_output=True)
+    seconds = time.monotonic() - began
+    expected = (folder / f"step-{STEPS}" / "model.safetensors").read_bytes()
+    check(folder, expected)
+
+    moments = random.Random(1)
+    done, ended = 0, 0
+    folder = scratch / "killed0"
+    while True:
+        process = subprocess.Popen(command(scratch, folder, encoding), stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE)
+        try:
+            # Without a limit once the kills are done.
+            limit = moments.uniform(0, 0.8 * seconds) if done < kills else None
+            _, errors = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            done += 1
+            continue
+        assert process.returncode == 0, errors.decode()
+        check(folder, expected)
+        if done == kills:
+            break
+        ended += 1
+        folder = scratch / f"killed{ended}"
+    print(f"{kills} kills: the model, its log and the folder are those of the uninterrupted run")
+
+
+main()
