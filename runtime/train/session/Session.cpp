@@ -63,6 +63,7 @@ Session::create(const TrainConfig &config, Environment environment,
       return makeError("expected a checkpoint of at most ", config.totalSteps(),
                        " steps, which is the whole run, found one of ", session->state->steps(),
                        " in '", config.checkpoint, "'");
+    removeLeftovers(config.checkpoint);
   }
   return session;
 }

@@ -304,6 +304,11 @@ Status saveCheckpoint(const std::string &directory, Trainer &trainer, const Meta
   return Status::success();
 }
 
+void removeLeftovers(const std::string &directory) {
+  if (auto name = latestName(directory))
+    removeOthers(directory, *name);
+}
+
 bool hasCheckpoint(const std::string &directory) {
   std::error_code failure;
   return fs::is_regular_file(latestFile(directory), failure);

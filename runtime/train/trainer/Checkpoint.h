@@ -40,6 +40,10 @@ bool hasCheckpoint(const std::string &directory);
 /// must agree; otherwise an error says what differs and nothing was changed.
 Status loadCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata);
 
+/// Removes what a process that was killed left beside the latest checkpoint: older ones and files
+/// that were being written. What saveCheckpoint does not write stays.
+void removeLeftovers(const std::string &directory);
+
 } // namespace pe::train
 
 #endif // PE_RUNTIME_TRAIN_TRAINER_CHECKPOINT_H

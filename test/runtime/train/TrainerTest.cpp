@@ -340,6 +340,11 @@ TEST_F(CheckpointTest, LeftoversGoAndForeignFilesStay) {
                                             "step-1/optimizer.safetensors", "step-8/notes.txt",
                                             "step-mine/model.safetensors"}));
   EXPECT_FALSE(fs::exists(directory / "step-7"));
+  // The last checkpoint of a run has no next one.
+  write("step-0/optimizer.safetensors");
+  removeLeftovers(directory.string());
+  EXPECT_FALSE(fs::exists(directory / "step-0"));
+  EXPECT_EQ(loadError(metadata), "");
 }
 
 // A run that begins afresh reaches the step of the checkpoint that is there: until the new one is
