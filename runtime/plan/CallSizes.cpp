@@ -2,6 +2,8 @@
 
 #include "runtime/plan/CallSizes.h"
 
+#include <algorithm>
+
 namespace pe::plan {
 
 static Status checkSize(const char *name, int64_t value) {
@@ -35,6 +37,18 @@ static Status checkSizes(const CallSizes &sizes) {
   return Status::success();
 }
 
+static Status checkDistances(const CallSizes &sizes) {
+  if (sizes.queries == 0 || sizes.keys == 0)
+    return Status::success();
+  const int64_t lastQuery = sizes.queryStart + sizes.queries - 1;
+  const int64_t lastKey = sizes.keyStart + sizes.keys - 1;
+  const int64_t farthest = std::max(lastQuery - sizes.keyStart, lastKey - sizes.queryStart);
+  if (farthest <= kDistanceLimit)
+    return Status::success();
+  return makeError("q_start, k_start: expected queries and keys at most 2^31 - 2^16 apart, found ",
+                   farthest);
+}
+
 static Status placeHeads(CallSizes &sizes, const Positions &positions) {
   sizes.headStart = positions.headStart;
   sizes.headsTotal = positions.headsTotal.value_or(sizes.queryHeads);
@@ -55,6 +69,8 @@ Status place(CallSizes &sizes, const Positions &positions) {
     return s;
   sizes.queryStart = positions.queryStart.value_or(sizes.keyStart + sizes.keys - sizes.queries);
   if (Status s = checkPositions("q_start", sizes.queryStart, sizes.queries, "queries"); !s)
+    return s;
+  if (Status s = checkDistances(sizes); !s)
     return s;
   return placeHeads(sizes, positions);
 }

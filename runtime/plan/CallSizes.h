@@ -24,6 +24,9 @@ namespace pe::plan {
 /// Positions lie in [-2^30, 2^30), so that the distance of any two fits in 32 bits. No size exceeds
 /// it either.
 inline constexpr int64_t kPositionLimit = int64_t(1) << 30;
+/// How far a query may be from a key. Kernels compute with distances in 32 bits and add a block's
+/// rows to them; what is left up to 2^31 is room for that.
+inline constexpr int64_t kDistanceLimit = (int64_t(1) << 31) - (int64_t(1) << 16);
 
 /// The sizes of one call.
 struct CallSizes {
@@ -53,7 +56,8 @@ bool headsAreGrouped(const CallSizes &sizes);
 
 /// Fills in the starts and the heads of the whole, with the defaults of docs/contract.md. Errors:
 /// a size that is negative or beyond the limit, heads that are not grouped evenly, a position
-/// outside [-2^30, 2^30), heads that do not lie in the whole. Any numbers may be given.
+/// outside [-2^30, 2^30), a query and a key too far apart, heads that do not lie in the whole. Any
+/// numbers may be given.
 Status place(CallSizes &sizes, const Positions &positions);
 
 } // namespace pe::plan

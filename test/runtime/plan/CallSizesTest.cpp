@@ -51,6 +51,16 @@ TEST(CallSizes, PositionsReachTheLimitAndNoFurther) {
       << "the default is checked too";
 }
 
+TEST(CallSizes, QueriesAndKeysAreNotTooFarApart) {
+  const int64_t last = kPositionLimit - (int64_t(1) << 16) - 3 + 1;
+  EXPECT_EQ(errorOf(sizesOf(3, 10), {.queryStart = last, .keyStart = -kPositionLimit}), "");
+  EXPECT_EQ(
+      errorOf(sizesOf(3, 10), {.queryStart = last + 1, .keyStart = -kPositionLimit}),
+      "q_start, k_start: expected queries and keys at most 2^31 - 2^16 apart, found 2147418113");
+  EXPECT_NE(errorOf(sizesOf(3, 10), {.queryStart = -kPositionLimit, .keyStart = last}), "");
+  EXPECT_EQ(errorOf(sizesOf(0, 10), {.queryStart = last + 1, .keyStart = -kPositionLimit}), "");
+}
+
 // Whatever is given, nothing overflows on the way to the message (the sanitizers look on).
 TEST(CallSizes, AnyNumberIsRefusedOrFits) {
   const int64_t numbers[] = {kLeast, kLeast + 1,         -kPositionLimit - 1, -1,
