@@ -25,13 +25,17 @@ static const std::string &section(const Bundle &bundle, const char *name) {
   return found == bundle.end() ? empty : found->second;
 }
 
-std::string digestOf(const Bundle &bundle) {
-  const std::string &plan = section(bundle, "plan");
+/// The digest of two sections, with a mark where the first one ends.
+static std::string digestOf(const std::string &first, const std::string &second) {
   Sha256 hash;
-  hash.update(std::to_string(plan.size()) + ":"); // where the plan ends
-  hash.update(plan);
-  hash.update(section(bundle, "object"));
+  hash.update(std::to_string(first.size()) + ":");
+  hash.update(first);
+  hash.update(second);
   return hash.finish();
+}
+
+std::string digestOf(const Bundle &bundle) {
+  return digestOf(section(bundle, "plan"), section(bundle, "object"));
 }
 
 Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bundle) {
@@ -85,13 +89,20 @@ Expected<TensorMap> asPlanned(const TensorMap &tensors, const plan::Plan &plan) 
 }
 
 Bundle describeToBundle(const jit::Description &description) {
-  return {{"entry", plan::toJson(description.entry)}, {"program", description.program}};
+  std::string entry = plan::toJson(description.entry);
+  std::string digest = digestOf(entry, description.program);
+  return {
+      {"entry", std::move(entry)}, {"program", description.program}, {"digest", std::move(digest)}};
 }
 
 Expected<jit::Description> loadDescription(const Bundle &bundle) {
   Expected<EntryInfo> entry = plan::parseEntryInfo(section(bundle, "entry"));
   if (!entry)
     return entry.takeError();
+  if (section(bundle, "digest") != digestOf(section(bundle, "entry"), section(bundle, "program")))
+    return makeError(
+        "expected a signature and a program that were written together, found one that "
+        "was changed; compile it again");
   return jit::Description{*std::move(entry), section(bundle, "program")};
 }
 

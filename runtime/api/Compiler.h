@@ -81,6 +81,7 @@ Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bun
 /// The tensors in the element types of the plan's buffers: floating ones are converted.
 Expected<TensorMap> asPlanned(const TensorMap &tensors, const plan::Plan &plan);
 
+/// As sections "entry", "program" and the "digest" of both.
 Bundle describeToBundle(const jit::Description &description);
 Expected<jit::Description> loadDescription(const Bundle &bundle);
 

@@ -1,6 +1,6 @@
-"""Edits the plan of one target of a package and renews the package's checksum.
+"""Edits a section of a package and renews the package's checksum.
 
-usage: edit_package.py IN OUT TARGET EDIT, where EDIT is Python on `plan`, or "delete" for no plan.
+usage: edit_package.py IN OUT SECTION EDIT, where EDIT is Python on `json`, or "delete".
 """
 
 import json
@@ -33,17 +33,16 @@ def write(magic_and_version, sections):
 
 
 def main():
-    source, target, variant, edit = sys.argv[1:]
+    source, target, name, edit = sys.argv[1:]
     with open(source, "rb") as file:
         data = file.read()
     sections = read(data)
-    name = variant + "/plan"
     if edit == "delete":
         del sections[name]
     else:
-        plan = json.loads(sections[name])
-        exec(edit, {"plan": plan})
-        sections[name] = json.dumps(plan).encode()
+        content = json.loads(sections[name])
+        exec(edit, {"json": content})
+        sections[name] = json.dumps(content).encode()
     with open(target, "wb") as file:
         file.write(write(data[:12], sections))
 
