@@ -27,7 +27,7 @@
 namespace pe::math {
 
 /// Ends of the kept interval in positions, relative to the row's own: position j is kept for a
-/// query at i iff i + lower <= j < i + upper.
+/// query at i iff i + lower <= j < i + upper. Magnitudes are below 2^31 (DifferenceRange.h).
 struct MaskBand {
   std::optional<int64_t> lower;
   std::optional<int64_t> upper;
@@ -54,12 +54,10 @@ template <typename I> struct MaskQuery {
 
   /// First column kept for row `r`, and one past the last, inside [0, columns].
   I firstColumn(I r) const {
-    return band.lower ? maxOf(I(0), minOf(columns, r + rowStart - columnStart + I(*band.lower)))
-                      : I(0);
+    return band.lower ? moved(r + rowStart - columnStart, *band.lower, columns) : I(0);
   }
   I endColumn(I r) const {
-    return band.upper ? maxOf(I(0), minOf(columns, r + rowStart - columnStart + I(*band.upper)))
-                      : columns;
+    return band.upper ? moved(r + rowStart - columnStart, *band.upper, columns) : columns;
   }
   /// Rows before this one are at negative positions and attend to nothing.
   I firstRow() const { return maxOf(I(0), I(0) - rowStart); }
@@ -73,10 +71,19 @@ template <typename I> struct MaskQuery {
   Interval<I> rowsTouching(I begin, I end, I rows) const {
     I low = firstRow(), high = rows;
     if (band.upper)
-      low = maxOf(low, begin - I(*band.upper) + columnStart - rowStart + I(1));
+      low = maxOf(low, moved(begin + columnStart - rowStart, 1 - *band.upper, rows));
     if (band.lower)
-      high = minOf(high, end - I(*band.lower) + columnStart - rowStart);
-    return {minOf(low, rows), maxOf(I(0), high)};
+      high = moved(end + columnStart - rowStart, -*band.lower, rows);
+    return {minOf(low, rows), high};
+  }
+
+private:
+  /// x + shift inside [0, limit]. Clamped before the addition, so that 32 bits suffice wherever x,
+  /// the shift and the limit have them.
+  static I moved(I x, int64_t shift, I limit) {
+    if (shift <= 0)
+      return minOf(limit, maxOf(x, I(-shift)) + I(shift));
+    return maxOf(I(0), minOf(x, limit - I(shift)) + I(shift));
   }
 };
 

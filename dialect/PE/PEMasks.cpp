@@ -3,7 +3,6 @@
 #include "dialect/PE/PEMasks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include <algorithm>
 
 using namespace mlir;
 using namespace mlir::pe;
@@ -27,7 +26,7 @@ Value CausalOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &p
 }
 
 DifferenceRange CausalOp::getDifferenceRange(ArrayRef<DifferenceRange>) {
-  return {.min = 0, .max = DifferenceRange::kUnboundedMax};
+  return DifferenceRange::atLeast(0);
 }
 
 Value StrictCausalOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
@@ -36,7 +35,7 @@ Value StrictCausalOp::buildScalar(OpBuilder &builder, Location loc, const PairPo
 }
 
 DifferenceRange StrictCausalOp::getDifferenceRange(ArrayRef<DifferenceRange>) {
-  return {.min = 1, .max = DifferenceRange::kUnboundedMax};
+  return DifferenceRange::atLeast(1);
 }
 
 //===----------------------------------------------------------------------===//
@@ -47,9 +46,10 @@ LogicalResult SlidingWindowOp::verify() {
   if (!getLeft() && !getRight()) // sliding_window-C1
     return emitOpError("expected at least one of left and right, found neither; a window without "
                        "bounds masks nothing (sliding_window-C1)");
-  for (auto [name, bound] : {std::pair("left", getLeft()), std::pair("right", getRight())})
-    if (bound && *bound < 1) // sliding_window-C2
-      return emitOpError("expected ") << name << " to be at least 1, found " << *bound
+  for (auto [name, attribute] :
+       {std::pair("left", getLeftAttr()), std::pair("right", getRightAttr())})
+    if (attribute && attribute.getInt() < 1) // sliding_window-C2
+      return emitOpError("expected ") << name << " to be at least 1, found " << attribute.getInt()
                                       << "; 1 keeps the query's own position (sliding_window-C2)";
   return success();
 }
@@ -71,12 +71,7 @@ Value SlidingWindowOp::buildScalar(OpBuilder &builder, Location loc, const PairP
 }
 
 DifferenceRange SlidingWindowOp::getDifferenceRange(ArrayRef<DifferenceRange>) {
-  DifferenceRange range;
-  if (getLeft())
-    range.max = *getLeft() - 1;
-  if (getRight())
-    range.min = 1 - *getRight();
-  return range;
+  return DifferenceRange::window(getLeft(), getRight());
 }
 
 //===----------------------------------------------------------------------===//
@@ -91,9 +86,7 @@ Value MaskAndOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &
 }
 
 DifferenceRange MaskAndOp::getDifferenceRange(ArrayRef<DifferenceRange> operands) {
-  return {.min = std::max(operands[0].min, operands[1].min),
-          .max = std::min(operands[0].max, operands[1].max),
-          .exact = operands[0].exact && operands[1].exact};
+  return DifferenceRange::both(operands[0], operands[1]);
 }
 
 OpFoldResult MaskOrOp::fold(FoldAdaptor) { return getLhs() == getRhs() ? getLhs() : Value(); }
@@ -104,13 +97,5 @@ Value MaskOrOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &,
 }
 
 DifferenceRange MaskOrOp::getDifferenceRange(ArrayRef<DifferenceRange> operands) {
-  auto [first, second] =
-      std::minmax(operands[0], operands[1], [](auto &a, auto &b) { return a.min < b.min; });
-  if (first.isEmpty() || second.isEmpty())
-    return first.isEmpty() ? second : first;
-  // The hull is the union only when the ranges touch.
-  bool touches = first.max >= second.min || first.max + 1 == second.min;
-  return {.min = first.min,
-          .max = std::max(first.max, second.max),
-          .exact = first.exact && second.exact && touches};
+  return DifferenceRange::either(operands[0], operands[1]);
 }

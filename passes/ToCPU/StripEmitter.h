@@ -52,6 +52,8 @@ public:
   bool isOn() const { return !ends.empty(); }
   /// Lanes of vector `vector` whose row keeps column `column`.
   Value at(const Index &column, int64_t vector) const;
+  /// Whether row `row` of the call keeps column `column`: one i1.
+  Value at(const Index &row, const Index &column) const;
 
 private:
   StageContext *context = nullptr;

@@ -19,7 +19,9 @@ void StripMask::begin(StageContext &stage, const StripPlace &place) {
     Index first = place.row + Index(v * e.lanes);
     Value rows = e.create<arith::AddIOp>(e.iota(), e.splatIndex(first));
     auto endOfBand = [&](int64_t bound) {
+      // In 64 bits, then inside what the rows and columns of this call can tell apart.
       Index shift = mask.rowStart - mask.columnStart + Index(bound);
+      shift = maxOf(Index(0) - stage.rows, minOf(mask.columns, shift));
       return e.create<arith::AddIOp>(rows, e.splatIndex(shift)).getResult();
     };
     Value end = columns;
@@ -41,5 +43,16 @@ Value StripMask::at(const Index &column, int64_t vector) const {
   if (begins.empty())
     return kept;
   Value after = e.compare(arith::CmpIPredicate::sge, columns, begins[vector]);
+  return e.create<arith::AndIOp>(kept, after);
+}
+
+Value StripMask::at(const Index &row, const Index &column) const {
+  Emitter &e = context->e;
+  const Mask &mask = context->mask;
+  Value kept = e.less(column, mask.endColumn(row));
+  kept = e.create<arith::AndIOp>(kept, e.less(mask.firstRow() - Index(1), row));
+  if (!mask.band.lower)
+    return kept;
+  Value after = e.less(mask.firstColumn(row) - Index(1), column);
   return e.create<arith::AndIOp>(kept, after);
 }

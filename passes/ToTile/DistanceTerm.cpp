@@ -21,7 +21,10 @@ public:
     // left out.
     first = "0";
     if (minDistance != pe::DifferenceRange::kUnboundedMin)
-      first = "max(0, c - 1 - q_start + k_start + " + std::to_string(minDistance) + ")";
+      first = "max(0, c - 1 - q_start + k_start" +
+              (minDistance < 0 ? " - " + std::to_string(-minDistance)
+                               : " + " + std::to_string(minDistance)) +
+              ")";
     count = "max(0, r + c - 1 - " + first + ")";
   }
 
