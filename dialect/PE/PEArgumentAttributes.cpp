@@ -124,11 +124,15 @@ LogicalResult verifyPort(NamedAttribute attribute, bool isArgument, EmitError em
                          << " (argument-C5)";
     return success();
   }
+  const StringRef names[] = {"pe.name", "pe.init", "pe.min", "pe.decay", "pe.monitor"};
+  ArrayRef<StringRef> known = ArrayRef(names).take_front(isArgument ? std::size(names) : 1);
+  StringRef nearest = findNearestName(name, known);
+  std::string advice = nearest.empty() ? "" : ("; did you mean '" + nearest + "'?").str();
   return emitError() << "expected " // argument-C1
                      << (isArgument ? "pe.name, pe.init, pe.min, pe.decay or pe.monitor on an "
                                       "argument, found "
                                     : "pe.name on a result, found ")
-                     << name << " (argument-C1)";
+                     << name << advice << " (argument-C1)";
 }
 
 } // namespace

@@ -6,7 +6,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Transforms/InliningUtils.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -29,28 +28,6 @@ struct PEInlinerInterface : DialectInlinerInterface {
   bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final { return true; }
 };
 } // namespace
-
-LogicalResult mlir::pe::verifyDefinedAttributes(Operation *op) {
-  for (NamedAttribute attribute : op->getDiscardableAttrs()) {
-    StringRef name = attribute.getName().getValue();
-    if (name.contains('.'))
-      continue;
-    InFlightDiagnostic diagnostic = op->emitOpError("expected "); // attribute-C1
-    ArrayRef<StringAttr> known = op->getName().getAttributeNames();
-    SmallVector<StringRef> names;
-    for (StringAttr one : known)
-      if (one.getValue() != "operandSegmentSizes")
-        names.push_back(one.getValue());
-    if (names.empty())
-      diagnostic << "no attributes";
-    else
-      diagnostic << "attributes of " << llvm::join(names, ", ");
-    return diagnostic << ", found '" << name
-                      << "'; an attribute for another purpose needs a dialect's prefix "
-                         "(attribute-C1)";
-  }
-  return success();
-}
 
 void PEDialect::registerTypes() {
   addTypes<

@@ -14,7 +14,10 @@
 
 namespace mlir::pe {
 
-/// Reports an attribute that `op` does not define and that has no dialect's prefix.
+/// The one of `known` that `name` is a misspelling of, or empty.
+StringRef findNearestName(StringRef name, ArrayRef<StringRef> known);
+
+/// Reports an attribute that `op` does not define and that has no other dialect's prefix.
 LogicalResult verifyDefinedAttributes(Operation *op);
 
 /// Every pe op has this trait: a misspelt attribute is an error, not the default of the right one.

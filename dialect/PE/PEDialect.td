@@ -48,6 +48,7 @@ def PE_Dialect : Dialect {
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
@@ -57,7 +58,7 @@ def PE_Dialect : Dialect {
 }
 
 // A misspelt attribute would silently be replaced by its default: attributes that the op does not
-// define need a dialect's prefix (constraint attribute-C1).
+// define need another dialect's prefix (constraint attribute-C1).
 def PE_DefinedAttributes : NativeOpTrait<"DefinedAttributes"> { let cppNamespace = "::mlir::pe"; }
 
 class PE_Op<string mnemonic, list<Trait> traits = []>

@@ -242,10 +242,26 @@ func.func @empty_window() {
 
 // -----
 
+func.func @negative_window() {
+  // expected-error @below {{expected left to be at least 1, found -3; 1 keeps the query's own position (sliding_window-C2)}}
+  %m = pe.sliding_window {left = -3}
+  return
+}
+
+// -----
+
+func.func @negative_window_to_the_right() {
+  // expected-error @below {{expected right to be at least 1, found -1; 1 keeps the query's own position (sliding_window-C2)}}
+  %m = pe.sliding_window {left = 4, right = -1}
+  return
+}
+
+// -----
+
 // A misspelt attribute is not silently the default of the right one.
 func.func @misspelt_attribute(%s: tensor<?xf32>) {
   %x = pe.distance
-  // expected-error @below {{expected attributes of factor, rule, found 'factr'; an attribute for another purpose needs a dialect's prefix (attribute-C1)}}
+  // expected-error @below {{expected no attributes but factor, rule, found 'factr'; did you mean 'factor'? (attribute-C1)}}
   %b = pe.linear %x slope(%s : tensor<?xf32>) {factr = -1.0}
   return
 }
@@ -255,5 +271,55 @@ func.func @misspelt_attribute(%s: tensor<?xf32>) {
 func.func @attribute_of_none() {
   // expected-error @below {{expected no attributes, found 'base'}}
   %x = pe.distance {base = 2.0}
+  return
+}
+
+// -----
+
+!t = tensor<1x2x8x16xf32>
+func.func @not_built(%q: !t, %k: !t, %v: !t) -> !t {
+  // expected-error @below {{expected no attributes but normalizer, scale, found 'pe.softcap'; soft-capping is not built yet (attribute-C1)}}
+  %o = pe.attention %q, %k, %v {pe.softcap = 30.0} : (!t, !t, !t) -> !t
+  return %o : !t
+}
+
+// -----
+
+!t = tensor<1x2x8x16xf32>
+func.func @not_built_without_prefix(%q: !t, %k: !t, %v: !t) -> !t {
+  // expected-error @below {{found 'softcap'; soft-capping is not built yet (attribute-C1)}}
+  %o = pe.attention %q, %k, %v {softcap = 30.0} : (!t, !t, !t) -> !t
+  return %o : !t
+}
+
+// -----
+
+// A flipped sign behind a prefix is not ignored.
+func.func @prefixed() {
+  %x = pe.distance
+  // expected-error @below {{found 'pe.factor'; write 'factor' (attribute-C1)}}
+  %b = pe.linear %x {factor = -1.0, pe.factor = 1.0, rule = #pe.slope_rule<geometric>}
+  return
+}
+
+// -----
+
+func.func @misspelt_and_prefixed() {
+  // expected-error @below {{expected no attributes but left, right, found 'pe.rihgt'; did you mean 'right'? (attribute-C1)}}
+  %m = pe.sliding_window {left = 4, pe.rihgt = 1}
+  return
+}
+
+// -----
+
+func.func @another_dialects_attribute() {
+  %m = pe.sliding_window {left = 4, test.note = 1}
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op expected no attribute of pe outside of its operations, arguments and results, found 'pe.softcap' (attribute-C2)}}
+func.func @on_a_function() attributes {pe.softcap = 30.0} {
   return
 }

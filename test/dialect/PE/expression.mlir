@@ -71,7 +71,7 @@ func.func @operators(%c: tensor<f32>) {
 // Every function, and attributes before the formula.
 // CHECK-LABEL: func @functions
 func.func @functions(%c: tensor<f32>) {
-  // CHECK: pe.bias_fn(%{{.*}} : tensor<f32>) attributes {pe.note} {
+  // CHECK: pe.bias_fn(%{{.*}} : tensor<f32>) attributes {test.note} {
   // CHECK: math.absf
   // CHECK: math.cos
   // CHECK: math.erf
@@ -88,7 +88,7 @@ func.func @functions(%c: tensor<f32>) {
   // CHECK: pe.heads_total
   // CHECK: arith.cmpf oge
   // CHECK: arith.xori
-  %0 = pe.bias_fn(%c : tensor<f32>) attributes {pe.note}
+  %0 = pe.bias_fn(%c : tensor<f32>) attributes {test.note}
          expr "abs(c) + cos(c) + erf(c) + exp(c) + floor(c) + log(c) + max(c, 1) + min(c, i) + pow(c, 2.5) + sin(c) + sqrt(c) + tanh(c) + global_head(h) / heads_total + select(not(and(c >= 1, i == j)), clamp(c, 0, 1), int(c))"
   return
 }
