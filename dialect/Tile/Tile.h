@@ -74,6 +74,10 @@ constexpr int64_t kNumSizes = 9;
 /// there.
 constexpr int64_t kDistancePadding = 63;
 
+/// Attribute of a `math.exp2` whose argument is at most 0, but for rounding: a lowering may then
+/// evaluate it with less care for large arguments.
+constexpr llvm::StringLiteral kNonPositive = "tile.nonpositive";
+
 } // namespace mlir::tile
 
 #endif // PE_DIALECT_TILE_TILE_H

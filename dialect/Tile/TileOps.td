@@ -161,7 +161,8 @@ def Tile_MapOp : Tile_Op<"map", [
     arguments follow: batch b, local query head h, global positions i and j (i only where the result
     has `r`, j only where it has `c`). It may read parameters with `tile.read` and add to gradients
     with `tile.accumulate`; nothing else has an effect. Scalars are arith and math ops, `math.exp2`
-    and `math.log2` among them.
+    and `math.log2` among them. An exp2 with the attribute `tile.nonpositive` has an argument of at
+    most 0, but for rounding, and need not be accurate for others.
 
     ```mlir
     %p = tile.map(%s, %m) : (!tile.val<rc, f32>, !tile.val<r, f32>) -> !tile.val<rc, f32> {
@@ -208,7 +209,8 @@ def Tile_ReduceOp : Tile_Op<"reduce", [ParentOneOf<["StageOp", "StreamOp"]>, Pur
   let description = [{
     Over `c` in a stream: over the masked-in keys of the current block only, so it must feed a
     carry. Over `d` or `e`: the whole depth. Over `r` in a stream: rc to c over the masked-in rows
-    of the block, r to h over its rows; a fold. An empty maximum is -1e30.
+    of the block, r to h over its rows; a fold. An empty maximum is -1e30. A maximum may leave out a
+    NaN; a sum is NaN where a term is.
 
     ```mlir
     %m = tile.reduce max over c %s : !tile.val<rc, f32> -> !tile.val<r, f32>
@@ -282,8 +284,8 @@ def Tile_StreamOp : Tile_Op<"stream", [
     `re` sums over key blocks; over `c`, `cd`, `ce` over row blocks; over `h` over both. Which of
     rows and columns is the outer loop, and any block size, is the schedule's choice.
 
-    `stop_carry` (an index) and `stop_below`: once that carry is below the bound on every row, the
-    remaining blocks may be skipped; skipping them changes results by rounding at most. A snapshot
+    `stop_carry` (an index) and `stop_below`: once that carry is below the bound on every row (a NaN
+    is not), the remaining blocks may be skipped; skipping them changes results by rounding at most. A snapshot
     buffer still gets a value (zero) for a skipped block, and a stream that loads one may skip a
     block whose snapshot (`skip_buffer`) is below `skip_below` on every row.
 

@@ -17,11 +17,14 @@ struct Cost {
   StringRef forward, backward;
 };
 
-Cost costOf(TermClass cls) {
+Cost costOf(TermClass cls, Normalizer normalizer) {
   switch (cls) {
   case TermClass::Zero:
     return {"nothing", "nothing"};
   case TermClass::Row:
+    if (normalizer == Normalizer::Softmax)
+      return {"nothing per score, as softmax is unchanged by a number added to a whole row",
+              "nothing per score"};
     return {"one addition per score of a number per query", "one sum per query"};
   case TermClass::Column:
     return {"one addition per score of a number per key", "one sum per key"};
@@ -110,11 +113,12 @@ Operations operationsOf(const Term &term, DifferenceRange range) {
   return count;
 }
 
-Operations operationsPerScore(const Term &term, DifferenceRange range) {
+Operations operationsPerScore(const Term &term, DifferenceRange range, Normalizer normalizer) {
   switch (term.cls) {
   case TermClass::Zero:
     return {};
   case TermClass::Row:
+    return {normalizer == Normalizer::Softmax ? 0 : 1, 0};
   case TermClass::Column:
   case TermClass::Affine:
   case TermClass::Distance:
@@ -134,8 +138,9 @@ int64_t depthsOf(AttentionOp attention) {
 }
 
 /// What a term costs beside the attention itself, which has 2 (D + Dv) operations per score.
-std::string priceOf(const Term &term, DifferenceRange range, int64_t depths) {
-  const Operations count = operationsPerScore(term, range);
+std::string priceOf(const Term &term, DifferenceRange range, Normalizer normalizer,
+                    int64_t depths) {
+  const Operations count = operationsPerScore(term, range, normalizer);
   std::string text = std::to_string(count.all) + (count.all == 1 ? " operation" : " operations");
   text += " per score";
   if (count.functions)
@@ -169,9 +174,9 @@ std::string describePlaces(Location loc) {
   return llvm::join(places, " and ");
 }
 
-llvm::json::Object explainTerm(func::FuncOp function, const Term &term, DifferenceRange range,
-                               int64_t depths) {
-  Cost cost = costOf(term.cls);
+llvm::json::Object explainTerm(func::FuncOp function, const Term &term, AttentionOp attention,
+                               DifferenceRange range, int64_t depths) {
+  Cost cost = costOf(term.cls, attention.getNormalizer());
   llvm::json::Array parameters;
   for (const std::string &name : parametersOf(function, term.bias))
     parameters.push_back(name);
@@ -184,7 +189,7 @@ llvm::json::Object explainTerm(func::FuncOp function, const Term &term, Differen
                             {"formula", formulaOf(term.root, bias, captures)},
                             {"parameters", std::move(parameters)},
                             {"location", describePlaces(bias.getLoc())},
-                            {"price", priceOf(term, range, depths)},
+                            {"price", priceOf(term, range, attention.getNormalizer(), depths)},
                             {"advice", adviceFor(term)},
                             {"forward", cost.forward},
                             {"backward", cost.backward}};
@@ -200,7 +205,7 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
   DifferenceRange range = attention.getMaskRange().value_or(DifferenceRange());
   llvm::json::Array terms, dropped;
   for (const Term &term : structure->terms)
-    terms.push_back(explainTerm(function, term, range, depths));
+    terms.push_back(explainTerm(function, term, attention, range, depths));
   if (auto notes = attention->getAttrOfType<ArrayAttr>("pe.dropped"))
     for (auto note : notes.getAsRange<StringAttr>())
       dropped.push_back(note.getValue());

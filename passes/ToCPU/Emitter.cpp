@@ -206,3 +206,6 @@ void Emitter::ifThen(Value condition, llvm::function_ref<void()> then,
 Value Emitter::larger(Value a, Value b) {
   return select(create<arith::CmpFOp>(arith::CmpFPredicate::OGT, a, b), a, b);
 }
+Value Emitter::smaller(Value a, Value b) {
+  return select(create<arith::CmpFOp>(arith::CmpFPredicate::OLT, a, b), a, b);
+}

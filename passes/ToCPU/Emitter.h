@@ -94,8 +94,9 @@ public:
   Value mul(Value a, Value b) { return create<arith::MulFOp>(a, b); }
   Value max(Value a, Value b) { return create<arith::MaxNumFOp>(a, b); }
   Value min(Value a, Value b) { return create<arith::MinNumFOp>(a, b); }
-  /// The larger of two numbers in one instruction; `b` where one of them is NaN.
+  /// The larger or smaller of two numbers in one instruction; `b` where one of them is NaN.
   Value larger(Value a, Value b);
+  Value smaller(Value a, Value b);
   Value fma(Value a, Value b, Value c);
   Value select(Value condition, Value a, Value b) {
     return create<arith::SelectOp>(condition, a, b);

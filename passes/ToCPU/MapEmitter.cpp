@@ -155,14 +155,33 @@ Value MapEmitter::emitGather(ReadOp read, ArrayRef<Value> indices) {
                                     ValueRange{e.toValue(0)}, at, everyLane, zero);
 }
 
+/// The maximum or minimum with a number that is written in the program, which is no NaN: one
+/// instruction gives the other operand where that is NaN. Null for any other operation.
+Value MapEmitter::emitLimit(Operation &op, ArrayRef<Value> operands) {
+  Emitter &e = context.e;
+  if (!isa<arith::MaximumFOp, arith::MinimumFOp>(op))
+    return {};
+  for (unsigned n = 0; n < 2; ++n) {
+    FloatAttr number;
+    if (!matchPattern(op.getOperand(n), m_Constant(&number)) || number.getValue().isNaN())
+      continue;
+    Value limit = operands[n], other = operands[1 - n];
+    return isa<arith::MaximumFOp>(op) ? e.larger(limit, other) : e.smaller(limit, other);
+  }
+  return {};
+}
+
 /// One operation of one result on vectors.
 Value MapEmitter::emitVectorOp(Operation &op, ArrayRef<Value> operands) {
   Emitter &e = context.e;
   Type element = op.getResult(0).getType();
   if (isa<math::Exp2Op>(op) && element.isF32())
-    return emitExp2(e, context.cpu.exp2, operands[0]);
+    return op.hasAttr(kNonPositive) ? emitExp2OfNonPositive(e, context.cpu.exp2, operands[0])
+                                    : emitExp2(e, context.cpu.exp2, operands[0]);
   if (isa<math::ExpOp>(op) && element.isF32())
     return emitExp(e, context.cpu.exp2, operands[0]);
+  if (Value limited = emitLimit(op, operands))
+    return limited;
   if (auto read = dyn_cast<ReadOp>(op))
     return emitGather(read, operands);
   return OpShape(e.lanes).create(e, e.getLoc(), op, operands);

@@ -90,6 +90,7 @@ private:
   Value lift(Value regionValue, int64_t vector);
   void emitScalar(Operation &op, unsigned level);
   void emitVector(Operation &op, unsigned level, int64_t vector);
+  Value emitLimit(Operation &op, ArrayRef<Value> operands);
   Value emitVectorOp(Operation &op, ArrayRef<Value> operands);
   Value emitGather(ReadOp read, ArrayRef<Value> indices);
 

@@ -1,6 +1,9 @@
 //===- MicroKernels.cpp - the register tile all contractions are made of --===//
 #include "passes/ToCPU/MicroKernels.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
 using namespace mlir;
 using namespace mlir::tile::cpu;
 
@@ -17,6 +20,17 @@ SmallVector<Value> emitStep(Emitter &e, const TileShape &shape, const Index &t, 
       next.push_back(e.fma(vectors[n], factor, acc[m * shape.vectors + n]));
   }
   return next;
+}
+
+/// Whether some lane of some value is NaN: two values to a comparison.
+Value isAnyNaN(Emitter &e, ArrayRef<Value> values) {
+  Value any;
+  for (size_t n = 0; n < values.size(); n += 2) {
+    Value other = values[std::min(n + 1, values.size() - 1)];
+    Value isNaN = e.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, values[n], other);
+    any = any ? e.create<arith::OrIOp>(any, isNaN).getResult() : isNaN;
+  }
+  return e.create<vector::ReductionOp>(vector::CombiningKind::OR, any);
 }
 
 } // namespace
@@ -43,4 +57,32 @@ SmallVector<Value> mlir::tile::cpu::emitTileProduct(Emitter &e, const TileShape 
   steps(begin, middle, shape.unroll);
   steps(middle, end, 1);
   return values;
+}
+
+SmallVector<Value> mlir::tile::cpu::emitTileProductOfPairs(Emitter &e, const TileShape &shape,
+                                                           const Index &begin, const Index &end,
+                                                           ValueRange acc, TileOperand vector,
+                                                           TileOperand scalar,
+                                                           TileCondition counts) {
+  SmallVector<Value> values = emitTileProduct(e, shape, begin, end, acc, vector, scalar);
+  auto branch = e.create<scf::IfOp>(ValueRange(values).getTypes(), isAnyNaN(e, values),
+                                    /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(e);
+  e.setInsertionPointToStart(branch.thenBlock());
+  Value zero = e.create<arith::ConstantOp>(e.getZeroAttr(values.front().getType()));
+  SmallVector<Value> careful = e.loop(begin, end, 1, acc, [&](Index t, ValueRange args) {
+    SmallVector<Value> next(args);
+    for (auto [at, sum] : llvm::enumerate(next)) {
+      const int64_t m = at / shape.vectors, n = at % shape.vectors;
+      Value condition = counts(t, m, n);
+      Value left = e.select(condition, vector(t, n), zero);
+      Value right = e.select(condition, e.broadcast(scalar(t, m), shape.width), zero);
+      sum = e.fma(left, right, sum);
+    }
+    return next;
+  });
+  e.create<scf::YieldOp>(careful);
+  e.setInsertionPointToStart(branch.elseBlock());
+  e.create<scf::YieldOp>(values);
+  return SmallVector<Value>(branch.getResults());
 }

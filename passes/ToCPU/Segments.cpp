@@ -31,7 +31,7 @@ public:
 
 private:
   void findRange(Value &low, Value &high);
-  Index kinksBelow(Value bound, Value total);
+  Index kinksBelow(arith::CmpFPredicate predicate, Value bound, Value total);
 
   Emitter &e;
   const StripPlace &place;
@@ -60,8 +60,9 @@ SegmentStrip::SegmentStrip(StageContext &context, const StripPlace &place, Value
   Value low, high;
   findRange(low, high);
   Value total = e.load(context.memory(count), context.offset(count, place.place()));
-  firstKink = kinksBelow(low, total);
-  endKink = kinksBelow(high, total);
+  // Bounds that are NaN take in all kinks: some entries may be numbers nevertheless.
+  firstKink = kinksBelow(arith::CmpFPredicate::OLT, low, total);
+  endKink = kinksBelow(arith::CmpFPredicate::ULT, high, total);
 }
 
 Value SegmentStrip::u(const Index &key, int64_t vector) {
@@ -69,11 +70,9 @@ Value SegmentStrip::u(const Index &key, int64_t vector) {
   return e.loadVector(window, windowBase + entry + Index(vector * e.lanes));
 }
 
-/// Bounds of t: products of the extremes of u over the window and of v over the rows.
+/// Bounds of t: products of the extremes of u over the window and of v over the rows. They may be
+/// NaN where an entry is; other NaNs are passed over.
 void SegmentStrip::findRange(Value &low, Value &high) {
-  auto smaller = [&](Value a, Value b) {
-    return e.select(e.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, a, b), a, b);
-  };
   // The window's entries, from the last key's first row to the first key's last existing row; what
   // is behind them is not defined.
   Index last = place.keyEnd - Index(1);
@@ -84,12 +83,12 @@ void SegmentStrip::findRange(Value &low, Value &high) {
       e.loop(0, entries, e.lanes, {start, start}, [&](Index i, ValueRange args) {
         Value entry = e.loadVector(window, windowBase + first + i);
         entry = e.select(e.laneMask(entries - i), entry, start);
-        return SmallVector<Value>{smaller(args[0], entry), e.larger(args[1], entry)};
+        return SmallVector<Value>{e.smaller(entry, args[0]), e.larger(entry, args[1])};
       });
   Value vLow = factors[0], vHigh = factors[0];
   for (Value factor : factors) {
-    vLow = smaller(vLow, factor);
-    vHigh = e.larger(vHigh, factor);
+    vLow = e.smaller(factor, vLow);
+    vHigh = e.larger(factor, vHigh);
   }
   auto lowest = [&](Value vector) {
     return e.create<vector::ReductionOp>(vector::CombiningKind::MINNUMF, vector).getResult();
@@ -105,14 +104,14 @@ void SegmentStrip::findRange(Value &low, Value &high) {
 }
 
 /// How many of the `total` - 1 knots are below `bound`.
-Index SegmentStrip::kinksBelow(Value bound, Value total) {
+Index SegmentStrip::kinksBelow(arith::CmpFPredicate predicate, Value bound, Value total) {
   Value everyLane = e.broadcast(bound);
   Index kinks = e.fromValue(e.create<arith::IndexCastOp>(e.getIndexType(), total)) - Index(1);
   Value zero = e.splatInt(0), one = e.splatInt(1);
   SmallVector<Value> counts = e.loop(0, kinks, e.lanes, {zero}, [&](Index z, ValueRange args) {
     Value exists = e.laneMask(kinks - z);
     Value knot = e.loadLanes(knots, knotBase + z, exists);
-    Value below = e.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, knot, everyLane);
+    Value below = e.create<arith::CmpFOp>(predicate, knot, everyLane);
     Value counted = e.create<arith::AndIOp>(exists, below);
     return SmallVector<Value>{e.create<arith::AddIOp>(args[0], e.select(counted, one, zero))};
   });

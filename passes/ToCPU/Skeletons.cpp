@@ -79,15 +79,16 @@ void Skeleton::unlessStopped(const StripPlace &place, llvm::function_ref<Index(i
     bufferAt = context.offset(buffer, at);
   }
   double bound = (buffer ? *stream.getSkipBelow() : *stream.getStopBelow()).convertToDouble();
-  Value largest;
+  // A row whose mass is NaN goes on: all its keys' gradients are NaN.
+  Value someGo;
   for (int64_t row = 0; row < context.cpu.stripRows(); row += e.lanes) {
     Value exists = e.laneMask(place.rowCount - Index(row));
     Value mass = buffer ? e.loadLanes(context.memory(buffer), bufferAt + Index(row), exists)
                         : e.select(exists, e.loadVector(carryMemory, carryAt(row)), e.splat(0.0));
-    largest = largest ? e.larger(largest, mass) : mass;
+    Value go = e.create<arith::CmpFOp>(arith::CmpFPredicate::UGE, mass, e.splat(bound));
+    someGo = someGo ? e.create<arith::OrIOp>(someGo, go).getResult() : go;
   }
-  Value goesOn =
-      e.create<arith::CmpFOp>(arith::CmpFPredicate::UGE, e.maxLanes(largest), e.number(bound));
+  Value goesOn = e.create<vector::ReductionOp>(vector::CombiningKind::OR, someGo);
   e.ifThen(goesOn, body, skipped);
 }
 

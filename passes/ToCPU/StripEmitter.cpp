@@ -64,14 +64,16 @@ void StripEmitter::emitRowDot(DotOp dot, const Panel &into) {
       for (int64_t v = 0; v < cpu.queryVectors; ++v)
         acc.push_back(init ? values.panelAt(init, d + Index(i), v)
                            : e.loadVector(into.memory, placeOf(i, v)));
-    acc = emitTileProduct(
-        e, shape, place.keyBegin, keyEnd, acc,
-        [&](Index key, int64_t v) {
-          return e.loadVector(slots.getMemory(), slots.at(dot.getLhs(), key, Index(v * e.lanes)));
-        },
-        [&](Index key, int64_t i) {
-          return e.load(memory, base + key * Index(depth) + d + Index(i));
-        });
+    auto weights = [&](Index key, int64_t v) {
+      return e.loadVector(slots.getMemory(), slots.at(dot.getLhs(), key, Index(v * e.lanes)));
+    };
+    auto keyAt = [&](Index key, int64_t i) {
+      return e.load(memory, base + key * Index(depth) + d + Index(i));
+    };
+    auto isInside = [&](Index key, int64_t, int64_t v) { return mask.at(place.block + key, v); };
+    acc = mask.isOn() ? emitTileProductOfPairs(e, shape, place.keyBegin, keyEnd, acc, weights,
+                                               keyAt, isInside)
+                      : emitTileProduct(e, shape, place.keyBegin, keyEnd, acc, weights, keyAt);
     for (int64_t i = 0; i < cpu.depthRows; ++i)
       for (int64_t v = 0; v < cpu.queryVectors; ++v)
         e.storeVector(acc[i * cpu.queryVectors + v], into.memory, placeOf(i, v));
@@ -96,14 +98,18 @@ void StripEmitter::emitColumnDots(const StripPlace &place, const ColumnFolds &fo
       for (int64_t k = 0; k < cpu.columnRows; ++k)
         for (int64_t v = 0; v < vectors; ++v)
           acc.push_back(e.loadVector(into, placeOf(k, v), width));
-      acc = emitTileProduct(
-          e, shape, 0, place.rowCount, acc,
-          [&](Index r, int64_t v) {
-            return e.loadVector(rows, base + r * Index(depth) + d + Index(v * width), width);
-          },
-          [&](Index r, int64_t k) {
-            return e.load(slots.getMemory(), slots.at(dot.getLhs(), key + Index(k), r));
-          });
+      auto rowAt = [&](Index r, int64_t v) {
+        return e.loadVector(rows, base + r * Index(depth) + d + Index(v * width), width);
+      };
+      auto weights = [&](Index r, int64_t k) {
+        return e.load(slots.getMemory(), slots.at(dot.getLhs(), key + Index(k), r));
+      };
+      auto isInside = [&](Index r, int64_t k, int64_t) {
+        return mask.at(place.row + r, place.block + key + Index(k));
+      };
+      acc = place.masked
+                ? emitTileProductOfPairs(e, shape, 0, place.rowCount, acc, rowAt, weights, isInside)
+                : emitTileProduct(e, shape, 0, place.rowCount, acc, rowAt, weights);
       for (int64_t k = 0; k < cpu.columnRows; ++k)
         for (int64_t v = 0; v < vectors; ++v)
           e.storeVector(acc[k * vectors + v], into, placeOf(k, v));

@@ -11,13 +11,19 @@ using namespace mlir::tile::cpu;
 
 namespace {
 
-/// Minimax polynomial of 2^f on [-1/2, 1/2], relative error 7.5e-8.
-constexpr double kExp2[] = {1.000000072,  0.6931469671,   0.2402211972,
-                            0.0555071329, 0.009675541293, 0.00132764668};
-constexpr double kExp2Lowest = -125.0, kExp2Highest = 127.49;
+/// Minimax polynomial of 2^f on [-1/2, 1/2] that is 1 at 0, relative error 9.2e-8.
+constexpr double kExp2[] = {1.0,           0.6931469776,   0.2402224208,
+                            0.05550733744, 0.009671512681, 0.001326472724};
+constexpr double kExp2Highest = 127.49, kExpLowest = -125.0;
+/// Where an argument that is at most 0, but for rounding, still rounds to 0.
+constexpr double kAboutZero = 0.49;
 /// 1.5 * 2^23: adding it rounds to an integer, which stands in the low bits of the sum.
 constexpr double kRounder = 12582912.0;
 constexpr int kExponentShift = 23;
+
+/// exp2 of this and of all below is 0: its fraction is 0, hence its polynomial 1, and 2^-127 in the
+/// exponent of 1 is the exponent and the fraction of 0; ldexp has numbers below that.
+double exp2Lowest(Exp2Flavour flavour) { return flavour == Exp2Flavour::Ldexp ? -200.0 : -127.0; }
 
 Value emitPolynomial(Emitter &e, Value f) {
   Value p = e.splat(kExp2[5]);
@@ -31,9 +37,13 @@ constexpr double kLog2EHigh = 1.44269502162933349609375, kLog2ELow = 1.925963033
 
 /// NaN stays NaN.
 Value clamp(Emitter &e, Value x, double lowest, double highest) {
-  x = e.larger(e.splat(lowest), x);
-  Value above = e.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, e.splat(highest), x);
-  return e.select(above, e.splat(highest), x);
+  return e.smaller(e.splat(highest), e.larger(e.splat(lowest), x));
+}
+
+/// `result` where `x` is a number, else NaN. The exponent of a NaN is undefined, and added to the
+/// bits of another NaN it may make a number of them.
+Value orNaN(Emitter &e, Value x, Value result) {
+  return e.select(e.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, x, x), x, result);
 }
 
 /// The integer nearest to a number: as a number, and as what `scale` adds to an exponent.
@@ -71,17 +81,26 @@ Value scale(Emitter &e, Exp2Flavour flavour, Value p, Value exponent) {
 } // namespace
 
 Value mlir::tile::cpu::emitExp2(Emitter &e, Exp2Flavour flavour, Value x) {
-  x = clamp(e, x, kExp2Lowest, kExp2Highest);
-  Rounded n = round(e, flavour, x);
+  Value clamped = clamp(e, x, exp2Lowest(flavour), kExp2Highest);
+  Rounded n = round(e, flavour, clamped);
+  Value result = scale(e, flavour, emitPolynomial(e, e.sub(clamped, n.number)), n.exponent);
+  return orNaN(e, x, result);
+}
+
+/// The upper bound makes the exponent of a NaN 0, so that adding it changes no bit, and costs what
+/// it costs elsewhere; the fraction is taken from the argument itself.
+Value mlir::tile::cpu::emitExp2OfNonPositive(Emitter &e, Exp2Flavour flavour, Value x) {
+  x = e.larger(e.splat(exp2Lowest(flavour)), x);
+  Rounded n = round(e, flavour, e.smaller(x, e.splat(kAboutZero)));
   return scale(e, flavour, emitPolynomial(e, e.sub(x, n.number)), n.exponent);
 }
 
 Value mlir::tile::cpu::emitExp(Emitter &e, Exp2Flavour flavour, Value x) {
-  x = clamp(e, x, kExp2Lowest / kLog2EHigh, kExp2Highest / kLog2EHigh);
-  Rounded n = round(e, flavour, e.mul(x, e.splat(kLog2EHigh)));
-  Value fraction = e.fma(x, e.splat(kLog2EHigh), e.create<arith::NegFOp>(n.number));
-  fraction = e.fma(x, e.splat(kLog2ELow), fraction);
-  return scale(e, flavour, emitPolynomial(e, fraction), n.exponent);
+  Value clamped = clamp(e, x, kExpLowest / kLog2EHigh, kExp2Highest / kLog2EHigh);
+  Rounded n = round(e, flavour, e.mul(clamped, e.splat(kLog2EHigh)));
+  Value fraction = e.fma(clamped, e.splat(kLog2EHigh), e.create<arith::NegFOp>(n.number));
+  fraction = e.fma(clamped, e.splat(kLog2ELow), fraction);
+  return orNaN(e, x, scale(e, flavour, emitPolynomial(e, fraction), n.exponent));
 }
 
 SmallVector<Value> mlir::tile::cpu::emitTranspose(Emitter &e, ArrayRef<Value> rows) {

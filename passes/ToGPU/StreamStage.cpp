@@ -270,14 +270,16 @@ SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
 
 //===- Stopping early ---------------------------------------------------------------===//
 
-/// Whether some row of the CTA has its value at the bound or above; the same in all threads.
+/// Whether some row of the CTA has its value at the bound or above, or a NaN; the same in all
+/// threads.
 Value StreamStage::isAnyAtLeast(const Registers &values, double bound) {
-  Value largest = b.number(0.0);
+  Value zero = b.number(0.0), largest = zero; // 1 for such a row
   for (auto [index, value] : llvm::enumerate(values)) {
     Num row = k.rowAt(k.elementAt(Spaces::R, index));
     Value exists =
         b.both(b.less(row, k.rows), b.compare(arith::CmpIPredicate::sge, row, k.mask.firstRow()));
-    largest = b.max(largest, b.select(exists, value, b.number(0.0)));
+    Value isLarge = b.create<arith::CmpFOp>(arith::CmpFPredicate::UGE, value, b.number(bound));
+    largest = b.select(b.both(exists, isLarge), b.number(1.0), largest);
   }
   for (int mask : {4, 8, 16}) // the lanes of a quad have the same rows
     largest = b.max(largest, b.shuffleXor(largest, mask));
@@ -288,7 +290,7 @@ Value StreamStage::isAnyAtLeast(const Registers &values, double bound) {
   b.barrier(); // the next step's first barrier stands before the next write
   for (int64_t w = 0; w < k.schedule.warps; ++w)
     largest = b.max(largest, b.load(b.f32(), slot(Num(w))));
-  return b.create<arith::CmpFOp>(arith::CmpFPredicate::OGE, largest, b.number(bound));
+  return b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, largest, zero);
 }
 
 /// The snapshot of the step's block decides. What the block would add to sums of other CTAs is

@@ -15,6 +15,10 @@ namespace mlir::tile {
 constexpr double kLog2E = 1.4426950408889634;
 /// The finite number that stands for "masked out"; minus infinity would give inf - inf.
 constexpr double kMasked = -1.0e30;
+/// A softmax's running maximum is at least this: what is masked out, or has a bias of minus
+/// infinity, is so far below it that exp2 of the difference is 0, and no row needs to be told
+/// apart.
+constexpr double kLeastMaximum = kMasked / 10;
 /// Stick-breaking stops when the mass left on every row is below this (docs/numerics.md).
 constexpr double kStopBelow = 1.0e-9;
 
@@ -22,10 +26,14 @@ constexpr double kStopBelow = 1.0e-9;
 class ScoreTerms {
 public:
   virtual ~ScoreTerms() = default;
+  /// Whether `emit` has nothing to add.
   virtual bool isEmpty() const = 0;
   /// The sum of all terms at each pair, in units of log2; null when there is none. Called inside
   /// the stream.
   virtual Value emit(TileBuilder &t) = 0;
+  /// Under softmax, the sum of the terms of the query alone, over r and in units of log2; null when
+  /// there is none. They are no part of `emit`.
+  virtual Value emitRowShift(TileBuilder &t) = 0;
   /// Adds the gradients of all terms, given the cotangent of the scores in natural units. Called
   /// inside the backward stream.
   virtual void emitGradient(TileBuilder &t, Value cotangent) = 0;
@@ -42,6 +50,7 @@ struct Attention {
   Type operands; // element type of what contractions multiply: that of activations, or tf32
   DictionaryAttr mask;
   double scale = 1.0;
+  bool isSoftmax = true; // or stick-breaking
   bool earlyExit = true;
   ScoreTerms *terms = nullptr;
 };

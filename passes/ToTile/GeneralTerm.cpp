@@ -8,6 +8,8 @@
 #include "passes/ToTile/Terms.h"
 #include "passes/Transforms/ScalarVjp.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
+
 using namespace mlir;
 using namespace mlir::tile;
 
@@ -52,7 +54,10 @@ public:
       params.head = at[2];
       IRMapping mapping;
       pe::mapPoint(mapping, region(), {at[1], at[2], at[3], at[4]});
-      vjp->emitPrimal(s, mapping, params);
+      Value bias = vjp->emitPrimal(s, mapping, params);
+      if (mayHaveSteepMask())
+        params.isMasked = s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, bias,
+                                                  s.number(-INFINITY, bias.getType()));
       vjp->emitAdjoint(s, mapping, at[0], params);
     });
   }
@@ -76,6 +81,15 @@ public:
   }
 
 private:
+  /// Whether the bias may be minus infinity where a derivative is infinite or NaN, such as log(0):
+  /// then the pair's cotangent, which is 0, does not make the parameters' gradients 0.
+  bool mayHaveSteepMask() {
+    return llvm::any_of(region(), [](Operation &op) {
+      return isa<arith::DivFOp, math::LogOp, math::Log2Op, math::Log10Op, math::Log1pOp,
+                 math::PowFOp, math::SqrtOp, math::RsqrtOp, math::TanOp, math::AtanhOp>(op);
+    });
+  }
+
   std::optional<pe::ScalarVjp> vjp;
   llvm::MapVector<Value, Value> partial;
 };

@@ -269,9 +269,10 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
   if (!range || !range->exact)
     return op.emitError("expected a mask that is one range of i - j (causal, strict_causal, "
                         "sliding_window and their intersections), found another mask");
-  bool stick = op.getNormalizer() == Normalizer::StickBreaking;
-  if (stick) // strict: the query itself takes no part (docs/encodings.md)
+  a.isSoftmax = op.getNormalizer() == Normalizer::Softmax;
+  if (!a.isSoftmax) // strict: the query itself takes no part (docs/encodings.md)
     range->min = std::max<int64_t>(range->min, 1);
+  *range = range->ofPositions();
   a.mask = maskOf(op.getContext(), *range);
   noteWindow(*range);
   if (Value rotation = op.getRotation())
@@ -284,7 +285,7 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
   FailureOr<BiasStructure> structure = analyzeStructure(op);
   if (failed(structure))
     return failure();
-  lowered.terms = std::make_unique<AttentionTerms>(*context, *structure, a.name, range->min);
+  lowered.terms = std::make_unique<AttentionTerms>(*context, *structure, a, range->min);
   a.terms = lowered.terms.get();
   rotate(lowered);
   return lowered.terms->prepare();

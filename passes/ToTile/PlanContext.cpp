@@ -55,6 +55,8 @@ void TileParameters::accumulate(OpBuilder &builder, Location loc, BlockArgument 
       value = s.create<arith::ExtFOp>(s.getF64Type(), value);
     return accumulateElement(s, value, parameter.gradientSums, indices);
   }
+  if (isMasked)
+    value = s.select(isMasked, s.number(0.0, value.getType()), value);
   SmallVector<Value> all = {batch, head};
   all.append(indices.begin(), indices.end());
   accumulateElement(s, value, partial.lookup(parameter.buffer), all);

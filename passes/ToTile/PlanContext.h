@@ -57,8 +57,9 @@ public:
   /// The float type of the emitted code; storage is converted to it.
   FloatType compute;
 
-  /// Set for gradients inside a stream: the pair's batch and head, and a buffer per parameter.
-  Value batch, head;
+  /// Set for gradients inside a stream: the pair's batch and head, a buffer per parameter, and
+  /// where it may be so, whether the bias masks the pair: then nothing is added.
+  Value batch, head, isMasked;
   llvm::MapVector<Value, Value> partial; // by buffer of the parameter
 
 private:

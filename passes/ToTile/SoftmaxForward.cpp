@@ -4,6 +4,9 @@
 // output o are carried over the keys in ascending order (Dao et al. 2022,
 // arXiv 2205.14135, algorithm 1; Milakov and Gimelshein 2018, arXiv 1805.02867).
 //
+// The sum l is exactly 0 where a row sees no key, or only such with a bias of minus infinity. A NaN
+// among the scores need not reach m, but it reaches l and o.
+//
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Attention.h"
 
@@ -12,8 +15,10 @@ using namespace mlir::tile;
 
 namespace {
 
-/// Whether the row saw a key at all: its maximum rose above the masked value.
-Value sawKey(Scalar &s, Value maximum) { return s.greater(maximum, s.number(kMasked / 10)); }
+/// Whether the row saw a key, or a NaN.
+Value sawKey(Scalar &s, Value sum) {
+  return s.create<arith::CmpFOp>(arith::CmpFPredicate::UNE, sum, s.number(0.0));
+}
 
 /// The stream of the forward stage. Without terms, scores that are scaled late stay products until
 /// the exponential: `unit` turns them into units of log2.
@@ -49,7 +54,7 @@ SmallVector<Value> ForwardBlock::emit(TileBuilder &t, ValueRange carries) const 
       t.map({m, blockMax}, Spaces::R, [](Scalar &x, ValueRange in) { return x.max(in[0], in[1]); });
   auto exp2OfDifference = [&](Scalar &x, ValueRange in) {
     // The difference first: the weight of the largest score is then exactly 1, however large.
-    return x.exp2(inUnits(x, x.sub(in[0], in[1])));
+    return x.exp2OfNonPositive(inUnits(x, x.sub(in[0], in[1])));
   };
   Value alpha = t.map({m, newMax}, Spaces::R, exp2OfDifference);
   Value p = t.map({s, newMax}, Spaces::RC, exp2OfDifference);
@@ -61,32 +66,53 @@ SmallVector<Value> ForwardBlock::emit(TileBuilder &t, ValueRange carries) const 
   return {newMax, newSum, t.dot(t.rounded(p, a.operands), v, Axis::C, kept)};
 }
 
+/// A term of the query alone cancels in the weights unless it is not finite: minus infinity masks
+/// the row, and any other makes NaN of it, if there are keys.
+Value shifted(TileBuilder &t, Value l, Value shift) {
+  return t.map({l, shift}, Spaces::R, [](Scalar &s, ValueRange in) {
+    auto isEqual = [&](Value value, double number) -> Value {
+      return s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, value, s.number(number));
+    };
+    Value empty = s.create<arith::OrIOp>(isEqual(in[0], 0.0), isEqual(in[1], -INFINITY));
+    return s.select(empty, s.number(0.0), s.add(in[0], s.sub(in[1], in[1])));
+  });
+}
+
 } // namespace
 
 void mlir::tile::emitSoftmaxForward(TileBuilder &plan, const Attention &a) {
   TileBuilder t = beginStage(plan, a.name + "_forward", Phase::Forward, {"b", "hq"}, a.mask);
   ForwardBlock block(t, a);
-  SmallVector<Value> start = {t.constant(kMasked, Spaces::R), t.constant(0.0, Spaces::R),
+  SmallVector<Value> start = {t.constant(kLeastMaximum, Spaces::R), t.constant(0.0, Spaces::R),
                               t.constant(0.0, Spaces::RE)};
   StreamOp stream =
       t.stream(Order::Ascending, start, {},
                [&](TileBuilder &body, ValueRange carries) { return block.emit(body, carries); });
   Value m = stream.getResult(0), l = stream.getResult(1), o = stream.getResult(2);
-  Value inverse = t.map({l, m}, Spaces::R, [](Scalar &s, ValueRange in) {
-    return s.select(sawKey(s, in[1]), s.div(s.number(1.0), in[0]), s.number(0.0));
+  Value shift = a.terms->emitRowShift(t);
+  if (shift)
+    l = shifted(t, l, shift);
+  Value inverse = t.map({l}, Spaces::R, [](Scalar &s, ValueRange in) {
+    return s.select(sawKey(s, in[0]), s.div(s.number(1.0), in[0]), s.number(0.0));
   });
-  Value out = t.map({o, inverse, m}, Spaces::RE, [](Scalar &s, ValueRange in) {
+  Value out = t.map({o, inverse, l}, Spaces::RE, [](Scalar &s, ValueRange in) {
     return s.select(sawKey(s, in[2]), s.mul(in[0], in[1]), s.number(0.0));
   });
   t.store(out, a.o);
-  auto lse = [&](double unit) {
-    return t.map({l, m}, Spaces::R, [&](Scalar &s, ValueRange in) {
-      Value sum = s.mul(s.add(s.log2(in[0]), block.inUnits(s, in[1])), s.number(unit));
-      return s.select(sawKey(s, in[1]), sum, s.number(-INFINITY));
+  auto lse = [&](ValueRange sums, double unit, double ofNothing) {
+    return t.map(sums, Spaces::R, [&](Scalar &s, ValueRange in) {
+      Value sum = s.add(s.log2(in[0]), block.inUnits(s, in[1]));
+      if (in.size() > 2)
+        sum = s.add(sum, in[2]);
+      return s.select(sawKey(s, in[0]), s.mul(sum, s.number(unit)), s.number(ofNothing));
     });
   };
+  // What the backward subtracts: it does not add the shift. Where there are no keys it is plus
+  // infinity, so that every pair's weight is 0 whatever its score is.
   if (a.lse)
-    t.store(lse(1.0), a.lse);
+    t.store(lse({l, m}, 1.0, INFINITY), a.lse);
   if (a.lseResult)
-    t.store(lse(1.0 / kLog2E), a.lseResult);
+    t.store(lse(shift ? SmallVector<Value>{l, m, shift} : SmallVector<Value>{l, m}, 1.0 / kLog2E,
+                -INFINITY),
+            a.lseResult);
 }

@@ -22,7 +22,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmit
   Value z = t.mask(scores.emit(t, k, a.terms->emit(t)), kMasked);
   SmallVector<Value> odds = t.mapMany({z}, Spaces::RC, 2, [](Scalar &s, ValueRange in) {
     // sigma is 1 to the last bit long before; exp2(120) is still finite.
-    Value u = s.exp2(s.min(in[0], s.number(120.0)));
+    Value u = s.exp2(s.minimum(in[0], s.number(120.0)));
     return SmallVector<Value>{u, s.div(s.number(1.0), s.add(u, s.number(1.0)))};
   });
   auto [after, newRest] = t.scan(ScanKind::Mul, Order::Descending, odds[1], Value(), rest, false);
@@ -32,8 +32,9 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmit
   if (a.lseResult) { // a sum of logs, because the mass itself underflows
     Value logs = t.map({z}, Spaces::RC, [](Scalar &s, ValueRange in) {
       // log2(1 + 2^z) without overflow.
-      Value zero = s.number(0.0), high = s.max(in[0], zero), low = s.min(in[0], zero);
-      return s.add(high, s.log2(s.add(s.exp2(s.sub(low, high)), s.number(1.0))));
+      Value zero = s.number(0.0), high = s.maximum(in[0], zero), low = s.minimum(in[0], zero);
+      Value smaller = s.exp2OfNonPositive(s.sub(low, high));
+      return s.add(high, s.log2(s.add(smaller, s.number(1.0))));
     });
     next.push_back(t.map({carries[2], t.reduce(Reduction::Add, Axis::C, logs)}, Spaces::R,
                          [](Scalar &s, ValueRange in) { return s.sub(in[0], in[1]); }));

@@ -41,17 +41,22 @@ void mlir::tile::ifNonZero(Scalar &s, Value value, llvm::function_ref<void(Scala
 }
 
 AttentionTerms::AttentionTerms(PlanContext &context, const pe::BiasStructure &structure,
-                               StringRef name, int64_t smallest) {
+                               const Attention &attention, int64_t smallest) {
   for (const pe::Term &term : structure.terms) {
-    std::string termName = (name + "_term" + Twine(terms.size())).str();
+    std::string termName = attention.name + "_term" + std::to_string(terms.size());
     pe::RegionDependence dependence(pe::BiasFnOp(term.bias).getBody());
     bool perBatch = dependence.of(term.root).has(pe::Dependence::Batch);
     switch (term.cls) {
     case pe::TermClass::Zero:
       break;
     case pe::TermClass::Row:
+      if (attention.isSoftmax) {
+        terms.push_back(createRowShift(context, term, termName, attention));
+        break;
+      }
+      [[fallthrough]];
     case pe::TermClass::Column:
-      terms.push_back(createVectorTerm(context, term, termName));
+      terms.push_back(createVectorTerm(context, term, termName, attention));
       break;
     case pe::TermClass::Affine:
     case pe::TermClass::Distance:
@@ -81,11 +86,13 @@ void AttentionTerms::finish() {
     term->finish();
 }
 
-Value AttentionTerms::emit(TileBuilder &t) {
+Value AttentionTerms::sum(TileBuilder &t, bool rowShifts, Spaces spaces) {
   Value sum;
   for (auto &term : terms) {
+    if (term->isRowShift() != rowShifts)
+      continue;
     Value value = term->emit(t);
-    sum = !sum ? value : t.map({sum, value}, Spaces::RC, [](Scalar &s, ValueRange in) {
+    sum = !sum ? value : t.map({sum, value}, spaces, [](Scalar &s, ValueRange in) {
       return s.add(in[0], in[1]);
     });
   }

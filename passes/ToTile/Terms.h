@@ -24,6 +24,9 @@ public:
   /// Adds the buffers and prepare stages.
   virtual LogicalResult prepare() = 0;
   virtual Value emit(TileBuilder &t) = 0;
+  /// Whether the term changes statistics of rows only: then `emit` is over r, and used outside the
+  /// stream.
+  virtual bool isRowShift() const { return false; }
   virtual void emitGradient(TileBuilder &t, Value cotangent) = 0;
   /// Adds the finish stages.
   virtual void finish() = 0;
@@ -42,22 +45,32 @@ protected:
 std::unique_ptr<TermLowering> createDistanceTerm(PlanContext &, const pe::Term &, std::string name,
                                                  int64_t minDistance);
 std::unique_ptr<TermLowering> createSegmentsTerm(PlanContext &, const pe::Term &, std::string name);
-std::unique_ptr<TermLowering> createVectorTerm(PlanContext &, const pe::Term &, std::string name);
+std::unique_ptr<TermLowering> createVectorTerm(PlanContext &, const pe::Term &, std::string name,
+                                               const Attention &attention);
+/// A function of the query alone under softmax.
+std::unique_ptr<TermLowering> createRowShift(PlanContext &, const pe::Term &, std::string name,
+                                             const Attention &attention);
 std::unique_ptr<TermLowering> createGeneralTerm(PlanContext &, const pe::Term &, std::string name);
 
 /// All terms of one attention.
 class AttentionTerms : public ScoreTerms {
 public:
-  /// `smallest` is the smallest i - j that the mask allows, or INT64_MIN.
-  AttentionTerms(PlanContext &context, const pe::BiasStructure &structure, StringRef name,
-                 int64_t smallest);
+  /// `smallest` is the smallest i - j that the mask allows, or INT64_MIN. `attention` outlives
+  /// the terms.
+  AttentionTerms(PlanContext &context, const pe::BiasStructure &structure,
+                 const Attention &attention, int64_t smallest);
   LogicalResult prepare();
   void finish();
-  bool isEmpty() const override { return terms.empty(); }
-  Value emit(TileBuilder &t) override;
+  bool isEmpty() const override {
+    return llvm::all_of(terms, [](const auto &term) { return term->isRowShift(); });
+  }
+  Value emit(TileBuilder &t) override { return sum(t, /*rowShifts=*/false, Spaces::RC); }
+  Value emitRowShift(TileBuilder &t) override { return sum(t, /*rowShifts=*/true, Spaces::R); }
   void emitGradient(TileBuilder &t, Value cotangent) override;
 
 private:
+  Value sum(TileBuilder &t, bool rowShifts, Spaces spaces);
+
   SmallVector<std::unique_ptr<TermLowering>> terms;
 };
 

@@ -33,7 +33,14 @@ Value Scalar::div(Value a, Value b) { return create<arith::DivFOp>(a, b); }
 Value Scalar::neg(Value a) { return create<arith::NegFOp>(a); }
 Value Scalar::max(Value a, Value b) { return create<arith::MaxNumFOp>(a, b); }
 Value Scalar::min(Value a, Value b) { return create<arith::MinNumFOp>(a, b); }
+Value Scalar::maximum(Value a, Value b) { return create<arith::MaximumFOp>(a, b); }
+Value Scalar::minimum(Value a, Value b) { return create<arith::MinimumFOp>(a, b); }
 Value Scalar::exp2(Value a) { return create<math::Exp2Op>(a); }
+Value Scalar::exp2OfNonPositive(Value a) {
+  auto op = create<math::Exp2Op>(a);
+  op->setDiscardableAttr(kNonPositive, getUnitAttr());
+  return op;
+}
 Value Scalar::log2(Value a) { return create<math::Log2Op>(a); }
 Value Scalar::greater(Value a, Value b) {
   return create<arith::CmpFOp>(arith::CmpFPredicate::OGT, a, b);

@@ -32,9 +32,15 @@ public:
   Value mul(Value a, Value b);
   Value div(Value a, Value b);
   Value neg(Value a);
+  /// The larger and the smaller one; where one is NaN, the other.
   Value max(Value a, Value b);
   Value min(Value a, Value b);
+  /// The same; where one is NaN, NaN.
+  Value maximum(Value a, Value b);
+  Value minimum(Value a, Value b);
   Value exp2(Value a);
+  /// exp2 of an argument that is at most 0, but for rounding.
+  Value exp2OfNonPositive(Value a);
   Value log2(Value a);
   Value greater(Value a, Value b);
   Value select(Value condition, Value a, Value b);

@@ -96,8 +96,9 @@ def PESimplifyUnderNormalizerPass : Pass<"pe-simplify-under-normalizer", "::mlir
   let summary = "Drops terms that leave the attention as it is";
   let description = [{
     Softmax of a row is unchanged by a number added to the whole row. A term that depends on the
-    query position alone is dropped when the log-sum-exp, which does change, is unused. Under
-    stick-breaking nothing but zeros is dropped. What was dropped is noted for `pe explain` in the
+    query position alone is dropped when the log-sum-exp, which does change, is unused, and when it
+    is finite whatever parameters hold: minus infinity would mask the row. Under stick-breaking
+    nothing but zeros is dropped. What was dropped is noted for `pe explain` in the
     attribute `pe.dropped`; parameters that no term reads any more get gradients of zero
     (pe-differentiate).
 

@@ -9,6 +9,10 @@
 #include "passes/Analysis/Explain.h"
 #include "passes/Analysis/Structure.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+
 #define DEBUG_TYPE "pe-simplify-under-normalizer"
 
 namespace mlir::pe {
@@ -17,11 +21,29 @@ namespace mlir::pe {
 
 namespace {
 
-/// Why the attention's result is the same without the term, or "" if it is not.
+/// Whether the term's value is finite whatever the parameters hold: it reads none, and what it
+/// computes of positions and finite constants has no poles.
+bool isAlwaysFinite(const Term &term) {
+  Block &body = BiasFnOp(term.bias).getBody().front();
+  return llvm::all_of(body.without_terminator(), [](Operation &op) {
+    FloatAttr number;
+    if (matchPattern(&op, m_Constant(&number)))
+      return number.getValue().isFinite();
+    const bool isWhole =
+        llvm::all_of(op.getResultTypes(), [](Type type) { return type.isIntOrIndex(); });
+    return isWhole ? !isa<ReadOp>(op)
+                   : isa<arith::SIToFPOp, arith::UIToFPOp, arith::AddFOp, arith::SubFOp,
+                         arith::MulFOp, arith::NegFOp, arith::MaximumFOp, arith::MinimumFOp,
+                         arith::SelectOp, math::AbsFOp, math::SinOp, math::CosOp>(op);
+  });
+}
+
+/// Why the attention's result is the same without the term, or "" if it is not. A row term that is
+/// infinite or NaN is not without effect: it masks its row or makes NaN of it.
 StringRef whyUnneeded(AttentionOp attention, const Term &term) {
   if (term.cls == TermClass::Zero)
     return "is zero";
-  if (term.cls == TermClass::Row && ignoresRowTerms(attention))
+  if (term.cls == TermClass::Row && ignoresRowTerms(attention) && isAlwaysFinite(term))
     return "softmax is unchanged by a number added to a whole row";
   return "";
 }

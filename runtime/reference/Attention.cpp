@@ -229,6 +229,8 @@ double HeadWorker::forward(AttentionOutputs &outputs) {
     if (!startRow(row))
       continue;
     lse[row] = normalize();
+    if (isSoftmax && lse[row] == -infinity) // a bias of -inf has masked every key
+      continue;
     if (isSoftmax) {
       double largest = *std::max_element(logits.begin(), logits.end());
       lseTerms[row] = std::fabs(largest) + std::fabs(lse[row] - largest);
@@ -309,7 +311,9 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
     addSquares(gradients.qNoiseSquared.data() + queryOffset, noise, key, sizes.headDim);
     addScaled(gradients.k.data() + keyOffset, dScore, query, sizes.headDim);
     addSquares(gradients.kNoiseSquared.data() + keyOffset, noise, query, sizes.headDim);
-    if (bias) {
+    // A bias of -inf masks its pair: what it was made from gets nothing, not even 0 times infinity.
+    const bool isMasked = logits[n] == -infinity && dLogits[n] == 0.0;
+    if (bias && !isMasked) {
       bias->evaluate(sizes.keyStart + keys[n]);
       bias->reverse(dLogits[n], dLogitNoise[n], gradients.parameters);
       gradients.biasNoiseSquared += dLogitNoise[n] * dLogitNoise[n];

@@ -86,7 +86,7 @@ const UnaryRule unaryRules[] = {
 
 const UnaryRule activationRules[] = {
     {"identity", [](double x) { return x; }, [](double, double) { return 1.0; }},
-    {"relu", [](double x) { return x > 0.0 ? x : 0.0; },
+    {"relu", [](double x) { return x <= 0.0 ? 0.0 : x; },
      [](double x, double) { return x > 0.0 ? 1.0 : 0.0; }},
     {"gelu", [](double x) { return gelu(x); }, [](double x, double) { return geluDerivative(x); }},
     {"tanh", [](double x) { return std::tanh(x); }, [](double, double y) { return 1.0 - y * y; }},
@@ -187,7 +187,9 @@ template <typename Rule> const Rule *findByNumber(std::span<const Rule> rules, i
 } // namespace
 
 const UnaryRule clampToUnitRule = {
-    "clamp_to_unit", [](double x) { return std::fmin(std::fmax(x, 0.0), 1.0); },
+    "clamp_to_unit", [](double x) { return x < 0.0   ? 0.0
+                                           : x > 1.0 ? 1.0
+                                                     : x; },
     [](double x, double) { return x >= 0.0 && x <= 1.0 ? 1.0 : 0.0; }};
 
 const BinaryRule positivePowerRule = {

@@ -2,21 +2,25 @@
 // RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
 
 // CHECK:      attention at {{.*}}explain-structure.mlir:{{[0-9]+}}:8: softmax, keys with 0 <= i - j <= 127
+// CHECK-NEXT:   bias shift[h]
+// CHECK-NEXT:     at {{.*}}explain-structure.mlir:[[#@LINE + 33]]:8, parameters shift
+// CHECK-NEXT:     class: row, because it is one number per head
+// CHECK-NEXT:     forward: nothing per score, as softmax is unchanged by a number added to a whole row; backward: nothing per score
+// CHECK-NEXT:     price: 0 operations per score; attention without a bias has 256
 // CHECK-NEXT:   bias s[h] * (i - j)
-// CHECK-NEXT:     at {{.*}}explain-structure.mlir:[[#@LINE + 29]]:8, parameters s
+// CHECK-NEXT:     at {{.*}}explain-structure.mlir:{{[0-9]+}}:8, parameters s
 // CHECK-NEXT:     class: affine, because it is proportional to i - j
 // CHECK-NEXT:     forward: one addition per score of a multiple of i - j; backward: one sum per distance
 // CHECK-NEXT:     price: 1 operation per score; attention without a bias has 256
-// CHECK-NEXT:   dropped: a term that is one number per head, at {{.*}}: softmax is unchanged by a number added to a whole row
 
 // JSON:      "attentions": [
-// JSON:          "dropped": [
-// JSON-NEXT:       "a term that is one number per head
-// JSON:          "location": "{{.*}}explain-structure.mlir:
+// JSON:          "dropped": [],
+// JSON-NEXT:     "location": "{{.*}}explain-structure.mlir:
 // JSON-NEXT:     "max_difference": 127,
 // JSON-NEXT:     "min_difference": 0,
 // JSON-NEXT:     "normalizer": "softmax",
 // JSON-NEXT:     "terms": [
+// JSON:              "class": "row",
 // JSON:              "advice": "",
 // JSON-NEXT:         "backward": "one sum per distance",
 // JSON-NEXT:         "class": "affine",

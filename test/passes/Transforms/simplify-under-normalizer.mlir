@@ -15,6 +15,10 @@
 // CHECK:         %[[ROW:.*]] = pe.bias_fn
 // CHECK:         pe.attention {{.*}} bias(%[[ROW]])
 // CHECK-NOT:     pe.dropped
+// A row term that reads a parameter may be minus infinity and mask its row.
+// CHECK-LABEL: func @of_a_parameter
+// CHECK:         %[[ROW:.*]] = pe.bias_fn
+// CHECK:         pe.attention {{.*}} bias(%[[ROW]]) :
 func.func @softmax(%q: tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32> {
   %row = pe.bias_fn {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
@@ -57,6 +61,12 @@ func.func @stick_breaking(%q: tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32> {
   }
   %mask = pe.strict_causal
   %o = pe.attention %q, %q, %q bias(%row) mask(%mask) {normalizer = #pe.normalizer<stick_breaking>}
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  return %o : tensor<?x?x?x64xf32>
+}
+func.func @of_a_parameter(%q: tensor<?x?x?x64xf32>, %t: tensor<?xf32>) -> tensor<?x?x?x64xf32> {
+  %row = pe.bias_fn(%t : tensor<?xf32>) expr "t[i]"
+  %o = pe.attention %q, %q, %q bias(%row)
       : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
   return %o : tensor<?x?x?x64xf32>
 }

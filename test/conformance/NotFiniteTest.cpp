@@ -1,0 +1,440 @@
+//===- NotFiniteTest.cpp - NaN and infinities in inputs, on every target --===//
+//
+// A NaN in an input must be seen in all that reads it, and nowhere else. What reads it follows from
+// the formulas of the outputs and gradients alone (`Readers`), without any arithmetic on NaN. A
+// bias of minus infinity masks its pair: results and gradients are those of the float64 reference.
+//
+//===----------------------------------------------------------------------===//
+
+#include "conformance/Subject.h"
+#include "runtime/core/Random.h"
+#include "runtime/reference/Compare.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <span>
+
+namespace pe::conformance {
+namespace {
+
+constexpr int64_t kHeads = 4, kKeyHeads = 2, kLength = 100, kDepth = 16, kValueDepth = 24;
+constexpr int64_t kNear = 8, kWindow = 70;
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// The function under test: biases of the distance, of the key and of the query.
+struct Form {
+  bool isSoftmax = true;
+  bool hasKeyTerm = false, hasRowTerm = false, hasLse = true;
+
+  std::string source() const {
+    std::string text = "!t = tensor<?x?x?x?xf32>\n"
+                       "func.func @f(%q: !t {pe.name = \"q\"}, %k: !t {pe.name = \"k\"}, "
+                       "%v: !t {pe.name = \"v\"},\n  %s: tensor<?xf32> {pe.name = \"s\"}, "
+                       "%n: tensor<8xf32> {pe.name = \"near\"}";
+    for (auto [has, name] : {std::pair(hasKeyTerm, "key"), std::pair(hasRowTerm, "row")})
+      if (has)
+        text += std::string(", %") + name + ": tensor<100xf32> {pe.name = \"" + name + "\"}";
+    text += ") -> (!t {pe.name = \"o\"}";
+    text += hasLse ? ", tensor<?x?x?xf32> {pe.name = \"lse\"}) {\n" : ") {\n";
+    text += "  %d = pe.distance\n"
+            "  %b0 = pe.linear %d slope(%s : tensor<?xf32>) {factor = -0.05}\n"
+            "  %b1 = pe.bias_fn(%n : tensor<8xf32>) expr \"n[min(i - j, 7)]\"\n";
+    std::string biases = "%b0, %b1";
+    for (auto [has, name, index] : {std::tuple(hasKeyTerm, "key", "j"), {hasRowTerm, "row", "i"}})
+      if (has) {
+        text += std::string("  %b") + index + " = pe.bias_fn(%" + name +
+                " : tensor<100xf32>) expr \"" + name + "[" + index + "]\"\n";
+        biases += std::string(", %b") + index;
+      }
+    text += "  %c = pe.causal\n  %w = pe.sliding_window {left = " + std::to_string(kWindow) +
+            "}\n  %m = pe.mask_and %c, %w\n";
+    text += std::string("  %o") + (hasLse ? ", %lse" : "") + " = pe.attention %q, %k, %v bias(" +
+            biases + ") mask(%m) {normalizer = #pe.normalizer<" +
+            (isSoftmax ? "softmax" : "stick_breaking") + ">} : (!t, !t, !t) -> !t" +
+            (hasLse ? ", tensor<?x?x?xf32>" : "") + "\n  return %o" + (hasLse ? ", %lse" : "") +
+            " : !t" + (hasLse ? ", tensor<?x?x?xf32>" : "") + "\n}\n";
+    return text;
+  }
+
+  bool sees(int64_t i, int64_t j) const { return (isSoftmax ? j <= i : j < i) && i - j < kWindow; }
+
+  /// `level` is where the biases lie: under stick-breaking far below 0, or it stops early.
+  TensorMap draw(double level) const {
+    TensorMap inputs;
+    auto normal = [&](const char *name, const Shape &shape, double mean, double deviation) {
+      Tensor tensor = Tensor::zeros(DType::F32, shape);
+      Random(7, name).fillNormal(tensor, mean, deviation);
+      inputs[name] = tensor;
+    };
+    normal("q", {1, kHeads, kLength, kDepth}, 0, 1);
+    normal("k", {1, kKeyHeads, kLength, kDepth}, 0, 1);
+    normal("v", {1, kKeyHeads, kLength, kValueDepth}, 0, 1);
+    normal("s", {kHeads}, 0.5, 0.1);
+    normal("near", {kNear}, level, 0.3);
+    if (hasKeyTerm)
+      normal("key", {kLength}, 0, 1);
+    if (hasRowTerm)
+      normal("row", {kLength}, 0, 1);
+    normal("d_o", {1, kHeads, kLength, kValueDepth}, 0, 1);
+    if (hasLse)
+      normal("d_lse", {1, kHeads, kLength}, 0, 1);
+    return inputs;
+  }
+  TensorMap draw() const { return draw(isSoftmax ? 0.0 : -5.0); }
+};
+
+using Flags = std::vector<bool>;
+
+/// Which elements of results and gradients read a NaN of the inputs, by the formulas of
+/// docs/encodings.md and docs/numerics.md: o and the log-sum-exp of a row read the row's query, the
+/// keys that it sees and their biases; and so on backwards.
+class Readers {
+public:
+  Readers(const Form &form, const TensorMap &inputs) : form(form), inputs(inputs) {
+    for (const auto &[name, tensor] : inputs)
+      if (!name.starts_with("d_"))
+        gradient("d_" + name);
+    found["o"] = Flags(kHeads * kLength * kValueDepth);
+    found["lse"] = Flags(kHeads * kLength);
+    for (int64_t h = 0; h < kHeads; ++h)
+      for (int64_t i = 0; i < kLength; ++i)
+        form.isSoftmax ? softmaxRow(h, i) : stickBreakingRow(h, i);
+    if (!form.hasLse)
+      found.erase("lse");
+  }
+  std::map<std::string, Flags> found;
+
+private:
+  Flags &gradient(const std::string &name) {
+    Flags &flags = found[name];
+    flags.resize(inputs.at(name.substr(2)).numel());
+    return flags;
+  }
+  bool isNaN(const std::string &name, int64_t at) const {
+    return std::isnan(inputs.at(name).values<float>()[at]);
+  }
+  /// Some element of row `row` of a tensor whose rows have `depth` elements.
+  bool anyNaN(const std::string &name, int64_t row, int64_t depth) const {
+    for (int64_t d = 0; d < depth; ++d)
+      if (isNaN(name, row * depth + d))
+        return true;
+    return false;
+  }
+  static int64_t keyRow(int64_t h, int64_t j) { return h / (kHeads / kKeyHeads) * kLength + j; }
+  static int64_t nearOf(int64_t i, int64_t j) { return std::min<int64_t>(i - j, kNear - 1); }
+
+  bool isScoreNaN(int64_t h, int64_t i, int64_t j) const {
+    return anyNaN("q", h * kLength + i, kDepth) || anyNaN("k", keyRow(h, j), kDepth) ||
+           isNaN("s", h) || isNaN("near", nearOf(i, j)) || (form.hasKeyTerm && isNaN("key", j)) ||
+           (form.hasRowTerm && isNaN("row", i));
+  }
+
+  void markOutput(int64_t h, int64_t i, bool all) {
+    for (int64_t e = 0; e < kValueDepth; ++e) {
+      bool isNaNHere = all;
+      for (int64_t j = 0; j < kLength; ++j)
+        isNaNHere |= form.sees(i, j) && isNaN("v", keyRow(h, j) * kValueDepth + e);
+      if (isNaNHere)
+        found["o"][(h * kLength + i) * kValueDepth + e] = true;
+    }
+    if (all)
+      found["lse"][h * kLength + i] = true;
+  }
+  void markWeight(int64_t h, int64_t j) {
+    for (int64_t e = 0; e < kValueDepth; ++e)
+      found["d_v"][keyRow(h, j) * kValueDepth + e] = true;
+  }
+  /// The cotangent of the score of (i, j) is NaN.
+  void markScore(int64_t h, int64_t i, int64_t j) {
+    for (int64_t d = 0; d < kDepth; ++d) {
+      found["d_q"][(h * kLength + i) * kDepth + d] = true;
+      found["d_k"][keyRow(h, j) * kDepth + d] = true;
+    }
+    found["d_s"][h] = true;
+    found["d_near"][nearOf(i, j)] = true;
+    if (form.hasKeyTerm)
+      found["d_key"][j] = true;
+    if (form.hasRowTerm)
+      found["d_row"][i] = true;
+  }
+
+  /// One NaN among a row's scores is in its sum, hence in every weight; one among its values is in
+  /// the sum of A dA, hence in every cotangent of its scores.
+  void softmaxRow(int64_t h, int64_t i) {
+    bool score = false, value = false;
+    for (int64_t j = 0; j < kLength; ++j)
+      if (form.sees(i, j)) {
+        score |= isScoreNaN(h, i, j);
+        value |= anyNaN("v", keyRow(h, j), kValueDepth);
+      }
+    markOutput(h, i, score);
+    for (int64_t j = 0; j < kLength; ++j)
+      if (form.sees(i, j)) {
+        if (score)
+          markWeight(h, j);
+        if (score || value)
+          markScore(h, i, j);
+      }
+  }
+
+  /// A NaN score is in its own weight and in those of older keys; the cotangent of a score reads
+  /// its own value and those of older keys.
+  void stickBreakingRow(int64_t h, int64_t i) {
+    int64_t newest = -1, oldest = kLength; // NaN score; NaN of A dA
+    for (int64_t j = 0; j < kLength; ++j)
+      if (form.sees(i, j) && isScoreNaN(h, i, j))
+        newest = j;
+    for (int64_t j = kLength; j-- > 0;)
+      if (form.sees(i, j) && (j <= newest || anyNaN("v", keyRow(h, j), kValueDepth)))
+        oldest = j;
+    markOutput(h, i, newest >= 0);
+    for (int64_t j = 0; j < kLength; ++j)
+      if (form.sees(i, j)) {
+        if (j <= newest)
+          markWeight(h, j);
+        if (j >= oldest)
+          markScore(h, i, j);
+      }
+  }
+
+  const Form &form;
+  const TensorMap &inputs;
+};
+
+/// One subject's functions for the forms of this file.
+class Target {
+public:
+  explicit Target(const std::string &name) : name(name) {
+    SubjectOptions options;
+    options.target = name;
+    auto made = makeSubject(options);
+    if (made)
+      subject = std::move(*made);
+    else
+      ADD_FAILURE() << made.error().render("error");
+  }
+  TensorMap run(const std::string &source, const TensorMap &inputs) {
+    std::unique_ptr<Function> &function = functions[source];
+    if (!function) {
+      auto compiled = subject->compile({source, "not-finite.mlir", ""}, kDepth, kValueDepth);
+      if (!compiled) {
+        ADD_FAILURE() << compiled.error().render("error");
+        return {};
+      }
+      function = std::move(*compiled);
+    }
+    auto found = function->run(inputs, {}, 2);
+    if (!found)
+      ADD_FAILURE() << found.error().render("error");
+    return found ? std::move(*found) : TensorMap();
+  }
+  bool isEmulator() const { return name == "gpu-emulator"; }
+  /// GPUs cannot add up a gradient per key or, under stick-breaking, per query.
+  Form form(bool isSoftmax) const { return {isSoftmax, !isEmulator(), isSoftmax, true}; }
+
+private:
+  std::string name;
+  std::unique_ptr<Subject> subject;
+  std::map<std::string, std::unique_ptr<Function>> functions;
+};
+
+class NotFinite : public testing::TestWithParam<std::string> {
+protected:
+  NotFinite() : target(GetParam()) {}
+  Target target;
+};
+
+TensorMap clone(const TensorMap &inputs) {
+  TensorMap copies;
+  for (const auto &[name, tensor] : inputs) {
+    auto values = tensor.values<float>();
+    copies[name] = Tensor::of(std::vector<float>(values.begin(), values.end()), tensor.shape());
+  }
+  return copies;
+}
+
+float &element(TensorMap &inputs, const std::string &name, int64_t at) {
+  return inputs.at(name).data<float>()[at];
+}
+
+bool hasNaN(const TensorMap &inputs, const std::string &name) {
+  auto values = inputs.at(name).values<float>();
+  return std::any_of(values.begin(), values.end(), [](float x) { return std::isnan(x); });
+}
+
+/// A NaN with all bits set: one whose payload arithmetic on bits would turn into a number.
+float fullNaN() { return std::bit_cast<float>(~uint32_t(0)); }
+
+/// Every element that `Readers` names is NaN; the others are what they are without it.
+void expectReaders(Target &target, const Form &form, const TensorMap &clean,
+                   const TensorMap &inputs) {
+  TensorMap expected = target.run(form.source(), clean), found = target.run(form.source(), inputs);
+  Readers readers(form, inputs);
+  for (const auto &[name, flags] : readers.found) {
+    ASSERT_TRUE(found.contains(name)) << name;
+    std::span<const float> values = found.at(name).values<float>();
+    std::span<const float> before = expected.at(name).values<float>();
+    ASSERT_EQ(values.size(), flags.size()) << name;
+    int64_t missing = 0, extra = 0, changed = 0;
+    for (size_t n = 0; n < flags.size(); ++n) {
+      missing += flags[n] && !std::isnan(values[n]);
+      extra += !flags[n] && std::isnan(values[n]);
+      changed += !flags[n] && !std::isnan(values[n]) && values[n] != before[n];
+    }
+    // A row's own term reads nothing of the others: softmax makes its gradient 0 beforehand.
+    if (name == "d_row" && form.isSoftmax)
+      missing = 0;
+    EXPECT_EQ(missing, 0) << name;
+    // Where the mask cuts a block, a GPU multiplies the zeros outside of it with what stands there
+    // (docs/numerics.md); scores outside are never used.
+    if (!target.isEmulator() || name == "lse" || (name == "o" && !hasNaN(inputs, "v")))
+      EXPECT_EQ(extra, 0) << name;
+    EXPECT_EQ(changed, 0) << name;
+  }
+}
+
+TEST_P(NotFinite, NaNIsSeenByItsReadersAlone) {
+  struct Place {
+    const char *name;
+    int64_t at;
+  };
+  const Place places[] = {{"q", (1 * kLength + 37) * kDepth + 3},
+                          {"q", (3 * kLength + 1) * kDepth},
+                          {"k", (1 * kLength + 50) * kDepth + 15},
+                          {"k", (0 * kLength + 99) * kDepth},
+                          {"v", (1 * kLength + 41) * kValueDepth + 5},
+                          {"v", (0 * kLength + 3) * kValueDepth + 23},
+                          {"s", 2},
+                          {"near", 0},
+                          {"near", 7},
+                          {"key", 20},
+                          {"row", 64}};
+  for (bool isSoftmax : {true, false}) {
+    const Form form = target.form(isSoftmax);
+    const TensorMap clean = form.draw();
+    for (const Place &place : places) {
+      if (!clean.contains(place.name))
+        continue;
+      SCOPED_TRACE(std::string(isSoftmax ? "softmax " : "stick-breaking ") + place.name + " " +
+                   std::to_string(place.at));
+      TensorMap inputs = clone(clean);
+      element(inputs, place.name, place.at) = place.at % 2 ? fullNaN() : kNaN;
+      expectReaders(target, form, clean, inputs);
+    }
+  }
+}
+
+// Stick-breaking stops where no row has mass left; a row that is NaN has not.
+TEST_P(NotFinite, NaNIsNotSkippedByEarlyExit) {
+  Form form = target.form(false);
+  form.hasLse = false;
+  const TensorMap clean = form.draw(/*level=*/2.0);
+  TensorMap inputs = clone(clean);
+  element(inputs, "q", (2 * kLength + 90) * kDepth) = kNaN;
+  expectReaders(target, form, clean, inputs);
+}
+
+/// Compares with the float64 reference.
+void expectReference(Target &target, const std::string &source, const TensorMap &inputs) {
+  Target reference("reference");
+  TensorMap expected = reference.run(source, inputs), found = target.run(source, inputs);
+  for (const auto &[name, tensor] : expected) {
+    ASSERT_TRUE(found.contains(name)) << name;
+    std::span<const float> x = found.at(name).values<float>(), r = tensor.values<float>();
+    double error = 0.0, norm = 0.0;
+    for (size_t n = 0; n < r.size(); ++n) {
+      if (!std::isfinite(r[n]) || r[n] == 0.0f) {
+        EXPECT_EQ(x[n], r[n]) << name << " " << n;
+        continue;
+      }
+      ASSERT_TRUE(std::isfinite(x[n])) << name << " " << n << ": " << x[n];
+      error += (double(x[n]) - r[n]) * (double(x[n]) - r[n]);
+      norm += double(r[n]) * r[n];
+    }
+    EXPECT_LE(std::sqrt(error), 2e-5 * std::sqrt(norm)) << name;
+  }
+}
+
+TEST_P(NotFinite, MinusInfinityMasks) {
+  for (bool isSoftmax : {true, false}) {
+    const Form form = target.form(isSoftmax);
+    for (const char *what : {"the query's own distance", "far distances", "all", "keys", "rows"}) {
+      SCOPED_TRACE(std::string(isSoftmax ? "softmax, " : "stick-breaking, ") + what);
+      TensorMap inputs = form.draw();
+      const std::string name = what;
+      if (name == "the query's own distance") // row 0 sees nothing else
+        element(inputs, "near", 0) = -kInfinity;
+      else if (name == "far distances")
+        element(inputs, "near", 7) = -kInfinity;
+      else if (name == "all")
+        for (int64_t n = 0; n < kNear; ++n)
+          element(inputs, "near", n) = -kInfinity;
+      else if (name == "keys" && form.hasKeyTerm)
+        for (int64_t j : {0, 1, 2, 40, 41, 99})
+          element(inputs, "key", j) = -kInfinity;
+      else if (name == "rows" && form.hasRowTerm)
+        for (int64_t i : {0, 33, 99})
+          element(inputs, "row", i) = -kInfinity;
+      else
+        continue;
+      expectReference(target, form.source(), inputs);
+    }
+  }
+}
+
+// log(0) has an infinite derivative; the pair that it masks adds 0 to it all the same.
+TEST_P(NotFinite, MinusInfinityOfALogarithmHasNoGradient) {
+  for (const char *formula :
+       {"log(s[h] * (i - j))", "min(log(s[h] * (i - j)), 2.0 + sin(0.01 * i * j))"}) {
+    SCOPED_TRACE(formula);
+    std::string source = Form{true, false, false, true}.source();
+    const std::string old = "n[min(i - j, 7)]", capture = "%n : tensor<8xf32>";
+    source.replace(source.find(old), old.size(), formula);
+    source.replace(source.find("(" + capture), capture.size() + 1, "(%s : tensor<?xf32>");
+    TensorMap inputs = Form{true, false, false, true}.draw();
+    expectReference(target, source, inputs);
+  }
+}
+
+// A bias of -1e9 on some keys of a row is as good as minus infinity, to the bit.
+TEST_P(NotFinite, LargeNegativeBiasIsExact) {
+  const Form form = target.form(true);
+  TensorMap finite = form.draw(), infinite = form.draw();
+  element(finite, "near", 7) = -1e9f;
+  element(infinite, "near", 7) = -kInfinity;
+  TensorMap a = target.run(form.source(), finite), b = target.run(form.source(), infinite);
+  for (const auto &[name, tensor] : a)
+    for (size_t n = 0; n < tensor.values<float>().size(); ++n)
+      ASSERT_EQ(tensor.values<float>()[n], b.at(name).values<float>()[n]) << name << " " << n;
+}
+
+// Plus infinity has no finite softmax; under stick-breaking the key takes all that is left.
+TEST_P(NotFinite, PlusInfinity) {
+  for (bool isSoftmax : {true, false}) {
+    Form form = target.form(isSoftmax);
+    TensorMap inputs = form.draw();
+    element(inputs, "near", 3) = kInfinity;
+    TensorMap found = target.run(form.source(), inputs);
+    auto o = found.at("o").values<float>();
+    EXPECT_TRUE(std::isfinite(o[2 * kValueDepth]));
+    EXPECT_EQ(std::isnan(o[3 * kValueDepth]), isSoftmax);
+    if (!isSoftmax)
+      EXPECT_EQ(found.at("lse").values<float>()[3], -kInfinity);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, NotFinite,
+                         testing::Values("reference", "loops", "cpu", "gpu-emulator"),
+                         [](const auto &info) {
+                           std::string name = info.param;
+                           return name == "gpu-emulator" ? std::string("emulator") : name;
+                         });
+
+} // namespace
+} // namespace pe::conformance
