@@ -141,20 +141,12 @@ void OuterFolds::write(FragmentKernel &k, Value buffer, Spaces spaces, const Reg
   });
 }
 
-void OuterFolds::emitStep(FragmentKernel &k, const Num &ownerBlocks) {
+void OuterFolds::emitStep(FragmentKernel &k) {
   if (outer.empty())
     return;
-  // Owner blocks that visit this inner block: an interval; those above this one come before it.
-  const Num owners(k.schedule.ownerBlock()), inner(k.schedule.innerBlock);
-  ::pe::math::Interval<Num> touching{0, 0};
-  if (k.rowsOwn) {
-    touching = k.mask.rowsTouching(k.innerBase, minOf(k.innerBase + inner, k.columns), k.rows);
-  } else {
-    Num first = maxOf(k.innerBase, k.mask.firstRow());
-    touching = k.mask.any(first, minOf(k.innerBase + inner, k.rows) - Num(1));
-  }
-  Num begin = touching.begin / owners, end = ceilDiv(touching.end, owners);
-  Num number = end - Num(1) - k.ownerBlock, total = end - begin;
+  // Of the owner blocks that visit this inner block, those above this one come before it.
+  ::pe::math::Interval<Num> visitors = k.ownerBlocksOf(k.innerBlock);
+  Num number = visitors.end - Num(1) - k.ownerBlock, total = visitors.end - visitors.begin;
   if (k.rowsOwn) { // query heads of the key head one after the other
     Num group = k.fn.size("hq") / k.fn.size("hkv");
     number = number + k.queryHead % group * total;

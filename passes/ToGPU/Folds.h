@@ -22,7 +22,7 @@ public:
   bool isOuter(unsigned index) const { return outer.count(index); }
   ArrayRef<Value> getBuffers() const { return buffers; }
   /// Adds what this step yields to the outer folds, when its turn comes.
-  void emitStep(FragmentKernel &k, const Num &ownerBlocks);
+  void emitStep(FragmentKernel &k);
   /// Ops behind the stream that do not depend on an outer fold.
   ArrayRef<Operation *> ownerEpilogue() const { return ownerOps; }
 

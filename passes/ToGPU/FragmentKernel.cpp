@@ -33,13 +33,37 @@ FragmentKernel::FragmentKernel(StageOp stage, const GpuSchedule &schedule, Kerne
   lane = thread % Num(32), warp = thread / Num(32);
   g = lane / Num(4), t = lane % Num(4);
   rows = fn.size("r"), columns = fn.size("c");
+  mask = keptPairs();
+}
+
+KeptPairs FragmentKernel::keptPairs() {
+  KeptPairs kept;
+  kept.rowStart = fn.size("q_start"), kept.columnStart = fn.size("k_start");
+  // How far row 0 is behind column 0, plus an end of the mask: in 64 bits, then no farther away
+  // than any call reaches (rows and columns are far below 2^30), so that 32 bits hold what is
+  // added.
+  constexpr int64_t kFar = int64_t(1) << 30;
+  auto fromStarts = [&](int64_t end) {
+    Type i64 = b.getI64Type();
+    auto wide = [&](int64_t n) { return b.create<arith::ConstantOp>(b.getI64IntegerAttr(n)); };
+    Value apart =
+        b.create<arith::SubIOp>(b.create<arith::ExtSIOp>(i64, b.toValue(kept.rowStart)),
+                                b.create<arith::ExtSIOp>(i64, b.toValue(kept.columnStart)));
+    Value sum = b.create<arith::AddIOp>(apart, wide(std::clamp(end, -4 * kFar, 4 * kFar)));
+    sum = b.create<arith::MaxSIOp>(b.create<arith::MinSIOp>(sum, wide(kFar)), wide(-kFar));
+    return b.fromValue(b.create<arith::TruncIOp>(b.i32(), sum));
+  };
   MaskBounds bounds = stage.getMaskBounds();
-  ::pe::math::MaskBand band;
   if (bounds.left)
-    band.lower = 1 - *bounds.left;
+    kept.lower = fromStarts(1 - *bounds.left);
   if (bounds.right)
-    band.upper = *bounds.right;
-  mask = {band, fn.size("q_start"), fn.size("k_start"), columns};
+    kept.upper = fromStarts(*bounds.right);
+  kept.keepsSomething = !bounds.left || !bounds.right || 1 - *bounds.left < *bounds.right;
+  const int64_t owners = schedule.ownerBlock(), inners = schedule.innerBlock;
+  // Rows at negative positions attend to nothing.
+  kept.rows = {maxOf(Num(0), Num(0) - kept.rowStart), rows, rowsOwn ? owners : inners};
+  kept.columns = {0, columns, rowsOwn ? inners : owners};
+  return kept;
 }
 
 //===- Geometry ------------------------------------------------------------------===//
@@ -122,24 +146,6 @@ Num FragmentKernel::foldedDepthTile(const Element &at, Spaces s) {
   if (foldParts() == 1)
     return Num(at.depthTile);
   return warp % Num(foldParts()) * Num(foldDepthTiles(s)) + Num(at.depthTile);
-}
-
-std::pair<Num, Num> FragmentKernel::innerRange(const Num &ownerBlockNumber) {
-  const Num size(schedule.innerBlock), owners(schedule.ownerBlock());
-  Num base = ownerBlockNumber * owners;
-  ::pe::math::Interval<Num> range{0, 0};
-  if (rowsOwn) {
-    Num first = maxOf(base, mask.firstRow());
-    Num last = minOf(base + owners, rows) - Num(1);
-    range = mask.any(first, last);
-    range.end = b.pick(b.less(last, first), range.begin, range.end);
-  } else {
-    range = mask.rowsTouching(base, minOf(base + owners, columns), rows);
-  }
-  // A range may be empty with begin > end.
-  Num first = range.begin / size;
-  Num count = ceilDiv(maxOf(range.end, range.begin), size) - first;
-  return {first, b.pick(b.less(range.begin, range.end), count, Num(0))};
 }
 
 //===- Values ----------------------------------------------------------------------===//

@@ -21,7 +21,7 @@
 #ifndef PE_PASSES_TOGPU_FRAGMENTKERNEL_H
 #define PE_PASSES_TOGPU_FRAGMENTKERNEL_H
 
-#include "dialect/Math/MaskIntervals.h"
+#include "dialect/Math/BandedBlocks.h"
 #include "passes/Schedule/GpuSchedule.h"
 #include "passes/ToGPU/KernelFunction.h"
 #include "passes/ToGPU/Turns.h"
@@ -31,7 +31,12 @@
 namespace mlir::tile::gpu {
 
 using Registers = SmallVector<Value>;
-using MaskNum = ::pe::math::MaskQuery<Num>;
+
+/// The pairs that exist and that the mask keeps, in the kernel's blocks, and the positions of row
+/// and column 0.
+struct KeptPairs : ::pe::math::BandedBlocks<Num> {
+  Num rowStart, columnStart;
+};
 
 /// A block of a panel in shared memory: rows of 16-byte chunks, chunk i of row p stored at
 /// i ^ swizzle(p), so that eight rows of one chunk lie in different banks.
@@ -107,7 +112,7 @@ public:
   Num ownerBlock, ownerBase; // of the CTA: number, first owner
   Num innerBlock, innerBase; // of the current step
   Num rows, columns;
-  MaskNum mask;
+  KeptPairs mask;
   /// Whether every pair of this warp's current block exists and is inside the mask.
   Value isFull;
 
@@ -122,8 +127,13 @@ public:
   Num foldedDepthTile(const Element &at, Spaces s);
   /// Where inner `logical` of the block stands in shared memory and in the fragments.
   Num physicalInner(const Num &logical);
-  /// The inner blocks that some pair of an owner block needs: the first, and how many.
-  std::pair<Num, Num> innerRange(const Num &ownerBlockNumber);
+  /// The inner blocks that an owner block visits, and the owner blocks that visit an inner block.
+  ::pe::math::Interval<Num> innerBlocksOf(const Num &owner) const {
+    return rowsOwn ? mask.columnBlocksOf(owner) : mask.rowBlocksOf(owner);
+  }
+  ::pe::math::Interval<Num> ownerBlocksOf(const Num &inner) const {
+    return rowsOwn ? mask.rowBlocksOf(inner) : mask.columnBlocksOf(inner);
+  }
   Place place() const { return {batch, queryHead, keyHead, 0, 0, 0, 0}; }
 
   //===- Values ------------------------------------------------------------------------===//
@@ -166,6 +176,7 @@ public:
   llvm::DenseMap<Value, Registers> foldStart;
 
 private:
+  KeptPairs keptPairs();
   int64_t shared = 0;
   std::optional<Panel> pairsOfWarps;
   llvm::DenseMap<Value, Panel> staged;

@@ -95,6 +95,13 @@ Num maxOf(const Num &a, const Num &b) {
   return Num::emit<arith::MaxSIOp>(a, b);
 }
 
+Num pickIfLess(const Num &a, const Num &b, const Num &x, const Num &y) {
+  if (a.isConstant() && b.isConstant())
+    return a.constant < b.constant ? x : y;
+  KernelBuilder &builder = *(a.builder ? a.builder : b.builder);
+  return builder.pick(builder.less(a, b), x, y);
+}
+
 } // namespace mlir::tile::gpu
 
 //===- Numbers -----------------------------------------------------------------===//

@@ -38,6 +38,8 @@ public:
   friend Num operator^(const Num &a, const Num &b);
   friend Num minOf(const Num &a, const Num &b);
   friend Num maxOf(const Num &a, const Num &b);
+  /// x where a < b, else y.
+  friend Num pickIfLess(const Num &a, const Num &b, const Num &x, const Num &y);
 
 private:
   friend class KernelBuilder;

@@ -61,6 +61,7 @@ private:
   OuterFolds &folds;
   PairSums &sums;
   Num ownerBlocks, firstInner, innerCount, steps, group;
+  Num perHead;           // innerCount, or 1 where there are no steps: a divisor
   int64_t stopSlots = 0; // in shared memory: a number per warp
   SmallVector<LoadOp> innerPanels;
   SmallVector<MapOp> innerRoundings; // of inner panels, before anyone reads them
@@ -94,8 +95,10 @@ std::string StreamStage::items() {
 }
 
 void StreamStage::findRange() {
-  std::tie(firstInner, innerCount) = k.innerRange(k.ownerBlock);
+  ::pe::math::Interval<Num> visited = k.innerBlocksOf(k.ownerBlock);
+  firstInner = visited.begin, innerCount = visited.end - visited.begin;
   steps = k.rowsOwn ? innerCount : innerCount * group;
+  perHead = maxOf(innerCount, Num(1));
 }
 
 void StreamStage::loadOwners() {
@@ -168,9 +171,8 @@ void StreamStage::declareInner() {
 void StreamStage::enterStep(const Num &step) {
   Num within = step;
   if (!k.rowsOwn) {
-    // Division by zero does not happen: there are no steps then.
-    k.queryHead = k.keyHead * group + step / innerCount;
-    within = step % innerCount;
+    k.queryHead = k.keyHead * group + step / perHead;
+    within = step % perHead;
   }
   const bool descending = k.stream.getOrder() == Order::Descending;
   k.innerBlock = descending ? firstInner + innerCount - Num(1) - within : firstInner + within;
@@ -197,12 +199,15 @@ Value StreamStage::isFullBlock() {
   Num inner = k.innerBase, innerEnd = k.innerBase + Num(k.schedule.innerBlock);
   Num row = k.rowsOwn ? owner : inner, rowEnd = k.rowsOwn ? ownerEnd : innerEnd;
   Num column = k.rowsOwn ? inner : owner, columnEnd = k.rowsOwn ? innerEnd : ownerEnd;
-  ::pe::math::Interval<Num> full = k.mask.full(row, rowEnd - Num(1));
   auto atMost = [&](const Num &x, const Num &y) {
     return b.compare(arith::CmpIPredicate::sle, x, y);
   };
-  Value rowsExist = b.both(atMost(rowEnd, k.rows), atMost(k.mask.firstRow(), row));
-  return b.both(rowsExist, b.both(atMost(full.begin, column), atMost(columnEnd, full.end)));
+  Value isFull = b.both(atMost(rowEnd, k.rows), atMost(k.mask.rows.begin, row));
+  // The last row keeps the first column, the first row the last one.
+  if (k.mask.lower)
+    isFull = b.both(isFull, atMost(rowEnd - Num(1) + *k.mask.lower, column));
+  Num end = k.mask.upper ? minOf(k.columns, row + *k.mask.upper) : k.columns;
+  return b.both(isFull, atMost(columnEnd, end));
 }
 
 SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
@@ -228,7 +233,7 @@ SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
   k.kinks.clear();
   k.isFull = isFullBlock();
 
-  Num within = k.rowsOwn ? step : step % innerCount;
+  Num within = k.rowsOwn ? step : step % perHead;
   sums.beginStep(k,
                  {b.compare(arith::CmpIPredicate::eq, within, 0),
                   b.compare(arith::CmpIPredicate::eq, within + Num(1), innerCount), ownerBlocks});
@@ -262,7 +267,7 @@ SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
     for (auto [sum, x] : llvm::zip(carriedSums[index], registers))
       yielded.push_back(isSummed ? x : b.add(sum, x));
   }
-  folds.emitStep(k, ownerBlocks);
+  folds.emitStep(k);
   takeTurns(k, std::exchange(k.turns, {}));
   sums.endStep(k);
   return yielded;
@@ -277,7 +282,7 @@ Value StreamStage::isAnyAtLeast(const Registers &values, double bound) {
   for (auto [index, value] : llvm::enumerate(values)) {
     Num row = k.rowAt(k.elementAt(Spaces::R, index));
     Value exists =
-        b.both(b.less(row, k.rows), b.compare(arith::CmpIPredicate::sge, row, k.mask.firstRow()));
+        b.both(b.less(row, k.rows), b.compare(arith::CmpIPredicate::sge, row, k.mask.rows.begin));
     Value isLarge = b.create<arith::CmpFOp>(arith::CmpFPredicate::UGE, value, b.number(bound));
     largest = b.select(b.both(exists, isLarge), b.number(1.0), largest);
   }
@@ -324,7 +329,7 @@ void StreamStage::leaveOut(const Num &step) {
   for (auto [index, result] : llvm::enumerate(k.stream.getResults()))
     if (folds.isOuter(index))
       k.set(k.stream.getYielded(index), Registers(k.registersOf(spacesOf(result)), b.number(0.0)));
-  folds.emitStep(k, ownerBlocks);
+  folds.emitStep(k);
   takeTurns(k, std::exchange(k.turns, {}));
 }
 

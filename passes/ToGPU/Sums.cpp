@@ -192,11 +192,11 @@ Num PairSums::orderOf(FragmentKernel &k, const Num &unit) {
   Value count =
       b.loop(k.ownerBlock + (k.lane + Num(1)) * Num(kSlots), step.ownerBlocks, 32 * kSlots,
              b.integer(0), [&](Num other, ValueRange args) -> Registers {
-               auto [first, blocks] = k.innerRange(other);
+               ::pe::math::Interval<Num> blocks = k.innerBlocksOf(other);
                Num inner = unit + other * Num(innersPerOwner());
-               Value visits = b.both(b.less(first - Num(1), inner),
-                                     b.less(inner, first + blocks + Num(innersPerOwner())));
-               visits = b.both(visits, b.less(Num(0), blocks));
+               Value visits = b.both(b.less(blocks.begin - Num(1), inner),
+                                     b.less(inner, blocks.end + Num(innersPerOwner())));
+               visits = b.both(visits, b.less(blocks.begin, blocks.end));
                return {b.create<arith::AddIOp>(args[0], b.create<arith::ExtUIOp>(b.i32(), visits))};
              })[0];
   return b.fromValue(b.warpSum(count));

@@ -18,11 +18,11 @@ Value mlir::tile::gpu::isInside(FragmentKernel &k, const Num &row, const Num &co
   KernelBuilder &b = k.b;
   // The interval of the row, empty where the row does not exist or has no position.
   Value exists =
-      b.both(b.less(row, k.rows), b.compare(arith::CmpIPredicate::sge, row, k.mask.firstRow()));
-  Num end = b.pick(exists, k.mask.endColumn(row), Num(0));
-  Value inside = b.less(column, end);
-  if (k.mask.band.lower)
-    inside = b.both(inside, b.compare(arith::CmpIPredicate::sge, column, k.mask.firstColumn(row)));
+      b.both(b.less(row, k.rows), b.compare(arith::CmpIPredicate::sge, row, k.mask.rows.begin));
+  Num end = k.mask.upper ? minOf(k.columns, row + *k.mask.upper) : k.columns;
+  Value inside = b.less(column, b.pick(exists, end, Num(0)));
+  if (k.mask.lower)
+    inside = b.both(inside, b.compare(arith::CmpIPredicate::sge, column, row + *k.mask.lower));
   return inside;
 }
 
