@@ -277,8 +277,18 @@ LogicalResult KernelRewriter::rewrite(Operation *op) {
               rewriteAccess(op, store.getAddr(), store.getValue().getType(), /*isWrite=*/true);
             return success();
           })
-          .Case<LLVM::InlineAsmOp, LLVM::AtomicRMWOp, LLVM::AtomicCmpXchgOp>(
-              [&](auto) { return refuse(op); })
+          .Case([&](LLVM::AtomicRMWOp update) {
+            const bool isGlobal = update.getPtr().getType().getAddressSpace() == 1;
+            if (update.getBinOp() != LLVM::AtomicBinOp::add || !update.getType().isInteger(32) ||
+                !isGlobal)
+              return refuse(op);
+            // Without it a CTA's item would be its place in the grid.
+            replace(isDropped() ? call("pe_emu_block", b.getI32Type(), {})
+                                : call("pe_emu_atomic_add", b.getI32Type(),
+                                       {update.getVal(), update.getPtr(), where(op)}));
+            return success();
+          })
+          .Case<LLVM::InlineAsmOp, LLVM::AtomicCmpXchgOp>([&](auto) { return refuse(op); })
           .Default([&](Operation *) {
             isErased = false;
             return isa<NVVM::NVVMDialect>(op->getDialect()) ? refuse(op) : success();

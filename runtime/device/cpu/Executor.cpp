@@ -86,7 +86,7 @@ Status Executor::runStages(Half half, const CallSizes &sizes, std::vector<Tensor
       std::vector<const Tensor *> used;
       for (int index : stage.buffers)
         used.push_back(&buffers[index]);
-      options.guard->begin(stage, used);
+      options.guard->begin(stage, used, *items, pool.threads());
     }
     parallelFor(pool, *items, [&, function = stages[i]](int64_t item) {
       FloatingPointMode mode;

@@ -42,8 +42,10 @@ private:
 class StageGuard {
 public:
   virtual ~StageGuard() = default;
-  /// The stage's buffers are known and its first item has not begun.
-  virtual void begin(const plan::Stage &stage, const std::vector<const Tensor *> &buffers) = 0;
+  /// The stage's buffers are known and none of its items has begun; at most `threads` of them run
+  /// at once.
+  virtual void begin(const plan::Stage &stage, const std::vector<const Tensor *> &buffers,
+                     int64_t items, int threads) = 0;
   /// All its items have ended; an error ends the call.
   virtual Status end(const plan::Stage &stage) = 0;
 };

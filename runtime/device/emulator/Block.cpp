@@ -132,50 +132,98 @@ std::string Block::whereTheyWait() const {
   return text;
 }
 
+/// The stage ends with this error, if none was before it.
+void Block::report(const std::string &message) {
+  std::lock_guard lock(shared().mutex);
+  if (shared().error.empty())
+    shared().error = message;
+  shared().failed = true;
+}
+
+void Block::begin(int64_t cta) {
+  Shared &state = shared();
+  std::lock_guard lock(state.mutex);
+  options = state.options;
+  item = cta < static_cast<int64_t>(state.places.size()) ? state.places[cta] : cta;
+  ++state.started, ++state.running;
+  ++state.epoch, state.waiting = 0;
+  waitedAt = 0;
+}
+
+void Block::end() {
+  Shared &state = shared();
+  std::lock_guard lock(state.mutex);
+  --state.running;
+  ++state.epoch, state.waiting = 0;
+}
+
+/// This CTA has looked for what others do since the epoch `seen`, in vain. If nothing has happened
+/// since then, all CTAs that run have looked in vain too, and no other can start, nothing ever
+/// will.
+void Block::checkOthers(uint64_t seen) {
+  bool isForEver;
+  {
+    Shared &state = shared();
+    std::lock_guard lock(state.mutex);
+    if (seen != state.epoch)
+      return;
+    if (waitedAt != seen)
+      waitedAt = seen, ++state.waiting;
+    const bool isFull = state.started >= state.ctas || state.running >= state.residents;
+    isForEver = state.waiting >= state.running && isFull;
+  }
+  if (isForEver)
+    report("deadlock: every CTA that runs waits for another, CTA " + std::to_string(item) +
+           " with " + whereTheyWait());
+}
+
+/// Every fiber that can run runs once; whether all of them did nothing but look at what other CTAs
+/// do.
+bool Block::runFibers() {
+  if (options.order == Order::Random)
+    std::shuffle(warpOrder.begin(), warpOrder.end(), random);
+  const uint64_t before = switches;
+  bool progress = false;
+  for (int warp : warpOrder)
+    progress |= runWarp(warp);
+  uint64_t spinning = 0;
+  for (Fiber &fiber : fibers)
+    if (fiber.state == State::Spinning)
+      fiber.state = State::Ready, ++spinning;
+  if (!progress && !hasFailed)
+    report("deadlock: no thread of CTA " + std::to_string(item) + " can go on: " + whereTheyWait());
+  return spinning > 0 && spinning == switches - before;
+}
+
 void Block::run(Body kernel, void *const *bufferList, const int64_t *sizeList, int64_t cta,
                 int threads, int64_t sharedBytes) {
   if (shared().failed)
     return;
-  {
-    std::lock_guard lock(shared().mutex);
-    options = shared().options;
-  }
-  body = kernel, buffers = bufferList, sizes = sizeList, item = cta;
-  random.seed(options.seed + static_cast<uint64_t>(cta));
+  begin(cta);
+  body = kernel, buffers = bufferList, sizes = sizeList;
+  random.seed(options.seed + static_cast<uint64_t>(item));
   prepare(threads);
   memory.assign(sharedBytes, static_cast<char>(0xFF));
   shadow.reset(sharedBytes);
   alive = threads, atBarrier = 0, barriers = 0, hasFailed = false;
   acquiredTurn = acquireBarriers = 0;
-  auto lastProgress = std::chrono::steady_clock::now();
+  auto lastWork = std::chrono::steady_clock::now();
+  uint64_t lookedAt = 0; // the epoch of the pass before, if it only looked
   while (alive && !hasFailed && !shared().failed) {
-    if (options.order == Order::Random)
-      std::shuffle(warpOrder.begin(), warpOrder.end(), random);
-    bool progress = false, isSpinning = false;
-    for (int warp : warpOrder)
-      progress |= runWarp(warp);
-    for (Fiber &fiber : fibers)
-      if (fiber.state == State::Spinning)
-        fiber.state = State::Ready, isSpinning = true;
-    if (!progress && !hasFailed) {
-      current = &fibers.front();
-      std::lock_guard lock(shared().mutex);
-      shared().error =
-          "deadlock: no thread of CTA " + std::to_string(item) + " can go on: " + whereTheyWait();
-      shared().failed = true;
+    const uint64_t seen = shared().epoch;
+    if (!runFibers()) {
+      lookedAt = 0;
+      lastWork = std::chrono::steady_clock::now();
+      continue;
     }
-    if (!isSpinning) {
-      lastProgress = std::chrono::steady_clock::now();
-    } else {
-      std::this_thread::yield();
-      if (std::chrono::steady_clock::now() - lastProgress > kPatience) {
-        std::lock_guard lock(shared().mutex);
-        shared().error =
-            "CTA " + std::to_string(item) + " waits for ever for another CTA: " + whereTheyWait();
-        shared().failed = true;
-      }
-    }
+    // What a fiber has read it acts upon in the next pass.
+    if (std::exchange(lookedAt, seen) == seen)
+      checkOthers(seen);
+    std::this_thread::yield();
+    if (std::chrono::steady_clock::now() - lastWork > kPatience)
+      report("CTA " + std::to_string(item) + " waits for ever for another CTA: " + whereTheyWait());
   }
+  end();
   shared().switches += switches, shared().collectives += collectives, shared().barriers += barriers;
   switches = collectives = 0;
 }

@@ -22,11 +22,25 @@ using Body = void (*)(void *const *buffers, const int64_t *sizes);
 
 /// What all CTAs of the process share.
 struct Shared {
+  /// Something happened that another CTA may wait for.
+  void progress() {
+    std::lock_guard lock(mutex);
+    ++epoch;
+    waiting = 0;
+  }
+
   std::mutex mutex;
   Options options;
   std::vector<Region> regions;
   std::string error;
   std::atomic<bool> failed{false};
+  /// The stage's CTAs, how many may run at once, how many have begun and run now, and by the number
+  /// of its item the place of a CTA in the grid.
+  int64_t ctas = 1, residents = 1, started = 0, running = 0;
+  std::vector<int64_t> places;
+  /// Counts what happened; how many CTAs have looked for it in vain since.
+  std::atomic<uint64_t> epoch{1};
+  int64_t waiting = 0;
   std::atomic<uint64_t> switches{0}, collectives{0}, barriers{0};
 };
 
@@ -95,6 +109,11 @@ private:
   static void enter();
   void prepare(int count);
   void toScheduler();
+  void begin(int64_t cta);
+  void end();
+  void report(const std::string &message);
+  void checkOthers(uint64_t seen);
+  bool runFibers();
   bool runWarp(int warp);
   void land(std::vector<Copy> &copies);
   Moment now() const { return {current->thread, barriers, warps[current->thread / kWarp].syncs}; }
@@ -114,6 +133,7 @@ private:
   const int64_t *sizes = nullptr;
   int alive = 0, atBarrier = 0;
   int64_t acquiredTurn = 0, acquireBarriers = 0;
+  uint64_t waitedAt = 0; // the epoch in which this CTA last counted as waiting
   uint32_t barriers = 0;
   bool hasFailed = false;
   uint64_t switches = 0, collectives = 0;

@@ -4,9 +4,11 @@
 #include "runtime/core/DType.h"
 #include "runtime/device/emulator/Block.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 namespace pe::emulator {
 
@@ -43,11 +45,18 @@ int32_t peEmuAtomicLoad(const int32_t *address, const char *where) {
   block.spin(where);
   return value;
 }
+int32_t peEmuAtomicAdd(int32_t value, int32_t *address, const char *where) {
+  blockOfThread().access(address, 4, true, false, where);
+  const int32_t before = __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
+  shared().progress();
+  return before;
+}
 void peEmuFence(const char *where) { blockOfThread().fence(where); }
 void peEmuAtomicStore(int32_t value, int32_t *address, const char *where) {
   blockOfThread().checkRelease(where);
   blockOfThread().access(address, 4, true, false, where);
   __atomic_store_n(address, value, __ATOMIC_RELEASE);
+  shared().progress();
 }
 float peEmuExp2(float x) { return std::exp2(x); }
 float peEmuLog2(float x) { return std::log2(x); }
@@ -69,11 +78,20 @@ void setOptions(const Options &options) {
   shared().options = options;
 }
 
-void beginStage(std::vector<Region> regions) {
-  std::lock_guard lock(shared().mutex);
-  shared().regions = std::move(regions);
-  shared().error.clear();
-  shared().failed = false;
+void beginStage(std::vector<Region> regions, int64_t ctas, int residents) {
+  Shared &state = shared();
+  std::lock_guard lock(state.mutex);
+  state.regions = std::move(regions);
+  state.error.clear();
+  state.failed = false;
+  state.ctas = ctas, state.residents = residents;
+  state.started = state.running = state.waiting = 0;
+  state.places.resize(ctas);
+  std::iota(state.places.begin(), state.places.end(), 0);
+  if (state.options.dispatch == Dispatch::Descending)
+    std::reverse(state.places.begin(), state.places.end());
+  if (state.options.dispatch == Dispatch::Random)
+    std::shuffle(state.places.begin(), state.places.end(), std::mt19937_64(state.options.seed));
 }
 
 Status endStage() {
@@ -100,6 +118,7 @@ void *findSymbol(const std::string &name) {
       {"pe_emu_wait_for_copies", reinterpret_cast<void *>(peEmuWaitForCopies)},
       {"pe_emu_atomic_load", reinterpret_cast<void *>(peEmuAtomicLoad)},
       {"pe_emu_atomic_store", reinterpret_cast<void *>(peEmuAtomicStore)},
+      {"pe_emu_atomic_add", reinterpret_cast<void *>(peEmuAtomicAdd)},
       {"pe_emu_fence", reinterpret_cast<void *>(peEmuFence)},
       {"pe_emu_exp2", reinterpret_cast<void *>(peEmuExp2)},
       {"pe_emu_log2", reinterpret_cast<void *>(peEmuLog2)},

@@ -5,7 +5,9 @@
 // they are waited for, not before; shared memory starts as NaN. What hardware would leave undefined
 // is an error that names the operation: accesses out of bounds, two threads that touch the same
 // shared bytes without a barrier between them, lanes of a warp at different collectives, barriers
-// that never complete. Three orders of running the fibers show what depends on the order.
+// that never complete, CTAs that all wait for others. Three orders of running the fibers show what
+// depends on the order; so do three orders in which the CTAs of a grid start, as many at once as
+// the pool has threads, each keeping its place until it has finished.
 //
 // Not covered: register allocation, bank conflicts, weak memory between CTAs, real clocks.
 //
@@ -24,10 +26,14 @@ namespace pe::emulator {
 /// In which order the fibers of a CTA run.
 enum class Order { Forward, Reverse, Random };
 
+/// In which order the CTAs of a grid start.
+enum class Dispatch { Ascending, Descending, Random };
+
 /// What every CTA that starts afterwards does, in all threads of the process.
 struct Options {
   Order order = Order::Forward;
   uint64_t seed = 1;
+  Dispatch dispatch = Dispatch::Ascending;
 };
 void setOptions(const Options &options);
 
@@ -37,9 +43,9 @@ struct Region {
   size_t bytes = 0;
 };
 
-/// Begins a stage: only `regions` may be touched until endStage, which returns the first error of
-/// its CTAs.
-void beginStage(std::vector<Region> regions);
+/// Begins a stage of `ctas` CTAs, of which at most `residents` run at once: only `regions` may be
+/// touched until endStage, which returns the first error of its CTAs.
+void beginStage(std::vector<Region> regions, int64_t ctas = 1, int residents = 1);
 Status endStage();
 
 /// Counted since the process began.

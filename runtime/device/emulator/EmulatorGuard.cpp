@@ -5,11 +5,12 @@
 
 namespace pe::emulator {
 
-void EmulatorGuard::begin(const plan::Stage &, const std::vector<const Tensor *> &buffers) {
+void EmulatorGuard::begin(const plan::Stage &, const std::vector<const Tensor *> &buffers,
+                          int64_t items, int threads) {
   std::vector<Region> regions;
   for (const Tensor *tensor : buffers)
     regions.push_back({reinterpret_cast<uintptr_t>(tensor->rawData()), tensor->byteSize()});
-  beginStage(std::move(regions));
+  beginStage(std::move(regions), items, threads);
 }
 
 Status EmulatorGuard::end(const plan::Stage &) { return endStage(); }

@@ -10,7 +10,8 @@ namespace pe::emulator {
 /// error. One call at a time in a process.
 class EmulatorGuard final : public cpu::StageGuard {
 public:
-  void begin(const plan::Stage &stage, const std::vector<const Tensor *> &buffers) override;
+  void begin(const plan::Stage &stage, const std::vector<const Tensor *> &buffers, int64_t items,
+             int threads) override;
   Status end(const plan::Stage &stage) override;
 };
 

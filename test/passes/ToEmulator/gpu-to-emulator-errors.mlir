@@ -15,7 +15,7 @@ gpu.module @kernels {
   llvm.func @f(%p: !llvm.ptr<1>, %b: i32, %hq: i32, %hkv: i32, %r: i32, %c: i32, %qs: i32, %ks: i32, %hs: i32, %ht: i32)
       attributes {nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>} {
     // expected-error @below {{'llvm.atomicrmw' op is not known to the emulator}}
-    %old = llvm.atomicrmw add %p, %b monotonic : !llvm.ptr<1>, i32
+    %old = llvm.atomicrmw max %p, %b monotonic : !llvm.ptr<1>, i32
     llvm.return
   }
 }

@@ -2,11 +2,11 @@
 //
 //   pe-emulator-mutations FILE [QUERIES KEYS DEPTH [DTYPE]]
 //
-// Compiles FILE forward and backward for the emulator as it is, and runs it under three orders: the
-// results must be equal to the bit. Then once without each synchronising operation (barriers,
-// synchronisations of a warp, waits for copies): under one order at least the emulator must report
-// an error or a result must differ. Prints a line per kind and a count; exit 1 where a mutant
-// lives.
+// Compiles FILE forward and backward for the emulator as it is, and runs it under three orders of
+// threads and of CTAs, one CTA at a time: the results must be equal to the bit. Then once without
+// each synchronising operation (barriers, synchronisations of a warp, waits for copies, the counter
+// from which CTAs take their items): under one order at least the emulator must report an error or
+// a result must differ. Prints a line per kind and a count; exit 1 where a mutant lives.
 //
 //===----------------------------------------------------------------------===//
 
@@ -110,8 +110,8 @@ struct Outcome {
 };
 
 Outcome run(const cpu::Executor &executor, const TensorMap &inputs, const TensorMap &cotangents,
-            emulator::Order order) {
-  emulator::setOptions({order, 3});
+            const emulator::Options &options) {
+  emulator::setOptions(options);
   cpu::ThreadPool pool({.threads = 1});
   Outcome outcome;
   auto call = executor.forward(inputs, {}, pool);
@@ -146,8 +146,10 @@ int main(int argc, char **argv) {
   };
   const int64_t queries = number(2, 70), keys = number(3, 130), depth = number(4, 16);
   const DType dtype = argc > 5 ? take(parseDType(argv[5])) : DType::F32;
-  constexpr emulator::Order kOrders[] = {emulator::Order::Forward, emulator::Order::Reverse,
-                                         emulator::Order::Random};
+  using emulator::Dispatch, emulator::Order;
+  constexpr emulator::Options kOrders[] = {{Order::Forward, 3, Dispatch::Ascending},
+                                           {Order::Reverse, 3, Dispatch::Descending},
+                                           {Order::Random, 3, Dispatch::Random}};
 
   Mutant whole = compile(source, depth, dtype, -1);
   plan::CallSizes sizes;
@@ -156,18 +158,18 @@ int main(int argc, char **argv) {
   const TensorMap inputs = draw(whole.plan, plan::Role::Argument, sizes);
   const TensorMap cotangents = draw(whole.plan, plan::Role::Cotangent, sizes);
   const Outcome expected = run(whole.executor, inputs, cotangents, kOrders[0]);
-  for (emulator::Order order : kOrders) {
+  for (const emulator::Options &order : kOrders) {
     const Outcome outcome = run(whole.executor, inputs, cotangents, order);
     if (!outcome.error.empty())
       die("the program itself: " + outcome.error);
     if (outcome != expected)
-      die("the program's results depend on the order of threads");
+      die("the program's results depend on the order of threads or CTAs");
   }
   int64_t noticed = 0;
   for (int64_t sync = 0; sync < whole.syncs; ++sync) {
     Mutant mutant = compile(source, depth, dtype, sync);
     bool isNoticed = false;
-    for (emulator::Order order : kOrders)
+    for (const emulator::Options &order : kOrders)
       isNoticed = isNoticed || run(mutant.executor, inputs, cotangents, order) != expected;
     noticed += isNoticed;
     if (!isNoticed)

@@ -7,10 +7,13 @@
 #include "runtime/device/emulator/Emulator.h"
 #include "runtime/device/emulator/Collectives.h"
 
+#include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <functional>
 #include <gtest/gtest.h>
+#include <thread>
 #include <vector>
 
 using namespace pe;
@@ -275,4 +278,115 @@ TEST(EmulatorTest, TicketsPassFromCtaToCta) {
                 },
                 64, 0, regions),
             "");
+}
+
+namespace {
+
+/// Runs one CTA per item on as many threads of the host as CTAs may run at once, in the given order
+/// of starting; the error or "". `kernel` gets what the item would be without a counter.
+std::string runGrid(std::function<void()> kernel, int64_t ctas, int residents, Dispatch dispatch,
+                    std::vector<Region> regions) {
+  currentKernel = std::move(kernel);
+  using Launch = void(void (*)(void *const *, const int64_t *), void *const *, const int64_t *,
+                      int64_t, int32_t, int64_t);
+  auto *launch = find<Launch>("pe_emu_launch");
+  setOptions({.seed = 5, .dispatch = dispatch});
+  beginStage(std::move(regions), ctas, residents);
+  std::atomic<int64_t> next{0};
+  auto work = [&] {
+    for (int64_t item = next++; item < ctas; item = next++)
+      launch(body, nullptr, nullptr, item, 64, 64);
+  };
+  std::vector<std::thread> others;
+  for (int i = 1; i < residents; ++i)
+    others.emplace_back(work);
+  work();
+  for (std::thread &other : others)
+    other.join();
+  Status s = endStage();
+  setOptions({});
+  return s ? "" : s.error().getMessage();
+}
+
+constexpr Dispatch kDispatches[] = {Dispatch::Ascending, Dispatch::Descending, Dispatch::Random};
+
+/// A CTA waits until the ticket shows its item, then passes it on.
+void takeTurn(int32_t *ticket, int32_t item) {
+  if (thread() == 0)
+    while (find<int32_t(const int32_t *, const char *)>("pe_emu_atomic_load")(ticket, "wait") !=
+           item) {
+    }
+  barrier();
+  find<void(const char *)>("pe_emu_fence")("fence");
+  barrier();
+  if (thread() == 0)
+    find<void(int32_t, int32_t *, const char *)>("pe_emu_atomic_store")(item + 1, ticket, "pass");
+}
+
+/// The next item, from a counter, for all threads of the CTA.
+int32_t takeItem(int32_t *counter) {
+  auto *slot = reinterpret_cast<int32_t *>(sharedFloats());
+  if (thread() == 0) {
+    const int32_t item =
+        find<int32_t(int32_t, int32_t *, const char *)>("pe_emu_atomic_add")(1, counter, "count");
+    access(slot, true, true);
+    *slot = item;
+  }
+  barrier();
+  access(slot, false, true);
+  return *slot;
+}
+
+} // namespace
+
+TEST(EmulatorTest, CtasStartInTheOrderAskedFor) {
+  for (Dispatch dispatch : kDispatches) {
+    std::vector<int32_t> order;
+    EXPECT_EQ(runGrid(
+                  [&] {
+                    if (thread() == 0)
+                      order.push_back(find<int32_t()>("pe_emu_block")());
+                  },
+                  7, 1, dispatch, {}),
+              "");
+    const std::vector<int32_t> up = {0, 1, 2, 3, 4, 5, 6}, down(up.rbegin(), up.rend());
+    EXPECT_EQ(order == up, dispatch == Dispatch::Ascending);
+    EXPECT_EQ(order == down, dispatch == Dispatch::Descending);
+    std::sort(order.begin(), order.end());
+    EXPECT_EQ(order, up);
+  }
+}
+
+TEST(EmulatorTest, TurnsByItemsFromACounterDoNotDependOnTheOrderOfCtas) {
+  static int32_t memory[2];
+  const std::vector<Region> regions = {{reinterpret_cast<uintptr_t>(memory), sizeof(memory)}};
+  for (Dispatch dispatch : kDispatches)
+    for (int residents : {1, 2, 3}) {
+      memory[0] = memory[1] = 0;
+      EXPECT_EQ(runGrid([] { takeTurn(&memory[0], takeItem(&memory[1])); }, 9, residents, dispatch,
+                        regions),
+                "");
+      EXPECT_EQ(memory[0], 9);
+      EXPECT_EQ(memory[1], 9);
+    }
+}
+
+TEST(EmulatorTest, CtasThatAllWaitAreADeadlock) {
+  static int32_t ticket;
+  const std::vector<Region> regions = {{reinterpret_cast<uintptr_t>(&ticket), sizeof(ticket)}};
+  // Turns by the place in the grid: the CTA that everybody waits for cannot start.
+  auto byPlace = [] { takeTurn(&ticket, find<int32_t()>("pe_emu_block")()); };
+  for (int residents : {1, 2, 3}) {
+    ticket = 0;
+    EXPECT_EQ(runGrid(byPlace, 9, residents, Dispatch::Ascending, regions), "");
+    ticket = 0;
+    std::string error = runGrid(byPlace, 9, residents, Dispatch::Descending, regions);
+    EXPECT_TRUE(contains(error, "deadlock: every CTA that runs waits for another")) << error;
+    EXPECT_TRUE(contains(error, "1 threads at wait")) << error;
+  }
+  // A turn that nobody takes, seen by the last CTAs of a grid.
+  ticket = 0;
+  std::string error = runGrid([] { takeTurn(&ticket, find<int32_t()>("pe_emu_block")() + 1); }, 2,
+                              4, Dispatch::Ascending, regions);
+  EXPECT_TRUE(contains(error, "deadlock: every CTA that runs waits for another")) << error;
 }
