@@ -10,21 +10,49 @@ using namespace mlir::tile::gpu;
 
 static Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
 
+std::optional<Spaces> mlir::tile::gpu::lineOf(AccumulateOp sum) {
+  auto map = sum->getParentOfType<MapOp>();
+  auto extents = cast<BufferType>(sum.getBuffer().getType()).getExtents();
+  if (!map || map.getIterationSpaces() != Spaces::RC || !map.getPositions() || extents.size() != 3)
+    return std::nullopt;
+  auto positions = map.getBody().getArguments().drop_front(map.getInputs().size());
+  auto apart = sum.getIndices()[2].getDefiningOp<arith::SubIOp>();
+  auto start = apart ? apart.getRhs().getDefiningOp<SizeOp>() : SizeOp();
+  if (!start || sum.getIndices()[0] != positions[0] || sum.getIndices()[1] != positions[1] ||
+      extents[0].getValue() != "b" || extents[1].getValue() != "hq")
+    return std::nullopt;
+  auto isOf = [&](StringRef extent, Value position, StringRef name) {
+    return extents[2].getValue() == extent && apart.getLhs() == position &&
+           start.getExpression() == name;
+  };
+  if (isOf("r", positions[2], "q_start"))
+    return Spaces::R;
+  if (isOf("c", positions[3], "k_start"))
+    return Spaces::C;
+  return std::nullopt;
+}
+
+/// Whether the stream adds to elements of the inner side that are not a fold of its.
+static bool hasInnerLineSums(StageOp stage) {
+  const Spaces inner = rowsOwn(stage) ? Spaces::C : Spaces::R;
+  return stage.getStream()
+      .getBody()
+      .walk([&](Operation *op) {
+        auto sum = dyn_cast<AccumulateOp>(op);
+        auto segments = dyn_cast<SegmentsGradOp>(op);
+        const bool isInner = (sum && lineOf(sum) == inner) ||
+                             (segments && segments.getVGrad() && inner == Spaces::R);
+        return isInner ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 OuterFolds::OuterFolds(StageOp stage, const GpuSchedule &schedule)
     : stage(stage), stream(stage.getStream()) {
   const bool rows = rowsOwn(stage);
-  auto plan = stage->getParentOfType<PlanOp>();
-  OpBuilder builder(stage);
-  auto make = [&](const Twine &name, ArrayRef<StringRef> extents, Type element, bool zero) {
-    SmallVector<StringAttr> attrs;
-    for (StringRef extent : extents)
-      attrs.push_back(builder.getStringAttr(extent));
-    auto type = BufferType::get(stage.getContext(), attrs, element);
-    Value buffer = BufferOp::create(builder, stage.getLoc(), type,
-                                    (plan.getSymName() + "_" + stage.getSymName() + name).str(),
-                                    Role::Temporary, zero);
-    buffers.push_back(buffer);
-    return buffer;
+  Type f32 = Float32Type::get(stage.getContext());
+  auto make = [&](const Twine &name, ArrayRef<std::string> extents, Type element, bool zero) {
+    return buffers.emplace_back(addTemporary(stage, name, extents, element, zero));
   };
   llvm::SetVector<Operation *> dependent;
   for (auto [index, result] : llvm::enumerate(stream.getResults())) {
@@ -33,10 +61,10 @@ OuterFolds::OuterFolds(StageOp stage, const GpuSchedule &schedule)
     if (index < stream.getCarries().size() || isOwner)
       continue;
     StringRef depth = s == Spaces::RD || s == Spaces::CD ? "d" : "e";
-    SmallVector<StringRef> extents = {"b", hasRows(s) ? "hq" : "hkv", hasRows(s) ? "r" : "c"};
+    SmallVector<std::string> extents = {"b", hasRows(s) ? "hq" : "hkv", hasRows(s) ? "r" : "c"};
     if (hasDepth(s))
-      extents.push_back(depth);
-    outer[index] = make("_sum" + Twine(index), extents, builder.getF32Type(), /*zero=*/false);
+      extents.push_back(depth.str());
+    outer[index] = make("_sum" + Twine(index), extents, f32, /*zero=*/false);
     order.push_back(index);
     for (Operation *user : result.getUsers())
       dependent.insert(user);
@@ -50,11 +78,12 @@ OuterFolds::OuterFolds(StageOp stage, const GpuSchedule &schedule)
       (dependent.contains(&op) ? foldOps : ownerOps).push_back(&op);
     isBehind |= isa<StreamOp>(op);
   }
-  if (outer.empty())
+  if (outer.empty() && !hasInnerLineSums(stage))
     return;
   std::string blocks =
       std::string("ceildiv(") + (rows ? "c," : "r,") + std::to_string(schedule.innerBlock) + ")";
-  tickets = make("_tickets", {"b", rows ? "hkv" : "hq", blocks}, builder.getI32Type(), true);
+  tickets = make("_tickets", {"b", rows ? "hkv" : "hq", blocks},
+                 IntegerType::get(stage.getContext(), 32), true);
   // Inner blocks that no CTA visits get no sum: what is stored from them starts as zeros.
   for (Operation *op : foldOps)
     if (auto store = dyn_cast<StoreOp>(op))
@@ -90,16 +119,19 @@ void eachAccess(
 
 } // namespace
 
-void mlir::tile::gpu::addToRows(FragmentKernel &k, Value buffer, const Registers &registers) {
+void mlir::tile::gpu::addToLine(FragmentKernel &k, Value buffer, Spaces spaces, Registers sums) {
   KernelBuilder &b = k.b;
-  if (!k.rowsOwn) {
-    k.orderedRows.emplace_back(buffer, registers);
+  reduceAcrossLanes(k, spaces, Reduction::Add, sums);
+  if (!k.isOwnerSide(spaces)) {
+    k.orderedLines.push_back({buffer, spaces, std::move(sums)});
     return;
   }
-  for (auto [index, value] : llvm::enumerate(registers)) {
+  for (auto [index, value] : llvm::enumerate(sums)) {
+    Num owner = k.ownerAt(k.elementAt(spaces, index));
     Place place = k.place();
-    place.r = k.rowAt(k.elementAt(Spaces::R, index));
-    Value adds = b.both(b.less(place.r, k.rows), b.compare(arith::CmpIPredicate::eq, k.t, 0));
+    (hasRows(spaces) ? place.r : place.c) = owner;
+    Value adds = b.both(b.less(owner, hasRows(spaces) ? k.rows : k.columns),
+                        b.compare(arith::CmpIPredicate::eq, k.t, 0));
     b.ifThen(adds, [&, v = value] {
       Value address = k.fn.address(buffer, place);
       b.store(b.add(b.load(b.f32(), address), v), address);
@@ -142,7 +174,7 @@ void OuterFolds::write(FragmentKernel &k, Value buffer, Spaces spaces, const Reg
 }
 
 void OuterFolds::emitStep(FragmentKernel &k) {
-  if (outer.empty())
+  if (!tickets)
     return;
   // Of the owner blocks that visit this inner block, those above this one come before it.
   ::pe::math::Interval<Num> visitors = k.ownerBlocksOf(k.innerBlock);
@@ -166,8 +198,8 @@ void OuterFolds::addStep(FragmentKernel &k, const Num &number, const Num &total)
     sums.push_back(addTo(k, outer[index], spacesOf(stream.getResult(index)),
                          k.registers(stream.getYielded(index)), isFirst));
   Value never = b.create<arith::ConstantOp>(b.getBoolAttr(false));
-  for (auto &[buffer, registers] : k.orderedRows)
-    write(k, buffer, Spaces::R, addTo(k, buffer, Spaces::R, registers, never));
+  for (const LineSum &line : std::exchange(k.orderedLines, {}))
+    write(k, line.buffer, line.spaces, addTo(k, line.buffer, line.spaces, line.sums, never));
   b.ifElse(
       isLast, TypeRange(),
       [&] {

@@ -21,6 +21,7 @@ public:
   /// Whether result `index` of the stream is summed across CTAs.
   bool isOuter(unsigned index) const { return outer.count(index); }
   ArrayRef<Value> getBuffers() const { return buffers; }
+  bool hasTurns() const { return static_cast<bool>(tickets); }
   /// Adds what this step yields to the outer folds, when its turn comes.
   void emitStep(FragmentKernel &k);
   /// Ops behind the stream that do not depend on an outer fold.
@@ -41,9 +42,14 @@ private:
   SmallVector<Operation *> ownerOps, foldOps;
 };
 
-/// buffer[b, hq, r] += registers, a value over r: at once where rows own, else in the order of the
-/// inner block's ticket.
-void addToRows(FragmentKernel &k, Value buffer, const Registers &registers);
+/// Adds up a value over pairs, of which a lane has `sums` for its rows or columns (`spaces`), and
+/// adds it to buffer [b, hq, r] or [b, hq, c]: at once on the owner side, where only this CTA does,
+/// else in the order of the inner block's ticket.
+void addToLine(FragmentKernel &k, Value buffer, Spaces spaces, Registers sums);
+
+/// R or C where the sum inside a map goes to its pair's row or column of a buffer [b, hq, r] or
+/// [b, hq, c].
+std::optional<Spaces> lineOf(AccumulateOp sum);
 
 /// Whether rows own the stage's kernel.
 bool rowsOwn(StageOp stage);

@@ -69,6 +69,13 @@ struct Element {
   int depthTile = 0, depthHalf = 0;
 };
 
+/// A value over rows or columns that is added to a buffer.
+struct LineSum {
+  Value buffer;
+  Spaces spaces;
+  Registers sums;
+};
+
 class PairSums;
 class RegionWriter;
 
@@ -170,8 +177,8 @@ public:
   llvm::DenseMap<std::pair<Value, Value>, std::pair<Num, Num>> kinks;
   /// What this step does in turns, at its end.
   SmallVector<Turn> turns;
-  /// Values over inner rows that this step adds to buffers, when its turn comes.
-  SmallVector<std::pair<Value, Registers>> orderedRows;
+  /// Values over the inner side that this step adds to buffers, when its turn comes.
+  SmallVector<LineSum> orderedLines;
   /// Accumulators that a contraction adds to: the fold it contributes to.
   llvm::DenseMap<Value, Registers> foldStart;
 

@@ -59,8 +59,7 @@ void SegmentsGradEmitter::addRows(const Registers &slopes) {
     Value weighted = b.mul(g[index], slope);
     sum = sum ? b.fma(weighted, block.u[index], sum) : b.mul(weighted, block.u[index]);
   }
-  reduceAcrossLanes(k, Spaces::R, Reduction::Add, sums);
-  addToRows(k, op.getVGrad(), sums);
+  addToLine(k, op.getVGrad(), Spaces::R, std::move(sums));
 }
 
 void SegmentsGradEmitter::emit() {

@@ -114,6 +114,12 @@ Value KernelBuilder::toValue(const Num &number) {
   return create<arith::AddIOp>(number.base, integer(number.constant));
 }
 
+Value KernelBuilder::wide(const Num &number) {
+  if (number.isConstant())
+    return create<arith::ConstantOp>(getI64IntegerAttr(number.constant));
+  return create<arith::ExtSIOp>(getI64Type(), toValue(number));
+}
+
 Value KernelBuilder::special(StringRef intrinsic, Value x) {
   return create<LLVM::CallIntrinsicOp>(f32(), getStringAttr(intrinsic), ValueRange{x}).getResults();
 }
@@ -141,6 +147,11 @@ Value KernelBuilder::at(Value base, Type type, const Num &bytes) {
 Value KernelBuilder::moved(Value base, Value bytes) {
   return create<LLVM::GEPOp>(base.getType(), getI8Type(), base,
                              ArrayRef<LLVM::GEPArg>{LLVM::GEPArg(bytes)});
+}
+
+Value KernelBuilder::countUp(Value pointer) {
+  return create<LLVM::AtomicRMWOp>(LLVM::AtomicBinOp::add, pointer, integer(1),
+                                   LLVM::AtomicOrdering::monotonic, "device", /*alignment=*/4);
 }
 
 Value KernelBuilder::load(Type type, Value pointer, unsigned alignment) {
@@ -271,6 +282,14 @@ void KernelBuilder::loop(const Num &begin, const Num &end, const Num &step,
   OpBuilder::InsertionGuard guard(*this);
   setInsertionPoint(op.getBody()->getTerminator());
   body(fromValue(op.getInductionVar()));
+}
+
+void KernelBuilder::wideLoop(Value begin, Value end, int64_t step,
+                             llvm::function_ref<void(Value)> body) {
+  auto op = create<scf::ForOp>(begin, end, wide(Num(step)));
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPoint(op.getBody()->getTerminator());
+  body(op.getInductionVar());
 }
 
 void KernelBuilder::ifThen(Value condition, llvm::function_ref<void()> then) {

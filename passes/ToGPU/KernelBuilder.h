@@ -71,6 +71,8 @@ public:
   Value integer(int64_t value) { return create<arith::ConstantOp>(getI32IntegerAttr(value)); }
   Value toValue(const Num &number);
   Num fromValue(Value value) { return Num(*this, value); }
+  /// The number as an i64.
+  Value wide(const Num &number);
 
   Value add(Value a, Value b) { return create<arith::AddFOp>(a, b); }
   Value sub(Value a, Value b) { return create<arith::SubFOp>(a, b); }
@@ -105,6 +107,8 @@ public:
   Value moved(Value base, Value bytes);
   Value load(Type type, Value pointer, unsigned alignment = 0);
   void store(Value value, Value pointer, unsigned alignment = 0);
+  /// Adds one to the i32 in global memory, at once for the whole device; what it was before.
+  Value countUp(Value pointer);
   /// Copies 16 (or 4) bytes to shared memory, or zeros where `exists` is false.
   void copyAsync(Value sharedTo, Value globalFrom, Value exists, int64_t bytes = 16);
   void commitCopies() { create<NVVM::CpAsyncCommitGroupOp>(); }
@@ -138,6 +142,8 @@ public:
   SmallVector<Value> loop(const Num &begin, const Num &end, const Num &step, ValueRange inits,
                           LoopBody body);
   void loop(const Num &begin, const Num &end, const Num &step, llvm::function_ref<void(Num)> body);
+  /// A loop that counts in 64 bits.
+  void wideLoop(Value begin, Value end, int64_t step, llvm::function_ref<void(Value)> body);
   void ifThen(Value condition, llvm::function_ref<void()> then);
   SmallVector<Value> ifElse(Value condition, TypeRange types,
                             llvm::function_ref<SmallVector<Value>()> then,

@@ -14,6 +14,19 @@ using namespace mlir::tile::gpu;
 static constexpr StringRef kSizeNames[] = {"b",       "hq",      "hkv",        "r",          "c",
                                            "q_start", "k_start", "head_start", "heads_total"};
 
+Value mlir::tile::gpu::addTemporary(StageOp stage, const Twine &name, ArrayRef<std::string> extents,
+                                    Type element, bool zero) {
+  OpBuilder builder(stage);
+  auto plan = stage->getParentOfType<PlanOp>();
+  SmallVector<StringAttr> attrs;
+  for (const std::string &extent : extents)
+    attrs.push_back(builder.getStringAttr(extent));
+  auto type = BufferType::get(stage.getContext(), attrs, element);
+  return BufferOp::create(builder, stage.getLoc(), type,
+                          (plan.getSymName() + "_" + stage.getSymName() + name).str(),
+                          Role::Temporary, zero);
+}
+
 /// The module of all kernels of this compilation, with the declaration of shared memory.
 static mlir::gpu::GPUModuleOp kernelModule(ModuleOp module) {
   if (auto found = module.lookupSymbol<mlir::gpu::GPUModuleOp>(KernelFunction::kModule))
@@ -101,6 +114,13 @@ Num KernelFunction::size(StringRef expression) {
   return stack.back();
 }
 
+Value KernelFunction::wideProduct(ArrayRef<StringRef> expressions) {
+  Value product = b.wide(Num(1));
+  for (StringRef expression : expressions)
+    product = b.createOrFold<arith::MulIOp>(product, b.wide(size(expression)));
+  return product;
+}
+
 SmallVector<Num> KernelFunction::extents(Value buffer) {
   SmallVector<Num> result;
   for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents())
@@ -113,22 +133,16 @@ Value KernelFunction::addressOf(Value buffer, ArrayRef<std::optional<Num>> indic
   SmallVector<Num> shape = extents(buffer);
   const int64_t width = type.getElementType().getIntOrFloatBitWidth() / 8;
   // Products of whole extents need 64 bits.
-  Type i64 = b.getI64Type();
-  auto wide = [&](const Num &n) -> Value {
-    if (n.isConstant())
-      return b.create<arith::ConstantOp>(b.getI64IntegerAttr(n.getConstant()));
-    return b.create<arith::ExtSIOp>(i64, b.toValue(n));
-  };
   Value offset;
   for (auto [index, extent] : llvm::zip(indices, shape)) {
     if (offset)
-      offset = b.createOrFold<arith::MulIOp>(offset, wide(extent));
+      offset = b.createOrFold<arith::MulIOp>(offset, b.wide(extent));
     if (index && !index->isConstant(0))
-      offset = offset ? b.createOrFold<arith::AddIOp>(offset, wide(*index)) : wide(*index);
+      offset = offset ? b.createOrFold<arith::AddIOp>(offset, b.wide(*index)) : b.wide(*index);
   }
   if (!offset)
     return pointer(buffer);
-  return b.moved(pointer(buffer), b.createOrFold<arith::MulIOp>(offset, wide(width)));
+  return b.moved(pointer(buffer), b.createOrFold<arith::MulIOp>(offset, b.wide(width)));
 }
 
 Value KernelFunction::address(Value buffer, const Place &place) {

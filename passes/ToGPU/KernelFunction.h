@@ -16,6 +16,10 @@
 
 namespace mlir::tile::gpu {
 
+/// A buffer PLAN_STAGE + `name` of the plan that one stage needs for itself.
+Value addTemporary(StageOp stage, const Twine &name, ArrayRef<std::string> extents, Type element,
+                   bool zero);
+
 /// The current value of every named index; those that a buffer's extents do not name are ignored.
 struct Place {
   Num b, hq, hkv, r, c, t, kb;
@@ -36,6 +40,8 @@ public:
 
   /// The value of a size expression.
   Num size(StringRef expression);
+  /// The product of size expressions, as an i64: one extent fits in 32 bits, all of them need not.
+  Value wideProduct(ArrayRef<StringRef> expressions);
   ArrayRef<Value> getBuffers() const { return buffers; }
   Value pointer(Value buffer) const;
   /// Extents of a buffer, one per dimension.

@@ -9,6 +9,7 @@
 
 #include "passes/Scalar/OpShape.h"
 #include "passes/Scalar/Variation.h"
+#include "passes/ToGPU/Folds.h"
 #include "passes/ToGPU/Sums.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -209,6 +210,7 @@ private:
   RegionVariation variation;
   llvm::DenseMap<std::pair<Value, int64_t>, Value> known; // by owner or inner coordinate
   llvm::MapVector<Operation *, Value> pending;            // sums over this lane's pairs
+  llvm::MapVector<Operation *, Registers> lines;          // the same of each row or column
 };
 
 /// What a tile.accumulate adds for one pair: kept in a register until the last pair.
@@ -219,7 +221,10 @@ void MapWriter::addPair(AccumulateOp sum, const Element &at) {
     value = b.create<arith::TruncFOp>(b.f32(), value);
   Value counts = b.create<arith::OrIOp>(k.isFull, isInside(k, at));
   value = b.select(counts, value, b.number(0.0));
-  Value &total = pending[sum];
+  std::optional<Spaces> line = lineOf(sum);
+  if (line)
+    lines[sum].resize(k.registersOf(*line));
+  Value &total = line ? lines[sum][k.indexOf(*line, at)] : pending[sum];
   total = total ? b.add(total, value) : value;
 }
 
@@ -281,6 +286,10 @@ void MapWriter::run() {
   }
   for (auto [sum, value] : pending)
     addToHead(cast<AccumulateOp>(sum), value);
+  for (auto &[op, sums] : lines) {
+    auto sum = cast<AccumulateOp>(op);
+    addToLine(k, sum.getBuffer(), *lineOf(sum), sums);
+  }
   for (auto [result, list] : llvm::zip(map.getResults(), results))
     k.set(result, std::move(list));
 }

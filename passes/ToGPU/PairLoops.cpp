@@ -8,6 +8,7 @@
 // threads.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/ToGPU/Folds.h"
 #include "passes/ToGPU/Maps.h"
 #include "passes/ToGPU/Sums.h"
 
@@ -74,7 +75,7 @@ bool mlir::tile::gpu::needsPairLoop(MapOp map) {
   return map
       .walk([&](Operation *op) {
         auto sum = dyn_cast<AccumulateOp>(op);
-        const bool isNeeded = isa<scf::ForOp>(op) || (sum && !hasFixedPlace(sum));
+        const bool isNeeded = isa<scf::ForOp>(op) || (sum && !lineOf(sum) && !hasFixedPlace(sum));
         return isNeeded ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
@@ -118,18 +119,25 @@ private:
   };
   void declareSums();
   void writePair(const Num &pair, ArrayRef<ThreadArray> inputs, ArrayRef<ThreadArray> results);
-  void add(AccumulateOp sum, RegionWriter &writer, Value counts);
+  void add(AccumulateOp sum, RegionWriter &writer, const Num &pair, Value counts);
+  void addLines();
   void reduceSums();
 
   FragmentKernel &k;
   KernelBuilder &b;
   MapOp map;
   const int64_t count;
-  llvm::MapVector<Value, Sum> sums; // by buffer
+  llvm::MapVector<Value, Sum> sums;                // by buffer
+  llvm::MapVector<Operation *, ThreadArray> lines; // what goes to rows and columns, of each pair
 };
 
 void PairLoop::declareSums() {
   map.walk([&](AccumulateOp op) {
+    if (lineOf(op)) {
+      auto &array = lines.try_emplace(op, b, b.f32(), count).first->second;
+      b.loop(0, count, 1, [&](Num pair) { array.store(b.number(0.0), pair); });
+      return;
+    }
     Sum &sum = sums[op.getBuffer()];
     if (sum.array)
       return;
@@ -140,13 +148,14 @@ void PairLoop::declareSums() {
     b.loop(0, sum.count, 1, [&, &s = sum](Num i) { s.array->store(b.number(0.0), i); });
 }
 
-void PairLoop::add(AccumulateOp op, RegionWriter &writer, Value counts) {
+void PairLoop::add(AccumulateOp op, RegionWriter &writer, const Num &pair, Value counts) {
   Value value = writer.lookup(op.getValue());
   if (!value.getType().isF32())
     value = b.create<arith::TruncFOp>(b.f32(), value);
   value = b.select(counts, value, b.number(0.0));
-  Num place = placeInHead(k, op, writer);
-  ThreadArray &array = *sums[op.getBuffer()].array;
+  const bool isLine = lineOf(op).has_value();
+  Num place = isLine ? pair : placeInHead(k, op, writer);
+  ThreadArray &array = isLine ? lines.find(op)->second : *sums[op.getBuffer()].array;
   array.store(b.add(array.load(place), value), place);
 }
 
@@ -171,7 +180,7 @@ void PairLoop::writePair(const Num &pair, ArrayRef<ThreadArray> inputs,
       writer.mapping[body.getArgument(map.getInputs().size() + index)] = b.toValue(number);
   }
   Value counts = b.create<arith::OrIOp>(k.isFull, isInside(k, row, column));
-  writer.accumulate = [&](AccumulateOp sum, RegionWriter &w) { add(sum, w, counts); };
+  writer.accumulate = [&](AccumulateOp sum, RegionWriter &w) { add(sum, w, pair, counts); };
   for (auto [array, value] : llvm::zip(results, writer.writeBody()))
     array.store(value, pair);
 }
@@ -184,6 +193,20 @@ void PairLoop::reduceSums() {
         value = b.add(value, b.shuffleXor(value, mask));
       k.sums->addToHead(k, buffer, i, value);
     });
+}
+
+void PairLoop::addLines() {
+  for (auto &[op, array] : lines) {
+    auto sum = cast<AccumulateOp>(op);
+    const Spaces line = *lineOf(sum);
+    Registers registers(k.registersOf(line));
+    for (int64_t i = 0; i < count; ++i) {
+      Value &total = registers[k.indexOf(line, k.elementAt(Spaces::RC, i))];
+      Value value = array.load(Num(i));
+      total = total ? b.add(total, value) : value;
+    }
+    addToLine(k, sum.getBuffer(), line, std::move(registers));
+  }
 }
 
 void PairLoop::run() {
@@ -201,6 +224,7 @@ void PairLoop::run() {
   declareSums();
   b.loop(0, count, 1, [&](Num pair) { writePair(pair, inputs, results); });
   reduceSums();
+  addLines();
   for (auto [value, array] : llvm::zip(map.getResults(), results)) {
     Registers registers;
     for (int64_t i = 0; i < count; ++i)

@@ -134,9 +134,9 @@ public:
 private:
   void writeFrom(unsigned dim, RegionWriter &writer);
   void writeShare(const Num &worker, RegionWriter &writer);
-  /// Sets the indices of `chosen` dimensions from one number, the last fastest.
-  void setIndices(const llvm::SmallBitVector &chosen, Num number, RegionWriter &writer);
-  std::string productOf(const llvm::SmallBitVector &chosen) const;
+  /// Sets the indices of `chosen` dimensions from one i64, the last fastest.
+  void setIndices(const llvm::SmallBitVector &chosen, Value number, RegionWriter &writer);
+  SmallVector<StringRef> extentsOf(const llvm::SmallBitVector &chosen) const;
 
   StageOp stage;
   ForeachOp loop;
@@ -161,32 +161,36 @@ void LoopKernel::writeFrom(unsigned dim, RegionWriter &writer) {
   });
 }
 
-void LoopKernel::setIndices(const llvm::SmallBitVector &chosen, Num number, RegionWriter &writer) {
+void LoopKernel::setIndices(const llvm::SmallBitVector &chosen, Value number,
+                            RegionWriter &writer) {
   for (unsigned i = extents.size(); i-- > 0;) {
     if (!chosen[i])
       continue;
-    Num extent = fn->size(extents[i]);
-    writer.mapping[loop.getBody().front().getArgument(i)] = b.toValue(number % extent);
-    number = number / extent;
+    Value extent = b.wide(fn->size(extents[i]));
+    Value index = b.createOrFold<arith::RemUIOp>(number, extent);
+    writer.mapping[loop.getBody().front().getArgument(i)] =
+        b.createOrFold<arith::TruncIOp>(b.i32(), index);
+    number = b.createOrFold<arith::DivUIOp>(number, extent);
   }
 }
 
-std::string LoopKernel::productOf(const llvm::SmallBitVector &chosen) const {
+SmallVector<StringRef> LoopKernel::extentsOf(const llvm::SmallBitVector &chosen) const {
   SmallVector<StringRef> names;
   for (unsigned i = 0; i < extents.size(); ++i)
     if (chosen[i])
       names.push_back(extents[i]);
-  return productOfExtents(names);
+  return names;
 }
 
 /// Every 256th of the iterations that are not parallel.
 void LoopKernel::writeShare(const Num &worker, RegionWriter &writer) {
   llvm::SmallBitVector sequential = parallel;
   sequential.flip();
-  b.loop(worker, fn->size(productOf(sequential)), LoopWorkers::kWorkers, [&](Num number) {
-    setIndices(sequential, number, writer);
-    writer.writeBody();
-  });
+  b.wideLoop(b.wide(worker), fn->wideProduct(extentsOf(sequential)), LoopWorkers::kWorkers,
+             [&](Value number) {
+               setIndices(sequential, number, writer);
+               writer.writeBody();
+             });
 }
 
 void LoopKernel::run() {
@@ -200,18 +204,22 @@ void LoopKernel::run() {
   KernelFunction function(stage, suffix, buffers, kThreads, b);
   fn = &function;
   const int64_t count = workers ? LoopWorkers::kWorkers : 1;
-  std::string product = productOf(parallel);
+  SmallVector<StringRef> divided = extentsOf(parallel);
+  const std::string workerCount = std::to_string(count);
   if (workers)
-    product += "*" + std::to_string(count);
-  Num total = fn->size(product);
-  Num index = b.blockIndex() * Num(kThreads) + b.threadIndex();
-  Num worker = index % Num(count);
+    divided.push_back(workerCount);
+  // A grid has up to 2^31 CTAs of many threads each.
+  Value total = fn->wideProduct(divided);
+  Value index = b.create<arith::AddIOp>(
+      b.create<arith::MulIOp>(b.wide(b.blockIndex()), b.wide(kThreads)), b.wide(b.threadIndex()));
+  Num worker = b.fromValue(
+      b.create<arith::TruncIOp>(b.i32(), b.create<arith::RemUIOp>(index, b.wide(Num(count)))));
   RegionWriter writer(*fn, loop.getBody().front());
   writer.accumulate = [&](AccumulateOp sum, RegionWriter &w) {
     w.addToMemory(sum, workers ? workers->slots.lookup(sum.getBuffer()) : Value(), worker);
   };
-  b.ifThen(b.less(index, total), [&] {
-    setIndices(parallel, index / Num(count), writer);
+  b.ifThen(b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, index, total), [&] {
+    setIndices(parallel, b.create<arith::DivUIOp>(index, b.wide(Num(count))), writer);
     if (workers)
       writeShare(worker, writer);
     else
@@ -219,7 +227,7 @@ void LoopKernel::run() {
   });
   if (workers)
     workers->addSumStage(stage, suffix);
-  fn->finish(stage, "ceildiv(" + product + "," + std::to_string(kThreads) + ")",
+  fn->finish(stage, "ceildiv(" + productOfExtents(divided) + "," + std::to_string(kThreads) + ")",
              /*sharedBytes=*/0);
 }
 
@@ -262,31 +270,29 @@ void lowerFindSegments(StageOp stage, FindSegmentsOp op) {
   auto pushAddress = [&](Value buffer) {
     words.push_back(b.create<LLVM::PtrToIntOp>(i64, generic(buffer)));
   };
-  auto push = [&](const Num &number) {
-    words.push_back(b.create<arith::ExtSIOp>(i64, b.toValue(number)));
-  };
-  auto product = [](ArrayRef<Num> extents) {
-    Num count = 1;
+  auto push = [&](const Num &number) { words.push_back(b.wide(number)); };
+  auto pushProduct = [&](ArrayRef<Num> extents) {
+    Value count = b.wide(Num(1));
     for (const Num &extent : extents)
-      count = count * extent;
-    return count;
+      count = b.createOrFold<arith::MulIOp>(count, b.wide(extent));
+    words.push_back(count);
   };
   pushAddress(op.getU());
-  push(product(ArrayRef<Num>(fn.extents(op.getU())).drop_back()));
+  pushProduct(ArrayRef<Num>(fn.extents(op.getU())).drop_back());
   push(fn.extents(op.getU()).back());
   push(fn.size("max(r+c-1,0)"));
   pushAddress(op.getV());
-  push(product(fn.extents(op.getV())));
+  pushProduct(fn.extents(op.getV()));
   for (Value table : {op.getKnots(), op.getSlope(), op.getOffset(), op.getCount()})
     pushAddress(table);
-  push(product(ArrayRef<Num>(fn.extents(op.getSlope())).drop_back()));
+  pushProduct(ArrayRef<Num>(fn.extents(op.getSlope())).drop_back());
   push(fn.extents(op.getSlope()).back());
   push(Num(op.getLayers().size() / 2));
   for (size_t i = 0; i < op.getLayers().size(); i += 2) {
     Value weight = op.getLayers()[i], bias = op.getLayers()[i + 1];
     pushAddress(weight);
     pushAddress(bias);
-    push(product(fn.extents(bias)));
+    pushProduct(fn.extents(bias));
     push(fn.extents(weight).size() == 2 ? fn.extents(weight).back() : Num(1));
   }
   Value block = b.create<LLVM::AllocaOp>(pointerType, i64, b.integer(words.size()), 8);

@@ -28,14 +28,15 @@ Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces()
 class StreamStage {
 public:
   StreamStage(StageOp stage, const GpuSchedule &schedule, KernelFunction &fn, OuterFolds &folds,
-              PairSums &sums)
-      : k(stage, schedule, fn), b(k.b), folds(folds), sums(sums) {
+              PairSums &sums, Value itemCounter)
+      : k(stage, schedule, fn), b(k.b), folds(folds), sums(sums), itemCounter(itemCounter) {
     k.sums = &sums;
   }
 
   void run();
 
 private:
+  Num takeItem();
   void decodeItem();
   void findRange();
   void loadOwners();
@@ -60,6 +61,7 @@ private:
   KernelBuilder &b;
   OuterFolds &folds;
   PairSums &sums;
+  Value itemCounter; // where CTAs take turns
   Num ownerBlocks, firstInner, innerCount, steps, group;
   Num perHead;           // innerCount, or 1 where there are no steps: a divisor
   int64_t stopSlots = 0; // in shared memory: a number per warp
@@ -68,10 +70,22 @@ private:
   SmallVector<Operation *> perStep;  // ops of the stage on the inner side, then the stream's
 };
 
+/// Which item this CTA works on. Where it may wait for lower items it takes the next one from a
+/// counter: whoever has taken a lower one is running or has finished, in whatever order CTAs start.
+Num StreamStage::takeItem() {
+  if (!itemCounter)
+    return b.blockIndex();
+  Value slot = b.shared(k.fn.shared(), k.allocate(4));
+  b.ifThen(b.compare(arith::CmpIPredicate::eq, k.thread, 0),
+           [&] { b.store(b.countUp(k.fn.pointer(itemCounter)), slot); });
+  b.barrier();
+  return b.fromValue(b.load(b.i32(), slot));
+}
+
 /// Heads and owner block of this CTA. Later items have less to do where the mask is causal, and a
-/// fold's order starts with the items that start first.
+/// fold's order starts with the lowest items.
 void StreamStage::decodeItem() {
-  Num item = b.blockIndex();
+  Num item = takeItem();
   Num extent = k.rowsOwn ? k.rows : k.columns;
   ownerBlocks = ceilDiv(extent, Num(k.schedule.ownerBlock()));
   k.ownerBlock = ownerBlocks - Num(1) - item % ownerBlocks;
@@ -413,6 +427,12 @@ void mlir::tile::gpu::lowerStreamStage(StageOp stage, const GpuSchedule &schedul
   PairSums sums(stage, schedule);
   llvm::append_range(buffers, folds.getBuffers());
   llvm::append_range(buffers, sums.getBuffers());
+  Value itemCounter;
+  if (folds.hasTurns() || sums.hasTurns()) {
+    Type i32 = IntegerType::get(stage.getContext(), 32);
+    itemCounter = addTemporary(stage, "_items", {"1"}, i32, /*zero=*/true);
+    buffers.push_back(itemCounter);
+  }
   KernelFunction fn(stage, "", buffers, schedule.threads(), b);
-  StreamStage(stage, schedule, fn, folds, sums).run();
+  StreamStage(stage, schedule, fn, folds, sums, itemCounter).run();
 }

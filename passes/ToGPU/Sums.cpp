@@ -13,17 +13,7 @@ using namespace mlir::tile::gpu;
 //===- Buffers ------------------------------------------------------------------===//
 
 Value PairSums::makeBuffer(const Twine &name, ArrayRef<std::string> extents, Type element) {
-  OpBuilder builder(stage);
-  auto plan = stage->getParentOfType<PlanOp>();
-  SmallVector<StringAttr> attrs;
-  for (const std::string &extent : extents)
-    attrs.push_back(builder.getStringAttr(extent));
-  auto type = BufferType::get(stage.getContext(), attrs, element);
-  Value buffer = BufferOp::create(builder, stage.getLoc(), type,
-                                  (plan.getSymName() + "_" + stage.getSymName() + name).str(),
-                                  Role::Temporary, /*zero=*/true);
-  buffers.push_back(buffer);
-  return buffer;
+  return buffers.emplace_back(addTemporary(stage, name, extents, element, /*zero=*/true));
 }
 
 /// A stage that adds the slots (third extent of `slots`) to `target`.
@@ -56,7 +46,7 @@ PairSums::PairSums(StageOp stage, const GpuSchedule &schedule)
     : stage(stage), schedule(schedule), rows(rowsOwn(stage)) {
   llvm::SetVector<Value> headTargets, diagonalTargets;
   stage.getStream().getBody().walk([&](Operation *op) {
-    if (auto sum = dyn_cast<AccumulateOp>(op))
+    if (auto sum = dyn_cast<AccumulateOp>(op); sum && !lineOf(sum))
       headTargets.insert(sum.getBuffer());
     if (auto grad = dyn_cast<WindowGradOp>(op))
       diagonalTargets.insert(grad.getTable());

@@ -38,6 +38,7 @@ public:
   PairSums(StageOp stage, const GpuSchedule &schedule);
 
   ArrayRef<Value> getBuffers() const { return buffers; }
+  bool hasTurns() const { return !diagonals.empty(); }
   bool isEmpty() const { return heads.empty() && diagonals.empty(); }
 
   /// Shared memory, before the loop.

@@ -37,7 +37,7 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
   stage.getStream().getBody().walk([&](Operation *op) {
     hasDiagonals |= isa<WindowGradOp, SegmentsGradOp>(op);
     if (auto sum = dyn_cast<AccumulateOp>(op))
-      isScattered |= !hasPlaceInHead(sum);
+      isScattered |= !hasPlaceInHead(sum) && !lineOf(sum);
   });
   Operation *unknown = nullptr;
   auto isKnown = [](Operation *op) {
@@ -51,7 +51,8 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
   if (unknown)
     return fail("it has no form for '" + unknown->getName().getStringRef() + "'");
   if (isScattered)
-    return fail("a sum inside a map has a place that is not one of at most " +
+    return fail("a sum inside a map has a place that is neither the pair's row or key nor one of "
+                "at most " +
                 Twine(kMostSumsOfThread) + " per head");
   if (hasDiagonals &&
       (schedule.ownerBlock() % schedule.innerBlock || schedule.threads() < schedule.innerBlock))
@@ -99,18 +100,12 @@ void mlir::tile::gpu::hoistRowValues(StageOp stage) {
   if (hoisted.empty())
     return;
   OpBuilder builder(stage);
-  auto plan = stage->getParentOfType<PlanOp>();
   std::string name = (stage.getSymName() + "_rows").str();
   SmallVector<std::pair<Value, Value>> stored;
   for (auto [index, value] : llvm::enumerate(hoisted)) {
-    SmallVector<StringAttr> extents;
-    for (StringRef extent : {"b", "hq", "r"})
-      extents.push_back(builder.getStringAttr(extent));
     Type element = cast<ValType>(value.getType()).getElementType();
-    auto type = BufferType::get(stage.getContext(), extents, element);
-    Value buffer = BufferOp::create(builder, stage.getLoc(), type,
-                                    (plan.getSymName() + "_" + name + std::to_string(index)).str(),
-                                    Role::Temporary, false);
+    Value buffer = addTemporary(stage, "_rows" + Twine(index), {"b", "hq", "r"}, element,
+                                /*zero=*/false);
     stored.emplace_back(value, buffer);
   }
   auto rowsStage = StageOp::create(builder, stage.getLoc(), name, stage.getPhase(),

@@ -2,8 +2,9 @@
 //
 // Sums across CTAs are added in a fixed order, so that they are the same to the bit in every run: a
 // ticket counts the CTAs that have added; a CTA waits for its number, adds to an f32 buffer, and
-// passes the ticket on. The order is that in which CTAs start, so that a waiting CTA only waits for
-// one that has started. All turns of a step are waited for and passed on together.
+// passes the ticket on. The order is that of the items, which CTAs take from a counter
+// (StreamStage), so that a CTA only waits for one that is running or has finished, in whatever
+// order the device starts them. All turns of a step are waited for and passed on together.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_TURNS_H

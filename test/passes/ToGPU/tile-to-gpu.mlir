@@ -11,6 +11,7 @@
 // CHECK-SAME: shared_bytes = {{[0-9]+}} : i64, threads = 128 : i64
 // CHECK: tile.launch @attention_attention_backward_rows backward items "b*hq*ceildiv(r,16)"
 // CHECK: tile.buffer "attention_attention_backward_tickets" temporary {zero} : <[b, hq, "ceildiv(r,32)"], i32>
+// CHECK: tile.buffer "attention_attention_backward_items" temporary {zero} : <[1], i32>
 // CHECK: tile.launch @attention_attention_backward backward items "b*hkv*ceildiv(c,64)"
 // CHECK-NOT: tile.stage
 // CHECK: gpu.module @kernels
@@ -22,6 +23,9 @@
 // CHECK: nvvm.barrier
 // CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f"
 // CHECK: llvm.func @attention_attention_backward(
+// CTAs that take turns count their items; the others take their place in the grid.
+// CHECK-NOT: nvvm.read.ptx.sreg.ctaid
+// CHECK: llvm.atomicrmw add %{{.*}} syncscope("device") monotonic
 // CHECK: llvm.load %{{.*}} atomic syncscope("device") acquire
 // CHECK: llvm.store %{{.*}} atomic syncscope("device") release
 
@@ -37,6 +41,13 @@
 // TABLE: tile.buffer "attention_attention_term0_finish_workers0" temporary {zero} : <[256, 32, hq], f64>
 // TABLE: tile.launch @attention_attention_term0_finish finish items "ceildiv(hq*256,128)"
 // TABLE: tile.launch @attention_attention_term0_finish_workers finish
+// All elements of a loop may be more than 2^31: they are counted in 64 bits.
+// TABLE: llvm.func @attention_attention_backward_slots0(
+// TABLE: %[[CTA:.*]] = nvvm.read.ptx.sreg.ctaid.x : i32
+// TABLE: %[[WIDE:.*]] = arith.extsi %[[CTA]] : i32 to i64
+// TABLE: arith.muli %[[WIDE]], %{{.*}} : i64
+// TABLE: arith.cmpi slt, %{{.*}}, %{{.*}} : i64
+// TABLE: arith.remui %{{.*}}, %{{.*}} : i64
 
 // A network of every pair stands once, in a loop over the lane's pairs; what it adds to the head's
 // parameters goes through an array of the thread.
