@@ -1,0 +1,317 @@
+//===- BiasEvaluator.cpp - A bias of one pair, in long double -------------===//
+
+#include "fuzz/BiasEvaluator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace pe::fuzz {
+
+using Real = long double;
+
+/// A number in [-1, 1) for a seed and a count (the finaliser of SplitMix64).
+static Real noiseAt(uint64_t seed, uint64_t count) {
+  uint64_t x = seed * 0x9e3779b97f4a7c15u + count * 0xd1342543de82ef95u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  x ^= x >> 31;
+  return static_cast<Real>(x >> 11) * 0x1p-52L - 1;
+}
+
+Real BiasEvaluator::rounded(Real x, bool isApproximate) {
+  ++noiseCount;
+  if (noiseSeed == 0 || (!isApproximate && static_cast<Real>(static_cast<float>(x)) == x))
+    return x;
+  return x * (1 + noiseAt(noiseSeed, noiseCount) * (isApproximate ? 0x1p-22L : 0x1p-24L));
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters
+//===----------------------------------------------------------------------===//
+
+int64_t BiasEvaluator::extent(int parameter, size_t axis) const {
+  int64_t dim = program.parameters[parameter].dims[axis];
+  return dim == kHeads ? program.sizes.queryHeads : dim;
+}
+
+Real BiasEvaluator::atHead(int parameter, Real absent) const {
+  if (parameter == kNoParameter)
+    return absent;
+  const std::vector<Real> &all = values[parameter];
+  return all.size() == 1 ? all[0] : all.at(pair.h);
+}
+
+Real BiasEvaluator::element(int parameter, int64_t row, int64_t column) const {
+  int64_t rows = extent(parameter, 0), columns = extent(parameter, 1);
+  row = std::clamp<int64_t>(row, 0, rows - 1);
+  column = std::clamp<int64_t>(column, 0, columns - 1);
+  return values[parameter].at(row * columns + column);
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+/// Whole numbers are taken modulo their type; a real number must fit.
+BiasEvaluator::Value BiasEvaluator::convert(const Node &node, const Value &in) {
+  Type from = node.children[0].type, to = node.type;
+  Value out;
+  if (isReal(from) && isReal(to)) {
+    out.real = to == Type::F32 ? rounded(in.real) : in.real;
+  } else if (isReal(from)) {
+    Real whole = std::trunc(in.real);
+    defined &= std::fabs(whole) < 0x1p30L;
+    out.integer = defined ? wrap(static_cast<Wide>(whole), bitsOf(to)) : 0;
+  } else {
+    Wide number = node.scalar->isUnsigned ? asUnsigned(in.integer, bitsOf(from)) : in.integer;
+    if (isReal(to))
+      out.real = to == Type::F32 ? rounded(static_cast<Real>(number)) : static_cast<Real>(number);
+    else
+      out.integer = wrap(number, bitsOf(to));
+  }
+  return out;
+}
+
+BiasEvaluator::Value BiasEvaluator::scalarRow(const Node &node, const Value *in) {
+  const ScalarOperation &operation = *node.scalar;
+  if (operation.form == Form::Convert)
+    return convert(node, in[0]);
+  Value out;
+  if (operation.integer) {
+    int bits = bitsOf(node.children[0].type);
+    auto result = operation.integer(in[0].integer, in[1].integer, bits);
+    defined &= result.has_value();
+    out.integer = result ? wrap(*result, bitsOf(node.type)) : 0;
+    return out;
+  }
+  Real operands[3] = {};
+  for (size_t n = 0; n < node.children.size(); ++n)
+    operands[n] = isReal(node.children[n].type) ? in[n].real : static_cast<Real>(in[n].integer);
+  Real result = operation.real(operands[0], operands[1], operands[2]);
+  if (operation.form == Form::RealCompare) {
+    out.integer = result != 0 ? -1 : 0;
+    return out;
+  }
+  defined &= std::isfinite(result);
+  out.real = node.type == Type::F32 ? rounded(result, operation.isApproximate) : result;
+  return out;
+}
+
+BiasEvaluator::Value BiasEvaluator::scalar(const Node &node) {
+  Value in[3];
+  for (size_t n = 0; n < node.children.size(); ++n)
+    in[n] = scalar(node.children[n]);
+  Value out;
+  switch (node.op) {
+  case Op::Scalar:
+    return scalarRow(node, in);
+  case Op::Constant:
+    return {node.integers[0], static_cast<Real>(node.reals[0])};
+  case Op::Batch:
+    return {pair.b};
+  case Op::Head:
+    return {pair.h};
+  case Op::Query:
+    return {pair.i};
+  case Op::Key:
+    return {pair.j};
+  case Op::HeadsTotal:
+    return {program.headsTotal()};
+  case Op::GlobalHead:
+    return {wrap(Wide(in[0].integer) + program.positions.headStart, 64)};
+  case Op::Select:
+    return in[0].integer ? in[1] : in[2];
+  case Op::ToReal:
+    out.real = rounded(static_cast<Real>(in[0].integer));
+    return out;
+  case Op::ToIndex:
+    defined &= std::fabs(in[0].real) < 0x1p30L;
+    out.integer = defined ? static_cast<int64_t>(in[0].real) : 0;
+    return out;
+  case Op::Read: {
+    int parameter = node.parameters[0];
+    int64_t place = 0;
+    for (size_t axis = 0; axis < node.children.size(); ++axis) {
+      int64_t size = extent(parameter, axis);
+      place = place * size + std::clamp<int64_t>(in[axis].integer, 0, size - 1);
+    }
+    out.real = values[parameter].at(place);
+    return out;
+  }
+  default:
+    defined = false;
+    return out;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Coordinates
+//===----------------------------------------------------------------------===//
+
+Real BiasEvaluator::logOfScaled(Real c, Real x) {
+  return rounded(std::log(1 + rounded(std::fabs(c * x))), true);
+}
+
+/// The logarithms are taken in f32, which decides the boundaries (docs/numerics.md).
+Real BiasEvaluator::bucket(const Node &node) const {
+  int64_t buckets = node.integers[0], relative = pair.i - pair.j, offset = 0;
+  if (node.flag) {
+    buckets /= 2;
+    offset = relative < 0 ? buckets : 0;
+    relative = std::abs(relative);
+  }
+  int64_t distance = std::max<int64_t>(relative, 0), exact = buckets / 2;
+  if (distance < exact)
+    return offset + distance;
+  float above = std::log(static_cast<float>(distance) / static_cast<float>(exact));
+  float whole = static_cast<float>(std::log(double(node.integers[1]) / double(exact)));
+  float share = above / whole * static_cast<float>(buckets - exact);
+  return offset + std::min<int64_t>(exact + static_cast<int64_t>(share), buckets - 1);
+}
+
+Real BiasEvaluator::coordinate(const Node &node) {
+  Real distance = rounded(std::abs(pair.i - pair.j));
+  switch (node.op) {
+  case Op::Distance:
+    return distance;
+  case Op::Relative:
+    return rounded(pair.i - pair.j);
+  case Op::QueryPosition:
+    return rounded(pair.i);
+  case Op::KeyPosition:
+    return rounded(pair.j);
+  case Op::LogDistance:
+    return logOfScaled(atHead(node.parameters[0]), distance);
+  case Op::Progressive: {
+    Real position = rounded(pair.i);
+    if (node.parameters[1] != kNoParameter)
+      position = std::max(position, rounded(std::fabs(atHead(node.parameters[1]) * node.reals[0])));
+    if (node.parameters[0] != kNoParameter) {
+      Real c = atHead(node.parameters[0]);
+      distance = logOfScaled(c, distance);
+      position = logOfScaled(c, position);
+    }
+    Real result = distance / (position + static_cast<Real>(node.reals[1]));
+    defined &= std::isfinite(result);
+    return rounded(result, true);
+  }
+  case Op::Bucket:
+    return bucket(node);
+  case Op::ClampedLog: {
+    Real length = std::exp(atHead(node.parameters[0]));
+    Real share = std::log(1 + distance) / std::log(1 + length);
+    return std::clamp<Real>(rounded(share, true), 0, 1);
+  }
+  default:
+    defined = false;
+    return 0;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Biases
+//===----------------------------------------------------------------------===//
+
+/// Slopes 2^(-8k/n); "interleaved" takes those of the power of two below the number of heads, then
+/// every other one of twice as many.
+Real BiasEvaluator::slopeOfRule(int rule) const {
+  Real head = pair.h + program.positions.headStart, heads = program.headsTotal();
+  if (rule == 1)
+    return std::exp2(-8 * (head + 1) / heads);
+  Real power = 1;
+  while (power * 2 <= heads)
+    power *= 2;
+  return head < power ? std::exp2(-8 * (head + 1) / power)
+                      : std::exp2(-8 * (2 * (head - power) + 1) / (2 * power));
+}
+
+static Real activate(int activation, Real x) {
+  switch (activation) {
+  case 1:
+    return x > 0 ? x : 0;
+  case 2:
+    return x / 2 * (1 + std::erf(x / std::numbers::sqrt2_v<Real>));
+  case 3:
+    return std::tanh(x);
+  default:
+    return x;
+  }
+}
+
+Real BiasEvaluator::mlp(const Node &node, Real x) {
+  std::vector<Real> units = {x};
+  const std::vector<int> &layers = node.parameters;
+  for (size_t layer = 0; layer < layers.size(); layer += 2) {
+    int weight = layers[layer], bias = layers[layer + 1];
+    bool isFirst = layer == 0, isLast = layer + 2 == layers.size();
+    int64_t rows = extent(weight, 0), first = 0;
+    if (isLast) { // this head's row alone
+      first = rows == 1 ? 0 : pair.h;
+      rows = 1;
+    }
+    std::vector<Real> next;
+    for (int64_t row = first; row < first + rows; ++row) {
+      Real sum = extent(bias, 0) == 1 ? values[bias][0] : values[bias].at(row);
+      for (size_t unit = 0; unit < units.size(); ++unit)
+        sum += units[unit] * (isFirst ? values[weight].at(row) : element(weight, row, unit));
+      next.push_back(activate(isLast ? node.integers[1] : node.integers[0], rounded(sum, true)));
+    }
+    units = std::move(next);
+  }
+  return rounded(units[0], true);
+}
+
+Real BiasEvaluator::cosineSum(const Node &node, Real x) {
+  Real sum = 0, terms = node.integers[0], base = node.reals[0];
+  for (int64_t k = 1; k <= node.integers[0]; ++k)
+    sum += std::cos(x / std::pow(base, k / terms));
+  return rounded(atHead(node.parameters[0], 1) * sum, true);
+}
+
+Real BiasEvaluator::bias(const Node &node) {
+  switch (node.op) {
+  case Op::Region:
+  case Op::Formula:
+    return scalar(node.children[0]).real;
+  case Op::Add:
+    return rounded(bias(node.children[0]) + bias(node.children[1]));
+  case Op::Scale:
+    return rounded(bias(node.children[0]) * node.reals[0]);
+  default:
+    break;
+  }
+  Real x = coordinate(node.children[0]), factor = node.reals[0];
+  auto parameter = [&](size_t n) { return node.parameters[n]; };
+  switch (node.op) {
+  case Op::Linear: {
+    Real slope = node.integers[0] ? slopeOfRule(node.integers[0]) : atHead(parameter(0));
+    return rounded(factor * slope * x + atHead(parameter(1)));
+  }
+  case Op::Table: {
+    Real row = std::clamp<Real>(x, 0, extent(parameter(0), 0) - 1);
+    return element(parameter(0), static_cast<int64_t>(row), pair.h);
+  }
+  case Op::Power: {
+    Real power = x > 0 ? std::pow(x, atHead(parameter(0))) : 0;
+    return rounded(factor * atHead(parameter(1)) * power, true);
+  }
+  case Op::Mlp:
+    return mlp(node, x);
+  case Op::CosineSum:
+    return cosineSum(node, x);
+  default:
+    defined = false;
+    return 0;
+  }
+}
+
+Real BiasEvaluator::evaluate(const Node &node, const Pair &at) {
+  pair = at;
+  noiseCount = 0;
+  Real value = bias(node);
+  defined &= std::isfinite(value);
+  return value;
+}
+
+} // namespace pe::fuzz

@@ -1,0 +1,393 @@
+//===- Evaluate.cpp - A second evaluation of a program --------------------===//
+
+#include "fuzz/Evaluate.h"
+
+#include "fuzz/BiasEvaluator.h"
+#include "runtime/core/Error.h"
+#include "runtime/core/Random.h"
+#include "runtime/core/Tensor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace pe::fuzz {
+namespace {
+
+using Real = long double;
+using Arrays = std::map<std::string, std::vector<Real>>;
+
+int64_t elementsOf(const Parameter &parameter, const Sizes &sizes) {
+  int64_t count = 1;
+  for (int64_t dim : parameter.dims)
+    count *= dim == kHeads ? sizes.queryHeads : dim;
+  return count;
+}
+
+bool allows(const Node &mask, int64_t i, int64_t j) {
+  switch (mask.op) {
+  case Op::Causal:
+    return j <= i;
+  case Op::StrictCausal:
+    return j < i;
+  case Op::Window:
+    return (!mask.integers[0] || i - j < mask.integers[0]) &&
+           (!mask.integers[1] || j - i < mask.integers[1]);
+  case Op::MaskAnd:
+    return allows(mask.children[0], i, j) && allows(mask.children[1], i, j);
+  case Op::MaskOr:
+    return allows(mask.children[0], i, j) || allows(mask.children[1], i, j);
+  default:
+    return true;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Dense attention
+//===----------------------------------------------------------------------===//
+
+class DenseAttention {
+public:
+  explicit DenseAttention(const Program &program)
+      : program(program), sizes(program.sizes),
+        scale(program.scale.value_or(1.0 / std::sqrt(double(sizes.headDim)))) {}
+
+  /// The sum of the biases of every pair; the values are those of the parameters in `inputs`.
+  std::vector<Real> biasOf(const Arrays &inputs) const;
+  /// "o", and "lse" whether it is a result or not.
+  Arrays forward(const Arrays &inputs, const std::vector<Real> &bias) const;
+
+private:
+  std::vector<Real> rotate(const std::vector<Real> &rows, int64_t heads, int64_t length,
+                           int64_t start) const;
+  /// Probabilities of a row from its scores (nothing: masked), and its second result.
+  Real normalize(std::vector<std::optional<Real>> &row) const;
+
+  const Program &program;
+  const Sizes &sizes;
+  Real scale;
+};
+
+std::vector<Real> DenseAttention::biasOf(const Arrays &inputs) const {
+  ParameterValues values;
+  for (const Parameter &parameter : program.parameters)
+    values.push_back(inputs.at(parameter.name));
+  BiasEvaluator evaluator(program, values);
+  std::vector<Real> all;
+  for (int64_t b = 0; b < sizes.batch; ++b)
+    for (int64_t h = 0; h < sizes.queryHeads; ++h)
+      for (int64_t r = 0; r < sizes.queries; ++r)
+        for (int64_t c = 0; c < sizes.keys; ++c) {
+          Pair pair{b, h, program.queryStart() + r, program.positions.keyStart + c};
+          Real sum = 0;
+          for (const Node &bias : program.biases)
+            sum += evaluator.evaluate(bias, pair);
+          all.push_back(sum);
+        }
+  return all;
+}
+
+/// Pair p of n turns by position * base^(-2p/n): neighbours, or halves apart.
+std::vector<Real> DenseAttention::rotate(const std::vector<Real> &rows, int64_t heads,
+                                         int64_t length, int64_t start) const {
+  std::vector<Real> turned = rows;
+  if (!program.rotation)
+    return turned;
+  const Node &rotary = *program.rotation;
+  int64_t dims = rotary.integers[0] ? rotary.integers[0] : sizes.headDim;
+  for (int64_t row = 0; row < sizes.batch * heads * length; ++row)
+    for (int64_t p = 0; p < dims / 2; ++p) {
+      int64_t first = row * sizes.headDim + (rotary.flag ? 2 * p : p);
+      int64_t second = rotary.flag ? first + 1 : first + dims / 2;
+      Real frequency = std::pow(static_cast<Real>(rotary.reals[0]), Real(-2 * p) / dims);
+      Real angle = (start + row % length) * frequency;
+      turned[first] = rows[first] * std::cos(angle) - rows[second] * std::sin(angle);
+      turned[second] = rows[second] * std::cos(angle) + rows[first] * std::sin(angle);
+    }
+  return turned;
+}
+
+Real DenseAttention::normalize(std::vector<std::optional<Real>> &row) const {
+  if (program.isStickBreaking) {
+    Real left = 0; // the logarithm of what the keys further on have left
+    for (size_t c = row.size(); c-- > 0;)
+      if (row[c]) {
+        Real z = *row[c];
+        Real softplus = z > 0 ? z + std::log1p(std::exp(-z)) : std::log1p(std::exp(z));
+        row[c] = std::exp(z - softplus + left);
+        left -= softplus;
+      }
+    return left;
+  }
+  Real highest = -std::numeric_limits<Real>::infinity(), sum = 0;
+  for (const auto &z : row)
+    highest = z ? std::max(highest, *z) : highest;
+  for (const auto &z : row)
+    sum += z ? std::exp(*z - highest) : 0;
+  for (auto &z : row)
+    if (z)
+      z = std::exp(*z - highest) / sum;
+  return sum > 0 ? highest + std::log(sum) : highest;
+}
+
+Arrays DenseAttention::forward(const Arrays &inputs, const std::vector<Real> &bias) const {
+  const auto &[batch, heads, keyHeads, queries, keys, dim, valueDim] = sizes;
+  const int64_t queryStart = program.queryStart(), keyStart = program.positions.keyStart;
+  std::vector<Real> q = rotate(inputs.at("q"), heads, queries, queryStart);
+  std::vector<Real> k = rotate(inputs.at("k"), keyHeads, keys, keyStart);
+  const std::vector<Real> &v = inputs.at("v");
+  Arrays results;
+  std::vector<Real> &o = results["o"], &lse = results["lse"];
+  for (int64_t row = 0; row < batch * heads * queries; ++row) {
+    int64_t b = row / (heads * queries), h = row / queries % heads;
+    int64_t keyBlock = (b * keyHeads + h / (heads / keyHeads)) * keys;
+    int64_t i = queryStart + row % queries;
+    std::vector<std::optional<Real>> weights(keys);
+    for (int64_t c = 0; c < keys; ++c) {
+      int64_t j = keyStart + c;
+      bool isSeen = i >= 0 && (!program.mask || allows(*program.mask, i, j)) &&
+                    (!program.isStickBreaking || j < i);
+      if (!isSeen)
+        continue;
+      Real dot = 0;
+      for (int64_t n = 0; n < dim; ++n)
+        dot += q[row * dim + n] * k[(keyBlock + c) * dim + n];
+      weights[c] = scale * dot + bias[row * keys + c];
+    }
+    lse.push_back(normalize(weights));
+    for (int64_t n = 0; n < valueDim; ++n) {
+      Real sum = 0;
+      for (int64_t c = 0; c < keys; ++c)
+        sum += weights[c] ? *weights[c] * v[(keyBlock + c) * valueDim + n] : 0;
+      o.push_back(sum);
+    }
+  }
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// Comparing
+//===----------------------------------------------------------------------===//
+
+Expected<std::vector<Real>> elementsOf(const Tensor &tensor) {
+  auto wide = convert(tensor, DType::F64);
+  if (!wide)
+    return wide.takeError();
+  Tensor packed = wide->contiguous();
+  auto values = packed.values<double>();
+  return std::vector<Real>(values.begin(), values.end());
+}
+
+/// A share of the norm that both readings may differ by: roundings of float64, which grow with the
+/// positions that trigonometric functions are taken of.
+Real toleranceOf(const Program &program) {
+  Real furthest = 0;
+  for (int64_t start : {program.queryStart(), program.positions.keyStart})
+    furthest = std::max<Real>(furthest, std::abs(start));
+  return 1e-9L + 4e-15L * furthest;
+}
+
+Status compareResult(const std::string &name, const std::vector<Real> &mine,
+                     const std::vector<Real> &theirs, Real tolerance) {
+  Real error = 0, norm = 0;
+  if (mine.size() != theirs.size())
+    return makeError("the second evaluation has ", mine.size(), " elements of '", name,
+                     "', the reference ", theirs.size());
+  for (size_t e = 0; e < mine.size(); ++e) {
+    if (std::isinf(mine[e]) && mine[e] == theirs[e])
+      continue;
+    error += (mine[e] - theirs[e]) * (mine[e] - theirs[e]);
+    norm += mine[e] * mine[e];
+  }
+  error = std::sqrt(error);
+  norm = std::sqrt(norm);
+  if (error <= tolerance * (norm + std::sqrt(Real(mine.size())) * 0.1L))
+    return Status::success();
+  return makeError("'", name, "' of the reference differs from the second evaluation by ",
+                   double(error / norm), " of its norm");
+}
+
+/// The directional derivatives of the loss against the reference's gradients.
+class GradientCheck {
+public:
+  GradientCheck(const Program &program, const Arrays &inputs, Real tolerance)
+      : program(program), dense(program), inputs(inputs), tolerance(tolerance),
+        bias(dense.biasOf(inputs)) {}
+
+  Arrays results() const { return dense.forward(inputs, bias); }
+  Status check(const std::string &name, const std::vector<Real> &gradient);
+
+private:
+  Real lossAt(const Arrays &at, bool isParameter) const;
+
+  const Program &program;
+  DenseAttention dense;
+  const Arrays &inputs;
+  Real tolerance;
+  std::vector<Real> bias;
+};
+
+Real GradientCheck::lossAt(const Arrays &at, bool isParameter) const {
+  Arrays results = dense.forward(at, isParameter ? dense.biasOf(at) : bias);
+  Real loss = 0;
+  for (const auto &[name, values] : results) {
+    auto cotangent = inputs.find("d_" + name);
+    if (cotangent == inputs.end())
+      continue;
+    for (size_t e = 0; e < values.size(); ++e)
+      loss += std::isfinite(values[e]) ? values[e] * cotangent->second[e] : 0;
+  }
+  return loss;
+}
+
+Status GradientCheck::check(const std::string &name, const std::vector<Real> &gradient) {
+  constexpr Real step = 0x1p-22L;
+  bool isParameter = name != "q" && name != "k" && name != "v";
+  Random random(program.seed, "direction of " + name);
+  Arrays above = inputs, below = inputs;
+  Real expected = 0, norm = 0;
+  for (size_t e = 0; e < gradient.size(); ++e) {
+    Real direction = random.normal();
+    above[name][e] += step * direction;
+    below[name][e] -= step * direction;
+    expected += gradient[e] * direction;
+    norm += gradient[e] * gradient[e];
+  }
+  Real found = (lossAt(above, isParameter) - lossAt(below, isParameter)) / (2 * step);
+  Real allowed = (1e-5L + 10 * tolerance) * (std::sqrt(norm) + 1e-4L);
+  if (std::fabs(found - expected) <= allowed)
+    return Status::success();
+  return makeError("'d_", name, "' of the reference along a direction is ", double(expected),
+                   ", central differences say ", double(found));
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Parameters and conditions
+//===----------------------------------------------------------------------===//
+
+ParameterValues drawParameters(const Program &program, uint64_t seed) {
+  ParameterValues values;
+  for (const Parameter &parameter : program.parameters) {
+    Random random(seed, parameter.name);
+    std::vector<Real> &elements = values.emplace_back();
+    for (int64_t n = elementsOf(parameter, program.sizes); n > 0; --n)
+      elements.push_back(static_cast<float>(random.uniform(parameter.low, parameter.high)));
+  }
+  return values;
+}
+
+Expected<ParameterValues> parametersFrom(const Program &program, const TensorMap &tensors) {
+  ParameterValues values;
+  for (const Parameter &parameter : program.parameters) {
+    auto elements = elementsOf(tensors.at(parameter.name));
+    if (!elements)
+      return elements.takeError();
+    values.push_back(std::move(*elements));
+  }
+  return values;
+}
+
+bool Condition::isGood() const {
+  return isDefined && magnitude <= 24 && error <= 4e-6 && derivativeError <= 8e-6;
+}
+
+namespace {
+
+/// First, last and some places between, of `size`.
+std::vector<int64_t> placesOf(int64_t size, int64_t count) {
+  std::vector<int64_t> places;
+  for (int64_t n = 0; n < std::min(size, count); ++n)
+    places.push_back(count >= size ? n : n * (size - 1) / (count - 1));
+  return places;
+}
+
+std::vector<Pair> samplePairs(const Program &program, int count) {
+  const Sizes &sizes = program.sizes;
+  std::vector<Pair> pairs;
+  auto batches = placesOf(sizes.batch, 2), heads = placesOf(sizes.queryHeads, 4);
+  int64_t perSide = 2;
+  if (batches.empty())
+    return pairs;
+  while (int64_t(batches.size() * heads.size()) * (perSide + 1) * (perSide + 1) <= count)
+    ++perSide;
+  for (int64_t b : batches)
+    for (int64_t h : heads)
+      for (int64_t r : placesOf(sizes.queries, perSide))
+        for (int64_t c : placesOf(sizes.keys, perSide))
+          pairs.push_back({b, h, program.queryStart() + r, program.positions.keyStart + c});
+  return pairs;
+}
+
+} // namespace
+
+Condition conditionOf(const Program &program, const Node &bias, const ParameterValues &values,
+                      int pairs) {
+  constexpr Real step = 0x1p-8L;
+  ParameterValues above = values, below = values;
+  Random random(program.seed, "direction");
+  for (size_t p = 0; p < values.size(); ++p)
+    for (size_t e = 0; e < values[p].size(); ++e) {
+      Real moved = step * random.uniform(0.5, 1.0);
+      above[p][e] += moved;
+      below[p][e] -= moved;
+    }
+  Condition condition;
+  Real derivativeError = 0, largest = 0;
+  auto derivative = [&](const Pair &pair, uint64_t noise) {
+    BiasEvaluator upper(program, above, noise), lower(program, below, noise);
+    return (upper.evaluate(bias, pair) - lower.evaluate(bias, pair)) / (2 * step);
+  };
+  for (const Pair &pair : samplePairs(program, pairs)) {
+    BiasEvaluator exact(program, values);
+    Real value = exact.evaluate(bias, pair), slope = derivative(pair, 0);
+    condition.isDefined &= exact.isDefined() && std::isfinite(slope);
+    if (!condition.isDefined)
+      return condition;
+    condition.magnitude = std::max(condition.magnitude, double(std::fabs(value)));
+    largest = std::max(largest, std::fabs(slope));
+    for (uint64_t noise : {1, 2}) {
+      BiasEvaluator noisy(program, values, noise);
+      Real moved = std::fabs(noisy.evaluate(bias, pair) - value);
+      condition.isDefined &= noisy.isDefined();
+      condition.error = std::max(condition.error, double(moved));
+      derivativeError = std::max(derivativeError, std::fabs(derivative(pair, noise) - slope));
+    }
+  }
+  condition.derivativeError = largest > 0 ? double(derivativeError / largest) : 0.0;
+  return condition;
+}
+
+int64_t pairsOf(const Program &program) {
+  const Sizes &sizes = program.sizes;
+  return sizes.batch * sizes.queryHeads * sizes.queries * sizes.keys;
+}
+
+Status checkReference(const Program &program, const TensorMap &inputs,
+                      const reference::Results &results) {
+  Arrays arrays;
+  for (const auto &[name, tensor] : inputs) {
+    auto elements = elementsOf(tensor);
+    if (!elements)
+      return elements.takeError();
+    arrays[name] = std::move(*elements);
+  }
+  GradientCheck check(program, arrays, toleranceOf(program));
+  Arrays mine = check.results();
+  for (const auto &[name, tensor] : results.outputs)
+    if (auto theirs = elementsOf(tensor); !theirs)
+      return theirs.takeError();
+    else if (Status status = compareResult(name, mine.at(name), *theirs, toleranceOf(program));
+             !status)
+      return status;
+  for (const auto &[name, tensor] : results.gradients)
+    if (auto gradient = elementsOf(tensor); !gradient)
+      return gradient.takeError();
+    else if (Status status = check.check(name.substr(2), *gradient); !status)
+      return status;
+  return Status::success();
+}
+
+} // namespace pe::fuzz

@@ -1,0 +1,58 @@
+//===- Evaluate.h - A second evaluation of a program ------------*- C++ -*-===//
+//
+// Evaluates the generator's own tree, densely and in long double, with no code of
+// runtime/reference: the reference is compared with it. Gradients are central differences of
+// sum(d_o * o) + sum(d_lse * lse) along one random direction per argument.
+//
+// The same walk with a little noise after every rounded f32 operation says whether a bias and its
+// derivative are well conditioned: a program whose results hang on one rounding judges nobody.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_TEST_FUZZ_EVALUATE_H
+#define PE_TEST_FUZZ_EVALUATE_H
+
+#include "fuzz/Program.h"
+#include "pe/Error.h"
+#include "pe/Tensor.h"
+#include "runtime/reference/Reference.h"
+
+namespace pe::fuzz {
+
+/// The elements of every parameter, row-major.
+using ParameterValues = std::vector<std::vector<long double>>;
+
+/// Drawn as Parameter says, though not with the numbers that `pe run --random` draws.
+ParameterValues drawParameters(const Program &program, uint64_t seed);
+
+/// What a bias is like over pairs of the program's call.
+struct Condition {
+  /// Every operation was defined and every value finite.
+  bool isDefined = true;
+  /// The largest |bias|.
+  double magnitude = 0.0;
+  /// How far roundings of f32 move the bias, and its derivative by the parameters (relative to the
+  /// largest).
+  double error = 0.0, derivativeError = 0.0;
+
+  bool isGood() const;
+};
+
+/// Of at most about `pairs` pairs, spread over the call; corners included.
+Condition conditionOf(const Program &program, const Node &bias, const ParameterValues &values,
+                      int pairs);
+
+/// The elements of the program's parameters among named tensors.
+Expected<ParameterValues> parametersFrom(const Program &program, const TensorMap &tensors);
+
+/// Pairs that a dense evaluation visits: what it costs.
+int64_t pairsOf(const Program &program);
+
+/// Compares the reference's results and gradients with this evaluation; the error says which tensor
+/// differs and by how much.
+Status checkReference(const Program &program, const TensorMap &inputs,
+                      const reference::Results &results);
+
+} // namespace pe::fuzz
+
+#endif // PE_TEST_FUZZ_EVALUATE_H

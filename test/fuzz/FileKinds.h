@@ -1,0 +1,53 @@
+//===- FileKinds.h - What reads files, and good files for it ----*- C++ -*-===//
+//
+// A kind of file: how a damaged one comes from a number, and how it is read. Nothing that is read
+// may crash, hang or take memory without bound, and what is refused is refused with one clear line.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_TEST_FUZZ_FILEKINDS_H
+#define PE_TEST_FUZZ_FILEKINDS_H
+
+#include "fuzz/Workers.h"
+#include "pe/Error.h"
+
+#include <filesystem>
+#include <vector>
+
+namespace pe::fuzz {
+
+/// Good files to damage.
+struct Corpus {
+  /// Programs: the examples, and generated ones.
+  std::vector<std::string> sources;
+  /// Packages of compiled programs.
+  std::vector<std::string> packages;
+};
+
+struct FileKind {
+  std::string name;
+  /// The damaged file of a seed.
+  std::string (*make)(const Corpus &corpus, uint64_t seed);
+  /// Reads it below `scratch`, an empty folder; what is wrong with the answer, or nothing.
+  std::string (*read)(const Corpus &corpus, const std::string &bytes,
+                      const std::filesystem::path &scratch, const Progress &progress);
+  /// Needs the compiler's library.
+  bool needsCompiler = false;
+};
+
+/// Sources; safetensors; plans, signatures and programs of packages; whole packages; checkpoints;
+/// logs; configurations.
+const std::vector<FileKind> &fileKinds();
+/// Of fileKinds, by the file that has them.
+std::vector<FileKind> readerKinds();
+FileKind sourceKind();
+
+/// "" for success and for errors of one clear line.
+std::string judgeMessage(const Status &status);
+template <typename T> std::string judgeMessage(const Expected<T> &result) {
+  return result ? "" : judgeMessage(Status(Error(result.error())));
+}
+
+} // namespace pe::fuzz
+
+#endif // PE_TEST_FUZZ_FILEKINDS_H

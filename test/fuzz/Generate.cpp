@@ -1,0 +1,290 @@
+//===- Generate.cpp - A program from a seed -------------------------------===//
+
+#include "fuzz/Generate.h"
+
+#include "fuzz/Evaluate.h"
+#include "fuzz/ScalarWriter.h"
+
+#include <cmath>
+
+namespace pe::fuzz {
+namespace {
+
+class Generator {
+public:
+  explicit Generator(uint64_t seed) : random(seed, "program") { program.seed = seed; }
+  Program generate();
+
+private:
+  void drawSizes();
+  void drawPositions();
+  Node coordinate(bool isWhole = false);
+  Node bias(int depth);
+  Node biasOfCoordinate();
+  Node mlp();
+  std::optional<Node> wellConditionedBias();
+  Node mask(int depth);
+  Node window();
+  Node rotation();
+
+  int headParameter(double low, double high);
+  template <typename T> T pick(std::initializer_list<T> choices) {
+    return choices.begin()[random.below(choices.size())];
+  }
+  uint64_t below(uint64_t bound) { return random.below(bound); }
+  bool chance(double probability) { return random.uniform() < probability; }
+  double real(double low, double high) { return static_cast<float>(random.uniform(low, high)); }
+
+  Random random;
+  Program program;
+};
+
+//===----------------------------------------------------------------------===//
+// The call
+//===----------------------------------------------------------------------===//
+
+void Generator::drawSizes() {
+  Sizes &sizes = program.sizes;
+  sizes.batch = chance(0.02) ? 0 : pick<int64_t>({1, 1, 1, 2, 3});
+  sizes.keyHeads = pick<int64_t>({1, 1, 2, 3});
+  sizes.queryHeads = sizes.keyHeads * pick<int64_t>({1, 1, 2, 3});
+  auto length = [&] { return pick<int64_t>({1, 2, 5, 15, 16, 17, 31, 32, 33, 40, 49, 64, 70}); };
+  sizes.queries = chance(0.03) ? 0 : length();
+  sizes.keys = chance(0.04) ? 0 : chance(0.3) ? sizes.queries : length();
+  while (pairsOf(program) > 8000)
+    (sizes.queries > sizes.keys ? sizes.queries : sizes.keys) /= 2;
+  auto dim = [&] { return pick<int64_t>({16, 16, 16, 24, 32, 40, 64}); };
+  sizes.headDim = dim();
+  sizes.valueDim = chance(0.5) ? sizes.headDim : dim();
+  if (chance(0.04)) // the CPU alone has these
+    sizes.headDim = sizes.valueDim = 8;
+}
+
+/// Around places where products and sums of positions leave 31, 32 and 63 bits; start + length
+/// stays within 2^30.
+void Generator::drawPositions() {
+  constexpr int64_t limit = 1 << 30;
+  Positions &positions = program.positions;
+  const Sizes &sizes = program.sizes;
+  auto start = [&](int64_t length) -> int64_t {
+    switch (below(6)) {
+    case 0:
+      return below(300);
+    case 1:
+      return pick<int64_t>({1270, 46330, 65500, 2097100}) + below(40);
+    case 2:
+      return (1 << 24) - 20 + below(40);
+    case 3:
+      return limit - length - below(3);
+    case 4:
+      return below(limit - length + 1);
+    default:
+      return int64_t(1) << (7 + below(23));
+    }
+  };
+  if (chance(0.25)) {
+    positions.headStart = below(8);
+    positions.headsTotal = positions.headStart + sizes.queryHeads + below(9);
+  }
+  if (chance(0.4))
+    return;
+  int64_t near = start(sizes.queries + sizes.keys + 60);
+  positions.keyStart = chance(0.1) ? -near : chance(0.15) ? -int64_t(below(40)) : near;
+  if (chance(0.25))
+    return;
+  positions.queryStart = chance(0.8) ? positions.keyStart + int64_t(below(100)) - 40
+                         : chance(0.5) ? start(sizes.queries)
+                                       : -int64_t(below(40));
+  positions.queryStart = std::clamp(*positions.queryStart, -limit, limit - sizes.queries);
+}
+
+//===----------------------------------------------------------------------===//
+// Coordinates and biases
+//===----------------------------------------------------------------------===//
+
+int Generator::headParameter(double low, double high) {
+  std::vector<int64_t> dims = {kHeads};
+  if (chance(0.2))
+    dims = {};
+  else if (chance(0.2))
+    dims = {1};
+  return addParameter(program, dims, low, high);
+}
+
+Node Generator::coordinate(bool isWhole) {
+  Node node = makeNode(Op::Distance, Type::Coordinate);
+  node.op = isWhole ? pick({Op::Distance, Op::Relative, Op::Bucket, Op::Bucket, Op::QueryPosition,
+                            Op::KeyPosition})
+                    : pick({Op::Distance, Op::Relative, Op::QueryPosition, Op::KeyPosition,
+                            Op::LogDistance, Op::Progressive, Op::Bucket, Op::ClampedLog});
+  switch (node.op) {
+  case Op::LogDistance:
+    node.parameters = {headParameter(0.05, 2.0)};
+    break;
+  case Op::Progressive:
+    node.parameters = {chance(0.6) ? headParameter(0.05, 1.0) : kNoParameter,
+                       chance(0.6) ? headParameter(0.1, 1.5) : kNoParameter};
+    node.reals = {pick({1.0, 20.0, 512.0}), pick({1e-6, 1e-3, 1.0})};
+    break;
+  case Op::Bucket:
+    node.flag = chance(0.5);
+    node.integers[0] = pick<int64_t>({4, 6, 8, 32, 64});
+    node.integers[1] = node.integers[0] + pick<int64_t>({1, 7, 30, 100, 1000});
+    break;
+  case Op::ClampedLog:
+    node.parameters = {headParameter(1.0, 6.0)};
+    break;
+  default:
+    break;
+  }
+  return node;
+}
+
+Node Generator::mlp() {
+  Node node = makeNode(Op::Mlp, Type::Bias, {coordinate()});
+  node.integers = {int64_t(below(4)), chance(0.6) ? 0 : int64_t(below(4))};
+  int hidden = below(3);
+  int64_t units = 0;
+  for (int layer = 0; layer <= hidden; ++layer) {
+    int64_t rows = layer < hidden ? int64_t(1 + below(12)) : chance(0.25) ? 1 : kHeads;
+    double range = units ? 1.0 / std::sqrt(double(units)) : 1.0;
+    node.parameters.push_back(addParameter(
+        program, layer ? std::vector{rows, units} : std::vector{rows}, -range, range));
+    node.parameters.push_back(addParameter(program, {rows}, -range, range));
+    units = rows;
+  }
+  return node;
+}
+
+Node Generator::biasOfCoordinate() {
+  Node node = makeNode(pick({Op::Linear, Op::Linear, Op::Table, Op::Power, Op::Mlp, Op::CosineSum}),
+                       Type::Bias);
+  double factor = chance(0.5) ? pick({1.0, -1.0, 0.5}) : real(-0.2, 0.2);
+  switch (node.op) {
+  case Op::Linear:
+    node.children = {coordinate()};
+    node.integers[0] = chance(0.3) ? 1 + below(2) : 0;
+    node.parameters = {node.integers[0] ? kNoParameter : headParameter(0.01, 0.4),
+                       chance(0.3) ? headParameter(-1, 1) : kNoParameter};
+    node.reals[0] = factor;
+    return node;
+  case Op::Table:
+    node.children = {coordinate(/*isWhole=*/true)};
+    node.parameters = {
+        addParameter(program, {pick<int64_t>({1, 4, 32, 64, 200}), kHeads}, -1.0, 1.0)};
+    return node;
+  case Op::Power:
+    node.children = {coordinate()};
+    node.parameters = {headParameter(0.2, 1.5), headParameter(-0.5, 0.5)};
+    node.reals[0] = factor;
+    return node;
+  case Op::CosineSum:
+    node.children = {coordinate()};
+    node.parameters = {chance(0.7) ? headParameter(-1, 1) : kNoParameter};
+    node.integers[0] = chance(0.1) ? 64 : 1 + below(8);
+    node.reals[0] = pick({2.0, 10.0, 10000.0, 500000.0});
+    return node;
+  default:
+    return mlp();
+  }
+}
+
+Node Generator::bias(int depth) {
+  if (depth > 0 && chance(0.15))
+    return makeNode(Op::Add, Type::Bias, {bias(depth - 1), bias(depth - 1)});
+  if (depth > 0 && chance(0.1)) {
+    Node node = makeNode(Op::Scale, Type::Bias, {bias(depth - 1)});
+    node.reals[0] = pick({0.5, -1.0, 0.0, 1.5, real(-1, 1)});
+    return node;
+  }
+  if (chance(0.45))
+    return biasOfCoordinate();
+  bool isFormula = chance(0.3);
+  Node value = ScalarWriter(random, program, isFormula).write(2 + below(3));
+  return makeNode(isFormula ? Op::Formula : Op::Region, Type::Bias, {std::move(value)});
+}
+
+std::optional<Node> Generator::wellConditionedBias() {
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    Node node = bias(2);
+    ParameterValues values = drawParameters(program, program.seed);
+    Condition condition = conditionOf(program, node, values, 150);
+    if (condition.isDefined && condition.magnitude > 20) {
+      Node scaled = makeNode(Op::Scale, Type::Bias, {std::move(node)});
+      scaled.reals[0] = std::exp2(-std::floor(std::log2(condition.magnitude) - 2));
+      node = std::move(scaled);
+      condition = conditionOf(program, node, values, 150);
+    }
+    if (condition.isGood())
+      return node;
+  }
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Masks and rotations
+//===----------------------------------------------------------------------===//
+
+Node Generator::window() {
+  Node node = makeNode(Op::Window, Type::Mask);
+  auto side = [&] {
+    return chance(0.03) ? (int64_t(1) << (31 + below(3))) - int64_t(below(2))
+                        : pick<int64_t>({1, 2, 3, 10, 16, 33, 128});
+  };
+  unsigned which = below(4);
+  node.integers = {which != 1 ? side() : 0, which == 1 || which == 2 ? side() : 0};
+  return node;
+}
+
+Node Generator::mask(int depth) {
+  if (depth > 0 && chance(0.5))
+    return makeNode(chance(0.6) ? Op::MaskAnd : Op::MaskOr, Type::Mask,
+                    {mask(depth - 1), mask(depth - 1)});
+  switch (below(4)) {
+  case 0:
+    return makeNode(Op::Causal, Type::Mask);
+  case 1:
+    return makeNode(Op::StrictCausal, Type::Mask);
+  default:
+    return window();
+  }
+}
+
+Node Generator::rotation() {
+  Node node = makeNode(Op::Rotary, Type::Rotation);
+  node.reals[0] = pick({10000.0, 2.0, 10.0, 500000.0});
+  node.flag = chance(0.5);
+  if (chance(0.4))
+    node.integers[0] = 2 * (1 + below(program.sizes.headDim / 2));
+  return node;
+}
+
+Program Generator::generate() {
+  drawSizes();
+  drawPositions();
+  for (uint64_t n = pick({0, 1, 1, 1, 2, 2, 3}); n > 0; --n)
+    if (auto node = wellConditionedBias())
+      program.biases.push_back(std::move(*node));
+  if (chance(0.35))
+    program.rotation = rotation();
+  program.isStickBreaking = chance(0.35);
+  if (program.isStickBreaking || chance(0.7))
+    program.mask = mask(2);
+  if (program.isStickBreaking) // which needs an order of the keys
+    program.mask = chance(0.4)
+                       ? makeNode(Op::Causal, Type::Mask)
+                       : makeNode(Op::MaskAnd, Type::Mask,
+                                  {makeNode(pick({Op::Causal, Op::StrictCausal}), Type::Mask),
+                                   std::move(*program.mask)});
+  if (chance(0.25))
+    program.scale = pick({0.0, 0.5, 0.125, real(-0.4, 0.4)});
+  program.hasLse = chance(0.35);
+  dropUnusedParameters(program);
+  return std::move(program);
+}
+
+} // namespace
+
+Program generateProgram(uint64_t seed) { return Generator(seed).generate(); }
+
+} // namespace pe::fuzz

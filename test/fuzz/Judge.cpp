@@ -1,0 +1,282 @@
+//===- Judge.cpp - Running one program on every target --------------------===//
+
+#include "fuzz/Judge.h"
+
+#include "fuzz/Evaluate.h"
+#include "fuzz/Print.h"
+#include "fuzz/Triage.h"
+#include "runtime/api/Inputs.h"
+#include "runtime/core/Error.h"
+#include "runtime/reference/Compare.h"
+
+#include <algorithm>
+
+namespace pe::fuzz {
+namespace {
+
+/// The dense evaluation of more pairs takes too long.
+constexpr int64_t kMostPairsTwice = 3000;
+
+/// "d_p0" and "d_p7" are both gradients of parameters.
+std::string kindOf(const std::string &tensor) {
+  return tensor.starts_with("d_p") ? "d_PARAMETER" : tensor;
+}
+
+} // namespace
+
+/// A program while it is judged.
+struct Judge::Case {
+  const Program &program;
+  const Progress &progress;
+  jit::Source source;
+  TensorMap inputs;
+  reference::Program parsed;
+  /// By type: what the reference says of inputs rounded to it.
+  struct Expectation {
+    TensorMap inputs;
+    reference::Results exact, rounded;
+  };
+  std::map<DType, Expectation> expectations;
+  Verdict verdict;
+  /// Target and message of those that refused; targets that did not.
+  std::vector<std::pair<std::string, std::string>> refusals;
+  std::vector<std::string> accepted;
+
+  void find(const std::string &group, const std::string &detail) {
+    verdict.findings.push_back({group, detail});
+  }
+  Status prepare(conformance::Subject &subject);
+  Expected<const Expectation *> expectation(DType dtype);
+  void compare(const std::string &target, DType dtype, const Expectation &expected,
+               const TensorMap &found);
+};
+
+Status Judge::Case::prepare(conformance::Subject &subject) {
+  source = {printProgram(program), "program.mlir", ""};
+  progress("describe");
+  auto description = subject.describe(source);
+  if (!description)
+    return description.takeError();
+  auto read = reference::parseProgram(description->program);
+  if (!read)
+    return read.takeError();
+  parsed = std::move(*read);
+  const Sizes &sizes = program.sizes;
+  plan::SizeValues values{sizes.batch, sizes.queryHeads, sizes.keyHeads, sizes.queries,
+                          sizes.keys,  sizes.headDim,    sizes.valueDim};
+  auto arguments = api::randomArguments(description->entry, program.seed, values);
+  if (!arguments)
+    return arguments.takeError();
+  auto cotangents = api::randomCotangents(description->entry, program.seed, values);
+  if (!cotangents)
+    return cotangents.takeError();
+  inputs = std::move(*arguments);
+  inputs.merge(*cotangents);
+  return Status::success();
+}
+
+Expected<const Judge::Case::Expectation *> Judge::Case::expectation(DType dtype) {
+  if (auto found = expectations.find(dtype); found != expectations.end())
+    return &found->second;
+  progress("reference");
+  Expectation expected;
+  for (const auto &[name, tensor] : inputs) {
+    bool isActivation = tensor.rank() == 4;
+    auto rounded = convert(tensor, isActivation ? storageOf(dtype) : DType::F32);
+    if (!rounded)
+      return rounded.takeError();
+    expected.inputs.emplace(name, std::move(*rounded));
+  }
+  auto exact = reference::evaluate(parsed, expected.inputs, program.positions, /*grad=*/true,
+                                   {.rounding = {}, .threads = 1});
+  if (!exact)
+    return exact.takeError();
+  expected.exact = std::move(*exact);
+  if (dtype != DType::F32) {
+    auto rounded = reference::evaluate(parsed, expected.inputs, program.positions, /*grad=*/true,
+                                       {.rounding = dtype, .threads = 1});
+    if (!rounded)
+      return rounded.takeError();
+    expected.rounded = std::move(*rounded);
+  }
+  return &expectations.emplace(dtype, std::move(expected)).first->second;
+}
+
+void Judge::Case::compare(const std::string &target, DType dtype, const Expectation &expected,
+                          const TensorMap &found) {
+  reference::CompareOptions options;
+  options.computation = dtype;
+  if (dtype != DType::F32)
+    options.rounded = &expected.rounded;
+  auto report = reference::compare(expected.exact, found, options);
+  if (!report) {
+    find(target + ": not compared", report.error().getMessage());
+    return;
+  }
+  std::string kinds;
+  for (const reference::TensorReport &tensor : report->tensors)
+    if (!tensor.passes()) {
+      std::string kind = kindOf(tensor.name) + (tensor.problem.empty() ? "" : " not finite");
+      if (kinds.find(kind) == std::string::npos)
+        kinds += (kinds.empty() ? "" : ", ") + kind;
+    }
+  if (!kinds.empty())
+    find(target + ": differs from the reference in " + kinds, report->table());
+}
+
+void Judge::runTarget(const Target &target, Case &run) const {
+  const Sizes &sizes = run.program.sizes;
+  auto expected = run.expectation(target.dtype);
+  if (!expected) {
+    run.refusals.emplace_back("reference", expected.error().getMessage());
+    return;
+  }
+  run.progress("compile " + target.name);
+  auto function = target.subject->compile(run.source, sizes.headDim, sizes.valueDim);
+  if (!function) {
+    run.refusals.emplace_back(target.name, function.error().getMessage());
+    return;
+  }
+  TensorMap first;
+  for (int threads : {1, 3}) {
+    run.progress("run " + target.name);
+    auto found = (*function)->run((*expected)->inputs, run.program.positions, threads);
+    if (!found) {
+      // The first run may refuse the call; the second may not differ from it.
+      if (first.empty())
+        run.refusals.emplace_back(target.name, found.error().getMessage());
+      else
+        run.find(target.name + ": one run of two fails", found.error().getMessage());
+      return;
+    }
+    if (first.empty())
+      first = std::move(*found);
+    else if (std::string name = reference::findBitwiseDifference(first, *found); !name.empty())
+      run.find(target.name + ": runs differ bitwise in " + kindOf(name), name);
+  }
+  run.accepted.push_back(target.name);
+  run.compare(target.name, target.dtype, **expected, first);
+}
+
+/// Refusals that all share are no findings if they are clear; others are.
+static void judgeRefusals(const std::vector<std::pair<std::string, std::string>> &refusals,
+                          const std::vector<std::string> &accepted, Verdict &verdict) {
+  for (const auto &[target, message] : refusals) {
+    if (!isClearMessage(message))
+      verdict.findings.push_back({target + ": unclear message: " + generalize(message), message});
+    else if (!accepted.empty())
+      verdict.findings.push_back(
+          {target + ": refuses what others run: " + generalize(message),
+           "but " + accepted.front() + " runs it: " + message});
+  }
+  if (accepted.empty() && !refusals.empty() && verdict.findings.empty())
+    verdict.refusal = generalize(refusals.front().second);
+}
+
+/// One finding for all targets that say the same: "loops, cpu: differs ...". Where the reference is
+/// wrong, its differences from the targets say nothing more.
+static void joinFindings(Verdict &verdict) {
+  bool isReferenceWrong = std::ranges::any_of(verdict.findings, [](const Finding &finding) {
+    return finding.group.starts_with("reference: ");
+  });
+  std::vector<Finding> joined;
+  for (const Finding &finding : verdict.findings) {
+    size_t colon = finding.group.find(": ");
+    std::string target = finding.group.substr(0, colon), what = finding.group.substr(colon);
+    if (isReferenceWrong && what.starts_with(": differs from the reference"))
+      continue;
+    auto same = std::ranges::find_if(joined, [&](const Finding &other) {
+      return other.group.substr(other.group.find(": ")) == what;
+    });
+    if (same == joined.end())
+      joined.push_back(finding);
+    else
+      same->group = same->group.substr(0, same->group.size() - what.size()) + ", " + target + what;
+  }
+  verdict.findings = std::move(joined);
+}
+
+Verdict Judge::judge(const Program &program, const Progress &progress) const {
+  Case run{.program = program, .progress = progress};
+  if (Status status = run.prepare(*targets.front().subject); !status) {
+    run.refusals.emplace_back("describe", status.error().getMessage());
+    judgeRefusals(run.refusals, run.accepted, run.verdict);
+    return std::move(run.verdict);
+  }
+  auto parameters = parametersFrom(program, run.inputs);
+  for (const Node &bias : program.biases)
+    if (!parameters || !conditionOf(program, bias, *parameters, 2000).isGood()) {
+      run.verdict.isIllConditioned = true;
+      return std::move(run.verdict);
+    }
+  if (checksReference && pairsOf(program) <= kMostPairsTwice) {
+    auto expected = run.expectation(DType::F32);
+    progress("second evaluation");
+    run.verdict.wasCheckedTwice = bool(expected);
+    if (expected)
+      if (Status status = checkReference(program, run.inputs, (*expected)->exact); !status)
+        run.find("reference: differs from the second evaluation", status.error().getMessage());
+  }
+  for (const Target &target : targets) {
+    bool isEmulated = target.name.starts_with("gpu-emulator");
+    bool hasKernels = program.sizes.headDim >= 16 && program.sizes.valueDim >= 16;
+    if (!target.name.empty() && (hasKernels || !isEmulated))
+      runTarget(target, run);
+  }
+  judgeRefusals(run.refusals, run.accepted, run.verdict);
+  joinFindings(run.verdict);
+  return std::move(run.verdict);
+}
+
+Expected<Judge::Target> Judge::makeTarget(const std::string &name) {
+  Target target;
+  target.name = name;
+  size_t colon = name.find(':');
+  if (colon != std::string::npos) {
+    auto dtype = parseDType(name.substr(colon + 1));
+    if (!dtype)
+      return dtype.takeError();
+    target.dtype = *dtype;
+  }
+  conformance::SubjectOptions options;
+  options.target = name.substr(0, colon);
+  options.dtype = target.dtype;
+  options.poison = true;
+  auto subject = conformance::makeSubject(options);
+  if (!subject)
+    return subject.takeError();
+  target.subject = std::move(*subject);
+  return target;
+}
+
+Expected<Judge> Judge::create(const std::vector<std::string> &names) {
+  Judge judge;
+  for (const std::string &name : names) {
+    if (name == "reference") {
+      judge.checksReference = true;
+      continue;
+    }
+    auto target = makeTarget(name);
+    if (!target)
+      return target.takeError();
+    judge.targets.push_back(std::move(*target));
+  }
+  if (judge.targets.empty()) { // something must read the program
+    auto reader = makeTarget("cpu");
+    if (!reader)
+      return reader.takeError();
+    reader->name = "";
+    judge.targets.push_back(std::move(*reader));
+  }
+  return judge;
+}
+
+std::vector<std::string> targetsOfSeed(uint64_t seed) {
+  std::vector<std::string> targets = {"reference", "loops", "cpu", "gpu-emulator"};
+  static const char *const narrow[] = {"gpu-emulator:bf16", "gpu-emulator:f16", "gpu-emulator:tf32"};
+  if (seed % 4 == 0)
+    targets.push_back(narrow[seed / 4 % 3]);
+  return targets;
+}
+
+} // namespace pe::fuzz

@@ -1,0 +1,409 @@
+//===- Print.cpp - A generated program as MLIR ----------------------------===//
+//
+// Post order: the children of a node are printed before it, each as a value of its own. Formulas
+// are printed as text, by the templates of ScalarOperations.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fuzz/Print.h"
+
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <sstream>
+
+namespace pe::fuzz {
+namespace {
+
+std::string quote(const std::string &text) { return "\"" + text + "\""; }
+
+/// With a point or an exponent, so that it is read as a real number; it comes back exactly.
+std::string printReal(double value) {
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.17g", value);
+  for (int digits = 1; digits < 17; ++digits) {
+    char shorter[40];
+    std::snprintf(shorter, sizeof(shorter), "%.*g", digits, value);
+    if (std::strtod(shorter, nullptr) == value) {
+      std::snprintf(text, sizeof(text), "%s", shorter);
+      break;
+    }
+  }
+  std::string printed = text;
+  size_t exponent = printed.find('e');
+  if (printed.find('.') == std::string::npos)
+    printed.insert(exponent == std::string::npos ? printed.size() : exponent, ".0");
+  return printed;
+}
+
+std::string typeOf(const Parameter &parameter) {
+  std::string text = "tensor<";
+  for (int64_t dim : parameter.dims)
+    text += (dim == kHeads ? "?" : std::to_string(dim)) + "x";
+  return text + "f32>";
+}
+
+//===----------------------------------------------------------------------===//
+// Formulas
+//===----------------------------------------------------------------------===//
+
+/// "({0} + {1})" with the texts of the operands.
+std::string fill(std::string_view pattern, const std::vector<std::string> &operands) {
+  std::string text;
+  for (size_t n = 0; n < pattern.size(); ++n) {
+    if (pattern[n] != '{') {
+      text += pattern[n];
+      continue;
+    }
+    text += operands.at(pattern[n + 1] - '0');
+    n += 2;
+  }
+  return text;
+}
+
+std::string printFormula(const Program &program, const Node &node) {
+  std::vector<std::string> operands;
+  for (const Node &child : node.children)
+    operands.push_back(printFormula(program, child));
+  switch (node.op) {
+  case Op::Scalar:
+    if (node.type == Type::I1 && node.scalar->form == Form::IntegerBinary)
+      return fill(node.scalar->name == "arith.andi" ? "and({0}, {1})" : "or({0}, {1})", operands);
+    return fill(node.scalar->formula, operands);
+  case Op::Constant: {
+    std::string text = node.type == Type::Index ? std::to_string(node.integers[0])
+                                                : printReal(node.reals[0]);
+    return text.front() == '-' ? "(" + text + ")" : text;
+  }
+  case Op::Batch:
+    return "b";
+  case Op::Head:
+    return "h";
+  case Op::Query:
+    return "i";
+  case Op::Key:
+    return "j";
+  case Op::HeadsTotal:
+    return "heads_total";
+  case Op::GlobalHead:
+    return fill("global_head({0})", operands);
+  case Op::Select:
+    return fill("select({0}, {1}, {2})", operands);
+  case Op::ToReal:
+    return fill("(1.0 * {0})", operands);
+  case Op::ToIndex:
+    return fill("int({0})", operands);
+  case Op::Read: {
+    std::string text = program.parameters[node.parameters[0]].name;
+    for (size_t axis = 0; axis < operands.size(); ++axis)
+      text += (axis ? ", " : "[") + operands[axis];
+    return text + (operands.empty() ? "" : "]");
+  }
+  default:
+    return "?"; // no scalar: the compiler refuses it, and the refusal is seen
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+class Printer {
+public:
+  explicit Printer(const Program &program) : program(program) {}
+
+  std::string print();
+
+private:
+  std::string printArguments() const;
+  std::string printAttention(const std::vector<std::string> &biases, const std::string &rotation,
+                             const std::string &mask);
+  /// Prints the node and everything below; its value's name.
+  std::string printNode(const Node &node);
+  std::string printScalar(const Node &node, const std::vector<std::string> &in);
+  std::string printOperation(const Node &node, const std::vector<std::string> &in);
+  std::string printRead(const Node &node, const std::vector<std::string> &in);
+  std::string printMlp(const Node &node, const std::vector<std::string> &in);
+  std::string printRegion(const Node &node);
+
+  std::string define(const std::string &operation) {
+    std::string name = "%x" + std::to_string(++count);
+    out << indent << name << " = " << operation << "\n";
+    return name;
+  }
+  /// "c(%a0 : tensor<?xf32>) ", or nothing for a parameter that is absent.
+  std::string printOperand(const std::string &word, int parameter) const;
+  std::string listParameters(const std::vector<int> &parameters, bool types) const;
+
+  const Program &program;
+  std::ostringstream out;
+  std::string indent = "  ";
+  int count = 0;
+};
+
+std::string Printer::printOperand(const std::string &word, int parameter) const {
+  if (parameter == kNoParameter)
+    return "";
+  const Parameter &found = program.parameters[parameter];
+  return " " + word + "(%" + found.name + " : " + typeOf(found) + ")";
+}
+
+std::string Printer::listParameters(const std::vector<int> &parameters, bool types) const {
+  std::string text;
+  for (int parameter : parameters) {
+    const Parameter &found = program.parameters[parameter];
+    text += (text.empty() ? "" : ", ") + (types ? typeOf(found) : "%" + found.name);
+  }
+  return text;
+}
+
+std::string Printer::printRead(const Node &node, const std::vector<std::string> &in) {
+  const Parameter &parameter = program.parameters[node.parameters[0]];
+  std::string indices;
+  for (const std::string &index : in)
+    indices += (indices.empty() ? "" : ", ") + index;
+  return define("pe.read %" + parameter.name + "_[" + indices + "] : " + typeOf(parameter));
+}
+
+std::string Printer::printScalar(const Node &node, const std::vector<std::string> &in) {
+  const ScalarOperation &operation = *node.scalar;
+  std::string name(operation.name), type(nameOf(node.type));
+  std::string operandType(in.empty() ? "" : nameOf(node.children[0].type));
+  switch (operation.form) {
+  case Form::Convert:
+    return define(name + " " + in[0] + " : " + operandType + " to " + type);
+  case Form::IntegerCompare:
+  case Form::RealCompare:
+    return define(name + ", " + in[0] + ", " + in[1] + " : " + operandType);
+  case Form::RealToWholePower:
+    return define(name + " " + in[0] + ", " + in[1] + " : " + type + ", i32");
+  default:
+    break;
+  }
+  if (name == "math.clampf")
+    return define(name + " " + in[0] + " to [" + in[1] + ", " + in[2] + "] : " + type);
+  std::string text = name + " ";
+  for (size_t n = 0; n < in.size(); ++n)
+    text += (n ? ", " : "") + in[n];
+  return define(text + " : " + type);
+}
+
+std::string Printer::printRegion(const Node &node) {
+  std::vector<int> captures = parametersOf(node);
+  std::string text = "pe.bias_fn";
+  if (!captures.empty())
+    text += "(" + listParameters(captures, false) + " : " + listParameters(captures, true) + ")";
+  if (node.op == Op::Formula)
+    return define(text + " expr " + quote(printFormula(program, node.children[0])));
+  std::string name = "%x" + std::to_string(++count);
+  out << indent << name << " = " << text << " {\n  ^bb0(%b: index, %h: index, %i: index, %j: index";
+  for (int capture : captures)
+    out << ", %" << program.parameters[capture].name
+        << "_: " << typeOf(program.parameters[capture]);
+  out << "):\n";
+  indent = "    ";
+  std::string value = printNode(node.children[0]);
+  out << indent << "pe.yield " << value << " : f32\n";
+  indent = "  ";
+  out << "  }\n";
+  return name;
+}
+
+std::string Printer::printMlp(const Node &node, const std::vector<std::string> &in) {
+  return define("pe.mlp " + in[0] + " layers(" + listParameters(node.parameters, false) + " : " +
+                listParameters(node.parameters, true) + ") {activation = #pe.activation<" +
+                kActivations[node.integers[0]] + ">, final_activation = #pe.activation<" +
+                kActivations[node.integers[1]] + ">}");
+}
+
+std::string Printer::printNode(const Node &node) {
+  if (node.op == Op::Region || node.op == Op::Formula)
+    return printRegion(node);
+  std::vector<std::string> in;
+  for (const Node &child : node.children)
+    in.push_back(printNode(child));
+  return printOperation(node, in);
+}
+
+std::string Printer::printOperation(const Node &node, const std::vector<std::string> &in) {
+  const std::string factor = " {factor = " + printReal(node.reals[0]) + "}";
+  auto parameter = [&](size_t n) { return node.parameters.at(n); };
+  switch (node.op) {
+  case Op::Scalar:
+    return printScalar(node, in);
+  case Op::Constant:
+    return define("arith.constant " +
+                  (node.type == Type::I1   ? std::string(node.integers[0] ? "true" : "false")
+                   : isReal(node.type)     ? printReal(node.reals[0]) + " : "
+                                           : std::to_string(node.integers[0]) + " : ") +
+                  (node.type == Type::I1 ? "" : std::string(nameOf(node.type))));
+  case Op::Batch:
+    return "%b";
+  case Op::Head:
+    return "%h";
+  case Op::Query:
+    return "%i";
+  case Op::Key:
+    return "%j";
+  case Op::HeadsTotal:
+    return define("pe.heads_total");
+  case Op::GlobalHead:
+    return define("pe.global_head " + in[0]);
+  case Op::Read:
+    return printRead(node, in);
+  case Op::Select:
+    return define("arith.select " + in[0] + ", " + in[1] + ", " + in[2] + " : " +
+                  std::string(nameOf(node.type)));
+  case Op::ToReal: {
+    std::string wide = define("arith.index_cast " + in[0] + " : index to i64");
+    return define("arith.sitofp " + wide + " : i64 to f32");
+  }
+  case Op::ToIndex: {
+    std::string narrow = define("arith.fptosi " + in[0] + " : f32 to i32");
+    return define("arith.index_cast " + narrow + " : i32 to index");
+  }
+  case Op::Distance:
+    return define("pe.distance");
+  case Op::Relative:
+    return define("pe.relative");
+  case Op::QueryPosition:
+    return define("pe.query_position");
+  case Op::KeyPosition:
+    return define("pe.key_position");
+  case Op::LogDistance:
+    return define("pe.log_distance" + printOperand("c", parameter(0)));
+  case Op::Progressive:
+    return define("pe.progressive" + printOperand("c", parameter(0)) +
+                  printOperand("threshold", parameter(1)) + " {initial_length = " +
+                  printReal(node.reals[0]) + ", epsilon = " + printReal(node.reals[1]) + "}");
+  case Op::Bucket:
+    return define("pe.bucket {buckets = " + std::to_string(node.integers[0]) +
+                  ", max_distance = " + std::to_string(node.integers[1]) +
+                  (node.flag ? ", bidirectional = true}" : "}"));
+  case Op::ClampedLog:
+    return define("pe.clamped_log" + printOperand("threshold", parameter(0)));
+  case Op::Linear:
+    return define("pe.linear " + in[0] + printOperand("slope", parameter(0)) +
+                  printOperand("intercept", parameter(1)) + " {factor = " +
+                  printReal(node.reals[0]) +
+                  (node.integers[0] ? std::string(", rule = #pe.slope_rule<") +
+                                          kSlopeRules[node.integers[0]] + ">"
+                                    : "") +
+                  "}");
+  case Op::Table:
+    return define("pe.table " + in[0] + ", " + listParameters(node.parameters, false) + " : " +
+                  listParameters(node.parameters, true));
+  case Op::Power:
+    return define("pe.power " + in[0] + printOperand("exponent", parameter(0)) +
+                  printOperand("slope", parameter(1)) + factor);
+  case Op::Mlp:
+    return printMlp(node, in);
+  case Op::CosineSum:
+    return define("pe.cosine_sum " + in[0] + printOperand("amplitude", parameter(0)) +
+                  " {terms = " + std::to_string(node.integers[0]) +
+                  ", base = " + printReal(node.reals[0]) + "}");
+  case Op::Add:
+    return define("pe.add " + in[0] + ", " + in[1]);
+  case Op::Scale:
+    return define("pe.scale " + in[0] + factor);
+  case Op::Causal:
+    return define("pe.causal");
+  case Op::StrictCausal:
+    return define("pe.strict_causal");
+  case Op::Window: {
+    std::string sides;
+    if (node.integers[0])
+      sides = "left = " + std::to_string(node.integers[0]);
+    if (node.integers[1])
+      sides += (sides.empty() ? "" : ", ") + ("right = " + std::to_string(node.integers[1]));
+    return define("pe.sliding_window {" + sides + "}");
+  }
+  case Op::MaskAnd:
+    return define("pe.mask_and " + in[0] + ", " + in[1]);
+  case Op::MaskOr:
+    return define("pe.mask_or " + in[0] + ", " + in[1]);
+  case Op::Rotary:
+    return define("pe.rotary {base = " + printReal(node.reals[0]) +
+                  (node.flag ? ", interleaved = true" : "") +
+                  (node.integers[0] ? ", rotary_dims = " + std::to_string(node.integers[0]) : "") +
+                  "}");
+  case Op::Region:
+  case Op::Formula:
+    break;
+  }
+  return printRegion(node);
+}
+
+std::string Printer::printArguments() const {
+  std::string text;
+  for (const char *name : {"q", "k", "v"})
+    text += std::string(text.empty() ? "" : ",\n    ") + "%" + name + ": !t {pe.name = " +
+            quote(name) + "}";
+  for (const Parameter &parameter : program.parameters) {
+    std::string init = "uniform(" + printReal(parameter.low) + "," + printReal(parameter.high) + ")";
+    text += ",\n    %" + parameter.name + ": " + typeOf(parameter) + " {pe.name = " +
+            quote(parameter.name) + ", pe.init = " + quote(init) + "}";
+  }
+  return text;
+}
+
+std::string Printer::printAttention(const std::vector<std::string> &biases,
+                                    const std::string &rotation, const std::string &mask) {
+  std::string text = "pe.attention %q, %k, %v";
+  for (size_t n = 0; n < biases.size(); ++n)
+    text += (n ? ", " : " bias(") + biases[n] + (n + 1 == biases.size() ? ")" : "");
+  if (!rotation.empty())
+    text += " rotate(" + rotation + ")";
+  if (!mask.empty())
+    text += " mask(" + mask + ")";
+  std::string attributes;
+  if (program.isStickBreaking)
+    attributes = "normalizer = #pe.normalizer<stick_breaking>";
+  if (program.scale)
+    attributes += (attributes.empty() ? "" : ", ") + ("scale = " + printReal(*program.scale));
+  if (!attributes.empty())
+    text += " {" + attributes + "}";
+  return text + " : (!t, !t, !t) -> !t";
+}
+
+std::string Printer::print() {
+  std::vector<std::string> biases;
+  for (const Node &bias : program.biases)
+    biases.push_back(printNode(bias));
+  std::string rotation = program.rotation ? printNode(*program.rotation) : "";
+  std::string mask = program.mask ? printNode(*program.mask) : "";
+  std::string attention = printAttention(biases, rotation, mask);
+  bool lse = program.hasLse;
+  std::string text = "!t = tensor<?x?x?x?xf32>\nfunc.func @f(" + printArguments() +
+                     ")\n    -> (!t {pe.name = \"o\"}";
+  text += lse ? ", tensor<?x?x?xf32> {pe.name = \"lse\"}) {\n" : ") {\n";
+  text += out.str();
+  text += lse ? "  %o, %lse = " + attention + ", tensor<?x?x?xf32>\n" : "  %o = " + attention + "\n";
+  text += lse ? "  return %o, %lse : !t, tensor<?x?x?xf32>\n}\n" : "  return %o : !t\n}\n";
+  return text;
+}
+
+} // namespace
+
+std::string printProgram(const Program &program) { return Printer(program).print(); }
+
+std::string printRunOptions(const Program &program) {
+  const Sizes &sizes = program.sizes;
+  std::ostringstream out;
+  out << "--random=" << program.seed << " --shape=b=" << sizes.batch << ",h=" << sizes.queryHeads
+      << ",hkv=" << sizes.keyHeads << ",sq=" << sizes.queries << ",sk=" << sizes.keys
+      << ",d=" << sizes.headDim << ",dv=" << sizes.valueDim;
+  const Positions &positions = program.positions;
+  if (positions.queryStart)
+    out << " --q-start=" << *positions.queryStart;
+  if (positions.keyStart)
+    out << " --k-start=" << positions.keyStart;
+  if (positions.headStart)
+    out << " --head-start=" << positions.headStart;
+  if (positions.headsTotal)
+    out << " --heads-total=" << *positions.headsTotal;
+  out << " --grad --check";
+  return out.str();
+}
+
+} // namespace pe::fuzz

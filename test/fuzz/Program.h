@@ -1,0 +1,140 @@
+//===- Program.h - A generated program as data ------------------*- C++ -*-===//
+//
+// What the generator writes and the minimiser takes apart: a tree per bias, rotation and mask, the
+// parameters they read, and one call (sizes and positions). One kind of node serves scalars of
+// regions and formulas, coordinates, biases, masks and rotations, so that "put a child in place of
+// its parent" or "put a leaf here" mean something everywhere.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_TEST_FUZZ_PROGRAM_H
+#define PE_TEST_FUZZ_PROGRAM_H
+
+#include "fuzz/ScalarOperations.h"
+#include "pe/Positions.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pe::fuzz {
+
+enum class Op : uint8_t {
+  // Scalars of regions and formulas.
+  Scalar,        ///< a row of ScalarOperations.h
+  Constant,      ///< integers[0] or reals[0]
+  Batch,         ///< b
+  Head,          ///< h
+  Query,         ///< i
+  Key,           ///< j
+  HeadsTotal,
+  GlobalHead,    ///< of a child
+  Read,          ///< parameters[0], one child per axis
+  Select,        ///< condition, one, other
+  ToReal,        ///< an index as f32, through i64
+  ToIndex,       ///< an f32 toward 0 as an index, through i32
+  // Coordinates.
+  Distance,
+  Relative,
+  QueryPosition,
+  KeyPosition,
+  LogDistance,   ///< c
+  Progressive,   ///< c or none, threshold or none; initial length, epsilon
+  Bucket,        ///< buckets, maximal distance; flag: bidirectional
+  ClampedLog,    ///< threshold
+  // Biases of a coordinate.
+  Linear,        ///< slope or none (a rule: integers[0]), intercept or none; factor
+  Table,         ///< table
+  Power,         ///< exponent, slope; factor
+  Mlp,           ///< layers; integers: activation, final activation
+  CosineSum,     ///< amplitude or none; integers[0] terms; base
+  // Biases of biases, and of scalars.
+  Add,
+  Scale,         ///< factor
+  Region,        ///< of one f32
+  Formula,       ///< of one f32, printed as text
+  // Masks.
+  Causal,
+  StrictCausal,
+  Window,        ///< integers: left, right; 0: open
+  MaskAnd,
+  MaskOr,
+  // Rotations.
+  Rotary,        ///< integers[0] dims or 0; base; flag: interleaved
+};
+
+constexpr int kNoParameter = -1;
+
+struct Node {
+  Op op = Op::Constant;
+  Type type = Type::F32;
+  const ScalarOperation *scalar = nullptr;
+  std::vector<Node> children;
+  /// Indices into Program::parameters, or kNoParameter.
+  std::vector<int> parameters;
+  std::array<int64_t, 2> integers = {};
+  std::array<double, 2> reals = {};
+  bool flag = false;
+
+  bool operator==(const Node &) const = default;
+};
+
+/// The words of the attributes that Linear::integers and Mlp::integers count.
+constexpr std::array<const char *, 3> kSlopeRules = {"", "geometric", "interleaved"};
+constexpr std::array<const char *, 4> kActivations = {"identity", "relu", "gelu", "tanh"};
+
+/// Drawn uniformly from [low, high).
+struct Parameter {
+  std::string name;
+  /// kHeads for one element per head of the call.
+  std::vector<int64_t> dims;
+  double low = -1.0, high = 1.0;
+
+  bool operator==(const Parameter &) const = default;
+};
+constexpr int64_t kHeads = -1;
+
+struct Sizes {
+  int64_t batch = 1, queryHeads = 1, keyHeads = 1, queries = 1, keys = 1, headDim = 16,
+          valueDim = 16;
+
+  bool operator==(const Sizes &) const = default;
+};
+
+struct Program {
+  uint64_t seed = 0;
+  std::vector<Parameter> parameters;
+  std::vector<Node> biases;
+  std::optional<Node> rotation;
+  std::optional<Node> mask;
+  bool isStickBreaking = false;
+  std::optional<double> scale;
+  bool hasLse = false;
+  Sizes sizes;
+  Positions positions;
+
+  /// Of query row 0, by default such that the last query meets the last key.
+  int64_t queryStart() const {
+    return positions.queryStart.value_or(positions.keyStart + sizes.keys - sizes.queries);
+  }
+  int64_t headsTotal() const { return positions.headsTotal.value_or(sizes.queryHeads); }
+};
+
+/// Calls `visit` on every node below and including `node`.
+template <typename NodeType, typename Visit> void walk(NodeType &node, const Visit &visit) {
+  visit(node);
+  for (auto &child : node.children)
+    walk(child, visit);
+}
+
+/// The parameters that the tree reads, each once, in ascending order.
+std::vector<int> parametersOf(const Node &node);
+
+/// Removes parameters that nothing reads and renumbers the others; their names stay.
+void dropUnusedParameters(Program &program);
+
+} // namespace pe::fuzz
+
+#endif // PE_TEST_FUZZ_PROGRAM_H

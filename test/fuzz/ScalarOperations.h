@@ -1,0 +1,97 @@
+//===- ScalarOperations.h - The scalar code that is generated ---*- C++ -*-===//
+//
+// One row per operation of arith and math that generated regions use: how MLIR and a formula write
+// it, how its operands must be limited, and what it computes. The values are a second reading of
+// these operations and share no code with runtime/reference or the compiler. To let the generator
+// use a further operation, add a row.
+//
+// A whole number of n bits is held sign-extended; true is -1 in one bit. Arithmetic wraps.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_TEST_FUZZ_SCALAROPERATIONS_H
+#define PE_TEST_FUZZ_SCALAROPERATIONS_H
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace pe::fuzz {
+
+enum class Type : uint8_t {
+  I1,
+  I8,
+  I16,
+  I32,
+  I64,
+  Index,
+  F32,
+  F64,
+  Coordinate,
+  Bias,
+  Mask,
+  Rotation
+};
+
+constexpr bool isInteger(Type type) { return type <= Type::Index; }
+constexpr bool isReal(Type type) { return type == Type::F32 || type == Type::F64; }
+constexpr bool isScalar(Type type) { return type <= Type::F64; }
+std::string_view nameOf(Type type);
+/// Bits of a whole number; an index has 64.
+int bitsOf(Type type);
+
+using Wide = __int128;
+/// The number that the low bits of `value` mean.
+int64_t wrap(Wide value, int bits);
+Wide asUnsigned(int64_t value, int bits);
+
+enum class Form : uint8_t {
+  IntegerUnary,
+  IntegerBinary,
+  IntegerCompare,
+  RealUnary,
+  RealBinary,
+  RealTernary,
+  RealCompare,
+  RealToWholePower, ///< of a real number and an i32
+  Convert,
+};
+
+/// What the operands must be for the result to be defined and of moderate size.
+enum class Domain : uint8_t {
+  Any,
+  Positive,      ///< the last operand is above 0
+  Unit,          ///< inside (-1, 1)
+  Small,         ///< of magnitude at most 3
+  Exact,         ///< a small whole number of eighths: the result jumps
+  Divisor,       ///< the second operand is a constant, not 0
+  Shift,         ///< the second operand is a constant in [0, bits)
+};
+
+/// Nothing where the result is undefined.
+using IntegerFunction = std::optional<Wide> (*)(int64_t a, int64_t b, int bits);
+using RealFunction = long double (*)(long double a, long double b, long double c);
+
+struct ScalarOperation {
+  /// "arith.addi"; of comparisons with the predicate, "arith.cmpi slt".
+  std::string_view name;
+  Form form;
+  Domain domain = Domain::Any;
+  /// "({0} + {1})"; empty: formulas have no such operation.
+  std::string_view formula = {};
+  IntegerFunction integer = nullptr;
+  RealFunction real = nullptr;
+  /// Of real results: more than one correct rounding of the exact result.
+  bool isApproximate = false;
+  /// Of conversions: the operand is read as unsigned.
+  bool isUnsigned = false;
+};
+
+std::span<const ScalarOperation> scalarOperations();
+/// The row of that name, which exists.
+const ScalarOperation *findOperation(std::string_view name);
+
+} // namespace pe::fuzz
+
+#endif // PE_TEST_FUZZ_SCALAROPERATIONS_H

@@ -1,0 +1,335 @@
+//===- ScalarWriter.cpp - Random scalar code ------------------------------===//
+
+#include "fuzz/ScalarWriter.h"
+
+#include "fuzz/Evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace pe::fuzz {
+
+Node makeNode(Op op, Type type, std::vector<Node> children) {
+  Node node;
+  node.op = op;
+  node.type = type;
+  node.children = std::move(children);
+  return node;
+}
+
+Node makeScalar(std::string_view name, Type type, std::vector<Node> children) {
+  Node node = makeNode(Op::Scalar, type, std::move(children));
+  node.scalar = findOperation(name);
+  return node;
+}
+
+Node makeWhole(Type type, int64_t value) {
+  Node node = makeNode(Op::Constant, type);
+  node.integers[0] = wrap(value, bitsOf(type));
+  return node;
+}
+
+Node makeReal(Type type, double value) {
+  Node node = makeNode(Op::Constant, type);
+  node.reals[0] = static_cast<float>(value);
+  return node;
+}
+
+int addParameter(Program &program, std::vector<int64_t> dims, double low, double high) {
+  Parameter parameter;
+  parameter.name = "p" + std::to_string(program.parameters.size());
+  parameter.dims = std::move(dims);
+  parameter.low = static_cast<float>(low);
+  parameter.high = static_cast<float>(high);
+  program.parameters.push_back(std::move(parameter));
+  return static_cast<int>(program.parameters.size()) - 1;
+}
+
+const ScalarOperation &ScalarWriter::pickRow(std::initializer_list<Form> forms) {
+  std::vector<const ScalarOperation *> rows;
+  for (const ScalarOperation &row : scalarOperations())
+    if (std::find(forms.begin(), forms.end(), row.form) != forms.end() &&
+        (!isFormula || !row.formula.empty()))
+      rows.push_back(&row);
+  return *rows[below(rows.size())];
+}
+
+//===----------------------------------------------------------------------===//
+// Real numbers
+//===----------------------------------------------------------------------===//
+
+Node ScalarWriter::toReal(Node whole, Type type) {
+  if (whole.type == Type::Index && (isFormula || (type == Type::F32 && chance(0.5))))
+    return makeNode(Op::ToReal, Type::F32, {std::move(whole)});
+  if (whole.type == Type::Index)
+    whole = makeScalar("arith.index_cast", chance(0.3) ? Type::I32 : Type::I64, {std::move(whole)});
+  return makeScalar(chance(0.7) ? "arith.sitofp" : "arith.uitofp", type, {std::move(whole)});
+}
+
+Node ScalarWriter::realOfWhole(Type type, int depth) {
+  Node number = toReal(whole(pickWholeType(), depth), type);
+  Node region = makeNode(Op::Region, Type::Bias,
+                         {type == Type::F32 ? number
+                                            : makeScalar("arith.truncf", Type::F32, {number})});
+  double magnitude =
+      conditionOf(program, region, drawParameters(program, program.seed), 40).magnitude;
+  if (magnitude <= 4)
+    return number;
+  double factor = chance(0.5) ? std::exp2(-std::floor(std::log2(magnitude)) + int(below(3)))
+                              : random.uniform(0.5, 3.0) / magnitude;
+  return makeScalar("arith.mulf", type, {std::move(number), makeReal(type, factor)});
+}
+
+Node ScalarWriter::exactReal(Type type, int depth) {
+  Type wholeType = pickWholeType();
+  Node number = whole(wholeType, depth);
+  int64_t limit = 5 + below(60);
+  if (isFormula || chance(0.4))
+    number = makeScalar("arith.maxsi", wholeType,
+                        {makeWhole(wholeType, -limit),
+                         makeScalar("arith.minsi", wholeType, {number, makeWhole(wholeType, limit)})});
+  else
+    number = makeScalar(chance(0.5) ? "arith.remsi" : "arith.remui", wholeType,
+                        {number, makeWhole(wholeType, limit)});
+  const double eighths = 0.125 * (1 << below(4));
+  return makeScalar("arith.mulf", type, {toReal(std::move(number), type), makeReal(type, eighths)});
+}
+
+Node ScalarWriter::read(int depth) {
+  std::vector<int64_t> dims;
+  double low = random.uniform(-1.5, 0.5), high = low + random.uniform(0.2, 1.5);
+  const int64_t size = chance(0.1) ? 200 + below(1500) : 1 + below(40);
+  switch (below(7)) {
+  case 0:
+    break;
+  case 1:
+    dims = {1};
+    break;
+  case 2:
+  case 3:
+    dims = {kHeads};
+    break;
+  case 4:
+    dims = {size};
+    break;
+  case 5:
+    dims = {size, kHeads};
+    break;
+  default:
+    dims = {kHeads, size};
+  }
+  Node node = makeNode(Op::Read, Type::F32);
+  for (int64_t dim : dims) {
+    Node index = dim == kHeads && chance(0.9) ? makeNode(Op::Head, Type::Index)
+                                              : whole(Type::Index, std::max(depth, 1));
+    if (index.op == Op::Constant) // one outside a known extent would be refused
+      index.integers[0] = dim == kHeads ? 0 : below(dim);
+    node.children.push_back(std::move(index));
+  }
+  node.parameters = {addParameter(program, dims, low, high)};
+  return node;
+}
+
+Node ScalarWriter::realLeaf(Type type) {
+  if (type == Type::F64)
+    return makeScalar("arith.extf", Type::F64, {realLeaf(Type::F32)});
+  if (chance(0.15))
+    return makeReal(type, random.uniform(-2.0, 2.0));
+  return chance(0.5) ? read(1) : realOfWhole(type, 1);
+}
+
+Node ScalarWriter::guard(Domain domain, Node value) {
+  Type type = value.type;
+  switch (domain) {
+  case Domain::Positive:
+    return makeScalar("arith.addf", type,
+                      {makeScalar("math.absf", type, {std::move(value)}), makeReal(type, 0.25)});
+  case Domain::Unit:
+    return makeScalar("arith.mulf", type,
+                      {makeScalar("math.sin", type, {std::move(value)}), makeReal(type, 0.875)});
+  case Domain::Small:
+    return makeScalar("arith.minimumf", type,
+                      {makeScalar("arith.maximumf", type, {std::move(value), makeReal(type, -3)}),
+                       makeReal(type, 2.5)});
+  default:
+    return value;
+  }
+}
+
+Node ScalarWriter::realUnary(Type type, int depth) {
+  const ScalarOperation &row = pickRow({Form::RealUnary});
+  Node operand = row.domain == Domain::Exact ? exactReal(type, depth - 1)
+                                             : guard(row.domain, real(type, depth - 1));
+  return makeScalar(row.name, type, {std::move(operand)});
+}
+
+Node ScalarWriter::realOther(Type type, int depth) {
+  const ScalarOperation &row =
+      pickRow({Form::RealBinary, Form::RealBinary, Form::RealTernary, Form::RealToWholePower});
+  if (row.name == "arith.remf")
+    return makeScalar(row.name, type,
+                      {exactReal(type, depth - 1), makeReal(type, 0.5 * (1 + below(7)))});
+  if (row.name == "math.powf")
+    return makeScalar(row.name, type,
+                      {guard(Domain::Positive, guard(Domain::Small, real(type, depth - 1))),
+                       guard(Domain::Small, real(type, depth - 1))});
+  if (row.form == Form::RealToWholePower)
+    return makeScalar(row.name, type,
+                      {guard(Domain::Small, real(type, depth - 1)), makeWhole(Type::I32, below(5))});
+  if (row.name == "math.clampf")
+    return makeScalar(row.name, type,
+                      {real(type, depth - 1), makeReal(type, random.uniform(-2, 0)),
+                       makeReal(type, random.uniform(0.1, 2))});
+  Node left = real(type, depth - 1), right = guard(row.domain, real(type, depth - 1));
+  if (row.form == Form::RealTernary)
+    return makeScalar(row.name, type, {std::move(left), std::move(right), real(type, depth - 1)});
+  return makeScalar(row.name, type, {std::move(left), std::move(right)});
+}
+
+Node ScalarWriter::real(Type type, int depth) {
+  if (depth <= 0)
+    return realLeaf(type);
+  switch (below(isFormula ? 10 : 12)) {
+  case 0:
+  case 1:
+    return realLeaf(type);
+  case 2:
+    return realOfWhole(type, depth);
+  case 3:
+    return makeNode(Op::Select, type, {truth(depth - 1), real(type, depth - 1), real(type, depth - 1)});
+  case 4:
+  case 5:
+  case 6:
+    return realUnary(type, depth);
+  case 10: // an excursion to the other type
+    return makeScalar(type == Type::F32 ? "arith.truncf" : "arith.extf", type,
+                      {real(type == Type::F32 ? Type::F64 : Type::F32, depth - 1)});
+  default:
+    return realOther(type, depth);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Whole numbers and truth values
+//===----------------------------------------------------------------------===//
+
+Type ScalarWriter::pickWholeType() {
+  static constexpr Type types[] = {Type::Index, Type::Index, Type::Index, Type::I64, Type::I64,
+                                   Type::I32,   Type::I32,   Type::I32,   Type::I16, Type::I8};
+  return isFormula ? Type::Index : types[below(std::size(types))];
+}
+
+Node ScalarWriter::wholeConstant(Type type) {
+  int bits = std::min(bitsOf(type), isFormula ? 49 : 62);
+  int64_t value = int64_t(below(17)) - 7;
+  if (chance(0.3))
+    value = (int64_t(1) << below(bits)) + int64_t(below(3)) - 1;
+  if (chance(0.1))
+    value = -value;
+  return makeWhole(type, value);
+}
+
+Node ScalarWriter::wholeLeaf(Type type) {
+  if (type != Type::Index) {
+    if (chance(0.15))
+      return wholeConstant(type);
+    bool isUnsigned = chance(0.3);
+    return makeScalar(isUnsigned ? "arith.index_castui" : "arith.index_cast", type,
+                      {wholeLeaf(Type::Index)});
+  }
+  switch (below(20)) {
+  case 0:
+    return makeNode(Op::Batch, Type::Index);
+  case 1:
+  case 2:
+    return makeNode(Op::Head, Type::Index);
+  case 3:
+    return makeNode(Op::HeadsTotal, Type::Index);
+  case 4:
+    return makeNode(Op::GlobalHead, Type::Index, {makeNode(Op::Head, Type::Index)});
+  case 5:
+  case 6:
+    return wholeConstant(type);
+  case 7:
+  case 8:
+  case 9:
+    return makeScalar("arith.subi", type,
+                      {makeNode(Op::Query, Type::Index), makeNode(Op::Key, Type::Index)});
+  default:
+    return makeNode(chance(0.5) ? Op::Query : Op::Key, Type::Index);
+  }
+}
+
+Node ScalarWriter::wholeOperation(Type type, int depth) {
+  const ScalarOperation &row = chance(0.15) ? *findOperation("arith.muli")
+                                            : pickRow({Form::IntegerUnary, Form::IntegerBinary});
+  Node left = whole(type, depth - 1);
+  if (row.form == Form::IntegerUnary)
+    return makeScalar(row.name, type, {std::move(left)});
+  if (row.domain == Domain::Shift)
+    return makeScalar(row.name, type,
+                      {std::move(left), makeWhole(type, below(chance(0.7) ? 6 : bitsOf(type)))});
+  if (row.domain == Domain::Divisor) {
+    Node divisor = wholeConstant(type);
+    if (divisor.integers[0] == 0)
+      divisor.integers[0] = chance(0.5) ? 7 : -3;
+    return makeScalar(row.name, type, {std::move(left), std::move(divisor)});
+  }
+  return makeScalar(row.name, type, {std::move(left), whole(type, depth - 1)});
+}
+
+/// By a conversion from another type, of numbers or truth values.
+Node ScalarWriter::wholeOfOther(Type type, int depth) {
+  if (isFormula)
+    return makeNode(Op::ToIndex, type, {exactReal(Type::F32, depth - 1)});
+  Type from = chance(0.25) ? Type::I1 : pickWholeType();
+  if (from == type)
+    return whole(type, depth);
+  Node operand = from == Type::I1 ? truth(depth - 1) : whole(from, depth - 1);
+  bool isUnsigned = chance(0.5);
+  if (type == Type::Index || from == Type::Index)
+    return makeScalar(isUnsigned ? "arith.index_castui" : "arith.index_cast", type,
+                      {std::move(operand)});
+  if (bitsOf(type) < bitsOf(from))
+    return makeScalar("arith.trunci", type, {std::move(operand)});
+  return makeScalar(isUnsigned ? "arith.extui" : "arith.extsi", type, {std::move(operand)});
+}
+
+Node ScalarWriter::whole(Type type, int depth) {
+  if (depth <= 0 || chance(0.2))
+    return wholeLeaf(type);
+  switch (below(8)) {
+  case 0:
+    return makeNode(Op::Select, type, {truth(depth - 1), whole(type, depth - 1), whole(type, depth - 1)});
+  case 1:
+    return wholeOfOther(type, depth);
+  default:
+    return wholeOperation(type, depth);
+  }
+}
+
+Node ScalarWriter::truth(int depth) {
+  if (depth > 0 && chance(0.2))
+    return makeScalar(isFormula || chance(0.7) ? (chance(0.5) ? "arith.andi" : "arith.ori")
+                                               : "arith.xori",
+                      Type::I1, {truth(depth - 1), truth(depth - 1)});
+  if (chance(0.75)) {
+    Type type = pickWholeType();
+    const ScalarOperation &row = pickRow({Form::IntegerCompare});
+    return makeScalar(row.name, Type::I1, {whole(type, depth - 1), whole(type, depth - 1)});
+  }
+  const ScalarOperation &row = pickRow({Form::RealCompare});
+  return makeScalar(row.name, Type::I1,
+                    {exactReal(Type::F32, depth - 1),
+                     chance(0.5) ? makeReal(Type::F32, 0.25 * int(below(32)) - 4)
+                                 : exactReal(Type::F32, depth - 1)});
+}
+
+Node ScalarWriter::write(int depth) {
+  Node value = real(Type::F32, depth);
+  if (value.op == Op::Constant)
+    value = read(1);
+  return value;
+}
+
+} // namespace pe::fuzz

@@ -1,0 +1,68 @@
+//===- ScalarWriter.h - Random scalar code ----------------------*- C++ -*-===//
+//
+// Writes the trees of regions and formulas. What is written is well-typed and, by the domains of the
+// rows in ScalarOperations, mostly defined; the caller judges the whole by conditionOf.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_TEST_FUZZ_SCALARWRITER_H
+#define PE_TEST_FUZZ_SCALARWRITER_H
+
+#include "fuzz/Program.h"
+#include "runtime/core/Random.h"
+
+namespace pe::fuzz {
+
+Node makeNode(Op op, Type type, std::vector<Node> children = {});
+/// A row of ScalarOperations by name.
+Node makeScalar(std::string_view name, Type type, std::vector<Node> children);
+Node makeWhole(Type type, int64_t value);
+/// The value is rounded to f32.
+Node makeReal(Type type, double value);
+
+/// A new parameter of the program, drawn from [low, high); its index.
+int addParameter(Program &program, std::vector<int64_t> dims, double low, double high);
+
+class ScalarWriter {
+public:
+  /// A formula has indices, f32 and the operations that have a spelling; a region has all.
+  ScalarWriter(Random &random, Program &program, bool isFormula)
+      : random(random), program(program), isFormula(isFormula) {}
+
+  /// A number of f32 that is more than a constant.
+  Node write(int depth);
+
+private:
+  Node real(Type type, int depth);
+  Node realLeaf(Type type);
+  Node realUnary(Type type, int depth);
+  Node realOther(Type type, int depth);
+  Node read(int depth);
+  Node guard(Domain domain, Node value);
+  /// A whole number as a real one of moderate size.
+  Node realOfWhole(Type type, int depth);
+  /// Exact in f32: a whole number of eighths.
+  Node exactReal(Type type, int depth);
+  Node toReal(Node whole, Type type);
+
+  Node whole(Type type, int depth);
+  Node wholeLeaf(Type type);
+  Node wholeConstant(Type type);
+  Node wholeOperation(Type type, int depth);
+  Node wholeOfOther(Type type, int depth);
+  Node truth(int depth);
+
+  /// A row of one of the forms that this mode may use.
+  const ScalarOperation &pickRow(std::initializer_list<Form> forms);
+  Type pickWholeType();
+  uint64_t below(uint64_t bound) { return random.below(bound); }
+  bool chance(double probability) { return random.uniform() < probability; }
+
+  Random &random;
+  Program &program;
+  bool isFormula;
+};
+
+} // namespace pe::fuzz
+
+#endif // PE_TEST_FUZZ_SCALARWRITER_H

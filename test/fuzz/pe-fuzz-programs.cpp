@@ -1,0 +1,237 @@
+//===- pe-fuzz-programs.cpp - Generated programs on every target ----------===//
+//
+//   pe-fuzz-programs --seed=1 --count=100 [--jobs=2] [--timeout=120] [--targets=reference,cpu,...]
+//   pe-fuzz-programs --print=SEED          the program and the options of `pe run`
+//   pe-fuzz-programs --minimize=SEED       the smallest program found that fails in the same way
+//
+// Prints what was found, grouped, and a last line that counts. Exit 1 if anything was found, or if
+// so many programs were refused that the run says little.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fuzz/Generate.h"
+#include "fuzz/Judge.h"
+#include "fuzz/Minimize.h"
+#include "fuzz/Print.h"
+#include "fuzz/Triage.h"
+#include "fuzz/Workers.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+
+namespace {
+
+using namespace pe;
+using namespace pe::fuzz;
+
+/// More of the programs than this may not be refused or ill-conditioned.
+constexpr double kMostRefused = 0.15;
+
+struct Options {
+  uint64_t seed = 1, count = 100;
+  std::optional<uint64_t> print, minimize;
+  std::vector<std::string> targets;
+  Limits limits;
+};
+
+//===----------------------------------------------------------------------===//
+// A verdict as text, from process to process
+//===----------------------------------------------------------------------===//
+
+constexpr char kField = '\x1f';
+
+std::string encode(const Verdict &verdict) {
+  std::string text = verdict.refusal + kField + (verdict.isIllConditioned ? "1" : "") + kField +
+                     (verdict.wasCheckedTwice ? "1" : "");
+  for (const Finding &finding : verdict.findings)
+    text += kField + finding.group + kField + finding.detail;
+  return text;
+}
+
+Verdict decode(const std::string &text) {
+  std::vector<std::string> fields(1);
+  for (char c : text)
+    if (c == kField)
+      fields.emplace_back();
+    else
+      fields.back() += c;
+  fields.resize(std::max<size_t>(fields.size(), 3));
+  Verdict verdict;
+  verdict.refusal = fields[0];
+  verdict.isIllConditioned = !fields[1].empty();
+  verdict.wasCheckedTwice = !fields[2].empty();
+  for (size_t n = 3; n + 1 < fields.size(); n += 2)
+    verdict.findings.push_back({fields[n], fields[n + 1]});
+  return verdict;
+}
+
+/// The findings of an outcome, those of a death included.
+Verdict verdictOf(const Outcome &outcome) {
+  if (outcome.kind == Outcome::Kind::Finished)
+    return decode(outcome.text);
+  Verdict verdict;
+  verdict.findings.push_back({groupOfDeath(outcome), outcome.text});
+  return verdict;
+}
+
+std::string judgeInProcess(const Program &program, const std::vector<std::string> &targets,
+                           const Progress &progress) {
+  auto judge = Judge::create(targets);
+  if (!judge) {
+    std::fprintf(stderr, "%s\n", judge.error().render("pe-fuzz-programs").c_str());
+    _exit(2);
+  }
+  return encode(judge->judge(program, progress));
+}
+
+//===----------------------------------------------------------------------===//
+// A range of seeds
+//===----------------------------------------------------------------------===//
+
+struct Tally {
+  Triage triage;
+  std::map<std::string, int> refusals;
+  uint64_t programs = 0, refused = 0, illConditioned = 0, checkedTwice = 0, failed = 0;
+  double slowest = 0.0;
+  uint64_t slowestSeed = 0;
+
+  void add(const Outcome &outcome) {
+    ++programs;
+    Verdict verdict = verdictOf(outcome);
+    for (const Finding &finding : verdict.findings)
+      triage.add(finding.group, outcome.task, finding.detail);
+    failed += !verdict.findings.empty();
+    if (!verdict.refusal.empty()) {
+      ++refused;
+      ++refusals[verdict.refusal];
+    }
+    illConditioned += verdict.isIllConditioned;
+    checkedTwice += verdict.wasCheckedTwice;
+    if (outcome.seconds > slowest) {
+      slowest = outcome.seconds;
+      slowestSeed = outcome.task;
+    }
+  }
+};
+
+int runSeeds(const Options &options) {
+  Tally tally;
+  auto task = [&](uint64_t seed, const Progress &progress) {
+    progress("generate");
+    return judgeInProcess(generateProgram(seed),
+                          options.targets.empty() ? targetsOfSeed(seed) : options.targets, progress);
+  };
+  const uint64_t last = options.seed + options.count;
+  runTasks(options.seed, last, 1, options.limits, task, [&](const Outcome &outcome) {
+    tally.add(outcome);
+  });
+  std::fputs(tally.triage.report("pe-fuzz-programs --minimize=").c_str(), stdout);
+  for (const auto &[message, count] : tally.refusals)
+    std::printf("%d refused: %s\n", count, message.c_str());
+  auto number = [](uint64_t count) { return static_cast<unsigned long>(count); };
+  std::printf("slowest: seed %lu, %.1f s\n", number(tally.slowestSeed), tally.slowest);
+  std::printf("seeds %lu to %lu: %lu programs, %lu refused, %lu ill-conditioned, %lu evaluated twice, "
+              "%lu failed\n",
+              number(options.seed), number(last - 1), number(tally.programs), number(tally.refused),
+              number(tally.illConditioned), number(tally.checkedTwice), number(tally.failed));
+  if (double(tally.refused + tally.illConditioned) > kMostRefused * double(options.count) + 2) {
+    std::printf("too few of the programs were compared\n");
+    return 1;
+  }
+  return tally.triage.isEmpty() ? 0 : 1;
+}
+
+//===----------------------------------------------------------------------===//
+// One seed
+//===----------------------------------------------------------------------===//
+
+Verdict judgeAlone(const Program &program, const std::vector<std::string> &targets,
+                   const Limits &limits) {
+  Verdict verdict;
+  auto task = [&](uint64_t, const Progress &progress) {
+    return judgeInProcess(program, targets, progress);
+  };
+  runTasks(0, 1, 1, limits, task, [&](const Outcome &outcome) { verdict = verdictOf(outcome); });
+  return verdict;
+}
+
+void printWithCommand(const Program &program, const std::string &target) {
+  size_t colon = target.find(':');
+  std::string name = target.substr(0, colon);
+  std::string run = name == "loops" ? "--lowering=loops" : "--target=" + name;
+  if (colon != std::string::npos)
+    run += " --dtype=" + target.substr(colon + 1);
+  std::printf("// pe run FILE %s %s\n%s", printRunOptions(program).c_str(), run.c_str(),
+              printProgram(program).c_str());
+}
+
+/// The first that the group speaks of; all where it compares targets.
+std::vector<std::string> targetsOfGroup(const std::string &group,
+                                        const std::vector<std::string> &all) {
+  if (group.find(": refuses what others run") != std::string::npos)
+    return all;
+  std::string longest;
+  for (const std::string &target : all)
+    if ((group.starts_with(target + ":") || group.starts_with(target + ",") ||
+         group.find(" " + target + ":") == group.find(' ')) &&
+        target.size() > longest.size())
+      longest = target;
+  return longest.empty() ? all : std::vector{longest};
+}
+
+/// What a group says after its targets.
+std::string complaintOf(const std::string &group) {
+  size_t colon = group.find(": ");
+  return colon == std::string::npos ? group : group.substr(colon);
+}
+
+int minimizeSeed(const Options &options) {
+  const uint64_t seed = *options.minimize;
+  Program program = generateProgram(seed);
+  std::vector<std::string> targets =
+      options.targets.empty() ? targetsOfSeed(seed) : options.targets;
+  Verdict verdict = judgeAlone(program, targets, options.limits);
+  if (verdict.findings.empty()) {
+    std::printf("seed %lu does not fail%s%s\n", static_cast<unsigned long>(seed),
+                verdict.refusal.empty() ? "" : "; refused: ", verdict.refusal.c_str());
+    return 0;
+  }
+  const std::string group = verdict.findings.front().group;
+  targets = targetsOfGroup(group, targets);
+  std::printf("// %s\n", group.c_str());
+  auto fails = [&](const Program &candidate) {
+    Verdict found = judgeAlone(candidate, targets, options.limits);
+    return std::ranges::any_of(found.findings, [&](const Finding &finding) {
+      return complaintOf(finding.group) == complaintOf(group);
+    });
+  };
+  Program smallest = minimize(program, fails);
+  printWithCommand(smallest, targets.size() == 1 ? targets[0] : "cpu");
+  for (const Finding &finding : judgeAlone(smallest, targets, options.limits).findings)
+    std::printf("\n%s\n%s\n", finding.group.c_str(), finding.detail.c_str());
+  return 1;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Options options;
+  CLI::App app("Programs of the pe dialect from seeds, run on every target and judged");
+  app.add_option("--seed", options.seed, "first seed");
+  app.add_option("--count", options.count, "how many seeds");
+  app.add_option("--print", options.print, "print the program of this seed");
+  app.add_option("--minimize", options.minimize, "reduce the program of this seed");
+  app.add_option("--targets", options.targets,
+                 "reference, loops, cpu, gpu-emulator, gpu-emulator:bf16 ... (default: by seed)")
+      ->delimiter(',');
+  app.add_option("--jobs", options.limits.jobs, "processes at once")->check(CLI::Range(1, 1024));
+  app.add_option("--timeout", options.limits.seconds, "seconds per program");
+  CLI11_PARSE(app, argc, argv);
+  options.limits.megabytes = 8192;
+  if (options.print) {
+    printWithCommand(generateProgram(*options.print), "cpu");
+    return 0;
+  }
+  return options.minimize ? minimizeSeed(options) : runSeeds(options);
+}
