@@ -26,6 +26,7 @@ test: build ## build and run every test; the last line says how many passed and 
 	scripts/run-tests $(BUILD)
 
 test-full: build ## the same with the slow tables and long fuzzing (hours on two cores)
+	@scripts/install-deps.sh --asan
 	scripts/run-tests $(BUILD) --full
 
 bench: configure ## time every kernel, after checking its results
