@@ -1,8 +1,8 @@
 //===- BiasEvaluator.h - A bias of one pair, in long double -----*- C++ -*-===//
 //
-// Walks the generator's tree. Noise, if asked for, multiplies every rounded f32 result by 1 + u with
-// |u| at most half a unit in the last place (2 units where an approximation is allowed); the same
-// seed gives the same noise.
+// Walks the generator's tree. Noise, if asked for, multiplies every rounded f32 result by 1 + u
+// with |u| at most half a unit in the last place (2 units where an approximation is allowed); the
+// same seed gives the same noise.
 //
 //===----------------------------------------------------------------------===//
 

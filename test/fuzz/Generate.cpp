@@ -92,7 +92,7 @@ void Generator::drawPositions() {
   positions.keyStart = chance(0.1) ? -near : chance(0.15) ? -int64_t(below(40)) : near;
   if (chance(0.25))
     return;
-  positions.queryStart = chance(0.8) ? positions.keyStart + int64_t(below(100)) - 40
+  positions.queryStart = chance(0.8)   ? positions.keyStart + int64_t(below(100)) - 40
                          : chance(0.5) ? start(sizes.queries)
                                        : -int64_t(below(40));
   positions.queryStart = std::clamp(*positions.queryStart, -limit, limit - sizes.queries);
@@ -148,8 +148,8 @@ Node Generator::mlp() {
   for (int layer = 0; layer <= hidden; ++layer) {
     int64_t rows = layer < hidden ? int64_t(1 + below(12)) : chance(0.25) ? 1 : kHeads;
     double range = units ? 1.0 / std::sqrt(double(units)) : 1.0;
-    node.parameters.push_back(addParameter(
-        program, layer ? std::vector{rows, units} : std::vector{rows}, -range, range));
+    node.parameters.push_back(
+        addParameter(program, layer ? std::vector{rows, units} : std::vector{rows}, -range, range));
     node.parameters.push_back(addParameter(program, {rows}, -range, range));
     units = rows;
   }

@@ -165,9 +165,8 @@ static void judgeRefusals(const std::vector<std::pair<std::string, std::string>>
     if (!isClearMessage(message))
       verdict.findings.push_back({target + ": unclear message: " + generalize(message), message});
     else if (!accepted.empty())
-      verdict.findings.push_back(
-          {target + ": refuses what others run: " + generalize(message),
-           "but " + accepted.front() + " runs it: " + message});
+      verdict.findings.push_back({target + ": refuses what others run: " + generalize(message),
+                                  "but " + accepted.front() + " runs it: " + message});
   }
   if (accepted.empty() && !refusals.empty() && verdict.findings.empty())
     verdict.refusal = generalize(refusals.front().second);
@@ -273,7 +272,8 @@ Expected<Judge> Judge::create(const std::vector<std::string> &names) {
 
 std::vector<std::string> targetsOfSeed(uint64_t seed) {
   std::vector<std::string> targets = {"reference", "loops", "cpu", "gpu-emulator"};
-  static const char *const narrow[] = {"gpu-emulator:bf16", "gpu-emulator:f16", "gpu-emulator:tf32"};
+  static const char *const narrow[] = {"gpu-emulator:bf16", "gpu-emulator:f16",
+                                       "gpu-emulator:tf32"};
   if (seed % 4 == 0)
     targets.push_back(narrow[seed / 4 % 3]);
   return targets;

@@ -10,8 +10,8 @@
 namespace pe::fuzz {
 
 /// Programs a step simpler than this one, the boldest steps first: without a bias, the rotation or
-/// the mask; with a node's child or a leaf in the node's place; with smaller sizes and starts. Every
-/// chain of steps ends.
+/// the mask; with a node's child or a leaf in the node's place; with smaller sizes and starts.
+/// Every chain of steps ends.
 std::vector<Program> simplerPrograms(const Program &program);
 
 /// Takes steps as long as `fails` says that the result still fails in the same way.

@@ -71,8 +71,8 @@ std::string printFormula(const Program &program, const Node &node) {
       return fill(node.scalar->name == "arith.andi" ? "and({0}, {1})" : "or({0}, {1})", operands);
     return fill(node.scalar->formula, operands);
   case Op::Constant: {
-    std::string text = node.type == Type::Index ? std::to_string(node.integers[0])
-                                                : printReal(node.reals[0]);
+    std::string text =
+        node.type == Type::Index ? std::to_string(node.integers[0]) : printReal(node.reals[0]);
     return text.front() == '-' ? "(" + text + ")" : text;
   }
   case Op::Batch:
@@ -233,9 +233,9 @@ std::string Printer::printOperation(const Node &node, const std::vector<std::str
     return printScalar(node, in);
   case Op::Constant:
     return define("arith.constant " +
-                  (node.type == Type::I1   ? std::string(node.integers[0] ? "true" : "false")
-                   : isReal(node.type)     ? printReal(node.reals[0]) + " : "
-                                           : std::to_string(node.integers[0]) + " : ") +
+                  (node.type == Type::I1 ? std::string(node.integers[0] ? "true" : "false")
+                   : isReal(node.type)   ? printReal(node.reals[0]) + " : "
+                                         : std::to_string(node.integers[0]) + " : ") +
                   (node.type == Type::I1 ? "" : std::string(nameOf(node.type))));
   case Op::Batch:
     return "%b";
@@ -277,19 +277,18 @@ std::string Printer::printOperation(const Node &node, const std::vector<std::str
                   printOperand("threshold", parameter(1)) + " {initial_length = " +
                   printReal(node.reals[0]) + ", epsilon = " + printReal(node.reals[1]) + "}");
   case Op::Bucket:
-    return define("pe.bucket {buckets = " + std::to_string(node.integers[0]) +
-                  ", max_distance = " + std::to_string(node.integers[1]) +
-                  (node.flag ? ", bidirectional = true}" : "}"));
+    return define("pe.bucket {buckets = " + std::to_string(node.integers[0]) + ", max_distance = " +
+                  std::to_string(node.integers[1]) + (node.flag ? ", bidirectional = true}" : "}"));
   case Op::ClampedLog:
     return define("pe.clamped_log" + printOperand("threshold", parameter(0)));
   case Op::Linear:
-    return define("pe.linear " + in[0] + printOperand("slope", parameter(0)) +
-                  printOperand("intercept", parameter(1)) + " {factor = " +
-                  printReal(node.reals[0]) +
-                  (node.integers[0] ? std::string(", rule = #pe.slope_rule<") +
-                                          kSlopeRules[node.integers[0]] + ">"
-                                    : "") +
-                  "}");
+    return define(
+        "pe.linear " + in[0] + printOperand("slope", parameter(0)) +
+        printOperand("intercept", parameter(1)) + " {factor = " + printReal(node.reals[0]) +
+        (node.integers[0]
+             ? std::string(", rule = #pe.slope_rule<") + kSlopeRules[node.integers[0]] + ">"
+             : "") +
+        "}");
   case Op::Table:
     return define("pe.table " + in[0] + ", " + listParameters(node.parameters, false) + " : " +
                   listParameters(node.parameters, true));
@@ -337,12 +336,13 @@ std::string Printer::printOperation(const Node &node, const std::vector<std::str
 std::string Printer::printArguments() const {
   std::string text;
   for (const char *name : {"q", "k", "v"})
-    text += std::string(text.empty() ? "" : ",\n    ") + "%" + name + ": !t {pe.name = " +
-            quote(name) + "}";
+    text += std::string(text.empty() ? "" : ",\n    ") + "%" + name +
+            ": !t {pe.name = " + quote(name) + "}";
   for (const Parameter &parameter : program.parameters) {
-    std::string init = "uniform(" + printReal(parameter.low) + "," + printReal(parameter.high) + ")";
-    text += ",\n    %" + parameter.name + ": " + typeOf(parameter) + " {pe.name = " +
-            quote(parameter.name) + ", pe.init = " + quote(init) + "}";
+    std::string init =
+        "uniform(" + printReal(parameter.low) + "," + printReal(parameter.high) + ")";
+    text += ",\n    %" + parameter.name + ": " + typeOf(parameter) +
+            " {pe.name = " + quote(parameter.name) + ", pe.init = " + quote(init) + "}";
   }
   return text;
 }
@@ -378,7 +378,8 @@ std::string Printer::print() {
                      ")\n    -> (!t {pe.name = \"o\"}";
   text += lse ? ", tensor<?x?x?xf32> {pe.name = \"lse\"}) {\n" : ") {\n";
   text += out.str();
-  text += lse ? "  %o, %lse = " + attention + ", tensor<?x?x?xf32>\n" : "  %o = " + attention + "\n";
+  text +=
+      lse ? "  %o, %lse = " + attention + ", tensor<?x?x?xf32>\n" : "  %o = " + attention + "\n";
   text += lse ? "  return %o, %lse : !t, tensor<?x?x?xf32>\n}\n" : "  return %o : !t\n}\n";
   return text;
 }

@@ -23,46 +23,46 @@ namespace pe::fuzz {
 
 enum class Op : uint8_t {
   // Scalars of regions and formulas.
-  Scalar,        ///< a row of ScalarOperations.h
-  Constant,      ///< integers[0] or reals[0]
-  Batch,         ///< b
-  Head,          ///< h
-  Query,         ///< i
-  Key,           ///< j
+  Scalar,   ///< a row of ScalarOperations.h
+  Constant, ///< integers[0] or reals[0]
+  Batch,    ///< b
+  Head,     ///< h
+  Query,    ///< i
+  Key,      ///< j
   HeadsTotal,
-  GlobalHead,    ///< of a child
-  Read,          ///< parameters[0], one child per axis
-  Select,        ///< condition, one, other
-  ToReal,        ///< an index as f32, through i64
-  ToIndex,       ///< an f32 toward 0 as an index, through i32
+  GlobalHead, ///< of a child
+  Read,       ///< parameters[0], one child per axis
+  Select,     ///< condition, one, other
+  ToReal,     ///< an index as f32, through i64
+  ToIndex,    ///< an f32 toward 0 as an index, through i32
   // Coordinates.
   Distance,
   Relative,
   QueryPosition,
   KeyPosition,
-  LogDistance,   ///< c
-  Progressive,   ///< c or none, threshold or none; initial length, epsilon
-  Bucket,        ///< buckets, maximal distance; flag: bidirectional
-  ClampedLog,    ///< threshold
+  LogDistance, ///< c
+  Progressive, ///< c or none, threshold or none; initial length, epsilon
+  Bucket,      ///< buckets, maximal distance; flag: bidirectional
+  ClampedLog,  ///< threshold
   // Biases of a coordinate.
-  Linear,        ///< slope or none (a rule: integers[0]), intercept or none; factor
-  Table,         ///< table
-  Power,         ///< exponent, slope; factor
-  Mlp,           ///< layers; integers: activation, final activation
-  CosineSum,     ///< amplitude or none; integers[0] terms; base
+  Linear,    ///< slope or none (a rule: integers[0]), intercept or none; factor
+  Table,     ///< table
+  Power,     ///< exponent, slope; factor
+  Mlp,       ///< layers; integers: activation, final activation
+  CosineSum, ///< amplitude or none; integers[0] terms; base
   // Biases of biases, and of scalars.
   Add,
-  Scale,         ///< factor
-  Region,        ///< of one f32
-  Formula,       ///< of one f32, printed as text
+  Scale,   ///< factor
+  Region,  ///< of one f32
+  Formula, ///< of one f32, printed as text
   // Masks.
   Causal,
   StrictCausal,
-  Window,        ///< integers: left, right; 0: open
+  Window, ///< integers: left, right; 0: open
   MaskAnd,
   MaskOr,
   // Rotations.
-  Rotary,        ///< integers[0] dims or 0; base; flag: interleaved
+  Rotary, ///< integers[0] dims or 0; base; flag: interleaved
 };
 
 constexpr int kNoParameter = -1;

@@ -118,7 +118,8 @@ std::string readReferenceProgram(const Corpus &, const std::string &bytes, const
     size_t rank = 0;
     for (char c : program->typeOf(argument.id))
       rank += c == '?';
-    inputs[argument.name] = Tensor::zeros(DType::F32, rank == 4 ? Shape{1, 2, 3, 16} : Shape(rank, 2));
+    inputs[argument.name] =
+        Tensor::zeros(DType::F32, rank == 4 ? Shape{1, 2, 3, 16} : Shape(rank, 2));
   }
   progress("evaluate");
   return judgeMessage(reference::evaluate(*program, inputs, {}, /*grad=*/false));
@@ -159,7 +160,8 @@ std::string readPackage(const Corpus &, const std::string &bytes, const fs::path
     return judgeMessage(program);
   for (const char *target : {"cpu", "gpu-emulator"}) {
     progress(std::string("load ") + target);
-    auto function = program->compile({.target = target, .headDim = 16, .valueDim = 16, .grad = true});
+    auto function =
+        program->compile({.target = target, .headDim = 16, .valueDim = 16, .grad = true});
     if (!function) {
       if (std::string problem = judgeMessage(function); !problem.empty())
         return problem;
@@ -245,7 +247,8 @@ std::string readCheckpoint(const Corpus &, const std::string &bytes, const fs::p
   auto trainer = smallTrainer();
   if (!trainer)
     return "cannot make a small model";
-  if (Status status = train::saveCheckpoint(scratch.string(), *trainer, {{"config", "{}"}}); !status)
+  if (Status status = train::saveCheckpoint(scratch.string(), *trainer, {{"config", "{}"}});
+      !status)
     return status.error().getMessage();
   fs::path damaged = scratch / (bytes[0] == 'l'   ? "latest"
                                 : bytes[0] == 'm' ? "step-0/model.safetensors"
@@ -264,7 +267,8 @@ std::string makeLog(const Corpus &, uint64_t seed) {
   Random random(seed, "log");
   std::string good;
   for (int step = 0; step < 5; ++step)
-    good += R"({"event":"step","step":)" + std::to_string(step) + R"(,"loss":2.5,"lr":0.001})" + "\n";
+    good +=
+        R"({"event":"step","step":)" + std::to_string(step) + R"(,"loss":2.5,"lr":0.001})" + "\n";
   return mutateBytes(good, random);
 }
 

@@ -238,8 +238,8 @@ const ScalarOperation kOperations[] = {
 
 std::string_view nameOf(Type type) {
   static constexpr std::array<std::string_view, 12> names = {
-      "i1",  "i8",  "i16",           "i32",      "i64",      "index",
-      "f32", "f64", "!pe.coordinate", "!pe.bias", "!pe.mask", "!pe.rotation"};
+      "i1",       "i8",       "i16",         "i32", "i64", "index", "f32", "f64", "!pe.coordinate",
+      "!pe.bias", "!pe.mask", "!pe.rotation"};
   return names[static_cast<size_t>(type)];
 }
 

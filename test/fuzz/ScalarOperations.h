@@ -61,12 +61,12 @@ enum class Form : uint8_t {
 /// What the operands must be for the result to be defined and of moderate size.
 enum class Domain : uint8_t {
   Any,
-  Positive,      ///< the last operand is above 0
-  Unit,          ///< inside (-1, 1)
-  Small,         ///< of magnitude at most 3
-  Exact,         ///< a small whole number of eighths: the result jumps
-  Divisor,       ///< the second operand is a constant, not 0
-  Shift,         ///< the second operand is a constant in [0, bits)
+  Positive, ///< the last operand is above 0
+  Unit,     ///< inside (-1, 1)
+  Small,    ///< of magnitude at most 3
+  Exact,    ///< a small whole number of eighths: the result jumps
+  Divisor,  ///< the second operand is a constant, not 0
+  Shift,    ///< the second operand is a constant in [0, bits)
 };
 
 /// Nothing where the result is undefined.

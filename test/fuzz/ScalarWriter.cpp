@@ -68,9 +68,9 @@ Node ScalarWriter::toReal(Node whole, Type type) {
 
 Node ScalarWriter::realOfWhole(Type type, int depth) {
   Node number = toReal(whole(pickWholeType(), depth), type);
-  Node region = makeNode(Op::Region, Type::Bias,
-                         {type == Type::F32 ? number
-                                            : makeScalar("arith.truncf", Type::F32, {number})});
+  Node region =
+      makeNode(Op::Region, Type::Bias,
+               {type == Type::F32 ? number : makeScalar("arith.truncf", Type::F32, {number})});
   double magnitude =
       conditionOf(program, region, drawParameters(program, program.seed), 40).magnitude;
   if (magnitude <= 4)
@@ -85,9 +85,10 @@ Node ScalarWriter::exactReal(Type type, int depth) {
   Node number = whole(wholeType, depth);
   int64_t limit = 5 + below(60);
   if (isFormula || chance(0.4))
-    number = makeScalar("arith.maxsi", wholeType,
-                        {makeWhole(wholeType, -limit),
-                         makeScalar("arith.minsi", wholeType, {number, makeWhole(wholeType, limit)})});
+    number =
+        makeScalar("arith.maxsi", wholeType,
+                   {makeWhole(wholeType, -limit),
+                    makeScalar("arith.minsi", wholeType, {number, makeWhole(wholeType, limit)})});
   else
     number = makeScalar(chance(0.5) ? "arith.remsi" : "arith.remui", wholeType,
                         {number, makeWhole(wholeType, limit)});
@@ -174,8 +175,9 @@ Node ScalarWriter::realOther(Type type, int depth) {
                       {guard(Domain::Positive, guard(Domain::Small, real(type, depth - 1))),
                        guard(Domain::Small, real(type, depth - 1))});
   if (row.form == Form::RealToWholePower)
-    return makeScalar(row.name, type,
-                      {guard(Domain::Small, real(type, depth - 1)), makeWhole(Type::I32, below(5))});
+    return makeScalar(
+        row.name, type,
+        {guard(Domain::Small, real(type, depth - 1)), makeWhole(Type::I32, below(5))});
   if (row.name == "math.clampf")
     return makeScalar(row.name, type,
                       {real(type, depth - 1), makeReal(type, random.uniform(-2, 0)),
@@ -196,7 +198,8 @@ Node ScalarWriter::real(Type type, int depth) {
   case 2:
     return realOfWhole(type, depth);
   case 3:
-    return makeNode(Op::Select, type, {truth(depth - 1), real(type, depth - 1), real(type, depth - 1)});
+    return makeNode(Op::Select, type,
+                    {truth(depth - 1), real(type, depth - 1), real(type, depth - 1)});
   case 4:
   case 5:
   case 6:
@@ -300,7 +303,8 @@ Node ScalarWriter::whole(Type type, int depth) {
     return wholeLeaf(type);
   switch (below(8)) {
   case 0:
-    return makeNode(Op::Select, type, {truth(depth - 1), whole(type, depth - 1), whole(type, depth - 1)});
+    return makeNode(Op::Select, type,
+                    {truth(depth - 1), whole(type, depth - 1), whole(type, depth - 1)});
   case 1:
     return wholeOfOther(type, depth);
   default:
@@ -319,10 +323,10 @@ Node ScalarWriter::truth(int depth) {
     return makeScalar(row.name, Type::I1, {whole(type, depth - 1), whole(type, depth - 1)});
   }
   const ScalarOperation &row = pickRow({Form::RealCompare});
-  return makeScalar(row.name, Type::I1,
-                    {exactReal(Type::F32, depth - 1),
-                     chance(0.5) ? makeReal(Type::F32, 0.25 * int(below(32)) - 4)
-                                 : exactReal(Type::F32, depth - 1)});
+  return makeScalar(
+      row.name, Type::I1,
+      {exactReal(Type::F32, depth - 1), chance(0.5) ? makeReal(Type::F32, 0.25 * int(below(32)) - 4)
+                                                    : exactReal(Type::F32, depth - 1)});
 }
 
 Node ScalarWriter::write(int depth) {

@@ -1,7 +1,7 @@
 //===- ScalarWriter.h - Random scalar code ----------------------*- C++ -*-===//
 //
-// Writes the trees of regions and formulas. What is written is well-typed and, by the domains of the
-// rows in ScalarOperations, mostly defined; the caller judges the whole by conditionOf.
+// Writes the trees of regions and formulas. What is written is well-typed and, by the domains of
+// the rows in ScalarOperations, mostly defined; the caller judges the whole by conditionOf.
 //
 //===----------------------------------------------------------------------===//
 

@@ -39,8 +39,8 @@ std::string generalize(const std::string &message) {
 }
 
 bool isClearMessage(const std::string &message) {
-  for (const char *inside : {"\n", "failed to legalize", "failed to verify", "see current operation",
-                             "llvm.", "unrealized_conversion"})
+  for (const char *inside : {"\n", "failed to legalize", "failed to verify",
+                             "see current operation", "llvm.", "unrealized_conversion"})
     if (message.find(inside) != std::string::npos)
       return false;
   return true;

@@ -1,8 +1,8 @@
 //===- Workers.h - Tasks in processes that may die --------------*- C++ -*-===//
 //
 // Runs numbered tasks in forked processes. A task that crashes, hangs or takes too much memory is
-// an outcome like any other; its process is replaced and the run goes on. A process does many tasks,
-// one after the other.
+// an outcome like any other; its process is replaced and the run goes on. A process does many
+// tasks, one after the other.
 //
 //===----------------------------------------------------------------------===//
 

@@ -3,7 +3,8 @@
 //   pe-fuzz-files --seed=1 --count=400 [--kinds=source,plan,...] [--jobs=2] [--timeout=60]
 //                 [--corpus=DIR]
 //   pe-fuzz-files --kinds=plan --print=SEED > FILE     the damaged file of one seed
-//   pe-fuzz-files --write-corpus=DIR                   good packages, for a build without a compiler
+//   pe-fuzz-files --write-corpus=DIR                   good packages, for a build without a
+//   compiler
 //
 // Seed n damages a file of kind n modulo the number of kinds. Prints what was found, grouped, and a
 // last line that counts. Exit 1 if anything was found.
@@ -61,7 +62,8 @@ public:
 std::string writePackages(const std::string &folder) {
   fs::create_directories(folder);
   for (const char *name : {"alibi_learned", "fire"}) {
-    auto program = pe::Program::load(std::string(PE_TEST_SOURCE_DIR "/examples/encodings/") + name + ".mlir");
+    auto program =
+        pe::Program::load(std::string(PE_TEST_SOURCE_DIR "/examples/encodings/") + name + ".mlir");
     if (!program)
       return program.error().render(name);
     CompileOptions cpu{.headDim = 16, .valueDim = 16, .grad = true}, gpu = cpu;
@@ -202,7 +204,8 @@ int run(Options options) {
 
 int main(int argc, char **argv) {
   Options options;
-  CLI::App app("Damaged sources, tensors, packages, checkpoints and settings against their readers");
+  CLI::App app(
+      "Damaged sources, tensors, packages, checkpoints and settings against their readers");
   app.add_option("--seed", options.seed, "first seed");
   app.add_option("--count", options.count, "how many seeds");
   app.add_option("--kinds", options.kinds,
@@ -210,7 +213,8 @@ int main(int argc, char **argv) {
       ->delimiter(',');
   app.add_option("--print", options.print, "write the damaged file of this seed");
   app.add_option("--corpus", options.corpus, "folder with good packages (default: compiled now)");
-  app.add_option("--write-corpus", options.writeCorpus, "compile the good packages into this folder");
+  app.add_option("--write-corpus", options.writeCorpus,
+                 "compile the good packages into this folder");
   app.add_option("--jobs", options.limits.jobs, "processes at once")->check(CLI::Range(1, 1024));
   app.add_option("--timeout", options.limits.seconds, "seconds per file");
   app.add_option("--memory", options.limits.megabytes, "MiB of address space (0: no limit)");

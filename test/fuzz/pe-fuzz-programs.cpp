@@ -120,21 +120,22 @@ int runSeeds(const Options &options) {
   auto task = [&](uint64_t seed, const Progress &progress) {
     progress("generate");
     return judgeInProcess(generateProgram(seed),
-                          options.targets.empty() ? targetsOfSeed(seed) : options.targets, progress);
+                          options.targets.empty() ? targetsOfSeed(seed) : options.targets,
+                          progress);
   };
   const uint64_t last = options.seed + options.count;
-  runTasks(options.seed, last, 1, options.limits, task, [&](const Outcome &outcome) {
-    tally.add(outcome);
-  });
+  runTasks(options.seed, last, 1, options.limits, task,
+           [&](const Outcome &outcome) { tally.add(outcome); });
   std::fputs(tally.triage.report("pe-fuzz-programs --minimize=").c_str(), stdout);
   for (const auto &[message, count] : tally.refusals)
     std::printf("%d refused: %s\n", count, message.c_str());
   auto number = [](uint64_t count) { return static_cast<unsigned long>(count); };
   std::printf("slowest: seed %lu, %.1f s\n", number(tally.slowestSeed), tally.slowest);
-  std::printf("seeds %lu to %lu: %lu programs, %lu refused, %lu ill-conditioned, %lu evaluated twice, "
-              "%lu failed\n",
-              number(options.seed), number(last - 1), number(tally.programs), number(tally.refused),
-              number(tally.illConditioned), number(tally.checkedTwice), number(tally.failed));
+  std::printf(
+      "seeds %lu to %lu: %lu programs, %lu refused, %lu ill-conditioned, %lu evaluated twice, "
+      "%lu failed\n",
+      number(options.seed), number(last - 1), number(tally.programs), number(tally.refused),
+      number(tally.illConditioned), number(tally.checkedTwice), number(tally.failed));
   if (double(tally.refused + tally.illConditioned) > kMostRefused * double(options.count) + 2) {
     std::printf("too few of the programs were compared\n");
     return 1;
