@@ -90,6 +90,13 @@ Value RegionWriter::scratchAddress(Value memory, ValueRange indices) {
                                ArrayRef<LLVM::GEPArg>{LLVM::GEPArg(b.toValue(at))});
 }
 
+/// A reciprocal whose flag permits an approximation (Scalar::approximateReciprocal); every other
+/// division is one.
+static bool isApproximateReciprocal(arith::DivFOp op) {
+  return op.getType().isF32() && matchPattern(op.getLhs(), m_OneFloat()) &&
+         arith::bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn);
+}
+
 Value RegionWriter::writeScalar(Operation &op) {
   Type type = op.getResult(0).getType();
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
@@ -116,10 +123,8 @@ Value RegionWriter::writeScalar(Operation &op) {
     return b.exp2(operands[0]);
   if (type.isF32() && isa<math::Log2Op>(op))
     return b.log2(operands[0]);
-  if (type.isF32() && isa<arith::DivFOp>(op)) {
-    Value inverse = b.reciprocal(operands[1]);
-    return matchPattern(op.getOperand(0), m_OneFloat()) ? inverse : b.mul(operands[0], inverse);
-  }
+  if (auto division = dyn_cast<arith::DivFOp>(op); division && isApproximateReciprocal(division))
+    return b.reciprocal(operands[1]);
   return OpShape().create(b, b.getLoc(), op, operands);
 }
 

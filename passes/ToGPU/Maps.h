@@ -11,8 +11,8 @@
 namespace mlir::tile::gpu {
 
 /// Writes copies of a region's scalar code: index values become i32, reads of buffers loads at
-/// clamped indices, memory of the region memory of the thread, exp2, log2 and division of f32 the
-/// special function unit's.
+/// clamped indices, memory of the region memory of the thread, exp2, log2 and the reciprocals of
+/// normalizers the special function unit's in f32.
 class RegionWriter {
 public:
   RegionWriter(KernelFunction &fn, Block &body);

@@ -93,7 +93,7 @@ void mlir::tile::emitSoftmaxForward(TileBuilder &plan, const Attention &a) {
   if (shift)
     l = shifted(t, l, shift);
   Value inverse = t.map({l}, Spaces::R, [](Scalar &s, ValueRange in) {
-    return s.select(sawKey(s, in[0]), s.div(s.number(1.0), in[0]), s.number(0.0));
+    return s.select(sawKey(s, in[0]), s.approximateReciprocal(in[0]), s.number(0.0));
   });
   Value out = t.map({o, inverse, l}, Spaces::RE, [](Scalar &s, ValueRange in) {
     return s.select(sawKey(s, in[2]), s.mul(in[0], in[1]), s.number(0.0));

@@ -26,7 +26,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ,
   Value z = t.mask(scores.emit(t, k, a.terms->emit(t)), kMasked);
   SmallVector<Value> sigma = t.mapMany({z}, Spaces::RC, 2, [](Scalar &s, ValueRange in) {
     Value u = s.exp2(s.minimum(in[0], s.number(120.0)));
-    Value keep = s.div(s.number(1.0), s.add(u, s.number(1.0)));
+    Value keep = s.approximateReciprocal(s.add(u, s.number(1.0)));
     return SmallVector<Value>{s.mul(u, keep), keep};
   });
   Value beta = sigma[0], keep = sigma[1];

@@ -23,7 +23,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmit
   SmallVector<Value> odds = t.mapMany({z}, Spaces::RC, 2, [](Scalar &s, ValueRange in) {
     // sigma is 1 to the last bit long before; exp2(120) is still finite.
     Value u = s.exp2(s.minimum(in[0], s.number(120.0)));
-    return SmallVector<Value>{u, s.div(s.number(1.0), s.add(u, s.number(1.0)))};
+    return SmallVector<Value>{u, s.approximateReciprocal(s.add(u, s.number(1.0)))};
   });
   auto [after, newRest] = t.scan(ScanKind::Mul, Order::Descending, odds[1], Value(), rest, false);
   Value weight = t.map({after, odds[0]}, Spaces::RC,

@@ -30,6 +30,9 @@ Value Scalar::mul(Value a, Value b) {
   return create<arith::MulIOp>(a, b);
 }
 Value Scalar::div(Value a, Value b) { return create<arith::DivFOp>(a, b); }
+Value Scalar::approximateReciprocal(Value a) {
+  return create<arith::DivFOp>(number(1.0), a, arith::FastMathFlags::afn);
+}
 Value Scalar::neg(Value a) { return create<arith::NegFOp>(a); }
 Value Scalar::max(Value a, Value b) { return create<arith::MaxNumFOp>(a, b); }
 Value Scalar::min(Value a, Value b) { return create<arith::MinNumFOp>(a, b); }

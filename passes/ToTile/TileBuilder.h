@@ -31,6 +31,8 @@ public:
   Value sub(Value a, Value b);
   Value mul(Value a, Value b);
   Value div(Value a, Value b);
+  /// 1 / a for a >= 1, with a relative error of about 2^-22 where a unit of the machine has one.
+  Value approximateReciprocal(Value a);
   Value neg(Value a);
   /// The larger and the smaller one; where one is NaN, the other.
   Value max(Value a, Value b);
