@@ -1,7 +1,7 @@
 // RUN: pe-opt %s --pe-tile-to-loops="block-rows=2 block-columns=3" --canonicalize --cse | FileCheck %s
 // RUN: pe-opt %s --pe-tile-to-loops="block-rows=2 block-columns=3" --canonicalize --cse | FileCheck %s --check-prefix=ROWS
 // RUN: pe-opt %s --pe-tile-to-loops="block-rows=2 block-columns=3 owner=columns" --canonicalize --cse | FileCheck %s --check-prefix=COLUMNS
-// What a stage leaves behind; what the loops compute is executed by ExecutionTest.cpp.
+// What a stage leaves behind; what the loops compute is executed by test/conformance and ExecutionTest.cpp.
 
 // A loop stage: one function, one work item per head, reads clamped.
 // CHECK-LABEL: func.func @loops_table

@@ -161,6 +161,30 @@ TEST(Embed, TargetsThatAreNotThereSaySo) {
   }
 }
 
+/// The loops lowering takes every type and its own options; what the CPU's kernels do not take is
+/// refused.
+TEST(Embed, LoopsHaveChoices) {
+  Expected<Program> program = Program::load(kExamples + "nope.mlir");
+  ASSERT_TRUE(program);
+  CompileOptions options{.dtype = DType::BF16, .lowering = "loops"};
+  options.loops = {.blockRows = 5, .blockColumns = 3, .owner = LoopOptions::Owner::Columns};
+  Expected<Function> loops = program->compile(options);
+  ASSERT_TRUE(loops) << loops.error().getMessage();
+  auto messageOf = [&](const CompileOptions &refused) -> std::string {
+    Expected<Function> function = program->compile(refused);
+    return function ? "" : function.error().getMessage();
+  };
+  options.lowering = "cpu";
+  EXPECT_EQ(messageOf(options), "expected dtype f32 on target cpu, found bf16");
+  options.dtype = DType::F32;
+  EXPECT_EQ(messageOf(options), "expected lowering loops with a choice of its blocks, found cpu");
+  options.lowering = "loops";
+  options.loops.blockRows = 0;
+  EXPECT_NE(messageOf(options).find("expected blocks of at least 1 x 1, found 0 x 3"),
+            std::string::npos)
+      << messageOf(options);
+}
+
 int main(int argc, char **argv) {
   // A cache of this run's own, so that the first process really compiles.
   ::setenv("PE_CACHE_DIR", kCache.c_str(), 1);
