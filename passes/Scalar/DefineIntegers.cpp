@@ -35,8 +35,11 @@ ConstantIntRanges indexRange(int64_t low, int64_t high) {
 
 /// The limits of a call: positions, counts, sizes.
 std::optional<ConstantIntRanges> rangeByLimits(Value value) {
-  if (value.getDefiningOp<SizeOp>())
-    return indexRange(kLowest32, kHighest32);
+  if (auto size = value.getDefiningOp<SizeOp>()) {
+    // So that the place of a pair's row or key in a buffer (j - k_start) stays an index.
+    const bool isStart = size.getExpression() == "q_start" || size.getExpression() == "k_start";
+    return isStart ? indexRange(-kPositions, kPositions - 1) : indexRange(kLowest32, kHighest32);
+  }
   auto argument = dyn_cast<BlockArgument>(value);
   if (!argument || !value.getType().isIndex())
     return std::nullopt;
