@@ -100,6 +100,15 @@ const Json &member(const Json &json, const char *key) {
   return found == json.end() ? absent : *found;
 }
 
+/// Members that are there must be lists: the readers go through them by number.
+Status expectLists(const Json &json, std::initializer_list<const char *> keys) {
+  for (const char *key : keys)
+    if (const Json &value = member(json, key); !value.is_array())
+      return makeError("malformed program: expected '", key, "' to be a list, found ",
+                       value.type_name());
+  return Status::success();
+}
+
 std::string textOf(const Json &json) {
   return json.is_string() ? json.get<std::string>() : std::string();
 }
@@ -133,6 +142,8 @@ Status Reader::readResults(const Json &json, Operation &operation) {
 
 Expected<Region> Reader::readRegion(const Json &json) {
   Region region;
+  if (Status status = expectLists(json, {"args", "ops"}); !status)
+    return status.takeError();
   for (const Json &argument : member(json, "args")) {
     // An argument is its id, or an object that also gives the type.
     bool described = argument.is_object();
@@ -152,6 +163,8 @@ Expected<Operation> Reader::readOperation(const Json &json) {
   operation.location = textOf(member(json, "loc"));
   if (operation.name.empty())
     return makeError("malformed program: expected an operation with a name, found ", json.dump());
+  if (Status status = expectLists(json, {"operands", "results", "types", "regions"}); !status)
+    return status.takeError();
   operation.attributes = readAttributes(member(json, "attrs"));
   for (const Json &id : member(json, "operands")) {
     auto value = use(id);
@@ -184,6 +197,8 @@ Expected<Program> Reader::read(const Json &json) {
   if (!json.is_object() || !json.contains("ops") || !json.contains("returns"))
     return makeError("malformed program: expected an object with 'name', 'args', 'ops' and "
                      "'returns'");
+  if (Status status = expectLists(json, {"args", "ops", "returns"}); !status)
+    return status.takeError();
   program.name = textOf(member(json, "name"));
   for (const Json &argument : member(json, "args")) {
     auto value = define(member(argument, "id"), member(argument, "type"));

@@ -41,6 +41,27 @@ TEST(Parse, MalformedJsonIsAnError) {
   }
 }
 
+TEST(Parse, ListsThatAreNoLists) {
+  const std::string whole =
+      R"({"name":"f","args":[],"ops":[{"op":"a.b","operands":[],"results":[],"types":[],)"
+      R"("regions":[{"args":[],"ops":[]}]}],"returns":[]})";
+  ASSERT_TRUE(reference::parseProgram(whole));
+  for (const char *key : {"args", "ops", "operands", "results", "types", "regions", "returns"}) {
+    const std::string name = "\"" + std::string(key) + "\":";
+    for (size_t at = 0; (at = whole.find(name, at)) != std::string::npos; ++at)
+      for (const char *value : {"\"text\"", "3", "null", "{}"}) {
+        // What stood there goes up to the bracket that closes it.
+        size_t begin = at + name.size(), end = begin, depth = 0;
+        do
+          depth += (whole[end] == '[') - (whole[end] == ']');
+        while (++end, depth);
+        auto program = reference::parseProgram(whole.substr(0, begin) + value + whole.substr(end));
+        ASSERT_FALSE(program) << key << " " << value;
+        EXPECT_NE(program.error().getMessage().find("to be a list, found"), std::string::npos);
+      }
+  }
+}
+
 TEST(Parse, IdsMayBeTexts) {
   auto program = reference::parseProgram(
       R"({"name":"f","args":[{"id":"%0","name":"q","type":"tensor<?xf32>"}],
