@@ -29,6 +29,8 @@ struct Verdict {
   /// Every target refused it with this message.
   std::string refusal;
   /// Its results hang on single roundings; nothing was compared.
+  /// "gpu-emulator: MESSAGE" of targets that refused it by a limit that their pages state.
+  std::vector<std::string> limits;
   bool isIllConditioned = false;
   bool wasCheckedTwice = false;
 };

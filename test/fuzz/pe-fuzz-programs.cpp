@@ -40,10 +40,14 @@ struct Options {
 //===----------------------------------------------------------------------===//
 
 constexpr char kField = '\x1f';
+/// Begins a field that is a stated limit.
+constexpr char kLimit = '\x1e';
 
 std::string encode(const Verdict &verdict) {
   std::string text = verdict.refusal + kField + (verdict.isIllConditioned ? "1" : "") + kField +
                      (verdict.wasCheckedTwice ? "1" : "");
+  for (const std::string &limit : verdict.limits)
+    text += kField + std::string(1, kLimit) + limit;
   for (const Finding &finding : verdict.findings)
     text += kField + finding.group + kField + finding.detail;
   return text;
@@ -61,7 +65,10 @@ Verdict decode(const std::string &text) {
   verdict.refusal = fields[0];
   verdict.isIllConditioned = !fields[1].empty();
   verdict.wasCheckedTwice = !fields[2].empty();
-  for (size_t n = 3; n + 1 < fields.size(); n += 2)
+  size_t n = 3;
+  for (; n < fields.size() && fields[n].starts_with(kLimit); ++n)
+    verdict.limits.push_back(fields[n].substr(1));
+  for (; n + 1 < fields.size(); n += 2)
     verdict.findings.push_back({fields[n], fields[n + 1]});
   return verdict;
 }
@@ -91,7 +98,7 @@ std::string judgeInProcess(const Program &program, const std::vector<std::string
 
 struct Tally {
   Triage triage;
-  std::map<std::string, int> refusals;
+  std::map<std::string, int> refusals, limits;
   uint64_t programs = 0, refused = 0, illConditioned = 0, checkedTwice = 0, failed = 0;
   double slowest = 0.0;
   uint64_t slowestSeed = 0;
@@ -102,6 +109,8 @@ struct Tally {
     for (const Finding &finding : verdict.findings)
       triage.add(finding.group, outcome.task, finding.detail);
     failed += !verdict.findings.empty();
+    for (const std::string &limit : verdict.limits)
+      ++limits[limit];
     if (!verdict.refusal.empty()) {
       ++refused;
       ++refusals[verdict.refusal];
@@ -129,6 +138,8 @@ int runSeeds(const Options &options) {
   std::fputs(tally.triage.report("pe-fuzz-programs --minimize=").c_str(), stdout);
   for (const auto &[message, count] : tally.refusals)
     std::printf("%d refused: %s\n", count, message.c_str());
+  for (const auto &[message, count] : tally.limits)
+    std::printf("%d beyond a limit of %s\n", count, message.c_str());
   auto number = [](uint64_t count) { return static_cast<unsigned long>(count); };
   std::printf("slowest: seed %lu, %.1f s\n", number(tally.slowestSeed), tally.slowest);
   std::printf(
@@ -223,7 +234,7 @@ int main(int argc, char **argv) {
   app.add_option("--count", options.count, "how many seeds");
   app.add_option("--print", options.print, "print the program of this seed");
   app.add_option("--minimize", options.minimize, "reduce the program of this seed");
-  app.add_option("--targets", options.targets,
+  app.add_option("--targets,--target", options.targets,
                  "reference, loops, cpu, gpu-emulator, gpu-emulator:bf16 ... (default: by seed)")
       ->delimiter(',');
   app.add_option("--jobs", options.limits.jobs, "processes at once")->check(CLI::Range(1, 1024));

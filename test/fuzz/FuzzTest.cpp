@@ -1,0 +1,198 @@
+//===- FuzzTest.cpp - The fuzzers can fail --------------------------------===//
+//
+// A fuzzer that reports nothing is worth something only if it would report a fault: crashes, hangs,
+// a wrong reference and ill-conditioned programs are seen, and what fails is reduced.
+//
+//===----------------------------------------------------------------------===//
+
+#include "conformance/Subject.h"
+#include "fuzz/Evaluate.h"
+#include "fuzz/Generate.h"
+#include "fuzz/Minimize.h"
+#include "fuzz/Mutations.h"
+#include "fuzz/Print.h"
+#include "fuzz/ScalarWriter.h"
+#include "fuzz/Triage.h"
+#include "fuzz/Workers.h"
+#include "runtime/api/Inputs.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <map>
+#include <unistd.h>
+
+using namespace pe;
+using namespace pe::fuzz;
+
+namespace {
+
+TEST(Workers, OutliveTheirTasks) {
+  auto task = [](uint64_t number, const Progress &progress) -> std::string {
+    progress("phase " + std::to_string(number));
+    if (number == 1)
+      std::abort();
+    if (number == 3)
+      sleep(60);
+    if (number == 5) {
+      std::fputs("error: the fifth\n", stderr);
+      _exit(3);
+    }
+    return "result " + std::to_string(number);
+  };
+  std::map<uint64_t, Outcome> outcomes;
+  runTasks(0, 7, 1, {.seconds = 5.0, .jobs = 2}, task,
+           [&](const Outcome &outcome) { outcomes[outcome.task] = outcome; });
+  ASSERT_EQ(outcomes.size(), 7u);
+  for (uint64_t number : {0, 2, 4, 6})
+    EXPECT_EQ(outcomes[number].text, "result " + std::to_string(number));
+  EXPECT_EQ(outcomes[1].kind, Outcome::Kind::Crashed);
+  EXPECT_EQ(groupOfDeath(outcomes[1]), "phase 1: signal 6 (Aborted)");
+  EXPECT_EQ(groupOfDeath(outcomes[3]), "phase 3: no result in time");
+  EXPECT_EQ(groupOfDeath(outcomes[5]), "phase 5: exit status 3: error: the fifth");
+}
+
+TEST(Triage, GroupsAndClearMessages) {
+  EXPECT_EQ(generalize("expected 16 at 3"), "expected N at N");
+  EXPECT_TRUE(isClearMessage("expected 16 keys, found 3"));
+  EXPECT_FALSE(isClearMessage("failed to legalize operation 'tile.map'"));
+  EXPECT_FALSE(isClearMessage("two\nlines"));
+}
+
+TEST(Generator, IsAFunctionOfTheSeed) {
+  EXPECT_EQ(printProgram(generateProgram(7)), printProgram(generateProgram(7)));
+  EXPECT_NE(printProgram(generateProgram(7)), printProgram(generateProgram(8)));
+}
+
+int64_t valueOf(const char *name, Type type, int64_t a, int64_t b) {
+  const ScalarOperation *operation = findOperation(name);
+  auto value = operation->integer(a, b, bitsOf(type));
+  bool isTruth = operation->form == Form::IntegerCompare;
+  return value ? wrap(*value, isTruth ? 1 : bitsOf(type)) : INT64_MIN;
+}
+
+TEST(ScalarOperations, AreThoseOfTheirWidth) {
+  EXPECT_EQ(valueOf("arith.muli", Type::I32, 1 << 20, 1 << 11), INT32_MIN);
+  EXPECT_EQ(valueOf("arith.muli", Type::I8, 16, 9), -112);
+  EXPECT_EQ(valueOf("arith.divui", Type::I32, -1, 2), INT32_MAX);
+  EXPECT_EQ(valueOf("arith.maxui", Type::I64, -1, 5), -1);
+  EXPECT_EQ(valueOf("arith.remui", Type::I16, -1, 10), 5);
+  EXPECT_EQ(valueOf("arith.floordivsi", Type::Index, -7, 2), -4);
+  EXPECT_EQ(valueOf("arith.ceildivsi", Type::Index, 7, 2), 4);
+  EXPECT_EQ(valueOf("arith.shrui", Type::I8, -2, 1), 127);
+  EXPECT_EQ(valueOf("arith.shli", Type::I32, 3, 31), INT32_MIN);
+  EXPECT_EQ(valueOf("arith.cmpi ult", Type::I32, -1, 1), 0);
+  EXPECT_EQ(valueOf("arith.cmpi slt", Type::I32, -1, 1), -1);
+  EXPECT_EQ(valueOf("arith.divsi", Type::I8, -128, -1), INT64_MIN); // undefined
+}
+
+Program programOf(Node value) {
+  Program program;
+  program.sizes = {1, 2, 1, 5, 7, 16, 16};
+  program.biases = {makeNode(Op::Region, Type::Bias, {std::move(value)})};
+  return program;
+}
+
+Node keyAsReal() { return makeNode(Op::ToReal, Type::F32, {makeNode(Op::Key, Type::Index)}); }
+
+TEST(Condition, SeesWhatRoundingDecides) {
+  Program smooth = programOf(makeScalar("math.sin", Type::F32, {keyAsReal()}));
+  EXPECT_TRUE(conditionOf(smooth, smooth.biases[0], {}, 100).isGood());
+  // A power of two may come out just below the whole number.
+  Node power = makeScalar("math.exp2", Type::F32, {keyAsReal()});
+  Program jumping = programOf(makeScalar("math.floor", Type::F32, {std::move(power)}));
+  EXPECT_FALSE(conditionOf(jumping, jumping.biases[0], {}, 100).isGood());
+  Program undefined =
+      programOf(makeScalar("arith.divf", Type::F32, {makeReal(Type::F32, 1), keyAsReal()}));
+  EXPECT_FALSE(conditionOf(undefined, undefined.biases[0], {}, 100).isGood());
+}
+
+TEST(Minimize, KeepsWhatFails) {
+  auto hasProduct = [](const Program &program) {
+    bool found = false;
+    for (const Node &bias : program.biases)
+      walk(bias,
+           [&](const Node &node) { found |= node.scalar && node.scalar->name == "arith.muli"; });
+    return found && program.sizes.keys > 3;
+  };
+  uint64_t seed = 1;
+  while (!hasProduct(generateProgram(seed)))
+    ++seed;
+  Program smallest = minimize(generateProgram(seed), hasProduct);
+  EXPECT_TRUE(hasProduct(smallest));
+  EXPECT_EQ(smallest.biases.size(), 1u);
+  EXPECT_EQ(smallest.sizes.keys, 4);
+  EXPECT_EQ(smallest.sizes.queries, 1);
+  EXPECT_FALSE(smallest.rotation || smallest.mask || smallest.hasLse || smallest.isStickBreaking);
+  int nodes = 0;
+  walk(smallest.biases[0], [&](const Node &) { ++nodes; });
+  EXPECT_LE(nodes, 6) << printProgram(smallest);
+}
+
+TEST(Mutations, AreFunctionsOfTheSeedAndChangeSomething) {
+  const std::string text = R"({"a": [1, 2, {"b": "c"}], "d": 4.5})";
+  for (auto mutate :
+       {+[](const std::string &good, Random &random) { return mutateJson(good, random); },
+        +[](const std::string &good, Random &random) { return mutateBytes(good, random); },
+        +[](const std::string &good, Random &random) { return mutateTokens(good, {}, random); }}) {
+    int changed = 0;
+    for (uint64_t seed = 0; seed < 50; ++seed) {
+      Random first(seed, "x"), second(seed, "x");
+      std::string once = mutate(text, first);
+      EXPECT_EQ(once, mutate(text, second));
+      changed += once != text;
+    }
+    EXPECT_GT(changed, 30);
+  }
+}
+
+/// The reference's results of a program with a learned table, a rotation and a mask.
+struct SecondEvaluation : testing::Test {
+  Program program;
+  TensorMap inputs;
+  reference::Results results;
+
+  void SetUp() override {
+    Node read = makeNode(Op::Read, Type::F32, {makeNode(Op::Key, Type::Index)});
+    read.parameters = {addParameter(program, {5}, -1, 1)};
+    Program filled = programOf(std::move(read));
+    filled.parameters = program.parameters;
+    program = filled;
+    program.mask = makeNode(Op::Causal, Type::Mask);
+    program.rotation = makeNode(Op::Rotary, Type::Rotation);
+    program.rotation->reals[0] = 100.0;
+    program.hasLse = true;
+    auto subject = conformance::makeSubject({.target = "reference"});
+    ASSERT_TRUE(subject) << subject.error().getMessage();
+    auto description = (*subject)->describe({printProgram(program), "program.mlir", ""});
+    ASSERT_TRUE(description) << description.error().getMessage();
+    auto read_ = reference::parseProgram(description->program);
+    ASSERT_TRUE(read_);
+    plan::SizeValues sizes{1, 2, 1, 5, 7, 16, 16};
+    inputs = *api::randomArguments(description->entry, 1, sizes);
+    inputs.merge(*api::randomCotangents(description->entry, 1, sizes));
+    auto evaluated = reference::evaluate(*read_, inputs, program.positions, /*grad=*/true);
+    ASSERT_TRUE(evaluated) << evaluated.error().getMessage();
+    results = std::move(*evaluated);
+  }
+};
+
+TEST_F(SecondEvaluation, AgreesWithTheReference) {
+  Status status = checkReference(program, inputs, results);
+  EXPECT_TRUE(status) << status.error().getMessage();
+}
+
+TEST_F(SecondEvaluation, SeesEveryWrongTensor) {
+  for (TensorMap reference::Results::*tensors :
+       {&reference::Results::outputs, &reference::Results::gradients})
+    for (auto &[name, tensor] : results.*tensors) {
+      double &element = tensor.values<double>()[tensor.values<double>().size() - 1];
+      element += 1e-2;
+      Status status = checkReference(program, inputs, results);
+      ASSERT_FALSE(status) << name;
+      EXPECT_NE(status.error().getMessage().find("'" + name + "'"), std::string::npos)
+          << status.error().getMessage();
+      element -= 1e-2;
+    }
+}
+
+} // namespace
