@@ -1,5 +1,6 @@
 //===- PEBiasFn.cpp - Biases written as scalar code -----------------------===//
 
+#include "dialect/Math/ScalarOps.h"
 #include "dialect/PE/ExpressionEmitter.h"
 #include "dialect/PE/PEBiases.h"
 #include "dialect/PE/PEScalars.h"
@@ -120,21 +121,35 @@ LogicalResult BiasFnOp::verify() {
   return success();
 }
 
-/// Scalar code: arith, math and pe's own scalar ops, on numbers and truth values alone.
-static bool isScalarOp(Operation &op) {
-  bool isKnown = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect()) ||
-                 isa<ReadOp, MlpEvalOp, GlobalHeadOp, HeadsTotalOp, PiecewiseOpInterface>(op);
-  return isKnown &&
-         llvm::all_of(op.getResultTypes(), [](Type type) { return type.isIntOrIndexOrFloat(); });
+/// Scalar code: the operations of the table (dialect/Math/ScalarOps.h) and pe's own.
+static LogicalResult verifyScalarOp(Operation &op) {
+  StringRef name = op.getName().getStringRef();
+  const bool isPE = isa<ReadOp, MlpEvalOp, GlobalHeadOp, HeadsTotalOp, PiecewiseOpInterface>(op);
+  const bool isKnown =
+      isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect()) || isPE;
+  const bool areNumbers =
+      llvm::all_of(op.getResultTypes(), [](Type type) { return type.isIntOrIndexOrFloat(); });
+  if (!isKnown || !areNumbers) // bias_fn-C4
+    return op.emitError("expected ops of arith, math or pe on single numbers, found '")
+           << name
+           << "'; a region is scalar code, tensors are read with pe.read "
+              "(bias_fn-C4)";
+  if (!isPE && !::pe::math::findScalarOp(name)) // bias_fn-C5
+    return op.emitError("expected an op of arith or math that every target has (docs/spec.md lists "
+                        "them), found '")
+           << name << "' (bias_fn-C5)";
+  for (Type type : op.getResultTypes())
+    if (!type.isF32() && !type.isF64() && !type.isIndex() && !type.isInteger(1) &&
+        !type.isInteger(32) && !type.isInteger(64)) // bias_fn-C6
+      return op.emitError("expected numbers of type f32, f64, i1, i32, i64 or index, found ")
+             << type << "; compute in a wider type (bias_fn-C6)";
+  return success();
 }
 
 LogicalResult BiasFnOp::verifyRegions() {
   for (Operation &op : getBody().front().without_terminator())
-    if (!isScalarOp(op)) // bias_fn-C4
-      return op.emitError("expected ops of arith, math or pe on single numbers, found '")
-             << op.getName()
-             << "'; a region is scalar code, tensors are read with pe.read "
-                "(bias_fn-C4)";
+    if (failed(verifyScalarOp(op)))
+      return failure();
   auto yield = dyn_cast<YieldOp>(getBody().front().getTerminator());
   if (!yield) // bias_fn-C3
     return emitOpError("expected the region to end with pe.yield (bias_fn-C3)");

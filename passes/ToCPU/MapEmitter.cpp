@@ -1,6 +1,7 @@
 //===- MapEmitter.cpp - scalar regions on vectors -------------------------===//
 #include "passes/ToCPU/MapEmitter.h"
 
+#include "dialect/Math/ScalarOps.h"
 #include "passes/Scalar/OpShape.h"
 #include "passes/ToCPU/VectorMath.h"
 
@@ -15,8 +16,8 @@ using namespace mlir::tile::cpu;
 LogicalResult MapEmitter::check(MapOp map, std::string &why) {
   llvm::DenseSet<Value> bounded; // indices that are the same for all rows
   WalkResult result = map.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
-    bool known = isa<scf::ForOp, scf::YieldOp, YieldOp, ReadOp, SizeOp, AccumulateOp,
-                     arith::ConstantOp, arith::IndexCastOp>(op);
+    bool known = isa<scf::ForOp, scf::YieldOp, YieldOp, ReadOp, SizeOp, AccumulateOp>(op) ||
+                 ::pe::math::findScalarOp(op->getName().getStringRef());
     if (auto loop = dyn_cast<scf::ForOp>(op))
       bounded.insert(loop.getInductionVar());
     auto access = [&](ValueRange indices, Value memory) {
@@ -28,7 +29,7 @@ LogicalResult MapEmitter::check(MapOp map, std::string &why) {
       known = access(load.getIndices(), load.getMemRef());
     if (auto store = dyn_cast<memref::StoreOp>(op))
       known = access(store.getIndices(), store.getMemRef());
-    if (!known && (!OpTrait::hasElementwiseMappableTraits(op) || op->getNumResults() != 1)) {
+    if (!known) {
       why = ("'" + op->getName().getStringRef() + "' has no vector form").str();
       return WalkResult::interrupt();
     }

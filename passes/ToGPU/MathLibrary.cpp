@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 #include "passes/ToGPU/ToGPU.h"
 
+#include "dialect/Math/ScalarOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -15,26 +18,23 @@
 
 using namespace mlir;
 
-/// The library's name for an operation's function; empty: LLVM's intrinsic, lowered by NVPTX.
+/// The library's name for an operation's function; empty: an instruction, by LLVM's intrinsic.
 static std::optional<StringRef> libraryName(Operation *op) {
-  using Name = std::optional<StringRef>;
-  return llvm::TypeSwitch<Operation *, Name>(op)
-      .Case<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp, math::FloorOp, math::FmaOp,
-            math::RoundEvenOp, math::RoundOp, math::SqrtOp, math::RsqrtOp, math::TruncOp,
-            math::CountLeadingZerosOp, math::CountTrailingZerosOp, math::CtPopOp, math::IsFiniteOp,
-            math::IsInfOp, math::IsNaNOp, math::IsNormalOp>([](auto) { return StringRef(); })
-      .Case([](math::PowFOp) { return StringRef("pow"); })
-      .Case<math::SinOp, math::CosOp, math::TanOp, math::AsinOp, math::AcosOp, math::AtanOp,
-            math::Atan2Op, math::SinhOp, math::CoshOp, math::TanhOp, math::ExpOp, math::Exp2Op,
-            math::ExpM1Op, math::LogOp, math::Log2Op, math::Log10Op, math::Log1pOp, math::CbrtOp,
-            math::ErfOp, math::ErfcOp>([&](auto) { return op->getName().stripDialect(); })
-      .Default([](Operation *) { return std::nullopt; });
+  const ::pe::math::ScalarOp *row = ::pe::math::findScalarOp(op->getName().getStringRef());
+  if (!row)
+    return std::nullopt;
+  if (row->device == ::pe::math::Device::Instruction)
+    return StringRef();
+  return llvm::TypeSwitch<Operation *, StringRef>(op)
+      .Case<math::PowFOp>([](auto) { return "pow"; })
+      .Case<arith::RemFOp>([](auto) { return "fmod"; })
+      .Default([](Operation *op) { return op->getName().stripDialect(); });
 }
 
 LogicalResult mlir::tile::gpu::callMathLibrary(mlir::gpu::GPUModuleOp kernels) {
   SmallVector<Operation *> ops;
   kernels.walk([&](Operation *op) {
-    if (isa<math::MathDialect>(op->getDialect()))
+    if (isa<math::MathDialect>(op->getDialect()) || isa<arith::RemFOp>(op))
       ops.push_back(op);
   });
   for (Operation *op : ops) {

@@ -84,6 +84,15 @@ Value emitWholePower(OpBuilder &builder, Location loc, Value x, Value exponent) 
   return arith::SelectOp::create(builder, loc, isOdd, withSign, value);
 }
 
+/// |x| = infinity; upstream lowers isnan and isfinite, and not this one.
+static Value emitIsInfinite(math::IsInfOp op, IRMapping &mapping, OpBuilder &builder) {
+  Value magnitude = math::AbsFOp::create(builder, op.getLoc(), mapping.lookup(op.getOperand()));
+  auto type = cast<FloatType>(magnitude.getType());
+  auto infinity = builder.getFloatAttr(type, APFloat::getInf(type.getFloatSemantics()));
+  return arith::CmpFOp::create(builder, op.getLoc(), arith::CmpFPredicate::OEQ, magnitude,
+                               arith::ConstantOp::create(builder, op.getLoc(), infinity));
+}
+
 Value emitScalar(Value root, IRMapping &mapping, OpBuilder &builder, ParameterAccess &params,
                  FloatType compute) {
   auto isDone = [&](Value value) { return mapping.contains(value); };
@@ -103,6 +112,8 @@ Value emitScalar(Value root, IRMapping &mapping, OpBuilder &builder, ParameterAc
                                            mapping.lookup(mlp.getHead()), builder, params));
     } else if (auto clamp = dyn_cast<math::ClampFOp>(op)) {
       mapping.map(clamp.getResult(), emitClamp(clamp, mapping, builder));
+    } else if (auto infinite = dyn_cast<math::IsInfOp>(op)) {
+      mapping.map(infinite.getResult(), emitIsInfinite(infinite, mapping, builder));
     } else if (auto power = dyn_cast<math::FPowIOp>(op)) {
       mapping.map(power.getResult(), emitWholePower(builder, loc, mapping.lookup(power.getLhs()),
                                                     mapping.lookup(power.getRhs())));

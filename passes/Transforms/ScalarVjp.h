@@ -37,7 +37,7 @@ class ScalarVjp {
 public:
   /// Prepares the derivative of `root`. `inputs` are float values of the same region that count as
   /// independent variables; the slice stops at them. Fails with an error at the user's own line if
-  /// an operation on a differentiable path has no rule.
+  /// the slice holds an operation of another dialect.
   static FailureOr<ScalarVjp> create(Value root, ArrayRef<Value> inputs = {});
 
   /// True if the value depends differentiably on a captured tensor or an input.

@@ -6,6 +6,7 @@
 #include "runtime/reference/IntegerRules.h"
 
 #include <algorithm>
+#include <bit>
 #include <span>
 
 namespace pe::reference {
@@ -95,6 +96,18 @@ const IntegerRule rules[] = {
     {"arith.shrsi", 2, shiftRight},
     {"arith.shrui", 2, shiftRightUnsigned},
     {"math.absi", 1, [](int64_t a, int64_t, unsigned) { return a < 0 ? negated(a) : a; }},
+    {"math.ctlz", 1,
+     [](int64_t a, int64_t, unsigned bits) {
+       return static_cast<int64_t>(std::countl_zero(zeroExtend(a, bits)) - (64 - bits));
+     }},
+    {"math.cttz", 1,
+     [](int64_t a, int64_t, unsigned bits) {
+       return std::min<int64_t>(std::countr_zero(zeroExtend(a, bits)), bits);
+     }},
+    {"math.ctpop", 1,
+     [](int64_t a, int64_t, unsigned bits) {
+       return static_cast<int64_t>(std::popcount(zeroExtend(a, bits)));
+     }},
     {"arith.index_cast", 1, keepSign},
     {"arith.extsi", 1, keepSign},
     {"arith.trunci", 1, keepSign},

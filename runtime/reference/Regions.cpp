@@ -202,9 +202,7 @@ Expected<NodeId> GraphBuilder::buildRead(const Operation &operation) {
   if (spec.indices.size() != spec.shape.size())
     return operation.fail("expected ", spec.shape.size(), " indices for a tensor of shape ",
                           toString(spec.shape), ", found ", spec.indices.size());
-  NodeId value = graph.read(std::move(spec));
-  const std::string &type = program.typeOf(operation.results[0]);
-  return isIntegerType(type) ? graph.fromReal(value, widthOf(type), /*isUnsigned=*/false) : value;
+  return graph.read(std::move(spec));
 }
 
 /// head_start + h; with an operand, head_start + that head.

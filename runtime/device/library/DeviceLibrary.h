@@ -24,7 +24,7 @@ using int64_t = long long;
   X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(exp) X(exp2) X(expm1) \
   X(log) X(log2) X(log10) X(log1p) X(cbrt) X(erf) X(erfc)
 // clang-format on
-#define PE_GPU_BINARY(X) X(pow) X(atan2)
+#define PE_GPU_BINARY(X) X(pow) X(atan2) X(fmod)
 
 #define PE_GPU_DECLARE_UNARY(name)                                                                 \
   float pe_gpu_##name##_f32(float x);                                                              \

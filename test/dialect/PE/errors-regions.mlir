@@ -161,3 +161,42 @@ func.func @monitor(%a: tensor<f32> {pe.monitor = "abs(a)"}) {
 func.func @monitor_formula(%a: tensor<f32> {pe.monitor = {L = "abs("}}) {
   return
 }
+
+// -----
+
+func.func @unknown_op() {
+  %b = pe.bias_fn {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %c = arith.constant 1.0 : f32
+    // expected-error @below {{expected an op of arith or math that every target has (docs/spec.md lists them), found 'math.asinh' (bias_fn-C5)}}
+    %x = math.asinh %c : f32
+    pe.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @narrow_integer() {
+  %b = pe.bias_fn {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %c = arith.constant 1.0 : f32
+    // expected-error @below {{expected numbers of type f32, f64, i1, i32, i64 or index, found 'i8'; compute in a wider type (bias_fn-C6)}}
+    %x = arith.index_cast %i : index to i8
+    pe.yield %c : f32
+  }
+  return
+}
+
+// -----
+
+func.func @narrow_float() {
+  %b = pe.bias_fn {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %c = arith.constant 1.0 : f32
+    // expected-error @below {{expected numbers of type f32, f64, i1, i32, i64 or index, found 'bf16'; compute in a wider type (bias_fn-C6)}}
+    %x = arith.truncf %c : f32 to bf16
+    pe.yield %c : f32
+  }
+  return
+}

@@ -4,7 +4,7 @@ func.func @no_rule(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> tensor<?x?x?x
   %b = pe.bias_fn(%s : tensor<?xf32>) {
   ^bb0(%b: index, %h: index, %i: index, %j: index, %t: tensor<?xf32>):
     %x = pe.read %t[%h] : tensor<?xf32>
-    // expected-error@+1 {{'math.sincos' op expected an operation with a derivative on the way from a parameter to the bias, found one without; write it with the float operations of arith and math, or make it independent of parameters}}
+    // expected-error@+1 {{expected an op of arith or math that every target has (docs/spec.md lists them), found 'math.sincos' (bias_fn-C5)}}
     %v, %w = math.sincos %x : f32
     pe.yield %v : f32
   }
