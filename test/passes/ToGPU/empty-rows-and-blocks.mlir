@@ -12,8 +12,8 @@
 // RUN: pe run %s --entry=right --random=1 --shape=b=1,h=2,sq=33,sk=1,d=16 --k-start=40 --grad --check --target=gpu-emulator --dtype=f16 2>&1 | FileCheck %s
 // RUN: pe run %s --entry=table --random=1 --shape=b=1,h=2,sq=200,sk=129,d=16 --q-start=-3 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 // Rows and keys whose positions are as far apart as positions may be.
-// RUN: pe run %s --entry=far --random=1 --shape=b=1,h=2,sq=65,d=16 --q-start=1073741000 --k-start=-1073741000 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
-// RUN: pe run %s --entry=far --random=1 --shape=b=1,h=2,sq=65,d=16 --q-start=-1073741000 --k-start=1073741000 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %s --entry=far --random=1 --shape=b=1,h=2,sq=65,d=16 --q-start=1073700000 --k-start=-1073700000 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %s --entry=far --random=1 --shape=b=1,h=2,sq=65,d=16 --q-start=-1073700000 --k-start=1073700000 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: o {{.*}} ok
 // CHECK-NEXT: d_k {{.*}} ok
 // CHECK-NEXT: d_q {{.*}} ok
