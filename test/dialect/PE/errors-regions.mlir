@@ -181,8 +181,8 @@ func.func @narrow_integer() {
   %b = pe.bias_fn {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %c = arith.constant 1.0 : f32
-    // expected-error @below {{expected numbers of type f32, f64, i1, i32, i64 or index, found 'i8'; compute in a wider type (bias_fn-C6)}}
-    %x = arith.index_cast %i : index to i8
+    // expected-error @below {{expected numbers of type f32, f64, i1, i8, i16, i32, i64 or index, found 'i7'; compute in a wider type (bias_fn-C6)}}
+    %x = arith.index_cast %i : index to i7
     pe.yield %c : f32
   }
   return
@@ -194,7 +194,7 @@ func.func @narrow_float() {
   %b = pe.bias_fn {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %c = arith.constant 1.0 : f32
-    // expected-error @below {{expected numbers of type f32, f64, i1, i32, i64 or index, found 'bf16'; compute in a wider type (bias_fn-C6)}}
+    // expected-error @below {{expected numbers of type f32, f64, i1, i8, i16, i32, i64 or index, found 'bf16'; compute in a wider type (bias_fn-C6)}}
     %x = arith.truncf %c : f32 to bf16
     pe.yield %c : f32
   }
