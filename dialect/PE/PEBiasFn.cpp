@@ -140,8 +140,10 @@ static LogicalResult verifyScalarOp(Operation &op) {
            << name << "' (bias_fn-C5)";
   for (Type type : op.getResultTypes())
     if (!type.isF32() && !type.isF64() && !type.isIndex() && !type.isInteger(1) &&
-        !type.isInteger(8) && !type.isInteger(16) && !type.isInteger(32) && !type.isInteger(64)) // bias_fn-C6
-      return op.emitError("expected numbers of type f32, f64, i1, i8, i16, i32, i64 or index, found ")
+        !type.isInteger(8) && !type.isInteger(16) && !type.isInteger(32) &&
+        !type.isInteger(64)) // bias_fn-C6
+      return op.emitError(
+                 "expected numbers of type f32, f64, i1, i8, i16, i32, i64 or index, found ")
              << type << "; compute in a wider type (bias_fn-C6)";
   return success();
 }
