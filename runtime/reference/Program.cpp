@@ -131,6 +131,8 @@ Expected<ValueId> Reader::use(const Json &id) {
 Status Reader::readResults(const Json &json, Operation &operation) {
   const Json &results = member(json, "results");
   const Json &types = member(json, "types");
+  if (!results.is_array() || !types.is_array())
+    return makeError("malformed program: expected lists of results and of their types");
   for (size_t i = 0; i < results.size(); ++i) {
     auto value = define(results[i], i < types.size() ? types[i] : Json());
     if (!value)
