@@ -107,7 +107,7 @@ Expected<NodeId> GraphBuilder::regionNode(const Operation &operation) {
   if (name == "arith.cmpi" && in.size() == 2)
     return buildIntegerComparison(operation, in[0], in[1]);
   if (name == "arith.select" && in.size() == 3)
-    return graph.select(in[0], in[1], in[2]);
+    return graph.select(in[0], in[1], in[2], isIntegerType(program.typeOf(operation.results[0])));
   if (name == "math.fma" && in.size() == 3)
     return graph.arith("addf", graph.arith("mulf", in[0], in[1]), in[2]);
   if (name == "math.clampf" && in.size() == 3)

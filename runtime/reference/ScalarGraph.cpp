@@ -101,11 +101,11 @@ NodeId ScalarGraph::binary(const BinaryRule &rule, NodeId a, NodeId b) {
   return add(node);
 }
 
-NodeId ScalarGraph::select(NodeId condition, NodeId whenTrue, NodeId whenFalse) {
+NodeId ScalarGraph::select(NodeId condition, NodeId whenTrue, NodeId whenFalse, bool isInteger) {
   ScalarNode node;
   node.kind = ScalarNode::Kind::Select;
   node.in = {condition, whenTrue, whenFalse};
-  node.isInteger = nodes[whenTrue].isInteger;
+  node.isInteger = isInteger;
   node.differentiable = nodes[whenTrue].differentiable || nodes[whenFalse].differentiable;
   return add(node);
 }

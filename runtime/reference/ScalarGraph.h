@@ -112,7 +112,8 @@ public:
   NodeId read(ReadSpec spec);
   NodeId unary(const UnaryRule &rule, NodeId x);
   NodeId binary(const BinaryRule &rule, NodeId a, NodeId b);
-  NodeId select(NodeId condition, NodeId whenTrue, NodeId whenFalse);
+  /// Between integers or real numbers, whatever the operands were converted from.
+  NodeId select(NodeId condition, NodeId whenTrue, NodeId whenFalse, bool isInteger);
   NodeId clamp(NodeId x, NodeId low, NodeId high);
   /// Integers; `b` is ignored by rules with one operand.
   NodeId integerConstant(int64_t value);
