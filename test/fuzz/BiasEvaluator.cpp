@@ -265,7 +265,7 @@ Real BiasEvaluator::mlp(const Node &node, Real x) {
 Real BiasEvaluator::cosineSum(const Node &node, Real x) {
   Real sum = 0, terms = node.integers[0], base = node.reals[0];
   for (int64_t k = 1; k <= node.integers[0]; ++k)
-    sum += std::cos(x / std::pow(base, k / terms));
+    sum += std::cos(rounded(x / std::pow(base, k / terms), true));
   return rounded(atHead(node.parameters[0], 1) * sum, true);
 }
 
@@ -294,6 +294,8 @@ Real BiasEvaluator::bias(const Node &node) {
   }
   case Op::Power: {
     Real power = x > 0 ? std::pow(x, atHead(parameter(0))) : 0;
+    // The exponent's gradient is log(x) * power, which roundings of x decide near 1.
+    defined &= x == 1 || std::fabs(x - 1) > 0.02L;
     return rounded(factor * atHead(parameter(1)) * power, true);
   }
   case Op::Mlp:
