@@ -74,9 +74,9 @@ constexpr int64_t kNumSizes = 9;
 /// there.
 constexpr int64_t kDistancePadding = 63;
 
-/// Attribute of a `math.exp2` whose argument is at most 0, but for rounding: a lowering may then
-/// evaluate it with less care for large arguments.
-constexpr llvm::StringLiteral kNonPositive = "tile.nonpositive";
+/// Attribute of a `math.exp2` whose argument is at most 127, or NaN: a lowering need not look after
+/// larger ones.
+constexpr llvm::StringLiteral kBelow127 = "tile.below_127";
 
 } // namespace mlir::tile
 

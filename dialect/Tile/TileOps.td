@@ -161,8 +161,8 @@ def Tile_MapOp : Tile_Op<"map", [
     arguments follow: batch b, local query head h, global positions i and j (i only where the result
     has `r`, j only where it has `c`). It may read parameters with `tile.read` and add to gradients
     with `tile.accumulate`; nothing else has an effect. Scalars are arith and math ops, `math.exp2`
-    and `math.log2` among them. An exp2 with the attribute `tile.nonpositive` has an argument of at
-    most 0, but for rounding, and need not be accurate for others.
+    and `math.log2` among them. An exp2 with the attribute `tile.below_127` has an argument of at
+    most 127, or NaN, and need not be right for others.
 
     ```mlir
     %p = tile.map(%s, %m) : (!tile.val<rc, f32>, !tile.val<r, f32>) -> !tile.val<rc, f32> {

@@ -47,7 +47,7 @@ DictionaryAttr CpuSchedule::toAttr(MLIRContext *context) const {
     entries.push_back(
         builder.getNamedAttr(field.name, builder.getI64IntegerAttr(this->*field.member)));
   entries.push_back(builder.getNamedAttr(
-      "exp2", builder.getStringAttr(exp2 == Exp2Flavour::Bits ? "bits" : "ldexp")));
+      "exp2", builder.getStringAttr(exp2 == Exp2Flavour::Bits ? "bits" : "scalef")));
   return builder.getDictionaryAttr(entries);
 }
 
@@ -60,9 +60,9 @@ FailureOr<CpuSchedule> CpuSchedule::fromAttr(DictionaryAttr attr) {
     schedule.*field.member = value.getInt();
   }
   auto exp2 = attr.getAs<StringAttr>("exp2");
-  if (!exp2 || (exp2 != "bits" && exp2 != "ldexp"))
+  if (!exp2 || (exp2 != "bits" && exp2 != "scalef"))
     return failure();
-  schedule.exp2 = exp2 == "bits" ? Exp2Flavour::Bits : Exp2Flavour::Ldexp;
+  schedule.exp2 = exp2 == "bits" ? Exp2Flavour::Bits : Exp2Flavour::ScaleF;
   if (schedule.keyBlock % schedule.keyUnit() || schedule.queryBlock % schedule.stripRows())
     return failure();
   return schedule;

@@ -16,9 +16,9 @@
 
 namespace mlir::tile {
 
-/// How exp2 builds its power of two: `Bits` adds to the exponent field (any target), `Ldexp` is one
-/// instruction on AVX-512.
-enum class Exp2Flavour { Bits, Ldexp };
+/// How exp2 multiplies by a power of two: `Bits` writes its exponent field and multiplies (any
+/// target), `ScaleF` is one instruction of AVX-512.
+enum class Exp2Flavour { Bits, ScaleF };
 
 /// x86-64-v3 (AVX2 and FMA, 16 registers) or x86-64-v4 (AVX-512, 32 registers).
 enum class CpuTarget { V3, V4 };

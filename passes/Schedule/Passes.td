@@ -20,7 +20,7 @@ def PEScheduleCpuPass : Pass<"pe-schedule-cpu", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"features", "features", "std::string", "\"x86-64-v3\"", "x86-64-v3 or x86-64-v4">,
-    ListOption<"set", "set", "std::string", "numbers to use instead, NAME=NUMBER">
+    ListOption<"set", "set", "std::string", "entries to use instead, NAME=VALUE">
   ];
 }
 

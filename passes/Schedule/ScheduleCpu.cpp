@@ -31,7 +31,7 @@ CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, CpuTarget target) {
     schedule.depthRows = 8;
     schedule.columnVectors = 4;
     schedule.unroll = 1;
-    schedule.exp2 = Exp2Flavour::Ldexp;
+    schedule.exp2 = Exp2Flavour::ScaleF;
   }
   schedule.keyBlock = plan.getKeyBlock();
   // Rows of a work item: few enough that their packed queries and outputs stay in the second-level
@@ -45,15 +45,19 @@ CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, CpuTarget target) {
 
 namespace {
 
-/// NAME=NUMBER,... on top of `attr`.
-FailureOr<DictionaryAttr> override(DictionaryAttr attr, ArrayRef<std::string> numbers) {
+/// NAME=VALUE,... on top of `attr`, each a number or a word as it is there.
+FailureOr<DictionaryAttr> override(DictionaryAttr attr, ArrayRef<std::string> values) {
   NamedAttrList entries(attr);
-  for (StringRef text : numbers) {
+  Builder builder(attr.getContext());
+  for (StringRef text : values) {
     auto [name, value] = text.split('=');
     int64_t number;
-    if (!attr.contains(name) || value.getAsInteger(10, number))
+    if (attr.getAs<StringAttr>(name))
+      entries.set(name, builder.getStringAttr(value));
+    else if (attr.contains(name) && !value.getAsInteger(10, number))
+      entries.set(name, builder.getI64IntegerAttr(number));
+    else
       return failure();
-    entries.set(name, IntegerAttr::get(IntegerType::get(attr.getContext(), 64), number));
   }
   return entries.getDictionary(attr.getContext());
 }
@@ -74,7 +78,7 @@ struct PEScheduleCpuPass : tile::impl::PEScheduleCpuPassBase<PEScheduleCpuPass> 
       FailureOr<DictionaryAttr> final =
           override(attr, SmallVector<std::string>(set.begin(), set.end()));
       if (failed(final) || failed(CpuSchedule::fromAttr(*final))) {
-        stage.emitOpError("expected `set` to name numbers of cpu_schedule whose key_block and "
+        stage.emitOpError("expected `set` to name entries of cpu_schedule whose key_block and "
                           "query_block are multiples of their tiles");
         return signalPassFailure();
       }

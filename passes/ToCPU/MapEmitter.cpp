@@ -177,8 +177,8 @@ Value MapEmitter::emitVectorOp(Operation &op, ArrayRef<Value> operands) {
   Emitter &e = context.e;
   Type element = op.getResult(0).getType();
   if (isa<math::Exp2Op>(op) && element.isF32())
-    return op.hasAttr(kNonPositive) ? emitExp2OfNonPositive(e, context.cpu.exp2, operands[0])
-                                    : emitExp2(e, context.cpu.exp2, operands[0]);
+    return op.hasAttr(kBelow127) ? emitExp2Below127(e, context.cpu.exp2, operands[0])
+                                 : emitExp2(e, context.cpu.exp2, operands[0]);
   if (isa<math::ExpOp>(op) && element.isF32())
     return emitExp(e, context.cpu.exp2, operands[0]);
   if (Value limited = emitLimit(op, operands))

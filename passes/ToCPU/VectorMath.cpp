@@ -14,16 +14,12 @@ namespace {
 /// Minimax polynomial of 2^f on [-1/2, 1/2] that is 1 at 0, relative error 9.2e-8.
 constexpr double kExp2[] = {1.0,           0.6931469776,   0.2402224208,
                             0.05550733744, 0.009671512681, 0.001326472724};
-constexpr double kExp2Highest = 127.49, kExpLowest = -125.0;
-/// Where an argument that is at most 0, but for rounding, still rounds to 0.
-constexpr double kAboutZero = 0.49;
-/// 1.5 * 2^23: adding it rounds to an integer, which stands in the low bits of the sum.
-constexpr double kRounder = 12582912.0;
+/// 2^-127 is taken for 0, and so is all below.
+constexpr double kExp2Lowest = -127.0, kExp2Highest = 127.49, kExpLowest = -125.0;
+/// 1.5 * 2^23: adding it and the exponent's bias rounds to an integer, which stands with the bias
+/// in the low bits of the sum.
+constexpr double kRounder = 12582912.0 + 127.0;
 constexpr int kExponentShift = 23;
-
-/// exp2 of this and of all below is 0: its fraction is 0, hence its polynomial 1, and 2^-127 in the
-/// exponent of 1 is the exponent and the fraction of 0; ldexp has numbers below that.
-double exp2Lowest(Exp2Flavour flavour) { return flavour == Exp2Flavour::Ldexp ? -200.0 : -127.0; }
 
 Value emitPolynomial(Emitter &e, Value f) {
   Value p = e.splat(kExp2[5]);
@@ -40,59 +36,51 @@ Value clamp(Emitter &e, Value x, double lowest, double highest) {
   return e.smaller(e.splat(highest), e.larger(e.splat(lowest), x));
 }
 
-/// `result` where `x` is a number, else NaN. The exponent of a NaN is undefined, and added to the
-/// bits of another NaN it may make a number of them.
-Value orNaN(Emitter &e, Value x, Value result) {
-  return e.select(e.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, x, x), x, result);
-}
-
-/// The integer nearest to a number: as a number, and as what `scale` adds to an exponent.
+/// The integer nearest to a number: as a number, and as what `scale` takes.
 struct Rounded {
   Value number, exponent;
 };
 
 Rounded round(Emitter &e, Exp2Flavour flavour, Value x) {
-  VectorType integers = e.vectorType(e.getI32Type());
-  if (flavour == Exp2Flavour::Ldexp) {
+  if (flavour == Exp2Flavour::ScaleF) {
     Value n = e.create<math::RoundEvenOp>(x);
-    return {n, e.create<arith::FPToSIOp>(integers, n)};
+    return {n, n};
   }
+  VectorType integers = e.vectorType(e.getI32Type());
   Value sum = e.add(x, e.splat(kRounder));
   Value exponent = e.create<arith::ShLIOp>(e.create<arith::BitcastOp>(integers, sum),
                                            e.splatInt(kExponentShift));
-  return {e.sub(sum, e.splat(kRounder)), exponent};
+  return {e.sub(sum, e.splat(kRounder)), e.create<arith::BitcastOp>(x.getType(), exponent)};
 }
 
-/// p * 2^n.
+/// p * 2^n; NaN where p is NaN, as it is where the argument was.
 Value scale(Emitter &e, Exp2Flavour flavour, Value p, Value exponent) {
-  if (flavour == Exp2Flavour::Ldexp) {
-    std::string suffix = "v" + std::to_string(e.lanes);
-    return e
-        .create<LLVM::CallIntrinsicOp>(
-            p.getType(), e.getStringAttr("llvm.ldexp." + suffix + "f32." + suffix + "i32"),
-            ValueRange{p, exponent})
-        .getResult(0);
-  }
-  Value bits = e.create<arith::AddIOp>(e.create<arith::BitcastOp>(e.vectorType(e.getI32Type()), p),
-                                       exponent);
-  return e.create<arith::BitcastOp>(p.getType(), bits);
+  if (flavour == Exp2Flavour::Bits)
+    return e.mul(p, exponent);
+  constexpr int kCurrentRounding = 4;
+  Value allLanes = e.constant(e.getI16IntegerAttr(-1));
+  Value rounding = e.constant(e.getI32IntegerAttr(kCurrentRounding));
+  return e
+      .create<LLVM::CallIntrinsicOp>(p.getType(),
+                                     e.getStringAttr("llvm.x86.avx512.mask.scalef.ps.512"),
+                                     ValueRange{p, exponent, p, allLanes, rounding})
+      .getResult(0);
+}
+
+/// 2^x for x >= kExp2Lowest.
+Value emitExp2InRange(Emitter &e, Exp2Flavour flavour, Value x) {
+  Rounded n = round(e, flavour, x);
+  return scale(e, flavour, emitPolynomial(e, e.sub(x, n.number)), n.exponent);
 }
 
 } // namespace
 
 Value mlir::tile::cpu::emitExp2(Emitter &e, Exp2Flavour flavour, Value x) {
-  Value clamped = clamp(e, x, exp2Lowest(flavour), kExp2Highest);
-  Rounded n = round(e, flavour, clamped);
-  Value result = scale(e, flavour, emitPolynomial(e, e.sub(clamped, n.number)), n.exponent);
-  return orNaN(e, x, result);
+  return emitExp2InRange(e, flavour, clamp(e, x, kExp2Lowest, kExp2Highest));
 }
 
-/// The upper bound makes the exponent of a NaN 0, so that adding it changes no bit, and costs what
-/// it costs elsewhere; the fraction is taken from the argument itself.
-Value mlir::tile::cpu::emitExp2OfNonPositive(Emitter &e, Exp2Flavour flavour, Value x) {
-  x = e.larger(e.splat(exp2Lowest(flavour)), x);
-  Rounded n = round(e, flavour, e.smaller(x, e.splat(kAboutZero)));
-  return scale(e, flavour, emitPolynomial(e, e.sub(x, n.number)), n.exponent);
+Value mlir::tile::cpu::emitExp2Below127(Emitter &e, Exp2Flavour flavour, Value x) {
+  return emitExp2InRange(e, flavour, e.larger(e.splat(kExp2Lowest), x));
 }
 
 Value mlir::tile::cpu::emitExp(Emitter &e, Exp2Flavour flavour, Value x) {
@@ -100,7 +88,7 @@ Value mlir::tile::cpu::emitExp(Emitter &e, Exp2Flavour flavour, Value x) {
   Rounded n = round(e, flavour, e.mul(clamped, e.splat(kLog2EHigh)));
   Value fraction = e.fma(clamped, e.splat(kLog2EHigh), e.create<arith::NegFOp>(n.number));
   fraction = e.fma(clamped, e.splat(kLog2ELow), fraction);
-  return orNaN(e, x, scale(e, flavour, emitPolynomial(e, fraction), n.exponent));
+  return scale(e, flavour, emitPolynomial(e, fraction), n.exponent);
 }
 
 SmallVector<Value> mlir::tile::cpu::emitTranspose(Emitter &e, ArrayRef<Value> rows) {

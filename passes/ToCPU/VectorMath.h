@@ -7,11 +7,11 @@
 
 namespace mlir::tile::cpu {
 
-/// 2^x with a relative error of 2e-7 for x in [-126, 127.49]; 0 for x <= -127 or a little less, and
-/// the value at 127.49 above that. NaN stays NaN.
+/// 2^x with a relative error of 2e-7 for x in [-126, 127.49]; 0 for x <= -127, and the value at
+/// 127.49 above that. NaN stays NaN.
 Value emitExp2(Emitter &e, Exp2Flavour flavour, Value x);
-/// The same for x <= 0, but for rounding, with less to do for a NaN.
-Value emitExp2OfNonPositive(Emitter &e, Exp2Flavour flavour, Value x);
+/// The same for x <= 127 or NaN.
+Value emitExp2Below127(Emitter &e, Exp2Flavour flavour, Value x);
 /// e^x, as accurate.
 Value emitExp(Emitter &e, Exp2Flavour flavour, Value x);
 

@@ -45,10 +45,9 @@ void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
     else
       start = body.map({lse}, Spaces::R, [](Scalar &s, ValueRange in) { return s.neg(in[0]); });
     Value scores = scoreEmitter.emit(body, k, start);
-    Value p =
-        body.mask(body.map({scores}, Spaces::RC,
-                           [](Scalar &s, ValueRange in) { return s.exp2OfNonPositive(in[0]); }),
-                  0.0);
+    Value p = body.mask(body.map({scores}, Spaces::RC,
+                                 [](Scalar &s, ValueRange in) { return s.exp2Below127(in[0]); }),
+                        0.0);
     // Each value over pairs is used up as early as can be: fewer of them are kept at a time.
     Value dV = body.dot(body.rounded(p, a.operands), dO, Axis::R);
     Value dP = body.dot(dO, v, Axis::E, rowConstant);

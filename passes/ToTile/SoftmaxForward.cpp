@@ -54,7 +54,7 @@ SmallVector<Value> ForwardBlock::emit(TileBuilder &t, ValueRange carries) const 
       t.map({m, blockMax}, Spaces::R, [](Scalar &x, ValueRange in) { return x.max(in[0], in[1]); });
   auto exp2OfDifference = [&](Scalar &x, ValueRange in) {
     // The difference first: the weight of the largest score is then exactly 1, however large.
-    return x.exp2OfNonPositive(inUnits(x, x.sub(in[0], in[1])));
+    return x.exp2Below127(inUnits(x, x.sub(in[0], in[1])));
   };
   Value alpha = t.map({m, newMax}, Spaces::R, exp2OfDifference);
   Value p = t.map({s, newMax}, Spaces::RC, exp2OfDifference);

@@ -25,7 +25,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ,
   Value k = loadOperand(t, a, a.k, Spaces::CD), v = loadOperand(t, a, a.v, Spaces::CE);
   Value z = t.mask(scores.emit(t, k, a.terms->emit(t)), kMasked);
   SmallVector<Value> sigma = t.mapMany({z}, Spaces::RC, 2, [](Scalar &s, ValueRange in) {
-    Value u = s.exp2(s.minimum(in[0], s.number(120.0)));
+    Value u = s.exp2Below127(s.minimum(in[0], s.number(120.0)));
     Value keep = s.approximateReciprocal(s.add(u, s.number(1.0)));
     return SmallVector<Value>{s.mul(u, keep), keep};
   });

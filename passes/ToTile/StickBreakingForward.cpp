@@ -22,7 +22,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmit
   Value z = t.mask(scores.emit(t, k, a.terms->emit(t)), kMasked);
   SmallVector<Value> odds = t.mapMany({z}, Spaces::RC, 2, [](Scalar &s, ValueRange in) {
     // sigma is 1 to the last bit long before; exp2(120) is still finite.
-    Value u = s.exp2(s.minimum(in[0], s.number(120.0)));
+    Value u = s.exp2Below127(s.minimum(in[0], s.number(120.0)));
     return SmallVector<Value>{u, s.approximateReciprocal(s.add(u, s.number(1.0)))};
   });
   auto [after, newRest] = t.scan(ScanKind::Mul, Order::Descending, odds[1], Value(), rest, false);
@@ -33,7 +33,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmit
     Value logs = t.map({z}, Spaces::RC, [](Scalar &s, ValueRange in) {
       // log2(1 + 2^z) without overflow.
       Value zero = s.number(0.0), high = s.maximum(in[0], zero), low = s.minimum(in[0], zero);
-      Value smaller = s.exp2OfNonPositive(s.sub(low, high));
+      Value smaller = s.exp2Below127(s.sub(low, high));
       return s.add(high, s.log2(s.add(smaller, s.number(1.0))));
     });
     next.push_back(t.map({carries[2], t.reduce(Reduction::Add, Axis::C, logs)}, Spaces::R,

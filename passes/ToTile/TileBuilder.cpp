@@ -39,9 +39,9 @@ Value Scalar::min(Value a, Value b) { return create<arith::MinNumFOp>(a, b); }
 Value Scalar::maximum(Value a, Value b) { return create<arith::MaximumFOp>(a, b); }
 Value Scalar::minimum(Value a, Value b) { return create<arith::MinimumFOp>(a, b); }
 Value Scalar::exp2(Value a) { return create<math::Exp2Op>(a); }
-Value Scalar::exp2OfNonPositive(Value a) {
+Value Scalar::exp2Below127(Value a) {
   auto op = create<math::Exp2Op>(a);
-  op->setDiscardableAttr(kNonPositive, getUnitAttr());
+  op->setDiscardableAttr(kBelow127, getUnitAttr());
   return op;
 }
 Value Scalar::log2(Value a) { return create<math::Log2Op>(a); }

@@ -41,8 +41,8 @@ public:
   Value maximum(Value a, Value b);
   Value minimum(Value a, Value b);
   Value exp2(Value a);
-  /// exp2 of an argument that is at most 0, but for rounding.
-  Value exp2OfNonPositive(Value a);
+  /// exp2 of an argument that is at most 127, or NaN.
+  Value exp2Below127(Value a);
   Value log2(Value a);
   Value greater(Value a, Value b);
   Value select(Value condition, Value a, Value b);

@@ -36,6 +36,9 @@ Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const std::st
     builder->setCPU(features);
     builder->getFeatures() = llvm::SubtargetFeatures();
   }
+  // Kernels for AVX-512 are written in vectors of 16; LLVM would split them in two for some
+  // machines.
+  builder->getFeatures().AddFeature("prefer-256-bit", /*Enable=*/false);
   builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
   builder->setRelocationModel(llvm::Reloc::PIC_);
   builder->setCodeModel(llvm::CodeModel::Small);

@@ -11,7 +11,7 @@
 // CHECK-SAME:  cpu_schedule = {column_rows = 4 : i64, column_vectors = 2 : i64, depth_rows = 4 : i64, exp2 = "bits", key_block = 64 : i64, key_rows = 4 : i64, lanes = 8 : i64, query_block = 128 : i64, query_vectors = 2 : i64
 // V4-LABEL:    tile.plan @narrow
 // V4:          tile.stage @stream
-// V4-SAME:     column_vectors = 4 : i64, depth_rows = 8 : i64, exp2 = "ldexp", key_block = 64 : i64, key_rows = 8 : i64, lanes = 16 : i64
+// V4-SAME:     column_vectors = 4 : i64, depth_rows = 8 : i64, exp2 = "scalef", key_block = 64 : i64, key_rows = 8 : i64, lanes = 16 : i64
 // SET-LABEL:   tile.plan @narrow
 // SET:         tile.stage @stream
 // SET-SAME:    key_block = 32 : i64

@@ -83,6 +83,7 @@ Program compile(const Options &options, const std::string &file, const std::stri
   compileOptions.grad = options.number("grad", 0);
   compileOptions.earlyExit = options.number("exit", 0);
   std::string features = options.get("features", "x86-64-v3");
+  const std::string machine = options.get("machine", "x86-64-v3");
   bool isTile = !compilation.getModule().getOps<mlir::tile::PlanOp>().empty();
   Status done = compilation.run([&](mlir::OpPassManager &pm) {
     if (!isTile) {
@@ -96,6 +97,8 @@ Program compile(const Options &options, const std::string &file, const std::stri
       llvm::StringRef(set).split(parts, ',', -1, false);
       for (llvm::StringRef part : parts)
         schedule.set.push_back(part.str());
+      if (features != machine) // what LLVM cannot split
+        schedule.set.push_back("exp2=bits");
       pm.addPass(mlir::tile::createPEScheduleCpuPass(schedule));
       pm.addPass(mlir::tile::createPETileToCpuPass());
     } else {
@@ -115,15 +118,15 @@ Program compile(const Options &options, const std::string &file, const std::stri
   program.plan = *parsed;
   compilation.getModule()->removeAttr(mlir::pe::kPlanAttr);
   // Code for wider vectors than this machine's is split by LLVM, so it runs here too.
-  auto machine = jit::createTargetMachine(options.get("machine", "x86-64-v3"));
+  auto generator = jit::createTargetMachine(machine);
   llvm::LLVMContext context;
-  auto module = jit::translate(compilation.getModule(), context, **machine);
+  auto module = jit::translate(compilation.getModule(), context, **generator);
   if (!module)
     die(module.error().render("pe-kernel-bench"));
   if (options.number("llvm", 0))
     (*module)->print(llvm::outs(), nullptr);
   double translated = now() - begin;
-  auto object = jit::emitObject(**module, **machine);
+  auto object = jit::emitObject(**module, **generator);
   if (options.number("compile", 0))
     std::printf("MLIR passes %.0f ms, LLVM passes %.0f ms, code generation %.0f ms, %zu bytes\n",
                 passes * 1e3, (translated - passes) * 1e3, (now() - begin - translated) * 1e3,
