@@ -19,6 +19,10 @@
 // where r is what cancellation left, of terms larger than the bound (M, noise or terms). Error and
 // bound are then absolute; anywhere else the tensor fails, for want of a bound.
 //
+// Where rounding to the type alone moves r by more than its size, as with saturated scores of 1e4
+// in bf16, the exact r says nothing: x is then compared with the rounded evaluation and may differ
+// by one rounding of a result, (unit roundoff + relative) |rounded|.
+//
 // Nothing is granted to activations: the compiler evaluates them as they are written, in a table
 // over distances or per pair, and approximates none.
 // Every element must be finite where the reference is, the same infinity or NaN where it is not.
@@ -59,6 +63,9 @@ struct TensorReport {
   /// What the bound is a part of: |r|, or where that is smaller than the bound by cancellation the
   /// size of the terms that cancelled.
   double scale = 0.0;
+  /// Rounding to bf16, f16 or tf32 alone moves the result by more than its size, so all of the
+  /// above is about the rounded evaluation in place of r.
+  bool isAgainstRounded = false;
   /// Why the tensor cannot be compared, or where it is not finite; empty: it was compared.
   std::string problem;
 

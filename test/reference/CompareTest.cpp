@@ -86,6 +86,28 @@ TEST(RoundedComputation, BoundFollowsRounding) {
   }
 }
 
+/// Where the type's rounding alone decides a result, the rounded evaluation is the measure.
+TEST_F(Corruption, RoundedEvaluationJudgesWhatRoundingDecides) {
+  reference::Results rounded = reference;
+  Tensor &moved = rounded.gradients.at("d_q");
+  moved = moved.clone();
+  for (double &element : moved.values<double>())
+    element *= 5.0;
+  for (float factor : {5.0f, 5.1f}) {
+    float *d_q = elements("d_q");
+    for (int64_t e = 0; e < moved.numel(); ++e)
+      d_q[e] = factor * static_cast<float>(reference.gradients.at("d_q").values<double>()[e]);
+    reference::CompareOptions options;
+    options.computation = DType::BF16;
+    options.rounded = &rounded;
+    for (const reference::TensorReport &tensor : judge(options).tensors) {
+      EXPECT_EQ(tensor.isAgainstRounded, tensor.name == "d_q") << tensor.line();
+      EXPECT_EQ(tensor.passes(), tensor.name != "d_q" || factor == 5.0f) << tensor.line();
+    }
+    found["d_q"] = *convert(reference.gradients.at("d_q"), DType::F32);
+  }
+}
+
 TEST_F(Corruption, OneElementChanged) {
   for (const char *name : {"o", "d_q", "d_k", "d_v", "d_w1", "d_c"}) {
     SetUp();

@@ -1,6 +1,6 @@
 //===- StripScheduleTest.cpp - steps and slots of the four algorithms -----===//
 //
-// The bodies are those of test/dialect/Tile/algorithms.mlir.
+// The bodies are those of Inputs/streams.mlir.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Schedule/StripSchedule.h"
@@ -22,8 +22,8 @@ class StripScheduleTest : public testing::Test {
 protected:
   StripScheduleTest() {
     context.loadDialect<TileDialect, arith::ArithDialect, math::MathDialect>();
-    module = parseSourceFile<ModuleOp>(PE_TEST_SOURCE_DIR "/test/dialect/Tile/algorithms.mlir",
-                                       ParserConfig(&context));
+    module = parseSourceFile<ModuleOp>(
+        PE_TEST_SOURCE_DIR "/test/passes/Schedule/Inputs/streams.mlir", ParserConfig(&context));
   }
 
   StripSchedule scheduleOf(StringRef plan) {
