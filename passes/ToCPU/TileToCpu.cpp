@@ -2,12 +2,10 @@
 #include "passes/ToCPU/ToCPU.h"
 
 #include "passes/Schedule/Schedule.h"
+#include "passes/ToCPU/MathFunctions.h"
 #include "passes/ToCPU/Skeletons.h"
 #include "passes/ToLoops/ScalarStage.h"
 #include "passes/ToLoops/ToLoops.h"
-
-#include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 #define DEBUG_TYPE "pe-tile-to-cpu"
 
@@ -64,7 +62,7 @@ struct PETileToCpuPass : tile::impl::PETileToCpuPassBase<PETileToCpuPass> {
     for (StageOp stage : stages)
       if (failed(lower(stage)))
         return signalPassFailure();
-    if (failed(approximate()))
+    if (failed(cpu::lowerVectorMath(getOperation())))
       signalPassFailure();
   }
 
@@ -81,19 +79,6 @@ private:
     LoopOptions options;
     options.blockColumns = stage->getParentOfType<PlanOp>().getKeyBlock();
     return lowerStageToLoops(stage, options);
-  }
-
-  /// Elementary functions of vectors become polynomials; those of scalars call libm.
-  LogicalResult approximate() {
-    RewritePatternSet patterns(&getContext());
-    populateMathPolynomialApproximationPatterns(patterns);
-    SmallVector<Operation *> vectorMath;
-    getOperation().walk([&](Operation *op) {
-      if (isa_and_nonnull<math::MathDialect>(op->getDialect()) &&
-          isa<VectorType>(op->getResult(0).getType()))
-        vectorMath.push_back(op);
-    });
-    return applyOpPatternsGreedily(vectorMath, std::move(patterns));
   }
 };
 

@@ -1,0 +1,109 @@
+//===- MathFunctions.cpp - elementary functions of vectors ----------------===//
+//
+// A cosine of a vector is some fifty instructions. A stage with a few of them has them in place; a
+// stage with hundreds, which a sum of cosines or a long formula has, would take LLVM half a minute
+// to compile, so there each function becomes one function of the module, called for every use:
+//
+//   %y = math.cos %x : vector<8xf32>   ==>   %y = call @pe_math_cos(%x)
+//
+//===----------------------------------------------------------------------===//
+#include "passes/ToCPU/MathFunctions.h"
+
+#include "dialect/Math/ScalarOps.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace {
+
+/// Uses of one elementary function in one stage from which on they are calls. No stage of the
+/// programs in examples/ has as many.
+constexpr size_t kMostInPlace = 128;
+
+/// What makes two operations the same function: name, types and attributes.
+using Key = std::tuple<OperationName, FunctionType, DictionaryAttr>;
+using Uses = llvm::MapVector<Key, SmallVector<Operation *>>;
+
+bool isVectorMath(Operation *op) {
+  return isa_and_nonnull<math::MathDialect>(op->getDialect()) &&
+         isa<VectorType>(op->getResult(0).getType());
+}
+
+/// Functions of more than an instruction or two.
+bool isLong(Operation *op) {
+  const ::pe::math::ScalarOp *row = ::pe::math::findScalarOp(op->getName().getStringRef());
+  return row && row->device != ::pe::math::Device::Instruction;
+}
+
+Uses findUses(func::FuncOp stage) {
+  Uses uses;
+  stage.walk([&](Operation *op) {
+    if (!isVectorMath(op) || !isLong(op))
+      return;
+    auto type = FunctionType::get(op->getContext(), op->getOperandTypes(), op->getResultTypes());
+    uses[{op->getName(), type, op->getAttrDictionary()}].push_back(op);
+  });
+  return uses;
+}
+
+/// A function whose body is `op` applied to its arguments. It is kept out of line, and LLVM may
+/// hoist and share its calls.
+func::FuncOp createFunction(SymbolTable &symbols, Operation *op, FunctionType type) {
+  Location loc = op->getLoc();
+  OpBuilder builder(op->getContext());
+  std::string name = ("pe_math_" + op->getName().stripDialect()).str();
+  auto function = func::FuncOp::create(builder, loc, name, type);
+  function.setPrivate();
+  function->setAttr("llvm.linkage",
+                    LLVM::LinkageAttr::get(op->getContext(), LLVM::Linkage::Internal));
+  function->setAttr("llvm.readnone", builder.getUnitAttr());
+  function->setAttr("passthrough", builder.getStrArrayAttr({"noinline"}));
+  symbols.insert(function);
+  Block *body = function.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  Operation *copy = builder.clone(*op);
+  copy->setOperands(body->getArguments());
+  func::ReturnOp::create(builder, loc, copy->getResults());
+  return function;
+}
+
+void callFunctions(ModuleOp module) {
+  SymbolTable symbols(module);
+  llvm::MapVector<Key, func::FuncOp> functions;
+  for (func::FuncOp stage : llvm::to_vector(module.getOps<func::FuncOp>())) {
+    for (auto &[key, ops] : findUses(stage)) {
+      if (ops.size() <= kMostInPlace)
+        continue;
+      func::FuncOp &function = functions[key];
+      if (!function)
+        function = createFunction(symbols, ops.front(), std::get<FunctionType>(key));
+      for (Operation *op : ops) {
+        OpBuilder builder(op);
+        op->replaceAllUsesWith(
+            func::CallOp::create(builder, op->getLoc(), function, op->getOperands()));
+        op->erase();
+      }
+    }
+  }
+}
+
+} // namespace
+
+LogicalResult mlir::tile::cpu::lowerVectorMath(ModuleOp module) {
+  callFunctions(module);
+  RewritePatternSet patterns(module.getContext());
+  populateMathPolynomialApproximationPatterns(patterns);
+  SmallVector<Operation *> ops;
+  module.walk([&](Operation *op) {
+    if (isVectorMath(op))
+      ops.push_back(op);
+  });
+  return applyOpPatternsGreedily(ops, std::move(patterns));
+}
