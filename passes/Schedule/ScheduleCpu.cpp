@@ -22,6 +22,15 @@ bool mlir::tile::columnsOwn(StageOp stage) {
   return sums;
 }
 
+/// The operations that a stage's scalar code takes for one pair.
+static int64_t operationsPerPair(StageOp stage) {
+  int64_t count = 0;
+  stage.walk([&](StreamOp stream) {
+    stream.getBody().walk([&](MapOp map) { map.getBody().walk([&](Operation *) { ++count; }); });
+  });
+  return count;
+}
+
 CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, CpuTarget target) {
   auto plan = stage->getParentOfType<PlanOp>();
   CpuSchedule schedule;
@@ -33,6 +42,11 @@ CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, CpuTarget target) {
     schedule.unroll = 1;
     schedule.exp2 = Exp2Flavour::ScaleF;
   }
+  // Scalar code is repeated for every key and vector of a tile. Where it is as long as this, tiles
+  // save little time, and the copies would take LLVM minutes to compile.
+  constexpr int64_t kLongScalarCode = 1024;
+  if (operationsPerPair(stage) > kLongScalarCode)
+    schedule.queryVectors = schedule.keyRows = schedule.sweepKeys = 1;
   schedule.keyBlock = plan.getKeyBlock();
   // Rows of a work item: few enough that their packed queries and outputs stay in the second-level
   // cache and that there are items for every thread.
