@@ -18,6 +18,11 @@ namespace mlir::tile {
 /// Whether columns must own the loops of a stage with a stream: something is summed over its rows.
 bool columnsOwn(StageOp stage);
 
+/// Whether the scalar code for one pair has more than a thousand operations. It is repeated for
+/// every key and vector of a tile, or every pair of a thread: large tiles would save little time
+/// and take LLVM minutes to compile.
+bool hasLongScalarCode(StageOp stage);
+
 /// The schedule of a stage with a stream.
 CpuSchedule chooseCpuSchedule(StageOp stage, CpuTarget target);
 

@@ -22,13 +22,13 @@ bool mlir::tile::columnsOwn(StageOp stage) {
   return sums;
 }
 
-/// The operations that a stage's scalar code takes for one pair.
-static int64_t operationsPerPair(StageOp stage) {
+bool mlir::tile::hasLongScalarCode(StageOp stage) {
+  constexpr int64_t kLong = 1024;
   int64_t count = 0;
   stage.walk([&](StreamOp stream) {
     stream.getBody().walk([&](MapOp map) { map.getBody().walk([&](Operation *) { ++count; }); });
   });
-  return count;
+  return count > kLong;
 }
 
 CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, CpuTarget target) {
@@ -42,10 +42,7 @@ CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, CpuTarget target) {
     schedule.unroll = 1;
     schedule.exp2 = Exp2Flavour::ScaleF;
   }
-  // Scalar code is repeated for every key and vector of a tile. Where it is as long as this, tiles
-  // save little time, and the copies would take LLVM minutes to compile.
-  constexpr int64_t kLongScalarCode = 1024;
-  if (operationsPerPair(stage) > kLongScalarCode)
+  if (hasLongScalarCode(stage))
     schedule.queryVectors = schedule.keyRows = schedule.sweepKeys = 1;
   schedule.keyBlock = plan.getKeyBlock();
   // Rows of a work item: few enough that their packed queries and outputs stay in the second-level

@@ -20,8 +20,10 @@ struct StageTraits {
   bool hasSegments = false;  // piecewise functions: more values per pair
   bool hasDiagonals = false; // adjoints of functions of the distance
   bool sumsColumns = false;  // sums over rows, such as gradients of keys
+  bool isLong = false;       // scalar code, which is repeated for every pair of a thread
 
   explicit StageTraits(StageOp stage) {
+    isLong = hasLongScalarCode(stage);
     stage.walk([&](Operation *op) {
       for (Value operand : op->getOperands())
         if (auto buffer = dyn_cast<BufferType>(operand.getType()))
@@ -70,7 +72,7 @@ static int64_t chooseInnerBlock(const StageTraits &traits, int64_t depth) {
   const bool isDeep = depth > (traits.isWide ? 32 : 64), isVeryDeep = traits.isWide && depth > 64;
   if (traits.sumsColumns && traits.hasSegments)
     return isDeep ? 16 : 32;
-  if (isVeryDeep)
+  if (isVeryDeep || traits.isLong)
     return 16;
   return isDeep ? 32 : traits.hasSegments && !traits.isWide ? 48 : 64;
 }
@@ -84,7 +86,7 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage) {
   // Two tiles of owners to a warp halve what is read of shared memory per product, which is what
   // one tile waits for (pe bench --model).
   const bool hasRoom = depth <= (traits.hasSnapshots ? 64 : 128);
-  if (!traits.isWide && !traits.sumsColumns && hasRoom)
+  if (!traits.isWide && !traits.sumsColumns && !traits.isLong && hasRoom)
     schedule.ownerTiles = 2;
   // Chips of 99 KiB of shared memory hold half the owners of f32.
   const bool isLarge =

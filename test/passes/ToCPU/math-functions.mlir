@@ -4,6 +4,7 @@
 // RUN: pe-opt %s --pe-prepare --pe-to-cpu="grad=1 features=x86-64-v4" -o %t.mlir
 // RUN: FileCheck %s --input-file=%t.mlir
 // RUN: pe-opt %s --pe-prepare --pe-to-tile-pipeline=grad=1 --pe-schedule-cpu | FileCheck %s --check-prefix=TILE
+// RUN: pe-opt %s --pe-prepare --pe-to-tile-pipeline=grad=1 --pe-schedule-gpu | FileCheck %s --check-prefix=GPU
 // RUN: %python -c "import sys; n = sum(1 for _ in open(sys.argv[1])); sys.exit(n > 40000 and f'{n} lines')" %t.mlir
 // RUN: timeout 60 pe run %s --random=1 --shape=b=1,h=2,sq=33,d=16 --grad --check --features=x86-64-v3 2>&1 | FileCheck %s --check-prefix=VALUE
 //
@@ -19,6 +20,7 @@
 
 // Tiles of one key by one vector: one copy of the scalar code in place of eight.
 // TILE: cpu_schedule = {{.*}}key_rows = 1 : i64{{.*}}query_vectors = 1 : i64, sweep_keys = 1 : i64
+// GPU: gpu_schedule = {{.*}}inner_block = 16 : i64
 
 // VALUE-DAG: o {{.*}} ok
 // VALUE-DAG: d_c {{.*}} ok
