@@ -123,7 +123,10 @@ BiasEvaluator::Value BiasEvaluator::scalar(const Node &node) {
   case Op::Select:
     return in[0].integer ? in[1] : in[2];
   case Op::ToReal:
-    out.real = rounded(static_cast<Real>(in[0].integer));
+    // A number that is written down becomes a constant of f32.
+    out.real = node.children[0].op == Op::Constant
+                   ? static_cast<Real>(static_cast<float>(in[0].integer))
+                   : rounded(static_cast<Real>(in[0].integer));
     return out;
   case Op::ToIndex:
     defined &= std::fabs(in[0].real) < 0x1p30L;
