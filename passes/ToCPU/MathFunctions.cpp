@@ -11,6 +11,7 @@
 
 #include "dialect/Math/ScalarOps.h"
 
+#include "mlir/Conversion/MathToLibm/MathToLibm.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -98,12 +99,21 @@ void callFunctions(ModuleOp module) {
 
 LogicalResult mlir::tile::cpu::lowerVectorMath(ModuleOp module) {
   callFunctions(module);
-  RewritePatternSet patterns(module.getContext());
-  populateMathPolynomialApproximationPatterns(patterns);
-  SmallVector<Operation *> ops;
-  module.walk([&](Operation *op) {
-    if (isVectorMath(op))
-      ops.push_back(op);
-  });
-  return applyOpPatternsGreedily(ops, std::move(patterns));
+  auto apply = [&](llvm::function_ref<bool(Operation *)> isWanted,
+                   RewritePatternSet patterns) -> LogicalResult {
+    SmallVector<Operation *> ops;
+    module.walk([&](Operation *op) {
+      if (isWanted(op))
+        ops.push_back(op);
+    });
+    return applyOpPatternsGreedily(ops, std::move(patterns));
+  };
+  RewritePatternSet polynomials(module.getContext()), libm(module.getContext());
+  populateMathPolynomialApproximationPatterns(polynomials);
+  if (failed(apply(isVectorMath, std::move(polynomials))))
+    return failure();
+  // What has no polynomial, all of f64 for one, is libm's, lane by lane: LLVM knows only some of
+  // these functions.
+  populateMathToLibmConversionPatterns(libm);
+  return apply([](Operation *op) { return isVectorMath(op) && isLong(op); }, std::move(libm));
 }
