@@ -43,7 +43,7 @@ Expected<NodeId> GraphBuilder::slopeNode(const Operation &operation,
 Expected<NodeId> GraphBuilder::buildLinear(const Operation &operation) {
   if (Status status = operation.expectOnly({"factor", "rule"}); !status)
     return status.takeError();
-  auto groups = operation.operandGroups(3);
+  auto groups = operation.operandGroups(3, /*required=*/1);
   if (!groups)
     return groups.takeError();
   auto x = nodeOf((*groups)[0].at(0));
@@ -105,7 +105,7 @@ Expected<NodeId> GraphBuilder::buildCosineSum(const Operation &operation) {
     return status.takeError();
   auto terms = operation.integer("terms", 64);
   auto base = operation.number("base", 10000.0);
-  auto groups = operation.operandGroups(2);
+  auto groups = operation.operandGroups(2, /*required=*/1);
   if (!terms || !base)
     return terms ? base.takeError() : terms.takeError();
   if (!groups)

@@ -119,6 +119,10 @@ private:
     // A relative bound above 1 is none, whatever cancelled.
     if (item.bound > item.norm && relative <= 1.0)
       item.scale = std::max({item.norm, magnitude, noise, terms});
+    if (item.norm > 0.0 && item.norm <= tolerance.smallest) {
+      item.bound = std::max(item.bound, tolerance.smallest);
+      item.scale = std::max(item.scale, item.bound);
+    }
   }
 
   /// How far the rounded evaluation is from the exact one.
@@ -151,15 +155,15 @@ private:
 Expected<Tolerance> toleranceOf(DType computation) {
   switch (computation) {
   case DType::F32:
-    return Tolerance{2e-5, 1e-5, 4.0 * 0x1p-24, 8.0 * 0x1p-24};
+    return Tolerance{2e-5, 1e-5, 4.0 * 0x1p-24, 8.0 * 0x1p-24, 0x1p-100};
   case DType::BF16: // on top of twice the error of rounding
-    return Tolerance{1e-3, 5e-4, 4.0 * 0x1p-24, 0x1p-8 / 8};
+    return Tolerance{1e-3, 5e-4, 4.0 * 0x1p-24, 0x1p-8 / 8, 0x1p-100};
   case DType::F16:
-    return Tolerance{1e-3, 5e-4, 4.0 * 0x1p-24, 0x1p-11 / 8};
+    return Tolerance{1e-3, 5e-4, 4.0 * 0x1p-24, 0x1p-11 / 8, 0x1p-100};
   case DType::TF32: // as many bits, but results are not rounded
-    return Tolerance{2e-4, 1e-4, 4.0 * 0x1p-24, 0x1p-11 / 8};
+    return Tolerance{2e-4, 1e-4, 4.0 * 0x1p-24, 0x1p-11 / 8, 0x1p-100};
   case DType::F64:
-    return Tolerance{1e-11, 1e-12, 4.0 * 0x1p-53, 8.0 * 0x1p-53};
+    return Tolerance{1e-11, 1e-12, 4.0 * 0x1p-53, 8.0 * 0x1p-53, 0x1p-1000};
   default:
     return makeError("expected a computation in f32, f64, bf16, f16 or tf32, whose tolerances are "
                      "stated, found ",

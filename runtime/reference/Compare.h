@@ -23,6 +23,9 @@
 // in bf16, the exact r says nothing: x is then compared with the rounded evaluation and may differ
 // by one rounding of a result, (unit roundoff + relative) |rounded|.
 //
+// Numbers below 2^-126 are 0 in f32, so a result whose norm is at most 2^-100 (the tail of a gelu)
+// may be 0, or off by as much.
+//
 // Nothing is granted to activations: the compiler evaluates them as they are written, in a table
 // over distances or per pair, and approximates none.
 // Every element must be finite where the reference is, the same infinity or NaN where it is not.
@@ -44,6 +47,8 @@ struct Tolerance {
   double perLogit = 0.0;
   /// Of the noise that cancellation leaves.
   double noise = 0.0;
+  /// Where |r| is at most this, the bound is this: the type has no numbers to get there.
+  double smallest = 0.0;
 };
 
 /// An error for a type whose tolerance is not stated.

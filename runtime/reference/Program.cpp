@@ -351,7 +351,8 @@ Expected<std::string> Operation::keyword(std::string_view attribute, std::string
   return fail("expected attribute '", attribute, "' to be a keyword");
 }
 
-Expected<std::vector<std::vector<ValueId>>> Operation::operandGroups(size_t count) const {
+Expected<std::vector<std::vector<ValueId>>> Operation::operandGroups(size_t count,
+                                                                     size_t required) const {
   std::vector<std::vector<ValueId>> groups;
   if (const Attribute *sizes = find("operandSegmentSizes")) {
     auto integers = sizes->asIntegers();
@@ -370,6 +371,9 @@ Expected<std::vector<std::vector<ValueId>>> Operation::operandGroups(size_t coun
   }
   if (groups.size() < count)
     groups.resize(count);
+  for (size_t group = 0; group < required; ++group)
+    if (groups[group].empty())
+      return fail("expected an operand in group ", group, " of ", count, ", found none");
   return groups;
 }
 

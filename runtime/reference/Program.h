@@ -61,7 +61,8 @@ struct Operation {
 
   /// The operands of each variadic group: by "operandSegmentSizes" if given, else one operand a
   /// group in order. Groups that are absent are empty; there are at least `count` of them.
-  Expected<std::vector<std::vector<ValueId>>> operandGroups(size_t count) const;
+  Expected<std::vector<std::vector<ValueId>>> operandGroups(size_t count,
+                                                            size_t required = 0) const;
 
   /// Refuses an attribute that is not in `known`: what the reference does not read it must not
   /// pass over. Names with a dot are the user's own and are allowed.

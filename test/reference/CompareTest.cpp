@@ -108,6 +108,23 @@ TEST_F(Corruption, RoundedEvaluationJudgesWhatRoundingDecides) {
   }
 }
 
+/// What is reached through numbers that f32 does not have may be 0.
+TEST_F(Corruption, UnderflowIsNoError) {
+  Tensor &tiny = reference.gradients.at("d_q");
+  tiny = tiny.clone();
+  for (double &element : tiny.values<double>())
+    element *= 1e-40;
+  reference.noise.erase("d_q");
+  for (float each : {0.0f, 1e-25f}) {
+    float *d_q = elements("d_q");
+    std::fill(d_q, d_q + tiny.numel(), each);
+    for (const reference::TensorReport &tensor : judge().tensors)
+      if (tensor.name == "d_q") {
+        EXPECT_EQ(tensor.passes(), each == 0.0f) << tensor.line();
+      }
+  }
+}
+
 TEST_F(Corruption, OneElementChanged) {
   for (const char *name : {"o", "d_q", "d_k", "d_v", "d_w1", "d_c"}) {
     SetUp();

@@ -57,13 +57,19 @@ std::optional<int64_t> stepOf(std::string_view name) {
   return step;
 }
 
+bool isText(const std::string &name) {
+  return name.size() <= 80 &&
+         std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c <= '~'; });
+}
+
 /// The folder's name in DIR/latest and nothing else: it becomes part of paths.
 Expected<std::string> latestName(const std::string &directory) {
   auto name = readFile(latestFile(directory));
   if (!name)
     return name;
   if (!stepOf(*name))
-    return makeError("file '", latestFile(directory), "': expected step-N, found '", *name, "'");
+    return makeError("file '", latestFile(directory), "': expected step-N, found ",
+                     isText(*name) ? "'" + *name + "'" : std::to_string(name->size()) + " bytes");
   return name;
 }
 
