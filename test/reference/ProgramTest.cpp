@@ -109,6 +109,16 @@ TEST(Refusals, ControlFlowInRegions) {
             std::string::npos);
 }
 
+TEST(Refusals, MissingOperands) {
+  ProgramBuilder f;
+  int slope = f.parameter("slope", {f.heads});
+  f.attention({f.bias("pe.linear", {slope}, {{"operandSegmentSizes", {0, 1, 0}}})}, {}, f.noMask);
+  TensorMap inputs = inputsFor(f);
+  inputs["slope"] = Tensor::zeros(DType::F64, {2});
+  EXPECT_NE(errorOf(f, inputs).find("expected an operand in group 0 of 3, found none"),
+            std::string::npos);
+}
+
 TEST(Refusals, InputsByName) {
   ProgramBuilder f;
   f.attention({}, {}, f.noMask);
