@@ -131,6 +131,10 @@ Status Evaluator::forward(bool run) {
       if (!program.typeOf(result).starts_with("!pe."))
         return operation.fail("is no operation that the reference can evaluate");
   }
+  for (const Return &result : program.returns)
+    if (run && !tensors.contains(result.id))
+      return makeError("expected result '", result.name, "' to be a tensor, found ",
+                       program.typeOf(result.id));
   return Status::success();
 }
 
