@@ -1,6 +1,7 @@
-// RUN: pe run %s --random=2579 --shape=b=1,h=1,sq=3,sk=5,d=16 --grad --check --lowering=loops
-// RUN: pe run %s --random=2579 --shape=b=1,h=1,sq=3,sk=5,d=16 --grad --check --target=cpu
-// RUN: pe run %s --random=2579 --shape=b=1,h=1,sq=3,sk=5,d=16 --grad --check --target=gpu-emulator
+// RUN: pe run %s --random=2579 --shape=b=1,h=1,sq=3,sk=5,d=16 --grad --check --lowering=loops 2>&1 | FileCheck %s
+// RUN: pe run %s --random=2579 --shape=b=1,h=1,sq=3,sk=5,d=16 --grad --check --target=cpu 2>&1 | FileCheck %s
+// RUN: pe run %s --random=2579 --shape=b=1,h=1,sq=3,sk=5,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
+// CHECK: {{^}}o {{.*}} ok
 
 // Functions that neither a polynomial nor LLVM has for vectors of f64.
 !t = tensor<?x?x?x?xf32>

@@ -1,6 +1,7 @@
-// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=1,sk=2,d=16 --k-start=128 --grad --check --lowering=loops
-// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=1,sk=2,d=16 --k-start=128 --grad --check --target=cpu
-// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=1,sk=2,d=16 --k-start=128 --grad --check --target=gpu-emulator
+// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=1,sk=2,d=16 --k-start=128 --grad --check --lowering=loops 2>&1 | FileCheck %s
+// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=1,sk=2,d=16 --k-start=128 --grad --check --target=cpu 2>&1 | FileCheck %s
+// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=1,sk=2,d=16 --k-start=128 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
+// CHECK: {{^}}o {{.*}} ok
 
 // A maximum of 8 bits: position 128 is -128 there.
 !t = tensor<?x?x?x?xf32>

@@ -1,6 +1,7 @@
-// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=2,sk=2,d=16 --grad --check --lowering=loops
-// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=2,sk=2,d=16 --grad --check --target=cpu
-// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=2,sk=2,d=16 --grad --check --target=gpu-emulator
+// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=2,sk=2,d=16 --grad --check --lowering=loops 2>&1 | FileCheck %s
+// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=2,sk=2,d=16 --grad --check --target=cpu 2>&1 | FileCheck %s
+// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=2,sk=2,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
+// CHECK: {{^}}o {{.*}} ok
 
 // A negative difference read as unsigned is above 2^31.
 !t = tensor<?x?x?x?xf32>
