@@ -62,18 +62,18 @@ def PE_ActivationAttr : PE_EnumAttr<PE_Activation, "activation"> {
 }
 
 def PE_TermClass : PE_Enum<"TermClass", "The cheapest exact way to compute a bias term", [
-  I32EnumAttrCase<"Zero", 0, "zero">, I32EnumAttrCase<"Row", 1, "row">,
-  I32EnumAttrCase<"Column", 2, "column">, I32EnumAttrCase<"Affine", 3, "affine">,
+  I32EnumAttrCase<"Row", 0, "row">, I32EnumAttrCase<"Column", 1, "column">,
+  I32EnumAttrCase<"RowColumn", 2, "row_column">, I32EnumAttrCase<"Affine", 3, "affine">,
   I32EnumAttrCase<"Distance", 4, "distance">, I32EnumAttrCase<"Segments", 5, "segments">,
   I32EnumAttrCase<"General", 6, "general">]>;
 def PE_TermAttr : AttrDef<PE_Dialect, "Term"> {
   let mnemonic = "term";
   let summary = "The class of one bias term, and why";
   let description = [{
-    Written by `pe-analyze-structure` as the array `pe.terms` of an attention, one per bias.
-    With b batch, h head, i query and j key position: `zero` 0; `row` f(b, h, i); `column`
-    f(b, h, j); `affine` c(b, h) * (i - j); `distance` f(h, i - j); `segments` a piecewise linear
-    function of u(h, i - j) times or over r(h, i); `general` anything else.
+    Of a `pe.term`, found once by `pe-split-terms`. With b batch, h head, i query and j key
+    position: `row` f(b, h, i); `column` f(b, h, j); `row_column` a sum of both; `affine`
+    c(b, h) * (i - j); `distance` f(h, i - j); `segments` a piecewise linear function of
+    u(h, i - j) times r(h, i); `general` anything else. Every class is exact.
 
     ```mlir
     #pe.term<distance, "depends on i and j only through i - j">

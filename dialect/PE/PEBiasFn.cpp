@@ -121,8 +121,7 @@ LogicalResult BiasFnOp::verify() {
   return success();
 }
 
-/// Scalar code: the operations of the table (dialect/Math/ScalarOps.h) and pe's own.
-static LogicalResult verifyScalarOp(Operation &op) {
+LogicalResult mlir::pe::verifyScalarOp(Operation &op) {
   StringRef name = op.getName().getStringRef();
   const bool isPE = isa<ReadOp, MlpEvalOp, GlobalHeadOp, HeadsTotalOp, PiecewiseOpInterface>(op);
   const bool isKnown =

@@ -17,7 +17,7 @@ using namespace mlir::pe;
 namespace {
 
 /// What passes write on operations of pe, and on others.
-constexpr StringLiteral kNotes[] = {"pe.dropped", "pe.terms"};
+constexpr StringLiteral kNotes[] = {"pe.dropped"};
 constexpr StringLiteral kNotesElsewhere[] = {
     "pe.decay",   "pe.emulated_syncs", "pe.gradient_of",  "pe.init", "pe.min",
     "pe.monitor", "pe.plan",           "pe.shared_bytes", "pe.stage"};

@@ -64,6 +64,10 @@ void PEDialect::initialize() {
       >();
   addOperations<
 #define GET_OP_LIST
+#include "dialect/PE/PETerms.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
 #include "dialect/PE/PEMasks.cpp.inc"
       >();
   addOperations<

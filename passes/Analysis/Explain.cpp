@@ -19,8 +19,6 @@ struct Cost {
 
 Cost costOf(TermClass cls, Normalizer normalizer) {
   switch (cls) {
-  case TermClass::Zero:
-    return {"nothing", "nothing"};
   case TermClass::Row:
     if (normalizer == Normalizer::Softmax)
       return {"nothing per score, as softmax is unchanged by a number added to a whole row",
@@ -28,6 +26,12 @@ Cost costOf(TermClass cls, Normalizer normalizer) {
     return {"one addition per score of a number per query", "one sum per query"};
   case TermClass::Column:
     return {"one addition per score of a number per key", "one sum per key"};
+  case TermClass::RowColumn:
+    if (normalizer == Normalizer::Softmax)
+      return {"one addition per score of a number per key; the number per query changes nothing",
+              "one sum per key"};
+    return {"two additions per score of a number per query and one per key",
+            "one sum per query and one per key"};
   case TermClass::Affine:
     return {"one addition per score of a multiple of i - j", "one sum per distance"};
   case TermClass::Distance:
@@ -42,21 +46,12 @@ Cost costOf(TermClass cls, Normalizer normalizer) {
   llvm_unreachable("all classes are listed");
 }
 
-/// The name of a captured value: the function argument's, or what it is.
-std::string nameOf(func::FuncOp function, Value capture) {
-  auto argument = dyn_cast<BlockArgument>(capture);
-  if (!argument || argument.getOwner()->getParentOp() != function)
-    return "constant";
-  auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "pe.name");
-  return name ? name.str() : "argument " + std::to_string(argument.getArgNumber());
-}
-
-/// The names of the function arguments that a bias reads.
-SmallVector<std::string> parametersOf(func::FuncOp function, BiasFnOp bias) {
+/// The names of the function arguments that a term reads.
+SmallVector<std::string> parametersOf(func::FuncOp function, TermOp term) {
   SmallVector<std::string> names;
-  for (Value capture : bias.getCaptures())
+  for (Value capture : term.getCaptures())
     if (isa<BlockArgument>(capture))
-      names.push_back(nameOf(function, capture));
+      names.push_back(nameOfCapture(function, capture));
   return names;
 }
 
@@ -89,11 +84,10 @@ Operations operationsOf(MlpEvalOp mlp) {
 }
 
 /// The code of a general term that runs for each pair; what i or j alone decides runs less often.
-Operations operationsOf(const Term &term, DifferenceRange range) {
-  BiasFnOp bias = term.bias;
-  RegionDependence dependence(bias.getBody(), range);
+Operations operationsOf(TermOp term, DifferenceRange range) {
+  RegionDependence dependence(*term.getPart(TermPart::Pair).getParent(), range);
   Operations count;
-  for (Operation *op : collectSlice(term.root)) {
+  for (Operation *op : collectSlice(term.getPartValue(TermPart::Pair))) {
     const bool isCast = isa<arith::IndexCastOp, arith::SIToFPOp, arith::ExtFOp, arith::TruncFOp,
                             arith::ExtSIOp, arith::TruncIOp>(op);
     const Dependence &d = dependence.of(op->getResult(0));
@@ -113,12 +107,12 @@ Operations operationsOf(const Term &term, DifferenceRange range) {
   return count;
 }
 
-Operations operationsPerScore(const Term &term, DifferenceRange range, Normalizer normalizer) {
-  switch (term.cls) {
-  case TermClass::Zero:
-    return {};
+Operations operationsPerScore(TermOp term, DifferenceRange range, Normalizer normalizer) {
+  switch (term.getTermClass()) {
   case TermClass::Row:
     return {normalizer == Normalizer::Softmax ? 0 : 1, 0};
+  case TermClass::RowColumn:
+    return {normalizer == Normalizer::Softmax ? 1 : 2, 0};
   case TermClass::Column:
   case TermClass::Affine:
   case TermClass::Distance:
@@ -138,8 +132,7 @@ int64_t depthsOf(AttentionOp attention) {
 }
 
 /// What a term costs beside the attention itself, which has 2 (D + Dv) operations per score.
-std::string priceOf(const Term &term, DifferenceRange range, Normalizer normalizer,
-                    int64_t depths) {
+std::string priceOf(TermOp term, DifferenceRange range, Normalizer normalizer, int64_t depths) {
   const Operations count = operationsPerScore(term, range, normalizer);
   std::string text = std::to_string(count.all) + (count.all == 1 ? " operation" : " operations");
   text += " per score";
@@ -151,8 +144,8 @@ std::string priceOf(const Term &term, DifferenceRange range, Normalizer normaliz
 }
 
 /// What would make a general term cheaper; empty for the other classes.
-StringRef adviceFor(const Term &term) {
-  if (term.cls != TermClass::General)
+StringRef adviceFor(TermOp term) {
+  if (term.getTermClass() != TermClass::General)
     return "";
   return "to pay less, write it as a sum of functions of i - j alone (tables), of i or j alone "
          "(one number per row or column), or as a ReLU network of u(i - j) * r(i) (segments)";
@@ -174,21 +167,17 @@ std::string describePlaces(Location loc) {
   return llvm::join(places, " and ");
 }
 
-llvm::json::Object explainTerm(func::FuncOp function, const Term &term, AttentionOp attention,
+llvm::json::Object explainTerm(func::FuncOp function, TermOp term, AttentionOp attention,
                                DifferenceRange range, int64_t depths) {
-  Cost cost = costOf(term.cls, attention.getNormalizer());
+  Cost cost = costOf(term.getTermClass(), attention.getNormalizer());
   llvm::json::Array parameters;
-  for (const std::string &name : parametersOf(function, term.bias))
+  for (const std::string &name : parametersOf(function, term))
     parameters.push_back(name);
-  BiasFnOp bias = term.bias;
-  SmallVector<std::string> captures;
-  for (Value capture : bias.getCaptures())
-    captures.push_back(nameOf(function, capture));
-  return llvm::json::Object{{"class", stringifyTermClass(term.cls)},
-                            {"reason", term.reason},
-                            {"formula", formulaOf(term.root, bias, captures)},
+  return llvm::json::Object{{"class", stringifyTermClass(term.getTermClass())},
+                            {"reason", term.getReason()},
+                            {"formula", term.getFormula()},
                             {"parameters", std::move(parameters)},
-                            {"location", describePlaces(bias.getLoc())},
+                            {"location", describePlaces(term.getLoc())},
                             {"price", priceOf(term, range, attention.getNormalizer(), depths)},
                             {"advice", adviceFor(term)},
                             {"forward", cost.forward},
@@ -199,12 +188,12 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
                                                int64_t depths) {
   if (int64_t known = depthsOf(attention))
     depths = known;
-  FailureOr<BiasStructure> structure = analyzeStructure(attention);
-  if (failed(structure))
+  FailureOr<SmallVector<TermOp>> found = termsOf(attention);
+  if (failed(found))
     return failure();
   DifferenceRange range = attention.getMaskRange().value_or(DifferenceRange());
   llvm::json::Array terms, dropped;
-  for (const Term &term : structure->terms)
+  for (TermOp term : *found)
     terms.push_back(explainTerm(function, term, attention, range, depths));
   if (auto notes = attention->getAttrOfType<ArrayAttr>("pe.dropped"))
     for (auto note : notes.getAsRange<StringAttr>())
@@ -279,6 +268,14 @@ FailureOr<std::string> explainStructure(func::FuncOp function, int64_t depths) {
   for (const llvm::json::Value &attention : *data->getAsObject()->getArray("attentions"))
     printAttention(stream, *attention.getAsObject());
   return text;
+}
+
+std::string nameOfCapture(func::FuncOp function, Value capture) {
+  auto argument = dyn_cast<BlockArgument>(capture);
+  if (!argument || argument.getOwner()->getParentOp() != function)
+    return "constant";
+  auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "pe.name");
+  return name ? name.str() : "argument " + std::to_string(argument.getArgNumber());
 }
 
 std::string describeLocation(Location loc) {

@@ -28,13 +28,16 @@
 namespace mlir::pe {
 
 /// The text above, one paragraph per attention. `depths` is D + Dv, for prices, where the types
-/// leave it open (0: unknown). Fails, with an error, where analyzeStructure does.
+/// leave it open (0: unknown). Fails, with an error, where termsOf does.
 FailureOr<std::string> explainStructure(func::FuncOp function, int64_t depths = 0);
 
 /// The same as data: {"attentions": [{"location", "normalizer", "min_difference",
 /// "max_difference" (null: unbounded), "terms": [{"class", "reason", "formula", "parameters",
 /// "location", "forward", "backward", "price", "advice"}], "dropped": [text]}]}.
 FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function, int64_t depths = 0);
+
+/// The name of a captured value: the function argument's, or what it is.
+std::string nameOfCapture(func::FuncOp function, Value capture);
 
 /// "file:line:col", the user's innermost position; "an unknown place" without one.
 std::string describeLocation(Location loc);

@@ -9,6 +9,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <cmath>
 
 namespace mlir::pe {
 namespace {
@@ -33,16 +34,16 @@ public:
   }
 
   Text write(Value value);
-
-private:
-  Text writeOperation(Operation *op);
-  Text infix(StringRef symbol, Operation *op, Binding binding);
-  Text call(StringRef name, ValueRange operands);
   /// In parentheses if it binds less tightly than `least`.
   std::string inside(Value value, Binding least) {
     Text text = write(value);
     return text.binding < least ? "(" + text.text + ")" : text.text;
   }
+
+private:
+  Text writeOperation(Operation *op);
+  Text infix(StringRef symbol, Operation *op, Binding binding);
+  Text call(StringRef name, ValueRange operands);
 
   DenseMap<Value, std::string> arguments;
   /// Values are written where they are used, so a text can be exponentially long; this ends it.
@@ -82,9 +83,12 @@ StringRef symbolOf(Operation *op) {
       .Default("");
 }
 
+std::string numberOf(double number) {
+  return llvm::formatv("{0}", llvm::format("%.6g", number)).str();
+}
 std::string numberOf(Attribute attribute) {
   if (auto number = dyn_cast<FloatAttr>(attribute))
-    return llvm::formatv("{0}", llvm::format("%.6g", number.getValueAsDouble())).str();
+    return numberOf(number.getValueAsDouble());
   if (auto number = dyn_cast<IntegerAttr>(attribute))
     return std::to_string(number.getInt());
   return "?";
@@ -151,11 +155,55 @@ Text Writer::write(Value value) {
 
 } // namespace
 
+static std::string shortened(std::string text) {
+  return text.size() > kMaxFormula ? text.substr(0, kMaxFormula) + " ..." : text;
+}
+
 std::string formulaOf(Value root, BiasFnOp bias, ArrayRef<std::string> names) {
-  std::string text = Writer(bias, names).write(root).text;
-  if (text.size() > kMaxFormula)
-    text = text.substr(0, kMaxFormula) + " ...";
-  return text;
+  return shortened(Writer(bias, names).write(root).text);
+}
+
+/// A summand to stand in a sum, and whether it is subtracted: "2 * a[h] * (i - j) / c[h]". Constant
+/// factors are one number.
+static std::pair<bool, std::string> signedText(const Summand &summand, Writer &writer) {
+  double number = summand.negative ? -1 : 1;
+  std::string core, front, back;
+  if (summand.form) {
+    const AffineForm &form = *summand.form;
+    number *= form.isConstant() ? form.constant : form.query != 0 ? form.query : form.key;
+    core = form.isConstant() ? "" : form.isDifference() ? "(i - j)" : form.query != 0 ? "i" : "j";
+  } else {
+    const bool isAlone = summand.factors.empty() && summand.divisors.empty();
+    core = writer.inside(summand.root, isAlone ? kProduct : kSign);
+  }
+  for (Value factor : summand.factors) {
+    FloatAttr constant;
+    if (matchPattern(factor, m_Constant(&constant)))
+      number *= constant.getValueAsDouble();
+    else
+      front += writer.inside(factor, kProduct) + " * ";
+  }
+  for (Value divisor : summand.divisors)
+    back += " / " + writer.inside(divisor, kSign);
+  if (std::abs(number) != 1 || (front.empty() && core.empty()))
+    front = numberOf(std::abs(number)) + " * " + front;
+  if (core.empty())
+    front.resize(front.size() - 3); // " * "
+  return {number < 0, front + core + back};
+}
+
+std::string formulaOfSum(ArrayRef<SourcedSummand> summands,
+                         llvm::function_ref<SmallVector<std::string>(BiasFnOp)> namesOf) {
+  std::string text;
+  for (const auto &[source, summand] : summands) {
+    Writer writer(source, namesOf(source));
+    auto [isNegative, magnitude] = signedText(summand, writer);
+    if (text.empty())
+      text = (isNegative ? "-" : "") + magnitude;
+    else
+      text += (isNegative ? " - " : " + ") + magnitude;
+  }
+  return shortened(text);
 }
 
 } // namespace mlir::pe

@@ -16,7 +16,7 @@
 #ifndef PE_PASSES_ANALYSIS_FORMULA_H
 #define PE_PASSES_ANALYSIS_FORMULA_H
 
-#include "dialect/PE/PE.h"
+#include "passes/Analysis/Summands.h"
 
 namespace mlir::pe {
 
@@ -24,6 +24,11 @@ constexpr size_t kMaxFormula = 200;
 
 /// The formula of `root`, a value of `bias`; `names` are those of the captures.
 std::string formulaOf(Value root, BiasFnOp bias, ArrayRef<std::string> names);
+
+/// The formula of a sum: "a[h] * (i - j) - 2 * exp(j)". `namesOf` gives the names of the captures
+/// of a bias.
+std::string formulaOfSum(ArrayRef<SourcedSummand> summands,
+                         llvm::function_ref<SmallVector<std::string>(BiasFnOp)> namesOf);
 
 } // namespace mlir::pe
 

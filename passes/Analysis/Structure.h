@@ -1,37 +1,26 @@
 //===- Structure.h - The cheapest exact class of each bias term --*- C++ -*-===//
 //
-// Cost follows structure: a lowering pays for a term's class, not for how it was written. The
-// pipeline brings the biases of an attention into normal form first (pe-split-terms): one
-// `pe.bias_fn` per term, each of one class, so that bias operand k is term k.
+// Cost follows structure: a lowering pays for a term's class, not for how it was written.
+// pe-split-terms brings the biases of an attention into a sum of `pe.term` ops, each of one class
+// with a region per part (dialect/PE/PETerms.td):
 //
-//   class     value                                       forward               backward
-//   zero      0                                           nothing               nothing
-//   row       f(b, h, i)                                  one add per query     row sums
-//   column    f(b, h, j)                                  one add per score     column sums
-//   affine    c(b, h) * (i - j), a row plus a column      one add per score     diagonal sums
-//   distance  f(h, i - j)                                 a window of a table   diagonal sums
-//   segments  s(h) * p_h(u(h, i - j) * r(h, i)) or u / r  table of segments     moments per segment
-//             with p_h piecewise linear
-//   general   anything else                               its code per score    reverse mode
+//   class       value                                  forward               backward
+//   row         f(b, h, i)                             one add per query     row sums
+//   column      f(b, h, j)                             one add per score     column sums
+//   row_column  f(b, h, i) + g(b, h, j)                one add per score     row and column sums
+//   affine      c(b, h) * (i - j)                      one add per score     diagonal sums
+//   distance    f(h, i - j)                            a window of a table   diagonal sums
+//   segments    s(h) * p_h(u(h, i - j) * r(h, i))      table of segments     moments per segment
+//               with p_h piecewise linear
+//   general     anything else                          its code per score    reverse mode
 //
-// Worked example, with the region of a progressive interpolation:
+// Worked example:
 //
 //   AttentionOp attention = ...;                        // after pe-split-terms
-//   FailureOr<BiasStructure> structure = analyzeStructure(attention);
-//   for (const Term &term : structure->terms)
-//     switch (term.cls) {
-//     case TermClass::Affine:
-//       // score += emitScalar(term.coefficient) * (i - j)
-//     case TermClass::Distance:
-//       // table[h, t] = emitScalar(term.root) at distancePoint(t)
-//     case TermClass::Segments:
-//       // u[h, t] = emitScalar(term.factor) at distancePoint(t); r[h, i] =
-//       emitScalar(term.rowFactor)
-//       // x = term.divided ? u / r : u * r; score += scale * piecewise(term.piecewise, x)
-//       ...
-//     }
-//
-// All values of a term are values of the region of `term.bias`, ready for emitScalar and ScalarVjp.
+//   FailureOr<SmallVector<TermOp>> terms = termsOf(attention);
+//   for (TermOp term : *terms)
+//     if (term.getTermClass() == TermClass::Distance)
+//       // table[h, t] = emitScalar(term.getPartValue(TermPart::Distance)) with d = distance t
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,41 +31,9 @@
 
 namespace mlir::pe {
 
-/// One term of the sum of biases.
-struct Term {
-  TermClass cls = TermClass::General;
-  BiasFnOp bias; ///< the region it is in
-
-  /// The term's value, whatever its class.
-  Value root;
-
-  /// affine: the factor c of i - j; depends on b and h only.
-  Value coefficient;
-
-  /// segments: the piecewise linear operation, the output scale (null for 1; depends on h only),
-  /// the factors u(h, i - j) and r(h, i) of its coordinate.
-  PiecewiseOpInterface piecewise; ///< a pe.mlp_eval for which isPiecewiseLinear holds
-  Value scale;
-  Value factor;
-  Value rowFactor;
-  bool divided = false; ///< the coordinate is u / r, else u * r
-  bool factorDependsOnHead = false;
-  bool rowFactorDependsOnHead = false;
-
-  /// What the value is a function of, in words, for `pe explain`.
-  std::string reason;
-};
-
-struct BiasStructure {
-  SmallVector<Term> terms; ///< in the order of the attention's bias operands
-};
-
-/// The class of one bias region, taken as one term. `range` as for RegionDependence.
-Term analyzeTerm(BiasFnOp bias, DifferenceRange range = {});
-
-/// The terms of an attention, one per bias operand. Fails with an error if a bias is not a
-/// `pe.bias_fn` (pe-expand-biases makes them so).
-FailureOr<BiasStructure> analyzeStructure(AttentionOp attention);
+/// The terms of an attention, in the order of its biases. Fails with an error if a bias is no
+/// `pe.term`.
+FailureOr<SmallVector<TermOp>> termsOf(AttentionOp attention);
 
 /// True if `op` is, exactly, a ReLU network with a linear output layer (or nothing but that layer):
 /// piecewise linear with breakpoints that all heads share, what the class segments needs. Another

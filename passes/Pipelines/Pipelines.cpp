@@ -25,7 +25,6 @@ void mlir::pe::buildPEPipeline(OpPassManager &pm, const CompileOptions &options)
   pm.addNestedPass<func::FuncOp>(createPEExpandBiasesPass());
   pm.addNestedPass<func::FuncOp>(createPESplitTermsPass());
   pm.addNestedPass<func::FuncOp>(createPESimplifyUnderNormalizerPass());
-  pm.addNestedPass<func::FuncOp>(createPEAnalyzeStructurePass());
 }
 
 void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options) {

@@ -15,7 +15,7 @@ namespace {
 
 class DistanceTerm : public TermLowering {
 public:
-  DistanceTerm(PlanContext &context, const pe::Term &term, std::string name, int64_t minDistance)
+  DistanceTerm(PlanContext &context, pe::TermOp term, std::string name, int64_t minDistance)
       : TermLowering(context, term, std::move(name)) {
     // Entry t holds distance t - (c - 1) + q_start - k_start; those the mask never reaches are
     // left out.
@@ -29,7 +29,8 @@ public:
   }
 
   LogicalResult prepare() override {
-    FailureOr<pe::ScalarVjp> derived = pe::ScalarVjp::create(term.root);
+    FailureOr<pe::ScalarVjp> derived =
+        pe::ScalarVjp::create(term.getPartValue(pe::TermPart::Distance));
     if (failed(derived))
       return failure();
     vjp.emplace(*derived);
@@ -37,7 +38,7 @@ public:
     TileBuilder t = beginStage(context.plan, name + "_prepare", Phase::Prepare, {"hq"});
     t.foreach ({count}, [&](Scalar &s, ValueRange at) {
       Value entry = s.add(at[1], s.size(first));
-      TileParameters params = parameters();
+      TileParameters params = parameters(pe::TermPart::Distance);
       IRMapping mapping;
       mapDistance(s, mapping, at[0], entry);
       Value value = vjp->emitPrimal(s, mapping, params);
@@ -66,7 +67,7 @@ public:
         return readElement(x, sums, {batch[0], at[0], entry});
       });
       ifNonZero(s, sum, [&](Scalar &x) {
-        TileParameters params = parameters();
+        TileParameters params = parameters(pe::TermPart::Distance);
         IRMapping mapping;
         mapDistance(x, mapping, at[0], entry);
         params.compute = x.getF64Type();
@@ -79,8 +80,7 @@ public:
 private:
   void mapDistance(Scalar &s, IRMapping &mapping, Value head, Value entry) {
     Value distance = s.sub(entry, s.size("c - 1 - q_start + k_start"));
-    pe::PairPoint point = pe::distancePoint(s, s.getLoc(), s.index(0), head, distance);
-    pe::mapPoint(mapping, region(), {point.batch, point.head, point.query, point.key});
+    mapPart(mapping, pe::TermPart::Distance, s.index(0), head, distance);
   }
 
   std::optional<pe::ScalarVjp> vjp;
@@ -90,8 +90,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<TermLowering> mlir::tile::createDistanceTerm(PlanContext &context,
-                                                             const pe::Term &term, std::string name,
+std::unique_ptr<TermLowering> mlir::tile::createDistanceTerm(PlanContext &context, pe::TermOp term,
+                                                             std::string name,
                                                              int64_t minDistance) {
   return std::make_unique<DistanceTerm>(context, term, std::move(name), minDistance);
 }

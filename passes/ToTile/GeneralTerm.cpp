@@ -17,10 +17,13 @@ namespace {
 
 class GeneralTerm : public TermLowering {
 public:
-  using TermLowering::TermLowering;
+  GeneralTerm(PlanContext &context, pe::TermOp term, std::string name)
+      : TermLowering(context, term, std::move(name)),
+        part(term.getTermClass() == pe::TermClass::General ? pe::TermPart::Pair
+                                                           : pe::TermPart::Distance) {}
 
   LogicalResult prepare() override {
-    FailureOr<pe::ScalarVjp> derived = pe::ScalarVjp::create(term.root);
+    FailureOr<pe::ScalarVjp> derived = pe::ScalarVjp::create(term.getPartValue(part));
     if (failed(derived))
       return failure();
     vjp.emplace(*derived);
@@ -29,9 +32,9 @@ public:
 
   Value emit(TileBuilder &t) override {
     return t.mapAt({}, Spaces::RC, [&](Scalar &s, ValueRange at) {
-      TileParameters params = parameters();
+      TileParameters params = parameters(part);
       IRMapping mapping;
-      pe::mapPoint(mapping, region(), {at[0], at[1], at[2], at[3]});
+      mapPair(s, mapping, at);
       return s.mul(vjp->emitPrimal(s, mapping, params), s.number(kLog2E));
     });
   }
@@ -39,8 +42,8 @@ public:
   void emitGradient(TileBuilder &t, Value cotangent) override {
     if (!vjp->isActive())
       return;
-    TileParameters params = parameters();
-    for (Value capture : pe::BiasFnOp(term.bias).getCaptures()) {
+    TileParameters params = parameters(part);
+    for (Value capture : term.getCaptures()) {
       Parameter &parameter = context.parameters[capture];
       SmallVector<StringRef> extents = {"b", "hq"};
       llvm::append_range(extents, parameter.extents());
@@ -53,7 +56,7 @@ public:
       params.batch = at[1];
       params.head = at[2];
       IRMapping mapping;
-      pe::mapPoint(mapping, region(), {at[1], at[2], at[3], at[4]});
+      mapPair(s, mapping, at.drop_front());
       Value bias = vjp->emitPrimal(s, mapping, params);
       if (mayHaveSteepMask())
         params.isMasked = s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, bias,
@@ -66,7 +69,7 @@ public:
     if (!vjp->isActive())
       return;
     TileBuilder t = beginStage(context.plan, name + "_finish", Phase::Finish, {});
-    for (Value capture : pe::BiasFnOp(term.bias).getCaptures()) {
+    for (Value capture : term.getCaptures()) {
       Parameter &parameter = context.parameters[capture];
       Value sums = partial.lookup(parameter.buffer);
       t.foreach (parameter.extents(), [&](Scalar &s, ValueRange at) {
@@ -81,22 +84,30 @@ public:
   }
 
 private:
+  /// `at` is batch, head, query position and key position.
+  void mapPair(Scalar &s, IRMapping &mapping, ValueRange at) {
+    if (part == pe::TermPart::Pair)
+      return mapPart(mapping, part, at[0], at[1], at.drop_front(2));
+    mapPart(mapping, part, at[0], at[1], s.sub(at[2], at[3]));
+  }
+
   /// Whether the bias may be minus infinity where a derivative is infinite or NaN, such as log(0):
   /// then the pair's cotangent, which is 0, does not make the parameters' gradients 0.
   bool mayHaveSteepMask() {
-    return llvm::any_of(region(), [](Operation &op) {
+    return llvm::any_of(term.getPart(part), [](Operation &op) {
       return isa<arith::DivFOp, math::LogOp, math::Log2Op, math::Log10Op, math::Log1pOp,
                  math::PowFOp, math::SqrtOp, math::RsqrtOp, math::TanOp, math::AtanhOp>(op);
     });
   }
 
+  pe::TermPart part;
   std::optional<pe::ScalarVjp> vjp;
   llvm::MapVector<Value, Value> partial;
 };
 
 } // namespace
 
-std::unique_ptr<TermLowering>
-mlir::tile::createGeneralTerm(PlanContext &context, const pe::Term &term, std::string name) {
+std::unique_ptr<TermLowering> mlir::tile::createGeneralTerm(PlanContext &context, pe::TermOp term,
+                                                            std::string name) {
   return std::make_unique<GeneralTerm>(context, term, std::move(name));
 }

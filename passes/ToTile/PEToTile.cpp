@@ -282,10 +282,10 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
             })))
       return failure();
   createResults(lowered);
-  FailureOr<BiasStructure> structure = analyzeStructure(op);
-  if (failed(structure))
+  FailureOr<SmallVector<TermOp>> terms = termsOf(op);
+  if (failed(terms))
     return failure();
-  lowered.terms = std::make_unique<AttentionTerms>(*context, *structure, a, range->min);
+  lowered.terms = std::make_unique<AttentionTerms>(*context, *terms, a, range->min);
   a.terms = lowered.terms.get();
   rotate(lowered);
   return lowered.terms->prepare();

@@ -22,15 +22,16 @@ public:
   using TermLowering::TermLowering;
 
   LogicalResult prepare() override {
-    coordinate = term.piecewise.getCoordinate();
+    piecewise = term.getPartValue(pe::TermPart::Piece).getDefiningOp<pe::PiecewiseOpInterface>();
     if (failed(derive()))
       return failure();
     createBuffers();
     prepareFactors();
     TileBuilder t = beginStage(context.plan, name + "_find", Phase::Prepare, {});
     SmallVector<Value> layers;
-    for (Value layer : term.piecewise.getParameters())
-      layers.push_back(parameters().parameterOf(cast<BlockArgument>(layer)).buffer);
+    for (Value layer : piecewise.getParameters())
+      layers.push_back(
+          parameters(pe::TermPart::Piece).parameterOf(cast<BlockArgument>(layer)).buffer);
     t.create<FindSegmentsOp>(layers, u, v, knots, slope, offset, count);
     prepareUnits();
     return success();
@@ -41,7 +42,8 @@ public:
   }
 
   void emitGradient(TileBuilder &t, Value cotangent) override {
-    if (!piece->isActive() && !factor->isActive() && !row->isActive())
+    if (llvm::none_of(std::array{&piece, &scale, &factor, &row},
+                      [](auto *part) { return (*part)->isActive(); }))
       return;
     auto sums = [&](StringRef what, ArrayRef<StringRef> extents) {
       Value buffer = context.temporary(name + "_" + what, extents, {}, /*zero=*/true);
@@ -68,28 +70,29 @@ public:
 
 private:
   LogicalResult derive() {
-    auto make = [&](std::optional<pe::ScalarVjp> &vjp, Value root, ArrayRef<Value> inputs) {
-      FailureOr<pe::ScalarVjp> derived = pe::ScalarVjp::create(root, inputs);
+    auto make = [&](std::optional<pe::ScalarVjp> &vjp, pe::TermPart part,
+                    ArrayRef<Value> inputs = {}) {
+      FailureOr<pe::ScalarVjp> derived = pe::ScalarVjp::create(term.getPartValue(part), inputs);
       if (succeeded(derived))
         vjp.emplace(*derived);
-      return success(succeeded(derived));
+      return succeeded(derived);
     };
-    return success(succeeded(make(piece, term.root, {coordinate})) &&
-                   succeeded(make(factor, term.factor, {})) &&
-                   succeeded(make(row, term.rowFactor, {})));
+    return success(make(piece, pe::TermPart::Piece, piecewise.getCoordinate()) &&
+                   make(scale, pe::TermPart::Scale) && make(factor, pe::TermPart::Factor) &&
+                   make(row, pe::TermPart::RowFactor));
   }
 
   void createBuffers() {
     // One kink per unit and cell of the layer before: the product of (width + 1).
     int64_t pieces = 1;
-    ValueRange layers = term.piecewise.getParameters();
+    ValueRange layers = piecewise.getParameters();
     for (size_t i = 0; i + 2 < layers.size(); i += 2)
       pieces *= cast<ShapedType>(layers[i].getType()).getDimSize(0) + 1;
     capacity = std::to_string(pieces);
     SmallVector<StringRef> uExtents = {"t"}, vExtents = {"r"};
-    if (term.factorDependsOnHead)
+    if (term.dependsOnHead(pe::TermPart::Factor))
       uExtents.insert(uExtents.begin(), "hq");
-    if (term.rowFactorDependsOnHead)
+    if (term.dependsOnHead(pe::TermPart::RowFactor))
       vExtents.insert(vExtents.begin(), "hq");
     u = context.kept(name + "_u", uExtents);
     v = context.kept(name + "_v", vExtents);
@@ -101,39 +104,36 @@ private:
 
   void mapDistance(Scalar &s, IRMapping &mapping, Value head, Value entry) {
     Value distance = s.sub(entry, s.size("c - 1 - q_start + k_start"));
-    pe::PairPoint point = pe::distancePoint(s, s.getLoc(), s.index(0), head, distance);
-    pe::mapPoint(mapping, region(), {point.batch, point.head, point.query, point.key});
+    mapPart(mapping, pe::TermPart::Factor, s.index(0), head, distance);
   }
   void mapRow(Scalar &s, IRMapping &mapping, Value head, Value r) {
     Value zero = s.index(0);
     // A row before position 0 sees no key; its factor only has to be a number.
     Value position = s.create<arith::MaxSIOp>(s.add(r, s.size("q_start")), zero);
-    pe::mapPoint(mapping, region(), {zero, head, position, zero});
+    mapPart(mapping, pe::TermPart::RowFactor, zero, head, position);
   }
 
   /// The tables u over the distance and v over the row.
   void prepareFactors() {
-    auto table = [&](StringRef suffix, Value buffer, bool perHead, StringRef extent,
-                     pe::ScalarVjp &vjp, bool invert, auto map) {
+    auto table = [&](StringRef suffix, Value buffer, pe::TermPart part, StringRef extent,
+                     pe::ScalarVjp &vjp, auto map) {
+      const bool perHead = term.dependsOnHead(part);
       SmallVector<StringRef> over;
       if (perHead)
         over.push_back("hq");
       TileBuilder t = beginStage(context.plan, (name + suffix).str(), Phase::Prepare, over);
       t.foreach ({extent}, [&](Scalar &s, ValueRange at) {
-        TileParameters params = parameters();
+        TileParameters params = parameters(part);
         IRMapping mapping;
         map(s, mapping, perHead ? at[0] : s.index(0), at.back());
-        Value value = vjp.emitPrimal(s, mapping, params);
-        if (invert)
-          value = s.div(s.number(1.0), value);
-        writeElement(s, value, buffer, at);
+        writeElement(s, vjp.emitPrimal(s, mapping, params), buffer, at);
       });
     };
     // The padding behind the last distance too: a range of u is taken over whole vectors.
     std::string distances = "r + c + " + std::to_string(kDistancePadding);
-    table("_distances", u, term.factorDependsOnHead, distances, *factor, false,
+    table("_distances", u, pe::TermPart::Factor, distances, *factor,
           [&](Scalar &s, IRMapping &m, Value h, Value t) { mapDistance(s, m, h, t); });
-    table("_rows", v, term.rowFactorDependsOnHead, "r", *row, term.divided,
+    table("_rows", v, pe::TermPart::RowFactor, "r", *row,
           [&](Scalar &s, IRMapping &m, Value h, Value r) { mapRow(s, m, h, r); });
   }
 
@@ -141,14 +141,10 @@ private:
   void prepareUnits() {
     TileBuilder t = beginStage(context.plan, name + "_units", Phase::Prepare, {"hq"});
     t.foreach ({capacity}, [&](Scalar &s, ValueRange at) {
-      Value unit = s.number(kLog2E);
-      if (term.scale) {
-        TileParameters params = parameters();
-        IRMapping mapping;
-        Value zero = s.index(0);
-        pe::mapPoint(mapping, region(), {zero, at[0], zero, zero});
-        unit = s.mul(unit, pe::emitScalar(term.scale, mapping, s, params));
-      }
+      TileParameters params = parameters(pe::TermPart::Scale);
+      IRMapping mapping;
+      mapPart(mapping, pe::TermPart::Scale, s.index(0), at[0], {});
+      Value unit = s.mul(s.number(kLog2E), scale->emitPrimal(s, mapping, params));
       for (Value buffer : {slope, offset})
         writeElement(s, s.mul(readElement(s, buffer, at), unit), buffer, at);
     });
@@ -161,6 +157,21 @@ private:
       indices.append(at.begin(), at.end());
       return readElement(x, sums, indices);
     });
+  }
+
+  /// Reverse mode of scale * piece at one point x, in float64.
+  void emitPoint(Scalar &s, Value head, Value point, Value cotangent) {
+    Type f64 = s.getF64Type();
+    TileParameters inner = parameters(pe::TermPart::Piece);
+    TileParameters outer = parameters(pe::TermPart::Scale);
+    inner.compute = outer.compute = cast<FloatType>(f64);
+    IRMapping innerMapping, outerMapping;
+    mapPart(innerMapping, pe::TermPart::Piece, s.index(0), head, point);
+    mapPart(outerMapping, pe::TermPart::Scale, s.index(0), head, {});
+    Value value = piece->emitPrimal(s, innerMapping, inner, inner.compute);
+    Value factor = scale->emitPrimal(s, outerMapping, outer, outer.compute);
+    piece->emitAdjoint(s, innerMapping, s.mul(cotangent, factor), inner);
+    scale->emitAdjoint(s, outerMapping, s.mul(cotangent, value), outer);
   }
 
   void finishPieces();
@@ -178,15 +189,12 @@ private:
       // v_grad was taken with slopes in units of log2.
       Value sum = s.mul(batchSum(s, vSums, at), s.number(1.0 / kLog2E, s.getF64Type()));
       ifNonZero(s, sum, [&](Scalar &x) {
-        TileParameters params = parameters();
+        TileParameters params = parameters(pe::TermPart::RowFactor);
         IRMapping mapping;
         mapRow(x, mapping, at[0], at[1]);
         params.compute = x.getF64Type();
-        Value value = row->emitPrimal(x, mapping, params, x.getF64Type());
-        Value cotangent = sum;
-        if (term.divided) // v = 1 / value
-          cotangent = x.neg(x.div(sum, x.mul(value, value)));
-        row->emitAdjoint(x, mapping, cotangent, params);
+        row->emitPrimal(x, mapping, params, x.getF64Type());
+        row->emitAdjoint(x, mapping, sum, params);
       });
     });
   }
@@ -196,7 +204,7 @@ private:
     t.foreach ({"hq", "r + c - 1"}, [&](Scalar &s, ValueRange at) {
       Value sum = s.mul(batchSum(s, uSums, at), s.number(1.0 / kLog2E, s.getF64Type()));
       ifNonZero(s, sum, [&](Scalar &x) {
-        TileParameters params = parameters();
+        TileParameters params = parameters(pe::TermPart::Factor);
         IRMapping mapping;
         mapDistance(x, mapping, at[0], at[1]);
         params.compute = x.getF64Type();
@@ -206,8 +214,8 @@ private:
     });
   }
 
-  Value coordinate;
-  std::optional<pe::ScalarVjp> piece, factor, row;
+  pe::PiecewiseOpInterface piecewise;
+  std::optional<pe::ScalarVjp> piece, scale, factor, row;
   std::string capacity;
   Value u, v, knots, slope, offset, count;
   Value moments, vSums, uSums;
@@ -269,13 +277,7 @@ void SegmentsTerm::finishPieces() {
       Value gq = x.select(wide, x.div(x.sub(s1, x.mul(s0, p)), gap), x.number(0.0, f64));
       Value gp = x.sub(s0, gq);
       for (auto [point, cotangent] : {std::pair{p, gp}, std::pair{q, gq}}) {
-        TileParameters params = parameters();
-        IRMapping mapping;
-        pe::mapPoint(mapping, region(), {zero, at[0], zero, zero});
-        mapping.map(coordinate, point);
-        params.compute = x.getF64Type();
-        piece->emitPrimal(x, mapping, params, x.getF64Type());
-        piece->emitAdjoint(x, mapping, cotangent, params);
+        emitPoint(x, at[0], point, cotangent);
       }
     });
   });
@@ -283,7 +285,7 @@ void SegmentsTerm::finishPieces() {
 
 } // namespace
 
-std::unique_ptr<TermLowering>
-mlir::tile::createSegmentsTerm(PlanContext &context, const pe::Term &term, std::string name) {
+std::unique_ptr<TermLowering> mlir::tile::createSegmentsTerm(PlanContext &context, pe::TermOp term,
+                                                             std::string name) {
   return std::make_unique<SegmentsTerm>(context, term, std::move(name));
 }

@@ -6,8 +6,15 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-TermLowering::TermLowering(PlanContext &context, const pe::Term &term, std::string name)
+TermLowering::TermLowering(PlanContext &context, pe::TermOp term, std::string name)
     : context(context), term(term), name(std::move(name)) {}
+
+void TermLowering::mapPart(IRMapping &mapping, pe::TermPart part, Value batch, Value head,
+                           ValueRange point) {
+  SmallVector<Value> leaves = {batch, head};
+  llvm::append_range(leaves, point);
+  mapping.map(term.getPart(part).getArguments().take_front(leaves.size()), leaves);
+}
 
 Value mlir::tile::sumOver(Scalar &s, ArrayRef<StringRef> extents,
                           llvm::function_ref<Value(Scalar &, ValueRange)> element) {
@@ -40,38 +47,44 @@ void mlir::tile::ifNonZero(Scalar &s, Value value, llvm::function_ref<void(Scala
   body(inner);
 }
 
-AttentionTerms::AttentionTerms(PlanContext &context, const pe::BiasStructure &structure,
+AttentionTerms::AttentionTerms(PlanContext &context, ArrayRef<pe::TermOp> terms,
                                const Attention &attention, int64_t smallest) {
-  for (const pe::Term &term : structure.terms) {
-    std::string termName = attention.name + "_term" + std::to_string(terms.size());
-    pe::RegionDependence dependence(pe::BiasFnOp(term.bias).getBody());
-    bool perBatch = dependence.of(term.root).has(pe::Dependence::Batch);
-    switch (term.cls) {
-    case pe::TermClass::Zero:
-      break;
-    case pe::TermClass::Row:
-      if (attention.isSoftmax) {
-        terms.push_back(createRowShift(context, term, termName, attention));
-        break;
-      }
-      [[fallthrough]];
-    case pe::TermClass::Column:
-      terms.push_back(createVectorTerm(context, term, termName, attention));
-      break;
-    case pe::TermClass::Affine:
-    case pe::TermClass::Distance:
-      if (!perBatch) {
-        terms.push_back(createDistanceTerm(context, term, termName, smallest));
-        break;
-      }
-      [[fallthrough]];
-    case pe::TermClass::General:
-      terms.push_back(createGeneralTerm(context, term, termName));
-      break;
-    case pe::TermClass::Segments:
-      terms.push_back(createSegmentsTerm(context, term, termName));
-      break;
+  for (pe::TermOp term : terms)
+    add(context, term, attention, smallest);
+}
+
+void AttentionTerms::add(PlanContext &context, pe::TermOp term, const Attention &attention,
+                         int64_t smallest) {
+  auto name = [&] { return attention.name + "_term" + std::to_string(terms.size()); };
+  auto addRow = [&] {
+    terms.push_back(attention.isSoftmax
+                        ? createRowShift(context, term, name(), attention)
+                        : createVectorTerm(context, term, pe::TermPart::Row, name(), attention));
+  };
+  auto addColumn = [&] {
+    terms.push_back(createVectorTerm(context, term, pe::TermPart::Column, name(), attention));
+  };
+  switch (term.getTermClass()) {
+  case pe::TermClass::Row:
+    return addRow();
+  case pe::TermClass::Column:
+    return addColumn();
+  case pe::TermClass::RowColumn:
+    addRow();
+    return addColumn();
+  case pe::TermClass::Affine:
+  case pe::TermClass::Distance:
+    if (!term.dependsOnBatch()) {
+      terms.push_back(createDistanceTerm(context, term, name(), smallest));
+      return;
     }
+    [[fallthrough]];
+  case pe::TermClass::General:
+    terms.push_back(createGeneralTerm(context, term, name()));
+    return;
+  case pe::TermClass::Segments:
+    terms.push_back(createSegmentsTerm(context, term, name()));
+    return;
   }
 }
 

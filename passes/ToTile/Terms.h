@@ -19,7 +19,7 @@ namespace mlir::tile {
 /// One term. Units: `emit` gives log2 units, `emitGradient` takes the cotangent in natural ones.
 class TermLowering {
 public:
-  TermLowering(PlanContext &context, const pe::Term &term, std::string name);
+  TermLowering(PlanContext &context, pe::TermOp term, std::string name);
   virtual ~TermLowering() = default;
   /// Adds the buffers and prepare stages.
   virtual LogicalResult prepare() = 0;
@@ -32,33 +32,35 @@ public:
   virtual void finish() = 0;
 
 protected:
-  Block &region() { return *term.bias.getBody().begin(); }
-  TileParameters parameters() {
-    return TileParameters(context, region(), pe::BiasFnOp(term.bias).getCaptures());
+  TileParameters parameters(pe::TermPart part) {
+    return TileParameters(context, term.getPart(part), term.getCaptures());
   }
+  /// Maps what the part is a function of: batch, head and `point`.
+  void mapPart(IRMapping &mapping, pe::TermPart part, Value batch, Value head, ValueRange point);
 
   PlanContext &context;
-  pe::Term term;
+  pe::TermOp term;
   std::string name;
 };
 
-std::unique_ptr<TermLowering> createDistanceTerm(PlanContext &, const pe::Term &, std::string name,
+std::unique_ptr<TermLowering> createDistanceTerm(PlanContext &, pe::TermOp, std::string name,
                                                  int64_t minDistance);
-std::unique_ptr<TermLowering> createSegmentsTerm(PlanContext &, const pe::Term &, std::string name);
-std::unique_ptr<TermLowering> createVectorTerm(PlanContext &, const pe::Term &, std::string name,
-                                               const Attention &attention);
+std::unique_ptr<TermLowering> createSegmentsTerm(PlanContext &, pe::TermOp, std::string name);
+/// A part that is a function of the query or the key alone, added to every score.
+std::unique_ptr<TermLowering> createVectorTerm(PlanContext &, pe::TermOp, pe::TermPart,
+                                               std::string name, const Attention &attention);
 /// A function of the query alone under softmax.
-std::unique_ptr<TermLowering> createRowShift(PlanContext &, const pe::Term &, std::string name,
+std::unique_ptr<TermLowering> createRowShift(PlanContext &, pe::TermOp, std::string name,
                                              const Attention &attention);
-std::unique_ptr<TermLowering> createGeneralTerm(PlanContext &, const pe::Term &, std::string name);
+std::unique_ptr<TermLowering> createGeneralTerm(PlanContext &, pe::TermOp, std::string name);
 
 /// All terms of one attention.
 class AttentionTerms : public ScoreTerms {
 public:
   /// `smallest` is the smallest i - j that the mask allows, or INT64_MIN. `attention` outlives
   /// the terms.
-  AttentionTerms(PlanContext &context, const pe::BiasStructure &structure,
-                 const Attention &attention, int64_t smallest);
+  AttentionTerms(PlanContext &context, ArrayRef<pe::TermOp> terms, const Attention &attention,
+                 int64_t smallest);
   LogicalResult prepare();
   void finish();
   bool isEmpty() const override {
@@ -69,6 +71,7 @@ public:
   void emitGradient(TileBuilder &t, Value cotangent) override;
 
 private:
+  void add(PlanContext &context, pe::TermOp term, const Attention &attention, int64_t smallest);
   Value sum(TileBuilder &t, bool rowShifts, Spaces spaces);
 
   SmallVector<std::unique_ptr<TermLowering>> terms;

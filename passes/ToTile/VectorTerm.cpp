@@ -21,20 +21,20 @@ namespace {
 
 class VectorTerm : public TermLowering {
 public:
-  VectorTerm(PlanContext &context, const pe::Term &term, std::string name,
+  VectorTerm(PlanContext &context, pe::TermOp term, pe::TermPart part, std::string name,
              const Attention &attention)
-      : TermLowering(context, term, std::move(name)), attention(attention),
-        rows(term.cls == pe::TermClass::Row), axis(rows ? "r" : "c") {}
+      : TermLowering(context, term, std::move(name)), attention(attention), part(part),
+        rows(part == pe::TermPart::Row), axis(rows ? "r" : "c") {}
 
   LogicalResult prepare() override {
-    FailureOr<pe::ScalarVjp> derived = pe::ScalarVjp::create(term.root);
+    FailureOr<pe::ScalarVjp> derived = pe::ScalarVjp::create(term.getPartValue(part));
     if (failed(derived))
       return failure();
     vjp.emplace(*derived);
     vector = context.kept(name + "_vector", {"b", "hq", axis});
     TileBuilder t = beginStage(context.plan, name + "_prepare", Phase::Prepare, {"b", "hq"});
     t.foreach ({axis}, [&](Scalar &s, ValueRange at) {
-      TileParameters params = parameters();
+      TileParameters params = parameters(part);
       IRMapping mapping;
       mapPosition(s, mapping, at);
       Value value = vjp->emitPrimal(s, mapping, params);
@@ -117,7 +117,7 @@ protected:
   /// Adds the parameters' gradients, given the cotangent in float64 of the vector at `at`.
   void chain(Scalar &s, ValueRange at, Value cotangent) {
     ifNonZero(s, cotangent, [&](Scalar &x) {
-      TileParameters params = parameters();
+      TileParameters params = parameters(part);
       IRMapping mapping;
       mapPosition(x, mapping, at);
       params.compute = x.getF64Type();
@@ -129,11 +129,11 @@ protected:
   /// `at` is batch, head and the row or column within this call.
   void mapPosition(Scalar &s, IRMapping &mapping, ValueRange at) {
     Value position = s.add(at[2], s.size(rows ? "q_start" : "k_start"));
-    Value zero = s.index(0);
-    pe::mapPoint(mapping, region(), {at[0], at[1], rows ? position : zero, rows ? zero : position});
+    mapPart(mapping, part, at[0], at[1], position);
   }
 
   const Attention &attention;
+  pe::TermPart part;
   bool rows;
   StringRef axis;
   std::optional<pe::ScalarVjp> vjp;
@@ -142,7 +142,8 @@ protected:
 
 class RowShift : public VectorTerm {
 public:
-  using VectorTerm::VectorTerm;
+  RowShift(PlanContext &context, pe::TermOp term, std::string name, const Attention &attention)
+      : VectorTerm(context, term, pe::TermPart::Row, std::move(name), attention) {}
 
   bool isRowShift() const override { return true; }
   Value emit(TileBuilder &t) override { return load(t); }
@@ -167,14 +168,14 @@ public:
 
 } // namespace
 
-std::unique_ptr<TermLowering> mlir::tile::createRowShift(PlanContext &context, const pe::Term &term,
+std::unique_ptr<TermLowering> mlir::tile::createRowShift(PlanContext &context, pe::TermOp term,
                                                          std::string name,
                                                          const Attention &attention) {
   return std::make_unique<RowShift>(context, term, std::move(name), attention);
 }
 
-std::unique_ptr<TermLowering> mlir::tile::createVectorTerm(PlanContext &context,
-                                                           const pe::Term &term, std::string name,
+std::unique_ptr<TermLowering> mlir::tile::createVectorTerm(PlanContext &context, pe::TermOp term,
+                                                           pe::TermPart part, std::string name,
                                                            const Attention &attention) {
-  return std::make_unique<VectorTerm>(context, term, std::move(name), attention);
+  return std::make_unique<VectorTerm>(context, term, part, std::move(name), attention);
 }

@@ -67,23 +67,30 @@ def PEExpandBiasesPass : Pass<"pe-expand-biases", "::mlir::func::FuncOp"> {
 }
 
 def PESplitTermsPass : Pass<"pe-split-terms", "::mlir::func::FuncOp"> {
-  let summary = "Makes every bias operand of an attention one term of one class";
+  let summary = "Writes the biases of an attention as a sum of terms";
   let description = [{
     The biases of an attention are one sum, and the class of a sum is that of its dearest summand
-    (passes/Analysis/Structure.h). This pass takes the sum apart, sorts its parts by class and
-    writes one `pe.bias_fn` per class, cheapest first; every segments part keeps one of its own.
-    Parts that are affine in i and j become c * (i - j), or a row and a column. A distance term
-    takes in affine terms and numbers per head, which its table holds at no cost. The coordinate
-    of a segments term becomes u / r or u * r. Under a mask that implies j <= i, |i - j| is i - j.
-    A bias that is a single term in this form already stays as it is.
+    (passes/Analysis/Structure.h). This pass takes the sum apart, sorts its summands by class and
+    writes one `pe.term` per class, cheapest first; every segments summand is a term of its own.
+    This is the one place where biases are classified: a term says its class, and its parts have
+    only what they are functions of as arguments. Summands that are affine in i and j become
+    c * (i - j), or a row and a column. A row and a column are one term. A distance term takes in
+    affine summands and numbers per head, which its table holds at no cost. The coordinate of a
+    segments term becomes u * r. Under a mask that implies j <= i, |i - j| is i - j.
 
     ```mlir
     // slope[h] * (i - j) + exp(i * j)
     %b = pe.bias_fn(%s : tensor<?xf32>) { ... pe.yield %sum : f32 }
     %o = pe.attention %q, %k, %v bias(%b) ...
     // ==>
-    %t0 = pe.bias_fn(%s : tensor<?xf32>) { ... pe.yield %slope_times_difference : f32 }
-    %t1 = pe.bias_fn { ... pe.yield %exp : f32 }
+    %t0 = pe.term <affine, "is proportional to i - j">(%s : tensor<?xf32>)
+        attributes {formula = "slope[h] * (i - j)"} {
+    ^bb0(%b: index, %h: index, %d: index, %slope: tensor<?xf32>): ... pe.yield %product : f32
+    }
+    %t1 = pe.term <general, "combines (i) and (j) in arith.mulf">
+        attributes {formula = "exp(i * j)"} {
+    ^bb0(%b: index, %h: index, %i: index, %j: index): ... pe.yield %exp : f32
+    }
     %o = pe.attention %q, %k, %v bias(%t0, %t1) ...
     ```
     Tested by test/passes/Transforms/split-terms.mlir.
@@ -110,23 +117,6 @@ def PESimplifyUnderNormalizerPass : Pass<"pe-simplify-under-normalizer", "::mlir
     Tested by test/passes/Transforms/simplify-under-normalizer.mlir.
   }];
   let statistics = [Statistic<"numDropped", "terms-dropped", "Number of terms dropped">];
-}
-
-def PEAnalyzeStructurePass : Pass<"pe-analyze-structure", "::mlir::func::FuncOp"> {
-  let summary = "Writes the class of every bias term as an attribute of its attention";
-  let description = [{
-    One `#pe.term` per bias operand, with the reason; lowerings pay for the class. Run
-    `pe-split-terms` before, so that one expensive summand does not decide for the others.
-
-    ```mlir
-    %o = pe.attention %q, %k, %v bias(%b) ...
-    // ==>
-    %o = pe.attention %q, %k, %v bias(%b) ...
-        {pe.terms = [#pe.term<distance, "depends on i and j only through i - j">]}
-    ```
-    Tested by test/passes/Transforms/analyze-structure.mlir.
-  }];
-  let dependentDialects = ["::mlir::pe::PEDialect"];
 }
 
 def PEExplainStructurePass : Pass<"pe-explain-structure", "::mlir::func::FuncOp"> {

@@ -21,11 +21,10 @@ namespace mlir::pe {
 
 namespace {
 
-/// Whether the term's value is finite whatever the parameters hold: it reads none, and what it
+/// Whether the part's value is finite whatever the parameters hold: it reads none, and what it
 /// computes of positions and finite constants has no poles.
-bool isAlwaysFinite(const Term &term) {
-  Block &body = BiasFnOp(term.bias).getBody().front();
-  return llvm::all_of(body.without_terminator(), [](Operation &op) {
+bool isAlwaysFinite(Block &part) {
+  return llvm::all_of(part.without_terminator(), [](Operation &op) {
     FloatAttr number;
     if (matchPattern(&op, m_Constant(&number)))
       return number.getValue().isFinite();
@@ -38,14 +37,19 @@ bool isAlwaysFinite(const Term &term) {
   });
 }
 
-/// Why the attention's result is the same without the term, or "" if it is not. A row term that is
-/// infinite or NaN is not without effect: it masks its row or makes NaN of it.
-StringRef whyUnneeded(AttentionOp attention, const Term &term) {
-  if (term.cls == TermClass::Zero)
-    return "is zero";
-  if (term.cls == TermClass::Row && ignoresRowTerms(attention) && isAlwaysFinite(term))
-    return "softmax is unchanged by a number added to a whole row";
-  return "";
+/// A row part that is infinite or NaN is not without effect: it masks its row or makes NaN of it.
+bool isUnneeded(TermOp term) { return isAlwaysFinite(term.getPart(TermPart::Row)); }
+
+/// The term without its row part.
+TermOp keepColumn(TermOp term) {
+  OpBuilder builder(term);
+  auto structure =
+      TermAttr::get(term.getContext(), TermClass::Column, "depends on the key position alone");
+  auto column = TermOp::create(builder, term.getLoc(), term.getType(), structure,
+                               term.getCaptures(), term.getFormula(), /*partsCount=*/1);
+  column.getParts().front().takeBody(*term.getPart(TermPart::Column).getParent());
+  column.dropUnusedCaptures();
+  return column;
 }
 
 struct SimplifyUnderNormalizerPass
@@ -61,21 +65,28 @@ struct SimplifyUnderNormalizerPass
   }
 
   LogicalResult simplify(AttentionOp attention) {
-    FailureOr<BiasStructure> structure = analyzeStructure(attention);
-    if (failed(structure))
+    FailureOr<SmallVector<TermOp>> terms = termsOf(attention);
+    if (failed(terms))
       return failure();
+    if (!ignoresRowTerms(attention))
+      return success();
     SmallVector<Value> kept;
     SmallVector<Attribute> notes;
     Builder builder(&getContext());
-    for (const Term &term : structure->terms) {
-      StringRef why = whyUnneeded(attention, term);
-      if (why.empty()) {
-        kept.push_back(BiasFnOp(term.bias).getResult());
+    for (TermOp term : *terms) {
+      const bool isRow = term.getTermClass() == TermClass::Row;
+      const bool hasRow = isRow || term.getTermClass() == TermClass::RowColumn;
+      if (!hasRow || !isUnneeded(term)) {
+        kept.push_back(term);
         continue;
       }
-      std::string note = "a term that " + term.reason + ", at " +
-                         describeLocation(term.root.getLoc()) + ": " + why.str();
+      Location place = term.getPartValue(TermPart::Row).getLoc();
+      StringRef reason = isRow ? term.getReason() : "depends on the query position alone";
+      std::string note = "a term that " + reason.str() + ", at " + describeLocation(place) +
+                         ": softmax is unchanged by a number added to a whole row";
       notes.push_back(builder.getStringAttr(note));
+      if (!isRow)
+        kept.push_back(keepColumn(term));
     }
     if (notes.empty())
       return success();
@@ -84,9 +95,9 @@ struct SimplifyUnderNormalizerPass
     if (auto before = attention->getAttrOfType<ArrayAttr>("pe.dropped"))
       notes.insert(notes.begin(), before.begin(), before.end());
     attention->setAttr("pe.dropped", builder.getArrayAttr(notes));
-    for (const Term &term : structure->terms)
-      if (term.bias->use_empty())
-        term.bias->erase();
+    for (TermOp term : *terms)
+      if (term->use_empty())
+        term->erase();
     return success();
   }
 };

@@ -1,15 +1,16 @@
-//===- SplitTerms.cpp - One bias region per term --------------------------===//
+//===- SplitTerms.cpp - The biases of an attention as a sum of terms ------===//
 //
 // See Passes.td for an example. All biases of an attention are taken apart
-// (passes/Analysis/Parts.h), the parts sorted by class, and each class written as one region;
-// segments keep one region each.
+// (passes/Analysis/Summands.h), the summands sorted by class, and each class written as one
+// `pe.term`; segments keep one term each.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/Transforms/Passes.h"
 
 #include "dialect/PE/PEScalarBuilder.h"
-#include "passes/Analysis/Parts.h"
+#include "passes/Analysis/Explain.h"
+#include "passes/Analysis/Formula.h"
 #include "passes/Analysis/Slice.h"
 #include "llvm/ADT/SetVector.h"
 #include <map>
@@ -22,246 +23,408 @@ namespace mlir::pe {
 
 namespace {
 
-/// A part and the region it comes from.
-struct SourcedPart {
-  BiasFnOp source;
-  Part part;
-};
-
-/// The parts that become one region.
-struct TermGroup {
+/// The summands that become one term.
+struct Group {
   TermClass cls;
-  SmallVector<SourcedPart> parts;
+  SmallVector<SourcedSummand> summands;
 };
 
-/// Writes the region of one term.
-class TermWriter {
-public:
-  TermWriter(OpBuilder &builder, const TermGroup &group);
+//===----------------------------------------------------------------------===//
+// Writing
+//===----------------------------------------------------------------------===//
 
-  BiasFnOp write();
+/// Writes one part of a term: the arguments of its block stand for the positions of the biases.
+class PartWriter {
+public:
+  PartWriter(TermOp term, TermPart part)
+      : term(term), part(part), block(term.getPart(part)), scalar(OpBuilder::atBlockEnd(&block)),
+        f(scalar, term.getLoc(), point) {
+    mapPositions();
+  }
+
+  void writeSum(ArrayRef<SourcedSummand> summands, bool isWhole);
+  /// (sum of the summands' coefficients) * d.
+  void writeAffine(ArrayRef<SourcedSummand> summands);
+  void writeScale(const SourcedSummand &sourced);
+  void writeFactor(const SourcedSummand &sourced);
+  void writeRowFactor(const SourcedSummand &sourced);
+  void writePiece(const SourcedSummand &sourced);
 
 private:
-  Value scaleOf(const Part &part, double factor);
-  Value product(ArrayRef<Value> values);
-  Value valueOf(const SourcedPart &sourced);
-  Value coefficientOf(const Part &part) { return scaleOf(part, part.form->query); }
-  void mapCoordinate(const SourcedPart &sourced);
-  Value cloned(Value value) { return cloneSlice(value, *mapping, scalar); }
-  Value multiplied(Value scale, Value value);
+  void mapPositions();
   void enter(BiasFnOp source);
-  void dropUnusedCaptures();
+  Value scaleOf(const Summand &summand, double factor);
+  Value product(ArrayRef<Value> values);
+  Value valueOf(const SourcedSummand &sourced);
+  Ratio ratioOf(const SourcedSummand &sourced);
+  Value cloned(Value value) { return cloneSlice(value, *mapping, scalar); }
+  Value multiplied(Value scale, Value value) { return scale ? f.mul(scale, value) : value; }
+  Value number(Value value) { return value ? value : f.constant(1); }
+  void finish(Value value);
 
-  const TermGroup &group;
-  BiasFnOp term;
-  OpBuilder scalar; ///< inside the region
+  TermOp term;
+  TermPart part;
+  Block &block;
+  OpBuilder scalar; ///< inside the part
   PairPoint point;
-  std::optional<ScalarBuilder> f;
+  ScalarBuilder f;
+  Value difference; ///< d as an index, where the part has it
   llvm::DenseMap<Operation *, IRMapping> mappings;
   IRMapping *mapping = nullptr;
 };
 
-TermWriter::TermWriter(OpBuilder &builder, const TermGroup &group)
-    : group(group), scalar(builder.getContext()) {
-  SmallVector<Value> captures;
-  SmallVector<Location> places;
-  for (const SourcedPart &sourced : group.parts) {
-    places.push_back(sourced.part.place.getLoc());
-    for (Value capture : BiasFnOp(sourced.source).getCaptures())
-      if (!llvm::is_contained(captures, capture))
-        captures.push_back(capture);
+/// Finds positions (i, j) at which the part has its value, from what it is a function of.
+void PartWriter::mapPositions() {
+  point.batch = block.getArgument(0);
+  point.head = block.getArgument(1);
+  switch (part) {
+  case TermPart::Pair:
+    point.query = block.getArgument(2);
+    point.key = block.getArgument(3);
+    return;
+  case TermPart::Distance:
+  case TermPart::Factor:
+    difference = block.getArgument(2);
+    point = distancePoint(scalar, term.getLoc(), point.batch, point.head, difference);
+    return;
+  default:
+    break;
   }
-  Location loc = builder.getFusedLoc(places);
-  term = BiasFnOp::create(builder, loc, BiasType::get(builder.getContext()), captures);
-  Block &block = term.getBody().emplaceBlock();
-  block.addArguments(SmallVector<Type>(4, builder.getIndexType()), SmallVector<Location>(4, loc));
-  for (Value capture : captures)
-    block.addArgument(capture.getType(), capture.getLoc());
-  scalar.setInsertionPointToEnd(&block);
-  point = {block.getArgument(0), block.getArgument(1), block.getArgument(2), block.getArgument(3)};
-  f.emplace(scalar, loc, point);
+  const bool isRow = part == TermPart::Row || part == TermPart::RowFactor;
+  Value zero = arith::ConstantIndexOp::create(scalar, term.getLoc(), 0);
+  point.query = isRow ? block.getArgument(2) : zero;
+  point.key = part == TermPart::Column ? block.getArgument(2) : zero;
 }
 
 /// From here on values of `source` are copied.
-void TermWriter::enter(BiasFnOp source) {
-  mapping = &mappings[source];
-  Block &from = source.getBody().front(), &to = term.getBody().front();
-  for (unsigned n = 0; n < 4; ++n)
-    mapping->map(from.getArgument(n), to.getArgument(n));
+void PartWriter::enter(BiasFnOp source) {
+  auto [entry, isNew] = mappings.try_emplace(source);
+  mapping = &entry->second;
+  if (!isNew)
+    return;
+  Block &from = source.getBody().front();
+  mapping->map(from.getArguments().take_front(4),
+               ValueRange{point.batch, point.head, point.query, point.key});
+  const unsigned first = firstCaptureOf(part);
   for (auto [argument, capture] :
        llvm::zip_equal(from.getArguments().drop_front(4), source.getCaptures())) {
     auto place = llvm::find(term.getCaptures(), capture) - term.getCaptures().begin();
-    mapping->map(argument, to.getArgument(4 + place));
+    mapping->map(argument, block.getArgument(first + place));
   }
+  if (difference) // i - j, the usual spelling, is at hand
+    for (auto sub : from.getOps<arith::SubIOp>())
+      if (sub.getLhs() == from.getArgument(2) && sub.getRhs() == from.getArgument(3))
+        mapping->map(sub.getResult(), difference);
 }
 
 /// The product of the copies, or null for none.
-Value TermWriter::product(ArrayRef<Value> values) {
+Value PartWriter::product(ArrayRef<Value> values) {
   Value result;
   for (Value value : values)
-    result = result ? f->mul(result, cloned(value)) : cloned(value);
+    result = result ? f.mul(result, cloned(value)) : cloned(value);
   return result;
 }
 
 /// sign * factor * factors / divisors, or null for 1.
-Value TermWriter::scaleOf(const Part &part, double factor) {
-  Value scale = product(part.factors);
-  if (part.negative)
+Value PartWriter::scaleOf(const Summand &summand, double factor) {
+  Value scale = product(summand.factors);
+  if (summand.negative)
     factor = -factor;
   if (factor != 1)
-    scale = scale ? f->mul(scale, f->constant(factor)) : f->constant(factor);
-  for (Value divisor : part.divisors)
-    scale = f->div(scale ? scale : f->constant(1), cloned(divisor));
+    scale = scale ? f.mul(scale, f.constant(factor)) : f.constant(factor);
+  for (Value divisor : summand.divisors)
+    scale = f.div(number(scale), cloned(divisor));
   return scale;
 }
 
-Value TermWriter::multiplied(Value scale, Value value) {
-  return scale ? f->mul(scale, value) : value;
+Value PartWriter::valueOf(const SourcedSummand &sourced) {
+  const Summand &summand = sourced.summand;
+  enter(sourced.source);
+  if (!summand.form) {
+    Value scale = scaleOf(summand, 1);
+    return multiplied(scale, cloned(summand.root));
+  }
+  const AffineForm &form = *summand.form;
+  if (form.isConstant())
+    return number(scaleOf(summand, form.constant));
+  Value scale = scaleOf(summand, form.query != 0 ? form.query : form.key);
+  if (form.isDifference())
+    return multiplied(scale, f.toFloat(difference));
+  return multiplied(scale, f.toFloat(form.query != 0 ? point.query : point.key));
 }
 
-/// Writes the coordinate of a segments part as u / r or u * r, before its operation is copied.
-void TermWriter::mapCoordinate(const SourcedPart &sourced) {
-  auto op = sourced.part.root.getDefiningOp<PiecewiseOpInterface>();
+/// Yields `value` and erases what is not needed for it.
+void PartWriter::finish(Value value) {
+  YieldOp::create(scalar, term.getLoc(), value);
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+void PartWriter::writeSum(ArrayRef<SourcedSummand> summands, bool isWhole) {
+  Value sum;
+  if (isWhole) { // as the user wrote it
+    enter(summands.front().source);
+    Block &from = BiasFnOp(summands.front().source).getBody().front();
+    return finish(cloned(cast<YieldOp>(from.getTerminator()).getValues()[0]));
+  }
+  for (const SourcedSummand &sourced : summands) {
+    Value value = valueOf(sourced);
+    sum = sum ? f.add(sum, value) : value;
+  }
+  finish(sum);
+}
+
+void PartWriter::writeAffine(ArrayRef<SourcedSummand> summands) {
+  Value sum;
+  for (const SourcedSummand &sourced : summands) {
+    enter(sourced.source);
+    Value coefficient = number(scaleOf(sourced.summand, sourced.summand.form->query));
+    sum = sum ? f.add(sum, coefficient) : coefficient;
+  }
+  finish(f.mul(sum, f.toFloat(difference)));
+}
+
+Ratio PartWriter::ratioOf(const SourcedSummand &sourced) {
+  enter(sourced.source);
+  auto op = sourced.summand.root.getDefiningOp<PiecewiseOpInterface>();
   RegionDependence dependence(BiasFnOp(sourced.source).getBody());
-  Ratio ratio = *splitRatio(op.getCoordinate(), dependence);
+  return *splitRatio(op.getCoordinate(), dependence);
+}
+
+void PartWriter::writeScale(const SourcedSummand &sourced) {
+  enter(sourced.source);
+  finish(number(scaleOf(sourced.summand, 1)));
+}
+
+/// The factor u(h, i - j) of the coordinate u * r.
+void PartWriter::writeFactor(const SourcedSummand &sourced) {
+  Ratio ratio = ratioOf(sourced);
   Value u = product(ratio.factorNumerators);
   if (ratio.negative)
-    u = u ? f->mul(f->constant(-1), u) : f->constant(-1);
+    u = u ? f.mul(f.constant(-1), u) : f.constant(-1);
   if (Value divisor = product(ratio.factorDivisors))
-    u = f->div(u ? u : f->constant(1), divisor);
+    u = f.div(number(u), divisor);
+  finish(number(u));
+}
+
+void PartWriter::writeRowFactor(const SourcedSummand &sourced) {
+  Ratio ratio = ratioOf(sourced);
   Value above = product(ratio.rowNumerators), below = product(ratio.rowDivisors);
-  if (above)
-    mapping->map(op.getCoordinate(), f->mul(u, below ? f->div(above, below) : above));
-  else
-    mapping->map(op.getCoordinate(), f->div(u, below));
+  finish(below ? f.div(number(above), below) : number(above));
 }
 
-/// The value of a part that is not affine in the normal form's sense.
-Value TermWriter::valueOf(const SourcedPart &sourced) {
-  const Part &part = sourced.part;
+void PartWriter::writePiece(const SourcedSummand &sourced) {
   enter(sourced.source);
-  if (part.form) {
-    if (part.cls == TermClass::Affine) {
-      Value coefficient = coefficientOf(part);
-      Value relative = f->relative();
-      return multiplied(coefficient, relative);
-    }
-    if (part.form->isConstant()) {
-      Value scale = scaleOf(part, part.form->constant);
-      return scale ? scale : f->constant(1);
-    }
-    bool isQuery = part.form->query != 0;
-    Value scale = scaleOf(part, isQuery ? part.form->query : part.form->key);
-    return multiplied(scale, f->toFloat(isQuery ? point.query : point.key));
-  }
-  if (part.cls == TermClass::Segments)
-    mapCoordinate(sourced);
-  Value scale = scaleOf(part, 1);
-  return multiplied(scale, cloned(part.root));
+  auto op = sourced.summand.root.getDefiningOp<PiecewiseOpInterface>();
+  mapping->map(op.getCoordinate(), block.getArgument(2));
+  finish(cloned(sourced.summand.root));
 }
 
-BiasFnOp TermWriter::write() {
-  Value sum;
-  if (group.cls == TermClass::Affine) {
-    // The coefficients are summed, so that one product with i - j is left.
-    for (const SourcedPart &sourced : group.parts) {
-      enter(sourced.source);
-      Value coefficient = coefficientOf(sourced.part);
-      if (!coefficient)
-        coefficient = f->constant(1);
-      sum = sum ? f->add(sum, coefficient) : coefficient;
-    }
-    sum = f->mul(sum, f->relative());
-  } else {
-    for (const SourcedPart &sourced : group.parts) {
-      Value value = valueOf(sourced);
-      sum = sum ? f->add(sum, value) : value;
-    }
+/// Writes the term of one group.
+class TermWriter {
+public:
+  TermWriter(func::FuncOp function, const llvm::DenseMap<Operation *, size_t> &summandCounts)
+      : function(function), summandCounts(summandCounts) {}
+
+  TermOp write(OpBuilder &builder, const Group &group);
+
+private:
+  TermOp create(OpBuilder &builder, const Group &group);
+  bool isWhole(ArrayRef<SourcedSummand> summands);
+  void writePart(TermOp term, TermPart part, ArrayRef<SourcedSummand> summands);
+  std::string formulaOf(const Group &group);
+
+  func::FuncOp function;
+  const llvm::DenseMap<Operation *, size_t> &summandCounts;
+};
+
+/// Whether the summands are all of one bias.
+bool TermWriter::isWhole(ArrayRef<SourcedSummand> summands) {
+  BiasFnOp source = summands.front().source;
+  return summands.size() == summandCounts.lookup(source) &&
+         llvm::all_of(summands, [&](auto &sourced) { return sourced.source == source; });
+}
+
+std::string TermWriter::formulaOf(const Group &group) {
+  auto namesOf = [&](BiasFnOp source) {
+    SmallVector<std::string> names;
+    for (Value capture : source.getCaptures())
+      names.push_back(nameOfCapture(function, capture));
+    return names;
+  };
+  BiasFnOp source = group.summands.front().source;
+  if (group.cls == TermClass::Affine || !isWhole(group.summands))
+    return formulaOfSum(group.summands, namesOf);
+  Value root = cast<YieldOp>(source.getBody().front().getTerminator()).getValues()[0];
+  return pe::formulaOf(root, source, namesOf(source));
+}
+
+TermOp TermWriter::create(OpBuilder &builder, const Group &group) {
+  llvm::SetVector<Value> captures;
+  SmallVector<Location> places;
+  for (const SourcedSummand &sourced : group.summands) {
+    places.push_back(sourced.summand.place.getLoc());
+    captures.insert_range(BiasFnOp(sourced.source).getCaptures());
   }
-  YieldOp::create(scalar, term.getLoc(), sum);
-  dropUnusedCaptures();
+  Location loc = builder.getFusedLoc(places);
+  const std::string &reason =
+      group.cls == TermClass::RowColumn
+          ? "is a function of the query position plus one of the key position"
+          : group.summands.front().summand.reason;
+  ArrayRef<TermPart> parts = partsOf(group.cls);
+  auto structure = TermAttr::get(builder.getContext(), group.cls, reason);
+  auto term = TermOp::create(builder, loc, BiasType::get(builder.getContext()), structure,
+                             captures.getArrayRef(), formulaOf(group), parts.size());
+  for (auto [part, region] : llvm::zip_equal(parts, term.getParts())) {
+    Block &block = region.emplaceBlock();
+    SmallVector<Type> types(2, builder.getIndexType());
+    llvm::append_range(types, pointTypesOf(part, builder.getContext()));
+    llvm::append_range(types, term.getCaptures().getTypes());
+    block.addArguments(types, SmallVector<Location>(types.size(), loc));
+  }
   return term;
 }
 
-void TermWriter::dropUnusedCaptures() {
-  Block &block = term.getBody().front();
-  for (unsigned n = term.getCaptures().size(); n-- > 0;)
-    if (block.getArgument(4 + n).use_empty()) {
-      block.eraseArgument(4 + n);
-      term->eraseOperand(n);
-    }
+void TermWriter::writePart(TermOp term, TermPart part, ArrayRef<SourcedSummand> summands) {
+  PartWriter writer(term, part);
+  switch (part) {
+  case TermPart::Factor:
+    return writer.writeFactor(summands.front());
+  case TermPart::RowFactor:
+    return writer.writeRowFactor(summands.front());
+  case TermPart::Scale:
+    return writer.writeScale(summands.front());
+  case TermPart::Piece:
+    return writer.writePiece(summands.front());
+  default:
+    if (term.getTermClass() == TermClass::Affine)
+      return writer.writeAffine(summands);
+    return writer.writeSum(summands, isWhole(summands));
+  }
+}
+
+TermOp TermWriter::write(OpBuilder &builder, const Group &group) {
+  TermOp term = create(builder, group);
+  for (TermPart part : partsOf(group.cls)) {
+    SmallVector<SourcedSummand> summands;
+    for (const SourcedSummand &sourced : group.summands)
+      if (group.cls != TermClass::RowColumn ||
+          (sourced.summand.cls == TermClass::Row) == (part == TermPart::Row))
+        summands.push_back(sourced);
+    writePart(term, part, summands);
+  }
+  term.dropUnusedCaptures();
+  return term;
 }
 
 //===----------------------------------------------------------------------===//
 // Grouping
 //===----------------------------------------------------------------------===//
 
-/// The parts of all biases of one attention, by class; each segments part is its own group.
-class TermGroups {
+/// The summands of all biases of one attention, by class; each segments summand is its own group.
+class Grouping {
 public:
-  explicit TermGroups(AttentionOp attention)
+  explicit Grouping(AttentionOp attention)
       : attention(attention), range(attention.getMaskRange().value_or(DifferenceRange())) {}
 
-  SmallVector<TermGroup> collect();
-  /// The bias that is all of the group already, or null.
-  BiasFnOp findWhole(const TermGroup &group);
+  SmallVector<Group> collect();
+  const llvm::DenseMap<Operation *, size_t> &getSummandCounts() const { return summandCounts; }
 
 private:
-  void absorb(TermClass from, llvm::function_ref<bool(const Part &)> condition);
+  void move(TermClass from, TermClass to, llvm::function_ref<bool(const Summand &)> condition);
+  void merge();
 
   AttentionOp attention;
   DifferenceRange range;
-  std::map<TermClass, SmallVector<SourcedPart>> byClass;
-  llvm::DenseMap<Operation *, size_t> partCounts;
+  std::map<TermClass, SmallVector<SourcedSummand>> byClass;
+  llvm::DenseMap<Operation *, size_t> summandCounts;
 };
 
-/// Moves parts of a class for which `condition` holds into the distance term: a table holds them
-/// at no cost.
-void TermGroups::absorb(TermClass from, llvm::function_ref<bool(const Part &)> condition) {
-  SmallVector<SourcedPart> rest;
-  for (SourcedPart &sourced : byClass[from])
-    (condition(sourced.part) ? byClass[TermClass::Distance] : rest).push_back(sourced);
+/// Moves summands of a class for which `condition` holds into another one.
+void Grouping::move(TermClass from, TermClass to,
+                    llvm::function_ref<bool(const Summand &)> condition) {
+  SmallVector<SourcedSummand> rest;
+  for (SourcedSummand &sourced : byClass[from])
+    (condition(sourced.summand) ? byClass[to] : rest).push_back(sourced);
   byClass[from] = rest;
 }
 
-SmallVector<TermGroup> TermGroups::collect() {
+/// Puts summands where they cost nothing more.
+void Grouping::merge() {
+  if (!byClass[TermClass::Distance].empty()) { // a table holds these at no cost
+    move(TermClass::Affine, TermClass::Distance,
+         [](const Summand &summand) { return !summand.dependsOnBatch; });
+    // A row term that changes nothing is dropped later (pe-simplify-under-normalizer).
+    if (!ignoresRowTerms(attention))
+      move(TermClass::Row, TermClass::Distance,
+           [](const Summand &summand) { return summand.isScalar && !summand.dependsOnBatch; });
+  }
+  // What depends on i and what depends on j may be large and nearly cancel: they stay together.
+  const bool hasRows = llvm::any_of(byClass[TermClass::Row], [](const SourcedSummand &sourced) {
+    return !sourced.summand.isScalar;
+  });
+  if (hasRows && !byClass[TermClass::Column].empty())
+    for (TermClass from : {TermClass::Row, TermClass::Column})
+      move(from, TermClass::RowColumn, [](const Summand &) { return true; });
+}
+
+SmallVector<Group> Grouping::collect() {
   for (Value value : attention.getBiases()) {
     auto source = value.getDefiningOp<BiasFnOp>();
     Value sum = cast<YieldOp>(source.getBody().front().getTerminator()).getValues()[0];
     RegionDependence dependence(source.getBody(), range);
-    for (Part &part : splitSum(sum, dependence)) {
-      ++partCounts[source];
-      byClass[part.cls].push_back({source, std::move(part)});
+    for (Summand &summand : splitSum(sum, dependence)) {
+      ++summandCounts[source];
+      byClass[summand.cls].push_back({source, std::move(summand)});
     }
   }
-  if (!byClass[TermClass::Distance].empty()) {
-    absorb(TermClass::Affine, [](const Part &part) { return !part.dependsOnBatch; });
-    // A row term that changes nothing is dropped later (pe-simplify-under-normalizer).
-    if (!ignoresRowTerms(attention))
-      absorb(TermClass::Row,
-             [](const Part &part) { return part.isScalar && !part.dependsOnBatch; });
-  }
-  SmallVector<TermGroup> groups;
-  for (auto &[cls, parts] : byClass) {
-    if (parts.empty())
+  // A bias that is listed twice is no whole of either place.
+  llvm::SmallPtrSet<Value, 4> seen;
+  for (Value value : attention.getBiases())
+    if (!seen.insert(value).second)
+      ++summandCounts[value.getDefiningOp()];
+  merge();
+  SmallVector<Group> groups;
+  for (auto &[cls, summands] : byClass) {
+    if (summands.empty())
       continue;
     if (cls != TermClass::Segments) {
-      groups.push_back({cls, parts});
+      groups.push_back({cls, summands});
       continue;
     }
-    for (SourcedPart &sourced : parts)
+    for (SourcedSummand &sourced : summands)
       groups.push_back({cls, {sourced}});
   }
   return groups;
 }
 
-BiasFnOp TermGroups::findWhole(const TermGroup &group) {
-  BiasFnOp source = group.parts.front().source;
-  if (llvm::count(attention.getBiases(), source.getResult()) != 1)
-    return {};
-  bool isAll = group.parts.size() == partCounts.lookup(source) &&
-               llvm::all_of(group.parts, [&](auto &sourced) { return sourced.source == source; });
-  return isAll && analyzeTerm(source, range).cls == group.cls ? source : BiasFnOp();
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// Compiled code keeps the hidden values of an MLP in scratch of known size.
+LogicalResult checkHiddenWidths(BiasFnOp bias) {
+  for (auto mlp : bias.getBody().getOps<MlpEvalOp>())
+    for (size_t n = 0; n + 2 < mlp.getLayers().size(); ++n)
+      if (auto type = cast<RankedTensorType>(mlp.getLayers()[n].getType()); !type.hasStaticShape())
+        return mlp.emitOpError("expected hidden layers of static sizes, found ")
+               << type << "; only the rows of the last layer, one per head, may be unknown";
+  return success();
+}
+
+LogicalResult checkBiases(AttentionOp attention) {
+  for (Value value : attention.getBiases()) {
+    auto bias = value.getDefiningOp<BiasFnOp>();
+    if (!bias)
+      return attention.emitOpError("expected every bias to be a pe.bias_fn, found ")
+             << (value.getDefiningOp() ? value.getDefiningOp()->getName().getStringRef()
+                                       : StringRef("a block argument"))
+             << "; run pe-expand-biases before";
+    if (failed(checkHiddenWidths(bias)))
+      return failure();
+  }
+  return success();
 }
 
 struct SplitTermsPass : impl::PESplitTermsPassBase<SplitTermsPass> {
@@ -269,7 +432,11 @@ struct SplitTermsPass : impl::PESplitTermsPassBase<SplitTermsPass> {
 
   void runOnOperation() override {
     WalkResult walk = getOperation().walk([&](AttentionOp attention) {
-      if (failed(analyzeStructure(attention)))
+      // What is split stays as it is.
+      if (llvm::all_of(attention.getBiases(),
+                       [](Value bias) { return isa_and_nonnull<TermOp>(bias.getDefiningOp()); }))
+        return WalkResult::advance();
+      if (failed(checkBiases(attention)))
         return WalkResult::interrupt();
       split(attention);
       return WalkResult::advance();
@@ -279,14 +446,14 @@ struct SplitTermsPass : impl::PESplitTermsPassBase<SplitTermsPass> {
   }
 
   void split(AttentionOp attention) {
-    TermGroups grouping(attention);
+    Grouping grouping(attention);
     SmallVector<Value> terms;
     llvm::SetVector<Value> before(attention.getBiases().begin(), attention.getBiases().end());
     OpBuilder builder(attention);
-    for (const TermGroup &group : grouping.collect()) {
-      BiasFnOp whole = grouping.findWhole(group);
-      terms.push_back(whole ? whole : TermWriter(builder, group).write());
-    }
+    SmallVector<Group> groups = grouping.collect();
+    TermWriter writer(getOperation(), grouping.getSummandCounts());
+    for (const Group &group : groups)
+      terms.push_back(writer.write(builder, group));
     attention.getBiasesMutable().assign(terms);
     for (Value bias : before)
       if (Operation *op = bias.getDefiningOp(); op && op->use_empty())

@@ -1,23 +1,26 @@
-// RUN: pe-opt %s --split-input-file --pe-simplify-under-normalizer | FileCheck %s
+// RUN: pe-opt %s --split-input-file --pe-split-terms --pe-simplify-under-normalizer | FileCheck %s
 
-// Softmax without a log-sum-exp: a row term and a zero are dropped, a column stays.
+// Softmax without a log-sum-exp: the row part is dropped, the column stays.
 // CHECK-LABEL: func @softmax
-// CHECK:         %[[COLUMN:.*]] = pe.bias_fn
-// CHECK-NOT:     pe.bias_fn
+// CHECK:         %[[COLUMN:.*]] = pe.term <column,
+// CHECK-NOT:     pe.term
 // CHECK:         pe.attention {{.*}} bias(%[[COLUMN]])
-// CHECK-SAME:      pe.dropped = ["a term that depends on the query position alone, at {{.*}}: softmax is unchanged by a number added to a whole row", "a term that is zero, at {{.*}}: is zero"]
+// CHECK-SAME:      pe.dropped = ["a term that depends on the query position alone, at {{.*}}: softmax is unchanged by a number added to a whole row"]
+// CHECK-LABEL: func @row_alone
+// CHECK-NOT:     pe.term
+// CHECK:         pe.attention %{{.*}}, %{{.*}}, %{{.*}} {pe.dropped = ["a term that depends on the query position alone, at
 // With a log-sum-exp in use the row term stays.
 // CHECK-LABEL: func @log_sum_exp
-// CHECK:         %[[ROW:.*]] = pe.bias_fn
+// CHECK:         %[[ROW:.*]] = pe.term <row,
 // CHECK:         pe.attention {{.*}} bias(%[[ROW]]) :
 // Stick-breaking is not shift-invariant.
 // CHECK-LABEL: func @stick_breaking
-// CHECK:         %[[ROW:.*]] = pe.bias_fn
+// CHECK:         %[[ROW:.*]] = pe.term <row,
 // CHECK:         pe.attention {{.*}} bias(%[[ROW]])
 // CHECK-NOT:     pe.dropped
 // A row term that reads a parameter may be minus infinity and mask its row.
 // CHECK-LABEL: func @of_a_parameter
-// CHECK:         %[[ROW:.*]] = pe.bias_fn
+// CHECK:         %[[ROW:.*]] = pe.term <row,
 // CHECK:         pe.attention {{.*}} bias(%[[ROW]]) :
 func.func @softmax(%q: tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32> {
   %row = pe.bias_fn {
@@ -32,12 +35,13 @@ func.func @softmax(%q: tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32> {
     %1 = arith.sitofp %0 : i32 to f32
     pe.yield %1 : f32
   }
-  %zero = pe.bias_fn {
-  ^bb0(%b: index, %h: index, %i: index, %j: index):
-    %0 = arith.constant 0.0 : f32
-    pe.yield %0 : f32
-  }
-  %o = pe.attention %q, %q, %q bias(%row, %column, %zero)
+  %o = pe.attention %q, %q, %q bias(%row, %column)
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  return %o : tensor<?x?x?x64xf32>
+}
+func.func @row_alone(%q: tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32> {
+  %row = pe.bias_fn expr "sin(i)"
+  %o = pe.attention %q, %q, %q bias(%row)
       : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
   return %o : tensor<?x?x?x64xf32>
 }

@@ -1,18 +1,24 @@
-// RUN: pe-opt %s --split-input-file --pe-split-terms --pe-analyze-structure | FileCheck %s
+// RUN: pe-opt %s --pe-split-terms | FileCheck %s
 
-// The coordinate of a segments term becomes one quotient of a function of i - j and a function
-// of i, however it was written; a scale of the network is kept outside.
+// The coordinate of a segments term becomes the product of a function of i - j and a function of i,
+// however it was written; a scale of the network is kept outside.
 // CHECK-LABEL: func @ratio
-// CHECK:         %[[ROW:.*]] = pe.bias_fn(
-// CHECK:         %[[SEGMENTS:.*]] = pe.bias_fn(
-// CHECK:           %[[U:.*]] = arith.mulf
-// CHECK:           %[[X:.*]] = arith.divf %[[U]], %[[FI:.*]] : f32
-// CHECK:           %[[Y:.*]] = pe.mlp_eval %[[X]]
-// CHECK:           %[[Z:.*]] = arith.mulf %{{.*}}, %[[Y]]
-// CHECK:           pe.yield %[[Z]]
+// CHECK:         %[[ROW:.*]] = pe.term <row, "is one number per head">
+// CHECK:         %[[SEGMENTS:.*]] = pe.term <segments, "is piecewise linear in u(i - j) / r(i)">
+// CHECK-SAME:      formula = "0.5 * mlp(exp(i - j) / i * argument 1[h])"
+// CHECK:           %[[E:.*]] = math.exp
+// CHECK:           %[[S:.*]] = pe.read
+// CHECK:           %[[U:.*]] = arith.mulf %[[E]], %[[S]]
+// CHECK:           pe.yield %[[U]]
+// CHECK:           %[[FI:.*]] = arith.sitofp
+// CHECK:           %[[R:.*]] = arith.divf %{{.*}}, %[[FI]] : f32
+// CHECK:           pe.yield %[[R]]
+// CHECK:           %[[HALF:.*]] = arith.constant 5.000000e-01
+// CHECK:           pe.yield %[[HALF]]
+// CHECK:         ^bb0(%{{.*}}: index, %[[H:.*]]: index, %[[X:.*]]: f32,
+// CHECK:           %[[Y:.*]] = pe.mlp_eval %[[X]], %[[H]]
+// CHECK:           pe.yield %[[Y]]
 // CHECK:         pe.attention {{.*}} bias(%[[ROW]], %[[SEGMENTS]])
-// CHECK-SAME:      #pe.term<row, "is one number per head">
-// CHECK-SAME:      #pe.term<segments, "is piecewise linear in u(i - j) / r(i)">
 func.func @ratio(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>, %w1: tensor<8xf32>, %b1: tensor<8xf32>,
                  %w2: tensor<?x8xf32>, %b2: tensor<?xf32>) -> tensor<?x?x?x64xf32> {
   %bias = pe.bias_fn(%s, %w1, %b1, %w2, %b2

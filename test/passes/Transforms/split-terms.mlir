@@ -1,19 +1,24 @@
 // RUN: pe-opt %s --split-input-file --pe-split-terms | FileCheck %s
 // RUN: pe-opt %s --split-input-file --pe-split-terms --pe-split-terms | FileCheck %s
 
-// A sum of a column, an affine and a general part: three regions, cheapest first; captures follow
-// the part that reads them. slope * i - slope * j is one multiple of i - j.
+// A sum of a column, an affine and a general summand: three terms, cheapest first; captures follow
+// the term that reads them, and a part has only what it is a function of as arguments. slope * i - slope * j is one multiple of i - j.
 // CHECK-LABEL: func @sum
 // CHECK-SAME:    %[[SLOPE:[a-z0-9]+]]: tensor<?xf32>, %[[AMP:[a-z0-9]+]]: tensor<?xf32>
-// CHECK:         %[[COLUMN:.*]] = pe.bias_fn(%[[AMP]] : tensor<?xf32>)
+// CHECK:         %[[COLUMN:.*]] = pe.term <column, "depends on the key position alone">(%[[AMP]] : tensor<?xf32>)
+// CHECK-SAME:      formula = "-argument 2[h] * cos(j)"
+// CHECK-NEXT:    ^bb0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: tensor<?xf32>):
 // CHECK:           math.cos
-// CHECK:         %[[AFFINE:.*]] = pe.bias_fn(%[[SLOPE]] : tensor<?xf32>)
-// CHECK:           %[[D:.*]] = arith.subi
+// CHECK:         %[[AFFINE:.*]] = pe.term <affine, "is proportional to i - j">(%[[SLOPE]] : tensor<?xf32>)
+// CHECK-SAME:      formula = "argument 1[h] * (i - j)"
+// CHECK-NEXT:    ^bb0(%{{.*}}: index, %{{.*}}: index, %[[D:.*]]: index, %{{.*}}: tensor<?xf32>):
 // CHECK:           %[[I:.*]] = arith.index_cast %[[D]]
 // CHECK:           %[[F:.*]] = arith.sitofp %[[I]]
 // CHECK:           %[[V:.*]] = arith.mulf %{{.*}}, %[[F]]
 // CHECK:           pe.yield %[[V]]
-// CHECK:         %[[GENERAL:.*]] = pe.bias_fn {
+// CHECK:         %[[GENERAL:.*]] = pe.term <general, "combines (i) and (j) in arith.mulf">
+// CHECK-SAME:      formula = "exp(i * j)"
+// CHECK-NEXT:    ^bb0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index):
 // CHECK:           math.exp
 // CHECK:         pe.attention {{.*}} bias(%[[COLUMN]], %[[AFFINE]], %[[GENERAL]])
 func.func @sum(%q: tensor<?x?x?x64xf32>, %slope: tensor<?xf32>, %amp: tensor<?xf32>) -> tensor<?x?x?x64xf32> {
@@ -43,14 +48,16 @@ func.func @sum(%q: tensor<?x?x?x64xf32>, %slope: tensor<?xf32>, %amp: tensor<?xf
 
 // -----
 
-// A slope times the distance, without a mask: a table over the distance, which stays as it is.
+// A slope times the distance, without a mask: a table over the distance, written as it was.
 // Under a causal mask the distance is i - j, so it is affine.
 // CHECK-LABEL: func @causal_distance
-// CHECK:         %[[DISTANCE:.*]] = pe.bias_fn
-// CHECK:           math.absf
-// CHECK:         %[[AFFINE:.*]] = pe.bias_fn
+// CHECK:         %[[AFFINE:.*]] = pe.term <affine
+// CHECK-SAME:      formula = "-argument 1[h] * (i - j)"
 // CHECK-NOT:       math.absf
 // CHECK:         pe.attention {{.*}} bias(%[[AFFINE]]) mask
+// CHECK:         %[[DISTANCE:.*]] = pe.term <distance
+// CHECK-SAME:      formula = "argument 1[h] * abs(i - j) * -1"
+// CHECK:           math.absf
 // CHECK:         pe.attention {{.*}} bias(%[[DISTANCE]]) :
 func.func @causal_distance(%q: tensor<?x?x?x64xf32>, %slope: tensor<?xf32>)
     -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) {
@@ -79,7 +86,8 @@ func.func @causal_distance(%q: tensor<?x?x?x64xf32>, %slope: tensor<?xf32>)
 // Two distance biases and an affine one become one table; a capture that both read comes once.
 // CHECK-LABEL: func @merge
 // CHECK-SAME:    %[[S:[a-z0-9]+]]: tensor<?xf32>
-// CHECK:         %[[ONE:.*]] = pe.bias_fn(%[[S]] : tensor<?xf32>)
+// CHECK:         %[[ONE:.*]] = pe.term <distance{{.*}}(%[[S]] : tensor<?xf32>)
+// CHECK-SAME:      formula = "argument 1[h] * exp(j - i) + sin((i - j) * argument 1[h]) - (i - j)"
 // CHECK:           math.exp
 // CHECK:           math.sin
 // CHECK:           arith.addf
@@ -115,7 +123,7 @@ func.func @merge(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> tensor<?x?x?x64
 
 // A bias that is listed twice counts twice.
 // CHECK-LABEL: func @twice
-// CHECK:         %[[ONE:.*]] = pe.bias_fn {
+// CHECK:         %[[ONE:.*]] = pe.term <distance
 // CHECK:           %[[A:.*]] = math.sin
 // CHECK:           %[[SUM:.*]] = arith.addf %[[A]], %[[A]]
 // CHECK:           pe.yield %[[SUM]]
@@ -138,7 +146,7 @@ func.func @twice(%q: tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32> {
 
 // No bias, nothing to do; a bias of zeros leaves none.
 // CHECK-LABEL: func @none
-// CHECK-NOT:     pe.bias_fn
+// CHECK-NOT:     pe.term
 // CHECK:         pe.attention %{{.*}}, %{{.*}}, %{{.*}} :
 // CHECK:         pe.attention %{{.*}}, %{{.*}}, %{{.*}} :
 func.func @none(%q: tensor<?x?x?x64xf32>) -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) {
@@ -152,4 +160,25 @@ func.func @none(%q: tensor<?x?x?x64xf32>) -> (tensor<?x?x?x64xf32>, tensor<?x?x?
   %p = pe.attention %q, %q, %q bias(%bias)
       : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
   return %o, %p : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>
+}
+
+// -----
+
+// A row and a column are one term with two parts.
+// CHECK-LABEL: func @row_and_column
+// CHECK:         %[[ONE:.*]] = pe.term <row_column, "is a function of the query position plus one of the key position">
+// CHECK-SAME:      formula = "exp(i) - cos(j)"
+// CHECK-NEXT:    ^bb0(%{{.*}}: index, %{{.*}}: index, %[[I:.*]]: index):
+// CHECK-NEXT:      arith.index_cast %[[I]]
+// CHECK:           math.exp
+// CHECK:         }, {
+// CHECK-NEXT:    ^bb0(%{{.*}}: index, %{{.*}}: index, %[[J:.*]]: index):
+// CHECK:           arith.index_cast %[[J]]
+// CHECK:           math.cos
+// CHECK:         pe.attention {{.*}} bias(%[[ONE]])
+func.func @row_and_column(%q: tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32> {
+  %bias = pe.bias_fn expr "exp(i) - cos(j)"
+  %o = pe.attention %q, %q, %q bias(%bias)
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  return %o : tensor<?x?x?x64xf32>
 }

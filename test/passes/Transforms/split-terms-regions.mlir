@@ -1,15 +1,14 @@
-// RUN: pe-opt %s --pe-analyze-structure | FileCheck %s
+// RUN: pe-opt %s --pe-split-terms | FileCheck %s
 
 // What a dependence on i - j alone may look like, and what is none.
 // CHECK-LABEL: func @classes
-// CHECK:         pe.terms = [
-// CHECK-SAME:      #pe.term<distance, "depends on i and j only through i - j">,
-// CHECK-SAME:      #pe.term<distance, "depends on i and j only through i - j">,
-// CHECK-SAME:      #pe.term<general, "combines (i) and (j) in arith.subf">,
-// CHECK-SAME:      #pe.term<general, "depends on batch, head, i - j together">,
-// CHECK-SAME:      #pe.term<row, "is one number per head">,
-// CHECK-SAME:      #pe.term<column, "depends on the key position alone">]
-func.func @classes(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> tensor<?x?x?x64xf32> {
+// CHECK:         pe.term <distance, "depends on i and j only through i - j">
+// CHECK:         pe.term <distance, "depends on i and j only through i - j">
+// CHECK:         pe.term <general, "combines (i) and (j) in arith.subf">
+// CHECK:         pe.term <general, "depends on batch, head, i - j together">
+// CHECK:         pe.term <row, "is one number per head">
+// CHECK:         pe.term <column, "depends on the key position alone">
+func.func @classes(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) {
   // A comparison of i and j decides by their difference.
   %compare = pe.bias_fn {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
@@ -75,7 +74,17 @@ func.func @classes(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> tensor<?x?x?x
     %v = pe.read %t[%j] : tensor<?xf32>
     pe.yield %v : f32
   }
-  %o = pe.attention %q, %q, %q bias(%compare, %floats, %unequal, %batch, %head, %key)
+  %o_compare = pe.attention %q, %q, %q bias(%compare)
       : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
-  return %o : tensor<?x?x?x64xf32>
+  %o_floats = pe.attention %q, %q, %q bias(%floats)
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  %o_unequal = pe.attention %q, %q, %q bias(%unequal)
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  %o_batch = pe.attention %q, %q, %q bias(%batch)
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  %o_head = pe.attention %q, %q, %q bias(%head)
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  %o_key = pe.attention %q, %q, %q bias(%key)
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  return %o_compare, %o_floats, %o_unequal, %o_batch, %o_head, %o_key : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>
 }

@@ -1,17 +1,17 @@
-//===- Parts.h - A bias as a sum of parts, a coordinate as a ratio -*- C++ -*-===//
+//===- Summands.h - A bias as a sum, a coordinate as a ratio -----*- C++ -*-===//
 //
 // The class of a sum is that of its dearest summand, so a bias is taken apart first:
 //
 //   amp[h] * (2 * i - 2 * j) + table[h, i - j] - mlp(log(i - j) / log(i))
 //
-// is amp[h] * (affine 2, -2), plus a distance, minus a segments part. Factors that do not depend
-// on i and j are kept apart from what they multiply, and parts that are affine in i and j with the
-// same factors are added up: s * i - s * j is s * (i - j).
+// is amp[h] * (affine 2, -2), plus a function of the distance, minus segments. Factors that do not
+// depend on i and j are kept apart from what they multiply, and summands that are affine in i and j
+// with the same factors are added up: s * i - s * j is s * (i - j).
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PE_PASSES_ANALYSIS_PARTS_H
-#define PE_PASSES_ANALYSIS_PARTS_H
+#ifndef PE_PASSES_ANALYSIS_SUMMANDS_H
+#define PE_PASSES_ANALYSIS_SUMMANDS_H
 
 #include "passes/Analysis/Structure.h"
 
@@ -19,21 +19,28 @@ namespace mlir::pe {
 
 /// sign * product(factors) / product(divisors) * core; the core is the affine form `form` when that
 /// is set (the sign is in it then), else `root`.
-struct Part {
+struct Summand {
   bool negative = false;
   SmallVector<Value, 2> factors, divisors; ///< free of i and j
   Value root;
   std::optional<AffineForm> form;
   Value place; ///< the summand with its factors, as the user wrote it: for messages
   TermClass cls = TermClass::General;
+  std::string reason; ///< why it has this class, in words
   /// Row class and free of i too: the same number for every pair of a head.
   bool isScalar = false;
   bool dependsOnBatch = false;
 };
 
-/// The parts of `sum`, classified; zeros are left out. At most about a hundred: beyond that the
+/// The summands of `sum`, classified; zeros are left out. At most about a hundred: beyond that the
 /// rest stays together.
-SmallVector<Part> splitSum(Value sum, const RegionDependence &dependence);
+SmallVector<Summand> splitSum(Value sum, const RegionDependence &dependence);
+
+/// A summand and the bias it comes from.
+struct SourcedSummand {
+  BiasFnOp source;
+  Summand summand;
+};
 
 /// A coordinate as u / r or u * r, with u a function of h and i - j and r a function of h and i,
 /// each a product of values over a product of values.
@@ -48,4 +55,4 @@ std::optional<Ratio> splitRatio(Value coordinate, const RegionDependence &depend
 
 } // namespace mlir::pe
 
-#endif // PE_PASSES_ANALYSIS_PARTS_H
+#endif // PE_PASSES_ANALYSIS_SUMMANDS_H
