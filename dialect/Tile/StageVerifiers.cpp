@@ -1,5 +1,5 @@
 //===- StageVerifiers.cpp - rules of plans, stages, streams and loops -----===//
-#include "dialect/Tile/SizeExpression.h"
+#include "dialect/Tile/SizeNames.h"
 #include "dialect/Tile/Verify.h"
 
 #include "mlir/IR/Matchers.h"
@@ -50,8 +50,7 @@ LogicalResult BufferOp::verify() {
 }
 
 LogicalResult LaunchOp::verify() {
-  constexpr StringRef kPlanNames[] = {"b", "hq", "hkv", "r", "c", "d", "e"};
-  return verifyExpression(*this, "items", getItems(), kPlanNames, "launch-C1");
+  return verifyExpression(*this, "items", getItems(), getPlanNames(), "launch-C1");
 }
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {

@@ -1,5 +1,5 @@
 //===- TileVerifiers.cpp - rules of values and memory ---------------------===//
-#include "dialect/Tile/SizeExpression.h"
+#include "dialect/Tile/SizeNames.h"
 #include "dialect/Tile/Verify.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -10,15 +10,14 @@ using namespace mlir::tile;
 //===- Shared ----------------------------------------------------------------===//
 
 LogicalResult mlir::tile::verifyExpression(Operation *op, StringRef what, StringRef text,
-                                           ArrayRef<StringRef> names, StringRef label) {
+                                           ArrayRef<std::string> names, StringRef label) {
   std::string problem;
-  FailureOr<SizeExpression> parsed = SizeExpression::parse(text, problem);
-  if (failed(parsed))
+  auto parsed = ::pe::plan::SizeExpression::parse(text, problem);
+  if (!parsed)
     return op->emitOpError() << what << " \"" << text << "\": " << problem << " (" << label << ")";
-  StringRef unknown = parsed->findOtherThan(names);
-  if (!unknown.empty())
+  if (const std::string *unknown = parsed->findOtherThan(names))
     return op->emitOpError() << what << " \"" << text << "\": expected the names "
-                             << llvm::join(names, ", ") << ", found " << unknown << " (" << label
+                             << llvm::join(names, ", ") << ", found " << *unknown << " (" << label
                              << ")";
   return success();
 }

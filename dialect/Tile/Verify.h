@@ -15,7 +15,7 @@ inline Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getS
 
 /// The expression parses and uses no name but `names`.
 LogicalResult verifyExpression(Operation *op, StringRef what, StringRef text,
-                               ArrayRef<StringRef> names, StringRef label);
+                               ArrayRef<std::string> names, StringRef label);
 
 /// The code in `region` is scalar: arith, math, scf, memref on the stage's scratch memory, and the
 /// scalar ops of this dialect. From outside it uses constants, sizes and scratch only.

@@ -1,7 +1,7 @@
 //===- KernelFunction.cpp - the kernel that a stage becomes ---------------===//
 #include "passes/ToGPU/KernelFunction.h"
 
-#include "dialect/Tile/SizeExpression.h"
+#include "dialect/Tile/SizeNames.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -80,38 +80,27 @@ Value KernelFunction::pointer(Value buffer) const {
 Num KernelFunction::size(StringRef expression) {
   if (auto known = sizes.find(expression); known != sizes.end())
     return known->second;
-  std::string problem, text = forPlan(expression, plan.getKeyBlock());
-  FailureOr<SizeExpression> parsed = SizeExpression::parse(text, problem);
-  assert(succeeded(parsed) && "size expressions are checked by the verifier");
-  using Kind = SizeExpression::Kind;
-  SmallVector<Num> stack;
-  for (const SizeExpression::Step &step : parsed->getSteps()) {
-    if (step.kind == Kind::Constant || step.kind == Kind::Name) {
-      stack.push_back(step.kind == Kind::Constant ? Num(step.constant) : sizes.lookup(step.name));
-      continue;
-    }
-    Num right = stack.pop_back_val(), left = stack.pop_back_val();
-    switch (step.kind) {
-    case Kind::Add:
-      stack.push_back(left + right);
-      break;
-    case Kind::Subtract:
-      stack.push_back(left - right);
-      break;
-    case Kind::Multiply:
-      stack.push_back(left * right);
-      break;
-    case Kind::CeilDiv:
-      stack.push_back(ceilDiv(left, right));
-      break;
-    case Kind::Max:
-      stack.push_back(maxOf(left, right));
-      break;
+  using Expression = ::pe::plan::SizeExpression;
+  auto leaf = [&](const Expression::Step &step) {
+    return step.kind == Expression::Kind::Name ? sizes.lookup(step.name) : Num(step.value);
+  };
+  auto apply = [](Expression::Kind kind, Num left, Num right) {
+    switch (kind) {
+    case Expression::Kind::Add:
+      return left + right;
+    case Expression::Kind::Subtract:
+      return left - right;
+    case Expression::Kind::Multiply:
+      return left * right;
+    case Expression::Kind::CeilDiv:
+      return ceilDiv(left, right);
+    case Expression::Kind::Max:
+      return maxOf(left, right);
     default:
-      stack.push_back(minOf(left, right));
+      return minOf(left, right);
     }
-  }
-  return stack.back();
+  };
+  return parseForPlan(expression, plan.getKeyBlock()).fold<Num>(leaf, apply);
 }
 
 Value KernelFunction::wideProduct(ArrayRef<StringRef> expressions) {

@@ -110,50 +110,34 @@ Value StageFunction::getScratch(memref::AllocaOp scratch) const {
 }
 
 Value StageFunction::emitSize(OpBuilder &builder, Location loc, StringRef expression) const {
-  // Rewritten first, so that only names of the size array are left.
-  std::string problem, text = forPlan(expression, plan.getKeyBlock());
-  FailureOr<SizeExpression> parsed = SizeExpression::parse(text, problem);
-  assert(succeeded(parsed) && "size expressions are checked by the verifier");
-  using Kind = SizeExpression::Kind;
-  SmallVector<Value> stack;
-  for (const SizeExpression::Step &step : parsed->getSteps()) {
-    if (step.kind == Kind::Constant) {
-      stack.push_back(arith::ConstantIndexOp::create(builder, loc, step.constant));
-      continue;
-    }
-    if (step.kind == Kind::Name) {
-      stack.push_back(sizes.lookup(step.name));
-      continue;
-    }
-    Value right = stack.pop_back_val(), left = stack.pop_back_val();
+  using Expression = ::pe::plan::SizeExpression;
+  auto leaf = [&](const Expression::Step &step) -> Value {
+    if (step.kind == Expression::Kind::Name)
+      return sizes.lookup(step.name);
+    return arith::ConstantIndexOp::create(builder, loc, step.value);
+  };
+  auto apply = [&](Expression::Kind kind, Value left, Value right) -> Value {
     auto emit = [&]<typename Op>(Value a, Value b) { return builder.createOrFold<Op>(loc, a, b); };
-    Value value;
-    switch (step.kind) {
-    case Kind::Add:
-      value = emit.operator()<arith::AddIOp>(left, right);
-      break;
-    case Kind::Subtract:
-      value = emit.operator()<arith::SubIOp>(left, right);
-      break;
-    case Kind::Multiply:
-      value = emit.operator()<arith::MulIOp>(left, right);
-      break;
-    case Kind::Max:
-      value = emit.operator()<arith::MaxSIOp>(left, right);
-      break;
-    case Kind::Min:
-      value = emit.operator()<arith::MinSIOp>(left, right);
-      break;
+    switch (kind) {
+    case Expression::Kind::Add:
+      return emit.operator()<arith::AddIOp>(left, right);
+    case Expression::Kind::Subtract:
+      return emit.operator()<arith::SubIOp>(left, right);
+    case Expression::Kind::Multiply:
+      return emit.operator()<arith::MulIOp>(left, right);
+    case Expression::Kind::Max:
+      return emit.operator()<arith::MaxSIOp>(left, right);
+    case Expression::Kind::Min:
+      return emit.operator()<arith::MinSIOp>(left, right);
     default: { // CeilDiv of numbers that are not negative by one that is positive
       Value one = arith::ConstantIndexOp::create(builder, loc, 1);
       Value less = emit.operator()<arith::SubIOp>(right, one);
       Value sum = emit.operator()<arith::AddIOp>(left, less);
-      value = emit.operator()<arith::DivSIOp>(sum, right);
+      return emit.operator()<arith::DivSIOp>(sum, right);
     }
     }
-    stack.push_back(value);
-  }
-  return stack.front();
+  };
+  return parseForPlan(expression, plan.getKeyBlock()).fold<Value>(leaf, apply);
 }
 
 SmallVector<Value> StageFunction::decomposeItem(OpBuilder &builder, Location loc,

@@ -18,7 +18,7 @@
 #ifndef PE_PASSES_TOLOOPS_STAGEFUNCTION_H
 #define PE_PASSES_TOLOOPS_STAGEFUNCTION_H
 
-#include "dialect/Tile/SizeExpression.h"
+#include "dialect/Tile/SizeNames.h"
 #include "dialect/Tile/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -38,14 +38,10 @@ Expected<TensorMap> Function::randomInputs(uint64_t seed, const InputSizes &size
     if (Status s = checkCompiled(state); !s)
       return s.takeError();
     const plan::Plan &plan = state->runner->getPlan();
-    const plan::SizeValues values = {sizes.batch,
-                                     sizes.heads,
-                                     sizes.keyHeads.value_or(sizes.heads),
-                                     sizes.queries,
-                                     sizes.keys.value_or(sizes.queries),
-                                     plan.headDim,
-                                     plan.valueDim};
-    Expected<TensorMap> drawn = api::randomArguments(signature(), seed, values);
+    const plan::CallSizes call = {sizes.batch, sizes.heads, sizes.keyHeads.value_or(sizes.heads),
+                                  sizes.queries, sizes.keys.value_or(sizes.queries)};
+    Expected<TensorMap> drawn =
+        api::randomArguments(signature(), seed, call.values(plan.headDim, plan.valueDim));
     return drawn ? api::asPlanned(*drawn, plan) : drawn;
   });
 }

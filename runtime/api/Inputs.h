@@ -10,7 +10,7 @@
 
 #include "pe/Signature.h"
 #include "runtime/core/Tensor.h"
-#include "runtime/plan/SizeExpression.h"
+#include "runtime/plan/CallSizes.h"
 
 namespace pe::api {
 

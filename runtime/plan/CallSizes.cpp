@@ -20,6 +20,11 @@ static Status checkPositions(const char *name, int64_t start, int64_t count, con
                    what, ", found the first at ", start);
 }
 
+std::span<const std::string> sizeNames() {
+  static const std::string names[] = {"b", "hq", "hkv", "r", "c", "d", "e"};
+  return names;
+}
+
 bool headsAreGrouped(const CallSizes &sizes) {
   return sizes.keyHeads == 0 ? sizes.queryHeads == 0 : sizes.queryHeads % sizes.keyHeads == 0;
 }

@@ -46,10 +46,19 @@ struct CallSizes {
     return {batch,      queryHeads, keyHeads,  queries,   keys,
             queryStart, keyStart,   headStart, headsTotal};
   }
-  SizeValues values(int64_t headDim, int64_t valueDim) const {
+  /// In the order of sizeNames().
+  std::array<int64_t, 7> inOrder(int64_t headDim, int64_t valueDim) const {
     return {batch, queryHeads, keyHeads, queries, keys, headDim, valueDim};
   }
+  SizeValues values(int64_t headDim, int64_t valueDim) const {
+    return {{"b", batch}, {"hq", queryHeads}, {"hkv", keyHeads}, {"r", queries},
+            {"c", keys},  {"d", headDim},     {"e", valueDim}};
+  }
 };
+
+/// The names of sizes in a plan: b hq hkv r c d e (batch, query heads, key heads, queries, keys,
+/// head dim, value dim).
+std::span<const std::string> sizeNames();
 
 /// Whether every key head serves the same number of query heads.
 bool headsAreGrouped(const CallSizes &sizes);

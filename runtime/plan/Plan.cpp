@@ -31,6 +31,12 @@ int Plan::findBuffer(std::string_view name) const {
   return -1;
 }
 
+/// Parses an expression over the plan's names.
+static Status checkExpression(const std::string &text) {
+  Expected<SizeExpression> parsed = SizeExpression::parse(text);
+  return parsed ? parsed->resolve(sizeNames()) : Status(parsed.takeError());
+}
+
 static Status validateBuffer(const Buffer &buffer) {
   if (buffer.name.empty())
     return makeError("expected every buffer to have a name, found a nameless ",
@@ -39,8 +45,8 @@ static Status validateBuffer(const Buffer &buffer) {
     return makeError("buffer '", buffer.name, "': expected at most ", kMaxRank,
                      " dimensions, found ", buffer.shape.size());
   for (const std::string &dim : buffer.shape)
-    if (Expected<SizeExpression> parsed = SizeExpression::parse(dim); !parsed)
-      return parsed.takeError().within("buffer '" + buffer.name + "'");
+    if (Status s = checkExpression(dim); !s)
+      return s.takeError().within("buffer '" + buffer.name + "'");
   switch (buffer.dtype) {
   case DType::F32:
   case DType::F64:
@@ -81,8 +87,8 @@ static Status validateLaunch(const Plan &plan, const Stage &stage) {
 static Status validateStage(const Plan &plan, const Stage &stage) {
   if (stage.symbol.empty())
     return makeError("expected every stage to have a symbol, found none");
-  if (Expected<SizeExpression> parsed = SizeExpression::parse(stage.items); !parsed)
-    return parsed.takeError().within("stage '" + stage.symbol + "'");
+  if (Status s = checkExpression(stage.items); !s)
+    return s.takeError().within("stage '" + stage.symbol + "'");
   for (int index : stage.buffers) {
     if (index < 0 || static_cast<size_t>(index) >= plan.buffers.size())
       return makeError("stage '", stage.symbol, "': expected buffer indices below ",

@@ -10,40 +10,49 @@
 #define PE_RUNTIME_PLAN_SHAPEBINDER_H
 
 #include "pe/Positions.h"
-#include "runtime/plan/Plan.h"
+#include "runtime/plan/CallSizes.h"
 
-#include <array>
 #include <string>
 #include <vector>
 
 namespace pe::plan {
 
+/// One expression per dimension, resolved against the binder's names.
+using SymbolicShape = std::vector<SizeExpression>;
+
 class ShapeBinder {
 public:
-  /// `headDim` and `valueDim` are known from the plan; pass nullopt to bind them too.
-  ShapeBinder(std::optional<int64_t> headDim, std::optional<int64_t> valueDim);
+  /// `names` outlives the binder.
+  explicit ShapeBinder(std::span<const std::string> names);
+
+  /// A size that is known without a tensor.
+  void set(std::string_view name, int64_t value);
 
   /// Takes the sizes that stand alone in `expected` from `found` and checks them against earlier
-  /// tensors. An empty text expects nothing.
-  Status bind(const std::string &tensor, const std::vector<std::string> &expected,
+  /// tensors.
+  Status bind(const std::string &tensor, const SymbolicShape &expected,
               const std::vector<int64_t> &found);
 
   /// Checks dimensions that are larger expressions or numbers, after all tensors were bound.
-  Status check(const std::string &tensor, const std::vector<std::string> &expected,
+  Status check(const std::string &tensor, const SymbolicShape &expected,
                const std::vector<int64_t> &found) const;
-
-  const SizeValues &values() const { return sizes; }
 
   /// The sizes of the call, with the defaults of contract.md for what no tensor gives.
   Expected<CallSizes> finish(const Positions &positions) const;
 
 private:
-  Error mismatch(const std::string &tensor, const std::vector<std::string> &expected,
+  Error mismatch(const std::string &tensor, const SymbolicShape &expected,
                  const std::vector<int64_t> &found, const std::string &reason) const;
+  std::string describe(const SymbolicShape &expected) const;
+  /// The first name of the expression that has no value yet, or null.
+  const std::string *findUnknown(const SizeExpression &expression) const;
+  size_t indexOf(std::string_view name) const;
 
-  SizeValues sizes;
+  std::span<const std::string> names;
+  std::vector<int64_t> values;
+  std::vector<bool> isKnown;
   /// The tensor each size came from.
-  std::array<std::string, kSizeNames> origin;
+  std::vector<std::string> origin;
 };
 
 } // namespace pe::plan

@@ -4,35 +4,31 @@
 
 #include <algorithm>
 #include <cctype>
-#include <limits>
 
 namespace pe::plan {
 
-static constexpr std::string_view kNames[kSizeNames] = {"b", "hq", "hkv", "r", "c", "d", "e"};
+using Kind = SizeExpression::Kind;
 
-std::string_view nameOf(SizeName name) { return kNames[static_cast<size_t>(name)]; }
-
-/// Recursive descent over the grammar in the header, writing postfix code.
+/// Recursive descent over the grammar in the header, appending steps; every method is false after
+/// an error, which `problem` describes.
 class SizeExpressionParser {
 public:
-  SizeExpressionParser(std::string_view text, SizeExpression &out) : text(text), out(out) {}
+  SizeExpressionParser(SizeExpression &out, std::string &problem)
+      : text(out.source), out(out), problem(problem) {}
 
-  Status parse() {
-    if (Status s = sum(0); !s)
-      return s;
-    if (peek())
-      return fail("expected an operator");
-    return Status::success();
-  }
+  bool parse() { return sum(0) && (!peek() || fail("an operator or the end")); }
 
 private:
-  using Kind = SizeExpression::Kind;
+  /// Deeper nesting than any real expression has; a hostile one may not exhaust the stack.
   static constexpr int kMaxDepth = 64;
 
-  Error fail(const std::string &what) const {
-    return makeError("size expression '", text, "': ", what, ", found '",
-                     at < text.size() ? std::string(text.substr(at)) : "end of text", "'");
+  bool fail(const std::string &expected) {
+    problem = "expected " + expected + ", found " +
+              (peek() ? "'" + std::string(text.substr(at, 40)) + "'" : "the end");
+    return false;
   }
+  static bool isLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
+  static bool isDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
   /// The next character that is no space, or 0 at the end.
   char peek() {
     while (at < text.size() && std::isspace(static_cast<unsigned char>(text[at])))
@@ -45,60 +41,63 @@ private:
     ++at;
     return true;
   }
-  void emit(Kind kind, int64_t value = 0) { out.code.push_back({kind, value}); }
+  bool expect(char c) { return take(c) || fail(std::string("'") + c + "'"); }
+  bool emit(Kind kind, int64_t value = 0, std::string name = {}) {
+    out.steps.push_back({kind, value, std::move(name)});
+    return true;
+  }
 
-  Status sum(int depth) {
-    if (Status s = product(depth); !s)
-      return s;
+  bool sum(int depth) {
+    if (depth > kMaxDepth)
+      return fail("at most " + std::to_string(kMaxDepth) + " nested parentheses");
+    if (!product(depth))
+      return false;
     while (peek() == '+' || peek() == '-') {
       const Kind kind = text[at++] == '+' ? Kind::Add : Kind::Subtract;
-      if (Status s = product(depth); !s)
-        return s;
+      if (!product(depth))
+        return false;
       emit(kind);
     }
-    return Status::success();
+    return true;
   }
 
-  Status product(int depth) {
-    if (Status s = factor(depth); !s)
-      return s;
+  bool product(int depth) {
+    if (!factor(depth))
+      return false;
     while (take('*')) {
-      if (Status s = factor(depth); !s)
-        return s;
+      if (!factor(depth))
+        return false;
       emit(Kind::Multiply);
     }
-    return Status::success();
+    return true;
   }
 
-  Status factor(int depth) {
-    if (depth > kMaxDepth)
-      return makeError("size expression '", text.substr(0, 40), "...': expected at most ",
-                       kMaxDepth, " nested parentheses");
+  bool factor(int depth) {
     const char c = peek();
-    if (std::isdigit(static_cast<unsigned char>(c)))
+    if (isDigit(c))
       return integer();
-    if (std::isalpha(static_cast<unsigned char>(c)))
+    if (isLetter(c))
       return word(depth);
     if (!take('('))
-      return fail("expected an integer, a name or '('");
-    if (Status s = sum(depth + 1); !s)
-      return s;
-    return take(')') ? Status::success() : Status(fail("expected ')'"));
+      return fail("an integer, a name or '('");
+    return sum(depth + 1) && expect(')');
   }
 
-  Status integer() {
+  bool integer() {
     int64_t value = 0;
-    for (; at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])); ++at)
+    const size_t begin = at;
+    for (; at < text.size() && isDigit(text[at]); ++at)
       if (__builtin_mul_overflow(value, 10, &value) ||
-          __builtin_add_overflow(value, text[at] - '0', &value))
-        return fail("expected an integer below 2^63");
-    emit(Kind::Constant, value);
-    return Status::success();
+          __builtin_add_overflow(value, text[at] - '0', &value)) {
+        at = begin;
+        return fail("an integer below 2^63");
+      }
+    return emit(Kind::Constant, value);
   }
 
-  Status word(int depth) {
+  bool word(int depth) {
     const size_t begin = at;
-    while (at < text.size() && std::isalpha(static_cast<unsigned char>(text[at])))
+    while (at < text.size() && (isLetter(text[at]) || isDigit(text[at])))
       ++at;
     const std::string_view name = text.substr(begin, at - begin);
     if (name == "ceildiv")
@@ -107,104 +106,137 @@ private:
       return call(Kind::Max, depth);
     if (name == "min")
       return call(Kind::Min, depth);
-    const auto *found = std::find(std::begin(kNames), std::end(kNames), name);
-    if (found == std::end(kNames)) {
-      at = begin;
-      return fail("expected one of b, hq, hkv, r, c, d, e, ceildiv, max, min");
-    }
-    emit(Kind::Name, found - std::begin(kNames));
-    return Status::success();
+    return emit(Kind::Name, 0, std::string(name));
   }
 
-  Status call(Kind kind, int depth) {
-    if (!take('('))
-      return fail("expected '('");
-    if (Status s = sum(depth + 1); !s)
-      return s;
-    if (!take(','))
-      return fail("expected ','");
-    if (Status s = sum(depth + 1); !s)
-      return s;
-    if (!take(')'))
-      return fail("expected ')'");
-    emit(kind);
-    return Status::success();
+  bool call(Kind kind, int depth) {
+    return expect('(') && sum(depth + 1) && expect(',') && sum(depth + 1) && expect(')') &&
+           emit(kind);
   }
 
   std::string_view text;
   SizeExpression &out;
+  std::string &problem;
   size_t at = 0;
 };
 
-Expected<SizeExpression> SizeExpression::parse(std::string_view text) {
+std::optional<SizeExpression> SizeExpression::parse(std::string_view text, std::string &problem) {
   SizeExpression expression;
   expression.source = std::string(text);
-  if (Status s = SizeExpressionParser(expression.source, expression).parse(); !s)
-    return s.takeError();
-  return expression;
+  if (SizeExpressionParser(expression, problem).parse())
+    return expression;
+  return std::nullopt;
 }
 
-std::optional<SizeName> SizeExpression::asName() const {
-  if (code.size() == 1 && code[0].kind == Kind::Name)
-    return static_cast<SizeName>(code[0].value);
-  return std::nullopt;
+Expected<SizeExpression> SizeExpression::parse(std::string_view text) {
+  std::string problem;
+  if (std::optional<SizeExpression> expression = parse(text, problem))
+    return *std::move(expression);
+  return makeError("size expression '", text.substr(0, 80), "': ", problem);
+}
+
+const std::string *SizeExpression::findOtherThan(std::span<const std::string> names) const {
+  for (const Step &step : steps)
+    if (step.kind == Kind::Name && std::ranges::find(names, step.name) == names.end())
+      return &step.name;
+  return nullptr;
+}
+
+Status SizeExpression::resolve(std::span<const std::string> names) {
+  if (const std::string *other = findOtherThan(names)) {
+    std::string known;
+    for (const std::string &name : names)
+      known += (known.empty() ? "" : ", ") + name;
+    return makeError("size expression '", source, "': expected the names ", known, ", found '",
+                     *other, "'");
+  }
+  for (Step &step : steps)
+    if (step.kind == Kind::Name)
+      step.value = std::ranges::find(names, step.name) - names.begin();
+  return Status::success();
+}
+
+const std::string *SizeExpression::asName() const {
+  return steps.size() == 1 && steps[0].kind == Kind::Name ? &steps[0].name : nullptr;
 }
 
 std::optional<int64_t> SizeExpression::asConstant() const {
-  if (code.size() == 1 && code[0].kind == Kind::Constant)
-    return code[0].value;
+  if (steps.size() == 1 && steps[0].kind == Kind::Constant)
+    return steps[0].value;
   return std::nullopt;
 }
 
-Expected<int64_t> SizeExpression::evaluate(const SizeValues &values) const {
-  std::vector<int64_t> stack;
-  for (const Instruction &step : code) {
-    if (step.kind == Kind::Constant) {
-      stack.push_back(step.value);
-      continue;
-    }
-    if (step.kind == Kind::Name) {
-      const std::optional<int64_t> &value = values[static_cast<size_t>(step.value)];
-      if (!value)
-        return makeError("size expression '", source, "': no tensor of the call gives '",
-                         kNames[step.value], "'");
-      stack.push_back(*value);
-      continue;
-    }
-    const int64_t right = stack.back();
-    stack.pop_back();
-    int64_t &left = stack.back();
-    bool overflow = false;
-    switch (step.kind) {
-    case Kind::Add:
-      overflow = __builtin_add_overflow(left, right, &left);
-      break;
-    case Kind::Subtract:
-      overflow = __builtin_sub_overflow(left, right, &left);
-      break;
-    case Kind::Multiply:
-      overflow = __builtin_mul_overflow(left, right, &left);
-      break;
-    case Kind::CeilDiv:
-      if (right <= 0 || left < 0)
-        return makeError("size expression '", source,
-                         "': expected ceildiv of a number >= 0 by a number > 0, found ", left,
-                         " and ", right);
-      left = left / right + (left % right != 0);
-      break;
-    case Kind::Max:
-      left = std::max(left, right);
-      break;
-    default:
-      left = std::min(left, right);
-    }
-    if (overflow)
-      return makeError("size expression '", source, "': the value does not fit in 64 bits");
+/// The value of an operator, or what is wrong.
+static int64_t apply(Kind kind, int64_t left, int64_t right, std::string &problem) {
+  int64_t result = 0;
+  bool overflow = false;
+  switch (kind) {
+  case Kind::Add:
+    overflow = __builtin_add_overflow(left, right, &result);
+    break;
+  case Kind::Subtract:
+    overflow = __builtin_sub_overflow(left, right, &result);
+    break;
+  case Kind::Multiply:
+    overflow = __builtin_mul_overflow(left, right, &result);
+    break;
+  case Kind::CeilDiv:
+    if (right > 0 && left >= 0)
+      return left / right + (left % right != 0);
+    problem = "expected ceildiv of a number >= 0 by a number > 0, found " + std::to_string(left) +
+              " and " + std::to_string(right);
+    return 0;
+  case Kind::Max:
+    return std::max(left, right);
+  default:
+    return std::min(left, right);
   }
-  if (stack.back() < 0)
+  if (overflow)
+    problem = "the value does not fit in 64 bits";
+  return result;
+}
+
+template <typename Lookup> Expected<int64_t> SizeExpression::run(Lookup lookup) const {
+  std::string problem;
+  const auto leaf = [&](const Step &step) -> int64_t {
+    if (step.kind == Kind::Constant)
+      return step.value;
+    const int64_t *value = lookup(step);
+    if (!value && problem.empty())
+      problem = "no tensor of the call gives '" + step.name + "'";
+    return value ? *value : 0;
+  };
+  // Most are a name or an integer.
+  const int64_t value = steps.size() == 1
+                            ? leaf(steps[0])
+                            : fold<int64_t>(leaf, [&](Kind kind, int64_t left, int64_t right) {
+                                return problem.empty() ? apply(kind, left, right, problem) : 0;
+                              });
+  if (!problem.empty())
+    return makeError("size expression '", source, "': ", problem);
+  return value;
+}
+
+Expected<int64_t> SizeExpression::checkSign(Expected<int64_t> value) const {
+  if (value && *value < 0)
     return makeError("size expression '", source, "': expected a size of at least 0, found ",
-                     stack.back());
-  return stack.back();
+                     *value);
+  return value;
+}
+
+Expected<int64_t> SizeExpression::evaluate(const SizeValues &values) const {
+  return checkSign(run([&](const Step &step) {
+    const auto found = values.find(step.name);
+    return found == values.end() ? nullptr : &found->second;
+  }));
+}
+
+Expected<int64_t> SizeExpression::evaluateSigned(std::span<const int64_t> values) const {
+  return run([&](const Step &step) { return &values[step.value]; });
+}
+
+Expected<int64_t> SizeExpression::evaluate(std::span<const int64_t> values) const {
+  return checkSign(evaluateSigned(values));
 }
 
 } // namespace pe::plan

@@ -1,12 +1,10 @@
 //===- SizeExpression.h - Sizes known when a call is made -------*- C++ -*-===//
 //
 // A compiled function is specialised on head dim, value dim and dtype only; every other size is an
-// expression over the sizes of the call, kept as text in the plan:
+// expression over names that a plan declares, kept as text in the tile dialect and in the plan:
 //
 //   expression := term (('+' | '-') term)*          term := factor ('*' factor)*
 //   factor     := integer | name | '(' expression ')' | function '(' expression ',' expression ')'
-//   name       := b | hq | hkv | r | c | d | e      (batch, query heads, key heads, queries, keys,
-//                                                    head dim, value dim)
 //   function   := ceildiv | max | min
 //
 // "b*hq*ceildiv(r,96)" is the number of query blocks of 96 rows over all heads.
@@ -18,46 +16,76 @@
 
 #include "pe/Error.h"
 
-#include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace pe::plan {
 
-/// The names of the grammar, in the order of SizeValues.
-enum class SizeName : uint8_t { B, Hq, Hkv, R, C, D, E };
-inline constexpr size_t kSizeNames = 7;
-std::string_view nameOf(SizeName name);
-
-/// A value per name; absent while it is not bound yet.
-using SizeValues = std::array<std::optional<int64_t>, kSizeNames>;
+/// What is known of the sizes of a call, by name.
+using SizeValues = std::map<std::string, int64_t, std::less<>>;
 
 class SizeExpression {
 public:
-  static Expected<SizeExpression> parse(std::string_view text);
+  enum class Kind : uint8_t { Constant, Name, Add, Subtract, Multiply, CeilDiv, Max, Min };
+  /// Of a stack machine: operands before their operator.
+  struct Step {
+    Kind kind;
+    /// The integer of a constant; behind `resolve` the place of a name in its list.
+    int64_t value = 0;
+    std::string name = {};
+  };
 
-  /// The value; an unbound name, an overflow, a negative result or a division by a number that is
-  /// not positive is an error.
+  static Expected<SizeExpression> parse(std::string_view text);
+  /// The same for who reports in another form: what was expected and found goes to `problem`.
+  static std::optional<SizeExpression> parse(std::string_view text, std::string &problem);
+
+  /// The first name that is not in `names`, or null.
+  const std::string *findOtherThan(std::span<const std::string> names) const;
+  /// Gives every name its place in `names`; one that is not there is an error.
+  Status resolve(std::span<const std::string> names);
+
+  /// The value; a name without one, an overflow, a negative result or a division by a number that
+  /// is not positive is an error. The values of resolved names stand at their places.
   Expected<int64_t> evaluate(const SizeValues &values) const;
+  Expected<int64_t> evaluate(std::span<const int64_t> values) const;
+  /// The same where a result may be negative.
+  Expected<int64_t> evaluateSigned(std::span<const int64_t> values) const;
 
   /// The name if the expression is just that, and likewise the integer.
-  std::optional<SizeName> asName() const;
+  const std::string *asName() const;
   std::optional<int64_t> asConstant() const;
   const std::string &text() const { return source; }
+  std::span<const Step> getSteps() const { return steps; }
+
+  /// Runs the stack machine on other values than numbers: `leaf(step)` is the value of a constant
+  /// or name, `apply(kind, left, right)` that of an operator.
+  template <typename Value, typename Leaf, typename Apply>
+  Value fold(Leaf leaf, Apply apply) const {
+    std::vector<Value> stack;
+    for (const Step &step : steps) {
+      if (step.kind == Kind::Constant || step.kind == Kind::Name) {
+        stack.push_back(leaf(step));
+        continue;
+      }
+      Value right = stack.back();
+      stack.pop_back();
+      stack.back() = apply(step.kind, stack.back(), right);
+    }
+    return stack.back();
+  }
 
 private:
   friend class SizeExpressionParser;
-  enum class Kind : uint8_t { Constant, Name, Add, Subtract, Multiply, CeilDiv, Max, Min };
-  /// Postfix: operands before their operator.
-  struct Instruction {
-    Kind kind;
-    int64_t value; // Constant: the integer; Name: the SizeName
-  };
+  template <typename Lookup> Expected<int64_t> run(Lookup lookup) const;
+  Expected<int64_t> checkSign(Expected<int64_t> value) const;
+
   std::string source;
-  std::vector<Instruction> code;
+  std::vector<Step> steps;
 };
 
 } // namespace pe::plan

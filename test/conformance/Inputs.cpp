@@ -8,7 +8,7 @@
 #include "conformance/Inputs.h"
 
 #include "runtime/core/Random.h"
-#include "runtime/plan/SizeExpression.h"
+#include "runtime/plan/CallSizes.h"
 
 #include <algorithm>
 #include <charconv>
@@ -18,8 +18,9 @@ namespace pe::conformance {
 namespace {
 
 Expected<Shape> shapeOf(const jit::ValueInfo &value, const Call &call) {
-  plan::SizeValues sizes{call.batch, call.queryHeads, call.keyHeads, call.queries,
-                         call.keys,  call.headDim,    call.valueDim};
+  const plan::CallSizes callSizes = {call.batch, call.queryHeads, call.keyHeads, call.queries,
+                                     call.keys};
+  const plan::SizeValues sizes = callSizes.values(call.headDim, call.valueDim);
   Shape shape;
   for (size_t axis = 0; axis < value.dims.size(); ++axis) {
     if (value.dims[axis] >= 0) {

@@ -167,7 +167,7 @@ struct SecondEvaluation : testing::Test {
     ASSERT_TRUE(description) << description.error().getMessage();
     auto read_ = reference::parseProgram(description->program);
     ASSERT_TRUE(read_);
-    plan::SizeValues sizes{1, 2, 1, 5, 7, 16, 16};
+    const plan::SizeValues sizes = plan::CallSizes{1, 2, 1, 5, 7}.values(16, 16);
     inputs = *api::randomArguments(description->entry, 1, sizes);
     inputs.merge(*api::randomCotangents(description->entry, 1, sizes));
     auto evaluated = reference::evaluate(*read_, inputs, program.positions, /*grad=*/true);

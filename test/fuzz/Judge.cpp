@@ -76,8 +76,9 @@ Status Judge::Case::prepare(conformance::Subject &subject) {
     return read.takeError();
   parsed = std::move(*read);
   const Sizes &sizes = program.sizes;
-  plan::SizeValues values{sizes.batch, sizes.queryHeads, sizes.keyHeads, sizes.queries,
-                          sizes.keys,  sizes.headDim,    sizes.valueDim};
+  const plan::CallSizes call = {sizes.batch, sizes.queryHeads, sizes.keyHeads, sizes.queries,
+                                sizes.keys};
+  const plan::SizeValues values = call.values(sizes.headDim, sizes.valueDim);
   auto arguments = api::randomArguments(description->entry, program.seed, values);
   if (!arguments)
     return arguments.takeError();

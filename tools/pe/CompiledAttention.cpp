@@ -35,10 +35,7 @@ Expected<Shape> shapeOf(const ValueInfo &argument, int64_t heads, int64_t headDi
                      "training, and a parameter has numbers for axes and at most one of heads")
         .at(argument.location);
   };
-  plan::SizeValues sizes;
-  sizes[static_cast<size_t>(plan::SizeName::Hq)] = heads;
-  sizes[static_cast<size_t>(plan::SizeName::D)] = headDim;
-  sizes[static_cast<size_t>(plan::SizeName::E)] = headDim;
+  const plan::SizeValues sizes = {{"hq", heads}, {"d", headDim}, {"e", headDim}};
   Shape shape;
   int64_t headAxes = 0;
   for (size_t axis = 0; axis < argument.dims.size(); ++axis) {
@@ -49,7 +46,7 @@ Expected<Shape> shapeOf(const ValueInfo &argument, int64_t heads, int64_t headDi
           expression ? expression->evaluate(sizes) : Expected<int64_t>(expression.takeError());
       if (!value)
         return fail("an axis of size '" + argument.sizes[axis] + "'");
-      headAxes += expression->asName() == plan::SizeName::Hq;
+      headAxes += argument.sizes[axis] == "hq";
       size = *value;
     }
     shape.push_back(size);

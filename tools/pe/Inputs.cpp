@@ -52,8 +52,8 @@ Expected<Sizes> parseShape(const std::string &text) {
 
 Expected<TensorMap> randomInputs(const EntryInfo &entry, const Sizes &sizes, uint64_t seed) {
   const auto at = [&](const char *name) { return sizes.at(name); };
-  const plan::SizeValues values = {at("b"),  at("h"), at("hkv"), at("sq"),
-                                   at("sk"), at("d"), at("dv")};
+  const plan::CallSizes call = {at("b"), at("h"), at("hkv"), at("sq"), at("sk")};
+  const plan::SizeValues values = call.values(at("d"), at("dv"));
   auto inputs = api::randomArguments(entry, seed, values);
   if (!inputs)
     return inputs;

@@ -3,7 +3,6 @@
 #include "runtime/device/common/BoundPlan.h"
 
 #include "runtime/device/common/Runner.h"
-#include "runtime/plan/ShapeBinder.h"
 
 #include <algorithm>
 
@@ -19,13 +18,19 @@ Expected<BoundPlan> BoundPlan::create(plan::Plan plan) {
   if (Status s = plan::validate(plan); !s)
     return s.takeError();
   BoundPlan bound;
+  // They were validated.
+  const auto resolved = [](const std::string &text) {
+    SizeExpression expression = *SizeExpression::parse(text);
+    (void)expression.resolve(plan::sizeNames());
+    return expression;
+  };
   for (const Buffer &buffer : plan.buffers) {
-    std::vector<SizeExpression> &shape = bound.shapes.emplace_back();
+    plan::SymbolicShape &shape = bound.shapes.emplace_back();
     for (const std::string &dim : buffer.shape)
-      shape.push_back(*SizeExpression::parse(dim));
+      shape.push_back(resolved(dim));
   }
   for (const Stage &stage : plan.stages)
-    bound.items.push_back(*SizeExpression::parse(stage.items));
+    bound.items.push_back(resolved(stage.items));
   bound.plan = std::move(plan);
   bound.identity = std::make_shared<const char>();
   return bound;
@@ -66,14 +71,16 @@ Expected<CallSizes> BoundPlan::bind(const TensorMap &arguments, const Positions 
                        "', found none");
   if (Status s = checkNames(arguments, Role::Argument, "argument"); !s)
     return s.takeError();
-  plan::ShapeBinder binder(plan.headDim, plan.valueDim);
-  for (const Buffer &buffer : plan.buffers)
-    if (auto found = arguments.find(buffer.name); found != arguments.end())
-      if (Status s = binder.bind(buffer.name, buffer.shape, found->second.shape()); !s)
+  plan::ShapeBinder binder(plan::sizeNames());
+  binder.set("d", plan.headDim);
+  binder.set("e", plan.valueDim);
+  for (size_t i = 0; i < shapes.size(); ++i)
+    if (auto found = arguments.find(plan.buffers[i].name); found != arguments.end())
+      if (Status s = binder.bind(plan.buffers[i].name, shapes[i], found->second.shape()); !s)
         return s.takeError();
-  for (const Buffer &buffer : plan.buffers)
-    if (auto found = arguments.find(buffer.name); found != arguments.end())
-      if (Status s = binder.check(buffer.name, buffer.shape, found->second.shape()); !s)
+  for (size_t i = 0; i < shapes.size(); ++i)
+    if (auto found = arguments.find(plan.buffers[i].name); found != arguments.end())
+      if (Status s = binder.check(plan.buffers[i].name, shapes[i], found->second.shape()); !s)
         return s.takeError();
   return binder.finish(positions);
 }
@@ -98,8 +105,9 @@ Status BoundPlan::checkCotangents(const TensorMap &cotangents, const CallSizes &
 
 Expected<Shape> BoundPlan::shapeOf(size_t index, const CallSizes &sizes) const {
   Shape shape;
+  const auto values = sizes.inOrder(plan.headDim, plan.valueDim);
   for (const SizeExpression &dim : shapes[index]) {
-    Expected<int64_t> value = dim.evaluate(sizes.values(plan.headDim, plan.valueDim));
+    Expected<int64_t> value = dim.evaluate(values);
     if (!value)
       return value.takeError().within("buffer '" + plan.buffers[index].name + "'");
     shape.push_back(*value);
@@ -108,7 +116,7 @@ Expected<Shape> BoundPlan::shapeOf(size_t index, const CallSizes &sizes) const {
 }
 
 Expected<int64_t> BoundPlan::itemsOf(size_t index, const CallSizes &sizes) const {
-  Expected<int64_t> count = items[index].evaluate(sizes.values(plan.headDim, plan.valueDim));
+  Expected<int64_t> count = items[index].evaluate(sizes.inOrder(plan.headDim, plan.valueDim));
   if (!count)
     return count.takeError().within("stage '" + plan.stages[index].symbol + "'");
   return count;

@@ -12,6 +12,7 @@
 #include "pe/Positions.h"
 #include "runtime/core/Tensor.h"
 #include "runtime/plan/Plan.h"
+#include "runtime/plan/ShapeBinder.h"
 
 #include <memory>
 
@@ -58,7 +59,7 @@ private:
 
   plan::Plan plan;
   std::shared_ptr<const void> identity;
-  std::vector<std::vector<plan::SizeExpression>> shapes;
+  std::vector<plan::SymbolicShape> shapes;
   std::vector<plan::SizeExpression> items;
 };
 

@@ -45,7 +45,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{extent "2 r": expected an operator or the end, found "r" (buffer-C1)}}
+  // expected-error @below {{extent "2 r": expected an operator or the end, found 'r' (buffer-C1)}}
   %0 = tile.buffer "x" temporary : !tile.buffer<["2 r"], f32>
 }
 
@@ -59,7 +59,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{extent "99999999999999999999": expected an integer of 64 bits, found "99999999999999999999" (buffer-C1)}}
+  // expected-error @below {{extent "99999999999999999999": expected an integer below 2^63, found '99999999999999999999' (buffer-C1)}}
   %0 = tile.buffer "x" temporary : !tile.buffer<["99999999999999999999"], f32>
 }
 

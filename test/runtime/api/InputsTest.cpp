@@ -7,7 +7,7 @@
 using namespace pe;
 using namespace pe::api;
 
-static const plan::SizeValues kSizes = {2, 4, 2, 10, 20, 8, 16};
+static const plan::SizeValues kSizes = plan::CallSizes{2, 4, 2, 10, 20}.values(8, 16);
 
 static ValueInfo value(std::string name, std::vector<int64_t> dims, std::vector<std::string> sizes,
                        std::string init = "") {

@@ -7,11 +7,27 @@
 using namespace pe;
 using namespace pe::plan;
 
-static const std::vector<std::string> kQ = {"b", "hq", "r", "d"};
-static const std::vector<std::string> kK = {"b", "hkv", "c", "d"};
+static SymbolicShape shape(const std::vector<std::string> &dims) {
+  SymbolicShape shape;
+  for (const std::string &dim : dims) {
+    shape.push_back(*SizeExpression::parse(dim));
+    EXPECT_TRUE(shape.back().resolve(sizeNames()));
+  }
+  return shape;
+}
+
+static const SymbolicShape kQ = shape({"b", "hq", "r", "d"});
+static const SymbolicShape kK = shape({"b", "hkv", "c", "d"});
+
+static ShapeBinder makeBinder() {
+  ShapeBinder binder(sizeNames());
+  binder.set("d", 64);
+  binder.set("e", 32);
+  return binder;
+}
 
 TEST(ShapeBinder, DefaultsPutTheLastQueryAtTheLastKey) {
-  ShapeBinder binder(64, 32);
+  ShapeBinder binder = makeBinder();
   ASSERT_TRUE(binder.bind("q", kQ, {2, 8, 3, 64}));
   ASSERT_TRUE(binder.bind("k", kK, {2, 4, 10, 64}));
   Expected<CallSizes> sizes = binder.finish({.keyStart = 100});
@@ -20,7 +36,7 @@ TEST(ShapeBinder, DefaultsPutTheLastQueryAtTheLastKey) {
 }
 
 TEST(ShapeBinder, GivenPositionsWin) {
-  ShapeBinder binder(64, 32);
+  ShapeBinder binder = makeBinder();
   ASSERT_TRUE(binder.bind("q", kQ, {1, 2, 3, 64}));
   Expected<CallSizes> sizes = binder.finish({.queryStart = -4, .headStart = 6, .headsTotal = 12});
   ASSERT_TRUE(sizes);
@@ -32,7 +48,7 @@ TEST(ShapeBinder, GivenPositionsWin) {
 }
 
 TEST(ShapeBinder, ContradictionsNameBothTensors) {
-  ShapeBinder binder(64, 32);
+  ShapeBinder binder = makeBinder();
   ASSERT_TRUE(binder.bind("q", kQ, {2, 8, 3, 64}));
   Status batch = binder.bind("k", kK, {3, 4, 10, 64});
   ASSERT_FALSE(batch);
@@ -45,16 +61,20 @@ TEST(ShapeBinder, ContradictionsNameBothTensors) {
 }
 
 TEST(ShapeBinder, ExpressionsAreCheckedOnceBound) {
-  ShapeBinder binder(64, 32);
+  ShapeBinder binder = makeBinder();
   ASSERT_TRUE(binder.bind("q", kQ, {2, 8, 3, 64}));
-  EXPECT_TRUE(binder.check("t", {"ceildiv(r,2)*2", "8"}, {4, 8}));
-  Status wrong = binder.check("t", {"ceildiv(r,2)*2", "8"}, {3, 8});
+  EXPECT_TRUE(binder.check("t", shape({"ceildiv(r,2)*2", "8"}), {4, 8}));
+  Status wrong = binder.check("t", shape({"ceildiv(r,2)*2", "8"}), {3, 8});
   ASSERT_FALSE(wrong);
   EXPECT_NE(wrong.error().getMessage().find("ceildiv(r,2)*2 = 4"), std::string::npos);
+  Status unknown = binder.check("t", shape({"c + 1"}), {4});
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().getMessage().find("no tensor of the call gives 'c'"),
+            std::string::npos);
 }
 
 TEST(ShapeBinder, HeadsMustDivide) {
-  ShapeBinder binder(64, 32);
+  ShapeBinder binder = makeBinder();
   ASSERT_TRUE(binder.bind("q", kQ, {1, 8, 3, 64}));
   ASSERT_TRUE(binder.bind("k", kK, {1, 3, 3, 64}));
   Expected<CallSizes> sizes = binder.finish({});

@@ -7,8 +7,9 @@
 using namespace pe;
 using namespace pe::plan;
 
-/// b 2, hq 8, hkv 4, r 100, c 200, d 64; e is not bound.
-static const SizeValues kValues = {2, 8, 4, 100, 200, 64, std::nullopt};
+/// e is not bound.
+static const SizeValues kValues = {{"b", 2},   {"hq", 8},  {"hkv", 4},
+                                   {"r", 100}, {"c", 200}, {"d", 64}};
 
 static int64_t evaluate(const std::string &text) {
   Expected<SizeExpression> expression = SizeExpression::parse(text);
@@ -48,17 +49,19 @@ TEST(SizeExpression, Values) {
 }
 
 TEST(SizeExpression, SimpleForms) {
-  EXPECT_EQ(SizeExpression::parse("hq")->asName(), SizeName::Hq);
+  EXPECT_EQ(*SizeExpression::parse("hq")->asName(), "hq");
   EXPECT_EQ(SizeExpression::parse("64")->asConstant(), 64);
   EXPECT_FALSE(SizeExpression::parse("hq+0")->asName());
   EXPECT_FALSE(SizeExpression::parse("hq")->asConstant());
 }
 
 TEST(SizeExpression, SyntaxErrorsShowThePlace) {
-  EXPECT_NE(parseError("").find("end of text"), std::string::npos);
-  EXPECT_NE(parseError("b*").find("end of text"), std::string::npos);
-  EXPECT_NE(parseError("b hq").find("expected an operator, found 'hq'"), std::string::npos);
-  EXPECT_NE(parseError("x+1").find("found 'x+1'"), std::string::npos);
+  EXPECT_EQ(parseError(""),
+            "size expression '': expected an integer, a name or '(', found the end");
+  EXPECT_NE(parseError("b*").find("found the end"), std::string::npos);
+  EXPECT_NE(parseError("b hq").find("expected an operator or the end, found 'hq'"),
+            std::string::npos);
+  EXPECT_NE(parseError("$+1").find("found '$+1'"), std::string::npos);
   EXPECT_NE(parseError("(b").find("expected ')'"), std::string::npos);
   EXPECT_NE(parseError("ceildiv(b)").find("expected ','"), std::string::npos);
   EXPECT_NE(parseError("b/2").find("found '/2'"), std::string::npos);
@@ -71,4 +74,21 @@ TEST(SizeExpression, EvaluationErrors) {
   EXPECT_NE(evaluateError("b-3").find("found -1"), std::string::npos);
   EXPECT_NE(evaluateError("ceildiv(b,0)").find("expected ceildiv"), std::string::npos);
   EXPECT_NE(evaluateError("4611686018427387904*2").find("64 bits"), std::string::npos);
+}
+
+// A list of names says which there are and where their values stand.
+TEST(SizeExpression, ResolvedNames) {
+  const std::string names[] = {"b", "k_start", "r"};
+  SizeExpression expression = *SizeExpression::parse("r*2 + k_start");
+  ASSERT_TRUE(expression.resolve(names));
+  const int64_t some[] = {1, -7, 5}, others[] = {1, -11, 5};
+  EXPECT_EQ(*expression.evaluate(some), 3);
+  EXPECT_FALSE(expression.evaluate(others));
+  EXPECT_EQ(*expression.evaluateSigned(others), -1);
+  SizeExpression unknown = *SizeExpression::parse("r + rows_2");
+  Status status = unknown.resolve(names);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().getMessage(),
+            "size expression 'r + rows_2': expected the names b, k_start, r, found 'rows_2'");
+  EXPECT_EQ(*unknown.findOtherThan(names), "rows_2");
 }

@@ -144,7 +144,7 @@ TEST_F(CudaTest, CallsAreThoseOfTheEmulator) {
     fake().launcher = launcherOf(compiled, failure);
     auto runner = cuda::CudaRunner::create(compiled.plan, compiled.ptx);
     ASSERT_TRUE(runner) << runner.error().getMessage();
-    const plan::SizeValues sizes = {2, 4, 2, 70, 81, 16, 16};
+    const plan::SizeValues sizes = plan::CallSizes{2, 4, 2, 70, 81}.values(16, 16);
     TensorMap arguments = inputsOf(compiled, sizes, false);
     TensorMap cotangents = inputsOf(compiled, sizes, true);
     Positions positions;
@@ -171,7 +171,7 @@ TEST_F(CudaTest, AbsentCotangentsAreZeroAndEmptyCallsWork) {
   auto runner = cuda::CudaRunner::create(compiled.plan, compiled.ptx);
   ASSERT_TRUE(runner);
   for (int64_t keys : {33, 0}) {
-    const plan::SizeValues sizes = {1, 2, 2, 20, keys, 16, 16};
+    const plan::SizeValues sizes = plan::CallSizes{1, 2, 2, 20, keys}.values(16, 16);
     TensorMap arguments = inputsOf(compiled, sizes, false);
     TensorMap cotangents = inputsOf(compiled, sizes, true);
     cotangents.erase("d_o");
@@ -196,7 +196,7 @@ TEST_F(CudaTest, ASessionOnlyLaunches) {
   fake().launcher = launcherOf(compiled, failure);
   auto runner = cuda::CudaRunner::create(compiled.plan, compiled.ptx);
   ASSERT_TRUE(runner);
-  const plan::SizeValues values = {1, 2, 1, 64, 64, 16, 16};
+  const plan::SizeValues values = plan::CallSizes{1, 2, 1, 64, 64}.values(16, 16);
   TensorMap arguments = inputsOf(compiled, values, false);
   auto sizes = (*runner)->bind(arguments, {});
   ASSERT_TRUE(sizes);
@@ -256,7 +256,7 @@ TEST_F(CudaTest, FailuresAreErrorsThatSayWhat) {
 
   auto runner = cuda::CudaRunner::create(compiled.plan, compiled.ptx);
   ASSERT_TRUE(runner);
-  TensorMap arguments = inputsOf(compiled, {1, 1, 1, 8, 8, 16, 16}, false);
+  TensorMap arguments = inputsOf(compiled, plan::CallSizes{1, 1, 1, 8, 8}.values(16, 16), false);
   for (const char *function : {"cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuLaunchKernel",
                                "cuStreamCreate", "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize"}) {
     fake().failures = {{function, 2}};
@@ -275,7 +275,7 @@ TEST_F(CudaTest, TimesAreThoseBetweenEvents) {
   fake().launcher = launcherOf(compiled, failure);
   auto runner = cuda::CudaRunner::create(compiled.plan, compiled.ptx);
   ASSERT_TRUE(runner);
-  const plan::SizeValues sizes = {1, 1, 1, 8, 8, 16, 16};
+  const plan::SizeValues sizes = plan::CallSizes{1, 1, 1, 8, 8}.values(16, 16);
   auto times =
       (*runner)->time(inputsOf(compiled, sizes, false), {}, inputsOf(compiled, sizes, true), pool);
   ASSERT_TRUE(times) << times.error().getMessage();
@@ -305,7 +305,7 @@ TEST_F(CudaTest, SessionsInC) {
   EXPECT_STREQ(pe_last_error(), "pe: error: expected at most 33554431 positions of this depth on "
                                 "GPUs, found 40000000");
   ASSERT_EQ(pe_session_create(function, 1, 2, 1, 8, 12, 1, &session), 0) << pe_last_error();
-  const plan::SizeValues sizes = {1, 2, 1, 8, 12, 16, 16};
+  const plan::SizeValues sizes = plan::CallSizes{1, 2, 1, 8, 12}.values(16, 16);
   TensorMap tensors = inputsOf(compiled, sizes, false);
   tensors.merge(inputsOf(compiled, sizes, true));
   auto device = cuda::Device::open();
