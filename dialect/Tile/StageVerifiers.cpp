@@ -181,13 +181,13 @@ LogicalResult StreamOp::verify() {
                    getResults().take_front(carries).getTypes())) // stream-C1
     return emitOpError("expected the first results to have the carries' types (stream-C1)");
   for (auto [index, carry] : llvm::enumerate(getCarries())) {
-    Spaces spaces = spacesOf(carry);
-    if (spaces != Spaces::R && spaces != Spaces::RD && spaces != Spaces::RE) // stream-C2
-      return emitOpError("expected carry ") << index << " to be a value over r, rd or re, found "
+    const SpaceSet &spaces = spacesOf(carry);
+    if (!hasRows(spaces) || hasColumns(spaces)) // stream-C2
+      return emitOpError("expected carry ") << index << " to be a value over r and not c, found "
                                             << carry.getType() << " (stream-C2)";
   }
   for (Value fold : getOutputs().drop_front(carries))
-    if (spacesOf(fold) == Spaces::RC) // stream-C3
+    if (hasPairs(spacesOf(fold))) // stream-C3
       return emitOpError("expected folds to lose r or c, found ")
              << fold.getType() << " (stream-C3)";
   if (carries && getOrder() == Order::Any) // stream-C4
@@ -196,7 +196,7 @@ LogicalResult StreamOp::verify() {
   bool stops = getStopCarry().has_value();
   if (stops != getStopBelow().has_value() ||
       (stops && (*getStopCarry() >= carries ||
-                 spacesOf(getCarries()[*getStopCarry()]) != Spaces::R))) // stream-C5
+                 !isRow(spacesOf(getCarries()[*getStopCarry()]))))) // stream-C5
     return emitOpError("expected stop_carry, the index of a carry over r, together with stop_below "
                        "(stream-C5)");
   Value skip = getSkipBuffer();

@@ -18,12 +18,17 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "dialect/Tile/SpaceSet.h"
 #include "dialect/Tile/TileDialect.h.inc"
 #include "dialect/Tile/TileEnums.h.inc"
 
 #include <optional>
 
 namespace mlir::tile {
+
+/// The name of one space, as it stands in the text of an op: `over c`.
+ParseResult parseSpace(OpAsmParser &parser, StringAttr &space);
+void printSpace(OpAsmPrinter &printer, Operation *op, StringAttr space);
 
 /// A stage's mask in global positions: the pairs with i >= 0, i - j < left and j - i < right.
 /// An absent bound does not bound.
@@ -42,19 +47,7 @@ struct MaskBounds {
 
 namespace mlir::tile {
 
-/// Whether a value over `spaces` has query rows / key columns / a depth.
-inline bool hasRows(Spaces s) {
-  return s == Spaces::R || s == Spaces::RC || s == Spaces::RD || s == Spaces::RE;
-}
-inline bool hasColumns(Spaces s) {
-  return s == Spaces::C || s == Spaces::RC || s == Spaces::CD || s == Spaces::CE;
-}
-inline bool hasDepth(Spaces s) {
-  return s == Spaces::RD || s == Spaces::RE || s == Spaces::CD || s == Spaces::CE;
-}
-
-/// The spaces that have all of `a` and `b`, if there are such.
-std::optional<Spaces> joinSpaces(Spaces a, Spaces b);
+inline const SpaceSet &spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
 
 /// The sizes array of the stage ABI, in this order.
 enum class SizeIndex : int64_t {

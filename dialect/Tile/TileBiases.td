@@ -11,7 +11,7 @@ def Tile_WindowOp : Tile_Op<"window", [HasParent<"StreamOp">, Pure]> {
     this call. Neighbouring rows read neighbouring entries.
 
     ```mlir
-    %b = tile.window %T : !tile.buffer<[hq, t], f32> -> !tile.val<rc, f32>
+    %b = tile.window %T : !tile.buffer<[hq, t], f32> -> !tile.val<[r, c], f32>
     ```
   }];
   let arguments = (ins Tile_BufferType:$table);
@@ -26,7 +26,7 @@ def Tile_WindowGradOp : Tile_Op<"window_grad", [HasParent<"StreamOp">]> {
     table[row - column + (c - 1)] += value(row, column) over the pairs inside the mask.
 
     ```mlir
-    tile.window_grad %ds, %G : !tile.val<rc, f32> -> !tile.buffer<[b, hq, t], f32>
+    tile.window_grad %ds, %G : !tile.val<[r, c], f32> -> !tile.buffer<[b, hq, t], f32>
     ```
   }];
   let arguments = (ins Tile_ValType:$value, Tile_BufferType:$table);
@@ -45,7 +45,7 @@ def Tile_SegmentsOp : Tile_Op<"segments", [HasParent<"StreamOp">, Pure]> {
 
     ```mlir
     %b = tile.segments %u, %v, %knots, %slope, %offset, %count
-        : !tile.buffer<[t], f32>, ... -> !tile.val<rc, f32>
+        : !tile.buffer<[t], f32>, ... -> !tile.val<[r, c], f32>
     ```
   }];
   let arguments = (ins Tile_BufferType:$u, Tile_BufferType:$v, Tile_BufferType:$knots,

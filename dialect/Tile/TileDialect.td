@@ -17,9 +17,12 @@ def Tile_Dialect : Dialect {
     | `r` | query rows (in a stage over key heads: those of every query head of the group in turn) |
     | `c` | key columns |
     | `d`, `e` | depth of queries and keys; depth of values |
-    | `h` | the (batch, query head) pair itself: one number per pair |
 
-    Values over `rc` are virtual: they cannot be loaded or stored, and no result may depend on a
+    A value ranges over a set of spaces, `!tile.val<[r, d], f32>`; over the empty set it is one
+    number of the (batch, query head) pair. Every rule is arithmetic on sets: a map joins, a
+    reduction takes a space away, a contraction one that both operands have.
+
+    Values over `[r, c]` are virtual: they cannot be loaded or stored, and no result may depend on a
     block size beyond rounding. Block sizes, lanes, register tiles, storage and pipelining belong
     to the lowerings. `pe-tile-to-loops` is the executable definition of every op here.
   }];

@@ -4,30 +4,23 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-std::optional<Spaces> mlir::tile::joinSpaces(Spaces a, Spaces b) {
-  auto depthOf = [](Spaces s) {
-    return s == Spaces::RD || s == Spaces::CD ? 'd' : s == Spaces::RE || s == Spaces::CE ? 'e' : 0;
-  };
-  bool rows = hasRows(a) || hasRows(b), columns = hasColumns(a) || hasColumns(b);
-  char depth = std::max(depthOf(a), depthOf(b));
-  if (hasDepth(a) && hasDepth(b) && depthOf(a) != depthOf(b))
-    return std::nullopt;
-  if (rows && columns)
-    return depth ? std::nullopt : std::optional(Spaces::RC);
-  if (!depth)
-    return rows ? Spaces::R : columns ? Spaces::C : Spaces::H;
-  if (rows)
-    return depth == 'd' ? Spaces::RD : Spaces::RE;
-  return depth == 'd' ? Spaces::CD : Spaces::CE;
+SpaceSet MapOp::getIterationSpaces() {
+  SpaceSet spaces;
+  for (Value value : getOutputs().empty() ? ValueRange(getInputs()) : ValueRange(getOutputs()))
+    spaces = spaces.join(spacesOf(value));
+  return spaces;
 }
 
-Spaces MapOp::getIterationSpaces() {
-  ValueRange values = getOutputs().empty() ? ValueRange(getInputs()) : ValueRange(getOutputs());
-  std::optional<Spaces> spaces = Spaces::H;
-  for (Value value : values)
-    if (spaces)
-      spaces = joinSpaces(*spaces, cast<ValType>(value.getType()).getSpaces());
-  return spaces.value_or(Spaces::RC); // no common space: refused by the verifier
+ParseResult mlir::tile::parseSpace(OpAsmParser &parser, StringAttr &space) {
+  StringRef name;
+  if (failed(parser.parseKeyword(&name)))
+    return failure();
+  space = parser.getBuilder().getStringAttr(name);
+  return success();
+}
+
+void mlir::tile::printSpace(OpAsmPrinter &printer, Operation *, StringAttr space) {
+  printer << space.getValue();
 }
 
 MaskBounds StageOp::getMaskBounds() {

@@ -59,10 +59,10 @@ def Tile_StageOp : Tile_Op<"stage", [
     The body runs once for every index of the spaces in `over`, independently and in any order.
     `over [b, hq]`: rows are those of one query head; keys and values come from its key head,
     hq / (Hq / Hkv). `over [b, hkv]`: `r` ranges over the rows of all query heads of that key head,
-    head by head, and a value over `h` belongs to the row's head.
+    head by head, and a value over no space belongs to the row's head.
 
     A body that has a `tile.stream` consists of, in this order: values over r that the stream
-    uses (evaluated per row), the stream, and values over r, c or h made from its results and
+    uses (evaluated per row), the stream, and values over r, c or nothing made from its results and
     stored. A body without a stream holds `tile.foreach` loops, or maps of r or c values.
 
     `mask` is symbolic and belongs to the whole stage: pairs (i, j) outside it are never part of a
@@ -114,11 +114,11 @@ def Tile_LoadOp : Tile_Op<"load", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> 
   let description = [{
     The buffer's extents name the indices: `b`, `hq`, `hkv` come from the stage (the row's head in a
     stage over `hkv`), `kb` from the stream's block, `r`, `c`, `d`, `e` from the value. A panel,
-    vector or head scalar only; never a value over `rc`. Pure: what a stage loads it does not
+    vector or head scalar only; never a value over r and c. Pure: what a stage loads it does not
     store.
 
     ```mlir
-    %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<cd, f32>
+    %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
     ```
   }];
   let arguments = (ins Tile_BufferType:$buffer);
@@ -134,7 +134,7 @@ def Tile_StoreOp : Tile_Op<"store", [ParentOneOf<["StageOp", "StreamOp"]>]> {
     carry at the block's beginning in stream order.
 
     ```mlir
-    tile.store %o, %O : !tile.val<re, f32> -> !tile.buffer<[b, hq, r, e], f32>
+    tile.store %o, %O : !tile.val<[r, e], f32> -> !tile.buffer<[b, hq, r, e], f32>
     ```
   }];
   let arguments = (ins Tile_ValType:$value, Tile_BufferType:$buffer);
@@ -146,7 +146,7 @@ def Tile_StoreOp : Tile_Op<"store", [ParentOneOf<["StageOp", "StreamOp"]>]> {
 
 def Tile_ConstantOp : Tile_Op<"constant", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> {
   let summary = "the same number at every point";
-  let description = "`tile.constant 0.0 : !tile.val<re, f32>`";
+  let description = "`tile.constant 0.0 : !tile.val<[r, e], f32>`";
   let arguments = (ins F64Attr:$number);
   let results = (outs Tile_ValType:$value);
   let assemblyFormat = "$number attr-dict `:` type($value)";
@@ -165,7 +165,7 @@ def Tile_MapOp : Tile_Op<"map", [
     most 127, or NaN, and need not be right for others.
 
     ```mlir
-    %p = tile.map(%s, %m) : (!tile.val<rc, f32>, !tile.val<r, f32>) -> !tile.val<rc, f32> {
+    %p = tile.map(%s, %m) : (!tile.val<[r, c], f32>, !tile.val<[r], f32>) -> !tile.val<[r, c], f32> {
     ^bb0(%x: f32, %y: f32):
       %0 = arith.subf %x, %y : f32
       %1 = math.exp2 %0 : f32
@@ -183,7 +183,7 @@ def Tile_MapOp : Tile_Op<"map", [
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     /// The spaces that it runs over: those of its results, or of its inputs where it has none.
-    ::mlir::tile::Spaces getIterationSpaces();
+    ::mlir::tile::SpaceSet getIterationSpaces();
   }];
 }
 
@@ -195,7 +195,7 @@ def Tile_MaskOp : Tile_Op<"mask", [
     without it.
 
     ```mlir
-    %m = tile.mask %s fill -1.0e30 : !tile.val<rc, f32>
+    %m = tile.mask %s fill -1.0e30 : !tile.val<[r, c], f32>
     ```
   }];
   let arguments = (ins Tile_ValType:$input, F64Attr:$fill);
@@ -207,18 +207,18 @@ def Tile_MaskOp : Tile_Op<"mask", [
 def Tile_ReduceOp : Tile_Op<"reduce", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> {
   let summary = "max or sum over one space of the current block";
   let description = [{
-    Over `c` in a stream: over the masked-in keys of the current block only, so it must feed a
-    carry. Over `d` or `e`: the whole depth. Over `r` in a stream: rc to c over the masked-in rows
-    of the block, r to h over its rows; a fold. An empty maximum is -1e30. A maximum may leave out a
+    The result is over the input's spaces without the one that is named. Over `c` in a stream: over
+    the masked-in keys of the current block only, so it must feed a carry. Over `r` in a stream:
+    over the rows of the block, of pairs the masked-in ones; a fold. Over any other: all of it. An empty maximum is -1e30. A maximum may leave out a
     NaN; a sum is NaN where a term is.
 
     ```mlir
-    %m = tile.reduce max over c %s : !tile.val<rc, f32> -> !tile.val<r, f32>
+    %m = tile.reduce max over c %s : !tile.val<[r, c], f32> -> !tile.val<[r], f32>
     ```
   }];
-  let arguments = (ins Tile_ReductionAttr:$kind, Tile_AxisAttr:$axis, Tile_ValType:$input);
+  let arguments = (ins Tile_ReductionAttr:$kind, StrAttr:$axis, Tile_ValType:$input);
   let results = (outs Tile_ValType:$output);
-  let assemblyFormat = "$kind `over` $axis $input attr-dict `:` type($input) `->` type($output)";
+  let assemblyFormat = "$kind `over` custom<Space>($axis) $input attr-dict `:` type($input) `->` type($output)";
   let hasVerifier = 1;
 }
 
@@ -226,25 +226,20 @@ def Tile_DotOp : Tile_Op<"dot", [HasParent<"StreamOp">, Pure]> {
   let summary = "contraction over the named space, f32 accumulation, on top of `init`";
   let description = [{
     Operands have one element type: f32, or bf16, f16 or tf32 (f32 with 10 bits of fraction), whose
-    products are exact in f32.
-
-    | operands | over | result |
-    |---|---|---|
-    | rd, cd | d | rc |
-    | re, ce | e | rc |
-    | rc, cd / rc, ce | c | rd / re (this block's keys) |
-    | rc, rd / rc, re | r | cd / ce (this block's rows) |
+    products are exact in f32. Both have the named space; the result is over what else they have.
+    Over `c` or `r` it is over this block's keys or rows, of pairs the masked-in ones. `init` is
+    broadcast to the result.
 
     ```mlir
-    %s = tile.dot %q, %k over d init(%b : !tile.val<rc, f32>)
-        : !tile.val<rd, f32>, !tile.val<cd, f32> -> !tile.val<rc, f32>
+    %s = tile.dot %q, %k over d init(%b : !tile.val<[r, c], f32>)
+        : !tile.val<[r, d], f32>, !tile.val<[c, d], f32> -> !tile.val<[r, c], f32>
     ```
   }];
-  let arguments = (ins Tile_ValType:$lhs, Tile_ValType:$rhs, Tile_AxisAttr:$axis,
+  let arguments = (ins Tile_ValType:$lhs, Tile_ValType:$rhs, StrAttr:$axis,
                        Optional<Tile_ValType>:$init);
   let results = (outs Tile_ValType:$output);
   let assemblyFormat =
-      "$lhs `,` $rhs `over` $axis (`init` `(` $init^ `:` type($init) `)`)? attr-dict `:` "
+      "$lhs `,` $rhs `over` custom<Space>($axis) (`init` `(` $init^ `:` type($init) `)`)? attr-dict `:` "
       "type($lhs) `,` type($rhs) `->` type($output)";
   let hasVerifier = 1;
 }
@@ -259,7 +254,7 @@ def Tile_ScanOp : Tile_Op<"scan", [
     results are `tile.mask`'s affair).
 
     ```mlir
-    %x, %carry = tile.scan mul descending %a carry %x0 : !tile.val<rc, f32>, !tile.val<r, f32>
+    %x, %carry = tile.scan mul descending %a carry %x0 : !tile.val<[r, c], f32>, !tile.val<[r], f32>
     ```
   }];
   let arguments = (ins Tile_ScanKindAttr:$kind, Tile_OrderAttr:$order, Tile_ValType:$a,
@@ -278,10 +273,10 @@ def Tile_StreamOp : Tile_Op<"stream", [
     RecursiveMemoryEffects]> {
   let summary = "a loop over blocks of keys for every row: carries in order, folds in any";
   let description = [{
-    Block arguments are the carries (values over r: `r`, `rd`, `re`), in the order of `order`. The
+    Block arguments are the carries (values over r and not c), in the order of `order`. The
     body yields the new carries, then one contribution per fold; results are the final carries, then
-    the folds: sums of the contributions over all blocks, starting at zero. A fold over `r`, `rd`,
-    `re` sums over key blocks; over `c`, `cd`, `ce` over row blocks; over `h` over both. Which of
+    the folds: sums of the contributions over all blocks, starting at zero. A fold with `r` sums
+    over key blocks; one with `c` over row blocks; one with neither over both. Which of
     rows and columns is the outer loop, and any block size, is the schedule's choice.
 
     `stop_carry` (an index) and `stop_below`: once that carry is below the bound on every row (a NaN

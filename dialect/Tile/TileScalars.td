@@ -70,7 +70,7 @@ def Tile_WriteOp : Tile_Op<"write", [MemoryEffects<[MemWrite]>]> {
 def Tile_AccumulateOp : Tile_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "adds to one element, in the buffer's type; indices are clamped to the extents";
   let description = [{
-    In a `tile.map` over rc it adds over the pairs inside the mask; the indices then begin with b
+    In a `tile.map` over pairs it adds over the pairs inside the mask; the indices then begin with b
     and h, so that work items never share an element.
 
     ```mlir

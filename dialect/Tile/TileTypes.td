@@ -12,16 +12,6 @@ class Tile_Enum<string name, string summary, list<I32EnumAttrCase> cases>
   let genSpecializedAttr = 0;
 }
 
-def Tile_Spaces : Tile_Enum<"Spaces", "the named spaces that a value ranges over", [
-  I32EnumAttrCase<"H", 0, "h">, I32EnumAttrCase<"R", 1, "r">, I32EnumAttrCase<"C", 2, "c">,
-  I32EnumAttrCase<"RC", 3, "rc">, I32EnumAttrCase<"RD", 4, "rd">, I32EnumAttrCase<"RE", 5, "re">,
-  I32EnumAttrCase<"CD", 6, "cd">, I32EnumAttrCase<"CE", 7, "ce">]>;
-
-def Tile_Axis : Tile_Enum<"Axis", "one space, contracted or reduced over", [
-  I32EnumAttrCase<"R", 0, "r">, I32EnumAttrCase<"C", 1, "c">,
-  I32EnumAttrCase<"D", 2, "d">, I32EnumAttrCase<"E", 3, "e">]>;
-def Tile_AxisAttr : EnumAttr<Tile_Dialect, Tile_Axis, "axis">;
-
 def Tile_Order : Tile_Enum<"Order", "the order in which a stream visits the keys", [
   I32EnumAttrCase<"Any", 0, "any">, I32EnumAttrCase<"Ascending", 1, "ascending">,
   I32EnumAttrCase<"Descending", 2, "descending">]>;
@@ -50,14 +40,28 @@ class Tile_Type<string name, string typeMnemonic> : TypeDef<Tile_Dialect, name> 
   let mnemonic = typeMnemonic;
 }
 
+def Tile_SpaceSetParameter : AttrOrTypeParameter<"::mlir::tile::SpaceSet", "a set of spaces"> {
+  let cppAccessorType = "const ::mlir::tile::SpaceSet &";
+  let allocator = [{
+    ::llvm::SmallVector<::llvm::StringRef> names;
+    for (::llvm::StringRef name : $_self.getNames())
+      names.push_back($_allocator.copyInto(name));
+    $_dst = ::mlir::tile::SpaceSet(names);
+  }];
+  let parser = "::mlir::tile::parseSpaceSet($_parser)";
+  let printer = "$_printer << $_self.toString()";
+}
+
 def Tile_ValType : Tile_Type<"Val", "val"> {
   let summary = "one number for every point of the named spaces";
   let description = [{
-    `!tile.val<rc, f32>` is one f32 per (query row, key column) of the stage's current head;
-    `!tile.val<rd, f32>` a panel of query rows by depth; `!tile.val<h, f32>` one number per head.
-    Numbers are f32, f64, bf16, f16 or tf32; tf32 is never in memory.
+    `!tile.val<[r, c], f32>` is one f32 per (query row, key column) of the stage's current head;
+    `!tile.val<[r, d], f32>` a panel of query rows by depth; `!tile.val<[], f32>` one number of the
+    head. The names are a set: they are read in any order and printed in one. A lowering that has no
+    layout for a set refuses it by name. Numbers are f32, f64, bf16, f16 or tf32; tf32 is never in
+    memory.
   }];
-  let parameters = (ins EnumParameter<Tile_Spaces>:$spaces, "::mlir::Type":$elementType);
+  let parameters = (ins Tile_SpaceSetParameter:$spaces, "::mlir::Type":$elementType);
   let assemblyFormat = "`<` $spaces `,` $elementType `>`";
   let genVerifyDecl = 1;
 }

@@ -38,19 +38,18 @@ bool mlir::tile::isPerHead(BufferType buffer, ArrayRef<StringRef> last) {
 bool mlir::tile::isOwned(BufferType buffer) { return buffer.has("b") && buffer.has("hq"); }
 
 /// Whether the buffer's extents are those of a value over `spaces`, besides heads and blocks.
-static bool bufferHolds(BufferType buffer, Spaces spaces) {
-  auto needs = [&](StringRef name, bool wanted) { return buffer.has(name) == wanted; };
-  bool d = spaces == Spaces::RD || spaces == Spaces::CD;
-  bool e = spaces == Spaces::RE || spaces == Spaces::CE;
-  return needs("r", hasRows(spaces)) && needs("c", hasColumns(spaces)) && needs("d", d) &&
-         needs("e", e);
+static bool bufferHolds(BufferType buffer, const SpaceSet &spaces) {
+  auto isHeld = [&](StringRef name) { return buffer.has(name); };
+  auto isOther = [&](StringRef name) { return buffer.has(name) && !spaces.has(name); };
+  return llvm::all_of(spaces.getNames(), isHeld) &&
+         llvm::none_of(ArrayRef<StringRef>{"r", "c", "d", "e"}, isOther);
 }
 
-/// An extent that does not name an index of a value, or null.
-static StringAttr findOtherExtent(BufferType buffer) {
-  constexpr StringRef kIndices[] = {"b", "hq", "hkv", "kb", "r", "c", "d", "e"};
+/// An extent that is no index of a value over `spaces`, a head or a block, or null.
+static StringAttr findOtherExtent(BufferType buffer, const SpaceSet &spaces) {
+  constexpr StringRef kImplied[] = {"b", "hq", "hkv", "kb"};
   for (StringAttr extent : buffer.getExtents())
-    if (!llvm::is_contained(kIndices, extent.getValue()))
+    if (!llvm::is_contained(kImplied, extent.getValue()) && !spaces.has(extent.getValue()))
       return extent;
   return {};
 }
@@ -65,7 +64,7 @@ static bool isInStream(Operation *op) { return op->getParentOfType<StreamOp>() !
 
 //===- Types -------------------------------------------------------------------===//
 
-LogicalResult ValType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Spaces,
+LogicalResult ValType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, SpaceSet,
                               Type element) {
   if (element.isF32() || element.isF64() || element.isBF16() || element.isF16() ||
       element.isTF32()) // val-C1
@@ -80,14 +79,13 @@ LogicalResult ValType::verify(llvm::function_ref<InFlightDiagnostic()> emitError
 template <typename Op> static LogicalResult verifyMemory(Op op, StringRef name) {
   ValType value = op.getValue().getType();
   BufferType buffer = op.getBuffer().getType();
-  if (value.getSpaces() == Spaces::RC)
-    return op.emitOpError("expected a panel, a vector or a head scalar, found a value over rc, "
-                          "which is virtual (")
-           << name << "-C1)";
+  if (hasPairs(value.getSpaces()))
+    return op.emitOpError("expected a panel, a vector or a head scalar, found a value over ")
+           << value.getSpaces().toString() << ", which is virtual (" << name << "-C1)";
   if (!bufferHolds(buffer, value.getSpaces()))
     return op.emitOpError("expected the buffer's extents to hold a value over ")
-           << stringifySpaces(value.getSpaces()) << ", found " << buffer << " (" << name << "-C2)";
-  if (StringAttr other = findOtherExtent(buffer))
+           << value.getSpaces().toString() << ", found " << buffer << " (" << name << "-C2)";
+  if (StringAttr other = findOtherExtent(buffer, value.getSpaces()))
     return op.emitOpError("expected extents that name the value's indices, found ")
            << other.getValue() << " (" << name << "-C3)";
   if (value.getElementType() != buffer.getElementType())
@@ -117,9 +115,9 @@ LogicalResult StoreOp::verify() {
   if (failed(verifyMemory(*this, "store")))
     return failure();
   BufferType buffer = getBuffer().getType();
-  Spaces spaces = spacesOf(getValue());
+  const SpaceSet &spaces = spacesOf(getValue());
   bool inStream = isInStream(*this);
-  if (inStream && !(spaces == Spaces::R && buffer.has("kb"))) // store-C5
+  if (inStream && !(isRow(spaces) && buffer.has("kb"))) // store-C5
     return emitOpError("expected a store inside a stream to be a snapshot: a value over r to a "
                        "buffer with extent kb (store-C5)");
   if (!inStream && buffer.has("kb")) // store-C6
@@ -143,13 +141,13 @@ static LogicalResult verifyMapSpaces(MapOp op) {
   for (Value output : op.getOutputs())
     if (spacesOf(output) != spacesOf(op.getOutputs().front())) // map-C4
       return op.emitOpError("expected results over the same spaces, found ")
-             << stringifySpaces(spacesOf(op.getOutputs().front())) << " and "
-             << stringifySpaces(spacesOf(output)) << " (map-C4)";
-  Spaces spaces = op.getIterationSpaces();
+             << spacesOf(op.getOutputs().front()).toString() << " and "
+             << spacesOf(output).toString() << " (map-C4)";
+  const SpaceSet spaces = op.getIterationSpaces();
   for (Value input : op.getInputs())
-    if (joinSpaces(spaces, spacesOf(input)) != spaces) // map-C5
+    if (!spaces.contains(spacesOf(input))) // map-C5
       return op.emitOpError("expected inputs that broadcast to ")
-             << stringifySpaces(spaces) << ", found " << input.getType() << " (map-C5)";
+             << spaces.toString() << ", found " << input.getType() << " (map-C5)";
   return success();
 }
 
@@ -192,71 +190,35 @@ LogicalResult MapOp::verifyRegions() {
 }
 
 LogicalResult MaskOp::verify() {
-  if (spacesOf(getInput()) != Spaces::RC) // mask-C1
-    return emitOpError("expected a value over rc, found ") << getInput().getType() << " (mask-C1)";
+  if (!isPair(spacesOf(getInput()))) // mask-C1
+    return emitOpError("expected a value over [r, c], found ")
+           << getInput().getType() << " (mask-C1)";
   return success();
 }
 
 LogicalResult ReduceOp::verify() {
-  Spaces in = spacesOf(getInput()), out = spacesOf(getOutput());
-  auto is = [&](Spaces from, Spaces to) { return in == from && out == to; };
-  bool legal = false;
-  switch (getAxis()) {
-  case Axis::C:
-    legal = is(Spaces::RC, Spaces::R) || is(Spaces::C, Spaces::H);
-    break;
-  case Axis::R:
-    legal = is(Spaces::RC, Spaces::C) || is(Spaces::R, Spaces::H);
-    break;
-  case Axis::D:
-    legal = is(Spaces::RD, Spaces::R) || is(Spaces::CD, Spaces::C);
-    break;
-  case Axis::E:
-    legal = is(Spaces::RE, Spaces::R) || is(Spaces::CE, Spaces::C);
-    break;
-  }
-  if (!legal) // reduce-C1
+  const SpaceSet &in = spacesOf(getInput());
+  if (!in.has(getAxis()) || spacesOf(getOutput()) != in.without(getAxis())) // reduce-C1
     return emitOpError("expected the result to be the input without ")
-           << stringifyAxis(getAxis()) << ", found " << getInput().getType() << " to "
-           << getOutput().getType() << " (reduce-C1)";
-  bool ofBlock = getAxis() == Axis::R || getAxis() == Axis::C;
+           << getAxis() << ", found " << getInput().getType() << " to " << getOutput().getType()
+           << " (reduce-C1)";
+  bool ofBlock = getAxis() == "r" || getAxis() == "c";
   if (ofBlock && !isInStream(*this)) // reduce-C2
     return emitOpError("expected a reduction over ")
-           << stringifyAxis(getAxis())
-           << " inside a stream, where it is over the current block (reduce-C2)";
+           << getAxis() << " inside a stream, where it is over the current block (reduce-C2)";
   return success();
 }
 
 LogicalResult DotOp::verify() {
-  Spaces a = spacesOf(getLhs()), b = spacesOf(getRhs()), out = spacesOf(getOutput());
-  auto is = [&](Spaces left, Spaces right, Spaces result) {
-    return a == left && b == right && out == result;
-  };
-  bool legal = false;
-  switch (getAxis()) {
-  case Axis::D:
-    legal = is(Spaces::RD, Spaces::CD, Spaces::RC);
-    break;
-  case Axis::E:
-    legal = is(Spaces::RE, Spaces::CE, Spaces::RC);
-    break;
-  case Axis::C:
-    legal = is(Spaces::RC, Spaces::CD, Spaces::RD) || is(Spaces::RC, Spaces::CE, Spaces::RE);
-    break;
-  case Axis::R:
-    legal = is(Spaces::RC, Spaces::RD, Spaces::CD) || is(Spaces::RC, Spaces::RE, Spaces::CE);
-    break;
-  }
-  if (!legal) // dot-C1
-    return emitOpError("expected a contraction over ")
-           << stringifyAxis(getAxis()) << " as the op's table lists, found " << getLhs().getType()
-           << ", " << getRhs().getType() << " to " << getOutput().getType() << " (dot-C1)";
-  Value init = getInit();
-  bool perRow = init && spacesOf(init) == Spaces::R && hasRows(out);
-  if (init && init.getType() != getOutput().getType() && !perRow) // dot-C2
-    return emitOpError("expected init of the result's type, or over r where the result has rows, "
-                       "found ")
-           << init.getType() << " (dot-C2)";
+  const SpaceSet &a = spacesOf(getLhs()), &b = spacesOf(getRhs()), &out = spacesOf(getOutput());
+  if (!a.has(getAxis()) || !b.has(getAxis()) || out != a.join(b).without(getAxis())) // dot-C1
+    return emitOpError("expected ")
+           << getAxis() << " in both operands and a result over what else they have, found "
+           << getLhs().getType() << ", " << getRhs().getType() << " to " << getOutput().getType()
+           << " (dot-C1)";
+  if (Value init = getInit(); init && !out.contains(spacesOf(init))) // dot-C2
+    return emitOpError("expected init to broadcast to the result's ")
+           << out.toString() << ", found " << init.getType() << " (dot-C2)";
   Type left = cast<ValType>(getLhs().getType()).getElementType();
   Type right = cast<ValType>(getRhs().getType()).getElementType();
   Type result = cast<ValType>(getOutput().getType()).getElementType();
@@ -269,8 +231,9 @@ LogicalResult DotOp::verify() {
 LogicalResult ScanOp::verify() {
   if ((getKind() == ScanKind::Linear) != static_cast<bool>(getB())) // scan-C1
     return emitOpError("expected `plus` exactly for a linear scan (scan-C1)");
-  if (spacesOf(getA()) != Spaces::RC || spacesOf(getCarryIn()) != Spaces::R) // scan-C2
-    return emitOpError("expected a value over rc and a carry over r, found ")
+  const SpaceSet &a = spacesOf(getA());
+  if (!isPair(a) || spacesOf(getCarryIn()) != a.without("c")) // scan-C2
+    return emitOpError("expected a value over [r, c] and a carry over [r], found ")
            << getA().getType() << " and " << getCarryIn().getType() << " (scan-C2)";
   if (getB() && getB().getType() != getA().getType()) // scan-C3
     return emitOpError("expected `plus` of type ")
@@ -282,10 +245,10 @@ LogicalResult ScanOp::verify() {
 
 //===- Biases ----------------------------------------------------------------------===//
 
-static LogicalResult verifyIsRC(Operation *op, Value value, StringRef label) {
-  if (spacesOf(value) == Spaces::RC)
+static LogicalResult verifyIsPair(Operation *op, Value value, StringRef label) {
+  if (isPair(spacesOf(value)))
     return success();
-  return op->emitOpError("expected a value over rc, found ")
+  return op->emitOpError("expected a value over [r, c], found ")
          << value.getType() << " (" << label << ")";
 }
 
@@ -297,13 +260,13 @@ static LogicalResult verifyDistanceTable(Operation *op, Value table, StringRef l
 }
 
 LogicalResult WindowOp::verify() {
-  if (failed(verifyIsRC(*this, getValue(), "window-C1")))
+  if (failed(verifyIsPair(*this, getValue(), "window-C1")))
     return failure();
   return verifyDistanceTable(*this, getTable(), "window-C2");
 }
 
 LogicalResult WindowGradOp::verify() {
-  if (failed(verifyIsRC(*this, getValue(), "window_grad-C1")) ||
+  if (failed(verifyIsPair(*this, getValue(), "window_grad-C1")) ||
       failed(verifyDistanceTable(*this, getTable(), "window_grad-C2")))
     return failure();
   if (!isOwned(getTable().getType())) // window_grad-C3
@@ -342,14 +305,14 @@ static LogicalResult verifySegmentTables(Operation *op, Value knots, Value slope
 }
 
 LogicalResult SegmentsOp::verify() {
-  if (failed(verifyIsRC(*this, getValue(), "segments-C1")) ||
+  if (failed(verifyIsPair(*this, getValue(), "segments-C1")) ||
       failed(verifyCoordinate(*this, getU(), getV(), "segments-C2")))
     return failure();
   return verifySegmentTables(*this, getKnots(), getSlope(), getOffset(), getCount(), "segments-C3");
 }
 
 LogicalResult SegmentsGradOp::verify() {
-  if (failed(verifyIsRC(*this, getValue(), "segments_grad-C1")) ||
+  if (failed(verifyIsPair(*this, getValue(), "segments_grad-C1")) ||
       failed(verifyCoordinate(*this, getU(), getV(), "segments_grad-C2")) ||
       failed(verifySegmentTables(*this, getKnots(), getSlope(), Value(), getCount(),
                                  "segments_grad-C3")))

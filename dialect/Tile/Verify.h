@@ -11,8 +11,6 @@
 
 namespace mlir::tile {
 
-inline Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
-
 /// The expression parses and uses no name but `names`.
 LogicalResult verifyExpression(Operation *op, StringRef what, StringRef text,
                                ArrayRef<std::string> names, StringRef label);

@@ -7,17 +7,10 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-static unsigned variationOf(Spaces spaces) {
-  switch (spaces) {
-  case Spaces::H:
+static unsigned variationOf(const SpaceSet &spaces) {
+  if (spaces.isEmpty())
     return kNothing;
-  case Spaces::R:
-    return kRow;
-  case Spaces::C:
-    return kColumn;
-  default:
-    return kBoth;
-  }
+  return isRow(spaces) ? kRow : isColumn(spaces) ? kColumn : kBoth;
 }
 
 void RegionVariation::add(MapOp map) {
@@ -26,7 +19,7 @@ void RegionVariation::add(MapOp map) {
   Block &body = map.getBody().front();
   const unsigned inputs = map.getInputs().size();
   for (auto [argument, input] : llvm::zip(body.getArguments(), map.getInputs()))
-    variations[argument] = variationOf(cast<ValType>(input.getType()).getSpaces());
+    variations[argument] = variationOf(spacesOf(input));
   if (map.getPositions()) {
     variations[body.getArgument(inputs + 2)] = kRow;
     variations[body.getArgument(inputs + 3)] = kColumn;

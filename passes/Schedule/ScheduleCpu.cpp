@@ -15,7 +15,7 @@ bool mlir::tile::columnsOwn(StageOp stage) {
   bool sums = false;
   stage.walk([&](StreamOp stream) {
     for (Value value : stream.getResults().drop_front(stream.getCarries().size()))
-      sums |= hasColumns(cast<ValType>(value.getType()).getSpaces());
+      sums |= hasColumns(spacesOf(value));
     stream.getBody().walk(
         [&](Operation *op) { sums |= isa<WindowGradOp, SegmentsGradOp, AccumulateOp>(op); });
   });

@@ -36,14 +36,16 @@ struct StageTraits {
         isWide |= hasDepth(type.getSpaces()) && type.getElementType().isF32();
       }
       if (auto dot = dyn_cast<DotOp>(op))
-        sumsColumns |= dot.getAxis() == Axis::R;
+        sumsColumns |= dot.getAxis() == "r";
     });
   }
 };
 
 } // namespace
 
-static int64_t depthOf(PlanOp plan) { return std::max(plan.getHeadDim(), plan.getValueDim()); }
+static int64_t largestDepthOf(PlanOp plan) {
+  return std::max(plan.getHeadDim(), plan.getValueDim());
+}
 
 /// Keys between snapshots are the inner block of every stage that has snapshots: as many as one
 /// panel of 8 KiB holds.
@@ -62,7 +64,7 @@ int64_t mlir::tile::chooseGpuKeyBlock(PlanOp plan) {
   }
   if (!hasSnapshots)
     return plan.getKeyBlock();
-  const int64_t keys = 8192 / (llvm::PowerOf2Ceil(depthOf(plan)) * bytes);
+  const int64_t keys = 8192 / (llvm::PowerOf2Ceil(largestDepthOf(plan)) * bytes);
   return std::clamp<int64_t>(keys, 16, 64);
 }
 
@@ -80,7 +82,7 @@ static int64_t chooseInnerBlock(const StageTraits &traits, int64_t depth) {
 GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage) {
   auto plan = stage->getParentOfType<PlanOp>();
   const StageTraits traits(stage);
-  const int64_t depth = depthOf(plan);
+  const int64_t depth = largestDepthOf(plan);
   GpuSchedule schedule;
   schedule.innerBlock = traits.hasSnapshots ? plan.getKeyBlock() : chooseInnerBlock(traits, depth);
   // Two tiles of owners to a warp halve what is read of shared memory per product, which is what

@@ -8,14 +8,13 @@ using namespace mlir::tile;
 
 namespace {
 
-Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
 bool isPairValue(Value value) {
   auto type = dyn_cast<ValType>(value.getType());
-  return type && type.getSpaces() == Spaces::RC;
+  return type && isPair(type.getSpaces());
 }
 bool isDepthDot(Operation *op) {
   auto dot = dyn_cast<DotOp>(op);
-  return dot && (dot.getAxis() == Axis::D || dot.getAxis() == Axis::E);
+  return dot && isDepth(dot.getAxis());
 }
 /// Reads the whole block of its operand from memory.
 bool isBlockOp(Operation *op) { return isa<WindowGradOp, SegmentsGradOp>(op); }
@@ -99,7 +98,7 @@ LogicalResult Scheduler::placeDot(DotOp dot) {
     while (stepAt(step).order != Order::Any)
       ++step;
     stepAt(step).tiles = true;
-  } else if (dot.getAxis() == Axis::C) {
+  } else if (dot.getAxis() == "c") {
     if (failed(checkColumnValue(dot.getRhs())))
       return failure();
   } else if (dot.getInit() || !dot.getRhs().getDefiningOp<LoadOp>()) {
@@ -144,8 +143,8 @@ LogicalResult Scheduler::place(Operation *op) {
     return fail("a map without results must read a value over rc");
   placed[op] = readyAt(op->getOperands());
   for (Value value : op->getResults()) {
-    Spaces spaces = spacesOf(value);
-    if ((spaces == Spaces::CD || spaces == Spaces::CE) && !isa<LoadOp>(op))
+    const SpaceSet &spaces = spacesOf(value);
+    if (isColumnPanel(spaces) && !isa<LoadOp>(op))
       return checkColumnValue(value);
     ready[value] = placed[op];
   }
@@ -157,26 +156,15 @@ LogicalResult Scheduler::checkYield() {
     Value value = stream.getYielded(i);
     auto dot = value.getDefiningOp<DotOp>();
     bool fold = i >= stream.getCarries().size();
-    switch (spacesOf(value)) {
-    case Spaces::R:
-      break;
-    case Spaces::RD:
-    case Spaces::RE:
-      if (!dot || dot.getAxis() != Axis::C || (fold && dot.getInit()))
-        return fail("a panel of rows must be yielded by a contraction over c");
-      break;
-    case Spaces::CD:
-    case Spaces::CE:
-      if (!dot || dot.getAxis() != Axis::R)
-        return fail("a panel of keys must be yielded by a contraction over r");
-      break;
-    case Spaces::C:
-      if (!value.getDefiningOp<ReduceOp>())
-        return fail("a value over c must be yielded by a reduction over r");
-      break;
-    default:
-      return fail("a fold over h has no CPU form");
-    }
+    const SpaceSet &spaces = spacesOf(value);
+    if (isRowPanel(spaces) && (!dot || dot.getAxis() != "c" || (fold && dot.getInit())))
+      return fail("a panel of rows must be yielded by a contraction over c");
+    if (isColumnPanel(spaces) && (!dot || dot.getAxis() != "r"))
+      return fail("a panel of keys must be yielded by a contraction over r");
+    if (isColumn(spaces) && !value.getDefiningOp<ReduceOp>())
+      return fail("a value over c must be yielded by a reduction over r");
+    if (spaces.isEmpty())
+      return fail("a fold to one number of the head has no CPU form");
   }
   return success();
 }
@@ -201,9 +189,9 @@ void Scheduler::distribute(Block &body) {
   for (Operation &op : body.without_terminator()) {
     StripSchedule::Step &step = stepAt(placed[&op]);
     auto dot = dyn_cast<DotOp>(op);
-    if (dot && dot.getAxis() == Axis::C)
+    if (dot && dot.getAxis() == "c")
       step.rowDots.push_back(dot);
-    else if (dot && dot.getAxis() == Axis::R)
+    else if (dot && dot.getAxis() == "r")
       result.columnDots.push_back(dot);
     else if (isBlockOp(&op))
       step.blockOps.push_back(&op);

@@ -10,8 +10,6 @@ using namespace mlir::tile::cpu;
 
 namespace {
 
-Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
-
 class ColumnsOuter : Skeleton {
 public:
   ColumnsOuter(StageOp stage, const CpuSchedule &cpu, const StripSchedule &schedule,
@@ -106,10 +104,10 @@ private:
   void createFolds() {
     StreamOp stream = context.stream;
     for (unsigned i = stream.getCarries().size(); i < stream.getNumResults(); ++i) {
-      Spaces spaces = spacesOf(stream.getResult(i));
+      const SpaceSet &spaces = spacesOf(stream.getResult(i));
       if (!hasColumns(spaces))
         continue;
-      int64_t depth = spaces == Spaces::C ? 1 : context.depthOf(spaces);
+      int64_t depth = isColumn(spaces) ? 1 : context.depthOf(spaces);
       ColumnFold fold = {e.scratch(context.cpu.keyBlock * depth), depth};
       folds[stream.getYielded(i)] = fold;
       results[stream.getResult(i)] = fold;
@@ -159,12 +157,12 @@ void ColumnsOuter::emitColumns(const Index &block) {
     StripPlace place = start;
     place.block = block;
     Index base = context.offset(buffer, place.place());
-    Spaces spaces = spacesOf(store.getValue());
-    int64_t depth = spaces == Spaces::C ? 1 : context.depthOf(spaces);
+    const SpaceSet &spaces = spacesOf(store.getValue());
+    int64_t depth = isColumn(spaces) ? 1 : context.depthOf(spaces);
     e.loop(0, count, 1, [&](Index key) {
       values.begin(place);
       values.maps.beginKey(block + key);
-      if (spaces == Spaces::C) {
+      if (isColumn(spaces)) {
         Value scalar = e.create<vector::ExtractOp>(columnAt(store.getValue(), key, 0, 1), 0);
         return e.store(scalar, memory, base + key);
       }

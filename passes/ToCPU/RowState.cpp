@@ -8,12 +8,11 @@ using namespace mlir::tile;
 using namespace mlir::tile::cpu;
 
 namespace {
-Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
-bool isPanel(Value value) { return spacesOf(value) == Spaces::RD || spacesOf(value) == Spaces::RE; }
-bool isRow(Value value) { return spacesOf(value) == Spaces::R; }
+bool isPanel(Value value) { return isRowPanel(spacesOf(value)); }
+bool isRowVector(Value value) { return isRow(spacesOf(value)); }
 bool isRowMajorUse(OpOperand &use) {
   auto dot = dyn_cast<DotOp>(use.getOwner());
-  return dot && dot.getAxis() == Axis::R;
+  return dot && dot.getAxis() == "r";
 }
 } // namespace
 
@@ -49,7 +48,7 @@ RowInterface::RowInterface(StageOp stage) {
       }
     }
   for (Value value : live) {
-    if (isRow(value))
+    if (isRowVector(value))
       rows.push_back(value);
     else if (isPanel(value))
       panels.push_back(value);
@@ -69,7 +68,7 @@ SmallVector<Value> RowInterface::kept() const {
   SmallVector<Value> values(rows);
   values.append(panels);
   for (Value value : stream.getResults())
-    if (isRow(value) || isPanel(value))
+    if (isRowVector(value) || isPanel(value))
       values.push_back(value);
   return values;
 }
@@ -77,7 +76,7 @@ SmallVector<Value> RowInterface::kept() const {
 int64_t RowInterface::stripFloats(int64_t stripRows, int64_t headDim, int64_t valueDim) const {
   int64_t floats = 0;
   for (Value value : kept())
-    floats += stripRows * (isRow(value) ? 1 : spacesOf(value) == Spaces::RD ? headDim : valueDim);
+    floats += stripRows * (isRowVector(value) ? 1 : spacesOf(value).has("d") ? headDim : valueDim);
   return floats;
 }
 
@@ -86,7 +85,7 @@ RowState::RowState(StageContext &context, StripValues &values, const RowInterfac
     : context(context), values(values), interface(interface), memory(memory) {
   for (Value value : interface.kept()) {
     offsets[value] = floats;
-    floats += context.cpu.stripRows() * (isRow(value) ? 1 : context.depthOf(spacesOf(value)));
+    floats += context.cpu.stripRows() * (isRowVector(value) ? 1 : context.depthOf(spacesOf(value)));
   }
   for (LoadOp load : interface.packed)
     if (!offsets.count(load.getValue()))
@@ -111,7 +110,7 @@ void RowState::begin(const Index &at) {
   StreamOp stream = interface.stream;
   unsigned carries = stream.getCarries().size();
   for (auto [i, value] : llvm::enumerate(stream.getResults())) {
-    if (!isRow(value) && !isPanel(value))
+    if (!isRowVector(value) && !isPanel(value))
       continue;
     Panel place = panelOf(value, at);
     if (isPanel(value)) {
@@ -140,7 +139,7 @@ RowPanels RowState::enter(const Index &at) {
   StreamOp stream = interface.stream;
   unsigned carries = stream.getCarries().size();
   for (auto [i, value] : llvm::enumerate(stream.getResults())) {
-    if (!isRow(value) && !isPanel(value))
+    if (!isRowVector(value) && !isPanel(value))
       continue;
     Panel place = panelOf(value, at);
     if (isPanel(value))
@@ -160,7 +159,7 @@ void RowState::leave(const Index &at) {
   Emitter &e = context.e;
   StreamOp stream = interface.stream;
   for (auto [i, value] : llvm::enumerate(stream.getResults())) {
-    if (!isRow(value))
+    if (!isRowVector(value))
       continue;
     Panel place = panelOf(value, at);
     if (i < stream.getCarries().size()) {
@@ -180,7 +179,7 @@ void RowState::end(const Index &at) {
   for (Value value : interface.stream->getResults()) {
     if (isPanel(value))
       values.setPanel(value, panelOf(value, at));
-    else if (isRow(value))
+    else if (isRowVector(value))
       values.loadRows(value, memory, at + Index(offsets.lookup(value)));
   }
   for (Operation *op : interface.afterRows) {

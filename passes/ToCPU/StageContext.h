@@ -37,9 +37,7 @@ public:
   int64_t headDim, valueDim;
   Mask mask;
 
-  int64_t depthOf(Spaces spaces) const {
-    return spaces == Spaces::RD || spaces == Spaces::CD ? headDim : valueDim;
-  }
+  int64_t depthOf(const SpaceSet &spaces) const { return spaces.has("d") ? headDim : valueDim; }
   /// The buffer as memref<?xT>.
   Value memory(Value buffer);
   /// Offset of the element at `place`, with d and e at zero.

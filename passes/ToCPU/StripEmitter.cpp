@@ -9,9 +9,7 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::cpu;
 
-namespace {
-Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
-} // namespace
+namespace {} // namespace
 
 void StripEmitter::emit(const RowPanels &panels, const ColumnFolds &folds) {
   mask.begin(context, values.getPlace());

@@ -7,9 +7,7 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::cpu;
 
-namespace {
-Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
-} // namespace
+namespace {} // namespace
 
 void StripValues::begin(const StripPlace &newPlace) {
   place = newPlace;
@@ -39,7 +37,7 @@ Value StripValues::uniform(Value value) {
 Value StripValues::row(Value value, int64_t vector) {
   if (auto constant = value.getDefiningOp<ConstantOp>())
     return context.e.splat(constant.getNumber().convertToDouble());
-  if (spacesOf(value) == Spaces::H)
+  if (spacesOf(value).isEmpty())
     return context.e.broadcast(uniform(value));
   auto found = rows.find(value);
   if (found == rows.end()) {
@@ -82,7 +80,7 @@ void StripValues::preparePanel(Value value) {
   if (!map || panels.count(value))
     return;
   for (Value input : map.getInputs())
-    if (spacesOf(input) == Spaces::RD || spacesOf(input) == Spaces::RE)
+    if (isRowPanel(spacesOf(input)))
       preparePanel(input);
   maps.prepare(map);
 }
@@ -127,7 +125,7 @@ void StripValues::evaluate(Operation *op) {
   if (auto reduce = dyn_cast<ReduceOp>(op))
     return evaluateReduce(reduce);
   if (auto load = dyn_cast<LoadOp>(op)) {
-    if (spacesOf(load.getValue()) != Spaces::R)
+    if (!isRow(spacesOf(load.getValue())))
       return;
     Place at = place.place();
     at.kb = place.block / Index(context.cpu.keyBlock);
@@ -142,7 +140,7 @@ void StripValues::evaluate(Operation *op) {
     return setRow(load.getValue(), vectors);
   }
   auto map = dyn_cast<MapOp>(op);
-  if (!map || map.getOutputs().empty() || spacesOf(map.getOutputs().front()) != Spaces::R)
+  if (!map || map.getOutputs().empty() || !isRow(spacesOf(map.getOutputs().front())))
     return;
   maps.prepare(map);
   SmallVector<SmallVector<Value>> results(map.getNumResults());
@@ -211,7 +209,7 @@ void StripValues::storeZero(StoreOp store, const Index &keyBlock) {
 
 void StripValues::store(StoreOp store, const Index &keyBlock) {
   Value value = store.getValue();
-  if (spacesOf(value) != Spaces::R)
+  if (!isRow(spacesOf(value)))
     return storePanel(value, store.getBuffer());
   Place at = place.place();
   at.kb = keyBlock;

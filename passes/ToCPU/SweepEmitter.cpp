@@ -11,7 +11,6 @@ using namespace mlir::tile::cpu;
 
 namespace {
 bool isDepthDot(Operation *op) { return isa<DotOp>(op); }
-Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
 /// All pairs add to one place: the indices are b, h and constants.
 bool addsToOnePlace(AccumulateOp op) {
   Block *body = op->getBlock();
@@ -80,7 +79,7 @@ void SweepEmitter::prepare() {
     } else if (auto window = dyn_cast<WindowOp>(op)) {
       bases[window.getTable()] = context.offset(window.getTable(), place.place());
       distance = place.row - place.block + context.columns - Index(1);
-    } else if (auto reduce = dyn_cast<ReduceOp>(op); reduce && reduce.getAxis() == Axis::C) {
+    } else if (auto reduce = dyn_cast<ReduceOp>(op); reduce && reduce.getAxis() == "c") {
       double start = reduce.getKind() == Reduction::Add ? 0.0 : -1.0e30;
       carries.push_back({op, SmallVector<Value>(vectors, e.splat(start))});
     } else if (auto scan = dyn_cast<ScanOp>(op)) {
@@ -248,7 +247,7 @@ void SweepEmitter::emitReduce(ReduceOp reduce, int64_t key, int64_t vector) {
   Value reg = element(reduce.getInput(), key, vector);
   if (!isFilledWith(reduce.getInput(), neutral))
     reg = inside(reg, key, vector, neutral);
-  if (reduce.getAxis() == Axis::R) {
+  if (reduce.getAxis() == "r") {
     Value sum = e.sumLanes(reg), memory = folds.lookup(reduce.getOutput()).memory;
     return e.store(e.add(e.load(memory, keys[key]), sum), memory, keys[key]);
   }
@@ -269,9 +268,9 @@ void SweepEmitter::emitDot(DotOp dot) {
   Value init = dot.getInit();
   for (int64_t key = 0, n = keys.size(); key < n; ++key)
     for (int64_t v = 0; v < vectors; ++v)
-      acc.push_back(!init                         ? e.splat(0.0)
-                    : spacesOf(init) == Spaces::R ? values.row(init, v)
-                                                  : element(init, key, v));
+      acc.push_back(!init                   ? e.splat(0.0)
+                    : isRow(spacesOf(init)) ? values.row(init, v)
+                                            : element(init, key, v));
   // Registers do not live across the contraction; what is needed behind it is in a slot.
   registers.clear();
   masks.assign(keys.size() * vectors, Value());

@@ -1,6 +1,7 @@
 //===- TileToCpu.cpp - the pass pe-tile-to-cpu ----------------------------===//
 #include "passes/ToCPU/ToCPU.h"
 
+#include "passes/Schedule/Layouts.h"
 #include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/MathFunctions.h"
 #include "passes/ToCPU/Skeletons.h"
@@ -32,6 +33,8 @@ LogicalResult lowerStream(StageOp stage, std::string &why) {
     why = "its cpu_schedule is not valid";
     return failure();
   }
+  if (failed(checkLayouts(stage, why)))
+    return failure();
   FailureOr<StripSchedule> schedule = StripSchedule::compute(*streams.begin(), why);
   if (failed(schedule) || failed(cpu::checkStage(stage, why)))
     return failure();

@@ -61,8 +61,8 @@ Registers mlir::tile::gpu::loadWindow(FragmentKernel &k, Value table) {
   const int64_t ownerSign = k.rowsOwn ? 1 : -1;
   llvm::SmallDenseMap<int64_t, Value> known; // pairs of one diagonal share a register
   Registers values;
-  for (int64_t i = 0, e = k.registersOf(Spaces::RC); i < e; ++i) {
-    Element at = k.elementAt(Spaces::RC, i);
+  for (int64_t i = 0, e = k.registersOf({"r", "c"}); i < e; ++i) {
+    Element at = k.elementAt({"r", "c"}, i);
     const int64_t away = at.ownerTile * 16 + at.ownerHalf * 8 -
                          (k.isPermuted ? at.innerTile * 2 : at.innerTile * 8) - at.innerHalf;
     Value &value = known[away];
@@ -92,9 +92,9 @@ Value SegmentBlock::bend(FragmentKernel &k, const Num &z) const {
 /// v of the lane's rows; rows that do not exist take the last one's.
 static Registers loadRows(FragmentKernel &k, Value buffer) {
   Registers values;
-  for (int64_t i = 0, e = k.registersOf(Spaces::R); i < e; ++i) {
+  for (int64_t i = 0, e = k.registersOf({"r"}); i < e; ++i) {
     Place place = k.place();
-    place.r = minOf(k.rowAt(k.elementAt(Spaces::R, i)), k.rows - Num(1));
+    place.r = minOf(k.rowAt(k.elementAt({"r"}, i)), k.rows - Num(1));
     values.push_back(k.b.load(k.b.f32(), k.fn.address(buffer, place)));
   }
   return values;
@@ -157,7 +157,7 @@ void mlir::tile::gpu::emitSegments(FragmentKernel &k, SegmentsOp op) {
   Value offset = floatAt(k, k.fn.address(op.getOffset(), k.place()), block.firstKink);
   Value slope = block.slope(k, block.firstKink);
   auto vOf = [&](int64_t index) {
-    return block.v[k.indexOf(Spaces::R, k.elementAt(Spaces::RC, index))];
+    return block.v[k.indexOf({"r"}, k.elementAt({"r", "c"}, index))];
   };
   llvm::SmallDenseMap<Value, Value> rowSlopes;
   Registers values;

@@ -22,20 +22,13 @@ bool isMatrixType(Type element) { return !element.isF32(); }
 class DotEmitter {
 public:
   DotEmitter(FragmentKernel &k, DotOp dot)
-      : k(k), b(k.b), dot(dot), result(cast<ValType>(dot.getOutput().getType()).getSpaces()),
+      : k(k), b(k.b), dot(dot), result(spacesOf(dot.getOutput())),
         element(cast<ValType>(dot.getRhs().getType()).getElementType()) {}
 
   void emit() {
-    switch (dot.getAxis()) {
-    case Axis::D:
-    case Axis::E:
+    if (isDepth(dot.getAxis()))
       return overDepth();
-    case Axis::C:
-    case Axis::R:
-      return (dot.getAxis() == Axis::R) == k.rowsOwn ? overOwner() : overInner();
-    default:
-      llvm_unreachable("no contraction over heads");
-    }
+    return (dot.getAxis() == "r") == k.rowsOwn ? overOwner() : overInner();
   }
 
 private:
@@ -72,7 +65,7 @@ private:
   FragmentKernel &k;
   KernelBuilder &b;
   DotOp dot;
-  Spaces result;
+  SpaceSet result;
   Type element;
 };
 
@@ -83,7 +76,7 @@ Registers DotEmitter::start() {
     return fold->second;
   if (!dot.getInit())
     return Registers(count, b.number(0.0));
-  Spaces from = cast<ValType>(dot.getInit().getType()).getSpaces();
+  const SpaceSet &from = spacesOf(dot.getInit());
   Registers &init = k.registers(dot.getInit());
   if (from == result)
     return init;
@@ -176,7 +169,7 @@ SmallVector<Value> DotEmitter::vectorAt(const Panel &panel, int64_t rowConstant,
 //===- Over the depth: pairs -----------------------------------------------------------===//
 
 void DotEmitter::overDepth() {
-  const bool lhsOwns = k.isOwnerSide(cast<ValType>(dot.getLhs().getType()).getSpaces());
+  const bool lhsOwns = k.isOwnerSide(spacesOf(dot.getLhs()));
   Value ownerValue = lhsOwns ? dot.getLhs() : dot.getRhs();
   Value innerValue = lhsOwns ? dot.getRhs() : dot.getLhs();
   const Panel &owner = k.panelOf(ownerValue), &inner = k.panelOf(innerValue);
@@ -217,7 +210,7 @@ void DotEmitter::exactOverDepth(Registers &sums, const Panel &owner, const Panel
       right.push_back(vectorAt(inner, i / 2 * 8, k.t * Num(2) + Num(i % 2), chunk));
     for (int n = 0; n < 4; ++n)
       for (auto [index, sum] : llvm::enumerate(next)) {
-        Element at = k.elementAt(Spaces::RC, index);
+        Element at = k.elementAt({"r", "c"}, index);
         sum = b.fma(left[at.ownerTile * 2 + at.ownerHalf][n],
                     right[at.innerTile * 2 + at.innerHalf][n], sum);
       }

@@ -8,12 +8,10 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
-static Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
-
-std::optional<Spaces> mlir::tile::gpu::lineOf(AccumulateOp sum) {
+std::optional<SpaceSet> mlir::tile::gpu::lineOf(AccumulateOp sum) {
   auto map = sum->getParentOfType<MapOp>();
   auto extents = cast<BufferType>(sum.getBuffer().getType()).getExtents();
-  if (!map || map.getIterationSpaces() != Spaces::RC || !map.getPositions() || extents.size() != 3)
+  if (!map || !isPair(map.getIterationSpaces()) || !map.getPositions() || extents.size() != 3)
     return std::nullopt;
   auto positions = map.getBody().getArguments().drop_front(map.getInputs().size());
   auto apart = sum.getIndices()[2].getDefiningOp<arith::SubIOp>();
@@ -26,22 +24,22 @@ std::optional<Spaces> mlir::tile::gpu::lineOf(AccumulateOp sum) {
            start.getExpression() == name;
   };
   if (isOf("r", positions[2], "q_start"))
-    return Spaces::R;
+    return SpaceSet{"r"};
   if (isOf("c", positions[3], "k_start"))
-    return Spaces::C;
+    return SpaceSet{"c"};
   return std::nullopt;
 }
 
 /// Whether the stream adds to elements of the inner side that are not a fold of its.
 static bool hasInnerLineSums(StageOp stage) {
-  const Spaces inner = rowsOwn(stage) ? Spaces::C : Spaces::R;
+  const SpaceSet inner = {rowsOwn(stage) ? "c" : "r"};
   return stage.getStream()
       .getBody()
       .walk([&](Operation *op) {
         auto sum = dyn_cast<AccumulateOp>(op);
         auto segments = dyn_cast<SegmentsGradOp>(op);
-        const bool isInner = (sum && lineOf(sum) == inner) ||
-                             (segments && segments.getVGrad() && inner == Spaces::R);
+        const bool isInner =
+            (sum && lineOf(sum) == inner) || (segments && segments.getVGrad() && isRow(inner));
         return isInner ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
@@ -56,14 +54,13 @@ OuterFolds::OuterFolds(StageOp stage, const GpuSchedule &schedule)
   };
   llvm::SetVector<Operation *> dependent;
   for (auto [index, result] : llvm::enumerate(stream.getResults())) {
-    Spaces s = spacesOf(result);
-    const bool isOwner = s == Spaces::H ? false : rows ? hasRows(s) : hasColumns(s);
+    const SpaceSet &s = spacesOf(result);
+    const bool isOwner = rows ? hasRows(s) : hasColumns(s);
     if (index < stream.getCarries().size() || isOwner)
       continue;
-    StringRef depth = s == Spaces::RD || s == Spaces::CD ? "d" : "e";
     SmallVector<std::string> extents = {"b", hasRows(s) ? "hq" : "hkv", hasRows(s) ? "r" : "c"};
     if (hasDepth(s))
-      extents.push_back(depth.str());
+      extents.push_back(depthOf(s).str());
     outer[index] = make("_sum" + Twine(index), extents, f32, /*zero=*/false);
     order.push_back(index);
     for (Operation *user : result.getUsers())
@@ -95,7 +92,7 @@ namespace {
 /// Calls `body` for every pair of neighbouring depths (or every element of a vector) of this lane,
 /// with its address in `buffer` and whether it exists and is this lane's to add.
 void eachAccess(
-    FragmentKernel &k, Value buffer, Spaces spaces,
+    FragmentKernel &k, Value buffer, const SpaceSet &spaces,
     llvm::function_ref<void(int64_t first, int64_t count, Value address, Value exists)> body) {
   KernelBuilder &b = k.b;
   const int64_t step = hasDepth(spaces) ? 2 : 1;
@@ -119,7 +116,8 @@ void eachAccess(
 
 } // namespace
 
-void mlir::tile::gpu::addToLine(FragmentKernel &k, Value buffer, Spaces spaces, Registers sums) {
+void mlir::tile::gpu::addToLine(FragmentKernel &k, Value buffer, const SpaceSet &spaces,
+                                Registers sums) {
   KernelBuilder &b = k.b;
   reduceAcrossLanes(k, spaces, Reduction::Add, sums);
   if (!k.isOwnerSide(spaces)) {
@@ -140,7 +138,7 @@ void mlir::tile::gpu::addToLine(FragmentKernel &k, Value buffer, Spaces spaces, 
 }
 
 /// The registers plus what earlier CTAs have added.
-Registers OuterFolds::addTo(FragmentKernel &k, Value buffer, Spaces spaces,
+Registers OuterFolds::addTo(FragmentKernel &k, Value buffer, const SpaceSet &spaces,
                             const Registers &registers, Value isFirst) {
   KernelBuilder &b = k.b;
   Registers sums = registers;
@@ -163,7 +161,8 @@ Registers OuterFolds::addTo(FragmentKernel &k, Value buffer, Spaces spaces,
   return sums;
 }
 
-void OuterFolds::write(FragmentKernel &k, Value buffer, Spaces spaces, const Registers &registers) {
+void OuterFolds::write(FragmentKernel &k, Value buffer, const SpaceSet &spaces,
+                       const Registers &registers) {
   KernelBuilder &b = k.b;
   eachAccess(k, buffer, spaces, [&](int64_t first, int64_t count, Value address, Value exists) {
     b.ifThen(exists, [&] {

@@ -29,9 +29,9 @@ public:
 
 private:
   void addStep(FragmentKernel &k, const Num &number, const Num &total);
-  Registers addTo(FragmentKernel &k, Value buffer, Spaces spaces, const Registers &registers,
-                  Value isFirst);
-  void write(FragmentKernel &k, Value buffer, Spaces spaces, const Registers &registers);
+  Registers addTo(FragmentKernel &k, Value buffer, const SpaceSet &spaces,
+                  const Registers &registers, Value isFirst);
+  void write(FragmentKernel &k, Value buffer, const SpaceSet &spaces, const Registers &registers);
 
   StageOp stage;
   StreamOp stream;
@@ -45,11 +45,11 @@ private:
 /// Adds up a value over pairs, of which a lane has `sums` for its rows or columns (`spaces`), and
 /// adds it to buffer [b, hq, r] or [b, hq, c]: at once on the owner side, where only this CTA does,
 /// else in the order of the inner block's ticket.
-void addToLine(FragmentKernel &k, Value buffer, Spaces spaces, Registers sums);
+void addToLine(FragmentKernel &k, Value buffer, const SpaceSet &spaces, Registers sums);
 
 /// R or C where the sum inside a map goes to its pair's row or column of a buffer [b, hq, r] or
 /// [b, hq, c].
-std::optional<Spaces> lineOf(AccumulateOp sum);
+std::optional<SpaceSet> lineOf(AccumulateOp sum);
 
 /// Whether rows own the stage's kernel.
 bool rowsOwn(StageOp stage);

@@ -15,9 +15,8 @@ using namespace mlir::tile::gpu;
 static bool rowsMustOwn(StreamOp stream) {
   if (!stream || !stream.getCarries().empty())
     return true;
-  return llvm::none_of(stream.getResults(), [](Value value) {
-    return hasColumns(cast<ValType>(value.getType()).getSpaces());
-  });
+  return llvm::none_of(stream.getResults(),
+                       [](Value value) { return hasColumns(spacesOf(value)); });
 }
 
 bool mlir::tile::gpu::rowsOwn(StageOp stage) { return rowsMustOwn(stage.getStream()); }
@@ -68,28 +67,28 @@ KeptPairs FragmentKernel::keptPairs() {
 
 //===- Geometry ------------------------------------------------------------------===//
 
-int64_t FragmentKernel::registersOf(Spaces s) const {
-  if (s == Spaces::H)
+int64_t FragmentKernel::registersOf(const SpaceSet &s) const {
+  if (s.isEmpty())
     return 1;
-  if (s == Spaces::RC)
+  if (isPair(s))
     return ownerTiles() * innerTiles() * 4;
   if (isOwnerSide(s))
     return hasDepth(s) ? ownerTiles() * depthTiles(s) * 4 : ownerTiles() * 2;
   return hasDepth(s) ? foldTiles() * foldDepthTiles(s) * 4 : innerTiles() * 2;
 }
 
-Element FragmentKernel::elementAt(Spaces s, int64_t index) const {
+Element FragmentKernel::elementAt(const SpaceSet &s, int64_t index) const {
   Element at;
-  if (s == Spaces::H)
+  if (s.isEmpty())
     return at;
-  if (!hasDepth(s) && s != Spaces::RC) {
+  if (!hasDepth(s) && !isPair(s)) {
     (isOwnerSide(s) ? at.ownerTile : at.innerTile) = index / 2;
     (isOwnerSide(s) ? at.ownerHalf : at.innerHalf) = index % 2;
     return at;
   }
   const int half = index / 2 % 2, pair = index % 2;
   index /= 4;
-  if (s == Spaces::RC) {
+  if (isPair(s)) {
     at.ownerTile = index / innerTiles(), at.ownerHalf = half;
     at.innerTile = index % innerTiles(), at.innerHalf = pair;
     return at;
@@ -101,10 +100,10 @@ Element FragmentKernel::elementAt(Spaces s, int64_t index) const {
   return at;
 }
 
-int64_t FragmentKernel::indexOf(Spaces s, const Element &at) const {
-  if (s == Spaces::H)
+int64_t FragmentKernel::indexOf(const SpaceSet &s, const Element &at) const {
+  if (s.isEmpty())
     return 0;
-  if (s == Spaces::RC)
+  if (isPair(s))
     return (at.ownerTile * innerTiles() + at.innerTile) * 4 + at.ownerHalf * 2 + at.innerHalf;
   if (!hasDepth(s))
     return isOwnerSide(s) ? at.ownerTile * 2 + at.ownerHalf : at.innerTile * 2 + at.innerHalf;
@@ -142,7 +141,7 @@ Num FragmentKernel::foldedInnerAt(const Element &at) {
          inTile % Num(2);
 }
 
-Num FragmentKernel::foldedDepthTile(const Element &at, Spaces s) {
+Num FragmentKernel::foldedDepthTile(const Element &at, const SpaceSet &s) {
   if (foldParts() == 1)
     return Num(at.depthTile);
   return warp % Num(foldParts()) * Num(foldDepthTiles(s)) + Num(at.depthTile);
@@ -209,7 +208,7 @@ Panel FragmentKernel::warpPairs() {
 void FragmentKernel::storePairs(const Panel &panel, const Registers &pairs) {
   Num warpRow = warp * Num(ownerTiles() * 16) + g;
   for (size_t i = 0; i < pairs.size(); i += 2) {
-    Element at = elementAt(Spaces::RC, i);
+    Element at = elementAt({"r", "c"}, i);
     Num column = t * Num(2);
     const int64_t first = at.innerTile * 8, perChunk = panel.perChunk();
     // Eight columns are one chunk of 16-bit elements, or two of f32.

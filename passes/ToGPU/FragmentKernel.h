@@ -72,7 +72,7 @@ struct Element {
 /// A value over rows or columns that is added to a buffer.
 struct LineSum {
   Value buffer;
-  Spaces spaces;
+  SpaceSet spaces;
   Registers sums;
 };
 
@@ -95,15 +95,13 @@ public:
   //===- Geometry ------------------------------------------------------------------===//
   int64_t ownerTiles() const { return schedule.ownerTiles; }
   int64_t innerTiles() const { return schedule.innerBlock / 8; }
-  int64_t depthOf(Spaces s) const {
-    return s == Spaces::RD || s == Spaces::CD ? fn.headDim : fn.valueDim;
-  }
-  int64_t depthTiles(Spaces s) const { return depthOf(s) / 8; }
-  bool isOwnerSide(Spaces s) const { return rowsOwn ? hasRows(s) : hasColumns(s); }
+  int64_t depthOf(const SpaceSet &s) const { return s.has("d") ? fn.headDim : fn.valueDim; }
+  int64_t depthTiles(const SpaceSet &s) const { return depthOf(s) / 8; }
+  bool isOwnerSide(const SpaceSet &s) const { return rowsOwn ? hasRows(s) : hasColumns(s); }
   /// Registers of a value, and where each lies.
-  int64_t registersOf(Spaces s) const;
-  Element elementAt(Spaces s, int64_t index) const;
-  int64_t indexOf(Spaces s, const Element &at) const;
+  int64_t registersOf(const SpaceSet &s) const;
+  Element elementAt(const SpaceSet &s, int64_t index) const;
+  int64_t indexOf(const SpaceSet &s, const Element &at) const;
   /// Inner tiles of 16 rows that one warp sums up, and into how many parts a tile's depth is cut.
   int64_t foldTiles() const {
     return std::max<int64_t>(1, schedule.innerBlock / 16 / schedule.warps);
@@ -111,7 +109,9 @@ public:
   int64_t foldParts() const {
     return std::max<int64_t>(1, schedule.warps * 16 / schedule.innerBlock);
   }
-  int64_t foldDepthTiles(Spaces s) const { return (depthTiles(s) + foldParts() - 1) / foldParts(); }
+  int64_t foldDepthTiles(const SpaceSet &s) const {
+    return (depthTiles(s) + foldParts() - 1) / foldParts();
+  }
 
   //===- Where this thread is --------------------------------------------------------===//
   Num thread, lane, warp, g, t;
@@ -131,7 +131,7 @@ public:
   Num columnAt(const Element &at) { return rowsOwn ? innerAt(at) : ownerAt(at); }
   /// Inner index within the call, and depth tile, of an element of a folded inner panel.
   Num foldedInnerAt(const Element &at);
-  Num foldedDepthTile(const Element &at, Spaces s);
+  Num foldedDepthTile(const Element &at, const SpaceSet &s);
   /// Where inner `logical` of the block stands in shared memory and in the fragments.
   Num physicalInner(const Num &logical);
   /// The inner blocks that an owner block visits, and the owner blocks that visit an inner block.
@@ -225,7 +225,7 @@ void emitConstant(FragmentKernel &k, ConstantOp op);
 void emitMask(FragmentKernel &k, MaskOp op);
 void emitReduce(FragmentKernel &k, ReduceOp op);
 /// Combines a vector's registers over the lanes, and warps, that hold parts of the same element.
-void reduceAcrossLanes(FragmentKernel &k, Spaces to, Reduction kind, Registers &values);
+void reduceAcrossLanes(FragmentKernel &k, const SpaceSet &to, Reduction kind, Registers &values);
 void emitScan(FragmentKernel &k, ScanOp op);
 /// Whether the pair exists and is inside the mask.
 Value isInside(FragmentKernel &k, const Num &row, const Num &column);

@@ -22,7 +22,7 @@ public:
   void emit();
 
 private:
-  Value v(int64_t index) { return block.v[k.indexOf(Spaces::R, k.elementAt(Spaces::RC, index))]; }
+  Value v(int64_t index) { return block.v[k.indexOf({"r"}, k.elementAt({"r", "c"}, index))]; }
   void addMoments(const Num &segment, const Registers &values, bool isSubtracted);
   void addRows(const Registers &slopes);
 
@@ -53,13 +53,13 @@ void SegmentsGradEmitter::addMoments(const Num &segment, const Registers &values
 
 /// v_grad[i] += sum over j of g * slope * u.
 void SegmentsGradEmitter::addRows(const Registers &slopes) {
-  Registers sums(k.registersOf(Spaces::R));
+  Registers sums(k.registersOf({"r"}));
   for (auto [index, slope] : llvm::enumerate(slopes)) {
-    Value &sum = sums[k.indexOf(Spaces::R, k.elementAt(Spaces::RC, index))];
+    Value &sum = sums[k.indexOf({"r"}, k.elementAt({"r", "c"}, index))];
     Value weighted = b.mul(g[index], slope);
     sum = sum ? b.fma(weighted, block.u[index], sum) : b.mul(weighted, block.u[index]);
   }
-  addToLine(k, op.getVGrad(), Spaces::R, std::move(sums));
+  addToLine(k, op.getVGrad(), {"r"}, std::move(sums));
 }
 
 void SegmentsGradEmitter::emit() {

@@ -210,7 +210,7 @@ private:
 
   FragmentKernel &k;
   MapOp map;
-  Spaces spaces;
+  SpaceSet spaces;
   RegionWriter writer;
   RegionVariation variation;
   llvm::DenseMap<std::pair<Value, int64_t>, Value> known; // by owner or inner coordinate
@@ -226,7 +226,7 @@ void MapWriter::addPair(AccumulateOp sum, const Element &at) {
     value = b.create<arith::TruncFOp>(b.f32(), value);
   Value counts = b.create<arith::OrIOp>(k.isFull, isInside(k, at));
   value = b.select(counts, value, b.number(0.0));
-  std::optional<Spaces> line = lineOf(sum);
+  std::optional<SpaceSet> line = lineOf(sum);
   if (line)
     lines[sum].resize(k.registersOf(*line));
   Value &total = line ? lines[sum][k.indexOf(*line, at)] : pending[sum];
@@ -255,7 +255,7 @@ void MapWriter::bind(const Element &at) {
   Block &body = map.getBody().front();
   const unsigned inputs = map.getInputs().size();
   for (auto [argument, input] : llvm::zip(body.getArguments(), map.getInputs())) {
-    Spaces s = cast<ValType>(input.getType()).getSpaces();
+    const SpaceSet &s = spacesOf(input);
     writer.mapping[argument] = k.registers(input)[k.indexOf(s, at)];
   }
   if (!map.getPositions())
@@ -312,7 +312,7 @@ bool mlir::tile::gpu::isRoundingInPlace(MapOp map) {
 void mlir::tile::gpu::mapChunks(FragmentKernel &k, MapOp map, const Panel &from, const Panel &to) {
   KernelBuilder &b = k.b;
   const int64_t threads = k.schedule.threads(), total = from.rows * from.chunks;
-  const bool isInner = !k.isOwnerSide(cast<ValType>(map.getResult(0).getType()).getSpaces());
+  const bool isInner = !k.isOwnerSide(spacesOf(map.getResult(0)));
   auto type = VectorType::get({4}, b.f32());
   auto one = [&](const Num &index) {
     Num row = index / Num(from.chunks), chunk = index % Num(from.chunks);

@@ -20,7 +20,7 @@ using namespace mlir::tile::gpu;
 
 bool mlir::tile::gpu::hasPlaceInHead(AccumulateOp sum) {
   auto map = sum->getParentOfType<MapOp>();
-  if (!map || map.getIterationSpaces() != Spaces::RC || !map.getPositions())
+  if (!map || !isPair(map.getIterationSpaces()) || !map.getPositions())
     return false;
   const unsigned inputs = map.getInputs().size();
   Block &body = map.getBody().front();
@@ -70,7 +70,7 @@ static bool hasFixedPlace(AccumulateOp sum) {
 }
 
 bool mlir::tile::gpu::needsPairLoop(MapOp map) {
-  if (map.getIterationSpaces() != Spaces::RC)
+  if (!isPair(map.getIterationSpaces()))
     return false;
   return map
       .walk([&](Operation *op) {
@@ -109,7 +109,7 @@ private:
 class PairLoop {
 public:
   PairLoop(FragmentKernel &k, MapOp map)
-      : k(k), b(k.b), map(map), count(k.registersOf(Spaces::RC)) {}
+      : k(k), b(k.b), map(map), count(k.registersOf({"r", "c"})) {}
   void run();
 
 private:
@@ -198,10 +198,10 @@ void PairLoop::reduceSums() {
 void PairLoop::addLines() {
   for (auto &[op, array] : lines) {
     auto sum = cast<AccumulateOp>(op);
-    const Spaces line = *lineOf(sum);
+    const SpaceSet line = *lineOf(sum);
     Registers registers(k.registersOf(line));
     for (int64_t i = 0; i < count; ++i) {
-      Value &total = registers[k.indexOf(line, k.elementAt(Spaces::RC, i))];
+      Value &total = registers[k.indexOf(line, k.elementAt({"r", "c"}, i))];
       Value value = array.load(Num(i));
       total = total ? b.add(total, value) : value;
     }
@@ -214,9 +214,9 @@ void PairLoop::run() {
   SmallVector<ThreadArray> inputs, results;
   for (Value input : map.getInputs()) {
     inputs.emplace_back(b, elementOf(input), count);
-    Spaces spaces = cast<ValType>(input.getType()).getSpaces();
+    const SpaceSet &spaces = spacesOf(input);
     for (int64_t i = 0; i < count; ++i)
-      inputs.back().store(k.registers(input)[k.indexOf(spaces, k.elementAt(Spaces::RC, i))],
+      inputs.back().store(k.registers(input)[k.indexOf(spaces, k.elementAt({"r", "c"}, i))],
                           Num(i));
   }
   for (Value result : map.getResults())

@@ -40,10 +40,10 @@ struct Target {
 };
 
 /// Rows or columns of an element of a value over `spaces`; inner panels only exist once folded.
-Target targetOf(FragmentKernel &k, Spaces spaces, const Element &at) {
+Target targetOf(FragmentKernel &k, const SpaceSet &spaces, const Element &at) {
   Target target{k.place(), Value()};
   target.place.kb = k.innerBlock;
-  if (spaces == Spaces::H)
+  if (spaces.isEmpty())
     return target;
   Num index = k.isOwnerSide(spaces) ? k.ownerAt(at)
               : hasDepth(spaces)    ? k.foldedInnerAt(at)
@@ -58,7 +58,7 @@ Target targetOf(FragmentKernel &k, Spaces spaces, const Element &at) {
 void mlir::tile::gpu::emitLoad(FragmentKernel &k, LoadOp load) {
   KernelBuilder &b = k.b;
   auto type = cast<ValType>(load.getValue().getType());
-  Spaces spaces = type.getSpaces();
+  const SpaceSet &spaces = type.getSpaces();
   Registers result;
   for (int64_t i = 0, e = k.registersOf(spaces); i < e; ++i) {
     Target target = targetOf(k, spaces, k.elementAt(spaces, i));
@@ -77,7 +77,7 @@ void mlir::tile::gpu::emitLoad(FragmentKernel &k, LoadOp load) {
 }
 
 /// Two neighbouring depths of a lane in one access.
-static void storePanel(FragmentKernel &k, StoreOp store, Spaces spaces) {
+static void storePanel(FragmentKernel &k, StoreOp store, const SpaceSet &spaces) {
   KernelBuilder &b = k.b;
   Registers &values = k.registers(store.getValue());
   Type element = cast<ValType>(store.getValue().getType()).getElementType();
@@ -107,12 +107,12 @@ static void storePanel(FragmentKernel &k, StoreOp store, Spaces spaces) {
 
 void mlir::tile::gpu::emitStore(FragmentKernel &k, StoreOp store) {
   KernelBuilder &b = k.b;
-  Spaces spaces = cast<ValType>(store.getValue().getType()).getSpaces();
+  const SpaceSet &spaces = spacesOf(store.getValue());
   if (hasDepth(spaces))
     return storePanel(k, store, spaces);
   Registers &values = k.registers(store.getValue());
   // Lanes that hold the same element: one of them stores.
-  Value chosen = spaces == Spaces::H     ? b.compare(arith::CmpIPredicate::eq, k.thread, 0)
+  Value chosen = spaces.isEmpty()        ? b.compare(arith::CmpIPredicate::eq, k.thread, 0)
                  : k.isOwnerSide(spaces) ? b.compare(arith::CmpIPredicate::eq, k.t, 0)
                                          : b.less(k.thread, Num(4));
   for (int64_t i = 0, e = k.registersOf(spaces); i < e; ++i) {

@@ -23,8 +23,6 @@ namespace {
 
 constexpr int64_t kCopies = 2;
 
-Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
-
 class StreamStage {
 public:
   StreamStage(StageOp stage, const GpuSchedule &schedule, KernelFunction &fn, OuterFolds &folds,
@@ -52,8 +50,8 @@ private:
   void leaveOut(const Num &step);
   Value isFullBlock();
   bool isInnerSide(Value value) {
-    Spaces s = spacesOf(value);
-    return s != Spaces::RC && s != Spaces::H && !k.isOwnerSide(s);
+    const SpaceSet &s = spacesOf(value);
+    return !isPair(s) && !s.isEmpty() && !k.isOwnerSide(s);
   }
   std::string items();
 
@@ -144,7 +142,7 @@ void StreamStage::loadOwners() {
 /// Inner panels, and every op that must be repeated for each block.
 void StreamStage::declareInner() {
   auto declare = [&](LoadOp load) {
-    Spaces s = spacesOf(load.getValue());
+    const SpaceSet &s = spacesOf(load.getValue());
     Type element = cast<ValType>(load.getValue().getType()).getElementType();
     k.panels[load.getValue()] = k.makePanel(k.schedule.innerBlock, k.depthOf(s), element, kCopies);
     innerPanels.push_back(load);
@@ -256,7 +254,7 @@ SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
   Block &body = k.stream.getBody().front();
   SmallVector<Registers> carriedSums;
   for (auto [index, result] : llvm::enumerate(k.stream.getResults())) {
-    Spaces s = spacesOf(result);
+    const SpaceSet &s = spacesOf(result);
     Registers registers;
     if (!folds.isOuter(index)) {
       registers.assign(carried.begin(), carried.begin() + k.registersOf(s));
@@ -294,7 +292,7 @@ SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
 Value StreamStage::isAnyAtLeast(const Registers &values, double bound) {
   Value zero = b.number(0.0), largest = zero; // 1 for such a row
   for (auto [index, value] : llvm::enumerate(values)) {
-    Num row = k.rowAt(k.elementAt(Spaces::R, index));
+    Num row = k.rowAt(k.elementAt({"r"}, index));
     Value exists =
         b.both(b.less(row, k.rows), b.compare(arith::CmpIPredicate::sge, row, k.mask.rows.begin));
     Value isLarge = b.create<arith::CmpFOp>(arith::CmpFPredicate::UGE, value, b.number(bound));
@@ -317,10 +315,10 @@ Value StreamStage::isAnyAtLeast(const Registers &values, double bound) {
 SmallVector<Value> StreamStage::emitStepUnlessSmall(const Num &step, ValueRange carried) {
   enterStep(step);
   Registers snapshot;
-  for (int64_t i = 0, e = k.registersOf(Spaces::R); i < e; ++i) {
+  for (int64_t i = 0, e = k.registersOf({"r"}); i < e; ++i) {
     Place place = k.place();
     place.kb = k.innerBlock;
-    place.r = minOf(k.rowAt(k.elementAt(Spaces::R, i)), k.rows - Num(1));
+    place.r = minOf(k.rowAt(k.elementAt({"r"}, i)), k.rows - Num(1));
     snapshot.push_back(b.load(b.f32(), k.fn.address(k.stream.getSkipBuffer(), place)));
   }
   Value matters = isAnyAtLeast(snapshot, k.stream.getSkipBelow()->convertToDouble());
@@ -365,7 +363,7 @@ SmallVector<Value> StreamStage::emitStepOrSkip(const Num &step, ValueRange carri
         // What is kept of every block is zero in those that are skipped.
         enterStep(step);
         for (auto store : k.stream.getBody().front().getOps<StoreOp>()) {
-          Spaces s = spacesOf(store.getValue());
+          const SpaceSet &s = spacesOf(store.getValue());
           k.set(store.getValue(), Registers(k.registersOf(s), b.number(0.0)));
           emitStore(k, store);
         }

@@ -219,7 +219,7 @@ void PairSums::writeSkewed(FragmentKernel &k, const Diagonal &diagonal, const Re
   KernelBuilder &b = k.b;
   llvm::MapVector<std::pair<int, int>, Value> sums; // by k and half
   for (auto [index, value] : llvm::enumerate(pairs)) {
-    Element at = k.elementAt(Spaces::RC, index);
+    Element at = k.elementAt({"r", "c"}, index);
     Value &sum = sums[{at.innerTile - 2 * at.ownerTile - at.ownerHalf, at.innerHalf}];
     sum = sum ? b.add(sum, value) : value;
   }

@@ -1,6 +1,7 @@
 //===- TileToGpu.cpp - the pass pe-tile-to-gpu ----------------------------===//
 #include "passes/ToGPU/ToGPU.h"
 
+#include "passes/Schedule/Layouts.h"
 #include "passes/ToGPU/Folds.h"
 #include "passes/ToGPU/FragmentKernel.h"
 #include "passes/ToGPU/ScalarStages.h"
@@ -29,6 +30,8 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
     why = reason.str();
     return failure();
   };
+  if (failed(checkLayouts(stage, why)))
+    return failure();
   auto plan = stage->getParentOfType<PlanOp>();
   for (int64_t depth : {plan.getHeadDim(), plan.getValueDim()})
     if (depth % 8 || depth < 8 || depth > 256)
@@ -73,14 +76,12 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
 void mlir::tile::gpu::hoistRowValues(StageOp stage) {
   StreamOp stream = stage.getStream();
   const bool rows = rowsOwn(stage);
-  auto spacesOf = [](Value value) { return cast<ValType>(value.getType()).getSpaces(); };
   // Values over r that are computed before the stream, by a reduction or for the inner side.
   SmallVector<Value> hoisted;
   for (Operation &op : stage.getBody().front()) {
     if (&op == stream)
       break;
-    if (op.getNumResults() != 1 || isa<LoadOp, ConstantOp>(op) ||
-        spacesOf(op.getResult(0)) != Spaces::R)
+    if (op.getNumResults() != 1 || isa<LoadOp, ConstantOp>(op) || !isRow(spacesOf(op.getResult(0))))
       continue;
     llvm::SetVector<Operation *> slice;
     slice.insert(&op);
@@ -167,7 +168,10 @@ private:
   LogicalResult lower(StageOp stage) {
     if (isScalarStage(stage))
       return tile::gpu::lowerScalarStage(stage);
+    std::string why;
     if (!stage.getStream()) {
+      if (failed(checkLayouts(stage, why)))
+        return stage.emitOpError("cannot become a GPU kernel: ") << why;
       tile::gpu::lowerVectorStage(stage);
       return success();
     }
@@ -177,7 +181,6 @@ private:
       schedule = GpuSchedule::fromAttr(attr);
     if (failed(schedule))
       return stage.emitOpError("expected a valid gpu_schedule; run pe-schedule-gpu before");
-    std::string why;
     if (failed(tile::gpu::checkStage(stage, *schedule, why)))
       return stage.emitOpError("cannot become a GPU kernel: ") << why;
     tile::gpu::lowerStreamStage(stage, *schedule);

@@ -27,16 +27,16 @@ public:
   void run();
 
 private:
-  int64_t registersOf(Spaces s) const {
+  int64_t registersOf(const SpaceSet &s) const {
     if (!hasDepth(s))
       return 1;
-    return (s == Spaces::RD || s == Spaces::CD ? fn.headDim : fn.valueDim) / kLanes;
+    return (s.has("d") ? fn.headDim : fn.valueDim) / kLanes;
   }
   void emit(LoadOp load);
   void emit(StoreOp store);
   void emit(ReduceOp reduce);
   void emit(MapOp map);
-  Value address(Value buffer, Spaces spaces, int64_t register_);
+  Value address(Value buffer, const SpaceSet &spaces, int64_t register_);
 
   StageOp stage;
   KernelBuilder b;
@@ -46,7 +46,7 @@ private:
   llvm::DenseMap<Value, Registers> values;
 };
 
-Value VectorStage::address(Value buffer, Spaces spaces, int64_t register_) {
+Value VectorStage::address(Value buffer, const SpaceSet &spaces, int64_t register_) {
   Value row = fn.address(buffer, place);
   if (!hasDepth(spaces))
     return row;
@@ -63,7 +63,7 @@ void VectorStage::emit(LoadOp load) {
 }
 
 void VectorStage::emit(StoreOp store) {
-  Spaces spaces = cast<ValType>(store.getValue().getType()).getSpaces();
+  const SpaceSet &spaces = spacesOf(store.getValue());
   Registers &source = values[store.getValue()];
   auto write = [&] {
     for (auto [i, value] : llvm::enumerate(source))
@@ -113,7 +113,7 @@ void VectorStage::emit(MapOp map) {
 void VectorStage::run() {
   const bool overRows = stage
                             .walk([](StoreOp store) {
-                              Spaces s = cast<ValType>(store.getValue().getType()).getSpaces();
+                              const SpaceSet &s = spacesOf(store.getValue());
                               return hasRows(s) ? WalkResult::interrupt() : WalkResult::advance();
                             })
                             .wasInterrupted();

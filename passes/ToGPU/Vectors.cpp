@@ -37,7 +37,7 @@ void mlir::tile::gpu::emitMask(FragmentKernel &k, MaskOp op) {
       [&] {
         Registers masked;
         for (auto [index, value] : llvm::enumerate(input))
-          masked.push_back(b.select(isInside(k, k.elementAt(Spaces::RC, index)), value, fill));
+          masked.push_back(b.select(isInside(k, k.elementAt({"r", "c"}, index)), value, fill));
         return masked;
       });
   k.set(op.getOutput(), std::move(result));
@@ -51,7 +51,7 @@ static Value combine(KernelBuilder &b, Reduction kind, Value x, Value y) {
 
 /// Over the inner side: the quad. Over owners: lanes of equal t, then the warps through shared
 /// memory in their order.
-void mlir::tile::gpu::reduceAcrossLanes(FragmentKernel &k, Spaces to, Reduction kind,
+void mlir::tile::gpu::reduceAcrossLanes(FragmentKernel &k, const SpaceSet &to, Reduction kind,
                                         Registers &values) {
   KernelBuilder &b = k.b;
   const bool acrossInner = k.isOwnerSide(to);
@@ -82,11 +82,11 @@ void mlir::tile::gpu::reduceAcrossLanes(FragmentKernel &k, Spaces to, Reduction 
 
 void mlir::tile::gpu::emitReduce(FragmentKernel &k, ReduceOp op) {
   Reduction kind = op.getKind();
-  Spaces to = cast<ValType>(op.getOutput().getType()).getSpaces();
+  const SpaceSet &to = spacesOf(op.getOutput());
   Registers &input = k.registers(op.getInput());
   Registers result(k.registersOf(to));
   for (auto [index, value] : llvm::enumerate(input)) {
-    Value &slot = result[k.indexOf(to, k.elementAt(Spaces::RC, index))];
+    Value &slot = result[k.indexOf(to, k.elementAt({"r", "c"}, index))];
     slot = slot ? combine(k.b, kind, slot, value) : value;
   }
   reduceAcrossLanes(k, to, kind, result);
@@ -122,13 +122,13 @@ void mlir::tile::gpu::emitScan(FragmentKernel &k, ScanOp op) {
   Registers result(a.size()), carryOut(carries.size());
   const int64_t perLane = 2 * k.innerTiles();
   for (int64_t owner = 0; owner < static_cast<int64_t>(carries.size()); ++owner) {
-    Element at = k.elementAt(k.rowsOwn ? Spaces::R : Spaces::C, owner);
+    Element at = k.elementAt({k.rowsOwn ? "r" : "c"}, owner);
     // Registers of this owner in the order of the scan.
     SmallVector<int64_t> order;
     for (int64_t n = 0; n < perLane; ++n) {
       const int64_t inner = ascending ? n : perLane - 1 - n;
       at.innerTile = inner / 2, at.innerHalf = inner % 2;
-      order.push_back(k.indexOf(Spaces::RC, at));
+      order.push_back(k.indexOf({"r", "c"}, at));
     }
     auto stepOf = [&](int64_t index) { return Step{a[index], plus ? (*plus)[index] : Value()}; };
     Step whole = stepOf(order.front());

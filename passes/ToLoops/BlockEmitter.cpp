@@ -57,48 +57,35 @@ Value BlockEmitter::isBelowInEveryRow(double bound,
                                       llvm::function_ref<Value(const Point &)> element) {
   Value yes = arith::ConstantOp::create(builder, builder.getBoolAttr(true));
   return foldRange(position.rows, yes, [&](Value row, Value all) -> Value {
-    Point point;
-    point.row = row;
-    Value below =
-        arith::CmpFOp::create(builder, arith::CmpFPredicate::OLT, element(point), number(bound));
+    Value below = arith::CmpFOp::create(builder, arith::CmpFPredicate::OLT,
+                                        element(Point().with("r", row)), number(bound));
     return arith::AndIOp::create(builder, all, below);
   });
 }
 
-void BlockEmitter::forEachPoint(Spaces spaces, llvm::function_ref<void(const Point &)> body) {
-  Point point;
-  auto overDepth = [&] {
-    if (!hasDepth(spaces))
+Value BlockEmitter::extentOf(StringRef space) {
+  return space == "r" ? position.rows : space == "c" ? position.columns : size(space);
+}
+
+void BlockEmitter::forEachPoint(const SpaceSet &spaces,
+                                llvm::function_ref<void(const Point &)> body) {
+  auto over = [&](ArrayRef<StringRef> names, const Point &point, auto &&self) -> void {
+    if (names.empty())
       return body(point);
-    bool d = spaces == Spaces::RD || spaces == Spaces::CD;
-    forRange(size(d ? "d" : "e"), [&](Value depth) {
-      point.depth = depth;
-      body(point);
+    forRange(extentOf(names.front()), [&](Value index) {
+      self(names.drop_front(), point.with(names.front(), index), self);
     });
   };
-  auto overColumns = [&] {
-    if (!hasColumns(spaces))
-      return overDepth();
-    forRange(position.columns, [&](Value column) {
-      point.column = column;
-      overDepth();
-    });
-  };
-  if (!hasRows(spaces))
-    return overColumns();
-  forRange(position.rows, [&](Value row) {
-    point.row = row;
-    overColumns();
-  });
+  over(spaces.getNames(), Point(), over);
 }
 
 //===- Mask --------------------------------------------------------------------===//
 
 Value BlockEmitter::callRow(const Point &point) {
-  return arith::AddIOp::create(builder, position.firstRow, point.row);
+  return arith::AddIOp::create(builder, position.firstRow, point.at("r"));
 }
 Value BlockEmitter::callColumn(const Point &point) {
-  return arith::AddIOp::create(builder, position.firstColumn, point.column);
+  return arith::AddIOp::create(builder, position.firstColumn, point.at("c"));
 }
 
 Value BlockEmitter::insideMask(const Point &point) {
@@ -146,8 +133,8 @@ SmallVector<Value> BlockEmitter::bufferIndices(Value buffer, const Point &point,
       indices.push_back(callRow(point));
     } else if (name == "c") {
       indices.push_back(callColumn(point));
-    } else if (name == "d" || name == "e") {
-      indices.push_back(point.depth);
+    } else if (Value index = point.at(name)) {
+      indices.push_back(index);
     } else if (name == "t") {
       Value distance = arith::SubIOp::create(builder, callRow(point), callColumn(point));
       indices.push_back(arith::AddIOp::create(builder, distance, size("c-1")));
@@ -186,36 +173,25 @@ Value BlockEmitter::getScratch(Value value) {
   if (memory)
     return memory;
   auto valueType = cast<ValType>(value.getType());
-  Spaces spaces = valueType.getSpaces();
   SmallVector<int64_t> shape;
-  if (hasRows(spaces))
-    shape.push_back(options.blockRows);
-  if (hasColumns(spaces))
-    shape.push_back(options.blockColumns);
-  if (hasDepth(spaces)) {
-    bool d = spaces == Spaces::RD || spaces == Spaces::CD;
-    shape.push_back(d ? function.getPlan().getHeadDim() : function.getPlan().getValueDim());
-  }
+  for (StringRef space : valueType.getSpaces().getNames())
+    shape.push_back(space == "r"   ? options.blockRows
+                    : space == "c" ? options.blockColumns
+                    : space == "d" ? function.getPlan().getHeadDim()
+                                   : function.getPlan().getValueDim());
   auto type = MemRefType::get(shape, valueType.getElementType());
   scratchBytes += type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
   OpBuilder entry = function.getEntryBuilder();
   return memory = memref::AllocaOp::create(entry, builder.getLoc(), type);
 }
 
-SmallVector<Value> BlockEmitter::scratchIndices(Spaces spaces, const Point &point) {
-  SmallVector<Value> indices;
-  if (hasRows(spaces))
-    indices.push_back(point.row);
-  if (hasColumns(spaces))
-    indices.push_back(point.column);
-  if (hasDepth(spaces))
-    indices.push_back(point.depth);
-  return indices;
+SmallVector<Value> BlockEmitter::scratchIndices(const SpaceSet &spaces, const Point &point) {
+  return llvm::map_to_vector(spaces.getNames(), [&](StringRef space) { return point.at(space); });
 }
 
 void BlockEmitter::defineInScratch(Value result) {
   Value memory = getScratch(result);
-  Spaces spaces = cast<ValType>(result.getType()).getSpaces();
+  const SpaceSet &spaces = spacesOf(result);
   define(result, [this, memory, spaces](const Point &point) -> Value {
     return memref::LoadOp::create(builder, memory, scratchIndices(spaces, point));
   });
@@ -228,7 +204,7 @@ void BlockEmitter::writeScratch(Value number, Value result, const Point &point) 
 }
 
 void BlockEmitter::compute(Value result, llvm::function_ref<Value(const Point &)> element) {
-  forEachPoint(cast<ValType>(result.getType()).getSpaces(),
+  forEachPoint(spacesOf(result),
                [&](const Point &point) { writeScratch(element(point), result, point); });
   defineInScratch(result);
 }

@@ -25,9 +25,25 @@
 
 namespace mlir::tile {
 
-/// A point of the current block: row and column counted from the block's first.
-struct Point {
-  Value row, column, depth;
+/// A point of the current block, an index per space: rows and columns counted from the block's
+/// first.
+class Point {
+public:
+  /// The index in `space`, or null.
+  Value at(StringRef space) const {
+    const auto *found = llvm::find_if(indices, [&](auto &index) { return index.first == space; });
+    return found == indices.end() ? Value() : found->second;
+  }
+  /// The same point with another index in `space`.
+  Point with(StringRef space, Value index) const {
+    Point moved = *this;
+    llvm::erase_if(moved.indices, [&](auto &known) { return known.first == space; });
+    moved.indices.push_back({space, index});
+    return moved;
+  }
+
+private:
+  SmallVector<std::pair<StringRef, Value>, 4> indices;
 };
 
 /// The head and the block that code is being written for; null where there is none.
@@ -60,8 +76,11 @@ public:
   /// scratch memory.
   void compute(Value result, llvm::function_ref<Value(const Point &)> element);
 
-  /// Loops over every point that `spaces` has in the block; the builder is inside during `body`.
-  void forEachPoint(Spaces spaces, llvm::function_ref<void(const Point &)> body);
+  /// Loops over every point that `spaces` has in the block, the first outermost; the builder is
+  /// inside during `body`.
+  void forEachPoint(const SpaceSet &spaces, llvm::function_ref<void(const Point &)> body);
+  /// How far `space` goes in the block.
+  Value extentOf(StringRef space);
   /// A loop of `count` steps from 0.
   void forRange(Value count, llvm::function_ref<void(Value)> body);
   /// The same with a number carried along.
@@ -103,12 +122,12 @@ private:
   Value insideMask(const Point &point);
   void ifInsideMask(const Point &point, llvm::function_ref<void()> body);
   /// Sum or maximum over one space; pairs outside the mask are left out if `masked`.
-  Value contract(Axis axis, bool masked, Value initial, const Point &point,
+  Value contract(StringRef axis, bool masked, Value initial, const Point &point,
                  llvm::function_ref<Value(Value, const Point &)> combine);
   SmallVector<Value> bufferIndices(Value buffer, const Point &point, ValueRange extra = {});
   /// Memory for `value` on one block, made on first use.
   Value getScratch(Value value);
-  SmallVector<Value> scratchIndices(Spaces spaces, const Point &point);
+  SmallVector<Value> scratchIndices(const SpaceSet &spaces, const Point &point);
   void writeScratch(Value number, Value result, const Point &point);
   /// Lets `result` be what its scratch memory holds.
   void defineInScratch(Value result);

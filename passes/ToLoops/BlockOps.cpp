@@ -9,7 +9,6 @@ using namespace mlir::tile;
 /// What the maximum of nothing is.
 constexpr double kEmptyMaximum = -1.0e30;
 
-static Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
 static Type elementOf(Value value) { return cast<ValType>(value.getType()).getElementType(); }
 
 void BlockEmitter::emit(Operation &op) {
@@ -42,7 +41,7 @@ void BlockEmitter::emit(Operation &op) {
       .Case([&](ScanOp scan) { emitScan(scan); })
       .Case([&](WindowOp window) { defineInBuffer(window.getValue(), window.getTable()); })
       .Case([&](WindowGradOp grad) {
-        forEachPoint(Spaces::RC, [&](const Point &point) {
+        forEachPoint({"r", "c"}, [&](const Point &point) {
           ifInsideMask(point,
                        [&] { addToBuffer(at(grad.getValue(), point), grad.getTable(), point); });
         });
@@ -59,7 +58,7 @@ void BlockEmitter::emitMap(MapOp op) {
   Block &body = op.getBody().front();
   bool accumulates =
       op.getBody().walk([](AccumulateOp) { return WalkResult::interrupt(); }).wasInterrupted();
-  Spaces spaces = op.getIterationSpaces();
+  const SpaceSet spaces = op.getIterationSpaces();
   forEachPoint(spaces, [&](const Point &point) {
     auto run = [&] {
       SmallVector<Value> arguments;
@@ -81,7 +80,7 @@ void BlockEmitter::emitMap(MapOp op) {
       for (auto [result, number] : llvm::zip_equal(op.getOutputs(), results))
         writeScratch(number, result, point);
     };
-    if (accumulates && spaces == Spaces::RC)
+    if (accumulates && hasPairs(spaces))
       ifInsideMask(point, run);
     else
       run();
@@ -92,14 +91,10 @@ void BlockEmitter::emitMap(MapOp op) {
 
 //===- Over one space ----------------------------------------------------------===//
 
-Value BlockEmitter::contract(Axis axis, bool masked, Value initial, const Point &point,
+Value BlockEmitter::contract(StringRef axis, bool masked, Value initial, const Point &point,
                              llvm::function_ref<Value(Value, const Point &)> combine) {
-  Value count = axis == Axis::R   ? position.rows
-                : axis == Axis::C ? position.columns
-                                  : size(axis == Axis::D ? "d" : "e");
-  return foldRange(count, initial, [&](Value step, Value sum) -> Value {
-    Point here = point;
-    (axis == Axis::R ? here.row : axis == Axis::C ? here.column : here.depth) = step;
+  return foldRange(extentOf(axis), initial, [&](Value step, Value sum) -> Value {
+    Point here = point.with(axis, step);
     Value next = combine(sum, here);
     if (!masked)
       return next;
@@ -109,7 +104,7 @@ Value BlockEmitter::contract(Axis axis, bool masked, Value initial, const Point 
 
 void BlockEmitter::emitReduce(ReduceOp op) {
   bool max = op.getKind() == Reduction::Max;
-  bool masked = spacesOf(op.getInput()) == Spaces::RC;
+  bool masked = hasPairs(spacesOf(op.getInput()));
   Type type = computationType(elementOf(op.getOutput()));
   compute(op.getOutput(), [&](const Point &point) {
     return contract(op.getAxis(), masked, number(max ? kEmptyMaximum : 0.0, type), point,
@@ -123,7 +118,7 @@ void BlockEmitter::emitReduce(ReduceOp op) {
 }
 
 void BlockEmitter::emitDot(DotOp op) {
-  bool masked = spacesOf(op.getLhs()) == Spaces::RC;
+  bool masked = hasPairs(spacesOf(op.getLhs()).join(spacesOf(op.getRhs())));
   Type type = computationType(elementOf(op.getOutput()));
   compute(op.getOutput(), [&](const Point &point) {
     Value initial = op.getInit() ? convert(at(op.getInit(), point), type) : number(0.0, type);
@@ -139,14 +134,14 @@ void BlockEmitter::emitDot(DotOp op) {
 void BlockEmitter::emitScan(ScanOp op) {
   Type type = computationType(elementOf(op.getResult()));
   auto wide = [&](Value value, const Point &point) { return convert(at(value, point), type); };
-  forEachPoint(Spaces::R, [&](const Point &row) {
+  forEachPoint({"r"}, [&](const Point &row) {
     Value last = foldRange(position.columns, wide(op.getCarryIn(), row), [&](Value step, Value x) {
-      Point point = row;
-      point.column = step;
+      Value column = step;
       if (op.getOrder() == Order::Descending) {
         Value end = arith::SubIOp::create(builder, position.columns, index(1));
-        point.column = arith::SubIOp::create(builder, end, step);
+        column = arith::SubIOp::create(builder, end, step);
       }
+      Point point = row.with("c", column);
       Value after = arith::MulFOp::create(builder, wide(op.getA(), point), x);
       if (op.getB())
         after = arith::AddFOp::create(builder, after, wide(op.getB(), point));
@@ -191,7 +186,7 @@ void BlockEmitter::emitSegments(SegmentsOp op) {
 }
 
 void BlockEmitter::emitSegmentsGrad(SegmentsGradOp op) {
-  forEachPoint(Spaces::RC, [&](const Point &point) {
+  forEachPoint({"r", "c"}, [&](const Point &point) {
     ifInsideMask(point, [&] {
       Segment segment = findSegment(op.getU(), op.getV(), op.getKnots(), op.getCount(), point);
       auto times = [&](Value a, Value b) -> Value { return arith::MulFOp::create(builder, a, b); };

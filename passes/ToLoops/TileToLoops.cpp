@@ -22,11 +22,9 @@ namespace {
 /// Scratch of one work item is on the stack of a worker thread.
 constexpr int64_t kMaxScratchBytes = 256 * 1024;
 
-Spaces spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
-
 /// The loops that a value outside the stream is computed in.
 enum class Loops { Heads, Rows, Columns };
-Loops loopsOf(Spaces spaces) {
+Loops loopsOf(const SpaceSet &spaces) {
   return hasRows(spaces) ? Loops::Rows : hasColumns(spaces) ? Loops::Columns : Loops::Heads;
 }
 
@@ -73,17 +71,11 @@ private:
 
 /// A buffer whose extents are the heads of the stage and the spaces of the value.
 BufferType streamBufferType(Value result, bool overKeyHeads) {
-  Spaces spaces = spacesOf(result);
-  bool d = spaces == Spaces::RD || spaces == Spaces::CD;
+  const SpaceSet &spaces = spacesOf(result);
   SmallVector<StringRef> names = {"b"};
   // The rows of a stage over key heads belong to query heads.
   names.push_back(hasColumns(spaces) && overKeyHeads ? "hkv" : "hq");
-  if (hasRows(spaces))
-    names.push_back("r");
-  if (hasColumns(spaces))
-    names.push_back("c");
-  if (hasDepth(spaces))
-    names.push_back(d ? "d" : "e");
+  llvm::append_range(names, spaces.getNames());
   Builder builder(result.getContext());
   auto extents = llvm::map_to_vector(names, [&](StringRef n) { return builder.getStringAttr(n); });
   // Sums are kept in what they are added in; memory knows no tf32.
@@ -288,7 +280,7 @@ void StageToLoops::emitBlock() {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
   for (StoreOp snapshot : stream.getBody().front().getOps<StoreOp>())
-    emitter->forEachPoint(Spaces::R, [&](const Point &point) {
+    emitter->forEachPoint({"r"}, [&](const Point &point) {
       emitter->writeBuffer(emitter->number(0.0), snapshot.getBuffer(), point);
     });
   builder.setInsertionPointToStart(branch.elseBlock());
@@ -338,8 +330,24 @@ LogicalResult StageToLoops::run() {
   return success();
 }
 
+/// Scratch memory of a block has constant extents: those of blocks and depths.
+LogicalResult checkSpaces(StageOp stage) {
+  WalkResult result = stage.walk([&](Operation *op) -> WalkResult {
+    for (Value value : op->getResults())
+      if (isa<ValType>(value.getType()))
+        for (StringRef space : spacesOf(value).getNames())
+          if (!SpaceSet{"r", "c", "d", "e"}.has(space))
+            return op->emitOpError("expected a value over r, c, d and e, found one over ")
+                   << spacesOf(value).toString() << ": the loops know no extent of " << space;
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 /// What the loops cannot say.
 LogicalResult checkStage(StageOp stage, const LoopOptions &options) {
+  if (failed(checkSpaces(stage)))
+    return failure();
   if (options.blockRows < 1 || options.blockColumns < 1)
     return stage.emitOpError("expected blocks of at least 1 x 1, found ")
            << options.blockRows << " x " << options.blockColumns;

@@ -13,7 +13,7 @@ TileBuilder mlir::tile::beginStage(TileBuilder &plan, StringRef name, Phase phas
 }
 
 Value mlir::tile::loadOperand(TileBuilder &t, const Attention &attention, Value buffer,
-                              Spaces spaces) {
+                              const SpaceSet &spaces) {
   return t.rounded(t.load(buffer, spaces), attention.operands);
 }
 
@@ -25,11 +25,11 @@ ScoreEmitter::ScoreEmitter(TileBuilder &t, const Attention &attention, Value raw
 
 Value ScoreEmitter::emit(TileBuilder &t, Value k, Value start) const {
   if (!scalesLater())
-    return t.dot(q, k, Axis::D, start);
-  Value products = t.dot(q, k, Axis::D);
+    return t.dot(q, k, "d", start);
+  Value products = t.dot(q, k, "d");
   if (!start)
     return t.scaled(products, factor());
-  return t.map({products, start}, Spaces::RC, [&](Scalar &s, ValueRange in) {
+  return t.map({products, start}, {"r", "c"}, [&](Scalar &s, ValueRange in) {
     return s.add(s.mul(in[0], s.number(factor())), in[1]);
   });
 }

@@ -74,7 +74,7 @@ struct ScoreEmitter {
 };
 
 /// A panel of activations, rounded to the type of operands.
-Value loadOperand(TileBuilder &t, const Attention &attention, Value buffer, Spaces spaces);
+Value loadOperand(TileBuilder &t, const Attention &attention, Value buffer, const SpaceSet &spaces);
 
 /// Creates a stage in the plan and returns a builder inside it.
 TileBuilder beginStage(TileBuilder &plan, StringRef name, Phase phase, ArrayRef<StringRef> over,

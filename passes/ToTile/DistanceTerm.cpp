@@ -47,7 +47,7 @@ public:
     return success();
   }
 
-  Value emit(TileBuilder &t) override { return t.create<WindowOp>(t.type(Spaces::RC), table); }
+  Value emit(TileBuilder &t) override { return t.create<WindowOp>(t.type({"r", "c"}), table); }
 
   void emitGradient(TileBuilder &t, Value cotangent) override {
     if (!vjp->isActive())

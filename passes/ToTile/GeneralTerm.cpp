@@ -31,7 +31,7 @@ public:
   }
 
   Value emit(TileBuilder &t) override {
-    return t.mapAt({}, Spaces::RC, [&](Scalar &s, ValueRange at) {
+    return t.mapAt({}, {"r", "c"}, [&](Scalar &s, ValueRange at) {
       TileParameters params = parameters(part);
       IRMapping mapping;
       mapPair(s, mapping, at);

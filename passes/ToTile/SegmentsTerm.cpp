@@ -38,7 +38,7 @@ public:
   }
 
   Value emit(TileBuilder &t) override {
-    return t.create<SegmentsOp>(t.type(Spaces::RC), u, v, knots, slope, offset, count);
+    return t.create<SegmentsOp>(t.type({"r", "c"}), u, v, knots, slope, offset, count);
   }
 
   void emitGradient(TileBuilder &t, Value cotangent) override {

@@ -16,12 +16,12 @@ namespace {
 
 /// -delta, plus the cotangent of log-sum-exp where there is one: what is added to <dO, V>.
 Value emitRowConstant(TileBuilder &t, const Attention &a, Value dO) {
-  Value product = t.map({t.load(a.o, Spaces::RE), dO}, Spaces::RE,
+  Value product = t.map({t.load(a.o, {"r", "e"}), dO}, {"r", "e"},
                         [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
-  Value delta = t.reduce(Reduction::Add, Axis::E, product);
+  Value delta = t.reduce(Reduction::Add, "e", product);
   if (!a.dLse)
-    return t.map({delta}, Spaces::R, [](Scalar &s, ValueRange in) { return s.neg(in[0]); });
-  return t.map({t.load(a.dLse, Spaces::R), delta}, Spaces::R,
+    return t.map({delta}, {"r"}, [](Scalar &s, ValueRange in) { return s.neg(in[0]); });
+  return t.map({t.load(a.dLse, {"r"}), delta}, {"r"},
                [](Scalar &s, ValueRange in) { return s.sub(in[0], in[1]); });
 }
 
@@ -29,34 +29,34 @@ Value emitRowConstant(TileBuilder &t, const Attention &a, Value dO) {
 
 void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
   TileBuilder t = beginStage(plan, a.name + "_backward", Phase::Backward, {"b", "hkv"}, a.mask);
-  Value rawQ = loadOperand(t, a, a.q, Spaces::RD);
+  Value rawQ = loadOperand(t, a, a.q, {"r", "d"});
   ScoreEmitter scoreEmitter(t, a, rawQ);
   // The row constant takes the same dO as dP does: then a row of dS adds up to zero.
-  Value dO = loadOperand(t, a, a.dO, Spaces::RE);
-  Value lse = t.load(a.lse, Spaces::R);
+  Value dO = loadOperand(t, a, a.dO, {"r", "e"});
+  Value lse = t.load(a.lse, {"r"});
   Value rowConstant = emitRowConstant(t, a, dO);
-  SmallVector<Type> folds = {t.type(Spaces::RD), t.type(Spaces::CD), t.type(Spaces::CE)};
+  SmallVector<Type> folds = {t.type({"r", "d"}), t.type({"c", "d"}), t.type({"c", "e"})};
   StreamOp stream = t.stream(Order::Any, {}, folds, [&](TileBuilder &body, ValueRange) {
-    Value k = loadOperand(body, a, a.k, Spaces::CD), v = loadOperand(body, a, a.v, Spaces::CE);
+    Value k = loadOperand(body, a, a.k, {"c", "d"}), v = loadOperand(body, a, a.v, {"c", "e"});
     Value start;
     if (Value terms = a.terms->emit(body))
-      start = body.map({terms, lse}, Spaces::RC,
+      start = body.map({terms, lse}, {"r", "c"},
                        [](Scalar &s, ValueRange in) { return s.sub(in[0], in[1]); });
     else
-      start = body.map({lse}, Spaces::R, [](Scalar &s, ValueRange in) { return s.neg(in[0]); });
+      start = body.map({lse}, {"r"}, [](Scalar &s, ValueRange in) { return s.neg(in[0]); });
     Value scores = scoreEmitter.emit(body, k, start);
-    Value p = body.mask(body.map({scores}, Spaces::RC,
+    Value p = body.mask(body.map({scores}, {"r", "c"},
                                  [](Scalar &s, ValueRange in) { return s.exp2Below127(in[0]); }),
                         0.0);
     // Each value over pairs is used up as early as can be: fewer of them are kept at a time.
-    Value dV = body.dot(body.rounded(p, a.operands), dO, Axis::R);
-    Value dP = body.dot(dO, v, Axis::E, rowConstant);
+    Value dV = body.dot(body.rounded(p, a.operands), dO, "r");
+    Value dP = body.dot(dO, v, "e", rowConstant);
     Value dS =
-        body.map({p, dP}, Spaces::RC, [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
+        body.map({p, dP}, {"r", "c"}, [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
     Value left = body.rounded(dS, a.operands);
-    Value dK = body.dot(left, rawQ, Axis::R);
+    Value dK = body.dot(left, rawQ, "r");
     a.terms->emitGradient(body, dS);
-    return SmallVector<Value>{body.dot(left, k, Axis::C), dK, dV};
+    return SmallVector<Value>{body.dot(left, k, "c"), dK, dV};
   });
   storeGradients(t, a, stream.getResult(0), stream.getResult(1), stream.getResult(2));
 }

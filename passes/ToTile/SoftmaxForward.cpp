@@ -30,7 +30,7 @@ struct ForwardBlock {
 
   ForwardBlock(TileBuilder &t, const Attention &attention)
       : attention(attention),
-        scores(t, attention, loadOperand(t, attention, attention.q, Spaces::RD)),
+        scores(t, attention, loadOperand(t, attention, attention.q, {"r", "d"})),
         keepsProducts(scores.scalesLater() && attention.terms->isEmpty() &&
                       scores.factor() > 0) { // the largest product is the largest score
     if (keepsProducts)
@@ -46,30 +46,30 @@ struct ForwardBlock {
 SmallVector<Value> ForwardBlock::emit(TileBuilder &t, ValueRange carries) const {
   const Attention &a = attention;
   Value m = carries[0], l = carries[1], o = carries[2];
-  Value k = loadOperand(t, a, a.k, Spaces::CD), v = loadOperand(t, a, a.v, Spaces::CE);
-  Value s = keepsProducts ? t.dot(scores.q, k, Axis::D) : scores.emit(t, k, a.terms->emit(t));
+  Value k = loadOperand(t, a, a.k, {"c", "d"}), v = loadOperand(t, a, a.v, {"c", "e"});
+  Value s = keepsProducts ? t.dot(scores.q, k, "d") : scores.emit(t, k, a.terms->emit(t));
   s = t.mask(s, kMasked);
-  Value blockMax = t.reduce(Reduction::Max, Axis::C, s);
+  Value blockMax = t.reduce(Reduction::Max, "c", s);
   Value newMax =
-      t.map({m, blockMax}, Spaces::R, [](Scalar &x, ValueRange in) { return x.max(in[0], in[1]); });
+      t.map({m, blockMax}, {"r"}, [](Scalar &x, ValueRange in) { return x.max(in[0], in[1]); });
   auto exp2OfDifference = [&](Scalar &x, ValueRange in) {
     // The difference first: the weight of the largest score is then exactly 1, however large.
     return x.exp2Below127(inUnits(x, x.sub(in[0], in[1])));
   };
-  Value alpha = t.map({m, newMax}, Spaces::R, exp2OfDifference);
-  Value p = t.map({s, newMax}, Spaces::RC, exp2OfDifference);
-  Value blockSum = t.reduce(Reduction::Add, Axis::C, p);
-  Value newSum = t.map({l, alpha, blockSum}, Spaces::R,
+  Value alpha = t.map({m, newMax}, {"r"}, exp2OfDifference);
+  Value p = t.map({s, newMax}, {"r", "c"}, exp2OfDifference);
+  Value blockSum = t.reduce(Reduction::Add, "c", p);
+  Value newSum = t.map({l, alpha, blockSum}, {"r"},
                        [](Scalar &x, ValueRange in) { return x.add(x.mul(in[0], in[1]), in[2]); });
   Value kept =
-      t.map({o, alpha}, Spaces::RE, [](Scalar &x, ValueRange in) { return x.mul(in[0], in[1]); });
-  return {newMax, newSum, t.dot(t.rounded(p, a.operands), v, Axis::C, kept)};
+      t.map({o, alpha}, {"r", "e"}, [](Scalar &x, ValueRange in) { return x.mul(in[0], in[1]); });
+  return {newMax, newSum, t.dot(t.rounded(p, a.operands), v, "c", kept)};
 }
 
 /// A term of the query alone cancels in the weights unless it is not finite: minus infinity masks
 /// the row, and any other makes NaN of it, if there are keys.
 Value shifted(TileBuilder &t, Value l, Value shift) {
-  return t.map({l, shift}, Spaces::R, [](Scalar &s, ValueRange in) {
+  return t.map({l, shift}, {"r"}, [](Scalar &s, ValueRange in) {
     auto isEqual = [&](Value value, double number) -> Value {
       return s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, value, s.number(number));
     };
@@ -83,8 +83,8 @@ Value shifted(TileBuilder &t, Value l, Value shift) {
 void mlir::tile::emitSoftmaxForward(TileBuilder &plan, const Attention &a) {
   TileBuilder t = beginStage(plan, a.name + "_forward", Phase::Forward, {"b", "hq"}, a.mask);
   ForwardBlock block(t, a);
-  SmallVector<Value> start = {t.constant(kLeastMaximum, Spaces::R), t.constant(0.0, Spaces::R),
-                              t.constant(0.0, Spaces::RE)};
+  SmallVector<Value> start = {t.constant(kLeastMaximum, {"r"}), t.constant(0.0, {"r"}),
+                              t.constant(0.0, {"r", "e"})};
   StreamOp stream =
       t.stream(Order::Ascending, start, {},
                [&](TileBuilder &body, ValueRange carries) { return block.emit(body, carries); });
@@ -92,15 +92,15 @@ void mlir::tile::emitSoftmaxForward(TileBuilder &plan, const Attention &a) {
   Value shift = a.terms->emitRowShift(t);
   if (shift)
     l = shifted(t, l, shift);
-  Value inverse = t.map({l}, Spaces::R, [](Scalar &s, ValueRange in) {
+  Value inverse = t.map({l}, {"r"}, [](Scalar &s, ValueRange in) {
     return s.select(sawKey(s, in[0]), s.approximateReciprocal(in[0]), s.number(0.0));
   });
-  Value out = t.map({o, inverse, l}, Spaces::RE, [](Scalar &s, ValueRange in) {
+  Value out = t.map({o, inverse, l}, {"r", "e"}, [](Scalar &s, ValueRange in) {
     return s.select(sawKey(s, in[2]), s.mul(in[0], in[1]), s.number(0.0));
   });
   t.store(out, a.o);
   auto lse = [&](ValueRange sums, double unit, double ofNothing) {
-    return t.map(sums, Spaces::R, [&](Scalar &s, ValueRange in) {
+    return t.map(sums, {"r"}, [&](Scalar &s, ValueRange in) {
       Value sum = s.add(s.log2(in[0]), block.inUnits(s, in[1]));
       if (in.size() > 2)
         sum = s.add(sum, in[2]);

@@ -16,15 +16,15 @@ using namespace mlir::tile;
 namespace {
 
 Value product(TileBuilder &t, Value a, Value b) {
-  return t.map({a, b}, Spaces::RC, [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
+  return t.map({a, b}, {"r", "c"}, [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
 }
 
 SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ,
                              const ScoreEmitter &scores, Value dO, Value dRest, Value carry) {
-  Value newest = t.load(a.mass, Spaces::R);
-  Value k = loadOperand(t, a, a.k, Spaces::CD), v = loadOperand(t, a, a.v, Spaces::CE);
+  Value newest = t.load(a.mass, {"r"});
+  Value k = loadOperand(t, a, a.k, {"c", "d"}), v = loadOperand(t, a, a.v, {"c", "e"});
   Value z = t.mask(scores.emit(t, k, a.terms->emit(t)), kMasked);
-  SmallVector<Value> sigma = t.mapMany({z}, Spaces::RC, 2, [](Scalar &s, ValueRange in) {
+  SmallVector<Value> sigma = t.mapMany({z}, {"r", "c"}, 2, [](Scalar &s, ValueRange in) {
     Value u = s.exp2Below127(s.minimum(in[0], s.number(120.0)));
     Value keep = s.approximateReciprocal(s.add(u, s.number(1.0)));
     return SmallVector<Value>{s.mul(u, keep), keep};
@@ -32,31 +32,30 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ,
   Value beta = sigma[0], keep = sigma[1];
   Value before = t.scan(ScanKind::Mul, Order::Descending, keep, Value(), newest, true).first;
   Value weight = product(t, before, beta);
-  Value dA = t.dot(dO, v, Axis::E);
+  Value dA = t.dot(dO, v, "e");
   auto [older, newCarry] =
       t.scan(ScanKind::Linear, Order::Ascending, keep, product(t, beta, dA), carry, true);
-  Value dZ = t.map({weight, keep, dA, older}, Spaces::RC, [](Scalar &s, ValueRange in) {
+  Value dZ = t.map({weight, keep, dA, older}, {"r", "c"}, [](Scalar &s, ValueRange in) {
     return s.mul(s.mul(in[0], in[1]), s.sub(in[2], in[3]));
   });
   if (dRest) // d log(mass left) / dz = -beta
-    dZ = t.map({dZ, beta, dRest}, Spaces::RC,
+    dZ = t.map({dZ, beta, dRest}, {"r", "c"},
                [](Scalar &s, ValueRange in) { return s.sub(in[0], s.mul(in[1], in[2])); });
   a.terms->emitGradient(t, dZ);
   Value left = t.rounded(dZ, a.operands), weights = t.rounded(weight, a.operands);
-  return {newCarry, t.dot(left, k, Axis::C), t.dot(left, rawQ, Axis::R),
-          t.dot(weights, dO, Axis::R)};
+  return {newCarry, t.dot(left, k, "c"), t.dot(left, rawQ, "r"), t.dot(weights, dO, "r")};
 }
 
 } // namespace
 
 void mlir::tile::emitStickBreakingBackward(TileBuilder &plan, const Attention &a) {
   TileBuilder t = beginStage(plan, a.name + "_backward", Phase::Backward, {"b", "hkv"}, a.mask);
-  Value rawQ = loadOperand(t, a, a.q, Spaces::RD);
+  Value rawQ = loadOperand(t, a, a.q, {"r", "d"});
   ScoreEmitter scores(t, a, rawQ);
-  Value dO = loadOperand(t, a, a.dO, Spaces::RE);
-  Value dRest = a.dLse ? t.load(a.dLse, Spaces::R) : Value();
-  Value start = t.constant(0.0, Spaces::R);
-  SmallVector<Type> folds = {t.type(Spaces::RD), t.type(Spaces::CD), t.type(Spaces::CE)};
+  Value dO = loadOperand(t, a, a.dO, {"r", "e"});
+  Value dRest = a.dLse ? t.load(a.dLse, {"r"}) : Value();
+  Value start = t.constant(0.0, {"r"});
+  SmallVector<Type> folds = {t.type({"r", "d"}), t.type({"c", "d"}), t.type({"c", "e"})};
   StreamOp stream =
       t.stream(Order::Ascending, {start}, folds, [&](TileBuilder &body, ValueRange carries) {
         return emitBlock(body, a, rawQ, scores, dO, dRest, carries[0]);

@@ -18,25 +18,25 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmit
   Value rest = carries[0], o = carries[1];
   if (a.mass)
     t.store(rest, a.mass);
-  Value k = loadOperand(t, a, a.k, Spaces::CD), v = loadOperand(t, a, a.v, Spaces::CE);
+  Value k = loadOperand(t, a, a.k, {"c", "d"}), v = loadOperand(t, a, a.v, {"c", "e"});
   Value z = t.mask(scores.emit(t, k, a.terms->emit(t)), kMasked);
-  SmallVector<Value> odds = t.mapMany({z}, Spaces::RC, 2, [](Scalar &s, ValueRange in) {
+  SmallVector<Value> odds = t.mapMany({z}, {"r", "c"}, 2, [](Scalar &s, ValueRange in) {
     // sigma is 1 to the last bit long before; exp2(120) is still finite.
     Value u = s.exp2Below127(s.minimum(in[0], s.number(120.0)));
     return SmallVector<Value>{u, s.approximateReciprocal(s.add(u, s.number(1.0)))};
   });
   auto [after, newRest] = t.scan(ScanKind::Mul, Order::Descending, odds[1], Value(), rest, false);
-  Value weight = t.map({after, odds[0]}, Spaces::RC,
+  Value weight = t.map({after, odds[0]}, {"r", "c"},
                        [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
-  SmallVector<Value> next = {newRest, t.dot(t.rounded(weight, a.operands), v, Axis::C, o)};
+  SmallVector<Value> next = {newRest, t.dot(t.rounded(weight, a.operands), v, "c", o)};
   if (a.lseResult) { // a sum of logs, because the mass itself underflows
-    Value logs = t.map({z}, Spaces::RC, [](Scalar &s, ValueRange in) {
+    Value logs = t.map({z}, {"r", "c"}, [](Scalar &s, ValueRange in) {
       // log2(1 + 2^z) without overflow.
       Value zero = s.number(0.0), high = s.maximum(in[0], zero), low = s.minimum(in[0], zero);
       Value smaller = s.exp2Below127(s.sub(low, high));
       return s.add(high, s.log2(s.add(smaller, s.number(1.0))));
     });
-    next.push_back(t.map({carries[2], t.reduce(Reduction::Add, Axis::C, logs)}, Spaces::R,
+    next.push_back(t.map({carries[2], t.reduce(Reduction::Add, "c", logs)}, {"r"},
                          [](Scalar &s, ValueRange in) { return s.sub(in[0], in[1]); }));
   }
   return next;
@@ -46,10 +46,10 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmit
 
 void mlir::tile::emitStickBreakingForward(TileBuilder &plan, const Attention &a) {
   TileBuilder t = beginStage(plan, a.name + "_forward", Phase::Forward, {"b", "hq"}, a.mask);
-  ScoreEmitter scores(t, a, loadOperand(t, a, a.q, Spaces::RD));
-  SmallVector<Value> start = {t.constant(1.0, Spaces::R), t.constant(0.0, Spaces::RE)};
+  ScoreEmitter scores(t, a, loadOperand(t, a, a.q, {"r", "d"}));
+  SmallVector<Value> start = {t.constant(1.0, {"r"}), t.constant(0.0, {"r", "e"})};
   if (a.lseResult)
-    start.push_back(t.constant(0.0, Spaces::R));
+    start.push_back(t.constant(0.0, {"r"}));
   StreamOp stream =
       t.stream(Order::Descending, start, {}, [&](TileBuilder &body, ValueRange carries) {
         return emitBlock(body, a, scores, carries);

@@ -99,7 +99,7 @@ void AttentionTerms::finish() {
     term->finish();
 }
 
-Value AttentionTerms::sum(TileBuilder &t, bool rowShifts, Spaces spaces) {
+Value AttentionTerms::sum(TileBuilder &t, bool rowShifts, const SpaceSet &spaces) {
   Value sum;
   for (auto &term : terms) {
     if (term->isRowShift() != rowShifts)

@@ -66,13 +66,13 @@ public:
   bool isEmpty() const override {
     return llvm::all_of(terms, [](const auto &term) { return term->isRowShift(); });
   }
-  Value emit(TileBuilder &t) override { return sum(t, /*rowShifts=*/false, Spaces::RC); }
-  Value emitRowShift(TileBuilder &t) override { return sum(t, /*rowShifts=*/true, Spaces::R); }
+  Value emit(TileBuilder &t) override { return sum(t, /*rowShifts=*/false, {"r", "c"}); }
+  Value emitRowShift(TileBuilder &t) override { return sum(t, /*rowShifts=*/true, {"r"}); }
   void emitGradient(TileBuilder &t, Value cotangent) override;
 
 private:
   void add(PlanContext &context, pe::TermOp term, const Attention &attention, int64_t smallest);
-  Value sum(TileBuilder &t, bool rowShifts, Spaces spaces);
+  Value sum(TileBuilder &t, bool rowShifts, const SpaceSet &spaces);
 
   SmallVector<std::unique_ptr<TermLowering>> terms;
 };

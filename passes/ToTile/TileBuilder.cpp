@@ -82,10 +82,10 @@ BufferType TileBuilder::bufferType(ArrayRef<StringRef> extents, Type element) {
   return BufferType::get(getContext(), names, element ? element : Type(getF32Type()));
 }
 
-Value TileBuilder::constant(double number, Spaces spaces) {
+Value TileBuilder::constant(double number, const SpaceSet &spaces) {
   return create<ConstantOp>(type(spaces), getF64FloatAttr(number));
 }
-Value TileBuilder::load(Value buffer, Spaces spaces) {
+Value TileBuilder::load(Value buffer, const SpaceSet &spaces) {
   return create<LoadOp>(type(spaces, elementOf(buffer)), buffer);
 }
 void TileBuilder::store(Value value, Value buffer) {
@@ -124,14 +124,14 @@ SmallVector<Value> argumentsOf(Scalar &s, MapOp map) {
 Value TileBuilder::rounded(Value value, Type element) {
   if (elementOf(value) == element)
     return value;
-  Spaces spaces = cast<ValType>(value.getType()).getSpaces();
+  const SpaceSet &spaces = spacesOf(value);
   MapOp map = createMap(*this, value, TypeRange{type(spaces, element)}, /*positions=*/false);
   Scalar s(getLoc(), OpBuilder::atBlockEnd(&map.getBody().front()));
   s.create<YieldOp>(s.round(map.getBody().front().getArgument(0), element));
   return map.getResult(0);
 }
 
-SmallVector<Value> TileBuilder::mapMany(ValueRange inputs, Spaces spaces, unsigned results,
+SmallVector<Value> TileBuilder::mapMany(ValueRange inputs, const SpaceSet &spaces, unsigned results,
                                         ScalarFns body) {
   SmallVector<Type> types(results, type(spaces));
   MapOp map = createMap(*this, inputs, types, /*positions=*/false);
@@ -140,13 +140,13 @@ SmallVector<Value> TileBuilder::mapMany(ValueRange inputs, Spaces spaces, unsign
   return SmallVector<Value>(map.getResults());
 }
 
-Value TileBuilder::map(ValueRange inputs, Spaces spaces, ScalarFn body) {
+Value TileBuilder::map(ValueRange inputs, const SpaceSet &spaces, ScalarFn body) {
   return mapMany(inputs, spaces, 1,
                  [&](Scalar &s, ValueRange v) { return SmallVector<Value>{body(s, v)}; })
       .front();
 }
 
-Value TileBuilder::mapAt(ValueRange inputs, Spaces spaces, ScalarFn body) {
+Value TileBuilder::mapAt(ValueRange inputs, const SpaceSet &spaces, ScalarFn body) {
   MapOp map = createMap(*this, inputs, type(spaces), /*positions=*/true);
   Scalar s(getLoc(), OpBuilder::atBlockEnd(&map.getBody().front()));
   Value result = body(s, argumentsOf(s, map));
@@ -162,7 +162,7 @@ void TileBuilder::eachPair(ValueRange inputs, llvm::function_ref<void(Scalar &, 
 }
 
 Value TileBuilder::scaled(Value input, double factor) {
-  return map(input, cast<ValType>(input.getType()).getSpaces(),
+  return map(input, spacesOf(input),
              [&](Scalar &s, ValueRange v) { return s.mul(v[0], s.number(factor)); });
 }
 
@@ -170,18 +170,13 @@ Value TileBuilder::mask(Value input, double fill) {
   return create<MaskOp>(input.getType(), input, getF64FloatAttr(fill));
 }
 
-Value TileBuilder::reduce(Reduction kind, Axis axis, Value input) {
-  return create<ReduceOp>(type(axis == Axis::R ? Spaces::C : Spaces::R), kind, axis, input);
+Value TileBuilder::reduce(Reduction kind, StringRef axis, Value input) {
+  return create<ReduceOp>(type(spacesOf(input).without(axis)), kind, getStringAttr(axis), input);
 }
 
-Value TileBuilder::dot(Value lhs, Value rhs, Axis axis, Value init) {
-  Spaces result = Spaces::RC;
-  Spaces right = cast<ValType>(rhs.getType()).getSpaces();
-  if (axis == Axis::C)
-    result = right == Spaces::CD ? Spaces::RD : Spaces::RE;
-  else if (axis == Axis::R)
-    result = right == Spaces::RD ? Spaces::CD : Spaces::CE;
-  return create<DotOp>(type(result), lhs, rhs, axis, init);
+Value TileBuilder::dot(Value lhs, Value rhs, StringRef axis, Value init) {
+  const SpaceSet result = spacesOf(lhs).join(spacesOf(rhs)).without(axis);
+  return create<DotOp>(type(result), lhs, rhs, getStringAttr(axis), init);
 }
 
 std::pair<Value, Value> TileBuilder::scan(ScanKind kind, Order order, Value a, Value b, Value carry,

@@ -3,9 +3,9 @@
 // The algorithms of this room read like their papers when values, maps and dots
 // are one call each:
 //
-//   Value s = t.mask(t.dot(q, k, Axis::D, bias), -1.0e30);
-//   Value m = t.reduce(Reduction::Max, Axis::C, s);
-//   Value p = t.map({s, m}, Spaces::RC, [](Scalar &x, ValueRange v) { return x.exp2(x.sub(v[0],
+//   Value s = t.mask(t.dot(q, k, "d", bias), -1.0e30);
+//   Value m = t.reduce(Reduction::Max, "c", s);
+//   Value p = t.map({s, m}, {"r", "c"}, [](Scalar &x, ValueRange v) { return x.exp2(x.sub(v[0],
 //   v[1])); });
 //
 //===----------------------------------------------------------------------===//
@@ -64,29 +64,30 @@ class TileBuilder : public ImplicitLocOpBuilder {
 public:
   using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
 
-  ValType type(Spaces spaces, Type element = {}) {
+  ValType type(const SpaceSet &spaces, Type element = {}) {
     return ValType::get(getContext(), spaces, element ? element : Type(getF32Type()));
   }
   BufferType bufferType(ArrayRef<StringRef> extents, Type element = {});
 
-  Value constant(double number, Spaces spaces);
+  Value constant(double number, const SpaceSet &spaces);
   /// A value of the buffer's element type.
-  Value load(Value buffer, Spaces spaces);
+  Value load(Value buffer, const SpaceSet &spaces);
   /// Rounds to the buffer's element type.
   void store(Value value, Value buffer);
   /// The value in another element type; itself where that is its own.
   Value rounded(Value value, Type element);
   /// Maps compute in f32: inputs are widened.
-  Value map(ValueRange inputs, Spaces spaces, ScalarFn body);
-  SmallVector<Value> mapMany(ValueRange inputs, Spaces spaces, unsigned results, ScalarFns body);
+  Value map(ValueRange inputs, const SpaceSet &spaces, ScalarFn body);
+  SmallVector<Value> mapMany(ValueRange inputs, const SpaceSet &spaces, unsigned results,
+                             ScalarFns body);
   /// A map whose body also gets b, h, i, j behind its inputs.
-  Value mapAt(ValueRange inputs, Spaces spaces, ScalarFn body);
+  Value mapAt(ValueRange inputs, const SpaceSet &spaces, ScalarFn body);
   /// The same with no result: only accumulates.
   void eachPair(ValueRange inputs, llvm::function_ref<void(Scalar &, ValueRange)> body);
   Value scaled(Value input, double factor);
   Value mask(Value input, double fill);
-  Value reduce(Reduction kind, Axis axis, Value input);
-  Value dot(Value lhs, Value rhs, Axis axis, Value init = {});
+  Value reduce(Reduction kind, StringRef axis, Value input);
+  Value dot(Value lhs, Value rhs, StringRef axis, Value init = {});
   std::pair<Value, Value> scan(ScanKind kind, Order order, Value a, Value b, Value carry,
                                bool exclusive);
   /// A stream; `body` gets the carries and returns the new carries, then the folds.

@@ -45,7 +45,7 @@ public:
 
   Value emit(TileBuilder &t) override {
     Value value = load(t);
-    return t.map({value}, Spaces::RC, [](Scalar &, ValueRange in) { return in[0]; });
+    return t.map({value}, {"r", "c"}, [](Scalar &, ValueRange in) { return in[0]; });
   }
 
   void emitGradient(TileBuilder &t, Value cotangent) override {
@@ -112,7 +112,7 @@ private:
   }
 
 protected:
-  Value load(TileBuilder &t) { return t.load(vector, rows ? Spaces::R : Spaces::C); }
+  Value load(TileBuilder &t) { return t.load(vector, {rows ? "r" : "c"}); }
 
   /// Adds the parameters' gradients, given the cotangent in float64 of the vector at `at`.
   void chain(Scalar &s, ValueRange at, Value cotangent) {

@@ -5,8 +5,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %T = tile.buffer "t" temporary : !tile.buffer<[hq, t], f32>
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      // expected-error @below {{expected a value over rc, found '!tile.val<r, f32>' (window-C1)}}
-      %x = tile.window %T : !tile.buffer<[hq, t], f32> -> !tile.val<r, f32>
+      // expected-error @below {{expected a value over [r, c], found '!tile.val<[r], f32>' (window-C1)}}
+      %x = tile.window %T : !tile.buffer<[hq, t], f32> -> !tile.val<[r], f32>
       tile.yield
     }
   }
@@ -19,7 +19,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
       // expected-error @below {{expected a table with extent t last, heads before it, found '!tile.buffer<[t, hq], f32>' (window-C2)}}
-      %x = tile.window %T : !tile.buffer<[t, hq], f32> -> !tile.val<rc, f32>
+      %x = tile.window %T : !tile.buffer<[t, hq], f32> -> !tile.val<[r, c], f32>
       tile.yield
     }
   }
@@ -31,9 +31,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %T = tile.buffer "t" temporary : !tile.buffer<[b, hq, t], f32>
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      %x = tile.constant 1.0 : !tile.val<c, f32>
-      // expected-error @below {{expected a value over rc, found '!tile.val<c, f32>' (window_grad-C1)}}
-      tile.window_grad %x, %T : !tile.val<c, f32> -> !tile.buffer<[b, hq, t], f32>
+      %x = tile.constant 1.0 : !tile.val<[c], f32>
+      // expected-error @below {{expected a value over [r, c], found '!tile.val<[c], f32>' (window_grad-C1)}}
+      tile.window_grad %x, %T : !tile.val<[c], f32> -> !tile.buffer<[b, hq, t], f32>
       tile.yield
     }
   }
@@ -45,9 +45,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %T = tile.buffer "t" temporary : !tile.buffer<[b, hq, r], f32>
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      %x = tile.constant 1.0 : !tile.val<rc, f32>
+      %x = tile.constant 1.0 : !tile.val<[r, c], f32>
       // expected-error @below {{expected a table with extent t last, heads before it, found '!tile.buffer<[b, hq, r], f32>' (window_grad-C2)}}
-      tile.window_grad %x, %T : !tile.val<rc, f32> -> !tile.buffer<[b, hq, r], f32>
+      tile.window_grad %x, %T : !tile.val<[r, c], f32> -> !tile.buffer<[b, hq, r], f32>
       tile.yield
     }
   }
@@ -59,9 +59,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %T = tile.buffer "t" temporary : !tile.buffer<[hq, t], f32>
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      %x = tile.constant 1.0 : !tile.val<rc, f32>
+      %x = tile.constant 1.0 : !tile.val<[r, c], f32>
       // expected-error @below {{expected extents b and hq, so that work items never share an element, found '!tile.buffer<[hq, t], f32>' (window_grad-C3)}}
-      tile.window_grad %x, %T : !tile.val<rc, f32> -> !tile.buffer<[hq, t], f32>
+      tile.window_grad %x, %T : !tile.val<[r, c], f32> -> !tile.buffer<[hq, t], f32>
       tile.yield
     }
   }
@@ -78,8 +78,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      // expected-error @below {{expected a value over rc, found '!tile.val<r, f32>' (segments-C1)}}
-      %x = tile.segments %u, %v, %knots, %slope, %offset, %count : !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32> -> !tile.val<r, f32>
+      // expected-error @below {{expected a value over [r, c], found '!tile.val<[r], f32>' (segments-C1)}}
+      %x = tile.segments %u, %v, %knots, %slope, %offset, %count : !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32> -> !tile.val<[r], f32>
       tile.yield
     }
   }
@@ -97,7 +97,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
       // expected-error @below {{expected u with extent t last and v with extent r last, heads before them, found '!tile.buffer<[r], f32>' and '!tile.buffer<[r], f32>' (segments-C2)}}
-      %x = tile.segments %u, %v, %knots, %slope, %offset, %count : !tile.buffer<[r], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32> -> !tile.val<rc, f32>
+      %x = tile.segments %u, %v, %knots, %slope, %offset, %count : !tile.buffer<[r], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32> -> !tile.val<[r, c], f32>
       tile.yield
     }
   }
@@ -115,7 +115,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
       // expected-error @below {{expected knots of one extent, slope and offset of the same type with the segments last, and count of !tile.buffer<[1], i32>, found '!tile.buffer<[8], f32>', '!tile.buffer<[hq, 9], f32>' and '!tile.buffer<[1], i32>' (segments-C3)}}
-      %x = tile.segments %u, %v, %knots, %slope, %offset, %count : !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[9], f32>, !tile.buffer<[1], i32> -> !tile.val<rc, f32>
+      %x = tile.segments %u, %v, %knots, %slope, %offset, %count : !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[9], f32>, !tile.buffer<[1], i32> -> !tile.val<[r, c], f32>
       tile.yield
     }
   }
@@ -133,9 +133,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %rows = tile.buffer "rows" temporary : !tile.buffer<[b, hq, r], f32>
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      %g = tile.constant 1.0 : !tile.val<r, f32>
-      // expected-error @below {{expected a value over rc, found '!tile.val<r, f32>' (segments_grad-C1)}}
-      tile.segments_grad %g, %u, %v, %knots, %slope, %count into %moments rows %rows : !tile.val<r, f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>, !tile.buffer<[b, hq, 9, 2], f32>, !tile.buffer<[b, hq, r], f32>
+      %g = tile.constant 1.0 : !tile.val<[r], f32>
+      // expected-error @below {{expected a value over [r, c], found '!tile.val<[r], f32>' (segments_grad-C1)}}
+      tile.segments_grad %g, %u, %v, %knots, %slope, %count into %moments rows %rows : !tile.val<[r], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>, !tile.buffer<[b, hq, 9, 2], f32>, !tile.buffer<[b, hq, r], f32>
       tile.yield
     }
   }
@@ -153,9 +153,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %rows = tile.buffer "rows" temporary : !tile.buffer<[b, hq, r], f32>
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      %g = tile.constant 1.0 : !tile.val<rc, f32>
+      %g = tile.constant 1.0 : !tile.val<[r, c], f32>
       // expected-error @below {{expected u with extent t last and v with extent r last, heads before them, found '!tile.buffer<[t], f32>' and '!tile.buffer<[c], f32>' (segments_grad-C2)}}
-      tile.segments_grad %g, %u, %v, %knots, %slope, %count into %moments rows %rows : !tile.val<rc, f32>, !tile.buffer<[t], f32>, !tile.buffer<[c], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>, !tile.buffer<[b, hq, 9, 2], f32>, !tile.buffer<[b, hq, r], f32>
+      tile.segments_grad %g, %u, %v, %knots, %slope, %count into %moments rows %rows : !tile.val<[r, c], f32>, !tile.buffer<[t], f32>, !tile.buffer<[c], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>, !tile.buffer<[b, hq, 9, 2], f32>, !tile.buffer<[b, hq, r], f32>
       tile.yield
     }
   }
@@ -173,9 +173,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %rows = tile.buffer "rows" temporary : !tile.buffer<[b, hq, r], f32>
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      %g = tile.constant 1.0 : !tile.val<rc, f32>
+      %g = tile.constant 1.0 : !tile.val<[r, c], f32>
       // expected-error @below {{expected knots of one extent, slope and offset of the same type with the segments last, and count of !tile.buffer<[1], i32>, found '!tile.buffer<[8], f32>', '!tile.buffer<[hq, 9], f32>' and '!tile.buffer<[1], f32>' (segments_grad-C3)}}
-      tile.segments_grad %g, %u, %v, %knots, %slope, %count into %moments rows %rows : !tile.val<rc, f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], f32>, !tile.buffer<[b, hq, 9, 2], f32>, !tile.buffer<[b, hq, r], f32>
+      tile.segments_grad %g, %u, %v, %knots, %slope, %count into %moments rows %rows : !tile.val<[r, c], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], f32>, !tile.buffer<[b, hq, 9, 2], f32>, !tile.buffer<[b, hq, r], f32>
       tile.yield
     }
   }
@@ -193,9 +193,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %rows = tile.buffer "rows" temporary : !tile.buffer<[b, hq, r], f32>
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      %g = tile.constant 1.0 : !tile.val<rc, f32>
+      %g = tile.constant 1.0 : !tile.val<[r, c], f32>
       // expected-error @below {{expected sums over b and hq: moments [b, hq, 9, 2], rows [b, hq, r], diagonals [b, hq, t], found '!tile.buffer<[hq, 9, 2], f32>' (segments_grad-C4)}}
-      tile.segments_grad %g, %u, %v, %knots, %slope, %count into %moments rows %rows : !tile.val<rc, f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[b, hq, r], f32>
+      tile.segments_grad %g, %u, %v, %knots, %slope, %count into %moments rows %rows : !tile.val<[r, c], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[b, hq, r], f32>
       tile.yield
     }
   }

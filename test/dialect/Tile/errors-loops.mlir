@@ -224,8 +224,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      %x = tile.constant 1.0 : !tile.val<rc, f32>
-      tile.map(%x) positions : (!tile.val<rc, f32>) -> () {
+      %x = tile.constant 1.0 : !tile.val<[r, c], f32>
+      tile.map(%x) positions : (!tile.val<[r, c], f32>) -> () {
       ^bb0(%v: f32, %b: index, %h: index, %i: index, %j: index):
         // expected-error @below {{expected indices that begin with the map's b and h, so that work items never share an element (accumulate-C4)}}
         tile.accumulate %v, %X[%h] : f32 -> !tile.buffer<[hq], f32>
@@ -242,8 +242,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
   tile.stage @s forward over ["b", "hq"] {
     %c = arith.constant 0 : index
-    %x = tile.constant 1.0 : !tile.val<r, f32>
-    tile.map(%x) : (!tile.val<r, f32>) -> () {
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
+    tile.map(%x) : (!tile.val<[r], f32>) -> () {
     ^bb0(%v: f32):
       // expected-error @below {{expected indices that begin with the map's b and h, so that work items never share an element (accumulate-C4)}}
       tile.accumulate %v, %X[%c] : f32 -> !tile.buffer<[hq], f32>

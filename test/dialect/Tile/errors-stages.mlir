@@ -170,7 +170,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     ^bb0(%b: index, %h: index, %i: index):
     }
     // expected-error @below {{expected either loops or values in a stage, found both (stage-C7)}}
-    %x = tile.constant 1.0 : !tile.val<r, f32>
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
   }
 }
 
@@ -179,7 +179,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   // expected-error @below {{expected a stage with values to be over ["b", "hq"] or ["b", "hkv"], found ["hq"] (stage-C8)}}
   tile.stage @s forward over ["hq"] {
-    %x = tile.constant 1.0 : !tile.val<r, f32>
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
   }
 }
 
@@ -188,9 +188,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %L = tile.buffer "l" residual : !tile.buffer<[b, hq, r], f32>
   tile.stage @s forward over ["b", "hq"] {
-    %x = tile.constant 1.0 : !tile.val<r, f32>
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
     // expected-error @below {{expected no store before the stage's stream (stage-C9)}}
-    tile.store %x, %L : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
+    tile.store %x, %L : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
     tile.stream any {
     }
   }
@@ -201,10 +201,10 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
   tile.stage @s forward over ["b", "hq"] {
-    %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<cd, f32>
+    %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
     tile.stream any {
       // expected-error @below {{expected a value over c to be loaded inside the stream that uses it (stage-C10)}}
-      %n = tile.reduce add over d %k : !tile.val<cd, f32> -> !tile.val<c, f32>
+      %n = tile.reduce add over d %k : !tile.val<[c, d], f32> -> !tile.val<[c], f32>
       tile.yield
     }
   }
@@ -216,8 +216,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %L = tile.buffer "l" residual : !tile.buffer<[b, hq, r], f32>
   tile.stage @s forward over ["b", "hq"] {
     // expected-error @below {{expected a buffer that the stage does not store (stage-C11)}}
-    %x = tile.load %L : !tile.buffer<[b, hq, r], f32> -> !tile.val<r, f32>
-    tile.store %x, %L : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
+    %x = tile.load %L : !tile.buffer<[b, hq, r], f32> -> !tile.val<[r], f32>
+    tile.store %x, %L : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
   }
 }
 
@@ -225,13 +225,13 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    %m0 = tile.constant 1.0 : !tile.val<r, f32>
+    %m0 = tile.constant 1.0 : !tile.val<[r], f32>
     // expected-error @below {{expected the first results to have the carries' types (stream-C1)}}
-    %m = tile.stream ascending carry(%m0 : !tile.val<r, f32>) {
-    ^bb0(%a: !tile.val<r, f32>):
-      %b = tile.constant 1.0 : !tile.val<re, f32>
-      tile.yield %b : !tile.val<re, f32>
-    } : !tile.val<re, f32>
+    %m = tile.stream ascending carry(%m0 : !tile.val<[r], f32>) {
+    ^bb0(%a: !tile.val<[r], f32>):
+      %b = tile.constant 1.0 : !tile.val<[r, e], f32>
+      tile.yield %b : !tile.val<[r, e], f32>
+    } : !tile.val<[r, e], f32>
   }
 }
 
@@ -239,12 +239,12 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    %m0 = tile.constant 1.0 : !tile.val<h, f32>
-    // expected-error @below {{expected carry 0 to be a value over r, rd or re, found '!tile.val<h, f32>' (stream-C2)}}
-    %m = tile.stream ascending carry(%m0 : !tile.val<h, f32>) {
-    ^bb0(%a: !tile.val<h, f32>):
-      tile.yield %a : !tile.val<h, f32>
-    } : !tile.val<h, f32>
+    %m0 = tile.constant 1.0 : !tile.val<[], f32>
+    // expected-error @below {{expected carry 0 to be a value over r and not c, found '!tile.val<[], f32>' (stream-C2)}}
+    %m = tile.stream ascending carry(%m0 : !tile.val<[], f32>) {
+    ^bb0(%a: !tile.val<[], f32>):
+      tile.yield %a : !tile.val<[], f32>
+    } : !tile.val<[], f32>
   }
 }
 
@@ -252,11 +252,11 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    // expected-error @below {{expected folds to lose r or c, found '!tile.val<rc, f32>' (stream-C3)}}
+    // expected-error @below {{expected folds to lose r or c, found '!tile.val<[r, c], f32>' (stream-C3)}}
     %m = tile.stream any {
-      %a = tile.constant 1.0 : !tile.val<rc, f32>
-      tile.yield %a : !tile.val<rc, f32>
-    } : !tile.val<rc, f32>
+      %a = tile.constant 1.0 : !tile.val<[r, c], f32>
+      tile.yield %a : !tile.val<[r, c], f32>
+    } : !tile.val<[r, c], f32>
   }
 }
 
@@ -264,12 +264,12 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    %m0 = tile.constant 1.0 : !tile.val<r, f32>
+    %m0 = tile.constant 1.0 : !tile.val<[r], f32>
     // expected-error @below {{expected ascending or descending for a stream with carries, found any (stream-C4)}}
-    %m = tile.stream any carry(%m0 : !tile.val<r, f32>) {
-    ^bb0(%a: !tile.val<r, f32>):
-      tile.yield %a : !tile.val<r, f32>
-    } : !tile.val<r, f32>
+    %m = tile.stream any carry(%m0 : !tile.val<[r], f32>) {
+    ^bb0(%a: !tile.val<[r], f32>):
+      tile.yield %a : !tile.val<[r], f32>
+    } : !tile.val<[r], f32>
   }
 }
 
@@ -277,12 +277,12 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    %m0 = tile.constant 1.0 : !tile.val<r, f32>
+    %m0 = tile.constant 1.0 : !tile.val<[r], f32>
     // expected-error @below {{expected stop_carry, the index of a carry over r, together with stop_below (stream-C5)}}
-    %m = tile.stream ascending carry(%m0 : !tile.val<r, f32>) attributes {stop_carry = 0 : i64} {
-    ^bb0(%a: !tile.val<r, f32>):
-      tile.yield %a : !tile.val<r, f32>
-    } : !tile.val<r, f32>
+    %m = tile.stream ascending carry(%m0 : !tile.val<[r], f32>) attributes {stop_carry = 0 : i64} {
+    ^bb0(%a: !tile.val<[r], f32>):
+      tile.yield %a : !tile.val<[r], f32>
+    } : !tile.val<[r], f32>
   }
 }
 
@@ -290,12 +290,12 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    %m0 = tile.constant 1.0 : !tile.val<r, f32>
+    %m0 = tile.constant 1.0 : !tile.val<[r], f32>
     // expected-error @below {{expected stop_carry, the index of a carry over r, together with stop_below (stream-C5)}}
-    %m = tile.stream ascending carry(%m0 : !tile.val<r, f32>) attributes {stop_carry = 1 : i64, stop_below = 1.0e-9 : f64} {
-    ^bb0(%a: !tile.val<r, f32>):
-      tile.yield %a : !tile.val<r, f32>
-    } : !tile.val<r, f32>
+    %m = tile.stream ascending carry(%m0 : !tile.val<[r], f32>) attributes {stop_carry = 1 : i64, stop_below = 1.0e-9 : f64} {
+    ^bb0(%a: !tile.val<[r], f32>):
+      tile.yield %a : !tile.val<[r], f32>
+    } : !tile.val<[r], f32>
   }
 }
 
@@ -303,12 +303,12 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    %m0 = tile.constant 1.0 : !tile.val<r, f32>
+    %m0 = tile.constant 1.0 : !tile.val<[r], f32>
     // expected-error @below {{expected a skip buffer together with skip_below (stream-C6)}}
-    %m = tile.stream ascending carry(%m0 : !tile.val<r, f32>) attributes {skip_below = 1.0e-9 : f64} {
-    ^bb0(%a: !tile.val<r, f32>):
-      tile.yield %a : !tile.val<r, f32>
-    } : !tile.val<r, f32>
+    %m = tile.stream ascending carry(%m0 : !tile.val<[r], f32>) attributes {skip_below = 1.0e-9 : f64} {
+    ^bb0(%a: !tile.val<[r], f32>):
+      tile.yield %a : !tile.val<[r], f32>
+    } : !tile.val<[r], f32>
   }
 }
 
@@ -317,12 +317,12 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %L = tile.buffer "l" residual : !tile.buffer<[b, hq, r], f32>
   tile.stage @s forward over ["b", "hq"] {
-    %m0 = tile.constant 1.0 : !tile.val<r, f32>
+    %m0 = tile.constant 1.0 : !tile.val<[r], f32>
     // expected-error @below {{expected a skip buffer with extents kb, r last, found '!tile.buffer<[b, hq, r], f32>' (stream-C7)}}
-    %m = tile.stream ascending carry(%m0 : !tile.val<r, f32>) skip(%L : !tile.buffer<[b, hq, r], f32>) attributes {skip_below = 1.0e-9 : f64} {
-    ^bb0(%a: !tile.val<r, f32>):
-      tile.yield %a : !tile.val<r, f32>
-    } : !tile.val<r, f32>
+    %m = tile.stream ascending carry(%m0 : !tile.val<[r], f32>) skip(%L : !tile.buffer<[b, hq, r], f32>) attributes {skip_below = 1.0e-9 : f64} {
+    ^bb0(%a: !tile.val<[r], f32>):
+      tile.yield %a : !tile.val<[r], f32>
+    } : !tile.val<[r], f32>
   }
 }
 
@@ -330,12 +330,12 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    %m0 = tile.constant 1.0 : !tile.val<r, f32>
+    %m0 = tile.constant 1.0 : !tile.val<[r], f32>
     // expected-error @below {{expected one region argument per carry, of its type (stream-C8)}}
-    %m = tile.stream ascending carry(%m0 : !tile.val<r, f32>) {
-      %a = tile.constant 1.0 : !tile.val<r, f32>
-      tile.yield %a : !tile.val<r, f32>
-    } : !tile.val<r, f32>
+    %m = tile.stream ascending carry(%m0 : !tile.val<[r], f32>) {
+      %a = tile.constant 1.0 : !tile.val<[r], f32>
+      tile.yield %a : !tile.val<[r], f32>
+    } : !tile.val<[r], f32>
   }
 }
 
@@ -346,7 +346,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     // expected-error @below {{expected the body to yield every carry, then every fold, of the results' types (stream-C9)}}
     %m = tile.stream any {
       tile.yield
-    } : !tile.val<c, f32>
+    } : !tile.val<[c], f32>
   }
 }
 

@@ -5,8 +5,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %L = tile.buffer "l" residual : !tile.buffer<[b, hq, r], f32>
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      // expected-error @below {{expected a panel, a vector or a head scalar, found a value over rc, which is virtual (load-C1)}}
-      %x = tile.load %L : !tile.buffer<[b, hq, r], f32> -> !tile.val<rc, f32>
+      // expected-error @below {{expected a panel, a vector or a head scalar, found a value over [r, c], which is virtual (load-C1)}}
+      %x = tile.load %L : !tile.buffer<[b, hq, r], f32> -> !tile.val<[r, c], f32>
       tile.yield
     }
   }
@@ -17,8 +17,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %L = tile.buffer "l" residual : !tile.buffer<[b, hq, r], f32>
   tile.stage @s forward over ["b", "hq"] {
-    // expected-error @below {{expected the buffer's extents to hold a value over rd, found '!tile.buffer<[b, hq, r], f32>' (load-C2)}}
-    %x = tile.load %L : !tile.buffer<[b, hq, r], f32> -> !tile.val<rd, f32>
+    // expected-error @below {{expected the buffer's extents to hold a value over [r, d], found '!tile.buffer<[b, hq, r], f32>' (load-C2)}}
+    %x = tile.load %L : !tile.buffer<[b, hq, r], f32> -> !tile.val<[r, d], f32>
   }
 }
 
@@ -28,7 +28,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %X = tile.buffer "x" temporary : !tile.buffer<[hq, t], f32>
   tile.stage @s forward over ["b", "hq"] {
     // expected-error @below {{expected extents that name the value's indices, found t (load-C3)}}
-    %x = tile.load %X : !tile.buffer<[hq, t], f32> -> !tile.val<h, f32>
+    %x = tile.load %X : !tile.buffer<[hq, t], f32> -> !tile.val<[], f32>
   }
 }
 
@@ -38,7 +38,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %X = tile.buffer "x" temporary : !tile.buffer<[hq], f64>
   tile.stage @s forward over ["b", "hq"] {
     // expected-error @below {{expected the buffer's element type 'f64', found a value of 'f32' (load-C4)}}
-    %x = tile.load %X : !tile.buffer<[hq], f64> -> !tile.val<h, f32>
+    %x = tile.load %X : !tile.buffer<[hq], f64> -> !tile.val<[], f32>
   }
 }
 
@@ -48,7 +48,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %S = tile.buffer "s" residual : !tile.buffer<[b, hq, kb, r], f32>
   tile.stage @s forward over ["b", "hq"] {
     // expected-error @below {{expected a buffer with extent kb to be loaded inside a stream only (load-C5)}}
-    %x = tile.load %S : !tile.buffer<[b, hq, kb, r], f32> -> !tile.val<r, f32>
+    %x = tile.load %S : !tile.buffer<[b, hq, kb, r], f32> -> !tile.val<[r], f32>
   }
 }
 
@@ -58,7 +58,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %F = tile.buffer "f" argument : !tile.buffer<[b, hq, c], f32>
   tile.stage @s forward over ["b", "hkv"] {
     // expected-error @below {{expected no extent hq in a load of a value over c outside a stream over key heads, whose columns belong to no query head (load-C6)}}
-    %x = tile.load %F : !tile.buffer<[b, hq, c], f32> -> !tile.val<c, f32>
+    %x = tile.load %F : !tile.buffer<[b, hq, c], f32> -> !tile.val<[c], f32>
   }
 }
 
@@ -66,7 +66,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 func.func @outside(%b: !tile.buffer<[hq], f32>) {
   // expected-error @below {{expects parent op to be one of 'tile.stage, tile.stream'}}
-  %x = tile.load %b : !tile.buffer<[hq], f32> -> !tile.val<h, f32>
+  %x = tile.load %b : !tile.buffer<[hq], f32> -> !tile.val<[], f32>
   return
 }
 
@@ -76,9 +76,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %L = tile.buffer "l" residual : !tile.buffer<[b, hq, r], f32>
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      %w = tile.constant 1.0 : !tile.val<rc, f32>
-      // expected-error @below {{expected a panel, a vector or a head scalar, found a value over rc, which is virtual (store-C1)}}
-      tile.store %w, %L : !tile.val<rc, f32> -> !tile.buffer<[b, hq, r], f32>
+      %w = tile.constant 1.0 : !tile.val<[r, c], f32>
+      // expected-error @below {{expected a panel, a vector or a head scalar, found a value over [r, c], which is virtual (store-C1)}}
+      tile.store %w, %L : !tile.val<[r, c], f32> -> !tile.buffer<[b, hq, r], f32>
       tile.yield
     }
   }
@@ -89,9 +89,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %X = tile.buffer "x" result : !tile.buffer<[b, hq, r, d], f32>
   tile.stage @s forward over ["b", "hq"] {
-    %x = tile.constant 1.0 : !tile.val<re, f32>
-    // expected-error @below {{expected the buffer's extents to hold a value over re, found '!tile.buffer<[b, hq, r, d], f32>' (store-C2)}}
-    tile.store %x, %X : !tile.val<re, f32> -> !tile.buffer<[b, hq, r, d], f32>
+    %x = tile.constant 1.0 : !tile.val<[r, e], f32>
+    // expected-error @below {{expected the buffer's extents to hold a value over [r, e], found '!tile.buffer<[b, hq, r, d], f32>' (store-C2)}}
+    tile.store %x, %X : !tile.val<[r, e], f32> -> !tile.buffer<[b, hq, r, d], f32>
   }
 }
 
@@ -100,9 +100,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %X = tile.buffer "x" result : !tile.buffer<[b, hq, r, t], f32>
   tile.stage @s forward over ["b", "hq"] {
-    %x = tile.constant 1.0 : !tile.val<r, f32>
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
     // expected-error @below {{expected extents that name the value's indices, found t (store-C3)}}
-    tile.store %x, %X : !tile.val<r, f32> -> !tile.buffer<[b, hq, r, t], f32>
+    tile.store %x, %X : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r, t], f32>
   }
 }
 
@@ -111,9 +111,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %X = tile.buffer "x" result : !tile.buffer<[b, hq, r], f64>
   tile.stage @s forward over ["b", "hq"] {
-    %x = tile.constant 1.0 : !tile.val<r, f32>
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
     // expected-error @below {{expected the buffer's element type 'f64', found a value of 'f32' (store-C4)}}
-    tile.store %x, %X : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f64>
+    tile.store %x, %X : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f64>
   }
 }
 
@@ -123,9 +123,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %O = tile.buffer "o" result : !tile.buffer<[b, hq, r, e], f32>
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      %x = tile.constant 1.0 : !tile.val<re, f32>
+      %x = tile.constant 1.0 : !tile.val<[r, e], f32>
       // expected-error @below {{expected a store inside a stream to be a snapshot: a value over r to a buffer with extent kb (store-C5)}}
-      tile.store %x, %O : !tile.val<re, f32> -> !tile.buffer<[b, hq, r, e], f32>
+      tile.store %x, %O : !tile.val<[r, e], f32> -> !tile.buffer<[b, hq, r, e], f32>
       tile.yield
     }
   }
@@ -136,9 +136,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %X = tile.buffer "x" result : !tile.buffer<[b, hq, kb, r], f32>
   tile.stage @s forward over ["b", "hq"] {
-    %x = tile.constant 1.0 : !tile.val<r, f32>
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
     // expected-error @below {{expected a buffer with extent kb to be stored inside a stream only (store-C6)}}
-    tile.store %x, %X : !tile.val<r, f32> -> !tile.buffer<[b, hq, kb, r], f32>
+    tile.store %x, %X : !tile.val<[r], f32> -> !tile.buffer<[b, hq, kb, r], f32>
   }
 }
 
@@ -148,9 +148,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %X = tile.buffer "x" result : !tile.buffer<[b, hkv, c, d], f32>
   tile.stage @s forward over ["b", "hq"] {
-    %x = tile.constant 1.0 : !tile.val<cd, f32>
+    %x = tile.constant 1.0 : !tile.val<[c, d], f32>
     // expected-error @below {{expected extents b and hq, so that work items never write the same element, found '!tile.buffer<[b, hkv, c, d], f32>' (store-C7)}}
-    tile.store %x, %X : !tile.val<cd, f32> -> !tile.buffer<[b, hkv, c, d], f32>
+    tile.store %x, %X : !tile.val<[c, d], f32> -> !tile.buffer<[b, hkv, c, d], f32>
   }
 }
 
@@ -159,9 +159,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %X = tile.buffer "x" result : !tile.buffer<[b, hq, c, d], f32>
   tile.stage @s forward over ["b", "hkv"] {
-    %x = tile.constant 1.0 : !tile.val<cd, f32>
+    %x = tile.constant 1.0 : !tile.val<[c, d], f32>
     // expected-error @below {{expected extents b and hkv, so that work items never write the same element, found '!tile.buffer<[b, hq, c, d], f32>' (store-C7)}}
-    tile.store %x, %X : !tile.val<cd, f32> -> !tile.buffer<[b, hq, c, d], f32>
+    tile.store %x, %X : !tile.val<[c, d], f32> -> !tile.buffer<[b, hq, c, d], f32>
   }
 }
 
@@ -169,9 +169,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    %x = tile.constant 1.0 : !tile.val<r, f32>
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
     // expected-error @below {{expected 1 region arguments, found 2 (map-C1)}}
-    %y = tile.map(%x) : (!tile.val<r, f32>) -> !tile.val<r, f32> {
+    %y = tile.map(%x) : (!tile.val<[r], f32>) -> !tile.val<[r], f32> {
     ^bb0(%a: f32, %b: index):
       tile.yield %a : f32
     }
@@ -182,9 +182,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    %x = tile.constant 1.0 : !tile.val<r, f32>
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
     // expected-error @below {{expected 5 region arguments, found 2 (map-C1)}}
-    %y = tile.map(%x) positions : (!tile.val<r, f32>) -> !tile.val<r, f32> {
+    %y = tile.map(%x) positions : (!tile.val<[r], f32>) -> !tile.val<[r], f32> {
     ^bb0(%a: f32, %b: index):
       tile.yield %a : f32
     }
@@ -195,9 +195,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    %x = tile.constant 1.0 : !tile.val<r, f32>
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
     // expected-error @below {{expected 1 yielded values, found 0 (map-C2)}}
-    %y = tile.map(%x) : (!tile.val<r, f32>) -> !tile.val<r, f32> {
+    %y = tile.map(%x) : (!tile.val<[r], f32>) -> !tile.val<[r], f32> {
     ^bb0(%a: f32):
       tile.yield
     }
@@ -220,9 +220,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    %x = tile.constant 1.0 : !tile.val<r, f32>
-    // expected-error @below {{expected results over the same spaces, found r and h (map-C4)}}
-    %y, %z = tile.map(%x) : (!tile.val<r, f32>) -> (!tile.val<r, f32>, !tile.val<h, f32>) {
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
+    // expected-error @below {{expected results over the same spaces, found [r] and [] (map-C4)}}
+    %y, %z = tile.map(%x) : (!tile.val<[r], f32>) -> (!tile.val<[r], f32>, !tile.val<[], f32>) {
     ^bb0(%a: f32):
       tile.yield %a, %a : f32, f32
     }
@@ -233,9 +233,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    %x = tile.constant 1.0 : !tile.val<re, f32>
-    // expected-error @below {{expected inputs that broadcast to r, found '!tile.val<re, f32>' (map-C5)}}
-    %y = tile.map(%x) : (!tile.val<re, f32>) -> !tile.val<r, f32> {
+    %x = tile.constant 1.0 : !tile.val<[r, e], f32>
+    // expected-error @below {{expected inputs that broadcast to [r], found '!tile.val<[r, e], f32>' (map-C5)}}
+    %y = tile.map(%x) : (!tile.val<[r, e], f32>) -> !tile.val<[r], f32> {
     ^bb0(%a: f32):
       tile.yield %a : f32
     }
@@ -246,9 +246,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    %x = tile.constant 1.0 : !tile.val<r, f32>
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
     // expected-error @below {{expected region argument 0 to have type 'f32', found 'f64' (map-C6)}}
-    %y = tile.map(%x) : (!tile.val<r, f32>) -> !tile.val<r, f32> {
+    %y = tile.map(%x) : (!tile.val<[r], f32>) -> !tile.val<[r], f32> {
     ^bb0(%a: f64):
       %y = arith.truncf %a : f64 to f32
       tile.yield %y : f32
@@ -260,9 +260,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    %x = tile.constant 1.0 : !tile.val<r, f32>
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
     // expected-error @below {{expected a yielded value of 'f32', found 'f64' (map-C7)}}
-    %y = tile.map(%x) : (!tile.val<r, f32>) -> !tile.val<r, f32> {
+    %y = tile.map(%x) : (!tile.val<[r], f32>) -> !tile.val<[r], f32> {
     ^bb0(%a: f32):
       %w = arith.extf %a : f32 to f64
       tile.yield %w : f64
@@ -274,8 +274,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    %x = tile.constant 1.0 : !tile.val<r, f32>
-    %y = tile.map(%x) : (!tile.val<r, f32>) -> !tile.val<r, f32> {
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
+    %y = tile.map(%x) : (!tile.val<[r], f32>) -> !tile.val<[r], f32> {
     ^bb0(%a: f32):
       // expected-error @below {{expected scalar code: arith, math, scf, memory of the stage and tile.read, write, accumulate, size (map-C8)}}
       %v = arith.constant dense<1.0> : vector<4xf32>
@@ -289,7 +289,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     // expected-error @below {{expected elements of f32, f64, bf16, f16 or tf32, found 'vector<4xf32>' (val-C1)}}
-    %x = tile.constant 1.0 : !tile.val<r, vector<4xf32>>
+    %x = tile.constant 1.0 : !tile.val<[r], vector<4xf32>>
   }
 }
 
@@ -297,8 +297,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    %x = tile.constant 1.0 : !tile.val<r, f32>
-    %y = tile.map(%x) : (!tile.val<r, f32>) -> !tile.val<r, f32> {
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
+    %y = tile.map(%x) : (!tile.val<[r], f32>) -> !tile.val<[r], f32> {
     ^bb0(%a: f32):
       // expected-error @below {{expected scalar code: arith, math, scf, memory of the stage and tile.read, write, accumulate, size (map-C8)}}
       %v = vector.broadcast %a : f32 to vector<4xf32>
@@ -313,9 +313,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %L = tile.buffer "l" residual : !tile.buffer<[b, hq, r], f32>
   tile.stage @s forward over ["b", "hq"] {
-    %x = tile.constant 1.0 : !tile.val<r, f32>
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
     // expected-error @below {{expected effects by tile.accumulate only, found tile.write (map-C9)}}
-    tile.map(%x) positions : (!tile.val<r, f32>) -> () {
+    tile.map(%x) positions : (!tile.val<[r], f32>) -> () {
     ^bb0(%a: f32, %b: index, %h: index, %i: index, %j: index):
       tile.write %a, %L[%b, %h, %i] : f32 -> !tile.buffer<[b, hq, r], f32>
       tile.yield
@@ -328,9 +328,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      %x = tile.constant 1.0 : !tile.val<r, f32>
-      // expected-error @below {{expected a value over rc, found '!tile.val<r, f32>' (mask-C1)}}
-      %y = tile.mask %x fill 0.0 : !tile.val<r, f32>
+      %x = tile.constant 1.0 : !tile.val<[r], f32>
+      // expected-error @below {{expected a value over [r, c], found '!tile.val<[r], f32>' (mask-C1)}}
+      %y = tile.mask %x fill 0.0 : !tile.val<[r], f32>
       tile.yield
     }
   }
@@ -340,9 +340,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    %x = tile.constant 1.0 : !tile.val<re, f32>
-    // expected-error @below {{expected the result to be the input without d, found '!tile.val<re, f32>' to '!tile.val<r, f32>' (reduce-C1)}}
-    %y = tile.reduce add over d %x : !tile.val<re, f32> -> !tile.val<r, f32>
+    %x = tile.constant 1.0 : !tile.val<[r, e], f32>
+    // expected-error @below {{expected the result to be the input without d, found '!tile.val<[r, e], f32>' to '!tile.val<[r], f32>' (reduce-C1)}}
+    %y = tile.reduce add over d %x : !tile.val<[r, e], f32> -> !tile.val<[r], f32>
   }
 }
 
@@ -350,9 +350,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    %x = tile.constant 1.0 : !tile.val<r, f32>
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
     // expected-error @below {{expected a reduction over r inside a stream, where it is over the current block (reduce-C2)}}
-    %y = tile.reduce add over r %x : !tile.val<r, f32> -> !tile.val<h, f32>
+    %y = tile.reduce add over r %x : !tile.val<[r], f32> -> !tile.val<[], f32>
   }
 }
 
@@ -362,11 +362,11 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
   %V = tile.buffer "v" argument : !tile.buffer<[b, hkv, c, e], f32>
   tile.stage @s forward over ["b", "hq"] {
-    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<rd, f32>
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
     tile.stream any {
-      %v = tile.load %V : !tile.buffer<[b, hkv, c, e], f32> -> !tile.val<ce, f32>
-      // expected-error @below {{expected a contraction over d as the op's table lists, found '!tile.val<rd, f32>', '!tile.val<ce, f32>' to '!tile.val<rc, f32>' (dot-C1)}}
-      %s = tile.dot %q, %v over d : !tile.val<rd, f32>, !tile.val<ce, f32> -> !tile.val<rc, f32>
+      %v = tile.load %V : !tile.buffer<[b, hkv, c, e], f32> -> !tile.val<[c, e], f32>
+      // expected-error @below {{expected d in both operands and a result over what else they have, found '!tile.val<[r, d], f32>', '!tile.val<[c, e], f32>' to '!tile.val<[r, c], f32>' (dot-C1)}}
+      %s = tile.dot %q, %v over d : !tile.val<[r, d], f32>, !tile.val<[c, e], f32> -> !tile.val<[r, c], f32>
       tile.yield
     }
   }
@@ -378,13 +378,13 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
   %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
   tile.stage @s forward over ["b", "hq"] {
-    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<rd, f32>
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
     tile.stream any {
-      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<cd, f32>
-      %w = tile.constant 1.0 : !tile.val<rc, f32>
-      %i = tile.constant 0.0 : !tile.val<r, f32>
-      // expected-error @below {{expected init of the result's type, or over r where the result has rows, found '!tile.val<r, f32>' (dot-C2)}}
-      %s = tile.dot %w, %q over r init(%i : !tile.val<r, f32>) : !tile.val<rc, f32>, !tile.val<rd, f32> -> !tile.val<cd, f32>
+      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
+      %w = tile.constant 1.0 : !tile.val<[r, c], f32>
+      %i = tile.constant 0.0 : !tile.val<[r], f32>
+      // expected-error @below {{expected init to broadcast to the result's [c, d], found '!tile.val<[r], f32>' (dot-C2)}}
+      %s = tile.dot %w, %q over r init(%i : !tile.val<[r], f32>) : !tile.val<[r, c], f32>, !tile.val<[r, d], f32> -> !tile.val<[c, d], f32>
       tile.yield
     }
   }
@@ -396,11 +396,11 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], bf16>
   %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
   tile.stage @s forward over ["b", "hq"] {
-    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], bf16> -> !tile.val<rd, bf16>
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], bf16> -> !tile.val<[r, d], bf16>
     tile.stream any {
-      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<cd, f32>
-      // expected-error @below {{expected operands of one element type and a result of f32, found 'bf16', 'f32' to '!tile.val<rc, f32>' (dot-C3)}}
-      %s = tile.dot %q, %k over d : !tile.val<rd, bf16>, !tile.val<cd, f32> -> !tile.val<rc, f32>
+      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
+      // expected-error @below {{expected operands of one element type and a result of f32, found 'bf16', 'f32' to '!tile.val<[r, c], f32>' (dot-C3)}}
+      %s = tile.dot %q, %k over d : !tile.val<[r, d], bf16>, !tile.val<[c, d], f32> -> !tile.val<[r, c], f32>
       tile.yield
     }
   }
@@ -411,10 +411,10 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      %a = tile.constant 1.0 : !tile.val<rc, f32>
-      %x0 = tile.constant 1.0 : !tile.val<r, f32>
+      %a = tile.constant 1.0 : !tile.val<[r, c], f32>
+      %x0 = tile.constant 1.0 : !tile.val<[r], f32>
       // expected-error @below {{expected `plus` exactly for a linear scan (scan-C1)}}
-      %x, %n = tile.scan linear ascending %a carry %x0 : !tile.val<rc, f32>, !tile.val<r, f32>
+      %x, %n = tile.scan linear ascending %a carry %x0 : !tile.val<[r, c], f32>, !tile.val<[r], f32>
       tile.yield
     }
   }
@@ -425,10 +425,10 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      %a = tile.constant 1.0 : !tile.val<rc, f32>
-      %x0 = tile.constant 1.0 : !tile.val<r, f32>
-      // expected-error @below {{expected a value over rc and a carry over r, found '!tile.val<r, f32>' and '!tile.val<r, f32>' (scan-C2)}}
-      %x, %n = tile.scan mul ascending %x0 carry %x0 : !tile.val<r, f32>, !tile.val<r, f32>
+      %a = tile.constant 1.0 : !tile.val<[r, c], f32>
+      %x0 = tile.constant 1.0 : !tile.val<[r], f32>
+      // expected-error @below {{expected a value over [r, c] and a carry over [r], found '!tile.val<[r], f32>' and '!tile.val<[r], f32>' (scan-C2)}}
+      %x, %n = tile.scan mul ascending %x0 carry %x0 : !tile.val<[r], f32>, !tile.val<[r], f32>
       tile.yield
     }
   }
@@ -439,10 +439,10 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      %a = tile.constant 1.0 : !tile.val<rc, f32>
-      %x0 = tile.constant 1.0 : !tile.val<r, f32>
-      // expected-error @below {{expected `plus` of type '!tile.val<rc, f32>', found '!tile.val<r, f32>' (scan-C3)}}
-      %x, %n = tile.scan linear ascending %a plus %x0 : !tile.val<r, f32> carry %x0 : !tile.val<rc, f32>, !tile.val<r, f32>
+      %a = tile.constant 1.0 : !tile.val<[r, c], f32>
+      %x0 = tile.constant 1.0 : !tile.val<[r], f32>
+      // expected-error @below {{expected `plus` of type '!tile.val<[r, c], f32>', found '!tile.val<[r], f32>' (scan-C3)}}
+      %x, %n = tile.scan linear ascending %a plus %x0 : !tile.val<[r], f32> carry %x0 : !tile.val<[r, c], f32>, !tile.val<[r], f32>
       tile.yield
     }
   }
@@ -453,10 +453,10 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      %a = tile.constant 1.0 : !tile.val<rc, f32>
-      %x0 = tile.constant 1.0 : !tile.val<r, f32>
+      %a = tile.constant 1.0 : !tile.val<[r, c], f32>
+      %x0 = tile.constant 1.0 : !tile.val<[r], f32>
       // expected-error @below {{expected ascending or descending, found any (scan-C4)}}
-      %x, %n = tile.scan mul any %a carry %x0 : !tile.val<rc, f32>, !tile.val<r, f32>
+      %x, %n = tile.scan mul any %a carry %x0 : !tile.val<[r, c], f32>, !tile.val<[r], f32>
       tile.yield
     }
   }
@@ -466,9 +466,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    %a = tile.constant 1.0 : !tile.val<rc, f32>
+    %a = tile.constant 1.0 : !tile.val<[r, c], f32>
     // expected-error @below {{expects parent op 'tile.stream'}}
-    %y = tile.mask %a fill 0.0 : !tile.val<rc, f32>
+    %y = tile.mask %a fill 0.0 : !tile.val<[r, c], f32>
   }
 }
 
@@ -476,11 +476,25 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    %q = tile.constant 1.0 : <rd, tf32>
+    %q = tile.constant 1.0 : <[r, d], tf32>
     tile.stream any {
-      %k = tile.constant 1.0 : <cd, tf32>
-      // expected-error @below {{expected operands of one element type and a result of f32, found 'tf32', 'tf32' to '!tile.val<rc, tf32>' (dot-C3)}}
-      %s = tile.dot %q, %k over d : !tile.val<rd, tf32>, !tile.val<cd, tf32> -> !tile.val<rc, tf32>
+      %k = tile.constant 1.0 : <[c, d], tf32>
+      // expected-error @below {{expected operands of one element type and a result of f32, found 'tf32', 'tf32' to '!tile.val<[r, c], tf32>' (dot-C3)}}
+      %s = tile.dot %q, %k over d : !tile.val<[r, d], tf32>, !tile.val<[c, d], tf32> -> !tile.val<[r, c], tf32>
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %q = tile.constant 1.0 : !tile.val<[r, d], f32>
+      %k = tile.constant 1.0 : !tile.val<[c, d], f32>
+      // expected-error @below {{expected c in both operands and a result over what else they have, found '!tile.val<[r, d], f32>', '!tile.val<[c, d], f32>' to '!tile.val<[r, d], f32>' (dot-C1)}}
+      %s = tile.dot %q, %k over c : !tile.val<[r, d], f32>, !tile.val<[c, d], f32> -> !tile.val<[r, d], f32>
+      tile.yield
     }
   }
 }

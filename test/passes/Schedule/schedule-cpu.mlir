@@ -29,20 +29,20 @@ tile.plan @narrow attributes {head_dim = 64 : i64, value_dim = 16 : i64} {
     }
   }
   tile.stage @stream forward over ["b", "hq"] {
-    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<rd, f32>
-    %m0 = tile.constant -1.0e30 : !tile.val<r, f32>
-    %m = tile.stream ascending carry(%m0 : !tile.val<r, f32>) {
-    ^bb0(%mc: !tile.val<r, f32>):
-      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<cd, f32>
-      %s = tile.dot %q, %k over d : !tile.val<rd, f32>, !tile.val<cd, f32> -> !tile.val<rc, f32>
-      %mb = tile.reduce max over c %s : !tile.val<rc, f32> -> !tile.val<r, f32>
-      %mn = tile.map(%mc, %mb) : (!tile.val<r, f32>, !tile.val<r, f32>) -> !tile.val<r, f32> {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
+    %m0 = tile.constant -1.0e30 : !tile.val<[r], f32>
+    %m = tile.stream ascending carry(%m0 : !tile.val<[r], f32>) {
+    ^bb0(%mc: !tile.val<[r], f32>):
+      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
+      %s = tile.dot %q, %k over d : !tile.val<[r, d], f32>, !tile.val<[c, d], f32> -> !tile.val<[r, c], f32>
+      %mb = tile.reduce max over c %s : !tile.val<[r, c], f32> -> !tile.val<[r], f32>
+      %mn = tile.map(%mc, %mb) : (!tile.val<[r], f32>, !tile.val<[r], f32>) -> !tile.val<[r], f32> {
       ^bb0(%x: f32, %y: f32):
         %z = arith.maxnumf %x, %y : f32
         tile.yield %z : f32
       }
-      tile.yield %mn : !tile.val<r, f32>
-    } : !tile.val<r, f32>
-    tile.store %m, %O : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
+      tile.yield %mn : !tile.val<[r], f32>
+    } : !tile.val<[r], f32>
+    tile.store %m, %O : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
   }
 }

@@ -37,20 +37,20 @@ tile.plan @f attributes {head_dim = 16 : i64, value_dim = 16 : i64} {
     }
   }
   tile.stage @rows forward over ["b", "hq"] {
-    %x = tile.load %q : <[b, hq, r, d], f32> -> <rd, f32>
-    %low = tile.constant -1.0e30 : <r, f32>
-    %max = tile.stream ascending carry(%low : !tile.val<r, f32>) {
-    ^bb0(%before: !tile.val<r, f32>):
-      %y = tile.load %k : <[b, hkv, c, d], f32> -> <cd, f32>
-      %s = tile.dot %x, %y over d : <rd, f32>, <cd, f32> -> <rc, f32>
-      %b = tile.reduce max over c %s : <rc, f32> -> <r, f32>
-      %a = tile.map(%before, %b) : (!tile.val<r, f32>, !tile.val<r, f32>) -> !tile.val<r, f32> {
+    %x = tile.load %q : <[b, hq, r, d], f32> -> <[r, d], f32>
+    %low = tile.constant -1.0e30 : <[r], f32>
+    %max = tile.stream ascending carry(%low : !tile.val<[r], f32>) {
+    ^bb0(%before: !tile.val<[r], f32>):
+      %y = tile.load %k : <[b, hkv, c, d], f32> -> <[c, d], f32>
+      %s = tile.dot %x, %y over d : <[r, d], f32>, <[c, d], f32> -> <[r, c], f32>
+      %b = tile.reduce max over c %s : <[r, c], f32> -> <[r], f32>
+      %a = tile.map(%before, %b) : (!tile.val<[r], f32>, !tile.val<[r], f32>) -> !tile.val<[r], f32> {
       ^bb0(%u: f32, %v: f32):
         %w = arith.maxnumf %u, %v : f32
         tile.yield %w : f32
       }
-      tile.yield %a : !tile.val<r, f32>
-    } : !tile.val<r, f32>
-    tile.store %max, %m : <r, f32> -> <[b, hq, r], f32>
+      tile.yield %a : !tile.val<[r], f32>
+    } : !tile.val<[r], f32>
+    tile.store %max, %m : <[r], f32> -> <[b, hq, r], f32>
   }
 }

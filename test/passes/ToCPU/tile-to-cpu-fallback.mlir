@@ -9,21 +9,21 @@ tile.plan @computed_keys attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %O = tile.buffer "o" result : !tile.buffer<[b, hq, r], f32>
   // expected-remark @below {{stage @forward runs as plain loops: a panel of keys must be loaded, not computed inside the stream}}
   tile.stage @forward forward over ["b", "hq"] {
-    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<rd, f32>
-    %s0 = tile.constant 0.0 : !tile.val<r, f32>
-    %s = tile.stream ascending carry(%s0 : !tile.val<r, f32>) {
-    ^bb0(%sc: !tile.val<r, f32>):
-      %k0 = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<cd, f32>
-      %k = tile.map(%k0) : (!tile.val<cd, f32>) -> !tile.val<cd, f32> {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
+    %s0 = tile.constant 0.0 : !tile.val<[r], f32>
+    %s = tile.stream ascending carry(%s0 : !tile.val<[r], f32>) {
+    ^bb0(%sc: !tile.val<[r], f32>):
+      %k0 = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
+      %k = tile.map(%k0) : (!tile.val<[c, d], f32>) -> !tile.val<[c, d], f32> {
       ^bb0(%x: f32):
         %z = arith.addf %x, %x : f32
         tile.yield %z : f32
       }
-      %x = tile.dot %q, %k over d : !tile.val<rd, f32>, !tile.val<cd, f32> -> !tile.val<rc, f32>
-      %xb = tile.reduce max over c %x : !tile.val<rc, f32> -> !tile.val<r, f32>
-      tile.yield %xb : !tile.val<r, f32>
-    } : !tile.val<r, f32>
-    tile.store %s, %O : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
+      %x = tile.dot %q, %k over d : !tile.val<[r, d], f32>, !tile.val<[c, d], f32> -> !tile.val<[r, c], f32>
+      %xb = tile.reduce max over c %x : !tile.val<[r, c], f32> -> !tile.val<[r], f32>
+      tile.yield %xb : !tile.val<[r], f32>
+    } : !tile.val<[r], f32>
+    tile.store %s, %O : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
   }
 }
 
@@ -35,19 +35,19 @@ tile.plan @computed_rows attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %G = tile.buffer "d_k" gradient : !tile.buffer<[b, hkv, c, d], f32>
   // expected-remark @below {{stage @backward runs as plain loops: a contraction over r must have no init and rows that are loaded}}
   tile.stage @backward backward over ["b", "hkv"] {
-    %q0 = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<rd, f32>
-    %q = tile.map(%q0) : (!tile.val<rd, f32>) -> !tile.val<rd, f32> {
+    %q0 = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
+    %q = tile.map(%q0) : (!tile.val<[r, d], f32>) -> !tile.val<[r, d], f32> {
     ^bb0(%x: f32):
       %z = arith.addf %x, %x : f32
       tile.yield %z : f32
     }
     %g = tile.stream any {
-      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<cd, f32>
-      %x = tile.dot %q, %k over d : !tile.val<rd, f32>, !tile.val<cd, f32> -> !tile.val<rc, f32>
-      %gb = tile.dot %x, %q over r : !tile.val<rc, f32>, !tile.val<rd, f32> -> !tile.val<cd, f32>
-      tile.yield %gb : !tile.val<cd, f32>
-    } : !tile.val<cd, f32>
-    tile.store %g, %G : !tile.val<cd, f32> -> !tile.buffer<[b, hkv, c, d], f32>
+      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
+      %x = tile.dot %q, %k over d : !tile.val<[r, d], f32>, !tile.val<[c, d], f32> -> !tile.val<[r, c], f32>
+      %gb = tile.dot %x, %q over r : !tile.val<[r, c], f32>, !tile.val<[r, d], f32> -> !tile.val<[c, d], f32>
+      tile.yield %gb : !tile.val<[c, d], f32>
+    } : !tile.val<[c, d], f32>
+    tile.store %g, %G : !tile.val<[c, d], f32> -> !tile.buffer<[b, hkv, c, d], f32>
   }
 }
 
@@ -57,10 +57,10 @@ tile.plan @unknown_scalar attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %O = tile.buffer "o" result : !tile.buffer<[b, hq, r], f32>
   // expected-remark @below {{stage @forward runs as plain loops: 'scf.while' has no vector form}}
   tile.stage @forward forward over ["b", "hq"] {
-    %s0 = tile.constant 0.0 : !tile.val<r, f32>
-    %s = tile.stream ascending carry(%s0 : !tile.val<r, f32>) {
-    ^bb0(%sc: !tile.val<r, f32>):
-      %x = tile.map() positions : () -> !tile.val<rc, f32> {
+    %s0 = tile.constant 0.0 : !tile.val<[r], f32>
+    %s = tile.stream ascending carry(%s0 : !tile.val<[r], f32>) {
+    ^bb0(%sc: !tile.val<[r], f32>):
+      %x = tile.map() positions : () -> !tile.val<[r, c], f32> {
       ^bb0(%b: index, %h: index, %i: index, %j: index):
         %one = arith.constant 1 : index
         %n = scf.while (%a = %j) : (index) -> index {
@@ -75,9 +75,9 @@ tile.plan @unknown_scalar attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
         %z = arith.sitofp %n32 : i32 to f32
         tile.yield %z : f32
       }
-      %xb = tile.reduce max over c %x : !tile.val<rc, f32> -> !tile.val<r, f32>
-      tile.yield %xb : !tile.val<r, f32>
-    } : !tile.val<r, f32>
-    tile.store %s, %O : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
+      %xb = tile.reduce max over c %x : !tile.val<[r, c], f32> -> !tile.val<[r], f32>
+      tile.yield %xb : !tile.val<[r], f32>
+    } : !tile.val<[r], f32>
+    tile.store %s, %O : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
   }
 }

@@ -31,21 +31,21 @@ tile.plan @rows attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
   %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
   %O = tile.buffer "o" result : !tile.buffer<[b, hq, r], f32>
   tile.stage @forward forward over ["b", "hq"] mask {kind = "causal"} {
-    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<rd, f32>
-    %s0 = tile.constant 0.0 : !tile.val<r, f32>
-    %s = tile.stream ascending carry(%s0 : !tile.val<r, f32>) {
-    ^bb0(%sc: !tile.val<r, f32>):
-      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<cd, f32>
-      %x = tile.dot %q, %k over d : !tile.val<rd, f32>, !tile.val<cd, f32> -> !tile.val<rc, f32>
-      %xb = tile.reduce add over c %x : !tile.val<rc, f32> -> !tile.val<r, f32>
-      %xn = tile.map(%sc, %xb) : (!tile.val<r, f32>, !tile.val<r, f32>) -> !tile.val<r, f32> {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
+    %s0 = tile.constant 0.0 : !tile.val<[r], f32>
+    %s = tile.stream ascending carry(%s0 : !tile.val<[r], f32>) {
+    ^bb0(%sc: !tile.val<[r], f32>):
+      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
+      %x = tile.dot %q, %k over d : !tile.val<[r, d], f32>, !tile.val<[c, d], f32> -> !tile.val<[r, c], f32>
+      %xb = tile.reduce add over c %x : !tile.val<[r, c], f32> -> !tile.val<[r], f32>
+      %xn = tile.map(%sc, %xb) : (!tile.val<[r], f32>, !tile.val<[r], f32>) -> !tile.val<[r], f32> {
       ^bb0(%a: f32, %b: f32):
         %z = arith.addf %a, %b : f32
         tile.yield %z : f32
       }
-      tile.yield %xn : !tile.val<r, f32>
-    } : !tile.val<r, f32>
-    tile.store %s, %O : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
+      tile.yield %xn : !tile.val<[r], f32>
+    } : !tile.val<[r], f32>
+    tile.store %s, %O : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
   }
 }
 
@@ -61,14 +61,14 @@ tile.plan @columns attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
   %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
   %G = tile.buffer "d_k" gradient : !tile.buffer<[b, hkv, c, d], f32>
   tile.stage @backward backward over ["b", "hkv"] {
-    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<rd, f32>
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
     %g = tile.stream any {
-      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<cd, f32>
-      %x = tile.dot %q, %k over d : !tile.val<rd, f32>, !tile.val<cd, f32> -> !tile.val<rc, f32>
-      %gb = tile.dot %x, %q over r : !tile.val<rc, f32>, !tile.val<rd, f32> -> !tile.val<cd, f32>
-      tile.yield %gb : !tile.val<cd, f32>
-    } : !tile.val<cd, f32>
-    tile.store %g, %G : !tile.val<cd, f32> -> !tile.buffer<[b, hkv, c, d], f32>
+      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
+      %x = tile.dot %q, %k over d : !tile.val<[r, d], f32>, !tile.val<[c, d], f32> -> !tile.val<[r, c], f32>
+      %gb = tile.dot %x, %q over r : !tile.val<[r, c], f32>, !tile.val<[r, d], f32> -> !tile.val<[c, d], f32>
+      tile.yield %gb : !tile.val<[c, d], f32>
+    } : !tile.val<[c, d], f32>
+    tile.store %g, %G : !tile.val<[c, d], f32> -> !tile.buffer<[b, hkv, c, d], f32>
   }
 }
 
@@ -87,10 +87,10 @@ tile.plan @pairs attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
   %A = tile.buffer "amp" argument : !tile.buffer<[hq], f32>
   %O = tile.buffer "o" result : !tile.buffer<[b, hq, r], f32>
   tile.stage @forward forward over ["b", "hq"] {
-    %s0 = tile.constant 0.0 : !tile.val<r, f32>
-    %s = tile.stream ascending carry(%s0 : !tile.val<r, f32>) {
-    ^bb0(%sc: !tile.val<r, f32>):
-      %x = tile.map() positions : () -> !tile.val<rc, f32> {
+    %s0 = tile.constant 0.0 : !tile.val<[r], f32>
+    %s = tile.stream ascending carry(%s0 : !tile.val<[r], f32>) {
+    ^bb0(%sc: !tile.val<[r], f32>):
+      %x = tile.map() positions : () -> !tile.val<[r, c], f32> {
       ^bb0(%b: index, %h: index, %i: index, %j: index):
         %a = tile.read %A[%h] : !tile.buffer<[hq], f32> -> f32
         %i32 = arith.index_cast %i : index to i32
@@ -101,14 +101,14 @@ tile.plan @pairs attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
         %z = arith.addf %fi, %aj : f32
         tile.yield %z : f32
       }
-      %xb = tile.reduce add over c %x : !tile.val<rc, f32> -> !tile.val<r, f32>
-      %xn = tile.map(%sc, %xb) : (!tile.val<r, f32>, !tile.val<r, f32>) -> !tile.val<r, f32> {
+      %xb = tile.reduce add over c %x : !tile.val<[r, c], f32> -> !tile.val<[r], f32>
+      %xn = tile.map(%sc, %xb) : (!tile.val<[r], f32>, !tile.val<[r], f32>) -> !tile.val<[r], f32> {
       ^bb0(%p: f32, %q: f32):
         %z = arith.addf %p, %q : f32
         tile.yield %z : f32
       }
-      tile.yield %xn : !tile.val<r, f32>
-    } : !tile.val<r, f32>
-    tile.store %s, %O : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
+      tile.yield %xn : !tile.val<[r], f32>
+    } : !tile.val<[r], f32>
+    tile.store %s, %O : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
   }
 }

@@ -86,14 +86,14 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %LARGEST = tile.buffer "largest" result : !tile.buffer<[b, hq, r], f32>
   tile.stage @sums forward over ["b", "hkv"] mask )mlir") +
                           kMask + R"mlir( {
-    %x = tile.load %X : !tile.buffer<[b, hq, r], f32> -> !tile.val<r, f32>
-    %none = tile.constant -1.0e30 : !tile.val<r, f32>
-    %m, %r, %c, %h = tile.stream ascending carry(%none : !tile.val<r, f32>) {
-    ^bb0(%largest: !tile.val<r, f32>):
-      %w = tile.load %W : !tile.buffer<[hq], f32> -> !tile.val<h, f32>
-      %y = tile.load %Y : !tile.buffer<[b, hq, c], f32> -> !tile.val<c, f32>
+    %x = tile.load %X : !tile.buffer<[b, hq, r], f32> -> !tile.val<[r], f32>
+    %none = tile.constant -1.0e30 : !tile.val<[r], f32>
+    %m, %r, %c, %h = tile.stream ascending carry(%none : !tile.val<[r], f32>) {
+    ^bb0(%largest: !tile.val<[r], f32>):
+      %w = tile.load %W : !tile.buffer<[hq], f32> -> !tile.val<[], f32>
+      %y = tile.load %Y : !tile.buffer<[b, hq, c], f32> -> !tile.val<[c], f32>
       %s = tile.map(%x, %y, %w) positions
-          : (!tile.val<r, f32>, !tile.val<c, f32>, !tile.val<h, f32>) -> !tile.val<rc, f32> {
+          : (!tile.val<[r], f32>, !tile.val<[c], f32>, !tile.val<[], f32>) -> !tile.val<[r, c], f32> {
       ^bb0(%a: f32, %e: f32, %g: f32, %b: index, %q: index, %i: index, %j: index):
         %d = arith.subi %i, %j : index
         %di = arith.index_cast %d : index to i64
@@ -103,23 +103,23 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
         %2 = arith.addf %0, %1 : f32
         tile.yield %2 : f32
       }
-      %block = tile.reduce max over c %s : !tile.val<rc, f32> -> !tile.val<r, f32>
+      %block = tile.reduce max over c %s : !tile.val<[r, c], f32> -> !tile.val<[r], f32>
       %new = tile.map(%largest, %block)
-          : (!tile.val<r, f32>, !tile.val<r, f32>) -> !tile.val<r, f32> {
+          : (!tile.val<[r], f32>, !tile.val<[r], f32>) -> !tile.val<[r], f32> {
       ^bb0(%a: f32, %e: f32):
         %0 = arith.maximumf %a, %e : f32
         tile.yield %0 : f32
       }
-      %rows = tile.reduce add over c %s : !tile.val<rc, f32> -> !tile.val<r, f32>
-      %columns = tile.reduce add over r %s : !tile.val<rc, f32> -> !tile.val<c, f32>
-      %heads = tile.reduce add over r %rows : !tile.val<r, f32> -> !tile.val<h, f32>
+      %rows = tile.reduce add over c %s : !tile.val<[r, c], f32> -> !tile.val<[r], f32>
+      %columns = tile.reduce add over r %s : !tile.val<[r, c], f32> -> !tile.val<[c], f32>
+      %heads = tile.reduce add over r %rows : !tile.val<[r], f32> -> !tile.val<[], f32>
       tile.yield %new, %rows, %columns, %heads
-          : !tile.val<r, f32>, !tile.val<r, f32>, !tile.val<c, f32>, !tile.val<h, f32>
-    } : !tile.val<r, f32>, !tile.val<r, f32>, !tile.val<c, f32>, !tile.val<h, f32>
-    tile.store %m, %LARGEST : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
-    tile.store %r, %ROWS : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
-    tile.store %c, %COLUMNS : !tile.val<c, f32> -> !tile.buffer<[b, hkv, c], f32>
-    tile.store %h, %HEADS : !tile.val<h, f32> -> !tile.buffer<[b, hq], f32>
+          : !tile.val<[r], f32>, !tile.val<[r], f32>, !tile.val<[c], f32>, !tile.val<[], f32>
+    } : !tile.val<[r], f32>, !tile.val<[r], f32>, !tile.val<[c], f32>, !tile.val<[], f32>
+    tile.store %m, %LARGEST : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
+    tile.store %r, %ROWS : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
+    tile.store %c, %COLUMNS : !tile.val<[c], f32> -> !tile.buffer<[b, hkv, c], f32>
+    tile.store %h, %HEADS : !tile.val<[], f32> -> !tile.buffer<[b, hq], f32>
   }
 }
 )mlir";
@@ -160,6 +160,80 @@ TEST_P(Execution, sumsAndMaximaOverEverySpace) {
   }
 }
 
+//===- Values over any set of spaces -------------------------------------------------//
+
+const std::string kSets = std::string(R"mlir(
+!rd = !tile.val<[r, d], f32>
+!re = !tile.val<[r, e], f32>
+!rcd = !tile.val<[d, c, r], f32>
+!rde = !tile.val<[r, d, e], f32>
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
+  %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
+  %W = tile.buffer "w" argument : !tile.buffer<[d, e], f32>
+  %APART = tile.buffer "apart" result : !tile.buffer<[b, hq, r, d], f32>
+  %TURNED = tile.buffer "turned" result : !tile.buffer<[b, hq, r, e], f32>
+  tile.stage @sets forward over ["b", "hq"] mask )mlir") +
+                          kMask + R"mlir( {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !rd
+    %sum = tile.stream any {
+      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
+      %x = tile.map(%q, %k) : (!rd, !tile.val<[c, d], f32>) -> !rcd {
+      ^bb0(%a: f32, %e: f32):
+        %0 = arith.subf %a, %e : f32
+        %1 = math.absf %0 : f32
+        tile.yield %1 : f32
+      }
+      %block = tile.reduce add over c %x : !rcd -> !rd
+      tile.yield %block : !rd
+    } : !rd
+    tile.store %sum, %APART : !rd -> !tile.buffer<[b, hq, r, d], f32>
+  }
+  tile.stage @turn forward over ["b", "hq"] {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !rd
+    %w = tile.load %W : !tile.buffer<[d, e], f32> -> !tile.val<[e, d], f32>
+    %p = tile.map(%q, %w) : (!rd, !tile.val<[d, e], f32>) -> !rde {
+    ^bb0(%a: f32, %e: f32):
+      %0 = arith.mulf %a, %e : f32
+      tile.yield %0 : f32
+    }
+    %y = tile.reduce add over d %p : !rde -> !re
+    tile.store %y, %TURNED : !re -> !tile.buffer<[b, hq, r, e], f32>
+  }
+}
+)mlir";
+
+TEST_P(Execution, valuesOverAnySet) {
+  TilePlan plan(kSets, GetParam());
+  for (const plan::CallSizes &s : kSizes) {
+    SCOPED_TRACE(describe(s));
+    constexpr int64_t kD = 8, kE = 4;
+    const int64_t heads = s.batch * s.queryHeads, group = s.queryHeads / s.keyHeads;
+    const std::vector<float> q = normals(heads * s.queries * kD, 1),
+                             k = normals(s.batch * s.keyHeads * s.keys * kD, 2),
+                             w = normals(kD * kE, 3);
+    std::vector<double> apart(q.size()), turned(heads * s.queries * kE);
+    for (int64_t row = 0; row < heads * s.queries; ++row)
+      for (int64_t d = 0; d < kD; ++d) {
+        for (int64_t e = 0; e < kE; ++e)
+          turned[row * kE + e] += double(q[row * kD + d]) * w[d * kE + e];
+        const int64_t head = row / s.queries, i = row % s.queries + s.queryStart;
+        for (int64_t column = 0; column < s.keys; ++column)
+          if (isInMask(i, column + s.keyStart))
+            apart[row * kD + d] +=
+                std::abs(double(q[row * kD + d]) - k[(head / group * s.keys + column) * kD + d]);
+      }
+    Tensors tensors;
+    tensors.set("q", std::span(q));
+    tensors.set("k", std::span(k));
+    tensors.set("w", std::span(w));
+    plan.run(tensors, s);
+    expectClose(tensors, "apart", apart);
+    expectClose(tensors, "turned", turned);
+    EXPECT_TRUE(tensors.guardsStand());
+  }
+}
+
 //===- Scans ---------------------------------------------------------------------===//
 
 struct Scan {
@@ -170,8 +244,8 @@ struct Scan {
 std::string scanPlan(const Scan &scan) {
   const std::string order = scan.isDescending ? "descending" : "ascending";
   return std::string(R"mlir(
-!r = !tile.val<r, f32>
-!rc = !tile.val<rc, f32>
+!r = !tile.val<[r], f32>
+!rc = !tile.val<[r, c], f32>
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %X = tile.buffer "x" argument : !tile.buffer<[b, hq, r], f32>
   %LAST = tile.buffer "last" result : !tile.buffer<[b, hq, r], f32>
@@ -322,21 +396,25 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %Y = tile.buffer "y" result : !tile.buffer<[b, hq, r, d], )mlir" +
          stored + R"mlir(>
   tile.stage @round forward over ["b", "hq"] {
-    %x = tile.load %X : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<rd, f32>
-    %y = tile.map(%x) : (!tile.val<rd, f32>) -> !tile.val<rd, )mlir" +
+    %x = tile.load %X : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
+    %y = tile.map(%x) : (!tile.val<[r, d], f32>) -> !tile.val<[r, d], )mlir" +
          type + R"mlir(> {
     ^bb0(%a: f32):
       %0 = arith.truncf %a )mlir" +
          (type == "tf32" ? "to_nearest_away " : "") + ": f32 to " + type + R"mlir(
       tile.yield %0 : )mlir" +
-         type + "\n    }\n" + (type == stored ? "" : R"mlir(
-    %z = tile.map(%y) : (!tile.val<rd, )mlir" + type + R"mlir(>) -> !tile.val<rd, f32> {
+         type + "\n    }\n" +
+         (type == stored ? ""
+                         : R"mlir(
+    %z = tile.map(%y) : (!tile.val<[r, d], )mlir" +
+                               type + R"mlir(>) -> !tile.val<[r, d], f32> {
     ^bb0(%a: )mlir" + type + R"mlir():
-      %0 = arith.extf %a : )mlir" + type + R"mlir( to f32
+      %0 = arith.extf %a : )mlir" +
+                               type + R"mlir( to f32
       tile.yield %0 : f32
     }
 )mlir") + "    tile.store " +
-         (type == stored ? "%y" : "%z") + ", %Y : !tile.val<rd, " + stored +
+         (type == stored ? "%y" : "%z") + ", %Y : !tile.val<[r, d], " + stored +
          "> -> !tile.buffer<[b, hq, r, d], " + stored + R"mlir(>
   }
 }
@@ -395,19 +473,19 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
   %O = tile.buffer "o" result : !tile.buffer<[b, hq, r], f32>
   tile.stage @dot forward over ["b", "hq"] mask {kind = "none"} {
-    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<rd, f32>
-    %qn = tile.map(%q) : (!tile.val<rd, f32>) -> !tile.val<rd, )mlir" +
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
+    %qn = tile.map(%q) : (!tile.val<[r, d], f32>) -> !tile.val<[r, d], )mlir" +
          type + "> " + rounded + R"mlir(
     %o = tile.stream any {
-      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<cd, f32>
-      %kn = tile.map(%k) : (!tile.val<cd, f32>) -> !tile.val<cd, )mlir" +
+      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
+      %kn = tile.map(%k) : (!tile.val<[c, d], f32>) -> !tile.val<[c, d], )mlir" +
          type + "> " + rounded + R"mlir(
-      %s = tile.dot %qn, %kn over d : !tile.val<rd, )mlir" +
-         type + ">, !tile.val<cd, " + type + R"mlir(> -> !tile.val<rc, f32>
-      %r = tile.reduce add over c %s : !tile.val<rc, f32> -> !tile.val<r, f32>
-      tile.yield %r : !tile.val<r, f32>
-    } : !tile.val<r, f32>
-    tile.store %o, %O : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
+      %s = tile.dot %qn, %kn over d : !tile.val<[r, d], )mlir" +
+         type + ">, !tile.val<[c, d], " + type + R"mlir(> -> !tile.val<[r, c], f32>
+      %r = tile.reduce add over c %s : !tile.val<[r, c], f32> -> !tile.val<[r], f32>
+      tile.yield %r : !tile.val<[r], f32>
+    } : !tile.val<[r], f32>
+    tile.store %o, %O : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
   }
 }
 )mlir";
@@ -442,19 +520,19 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %X = tile.buffer "x" argument : !tile.buffer<[b, hq, r, d], f32>
   %Y = tile.buffer "y" result : !tile.buffer<[b, hq, r], f32>
   tile.stage @sum forward over ["b", "hq"] {
-    %x = tile.load %X : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<rd, f32>
-    %w = tile.map(%x) : (!tile.val<rd, f32>) -> !tile.val<rd, f64> {
+    %x = tile.load %X : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
+    %w = tile.map(%x) : (!tile.val<[r, d], f32>) -> !tile.val<[r, d], f64> {
     ^bb0(%a: f32):
       %0 = arith.extf %a : f32 to f64
       tile.yield %0 : f64
     }
-    %s = tile.reduce add over d %w : !tile.val<rd, f64> -> !tile.val<r, f64>
-    %y = tile.map(%s) : (!tile.val<r, f64>) -> !tile.val<r, f32> {
+    %s = tile.reduce add over d %w : !tile.val<[r, d], f64> -> !tile.val<[r], f64>
+    %y = tile.map(%s) : (!tile.val<[r], f64>) -> !tile.val<[r], f32> {
     ^bb0(%a: f64):
       %0 = arith.truncf %a : f64 to f32
       tile.yield %0 : f32
     }
-    tile.store %y, %Y : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
+    tile.store %y, %Y : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
   }
 }
 )mlir";

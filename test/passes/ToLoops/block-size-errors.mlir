@@ -5,7 +5,7 @@
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %L = tile.buffer "l" result : !tile.buffer<[b, hq, r], f32>
   tile.stage @s forward over ["b", "hq"] {
-    %x = tile.constant 1.0 : !tile.val<r, f32>
-    tile.store %x, %L : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
+    tile.store %x, %L : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
   }
 }

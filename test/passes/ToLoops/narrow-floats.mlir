@@ -23,19 +23,19 @@ tile.plan @halves attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], bf16>
   %O = tile.buffer "o" result : !tile.buffer<[b, hq, r, d], bf16>
   tile.stage @s forward over ["b", "hq"] {
-    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], bf16> -> !tile.val<rd, bf16>
-    %t = tile.map(%q) : (!tile.val<rd, bf16>) -> !tile.val<rd, tf32> {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], bf16> -> !tile.val<[r, d], bf16>
+    %t = tile.map(%q) : (!tile.val<[r, d], bf16>) -> !tile.val<[r, d], tf32> {
     ^bb0(%x: bf16):
       %0 = arith.extf %x : bf16 to f32
       %1 = arith.truncf %0 to_nearest_away : f32 to tf32
       tile.yield %1 : tf32
     }
-    %o = tile.map(%t) : (!tile.val<rd, tf32>) -> !tile.val<rd, bf16> {
+    %o = tile.map(%t) : (!tile.val<[r, d], tf32>) -> !tile.val<[r, d], bf16> {
     ^bb0(%x: tf32):
       %0 = arith.extf %x : tf32 to f32
       %1 = arith.truncf %0 : f32 to bf16
       tile.yield %1 : bf16
     }
-    tile.store %o, %O : !tile.val<rd, bf16> -> !tile.buffer<[b, hq, r, d], bf16>
+    tile.store %o, %O : !tile.val<[r, d], bf16> -> !tile.buffer<[b, hq, r, d], bf16>
   }
 }

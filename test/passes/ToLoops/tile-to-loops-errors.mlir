@@ -5,11 +5,11 @@ tile.plan @wide attributes {head_dim = 256 : i64, value_dim = 256 : i64} {
   %O = tile.buffer "o" result : !tile.buffer<[b, hq, r, d], f32>
   // expected-error @below {{expected at most 262144 bytes of scratch memory, found 327680: choose smaller blocks than 64 x 64}}
   tile.stage @s forward over ["b", "hq"] {
-    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<rd, f32>
-    %a, %b, %c, %d, %e = tile.map(%q) : (!tile.val<rd, f32>) -> (!tile.val<rd, f32>, !tile.val<rd, f32>, !tile.val<rd, f32>, !tile.val<rd, f32>, !tile.val<rd, f32>) {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
+    %a, %b, %c, %d, %e = tile.map(%q) : (!tile.val<[r, d], f32>) -> (!tile.val<[r, d], f32>, !tile.val<[r, d], f32>, !tile.val<[r, d], f32>, !tile.val<[r, d], f32>, !tile.val<[r, d], f32>) {
     ^bb0(%x: f32):
       tile.yield %x, %x, %x, %x, %x : f32, f32, f32, f32, f32
     }
-    tile.store %e, %O : !tile.val<rd, f32> -> !tile.buffer<[b, hq, r, d], f32>
+    tile.store %e, %O : !tile.val<[r, d], f32> -> !tile.buffer<[b, hq, r, d], f32>
   }
 }

@@ -36,17 +36,17 @@ tile.plan @loops attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @blocks prepare over ["ceildiv(kb, 2)", "r+1"] {
   }
   tile.stage @forward forward over ["b", "hq"] mask {kind = "causal"} {
-    %x0 = tile.constant 0.0 : !tile.val<r, f32>
-    %x, %y = tile.stream ascending carry(%x0 : !tile.val<r, f32>) {
-    ^bb0(%xc: !tile.val<r, f32>):
-      tile.store %xc, %M : !tile.val<r, f32> -> !tile.buffer<[b, hq, kb, r], f32>
-      %w = tile.window %T : !tile.buffer<[hq, t], f32> -> !tile.val<rc, f32>
-      %s = tile.reduce add over c %w : !tile.val<rc, f32> -> !tile.val<r, f32>
-      %z = tile.reduce add over r %w : !tile.val<rc, f32> -> !tile.val<c, f32>
-      tile.yield %s, %z : !tile.val<r, f32>, !tile.val<c, f32>
-    } : !tile.val<r, f32>, !tile.val<c, f32>
-    tile.store %x, %L : !tile.val<r, f32> -> !tile.buffer<[b, hq, r], f32>
-    tile.store %y, %C : !tile.val<c, f32> -> !tile.buffer<[b, hq, c], f32>
+    %x0 = tile.constant 0.0 : !tile.val<[r], f32>
+    %x, %y = tile.stream ascending carry(%x0 : !tile.val<[r], f32>) {
+    ^bb0(%xc: !tile.val<[r], f32>):
+      tile.store %xc, %M : !tile.val<[r], f32> -> !tile.buffer<[b, hq, kb, r], f32>
+      %w = tile.window %T : !tile.buffer<[hq, t], f32> -> !tile.val<[r, c], f32>
+      %s = tile.reduce add over c %w : !tile.val<[r, c], f32> -> !tile.val<[r], f32>
+      %z = tile.reduce add over r %w : !tile.val<[r, c], f32> -> !tile.val<[c], f32>
+      tile.yield %s, %z : !tile.val<[r], f32>, !tile.val<[c], f32>
+    } : !tile.val<[r], f32>, !tile.val<[c], f32>
+    tile.store %x, %L : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
+    tile.store %y, %C : !tile.val<[c], f32> -> !tile.buffer<[b, hq, c], f32>
   }
 }
 

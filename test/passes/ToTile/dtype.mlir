@@ -15,13 +15,13 @@
 // CHECK: tile.buffer "d_o" cotangent : <[b, hq, r, e], bf16>
 // CHECK: tile.buffer "attention_lse" residual : <[b, hq, r], f32>
 // CHECK: tile.stage @attention_forward
-// CHECK: %[[Q:.*]] = tile.load %{{.*}} -> <rd, bf16>
+// CHECK: %[[Q:.*]] = tile.load %{{.*}} -> <[r, d], bf16>
 // CHECK: tile.stream
-// CHECK: %[[K:.*]] = tile.load %{{.*}} -> <cd, bf16>
-// CHECK: tile.dot %[[Q]], %[[K]] over d : <rd, bf16>, <cd, bf16> -> <rc, f32>
+// CHECK: %[[K:.*]] = tile.load %{{.*}} -> <[c, d], bf16>
+// CHECK: tile.dot %[[Q]], %[[K]] over d : <[r, d], bf16>, <[c, d], bf16> -> <[r, c], f32>
 // CHECK: arith.mulf
 // CHECK: arith.truncf %{{.*}} : f32 to bf16
-// CHECK: tile.dot {{.*}} : <rc, bf16>, <ce, bf16> -> <re, f32>
+// CHECK: tile.dot {{.*}} : <[r, c], bf16>, <[c, e], bf16> -> <[r, e], f32>
 // CHECK: tile.stage @attention_backward
 // CHECK: arith.extf %{{.*}} : bf16 to f32
 // HALF: tile.buffer "q" argument : <[b, hq, r, d], f16>
@@ -31,15 +31,15 @@
 // TF32: tile.buffer "q" argument : <[b, hq, r, d], f32>
 // TF32: tile.buffer "o" result : <[b, hq, r, e], f32>
 // TF32: tile.stage @attention_forward
-// TF32: %[[Q:.*]] = tile.map({{.*}}) : (!tile.val<rd, f32>) -> !tile.val<rd, tf32>
+// TF32: %[[Q:.*]] = tile.map({{.*}}) : (!tile.val<[r, d], f32>) -> !tile.val<[r, d], tf32>
 // TF32: arith.truncf %{{.*}} to_nearest_away : f32 to tf32
-// TF32: tile.dot %[[Q]], %{{.*}} over d : <rd, tf32>, <cd, tf32> -> <rc, f32>
-// TF32: tile.dot {{.*}} : <rc, tf32>, <ce, tf32> -> <re, f32>
+// TF32: tile.dot %[[Q]], %{{.*}} over d : <[r, d], tf32>, <[c, d], tf32> -> <[r, c], f32>
+// TF32: tile.dot {{.*}} : <[r, c], tf32>, <[c, e], tf32> -> <[r, e], f32>
 // TF32: tile.stage @attention_backward
 
 // ERROR: dtype.mlir:[[# @LINE + 4]]:1: error: expected dtype f32, bf16, f16 or tf32, found f8
-// CPU-TF32: error: 'tile.map' op expected values of f32, found '!tile.val<rd, tf32>'
-// CPU: error: 'tile.load' op expected values of f32, found '!tile.val<rd, bf16>'
+// CPU-TF32: error: 'tile.map' op expected values of f32, found '!tile.val<[r, d], tf32>'
+// CPU: error: 'tile.load' op expected values of f32, found '!tile.val<[r, d], bf16>'
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %slopes: tensor<?xf32> {pe.name = "slopes", pe.init = 1.0})

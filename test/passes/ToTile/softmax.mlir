@@ -11,7 +11,7 @@
 // CHECK:      tile.stage @attention_forward  forward over ["b", "hq"] mask {kind = "causal"}
 // CHECK:      arith.constant 0.255034
 // CHECK:      tile.stream ascending carry(
-// CHECK-SAME: !tile.val<r, f32>, !tile.val<r, f32>, !tile.val<re, f32>
+// CHECK-SAME: !tile.val<[r], f32>, !tile.val<[r], f32>, !tile.val<[r, e], f32>
 // CHECK-NOT:  tile.stage
 
 // Backward: one stage over key heads; every gradient is a fold, nothing is carried.
@@ -20,4 +20,4 @@
 // GRAD-DAG:   tile.buffer "attention_lse"  residual
 // GRAD:       tile.stage @attention_backward  backward over ["b", "hkv"]
 // GRAD:       tile.stream any {
-// GRAD:       } : !tile.val<rd, f32>, !tile.val<cd, f32>, !tile.val<ce, f32>
+// GRAD:       } : !tile.val<[r, d], f32>, !tile.val<[c, d], f32>, !tile.val<[c, e], f32>
