@@ -316,6 +316,9 @@ LogicalResult AccumulateOp::verify() {
   auto map = (*this)->getParentOfType<MapOp>();
   if (!map)
     return success();
+  if (getKind() != Reduction::Add) // accumulate-C5
+    return emitOpError("expected a sum in a map, found by ")
+           << stringifyReduction(getKind()) << " (accumulate-C5)";
   // The region's arguments are checked after its ops.
   ValueRange arguments = map.getBody().getArguments();
   size_t first = map.getInputs().size();

@@ -18,7 +18,8 @@ def Tile_Order : Tile_Enum<"Order", "the order in which a stream visits the keys
 def Tile_OrderAttr : EnumAttr<Tile_Dialect, Tile_Order, "order">;
 
 def Tile_Reduction : Tile_Enum<"Reduction", "an associative reduction", [
-  I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">]>;
+  I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">,
+  I32EnumAttrCase<"Min", 2, "min">]>;
 def Tile_ReductionAttr : EnumAttr<Tile_Dialect, Tile_Reduction, "reduction">;
 
 def Tile_Phase : Tile_Enum<"Phase", "when a stage runs", [

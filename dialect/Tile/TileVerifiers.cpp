@@ -202,6 +202,8 @@ LogicalResult ReduceOp::verify() {
     return emitOpError("expected the result to be the input without ")
            << getAxis() << ", found " << getInput().getType() << " to " << getOutput().getType()
            << " (reduce-C1)";
+  if (getKind() == Reduction::Min) // reduce-C3
+    return emitOpError("expected add or max, found min (reduce-C3)");
   bool ofBlock = getAxis() == "r" || getAxis() == "c";
   if (ofBlock && !isInStream(*this)) // reduce-C2
     return emitOpError("expected a reduction over ")

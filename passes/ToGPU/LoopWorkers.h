@@ -10,6 +10,9 @@
 //   ==> foreach worker, h: for t = worker, worker + 256, ...: slots[worker, bucket(t), h] += ...
 //       foreach [32, hq]:  sums[n, h] += slots[0, n, h] + slots[1, n, h] + ...
 //
+// Maxima and minima are divided alike; their slots begin at minus or plus infinity, which a stage
+// in front of the loop writes.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_LOOPWORKERS_H
 #define PE_PASSES_TOGPU_LOOPWORKERS_H
@@ -26,15 +29,25 @@ public:
   static constexpr int64_t kWorkers = 256;
 
   /// Nothing where the loop has enough parallel indices, changes its memory otherwise than by
-  /// adding, adds to many elements, or is followed in its stage by one that reads the sums.
+  /// adding (or by one of maximum and minimum per buffer), adds to many elements, or is followed in
+  /// its stage by one that reads the sums.
   static std::optional<LoopWorkers> create(StageOp stage, ForeachOp loop,
                                            const llvm::SmallBitVector &parallel);
 
   /// Where workers add in place of the target: [workers, extents of the target...].
-  llvm::MapVector<Value, Value> slots;
+  struct Slots {
+    Value target, buffer;
+    Reduction kind;
+  };
+  SmallVector<Slots> slots;
+  /// The slots in place of a target.
+  Value slotsOf(Value target) const;
 
+  /// Adds the stage that writes where maxima and minima begin, in front of `stage`, if there are
+  /// any.
+  static void addBeginStage(StageOp stage, StringRef suffix, ArrayRef<Slots> slots);
   /// Adds the stage that adds the workers' sums to their targets, behind `stage`.
-  void addSumStage(StageOp stage, StringRef suffix) const;
+  static void addSumStage(StageOp stage, StringRef suffix, ArrayRef<Slots> slots);
 };
 
 } // namespace mlir::tile::gpu

@@ -11,6 +11,7 @@
 #include "passes/Scalar/Variation.h"
 #include "passes/ToGPU/Folds.h"
 #include "passes/ToGPU/Sums.h"
+#include "passes/ToLoops/StageFunction.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -160,7 +161,7 @@ void RegionWriter::addToMemory(AccumulateOp sum, Value slots, Num worker) {
     value = value.getType().getIntOrFloatBitWidth() < type.getIntOrFloatBitWidth()
                 ? Value(b.create<arith::ExtFOp>(type, value))
                 : Value(b.create<arith::TruncFOp>(type, value));
-  b.store(b.create<arith::AddFOp>(b.load(type, address), value), address);
+  b.store(emitReduction(b, b.getLoc(), sum.getKind(), b.load(type, address), value), address);
 }
 
 void RegionWriter::write(Operation &op) {

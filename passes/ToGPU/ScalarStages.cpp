@@ -8,6 +8,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
+#include <vector>
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -119,17 +120,21 @@ SmallVector<Value> buffersOf(Operation *loop, StageOp stage) {
   return result;
 }
 
-class LoopKernel {
+/// One loop of a kernel, whose iterations are divided among the threads of as many CTAs as it
+/// needs.
+class LoopCode {
 public:
-  LoopKernel(StageOp stage, ForeachOp loop, unsigned number)
-      : stage(stage), loop(loop), b(loop.getLoc(), stage.getContext()),
-        parallel(parallelIndices(loop)) {
-    extents = getStrings(stage.getOver());
-    llvm::append_range(extents, getStrings(loop.getOver()));
-    suffix = number ? "_" + std::to_string(number) : "";
-  }
+  LoopCode(StageOp stage, ForeachOp loop);
 
-  void run();
+  /// The buffers that it mentions, with the workers' in place of their targets.
+  ArrayRef<Value> getBuffers() const { return buffers; }
+  const std::optional<LoopWorkers> &getWorkers() const { return workers; }
+  /// Whether neither of two loops changes what the other one mentions.
+  bool isIndependentOf(const LoopCode &other) const;
+  /// The number of CTAs, as a size expression.
+  std::string items() const;
+  /// The code of CTA `block` (an i64) of this loop.
+  void write(KernelFunction &fn, Value block);
 
 private:
   void writeFrom(unsigned dim, RegionWriter &writer);
@@ -137,32 +142,58 @@ private:
   /// Sets the indices of `chosen` dimensions from one i64, the last fastest.
   void setIndices(const llvm::SmallBitVector &chosen, Value number, RegionWriter &writer);
   SmallVector<StringRef> extentsOf(const llvm::SmallBitVector &chosen) const;
+  int64_t workerCount() const { return workers ? LoopWorkers::kWorkers : 1; }
 
-  StageOp stage;
   ForeachOp loop;
-  KernelBuilder b;
   llvm::SmallBitVector parallel;
   SmallVector<StringRef> extents;
-  std::string suffix;
+  std::optional<LoopWorkers> workers;
+  SmallVector<Value> buffers;
+  llvm::SmallDenseSet<Value> changed;
   KernelFunction *fn = nullptr;
 };
 
+LoopCode::LoopCode(StageOp stage, ForeachOp loop)
+    : loop(loop), parallel(parallelIndices(loop)), extents(getStrings(stage.getOver())) {
+  llvm::append_range(extents, getStrings(loop.getOver()));
+  workers = LoopWorkers::create(stage, loop, parallel);
+  buffers = buffersOf(loop, stage);
+  loop.walk([&](Operation *op) {
+    if (auto write = dyn_cast<WriteOp>(op))
+      changed.insert(write.getBuffer());
+    else if (auto sum = dyn_cast<AccumulateOp>(op); sum && !workers)
+      changed.insert(sum.getBuffer());
+  });
+  if (workers)
+    for (const LoopWorkers::Slots &slots : workers->slots) {
+      llvm::erase(buffers, slots.target);
+      buffers.push_back(slots.buffer);
+    }
+}
+
+bool LoopCode::isIndependentOf(const LoopCode &other) const {
+  auto mentions = [](const LoopCode &code, const llvm::SmallDenseSet<Value> &values) {
+    return llvm::any_of(code.buffers, [&](Value buffer) { return values.contains(buffer); });
+  };
+  return !mentions(other, changed) && !mentions(*this, other.changed);
+}
+
 /// Loops over the indices that are not parallel, the first outermost.
-void LoopKernel::writeFrom(unsigned dim, RegionWriter &writer) {
+void LoopCode::writeFrom(unsigned dim, RegionWriter &writer) {
   while (dim < extents.size() && parallel[dim])
     ++dim;
   if (dim == extents.size()) {
     writer.writeBody();
     return;
   }
-  b.loop(0, fn->size(extents[dim]), 1, [&](Num index) {
-    writer.mapping[loop.getBody().front().getArgument(dim)] = b.toValue(index);
+  fn->b.loop(0, fn->size(extents[dim]), 1, [&](Num index) {
+    writer.mapping[loop.getBody().front().getArgument(dim)] = fn->b.toValue(index);
     writeFrom(dim + 1, writer);
   });
 }
 
-void LoopKernel::setIndices(const llvm::SmallBitVector &chosen, Value number,
-                            RegionWriter &writer) {
+void LoopCode::setIndices(const llvm::SmallBitVector &chosen, Value number, RegionWriter &writer) {
+  KernelBuilder &b = fn->b;
   for (unsigned i = extents.size(); i-- > 0;) {
     if (!chosen[i])
       continue;
@@ -174,7 +205,7 @@ void LoopKernel::setIndices(const llvm::SmallBitVector &chosen, Value number,
   }
 }
 
-SmallVector<StringRef> LoopKernel::extentsOf(const llvm::SmallBitVector &chosen) const {
+SmallVector<StringRef> LoopCode::extentsOf(const llvm::SmallBitVector &chosen) const {
   SmallVector<StringRef> names;
   for (unsigned i = 0; i < extents.size(); ++i)
     if (chosen[i])
@@ -183,9 +214,10 @@ SmallVector<StringRef> LoopKernel::extentsOf(const llvm::SmallBitVector &chosen)
 }
 
 /// Every 256th of the iterations that are not parallel.
-void LoopKernel::writeShare(const Num &worker, RegionWriter &writer) {
+void LoopCode::writeShare(const Num &worker, RegionWriter &writer) {
   llvm::SmallBitVector sequential = parallel;
   sequential.flip();
+  KernelBuilder &b = fn->b;
   b.wideLoop(b.wide(worker), fn->wideProduct(extentsOf(sequential)), LoopWorkers::kWorkers,
              [&](Value number) {
                setIndices(sequential, number, writer);
@@ -193,42 +225,64 @@ void LoopKernel::writeShare(const Num &worker, RegionWriter &writer) {
              });
 }
 
-void LoopKernel::run() {
-  std::optional<LoopWorkers> workers = LoopWorkers::create(stage, loop, parallel);
-  SmallVector<Value> buffers = buffersOf(loop, stage);
-  if (workers)
-    for (auto &[target, slots] : workers->slots) {
-      llvm::erase(buffers, target);
-      buffers.push_back(slots);
-    }
-  KernelFunction function(stage, suffix, buffers, kThreads, b);
-  fn = &function;
-  const int64_t count = workers ? LoopWorkers::kWorkers : 1;
+std::string LoopCode::items() const {
   SmallVector<StringRef> divided = extentsOf(parallel);
-  const std::string workerCount = std::to_string(count);
+  const std::string count = std::to_string(workerCount());
   if (workers)
-    divided.push_back(workerCount);
+    divided.push_back(count);
+  return "ceildiv(" + productOfExtents(divided) + "," + std::to_string(kThreads) + ")";
+}
+
+void LoopCode::write(KernelFunction &function, Value block) {
+  fn = &function;
+  KernelBuilder &b = fn->b;
   // A grid has up to 2^31 CTAs of many threads each.
-  Value total = fn->wideProduct(divided);
-  Value index = b.create<arith::AddIOp>(
-      b.create<arith::MulIOp>(b.wide(b.blockIndex()), b.wide(kThreads)), b.wide(b.threadIndex()));
-  Num worker = b.fromValue(
-      b.create<arith::TruncIOp>(b.i32(), b.create<arith::RemUIOp>(index, b.wide(Num(count)))));
+  Value count = b.wide(Num(workerCount()));
+  Value total = b.createOrFold<arith::MulIOp>(fn->wideProduct(extentsOf(parallel)), count);
+  Value index = b.create<arith::AddIOp>(b.create<arith::MulIOp>(block, b.wide(kThreads)),
+                                        b.wide(b.threadIndex()));
+  Num worker =
+      b.fromValue(b.create<arith::TruncIOp>(b.i32(), b.create<arith::RemUIOp>(index, count)));
   RegionWriter writer(*fn, loop.getBody().front());
   writer.accumulate = [&](AccumulateOp sum, RegionWriter &w) {
-    w.addToMemory(sum, workers ? workers->slots.lookup(sum.getBuffer()) : Value(), worker);
+    w.addToMemory(sum, workers ? workers->slotsOf(sum.getBuffer()) : Value(), worker);
   };
   b.ifThen(b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, index, total), [&] {
-    setIndices(parallel, b.create<arith::DivUIOp>(index, b.wide(Num(count))), writer);
+    setIndices(parallel, b.create<arith::DivUIOp>(index, count), writer);
     if (workers)
       writeShare(worker, writer);
     else
       writeFrom(0, writer);
   });
-  if (workers)
-    workers->addSumStage(stage, suffix);
-  fn->finish(stage, "ceildiv(" + productOfExtents(divided) + "," + std::to_string(kThreads) + ")",
-             /*sharedBytes=*/0);
+}
+
+/// One kernel of loops that do not depend on each other: each has CTAs of its own.
+void lowerLoops(StageOp stage, MutableArrayRef<LoopCode> loops, unsigned number) {
+  const std::string suffix = number ? "_" + std::to_string(number) : "";
+  llvm::SetVector<Value> buffers;
+  SmallVector<LoopWorkers::Slots> slots;
+  for (const LoopCode &loop : loops) {
+    buffers.insert_range(loop.getBuffers());
+    if (loop.getWorkers())
+      llvm::append_range(slots, loop.getWorkers()->slots);
+  }
+  KernelBuilder b(stage.getLoc(), stage.getContext());
+  KernelFunction fn(stage, suffix, buffers.getArrayRef(), kThreads, b);
+  Value block = b.wide(b.blockIndex());
+  std::string items;
+  for (LoopCode &loop : loops) {
+    Value count = b.wide(fn.size(loop.items()));
+    auto isOurs = [&] { return b.create<arith::CmpIOp>(arith::CmpIPredicate::ult, block, count); };
+    if (loops.size() == 1)
+      loop.write(fn, block);
+    else // unsigned: a block of an earlier loop is negative here
+      b.ifThen(isOurs(), [&] { loop.write(fn, block); });
+    block = b.createOrFold<arith::SubIOp>(block, count);
+    items += (items.empty() ? "" : "+") + loop.items();
+  }
+  LoopWorkers::addBeginStage(stage, suffix, slots);
+  LoopWorkers::addSumStage(stage, suffix, slots);
+  fn.finish(stage, items, /*sharedBytes=*/0);
 }
 
 /// Global memory for finding segments (peGpuSegmentsScratch in runtime/device/library): float64.
@@ -324,12 +378,26 @@ LogicalResult checkScratch(StageOp stage) {
 LogicalResult mlir::tile::gpu::lowerScalarStage(StageOp stage) {
   if (failed(checkScratch(stage)))
     return failure();
+  std::vector<LoopCode> group;
   unsigned number = 0;
+  auto lowerGroup = [&] {
+    if (!group.empty())
+      lowerLoops(stage, group, number++);
+    group.clear();
+  };
   for (Operation &op : stage.getBody().front()) {
-    if (auto find = dyn_cast<FindSegmentsOp>(op))
+    if (auto find = dyn_cast<FindSegmentsOp>(op)) {
+      lowerGroup();
       lowerFindSegments(stage, find);
-    if (auto loop = dyn_cast<ForeachOp>(op))
-      LoopKernel(stage, loop, number++).run();
+    }
+    auto loop = dyn_cast<ForeachOp>(op);
+    if (!loop)
+      continue;
+    LoopCode code(stage, loop);
+    if (!llvm::all_of(group, [&](const LoopCode &other) { return code.isIndependentOf(other); }))
+      lowerGroup();
+    group.push_back(std::move(code));
   }
+  lowerGroup();
   return success();
 }

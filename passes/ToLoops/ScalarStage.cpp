@@ -62,16 +62,30 @@ static void emitRead(OpBuilder &builder, ReadOp op, SmallVector<Value> indices, 
                                                     function.getView(op.getBuffer()), indices));
 }
 
+Value mlir::tile::emitReduction(OpBuilder &builder, Location loc, Reduction kind, Value a,
+                                Value b) {
+  const bool isFloat = isa<FloatType>(a.getType());
+  switch (kind) {
+  case Reduction::Add:
+    return isFloat ? arith::AddFOp::create(builder, loc, a, b).getResult()
+                   : arith::AddIOp::create(builder, loc, a, b).getResult();
+  case Reduction::Max:
+    return isFloat ? arith::MaxNumFOp::create(builder, loc, a, b).getResult()
+                   : arith::MaxSIOp::create(builder, loc, a, b).getResult();
+  case Reduction::Min:
+    return isFloat ? arith::MinNumFOp::create(builder, loc, a, b).getResult()
+                   : arith::MinSIOp::create(builder, loc, a, b).getResult();
+  }
+  llvm_unreachable("all kinds are listed");
+}
+
 void mlir::tile::emitAccumulation(OpBuilder &builder, Location loc, Value value, Value memory,
-                                  ValueRange indices) {
+                                  ValueRange indices, Reduction kind) {
   Value old = memref::LoadOp::create(builder, loc, memory, indices);
-  Value sum;
   if (isa<FloatType>(old.getType()))
-    sum =
-        arith::AddFOp::create(builder, loc, old, convertFloat(builder, loc, value, old.getType()));
-  else
-    sum = arith::AddIOp::create(builder, loc, old, value);
-  memref::StoreOp::create(builder, loc, sum, memory, indices);
+    value = convertFloat(builder, loc, value, old.getType());
+  Value combined = emitReduction(builder, loc, kind, old, value);
+  memref::StoreOp::create(builder, loc, combined, memory, indices);
 }
 
 /// A copy of `op` whose regions are copied by emitScalarBlock.
@@ -119,7 +133,8 @@ void mlir::tile::emitScalarOp(OpBuilder &builder, Operation &op, IRMapping &mapp
                          function.getView(accumulate.getBuffer()),
                          clampIndices(builder, accumulate.getLoc(),
                                       mappedAll(accumulate.getIndices()), accumulate.getBuffer(),
-                                      function));
+                                      function),
+                         accumulate.getKind());
       })
       .Default([&](Operation *) { cloneScalarOp(builder, op, mapping, function); });
 }

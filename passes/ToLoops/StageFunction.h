@@ -91,9 +91,13 @@ SmallVector<StringRef> getStrings(ArrayAttr attribute);
 SmallVector<Value> emitScalarBlock(OpBuilder &builder, Block &block, IRMapping &mapping,
                                    const StageFunction &function);
 
-/// Adds `value` to one element of `memory`, in the element's type.
+/// The sum, the larger or the smaller of two numbers of one type; of two of which one is NaN, the
+/// larger and the smaller are the other.
+Value emitReduction(OpBuilder &builder, Location loc, Reduction kind, Value a, Value b);
+
+/// Adds `value` to one element of `memory`, in the element's type, or combines them by `kind`.
 void emitAccumulation(OpBuilder &builder, Location loc, Value value, Value memory,
-                      ValueRange indices);
+                      ValueRange indices, Reduction kind = Reduction::Add);
 
 /// emitScalarBlock for one operation.
 void emitScalarOp(OpBuilder &builder, Operation &op, IRMapping &mapping,

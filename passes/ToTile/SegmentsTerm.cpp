@@ -174,6 +174,9 @@ private:
     scale->emitAdjoint(s, outerMapping, s.mul(cotangent, value), outer);
   }
 
+  /// The range of u * v that can have occurred, for the ends of the first and the last piece: the
+  /// box of the factors' extremes is enough, since any point inside a piece serves.
+  Value findRange();
   void finishPieces();
 
   /// The end of a piece: knot number `index`, or `bound` where there is none.
@@ -221,44 +224,45 @@ private:
   Value moments, vSums, uSums;
 };
 
-void SegmentsTerm::finishPieces() {
-  // The range of t that can have occurred, for the first and the last piece: the box of the
-  // factors' extremes is enough, since any point inside a piece serves.
-  Value range = context.temporary(name + "_range", {"2"}, context.plan.getF64Type());
-  Value extremes = context.temporary(name + "_extremes", {"2", "2"}, context.plan.getF64Type());
-  TileBuilder t = beginStage(context.plan, name + "_pieces_finish", Phase::Finish, {});
-  t.foreach ({"1"}, [&](Scalar &s, ValueRange at) {
-    writeElement(s, s.number(1.0e300, s.getF64Type()), range, {s.index(0)});
-    writeElement(s, s.number(-1.0e300, s.getF64Type()), range, {s.index(1)});
+Value SegmentsTerm::findRange() {
+  Type f64 = context.plan.getF64Type();
+  Value lows = context.temporary(name + "_lows", {"2"}, f64);
+  Value highs = context.temporary(name + "_highs", {"2"}, f64);
+  TileBuilder t = beginStage(context.plan, name + "_range", Phase::Finish, {});
+  t.foreach ({"2"}, [&](Scalar &s, ValueRange at) {
+    writeElement(s, s.number(1.0e300, f64), lows, at);
+    writeElement(s, s.number(-1.0e300, f64), highs, at);
   });
-  auto extremesOf = [&](Value buffer, StringRef extent, int64_t place) {
-    t.foreach ({"1"}, [&](Scalar &s, ValueRange at) {
-      Value which = s.index(place);
-      writeElement(s, s.number(1.0e300, s.getF64Type()), extremes, {which, s.index(0)});
-      writeElement(s, s.number(-1.0e300, s.getF64Type()), extremes, {which, s.index(1)});
-    });
+  for (auto [place, buffer, extent] : {std::tuple(0, u, "r + c - 1"), std::tuple(1, v, "r")}) {
     SmallVector<StringRef> over;
     if (cast<BufferType>(buffer.getType()).has("hq"))
       over.push_back("hq");
     over.push_back(extent);
-    t.foreach (over, [&](Scalar &s, ValueRange at) {
-      Value which = s.index(place), zero = s.index(0), one = s.index(1);
-      Value x = s.create<arith::ExtFOp>(s.getF64Type(), readElement(s, buffer, at));
-      Value low = readElement(s, extremes, {which, zero});
-      Value high = readElement(s, extremes, {which, one});
-      writeElement(s, s.min(low, x), extremes, {which, zero});
-      writeElement(s, s.max(high, x), extremes, {which, one});
+    t.foreach (over, [&, place = place, buffer = buffer](Scalar &s, ValueRange at) {
+      Value x = s.create<arith::ExtFOp>(f64, readElement(s, buffer, at));
+      accumulateElement(s, x, lows, s.index(place), Reduction::Min);
+      accumulateElement(s, x, highs, s.index(place), Reduction::Max);
     });
-  };
-  extremesOf(u, "r + c - 1", 0);
-  extremesOf(v, "r", 1);
-  t.foreach ({"2", "2"}, [&](Scalar &s, ValueRange at) {
-    Value x = s.mul(readElement(s, extremes, {s.index(0), at[0]}),
-                    readElement(s, extremes, {s.index(1), at[1]}));
-    Value zero = s.index(0), one = s.index(1);
-    writeElement(s, s.min(readElement(s, range, {zero}), x), range, {zero});
-    writeElement(s, s.max(readElement(s, range, {one}), x), range, {one});
+  }
+  Value range = context.temporary(name + "_ends", {"2"}, f64);
+  TileBuilder ends = beginStage(context.plan, name + "_range_ends", Phase::Finish, {});
+  ends.foreach ({"1"}, [&](Scalar &s, ValueRange) {
+    Value low = s.number(1.0e300, f64), high = s.number(-1.0e300, f64);
+    for (Value a : {lows, highs})
+      for (Value b : {lows, highs}) {
+        Value x = s.mul(readElement(s, a, s.index(0)), readElement(s, b, s.index(1)));
+        low = s.min(low, x);
+        high = s.max(high, x);
+      }
+    writeElement(s, low, range, s.index(0));
+    writeElement(s, high, range, s.index(1));
   });
+  return range;
+}
+
+void SegmentsTerm::finishPieces() {
+  Value range = findRange();
+  TileBuilder t = beginStage(context.plan, name + "_pieces_finish", Phase::Finish, {});
   t.foreach ({"hq", capacity}, [&](Scalar &s, ValueRange at) {
     Type f64 = s.getF64Type();
     Value z = at[1], zero = s.index(0), one = s.index(1);

@@ -219,6 +219,7 @@ Value mlir::tile::readElement(Scalar &s, Value buffer, ValueRange indices, bool 
 void mlir::tile::writeElement(Scalar &s, Value value, Value buffer, ValueRange indices) {
   s.create<WriteOp>(value, buffer, indices);
 }
-void mlir::tile::accumulateElement(Scalar &s, Value value, Value buffer, ValueRange indices) {
-  s.create<AccumulateOp>(value, buffer, indices);
+void mlir::tile::accumulateElement(Scalar &s, Value value, Value buffer, ValueRange indices,
+                                   Reduction kind) {
+  s.create<AccumulateOp>(value, buffer, indices, kind);
 }

@@ -103,7 +103,8 @@ Type elementOf(Value bufferOrValue);
 /// Reads and writes of single elements inside foreach bodies.
 Value readElement(Scalar &s, Value buffer, ValueRange indices, bool inbounds = true);
 void writeElement(Scalar &s, Value value, Value buffer, ValueRange indices);
-void accumulateElement(Scalar &s, Value value, Value buffer, ValueRange indices);
+void accumulateElement(Scalar &s, Value value, Value buffer, ValueRange indices,
+                       Reduction kind = Reduction::Add);
 
 } // namespace mlir::tile
 

@@ -251,3 +251,21 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     }
   }
 }
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" temporary : !tile.buffer<[b, hq], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<[r, c], f32>
+      tile.map(%x) positions : (!tile.val<[r, c], f32>) -> () {
+      ^bb0(%v: f32, %b: index, %h: index, %i: index, %j: index):
+        // expected-error @below {{expected a sum in a map, found by max (accumulate-C5)}}
+        tile.accumulate %v, %X[%b, %h] by max : f32 -> !tile.buffer<[b, hq], f32>
+        tile.yield
+      }
+      tile.yield
+    }
+  }
+}

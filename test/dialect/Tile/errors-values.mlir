@@ -359,6 +359,16 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    %x = tile.constant 1.0 : !tile.val<[r, e], f32>
+    // expected-error @below {{expected add or max, found min (reduce-C3)}}
+    %y = tile.reduce min over e %x : !tile.val<[r, e], f32> -> !tile.val<[r], f32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
   %V = tile.buffer "v" argument : !tile.buffer<[b, hkv, c, e], f32>
   tile.stage @s forward over ["b", "hq"] {

@@ -2,6 +2,7 @@
 // RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-tile-to-gpu | FileCheck %s --check-prefix=STICK
 // RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-tile-to-gpu | FileCheck %s --check-prefix=TABLE
 // RUN: pe-opt %examples/fire_gelu.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-tile-to-gpu | FileCheck %s --check-prefix=LOOP
+// RUN: pe-opt %examples/fire.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-tile-to-gpu | FileCheck %s --check-prefix=FIRE
 // RUN: not pe-opt %examples/nope.mlir --pe-to-tile-pipeline --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=SCHEDULE
 
 // Kernels stand in one module, launches in the plan. Columns own the backward: dQ is summed across
@@ -41,6 +42,12 @@
 // TABLE: tile.buffer "attention_attention_term0_finish_workers0" temporary {zero} : <[256, 32, hq], f64>
 // TABLE: tile.launch @attention_attention_term0_finish finish items "ceildiv(hq*256,128)"
 // TABLE: tile.launch @attention_attention_term0_finish_workers finish
+// Loops that do not depend on each other are one kernel: the CTAs of the second come behind.
+// FIRE: tile.launch @attention_attention_term0_range_begin finish items "ceildiv(256*2,128)+ceildiv(256*2,128)+
+// FIRE: tile.launch @attention_attention_term0_range finish items "ceildiv(2,128)+ceildiv(256,128)+ceildiv(256,128)"
+// FIRE-NOT: @attention_attention_term0_range_1 finish
+// FIRE: tile.launch @attention_attention_parameter_gradients finish
+// FIRE-NOT: tile.launch
 // All elements of a loop may be more than 2^31: they are counted in 64 bits.
 // TABLE: llvm.func @attention_attention_backward_slots0(
 // TABLE: %[[CTA:.*]] = nvvm.read.ptx.sreg.ctaid.x : i32
