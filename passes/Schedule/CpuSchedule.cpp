@@ -26,6 +26,9 @@ constexpr Field kFields[] = {
     {"unroll", &CpuSchedule::unroll},
     {"query_block", &CpuSchedule::queryBlock},
     {"key_block", &CpuSchedule::keyBlock},
+    {"part_rows", &CpuSchedule::partRows},
+    {"most_parts", &CpuSchedule::mostParts},
+    {"split_below", &CpuSchedule::splitBelow},
 };
 
 } // namespace

@@ -37,6 +37,12 @@ struct CpuSchedule {
   int64_t unroll = 4;        // steps per iteration of a contraction
   int64_t queryBlock = 96;   // rows of a work item, where rows own the loop
   int64_t keyBlock = 64;
+  // Where columns own the loop, rows are divided into parts (passes/ToCPU/RowParts.h), by the
+  // lengths of a call alone: results depend on the parts, and may not depend on the machine's
+  // cores.
+  int64_t partRows = 512; // rows of a part, over all query heads of a key head, are at least about
+  int64_t mostParts = 8;
+  int64_t splitBelow = 16; // so many key heads are work items enough: an item walks all its parts
   Exp2Flavour exp2 = Exp2Flavour::Bits;
 
   int64_t stripRows() const { return queryVectors * lanes; }

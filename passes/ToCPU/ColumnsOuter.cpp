@@ -1,42 +1,39 @@
-//===- ColumnsOuter.cpp - columns own the loop: one item is a key head ----===//
+//===- ColumnsOuter.cpp - columns own the loop ----------------------------===//
+#include "passes/ToCPU/PartSums.h"
 #include "passes/ToCPU/Skeletons.h"
-#include "passes/ToCPU/VectorMath.h"
-
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::cpu;
+using ::pe::math::Interval;
 
 namespace {
 
 class ColumnsOuter : Skeleton {
 public:
   ColumnsOuter(StageOp stage, const CpuSchedule &cpu, const StripSchedule &schedule,
-               const RowInterface &interface, StageFunction &function, Value rowBuffer)
+               const RowInterface &interface, StageFunction &function, Value rowBuffer,
+               const PartSizes &sizes, const PartBuffers &buffers)
       : Skeleton(stage, cpu, schedule, interface, function),
-        state(context, values, interface, context.memory(rowBuffer)),
-        overHeads(stage.getOver().size() == 2 &&
-                  cast<StringAttr>(stage.getOver()[1]).getValue() == "hq") {}
+        state(context, values, interface, context.memory(rowBuffer)), buffers(buffers),
+        parts(context, sizes), results(context, values, interface, buffers) {}
 
   void emit() {
+    // Items go from the last parts, which see the most keys under a causal mask, to the first.
     Index item = e.fromValue(context.function.getItem());
-    Index heads = overHeads ? context.queryHeads : context.keyHeads;
-    start.b = item / heads;
-    group = context.queryHeads / context.keyHeads;
-    start.hkv = overHeads ? item % heads / group : item % heads;
-    firstHead = overHeads ? item % heads : start.hkv * group;
-    headCount = overHeads ? Index(1) : group;
+    head = item % parts.heads;
+    start = parts.placeOf(head);
+    firstPart = parts.slots - Index(1) - item / parts.heads;
+    Index partsOfItem = parts.parts - parts.split * (parts.parts - Index(1));
+    endPart = firstPart + partsOfItem;
 
-    createFolds();
     eachStrip([&](const StripPlace &place, const Index &at) {
       values.begin(place);
       state.begin(at);
     });
     eachBlock({0, context.columns}, [&](Index block) {
-      zeroFolds();
-      e.loop(0, headCount, 1, [&](Index head) { visitRows(firstHead + head, block); });
-      emitColumns(block);
+      e.loop(firstPart, endPart, 1, [&](Index part) { visitPart(part, block); });
+      e.ifThen(e.less(parts.split, 1), [&] { results.emit(start, block, sumsOf(0, block)); });
     });
     eachStrip([&](const StripPlace &place, const Index &at) {
       values.begin(place);
@@ -45,8 +42,6 @@ public:
   }
 
 private:
-  //===- Rows --------------------------------------------------------------------===//
-
   StripPlace placeAt(const Index &hq, const Index &row) {
     StripPlace place = start;
     place.hq = hq;
@@ -61,21 +56,55 @@ private:
                   place.row / Index(rows);
     return strip * Index(state.stripFloats());
   }
+  void eachHead(llvm::function_ref<void(Index)> body) {
+    Index first = parts.firstQueryHead(start);
+    e.loop(0, parts.queryHeadCount(), 1, [&](Index head) { body(first + head); });
+  }
   void eachStrip(llvm::function_ref<void(const StripPlace &, const Index &)> body) {
-    e.loop(0, headCount, 1, [&](Index head) {
-      e.loop(0, context.rows, context.cpu.stripRows(), [&](Index row) {
-        StripPlace place = placeAt(firstHead + head, row);
+    Index begin = parts.rowsOf(firstPart).begin, end = parts.rowsOf(endPart - Index(1)).end;
+    eachHead([&](Index hq) {
+      e.loop(begin, end, context.cpu.stripRows(), [&](Index row) {
+        StripPlace place = placeAt(hq, row);
         body(place, stateAt(place));
       });
     });
   }
 
-  /// The strips that some key of the block concerns.
-  void visitRows(const Index &hq, const Index &block) {
-    int64_t rows = context.cpu.stripRows();
-    Index blockEnd = minOf(block + Index(context.cpu.keyBlock), context.columns);
-    auto range = context.mask.rowsTouching(block, blockEnd, context.rows);
-    e.loop(roundDown(range.begin, rows), range.end, rows, [&](Index row) {
+  /// The block's sums over the rows of the part, added to those of the parts before it.
+  void visitPart(const Index &part, const Index &block) {
+    Interval<Index> rows = parts.rowsTouching(part, block);
+    Value isFirst = e.compare(arith::CmpIPredicate::eq, e.toValue(part), e.toValue(firstPart));
+    // The first part makes the zeros of blocks that no row of the item sees. Where each part is an
+    // item, the launch behind this one knows which blocks it has.
+    Value makesZeros = e.create<arith::AndIOp>(isFirst, e.less(parts.split, 1));
+    Value isSeen = e.less(rows.begin, rows.end);
+    e.ifThen(e.create<arith::OrIOp>(isSeen, makesZeros), [&] {
+      ColumnSums sums = sumsOf(part * parts.split, block), into;
+      ColumnFolds folds;
+      for (const auto &[columns, sum] : llvm::zip_equal(buffers.columns, sums)) {
+        ColumnFold fold = sum;
+        Value at =
+            e.select(isFirst, e.toValue(sum.at), e.toValue(parts.currentOf(columns, head).at));
+        fold.at = e.fromValue(at);
+        parts.zero(fold);
+        folds[columns.yielded] = fold;
+        into.push_back(fold);
+      }
+      for (const PartBuffers::Copies &copy : buffers.added)
+        context.useCopy(copy.buffer, copy.copies, part);
+      eachHead([&](Index hq) { visitRows(hq, rows, block, folds); });
+      e.ifThen(
+          isFirst, [] {},
+          [&] {
+            for (auto [sum, fold] : llvm::zip_equal(sums, into))
+              parts.add(sum, fold);
+          });
+    });
+  }
+
+  void visitRows(const Index &hq, const Interval<Index> &range, const Index &block,
+                 const ColumnFolds &folds) {
+    e.loop(range.begin, range.end, context.cpu.stripRows(), [&](Index row) {
       StripPlace place = placeAt(hq, row);
       place.block = block;
       visitStrip(place, [&](const StripPlace &strip) {
@@ -84,13 +113,13 @@ private:
                  Index(lane);
         };
         unlessStopped(
-            strip, carryAt, state.carryMemory(), [&] { emitStrip(strip); },
+            strip, carryAt, state.carryMemory(), [&] { emitStrip(strip, folds); },
             [&] { storeSkippedSnapshots(strip); });
       });
     });
   }
 
-  void emitStrip(const StripPlace &place) {
+  void emitStrip(const StripPlace &place, const ColumnFolds &folds) {
     Index at = stateAt(place);
     values.begin(place);
     RowPanels panels = state.enter(at);
@@ -99,81 +128,19 @@ private:
     strips.emitColumnDots(place, folds);
   }
 
-  //===- Columns -------------------------------------------------------------------===//
-
-  void createFolds() {
-    StreamOp stream = context.stream;
-    for (unsigned i = stream.getCarries().size(); i < stream.getNumResults(); ++i) {
-      const SpaceSet &spaces = spacesOf(stream.getResult(i));
-      if (!hasColumns(spaces))
-        continue;
-      int64_t depth = isColumn(spaces) ? 1 : context.depthOf(spaces);
-      ColumnFold fold = {e.scratch(context.cpu.keyBlock * depth), depth};
-      folds[stream.getYielded(i)] = fold;
-      results[stream.getResult(i)] = fold;
-    }
-  }
-  void zeroFolds() {
-    for (auto &[value, fold] : results) {
-      Value memory = fold.memory;
-      e.loop(0, context.cpu.keyBlock * fold.depth, 8, [&](Index at) {
-        Value zero = e.constant(DenseElementsAttr::get(e.vectorType({}, 8), 0.0f));
-        e.storeVector(zero, memory, at);
-      });
-    }
-  }
-  void emitColumns(const Index &block);
-  Value columnAt(Value value, const Index &key, const Index &d, int64_t width);
-
-  RowState state;
-  bool overHeads;
-  StripPlace start;
-  Index group, firstHead, headCount;
-  ColumnFolds folds;                          // by what the body yields
-  llvm::MapVector<Value, ColumnFold> results; // by the stream's result
-};
-
-/// A panel of keys at one key, `width` depths from `d`, widened to the target's lanes.
-Value ColumnsOuter::columnAt(Value value, const Index &key, const Index &d, int64_t width) {
-  if (auto found = results.find(value); found != results.end())
-    return loadWidened(e, found->second.memory, key * Index(found->second.depth) + d, width);
-  if (auto constant = value.getDefiningOp<ConstantOp>())
-    return e.splat(constant.getNumber().convertToDouble());
-  auto map = value.getDefiningOp<MapOp>();
-  values.maps.prepare(map);
-  return values.maps.emit(map, 0, [&](Value operand) {
-    return columnAt(operand, key, d, width);
-  })[cast<OpResult>(value).getResultNumber()];
-}
-
-/// What comes after the stream, for the keys of one block.
-void ColumnsOuter::emitColumns(const Index &block) {
-  Index count = minOf(context.cpu.keyBlock, context.columns - block);
-  for (Operation *op : interface.afterColumns) {
-    auto store = dyn_cast<StoreOp>(op);
-    if (!store)
-      continue;
-    Value buffer = store.getBuffer(), memory = context.memory(buffer);
-    StripPlace place = start;
-    place.block = block;
-    Index base = context.offset(buffer, place.place());
-    const SpaceSet &spaces = spacesOf(store.getValue());
-    int64_t depth = isColumn(spaces) ? 1 : context.depthOf(spaces);
-    e.loop(0, count, 1, [&](Index key) {
-      values.begin(place);
-      values.maps.beginKey(block + key);
-      if (isColumn(spaces)) {
-        Value scalar = e.create<vector::ExtractOp>(columnAt(store.getValue(), key, 0, 1), 0);
-        return e.store(scalar, memory, base + key);
-      }
-      for (int64_t d = 0; d < depth; d += e.lanes) {
-        int64_t width = std::min(e.lanes, depth - d);
-        Value wide = columnAt(store.getValue(), key, d, width);
-        e.storeVector(narrowed(e, wide, width), memory, base + key * Index(depth) + Index(d));
-      }
+  ColumnSums sumsOf(const Index &slot, const Index &block) {
+    return llvm::map_to_vector(buffers.columns, [&](const PartBuffers::Columns &columns) {
+      return parts.sumOf(columns, slot, head, block);
     });
   }
-}
+
+  RowState state;
+  const PartBuffers &buffers;
+  RowParts parts;
+  ColumnResults results;
+  StripPlace start;
+  Index head, firstPart, endPart;
+};
 
 } // namespace
 
@@ -182,22 +149,20 @@ void mlir::tile::cpu::lowerColumnsOuter(StageOp stage, const CpuSchedule &cpu,
   RowInterface interface(stage);
   auto plan = stage->getParentOfType<PlanOp>();
   // What rows keep: one block per strip.
-  OpBuilder builder(stage);
-  std::string stripsExtent = "ceildiv(r," + std::to_string(cpu.stripRows()) + ")";
   int64_t floats = interface.stripFloats(cpu.stripRows(), plan.getHeadDim(), plan.getValueDim());
-  SmallVector<StringAttr> extents;
-  for (StringRef extent : {StringRef("b"), StringRef("hq"), StringRef(stripsExtent)})
-    extents.push_back(builder.getStringAttr(extent));
-  extents.push_back(builder.getStringAttr(std::to_string(floats)));
-  auto type = BufferType::get(builder.getContext(), extents, builder.getF32Type());
-  Value rowBuffer = BufferOp::create(builder, stage.getLoc(), type,
-                                     (stage.getSymName() + "_rows").str(), Role::Temporary,
-                                     /*zero=*/false);
-  SmallVector<Value> buffers = collectBuffers(stage);
+  Value rowBuffer = createTemporary(
+      stage, "rows",
+      {"b", "hq", "ceildiv(r," + std::to_string(cpu.stripRows()) + ")", std::to_string(floats)},
+      Float32Type::get(stage.getContext()), /*zero=*/false);
+  PartSizes sizes(stage, cpu);
+  PartBuffers parts(stage, cpu, sizes);
+  SmallVector<Value> buffers = collectBuffers(stage), own = parts.all();
+  llvm::erase_if(buffers, [&](Value buffer) { return parts.isAddedTo(buffer); });
   buffers.push_back(rowBuffer);
+  buffers.append(own);
   StageFunction function(stage, "", buffers);
-  ColumnsOuter(stage, cpu, schedule, interface, function, rowBuffer).emit();
-  auto over = cast<StringAttr>(stage.getOver()[1]).getValue();
-  function.createLaunch(stage, ("b*" + over).str());
+  ColumnsOuter(stage, cpu, schedule, interface, function, rowBuffer, sizes, parts).emit();
+  function.createLaunch(stage, sizes.heads + "*" + sizes.slots);
+  emitPartSums(stage, cpu, interface, sizes, parts);
   stage.erase();
 }

@@ -146,7 +146,8 @@ void Emitter::store(Value value, Value memory, const Index &at) {
   create<memref::StoreOp>(value, memory, toValue(at));
 }
 Value Emitter::loadVector(Value memory, const Index &at, int64_t width) {
-  return create<vector::LoadOp>(vectorType({}, width), memory, toValue(at));
+  Type element = cast<MemRefType>(memory.getType()).getElementType();
+  return create<vector::LoadOp>(vectorType(element, width), memory, toValue(at));
 }
 void Emitter::storeVector(Value value, Value memory, const Index &at) {
   create<vector::StoreOp>(value, memory, toValue(at));

@@ -82,5 +82,14 @@ Index StageContext::offset(Value buffer, const Place &place) {
     if (index)
       at = at + *index;
   }
-  return at;
+  return at + firsts.lookup(buffer);
+}
+
+void StageContext::useCopy(Value buffer, Value copies, const Index &number) {
+  memories[buffer] = memory(copies);
+  Index size = 1;
+  for (Value extent : function.getExtents(copies).drop_front())
+    size = size * e.fromValue(extent);
+  firsts[buffer] = number * size;
+  function.useCopy(e, buffer, copies, e.toValue(firsts[buffer]));
 }

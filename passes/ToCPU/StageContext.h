@@ -42,10 +42,14 @@ public:
   Value memory(Value buffer);
   /// Offset of the element at `place`, with d and e at zero.
   Index offset(Value buffer, const Place &place);
+  /// From here on accesses to `buffer` go to copy `number` of it in `copies`, whose extents are the
+  /// number of copies and those of the buffer.
+  void useCopy(Value buffer, Value copies, const Index &number);
   Value emitSize(StringRef expression) { return function.emitSize(e, e.getLoc(), expression); }
 
 private:
   llvm::DenseMap<Value, Value> memories;
+  llvm::DenseMap<Value, Index> firsts; // where the buffer begins in its memory, if not at 0
 };
 
 /// The mask attribute of a stage as a band; fails for a kind that is not known.

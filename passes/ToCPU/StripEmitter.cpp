@@ -84,13 +84,14 @@ void StripEmitter::emitColumnDots(const StripPlace &place, const ColumnFolds &fo
   const CpuSchedule &cpu = context.cpu;
   for (DotOp dot : schedule.columnDots) {
     Value buffer = dot.getRhs().getDefiningOp<LoadOp>().getBuffer();
-    Value rows = context.memory(buffer), into = folds.lookup(dot.getOutput()).memory;
+    const ColumnFold fold = folds.lookup(dot.getOutput());
+    Value rows = context.memory(buffer), into = fold.memory;
     Index base = context.offset(buffer, place.place());
-    int64_t depth = folds.lookup(dot.getOutput()).depth;
+    int64_t depth = fold.depth;
     auto chunk = [&](const Index &key, const Index &d, int64_t vectors, int64_t width) {
       TileShape shape = {cpu.columnRows, vectors, place.masked ? 1 : cpu.unroll, width};
       auto placeOf = [&](int64_t row, int64_t v) {
-        return (key + Index(row)) * Index(depth) + d + Index(v * width);
+        return fold.place(key + Index(row), d + Index(v * width));
       };
       SmallVector<Value> acc;
       for (int64_t k = 0; k < cpu.columnRows; ++k)

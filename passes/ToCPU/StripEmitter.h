@@ -15,10 +15,14 @@
 
 namespace mlir::tile::cpu {
 
-/// Where the accumulators of a column fold are: [keys of the block][depth], or [keys].
+/// Where the accumulators of a column fold are: [keys of the block][depth], or [keys], from `at`
+/// on.
 struct ColumnFold {
   Value memory;
-  int64_t depth;
+  int64_t depth = 1;
+  Index at;
+
+  Index place(const Index &key, const Index &d) const { return at + key * Index(depth) + d; }
 };
 using ColumnFolds = llvm::DenseMap<Value, ColumnFold>;
 using RowPanels = llvm::DenseMap<Value, Panel>;

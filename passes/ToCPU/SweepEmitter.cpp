@@ -248,8 +248,9 @@ void SweepEmitter::emitReduce(ReduceOp reduce, int64_t key, int64_t vector) {
   if (!isFilledWith(reduce.getInput(), neutral))
     reg = inside(reg, key, vector, neutral);
   if (reduce.getAxis() == "r") {
-    Value sum = e.sumLanes(reg), memory = folds.lookup(reduce.getOutput()).memory;
-    return e.store(e.add(e.load(memory, keys[key]), sum), memory, keys[key]);
+    const ColumnFold fold = folds.lookup(reduce.getOutput());
+    const Index at = fold.place(keys[key], 0);
+    return e.store(e.add(e.load(fold.memory, at), e.sumLanes(reg)), fold.memory, at);
   }
   Value &state = carryOf(reduce).vectors[vector];
   state = add ? e.add(state, reg) : e.larger(state, reg);

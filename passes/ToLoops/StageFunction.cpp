@@ -78,12 +78,24 @@ OpBuilder StageFunction::getEntryBuilder() const {
 
 /// Extents, row-major strides and the view of one buffer.
 void StageFunction::bindBuffer(OpBuilder &builder, Value buffer, Value argument) {
-  auto type = cast<BufferType>(buffer.getType());
-  int64_t rank = type.getRank();
   SmallVector<Value> values;
-  for (StringAttr extent : type.getExtents())
+  for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents())
     values.push_back(emitSize(builder, getLoc(), extent));
+  views[buffer] = createView(builder, argument, builder.getIndexAttr(0), values);
+  extents[buffer] = values;
+}
 
+void StageFunction::useCopy(OpBuilder &builder, Value buffer, Value copies, Value first) {
+  SmallVector<Value> values(getExtents(copies).drop_front());
+  Value argument = function.getArgument(llvm::find(buffers, copies) - buffers.begin());
+  views[buffer] = createView(builder, argument, first, values);
+  extents[buffer] = values;
+}
+
+/// Row-major from element `first` on.
+Value StageFunction::createView(OpBuilder &builder, Value argument, OpFoldResult first,
+                                ValueRange values) const {
+  int64_t rank = values.size();
   SmallVector<OpFoldResult> shape, strides(rank);
   OpFoldResult stride = builder.getIndexAttr(1);
   for (Value value : values)
@@ -95,9 +107,7 @@ void StageFunction::bindBuffer(OpBuilder &builder, Value buffer, Value argument)
     Value factor = getValueOrCreateConstantIndexOp(builder, getLoc(), stride);
     stride = getAsOpFoldResult(builder.createOrFold<arith::MulIOp>(getLoc(), factor, values[dim]));
   }
-  views[buffer] = memref::ReinterpretCastOp::create(builder, getLoc(), argument,
-                                                    builder.getIndexAttr(0), shape, strides);
-  extents[buffer] = values;
+  return memref::ReinterpretCastOp::create(builder, getLoc(), argument, first, shape, strides);
 }
 
 Value StageFunction::getScratch(memref::AllocaOp scratch) const {

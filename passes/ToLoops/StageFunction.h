@@ -50,6 +50,9 @@ public:
   ArrayRef<Value> getExtents(Value buffer) const { return extents.find(buffer)->second; }
   ArrayRef<Value> getBuffers() const { return buffers; }
   Value getItem() const { return item; }
+  /// From where `builder` stands, views of `buffer` show one of its copies in `copies`, a buffer of
+  /// this function with one extent more in front: the copy that begins at element `first`.
+  void useCopy(OpBuilder &builder, Value buffer, Value copies, Value first);
   /// The copy, at the function's entry, of scratch memory that belongs to the stage.
   Value getScratch(memref::AllocaOp scratch) const;
   PlanOp getPlan() const { return plan; }
@@ -66,6 +69,7 @@ public:
 
 private:
   void bindBuffer(OpBuilder &builder, Value buffer, Value argument);
+  Value createView(OpBuilder &builder, Value argument, OpFoldResult first, ValueRange sizes) const;
 
   // Handles; their accessors are not const.
   mutable PlanOp plan;

@@ -1,0 +1,45 @@
+//===- PartSums.h - adding the parts of a stage's sums --------------------===//
+//
+// What comes after the stream for the keys of a block, once their sums over all rows are known, and
+// the launch that adds the sums of parts that are items of their own (RowParts.h).
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOCPU_PARTSUMS_H
+#define PE_PASSES_TOCPU_PARTSUMS_H
+
+#include "passes/ToCPU/RowParts.h"
+#include "passes/ToCPU/RowState.h"
+
+namespace mlir::tile::cpu {
+
+/// One per fold over columns, in the order of PartBuffers.
+using ColumnSums = SmallVector<ColumnFold>;
+
+/// The ops after the stream on values over c.
+class ColumnResults {
+public:
+  ColumnResults(StageContext &context, StripValues &values, const RowInterface &interface,
+                const PartBuffers &buffers)
+      : context(context), values(values), interface(interface), buffers(buffers) {}
+
+  /// Writes the results of the keys of one block from their sums.
+  void emit(const StripPlace &head, const Index &block, const ColumnSums &sums);
+
+private:
+  void emitStore(StoreOp store, const StripPlace &place, const Index &count);
+  Value columnAt(Value value, const Index &key, const Index &d, int64_t width);
+
+  StageContext &context;
+  StripValues &values;
+  const RowInterface &interface;
+  const PartBuffers &buffers;
+  llvm::DenseMap<Value, ColumnFold> folds; // by the stream's result
+};
+
+/// Writes the launch behind the stage's own.
+void emitPartSums(StageOp stage, const CpuSchedule &cpu, const RowInterface &interface,
+                  const PartSizes &sizes, const PartBuffers &buffers);
+
+} // namespace mlir::tile::cpu
+
+#endif // PE_PASSES_TOCPU_PARTSUMS_H

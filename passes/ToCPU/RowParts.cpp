@@ -1,0 +1,170 @@
+//===- RowParts.cpp - the rows of a key head in parts ---------------------===//
+#include "passes/ToCPU/RowParts.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::cpu;
+using ::pe::math::Interval;
+
+namespace {
+/// The buffers that the stream's body adds to.
+llvm::SetVector<Value> addedTo(StreamOp stream) {
+  llvm::SetVector<Value> buffers;
+  auto add = [&](Value buffer) {
+    if (buffer)
+      buffers.insert(buffer);
+  };
+  stream.getBody().walk([&](Operation *op) {
+    if (auto grad = dyn_cast<WindowGradOp>(op))
+      add(grad.getTable());
+    if (auto sum = dyn_cast<AccumulateOp>(op))
+      add(sum.getBuffer());
+    if (auto grad = dyn_cast<SegmentsGradOp>(op))
+      for (Value buffer : {grad.getMoments(), grad.getVGrad(), grad.getUGrad()})
+        add(buffer);
+  });
+  return buffers;
+}
+
+} // namespace
+
+//===- Sizes and buffers -----------------------------------------------------------===//
+
+Value mlir::tile::cpu::createTemporary(StageOp stage, const Twine &name,
+                                       ArrayRef<std::string> extents, Type element, bool zero) {
+  OpBuilder b(stage);
+  auto texts =
+      llvm::map_to_vector(extents, [&](const std::string &text) { return b.getStringAttr(text); });
+  auto type = BufferType::get(b.getContext(), texts, element);
+  return BufferOp::create(b, stage.getLoc(), type, (stage.getSymName() + "_" + name).str(),
+                          Role::Temporary, zero);
+}
+
+PartSizes::PartSizes(StageOp stage, const CpuSchedule &cpu) {
+  StringRef over = cast<StringAttr>(stage.getOver()[1]).getValue();
+  overQueryHeads = over == "hq";
+  heads = ("b*" + over).str();
+  const std::string most = std::to_string(cpu.mostParts), rows = std::to_string(cpu.partRows),
+                    enough = std::to_string(cpu.splitBelow);
+  const std::string wanted =
+      overQueryHeads ? "ceildiv(r," + rows + ")" : "ceildiv(hq*r," + rows + "*max(1,hkv))";
+  parts = "max(1,min(" + most + "," + wanted + "))";
+  // `most` or more where heads are fewer than enough, else 0.
+  slots =
+      "max(1,min(" + most + "*(" + enough + "-min(" + enough + "," + heads + "))," + parts + "))";
+}
+
+PartBuffers::PartBuffers(StageOp stage, const CpuSchedule &cpu, const PartSizes &sizes) {
+  StreamOp stream = stage.getStream();
+  auto plan = stage->getParentOfType<PlanOp>();
+  Type f32 = Float32Type::get(stage.getContext());
+  const std::string block = std::to_string(cpu.keyBlock), two = std::to_string(2 * cpu.keyBlock);
+  const std::string keys =
+      two + "+min(1," + sizes.slots + "-1)*(ceildiv(c," + block + ")*" + block + "-" + two + ")";
+  for (unsigned i = stream.getNumCarries(); i < stream.getNumResults(); ++i) {
+    const SpaceSet &spaces = spacesOf(stream.getResult(i));
+    if (!hasColumns(spaces))
+      continue;
+    int64_t depth = isColumn(spaces)    ? 1
+                    : spaces.has("d") ? plan.getHeadDim()
+                                      : plan.getValueDim();
+    Value sums =
+        createTemporary(stage, "sums" + Twine(columns.size()),
+                        {sizes.slots, sizes.heads, keys, std::to_string(depth)}, f32, false);
+    columns.push_back({stream.getResult(i), stream.getYielded(i), sums, depth});
+  }
+  for (Value buffer : addedTo(stream)) {
+    auto type = cast<BufferType>(buffer.getType());
+    SmallVector<std::string> extents = {sizes.parts};
+    for (StringAttr extent : type.getExtents())
+      extents.push_back(extent.str());
+    StringRef name = buffer.getDefiningOp<BufferOp>().getName();
+    added.push_back({buffer, createTemporary(stage, "parts_of_" + Twine(name), extents,
+                                             type.getElementType(), true)});
+  }
+}
+
+bool PartBuffers::isAddedTo(Value buffer) const {
+  return llvm::any_of(added, [&](const Copies &copy) { return copy.buffer == buffer; });
+}
+
+SmallVector<Value> PartBuffers::all() const {
+  SmallVector<Value> buffers;
+  for (const Columns &fold : columns)
+    buffers.push_back(fold.sums);
+  for (const Copies &copy : added)
+    buffers.push_back(copy.copies);
+  return buffers;
+}
+
+//===- Rows --------------------------------------------------------------------------===//
+
+RowParts::RowParts(StageContext &context, const PartSizes &sizes)
+    : context(context), e(context.e), overQueryHeads(sizes.overQueryHeads) {
+  auto size = [&](StringRef expression) { return e.fromValue(context.emitSize(expression)); };
+  heads = size(sizes.heads), parts = size(sizes.parts);
+  slots = size(sizes.slots), split = minOf(1, slots - Index(1));
+  group = overQueryHeads ? Index(1) : context.queryHeads / context.keyHeads;
+  strips = ceilDiv(context.rows, context.cpu.stripRows());
+}
+
+StripPlace RowParts::placeOf(const Index &head) {
+  StripPlace place;
+  Index perBatch = overQueryHeads ? context.queryHeads : context.keyHeads;
+  place.b = head / perBatch;
+  place.hq = head % perBatch;
+  place.hkv = overQueryHeads ? place.hq / (context.queryHeads / context.keyHeads) : place.hq;
+  return place;
+}
+
+Index RowParts::firstQueryHead(const StripPlace &place) {
+  return overQueryHeads ? place.hq : place.hkv * group;
+}
+
+Interval<Index> RowParts::rowsOf(const Index &part) {
+  auto firstRow = [&](const Index &p) {
+    return p * strips / parts * Index(context.cpu.stripRows());
+  };
+  return {firstRow(part), minOf(firstRow(part + Index(1)), context.rows)};
+}
+
+Interval<Index> RowParts::rowsTouching(const Index &part, const Index &block) {
+  Index blockEnd = minOf(block + Index(context.cpu.keyBlock), context.columns);
+  auto touched = context.mask.rowsTouching(block, blockEnd, context.rows), own = rowsOf(part);
+  return {maxOf(own.begin, roundDown(touched.begin, context.cpu.stripRows())),
+          minOf(own.end, touched.end)};
+}
+
+//===- Columns -----------------------------------------------------------------------===//
+
+ColumnFold RowParts::rowOf(const PartBuffers::Columns &columns, const Index &slot,
+                           const Index &head, const Index &row) {
+  Index keys = e.fromValue(context.function.getExtents(columns.sums)[2]);
+  Index at = ((slot * heads + head) * keys + row) * Index(columns.depth);
+  return {context.memory(columns.sums), columns.depth, at};
+}
+ColumnFold RowParts::sumOf(const PartBuffers::Columns &columns, const Index &slot,
+                           const Index &head, const Index &block) {
+  return rowOf(columns, slot, head, split * block);
+}
+ColumnFold RowParts::currentOf(const PartBuffers::Columns &columns, const Index &head) {
+  return rowOf(columns, 0, head, context.cpu.keyBlock);
+}
+
+void RowParts::eachVector(const ColumnFold &fold, llvm::function_ref<void(Index)> body) {
+  constexpr int64_t kLanes = 8;
+  e.loop(0, context.cpu.keyBlock * fold.depth, kLanes, body);
+}
+void RowParts::zero(const ColumnFold &fold) {
+  Value zero = e.constant(DenseElementsAttr::get(e.vectorType({}, 8), 0.0f));
+  eachVector(fold, [&](Index i) { e.storeVector(zero, fold.memory, fold.at + i); });
+}
+void RowParts::add(const ColumnFold &into, const ColumnFold &from) {
+  eachVector(into, [&](Index i) {
+    Value sum =
+        e.add(e.loadVector(into.memory, into.at + i, 8), e.loadVector(from.memory, from.at + i, 8));
+    e.storeVector(sum, into.memory, into.at + i);
+  });
+}

@@ -1,0 +1,98 @@
+//===- RowParts.h - the rows of a key head in parts -----------------------===//
+//
+// Where columns own the loop, the rows of a key head (those of all its query heads) are divided
+// into parts: part p of P has strips [p n / P, (p + 1) n / P) of the n strips of every query head.
+// What is summed over rows is summed per part, and the parts are added as a chain, ((p0 + p1) + p2)
+// ... P follows from the lengths of the call alone, so results depend neither on the batch and the
+// number of heads nor on threads.
+//
+//   few heads    an item is a part; it keeps its sums, and a second launch adds them
+//   many heads   an item has all parts of its head, and adds them block by block of keys
+//
+// Everything over rows (what is computed before the stream, gradients of queries) lies in one part.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOCPU_ROWPARTS_H
+#define PE_PASSES_TOCPU_ROWPARTS_H
+
+#include "passes/ToCPU/StripEmitter.h"
+
+namespace mlir::tile::cpu {
+
+/// Numbers of parts as size expressions of the plan.
+struct PartSizes {
+  PartSizes(StageOp stage, const CpuSchedule &cpu);
+
+  bool overQueryHeads;
+  std::string heads; // heads of all batches: key heads, unless the stage is over query heads
+  std::string parts; // at least 1
+  std::string slots; // items of one head: `parts`, or 1 where heads are enough
+};
+
+/// A temporary of the plan, before the stage and named after it.
+Value createTemporary(StageOp stage, const Twine &name, ArrayRef<std::string> extents, Type element,
+                      bool zero);
+
+/// Sums of a stage that its parts have each for themselves, in buffers that this creates.
+struct PartBuffers {
+  PartBuffers(StageOp stage, const CpuSchedule &cpu, const PartSizes &sizes);
+
+  /// A fold over columns: `sums` is [slot][head][key][depth], with all keys where parts are items
+  /// of their own; else with those of the current block, twice (the sum so far, the current
+  /// part's).
+  struct Columns {
+    Value result, yielded; // of the stream
+    Value sums;
+    int64_t depth;
+  };
+  SmallVector<Columns> columns;
+  /// A buffer that the stream adds to in place, and a copy of it per part, zero at first.
+  struct Copies {
+    Value buffer, copies;
+  };
+  SmallVector<Copies> added;
+
+  SmallVector<Value> all() const;
+  bool isAddedTo(Value buffer) const;
+};
+
+/// The same numbers in the code of a function.
+class RowParts {
+public:
+  RowParts(StageContext &context, const PartSizes &sizes);
+
+  Index heads, parts, slots;
+  Index split; // 1 where every part is an item of its own, else 0
+
+  /// The batch and key head of head `head` of the call.
+  StripPlace placeOf(const Index &head);
+  /// Its query heads.
+  Index firstQueryHead(const StripPlace &place);
+  Index queryHeadCount() { return group; }
+
+  ::pe::math::Interval<Index> rowsOf(const Index &part);
+  /// The rows of the part that see a key of the block, from the beginning of a strip on.
+  ::pe::math::Interval<Index> rowsTouching(const Index &part, const Index &block);
+
+  /// The sums of the block in `slot`, and the place beside them where no other item looks.
+  ColumnFold sumOf(const PartBuffers::Columns &columns, const Index &slot, const Index &head,
+                   const Index &block);
+  ColumnFold currentOf(const PartBuffers::Columns &columns, const Index &head);
+  void zero(const ColumnFold &fold);
+  /// into += from
+  void add(const ColumnFold &into, const ColumnFold &from);
+
+private:
+  ColumnFold rowOf(const PartBuffers::Columns &columns, const Index &slot, const Index &head,
+                   const Index &row);
+  void eachVector(const ColumnFold &fold, llvm::function_ref<void(Index)> body);
+
+  StageContext &context;
+  Emitter &e;
+  bool overQueryHeads;
+  Index group, strips;
+};
+
+} // namespace mlir::tile::cpu
+
+#endif // PE_PASSES_TOCPU_ROWPARTS_H
