@@ -1,4 +1,5 @@
 //===- StageVerifiers.cpp - rules of plans, stages, streams and loops -----===//
+#include "dialect/Tile/Owner.h"
 #include "dialect/Tile/SizeNames.h"
 #include "dialect/Tile/Verify.h"
 
@@ -102,6 +103,12 @@ LogicalResult StageOp::verify() {
   for (StringRef extent : getOver().getAsValueRange<StringAttr>())
     if (failed(verifyExpression(*this, "over", extent, getExtentNames(), "stage-C1")))
       return failure();
+  if (Attribute owner = (*this)->getAttr(kOwnerAttribute)) {
+    auto name = dyn_cast<StringAttr>(owner);
+    if (!name || (name != "rows" && name != "columns")) // stage-C12
+      return emitOpError("expected owner \"rows\" or \"columns\", found ")
+             << owner << " (stage-C12)";
+  }
   return getMask() ? verifyMask(*this, *getMask()) : success();
 }
 

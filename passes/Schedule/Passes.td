@@ -7,14 +7,14 @@ include "mlir/Pass/PassBase.td"
 def PEScheduleCpuPass : Pass<"pe-schedule-cpu", "::mlir::ModuleOp"> {
   let summary = "Choose block sizes and register tiles of every stage with a stream";
   let description = [{
-    Writes the attribute `cpu_schedule` (passes/Schedule/CpuSchedule.h) on every stage that has a stream and no such
-    attribute yet: vectors, register tiles and exp2 by the target, blocks by the depths. A block of keys is the
+    Writes the attributes `cpu_schedule` (passes/Schedule/CpuSchedule.h) and `owner` (dialect/Tile/Owner.h) on every stage
+    that has a stream and no such schedule yet: whether rows or columns own the loops, vectors, register tiles and exp2 by the target, blocks by the depths. A block of keys is the
     plan's `key_block`. `set` overrides single numbers, for measurements and tests: `set=key_block=32,query_vectors=3`.
 
     ```mlir
     tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }
     ==>
-    tile.stage @forward forward over ["b", "hq"] attributes {cpu_schedule = {lanes = 8, query_vectors = 2, ...}} { ... }
+    tile.stage @forward forward over ["b", "hq"] attributes {cpu_schedule = {lanes = 8, query_vectors = 2, ...}, owner = "rows"} { ... }
     ```
     Example: test/passes/Schedule/schedule-cpu.mlir
   }];
@@ -27,13 +27,13 @@ def PEScheduleCpuPass : Pass<"pe-schedule-cpu", "::mlir::ModuleOp"> {
 def PEScheduleGpuPass : Pass<"pe-schedule-gpu", "::mlir::ModuleOp"> {
   let summary = "Choose block sizes and warps of every stage with a stream, for GPUs";
   let description = [{
-    Writes the attribute `gpu_schedule` (passes/Schedule/GpuSchedule.h) on every stage that has a stream and no such
-    attribute yet, and `key_block` of plans with snapshots. `set` overrides single numbers, for measurements and tests: `set=warps=8,owner_tiles=2`.
+    Writes the attributes `gpu_schedule` (passes/Schedule/GpuSchedule.h) and `owner` (dialect/Tile/Owner.h) on every stage
+    that has a stream and no such schedule yet, and `key_block` of plans with snapshots. `set` overrides single numbers, for measurements and tests: `set=warps=8,owner_tiles=2`.
 
     ```mlir
     tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }
     ==>
-    tile.stage @forward forward over ["b", "hq"] attributes {gpu_schedule = {warps = 4, owner_tiles = 1, inner_block = 64}} { ... }
+    tile.stage @forward forward over ["b", "hq"] attributes {gpu_schedule = {warps = 4, owner_tiles = 1, inner_block = 64}, owner = "rows"} { ... }
     ```
     Example: test/passes/Schedule/schedule-gpu.mlir
   }];

@@ -6,7 +6,7 @@
 #ifndef PE_PASSES_SCHEDULE_SCHEDULE_H
 #define PE_PASSES_SCHEDULE_SCHEDULE_H
 
-#include "dialect/Tile/Tile.h"
+#include "dialect/Tile/Owner.h"
 #include "passes/Schedule/CpuSchedule.h"
 #include "passes/Schedule/GpuSchedule.h"
 
@@ -15,8 +15,10 @@
 
 namespace mlir::tile {
 
-/// Whether columns must own the loops of a stage with a stream: something is summed over its rows.
-bool columnsOwn(StageOp stage);
+enum class Machine { Cpu, Gpu };
+
+/// Whether rows or columns own the loops of a stage with a stream, on such a machine.
+Owner chooseOwner(StageOp stage, Machine machine);
 
 /// Whether the scalar code for one pair has more than a thousand operations. It is repeated for
 /// every key and vector of a tile, or every pair of a thread: large tiles would save little time

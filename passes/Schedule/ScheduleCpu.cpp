@@ -11,17 +11,6 @@ namespace mlir::tile {
 #include "passes/Schedule/Passes.h.inc"
 } // namespace mlir::tile
 
-bool mlir::tile::columnsOwn(StageOp stage) {
-  bool sums = false;
-  stage.walk([&](StreamOp stream) {
-    for (Value value : stream.getResults().drop_front(stream.getCarries().size()))
-      sums |= hasColumns(spacesOf(value));
-    stream.getBody().walk(
-        [&](Operation *op) { sums |= isa<WindowGradOp, SegmentsGradOp, AccumulateOp>(op); });
-  });
-  return sums;
-}
-
 bool mlir::tile::hasLongScalarCode(StageOp stage) {
   constexpr int64_t kLong = 1024;
   int64_t count = 0;
@@ -94,6 +83,7 @@ struct PEScheduleCpuPass : tile::impl::PEScheduleCpuPassBase<PEScheduleCpuPass> 
         return signalPassFailure();
       }
       stage->setAttr(CpuSchedule::kAttribute, *final);
+      setOwner(stage, chooseOwner(stage, Machine::Cpu));
     });
   }
 };

@@ -125,6 +125,7 @@ struct PEScheduleGpuPass : tile::impl::PEScheduleGpuPassBase<PEScheduleGpuPass> 
         return signalPassFailure();
       }
       stage->setAttr(GpuSchedule::kAttribute, attr);
+      setOwner(stage, chooseOwner(stage, Machine::Gpu));
     });
   }
 };

@@ -1,12 +1,15 @@
 //===- Skeletons.h - the loops around a strip -----------------------------===//
 //
-//   rows own (no fold over columns)         columns own
-//   item = b, hq, block of rows             item = b, hkv
+//   rows own (no sums over rows)            columns own
+//   item = b, hq, block of rows             item = b, hkv, one or all parts of the rows
+//   (RowParts.h)
 //     for strips: rows before the stream      for heads, strips: rows before the stream
 //     for key blocks, in order                for key blocks, in order
-//       for strips: body                        zero the column folds
-//     for strips: rows after it                 for heads, strips: body, contractions over r
-//                                               columns after the stream
+//       for strips: body                        for parts
+//     for strips: rows after it                   zero the column folds
+//                                                 for heads, strips: body, contractions over r
+//                                                 add the part
+//                                               columns after the stream, if the item has all parts
 //                                             for heads, strips: rows after it
 //
 // Per strip and block the mask is asked once: outside it, nothing; wholly inside, the code

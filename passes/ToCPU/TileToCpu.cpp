@@ -38,7 +38,7 @@ LogicalResult lowerStream(StageOp stage, std::string &why) {
   FailureOr<StripSchedule> schedule = StripSchedule::compute(*streams.begin(), why);
   if (failed(schedule) || failed(cpu::checkStage(stage, why)))
     return failure();
-  if (columnsOwn(stage))
+  if (getOwner(stage) == Owner::Columns)
     cpu::lowerColumnsOuter(stage, *cpu, *schedule);
   else
     cpu::lowerRowsOuter(stage, *cpu, *schedule);

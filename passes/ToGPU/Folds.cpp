@@ -1,6 +1,8 @@
 //===- Folds.cpp - sums over the owner side, across CTAs ------------------===//
 #include "passes/ToGPU/Folds.h"
 
+#include "dialect/Tile/Owner.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -32,7 +34,7 @@ std::optional<SpaceSet> mlir::tile::gpu::lineOf(AccumulateOp sum) {
 
 /// Whether the stream adds to elements of the inner side that are not a fold of its.
 static bool hasInnerLineSums(StageOp stage) {
-  const SpaceSet inner = {rowsOwn(stage) ? "c" : "r"};
+  const SpaceSet inner = {getOwner(stage) == Owner::Rows ? "c" : "r"};
   return stage.getStream()
       .getBody()
       .walk([&](Operation *op) {
@@ -47,7 +49,7 @@ static bool hasInnerLineSums(StageOp stage) {
 
 OuterFolds::OuterFolds(StageOp stage, const GpuSchedule &schedule)
     : stage(stage), stream(stage.getStream()) {
-  const bool rows = rowsOwn(stage);
+  const bool rows = getOwner(stage) == Owner::Rows;
   Type f32 = Float32Type::get(stage.getContext());
   auto make = [&](const Twine &name, ArrayRef<std::string> extents, Type element, bool zero) {
     return buffers.emplace_back(addTemporary(stage, name, extents, element, zero));

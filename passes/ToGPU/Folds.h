@@ -51,9 +51,6 @@ void addToLine(FragmentKernel &k, Value buffer, const SpaceSet &spaces, Register
 /// [b, hq, c].
 std::optional<SpaceSet> lineOf(AccumulateOp sum);
 
-/// Whether rows own the stage's kernel.
-bool rowsOwn(StageOp stage);
-
 } // namespace mlir::tile::gpu
 
 #endif // PE_PASSES_TOGPU_FOLDS_H

@@ -1,6 +1,8 @@
 //===- FragmentKernel.cpp - geometry and values of a fragment kernel ------===//
 #include "passes/ToGPU/FragmentKernel.h"
 
+#include "dialect/Tile/Owner.h"
+
 #include "passes/ToGPU/Folds.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -11,23 +13,13 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
-/// Rows own where something depends on the order of keys or only rows are summed up; else columns.
-static bool rowsMustOwn(StreamOp stream) {
-  if (!stream || !stream.getCarries().empty())
-    return true;
-  return llvm::none_of(stream.getResults(),
-                       [](Value value) { return hasColumns(spacesOf(value)); });
-}
-
-bool mlir::tile::gpu::rowsOwn(StageOp stage) { return rowsMustOwn(stage.getStream()); }
-
 static bool hasScan(StageOp stage) {
   return stage.walk([](ScanOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
 FragmentKernel::FragmentKernel(StageOp stage, const GpuSchedule &schedule, KernelFunction &function)
     : stage(stage), stream(stage.getStream()), schedule(schedule), fn(function), b(function.b),
-      rowsOwn(rowsMustOwn(stream)), isPermuted(hasScan(stage)) {
+      rowsOwn(getOwner(stage) == Owner::Rows), isPermuted(hasScan(stage)) {
   thread = b.threadIndex();
   lane = thread % Num(32), warp = thread / Num(32);
   g = lane / Num(4), t = lane % Num(4);

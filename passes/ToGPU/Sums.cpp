@@ -1,6 +1,8 @@
 //===- Sums.cpp - sums over pairs, other than a stream's folds ------------===//
 #include "passes/ToGPU/Sums.h"
 
+#include "dialect/Tile/Owner.h"
+
 #include "passes/ToGPU/Folds.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -43,7 +45,7 @@ static void addSlots(StageOp stage, const Twine &name, Value slots, Value target
 }
 
 PairSums::PairSums(StageOp stage, const GpuSchedule &schedule)
-    : stage(stage), schedule(schedule), rows(rowsOwn(stage)) {
+    : stage(stage), schedule(schedule), rows(getOwner(stage) == Owner::Rows) {
   llvm::SetVector<Value> headTargets, diagonalTargets;
   stage.getStream().getBody().walk([&](Operation *op) {
     if (auto sum = dyn_cast<AccumulateOp>(op); sum && !lineOf(sum))

@@ -1,6 +1,7 @@
 //===- TileToGpu.cpp - the pass pe-tile-to-gpu ----------------------------===//
 #include "passes/ToGPU/ToGPU.h"
 
+#include "dialect/Tile/Owner.h"
 #include "passes/Schedule/Layouts.h"
 #include "passes/ToGPU/Folds.h"
 #include "passes/ToGPU/FragmentKernel.h"
@@ -63,7 +64,7 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
                 "inner row");
   if (hasDiagonals && stage.getStream().getOrder() == Order::Descending)
     return fail("sums along diagonals need ascending blocks");
-  const bool rows = rowsOwn(stage);
+  const bool rows = getOwner(stage) == Owner::Rows;
   StringRef over = cast<StringAttr>(stage.getOver().getValue().back()).getValue();
   if (!rows && over != "hkv")
     return fail("columns own a stage over hkv only");
@@ -75,7 +76,7 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
 
 void mlir::tile::gpu::hoistRowValues(StageOp stage) {
   StreamOp stream = stage.getStream();
-  const bool rows = rowsOwn(stage);
+  const bool rows = getOwner(stage) == Owner::Rows;
   // Values over r that are computed before the stream, by a reduction or for the inner side.
   SmallVector<Value> hoisted;
   for (Operation &op : stage.getBody().front()) {

@@ -32,7 +32,7 @@ def PETileToLoopsPass : Pass<"pe-tile-to-loops", "::mlir::ModuleOp"> {
     Option<"blockColumns", "block-columns", "int64_t", "16", "keys per block">,
     Option<"owner", "owner", "::mlir::tile::LoopOwner", "::mlir::tile::LoopOwner::Auto",
            "the outer loop of a stream", [{::llvm::cl::values(
-      clEnumValN(::mlir::tile::LoopOwner::Auto, "auto", "rows where a carry exists, else columns"),
+      clEnumValN(::mlir::tile::LoopOwner::Auto, "auto", "the stage's owner, rows without one"),
       clEnumValN(::mlir::tile::LoopOwner::Rows, "rows", "rows"),
       clEnumValN(::mlir::tile::LoopOwner::Columns, "columns", "columns"))}]>,
     Option<"useStop", "use-stop", "bool", "false",

@@ -6,6 +6,7 @@
 // is why rows or columns may own the outer loop: a row meets its key blocks in the same order.
 //
 //===----------------------------------------------------------------------===//
+#include "dialect/Tile/Owner.h"
 #include "passes/ToLoops/BlockEmitter.h"
 #include "passes/ToLoops/NarrowFloats.h"
 #include "passes/ToLoops/ScalarStage.h"
@@ -222,7 +223,7 @@ void StageToLoops::initialise() {
 bool StageToLoops::columnsAreOuter() const {
   if (options.owner != LoopOwner::Auto)
     return options.owner == LoopOwner::Columns;
-  return StreamOp(stream).getNumCarries() == 0;
+  return getOwner(stage) == Owner::Columns;
 }
 
 void StageToLoops::emitBlocks() {

@@ -13,8 +13,7 @@
 namespace pe {
 
 struct LoopOptions {
-  /// Which loop is the outer one; Auto: queries where an algorithm carries values over the keys,
-  /// keys elsewhere.
+  /// Which loop is the outer one; Auto: as a stage says (attribute `owner`), queries elsewhere.
   enum class Owner { Auto, Rows, Columns };
 
   /// Queries and keys per block.

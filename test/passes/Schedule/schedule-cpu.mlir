@@ -8,7 +8,7 @@
 // CHECK:       tile.stage @no_stream
 // CHECK-NOT:   cpu_schedule
 // CHECK:       tile.stage @stream
-// CHECK-SAME:  cpu_schedule = {column_rows = 4 : i64, column_vectors = 2 : i64, depth_rows = 4 : i64, exp2 = "bits", key_block = 64 : i64, key_rows = 4 : i64, lanes = 8 : i64, query_block = 128 : i64, query_vectors = 2 : i64
+// CHECK-SAME:  cpu_schedule = {column_rows = 4 : i64, column_vectors = 2 : i64, depth_rows = 4 : i64, exp2 = "bits", key_block = 64 : i64, key_rows = 4 : i64, lanes = 8 : i64, most_parts = 8 : i64, part_rows = 512 : i64, query_block = 128 : i64, query_vectors = 2 : i64, split_below = 16 : i64, sweep_keys = 4 : i64, unroll = 4 : i64}, owner = "rows"}
 // V4-LABEL:    tile.plan @narrow
 // V4:          tile.stage @stream
 // V4-SAME:     column_vectors = 4 : i64, depth_rows = 8 : i64, exp2 = "scalef", key_block = 64 : i64, key_rows = 8 : i64, lanes = 16 : i64

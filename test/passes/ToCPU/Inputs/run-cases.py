@@ -1,6 +1,6 @@
 """Runs pe-kernel-bench on encodings times calls; exits 1 at the first that differs.
 
-usage: run-cases.py EXAMPLES sizes|empty ENCODING...
+usage: run-cases.py EXAMPLES sizes|parts|empty ENCODING...
 """
 
 import subprocess
@@ -15,6 +15,15 @@ CALLS = {
         "--r=65 --c=63 --hq=4 --hkv=2 --d=40 --e=72",
         "--r=50 --c=100 --q_start=10 --k_start=3 --features=x86-64-v4",
         "--r=150 --c=150 --hq=3 --hkv=1 --b=2 --d=8 --e=24 --features=x86-64-v4",
+    ],
+    # Rows in parts: each an item, and all in one.
+    "parts": [
+        "--r=130 --c=37 --set=part_rows=32",
+        "--r=130 --c=150 --hq=4 --hkv=2 --d=40 --e=72 --set=part_rows=64",
+        "--r=50 --c=100 --q_start=10 --k_start=3 --features=x86-64-v4 --set=part_rows=16",
+        "--r=150 --c=150 --hq=3 --hkv=1 --b=2 --d=8 --e=24 --set=part_rows=32,split_below=1",
+        "--r=0 --c=10 --set=part_rows=1",
+        "--r=50 --c=70 --q_start=-20 --set=part_rows=16",
     ],
     "empty": ["--r=0 --c=10", "--r=10 --c=0", "--r=50 --c=100 --q_start=-20"],
 }

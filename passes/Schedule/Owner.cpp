@@ -1,0 +1,30 @@
+//===- Owner.cpp - whether rows or columns own a stage's loops ------------===//
+#include "passes/Schedule/Schedule.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+static bool hasColumnFold(StreamOp stream) {
+  return llvm::any_of(stream.getResults().drop_front(stream.getNumCarries()),
+                      [](Value value) { return hasColumns(spacesOf(value)); });
+}
+
+static bool addsInPlace(StreamOp stream) {
+  return stream.getBody()
+      .walk([](Operation *op) {
+        return isa<WindowGradOp, SegmentsGradOp, AccumulateOp>(op) ? WalkResult::interrupt()
+                                                                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+Owner mlir::tile::chooseOwner(StageOp stage, Machine machine) {
+  StreamOp stream = stage.getStream();
+  // Sums of a block of columns then stay in the cache, and what rows carry waits in memory, where
+  // it is packed for the next block.
+  const bool sumsRows = hasColumnFold(stream) || addsInPlace(stream);
+  if (machine == Machine::Cpu)
+    return sumsRows ? Owner::Columns : Owner::Rows;
+  // What rows carry is in registers, which end with the work item.
+  return hasColumnFold(stream) && !stream.getNumCarries() ? Owner::Columns : Owner::Rows;
+}
