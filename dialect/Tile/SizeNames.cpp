@@ -1,26 +1,45 @@
 //===- SizeNames.cpp - the names that size expressions may use ------------===//
 #include "dialect/Tile/SizeNames.h"
 
-#include "dialect/Tile/Tile.h"
-#include "runtime/plan/CallSizes.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::tile;
+using ::pe::plan::FrameWord;
 
-static ArrayRef<std::string> allNames() {
-  static const std::string names[] = {"b",       "hq",         "hkv",        "r",  "c",
-                                      "d",       "e",          "t",          "kb", "q_start",
-                                      "k_start", "head_start", "heads_total"};
+std::vector<FrameWord> PlanOp::getFrame() {
+  std::span<const FrameWord> sizes = ::pe::plan::standardSizes();
+  std::vector<FrameWord> words(sizes.begin(), sizes.end());
+  for (auto extent : getOps<ExtentOp>())
+    words.push_back({FrameWord::Kind::Size, extent.getName().str()});
+  for (auto parameter : getOps<ParameterOp>())
+    words.push_back({FrameWord::Kind::Parameter, parameter.getName().str(),
+                     parameter.getFallback().value_or("").str()});
+  for (auto buffer : getOps<BufferOp>())
+    for (int64_t axis = 0; buffer.getStrided() && axis + 1 < buffer.getBuffer().getType().getRank();
+         ++axis)
+      words.push_back(
+          {FrameWord::Kind::Stride, buffer.getName().str(), "", static_cast<int>(axis)});
+  return words;
+}
+
+bool PlanOp::hasParameter(StringRef name) {
+  return llvm::any_of(getOps<ParameterOp>(),
+                      [&](ParameterOp parameter) { return parameter.getName() == name; });
+}
+
+std::vector<std::string> mlir::tile::getSizeNames(PlanOp plan, SizeUse use) {
+  std::vector<std::string> names, parameters;
+  for (const FrameWord &word : plan.getFrame())
+    if (word.kind != FrameWord::Kind::Stride)
+      (word.kind == FrameWord::Kind::Size ? names : parameters).push_back(word.name);
+  if (use == SizeUse::Items)
+    return names;
+  names.insert(names.end(), {"t", "kb"});
+  if (use == SizeUse::Scalar)
+    names.insert(names.end(), parameters.begin(), parameters.end());
   return names;
 }
-
-ArrayRef<std::string> mlir::tile::getPlanNames() {
-  std::span<const std::string> names = ::pe::plan::sizeNames();
-  return ArrayRef(names.data(), names.size());
-}
-ArrayRef<std::string> mlir::tile::getExtentNames() { return allNames().take_front(9); }
-ArrayRef<std::string> mlir::tile::getSizeNames() { return allNames(); }
 
 std::string mlir::tile::forPlan(StringRef text, int64_t keyBlock) {
   std::string result;

@@ -1,6 +1,5 @@
 //===- StageVerifiers.cpp - rules of plans, stages, streams and loops -----===//
 #include "dialect/Tile/Owner.h"
-#include "dialect/Tile/SizeNames.h"
 #include "dialect/Tile/Verify.h"
 
 #include "mlir/IR/Matchers.h"
@@ -24,9 +23,10 @@ LogicalResult PlanOp::verify() {
 LogicalResult PlanOp::verifyRegions() {
   llvm::StringSet<llvm::MallocAllocator> names;
   for (Operation &op : getBody().front()) {
-    if (!isa<BufferOp, StageOp, LaunchOp>(op) && !matchPattern(&op, m_Constant())) // plan-C2
-      return op.emitOpError("expected only buffers, stages, launches and constants in a tile.plan "
-                            "(plan-C2)");
+    if (!isa<ExtentOp, ParameterOp, BufferOp, StageOp, LaunchOp>(op) &&
+        !matchPattern(&op, m_Constant())) // plan-C2
+      return op.emitOpError("expected only extents, parameters, buffers, stages, launches and "
+                            "constants in a tile.plan (plan-C2)");
     if (auto buffer = dyn_cast<BufferOp>(op);
         buffer && !names.insert(buffer.getName()).second) // plan-C3
       return op.emitOpError("expected names of their own for the plan's buffers, found a second \"")
@@ -35,10 +35,43 @@ LogicalResult PlanOp::verifyRegions() {
   return success();
 }
 
+/// A name of its own among the words of the plan's frame.
+static LogicalResult verifyWord(Operation *op, StringRef name, StringRef label) {
+  std::string problem;
+  auto parsed = ::pe::plan::SizeExpression::parse(std::string_view(name), problem);
+  if (!parsed || !parsed->asName() || name == "t" || name == "kb")
+    return op->emitOpError("expected a word that has no meaning yet for a name, found \"")
+           << name << "\" (" << label << ")";
+  auto isSame = [&](const ::pe::plan::FrameWord &word) {
+    return word.kind != ::pe::plan::FrameWord::Kind::Stride && word.name == name;
+  };
+  if (llvm::count_if(op->getParentOfType<PlanOp>().getFrame(), isSame) > 1)
+    return op->emitOpError("expected a name that the plan does not have yet, found \"")
+           << name << "\" (" << label << ")";
+  return success();
+}
+
+LogicalResult ExtentOp::verify() { return verifyWord(*this, getName(), "extent-C1"); }
+
+LogicalResult ParameterOp::verify() {
+  if (failed(verifyWord(*this, getName(), "parameter-C1")))
+    return failure();
+  if (!getFallback())
+    return success();
+  // A default may use what stands before it in the frame.
+  std::vector<::pe::plan::FrameWord> before = (*this)->getParentOfType<PlanOp>().getFrame();
+  while (before.back().kind == ::pe::plan::FrameWord::Kind::Stride ||
+         before.back().name != getName())
+    before.pop_back();
+  if (auto layout = ::pe::plan::FrameLayout::create(before); !layout)
+    return emitOpError(layout.error().getMessage()) << " (parameter-C2)";
+  return success();
+}
+
 LogicalResult BufferOp::verify() {
   BufferType type = getBuffer().getType();
   for (StringAttr extent : type.getExtents())
-    if (failed(verifyExpression(*this, "extent", extent, getExtentNames(), "buffer-C1")))
+    if (failed(verifyExpression(*this, "extent", extent, SizeUse::Extent, "buffer-C1")))
       return failure();
   Type element = type.getElementType();
   if (!element.isF32() && !element.isF64() && !element.isBF16() && !element.isF16() &&
@@ -47,11 +80,17 @@ LogicalResult BufferOp::verify() {
            << element << " (buffer-C2)";
   if (getZero() && (getRole() == Role::Argument || getRole() == Role::Cotangent)) // buffer-C3
     return emitOpError("expected no `zero` on what the caller gives (buffer-C3)");
+  const bool isCallers = getRole() != Role::Residual && getRole() != Role::Temporary;
+  if (getStrided() && (getZero() || !isCallers || type.getRank() == 0)) // buffer-C4
+    return emitOpError("expected `strided` on a tensor of the caller with an axis that is not "
+                       "cleared, found a ")
+           << stringifyRole(getRole()) << (getZero() ? " with `zero`" : "") << " of rank "
+           << type.getRank() << " (buffer-C4)";
   return success();
 }
 
 LogicalResult LaunchOp::verify() {
-  return verifyExpression(*this, "items", getItems(), getPlanNames(), "launch-C1");
+  return verifyExpression(*this, "items", getItems(), SizeUse::Items, "launch-C1");
 }
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
@@ -63,11 +102,13 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
   if (!callee) // launch-C2
     return emitOpError("expected a function of the enclosing module, found ")
            << path << " (launch-C2)";
-  unsigned expected = getBuffers().size() + (getThreads() ? kNumSizes : 2);
+  const unsigned words = getWords().value_or(ArrayRef<int32_t>()).size();
+  unsigned expected = getBuffers().size() + (getThreads() ? words : 2);
   if (callee.getNumArguments() != expected) // launch-C3
     return emitOpError("expected a callee of ")
-           << expected << " arguments (buffers, sizes" << (getThreads() ? "" : ", item")
-           << "), found " << callee.getNumArguments() << " (launch-C3)";
+           << expected << " arguments (buffers, "
+           << (getThreads() ? "words of the frame" : "frame, item") << "), found "
+           << callee.getNumArguments() << " (launch-C3)";
   return success();
 }
 
@@ -101,7 +142,7 @@ static LogicalResult verifyMask(StageOp stage, DictionaryAttr mask) {
 
 LogicalResult StageOp::verify() {
   for (StringRef extent : getOver().getAsValueRange<StringAttr>())
-    if (failed(verifyExpression(*this, "over", extent, getExtentNames(), "stage-C1")))
+    if (failed(verifyExpression(*this, "over", extent, SizeUse::Extent, "stage-C1")))
       return failure();
   if (Attribute owner = (*this)->getAttr(kOwnerAttribute)) {
     auto name = dyn_cast<StringAttr>(owner);
@@ -265,7 +306,7 @@ LogicalResult mlir::tile::verifyScalarCode(Operation *op, Region &region, String
 
 LogicalResult ForeachOp::verify() {
   for (StringRef extent : getOver().getAsValueRange<StringAttr>())
-    if (failed(verifyExpression(*this, "over", extent, getSizeNames(), "foreach-C1")))
+    if (failed(verifyExpression(*this, "over", extent, SizeUse::Scalar, "foreach-C1")))
       return failure();
   return success();
 }
@@ -285,7 +326,7 @@ LogicalResult ForeachOp::verifyRegions() {
 }
 
 LogicalResult SizeOp::verify() {
-  return verifyExpression(*this, "size", getExpression(), getSizeNames(), "size-C1");
+  return verifyExpression(*this, "size", getExpression(), SizeUse::Scalar, "size-C1");
 }
 
 /// The rules that read, write and accumulate share, C1 to C3.

@@ -22,7 +22,10 @@
 #include "dialect/Tile/TileDialect.h.inc"
 #include "dialect/Tile/TileEnums.h.inc"
 
+#include "runtime/plan/Frame.h"
+
 #include <optional>
+#include <vector>
 
 namespace mlir::tile {
 
@@ -48,20 +51,6 @@ struct MaskBounds {
 namespace mlir::tile {
 
 inline const SpaceSet &spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
-
-/// The sizes array of the stage ABI, in this order.
-enum class SizeIndex : int64_t {
-  Batch,
-  QueryHeads,
-  KeyHeads,
-  Queries,
-  Keys,
-  QueryStart,
-  KeyStart,
-  HeadStart,
-  HeadsTotal
-};
-constexpr int64_t kNumSizes = 9;
 
 /// Extra entries behind the last distance of a `t` extent, so that a whole vector may be read
 /// there.

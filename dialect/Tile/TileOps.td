@@ -20,6 +20,7 @@ def Tile_PlanOp : Tile_Op<"plan", [
 
     ```mlir
     tile.plan @attention attributes {head_dim = 64, value_dim = 64, key_block = 64} {
+      tile.parameter "k_start" default "0"
       %q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
       tile.stage @forward forward over [b, hq] { ... }
     }
@@ -31,6 +32,46 @@ def Tile_PlanOp : Tile_Op<"plan", [
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The words of a call, in the order in which every stage of every target finds them: the sizes
+    /// of every plan, `tile.extent`, `tile.parameter`, the strides of strided buffers.
+    ::std::vector<::pe::plan::FrameWord> getFrame();
+    /// Whether there is a `tile.parameter` of that name.
+    bool hasParameter(::llvm::StringRef name);
+  }];
+}
+
+def Tile_ParameterOp : Tile_Op<"parameter", [HasParent<"PlanOp">]> {
+  let summary = "declares a scalar that a call may give by name";
+  let description = [{
+    An integer in [-2^30, 2^30], which the host checks. `default`, a size expression over the sizes
+    and the parameters before it, is its value where a call leaves it out; without one it must be
+    given. `tile.size` reads it. Rows stand at `q_start + r` and columns at `k_start + c` where a
+    plan declares these two, else from 0.
+
+    ```mlir
+    tile.parameter "k_start" default "0"
+    tile.parameter "q_start" default "k_start + c - r"
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, OptionalAttr<StrAttr>:$fallback);
+  let assemblyFormat = "$name (`default` $fallback^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def Tile_ExtentOp : Tile_Op<"extent", [HasParent<"PlanOp">]> {
+  let summary = "declares a size that the tensors of a call give";
+  let description = [{
+    Beyond b hq hkv r c d e, which every plan has. Extents, `over` and `tile.size` may use it.
+
+    ```mlir
+    tile.extent "m"
+    %x = tile.buffer "x" argument : !tile.buffer<[b, m], f32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$name);
+  let assemblyFormat = "$name attr-dict";
+  let hasVerifier = 1;
 }
 
 def Tile_BufferOp : Tile_Op<"buffer", [HasParent<"PlanOp">]> {
@@ -39,13 +80,15 @@ def Tile_BufferOp : Tile_Op<"buffer", [HasParent<"PlanOp">]> {
     Arguments, results, cotangents and gradients belong to the caller and carry its names; a
     `residual` lives from the forward call to the backward call; a `temporary` within one call.
     `zero` asks that it is filled with zeros before the first stage of the call that uses it.
+    `strided`: elements of the last axis are neighbours, the strides of the other axes are words of the
+    call's frame; every row starts at a multiple of 16 bytes. Other buffers are row-major without gaps.
     Attributes of an encoding parameter (`pe.init`, `pe.min`, `pe.decay`, `pe.monitor`) ride along.
 
     ```mlir
     %g = tile.buffer "diagonals" temporary {zero} : !tile.buffer<[b, hq, t], f32>
     ```
   }];
-  let arguments = (ins StrAttr:$name, Tile_RoleAttr:$role, UnitAttr:$zero);
+  let arguments = (ins StrAttr:$name, Tile_RoleAttr:$role, UnitAttr:$zero, UnitAttr:$strided);
   let results = (outs Tile_BufferType:$buffer);
   let assemblyFormat = "$name $role attr-dict `:` type($buffer)";
   let hasVerifier = 1;
@@ -91,9 +134,10 @@ def Tile_LaunchOp : Tile_Op<"launch", [
   let summary = "a lowered stage: a function, its number of work items and its buffers";
   let description = [{
     What a lowering leaves in place of a `tile.stage`: `callee` is a function of the enclosing
-    module with one `memref<1xT>` argument per buffer, then `memref<9xi64>` sizes and an `index`
-    work item. With `threads` (of every work item) and `shared_bytes` it is a kernel of the module
-    `@kernels` inside it: one pointer per buffer, then nine i32 sizes.
+    module with one `memref<1xT>` argument per buffer, then the plan's frame, `memref<Nxi64>`, and an
+    `index` work item. With `threads` (of every work item) and `shared_bytes` it is a kernel of the
+    module `@kernels` inside it: one pointer per buffer, then the `words` of the frame: strides as i64, the
+    others as i32.
 
     ```mlir
     tile.launch @forward forward items "b*hq*ceildiv(r,96)" (%q, %k, %v, %o) : ...
@@ -101,7 +145,8 @@ def Tile_LaunchOp : Tile_Op<"launch", [
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, Tile_PhaseAttr:$phase, StrAttr:$items,
                        Variadic<Tile_BufferType>:$buffers, OptionalAttr<I64Attr>:$threads,
-                       OptionalAttr<I64Attr>:$shared_bytes);
+                       OptionalAttr<I64Attr>:$shared_bytes,
+                       OptionalAttr<DenseI32ArrayAttr>:$words);
   let assemblyFormat =
       "$callee $phase `items` $items `(` $buffers `)` attr-dict `:` type($buffers)";
   let hasVerifier = 1;

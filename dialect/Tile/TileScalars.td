@@ -28,8 +28,7 @@ def Tile_ForeachOp : Tile_Op<"foreach", [
 def Tile_SizeOp : Tile_Op<"size", [Pure]> {
   let summary = "a size or start of this call";
   let description = [{
-    A size expression over the names of a buffer type's extents and `q_start`, `k_start`,
-    `head_start`, `heads_total`.
+    A size expression over the names of a buffer type's extents and the plan's parameters.
 
     ```mlir
     %n = tile.size "r + c" : index

@@ -1,5 +1,4 @@
 //===- TileVerifiers.cpp - rules of values and memory ---------------------===//
-#include "dialect/Tile/SizeNames.h"
 #include "dialect/Tile/Verify.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -10,11 +9,12 @@ using namespace mlir::tile;
 //===- Shared ----------------------------------------------------------------===//
 
 LogicalResult mlir::tile::verifyExpression(Operation *op, StringRef what, StringRef text,
-                                           ArrayRef<std::string> names, StringRef label) {
+                                           SizeUse use, StringRef label) {
   std::string problem;
   auto parsed = ::pe::plan::SizeExpression::parse(text, problem);
   if (!parsed)
     return op->emitOpError() << what << " \"" << text << "\": " << problem << " (" << label << ")";
+  std::vector<std::string> names = getSizeNames(op->getParentOfType<PlanOp>(), use);
   if (const std::string *unknown = parsed->findOtherThan(names))
     return op->emitOpError() << what << " \"" << text << "\": expected the names "
                              << llvm::join(names, ", ") << ", found " << *unknown << " (" << label

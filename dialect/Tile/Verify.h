@@ -7,13 +7,13 @@
 #ifndef PE_DIALECT_TILE_VERIFY_H
 #define PE_DIALECT_TILE_VERIFY_H
 
-#include "dialect/Tile/Tile.h"
+#include "dialect/Tile/SizeNames.h"
 
 namespace mlir::tile {
 
-/// The expression parses and uses no name but `names`.
-LogicalResult verifyExpression(Operation *op, StringRef what, StringRef text,
-                               ArrayRef<std::string> names, StringRef label);
+/// The expression parses and uses no name but those that the plan around `op` has for such use.
+LogicalResult verifyExpression(Operation *op, StringRef what, StringRef text, SizeUse use,
+                               StringRef label);
 
 /// The code in `region` is scalar: arith, math, scf, memref on the stage's scratch memory, and the
 /// scalar ops of this dialect. From outside it uses constants, sizes and scratch only.

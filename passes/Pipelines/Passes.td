@@ -22,16 +22,16 @@ def PEExportPlanPass : Pass<"pe-export-plan", "::mlir::ModuleOp"> {
 def PEEmitStageEntriesPass : Pass<"pe-emit-stage-entries", "::mlir::ModuleOp"> {
   let summary = "gives every stage the runtime's calling convention";
   let description = [{
-    A lowered stage is an `llvm.func` with one pointer per buffer, the sizes and the work item. The runtime calls every stage
-    the same way, `void(void *const *buffers, const int64_t *sizes, int64_t item)`: this pass adds that function under the stage's
+    A lowered stage is an `llvm.func` with one pointer per buffer, the frame and the work item. The runtime calls every stage
+    the same way, `void(void *const *buffers, const int64_t *frame, int64_t item)`: this pass adds that function under the stage's
     name and makes the stage's own function private, so that LLVM inlines it.
 
     ```mlir
-    llvm.func @forward(%q: !llvm.ptr, %o: !llvm.ptr, %sizes: !llvm.ptr, %item: i64) attributes {pe.stage}
+    llvm.func @forward(%q: !llvm.ptr, %o: !llvm.ptr, %frame: !llvm.ptr, %item: i64) attributes {pe.stage}
     ==>
     llvm.func internal @forward_body(...)
-    llvm.func @forward(%buffers: !llvm.ptr, %sizes: !llvm.ptr, %item: i64) {
-      %q = llvm.load %buffers ... llvm.call @forward_body(%q, %o, %sizes, %item)
+    llvm.func @forward(%buffers: !llvm.ptr, %frame: !llvm.ptr, %item: i64) {
+      %q = llvm.load %buffers ... llvm.call @forward_body(%q, %o, %frame, %item)
     }
     ```
     Tested by test/passes/Pipelines/emit-stage-entries.mlir.

@@ -1,6 +1,7 @@
 //===- PlanExport.cpp - a lowered tile.plan as plain data -----------------===//
 #include "passes/Pipelines/PlanExport.h"
 
+#include "dialect/Tile/SizeNames.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -65,15 +66,6 @@ FailureOr<::pe::DType> dtypeOf(BufferOp buffer) {
          << type;
 }
 
-/// Names that stand for expressions: distances and key blocks.
-std::string extentOf(StringRef extent, int64_t keyBlock) {
-  if (extent == "t")
-    return "r+c+" + std::to_string(kDistancePadding);
-  if (extent == "kb")
-    return "ceildiv(c," + std::to_string(keyBlock) + ")";
-  return extent.str();
-}
-
 } // namespace
 
 plan::ParameterInfo mlir::pe::parameterInfo(DictionaryAttr attributes) {
@@ -111,6 +103,7 @@ FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
   }
   if (op->hasAttr("mask_none"))
     result.window.emplace();
+  result.frame = op.getFrame();
   llvm::DenseMap<Value, int> index;
   for (Operation &inner : op.getBody().front()) {
     if (auto buffer = dyn_cast<BufferOp>(inner)) {
@@ -124,10 +117,12 @@ FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
       out.zero = buffer.getZero();
       out.parameter = parameterInfo(buffer->getDiscardableAttrDictionary());
       for (StringAttr extent : buffer.getBuffer().getType().getExtents())
-        out.shape.push_back(extentOf(extent.getValue(), op.getKeyBlock()));
+        out.shape.push_back(forPlan(extent.getValue(), op.getKeyBlock()));
       index[buffer.getBuffer()] = result.buffers.size() - 1;
       continue;
     }
+    if (isa<ExtentOp, ParameterOp>(inner))
+      continue;
     auto launch = dyn_cast<LaunchOp>(inner);
     if (!launch)
       return inner.emitError("expected every stage to be lowered to a launch, found ")
@@ -138,6 +133,8 @@ FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
     stage.items = launch.getItems().str();
     for (Value buffer : launch.getBuffers())
       stage.buffers.push_back(index.lookup(buffer));
+    if (launch.getWords())
+      stage.words.assign(launch.getWords()->begin(), launch.getWords()->end());
     if (launch.getThreads())
       stage.launch = {static_cast<int>(*launch.getThreads()),
                       static_cast<int>(launch.getSharedBytes().value_or(0))};

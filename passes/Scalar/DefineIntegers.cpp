@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Scalar/Scalar.h"
 
+#include "dialect/Tile/SizeNames.h"
+
 #include "mlir/Analysis/DataFlow/IntegerRangeAnalysis.h"
 #include "mlir/Analysis/DataFlow/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -37,8 +39,9 @@ ConstantIntRanges indexRange(int64_t low, int64_t high) {
 std::optional<ConstantIntRanges> rangeByLimits(Value value) {
   if (auto size = value.getDefiningOp<SizeOp>()) {
     // So that the place of a pair's row or key in a buffer (j - k_start) stays an index.
-    const bool isStart = size.getExpression() == "q_start" || size.getExpression() == "k_start";
-    return isStart ? indexRange(-kPositions, kPositions - 1) : indexRange(kLowest32, kHighest32);
+    const bool isParameter =
+        value.getDefiningOp()->getParentOfType<PlanOp>().hasParameter(size.getExpression());
+    return isParameter ? indexRange(-kPositions, kPositions) : indexRange(kLowest32, kHighest32);
   }
   auto argument = dyn_cast<BlockArgument>(value);
   if (!argument || !value.getType().isIndex())
@@ -54,6 +57,14 @@ std::optional<ConstantIntRanges> rangeByLimits(Value value) {
   return std::nullopt;
 }
 
+/// Sizes and starts, and no other parameter.
+bool isOfPlaces(SizeOp size) {
+  auto plan = size->getParentOfType<PlanOp>();
+  std::vector<std::string> names = getSizeNames(plan, SizeUse::Extent);
+  names.insert(names.end(), {"q_start", "k_start", "head_start"});
+  return !parseForPlan(size.getExpression(), plan.getKeyBlock()).findOtherThan(names);
+}
+
 /// One index of a tile.foreach and sizes, added and subtracted: a place in a buffer, a position or
 /// a difference of positions, all of which 32 bits hold by the limits of a call, though the sums of
 /// the parts' own limits do not show it.
@@ -64,7 +75,7 @@ bool isPlace(Value value, int &indices) {
   }
   Operation *op = value.getDefiningOp();
   if (auto size = dyn_cast<SizeOp>(op))
-    return !size.getExpression().contains("heads_total");
+    return isOfPlaces(size);
   return isa<arith::AddIOp, arith::SubIOp>(op) && isPlace(op->getOperand(0), indices) &&
          isPlace(op->getOperand(1), indices);
 }

@@ -23,8 +23,6 @@ namespace {
 
 /// Slots of 64 bits in a lane's frame: the operands of mma.sync.
 constexpr int64_t kFrameSlots = 16;
-/// Sizes of the stage ABI.
-constexpr unsigned kNumSizes = 9;
 /// Flags of pe_emu_access.
 constexpr int64_t kWrite = 1, kShared = 2;
 /// runtime/device/emulator/Collectives.h
@@ -308,19 +306,23 @@ LLVM::LLVMFuncOp KernelRewriter::createThreadFunction(LLVM::LLVMFuncOp kernel) {
   kernel.getBody().cloneInto(&thread.getBody(), mapping);
   Block &entry = thread.getBody().front();
   Value buffers = entry.addArgument(pointer(), b.getLoc());
-  Value sizes = entry.addArgument(pointer(), b.getLoc());
+  Value words = entry.addArgument(pointer(), b.getLoc());
   b.setInsertionPointToStart(&entry);
   frame = b.create<LLVM::AllocaOp>(pointer(), b.getI64Type(), i64(kFrameSlots), 16);
-  const unsigned count = kernel.getNumArguments();
+  // Its buffers, then the words of the call's frame that it lists.
+  ArrayRef<int32_t> places;
+  if (auto list = kernel->getAttrOfType<DenseI32ArrayAttr>("pe.frame_words"))
+    places = list;
+  const unsigned count = kernel.getNumArguments(), numBuffers = count - places.size();
   for (unsigned i = 0; i < count; ++i) {
-    const bool isSize = i >= count - kNumSizes;
-    const int32_t index = isSize ? i - (count - kNumSizes) : i;
-    Value address = b.create<LLVM::GEPOp>(pointer(), b.getI64Type(), isSize ? sizes : buffers,
+    const bool isWord = i >= numBuffers;
+    const int32_t index = isWord ? places[i - numBuffers] : i;
+    Value address = b.create<LLVM::GEPOp>(pointer(), b.getI64Type(), isWord ? words : buffers,
                                           ArrayRef<LLVM::GEPArg>{index});
-    Value value = b.create<LLVM::LoadOp>(isSize ? b.getI64Type() : pointer(), address);
-    if (isSize)
-      value = b.create<LLVM::TruncOp>(b.getI32Type(), value);
-    else // the address space decides how accesses are checked; it goes at the end
+    Value value = b.create<LLVM::LoadOp>(isWord ? b.getI64Type() : pointer(), address);
+    if (isWord && entry.getArgument(i).getType().isInteger(32))
+      value = b.create<LLVM::TruncOp>(entry.getArgument(i).getType(), value);
+    else if (!isWord) // the address space decides how accesses are checked; it goes at the end
       value = b.create<LLVM::AddrSpaceCastOp>(entry.getArgument(i).getType(), value);
     entry.getArgument(i).replaceAllUsesWith(value);
   }

@@ -11,9 +11,6 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
-static constexpr StringRef kSizeNames[] = {"b",       "hq",      "hkv",        "r",          "c",
-                                           "q_start", "k_start", "head_start", "heads_total"};
-
 Value mlir::tile::gpu::addTemporary(StageOp stage, const Twine &name, ArrayRef<std::string> extents,
                                     Type element, bool zero) {
   OpBuilder builder(stage);
@@ -41,6 +38,10 @@ static mlir::gpu::GPUModuleOp kernelModule(ModuleOp module) {
   return kernels;
 }
 
+static bool isStride(const ::pe::plan::FrameWord &word) {
+  return word.kind == ::pe::plan::FrameWord::Kind::Stride;
+}
+
 KernelFunction::KernelFunction(StageOp stage, StringRef suffix, ArrayRef<Value> buffers,
                                int64_t threads, KernelBuilder &builder)
     : b(builder), headDim(stage->getParentOfType<PlanOp>().getHeadDim()),
@@ -49,7 +50,9 @@ KernelFunction::KernelFunction(StageOp stage, StringRef suffix, ArrayRef<Value> 
   auto kernels = kernelModule(plan->getParentOfType<ModuleOp>());
   MLIRContext *context = b.getContext();
   SmallVector<Type> arguments(buffers.size(), b.globalPointer());
-  arguments.append(kNumSizes, b.i32());
+  const std::vector<::pe::plan::FrameWord> frame = plan.getFrame();
+  for (const ::pe::plan::FrameWord &word : frame)
+    arguments.push_back(isStride(word) ? Type(b.getI64Type()) : b.i32());
   std::string name = (plan.getSymName() + "_" + stage.getSymName() + suffix).str();
   OpBuilder at = OpBuilder::atBlockEnd(kernels.getBody());
   function = LLVM::LLVMFuncOp::create(
@@ -61,10 +64,17 @@ KernelFunction::KernelFunction(StageOp stage, StringRef suffix, ArrayRef<Value> 
                     b.getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
   Block *entry = function.addEntryBlock(at);
   b.setInsertionPointToStart(entry);
-  for (auto [index, sizeName] : llvm::enumerate(kSizeNames))
-    sizes[sizeName] = b.fromValue(entry->getArgument(buffers.size() + index));
+  for (auto [index, word] : llvm::enumerate(frame)) {
+    Value argument = entry->getArgument(buffers.size() + index);
+    if (isStride(word))
+      strides[word.name].push_back(argument);
+    else
+      sizes[word.name] = b.fromValue(argument);
+  }
   sizes["d"] = Num(headDim);
   sizes["e"] = Num(valueDim);
+  for (StringRef start : {"q_start", "k_start"})
+    sizes.try_emplace(start, Num(0));
   auto type = LLVM::LLVMPointerType::get(context, 3);
   sharedBase = b.create<LLVM::AddressOfOp>(type, kShared);
 }
@@ -121,10 +131,19 @@ Value KernelFunction::addressOf(Value buffer, ArrayRef<std::optional<Num>> indic
   auto type = cast<BufferType>(buffer.getType());
   SmallVector<Num> shape = extents(buffer);
   const int64_t width = type.getElementType().getIntOrFloatBitWidth() / 8;
-  // Products of whole extents need 64 bits.
+  // Products of whole extents, and with strides, need 64 bits.
   Value offset;
+  ArrayRef<Value> given = stridesOf(buffer);
+  for (auto [axis, stride] : llvm::enumerate(given)) {
+    if (!indices[axis] || indices[axis]->isConstant(0))
+      continue;
+    Value part = b.createOrFold<arith::MulIOp>(b.wide(*indices[axis]), stride);
+    offset = offset ? b.createOrFold<arith::AddIOp>(offset, part) : part;
+  }
+  if (!given.empty())
+    indices = indices.drop_front(given.size()), shape.erase(shape.begin(), shape.end() - 1);
   for (auto [index, extent] : llvm::zip(indices, shape)) {
-    if (offset)
+    if (offset && given.empty())
       offset = b.createOrFold<arith::MulIOp>(offset, b.wide(extent));
     if (index && !index->isConstant(0))
       offset = offset ? b.createOrFold<arith::AddIOp>(offset, b.wide(*index)) : b.wide(*index);
@@ -132,6 +151,11 @@ Value KernelFunction::addressOf(Value buffer, ArrayRef<std::optional<Num>> indic
   if (!offset)
     return pointer(buffer);
   return b.moved(pointer(buffer), b.createOrFold<arith::MulIOp>(offset, b.wide(width)));
+}
+
+ArrayRef<Value> KernelFunction::stridesOf(Value buffer) const {
+  auto found = strides.find(buffer.getDefiningOp<BufferOp>().getName());
+  return found == strides.end() ? ArrayRef<Value>() : ArrayRef<Value>(found->second);
 }
 
 Value KernelFunction::address(Value buffer, const Place &place) {
@@ -178,9 +202,27 @@ static bool isOnlyRead(Value pointer) {
   });
 }
 
+SmallVector<int32_t> KernelFunction::dropUnusedWords() {
+  Block &entry = function.getBody().front();
+  const unsigned first = buffers.size();
+  SmallVector<int32_t> words;
+  llvm::BitVector unused(entry.getNumArguments());
+  for (unsigned i = first; i < entry.getNumArguments(); ++i)
+    if (entry.getArgument(i).use_empty())
+      unused.set(i);
+    else
+      words.push_back(i - first);
+  entry.eraseArguments(unused);
+  function.setFunctionType(LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
+                                                       llvm::to_vector(entry.getArgumentTypes())));
+  function->setAttr("pe.frame_words", b.getDenseI32ArrayAttr(words));
+  return words;
+}
+
 LaunchOp KernelFunction::finish(StageOp stage, StringRef items, int64_t sharedBytes) {
   b.create<LLVM::ReturnOp>(ValueRange());
   function->setAttr("pe.shared_bytes", b.getI32IntegerAttr(sharedBytes));
+  const SmallVector<int32_t> words = dropUnusedWords();
   // Buffers of a plan are separate allocations. Of those that are written nothing is said: other
   // threads may write them between a barrier and the next read.
   for (auto [index, buffer] : llvm::enumerate(buffers))
@@ -191,5 +233,6 @@ LaunchOp KernelFunction::finish(StageOp stage, StringRef items, int64_t sharedBy
   OpBuilder at(stage);
   return LaunchOp::create(at, stage.getLoc(), function.getSymName(), stage.getPhase(),
                           forPlan(items, plan.getKeyBlock()), buffers,
-                          at.getI64IntegerAttr(threads), at.getI64IntegerAttr(sharedBytes));
+                          at.getI64IntegerAttr(threads), at.getI64IntegerAttr(sharedBytes),
+                          at.getDenseI32ArrayAttr(words));
 }

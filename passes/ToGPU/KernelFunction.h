@@ -1,9 +1,10 @@
 //===- KernelFunction.h - the kernel that a stage becomes -----------------===//
 //
-// A kernel is an `llvm.func` in `gpu.module @kernels`: one pointer per buffer, then the nine sizes
-// of the stage ABI as i32; its grid is one-dimensional, a CTA is a work item. A KernelFunction is
-// that function while its body is written: names instead of numbers for sizes, addresses from the
-// names of a buffer's extents.
+// A kernel is an `llvm.func` in `gpu.module @kernels`: one pointer per buffer, then the words of
+// the call's frame that it uses (strides as i64, others as i32), whose places its attribute
+// `pe.frame_words` lists; its grid is
+// one-dimensional, a CTA is a work item. A KernelFunction is that function while its body is
+// written: names instead of numbers for sizes, addresses from the names of a buffer's extents.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_KERNELFUNCTION_H
@@ -60,11 +61,16 @@ public:
   LaunchOp finish(StageOp stage, StringRef items, int64_t sharedBytes);
 
 private:
+  /// The strides that are words of the frame: none, or all but the last.
+  ArrayRef<Value> stridesOf(Value buffer) const;
   Value addressOf(Value buffer, ArrayRef<std::optional<Num>> indices);
+  /// Removes the arguments of words that the body does not use; the places of the others.
+  SmallVector<int32_t> dropUnusedWords();
   PlanOp plan;
   LLVM::LLVMFuncOp function;
   SmallVector<Value> buffers;
   llvm::StringMap<Num> sizes;
+  llvm::StringMap<SmallVector<Value>> strides; // words of the frame, by buffer
   Value sharedBase;
 };
 

@@ -43,7 +43,8 @@ StageFunction::StageFunction(StageOp stage, StringRef suffix, ArrayRef<Value> bu
   SmallVector<Type> arguments;
   for (Value buffer : buffers)
     arguments.push_back(MemRefType::get({1}, cast<BufferType>(buffer.getType()).getElementType()));
-  arguments.push_back(MemRefType::get({kNumSizes}, builder.getI64Type()));
+  const std::vector<::pe::plan::FrameWord> frame = plan.getFrame();
+  arguments.push_back(MemRefType::get({static_cast<int64_t>(frame.size())}, builder.getI64Type()));
   arguments.push_back(builder.getIndexType());
 
   std::string name = (plan.getSymName() + "_" + stage.getSymName() + suffix).str();
@@ -52,20 +53,37 @@ StageFunction::StageFunction(StageOp stage, StringRef suffix, ArrayRef<Value> bu
   Block *entry = function.addEntryBlock();
 
   builder.setInsertionPointToStart(entry);
-  Value array = entry->getArgument(buffers.size());
-  constexpr StringRef kArrayNames[] = {"b",       "hq",      "hkv",        "r",          "c",
-                                       "q_start", "k_start", "head_start", "heads_total"};
-  for (auto [index, sizeName] : llvm::enumerate(kArrayNames)) {
-    Value position = arith::ConstantIndexOp::create(builder, getLoc(), index);
-    Value number = memref::LoadOp::create(builder, getLoc(), array, position);
-    sizes[sizeName] = arith::IndexCastOp::create(builder, getLoc(), builder.getIndexType(), number);
-  }
-  sizes["d"] = arith::ConstantIndexOp::create(builder, getLoc(), plan.getHeadDim());
-  sizes["e"] = arith::ConstantIndexOp::create(builder, getLoc(), plan.getValueDim());
+  loadFrame(builder, frame, entry->getArgument(buffers.size()));
   for (auto [buffer, argument] : llvm::zip(buffers, entry->getArguments()))
     bindBuffer(builder, buffer, argument);
   item = entry->getArguments().back();
   func::ReturnOp::create(builder, getLoc());
+}
+
+bool StageFunction::isUsed(StringRef name) const {
+  return llvm::any_of(
+      buffers, [&](Value buffer) { return buffer.getDefiningOp<BufferOp>().getName() == name; });
+}
+
+void StageFunction::loadFrame(OpBuilder &builder, ArrayRef<::pe::plan::FrameWord> frame,
+                              Value array) {
+  for (auto [index, word] : llvm::enumerate(frame)) {
+    if (word.kind == ::pe::plan::FrameWord::Kind::Stride && !isUsed(word.name))
+      continue;
+    Value position = arith::ConstantIndexOp::create(builder, getLoc(), index);
+    Value number = memref::LoadOp::create(builder, getLoc(), array, position);
+    Value value = arith::IndexCastOp::create(builder, getLoc(), builder.getIndexType(), number);
+    if (word.kind == ::pe::plan::FrameWord::Kind::Stride)
+      givenStrides[word.name].push_back(value);
+    else
+      sizes[word.name] = value;
+  }
+  // Specialised on.
+  sizes["d"] = arith::ConstantIndexOp::create(builder, getLoc(), plan.getHeadDim());
+  sizes["e"] = arith::ConstantIndexOp::create(builder, getLoc(), plan.getValueDim());
+  for (StringRef start : {"q_start", "k_start"})
+    if (!sizes.contains(start))
+      sizes[start] = arith::ConstantIndexOp::create(builder, getLoc(), 0);
 }
 
 OpBuilder StageFunction::getBodyBuilder() const {
@@ -76,38 +94,40 @@ OpBuilder StageFunction::getEntryBuilder() const {
   return OpBuilder::atBlockBegin(&function.getBody().front());
 }
 
-/// Extents, row-major strides and the view of one buffer.
+/// Extents, strides and the view of one buffer.
 void StageFunction::bindBuffer(OpBuilder &builder, Value buffer, Value argument) {
   SmallVector<Value> values;
   for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents())
     values.push_back(emitSize(builder, getLoc(), extent));
-  views[buffer] = createView(builder, argument, builder.getIndexAttr(0), values);
-  extents[buffer] = values;
+  SmallVector<Value> pitches = givenStrides.lookup(buffer.getDefiningOp<BufferOp>().getName());
+  bindView(builder, buffer, argument, builder.getIndexAttr(0), std::move(values),
+           std::move(pitches));
 }
 
 void StageFunction::useCopy(OpBuilder &builder, Value buffer, Value copies, Value first) {
   SmallVector<Value> values(getExtents(copies).drop_front());
   Value argument = function.getArgument(llvm::find(buffers, copies) - buffers.begin());
-  views[buffer] = createView(builder, argument, first, values);
-  extents[buffer] = values;
+  bindView(builder, buffer, argument, first, std::move(values), {});
 }
 
-/// Row-major from element `first` on.
-Value StageFunction::createView(OpBuilder &builder, Value argument, OpFoldResult first,
-                                ValueRange values) const {
-  int64_t rank = values.size();
-  SmallVector<OpFoldResult> shape, strides(rank);
-  OpFoldResult stride = builder.getIndexAttr(1);
-  for (Value value : values)
-    shape.push_back(getAsOpFoldResult(value));
+/// The view of a buffer from element `first` on; row-major where no pitch is given.
+void StageFunction::bindView(OpBuilder &builder, Value buffer, Value argument, OpFoldResult first,
+                             SmallVector<Value> values, SmallVector<Value> pitches) {
+  const int64_t rank = values.size();
+  pitches.resize(rank);
   for (int64_t dim = rank - 1; dim >= 0; --dim) {
-    strides[dim] = stride;
-    if (dim == 0)
-      break;
-    Value factor = getValueOrCreateConstantIndexOp(builder, getLoc(), stride);
-    stride = getAsOpFoldResult(builder.createOrFold<arith::MulIOp>(getLoc(), factor, values[dim]));
+    if (dim == rank - 1)
+      pitches[dim] = arith::ConstantIndexOp::create(builder, getLoc(), 1);
+    else if (!pitches[dim])
+      pitches[dim] =
+          builder.createOrFold<arith::MulIOp>(getLoc(), pitches[dim + 1], values[dim + 1]);
   }
-  return memref::ReinterpretCastOp::create(builder, getLoc(), argument, first, shape, strides);
+  auto folded = [](Value value) { return getAsOpFoldResult(value); };
+  views[buffer] = memref::ReinterpretCastOp::create(
+      builder, getLoc(), argument, first, llvm::map_to_vector(values, folded),
+      llvm::map_to_vector(pitches, folded));
+  extents[buffer] = std::move(values);
+  strides[buffer] = std::move(pitches);
 }
 
 Value StageFunction::getScratch(memref::AllocaOp scratch) const {
@@ -168,5 +188,5 @@ LaunchOp StageFunction::createLaunch(StageOp stage, StringRef items) const {
   OpBuilder builder(stage);
   return LaunchOp::create(builder, stage.getLoc(), function.getSymName(), stage.getPhase(),
                           forPlan(items, plan.getKeyBlock()), buffers, /*threads=*/{},
-                          /*shared_bytes=*/{});
+                          /*shared_bytes=*/{}, /*words=*/{});
 }

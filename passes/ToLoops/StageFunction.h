@@ -1,10 +1,10 @@
 //===- StageFunction.h - the function that a stage becomes ----------------===//
 //
 // Every lowering of the tile dialect ends at the same place (dialect/Tile/README.md): a `func.func`
-// with one `memref<1xT>` per buffer, `memref<9xi64>` sizes and an `index` work item, and a
+// with one `memref<1xT>` per buffer, the frame `memref<Nxi64>` and an `index` work item, and a
 // `tile.launch` in the plan. A StageFunction is that function while its body is written: it loads
-// the sizes and gives every buffer its extents once at the entry, so that whoever writes the body
-// has names instead of numbers:
+// the frame's words and gives every buffer its extents once at the entry, so that whoever writes
+// the body has names instead of numbers:
 //
 //   StageFunction function(stage, "", collectBuffers(stage));
 //   OpBuilder builder = function.getBodyBuilder();
@@ -48,6 +48,8 @@ public:
   Value getView(Value buffer) const { return views.lookup(buffer); }
   /// The extents as index values, one per dimension.
   ArrayRef<Value> getExtents(Value buffer) const { return extents.find(buffer)->second; }
+  /// Elements from one index to the next, per dimension; 1 for the last.
+  ArrayRef<Value> getStrides(Value buffer) const { return strides.find(buffer)->second; }
   ArrayRef<Value> getBuffers() const { return buffers; }
   Value getItem() const { return item; }
   /// From where `builder` stands, views of `buffer` show one of its copies in `copies`, a buffer of
@@ -68,16 +70,20 @@ public:
   LaunchOp createLaunch(StageOp stage, StringRef items) const;
 
 private:
+  bool isUsed(StringRef name) const;
+  void loadFrame(OpBuilder &builder, ArrayRef<::pe::plan::FrameWord> frame, Value array);
   void bindBuffer(OpBuilder &builder, Value buffer, Value argument);
-  Value createView(OpBuilder &builder, Value argument, OpFoldResult first, ValueRange sizes) const;
+  void bindView(OpBuilder &builder, Value buffer, Value argument, OpFoldResult first,
+                SmallVector<Value> values, SmallVector<Value> pitches);
 
   // Handles; their accessors are not const.
   mutable PlanOp plan;
   mutable func::FuncOp function;
   SmallVector<Value> buffers;
   llvm::StringMap<Value> sizes;
+  llvm::StringMap<SmallVector<Value>> givenStrides; // words of the frame, by buffer
   DenseMap<Value, Value> views;
-  DenseMap<Value, SmallVector<Value>> extents;
+  DenseMap<Value, SmallVector<Value>> extents, strides;
   Value item;
   mutable DenseMap<Operation *, Value> scratches;
 };

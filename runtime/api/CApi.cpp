@@ -309,7 +309,7 @@ int pe_session_forward(pe_session *session, const pe_positions *positions, void 
   return guarded([&]() -> Status {
     if (Status s = check(session); !s)
       return s;
-    if (Status s = session->session->setPositions(positionsOf(positions)); !s)
+    if (Status s = session->session->setScalars(positionsOf(positions)); !s)
       return s;
     return session->session->launch(pe::device::Half::Forward,
                                     static_cast<pe::cuda::Stream>(stream));

@@ -2,14 +2,26 @@
 
 #include "runtime/plan/CallSizes.h"
 
+#include "runtime/plan/Frame.h"
+
 #include <algorithm>
 
 namespace pe::plan {
 
-static Status checkSize(const char *name, int64_t value) {
+/// What people call a size.
+static std::string_view describe(std::string_view name) {
+  for (const auto &[word, meaning] :
+       {std::pair{"b", "batch"}, std::pair{"hq", "query heads"}, std::pair{"hkv", "key heads"},
+        std::pair{"r", "queries"}, std::pair{"c", "keys"}})
+    if (name == word)
+      return meaning;
+  return name;
+}
+
+Status checkSize(const std::string &name, int64_t value) {
   if (value >= 0 && value <= kPositionLimit)
     return Status::success();
-  return makeError(name, ": expected a size of 0 to 2^30, found ", value);
+  return makeError(describe(name), ": expected a size of 0 to 2^30, found ", value);
 }
 
 /// `count` rows from `start` on; neither sum nor comparison can overflow, as count is a size.
@@ -20,26 +32,26 @@ static Status checkPositions(const char *name, int64_t start, int64_t count, con
                    what, ", found the first at ", start);
 }
 
-std::span<const std::string> sizeNames() {
-  static const std::string names[] = {"b", "hq", "hkv", "r", "c", "d", "e"};
-  return names;
-}
-
 bool headsAreGrouped(const CallSizes &sizes) {
   return sizes.keyHeads == 0 ? sizes.queryHeads == 0 : sizes.queryHeads % sizes.keyHeads == 0;
 }
 
-static Status checkSizes(const CallSizes &sizes) {
-  for (const auto &[name, value] :
-       {std::pair{"batch", sizes.batch}, std::pair{"query heads", sizes.queryHeads},
-        std::pair{"key heads", sizes.keyHeads}, std::pair{"queries", sizes.queries},
-        std::pair{"keys", sizes.keys}})
-    if (Status s = checkSize(name, value); !s)
-      return s;
-  if (!headsAreGrouped(sizes))
-    return makeError("expected the query heads to be a multiple of the key heads, found ",
-                     sizes.queryHeads, " query heads and ", sizes.keyHeads, " key heads");
-  return Status::success();
+Status checkHeads(const CallSizes &sizes) {
+  if (headsAreGrouped(sizes))
+    return Status::success();
+  return makeError("expected the query heads to be a multiple of the key heads, found ",
+                   sizes.queryHeads, " query heads and ", sizes.keyHeads, " key heads");
+}
+
+Status checkParameter(const std::string &name, int64_t value, const CallSizes &sizes) {
+  if (name == "k_start")
+    return checkPositions("k_start", value, sizes.keys, "keys");
+  if (name == "q_start")
+    return checkPositions("q_start", value, sizes.queries, "queries");
+  const bool isOfHeads = name == "head_start" || name == "heads_total"; // checkPlace
+  if (isOfHeads || (value >= -kPositionLimit && value <= kPositionLimit))
+    return Status::success();
+  return makeError(name, ": expected a number of -2^30 to 2^30, found ", value);
 }
 
 static Status checkDistances(const CallSizes &sizes) {
@@ -54,30 +66,25 @@ static Status checkDistances(const CallSizes &sizes) {
                    farthest);
 }
 
-static Status placeHeads(CallSizes &sizes, const Positions &positions) {
-  sizes.headStart = positions.headStart;
-  sizes.headsTotal = positions.headsTotal.value_or(sizes.queryHeads);
+Status checkPlace(const CallSizes &sizes, bool isHeadsTotalGiven) {
+  if (Status s = checkDistances(sizes); !s)
+    return s;
   if (sizes.headStart >= 0 && sizes.headsTotal >= sizes.queryHeads &&
       sizes.headStart <= sizes.headsTotal - sizes.queryHeads && sizes.headsTotal <= kPositionLimit)
     return Status::success();
   return makeError("expected head_start and heads_total to hold this call's ", sizes.queryHeads,
                    " heads", sizes.headsTotal > kPositionLimit ? " in at most 2^30" : "",
                    ", found head_start ", sizes.headStart, " of heads_total ", sizes.headsTotal,
-                   positions.headsTotal ? "" : ", the default; give heads_total");
+                   isHeadsTotalGiven ? "" : ", the default; give heads_total");
 }
 
 Status place(CallSizes &sizes, const Positions &positions) {
-  if (Status s = checkSizes(sizes); !s)
+  static const FrameLayout layout = *FrameLayout::create(standardFrame());
+  Frame frame = layout.frameOf(sizes, /*headDim=*/0, /*valueDim=*/0);
+  if (Status s = layout.fillParameters(frame, positions); !s)
     return s;
-  sizes.keyStart = positions.keyStart;
-  if (Status s = checkPositions("k_start", sizes.keyStart, sizes.keys, "keys"); !s)
-    return s;
-  sizes.queryStart = positions.queryStart.value_or(sizes.keyStart + sizes.keys - sizes.queries);
-  if (Status s = checkPositions("q_start", sizes.queryStart, sizes.queries, "queries"); !s)
-    return s;
-  if (Status s = checkDistances(sizes); !s)
-    return s;
-  return placeHeads(sizes, positions);
+  sizes = layout.sizesOf(frame);
+  return Status::success();
 }
 
 } // namespace pe::plan

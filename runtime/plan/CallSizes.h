@@ -17,8 +17,6 @@
 #include "pe/Positions.h"
 #include "runtime/plan/SizeExpression.h"
 
-#include <array>
-
 namespace pe::plan {
 
 /// Positions lie in [-2^30, 2^30), so that the distance of any two fits in 32 bits. No size exceeds
@@ -40,25 +38,11 @@ struct CallSizes {
   int64_t headStart = 0;
   int64_t headsTotal = 1;
 
-  /// As compiled stages read them: 0 B, 1 Hq, 2 Hkv, 3 Sq, 4 Sk, 5 q_start, 6 k_start,
-  /// 7 head_start, 8 heads_total.
-  std::array<int64_t, 9> abi() const {
-    return {batch,      queryHeads, keyHeads,  queries,   keys,
-            queryStart, keyStart,   headStart, headsTotal};
-  }
-  /// In the order of sizeNames().
-  std::array<int64_t, 7> inOrder(int64_t headDim, int64_t valueDim) const {
-    return {batch, queryHeads, keyHeads, queries, keys, headDim, valueDim};
-  }
   SizeValues values(int64_t headDim, int64_t valueDim) const {
     return {{"b", batch}, {"hq", queryHeads}, {"hkv", keyHeads}, {"r", queries},
             {"c", keys},  {"d", headDim},     {"e", valueDim}};
   }
 };
-
-/// The names of sizes in a plan: b hq hkv r c d e (batch, query heads, key heads, queries, keys,
-/// head dim, value dim).
-std::span<const std::string> sizeNames();
 
 /// Whether every key head serves the same number of query heads.
 bool headsAreGrouped(const CallSizes &sizes);
@@ -68,6 +52,16 @@ bool headsAreGrouped(const CallSizes &sizes);
 /// outside [-2^30, 2^30), a query and a key too far apart, heads that do not lie in the whole. Any
 /// numbers may be given.
 Status place(CallSizes &sizes, const Positions &positions);
+
+// The parts of it, for frames of any plan (Frame.h).
+
+/// A size by its name in plans.
+Status checkSize(const std::string &name, int64_t value);
+Status checkHeads(const CallSizes &sizes);
+/// A parameter by its name in plans; `sizes` are in their limits.
+Status checkParameter(const std::string &name, int64_t value, const CallSizes &sizes);
+/// Distances and heads, all parameters being known.
+Status checkPlace(const CallSizes &sizes, bool isHeadsTotalGiven);
 
 } // namespace pe::plan
 

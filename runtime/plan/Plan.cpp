@@ -31,13 +31,13 @@ int Plan::findBuffer(std::string_view name) const {
   return -1;
 }
 
-/// Parses an expression over the plan's names.
-static Status checkExpression(const std::string &text) {
+/// Parses an expression over the names of the frame's words.
+static Status checkExpression(const std::string &text, const FrameLayout &frame) {
   Expected<SizeExpression> parsed = SizeExpression::parse(text);
-  return parsed ? parsed->resolve(sizeNames()) : Status(parsed.takeError());
+  return parsed ? parsed->resolve(frame.getNames()) : Status(parsed.takeError());
 }
 
-static Status validateBuffer(const Buffer &buffer) {
+static Status validateBuffer(const Buffer &buffer, const FrameLayout &frame) {
   if (buffer.name.empty())
     return makeError("expected every buffer to have a name, found a nameless ",
                      nameOf(buffer.role));
@@ -45,7 +45,7 @@ static Status validateBuffer(const Buffer &buffer) {
     return makeError("buffer '", buffer.name, "': expected at most ", kMaxRank,
                      " dimensions, found ", buffer.shape.size());
   for (const std::string &dim : buffer.shape)
-    if (Status s = checkExpression(dim); !s)
+    if (Status s = checkExpression(dim, frame); !s)
       return s.takeError().within("buffer '" + buffer.name + "'");
   switch (buffer.dtype) {
   case DType::F32:
@@ -66,6 +66,17 @@ static Status validateBuffer(const Buffer &buffer) {
 static bool isOfBackward(Role role) { return role == Role::Cotangent || role == Role::Gradient; }
 static bool isOfBackward(Phase phase) { return phase == Phase::Backward || phase == Phase::Finish; }
 
+static Status validateStride(const Plan &plan, const FrameWord &word) {
+  if (word.kind != FrameWord::Kind::Stride)
+    return Status::success();
+  const int buffer = plan.findBuffer(word.name);
+  const int axes = buffer < 0 ? 0 : static_cast<int>(plan.buffers[buffer].shape.size()) - 1;
+  if (word.axis >= 0 && word.axis < axes)
+    return Status::success();
+  return makeError("frame: expected the stride of a buffer's axis before its last, found axis ",
+                   word.axis, " of '", word.name, "'");
+}
+
 static Status validateLaunch(const Plan &plan, const Stage &stage) {
   const bool isKernel = plan.target == "cuda" || plan.target == "gpu-emulator";
   if (!plan.target.empty() && stage.launch.has_value() != isKernel)
@@ -73,7 +84,20 @@ static Status validateLaunch(const Plan &plan, const Stage &stage) {
                      "threads of a kernel on target ", plan.target, ", found ",
                      isKernel ? "none" : "some");
   if (!stage.launch)
-    return Status::success();
+    return stage.words.empty() ? Status::success()
+                               : Status(makeError("stage '", stage.symbol,
+                                                  "': expected words of the frame for a kernel "
+                                                  "only, found some"));
+  for (int word : stage.words)
+    if (word < 0 || static_cast<size_t>(word) >= plan.frame.size())
+      return makeError("stage '", stage.symbol, "': expected words of the frame below ",
+                       plan.frame.size(), ", found ", word);
+  size_t bytes = stage.buffers.size() * 8;
+  for (int word : stage.words)
+    bytes += plan.frame[word].kind == FrameWord::Kind::Stride ? 8 : 4;
+  if (bytes > kMaxKernelParameters)
+    return makeError("stage '", stage.symbol, "': expected at most ", kMaxKernelParameters,
+                     " bytes of parameters for a kernel, found ", bytes);
   const auto [threads, sharedBytes] = *stage.launch;
   if (threads < 32 || threads > 1024 || threads % 32)
     return makeError("stage '", stage.symbol,
@@ -84,10 +108,10 @@ static Status validateLaunch(const Plan &plan, const Stage &stage) {
   return Status::success();
 }
 
-static Status validateStage(const Plan &plan, const Stage &stage) {
+static Status validateStage(const Plan &plan, const Stage &stage, const FrameLayout &frame) {
   if (stage.symbol.empty())
     return makeError("expected every stage to have a symbol, found none");
-  if (Status s = checkExpression(stage.items); !s)
+  if (Status s = checkExpression(stage.items, frame); !s)
     return s.takeError().within("stage '" + stage.symbol + "'");
   for (int index : stage.buffers) {
     if (index < 0 || static_cast<size_t>(index) >= plan.buffers.size())
@@ -105,7 +129,7 @@ static Status validateStage(const Plan &plan, const Stage &stage) {
 static Status validateHeader(const Plan &plan) {
   if (plan.version != kPlanVersion)
     return makeError("expected plan version ", kPlanVersion, ", found ", plan.version,
-                     "; compile again with this version of pe");
+                     "; compile the source again with this version of pe");
   // Empty: the compiler has not said it yet.
   if (!plan.target.empty() && plan.target != "cpu" && plan.target != "cuda" &&
       plan.target != "gpu-emulator")
@@ -123,15 +147,21 @@ static Status validateHeader(const Plan &plan) {
 Status validate(const Plan &plan) {
   if (Status s = validateHeader(plan); !s)
     return s;
+  Expected<FrameLayout> frame = FrameLayout::create(plan.frame);
+  if (!frame)
+    return frame.takeError();
   std::set<std::string> names;
   for (const Buffer &buffer : plan.buffers) {
-    if (Status s = validateBuffer(buffer); !s)
+    if (Status s = validateBuffer(buffer, *frame); !s)
       return s;
     if (!names.insert(buffer.name).second)
       return makeError("expected buffer names to be different, found '", buffer.name, "' twice");
   }
+  for (const FrameWord &word : plan.frame)
+    if (Status s = validateStride(plan, word); !s)
+      return s;
   for (const Stage &stage : plan.stages)
-    if (Status s = validateStage(plan, stage); !s)
+    if (Status s = validateStage(plan, stage, *frame); !s)
       return s;
   return Status::success();
 }

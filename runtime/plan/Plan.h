@@ -5,10 +5,12 @@
 // runtime without a compiler needs; the disk cache and packages store it as JSON.
 //
 // A stage is
-//   extern "C" void SYMBOL(void *const *buffers, const int64_t *sizes, int64_t item);
-// with `item` in [0, items), `sizes` as CallSizes::abi lays them out, and `buffers` the stage's
-// buffers in its own order: contiguous, row-major, 64-byte aligned. Items run in any order on any
-// thread.
+//   extern "C" void SYMBOL(void *const *buffers, const int64_t *frame, int64_t item);
+// with `item` in [0, items), `frame` the words of the call as the plan declares them (Frame.h), and
+// `buffers` the stage's buffers in its own order: row-major, 64-byte aligned and without gaps but
+// for those whose strides are words of the frame. Items run in any order on any thread. A kernel
+// for GPUs takes its buffers, then the words it lists: strides in 64 bits, the others in 32, which
+// hold them by the limits that were checked before.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +20,7 @@
 #include "pe/DType.h"
 #include "pe/Error.h"
 #include "pe/Signature.h"
-#include "runtime/plan/CallSizes.h"
+#include "runtime/plan/Frame.h"
 
 #include <array>
 #include <optional>
@@ -29,7 +31,10 @@
 namespace pe::plan {
 
 /// Raised whenever the JSON form changes its meaning.
-inline constexpr int kPlanVersion = 1;
+inline constexpr int kPlanVersion = 2;
+
+/// Bytes of parameters that a kernel may take (of every GPU and driver).
+inline constexpr size_t kMaxKernelParameters = 4096;
 
 /// As many dimensions as a tensor of the C API has (pe-c.h).
 inline constexpr size_t kMaxRank = 8;
@@ -76,8 +81,9 @@ struct Stage {
   std::string items;
   /// Indices into Plan::buffers.
   std::vector<int> buffers;
-  /// Of kernels for GPUs only.
+  /// Of kernels for GPUs only, and the places in the frame of the words they take.
   std::optional<Launch> launch;
+  std::vector<int> words;
 };
 
 /// The unmasked pairs, for counting useful work: those with low <= i - j <= high.
@@ -96,6 +102,8 @@ struct Plan {
   int64_t headDim = 0;
   int64_t valueDim = 0;
   DType dtype = DType::F32;
+  /// The words of a call and their order.
+  std::vector<FrameWord> frame;
   std::vector<Buffer> buffers;
   std::vector<Stage> stages;
   /// Absent when the function is no attention or its mask depends on data.

@@ -4,6 +4,8 @@
 #include "runtime/plan/Plan.h"
 #include "runtime/plan/SignatureJson.h"
 
+#include <algorithm>
+
 namespace pe::plan {
 
 namespace {
@@ -17,6 +19,38 @@ Json bufferToJson(const Buffer &buffer) {
   return json;
 }
 
+/// ["size", "hq"]; with its default ["parameter", "q_start", "k_start + c - r"]; of a buffer's axis
+/// ["stride", "q", 1].
+Json wordToJson(const FrameWord &word) {
+  Json json = {nameOf(word.kind), word.name};
+  if (word.kind == FrameWord::Kind::Stride)
+    json.push_back(word.axis);
+  if (!word.fallback.empty())
+    json.push_back(word.fallback);
+  return json;
+}
+
+Status readWord(const Json &json, const std::string &where, FrameWord &word) {
+  const auto isText = [](const Json &item) { return item.is_string(); };
+  if (json.is_array() && json.size() == 3 && json[0] == "stride" && json[1].is_string() &&
+      json[2].is_number_integer()) {
+    const int64_t axis = json[2].get<int64_t>();
+    word = {FrameWord::Kind::Stride, json[1].get<std::string>(), "",
+            axis < 0 || axis > static_cast<int64_t>(kMaxRank) ? -1 : static_cast<int>(axis)};
+    return Status::success();
+  }
+  if (!json.is_array() || json.size() < 2 || json.size() > 3 ||
+      !std::all_of(json.begin(), json.end(), isText))
+    return makeError(where, ": expected a kind, a name and perhaps a default or an axis");
+  const std::string &kind = json[0].get_ref<const std::string &>();
+  for (FrameWord::Kind known : {FrameWord::Kind::Size, FrameWord::Kind::Parameter})
+    if (kind == nameOf(known)) {
+      word = {known, json[1].get<std::string>(), json.size() > 2 ? json[2].get<std::string>() : ""};
+      return Status::success();
+    }
+  return makeError(where, ": expected a size, a parameter or a stride, found '", kind, "'");
+}
+
 Json stageToJson(const Stage &stage) {
   Json json = {{"symbol", stage.symbol},
                {"phase", nameOf(stage.phase)},
@@ -25,6 +59,7 @@ Json stageToJson(const Stage &stage) {
   if (stage.launch) {
     json["threads"] = stage.launch->threads;
     json["shared_bytes"] = stage.launch->sharedBytes;
+    json["words"] = stage.words;
   }
   return json;
 }
@@ -52,6 +87,7 @@ Status readStage(const Json &json, const std::string &where, Stage &stage) {
     Launch &launch = stage.launch.emplace();
     reader.read("threads", launch.threads);
     reader.read("shared_bytes", launch.sharedBytes);
+    reader.read("words", stage.words);
   }
   return reader.take();
 }
@@ -79,6 +115,9 @@ std::string toJson(const Plan &plan) {
       window["high"] = *plan.window->high;
     json["window"] = window;
   }
+  json["frame"] = Json::array();
+  for (const FrameWord &word : plan.frame)
+    json["frame"].push_back(wordToJson(word));
   json["buffers"] = Json::array();
   for (const Buffer &buffer : plan.buffers)
     json["buffers"].push_back(bufferToJson(buffer));
@@ -108,6 +147,10 @@ Expected<Plan> parsePlan(std::string_view text) {
   reader.read("diagnostics", plan.diagnostics);
   if (reader.has("window"))
     reader.adopt(readWindow(reader.at("window"), plan.window.emplace()));
+  for (const Json &item : reader.array("frame")) {
+    const std::string where = "plan.frame[" + std::to_string(plan.frame.size()) + "]";
+    reader.adopt(readWord(item, where, plan.frame.emplace_back()));
+  }
   for (const Json &item : reader.array("buffers")) {
     const std::string where = "plan.buffers[" + std::to_string(plan.buffers.size()) + "]";
     reader.adopt(readBuffer(item, where, plan.buffers.emplace_back()));

@@ -2,20 +2,18 @@
 
 #include "runtime/plan/ShapeBinder.h"
 
-#include <algorithm>
-
 namespace pe::plan {
 
-ShapeBinder::ShapeBinder(std::span<const std::string> names)
-    : names(names), values(names.size()), isKnown(names.size()), origin(names.size()) {}
-
-size_t ShapeBinder::indexOf(std::string_view name) const {
-  return std::ranges::find(names, name) - names.begin();
-}
+ShapeBinder::ShapeBinder(const FrameLayout &layout)
+    : layout(layout), values(layout.getWords().size()), isKnown(values.size()),
+      origin(values.size()) {}
 
 void ShapeBinder::set(std::string_view name, int64_t value) {
-  values[indexOf(name)] = value;
-  isKnown[indexOf(name)] = true;
+  const int index = layout.find(name);
+  if (index < 0)
+    return;
+  values[index] = value;
+  isKnown[index] = true;
 }
 
 const std::string *ShapeBinder::findUnknown(const SizeExpression &expression) const {
@@ -63,8 +61,9 @@ Status ShapeBinder::bind(const std::string &tensor, const SymbolicShape &expecte
       continue;
     const size_t index = expected[i].getSteps()[0].value;
     if (isKnown[index] && values[index] != found[i])
-      return mismatch(tensor, expected, found,
-                      origin[index].empty() ? "" : "'" + origin[index] + "' gives " + names[index]);
+      return mismatch(
+          tensor, expected, found,
+          origin[index].empty() ? "" : "'" + origin[index] + "' gives " + layout.getNames()[index]);
     if (!isKnown[index])
       origin[index] = tensor;
     isKnown[index] = true;
@@ -90,23 +89,22 @@ Status ShapeBinder::check(const std::string &tensor, const SymbolicShape &expect
   return Status::success();
 }
 
-Expected<CallSizes> ShapeBinder::finish(const Positions &positions) const {
-  const auto get = [&](std::string_view name, int64_t fallback) {
-    return isKnown[indexOf(name)] ? values[indexOf(name)] : fallback;
-  };
-  CallSizes call;
-  call.batch = get("b", 1);
-  call.queryHeads = get("hq", 1);
-  call.keyHeads = get("hkv", call.queryHeads);
-  call.queries = get("r", 0);
-  call.keys = get("c", call.queries);
-  if (!headsAreGrouped(call))
-    return makeError("expected the query heads to be a multiple of the key heads, found ",
-                     call.queryHeads, " query heads ('", origin[indexOf("hq")], "') and ",
-                     call.keyHeads, " key heads ('", origin[indexOf("hkv")], "')");
-  if (Status s = place(call, positions); !s)
+std::string ShapeBinder::originOf(std::string_view name) const {
+  const int index = layout.find(name);
+  return index < 0 || origin[index].empty() ? "" : " ('" + origin[index] + "')";
+}
+
+Expected<Frame> ShapeBinder::finish(const Scalars &scalars) const {
+  Frame frame = values;
+  if (Status s = layout.fillSizes(frame, isKnown); !s)
     return s.takeError();
-  return call;
+  if (const CallSizes call = layout.sizesOf(frame); !headsAreGrouped(call))
+    return makeError("expected the query heads to be a multiple of the key heads, found ",
+                     call.queryHeads, " query heads", originOf("hq"), " and ", call.keyHeads,
+                     " key heads", originOf("hkv"));
+  if (Status s = layout.fillParameters(frame, scalars); !s)
+    return s.takeError();
+  return frame;
 }
 
 } // namespace pe::plan

@@ -9,23 +9,22 @@
 #ifndef PE_RUNTIME_PLAN_SHAPEBINDER_H
 #define PE_RUNTIME_PLAN_SHAPEBINDER_H
 
-#include "pe/Positions.h"
-#include "runtime/plan/CallSizes.h"
+#include "runtime/plan/Frame.h"
 
 #include <string>
 #include <vector>
 
 namespace pe::plan {
 
-/// One expression per dimension, resolved against the binder's names.
+/// One expression per dimension, resolved against the layout's names.
 using SymbolicShape = std::vector<SizeExpression>;
 
 class ShapeBinder {
 public:
-  /// `names` outlives the binder.
-  explicit ShapeBinder(std::span<const std::string> names);
+  /// `layout` outlives the binder.
+  explicit ShapeBinder(const FrameLayout &layout);
 
-  /// A size that is known without a tensor.
+  /// A size that is known without a tensor, if the plan has it.
   void set(std::string_view name, int64_t value);
 
   /// Takes the sizes that stand alone in `expected` from `found` and checks them against earlier
@@ -37,8 +36,8 @@ public:
   Status check(const std::string &tensor, const SymbolicShape &expected,
                const std::vector<int64_t> &found) const;
 
-  /// The sizes of the call, with the defaults of contract.md for what no tensor gives.
-  Expected<CallSizes> finish(const Positions &positions) const;
+  /// The frame of the call, with the plan's defaults for what neither tensors nor `scalars` give.
+  Expected<Frame> finish(const Scalars &scalars) const;
 
 private:
   Error mismatch(const std::string &tensor, const SymbolicShape &expected,
@@ -46,10 +45,11 @@ private:
   std::string describe(const SymbolicShape &expected) const;
   /// The first name of the expression that has no value yet, or null.
   const std::string *findUnknown(const SizeExpression &expression) const;
-  size_t indexOf(std::string_view name) const;
+  /// "('q')", or nothing for a size that no tensor gave.
+  std::string originOf(std::string_view name) const;
 
-  std::span<const std::string> names;
-  std::vector<int64_t> values;
+  const FrameLayout &layout;
+  Frame values;
   std::vector<bool> isKnown;
   /// The tensor each size came from.
   std::vector<std::string> origin;

@@ -146,7 +146,8 @@ Status SizeExpression::resolve(std::span<const std::string> names) {
   if (const std::string *other = findOtherThan(names)) {
     std::string known;
     for (const std::string &name : names)
-      known += (known.empty() ? "" : ", ") + name;
+      if (!name.empty())
+        known += (known.empty() ? "" : ", ") + name;
     return makeError("size expression '", source, "': expected the names ", known, ", found '",
                      *other, "'");
   }

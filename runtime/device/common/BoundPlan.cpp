@@ -9,7 +9,7 @@
 namespace pe::device {
 
 using plan::Buffer;
-using plan::CallSizes;
+using plan::Frame;
 using plan::Role;
 using plan::SizeExpression;
 using plan::Stage;
@@ -18,10 +18,11 @@ Expected<BoundPlan> BoundPlan::create(plan::Plan plan) {
   if (Status s = plan::validate(plan); !s)
     return s.takeError();
   BoundPlan bound;
+  bound.layout = *plan::FrameLayout::create(plan.frame);
   // They were validated.
-  const auto resolved = [](const std::string &text) {
+  const auto resolved = [&](const std::string &text) {
     SizeExpression expression = *SizeExpression::parse(text);
-    (void)expression.resolve(plan::sizeNames());
+    (void)expression.resolve(bound.layout.getNames());
     return expression;
   };
   for (const Buffer &buffer : plan.buffers) {
@@ -31,6 +32,10 @@ Expected<BoundPlan> BoundPlan::create(plan::Plan plan) {
   }
   for (const Stage &stage : plan.stages)
     bound.items.push_back(resolved(stage.items));
+  bound.strides.resize(plan.buffers.size());
+  for (size_t i = 0; i < plan.frame.size(); ++i)
+    if (plan.frame[i].kind == plan::FrameWord::Kind::Stride)
+      bound.strides[plan.findBuffer(plan.frame[i].name)].push_back(static_cast<int>(i));
   bound.plan = std::move(plan);
   bound.identity = std::make_shared<const char>();
   return bound;
@@ -64,14 +69,14 @@ Status BoundPlan::checkNames(const TensorMap &tensors, Role role, const char *wh
   return Status::success();
 }
 
-Expected<CallSizes> BoundPlan::bind(const TensorMap &arguments, const Positions &positions) const {
+Expected<Frame> BoundPlan::bind(const TensorMap &arguments, const plan::Scalars &scalars) const {
   for (const Buffer &buffer : plan.buffers)
     if (buffer.role == Role::Argument && !buffer.optional && !arguments.contains(buffer.name))
       return makeError("tensor '", buffer.name, "': expected as argument of '", plan.entry,
                        "', found none");
   if (Status s = checkNames(arguments, Role::Argument, "argument"); !s)
     return s.takeError();
-  plan::ShapeBinder binder(plan::sizeNames());
+  plan::ShapeBinder binder(layout);
   binder.set("d", plan.headDim);
   binder.set("e", plan.valueDim);
   for (size_t i = 0; i < shapes.size(); ++i)
@@ -82,10 +87,39 @@ Expected<CallSizes> BoundPlan::bind(const TensorMap &arguments, const Positions 
     if (auto found = arguments.find(plan.buffers[i].name); found != arguments.end())
       if (Status s = binder.check(plan.buffers[i].name, shapes[i], found->second.shape()); !s)
         return s.takeError();
-  return binder.finish(positions);
+  Expected<Frame> frame = binder.finish(scalars);
+  if (frame)
+    if (Status s = fillStrides(*frame); !s)
+      return s.takeError();
+  return frame;
 }
 
-Status BoundPlan::checkCotangents(const TensorMap &cotangents, const CallSizes &sizes) const {
+Expected<Frame> BoundPlan::frameOf(const plan::CallSizes &sizes) const {
+  Frame frame = layout.frameOf(sizes, plan.headDim, plan.valueDim);
+  if (Status s = fillStrides(frame); !s)
+    return s.takeError();
+  return frame;
+}
+
+Status BoundPlan::fillStrides(Frame &frame) const {
+  for (size_t i = 0; i < strides.size(); ++i) {
+    if (strides[i].empty())
+      continue;
+    Expected<Shape> shape = shapeOf(i, frame);
+    if (!shape)
+      return shape.takeError();
+    int64_t stride = 1;
+    for (size_t axis = shape->size() - 1; axis-- > 0;) {
+      if (__builtin_mul_overflow(stride, (*shape)[axis + 1], &stride))
+        return makeError("buffer '", plan.buffers[i].name,
+                         "': expected fewer than 2^63 elements, found shape ", toString(*shape));
+      frame[strides[i][axis]] = stride;
+    }
+  }
+  return Status::success();
+}
+
+Status BoundPlan::checkCotangents(const TensorMap &cotangents, const Frame &frame) const {
   if (!plan.hasBackward())
     return makeError("'", plan.entry, "' was compiled without gradients; compile it with them");
   if (Status s = checkNames(cotangents, Role::Cotangent, "cotangent"); !s)
@@ -93,7 +127,7 @@ Status BoundPlan::checkCotangents(const TensorMap &cotangents, const CallSizes &
   if (cotangents.empty())
     return makeError("expected at least one cotangent (d_RESULT), found none");
   for (const auto &[name, tensor] : cotangents) {
-    Expected<Shape> shape = shapeOf(plan.findBuffer(name), sizes);
+    Expected<Shape> shape = shapeOf(plan.findBuffer(name), frame);
     if (!shape)
       return shape.takeError();
     if (*shape != tensor.shape())
@@ -103,11 +137,10 @@ Status BoundPlan::checkCotangents(const TensorMap &cotangents, const CallSizes &
   return Status::success();
 }
 
-Expected<Shape> BoundPlan::shapeOf(size_t index, const CallSizes &sizes) const {
+Expected<Shape> BoundPlan::shapeOf(size_t index, const Frame &frame) const {
   Shape shape;
-  const auto values = sizes.inOrder(plan.headDim, plan.valueDim);
   for (const SizeExpression &dim : shapes[index]) {
-    Expected<int64_t> value = dim.evaluate(values);
+    Expected<int64_t> value = dim.evaluate(frame);
     if (!value)
       return value.takeError().within("buffer '" + plan.buffers[index].name + "'");
     shape.push_back(*value);
@@ -115,8 +148,8 @@ Expected<Shape> BoundPlan::shapeOf(size_t index, const CallSizes &sizes) const {
   return shape;
 }
 
-Expected<int64_t> BoundPlan::itemsOf(size_t index, const CallSizes &sizes) const {
-  Expected<int64_t> count = items[index].evaluate(sizes.inOrder(plan.headDim, plan.valueDim));
+Expected<int64_t> BoundPlan::itemsOf(size_t index, const Frame &frame) const {
+  Expected<int64_t> count = items[index].evaluate(frame);
   if (!count)
     return count.takeError().within("stage '" + plan.stages[index].symbol + "'");
   return count;

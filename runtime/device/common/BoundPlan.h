@@ -9,7 +9,6 @@
 #ifndef PE_RUNTIME_DEVICE_COMMON_BOUNDPLAN_H
 #define PE_RUNTIME_DEVICE_COMMON_BOUNDPLAN_H
 
-#include "pe/Positions.h"
 #include "runtime/core/Tensor.h"
 #include "runtime/plan/Plan.h"
 #include "runtime/plan/ShapeBinder.h"
@@ -30,19 +29,26 @@ public:
 
   const plan::Plan &getPlan() const { return plan; }
 
-  /// Checks the arguments (missing, extra, mis-typed, mis-shaped) and finds the call's sizes.
-  Expected<plan::CallSizes> bind(const TensorMap &arguments, const Positions &positions) const;
+  const plan::FrameLayout &getLayout() const { return layout; }
+
+  /// Checks the arguments (missing, extra, mis-typed, mis-shaped) and fills the call's frame.
+  Expected<plan::Frame> bind(const TensorMap &arguments, const plan::Scalars &scalars) const;
+  /// The frame of these sizes, which were placed.
+  Expected<plan::Frame> frameOf(const plan::CallSizes &sizes) const;
+  /// The places of buffer `index`'s strides in the frame, first axis first; empty where the buffer
+  /// has none.
+  std::span<const int> strideWords(size_t index) const { return strides[index]; }
   /// Stands for this function, and for its copies, as long as anything holds it.
   const std::shared_ptr<const void> &getIdentity() const { return identity; }
   /// Checks that this function made the call: another one keeps other tensors.
   Status checkCall(const Call &call) const;
   /// Checks that there are gradients, at least one cotangent, and names, types and shapes.
-  Status checkCotangents(const TensorMap &cotangents, const plan::CallSizes &sizes) const;
+  Status checkCotangents(const TensorMap &cotangents, const plan::Frame &frame) const;
 
-  /// The shape of buffer `index` in a call of these sizes.
-  Expected<Shape> shapeOf(size_t index, const plan::CallSizes &sizes) const;
+  /// The shape of buffer `index` in a call.
+  Expected<Shape> shapeOf(size_t index, const plan::Frame &frame) const;
   /// The number of work items of stage `index`.
-  Expected<int64_t> itemsOf(size_t index, const plan::CallSizes &sizes) const;
+  Expected<int64_t> itemsOf(size_t index, const plan::Frame &frame) const;
 
   static Half halfOf(plan::Phase phase) {
     return phase == plan::Phase::Backward || phase == plan::Phase::Finish ? Half::Backward
@@ -55,12 +61,16 @@ public:
   bool isAllocatedFor(size_t index, Half half) const;
 
 private:
+  /// The strides of tensors without gaps.
+  Status fillStrides(plan::Frame &frame) const;
   Status checkNames(const TensorMap &tensors, plan::Role role, const char *what) const;
 
   plan::Plan plan;
+  plan::FrameLayout layout;
   std::shared_ptr<const void> identity;
   std::vector<plan::SymbolicShape> shapes;
   std::vector<plan::SizeExpression> items;
+  std::vector<std::vector<int>> strides; // by buffer
 };
 
 } // namespace pe::device

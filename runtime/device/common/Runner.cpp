@@ -10,11 +10,11 @@ static double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-Expected<CallTimes> Runner::time(const TensorMap &arguments, const Positions &positions,
+Expected<CallTimes> Runner::time(const TensorMap &arguments, const plan::Scalars &scalars,
                                  const TensorMap &cotangents, ParallelFor &pool) const {
   CallTimes times;
   const double begin = now();
-  auto call = forward(arguments, positions, pool);
+  auto call = forward(arguments, scalars, pool);
   const double middle = now();
   if (!call)
     return call.takeError();

@@ -9,7 +9,6 @@
 #define PE_RUNTIME_DEVICE_COMMON_RUNNER_H
 
 #include "pe/Parallel.h"
-#include "pe/Positions.h"
 #include "runtime/core/Tensor.h"
 #include "runtime/plan/Plan.h"
 
@@ -22,7 +21,6 @@ class Call {
 public:
   virtual ~Call() = default;
   virtual const TensorMap &results() const = 0;
-  virtual const plan::CallSizes &sizes() const = 0;
   /// The function that made the call (BoundPlan::getIdentity).
   std::shared_ptr<const void> function;
 };
@@ -40,17 +38,17 @@ public:
   /// Checks the arguments and runs the prepare and forward stages. `pool` is used by devices that
   /// compute on the host.
   virtual Expected<std::shared_ptr<const Call>>
-  forward(const TensorMap &arguments, const Positions &positions, ParallelFor &pool) const = 0;
+  forward(const TensorMap &arguments, const plan::Scalars &scalars, ParallelFor &pool) const = 0;
   /// Runs the backward and finish stages on what `call`, of this runner, kept. Absent cotangents
   /// are zero, but at least one is needed. Returns the gradients.
   virtual Expected<TensorMap> backward(const Call &call, const TensorMap &cotangents,
                                        ParallelFor &pool) const = 0;
   /// Runs a forward call, and with cotangents a backward call, and measures them.
-  virtual Expected<CallTimes> time(const TensorMap &arguments, const Positions &positions,
+  virtual Expected<CallTimes> time(const TensorMap &arguments, const plan::Scalars &scalars,
                                    const TensorMap &cotangents, ParallelFor &pool) const;
-  /// The sizes of a call; checks the arguments.
+  /// The sizes and the place of a call of attention; checks the arguments.
   virtual Expected<plan::CallSizes> bind(const TensorMap &arguments,
-                                         const Positions &positions) const = 0;
+                                         const plan::Scalars &scalars) const = 0;
 };
 
 } // namespace pe::device

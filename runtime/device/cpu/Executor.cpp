@@ -13,7 +13,7 @@ namespace pe::cpu {
 using device::BoundPlan;
 using device::Half;
 using plan::Buffer;
-using plan::CallSizes;
+using plan::Frame;
 using plan::Role;
 using plan::Stage;
 
@@ -52,10 +52,10 @@ static void fillBytes(Tensor &tensor, int byte, ParallelFor &pool) {
   });
 }
 
-Expected<Tensor> Executor::allocate(size_t index, const CallSizes &sizes, bool zero,
+Expected<Tensor> Executor::allocate(size_t index, const Frame &frame, bool zero,
                                     ParallelFor &pool) const {
   const Buffer &buffer = getPlan().buffers[index];
-  Expected<Shape> shape = shapeOf(index, sizes);
+  Expected<Shape> shape = shapeOf(index, frame);
   if (!shape)
     return shape.takeError();
   Expected<Tensor> tensor = Tensor::allocate(buffer.dtype, *std::move(shape));
@@ -68,15 +68,14 @@ Expected<Tensor> Executor::allocate(size_t index, const CallSizes &sizes, bool z
   return tensor;
 }
 
-Status Executor::runStages(Half half, const CallSizes &sizes, std::vector<Tensor> &buffers,
+Status Executor::runStages(Half half, const Frame &frame, std::vector<Tensor> &buffers,
                            ParallelFor &pool) const {
-  const std::array<int64_t, 9> abi = sizes.abi();
   std::vector<void *> pointers;
   for (size_t i = 0; i < stages.size(); ++i) {
     const Stage &stage = getPlan().stages[i];
     if (BoundPlan::halfOf(stage.phase) != half)
       continue;
-    Expected<int64_t> items = plan.itemsOf(i, sizes);
+    Expected<int64_t> items = plan.itemsOf(i, frame);
     if (!items)
       return items.takeError();
     pointers.clear();
@@ -90,7 +89,7 @@ Status Executor::runStages(Half half, const CallSizes &sizes, std::vector<Tensor
     }
     parallelFor(pool, *items, [&, function = stages[i]](int64_t item) {
       FloatingPointMode mode;
-      function(pointers.data(), abi.data(), item);
+      function(pointers.data(), frame.data(), item);
     });
     if (options.guard)
       if (Status s = options.guard->end(stage); !s)
@@ -99,29 +98,29 @@ Status Executor::runStages(Half half, const CallSizes &sizes, std::vector<Tensor
   return Status::success();
 }
 
-Expected<ForwardCall> Executor::forward(const TensorMap &arguments, const Positions &positions,
+Expected<ForwardCall> Executor::forward(const TensorMap &arguments, const plan::Scalars &scalars,
                                         ParallelFor &pool) const {
-  Expected<CallSizes> sizes = bind(arguments, positions);
-  if (!sizes)
-    return sizes.takeError();
+  Expected<Frame> frame = bind(arguments, scalars);
+  if (!frame)
+    return frame.takeError();
   const std::vector<Buffer> &buffers = getPlan().buffers;
   ForwardCall call;
   call.function = plan.getIdentity();
-  call.callSizes = *sizes;
+  call.frame = *std::move(frame);
   call.buffers.resize(buffers.size());
   for (size_t i = 0; i < buffers.size(); ++i) {
     if (auto found = arguments.find(buffers[i].name); found != arguments.end())
       call.buffers[i] = found->second.contiguous();
     if (!plan.isAllocatedFor(i, Half::Forward))
       continue;
-    Expected<Tensor> tensor = allocate(i, *sizes, buffers[i].zero, pool);
+    Expected<Tensor> tensor = allocate(i, call.frame, buffers[i].zero, pool);
     if (!tensor)
       return tensor.takeError();
     call.buffers[i] = *std::move(tensor);
     if (buffers[i].role == Role::Result)
       call.outputs[buffers[i].name] = call.buffers[i];
   }
-  if (Status s = runStages(Half::Forward, *sizes, call.buffers, pool); !s)
+  if (Status s = runStages(Half::Forward, call.frame, call.buffers, pool); !s)
     return s.takeError();
   for (size_t i = 0; i < buffers.size(); ++i)
     if (buffers[i].role == Role::Temporary || !plan.isUsedBy(i, Half::Backward))
@@ -133,7 +132,7 @@ Expected<TensorMap> Executor::backward(const ForwardCall &call, const TensorMap 
                                        ParallelFor &pool) const {
   if (Status s = checkCall(call); !s)
     return s.takeError();
-  if (Status s = plan.checkCotangents(cotangents, call.callSizes); !s)
+  if (Status s = plan.checkCotangents(cotangents, call.frame); !s)
     return s.takeError();
   std::vector<Tensor> buffers = call.buffers;
   TensorMap gradients;
@@ -146,22 +145,22 @@ Expected<TensorMap> Executor::backward(const ForwardCall &call, const TensorMap 
       continue;
     }
     const bool zero = buffer.zero || buffer.role == Role::Cotangent;
-    Expected<Tensor> tensor = allocate(i, call.callSizes, zero, pool);
+    Expected<Tensor> tensor = allocate(i, call.frame, zero, pool);
     if (!tensor)
       return tensor.takeError();
     buffers[i] = *std::move(tensor);
     if (buffer.role == Role::Gradient)
       gradients[buffer.name] = buffers[i];
   }
-  if (Status s = runStages(Half::Backward, call.callSizes, buffers, pool); !s)
+  if (Status s = runStages(Half::Backward, call.frame, buffers, pool); !s)
     return s.takeError();
   return gradients;
 }
 
 Expected<std::shared_ptr<const device::Call>> CpuRunner::forward(const TensorMap &arguments,
-                                                                 const Positions &positions,
+                                                                 const plan::Scalars &scalars,
                                                                  ParallelFor &pool) const {
-  Expected<ForwardCall> call = executor.forward(arguments, positions, pool);
+  Expected<ForwardCall> call = executor.forward(arguments, scalars, pool);
   if (!call)
     return call.takeError();
   return std::make_shared<const ForwardCall>(*std::move(call));

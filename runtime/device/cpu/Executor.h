@@ -20,7 +20,7 @@
 namespace pe::cpu {
 
 /// A compiled stage (runtime/plan/Plan.h).
-using StageFunction = void (*)(void *const *buffers, const int64_t *sizes, int64_t item);
+using StageFunction = void (*)(void *const *buffers, const int64_t *frame, int64_t item);
 /// Finds a stage by its symbol; null if there is none.
 using SymbolLookup = std::function<void *(const std::string &)>;
 
@@ -28,11 +28,10 @@ using SymbolLookup = std::function<void *(const std::string &)>;
 class ForwardCall : public device::Call {
 public:
   const TensorMap &results() const override { return outputs; }
-  const plan::CallSizes &sizes() const override { return callSizes; }
 
 private:
   friend class Executor;
-  plan::CallSizes callSizes;
+  plan::Frame frame;
   TensorMap outputs;
   /// One per buffer of the plan; undefined where the forward call keeps none.
   std::vector<Tensor> buffers;
@@ -68,13 +67,17 @@ public:
 
   const plan::Plan &getPlan() const { return plan.getPlan(); }
 
-  /// Checks the arguments (missing, extra, mis-typed, mis-shaped) and finds the call's sizes.
-  Expected<plan::CallSizes> bind(const TensorMap &arguments, const Positions &positions) const {
-    return plan.bind(arguments, positions);
+  /// Checks the arguments (missing, extra, mis-typed, mis-shaped) and fills the call's frame.
+  Expected<plan::Frame> bind(const TensorMap &arguments, const plan::Scalars &scalars) const {
+    return plan.bind(arguments, scalars);
+  }
+  /// What is known of attention in a frame.
+  plan::CallSizes sizesOf(const plan::Frame &frame) const {
+    return plan.getLayout().sizesOf(frame);
   }
 
   /// Runs the prepare and forward stages.
-  Expected<ForwardCall> forward(const TensorMap &arguments, const Positions &positions,
+  Expected<ForwardCall> forward(const TensorMap &arguments, const plan::Scalars &scalars,
                                 ParallelFor &pool) const;
 
   /// Runs the backward and finish stages on what `call` kept; absent cotangents are zero, but at
@@ -85,16 +88,16 @@ public:
   /// Checks that this executor, or a copy of it, made the call.
   Status checkCall(const device::Call &call) const { return plan.checkCall(call); }
 
-  /// The shape of buffer `index` in a call of these sizes.
-  Expected<Shape> shapeOf(size_t index, const plan::CallSizes &sizes) const {
-    return plan.shapeOf(index, sizes);
+  /// The shape of buffer `index` in a call.
+  Expected<Shape> shapeOf(size_t index, const plan::Frame &frame) const {
+    return plan.shapeOf(index, frame);
   }
 
 private:
   Executor() = default;
-  Expected<Tensor> allocate(size_t index, const plan::CallSizes &sizes, bool zero,
+  Expected<Tensor> allocate(size_t index, const plan::Frame &frame, bool zero,
                             ParallelFor &pool) const;
-  Status runStages(device::Half half, const plan::CallSizes &sizes, std::vector<Tensor> &buffers,
+  Status runStages(device::Half half, const plan::Frame &frame, std::vector<Tensor> &buffers,
                    ParallelFor &pool) const;
 
   device::BoundPlan plan;
@@ -109,13 +112,17 @@ public:
   explicit CpuRunner(Executor executor) : executor(std::move(executor)) {}
 
   const plan::Plan &getPlan() const override { return executor.getPlan(); }
-  Expected<std::shared_ptr<const device::Call>>
-  forward(const TensorMap &arguments, const Positions &positions, ParallelFor &pool) const override;
+  Expected<std::shared_ptr<const device::Call>> forward(const TensorMap &arguments,
+                                                        const plan::Scalars &scalars,
+                                                        ParallelFor &pool) const override;
   Expected<TensorMap> backward(const device::Call &call, const TensorMap &cotangents,
                                ParallelFor &pool) const override;
   Expected<plan::CallSizes> bind(const TensorMap &arguments,
-                                 const Positions &positions) const override {
-    return executor.bind(arguments, positions);
+                                 const plan::Scalars &scalars) const override {
+    Expected<plan::Frame> frame = executor.bind(arguments, scalars);
+    if (!frame)
+      return frame.takeError();
+    return executor.sizesOf(*frame);
   }
 
 private:

@@ -51,7 +51,6 @@ private:
 /// A session and the device's copies of what the caller gave.
 struct CudaCall : device::Call {
   const TensorMap &results() const override { return outputs; }
-  const plan::CallSizes &sizes() const override { return session->getSizes(); }
 
   std::map<std::string, DeviceMemory> given; // by tensor
   std::unique_ptr<Session> session;
@@ -87,7 +86,7 @@ Expected<TensorMap> download(const CudaCall &call, const device::BoundPlan &plan
     const plan::Buffer &buffer = plan.getPlan().buffers[i];
     if (buffer.role != role)
       continue;
-    Expected<Shape> shape = plan.shapeOf(i, call.session->getSizes());
+    Expected<Shape> shape = plan.shapeOf(i, call.session->getFrame());
     if (!shape)
       return shape.takeError();
     Expected<Tensor> tensor = Tensor::allocate(buffer.dtype, *shape);
@@ -127,13 +126,13 @@ Expected<std::shared_ptr<const CudaRunner>> CudaRunner::create(plan::Plan plan,
 }
 
 Expected<std::shared_ptr<const device::Call>>
-CudaRunner::forward(const TensorMap &arguments, const Positions &positions, ParallelFor &) const {
-  auto sizes = plan.bind(arguments, positions);
-  if (!sizes)
-    return sizes.takeError();
+CudaRunner::forward(const TensorMap &arguments, const plan::Scalars &scalars, ParallelFor &) const {
+  auto frame = plan.bind(arguments, scalars);
+  if (!frame)
+    return frame.takeError();
   auto call = std::make_shared<CudaCall>();
   call->function = plan.getIdentity();
-  auto session = createSession(*sizes, plan.getPlan().hasBackward());
+  auto session = createSession(*frame, plan.getPlan().hasBackward());
   if (!session)
     return session.takeError();
   call->session = *std::move(session);
@@ -159,7 +158,7 @@ Expected<TensorMap> CudaRunner::backward(const device::Call &call, const TensorM
     return s.takeError();
   // The caller sees a finished forward call; its session is ours to go on with.
   auto &mine = const_cast<CudaCall &>(static_cast<const CudaCall &>(call));
-  if (Status s = plan.checkCotangents(cotangents, mine.sizes()); !s)
+  if (Status s = plan.checkCotangents(cotangents, mine.session->getFrame()); !s)
     return s.takeError();
   // Absent ones are zero, also those of an earlier backward call.
   TensorMap all = cotangents;
@@ -167,7 +166,7 @@ Expected<TensorMap> CudaRunner::backward(const device::Call &call, const TensorM
     const plan::Buffer &buffer = plan.getPlan().buffers[i];
     if (buffer.role != Role::Cotangent || all.contains(buffer.name))
       continue;
-    Expected<Shape> shape = plan.shapeOf(i, mine.sizes());
+    Expected<Shape> shape = plan.shapeOf(i, mine.session->getFrame());
     if (!shape)
       return shape.takeError();
     Expected<Tensor> zeros = Tensor::allocateZeros(buffer.dtype, *shape);
@@ -187,9 +186,10 @@ Expected<TensorMap> CudaRunner::backward(const device::Call &call, const TensorM
   return download(mine, plan, Role::Gradient, queue);
 }
 
-Expected<device::CallTimes> CudaRunner::time(const TensorMap &arguments, const Positions &positions,
+Expected<device::CallTimes> CudaRunner::time(const TensorMap &arguments,
+                                             const plan::Scalars &scalars,
                                              const TensorMap &cotangents, ParallelFor &pool) const {
-  auto call = forward(arguments, positions, pool);
+  auto call = forward(arguments, scalars, pool);
   if (!call)
     return call.takeError();
   if (!cotangents.empty())

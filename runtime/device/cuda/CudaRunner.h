@@ -17,19 +17,29 @@ public:
 
   const plan::Plan &getPlan() const override { return plan.getPlan(); }
   Expected<plan::CallSizes> bind(const TensorMap &arguments,
-                                 const Positions &positions) const override {
-    return plan.bind(arguments, positions);
+                                 const plan::Scalars &scalars) const override {
+    Expected<plan::Frame> frame = plan.bind(arguments, scalars);
+    if (!frame)
+      return frame.takeError();
+    return plan.getLayout().sizesOf(*frame);
   }
-  Expected<std::shared_ptr<const device::Call>>
-  forward(const TensorMap &arguments, const Positions &positions, ParallelFor &pool) const override;
+  Expected<std::shared_ptr<const device::Call>> forward(const TensorMap &arguments,
+                                                        const plan::Scalars &scalars,
+                                                        ParallelFor &pool) const override;
   Expected<TensorMap> backward(const device::Call &call, const TensorMap &cotangents,
                                ParallelFor &pool) const override;
   /// Device time between events, without copies.
-  Expected<device::CallTimes> time(const TensorMap &arguments, const Positions &positions,
+  Expected<device::CallTimes> time(const TensorMap &arguments, const plan::Scalars &scalars,
                                    const TensorMap &cotangents, ParallelFor &pool) const override;
 
   Expected<std::unique_ptr<Session>> createSession(const plan::CallSizes &sizes, bool grad) const {
-    return Session::create(plan, module, sizes, grad);
+    Expected<plan::Frame> frame = plan.frameOf(sizes);
+    if (!frame)
+      return frame.takeError();
+    return createSession(*frame, grad);
+  }
+  Expected<std::unique_ptr<Session>> createSession(const plan::Frame &frame, bool grad) const {
+    return Session::create(plan, module, frame, grad);
   }
   const Device &getDevice() const { return *module->device; }
 

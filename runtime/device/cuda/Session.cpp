@@ -3,6 +3,7 @@
 #include "runtime/device/cuda/Session.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace pe::cuda {
@@ -14,11 +15,11 @@ using plan::Role;
 
 Expected<std::unique_ptr<Session>> Session::create(const BoundPlan &plan,
                                                    std::shared_ptr<const LoadedModule> module,
-                                                   const plan::CallSizes &sizes, bool grad) {
+                                                   const plan::Frame &frame, bool grad) {
   if (grad && !plan.getPlan().hasBackward())
     return makeError("'", plan.getPlan().entry,
                      "' was compiled without gradients; compile it with them");
-  std::unique_ptr<Session> session(new Session(plan, std::move(module), sizes));
+  std::unique_ptr<Session> session(new Session(plan, std::move(module), frame));
   if (Status s = session->prepare(grad); !s)
     return s.takeError();
   return session;
@@ -29,6 +30,7 @@ Status Session::prepare(bool grad) {
   // Offsets inside a head count bytes in 32 bits.
   const plan::Plan &p = plan.getPlan();
   const int64_t most = (int64_t(1) << 31) / (std::max({p.headDim, p.valueDim, int64_t(1)}) * 4) - 1;
+  const plan::CallSizes sizes = plan.getLayout().sizesOf(frame);
   for (int64_t length : {sizes.queries, sizes.keys})
     if (length > most)
       return makeError("expected at most ", most, " positions of this depth on GPUs, found ",
@@ -37,7 +39,7 @@ Status Session::prepare(bool grad) {
   memory.resize(buffers.size());
   pointers.assign(buffers.size(), 0);
   for (size_t i = 0; i < buffers.size(); ++i) {
-    Expected<Shape> shape = plan.shapeOf(i, sizes);
+    Expected<Shape> shape = plan.shapeOf(i, frame);
     if (!shape)
       return shape.takeError();
     Expected<int64_t> count = elementCount(*shape);
@@ -62,7 +64,7 @@ Status Session::prepare(bool grad) {
   }
   const std::vector<plan::Stage> &stages = plan.getPlan().stages;
   for (size_t i = 0; i < stages.size(); ++i) {
-    Expected<int64_t> items = plan.itemsOf(i, sizes);
+    Expected<int64_t> items = plan.itemsOf(i, frame);
     if (!items)
       return items.takeError();
     if (*items > std::numeric_limits<int32_t>::max())
@@ -103,11 +105,11 @@ Expected<DevicePointer> Session::find(const std::string &name) const {
   return isAbsent ? 0 : pointers[index];
 }
 
-Status Session::setPositions(const Positions &positions) {
-  plan::CallSizes placed = sizes;
-  if (Status s = plan::place(placed, positions); !s)
+Status Session::setScalars(const plan::Scalars &scalars) {
+  plan::Frame placed = frame;
+  if (Status s = plan.getLayout().fillParameters(placed, scalars); !s)
     return s;
-  sizes = placed;
+  frame = std::move(placed);
   return Status::success();
 }
 
@@ -141,9 +143,6 @@ Status Session::launch(Half half, Stream stream) {
         !s)
       return s;
   }
-  std::array<int32_t, 9> abi;
-  for (size_t i = 0; i < abi.size(); ++i)
-    abi[i] = static_cast<int32_t>(sizes.abi()[i]);
   std::vector<void *> arguments;
   for (const Launch &launch : halves[static_cast<int>(half)]) {
     if (launch.grid == 0)
@@ -151,8 +150,10 @@ Status Session::launch(Half half, Stream stream) {
     arguments.clear();
     for (int index : launch.stage->buffers)
       arguments.push_back(&pointers[index]);
-    for (int32_t &size : abi)
-      arguments.push_back(&size);
+    // Of a word, which fits in 32 bits, the driver reads these: the low half stands first.
+    static_assert(std::endian::native == std::endian::little);
+    for (int word : launch.stage->words)
+      arguments.push_back(&frame[word]);
     const plan::Launch &shape = *launch.stage->launch;
     if (Status s = d.check(d.launch(launch.kernel, launch.grid, 1, 1, shape.threads, 1, 1,
                                     shape.sharedBytes, stream, arguments.data(), nullptr),

@@ -15,9 +15,11 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.parameter "k_start" default "0"
+  tile.parameter "q_start" default "k_start + c - r"
   %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
   tile.stage @s prepare over ["hq"] {
-    // expected-error @below {{over "rows": expected the names b, hq, hkv, r, c, d, e, t, kb, q_start, k_start, head_start, heads_total, found rows (foreach-C1)}}
+    // expected-error @below {{over "rows": expected the names b, hq, hkv, r, c, d, e, t, kb, k_start, q_start, found rows (foreach-C1)}}
     tile.foreach over ["rows"] {
     ^bb0(%h: index, %i: index):
       tile.yield
@@ -85,11 +87,13 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.parameter "k_start" default "0"
+  tile.parameter "q_start" default "k_start + c - r"
   %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
   tile.stage @s prepare over ["hq"] {
     tile.foreach over ["r"] {
     ^bb0(%h: index, %i: index):
-      // expected-error @below {{size "r + rows": expected the names b, hq, hkv, r, c, d, e, t, kb, q_start, k_start, head_start, heads_total, found rows (size-C1)}}
+      // expected-error @below {{size "r + rows": expected the names b, hq, hkv, r, c, d, e, t, kb, k_start, q_start, found rows (size-C1)}}
       %n = tile.size "r + rows" : index
       tile.yield
     }

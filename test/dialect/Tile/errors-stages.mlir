@@ -352,7 +352,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 // -----
 
-func.func private @f(memref<1xf32>, memref<9xi64>, index)
+func.func private @f(memref<1xf32>, memref<7xi64>, index)
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %0 = tile.buffer "x" result : !tile.buffer<[r], f32>
   // expected-error @below {{items "b*t": expected the names b, hq, hkv, r, c, d, e, found t (launch-C1)}}
@@ -369,10 +369,10 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 // -----
 
-func.func private @f(memref<9xi64>, index)
+func.func private @f(memref<7xi64>, index)
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %0 = tile.buffer "x" result : !tile.buffer<[r], f32>
-  // expected-error @below {{expected a callee of 3 arguments (buffers, sizes, item), found 2 (launch-C3)}}
+  // expected-error @below {{expected a callee of 3 arguments (buffers, frame, item), found 2 (launch-C3)}}
   tile.launch @f forward items "b" (%0) : !tile.buffer<[r], f32>
 }
 
@@ -382,4 +382,48 @@ tile.plan @f attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   // expected-error @below {{expected owner "rows" or "columns", found "heads" (stage-C12)}}
   tile.stage @s forward over ["b", "hq"] attributes {owner = "heads"} {
   }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{expected a word that has no meaning yet for a name, found "kb" (extent-C1)}}
+  tile.extent "kb"
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{expected a name that the plan does not have yet, found "hq" (extent-C1)}}
+  tile.extent "hq"
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{expected a word that has no meaning yet for a name, found "2 starts" (parameter-C1)}}
+  tile.parameter "2 starts"
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.extent "m"
+  // expected-error @below {{expected a name that the plan does not have yet, found "m" (parameter-C1)}}
+  tile.parameter "m"
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{default of 'q_start': size expression 'k_start - r': expected the names b, hq, hkv, r, c, d, e, found 'k_start' (parameter-C2)}}
+  tile.parameter "q_start" default "k_start - r"
+  tile.parameter "k_start" default "0"
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{expected `strided` on a tensor of the caller with an axis that is not cleared, found a gradient with `zero` of rank 2 (buffer-C4)}}
+  %0 = tile.buffer "d_x" gradient {strided, zero} : !tile.buffer<[b, r], f32>
 }

@@ -1,7 +1,8 @@
 // RUN: pe-opt %s --pe-export-plan | FileCheck %s
 // Extents become size expressions, stages name their buffers by index, functions are marked.
 // CHECK:      pe.plan = "{
-// CHECK-SAME: r+c+63
+// CHECK-SAME: (r+c+63)
+// CHECK-SAME: "frame\22: [{{.*}}heads"
 // CHECK-SAME: b*hq*ceildiv(r,96)
 // CHECK:      func.func @forward{{.*}} attributes {pe.stage}
 // CHECK-NOT:  tile.plan
@@ -9,6 +10,8 @@ func.func @forward(%q: memref<1xf32>, %t: memref<1xf32>, %sizes: memref<9xi64>, 
   return
 }
 tile.plan @attention attributes {head_dim = 64, value_dim = 64} {
+  tile.extent "m"
+  tile.parameter "shift" default "m - 1"
   %q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
   %t = tile.buffer "table" temporary : !tile.buffer<[hq, t], f32>
   tile.launch @forward forward items "b*hq*ceildiv(r,96)" (%q, %t)

@@ -20,6 +20,7 @@
 #include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/ToCPU.h"
 #include "passes/ToLoops/ToLoops.h"
+#include "runtime/device/common/BoundPlan.h"
 #include "runtime/device/cpu/ObjectLoader.h"
 #include "runtime/jit/Compiler.h"
 #include "runtime/jit/MachineCode.h"
@@ -192,11 +193,13 @@ private:
 struct Run {
   const Program &program;
   plan::CallSizes sizes;
+  plan::Frame frame;
   std::vector<GuardedMemory> memory;
   std::vector<int64_t> bytes, items;
 
   Run(const Program &program, const plan::CallSizes &sizes, const Options &options)
-      : program(program), sizes(sizes) {
+      : program(program), sizes(sizes),
+        frame(*device::BoundPlan::create(program.plan)->frameOf(sizes)) {
     int64_t seed = options.number("seed", 1);
     double spread = std::atof(options.get("spread", "1").c_str());
     auto values = sizes.values(program.plan.headDim, program.plan.valueDim);
@@ -230,10 +233,9 @@ struct Run {
     std::vector<void *> buffers;
     for (int buffer : stage.buffers)
       buffers.push_back(memory[buffer].get());
-    auto abi = sizes.abi();
     double begin = now();
     for (int64_t item = 0; item < items[index]; ++item)
-      program.stages[index](buffers.data(), abi.data(), item);
+      program.stages[index](buffers.data(), frame.data(), item);
     return now() - begin;
   }
 

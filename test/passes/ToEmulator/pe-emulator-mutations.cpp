@@ -90,7 +90,8 @@ TensorMap draw(const plan::Plan &plan, plan::Role role, const plan::CallSizes &s
   for (size_t index = 0; index < plan.buffers.size(); ++index) {
     if (plan.buffers[index].role != role)
       continue;
-    Tensor tensor = Tensor::zeros(DType::F32, take(bound.shapeOf(index, sizes)));
+    Tensor tensor =
+        Tensor::zeros(DType::F32, take(bound.shapeOf(index, take(bound.frameOf(sizes)))));
     std::mt19937 random(static_cast<unsigned>(index + 1));
     std::normal_distribution<float> normal;
     for (int64_t i = 0; i < tensor.numel(); ++i)

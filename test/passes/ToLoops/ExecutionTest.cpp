@@ -77,6 +77,8 @@ class Execution : public testing::TestWithParam<LoopOptions> {};
 
 const std::string kSums = std::string(R"mlir(
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.parameter "k_start" default "0"
+  tile.parameter "q_start" default "k_start + c - r"
   %X = tile.buffer "x" argument : !tile.buffer<[b, hq, r], f32>
   %Y = tile.buffer "y" argument : !tile.buffer<[b, hq, c], f32>
   %W = tile.buffer "w" argument : !tile.buffer<[hq], f32>
@@ -247,6 +249,8 @@ std::string scanPlan(const Scan &scan) {
 !r = !tile.val<[r], f32>
 !rc = !tile.val<[r, c], f32>
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.parameter "k_start" default "0"
+  tile.parameter "q_start" default "k_start + c - r"
   %X = tile.buffer "x" argument : !tile.buffer<[b, hq, r], f32>
   %LAST = tile.buffer "last" result : !tile.buffer<[b, hq, r], f32>
   %SUM = tile.buffer "sum" result : !tile.buffer<[b, hq, r], f32>
@@ -392,6 +396,8 @@ std::vector<float> awkwardNumbers() {
 std::string roundingPlan(const std::string &type, const std::string &stored) {
   return R"mlir(
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
+  tile.parameter "k_start" default "0"
+  tile.parameter "q_start" default "k_start + c - r"
   %X = tile.buffer "x" argument : !tile.buffer<[b, hq, r, d], f32>
   %Y = tile.buffer "y" result : !tile.buffer<[b, hq, r, d], )mlir" +
          stored + R"mlir(>
@@ -469,6 +475,8 @@ std::string dotPlan(const std::string &type) {
                               "\n    }\n";
   return R"mlir(
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
+  tile.parameter "k_start" default "0"
+  tile.parameter "q_start" default "k_start + c - r"
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
   %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
   %O = tile.buffer "o" result : !tile.buffer<[b, hq, r], f32>
@@ -517,6 +525,8 @@ TEST(Types, productsAreExactAndAddedInF32) {
 TEST(Types, doublesAreAddedInDouble) {
   const std::string plan = R"mlir(
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
+  tile.parameter "k_start" default "0"
+  tile.parameter "q_start" default "k_start + c - r"
   %X = tile.buffer "x" argument : !tile.buffer<[b, hq, r, d], f32>
   %Y = tile.buffer "y" result : !tile.buffer<[b, hq, r], f32>
   tile.stage @sum forward over ["b", "hq"] {

@@ -17,6 +17,7 @@
 #include "passes/Pipelines/Pipelines.h"
 #include "passes/Transforms/Passes.h"
 #include "passes/Transforms/Prepare.h"
+#include "runtime/device/common/BoundPlan.h"
 #include "runtime/device/cpu/Segments.h"
 #include "llvm/Support/TargetSelect.h"
 
@@ -176,7 +177,7 @@ void TilePlan::run(Tensors &tensors, const plan::CallSizes &sizes) const {
   for (const plan::Buffer &buffer : data.buffers)
     memory.push_back(tensors.require(
         buffer.name, countElements(buffer, values) * sizeOf(buffer.dtype), buffer.zero));
-  auto abi = sizes.abi();
+  const plan::Frame frame = *device::BoundPlan::create(data)->frameOf(sizes);
   for (const plan::Stage &stage : data.stages) {
     auto *function = reinterpret_cast<void (*)(void *const *, const int64_t *, int64_t)>(
         llvm::cantFail(engine->jit->lookup(stage.symbol)));
@@ -185,7 +186,7 @@ void TilePlan::run(Tensors &tensors, const plan::CallSizes &sizes) const {
       buffers.push_back(memory[index]);
     // Any order of the items is right; the last first is the least natural.
     for (int64_t item = evaluate(stage.items, values); item-- > 0;)
-      function(buffers.data(), abi.data(), item);
+      function(buffers.data(), frame.data(), item);
   }
 }
 

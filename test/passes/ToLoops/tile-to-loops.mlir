@@ -5,7 +5,7 @@
 
 // A loop stage: one function, one work item per head, reads clamped.
 // CHECK-LABEL: func.func @loops_table
-// CHECK-SAME:    (%[[SLOPES:.*]]: memref<1xf32>, %[[TABLE:.*]]: memref<1xf32>, %{{.*}}: memref<9xi64>, %[[H:.*]]: index)
+// CHECK-SAME:    (%[[SLOPES:.*]]: memref<1xf32>, %[[TABLE:.*]]: memref<1xf32>, %{{.*}}: memref<7xi64>, %[[H:.*]]: index)
 // CHECK:         %[[VIEW:.*]] = memref.reinterpret_cast %[[SLOPES]]
 // CHECK:         scf.for %[[T:.*]] =
 // CHECK:           arith.minsi %[[H]]

@@ -22,24 +22,24 @@ constexpr int64_t kWidth = 4;
 float *f32(void *buffer) { return static_cast<float *>(buffer); }
 
 /// buffers: w, doubled [hq]; item: 1.
-void prepare(void *const *buffers, const int64_t *sizes, int64_t) {
-  for (int64_t h = 0; h < sizes[1]; ++h)
+void prepare(void *const *buffers, const int64_t *frame, int64_t) {
+  for (int64_t h = 0; h < frame[1]; ++h)
     f32(buffers[1])[h] = 2 * f32(buffers[0])[h];
 }
 
 /// buffers: x, doubled, y, saved; item: row of b*hq*r.
-void forwardRow(void *const *buffers, const int64_t *sizes, int64_t item) {
-  const int64_t h = item / sizes[3] % sizes[1];
+void forwardRow(void *const *buffers, const int64_t *frame, int64_t item) {
+  const int64_t h = item / frame[3] % frame[1];
   for (int64_t d = 0; d < kWidth; ++d) {
     const float x = f32(buffers[0])[item * kWidth + d];
-    f32(buffers[2])[item * kWidth + d] = x * f32(buffers[1])[h] + static_cast<float>(sizes[5]);
+    f32(buffers[2])[item * kWidth + d] = x * f32(buffers[1])[h] + static_cast<float>(frame[8]);
     f32(buffers[3])[item * kWidth + d] = x;
   }
 }
 
 /// buffers: d_y, saved, w, d_x, partial [b*hq*r]; item: row.
-void backwardRow(void *const *buffers, const int64_t *sizes, int64_t item) {
-  const int64_t h = item / sizes[3] % sizes[1];
+void backwardRow(void *const *buffers, const int64_t *frame, int64_t item) {
+  const int64_t h = item / frame[3] % frame[1];
   for (int64_t d = 0; d < kWidth; ++d) {
     const float dy = f32(buffers[0])[item * kWidth + d];
     f32(buffers[3])[item * kWidth + d] = 2 * dy * f32(buffers[2])[h];
@@ -48,10 +48,10 @@ void backwardRow(void *const *buffers, const int64_t *sizes, int64_t item) {
 }
 
 /// buffers: partial, d_w; item: head.
-void finish(void *const *buffers, const int64_t *sizes, int64_t h) {
-  for (int64_t b = 0; b < sizes[0]; ++b)
-    for (int64_t r = 0; r < sizes[3]; ++r)
-      f32(buffers[1])[h] += f32(buffers[0])[(b * sizes[1] + h) * sizes[3] + r];
+void finish(void *const *buffers, const int64_t *frame, int64_t h) {
+  for (int64_t b = 0; b < frame[0]; ++b)
+    for (int64_t r = 0; r < frame[3]; ++r)
+      f32(buffers[1])[h] += f32(buffers[0])[(b * frame[1] + h) * frame[3] + r];
 }
 
 void *lookup(const std::string &symbol) {
@@ -66,6 +66,7 @@ void *lookup(const std::string &symbol) {
 Plan samplePlan() {
   const std::vector<std::string> full = {"b", "hq", "r", "4"};
   Plan plan;
+  plan.frame = standardFrame(); // 0 b, 1 hq, 3 r, 8 q_start
   plan.entry = "scale";
   plan.headDim = plan.valueDim = kWidth;
   plan.buffers = {{.name = "x", .role = Role::Argument, .shape = full},
@@ -113,7 +114,7 @@ protected:
 } // namespace
 
 TEST_F(ExecutorTest, ForwardAndBackward) {
-  Expected<ForwardCall> call = executor.forward(arguments, {.queryStart = 7}, pool);
+  Expected<ForwardCall> call = executor.forward(arguments, Positions{.queryStart = 7}, pool);
   ASSERT_TRUE(call) << call.error().getMessage();
   ASSERT_EQ(call->results().size(), 1u);
   const Tensor &y = call->results().at("y");

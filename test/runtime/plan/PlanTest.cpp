@@ -17,6 +17,7 @@ static Plan sample() {
   plan.window = PairWindow{0, std::nullopt};
   plan.structure = "column term \"slope\"";
   plan.diagnostics = {"note"};
+  plan.frame = standardFrame();
   Buffer q{.name = "q", .role = Role::Argument, .shape = {"b", "hq", "r", "64"}};
   Buffer slopes{.name = "slopes", .role = Role::Argument, .shape = {"hq"}};
   slopes.parameter = {
@@ -46,6 +47,7 @@ TEST(Plan, RoundTripKeepsEverything) {
   ASSERT_TRUE(again) << again.error().getMessage();
   EXPECT_EQ(toJson(*again), toJson(plan));
   EXPECT_EQ(again->valueDim, 32);
+  EXPECT_EQ(again->frame, plan.frame);
   EXPECT_EQ(again->window->low, 0);
   EXPECT_FALSE(again->window->high);
   EXPECT_EQ(again->buffers[1].parameter.min, 0.01);
@@ -62,7 +64,15 @@ TEST(Plan, WhatIsWrongIsNamed) {
   EXPECT_NE(errorOf("{").find("expected JSON"), std::string::npos);
   EXPECT_NE(errorOf("[]").find("expected an object"), std::string::npos);
   EXPECT_NE(errorOf("{}").find("'version'"), std::string::npos);
-  EXPECT_NE(errorOf(replaced(json, "\"version\": 1", "\"version\": 99")).find("found 99"),
+  EXPECT_NE(errorOf(replaced(json, "\"version\": 2", "\"version\": 99")).find("found 99"),
+            std::string::npos);
+  EXPECT_EQ(errorOf(replaced(json, "\"version\": 2", "\"version\": 1")),
+            "expected plan version 2, found 1; compile the source again with this version of pe");
+  EXPECT_NE(errorOf(replaced(json, "\"parameter\",", "\"constant\",")).find("found 'constant'"),
+            std::string::npos);
+  EXPECT_NE(errorOf(replaced(json, "\"k_start + c - r\"", "7")).find("plan.frame[8]: expected"),
+            std::string::npos);
+  EXPECT_NE(errorOf(replaced(json, "\"k_start + c - r\"", "\"k_stop\"")).find("'q_start'"),
             std::string::npos);
   EXPECT_NE(errorOf(replaced(json, "\"residual\"", "\"other\"")).find("buffers[2]: 'role'"),
             std::string::npos);
@@ -133,12 +143,27 @@ TEST(Plan, LaunchesOfKernels) {
   plan.target = "cuda";
   EXPECT_NE(errorOf(toJson(plan)).find("expected threads of a kernel on target cuda, found none"),
             std::string::npos);
+  plan.stages[0].launch.reset();
+  plan.stages[0].words = {0};
+  plan.target = "cpu";
+  EXPECT_NE(validate(plan).error().getMessage().find("words of the frame for a kernel only"),
+            std::string::npos);
+  plan.stages[0].launch = Launch{128, 70000};
   plan.target = ""; // not said yet
+  plan.stages[0].words = {0, 11};
+  EXPECT_NE(errorOf(toJson(plan)).find("words of the frame below 11, found 11"), std::string::npos);
+  plan.stages[0].words.assign(1018, 3); // and three buffers: 4096 bytes
+  EXPECT_TRUE(validate(plan));
+  plan.stages[0].words.push_back(3);
+  EXPECT_NE(errorOf(toJson(plan)).find("at most 4096 bytes of parameters for a kernel, found 4100"),
+            std::string::npos);
+  plan.stages[0].words = {3, 8};
   Expected<Plan> again = parsePlan(toJson(plan));
   ASSERT_TRUE(again) << again.error().getMessage();
   ASSERT_TRUE(again->stages[0].launch);
   EXPECT_EQ(again->stages[0].launch->threads, 128);
   EXPECT_EQ(again->stages[0].launch->sharedBytes, 70000);
+  EXPECT_EQ(again->stages[0].words, (std::vector<int>{3, 8}));
   EXPECT_FALSE(again->stages[1].launch);
   for (int threads : {0, 33, 1056}) {
     plan.stages[0].launch = Launch{threads, 0};
@@ -150,10 +175,4 @@ TEST(Plan, LaunchesOfKernels) {
   plan.stages[0].launch = Launch{32, -1};
   EXPECT_NE(errorOf(toJson(plan)).find("expected bytes of shared memory, found -1"),
             std::string::npos);
-}
-
-TEST(Plan, SizesFollowTheAbi) {
-  CallSizes sizes{2, 8, 4, 100, 200, -5, 3, 8, 16};
-  EXPECT_EQ(sizes.abi(), (std::array<int64_t, 9>{2, 8, 4, 100, 200, -5, 3, 8, 16}));
-  EXPECT_EQ(sizes.values(64, 32)["e"], 32);
 }

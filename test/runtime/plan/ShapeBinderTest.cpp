@@ -7,11 +7,13 @@
 using namespace pe;
 using namespace pe::plan;
 
+static const FrameLayout kLayout = *FrameLayout::create(standardFrame());
+
 static SymbolicShape shape(const std::vector<std::string> &dims) {
   SymbolicShape shape;
   for (const std::string &dim : dims) {
     shape.push_back(*SizeExpression::parse(dim));
-    EXPECT_TRUE(shape.back().resolve(sizeNames()));
+    EXPECT_TRUE(shape.back().resolve(kLayout.getNames()));
   }
   return shape;
 }
@@ -20,7 +22,7 @@ static const SymbolicShape kQ = shape({"b", "hq", "r", "d"});
 static const SymbolicShape kK = shape({"b", "hkv", "c", "d"});
 
 static ShapeBinder makeBinder() {
-  ShapeBinder binder(sizeNames());
+  ShapeBinder binder(kLayout);
   binder.set("d", 64);
   binder.set("e", 32);
   return binder;
@@ -30,21 +32,23 @@ TEST(ShapeBinder, DefaultsPutTheLastQueryAtTheLastKey) {
   ShapeBinder binder = makeBinder();
   ASSERT_TRUE(binder.bind("q", kQ, {2, 8, 3, 64}));
   ASSERT_TRUE(binder.bind("k", kK, {2, 4, 10, 64}));
-  Expected<CallSizes> sizes = binder.finish({.keyStart = 100});
-  ASSERT_TRUE(sizes) << sizes.error().getMessage();
-  EXPECT_EQ(sizes->abi(), (std::array<int64_t, 9>{2, 8, 4, 3, 10, 107, 100, 0, 8}));
+  Expected<Frame> frame = binder.finish(Positions{.keyStart = 100});
+  ASSERT_TRUE(frame) << frame.error().getMessage();
+  EXPECT_EQ(*frame, (Frame{2, 8, 4, 3, 10, 64, 32, 100, 107, 0, 8}));
 }
 
 TEST(ShapeBinder, GivenPositionsWin) {
   ShapeBinder binder = makeBinder();
   ASSERT_TRUE(binder.bind("q", kQ, {1, 2, 3, 64}));
-  Expected<CallSizes> sizes = binder.finish({.queryStart = -4, .headStart = 6, .headsTotal = 12});
-  ASSERT_TRUE(sizes);
-  EXPECT_EQ(sizes->queryStart, -4);
-  EXPECT_EQ(sizes->keyHeads, 2);
-  EXPECT_EQ(sizes->keys, 3);
-  EXPECT_EQ(sizes->headStart, 6);
-  EXPECT_EQ(sizes->headsTotal, 12);
+  Expected<Frame> frame =
+      binder.finish(Positions{.queryStart = -4, .headStart = 6, .headsTotal = 12});
+  ASSERT_TRUE(frame);
+  const CallSizes sizes = kLayout.sizesOf(*frame);
+  EXPECT_EQ(sizes.queryStart, -4);
+  EXPECT_EQ(sizes.keyHeads, 2);
+  EXPECT_EQ(sizes.keys, 3);
+  EXPECT_EQ(sizes.headStart, 6);
+  EXPECT_EQ(sizes.headsTotal, 12);
 }
 
 TEST(ShapeBinder, ContradictionsNameBothTensors) {
@@ -77,8 +81,8 @@ TEST(ShapeBinder, HeadsMustDivide) {
   ShapeBinder binder = makeBinder();
   ASSERT_TRUE(binder.bind("q", kQ, {1, 8, 3, 64}));
   ASSERT_TRUE(binder.bind("k", kK, {1, 3, 3, 64}));
-  Expected<CallSizes> sizes = binder.finish({});
-  ASSERT_FALSE(sizes);
-  EXPECT_NE(sizes.error().getMessage().find("8 query heads ('q') and 3 key heads ('k')"),
+  Expected<Frame> frame = binder.finish({});
+  ASSERT_FALSE(frame);
+  EXPECT_NE(frame.error().getMessage().find("8 query heads ('q') and 3 key heads ('k')"),
             std::string::npos);
 }

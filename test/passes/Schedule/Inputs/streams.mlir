@@ -4,6 +4,8 @@
 // Softmax forward: rows carry the running maximum m, the sum l and the output; scores
 // are in units of log2 (queries are scaled by scale * log2 e).
 tile.plan @softmax_forward attributes {head_dim = 64 : i64, value_dim = 64 : i64} {
+  tile.parameter "k_start" default "0"
+  tile.parameter "q_start" default "k_start + c - r"
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
   %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
   %V = tile.buffer "v" argument : !tile.buffer<[b, hkv, c, e], f32>
@@ -106,6 +108,8 @@ tile.plan @softmax_forward attributes {head_dim = 64 : i64, value_dim = 64 : i64
 // mask is 0, so rows without a key need no care. Key gradients sum over the rows of all heads
 // of the group (over b, hkv).
 tile.plan @softmax_backward attributes {head_dim = 64 : i64, value_dim = 64 : i64} {
+  tile.parameter "k_start" default "0"
+  tile.parameter "q_start" default "k_start + c - r"
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
   %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
   %V = tile.buffer "v" argument : !tile.buffer<[b, hkv, c, e], f32>
@@ -189,6 +193,8 @@ tile.plan @softmax_backward attributes {head_dim = 64 : i64, value_dim = 64 : i6
 // after key j is R <- R * t and the weight is R_after * u. R at the beginning of each block (in
 // stream order) is the residual. Once R < 1e-9 on every row, older keys cannot matter.
 tile.plan @stick_breaking_forward attributes {head_dim = 64 : i64, value_dim = 64 : i64} {
+  tile.parameter "k_start" default "0"
+  tile.parameter "q_start" default "k_start + c - r"
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
   %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
   %V = tile.buffer "v" argument : !tile.buffer<[b, hkv, c, e], f32>
@@ -238,6 +244,8 @@ tile.plan @stick_breaking_forward attributes {head_dim = 64 : i64, value_dim = 6
 // dz_j = beta_j (1 - beta_j) R_j (dA_j - U_{j-1}) with R_j the mass before key j, rebuilt inside the
 // block from the forward's snapshot.
 tile.plan @stick_breaking_backward attributes {head_dim = 64 : i64, value_dim = 64 : i64} {
+  tile.parameter "k_start" default "0"
+  tile.parameter "q_start" default "k_start + c - r"
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
   %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
   %V = tile.buffer "v" argument : !tile.buffer<[b, hkv, c, e], f32>

@@ -86,12 +86,12 @@ FakeLauncher launcherOf(const Compiled &compiled, std::string &failure) {
     EXPECT_EQ(static_cast<int>(sharedBytes), stage->launch->sharedBytes);
     EXPECT_EQ(fake().reserved[kernel], stage->launch->sharedBytes);
     std::vector<void *> buffers;
-    std::vector<int64_t> sizes;
+    plan::Frame frame(compiled.plan.frame.size());
     const size_t count = stage->buffers.size();
     for (size_t i = 0; i < count; ++i)
       buffers.push_back(reinterpret_cast<void *>(*static_cast<uint64_t *>(arguments[i])));
-    for (size_t i = 0; i < 9; ++i)
-      sizes.push_back(*static_cast<int32_t *>(arguments[count + i]));
+    for (size_t i = 0; i < stage->words.size(); ++i)
+      frame[stage->words[i]] = *static_cast<int32_t *>(arguments[count + i]);
     auto *function = reinterpret_cast<cpu::StageFunction>(compiled.kernels->lookup(kernel));
     return [=, &failure] {
       std::vector<emulator::Region> regions;
@@ -99,7 +99,7 @@ FakeLauncher launcherOf(const Compiled &compiled, std::string &failure) {
         regions.push_back({address, bytes});
       emulator::beginStage(regions);
       for (unsigned item = 0; item < grid; ++item)
-        function(buffers.data(), sizes.data(), item);
+        function(buffers.data(), frame.data(), item);
       if (Status s = emulator::endStage(); !s && failure.empty())
         failure = kernel + ": " + s.error().getMessage();
     };

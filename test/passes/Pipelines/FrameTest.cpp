@@ -1,0 +1,131 @@
+//===- FrameTest.cpp - What a plan declares reaches its stages ------------===//
+//
+// The plan below declares a size and two parameters of its own. Whatever the target, stages read
+// what the call gives, or the defaults: nothing between the declaration and the stage knows them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Pipelines/Pipelines.h"
+#include "runtime/device/cpu/Executor.h"
+#include "runtime/device/cpu/ObjectLoader.h"
+#include "runtime/device/cpu/ThreadPool.h"
+#include "runtime/device/emulator/Emulator.h"
+#include "runtime/device/emulator/EmulatorGuard.h"
+#include "runtime/jit/Compiler.h"
+#include "runtime/jit/MachineCode.h"
+
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/Support/TargetSelect.h"
+
+#include <gtest/gtest.h>
+
+using namespace pe;
+
+namespace {
+
+constexpr const char *kPlan = R"(
+tile.plan @affine attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
+  tile.extent "m"
+  tile.parameter "factor" default "2 * m"
+  tile.parameter "shift" default "factor - 100"
+  %X = tile.buffer "x" argument : !tile.buffer<[b, m], f32>
+  %Y = tile.buffer "y" result : !tile.buffer<[b, m], f32>
+  tile.stage @affine forward over ["b"] {
+    %factor = tile.size "factor" : index
+    %shift = tile.size "shift" : index
+    tile.foreach over ["m"] {
+    ^bb0(%b: index, %i: index):
+      %x = tile.read %X[%b, %i] inbounds : !tile.buffer<[b, m], f32> -> f32
+      %0 = arith.index_cast %factor : index to i32
+      %1 = arith.sitofp %0 : i32 to f32
+      %2 = arith.index_cast %shift : index to i32
+      %3 = arith.sitofp %2 : i32 to f32
+      %4 = arith.mulf %x, %1 : f32
+      %5 = arith.addf %4, %3 : f32
+      tile.write %5, %Y[%b, %i] : f32 -> !tile.buffer<[b, m], f32>
+      tile.yield
+    }
+  }
+}
+)";
+
+template <typename T> T take(Expected<T> value) {
+  if (!value)
+    ADD_FAILURE() << value.error().getMessage();
+  return *std::move(value);
+}
+
+cpu::Executor compile(const std::string &target) {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  jit::Compilation compilation(jit::getRegistry());
+  EXPECT_TRUE(compilation.parse({kPlan, "plan.mlir", ""}));
+  mlir::pe::CompileOptions options;
+  options.lowering = target == "gpu-emulator" ? "gpu" : target;
+  EXPECT_TRUE(compilation.run([&](mlir::OpPassManager &pm) {
+    mlir::pe::buildTileToFunctionsPipeline(pm, options);
+    if (target == "gpu-emulator")
+      mlir::pe::buildKernelsToEmulatorPipeline(pm);
+    else
+      mlir::pe::buildFunctionsToLLVMPipeline(pm);
+  }));
+  mlir::ModuleOp module = compilation.getModule();
+  const auto text = module->getAttrOfType<mlir::StringAttr>(mlir::pe::kPlanAttr);
+  plan::Plan plan = take(plan::parsePlan(text.strref()));
+  module->removeAttr(mlir::pe::kPlanAttr);
+  module->removeAttr("pe.emulated_syncs");
+  const auto machine = take(jit::createTargetMachine("x86-64-v3"));
+  llvm::LLVMContext context;
+  const auto translated = take(jit::translate(module, context, *machine));
+  const auto code =
+      take(cpu::loadObject(take(jit::emitObject(*translated, *machine)), emulator::findSymbol));
+  cpu::Executor::Options execution;
+  if (target == "gpu-emulator")
+    execution.guard = std::make_shared<emulator::EmulatorGuard>();
+  const auto lookup = [=](const std::string &name) { return code->lookup(name); };
+  return take(cpu::Executor::create(std::move(plan), lookup, code, execution));
+}
+
+class FrameTest : public testing::TestWithParam<const char *> {
+protected:
+  std::vector<float> run(const plan::Scalars &scalars) {
+    Tensor x = Tensor::zeros(DType::F32, {2, 3});
+    for (int64_t i = 0; i < x.numel(); ++i)
+      x.data<float>()[i] = static_cast<float>(i);
+    const auto call = take(executor.forward({{"x", x}}, scalars, pool));
+    const std::span<const float> y = call.results().at("y").values<float>();
+    return {y.begin(), y.end()};
+  }
+
+  cpu::ThreadPool pool{{.threads = 2}};
+  cpu::Executor executor = compile(GetParam());
+};
+
+} // namespace
+
+TEST_P(FrameTest, Defaults) {
+  EXPECT_EQ(run({}), (std::vector<float>{-94, -88, -82, -76, -70, -64})); // 6 x + (6 - 100)
+}
+
+TEST_P(FrameTest, WhatACallGives) {
+  plan::Scalars scalars;
+  scalars.set("shift", -7);
+  EXPECT_EQ(run(scalars), (std::vector<float>{-7, -1, 5, 11, 17, 23}));
+  scalars.set("factor", 10);
+  EXPECT_EQ(run(scalars), (std::vector<float>{-7, 3, 13, 23, 33, 43}));
+}
+
+TEST_P(FrameTest, WhatIsNoParameterIsRefused) {
+  plan::Scalars scalars;
+  scalars.set("q_start", 1);
+  const auto call = executor.forward({{"x", Tensor::zeros(DType::F32, {2, 3})}}, scalars, pool);
+  ASSERT_FALSE(call);
+  EXPECT_EQ(call.error().getMessage(), "expected the parameters factor, shift, found 'q_start'");
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, FrameTest, testing::Values("loops", "cpu", "gpu-emulator"),
+                         [](const auto &info) {
+                           std::string name = info.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
