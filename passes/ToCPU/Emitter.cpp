@@ -53,8 +53,15 @@ Index operator-(const Index &a, const Index &b) {
 Index operator*(const Index &a, const Index &b) {
   if (!a.base && b.base)
     return b * a;
-  if (b.base)
-    return Index::emit<arith::MulIOp>(a, b);
+  if (b.base) { // by parts, so that neighbours share the product of their bases
+    Emitter &e = *a.emitter;
+    Index product(&e, e.binary<arith::MulIOp>(a.base, b.base), a.constant * b.constant);
+    if (a.constant)
+      product = product + Index(&e, b.base, 0) * Index(a.constant);
+    if (b.constant)
+      product = product + Index(&e, a.base, 0) * Index(b.constant);
+    return product;
+  }
   if (!a.base || b.constant == 0)
     return a.constant * b.constant;
   if (b.constant == 1)

@@ -31,6 +31,7 @@ void ColumnResults::emitStore(StoreOp store, const StripPlace &place, const Inde
   Index base = context.offset(buffer, place.place());
   const SpaceSet &spaces = spacesOf(store.getValue());
   int64_t depth = isColumn(spaces) ? 1 : context.depthOf(spaces);
+  Index pitch = isColumn(spaces) ? Index(1) : context.pitch(buffer);
   e.loop(0, count, 1, [&](Index key) {
     values.begin(place);
     values.maps.beginKey(place.block + key);
@@ -41,7 +42,7 @@ void ColumnResults::emitStore(StoreOp store, const StripPlace &place, const Inde
     for (int64_t d = 0; d < depth; d += e.lanes) {
       int64_t width = std::min(e.lanes, depth - d);
       Value wide = columnAt(store.getValue(), key, d, width);
-      e.storeVector(narrowed(e, wide, width), memory, base + key * Index(depth) + Index(d));
+      e.storeVector(narrowed(e, wide, width), memory, base + key * pitch + Index(d));
     }
   });
 }

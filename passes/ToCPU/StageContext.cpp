@@ -66,9 +66,8 @@ Value StageContext::memory(Value buffer) {
 
 Index StageContext::offset(Value buffer, const Place &place) {
   auto type = cast<BufferType>(buffer.getType());
-  ArrayRef<Value> extents = function.getExtents(buffer);
   Index at = 0;
-  for (auto [name, extent] : llvm::zip(type.getExtents(), extents)) {
+  for (auto [name, stride] : llvm::zip(type.getExtents(), function.getStrides(buffer))) {
     const Index *index = llvm::StringSwitch<const Index *>(name.getValue())
                              .Case("b", &place.b)
                              .Case("hq", &place.hq)
@@ -78,9 +77,8 @@ Index StageContext::offset(Value buffer, const Place &place) {
                              .Case("t", &place.t)
                              .Case("kb", &place.kb)
                              .Default(nullptr);
-    at = at * e.fromValue(extent);
     if (index)
-      at = at + *index;
+      at = at + *index * e.fromValue(stride);
   }
   return at + firsts.lookup(buffer);
 }
@@ -92,4 +90,8 @@ void StageContext::useCopy(Value buffer, Value copies, const Index &number) {
     size = size * e.fromValue(extent);
   firsts[buffer] = number * size;
   function.useCopy(e, buffer, copies, e.toValue(firsts[buffer]));
+}
+
+Index StageContext::pitch(Value buffer) {
+  return e.fromValue(function.getStrides(buffer).drop_back().back());
 }

@@ -3,7 +3,7 @@
 // The function being written, the sizes of the call as indices, the stage's mask as
 // intervals, and where buffers are. Buffers are one-dimensional here: an element's
 // place is computed from the names of the extents, so that a kernel's inner loop sees a
-// base and constant strides.
+// base and the pitch of its rows.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_STAGECONTEXT_H
@@ -45,6 +45,8 @@ public:
   /// From here on accesses to `buffer` go to copy `number` of it in `copies`, whose extents are the
   /// number of copies and those of the buffer.
   void useCopy(Value buffer, Value copies, const Index &number);
+  /// Elements from a row of the buffer to the next.
+  Index pitch(Value buffer);
   Value emitSize(StringRef expression) { return function.emitSize(e, e.getLoc(), expression); }
 
 private:

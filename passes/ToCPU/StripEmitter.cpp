@@ -46,6 +46,7 @@ void StripEmitter::emitRowDot(DotOp dot, const Panel &into) {
   Place at = place.place();
   Index base = context.offset(buffer, at);
   int64_t depth = context.depthOf(spacesOf(dot.getRhs())), pitch = cpu.stripRows();
+  Index keyPitch = context.pitch(buffer);
   Value init = dot.getInit();
   if (init)
     values.preparePanel(init);
@@ -66,7 +67,7 @@ void StripEmitter::emitRowDot(DotOp dot, const Panel &into) {
       return e.loadVector(slots.getMemory(), slots.at(dot.getLhs(), key, Index(v * e.lanes)));
     };
     auto keyAt = [&](Index key, int64_t i) {
-      return e.load(memory, base + key * Index(depth) + d + Index(i));
+      return e.load(memory, base + key * keyPitch + d + Index(i));
     };
     auto isInside = [&](Index key, int64_t, int64_t v) { return mask.at(place.block + key, v); };
     acc = mask.isOn() ? emitTileProductOfPairs(e, shape, place.keyBegin, keyEnd, acc, weights,
@@ -87,6 +88,7 @@ void StripEmitter::emitColumnDots(const StripPlace &place, const ColumnFolds &fo
     const ColumnFold fold = folds.lookup(dot.getOutput());
     Value rows = context.memory(buffer), into = fold.memory;
     Index base = context.offset(buffer, place.place());
+    Index rowPitch = context.pitch(buffer);
     int64_t depth = fold.depth;
     auto chunk = [&](const Index &key, const Index &d, int64_t vectors, int64_t width) {
       TileShape shape = {cpu.columnRows, vectors, place.masked ? 1 : cpu.unroll, width};
@@ -98,7 +100,7 @@ void StripEmitter::emitColumnDots(const StripPlace &place, const ColumnFolds &fo
         for (int64_t v = 0; v < vectors; ++v)
           acc.push_back(e.loadVector(into, placeOf(k, v), width));
       auto rowAt = [&](Index r, int64_t v) {
-        return e.loadVector(rows, base + r * Index(depth) + d + Index(v * width), width);
+        return e.loadVector(rows, base + r * rowPitch + d + Index(v * width), width);
       };
       auto weights = [&](Index r, int64_t k) {
         return e.load(slots.getMemory(), slots.at(dot.getLhs(), key + Index(k), r));

@@ -158,10 +158,11 @@ void StripValues::pack(LoadOp load, const Panel &panel) {
   Value memory = context.memory(load.getBuffer());
   int64_t depth = context.depthOf(spacesOf(load.getValue())), pitch = context.cpu.stripRows();
   Index base = context.offset(load.getBuffer(), place.place());
+  Index rowPitch = context.pitch(load.getBuffer());
   e.loop(0, pitch, e.lanes, [&](Index first) {
     SmallVector<Index> from;
     for (int64_t r = 0; r < e.lanes; ++r)
-      from.push_back(base + minOf(first + Index(r), place.rowCount - Index(1)) * Index(depth));
+      from.push_back(base + minOf(first + Index(r), place.rowCount - Index(1)) * rowPitch);
     auto packDepths = [&](const Index &d, int64_t width) {
       SmallVector<Value> block;
       for (const Index &at : from)
@@ -225,7 +226,7 @@ void StripValues::storePanel(Value value, Value buffer) {
   preparePanel(value);
   int64_t depth = context.depthOf(spacesOf(value));
   Value staging = e.scratch(e.lanes * e.lanes), memory = context.memory(buffer);
-  Index base = context.offset(buffer, place.place());
+  Index base = context.offset(buffer, place.place()), pitch = context.pitch(buffer);
   for (int64_t v = 0; v < context.cpu.queryVectors; ++v) {
     Index first = v * e.lanes;
     Index count = minOf(e.lanes, place.rowCount - first);
@@ -238,7 +239,7 @@ void StripValues::storePanel(Value value, Value buffer) {
         e.storeVector(vector, staging, row * e.lanes);
       e.loop(0, count, 1, [&](Index r) {
         e.storeVector(e.loadVector(staging, r * Index(e.lanes), width), memory,
-                      base + (first + r) * Index(depth) + d);
+                      base + (first + r) * pitch + d);
       });
     };
     int64_t whole = depth / e.lanes * e.lanes;

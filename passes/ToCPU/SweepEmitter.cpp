@@ -277,11 +277,12 @@ void SweepEmitter::emitDot(DotOp dot) {
   masks.assign(keys.size() * vectors, Value());
   int64_t depth = context.depthOf(spacesOf(dot.getRhs()));
   Value buffer = dot.getRhs().getDefiningOp<LoadOp>().getBuffer(), memory = context.memory(buffer);
+  Index pitch = context.pitch(buffer);
   SmallVector<Index> rowsOfKeys;
   for (int64_t key = 0, n = keys.size(); key < n; ++key) {
     // Keys behind the last are copies of it; the mask leaves them out.
     Index row = mask.isOn() ? minOf(columnOf(key), context.columns - Index(1)) : keys[key];
-    rowsOfKeys.push_back(bases[buffer] + row * Index(depth));
+    rowsOfKeys.push_back(bases[buffer] + row * pitch);
   }
   const Panel &panel = values.getPanel(dot.getLhs());
   TileShape shape = {static_cast<int64_t>(keys.size()), vectors,

@@ -86,7 +86,30 @@ OuterFolds::OuterFolds(StageOp stage, const GpuSchedule &schedule)
   // Inner blocks that no CTA visits get no sum: what is stored from them starts as zeros.
   for (Operation *op : foldOps)
     if (auto store = dyn_cast<StoreOp>(op))
-      store.getBuffer().getDefiningOp<BufferOp>().setZero(true);
+      clear(store.getBuffer().getDefiningOp<BufferOp>());
+}
+
+/// Memory of pe's own is cleared before the first launch; of a view of the caller's, which may have
+/// gaps, every element is written by a stage before this one.
+void OuterFolds::clear(BufferOp buffer) {
+  if (!buffer.getStrided())
+    return buffer.setZero(true);
+  ImplicitLocOpBuilder b(stage.getLoc(), stage);
+  auto type = buffer.getBuffer().getType();
+  auto cleared = b.create<StageOp>(b.getStringAttr("clear_" + buffer.getName()), stage.getPhase(),
+                                   b.getStrArrayAttr({}), DictionaryAttr());
+  b.setInsertionPointToStart(&cleared.getBody().emplaceBlock());
+  SmallVector<StringRef> extents;
+  for (StringAttr extent : type.getExtents())
+    extents.push_back(extent.getValue());
+  auto loop = b.create<ForeachOp>(b.getStrArrayAttr(extents));
+  Block &body = loop.getBody().emplaceBlock();
+  for (size_t i = 0; i < extents.size(); ++i)
+    body.addArgument(b.getIndexType(), b.getLoc());
+  b.setInsertionPointToStart(&body);
+  Value zero = b.create<arith::ConstantOp>(cast<TypedAttr>(b.getZeroAttr(type.getElementType())));
+  b.create<WriteOp>(zero, buffer.getBuffer(), body.getArguments());
+  b.create<YieldOp>();
 }
 
 namespace {

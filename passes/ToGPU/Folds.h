@@ -33,6 +33,8 @@ private:
                   const Registers &registers, Value isFirst);
   void write(FragmentKernel &k, Value buffer, const SpaceSet &spaces, const Registers &registers);
 
+  void clear(BufferOp buffer);
+
   StageOp stage;
   StreamOp stream;
   llvm::DenseMap<unsigned, Value> outer; // stream result -> buffer of its sum

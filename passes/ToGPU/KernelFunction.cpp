@@ -158,6 +158,12 @@ ArrayRef<Value> KernelFunction::stridesOf(Value buffer) const {
   return found == strides.end() ? ArrayRef<Value>() : ArrayRef<Value>(found->second);
 }
 
+Num KernelFunction::rowPitch(Value buffer) {
+  if (ArrayRef<Value> given = stridesOf(buffer); !given.empty())
+    return b.fromValue(b.create<arith::TruncIOp>(b.i32(), given.back()));
+  return extents(buffer).back();
+}
+
 Value KernelFunction::address(Value buffer, const Place &place) {
   SmallVector<std::optional<Num>> indices;
   for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents())

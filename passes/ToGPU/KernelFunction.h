@@ -51,6 +51,8 @@ public:
   Value address(Value buffer, const Place &place);
   /// The address of the element at explicit indices.
   Value address(Value buffer, ArrayRef<Num> indices);
+  /// Elements from a row of the buffer to the next.
+  Num rowPitch(Value buffer);
   /// The base of dynamic shared memory.
   Value shared();
 

@@ -10,8 +10,11 @@ void mlir::tile::gpu::copyPanel(FragmentKernel &k, const Panel &panel, LoadOp lo
   KernelBuilder &b = k.b;
   const int64_t threads = k.schedule.threads(), chunks = panel.chunks;
   const int64_t present = panel.depth / panel.perChunk(), total = panel.rows * chunks;
+  // 64 bits to the block's first row, 32 inside: the host has checked the pitch of rows.
   Place place = k.place();
-  Value source = k.fn.address(load.getBuffer(), place);
+  Num pitch = k.fn.rowPitch(load.getBuffer()) * Num(panel.elementBytes());
+  Value source = b.moved(k.fn.address(load.getBuffer(), place),
+                         b.createOrFold<arith::MulIOp>(b.wide(base), b.wide(pitch)));
   for (int64_t first = 0; first < total; first += threads) {
     Num index = k.thread + Num(first);
     Num row = index / Num(chunks), chunk = index % Num(chunks);
@@ -21,7 +24,7 @@ void mlir::tile::gpu::copyPanel(FragmentKernel &k, const Panel &panel, LoadOp lo
         exists = b.both(exists, b.less(chunk, Num(present)));
       Num stored = permuted ? k.physicalInner(row) : row;
       Value to = k.chunkAddress(panel, 0, stored, 0, chunk);
-      Num bytes = (base + row) * Num(panel.depth * panel.elementBytes()) + chunk * Num(16);
+      Num bytes = row * pitch + chunk * Num(16);
       b.copyAsync(to, b.global(source, bytes), exists);
     };
     if (first + threads <= total)

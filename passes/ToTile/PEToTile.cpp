@@ -142,7 +142,9 @@ LogicalResult FunctionLowering::createArguments() {
     Type element = cast<ShapedType>(argument.getType()).getElementType();
     if (isData(argument) && isa<FloatType>(element))
       element = activation;
-    Value buffer = context->buffer(nameOf(argument), Role::Argument, names, element);
+    Value buffer = isData(argument)
+                       ? context->strided(nameOf(argument), Role::Argument, names, element)
+                       : context->buffer(nameOf(argument), Role::Argument, names, element);
     for (StringRef attribute : {"pe.init", "pe.min", "pe.decay", "pe.monitor"})
       if (Attribute value = function.getArgAttr(argument.getArgNumber(), attribute))
         buffer.getDefiningOp()->setAttr(attribute, value);
@@ -158,8 +160,9 @@ LogicalResult FunctionLowering::createGradients() {
     Parameter parameter{nameOf(argument).str(), buffer, Value()};
     if (options.grad && isFloating(argument)) {
       SmallVector<StringRef> extents = parameter.extents();
-      gradients[argument] = context->buffer("d_" + nameOf(argument), Role::Gradient, extents,
-                                            data ? activation : Type(), /*zero=*/true);
+      gradients[argument] =
+          data ? context->strided("d_" + nameOf(argument), Role::Gradient, extents, activation)
+               : context->buffer("d_" + nameOf(argument), Role::Gradient, extents);
       if (!data)
         parameter.gradientSums = context->temporary("sums_" + nameOf(argument), extents,
                                                     builder.getF64Type(), /*zero=*/true);
@@ -182,11 +185,11 @@ void FunctionLowering::createResults(Lowered &lowered) {
   };
   std::optional<StringRef> output = returned(lowered.op.getOutput());
   SmallVector<StringRef> oExtents = {"b", "hq", "r", "e"}, lseExtents = {"b", "hq", "r"};
-  a.o = output ? context->buffer(*output, Role::Result, oExtents, activation)
+  a.o = output ? context->strided(*output, Role::Result, oExtents, activation)
                : context->kept(a.name + "_output", oExtents, activation);
   if (options.grad)
     a.dO = output
-               ? context->buffer("d_" + *output, Role::Cotangent, oExtents, activation)
+               ? context->strided("d_" + *output, Role::Cotangent, oExtents, activation)
                : context->temporary("d_" + a.name + "_output", oExtents, activation, /*zero=*/true);
   if (Value lse = lowered.op.getLse())
     if (std::optional<StringRef> name = returned(lse)) {

@@ -18,6 +18,12 @@ Value PlanContext::buffer(const Twine &name, Role role, ArrayRef<StringRef> exte
   return plan.create<BufferOp>(plan.bufferType(extents, element), plan.getStringAttr(name), role,
                                zero);
 }
+Value PlanContext::strided(const Twine &name, Role role, ArrayRef<StringRef> extents,
+                           Type element) {
+  Value memory = buffer(name, role, extents, element);
+  memory.getDefiningOp<BufferOp>().setStrided(true);
+  return memory;
+}
 Value PlanContext::kept(const Twine &name, ArrayRef<StringRef> extents, Type element) {
   return buffer(name, grad ? Role::Residual : Role::Temporary, extents, element);
 }

@@ -32,6 +32,8 @@ struct PlanContext {
 
   Value buffer(const Twine &name, Role role, ArrayRef<StringRef> extents, Type element = {},
                bool zero = false);
+  /// A tensor of the caller that may have gaps between its rows.
+  Value strided(const Twine &name, Role role, ArrayRef<StringRef> extents, Type element);
   /// Written by a forward stage and, when gradients are wanted, read by backward ones.
   Value kept(const Twine &name, ArrayRef<StringRef> extents, Type element = {});
   Value temporary(const Twine &name, ArrayRef<StringRef> extents, Type element = {},

@@ -101,6 +101,28 @@ Expected<Frame> BoundPlan::frameOf(const plan::CallSizes &sizes) const {
   return frame;
 }
 
+bool BoundPlan::canUse(size_t index, const Tensor &tensor) const {
+  if (tensor.isKernelReady())
+    return true;
+  if (strides[index].empty() || reinterpret_cast<uintptr_t>(tensor.rawData()) % 16)
+    return false;
+  constexpr int64_t kMaxPitch = int64_t(1) << 24;
+  const auto bytes = static_cast<int64_t>(sizeOf(tensor.dtype()));
+  const int64_t last = tensor.rank() - 1;
+  for (int64_t axis = 0; axis <= last; ++axis) {
+    const int64_t stride = tensor.strides()[axis];
+    const bool isGood = axis == last ? stride == 1 : stride >= 0 && stride % (16 / bytes) == 0;
+    if (tensor.dim(axis) > 1 && !isGood)
+      return false;
+  }
+  return last == 0 || tensor.dim(last - 1) < 2 || tensor.strides()[last - 1] < kMaxPitch / bytes;
+}
+
+void BoundPlan::setStrides(size_t index, const Tensor &tensor, Frame &frame) const {
+  for (size_t axis = 0; axis < strides[index].size(); ++axis)
+    frame[strides[index][axis]] = tensor.strides()[axis];
+}
+
 Status BoundPlan::fillStrides(Frame &frame) const {
   for (size_t i = 0; i < strides.size(); ++i) {
     if (strides[i].empty())

@@ -38,6 +38,12 @@ public:
   /// The places of buffer `index`'s strides in the frame, first axis first; empty where the buffer
   /// has none.
   std::span<const int> strideWords(size_t index) const { return strides[index]; }
+  /// Whether stages can use a tensor of the caller's for buffer `index` where it lies: packed and
+  /// aligned, or, where the buffer has strides, with neighbours along the last axis, every row at a
+  /// multiple of 16 bytes and rows less than 16 MiB apart. Any other needs a packed copy.
+  bool canUse(size_t index, const Tensor &tensor) const;
+  /// Writes the strides of a tensor that stages can use.
+  void setStrides(size_t index, const Tensor &tensor, plan::Frame &frame) const;
   /// Stands for this function, and for its copies, as long as anything holds it.
   const std::shared_ptr<const void> &getIdentity() const { return identity; }
   /// Checks that this function made the call: another one keeps other tensors.

@@ -52,6 +52,13 @@ static void fillBytes(Tensor &tensor, int byte, ParallelFor &pool) {
   });
 }
 
+/// The tensor itself where stages can use it, else a packed copy.
+Tensor Executor::adopt(size_t index, const Tensor &tensor, Frame &frame) const {
+  Tensor used = plan.canUse(index, tensor) ? tensor : tensor.contiguous();
+  plan.setStrides(index, used, frame);
+  return used;
+}
+
 Expected<Tensor> Executor::allocate(size_t index, const Frame &frame, bool zero,
                                     ParallelFor &pool) const {
   const Buffer &buffer = getPlan().buffers[index];
@@ -110,7 +117,7 @@ Expected<ForwardCall> Executor::forward(const TensorMap &arguments, const plan::
   call.buffers.resize(buffers.size());
   for (size_t i = 0; i < buffers.size(); ++i) {
     if (auto found = arguments.find(buffers[i].name); found != arguments.end())
-      call.buffers[i] = found->second.contiguous();
+      call.buffers[i] = adopt(i, found->second, call.frame);
     if (!plan.isAllocatedFor(i, Half::Forward))
       continue;
     Expected<Tensor> tensor = allocate(i, call.frame, buffers[i].zero, pool);
@@ -135,24 +142,25 @@ Expected<TensorMap> Executor::backward(const ForwardCall &call, const TensorMap 
   if (Status s = plan.checkCotangents(cotangents, call.frame); !s)
     return s.takeError();
   std::vector<Tensor> buffers = call.buffers;
+  Frame frame = call.frame;
   TensorMap gradients;
   for (size_t i = 0; i < buffers.size(); ++i) {
     const Buffer &buffer = getPlan().buffers[i];
     if (!plan.isAllocatedFor(i, Half::Backward))
       continue;
     if (auto found = cotangents.find(buffer.name); found != cotangents.end()) {
-      buffers[i] = found->second.contiguous();
+      buffers[i] = adopt(i, found->second, frame);
       continue;
     }
     const bool zero = buffer.zero || buffer.role == Role::Cotangent;
-    Expected<Tensor> tensor = allocate(i, call.frame, zero, pool);
+    Expected<Tensor> tensor = allocate(i, frame, zero, pool);
     if (!tensor)
       return tensor.takeError();
     buffers[i] = *std::move(tensor);
     if (buffer.role == Role::Gradient)
       gradients[buffer.name] = buffers[i];
   }
-  if (Status s = runStages(Half::Backward, call.frame, buffers, pool); !s)
+  if (Status s = runStages(Half::Backward, frame, buffers, pool); !s)
     return s.takeError();
   return gradients;
 }

@@ -95,6 +95,7 @@ public:
 
 private:
   Executor() = default;
+  Tensor adopt(size_t index, const Tensor &tensor, plan::Frame &frame) const;
   Expected<Tensor> allocate(size_t index, const plan::Frame &frame, bool zero,
                             ParallelFor &pool) const;
   Status runStages(device::Half half, const plan::Frame &frame, std::vector<Tensor> &buffers,
