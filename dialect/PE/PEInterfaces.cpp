@@ -2,6 +2,8 @@
 
 #include "dialect/PE/PEInterfaces.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 using namespace mlir;
 using namespace mlir::pe;
 
@@ -13,28 +15,68 @@ static SmallVector<Value> getMaskOperands(Operation *op, Type maskType) {
       op->getOperands(), [&](Value operand) { return operand.getType() == maskType; }));
 }
 
-/// Without recursion and once per value: masks may share and chain others any number of times.
-std::optional<DifferenceRange> mlir::pe::getDifferenceRange(Value mask) {
-  DenseMap<Value, DifferenceRange> known;
+/// The fact that `ofOp` finds for a mask value, given those of the op's mask operands. Without
+/// recursion and once per value: masks may share and chain others any number of times. Nothing
+/// where `ofOp` finds nothing for an op, or a value has no op.
+template <typename Fact>
+static std::optional<Fact>
+foldMask(Value mask,
+         llvm::function_ref<std::optional<Fact>(MaskOpInterface, ArrayRef<Fact>)> ofOp) {
+  DenseMap<Value, Fact> known;
   SmallVector<Value> pending = {mask};
   while (!pending.empty()) {
     Value current = pending.back();
     auto op = current.getDefiningOp<MaskOpInterface>();
     if (!op)
       return std::nullopt;
-    SmallVector<DifferenceRange> ranges;
+    SmallVector<Fact> facts;
     size_t before = pending.size();
     for (Value operand : getMaskOperands(op, mask.getType())) {
       auto found = known.find(operand);
       if (found == known.end())
         pending.push_back(operand);
       else
-        ranges.push_back(found->second);
+        facts.push_back(found->second);
     }
     if (pending.size() != before)
       continue;
     pending.pop_back();
-    known[current] = op.getDifferenceRange(ranges);
+    std::optional<Fact> fact = ofOp(op, facts);
+    if (!fact)
+      return std::nullopt;
+    known[current] = *fact;
   }
   return known.lookup(mask);
+}
+
+std::optional<DifferenceRange> mlir::pe::getDifferenceRange(Value mask) {
+  return foldMask<DifferenceRange>(mask, [](MaskOpInterface op, ArrayRef<DifferenceRange> ranges) {
+    return std::optional(op.getDifferenceRange(ranges));
+  });
+}
+
+std::optional<KeyInterval>
+mlir::pe::buildKeyInterval(Value mask, OpBuilder &builder, Location loc, const PairPoint &row,
+                           llvm::function_ref<Value(Value, ValueRange)> read) {
+  return foldMask<KeyInterval>(mask, [&](MaskOpInterface op, ArrayRef<KeyInterval> intervals) {
+    return op.buildKeyInterval(builder, loc, row, intervals, read);
+  });
+}
+
+std::optional<KeyInterval> mlir::pe::intervalOfRange(OpBuilder &builder, Location loc,
+                                                     const PairPoint &row,
+                                                     const DifferenceRange &range) {
+  if (!range.exact)
+    return std::nullopt;
+  const DifferenceRange bounds = range.ofPositions();
+  auto before = [&](int64_t difference) -> Value {
+    Value distance = arith::ConstantIndexOp::create(builder, loc, difference);
+    return arith::SubIOp::create(builder, loc, row.query, distance);
+  };
+  KeyInterval keys;
+  if (bounds.max != DifferenceRange::kUnboundedMax)
+    keys.low = before(bounds.max);
+  if (bounds.min != DifferenceRange::kUnboundedMin)
+    keys.high = before(bounds.min - 1);
+  return keys;
 }

@@ -22,6 +22,22 @@ struct PairPoint {
   Value key;   ///< global key position j
 };
 
+/// The positions [low, high) of keys, as `index` values; null where an end is open.
+struct KeyInterval {
+  Value low, high;
+};
+
+/// What a query at `row` keeps of the keys with i - j in `range`; nothing where the range is not
+/// exact.
+std::optional<KeyInterval> intervalOfRange(OpBuilder &builder, Location loc, const PairPoint &row,
+                                           const DifferenceRange &range);
+
+/// Emits the interval of keys that the mask value keeps for the query at `row` (see
+/// MaskOpInterface); nothing where its rows are no intervals or it depends on a block argument.
+std::optional<KeyInterval>
+buildKeyInterval(Value mask, OpBuilder &builder, Location loc, const PairPoint &row,
+                 llvm::function_ref<Value(Value tensor, ValueRange indices)> read);
+
 /// The range of a mask value, by its defining ops; none when it depends on a block argument.
 std::optional<DifferenceRange> getDifferenceRange(Value mask);
 

@@ -45,7 +45,25 @@ def PE_MaskOpInterface : OpInterface<"MaskOpInterface"> {
       mask operands; `exact` when the mask is precisely that range.
     }],
     "::mlir::pe::DifferenceRange", "getDifferenceRange",
-    (ins "::llvm::ArrayRef<::mlir::pe::DifferenceRange>":$operands)>];
+    (ins "::llvm::ArrayRef<::mlir::pe::DifferenceRange>":$operands)>,
+    InterfaceMethod<[{
+      Emits which keys the query at `row` (its key is null) may see, where these are an interval of
+      positions for every query; nothing where they are not. `operands` are the intervals of mask
+      operands, and `read` emits an element of a tensor operand, its indices clamped. By default the
+      interval of a mask that is exactly a range of i - j.
+    }],
+    "std::optional<::mlir::pe::KeyInterval>", "buildKeyInterval",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+         "const ::mlir::pe::PairPoint &":$row,
+         "::llvm::ArrayRef<::mlir::pe::KeyInterval>":$operands,
+         "::llvm::function_ref<::mlir::Value(::mlir::Value, ::mlir::ValueRange)>":$read), "", [{
+      return ::mlir::pe::intervalOfRange(builder, loc, row, $_op.getDifferenceRange({}));
+    }]>,
+    InterfaceMethod<[{
+      What the axes of tensor operand `operand` count, as names of a plan's extents.
+    }],
+    "::llvm::SmallVector<::llvm::StringRef>", "getTensorExtents", (ins "::mlir::Value":$operand), "",
+    [{ return {}; }]>];
 }
 
 def PE_RotationOpInterface : OpInterface<"RotationOpInterface"> {

@@ -2,6 +2,8 @@
 
 #include "dialect/PE/PEMasks.h"
 
+#include "dialect/PE/PEScalarBuilder.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -75,6 +77,48 @@ DifferenceRange SlidingWindowOp::getDifferenceRange(ArrayRef<DifferenceRange>) {
 }
 
 //===----------------------------------------------------------------------===//
+// PrefixLmOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult PrefixLmOp::verify() {
+  auto type = cast<RankedTensorType>(getPrefix().getType());
+  if (type.getRank() != 1 || !type.isDynamicDim(0) ||
+      !type.getElementType().isInteger(32)) // prefix_lm-C1
+    return emitOpError("expected the length of every batch entry's prefix as tensor<?xi32>, found ")
+           << type << " (prefix_lm-C1)";
+  return success();
+}
+
+/// The prefix's end as an index.
+static Value toPosition(OpBuilder &builder, Location loc, Value length) {
+  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), length);
+}
+
+Value PrefixLmOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
+                              ValueRange operands) {
+  Value length = ScalarBuilder(builder, loc, point).read(operands[0], point.batch);
+  Value isInPrefix = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, point.key,
+                                           toPosition(builder, loc, length));
+  return arith::OrIOp::create(builder, loc, buildAtLeast(builder, loc, point, 0), isInPrefix);
+}
+
+DifferenceRange PrefixLmOp::getDifferenceRange(ArrayRef<DifferenceRange>) {
+  return {.exact = false};
+}
+
+std::optional<KeyInterval>
+PrefixLmOp::buildKeyInterval(OpBuilder &builder, Location loc, const PairPoint &row,
+                             ArrayRef<KeyInterval>,
+                             llvm::function_ref<Value(Value, ValueRange)> read) {
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  Value next = arith::AddIOp::create(builder, loc, row.query, one);
+  Value end = toPosition(builder, loc, read(getPrefix(), row.batch));
+  return KeyInterval{Value(), arith::MaxSIOp::create(builder, loc, next, end)};
+}
+
+SmallVector<StringRef> PrefixLmOp::getTensorExtents(Value) { return {"b"}; }
+
+//===----------------------------------------------------------------------===//
 // Combinations
 //===----------------------------------------------------------------------===//
 
@@ -89,6 +133,18 @@ DifferenceRange MaskAndOp::getDifferenceRange(ArrayRef<DifferenceRange> operands
   return DifferenceRange::both(operands[0], operands[1]);
 }
 
+/// The interval that both keep.
+std::optional<KeyInterval>
+MaskAndOp::buildKeyInterval(OpBuilder &builder, Location loc, const PairPoint &,
+                            ArrayRef<KeyInterval> operands,
+                            llvm::function_ref<Value(Value, ValueRange)>) {
+  auto both = [&]<typename Op>(Value a, Value b) -> Value {
+    return !a ? b : !b ? a : Value(Op::create(builder, loc, a, b));
+  };
+  return KeyInterval{both.operator()<arith::MaxSIOp>(operands[0].low, operands[1].low),
+                     both.operator()<arith::MinSIOp>(operands[0].high, operands[1].high)};
+}
+
 OpFoldResult MaskOrOp::fold(FoldAdaptor) { return getLhs() == getRhs() ? getLhs() : Value(); }
 
 Value MaskOrOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &,
@@ -98,4 +154,12 @@ Value MaskOrOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &,
 
 DifferenceRange MaskOrOp::getDifferenceRange(ArrayRef<DifferenceRange> operands) {
   return DifferenceRange::either(operands[0], operands[1]);
+}
+
+/// Two intervals may leave a gap; where they are ranges of i - j that fill one, they do not.
+std::optional<KeyInterval>
+MaskOrOp::buildKeyInterval(OpBuilder &builder, Location loc, const PairPoint &row,
+                           ArrayRef<KeyInterval>, llvm::function_ref<Value(Value, ValueRange)>) {
+  std::optional<DifferenceRange> range = pe::getDifferenceRange(getResult());
+  return range ? intervalOfRange(builder, loc, row, *range) : std::nullopt;
 }

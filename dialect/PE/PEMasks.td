@@ -7,9 +7,9 @@ include "dialect/PE/PEInterfaces.td"
 include "dialect/PE/PETypes.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-class PE_MaskOp<string mnemonic, list<Trait> traits = []>
-    : PE_Op<mnemonic, !listconcat(
-        [Pure, DeclareOpInterfaceMethods<PE_MaskOpInterface>], traits)> {
+/// `methods`: what it says of itself beside what every mask does.
+class PE_MaskOp<string mnemonic, list<string> methods = []>
+    : PE_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<PE_MaskOpInterface, methods>]> {
   let results = (outs PE_MaskType:$result);
 }
 
@@ -52,7 +52,22 @@ def PE_SlidingWindowOp : PE_MaskOp<"sliding_window"> {
   let hasVerifier = 1;
 }
 
-def PE_MaskAndOp : PE_MaskOp<"mask_and"> {
+def PE_PrefixLmOp : PE_MaskOp<"prefix_lm", ["buildKeyInterval", "getTensorExtents"]> {
+  let summary = "Keys up to the query, and all keys before the prefix's end: j <= i or j < prefix[b]";
+  let description = [{
+    `prefix` holds the length of the prefix of every batch entry, in positions. A length of 0 is a
+    causal mask. Example:
+
+    ```mlir
+    %m = pe.prefix_lm %prefix : tensor<?xi32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$prefix);
+  let assemblyFormat = "$prefix attr-dict `:` type($prefix)";
+  let hasVerifier = 1;
+}
+
+def PE_MaskAndOp : PE_MaskOp<"mask_and", ["buildKeyInterval"]> {
   let summary = "Pairs that both masks allow";
   let description = [{
     Example:
@@ -66,7 +81,7 @@ def PE_MaskAndOp : PE_MaskOp<"mask_and"> {
   let hasFolder = 1;
 }
 
-def PE_MaskOrOp : PE_MaskOp<"mask_or"> {
+def PE_MaskOrOp : PE_MaskOp<"mask_or", ["buildKeyInterval"]> {
   let summary = "Pairs that at least one mask allows";
   let description = [{
     Example:

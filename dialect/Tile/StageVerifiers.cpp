@@ -23,10 +23,10 @@ LogicalResult PlanOp::verify() {
 LogicalResult PlanOp::verifyRegions() {
   llvm::StringSet<llvm::MallocAllocator> names;
   for (Operation &op : getBody().front()) {
-    if (!isa<ExtentOp, ParameterOp, BufferOp, StageOp, LaunchOp>(op) &&
+    if (!isa<ExtentOp, ParameterOp, BufferOp, PairsOp, StageOp, LaunchOp>(op) &&
         !matchPattern(&op, m_Constant())) // plan-C2
-      return op.emitOpError("expected only extents, parameters, buffers, stages, launches and "
-                            "constants in a tile.plan (plan-C2)");
+      return op.emitOpError("expected only extents, parameters, buffers, pairs, stages, launches "
+                            "and constants in a tile.plan (plan-C2)");
     if (auto buffer = dyn_cast<BufferOp>(op);
         buffer && !names.insert(buffer.getName()).second) // plan-C3
       return op.emitOpError("expected names of their own for the plan's buffers, found a second \"")
@@ -114,29 +114,14 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
 
 //===- Stages ------------------------------------------------------------------===//
 
-/// `{kind = "..."}`, with left and right for a window.
-static LogicalResult verifyMask(StageOp stage, DictionaryAttr mask) {
-  constexpr StringRef kKinds[] = {"none", "causal", "strict_causal", "window"};
-  auto kind = mask.getAs<StringAttr>("kind");
-  if (!kind || !llvm::is_contained(kKinds, kind.getValue())) // stage-C2
-    return stage.emitOpError(
-               "expected a mask of kind none, causal, strict_causal or window, found ")
-           << mask << " (stage-C2)";
-  bool window = kind.getValue() == "window";
-  bool bounds = false;
-  for (NamedAttribute entry : mask) {
-    if (entry.getName() == "kind")
-      continue;
-    bool bound = entry.getName() == "left" || entry.getName() == "right";
-    if (!window || !bound || !isa<IntegerAttr>(entry.getValue())) // stage-C3
-      return stage.emitOpError(
-                 "expected a mask with no entry but kind, and integers left and right "
-                 "for a window, found ")
-             << entry.getName() << " (stage-C3)";
-    bounds = true;
-  }
-  if (window && !bounds) // stage-C4
-    return stage.emitOpError("expected a window with left or right, found neither (stage-C4)");
+LogicalResult PairsOp::verify() {
+  if (!getLow() != !getHigh()) // pairs-C1
+    return emitOpError("expected both bounds of the columns of a row, found one (pairs-C1)");
+  for (Value bound : {getLow(), getHigh()})
+    if (bound && (!isPerHead(cast<BufferType>(bound.getType()), {"r"}) ||
+                  !elementOf(bound).isInteger(32))) // pairs-C2
+      return emitOpError("expected bounds of i32 with extent r last, heads before it, found ")
+             << bound.getType() << " (pairs-C2)";
   return success();
 }
 
@@ -146,11 +131,11 @@ LogicalResult StageOp::verify() {
       return failure();
   if (Attribute owner = (*this)->getAttr(kOwnerAttribute)) {
     auto name = dyn_cast<StringAttr>(owner);
-    if (!name || (name != "rows" && name != "columns")) // stage-C12
+    if (!name || (name != "rows" && name != "columns")) // stage-C9
       return emitOpError("expected owner \"rows\" or \"columns\", found ")
-             << owner << " (stage-C12)";
+             << owner << " (stage-C9)";
   }
-  return getMask() ? verifyMask(*this, *getMask()) : success();
+  return success();
 }
 
 static bool hasValue(Operation &op) {
@@ -165,23 +150,23 @@ static LogicalResult verifyBodyOps(StageOp stage) {
     bool isLoop = isa<ForeachOp, FindSegmentsOp>(op);
     bool scratch = op.getName().getStringRef() == "memref.alloca";
     if (!isLoop && !hasValue(op) && !isa<SizeOp>(op) && !scratch && !isa<StreamOp>(op) &&
-        !matchPattern(&op, m_Constant())) // stage-C5
+        !matchPattern(&op, m_Constant())) // stage-C2
       return op.emitOpError("expected only tile values, a stream, loops, sizes, constants and "
-                            "memref.alloca in a tile.stage (stage-C5)");
-    if (isa<StreamOp>(op) && stream) // stage-C6
-      return op.emitOpError("expected at most one stream in a stage, found a second (stage-C6)");
+                            "memref.alloca in a tile.stage (stage-C2)");
+    if (isa<StreamOp>(op) && stream) // stage-C3
+      return op.emitOpError("expected at most one stream in a stage, found a second (stage-C3)");
     stream = isa<StreamOp>(op) ? &op : stream;
     loop = isLoop ? &op : loop;
     value = hasValue(op) || isa<StreamOp>(op) ? &op : value;
-    if (loop && value) // stage-C7
-      return op.emitOpError("expected either loops or values in a stage, found both (stage-C7)");
+    if (loop && value) // stage-C4
+      return op.emitOpError("expected either loops or values in a stage, found both (stage-C4)");
   }
   auto over = llvm::to_vector(stage.getOver().getAsValueRange<StringAttr>());
   bool heads = over.size() == 2 && over[0] == "b" && (over[1] == "hq" || over[1] == "hkv");
-  if (value && !heads) // stage-C8
+  if (value && !heads) // stage-C5
     return stage.emitOpError("expected a stage with values to be over [\"b\", \"hq\"] or "
                              "[\"b\", \"hkv\"], found ")
-           << stage.getOver() << " (stage-C8)";
+           << stage.getOver() << " (stage-C5)";
   return success();
 }
 
@@ -190,16 +175,16 @@ static LogicalResult verifyBodyOrder(StageOp stage, StreamOp stream) {
   for (Operation &op : stage.getBody().front()) {
     if (&op == stream)
       break;
-    if (isa<StoreOp>(op)) // stage-C9
-      return op.emitOpError("expected no store before the stage's stream (stage-C9)");
+    if (isa<StoreOp>(op)) // stage-C6
+      return op.emitOpError("expected no store before the stage's stream (stage-C6)");
   }
   WalkResult result = stream.getBody().walk([&](Operation *op) -> WalkResult {
     for (Value operand : op->getOperands())
       if (isa<ValType>(operand.getType()) && hasColumns(spacesOf(operand)) &&
-          operand.getParentRegion() == &stage.getBody()) // stage-C10
+          operand.getParentRegion() == &stage.getBody()) // stage-C7
         return op->emitOpError(
             "expected a value over c to be loaded inside the stream that uses it "
-            "(stage-C10)");
+            "(stage-C7)");
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
@@ -213,8 +198,8 @@ LogicalResult StageOp::verifyRegions() {
   llvm::DenseSet<Value> stored;
   walk([&](StoreOp store) { stored.insert(store.getBuffer()); });
   WalkResult result = walk([&](LoadOp load) -> WalkResult {
-    if (stored.contains(load.getBuffer())) // stage-C11
-      return load.emitOpError("expected a buffer that the stage does not store (stage-C11)");
+    if (stored.contains(load.getBuffer())) // stage-C8
+      return load.emitOpError("expected a buffer that the stage does not store (stage-C8)");
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
@@ -367,14 +352,11 @@ LogicalResult AccumulateOp::verify() {
   if (getKind() != Reduction::Add) // accumulate-C5
     return emitOpError("expected a sum in a map, found by ")
            << stringifyReduction(getKind()) << " (accumulate-C5)";
-  // The region's arguments are checked after its ops.
-  ValueRange arguments = map.getBody().getArguments();
-  size_t first = map.getInputs().size();
-  bool owned = map.getPositions() && arguments.size() == first + 4 && getIndices().size() >= 2 &&
-               getIndices()[0] == arguments[first] && getIndices()[1] == arguments[first + 1];
+  bool owned = getIndices().size() >= 2 && map.isIndexOf(getIndices()[0], "b") &&
+               map.isIndexOf(getIndices()[1], "hq");
   if (!owned) // accumulate-C4
     return emitOpError(
-        "expected indices that begin with the map's b and h, so that work items never "
+        "expected indices that begin with tile.index \"b\" and \"hq\", so that work items never "
         "share an element (accumulate-C4)");
   return success();
 }

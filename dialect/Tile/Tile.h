@@ -18,6 +18,7 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "dialect/Math/KeptPairs.h"
 #include "dialect/Tile/SpaceSet.h"
 #include "dialect/Tile/TileDialect.h.inc"
 #include "dialect/Tile/TileEnums.h.inc"
@@ -33,11 +34,9 @@ namespace mlir::tile {
 ParseResult parseSpace(OpAsmParser &parser, StringAttr &space);
 void printSpace(OpAsmPrinter &printer, Operation *op, StringAttr space);
 
-/// A stage's mask in global positions: the pairs with i >= 0, i - j < left and j - i < right.
-/// An absent bound does not bound.
-struct MaskBounds {
-  std::optional<int64_t> left, right;
-};
+/// ` band(left = 12, right = 5)`, each bound where it is there; nothing without bounds.
+ParseResult parseBand(OpAsmParser &parser, IntegerAttr &left, IntegerAttr &right);
+void printBand(OpAsmPrinter &printer, Operation *op, IntegerAttr left, IntegerAttr right);
 
 } // namespace mlir::tile
 
@@ -49,6 +48,13 @@ struct MaskBounds {
 #include "dialect/Tile/TileOps.h.inc"
 
 namespace mlir::tile {
+
+/// The element type of a buffer or of a value.
+inline Type elementOf(Value value) {
+  if (auto buffer = dyn_cast<BufferType>(value.getType()))
+    return buffer.getElementType();
+  return cast<ValType>(value.getType()).getElementType();
+}
 
 inline const SpaceSet &spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
 

@@ -11,6 +11,20 @@ SpaceSet MapOp::getIterationSpaces() {
   return spaces;
 }
 
+Value MapOp::getInputOf(Value regionValue) {
+  auto argument = dyn_cast<BlockArgument>(regionValue);
+  if (!argument || argument.getOwner() != &getBody().front() ||
+      argument.getArgNumber() >= getInputs().size())
+    return {};
+  return getInputs()[argument.getArgNumber()];
+}
+
+bool MapOp::isIndexOf(Value regionValue, StringRef space) {
+  Value input = getInputOf(regionValue);
+  auto index = input ? input.getDefiningOp<IndexOp>() : IndexOp();
+  return index && index.getSpace() == space;
+}
+
 ParseResult mlir::tile::parseSpace(OpAsmParser &parser, StringAttr &space) {
   StringRef name;
   if (failed(parser.parseKeyword(&name)))
@@ -23,21 +37,62 @@ void mlir::tile::printSpace(OpAsmPrinter &printer, Operation *, StringAttr space
   printer << space.getValue();
 }
 
-MaskBounds StageOp::getMaskBounds() {
-  DictionaryAttr mask = getMask().value_or(DictionaryAttr());
-  if (!mask)
-    return {};
-  StringRef kind = mask.getAs<StringAttr>("kind").getValue();
-  if (kind == "causal")
-    return {std::nullopt, 1};
-  if (kind == "strict_causal")
-    return {std::nullopt, 0};
-  MaskBounds bounds;
-  if (auto left = mask.getAs<IntegerAttr>("left"))
-    bounds.left = left.getInt();
-  if (auto right = mask.getAs<IntegerAttr>("right"))
-    bounds.right = right.getInt();
-  return bounds;
+ParseResult mlir::tile::parseBand(OpAsmParser &parser, IntegerAttr &left, IntegerAttr &right) {
+  if (failed(parser.parseOptionalKeyword("band")))
+    return success();
+  auto parseBound = [&]() -> ParseResult {
+    StringRef name;
+    SMLoc loc = parser.getCurrentLocation();
+    int64_t bound;
+    if (parser.parseKeyword(&name) || parser.parseEqual() || parser.parseInteger(bound))
+      return failure();
+    IntegerAttr &slot = name == "left" ? left : right;
+    if ((name != "left" && name != "right") || slot)
+      return parser.emitError(loc, "expected left and right, each once, found ") << name;
+    slot = parser.getBuilder().getI64IntegerAttr(bound);
+    return success();
+  };
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseBound);
+}
+
+void mlir::tile::printBand(OpAsmPrinter &printer, Operation *, IntegerAttr left,
+                           IntegerAttr right) {
+  if (!left && !right)
+    return;
+  printer << "band(";
+  if (left)
+    printer << "left = " << left.getInt() << (right ? ", " : "");
+  if (right)
+    printer << "right = " << right.getInt();
+  printer << ")";
+}
+
+MaskBand PairsOp::getBand() {
+  MaskBand band;
+  if (getLeft()) // i - j < left
+    band.lower = 1 - static_cast<int64_t>(*getLeft());
+  if (getRight()) // j - i < right
+    band.upper = *getRight();
+  return band;
+}
+
+static PairsOp pairsOf(StageOp stage) {
+  return stage.getPairs() ? stage.getPairs().getDefiningOp<PairsOp>() : PairsOp();
+}
+
+MaskBand StageOp::getBand() {
+  PairsOp pairs = pairsOf(*this);
+  return pairs ? pairs.getBand() : MaskBand();
+}
+
+Value StageOp::getLowColumns() {
+  PairsOp pairs = pairsOf(*this);
+  return pairs ? pairs.getLow() : Value();
+}
+
+Value StageOp::getHighColumns() {
+  PairsOp pairs = pairsOf(*this);
+  return pairs ? pairs.getHigh() : Value();
 }
 
 StreamOp StageOp::getStream() {

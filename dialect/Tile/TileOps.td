@@ -94,6 +94,37 @@ def Tile_BufferOp : Tile_Op<"buffer", [HasParent<"PlanOp">]> {
   let hasVerifier = 1;
 }
 
+def Tile_PairsOp : Tile_Op<"pairs", [
+    HasParent<"PlanOp">, Pure, AttrSizedOperandSegments]> {
+  let summary = "which pairs of queries and keys take part: a mask";
+  let description = [{
+    Pairs (i, j) of global positions with i - j < left and j - i < right; a bound that is absent does
+    not bound, and a query at a negative position attends to nothing. Causal is `right = 1`. Which
+    pairs a call keeps, row by row and block by block, follows from these bounds alone
+    (dialect/Math/KeptPairs.h).
+
+    `columns` bounds every row by numbers from memory: of what the band keeps a row takes the columns
+    low[row] <= column < high[row], counted within the call. A stage of phase `prepare` writes them,
+    from what the caller gives.
+
+    ```mlir
+    %causal = tile.pairs band(right = 1)
+    %prefix = tile.pairs columns(%low, %high : !tile.buffer<[b, r], i32>, !tile.buffer<[b, r], i32>)
+    tile.stage @forward forward over ["b", "hq"] pairs %causal { ... }
+    ```
+  }];
+  let arguments = (ins OptionalAttr<I64Attr>:$left, OptionalAttr<I64Attr>:$right,
+                       Optional<Tile_BufferType>:$low, Optional<Tile_BufferType>:$high);
+  let results = (outs Tile_PairsType:$pairs);
+  let assemblyFormat =
+      "custom<Band>($left, $right) (`columns` `(` $low^ `,` $high `:` type($low) `,` type($high) "
+      "`)`)? attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::tile::MaskBand getBand();
+  }];
+}
+
 def Tile_StageOp : Tile_Op<"stage", [
     HasParent<"PlanOp">, Symbol, AutomaticAllocationScope, NoTerminator, SingleBlock,
     NoRegionArguments]> {
@@ -108,22 +139,23 @@ def Tile_StageOp : Tile_Op<"stage", [
     uses (evaluated per row), the stream, and values over r, c or nothing made from its results and
     stored. A body without a stream holds `tile.foreach` loops, or maps of r or c values.
 
-    `mask` is symbolic and belongs to the whole stage: pairs (i, j) outside it are never part of a
-    reduction, scan, dot over r or c, fold or gradient; `tile.mask` gives their value where an
-    elementwise result is wanted. Kinds: `none`, `causal` (j <= i), `strict_causal` (j < i),
-    `window` (i - j < left and j - i < right; either may be absent) in global positions; i < 0
-    attends to nothing.
+    `pairs` belongs to the whole stage: pairs outside them are never part of a reduction, scan, dot
+    over r or c, fold or gradient; `tile.mask` gives their value where an elementwise result is
+    wanted. A stage without them takes all pairs of queries at positions that are not negative.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Tile_PhaseAttr:$phase, StrArrayAttr:$over,
-                       OptionalAttr<DictionaryAttr>:$mask);
+                       Optional<Tile_PairsType>:$pairs);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat =
-      "$sym_name $phase `over` $over (`mask` $mask^)? attr-dict-with-keyword $body";
+      "$sym_name $phase `over` $over (`pairs` $pairs^)? attr-dict-with-keyword $body";
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
-    /// The mask, every kind as bounds on i - j; no bounds without a mask.
-    ::mlir::tile::MaskBounds getMaskBounds();
+    /// The band of its pairs; without bounds where it takes all.
+    ::mlir::tile::MaskBand getBand();
+    /// What bounds the columns of every row, or null.
+    ::mlir::Value getLowColumns();
+    ::mlir::Value getHighColumns();
     /// The stage's only stream, or null.
     ::mlir::tile::StreamOp getStream();
   }];
@@ -195,6 +227,38 @@ def Tile_ConstantOp : Tile_Op<"constant", [ParentOneOf<["StageOp", "StreamOp"]>,
   let arguments = (ins F64Attr:$number);
   let results = (outs Tile_ValType:$value);
   let assemblyFormat = "$number attr-dict `:` type($value)";
+  let hasVerifier = 1;
+}
+
+def Tile_PositionOp : Tile_Op<"position", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> {
+  let summary = "where a row or a column stands in the whole text";
+  let description = [{
+    The number of the row or column within the call plus the start of the call's rows or columns: i
+    of a query, j of a key. Maps take it as an input.
+
+    ```mlir
+    %i = tile.position "r" : !tile.val<[r], index>
+    ```
+  }];
+  let arguments = (ins StrAttr:$space);
+  let results = (outs Tile_ValType:$value);
+  let assemblyFormat = "$space attr-dict `:` type($value)";
+  let hasVerifier = 1;
+}
+
+def Tile_IndexOp : Tile_Op<"index", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> {
+  let summary = "the number of the batch entry, query head, row or column within the call";
+  let description = [{
+    What an element of a buffer is found by. Over `b` and `hq` it is one number of the head.
+
+    ```mlir
+    %h = tile.index "hq" : !tile.val<[], index>
+    ```
+  }];
+  let arguments = (ins StrAttr:$space);
+  let results = (outs Tile_ValType:$value);
+  let assemblyFormat = "$space attr-dict `:` type($value)";
+  let hasVerifier = 1;
 }
 
 def Tile_MapOp : Tile_Op<"map", [
@@ -202,9 +266,7 @@ def Tile_MapOp : Tile_Op<"map", [
     RecursiveMemoryEffects]> {
   let summary = "an elementwise function; operands broadcast by space";
   let description = [{
-    The region sees one scalar per operand and yields one per result. With `positions`, four index
-    arguments follow: batch b, local query head h, global positions i and j (i only where the result
-    has `r`, j only where it has `c`). It may read parameters with `tile.read` and add to gradients
+    The region sees one scalar per operand and yields one per result. It may read parameters with `tile.read` and add to gradients
     with `tile.accumulate`; nothing else has an effect. Scalars are arith and math ops, `math.exp2`
     and `math.log2` among them. An exp2 with the attribute `tile.below_127` has an argument of at
     most 127, or NaN, and need not be right for others.
@@ -218,25 +280,28 @@ def Tile_MapOp : Tile_Op<"map", [
     }
     ```
   }];
-  let arguments = (ins Variadic<Tile_ValType>:$inputs, UnitAttr:$positions);
+  let arguments = (ins Variadic<Tile_ValType>:$inputs);
   let results = (outs Variadic<Tile_ValType>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat =
-      "`(` $inputs `)` (`positions` $positions^)? attr-dict `:` functional-type($inputs, "
-      "$outputs) $body";
+      "`(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) $body";
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     /// The spaces that it runs over: those of its results, or of its inputs where it has none.
     ::mlir::tile::SpaceSet getIterationSpaces();
+    /// The value outside that an argument of the region stands for; null for any other value.
+    ::mlir::Value getInputOf(::mlir::Value regionValue);
+    /// Whether a value of the region is the `tile.index` of that space.
+    bool isIndexOf(::mlir::Value regionValue, ::llvm::StringRef space);
   }];
 }
 
 def Tile_MaskOp : Tile_Op<"mask", [
     HasParent<"StreamOp">, Pure, TypesMatchWith<"same type", "input", "output", "$_self">]> {
-  let summary = "the value inside the stage's mask, `fill` outside it";
+  let summary = "the value inside the stage's pairs, `fill` outside them";
   let description = [{
-    In a block that lies wholly inside the mask this is the identity: lowerings clone such blocks
+    In a block that lies wholly inside them this is the identity: lowerings clone such blocks
     without it.
 
     ```mlir

@@ -69,10 +69,11 @@ def Tile_WriteOp : Tile_Op<"write", [MemoryEffects<[MemWrite]>]> {
 def Tile_AccumulateOp : Tile_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "adds to one element, in the buffer's type; indices are clamped to the extents";
   let description = [{
-    In a `tile.map` over pairs it adds over the pairs inside the mask; the indices then begin with b
-    and h, so that work items never share an element. In a loop it may also keep the larger (`by
-    max`) or the smaller value (`by min`) of the element and its operand; where one is NaN, the
-    other. A lowering may divide such a loop among threads, as the order does not matter.
+    In a `tile.map` over pairs it adds over the pairs inside the mask; the indices then begin with
+    `tile.index "b"` and `tile.index "hq"`, so that work items never share an element. In a loop it
+    may also keep the larger (`by max`) or the smaller value (`by min`) of the element and its
+    operand; where one is NaN, the other. A lowering may divide such a loop among threads, as the
+    order does not matter.
 
     ```mlir
     tile.accumulate %g, %D[%b, %h] : f32 -> !tile.buffer<[b, hq], f64>

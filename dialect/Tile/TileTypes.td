@@ -59,12 +59,17 @@ def Tile_ValType : Tile_Type<"Val", "val"> {
     `!tile.val<[r, c], f32>` is one f32 per (query row, key column) of the stage's current head;
     `!tile.val<[r, d], f32>` a panel of query rows by depth; `!tile.val<[], f32>` one number of the
     head. The names are a set: they are read in any order and printed in one. A lowering that has no
-    layout for a set refuses it by name. Numbers are f32, f64, bf16, f16 or tf32; tf32 is never in
-    memory.
+    layout for a set refuses it by name. Numbers are f32, f64, bf16, f16 or tf32, and tf32 is never in
+    memory; or index, for positions, which only maps take.
   }];
   let parameters = (ins Tile_SpaceSetParameter:$spaces, "::mlir::Type":$elementType);
   let assemblyFormat = "`<` $spaces `,` $elementType `>`";
   let genVerifyDecl = 1;
+}
+
+def Tile_PairsType : Tile_Type<"Pairs", "pairs"> {
+  let summary = "which pairs of queries and keys take part";
+  let description = "What `tile.pairs` says and stages take.";
 }
 
 def Tile_BufferType : Tile_Type<"Buffer", "buffer"> {

@@ -67,9 +67,9 @@ static bool isInStream(Operation *op) { return op->getParentOfType<StreamOp>() !
 LogicalResult ValType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, SpaceSet,
                               Type element) {
   if (element.isF32() || element.isF64() || element.isBF16() || element.isF16() ||
-      element.isTF32()) // val-C1
+      element.isTF32() || element.isIndex()) // val-C1
     return success();
-  return emitError() << "expected elements of f32, f64, bf16, f16 or tf32, found " << element
+  return emitError() << "expected elements of f32, f64, bf16, f16, tf32 or index, found " << element
                      << " (val-C1)";
 }
 
@@ -134,6 +134,55 @@ LogicalResult StoreOp::verify() {
 
 //===- Values --------------------------------------------------------------------===//
 
+LogicalResult ConstantOp::verify() {
+  if (elementOf(getValue()).isIndex()) // constant-C1
+    return emitOpError("expected a floating-point number, found ")
+           << getValue().getType() << " (constant-C1)";
+  return success();
+}
+
+/// The rules that position and index share, C2 and C3. Numbers of indices are computed with inside
+/// the regions of maps only.
+static LogicalResult verifyIndex(Operation *op, const SpaceSet &spaces, StringRef name) {
+  auto type = cast<ValType>(op->getResult(0).getType());
+  if (type.getSpaces() != spaces || !type.getElementType().isIndex())
+    return op->emitOpError("expected a result of !tile.val<")
+           << spaces.toString() << ", index>, found " << type << " (" << name << "-C2)";
+  for (Operation *user : op->getUsers())
+    if (!isa<MapOp>(user))
+      return op->emitOpError("expected to be the input of maps only, found a use by ")
+             << user->getName() << " (" << name << "-C3)";
+  return success();
+}
+
+LogicalResult PositionOp::verify() {
+  if (getSpace() != "r" && getSpace() != "c") // position-C1
+    return emitOpError("expected the space r or c, found ") << getSpace() << " (position-C1)";
+  return verifyIndex(*this, {getSpace()}, "position");
+}
+
+LogicalResult IndexOp::verify() {
+  const bool isHead = getSpace() == "b" || getSpace() == "hq";
+  if (!isHead && getSpace() != "r" && getSpace() != "c") // index-C1
+    return emitOpError("expected the space b, hq, r or c, found ") << getSpace() << " (index-C1)";
+  return verifyIndex(*this, isHead ? SpaceSet{} : SpaceSet{getSpace()}, "index");
+}
+
+static LogicalResult verifyIndices(MapOp op) {
+  for (Value output : op.getOutputs())
+    if (elementOf(output).isIndex()) // map-C10
+      return op.emitOpError("expected results of floating-point numbers, found ")
+             << output.getType() << " (map-C10)";
+  auto stage = op->getParentOfType<StageOp>();
+  const bool isOfColumns = op->getParentOp() == stage && hasColumns(op.getIterationSpaces());
+  for (Value input : op.getInputs())
+    if (auto index = input.getDefiningOp<IndexOp>();
+        index && index.getSpace() == "hq" && isOfColumns && isOverKeyHeads(op)) // map-C11
+      return op.emitOpError("expected no tile.index \"hq\" for values over c outside a stream over "
+                            "key heads, whose columns belong to no query head (map-C11)");
+  return success();
+}
+
 /// The broadcast of a map: its results over the same spaces, every input within them.
 static LogicalResult verifyMapSpaces(MapOp op) {
   if (op.getInputs().empty() && op.getOutputs().empty()) // map-C3
@@ -153,7 +202,7 @@ static LogicalResult verifyMapSpaces(MapOp op) {
 
 static LogicalResult verifyMapTypes(MapOp op) {
   Block &body = op.getBody().front();
-  unsigned expected = op.getInputs().size() + (op.getPositions() ? 4 : 0);
+  unsigned expected = op.getInputs().size();
   if (body.getNumArguments() != expected) // map-C1
     return op.emitOpError("expected ")
            << expected << " region arguments, found " << body.getNumArguments() << " (map-C1)";
@@ -161,11 +210,9 @@ static LogicalResult verifyMapTypes(MapOp op) {
   if (yield->getNumOperands() != op.getNumResults()) // map-C2
     return op.emitOpError("expected ") << op.getNumResults() << " yielded values, found "
                                        << yield->getNumOperands() << " (map-C2)";
-  auto elementOf = [](Value value) { return cast<ValType>(value.getType()).getElementType(); };
   for (BlockArgument argument : body.getArguments()) {
     unsigned number = argument.getArgNumber();
-    Type type = number < op.getInputs().size() ? elementOf(op.getInputs()[number])
-                                               : IndexType::get(op.getContext());
+    Type type = elementOf(op.getInputs()[number]);
     if (argument.getType() != type) // map-C6
       return op.emitOpError("expected region argument ")
              << number << " to have type " << type << ", found " << argument.getType()
@@ -178,7 +225,9 @@ static LogicalResult verifyMapTypes(MapOp op) {
   return success();
 }
 
-LogicalResult MapOp::verify() { return verifyMapSpaces(*this); }
+LogicalResult MapOp::verify() {
+  return failure(failed(verifyMapSpaces(*this)) || failed(verifyIndices(*this)));
+}
 
 LogicalResult MapOp::verifyRegions() {
   if (failed(verifyMapTypes(*this)))

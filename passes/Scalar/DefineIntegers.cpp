@@ -48,8 +48,9 @@ std::optional<ConstantIntRanges> rangeByLimits(Value value) {
     return std::nullopt;
   Operation *parent = argument.getOwner()->getParentOp();
   if (auto map = dyn_cast<MapOp>(parent)) {
-    const unsigned place = argument.getArgNumber() - map.getInputs().size();
-    return place < 2 ? indexRange(0, kHighest32) : indexRange(-kPositions + 1, kPositions - 1);
+    Value input = map.getInputOf(argument);
+    return input && input.getDefiningOp<PositionOp>() ? indexRange(-kPositions + 1, kPositions - 1)
+                                                      : indexRange(0, kHighest32 - 1);
   }
   // A loop visits at most 2^31 - 1 elements.
   if (isa<ForeachOp>(parent))

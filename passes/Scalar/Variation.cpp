@@ -17,13 +17,8 @@ void RegionVariation::add(MapOp map) {
   if (!known.insert(map).second)
     return;
   Block &body = map.getBody().front();
-  const unsigned inputs = map.getInputs().size();
   for (auto [argument, input] : llvm::zip(body.getArguments(), map.getInputs()))
     variations[argument] = variationOf(spacesOf(input));
-  if (map.getPositions()) {
-    variations[body.getArgument(inputs + 2)] = kRow;
-    variations[body.getArgument(inputs + 3)] = kColumn;
-  }
   add(body);
 }
 

@@ -4,7 +4,7 @@
 // be evaluated once per key, one that changes with neither once per head; the lowerings to vectors
 // and to fragments both ask here.
 //
-//   ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):   // %x over rc
+//   ^bb0(%x: f32, %h: index, %i: index, %j: index):   // over [r, c], [], [r], [c]
 //     %s = tile.read %amp[%h]                Nothing
 //     %f = ... %i                            Row
 //     %e = math.exp2 %f                      Row

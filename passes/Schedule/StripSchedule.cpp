@@ -137,7 +137,7 @@ LogicalResult Scheduler::place(Operation *op) {
     return success();
   }
   if (!isa<MapOp, MaskOp, WindowOp, SegmentsOp, WindowGradOp, SegmentsGradOp, LoadOp, StoreOp,
-           ConstantOp>(op))
+           ConstantOp, PositionOp, IndexOp>(op))
     return fail(Twine("no CPU form of '") + op->getName().getStringRef() + "' inside a stream");
   if (isa<MapOp>(op) && !op->getNumResults() && llvm::none_of(op->getOperands(), isPairValue))
     return fail("a map without results must read a value over rc");

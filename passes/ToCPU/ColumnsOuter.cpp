@@ -5,7 +5,6 @@
 using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::cpu;
-using ::pe::math::Interval;
 
 namespace {
 

@@ -68,7 +68,6 @@ void MapEmitter::beginKey(const Index &newColumn) {
 void MapEmitter::bindArguments(MapOp map, unsigned level, int64_t vector, ElementFn element) {
   Emitter &e = context.e;
   Block &body = map.getBody().front();
-  unsigned inputs = map.getInputs().size();
   Cache &cache = cacheOf(level, vector);
   auto bind = [&](unsigned index, llvm::function_ref<Value()> make) {
     Value argument = body.getArgument(index);
@@ -85,15 +84,6 @@ void MapEmitter::bindArguments(MapOp map, unsigned level, int64_t vector, Elemen
       return level == kColumn ? source.column(value, column) : element(value);
     });
   }
-  if (!map.getPositions())
-    return;
-  bind(inputs, [&] { return e.toValue(place.b); });
-  bind(inputs + 1, [&] { return e.toValue(place.hq); });
-  bind(inputs + 2, [&]() -> Value {
-    Index first = place.row + context.rowStart + Index(vector * e.lanes);
-    return e.create<arith::AddIOp>(e.iota(), e.splatIndex(first));
-  });
-  bind(inputs + 3, [&] { return e.toValue(column + context.columnStart); });
 }
 
 Value MapEmitter::scalarOf(Value value) {

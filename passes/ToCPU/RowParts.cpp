@@ -6,7 +6,6 @@
 using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::cpu;
-using ::pe::math::Interval;
 
 namespace {
 /// The buffers that the stream's body adds to.
@@ -130,7 +129,7 @@ Interval<Index> RowParts::rowsOf(const Index &part) {
 
 Interval<Index> RowParts::rowsTouching(const Index &part, const Index &block) {
   Index blockEnd = minOf(block + Index(context.cpu.keyBlock), context.columns);
-  auto touched = context.mask.rowsTouching(block, blockEnd, context.rows), own = rowsOf(part);
+  auto touched = context.mask.rowsOfAny(block, blockEnd), own = rowsOf(part);
   return {maxOf(own.begin, roundDown(touched.begin, context.cpu.stripRows())),
           minOf(own.end, touched.end)};
 }

@@ -70,9 +70,9 @@ public:
   Index firstQueryHead(const StripPlace &place);
   Index queryHeadCount() { return group; }
 
-  ::pe::math::Interval<Index> rowsOf(const Index &part);
+  Interval<Index> rowsOf(const Index &part);
   /// The rows of the part that see a key of the block, from the beginning of a strip on.
-  ::pe::math::Interval<Index> rowsTouching(const Index &part, const Index &block);
+  Interval<Index> rowsTouching(const Index &part, const Index &block);
 
   /// The sums of the block in `slot`, and the place beside them where no other item looks.
   ColumnFold sumOf(const PartBuffers::Columns &columns, const Index &slot, const Index &head,

@@ -38,7 +38,7 @@ RowInterface::RowInterface(StageOp stage) {
   llvm::DenseSet<Operation *> beforeSet(before.begin(), before.end());
   for (Operation *op : before)
     for (Value value : op->getResults()) {
-      if (!isa<ValType>(value.getType()) || isa<ConstantOp>(op))
+      if (!isa<ValType>(value.getType()) || isa<ConstantOp, PositionOp, IndexOp>(op))
         continue;
       for (OpOperand &use : value.getUses()) {
         bool inside = stream->isProperAncestor(use.getOwner());

@@ -31,7 +31,7 @@ public:
       values.begin(place);
       state.begin(at);
     });
-    eachBlock(context.mask.any(first, end - Index(1)), [&](Index block) {
+    eachBlock(context.mask.columnsOfAny(first, end - Index(1)), [&](Index block) {
       eachStrip([&](StripPlace place, const Index &at) {
         place.block = block;
         visit(place, at);

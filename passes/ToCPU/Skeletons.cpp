@@ -9,13 +9,9 @@ using namespace mlir::tile;
 using namespace mlir::tile::cpu;
 
 LogicalResult mlir::tile::cpu::checkStage(StageOp stage, std::string &why) {
-  if (failed(parseMask(stage))) {
-    why = "its mask is not known";
-    return failure();
-  }
   RowInterface interface(stage);
   for (Operation *op : interface.before)
-    if (!isa<LoadOp, ConstantOp, MapOp, ReduceOp, memref::AllocaOp>(op)) {
+    if (!isa<LoadOp, ConstantOp, PositionOp, IndexOp, MapOp, ReduceOp, memref::AllocaOp>(op)) {
       why = "it computes more than maps and reductions before the stream";
       return failure();
     }
@@ -25,22 +21,54 @@ LogicalResult mlir::tile::cpu::checkStage(StageOp stage, std::string &why) {
   return failure(maps.wasInterrupted());
 }
 
-Value Skeleton::isFull(const Index &row, const Index &block) {
+Value Skeleton::isFull(const StripPlace &place, const std::optional<RowBounds> &bounds) {
+  const Index row = place.row, block = place.block;
   Index last = row + Index(context.cpu.stripRows() - 1),
         blockEnd = block + Index(context.cpu.keyBlock);
-  auto keys = context.mask.full(row, last);
+  auto keys = context.mask.columnsOfAll(row, last);
+  if (bounds)
+    keys = {maxOf(keys.begin, bounds->all.begin), minOf(keys.end, bounds->all.end)};
   auto atMost = [&](const Index &a, const Index &b) {
     return e.compare(arith::CmpIPredicate::sle, e.toValue(a), e.toValue(b));
   };
   Value full = e.less(last, context.rows);
-  for (Value condition : {atMost(context.mask.firstRow(), row), atMost(keys.begin, block),
+  for (Value condition : {atMost(context.mask.rows.begin, row), atMost(keys.begin, block),
                           atMost(blockEnd, keys.end)})
     full = e.create<arith::AndIOp>(full, condition);
   return full;
 }
 
+std::optional<Skeleton::RowBounds> Skeleton::boundsOf(StripPlace place) {
+  if (!context.stage.getLowColumns())
+    return std::nullopt;
+  place.rowCount = rowsOfStrip(place.row);
+  const Value buffers[] = {context.stage.getLowColumns(), context.stage.getHighColumns()};
+  Value least[2], most[2]; // of the beginnings, of the ends
+  for (int64_t v = 0; v < context.cpu.queryVectors; ++v) {
+    Value exists = e.laneMask(place.rowCount - Index(v * e.lanes));
+    for (auto [end, buffer] : llvm::enumerate(buffers)) {
+      Value columns = loadColumns(context, place, buffer, v, exists);
+      auto outside = [&](int32_t neutral) {
+        return e.select(exists, columns, e.splatInt(neutral));
+      };
+      Value low = outside(INT32_MAX), high = outside(0);
+      least[end] = least[end] ? e.create<arith::MinSIOp>(least[end], low) : low;
+      most[end] = most[end] ? e.create<arith::MaxSIOp>(most[end], high) : high;
+    }
+  }
+  auto reduced = [&](vector::CombiningKind kind, Value vector) {
+    Value number = e.create<vector::ReductionOp>(kind, vector);
+    return e.fromValue(e.create<arith::IndexCastOp>(e.getIndexType(), number));
+  };
+  using vector::CombiningKind;
+  return RowBounds{
+      {reduced(CombiningKind::MINSI, least[0]), reduced(CombiningKind::MAXSI, most[1])},
+      {reduced(CombiningKind::MAXSI, most[0]), reduced(CombiningKind::MINSI, least[1])}};
+}
+
 void Skeleton::visitStrip(StripPlace place, StripBody body) {
   const CpuSchedule &cpu = context.cpu;
+  const std::optional<RowBounds> bounds = boundsOf(place);
   StripPlace full = place;
   full.masked = false;
   full.rowCount = cpu.stripRows();
@@ -48,14 +76,16 @@ void Skeleton::visitStrip(StripPlace place, StripBody body) {
   full.keyEnd = cpu.keyBlock;
   auto partial = [&] {
     place.rowCount = rowsOfStrip(place.row);
-    auto keys = context.mask.any(place.row, place.row + place.rowCount - Index(1));
+    auto keys = context.mask.columnsOfAny(place.row, place.row + place.rowCount - Index(1));
+    if (bounds)
+      keys = {maxOf(keys.begin, bounds->any.begin), minOf(keys.end, bounds->any.end)};
     int64_t unit = cpu.keyUnit();
     place.masked = true;
     place.keyBegin = roundDown(maxOf(0, keys.begin - place.block), unit);
     place.keyEnd = minOf(cpu.keyBlock, roundUp(maxOf(0, keys.end - place.block), unit));
     e.ifThen(e.less(place.keyBegin, place.keyEnd), [&] { body(place); });
   };
-  e.ifThen(isFull(place.row, place.block), [&] { body(full); }, partial);
+  e.ifThen(isFull(place, bounds), [&] { body(full); }, partial);
 }
 
 void Skeleton::storeSkippedSnapshots(const StripPlace &place) {
@@ -92,8 +122,7 @@ void Skeleton::unlessStopped(const StripPlace &place, llvm::function_ref<Index(i
   e.ifThen(goesOn, body, skipped);
 }
 
-void Skeleton::eachBlock(const ::pe::math::Interval<Index> &keys,
-                         llvm::function_ref<void(Index)> body) {
+void Skeleton::eachBlock(const Interval<Index> &keys, llvm::function_ref<void(Index)> body) {
   int64_t size = context.cpu.keyBlock;
   Index first = keys.begin / Index(size), end = ceilDiv(keys.end, size);
   bool descending = context.stream.getOrder() == Order::Descending;

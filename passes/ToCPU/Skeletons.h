@@ -42,7 +42,13 @@ protected:
   /// when they do so in part. Outside it nothing runs.
   using StripBody = llvm::function_ref<void(const StripPlace &)>;
   void visitStrip(StripPlace place, StripBody body);
-  Value isFull(const Index &row, const Index &block);
+  /// What some row, and what every row, of a strip takes by bounds of its own.
+  struct RowBounds {
+    Interval<Index> any, all;
+  };
+  /// Nothing where the stage's pairs have no such bounds.
+  std::optional<RowBounds> boundsOf(StripPlace place);
+  Value isFull(const StripPlace &place, const std::optional<RowBounds> &bounds);
   /// Emits `body`, unless the stream's bound lets the strip skip the block; then `skipped`.
   /// `carryAt` is where the carry of a row of the strip is.
   void unlessStopped(const StripPlace &place, llvm::function_ref<Index(int64_t)> carryAt,
@@ -50,7 +56,7 @@ protected:
                      llvm::function_ref<void()> skipped);
   void storeSkippedSnapshots(const StripPlace &place);
   /// Blocks of keys that `keys` touches, in the stream's order.
-  void eachBlock(const ::pe::math::Interval<Index> &keys, llvm::function_ref<void(Index)> body);
+  void eachBlock(const Interval<Index> &keys, llvm::function_ref<void(Index)> body);
   Index rowsOfStrip(const Index &row) { return minOf(context.cpu.stripRows(), context.rows - row); }
 
   StageContext context;

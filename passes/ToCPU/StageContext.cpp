@@ -7,30 +7,6 @@
 using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::cpu;
-using ::pe::math::MaskBand;
-
-FailureOr<MaskBand> mlir::tile::cpu::parseMask(StageOp stage) {
-  DictionaryAttr mask = stage.getMaskAttr();
-  if (!mask)
-    return MaskBand::none();
-  auto kind = mask.getAs<StringAttr>("kind");
-  if (!kind || kind == "none")
-    return MaskBand::none();
-  if (kind == "causal")
-    return MaskBand::causal();
-  if (kind == "strict_causal")
-    return MaskBand::strictCausal();
-  auto left = mask.getAs<IntegerAttr>("left"), right = mask.getAs<IntegerAttr>("right");
-  if (kind != "window")
-    return failure();
-  MaskBand band;
-  if (left)
-    band.lower = 1 - left.getInt();
-  if (right)
-    band.upper = right.getInt();
-  return band;
-}
-
 StageContext::StageContext(StageOp stage, const CpuSchedule &cpu, StageFunction &function)
     : e(stage.getLoc(), function.getFunction(), cpu.lanes), stage(stage), cpu(cpu),
       function(function) {
@@ -43,7 +19,16 @@ StageContext::StageContext(StageOp stage, const CpuSchedule &cpu, StageFunction 
   rows = size("r"), columns = size("c");
   rowStart = size("q_start"), columnStart = size("k_start");
   headDim = function.getPlan().getHeadDim(), valueDim = function.getPlan().getValueDim();
-  mask = {*parseMask(stage), rowStart, columnStart, columns};
+  const MaskBand band = stage.getBand();
+  const Index apart = rowStart - columnStart;
+  if (band.lower)
+    mask.lower = apart + Index(*band.lower);
+  if (band.upper)
+    mask.upper = apart + Index(*band.upper);
+  mask.keepsSomething = band.keepsSomething();
+  // Rows at negative positions attend to nothing.
+  mask.rows = {maxOf(0, Index(0) - rowStart), rows};
+  mask.columns = {0, columns};
 }
 
 Value StageContext::memory(Value buffer) {

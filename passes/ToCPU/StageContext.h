@@ -9,14 +9,14 @@
 #ifndef PE_PASSES_TOCPU_STAGECONTEXT_H
 #define PE_PASSES_TOCPU_STAGECONTEXT_H
 
-#include "dialect/Math/MaskIntervals.h"
+#include "dialect/Math/KeptPairs.h"
 #include "passes/Schedule/CpuSchedule.h"
 #include "passes/ToCPU/Emitter.h"
 #include "passes/ToLoops/StageFunction.h"
 
 namespace mlir::tile::cpu {
 
-using Mask = ::pe::math::MaskQuery<Index>;
+using Mask = KeptPairs<Index>;
 
 /// The current value of every named index; only those that a buffer's extents name matter.
 struct Place {
@@ -53,9 +53,6 @@ private:
   llvm::DenseMap<Value, Value> memories;
   llvm::DenseMap<Value, Index> firsts; // where the buffer begins in its memory, if not at 0
 };
-
-/// The mask attribute of a stage as a band; fails for a kind that is not known.
-FailureOr<::pe::math::MaskBand> parseMask(StageOp stage);
 
 } // namespace mlir::tile::cpu
 

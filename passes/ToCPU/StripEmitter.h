@@ -49,6 +49,10 @@ private:
   Value memory;
 };
 
+/// Bounds of columns, as i32, of the rows of vector `vector` that exist.
+Value loadColumns(StageContext &context, const StripPlace &place, Value buffer, int64_t vector,
+                  Value exists);
+
 /// The mask of the pairs of one strip, as vectors; nothing to do where `masked` is off.
 class StripMask {
 public:
@@ -61,6 +65,7 @@ public:
 
 private:
   StageContext *context = nullptr;
+  StripPlace place;
   SmallVector<Value> begins, ends; // per vector, i32
 };
 

@@ -24,6 +24,8 @@ Value StripValues::uniform(Value value) {
   Emitter &e = context.e;
   if (auto constant = dyn_cast<ConstantOp>(op))
     return e.number(constant.getNumber().convertToDouble());
+  if (auto index = dyn_cast<IndexOp>(op))
+    return e.toValue(index.getSpace() == "b" ? place.b : place.hq);
   if (auto load = dyn_cast<LoadOp>(op))
     return uniforms[value] = e.load(context.memory(load.getBuffer()),
                                     context.offset(load.getBuffer(), place.place()));
@@ -34,11 +36,25 @@ Value StripValues::uniform(Value value) {
   return uniforms[value];
 }
 
+/// The index of a row or column, or its position: how far that is behind the index.
+static std::optional<Index> startOf(const StageContext &context, Value value) {
+  if (value.getDefiningOp<IndexOp>())
+    return Index(0);
+  auto position = value.getDefiningOp<PositionOp>();
+  if (!position)
+    return std::nullopt;
+  return position.getSpace() == "r" ? context.rowStart : context.columnStart;
+}
+
 Value StripValues::row(Value value, int64_t vector) {
+  Emitter &e = context.e;
   if (auto constant = value.getDefiningOp<ConstantOp>())
     return context.e.splat(constant.getNumber().convertToDouble());
   if (spacesOf(value).isEmpty())
     return context.e.broadcast(uniform(value));
+  if (std::optional<Index> start = startOf(context, value))
+    return e.create<arith::AddIOp>(e.iota(),
+                                   e.splatIndex(place.row + *start + Index(vector * e.lanes)));
   auto found = rows.find(value);
   if (found == rows.end()) {
     evaluate(value.getDefiningOp());
@@ -52,6 +68,8 @@ Value StripValues::column(Value value, const Index &column) {
   Operation *op = value.getDefiningOp();
   if (auto constant = dyn_cast<ConstantOp>(op))
     return e.number(constant.getNumber().convertToDouble());
+  if (std::optional<Index> start = startOf(context, value))
+    return e.toValue(column + *start);
   if (auto map = dyn_cast<MapOp>(op))
     return maps.emitScalars(map)[cast<OpResult>(value).getResultNumber()];
   auto load = cast<LoadOp>(op);

@@ -13,15 +13,12 @@ namespace {
 bool isDepthDot(Operation *op) { return isa<DotOp>(op); }
 /// All pairs add to one place: the indices are b, h and constants.
 bool addsToOnePlace(AccumulateOp op) {
-  Block *body = op->getBlock();
-  if (!isa<MapOp>(body->getParentOp()))
-    return false;
-  unsigned positions = body->getNumArguments();
-  return llvm::all_of(op.getIndices(), [&](Value index) {
-    if (auto argument = dyn_cast<BlockArgument>(index))
-      return argument.getArgNumber() + 2 < positions;
-    return index.getDefiningOp()->hasTrait<OpTrait::ConstantLike>();
-  });
+  auto map = dyn_cast<MapOp>(op->getParentOp());
+  return map && llvm::all_of(op.getIndices(), [&](Value index) {
+           Operation *source = index.getDefiningOp();
+           return source ? source->hasTrait<OpTrait::ConstantLike>()
+                         : map.isIndexOf(index, "b") || map.isIndexOf(index, "hq");
+         });
 }
 } // namespace
 

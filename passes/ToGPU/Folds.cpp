@@ -13,22 +13,12 @@ using namespace mlir::tile::gpu;
 std::optional<SpaceSet> mlir::tile::gpu::lineOf(AccumulateOp sum) {
   auto map = sum->getParentOfType<MapOp>();
   auto extents = cast<BufferType>(sum.getBuffer().getType()).getExtents();
-  if (!map || !isPair(map.getIterationSpaces()) || !map.getPositions() || extents.size() != 3)
-    return std::nullopt;
-  auto positions = map.getBody().getArguments().drop_front(map.getInputs().size());
-  auto apart = sum.getIndices()[2].getDefiningOp<arith::SubIOp>();
-  auto start = apart ? apart.getRhs().getDefiningOp<SizeOp>() : SizeOp();
-  if (!start || sum.getIndices()[0] != positions[0] || sum.getIndices()[1] != positions[1] ||
+  if (!map || !isPair(map.getIterationSpaces()) || extents.size() != 3 ||
       extents[0].getValue() != "b" || extents[1].getValue() != "hq")
     return std::nullopt;
-  auto isOf = [&](StringRef extent, Value position, StringRef name) {
-    return extents[2].getValue() == extent && apart.getLhs() == position &&
-           start.getExpression() == name;
-  };
-  if (isOf("r", positions[2], "q_start"))
-    return SpaceSet{"r"};
-  if (isOf("c", positions[3], "k_start"))
-    return SpaceSet{"c"};
+  for (StringRef line : {"r", "c"})
+    if (extents[2].getValue() == line && map.isIndexOf(sum.getIndices()[2], line))
+      return SpaceSet{line};
   return std::nullopt;
 }
 
@@ -97,7 +87,7 @@ void OuterFolds::clear(BufferOp buffer) {
   ImplicitLocOpBuilder b(stage.getLoc(), stage);
   auto type = buffer.getBuffer().getType();
   auto cleared = b.create<StageOp>(b.getStringAttr("clear_" + buffer.getName()), stage.getPhase(),
-                                   b.getStrArrayAttr({}), DictionaryAttr());
+                                   b.getStrArrayAttr({}), /*pairs=*/Value());
   b.setInsertionPointToStart(&cleared.getBody().emplaceBlock());
   SmallVector<StringRef> extents;
   for (StringAttr extent : type.getExtents())
@@ -200,9 +190,7 @@ void OuterFolds::write(FragmentKernel &k, Value buffer, const SpaceSet &spaces,
 void OuterFolds::emitStep(FragmentKernel &k) {
   if (!tickets)
     return;
-  // Of the owner blocks that visit this inner block, those above this one come before it.
-  ::pe::math::Interval<Num> visitors = k.ownerBlocksOf(k.innerBlock);
-  Num number = visitors.end - Num(1) - k.ownerBlock, total = visitors.end - visitors.begin;
+  auto [number, total] = k.visitOf(k.ownerBlock, k.innerBlock);
   if (k.rowsOwn) { // query heads of the key head one after the other
     Num group = k.fn.size("hq") / k.fn.size("hkv");
     number = number + k.queryHead % group * total;

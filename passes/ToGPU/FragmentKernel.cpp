@@ -27,8 +27,8 @@ FragmentKernel::FragmentKernel(StageOp stage, const GpuSchedule &schedule, Kerne
   mask = keptPairs();
 }
 
-KeptPairs FragmentKernel::keptPairs() {
-  KeptPairs kept;
+CallPairs FragmentKernel::keptPairs() {
+  CallPairs kept;
   kept.rowStart = fn.size("q_start"), kept.columnStart = fn.size("k_start");
   // How far row 0 is behind column 0, plus an end of the mask: in 64 bits, then no farther away
   // than any call reaches (rows and columns are far below 2^30), so that 32 bits hold what is
@@ -44,12 +44,12 @@ KeptPairs FragmentKernel::keptPairs() {
     sum = b.create<arith::MaxSIOp>(b.create<arith::MinSIOp>(sum, wide(kFar)), wide(-kFar));
     return b.fromValue(b.create<arith::TruncIOp>(b.i32(), sum));
   };
-  MaskBounds bounds = stage.getMaskBounds();
-  if (bounds.left)
-    kept.lower = fromStarts(1 - *bounds.left);
-  if (bounds.right)
-    kept.upper = fromStarts(*bounds.right);
-  kept.keepsSomething = !bounds.left || !bounds.right || 1 - *bounds.left < *bounds.right;
+  const MaskBand band = stage.getBand();
+  if (band.lower)
+    kept.lower = fromStarts(*band.lower);
+  if (band.upper)
+    kept.upper = fromStarts(*band.upper);
+  kept.keepsSomething = band.keepsSomething();
   const int64_t owners = schedule.ownerBlock(), inners = schedule.innerBlock;
   // Rows at negative positions attend to nothing.
   kept.rows = {maxOf(Num(0), Num(0) - kept.rowStart), rows, rowsOwn ? owners : inners};
@@ -236,6 +236,7 @@ Panel FragmentKernel::stagedPairs(Value value) {
 void mlir::tile::gpu::emitOp(FragmentKernel &k, Operation *op) {
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](ConstantOp o) { emitConstant(k, o); })
+      .Case<PositionOp, IndexOp>([&](auto o) { emitIndices(k, o); })
       .Case([&](LoadOp o) { emitLoad(k, o); })
       .Case([&](StoreOp o) { emitStore(k, o); })
       .Case([&](MapOp o) { emitMap(k, o); })

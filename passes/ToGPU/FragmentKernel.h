@@ -21,7 +21,7 @@
 #ifndef PE_PASSES_TOGPU_FRAGMENTKERNEL_H
 #define PE_PASSES_TOGPU_FRAGMENTKERNEL_H
 
-#include "dialect/Math/BandedBlocks.h"
+#include "dialect/Math/KeptPairs.h"
 #include "passes/Schedule/GpuSchedule.h"
 #include "passes/ToGPU/KernelFunction.h"
 #include "passes/ToGPU/Turns.h"
@@ -34,7 +34,7 @@ using Registers = SmallVector<Value>;
 
 /// The pairs that exist and that the mask keeps, in the kernel's blocks, and the positions of row
 /// and column 0.
-struct KeptPairs : ::pe::math::BandedBlocks<Num> {
+struct CallPairs : KeptPairs<Num> {
   Num rowStart, columnStart;
 };
 
@@ -119,7 +119,9 @@ public:
   Num ownerBlock, ownerBase; // of the CTA: number, first owner
   Num innerBlock, innerBase; // of the current step
   Num rows, columns;
-  KeptPairs mask;
+  CallPairs mask;
+  /// Bounds of the columns of this lane's rows, where the stage's pairs have them.
+  Registers lowColumns, highColumns;
   /// Whether every pair of this warp's current block exists and is inside the mask.
   Value isFull;
 
@@ -134,12 +136,13 @@ public:
   Num foldedDepthTile(const Element &at, const SpaceSet &s);
   /// Where inner `logical` of the block stands in shared memory and in the fragments.
   Num physicalInner(const Num &logical);
-  /// The inner blocks that an owner block visits, and the owner blocks that visit an inner block.
-  ::pe::math::Interval<Num> innerBlocksOf(const Num &owner) const {
+  /// The inner blocks that an owner block visits.
+  Interval<Num> innerBlocksOf(const Num &owner) const {
     return rowsOwn ? mask.columnBlocksOf(owner) : mask.rowBlocksOf(owner);
   }
-  ::pe::math::Interval<Num> ownerBlocksOf(const Num &inner) const {
-    return rowsOwn ? mask.rowBlocksOf(inner) : mask.columnBlocksOf(inner);
+  /// Which turn of an inner block that visits it an owner block has, and how many there are.
+  Visit<Num> visitOf(const Num &owner, const Num &inner) const {
+    return rowsOwn ? mask.visitOfRowBlock(owner, inner) : mask.visitOfColumnBlock(owner, inner);
   }
   Place place() const { return {batch, queryHead, keyHead, 0, 0, 0, 0}; }
 
@@ -183,7 +186,7 @@ public:
   llvm::DenseMap<Value, Registers> foldStart;
 
 private:
-  KeptPairs keptPairs();
+  CallPairs keptPairs();
   int64_t shared = 0;
   std::optional<Panel> pairsOfWarps;
   llvm::DenseMap<Value, Panel> staged;
@@ -222,6 +225,11 @@ constexpr int64_t kMostSumsOfThread = 1024;
 
 /// Vectors.cpp
 void emitConstant(FragmentKernel &k, ConstantOp op);
+/// What a tile.position or tile.index is at a row or a column.
+Num indexAt(FragmentKernel &k, Operation *op, llvm::function_ref<Num()> row,
+            llvm::function_ref<Num()> column);
+/// The same in registers.
+void emitIndices(FragmentKernel &k, Operation *op);
 void emitMask(FragmentKernel &k, MaskOp op);
 void emitReduce(FragmentKernel &k, ReduceOp op);
 /// Combines a vector's registers over the lanes, and warps, that hold parts of the same element.
@@ -229,9 +237,11 @@ void reduceAcrossLanes(FragmentKernel &k, const SpaceSet &to, Reduction kind, Re
 void emitScan(FragmentKernel &k, ScanOp op);
 /// Whether the pair exists and is inside the mask.
 Value isInside(FragmentKernel &k, const Num &row, const Num &column);
-inline Value isInside(FragmentKernel &k, const Element &at) {
-  return isInside(k, k.rowAt(at), k.columnAt(at));
-}
+Value isInside(FragmentKernel &k, const Element &at);
+/// Loads the bounds of this lane's rows; again where the rows are others.
+void loadRowBounds(FragmentKernel &k);
+/// Whether the bounds of this lane's rows hold all columns of the step's block.
+Value areBoundsFull(FragmentKernel &k, const Num &column, const Num &columnEnd);
 
 /// Biases.cpp: room for the windows of all tables that the stream reads.
 void declareWindows(FragmentKernel &k, int64_t copies);

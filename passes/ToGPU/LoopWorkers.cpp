@@ -118,7 +118,7 @@ static double neutralOf(Reduction kind) {
 /// An empty stage like `stage` at the builder's place, which moves inside.
 static void enterStage(OpBuilder &builder, StageOp stage, const Twine &name) {
   auto made = StageOp::create(builder, stage.getLoc(), name.str(), stage.getPhase(),
-                              builder.getStrArrayAttr({}), DictionaryAttr());
+                              builder.getStrArrayAttr({}), /*pairs=*/Value());
   builder.setInsertionPointToEnd(&made.getBody().emplaceBlock());
 }
 

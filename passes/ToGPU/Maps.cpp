@@ -254,23 +254,8 @@ void MapWriter::bind(const Element &at) {
     if (key.second == coordinateOf(variation.of(key.first), at))
       writer.mapping[key.first] = value;
   Block &body = map.getBody().front();
-  const unsigned inputs = map.getInputs().size();
-  for (auto [argument, input] : llvm::zip(body.getArguments(), map.getInputs())) {
-    const SpaceSet &s = spacesOf(input);
-    writer.mapping[argument] = k.registers(input)[k.indexOf(s, at)];
-  }
-  if (!map.getPositions())
-    return;
-  auto number = [&](unsigned index, const Num &n) {
-    if (!writer.mapping.count(body.getArgument(inputs + index)))
-      writer.mapping[body.getArgument(inputs + index)] = k.b.toValue(n);
-  };
-  number(0, k.batch);
-  number(1, k.queryHead);
-  if (hasRows(spaces))
-    number(2, k.rowAt(at) + k.mask.rowStart);
-  if (hasColumns(spaces))
-    number(3, k.columnAt(at) + k.mask.columnStart);
+  for (auto [argument, input] : llvm::zip(body.getArguments(), map.getInputs()))
+    writer.mapping[argument] = k.registers(input)[k.indexOf(spacesOf(input), at)];
 }
 
 void MapWriter::run() {
@@ -303,7 +288,7 @@ void MapWriter::run() {
 } // namespace
 
 bool mlir::tile::gpu::isRoundingInPlace(MapOp map) {
-  if (map.getInputs().size() != 1 || map.getNumResults() != 1 || map.getPositions())
+  if (map.getInputs().size() != 1 || map.getNumResults() != 1)
     return false;
   auto load = map.getInputs()[0].getDefiningOp<LoadOp>();
   auto type = cast<ValType>(map.getResult(0).getType());

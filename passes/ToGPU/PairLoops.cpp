@@ -20,23 +20,19 @@ using namespace mlir::tile::gpu;
 
 bool mlir::tile::gpu::hasPlaceInHead(AccumulateOp sum) {
   auto map = sum->getParentOfType<MapOp>();
-  if (!map || !isPair(map.getIterationSpaces()) || !map.getPositions())
+  if (!map || !isPair(map.getIterationSpaces()))
     return false;
-  const unsigned inputs = map.getInputs().size();
-  Block &body = map.getBody().front();
-  Value batch = body.getArgument(inputs), head = body.getArgument(inputs + 1);
   int64_t size, count = 1;
   for (auto [index, extent] : llvm::drop_begin(
            llvm::zip(sum.getIndices(), cast<BufferType>(sum.getBuffer().getType()).getExtents()),
            2)) {
-    if (extent.getValue() == "hq" && index == head)
+    if (extent.getValue() == "hq" && map.isIndexOf(index, "hq"))
       continue;
     if (extent.getValue().getAsInteger(10, size))
       return false;
     count *= size;
   }
-  return count <= kMostSumsOfThread && sum.getIndices().size() >= 2 &&
-         sum.getIndices()[0] == batch && sum.getIndices()[1] == head;
+  return count <= kMostSumsOfThread;
 }
 
 int64_t mlir::tile::gpu::elementsOfHead(Value buffer) {
@@ -63,9 +59,10 @@ Num mlir::tile::gpu::placeInHead(FragmentKernel &k, AccumulateOp sum, RegionWrit
 
 /// Whether an index depends on the pair or on a loop: on anything but constants.
 static bool hasFixedPlace(AccumulateOp sum) {
+  auto map = sum->getParentOfType<MapOp>();
   return llvm::all_of(sum.getIndices().drop_front(2), [&](Value index) {
     Operation *op = index.getDefiningOp();
-    return index == sum.getIndices()[1] || (op && op->hasTrait<OpTrait::ConstantLike>());
+    return op ? op->hasTrait<OpTrait::ConstantLike>() : map.isIndexOf(index, "hq");
   });
 }
 
@@ -118,7 +115,7 @@ private:
     std::optional<ThreadArray> array;
   };
   void declareSums();
-  void writePair(const Num &pair, ArrayRef<ThreadArray> inputs, ArrayRef<ThreadArray> results);
+  void writePair(const Num &pair, ArrayRef<ThreadArray> results);
   void add(AccumulateOp sum, RegionWriter &writer, const Num &pair, Value counts);
   void addLines();
   void reduceSums();
@@ -127,6 +124,7 @@ private:
   KernelBuilder &b;
   MapOp map;
   const int64_t count;
+  llvm::MapVector<unsigned, ThreadArray> inputs;   // by number; those that are no indices
   llvm::MapVector<Value, Sum> sums;                // by buffer
   llvm::MapVector<Operation *, ThreadArray> lines; // what goes to rows and columns, of each pair
 };
@@ -160,8 +158,7 @@ void PairLoop::add(AccumulateOp op, RegionWriter &writer, const Num &pair, Value
 }
 
 /// The region at pair number `pair` of the lane, in the order of the registers.
-void PairLoop::writePair(const Num &pair, ArrayRef<ThreadArray> inputs,
-                         ArrayRef<ThreadArray> results) {
+void PairLoop::writePair(const Num &pair, ArrayRef<ThreadArray> results) {
   const Num tiles(k.innerTiles());
   Num tile = pair / Num(4), innerHalf = pair % Num(2), ownerHalf = pair / Num(2) % Num(2);
   Num ownerTile = tile / tiles, innerTile = tile % tiles;
@@ -171,14 +168,12 @@ void PairLoop::writePair(const Num &pair, ArrayRef<ThreadArray> inputs,
 
   RegionWriter writer(k.fn, map.getBody().front());
   Block &body = map.getBody().front();
-  for (auto [index, array] : llvm::enumerate(inputs))
+  for (auto &[index, array] : inputs)
     writer.mapping[body.getArgument(index)] = array.load(pair);
-  if (map.getPositions()) {
-    const Num positions[] = {k.batch, k.queryHead, row + k.mask.rowStart,
-                             column + k.mask.columnStart};
-    for (auto [index, number] : llvm::enumerate(positions))
-      writer.mapping[body.getArgument(map.getInputs().size() + index)] = b.toValue(number);
-  }
+  for (auto [argument, input] : llvm::zip(body.getArguments(), map.getInputs()))
+    if (elementOf(input).isIndex())
+      writer.mapping[argument] =
+          b.toValue(indexAt(k, input.getDefiningOp(), [&] { return row; }, [&] { return column; }));
   Value counts = b.create<arith::OrIOp>(k.isFull, isInside(k, row, column));
   writer.accumulate = [&](AccumulateOp sum, RegionWriter &w) { add(sum, w, pair, counts); };
   for (auto [array, value] : llvm::zip(results, writer.writeBody()))
@@ -210,19 +205,19 @@ void PairLoop::addLines() {
 }
 
 void PairLoop::run() {
-  auto elementOf = [](Value value) { return cast<ValType>(value.getType()).getElementType(); };
-  SmallVector<ThreadArray> inputs, results;
-  for (Value input : map.getInputs()) {
-    inputs.emplace_back(b, elementOf(input), count);
+  for (auto [index, input] : llvm::enumerate(map.getInputs())) {
+    if (elementOf(input).isIndex())
+      continue;
+    auto &array = inputs.try_emplace(index, b, elementOf(input), count).first->second;
     const SpaceSet &spaces = spacesOf(input);
     for (int64_t i = 0; i < count; ++i)
-      inputs.back().store(k.registers(input)[k.indexOf(spaces, k.elementAt({"r", "c"}, i))],
-                          Num(i));
+      array.store(k.registers(input)[k.indexOf(spaces, k.elementAt({"r", "c"}, i))], Num(i));
   }
+  SmallVector<ThreadArray> results;
   for (Value result : map.getResults())
     results.emplace_back(b, elementOf(result), count);
   declareSums();
-  b.loop(0, count, 1, [&](Num pair) { writePair(pair, inputs, results); });
+  b.loop(0, count, 1, [&](Num pair) { writePair(pair, results); });
   reduceSums();
   addLines();
   for (auto [value, array] : llvm::zip(map.getResults(), results)) {

@@ -107,7 +107,7 @@ std::string StreamStage::items() {
 }
 
 void StreamStage::findRange() {
-  ::pe::math::Interval<Num> visited = k.innerBlocksOf(k.ownerBlock);
+  Interval<Num> visited = k.innerBlocksOf(k.ownerBlock);
   firstInner = visited.begin, innerCount = visited.end - visited.begin;
   steps = k.rowsOwn ? innerCount : innerCount * group;
   perHead = maxOf(innerCount, Num(1));
@@ -161,7 +161,11 @@ void StreamStage::declareInner() {
         emitMap(k, map);
       return;
     }
-    const bool isInner = op.getNumResults() && isInnerSide(op.getResult(0));
+    // A number of the head changes with the step where columns own.
+    auto changes = [&](Value value) {
+      return isInnerSide(value) || (!k.rowsOwn && spacesOf(value).isEmpty());
+    };
+    const bool isInner = op.getNumResults() && changes(op.getResult(0));
     if (inStream || isInner)
       perStep.push_back(&op);
     else
@@ -204,7 +208,8 @@ void StreamStage::startCopies(const Num &step) {
   }
 }
 
-/// Every pair of the warp and the block exists and is inside the mask.
+/// Every pair of the warp (of the lane, where rows have bounds of their own) and the block exists
+/// and is inside the mask.
 Value StreamStage::isFullBlock() {
   Num owner = k.ownerBase + k.warp * Num(k.ownerTiles() * 16);
   Num ownerEnd = owner + Num(k.ownerTiles() * 16);
@@ -219,7 +224,8 @@ Value StreamStage::isFullBlock() {
   if (k.mask.lower)
     isFull = b.both(isFull, atMost(rowEnd - Num(1) + *k.mask.lower, column));
   Num end = k.mask.upper ? minOf(k.columns, row + *k.mask.upper) : k.columns;
-  return b.both(isFull, atMost(columnEnd, end));
+  isFull = b.both(isFull, atMost(columnEnd, end));
+  return k.lowColumns.empty() ? isFull : b.both(isFull, areBoundsFull(k, column, columnEnd));
 }
 
 SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
@@ -243,6 +249,8 @@ SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
   for (auto &[table, window] : k.windows)
     window.stage = step % Num(kCopies);
   k.kinks.clear();
+  if (!k.rowsOwn)
+    loadRowBounds(k);
   k.isFull = isFullBlock();
 
   Num within = k.rowsOwn ? step : step % perHead;
@@ -381,6 +389,8 @@ void StreamStage::run() {
   sums.declare(k);
   b.ifThen(b.less(Num(0), steps), [&] { startCopies(0); });
   b.commitCopies();
+  if (k.rowsOwn)
+    loadRowBounds(k);
 
   Registers inits;
   for (auto [index, result] : llvm::enumerate(k.stream.getResults())) {

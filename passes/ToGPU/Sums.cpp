@@ -24,7 +24,7 @@ static void addSlots(StageOp stage, const Twine &name, Value slots, Value target
   builder.setInsertionPointAfter(stage);
   Location loc = stage.getLoc();
   auto sum = StageOp::create(builder, loc, (stage.getSymName() + name).str(), stage.getPhase(),
-                             builder.getStrArrayAttr({}), DictionaryAttr());
+                             builder.getStrArrayAttr({}), /*pairs=*/Value());
   builder.setInsertionPointToStart(&sum.getBody().emplaceBlock());
   SmallVector<StringRef> extents;
   for (StringAttr extent : cast<BufferType>(slots.getType()).getExtents())
@@ -184,12 +184,10 @@ Num PairSums::orderOf(FragmentKernel &k, const Num &unit) {
   Value count =
       b.loop(k.ownerBlock + (k.lane + Num(1)) * Num(kSlots), step.ownerBlocks, 32 * kSlots,
              b.integer(0), [&](Num other, ValueRange args) -> Registers {
-               ::pe::math::Interval<Num> blocks = k.innerBlocksOf(other);
+               Interval<Num> units = diagonalUnitsOf(k.innerBlocksOf(other), innersPerOwner());
                Num inner = unit + other * Num(innersPerOwner());
-               Value visits = b.both(b.less(blocks.begin - Num(1), inner),
-                                     b.less(inner, blocks.end + Num(innersPerOwner())));
-               visits = b.both(visits, b.less(blocks.begin, blocks.end));
-               return {b.create<arith::AddIOp>(args[0], b.create<arith::ExtUIOp>(b.i32(), visits))};
+               Value adds = b.both(b.less(units.begin - Num(1), inner), b.less(inner, units.end));
+               return {b.create<arith::AddIOp>(args[0], b.create<arith::ExtUIOp>(b.i32(), adds))};
              })[0];
   return b.fromValue(b.warpSum(count));
 }

@@ -45,8 +45,9 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
   });
   Operation *unknown = nullptr;
   auto isKnown = [](Operation *op) {
-    return isa<ConstantOp, LoadOp, StoreOp, MapOp, DotOp, MaskOp, ReduceOp, ScanOp, WindowOp,
-               SegmentsOp, WindowGradOp, SegmentsGradOp, StreamOp, YieldOp, memref::AllocaOp>(op);
+    return isa<ConstantOp, PositionOp, IndexOp, LoadOp, StoreOp, MapOp, DotOp, MaskOp, ReduceOp,
+               ScanOp, WindowOp, SegmentsOp, WindowGradOp, SegmentsGradOp, StreamOp, YieldOp,
+               memref::AllocaOp>(op);
   };
   for (Block *block : {&stage.getBody().front(), &stage.getStream().getBody().front()})
     for (Operation &op : *block)
@@ -82,7 +83,8 @@ void mlir::tile::gpu::hoistRowValues(StageOp stage) {
   for (Operation &op : stage.getBody().front()) {
     if (&op == stream)
       break;
-    if (op.getNumResults() != 1 || isa<LoadOp, ConstantOp>(op) || !isRow(spacesOf(op.getResult(0))))
+    if (op.getNumResults() != 1 || isa<LoadOp, ConstantOp, PositionOp, IndexOp>(op) ||
+        !isRow(spacesOf(op.getResult(0))))
       continue;
     llvm::SetVector<Operation *> slice;
     slice.insert(&op);
@@ -111,7 +113,7 @@ void mlir::tile::gpu::hoistRowValues(StageOp stage) {
     stored.emplace_back(value, buffer);
   }
   auto rowsStage = StageOp::create(builder, stage.getLoc(), name, stage.getPhase(),
-                                   builder.getStrArrayAttr({"b", "hq"}), DictionaryAttr());
+                                   builder.getStrArrayAttr({"b", "hq"}), /*pairs=*/Value());
   Block &body = rowsStage.getBody().emplaceBlock();
   builder.setInsertionPointToStart(&body);
   IRMapping mapping;
@@ -129,7 +131,8 @@ void mlir::tile::gpu::hoistRowValues(StageOp stage) {
   }
   for (Block *block : {&body, &stage.getBody().front()})
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
-      if (isa<LoadOp, MapOp, ReduceOp, ConstantOp>(op) && isOpTriviallyDead(&op))
+      if (isa<LoadOp, MapOp, ReduceOp, ConstantOp, PositionOp, IndexOp>(op) &&
+          isOpTriviallyDead(&op))
         op.erase();
 }
 

@@ -33,6 +33,8 @@ private:
     return (s.has("d") ? fn.headDim : fn.valueDim) / kLanes;
   }
   void emit(LoadOp load);
+  void emit(PositionOp position);
+  void emit(IndexOp number);
   void emit(StoreOp store);
   void emit(ReduceOp reduce);
   void emit(MapOp map);
@@ -60,6 +62,18 @@ void VectorStage::emit(LoadOp load) {
   Registers &result = values[load.getValue()];
   for (int64_t i = 0, e = registersOf(type.getSpaces()); i < e; ++i)
     result.push_back(b.load(type.getElementType(), address(load.getBuffer(), type.getSpaces(), i)));
+}
+
+void VectorStage::emit(PositionOp position) {
+  Num start = fn.size(position.getSpace() == "r" ? "q_start" : "k_start");
+  values[position.getValue()] = {b.toValue(index + start)};
+}
+
+void VectorStage::emit(IndexOp number) {
+  StringRef space = number.getSpace();
+  values[number.getValue()] = {b.toValue(space == "b"    ? place.b
+                                         : space == "hq" ? place.hq
+                                                         : index)};
 }
 
 void VectorStage::emit(StoreOp store) {
@@ -90,18 +104,11 @@ void VectorStage::emit(ReduceOp reduce) {
 void VectorStage::emit(MapOp map) {
   SmallVector<Registers> results(map.getNumResults());
   Block &body = map.getBody().front();
-  const unsigned inputs = map.getInputs().size();
   for (int64_t i = 0, e = registersOf(map.getIterationSpaces()); i < e; ++i) {
     RegionWriter writer(fn, body);
     for (auto [argument, input] : llvm::zip(body.getArguments(), map.getInputs())) {
       Registers &source = values[input];
       writer.mapping[argument] = source[source.size() == 1 ? 0 : i];
-    }
-    if (map.getPositions()) {
-      writer.mapping[body.getArgument(inputs)] = b.toValue(place.b);
-      writer.mapping[body.getArgument(inputs + 1)] = b.toValue(place.hq);
-      writer.mapping[body.getArgument(inputs + 2)] = b.toValue(index + fn.size("q_start"));
-      writer.mapping[body.getArgument(inputs + 3)] = b.toValue(index + fn.size("k_start"));
     }
     for (auto [list, value] : llvm::zip(results, writer.writeBody()))
       list.push_back(value);
@@ -134,7 +141,7 @@ void VectorStage::run() {
   (overRows ? place.r : place.c) = minOf(index, fn.size(extent) - Num(1));
   for (Operation &op : stage.getBody().front())
     llvm::TypeSwitch<Operation *>(&op)
-        .Case<LoadOp, ReduceOp, MapOp>([&](auto o) { emit(o); })
+        .Case<LoadOp, PositionOp, IndexOp, ReduceOp, MapOp>([&](auto o) { emit(o); })
         .Case([&](ConstantOp o) {
           auto type = cast<ValType>(o.getValue().getType());
           Value number = b.create<arith::ConstantOp>(

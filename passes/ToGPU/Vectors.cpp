@@ -12,9 +12,59 @@ void mlir::tile::gpu::emitConstant(FragmentKernel &k, ConstantOp op) {
   k.set(op.getValue(), Registers(k.registersOf(type.getSpaces()), number));
 }
 
+//===- Positions -----------------------------------------------------------------===//
+
+Num mlir::tile::gpu::indexAt(FragmentKernel &k, Operation *op, llvm::function_ref<Num()> row,
+                             llvm::function_ref<Num()> column) {
+  if (auto position = dyn_cast<PositionOp>(op))
+    return position.getSpace() == "r" ? row() + k.mask.rowStart : column() + k.mask.columnStart;
+  StringRef space = cast<IndexOp>(op).getSpace();
+  return space == "b" ? k.batch : space == "hq" ? k.queryHead : space == "r" ? row() : column();
+}
+
+void mlir::tile::gpu::emitIndices(FragmentKernel &k, Operation *op) {
+  const SpaceSet &spaces = spacesOf(op->getResult(0));
+  Registers result;
+  for (int64_t i = 0, e = k.registersOf(spaces); i < e; ++i) {
+    Element at = k.elementAt(spaces, i);
+    result.push_back(
+        k.b.toValue(indexAt(k, op, [&] { return k.rowAt(at); }, [&] { return k.columnAt(at); })));
+  }
+  k.set(op->getResult(0), std::move(result));
+}
+
 //===- Masks -------------------------------------------------------------------===//
 
-Value mlir::tile::gpu::isInside(FragmentKernel &k, const Num &row, const Num &column) {
+/// The bound of a row, which may be one behind the last.
+static Num boundOf(FragmentKernel &k, Value buffer, const Num &row) {
+  Place place = k.place();
+  place.r = minOf(row, k.rows - Num(1));
+  return k.b.fromValue(k.b.load(k.b.i32(), k.fn.address(buffer, place)));
+}
+
+void mlir::tile::gpu::loadRowBounds(FragmentKernel &k) {
+  k.lowColumns.clear(), k.highColumns.clear();
+  if (!k.stage.getLowColumns())
+    return;
+  for (int64_t i = 0, e = k.registersOf({"r"}); i < e; ++i) {
+    Num row = k.rowAt(k.elementAt({"r"}, i));
+    k.lowColumns.push_back(k.b.toValue(boundOf(k, k.stage.getLowColumns(), row)));
+    k.highColumns.push_back(k.b.toValue(boundOf(k, k.stage.getHighColumns(), row)));
+  }
+}
+
+Value mlir::tile::gpu::areBoundsFull(FragmentKernel &k, const Num &column, const Num &columnEnd) {
+  KernelBuilder &b = k.b;
+  Value full = b.create<arith::ConstantOp>(b.getBoolAttr(true));
+  for (auto [low, high] : llvm::zip(k.lowColumns, k.highColumns)) {
+    full = b.both(full, b.compare(arith::CmpIPredicate::sle, b.fromValue(low), column));
+    full = b.both(full, b.compare(arith::CmpIPredicate::sle, columnEnd, b.fromValue(high)));
+  }
+  return full;
+}
+
+/// Whether the pair exists and is inside the band.
+static Value isInsideBand(FragmentKernel &k, const Num &row, const Num &column) {
   KernelBuilder &b = k.b;
   // The interval of the row, empty where the row does not exist or has no position.
   Value exists =
@@ -24,6 +74,29 @@ Value mlir::tile::gpu::isInside(FragmentKernel &k, const Num &row, const Num &co
   if (k.mask.lower)
     inside = b.both(inside, b.compare(arith::CmpIPredicate::sge, column, row + *k.mask.lower));
   return inside;
+}
+
+static Value isBetween(KernelBuilder &b, const Num &column, const Num &low, const Num &high) {
+  return b.both(b.compare(arith::CmpIPredicate::sge, column, low), b.less(column, high));
+}
+
+Value mlir::tile::gpu::isInside(FragmentKernel &k, const Num &row, const Num &column) {
+  Value inside = isInsideBand(k, row, column);
+  if (!k.stage.getLowColumns())
+    return inside;
+  Num low = boundOf(k, k.stage.getLowColumns(), row),
+      high = boundOf(k, k.stage.getHighColumns(), row);
+  return k.b.both(inside, isBetween(k.b, column, low, high));
+}
+
+Value mlir::tile::gpu::isInside(FragmentKernel &k, const Element &at) {
+  Num column = k.columnAt(at);
+  Value inside = isInsideBand(k, k.rowAt(at), column);
+  if (k.lowColumns.empty())
+    return inside;
+  const int64_t row = k.indexOf({"r"}, at);
+  return k.b.both(inside, isBetween(k.b, column, k.b.fromValue(k.lowColumns[row]),
+                                    k.b.fromValue(k.highColumns[row])));
 }
 
 void mlir::tile::gpu::emitMask(FragmentKernel &k, MaskOp op) {

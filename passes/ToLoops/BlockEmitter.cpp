@@ -92,18 +92,24 @@ Value BlockEmitter::insideMask(const Point &point) {
   Value i = arith::AddIOp::create(builder, callRow(point), size("q_start"));
   Value j = arith::AddIOp::create(builder, callColumn(point), size("k_start"));
   auto less = [&](Value a, Value b) {
-    return arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, a, b);
+    return arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, a, b).getResult();
   };
   // A row at a negative position attends to nothing.
   Value inside = arith::CmpIOp::create(builder, arith::CmpIPredicate::sge, i, index(0));
-  MaskBounds bounds = stage.getMaskBounds();
-  if (bounds.left) {
-    Value near = less(arith::SubIOp::create(builder, i, j), index(*bounds.left));
-    inside = arith::AndIOp::create(builder, inside, near);
-  }
-  if (bounds.right) {
-    Value near = less(arith::SubIOp::create(builder, j, i), index(*bounds.right));
-    inside = arith::AndIOp::create(builder, inside, near);
+  auto keep = [&](Value condition) { inside = arith::AndIOp::create(builder, inside, condition); };
+  const MaskBand band = stage.getBand();
+  if (band.lower)
+    keep(less(arith::SubIOp::create(builder, i, j), index(1 - *band.lower)));
+  if (band.upper)
+    keep(less(arith::SubIOp::create(builder, j, i), index(*band.upper)));
+  if (stage.getLowColumns()) {
+    auto bound = [&](Value buffer) -> Value {
+      return arith::IndexCastOp::create(builder, builder.getIndexType(), readBuffer(buffer, point));
+    };
+    Value column = callColumn(point);
+    keep(less(column, bound(stage.getHighColumns())));
+    keep(arith::CmpIOp::create(builder, arith::CmpIPredicate::sge, column,
+                               bound(stage.getLowColumns())));
   }
   return inside;
 }

@@ -108,6 +108,8 @@ public:
   BlockPosition position;
 
 private:
+  void emitPosition(PositionOp op);
+  void emitIndex(IndexOp op);
   void emitMap(MapOp op);
   void emitReduce(ReduceOp op);
   void emitDot(DotOp op);

@@ -9,8 +9,6 @@ using namespace mlir::tile;
 /// What the maximum of nothing is.
 constexpr double kEmptyMaximum = -1.0e30;
 
-static Type elementOf(Value value) { return cast<ValType>(value.getType()).getElementType(); }
-
 void BlockEmitter::emit(Operation &op) {
   Location outer = builder.getLoc();
   builder.setLoc(op.getLoc());
@@ -27,6 +25,8 @@ void BlockEmitter::emit(Operation &op) {
           return convert(number(constant.getNumber().convertToDouble(), type), type);
         });
       })
+      .Case([&](PositionOp position) { emitPosition(position); })
+      .Case([&](IndexOp index) { emitIndex(index); })
       .Case([&](MapOp map) { emitMap(map); })
       .Case([&](MaskOp mask) {
         Type type = elementOf(mask.getInput());
@@ -51,6 +51,26 @@ void BlockEmitter::emit(Operation &op) {
   builder.setLoc(outer);
 }
 
+//===- Indices -----------------------------------------------------------------===//
+
+void BlockEmitter::emitPosition(PositionOp op) {
+  const bool isRow = op.getSpace() == "r";
+  define(op.getValue(), [this, isRow](const Point &point) -> Value {
+    return arith::AddIOp::create(builder, size(isRow ? "q_start" : "k_start"),
+                                 isRow ? callRow(point) : callColumn(point));
+  });
+}
+
+void BlockEmitter::emitIndex(IndexOp op) {
+  StringRef space = op.getSpace();
+  define(op.getValue(), [this, space](const Point &point) -> Value {
+    return space == "b"    ? position.b
+           : space == "hq" ? position.hq
+           : space == "r"  ? callRow(point)
+                           : callColumn(point);
+  });
+}
+
 //===- Elementwise -----------------------------------------------------------===//
 
 /// A map that adds to a buffer runs inside the mask only; any other runs everywhere.
@@ -64,16 +84,6 @@ void BlockEmitter::emitMap(MapOp op) {
       SmallVector<Value> arguments;
       for (Value input : op.getInputs())
         arguments.push_back(at(input, point));
-      if (op.getPositions()) {
-        Value none = index(0);
-        Value i = hasRows(spaces) ? size("q_start") : none;
-        Value j = hasColumns(spaces) ? size("k_start") : none;
-        if (hasRows(spaces))
-          i = arith::AddIOp::create(builder, i, callRow(point));
-        if (hasColumns(spaces))
-          j = arith::AddIOp::create(builder, j, callColumn(point));
-        arguments.append({position.b, position.hq ? position.hq : none, i, j});
-      }
       IRMapping mapping;
       mapping.map(body.getArguments(), arguments);
       SmallVector<Value> results = emitScalarBlock(builder, body, mapping, function);

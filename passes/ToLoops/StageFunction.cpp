@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace mlir::tile;
 
 SmallVector<Value> mlir::tile::collectBuffers(StageOp stage) {
-  llvm::DenseSet<Value> used;
+  llvm::DenseSet<Value> used = {stage.getLowColumns(), stage.getHighColumns()};
   stage.walk([&](Operation *op) {
     for (Value operand : op->getOperands())
       if (isa<BufferType>(operand.getType()))

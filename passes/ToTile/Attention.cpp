@@ -5,9 +5,9 @@ using namespace mlir;
 using namespace mlir::tile;
 
 TileBuilder mlir::tile::beginStage(TileBuilder &plan, StringRef name, Phase phase,
-                                   ArrayRef<StringRef> over, DictionaryAttr mask) {
+                                   ArrayRef<StringRef> over, Value pairs) {
   StageOp stage =
-      plan.create<StageOp>(plan.getStringAttr(name), phase, plan.getStrArrayAttr(over), mask);
+      plan.create<StageOp>(plan.getStringAttr(name), phase, plan.getStrArrayAttr(over), pairs);
   Block &block = stage.getBody().emplaceBlock();
   return TileBuilder(plan.getLoc(), OpBuilder::atBlockEnd(&block));
 }

@@ -48,7 +48,7 @@ struct Attention {
   Value mass;       // snapshots of the mass left (stick-breaking)
   Value dO, dLse, dQ, dK, dV;
   Type operands; // element type of what contractions multiply: that of activations, or tf32
-  DictionaryAttr mask;
+  Value pairs;   // which ones take part
   double scale = 1.0;
   bool isSoftmax = true; // or stick-breaking
   bool earlyExit = true;
@@ -78,7 +78,7 @@ Value loadOperand(TileBuilder &t, const Attention &attention, Value buffer, cons
 
 /// Creates a stage in the plan and returns a builder inside it.
 TileBuilder beginStage(TileBuilder &plan, StringRef name, Phase phase, ArrayRef<StringRef> over,
-                       DictionaryAttr mask = {});
+                       Value pairs = {});
 
 /// The end that both backward algorithms share: scales and stores the gradients of q, k, v.
 void storeGradients(TileBuilder &t, const Attention &attention, Value dq, Value dk, Value dv);

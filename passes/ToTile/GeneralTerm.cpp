@@ -31,7 +31,7 @@ public:
   }
 
   Value emit(TileBuilder &t) override {
-    return t.mapAt({}, {"r", "c"}, [&](Scalar &s, ValueRange at) {
+    return t.map(t.pairPoint(), {"r", "c"}, [&](Scalar &s, ValueRange at) {
       TileParameters params = parameters(part);
       IRMapping mapping;
       mapPair(s, mapping, at);
@@ -52,16 +52,18 @@ public:
       partial[parameter.buffer] = sums;
     }
     params.partial = partial;
-    t.eachPair({cotangent}, [&](Scalar &s, ValueRange at) {
-      params.batch = at[1];
-      params.head = at[2];
+    SmallVector<Value> inputs = t.pairPoint();
+    inputs.push_back(cotangent);
+    t.eachPair(inputs, [&](Scalar &s, ValueRange at) {
+      params.batch = at[0];
+      params.head = at[1];
       IRMapping mapping;
-      mapPair(s, mapping, at.drop_front());
+      mapPair(s, mapping, at.take_front(4));
       Value bias = vjp->emitPrimal(s, mapping, params);
       if (mayHaveSteepMask())
         params.isMasked = s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, bias,
                                                   s.number(-INFINITY, bias.getType()));
-      vjp->emitAdjoint(s, mapping, at[0], params);
+      vjp->emitAdjoint(s, mapping, at.back(), params);
     });
   }
 

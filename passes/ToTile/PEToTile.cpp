@@ -20,24 +20,16 @@ using namespace mlir::tile;
 
 namespace {
 
-/// The mask of a stage that allows exactly the pairs with `range`.
-DictionaryAttr maskOf(MLIRContext *context, DifferenceRange range) {
-  Builder b(context);
-  auto kind = [&](StringRef text) { return b.getNamedAttr("kind", b.getStringAttr(text)); };
-  bool openMax = range.max == DifferenceRange::kUnboundedMax;
-  bool openMin = range.min == DifferenceRange::kUnboundedMin;
-  if (openMin && openMax)
-    return b.getDictionaryAttr(kind("none"));
-  if (openMax && range.min == 0)
-    return b.getDictionaryAttr(kind("causal"));
-  if (openMax && range.min == 1)
-    return b.getDictionaryAttr(kind("strict_causal"));
-  SmallVector<NamedAttribute> fields = {kind("window")};
-  if (!openMax) // i - j < left
-    fields.push_back(b.getNamedAttr("left", b.getI64IntegerAttr(range.max + 1)));
-  if (!openMin) // j - i < right
-    fields.push_back(b.getNamedAttr("right", b.getI64IntegerAttr(1 - range.min)));
-  return b.getDictionaryAttr(fields);
+/// The pairs with `range` whose columns lie within the bounds of their row (null without any), as
+/// an op of the plan.
+Value pairsOf(TileBuilder &plan, DifferenceRange range, Value low, Value high) {
+  auto bound = [&](bool isOpen, int64_t value) {
+    return isOpen ? IntegerAttr() : plan.getI64IntegerAttr(value);
+  };
+  // i - j < left and j - i < right.
+  return plan.create<PairsOp>(
+      plan.getType<PairsType>(), bound(range.max == DifferenceRange::kUnboundedMax, range.max + 1),
+      bound(range.min == DifferenceRange::kUnboundedMin, 1 - range.min), low, high);
 }
 
 } // namespace
@@ -48,7 +40,13 @@ SmallVector<std::string> namedExtents(Value value) {
       return {"b", "hq", "r", "e"};
     return {"b", "hq", "r"};
   }
-  for (OpOperand &use : value.getUses())
+  for (OpOperand &use : value.getUses()) {
+    if (auto mask = dyn_cast<MaskOpInterface>(use.getOwner())) {
+      SmallVector<std::string> names;
+      for (StringRef name : mask.getTensorExtents(value))
+        names.push_back(name.str());
+      return names;
+    }
     if (auto attention = dyn_cast<AttentionOp>(use.getOwner())) {
       if (use.get() == attention.getQuery())
         return {"b", "hq", "r", "d"};
@@ -56,6 +54,7 @@ SmallVector<std::string> namedExtents(Value value) {
         return {"b", "hkv", "c", "d"};
       return {"b", "hkv", "c", "e"};
     }
+  }
   SmallVector<std::string> extents;
   for (int64_t size : cast<ShapedType>(value.getType()).getShape())
     extents.push_back(ShapedType::isDynamic(size) ? "hq" : std::to_string(size));
@@ -85,6 +84,7 @@ private:
   LogicalResult createArguments();
   LogicalResult createGradients();
   LogicalResult lower(AttentionOp op);
+  LogicalResult createPairs(Lowered &lowered, const DifferenceRange &range);
   void noteWindow(const DifferenceRange &range);
   void rotate(Lowered &lowered);
   void createResults(Lowered &lowered);
@@ -247,6 +247,54 @@ void FunctionLowering::noteWindow(const DifferenceRange &range) {
     plan->setAttr("mask_none", b.getUnitAttr());
 }
 
+/// Which pairs take part: those of a range, or what the mask keeps of every row, where that is an
+/// interval, in buffers that a prepare stage writes.
+LogicalResult FunctionLowering::createPairs(Lowered &lowered, const DifferenceRange &range) {
+  Attention &a = lowered.attention;
+  if (range.exact) {
+    a.pairs = pairsOf(context->plan, range, Value(), Value());
+    return success();
+  }
+  Type i32 = builder.getI32Type();
+  Value low = context->kept(a.name + "_low_columns", {"b", "r"}, i32);
+  Value high = context->kept(a.name + "_high_columns", {"b", "r"}, i32);
+  bool isInterval = true, isArgument = true;
+  TileBuilder t = beginStage(context->plan, a.name + "_columns", Phase::Prepare, {"b"});
+  t.foreach ({"r"}, [&](Scalar &s, ValueRange at) {
+    PairPoint row{at[0], s.index(0), s.add(at[1], s.size("q_start")), Value()};
+    auto read = [&](Value tensor, ValueRange indices) -> Value {
+      Value buffer = buffers.lookup(tensor);
+      isArgument &= static_cast<bool>(buffer);
+      return buffer ? readElement(s, buffer, indices, /*inbounds=*/false)
+                    : s.create<arith::ConstantOp>(builder.getI32IntegerAttr(0)).getResult();
+    };
+    std::optional<KeyInterval> keys =
+        buildKeyInterval(lowered.op.getMask(), s, s.getLoc(), row, read);
+    isInterval = keys.has_value();
+    if (!isInterval)
+      return;
+    auto write = [&](Value position, StringRef otherwise, Value buffer) {
+      Value column = s.size(otherwise);
+      if (position) {
+        column = s.create<arith::MaxSIOp>(s.sub(position, s.size("k_start")), s.index(0));
+        column = s.create<arith::MinSIOp>(column, s.size("c"));
+      }
+      writeElement(s, s.create<arith::IndexCastOp>(i32, column), buffer, at);
+    };
+    write(keys->low, "0", low);
+    write(keys->high, "c", high);
+  });
+  if (!isInterval)
+    return lowered.op.emitError("expected a mask that keeps an interval of keys for every query "
+                                "(causal, strict_causal, sliding_window, prefix_lm and their "
+                                "intersections), found another mask");
+  if (!isArgument)
+    return lowered.op.emitError("expected the tensors of its mask to be arguments of the entry "
+                                "function, found the result of another operation");
+  a.pairs = pairsOf(context->plan, range, low, high);
+  return success();
+}
+
 LogicalResult FunctionLowering::lower(AttentionOp op) {
   attentions.push_back(std::make_unique<Lowered>());
   Lowered &lowered = *attentions.back();
@@ -271,14 +319,14 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
   a.earlyExit = options.earlyExit;
   std::optional<DifferenceRange> range =
       op.getMask() ? op.getMaskRange() : std::optional(DifferenceRange());
-  if (!range || !range->exact)
-    return op.emitError("expected a mask that is one range of i - j (causal, strict_causal, "
-                        "sliding_window and their intersections), found another mask");
+  if (!range)
+    range.emplace(DifferenceRange{.exact = false});
   a.isSoftmax = op.getNormalizer() == Normalizer::Softmax;
   if (!a.isSoftmax) // strict: the query itself takes no part (docs/encodings.md)
     range->min = std::max<int64_t>(range->min, 1);
   *range = range->ofPositions();
-  a.mask = maskOf(op.getContext(), *range);
+  if (failed(createPairs(lowered, *range)))
+    return failure();
   noteWindow(*range);
   if (Value rotation = op.getRotation())
     if (failed(

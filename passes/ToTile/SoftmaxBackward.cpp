@@ -28,7 +28,7 @@ Value emitRowConstant(TileBuilder &t, const Attention &a, Value dO) {
 } // namespace
 
 void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
-  TileBuilder t = beginStage(plan, a.name + "_backward", Phase::Backward, {"b", "hkv"}, a.mask);
+  TileBuilder t = beginStage(plan, a.name + "_backward", Phase::Backward, {"b", "hkv"}, a.pairs);
   Value rawQ = loadOperand(t, a, a.q, {"r", "d"});
   ScoreEmitter scoreEmitter(t, a, rawQ);
   // The row constant takes the same dO as dP does: then a row of dS adds up to zero.

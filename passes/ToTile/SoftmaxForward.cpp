@@ -81,7 +81,7 @@ Value shifted(TileBuilder &t, Value l, Value shift) {
 } // namespace
 
 void mlir::tile::emitSoftmaxForward(TileBuilder &plan, const Attention &a) {
-  TileBuilder t = beginStage(plan, a.name + "_forward", Phase::Forward, {"b", "hq"}, a.mask);
+  TileBuilder t = beginStage(plan, a.name + "_forward", Phase::Forward, {"b", "hq"}, a.pairs);
   ForwardBlock block(t, a);
   SmallVector<Value> start = {t.constant(kLeastMaximum, {"r"}), t.constant(0.0, {"r"}),
                               t.constant(0.0, {"r", "e"})};

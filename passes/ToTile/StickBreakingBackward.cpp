@@ -49,7 +49,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ,
 } // namespace
 
 void mlir::tile::emitStickBreakingBackward(TileBuilder &plan, const Attention &a) {
-  TileBuilder t = beginStage(plan, a.name + "_backward", Phase::Backward, {"b", "hkv"}, a.mask);
+  TileBuilder t = beginStage(plan, a.name + "_backward", Phase::Backward, {"b", "hkv"}, a.pairs);
   Value rawQ = loadOperand(t, a, a.q, {"r", "d"});
   ScoreEmitter scores(t, a, rawQ);
   Value dO = loadOperand(t, a, a.dO, {"r", "e"});

@@ -45,7 +45,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmit
 } // namespace
 
 void mlir::tile::emitStickBreakingForward(TileBuilder &plan, const Attention &a) {
-  TileBuilder t = beginStage(plan, a.name + "_forward", Phase::Forward, {"b", "hq"}, a.mask);
+  TileBuilder t = beginStage(plan, a.name + "_forward", Phase::Forward, {"b", "hq"}, a.pairs);
   ScoreEmitter scores(t, a, loadOperand(t, a, a.q, {"r", "d"}));
   SmallVector<Value> start = {t.constant(1.0, {"r"}), t.constant(0.0, {"r", "e"})};
   if (a.lseResult)

@@ -92,31 +92,43 @@ void TileBuilder::store(Value value, Value buffer) {
   create<StoreOp>(rounded(value, elementOf(buffer)), buffer);
 }
 
-Type mlir::tile::elementOf(Value value) {
-  if (auto buffer = dyn_cast<BufferType>(value.getType()))
-    return buffer.getElementType();
-  return cast<ValType>(value.getType()).getElementType();
+Value TileBuilder::position(StringRef space) {
+  return create<PositionOp>(type({space}, getIndexType()), getStringAttr(space));
+}
+Value TileBuilder::index(StringRef space) {
+  const bool isLine = space == "r" || space == "c";
+  return create<IndexOp>(type(isLine ? SpaceSet{space} : SpaceSet{}, getIndexType()),
+                         getStringAttr(space));
 }
 
 namespace {
 
-/// Adds the body block of a map: one scalar per input, then b, h, i, j if `positions`.
-MapOp createMap(TileBuilder &t, ValueRange inputs, TypeRange results, bool positions) {
-  MapOp map = t.create<MapOp>(results, inputs, positions ? t.getUnitAttr() : UnitAttr());
+/// Adds the body block of a map: one scalar per input.
+MapOp createMap(TileBuilder &t, ValueRange inputs, TypeRange results) {
+  MapOp map = t.create<MapOp>(results, inputs);
   Block &block = map.getBody().emplaceBlock();
   for (Value input : inputs)
-    block.addArgument(cast<ValType>(input.getType()).getElementType(), t.getLoc());
-  for (int i = 0; positions && i < 4; ++i)
-    block.addArgument(t.getIndexType(), t.getLoc());
+    block.addArgument(elementOf(input), t.getLoc());
   return map;
 }
 
-/// What the body of a map computes with: its inputs in f32, then positions.
+/// What the body of a map computes with: its inputs, numbers in f32.
 SmallVector<Value> argumentsOf(Scalar &s, MapOp map) {
-  SmallVector<Value> values;
-  for (BlockArgument argument : map.getBody().front().getArguments())
-    values.push_back(s.widen(argument));
-  return values;
+  return llvm::map_to_vector(map.getBody().front().getArguments(),
+                             [&](Value argument) { return s.widen(argument); });
+}
+
+void dropUnusedInputs(MapOp map) {
+  Block &block = map.getBody().front();
+  for (unsigned i = map.getInputs().size(); i-- > 0;) {
+    if (!block.getArgument(i).use_empty())
+      continue;
+    Operation *source = map.getInputs()[i].getDefiningOp();
+    block.eraseArgument(i);
+    map.getInputsMutable().erase(i);
+    if (source && isOpTriviallyDead(source))
+      source->erase();
+  }
 }
 
 } // namespace
@@ -124,8 +136,7 @@ SmallVector<Value> argumentsOf(Scalar &s, MapOp map) {
 Value TileBuilder::rounded(Value value, Type element) {
   if (elementOf(value) == element)
     return value;
-  const SpaceSet &spaces = spacesOf(value);
-  MapOp map = createMap(*this, value, TypeRange{type(spaces, element)}, /*positions=*/false);
+  MapOp map = createMap(*this, value, TypeRange{type(spacesOf(value), element)});
   Scalar s(getLoc(), OpBuilder::atBlockEnd(&map.getBody().front()));
   s.create<YieldOp>(s.round(map.getBody().front().getArgument(0), element));
   return map.getResult(0);
@@ -134,9 +145,10 @@ Value TileBuilder::rounded(Value value, Type element) {
 SmallVector<Value> TileBuilder::mapMany(ValueRange inputs, const SpaceSet &spaces, unsigned results,
                                         ScalarFns body) {
   SmallVector<Type> types(results, type(spaces));
-  MapOp map = createMap(*this, inputs, types, /*positions=*/false);
+  MapOp map = createMap(*this, inputs, types);
   Scalar s(getLoc(), OpBuilder::atBlockEnd(&map.getBody().front()));
   s.create<YieldOp>(body(s, argumentsOf(s, map)));
+  dropUnusedInputs(map);
   return SmallVector<Value>(map.getResults());
 }
 
@@ -146,19 +158,12 @@ Value TileBuilder::map(ValueRange inputs, const SpaceSet &spaces, ScalarFn body)
       .front();
 }
 
-Value TileBuilder::mapAt(ValueRange inputs, const SpaceSet &spaces, ScalarFn body) {
-  MapOp map = createMap(*this, inputs, type(spaces), /*positions=*/true);
-  Scalar s(getLoc(), OpBuilder::atBlockEnd(&map.getBody().front()));
-  Value result = body(s, argumentsOf(s, map));
-  s.create<YieldOp>(result);
-  return map.getResult(0);
-}
-
 void TileBuilder::eachPair(ValueRange inputs, llvm::function_ref<void(Scalar &, ValueRange)> body) {
-  MapOp map = createMap(*this, inputs, TypeRange(), /*positions=*/true);
+  MapOp map = createMap(*this, inputs, TypeRange());
   Scalar s(getLoc(), OpBuilder::atBlockEnd(&map.getBody().front()));
   body(s, argumentsOf(s, map));
   s.create<YieldOp>(ValueRange());
+  dropUnusedInputs(map);
 }
 
 Value TileBuilder::scaled(Value input, double factor) {

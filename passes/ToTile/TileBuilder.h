@@ -69,6 +69,10 @@ public:
   }
   BufferType bufferType(ArrayRef<StringRef> extents, Type element = {});
 
+  Value position(StringRef space);
+  Value index(StringRef space);
+  /// Batch, query head, and the positions of the query and the key.
+  SmallVector<Value> pairPoint() { return {index("b"), index("hq"), position("r"), position("c")}; }
   Value constant(double number, const SpaceSet &spaces);
   /// A value of the buffer's element type.
   Value load(Value buffer, const SpaceSet &spaces);
@@ -76,13 +80,11 @@ public:
   void store(Value value, Value buffer);
   /// The value in another element type; itself where that is its own.
   Value rounded(Value value, Type element);
-  /// Maps compute in f32: inputs are widened.
+  /// Maps compute in f32: inputs are widened. Inputs that the body does not use are left out.
   Value map(ValueRange inputs, const SpaceSet &spaces, ScalarFn body);
   SmallVector<Value> mapMany(ValueRange inputs, const SpaceSet &spaces, unsigned results,
                              ScalarFns body);
-  /// A map whose body also gets b, h, i, j behind its inputs.
-  Value mapAt(ValueRange inputs, const SpaceSet &spaces, ScalarFn body);
-  /// The same with no result: only accumulates.
+  /// A map over pairs with no result: only accumulates.
   void eachPair(ValueRange inputs, llvm::function_ref<void(Scalar &, ValueRange)> body);
   Value scaled(Value input, double factor);
   Value mask(Value input, double fill);
@@ -96,9 +98,6 @@ public:
   /// A loop nest; `body` gets the stage's indices, then those of `over`.
   void foreach (ArrayRef<StringRef> over, llvm::function_ref<void(Scalar &, ValueRange)> body);
 };
-
-/// The element type of a buffer or of a value.
-Type elementOf(Value bufferOrValue);
 
 /// Reads and writes of single elements inside foreach bodies.
 Value readElement(Scalar &s, Value buffer, ValueRange indices, bool inbounds = true);

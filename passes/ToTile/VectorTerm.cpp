@@ -53,10 +53,9 @@ public:
       return;
     sums = context.temporary(name + "_sums", {"b", "hq", axis}, {}, /*zero=*/true);
     sums.getDefiningOp()->moveBefore(vector.getDefiningOp());
-    t.eachPair({cotangent}, [&](Scalar &s, ValueRange in) {
-      Value place = s.sub(rows ? in[3] : in[4], s.size(rows ? "q_start" : "k_start"));
-      accumulateElement(s, in[0], sums, {in[1], in[2], place});
-    });
+    t.eachPair(
+        {cotangent, t.index("b"), t.index("hq"), t.index(axis)},
+        [&](Scalar &s, ValueRange in) { accumulateElement(s, in[0], sums, in.drop_front()); });
   }
 
   void finish() override {

@@ -104,6 +104,7 @@ private:
   const AttentionProblem &problem;
   const AttentionSizes &sizes;
   int64_t item;
+  int64_t batch;
   int64_t keyItem;       ///< index of (batch, key head)
   std::vector<double> q; ///< rotated rows of this head
   std::vector<double> k;
@@ -122,8 +123,7 @@ private:
 };
 
 HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &inputs, int64_t item)
-    : problem(problem), sizes(problem.sizes), item(item) {
-  int64_t batch = item / sizes.queryHeads;
+    : problem(problem), sizes(problem.sizes), item(item), batch(item / sizes.queryHeads) {
   int64_t head = item % sizes.queryHeads;
   keyItem = batch * sizes.keyHeads + head / (sizes.queryHeads / sizes.keyHeads);
   auto rowsOf = [&](const Array &array, int64_t index, int64_t count) {
@@ -174,7 +174,7 @@ bool HeadWorker::startRow(int64_t row) {
   for (int64_t key = 0; key < sizes.keys; ++key) {
     int64_t j = sizes.keyStart + key;
     bool isStrict = problem.normalizer == Normalizer::StickBreaking;
-    if (!problem.mask.allows(i, j) || (isStrict && j >= i))
+    if (!problem.mask.allows(batch, i, j) || (isStrict && j >= i))
       continue;
     double score =
         dot(q.data() + row * sizes.headDim, k.data() + key * sizes.headDim, sizes.headDim);

@@ -232,7 +232,7 @@ Status Evaluator::readOperands(Step &step) {
         return rotation.takeError();
       step.problem.rotations.push_back(std::move(*rotation));
     } else if (type == "!pe.mask") {
-      auto mask = buildMask(program, definitions, operand);
+      auto mask = buildMask(program, definitions, tensors, operand);
       if (!mask)
         return mask.takeError();
       step.problem.mask.parts.push_back(std::move(*mask));

@@ -6,11 +6,13 @@
 
 namespace pe::reference {
 
-bool Mask::allows(int64_t i, int64_t j) const {
-  auto partAllows = [&](const Mask &part) { return part.allows(i, j); };
+bool Mask::allows(int64_t batch, int64_t i, int64_t j) const {
+  auto partAllows = [&](const Mask &part) { return part.allows(batch, i, j); };
   switch (kind) {
   case Kind::Window:
     return lowest <= i - j && i - j <= highest;
+  case Kind::Prefix:
+    return static_cast<double>(j) < ends[batch];
   case Kind::And:
     return std::all_of(parts.begin(), parts.end(), partAllows);
   case Kind::Or:
@@ -24,6 +26,8 @@ bool Mask::isCausal() const {
   switch (kind) {
   case Kind::Window:
     return lowest >= 0;
+  case Kind::Prefix:
+    return false;
   case Kind::And:
     return std::any_of(parts.begin(), parts.end(), partIsCausal);
   case Kind::Or:
@@ -33,7 +37,8 @@ bool Mask::isCausal() const {
 }
 
 static Expected<Mask> buildCombination(const Program &program, const Definitions &definitions,
-                                       const Operation &operation, Mask::Kind kind) {
+                                       const TensorValues &tensors, const Operation &operation,
+                                       Mask::Kind kind) {
   if (Status status = operation.expectOnly({}); !status)
     return status.takeError();
   if (operation.operands.empty())
@@ -41,7 +46,7 @@ static Expected<Mask> buildCombination(const Program &program, const Definitions
   Mask mask;
   mask.kind = kind;
   for (ValueId operand : operation.operands) {
-    auto part = buildMask(program, definitions, operand);
+    auto part = buildMask(program, definitions, tensors, operand);
     if (!part)
       return part.takeError();
     mask.parts.push_back(std::move(*part));
@@ -49,14 +54,29 @@ static Expected<Mask> buildCombination(const Program &program, const Definitions
   return mask;
 }
 
-Expected<Mask> buildMask(const Program &program, const Definitions &definitions, ValueId value) {
+/// j <= i or j < prefix[b].
+static Expected<Mask> buildPrefix(const TensorValues &tensors, const Operation &operation) {
+  if (Status status = operation.expectOnly({}); !status)
+    return status.takeError();
+  auto found = operation.operands.size() == 1 ? tensors.find(operation.operands[0]) : tensors.end();
+  if (found == tensors.end() || found->second.shape.size() != 1)
+    return operation.fail("expected the lengths of the prefixes, one per batch entry");
+  Mask causal{.kind = Mask::Kind::Window, .lowest = 0};
+  Mask prefix{.kind = Mask::Kind::Prefix, .ends = found->second.data};
+  return Mask{.kind = Mask::Kind::Or, .parts = {std::move(causal), std::move(prefix)}};
+}
+
+Expected<Mask> buildMask(const Program &program, const Definitions &definitions,
+                         const TensorValues &tensors, ValueId value) {
   const Operation *operation = definitions[value];
   if (!operation)
     return makeError("expected a mask made in the function, found an argument");
   if (operation->name == "pe.mask_and")
-    return buildCombination(program, definitions, *operation, Mask::Kind::And);
+    return buildCombination(program, definitions, tensors, *operation, Mask::Kind::And);
   if (operation->name == "pe.mask_or")
-    return buildCombination(program, definitions, *operation, Mask::Kind::Or);
+    return buildCombination(program, definitions, tensors, *operation, Mask::Kind::Or);
+  if (operation->name == "pe.prefix_lm")
+    return buildPrefix(tensors, *operation);
 
   bool isWindow = operation->name == "pe.sliding_window";
   auto known = isWindow ? operation->expectOnly({"left", "right"}) : operation->expectOnly({});

@@ -30,8 +30,10 @@ static const EncodingFile kEncodings[] = {
     {"stick_breaking", "examples/encodings/stick_breaking.mlir"},
     {"rse", "examples/encodings/rse.mlir"},
     {"sliding_window", "examples/encodings/sliding_window.mlir"},
+    {"prefix_lm", "examples/encodings/prefix_lm.mlir"},
     {"custom_bias", "examples/encodings/custom_bias.mlir"},
     {"two_biases", "test/conformance/encodings/two_biases.mlir"},
+    {"prefix_window", "test/conformance/encodings/prefix_window.mlir"},
     {"cosines_of_log", "test/conformance/encodings/cosines_of_log.mlir"},
     {"remainder", "test/conformance/encodings/remainder.mlir"},
 };
@@ -81,8 +83,14 @@ static const Call kCalls[] = {
 
 static const ParameterRange kRanges[] = {
     // Thresholds of 25 to 150 positions (the initial length is 512) and of 12 to 150.
-    {"L_multiplier", 0.05, 0.3}, {"log_threshold", 2.5, 5.0}, {"c", 0.05, 0.2},
-    {"decay", 0.005, 0.05},      {"table", -1.0, 1.0},        {"tau", 8.0, 24.0},
+    {"L_multiplier", 0.05, 0.3},
+    {"log_threshold", 2.5, 5.0},
+    {"c", 0.05, 0.2},
+    {"decay", 0.005, 0.05},
+    {"table", -1.0, 1.0},
+    {"tau", 8.0, 24.0},
+    // Lengths: none, some and all of the keys.
+    {"prefix", -5.0, 150.0},
 };
 
 using enum LoopOptions::Owner;

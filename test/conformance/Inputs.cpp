@@ -104,6 +104,14 @@ Expected<Tensor> drawParameter(const jit::ValueInfo &value, const Shape &shape, 
   return tensor;
 }
 
+Tensor roundedDown(const Tensor &numbers) {
+  Tensor whole = Tensor::zeros(DType::I32, numbers.shape());
+  auto values = numbers.values<float>();
+  std::transform(values.begin(), values.end(), whole.values<int32_t>().begin(),
+                 [](float x) { return static_cast<int32_t>(std::floor(x)); });
+  return whole;
+}
+
 } // namespace
 
 Expected<TensorMap> drawInputs(const jit::EntryInfo &entry, const Call &call, uint64_t seed) {
@@ -112,11 +120,11 @@ Expected<TensorMap> drawInputs(const jit::EntryInfo &entry, const Call &call, ui
     auto shape = shapeOf(argument, call);
     if (!shape)
       return shape.takeError();
-    if (argument.dtype != DType::F32)
+    if (argument.dtype != DType::F32 && argument.dtype != DType::I32)
       return makeError("cannot draw argument '", argument.name, "' of type ",
                        nameOf(argument.dtype));
     Random random(seed, argument.name);
-    if (argument.parameter.init.empty()) {
+    if (argument.dtype == DType::F32 && argument.parameter.init.empty()) {
       bool isScored = argument.name == "q" || argument.name == "k";
       Tensor tensor = Tensor::zeros(DType::F32, *shape);
       // The largest of many scores is about four deviations.
@@ -127,7 +135,7 @@ Expected<TensorMap> drawInputs(const jit::EntryInfo &entry, const Call &call, ui
     auto tensor = drawParameter(argument, *shape, random);
     if (!tensor)
       return tensor.takeError();
-    inputs[argument.name] = *tensor;
+    inputs[argument.name] = argument.dtype == DType::I32 ? roundedDown(*tensor) : *tensor;
   }
   for (const jit::ValueInfo &result : entry.results) {
     auto shape = shapeOf(result, call);

@@ -205,15 +205,37 @@ TEST(Masked, WindowsAndTheirCombinations) {
   reference::Program program = f.finish();
   auto definitions = reference::findDefinitions(program);
   auto allowed = [&](int mask, int64_t i) {
-    auto built = reference::buildMask(program, definitions, mask);
+    auto built = reference::buildMask(program, definitions, {}, mask);
     std::string keys;
     for (int64_t j = 0; j < 8; ++j)
-      keys += built->allows(i, j) ? '1' : '0';
+      keys += built->allows(0, i, j) ? '1' : '0';
     return keys;
   };
   EXPECT_EQ(allowed(window, 4), "00111100");
   EXPECT_EQ(allowed(both, 4), "00111000");
   EXPECT_EQ(allowed(either, 4), "11111000");
+}
+
+TEST(Masked, PrefixesOfEveryBatchEntry) {
+  ProgramBuilder f;
+  int lengths = f.parameter("lengths", {3});
+  int prefix = f.mask("pe.prefix_lm", {lengths});
+  int both = f.mask("pe.mask_and", {prefix, f.mask("pe.sliding_window", {}, {{"left", 2}})});
+  reference::Program program = f.finish();
+  auto definitions = reference::findDefinitions(program);
+  const reference::TensorValues tensors = {{lengths, {{3}, {0, 4, 9}}}};
+  auto allowed = [&](int mask, int64_t batch, int64_t i) {
+    auto built = reference::buildMask(program, definitions, tensors, mask);
+    std::string keys;
+    for (int64_t j = 0; j < 6; ++j)
+      keys += built->allows(batch, i, j) ? '1' : '0';
+    return keys;
+  };
+  EXPECT_EQ(allowed(prefix, 0, 2), "111000"); // no prefix: causal
+  EXPECT_EQ(allowed(prefix, 1, 2), "111100");
+  EXPECT_EQ(allowed(prefix, 1, 4), "111110");
+  EXPECT_EQ(allowed(prefix, 2, 2), "111111");
+  EXPECT_EQ(allowed(both, 1, 2), "011100");
 }
 
 } // namespace

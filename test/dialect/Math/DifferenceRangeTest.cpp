@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Math/DifferenceRange.h"
-#include "dialect/Math/MaskIntervals.h"
+#include "dialect/Math/KeptPairs.h"
 
 #include <functional>
 #include <gtest/gtest.h>
 #include <random>
 #include <vector>
 
-using namespace pe::math;
+using namespace mlir::tile;
 using mlir::pe::DifferenceRange;
 
 namespace {
@@ -139,15 +139,26 @@ TEST(DifferenceRange, IntervalsStayIn32Bits) {
       band.upper = 1 - range.min;
     const int64_t starts[] = {0, 3, -2, kFar, -kFar, kFar / 2};
     const int64_t rowStart = starts[draw.below(6)], columnStart = starts[draw.below(6)];
-    MaskQuery<Checked> mask{band, rowStart, columnStart, kColumns};
+    // As a lowering of 32 bits makes it: far ends are no farther than any call reaches.
+    auto fromStarts = [&](std::optional<int64_t> end) -> std::optional<Checked> {
+      constexpr int64_t kFarthest = int64_t(1) << 30;
+      if (!end)
+        return std::nullopt;
+      return Checked(std::clamp(rowStart - columnStart + *end, -kFarthest, kFarthest));
+    };
+    const KeptPairs<Checked> mask{fromStarts(band.lower),
+                                  fromStarts(band.upper),
+                                  band.keepsSomething(),
+                                  {std::max<int64_t>(0, -rowStart), kRows},
+                                  {0, kColumns}};
     for (int64_t r = 0; r < kRows; ++r)
       for (int64_t c = 0; c < kColumns; ++c) {
         const int64_t i = rowStart + r, j = columnStart + c;
         const bool keeps = i >= 0 && range.contains(i - j);
-        const bool inside = r >= mask.firstRow().value && mask.firstColumn(r).value <= c &&
+        const bool inside = r >= mask.rows.begin.value && mask.firstColumn(r).value <= c &&
                             c < mask.endColumn(r).value;
         ASSERT_EQ(inside, keeps) << n << ": " << i << ", " << j;
-        auto rows = mask.rowsTouching(c, c + 1, kRows);
+        auto rows = mask.rowsOfAny(c, c + 1);
         ASSERT_EQ(rows.begin.value <= r && r < rows.end.value, keeps)
             << n << ": " << i << ", " << j;
       }

@@ -258,6 +258,14 @@ func.func @negative_window_to_the_right() {
 
 // -----
 
+func.func @prefix(%lengths: tensor<?xf32>) {
+  // expected-error @below {{expected the length of every batch entry's prefix as tensor<?xi32>, found 'tensor<?xf32>' (prefix_lm-C1)}}
+  %m = pe.prefix_lm %lengths : tensor<?xf32>
+  return
+}
+
+// -----
+
 // A misspelt attribute is not silently the default of the right one.
 func.func @misspelt_attribute(%s: tensor<?xf32>) {
   %x = pe.distance

@@ -82,7 +82,7 @@ func.func @regions(%p: tensor<?xf32>) {
 
 // CHECK-LABEL: func @attention
 func.func @attention(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xbf16>,
-                     %v: tensor<?x2x?x32xbf16>) -> tensor<?x8x?x32xbf16> {
+                     %v: tensor<?x2x?x32xbf16>, %lengths: tensor<?xi32>) -> tensor<?x8x?x32xbf16> {
   %x = pe.relative
   %b = pe.linear %x {rule = #pe.slope_rule<geometric>}
   // CHECK: pe.rotary {base = 5.000000e+05 : f64, interleaved = true, rotary_dims = 32 : i64}
@@ -91,6 +91,8 @@ func.func @attention(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xbf16>,
   %m0 = pe.causal
   // CHECK: pe.strict_causal{{$}}
   %m1 = pe.strict_causal
+  // CHECK: pe.prefix_lm %{{.*}} : tensor<?xi32>
+  %prefix = pe.prefix_lm %lengths : tensor<?xi32>
   // CHECK: pe.sliding_window {left = 128 : i64, right = 1 : i64}
   %m2 = pe.sliding_window {left = 128, right = 1}
   // CHECK: pe.mask_or

@@ -33,7 +33,7 @@ func.func @attention(%q: !qkv {pe.name = "q"},
 // A mask that is no range of i - j has no lowering yet, and is refused; everything else compiles to
 // machine-level IR with all gradients, on both ways.
 // RUN: not pe-test-opt %s --pe-to-cpu=grad=1 2>&1 | FileCheck %s --check-prefix=MASK
-// MASK: error: expected a mask that is one range of i - j
+// MASK: error: expected a mask that keeps an interval of keys for every query
 // RUN: sed 's/test_encodings.even/pe.causal/' %s > %t.mlir
 // RUN: pe-test-opt %t.mlir --pe-to-cpu=grad=1 | FileCheck %s --check-prefix=CPU
 // RUN: pe-test-opt %t.mlir --pe-to-loops=grad=1 | FileCheck %s --check-prefix=CPU

@@ -229,9 +229,10 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
       %x = tile.constant 1.0 : !tile.val<[r, c], f32>
-      tile.map(%x) positions : (!tile.val<[r, c], f32>) -> () {
-      ^bb0(%v: f32, %b: index, %h: index, %i: index, %j: index):
-        // expected-error @below {{expected indices that begin with the map's b and h, so that work items never share an element (accumulate-C4)}}
+      %hq = tile.index "hq" : !tile.val<[], index>
+      tile.map(%x, %hq) : (!tile.val<[r, c], f32>, !tile.val<[], index>) -> () {
+      ^bb0(%v: f32, %h: index):
+        // expected-error @below {{expected indices that begin with tile.index "b" and "hq", so that work items never share an element (accumulate-C4)}}
         tile.accumulate %v, %X[%h] : f32 -> !tile.buffer<[hq], f32>
         tile.yield
       }
@@ -249,7 +250,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     %x = tile.constant 1.0 : !tile.val<[r], f32>
     tile.map(%x) : (!tile.val<[r], f32>) -> () {
     ^bb0(%v: f32):
-      // expected-error @below {{expected indices that begin with the map's b and h, so that work items never share an element (accumulate-C4)}}
+      // expected-error @below {{expected indices that begin with tile.index "b" and "hq", so that work items never share an element (accumulate-C4)}}
       tile.accumulate %v, %X[%c] : f32 -> !tile.buffer<[hq], f32>
       tile.yield
     }
@@ -263,8 +264,10 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
       %x = tile.constant 1.0 : !tile.val<[r, c], f32>
-      tile.map(%x) positions : (!tile.val<[r, c], f32>) -> () {
-      ^bb0(%v: f32, %b: index, %h: index, %i: index, %j: index):
+      %b0 = tile.index "b" : !tile.val<[], index>
+      %hq = tile.index "hq" : !tile.val<[], index>
+      tile.map(%x, %b0, %hq) : (!tile.val<[r, c], f32>, !tile.val<[], index>, !tile.val<[], index>) -> () {
+      ^bb0(%v: f32, %b: index, %h: index):
         // expected-error @below {{expected a sum in a map, found by max (accumulate-C5)}}
         tile.accumulate %v, %X[%b, %h] by max : f32 -> !tile.buffer<[b, hq], f32>
         tile.yield

@@ -8,7 +8,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 0 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{expected only buffers, stages, launches and constants in a tile.plan (plan-C2)}}
+  // expected-error @below {{expected only buffers, pairs, stages, launches and constants in a tile.plan (plan-C2)}}
   %n = tile.size "r" : index
 }
 
@@ -103,41 +103,32 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{expected a mask of kind none, causal, strict_causal or window, found {kind = "prefix"} (stage-C2)}}
-  tile.stage @s forward over ["b", "hq"] mask {kind = "prefix"} {
-  }
+  // expected-error @below {{expected left and right, each once, found before}}
+  %m = tile.pairs band(before = 3)
 }
 
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{expected a mask of kind none, causal, strict_causal or window, found {left = 3 : i64} (stage-C2)}}
-  tile.stage @s forward over ["b", "hq"] mask {left = 3 : i64} {
-  }
+  // expected-error @below {{expected left and right, each once, found left}}
+  %m = tile.pairs band(left = 3, left = 4)
 }
 
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{expected a mask with no entry but kind, and integers left and right for a window, found "left" (stage-C3)}}
-  tile.stage @s forward over ["b", "hq"] mask {kind = "causal", left = 3 : i64} {
-  }
+  %L = tile.buffer "low" temporary : !tile.buffer<[b, r], i32>
+  // expected-error @below {{expected both bounds of the columns of a row, found one (pairs-C1)}}
+  %m = "tile.pairs"(%L) <{operandSegmentSizes = array<i32: 1, 0>}> : (!tile.buffer<[b, r], i32>) -> !tile.pairs
 }
 
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{expected a mask with no entry but kind, and integers left and right for a window, found "left" (stage-C3)}}
-  tile.stage @s forward over ["b", "hq"] mask {kind = "window", left = "3"} {
-  }
-}
-
-// -----
-
-tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{expected a window with left or right, found neither (stage-C4)}}
-  tile.stage @s forward over ["b", "hq"] mask {kind = "window"} {
-  }
+  %L = tile.buffer "low" temporary : !tile.buffer<[b, r], i32>
+  %H = tile.buffer "high" temporary : !tile.buffer<[b, c], i32>
+  // expected-error @below {{expected bounds of i32 with extent r last, heads before it, found '!tile.buffer<[b, c], i32>' (pairs-C2)}}
+  %m = tile.pairs columns(%L, %H : !tile.buffer<[b, r], i32>, !tile.buffer<[b, c], i32>)
 }
 
 // -----
@@ -145,7 +136,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     %a = arith.constant 1 : index
-    // expected-error @below {{expected only tile values, a stream, loops, sizes, constants and memref.alloca in a tile.stage (stage-C5)}}
+    // expected-error @below {{expected only tile values, a stream, loops, sizes, constants and memref.alloca in a tile.stage (stage-C2)}}
     %b = arith.addi %a, %a : index
   }
 }
@@ -156,7 +147,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
     }
-    // expected-error @below {{expected at most one stream in a stage, found a second (stage-C6)}}
+    // expected-error @below {{expected at most one stream in a stage, found a second (stage-C3)}}
     tile.stream any {
     }
   }
@@ -169,7 +160,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     tile.foreach over ["r"] {
     ^bb0(%b: index, %h: index, %i: index):
     }
-    // expected-error @below {{expected either loops or values in a stage, found both (stage-C7)}}
+    // expected-error @below {{expected either loops or values in a stage, found both (stage-C4)}}
     %x = tile.constant 1.0 : !tile.val<[r], f32>
   }
 }
@@ -177,7 +168,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{expected a stage with values to be over ["b", "hq"] or ["b", "hkv"], found ["hq"] (stage-C8)}}
+  // expected-error @below {{expected a stage with values to be over ["b", "hq"] or ["b", "hkv"], found ["hq"] (stage-C5)}}
   tile.stage @s forward over ["hq"] {
     %x = tile.constant 1.0 : !tile.val<[r], f32>
   }
@@ -189,7 +180,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %L = tile.buffer "l" residual : !tile.buffer<[b, hq, r], f32>
   tile.stage @s forward over ["b", "hq"] {
     %x = tile.constant 1.0 : !tile.val<[r], f32>
-    // expected-error @below {{expected no store before the stage's stream (stage-C9)}}
+    // expected-error @below {{expected no store before the stage's stream (stage-C6)}}
     tile.store %x, %L : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
     tile.stream any {
     }
@@ -203,7 +194,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
     tile.stream any {
-      // expected-error @below {{expected a value over c to be loaded inside the stream that uses it (stage-C10)}}
+      // expected-error @below {{expected a value over c to be loaded inside the stream that uses it (stage-C7)}}
       %n = tile.reduce add over d %k : !tile.val<[c, d], f32> -> !tile.val<[c], f32>
       tile.yield
     }
@@ -215,7 +206,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %L = tile.buffer "l" residual : !tile.buffer<[b, hq, r], f32>
   tile.stage @s forward over ["b", "hq"] {
-    // expected-error @below {{expected a buffer that the stage does not store (stage-C11)}}
+    // expected-error @below {{expected a buffer that the stage does not store (stage-C8)}}
     %x = tile.load %L : !tile.buffer<[b, hq, r], f32> -> !tile.val<[r], f32>
     tile.store %x, %L : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
   }
@@ -379,7 +370,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 // -----
 
 tile.plan @f attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
-  // expected-error @below {{expected owner "rows" or "columns", found "heads" (stage-C12)}}
+  // expected-error @below {{expected owner "rows" or "columns", found "heads" (stage-C9)}}
   tile.stage @s forward over ["b", "hq"] attributes {owner = "heads"} {
   }
 }

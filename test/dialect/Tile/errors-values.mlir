@@ -183,19 +183,6 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     %x = tile.constant 1.0 : !tile.val<[r], f32>
-    // expected-error @below {{expected 5 region arguments, found 2 (map-C1)}}
-    %y = tile.map(%x) positions : (!tile.val<[r], f32>) -> !tile.val<[r], f32> {
-    ^bb0(%a: f32, %b: index):
-      tile.yield %a : f32
-    }
-  }
-}
-
-// -----
-
-tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  tile.stage @s forward over ["b", "hq"] {
-    %x = tile.constant 1.0 : !tile.val<[r], f32>
     // expected-error @below {{expected 1 yielded values, found 0 (map-C2)}}
     %y = tile.map(%x) : (!tile.val<[r], f32>) -> !tile.val<[r], f32> {
     ^bb0(%a: f32):
@@ -209,8 +196,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     // expected-error @below {{expected an input or a result, found neither (map-C3)}}
-    tile.map() positions : () -> () {
-    ^bb0(%b: index, %h: index, %i: index, %j: index):
+    tile.map() : () -> () {
+    ^bb0:
       tile.yield
     }
   }
@@ -288,7 +275,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
-    // expected-error @below {{expected elements of f32, f64, bf16, f16 or tf32, found 'vector<4xf32>' (val-C1)}}
+    // expected-error @below {{expected elements of f32, f64, bf16, f16, tf32 or index, found 'vector<4xf32>' (val-C1)}}
     %x = tile.constant 1.0 : !tile.val<[r], vector<4xf32>>
   }
 }
@@ -314,9 +301,12 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %L = tile.buffer "l" residual : !tile.buffer<[b, hq, r], f32>
   tile.stage @s forward over ["b", "hq"] {
     %x = tile.constant 1.0 : !tile.val<[r], f32>
+    %batch = tile.index "b" : !tile.val<[], index>
+    %head = tile.index "hq" : !tile.val<[], index>
+    %row = tile.index "r" : !tile.val<[r], index>
     // expected-error @below {{expected effects by tile.accumulate only, found tile.write (map-C9)}}
-    tile.map(%x) positions : (!tile.val<[r], f32>) -> () {
-    ^bb0(%a: f32, %b: index, %h: index, %i: index, %j: index):
+    tile.map(%x, %batch, %head, %row) : (!tile.val<[r], f32>, !tile.val<[], index>, !tile.val<[], index>, !tile.val<[r], index>) -> () {
+    ^bb0(%a: f32, %b: index, %h: index, %i: index):
       tile.write %a, %L[%b, %h, %i] : f32 -> !tile.buffer<[b, hq, r], f32>
       tile.yield
     }
@@ -505,6 +495,104 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
       // expected-error @below {{expected c in both operands and a result over what else they have, found '!tile.val<[r, d], f32>', '!tile.val<[c, d], f32>' to '!tile.val<[r, d], f32>' (dot-C1)}}
       %s = tile.dot %q, %k over c : !tile.val<[r, d], f32>, !tile.val<[c, d], f32> -> !tile.val<[r, d], f32>
       tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    // expected-error @below {{expected the space r or c, found d (position-C1)}}
+    %i = tile.position "d" : !tile.val<[r], index>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    // expected-error @below {{expected a result of !tile.val<[r], index>, found '!tile.val<[c], index>' (position-C2)}}
+    %i = tile.position "r" : !tile.val<[c], index>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      // expected-error @below {{expected to be the input of maps only, found a use by 'tile.reduce' (position-C3)}}
+      %i = tile.position "r" : !tile.val<[r], index>
+      %x = tile.reduce add over r %i : !tile.val<[r], index> -> !tile.val<[], index>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    // expected-error @below {{expected the space b, hq, r or c, found hkv (index-C1)}}
+    %i = tile.index "hkv" : !tile.val<[], index>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    // expected-error @below {{expected a result of !tile.val<[], index>, found '!tile.val<[], f32>' (index-C2)}}
+    %i = tile.index "b" : !tile.val<[], f32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      // expected-error @below {{expected to be the input of maps only, found a use by 'tile.reduce' (index-C3)}}
+      %i = tile.index "c" : !tile.val<[c], index>
+      %x = tile.reduce add over c %i : !tile.val<[c], index> -> !tile.val<[], index>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    // expected-error @below {{expected a floating-point number, found '!tile.val<[r], index>' (constant-C1)}}
+    %i = tile.constant 1.0 : !tile.val<[r], index>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    %i = tile.position "r" : !tile.val<[r], index>
+    // expected-error @below {{expected results of floating-point numbers, found '!tile.val<[r], index>' (map-C10)}}
+    %j = tile.map(%i) : (!tile.val<[r], index>) -> !tile.val<[r], index> {
+    ^bb0(%a: index):
+      tile.yield %a : index
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hkv"] {
+    %h = tile.index "hq" : !tile.val<[], index>
+    // expected-error @below {{expected no tile.index "hq" for values over c outside a stream over key heads, whose columns belong to no query head (map-C11)}}
+    %j = tile.map(%h) : (!tile.val<[], index>) -> !tile.val<[c], f32> {
+    ^bb0(%a: index):
+      %x = arith.constant 1.0 : f32
+      tile.yield %x : f32
     }
   }
 }

@@ -60,8 +60,10 @@ tile.plan @unknown_scalar attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
     %s0 = tile.constant 0.0 : !tile.val<[r], f32>
     %s = tile.stream ascending carry(%s0 : !tile.val<[r], f32>) {
     ^bb0(%sc: !tile.val<[r], f32>):
-      %x = tile.map() positions : () -> !tile.val<[r, c], f32> {
-      ^bb0(%b: index, %h: index, %i: index, %j: index):
+      %row = tile.position "r" : !tile.val<[r], index>
+      %column = tile.position "c" : !tile.val<[c], index>
+      %x = tile.map(%row, %column) : (!tile.val<[r], index>, !tile.val<[c], index>) -> !tile.val<[r, c], f32> {
+      ^bb0(%i: index, %j: index):
         %one = arith.constant 1 : index
         %n = scf.while (%a = %j) : (index) -> index {
           %more = arith.cmpi sgt, %a, %i : index

@@ -30,7 +30,8 @@ tile.plan @rows attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
   %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
   %O = tile.buffer "o" result : !tile.buffer<[b, hq, r], f32>
-  tile.stage @forward forward over ["b", "hq"] mask {kind = "causal"} {
+  %pairs = tile.pairs band(right = 1)
+  tile.stage @forward forward over ["b", "hq"] pairs %pairs {
     %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
     %s0 = tile.constant 0.0 : !tile.val<[r], f32>
     %s = tile.stream ascending carry(%s0 : !tile.val<[r], f32>) {
@@ -99,8 +100,11 @@ tile.plan @pairs attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
     %s0 = tile.constant 0.0 : !tile.val<[r], f32>
     %s = tile.stream ascending carry(%s0 : !tile.val<[r], f32>) {
     ^bb0(%sc: !tile.val<[r], f32>):
-      %x = tile.map() positions : () -> !tile.val<[r, c], f32> {
-      ^bb0(%b: index, %h: index, %i: index, %j: index):
+      %hq = tile.index "hq" : !tile.val<[], index>
+      %row = tile.position "r" : !tile.val<[r], index>
+      %column = tile.position "c" : !tile.val<[c], index>
+      %x = tile.map(%hq, %row, %column) : (!tile.val<[], index>, !tile.val<[r], index>, !tile.val<[c], index>) -> !tile.val<[r, c], f32> {
+      ^bb0(%h: index, %i: index, %j: index):
         %a = tile.read %A[%h] : !tile.buffer<[hq], f32> -> f32
         %i32 = arith.index_cast %i : index to i32
         %j32 = arith.index_cast %j : index to i32

@@ -1,5 +1,5 @@
 // Masks that leave rows, blocks or everything empty: both directions of "who visits whom" agree, so
-// that no CTA waits for a turn that nobody takes (dialect/Math/BandedBlocks.h). Queries before the
+// that no CTA waits for a turn that nobody takes (dialect/Math/KeptPairs.h). Queries before the
 // first key, more queries than keys, lengths that leave one row or key in the last block.
 //
 // RUN: pe run %s --entry=diagonal --random=1 --shape=b=1,h=2,sq=129,sk=33,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s

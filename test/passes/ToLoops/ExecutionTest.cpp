@@ -68,7 +68,7 @@ std::vector<float> normals(int64_t count, unsigned seed) {
 }
 
 /// The mask of every plan below.
-constexpr const char *kMask = R"({kind = "window", left = 12 : i64, right = 5 : i64})";
+constexpr const char *kPairs = "  %pairs = tile.pairs band(left = 12, right = 5)\n";
 bool isInMask(int64_t i, int64_t j) { return i >= 0 && i - j < 12 && j - i < 5; }
 
 class Execution : public testing::TestWithParam<LoopOptions> {};
@@ -86,17 +86,19 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %COLUMNS = tile.buffer "columns" result : !tile.buffer<[b, hkv, c], f32>
   %HEADS = tile.buffer "heads" result : !tile.buffer<[b, hq], f32>
   %LARGEST = tile.buffer "largest" result : !tile.buffer<[b, hq, r], f32>
-  tile.stage @sums forward over ["b", "hkv"] mask )mlir") +
-                          kMask + R"mlir( {
+)mlir") + kPairs + R"mlir(  tile.stage @sums forward over ["b", "hkv"] pairs %pairs {
     %x = tile.load %X : !tile.buffer<[b, hq, r], f32> -> !tile.val<[r], f32>
     %none = tile.constant -1.0e30 : !tile.val<[r], f32>
     %m, %r, %c, %h = tile.stream ascending carry(%none : !tile.val<[r], f32>) {
     ^bb0(%largest: !tile.val<[r], f32>):
       %w = tile.load %W : !tile.buffer<[hq], f32> -> !tile.val<[], f32>
       %y = tile.load %Y : !tile.buffer<[b, hq, c], f32> -> !tile.val<[c], f32>
-      %s = tile.map(%x, %y, %w) positions
-          : (!tile.val<[r], f32>, !tile.val<[c], f32>, !tile.val<[], f32>) -> !tile.val<[r, c], f32> {
-      ^bb0(%a: f32, %e: f32, %g: f32, %b: index, %q: index, %i: index, %j: index):
+      %row = tile.position "r" : !tile.val<[r], index>
+      %column = tile.position "c" : !tile.val<[c], index>
+      %s = tile.map(%x, %y, %w, %row, %column)
+          : (!tile.val<[r], f32>, !tile.val<[c], f32>, !tile.val<[], f32>, !tile.val<[r], index>,
+             !tile.val<[c], index>) -> !tile.val<[r, c], f32> {
+      ^bb0(%a: f32, %e: f32, %g: f32, %i: index, %j: index):
         %d = arith.subi %i, %j : index
         %di = arith.index_cast %d : index to i64
         %df = arith.sitofp %di : i64 to f32
@@ -175,8 +177,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %W = tile.buffer "w" argument : !tile.buffer<[d, e], f32>
   %APART = tile.buffer "apart" result : !tile.buffer<[b, hq, r, d], f32>
   %TURNED = tile.buffer "turned" result : !tile.buffer<[b, hq, r, e], f32>
-  tile.stage @sets forward over ["b", "hq"] mask )mlir") +
-                          kMask + R"mlir( {
+)mlir") + kPairs + R"mlir(  tile.stage @sets forward over ["b", "hq"] pairs %pairs {
     %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !rd
     %sum = tile.stream any {
       %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
@@ -254,14 +255,17 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %X = tile.buffer "x" argument : !tile.buffer<[b, hq, r], f32>
   %LAST = tile.buffer "last" result : !tile.buffer<[b, hq, r], f32>
   %SUM = tile.buffer "sum" result : !tile.buffer<[b, hq, r], f32>
-  tile.stage @scan forward over ["b", "hq"] mask )mlir") +
-         kMask + R"mlir( {
+)mlir") + kPairs +
+         R"mlir(  tile.stage @scan forward over ["b", "hq"] pairs %pairs {
     %x = tile.load %X : !tile.buffer<[b, hq, r], f32> -> !r
     %last, %sum = tile.stream )mlir" +
          order + R"mlir( carry(%x : !r) {
     ^bb0(%carry: !r):
-      %a, %e = tile.map() positions : () -> (!rc, !rc) {
-      ^bb0(%b: index, %h: index, %i: index, %j: index):
+      %row = tile.position "r" : !tile.val<[r], index>
+      %column = tile.position "c" : !tile.val<[c], index>
+      %a, %e = tile.map(%row, %column)
+          : (!tile.val<[r], index>, !tile.val<[c], index>) -> (!rc, !rc) {
+      ^bb0(%i: index, %j: index):
         %c7 = arith.constant 7 : index
         %c11 = arith.constant 11 : index
         %0 = arith.muli %j, %c7 : index
@@ -281,8 +285,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
          (scan.isLinear ? "linear " : "mul ") + order + " %a " +
          (scan.isLinear ? "plus %e : !rc " : "") + "carry %carry " +
          (scan.isExclusive ? "exclusive" : "") + R"mlir( : !rc, !r
-      %z = tile.map(%y) positions : (!rc) -> !rc {
-      ^bb0(%v: f32, %b: index, %h: index, %i: index, %j: index):
+      %z = tile.map(%y, %column) : (!rc, !tile.val<[c], index>) -> !rc {
+      ^bb0(%v: f32, %j: index):
         %0 = arith.index_cast %j : index to i64
         %1 = arith.sitofp %0 : i64 to f32
         %2 = arith.mulf %v, %1 : f32
@@ -480,7 +484,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
   %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
   %O = tile.buffer "o" result : !tile.buffer<[b, hq, r], f32>
-  tile.stage @dot forward over ["b", "hq"] mask {kind = "none"} {
+  %pairs = tile.pairs
+  tile.stage @dot forward over ["b", "hq"] pairs %pairs {
     %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
     %qn = tile.map(%q) : (!tile.val<[r, d], f32>) -> !tile.val<[r, d], )mlir" +
          type + "> " + rounded + R"mlir(

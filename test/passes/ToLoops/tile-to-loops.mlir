@@ -35,7 +35,8 @@ tile.plan @loops attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   }
   tile.stage @blocks prepare over ["ceildiv(kb, 2)", "r+1"] {
   }
-  tile.stage @forward forward over ["b", "hq"] mask {kind = "causal"} {
+  %pairs = tile.pairs band(right = 1)
+  tile.stage @forward forward over ["b", "hq"] pairs %pairs {
     %x0 = tile.constant 0.0 : !tile.val<[r], f32>
     %x, %y = tile.stream ascending carry(%x0 : !tile.val<[r], f32>) {
     ^bb0(%xc: !tile.val<[r], f32>):

@@ -8,7 +8,8 @@
 // CHECK:      tile.buffer "q"  argument : <[b, hq, r, d], f32>
 // CHECK:      tile.buffer "k"  argument : <[b, hkv, c, d], f32>
 // CHECK-NOT:  residual
-// CHECK:      tile.stage @attention_forward  forward over ["b", "hq"] mask {kind = "causal"}
+// CHECK:      %[[PAIRS:.*]] = tile.pairs band(right = 1)
+// CHECK:      tile.stage @attention_forward  forward over ["b", "hq"] pairs %[[PAIRS]]
 // CHECK:      arith.constant 0.255034
 // CHECK:      tile.stream ascending carry(
 // CHECK-SAME: !tile.val<[r], f32>, !tile.val<[r], f32>, !tile.val<[r, e], f32>

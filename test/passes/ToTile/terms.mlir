@@ -26,7 +26,10 @@
 // Anything else: the region per score, reverse mode per score, sums per batch and head.
 // GENERAL:    tile.buffer "attention_term0_w"  temporary {zero} : <[b, hq, hq], f32>
 // GENERAL:    tile.stage @attention_forward
-// GENERAL:    tile.map() positions
+// GENERAL:    %[[H:.*]] = tile.index "hq"  : <[], index>
+// GENERAL:    %[[I:.*]] = tile.position "r"  : <[r], index>
+// GENERAL:    %[[J:.*]] = tile.position "c"  : <[c], index>
+// GENERAL:    tile.map(%[[H]], %[[I]], %[[J]])
 // GENERAL:    tile.read
 // GENERAL:    tile.stage @attention_backward
 // GENERAL:    tile.accumulate {{.*}} -> <[b, hq, hq], f32>

@@ -26,7 +26,8 @@ tile.plan @softmax_forward attributes {head_dim = 64 : i64, value_dim = 64 : i64
       tile.yield
     }
   }
-  tile.stage @forward forward over ["b", "hq"] mask {kind = "causal"} {
+  %pairs = tile.pairs band(right = 1)
+  tile.stage @forward forward over ["b", "hq"] pairs %pairs {
     %q0 = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
     %q = tile.map(%q0) : (!tile.val<[r, d], f32>) -> !tile.val<[r, d], f32> {
     ^bb0(%x: f32):
@@ -121,7 +122,8 @@ tile.plan @softmax_backward attributes {head_dim = 64 : i64, value_dim = 64 : i6
   %DK = tile.buffer "d_k" gradient : !tile.buffer<[b, hkv, c, d], f32>
   %DV = tile.buffer "d_v" gradient : !tile.buffer<[b, hkv, c, e], f32>
   %G = tile.buffer "diagonals" temporary {zero} : !tile.buffer<[b, hq, t], f32>
-  tile.stage @backward backward over ["b", "hkv"] mask {kind = "causal"} {
+  %pairs = tile.pairs band(right = 1)
+  tile.stage @backward backward over ["b", "hkv"] pairs %pairs {
     %q0 = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
     %q = tile.map(%q0) : (!tile.val<[r, d], f32>) -> !tile.val<[r, d], f32> {
     ^bb0(%x: f32):
@@ -200,7 +202,8 @@ tile.plan @stick_breaking_forward attributes {head_dim = 64 : i64, value_dim = 6
   %V = tile.buffer "v" argument : !tile.buffer<[b, hkv, c, e], f32>
   %O = tile.buffer "o" result : !tile.buffer<[b, hq, r, e], f32>
   %S = tile.buffer "mass" residual : !tile.buffer<[b, hq, kb, r], f32>
-  tile.stage @forward forward over ["b", "hq"] mask {kind = "strict_causal"} {
+  %pairs = tile.pairs band(right = 0)
+  tile.stage @forward forward over ["b", "hq"] pairs %pairs {
     %q0 = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
     %q = tile.map(%q0) : (!tile.val<[r, d], f32>) -> !tile.val<[r, d], f32> {
     ^bb0(%x: f32):
@@ -254,7 +257,8 @@ tile.plan @stick_breaking_backward attributes {head_dim = 64 : i64, value_dim = 
   %DQ = tile.buffer "d_q" gradient : !tile.buffer<[b, hq, r, d], f32>
   %DK = tile.buffer "d_k" gradient : !tile.buffer<[b, hkv, c, d], f32>
   %DV = tile.buffer "d_v" gradient : !tile.buffer<[b, hkv, c, e], f32>
-  tile.stage @backward backward over ["b", "hkv"] mask {kind = "strict_causal"} {
+  %pairs = tile.pairs band(right = 0)
+  tile.stage @backward backward over ["b", "hkv"] pairs %pairs {
     %q0 = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
     %q = tile.map(%q0) : (!tile.val<[r, d], f32>) -> !tile.val<[r, d], f32> {
     ^bb0(%x: f32):

@@ -1,0 +1,168 @@
+//===- KeptPairs.h - which pairs of rows and columns a call keeps ---------===//
+//
+// Every lowering asks the same of a mask: which columns a row keeps; whether a block of rows and a
+// block of columns share no pair, some or all of them; which blocks of the other side a block
+// visits, which blocks visit it, and how many. All of it is read from one statement here, so that
+// no two answers can disagree: a visit too few loses pairs, and a kernel that counts a visit nobody
+// makes waits for ever. With the band of a mask
+//
+//     column c is kept for row r iff  r + lower <= c < r + upper    (either end may be absent)
+//
+// what a row keeps is an interval whose ends rise with the row, so a block of rows is answered by
+// its first and last row. Two blocks meet iff some existing pair of theirs is kept. Seen from the
+// columns this is a band again, so that both directions are the same function:
+//
+//     row r keeps column c            iff  c + (1 - upper) <= r < c + (1 - lower)
+//
+// The difference c - r takes every value between its extremes over two intervals, so the hull of
+// what a block keeps is exact as long as the band itself keeps something (lower < upper).
+//
+// Example: causal (upper = 1), rows in blocks of 4, columns in blocks of 2, six of each. The block
+// of rows 4, 5 visits the blocks of columns 0, 1, 2; the block of columns 4, 5 is visited by the
+// block of rows 1 alone.
+//
+// Written over a number type `I` with +, -, * and / (of numbers that are not negative) and the free
+// functions minOf, maxOf and pickIfLess: int64_t in the tests, arithmetic that is emitted in a
+// lowering.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_DIALECT_MATH_KEPTPAIRS_H
+#define PE_DIALECT_MATH_KEPTPAIRS_H
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+namespace mlir::tile { // the dialect's own words, although nothing of MLIR is needed
+
+/// Ends of the kept interval in positions, relative to the row's own: position j is kept for a
+/// query at i iff i + lower <= j < i + upper. Magnitudes are below 2^31 (DifferenceRange.h).
+struct MaskBand {
+  std::optional<int64_t> lower, upper;
+
+  static MaskBand none() { return {}; }
+  static MaskBand causal() { return {std::nullopt, 1}; }
+  static MaskBand strictCausal() { return {std::nullopt, 0}; }
+  /// i - j < left and j - i < right.
+  static MaskBand window(int64_t left, int64_t right) { return {1 - left, right}; }
+  /// Whether some difference of positions is kept.
+  bool keepsSomething() const { return !lower || !upper || *lower < *upper; }
+};
+
+inline int64_t minOf(int64_t a, int64_t b) { return std::min(a, b); }
+inline int64_t maxOf(int64_t a, int64_t b) { return std::max(a, b); }
+/// x where a < b, else y.
+inline int64_t pickIfLess(int64_t a, int64_t b, int64_t x, int64_t y) { return a < b ? x : y; }
+
+/// A half-open interval.
+template <typename I> struct Interval {
+  I begin, end;
+};
+
+/// One side of the pairs: the elements of [begin, end) may be part of a pair, and block n is
+/// [n * block, (n + 1) * block). `begin` is not negative; a side with begin >= end has no elements.
+template <typename I> struct BlockedSide {
+  I begin, end;
+  int64_t block = 1;
+};
+
+/// Where a block stands among those that visit another, and how many those are.
+template <typename I> struct Visit {
+  I number, total;
+};
+
+/// The kept pairs of one call. The ends of the band are relative to row and column numbers: the
+/// starts of a call are part of them.
+template <typename I> struct KeptPairs {
+  std::optional<I> lower, upper;
+  /// MaskBand::keepsSomething, which is known where starts are not: both ends have them in common.
+  bool keepsSomething = true;
+  BlockedSide<I> rows, columns;
+
+  //===- Elements --------------------------------------------------------------===//
+
+  /// First column kept for row `r`, and one past the last, as far as there are columns. The row is
+  /// one that exists.
+  I firstColumn(const I &r) const { return lower ? inside(r + *lower, columns) : columns.begin; }
+  I endColumn(const I &r) const { return upper ? inside(r + *upper, columns) : columns.end; }
+
+  /// What some row, and what every row, of [first, last] (both included) keeps. The second is empty
+  /// with begin > end where the rows share nothing.
+  Interval<I> columnsOfAny(const I &first, const I &last) const {
+    return {firstColumn(first), endColumn(last)};
+  }
+  Interval<I> columnsOfAll(const I &first, const I &last) const {
+    return {firstColumn(last), endColumn(first)};
+  }
+
+  /// Rows that keep some column of [begin, end), which is not empty.
+  Interval<I> rowsOfAny(const I &begin, const I &end) const {
+    const I low = upper ? maxOf(rows.begin, begin + I(1) - *upper) : rows.begin;
+    const I high = lower ? inside(end - *lower, rows) : rows.end;
+    return {minOf(low, rows.end), high};
+  }
+
+  //===- Blocks ----------------------------------------------------------------===//
+
+  /// The blocks of columns that meet a block of rows: an interval of block numbers that is not
+  /// negative and has begin == end where it is empty.
+  Interval<I> columnBlocksOf(const I &rowBlock) const {
+    return blocksMeeting(rowBlock, rows, columns, lower, upper);
+  }
+  /// The blocks of rows that meet a block of columns.
+  Interval<I> rowBlocksOf(const I &columnBlock) const {
+    return blocksMeeting(columnBlock, columns, rows, mirrored(upper), mirrored(lower));
+  }
+
+  /// Among the blocks of rows that visit a block of columns, or of columns that visit one of rows,
+  /// the last one comes first.
+  Visit<I> visitOfRowBlock(const I &rowBlock, const I &columnBlock) const {
+    return visitAmong(rowBlocksOf(columnBlock), rowBlock);
+  }
+  Visit<I> visitOfColumnBlock(const I &columnBlock, const I &rowBlock) const {
+    return visitAmong(columnBlocksOf(rowBlock), columnBlock);
+  }
+
+private:
+  static I inside(const I &x, const BlockedSide<I> &side) {
+    return minOf(side.end, maxOf(side.begin, x));
+  }
+
+  static std::optional<I> mirrored(const std::optional<I> &end) {
+    return end ? std::optional<I>(I(1) - *end) : std::nullopt;
+  }
+
+  static Visit<I> visitAmong(const Interval<I> &visitors, const I &block) {
+    return {visitors.end - I(1) - block, visitors.end - visitors.begin};
+  }
+
+  Interval<I> blocksMeeting(const I &number, const BlockedSide<I> &from, const BlockedSide<I> &to,
+                            const std::optional<I> &first, const std::optional<I> &end) const {
+    if (!keepsSomething)
+      return {I(0), I(0)};
+    const I fromBlock(from.block), toBlock(to.block);
+    const I base = number * fromBlock;
+    const I low = maxOf(base, from.begin), high = minOf(base + fromBlock, from.end);
+    const I begin = first ? maxOf(low + *first, to.begin) : to.begin;
+    const I last = end ? minOf(high + *end - I(1), to.end) : to.end;
+    // Division is of numbers that are not negative; where there is no pair its result is unused.
+    const I firstBlock = begin / toBlock;
+    const I endBlock = (last + toBlock - I(1)) / toBlock;
+    const I some = pickIfLess(low, high, endBlock, firstBlock);
+    return {firstBlock, pickIfLess(begin, last, some, firstBlock)};
+  }
+};
+
+/// Sums along diagonals are handed on in units of one inner block's worth of diagonals. With
+/// `perOwner` inner blocks to an owner block, an owner block that visits the inner blocks `visited`
+/// completes a unit with each of them, and those that the last one leaves: as many more. Unit u of
+/// owner block n is the same diagonals as unit u - n * perOwner of owner block 0. An owner block
+/// that visits nothing completes nothing.
+template <typename I> Interval<I> diagonalUnitsOf(const Interval<I> &visited, int64_t perOwner) {
+  return {visited.begin,
+          pickIfLess(visited.begin, visited.end, visited.end + I(perOwner), visited.begin)};
+}
+
+} // namespace mlir::tile
+
+#endif // PE_DIALECT_MATH_KEPTPAIRS_H

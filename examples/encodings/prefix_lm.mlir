@@ -1,0 +1,17 @@
+// A prefix language model: queries see all keys of the prefix, and the keys up to themselves.
+//
+//   unmasked(i, j) = j <= i  or  j < prefix[b]
+//
+// Raffel et al. 2020, arXiv 1910.10683 (section 3.2.1); no positional encoding.
+//
+// q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv], prefix [B] i32 -> o [B, Hq, Sq, Dv]
+!qkv = tensor<?x?x?x?xf32>
+
+func.func @attention(%q: !qkv {pe.name = "q"},
+                     %k: !qkv {pe.name = "k"},
+                     %v: !qkv {pe.name = "v"},
+                     %prefix: tensor<?xi32> {pe.name = "prefix"}) -> (!qkv {pe.name = "o"}) {
+  %mask = pe.prefix_lm %prefix : tensor<?xi32>
+  %o = pe.attention %q, %k, %v mask(%mask) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}

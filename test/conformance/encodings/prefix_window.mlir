@@ -1,0 +1,20 @@
+// A prefix language model that looks back 40 positions, beside a learned slope and a bucket table:
+// rows with bounds of their own at both ends, under terms of two classes.
+!qkv = tensor<?x?x?x?xf32>
+
+func.func @attention(%q: !qkv {pe.name = "q"},
+                     %k: !qkv {pe.name = "k"},
+                     %v: !qkv {pe.name = "v"},
+                     %prefix: tensor<?xi32> {pe.name = "prefix"},
+                     %table: tensor<32x?xf32> {pe.name = "table", pe.init = "normal(0.5)"},
+                     %amp: tensor<?xf32> {pe.name = "amp", pe.init = 1.0})
+    -> (!qkv {pe.name = "o"}) {
+  %bucket = pe.bucket {buckets = 32, max_distance = 128, bidirectional = true}
+  %by_bucket = pe.table %bucket, %table : tensor<32x?xf32>
+  %wave = pe.bias_fn(%amp : tensor<?xf32>) expr "amp[h] * sin(0.001 * i * j)"
+  %open = pe.prefix_lm %prefix : tensor<?xi32>
+  %near = pe.sliding_window {left = 40}
+  %mask = pe.mask_and %open, %near
+  %o = pe.attention %q, %k, %v bias(%by_bucket, %wave) mask(%mask) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
