@@ -9,6 +9,7 @@
 #include "dialect/PE/PEMasks.h"
 #include "dialect/PE/PERotations.h"
 #include "dialect/PE/PEScalars.h"
+#include "dialect/PE/PEScores.h"
 #include "dialect/PE/PETerms.h"
 
 #endif // PE_DIALECT_PE_PE_H

@@ -1,13 +1,17 @@
 //===- PEArgumentAttributes.cpp - pe.name, pe.init and the like -----------===//
 //
-// Constraints argument-C1 to argument-C7 of docs/spec.md.
+// Constraints argument-C1 to argument-C10 of docs/spec.md.
 //
 //===----------------------------------------------------------------------===//
+
+#include "dialect/PE/PEArgumentAttributes.h"
 
 #include "dialect/PE/PEDialect.h"
 #include "runtime/plan/Expression.h"
 
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringSwitch.h"
 #include <cmath>
 #include <optional>
 
@@ -99,8 +103,41 @@ LogicalResult verifyMonitor(Attribute value, EmitError emitError) {
   return success();
 }
 
-/// One attribute of an argument (`isArgument`) or a result.
-LogicalResult verifyPort(NamedAttribute attribute, bool isArgument, EmitError emitError) {
+/// A name of a user's own: letters, digits and _, not beginning with a digit.
+bool isAxisName(StringRef word) {
+  return !word.empty() && !llvm::isDigit(word.front()) &&
+         llvm::all_of(word, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
+LogicalResult verifyAxes(Attribute value, Type type, EmitError emitError) {
+  auto words = dyn_cast<ArrayAttr>(value);
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!words || !tensor || static_cast<int64_t>(words.size()) != tensor.getRank() ||
+      !llvm::all_of(words, llvm::IsaPred<StringAttr>)) // argument-C8
+    return emitError() << "expected pe.axes to be a list of one word per dimension of " << type
+                       << ", found " << value << " (argument-C8)";
+  for (auto [word, size] :
+       llvm::zip_equal(words.getAsValueRange<StringAttr>(), tensor.getShape())) {
+    if (!isAxisName(word)) // argument-C8
+      return emitError() << "expected an axis to be batch, head, kv_head, query, key, depth or a "
+                            "name of letters, digits and _, found \""
+                         << word << "\" (argument-C8)";
+    const bool isOfCall = !sizeOfAxis(word).empty();
+    if (isOfCall && !ShapedType::isDynamic(size) && size != 1) // argument-C9
+      return emitError() << "expected the axis \"" << word
+                         << "\" to have an unknown size, which a call gives, or size 1, found "
+                         << size << "; write ? (argument-C9)";
+    if (!isOfCall && ShapedType::isDynamic(size)) // argument-C10
+      return emitError() << "expected the axis \"" << word
+                         << "\" to have a known size, found ?; the sizes that a call gives are "
+                            "those of batch, head, kv_head, query, key and depth (argument-C10)";
+  }
+  return success();
+}
+
+/// One attribute of an argument (`isArgument`, of type `type`) or a result.
+LogicalResult verifyPort(NamedAttribute attribute, bool isArgument, Type type,
+                         EmitError emitError) {
   StringRef name = attribute.getName().getValue();
   Attribute value = attribute.getValue();
   if (name == "pe.name") {
@@ -112,6 +149,8 @@ LogicalResult verifyPort(NamedAttribute attribute, bool isArgument, EmitError em
     return verifyInit(value, emitError);
   if (isArgument && name == "pe.monitor")
     return verifyMonitor(value, emitError);
+  if (isArgument && name == "pe.axes")
+    return verifyAxes(value, type, emitError);
   if (isArgument && name == "pe.min") {
     if (!getNumber(value)) // argument-C4
       return emitError() << "expected pe.min to be a finite number, found " << value
@@ -124,22 +163,35 @@ LogicalResult verifyPort(NamedAttribute attribute, bool isArgument, EmitError em
                          << " (argument-C5)";
     return success();
   }
-  const StringRef names[] = {"pe.name", "pe.init", "pe.min", "pe.decay", "pe.monitor"};
+  const StringRef names[] = {"pe.name", "pe.init", "pe.min", "pe.decay", "pe.monitor", "pe.axes"};
   ArrayRef<StringRef> known = ArrayRef(names).take_front(isArgument ? std::size(names) : 1);
   StringRef nearest = findNearestName(name, known);
   std::string advice = nearest.empty() ? "" : ("; did you mean '" + nearest + "'?").str();
   return emitError() << "expected " // argument-C1
-                     << (isArgument ? "pe.name, pe.init, pe.min, pe.decay or pe.monitor on an "
-                                      "argument, found "
+                     << (isArgument ? "pe.name, pe.init, pe.min, pe.decay, pe.monitor or "
+                                      "pe.axes on an argument, found "
                                     : "pe.name on a result, found ")
                      << name << advice << " (argument-C1)";
 }
 
 } // namespace
 
+StringRef mlir::pe::sizeOfAxis(StringRef word) {
+  return llvm::StringSwitch<StringRef>(word)
+      .Case("batch", "b")
+      .Case("head", "hq")
+      .Case("kv_head", "hkv")
+      .Case("query", "r")
+      .Case("key", "c")
+      .Case("depth", "d")
+      .Default("");
+}
+
 LogicalResult PEDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned number,
                                                   NamedAttribute attribute) {
-  return verifyPort(attribute, /*isArgument=*/true, [&] {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  Type type = function ? function.getArgumentTypes()[number] : Type();
+  return verifyPort(attribute, /*isArgument=*/true, type, [&] {
     // A declaration has no body: its own place is the nearest there is.
     Region &body = op->getRegion(region);
     return mlir::emitError(body.empty() ? op->getLoc() : body.getArgument(number).getLoc());
@@ -148,5 +200,6 @@ LogicalResult PEDialect::verifyRegionArgAttribute(Operation *op, unsigned region
 
 LogicalResult PEDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned,
                                                      NamedAttribute attribute) {
-  return verifyPort(attribute, /*isArgument=*/false, [&] { return mlir::emitError(op->getLoc()); });
+  return verifyPort(attribute, /*isArgument=*/false, Type(),
+                    [&] { return mlir::emitError(op->getLoc()); });
 }

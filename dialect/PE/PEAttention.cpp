@@ -14,7 +14,7 @@ struct Clause {
   bool isBuilt;
 };
 constexpr Clause kClauses[] = {{"bias", true},       {"rotate", true}, {"rotated_keys", false},
-                               {"content", false},   {"score", false}, {"dropout", false},
+                               {"content", false},   {"score", true},  {"dropout", false},
                                {"positions", false}, {"mask", true}};
 } // namespace
 
@@ -24,13 +24,13 @@ static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
   const Clause *clause =
       llvm::find_if(kClauses, [&](const Clause &known) { return known.name == word; });
   if (clause == std::end(kClauses)) // clause-C1
-    parser.emitError(loc) << "expected bias(...), rotate(...), mask(...), attributes or ':' with "
-                             "the types, found '"
+    parser.emitError(loc) << "expected bias(...), rotate(...), score(...), mask(...), attributes "
+                             "or ':' with the types, found '"
                           << word << "' (clause-C1)";
   else if (!clause->isBuilt) // clause-C2
     parser.emitError(loc) << "clause " << word
-                          << "(...) is not built yet; bias(...), rotate(...) and mask(...) are "
-                             "(clause-C2)";
+                          << "(...) is not built yet; bias(...), rotate(...), score(...) and "
+                             "mask(...) are (clause-C2)";
   else if (clause == last) // clause-C3
     parser.emitError(loc) << "expected one clause " << word << "(...), found two"
                           << (word == "bias"   ? "; write bias(%a, %b)"
@@ -38,8 +38,8 @@ static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
                                                : "")
                           << " (clause-C3)";
   else if (last && clause < last) // clause-C3
-    parser.emitError(loc) << "expected the clauses in the order bias(...) rotate(...) mask(...), "
-                             "found "
+    parser.emitError(loc) << "expected the clauses in the order bias(...) rotate(...) score(...) "
+                             "mask(...), found "
                           << word << " after " << last->name << " (clause-C3)";
   else
     return clause;
@@ -50,6 +50,7 @@ using UnresolvedOperand = OpAsmParser::UnresolvedOperand;
 
 static ParseResult parseClauses(OpAsmParser &parser, SmallVectorImpl<UnresolvedOperand> &biases,
                                 std::optional<UnresolvedOperand> &rotation,
+                                std::optional<UnresolvedOperand> &score,
                                 std::optional<UnresolvedOperand> &mask) {
   const Clause *last = nullptr;
   StringRef word;
@@ -58,12 +59,14 @@ static ParseResult parseClauses(OpAsmParser &parser, SmallVectorImpl<UnresolvedO
     last = checkClause(parser, loc, word, last);
     if (!last)
       return failure();
-    ParseResult operands =
-        word == "bias"
-            ? parser.parseOperandList(biases, OpAsmParser::Delimiter::Paren)
-            : failure(parser.parseLParen() ||
-                      parser.parseOperand((word == "mask" ? mask : rotation).emplace()) ||
-                      parser.parseRParen());
+    ParseResult operands = word == "bias"
+                               ? parser.parseOperandList(biases, OpAsmParser::Delimiter::Paren)
+                               : failure(parser.parseLParen() ||
+                                         parser.parseOperand((word == "mask"    ? mask
+                                                              : word == "score" ? score
+                                                                                : rotation)
+                                                                 .emplace()) ||
+                                         parser.parseRParen());
     if (operands)
       return failure();
     if (word == "bias" && biases.empty()) // clause-C4
@@ -74,11 +77,13 @@ static ParseResult parseClauses(OpAsmParser &parser, SmallVectorImpl<UnresolvedO
 }
 
 static void printClauses(OpAsmPrinter &printer, Operation *, OperandRange biases, Value rotation,
-                         Value mask) {
+                         Value score, Value mask) {
   if (!biases.empty())
     printer << " bias(" << biases << ")";
   if (rotation)
     printer << " rotate(" << rotation << ")";
+  if (score)
+    printer << " score(" << score << ")";
   if (mask)
     printer << " mask(" << mask << ")";
 }

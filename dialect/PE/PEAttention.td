@@ -10,8 +10,8 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
   let summary = "Fused attention with biases, a rotation and a mask";
   let description = [{
-    o_i = sum_j A_ij v_j, where A is the `normalizer` of z_ij = scale * <R_i q_i, R_j k_j> +
-    sum of the biases over the unmasked keys. Shapes: q [B, Hq, Sq, D], k [B, Hkv, Sk, D],
+    o_i = sum_j A_ij v_j, where A is the `normalizer` of z_ij = f(scale * <R_i q_i, R_j k_j>) +
+    sum of the biases over the unmasked keys, and f is the function of the score, if there is one. Shapes: q [B, Hq, Sq, D], k [B, Hkv, Sk, D],
     v [B, Hkv, Sk, Dv], o [B, Hq, Sq, Dv]; Hq is a multiple of Hkv, query head h reads key head
     h / (Hq / Hkv). The order of the biases is the order of their sum.
 
@@ -20,8 +20,8 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     stick-breaking the logarithm of the remaining mass. Stick-breaking needs an order: a mask
     that implies j <= i.
 
-    Dropout, explicit positions, data and content terms and regions over the score have their
-    place between `bias` and `mask` (docs/spec.md) and are refused until they exist. Example:
+    Dropout, explicit positions and content terms have their place between `bias` and `mask`
+    (docs/spec.md) and are refused until they exist. Example:
 
     ```mlir
     %o = pe.attention %q, %k, %v bias(%b) rotate(%r) mask(%m) {scale = 0.125}
@@ -30,12 +30,12 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
   }];
   let arguments = (ins PE_Activations:$query, PE_Activations:$key, PE_Activations:$value,
     Variadic<PE_BiasType>:$biases, Optional<PE_RotationType>:$rotation,
-    Optional<PE_MaskType>:$mask,
+    Optional<PE_ScoreType>:$score, Optional<PE_MaskType>:$mask,
     DefaultValuedAttr<PE_NormalizerAttr, "::mlir::pe::Normalizer::Softmax">:$normalizer,
     OptionalAttr<F64Attr>:$scale);
   let results = (outs PE_Activations:$output, Optional<3DTensorOf<[F32]>>:$lse);
   let assemblyFormat = [{
-    $query `,` $key `,` $value custom<Clauses>($biases, $rotation, $mask) attr-dict
+    $query `,` $key `,` $value custom<Clauses>($biases, $rotation, $score, $mask) attr-dict
     `:` `(` type($query) `,` type($key) `,` type($value) `)` `->` type($output) (`,` type($lse)^)?
   }];
   let hasVerifier = 1;

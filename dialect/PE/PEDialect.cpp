@@ -78,6 +78,10 @@ void PEDialect::initialize() {
 #define GET_OP_LIST
 #include "dialect/PE/PEScalars.cpp.inc"
       >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialect/PE/PEScores.cpp.inc"
+      >();
   addInterfaces<PEInlinerInterface>();
 }
 

@@ -3,6 +3,7 @@
 #include "dialect/PE/PEGradients.h"
 
 #include "dialect/PE/PEBiases.h"
+#include "dialect/PE/PEScores.h"
 
 using namespace mlir;
 using namespace mlir::pe;
@@ -17,10 +18,10 @@ LogicalResult AttentionGradOp::verify() {
   if (!attention || attention.getOutput() != getOutput()) // attention_grad-C1
     return emitOpError("expected the output of a pe.attention, found another value "
                        "(attention_grad-C1)");
-  size_t biases = attention.getBiases().size();
-  if (getAdjoints().size() != biases) // attention_grad-C2
-    return emitOpError("expected one adjoint per bias of the attention, ")
-           << biases << ", found " << getAdjoints().size() << " (attention_grad-C2)";
+  const size_t adjoints = attention.getBiases().size() + (attention.getScore() ? 1 : 0);
+  if (getAdjoints().size() != adjoints) // attention_grad-C2
+    return emitOpError("expected one adjoint per bias and function of the score, ")
+           << adjoints << ", found " << getAdjoints().size() << " (attention_grad-C2)";
   const std::pair<Type, Type> types[] = {
       {attention.getOutput().getType(), getCotangent().getType()},
       {attention.getQuery().getType(), getQueryGrad().getType()},
@@ -45,5 +46,17 @@ LogicalResult PullbackOp::verify() {
     return emitOpError("expected one gradient per capture of the bias, of types ")
            << bias.getCaptures().getTypes() << ", found " << getGradients().getTypes()
            << " (pullback-C2)";
+  return success();
+}
+
+LogicalResult ScorePullbackOp::verify() {
+  auto score = getScore().getDefiningOp<ScoreFnOp>();
+  if (!score) // score_pullback-C1
+    return emitOpError("expected a function made by pe.score_fn, found another value "
+                       "(score_pullback-C1)");
+  if (getGradients().getTypes() != score.getCaptures().getTypes()) // score_pullback-C2
+    return emitOpError("expected one gradient per capture of the function, of types ")
+           << score.getCaptures().getTypes() << ", found " << getGradients().getTypes()
+           << " (score_pullback-C2)";
   return success();
 }

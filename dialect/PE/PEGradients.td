@@ -16,8 +16,8 @@ def PE_AttentionGradOp : PE_Op<"attention_grad", [Pure]> {
   let description = [{
     `output` is the first result of a `pe.attention`, whose operands and attributes hold here too
     and whose results are the residuals. `cotangent` is the derivative of the loss by the output,
-    `lse_cotangent` by its log-sum-exp. There is one adjoint per bias, in order (attention_grad-C1
-    to -C3). Example:
+    `lse_cotangent` by its log-sum-exp. There is one adjoint per bias, in order, and then one of the
+    function of the score, if there is one (attention_grad-C1 to -C3). Example:
 
     ```mlir
     %o = pe.attention %q, %k, %v bias(%bias)
@@ -58,6 +58,23 @@ def PE_PullbackOp : PE_Op<"pullback", [Pure]> {
   let arguments = (ins PE_BiasType:$bias, PE_AdjointType:$adjoint);
   let results = (outs Variadic<PE_Tensor>:$gradients);
   let assemblyFormat = "$bias `,` $adjoint attr-dict (`:` type($gradients)^)?";
+  let hasVerifier = 1;
+}
+
+def PE_ScorePullbackOp : PE_Op<"score_pullback", [Pure]> {
+  let summary = "Gradients of the parameters of a function of the score";
+  let description = [{
+    The sum over all batches, heads and pairs of `adjoint` times the derivative of the new score by
+    each captured tensor of its `pe.score_fn`, in order (score_pullback-C1, -C2). Example:
+
+    ```mlir
+    %s = pe.score_fn(%gain : tensor<?xf32>) expr "s * gain[h]"
+    %d_gain = pe.score_pullback %s, %a : tensor<?xf32>
+    ```
+  }];
+  let arguments = (ins PE_ScoreType:$score, PE_AdjointType:$adjoint);
+  let results = (outs Variadic<PE_Tensor>:$gradients);
+  let assemblyFormat = "$score `,` $adjoint attr-dict (`:` type($gradients)^)?";
   let hasVerifier = 1;
 }
 

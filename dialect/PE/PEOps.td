@@ -9,6 +9,7 @@ include "dialect/PE/PEGradients.td"
 include "dialect/PE/PEMasks.td"
 include "dialect/PE/PERotations.td"
 include "dialect/PE/PEScalars.td"
+include "dialect/PE/PEScores.td"
 include "dialect/PE/PETerms.td"
 
 #endif // PE_OPS_TD

@@ -2,7 +2,7 @@
 
 #include "dialect/PE/PETerms.h"
 
-#include "dialect/PE/PEBiases.h"
+#include "dialect/PE/PERegions.h"
 #include "dialect/PE/PEScalarBuilder.h"
 #include "dialect/PE/PEScalars.h"
 #include "mlir/IR/IRMapping.h"

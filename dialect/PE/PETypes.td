@@ -38,6 +38,18 @@ def PE_BiasType : PE_Type<"Bias", "bias"> {
   }];
 }
 
+def PE_ScoreType : PE_Type<"Score", "score"> {
+  let summary = "score: a function of the scaled score of a (query, key) pair";
+  let description = [{
+    What `scale * <q_i, k_j>` becomes before biases are added, for every (batch, head, query
+    position, key position).
+
+    ```mlir
+    %s = pe.score_fn expr "30 * tanh(s / 30)"   // !pe.score
+    ```
+  }];
+}
+
 def PE_RotationType : PE_Type<"Rotation", "rotation"> {
   let summary = "rotation of queries and keys by their own positions";
   let description = [{

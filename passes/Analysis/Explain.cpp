@@ -27,11 +27,10 @@ Cost costOf(TermClass cls, Normalizer normalizer) {
   case TermClass::Column:
     return {"one addition per score of a number per key", "one sum per key"};
   case TermClass::RowColumn:
-    if (normalizer == Normalizer::Softmax)
-      return {"one addition per score of a number per key; the number per query changes nothing",
-              "one sum per key"};
-    return {"two additions per score of a number per query and one per key",
-            "one sum per query and one per key"};
+    return {"one addition per score of the sum of a number per query and one per key, which are "
+            "added up first",
+            normalizer == Normalizer::Softmax ? "one sum per key"
+                                              : "one sum per query and one per key"};
   case TermClass::Affine:
     return {"one addition per score of a multiple of i - j", "one sum per distance"};
   case TermClass::Distance:
@@ -112,7 +111,7 @@ Operations operationsPerScore(TermOp term, DifferenceRange range, Normalizer nor
   case TermClass::Row:
     return {normalizer == Normalizer::Softmax ? 0 : 1, 0};
   case TermClass::RowColumn:
-    return {normalizer == Normalizer::Softmax ? 1 : 2, 0};
+    return {2, 0};
   case TermClass::Column:
   case TermClass::Affine:
   case TermClass::Distance:
@@ -167,6 +166,20 @@ std::string describePlaces(Location loc) {
   return llvm::join(places, " and ");
 }
 
+/// What the axes of the arguments among `captures` count, "f[batch, key]", where they say.
+llvm::json::Array describeAxes(func::FuncOp function, ValueRange captures) {
+  llvm::json::Array all;
+  for (Value capture : captures) {
+    auto argument = dyn_cast<BlockArgument>(capture);
+    auto axes = argument ? function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "pe.axes")
+                         : ArrayAttr();
+    if (axes)
+      all.push_back(nameOfCapture(function, capture) + "[" +
+                    llvm::join(axes.getAsValueRange<StringAttr>(), ", ") + "]");
+  }
+  return all;
+}
+
 llvm::json::Object explainTerm(func::FuncOp function, TermOp term, AttentionOp attention,
                                DifferenceRange range, int64_t depths) {
   Cost cost = costOf(term.getTermClass(), attention.getNormalizer());
@@ -177,11 +190,31 @@ llvm::json::Object explainTerm(func::FuncOp function, TermOp term, AttentionOp a
                             {"reason", term.getReason()},
                             {"formula", term.getFormula()},
                             {"parameters", std::move(parameters)},
+                            {"data", describeAxes(function, term.getCaptures())},
                             {"location", describePlaces(term.getLoc())},
                             {"price", priceOf(term, range, attention.getNormalizer(), depths)},
                             {"advice", adviceFor(term)},
                             {"forward", cost.forward},
                             {"backward", cost.backward}};
+}
+
+/// A function of the score; null without one.
+llvm::json::Value explainScore(func::FuncOp function, AttentionOp attention) {
+  auto score = attention.getScore() ? attention.getScore().getDefiningOp<ScoreFnOp>() : ScoreFnOp();
+  if (!score)
+    return nullptr;
+  SmallVector<std::string> captures;
+  llvm::json::Array parameters;
+  for (Value capture : score.getCaptures()) {
+    captures.push_back(nameOfCapture(function, capture));
+    parameters.push_back(captures.back());
+  }
+  Block &body = score.getBody().front();
+  Value root = cast<YieldOp>(body.getTerminator()).getValues()[0];
+  return llvm::json::Object{{"formula", formulaOf(root, body, captures)},
+                            {"parameters", std::move(parameters)},
+                            {"data", describeAxes(function, score.getCaptures())},
+                            {"location", describePlaces(score.getLoc())}};
 }
 
 FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionOp attention,
@@ -202,6 +235,7 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
                             {"normalizer", stringifyNormalizer(attention.getNormalizer())},
                             {"min_difference", boundOf(range.min, DifferenceRange::kUnboundedMin)},
                             {"max_difference", boundOf(range.max, DifferenceRange::kUnboundedMax)},
+                            {"score", explainScore(function, attention)},
                             {"terms", std::move(terms)},
                             {"dropped", std::move(dropped)}};
 }
@@ -216,6 +250,13 @@ std::string describeKeys(const llvm::json::Object &attention) {
          (max ? " <= " + std::to_string(*max) : "");
 }
 
+void printData(llvm::raw_ostream &os, const llvm::json::Array &data) {
+  llvm::ListSeparator comma;
+  os << (data.empty() ? "" : "\n    data: ");
+  for (const llvm::json::Value &name : data)
+    os << comma << *name.getAsString();
+}
+
 void printTerm(llvm::raw_ostream &os, const llvm::json::Object &term) {
   os << "  bias " << *term.getString("formula") << "\n    at " << *term.getString("location");
   llvm::ListSeparator comma;
@@ -223,6 +264,7 @@ void printTerm(llvm::raw_ostream &os, const llvm::json::Object &term) {
   os << (parameters.empty() ? "" : ", parameters ");
   for (const llvm::json::Value &name : parameters)
     os << comma << *name.getAsString();
+  printData(os, *term.getArray("data"));
   os << "\n    class: " << *term.getString("class") << ", because it " << *term.getString("reason")
      << "\n    forward: " << *term.getString("forward")
      << "; backward: " << *term.getString("backward") << "\n    price: " << *term.getString("price")
@@ -235,6 +277,12 @@ void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) 
   os << "attention at " << *attention.getString("location") << ": "
      << *attention.getString("normalizer") << ", " << describeKeys(attention) << "\n";
   const llvm::json::Array &terms = *attention.getArray("terms");
+  if (const llvm::json::Object *score = attention.getObject("score")) {
+    os << "  score " << *score->getString("formula") << "\n    at "
+       << *score->getString("location");
+    printData(os, *score->getArray("data"));
+    os << "\n    forward: its code for every score; backward: its code and its derivative\n";
+  }
   if (terms.empty())
     os << "  no bias\n";
   for (const llvm::json::Value &term : terms)

@@ -24,13 +24,16 @@ struct Text {
 
 class Writer {
 public:
-  Writer(BiasFnOp bias, ArrayRef<std::string> names) {
-    static constexpr StringRef indices[] = {"b", "h", "i", "j"};
-    for (auto [number, argument] : llvm::enumerate(bias.getBody().getArguments()))
-      if (number < std::size(indices))
-        arguments[argument] = indices[number].str();
-      else if (number - std::size(indices) < names.size())
-        arguments[argument] = names[number - std::size(indices)];
+  Writer(Block &region, ArrayRef<std::string> names) {
+    static constexpr StringRef all[] = {"s", "b", "h", "i", "j"};
+    // Only a function of the score begins with a real number.
+    const bool hasScore = isa<FloatType>(region.getArgument(0).getType());
+    ArrayRef<StringRef> leading = ArrayRef(all).drop_front(hasScore ? 0 : 1);
+    for (auto [number, argument] : llvm::enumerate(region.getArguments()))
+      if (number < leading.size())
+        arguments[argument] = leading[number].str();
+      else if (number - leading.size() < names.size())
+        arguments[argument] = names[number - leading.size()];
   }
 
   Text write(Value value);
@@ -159,8 +162,8 @@ static std::string shortened(std::string text) {
   return text.size() > kMaxFormula ? text.substr(0, kMaxFormula) + " ..." : text;
 }
 
-std::string formulaOf(Value root, BiasFnOp bias, ArrayRef<std::string> names) {
-  return shortened(Writer(bias, names).write(root).text);
+std::string formulaOf(Value root, Block &region, ArrayRef<std::string> names) {
+  return shortened(Writer(region, names).write(root).text);
 }
 
 /// A summand to stand in a sum, and whether it is subtracted: "2 * a[h] * (i - j) / c[h]". Constant
@@ -196,7 +199,7 @@ std::string formulaOfSum(ArrayRef<SourcedSummand> summands,
                          llvm::function_ref<SmallVector<std::string>(BiasFnOp)> namesOf) {
   std::string text;
   for (const auto &[source, summand] : summands) {
-    Writer writer(source, namesOf(source));
+    Writer writer(BiasFnOp(source).getBody().front(), namesOf(source));
     auto [isNegative, magnitude] = signedText(summand, writer);
     if (text.empty())
       text = (isNegative ? "-" : "") + magnitude;

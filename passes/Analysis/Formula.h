@@ -22,8 +22,9 @@ namespace mlir::pe {
 
 constexpr size_t kMaxFormula = 200;
 
-/// The formula of `root`, a value of `bias`; `names` are those of the captures.
-std::string formulaOf(Value root, BiasFnOp bias, ArrayRef<std::string> names);
+/// The formula of `root`, a value of the region of a bias or of a function of the score; `names`
+/// are those of the captures.
+std::string formulaOf(Value root, Block &region, ArrayRef<std::string> names);
 
 /// The formula of a sum: "a[h] * (i - j) - 2 * exp(j)". `namesOf` gives the names of the captures
 /// of a bias.

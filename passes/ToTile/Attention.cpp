@@ -23,23 +23,42 @@ ScoreEmitter::ScoreEmitter(TileBuilder &t, const Attention &attention, Value raw
     q = t.scaled(rawQ, factor());
 }
 
-Value ScoreEmitter::emit(TileBuilder &t, Value k, Value start) const {
+Score ScoreEmitter::emitScore(TileBuilder &t, Value k, Value start, bool withSlope) const {
+  if (attention.transform) {
+    Value product = t.dot(q, k, "d");
+    if (scalesLater())
+      product = t.scaled(product, factor());
+    return attention.transform->emit(t, product, start, withSlope);
+  }
   if (!scalesLater())
-    return t.dot(q, k, "d", start);
+    return {t.dot(q, k, "d", start), {}, {}};
   Value products = t.dot(q, k, "d");
   if (!start)
-    return t.scaled(products, factor());
-  return t.map({products, start}, {"r", "c"}, [&](Scalar &s, ValueRange in) {
+    return {t.scaled(products, factor()), {}, {}};
+  Value sum = t.map({products, start}, {"r", "c"}, [&](Scalar &s, ValueRange in) {
     return s.add(s.mul(in[0], s.number(factor())), in[1]);
   });
+  return {sum, {}, {}};
 }
 
-void mlir::tile::storeGradients(TileBuilder &t, const Attention &attention, Value dq, Value dk,
-                                Value dv) {
+Value mlir::tile::backThrough(TileBuilder &t, const Attention &attention, const Score &score,
+                              Value cotangent) {
+  return attention.transform ? attention.transform->emitGradient(t, score, cotangent) : cotangent;
+}
+
+SmallVector<Type> mlir::tile::backwardFolds(TileBuilder &t, const Attention &attention) {
+  SmallVector<Type> folds = {t.type({"r", "d"}), t.type({"c", "d"}), t.type({"c", "e"})};
+  for (const SpaceSet &spaces : attention.terms->gradientFolds())
+    folds.push_back(t.type(spaces));
+  return folds;
+}
+
+void mlir::tile::storeGradients(TileBuilder &t, const Attention &attention, ValueRange folds) {
   if (attention.dQ)
-    t.store(t.scaled(dq, attention.scale), attention.dQ);
+    t.store(t.scaled(folds[0], attention.scale), attention.dQ);
   if (attention.dK)
-    t.store(t.scaled(dk, attention.scale), attention.dK);
+    t.store(t.scaled(folds[1], attention.scale), attention.dK);
   if (attention.dV)
-    t.store(dv, attention.dV);
+    t.store(folds[2], attention.dV);
+  attention.terms->storeFolds(t, folds.drop_front(3));
 }

@@ -34,9 +34,31 @@ public:
   /// Under softmax, the sum of the terms of the query alone, over r and in units of log2; null when
   /// there is none. They are no part of `emit`.
   virtual Value emitRowShift(TileBuilder &t) = 0;
-  /// Adds the gradients of all terms, given the cotangent of the scores in natural units. Called
-  /// inside the backward stream.
-  virtual void emitGradient(TileBuilder &t, Value cotangent) = 0;
+  /// The spaces of the folds that the gradients of all terms need.
+  virtual SmallVector<SpaceSet> gradientFolds() const = 0;
+  /// Adds the gradients of all terms, given the cotangent of the scores in natural units, and
+  /// returns the contributions to their folds. Called inside the backward stream.
+  virtual SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) = 0;
+  /// Stores the folds' sums, behind the stream.
+  virtual void storeFolds(TileBuilder &t, ValueRange folds) = 0;
+};
+
+/// A score, and what its gradient needs where a function was applied to it.
+struct Score {
+  Value value;   ///< in units of log2, with the terms
+  Value product; ///< before the function, in natural units; null without one
+  Value slope;   ///< the function's derivative there; null without one, or where not asked for
+};
+
+/// A function of the scaled score, before terms are added.
+class ScoreTransform {
+public:
+  virtual ~ScoreTransform() = default;
+  /// f(product) + start, where start (in units of log2) may be null.
+  virtual Score emit(TileBuilder &t, Value product, Value start, bool withSlope) = 0;
+  /// Adds the gradients of its parameters, given the cotangent of the new score in natural units,
+  /// and returns the cotangent of the product.
+  virtual Value emitGradient(TileBuilder &t, const Score &score, Value cotangent) = 0;
 };
 
 /// One attention of the plan: its buffers (null where absent) and options.
@@ -53,6 +75,7 @@ struct Attention {
   bool isSoftmax = true; // or stick-breaking
   bool earlyExit = true;
   ScoreTerms *terms = nullptr;
+  ScoreTransform *transform = nullptr; // null: the score itself
 };
 
 void emitSoftmaxForward(TileBuilder &plan, const Attention &attention);
@@ -68,10 +91,17 @@ struct ScoreEmitter {
 
   ScoreEmitter(TileBuilder &t, const Attention &attention, Value rawQ);
   bool scalesLater() const { return !attention.operands.isF32(); }
-  double factor() const { return attention.scale * kLog2E; }
+  /// What a product is multiplied by: a function of the score takes it in natural units.
+  double factor() const { return attention.scale * (attention.transform ? 1.0 : kLog2E); }
   /// <q, k> + start, where start (over rc or r, in units of log2) may be null.
-  Value emit(TileBuilder &t, Value k, Value start) const;
+  Value emit(TileBuilder &t, Value k, Value start) const {
+    return emitScore(t, k, start, /*withSlope=*/false).value;
+  }
+  Score emitScore(TileBuilder &t, Value k, Value start, bool withSlope = true) const;
 };
+
+/// The cotangent of the product, given that of the score.
+Value backThrough(TileBuilder &t, const Attention &attention, const Score &score, Value cotangent);
 
 /// A panel of activations, rounded to the type of operands.
 Value loadOperand(TileBuilder &t, const Attention &attention, Value buffer, const SpaceSet &spaces);
@@ -80,8 +110,10 @@ Value loadOperand(TileBuilder &t, const Attention &attention, Value buffer, cons
 TileBuilder beginStage(TileBuilder &plan, StringRef name, Phase phase, ArrayRef<StringRef> over,
                        Value pairs = {});
 
-/// The end that both backward algorithms share: scales and stores the gradients of q, k, v.
-void storeGradients(TileBuilder &t, const Attention &attention, Value dq, Value dk, Value dv);
+/// The folds of both backward algorithms: the gradients of q, k and v, then those of the terms.
+SmallVector<Type> backwardFolds(TileBuilder &t, const Attention &attention);
+/// Their end: scales and stores the gradients.
+void storeGradients(TileBuilder &t, const Attention &attention, ValueRange folds);
 
 } // namespace mlir::tile
 

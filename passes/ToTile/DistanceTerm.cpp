@@ -49,12 +49,13 @@ public:
 
   Value emit(TileBuilder &t) override { return t.create<WindowOp>(t.type({"r", "c"}), table); }
 
-  void emitGradient(TileBuilder &t, Value cotangent) override {
+  SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) override {
     if (!vjp->isActive())
-      return;
+      return {};
     sums = context.temporary(name + "_diagonals", {"b", "hq", "t"}, {}, /*zero=*/true);
     sums.getDefiningOp()->moveBefore(table.getDefiningOp());
     t.create<WindowGradOp>(cotangent, sums);
+    return {};
   }
 
   void finish() override {

@@ -13,6 +13,46 @@
 using namespace mlir;
 using namespace mlir::tile;
 
+bool mlir::tile::mayBeSteep(Block &region) {
+  return llvm::any_of(region, [](Operation &op) {
+    return isa<arith::DivFOp, math::LogOp, math::Log2Op, math::Log10Op, math::Log1pOp, math::PowFOp,
+               math::SqrtOp, math::RsqrtOp, math::TanOp, math::AtanhOp>(op);
+  });
+}
+
+void CaptureSums::create() {
+  for (Value capture : captures) {
+    Parameter &parameter = context.parameters[capture];
+    SmallVector<StringRef> extents = {"b", "hq"};
+    llvm::append_range(extents, parameter.extents());
+    Value sums = context.temporary(name + "_" + parameter.name, extents, {}, /*zero=*/true);
+    sums.getDefiningOp()->moveAfter(parameter.gradientSums.getDefiningOp());
+    partial[parameter.buffer] = sums;
+  }
+}
+
+void CaptureSums::use(TileParameters &parameters, Value batch, Value head) const {
+  parameters.partial = partial;
+  parameters.batch = batch;
+  parameters.head = head;
+}
+
+void CaptureSums::finish() {
+  TileBuilder t = beginStage(context.plan, name + "_finish", Phase::Finish, {});
+  for (Value capture : captures) {
+    Parameter &parameter = context.parameters[capture];
+    Value sums = partial.lookup(parameter.buffer);
+    t.foreach (parameter.extents(), [&](Scalar &s, ValueRange at) {
+      Value sum = sumOver(s, {"b", "hq"}, [&](Scalar &x, ValueRange pair) {
+        SmallVector<Value> indices(pair);
+        indices.append(at.begin(), at.end());
+        return readElement(x, sums, indices);
+      });
+      accumulateElement(s, sum, parameter.gradientSums, at);
+    });
+  }
+}
+
 namespace {
 
 class GeneralTerm : public TermLowering {
@@ -20,7 +60,8 @@ public:
   GeneralTerm(PlanContext &context, pe::TermOp term, std::string name)
       : TermLowering(context, term, std::move(name)),
         part(term.getTermClass() == pe::TermClass::General ? pe::TermPart::Pair
-                                                           : pe::TermPart::Distance) {}
+                                                           : pe::TermPart::Distance),
+        sums(context, term.getCaptures(), this->name) {}
 
   LogicalResult prepare() override {
     FailureOr<pe::ScalarVjp> derived = pe::ScalarVjp::create(term.getPartValue(part));
@@ -39,50 +80,29 @@ public:
     });
   }
 
-  void emitGradient(TileBuilder &t, Value cotangent) override {
+  SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) override {
     if (!vjp->isActive())
-      return;
+      return {};
+    sums.create();
     TileParameters params = parameters(part);
-    for (Value capture : term.getCaptures()) {
-      Parameter &parameter = context.parameters[capture];
-      SmallVector<StringRef> extents = {"b", "hq"};
-      llvm::append_range(extents, parameter.extents());
-      Value sums = context.temporary(name + "_" + parameter.name, extents, {}, /*zero=*/true);
-      sums.getDefiningOp()->moveAfter(parameter.gradientSums.getDefiningOp());
-      partial[parameter.buffer] = sums;
-    }
-    params.partial = partial;
     SmallVector<Value> inputs = t.pairPoint();
     inputs.push_back(cotangent);
     t.eachPair(inputs, [&](Scalar &s, ValueRange at) {
-      params.batch = at[0];
-      params.head = at[1];
+      sums.use(params, at[0], at[1]);
       IRMapping mapping;
       mapPair(s, mapping, at.take_front(4));
       Value bias = vjp->emitPrimal(s, mapping, params);
-      if (mayHaveSteepMask())
+      if (mayBeSteep(term.getPart(part))) // perhaps where the bias is minus infinity
         params.isMasked = s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, bias,
                                                   s.number(-INFINITY, bias.getType()));
       vjp->emitAdjoint(s, mapping, at.back(), params);
     });
+    return {};
   }
 
   void finish() override {
-    if (!vjp->isActive())
-      return;
-    TileBuilder t = beginStage(context.plan, name + "_finish", Phase::Finish, {});
-    for (Value capture : term.getCaptures()) {
-      Parameter &parameter = context.parameters[capture];
-      Value sums = partial.lookup(parameter.buffer);
-      t.foreach (parameter.extents(), [&](Scalar &s, ValueRange at) {
-        Value sum = sumOver(s, {"b", "hq"}, [&](Scalar &x, ValueRange pair) {
-          SmallVector<Value> indices(pair);
-          indices.append(at.begin(), at.end());
-          return readElement(x, sums, indices);
-        });
-        accumulateElement(s, sum, parameter.gradientSums, at);
-      });
-    }
+    if (vjp->isActive())
+      sums.finish();
   }
 
 private:
@@ -93,18 +113,9 @@ private:
     mapPart(mapping, part, at[0], at[1], s.sub(at[2], at[3]));
   }
 
-  /// Whether the bias may be minus infinity where a derivative is infinite or NaN, such as log(0):
-  /// then the pair's cotangent, which is 0, does not make the parameters' gradients 0.
-  bool mayHaveSteepMask() {
-    return llvm::any_of(term.getPart(part), [](Operation &op) {
-      return isa<arith::DivFOp, math::LogOp, math::Log2Op, math::Log10Op, math::Log1pOp,
-                 math::PowFOp, math::SqrtOp, math::RsqrtOp, math::TanOp, math::AtanhOp>(op);
-    });
-  }
-
   pe::TermPart part;
   std::optional<pe::ScalarVjp> vjp;
-  llvm::MapVector<Value, Value> partial;
+  CaptureSums sums;
 };
 
 } // namespace

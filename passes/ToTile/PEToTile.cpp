@@ -1,7 +1,9 @@
 //===- PEToTile.cpp - the entry function as a plan ---===//
 #include "passes/ToTile/ToTile.h"
 
+#include "dialect/PE/PEArgumentAttributes.h"
 #include "passes/ToTile/Rotation.h"
+#include "passes/ToTile/ScoreFunction.h"
 #include "passes/ToTile/Terms.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -34,6 +36,14 @@ Value pairsOf(TileBuilder &plan, DifferenceRange range, Value low, Value high) {
 
 } // namespace
 
+ArrayAttr axesOf(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto function =
+      argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+  return function ? function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "pe.axes")
+                  : ArrayAttr();
+}
+
 SmallVector<std::string> namedExtents(Value value) {
   if (auto attention = value.getDefiningOp<AttentionOp>()) {
     if (value == attention.getOutput())
@@ -56,8 +66,11 @@ SmallVector<std::string> namedExtents(Value value) {
     }
   }
   SmallVector<std::string> extents;
-  for (int64_t size : cast<ShapedType>(value.getType()).getShape())
-    extents.push_back(ShapedType::isDynamic(size) ? "hq" : std::to_string(size));
+  ArrayAttr axes = axesOf(value);
+  for (auto [axis, size] : llvm::enumerate(cast<ShapedType>(value.getType()).getShape())) {
+    StringRef word = axes ? cast<StringAttr>(axes[axis]).getValue() : "head";
+    extents.push_back(ShapedType::isDynamic(size) ? sizeOfAxis(word).str() : std::to_string(size));
+  }
   return extents;
 }
 
@@ -76,6 +89,7 @@ private:
     AttentionOp op;
     Attention attention;
     std::unique_ptr<AttentionTerms> terms;
+    std::unique_ptr<ScoreFunction> score; // null: the score itself
     RotationTables queryTables, keyTables;
     Value rawQ, rawK, rawDQ, rawDK; // before rotation
   };
@@ -340,6 +354,13 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
     return failure();
   lowered.terms = std::make_unique<AttentionTerms>(*context, *terms, a, range->min);
   a.terms = lowered.terms.get();
+  if (Value score = op.getScore()) {
+    lowered.score = std::make_unique<ScoreFunction>(
+        *context, cast<ScoreFnOp>(score.getDefiningOp()), a.name + "_score");
+    if (failed(lowered.score->prepare()))
+      return failure();
+    a.transform = lowered.score.get();
+  }
   rotate(lowered);
   return lowered.terms->prepare();
 }
@@ -366,6 +387,8 @@ void FunctionLowering::emitBackward(Lowered &lowered) {
                    Phase::Finish, true);
   }
   lowered.terms->finish();
+  if (lowered.score)
+    lowered.score->finish();
 }
 
 /// The float64 sums, rounded once.

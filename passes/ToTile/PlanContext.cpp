@@ -43,10 +43,25 @@ Parameter &TileParameters::parameterOf(BlockArgument tensor) {
   return context.parameters[argumentOf.lookup(tensor)];
 }
 
+SmallVector<Value> TileParameters::placeOf(Scalar &s, Parameter &parameter, ValueRange indices) {
+  SmallVector<Value> place;
+  for (auto [index, extent] : llvm::zip_equal(indices, parameter.extents())) {
+    if (extent == "r" || extent == "c")
+      place.push_back(s.sub(index, s.size(extent == "r" ? "q_start" : "k_start")));
+    else if (extent == "hkv")
+      place.push_back(s.create<arith::DivUIOp>(index, s.size("ceildiv(hq,hkv)")));
+    else
+      place.push_back(index);
+  }
+  return place;
+}
+
 Value TileParameters::read(OpBuilder &builder, Location loc, BlockArgument tensor,
                            ValueRange indices) {
   Scalar s(loc, builder);
-  Value stored = readElement(s, parameterOf(tensor).buffer, indices, /*inbounds=*/false);
+  Parameter &parameter = parameterOf(tensor);
+  Value stored =
+      readElement(s, parameter.buffer, placeOf(s, parameter, indices), /*inbounds=*/false);
   if (compute && compute.isF64() && stored.getType().isF32())
     return s.create<arith::ExtFOp>(compute, stored);
   return stored;
@@ -54,17 +69,19 @@ Value TileParameters::read(OpBuilder &builder, Location loc, BlockArgument tenso
 
 void TileParameters::accumulate(OpBuilder &builder, Location loc, BlockArgument tensor,
                                 ValueRange indices, Value value) {
+  if (addsNothing)
+    return;
   Scalar s(loc, builder);
   Parameter &parameter = parameterOf(tensor);
   if (!batch) {
     if (!value.getType().isF64())
       value = s.create<arith::ExtFOp>(s.getF64Type(), value);
-    return accumulateElement(s, value, parameter.gradientSums, indices);
+    return accumulateElement(s, value, parameter.gradientSums, placeOf(s, parameter, indices));
   }
   if (isMasked)
     value = s.select(isMasked, s.number(0.0, value.getType()), value);
   SmallVector<Value> all = {batch, head};
-  all.append(indices.begin(), indices.end());
+  llvm::append_range(all, placeOf(s, parameter, indices));
   accumulateElement(s, value, partial.lookup(parameter.buffer), all);
 }
 

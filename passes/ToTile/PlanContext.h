@@ -55,6 +55,9 @@ public:
   Value scratch(OpBuilder &builder, Location loc, int64_t size, Type element) override;
 
   Parameter &parameterOf(BlockArgument tensor);
+  /// Where an element lies in this call: an axis over queries or keys is read at a global position,
+  /// one over key heads by a query head.
+  SmallVector<Value> placeOf(Scalar &s, Parameter &parameter, ValueRange indices);
 
   /// The float type of the emitted code; storage is converted to it.
   FloatType compute;
@@ -62,6 +65,8 @@ public:
   /// Set for gradients inside a stream: the pair's batch and head, a buffer per parameter, and
   /// where it may be so, whether the bias masks the pair: then nothing is added.
   Value batch, head, isMasked;
+  /// Nothing is added: the adjoint of an inner value is all that is wanted.
+  bool addsNothing = false;
   llvm::MapVector<Value, Value> partial; // by buffer of the parameter
 
 private:

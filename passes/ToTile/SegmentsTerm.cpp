@@ -41,10 +41,10 @@ public:
     return t.create<SegmentsOp>(t.type({"r", "c"}), u, v, knots, slope, offset, count);
   }
 
-  void emitGradient(TileBuilder &t, Value cotangent) override {
+  SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) override {
     if (llvm::none_of(std::array{&piece, &scale, &factor, &row},
                       [](auto *part) { return (*part)->isActive(); }))
-      return;
+      return {};
     auto sums = [&](StringRef what, ArrayRef<StringRef> extents) {
       Value buffer = context.temporary(name + "_" + what, extents, {}, /*zero=*/true);
       buffer.getDefiningOp()->moveBefore(u.getDefiningOp());
@@ -56,6 +56,7 @@ public:
     if (factor->isActive())
       uSums = sums("diagonals", {"b", "hq", "t"});
     t.create<SegmentsGradOp>(cotangent, u, v, knots, slope, count, moments, vSums, uSums);
+    return {};
   }
 
   void finish() override {

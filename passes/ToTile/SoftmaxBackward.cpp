@@ -35,7 +35,7 @@ void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
   Value dO = loadOperand(t, a, a.dO, {"r", "e"});
   Value lse = t.load(a.lse, {"r"});
   Value rowConstant = emitRowConstant(t, a, dO);
-  SmallVector<Type> folds = {t.type({"r", "d"}), t.type({"c", "d"}), t.type({"c", "e"})};
+  SmallVector<Type> folds = backwardFolds(t, a);
   StreamOp stream = t.stream(Order::Any, {}, folds, [&](TileBuilder &body, ValueRange) {
     Value k = loadOperand(body, a, a.k, {"c", "d"}), v = loadOperand(body, a, a.v, {"c", "e"});
     Value start;
@@ -44,8 +44,8 @@ void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
                        [](Scalar &s, ValueRange in) { return s.sub(in[0], in[1]); });
     else
       start = body.map({lse}, {"r"}, [](Scalar &s, ValueRange in) { return s.neg(in[0]); });
-    Value scores = scoreEmitter.emit(body, k, start);
-    Value p = body.mask(body.map({scores}, {"r", "c"},
+    Score score = scoreEmitter.emitScore(body, k, start);
+    Value p = body.mask(body.map({score.value}, {"r", "c"},
                                  [](Scalar &s, ValueRange in) { return s.exp2Below127(in[0]); }),
                         0.0);
     // Each value over pairs is used up as early as can be: fewer of them are kept at a time.
@@ -53,10 +53,12 @@ void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
     Value dP = body.dot(dO, v, "e", rowConstant);
     Value dS =
         body.map({p, dP}, {"r", "c"}, [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
-    Value left = body.rounded(dS, a.operands);
+    Value left = body.rounded(backThrough(body, a, score, dS), a.operands);
     Value dK = body.dot(left, rawQ, "r");
-    a.terms->emitGradient(body, dS);
-    return SmallVector<Value>{body.dot(left, k, "c"), dK, dV};
+    SmallVector<Value> ofTerms = a.terms->emitGradient(body, dS);
+    SmallVector<Value> all = {body.dot(left, k, "c"), dK, dV};
+    all.append(ofTerms);
+    return all;
   });
-  storeGradients(t, a, stream.getResult(0), stream.getResult(1), stream.getResult(2));
+  storeGradients(t, a, stream.getResults());
 }

@@ -31,7 +31,7 @@ struct ForwardBlock {
   ForwardBlock(TileBuilder &t, const Attention &attention)
       : attention(attention),
         scores(t, attention, loadOperand(t, attention, attention.q, {"r", "d"})),
-        keepsProducts(scores.scalesLater() && attention.terms->isEmpty() &&
+        keepsProducts(scores.scalesLater() && attention.terms->isEmpty() && !attention.transform &&
                       scores.factor() > 0) { // the largest product is the largest score
     if (keepsProducts)
       unit = scores.factor();

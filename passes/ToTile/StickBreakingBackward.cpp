@@ -23,7 +23,8 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ,
                              const ScoreEmitter &scores, Value dO, Value dRest, Value carry) {
   Value newest = t.load(a.mass, {"r"});
   Value k = loadOperand(t, a, a.k, {"c", "d"}), v = loadOperand(t, a, a.v, {"c", "e"});
-  Value z = t.mask(scores.emit(t, k, a.terms->emit(t)), kMasked);
+  Score score = scores.emitScore(t, k, a.terms->emit(t));
+  Value z = t.mask(score.value, kMasked);
   SmallVector<Value> sigma = t.mapMany({z}, {"r", "c"}, 2, [](Scalar &s, ValueRange in) {
     Value u = s.exp2Below127(s.minimum(in[0], s.number(120.0)));
     Value keep = s.approximateReciprocal(s.add(u, s.number(1.0)));
@@ -41,9 +42,13 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ,
   if (dRest) // d log(mass left) / dz = -beta
     dZ = t.map({dZ, beta, dRest}, {"r", "c"},
                [](Scalar &s, ValueRange in) { return s.sub(in[0], s.mul(in[1], in[2])); });
-  a.terms->emitGradient(t, dZ);
-  Value left = t.rounded(dZ, a.operands), weights = t.rounded(weight, a.operands);
-  return {newCarry, t.dot(left, k, "c"), t.dot(left, rawQ, "r"), t.dot(weights, dO, "r")};
+  SmallVector<Value> ofTerms = a.terms->emitGradient(t, dZ);
+  Value left = t.rounded(backThrough(t, a, score, dZ), a.operands),
+        weights = t.rounded(weight, a.operands);
+  SmallVector<Value> all = {newCarry, t.dot(left, k, "c"), t.dot(left, rawQ, "r"),
+                            t.dot(weights, dO, "r")};
+  all.append(ofTerms);
+  return all;
 }
 
 } // namespace
@@ -55,7 +60,7 @@ void mlir::tile::emitStickBreakingBackward(TileBuilder &plan, const Attention &a
   Value dO = loadOperand(t, a, a.dO, {"r", "e"});
   Value dRest = a.dLse ? t.load(a.dLse, {"r"}) : Value();
   Value start = t.constant(0.0, {"r"});
-  SmallVector<Type> folds = {t.type({"r", "d"}), t.type({"c", "d"}), t.type({"c", "e"})};
+  SmallVector<Type> folds = backwardFolds(t, a);
   StreamOp stream =
       t.stream(Order::Ascending, {start}, folds, [&](TileBuilder &body, ValueRange carries) {
         return emitBlock(body, a, rawQ, scores, dO, dRest, carries[0]);
@@ -64,5 +69,5 @@ void mlir::tile::emitStickBreakingBackward(TileBuilder &plan, const Attention &a
     stream.getSkipBufferMutable().assign(a.mass);
     stream.setSkipBelow(APFloat(kStopBelow));
   }
-  storeGradients(t, a, stream.getResult(1), stream.getResult(2), stream.getResult(3));
+  storeGradients(t, a, ValueRange(stream.getResults()).drop_front());
 }

@@ -56,22 +56,17 @@ AttentionTerms::AttentionTerms(PlanContext &context, ArrayRef<pe::TermOp> terms,
 void AttentionTerms::add(PlanContext &context, pe::TermOp term, const Attention &attention,
                          int64_t smallest) {
   auto name = [&] { return attention.name + "_term" + std::to_string(terms.size()); };
-  auto addRow = [&] {
-    terms.push_back(attention.isSoftmax
-                        ? createRowShift(context, term, name(), attention)
-                        : createVectorTerm(context, term, pe::TermPart::Row, name(), attention));
-  };
-  auto addColumn = [&] {
-    terms.push_back(createVectorTerm(context, term, pe::TermPart::Column, name(), attention));
-  };
   switch (term.getTermClass()) {
   case pe::TermClass::Row:
-    return addRow();
+    if (attention.isSoftmax) {
+      terms.push_back(createRowShift(context, term, name(), attention));
+      return;
+    }
+    [[fallthrough]];
   case pe::TermClass::Column:
-    return addColumn();
   case pe::TermClass::RowColumn:
-    addRow();
-    return addColumn();
+    terms.push_back(createVectorTerm(context, term, name(), attention));
+    return;
   case pe::TermClass::Affine:
   case pe::TermClass::Distance:
     if (!term.dependsOnBatch()) {
@@ -112,7 +107,24 @@ Value AttentionTerms::sum(TileBuilder &t, bool rowShifts, const SpaceSet &spaces
   return sum;
 }
 
-void AttentionTerms::emitGradient(TileBuilder &t, Value cotangent) {
+SmallVector<SpaceSet> AttentionTerms::gradientFolds() const {
+  SmallVector<SpaceSet> folds;
   for (auto &term : terms)
-    term->emitGradient(t, cotangent);
+    llvm::append_range(folds, term->gradientFolds());
+  return folds;
+}
+
+SmallVector<Value> AttentionTerms::emitGradient(TileBuilder &t, Value cotangent) {
+  SmallVector<Value> folds;
+  for (auto &term : terms)
+    llvm::append_range(folds, term->emitGradient(t, cotangent));
+  return folds;
+}
+
+void AttentionTerms::storeFolds(TileBuilder &t, ValueRange folds) {
+  for (auto &term : terms) {
+    const size_t count = term->gradientFolds().size();
+    term->storeFolds(t, folds.take_front(count));
+    folds = folds.drop_front(count);
+  }
 }

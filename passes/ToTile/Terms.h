@@ -27,7 +27,10 @@ public:
   /// Whether the term changes statistics of rows only: then `emit` is over r, and used outside the
   /// stream.
   virtual bool isRowShift() const { return false; }
-  virtual void emitGradient(TileBuilder &t, Value cotangent) = 0;
+  /// What `emitGradient` gives to the stream as folds, and where their sums go behind it.
+  virtual SmallVector<SpaceSet> gradientFolds() const { return {}; }
+  virtual SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) = 0;
+  virtual void storeFolds(TileBuilder &, ValueRange) {}
   /// Adds the finish stages.
   virtual void finish() = 0;
 
@@ -46,9 +49,9 @@ protected:
 std::unique_ptr<TermLowering> createDistanceTerm(PlanContext &, pe::TermOp, std::string name,
                                                  int64_t minDistance);
 std::unique_ptr<TermLowering> createSegmentsTerm(PlanContext &, pe::TermOp, std::string name);
-/// A part that is a function of the query or the key alone, added to every score.
-std::unique_ptr<TermLowering> createVectorTerm(PlanContext &, pe::TermOp, pe::TermPart,
-                                               std::string name, const Attention &attention);
+/// A function of the query alone, of the key alone, or a sum of the two, added to every score.
+std::unique_ptr<TermLowering> createVectorTerm(PlanContext &, pe::TermOp, std::string name,
+                                               const Attention &attention);
 /// A function of the query alone under softmax.
 std::unique_ptr<TermLowering> createRowShift(PlanContext &, pe::TermOp, std::string name,
                                              const Attention &attention);
@@ -68,7 +71,9 @@ public:
   }
   Value emit(TileBuilder &t) override { return sum(t, /*rowShifts=*/false, {"r", "c"}); }
   Value emitRowShift(TileBuilder &t) override { return sum(t, /*rowShifts=*/true, {"r"}); }
-  void emitGradient(TileBuilder &t, Value cotangent) override;
+  SmallVector<SpaceSet> gradientFolds() const override;
+  SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) override;
+  void storeFolds(TileBuilder &t, ValueRange folds) override;
 
 private:
   void add(PlanContext &context, pe::TermOp term, const Attention &attention, int64_t smallest);
@@ -76,6 +81,29 @@ private:
 
   SmallVector<std::unique_ptr<TermLowering>> terms;
 };
+
+/// Sums of the gradients of captured tensors inside a stream, one per (batch, head).
+class CaptureSums {
+public:
+  CaptureSums(PlanContext &context, ValueRange captures, std::string name)
+      : context(context), captures(captures), name(std::move(name)) {}
+  /// Adds the buffers, before the stages that add to them.
+  void create();
+  /// Lets the gradients of `parameters` go there.
+  void use(TileParameters &parameters, Value batch, Value head) const;
+  /// Adds the stage that adds the sums to the parameters' own.
+  void finish();
+
+private:
+  PlanContext &context;
+  SmallVector<Value> captures;
+  std::string name;
+  llvm::MapVector<Value, Value> partial;
+};
+
+/// Whether the derivative of scalar code may be infinite or NaN, as that of log at 0 is: a
+/// cotangent of 0 does not make its product with such a number 0.
+bool mayBeSteep(Block &region);
 
 /// sum over `extents` (size expressions, outermost first) of what `element` reads, in float64.
 Value sumOver(Scalar &s, ArrayRef<StringRef> extents,

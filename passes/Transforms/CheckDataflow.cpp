@@ -1,13 +1,16 @@
 //===- CheckDataflow.cpp - From arguments through attention to results ----===//
 //
-// Constraints dataflow-C1 to dataflow-C5 of docs/spec.md: what a call of the compiled function does
+// Constraints dataflow-C1 to dataflow-C9 of docs/spec.md: what a call of the compiled function does
 // with its tensors. Checked after inlining, when the entry is all there is.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/Transforms/Passes.h"
 
+#include "dialect/PE/PEArgumentAttributes.h"
 #include "dialect/PE/PEAttention.h"
+#include "dialect/PE/PEBiases.h"
+#include "dialect/PE/PEScores.h"
 #include "llvm/ADT/DenseSet.h"
 #include <array>
 #include <iterator>
@@ -62,6 +65,51 @@ LogicalResult checkActivations(AttentionOp attention) {
   return success();
 }
 
+/// The axes that the operand of an attention has by its place.
+ArrayAttr axesOfOperand(OpOperand &operand) {
+  Builder b(operand.getOwner()->getContext());
+  return operand.getOperandNumber() == 0 ? b.getStrArrayAttr({"batch", "head", "query", "depth"})
+                                         : b.getStrArrayAttr({"batch", "kv_head", "key", "depth"});
+}
+
+/// Unknown sizes have one meaning, and what counts tokens is read by scalar code, which says where.
+LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
+  auto axes = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "pe.axes");
+  const bool countsTokens =
+      axes && llvm::any_of(axes.getAsValueRange<StringAttr>(), [](StringRef word) {
+        return word != "head" && !sizeOfAxis(word).empty();
+      });
+  for (OpOperand &use : argument.getUses()) {
+    if (isa<AttentionOp>(use.getOwner())) {
+      if (axes && axes != axesOfOperand(use)) // dataflow-C6
+        return mlir::emitError(argument.getLoc())
+               << "expected pe.axes " << axesOfOperand(use) << " of this operand of pe.attention, "
+               << "found " << axes << "; they may be left out (dataflow-C6)";
+      return success();
+    }
+    if (countsTokens && !isa<BiasFnOp, ScoreFnOp>(use.getOwner())) // dataflow-C7
+      return use.getOwner()->emitError()
+             << "expected an argument of one number per head, found one with pe.axes " << axes
+             << "; read it in pe.bias_fn or pe.score_fn (dataflow-C7)";
+  }
+  auto type = cast<RankedTensorType>(argument.getType());
+  if (!axes && llvm::count_if(type.getShape(), ShapedType::isDynamic) > 1) // dataflow-C8
+    return mlir::emitError(argument.getLoc())
+           << "expected pe.axes on an argument with several unknown sizes, found " << type
+           << "; write what they count, such as pe.axes = [\"batch\", \"key\"] (dataflow-C8)";
+  return success();
+}
+
+/// What a function of the score captures has a place in the call.
+LogicalResult checkCaptures(ScoreFnOp score) {
+  for (Value capture : score.getCaptures())
+    if (!isa<BlockArgument>(capture)) // dataflow-C9
+      return score.emitError() << "expected captures to be arguments of the entry function, found "
+                                  "the result of another op; write a number into the formula "
+                                  "(dataflow-C9)";
+  return success();
+}
+
 struct CheckDataflowPass : impl::PECheckDataflowPassBase<CheckDataflowPass> {
   using Base::Base;
 
@@ -74,6 +122,10 @@ struct CheckDataflowPass : impl::PECheckDataflowPassBase<CheckDataflowPass> {
     bool isValid = succeeded(checkResults(returned));
     for (auto attention : function.getOps<AttentionOp>())
       isValid = isValid && succeeded(checkActivations(attention));
+    for (auto score : function.getOps<ScoreFnOp>())
+      isValid = isValid && succeeded(checkCaptures(score));
+    for (BlockArgument argument : function.getArguments())
+      isValid = isValid && succeeded(checkAxes(function, argument));
     if (!isValid)
       signalPassFailure();
   }

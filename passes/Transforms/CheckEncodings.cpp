@@ -20,7 +20,9 @@ namespace mlir::pe {
 
 namespace {
 
-bool isEncoding(Type type) { return isa<CoordinateType, BiasType, RotationType, MaskType>(type); }
+bool isEncoding(Type type) {
+  return isa<CoordinateType, BiasType, ScoreType, RotationType, MaskType>(type);
+}
 
 /// Ops a program may consist of: pe's own, an encoding's from elsewhere, and constants.
 bool isProgramOp(Operation *op) {

@@ -37,7 +37,8 @@ private:
   void createFunction();
   LogicalResult goThrough(Operation *op);
   LogicalResult differentiate(AttentionOp attention);
-  LogicalResult differentiate(BiasFnOp bias);
+  /// What made a bias or a function of the score, back to what it captured.
+  template <typename PullbackOf, typename RegionOp> LogicalResult pullBack(RegionOp op);
   void addGradient(Value value, Value gradient);
   void addAdjoint(Value bias, Value adjoint);
   /// The gradient of `value` so far, or zeros.
@@ -102,8 +103,10 @@ Value Differentiator::gradientOf(Value value) {
 
 LogicalResult Differentiator::differentiate(AttentionOp attention) {
   Value lse = attention.getLse() ? gradients.lookup(attention.getLse()) : Value();
-  SmallVector<Type> adjointTypes(attention.getBiases().size(),
-                                 AdjointType::get(builder.getContext()));
+  SmallVector<Value> adjointOf(attention.getBiases());
+  if (attention.getScore())
+    adjointOf.push_back(attention.getScore());
+  SmallVector<Type> adjointTypes(adjointOf.size(), AdjointType::get(builder.getContext()));
   auto grad = AttentionGradOp::create(builder, attention.getLoc(), attention.getQuery().getType(),
                                       attention.getKey().getType(), attention.getValue().getType(),
                                       adjointTypes, attention.getOutput(),
@@ -111,21 +114,22 @@ LogicalResult Differentiator::differentiate(AttentionOp attention) {
   addGradient(attention.getQuery(), grad.getQueryGrad());
   addGradient(attention.getKey(), grad.getKeyGrad());
   addGradient(attention.getValue(), grad.getValueGrad());
-  for (auto [bias, adjoint] : llvm::zip_equal(attention.getBiases(), grad.getAdjoints()))
-    addAdjoint(bias, adjoint);
+  for (auto [value, adjoint] : llvm::zip_equal(adjointOf, grad.getAdjoints()))
+    addAdjoint(value, adjoint);
   return success();
 }
 
-LogicalResult Differentiator::differentiate(BiasFnOp bias) {
-  if (bias.getCaptures().empty())
+template <typename PullbackOf, typename RegionOp>
+LogicalResult Differentiator::pullBack(RegionOp op) {
+  if (op.getCaptures().empty())
     return success();
   // What has no derivative is refused here, at the user's line.
-  auto yield = cast<YieldOp>(bias.getBody().front().getTerminator());
+  auto yield = cast<YieldOp>(op.getBody().front().getTerminator());
   if (failed(ScalarVjp::create(yield.getValues()[0])))
     return failure();
-  auto pullback = PullbackOp::create(builder, bias.getLoc(), bias.getCaptures().getTypes(),
-                                     bias.getResult(), adjoints.lookup(bias.getResult()));
-  for (auto [capture, gradient] : llvm::zip_equal(bias.getCaptures(), pullback.getGradients()))
+  auto pullback = PullbackOf::create(builder, op.getLoc(), op.getCaptures().getTypes(),
+                                     op.getResult(), adjoints.lookup(op.getResult()));
+  for (auto [capture, gradient] : llvm::zip_equal(op.getCaptures(), pullback.getGradients()))
     addGradient(capture, gradient);
   return success();
 }
@@ -140,7 +144,9 @@ LogicalResult Differentiator::goThrough(Operation *op) {
   if (auto attention = dyn_cast<AttentionOp>(op))
     return differentiate(attention);
   if (auto bias = dyn_cast<BiasFnOp>(op))
-    return differentiate(bias);
+    return pullBack<PullbackOp>(bias);
+  if (auto score = dyn_cast<ScoreFnOp>(op))
+    return pullBack<ScorePullbackOp>(score);
   if (isa<BiasType>(op->getResult(0).getType()))
     return op->emitOpError("expected every bias to be a pe.bias_fn before differentiation; run "
                            "pe-expand-biases before");

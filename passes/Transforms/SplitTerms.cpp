@@ -257,7 +257,7 @@ std::string TermWriter::formulaOf(const Group &group) {
   if (group.cls == TermClass::Affine || !isWhole(group.summands))
     return formulaOfSum(group.summands, namesOf);
   Value root = cast<YieldOp>(source.getBody().front().getTerminator()).getValues()[0];
-  return pe::formulaOf(root, source, namesOf(source));
+  return pe::formulaOf(root, source.getBody().front(), namesOf(source));
 }
 
 TermOp TermWriter::create(OpBuilder &builder, const Group &group) {

@@ -118,6 +118,9 @@ Expected<ValueInfo> describeValue(Value value, DictionaryAttr attributes, Locati
     info.dims.push_back(ShapedType::isDynamic(size) ? -1 : size);
   for (std::string &extent : mlir::pe::namedExtents(value))
     info.sizes.push_back(extent);
+  if (ArrayAttr axes = mlir::pe::axesOf(value))
+    for (StringRef word : axes.getAsValueRange<StringAttr>())
+      info.axes.push_back(word.str());
   if (attributes)
     info.parameter = mlir::pe::parameterInfo(attributes);
   return info;

@@ -119,6 +119,8 @@ std::string summarise(const llvm::json::Value &explanation) {
   for (const llvm::json::Value &value : *attentions) {
     const llvm::json::Object &attention = *value.getAsObject();
     line += (line.empty() ? "" : "; ") + attention.getString("normalizer").value_or("").str();
+    if (attention.getObject("score"))
+      line += " + score_fn";
     for (const llvm::json::Value &term : *attention.getArray("terms"))
       line += " + " + term.getAsObject()->getString("class").value_or("").str();
   }

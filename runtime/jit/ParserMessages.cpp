@@ -108,7 +108,7 @@ std::string rewordParserMessage(const Diagnostic &diagnostic, StringRef text) {
       llvm::Regex("^(%[-A-Za-z0-9_$.]+)").match(source, &groups))
     return ("'" + groups[1] + "' is not defined above").str();
   if (message == "expected ':'" &&
-      llvm::Regex("^[[:space:]]*(bias|rotate|mask)[[:space:]]*\\(").match(source))
+      llvm::Regex("^[[:space:]]*(bias|rotate|score|mask)[[:space:]]*\\(").match(source))
     return "expected ':'; clauses such as mask(...) come before the attributes in braces";
   if (matches("^custom op '([^']+)' (.*)")) {
     const std::string operation = ("'" + groups[1] + "' op ").str();
@@ -120,14 +120,15 @@ std::string rewordParserMessage(const Diagnostic &diagnostic, StringRef text) {
 LogicalResult verifyTerminators(ModuleOp module) {
   WalkResult walk = module.walk([](Operation *op) {
     auto function = dyn_cast<func::FuncOp>(op);
-    if (!function && !isa<mlir::pe::BiasFnOp>(op))
+    if (!function && !isa<mlir::pe::BiasFnOp, mlir::pe::ScoreFnOp>(op))
       return WalkResult::advance();
     for (Block &block : op->getRegion(0)) {
       if (!block.empty() && block.back().mightHaveTrait<OpTrait::IsTerminator>())
         continue;
       Location end = block.empty() ? op->getLoc() : block.back().getLoc();
       if (!function) {
-        emitError(end) << "the region of pe.bias_fn ends without `pe.yield`, which gives its value";
+        emitError(end) << "the region of " << op->getName()
+                       << " ends without `pe.yield`, which gives its value";
         return WalkResult::interrupt();
       }
       SmallVector<std::string> names;

@@ -31,13 +31,10 @@ Status readParameter(const Json &json, const std::string &where, ParameterInfo &
 }
 
 static Json valueToJson(const ValueInfo &value) {
-  return {{"name", value.name},
-          {"dtype", nameOf(value.dtype)},
-          {"dims", value.dims},
-          {"sizes", value.sizes},
-          {"optional", value.optional},
-          {"location", value.location},
-          {"parameter", parameterToJson(value.parameter)}};
+  return {{"name", value.name},         {"dtype", nameOf(value.dtype)},
+          {"dims", value.dims},         {"sizes", value.sizes},
+          {"axes", value.axes},         {"optional", value.optional},
+          {"location", value.location}, {"parameter", parameterToJson(value.parameter)}};
 }
 
 static Status readValue(const Json &json, const std::string &where, ValueInfo &value) {
@@ -46,12 +43,15 @@ static Status readValue(const Json &json, const std::string &where, ValueInfo &v
   reader.read("dtype", value.dtype);
   reader.read("dims", value.dims);
   reader.read("sizes", value.sizes);
+  reader.read("axes", value.axes);
   reader.read("optional", value.optional);
   reader.read("location", value.location);
   if (reader.has("parameter"))
     reader.adopt(readParameter(reader.at("parameter"), where + ".parameter", value.parameter));
   if (value.sizes.size() != value.dims.size())
     reader.fail("expected one size per dimension");
+  if (!value.axes.empty() && value.axes.size() != value.dims.size())
+    reader.fail("expected one axis per dimension, or none");
   return reader.take();
 }
 

@@ -84,6 +84,10 @@ private:
   void rotate(std::vector<double> &rows, int64_t start) const;
   void rotateBack(std::vector<double> &rows, int64_t start) const;
   bool startRow(int64_t row);
+  double scaledScore(int64_t row, int64_t key) const {
+    return problem.scale *
+           dot(q.data() + row * sizes.headDim, k.data() + key * sizes.headDim, sizes.headDim);
+  }
   double normalizeSoftmax();
   double normalizeStickBreaking();
   double normalize() {
@@ -111,6 +115,7 @@ private:
   std::vector<double> v;
   std::vector<double> valueNorms; ///< |v_j|
   std::optional<ScalarEvaluator> bias;
+  std::optional<ScalarEvaluator> score;
 
   // The current row: its unmasked keys in ascending order, and per key
   std::vector<int64_t> keys;
@@ -141,10 +146,11 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
       roundAll(*rows, *problem.rounding);
   for (int64_t key = 0; key < sizes.keys; ++key)
     valueNorms.push_back(normOf(v.data() + key * sizes.valueDim, sizes.valueDim));
-  if (problem.bias) {
-    bias.emplace(*problem.graph, *problem.bias, *problem.parameters);
-    bias->startHead(batch, head, sizes.headStart + head, sizes.headsTotal);
-  }
+  for (auto [node, evaluator] : {std::pair(problem.bias, &bias), std::pair(problem.score, &score)})
+    if (node) {
+      evaluator->emplace(*problem.graph, *node, *problem.parameters);
+      (*evaluator)->startHead(batch, head, sizes.headStart + head, sizes.headsTotal);
+    }
 }
 
 void HeadWorker::rotate(std::vector<double> &rows, int64_t start) const {
@@ -169,17 +175,18 @@ bool HeadWorker::startRow(int64_t row) {
   int64_t i = sizes.queryStart + row;
   if (i < 0)
     return false;
-  if (bias)
-    bias->startRow(i);
+  for (std::optional<ScalarEvaluator> *evaluator : {&bias, &score})
+    if (*evaluator)
+      (*evaluator)->startRow(i);
   for (int64_t key = 0; key < sizes.keys; ++key) {
     int64_t j = sizes.keyStart + key;
     bool isStrict = problem.normalizer == Normalizer::StickBreaking;
     if (!problem.mask.allows(batch, i, j) || (isStrict && j >= i))
       continue;
-    double score =
-        dot(q.data() + row * sizes.headDim, k.data() + key * sizes.headDim, sizes.headDim);
+    double scaled = scaledScore(row, key);
     keys.push_back(key);
-    logits.push_back(problem.scale * score + (bias ? bias->evaluate(j) : 0.0));
+    logits.push_back((score ? score->evaluate(j, scaled) : scaled) +
+                     (bias ? bias->evaluate(j) : 0.0));
   }
   weights.assign(keys.size(), 0.0);
   return !keys.empty();
@@ -306,18 +313,28 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
   for (size_t n = 0; n < keys.size(); ++n) {
     int64_t keyOffset = keys[n] * sizes.headDim;
     const double *key = k.data() + keyOffset;
-    double dScore = problem.scale * dLogits[n], noise = problem.scale * dLogitNoise[n];
+    // A bias of -inf masks its pair: what it was made from gets nothing, not even 0 times infinity.
+    const bool isMasked = logits[n] == -infinity && dLogits[n] == 0.0;
+    double slope = isMasked && score ? 0.0 : 1.0;
+    if (score && !isMasked) {
+      score->evaluate(sizes.keyStart + keys[n], scaledScore(row, keys[n]));
+      score->reverse(dLogits[n], dLogitNoise[n], gradients.parameters);
+      slope = score->scoreDerivative();
+    }
+    double dScore = problem.scale * dLogits[n] * slope;
+    double noise = problem.scale * dLogitNoise[n] * std::fabs(slope);
     addScaled(gradients.q.data() + queryOffset, dScore, key, sizes.headDim);
     addSquares(gradients.qNoiseSquared.data() + queryOffset, noise, key, sizes.headDim);
     addScaled(gradients.k.data() + keyOffset, dScore, query, sizes.headDim);
     addSquares(gradients.kNoiseSquared.data() + keyOffset, noise, query, sizes.headDim);
-    // A bias of -inf masks its pair: what it was made from gets nothing, not even 0 times infinity.
-    const bool isMasked = logits[n] == -infinity && dLogits[n] == 0.0;
-    if (bias && !isMasked) {
+    if (isMasked)
+      continue;
+    if (bias) {
       bias->evaluate(sizes.keyStart + keys[n]);
       bias->reverse(dLogits[n], dLogitNoise[n], gradients.parameters);
-      gradients.biasNoiseSquared += dLogitNoise[n] * dLogitNoise[n];
     }
+    if (bias || score)
+      gradients.biasNoiseSquared += dLogitNoise[n] * dLogitNoise[n];
   }
 }
 
@@ -329,7 +346,7 @@ HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
                           zerosLike(k),
                           std::vector<double>(sizes.keys * sizes.valueDim),
                           std::vector<double>(sizes.keys),
-                          ParameterGradients(problem.bias ? problem.parameters->size() : 0)};
+                          ParameterGradients(problem.parameterCount())};
   const std::vector<double> noCotangent(sizes.valueDim, 0.0);
   for (int64_t row = 0; row < sizes.queries; ++row) {
     if (!startRow(row))
@@ -413,7 +430,7 @@ AttentionGradients attendReverse(const AttentionProblem &problem, const Attentio
                            {zerosLike(inputs.k), zerosLike(inputs.k)},
                            zerosLike(inputs.v),
                            Array::zeros({sizes.batch, sizes.keyHeads, sizes.keys}),
-                           ParameterGradients(problem.bias ? problem.parameters->size() : 0)};
+                           ParameterGradients(problem.parameterCount())};
   int64_t heads = sizes.batch * sizes.queryHeads;
   std::vector<std::optional<HeadGradients>> results(heads);
   forEachHead(

@@ -2,10 +2,9 @@
 //
 // For every batch b, head h and query row i, over the keys j that the mask allows:
 //
-//   z_j = scale * <R_i q_i, R_j k_j> + bias_h(i, j)
-//   softmax           A_j = exp(z_j) / sum of exp(z_l)
-//   stick-breaking    A_j = sigma(z_j) * product over j < l < i of sigma(-z_l), and j < i only
-//   o_i = sum of A_j v_j
+//   z_j = f(scale * <R_i q_i, R_j k_j>) + bias_h(i, j), f the function of the score, if there is
+//   one softmax           A_j = exp(z_j) / sum of exp(z_l) stick-breaking    A_j = sigma(z_j) *
+//   product over j < l < i of sigma(-z_l), and j < i only o_i = sum of A_j v_j
 //
 // and the reverse of each step with hand-written derivatives. A row is O(keys) memory; nothing of
 // size queries x keys is stored. Heads run on several threads; sums over heads are taken in order,
@@ -54,8 +53,13 @@ struct AttentionProblem {
   std::optional<DType> rounding;
   /// The sum of the biases, or none.
   std::optional<NodeId> bias;
+  /// A function of the scaled score, applied before the biases are added.
+  std::optional<NodeId> score;
   const ScalarGraph *graph = nullptr;
   const ParameterPack *parameters = nullptr;
+
+  /// The elements that the biases and the function of the score read.
+  int64_t parameterCount() const { return bias || score ? parameters->size() : 0; }
 };
 
 struct AttentionInputs {

@@ -21,6 +21,7 @@ const std::map<std::string_view, GraphBuilder::Handler> &GraphBuilder::biasHandl
       {"pe.add", &GraphBuilder::buildAdd},
       {"pe.scale", &GraphBuilder::buildScale},
       {"pe.bias_fn", &GraphBuilder::buildBiasFunction},
+      {"pe.score_fn", &GraphBuilder::buildScoreFunction},
   };
   return handlers;
 }
@@ -75,9 +76,9 @@ Expected<NodeId> GraphBuilder::buildTable(const Operation &operation) {
   if (!table)
     return table.takeError();
   const Shape &shape = *table->shape;
-  if (shape.size() != 2 || (shape[1] != heads && shape[1] != 1))
-    return operation.fail("expected a table of shape [N, ", heads, "], one column per head, found ",
-                          toString(shape));
+  if (shape.size() != 2 || (shape[1] != sizes.queryHeads && shape[1] != 1))
+    return operation.fail("expected a table of shape [N, ", sizes.queryHeads,
+                          "], one column per head, found ", toString(shape));
   return graph.read({table->offset, shape, {*x, headNode}});
 }
 
@@ -171,8 +172,8 @@ Expected<MlpLayer> GraphBuilder::readMlpLayer(const Operation &operation, ValueI
   if (biasPlace->shape->size() != 1 || (*biasPlace->shape)[0] != shape[0])
     return operation.fail("expected a layer bias of shape [", shape[0], "], found ",
                           toString(*biasPlace->shape));
-  if (isLast && shape[0] != 1 && shape[0] != heads)
-    return operation.fail("expected a last layer of 1 row or ", heads,
+  if (isLast && shape[0] != 1 && shape[0] != sizes.queryHeads)
+    return operation.fail("expected a last layer of 1 row or ", sizes.queryHeads,
                           " rows, one per head, found ", shape[0]);
   return MlpLayer{weightPlace->offset, biasPlace->offset, inputs, shape[0]};
 }

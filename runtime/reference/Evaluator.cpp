@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/reference/Evaluator.h"
-#include "runtime/plan/CallSizes.h"
+#include "runtime/plan/ShapeBinder.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -154,56 +155,94 @@ Status Evaluator::evaluateConstant(const Operation &operation) {
   return Status::success();
 }
 
-Expected<AttentionSizes> Evaluator::sizesOf(const Operation &operation) const {
+/// The sizes that the dimensions of an argument which no attention reads as q, k or v stand for.
+static std::vector<std::string> sizesOf(const Argument &argument, const Shape &dims) {
+  static const std::map<std::string, const char *> names = {{"batch", "b"},     {"head", "hq"},
+                                                            {"kv_head", "hkv"}, {"query", "r"},
+                                                            {"key", "c"},       {"depth", "d"}};
+  std::vector<std::string> sizes;
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    // An unknown size that nothing is said about counts heads.
+    auto found = names.find(axis < argument.axes.size() ? argument.axes[axis] : "head");
+    if (dims[axis] < 0 && found != names.end())
+      sizes.push_back(found->second);
+    else
+      sizes.push_back(std::to_string(dims[axis]));
+  }
+  return sizes;
+}
+
+/// Takes the sizes of a call from a tensor whose dimensions are `sizes`.
+static Status bindTo(plan::ShapeBinder &binder, const std::string &tensor,
+                     const std::vector<std::string> &sizes, const Shape &shape) {
+  plan::SymbolicShape expected;
+  for (const std::string &size : sizes) {
+    auto expression = plan::SizeExpression::parse(size);
+    if (!expression)
+      return expression.takeError().within("tensor '" + tensor + "'");
+    if (Status status = expression->resolve(plan::sizeNames()); !status)
+      return status;
+    expected.push_back(std::move(*expression));
+  }
+  return binder.bind(tensor, expected, shape);
+}
+
+Expected<plan::CallSizes> Evaluator::bindSizes(const Operation &operation) const {
   if (operation.operands.size() < 3)
     return operation.fail("expected operands q, k and v");
-  const Shape *shapes[3];
+  const std::pair<const char *, std::vector<std::string>> expected[] = {
+      {"q", {"b", "hq", "r", "d"}}, {"k", {"b", "hkv", "c", "d"}}, {"v", {"b", "hkv", "c", "e"}}};
+  plan::ShapeBinder binder(plan::sizeNames());
   for (size_t n = 0; n < 3; ++n) {
     auto found = tensors.find(operation.operands[n]);
-    if (found == tensors.end() || found->second.rank() != 4)
+    if (found == tensors.end())
       return operation.fail("expected q, k and v to be tensors of rank 4");
-    shapes[n] = &found->second.shape;
+    const auto &[name, sizes] = expected[n];
+    if (Status status = bindTo(binder, name, sizes, found->second.shape); !status)
+      return status.takeError().at(operation.location);
   }
-  const Shape &q = *shapes[0], &k = *shapes[1], &v = *shapes[2];
-  AttentionSizes sizes{q[0], q[1], k[1], q[2], k[2], q[3], v[3], 0, 0, 0, 0};
-  if (k[0] != q[0] || v[0] != q[0] || v[1] != k[1] || v[2] != k[2] || k[3] != q[3])
-    return operation.fail("expected q [B, Hq, Sq, D], k [B, Hkv, Sk, D] and v [B, Hkv, Sk, Dv], "
-                          "found ",
-                          toString(q), ", ", toString(k), " and ", toString(v));
-  plan::CallSizes call = {q[0], q[1], k[1], q[2], k[2]};
-  if (!plan::headsAreGrouped(call))
-    return operation.fail("expected the number of query heads to be a multiple of ", sizes.keyHeads,
-                          " key heads, found ", sizes.queryHeads);
-  if (Status status = plan::place(call, positions); !status)
-    return status.takeError();
-  sizes.queryStart = call.queryStart;
-  sizes.keyStart = call.keyStart;
-  sizes.headStart = call.headStart;
-  sizes.headsTotal = call.headsTotal;
-  return sizes;
+  for (const Argument &argument : program.arguments) {
+    const bool isOperand = std::any_of(
+        program.operations.begin(), program.operations.end(), [&](const Operation &other) {
+          auto last = other.operands.begin() + std::min<size_t>(3, other.operands.size());
+          return other.name == "pe.attention" &&
+                 std::find(other.operands.begin(), last, argument.id) != last;
+        });
+    auto dims = dimensionsOf(program.typeOf(argument.id));
+    if (isOperand || !dims)
+      continue;
+    if (Status status =
+            bindTo(binder, argument.name, sizesOf(argument, *dims), tensors.at(argument.id).shape);
+        !status)
+      return status.takeError();
+  }
+  return binder.finish(positions);
 }
 
 Status Evaluator::prepareAttention(const Operation &operation) {
   if (Status status = operation.expectOnly({"normalizer", "scale", "resultSegmentSizes"}); !status)
     return status.takeError();
-  auto sizes = sizesOf(operation);
-  if (!sizes)
-    return sizes.takeError();
+  auto call = bindSizes(operation);
+  if (!call)
+    return call.takeError();
+  const int64_t headDim = tensors.at(operation.operands[0]).shape[3];
+  const int64_t valueDim = tensors.at(operation.operands[2]).shape[3];
   auto normalizer = operation.keyword("normalizer", "softmax");
-  auto scale = operation.number("scale", 1.0 / std::sqrt(static_cast<double>(sizes->headDim)));
+  auto scale = operation.number("scale", 1.0 / std::sqrt(static_cast<double>(headDim)));
   if (!normalizer || !scale)
     return normalizer ? scale.takeError() : normalizer.takeError();
   if (*normalizer != "softmax" && *normalizer != "stick_breaking")
     return operation.fail("expected normalizer 'softmax' or 'stick_breaking', found '", *normalizer,
                           "'");
-  Step &step =
-      steps.emplace_back(Step{&operation,
-                              operation.operands[0],
-                              operation.operands[1],
-                              operation.operands[2],
-                              GraphBuilder(program, definitions, tensors, sizes->queryHeads),
-                              {}});
-  step.problem.sizes = *sizes;
+  Step &step = steps.emplace_back(Step{&operation,
+                                       operation.operands[0],
+                                       operation.operands[1],
+                                       operation.operands[2],
+                                       GraphBuilder(program, definitions, tensors, *call),
+                                       {}});
+  step.problem.sizes = {call->batch,    call->queryHeads, call->keyHeads,  call->queries,
+                        call->keys,     headDim,          valueDim,        call->queryStart,
+                        call->keyStart, call->headStart,  call->headsTotal};
   step.problem.scale = *scale;
   step.problem.normalizer =
       *normalizer == "softmax" ? Normalizer::Softmax : Normalizer::StickBreaking;
@@ -226,6 +265,11 @@ Status Evaluator::readOperands(Step &step) {
         return node.takeError();
       auto &bias = step.problem.bias;
       bias = bias ? step.builder.graph.arith("addf", *bias, *node) : *node;
+    } else if (type == "!pe.score") {
+      auto node = step.builder.nodeOf(operand);
+      if (!node)
+        return node.takeError();
+      step.problem.score = *node;
     } else if (type == "!pe.rotation") {
       auto rotation = buildRotation(definitions, operand, step.problem.sizes.headDim);
       if (!rotation)

@@ -49,7 +49,8 @@ private:
   Status readOperands(Step &step);
   void runAttention(Step &step);
   void reverseAttention(const Step &step);
-  Expected<AttentionSizes> sizesOf(const Operation &operation) const;
+  /// The sizes of the call, from the tensors of one attention and all other arguments.
+  Expected<plan::CallSizes> bindSizes(const Operation &operation) const;
   Array &gradientOf(ValueId value) { return arrayOf(gradients, value); }
   const Array *findGradient(ValueId value) const;
   /// The value's array in `values`, zeros of its tensor's shape at first.

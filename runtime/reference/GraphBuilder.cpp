@@ -18,8 +18,8 @@ Definitions findDefinitions(const Program &program) {
 }
 
 GraphBuilder::GraphBuilder(const Program &program, const Definitions &definitions,
-                           const TensorValues &tensors, int64_t heads)
-    : program(program), definitions(definitions), tensors(tensors), heads(heads),
+                           const TensorValues &tensors, const plan::CallSizes &sizes)
+    : program(program), definitions(definitions), tensors(tensors), sizes(sizes),
       headNode(graph.position(Position::Head)), nodes(program.types.size(), -1) {}
 
 Expected<NodeId> GraphBuilder::nodeOf(ValueId value) {
@@ -51,14 +51,40 @@ Expected<GraphBuilder::PackedTensor> GraphBuilder::packed(const Operation &opera
     return operation.fail("reads a value of type ", program.typeOf(tensor),
                           " that is no floating tensor");
   const Array &array = found->second;
-  if (array.data.empty())
+  const bool isData = axesOf(tensor) != nullptr;
+  if (array.data.empty() && !isData)
     return operation.fail("reads a tensor without elements, of shape ", toString(array.shape));
   auto [offset, isNew] = offsets.emplace(tensor, pack.size());
   if (isNew) {
-    pack.append(array.data);
+    // Of a call without queries or keys nothing that is read has a say.
+    pack.append(array.data.empty() ? std::vector<double>{0.0} : array.data);
     parameters.push_back({tensor, offset->second});
   }
-  return PackedTensor{offset->second, &array.shape};
+  return PackedTensor{offset->second, &array.shape, tensor};
+}
+
+const std::vector<std::string> *GraphBuilder::axesOf(ValueId tensor) const {
+  for (const Argument &argument : program.arguments)
+    if (argument.id == tensor && !argument.axes.empty())
+      return &argument.axes;
+  return nullptr;
+}
+
+NodeId GraphBuilder::placeOf(const PackedTensor &tensor, size_t axis, NodeId index) {
+  const std::vector<std::string> *axes = axesOf(tensor.value);
+  if (!axes || axis >= axes->size())
+    return index;
+  const std::string &word = (*axes)[axis];
+  auto with = [&](const char *rule, int64_t number) {
+    return graph.integer(*findIntegerRule(rule), index, graph.integerConstant(number), 64, 64);
+  };
+  if (word == "query")
+    return with("arith.subi", sizes.queryStart);
+  if (word == "key")
+    return with("arith.subi", sizes.keyStart);
+  if (word == "kv_head" && sizes.keyHeads > 0)
+    return with("arith.divui", sizes.queryHeads / sizes.keyHeads);
+  return index;
 }
 
 Expected<NodeId> GraphBuilder::headParameter(const Operation &operation, ValueId tensor,
@@ -70,8 +96,8 @@ Expected<NodeId> GraphBuilder::headParameter(const Operation &operation, ValueId
   if (shape.empty())
     return graph.read({place->offset, shape, {}});
   // A single number is shared by all heads: its index is clamped to 0.
-  if (shape.size() != 1 || (shape[0] != heads && shape[0] != 1))
-    return operation.fail("expected ", what, " to be one number or ", heads,
+  if (shape.size() != 1 || (shape[0] != sizes.queryHeads && shape[0] != 1))
+    return operation.fail("expected ", what, " to be one number or ", sizes.queryHeads,
                           " numbers, one per head, found shape ", toString(shape));
   return graph.read({place->offset, shape, {headNode}});
 }

@@ -9,6 +9,7 @@
 #ifndef PE_RUNTIME_REFERENCE_GRAPHBUILDER_H
 #define PE_RUNTIME_REFERENCE_GRAPHBUILDER_H
 
+#include "runtime/plan/CallSizes.h"
 #include "runtime/reference/Array.h"
 #include "runtime/reference/Program.h"
 #include "runtime/reference/ScalarGraph.h"
@@ -29,9 +30,9 @@ using TensorValues = std::map<ValueId, Array>;
 class GraphBuilder {
 public:
   GraphBuilder(const Program &program, const Definitions &definitions, const TensorValues &tensors,
-               int64_t heads);
+               const plan::CallSizes &sizes);
 
-  /// The node of a coordinate or a bias; the same node each time.
+  /// The node of a coordinate, a bias or a function of the score; the same node each time.
   Expected<NodeId> nodeOf(ValueId value);
 
   struct Parameter {
@@ -68,6 +69,8 @@ private:
   Expected<NodeId> buildAdd(const Operation &operation);
   Expected<NodeId> buildScale(const Operation &operation);
   Expected<NodeId> buildBiasFunction(const Operation &operation);
+  Expected<NodeId> buildScoreFunction(const Operation &operation);
+  Expected<NodeId> buildFunction(const Operation &operation, const std::vector<Position> &leading);
   Expected<NodeId> slopeNode(const Operation &operation, const std::vector<ValueId> &slope);
   Expected<MlpSpec> readMlp(const Operation &operation, const std::vector<ValueId> &tensors);
   Expected<MlpLayer> readMlpLayer(const Operation &operation, ValueId weights, ValueId bias,
@@ -94,15 +97,21 @@ private:
   struct PackedTensor {
     int64_t offset;
     const Shape *shape;
+    ValueId value;
   };
   Expected<PackedTensor> packed(const Operation &operation, ValueId tensor);
+  /// What the axes of an argument count; null where it does not say.
+  const std::vector<std::string> *axesOf(ValueId tensor) const;
+  /// Where `index` on axis `axis` of a tensor lies in this call: queries and keys are read at their
+  /// global positions, key heads by a query head.
+  NodeId placeOf(const PackedTensor &tensor, size_t axis, NodeId index);
   /// The element of a parameter that is one number or holds one number per head.
   Expected<NodeId> headParameter(const Operation &operation, ValueId tensor, std::string_view what);
 
   const Program &program;
   const Definitions &definitions;
   const TensorValues &tensors;
-  int64_t heads;
+  plan::CallSizes sizes;
   NodeId headNode;
   /// By ValueId; -1 where no node exists yet.
   std::vector<NodeId> nodes;

@@ -195,6 +195,17 @@ Status Reader::readOperations(const Json &json, std::vector<Operation> &operatio
   return Status::success();
 }
 
+Status readAxes(const Attribute &attribute, Argument &argument) {
+  auto *words = std::get_if<std::vector<Attribute>>(&attribute.value);
+  for (size_t axis = 0; words && axis < words->size(); ++axis)
+    if (auto word = (*words)[axis].asKeyword())
+      argument.axes.push_back(*word);
+  if (words && argument.axes.size() == words->size())
+    return Status::success();
+  return makeError("malformed program: expected 'pe.axes' of '", argument.name,
+                   "' to be a list of words");
+}
+
 Expected<Program> Reader::read(const Json &json) {
   if (!json.is_object() || !json.contains("ops") || !json.contains("returns"))
     return makeError("malformed program: expected an object with 'name', 'args', 'ops' and "
@@ -206,7 +217,12 @@ Expected<Program> Reader::read(const Json &json) {
     auto value = define(member(argument, "id"), member(argument, "type"));
     if (!value)
       return value.takeError();
-    program.arguments.push_back({*value, textOf(member(argument, "name"))});
+    Argument &read =
+        program.arguments.emplace_back(Argument{*value, textOf(member(argument, "name")), {}});
+    const Attributes attributes = readAttributes(member(argument, "attrs"));
+    if (auto axes = attributes.find("pe.axes"); axes != attributes.end())
+      if (Status status = readAxes(axes->second, read); !status)
+        return status.takeError();
   }
   if (Status status = readOperations(member(json, "ops"), program.operations); !status)
     return status.takeError();

@@ -82,6 +82,8 @@ struct Region {
 struct Argument {
   ValueId id = 0;
   std::string name;
+  /// What its dimensions count, by `pe.axes`; empty without it.
+  std::vector<std::string> axes;
 };
 
 struct Return {

@@ -1,13 +1,14 @@
 //===- Regions.cpp - Scalar operations of a user's region -----------------===//
 //
-// The body of pe.bias_fn as scalar nodes: arith and math operations by their rules, reads of
-// parameters, the head numbers and the scalar MLP. Real numbers are computed in float64 whatever
-// their type, integers at the width of theirs.
+// The bodies of pe.bias_fn and pe.score_fn as scalar nodes: arith and math operations by their
+// rules, reads of parameters, the head numbers and the scalar MLP. Real numbers are computed in
+// float64 whatever their type, integers at the width of theirs.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/reference/GraphBuilder.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <set>
@@ -30,15 +31,26 @@ static unsigned widthOf(std::string_view type) {
 }
 
 Expected<NodeId> GraphBuilder::buildBiasFunction(const Operation &operation) {
+  return buildFunction(operation,
+                       {Position::Batch, Position::Head, Position::Query, Position::Key});
+}
+
+Expected<NodeId> GraphBuilder::buildScoreFunction(const Operation &operation) {
+  return buildFunction(operation, {Position::Score, Position::Batch, Position::Head,
+                                   Position::Query, Position::Key});
+}
+
+/// A region whose leading arguments are `positions`.
+Expected<NodeId> GraphBuilder::buildFunction(const Operation &operation,
+                                             const std::vector<Position> &positions) {
   if (Status status = operation.expectOnly({}); !status)
     return status.takeError();
   if (operation.regions.size() != 1)
     return operation.fail("expected one region");
   const Region &region = operation.regions[0];
-  const Position positions[] = {Position::Batch, Position::Head, Position::Query, Position::Key};
-  constexpr size_t count = std::size(positions);
+  const size_t count = positions.size();
   if (region.arguments.size() != count + operation.operands.size())
-    return operation.fail("expected a region with arguments b, h, i, j and one per operand");
+    return operation.fail("expected a region with ", count, " arguments and one per operand");
   for (size_t i = 0; i < count; ++i)
     nodes[region.arguments[i]] = graph.position(positions[i]);
   for (size_t i = 0; i < operation.operands.size(); ++i)
@@ -193,11 +205,13 @@ Expected<NodeId> GraphBuilder::buildRead(const Operation &operation) {
   if (!tensor)
     return tensor.takeError();
   ReadSpec spec{tensor->offset, *tensor->shape, {}};
+  if (std::find(spec.shape.begin(), spec.shape.end(), 0) != spec.shape.end())
+    spec.shape.assign(spec.shape.size(), 1); // the one number that stands for none
   for (size_t i = 1; i < operation.operands.size(); ++i) {
     auto index = scalar(operation, i);
     if (!index)
       return index.takeError();
-    spec.indices.push_back(*index);
+    spec.indices.push_back(placeOf(*tensor, i - 1, *index));
   }
   if (spec.indices.size() != spec.shape.size())
     return operation.fail("expected ", spec.shape.size(), " indices for a tensor of shape ",

@@ -64,10 +64,11 @@ NodeId ScalarGraph::position(Position which) {
   ScalarNode node;
   node.kind = ScalarNode::Kind::Position;
   node.position = which;
-  node.isInteger = true;
+  node.isInteger = which != Position::Score;
+  node.differentiable = which == Position::Score;
   if (which == Position::Query)
     node.level = Level::Row;
-  if (which == Position::Key)
+  if (which == Position::Key || which == Position::Score)
     node.level = Level::Pair;
   return add(node);
 }
@@ -258,7 +259,8 @@ void ScalarEvaluator::startRow(int64_t query) {
   run(lists[static_cast<size_t>(Level::Row)]);
 }
 
-double ScalarEvaluator::evaluate(int64_t key) {
+double ScalarEvaluator::evaluate(int64_t key, double score) {
+  positions[static_cast<size_t>(Position::Score)] = score;
   positions[static_cast<size_t>(Position::Key)] = static_cast<double>(key);
   run(lists[static_cast<size_t>(Level::Pair)]);
   return values[root];
@@ -353,8 +355,11 @@ void ScalarEvaluator::reverseNode(const ScalarNode &node, double value, double c
   auto in = [&](int which) { return values[node.in[which]]; };
   auto give = [&](int which, double amount) { cotangents[node.in[which]] += amount; };
   switch (node.kind) {
-  case ScalarNode::Kind::Constant:
   case ScalarNode::Kind::Position:
+    if (node.position == Position::Score)
+      derivativeByScore += cotangent;
+    return;
+  case ScalarNode::Kind::Constant:
   case ScalarNode::Kind::Bucket:
   case ScalarNode::Kind::Integer:
   case ScalarNode::Kind::FromReal:
@@ -391,6 +396,7 @@ void ScalarEvaluator::reverseNode(const ScalarNode &node, double value, double c
 }
 
 void ScalarEvaluator::reverse(double cotangent, double noise, ParameterGradients &gradients) {
+  derivativeByScore = 0.0;
   if (!graph.nodes[root].differentiable)
     return;
   std::fill(cotangents.begin(), cotangents.end(), 0.0);

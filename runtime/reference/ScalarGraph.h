@@ -42,7 +42,8 @@ private:
 
 using NodeId = int;
 
-enum class Position : uint8_t { Batch, Head, Query, Key, GlobalHead, HeadsTotal };
+/// Score is the scaled score of a pair, where a graph is a function of that.
+enum class Position : uint8_t { Batch, Head, Query, Key, GlobalHead, HeadsTotal, Score };
 
 /// How often a node's value changes.
 enum class Level : uint8_t { Head, Row, Pair };
@@ -163,10 +164,12 @@ public:
   void startHead(int64_t batch, int64_t head, int64_t globalHead, int64_t headsTotal);
   /// Fixes the global query position.
   void startRow(int64_t query);
-  /// The root's value at the global key position.
-  double evaluate(int64_t key);
+  /// The root's value at the global key position, and at the score where it is a function of one.
+  double evaluate(int64_t key, double score = 0.0);
   /// Adds cotangent * d(root)/d(parameters), at the pair evaluated last, to `gradients`.
   void reverse(double cotangent, double noise, ParameterGradients &gradients);
+  /// The derivative by the score, found by the last `reverse`.
+  double scoreDerivative() const { return derivativeByScore; }
 
 private:
   void run(const std::vector<NodeId> &list);
@@ -184,7 +187,8 @@ private:
   const ScalarGraph &graph;
   NodeId root;
   const double *parameters;
-  std::array<double, 6> positions{};
+  std::array<double, 7> positions{};
+  double derivativeByScore = 0.0;
   std::vector<double> values;
   std::vector<int64_t> integers; ///< of the nodes that are integers; rounded, they are in `values`
   std::vector<double> cotangents;

@@ -161,6 +161,16 @@ std::vector<Entry> additiveEncodings() {
       {"kerple_power", withBias(kerplePower)},
       {"sandwich", withBias(cosines)},
       {"custom_bias", withBias(customRegion)},
+      {"score_fn",
+       [](ProgramBuilder &f) {
+         int g = f.parameter("g", {H}, 0.5, 1.5);
+         Options options;
+         options.score = f.scoreFunction({g}, [&](const std::vector<int> &a) {
+           int scaled = f.scalar("arith.mulf", {a[0], f.scalar("pe.read", {a[5], a[2]})});
+           return f.scalar("math.tanh", {scaled});
+         });
+         f.attention({learnedSlopes(f)}, {}, causal(f), options);
+       }},
       // Compositions that no published encoding has: functions of a learned coordinate.
       {"cosines_of_log", withBias([](ProgramBuilder &f) {
          int c = f.parameter("c", {H}, 0.5, 2.0), r1 = f.parameter("r1", {H}, 0.01, 0.1);

@@ -23,6 +23,16 @@ int ProgramBuilder::parameter(const std::string &name, std::vector<int64_t> dims
   return id;
 }
 
+int ProgramBuilder::data(const std::string &name, const std::vector<std::string> &axes) {
+  std::string type = "tensor<";
+  for (size_t axis = 0; axis < axes.size(); ++axis)
+    type += "?x";
+  int id = next++;
+  arguments.push_back(
+      {{"id", id}, {"name", name}, {"type", type + "f32>"}, {"attrs", {{"pe.axes", axes}}}});
+  return id;
+}
+
 int ProgramBuilder::add(const std::string &op, const std::vector<int> &operands,
                         const std::vector<std::string> &types, Json attributes) {
   std::vector<int> results;
@@ -63,11 +73,14 @@ int ProgramBuilder::attention(const std::vector<int> &biases, const std::vector<
   std::vector<int> operands = {options.q, options.k, options.v};
   operands.insert(operands.end(), biases.begin(), biases.end());
   operands.insert(operands.end(), rotations.begin(), rotations.end());
+  if (options.score >= 0)
+    operands.push_back(options.score);
   if (mask != noMask)
     operands.push_back(mask);
-  Json attributes = {
-      {"normalizer", "#pe.normalizer<" + options.normalizer + ">"},
-      {"operandSegmentSizes", {1, 1, 1, biases.size(), rotations.size(), mask != noMask ? 1 : 0}}};
+  Json attributes = {{"normalizer", "#pe.normalizer<" + options.normalizer + ">"},
+                     {"operandSegmentSizes",
+                      {1, 1, 1, biases.size(), rotations.size(), options.score >= 0 ? 1 : 0,
+                       mask != noMask ? 1 : 0}}};
   if (options.scale != 0.0)
     attributes["scale"] = options.scale;
   std::vector<std::string> types = {"tensor<?x?x?x?xf32>"};

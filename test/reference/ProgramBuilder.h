@@ -42,6 +42,8 @@ public:
 
   int parameter(const std::string &name, std::vector<int64_t> dims, double low = 0.1,
                 double high = 1.0);
+  /// An argument of unknown sizes that count what `axes` says (pe.axes).
+  int data(const std::string &name, const std::vector<std::string> &axes);
   int coordinate(const std::string &op, std::vector<int> operands = {}, Json attributes = {});
   int bias(const std::string &op, std::vector<int> operands, Json attributes = {});
   int rotation(const std::string &op, Json attributes = {});
@@ -50,17 +52,26 @@ public:
   /// A pe.bias_fn capturing `tensors`. `write` gets the region's values b, h, i, j and one per
   /// tensor, adds operations with `scalar`, and returns the value to yield.
   template <typename Write> int biasFunction(const std::vector<int> &tensors, Write write) {
+    return region("pe.bias_fn", "!pe.bias", 4, tensors, write);
+  }
+  /// The same of a pe.score_fn: s comes before b.
+  template <typename Write> int scoreFunction(const std::vector<int> &tensors, Write write) {
+    return region("pe.score_fn", "!pe.score", 5, tensors, write);
+  }
+  template <typename Write>
+  int region(const char *op, const char *type, size_t leading, const std::vector<int> &tensors,
+             Write write) {
     Json outer = std::move(operations);
     operations = Json::array();
     std::vector<int> arguments;
-    for (size_t n = 0; n < 4 + tensors.size(); ++n)
+    for (size_t n = 0; n < leading + tensors.size(); ++n)
       arguments.push_back(next++);
     int result = write(arguments);
     add("pe.yield", {result}, {}, {});
-    Json region = {{"args", arguments}, {"ops", std::move(operations)}};
+    Json body = {{"args", arguments}, {"ops", std::move(operations)}};
     operations = std::move(outer);
-    int value = add("pe.bias_fn", tensors, {"!pe.bias"}, {});
-    operations.back()["regions"] = Json::array({std::move(region)});
+    int value = add(op, tensors, {type}, {});
+    operations.back()["regions"] = Json::array({std::move(body)});
     return value;
   }
   int scalar(const std::string &op, std::vector<int> operands, const std::string &type = "f32",
@@ -75,6 +86,7 @@ public:
     std::string name = "o";
     std::string lseName;
     int q = 0, k = 1, v = 2;
+    int score = -1; ///< -1: none
   };
   int attention(const std::vector<int> &biases, const std::vector<int> &rotations, int mask,
                 const AttentionOptions &options);

@@ -36,7 +36,9 @@ template <typename Write> Point evaluateRegion(double x, Write write) {
   reference::TensorValues tensors;
   tensors.emplace(3, reference::Array{{}, {x}});
   auto definitions = reference::findDefinitions(encoding.program);
-  reference::GraphBuilder builder(encoding.program, definitions, tensors, 3);
+  plan::CallSizes sizes;
+  sizes.queryHeads = sizes.keyHeads = 3;
+  reference::GraphBuilder builder(encoding.program, definitions, tensors, sizes);
   auto node = builder.nodeOf(encoding.program.operations[0].results[0]);
   if (!node) {
     ADD_FAILURE() << node.error().getMessage();

@@ -38,6 +38,8 @@ struct ValueInfo {
   /// "d" ...; runtime/plan/SizeExpression.h). Known for the operands of attention and their
   /// results; empty text where the compiler does not know.
   std::vector<std::string> sizes;
+  /// Per dimension what it counts ("batch", "key" ...), as `pe.axes` says; empty where it does not.
+  std::vector<std::string> axes;
   bool optional = false;
   ParameterInfo parameter;
   /// "FILE:LINE:COL".

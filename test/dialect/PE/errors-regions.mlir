@@ -200,3 +200,85 @@ func.func @narrow_float() {
   }
   return
 }
+
+// -----
+
+// expected-error @below {{expected pe.axes to be a list of one word per dimension of 'tensor<?x?xf32>', found ["batch"] (argument-C8)}}
+func.func @axes_count(%a: tensor<?x?xf32> {pe.axes = ["batch"]}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{expected an axis to be batch, head, kv_head, query, key, depth or a name of letters, digits and _, found "my axis" (argument-C8)}}
+func.func @axes_word(%a: tensor<4xf32> {pe.axes = ["my axis"]}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{expected the axis "key" to have an unknown size, which a call gives, or size 1, found 7; write ? (argument-C9)}}
+func.func @axes_known_size(%a: tensor<7xf32> {pe.axes = ["key"]}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{expected the axis "bins" to have a known size, found ?; the sizes that a call gives are those of batch, head, kv_head, query, key and depth (argument-C10)}}
+func.func @axes_unknown_size(%a: tensor<?xf32> {pe.axes = ["bins"]}) {
+  return
+}
+
+// -----
+
+// What is right: a size of 1 is shared, and a name of one's own has a known size.
+func.func @axes(%a: tensor<1x?x8xf32> {pe.axes = ["batch", "key", "bins"]}) {
+  return
+}
+
+// -----
+
+func.func @score_argument_count() {
+  // expected-error @below {{expected 5 region arguments (s, b, h, i, j and one per capture), found 4 (score_fn-C1)}}
+  %0 = pe.score_fn {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = arith.constant 1.0 : f32
+    pe.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @score_argument_type() {
+  // expected-error @below {{expected region argument 0 to have type 'f32', found 'index' (score_fn-C2)}}
+  %0 = pe.score_fn {
+  ^bb0(%s: index, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.constant 1.0 : f32
+    pe.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @score_yielded_type() {
+  %0 = pe.score_fn {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    // expected-error @below {{expected one f32 value, found 'index' (score_fn-C3)}}
+    pe.yield %i : index
+  }
+  return
+}
+
+// -----
+
+func.func @score_foreign_op() {
+  %0 = pe.score_fn {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    // expected-error @below {{expected ops of arith, math or pe on single numbers, found 'test.op'; a region is scalar code, tensors are read with pe.read (score_fn-C4)}}
+    %x = "test.op"() : () -> f32
+    pe.yield %x : f32
+  }
+  return
+}

@@ -12,6 +12,7 @@ import sys
 
 FENCE = re.compile(r"```mlir\n(.*?)```", re.DOTALL)
 COORDINATE, BIAS, MASK, ROTATION = "!pe.coordinate", "!pe.bias", "!pe.mask", "!pe.rotation"
+SCORE = "!pe.score"
 ADJOINT = "!pe.adjoint"
 
 # What stands at a place of an op has this type: pattern with the names as groups, type.
@@ -28,6 +29,8 @@ PLACES = [
     (r"pe\.yield (%\w+)", "f32"),
     (r"pe\.pullback (%\w+)", BIAS),
     (r"pe\.pullback %\w+, (%\w+)", ADJOINT),
+    (r"pe\.score_pullback (%\w+)", SCORE),
+    (r"pe\.score_pullback %\w+, (%\w+)", ADJOINT),
     (r"pe\.add_adjoints (%\w+), (%\w+)", ADJOINT),
 ]
 # Names, then their types.

@@ -80,3 +80,65 @@ func.func @queries_in_bias(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %
   %o = pe.attention %q, %k, %v bias(%b) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+// expected-error @below {{expected pe.axes ["batch", "head", "query", "depth"] of this operand of pe.attention, found ["batch", "head", "key", "depth"]; they may be left out (dataflow-C6)}}
+func.func @axes_of_queries(%q: !qkv {pe.name = "q", pe.axes = ["batch", "head", "key", "depth"]},
+                           %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"}) -> (!qkv {pe.name = "o"}) {
+  %o = pe.attention %q, %k, %v : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+func.func @slopes_of_keys(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+                          %s: tensor<?xf32> {pe.name = "s", pe.axes = ["key"]}) -> (!qkv {pe.name = "o"}) {
+  %x = pe.distance
+  // expected-error @below {{expected an argument of one number per head, found one with pe.axes ["key"]; read it in pe.bias_fn or pe.score_fn (dataflow-C7)}}
+  %b = pe.linear %x slope(%s : tensor<?xf32>)
+  %o = pe.attention %q, %k, %v bias(%b) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+func.func @two_unknown_sizes(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+                             // expected-error @below {{expected pe.axes on an argument with several unknown sizes, found 'tensor<?x?xf32>'; write what they count, such as pe.axes = ["batch", "key"] (dataflow-C8)}}
+                             %s: tensor<?x?xf32> {pe.name = "s"}) -> (!qkv {pe.name = "o"}) {
+  %b = pe.bias_fn(%s : tensor<?x?xf32>) expr "s[h, j]"
+  %o = pe.attention %q, %k, %v bias(%b) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+func.func @constant_in_score(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"})
+    -> (!qkv {pe.name = "o"}) {
+  %two = arith.constant dense<2.0> : tensor<f32>
+  // expected-error @below {{expected captures to be arguments of the entry function, found the result of another op; write a number into the formula (dataflow-C9)}}
+  %s = pe.score_fn(%two : tensor<f32>) expr "s * two"
+  %o = pe.attention %q, %k, %v score(%s) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+// What is right is left as it is.
+func.func @data(%q: !qkv {pe.name = "q", pe.axes = ["batch", "head", "query", "depth"]},
+                %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+                %f: tensor<?x?xf32> {pe.name = "f", pe.axes = ["batch", "key"]}) -> (!qkv {pe.name = "o"}) {
+  %b = pe.bias_fn(%f : tensor<?x?xf32>) expr "f[b, j]"
+  %o = pe.attention %q, %k, %v bias(%b) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}

@@ -68,3 +68,21 @@ func.func @two(%q: tensor<?x?x?x64xf32> {pe.name = "q"}, %k: tensor<?x?x?x64xf32
 func.func private @helper(%x: tensor<f32>) -> tensor<f32> {
   return %x : tensor<f32>
 }
+
+// -----
+
+// A function of the score has its adjoint behind those of the biases, and is pulled back likewise.
+// CHECK-LABEL: func private @scored_grad(
+// CHECK:         %[[S:.*]] = pe.score_fn(
+// CHECK:         %{{.*}}, %{{.*}}, %{{.*}}, %[[A:.*]] = pe.attention_grad
+// CHECK-SAME:      !pe.adjoint
+// CHECK:         %[[DG:.*]] = pe.score_pullback %[[S]], %[[A]] : tensor<?xf32>
+// CHECK:         return {{.*}}, %[[DG]]
+func.func @scored(%q: tensor<?x?x?x64xf32> {pe.name = "q"}, %k: tensor<?x?x?x64xf32> {pe.name = "k"},
+                  %v: tensor<?x?x?x64xf32> {pe.name = "v"}, %g: tensor<?xf32> {pe.name = "g"})
+    -> (tensor<?x?x?x64xf32> {pe.name = "o"}) {
+  %s = pe.score_fn(%g : tensor<?xf32>) expr "s * g[h]"
+  %o = pe.attention %q, %k, %v score(%s)
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  return %o : tensor<?x?x?x64xf32>
+}

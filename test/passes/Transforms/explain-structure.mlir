@@ -19,11 +19,13 @@
 // JSON-NEXT:     "max_difference": 127,
 // JSON-NEXT:     "min_difference": 0,
 // JSON-NEXT:     "normalizer": "softmax",
+// JSON-NEXT:     "score": null,
 // JSON-NEXT:     "terms": [
 // JSON:              "class": "row",
 // JSON:              "advice": "",
 // JSON-NEXT:         "backward": "one sum per distance",
 // JSON-NEXT:         "class": "affine",
+// JSON-NEXT:         "data": [],
 // JSON-NEXT:         "formula": "s[h] * (i - j)",
 // JSON-NEXT:         "forward": "one addition per score of a multiple of i - j",
 // JSON-NEXT:         "location":

@@ -15,6 +15,7 @@ TEST(SignatureJson, RoundTripKeepsEverything) {
   w.name = "w";
   w.dims = {32, -1};
   w.sizes = {"", "hq"};
+  w.axes = {"bins", "head"};
   w.optional = true;
   w.location = "a.mlir:4:2";
   w.parameter = {.init = "linear", .min = 0.5, .decay = false, .monitor = {{"L", "abs(w)"}}};
@@ -28,6 +29,7 @@ TEST(SignatureJson, RoundTripKeepsEverything) {
   EXPECT_EQ(toJson(*again), toJson(entry));
   EXPECT_EQ(again->arguments[0].parameter.min, 0.5);
   EXPECT_EQ(again->arguments[0].dims, (std::vector<int64_t>{32, -1}));
+  EXPECT_EQ(again->arguments[0].axes, w.axes);
   EXPECT_EQ(again->results[0].dtype, DType::I32);
 }
 

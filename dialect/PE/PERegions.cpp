@@ -1,0 +1,181 @@
+//===- PERegions.cpp - Regions of scalar code -----------------------------===//
+
+#include "dialect/PE/PERegions.h"
+
+#include "dialect/Math/ScalarOps.h"
+#include "dialect/PE/ExpressionEmitter.h"
+#include "dialect/PE/PEBiases.h"
+#include "dialect/PE/PEScalars.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::pe;
+
+ArrayRef<StringRef> RegionForm::names() const {
+  static constexpr StringRef all[] = {"s", "b", "h", "i", "j"};
+  return hasScore ? ArrayRef(all) : ArrayRef(all).drop_front();
+}
+
+Type RegionForm::typeOf(MLIRContext *context, unsigned argument) const {
+  if (hasScore && argument == 0)
+    return Float32Type::get(context);
+  return IndexType::get(context);
+}
+
+//===----------------------------------------------------------------------===//
+// Syntax: OP(captures : types)? attributes? ({region} | expr "formula")
+//===----------------------------------------------------------------------===//
+
+namespace {
+using Captures = SmallVector<OpAsmParser::UnresolvedOperand>;
+} // namespace
+
+/// `text` begins at the character `start` of the file.
+static ParseResult parseFormula(OpAsmParser &parser, StringRef text, SMLoc start,
+                                const Captures &captures, const RegionForm &form, Block &block) {
+  auto locate = [&](size_t offset) {
+    return parser.getEncodedSourceLoc(SMLoc::getFromPointer(start.getPointer() + offset));
+  };
+  auto report = [&](size_t offset, const Twine &message) -> LogicalResult {
+    return parser.emitError(SMLoc::getFromPointer(start.getPointer() + offset), message);
+  };
+  std::variant<Expression, ::pe::plan::ExpressionError> parsed =
+      ::pe::plan::parseExpression({text.data(), text.size()});
+  if (auto *error = std::get_if<::pe::plan::ExpressionError>(&parsed))
+    return report(error->offset, error->message);
+  ExpressionScope scope{{}, locate, report};
+  const size_t leading = form.names().size();
+  for (auto [name, argument] : llvm::zip(form.names(), block.getArguments()))
+    scope.names[name] = argument;
+  for (auto [capture, argument] :
+       llvm::zip_equal(captures, block.getArguments().drop_front(leading)))
+    if (!scope.names.try_emplace(capture.name.drop_front(), argument).second)
+      return parser.emitError(capture.location, "expected a capture with a name of its own, found ")
+             << capture.name << (form.hasScore ? "; s is the score, " : "; ")
+             << "b, h, i and j are the point, and a tensor is captured once";
+  OpBuilder builder(parser.getContext());
+  builder.setInsertionPointToEnd(&block);
+  FailureOr<Value> value = emitExpression(std::get<Expression>(parsed), builder, scope);
+  if (failed(value))
+    return failure();
+  YieldOp::create(builder, locate(0), *value);
+  // Whole constants that became real ones.
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+  return success();
+}
+
+static ParseResult parseFormulaBody(OpAsmParser &parser, OperationState &result,
+                                    const Captures &captures, ArrayRef<Type> types,
+                                    const RegionForm &form, Region &body) {
+  SMLoc quote = parser.getCurrentLocation();
+  std::string text;
+  if (parser.parseString(&text))
+    return failure();
+  // Escapes would shift every character behind them.
+  if (StringRef(quote.getPointer(), text.size() + 2) != "\"" + text + "\"")
+    return parser.emitError(quote, "expected a formula without escape characters");
+  Block &block = body.emplaceBlock();
+  for (unsigned n = 0; n < form.names().size(); ++n)
+    block.addArgument(form.typeOf(parser.getContext(), n), result.location);
+  for (Type type : types)
+    block.addArgument(type, result.location);
+  SMLoc start = SMLoc::getFromPointer(quote.getPointer() + 1);
+  return parseFormula(parser, text, start, captures, form, block);
+}
+
+ParseResult mlir::pe::parseScalarRegion(OpAsmParser &parser, OperationState &result,
+                                        const RegionForm &form) {
+  Captures captures;
+  SmallVector<Type> types;
+  SMLoc start = parser.getCurrentLocation();
+  if (succeeded(parser.parseOptionalLParen()) &&
+      (parser.parseOperandList(captures) || parser.parseColonTypeList(types) ||
+       parser.parseRParen()))
+    return failure();
+  if (captures.size() != types.size())
+    return parser.emitError(start, "expected one type per capture, found ")
+           << types.size() << " for " << captures.size();
+  Region &body = *result.addRegion();
+  if (parser.resolveOperands(captures, types, start, result.operands) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("expr")))
+    return parseFormulaBody(parser, result, captures, types, form, body);
+  return parser.parseRegion(body);
+}
+
+void mlir::pe::printScalarRegion(OpAsmPrinter &printer, Operation *op) {
+  if (op->getNumOperands())
+    printer << "(" << op->getOperands() << " : " << op->getOperandTypes() << ")";
+  printer.printOptionalAttrDictWithKeyword(op->getAttrs());
+  printer << ' ';
+  printer.printRegion(op->getRegion(0));
+}
+
+//===----------------------------------------------------------------------===//
+// Constraints
+//===----------------------------------------------------------------------===//
+
+LogicalResult mlir::pe::verifyRegionArguments(Operation *op, const RegionForm &form) {
+  Block &block = op->getRegion(0).front();
+  const size_t leading = form.names().size(), expected = leading + op->getNumOperands();
+  if (block.getNumArguments() != expected) // C1
+    return op->emitOpError("expected ")
+           << expected << " region arguments (" << (form.hasScore ? "s, " : "")
+           << "b, h, i, j and one per capture), found " << block.getNumArguments() << " ("
+           << form.op << "-C1)";
+  for (auto [n, argument] : llvm::enumerate(block.getArguments())) {
+    Type type =
+        n < leading ? form.typeOf(op->getContext(), n) : op->getOperand(n - leading).getType();
+    if (argument.getType() != type) // C2
+      return op->emitOpError("expected region argument ")
+             << n << " to have type " << type << ", found " << argument.getType() << " (" << form.op
+             << "-C2)";
+  }
+  return success();
+}
+
+LogicalResult mlir::pe::verifyScalarOp(Operation &op, StringRef label) {
+  StringRef name = op.getName().getStringRef();
+  const bool isPE = isa<ReadOp, MlpEvalOp, GlobalHeadOp, HeadsTotalOp, PiecewiseOpInterface>(op);
+  const bool isKnown =
+      isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect()) || isPE;
+  const bool areNumbers =
+      llvm::all_of(op.getResultTypes(), [](Type type) { return type.isIntOrIndexOrFloat(); });
+  if (!isKnown || !areNumbers) // C4
+    return op.emitError("expected ops of arith, math or pe on single numbers, found '")
+           << name
+           << "'; a region is scalar code, tensors are read with pe.read "
+              "("
+           << label << "-C4)";
+  if (!isPE && !::pe::math::findScalarOp(name)) // C5
+    return op.emitError("expected an op of arith or math that every target has (docs/spec.md lists "
+                        "them), found '")
+           << name << "' (" << label << "-C5)";
+  for (Type type : op.getResultTypes())
+    if (!type.isF32() && !type.isF64() && !type.isIndex() && !type.isInteger(1) &&
+        !type.isInteger(8) && !type.isInteger(16) && !type.isInteger(32) &&
+        !type.isInteger(64)) // C6
+      return op.emitError(
+                 "expected numbers of type f32, f64, i1, i8, i16, i32, i64 or index, found ")
+             << type << "; compute in a wider type (" << label << "-C6)";
+  return success();
+}
+
+LogicalResult mlir::pe::verifyRegionCode(Operation *region, const RegionForm &form) {
+  Block &block = region->getRegion(0).front();
+  for (Operation &op : block.without_terminator())
+    if (failed(verifyScalarOp(op, form.op)))
+      return failure();
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield) // C3
+    return region->emitOpError("expected the region to end with pe.yield (") << form.op << "-C3)";
+  if (yield.getValues().size() != 1 || !yield.getValues()[0].getType().isF32()) // C3
+    return yield.emitOpError("expected one f32 value, found ")
+           << yield.getOperandTypes() << " (" << form.op << "-C3)";
+  return success();
+}

@@ -1,0 +1,37 @@
+//===- PERegions.h - Regions of scalar code -------------------*- C++ -*-===//
+//
+// What pe.bias_fn and pe.score_fn share: captured tensors, a region over one pair or a formula that
+// stands for it, and what scalar code may hold.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_DIALECT_PE_PEREGIONS_H
+#define PE_DIALECT_PE_PEREGIONS_H
+
+#include "mlir/IR/OpImplementation.h"
+
+namespace mlir::pe {
+
+/// An operation with such a region.
+struct RegionForm {
+  StringRef op; ///< its name without the dialect, as in labels: bias_fn-C1
+  /// The region's leading arguments: with a score, s comes before b, h, i and j.
+  bool hasScore;
+
+  ArrayRef<StringRef> names() const;
+  Type typeOf(MLIRContext *context, unsigned argument) const;
+};
+
+/// (captures : types)? attributes? ({region} | expr "formula"), without the result's type.
+ParseResult parseScalarRegion(OpAsmParser &parser, OperationState &result, const RegionForm &form);
+void printScalarRegion(OpAsmPrinter &printer, Operation *op);
+/// Checks that `op` is scalar code: an operation of the table (dialect/Math/ScalarOps.h) or one of
+/// pe's own, on single numbers (C4 to C6 of `label`).
+LogicalResult verifyScalarOp(Operation &op, StringRef label = "bias_fn");
+/// C1 and C2: the region's arguments.
+LogicalResult verifyRegionArguments(Operation *op, const RegionForm &form);
+/// C3 to C6: its code.
+LogicalResult verifyRegionCode(Operation *op, const RegionForm &form);
+
+} // namespace mlir::pe
+
+#endif // PE_DIALECT_PE_PEREGIONS_H

@@ -1,0 +1,27 @@
+//===- PEScores.cpp - Functions of the score ------------------------------===//
+//
+// Constraints score_fn-C1 to score_fn-C6 of docs/spec.md (PERegions.h).
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/PE/PEScores.h"
+
+#include "dialect/PE/PERegions.h"
+
+using namespace mlir;
+using namespace mlir::pe;
+
+#define GET_OP_CLASSES
+#include "dialect/PE/PEScores.cpp.inc"
+
+constexpr RegionForm kForm = {"score_fn", /*hasScore=*/true};
+
+ParseResult ScoreFnOp::parse(OpAsmParser &parser, OperationState &result) {
+  result.addTypes(ScoreType::get(parser.getContext()));
+  return parseScalarRegion(parser, result, kForm);
+}
+
+void ScoreFnOp::print(OpAsmPrinter &printer) { printScalarRegion(printer, *this); }
+
+LogicalResult ScoreFnOp::verify() { return verifyRegionArguments(*this, kForm); }
+LogicalResult ScoreFnOp::verifyRegions() { return verifyRegionCode(*this, kForm); }

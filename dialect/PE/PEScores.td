@@ -1,0 +1,30 @@
+//===- PEScores.td - Functions of the score --------------------*- tablegen -*-===//
+#ifndef PE_SCORES_TD
+#define PE_SCORES_TD
+
+include "dialect/PE/PEAttributes.td"
+include "dialect/PE/PETypes.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def PE_ScoreFnOp : PE_Op<"score_fn", [Pure, IsolatedFromAbove, SingleBlock]> {
+  let summary = "A function of the score, written as scalar code";
+  let description = [{
+    The region computes the new score of a pair from the scaled one, s = scale * <R_i q_i, R_j k_j>,
+    batch b, head h (of this call), global query position i, global key position j, and the captured
+    tensors. Biases are added behind it. It may use what `pe.bias_fn` may; its derivatives by s and
+    by the captures are derived. Example (a cap, Gemma Team 2024, arXiv 2408.00118, section 2):
+
+    ```mlir
+    %s = pe.score_fn expr "30 * tanh(s / 30)"
+    %t = pe.score_fn(%gain : tensor<?xf32>) expr "s * log(1 + i) * gain[h]"
+    ```
+  }];
+  let arguments = (ins Variadic<PE_Tensor>:$captures);
+  let results = (outs PE_ScoreType:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+#endif // PE_SCORES_TD

@@ -1,0 +1,234 @@
+//===- LinePart.cpp - a bias's part that one position decides -------------===//
+#include "passes/ToTile/LinePart.h"
+
+#include "dialect/PE/PE.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+LinePart::LinePart(PlanContext &context, pe::TermOp term, pe::TermPart part, std::string name,
+                   const Attention &attention)
+    : context(context), term(term), part(part), rows(part == pe::TermPart::Row),
+      name(std::move(name)), attention(attention),
+      perBatch(!term.getPart(part).getArgument(0).use_empty()), perHead(term.dependsOnHead(part)) {}
+
+SmallVector<StringRef> LinePart::heads() const {
+  SmallVector<StringRef> extents;
+  if (perBatch)
+    extents.push_back("b");
+  if (perHead)
+    extents.push_back("hq");
+  return extents;
+}
+
+/// Whether the part is an element of a tensor, or minus that: exact in f32.
+bool LinePart::isStored() {
+  Value value = term.getPartValue(part);
+  while (Operation *op = value.getDefiningOp()) {
+    FloatAttr factor;
+    auto isUnit = [&](Value v) {
+      return matchPattern(v, m_Constant(&factor)) && std::abs(factor.getValueAsDouble()) == 1.0;
+    };
+    if (isa<arith::NegFOp>(op))
+      value = op->getOperand(0);
+    else if (isa<arith::MulFOp>(op) && isUnit(op->getOperand(0)))
+      value = op->getOperand(1);
+    else if (isa<arith::MulFOp>(op) && isUnit(op->getOperand(1)))
+      value = op->getOperand(0);
+    else
+      return isa<pe::ReadOp>(op);
+  }
+  return false;
+}
+
+//===- Values ------------------------------------------------------------------===//
+
+/// The part's value, in float64 where `wide`. `at` is the batch and the head, where the part
+/// depends on them, and the row or column within this call.
+Value LinePart::emitPrimal(Scalar &s, IRMapping &mapping, ValueRange at, bool wide) {
+  Value position = s.add(at.back(), s.size(rows ? "q_start" : "k_start"));
+  Value zero = s.index(0);
+  Value batch = perBatch ? at.front() : zero, head = perHead ? at[perBatch] : zero;
+  mapping.map(term.getPart(part).getArguments().take_front(3), ValueRange{batch, head, position});
+  TileParameters params(context, term.getPart(part), term.getCaptures());
+  FloatType compute = wide ? FloatType(s.getF64Type()) : FloatType();
+  if (wide)
+    params.compute = compute;
+  return vjp->emitPrimal(s, mapping, params, compute);
+}
+
+/// As a sum of two f32.
+void LinePart::emitSplit(Scalar &s, ValueRange at) {
+  IRMapping mapping;
+  Value value = emitPrimal(s, mapping, at, /*wide=*/true);
+  Value rounded = s.create<arith::TruncFOp>(s.getF32Type(), value);
+  Value rest = s.sub(value, s.create<arith::ExtFOp>(s.getF64Type(), rounded));
+  // Of infinity nothing is left, rather than NaN.
+  Value isInfinite = s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ,
+                                             s.create<math::AbsFOp>(rounded), s.number(INFINITY));
+  Value narrow = s.create<arith::TruncFOp>(s.getF32Type(), rest);
+  writeElement(s, rounded, high, at);
+  writeElement(s, s.select(isInfinite, s.number(0.0), narrow), low, at);
+}
+
+/// A row may read data of keys where a call has none, and the other way round: there is nothing to
+/// read then, and no pair that wants it.
+void LinePart::ifReadable(Scalar &s, llvm::function_ref<void(Scalar &)> body) {
+  StringRef other = rows ? "c" : "r";
+  const bool readsOther = llvm::any_of(term.getCaptures(), [&](Value capture) {
+    return llvm::is_contained(context.parameters[capture].extents(), other);
+  });
+  if (!readsOther)
+    return body(s);
+  Value exists = s.create<arith::CmpIOp>(arith::CmpIPredicate::sgt, s.size(other), s.index(0));
+  auto branch = s.create<scf::IfOp>(exists, /*withElseRegion=*/false);
+  Scalar inner(s.getLoc(), OpBuilder::atBlockBegin(branch.thenBlock()));
+  body(inner);
+}
+
+LogicalResult LinePart::prepare(bool isExact) {
+  FailureOr<pe::ScalarVjp> derived = pe::ScalarVjp::create(term.getPartValue(part));
+  if (failed(derived))
+    return failure();
+  vjp.emplace(*derived);
+  SmallVector<StringRef> extents = heads();
+  extents.push_back(axis());
+  high = context.kept(name + "_vector", extents);
+  if (isExact && !isStored())
+    low = context.kept(name + "_low", extents);
+  if (context.grad && vjp->isActive() && !hasKnownSums())
+    sums = context.temporary(name + "_sums", {"b", sumHead(), axis()}, {}, /*zero=*/!isFold());
+  TileBuilder t = beginStage(context.plan, name + "_prepare", Phase::Prepare, heads());
+  t.foreach ({axis()}, [&](Scalar &s, ValueRange at) {
+    ifReadable(s, [&](Scalar &x) {
+      if (low)
+        return emitSplit(x, at);
+      IRMapping mapping;
+      Value value = emitPrimal(x, mapping, at, /*wide=*/false);
+      writeElement(x, isExact ? value : x.mul(value, x.number(kLog2E)), high, at);
+    });
+  });
+  return success();
+}
+
+//===- Sums --------------------------------------------------------------------===//
+
+SmallVector<SpaceSet> LinePart::gradientFolds() const {
+  return sums && isFold() ? SmallVector<SpaceSet>{spaces()} : SmallVector<SpaceSet>();
+}
+
+SmallVector<Value> LinePart::emitGradient(TileBuilder &t, Value cotangent) {
+  if (!sums)
+    return {};
+  if (isFold())
+    return {t.reduce(Reduction::Add, rows ? "c" : "r", cotangent)};
+  // A fold over columns adds up the heads of a key head, which have their own sums here.
+  t.eachPair({cotangent, t.index("b"), t.index("hq"), t.index("c")},
+             [&](Scalar &s, ValueRange in) {
+               accumulateElement(s, in[0], sums, in.drop_front());
+             });
+  return {};
+}
+
+void LinePart::storeFolds(TileBuilder &t, ValueRange folds) {
+  for (Value fold : folds)
+    t.store(fold, sums);
+}
+
+//===- From sums to parameters -----------------------------------------------------===//
+
+/// Adds the parameters' gradients, given the cotangent in float64 of the vector at `at`.
+void LinePart::chain(Scalar &s, ValueRange at, Value cotangent) {
+  ifNonZero(s, cotangent, [&](Scalar &x) {
+    IRMapping mapping;
+    emitPrimal(x, mapping, at, /*wide=*/true);
+    TileParameters params(context, term.getPart(part), term.getCaptures());
+    params.compute = x.getF64Type();
+    vjp->emitAdjoint(x, mapping, cotangent, params);
+  });
+}
+
+/// What a row of dS adds up to: the cotangent of its log-sum-exp; NaN where that is NaN.
+Value LinePart::knownSum(Scalar &s, Value batch, Value head, Value row) {
+  auto read = [&](Value buffer) {
+    Value element = readElement(s, buffer, {batch, head, row});
+    return s.create<arith::ExtFOp>(s.getF64Type(), element).getResult();
+  };
+  Value zero = s.number(0.0, s.getF64Type()), lse = read(attention.lse);
+  Value sum = s.add(attention.dLse ? read(attention.dLse) : zero, s.sub(lse, lse)); // or NaN
+  Value isEmpty =
+      s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, lse, s.number(INFINITY, s.getF64Type()));
+  return s.select(isEmpty, zero, sum);
+}
+
+/// Per head, what its sums add up to, and the mean of their places weighted by magnitude.
+void LinePart::findRest(TileBuilder &t, Value rest) {
+  t.foreach ({"b", sumHead()}, [&](Scalar &s, ValueRange at) {
+    Type f64 = s.getF64Type();
+    auto total = [&](llvm::function_ref<Value(Scalar &, Value sum, Value place)> element) {
+      return sumOver(s, {axis()}, [&](Scalar &x, ValueRange place) {
+        Value sum = readElement(x, sums, {at[0], at[1], place[0]});
+        return element(x, x.create<arith::ExtFOp>(f64, sum), x.toFloat(place[0], f64));
+      });
+    };
+    Value sum = total([](Scalar &, Value value, Value) { return value; });
+    Value size =
+        total([](Scalar &x, Value value, Value) -> Value { return x.create<math::AbsFOp>(value); });
+    Value moment = total([](Scalar &x, Value value, Value place) {
+      return x.mul(x.create<math::AbsFOp>(value), place);
+    });
+    Value zero = s.number(0.0, f64), isNumber = s.greater(size, zero); // and not NaN
+    writeElement(s, s.select(isNumber, sum, zero), rest, {at[0], at[1], s.index(0)});
+    writeElement(s, s.select(isNumber, s.div(moment, size), zero), rest,
+                 {at[0], at[1], s.index(1)});
+  });
+}
+
+/// All of the rest at its place, and zero elsewhere.
+Value LinePart::restAt(Scalar &s, Value rest, Value batch, Value head, Value place) {
+  Type f64 = s.getF64Type();
+  Value mean = readElement(s, rest, {batch, head, s.index(1)});
+  Value offset = s.sub(mean, s.toFloat(place, f64)), zero = s.number(0.0, f64);
+  auto compare = [&](arith::CmpFPredicate predicate, Value bound) -> Value {
+    return s.create<arith::CmpFOp>(predicate, offset, bound);
+  };
+  Value isHere = s.create<arith::AndIOp>(compare(arith::CmpFPredicate::OGE, zero),
+                                         compare(arith::CmpFPredicate::OLT, s.number(1.0, f64)));
+  return s.select(isHere, readElement(s, rest, {batch, head, s.index(0)}), zero);
+}
+
+/// The sums over what the part does not depend on, key heads and batches ascending, chained to the
+/// parameters.
+void LinePart::finish() {
+  if (!vjp->isActive())
+    return;
+  const bool addsUpToZero = !rows && attention.isSoftmax && !attention.dLse;
+  Value rest;
+  if (addsUpToZero)
+    rest = context.temporary(name + "_rest", {"b", sumHead(), "2"}, context.plan.getF64Type());
+  TileBuilder t = beginStage(context.plan, name + "_finish", Phase::Finish, {});
+  if (rest)
+    findRest(t, rest);
+  SmallVector<StringRef> outer = heads(), inner;
+  outer.push_back(axis());
+  if (!perBatch)
+    inner.push_back("b");
+  if (!perHead)
+    inner.push_back(sums ? sumHead() : "hq");
+  t.foreach (outer, [&](Scalar &s, ValueRange at) {
+    Value total = sumOver(s, inner, [&](Scalar &x, ValueRange in) -> Value {
+      Value batch = perBatch ? at.front() : in.front();
+      Value head = perHead ? at[perBatch] : in.back();
+      if (!sums)
+        return knownSum(x, batch, head, at.back());
+      Value sum =
+          x.create<arith::ExtFOp>(x.getF64Type(), readElement(x, sums, {batch, head, at.back()}));
+      return rest ? x.sub(sum, restAt(x, rest, batch, head, at.back())) : sum;
+    });
+    chain(s, at, total);
+  });
+}

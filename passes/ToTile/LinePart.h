@@ -1,0 +1,70 @@
+//===- LinePart.h - a bias's part that one position decides ---------------===//
+//
+// One number per query or per key of the call, as a vector over rows (r) or columns (c), with the
+// batch and the head only where the number depends on them; the adjoint is a sum per row or per
+// column. `VectorTerm` puts terms together from one or two of these.
+//
+// What is added to scores by itself is kept in f32 and in units of log2. Where a row and a column
+// part nearly cancel, the error of either would be much larger than their sum: there both are
+// computed in float64, kept in natural units as a sum of two f32 (high and low), and subtracted
+// before anything is scaled. A number that is read from a tensor as it is has no low part.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOTILE_LINEPART_H
+#define PE_PASSES_TOTILE_LINEPART_H
+
+#include "passes/ToTile/Terms.h"
+#include "passes/Transforms/ScalarVjp.h"
+
+namespace mlir::tile {
+
+class LinePart {
+public:
+  /// `part` is Row or Column.
+  LinePart(PlanContext &context, pe::TermOp term, pe::TermPart part, std::string name,
+           const Attention &attention);
+
+  /// Adds the buffers and the stage that fills them; `isExact` where it is one of two.
+  LogicalResult prepare(bool isExact);
+  SpaceSet spaces() const { return rows ? SpaceSet{"r"} : SpaceSet{"c"}; }
+  Value load(TileBuilder &t) const { return t.load(high, spaces()); }
+  /// Null where there is none.
+  Value loadLow(TileBuilder &t) const { return low ? t.load(low, spaces()) : Value(); }
+
+  SmallVector<SpaceSet> gradientFolds() const;
+  SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent);
+  void storeFolds(TileBuilder &t, ValueRange folds);
+  void finish();
+
+private:
+  /// Under softmax a row of dS adds up to what is known (VectorTerm.cpp): no sum is needed.
+  bool hasKnownSums() const { return rows && attention.isSoftmax; }
+  bool isFold() const { return rows || !perHead; }
+  StringRef axis() const { return rows ? "r" : "c"; }
+  /// The head that sums are kept for.
+  StringRef sumHead() const { return isFold() && !rows ? "hkv" : "hq"; }
+  /// The extents that the part depends on, without the axis.
+  SmallVector<StringRef> heads() const;
+  bool isStored();
+  void emitSplit(Scalar &s, ValueRange at);
+  void ifReadable(Scalar &s, llvm::function_ref<void(Scalar &)> body);
+  Value emitPrimal(Scalar &s, IRMapping &mapping, ValueRange at, bool wide);
+  void chain(Scalar &s, ValueRange at, Value cotangent);
+  Value knownSum(Scalar &s, Value batch, Value head, Value row);
+  void findRest(TileBuilder &t, Value rest);
+  Value restAt(Scalar &s, Value rest, Value batch, Value head, Value place);
+
+  PlanContext &context;
+  pe::TermOp term;
+  pe::TermPart part;
+  bool rows;
+  std::string name;
+  const Attention &attention;
+  bool perBatch, perHead;
+  std::optional<pe::ScalarVjp> vjp;
+  Value high, low, sums;
+};
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_TOTILE_LINEPART_H

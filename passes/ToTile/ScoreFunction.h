@@ -1,0 +1,42 @@
+//===- ScoreFunction.h - a function of the score, by the user's own code --===//
+//
+// The region of a `pe.score_fn` inside the stream: forward it is evaluated for every pair, backward
+// evaluated together with its derivative by the score, so that nothing is saved in between. Its
+// argument is in natural units, what comes behind it in units of log2.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOTILE_SCOREFUNCTION_H
+#define PE_PASSES_TOTILE_SCOREFUNCTION_H
+
+#include "dialect/PE/PEScores.h"
+#include "passes/ToTile/Terms.h"
+#include "passes/Transforms/ScalarVjp.h"
+
+namespace mlir::tile {
+
+class ScoreFunction : public ScoreTransform {
+public:
+  ScoreFunction(PlanContext &context, pe::ScoreFnOp op, const std::string &name);
+
+  /// Fails with an error at the user's own line where the region has no derivative.
+  LogicalResult prepare();
+  Score emit(TileBuilder &t, Value product, Value start, bool withSlope) override;
+  Value emitGradient(TileBuilder &t, const Score &score, Value cotangent) override;
+  /// Adds the finish stage of its parameters.
+  void finish();
+
+private:
+  TileParameters parameters() { return TileParameters(context, region, op.getCaptures()); }
+  /// `in` is the score before the function; `at` begins with b, h, i, j.
+  void mapPoint(IRMapping &mapping, Value in, ValueRange at);
+
+  PlanContext &context;
+  pe::ScoreFnOp op;
+  Block &region;
+  CaptureSums sums;
+  std::optional<pe::ScalarVjp> vjp;
+};
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_TOTILE_SCOREFUNCTION_H

@@ -1,0 +1,40 @@
+// RUN: pe-opt %examples/key_bias.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=COLUMN
+// RUN: pe-opt %examples/forgetting.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=BOTH
+// RUN: pe-opt %s --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=SPLIT
+// Parts that one position decides: vectors over what they depend on, sums as folds of the stream.
+
+// The same for all heads: no copy per head, and one sum per key head.
+// COLUMN:      tile.buffer "attention_term0_vector"  residual : <[b, c], f32>
+// COLUMN:      tile.buffer "attention_term0_sums"  temporary : <[b, hkv, c], f32>
+// COLUMN:      tile.stage @attention_term0_prepare  prepare over ["b"]
+// COLUMN:      tile.stage @attention_backward
+// COLUMN:      %[[SUM:.*]] = tile.reduce add over r
+// COLUMN:      tile.store {{.*}} -> <[b, hkv, c], f32>
+// COLUMN:      tile.stage @attention_term0_finish  finish
+// COLUMN:      tile.foreach ["b", "c"]
+
+// What is read from a tensor is kept in natural units, and subtracted before it is scaled.
+// BOTH:        tile.buffer "attention_term0_row_vector"  residual : <[b, hq, r], f32>
+// BOTH-NOT:    _low"
+// BOTH:        tile.stage @attention_term0_row_prepare
+// BOTH-NOT:    1.44269
+// BOTH:        tile.stage @attention_forward
+// BOTH:        %[[ROW:.*]] = tile.load {{.*}} <[b, hq, r], f32> -> <[r], f32>
+// BOTH:        %[[KEY:.*]] = tile.load {{.*}} <[b, hq, c], f32> -> <[c], f32>
+// BOTH:        tile.map(%[[ROW]], %[[KEY]])
+// BOTH:          %[[SUM:.*]] = arith.addf
+// BOTH:          arith.mulf %[[SUM]],
+
+// What is computed is kept as a sum of two f32.
+// SPLIT:       tile.buffer "attention_term0_row_vector"  residual : <[hq, r], f32>
+// SPLIT:       tile.buffer "attention_term0_row_low"  residual : <[hq, r], f32>
+// SPLIT:       tile.stage @attention_term0_row_prepare  prepare over ["hq"]
+// SPLIT:         arith.truncf {{.*}} : f64 to f32
+!t = tensor<?x?x?x?xf32>
+func.func @attention(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
+                     %a: tensor<?xf32> {pe.name = "a", pe.init = 1.0}) -> (!t {pe.name = "o"}) {
+  %b = pe.bias_fn(%a : tensor<?xf32>) expr "a[h] * exp(0.001 * j) - a[h] * exp(0.001 * i)"
+  %m = pe.causal
+  %o = pe.attention %q, %k, %v bias(%b) mask(%m) : (!t, !t, !t) -> !t
+  return %o : !t
+}

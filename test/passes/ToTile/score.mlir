@@ -1,0 +1,22 @@
+// RUN: pe-opt %examples/softcap.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s
+// RUN: pe-opt %examples/score_fn.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=GAIN
+// A function of the score takes it in natural units; backward its derivative comes with it, and
+// nothing is saved.
+
+// CHECK-NOT:   residual : <[b, hq, r, c]
+// CHECK:       tile.stage @attention_forward
+// CHECK:       arith.constant 1.250000e-01
+// CHECK:       %[[S:.*]] = tile.dot
+// CHECK-NEXT:  tile.map(%[[S]])
+// CHECK:         math.tanh
+// CHECK:       tile.stage @attention_backward
+// CHECK:       %[[Z:.*]] = tile.dot
+// CHECK:       %[[W:.*]]:2 = tile.map(%[[Z]], %{{.*}})
+// CHECK-COUNT-1: math.tanh
+// CHECK:       %[[DS:.*]] = tile.map
+// CHECK:       tile.map(%[[DS]], %[[W]]#1)
+
+// GAIN:        tile.buffer "attention_score_g"  temporary {zero} : <[b, hq, hq], f32>
+// GAIN:        tile.stage @attention_backward
+// GAIN:        tile.accumulate {{.*}} -> <[b, hq, hq], f32>
+// GAIN:        tile.stage @attention_score_finish  finish
