@@ -1,26 +1,32 @@
 //===- SizeNames.cpp - the names that size expressions may use ------------===//
 #include "dialect/Tile/SizeNames.h"
 
+#include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::tile;
 using ::pe::plan::FrameWord;
 
-std::vector<FrameWord> PlanOp::getFrame() {
+std::vector<FrameWord> mlir::tile::getFrame(PlanOp plan) {
   std::span<const FrameWord> sizes = ::pe::plan::standardSizes();
   std::vector<FrameWord> words(sizes.begin(), sizes.end());
-  for (auto extent : getOps<ExtentOp>())
+  for (auto extent : plan.getOps<ExtentOp>())
     words.push_back({FrameWord::Kind::Size, extent.getName().str()});
-  for (auto parameter : getOps<ParameterOp>())
+  for (auto parameter : plan.getOps<ParameterOp>())
     words.push_back({FrameWord::Kind::Parameter, parameter.getName().str(),
                      parameter.getFallback().value_or("").str()});
-  for (auto buffer : getOps<BufferOp>())
+  for (auto buffer : plan.getOps<BufferOp>())
     for (int64_t axis = 0; buffer.getStrided() && axis + 1 < buffer.getBuffer().getType().getRank();
          ++axis)
       words.push_back(
           {FrameWord::Kind::Stride, buffer.getName().str(), "", static_cast<int>(axis)});
   return words;
+}
+
+void mlir::tile::declarePositions(OpBuilder &builder, Location loc) {
+  for (const FrameWord &word : ::pe::plan::positionParameters())
+    ParameterOp::create(builder, loc, word.name, builder.getStringAttr(word.fallback));
 }
 
 bool PlanOp::hasParameter(StringRef name) {
@@ -30,7 +36,7 @@ bool PlanOp::hasParameter(StringRef name) {
 
 std::vector<std::string> mlir::tile::getSizeNames(PlanOp plan, SizeUse use) {
   std::vector<std::string> names, parameters;
-  for (const FrameWord &word : plan.getFrame())
+  for (const FrameWord &word : getFrame(plan))
     if (word.kind != FrameWord::Kind::Stride)
       (word.kind == FrameWord::Kind::Size ? names : parameters).push_back(word.name);
   if (use == SizeUse::Items)

@@ -11,11 +11,16 @@
 #define PE_DIALECT_TILE_SIZENAMES_H
 
 #include "dialect/Tile/Tile.h"
+#include "runtime/plan/Frame.h"
 
 #include <string>
 #include <vector>
 
 namespace mlir::tile {
+
+/// The words of a call, in the order in which every stage of every target finds them: the sizes of
+/// every plan, `tile.extent`, `tile.parameter`, the strides of strided buffers.
+std::vector<::pe::plan::FrameWord> getFrame(PlanOp plan);
 
 /// What an expression is for, and thereby which names it may use.
 enum class SizeUse {

@@ -45,7 +45,7 @@ static LogicalResult verifyWord(Operation *op, StringRef name, StringRef label) 
   auto isSame = [&](const ::pe::plan::FrameWord &word) {
     return word.kind != ::pe::plan::FrameWord::Kind::Stride && word.name == name;
   };
-  if (llvm::count_if(op->getParentOfType<PlanOp>().getFrame(), isSame) > 1)
+  if (llvm::count_if(getFrame(op->getParentOfType<PlanOp>()), isSame) > 1)
     return op->emitOpError("expected a name that the plan does not have yet, found \"")
            << name << "\" (" << label << ")";
   return success();
@@ -59,7 +59,7 @@ LogicalResult ParameterOp::verify() {
   if (!getFallback())
     return success();
   // A default may use what stands before it in the frame.
-  std::vector<::pe::plan::FrameWord> before = (*this)->getParentOfType<PlanOp>().getFrame();
+  std::vector<::pe::plan::FrameWord> before = getFrame((*this)->getParentOfType<PlanOp>());
   while (before.back().kind == ::pe::plan::FrameWord::Kind::Stride ||
          before.back().name != getName())
     before.pop_back();

@@ -23,10 +23,7 @@
 #include "dialect/Tile/TileDialect.h.inc"
 #include "dialect/Tile/TileEnums.h.inc"
 
-#include "runtime/plan/Frame.h"
-
 #include <optional>
-#include <vector>
 
 namespace mlir::tile {
 
@@ -57,6 +54,9 @@ inline Type elementOf(Value value) {
 }
 
 inline const SpaceSet &spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
+
+/// Declares the parameters of attention: k_start, q_start, head_start, heads_total.
+void declarePositions(OpBuilder &builder, Location loc);
 
 /// Extra entries behind the last distance of a `t` extent, so that a whole vector may be read
 /// there.

@@ -33,9 +33,6 @@ def Tile_PlanOp : Tile_Op<"plan", [
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
-    /// The words of a call, in the order in which every stage of every target finds them: the sizes
-    /// of every plan, `tile.extent`, `tile.parameter`, the strides of strided buffers.
-    ::std::vector<::pe::plan::FrameWord> getFrame();
     /// Whether there is a `tile.parameter` of that name.
     bool hasParameter(::llvm::StringRef name);
   }];

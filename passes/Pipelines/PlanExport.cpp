@@ -103,7 +103,7 @@ FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
   }
   if (op->hasAttr("mask_none"))
     result.window.emplace();
-  result.frame = op.getFrame();
+  result.frame = getFrame(op);
   llvm::DenseMap<Value, int> index;
   for (Operation &inner : op.getBody().front()) {
     if (auto buffer = dyn_cast<BufferOp>(inner)) {

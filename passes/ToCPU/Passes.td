@@ -15,7 +15,7 @@ def PETileToCpuPass : Pass<"pe-tile-to-cpu", "::mlir::ModuleOp"> {
     ```mlir
     tile.stage @forward forward over ["b", "hq"] attributes {cpu_schedule = ...} { ... tile.stream ... }
     ==>
-    func.func @attention_forward(%q: memref<1xf32>, ..., %sizes: memref<9xi64>, %item: index) { ... vector.fma ... }
+    func.func @attention_forward(%q: memref<1xf32>, ..., %sizes: memref<11xi64>, %item: index) { ... vector.fma ... }
     tile.launch @attention_forward forward items "b*hq*ceildiv(r,256)" (%q, ...) : ...
     ```
     Example: test/passes/ToCPU/tile-to-cpu.mlir

@@ -14,7 +14,7 @@ def PEGpuToEmulatorPass : Pass<"pe-gpu-to-emulator", "::mlir::ModuleOp"> {
     tests notice (counted from 0; -1: none); in place of an atomic count it puts the CTA's place in the grid.
 
     ```mlir
-    gpu.module @kernels { llvm.func @f(%q: !llvm.ptr<1>, ..., %b: i32, ...) attributes {nvvm.kernel, ...} { nvvm.barrier ... } }
+    gpu.module @kernels { llvm.func @f(%q: !llvm.ptr<1>, ..., %b: i32, ...) attributes {nvvm.kernel, pe.frame_words = ..., ...} { nvvm.barrier ... } }
     ==>
     llvm.func @f.thread(%buffers: !llvm.ptr, %sizes: !llvm.ptr) { llvm.call @pe_emu_barrier(%where) ... }
     llvm.func @f(%buffers: !llvm.ptr, %sizes: !llvm.ptr, %item: i64) { llvm.call @pe_emu_launch(...) }

@@ -89,16 +89,9 @@ void OuterFolds::clear(BufferOp buffer) {
   auto cleared = b.create<StageOp>(b.getStringAttr("clear_" + buffer.getName()), stage.getPhase(),
                                    b.getStrArrayAttr({}), /*pairs=*/Value());
   b.setInsertionPointToStart(&cleared.getBody().emplaceBlock());
-  SmallVector<StringRef> extents;
-  for (StringAttr extent : type.getExtents())
-    extents.push_back(extent.getValue());
-  auto loop = b.create<ForeachOp>(b.getStrArrayAttr(extents));
-  Block &body = loop.getBody().emplaceBlock();
-  for (size_t i = 0; i < extents.size(); ++i)
-    body.addArgument(b.getIndexType(), b.getLoc());
-  b.setInsertionPointToStart(&body);
+  SmallVector<Value> at = addElementLoop(b, b.getLoc(), buffer.getBuffer());
   Value zero = b.create<arith::ConstantOp>(cast<TypedAttr>(b.getZeroAttr(type.getElementType())));
-  b.create<WriteOp>(zero, buffer.getBuffer(), body.getArguments());
+  b.create<WriteOp>(zero, buffer.getBuffer(), at);
   b.create<YieldOp>();
 }
 

@@ -24,6 +24,18 @@ Value mlir::tile::gpu::addTemporary(StageOp stage, const Twine &name, ArrayRef<s
                           Role::Temporary, zero);
 }
 
+SmallVector<Value> mlir::tile::gpu::addElementLoop(OpBuilder &builder, Location loc, Value buffer) {
+  SmallVector<StringRef> extents;
+  for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents())
+    extents.push_back(extent.getValue());
+  auto loop = ForeachOp::create(builder, loc, builder.getStrArrayAttr(extents));
+  Block &body = loop.getBody().emplaceBlock();
+  for (size_t i = 0; i < extents.size(); ++i)
+    body.addArgument(builder.getIndexType(), loc);
+  builder.setInsertionPointToStart(&body);
+  return llvm::to_vector_of<Value>(body.getArguments());
+}
+
 /// The module of all kernels of this compilation, with the declaration of shared memory.
 static mlir::gpu::GPUModuleOp kernelModule(ModuleOp module) {
   if (auto found = module.lookupSymbol<mlir::gpu::GPUModuleOp>(KernelFunction::kModule))
@@ -50,7 +62,7 @@ KernelFunction::KernelFunction(StageOp stage, StringRef suffix, ArrayRef<Value> 
   auto kernels = kernelModule(plan->getParentOfType<ModuleOp>());
   MLIRContext *context = b.getContext();
   SmallVector<Type> arguments(buffers.size(), b.globalPointer());
-  const std::vector<::pe::plan::FrameWord> frame = plan.getFrame();
+  const std::vector<::pe::plan::FrameWord> frame = getFrame(plan);
   for (const ::pe::plan::FrameWord &word : frame)
     arguments.push_back(isStride(word) ? Type(b.getI64Type()) : b.i32());
   std::string name = (plan.getSymName() + "_" + stage.getSymName() + suffix).str();

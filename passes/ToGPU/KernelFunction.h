@@ -21,6 +21,9 @@ namespace mlir::tile::gpu {
 Value addTemporary(StageOp stage, const Twine &name, ArrayRef<std::string> extents, Type element,
                    bool zero);
 
+/// A `tile.foreach` over the extents of a buffer; `builder` is left in its body. Its indices.
+SmallVector<Value> addElementLoop(OpBuilder &builder, Location loc, Value buffer);
+
 /// The current value of every named index; those that a buffer's extents do not name are ignored.
 struct Place {
   Num b, hq, hkv, r, c, t, kb;

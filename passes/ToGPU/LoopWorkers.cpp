@@ -1,6 +1,8 @@
 //===- LoopWorkers.cpp - long sums divided among threads ------------------===//
 #include "passes/ToGPU/LoopWorkers.h"
 
+#include "passes/ToGPU/KernelFunction.h"
+
 #include "passes/ToLoops/StageFunction.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

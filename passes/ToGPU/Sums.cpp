@@ -26,16 +26,9 @@ static void addSlots(StageOp stage, const Twine &name, Value slots, Value target
   auto sum = StageOp::create(builder, loc, (stage.getSymName() + name).str(), stage.getPhase(),
                              builder.getStrArrayAttr({}), /*pairs=*/Value());
   builder.setInsertionPointToStart(&sum.getBody().emplaceBlock());
-  SmallVector<StringRef> extents;
-  for (StringAttr extent : cast<BufferType>(slots.getType()).getExtents())
-    extents.push_back(extent.getValue());
-  auto loop = ForeachOp::create(builder, loc, builder.getStrArrayAttr(extents));
-  Block &body = loop.getBody().emplaceBlock();
-  for (size_t i = 0; i < extents.size(); ++i)
-    body.addArgument(builder.getIndexType(), loc);
-  builder.setInsertionPointToStart(&body);
+  SmallVector<Value> at = addElementLoop(builder, loc, slots);
   // The target's extents without the slot; an extent "hq" behind the first is the head once more.
-  SmallVector<Value> at(body.getArguments()), to(at.begin(), at.begin() + 2);
+  SmallVector<Value> to(at.begin(), at.begin() + 2);
   unsigned next = 3;
   for (StringAttr extent : cast<BufferType>(target.getType()).getExtents().drop_front(2))
     to.push_back(extent.getValue() == "hq" ? at[1] : at[next++]);

@@ -20,7 +20,7 @@ def PETileToLoopsPass : Pass<"pe-tile-to-loops", "::mlir::ModuleOp"> {
     ```mlir
     tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }
     ==>
-    func.func @attention_forward(%q: memref<1xf32>, ..., %sizes: memref<9xi64>, %item: index) {
+    func.func @attention_forward(%q: memref<1xf32>, ..., %sizes: memref<11xi64>, %item: index) {
       scf.for ...
     }
     tile.launch @attention_forward forward items "b*hq" (%q, ...) : ...

@@ -43,7 +43,7 @@ StageFunction::StageFunction(StageOp stage, StringRef suffix, ArrayRef<Value> bu
   SmallVector<Type> arguments;
   for (Value buffer : buffers)
     arguments.push_back(MemRefType::get({1}, cast<BufferType>(buffer.getType()).getElementType()));
-  const std::vector<::pe::plan::FrameWord> frame = plan.getFrame();
+  const std::vector<::pe::plan::FrameWord> frame = getFrame(plan);
   arguments.push_back(MemRefType::get({static_cast<int64_t>(frame.size())}, builder.getI64Type()));
   arguments.push_back(builder.getIndexType());
 

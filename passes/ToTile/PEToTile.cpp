@@ -142,8 +142,7 @@ LogicalResult FunctionLowering::createPlan() {
                         options.valueDim);
   Block &body = plan.getBody().emplaceBlock();
   TileBuilder t(function.getLoc(), OpBuilder::atBlockEnd(&body));
-  for (const ::pe::plan::FrameWord &word : ::pe::plan::positionParameters())
-    t.create<ParameterOp>(word.name, t.getStringAttr(word.fallback));
+  declarePositions(t, function.getLoc());
   context = std::make_unique<PlanContext>(
       PlanContext{t, options.grad, options.earlyExit, options.headDim, options.valueDim, {}});
   return success();

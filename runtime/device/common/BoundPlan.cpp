@@ -32,10 +32,10 @@ Expected<BoundPlan> BoundPlan::create(plan::Plan plan) {
   }
   for (const Stage &stage : plan.stages)
     bound.items.push_back(resolved(stage.items));
-  bound.strides.resize(plan.buffers.size());
+  bound.words.resize(plan.buffers.size());
   for (size_t i = 0; i < plan.frame.size(); ++i)
     if (plan.frame[i].kind == plan::FrameWord::Kind::Stride)
-      bound.strides[plan.findBuffer(plan.frame[i].name)].push_back(static_cast<int>(i));
+      bound.words[plan.findBuffer(plan.frame[i].name)].push_back(static_cast<int>(i));
   bound.plan = std::move(plan);
   bound.identity = std::make_shared<const char>();
   return bound;
@@ -101,31 +101,36 @@ Expected<Frame> BoundPlan::frameOf(const plan::CallSizes &sizes) const {
   return frame;
 }
 
-bool BoundPlan::canUse(size_t index, const Tensor &tensor) const {
-  if (tensor.isKernelReady())
-    return true;
-  if (strides[index].empty() || reinterpret_cast<uintptr_t>(tensor.rawData()) % 16)
-    return false;
+bool BoundPlan::canUse(size_t index, const void *data, std::span<const int64_t> shape,
+                       std::span<const int64_t> strides) const {
   constexpr int64_t kMaxPitch = int64_t(1) << 24;
-  const auto bytes = static_cast<int64_t>(sizeOf(tensor.dtype()));
-  const int64_t last = tensor.rank() - 1;
-  for (int64_t axis = 0; axis <= last; ++axis) {
-    const int64_t stride = tensor.strides()[axis];
-    const bool isGood = axis == last ? stride == 1 : stride >= 0 && stride % (16 / bytes) == 0;
-    if (tensor.dim(axis) > 1 && !isGood)
-      return false;
+  const auto bytes = static_cast<int64_t>(sizeOf(plan.buffers[index].dtype));
+  bool isPacked = true, isGood = !words[index].empty();
+  const uintptr_t alignment = isGood ? 16 : Tensor::kAlignment;
+  int64_t packed = 1;
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    if (shape[axis] == 0)
+      return true;
+    const int64_t stride = strides[axis];
+    const bool isLast = axis + 1 == shape.size(), isRow = axis + 2 == shape.size();
+    if (shape[axis] > 1) {
+      isPacked &= stride == packed;
+      isGood &= isLast ? stride == 1 : stride >= 0 && stride % (16 / bytes) == 0;
+      isGood &= !isRow || stride < kMaxPitch / bytes;
+    }
+    packed *= shape[axis];
   }
-  return last == 0 || tensor.dim(last - 1) < 2 || tensor.strides()[last - 1] < kMaxPitch / bytes;
+  return reinterpret_cast<uintptr_t>(data) % alignment == 0 && (isPacked || isGood);
 }
 
-void BoundPlan::setStrides(size_t index, const Tensor &tensor, Frame &frame) const {
-  for (size_t axis = 0; axis < strides[index].size(); ++axis)
-    frame[strides[index][axis]] = tensor.strides()[axis];
+void BoundPlan::setStrides(size_t index, std::span<const int64_t> strides, Frame &frame) const {
+  for (size_t axis = 0; axis < words[index].size(); ++axis)
+    frame[words[index][axis]] = strides[axis];
 }
 
 Status BoundPlan::fillStrides(Frame &frame) const {
-  for (size_t i = 0; i < strides.size(); ++i) {
-    if (strides[i].empty())
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i].empty())
       continue;
     Expected<Shape> shape = shapeOf(i, frame);
     if (!shape)
@@ -135,7 +140,7 @@ Status BoundPlan::fillStrides(Frame &frame) const {
       if (__builtin_mul_overflow(stride, (*shape)[axis + 1], &stride))
         return makeError("buffer '", plan.buffers[i].name,
                          "': expected fewer than 2^63 elements, found shape ", toString(*shape));
-      frame[strides[i][axis]] = stride;
+      frame[words[i][axis]] = stride;
     }
   }
   return Status::success();

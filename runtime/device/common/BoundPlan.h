@@ -37,13 +37,16 @@ public:
   Expected<plan::Frame> frameOf(const plan::CallSizes &sizes) const;
   /// The places of buffer `index`'s strides in the frame, first axis first; empty where the buffer
   /// has none.
-  std::span<const int> strideWords(size_t index) const { return strides[index]; }
+  std::span<const int> strideWords(size_t index) const { return words[index]; }
   /// Whether stages can use a tensor of the caller's for buffer `index` where it lies: packed and
-  /// aligned, or, where the buffer has strides, with neighbours along the last axis, every row at a
-  /// multiple of 16 bytes and rows less than 16 MiB apart. Any other needs a packed copy.
-  bool canUse(size_t index, const Tensor &tensor) const;
+  /// at a multiple of 64 bytes, or, where the buffer has strides, with neighbours along the last
+  /// axis, every row at a multiple of 16 bytes and rows less than 16 MiB apart. Any other needs a
+  /// packed copy. Strides are in elements.
+  bool canUse(size_t index, const void *data, std::span<const int64_t> shape,
+              std::span<const int64_t> strides) const;
   /// Writes the strides of a tensor that stages can use.
-  void setStrides(size_t index, const Tensor &tensor, plan::Frame &frame) const;
+  void setStrides(size_t index, std::span<const int64_t> strides, plan::Frame &frame) const;
+
   /// Stands for this function, and for its copies, as long as anything holds it.
   const std::shared_ptr<const void> &getIdentity() const { return identity; }
   /// Checks that this function made the call: another one keeps other tensors.
@@ -76,7 +79,7 @@ private:
   std::shared_ptr<const void> identity;
   std::vector<plan::SymbolicShape> shapes;
   std::vector<plan::SizeExpression> items;
-  std::vector<std::vector<int>> strides; // by buffer
+  std::vector<std::vector<int>> words; // of strides, by buffer
 };
 
 } // namespace pe::device

@@ -54,8 +54,9 @@ static void fillBytes(Tensor &tensor, int byte, ParallelFor &pool) {
 
 /// The tensor itself where stages can use it, else a packed copy.
 Tensor Executor::adopt(size_t index, const Tensor &tensor, Frame &frame) const {
-  Tensor used = plan.canUse(index, tensor) ? tensor : tensor.contiguous();
-  plan.setStrides(index, used, frame);
+  const bool isUsed = plan.canUse(index, tensor.rawData(), tensor.shape(), tensor.strides());
+  Tensor used = isUsed ? tensor : tensor.contiguous();
+  plan.setStrides(index, used.strides(), frame);
   return used;
 }
 

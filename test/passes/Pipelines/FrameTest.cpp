@@ -5,21 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Pipelines/Pipelines.h"
-#include "runtime/device/cpu/Executor.h"
-#include "runtime/device/cpu/ObjectLoader.h"
+#include "passes/Pipelines/PlanRunner.h"
 #include "runtime/device/cpu/ThreadPool.h"
-#include "runtime/device/emulator/Emulator.h"
-#include "runtime/device/emulator/EmulatorGuard.h"
-#include "runtime/jit/Compiler.h"
-#include "runtime/jit/MachineCode.h"
-
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/Support/TargetSelect.h"
 
 #include <gtest/gtest.h>
 
 using namespace pe;
+using namespace pe::test;
 
 namespace {
 
@@ -49,41 +41,9 @@ tile.plan @affine attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
 }
 )";
 
-template <typename T> T take(Expected<T> value) {
-  if (!value)
-    ADD_FAILURE() << value.error().getMessage();
-  return *std::move(value);
-}
-
 cpu::Executor compile(const std::string &target) {
-  llvm::InitializeNativeTarget();
-  llvm::InitializeNativeTargetAsmPrinter();
-  jit::Compilation compilation(jit::getRegistry());
-  EXPECT_TRUE(compilation.parse({kPlan, "plan.mlir", ""}));
-  mlir::pe::CompileOptions options;
-  options.lowering = target == "gpu-emulator" ? "gpu" : target;
-  EXPECT_TRUE(compilation.run([&](mlir::OpPassManager &pm) {
-    mlir::pe::buildTileToFunctionsPipeline(pm, options);
-    if (target == "gpu-emulator")
-      mlir::pe::buildKernelsToEmulatorPipeline(pm);
-    else
-      mlir::pe::buildFunctionsToLLVMPipeline(pm);
-  }));
-  mlir::ModuleOp module = compilation.getModule();
-  const auto text = module->getAttrOfType<mlir::StringAttr>(mlir::pe::kPlanAttr);
-  plan::Plan plan = take(plan::parsePlan(text.strref()));
-  module->removeAttr(mlir::pe::kPlanAttr);
-  module->removeAttr("pe.emulated_syncs");
-  const auto machine = take(jit::createTargetMachine("x86-64-v3"));
-  llvm::LLVMContext context;
-  const auto translated = take(jit::translate(module, context, *machine));
-  const auto code =
-      take(cpu::loadObject(take(jit::emitObject(*translated, *machine)), emulator::findSymbol));
-  cpu::Executor::Options execution;
-  if (target == "gpu-emulator")
-    execution.guard = std::make_shared<emulator::EmulatorGuard>();
-  const auto lookup = [=](const std::string &name) { return code->lookup(name); };
-  return take(cpu::Executor::create(std::move(plan), lookup, code, execution));
+  const PlanRunner runner(kPlan, target, /*isTile=*/true);
+  return take(cpu::Executor::create(runner.getPlan(), runner.lookup, runner.code, runner.options));
 }
 
 class FrameTest : public testing::TestWithParam<const char *> {
@@ -124,8 +84,4 @@ TEST_P(FrameTest, WhatIsNoParameterIsRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, FrameTest, testing::Values("loops", "cpu", "gpu-emulator"),
-                         [](const auto &info) {
-                           std::string name = info.param;
-                           std::erase(name, '-');
-                           return name;
-                         });
+                         nameOfTarget);

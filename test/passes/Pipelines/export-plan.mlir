@@ -1,8 +1,8 @@
 // RUN: pe-opt %s --pe-export-plan | FileCheck %s
-// Extents become size expressions, stages name their buffers by index, functions are marked.
+// Extents become size expressions, extents and parameters words of the frame, stages name their buffers by index, functions are marked.
 // CHECK:      pe.plan = "{
 // CHECK-SAME: (r+c+63)
-// CHECK-SAME: "frame\22: [{{.*}}heads"
+// CHECK-SAME: \22frame\22: {{.*}}\22parameter\22,{{.*}}\22shift\22,{{.*}}\22m - 1\22
 // CHECK-SAME: b*hq*ceildiv(r,96)
 // CHECK:      func.func @forward{{.*}} attributes {pe.stage}
 // CHECK-NOT:  tile.plan

@@ -11,7 +11,8 @@
 // repeats, tolerance, ignore=NAME,... (not compared: sums that cancel), stages=1 (times per stage).
 // against="A;B;..." (each like set) times other schedules in turn with this one, which cancels what
 // else the machine does. Buffers lie between pages that nobody may touch: memory=end|begin says
-// against which. spread multiplies q.
+// against which. spread multiplies q. layout=bshd: q, k, v, o and their gradients are views of
+// [B, S, H, D] memory.
 //
 //===----------------------------------------------------------------------===//
 #include "Peak.h"
@@ -200,6 +201,9 @@ struct Run {
   Run(const Program &program, const plan::CallSizes &sizes, const Options &options)
       : program(program), sizes(sizes),
         frame(*device::BoundPlan::create(program.plan)->frameOf(sizes)) {
+    if (options.get("layout", "bhsd") == "bshd")
+      for (size_t i = 0; i < frame.size(); ++i)
+        setStride(i);
     int64_t seed = options.number("seed", 1);
     double spread = std::atof(options.get("spread", "1").c_str());
     auto values = sizes.values(program.plan.headDim, program.plan.valueDim);
@@ -226,6 +230,20 @@ struct Run {
     }
     for (const plan::Stage &stage : program.plan.stages)
       items.push_back(*plan::SizeExpression::parse(stage.items)->evaluate(values));
+  }
+
+  /// The stride of [B, H, S, D] in [B, S, H, D].
+  void setStride(size_t index) {
+    const plan::FrameWord &word = program.plan.frame[index];
+    if (word.kind != plan::FrameWord::Kind::Stride)
+      return;
+    auto values = sizes.values(program.plan.headDim, program.plan.valueDim);
+    const auto &shape = program.plan.buffers[program.plan.findBuffer(word.name)].shape;
+    auto size = [&](int axis) {
+      return *plan::SizeExpression::parse(shape[axis])->evaluate(values);
+    };
+    const int64_t strides[] = {size(1) * size(2) * size(3), size(3), size(1) * size(3)};
+    frame[index] = strides[word.axis];
   }
 
   double stage(size_t index) const {

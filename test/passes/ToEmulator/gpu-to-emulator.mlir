@@ -12,6 +12,13 @@
 // CHECK: llvm.func internal @copy.thread(%[[BUFFERS:.*]]: !llvm.ptr, %[[SIZES:.*]]: !llvm.ptr)
 // CHECK: %[[FRAME:.*]] = llvm.alloca
 // CHECK: llvm.load %{{.*}} : !llvm.ptr -> !llvm.ptr
+// Words of the call by their place: a size in 32 bits, a stride in 64.
+// CHECK: %[[PLACE:.*]] = llvm.getelementptr %[[SIZES]][3]
+// CHECK: %[[WORD:.*]] = llvm.load %[[PLACE]] : !llvm.ptr -> i64
+// CHECK: llvm.trunc %[[WORD]] : i64 to i32
+// CHECK: %[[STRIDE:.*]] = llvm.getelementptr %[[SIZES]][11]
+// CHECK: llvm.load %[[STRIDE]] : !llvm.ptr -> i64
+// CHECK-NOT: llvm.trunc
 // CHECK: %[[T:.*]] = llvm.call @pe_emu_thread() : () -> i32
 // CHECK: llvm.call @pe_emu_shared() : () -> !llvm.ptr
 // Global memory, read: no flags.
@@ -30,9 +37,8 @@
 // CHECK: llvm.call @pe_emu_launch
 gpu.module @kernels {
   llvm.mlir.global external @pe_shared() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<0 x i8>
-  llvm.func @copy(%x: !llvm.ptr<1>, %y: !llvm.ptr<1>, %b: i32, %hq: i32, %hkv: i32, %r: i32, %c: i32,
-                  %qs: i32, %ks: i32, %hs: i32, %ht: i32)
-      attributes {gpu.kernel, nvvm.kernel, nvvm.reqntid = array<i32: 32, 1, 1>, pe.shared_bytes = 128 : i32} {
+  llvm.func @copy(%x: !llvm.ptr<1>, %y: !llvm.ptr<1>, %r: i32, %pitch: i64)
+      attributes {gpu.kernel, nvvm.kernel, pe.frame_words = array<i32: 3, 11>, nvvm.reqntid = array<i32: 32, 1, 1>, pe.shared_bytes = 128 : i32} {
     %thread = nvvm.read.ptx.sreg.tid.x : i32
     %shared = llvm.mlir.addressof @pe_shared : !llvm.ptr<3>
     %from = llvm.getelementptr %x[%thread] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32

@@ -293,3 +293,46 @@ TEST(FloatingPointModeTest, StagesFlushSubnormals) {
   volatile float small = 0x1p-120f;
   EXPECT_NE(small * 0x1p-10f, 0.0f) << "the caller's own mode was changed";
 }
+
+/// y = 2 x over rows that may have gaps; buffers: x, y; item: row of b*r.
+static void doubleRow(void *const *buffers, const int64_t *frame, int64_t item) {
+  const int64_t b = item / frame[3], r = item % frame[3];
+  for (int64_t d = 0; d < kWidth; ++d)
+    f32(buffers[1])[item * kWidth + d] = 2 * f32(buffers[0])[b * frame[11] + r * frame[12] + d];
+}
+
+// Views are used where they lie, if their rows allow it; others are packed first.
+TEST(Views, StridesAreWordsOfTheFrame) {
+  Plan plan;
+  plan.entry = "double";
+  plan.headDim = plan.valueDim = kWidth;
+  plan.frame = standardFrame();
+  for (int axis : {0, 1})
+    plan.frame.push_back({FrameWord::Kind::Stride, "x", "", axis});
+  plan.buffers = {{.name = "x", .role = Role::Argument, .shape = {"b", "r", "4"}},
+                  {.name = "y", .role = Role::Result, .shape = {"b", "r", "4"}}};
+  plan.stages = {{"doubleRow", Phase::Forward, "b*r", {0, 1}}};
+  const auto find = [](const std::string &) { return reinterpret_cast<void *>(doubleRow); };
+  ThreadPool pool({.threads = 2});
+  Executor executor = *Executor::create(plan, find, nullptr, {.poison = true});
+  const Tensor whole = counting({2, 5, 3, 8});
+  const Tensor views[] = {whole.select(2, 1).slice(2, 4, 8), // gaps of 20 elements
+                          whole.select(2, 1).slice(2, 3, 7), // rows not at 16 bytes
+                          whole.select(2, 0).slice(2, 0, 4).transpose(0, 1)};
+  for (size_t i = 0; i < std::size(views); ++i) {
+    Expected<ForwardCall> call = executor.forward({{"x", views[i]}}, {}, pool);
+    ASSERT_TRUE(call) << call.error().getMessage();
+    const Tensor x = views[i].clone(), &y = call->results().at("y");
+    for (int64_t n = 0; n < x.numel(); ++n)
+      EXPECT_EQ(y.data<float>()[n], 2 * x.data<float>()[n]) << i << ", " << n;
+  }
+  const auto bound = *device::BoundPlan::create(plan);
+  const auto canUse = [&](const Tensor &tensor, const void *data) {
+    return bound.canUse(0, data, tensor.shape(), tensor.strides());
+  };
+  EXPECT_TRUE(canUse(views[0], views[0].rawData()));
+  EXPECT_FALSE(canUse(views[1], views[1].rawData())) << "rows at odd places";
+  EXPECT_FALSE(canUse(views[0].transpose(1, 2), whole.rawData())) << "a gap in the last axis";
+  const int64_t far[] = {0, int64_t(1) << 22, 1};
+  EXPECT_FALSE(bound.canUse(0, whole.rawData(), views[0].shape(), far)) << "16 MiB apart";
+}

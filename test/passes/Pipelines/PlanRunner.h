@@ -1,0 +1,43 @@
+//===- PlanRunner.h - Compiles a source for a target and runs its stages --===//
+
+#ifndef PE_TEST_PASSES_PIPELINES_PLANRUNNER_H
+#define PE_TEST_PASSES_PIPELINES_PLANRUNNER_H
+
+#include "runtime/device/common/BoundPlan.h"
+#include "runtime/device/cpu/Executor.h"
+
+#include <gtest/gtest.h>
+
+namespace pe::test {
+
+template <typename T> T take(Expected<T> value) {
+  if (!value)
+    ADD_FAILURE() << value.error().getMessage();
+  return *std::move(value);
+}
+
+/// The stages of a plan for "loops", "cpu" or "gpu-emulator".
+class PlanRunner {
+public:
+  /// `isTile`: the source is a tile plan; else pe, of depth 16 and with gradients.
+  PlanRunner(const std::string &source, const std::string &target, bool isTile);
+
+  const plan::Plan &getPlan() const { return bound.getPlan(); }
+  /// Runs every stage on one tensor per buffer.
+  void run(const std::vector<Tensor> &tensors, const plan::Frame &frame) const;
+
+  std::shared_ptr<void> code;
+  std::function<void *(const std::string &)> lookup;
+  cpu::Executor::Options options;
+  device::BoundPlan bound;
+};
+
+inline std::string nameOfTarget(const testing::TestParamInfo<const char *> &info) {
+  std::string name = info.param;
+  std::erase(name, '-');
+  return name;
+}
+
+} // namespace pe::test
+
+#endif // PE_TEST_PASSES_PIPELINES_PLANRUNNER_H
