@@ -1,5 +1,5 @@
-// Data of every axis that a call gives, read where rows and columns meet, under stick-breaking with a
-// function of the score: a row and a column part, and a general one.
+// Data of every axis that a call gives: a row and a column part under stick-breaking, and a gain in a
+// function of the score.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %rows: tensor<?x?xf32> {pe.name = "rows", pe.axes = ["batch", "query"]},
@@ -9,11 +9,9 @@ func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qk
     -> (!qkv {pe.name = "o"}) {
   %lines = pe.bias_fn(%rows, %columns : tensor<?x?xf32>, tensor<?x?x?xf32>)
              expr "rows[b, i] - 0.3 * columns[b, h, j]"
-  %pairs = pe.bias_fn(%rows, %columns : tensor<?x?xf32>, tensor<?x?x?xf32>)
-             expr "0.2 * sin(rows[b, i] + columns[b, h, j - 1])"
   %score = pe.score_fn(%gain : tensor<1x?xf32>) expr "20 * tanh(s * gain[b, h] / 20)"
   %mask = pe.causal
-  %o = pe.attention %q, %k, %v bias(%lines, %pairs) score(%score) mask(%mask)
+  %o = pe.attention %q, %k, %v bias(%lines) score(%score) mask(%mask)
          {normalizer = #pe.normalizer<stick_breaking>} : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }

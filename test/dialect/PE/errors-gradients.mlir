@@ -14,7 +14,7 @@ func.func @no_attention(%o: tensor<?x?x?x64xf32>) {
 func.func @adjoints(%q: tensor<?x?x?x64xf32>) {
   %o = pe.attention %q, %q, %q
       : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
-  // expected-error@+1 {{expected one adjoint per bias of the attention, 0, found 1 (attention_grad-C2)}}
+  // expected-error@+1 {{expected one adjoint per bias and function of the score, 0, found 1 (attention_grad-C2)}}
   %dq, %dk, %dv, %a = pe.attention_grad %o, %q : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>)
       -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, !pe.adjoint)
   return

@@ -103,7 +103,7 @@ func.func @read_out_of_range(%t: tensor<32x?xf32>, %h: index) {
 
 // -----
 
-// expected-error @below {{expected pe.name, pe.init, pe.min, pe.decay or pe.monitor on an argument, found pe.inti; did you mean 'pe.init'? (argument-C1)}}
+// expected-error @below {{expected pe.name, pe.init, pe.min, pe.decay, pe.monitor or pe.axes on an argument, found pe.inti; did you mean 'pe.init'? (argument-C1)}}
 func.func @unknown_attribute(%a: tensor<f32> {pe.inti = 1.0}) {
   return
 }

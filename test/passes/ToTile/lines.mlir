@@ -11,7 +11,7 @@
 // COLUMN:      %[[SUM:.*]] = tile.reduce add over r
 // COLUMN:      tile.store {{.*}} -> <[b, hkv, c], f32>
 // COLUMN:      tile.stage @attention_term0_finish  finish
-// COLUMN:      tile.foreach ["b", "c"]
+// COLUMN:      tile.foreach over ["b", "c"]
 
 // What is read from a tensor is kept in natural units, and subtracted before it is scaled.
 // BOTH:        tile.buffer "attention_term0_row_vector"  residual : <[b, hq, r], f32>

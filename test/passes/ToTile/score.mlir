@@ -13,7 +13,7 @@
 // CHECK:       %[[Z:.*]] = tile.dot
 // CHECK:       %[[W:.*]]:2 = tile.map(%[[Z]], %{{.*}})
 // CHECK-COUNT-1: math.tanh
-// CHECK:       %[[DS:.*]] = tile.map
+// CHECK:       %[[DS:.*]] = tile.map(%{{.*}}, %{{.*}}) : (!tile.val<[r, c], f32>, !tile.val<[r, c], f32>)
 // CHECK:       tile.map(%[[DS]], %[[W]]#1)
 
 // GAIN:        tile.buffer "attention_score_g"  temporary {zero} : <[b, hq, hq], f32>

@@ -62,15 +62,6 @@ func.func @two(%q: tensor<?x?x?x64xf32> {pe.name = "q"}, %k: tensor<?x?x?x64xf32
 
 // -----
 
-// Private functions have no gradient function.
-// CHECK-LABEL: func private @helper
-// CHECK-NOT:     func
-func.func private @helper(%x: tensor<f32>) -> tensor<f32> {
-  return %x : tensor<f32>
-}
-
-// -----
-
 // A function of the score has its adjoint behind those of the biases, and is pulled back likewise.
 // CHECK-LABEL: func private @scored_grad(
 // CHECK:         %[[S:.*]] = pe.score_fn(
@@ -85,4 +76,13 @@ func.func @scored(%q: tensor<?x?x?x64xf32> {pe.name = "q"}, %k: tensor<?x?x?x64x
   %o = pe.attention %q, %k, %v score(%s)
       : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
   return %o : tensor<?x?x?x64xf32>
+}
+
+// -----
+
+// Private functions have no gradient function.
+// CHECK-LABEL: func private @helper
+// CHECK-NOT:     func
+func.func private @helper(%x: tensor<f32>) -> tensor<f32> {
+  return %x : tensor<f32>
 }
