@@ -121,11 +121,7 @@ FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
       index[buffer.getBuffer()] = result.buffers.size() - 1;
       continue;
     }
-<<<<<<< ours
-    if (isa<ExtentOp, ParameterOp>(inner))
-=======
-    if (isa<PairsOp>(inner)) // the lowered stages know their pairs
->>>>>>> theirs
+    if (isa<ExtentOp, ParameterOp, PairsOp>(inner)) // the lowered stages know their pairs
       continue;
     auto launch = dyn_cast<LaunchOp>(inner);
     if (!launch)

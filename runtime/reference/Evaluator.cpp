@@ -173,14 +173,15 @@ static std::vector<std::string> sizesOf(const Argument &argument, const Shape &d
 }
 
 /// Takes the sizes of a call from a tensor whose dimensions are `sizes`.
-static Status bindTo(plan::ShapeBinder &binder, const std::string &tensor,
+static Status bindTo(const plan::FrameLayout &layout, plan::ShapeBinder &binder,
+                     const std::string &tensor,
                      const std::vector<std::string> &sizes, const Shape &shape) {
   plan::SymbolicShape expected;
   for (const std::string &size : sizes) {
     auto expression = plan::SizeExpression::parse(size);
     if (!expression)
       return expression.takeError().within("tensor '" + tensor + "'");
-    if (Status status = expression->resolve(plan::sizeNames()); !status)
+    if (Status status = expression->resolve(layout.getNames()); !status)
       return status;
     expected.push_back(std::move(*expression));
   }
@@ -192,31 +193,42 @@ Expected<plan::CallSizes> Evaluator::bindSizes(const Operation &operation) const
     return operation.fail("expected operands q, k and v");
   const std::pair<const char *, std::vector<std::string>> expected[] = {
       {"q", {"b", "hq", "r", "d"}}, {"k", {"b", "hkv", "c", "d"}}, {"v", {"b", "hkv", "c", "e"}}};
-  plan::ShapeBinder binder(plan::sizeNames());
+  auto layout = plan::FrameLayout::create(plan::standardFrame());
+  if (!layout)
+    return layout.takeError();
+  plan::ShapeBinder binder(*layout);
   for (size_t n = 0; n < 3; ++n) {
     auto found = tensors.find(operation.operands[n]);
     if (found == tensors.end())
       return operation.fail("expected q, k and v to be tensors of rank 4");
     const auto &[name, sizes] = expected[n];
-    if (Status status = bindTo(binder, name, sizes, found->second.shape); !status)
+    if (Status status = bindTo(*layout, binder, name, sizes, found->second.shape); !status)
       return status.takeError().at(operation.location);
   }
   for (const Argument &argument : program.arguments) {
     const bool isOperand = std::any_of(
         program.operations.begin(), program.operations.end(), [&](const Operation &other) {
           auto last = other.operands.begin() + std::min<size_t>(3, other.operands.size());
-          return other.name == "pe.attention" &&
+          // What a mask reads has extents of its own, which the mask checks.
+          const bool isMask =
+              !other.results.empty() && program.typeOf(other.results[0]) == "!pe.mask";
+          if (isMask)
+            last = other.operands.end();
+          return (isMask || other.name == "pe.attention") &&
                  std::find(other.operands.begin(), last, argument.id) != last;
         });
     auto dims = dimensionsOf(program.typeOf(argument.id));
     if (isOperand || !dims)
       continue;
     if (Status status =
-            bindTo(binder, argument.name, sizesOf(argument, *dims), tensors.at(argument.id).shape);
+            bindTo(*layout, binder, argument.name, sizesOf(argument, *dims), tensors.at(argument.id).shape);
         !status)
       return status.takeError();
   }
-  return binder.finish(positions);
+  auto frame = binder.finish(positions);
+  if (!frame)
+    return frame.takeError();
+  return layout->sizesOf(*frame);
 }
 
 Status Evaluator::prepareAttention(const Operation &operation) {
