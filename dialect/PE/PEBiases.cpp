@@ -5,7 +5,6 @@
 #include "dialect/PE/PEMlpLayers.h"
 #include "dialect/PE/PEScalarBuilder.h"
 #include "dialect/PE/PEScalars.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace mlir::pe;
@@ -124,32 +123,13 @@ Value MlpOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &poin
 // CosineSumOp
 //===----------------------------------------------------------------------===//
 
-/// Each term costs one cosine in the scalar form.
-static constexpr int64_t kMaxTerms = 4096;
-
-LogicalResult CosineSumOp::verify() {
-  int64_t terms = getTerms();
-  if (terms < 1 || terms > kMaxTerms) // cosine_sum-C1
-    return emitOpError("expected terms between 1 and ")
-           << kMaxTerms << ", found " << terms << " (cosine_sum-C1)";
-  double base = getBase().convertToDouble();
-  if (!isFiniteInF32(base) || base <= 0.0) // cosine_sum-C2
-    return emitOpError("expected base to be a finite number above 0, found ")
-           << base << " (cosine_sum-C2)";
-  return success();
-}
+LogicalResult CosineSumOp::verify() { return verifyCosineSum(*this, getTerms(), getBase()); }
 
 Value CosineSumOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
                                ValueRange operands) {
   ScalarBuilder f(builder, loc, point);
-  int64_t terms = getTerms();
-  double base = getBase().convertToDouble();
-  Value sum;
-  for (int64_t k = 1; k <= terms; ++k) {
-    double frequency = std::pow(base, -static_cast<double>(k) / terms);
-    Value term = f.create<math::CosOp>(f.mul(f.constant(frequency), operands[0]));
-    sum = sum ? f.add(sum, term) : term;
-  }
+  Value sum = CosineSumEvalOp::create(builder, loc, operands[0].getType(), operands[0],
+                                      getTermsAttr(), getBaseAttr());
   return getAmplitude() ? f.mul(f.parameter(operands[1]), sum) : sum;
 }
 

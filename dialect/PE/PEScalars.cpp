@@ -5,6 +5,7 @@
 #include "dialect/PE/PEMlpLayers.h"
 #include "mlir/IR/Matchers.h"
 #include <algorithm>
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::pe;
@@ -44,6 +45,36 @@ OpFoldResult ReadOp::fold(FoldAdaptor adaptor) {
     element = element * extent + std::clamp<int64_t>(known.getInt(), 0, extent - 1);
   }
   return constant.getValues<Attribute>()[element];
+}
+
+//===----------------------------------------------------------------------===//
+// CosineSumEvalOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult mlir::pe::verifyCosineSum(Operation *op, int64_t terms, const APFloat &base) {
+  constexpr int64_t kMaxTerms = 4096; // each costs one cosine per pair in the general form
+  if (terms < 1 || terms > kMaxTerms) // cosine_sum-C1
+    return op->emitOpError("expected terms between 1 and ")
+           << kMaxTerms << ", found " << terms << " (cosine_sum-C1)";
+  double number = base.convertToDouble();
+  if (!isFiniteInF32(number) || number <= 0.0) // cosine_sum-C2
+    return op->emitOpError("expected base to be a finite number above 0, found ")
+           << number << " (cosine_sum-C2)";
+  return success();
+}
+
+LogicalResult CosineSumEvalOp::verify() { return verifyCosineSum(*this, getTerms(), getBase()); }
+
+OpFoldResult CosineSumEvalOp::fold(FoldAdaptor adaptor) {
+  auto x = dyn_cast_or_null<FloatAttr>(adaptor.getX());
+  if (!x)
+    return {};
+  const int64_t terms = getTerms();
+  const double base = getBase().convertToDouble();
+  double sum = 0;
+  for (int64_t k = 1; k <= terms; ++k)
+    sum += std::cos(x.getValueAsDouble() * std::pow(base, -static_cast<double>(k) / terms));
+  return FloatAttr::get(x.getType(), sum);
 }
 
 //===----------------------------------------------------------------------===//

@@ -11,4 +11,11 @@
 #define GET_OP_CLASSES
 #include "dialect/PE/PEScalars.h.inc"
 
+namespace mlir::pe {
+
+/// The constraints of `pe.cosine_sum` and its scalar form (cosine_sum-C1, C2).
+LogicalResult verifyCosineSum(Operation *op, int64_t terms, const APFloat &base);
+
+} // namespace mlir::pe
+
 #endif // PE_DIALECT_PE_PESCALARS_H

@@ -67,6 +67,23 @@ def PE_MlpEvalOp : PE_Op<"mlp_eval", [Pure, AllTypesMatch<["x", "result"]>,
   let hasVerifier = 1;
 }
 
+def PE_CosineSumEvalOp : PE_Op<"cosine_sum_eval", [Pure, AllTypesMatch<["x", "result"]>]> {
+  let summary = "sum_k cos(x / base^(k / terms)) of the scalar x";
+  let description = [{
+    The scalar form of `pe.cosine_sum`, without its amplitude. Long sums become a loop. Example:
+
+    ```mlir
+    %y = pe.cosine_sum_eval %x {terms = 64, base = 10000.0} : f32
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[F32, F64]>:$x, DefaultValuedAttr<I64Attr, "64">:$terms,
+                       DefaultValuedAttr<F64Attr, "10000.0">:$base);
+  let results = (outs AnyTypeOf<[F32, F64]>:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
 def PE_GlobalHeadOp : PE_Op<"global_head", [Pure]> {
   let summary = "The number of a head in the whole model";
   let description = [{

@@ -99,6 +99,11 @@ Operations operationsOf(TermOp term, DifferenceRange range) {
       count.functions += own.functions;
       continue;
     }
+    if (auto cosines = dyn_cast<CosineSumEvalOp>(op)) {
+      count.all += 3 * cosines.getTerms(); // an angle, its cosine, a sum
+      count.functions += cosines.getTerms();
+      continue;
+    }
     ++count.all;
     const bool isMath = isa<math::MathDialect>(op->getDialect()) && !isa<math::AbsFOp>(op);
     count.functions += isMath || isa<arith::DivFOp>(op);

@@ -142,6 +142,8 @@ Text Writer::writeOperation(Operation *op) {
           [&](Operation *) { return call("pow", op->getOperands()); })
       .Case<arith::FPToSIOp>([&](Operation *) { return call("int", op->getOperands()); })
       .Case<MlpEvalOp>([&](MlpEvalOp mlp) { return call("mlp", mlp.getX()); })
+      .Case<CosineSumEvalOp>(
+          [&](CosineSumEvalOp cosines) { return call("cosine_sum", cosines.getX()); })
       .Default([&](Operation *) { return call(op->getName().stripDialect(), op->getOperands()); });
 }
 

@@ -204,15 +204,32 @@ void SweepEmitter::emitAccumulate(AccumulateOp op, int64_t key, int64_t vector) 
   }
   if (llvm::none_of(op.getIndices(), [&](Value i) { return values.maps.dependsOnRow(i); }))
     return addTo(op, e.sumLanes(reg), [&](Value i) { return values.maps.scalarAt(i); });
-  for (int64_t lane = 0; lane < e.lanes; ++lane) {
-    auto extract = [&](Value from) { return e.create<vector::ExtractOp>(from, lane).getResult(); };
-    addTo(op, extract(reg), [&](Value index) -> Value {
-      if (!values.maps.dependsOnRow(index))
+  addLanes(op, reg, vector);
+}
+
+/// Each lane to the place that its indices name, in the order of the lanes: a loop, because what
+/// is written once per lane and sum takes most of the compile time where a map has many sums.
+void SweepEmitter::addLanes(AccumulateOp op, Value reg, int64_t vector) {
+  llvm::DenseMap<Value, Value> memory; // a vector for every value that differs between lanes
+  auto keep = [&](Value value, Value lanes) {
+    Type element = cast<VectorType>(lanes.getType()).getElementType();
+    Value &scratch = laneScratch[{element, memory.size()}];
+    if (!scratch)
+      scratch = e.scratch(e.lanes, element);
+    e.storeVector(lanes, scratch, 0);
+    memory[value] = scratch;
+  };
+  keep(op.getValue(), reg);
+  for (Value index : op.getIndices())
+    if (values.maps.dependsOnRow(index) && !memory.count(index))
+      keep(index, values.maps.vectorOf(index, vector));
+  e.loop(0, e.lanes, 1, [&](Index lane) {
+    addTo(op, e.load(memory[op.getValue()], lane), [&](Value index) -> Value {
+      if (!memory.count(index))
         return values.maps.scalarAt(index);
-      Value lanes = values.maps.vectorOf(index, vector);
-      return e.create<arith::IndexCastOp>(e.getIndexType(), extract(lanes));
+      return e.create<arith::IndexCastOp>(e.getIndexType(), e.load(memory[index], lane));
     });
-  }
+  });
 }
 
 /// Adds a scalar where `op` says.

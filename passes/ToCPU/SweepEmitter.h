@@ -37,6 +37,7 @@ private:
   void emitElement(Operation *op, int64_t key, int64_t vector);
   void emitMap(MapOp map, int64_t key, int64_t vector);
   void emitAccumulate(AccumulateOp op, int64_t key, int64_t vector);
+  void addLanes(AccumulateOp op, Value reg, int64_t vector);
   void addTo(AccumulateOp op, Value scalar, llvm::function_ref<Value(Value)> indexOf);
   void emitScan(ScanOp scan, int64_t key, int64_t vector);
   void emitReduce(ReduceOp reduce, int64_t key, int64_t vector);
@@ -68,6 +69,8 @@ private:
   SmallVector<Carry> carries;
   llvm::DenseMap<Value, Index> bases; // of windows and key panels
   Index distance;                     // entry of a window for the strip's first row, key 0
+  // A vector in memory of each element type and number: lanes that are taken one by one.
+  llvm::DenseMap<std::pair<Type, unsigned>, Value> laneScratch;
   // Of the current step: the keys, relative to the block, and what is in registers.
   SmallVector<Index> keys;
   llvm::DenseMap<Value, SmallVector<Value>> registers;

@@ -1,7 +1,7 @@
-//===- PairLoops.cpp - maps over pairs with loops inside ------------------===//
+//===- PairLoops.cpp - maps over pairs with loops or long code inside -----===//
 //
-// A map whose region has loops, such as the layers of a smooth network, or that adds to places
-// which depend on the pair, such as the entry of a table, is not written once per register: the
+// A map whose region has loops, such as the layers of a smooth network, or hundreds of operations,
+// or that adds to places which depend on the pair, is not written once per register: the
 // region stands once, in a loop over the lane's pairs, with inputs and results in memory of the
 // thread. What it adds to the elements of a head goes to an array of the thread first; behind the
 // loop the arrays are summed over the warp, element by element. Nothing depends on the order of
@@ -69,10 +69,13 @@ static bool hasFixedPlace(AccumulateOp sum) {
 bool mlir::tile::gpu::needsPairLoop(MapOp map) {
   if (!isPair(map.getIterationSpaces()))
     return false;
+  constexpr int64_t kMostWritten = 256; // operations that are written once per pair
+  int64_t count = 0;
   return map
       .walk([&](Operation *op) {
         auto sum = dyn_cast<AccumulateOp>(op);
-        const bool isNeeded = isa<scf::ForOp>(op) || (sum && !lineOf(sum) && !hasFixedPlace(sum));
+        const bool isNeeded = isa<scf::ForOp>(op) || (sum && !lineOf(sum) && !hasFixedPlace(sum)) ||
+                              ++count > kMostWritten;
         return isNeeded ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();

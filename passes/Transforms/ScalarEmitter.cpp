@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "passes/Analysis/Slice.h"
+#include "passes/Transforms/CosineSum.h"
 #include "passes/Transforms/MlpEval.h"
 
 namespace mlir::pe {
@@ -25,7 +26,7 @@ Value ParameterAccess::scratch(OpBuilder &builder, Location loc, int64_t size, T
 
 bool isEmittable(Operation *op) {
   return isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
-         isa<ReadOp, MlpEvalOp, GlobalHeadOp, HeadsTotalOp>(op);
+         isa<ReadOp, MlpEvalOp, CosineSumEvalOp, GlobalHeadOp, HeadsTotalOp>(op);
 }
 
 void mapPoint(IRMapping &mapping, Block &block, const PairPoint &point) {
@@ -110,6 +111,9 @@ Value emitScalar(Value root, IRMapping &mapping, OpBuilder &builder, ParameterAc
     } else if (auto mlp = dyn_cast<MlpEvalOp>(op)) {
       mapping.map(mlp.getResult(), emitMlp(mlp, mapping.lookup(mlp.getX()),
                                            mapping.lookup(mlp.getHead()), builder, params));
+    } else if (auto cosines = dyn_cast<CosineSumEvalOp>(op)) {
+      mapping.map(cosines.getResult(),
+                  emitCosineSum(cosines, mapping.lookup(cosines.getX()), builder));
     } else if (auto clamp = dyn_cast<math::ClampFOp>(op)) {
       mapping.map(clamp.getResult(), emitClamp(clamp, mapping, builder));
     } else if (auto infinite = dyn_cast<math::IsInfOp>(op)) {

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Analysis/Slice.h"
+#include "passes/Transforms/CosineSum.h"
 #include "passes/Transforms/MlpEval.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <numbers>
@@ -204,6 +205,9 @@ Value ruleOf(Emit &e, const Site &s, unsigned index) {
       })
       .Case<math::CopySignOp>([&](auto) { return copySignAdjoint(e, s, index); })
       .Case<math::PowFOp, math::FPowIOp>([&](auto) { return powerAdjoint(e, s, index); })
+      .Case<CosineSumEvalOp>([&](CosineSumEvalOp cosines) {
+        return e.mul(g, emitCosineSumSlope(cosines, s.operands[0], e.builder));
+      })
       .Case<math::Atan2Op>([&](auto) { return atan2Adjoint(e, s, index); })
       .Default([&](Operation *) {
         Value x = s.operands[0];
@@ -264,8 +268,9 @@ FailureOr<ScalarVjp> ScalarVjp::create(Value root, ArrayRef<Value> inputs) {
 LogicalResult ScalarVjp::check() const {
   for (Operation *op : slice)
     if (!isEmittable(op))
-      return op->emitOpError("expected an operation of arith or math, pe.read, pe.mlp_eval, "
-                             "pe.global_head or pe.heads_total in a bias region, found another");
+      return op->emitOpError(
+          "expected an operation of arith or math, pe.read, pe.mlp_eval, "
+          "pe.cosine_sum_eval, pe.global_head or pe.heads_total in a bias region, found another");
   return success();
 }
 

@@ -8,6 +8,7 @@
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/OptBisect.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/CommandLine.h"
@@ -116,6 +117,26 @@ Status optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   return Status::success();
 }
 
+/// Leaves out the one pass of LLVM (straight-line strength reduction, slsr) whose time grows with
+/// the square of a kernel's addresses: with hundreds of reads and sums in scalar code it took most
+/// of the time to compile.
+class LongKernels : public llvm::OptPassGate {
+public:
+  explicit LongKernels(const llvm::Module &module) {
+    constexpr unsigned kLong = 8192; // instructions; a kernel without scalar code has up to 6000
+    for (const llvm::Function &function : module)
+      if (function.getInstructionCount() > kLong)
+        names.insert(("function (" + function.getName() + ")").str());
+  }
+  bool isEnabled() const override { return !names.empty(); }
+  bool shouldRunPass(llvm::StringRef pass, llvm::StringRef place) const override {
+    return pass != "slsr" || !names.contains(place);
+  }
+
+private:
+  llvm::StringSet<> names;
+};
+
 } // namespace
 
 Expected<Chip> parseChip(const std::string &text) {
@@ -159,6 +180,8 @@ Expected<std::string> emitPtx(mlir::ModuleOp module, const Chip &chip) {
     return linked.takeError();
   if (Status optimised = optimise(*translated, **machine); !optimised)
     return optimised.takeError();
+  LongKernels longKernels(*translated);
+  context.setOptPassGate(longKernels);
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager passes;

@@ -100,6 +100,26 @@ Expected<NodeId> GraphBuilder::buildPower(const Operation &operation) {
   return graph.arith("mulf", graph.constant(*factor), graph.arith("mulf", *slope, power));
 }
 
+/// The sum of cos(x / base^(k / terms)) over k = 1..terms.
+NodeId GraphBuilder::cosineSum(int64_t terms, double base, NodeId x) {
+  CosineSumSpec spec;
+  for (int64_t k = 1; k <= terms; ++k)
+    spec.frequencies.push_back(1.0 / std::pow(base, static_cast<double>(k) / terms));
+  return graph.cosineSum(std::move(spec), x);
+}
+
+/// The scalar form in a region.
+Expected<NodeId> GraphBuilder::buildCosineSumEval(const Operation &operation) {
+  auto x = scalar(operation, 0);
+  auto terms = operation.integer("terms", 64);
+  auto base = operation.number("base", 10000.0);
+  if (!x)
+    return x.takeError();
+  if (!terms || !base)
+    return terms ? base.takeError() : terms.takeError();
+  return cosineSum(*terms, *base, *x);
+}
+
 /// sum of r1_h * cos(x / base^(k / terms)) over k = 1..terms
 Expected<NodeId> GraphBuilder::buildCosineSum(const Operation &operation) {
   if (Status status = operation.expectOnly({"terms", "base"}); !status)
@@ -114,10 +134,7 @@ Expected<NodeId> GraphBuilder::buildCosineSum(const Operation &operation) {
   auto x = nodeOf((*groups)[0].at(0));
   if (!x)
     return x.takeError();
-  CosineSumSpec spec;
-  for (int64_t k = 1; k <= *terms; ++k)
-    spec.frequencies.push_back(1.0 / std::pow(*base, static_cast<double>(k) / *terms));
-  NodeId sum = graph.cosineSum(std::move(spec), *x);
+  NodeId sum = cosineSum(*terms, *base, *x);
   if ((*groups)[1].empty())
     return sum;
   auto amplitude = headParameter(operation, (*groups)[1][0], "the amplitude");

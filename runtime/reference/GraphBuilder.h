@@ -66,6 +66,8 @@ private:
   Expected<NodeId> buildPower(const Operation &operation);
   Expected<NodeId> buildMlp(const Operation &operation);
   Expected<NodeId> buildCosineSum(const Operation &operation);
+  Expected<NodeId> buildCosineSumEval(const Operation &operation);
+  NodeId cosineSum(int64_t terms, double base, NodeId x);
   Expected<NodeId> buildAdd(const Operation &operation);
   Expected<NodeId> buildScale(const Operation &operation);
   Expected<NodeId> buildBiasFunction(const Operation &operation);

@@ -94,6 +94,8 @@ Expected<NodeId> GraphBuilder::regionNode(const Operation &operation) {
     return buildConstant(operation);
   if (name == "pe.read")
     return buildRead(operation);
+  if (name == "pe.cosine_sum_eval")
+    return buildCosineSumEval(operation);
   if (name == "pe.global_head")
     return buildGlobalHead(operation);
   if (name == "pe.heads_total")

@@ -328,5 +328,25 @@ TEST(Region, ScalarMlpIsThatOfTheWholeOperation) {
     EXPECT_EQ(x, 0.0);
 }
 
+TEST(Region, ScalarCosineSumIsThatOfTheWholeOperation) {
+  ProgramBuilder f;
+  int bias = f.biasFunction({}, [&](const Values &a) {
+    int i = f.scalar("arith.sitofp", {f.scalar("arith.index_cast", {a[2]}, "i64")});
+    int j = f.scalar("arith.sitofp", {f.scalar("arith.index_cast", {a[3]}, "i64")});
+    int x = f.scalar("math.absf", {f.scalar("arith.subf", {i, j})});
+    return f.scalar("pe.cosine_sum_eval", {x}, "f32", {{"terms", 20}, {"base", 50.0}});
+  });
+  int whole =
+      f.bias("pe.cosine_sum", {f.coordinate("pe.distance")}, {{"terms", 20}, {"base", 50.0}});
+  int difference = f.bias("pe.add", {bias, f.bias("pe.scale", {whole}, {{"factor", -1.0}})});
+  f.attention({difference}, {}, f.mask("pe.causal"));
+  Encoding encoding{"cosines", f.finish(), f.parameters()};
+  auto bias4 = reference::materializeBias(encoding.program,
+                                          randomInputs(encoding, {1, 2, 2, 5, 5, 2, 2}, 3), {});
+  ASSERT_TRUE(bias4) << bias4.error().getMessage();
+  for (double x : bias4->values<double>())
+    EXPECT_EQ(x, 0.0);
+}
+
 } // namespace
 } // namespace pe::test

@@ -201,6 +201,14 @@ func.func @cosine_base() {
 
 // -----
 
+func.func @scalar_cosine_sum(%x: f32) -> f32 {
+  // expected-error @below {{expected terms between 1 and 4096, found 4097 (cosine_sum-C1)}}
+  %y = pe.cosine_sum_eval %x {terms = 4097} : f32
+  return %y : f32
+}
+
+// -----
+
 func.func @bias_as_coordinate() {
   %x = pe.causal // expected-note {{prior use here}}
   // expected-error @below {{use of value '%x' expects different type than prior uses: '!pe.coordinate' vs '!pe.mask'}}

@@ -26,6 +26,7 @@ PLACES = [
     (r"pe\.global_head (%\w+)", "index"),
     (r"pe\.mlp_eval (%\w+)", "f32"),
     (r"pe\.mlp_eval %\w+, (%\w+)", "index"),
+    (r"pe\.cosine_sum_eval (%\w+)", "f32"),
     (r"pe\.yield (%\w+)", "f32"),
     (r"pe\.pullback (%\w+)", BIAS),
     (r"pe\.pullback %\w+, (%\w+)", ADJOINT),

@@ -61,7 +61,8 @@ func.func @regions(%p: tensor<?xf32>) {
   // CHECK-NEXT:   pe.global_head %[[H]]
   // CHECK-NEXT:   pe.heads_total
   // CHECK-NEXT:   %[[Y:.*]] = pe.mlp_eval %[[X]], %[[H]] layers(%[[P]], %[[P]] : tensor<?xf32>, tensor<?xf32>) : f32
-  // CHECK-NEXT:   pe.yield %[[Y]] : f32
+  // CHECK-NEXT:   %[[Z:.*]] = pe.cosine_sum_eval %[[Y]] {terms = 8 : i64} : f32
+  // CHECK-NEXT:   pe.yield %[[Z]] : f32
   // CHECK-NEXT: }
   %0 = pe.bias_fn(%p : tensor<?xf32>) {
   ^bb0(%b: index, %h: index, %i: index, %j: index, %q: tensor<?xf32>):
@@ -69,7 +70,8 @@ func.func @regions(%p: tensor<?xf32>) {
     %g = pe.global_head %h
     %n = pe.heads_total
     %y = pe.mlp_eval %x, %h layers(%q, %q : tensor<?xf32>, tensor<?xf32>) : f32
-    pe.yield %y : f32
+    %z = pe.cosine_sum_eval %y {terms = 8} : f32
+    pe.yield %z : f32
   }
   // CHECK: pe.bias_fn {
   %1 = pe.bias_fn {

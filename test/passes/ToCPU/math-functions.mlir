@@ -1,5 +1,6 @@
 // A stage with hundreds of cosines calls one function for them, and the code stays small: this
-// program has 512 cosines per vector of rows, and as many sines in its backward.
+// program has 512 cosines per vector of rows, and as many sines in its backward. (Sums of more than
+// 16 cosines are loops.)
 //
 // RUN: pe-opt %s --pe-prepare --pe-to-cpu="grad=1 features=x86-64-v4" -o %t.mlir
 // RUN: FileCheck %s --input-file=%t.mlir
@@ -33,8 +34,39 @@ func.func @f(%q: tensor<?x?x?x?xf32> {pe.name = "q"},
     %c: tensor<f32> {pe.name = "c", pe.init = "uniform(0.1,1.5)"},
     %amp: tensor<?xf32> {pe.name = "amp", pe.init = "uniform(-1,1)"}) -> (tensor<?x?x?x?xf32> {pe.name = "o"}) {
   %x = pe.progressive threshold(%c : tensor<f32>) {initial_length = 512.0, epsilon = 0.001}
-  %y = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 512, base = 10000.0}
+  %y0 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 2.0}
+  %y1 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 3.0}
+  %y2 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 4.0}
+  %y3 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 5.0}
+  %y4 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 6.0}
+  %y5 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 7.0}
+  %y6 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 8.0}
+  %y7 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 9.0}
+  %y8 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 10.0}
+  %y9 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 11.0}
+  %y10 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 12.0}
+  %y11 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 13.0}
+  %y12 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 14.0}
+  %y13 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 15.0}
+  %y14 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 16.0}
+  %y15 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 17.0}
+  %y16 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 18.0}
+  %y17 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 19.0}
+  %y18 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 20.0}
+  %y19 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 21.0}
+  %y20 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 22.0}
+  %y21 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 23.0}
+  %y22 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 24.0}
+  %y23 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 25.0}
+  %y24 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 26.0}
+  %y25 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 27.0}
+  %y26 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 28.0}
+  %y27 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 29.0}
+  %y28 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 30.0}
+  %y29 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 31.0}
+  %y30 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 32.0}
+  %y31 = pe.cosine_sum %x amplitude(%amp : tensor<?xf32>) {terms = 16, base = 33.0}
   %mask = pe.causal
-  %o = pe.attention %q, %k, %v bias(%y) mask(%mask) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
+  %o = pe.attention %q, %k, %v bias(%y0, %y1, %y2, %y3, %y4, %y5, %y6, %y7, %y8, %y9, %y10, %y11, %y12, %y13, %y14, %y15, %y16, %y17, %y18, %y19, %y20, %y21, %y22, %y23, %y24, %y25, %y26, %y27, %y28, %y29, %y30, %y31) mask(%mask) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return %o : tensor<?x?x?x?xf32>
 }

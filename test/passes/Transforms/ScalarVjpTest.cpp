@@ -136,6 +136,8 @@ const Rule kRules[] = {
     {"sinh", "%v = math.sinh %x : f32", -2, 2},
     {"cosh", "%v = math.cosh %x : f32", -2, 2},
     {"tanh", "%v = math.tanh %x : f32", -2, 2},
+    {"cosine_sum", "%v = pe.cosine_sum_eval %x {terms = 3, base = 5.0} : f32", -2, 2},
+    {"long_cosine_sum", "%v = pe.cosine_sum_eval %x {terms = 100, base = 50.0} : f32", -2, 2},
     {"floor", "%a = math.floor %x : f32\n%v = arith.mulf %a, %y : f32", 1.1, 1.9},
     {"integers",
      "%a = arith.fptosi %x : f32 to i32\n%c = arith.sitofp %a : i32 to f32\n"
