@@ -19,9 +19,16 @@ double normOf(const Tensor &tensor) {
   return std::sqrt(sum);
 }
 
-double normOf(const TensorMap &tensors, const std::string &name) {
+/// The norm of the elements of `name` that `expected` bounds: those where it is finite.
+double normOf(const TensorMap &tensors, const std::string &name, const Tensor &expected) {
   auto found = tensors.find(name);
-  return found == tensors.end() ? 0.0 : normOf(found->second);
+  if (found == tensors.end())
+    return 0.0;
+  double sum = 0.0;
+  for (size_t e = 0, n = expected.values<double>().size(); e < n; ++e)
+    if (std::isfinite(expected.values<double>()[e]))
+      sum += found->second.values<double>()[e] * found->second.values<double>()[e];
+  return std::sqrt(sum);
 }
 
 /// A number's text; NaN without its sign, which means nothing.
@@ -34,8 +41,10 @@ bool isSame(double a, double b) { return a == b || (std::isnan(a) && std::isnan(
 void measure(std::span<const double> found, std::span<const double> reference,
              TensorReport &report) {
   double error = 0.0, norm = 0.0;
+  report.notFinite = 0;
   for (size_t e = 0; e < reference.size(); ++e) {
     if (!std::isfinite(reference[e])) {
+      ++report.notFinite;
       if (isSame(found[e], reference[e]))
         continue;
       report.problem = makeError("element ", e, ": expected ", textOf(reference[e]), ", found ",
@@ -86,7 +95,7 @@ private:
       return;
     }
     measure(*elements, expected.values<double>(), item);
-    setBound(item, 2 * roundingOf(expected, item.name));
+    setBound(item, expected, 2 * roundingOf(expected, item.name));
     const Tensor *rounded = findRounded(item.name);
     if (rounded && item.problem.empty() && !item.isBounded())
       judgeByRounded(*elements, *rounded, item);
@@ -103,11 +112,11 @@ private:
     item.isAgainstRounded = true;
   }
 
-  void setBound(TensorReport &item, double rounding) const {
-    const double magnitude = normOf(reference.magnitudes, item.name);
-    const double noise = normOf(reference.noise, item.name);
+  void setBound(TensorReport &item, const Tensor &expected, double rounding) const {
+    const double magnitude = normOf(reference.magnitudes, item.name, expected);
+    const double noise = normOf(reference.noise, item.name, expected);
     // A parameter whose gradient has terms of its own is held to these.
-    const double terms = magnitude > 0.0 ? 0.0 : normOf(reference.terms, item.name);
+    const double terms = magnitude > 0.0 ? 0.0 : normOf(reference.terms, item.name, expected);
     const double relative = tolerance.relative + growth;
     item.bound = relative * item.norm + (tolerance.magnitude + growth) * magnitude;
     item.bound = std::max(item.bound, tolerance.noise * noise);
@@ -187,6 +196,8 @@ std::string TensorReport::line() const {
   }
   if (isAgainstRounded)
     text += " (against the rounded evaluation)";
+  if (notFinite > 0)
+    text += " (" + std::to_string(notFinite) + " elements are not finite, as in the reference)";
   if (!isBounded())
     return text + "  NO BOUND";
   return text + (error <= bound ? "  ok" : "  FAILED");

@@ -74,6 +74,8 @@ struct TensorReport {
   /// Why the tensor cannot be compared, or where it is not finite; empty: it was compared.
   std::string problem;
 
+  /// Elements that are infinite or NaN in both; error, norm and bound are of the others.
+  int64_t notFinite = 0;
   /// The reference is zero, or what cancellation left of larger terms.
   bool isAbsolute() const { return norm == 0.0 || scale > norm; }
   /// False if the bound is larger than what it should bound.

@@ -48,6 +48,8 @@ std::optional<double> parseNumber(std::string_view text) {
 Attribute readAttribute(const Json &json) {
   if (json.is_boolean())
     return {json.get<bool>()};
+  if (json.is_number_integer() && json <= std::numeric_limits<int64_t>::max())
+    return {json.get<int64_t>()};
   if (json.is_number())
     return {json.get<double>()};
   if (json.is_string())
@@ -244,10 +246,20 @@ Expected<Program> Reader::read(const Json &json) {
 std::optional<double> Attribute::asNumber() const {
   if (auto *number = std::get_if<double>(&value))
     return *number;
+  if (auto *integer = std::get_if<int64_t>(&value))
+    return static_cast<double>(*integer);
   if (auto *truth = std::get_if<bool>(&value))
     return *truth ? 1.0 : 0.0;
   if (auto *text = std::get_if<std::string>(&value))
     return parseNumber(*text);
+  return std::nullopt;
+}
+
+std::optional<int64_t> Attribute::asInteger() const {
+  if (auto *integer = std::get_if<int64_t>(&value))
+    return *integer;
+  if (auto truth = asBool(); truth && !std::holds_alternative<double>(value))
+    return *truth ? 1 : 0;
   return std::nullopt;
 }
 
@@ -256,6 +268,8 @@ std::optional<bool> Attribute::asBool() const {
     return *truth;
   if (auto *number = std::get_if<double>(&value))
     return *number != 0.0;
+  if (auto *integer = std::get_if<int64_t>(&value))
+    return *integer != 0;
   if (auto *text = std::get_if<std::string>(&value)) {
     if (*text == "true" || *text == "unit")
       return true;

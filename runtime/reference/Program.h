@@ -28,9 +28,11 @@ using ValueId = int;
 
 /// An attribute's value: nothing, a truth value, a number, a text or a list.
 struct Attribute {
-  std::variant<std::monostate, bool, double, std::string, std::vector<Attribute>> value;
+  std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<Attribute>> value;
 
   std::optional<double> asNumber() const;
+  /// An integer with all its bits; a truth value is 1 or 0.
+  std::optional<int64_t> asInteger() const;
   std::optional<bool> asBool() const;
   /// A text without its dialect's wrapping, or the text of a plain string.
   std::optional<std::string> asKeyword() const;

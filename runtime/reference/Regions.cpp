@@ -15,9 +15,6 @@
 
 namespace pe::reference {
 
-/// Integers up to here are exact in a double, which is what attributes are read as.
-constexpr double kMostExact = 9007199254740992.0;
-
 static bool isIntegerType(std::string_view type) {
   return type == "index" || type.starts_with('i');
 }
@@ -142,22 +139,17 @@ Expected<NodeId> GraphBuilder::regionNode(const Operation &operation) {
 
 Expected<NodeId> GraphBuilder::buildConstant(const Operation &operation) {
   const Attribute *attribute = operation.find("value");
-  std::optional<double> value;
-  if (attribute)
-    value = attribute->asNumber();
-  if (attribute && !value)
-    if (auto truth = attribute->asBool())
-      value = *truth ? 1.0 : 0.0;
+  const std::string &type = program.typeOf(operation.results[0]);
+  if (isIntegerType(type)) {
+    auto integer = attribute ? attribute->asInteger() : std::nullopt;
+    if (!integer)
+      return operation.fail("expected attribute 'value' to be an integer of at most 64 bits");
+    return graph.integerConstant(signExtend(*integer, widthOf(type)));
+  }
+  auto value = attribute ? attribute->asNumber() : std::nullopt;
   if (!value)
     return operation.fail("expected attribute 'value' to be a number");
-  const std::string &type = program.typeOf(operation.results[0]);
-  if (type == "f32")
-    return graph.constant(static_cast<double>(static_cast<float>(*value)));
-  if (!isIntegerType(type))
-    return graph.constant(*value);
-  if (!(std::fabs(*value) <= kMostExact))
-    return operation.fail("expected an integer of magnitude at most 2^53, found ", *value);
-  return graph.integerConstant(signExtend(static_cast<int64_t>(*value), widthOf(type)));
+  return graph.constant(type == "f32" ? static_cast<double>(static_cast<float>(*value)) : *value);
 }
 
 Expected<NodeId> GraphBuilder::buildFloatComparison(const Operation &operation, NodeId a,

@@ -242,6 +242,19 @@ TEST_F(Corruption, NotANumberIsMetByNotANumber) {
       << judge().table();
 }
 
+TEST_F(Corruption, ElementsThatAreNotFiniteLeaveTheOthersTheirBound) {
+  const float nan = std::nanf("");
+  reference.gradients["d_c"].data<double>()[0] = nan;
+  reference.magnitudes["d_c"].data<double>()[0] = nan;
+  expectOnlyFailure("d_c");
+  elements("d_c")[0] = nan;
+  reference::Report report = judge();
+  EXPECT_TRUE(report.passes()) << report.table();
+  EXPECT_NE(report.table().find("(1 elements are not finite, as in the reference)  ok"),
+            std::string::npos)
+      << report.table();
+}
+
 /// GELU is evaluated as it is written: what was granted to approximations is not granted to it.
 TEST(Compare, SmoothActivationsAreHeldToTheBoundsOfAllOthers) {
   Encoding encoding = encodingNamed("fire_gelu", 8);

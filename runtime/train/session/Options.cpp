@@ -130,15 +130,21 @@ Status setPhases(TrainConfig &config, const std::string &path) {
   if (!content)
     return content.takeError();
   nlohmann::json list = nlohmann::json::parse(*content, nullptr, /*allow_exceptions=*/false);
+  constexpr uint64_t kMostSteps = uint64_t(1) << 53; // of the whole run
+  uint64_t left = kMostSteps;
   std::vector<PhaseConfig> phases;
   bool wellFormed = list.is_array() && !list.empty();
   for (const nlohmann::json &entry : wellFormed ? list : nlohmann::json::array()) {
     wellFormed = entry.is_object() && entry.contains("steps") &&
-                 entry["steps"].is_number_unsigned() && entry.value("steps", 0) > 0 &&
+                 entry["steps"].is_number_unsigned() && entry["steps"] > 0 &&
                  (!entry.contains("data") || entry["data"].is_string());
     if (!wellFormed)
       break;
-    phases.push_back({entry.value("data", std::string()), entry["steps"].get<int64_t>()});
+    const auto steps = entry["steps"].get<uint64_t>();
+    if (steps > left)
+      return makeError("expected at most 2^53 steps in all phases of '", path, "', found more");
+    left -= steps;
+    phases.push_back({entry.value("data", std::string()), static_cast<int64_t>(steps)});
   }
   if (!wellFormed)
     return makeError("expected a JSON list of {\"data\": DIR, \"steps\": N} with N > 0 in '", path,
@@ -147,9 +153,11 @@ Status setPhases(TrainConfig &config, const std::string &path) {
   return Status::success();
 }
 
+using C = TrainConfig;
+
 // clang-format off
-std::vector<Flag> makeFlags() {
-  using C = TrainConfig;
+/// What is trained, and with what steps.
+std::vector<Flag> flagsOfTraining() {
   return {
     {"data", "", "directory of text files; every tenth is held out (default: Python's library)",
      text([](C &c) -> auto & { return c.phases[0].data; })},
@@ -192,6 +200,12 @@ std::vector<Flag> makeFlags() {
     {"dtype", "f32", "type of the computation", only("f32", kOnGpus)},
     {"phases", "", "JSON file with a list of {\"data\": DIR, \"steps\": N}, instead of --data and "
      "--steps", setPhases},
+  };
+}
+
+/// What is done to the weights beside the steps, and what a run reads, writes and shows.
+std::vector<Flag> flagsOfRun() {
+  return {
     {"reinit-iters", "0",
      "4: project weights onto scaled isometries, at --reinit-at; 0: off", setReinitIterations},
     {"reinit-engine", "qdwh", "how the polar factor is computed", only("qdwh")},
@@ -221,6 +235,13 @@ std::vector<Flag> makeFlags() {
   };
 }
 // clang-format on
+
+std::vector<Flag> makeFlags() {
+  std::vector<Flag> all = flagsOfTraining();
+  for (Flag &flag : flagsOfRun())
+    all.push_back(std::move(flag));
+  return all;
+}
 
 const std::vector<Flag> &flags() {
   static const std::vector<Flag> table = makeFlags();

@@ -6,6 +6,7 @@
 
 #include "runtime/train/session/Session.h"
 #include "runtime/train/model/InitialValues.h"
+#include "runtime/train/trainer/Checkpoint.h"
 
 namespace pe::train {
 
@@ -65,6 +66,10 @@ Session::create(const TrainConfig &config, Environment environment,
                        " in '", config.checkpoint, "'");
     removeLeftovers(config.checkpoint);
   }
+  // What cannot be written is said before the first step, not behind the last.
+  if (!config.checkpoint.empty())
+    if (Status made = makeCheckpointFolder(config.checkpoint); !made)
+      return made.takeError();
   return session;
 }
 

@@ -284,17 +284,22 @@ void removeOthers(const std::string &directory, const std::string &current) {
 
 } // namespace
 
+Status makeCheckpointFolder(const std::string &directory) {
+  std::error_code failure;
+  fs::create_directories(directory, failure);
+  if (failure)
+    return makeError("cannot make the checkpoint folder '", directory, "': ", failure.message());
+  return Status::success();
+}
+
 Status saveCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata) {
   std::string name = "step-" + std::to_string(trainer.steps());
   // Never into the folder that is to be resumed from until this one is whole.
   if (auto previous = latestName(directory); previous && *previous == name)
     name += ".1";
   const fs::path folder = fs::path(directory) / name;
-  std::error_code failure;
-  fs::create_directories(folder, failure);
-  if (failure)
-    return makeError("cannot make the checkpoint folder '", folder.string(),
-                     "': ", failure.message());
+  if (Status status = makeCheckpointFolder(folder.string()); !status)
+    return status;
   const Safetensors model = modelFile(trainer, metadata);
   if (Status status = writeSafetensors((folder / kModelFile).string(), model); !status)
     return status;

@@ -28,6 +28,10 @@ using Metadata = std::map<std::string, std::string>;
 /// The SHA-256 of a file's tensors, names and bytes: its metadata 'pe.sha256'.
 std::string digestOf(const Safetensors &file);
 
+/// Makes the folder of the checkpoints where it is missing; an error where that cannot be, as where
+/// a file has its name.
+Status makeCheckpointFolder(const std::string &directory);
+
 /// Writes the state of `trainer` to `directory` (made if missing). `metadata` goes into the model
 /// file. An error leaves the checkpoint before it.
 Status saveCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata);

@@ -1,5 +1,6 @@
 // RUN: pe run %s --random=1 --shape=b=1,h=1,sq=1,sk=2,d=16 --grad --check --lowering=loops 2>&1 | FileCheck %s
 // RUN: pe run %s --random=1 --shape=b=1,h=1,sq=1,sk=2,d=16 --grad --check --target=cpu 2>&1 | FileCheck %s
+// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=1,sk=2,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: {{^}}o {{.*}} ok
 
 // -1 of 32 bits is 2^32 - 1 as an unsigned number; stick-breaking sees the whole bias.

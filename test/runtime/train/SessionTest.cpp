@@ -215,6 +215,14 @@ TEST_F(SessionTest, ACheckpointBeyondTheRunIsRefused) {
                 path("checkpoint") + "'");
 }
 
+TEST_F(SessionTest, ACheckpointFolderThatCannotBeIsRefusedBeforeTraining) {
+  TrainConfig config = smallConfig();
+  config.checkpoint = path("file");
+  ASSERT_TRUE(writeFileAtomically(config.checkpoint, "text"));
+  EXPECT_EQ(sessionError(config),
+            "cannot make the checkpoint folder '" + path("file") + "': Not a directory");
+}
+
 std::string optionsError(const std::vector<std::string> &arguments) {
   auto options = parseTrainOptions(arguments);
   return options ? "accepted" : options.error().getMessage();
@@ -295,6 +303,18 @@ TEST_F(SessionTest, OptionsComeFromFilesToo) {
               std::string::npos)
         << bad;
   }
+  for (const char *tooLong : {R"([{"steps": 18446744073709551615}])",
+                              R"([{"steps": 4611686018427387904}, {"steps": 4611686018427387904}])",
+                              R"([{"steps": 9007199254740992}, {"steps": 1}])"}) {
+    ASSERT_TRUE(writeFileAtomically(path("phases.json"), tooLong));
+    EXPECT_EQ(optionsError({"--phases=" + path("phases.json")}),
+              "expected at most 2^53 steps in all phases of '" + path("phases.json") +
+                  "', found more");
+  }
+  ASSERT_TRUE(writeFileAtomically(path("phases.json"), R"([{"steps": 4294967296}])"));
+  options = parseTrainOptions({"--phases=" + path("phases.json")});
+  ASSERT_TRUE(options) << options.error().getMessage();
+  EXPECT_EQ(options->config.totalSteps(), 4294967296);
 }
 
 TEST(Options, HelpListsEveryFlag) {

@@ -283,18 +283,25 @@ TEST_F(CudaTest, TimesAreThoseBetweenEvents) {
   EXPECT_NEAR(times->backward, 1.5e-3, 1e-6);
 }
 
-/// The C interface on tensors that are on the device.
-TEST_F(CudaTest, SessionsInC) {
-  Compiled compiled = compile("nope", DType::F32, 16);
-  fake().launcher = launcherOf(compiled, failure);
-  const std::string file = std::string(PE_TEST_SOURCE_DIR) + "/examples/encodings/nope.mlir";
+const std::string kNope = std::string(PE_TEST_SOURCE_DIR) + "/examples/encodings/nope.mlir";
+
+/// Through the C interface, with gradients; null where it does not open.
+pe_function *openNope(const char *target) {
   pe_options options = {};
-  options.target = "cuda";
+  options.target = target;
   options.chip = "sm_80";
   options.head_dim = options.value_dim = 16;
   options.grad = 1;
   pe_function *function = nullptr;
-  ASSERT_EQ(pe_open(file.c_str(), &options, &function), 0) << pe_last_error();
+  return pe_open(kNope.c_str(), &options, &function) == 0 ? function : nullptr;
+}
+
+/// The C interface on tensors that are on the device.
+TEST_F(CudaTest, SessionsInC) {
+  Compiled compiled = compile("nope", DType::F32, 16);
+  fake().launcher = launcherOf(compiled, failure);
+  pe_function *function = openNope("cuda");
+  ASSERT_TRUE(function) << pe_last_error();
   pe_session *session = nullptr;
   EXPECT_EQ(pe_session_create(function, 1, 3, 2, 8, 8, 1, &session), 1);
   EXPECT_STREQ(pe_last_error(),
@@ -338,8 +345,8 @@ TEST_F(CudaTest, SessionsInC) {
   }
   pe_session_free(session);
   pe_close(function);
-  options.target = "cpu";
-  ASSERT_EQ(pe_open(file.c_str(), &options, &function), 0) << pe_last_error();
+  function = openNope("cpu");
+  ASSERT_TRUE(function) << pe_last_error();
   EXPECT_EQ(pe_session_create(function, 1, 1, 1, 8, 8, 0, &session), 1);
   EXPECT_NE(std::string(pe_last_error()).find("expected a function of target cuda"),
             std::string::npos);
@@ -353,14 +360,8 @@ TEST_F(CudaTest, SessionsInC) {
 /// What a session refuses is refused before anything was started on the stream.
 TEST_F(CudaTest, SessionsCheckBeforeTheyLaunch) {
   fake();
-  const std::string file = std::string(PE_TEST_SOURCE_DIR) + "/examples/encodings/nope.mlir";
-  pe_options options = {};
-  options.target = "cuda";
-  options.chip = "sm_80";
-  options.head_dim = options.value_dim = 16;
-  options.grad = 1;
-  pe_function *function = nullptr;
-  ASSERT_EQ(pe_open(file.c_str(), &options, &function), 0) << pe_last_error();
+  pe_function *function = openNope("cuda");
+  ASSERT_TRUE(function) << pe_last_error();
   pe_session *session = nullptr;
   const int64_t most = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(pe_session_create(function, most, 2, 1, 8, 12, 1, &session), 1);
@@ -420,15 +421,14 @@ TEST(CInterface, NoAddressIsAnError) {
   expectMissing(pe_session_find(nullptr, "q", &address), "session");
   expectMissing(pe_session_forward(nullptr, nullptr, nullptr), "session");
   expectMissing(pe_session_backward(nullptr, nullptr), "session");
-  const std::string file = std::string(PE_TEST_SOURCE_DIR) + "/examples/encodings/nope.mlir";
   pe_options options = {};
   options.dtype = static_cast<pe_dtype>(99);
-  EXPECT_EQ(pe_open(file.c_str(), &options, &function), 1);
+  EXPECT_EQ(pe_open(kNope.c_str(), &options, &function), 1);
   EXPECT_STREQ(pe_last_error(),
                "pe: error: options: expected a dtype of PE_F32, PE_BF16, PE_F16 or "
                "PE_TF32, found 99");
   options = {};
-  ASSERT_EQ(pe_open(file.c_str(), &options, &function), 0) << pe_last_error();
+  ASSERT_EQ(pe_open(kNope.c_str(), &options, &function), 0) << pe_last_error();
   EXPECT_EQ(pe_forward(function, nullptr, 3, nullptr, &call), 1);
   EXPECT_STREQ(pe_last_error(),
                "pe: error: expected a list of tensors, found no list and a count of 3");
