@@ -7,6 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Tile/Owner.h"
+#include "dialect/Math/ScalarOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/ToLoops/BlockEmitter.h"
 #include "passes/ToLoops/NarrowFloats.h"
 #include "passes/ToLoops/ScalarStage.h"
@@ -384,7 +386,22 @@ struct PETileToLoopsPass : impl::PETileToLoopsPassBase<PETileToLoopsPass> {
 
 } // namespace
 
+/// Scalar code is copied; it may hold what the table of operations has, which every reader has.
+static LogicalResult checkScalarCode(StageOp stage) {
+  WalkResult result = stage.walk([&](Operation *op) {
+    const bool isScalarCode = isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
+    if (!isScalarCode || ::pe::math::findScalarOp(op->getName().getStringRef()))
+      return WalkResult::advance();
+    op->emitOpError("expected an operation of the table of scalar operations "
+                    "(dialect/Math/ScalarOps.h), found another");
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 LogicalResult lowerStageToLoops(StageOp stage, const LoopOptions &options) {
+  if (failed(checkScalarCode(stage)))
+    return failure();
   if (isScalarStage(stage))
     return lowerScalarStage(stage);
   if (failed(checkStage(stage, options)))

@@ -13,3 +13,19 @@ tile.plan @wide attributes {head_dim = 256 : i64, value_dim = 256 : i64} {
     tile.store %e, %O : !tile.val<[r, d], f32> -> !tile.buffer<[b, hq, r, d], f32>
   }
 }
+
+// -----
+
+tile.plan @tangent attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
+  %L = tile.buffer "l" result : !tile.buffer<[b, hq, r], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
+    %y = tile.map(%x) : (!tile.val<[r], f32>) -> (!tile.val<[r], f32>) {
+    ^bb0(%n: f32):
+      // expected-error @below {{'math.asinh' op expected an operation of the table of scalar operations (dialect/Math/ScalarOps.h), found another}}
+      %m = math.asinh %n : f32
+      tile.yield %m : f32
+    }
+    tile.store %y, %L : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
+  }
+}
