@@ -28,6 +28,10 @@ constexpr int64_t kWrite = 1, kShared = 2;
 /// runtime/device/emulator/Collectives.h
 enum Collective : int64_t { SyncWarp, Shuffle, LoadMatrices, MultiplyAdd, Reduce };
 
+/// What became of an operation of the kernel: it stays, something stands in its place, or the
+/// emulator does not know it.
+enum class Outcome { Kept, Replaced, Refused };
+
 std::string describe(Location loc) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -58,12 +62,41 @@ private:
 
   LLVM::LLVMFuncOp createThreadFunction(LLVM::LLVMFuncOp kernel);
   void createEntry(LLVM::LLVMFuncOp kernel, LLVM::LLVMFuncOp thread);
-  LogicalResult rewrite(Operation *op);
-  void rewriteAccess(Operation *op, Value address, Type type, bool isWrite);
-  void collective(Operation *op, Collective what, int64_t detail, ValueRange operands);
+  LogicalResult rewriteOp(Operation *op);
+  template <typename... Ops> Outcome rewriteOneOf(Operation *op);
+  // Where a thread is, and what waits for others.
+  Outcome rewrite(NVVM::ThreadIdXOp op);
+  Outcome rewrite(NVVM::BlockIdXOp op);
+  Outcome rewrite(NVVM::BarrierOp op);
+  Outcome rewrite(NVVM::SyncWarpOp op);
+  Outcome rewrite(LLVM::FenceOp op);
+  // What the lanes of a warp do together.
+  Outcome rewrite(NVVM::ShflOp op);
+  Outcome rewrite(NVVM::ReduxOp op);
+  Outcome rewrite(NVVM::LdMatrixOp op);
+  Outcome rewrite(NVVM::MmaOp op);
+  // Numbers.
+  Outcome rewrite(NVVM::ConvertFloatToTF32Op op);
+  Outcome rewrite(LLVM::CallIntrinsicOp op);
+  Outcome rewrite(LLVM::CallOp op);
+  // Copies and memory.
+  Outcome rewrite(NVVM::CpAsyncOp op);
+  Outcome rewrite(NVVM::CpAsyncCommitGroupOp op);
+  Outcome rewrite(NVVM::CpAsyncWaitGroupOp op);
+  Outcome rewrite(LLVM::AddressOfOp op);
+  Outcome rewrite(LLVM::LoadOp op);
+  Outcome rewrite(LLVM::StoreOp op);
+  Outcome rewrite(LLVM::AtomicRMWOp op);
+
+  Outcome replace(Operation *op, Value value) {
+    op->getResult(0).replaceAllUsesWith(value);
+    return Outcome::Replaced;
+  }
+  Outcome collective(Operation *op, Collective what, int64_t detail, ValueRange operands);
+  /// Before an access to memory that threads share, its bounds and races are checked.
+  void checkAccess(Operation *op, Value address, Type type, bool isWrite);
   /// Whether this synchronising operation is to be left out.
   bool isDropped() { return syncs++ == dropSync; }
-  LogicalResult refuse(Operation *op) { return op->emitOpError("is not known to the emulator"); }
 
   ModuleOp module;
   ImplicitLocOpBuilder b;
@@ -107,27 +140,25 @@ Value KernelRewriter::slot(int64_t index) {
                                ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)});
 }
 
-void KernelRewriter::collective(Operation *op, Collective what, int64_t detail,
-                                ValueRange operands) {
+Outcome KernelRewriter::collective(Operation *op, Collective what, int64_t detail,
+                                   ValueRange operands) {
   for (auto [index, operand] : llvm::enumerate(operands))
     b.create<LLVM::StoreOp>(operand, slot(index));
   call("pe_emu_collective", nothing(), {i32(what), i32(detail), frame, where(op)});
   if (op->getNumResults() == 0)
-    return;
+    return Outcome::Replaced;
   Type type = op->getResult(0).getType();
   auto structure = dyn_cast<LLVM::LLVMStructType>(type);
-  if (!structure) {
-    op->getResult(0).replaceAllUsesWith(b.create<LLVM::LoadOp>(type, frame));
-    return;
-  }
+  if (!structure)
+    return replace(op, b.create<LLVM::LoadOp>(type, frame));
   Value result = b.create<LLVM::PoisonOp>(type);
   for (auto [index, element] : llvm::enumerate(structure.getBody()))
     result = b.create<LLVM::InsertValueOp>(result, b.create<LLVM::LoadOp>(element, slot(index)),
                                            ArrayRef<int64_t>{static_cast<int64_t>(index)});
-  op->getResult(0).replaceAllUsesWith(result);
+  return replace(op, result);
 }
 
-void KernelRewriter::rewriteAccess(Operation *op, Value address, Type type, bool isWrite) {
+void KernelRewriter::checkAccess(Operation *op, Value address, Type type, bool isWrite) {
   const unsigned space = cast<LLVM::LLVMPointerType>(address.getType()).getAddressSpace();
   if (space != 1 && space != 3) // memory of the thread
     return;
@@ -136,164 +167,184 @@ void KernelRewriter::rewriteAccess(Operation *op, Value address, Type type, bool
        {address, i64(bytes), i32((isWrite ? kWrite : 0) | (space == 3 ? kShared : 0)), where(op)});
 }
 
-LogicalResult KernelRewriter::rewrite(Operation *op) {
+//===- Where a thread is, and what waits for others --------------------------------===//
+
+Outcome KernelRewriter::rewrite(NVVM::ThreadIdXOp op) {
+  return replace(op, call("pe_emu_thread", b.getI32Type(), {}));
+}
+
+Outcome KernelRewriter::rewrite(NVVM::BlockIdXOp op) {
+  return replace(op, call("pe_emu_block", b.getI32Type(), {}));
+}
+
+Outcome KernelRewriter::rewrite(NVVM::BarrierOp op) {
+  if (op.getBarrierId() || op.getNumberOfThreads())
+    return Outcome::Refused;
+  if (!isDropped())
+    call("pe_emu_barrier", nothing(), {where(op)});
+  return Outcome::Replaced;
+}
+
+Outcome KernelRewriter::rewrite(NVVM::SyncWarpOp op) {
+  return isDropped() ? Outcome::Replaced : collective(op, SyncWarp, 0, {});
+}
+
+Outcome KernelRewriter::rewrite(LLVM::FenceOp op) {
+  // The host's atomics are stronger; the order is checked.
+  call("pe_emu_fence", nothing(), {where(op)});
+  return Outcome::Replaced;
+}
+
+//===- What the lanes of a warp do together -----------------------------------------===//
+
+Outcome KernelRewriter::rewrite(NVVM::ShflOp op) {
+  const bool isXor = op.getKind() == NVVM::ShflKind::bfly;
+  if (!isXor && op.getKind() != NVVM::ShflKind::idx)
+    return Outcome::Refused;
+  return collective(op, Shuffle, isXor ? 0 : static_cast<int64_t>(op.getKind()),
+                    {op.getVal(), op.getOffset()});
+}
+
+Outcome KernelRewriter::rewrite(NVVM::ReduxOp op) {
+  const NVVM::ReduxKind kinds[] = {NVVM::ReduxKind::ADD, NVVM::ReduxKind::MIN,
+                                   NVVM::ReduxKind::MAX};
+  const auto *kind = llvm::find(kinds, op.getKind());
+  if (kind == std::end(kinds) || !op.getType().isInteger(32))
+    return Outcome::Refused;
+  return collective(op, Reduce, kind - kinds, {op.getVal()});
+}
+
+Outcome KernelRewriter::rewrite(NVVM::LdMatrixOp op) {
+  if (op.getNum() != 4)
+    return Outcome::Refused;
+  return collective(op, LoadMatrices, op.getLayout() == NVVM::MMALayout::col, {op.getPtr()});
+}
+
+Outcome KernelRewriter::rewrite(NVVM::MmaOp op) {
+  const NVVM::MMATypes types[] = {NVVM::MMATypes::bf16, NVVM::MMATypes::f16, NVVM::MMATypes::tf32};
+  const auto *type = llvm::find(types, op.getMultiplicandAPtxType());
+  auto shape = op.getShape();
+  if (type == std::end(types) || shape.getM() != 16 || shape.getN() != 8 ||
+      shape.getK() != (*type == NVVM::MMATypes::tf32 ? 8 : 16))
+    return Outcome::Refused;
+  return collective(op, MultiplyAdd, type - types, op->getOperands());
+}
+
+//===- Numbers ----------------------------------------------------------------------===//
+
+Outcome KernelRewriter::rewrite(NVVM::ConvertFloatToTF32Op op) {
+  if (op.getRnd() != NVVM::FPRoundingMode::RNA || op.getRelu() ||
+      op.getSat() != NVVM::SaturationMode::NONE)
+    return Outcome::Refused;
+  return replace(op, call("pe_emu_round_to_tf32", b.getI32Type(), {op.getSrc()}));
+}
+
+Outcome KernelRewriter::rewrite(LLVM::CallIntrinsicOp op) {
+  StringRef callee = llvm::StringSwitch<StringRef>(op.getIntrin())
+                         .Case("llvm.nvvm.ex2.approx.ftz.f", "pe_emu_exp2")
+                         .Case("llvm.nvvm.lg2.approx.ftz.f", "pe_emu_log2")
+                         .Case("llvm.nvvm.rcp.approx.ftz.f", "pe_emu_reciprocal")
+                         .Default("");
+  if (callee.empty())
+    return Outcome::Refused;
+  return replace(op, call(callee, b.getF32Type(), op.getArgs()));
+}
+
+/// The device library is a library of the host here.
+Outcome KernelRewriter::rewrite(LLVM::CallOp op) {
+  std::optional<StringRef> callee = op.getCallee();
+  if (!callee)
+    return Outcome::Refused;
+  if (!module.lookupSymbol(*callee)) {
+    OpBuilder at = OpBuilder::atBlockBegin(module.getBody());
+    SmallVector<Type> types(op.getArgOperands().getTypes());
+    Type result = op.getNumResults() ? op.getResult().getType() : nothing();
+    LLVM::LLVMFuncOp::create(at, op.getLoc(), *callee, LLVM::LLVMFunctionType::get(result, types));
+  }
+  return Outcome::Kept;
+}
+
+//===- Copies and memory ------------------------------------------------------------===//
+
+Outcome KernelRewriter::rewrite(NVVM::CpAsyncOp op) {
+  Value bytes = op.getCpSize() ? op.getCpSize() : i32(op.getSize());
+  call("pe_emu_copy_async", nothing(),
+       {op.getDst(), op.getSrc(), i32(op.getSize()), bytes, where(op)});
+  return Outcome::Replaced;
+}
+
+Outcome KernelRewriter::rewrite(NVVM::CpAsyncCommitGroupOp) {
+  call("pe_emu_commit_copies", nothing(), {});
+  return Outcome::Replaced;
+}
+
+Outcome KernelRewriter::rewrite(NVVM::CpAsyncWaitGroupOp op) {
+  if (!isDropped())
+    call("pe_emu_wait_for_copies", nothing(), {i32(op.getN())});
+  return Outcome::Replaced;
+}
+
+Outcome KernelRewriter::rewrite(LLVM::AddressOfOp op) {
+  if (cast<LLVM::LLVMPointerType>(op.getType()).getAddressSpace() != 3)
+    return Outcome::Kept;
+  return replace(op, call("pe_emu_shared", pointer(), {}));
+}
+
+Outcome KernelRewriter::rewrite(LLVM::LoadOp op) {
+  if (op.getOrdering() != LLVM::AtomicOrdering::not_atomic)
+    return replace(op, call("pe_emu_atomic_load", b.getI32Type(), {op.getAddr(), where(op)}));
+  checkAccess(op, op.getAddr(), op.getType(), /*isWrite=*/false);
+  return Outcome::Kept;
+}
+
+Outcome KernelRewriter::rewrite(LLVM::StoreOp op) {
+  if (op.getOrdering() != LLVM::AtomicOrdering::not_atomic) {
+    call("pe_emu_atomic_store", nothing(), {op.getValue(), op.getAddr(), where(op)});
+    return Outcome::Replaced;
+  }
+  checkAccess(op, op.getAddr(), op.getValue().getType(), /*isWrite=*/true);
+  return Outcome::Kept;
+}
+
+Outcome KernelRewriter::rewrite(LLVM::AtomicRMWOp op) {
+  const bool isGlobal = op.getPtr().getType().getAddressSpace() == 1;
+  if (op.getBinOp() != LLVM::AtomicBinOp::add || !op.getType().isInteger(32) || !isGlobal)
+    return Outcome::Refused;
+  // Without it a CTA's item would be its place in the grid.
+  return replace(op, isDropped() ? call("pe_emu_block", b.getI32Type(), {})
+                                 : call("pe_emu_atomic_add", b.getI32Type(),
+                                        {op.getVal(), op.getPtr(), where(op)}));
+}
+
+//===- A kernel -----------------------------------------------------------------------===//
+
+template <typename... Ops> Outcome KernelRewriter::rewriteOneOf(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Outcome>(op)
+      .Case<Ops...>([&](auto known) { return rewrite(known); })
+      .Default([](Operation *other) {
+        const bool isUnknown = isa<NVVM::NVVMDialect>(other->getDialect()) ||
+                               isa<LLVM::InlineAsmOp, LLVM::AtomicCmpXchgOp>(other);
+        return isUnknown ? Outcome::Refused : Outcome::Kept;
+      });
+}
+
+LogicalResult KernelRewriter::rewriteOp(Operation *op) {
   b.setInsertionPoint(op);
   b.setLoc(op->getLoc());
-  bool isErased = true;
-  auto replace = [&](Value value) { op->getResult(0).replaceAllUsesWith(value); };
-  LogicalResult status =
-      llvm::TypeSwitch<Operation *, LogicalResult>(op)
-          .Case<NVVM::ThreadIdXOp>([&](auto) {
-            replace(call("pe_emu_thread", b.getI32Type(), {}));
-            return success();
-          })
-          .Case<NVVM::BlockIdXOp>([&](auto) {
-            replace(call("pe_emu_block", b.getI32Type(), {}));
-            return success();
-          })
-          .Case([&](NVVM::BarrierOp barrier) {
-            if (barrier.getBarrierId() || barrier.getNumberOfThreads())
-              return refuse(op);
-            if (!isDropped())
-              call("pe_emu_barrier", nothing(), {where(op)});
-            return success();
-          })
-          .Case([&](NVVM::SyncWarpOp) {
-            if (!isDropped())
-              collective(op, SyncWarp, 0, {});
-            return success();
-          })
-          .Case([&](NVVM::ShflOp shuffle) {
-            const auto kind = static_cast<int64_t>(shuffle.getKind());
-            const bool isXor = shuffle.getKind() == NVVM::ShflKind::bfly;
-            if (!isXor && shuffle.getKind() != NVVM::ShflKind::idx)
-              return refuse(op);
-            collective(op, Shuffle, isXor ? 0 : kind, {shuffle.getVal(), shuffle.getOffset()});
-            return success();
-          })
-          .Case([&](NVVM::ReduxOp reduce) {
-            const int64_t detail = reduce.getKind() == NVVM::ReduxKind::ADD   ? 0
-                                   : reduce.getKind() == NVVM::ReduxKind::MIN ? 1
-                                   : reduce.getKind() == NVVM::ReduxKind::MAX ? 2
-                                                                              : -1;
-            if (detail < 0 || !reduce.getType().isInteger(32))
-              return refuse(op);
-            collective(op, Reduce, detail, {reduce.getVal()});
-            return success();
-          })
-          .Case([&](NVVM::LdMatrixOp load) {
-            if (load.getNum() != 4)
-              return refuse(op);
-            collective(op, LoadMatrices, load.getLayout() == NVVM::MMALayout::col, {load.getPtr()});
-            return success();
-          })
-          .Case([&](NVVM::MmaOp mma) {
-            auto shape = mma.getShape();
-            auto type = mma.getMultiplicandAPtxType();
-            const int64_t detail = type == NVVM::MMATypes::bf16   ? 0
-                                   : type == NVVM::MMATypes::f16  ? 1
-                                   : type == NVVM::MMATypes::tf32 ? 2
-                                                                  : -1;
-            if (shape.getM() != 16 || shape.getN() != 8 || detail < 0 ||
-                shape.getK() != (detail == 2 ? 8 : 16))
-              return refuse(op);
-            collective(op, MultiplyAdd, detail, op->getOperands());
-            return success();
-          })
-          .Case([&](NVVM::ConvertFloatToTF32Op convert) {
-            if (convert.getRnd() != NVVM::FPRoundingMode::RNA || convert.getRelu() ||
-                convert.getSat() != NVVM::SaturationMode::NONE)
-              return refuse(op);
-            replace(call("pe_emu_round_to_tf32", b.getI32Type(), {convert.getSrc()}));
-            return success();
-          })
-          .Case([&](NVVM::CpAsyncOp copy) {
-            Value bytes = copy.getCpSize() ? copy.getCpSize() : i32(copy.getSize());
-            call("pe_emu_copy_async", nothing(),
-                 {copy.getDst(), copy.getSrc(), i32(copy.getSize()), bytes, where(op)});
-            return success();
-          })
-          .Case([&](NVVM::CpAsyncCommitGroupOp) {
-            call("pe_emu_commit_copies", nothing(), {});
-            return success();
-          })
-          .Case([&](NVVM::CpAsyncWaitGroupOp wait) {
-            if (!isDropped())
-              call("pe_emu_wait_for_copies", nothing(), {i32(wait.getN())});
-            return success();
-          })
-          .Case([&](LLVM::FenceOp) { // the host's atomics are stronger; the order is checked
-            call("pe_emu_fence", nothing(), {where(op)});
-            return success();
-          })
-          .Case([&](LLVM::CallIntrinsicOp intrinsic) {
-            StringRef callee = llvm::StringSwitch<StringRef>(intrinsic.getIntrin())
-                                   .Case("llvm.nvvm.ex2.approx.ftz.f", "pe_emu_exp2")
-                                   .Case("llvm.nvvm.lg2.approx.ftz.f", "pe_emu_log2")
-                                   .Case("llvm.nvvm.rcp.approx.ftz.f", "pe_emu_reciprocal")
-                                   .Default("");
-            if (callee.empty())
-              return refuse(op);
-            replace(call(callee, b.getF32Type(), intrinsic.getArgs()));
-            return success();
-          })
-          .Case([&](LLVM::CallOp library) {
-            // The device library is a library of the host here.
-            isErased = false;
-            std::optional<StringRef> callee = library.getCallee();
-            if (!callee)
-              return refuse(op);
-            if (!module.lookupSymbol(*callee)) {
-              OpBuilder at = OpBuilder::atBlockBegin(module.getBody());
-              SmallVector<Type> types(library.getArgOperands().getTypes());
-              Type result = library.getNumResults() ? library.getResult().getType() : nothing();
-              LLVM::LLVMFuncOp::create(at, op->getLoc(), *callee,
-                                       LLVM::LLVMFunctionType::get(result, types));
-            }
-            return success();
-          })
-          .Case([&](LLVM::AddressOfOp address) {
-            isErased = cast<LLVM::LLVMPointerType>(address.getType()).getAddressSpace() == 3;
-            if (isErased)
-              replace(call("pe_emu_shared", pointer(), {}));
-            return success();
-          })
-          .Case([&](LLVM::LoadOp load) {
-            isErased = load.getOrdering() != LLVM::AtomicOrdering::not_atomic;
-            if (isErased)
-              replace(call("pe_emu_atomic_load", b.getI32Type(), {load.getAddr(), where(op)}));
-            else
-              rewriteAccess(op, load.getAddr(), load.getType(), /*isWrite=*/false);
-            return success();
-          })
-          .Case([&](LLVM::StoreOp store) {
-            isErased = store.getOrdering() != LLVM::AtomicOrdering::not_atomic;
-            if (isErased)
-              call("pe_emu_atomic_store", nothing(),
-                   {store.getValue(), store.getAddr(), where(op)});
-            else
-              rewriteAccess(op, store.getAddr(), store.getValue().getType(), /*isWrite=*/true);
-            return success();
-          })
-          .Case([&](LLVM::AtomicRMWOp update) {
-            const bool isGlobal = update.getPtr().getType().getAddressSpace() == 1;
-            if (update.getBinOp() != LLVM::AtomicBinOp::add || !update.getType().isInteger(32) ||
-                !isGlobal)
-              return refuse(op);
-            // Without it a CTA's item would be its place in the grid.
-            replace(isDropped() ? call("pe_emu_block", b.getI32Type(), {})
-                                : call("pe_emu_atomic_add", b.getI32Type(),
-                                       {update.getVal(), update.getPtr(), where(op)}));
-            return success();
-          })
-          .Case<LLVM::InlineAsmOp, LLVM::AtomicCmpXchgOp>([&](auto) { return refuse(op); })
-          .Default([&](Operation *) {
-            isErased = false;
-            return isa<NVVM::NVVMDialect>(op->getDialect()) ? refuse(op) : success();
-          });
-  if (succeeded(status) && isErased)
+  switch (rewriteOneOf<NVVM::ThreadIdXOp, NVVM::BlockIdXOp, NVVM::BarrierOp, NVVM::SyncWarpOp,
+                       LLVM::FenceOp, NVVM::ShflOp, NVVM::ReduxOp, NVVM::LdMatrixOp, NVVM::MmaOp,
+                       NVVM::ConvertFloatToTF32Op, LLVM::CallIntrinsicOp, LLVM::CallOp,
+                       NVVM::CpAsyncOp, NVVM::CpAsyncCommitGroupOp, NVVM::CpAsyncWaitGroupOp,
+                       LLVM::AddressOfOp, LLVM::LoadOp, LLVM::StoreOp, LLVM::AtomicRMWOp>(op)) {
+  case Outcome::Refused:
+    return op->emitOpError("is not known to the emulator");
+  case Outcome::Replaced:
     op->erase();
-  return status;
+    break;
+  case Outcome::Kept:
+    break;
+  }
+  return success();
 }
 
 /// A copy of the kernel that finds its arguments in the arrays of the stage ABI.
@@ -355,7 +406,7 @@ LogicalResult KernelRewriter::run(LLVM::LLVMFuncOp kernel) {
       ops.push_back(op);
   });
   for (Operation *op : ops)
-    if (failed(rewrite(op)))
+    if (failed(rewriteOp(op)))
       return failure();
   // One address space on the host.
   AttrTypeReplacer replacer;
