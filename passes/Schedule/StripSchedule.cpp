@@ -73,6 +73,13 @@ private:
   void delay(Block &body);
   void distribute(Block &body);
   void orderTiles(StripSchedule::Step &step);
+  /// Fills `time` and `dotsBefore`.
+  void orderOps();
+  struct Lifetime {
+    Value value;
+    unsigned begin, end;
+  };
+  std::optional<Lifetime> lifetimeOf(Operation *op, Value value);
   void assignSlots();
 
   StreamOp stream;
@@ -80,6 +87,10 @@ private:
   StripSchedule result;
   llvm::DenseMap<Value, unsigned> ready;
   llvm::DenseMap<Operation *, unsigned> placed;
+  /// When an operation is evaluated (step * kStep + position in the sweep; kEnd behind all steps),
+  /// and the contractions over depth before it in its sweep.
+  static constexpr unsigned kStep = 1u << 16, kEnd = ~0u;
+  llvm::DenseMap<Operation *, unsigned> time, dotsBefore;
 };
 
 //===- Steps -------------------------------------------------------------===//
@@ -253,12 +264,7 @@ void Scheduler::orderTiles(StripSchedule::Step &step) {
 
 //===- Slots -------------------------------------------------------------------===//
 
-/// One slot per surviving value, reused once its value has had its last use. Times are
-/// (step, position in the sweep); a slot may pass on inside one element's evaluation.
-void Scheduler::assignSlots() {
-  constexpr unsigned kStep = 1u << 16, kEnd = ~0u;
-  llvm::DenseMap<Operation *, unsigned> time;
-  llvm::DenseMap<Operation *, unsigned> dotsBefore;
+void Scheduler::orderOps() {
   for (auto [s, step] : llvm::enumerate(result.steps)) {
     unsigned dots = 0;
     for (Operation *op : step.fills)
@@ -275,34 +281,38 @@ void Scheduler::assignSlots() {
   }
   for (DotOp dot : result.columnDots)
     time[dot] = kEnd;
+}
 
-  struct Lifetime {
-    Value value;
-    unsigned begin, end;
-  };
+/// From when to when a value of `op` must be in memory, if it must.
+std::optional<Scheduler::Lifetime> Scheduler::lifetimeOf(Operation *op, Value value) {
+  unsigned begin = time[op], end = begin;
+  bool needed = isa<SegmentsOp>(op);
+  for (Operation *user : value.getUsers()) {
+    unsigned use = time[user];
+    bool inOtherStep = use / kStep != begin / kStep || use == kEnd;
+    bool fromMemory = isBlockOp(user) || (isa<DotOp>(user) && !isDepthDot(user));
+    bool behindDot =
+        !inOtherStep && !fromMemory && dotsBefore[user] > dotsBefore[op] + isDepthDot(op);
+    needed |= inOtherStep || fromMemory || behindDot;
+    end = std::max(end, use);
+    if (fromMemory)
+      result.zeroOutside.insert(value);
+  }
+  return needed ? std::optional(Lifetime{value, begin, end}) : std::nullopt;
+}
+
+/// One slot per surviving value, reused once its value has had its last use; a slot may pass on
+/// inside one element's evaluation.
+void Scheduler::assignSlots() {
+  orderOps();
   SmallVector<Lifetime> lifetimes;
+  auto consider = [&](Operation *op) {
+    for (Value value : op->getResults())
+      if (isPairValue(value))
+        if (std::optional<Lifetime> life = lifetimeOf(op, value))
+          lifetimes.push_back(*life);
+  };
   for (StripSchedule::Step &step : result.steps) {
-    auto consider = [&](Operation *op) {
-      for (Value value : op->getResults()) {
-        if (!isPairValue(value))
-          continue;
-        unsigned begin = time[op], end = begin;
-        bool needed = isa<SegmentsOp>(op);
-        for (Operation *user : value.getUsers()) {
-          unsigned use = time[user];
-          bool inOtherStep = use / kStep != begin / kStep || use == kEnd;
-          bool fromMemory = isBlockOp(user) || (isa<DotOp>(user) && !isDepthDot(user));
-          bool behindDot =
-              !inOtherStep && !fromMemory && dotsBefore[user] > dotsBefore[op] + isDepthDot(op);
-          needed |= inOtherStep || fromMemory || behindDot;
-          end = std::max(end, use);
-          if (fromMemory)
-            result.zeroOutside.insert(value);
-        }
-        if (needed)
-          lifetimes.push_back({value, begin, end});
-      }
-    };
     llvm::for_each(step.fills, consider);
     llvm::for_each(step.sweep, consider);
   }

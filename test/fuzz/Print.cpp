@@ -122,6 +122,10 @@ private:
   std::string printNode(const Node &node);
   std::string printScalar(const Node &node, const std::vector<std::string> &in);
   std::string printOperation(const Node &node, const std::vector<std::string> &in);
+  std::string printNumber(const Node &node, const std::vector<std::string> &in);
+  std::string printCoordinate(const Node &node);
+  std::string printBias(const Node &node, const std::vector<std::string> &in);
+  std::string printMaskOrRotation(const Node &node, const std::vector<std::string> &in);
   std::string printRead(const Node &node, const std::vector<std::string> &in);
   std::string printMlp(const Node &node, const std::vector<std::string> &in);
   std::string printRegion(const Node &node);
@@ -225,9 +229,8 @@ std::string Printer::printNode(const Node &node) {
   return printOperation(node, in);
 }
 
-std::string Printer::printOperation(const Node &node, const std::vector<std::string> &in) {
-  const std::string factor = " {factor = " + printReal(node.reals[0]) + "}";
-  auto parameter = [&](size_t n) { return node.parameters.at(n); };
+/// Scalar code; nothing for what is none.
+std::string Printer::printNumber(const Node &node, const std::vector<std::string> &in) {
   switch (node.op) {
   case Op::Scalar:
     return printScalar(node, in);
@@ -262,6 +265,15 @@ std::string Printer::printOperation(const Node &node, const std::vector<std::str
     std::string narrow = define("arith.fptosi " + in[0] + " : f32 to i32");
     return define("arith.index_cast " + narrow + " : i32 to index");
   }
+  default:
+    return {};
+  }
+}
+
+/// A coordinate; nothing for what is none.
+std::string Printer::printCoordinate(const Node &node) {
+  auto parameter = [&](size_t n) { return node.parameters.at(n); };
+  switch (node.op) {
   case Op::Distance:
     return define("pe.distance");
   case Op::Relative:
@@ -281,6 +293,16 @@ std::string Printer::printOperation(const Node &node, const std::vector<std::str
                   std::to_string(node.integers[1]) + (node.flag ? ", bidirectional = true}" : "}"));
   case Op::ClampedLog:
     return define("pe.clamped_log" + printOperand("threshold", parameter(0)));
+  default:
+    return {};
+  }
+}
+
+/// A bias; nothing for what is none.
+std::string Printer::printBias(const Node &node, const std::vector<std::string> &in) {
+  const std::string factor = " {factor = " + printReal(node.reals[0]) + "}";
+  auto parameter = [&](size_t n) { return node.parameters.at(n); };
+  switch (node.op) {
   case Op::Linear:
     return define(
         "pe.linear " + in[0] + printOperand("slope", parameter(0)) +
@@ -305,6 +327,14 @@ std::string Printer::printOperation(const Node &node, const std::vector<std::str
     return define("pe.add " + in[0] + ", " + in[1]);
   case Op::Scale:
     return define("pe.scale " + in[0] + factor);
+  default:
+    return {};
+  }
+}
+
+/// A mask or a rotation; nothing for what is none.
+std::string Printer::printMaskOrRotation(const Node &node, const std::vector<std::string> &in) {
+  switch (node.op) {
   case Op::Causal:
     return define("pe.causal");
   case Op::StrictCausal:
@@ -326,11 +356,20 @@ std::string Printer::printOperation(const Node &node, const std::vector<std::str
                   (node.flag ? ", interleaved = true" : "") +
                   (node.integers[0] ? ", rotary_dims = " + std::to_string(node.integers[0]) : "") +
                   "}");
-  case Op::Region:
-  case Op::Formula:
-    break;
+  default:
+    return {};
   }
-  return printRegion(node);
+}
+
+std::string Printer::printOperation(const Node &node, const std::vector<std::string> &in) {
+  std::string text = printNumber(node, in);
+  if (text.empty())
+    text = printCoordinate(node);
+  if (text.empty())
+    text = printBias(node, in);
+  if (text.empty())
+    text = printMaskOrRotation(node, in);
+  return text.empty() ? printRegion(node) : text;
 }
 
 std::string Printer::printArguments() const {

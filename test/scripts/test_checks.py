@@ -96,6 +96,20 @@ class SizesTest(TreeTest):
         self.write("passes/b.cpp", "//\n" * 701)
         self.expect_problem(self.check, "passes/b.cpp:1:", "found 701")
 
+    def test_functions(self):
+        body = "  f('{', \"{\"); // {\n" * 59
+        long = body + "  g([&] {\n  });\n"
+        self.write("passes/a.cpp", "namespace a {\nint f(A a = {}) {\n" + body + "}\n" * 2)
+        self.expect_clean(self.check)
+        for head in ("int f(A a = {}) {", "struct S {\nS() : a{1}, b(2) {", "TEST(A, B) {",
+                     "int h() { return 1; }\nbool S::operator()(int x) const {"):
+            self.write("passes/a.cpp", f"namespace a {{\n{head}\n{long}}}\n")
+            line = 2 + head.count("\n")
+            self.expect_problem(self.check, f"passes/a.cpp:{line}:", "at most 60 lines, found 62")
+        for head in ("class C {", "int h() { return 1; }\nclass C {", "int table[] = {"):
+            self.write("passes/a.cpp", head + "\n" + "  int x;\n" * 80 + "};\n")
+            self.expect_clean(self.check)
+
 
 class TextTest(TreeTest):
     check = staticmethod(load_script("check-text").check)

@@ -323,6 +323,14 @@ static bool isWide(uint32_t type) {
   }
 }
 
+/// Whether the value of a relocation of four bytes is one.
+static bool fitsIn32(uint32_t type, uint64_t value) {
+  if (type == R_X86_64_32)
+    return value <= std::numeric_limits<uint32_t>::max();
+  const auto number = static_cast<int64_t>(value);
+  return number == static_cast<int32_t>(number);
+}
+
 Status ObjectLoader::apply(const Section &target, const Elf64_Rela &relocation) {
   const uint32_t type = ELF64_R_TYPE(relocation.r_info);
   const uint32_t index = static_cast<uint32_t>(ELF64_R_SYM(relocation.r_info));
@@ -372,17 +380,10 @@ Status ObjectLoader::apply(const Section &target, const Elf64_Rela &relocation) 
     return makeError("section '", target.name, "': relocation type ", type, " of symbol '",
                      symbol.name, "' is not known to the loader");
   }
-  if (width == 8) {
-    std::memcpy(place, &value, 8);
-    return Status::success();
-  }
-  const int64_t number32 = static_cast<int64_t>(value);
-  const bool fits = type == R_X86_64_32 ? value <= std::numeric_limits<uint32_t>::max()
-                                        : number32 == static_cast<int32_t>(number32);
-  if (!fits)
+  if (width == 4 && !fitsIn32(type, value))
     return makeError("section '", target.name, "': the address of '", symbol.name,
                      "' does not fit in 32 bits; compile position-independent code");
-  std::memcpy(place, &value, 4);
+  std::memcpy(place, &value, width); // the low bytes come first
   return Status::success();
 }
 

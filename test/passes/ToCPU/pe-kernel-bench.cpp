@@ -69,23 +69,15 @@ struct Program {
   double compileSeconds = 0;
 };
 
-Program compile(const Options &options, const std::string &file, const std::string &lowering,
-                const std::string &set) {
-  auto buffer = llvm::MemoryBuffer::getFile(file);
-  if (!buffer)
-    die("cannot read " + file);
-  double begin = now();
-  jit::Compilation compilation(jit::getRegistry());
-  jit::Source source{(*buffer)->getBuffer().str(), file, ""};
-  if (Status parsed = compilation.parse(source); !parsed)
-    die(parsed.error().render("pe-kernel-bench"));
+/// The passes from the source, pe or tile, to the LLVM dialect.
+void lower(jit::Compilation &compilation, const Options &options, const std::string &lowering,
+           const std::string &set) {
   mlir::pe::CompileOptions compileOptions;
   compileOptions.headDim = options.number("d", 64);
   compileOptions.valueDim = options.number("e", compileOptions.headDim);
   compileOptions.grad = options.number("grad", 0);
   compileOptions.earlyExit = options.number("exit", 0);
   std::string features = options.get("features", "x86-64-v3");
-  const std::string machine = options.get("machine", "x86-64-v3");
   bool isTile = !compilation.getModule().getOps<mlir::tile::PlanOp>().empty();
   Status done = compilation.run([&](mlir::OpPassManager &pm) {
     if (!isTile) {
@@ -99,7 +91,7 @@ Program compile(const Options &options, const std::string &file, const std::stri
       llvm::StringRef(set).split(parts, ',', -1, false);
       for (llvm::StringRef part : parts)
         schedule.set.push_back(part.str());
-      if (features != machine) // what LLVM cannot split
+      if (features != options.get("machine", "x86-64-v3")) // what LLVM cannot split
         schedule.set.push_back("exp2=bits");
       pm.addPass(mlir::tile::createPEScheduleCpuPass(schedule));
       pm.addPass(mlir::tile::createPETileToCpuPass());
@@ -111,6 +103,19 @@ Program compile(const Options &options, const std::string &file, const std::stri
   });
   if (!done)
     die(done.error().render("pe-kernel-bench"));
+}
+
+Program compile(const Options &options, const std::string &file, const std::string &lowering,
+                const std::string &set) {
+  auto buffer = llvm::MemoryBuffer::getFile(file);
+  if (!buffer)
+    die("cannot read " + file);
+  double begin = now();
+  jit::Compilation compilation(jit::getRegistry());
+  jit::Source source{(*buffer)->getBuffer().str(), file, ""};
+  if (Status parsed = compilation.parse(source); !parsed)
+    die(parsed.error().render("pe-kernel-bench"));
+  lower(compilation, options, lowering, set);
   double passes = now() - begin;
   Program program;
   auto text = compilation.getModule()->getAttrOfType<mlir::StringAttr>(mlir::pe::kPlanAttr);
@@ -120,7 +125,7 @@ Program compile(const Options &options, const std::string &file, const std::stri
   program.plan = *parsed;
   compilation.getModule()->removeAttr(mlir::pe::kPlanAttr);
   // Code for wider vectors than this machine's is split by LLVM, so it runs here too.
-  auto generator = jit::createTargetMachine(machine);
+  auto generator = jit::createTargetMachine(options.get("machine", "x86-64-v3"));
   llvm::LLVMContext context;
   auto module = jit::translate(compilation.getModule(), context, **generator);
   if (!module)
