@@ -53,7 +53,7 @@ Registers mlir::tile::gpu::loadWindow(FragmentKernel &k, Value table) {
   const Window &window = k.windows.find(table)->second;
   // The lane's element 0 within the block; the others are constants away from it.
   Element origin;
-  Num owner = k.warp * Num(k.ownerTiles() * 16) + k.g, inner = k.innerInBlock(origin);
+  Num owner = k.warp * Num(k.layout.ownerTiles * 16) + k.g, inner = k.layout.innerAt(k.t, origin);
   Num apart = k.rowsOwn ? owner - inner : inner - owner;
   const int64_t columns = k.rowsOwn ? k.schedule.innerBlock : k.schedule.ownerBlock();
   Num first = apart * Num(4) + window.stage * Num(window.stageBytes) +

@@ -90,9 +90,9 @@ Registers DotEmitter::start() {
 
 SmallVector<Value> DotEmitter::loadA(const Panel &panel, int64_t rowConstant, const Num &row,
                                      int64_t step) {
-  return b.loadMatrices(
-      k.chunkAddress(panel, rowConstant, row + k.lane % Num(16), 2 * step, k.lane / Num(16)),
-      /*transposed=*/false);
+  auto own = ::pe::math::rowOfLeft(k.lane, row);
+  return b.loadMatrices(k.chunkAddress(panel, rowConstant, own.row, 2 * step, own.chunk),
+                        /*transposed=*/false);
 }
 
 Value DotEmitter::wordAt(const Panel &panel, int64_t rowConstant, int odd, int64_t columnConstant,
@@ -111,15 +111,14 @@ SmallVector<Value> DotEmitter::loadATransposed(const Panel &panel, int64_t rowCo
       words.push_back(wordAt(panel, rowConstant, i / 2, columnConstant + i % 2 * 8, column + k.g));
     return words;
   }
-  Num row = k.lane % Num(8) + k.lane / Num(16) * Num(8);
-  Num chunk = column / Num(8) + k.lane / Num(8) % Num(2);
-  return b.loadMatrices(k.chunkAddress(panel, rowConstant, row, columnConstant / 8, chunk),
+  auto own = ::pe::math::rowOfLeftTransposed(k.lane, column);
+  return b.loadMatrices(k.chunkAddress(panel, rowConstant, own.row, columnConstant / 8, own.chunk),
                         /*transposed=*/true);
 }
 
 SmallVector<Value> DotEmitter::loadB(const Panel &panel, int64_t rowConstant, int64_t step) {
-  Num row = k.lane % Num(8) + k.lane / Num(16) * Num(8);
-  return b.loadMatrices(k.chunkAddress(panel, rowConstant, row, 2 * step, k.lane / Num(8) % Num(2)),
+  auto own = ::pe::math::rowOfRight(k.lane);
+  return b.loadMatrices(k.chunkAddress(panel, rowConstant, own.row, 2 * step, own.chunk),
                         /*transposed=*/false);
 }
 
@@ -135,20 +134,19 @@ SmallVector<Value> DotEmitter::loadBTransposed(const Panel &panel, int64_t rowCo
     }
     return words;
   }
-  Num row = k.lane % Num(8) + k.lane / Num(8) % Num(2) * Num(8);
-  return b.loadMatrices(
-      k.chunkAddress(panel, rowConstant, row, tileConstant, tile + k.lane / Num(16)),
-      /*transposed=*/true);
+  auto own = ::pe::math::rowOfRightTransposed(k.lane, tile);
+  return b.loadMatrices(k.chunkAddress(panel, rowConstant, own.row, tileConstant, own.chunk),
+                        /*transposed=*/true);
 }
 
 SmallVector<Value> DotEmitter::fragmentOf(const Registers &pairs, int64_t ownerTile, int64_t step) {
   SmallVector<Value> fragment;
   for (int64_t i = 0; i < 4; ++i) {
     if (element.isTF32()) {
-      const int64_t at = (ownerTile * k.innerTiles() + step) * 4 + i % 2 * 2 + i / 2;
+      const int64_t at = (ownerTile * k.layout.innerTiles() + step) * 4 + i % 2 * 2 + i / 2;
       fragment.push_back(b.create<LLVM::BitcastOp>(b.i32(), pairs[at]));
     } else { // two accumulator tiles
-      const int64_t at = (ownerTile * k.innerTiles() + step * 2 + i / 2) * 4 + i % 2 * 2;
+      const int64_t at = (ownerTile * k.layout.innerTiles() + step * 2 + i / 2) * 4 + i % 2 * 2;
       fragment.push_back(b.pack(pairs[at], pairs[at + 1]));
     }
   }
@@ -179,16 +177,16 @@ void DotEmitter::overDepth() {
     k.set(dot.getOutput(), std::move(sums));
     return;
   }
-  Num warpRow = k.warp * Num(k.ownerTiles() * 16);
+  Num warpRow = k.warp * Num(k.layout.ownerTiles * 16);
   for (int64_t step = 0, e = llvm::divideCeil(owner.depth, stepSize()); step < e; ++step) {
     SmallVector<SmallVector<Value>> a;
-    for (int64_t tile = 0; tile < k.ownerTiles(); ++tile)
+    for (int64_t tile = 0; tile < k.layout.ownerTiles; ++tile)
       a.push_back(loadA(owner, tile * 16, warpRow, step));
-    for (int64_t pair = 0; pair < k.innerTiles() / 2; ++pair) {
+    for (int64_t pair = 0; pair < k.layout.innerTiles() / 2; ++pair) {
       SmallVector<Value> bPair = loadB(inner, pair * 16, step);
-      for (int64_t tile = 0; tile < k.ownerTiles(); ++tile)
+      for (int64_t tile = 0; tile < k.layout.ownerTiles; ++tile)
         for (int64_t half = 0; half < 2; ++half) {
-          const int64_t at = (tile * k.innerTiles() + pair * 2 + half) * 4;
+          const int64_t at = (tile * k.layout.innerTiles() + pair * 2 + half) * 4;
           auto c = ArrayRef<Value>(sums).slice(at, 4);
           SmallVector<Value> d =
               b.mma(element, a[tile], ArrayRef<Value>(bPair).slice(half * 2, 2), c);
@@ -200,13 +198,13 @@ void DotEmitter::overDepth() {
 }
 
 void DotEmitter::exactOverDepth(Registers &sums, const Panel &owner, const Panel &inner) {
-  Num ownerRow = k.warp * Num(k.ownerTiles() * 16) + k.g;
+  Num ownerRow = k.warp * Num(k.layout.ownerTiles * 16) + k.g;
   sums = b.loop(0, owner.depth / 4, 1, sums, [&](Num chunk, ValueRange carried) {
     Registers next(carried);
     SmallVector<SmallVector<Value>> left, right;
-    for (int64_t row = 0; row < k.ownerTiles() * 2; ++row)
+    for (int64_t row = 0; row < k.layout.ownerTiles * 2; ++row)
       left.push_back(vectorAt(owner, row * 8, ownerRow, chunk));
-    for (int64_t i = 0; i < k.innerTiles() * 2; ++i)
+    for (int64_t i = 0; i < k.layout.innerTiles() * 2; ++i)
       right.push_back(vectorAt(inner, i / 2 * 8, k.t * Num(2) + Num(i % 2), chunk));
     for (int n = 0; n < 4; ++n)
       for (auto [index, sum] : llvm::enumerate(next)) {
@@ -224,7 +222,7 @@ void DotEmitter::overInner() {
   const Panel &panel = k.panelOf(dot.getRhs());
   Registers &pairs = k.registers(dot.getLhs());
   Registers sums = start();
-  const int64_t tiles = k.depthTiles(result);
+  const int64_t tiles = k.depthOf(result) / 8;
   if (!isMatrixType(element)) {
     // Through memory of the warp: a lane needs all pairs of its owners.
     // The memory was last read before the step's barrier, or by another contraction of this step.
@@ -234,17 +232,17 @@ void DotEmitter::overInner() {
     k.storePairs(staged, pairs);
     b.syncWarp();
     exactProduct(sums, staged, panel, k.schedule.innerBlock / 4, /*isTransposed=*/false,
-                 k.warp * Num(k.ownerTiles() * 16), k.ownerTiles(), tiles, 0);
+                 k.warp * Num(k.layout.ownerTiles * 16), k.layout.ownerTiles, tiles, 0);
     k.set(dot.getOutput(), std::move(sums));
     return;
   }
   for (int64_t step = 0; step < k.schedule.innerBlock / stepSize(); ++step) {
     SmallVector<SmallVector<Value>> a;
-    for (int64_t tile = 0; tile < k.ownerTiles(); ++tile)
+    for (int64_t tile = 0; tile < k.layout.ownerTiles; ++tile)
       a.push_back(fragmentOf(pairs, tile, step));
     for (int64_t pair = 0; pair < (tiles + 1) / 2; ++pair) {
       SmallVector<Value> bPair = loadBTransposed(panel, step * stepSize(), pair * 2, 0);
-      for (int64_t tile = 0; tile < k.ownerTiles(); ++tile)
+      for (int64_t tile = 0; tile < k.layout.ownerTiles; ++tile)
         for (int64_t half = 0; half < 2 && pair * 2 + half < tiles; ++half) {
           const int64_t at = (tile * tiles + pair * 2 + half) * 4;
           auto c = ArrayRef<Value>(sums).slice(at, 4);
@@ -301,9 +299,9 @@ void DotEmitter::overOwner() {
   const Panel &panel = k.panelOf(dot.getRhs());
   const Panel staged = k.stagedPairs(dot.getLhs());
   Registers sums = start();
-  const int64_t tiles = k.foldTiles(), across = k.foldDepthTiles(result);
+  const int64_t tiles = k.layout.foldTiles(), across = k.layout.foldDepthTiles(k.depthOf(result));
   const int64_t steps = k.schedule.ownerBlock();
-  Num tile = k.foldParts() > 1 ? k.warp / Num(k.foldParts()) : k.warp * Num(tiles);
+  Num tile = k.layout.foldedTile(k.warp);
   Num depthTile = k.foldedDepthTile(Element(), result);
   if (!isMatrixType(element)) {
     exactProduct(sums, staged, panel, steps / 4, /*isTransposed=*/true, tile * Num(16), tiles,
@@ -317,7 +315,7 @@ void DotEmitter::overOwner() {
     for (int64_t i = 0; i < tiles; ++i)
       a.push_back(loadATransposed(staged, row, tile * Num(16), i * 16));
     for (int64_t pair = 0; pair < (across + 1) / 2; ++pair) {
-      SmallVector<Value> bPair = k.foldParts() > 1
+      SmallVector<Value> bPair = k.layout.foldParts() > 1
                                      ? loadBTransposed(panel, row, 0, depthTile + Num(pair * 2))
                                      : loadBTransposed(panel, row, pair * 2, 0);
       for (int64_t i = 0; i < tiles; ++i)

@@ -116,7 +116,7 @@ void eachAccess(
       continue;
     }
     Num depth = k.foldedDepthTile(at, spaces) * Num(8) + k.t * Num(2);
-    if (k.foldParts() > 1)
+    if (k.layout.foldParts() > 1)
       exists = b.both(exists, b.less(depth, Num(k.depthOf(spaces))));
     body(i, 2, b.global(k.fn.address(buffer, place), depth * Num(4)), exists);
   }

@@ -19,7 +19,8 @@ static bool hasScan(StageOp stage) {
 
 FragmentKernel::FragmentKernel(StageOp stage, const GpuSchedule &schedule, KernelFunction &function)
     : stage(stage), stream(stage.getStream()), schedule(schedule), fn(function), b(function.b),
-      rowsOwn(getOwner(stage) == Owner::Rows), isPermuted(hasScan(stage)) {
+      rowsOwn(getOwner(stage) == Owner::Rows), isPermuted(hasScan(stage)),
+      layout{schedule.ownerTiles, schedule.innerBlock, schedule.warps, isPermuted} {
   thread = b.threadIndex();
   lane = thread % Num(32), warp = thread / Num(32);
   g = lane / Num(4), t = lane % Num(4);
@@ -59,84 +60,15 @@ CallPairs FragmentKernel::keptPairs() {
 
 //===- Geometry ------------------------------------------------------------------===//
 
-int64_t FragmentKernel::registersOf(const SpaceSet &s) const {
+::pe::math::FragmentKind FragmentKernel::kindOf(const SpaceSet &s) const {
+  using Kind = ::pe::math::FragmentKind;
   if (s.isEmpty())
-    return 1;
+    return Kind::One;
   if (isPair(s))
-    return ownerTiles() * innerTiles() * 4;
+    return Kind::Pair;
   if (isOwnerSide(s))
-    return hasDepth(s) ? ownerTiles() * depthTiles(s) * 4 : ownerTiles() * 2;
-  return hasDepth(s) ? foldTiles() * foldDepthTiles(s) * 4 : innerTiles() * 2;
-}
-
-Element FragmentKernel::elementAt(const SpaceSet &s, int64_t index) const {
-  Element at;
-  if (s.isEmpty())
-    return at;
-  if (!hasDepth(s) && !isPair(s)) {
-    (isOwnerSide(s) ? at.ownerTile : at.innerTile) = index / 2;
-    (isOwnerSide(s) ? at.ownerHalf : at.innerHalf) = index % 2;
-    return at;
-  }
-  const int half = index / 2 % 2, pair = index % 2;
-  index /= 4;
-  if (isPair(s)) {
-    at.ownerTile = index / innerTiles(), at.ownerHalf = half;
-    at.innerTile = index % innerTiles(), at.innerHalf = pair;
-    return at;
-  }
-  const int64_t across = isOwnerSide(s) ? depthTiles(s) : foldDepthTiles(s);
-  // Rows of a folded inner panel are tiles of 16 like an owner's.
-  at.ownerTile = index / across, at.ownerHalf = half;
-  at.depthTile = index % across, at.depthHalf = pair;
-  return at;
-}
-
-int64_t FragmentKernel::indexOf(const SpaceSet &s, const Element &at) const {
-  if (s.isEmpty())
-    return 0;
-  if (isPair(s))
-    return (at.ownerTile * innerTiles() + at.innerTile) * 4 + at.ownerHalf * 2 + at.innerHalf;
-  if (!hasDepth(s))
-    return isOwnerSide(s) ? at.ownerTile * 2 + at.ownerHalf : at.innerTile * 2 + at.innerHalf;
-  const int64_t across = isOwnerSide(s) ? depthTiles(s) : foldDepthTiles(s);
-  return (at.ownerTile * across + at.depthTile) * 4 + at.ownerHalf * 2 + at.depthHalf;
-}
-
-Num FragmentKernel::ownerAt(const Element &at) {
-  return ownerBase + warp * Num(ownerTiles() * 16) + g + Num(at.ownerTile * 16 + at.ownerHalf * 8);
-}
-
-Num FragmentKernel::innerInBlock(const Element &at) {
-  if (isPermuted)
-    return t * Num(2 * innerTiles()) + Num(at.innerTile * 2 + at.innerHalf);
-  return t * Num(2) + Num(at.innerTile * 8 + at.innerHalf);
-}
-
-Num FragmentKernel::physicalInner(const Num &logical) {
-  if (!isPermuted)
-    return logical;
-  const Num perLane(2 * innerTiles());
-  Num within = logical % perLane;
-  return within / Num(2) * Num(8) + logical / perLane * Num(2) + within % Num(2);
-}
-
-Num FragmentKernel::foldedInnerAt(const Element &at) {
-  // Tile of the warp: warps beyond the tiles share them, each with a part of the depth.
-  Num tile = foldParts() > 1 ? warp / Num(foldParts()) : warp * Num(foldTiles());
-  Num physical = (tile + Num(at.ownerTile)) * Num(16) + g + Num(at.ownerHalf * 8);
-  if (!isPermuted)
-    return innerBase + physical;
-  // The inverse of physicalInner.
-  Num inTile = physical % Num(8);
-  return innerBase + inTile / Num(2) * Num(2 * innerTiles()) + physical / Num(8) * Num(2) +
-         inTile % Num(2);
-}
-
-Num FragmentKernel::foldedDepthTile(const Element &at, const SpaceSet &s) {
-  if (foldParts() == 1)
-    return Num(at.depthTile);
-  return warp % Num(foldParts()) * Num(foldDepthTiles(s)) + Num(at.depthTile);
+    return hasDepth(s) ? Kind::OwnerPanel : Kind::Owner;
+  return hasDepth(s) ? Kind::InnerPanel : Kind::Inner;
 }
 
 //===- Values ----------------------------------------------------------------------===//
@@ -163,30 +95,21 @@ int64_t FragmentKernel::allocate(int64_t bytes) {
 
 Panel FragmentKernel::makePanel(int64_t panelRows, int64_t depth, Type element, int64_t copies) {
   Panel panel;
-  panel.element = element, panel.rows = panelRows, panel.depth = depth;
-  panel.chunks = llvm::alignTo(depth, 16) / panel.perChunk();
-  // The swizzle stays inside the row: a power of two below eight chunks, a multiple of eight above.
-  int64_t stored =
-      panel.chunks <= 8 ? llvm::PowerOf2Ceil(panel.chunks) : llvm::alignTo(panel.chunks, 8);
-  panel.pitch = stored * 16;
-  panel.stageBytes = panel.bytes();
+  panel.rows = panelRows, panel.depth = depth;
+  panel.elementBytes = element.getIntOrFloatBitWidth() <= 16 ? 2 : 4;
+  panel.element = element;
   panel.offset = allocate(panel.bytes() * copies);
   return panel;
 }
 
 Value FragmentKernel::chunkAddress(const Panel &panel, int64_t rowConstant, const Num &row,
                                    int64_t chunkConstant, const Num &chunk) {
-  const int64_t stored = std::min<int64_t>(8, panel.pitch / 16);
-  Num swizzle = row / Num(8 / stored) % Num(stored);
-  // Rows, offsets and stages are multiples of `stored` chunks, so the constant can be applied last:
-  // one exclusive or per access, and nothing per constant to be kept over the loop.
-  Num offset =
-      row * Num(panel.pitch) + panel.stage * Num(panel.stageBytes) + (chunk ^ swizzle) * Num(16);
-  const int64_t low = chunkConstant % stored;
-  Num applied = low ? b.fromValue(b.toValue(offset + Num(panel.offset))) ^ Num(low * 16)
-                    : offset + Num(panel.offset);
-  return b.shared(fn.shared(),
-                  applied + Num(rowConstant * panel.pitch + (chunkConstant - low) * 16));
+  auto offset = panel.offsetOf(rowConstant, row, chunkConstant, chunk, panel.stage);
+  // The exclusive or is of one number: the sum before it is made one.
+  Num sum = offset.bytes + Num(panel.offset);
+  if (offset.flipped)
+    sum = b.fromValue(b.toValue(sum)) ^ Num(offset.flipped);
+  return b.shared(fn.shared(), sum + Num(offset.behind));
 }
 
 //===- Pairs through shared memory ------------------------------------------------------===//
@@ -198,7 +121,7 @@ Panel FragmentKernel::warpPairs() {
 }
 
 void FragmentKernel::storePairs(const Panel &panel, const Registers &pairs) {
-  Num warpRow = warp * Num(ownerTiles() * 16) + g;
+  Num warpRow = warp * Num(layout.ownerTiles * 16) + g;
   for (size_t i = 0; i < pairs.size(); i += 2) {
     Element at = elementAt({"r", "c"}, i);
     Num column = t * Num(2);
@@ -206,8 +129,8 @@ void FragmentKernel::storePairs(const Panel &panel, const Registers &pairs) {
     // Eight columns are one chunk of 16-bit elements, or two of f32.
     Value chunk = chunkAddress(panel, at.ownerTile * 16 + at.ownerHalf * 8, warpRow,
                                first / perChunk, column / Num(perChunk));
-    Value address = b.shared(chunk, column % Num(perChunk) * Num(panel.elementBytes()));
-    if (panel.elementBytes() == 2) {
+    Value address = b.shared(chunk, column % Num(perChunk) * Num(panel.elementBytes));
+    if (panel.elementBytes == 2) {
       b.store(b.pack(pairs[i], pairs[i + 1]), address, 4);
       continue;
     }

@@ -1,16 +1,9 @@
 //===- FragmentKernel.h - a stage with a stream as matrix fragments -------===//
 //
 // The tile program is lowered op by op; what changes from the definition is where values live. One
-// side of the pair space is the owner (rows, or columns), the other is inner. A warp holds
-// `owner_tiles` tiles of 16 owners and the whole inner block; lane l has g = l / 4 and t = l mod 4:
-//
-//   value                   registers of a lane
-//   pair (rc)               4 per 16 x 8 tile: owners g, g + 8; inner 2t, 2t + 1
-//   owner vector            2 per tile: owners g, g + 8, the same in the four lanes of a quad
-//   inner vector            2 per 8: inner 2t, 2t + 1, the same in lanes of equal t
-//   owner panel, summed     4 per 16 x 8 tile of owners x depth
-//   inner panel, summed     4 per 16 x 8 tile of inner x depth, tiles divided among the warps
-//   panel, loaded           shared memory (Panel)
+// side of the pair space is the owner (rows, or columns), the other is inner. Pairs, vectors and
+// sums of panels lie in registers (dialect/Math/FragmentLayout.h says where), loaded panels in
+// shared memory (dialect/Math/PanelLayout.h).
 //
 // A contraction over depth or inner takes its right-hand side from shared memory; one over owners
 // passes its left-hand side through shared memory, transposed, because owners are divided among the
@@ -21,7 +14,9 @@
 #ifndef PE_PASSES_TOGPU_FRAGMENTKERNEL_H
 #define PE_PASSES_TOGPU_FRAGMENTKERNEL_H
 
+#include "dialect/Math/FragmentLayout.h"
 #include "dialect/Math/KeptPairs.h"
+#include "dialect/Math/PanelLayout.h"
 #include "passes/Schedule/GpuSchedule.h"
 #include "passes/ToGPU/KernelFunction.h"
 #include "passes/ToGPU/Turns.h"
@@ -38,20 +33,11 @@ struct CallPairs : KeptPairs<Num> {
   Num rowStart, columnStart;
 };
 
-/// A block of a panel in shared memory: rows of 16-byte chunks, chunk i of row p stored at
-/// i ^ swizzle(p), so that eight rows of one chunk lie in different banks.
-struct Panel {
-  int64_t offset = 0; // bytes, of the first stage
-  int64_t stageBytes = 0;
-  int64_t rows = 0, depth = 0;
-  int64_t chunks = 0, pitch = 0; // chunks with padding to 16 elements; bytes of a row
-  Type element;
-  Num stage = 0; // which copy is current
-
-  /// tf32 is kept as f32.
-  int64_t elementBytes() const { return element.getIntOrFloatBitWidth() <= 16 ? 2 : 4; }
-  int64_t perChunk() const { return 16 / elementBytes(); }
-  int64_t bytes() const { return rows * pitch; }
+/// A block of a panel in shared memory.
+struct Panel : ::pe::math::PanelLayout {
+  Type element;       // tf32 is kept as f32
+  int64_t offset = 0; // bytes, of the first copy
+  Num stage = 0;      // which copy is current
 };
 
 /// The part of a table of distances that a block needs, in shared memory: entry n belongs to the
@@ -62,12 +48,7 @@ struct Window {
   Num stage = 0; // which copy is current
 };
 
-/// Where one register of a fragment lies.
-struct Element {
-  int ownerTile = 0, ownerHalf = 0; // owner = tile * 16 + half * 8 + g
-  int innerTile = 0, innerHalf = 0; // inner = tile * 8 + 2t + half, or permuted
-  int depthTile = 0, depthHalf = 0;
-};
+using Element = ::pe::math::FragmentElement;
 
 /// A value over rows or columns that is added to a buffer.
 struct LineSum {
@@ -91,26 +72,19 @@ public:
   KernelBuilder &b;
   const bool rowsOwn;
   const bool isPermuted;
+  const ::pe::math::FragmentLayout layout;
 
   //===- Geometry ------------------------------------------------------------------===//
-  int64_t ownerTiles() const { return schedule.ownerTiles; }
-  int64_t innerTiles() const { return schedule.innerBlock / 8; }
   int64_t depthOf(const SpaceSet &s) const { return s.has("d") ? fn.headDim : fn.valueDim; }
-  int64_t depthTiles(const SpaceSet &s) const { return depthOf(s) / 8; }
   bool isOwnerSide(const SpaceSet &s) const { return rowsOwn ? hasRows(s) : hasColumns(s); }
+  ::pe::math::FragmentKind kindOf(const SpaceSet &s) const;
   /// Registers of a value, and where each lies.
-  int64_t registersOf(const SpaceSet &s) const;
-  Element elementAt(const SpaceSet &s, int64_t index) const;
-  int64_t indexOf(const SpaceSet &s, const Element &at) const;
-  /// Inner tiles of 16 rows that one warp sums up, and into how many parts a tile's depth is cut.
-  int64_t foldTiles() const {
-    return std::max<int64_t>(1, schedule.innerBlock / 16 / schedule.warps);
+  int64_t registersOf(const SpaceSet &s) const { return layout.registersOf(kindOf(s), depthOf(s)); }
+  Element elementAt(const SpaceSet &s, int64_t index) const {
+    return layout.elementAt(kindOf(s), index, depthOf(s));
   }
-  int64_t foldParts() const {
-    return std::max<int64_t>(1, schedule.warps * 16 / schedule.innerBlock);
-  }
-  int64_t foldDepthTiles(const SpaceSet &s) const {
-    return (depthTiles(s) + foldParts() - 1) / foldParts();
+  int64_t indexOf(const SpaceSet &s, const Element &at) const {
+    return layout.indexOf(kindOf(s), at, depthOf(s));
   }
 
   //===- Where this thread is --------------------------------------------------------===//
@@ -126,16 +100,17 @@ public:
   Value isFull;
 
   /// Owner or inner within the call, of an element.
-  Num ownerAt(const Element &at);
-  Num innerAt(const Element &at) { return innerBase + innerInBlock(at); }
-  Num innerInBlock(const Element &at);
-  Num rowAt(const Element &at) { return rowsOwn ? ownerAt(at) : innerAt(at); }
-  Num columnAt(const Element &at) { return rowsOwn ? innerAt(at) : ownerAt(at); }
-  /// Inner index within the call, and depth tile, of an element of a folded inner panel.
-  Num foldedInnerAt(const Element &at);
-  Num foldedDepthTile(const Element &at, const SpaceSet &s);
-  /// Where inner `logical` of the block stands in shared memory and in the fragments.
-  Num physicalInner(const Num &logical);
+  Num ownerAt(const Element &at) const { return layout.ownerAt(ownerBase, warp, g, at); }
+  Num innerAt(const Element &at) const { return innerBase + layout.innerAt(t, at); }
+  Num rowAt(const Element &at) const { return rowsOwn ? ownerAt(at) : innerAt(at); }
+  Num columnAt(const Element &at) const { return rowsOwn ? innerAt(at) : ownerAt(at); }
+  /// The same of an inner panel that is summed up, and the depth tile.
+  Num foldedInnerAt(const Element &at) const {
+    return layout.foldedInnerAt(innerBase, warp, g, at);
+  }
+  Num foldedDepthTile(const Element &at, const SpaceSet &s) const {
+    return layout.foldedDepthTile(warp, at, depthOf(s));
+  }
   /// The inner blocks that an owner block visits.
   Interval<Num> innerBlocksOf(const Num &owner) const {
     return rowsOwn ? mask.columnBlocksOf(owner) : mask.rowBlocksOf(owner);

@@ -297,13 +297,13 @@ bool mlir::tile::gpu::isRoundingInPlace(MapOp map) {
 
 void mlir::tile::gpu::mapChunks(FragmentKernel &k, MapOp map, const Panel &from, const Panel &to) {
   KernelBuilder &b = k.b;
-  const int64_t threads = k.schedule.threads(), total = from.rows * from.chunks;
+  const int64_t threads = k.schedule.threads(), total = from.rows * from.chunks();
   const bool isInner = !k.isOwnerSide(spacesOf(map.getResult(0)));
   auto type = VectorType::get({4}, b.f32());
   auto one = [&](const Num &index) {
-    Num row = index / Num(from.chunks), chunk = index % Num(from.chunks);
+    Num row = index / Num(from.chunks()), chunk = index % Num(from.chunks());
     if (isInner)
-      row = k.physicalInner(row);
+      row = k.layout.standing(row);
     Value values = b.load(type, k.chunkAddress(from, 0, row, 0, chunk), 16);
     Value results = b.create<LLVM::PoisonOp>(type);
     for (int i = 0; i < 4; ++i) {

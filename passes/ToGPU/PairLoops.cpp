@@ -162,7 +162,7 @@ void PairLoop::add(AccumulateOp op, RegionWriter &writer, const Num &pair, Value
 
 /// The region at pair number `pair` of the lane, in the order of the registers.
 void PairLoop::writePair(const Num &pair, ArrayRef<ThreadArray> results) {
-  const Num tiles(k.innerTiles());
+  const Num tiles(k.layout.innerTiles());
   Num tile = pair / Num(4), innerHalf = pair % Num(2), ownerHalf = pair / Num(2) % Num(2);
   Num ownerTile = tile / tiles, innerTile = tile % tiles;
   Num owner = k.ownerAt(Element()) + ownerTile * Num(16) + ownerHalf * Num(8);

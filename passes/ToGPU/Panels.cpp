@@ -8,11 +8,11 @@ using namespace mlir::tile::gpu;
 void mlir::tile::gpu::copyPanel(FragmentKernel &k, const Panel &panel, LoadOp load, const Num &base,
                                 const Num &limit, bool permuted) {
   KernelBuilder &b = k.b;
-  const int64_t threads = k.schedule.threads(), chunks = panel.chunks;
+  const int64_t threads = k.schedule.threads(), chunks = panel.chunks();
   const int64_t present = panel.depth / panel.perChunk(), total = panel.rows * chunks;
   // 64 bits to the block's first row, 32 inside: the host has checked the pitch of rows.
   Place place = k.place();
-  Num pitch = k.fn.rowPitch(load.getBuffer()) * Num(panel.elementBytes());
+  Num pitch = k.fn.rowPitch(load.getBuffer()) * Num(panel.elementBytes);
   Value source = b.moved(k.fn.address(load.getBuffer(), place),
                          b.createOrFold<arith::MulIOp>(b.wide(base), b.wide(pitch)));
   for (int64_t first = 0; first < total; first += threads) {
@@ -22,7 +22,7 @@ void mlir::tile::gpu::copyPanel(FragmentKernel &k, const Panel &panel, LoadOp lo
       Value exists = b.less(base + row, limit);
       if (present < chunks)
         exists = b.both(exists, b.less(chunk, Num(present)));
-      Num stored = permuted ? k.physicalInner(row) : row;
+      Num stored = permuted ? k.layout.standing(row) : row;
       Value to = k.chunkAddress(panel, 0, stored, 0, chunk);
       Num bytes = row * pitch + chunk * Num(16);
       b.copyAsync(to, b.global(source, bytes), exists);
@@ -91,7 +91,7 @@ static void storePanel(FragmentKernel &k, StoreOp store, const SpaceSet &spaces)
     Target target = targetOf(k, spaces, at);
     Num depth =
         (folded ? k.foldedDepthTile(at, spaces) : Num(at.depthTile)) * Num(8) + k.t * Num(2);
-    if (folded && k.foldParts() > 1)
+    if (folded && k.layout.foldParts() > 1)
       target.exists = b.both(target.exists, b.less(depth, Num(k.depthOf(spaces))));
     b.ifThen(target.exists, [&] {
       Value address = b.global(k.fn.address(store.getBuffer(), target.place), depth * Num(bytes));

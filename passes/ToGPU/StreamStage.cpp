@@ -41,6 +41,7 @@ private:
   void declareInner();
   void startCopies(const Num &step);
   void enterStep(const Num &step);
+  void beginStep(const Num &step);
   SmallVector<Value> emitStep(const Num &step, ValueRange carried);
   /// The same where the stream may stop early: the last value carried says whether it goes on.
   SmallVector<Value> emitStepOrSkip(const Num &step, ValueRange carried);
@@ -211,8 +212,8 @@ void StreamStage::startCopies(const Num &step) {
 /// Every pair of the warp (of the lane, where rows have bounds of their own) and the block exists
 /// and is inside the mask.
 Value StreamStage::isFullBlock() {
-  Num owner = k.ownerBase + k.warp * Num(k.ownerTiles() * 16);
-  Num ownerEnd = owner + Num(k.ownerTiles() * 16);
+  Num owner = k.ownerBase + k.warp * Num(k.layout.ownerTiles * 16);
+  Num ownerEnd = owner + Num(k.layout.ownerTiles * 16);
   Num inner = k.innerBase, innerEnd = k.innerBase + Num(k.schedule.innerBlock);
   Num row = k.rowsOwn ? owner : inner, rowEnd = k.rowsOwn ? ownerEnd : innerEnd;
   Num column = k.rowsOwn ? inner : owner, columnEnd = k.rowsOwn ? innerEnd : ownerEnd;
@@ -228,7 +229,8 @@ Value StreamStage::isFullBlock() {
   return k.lowColumns.empty() ? isFull : b.both(isFull, areBoundsFull(k, column, columnEnd));
 }
 
-SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
+/// Waits for the step's block, starts copying the next one, and enters the step.
+void StreamStage::beginStep(const Num &step) {
   b.waitForCopies(0);
   for (MapOp map : innerRoundings) {
     Panel panel = k.panelOf(map.getInputs()[0]);
@@ -257,7 +259,10 @@ SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
   sums.beginStep(k,
                  {b.compare(arith::CmpIPredicate::eq, within, 0),
                   b.compare(arith::CmpIPredicate::eq, within + Num(1), innerCount), ownerBlocks});
+}
 
+SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
+  beginStep(step);
   // Carries and folds of this CTA, as registers.
   Block &body = k.stream.getBody().front();
   SmallVector<Registers> carriedSums;

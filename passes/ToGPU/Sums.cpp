@@ -103,7 +103,7 @@ void PairSums::declare(FragmentKernel &k) {
     diagonal.carry = k.allocate(2 * schedule.ownerBlock() * 4);
     if (k.isPermuted)
       continue;
-    const int64_t count = schedule.warps * diagonalsOfWarp() * 8;
+    const int64_t count = schedule.warps * table().rows() * 8;
     diagonal.skewed = k.allocate(count * 4);
     eachElement(k, count,
                 [&](Num i) { k.b.store(k.b.number(0.0), sharedFloat(k, diagonal.skewed, i)); });
@@ -205,21 +205,21 @@ Turn PairSums::turnOf(FragmentKernel &k, const Diagonal &diagonal, const Num &un
           }};
 }
 
-/// inner - owner of a pair is 8 k + c - g - (first owner of the warp): k from the register's tiles,
-/// c and g from the lane. Entry [d][g] of the warp's table holds the pairs with 8 k + c = d + g, so
-/// every lane writes to places of its own; places that nobody writes stay zero.
+/// What a lane has of each diagonal, to its places in the warp's table; places that nobody writes
+/// stay zero.
 void PairSums::writeSkewed(FragmentKernel &k, const Diagonal &diagonal, const Registers &pairs) {
+  using ::pe::math::SkewedTable;
   KernelBuilder &b = k.b;
-  llvm::MapVector<std::pair<int, int>, Value> sums; // by k and half
+  llvm::MapVector<std::pair<int, int>, Value> sums; // by tile and half
   for (auto [index, value] : llvm::enumerate(pairs)) {
     Element at = k.elementAt({"r", "c"}, index);
-    Value &sum = sums[{at.innerTile - 2 * at.ownerTile - at.ownerHalf, at.innerHalf}];
+    Value &sum = sums[{SkewedTable::tileOf(at), at.innerHalf}];
     sum = sum ? b.add(sum, value) : value;
   }
-  const int64_t least = schedule.ownerTiles * 16 - 1; // minus the smallest d
-  Num lane = k.warp * Num(diagonalsOfWarp() * 8) + (k.t * Num(2) - k.g + Num(least)) * Num(8) + k.g;
+  Num lane = table().placeOf(k.warp, k.g, k.t);
   for (auto [key, sum] : sums)
-    b.store(sum, sharedFloat(k, diagonal.skewed, lane + Num(key.first * 64 + key.second * 8)));
+    b.store(sum, sharedFloat(k, diagonal.skewed,
+                             lane + Num(SkewedTable::distanceOf(key.first, key.second))));
 }
 
 /// The sum over all warps of the diagonal with inner - owner = apart.
@@ -228,9 +228,9 @@ Value PairSums::sumOfSkewed(FragmentKernel &k, const Diagonal &diagonal, const N
   auto four = VectorType::get({4}, b.f32());
   Value total = b.number(0.0);
   for (int64_t w = 0; w < schedule.warps; ++w) {
-    Num d = apart + Num((w + 1) * schedule.ownerTiles * 16 - 1); // counted from the warp's smallest
-    Value isMet = b.both(b.less(Num(-1), d), b.less(d, Num(diagonalsOfWarp())));
-    Num row = maxOf(Num(0), minOf(d, Num(diagonalsOfWarp() - 1))) + Num(w * diagonalsOfWarp());
+    Num d = table().rowOf(apart, w);
+    Value isMet = b.both(b.less(Num(-1), d), b.less(d, Num(table().rows())));
+    Num row = maxOf(Num(0), minOf(d, Num(table().rows() - 1))) + Num(w * table().rows());
     Value sum;
     for (int64_t half = 0; half < 2; ++half) {
       Value address = sharedFloat(k, diagonal.skewed, row * Num(8) + Num(half * 4));
@@ -251,10 +251,10 @@ Value PairSums::sumOfPanel(FragmentKernel &k, const Panel &pairs, const Num &apa
   Num begin = maxOf(Num(0), Num(0) - apart);
   Num end = minOf(Num(schedule.ownerBlock()), Num(schedule.innerBlock) - apart);
   return b.loop(begin, end, 1, b.number(0.0), [&](Num owner, ValueRange args) -> Registers {
-    Num column = k.physicalInner(owner + apart);
+    Num column = k.layout.standing(owner + apart);
     const Num perChunk(pairs.perChunk());
     Value chunk = k.chunkAddress(pairs, 0, owner, 0, column / perChunk);
-    Value value = b.load(b.f32(), b.shared(chunk, column % perChunk * Num(pairs.elementBytes())));
+    Value value = b.load(b.f32(), b.shared(chunk, column % perChunk * Num(pairs.elementBytes)));
     return {b.add(args[0], value)};
   })[0];
 }

@@ -72,8 +72,7 @@ private:
   int64_t innersPerOwner() const { return schedule.ownerBlock() / schedule.innerBlock; }
   /// Element `index` of what the block before has left (0), or of what this one leaves (1).
   Value carryAt(FragmentKernel &k, const Diagonal &diagonal, int64_t copy, const Num &index);
-  /// Diagonals that a warp meets in a block.
-  int64_t diagonalsOfWarp() const { return schedule.innerBlock + schedule.ownerTiles * 16 - 1; }
+  ::pe::math::SkewedTable table() const { return {schedule.ownerTiles, schedule.innerBlock}; }
   void writeSkewed(FragmentKernel &k, const Diagonal &diagonal, const Registers &pairs);
   Value sumOfSkewed(FragmentKernel &k, const Diagonal &diagonal, const Num &apart);
   Value sumOfPanel(FragmentKernel &k, const Panel &pairs, const Num &apart);

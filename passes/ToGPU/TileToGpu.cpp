@@ -69,9 +69,6 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
   StringRef over = cast<StringAttr>(stage.getOver().getValue().back()).getValue();
   if (!rows && over != "hkv")
     return fail("columns own a stage over hkv only");
-  for (OpOperand &carry : stage.getStream()->getOpOperands())
-    if (auto type = dyn_cast<ValType>(carry.get().getType()); type && !hasRows(type.getSpaces()))
-      return fail("a carry must be over rows");
   return success();
 }
 

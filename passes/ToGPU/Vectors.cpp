@@ -193,7 +193,7 @@ void mlir::tile::gpu::emitScan(FragmentKernel &k, ScanOp op) {
   Registers *plus = op.getB() ? &k.registers(op.getB()) : nullptr;
   Registers &carries = k.registers(op.getCarryIn());
   Registers result(a.size()), carryOut(carries.size());
-  const int64_t perLane = 2 * k.innerTiles();
+  const int64_t perLane = 2 * k.layout.innerTiles();
   for (int64_t owner = 0; owner < static_cast<int64_t>(carries.size()); ++owner) {
     Element at = k.elementAt({k.rowsOwn ? "r" : "c"}, owner);
     // Registers of this owner in the order of the scan.

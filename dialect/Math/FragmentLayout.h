@@ -1,0 +1,225 @@
+//===- FragmentLayout.h - where the registers of matrix fragments lie -----===//
+//
+// A GPU kernel keeps a block of pairs, and the vectors and panels beside it, in the accumulator
+// layout of mma.sync. One side of the pairs is the owner, the other is inner; a warp holds
+// `ownerTiles` tiles of 16 owners and the whole inner block. With g = lane / 4 and t = lane mod 4:
+//
+//   kind         registers of a lane
+//   Pair         4 per 16 x 8 tile: owners g, g + 8; inner 2t, 2t + 1
+//   Owner        2 per tile: owners g, g + 8, the same in the four lanes of a quad
+//   Inner        2 per 8: inner 2t, 2t + 1, the same in lanes of equal t
+//   OwnerPanel   4 per 16 x 8 tile of owners x depth
+//   InnerPanel   4 per 16 x 8 tile of inner x depth, tiles divided among the warps
+//   One          1: a single number, the same everywhere
+//
+// Where a stage scans along the inner side its block is permuted, so that a lane has neighbours:
+// lane t holds inner [t * n, (t + 1) * n), n a quarter of the block.
+//
+// Written over a number type `I` with + - * / % (of numbers that are not negative): int64_t in the
+// tests, arithmetic that is emitted in passes/ToGPU.
+//
+// Example: a block of 16 inner, permuted, has n = 4. Inner 5 is number 1 of lane t = 1; it stands
+// where inner 2t + 1 = 3 of the first tile stands without the permutation: standing(5) == 3.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_DIALECT_MATH_FRAGMENTLAYOUT_H
+#define PE_DIALECT_MATH_FRAGMENTLAYOUT_H
+
+#include <algorithm>
+#include <cstdint>
+
+namespace pe::math {
+
+/// Where one register of a fragment lies.
+struct FragmentElement {
+  int ownerTile = 0, ownerHalf = 0; // owner = tile * 16 + half * 8 + g
+  int innerTile = 0, innerHalf = 0; // inner = tile * 8 + 2t + half, or permuted
+  int depthTile = 0, depthHalf = 0; // depth = tile * 8 + 2t + half
+};
+
+enum class FragmentKind { One, Pair, Owner, Inner, OwnerPanel, InnerPanel };
+
+struct FragmentLayout {
+  int64_t ownerTiles = 1, innerBlock = 16, warps = 1;
+  bool isPermuted = false;
+
+  int64_t innerTiles() const { return innerBlock / 8; }
+  /// An inner panel: tiles of 16 that one warp sums up, and into how many parts a tile's depth is
+  /// cut where there are more warps than tiles.
+  int64_t foldTiles() const { return std::max<int64_t>(1, innerBlock / 16 / warps); }
+  int64_t foldParts() const { return std::max<int64_t>(1, warps * 16 / innerBlock); }
+  int64_t foldDepthTiles(int64_t depth) const {
+    return (depth / 8 + foldParts() - 1) / foldParts();
+  }
+
+  //===- Registers -------------------------------------------------------------------===//
+
+  /// How many a lane has; `depth` matters to panels only.
+  int64_t registersOf(FragmentKind kind, int64_t depth = 0) const {
+    switch (kind) {
+    case FragmentKind::One:
+      return 1;
+    case FragmentKind::Pair:
+      return ownerTiles * innerTiles() * 4;
+    case FragmentKind::Owner:
+      return ownerTiles * 2;
+    case FragmentKind::Inner:
+      return innerTiles() * 2;
+    case FragmentKind::OwnerPanel:
+      return ownerTiles * (depth / 8) * 4;
+    case FragmentKind::InnerPanel:
+      return foldTiles() * foldDepthTiles(depth) * 4;
+    }
+    return 0;
+  }
+
+  /// Where register `index` lies. Rows of an inner panel are tiles of 16 like an owner's.
+  FragmentElement elementAt(FragmentKind kind, int64_t index, int64_t depth = 0) const {
+    FragmentElement at;
+    const int tile = static_cast<int>(index / 4), half = index / 2 % 2, low = index % 2;
+    switch (kind) {
+    case FragmentKind::One:
+      break;
+    case FragmentKind::Owner:
+      at.ownerTile = static_cast<int>(index / 2), at.ownerHalf = low;
+      break;
+    case FragmentKind::Inner:
+      at.innerTile = static_cast<int>(index / 2), at.innerHalf = low;
+      break;
+    case FragmentKind::Pair:
+      at.ownerTile = tile / innerTiles(), at.ownerHalf = half;
+      at.innerTile = tile % innerTiles(), at.innerHalf = low;
+      break;
+    case FragmentKind::OwnerPanel:
+    case FragmentKind::InnerPanel:
+      at.ownerTile = tile / across(kind, depth), at.ownerHalf = half;
+      at.depthTile = tile % across(kind, depth), at.depthHalf = low;
+      break;
+    }
+    return at;
+  }
+
+  /// Its inverse; what a kind has no place for is not looked at.
+  int64_t indexOf(FragmentKind kind, const FragmentElement &at, int64_t depth = 0) const {
+    switch (kind) {
+    case FragmentKind::One:
+      break;
+    case FragmentKind::Owner:
+      return at.ownerTile * 2 + at.ownerHalf;
+    case FragmentKind::Inner:
+      return at.innerTile * 2 + at.innerHalf;
+    case FragmentKind::Pair:
+      return (at.ownerTile * innerTiles() + at.innerTile) * 4 + at.ownerHalf * 2 + at.innerHalf;
+    case FragmentKind::OwnerPanel:
+    case FragmentKind::InnerPanel:
+      return (at.ownerTile * across(kind, depth) + at.depthTile) * 4 + at.ownerHalf * 2 +
+             at.depthHalf;
+    }
+    return 0;
+  }
+
+  //===- Places ----------------------------------------------------------------------===//
+
+  /// The owner of an element, counted from `base`.
+  template <typename I>
+  I ownerAt(const I &base, const I &warp, const I &g, const FragmentElement &at) const {
+    return base + warp * I(ownerTiles * 16) + g + I(at.ownerTile * 16 + at.ownerHalf * 8);
+  }
+  /// The inner of an element within the block.
+  template <typename I> I innerAt(const I &t, const FragmentElement &at) const {
+    if (isPermuted)
+      return t * I(2 * innerTiles()) + I(at.innerTile * 2 + at.innerHalf);
+    return t * I(2) + I(at.innerTile * 8 + at.innerHalf);
+  }
+  /// Where inner `logical` of the block stands in shared memory and in the fragments.
+  template <typename I> I standing(const I &logical) const {
+    if (!isPermuted)
+      return logical;
+    const I perLane(2 * innerTiles());
+    const I within = logical % perLane;
+    return within / I(2) * I(8) + logical / perLane * I(2) + within % I(2);
+  }
+  /// The inner of an element of an inner panel, counted from `base`: warps beyond the tiles share
+  /// them, each with a part of the depth.
+  template <typename I>
+  I foldedInnerAt(const I &base, const I &warp, const I &g, const FragmentElement &at) const {
+    const I place = (foldedTile(warp) + I(at.ownerTile)) * I(16) + g + I(at.ownerHalf * 8);
+    if (!isPermuted)
+      return base + place;
+    // The inverse of `standing`.
+    const I inTile = place % I(8);
+    return base + inTile / I(2) * I(2 * innerTiles()) + place / I(8) * I(2) + inTile % I(2);
+  }
+  /// The first tile of 16 inner that the warp sums up.
+  template <typename I> I foldedTile(const I &warp) const {
+    return foldParts() > 1 ? warp / I(foldParts()) : warp * I(foldTiles());
+  }
+  /// Its tile of 8 depths.
+  template <typename I>
+  I foldedDepthTile(const I &warp, const FragmentElement &at, int64_t depth) const {
+    if (foldParts() == 1)
+      return I(at.depthTile);
+    return warp % I(foldParts()) * I(foldDepthTiles(depth)) + I(at.depthTile);
+  }
+
+private:
+  /// Tiles of depth that a warp has side by side.
+  int64_t across(FragmentKind kind, int64_t depth) const {
+    return kind == FragmentKind::OwnerPanel ? depth / 8 : foldDepthTiles(depth);
+  }
+};
+
+//===- ldmatrix ------------------------------------------------------------------------===//
+
+/// The row of 16 bytes whose address a lane gives, of a panel: a row and a chunk of eight elements.
+template <typename I> struct MatrixRow {
+  I row, chunk;
+};
+
+/// A fragment A[16][16], row by row, from row `first` on.
+template <typename I> MatrixRow<I> rowOfLeft(const I &lane, const I &first) {
+  return {first + lane % I(16), lane / I(16)};
+}
+/// A fragment A[m][k] from rows that are k, to be transposed; its m begin at element `first`.
+template <typename I> MatrixRow<I> rowOfLeftTransposed(const I &lane, const I &first) {
+  return {lane % I(8) + lane / I(16) * I(8), first / I(8) + lane / I(8) % I(2)};
+}
+/// Two fragments B[k][n], n in [0, 16), from rows that are n.
+template <typename I> MatrixRow<I> rowOfRight(const I &lane) {
+  return {lane % I(8) + lane / I(16) * I(8), lane / I(8) % I(2)};
+}
+/// The same from rows that are k, to be transposed; their n begin at chunk `first`.
+template <typename I> MatrixRow<I> rowOfRightTransposed(const I &lane, const I &first) {
+  return {lane % I(8) + lane / I(8) % I(2) * I(8), first + lane / I(16)};
+}
+
+//===- Sums along diagonals --------------------------------------------------------------===//
+
+/// The table [diagonal][8] of one warp. inner - owner of a pair, without the warp's own first
+/// owner, is 8 k + c - g: k from the register's tiles, c = 2t + half and g from the lane. Row d of
+/// the table, counted from the smallest difference, holds at column g the pairs with
+/// 8 k + c - g = d - least, so that every lane writes to places of its own.
+struct SkewedTable {
+  int64_t ownerTiles, innerBlock;
+
+  int64_t rows() const { return innerBlock + ownerTiles * 16 - 1; }
+  /// Minus the smallest difference.
+  int64_t least() const { return ownerTiles * 16 - 1; }
+  /// Where the lane's element (k = 0, half = 0) stands, in the table of warp `warp`.
+  template <typename I> I placeOf(const I &warp, const I &g, const I &t) const {
+    return warp * I(rows() * 8) + (t * I(2) - g + I(least())) * I(8) + g;
+  }
+  /// The k of an element, and how far its place is behind that of the lane's first.
+  static int tileOf(const FragmentElement &at) {
+    return at.innerTile - 2 * at.ownerTile - at.ownerHalf;
+  }
+  static int64_t distanceOf(int tile, int half) { return tile * 64 + half * 8; }
+  /// The row of the difference `apart` to the block's first owner, in the table of warp `warp`.
+  template <typename I> I rowOf(const I &apart, int64_t warp) const {
+    return apart + I((warp + 1) * ownerTiles * 16 - 1);
+  }
+};
+
+} // namespace pe::math
+
+#endif // PE_DIALECT_MATH_FRAGMENTLAYOUT_H

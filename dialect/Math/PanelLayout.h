@@ -1,0 +1,69 @@
+//===- PanelLayout.h - rows of 16-byte chunks, swizzled -------------------===//
+//
+// A panel is a block of rows in shared memory, in chunks of 16 bytes. Chunk i of row p stands at
+// i ^ swizzle(p): eight neighbouring rows of one chunk then lie in different banks, which is what
+// ldmatrix reads at once. The swizzle stays inside the row, whose pitch is a power of two below
+// eight chunks and a multiple of eight above.
+//
+//   rows of 64 bytes (4 chunks), two rows to 128 bytes of banks: swizzle(p) = p / 2 mod 4
+//   rows of 128 bytes and more:                                  swizzle(p) = p mod 8
+//
+// Example: f32, depth 16, chunk 1 of row 5 stands at chunk 1 ^ 2 = 3 of its row: byte 5*64 + 48.
+//
+// Written over a number type `I` with + - * / % and ^: int64_t in the tests, arithmetic that is
+// emitted in passes/ToGPU.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_DIALECT_MATH_PANELLAYOUT_H
+#define PE_DIALECT_MATH_PANELLAYOUT_H
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+namespace pe::math {
+
+/// An offset in bytes whose parts that are known beforehand are applied last: one exclusive or per
+/// access, and nothing per constant to be kept over a loop.
+template <typename I> struct ChunkOffset {
+  I bytes;
+  int64_t flipped = 0; // bits, applied to the sum of `bytes` and the panel's offset
+  int64_t behind = 0;  // bytes, added at the end
+
+  /// The whole, in a panel at `start`, a multiple of its chunks of a swizzle.
+  I at(const I &start) const { return ((bytes + start) ^ I(flipped)) + I(behind); }
+};
+
+struct PanelLayout {
+  int64_t rows = 0, depth = 0, elementBytes = 4;
+
+  int64_t perChunk() const { return 16 / elementBytes; }
+  /// Chunks of a row, with padding to 16 elements.
+  int64_t chunks() const { return (depth + 15) / 16 * 16 / perChunk(); }
+  /// Bytes of a row.
+  int64_t pitch() const {
+    const auto count = static_cast<uint64_t>(chunks());
+    return static_cast<int64_t>(count <= 8 ? std::bit_ceil(count) : (count + 7) / 8 * 8) * 16;
+  }
+  int64_t bytes() const { return rows * pitch(); }
+  /// Chunks that the swizzle permutes.
+  int64_t swizzled() const { return std::min<int64_t>(8, pitch() / 16); }
+  template <typename I> I swizzleOf(const I &row) const {
+    return row / I(8 / swizzled()) % I(swizzled());
+  }
+
+  /// Chunk `chunkConstant + chunk`, no bit set in both, of row `rowConstant + row`, `rowConstant` a
+  /// multiple of 8, of copy number `copy`.
+  template <typename I>
+  ChunkOffset<I> offsetOf(int64_t rowConstant, const I &row, int64_t chunkConstant, const I &chunk,
+                          const I &copy) const {
+    const int64_t low = chunkConstant % swizzled();
+    const I swizzle = swizzleOf(row);
+    return {row * I(pitch()) + copy * I(bytes()) + (chunk ^ swizzle) * I(16), low * 16,
+            rowConstant * pitch() + (chunkConstant - low) * 16};
+  }
+};
+
+} // namespace pe::math
+
+#endif // PE_DIALECT_MATH_PANELLAYOUT_H

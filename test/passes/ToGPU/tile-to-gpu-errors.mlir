@@ -1,0 +1,90 @@
+// What a fragment kernel refuses, one stage each.
+//
+// RUN: split-file %s %t
+// RUN: not pe-opt %t/depth.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=DEPTH
+// RUN: not pe-opt %t/form.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=FORM
+// RUN: not pe-opt %t/place.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=PLACE
+// RUN: not pe-opt %t/diagonals.mlir --pe-schedule-gpu=set=inner_block=48 --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=BLOCKS
+// RUN: not pe-opt %t/descending.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=DESCENDING
+// RUN: not pe-opt %t/columns.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=COLUMNS
+
+// DEPTH: error: 'tile.stage' op cannot become a GPU kernel: expected head and value dims of 8 to 256 by 8, found 12
+//--- depth.mlir
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 12 : i64} {
+  %L = tile.buffer "l" result : !tile.buffer<[b, hq, r], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    %s = tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<[r, c], f32>
+      %z = tile.reduce add over c %x : !tile.val<[r, c], f32> -> !tile.val<[r], f32>
+      tile.yield %z : !tile.val<[r], f32>
+    } : !tile.val<[r], f32>
+    tile.store %s, %L : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
+  }
+}
+// FORM: error: 'tile.stage' op cannot become a GPU kernel: it has no form for 'tile.size'
+//--- form.mlir
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
+  %L = tile.buffer "l" result : !tile.buffer<[b, hq, r], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    %n = tile.size "c" : index
+    %s = tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<[r, c], f32>
+      %z = tile.reduce add over c %x : !tile.val<[r, c], f32> -> !tile.val<[r], f32>
+      tile.yield %z : !tile.val<[r], f32>
+    } : !tile.val<[r], f32>
+    tile.store %s, %L : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
+  }
+}
+// PLACE: error: 'tile.stage' op cannot become a GPU kernel: a sum inside a map has a place that is neither the pair's row or key nor one of at most 1024 per head
+//--- place.mlir
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
+  %T = tile.buffer "t" temporary {zero} : !tile.buffer<[b, hq, 2048], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<[r, c], f32>
+      tile.map(%x) {positions} : (!tile.val<[r, c], f32>) -> () {
+      ^bb0(%a: f32, %b: index, %h: index, %i: index, %j: index):
+        tile.accumulate %a, %T[%b, %h, %j] : f32 -> !tile.buffer<[b, hq, 2048], f32>
+        tile.yield
+      }
+      tile.yield
+    }
+  }
+}
+// BLOCKS: error: 'tile.stage' op cannot become a GPU kernel: sums along diagonals need owner blocks of whole inner blocks, and a thread per inner row
+//--- diagonals.mlir
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
+  %T = tile.buffer "t" temporary {zero} : !tile.buffer<[b, hq, t], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<[r, c], f32>
+      tile.window_grad %x, %T : !tile.val<[r, c], f32> -> !tile.buffer<[b, hq, t], f32>
+      tile.yield
+    }
+  }
+}
+// DESCENDING: error: 'tile.stage' op cannot become a GPU kernel: sums along diagonals need ascending blocks
+//--- descending.mlir
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
+  %T = tile.buffer "t" temporary {zero} : !tile.buffer<[b, hq, t], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream descending {
+      %x = tile.constant 1.0 : !tile.val<[r, c], f32>
+      tile.window_grad %x, %T : !tile.val<[r, c], f32> -> !tile.buffer<[b, hq, t], f32>
+      tile.yield
+    }
+  }
+}
+// COLUMNS: error: 'tile.stage' op cannot become a GPU kernel: columns own a stage over hkv only
+//--- columns.mlir
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
+  %L = tile.buffer "l" result : !tile.buffer<[b, hq, c], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    %s = tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<[r, c], f32>
+      %z = tile.reduce add over r %x : !tile.val<[r, c], f32> -> !tile.val<[c], f32>
+      tile.yield %z : !tile.val<[c], f32>
+    } : !tile.val<[c], f32>
+    tile.store %s, %L : !tile.val<[c], f32> -> !tile.buffer<[b, hq, c], f32>
+  }
+}
