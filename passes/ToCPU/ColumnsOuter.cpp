@@ -1,6 +1,7 @@
 //===- ColumnsOuter.cpp - columns own the loop ----------------------------===//
 #include "passes/ToCPU/PartSums.h"
 #include "passes/ToCPU/Skeletons.h"
+#include "passes/ToCPU/VectorMath.h"
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -32,7 +33,14 @@ public:
     });
     eachBlock({0, context.columns}, [&](Index block) {
       e.loop(firstPart, endPart, 1, [&](Index part) { visitPart(part, block); });
-      e.ifThen(e.less(parts.split, 1), [&] { results.emit(start, block, sumsOf(0, block)); });
+      e.ifThen(e.less(parts.split, 1), [&] {
+        results.emit(start, block,
+                     [&](const PartBuffers::Columns &columns, const Index &key, const Index &d,
+                         int64_t width) {
+                       ColumnFold fold = parts.sumOf(columns, 0, head, block);
+                       return loadWidened(e, fold.memory, fold.place(key, d), width);
+                     });
+      });
     });
     eachStrip([&](const StripPlace &place, const Index &at) {
       values.begin(place);
@@ -78,16 +86,15 @@ private:
     Value makesZeros = e.create<arith::AndIOp>(isFirst, e.less(parts.split, 1));
     Value isSeen = e.less(rows.begin, rows.end);
     e.ifThen(e.create<arith::OrIOp>(isSeen, makesZeros), [&] {
-      ColumnSums sums = sumsOf(part * parts.split, block), into;
+      SmallVector<std::pair<ColumnFold, ColumnFold>> sums; // so far, and of this part
       ColumnFolds folds;
-      for (const auto &[columns, sum] : llvm::zip_equal(buffers.columns, sums)) {
-        ColumnFold fold = sum;
-        Value at =
-            e.select(isFirst, e.toValue(sum.at), e.toValue(parts.currentOf(columns, head).at));
-        fold.at = e.fromValue(at);
+      for (const PartBuffers::Columns &columns : buffers.columns) {
+        ColumnFold sum = parts.sumOf(columns, part * parts.split, head, block), fold = sum;
+        fold.at = e.fromValue(
+            e.select(isFirst, e.toValue(sum.at), e.toValue(parts.currentOf(columns, head).at)));
         parts.zero(fold);
         folds[columns.yielded] = fold;
-        into.push_back(fold);
+        sums.emplace_back(sum, fold);
       }
       for (const PartBuffers::Copies &copy : buffers.added)
         context.useCopy(copy.buffer, copy.copies, part);
@@ -95,7 +102,7 @@ private:
       e.ifThen(
           isFirst, [] {},
           [&] {
-            for (auto [sum, fold] : llvm::zip_equal(sums, into))
+            for (const auto &[sum, fold] : sums)
               parts.add(sum, fold);
           });
     });
@@ -125,12 +132,6 @@ private:
     strips.emit(panels, folds);
     state.leave(at);
     strips.emitColumnDots(place, folds);
-  }
-
-  ColumnSums sumsOf(const Index &slot, const Index &block) {
-    return llvm::map_to_vector(buffers.columns, [&](const PartBuffers::Columns &columns) {
-      return parts.sumOf(columns, slot, head, block);
-    });
   }
 
   RowState state;

@@ -12,20 +12,23 @@ using namespace mlir::tile::cpu;
 //===- After the stream --------------------------------------------------------------===//
 
 /// A panel of keys at one key, `width` depths from `d`, widened to the target's lanes.
-Value ColumnResults::columnAt(Value value, const Index &key, const Index &d, int64_t width) {
+Value ColumnResults::columnAt(Value value, const Index &key, const Index &d, int64_t width,
+                              SumFn sum) {
   Emitter &e = context.e;
-  if (auto found = folds.find(value); found != folds.end())
-    return loadWidened(e, found->second.memory, found->second.place(key, d), width);
+  for (const PartBuffers::Columns &columns : buffers.columns)
+    if (columns.result == value)
+      return sum(columns, key, d, width);
   if (auto constant = value.getDefiningOp<ConstantOp>())
     return e.splat(constant.getNumber().convertToDouble());
   auto map = value.getDefiningOp<MapOp>();
   values.maps.prepare(map);
   return values.maps.emit(map, 0, [&](Value operand) {
-    return columnAt(operand, key, d, width);
+    return columnAt(operand, key, d, width, sum);
   })[cast<OpResult>(value).getResultNumber()];
 }
 
-void ColumnResults::emitStore(StoreOp store, const StripPlace &place, const Index &count) {
+void ColumnResults::emitStore(StoreOp store, const StripPlace &place, const Index &count,
+                              SumFn sum) {
   Emitter &e = context.e;
   Value buffer = store.getBuffer(), memory = context.memory(buffer);
   Index base = context.offset(buffer, place.place());
@@ -36,26 +39,24 @@ void ColumnResults::emitStore(StoreOp store, const StripPlace &place, const Inde
     values.begin(place);
     values.maps.beginKey(place.block + key);
     if (isColumn(spaces)) {
-      Value scalar = e.create<vector::ExtractOp>(columnAt(store.getValue(), key, 0, 1), 0);
+      Value scalar = e.create<vector::ExtractOp>(columnAt(store.getValue(), key, 0, 1, sum), 0);
       return e.store(scalar, memory, base + key);
     }
     for (int64_t d = 0; d < depth; d += e.lanes) {
       int64_t width = std::min(e.lanes, depth - d);
-      Value wide = columnAt(store.getValue(), key, d, width);
+      Value wide = columnAt(store.getValue(), key, d, width, sum);
       e.storeVector(narrowed(e, wide, width), memory, base + key * pitch + Index(d));
     }
   });
 }
 
-void ColumnResults::emit(const StripPlace &head, const Index &block, const ColumnSums &sums) {
-  for (auto [columns, sum] : llvm::zip_equal(buffers.columns, sums))
-    folds[columns.result] = sum;
+void ColumnResults::emit(const StripPlace &head, const Index &block, SumFn sum) {
   StripPlace place = head;
   place.block = block;
   Index count = minOf(context.cpu.keyBlock, context.columns - block);
   for (Operation *op : interface.afterColumns)
     if (auto store = dyn_cast<StoreOp>(op))
-      emitStore(store, place, count);
+      emitStore(store, place, count, sum);
 }
 
 //===- The second launch ---------------------------------------------------------------===//
@@ -83,32 +84,19 @@ public:
   }
 
 private:
-  /// One block of keys of one head.
+  /// One block of keys of one head: its results from the chain of the parts that see it.
   void addColumns(const Index &head, const Index &block) {
-    ColumnSums sums = sumsOf(0, head, block);
-    auto isSeen = [&](const Index &part) {
-      auto rows = parts.rowsTouching(part, block);
-      return e.less(rows.begin, rows.end);
+    auto seeing = parts.partsSeeing(block);
+    auto chain = [&](const PartBuffers::Columns &columns, const Index &key, const Index &d,
+                     int64_t width) {
+      auto add = [&](Index part, ValueRange sum) {
+        ColumnFold fold = parts.sumOf(columns, part, head, block);
+        Value more = loadWidened(e, fold.memory, fold.place(key, d), width);
+        return SmallVector<Value>{e.add(sum[0], more)};
+      };
+      return e.loop(seeing.begin, seeing.end, 1, {e.splat(0.0)}, add)[0];
     };
-    e.ifThen(
-        isSeen(0), [] {},
-        [&] {
-          for (const ColumnFold &sum : sums)
-            parts.zero(sum);
-        });
-    e.loop(1, parts.parts, 1, [&](Index part) {
-      e.ifThen(isSeen(part), [&] {
-        for (auto [sum, more] : llvm::zip_equal(sums, sumsOf(part, head, block)))
-          parts.add(sum, more);
-      });
-    });
-    results.emit(parts.placeOf(head), block, sums);
-  }
-
-  ColumnSums sumsOf(const Index &slot, const Index &head, const Index &block) {
-    return llvm::map_to_vector(buffers.columns, [&](const PartBuffers::Columns &columns) {
-      return parts.sumOf(columns, slot, head, block);
-    });
+    results.emit(parts.placeOf(head), block, chain);
   }
 
   /// Elements [first, first + kChunk) of a buffer that the parts have copies of.

@@ -12,9 +12,6 @@
 
 namespace mlir::tile::cpu {
 
-/// One per fold over columns, in the order of PartBuffers.
-using ColumnSums = SmallVector<ColumnFold>;
-
 /// The ops after the stream on values over c.
 class ColumnResults {
 public:
@@ -22,18 +19,21 @@ public:
                 const PartBuffers &buffers)
       : context(context), values(values), interface(interface), buffers(buffers) {}
 
-  /// Writes the results of the keys of one block from their sums.
-  void emit(const StripPlace &head, const Index &block, const ColumnSums &sums);
+  /// The sum over all rows for one key of the block, `width` depths from `d`, widened to the
+  /// target's lanes.
+  using SumFn = llvm::function_ref<Value(const PartBuffers::Columns &, const Index &key,
+                                         const Index &d, int64_t width)>;
+  /// Writes the results of the keys of one block.
+  void emit(const StripPlace &head, const Index &block, SumFn sum);
 
 private:
-  void emitStore(StoreOp store, const StripPlace &place, const Index &count);
-  Value columnAt(Value value, const Index &key, const Index &d, int64_t width);
+  void emitStore(StoreOp store, const StripPlace &place, const Index &count, SumFn sum);
+  Value columnAt(Value value, const Index &key, const Index &d, int64_t width, SumFn sum);
 
   StageContext &context;
   StripValues &values;
   const RowInterface &interface;
   const PartBuffers &buffers;
-  llvm::DenseMap<Value, ColumnFold> folds; // by the stream's result
 };
 
 /// Writes the launch behind the stage's own.

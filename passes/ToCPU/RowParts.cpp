@@ -45,14 +45,16 @@ PartSizes::PartSizes(StageOp stage, const CpuSchedule &cpu) {
   StringRef over = cast<StringAttr>(stage.getOver()[1]).getValue();
   overQueryHeads = over == "hq";
   heads = ("b*" + over).str();
-  const std::string most = std::to_string(cpu.mostParts), rows = std::to_string(cpu.partRows),
-                    enough = std::to_string(cpu.splitBelow);
+  auto text = [](int64_t number) { return std::to_string(number); };
+  const std::string strips = "ceildiv(r," + text(cpu.stripRows()) + ")", rows = text(cpu.partRows);
   const std::string wanted =
       overQueryHeads ? "ceildiv(r," + rows + ")" : "ceildiv(hq*r," + rows + "*max(1,hkv))";
-  parts = "max(1,min(" + most + "," + wanted + "))";
-  // `most` or more where heads are fewer than enough, else 0.
-  slots =
-      "max(1,min(" + most + "*(" + enough + "-min(" + enough + "," + heads + "))," + parts + "))";
+  // No more than there are strips: no part is empty.
+  parts = "max(1,min(min(" + text(cpu.mostParts) + "," + strips + ")," + wanted + "))";
+  // The first operand is most_parts or more where heads are fewer than split_below, else 0.
+  const std::string missing =
+      "(" + text(cpu.splitBelow) + "-min(" + text(cpu.splitBelow) + "," + heads + "))";
+  slots = "max(1,min(" + text(cpu.mostParts) + "*" + missing + "," + parts + "))";
 }
 
 PartBuffers::PartBuffers(StageOp stage, const CpuSchedule &cpu, const PartSizes &sizes) {
@@ -125,6 +127,18 @@ Interval<Index> RowParts::rowsOf(const Index &part) {
     return p * strips / parts * Index(context.cpu.stripRows());
   };
   return {firstRow(part), minOf(firstRow(part + Index(1)), context.rows)};
+}
+
+Interval<Index> RowParts::partsSeeing(const Index &block) {
+  SmallVector<Value> range =
+      e.loop(0, parts, 1, {e.toValue(parts), e.toValue(0)}, [&](Index part, ValueRange found) {
+        Interval<Index> rows = rowsTouching(part, block);
+        Value sees = e.less(rows.begin, rows.end);
+        Value first = e.create<arith::MinSIOp>(found[0], e.toValue(part));
+        return SmallVector<Value>{e.select(sees, first, found[0]),
+                                  e.select(sees, e.toValue(part + Index(1)), found[1])};
+      });
+  return {e.fromValue(range[0]), e.fromValue(range[1])};
 }
 
 Interval<Index> RowParts::rowsTouching(const Index &part, const Index &block) {

@@ -73,6 +73,8 @@ public:
   Interval<Index> rowsOf(const Index &part);
   /// The rows of the part that see a key of the block, from the beginning of a strip on.
   Interval<Index> rowsTouching(const Index &part, const Index &block);
+  /// The parts with such rows; begin > end where there is none.
+  Interval<Index> partsSeeing(const Index &block);
 
   /// The sums of the block in `slot`, and the place beside them where no other item looks.
   ColumnFold sumOf(const PartBuffers::Columns &columns, const Index &slot, const Index &head,

@@ -53,17 +53,18 @@ tile.plan @rows attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
 // -----
 
 // A sum over rows: columns own the loop. An item is a part of a key head's rows where there are few
-// heads, else a key head; what rows keep is a temporary. The second launch adds the parts' sums, in
-// order, from one copy of the block of keys to the first.
+// heads, else a key head; what rows keep is a temporary. The second launch adds the parts' sums in
+// order, those of the parts that see the block.
 // CHECK-LABEL: func.func @columns_backward(
 // CHECK-SAME:    %[[Q:.*]]: memref<1xf32>, %[[K:.*]]: memref<1xf32>, %[[G:.*]]: memref<1xf32>, %[[ROWS:.*]]: memref<1xf32>, %[[SUMS:.*]]: memref<1xf32>, %{{.*}}: memref<7xi64>
 // CHECK-LABEL: func.func @columns_backward_sums(
-// CHECK:         scf.for %{{.*}} = %c1{{.*}} to
-// CHECK:           scf.if
-// CHECK:             scf.for
+// CHECK:         scf.if
+// CHECK:           %[[SEEING:.*]]:2 = scf.for
+// CHECK:           scf.for
+// CHECK:             scf.for %{{.*}} = %[[SEEING]]#0 to %[[SEEING]]#1
 // CHECK:               arith.addf {{.*}} : vector<8xf32>
 // CHECK:       tile.buffer "backward_rows" temporary : <[b, hq, "ceildiv(r,16)", 512], f32>
-// CHECK:       tile.buffer "backward_sums0" temporary : <["[[SLOTS:max\(1,min\(8\*\(16-min\(16,b\*hkv\)\),max\(1,min\(8,ceildiv\(hq\*r,512\*max\(1,hkv\)\)\)\)\)\)]]", "b*hkv", "128+min(1,[[SLOTS]]-1)*(ceildiv(c,64)*64-128)", 32], f32>
+// CHECK:       tile.buffer "backward_sums0" temporary : <["[[SLOTS:max\(1,min\(8\*\(16-min\(16,b\*hkv\)\),max\(1,min\(min\(8,ceildiv\(r,16\)\),ceildiv\(hq\*r,512\*max\(1,hkv\)\)\)\)\)\)]]", "b*hkv", "128+min(1,[[SLOTS]]-1)*(ceildiv(c,64)*64-128)", 32], f32>
 // CHECK:       tile.launch @columns_backward backward items "b*hkv*[[SLOTS]]"
 // CHECK:       tile.launch @columns_backward_sums backward items "max(0,min(1,[[SLOTS]]-1)*b*hkv*ceildiv(c,64))"
 tile.plan @columns attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
