@@ -154,7 +154,7 @@ TEST_F(ExecutorTest, CallsAreIndependent) {
 TEST_F(ExecutorTest, StridedArgumentsAreRead) {
   Tensor transposed = counting({5, 4, 2, 3}).permute({2, 3, 0, 1});
   Expected<ForwardCall> call =
-      executor.forward({{"x", transposed}, {"w", counting({3})}}, {.queryStart = 0}, pool);
+      executor.forward({{"x", transposed}, {"w", counting({3})}}, Positions{.queryStart = 0}, pool);
   ASSERT_TRUE(call);
   const Tensor &y = call->results().at("y");
   EXPECT_EQ(y.data<float>()[y.offsetOf({1, 2, 3, 1})],
@@ -201,7 +201,7 @@ TEST_F(ExecutorTest, HeadsMustLieInTheWhole) {
   EXPECT_NE(forwardError(arguments, {.headStart = -1}).find("head_start -1"), std::string::npos);
   EXPECT_NE(forwardError(arguments, {.keyStart = int64_t(1) << 50}).find("k_start"),
             std::string::npos);
-  EXPECT_TRUE(executor.forward(arguments, {.headStart = 1, .headsTotal = 4}, pool));
+  EXPECT_TRUE(executor.forward(arguments, Positions{.headStart = 1, .headsTotal = 4}, pool));
 }
 
 TEST_F(ExecutorTest, HeadsOfTheWholeAreNotGuessed) {
