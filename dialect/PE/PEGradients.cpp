@@ -3,6 +3,7 @@
 #include "dialect/PE/PEGradients.h"
 
 #include "dialect/PE/PEBiases.h"
+#include "dialect/PE/PETerms.h"
 #include "dialect/PE/PEScores.h"
 
 using namespace mlir;
@@ -39,13 +40,14 @@ LogicalResult AttentionGradOp::verify() {
 }
 
 LogicalResult PullbackOp::verify() {
-  auto bias = getBias().getDefiningOp<BiasFnOp>();
-  if (!bias) // pullback-C1
-    return emitOpError("expected a bias made by pe.bias_fn, found another value (pullback-C1)");
-  if (getGradients().getTypes() != bias.getCaptures().getTypes()) // pullback-C2
+  Operation *bias = getBias().getDefiningOp();
+  if (!isa_and_nonnull<BiasFnOp, TermOp>(bias)) // pullback-C1
+    return emitOpError("expected a bias made by pe.bias_fn or pe.term, found another value "
+                       "(pullback-C1)");
+  TypeRange captures = bias->getOperandTypes();
+  if (getGradients().getTypes() != captures) // pullback-C2
     return emitOpError("expected one gradient per capture of the bias, of types ")
-           << bias.getCaptures().getTypes() << ", found " << getGradients().getTypes()
-           << " (pullback-C2)";
+           << captures << ", found " << getGradients().getTypes() << " (pullback-C2)";
   return success();
 }
 

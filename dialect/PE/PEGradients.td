@@ -48,7 +48,7 @@ def PE_PullbackOp : PE_Op<"pullback", [Pure]> {
   let summary = "Gradients of a bias's parameters";
   let description = [{
     The sum over all batches, heads and pairs of `adjoint` times the derivative of the bias by each
-    captured tensor of its `pe.bias_fn`, in order (pullback-C1, -C2). Example:
+    captured tensor of its `pe.bias_fn` or `pe.term`, in order (pullback-C1, -C2). Example:
 
     ```mlir
     %bias = pe.bias_fn(%slopes : tensor<?xf32>) expr "-slopes[h] * abs(i - j)"

@@ -124,9 +124,11 @@ LogicalResult Differentiator::pullBack(RegionOp op) {
   if (op.getCaptures().empty())
     return success();
   // What has no derivative is refused here, at the user's line.
-  auto yield = cast<YieldOp>(op.getBody().front().getTerminator());
-  if (failed(ScalarVjp::create(yield.getValues()[0])))
-    return failure();
+  for (Region &region : op->getRegions()) {
+    auto yield = cast<YieldOp>(region.front().getTerminator());
+    if (failed(ScalarVjp::create(yield.getValues()[0])))
+      return failure();
+  }
   auto pullback = PullbackOf::create(builder, op.getLoc(), op.getCaptures().getTypes(),
                                      op.getResult(), adjoints.lookup(op.getResult()));
   for (auto [capture, gradient] : llvm::zip_equal(op.getCaptures(), pullback.getGradients()))
@@ -145,6 +147,8 @@ LogicalResult Differentiator::goThrough(Operation *op) {
     return differentiate(attention);
   if (auto bias = dyn_cast<BiasFnOp>(op))
     return pullBack<PullbackOp>(bias);
+  if (auto term = dyn_cast<TermOp>(op))
+    return pullBack<PullbackOp>(term);
   if (auto score = dyn_cast<ScoreFnOp>(op))
     return pullBack<ScorePullbackOp>(score);
   if (isa<BiasType>(op->getResult(0).getType()))

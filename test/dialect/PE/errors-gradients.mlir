@@ -47,7 +47,7 @@ func.func @no_lse(%q: tensor<?x?x?x64xf32>, %l: tensor<?x?x?xf32>) {
 func.func @not_a_region(%a: !pe.adjoint) {
   %d = pe.distance
   %b = pe.linear %d {rule = #pe.slope_rule<geometric>}
-  // expected-error@+1 {{expected a bias made by pe.bias_fn, found another value (pullback-C1)}}
+  // expected-error@+1 {{expected a bias made by pe.bias_fn or pe.term, found another value (pullback-C1)}}
   pe.pullback %b, %a
   return
 }

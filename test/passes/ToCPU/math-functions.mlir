@@ -20,7 +20,7 @@
 // CHECK-DAG: llvm.call @pe_math_sin
 
 // Tiles of one key by one vector: one copy of the scalar code in place of eight.
-// TILE: cpu_schedule = {{.*}}key_rows = 1 : i64{{.*}}query_vectors = 1 : i64, sweep_keys = 1 : i64
+// TILE: cpu_schedule = {{.*}}key_rows = 1 : i64{{.*}}query_vectors = 1 : i64{{.*}}sweep_keys = 1 : i64
 // GPU: gpu_schedule = {{.*}}inner_block = 16 : i64
 
 // VALUE-DAG: o {{.*}} ok

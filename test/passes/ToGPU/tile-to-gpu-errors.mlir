@@ -42,8 +42,11 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
       %x = tile.constant 1.0 : !tile.val<[r, c], f32>
-      tile.map(%x) {positions} : (!tile.val<[r, c], f32>) -> () {
-      ^bb0(%a: f32, %b: index, %h: index, %i: index, %j: index):
+      %b0 = tile.index "b" : !tile.val<[], index>
+      %h0 = tile.index "hq" : !tile.val<[], index>
+      %j0 = tile.position "c" : !tile.val<[c], index>
+      tile.map(%x, %b0, %h0, %j0) : (!tile.val<[r, c], f32>, !tile.val<[], index>, !tile.val<[], index>, !tile.val<[c], index>) -> () {
+      ^bb0(%a: f32, %b: index, %h: index, %j: index):
         tile.accumulate %a, %T[%b, %h, %j] : f32 -> !tile.buffer<[b, hq, 2048], f32>
         tile.yield
       }

@@ -7,11 +7,11 @@
 
 // Activations are narrow, parameters and statistics are not; products of unscaled queries and keys
 // are scaled in f32; what a contraction takes is rounded where it is made.
-// CHECK: tile.buffer "q" argument : <[b, hq, r, d], bf16>
+// CHECK: tile.buffer "q" argument {strided} : <[b, hq, r, d], bf16>
 // CHECK: tile.buffer "slopes" argument {{.*}}: <[hq], f32>
-// CHECK: tile.buffer "d_q" gradient {zero} : <[b, hq, r, d], bf16>
-// CHECK: tile.buffer "d_slopes" gradient {zero} : <[hq], f32>
-// CHECK: tile.buffer "o" result : <[b, hq, r, e], bf16>
+// CHECK: tile.buffer "d_q" gradient {strided} : <[b, hq, r, d], bf16>
+// CHECK: tile.buffer "d_slopes" gradient : <[hq], f32>
+// CHECK: tile.buffer "o" result {strided} : <[b, hq, r, e], bf16>
 // CHECK: tile.buffer "d_o" cotangent : <[b, hq, r, e], bf16>
 // CHECK: tile.buffer "attention_lse" residual : <[b, hq, r], f32>
 // CHECK: tile.stage @attention_forward
@@ -24,12 +24,12 @@
 // CHECK: tile.dot {{.*}} : <[r, c], bf16>, <[c, e], bf16> -> <[r, e], f32>
 // CHECK: tile.stage @attention_backward
 // CHECK: arith.extf %{{.*}} : bf16 to f32
-// HALF: tile.buffer "q" argument : <[b, hq, r, d], f16>
+// HALF: tile.buffer "q" argument {strided} : <[b, hq, r, d], f16>
 
 // tf32: tensors are f32; what a contraction multiplies is rounded where it is loaded or made, and
 // scores are scaled behind the contraction.
-// TF32: tile.buffer "q" argument : <[b, hq, r, d], f32>
-// TF32: tile.buffer "o" result : <[b, hq, r, e], f32>
+// TF32: tile.buffer "q" argument {strided} : <[b, hq, r, d], f32>
+// TF32: tile.buffer "o" result {strided} : <[b, hq, r, e], f32>
 // TF32: tile.stage @attention_forward
 // TF32: %[[Q:.*]] = tile.map({{.*}}) : (!tile.val<[r, d], f32>) -> !tile.val<[r, d], tf32>
 // TF32: arith.truncf %{{.*}} to_nearest_away : f32 to tf32

@@ -5,8 +5,8 @@
 // running maximum, sum and output as carries; no residual without gradients.
 // CHECK:      tile.plan @attention attributes {head_dim = 32 : i64
 // CHECK-SAME: mask_low = 0 : i64, value_dim = 48 : i64
-// CHECK:      tile.buffer "q"  argument : <[b, hq, r, d], f32>
-// CHECK:      tile.buffer "k"  argument : <[b, hkv, c, d], f32>
+// CHECK:      tile.buffer "q"  argument {strided} : <[b, hq, r, d], f32>
+// CHECK:      tile.buffer "k"  argument {strided} : <[b, hkv, c, d], f32>
 // CHECK-NOT:  residual
 // CHECK:      %[[PAIRS:.*]] = tile.pairs band(right = 1)
 // CHECK:      tile.stage @attention_forward  forward over ["b", "hq"] pairs %[[PAIRS]]
