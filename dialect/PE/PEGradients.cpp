@@ -3,8 +3,8 @@
 #include "dialect/PE/PEGradients.h"
 
 #include "dialect/PE/PEBiases.h"
-#include "dialect/PE/PETerms.h"
 #include "dialect/PE/PEScores.h"
+#include "dialect/PE/PETerms.h"
 
 using namespace mlir;
 using namespace mlir::pe;

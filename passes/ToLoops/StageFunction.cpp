@@ -123,9 +123,9 @@ void StageFunction::bindView(OpBuilder &builder, Value buffer, Value argument, O
           builder.createOrFold<arith::MulIOp>(getLoc(), pitches[dim + 1], values[dim + 1]);
   }
   auto folded = [](Value value) { return getAsOpFoldResult(value); };
-  views[buffer] = memref::ReinterpretCastOp::create(
-      builder, getLoc(), argument, first, llvm::map_to_vector(values, folded),
-      llvm::map_to_vector(pitches, folded));
+  views[buffer] = memref::ReinterpretCastOp::create(builder, getLoc(), argument, first,
+                                                    llvm::map_to_vector(values, folded),
+                                                    llvm::map_to_vector(pitches, folded));
   extents[buffer] = std::move(values);
   strides[buffer] = std::move(pitches);
 }

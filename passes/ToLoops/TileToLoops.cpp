@@ -6,8 +6,8 @@
 // is why rows or columns may own the outer loop: a row meets its key blocks in the same order.
 //
 //===----------------------------------------------------------------------===//
-#include "dialect/Tile/Owner.h"
 #include "dialect/Math/ScalarOps.h"
+#include "dialect/Tile/Owner.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/ToLoops/BlockEmitter.h"
 #include "passes/ToLoops/NarrowFloats.h"

@@ -128,9 +128,7 @@ SmallVector<Value> LinePart::emitGradient(TileBuilder &t, Value cotangent) {
     return {t.reduce(Reduction::Add, rows ? "c" : "r", cotangent)};
   // A fold over columns adds up the heads of a key head, which have their own sums here.
   t.eachPair({cotangent, t.index("b"), t.index("hq"), t.index("c")},
-             [&](Scalar &s, ValueRange in) {
-               accumulateElement(s, in[0], sums, in.drop_front());
-             });
+             [&](Scalar &s, ValueRange in) { accumulateElement(s, in[0], sums, in.drop_front()); });
   return {};
 }
 

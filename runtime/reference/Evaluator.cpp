@@ -174,8 +174,8 @@ static std::vector<std::string> sizesOf(const Argument &argument, const Shape &d
 
 /// Takes the sizes of a call from a tensor whose dimensions are `sizes`.
 static Status bindTo(const plan::FrameLayout &layout, plan::ShapeBinder &binder,
-                     const std::string &tensor,
-                     const std::vector<std::string> &sizes, const Shape &shape) {
+                     const std::string &tensor, const std::vector<std::string> &sizes,
+                     const Shape &shape) {
   plan::SymbolicShape expected;
   for (const std::string &size : sizes) {
     auto expression = plan::SizeExpression::parse(size);
@@ -220,8 +220,8 @@ Expected<plan::CallSizes> Evaluator::bindSizes(const Operation &operation) const
     auto dims = dimensionsOf(program.typeOf(argument.id));
     if (isOperand || !dims)
       continue;
-    if (Status status =
-            bindTo(*layout, binder, argument.name, sizesOf(argument, *dims), tensors.at(argument.id).shape);
+    if (Status status = bindTo(*layout, binder, argument.name, sizesOf(argument, *dims),
+                               tensors.at(argument.id).shape);
         !status)
       return status.takeError();
   }
