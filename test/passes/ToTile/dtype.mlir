@@ -12,7 +12,7 @@
 // CHECK: tile.buffer "d_q" gradient {strided} : <[b, hq, r, d], bf16>
 // CHECK: tile.buffer "d_slopes" gradient : <[hq], f32>
 // CHECK: tile.buffer "o" result {strided} : <[b, hq, r, e], bf16>
-// CHECK: tile.buffer "d_o" cotangent : <[b, hq, r, e], bf16>
+// CHECK: tile.buffer "d_o" cotangent {strided} : <[b, hq, r, e], bf16>
 // CHECK: tile.buffer "attention_lse" residual : <[b, hq, r], f32>
 // CHECK: tile.stage @attention_forward
 // CHECK: %[[Q:.*]] = tile.load %{{.*}} -> <[r, d], bf16>
