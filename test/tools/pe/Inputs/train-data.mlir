@@ -1,7 +1,7 @@
 // An argument besides q, k and v: train-data.test gives it attributes and another shape.
 !t = tensor<?x?x?x?xf32>
 func.func @attention(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
-    %imp: tensor<?x?x?xf32> {pe.name = "imp"}) -> (!t {pe.name = "o"}) {
+    %imp: tensor<?x?x?xf32> {pe.name = "imp", pe.axes = ["batch", "head", "key"]}) -> (!t {pe.name = "o"}) {
   %b = pe.bias_fn(%imp : tensor<?x?x?xf32>) expr "imp[b,h,j]"
   %m = pe.causal
   %o = pe.attention %q, %k, %v bias(%b) mask(%m) : (!t, !t, !t) -> !t
