@@ -84,6 +84,10 @@ private:
   void rotate(std::vector<double> &rows, int64_t start) const;
   void rotateBack(std::vector<double> &rows, int64_t start) const;
   bool startRow(int64_t row);
+  /// The magnitude of what a function of the score is given for key `n` of the row; 0 without one.
+  double scoreBefore(int64_t row, size_t n) const {
+    return score ? std::fabs(scaledScore(row, keys[n])) : 0.0;
+  }
   double scaledScore(int64_t row, int64_t key) const {
     return problem.scale *
            dot(q.data() + row * sizes.headDim, k.data() + key * sizes.headDim, sizes.headDim);
@@ -245,7 +249,7 @@ double HeadWorker::forward(AttentionOutputs &outputs) {
     addOutput(row, outputs);
     for (size_t n = 0; n < keys.size(); ++n)
       if (weights[n] >= kCountedWeight && std::isfinite(logits[n]))
-        maxLogit = std::max(maxLogit, std::fabs(logits[n]));
+        maxLogit = std::max({maxLogit, std::fabs(logits[n]), scoreBefore(row, n)});
   }
   return maxLogit;
 }

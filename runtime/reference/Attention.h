@@ -2,9 +2,13 @@
 //
 // For every batch b, head h and query row i, over the keys j that the mask allows:
 //
-//   z_j = f(scale * <R_i q_i, R_j k_j>) + bias_h(i, j), f the function of the score, if there is
-//   one softmax           A_j = exp(z_j) / sum of exp(z_l) stick-breaking    A_j = sigma(z_j) *
-//   product over j < l < i of sigma(-z_l), and j < i only o_i = sum of A_j v_j
+//   z_j = f(scale * <R_i q_i, R_j k_j>) + bias_h(i, j)      f: the function of the score, if any
+//
+//   softmax           A_j = exp(z_j) / sum of exp(z_l)
+//
+//   stick-breaking    A_j = sigma(z_j) * product over j < l < i of sigma(-z_l), and j < i only
+//
+//   o_i = sum of A_j v_j
 //
 // and the reverse of each step with hand-written derivatives. A row is O(keys) memory; nothing of
 // size queries x keys is stored. Heads run on several threads; sums over heads are taken in order,

@@ -19,11 +19,14 @@ double normOf(const Tensor &tensor) {
   return std::sqrt(sum);
 }
 
-/// The norm of the elements of `name` that `expected` bounds: those where it is finite.
+/// The norm of the elements of `name` that `expected` bounds: those where it is finite. One number
+/// for a whole tensor stands for itself.
 double normOf(const TensorMap &tensors, const std::string &name, const Tensor &expected) {
   auto found = tensors.find(name);
   if (found == tensors.end())
     return 0.0;
+  if (found->second.numel() != expected.numel())
+    return normOf(found->second);
   double sum = 0.0;
   for (size_t e = 0, n = expected.values<double>().size(); e < n; ++e)
     if (std::isfinite(expected.values<double>()[e]))
