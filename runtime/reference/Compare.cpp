@@ -25,12 +25,13 @@ double normOf(const TensorMap &tensors, const std::string &name, const Tensor &e
   auto found = tensors.find(name);
   if (found == tensors.end())
     return 0.0;
-  if (found->second.numel() != expected.numel())
+  if (found->second.shape() != expected.shape()) // one number for the whole tensor
     return normOf(found->second);
+  const auto values = found->second.values<double>(), bounded = expected.values<double>();
   double sum = 0.0;
-  for (size_t e = 0, n = expected.values<double>().size(); e < n; ++e)
-    if (std::isfinite(expected.values<double>()[e]))
-      sum += found->second.values<double>()[e] * found->second.values<double>()[e];
+  for (size_t e = 0; e < values.size(); ++e)
+    if (std::isfinite(bounded[e]))
+      sum += values[e] * values[e];
   return std::sqrt(sum);
 }
 

@@ -48,7 +48,8 @@ std::optional<double> parseNumber(std::string_view text) {
 Attribute readAttribute(const Json &json) {
   if (json.is_boolean())
     return {json.get<bool>()};
-  if (json.is_number_integer() && json <= std::numeric_limits<int64_t>::max())
+  const bool isBeyond = json.is_number_unsigned() && json.get<uint64_t>() >> 63 != 0;
+  if (json.is_number_integer() && !isBeyond)
     return {json.get<int64_t>()};
   if (json.is_number())
     return {json.get<double>()};
@@ -258,7 +259,12 @@ std::optional<double> Attribute::asNumber() const {
 std::optional<int64_t> Attribute::asInteger() const {
   if (auto *integer = std::get_if<int64_t>(&value))
     return *integer;
-  if (auto truth = asBool(); truth && !std::holds_alternative<double>(value))
+  // A number or a text such as "7 : i64", as far as a double holds every integer.
+  constexpr double kMostExact = 9007199254740992.0; // 2^53
+  const std::optional<double> number = asNumber();
+  if (number && std::fabs(*number) <= kMostExact && *number == std::trunc(*number))
+    return static_cast<int64_t>(*number);
+  if (auto truth = number ? std::nullopt : asBool())
     return *truth ? 1 : 0;
   return std::nullopt;
 }

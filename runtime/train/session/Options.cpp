@@ -136,7 +136,7 @@ Status setPhases(TrainConfig &config, const std::string &path) {
   bool wellFormed = list.is_array() && !list.empty();
   for (const nlohmann::json &entry : wellFormed ? list : nlohmann::json::array()) {
     wellFormed = entry.is_object() && entry.contains("steps") &&
-                 entry["steps"].is_number_unsigned() && entry["steps"] > 0 &&
+                 entry["steps"].is_number_unsigned() && entry["steps"].get<uint64_t>() > 0 &&
                  (!entry.contains("data") || entry["data"].is_string());
     if (!wellFormed)
       break;

@@ -308,7 +308,7 @@ TEST_F(SessionTest, OptionsComeFromFilesToo) {
                               R"([{"steps": 9007199254740992}, {"steps": 1}])"}) {
     ASSERT_TRUE(writeFileAtomically(path("phases.json"), tooLong));
     EXPECT_EQ(optionsError({"--phases=" + path("phases.json")}),
-              "expected at most 2^53 steps in all phases of '" + path("phases.json") +
+              "--phases: expected at most 2^53 steps in all phases of '" + path("phases.json") +
                   "', found more");
   }
   ASSERT_TRUE(writeFileAtomically(path("phases.json"), R"([{"steps": 4294967296}])"));
