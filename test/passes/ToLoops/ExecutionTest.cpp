@@ -172,6 +172,8 @@ const std::string kSets = std::string(R"mlir(
 !rcd = !tile.val<[d, c, r], f32>
 !rde = !tile.val<[r, d, e], f32>
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.parameter "k_start" default "0"
+  tile.parameter "q_start" default "k_start + c - r"
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
   %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
   %W = tile.buffer "w" argument : !tile.buffer<[d, e], f32>

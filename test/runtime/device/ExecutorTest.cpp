@@ -272,6 +272,7 @@ static void shrink(void *const *buffers, const int64_t *, int64_t item) {
 TEST(FloatingPointModeTest, StagesFlushSubnormals) {
   Plan plan;
   plan.entry = "shrink";
+  plan.frame = standardFrame();
   plan.headDim = plan.valueDim = 1;
   plan.buffers = {{.name = "x", .role = Role::Argument, .shape = {"r"}},
                   {.name = "y", .role = Role::Result, .shape = {"r"}}};
