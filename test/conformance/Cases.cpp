@@ -37,7 +37,7 @@ static const EncodingFile kEncodings[] = {
     {"softcap", "examples/encodings/softcap.mlir"},
     {"score_fn", "examples/encodings/score_fn.mlir"},
     {"axes", "test/conformance/encodings/axes.mlir"},
-    {"row_and_column", "test/conformance/encodings/row_and_column.mlir"},
+    {"row_and_column", "test/conformance/encodings/row_and_column.mlir", true},
     {"two_biases", "test/conformance/encodings/two_biases.mlir"},
     {"prefix_window", "test/conformance/encodings/prefix_window.mlir"},
     {"cosines_of_log", "test/conformance/encodings/cosines_of_log.mlir"},

@@ -24,6 +24,9 @@ struct EncodingFile {
   std::string_view name;
   /// Relative to the repository's root.
   std::string_view path;
+  /// Judged with operands in f32 only: what is left of terms that cancel is below the rounding of
+  /// narrower ones.
+  bool isExactOnly = false;
 };
 
 struct Call {

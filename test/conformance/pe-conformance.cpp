@@ -158,6 +158,12 @@ void runCase(const Arguments &arguments, Suite &suite,
              std::span<const std::unique_ptr<Subject>> subjects, size_t encoding, const Call &call,
              Counts &counts) {
   const EncodingFile &file = encodingFiles()[encoding];
+  if (file.isExactOnly && arguments.subject.dtype != DType::F32) {
+    std::printf("%s %s: not judged in %s\n", std::string(file.name).c_str(),
+                std::string(call.name).c_str(),
+                std::string(nameOf(arguments.subject.dtype)).c_str());
+    return;
+  }
   for (size_t number = 0; number < subjects.size(); ++number) {
     if (!isAsked(arguments, number, encoding, call))
       continue;

@@ -161,7 +161,7 @@ std::vector<Entry> additiveEncodings() {
       {"kerple_power", withBias(kerplePower)},
       {"sandwich", withBias(cosines)},
       {"custom_bias", withBias(customRegion)},
-      {"score_fn",
+      {"squashed_score",
        [](ProgramBuilder &f) {
          int g = f.parameter("g", {H}, 0.5, 1.5);
          Options options;

@@ -58,6 +58,7 @@ public:
     code.explainText = "doubles " + request.source.text;
     code.explainJson = "{}";
     code.plan.entry = "double";
+    code.plan.frame = plan::standardFrame();
     code.plan.target = request.target;
     code.plan.headDim = request.headDim;
     code.plan.valueDim = request.valueDim;
