@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <unistd.h>
 
 /// Once per run, behind all else: what keeps the disk cache from being used.
 static void noteCache() {
@@ -29,8 +30,9 @@ static int finish(const std::string &command, int status) {
   errno = 0;
   if (status != 0 || (std::fflush(stdout) == 0 && !std::ferror(stdout)))
     return status;
-  if (!errno)
-    errno = EIO; // an earlier write failed
+  // stdio forgets why an earlier write failed; the next one tells. The output is incomplete anyway.
+  if (!errno && ::write(STDOUT_FILENO, "\n", 1) == 1)
+    errno = EIO;
   return pe::cli::reportError(command, pe::systemError("standard output", "cannot write"));
 }
 
