@@ -65,6 +65,15 @@ bool Tensors::guardsStand() const {
   });
 }
 
+std::vector<float> normals(int64_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(count);
+  for (float &x : values)
+    x = normal(random);
+  return values;
+}
+
 //===- Compiling ---------------------------------------------------------------===//
 
 struct TilePlan::Engine {

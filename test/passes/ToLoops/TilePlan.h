@@ -63,6 +63,9 @@ private:
   plan::Plan data;
 };
 
+/// Standard normal numbers.
+std::vector<float> normals(int64_t count, unsigned seed);
+
 /// A source file of the pe dialect, with gradients.
 struct Source {
   /// What the reference interprets.

@@ -1,0 +1,149 @@
+//===- CallRanges.cpp - ranges of a call's integers -----------------------===//
+#include "passes/Scalar/CallRanges.h"
+
+#include "dialect/Tile/SizeNames.h"
+
+#include "mlir/Analysis/DataFlow/IntegerRangeAnalysis.h"
+#include "mlir/Analysis/DataFlow/Utils.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+
+namespace mlir::tile {
+namespace {
+
+constexpr int64_t kPositions = int64_t(1) << 30; // magnitudes of positions are below
+constexpr int64_t kLowest32 = std::numeric_limits<int32_t>::min();
+constexpr int64_t kHighest32 = std::numeric_limits<int32_t>::max();
+
+ConstantIntRanges indexRange(int64_t low, int64_t high) {
+  return ConstantIntRanges::fromSigned(APInt(64, low, /*isSigned=*/true),
+                                       APInt(64, high, /*isSigned=*/true));
+}
+
+/// The limits of a call: positions, counts, sizes.
+std::optional<ConstantIntRanges> rangeByLimits(Value value) {
+  if (auto size = value.getDefiningOp<SizeOp>()) {
+    // So that the place of a pair's row or key in a buffer (j - k_start) stays an index.
+    const bool isParameter =
+        value.getDefiningOp()->getParentOfType<PlanOp>().hasParameter(size.getExpression());
+    return isParameter ? indexRange(-kPositions, kPositions) : indexRange(kLowest32, kHighest32);
+  }
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument || !value.getType().isIndex())
+    return std::nullopt;
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (auto map = dyn_cast<MapOp>(parent)) {
+    Value input = map.getInputOf(argument);
+    return input && input.getDefiningOp<PositionOp>() ? indexRange(-kPositions + 1, kPositions - 1)
+                                                      : indexRange(0, kHighest32 - 1);
+  }
+  // A loop visits at most 2^31 - 1 elements.
+  if (isa<ForeachOp>(parent))
+    return indexRange(0, kHighest32 - 1);
+  return std::nullopt;
+}
+
+/// Sizes and starts, and no other parameter.
+bool isOfPlaces(SizeOp size) {
+  auto plan = size->getParentOfType<PlanOp>();
+  std::vector<std::string> names = getSizeNames(plan, SizeUse::Extent);
+  names.insert(names.end(), {"q_start", "k_start", "head_start"});
+  return !parseForPlan(size.getExpression(), plan.getKeyBlock()).findOtherThan(names);
+}
+
+/// One index of a tile.foreach and sizes, added and subtracted: a place in a buffer, a position or
+/// a difference of positions, all of which 32 bits hold by the limits of a call, though the sums of
+/// the parts' own limits do not show it.
+bool isPlace(Value value, int &indices) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    ++indices;
+    return isa<ForeachOp>(argument.getOwner()->getParentOp());
+  }
+  Operation *op = value.getDefiningOp();
+  if (auto size = dyn_cast<SizeOp>(op))
+    return isOfPlaces(size);
+  return isa<arith::AddIOp, arith::SubIOp>(op) && isPlace(op->getOperand(0), indices) &&
+         isPlace(op->getOperand(1), indices);
+}
+
+bool isPlace(Operation *op) {
+  int indices = 0;
+  return isa<arith::AddIOp, arith::SubIOp>(op) && op->getResult(0).getType().isIndex() &&
+         isPlace(op->getResult(0), indices) && indices == 1;
+}
+
+/// The range of a loop's index between constants or sizes, whatever order the analysis visits them
+/// in: upstream's takes a bound that it has not seen for any number.
+std::optional<ConstantIntRanges> rangeOfLoopIndex(scf::ForOp loop) {
+  auto rangeOf = [](Value bound) -> std::optional<ConstantIntRanges> {
+    APInt number;
+    if (matchPattern(bound, m_ConstantInt(&number)))
+      return ConstantIntRanges::constant(number);
+    return rangeByLimits(bound);
+  };
+  auto lower = rangeOf(loop.getLowerBound()), upper = rangeOf(loop.getUpperBound());
+  if (!loop.getInductionVar().getType().isIndex() || !lower || !upper)
+    return std::nullopt;
+  const int64_t first = lower->smin().getSExtValue(), end = upper->smax().getSExtValue();
+  return indexRange(first, std::max(first, end - 1));
+}
+
+class CallRangeAnalysis : public dataflow::IntegerRangeAnalysis {
+public:
+  using IntegerRangeAnalysis::IntegerRangeAnalysis;
+
+  void setToEntryState(dataflow::IntegerValueRangeLattice *lattice) override {
+    std::optional<ConstantIntRanges> limits = rangeByLimits(lattice->getAnchor());
+    if (!limits)
+      return IntegerRangeAnalysis::setToEntryState(lattice);
+    propagateIfChanged(lattice, lattice->join(IntegerValueRange(*limits)));
+  }
+
+  LogicalResult visitOperation(Operation *op,
+                               ArrayRef<const dataflow::IntegerValueRangeLattice *> operands,
+                               ArrayRef<dataflow::IntegerValueRangeLattice *> results) override {
+    if (!isPlace(op))
+      return IntegerRangeAnalysis::visitOperation(op, operands, results);
+    IntegerValueRange range(indexRange(kLowest32 + 1, kHighest32));
+    propagateIfChanged(results[0], results[0]->join(range));
+    return success();
+  }
+
+  void visitNonControlFlowArguments(Operation *op, const RegionSuccessor &successor,
+                                    ArrayRef<dataflow::IntegerValueRangeLattice *> lattices,
+                                    unsigned first) override {
+    auto loop = dyn_cast<scf::ForOp>(op);
+    std::optional<ConstantIntRanges> range = loop ? rangeOfLoopIndex(loop) : std::nullopt;
+    if (!range || lattices.empty() || lattices[0]->getAnchor() != loop.getInductionVar())
+      return IntegerRangeAnalysis::visitNonControlFlowArguments(op, successor, lattices, first);
+    propagateIfChanged(lattices[0], lattices[0]->join(IntegerValueRange(*range)));
+  }
+};
+
+} // namespace
+
+FailureOr<CallRanges> findCallRanges(PlanOp plan) {
+  DataFlowSolver solver;
+  dataflow::loadBaselineAnalyses(solver);
+  solver.load<CallRangeAnalysis>();
+  if (failed(solver.initializeAndRun(plan)))
+    return failure();
+  CallRanges ranges;
+  auto note = [&](Value value) {
+    if (!value.getType().isIntOrIndex())
+      return;
+    const auto *lattice = solver.lookupState<dataflow::IntegerValueRangeLattice>(value);
+    if (lattice && !lattice->getValue().isUninitialized())
+      ranges.try_emplace(value, lattice->getValue().getValue());
+  };
+  plan.walk([&](Operation *op) {
+    for (Value result : op->getResults())
+      note(result);
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        llvm::for_each(block.getArguments(), note);
+  });
+  return ranges;
+}
+
+} // namespace mlir::tile
