@@ -7,6 +7,7 @@
 #include <cfloat>
 #include <cmath>
 #include <functional>
+#include <gtest/gtest.h>
 #include <random>
 
 namespace pe::test {
