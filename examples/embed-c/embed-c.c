@@ -1,6 +1,8 @@
 /*===- embed-c.c - pe inside a C program ------------------------------------===*\
 |*
-|* Runs a package (or a source) of an attention without parameters, forward and backward:
+|* Runs a package (or a source) of an attention without parameters, forward and backward, on memory
+|* of its own: q, k and v are views of one packed array [length, 3, heads, depth], which pe does not
+|* want rearranged.
 |*
 |*   pe compile examples/encodings/alibi.mlir --grad --emit=package -o alibi.pepkg
 |*   embed-c alibi.pepkg
@@ -15,13 +17,42 @@
 enum { kHeads = 2, kLength = 100, kDepth = 64, kCount = kHeads * kLength * kDepth };
 
 static int failed(const char *what) {
+  pe_error_info error;
+  pe_last_error_info(&error);
   fprintf(stderr, "embed-c: %s: %s\n", what, pe_last_error());
-  return 1;
+  return (int)error.kind;
 }
 
-static pe_tensor tensor(const char *name, float *data) {
-  pe_tensor result = {name, data, PE_F32, 4, {1, kHeads, kLength, kDepth}};
+/* [1, heads, length, depth], its rows `row` elements apart and its heads `head`. */
+static pe_view view(const char *name, float *data, int64_t head, int64_t row) {
+  pe_view result = {
+      name, data, PE_F32, 4, {1, kHeads, kLength, kDepth}, {head * kHeads, head, row, 1}};
   return result;
+}
+static pe_view packed(const char *name, float *data) {
+  return view(name, data, kLength * kDepth, kDepth);
+}
+
+/* What the forward call saves for the backward call, in memory of the caller: of softmax the
+   log-sum-exp of each row. A program that does not know its function reads pe_describe. */
+static int addSaved(const pe_function *attention, pe_view *views, int *count) {
+  pe_view saved = {"attention_lse"};
+  if (pe_shape(attention, views, 3, &saved))
+    return failed("shape");
+  saved.data = malloc((size_t)(saved.shape[0] * saved.strides[0]) * sizeof(float));
+  views[(*count)++] = saved;
+  return 0;
+}
+
+/* One half of a call in a workspace of its own. */
+static int run(const pe_function *attention, int half, const pe_view *views, int count) {
+  pe_context context = {.size = sizeof(pe_context)};
+  if (pe_workspace(attention, half, views, count, &context.workspace_bytes))
+    return failed("workspace");
+  context.workspace = malloc((size_t)context.workspace_bytes);
+  const int outcome = pe_run(attention, half, views, count, NULL, 0, &context);
+  free(context.workspace);
+  return outcome ? failed("run") : 0;
 }
 
 int main(int argc, char **argv) {
@@ -30,33 +61,39 @@ int main(int argc, char **argv) {
     return 1;
   }
   pe_function *attention;
-  const pe_options options = {.grad = 1};
+  const pe_options options = {.size = sizeof(pe_options), .grad = 1};
   if (pe_open(argv[1], &options, &attention))
     return failed("open");
-  static float q[kCount], k[kCount], v[kCount];
-  for (int i = 0; i < kCount; ++i) {
-    q[i] = (float)(i % 7 - 3) * 0.25f;
-    k[i] = (float)(i % 5 - 2) * 0.5f;
-    v[i] = 1.0f;
-  }
-  const pe_tensor arguments[] = {tensor("q", q), tensor("k", k), tensor("v", v)};
-  pe_call *call;
-  if (pe_forward(attention, arguments, 3, NULL, &call))
-    return failed("forward");
-  pe_tensor o, d_v;
-  if (pe_result(call, "o", &o))
-    return failed("result");
-  pe_tensor cotangent = o;
-  cotangent.name = "d_o";
-  if (pe_backward(attention, call, &cotangent, 1) || pe_result(call, "d_v", &d_v))
-    return failed("backward");
+
+  static float qkv[3 * kCount], o[kCount], d_v[kCount];
+  for (int row = 0; row < kLength; ++row)
+    for (int i = 0; i < kHeads * kDepth; ++i) {
+      float *at = qkv + row * 3 * kHeads * kDepth + i;
+      at[0] = (float)(i % 7 - 3) * 0.25f;
+      at[kHeads * kDepth] = (float)((i + row) % 5 - 2) * 0.5f;
+      at[2 * kHeads * kDepth] = 1.0f;
+    }
+  const int64_t row = 3 * kHeads * kDepth;
+  pe_view views[8] = {view("q", qkv, kDepth, row), view("k", qkv + kHeads * kDepth, kDepth, row),
+                      view("v", qkv + 2 * kHeads * kDepth, kDepth, row)};
+  int count = 3;
+  if (addSaved(attention, views, &count))
+    return 1;
+  views[count++] = packed("o", o);
+  if (run(attention, PE_FORWARD, views, count))
+    return 1;
+  /* The output as its own cotangent, and one gradient: the others are not computed. */
+  views[count++] = packed("d_o", o);
+  views[count++] = packed("d_v", d_v);
+  if (run(attention, PE_BACKWARD, views, count))
+    return 1;
+
   /* Values of one give outputs of one, and d_v sums up the weights of each key. */
   double sum = 0;
   for (int i = 0; i < kCount; ++i)
-    sum += ((const float *)d_v.data)[i];
-  printf("pe %s: o[0] = %.3f, sum of d_v = %.1f of %d\n", pe_version(), ((const float *)o.data)[0],
-         sum, kCount);
-  pe_call_free(call);
+    sum += d_v[i];
+  printf("pe %s: o[0] = %.3f, sum of d_v = %.1f of %d\n", pe_version(), o[0], sum, kCount);
+  free(views[3].data);
   pe_close(attention);
   return 0;
 }

@@ -7,6 +7,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 #include "passes/Pipelines/Pipelines.h"
+#include "passes/ToLoops/LaunchWrites.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -64,6 +65,21 @@ FailureOr<::pe::DType> dtypeOf(BufferOp buffer) {
     return ::pe::DType::I64;
   return buffer.emitOpError("expected element type f32, f64, bf16, f16, i32 or i64, found ")
          << type;
+}
+
+/// What the lowering noted, or all that the caller does not give.
+std::vector<int> writesOf(LaunchOp launch, const plan::Stage &stage, const plan::Plan &plan) {
+  std::vector<int> writes;
+  if (auto noted = launch->getAttrOfType<DenseI64ArrayAttr>(kWritesAttr)) {
+    for (int64_t position : noted.asArrayRef())
+      writes.push_back(stage.buffers[position]);
+    return writes;
+  }
+  for (int buffer : stage.buffers)
+    if (plan.buffers[buffer].role != plan::Role::Argument &&
+        plan.buffers[buffer].role != plan::Role::Cotangent)
+      writes.push_back(buffer);
+  return writes;
 }
 
 } // namespace
@@ -135,6 +151,7 @@ FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
       stage.buffers.push_back(index.lookup(buffer));
     if (launch.getWords())
       stage.words.assign(launch.getWords()->begin(), launch.getWords()->end());
+    stage.writes = writesOf(launch, stage, result);
     if (launch.getThreads())
       stage.launch = {static_cast<int>(*launch.getThreads()),
                       static_cast<int>(launch.getSharedBytes().value_or(0))};

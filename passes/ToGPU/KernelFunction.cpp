@@ -2,6 +2,7 @@
 #include "passes/ToGPU/KernelFunction.h"
 
 #include "dialect/Tile/SizeNames.h"
+#include "passes/ToLoops/LaunchWrites.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -249,8 +250,10 @@ LaunchOp KernelFunction::finish(StageOp stage, StringRef items, int64_t sharedBy
       function.setArgAttr(index, LLVM::LLVMDialect::getReadonlyAttrName(), b.getUnitAttr());
     }
   OpBuilder at(stage);
-  return LaunchOp::create(at, stage.getLoc(), function.getSymName(), stage.getPhase(),
-                          forPlan(items, plan.getKeyBlock()), buffers,
-                          at.getI64IntegerAttr(threads), at.getI64IntegerAttr(sharedBytes),
-                          at.getDenseI32ArrayAttr(words));
+  auto launch =
+      LaunchOp::create(at, stage.getLoc(), function.getSymName(), stage.getPhase(),
+                       forPlan(items, plan.getKeyBlock()), buffers, at.getI64IntegerAttr(threads),
+                       at.getI64IntegerAttr(sharedBytes), at.getDenseI32ArrayAttr(words));
+  noteWrites(launch, stage);
+  return launch;
 }

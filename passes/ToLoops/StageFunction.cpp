@@ -1,6 +1,8 @@
 //===- StageFunction.cpp - function, sizes and views of a lowered stage ---===//
 #include "passes/ToLoops/StageFunction.h"
 
+#include "passes/ToLoops/LaunchWrites.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/STLExtras.h"
@@ -186,7 +188,9 @@ SmallVector<Value> StageFunction::decomposeItem(OpBuilder &builder, Location loc
 
 LaunchOp StageFunction::createLaunch(StageOp stage, StringRef items) const {
   OpBuilder builder(stage);
-  return LaunchOp::create(builder, stage.getLoc(), function.getSymName(), stage.getPhase(),
-                          forPlan(items, plan.getKeyBlock()), buffers, /*threads=*/{},
-                          /*shared_bytes=*/{}, /*words=*/{});
+  auto launch = LaunchOp::create(builder, stage.getLoc(), function.getSymName(), stage.getPhase(),
+                                 forPlan(items, plan.getKeyBlock()), buffers, /*threads=*/{},
+                                 /*shared_bytes=*/{}, /*words=*/{});
+  noteWrites(launch, stage);
+  return launch;
 }

@@ -65,8 +65,8 @@ public:
 struct Attention {
   std::string name; // of its stages
   Value q, k, v, o; // as the kernel reads them: rotated already
-  Value lse;        // log-sum-exp in units of log2 (softmax)
-  Value lseResult;  // the same in natural units, or the log of the mass left (stick-breaking)
+  Value lse;        // log-sum-exp without the terms of the query alone (softmax)
+  Value lseResult;  // the same with them, or the log of the mass left (stick-breaking)
   Value mass;       // snapshots of the mass left (stick-breaking)
   Value dO, dLse, dQ, dK, dV;
   Type operands; // element type of what contractions multiply: that of activations, or tf32

@@ -159,7 +159,7 @@ Value LinePart::knownSum(Scalar &s, Value batch, Value head, Value row) {
   Value zero = s.number(0.0, s.getF64Type()), lse = read(attention.lse);
   Value sum = s.add(attention.dLse ? read(attention.dLse) : zero, s.sub(lse, lse)); // or NaN
   Value isEmpty =
-      s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, lse, s.number(INFINITY, s.getF64Type()));
+      s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, lse, s.number(-INFINITY, s.getF64Type()));
   return s.select(isEmpty, zero, sum);
 }
 

@@ -1,6 +1,6 @@
 //===- SoftmaxBackward.cpp - gradients of softmax attention ---===//
 //
-// With p = exp2(s - lse) and delta_i = <dO_i, O_i> (minus the cotangent of log-sum-exp):
+// With p = exp2(s - lse log2(e)) and delta_i = <dO_i, O_i> (minus the cotangent of log-sum-exp):
 //   dV_j = sum_i p_ij dO_i,  dS_ij = p_ij (<dO_i, V_j> - delta_i),
 //   dQ_i = scale sum_j dS_ij K_j,  dK_j = scale sum_i dS_ij Q_i
 // (Dao et al. 2022, arXiv 2205.14135, appendix B). Nothing is carried from key block to
@@ -25,6 +25,15 @@ Value emitRowConstant(TileBuilder &t, const Attention &a, Value dO) {
                [](Scalar &s, ValueRange in) { return s.sub(in[0], in[1]); });
 }
 
+/// The log-sum-exp in units of log2. Where a row sees no keys it is plus infinity, so that every
+/// pair's weight is 0 whatever its score is.
+Value emitSubtrahend(TileBuilder &t, const Attention &a) {
+  return t.map({t.load(a.lse, {"r"})}, {"r"}, [](Scalar &s, ValueRange in) {
+    Value isEmpty = s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, in[0], s.number(-INFINITY));
+    return s.select(isEmpty, s.number(INFINITY), s.mul(in[0], s.number(kLog2E)));
+  });
+}
+
 } // namespace
 
 void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
@@ -33,7 +42,7 @@ void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
   ScoreEmitter scoreEmitter(t, a, rawQ);
   // The row constant takes the same dO as dP does: then a row of dS adds up to zero.
   Value dO = loadOperand(t, a, a.dO, {"r", "e"});
-  Value lse = t.load(a.lse, {"r"});
+  Value lse = emitSubtrahend(t, a);
   Value rowConstant = emitRowConstant(t, a, dO);
   SmallVector<Type> folds = backwardFolds(t, a);
   StreamOp stream = t.stream(Order::Any, {}, folds, [&](TileBuilder &body, ValueRange) {

@@ -99,20 +99,18 @@ void mlir::tile::emitSoftmaxForward(TileBuilder &plan, const Attention &a) {
     return s.select(sawKey(s, in[2]), s.mul(in[0], in[1]), s.number(0.0));
   });
   t.store(out, a.o);
-  auto lse = [&](ValueRange sums, double unit, double ofNothing) {
+  // In natural units, and minus infinity where there are no keys: so that it can be merged.
+  auto lse = [&](ValueRange sums) {
     return t.map(sums, {"r"}, [&](Scalar &s, ValueRange in) {
       Value sum = s.add(s.log2(in[0]), block.inUnits(s, in[1]));
       if (in.size() > 2)
         sum = s.add(sum, in[2]);
-      return s.select(sawKey(s, in[0]), s.mul(sum, s.number(unit)), s.number(ofNothing));
+      return s.select(sawKey(s, in[0]), s.mul(sum, s.number(1.0 / kLog2E)), s.number(-INFINITY));
     });
   };
-  // What the backward subtracts: it does not add the shift. Where there are no keys it is plus
-  // infinity, so that every pair's weight is 0 whatever its score is.
+  // What the backward subtracts: it does not add the shift.
   if (a.lse)
-    t.store(lse({l, m}, 1.0, INFINITY), a.lse);
+    t.store(lse({l, m}), a.lse);
   if (a.lseResult)
-    t.store(lse(shift ? SmallVector<Value>{l, m, shift} : SmallVector<Value>{l, m}, 1.0 / kLog2E,
-                -INFINITY),
-            a.lseResult);
+    t.store(lse(shift ? SmallVector<Value>{l, m, shift} : SmallVector<Value>{l, m}), a.lseResult);
 }

@@ -2,12 +2,18 @@
 
 #include "pe/pe-c.h"
 
+#include "runtime/api/Describe.h"
 #include "runtime/api/Guard.h"
 #include "runtime/api/Handles.h"
 #include "runtime/api/ProgramState.h"
+#include "runtime/device/cpu/HostPool.h"
 #include "runtime/device/cpu/ThreadPool.h"
-#include "runtime/device/cuda/CudaRunner.h"
 
+#include <charconv>
+#include <cstring>
+#include <optional>
+
+using pe::Error;
 using pe::Expected;
 using pe::makeError;
 using pe::Status;
@@ -15,117 +21,137 @@ using pe::Tensor;
 using pe::TensorMap;
 using pe::api::HandleKind;
 using pe::api::Handles;
-using pe::cpu::ThreadPool;
+using pe::device::BoundCall;
+using pe::device::Runner;
 
 struct pe_function {
   std::shared_ptr<const pe::api::ProgramState> program;
   std::shared_ptr<const pe::api::CompiledFunction> compiled;
+  std::once_flag once;
+  std::string description;
 };
 
 struct pe_call {
   std::shared_ptr<const pe::device::Call> call;
+  std::mutex mutex; // of the gradients
   TensorMap gradients;
-};
-
-struct pe_session {
-  std::shared_ptr<const pe::api::CompiledFunction> compiled; // keeps plan and kernels
-  std::unique_ptr<pe::cuda::Session> session;
 };
 
 namespace {
 
 static_assert(static_cast<int>(pe::DType::I32) == PE_I32 &&
+              static_cast<int>(pe::DType::U8) == PE_U8 &&
               static_cast<int>(pe::DType::TF32) == PE_TF32);
+static_assert(pe::device::kPrepare == PE_PREPARE && pe::device::kForward == PE_FORWARD &&
+              pe::device::kBackward == PE_BACKWARD);
 
-thread_local std::string lastError;
+//===- Errors -----------------------------------------------------------------===//
+
+struct LastError {
+  std::string text, message, file;
+  pe_error_kind kind = PE_ERROR_NONE;
+  int32_t line = 0, column = 0;
+};
+thread_local LastError lastError;
+
+/// The number behind the last ':' of `text`, which is cut off; 0 if there is none.
+int32_t takeNumber(std::string &text) {
+  const size_t colon = text.rfind(':');
+  int32_t number = 0;
+  if (colon == std::string::npos)
+    return 0;
+  const char *end = text.data() + text.size();
+  const auto [rest, code] = std::from_chars(text.data() + colon + 1, end, number);
+  if (code != std::errc() || rest != end)
+    return 0;
+  text.resize(colon);
+  return number;
+}
 
 int report(const Status &status) {
   if (status)
     return 0;
-  lastError = status.error().render("pe");
+  const Error &error = status.error();
+  lastError = {error.render("pe"), error.getMessage(), error.getLocation(),
+               static_cast<pe_error_kind>(error.getKind())};
+  lastError.column = takeNumber(lastError.file);
+  lastError.line = takeNumber(lastError.file);
   return 1;
 }
 
 /// Runs `body`; nothing is thrown into C.
 template <typename Body> int guarded(Body &&body) {
-  return report(pe::api::guarded([&]() -> Status { return body(); }));
+  Status status = pe::api::guarded([&]() -> Status { return body(); });
+  try {
+    return report(status);
+  } catch (...) { // no memory for the text
+    lastError.kind = PE_ERROR_MEMORY;
+    return 1;
+  }
 }
 
-pe::Error missing(const char *argument) {
+//===- What C programs give -----------------------------------------------------===//
+
+Error missing(const char *argument) {
   return makeError("argument '", argument, "': expected an address, found none");
 }
 
-/// Whether the object is one of that kind and still open.
-Status check(const pe_function *function) {
-  return Handles::instance().check(HandleKind::Function, function, "function");
+using FunctionHandle = std::shared_ptr<pe_function>;
+
+Status find(const pe_function *function, FunctionHandle &found) {
+  return Handles::instance().find(HandleKind::Function, const_cast<pe_function *>(function),
+                                  "function", found);
 }
-Status check(const pe_call *call) {
-  return Handles::instance().check(HandleKind::Call, call, "call");
-}
-Status check(const pe_session *session) {
-  return Handles::instance().check(HandleKind::Session, session, "session");
+Status find(const pe_call *call, std::shared_ptr<pe_call> &found) {
+  return Handles::instance().find(HandleKind::Call, const_cast<pe_call *>(call), "call", found);
 }
 
-/// Ends the life of an object; null is nothing to do, and what is not open is left alone.
-template <typename Object> void release(HandleKind kind, Object *object, const char *argument) {
-  if (object && !report(Handles::instance().remove(kind, object, argument)))
-    delete object;
-}
-
-pe::Positions positionsOf(const pe_positions *given) {
-  pe::Positions positions;
-  if (!given)
-    return positions;
-  if (given->query_start != PE_DEFAULT)
-    positions.queryStart = given->query_start;
-  if (given->key_start != PE_DEFAULT)
-    positions.keyStart = given->key_start;
-  if (given->head_start != PE_DEFAULT)
-    positions.headStart = given->head_start;
-  if (given->heads_total != PE_DEFAULT)
-    positions.headsTotal = given->heads_total;
-  return positions;
-}
-
-Expected<TensorMap> tensorsOf(const pe_tensor *list, int32_t count) {
-  TensorMap tensors;
+/// A list of `count` elements, which may be none.
+template <typename T> Status checkList(const T *list, int32_t count, const char *what) {
   if (count < 0 || (count && !list))
-    return makeError("expected a list of tensors, found ", list ? "" : "no list and ",
+    return makeError("expected a list of ", what, ", found ", list ? "" : "no list and ",
                      "a count of ", count);
+  return Status::success();
+}
+template <typename T> std::span<const T> listOf(const T *list, int32_t count) {
+  return {list, static_cast<size_t>(count)};
+}
+
+/// A struct whose first member says how much of it the caller knows; the rest is zero.
+template <typename T> Status readVersioned(const T *given, const char *what, T &known) {
+  std::memset(&known, 0, sizeof(T));
+  if (!given)
+    return Status::success();
+  if (given->size < sizeof(uint64_t) || given->size > sizeof(T))
+    return makeError("argument '", what, "': expected a size of ", sizeof(T),
+                     " bytes at most, which is sizeof(pe_", what, "), found ", given->size);
+  std::memcpy(&known, given, given->size);
+  return Status::success();
+}
+
+/// By name; which names there are, the function knows.
+Status readScalars(const pe_scalar *given, int32_t count, pe::plan::Scalars &scalars) {
+  if (Status s = checkList(given, count, "scalars"); !s)
+    return s;
   for (int32_t i = 0; i < count; ++i) {
-    const pe_tensor &given = list[i];
-    if (!given.name)
-      return makeError("tensor ", i, ": expected a name, found none");
-    if (given.rank < 0 || given.rank > PE_MAX_RANK)
-      return makeError("tensor '", given.name, "': expected a rank of 0 to ", int(PE_MAX_RANK),
-                       ", found ", given.rank);
-    pe::Shape shape(given.shape, given.shape + given.rank);
-    Expected<int64_t> elements = pe::elementCount(shape);
-    if (!elements)
-      return elements.takeError().within(std::string("tensor '") + given.name + "'");
-    if (!given.data && *elements)
-      return makeError("tensor '", given.name, "': expected an address, found none");
-    if (given.dtype < PE_F32 || given.dtype > PE_I32)
-      return makeError("tensor '", given.name, "': expected a pe_dtype, found ",
-                       static_cast<int>(given.dtype));
-    static char nothing[64];
-    Tensor tensor = Tensor::borrow(*elements ? given.data : nothing,
-                                   static_cast<pe::DType>(given.dtype), std::move(shape));
-    if (!tensors.emplace(given.name, std::move(tensor)).second)
-      return makeError("tensor '", given.name, "': expected once, found twice");
+    if (!given[i].name)
+      return makeError("scalar ", i, ": expected a name, found none");
+    if (scalars.find(given[i].name))
+      return makeError("scalar '", given[i].name, "': expected once, found twice");
+    scalars.set(given[i].name, given[i].value);
   }
-  return tensors;
+  return Status::success();
 }
 
 /// The choices of `options`, and for the rest those of the package.
-Expected<pe::CompileOptions> optionsOf(const pe_options *given,
+Expected<pe::CompileOptions> optionsOf(const pe_options &given,
                                        const pe::api::ProgramState &program) {
   pe::CompileOptions options;
-  if (given && given->target)
-    options.target = given->target;
-  if (given && given->chip)
-    options.chip = given->chip;
-  if (program.packaged) {
+  if (given.target)
+    options.target = given.target;
+  if (given.chip)
+    options.chip = given.chip;
+  if (program.packaged && options.target != "reference") {
     auto plan = program.packaged->find(options.target, options.chip);
     if (!plan)
       return plan.takeError();
@@ -133,27 +159,93 @@ Expected<pe::CompileOptions> optionsOf(const pe_options *given,
     options.valueDim = (*plan)->valueDim;
     options.dtype = (*plan)->dtype;
   }
-  if (!given)
-    return options;
-  if (given->head_dim)
-    options.headDim = given->head_dim;
-  if (given->value_dim)
-    options.valueDim = given->value_dim;
-  switch (static_cast<int>(given->dtype)) {
-  case PE_F32:
-    break;
-  case PE_BF16:
-  case PE_F16:
-  case PE_TF32:
-    options.dtype = static_cast<pe::DType>(given->dtype);
-    break;
-  default:
-    return makeError("options: expected a dtype of PE_F32, PE_BF16, PE_F16 or PE_TF32, found ",
-                     static_cast<int>(given->dtype));
-  }
-  options.grad = given->grad != 0;
+  if (given.head_dim)
+    options.headDim = given.head_dim;
+  if (given.value_dim)
+    options.valueDim = given.value_dim;
+  const int dtype = static_cast<int>(given.dtype);
+  const bool isReference = options.target == "reference";
+  if (dtype != PE_F32 && dtype != (isReference ? PE_F64 : PE_BF16) &&
+      (isReference || (dtype != PE_F16 && dtype != PE_TF32)))
+    return makeError("options: expected a dtype of ",
+                     isReference ? "PE_F32 or PE_F64" : "PE_F32, PE_BF16, PE_F16 or PE_TF32",
+                     ", found ", dtype);
+  if (dtype != PE_F32)
+    options.dtype = static_cast<pe::DType>(dtype);
+  options.grad = given.grad != 0;
   return options;
 }
+
+/// Compiles what `load` gives, which takes the entry's name.
+template <typename Load> Status open(const pe_options *given, pe_function **function, Load &&load) {
+  pe_options options;
+  if (Status s = readVersioned(given, "options", options); !s)
+    return s;
+  auto program = load(options.entry ? options.entry : "");
+  if (!program)
+    return program.takeError();
+  auto chosen = optionsOf(options, **program);
+  if (!chosen)
+    return chosen.takeError();
+  auto compiled = pe::api::compileProgram(**program, *chosen);
+  if (!compiled)
+    return compiled.takeError();
+  auto made = std::make_shared<pe_function>();
+  made->program = *std::move(program);
+  made->compiled = *std::move(compiled);
+  *function = Handles::instance().add(HandleKind::Function, std::move(made));
+  return Status::success();
+}
+
+/// Views as tensors, which use the caller's memory; their names once.
+Expected<TensorMap> tensorsOf(const pe_view *list, int32_t count) {
+  TensorMap tensors;
+  if (Status s = checkList(list, count, "tensors"); !s)
+    return s.takeError();
+  for (const pe_view &view : listOf(list, count)) {
+    if (!view.name)
+      return makeError("tensor ", &view - list, ": expected a name, found none");
+    if (view.rank < 0 || view.rank > PE_MAX_RANK)
+      return makeError("tensor '", view.name, "': expected a rank of 0 to ", int(PE_MAX_RANK),
+                       ", found ", view.rank);
+    if (static_cast<unsigned>(view.dtype) >= std::size(pe::detail::kDTypes))
+      return makeError("tensor '", view.name, "': expected a pe_dtype, found ",
+                       static_cast<int>(view.dtype));
+    pe::Shape shape(view.shape, view.shape + view.rank);
+    Expected<int64_t> elements = pe::elementCount(shape);
+    if (!elements)
+      return elements.takeError().within(std::string("tensor '") + view.name + "'");
+    if (!view.data && *elements)
+      return makeError("tensor '", view.name, "': expected an address, found none");
+    static char nothing[64];
+    Tensor tensor =
+        Tensor::borrow(view.data ? view.data : nothing, static_cast<pe::DType>(view.dtype),
+                       std::move(shape), pe::Shape(view.strides, view.strides + view.rank));
+    if (!tensors.emplace(view.name, std::move(tensor)).second)
+      return makeError("tensor '", view.name, "': expected once, found twice");
+  }
+  return tensors;
+}
+
+/// The threads of a call: the host's, or pe's own.
+class Threads {
+public:
+  Status open(const pe_pool *given) {
+    if (!given)
+      return Status::success();
+    if (!given->parallel_for || !given->threads)
+      return missing(given->parallel_for ? "pool.threads" : "pool.parallel_for");
+    host.emplace(*given);
+    return Status::success();
+  }
+  pe::ParallelFor &get() {
+    return host ? static_cast<pe::ParallelFor &>(*host) : pe::cpu::ThreadPool::ofProcess();
+  }
+  Status status() const { return host ? host->status() : Status::success(); }
+
+private:
+  std::optional<pe::cpu::HostPool> host;
+};
 
 } // namespace
 
@@ -164,167 +256,186 @@ const char *pe_version(void) {
   return version.c_str();
 }
 
-const char *pe_last_error(void) { return lastError.c_str(); }
+const char *pe_last_error(void) { return lastError.text.c_str(); }
+
+void pe_last_error_info(pe_error_info *info) {
+  if (info)
+    *info = {lastError.kind, lastError.message.c_str(), lastError.file.c_str(), lastError.line,
+             lastError.column};
+}
 
 int pe_open(const char *file, const pe_options *options, pe_function **function) {
   return guarded([&]() -> Status {
     if (!file || !function)
       return missing(file ? "function" : "file");
-    auto program = pe::api::loadProgram(file, options && options->entry ? options->entry : "");
-    if (!program)
-      return program.takeError();
-    auto chosen = optionsOf(options, **program);
-    if (!chosen)
-      return chosen.takeError();
-    auto compiled = pe::api::compileProgram(**program, *chosen);
-    if (!compiled)
-      return compiled.takeError();
-    *function = Handles::instance().add(HandleKind::Function,
-                                        new pe_function{*std::move(program), *std::move(compiled)});
+    return open(options, function,
+                [&](const char *entry) { return pe::api::loadProgram(file, entry); });
+  });
+}
+
+int pe_open_text(const char *text, const char *name, const pe_options *options,
+                 pe_function **function) {
+  return guarded([&]() -> Status {
+    if (!text || !function)
+      return missing(text ? "function" : "text");
+    return open(options, function, [&](const char *entry) {
+      return pe::api::parseProgram(text, name ? name : "text", entry);
+    });
+  });
+}
+
+void pe_close(pe_function *function) {
+  if (function)
+    guarded([&] { return Handles::instance().remove(HandleKind::Function, function, "function"); });
+}
+
+int pe_describe(const pe_function *function, const char **json) {
+  return guarded([&]() -> Status {
+    FunctionHandle open;
+    if (Status s = find(function, open); !s)
+      return s;
+    if (!json)
+      return missing("json");
+    std::call_once(open->once, [&] {
+      open->description = pe::api::describe(open->program->description->entry, *open->compiled);
+    });
+    *json = open->description.c_str();
     return Status::success();
   });
 }
 
-void pe_close(pe_function *function) { release(HandleKind::Function, function, "function"); }
-
-int pe_forward(const pe_function *function, const pe_tensor *arguments, int32_t count,
-               const pe_positions *positions, pe_call **call) {
+int pe_workspace(const pe_function *function, int32_t half, const pe_view *views, int32_t count,
+                 int64_t *bytes) {
   return guarded([&]() -> Status {
-    if (Status s = check(function); !s)
+    FunctionHandle open;
+    if (Status s = find(function, open); !s)
+      return s;
+    if (!bytes)
+      return missing("bytes");
+    if (Status s = checkList(views, count, "tensors"); !s)
+      return s;
+    BoundCall call(open->compiled->runner->bound(), half, listOf(views, count));
+    if (Status s = call.bind({}); !s)
+      return s;
+    *bytes = call.workspaceBytes();
+    return Status::success();
+  });
+}
+
+int pe_shape(const pe_function *function, const pe_view *arguments, int32_t count,
+             pe_view *tensor) {
+  return guarded([&]() -> Status {
+    FunctionHandle open;
+    if (Status s = find(function, open); !s)
+      return s;
+    if (!tensor || !tensor->name)
+      return missing(tensor ? "tensor.name" : "tensor");
+    if (Status s = checkList(arguments, count, "tensors"); !s)
+      return s;
+    return open->compiled->runner->shapeOf(listOf(arguments, count), *tensor);
+  });
+}
+
+int pe_run(const pe_function *function, int32_t half, const pe_view *views, int32_t count,
+           const pe_scalar *scalars, int32_t scalar_count, const pe_context *context) {
+  return guarded([&]() -> Status {
+    FunctionHandle open;
+    if (Status s = find(function, open); !s)
+      return s;
+    if (Status s = checkList(views, count, "tensors"); !s)
+      return s;
+    pe::plan::Scalars words;
+    if (Status s = readScalars(scalars, scalar_count, words); !s)
+      return s;
+    pe_context given;
+    if (Status s = readVersioned(context, "context", given); !s)
+      return s;
+    Threads threads;
+    if (Status s = threads.open(given.pool); !s)
+      return s;
+    pe::device::CallContext own;
+    own.workspace = given.workspace;
+    own.workspaceBytes = given.workspace_bytes;
+    own.stream = given.stream;
+    own.device = given.device;
+    own.pool = &threads.get();
+    if (Status s = open->compiled->runner->run(half, listOf(views, count), words, own); !s)
+      return s;
+    return threads.status();
+  });
+}
+
+int pe_forward(const pe_function *function, const pe_view *arguments, int32_t count,
+               const pe_scalar *scalars, int32_t scalar_count, pe_call **call) {
+  return guarded([&]() -> Status {
+    FunctionHandle open;
+    if (Status s = find(function, open); !s)
       return s;
     if (!call)
       return missing("call");
     auto tensors = tensorsOf(arguments, count);
     if (!tensors)
       return tensors.takeError();
-    // The backward call may need them when the caller's memory is another's.
-    for (auto &[name, tensor] : *tensors)
-      tensor = tensor.clone();
-    auto made = function->compiled->runner->forward(*tensors, positionsOf(positions),
-                                                    ThreadPool::ofProcess());
+    pe::plan::Scalars words;
+    if (Status s = readScalars(scalars, scalar_count, words); !s)
+      return s;
+    auto made = open->compiled->runner->forward(*tensors, words, pe::cpu::ThreadPool::ofProcess());
     if (!made)
       return made.takeError();
-    *call = Handles::instance().add(HandleKind::Call, new pe_call{*std::move(made), {}});
+    auto kept = std::make_shared<pe_call>();
+    kept->call = *std::move(made);
+    *call = Handles::instance().add(HandleKind::Call, std::move(kept));
     return Status::success();
   });
 }
 
-int pe_backward(const pe_function *function, pe_call *call, const pe_tensor *cotangents,
+int pe_backward(const pe_function *function, pe_call *call, const pe_view *cotangents,
                 int32_t count) {
   return guarded([&]() -> Status {
-    if (Status s = check(function); !s)
+    FunctionHandle open;
+    if (Status s = find(function, open); !s)
       return s;
-    if (Status s = check(call); !s)
+    std::shared_ptr<pe_call> made;
+    if (Status s = find(call, made); !s)
       return s;
     auto tensors = tensorsOf(cotangents, count);
     if (!tensors)
       return tensors.takeError();
     auto gradients =
-        function->compiled->runner->backward(*call->call, *tensors, ThreadPool::ofProcess());
+        open->compiled->runner->backward(*made->call, *tensors, pe::cpu::ThreadPool::ofProcess());
     if (!gradients)
       return gradients.takeError();
-    call->gradients = *std::move(gradients);
+    std::lock_guard lock(made->mutex);
+    made->gradients = *std::move(gradients);
     return Status::success();
   });
 }
 
-int pe_result(const pe_call *call, const char *name, pe_tensor *tensor) {
+int pe_result(const pe_call *call, const char *name, pe_view *tensor) {
   return guarded([&]() -> Status {
-    if (Status s = check(call); !s)
+    std::shared_ptr<pe_call> made;
+    if (Status s = find(call, made); !s)
       return s;
     if (!name || !tensor)
       return missing(name ? "tensor" : "name");
-    for (const TensorMap *tensors : {&call->call->results(), &call->gradients})
-      if (auto found = tensors->find(name); found != tensors->end()) {
-        const Tensor &value = found->second;
-        *tensor = {found->first.c_str(),
-                   const_cast<void *>(value.rawData()),
-                   static_cast<pe_dtype>(value.dtype()),
-                   static_cast<int32_t>(value.rank()),
-                   {}};
-        for (int64_t i = 0; i < value.rank(); ++i)
-          tensor->shape[i] = value.dim(i);
-        return Status::success();
-      }
+    std::lock_guard lock(made->mutex);
     std::string known;
-    for (const TensorMap *tensors : {&call->call->results(), &call->gradients})
-      for (const auto &[found, value] : *tensors)
+    const TensorMap &results = made->call->results();
+    for (const TensorMap *tensors : {&results, const_cast<const TensorMap *>(&made->gradients)})
+      for (const auto &[found, value] : *tensors) {
+        if (found == name) {
+          *tensor = pe::viewOf(found.c_str(), value);
+          return Status::success();
+        }
         known += (known.empty() ? "" : ", ") + found;
+      }
     return makeError("expected a result or gradient of ", known, ", found '", name, "'");
   });
 }
 
-void pe_call_free(pe_call *call) { release(HandleKind::Call, call, "call"); }
-
-int pe_session_create(const pe_function *function, int64_t batch, int64_t query_heads,
-                      int64_t key_heads, int64_t queries, int64_t keys, int32_t grad,
-                      pe_session **session) {
-  return guarded([&]() -> Status {
-    if (Status s = check(function); !s)
-      return s;
-    if (!session)
-      return missing("session");
-    const auto *runner =
-        dynamic_cast<const pe::cuda::CudaRunner *>(function->compiled->runner.get());
-    if (!runner)
-      return makeError("expected a function of target cuda for a session, found one of ",
-                       function->compiled->runner->getPlan().target);
-    pe::plan::CallSizes sizes = {batch, query_heads, key_heads, queries, keys};
-    if (Status s = pe::plan::place(sizes, {}); !s)
-      return s;
-    auto made = runner->createSession(sizes, grad != 0);
-    if (!made)
-      return made.takeError();
-    *session = Handles::instance().add(HandleKind::Session,
-                                       new pe_session{function->compiled, *std::move(made)});
-    return Status::success();
-  });
+void pe_call_free(pe_call *call) {
+  if (call)
+    guarded([&] { return Handles::instance().remove(HandleKind::Call, call, "call"); });
 }
-
-int pe_session_bind(pe_session *session, const char *name, void *device_pointer) {
-  return guarded([&]() -> Status {
-    if (Status s = check(session); !s)
-      return s;
-    if (!name)
-      return missing("name");
-    return session->session->bind(name, reinterpret_cast<pe::cuda::DevicePointer>(device_pointer));
-  });
-}
-
-int pe_session_find(const pe_session *session, const char *name, void **device_pointer) {
-  return guarded([&]() -> Status {
-    if (Status s = check(session); !s)
-      return s;
-    if (!name || !device_pointer)
-      return missing(name ? "device_pointer" : "name");
-    auto found = session->session->find(name);
-    if (!found)
-      return found.takeError();
-    *device_pointer = reinterpret_cast<void *>(*found);
-    return Status::success();
-  });
-}
-
-int pe_session_forward(pe_session *session, const pe_positions *positions, void *stream) {
-  return guarded([&]() -> Status {
-    if (Status s = check(session); !s)
-      return s;
-    if (Status s = session->session->setScalars(positionsOf(positions)); !s)
-      return s;
-    return session->session->launch(pe::device::Half::Forward,
-                                    static_cast<pe::cuda::Stream>(stream));
-  });
-}
-
-int pe_session_backward(pe_session *session, void *stream) {
-  return guarded([&]() -> Status {
-    if (Status s = check(session); !s)
-      return s;
-    return session->session->launch(pe::device::Half::Backward,
-                                    static_cast<pe::cuda::Stream>(stream));
-  });
-}
-
-void pe_session_free(pe_session *session) { release(HandleKind::Session, session, "session"); }
 
 } // extern "C"

@@ -44,8 +44,9 @@ Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bun
     return plan.takeError();
   if (section(bundle, "digest") != digestOf(bundle))
     return makeError(
-        "expected plan and code that were compiled together, found a plan or code that "
-        "was changed; compile it again");
+               "expected plan and code that were compiled together, found a plan or code that "
+               "was changed; compile it again")
+        .of(ErrorKind::Compile);
   if (plan->target.empty())
     return makeError("expected a plan with a target, found none");
   if (plan->target == "cuda") {
@@ -69,7 +70,7 @@ Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bun
   if (!executor)
     return executor.takeError();
   return std::make_shared<const CompiledFunction>(
-      CompiledFunction{std::make_shared<const cpu::CpuRunner>(*std::move(executor)),
+      CompiledFunction{std::make_shared<const cpu::Executor>(*std::move(executor)),
                        section(bundle, "explain.txt"), section(bundle, "explain.json")});
 }
 
@@ -168,7 +169,7 @@ Expected<std::shared_ptr<const jit::Description>> Compiler::describe(const jit::
     return jit.takeError();
   Expected<jit::Description> description = (*jit)->describe(source);
   if (!description)
-    return description.takeError();
+    return description.takeError().of(ErrorKind::Compile);
   cache.put(*key, describeToBundle(*description));
   return remember(*std::move(description));
 }
@@ -180,7 +181,7 @@ Expected<Bundle> Compiler::compileFresh(const jit::CompileRequest &request) {
     return jit.takeError();
   Expected<jit::CompiledCode> code = (*jit)->compile(request);
   if (!code)
-    return code.takeError();
+    return code.takeError().of(ErrorKind::Compile);
   ++counts.compiled;
   Bundle bundle = {{"plan", plan::toJson(code->plan)},
                    {"object", std::move(code->object)},

@@ -25,6 +25,11 @@ struct CompiledFunction {
   std::shared_ptr<const device::Runner> runner;
   std::string explainText;
   std::string explainJson;
+  /// "cpu" ..., "reference".
+  std::string target() const {
+    const std::string &planned = runner->getPlan().target;
+    return planned.empty() ? "reference" : planned;
+  }
 };
 
 /// How often each place was the one.

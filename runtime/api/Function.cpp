@@ -1,6 +1,7 @@
 //===- Function.cpp - pe::Function and pe::Call ---------------------------===//
 
 #include "pe/pe.h"
+#include "runtime/api/Describe.h"
 #include "runtime/api/Guard.h"
 #include "runtime/api/Inputs.h"
 #include "runtime/api/ProgramState.h"
@@ -13,7 +14,7 @@ std::unique_ptr<ParallelFor> makeThreadPool(int threads) {
 }
 
 /// The caller's threads or the process's own pool.
-static ParallelFor &poolOf(const CallOptions &options) {
+template <typename Options> static ParallelFor &poolOf(const Options &options) {
   return options.parallel ? *options.parallel : cpu::ThreadPool::ofProcess();
 }
 
@@ -43,6 +44,33 @@ Expected<TensorMap> Function::randomInputs(uint64_t seed, const InputSizes &size
     Expected<TensorMap> drawn =
         api::randomArguments(signature(), seed, call.values(plan.headDim, plan.valueDim));
     return drawn ? api::asPlanned(*drawn, plan) : drawn;
+  });
+}
+
+std::string Function::describe() const { return api::describe(signature(), *state); }
+
+Expected<int64_t> Function::workspace(int halves, std::span<const View> views) const {
+  return api::guarded([&]() -> Expected<int64_t> {
+    if (Status s = checkCompiled(state); !s)
+      return s.takeError();
+    device::BoundCall call(state->runner->bound(), halves, views);
+    if (Status s = call.bind({}); !s)
+      return s.takeError();
+    return call.workspaceBytes();
+  });
+}
+
+Status Function::run(int halves, std::span<const View> views, const RunContext &context) const {
+  return api::guarded([&]() -> Status {
+    if (Status s = checkCompiled(state); !s)
+      return s;
+    device::CallContext given;
+    given.workspace = context.workspace;
+    given.workspaceBytes = context.workspaceBytes;
+    given.stream = context.stream;
+    given.device = context.device;
+    given.pool = &poolOf(context);
+    return state->runner->run(halves, views, context.positions, given);
   });
 }
 

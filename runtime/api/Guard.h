@@ -16,9 +16,11 @@ template <typename Body> auto guarded(Body &&body) -> decltype(body()) {
   try {
     return body();
   } catch (const std::bad_alloc &) {
-    return makeError("out of memory");
+    return makeError("out of memory").of(ErrorKind::Memory);
   } catch (const std::exception &failure) {
-    return makeError("unexpected failure: ", failure.what());
+    return makeError("unexpected failure: ", failure.what()).of(ErrorKind::Internal);
+  } catch (...) {
+    return makeError("unexpected failure").of(ErrorKind::Internal);
   }
 }
 

@@ -5,7 +5,7 @@
 namespace pe::api {
 
 static const char *nameOf(HandleKind kind) {
-  static constexpr const char *names[] = {"pe_function", "pe_call", "pe_session"};
+  static constexpr const char *names[] = {"pe_function", "pe_call"};
   return names[static_cast<size_t>(kind)];
 }
 
@@ -15,29 +15,27 @@ Handles &Handles::instance() {
   return *handles;
 }
 
-Status Handles::checkLocked(HandleKind kind, const void *object, const char *argument) const {
+/// Called with the lock held.
+Error Handles::explain(HandleKind kind, const void *object, const char *argument) const {
   if (!object)
     return makeError("argument '", argument, "': expected an address, found none");
   const auto found = objects.find(object);
   if (found == objects.end())
     return makeError("argument '", argument, "': expected an open ", nameOf(kind),
                      ", found one that was closed or was never opened");
-  if (found->second != kind)
-    return makeError("argument '", argument, "': expected a ", nameOf(kind), ", found a ",
-                     nameOf(found->second));
-  return Status::success();
-}
-
-Status Handles::check(HandleKind kind, const void *object, const char *argument) const {
-  std::lock_guard lock(mutex);
-  return checkLocked(kind, object, argument);
+  return makeError("argument '", argument, "': expected a ", nameOf(kind), ", found a ",
+                   nameOf(found->second.kind));
 }
 
 Status Handles::remove(HandleKind kind, const void *object, const char *argument) {
-  std::lock_guard lock(mutex);
-  if (Status s = checkLocked(kind, object, argument); !s)
-    return s;
-  objects.erase(object);
+  std::shared_ptr<void> last; // ends behind the lock
+  std::unique_lock lock(mutex);
+  const auto found = objects.find(object);
+  if (found == objects.end() || found->second.kind != kind)
+    return explain(kind, object, argument);
+  last = std::move(found->second.object);
+  objects.erase(found);
+  lock.unlock();
   return Status::success();
 }
 

@@ -65,7 +65,8 @@ public:
       return makeError("the compiler library ", kLibrary,
                        " cannot be loaded: ", reason ? reason : "unknown reason",
                        "; install it in ", candidates[0].substr(0, candidates[0].rfind('/')),
-                       " or run a compiled package");
+                       " or run a compiled package")
+          .of(ErrorKind::Compile);
     }
     auto create = reinterpret_cast<decltype(&peCreateJit)>(::dlsym(handle, "peCreateJit"));
     jit = create ? create(jit::kJitAbiVersion) : nullptr;

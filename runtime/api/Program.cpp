@@ -2,6 +2,7 @@
 
 #include "runtime/api/Guard.h"
 #include "runtime/api/ProgramState.h"
+#include "runtime/api/ReferenceRunner.h"
 #include "runtime/core/File.h"
 #include "runtime/device/cuda/Device.h"
 
@@ -30,6 +31,9 @@ jit::CompileRequest api::requestOf(const ProgramState &state, const CompileOptio
 }
 
 static Status checkTarget(const std::string &target) {
+  if (target == "reference")
+    return makeError("target 'reference' evaluates a source and compiles nothing; expected 'cpu', "
+                     "'cuda' or 'gpu-emulator'");
   if (target == "cpu" || target == "gpu-emulator" || target == "cuda")
     return Status::success();
   return makeError("unknown target '", target, "'; expected 'cpu', 'cuda' or 'gpu-emulator'");
@@ -64,6 +68,11 @@ static Expected<std::shared_ptr<const ProgramState>> describeSource(jit::Source 
       ProgramState{std::move(source), *std::move(description), nullptr});
 }
 
+Expected<std::shared_ptr<const ProgramState>>
+api::parseProgram(const std::string &text, const std::string &name, const std::string &entry) {
+  return describeSource({text, name, entry});
+}
+
 Expected<std::shared_ptr<const ProgramState>> api::loadProgram(const std::string &path,
                                                                const std::string &entry) {
   Expected<std::string> bytes = readFile(path);
@@ -88,7 +97,7 @@ Expected<Program> Program::load(const std::string &path, const std::string &entr
 Expected<Program> Program::parse(const std::string &text, const std::string &name,
                                  const std::string &entry) {
   return api::guarded([&]() -> Expected<Program> {
-    auto state = describeSource({text, name, entry});
+    auto state = api::parseProgram(text, name, entry);
     if (!state)
       return state.takeError();
     Program program;
@@ -125,8 +134,19 @@ static Status checkPackage(const plan::Plan &plan, const CompileOptions &options
   return Status::success();
 }
 
+static Expected<std::shared_ptr<const api::CompiledFunction>>
+openReference(const ProgramState &program, const CompileOptions &options) {
+  auto runner = api::ReferenceRunner::create(*program.description, options.dtype, options.grad);
+  if (!runner)
+    return runner.takeError();
+  return std::make_shared<const api::CompiledFunction>(
+      api::CompiledFunction{*std::move(runner), "float64 reference", "null"});
+}
+
 Expected<std::shared_ptr<const api::CompiledFunction>>
 api::compileProgram(const ProgramState &program, const CompileOptions &options) {
+  if (options.target == "reference")
+    return openReference(program, options);
   if (Status s = checkTarget(options.target); !s)
     return s.takeError();
   if (!program.packaged) {

@@ -20,6 +20,10 @@ struct ProgramState {
 Expected<std::shared_ptr<const ProgramState>> loadProgram(const std::string &path,
                                                           const std::string &entry);
 
+/// From the text of a source.
+Expected<std::shared_ptr<const ProgramState>>
+parseProgram(const std::string &text, const std::string &name, const std::string &entry);
+
 /// What Program::compile does.
 Expected<std::shared_ptr<const CompiledFunction>> compileProgram(const ProgramState &program,
                                                                  const CompileOptions &options);

@@ -3,6 +3,7 @@
 #include "runtime/core/Tensor.h"
 
 #include "runtime/core/BlockCache.h"
+#include "runtime/core/StridedCopy.h"
 
 #include <algorithm>
 #include <cstring>
@@ -210,44 +211,15 @@ Tensor Tensor::clone() const {
   return copy;
 }
 
-namespace {
-
-/// Copies a strided block of elements of `size` bytes; strides are in bytes.
-void copyStrided(char *to, const char *from, const Shape &dims, const Shape &toSteps,
-                 const Shape &fromSteps, size_t axis, size_t size) {
-  if (axis == dims.size()) {
-    std::memcpy(to, from, size);
-    return;
-  }
-  const int64_t element = static_cast<int64_t>(size);
-  if (axis + 1 == dims.size() && toSteps[axis] == element && fromSteps[axis] == element) {
-    std::memcpy(to, from, static_cast<size_t>(dims[axis]) * size);
-    return;
-  }
-  for (int64_t i = 0; i < dims[axis]; ++i)
-    copyStrided(to + i * toSteps[axis], from + i * fromSteps[axis], dims, toSteps, fromSteps,
-                axis + 1, size);
-}
-
-Shape inBytes(Shape steps, size_t size) {
-  for (int64_t &step : steps)
-    step *= static_cast<int64_t>(size);
-  return steps;
-}
-
-} // namespace
-
 void Tensor::copyFrom(const Tensor &source) {
   assert(source.dims == dims && source.type == type && "copyFrom() needs equal shape and dtype");
-  if (numel() == 0)
-    return;
-  if (isContiguous() && source.isContiguous()) {
-    std::memcpy(first, source.first, byteSize());
-    return;
-  }
-  const size_t size = sizeOf(type);
-  copyStrided(static_cast<char *>(first), static_cast<const char *>(source.first), dims,
-              inBytes(steps, size), inBytes(source.steps, size), 0, size);
+  assert(rank() <= StridedCopy::kMaxRank && "tensors have at most 64 axes");
+  StridedCopy copy(static_cast<int>(rank()), static_cast<int64_t>(sizeOf(type)));
+  for (size_t axis = 0; axis < dims.size(); ++axis)
+    copy.setAxis(static_cast<int>(axis), dims[axis], steps[axis], source.steps[axis]);
+  const int64_t parts = copy.parts();
+  for (int64_t part = 0; part < parts; ++part)
+    copy.run(part, first, source.first);
 }
 
 } // namespace pe

@@ -22,7 +22,7 @@
 
 namespace pe::jit {
 
-inline constexpr int kJitAbiVersion = 4;
+inline constexpr int kJitAbiVersion = 5;
 
 struct Source {
   /// Text of a module in the pe dialect.

@@ -1,7 +1,7 @@
 //===- CallSizes.h - Sizes and place of one call ----------------*- C++ -*-===//
 //
 // A call's batch, heads and lengths, and where its queries, keys and heads lie in the whole. Every
-// entrance (C++, C, sessions on GPUs, the reference) places its calls here, so that defaults and
+// entrance (C++, C, the reference) places its calls here, so that defaults and
 // limits are the same everywhere:
 //
 //   CallSizes sizes;

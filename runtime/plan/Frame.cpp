@@ -97,7 +97,7 @@ int FrameLayout::find(std::string_view name) const {
   return found == names.end() ? -1 : static_cast<int>(found - names.begin());
 }
 
-CallSizes FrameLayout::sizesOf(const Frame &frame) const {
+CallSizes FrameLayout::sizesOf(std::span<const int64_t> frame) const {
   CallSizes sizes;
   for (size_t i = 0; i < known.size(); ++i)
     if (known[i] >= 0)
@@ -118,7 +118,7 @@ Frame FrameLayout::frameOf(const CallSizes &sizes, int64_t headDim, int64_t valu
   return frame;
 }
 
-Status FrameLayout::fillSizes(Frame &frame, const std::vector<bool> &isKnown) const {
+Status FrameLayout::fillSizes(std::span<int64_t> frame, std::span<const uint8_t> isKnown) const {
   for (size_t i = 0; i < words.size(); ++i) {
     if (words[i].kind != Kind::Size || isKnown[i])
       continue;
@@ -147,7 +147,7 @@ Status FrameLayout::checkScalars(const Scalars &scalars) const {
   return Status::success();
 }
 
-Status FrameLayout::fillParameters(Frame &frame, const Scalars &scalars) const {
+Status FrameLayout::fillParameters(std::span<int64_t> frame, const Scalars &scalars) const {
   if (Status s = checkScalars(scalars); !s)
     return s;
   for (size_t i = 0; i < words.size(); ++i)

@@ -22,6 +22,7 @@
 #include "runtime/plan/CallSizes.h"
 #include "runtime/plan/SizeExpression.h"
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -84,14 +85,14 @@ public:
   int find(std::string_view name) const;
 
   /// Gives the sizes that no tensor has given their defaults; one without is an error.
-  Status fillSizes(Frame &frame, const std::vector<bool> &isKnown) const;
+  Status fillSizes(std::span<int64_t> frame, std::span<const uint8_t> isKnown) const;
   /// Gives the parameters their numbers or defaults. Checks that every word is in the range that
   /// stages may rely on: sizes in [0, 2^30], parameters in [-2^30, 2^30], and for attention what
   /// place() checks. A number for what is no parameter is an error.
-  Status fillParameters(Frame &frame, const Scalars &scalars) const;
+  Status fillParameters(std::span<int64_t> frame, const Scalars &scalars) const;
 
   /// What is known of attention in a frame.
-  CallSizes sizesOf(const Frame &frame) const;
+  CallSizes sizesOf(std::span<const int64_t> frame) const;
   /// The frame of these sizes, which were placed, but for its strides.
   Frame frameOf(const CallSizes &sizes, int64_t headDim, int64_t valueDim) const;
 

@@ -2,6 +2,7 @@
 
 #include "runtime/plan/Plan.h"
 
+#include <algorithm>
 #include <set>
 
 namespace pe::plan {
@@ -108,6 +109,20 @@ static Status validateLaunch(const Plan &plan, const Stage &stage) {
   return Status::success();
 }
 
+/// What a stage writes is among its buffers, and the caller gave none of it.
+static Status validateWrites(const Plan &plan, const Stage &stage) {
+  for (int index : stage.writes) {
+    if (std::find(stage.buffers.begin(), stage.buffers.end(), index) == stage.buffers.end())
+      return makeError("stage '", stage.symbol, "': expected to write buffers of its own, found ",
+                       index);
+    const Buffer &buffer = plan.buffers[index];
+    if (buffer.role == Role::Argument || buffer.role == Role::Cotangent)
+      return makeError("stage '", stage.symbol, "': expected to write no ", nameOf(buffer.role),
+                       ", found '", buffer.name, "'");
+  }
+  return Status::success();
+}
+
 static Status validateStage(const Plan &plan, const Stage &stage, const FrameLayout &frame) {
   if (stage.symbol.empty())
     return makeError("expected every stage to have a symbol, found none");
@@ -123,6 +138,8 @@ static Status validateStage(const Plan &plan, const Stage &stage, const FrameLay
                        nameOf(stage.phase), " to use no ", nameOf(buffer.role), ", found '",
                        buffer.name, "'");
   }
+  if (Status s = validateWrites(plan, stage); !s)
+    return s;
   return validateLaunch(plan, stage);
 }
 

@@ -79,8 +79,10 @@ struct Stage {
   Phase phase = Phase::Forward;
   /// Size expression: the number of independent work items.
   std::string items;
-  /// Indices into Plan::buffers.
+  /// Indices into Plan::buffers, in the order of the stage's arguments.
   std::vector<int> buffers;
+  /// Those of them that the stage writes; the others it only reads.
+  std::vector<int> writes;
   /// Of kernels for GPUs only, and the places in the frame of the words they take.
   std::optional<Launch> launch;
   std::vector<int> words;

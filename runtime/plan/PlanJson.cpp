@@ -55,7 +55,8 @@ Json stageToJson(const Stage &stage) {
   Json json = {{"symbol", stage.symbol},
                {"phase", nameOf(stage.phase)},
                {"items", stage.items},
-               {"buffers", stage.buffers}};
+               {"buffers", stage.buffers},
+               {"writes", stage.writes}};
   if (stage.launch) {
     json["threads"] = stage.launch->threads;
     json["shared_bytes"] = stage.launch->sharedBytes;
@@ -83,6 +84,7 @@ Status readStage(const Json &json, const std::string &where, Stage &stage) {
   reader.readEnum("phase", stage.phase, 4);
   reader.read("items", stage.items);
   reader.read("buffers", stage.buffers);
+  reader.read("writes", stage.writes);
   if (reader.has("threads")) {
     Launch &launch = stage.launch.emplace();
     reader.read("threads", launch.threads);

@@ -50,7 +50,7 @@ private:
 
   const FrameLayout &layout;
   Frame values;
-  std::vector<bool> isKnown;
+  std::vector<uint8_t> isKnown;
   /// The tensor each size came from.
   std::vector<std::string> origin;
 };

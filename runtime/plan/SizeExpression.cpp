@@ -9,6 +9,9 @@ namespace pe::plan {
 
 using Kind = SizeExpression::Kind;
 
+/// Deeper nesting than any real expression has; a hostile one may not exhaust the stack.
+static constexpr int kMaxDepth = 64;
+
 /// Recursive descent over the grammar in the header, appending steps; every method is false after
 /// an error, which `problem` describes.
 class SizeExpressionParser {
@@ -19,9 +22,6 @@ public:
   bool parse() { return sum(0) && (!peek() || fail("an operator or the end")); }
 
 private:
-  /// Deeper nesting than any real expression has; a hostile one may not exhaust the stack.
-  static constexpr int kMaxDepth = 64;
-
   bool fail(const std::string &expected) {
     problem = "expected " + expected + ", found " +
               (peek() ? "'" + std::string(text.substr(at, 40)) + "'" : "the end");
@@ -207,12 +207,19 @@ template <typename Lookup> Expected<int64_t> SizeExpression::run(Lookup lookup) 
       problem = "no tensor of the call gives '" + step.name + "'";
     return value ? *value : 0;
   };
-  // Most are a name or an integer.
-  const int64_t value = steps.size() == 1
-                            ? leaf(steps[0])
-                            : fold<int64_t>(leaf, [&](Kind kind, int64_t left, int64_t right) {
-                                return problem.empty() ? apply(kind, left, right, problem) : 0;
-                              });
+  // Every level of parentheses holds three operands at most: of a sum, a product and a function.
+  // Nothing is allocated: this is part of every call.
+  int64_t stack[3 * (kMaxDepth + 2)];
+  int64_t *top = stack; // one behind the last operand
+  for (const Step &step : steps) {
+    if (step.kind == Kind::Constant || step.kind == Kind::Name) {
+      *top++ = leaf(step);
+      continue;
+    }
+    const int64_t right = *--top;
+    top[-1] = problem.empty() ? apply(step.kind, top[-1], right, problem) : 0;
+  }
+  const int64_t value = top[-1];
   if (!problem.empty())
     return makeError("size expression '", source, "': ", problem);
   return value;

@@ -128,10 +128,10 @@ public:
     auto forward = executor.forward(arguments, positions, pool);
     if (!forward)
       return forward.takeError();
-    auto found = executor.backward(*forward, cotangents, pool);
+    auto found = executor.backward(**forward, cotangents, pool);
     if (!found)
       return found.takeError();
-    for (const auto &[name, tensor] : forward->results())
+    for (const auto &[name, tensor] : (*forward)->results())
       found->emplace(name, tensor);
     return std::move(*found);
   }

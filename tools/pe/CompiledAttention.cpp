@@ -7,7 +7,6 @@
 #include "runtime/train/blas/Blas.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace pe::cli {
 namespace {
@@ -99,65 +98,104 @@ Expected<std::vector<train::EncodingParameter>> parametersOf(const EntryInfo &en
   return parameters;
 }
 
+/// Runs on the model's memory: queries, outputs and gradients are where the model has them. What a
+/// backward call needs of the forward call, and the workspace, is kept from step to step.
 class CompiledAttention : public train::AttentionFunction {
 public:
-  CompiledAttention(TrainedEncoding encoding, std::vector<train::EncodingParameter> parameters,
+  CompiledAttention(TrainedEncoding given, std::vector<train::EncodingParameter> parameters,
                     ParallelFor &pool)
-      : encoding(std::move(encoding)), known(std::move(parameters)), pool(pool) {}
+      : encoding(std::move(given)), known(std::move(parameters)), pool(pool),
+        runner(*encoding.function->runner) {
+    for (const train::EncodingParameter &parameter : known)
+      gradientNames.push_back("d_" + parameter.name);
+    const device::BoundPlan &plan = runner.bound();
+    for (size_t i = 0; i < plan.buffers().size(); ++i)
+      if (plan.isSaved(i))
+        kept[plan.getPlan().buffers[i].name];
+    for (const device::PreparedGroup &group : plan.groups())
+      if (group.readBy & device::kBackward)
+        kept[group.name];
+  }
 
   const std::vector<train::EncodingParameter> &parameters() const override { return known; }
 
   Status forward(const train::AttentionInputs &in, float *o) override {
-    auto result = encoding.function->runner->forward(bind(in), {}, pool);
-    if (!result)
-      return result.error();
-    const Tensor &found = (*result)->results().at("o");
-    std::memcpy(o, found.rawData(), found.byteSize());
-    last = *std::move(result);
-    return Status::success();
+    std::vector<View> views = argumentsOf(in);
+    for (auto &[name, tensor] : kept) {
+      View view = {};
+      view.name = name.c_str();
+      if (Status s = runner.shapeOf(argumentsOf(in), view); !s)
+        return s;
+      Shape shape(view.shape, view.shape + view.rank);
+      if (!tensor.isDefined() || tensor.shape() != shape)
+        tensor = Tensor::empty(static_cast<DType>(view.dtype), std::move(shape));
+      views.push_back(viewOf(name.c_str(), tensor));
+    }
+    views.push_back(viewOn("o", o, {in.batch, in.heads, in.length, in.headDim}));
+    output = o;
+    return run(device::kPrepare | device::kForward, views);
   }
 
   Status backward(const train::AttentionInputs &in, const float *dO,
                   const train::AttentionGradients &out) override {
-    if (!last)
+    if (!output)
       return makeError("backward was called before forward");
-    TensorMap cotangents;
-    cotangents["d_o"] = borrow(dO, {in.batch, in.heads, in.length, in.headDim});
-    auto gradients = encoding.function->runner->backward(*last, cotangents, pool);
-    if (!gradients)
-      return gradients.error();
-    auto take = [&](const std::string &name, float *into) {
-      const Tensor &found = gradients->at(name);
+    const Shape queries = {in.batch, in.heads, in.length, in.headDim},
+                keys = {in.batch, in.keyHeads, in.length, in.headDim};
+    std::vector<View> views = argumentsOf(in);
+    for (auto &[name, tensor] : kept)
+      views.push_back(viewOf(name.c_str(), tensor));
+    views.push_back(viewOn("o", output, queries));
+    views.push_back(viewOn("d_o", dO, queries));
+    for (auto [name, into, shape] :
+         {std::tuple{"d_q", out.dQ, &queries}, {"d_k", out.dK, &keys}, {"d_v", out.dV, &keys}})
       if (into)
-        std::memcpy(into, found.rawData(), found.byteSize());
-    };
-    take("d_q", out.dQ);
-    take("d_k", out.dK);
-    take("d_v", out.dV);
+        views.push_back(viewOn(name, into, *shape));
     for (size_t i = 0; i < known.size(); ++i)
-      take("d_" + known[i].name, out.parameters[i]);
-    return Status::success();
+      if (out.parameters[i])
+        views.push_back(viewOn(gradientNames[i].c_str(), out.parameters[i], known[i].shape));
+    return run(device::kBackward, views);
   }
 
 private:
-  static Tensor borrow(const float *data, Shape shape) {
-    return Tensor::borrow(const_cast<float *>(data), DType::F32, std::move(shape));
+  static View viewOn(const char *name, const float *data, const Shape &shape) {
+    return viewOf(name, Tensor::borrow(const_cast<float *>(data), DType::F32, shape));
   }
 
-  TensorMap bind(const train::AttentionInputs &in) const {
-    TensorMap arguments;
-    arguments["q"] = borrow(in.q, {in.batch, in.heads, in.length, in.headDim});
-    arguments["k"] = borrow(in.k, {in.batch, in.keyHeads, in.length, in.headDim});
-    arguments["v"] = borrow(in.v, {in.batch, in.keyHeads, in.length, in.headDim});
+  std::vector<View> argumentsOf(const train::AttentionInputs &in) const {
+    const Shape keys = {in.batch, in.keyHeads, in.length, in.headDim};
+    std::vector<View> views = {viewOn("q", in.q, {in.batch, in.heads, in.length, in.headDim}),
+                               viewOn("k", in.k, keys), viewOn("v", in.v, keys)};
     for (size_t i = 0; i < known.size(); ++i)
-      arguments[known[i].name] = borrow(in.parameters[i], known[i].shape);
-    return arguments;
+      views.push_back(viewOn(known[i].name.c_str(), in.parameters[i], known[i].shape));
+    return views;
+  }
+
+  Status run(device::Halves halves, const std::vector<View> &views) {
+    device::BoundCall call(runner.bound(), halves, views);
+    if (Status s = call.bind({}); !s)
+      return s;
+    if (!workspace.isDefined() || workspace.numel() < call.workspaceBytes())
+      workspace = Tensor::empty(DType::U8, {call.workspaceBytes()});
+    device::CallContext context;
+    context.workspace = workspace.rawData();
+    context.workspaceBytes = workspace.numel();
+    context.pool = &pool;
+    if (Status s = call.checkMemory(context.workspace, context.workspaceBytes); !s)
+      return s;
+    return runner.run(call, context);
   }
 
   TrainedEncoding encoding;
   std::vector<train::EncodingParameter> known;
-  std::shared_ptr<const device::Call> last;
+  std::vector<std::string> gradientNames;
   ParallelFor &pool;
+  const device::Runner &runner;
+  /// Saved and prepared tensors by name.
+  TensorMap kept;
+  Tensor workspace;
+  /// Where the last forward call wrote.
+  const float *output = nullptr;
 };
 
 } // namespace

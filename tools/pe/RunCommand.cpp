@@ -106,7 +106,7 @@ Status Run::readInputsAndSizes() {
   return Status::success();
 }
 
-/// The reference computes in float64 on what a computation in `dtype` is given.
+/// The reference computes in float64 on what a computation in `dtype` is given, as f32.
 Status Run::roundForReference() {
   auto dtype = parseDType(options.dtype);
   if (!dtype)
@@ -116,15 +116,19 @@ Status Run::roundForReference() {
       if (!isFloating(tensor.dtype()) || tensor.rank() != 4) // parameters, log-sum-exp
         continue;
       auto rounded = convert(tensor, storageOf(*dtype));
-      if (!rounded)
-        return rounded.takeError();
-      tensor = *std::move(rounded);
+      auto widened = rounded ? convert(*rounded, DType::F32) : std::move(rounded);
+      if (!widened)
+        return widened.takeError();
+      tensor = *std::move(widened);
     }
   return Status::success();
 }
 
 Status Run::compile() {
-  auto compiled = api::compileProgram(*program, compileOptionsOf(options));
+  CompileOptions chosen = compileOptionsOf(options);
+  if (options.target == "reference")
+    chosen.dtype = DType::F32;
+  auto compiled = api::compileProgram(*program, chosen);
   if (!compiled)
     return compiled.error();
   function = *compiled;
@@ -153,7 +157,7 @@ Status Run::compute() {
   return Status::success();
 }
 
-/// The reference judges the results (--check) or makes them (--target=reference).
+/// The reference judges the results (--check).
 Status Run::compareWithReference() {
   auto parsed = reference::parseProgram(description->program);
   if (!parsed)
@@ -169,23 +173,13 @@ Status Run::compareWithReference() {
       return single.error();
     found["bias"] = *single;
   }
-  if (!options.check && options.target != "reference")
+  if (!options.check || options.target == "reference")
     return Status::success();
   reference::EvaluateOptions evaluation;
   evaluation.threads = options.threads;
   auto results = reference::evaluate(*parsed, all, positions, options.grad, evaluation);
   if (!results)
     return results.error();
-  if (options.target == "reference") {
-    for (const TensorMap &part : {results->outputs, results->gradients})
-      for (auto &[name, tensor] : part) {
-        auto single = convert(tensor, DType::F32);
-        if (!single)
-          return single.error();
-        found[name] = *single;
-      }
-    return Status::success();
-  }
   TensorMap judged = found;
   judged.erase("bias");
   reference::CompareOptions comparison;
@@ -270,15 +264,13 @@ Status Run::execute() {
   if (options.target == "reference")
     if (Status rounded = roundForReference(); !rounded)
       return rounded;
-  if (options.target != "reference") {
-    cpu::ThreadPool::Options threads;
-    threads.threads = options.threads;
-    pool = std::make_unique<cpu::ThreadPool>(threads);
-    if (Status compiled = compile(); !compiled)
-      return compiled;
-    if (Status computed = compute(); !computed)
-      return computed;
-  }
+  cpu::ThreadPool::Options threads;
+  threads.threads = options.threads;
+  pool = std::make_unique<cpu::ThreadPool>(threads);
+  if (Status compiled = compile(); !compiled)
+    return compiled;
+  if (Status computed = compute(); !computed)
+    return computed;
   if (Status compared = compareWithReference(); !compared)
     return compared;
   if (!options.explain.empty() && function)

@@ -2,21 +2,40 @@
 
 #include "runtime/device/common/BoundPlan.h"
 
-#include "runtime/device/common/Runner.h"
-
 #include <algorithm>
+#include <set>
 
 namespace pe::device {
 
 using plan::Buffer;
-using plan::Frame;
 using plan::Role;
 using plan::SizeExpression;
 using plan::Stage;
 
+Expected<int64_t> SizeTable::evaluate(const SizeExpression &expression) const {
+  for (const SizeExpression::Step &step : expression.getSteps())
+    if (step.kind == SizeExpression::Kind::Name && !has(step.value))
+      return makeError("size expression '", expression.text(), "': no tensor of the call gives '",
+                       step.name, "'");
+  return expression.evaluate(std::span<const int64_t>(values));
+}
+
+Status SizeTable::complete(const plan::FrameLayout &layout, const plan::Scalars &scalars) {
+  const size_t count = layout.getWords().size();
+  if (Status s = layout.fillSizes({values, count}, {known, count}); !s)
+    return s;
+  if (Status s = layout.fillParameters({values, count}, scalars); !s)
+    return s;
+  std::fill_n(known, count, true);
+  return Status::success();
+}
+
 Expected<BoundPlan> BoundPlan::create(plan::Plan plan) {
   if (Status s = plan::validate(plan); !s)
     return s.takeError();
+  if (plan.frame.size() > SizeTable::kMost)
+    return makeError("frame: expected at most ", SizeTable::kMost, " words, found ",
+                     plan.frame.size());
   BoundPlan bound;
   bound.layout = *plan::FrameLayout::create(plan.frame);
   // They were validated.
@@ -26,87 +45,122 @@ Expected<BoundPlan> BoundPlan::create(plan::Plan plan) {
     return expression;
   };
   for (const Buffer &buffer : plan.buffers) {
-    plan::SymbolicShape &shape = bound.shapes.emplace_back();
+    BoundBuffer &parsed = bound.boundBuffers.emplace_back();
     for (const std::string &dim : buffer.shape)
-      shape.push_back(resolved(dim));
+      parsed.shape.push_back(resolved(dim));
   }
   for (const Stage &stage : plan.stages)
-    bound.items.push_back(resolved(stage.items));
-  bound.words.resize(plan.buffers.size());
+    bound.boundStages.push_back({resolved(stage.items), halfOf(stage.phase)});
   for (size_t i = 0; i < plan.frame.size(); ++i)
     if (plan.frame[i].kind == plan::FrameWord::Kind::Stride)
-      bound.words[plan.findBuffer(plan.frame[i].name)].push_back(static_cast<int>(i));
+      bound.boundBuffers[plan.findBuffer(plan.frame[i].name)].strideWords.push_back(
+          static_cast<int>(i));
   bound.plan = std::move(plan);
   bound.identity = std::make_shared<const char>();
+  bound.findUses();
+  bound.findGroups();
+  for (size_t i = 0; i < bound.boundBuffers.size(); ++i)
+    if (bound.plan.buffers[i].role != Role::Temporary && bound.boundBuffers[i].group < 0)
+      bound.callable.push_back(static_cast<int>(i));
+  for (size_t g = 0; g < bound.preparedGroups.size(); ++g)
+    bound.callable.push_back(static_cast<int>(bound.boundBuffers.size() + g));
   return bound;
 }
 
-Status BoundPlan::checkCall(const Call &call) const {
-  if (call.function == identity)
-    return Status::success();
-  return makeError("expected a forward call of this function, '", plan.entry,
-                   "', found one that another function made");
-}
-
-/// Every tensor given must be one of the plan's buffers of this role and have its type.
-Status BoundPlan::checkNames(const TensorMap &tensors, Role role, const char *what) const {
-  for (const auto &[name, tensor] : tensors) {
-    const int index = plan.findBuffer(name);
-    if (index < 0 || plan.buffers[index].role != role) {
-      std::string known;
-      for (const Buffer &buffer : plan.buffers)
-        if (buffer.role == role)
-          known += (known.empty() ? "" : ", ") + buffer.name;
-      return makeError("tensor '", name, "': '", plan.entry, "' has no such ", what,
-                       "; expected only ", known.empty() ? "none" : known);
-    }
-    if (!tensor.isDefined())
-      return makeError("tensor '", name, "': expected elements, found an undefined tensor");
-    if (tensor.dtype() != plan.buffers[index].dtype)
-      return makeError("tensor '", name, "': expected element type ",
-                       nameOf(plan.buffers[index].dtype), ", found ", nameOf(tensor.dtype()));
+void BoundPlan::findUses() {
+  for (size_t i = 0; i < boundStages.size(); ++i) {
+    for (int index : plan.stages[i].buffers)
+      boundBuffers[index].usedBy |= boundStages[i].half;
+    for (int index : plan.stages[i].writes)
+      boundBuffers[index].writtenBy |= boundStages[i].half;
   }
-  return Status::success();
 }
 
-Expected<Frame> BoundPlan::bind(const TensorMap &arguments, const plan::Scalars &scalars) const {
-  for (const Buffer &buffer : plan.buffers)
-    if (buffer.role == Role::Argument && !buffer.optional && !arguments.contains(buffer.name))
-      return makeError("tensor '", buffer.name, "': expected as argument of '", plan.entry,
-                       "', found none");
-  if (Status s = checkNames(arguments, Role::Argument, "argument"); !s)
-    return s.takeError();
-  plan::ShapeBinder binder(layout);
-  binder.set("d", plan.headDim);
-  binder.set("e", plan.valueDim);
-  for (size_t i = 0; i < shapes.size(); ++i)
-    if (auto found = arguments.find(plan.buffers[i].name); found != arguments.end())
-      if (Status s = binder.bind(plan.buffers[i].name, shapes[i], found->second.shape()); !s)
-        return s.takeError();
-  for (size_t i = 0; i < shapes.size(); ++i)
-    if (auto found = arguments.find(plan.buffers[i].name); found != arguments.end())
-      if (Status s = binder.check(plan.buffers[i].name, shapes[i], found->second.shape()); !s)
-        return s.takeError();
-  Expected<Frame> frame = binder.finish(scalars);
-  if (frame)
-    if (Status s = fillStrides(*frame); !s)
-      return s.takeError();
-  return frame;
+void BoundPlan::addToGroup(int buffer, int group) {
+  boundBuffers[buffer].group = group;
+  preparedGroups[group].members.push_back(buffer);
+  preparedGroups[group].readBy |= boundBuffers[buffer].usedBy & ~kPrepare;
 }
 
-Expected<Frame> BoundPlan::frameOf(const plan::CallSizes &sizes) const {
-  Frame frame = layout.frameOf(sizes, plan.headDim, plan.valueDim);
-  if (Status s = fillStrides(frame); !s)
-    return s.takeError();
-  return frame;
+void BoundPlan::findGroups() {
+  // What each buffer is made of, as prepare stages write it one after the other.
+  std::vector<std::set<int>> of(boundBuffers.size());
+  const auto isPrepared = [&](int index) {
+    const BoundBuffer &buffer = boundBuffers[index];
+    return (buffer.writtenBy & kPrepare) && (buffer.usedBy & ~kPrepare);
+  };
+  std::vector<int> leader(boundBuffers.size()); // of buffers that one group is to hold
+  for (size_t i = 0; i < leader.size(); ++i)
+    leader[i] = static_cast<int>(i);
+  const auto leaderOf = [&](int index) {
+    while (leader[index] != index)
+      index = leader[index];
+    return index;
+  };
+  for (size_t i = 0; i < boundStages.size(); ++i) {
+    if (boundStages[i].half != kPrepare)
+      continue;
+    std::set<int> sources;
+    for (int index : plan.stages[i].buffers) {
+      if (plan.buffers[index].role == Role::Argument)
+        sources.insert(index);
+      sources.insert(of[index].begin(), of[index].end());
+    }
+    for (int index : plan.stages[i].writes)
+      of[index].insert(sources.begin(), sources.end());
+  }
+  // Parameters and sizes may be shared where data is not.
+  const auto dataOf = [&](int index) {
+    std::set<int> data;
+    for (int source : of[index])
+      if (plan.buffers[source].parameter.init.empty())
+        data.insert(source);
+    return data;
+  };
+  for (size_t i = 0; i < boundStages.size(); ++i)
+    if (boundStages[i].half == kPrepare)
+      for (int a : plan.stages[i].buffers)
+        for (int b : plan.stages[i].buffers)
+          if (isPrepared(a) && isPrepared(b) && dataOf(a) == dataOf(b))
+            leader[std::max(leaderOf(a), leaderOf(b))] = std::min(leaderOf(a), leaderOf(b));
+  for (size_t i = 0; i < boundBuffers.size(); ++i) {
+    const int index = static_cast<int>(i), first = leaderOf(index);
+    if (!isPrepared(index))
+      continue;
+    if (first == index)
+      preparedGroups.push_back({plan.buffers[i].name, {}, {}, 0});
+    const int group =
+        first == index ? static_cast<int>(preparedGroups.size()) - 1 : boundBuffers[first].group;
+    addToGroup(index, group);
+    std::vector<int> &sources = preparedGroups[group].of;
+    for (int source : of[index])
+      if (std::find(sources.begin(), sources.end(), source) == sources.end())
+        sources.push_back(source);
+    std::sort(sources.begin(), sources.end());
+  }
+}
+
+std::string_view BoundPlan::nameOf(int index) const {
+  const size_t buffers = boundBuffers.size();
+  const size_t i = static_cast<size_t>(index);
+  return i < buffers ? plan.buffers[i].name : preparedGroups[i - buffers].name;
+}
+
+int BoundPlan::find(std::string_view name, size_t &position) const {
+  for (size_t tried = 0; tried < callable.size(); ++tried) {
+    const int index = callable[position];
+    position = position + 1 == callable.size() ? 0 : position + 1;
+    if (nameOf(index) == name)
+      return index;
+  }
+  return -1;
 }
 
 bool BoundPlan::canUse(size_t index, const void *data, std::span<const int64_t> shape,
                        std::span<const int64_t> strides) const {
   constexpr int64_t kMaxPitch = int64_t(1) << 24;
   const auto bytes = static_cast<int64_t>(sizeOf(plan.buffers[index].dtype));
-  bool isPacked = true, isGood = !words[index].empty();
-  const uintptr_t alignment = isGood ? 16 : Tensor::kAlignment;
+  bool isPacked = true, isGood = !boundBuffers[index].strideWords.empty();
   int64_t packed = 1;
   for (size_t axis = shape.size(); axis-- > 0;) {
     if (shape[axis] == 0)
@@ -120,82 +174,101 @@ bool BoundPlan::canUse(size_t index, const void *data, std::span<const int64_t> 
     }
     packed *= shape[axis];
   }
-  return reinterpret_cast<uintptr_t>(data) % alignment == 0 && (isPacked || isGood);
+  const auto address = reinterpret_cast<uintptr_t>(data);
+  return address % static_cast<uintptr_t>(addressMultiple(index)) == 0 && (isPacked || isGood);
 }
 
-void BoundPlan::setStrides(size_t index, std::span<const int64_t> strides, Frame &frame) const {
-  for (size_t axis = 0; axis < words[index].size(); ++axis)
-    frame[words[index][axis]] = strides[axis];
+void BoundPlan::setStrides(size_t index, std::span<const int64_t> strides, SizeTable &frame) const {
+  const std::vector<int> &words = boundBuffers[index].strideWords;
+  for (size_t axis = 0; axis < words.size(); ++axis)
+    frame.set(words[axis], strides[axis]);
 }
 
-Status BoundPlan::fillStrides(Frame &frame) const {
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i].empty())
+void BoundPlan::setPackedStrides(size_t index, std::span<const int64_t> shape,
+                                 SizeTable &frame) const {
+  const std::vector<int> &words = boundBuffers[index].strideWords;
+  int64_t stride = 1;
+  for (size_t axis = words.size(); axis-- > 0;) {
+    stride *= shape[axis + 1];
+    frame.set(words[axis], stride);
+  }
+}
+
+Expected<plan::Frame> BoundPlan::frameOf(const plan::CallSizes &sizes) const {
+  SizeTable frame;
+  frame.set(layout.frameOf(sizes, plan.headDim, plan.valueDim));
+  for (size_t i = 0; i < boundBuffers.size(); ++i) {
+    Extents shape;
+    if (boundBuffers[i].strideWords.empty())
       continue;
-    Expected<Shape> shape = shapeOf(i, frame);
-    if (!shape)
-      return shape.takeError();
-    int64_t stride = 1;
-    for (size_t axis = shape->size() - 1; axis-- > 0;) {
-      if (__builtin_mul_overflow(stride, (*shape)[axis + 1], &stride))
-        return makeError("buffer '", plan.buffers[i].name,
-                         "': expected fewer than 2^63 elements, found shape ", toString(*shape));
-      frame[words[i][axis]] = stride;
-    }
+    if (Status s = shapeOf(i, frame, shape); !s)
+      return s.takeError();
+    setPackedStrides(i, shape.span(), frame);
   }
-  return Status::success();
+  return plan::Frame(frame.data(), frame.data() + layout.getWords().size());
 }
 
-Status BoundPlan::checkCotangents(const TensorMap &cotangents, const Frame &frame) const {
-  if (!plan.hasBackward())
-    return makeError("'", plan.entry, "' was compiled without gradients; compile it with them");
-  if (Status s = checkNames(cotangents, Role::Cotangent, "cotangent"); !s)
-    return s;
-  if (cotangents.empty())
-    return makeError("expected at least one cotangent (d_RESULT), found none");
-  for (const auto &[name, tensor] : cotangents) {
-    Expected<Shape> shape = shapeOf(plan.findBuffer(name), frame);
-    if (!shape)
-      return shape.takeError();
-    if (*shape != tensor.shape())
-      return makeError("tensor '", name, "': expected shape ", toString(*shape), ", found ",
-                       toString(tensor.shape()));
-  }
-  return Status::success();
-}
-
-Expected<Shape> BoundPlan::shapeOf(size_t index, const Frame &frame) const {
-  Shape shape;
-  for (const SizeExpression &dim : shapes[index]) {
-    Expected<int64_t> value = dim.evaluate(frame);
+Status BoundPlan::shapeOf(size_t index, const SizeTable &sizes, Extents &shape) const {
+  shape.rank = 0;
+  for (const SizeExpression &dim : boundBuffers[index].shape) {
+    Expected<int64_t> value = sizes.evaluate(dim);
     if (!value)
-      return value.takeError().within("buffer '" + plan.buffers[index].name + "'");
-    shape.push_back(*value);
+      return value.takeError().within("tensor '" + plan.buffers[index].name + "'");
+    shape.dims[shape.rank++] = *value;
   }
-  return shape;
+  return Status::success();
 }
 
-Expected<int64_t> BoundPlan::itemsOf(size_t index, const Frame &frame) const {
-  Expected<int64_t> count = items[index].evaluate(frame);
+Status BoundPlan::bytesOf(size_t index, const SizeTable &sizes, int64_t &bytes) const {
+  Extents shape;
+  if (Status s = shapeOf(index, sizes, shape); !s)
+    return s;
+  const auto dims = shape.span();
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) {
+    bytes = 0;
+    return Status::success();
+  }
+  bytes = static_cast<int64_t>(sizeOf(plan.buffers[index].dtype));
+  for (int64_t dim : dims)
+    if (__builtin_mul_overflow(bytes, dim, &bytes) || bytes > int64_t(1) << 60)
+      return makeError(
+          "tensor '", plan.buffers[index].name, "': expected at most 2^60 bytes, found shape ",
+          toString(Shape(dims.begin(), dims.end())), " of ", pe::nameOf(plan.buffers[index].dtype));
+  return Status::success();
+}
+
+Status BoundPlan::groupBytes(size_t group, const SizeTable &sizes, int64_t &bytes) const {
+  bytes = 0;
+  for (int member : preparedGroups[group].members) {
+    int64_t own = 0;
+    if (Status s = bytesOf(member, sizes, own); !s)
+      return s;
+    if (__builtin_add_overflow(bytes, aligned(own), &bytes))
+      return makeError("tensor '", preparedGroups[group].name,
+                       "': expected a size below 2^63 bytes");
+  }
+  return Status::success();
+}
+
+std::string BoundPlan::groupExpression(size_t group) const {
+  std::string text;
+  for (int member : preparedGroups[group].members) {
+    const Buffer &buffer = plan.buffers[member];
+    std::string bytes = std::to_string(sizeOf(buffer.dtype));
+    for (const std::string &dim : buffer.shape)
+      bytes += "*(" + dim + ")";
+    text += (text.empty() ? "" : "+") + std::to_string(kAlignment) + "*ceildiv(" + bytes + "," +
+            std::to_string(kAlignment) + ")";
+  }
+  return text;
+}
+
+Status BoundPlan::itemsOf(size_t index, const SizeTable &sizes, int64_t &items) const {
+  Expected<int64_t> count = sizes.evaluate(boundStages[index].items);
   if (!count)
     return count.takeError().within("stage '" + plan.stages[index].symbol + "'");
-  return count;
-}
-
-bool BoundPlan::isUsedBy(size_t index, Half half) const {
-  return std::any_of(plan.stages.begin(), plan.stages.end(), [&](const Stage &stage) {
-    return halfOf(stage.phase) == half && std::find(stage.buffers.begin(), stage.buffers.end(),
-                                                    static_cast<int>(index)) != stage.buffers.end();
-  });
-}
-
-bool BoundPlan::isAllocatedFor(size_t index, Half half) const {
-  const Role role = plan.buffers[index].role;
-  if (role == Role::Temporary)
-    return isUsedBy(index, half);
-  if (half == Half::Forward)
-    return role == Role::Result || role == Role::Residual;
-  return role == Role::Cotangent || role == Role::Gradient;
+  items = *count;
+  return Status::success();
 }
 
 } // namespace pe::device

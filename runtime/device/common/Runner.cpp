@@ -1,4 +1,4 @@
-//===- Runner.cpp - What runs a compiled function -------------------------===//
+//===- Runner.cpp - Calls on host tensors ---------------------------------===//
 
 #include "runtime/device/common/Runner.h"
 
@@ -6,26 +6,312 @@
 
 namespace pe::device {
 
-static double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+using plan::Buffer;
+using plan::Role;
+
+Status Runner::run(Halves halves, std::span<const View> views, const plan::Scalars &scalars,
+                   const CallContext &context) const {
+  BoundCall call(bound(), halves, views);
+  if (Status s = call.bind(scalars); !s)
+    return s;
+  if (Status s = call.checkMemory(context.workspace, context.workspaceBytes); !s)
+    return s;
+  return run(call, context);
+}
+
+Status Runner::shapeOf(std::span<const View> arguments, View &tensor) const {
+  const BoundPlan &plan = bound();
+  const int index = plan.find(tensor.name);
+  if (index < 0)
+    return makeError("tensor '", tensor.name, "': '", getPlan().entry,
+                     "' has no such tensor; expected one of ",
+                     plan.names([](int) { return true; }));
+  SizeTable sizes;
+  if (Status s = BoundCall(plan, kForward, arguments).findShapes(sizes); !s)
+    return s;
+  const bool isGroup = index >= static_cast<int>(plan.buffers().size());
+  Extents shape;
+  shape.rank = 1;
+  if (Status s = isGroup ? plan.groupBytes(index - plan.buffers().size(), sizes, shape.dims[0])
+                         : plan.shapeOf(index, sizes, shape);
+      !s)
+    return s;
+  tensor.dtype = static_cast<pe_dtype>(isGroup ? DType::U8 : getPlan().buffers[index].dtype);
+  tensor.rank = shape.rank;
+  int64_t step = 1;
+  for (int k = shape.rank; k-- > 0;) {
+    tensor.shape[k] = shape.dims[k];
+    tensor.strides[k] = step;
+    if (__builtin_mul_overflow(step, std::max<int64_t>(shape.dims[k], 1), &step))
+      return makeError("tensor '", tensor.name, "': expected fewer than 2^63 elements");
+  }
+  return Status::success();
+}
+
+Expected<Tensor> Runner::Queue::allocate(DType dtype, Shape shape) {
+  return Tensor::allocate(dtype, std::move(shape));
+}
+
+Status Runner::Queue::mark() {
+  marks.push_back(
+      std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count());
+  return Status::success();
+}
+
+Expected<double> Runner::Queue::seconds(size_t begin, size_t end) {
+  return marks[end] - marks[begin];
+}
+
+static std::vector<View> viewsOf(const TensorMap &tensors) {
+  std::vector<View> views;
+  for (const auto &[name, tensor] : tensors)
+    views.push_back(viewOf(name.c_str(), tensor));
+  return views;
+}
+
+/// Names and defined tensors of rank 8 at most; the rest is the call's to check.
+static Status checkTensors(const BoundPlan &plan, const TensorMap &tensors, Role role,
+                           const char *what) {
+  for (const auto &[name, tensor] : tensors) {
+    const int index = plan.getPlan().findBuffer(name);
+    if (index < 0 || plan.getPlan().buffers[index].role != role)
+      return makeError("tensor '", name, "': '", plan.getPlan().entry, "' has no such ", what,
+                       "; expected only ", plan.names([&](int known) {
+                         return known < static_cast<int>(plan.buffers().size()) &&
+                                plan.getPlan().buffers[known].role == role;
+                       }));
+    if (!tensor.isDefined())
+      return makeError("tensor '", name, "': expected elements, found an undefined tensor");
+    if (tensor.rank() > PE_MAX_RANK)
+      return makeError("tensor '", name, "': expected a rank of 0 to ", int(PE_MAX_RANK),
+                       ", found ", tensor.rank());
+  }
+  return Status::success();
+}
+
+/// One half of a call on tensors in the device's memory, and its workspace.
+struct Runner::Request {
+  Request(const BoundPlan &plan, Halves halves, const TensorMap &tensors)
+      : views(viewsOf(tensors)), call(plan, halves, views) {}
+
+  Status prepare(const plan::Scalars &scalars, Queue &queue, ParallelFor &pool);
+
+  std::vector<View> views;
+  BoundCall call;
+  Tensor workspace;
+  CallContext context;
+};
+
+Status Runner::Request::prepare(const plan::Scalars &scalars, Queue &queue, ParallelFor &pool) {
+  if (Status s = call.bind(scalars); !s)
+    return s;
+  Expected<Tensor> memory = queue.allocate(DType::U8, {call.workspaceBytes()});
+  if (!memory)
+    return memory.takeError().within("workspace");
+  workspace = *std::move(memory);
+  context.workspace = workspace.rawData();
+  context.workspaceBytes = call.workspaceBytes();
+  context.stream = queue.stream();
+  context.pool = &pool;
+  return call.checkMemory(context.workspace, context.workspaceBytes);
+}
+
+/// Runs what was prepared and waits: nothing may outlive the memory that it uses.
+Status Runner::finish(Request &request, TensorMap &found, Role role, Queue &queue) const {
+  Status status = run(request.call, request.context);
+  if (status)
+    status = download(found, role, queue);
+  Status waited = queue.synchronize();
+  return status ? std::move(waited) : std::move(status);
+}
+
+Status Runner::findSizes(const TensorMap &arguments, const plan::Scalars &scalars,
+                         plan::CallSizes &sizes, SizeTable &values) const {
+  if (Status s = checkTensors(bound(), arguments, Role::Argument, "argument"); !s)
+    return s;
+  const std::vector<View> views = viewsOf(arguments);
+  BoundCall call(bound(), kPrepare, views);
+  if (Status s = call.bind(scalars); !s)
+    return s;
+  sizes = call.getSizes();
+  values = call.sizeValues();
+  return Status::success();
+}
+
+Expected<plan::CallSizes> Runner::bind(const TensorMap &arguments,
+                                       const plan::Scalars &scalars) const {
+  plan::CallSizes sizes;
+  SizeTable values;
+  if (Status s = findSizes(arguments, scalars, sizes, values); !s)
+    return s.takeError();
+  return sizes;
+}
+
+/// What the half writes for the caller, in fresh memory.
+Status Runner::allocateFor(const SizeTable &sizes, Halves half, TensorMap &tensors,
+                           Queue &queue) const {
+  const BoundPlan &plan = bound();
+  const auto allocate = [&](const std::string &name, DType dtype, Shape shape) -> Status {
+    Expected<Tensor> tensor = queue.allocate(dtype, std::move(shape));
+    if (!tensor)
+      return tensor.takeError().within("tensor '" + name + "'");
+    tensors[name] = *std::move(tensor);
+    return Status::success();
+  };
+  const bool keeps = half == kForward && getPlan().hasBackward();
+  for (size_t i = 0; i < getPlan().buffers.size(); ++i) {
+    const Buffer &buffer = getPlan().buffers[i];
+    const bool isWanted = half == kForward
+                              ? buffer.role == Role::Result || (keeps && plan.isSaved(i))
+                              : buffer.role == Role::Gradient;
+    Extents shape;
+    if (!isWanted)
+      continue;
+    if (Status s = plan.shapeOf(i, sizes, shape); !s)
+      return s;
+    if (Status s = allocate(buffer.name, buffer.dtype, Shape(shape.dims, shape.dims + shape.rank));
+        !s)
+      return s;
+  }
+  for (size_t g = 0; g < plan.groups().size() && keeps; ++g) {
+    int64_t bytes = 0;
+    if (!(plan.groups()[g].readBy & kBackward))
+      continue;
+    if (Status s = plan.groupBytes(g, sizes, bytes); !s)
+      return s;
+    if (Status s = allocate(plan.groups()[g].name, DType::U8, {bytes}); !s)
+      return s;
+  }
+  return Status::success();
+}
+
+/// Leaves those of the role, on the host.
+Status Runner::download(TensorMap &tensors, Role role, Queue &queue) const {
+  TensorMap found;
+  for (const Buffer &buffer : getPlan().buffers) {
+    if (buffer.role != role)
+      continue;
+    Expected<Tensor> tensor = queue.download(tensors.at(buffer.name));
+    if (!tensor)
+      return tensor.takeError().within("tensor '" + buffer.name + "'");
+    found[buffer.name] = *std::move(tensor);
+  }
+  tensors = std::move(found);
+  return Status::success();
+}
+
+Expected<std::shared_ptr<Call>> Runner::start(const TensorMap &arguments,
+                                              const plan::Scalars &scalars, Queue &queue,
+                                              ParallelFor &pool) const {
+  auto call = std::make_shared<Call>();
+  if (Status s = findSizes(arguments, scalars, call->callSizes, call->values); !s)
+    return s.takeError();
+  call->function = bound().getIdentity();
+  call->scalars = scalars;
+  for (const auto &[name, tensor] : arguments) {
+    Expected<Tensor> there = queue.upload(tensor);
+    if (!there)
+      return there.takeError().within("tensor '" + name + "'");
+    call->tensors[name] = *std::move(there);
+  }
+  if (Status s = allocateFor(call->values, kForward, call->tensors, queue); !s)
+    return s.takeError();
+  return call;
+}
+
+Expected<std::shared_ptr<const Call>>
+Runner::forward(const TensorMap &arguments, const plan::Scalars &scalars, ParallelFor &pool) const {
+  auto queue = openQueue();
+  if (!queue)
+    return queue.takeError();
+  auto call = start(arguments, scalars, **queue, pool);
+  if (!call)
+    return call.takeError();
+  Request request(bound(), kPrepare | kForward, (*call)->tensors);
+  if (Status s = request.prepare(scalars, **queue, pool); !s)
+    return s.takeError();
+  TensorMap results = (*call)->tensors;
+  if (Status s = finish(request, results, Role::Result, **queue); !s)
+    return s.takeError();
+  (*call)->outputs = std::move(results);
+  return std::shared_ptr<const Call>(*std::move(call));
+}
+
+/// The tensors of a backward call: those of the forward call, cotangents, fresh gradients.
+Expected<TensorMap> Runner::startBackward(const Call &call, const TensorMap &cotangents,
+                                          Queue &queue, ParallelFor &pool) const {
+  if (call.function != bound().getIdentity())
+    return makeError("expected a forward call of this function, '", getPlan().entry,
+                     "', found one that another function made");
+  if (!getPlan().hasBackward())
+    return makeError("'", getPlan().entry,
+                     "' was compiled without gradients; compile it with them");
+  if (Status s = checkTensors(bound(), cotangents, Role::Cotangent, "cotangent"); !s)
+    return s.takeError();
+  TensorMap tensors = call.tensors;
+  for (const auto &[name, tensor] : cotangents) {
+    Expected<Tensor> there = queue.upload(tensor);
+    if (!there)
+      return there.takeError().within("tensor '" + name + "'");
+    tensors[name] = *std::move(there);
+  }
+  if (Status s = allocateFor(call.values, kBackward, tensors, queue); !s)
+    return s.takeError();
+  return tensors;
+}
+
+Expected<TensorMap> Runner::backward(const Call &call, const TensorMap &cotangents,
+                                     ParallelFor &pool) const {
+  auto queue = openQueue();
+  if (!queue)
+    return queue.takeError();
+  auto tensors = startBackward(call, cotangents, **queue, pool);
+  if (!tensors)
+    return tensors.takeError();
+  Request request(bound(), kBackward, *tensors);
+  if (Status s = request.prepare(call.scalars, **queue, pool); !s)
+    return s.takeError();
+  TensorMap gradients = *tensors;
+  if (Status s = finish(request, gradients, Role::Gradient, **queue); !s)
+    return s.takeError();
+  return gradients;
 }
 
 Expected<CallTimes> Runner::time(const TensorMap &arguments, const plan::Scalars &scalars,
                                  const TensorMap &cotangents, ParallelFor &pool) const {
-  CallTimes times;
-  const double begin = now();
-  auto call = forward(arguments, scalars, pool);
-  const double middle = now();
+  auto queue = openQueue();
+  if (!queue)
+    return queue.takeError();
+  auto call = start(arguments, scalars, **queue, pool);
   if (!call)
     return call.takeError();
-  times.forward = middle - begin;
-  if (cotangents.empty())
-    return times;
-  auto gradients = backward(**call, cotangents, pool);
-  times.backward = now() - middle;
-  if (!gradients)
-    return gradients.takeError();
-  return times;
+  const bool hasBackward = !cotangents.empty();
+  auto tensors = hasBackward ? startBackward(**call, cotangents, **queue, pool)
+                             : Expected<TensorMap>(TensorMap());
+  if (!tensors)
+    return tensors.takeError();
+  Request forward(bound(), kPrepare | kForward, (*call)->tensors);
+  Request backward(bound(), kBackward, *tensors);
+  Status status = forward.prepare(scalars, **queue, pool);
+  if (status && hasBackward)
+    status = backward.prepare(scalars, **queue, pool);
+  if (status)
+    status = (*queue)->mark();
+  if (status)
+    status = run(forward.call, forward.context);
+  if (status)
+    status = (*queue)->mark();
+  if (status && hasBackward)
+    status = run(backward.call, backward.context);
+  if (status)
+    status = (*queue)->mark();
+  Status waited = (*queue)->synchronize();
+  if (!status || !waited)
+    return status ? waited.takeError() : status.takeError();
+  Expected<double> first = (*queue)->seconds(0, 1), second = (*queue)->seconds(1, 2);
+  if (!first || !second)
+    return first ? second.takeError() : first.takeError();
+  return CallTimes{*first, hasBackward ? *second : 0};
 }
 
 } // namespace pe::device

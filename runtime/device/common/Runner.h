@@ -1,7 +1,10 @@
 //===- Runner.h - What runs a compiled function -----------------*- C++ -*-===//
 //
-// The one interface of the devices: host tensors in, host tensors out. Runners do not change after
-// they were made; threads may share them.
+// The one interface of the devices. A device does one thing: it runs a call that was bound to the
+// caller's memory (BoundCall.h), on the workspace, stream and threads of a context. Calls on host
+// tensors, which allocate, are a few lines on top and the same for all devices.
+//
+// Runners do not change after they were made; threads may share them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,20 +12,40 @@
 #define PE_RUNTIME_DEVICE_COMMON_RUNNER_H
 
 #include "pe/Parallel.h"
-#include "runtime/core/Tensor.h"
-#include "runtime/plan/Plan.h"
+#include "runtime/device/common/BoundCall.h"
 
 #include <memory>
 
 namespace pe::device {
 
-/// What a forward call leaves behind: its results, and all that its backward calls need.
+/// What a call is given besides its tensors.
+struct CallContext {
+  void *workspace = nullptr;
+  int64_t workspaceBytes = 0;
+  /// Of a GPU.
+  void *stream = nullptr;
+  int device = 0;
+  /// Of devices that compute on the host; never null there.
+  ParallelFor *pool = nullptr;
+};
+
+/// What a forward call on host tensors leaves behind: its results, and all that its backward calls
+/// need. Arguments are used where they are and kept alive.
 class Call {
 public:
-  virtual ~Call() = default;
-  virtual const TensorMap &results() const = 0;
+  const TensorMap &results() const { return outputs; }
+  const plan::CallSizes &sizes() const { return callSizes; }
+
+private:
+  friend class Runner;
   /// The function that made the call (BoundPlan::getIdentity).
   std::shared_ptr<const void> function;
+  plan::CallSizes callSizes;
+  SizeTable values;
+  plan::Scalars scalars;
+  TensorMap outputs;
+  /// In the device's memory: arguments, results, saved and prepared tensors by name.
+  TensorMap tensors;
 };
 
 /// Seconds of one call, without compilation and without copies between host and device.
@@ -34,21 +57,69 @@ struct CallTimes {
 class Runner {
 public:
   virtual ~Runner() = default;
-  virtual const plan::Plan &getPlan() const = 0;
-  /// Checks the arguments and runs the prepare and forward stages. `pool` is used by devices that
-  /// compute on the host.
-  virtual Expected<std::shared_ptr<const Call>>
-  forward(const TensorMap &arguments, const plan::Scalars &scalars, ParallelFor &pool) const = 0;
+  virtual const BoundPlan &bound() const = 0;
+  const plan::Plan &getPlan() const { return bound().getPlan(); }
+
+  /// Runs a call that was bound to this runner's plan and whose memory was checked. Neither
+  /// allocates nor waits, but on the host for the end of the work itself.
+  virtual Status run(const BoundCall &call, const CallContext &context) const = 0;
+
+  /// Binds, checks and runs a call.
+  Status run(Halves halves, std::span<const View> views, const plan::Scalars &scalars,
+             const CallContext &context) const;
+
+  /// Sets type, shape and contiguous strides of the tensor that `tensor.name` names, in a call with
+  /// these arguments.
+  Status shapeOf(std::span<const View> arguments, View &tensor) const;
+
+  /// Checks the arguments and runs the prepare and forward stages on host tensors. `pool` is used
+  /// by devices that compute on the host.
+  Expected<std::shared_ptr<const Call>>
+  forward(const TensorMap &arguments, const plan::Scalars &scalars, ParallelFor &pool) const;
   /// Runs the backward and finish stages on what `call`, of this runner, kept. Absent cotangents
   /// are zero, but at least one is needed. Returns the gradients.
-  virtual Expected<TensorMap> backward(const Call &call, const TensorMap &cotangents,
-                                       ParallelFor &pool) const = 0;
+  Expected<TensorMap> backward(const Call &call, const TensorMap &cotangents,
+                               ParallelFor &pool) const;
   /// Runs a forward call, and with cotangents a backward call, and measures them.
-  virtual Expected<CallTimes> time(const TensorMap &arguments, const plan::Scalars &scalars,
-                                   const TensorMap &cotangents, ParallelFor &pool) const;
-  /// The sizes and the place of a call of attention; checks the arguments.
-  virtual Expected<plan::CallSizes> bind(const TensorMap &arguments,
-                                         const plan::Scalars &scalars) const = 0;
+  Expected<CallTimes> time(const TensorMap &arguments, const plan::Scalars &scalars,
+                           const TensorMap &cotangents, ParallelFor &pool) const;
+  /// The sizes of a call; checks the arguments.
+  Expected<plan::CallSizes> bind(const TensorMap &arguments, const plan::Scalars &scalars) const;
+
+  /// A device's stream for calls on host tensors, and its memory. On the host there is nothing to
+  /// do: tensors are where they are needed.
+  class Queue {
+  public:
+    virtual ~Queue() = default;
+    virtual void *stream() { return nullptr; }
+    virtual Expected<Tensor> allocate(DType dtype, Shape shape);
+    /// The tensor in the device's memory, packed; the host's is kept until the queue ends.
+    virtual Expected<Tensor> upload(const Tensor &tensor) { return tensor; }
+    /// A host tensor that is filled when synchronize has returned.
+    virtual Expected<Tensor> download(const Tensor &tensor) { return tensor; }
+    virtual Status synchronize() { return Status::success(); }
+    /// Marks a place in the work, from 0 on; `seconds` lie between two of them when it is done.
+    virtual Status mark();
+    virtual Expected<double> seconds(size_t begin, size_t end);
+
+  private:
+    std::vector<double> marks;
+  };
+
+protected:
+  virtual Expected<std::unique_ptr<Queue>> openQueue() const { return std::make_unique<Queue>(); }
+
+private:
+  struct Request;
+  Status finish(Request &request, TensorMap &found, plan::Role role, Queue &queue) const;
+  Expected<std::shared_ptr<Call>> start(const TensorMap &arguments, const plan::Scalars &scalars,
+                                        Queue &queue, ParallelFor &pool) const;
+  Expected<TensorMap> startBackward(const Call &call, const TensorMap &cotangents, Queue &queue,
+                                    ParallelFor &pool) const;
+  Status findSizes(const TensorMap &arguments, const plan::Scalars &scalars, plan::CallSizes &sizes,
+                   SizeTable &values) const;
+  Status allocateFor(const SizeTable &sizes, Halves half, TensorMap &tensors, Queue &queue) const;
+  Status download(TensorMap &tensors, plan::Role role, Queue &queue) const;
 };
 
 } // namespace pe::device

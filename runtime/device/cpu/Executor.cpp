@@ -2,19 +2,15 @@
 
 #include "runtime/device/cpu/Executor.h"
 
+#include "runtime/device/common/HostMemory.h"
 #include "runtime/device/cpu/CpuInfo.h"
 #include "runtime/device/cpu/FloatingPointMode.h"
 
-#include <algorithm>
-#include <cstring>
-
 namespace pe::cpu {
 
+using device::BoundCall;
 using device::BoundPlan;
-using device::Half;
-using plan::Buffer;
-using plan::Frame;
-using plan::Role;
+using device::CallContext;
 using plan::Stage;
 
 Expected<Executor> Executor::create(plan::Plan plan, const SymbolLookup &lookup,
@@ -41,146 +37,67 @@ Expected<Executor> Executor::create(plan::Plan plan, const SymbolLookup &lookup,
   return executor;
 }
 
-/// Sets all bytes of a packed tensor, on all threads when it is large.
-static void fillBytes(Tensor &tensor, int byte, ParallelFor &pool) {
-  constexpr size_t kPiece = size_t(1) << 20;
-  const size_t bytes = tensor.byteSize();
-  char *first = static_cast<char *>(tensor.rawData());
-  parallelFor(pool, static_cast<int64_t>((bytes + kPiece - 1) / kPiece), [&](int64_t piece) {
-    const size_t begin = static_cast<size_t>(piece) * kPiece;
-    std::memset(first + begin, byte, std::min(kPiece, bytes - begin));
-  });
-}
+namespace {
 
-/// The tensor itself where stages can use it, else a packed copy.
-Tensor Executor::adopt(size_t index, const Tensor &tensor, Frame &frame) const {
-  const bool isUsed = plan.canUse(index, tensor.rawData(), tensor.shape(), tensor.strides());
-  Tensor used = isUsed ? tensor : tensor.contiguous();
-  plan.setStrides(index, used.strides(), frame);
-  return used;
-}
-
-Expected<Tensor> Executor::allocate(size_t index, const Frame &frame, bool zero,
-                                    ParallelFor &pool) const {
-  const Buffer &buffer = getPlan().buffers[index];
-  Expected<Shape> shape = shapeOf(index, frame);
-  if (!shape)
-    return shape.takeError();
-  Expected<Tensor> tensor = Tensor::allocate(buffer.dtype, *std::move(shape));
-  if (!tensor)
-    return tensor.takeError().within("buffer '" + buffer.name + "'");
-  if (zero)
-    fillBytes(*tensor, 0, pool);
-  else if (options.poison)
-    fillBytes(*tensor, 0xFF, pool);
-  return tensor;
-}
-
-Status Executor::runStages(Half half, const Frame &frame, std::vector<Tensor> &buffers,
-                           ParallelFor &pool) const {
-  std::vector<void *> pointers;
-  for (size_t i = 0; i < stages.size(); ++i) {
-    const Stage &stage = getPlan().stages[i];
-    if (BoundPlan::halfOf(stage.phase) != half)
-      continue;
-    Expected<int64_t> items = plan.itemsOf(i, frame);
-    if (!items)
-      return items.takeError();
-    pointers.clear();
-    for (int index : stage.buffers)
-      pointers.push_back(buffers[index].rawData());
-    if (options.guard) {
-      std::vector<const Tensor *> used;
-      for (int index : stage.buffers)
-        used.push_back(&buffers[index]);
-      options.guard->begin(stage, used, *items, pool.threads());
-    }
-    parallelFor(pool, *items, [&, function = stages[i]](int64_t item) {
-      FloatingPointMode mode;
-      function(pointers.data(), frame.data(), item);
-    });
-    if (options.guard)
-      if (Status s = options.guard->end(stage); !s)
-        return s.takeError().within("stage '" + stage.symbol + "'");
+/// Runs everything on the calling thread.
+class OwnThread final : public ParallelFor {
+public:
+  int threads() const override { return 1; }
+  void run(int64_t items, Body body, void *context) override {
+    for (int64_t item = 0; item < items; ++item)
+      body(context, item);
   }
+};
+
+/// Calls below this many multiplications (of all pairs) end before another thread has woken up.
+constexpr double kWorthSharing = 1 << 17;
+
+} // namespace
+
+Status Executor::runStage(size_t index, const BoundCall &call, char *first,
+                          ParallelFor &pool) const {
+  const Stage &stage = getPlan().stages[index];
+  int64_t items = 0;
+  if (Status s = plan.itemsOf(index, call.sizeValues(), items); !s)
+    return s;
+  InlineVector<void *, 48> pointers(stage.buffers.size());
+  for (size_t i = 0; i < pointers.size(); ++i)
+    pointers[i] = call.address(static_cast<size_t>(stage.buffers[i]), first);
+  if (options.guard) {
+    InlineVector<Region, 48> regions(pointers.size());
+    for (size_t i = 0; i < regions.size(); ++i)
+      regions[i] = {pointers[i], call.slot(static_cast<size_t>(stage.buffers[i])).reach};
+    options.guard->begin(stage, {regions.data(), regions.size()}, items, pool.threads());
+  }
+  parallelFor(pool, items, [&, function = stages[index]](int64_t item) {
+    FloatingPointMode mode;
+    function(pointers.data(), call.sizeValues().data(), item);
+  });
+  if (options.guard)
+    if (Status s = options.guard->end(stage); !s)
+      return s.takeError().within("stage '" + stage.symbol + "'");
   return Status::success();
 }
 
-Expected<ForwardCall> Executor::forward(const TensorMap &arguments, const plan::Scalars &scalars,
-                                        ParallelFor &pool) const {
-  Expected<Frame> frame = bind(arguments, scalars);
-  if (!frame)
-    return frame.takeError();
-  const std::vector<Buffer> &buffers = getPlan().buffers;
-  ForwardCall call;
-  call.function = plan.getIdentity();
-  call.frame = *std::move(frame);
-  call.buffers.resize(buffers.size());
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    if (auto found = arguments.find(buffers[i].name); found != arguments.end())
-      call.buffers[i] = adopt(i, found->second, call.frame);
-    if (!plan.isAllocatedFor(i, Half::Forward))
-      continue;
-    Expected<Tensor> tensor = allocate(i, call.frame, buffers[i].zero, pool);
-    if (!tensor)
-      return tensor.takeError();
-    call.buffers[i] = *std::move(tensor);
-    if (buffers[i].role == Role::Result)
-      call.outputs[buffers[i].name] = call.buffers[i];
-  }
-  if (Status s = runStages(Half::Forward, call.frame, call.buffers, pool); !s)
-    return s.takeError();
-  for (size_t i = 0; i < buffers.size(); ++i)
-    if (buffers[i].role == Role::Temporary || !plan.isUsedBy(i, Half::Backward))
-      call.buffers[i] = Tensor();
-  return call;
+Status Executor::runStages(const BoundCall &call, char *first, ParallelFor &pool) const {
+  for (size_t i = 0; i < stages.size(); ++i)
+    if (call.runs(i))
+      if (Status s = runStage(i, call, first, pool); !s)
+        return s;
+  return Status::success();
 }
 
-Expected<TensorMap> Executor::backward(const ForwardCall &call, const TensorMap &cotangents,
-                                       ParallelFor &pool) const {
-  if (Status s = checkCall(call); !s)
-    return s.takeError();
-  if (Status s = plan.checkCotangents(cotangents, call.frame); !s)
-    return s.takeError();
-  std::vector<Tensor> buffers = call.buffers;
-  Frame frame = call.frame;
-  TensorMap gradients;
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    const Buffer &buffer = getPlan().buffers[i];
-    if (!plan.isAllocatedFor(i, Half::Backward))
-      continue;
-    if (auto found = cotangents.find(buffer.name); found != cotangents.end()) {
-      buffers[i] = adopt(i, found->second, frame);
-      continue;
-    }
-    const bool zero = buffer.zero || buffer.role == Role::Cotangent;
-    Expected<Tensor> tensor = allocate(i, frame, zero, pool);
-    if (!tensor)
-      return tensor.takeError();
-    buffers[i] = *std::move(tensor);
-    if (buffer.role == Role::Gradient)
-      gradients[buffer.name] = buffers[i];
-  }
-  if (Status s = runStages(Half::Backward, frame, buffers, pool); !s)
-    return s.takeError();
-  return gradients;
-}
-
-Expected<std::shared_ptr<const device::Call>> CpuRunner::forward(const TensorMap &arguments,
-                                                                 const plan::Scalars &scalars,
-                                                                 ParallelFor &pool) const {
-  Expected<ForwardCall> call = executor.forward(arguments, scalars, pool);
-  if (!call)
-    return call.takeError();
-  return std::make_shared<const ForwardCall>(*std::move(call));
-}
-
-Expected<TensorMap> CpuRunner::backward(const device::Call &call, const TensorMap &cotangents,
-                                        ParallelFor &pool) const {
-  // Before the cast: another device's calls are of another class.
-  if (Status s = executor.checkCall(call); !s)
-    return s.takeError();
-  return executor.backward(static_cast<const ForwardCall &>(call), cotangents, pool);
+Status Executor::run(const BoundCall &call, const CallContext &context) const {
+  OwnThread own;
+  // Emulated kernels need the threads that they were promised.
+  const bool isSmall = !options.guard && call.work() < kWorthSharing;
+  ParallelFor &pool = isSmall ? own : *context.pool;
+  char *first = BoundCall::firstByte(context.workspace);
+  device::beginOnHost(call, first, options.poison, pool);
+  if (Status s = runStages(call, first, pool); !s)
+    return s;
+  device::endOnHost(call, first, pool);
+  return Status::success();
 }
 
 } // namespace pe::cpu

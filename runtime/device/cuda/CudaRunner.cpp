@@ -1,234 +1,252 @@
-//===- CudaRunner.cpp - Host tensors through a GPU ------------------------===//
+//===- CudaRunner.cpp - Calls on a GPU ------------------------------------===//
 
 #include "runtime/device/cuda/CudaRunner.h"
 
-#include <map>
+#include "runtime/device/cuda/DeviceCopy.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
 
 namespace pe::cuda {
-namespace {
 
-using device::Half;
-using plan::Role;
-
-/// A stream and the events recorded on it, destroyed at the end.
-class Queue {
-public:
-  explicit Queue(const Device &device) : device(device), current(device) {}
-  ~Queue() {
-    if (stream) {
-      device.driver.streamSynchronize(stream); // nothing may outlive the memory it uses
-      device.driver.streamDestroy(stream);
-    }
-    for (Event event : events)
-      device.driver.eventDestroy(event);
-  }
-  Status start() {
-    const Driver &d = device.driver;
-    return d.check(d.streamCreate(&stream, /*non-blocking*/ 1), "creating a stream");
-  }
-  Status synchronize() {
-    return device.driver.check(device.driver.streamSynchronize(stream), "running the kernels");
-  }
-  Expected<Event> mark() {
-    const Driver &d = device.driver;
-    Event event = nullptr;
-    if (Status s = d.check(d.eventCreate(&event, 0), "creating an event"); !s)
-      return s.takeError();
-    events.push_back(event);
-    if (Status s = d.check(d.eventRecord(event, stream), "recording an event"); !s)
-      return s.takeError();
-    return event;
-  }
-
-  const Device &device;
-  Device::Current current;
-  Stream stream = nullptr;
-
-private:
-  std::vector<Event> events;
-};
-
-/// A session and the device's copies of what the caller gave.
-struct CudaCall : device::Call {
-  const TensorMap &results() const override { return outputs; }
-
-  std::map<std::string, DeviceMemory> given; // by tensor
-  std::unique_ptr<Session> session;
-  TensorMap outputs;
-};
-
-Status upload(CudaCall &call, const TensorMap &tensors, Queue &queue,
-              const std::shared_ptr<const Device> &device, std::vector<Tensor> &kept) {
-  for (const auto &[name, tensor] : tensors) {
-    Tensor packed = tensor.contiguous();
-    Expected<DeviceMemory> memory = DeviceMemory::allocate(device, packed.byteSize());
-    if (!memory)
-      return memory.takeError().within("tensor '" + name + "'");
-    if (packed.byteSize())
-      if (Status s =
-              device->driver.check(device->driver.copyToDevice(memory->pointer(), packed.rawData(),
-                                                               packed.byteSize(), queue.stream),
-                                   "copying tensor '" + name + "' to the device");
-          !s)
-        return s;
-    if (Status s = call.session->bind(name, memory->pointer()); !s)
-      return s;
-    call.given[name] = *std::move(memory);
-    kept.push_back(packed); // until the copy has been made
-  }
-  return Status::success();
-}
-
-Expected<TensorMap> download(const CudaCall &call, const device::BoundPlan &plan, Role role,
-                             Queue &queue) {
-  TensorMap tensors;
-  for (size_t i = 0; i < plan.getPlan().buffers.size(); ++i) {
-    const plan::Buffer &buffer = plan.getPlan().buffers[i];
-    if (buffer.role != role)
-      continue;
-    Expected<Shape> shape = plan.shapeOf(i, call.session->getFrame());
-    if (!shape)
-      return shape.takeError();
-    Expected<Tensor> tensor = Tensor::allocate(buffer.dtype, *shape);
-    if (!tensor)
-      return tensor.takeError();
-    Expected<DevicePointer> from = call.session->find(buffer.name);
-    if (!from)
-      return from.takeError();
-    const Driver &d = queue.device.driver;
-    if (tensor->byteSize())
-      if (Status s =
-              d.check(d.copyToHost(tensor->rawData(), *from, tensor->byteSize(), queue.stream),
-                      "copying tensor '" + buffer.name + "' to the host");
-          !s)
-        return s.takeError();
-    tensors[buffer.name] = *std::move(tensor);
-  }
-  if (Status s = queue.synchronize(); !s)
-    return s.takeError();
-  return tensors;
-}
-
-} // namespace
+using device::BoundCall;
+using device::CallContext;
+using device::Slot;
 
 Expected<std::shared_ptr<const CudaRunner>> CudaRunner::create(plan::Plan plan,
                                                                const std::string &ptx, int device) {
   auto bound = device::BoundPlan::create(std::move(plan));
   if (!bound)
     return bound.takeError();
+  std::shared_ptr<CudaRunner> runner(new CudaRunner(*std::move(bound), ptx));
+  if (auto module = runner->moduleOn(device); !module)
+    return module.takeError();
+  return std::shared_ptr<const CudaRunner>(std::move(runner));
+}
+
+Expected<const LoadedModule *> CudaRunner::moduleOn(int device) const {
+  std::lock_guard lock(mutex);
+  if (auto found = modules.find(device); found != modules.end())
+    return found->second.get();
   auto opened = Device::open(device);
   if (!opened)
     return opened.takeError();
-  auto module = LoadedModule::load(*opened, ptx, bound->getPlan());
+  auto module = LoadedModule::load(*opened, ptx, getPlan());
   if (!module)
     return module.takeError();
-  return std::shared_ptr<const CudaRunner>(new CudaRunner(*std::move(bound), *std::move(module)));
+  return (modules[device] = *std::move(module)).get();
 }
 
-Expected<std::shared_ptr<const device::Call>>
-CudaRunner::forward(const TensorMap &arguments, const plan::Scalars &scalars, ParallelFor &) const {
-  auto frame = plan.bind(arguments, scalars);
-  if (!frame)
-    return frame.takeError();
-  auto call = std::make_shared<CudaCall>();
-  call->function = plan.getIdentity();
-  auto session = createSession(*frame, plan.getPlan().hasBackward());
-  if (!session)
-    return session.takeError();
-  call->session = *std::move(session);
-  std::vector<Tensor> kept;
-  Queue queue(*module->device);
-  Status status = queue.start();
-  if (status)
-    status = upload(*call, arguments, queue, module->device, kept);
-  if (status)
-    status = call->session->launch(Half::Forward, queue.stream);
-  if (!status)
-    return status.takeError();
-  auto outputs = download(*call, plan, Role::Result, queue);
-  if (!outputs)
-    return outputs.takeError();
-  call->outputs = *std::move(outputs);
-  return std::shared_ptr<const device::Call>(std::move(call));
-}
-
-Expected<TensorMap> CudaRunner::backward(const device::Call &call, const TensorMap &cotangents,
-                                         ParallelFor &) const {
-  if (Status s = plan.checkCall(call); !s)
-    return s.takeError();
-  // The caller sees a finished forward call; its session is ours to go on with.
-  auto &mine = const_cast<CudaCall &>(static_cast<const CudaCall &>(call));
-  if (Status s = plan.checkCotangents(cotangents, mine.session->getFrame()); !s)
-    return s.takeError();
-  // Absent ones are zero, also those of an earlier backward call.
-  TensorMap all = cotangents;
-  for (size_t i = 0; i < plan.getPlan().buffers.size(); ++i) {
-    const plan::Buffer &buffer = plan.getPlan().buffers[i];
-    if (buffer.role != Role::Cotangent || all.contains(buffer.name))
+/// What kernels count in 32 bits, and copies that would take too long.
+Status CudaRunner::check(const BoundCall &call) const {
+  const plan::Plan &p = getPlan();
+  const int64_t most = (int64_t(1) << 31) / (std::max({p.headDim, p.valueDim, int64_t(1)}) * 4) - 1;
+  for (int64_t length : {call.getSizes().queries, call.getSizes().keys})
+    if (length > most)
+      return makeError("expected at most ", most, " positions of this depth on GPUs, found ",
+                       length);
+  for (size_t i = 0; i < p.stages.size(); ++i) {
+    int64_t items = 0;
+    if (!call.runs(i))
       continue;
-    Expected<Shape> shape = plan.shapeOf(i, mine.session->getFrame());
-    if (!shape)
-      return shape.takeError();
-    Expected<Tensor> zeros = Tensor::allocateZeros(buffer.dtype, *shape);
-    if (!zeros)
-      return zeros.takeError();
-    all[buffer.name] = *std::move(zeros);
+    if (Status s = plan.itemsOf(i, call.sizeValues(), items); !s)
+      return s;
+    if (items > std::numeric_limits<int32_t>::max())
+      return makeError("stage '", p.stages[i].symbol, "': expected at most 2^31 - 1 CTAs, found ",
+                       items);
   }
-  std::vector<Tensor> kept;
-  Queue queue(*module->device);
-  Status status = queue.start();
-  if (status)
-    status = upload(mine, all, queue, module->device, kept);
-  if (status)
-    status = mine.session->launch(Half::Backward, queue.stream);
-  if (!status)
-    return status.takeError();
-  return download(mine, plan, Role::Gradient, queue);
+  for (size_t i = 0; i < call.slotCount(); ++i)
+    if (call.slot(i).isPacked)
+      if (Status s = checkCopies(call.viewAt(call.slot(i).view)); !s)
+        return s;
+  return Status::success();
 }
 
-Expected<device::CallTimes> CudaRunner::time(const TensorMap &arguments,
-                                             const plan::Scalars &scalars,
-                                             const TensorMap &cotangents, ParallelFor &pool) const {
-  auto call = forward(arguments, scalars, pool);
-  if (!call)
-    return call.takeError();
-  if (!cotangents.empty())
-    if (auto gradients = backward(**call, cotangents, pool); !gradients)
-      return gradients.takeError();
-  // The same memory again: now only launches are between the events.
-  Session &session = *const_cast<CudaCall &>(static_cast<const CudaCall &>(**call)).session;
-  Queue queue(*module->device);
-  if (Status s = queue.start(); !s)
-    return s.takeError();
-  std::vector<Event> events;
-  auto mark = [&]() -> Status {
-    auto event = queue.mark();
-    if (!event)
-      return event.takeError();
-    events.push_back(*event);
-    return Status::success();
+Status CudaRunner::clear(const BoundCall &call, char *first, const Driver &d, Stream stream) const {
+  const auto fill = [&](void *memory, int64_t bytes, const std::string &what) -> Status {
+    if (bytes == 0)
+      return Status::success();
+    const Result result =
+        d.fill(reinterpret_cast<DevicePointer>(memory), 0, static_cast<size_t>(bytes), stream);
+    return result ? d.check(result, "clearing " + what) : Status::success();
   };
-  Status status = mark();
-  if (status)
-    status = session.launch(Half::Forward, queue.stream);
-  if (status)
-    status = mark();
-  if (status && !cotangents.empty())
-    status = session.launch(Half::Backward, queue.stream);
-  if (status)
-    status = mark();
-  if (status)
-    status = queue.synchronize();
-  if (!status)
-    return status.takeError();
-  const Driver &d = module->device->driver;
-  float forwardMs = 0, backwardMs = 0;
-  for (auto [target, begin] : {std::pair{&forwardMs, 0}, {&backwardMs, 1}})
-    if (Status s = d.check(d.eventElapsed(target, events[begin], events[begin + 1]),
-                           "reading the time between events");
+  if (Status s = fill(first, call.zeroedBytes(), "the workspace"); !s)
+    return s;
+  for (size_t i = 0; i < call.slotCount(); ++i)
+    if (call.slot(i).isCleared)
+      if (Status s = fill(call.address(i, first), call.slot(i).bytes, getPlan().buffers[i].name);
+          !s)
+        return s;
+  return Status::success();
+}
+
+Status CudaRunner::copyPacked(const BoundCall &call, char *first, bool isBefore, const Driver &d,
+                              Stream stream) const {
+  for (size_t i = 0; i < call.slotCount(); ++i) {
+    const Slot &slot = call.slot(i);
+    if (!slot.isPacked || slot.isWritten == isBefore)
+      continue;
+    const auto packed = reinterpret_cast<DevicePointer>(first + slot.offset);
+    if (Status s = copyView(d, call.viewAt(slot.view), packed, !isBefore, stream); !s)
+      return s;
+  }
+  return Status::success();
+}
+
+Status CudaRunner::launch(const BoundCall &call, char *first, const LoadedModule &module,
+                          Stream stream) const {
+  const Driver &d = module.device->driver;
+  const int64_t *frame = call.sizeValues().data();
+  for (size_t i = 0; i < getPlan().stages.size(); ++i) {
+    const plan::Stage &stage = getPlan().stages[i];
+    int64_t items = 0;
+    if (!call.runs(i))
+      continue;
+    if (Status s = plan.itemsOf(i, call.sizeValues(), items); !s)
+      return s;
+    if (items == 0)
+      continue;
+    const size_t count = stage.buffers.size();
+    InlineVector<DevicePointer, 48> pointers(count);
+    InlineVector<void *, 96> arguments(count + stage.words.size());
+    for (size_t k = 0; k < count; ++k) {
+      pointers[k] = reinterpret_cast<DevicePointer>(
+          call.address(static_cast<size_t>(stage.buffers[k]), first));
+      arguments[k] = &pointers[k];
+    }
+    // Of a word that fits in 32 bits the driver reads these: the low half stands first. It only
+    // reads.
+    static_assert(std::endian::native == std::endian::little);
+    for (size_t k = 0; k < stage.words.size(); ++k)
+      arguments[count + k] = const_cast<int64_t *>(&frame[stage.words[k]]);
+    const Result result = d.launch(module.kernels[i], static_cast<unsigned>(items), 1, 1,
+                                   static_cast<unsigned>(stage.launch->threads), 1, 1,
+                                   static_cast<unsigned>(stage.launch->sharedBytes), stream,
+                                   arguments.data(), nullptr);
+    if (result)
+      return d.check(result, "starting kernel '" + stage.symbol + "'");
+  }
+  return Status::success();
+}
+
+Status CudaRunner::run(const BoundCall &call, const CallContext &context) const {
+  if (Status s = check(call); !s)
+    return s;
+  auto module = moduleOn(context.device);
+  if (!module)
+    return module.takeError();
+  const Driver &d = (*module)->device->driver;
+  const Device::Current current(*(*module)->device);
+  const auto stream = static_cast<Stream>(context.stream);
+  char *first = BoundCall::firstByte(context.workspace);
+  if (Status s = clear(call, first, d, stream); !s)
+    return s;
+  if (Status s = copyPacked(call, first, /*isBefore=*/true, d, stream); !s)
+    return s;
+  if (Status s = launch(call, first, **module, stream); !s)
+    return s;
+  return copyPacked(call, first, /*isBefore=*/false, d, stream);
+}
+
+//===- Calls on host tensors ----------------------------------------------===//
+
+namespace {
+
+/// A stream, the events recorded on it, and host tensors that it still copies from.
+class DeviceQueue final : public device::Runner::Queue {
+public:
+  explicit DeviceQueue(std::shared_ptr<const Device> given)
+      : device(std::move(given)), driver(device->driver), current(*device) {}
+  ~DeviceQueue() override {
+    if (cudaStream) {
+      driver.streamSynchronize(cudaStream); // nothing may outlive the memory it uses
+      driver.streamDestroy(cudaStream);
+    }
+    for (Event event : events)
+      driver.eventDestroy(event);
+  }
+  Status start() {
+    return driver.check(driver.streamCreate(&cudaStream, /*non-blocking*/ 1), "creating a stream");
+  }
+
+  void *stream() override { return cudaStream; }
+  Expected<Tensor> allocate(DType dtype, Shape shape) override {
+    Expected<int64_t> count = elementCount(shape);
+    if (!count)
+      return count.takeError();
+    auto memory = DeviceMemory::allocate(device, static_cast<size_t>(*count) * sizeOf(dtype));
+    if (!memory)
+      return memory.takeError();
+    auto owner = std::make_shared<DeviceMemory>(*std::move(memory));
+    void *address = reinterpret_cast<void *>(owner->pointer());
+    return Tensor::borrow(address, dtype, std::move(shape), {}, std::move(owner));
+  }
+  Expected<Tensor> upload(const Tensor &tensor) override {
+    Expected<Tensor> there = allocate(tensor.dtype(), tensor.shape());
+    if (!there || tensor.byteSize() == 0)
+      return there;
+    const Tensor &packed = kept.emplace_back(tensor.contiguous());
+    if (Status s = driver.check(
+            driver.copyToDevice(pointerOf(*there), packed.rawData(), packed.byteSize(), cudaStream),
+            "copying to the device");
         !s)
       return s.takeError();
-  return device::CallTimes{forwardMs * 1e-3, cotangents.empty() ? 0 : backwardMs * 1e-3};
+    return there;
+  }
+  Expected<Tensor> download(const Tensor &tensor) override {
+    Expected<Tensor> here = Tensor::allocate(tensor.dtype(), tensor.shape());
+    if (!here || tensor.byteSize() == 0)
+      return here;
+    if (Status s = driver.check(
+            driver.copyToHost(here->rawData(), pointerOf(tensor), tensor.byteSize(), cudaStream),
+            "copying to the host");
+        !s)
+      return s.takeError();
+    return here;
+  }
+  Status synchronize() override {
+    return driver.check(driver.streamSynchronize(cudaStream), "running the kernels");
+  }
+  Status mark() override {
+    Event event = nullptr;
+    if (Status s = driver.check(driver.eventCreate(&event, 0), "creating an event"); !s)
+      return s;
+    events.push_back(event);
+    return driver.check(driver.eventRecord(event, cudaStream), "recording an event");
+  }
+  Expected<double> seconds(size_t begin, size_t end) override {
+    float milliseconds = 0;
+    if (Status s = driver.check(driver.eventElapsed(&milliseconds, events[begin], events[end]),
+                                "reading the time between events");
+        !s)
+      return s.takeError();
+    return milliseconds * 1e-3;
+  }
+
+private:
+  static DevicePointer pointerOf(const Tensor &tensor) {
+    return reinterpret_cast<DevicePointer>(tensor.rawData());
+  }
+
+  const std::shared_ptr<const Device> device;
+  const Driver &driver;
+  Device::Current current;
+  Stream cudaStream = nullptr;
+  std::vector<Event> events;
+  std::vector<Tensor> kept;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<device::Runner::Queue>> CudaRunner::openQueue() const {
+  auto module = moduleOn(0);
+  if (!module)
+    return module.takeError();
+  auto queue = std::make_unique<DeviceQueue>((*module)->device);
+  if (Status s = queue->start(); !s)
+    return s.takeError();
+  return std::unique_ptr<Queue>(std::move(queue));
 }
 
 } // namespace pe::cuda

@@ -1,54 +1,51 @@
-//===- CudaRunner.h - Host tensors through a GPU ----------------*- C++ -*-===//
+//===- CudaRunner.h - Calls on a GPU ----------------------------*- C++ -*-===//
+//
+// A call is one clear of the workspace's zeroed part and launches on the caller's stream: no
+// allocation, no synchronisation, so that a CUDA graph can capture it. Kernels are loaded on a
+// device by the first call there.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef PE_RUNTIME_DEVICE_CUDA_CUDARUNNER_H
 #define PE_RUNTIME_DEVICE_CUDA_CUDARUNNER_H
 
 #include "runtime/device/common/Runner.h"
-#include "runtime/device/cuda/Session.h"
+#include "runtime/device/cuda/Device.h"
+
+#include <map>
+#include <mutex>
 
 namespace pe::cuda {
 
-/// Copies tensors to the device, runs a call on a stream of its own and copies the results back.
-/// For tensors that are on the device already, see createSession.
 class CudaRunner : public device::Runner {
 public:
+  /// Loads the kernels on `device`; other devices follow when a call names them.
   static Expected<std::shared_ptr<const CudaRunner>> create(plan::Plan plan, const std::string &ptx,
                                                             int device = 0);
 
-  const plan::Plan &getPlan() const override { return plan.getPlan(); }
-  Expected<plan::CallSizes> bind(const TensorMap &arguments,
-                                 const plan::Scalars &scalars) const override {
-    Expected<plan::Frame> frame = plan.bind(arguments, scalars);
-    if (!frame)
-      return frame.takeError();
-    return plan.getLayout().sizesOf(*frame);
-  }
-  Expected<std::shared_ptr<const device::Call>> forward(const TensorMap &arguments,
-                                                        const plan::Scalars &scalars,
-                                                        ParallelFor &pool) const override;
-  Expected<TensorMap> backward(const device::Call &call, const TensorMap &cotangents,
-                               ParallelFor &pool) const override;
-  /// Device time between events, without copies.
-  Expected<device::CallTimes> time(const TensorMap &arguments, const plan::Scalars &scalars,
-                                   const TensorMap &cotangents, ParallelFor &pool) const override;
+  const device::BoundPlan &bound() const override { return plan; }
+  using Runner::run;
+  /// Starts the call on the context's stream. Everything that can be refused is refused before.
+  Status run(const device::BoundCall &call, const device::CallContext &context) const override;
 
-  Expected<std::unique_ptr<Session>> createSession(const plan::CallSizes &sizes, bool grad) const {
-    Expected<plan::Frame> frame = plan.frameOf(sizes);
-    if (!frame)
-      return frame.takeError();
-    return createSession(*frame, grad);
-  }
-  Expected<std::unique_ptr<Session>> createSession(const plan::Frame &frame, bool grad) const {
-    return Session::create(plan, module, frame, grad);
-  }
-  const Device &getDevice() const { return *module->device; }
+protected:
+  Expected<std::unique_ptr<Queue>> openQueue() const override;
 
 private:
-  CudaRunner(device::BoundPlan plan, std::shared_ptr<const LoadedModule> module)
-      : plan(std::move(plan)), module(std::move(module)) {}
+  CudaRunner(device::BoundPlan plan, std::string ptx)
+      : plan(std::move(plan)), ptx(std::move(ptx)) {}
+  Expected<const LoadedModule *> moduleOn(int device) const;
+  Status check(const device::BoundCall &call) const;
+  Status clear(const device::BoundCall &call, char *first, const Driver &d, Stream stream) const;
+  Status copyPacked(const device::BoundCall &call, char *first, bool isBefore, const Driver &d,
+                    Stream stream) const;
+  Status launch(const device::BoundCall &call, char *first, const LoadedModule &module,
+                Stream stream) const;
 
   device::BoundPlan plan;
-  std::shared_ptr<const LoadedModule> module;
+  std::string ptx;
+  mutable std::mutex mutex;
+  mutable std::map<int, std::shared_ptr<const LoadedModule>> modules;
 };
 
 } // namespace pe::cuda

@@ -31,7 +31,8 @@ Expected<std::shared_ptr<const Device>> Device::open(int ordinal) {
     return status.takeError();
   if (device->computeMajor < 8)
     return makeError("expected a GPU of compute capability 8.0 or newer, found ", device->name,
-                     " of ", device->computeMajor, ".", device->computeMinor);
+                     " of ", device->computeMajor, ".", device->computeMinor)
+        .of(ErrorKind::Device);
   return std::shared_ptr<const Device>(std::move(device));
 }
 
@@ -85,7 +86,8 @@ LoadedModule::load(std::shared_ptr<const Device> device, const std::string &ptx,
   const Driver &d = device->driver;
   if (!device->runs(plan.features))
     return makeError("the kernels were compiled for ", plan.features, ", found ", device->name,
-                     " (", device->chip(), "); compile them for this chip");
+                     " (", device->chip(), "); compile them for this chip")
+        .of(ErrorKind::Device);
   std::shared_ptr<LoadedModule> loaded(new LoadedModule(device));
   Device::Current current(*device);
   std::string log(8192, '\0');
@@ -95,7 +97,7 @@ LoadedModule::load(std::shared_ptr<const Device> device, const std::string &ptx,
                          "loading the kernels");
       !s) {
     log.resize(log.find('\0') == std::string::npos ? log.size() : log.find('\0'));
-    return makeError(s.error().getMessage(), log.empty() ? "" : ": " + log);
+    return makeError(s.error().getMessage(), log.empty() ? "" : ": " + log).of(ErrorKind::Device);
   }
   for (const plan::Stage &stage : plan.stages) {
     Kernel kernel = nullptr;
@@ -108,7 +110,8 @@ LoadedModule::load(std::shared_ptr<const Device> device, const std::string &ptx,
     if (stage.launch->sharedBytes > device->sharedPerBlock)
       return makeError("kernel '", stage.symbol, "' needs ", stage.launch->sharedBytes,
                        " bytes of shared memory, expected at most ", device->sharedPerBlock, " on ",
-                       device->name);
+                       device->name)
+          .of(ErrorKind::Device);
     if (Status s =
             d.check(d.functionSetAttribute(kernel, kMaxDynamicShared, stage.launch->sharedBytes),
                     "reserving shared memory of kernel '" + stage.symbol + "'");

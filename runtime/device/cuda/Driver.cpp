@@ -20,12 +20,14 @@ Expected<Driver> load() {
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return makeError("no NVIDIA driver on this machine: cannot open ", path, " (", dlerror(),
-                     "); install the driver, or use --target=cpu or gpu-emulator");
+                     "); install the driver, or use --target=cpu or gpu-emulator")
+        .of(ErrorKind::Device);
   Driver driver;
 #define PE_CUDA_FIND(name, symbol, arguments)                                                      \
   driver.name = reinterpret_cast<decltype(driver.name)>(dlsym(library, #symbol));                  \
   if (!driver.name)                                                                                \
-    return makeError("the NVIDIA driver ", path, " is too old: it has no function " #symbol);
+    return makeError("the NVIDIA driver ", path, " is too old: it has no function " #symbol)       \
+        .of(ErrorKind::Device);
   PE_CUDA_FUNCTIONS(PE_CUDA_FIND)
 #undef PE_CUDA_FIND
   if (Status s = driver.check(driver.init(0), "starting the NVIDIA driver"); !s)
@@ -34,12 +36,13 @@ Expected<Driver> load() {
     return s.takeError();
   if (driver.version < kOldestDriver)
     return makeError("expected an NVIDIA driver for CUDA ", versionText(kOldestDriver),
-                     " or newer, found one for CUDA ", versionText(driver.version));
+                     " or newer, found one for CUDA ", versionText(driver.version))
+        .of(ErrorKind::Device);
   int count = 0;
   if (Status s = driver.check(driver.deviceCount(&count), "counting devices"); !s)
     return s.takeError();
   if (count == 0)
-    return makeError("the NVIDIA driver finds no device");
+    return makeError("the NVIDIA driver finds no device").of(ErrorKind::Device);
   return driver;
 }
 
@@ -65,7 +68,8 @@ Status Driver::check(Result result, const std::string &doing) const {
   errorName(result, &name);
   errorText(result, &text);
   return makeError("CUDA: ", doing, ": ", name ? name : "error " + std::to_string(result),
-                   text ? std::string(" (") + text + ")" : "");
+                   text ? std::string(" (") + text + ")" : "")
+      .of(result == 2 ? ErrorKind::Memory : ErrorKind::Device);
 }
 
 } // namespace pe::cuda

@@ -25,6 +25,20 @@ using Kernel = struct KernelTag *;
 using Stream = struct StreamTag *;
 using Event = struct EventTag *;
 
+/// Rows of one length from one pitch to another (CUDA_MEMCPY2D).
+struct Copy2D {
+  struct Side {
+    size_t xInBytes = 0, y = 0;
+    int memoryType = 2; // of the device
+    void *host = nullptr;
+    DevicePointer device = 0;
+    void *array = nullptr;
+    size_t pitch = 0;
+  };
+  Side from, to;
+  size_t widthInBytes = 0, height = 0;
+};
+
 /// Attributes of devices and functions, by their numbers in cuda.h.
 enum DeviceAttribute {
   kMultiprocessors = 16,
@@ -62,6 +76,7 @@ enum ModuleOption { kErrorLog = 5, kErrorLogBytes = 6 };
   X(copyToDevice, cuMemcpyHtoDAsync_v2,                                                            \
     (DevicePointer to, const void *from, size_t bytes, Stream stream))                             \
   X(copyToHost, cuMemcpyDtoHAsync_v2, (void *to, DevicePointer from, size_t bytes, Stream stream)) \
+  X(copy2D, cuMemcpy2DAsync_v2, (const Copy2D *copy, Stream stream))                               \
   X(fill, cuMemsetD8Async, (DevicePointer to, unsigned char value, size_t bytes, Stream stream))   \
   X(streamCreate, cuStreamCreate, (Stream * stream, unsigned flags))                               \
   X(streamDestroy, cuStreamDestroy_v2, (Stream stream))                                            \

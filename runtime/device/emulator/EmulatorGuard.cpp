@@ -1,28 +1,26 @@
 //===- EmulatorGuard.cpp - Emulated kernels as a plan's stages ------------===//
 #include "runtime/device/emulator/EmulatorGuard.h"
 
-#include "runtime/device/emulator/Emulator.h"
-
 namespace pe::emulator {
 
-/// Bytes from the first element to behind the last.
-static size_t spanOf(const Tensor &tensor) {
-  if (tensor.numel() == 0)
-    return 0;
-  int64_t last = 0;
-  for (int64_t axis = 0; axis < tensor.rank(); ++axis)
-    last += (tensor.dim(axis) - 1) * tensor.strides()[axis];
-  return static_cast<size_t>(last + 1) * sizeOf(tensor.dtype());
+static std::mutex &turnOfStages() {
+  static auto *turn = new std::mutex; // calls may come from static destructors
+  return *turn;
 }
 
-void EmulatorGuard::begin(const plan::Stage &, const std::vector<const Tensor *> &buffers,
-                          int64_t items, int threads) {
+void EmulatorGuard::begin(const plan::Stage &, std::span<const cpu::Region> buffers, int64_t items,
+                          int threads) {
   std::vector<Region> regions;
-  for (const Tensor *tensor : buffers)
-    regions.push_back({reinterpret_cast<uintptr_t>(tensor->rawData()), spanOf(*tensor)});
+  for (const cpu::Region &buffer : buffers)
+    regions.push_back({reinterpret_cast<uintptr_t>(buffer.begin), size_t(buffer.bytes)});
+  turnOfStages().lock();
   beginStage(std::move(regions), items, threads);
 }
 
-Status EmulatorGuard::end(const plan::Stage &) { return endStage(); }
+Status EmulatorGuard::end(const plan::Stage &) {
+  Status status = endStage();
+  turnOfStages().unlock();
+  return status;
+}
 
 } // namespace pe::emulator

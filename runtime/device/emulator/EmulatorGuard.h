@@ -3,14 +3,17 @@
 #define PE_RUNTIME_DEVICE_EMULATOR_EMULATORGUARD_H
 
 #include "runtime/device/cpu/Executor.h"
+#include "runtime/device/emulator/Emulator.h"
+
+#include <mutex>
 
 namespace pe::emulator {
 
 /// Lets a stage touch its own buffers only, and turns what its kernels did wrong into the call's
-/// error. One call at a time in a process.
+/// error. The emulator has one state in a process: stages of calls of several threads take turns.
 class EmulatorGuard final : public cpu::StageGuard {
 public:
-  void begin(const plan::Stage &stage, const std::vector<const Tensor *> &buffers, int64_t items,
+  void begin(const plan::Stage &stage, std::span<const cpu::Region> buffers, int64_t items,
              int threads) override;
   Status end(const plan::Stage &stage) override;
 };

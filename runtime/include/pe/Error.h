@@ -27,6 +27,15 @@
 
 namespace pe {
 
+/// Who can do something about an error.
+enum class ErrorKind {
+  Input = 1,   ///< the caller: what to change is said
+  Compile = 2, ///< whoever wrote the source, or installed the compiler
+  Device = 3,  ///< the driver or the machine
+  Memory = 4,
+  Internal = 5 ///< pe itself
+};
+
 class [[nodiscard]] Error {
 public:
   explicit Error(std::string message) : message(std::move(message)) {}
@@ -37,6 +46,12 @@ public:
   /// Complete further lines (notes, source excerpts), printed after the first one as they are.
   const std::vector<std::string> &getNotes() const { return notes; }
 
+  ErrorKind getKind() const { return kind; }
+
+  Error of(ErrorKind which) && {
+    kind = which;
+    return std::move(*this);
+  }
   Error at(std::string where) && {
     location = std::move(where);
     return std::move(*this);
@@ -64,6 +79,7 @@ private:
   std::string message;
   std::string location;
   std::vector<std::string> notes;
+  ErrorKind kind = ErrorKind::Input;
 };
 
 /// An Error whose message is the parts printed one after the other.

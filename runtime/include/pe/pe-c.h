@@ -1,25 +1,48 @@
 /*===- pe-c.h - Positional encodings, compiled: the C API --------*- C -*-===*\
 |*
-|* For programs in other languages, and for deployment: packages (`pe compile --emit=package`) run
-|* with libpe.so alone, without the compiler.
+|* For programs in other languages, for frameworks, and for deployment: packages (`pe compile
+|* --emit=package`) run with libpe.so alone, without the compiler.
+|*
+|* The way of the data. A call works on the caller's memory: tensors are views (address, shape,
+|* strides) by name, on the host or on a GPU. pe allocates nothing and keeps nothing:
+|*
+|*   pe_open, pe_open_text  ->  pe_function    compiled once, shared by all threads
+|*   pe_describe                               what it takes, gives, saves and prepares (JSON)
+|*   pe_shape, pe_workspace                    how large each of these is, for given views
+|*   pe_run                                    one call, or one half of it, in that memory
+|*
+|*        arguments   q, k, v, parameters         read by every half that needs them
+|*        prepared    tables, turned q and k      written by PE_PREPARE, read by both other halves
+|*        results     o, lse                      written by PE_FORWARD, o read by PE_BACKWARD
+|*        saved       log-sum-exp and the like    written by PE_FORWARD, read by PE_BACKWARD
+|*        cotangents  d_o                         read by PE_BACKWARD, zero where there is none
+|*        gradients   d_q, d_slopes               written by PE_BACKWARD: those that are passed
+|*        workspace   everything else             dead when the call has ended
+|*
+|* Prepared tensors may be left out: whichever half needs one that is not there computes it again in
+|* the workspace, to the same bits. A caller that keeps them passes them on; layers with the same
+|* parameters, lengths and starts share those that are made of parameters only. Results, saved
+|* tensors and gradients may be left out too; what nothing that was passed depends on is not
+|* computed.
 |*
 |*   pe_function *attention;
 |*   if (pe_open("my_encoding.pepkg", NULL, &attention)) return puts(pe_last_error());
-|*   pe_tensor arguments[] = {{"q", q, PE_F32, 4, {b, h, s, d}}, ...};
-|*   pe_call *call;
-|*   pe_forward(attention, arguments, n, NULL, &call);
-|*   pe_tensor o;
-|*   pe_result(call, "o", &o);                  // a view; o.data is valid until pe_call_free
-|*   pe_tensor cotangent = o;  cotangent.name = "d_o";
-|*   pe_backward(attention, call, &cotangent, 1);
-|*   pe_result(call, "d_q", &dq);
-|*   pe_call_free(call);  pe_close(attention);
+|*   pe_view views[] = {{"q", q, PE_F32, 4, {b, h, s, d}, {h * s * d, s * d, d, 1}}, ...,
+|*                      {"o", o, ...}, {"attention_lse", lse, ...}};
+|*   int64_t bytes;
+|*   pe_workspace(attention, PE_FORWARD, views, n, &bytes);
+|*   pe_context context = {sizeof(pe_context), malloc(bytes), bytes};
+|*   pe_run(attention, PE_FORWARD, views, n, NULL, 0, &context);
 |*
-|* Functions return 0, or 1 after an error, whose text pe_last_error() gives (of this thread, until
-|* its next error). Objects are looked up before they are used: one that was closed, is of another
-kind
-|* or was never opened is an error. Shapes are row-major, layouts those of pe/pe.h. Functions may be
-|* used from any thread; a call or a session by one at a time. Example: examples/embed-c.
+|* The softmax's log-sum-exp is a natural logarithm: a backward call may be given an output and a
+|* log-sum-exp that were merged from several calls.
+|*
+|* Functions return 0, or 1 after an error, which pe_last_error() and pe_last_error_info() tell (of
+|* this thread, until its next error). Nothing is started after an error in a call's arguments.
+|* Objects are looked up before they are used: one that was closed, is of another kind or was never
+|* opened is an error. All functions may be called from any thread at any time; calls do not wait
+|* for each other but for the threads of the pool they share. (Emulated kernels run one after the
+|* other.) No exception leaves these functions. Example: examples/embed-c.
 |*
 \*===----------------------------------------------------------------------===*/
 
@@ -32,10 +55,9 @@ kind
 extern "C" {
 #endif
 
-/* A compiled function; a forward call; memory for calls of one size on a GPU. */
+/* A compiled function; a forward call of pe_forward. */
 typedef struct pe_function pe_function;
 typedef struct pe_call pe_call;
-typedef struct pe_session pe_session;
 
 typedef enum pe_dtype {
   PE_F32 = 0,
@@ -44,73 +66,146 @@ typedef enum pe_dtype {
   PE_F16 = 3,
   PE_I64 = 4,
   PE_I32 = 5,
+  PE_U8 = 11,  /* of prepared tensors */
   PE_TF32 = 16 /* of computations only: tensors are PE_F32 */
 } pe_dtype;
 
 enum { PE_MAX_RANK = 8 };
 
-/* Contiguous elements in host memory. */
-typedef struct pe_tensor {
-  const char *name;
-  void *data;
-  pe_dtype dtype;
-  int32_t rank;
-  int64_t shape[PE_MAX_RANK];
-} pe_tensor;
+/*===-- Errors ------------------------------------------------------------===*/
+
+typedef enum pe_error_kind {
+  PE_ERROR_NONE = 0,
+  PE_ERROR_INPUT = 1,   /* an argument of the function called: what to change is said */
+  PE_ERROR_COMPILE = 2, /* a source, a package, or the compiler; `file` is where */
+  PE_ERROR_DEVICE = 3,  /* a driver, a device, or the machine */
+  PE_ERROR_MEMORY = 4,
+  PE_ERROR_INTERNAL = 5 /* a defect of pe */
+} pe_error_kind;
+
+/* Texts live until this thread's next error; `file` is "" and line and column are 0 where no place
+   in a source is known. */
+typedef struct pe_error_info {
+  pe_error_kind kind;
+  const char *message; /* without place and notes */
+  const char *file;
+  int32_t line, column;
+} pe_error_info;
+
+const char *pe_version(void);
+/* The text of this thread's last error with its place and notes; never NULL. */
+const char *pe_last_error(void);
+void pe_last_error_info(pe_error_info *info);
+
+/*===-- Functions ---------------------------------------------------------===*/
 
 /* What to compile, or take from a package. Zeros and NULL are defaults: the only public function,
    "cpu", for cuda this machine's GPU; depths and type of a package are what it holds, of a source
    64, 64 and PE_F32. With `grad` a source is compiled with gradients, and a package without them
    is refused; a package that has them gives them either way. */
 typedef struct pe_options {
+  uint64_t size; /* sizeof(pe_options): which members there are */
   const char *entry;
-  const char *target; /* "cpu", "cuda" or "gpu-emulator" */
+  const char *target; /* "cpu", "cuda", "gpu-emulator", or "reference": float64, of sources only */
   const char *chip;
   int64_t head_dim, value_dim;
-  pe_dtype dtype; /* PE_F32, PE_BF16, PE_F16 or PE_TF32 */
+  pe_dtype dtype; /* PE_F32, PE_BF16, PE_F16 or PE_TF32; for "reference" PE_F32 or PE_F64 */
   int32_t grad;
 } pe_options;
 
-/* PE_DEFAULT for the usual value: the last query meets the last key; all heads are here (a
-   head_start above 0 needs heads_total). Positions lie in [-2^30, 2^30), lengths counted. */
-#define PE_DEFAULT INT64_MIN
-typedef struct pe_positions {
-  int64_t query_start, key_start, head_start, heads_total;
-} pe_positions;
-
-const char *pe_version(void);
-/* The text of this thread's last error; never NULL. */
-const char *pe_last_error(void);
-
-/* From a source (compiled by libpe-jit.so) or a package. `options` may be NULL. */
+/* From a file: a source (compiled by libpe-jit.so) or a package. `options` may be NULL. */
 int pe_open(const char *file, const pe_options *options, pe_function **function);
+/* From a source's text; `name` stands in messages as the file's name and may be NULL. */
+int pe_open_text(const char *text, const char *name, const pe_options *options,
+                 pe_function **function);
+/* Calls that are running keep it alive; those that come later are errors. */
 void pe_close(pe_function *function);
 
-/* `positions` may be NULL. The arguments are read during the call only. */
-int pe_forward(const pe_function *function, const pe_tensor *arguments, int32_t count,
-               const pe_positions *positions, pe_call **call);
+/* JSON, which lives as long as the function: "entry", "target", "dtype", "head_dim", "value_dim",
+   "grad", "scalars" (name, default), "structure", "explain", and lists of tensors "arguments",
+   "results", "saved", "prepared", "cotangents", "gradients". Each tensor has "name", "dtype",
+   "shape" (expressions over b, hq, hkv, r, c: batch, query heads, key heads, queries, keys) and
+   "axes"; arguments also "optional", "init", "min", "decay", "monitor", "location", and "read_by"
+   which halves; results and saved tensors "read_by" too; prepared tensors "of": the arguments they
+   are made of. docs/c-api.md has an example. */
+int pe_describe(const pe_function *function, const char **json);
+
+/*===-- Calls -------------------------------------------------------------===*/
+
+/* A tensor of the caller. Strides are in elements; those of an axis of size 1 are not looked at.
+   What kernels take as it lies begins at a multiple of 16 bytes and is contiguous (row-major) or,
+   for operands of attention, o and their gradients, has contiguous rows at multiples of 16 bytes;
+   any other view is copied once, into or out of the workspace. What a call writes may not overlap
+   anything else that the call uses, nor itself. `data` may be NULL where there are no elements,
+   and for arguments that the half only needs the shape of. */
+typedef struct pe_view {
+  const char *name;
+  void *data;
+  pe_dtype dtype;
+  int32_t rank;
+  int64_t shape[PE_MAX_RANK];
+  int64_t strides[PE_MAX_RANK];
+} pe_view;
+
+/* A parameter of the call, as "scalars" of pe_describe names them: q_start (default: the last query
+   meets the last key), k_start (0), head_start (0), heads_total (all heads are here; a head_start
+   above 0 needs it). Positions lie in [-2^30, 2^30), lengths counted. */
+typedef struct pe_scalar {
+  const char *name;
+  int64_t value;
+} pe_scalar;
+
+/* Halves of a call, to be combined by |. With PE_PREPARE the prepared tensors that are passed are
+   written, else they are read. */
+enum { PE_PREPARE = 1, PE_FORWARD = 2, PE_BACKWARD = 4 };
+
+/* A host's own threads, so that one pool competes for the cores. The signatures are those of
+   PyTorch's stable torch_parallel_for and torch_get_num_threads, whose addresses may stand here:
+   0 is success, and body(begin, end, context) is called for parts of [begin, end), on any threads,
+   before parallel_for returns. pe hands out its work items one by one to whoever is free. */
+typedef void (*pe_range_body)(int64_t begin, int64_t end, void *context);
+typedef struct pe_pool {
+  int32_t (*parallel_for)(int64_t begin, int64_t end, int64_t grain, pe_range_body body,
+                          void *context);
+  int32_t (*threads)(uint32_t *count);
+} pe_pool;
+
+typedef struct pe_context {
+  uint64_t size; /* sizeof(pe_context): which members there are */
+  /* Memory of the device, pe_workspace's bytes of it at least, at any address. Calls that overlap
+     in time need workspaces of their own. NULL where 0 bytes are needed. */
+  void *workspace;
+  int64_t workspace_bytes;
+  void *stream;        /* of a GPU: a CUstream (cudaStream_t); a call only starts work on it */
+  const pe_pool *pool; /* on the host: whose threads work; NULL for pe's own */
+  int32_t device;      /* of GPUs: its number */
+} pe_context;
+
+/* The bytes of workspace that pe_run needs for these views, whose data is not looked at. */
+int pe_workspace(const pe_function *function, int32_t half, const pe_view *views, int32_t count,
+                 int64_t *bytes);
+/* Sets dtype, rank, shape and contiguous strides of any tensor of the function (`tensor->name`) in
+   a call with these arguments, of which those are enough that give the sizes it depends on. */
+int pe_shape(const pe_function *function, const pe_view *arguments, int32_t count, pe_view *tensor);
+/* Neither allocates nor waits: on a GPU the work has been started on the stream when it returns
+   (the first call on a device loads the kernels there), on the host it is done. */
+int pe_run(const pe_function *function, int32_t half, const pe_view *views, int32_t count,
+           const pe_scalar *scalars, int32_t scalar_count, const pe_context *context);
+
+/*===-- Calls that allocate, on host memory -------------------------------===*/
+
+/* Runs PE_PREPARE | PE_FORWARD and keeps what pe_backward needs. `scalars` may be NULL. The
+   arguments are used where they are, by pe_backward again. */
+int pe_forward(const pe_function *function, const pe_view *arguments, int32_t count,
+               const pe_scalar *scalars, int32_t scalar_count, pe_call **call);
 /* `call` is a forward call of the same function. Cotangents are named "d_RESULT"; at least one is
    needed, others are zero. */
-int pe_backward(const pe_function *function, pe_call *call, const pe_tensor *cotangents,
+int pe_backward(const pe_function *function, pe_call *call, const pe_view *cotangents,
                 int32_t count);
-/* A result, or behind pe_backward a gradient "d_NAME". */
-int pe_result(const pe_call *call, const char *name, pe_tensor *tensor);
+/* A result, or behind pe_backward a gradient "d_NAME": a view that is valid until the next
+   pe_backward of the call or pe_call_free. */
+int pe_result(const pe_call *call, const char *name, pe_view *tensor);
 void pe_call_free(pe_call *call);
-
-/* On GPUs, with tensors that are there already: the session allocates once, binding and launching
-   neither allocate nor wait, so that a CUDA graph can capture them. Addresses are multiples of 16.
-   Results and gradients have memory of the session's unless they are bound, cotangents that are
-   not bound are zero; what a call writes may not overlap what it reads. */
-int pe_session_create(const pe_function *function, int64_t batch, int64_t query_heads,
-                      int64_t key_heads, int64_t queries, int64_t keys, int32_t grad,
-                      pe_session **session);
-int pe_session_bind(pe_session *session, const char *name, void *device_pointer);
-int pe_session_find(const pe_session *session, const char *name, void **device_pointer);
-/* `stream` is a CUstream (cudaStream_t). Positions and addresses are checked before anything is
-   started. A backward call follows a forward call of the session. */
-int pe_session_forward(pe_session *session, const pe_positions *positions, void *stream);
-int pe_session_backward(pe_session *session, void *stream);
-void pe_session_free(pe_session *session);
 
 #ifdef __cplusplus
 }

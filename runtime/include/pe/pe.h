@@ -26,8 +26,10 @@
 #include "pe/Positions.h"
 #include "pe/Signature.h"
 #include "pe/Tensor.h"
+#include "pe/View.h"
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,7 +48,8 @@ std::string version();
 
 /// What a function is specialised on. Batch, heads, lengths and positions are left to each call.
 struct CompileOptions {
-  /// "cpu"; "cuda": NVIDIA GPUs; "gpu-emulator": GPU kernels executed on the CPU, for tests.
+  /// "cpu"; "cuda": NVIDIA GPUs; "gpu-emulator": GPU kernels executed on the CPU, for tests;
+  /// "reference": the float64 reference, of sources only (f32 tensors, or f64 with dtype F64).
   std::string target = "cpu";
   /// For cuda: "sm_80", "sm_86", "sm_89", "sm_90a" ..., or with a PTX version "sm_80+ptx83". Empty:
   /// this machine's GPU.
@@ -90,7 +93,21 @@ struct CallOptions {
 /// A pool of `threads` threads (0: one per usable core) for CallOptions::parallel.
 std::unique_ptr<ParallelFor> makeThreadPool(int threads);
 
-/// A forward call: its results, and what its backward calls need.
+/// What a call on the caller's memory is given besides its views (pe-c.h says more).
+struct RunContext {
+  /// Memory of the device: Function::workspace bytes of it.
+  void *workspace = nullptr;
+  int64_t workspaceBytes = 0;
+  Positions positions;
+  /// Of GPUs: a CUstream, and the device's number.
+  void *stream = nullptr;
+  int device = 0;
+  /// On the host: whose threads to use; null: pe's own pool.
+  ParallelFor *parallel = nullptr;
+};
+
+/// A forward call: its results, and what its backward calls need. The arguments are used where they
+/// are: they stay alive, and are not to be changed before the last backward call.
 class Call {
 public:
   const TensorMap &results() const;
@@ -118,6 +135,15 @@ public:
   /// A call may be followed by any number of backward calls.
   Expected<TensorMap> backward(const Call &call, const TensorMap &cotangents,
                                const CallOptions &options = {}) const;
+
+  /// One call on the caller's memory, or one half of it: `halves` are PE_PREPARE, PE_FORWARD and
+  /// PE_BACKWARD of pe-c.h, joined by |, where everything is said about views. It neither allocates
+  /// nor, on a GPU, waits.
+  Status run(int halves, std::span<const View> views, const RunContext &context) const;
+  /// The bytes of workspace that `run` needs for these views; their data is not looked at.
+  Expected<int64_t> workspace(int halves, std::span<const View> views) const;
+  /// Arguments, results, saved and prepared tensors, gradients, as JSON (pe_describe).
+  std::string describe() const;
 
   /// Which structure the compiler found, which kernels run, what they cost: for people.
   const std::string &explain() const;

@@ -49,7 +49,7 @@ class AttentionFunction {
 public:
   virtual ~AttentionFunction() = default;
   virtual const std::vector<EncodingParameter> &parameters() const = 0;
-  /// o [batch, heads, length, headDim].
+  /// o [batch, heads, length, headDim]; it stays as it is until the backward call.
   virtual Status forward(const AttentionInputs &inputs, float *o) = 0;
   /// The gradients for the cotangent dO of the last forward call, whose inputs are given again.
   virtual Status backward(const AttentionInputs &inputs, const float *dO,

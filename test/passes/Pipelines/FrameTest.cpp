@@ -53,7 +53,7 @@ protected:
     for (int64_t i = 0; i < x.numel(); ++i)
       x.data<float>()[i] = static_cast<float>(i);
     const auto call = take(executor.forward({{"x", x}}, scalars, pool));
-    const std::span<const float> y = call.results().at("y").values<float>();
+    const std::span<const float> y = call->results().at("y").values<float>();
     return {y.begin(), y.end()};
   }
 

@@ -54,18 +54,23 @@ PlanRunner::PlanRunner(const std::string &source, const std::string &target, boo
     options.guard = std::make_shared<emulator::EmulatorGuard>();
 }
 
-void PlanRunner::run(const std::vector<Tensor> &tensors, const plan::Frame &frame) const {
+void PlanRunner::run(const std::vector<Tensor> &tensors, const device::SizeTable &frame) const {
   const std::vector<plan::Stage> &stages = getPlan().stages;
   for (size_t i = 0; i < stages.size(); ++i) {
     std::vector<void *> pointers;
-    std::vector<const Tensor *> used;
+    std::vector<cpu::Region> regions;
     for (int index : stages[i].buffers) {
       pointers.push_back(const_cast<void *>(tensors[index].rawData()));
-      used.push_back(&tensors[index]);
+      int64_t reach = tensors[index].numel() ? 1 : 0;
+      for (int64_t axis = 0; axis < tensors[index].rank() && reach; ++axis)
+        reach += (tensors[index].dim(axis) - 1) * tensors[index].strides()[axis];
+      regions.push_back(
+          {tensors[index].rawData(), reach * static_cast<int64_t>(sizeOf(tensors[index].dtype()))});
     }
-    const int64_t items = take(bound.itemsOf(i, frame));
+    int64_t items = 0;
+    ASSERT_TRUE(bound.itemsOf(i, frame, items));
     if (options.guard)
-      options.guard->begin(stages[i], used, items, 1);
+      options.guard->begin(stages[i], regions, items, 1);
     const auto function = reinterpret_cast<cpu::StageFunction>(lookup(stages[i].symbol));
     ASSERT_TRUE(function) << stages[i].symbol;
     for (int64_t item = 0; item < items; ++item)

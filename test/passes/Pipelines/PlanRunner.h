@@ -24,7 +24,7 @@ public:
 
   const plan::Plan &getPlan() const { return bound.getPlan(); }
   /// Runs every stage on one tensor per buffer.
-  void run(const std::vector<Tensor> &tensors, const plan::Frame &frame) const;
+  void run(const std::vector<Tensor> &tensors, const device::SizeTable &frame) const;
 
   std::shared_ptr<void> code;
   std::function<void *(const std::string &)> lookup;

@@ -52,10 +52,13 @@ class Memory {
 public:
   Memory(const PlanRunner &runner, const plan::CallSizes &sizes, int64_t gap) {
     const plan::Plan &plan = runner.getPlan();
-    plan::Frame frame = *runner.bound.frameOf(sizes);
+    device::SizeTable frame;
+    frame.set(*runner.bound.frameOf(sizes));
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
-      const Shape shape = *runner.bound.shapeOf(i, frame);
-      const bool isView = gap > 0 && !runner.bound.strideWords(i).empty();
+      device::Extents extents;
+      EXPECT_TRUE(runner.bound.shapeOf(i, frame, extents));
+      const Shape shape(extents.span().begin(), extents.span().end());
+      const bool isView = gap > 0 && !runner.bound.buffers()[i].strideWords.empty();
       Tensor tensor = Tensor::zeros(plan.buffers[i].dtype, shape);
       if (isView) { // [b, s, h, d + gap]
         storage[i] = Tensor::zeros(DType::F32, {shape[0], shape[2], shape[1], shape[3] + gap});
@@ -113,7 +116,7 @@ TEST_P(ViewTest, EqualPackedTensorsToTheBit) {
       const PlanRunner runner(sourceOf(isRotated, isStickBreaking), GetParam(), /*isTile=*/false);
       int numViews = 0;
       for (size_t i = 0; i < runner.getPlan().buffers.size(); ++i)
-        numViews += !runner.bound.strideWords(i).empty();
+        numViews += !runner.bound.buffers()[i].strideWords.empty();
       EXPECT_EQ(numViews, 8); // q, k, v, o and their gradients
       for (const Sizes &sizes : {Sizes{37, 70}, Sizes{1, 1}, Sizes{70, 37}, Sizes{0, 5}}) {
         SCOPED_TRACE(std::to_string(isRotated) + std::to_string(isStickBreaking) + ", " +

@@ -90,8 +90,12 @@ TensorMap draw(const plan::Plan &plan, plan::Role role, const plan::CallSizes &s
   for (size_t index = 0; index < plan.buffers.size(); ++index) {
     if (plan.buffers[index].role != role)
       continue;
-    Tensor tensor =
-        Tensor::zeros(DType::F32, take(bound.shapeOf(index, take(bound.frameOf(sizes)))));
+    device::Extents shape;
+    device::SizeTable table;
+    table.set(take(bound.frameOf(sizes)));
+    if (Status s = bound.shapeOf(index, table, shape); !s)
+      die(s.error().getMessage());
+    Tensor tensor = Tensor::zeros(DType::F32, Shape(shape.dims, shape.dims + shape.rank));
     std::mt19937 random(static_cast<unsigned>(index + 1));
     std::normal_distribution<float> normal;
     for (int64_t i = 0; i < tensor.numel(); ++i)
@@ -120,12 +124,13 @@ Outcome run(const cpu::Executor &executor, const TensorMap &inputs, const Tensor
     outcome.error = call.error().getMessage();
     return outcome;
   }
-  auto gradients = executor.backward(*call, cotangents, pool);
+  auto gradients = executor.backward(**call, cotangents, pool);
   if (!gradients) {
     outcome.error = gradients.error().getMessage();
     return outcome;
   }
-  for (const TensorMap *tensors : {&call->results(), static_cast<const TensorMap *>(&*gradients)})
+  for (const TensorMap *tensors :
+       {&(*call)->results(), static_cast<const TensorMap *>(&*gradients)})
     for (const auto &[name, tensor] : *tensors)
       outcome.bytes.append(static_cast<const char *>(tensor.rawData()), tensor.byteSize());
   return outcome;

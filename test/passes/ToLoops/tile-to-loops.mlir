@@ -17,9 +17,10 @@
 // Carries and folds of a stream live in buffers of the plan.
 // CHECK-DAG:     tile.buffer "forward_carry0" temporary : <[b, hq, r], f32>
 // CHECK-DAG:     tile.buffer "forward_fold1" temporary : <[b, hq, c], f32>
-// CHECK-DAG:     tile.launch @loops_table prepare items "hq"
+// CHECK-DAG:     tile.launch @loops_table prepare items "hq"({{.*}}) {writes = array<i64: 1>}
 // CHECK-DAG:     tile.launch @loops_blocks prepare items "(ceildiv(ceildiv(c,3), 2))*(r+1)"
-// CHECK-DAG:     tile.launch @loops_forward forward items "b*hq"
+// What only the table's stage writes, the forward stage reads.
+// CHECK-DAG:     tile.launch @loops_forward forward items "b*hq"({{.*}}) {writes = array<i64: 1, 2, 3, 4, 5>}
 tile.plan @loops attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %S = tile.buffer "slopes" argument : !tile.buffer<[hq], f32>
   %T = tile.buffer "table" temporary : !tile.buffer<[hq, t], f32>

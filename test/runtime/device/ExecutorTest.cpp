@@ -1,11 +1,10 @@
 //===- ExecutorTest.cpp - Plans whose stages are plain C++ functions ------===//
 //
-// The plan below has everything a compiled one has: y = (x + bias_h) * w over [b, hq, r, 4], with
-// a preparation stage, a residual, zero-filled and padded buffers, and gradients.
+// The plan is that of SamplePlan.h.
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/device/cpu/Executor.h"
+#include "SamplePlan.h"
 #include "runtime/device/cpu/ThreadPool.h"
 
 #include <cmath>
@@ -14,76 +13,12 @@
 using namespace pe;
 using namespace pe::cpu;
 using namespace pe::plan;
+using pe::test::f32;
+using pe::test::kWidth;
+using pe::test::lookup;
+using pe::test::samplePlan;
 
 namespace {
-
-constexpr int64_t kWidth = 4;
-
-float *f32(void *buffer) { return static_cast<float *>(buffer); }
-
-/// buffers: w, doubled [hq]; item: 1.
-void prepare(void *const *buffers, const int64_t *frame, int64_t) {
-  for (int64_t h = 0; h < frame[1]; ++h)
-    f32(buffers[1])[h] = 2 * f32(buffers[0])[h];
-}
-
-/// buffers: x, doubled, y, saved; item: row of b*hq*r.
-void forwardRow(void *const *buffers, const int64_t *frame, int64_t item) {
-  const int64_t h = item / frame[3] % frame[1];
-  for (int64_t d = 0; d < kWidth; ++d) {
-    const float x = f32(buffers[0])[item * kWidth + d];
-    f32(buffers[2])[item * kWidth + d] = x * f32(buffers[1])[h] + static_cast<float>(frame[8]);
-    f32(buffers[3])[item * kWidth + d] = x;
-  }
-}
-
-/// buffers: d_y, saved, w, d_x, partial [b*hq*r]; item: row.
-void backwardRow(void *const *buffers, const int64_t *frame, int64_t item) {
-  const int64_t h = item / frame[3] % frame[1];
-  for (int64_t d = 0; d < kWidth; ++d) {
-    const float dy = f32(buffers[0])[item * kWidth + d];
-    f32(buffers[3])[item * kWidth + d] = 2 * dy * f32(buffers[2])[h];
-    f32(buffers[4])[item] += 2 * dy * f32(buffers[1])[item * kWidth + d];
-  }
-}
-
-/// buffers: partial, d_w; item: head.
-void finish(void *const *buffers, const int64_t *frame, int64_t h) {
-  for (int64_t b = 0; b < frame[0]; ++b)
-    for (int64_t r = 0; r < frame[3]; ++r)
-      f32(buffers[1])[h] += f32(buffers[0])[(b * frame[1] + h) * frame[3] + r];
-}
-
-void *lookup(const std::string &symbol) {
-  static const std::map<std::string, StageFunction> table = {{"prepare", prepare},
-                                                             {"forwardRow", forwardRow},
-                                                             {"backwardRow", backwardRow},
-                                                             {"finish", finish}};
-  auto found = table.find(symbol);
-  return found == table.end() ? nullptr : reinterpret_cast<void *>(found->second);
-}
-
-Plan samplePlan() {
-  const std::vector<std::string> full = {"b", "hq", "r", "4"};
-  Plan plan;
-  plan.frame = standardFrame(); // 0 b, 1 hq, 3 r, 8 q_start
-  plan.entry = "scale";
-  plan.headDim = plan.valueDim = kWidth;
-  plan.buffers = {{.name = "x", .role = Role::Argument, .shape = full},
-                  {.name = "w", .role = Role::Argument, .shape = {"hq"}},
-                  {.name = "doubled", .role = Role::Temporary, .shape = {"ceildiv(hq,8)*8"}},
-                  {.name = "y", .role = Role::Result, .shape = full},
-                  {.name = "saved", .role = Role::Residual, .shape = full},
-                  {.name = "d_y", .role = Role::Cotangent, .shape = full},
-                  {.name = "d_x", .role = Role::Gradient, .shape = full},
-                  {.name = "d_w", .role = Role::Gradient, .shape = {"hq"}, .zero = true},
-                  {.name = "partial", .role = Role::Temporary, .shape = {"b*hq*r"}, .zero = true}};
-  plan.stages = {{"prepare", Phase::Prepare, "1", {1, 2}},
-                 {"forwardRow", Phase::Forward, "b*hq*r", {0, 2, 3, 4}},
-                 {"backwardRow", Phase::Backward, "b*hq*r", {5, 4, 1, 6, 8}},
-                 {"finish", Phase::Finish, "hq", {8, 7}}};
-  return plan;
-}
 
 Tensor counting(Shape shape) {
   Tensor t = Tensor::zeros(DType::F32, std::move(shape));
@@ -101,7 +36,8 @@ protected:
     return *std::move(executor);
   }
   std::string forwardError(const TensorMap &arguments, const Positions &positions = {}) {
-    Expected<ForwardCall> call = executor.forward(arguments, positions, pool);
+    Expected<std::shared_ptr<const device::Call>> call =
+        executor.forward(arguments, positions, pool);
     EXPECT_FALSE(call);
     return call ? "" : call.error().getMessage();
   }
@@ -114,16 +50,17 @@ protected:
 } // namespace
 
 TEST_F(ExecutorTest, ForwardAndBackward) {
-  Expected<ForwardCall> call = executor.forward(arguments, Positions{.queryStart = 7}, pool);
+  Expected<std::shared_ptr<const device::Call>> call =
+      executor.forward(arguments, Positions{.queryStart = 7}, pool);
   ASSERT_TRUE(call) << call.error().getMessage();
-  ASSERT_EQ(call->results().size(), 1u);
-  const Tensor &y = call->results().at("y");
+  ASSERT_EQ((*call)->results().size(), 1u);
+  const Tensor &y = (*call)->results().at("y");
   ASSERT_EQ(y.shape(), (Shape{2, 3, 5, 4}));
   for (int64_t i = 0; i < y.numel(); ++i)
     EXPECT_EQ(y.values<float>()[i], static_cast<float>((i + 1) * 2 * (i / 20 % 3 + 1) + 7));
 
   TensorMap cotangents = {{"d_y", counting({2, 3, 5, 4})}};
-  Expected<TensorMap> gradients = executor.backward(*call, cotangents, pool);
+  Expected<TensorMap> gradients = executor.backward(**call, cotangents, pool);
   ASSERT_TRUE(gradients) << gradients.error().getMessage();
   ASSERT_EQ(gradients->size(), 2u);
   for (int64_t i = 0; i < y.numel(); ++i)
@@ -138,37 +75,37 @@ TEST_F(ExecutorTest, ForwardAndBackward) {
 
 // A call may be followed by several backward calls, and calls do not touch each other.
 TEST_F(ExecutorTest, CallsAreIndependent) {
-  Expected<ForwardCall> first = executor.forward(arguments, {}, pool);
+  Expected<std::shared_ptr<const device::Call>> first = executor.forward(arguments, {}, pool);
   TensorMap other = {{"x", counting({1, 2, 9, 4})}, {"w", counting({2})}};
-  Expected<ForwardCall> second = executor.forward(other, {}, pool);
+  Expected<std::shared_ptr<const device::Call>> second = executor.forward(other, {}, pool);
   ASSERT_TRUE(first && second);
   TensorMap cotangents = {{"d_y", counting({2, 3, 5, 4})}};
-  Expected<TensorMap> a = executor.backward(*first, cotangents, pool);
-  Expected<TensorMap> b = executor.backward(*first, cotangents, pool);
+  Expected<TensorMap> a = executor.backward(**first, cotangents, pool);
+  Expected<TensorMap> b = executor.backward(**first, cotangents, pool);
   ASSERT_TRUE(a && b);
   for (int64_t h = 0; h < 3; ++h)
     EXPECT_EQ(a->at("d_w").values<float>()[h], b->at("d_w").values<float>()[h]);
-  EXPECT_EQ(second->results().at("y").shape(), (Shape{1, 2, 9, 4}));
+  EXPECT_EQ((*second)->results().at("y").shape(), (Shape{1, 2, 9, 4}));
 }
 
 TEST_F(ExecutorTest, StridedArgumentsAreRead) {
   Tensor transposed = counting({5, 4, 2, 3}).permute({2, 3, 0, 1});
-  Expected<ForwardCall> call =
+  Expected<std::shared_ptr<const device::Call>> call =
       executor.forward({{"x", transposed}, {"w", counting({3})}}, Positions{.queryStart = 0}, pool);
   ASSERT_TRUE(call);
-  const Tensor &y = call->results().at("y");
+  const Tensor &y = (*call)->results().at("y");
   EXPECT_EQ(y.data<float>()[y.offsetOf({1, 2, 3, 1})],
             transposed.data<float>()[transposed.offsetOf({1, 2, 3, 1})] * 6);
 }
 
 TEST_F(ExecutorTest, EmptyCallsWork) {
   for (Shape shape : {Shape{0, 3, 5, 4}, Shape{2, 3, 0, 4}}) {
-    Expected<ForwardCall> call =
+    Expected<std::shared_ptr<const device::Call>> call =
         executor.forward({{"x", Tensor::zeros(DType::F32, shape)}, {"w", counting({3})}}, {}, pool);
     ASSERT_TRUE(call) << call.error().getMessage();
-    EXPECT_EQ(call->results().at("y").shape(), shape);
+    EXPECT_EQ((*call)->results().at("y").shape(), shape);
     Expected<TensorMap> gradients =
-        executor.backward(*call, {{"d_y", Tensor::zeros(DType::F32, shape)}}, pool);
+        executor.backward(**call, {{"d_y", Tensor::zeros(DType::F32, shape)}}, pool);
     ASSERT_TRUE(gradients);
     EXPECT_EQ(gradients->at("d_w").values<float>()[2], 0);
   }
@@ -209,22 +146,22 @@ TEST_F(ExecutorTest, HeadsOfTheWholeAreNotGuessed) {
 }
 
 TEST_F(ExecutorTest, ACallBelongsToItsFunction) {
-  Expected<ForwardCall> call = executor.forward(arguments, {}, pool);
+  Expected<std::shared_ptr<const device::Call>> call = executor.forward(arguments, {}, pool);
   ASSERT_TRUE(call);
   Executor other = make(samplePlan());
-  Expected<TensorMap> gradients = other.backward(*call, {{"d_y", arguments["x"]}}, pool);
+  Expected<TensorMap> gradients = other.backward(**call, {{"d_y", arguments["x"]}}, pool);
   ASSERT_FALSE(gradients);
   EXPECT_EQ(gradients.error().getMessage(), "expected a forward call of this function, 'scale', "
                                             "found one that another function made");
   const Executor copy = executor;
-  EXPECT_TRUE(copy.backward(*call, {{"d_y", arguments["x"]}}, pool));
+  EXPECT_TRUE(copy.backward(**call, {{"d_y", arguments["x"]}}, pool));
 }
 
 TEST_F(ExecutorTest, WrongCotangentsAreNamed) {
-  Expected<ForwardCall> call = executor.forward(arguments, {}, pool);
+  Expected<std::shared_ptr<const device::Call>> call = executor.forward(arguments, {}, pool);
   ASSERT_TRUE(call);
   const auto error = [&](const TensorMap &cotangents) {
-    Expected<TensorMap> gradients = executor.backward(*call, cotangents, pool);
+    Expected<TensorMap> gradients = executor.backward(**call, cotangents, pool);
     EXPECT_FALSE(gradients);
     return gradients ? "" : gradients.error().getMessage();
   };
@@ -237,9 +174,9 @@ TEST_F(ExecutorTest, AForwardPlanHasNoBackward) {
   Plan plan = samplePlan();
   plan.stages.resize(2);
   Executor forwardOnly = make(plan);
-  Expected<ForwardCall> call = forwardOnly.forward(arguments, {}, pool);
+  Expected<std::shared_ptr<const device::Call>> call = forwardOnly.forward(arguments, {}, pool);
   ASSERT_TRUE(call);
-  Expected<TensorMap> gradients = forwardOnly.backward(*call, {{"d_y", arguments["x"]}}, pool);
+  Expected<TensorMap> gradients = forwardOnly.backward(**call, {{"d_y", arguments["x"]}}, pool);
   ASSERT_FALSE(gradients);
   EXPECT_NE(gradients.error().getMessage().find("compiled without gradients"), std::string::npos);
 }
@@ -256,9 +193,9 @@ TEST_F(ExecutorTest, AMissingStageIsNamed) {
 TEST_F(ExecutorTest, PoisonShowsWhatNobodyWrote) {
   Plan plan = samplePlan();
   plan.stages.erase(plan.stages.begin() + 1);
-  Expected<ForwardCall> call = make(plan).forward(arguments, {}, pool);
+  Expected<std::shared_ptr<const device::Call>> call = make(plan).forward(arguments, {}, pool);
   ASSERT_TRUE(call);
-  for (float value : call->results().at("y").values<float>())
+  for (float value : (*call)->results().at("y").values<float>())
     EXPECT_TRUE(std::isnan(value));
 }
 
@@ -276,7 +213,7 @@ TEST(FloatingPointModeTest, StagesFlushSubnormals) {
   plan.headDim = plan.valueDim = 1;
   plan.buffers = {{.name = "x", .role = Role::Argument, .shape = {"r"}},
                   {.name = "y", .role = Role::Result, .shape = {"r"}}};
-  plan.stages = {{"shrink", Phase::Forward, "r", {0, 1}}};
+  plan.stages = {{"shrink", Phase::Forward, "r", {0, 1}, {1}, {}}};
   auto find = [](const std::string &) { return reinterpret_cast<void *>(shrink); };
   Expected<Executor> executor = Executor::create(plan, find, nullptr, {});
   ASSERT_TRUE(executor) << executor.error().getMessage();
@@ -285,9 +222,9 @@ TEST(FloatingPointModeTest, StagesFlushSubnormals) {
   x.data<float>()[1] = 0x1p-140f;
   x.data<float>()[2] = 1.0f;
   ThreadPool pool{{.threads = 2}};
-  Expected<ForwardCall> call = executor->forward({{"x", x}}, {}, pool);
+  Expected<std::shared_ptr<const device::Call>> call = executor->forward({{"x", x}}, {}, pool);
   ASSERT_TRUE(call) << call.error().getMessage();
-  const Tensor &y = call->results().at("y");
+  const Tensor &y = (*call)->results().at("y");
   EXPECT_EQ(y.values<float>()[0], 0.0f);
   EXPECT_EQ(y.values<float>()[1], 0.0f);
   EXPECT_EQ(y.values<float>()[2], 0x1p-10f);
@@ -312,7 +249,7 @@ TEST(Views, StridesAreWordsOfTheFrame) {
     plan.frame.push_back({FrameWord::Kind::Stride, "x", "", axis});
   plan.buffers = {{.name = "x", .role = Role::Argument, .shape = {"b", "r", "4"}},
                   {.name = "y", .role = Role::Result, .shape = {"b", "r", "4"}}};
-  plan.stages = {{"doubleRow", Phase::Forward, "b*r", {0, 1}}};
+  plan.stages = {{"doubleRow", Phase::Forward, "b*r", {0, 1}, {1}, {}}};
   const auto find = [](const std::string &) { return reinterpret_cast<void *>(doubleRow); };
   ThreadPool pool({.threads = 2});
   Executor executor = *Executor::create(plan, find, nullptr, {.poison = true});
@@ -321,9 +258,10 @@ TEST(Views, StridesAreWordsOfTheFrame) {
                           whole.select(2, 1).slice(2, 3, 7), // rows not at 16 bytes
                           whole.select(2, 0).slice(2, 0, 4).transpose(0, 1)};
   for (size_t i = 0; i < std::size(views); ++i) {
-    Expected<ForwardCall> call = executor.forward({{"x", views[i]}}, {}, pool);
+    Expected<std::shared_ptr<const device::Call>> call =
+        executor.forward({{"x", views[i]}}, {}, pool);
     ASSERT_TRUE(call) << call.error().getMessage();
-    const Tensor x = views[i].clone(), &y = call->results().at("y");
+    const Tensor x = views[i].clone(), &y = (*call)->results().at("y");
     for (int64_t n = 0; n < x.numel(); ++n)
       EXPECT_EQ(y.data<float>()[n], 2 * x.data<float>()[n]) << i << ", " << n;
   }

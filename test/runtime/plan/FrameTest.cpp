@@ -30,10 +30,10 @@ TEST(Frame, DefaultsUseWhatStandsBefore) {
   const FrameLayout layout = *FrameLayout::create(
       {{Kind::Size, "m"}, {Kind::Size, "n", "m + 1"}, {Kind::Parameter, "x", "n - 9"}});
   Frame frame = {3, 0, 0};
-  ASSERT_TRUE(layout.fillSizes(frame, {true, false, false}));
+  ASSERT_TRUE(layout.fillSizes(frame, std::vector<uint8_t>{true, false, false}));
   ASSERT_TRUE(layout.fillParameters(frame, {}));
   EXPECT_EQ(frame, (Frame{3, 4, -5}));
-  Status unknown = layout.fillSizes(frame, {false, false, false});
+  Status unknown = layout.fillSizes(frame, std::vector<uint8_t>(3));
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().getMessage(), "expected a tensor that gives 'm', found none");
 }

@@ -24,8 +24,8 @@ static Plan sample() {
       .init = "uniform(0,2)", .min = 0.01, .decay = false, .monitor = {{"slope", "exp(slopes)"}}};
   Buffer lse{.name = "lse", .role = Role::Residual, .shape = {"b*hq", "r"}, .zero = true};
   plan.buffers = {q, slopes, lse};
-  plan.stages = {{"pe_forward", Phase::Forward, "b*hq*ceildiv(r,64)", {0, 1, 2}},
-                 {"pe_backward", Phase::Backward, "b*hkv", {2, 0}}};
+  plan.stages = {{"pe_forward", Phase::Forward, "b*hq*ceildiv(r,64)", {0, 1, 2}, {2}, {}},
+                 {"pe_backward", Phase::Backward, "b*hkv", {2, 0}, {}, {}}};
   return plan;
 }
 
@@ -99,6 +99,17 @@ TEST(Plan, IndicesAndNamesAreChecked) {
 }
 
 // A forward call has no cotangents: a stage that asks for one would get no address.
+TEST(Plan, StagesWriteBuffersOfTheirOwn) {
+  Plan plan = sample();
+  EXPECT_EQ(parsePlan(toJson(plan))->stages[0].writes, std::vector<int>{2});
+  plan.stages[1].writes = {1};
+  EXPECT_EQ(validate(plan).error().getMessage(),
+            "stage 'pe_backward': expected to write buffers of its own, found 1");
+  plan.stages[1].writes = {0};
+  EXPECT_EQ(validate(plan).error().getMessage(),
+            "stage 'pe_backward': expected to write no argument, found 'q'");
+}
+
 TEST(Plan, StagesUseWhatTheirPhaseHas) {
   Plan plan = sample();
   plan.buffers.push_back({.name = "d_o", .role = Role::Cotangent, .shape = {"b"}});

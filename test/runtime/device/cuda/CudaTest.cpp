@@ -21,6 +21,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <limits>
+#include <list>
 
 namespace pe::test {
 namespace {
@@ -90,8 +91,13 @@ FakeLauncher launcherOf(const Compiled &compiled, std::string &failure) {
     const size_t count = stage->buffers.size();
     for (size_t i = 0; i < count; ++i)
       buffers.push_back(reinterpret_cast<void *>(*static_cast<uint64_t *>(arguments[i])));
-    for (size_t i = 0; i < stage->words.size(); ++i)
-      frame[stage->words[i]] = *static_cast<int32_t *>(arguments[count + i]);
+    for (size_t i = 0; i < stage->words.size(); ++i) {
+      const bool isStride =
+          compiled.plan.frame[stage->words[i]].kind == plan::FrameWord::Kind::Stride;
+      const void *word = arguments[count + i];
+      frame[stage->words[i]] =
+          isStride ? *static_cast<const int64_t *>(word) : *static_cast<const int32_t *>(word);
+    }
     auto *function = reinterpret_cast<cpu::StageFunction>(compiled.kernels->lookup(kernel));
     return [=, &failure] {
       std::vector<emulator::Region> regions;
@@ -191,49 +197,6 @@ TEST_F(CudaTest, AbsentCotangentsAreZeroAndEmptyCallsWork) {
   }
 }
 
-TEST_F(CudaTest, ASessionOnlyLaunches) {
-  Compiled compiled = compile("fire", DType::BF16, 16);
-  fake().launcher = launcherOf(compiled, failure);
-  auto runner = cuda::CudaRunner::create(compiled.plan, compiled.ptx);
-  ASSERT_TRUE(runner);
-  const plan::SizeValues values = plan::CallSizes{1, 2, 1, 64, 64}.values(16, 16);
-  TensorMap arguments = inputsOf(compiled, values, false);
-  auto sizes = (*runner)->bind(arguments, {});
-  ASSERT_TRUE(sizes);
-  auto session = (*runner)->createSession(*sizes, /*grad=*/true);
-  ASSERT_TRUE(session) << session.error().getMessage();
-  EXPECT_FALSE((*session)->launch(device::Half::Forward, nullptr)) << "no argument was bound";
-  EXPECT_FALSE((*session)->bind("nothing", 16));
-  EXPECT_FALSE((*session)->bind("q", 17));
-  std::vector<cuda::DeviceMemory> memory;
-  auto device = cuda::Device::open();
-  for (const auto &[name, tensor] : arguments) {
-    memory.push_back(*cuda::DeviceMemory::allocate(*device, tensor.byteSize()));
-    std::memcpy(reinterpret_cast<void *>(memory.back().pointer()), tensor.rawData(),
-                tensor.byteSize());
-    ASSERT_TRUE((*session)->bind(name, memory.back().pointer()));
-  }
-  cuda::Stream stream = nullptr;
-  const cuda::Driver &driver = (*device)->driver;
-  driver.streamCreate(&stream, 0);
-  fake().calls.clear();
-  ASSERT_TRUE((*session)->launch(device::Half::Forward, stream));
-  ASSERT_TRUE((*session)->launch(device::Half::Backward, stream));
-  for (const auto &[function, count] : fake().calls)
-    EXPECT_TRUE(function == "cuLaunchKernel" || function == "cuMemsetD8Async" ||
-                function.starts_with("cuCtx"))
-        << function;
-  EXPECT_GT(fake().calls["cuLaunchKernel"], 3);
-  driver.streamSynchronize(stream);
-  // No cotangent was bound, so all gradients are zero; nobody may write to what launches clear.
-  EXPECT_EQ(*(*session)->find("d_o"), 0u);
-  for (const char *gradient : {"d_q", "d_v", "d_w1"}) {
-    auto *values = reinterpret_cast<const uint32_t *>(*(*session)->find(gradient));
-    EXPECT_EQ(values[0] & 0x7FFF7FFF, 0u) << gradient;
-  }
-  driver.streamDestroy(stream);
-}
-
 TEST_F(CudaTest, FailuresAreErrorsThatSayWhat) {
   Compiled compiled = compile("nope", DType::F32, 16);
   fake().launcher = launcherOf(compiled, failure);
@@ -283,92 +246,165 @@ TEST_F(CudaTest, TimesAreThoseBetweenEvents) {
   EXPECT_NEAR(times->backward, 1.5e-3, 1e-6);
 }
 
-const std::string kNope = std::string(PE_TEST_SOURCE_DIR) + "/examples/encodings/nope.mlir";
-
-/// Through the C interface, with gradients; null where it does not open.
-pe_function *openNope(const char *target) {
-  pe_options options = {};
-  options.target = target;
-  options.chip = "sm_80";
-  options.head_dim = options.value_dim = 16;
-  options.grad = 1;
-  pe_function *function = nullptr;
-  return pe_open(kNope.c_str(), &options, &function) == 0 ? function : nullptr;
-}
-
-/// The C interface on tensors that are on the device.
-TEST_F(CudaTest, SessionsInC) {
-  Compiled compiled = compile("nope", DType::F32, 16);
-  fake().launcher = launcherOf(compiled, failure);
-  pe_function *function = openNope("cuda");
-  ASSERT_TRUE(function) << pe_last_error();
-  pe_session *session = nullptr;
-  EXPECT_EQ(pe_session_create(function, 1, 3, 2, 8, 8, 1, &session), 1);
-  EXPECT_STREQ(pe_last_error(),
-               "pe: error: expected the query heads to be a multiple of the key heads, found 3 "
-               "query heads and 2 key heads");
-  EXPECT_EQ(pe_session_create(function, 1, 2, 1, 8, int64_t(1) << 40, 1, &session), 1);
-  EXPECT_EQ(pe_session_create(function, 1, 2, 1, 8, 40000000, 1, &session), 1);
-  EXPECT_STREQ(pe_last_error(), "pe: error: expected at most 33554431 positions of this depth on "
-                                "GPUs, found 40000000");
-  ASSERT_EQ(pe_session_create(function, 1, 2, 1, 8, 12, 1, &session), 0) << pe_last_error();
-  const plan::SizeValues sizes = plan::CallSizes{1, 2, 1, 8, 12}.values(16, 16);
-  TensorMap tensors = inputsOf(compiled, sizes, false);
-  tensors.merge(inputsOf(compiled, sizes, true));
-  auto device = cuda::Device::open();
-  cuda::Stream stream = nullptr;
-  (*device)->driver.streamCreate(&stream, 0);
-  std::vector<cuda::DeviceMemory> memory;
-  for (auto &[name, tensor] : tensors) {
-    memory.push_back(*cuda::DeviceMemory::allocate(*device, tensor.byteSize()));
-    auto *address = reinterpret_cast<void *>(memory.back().pointer());
-    std::memcpy(address, tensor.rawData(), tensor.byteSize());
-    ASSERT_EQ(pe_session_bind(session, name.c_str(), address), 0) << pe_last_error();
+/// Calls of the C interface on tensors that are on the device.
+class CudaCallsTest : public CudaTest {
+protected:
+  void SetUp() override {
+    CudaTest::SetUp();
+    device = *cuda::Device::open();
+    device->driver.streamCreate(&stream, 0);
   }
-  pe_positions positions = {PE_DEFAULT, 5, PE_DEFAULT, PE_DEFAULT};
-  ASSERT_EQ(pe_session_forward(session, &positions, stream), 0) << pe_last_error();
-  ASSERT_EQ(pe_session_backward(session, stream), 0) << pe_last_error();
-  (*device)->driver.streamSynchronize(stream);
-  (*device)->driver.streamDestroy(stream);
-  Positions same;
-  same.keyStart = 5;
-  TensorMap arguments, cotangents;
-  for (auto &[name, tensor] : tensors)
-    (name.starts_with("d_") ? cotangents : arguments)[name] = tensor;
-  auto call = compiled.emulated->runner->forward(arguments, same, pool);
+  void TearDown() override {
+    device->driver.streamDestroy(stream);
+    pe_close(function);
+    CudaTest::TearDown();
+  }
+  void open(const std::string &encoding, DType dtype) {
+    compiled = compile(encoding, dtype, 16);
+    fake().launcher = launcherOf(compiled, failure);
+    const std::string file =
+        std::string(PE_TEST_SOURCE_DIR) + "/examples/encodings/" + encoding + ".mlir";
+    pe_options options = {};
+    options.size = sizeof(options);
+    options.target = "cuda";
+    options.chip = "sm_80";
+    options.head_dim = options.value_dim = 16;
+    options.dtype = static_cast<pe_dtype>(dtype);
+    options.grad = 1;
+    ASSERT_EQ(pe_open(file.c_str(), &options, &function), 0) << pe_last_error();
+  }
+  /// A view on fresh device memory.
+  View add(const std::string &name, const std::vector<View> &arguments) {
+    View view = {};
+    view.name = names.emplace_back(name).c_str();
+    EXPECT_EQ(pe_shape(function, arguments.data(), int32_t(arguments.size()), &view), 0)
+        << pe_last_error();
+    const Tensor shaped = Tensor::borrow(&view, static_cast<DType>(view.dtype),
+                                         Shape(view.shape, view.shape + view.rank));
+    view.data = allocate(shaped.byteSize());
+    return view;
+  }
+  void *allocate(size_t bytes) {
+    memory.push_back(*cuda::DeviceMemory::allocate(device, bytes));
+    return reinterpret_cast<void *>(memory.back().pointer());
+  }
+  std::vector<View> upload(const TensorMap &tensors) {
+    std::vector<View> views;
+    for (const auto &[name, tensor] : tensors) {
+      View view = viewOf(names.emplace_back(name).c_str(), tensor);
+      view.data = allocate(tensor.byteSize());
+      std::memcpy(view.data, tensor.rawData(), tensor.byteSize());
+      views.push_back(view);
+    }
+    return views;
+  }
+  int run(int32_t half, const std::vector<View> &views, const std::vector<Scalar> &scalars = {}) {
+    pe_context context = {};
+    context.size = sizeof(context);
+    const auto count = static_cast<int32_t>(views.size());
+    if (pe_workspace(function, half, views.data(), count, &context.workspace_bytes))
+      return 1;
+    context.workspace = allocate(static_cast<size_t>(context.workspace_bytes));
+    context.stream = stream;
+    fake().calls.clear();
+    return pe_run(function, half, views.data(), count, scalars.data(), int32_t(scalars.size()),
+                  &context);
+  }
+
+  Compiled compiled;
+  pe_function *function = nullptr;
+  std::shared_ptr<const cuda::Device> device;
+  cuda::Stream stream = nullptr;
+  std::list<std::string> names;
+  std::vector<cuda::DeviceMemory> memory;
+};
+
+TEST_F(CudaCallsTest, OnlyLaunchAndGiveTheSameBits) {
+  open("fire", DType::BF16);
+  const plan::SizeValues sizes = plan::CallSizes{1, 2, 1, 40, 64}.values(16, 16);
+  const TensorMap arguments = inputsOf(compiled, sizes, false);
+  const TensorMap cotangents = inputsOf(compiled, sizes, true);
+  Positions positions;
+  positions.keyStart = 5;
+  auto call = compiled.emulated->runner->forward(arguments, positions, pool);
   TensorMap expected = *compiled.emulated->runner->backward(**call, cotangents, pool);
   expected["o"] = (*call)->results().at("o");
-  for (const auto &[name, tensor] : expected) {
-    void *found = nullptr;
-    ASSERT_EQ(pe_session_find(session, name.c_str(), &found), 0);
-    EXPECT_EQ(std::memcmp(found, tensor.rawData(), tensor.byteSize()), 0) << name;
-  }
-  pe_session_free(session);
-  pe_close(function);
-  function = openNope("cpu");
-  ASSERT_TRUE(function) << pe_last_error();
-  EXPECT_EQ(pe_session_create(function, 1, 1, 1, 8, 8, 0, &session), 1);
-  EXPECT_NE(std::string(pe_last_error()).find("expected a function of target cuda"),
-            std::string::npos);
-  pe_tensor bad = {"q", nullptr, PE_F32, 4, {1, 1, 8, 16}};
-  pe_call *made = nullptr;
-  EXPECT_EQ(pe_forward(function, &bad, 1, nullptr, &made), 1);
-  EXPECT_STREQ(pe_last_error(), "pe: error: tensor 'q': expected an address, found none");
-  pe_close(function);
+
+  const std::vector<View> given = upload(arguments);
+  std::vector<View> views = given;
+  for (const char *name : {"o", "attention_lse"})
+    views.push_back(add(name, given));
+  ASSERT_EQ(run(PE_FORWARD, views, {{"k_start", 5}}), 0) << pe_last_error();
+  for (const auto &[name, count] : fake().calls)
+    EXPECT_TRUE(name == "cuLaunchKernel" || name == "cuMemsetD8Async" || name.starts_with("cuCtx"))
+        << name;
+  EXPECT_LE(fake().calls["cuMemsetD8Async"], 1) << "what is zeroed lies together";
+  const View cotangent = upload(cotangents)[0];
+  views.push_back(cotangent);
+  for (const auto &[name, tensor] : expected)
+    if (name != "o")
+      views.push_back(add(name, given));
+  ASSERT_EQ(run(PE_BACKWARD, views, {{"k_start", 5}}), 0) << pe_last_error();
+  device->driver.streamSynchronize(stream);
+  for (const View &view : views)
+    if (auto found = expected.find(view.name); found != expected.end())
+      EXPECT_EQ(std::memcmp(view.data, found->second.rawData(), found->second.byteSize()), 0)
+          << view.name;
 }
 
-/// What a session refuses is refused before anything was started on the stream.
-TEST_F(CudaTest, SessionsCheckBeforeTheyLaunch) {
-  fake();
-  pe_function *function = openNope("cuda");
-  ASSERT_TRUE(function) << pe_last_error();
-  pe_session *session = nullptr;
-  const int64_t most = std::numeric_limits<int64_t>::max();
-  EXPECT_EQ(pe_session_create(function, most, 2, 1, 8, 12, 1, &session), 1);
-  EXPECT_EQ(pe_session_create(function, 1, 2, 1, -8, 12, 1, &session), 1);
-  EXPECT_EQ(pe_session_create(function, 1, 2, 1, most, most, 1, &session), 1);
-  ASSERT_EQ(pe_session_create(function, 1, 2, 1, 8, 12, 1, &session), 0) << pe_last_error();
-  alignas(16) static float elements[2 * 12 * 16];
+/// q, k and v as parts of [B, S, 3, H, D], and d_q written between other things.
+TEST_F(CudaCallsTest, ViewsArePackedByTheDriver) {
+  open("nope", DType::F32);
+  constexpr int64_t b = 2, s = 12, h = 3, d = 16, row = 3 * h * d;
+  Tensor packed = Tensor::zeros(DType::F32, {b, s, 3, h, d});
+  for (int64_t i = 0; i < packed.numel(); ++i)
+    packed.data<float>()[i] = float(i * 37 % 101) / 50 - 1;
+  TensorMap arguments;
+  for (int64_t part = 0; part < 3; ++part)
+    arguments[std::string(1, "qkv"[part])] = packed.select(2, part).transpose(1, 2);
+  const TensorMap cotangents = {{"d_o", Tensor::zeros(DType::F32, {b, h, s, d})}};
+  std::copy_n(packed.data<float>(), b * h * s * d,
+              const_cast<float *>(cotangents.at("d_o").data<float>()));
+  auto call = compiled.emulated->runner->forward(arguments, {}, pool);
+  ASSERT_TRUE(call) << call.error().getMessage();
+  TensorMap expected = *compiled.emulated->runner->backward(**call, cotangents, pool);
+
+  auto *there = static_cast<float *>(allocate(packed.byteSize()));
+  std::memcpy(there, packed.rawData(), packed.byteSize());
+  std::vector<View> views;
+  for (const auto &[name, tensor] : arguments) {
+    View view = viewOf(names.emplace_back(name).c_str(), tensor);
+    view.data = there + (tensor.data<float>() - packed.data<float>());
+    views.push_back(view);
+  }
+  const std::vector<View> given = views;
+  for (const char *name : {"o", "attention_lse"})
+    views.push_back(add(name, given));
+  ASSERT_EQ(run(PE_FORWARD, views), 0) << pe_last_error();
+  EXPECT_EQ(fake().calls["cuMemcpy2DAsync_v2"], 3 * b * h);
+  views.push_back(upload(cotangents)[0]);
+  View gradient = given[0];
+  gradient.name = "d_q";
+  auto *around = static_cast<float *>(allocate(packed.byteSize()));
+  std::fill_n(around, packed.numel(), 7.0f);
+  gradient.data = around;
+  views.push_back(gradient);
+  ASSERT_EQ(run(PE_BACKWARD, views), 0) << pe_last_error();
+  device->driver.streamSynchronize(stream);
+  const Tensor found =
+      Tensor::borrow(around, DType::F32, {b, h, s, d}, {s * row, d, row, 1}).clone();
+  EXPECT_EQ(std::memcmp(found.rawData(), expected.at("d_q").rawData(), found.byteSize()), 0);
+  EXPECT_EQ(around[h * d], 7.0f) << "d_k's place is not touched";
+
+  // One number for all of a large tensor: the driver has no copy for it.
+  View all = views[views.size() - 2];
+  std::fill_n(all.strides, 4, 0);
+  views[views.size() - 2] = all;
+  EXPECT_EQ(run(PE_BACKWARD, views), 0) << "a few copies are made";
+}
+
+TEST_F(CudaCallsTest, WhatIsRefusedIsRefusedBeforeTheLaunch) {
+  open("nope", DType::F32);
   const auto started = [] {
     return fake().calls["cuLaunchKernel"] + fake().calls["cuMemsetD8Async"];
   };
@@ -377,62 +413,44 @@ TEST_F(CudaTest, SessionsCheckBeforeTheyLaunch) {
     EXPECT_NE(std::string(pe_last_error()).find(part), std::string::npos) << pe_last_error();
     EXPECT_EQ(started(), 0);
   };
-  expectRefused(pe_session_bind(session, "q", nullptr), "tensor 'q': expected an address");
-  expectRefused(pe_session_bind(session, "z", elements), "'z'");
-  for (const char *name : {"q", "k"})
-    ASSERT_EQ(pe_session_bind(session, name, elements), 0) << pe_last_error();
-  expectRefused(pe_session_forward(session, nullptr, nullptr), "tensor 'v': expected an address");
-  ASSERT_EQ(pe_session_bind(session, "v", elements), 0) << pe_last_error();
-  expectRefused(pe_session_backward(session, nullptr), "before its backward call");
-  for (pe_positions positions : {pe_positions{int64_t(1) << 33, 0, 0, 2},
-                                 {0, int64_t(1) << 62, 0, 2},
-                                 {PE_DEFAULT, PE_DEFAULT + 1, 0, 2},
-                                 {(int64_t(1) << 30) - 7, 0, 0, 2}})
-    expectRefused(pe_session_forward(session, &positions, nullptr), "_start: expected positions");
-  for (pe_positions positions : {pe_positions{PE_DEFAULT, 0, -5, 2},
-                                 {PE_DEFAULT, 0, 7, 2},
-                                 {PE_DEFAULT, 0, 1, PE_DEFAULT},
-                                 {PE_DEFAULT, 0, 0, 0},
-                                 {PE_DEFAULT, 0, most, most}})
-    expectRefused(pe_session_forward(session, &positions, nullptr), "head_start");
-  pe_session_free(session);
-  expectRefused(pe_session_forward(session, nullptr, nullptr), "expected an open pe_session");
-  pe_close(function);
-}
-
-TEST(CInterface, NoAddressIsAnError) {
-  pe_function *function = nullptr;
-  auto expectMissing = [](int outcome, const std::string &argument) {
-    EXPECT_EQ(outcome, 1);
-    EXPECT_EQ(pe_last_error(),
-              "pe: error: argument '" + argument + "': expected an address, found none");
+  const auto viewsOf = [&](int64_t h, int64_t s) {
+    std::vector<View> views;
+    static char nothing[256];
+    for (const char *name : {"q", "k", "v", "o"})
+      views.push_back({name,
+                       nothing + 64 * (name[0] % 4),
+                       PE_F32,
+                       4,
+                       {1, h, s, 16},
+                       {h * s * 16, s * 16, 16, 1}});
+    return views;
   };
-  expectMissing(pe_open(nullptr, nullptr, &function), "file");
-  expectMissing(pe_open("x", nullptr, nullptr), "function");
-  pe_call *call = nullptr;
-  expectMissing(pe_forward(nullptr, nullptr, 0, nullptr, &call), "function");
-  expectMissing(pe_backward(nullptr, nullptr, nullptr, 0), "function");
-  pe_tensor tensor;
-  expectMissing(pe_result(nullptr, "o", &tensor), "call");
-  pe_session *session = nullptr;
-  expectMissing(pe_session_create(nullptr, 1, 1, 1, 1, 1, 0, &session), "function");
-  expectMissing(pe_session_bind(nullptr, "q", nullptr), "session");
-  void *address = nullptr;
-  expectMissing(pe_session_find(nullptr, "q", &address), "session");
-  expectMissing(pe_session_forward(nullptr, nullptr, nullptr), "session");
-  expectMissing(pe_session_backward(nullptr, nullptr), "session");
-  pe_options options = {};
-  options.dtype = static_cast<pe_dtype>(99);
-  EXPECT_EQ(pe_open(kNope.c_str(), &options, &function), 1);
-  EXPECT_STREQ(pe_last_error(),
-               "pe: error: options: expected a dtype of PE_F32, PE_BF16, PE_F16 or "
-               "PE_TF32, found 99");
-  options = {};
-  ASSERT_EQ(pe_open(kNope.c_str(), &options, &function), 0) << pe_last_error();
-  EXPECT_EQ(pe_forward(function, nullptr, 3, nullptr, &call), 1);
-  EXPECT_STREQ(pe_last_error(),
-               "pe: error: expected a list of tensors, found no list and a count of 3");
-  pe_close(function);
+  fake().calls.clear();
+  std::vector<View> views = viewsOf(1, 40000000);
+  pe_context context = {};
+  context.size = sizeof(context);
+  for (View &view : views) // apart from each other
+    view.data = reinterpret_cast<void *>((int64_t(view.name[0]) << 40));
+  ASSERT_EQ(pe_workspace(function, PE_FORWARD, views.data(), 4, &context.workspace_bytes), 0);
+  context.workspace = reinterpret_cast<void *>(64);
+  expectRefused(pe_run(function, PE_FORWARD, views.data(), 4, nullptr, 0, &context),
+                "expected at most 33554431 positions of this depth on GPUs, found 40000000");
+  views = viewsOf(2, 64);
+  views[0].strides[3] = 3;
+  views[0].strides[2] = 64;
+  views[0].shape[1] = 2;
+  fake().calls.clear();
+  views = viewsOf(100, 64);
+  for (View &view : views)
+    view.data = reinterpret_cast<void *>((int64_t(view.name[0]) << 40));
+  std::fill_n(views[0].strides, 4, 0);
+  ASSERT_EQ(pe_workspace(function, PE_FORWARD, views.data(), 4, &context.workspace_bytes), 0);
+  expectRefused(pe_run(function, PE_FORWARD, views.data(), 4, nullptr, 0, &context),
+                "tensor 'q': its strides [0, 0, 0, 0] need");
+  context.device = 0;
+  const pe_scalar far = {"q_start", int64_t(1) << 33};
+  expectRefused(pe_run(function, PE_FORWARD, views.data(), 4, &far, 1, &context),
+                "q_start: expected positions");
 }
 
 TEST_F(CudaTest, ChipsAreUpwardCompatible) {

@@ -1,5 +1,6 @@
 //===- FakeDriver.cpp - A CUDA driver of our own, for tests ---------------===//
 #include "FakeDriver.h"
+#include "runtime/device/cuda/Driver.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -150,6 +151,17 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, FakeStream
 }
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, FakeStream *stream) {
   ENTER stream->work.push_back([=] { std::memcpy(to, reinterpret_cast<void *>(from), bytes); });
+  return 0;
+}
+int cuMemcpy2DAsync_v2(const pe::cuda::Copy2D *copy, FakeStream *stream) {
+  ENTER if (copy->widthInBytes > copy->to.pitch || copy->widthInBytes > copy->from.pitch ||
+            copy->to.memoryType != 2 || copy->from.memoryType != 2) return kInvalidValue;
+  stream->work.push_back([one = *copy] {
+    for (size_t y = 0; y < one.height; ++y)
+      std::memcpy(reinterpret_cast<char *>(one.to.device) + y * one.to.pitch,
+                  reinterpret_cast<const char *>(one.from.device) + y * one.from.pitch,
+                  one.widthInBytes);
+  });
   return 0;
 }
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, FakeStream *stream) {

@@ -1,0 +1,152 @@
+//===- Describe.cpp - What a function takes and gives, as JSON ------------===//
+
+#include "runtime/api/Describe.h"
+
+#include <nlohmann/json.hpp>
+
+namespace pe::api {
+
+using Json = nlohmann::ordered_json;
+using device::BoundPlan;
+using plan::Buffer;
+using plan::Role;
+
+namespace {
+
+Json halvesOf(device::Halves halves) {
+  Json names = Json::array();
+  for (const auto &[half, name] : {std::pair{device::kPrepare, "prepare"},
+                                   {device::kForward, "forward"},
+                                   {device::kBackward, "backward"}})
+    if (halves & half)
+      names.push_back(name);
+  return names;
+}
+
+/// What an axis counts, by the size that it has; null for a number.
+Json axisOfSize(const std::string &size) {
+  static const std::map<std::string, const char *> names = {
+      {"b", "batch"}, {"hq", "head"}, {"hkv", "kv_head"}, {"r", "query"},
+      {"c", "key"},   {"d", "depth"}, {"e", "depth"}};
+  const auto found = names.find(size);
+  return found == names.end() ? Json(nullptr) : Json(found->second);
+}
+
+class Describer {
+public:
+  Describer(const EntryInfo &entry, const BoundPlan &plan) : entry(entry), plan(plan) {}
+
+  Json tensors(Role role) const {
+    Json list = Json::array();
+    for (size_t i = 0; i < buffers().size(); ++i)
+      if (buffers()[i].role == role && (role != Role::Residual || plan.isSaved(i)))
+        list.push_back(tensor(i));
+    return list;
+  }
+
+  Json prepared() const {
+    Json list = Json::array();
+    for (size_t g = 0; g < plan.groups().size(); ++g) {
+      const device::PreparedGroup &group = plan.groups()[g];
+      Json of = Json::array();
+      for (int argument : group.of)
+        of.push_back(buffers()[argument].name);
+      list.push_back({{"name", group.name},
+                      {"dtype", nameOf(DType::U8)},
+                      {"shape", {plan.groupExpression(g)}},
+                      {"axes", {nullptr}},
+                      {"of", of},
+                      {"read_by", halvesOf(group.readBy)}});
+    }
+    return list;
+  }
+
+private:
+  const std::vector<Buffer> &buffers() const { return plan.getPlan().buffers; }
+
+  /// As the source says, or by its size.
+  Json axisOf(const Buffer &buffer, size_t axis) const {
+    const bool isDerived = buffer.role == Role::Cotangent || buffer.role == Role::Gradient;
+    const std::string name = isDerived ? buffer.name.substr(2) : buffer.name;
+    for (const std::vector<ValueInfo> *values : {&entry.arguments, &entry.results})
+      for (const ValueInfo &value : *values)
+        if (value.name == name && axis < value.axes.size() && !value.axes[axis].empty())
+          return value.axes[axis];
+    return axisOfSize(buffer.shape[axis]);
+  }
+
+  Json tensor(size_t index) const {
+    const Buffer &buffer = buffers()[index];
+    Json json = {{"name", buffer.name}, {"dtype", nameOf(buffer.dtype)}, {"shape", Json::array()}};
+    json["axes"] = Json::array();
+    for (const std::string &size : buffer.shape) {
+      json["shape"].push_back(size);
+      json["axes"].push_back(axisOf(buffer, json["axes"].size()));
+    }
+    if (buffer.role == Role::Cotangent)
+      json["result"] = buffer.name.substr(2);
+    if (buffer.role == Role::Gradient)
+      json["argument"] = buffer.name.substr(2);
+    if (buffer.role == Role::Cotangent || buffer.role == Role::Gradient)
+      return json;
+    json["read_by"] =
+        halvesOf(buffer.role == Role::Argument ? plan.buffers()[index].usedBy
+                                               : plan.buffers()[index].usedBy & device::kBackward);
+    if (buffer.role == Role::Argument)
+      addParameter(buffer, json);
+    return json;
+  }
+
+  void addParameter(const Buffer &buffer, Json &json) const {
+    const ParameterInfo &parameter = buffer.parameter;
+    json["optional"] = buffer.optional;
+    json["init"] = parameter.init.empty() ? Json(nullptr) : Json(parameter.init);
+    json["min"] = parameter.min ? Json(*parameter.min) : Json(nullptr);
+    json["decay"] = parameter.decay;
+    json["monitor"] = Json::array();
+    for (const auto &[name, formula] : parameter.monitor)
+      json["monitor"].push_back({name, formula});
+    for (const ValueInfo &value : entry.arguments)
+      if (value.name == buffer.name)
+        json["location"] = value.location;
+  }
+
+  const EntryInfo &entry;
+  const BoundPlan &plan;
+};
+
+} // namespace
+
+std::string describe(const EntryInfo &entry, const CompiledFunction &function) {
+  const BoundPlan &bound = function.runner->bound();
+  const plan::Plan &plan = bound.getPlan();
+  const Describer describer(entry, bound);
+  Json json = {{"entry", plan.entry},         {"location", entry.location},
+               {"target", function.target()}, {"features", plan.features},
+               {"dtype", nameOf(plan.dtype)}, {"head_dim", plan.headDim},
+               {"value_dim", plan.valueDim},  {"grad", plan.hasBackward()}};
+  json["scalars"] = Json::array();
+  for (const plan::FrameWord &word : plan.frame)
+    if (word.kind == plan::FrameWord::Kind::Parameter)
+      json["scalars"].push_back(
+          {{"name", word.name},
+           {"default", word.fallback.empty() ? Json(nullptr) : Json(word.fallback)}});
+  json["arguments"] = describer.tensors(Role::Argument);
+  json["results"] = describer.tensors(Role::Result);
+  json["saved"] = describer.tensors(Role::Residual);
+  json["prepared"] = describer.prepared();
+  json["cotangents"] = describer.tensors(Role::Cotangent);
+  json["gradients"] = describer.tensors(Role::Gradient);
+  json["views"] =
+      "contiguous views are used where they are, and of arguments, results and gradients with "
+      "rows at multiples of 16 bytes any strides; others are copied once, into or out of "
+      "the workspace";
+  json["structure"] = plan.structure;
+  json["diagnostics"] = plan.diagnostics;
+  json["explain"] = Json::parse(function.explainJson, nullptr, /*allow_exceptions=*/false);
+  if (json["explain"].is_discarded())
+    json["explain"] = nullptr;
+  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+} // namespace pe::api

@@ -1,0 +1,56 @@
+//===- StridedCopy.h - Copies between two layouts ---------------*- C++ -*-===//
+//
+// Copies the elements of a shape from one set of strides to another. Axes that are neighbours in
+// both layouts are joined, the innermost ones that are contiguous in both become one run of bytes.
+// Nothing is allocated, and the first axis that is left can be divided among threads.
+//
+//   StridedCopy copy(/*rank=*/2, sizeof(float));
+//   copy.setAxis(0, rows, columns, 1);          // size, step to, step from: a transposition
+//   copy.setAxis(1, columns, 1, rows);
+//   for (int64_t part = 0; part < copy.parts(); ++part)
+//     copy.run(part, to, from);
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_CORE_STRIDEDCOPY_H
+#define PE_RUNTIME_CORE_STRIDEDCOPY_H
+
+#include <cstdint>
+
+namespace pe {
+
+class StridedCopy {
+public:
+  /// Up to kMaxRank axes, which are set before anything else is asked.
+  StridedCopy(int rank, int64_t elementBytes) : rank(rank), runBytes(elementBytes) {}
+  void setAxis(int axis, int64_t size, int64_t stepTo, int64_t stepFrom) {
+    axes[axis] = {size, stepTo * runBytes, stepFrom * runBytes};
+  }
+
+  static constexpr int kMaxRank = 64;
+  struct Axis {
+    int64_t size, to, from; // steps in bytes
+  };
+
+  /// Pieces that may be copied at the same time; 0 if there are no elements.
+  int64_t parts();
+  void run(int64_t part, void *to, const void *from) const;
+
+  /// Behind parts(): what is left to walk, outermost first, and the bytes of a run.
+  int axisCount() const { return rank; }
+  const Axis &axis(int index) const { return axes[index]; }
+  int64_t bytesOfRun() const { return runBytes; }
+
+private:
+  void simplify();
+  void copy(int axis, char *to, const char *from) const;
+
+  int rank;
+  int64_t runBytes;
+  bool isSimple = false, isEmpty = false;
+  Axis axes[kMaxRank];
+};
+
+} // namespace pe
+
+#endif // PE_RUNTIME_CORE_STRIDEDCOPY_H

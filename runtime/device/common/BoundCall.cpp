@@ -1,0 +1,554 @@
+//===- BoundCall.cpp - One call: what lies where --------------------------===//
+
+#include "runtime/device/common/BoundCall.h"
+
+#include "runtime/device/common/Overlap.h"
+#include "runtime/plan/ShapeBinder.h"
+
+#include <algorithm>
+
+namespace pe::device {
+
+using plan::Buffer;
+using plan::Role;
+using plan::SizeExpression;
+using Place = Slot::Place;
+
+bool isContiguous(const View &view) {
+  int64_t expected = 1;
+  for (int k = view.rank; k-- > 0;) {
+    if (view.shape[k] == 0)
+      return true;
+    if (view.shape[k] != 1 && view.strides[k] != expected)
+      return false;
+    expected *= view.shape[k];
+  }
+  return true;
+}
+
+StridedCopy packingOf(const View &view, bool intoView) {
+  StridedCopy copy(view.rank, static_cast<int64_t>(sizeOf(static_cast<DType>(view.dtype))));
+  int64_t step = 1;
+  for (int k = view.rank; k-- > 0;) {
+    copy.setAxis(k, view.shape[k], intoView ? view.strides[k] : step,
+                 intoView ? step : view.strides[k]);
+    step *= view.shape[k];
+  }
+  return copy;
+}
+
+static Shape shapeOf(const View &view) { return Shape(view.shape, view.shape + view.rank); }
+
+void BoundCall::reset() {
+  slots.reset(plan.buffers().size());
+  groupViews.reset(plan.groups().size());
+  std::fill(groupViews.begin(), groupViews.end(), -1);
+  active.reset(plan.stages().size());
+  wanted.reset(plan.buffers().size());
+  total = zeroed = 0;
+}
+
+Status BoundCall::findShapes(SizeTable &found) {
+  reset();
+  if (Status s = matchViews(); !s)
+    return s;
+  return collectSizes(found);
+}
+
+Status BoundCall::bind(const plan::Scalars &scalars) {
+  reset();
+  if (halves <= 0 || halves > (kPrepare | kForward | kBackward))
+    return makeError("expected one or more of PE_PREPARE, PE_FORWARD and PE_BACKWARD, found ",
+                     halves);
+  if ((halves & kBackward) && !plan.getPlan().hasBackward())
+    return makeError("'", plan.getPlan().entry,
+                     "' was compiled without gradients; compile it with them");
+  if (Status s = matchViews(); !s)
+    return s;
+  if (Status s = findSizes(scalars); !s)
+    return s;
+  if (Status s = checkShapes(); !s)
+    return s;
+  markWanted();
+  chooseStages();
+  if (Status s = checkWanted(); !s)
+    return s;
+  if (Status s = placeBuffers(); !s)
+    return s;
+  return layOut();
+}
+
+/// Which half a tensor of that role belongs to; what any half may be given is of all.
+static Halves halvesOf(const BoundPlan &plan, int index) {
+  if (index >= static_cast<int>(plan.buffers().size()))
+    return kPrepare | kForward | kBackward;
+  switch (plan.getPlan().buffers[index].role) {
+  case Role::Argument:
+    return kPrepare | kForward | kBackward;
+  case Role::Result:
+  case Role::Residual:
+    return kForward | kBackward;
+  default:
+    return kBackward;
+  }
+}
+
+/// Elements and reach of a view are numbers that can be computed with.
+static Status checkExtents(const View &view) {
+  __int128 reach = 0;
+  int64_t elements = 1;
+  bool isEmpty = false;
+  for (int k = 0; k < view.rank; ++k) {
+    if (view.shape[k] < 0)
+      return makeError("tensor '", view.name, "': expected dimensions of at least 0, found shape ",
+                       toString(shapeOf(view)));
+    isEmpty |= view.shape[k] == 0;
+  }
+  for (int k = 0; k < view.rank && !isEmpty; ++k) {
+    if (__builtin_mul_overflow(elements, view.shape[k], &elements) || elements > int64_t(1) << 57)
+      return makeError("tensor '", view.name, "': expected at most 2^57 elements, found shape ",
+                       toString(shapeOf(view)));
+    if (view.shape[k] > 1)
+      reach += __int128(view.shape[k] - 1) *
+               (view.strides[k] < 0 ? -__int128(view.strides[k]) : __int128(view.strides[k]));
+    if (reach > int64_t(1) << 57)
+      return makeError("tensor '", view.name,
+                       "': expected strides that stay within 2^57 elements, found strides ",
+                       toString(Shape(view.strides, view.strides + view.rank)), " of shape ",
+                       toString(shapeOf(view)));
+  }
+  return Status::success();
+}
+
+Status BoundCall::checkView(const View &view, int index, int position) const {
+  if (index < 0 || !(halvesOf(plan, index) & halves)) {
+    const char *what = halves & kBackward ? "" : index < 0 ? "" : " in a forward call";
+    return makeError("tensor '", view.name, "': '", plan.getPlan().entry, "' has no such tensor",
+                     what, "; expected only ",
+                     plan.names([&](int known) { return (halvesOf(plan, known) & halves) != 0; }));
+  }
+  if (view.rank < 0 || view.rank > PE_MAX_RANK)
+    return makeError("tensor '", view.name, "': expected a rank of 0 to ", int(PE_MAX_RANK),
+                     ", found ", view.rank);
+  const bool isGroup = index >= static_cast<int>(plan.buffers().size());
+  const DType expected = isGroup ? DType::U8 : plan.getPlan().buffers[index].dtype;
+  if (view.dtype != static_cast<pe_dtype>(expected)) {
+    const auto found = static_cast<unsigned>(view.dtype);
+    const bool isKnown = found < std::size(detail::kDTypes);
+    return makeError("tensor '", view.name, "': expected element type ", nameOf(expected),
+                     ", found ", isKnown ? nameOf(static_cast<DType>(found)) : "number ",
+                     isKnown ? "" : std::to_string(static_cast<int>(view.dtype)));
+  }
+  const int known = isGroup ? groupViews[index - plan.buffers().size()] : slots[index].view;
+  if (known >= 0)
+    return makeError("tensor '", view.name, "': expected once, found as tensors ", known, " and ",
+                     position);
+  return checkExtents(view);
+}
+
+Status BoundCall::matchViews() {
+  size_t next = 0;
+  for (size_t i = 0; i < views.size(); ++i) {
+    const View &view = views[i];
+    if (!view.name)
+      return makeError("tensor ", i, ": expected a name, found none");
+    const int index = plan.find(view.name, next);
+    if (Status s = checkView(view, index, static_cast<int>(i)); !s)
+      return s;
+    if (index < static_cast<int>(slots.size()))
+      slots[index].view = static_cast<int>(i);
+    else
+      groupViews[index - slots.size()] = static_cast<int>(i);
+  }
+  return Status::success();
+}
+
+/// Takes the sizes of the arguments one after the other, with messages that say who gave which.
+/// It allocates: only for what did not fit, and at the end of what did.
+Status BoundCall::bindSlowly(plan::ShapeBinder &binder) const {
+  const plan::Plan &p = plan.getPlan();
+  if (p.headDim)
+    binder.set("d", p.headDim);
+  if (p.valueDim)
+    binder.set("e", p.valueDim);
+  for (bool isBound : {false, true})
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (p.buffers[i].role != Role::Argument || slots[i].view < 0)
+        continue;
+      const Shape shape = shapeOf(viewAt(slots[i].view));
+      const plan::SymbolicShape &expected = plan.buffers()[i].shape;
+      if (Status s = isBound ? binder.check(p.buffers[i].name, expected, shape)
+                             : binder.bind(p.buffers[i].name, expected, shape);
+          !s)
+        return s;
+    }
+  return Status::success();
+}
+
+/// The message for arguments that do not fit each other: who gave which size.
+Error BoundCall::explainMismatch() const {
+  plan::ShapeBinder binder(plan.getLayout());
+  Status s = bindSlowly(binder);
+  return s ? makeError("expected arguments of shapes that fit each other") : s.takeError();
+}
+
+/// First the sizes that stand alone, then the expressions made of them.
+Status BoundCall::collectSizes(SizeTable &found) const {
+  const plan::Plan &p = plan.getPlan();
+  for (const auto &[name, depth] : {std::pair{"d", p.headDim}, {"e", p.valueDim}})
+    if (const int word = plan.getLayout().find(name); depth && word >= 0)
+      found.set(word, depth);
+  for (bool isBound : {false, true})
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (p.buffers[i].role != Role::Argument || slots[i].view < 0)
+        continue;
+      const View &view = viewAt(slots[i].view);
+      const plan::SymbolicShape &shape = plan.buffers()[i].shape;
+      bool fits = static_cast<size_t>(view.rank) == shape.size();
+      for (size_t k = 0; k < shape.size() && fits; ++k) {
+        const bool isName = shape[k].asName();
+        if (isBound && !isName) {
+          Expected<int64_t> size = found.evaluate(shape[k]);
+          fits = size && *size == view.shape[k];
+        } else if (!isBound && isName) {
+          const int64_t name = shape[k].getSteps()[0].value;
+          fits = !found.has(name) || found[name] == view.shape[k];
+          found.set(name, view.shape[k]);
+        }
+      }
+      if (!fits)
+        return explainMismatch();
+    }
+  return Status::success();
+}
+
+Status BoundCall::findSizes(const plan::Scalars &scalars) {
+  const plan::Plan &p = plan.getPlan();
+  SizeTable found;
+  if (Status s = collectSizes(found); !s)
+    return s;
+  for (size_t i = 0; i < slots.size(); ++i)
+    if (p.buffers[i].role == Role::Argument && slots[i].view < 0)
+      for (const SizeExpression &dim : plan.buffers()[i].shape)
+        if (dim.asName() && !found.has(dim.getSteps()[0].value))
+          return makeError("tensor '", p.buffers[i].name, "': expected as argument of '", p.entry,
+                           "', found none; its shape gives ", dim.text());
+  for (const auto &[name, depth] : {std::pair{"d", p.headDim}, {"e", p.valueDim}})
+    if (const int word = plan.getLayout().find(name); word >= 0 && !found.has(word))
+      found.set(word, depth);
+  values = found;
+  Status placed = values.complete(plan.getLayout(), scalars);
+  sizes = values.sizesOf(plan.getLayout());
+  if (!placed && !plan::headsAreGrouped(sizes)) { // with who gave them
+    plan::ShapeBinder binder(plan.getLayout());
+    if (Status s = bindSlowly(binder); !s)
+      return s;
+    return binder.finish(scalars).takeError();
+  }
+  return placed;
+}
+
+/// Everything but the arguments, whose shapes gave the sizes.
+Status BoundCall::checkShapes() const {
+  const auto mismatch = [](const View &view, std::span<const int64_t> expected) {
+    return makeError("tensor '", view.name, "': expected shape ",
+                     toString(Shape(expected.begin(), expected.end())), ", found ",
+                     toString(shapeOf(view)));
+  };
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].view < 0 || plan.getPlan().buffers[i].role == Role::Argument)
+      continue;
+    const View &view = viewAt(slots[i].view);
+    Extents shape;
+    if (Status s = plan.shapeOf(i, values, shape); !s)
+      return s;
+    if (shape.rank != view.rank || !std::equal(shape.dims, shape.dims + shape.rank, view.shape))
+      return mismatch(view, shape.span());
+  }
+  for (size_t g = 0; g < groupViews.size(); ++g) {
+    if (groupViews[g] < 0)
+      continue;
+    const View &view = viewAt(groupViews[g]);
+    int64_t bytes = 0;
+    if (Status s = plan.groupBytes(g, values, bytes); !s)
+      return s;
+    if (view.rank != 1 || view.shape[0] != bytes)
+      return mismatch(view, {&bytes, 1});
+    if (!isContiguous(view))
+      return makeError("tensor '", view.name, "': expected contiguous bytes, found a stride of ",
+                       view.strides[0]);
+  }
+  return Status::success();
+}
+
+bool BoundCall::isGiven(size_t buffer) const {
+  const int group = plan.buffers()[buffer].group;
+  return group >= 0 ? groupViews[group] >= 0 : slots[buffer].view >= 0;
+}
+
+void BoundCall::markWanted() {
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (!isGiven(i))
+      continue;
+    const Role role = plan.getPlan().buffers[i].role;
+    if (plan.buffers()[i].group >= 0)
+      wanted[i] = halves & kPrepare;
+    else if (role == Role::Result || role == Role::Residual)
+      wanted[i] = halves & kForward;
+    else
+      wanted[i] = role == Role::Gradient;
+  }
+}
+
+/// From the last stage to the first: whoever writes something that is wanted runs, and wants all
+/// that it reads. What the caller has is not computed. What nobody writes is zero, or of no use.
+void BoundCall::chooseStages() {
+  for (size_t i = 0; i < slots.size(); ++i)
+    slots[i].isUsed = slots[i].isWritten = wanted[i] && plan.buffers()[i].writtenBy == 0;
+  const auto isThere = [&](int index) {
+    return plan.buffers()[index].group >= 0 && isGiven(index) && !(halves & kPrepare);
+  };
+  for (size_t i = active.size(); i-- > 0;) {
+    const plan::Stage &stage = plan.getPlan().stages[i];
+    const Halves half = plan.stages()[i].half;
+    if (half != kPrepare && !(halves & half))
+      continue;
+    for (int index : stage.writes)
+      active[i] |= wanted[index] && !isThere(index);
+    if (!active[i])
+      continue;
+    for (int index : stage.buffers)
+      wanted[index] = slots[index].isUsed = true;
+    for (int index : stage.writes)
+      slots[index].isWritten = true;
+  }
+}
+
+/// A call that would do nothing is a mistake of its caller.
+Status BoundCall::checkWanted() const {
+  const std::vector<Buffer> &buffers = plan.getPlan().buffers;
+  const auto isAnyGiven = [&](auto isOfKind) {
+    for (size_t i = 0; i < slots.size(); ++i)
+      if (isOfKind(i) && isGiven(i))
+        return true;
+    return false;
+  };
+  const auto isOutput = [&](size_t i) {
+    return buffers[i].role == Role::Result || plan.isSaved(i);
+  };
+  const auto namesOf = [&](auto isOfKind) {
+    return plan.names([&](int index) {
+      return index < static_cast<int>(slots.size()) && isOfKind(static_cast<size_t>(index));
+    });
+  };
+  if ((halves & kForward) && !(halves & kBackward) && !isAnyGiven(isOutput))
+    return makeError("expected at least one tensor that the forward call is to write (",
+                     namesOf(isOutput), "), found none");
+  if (!(halves & kBackward))
+    return Status::success();
+  const auto isOfRole = [&](Role role) {
+    return [&buffers, role](size_t i) { return buffers[i].role == role; };
+  };
+  if (!isAnyGiven(isOfRole(Role::Cotangent)))
+    return makeError("expected at least one cotangent (", namesOf(isOfRole(Role::Cotangent)),
+                     "), found none");
+  if (!isAnyGiven(isOfRole(Role::Gradient)))
+    return makeError("expected at least one gradient that the backward call is to write (",
+                     namesOf(isOfRole(Role::Gradient)), "), found none");
+  return Status::success();
+}
+
+/// The bytes from the first element of a view that stages can use to behind the last.
+static int64_t reachOf(const View &view) {
+  int64_t last = 0;
+  for (int k = 0; k < view.rank; ++k)
+    last += (view.shape[k] - 1) * view.strides[k];
+  return (last + 1) * static_cast<int64_t>(sizeOf(static_cast<DType>(view.dtype)));
+}
+
+/// A place for one buffer that a stage uses.
+Status BoundCall::placeBuffer(size_t index) {
+  Slot &slot = slots[index];
+  const Buffer &buffer = plan.getPlan().buffers[index];
+  const int group = plan.buffers()[index].group;
+  Extents shape;
+  Status measured = plan.shapeOf(index, values, shape);
+  if (measured)
+    measured = plan.bytesOf(index, values, slot.bytes);
+  if (!measured) {
+    // The shape of an optional argument that is not there may be anything.
+    if (buffer.role == Role::Argument && buffer.optional && slot.view < 0)
+      return Status::success();
+    return measured;
+  }
+  slot.reach = slot.bytes;
+  plan.setPackedStrides(index, shape.span(), values);
+  if (group >= 0 && groupViews[group] >= 0) {
+    slot.place = Place::View; // the offset is layOut's
+    slot.view = groupViews[group];
+    return Status::success();
+  }
+  if (slot.view >= 0) {
+    const View &view = viewAt(slot.view);
+    const bool isCleared = buffer.zero && slot.isWritten;
+    slot.isPacked = slot.bytes > 0 && (!plan.canUse(index, view.data, shape.span(),
+                                                    {view.strides, shape.span().size()}) ||
+                                       (isCleared && !isContiguous(view)));
+    slot.isCleared = isCleared && !slot.isPacked;
+    slot.place = slot.isPacked || slot.bytes == 0 ? Place::Workspace : Place::View;
+    if (slot.place == Place::View) {
+      slot.reach = reachOf(view);
+      Extents strides; // of an axis of size 1 the caller's may be anything
+      strides.rank = view.rank;
+      int64_t packed = 1;
+      for (int k = view.rank; k-- > 0;) {
+        strides.dims[k] = view.shape[k] == 1 ? packed : view.strides[k];
+        packed *= view.shape[k];
+      }
+      plan.setStrides(index, strides.span(), values);
+    }
+    return Status::success();
+  }
+  slot.place = Place::Workspace;
+  if (slot.isWritten || buffer.role == Role::Cotangent)
+    return Status::success();
+  if (buffer.role == Role::Argument) {
+    slot.place = Place::Nowhere;
+    return buffer.optional
+               ? Status::success()
+               : Status(makeError("tensor '", buffer.name, "': expected as argument of '",
+                                  plan.getPlan().entry, "', found none"));
+  }
+  return makeError("tensor '", buffer.name,
+                   "': expected what the forward call wrote, found none; pass it to both");
+}
+
+Status BoundCall::placeBuffers() {
+  for (size_t i = 0; i < slots.size(); ++i)
+    if (slots[i].isUsed)
+      if (Status s = placeBuffer(i); !s)
+        return s;
+  return Status::success();
+}
+
+Status BoundCall::layOut() {
+  const auto add = [](int64_t &sum, int64_t bytes) -> Status {
+    if (__builtin_add_overflow(sum, aligned(bytes), &sum) || sum > int64_t(1) << 61)
+      return makeError("expected a workspace of at most 2^61 bytes; make the call smaller");
+    return Status::success();
+  };
+  const auto isZeroed = [&](size_t i) {
+    const Buffer &buffer = plan.getPlan().buffers[i];
+    return (buffer.zero && slots[i].isWritten) ||
+           (buffer.role == Role::Cotangent && slots[i].view < 0);
+  };
+  for (bool isFirst : {true, false}) {
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (slots[i].place != Place::Workspace || isZeroed(i) != isFirst)
+        continue;
+      slots[i].offset = total;
+      if (Status s = add(total, slots[i].bytes); !s)
+        return s;
+    }
+    if (isFirst)
+      zeroed = total;
+  }
+  for (const PreparedGroup &group : plan.groups()) {
+    int64_t offset = 0;
+    for (int member : group.members) {
+      int64_t bytes = slots[member].bytes;
+      if (!slots[member].isUsed)
+        if (Status s = plan.bytesOf(member, values, bytes); !s)
+          return s;
+      if (slots[member].place == Place::View)
+        slots[member].offset = offset;
+      offset += aligned(bytes);
+    }
+  }
+  return Status::success();
+}
+
+double BoundCall::work() const {
+  const plan::Plan &p = plan.getPlan();
+  return double(sizes.batch) * double(sizes.queryHeads) * double(sizes.queries) *
+         double(sizes.keys) * double(p.headDim + p.valueDim);
+}
+
+Status BoundCall::checkMemory(const void *workspace, int64_t bytes) const {
+  if (bytes < workspaceBytes() || (!workspace && workspaceBytes()))
+    return makeError("expected a workspace of ", workspaceBytes(), " bytes (pe_workspace), found ",
+                     workspace ? "" : "no address and ", bytes);
+  if (Status s = checkAddresses(); !s)
+    return s;
+  return checkOverlap(workspace);
+}
+
+Status BoundCall::checkAddresses() const {
+  for (const Slot &slot : slots) {
+    if (slot.view < 0 || !slot.isUsed || slot.bytes == 0)
+      continue;
+    const View &view = viewAt(slot.view);
+    const auto address = reinterpret_cast<uintptr_t>(view.data);
+    if (!address)
+      return makeError("tensor '", view.name, "': expected an address, found none");
+    if (view.dtype == PE_U8 && address % 16)
+      return makeError("tensor '", view.name,
+                       "': expected an address that is a multiple of 16, found one ", address % 16,
+                       " bytes behind");
+    if (slot.isWritten && overlapsItself(view))
+      return makeError("tensor '", view.name,
+                       "': expected elements of their own to be written, found strides ",
+                       toString(Shape(view.strides, view.strides + view.rank)), " of shape ",
+                       toString(shapeOf(view)));
+  }
+  return Status::success();
+}
+
+namespace {
+/// The addresses from the first to behind the last byte of a view.
+struct Range {
+  intptr_t begin = 0, end = 0;
+  bool isWritten = false;
+  bool meets(const Range &other) const { return begin < other.end && other.begin < end; }
+};
+} // namespace
+
+static Range rangeOf(const View &view) {
+  const auto element = static_cast<int64_t>(sizeOf(static_cast<DType>(view.dtype)));
+  Range range;
+  range.begin = reinterpret_cast<intptr_t>(view.data);
+  range.end = range.begin + element;
+  for (int k = 0; k < view.rank; ++k)
+    (view.strides[k] < 0 ? range.begin : range.end) +=
+        (view.shape[k] - 1) * view.strides[k] * element;
+  return range;
+}
+
+Status BoundCall::checkOverlap(const void *workspace) const {
+  InlineVector<Range, 32> ranges(views.size());
+  for (const Slot &slot : slots) {
+    if (slot.view < 0 || !slot.isUsed || slot.bytes == 0)
+      continue;
+    Range &range = ranges[slot.view];
+    const bool isWritten = range.isWritten || slot.isWritten;
+    range = rangeOf(viewAt(slot.view));
+    range.isWritten = isWritten;
+  }
+  Range own;
+  own.begin = reinterpret_cast<intptr_t>(workspace);
+  own.end = own.begin + workspaceBytes();
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (own.meets(ranges[i]))
+      return makeError("tensor '", views[i].name,
+                       "': expected memory apart from the workspace, found some inside it");
+    for (size_t j = 0; j < ranges.size() && ranges[i].isWritten; ++j)
+      if (j != i && ranges[i].meets(ranges[j]) && doOverlap(views[i], views[j]))
+        return makeError("tensor '", views[i].name,
+                         "': expected memory of its own to write, found "
+                         "some of tensor '",
+                         views[j].name, "'");
+  }
+  return Status::success();
+}
+
+} // namespace pe::device

@@ -1,0 +1,73 @@
+//===- HostMemory.cpp - Before and behind the stages, on the host ---------===//
+
+#include "runtime/device/common/HostMemory.h"
+
+#include "runtime/core/StridedCopy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace pe::device {
+
+namespace {
+
+/// Sets bytes, on all threads when there are many.
+void fillBytes(void *begin, int64_t bytes, int byte, ParallelFor &pool) {
+  constexpr int64_t kPiece = int64_t(1) << 20;
+  char *first = static_cast<char *>(begin);
+  parallelFor(pool, (bytes + kPiece - 1) / kPiece, [&](int64_t piece) {
+    const int64_t from = piece * kPiece;
+    std::memset(first + from, byte, static_cast<size_t>(std::min(kPiece, bytes - from)));
+  });
+}
+
+/// Copies between a view and its packed copy, the first axis on all threads.
+void copyView(const View &view, char *packed, bool intoView, ParallelFor &pool) {
+  StridedCopy copy = packingOf(view, intoView);
+  char *strided = static_cast<char *>(view.data);
+  char *to = intoView ? strided : packed;
+  const char *from = intoView ? packed : strided;
+  parallelFor(pool, copy.parts(), [&](int64_t part) { copy.run(part, to, from); });
+}
+
+/// NaN where the call is to write, and nothing between the rows of a view.
+void poisonBuffer(const BoundCall &call, size_t index, char *first, ParallelFor &pool) {
+  const Slot &slot = call.slot(index);
+  if (slot.bytes == slot.reach) {
+    fillBytes(call.address(index, first), slot.bytes, 0xFF, pool);
+    return;
+  }
+  const std::vector<char> packed(static_cast<size_t>(slot.bytes), char(0xFF));
+  copyView(call.viewAt(slot.view), const_cast<char *>(packed.data()), /*intoView=*/true, pool);
+}
+
+void copyPacked(const BoundCall &call, char *first, bool isBefore, ParallelFor &pool) {
+  for (size_t i = 0; i < call.slotCount(); ++i) {
+    const Slot &slot = call.slot(i);
+    if (slot.isPacked && slot.isWritten != isBefore)
+      copyView(call.viewAt(slot.view), first + slot.offset, !isBefore, pool);
+  }
+}
+
+} // namespace
+
+void beginOnHost(const BoundCall &call, char *first, bool poison, ParallelFor &pool) {
+  if (poison) {
+    fillBytes(first, call.usedBytes(), 0xFF, pool);
+    for (size_t i = 0; i < call.slotCount(); ++i)
+      if (call.slot(i).isWritten && call.slot(i).place == Slot::Place::View)
+        poisonBuffer(call, i, first, pool);
+  }
+  fillBytes(first, call.zeroedBytes(), 0, pool);
+  for (size_t i = 0; i < call.slotCount(); ++i)
+    if (call.slot(i).isCleared)
+      fillBytes(call.address(i, first), call.slot(i).bytes, 0, pool);
+  copyPacked(call, first, /*isBefore=*/true, pool);
+}
+
+void endOnHost(const BoundCall &call, char *first, ParallelFor &pool) {
+  copyPacked(call, first, /*isBefore=*/false, pool);
+}
+
+} // namespace pe::device
