@@ -2,6 +2,7 @@
 
 #include "pe/pe-c.h"
 
+#include "runtime/api/CArguments.h"
 #include "runtime/api/Describe.h"
 #include "runtime/api/Guard.h"
 #include "runtime/api/Handles.h"
@@ -10,19 +11,22 @@
 #include "runtime/device/cpu/ThreadPool.h"
 
 #include <charconv>
-#include <cstring>
 #include <optional>
 
 using pe::Error;
 using pe::Expected;
 using pe::makeError;
 using pe::Status;
-using pe::Tensor;
 using pe::TensorMap;
+using pe::api::checkList;
 using pe::api::HandleKind;
 using pe::api::Handles;
+using pe::api::listOf;
+using pe::api::missing;
+using pe::api::readScalars;
+using pe::api::readVersioned;
+using pe::api::tensorsOf;
 using pe::device::BoundCall;
-using pe::device::Runner;
 
 struct pe_function {
   std::shared_ptr<const pe::api::ProgramState> program;
@@ -92,10 +96,6 @@ template <typename Body> int guarded(Body &&body) {
 
 //===- What C programs give -----------------------------------------------------===//
 
-Error missing(const char *argument) {
-  return makeError("argument '", argument, "': expected an address, found none");
-}
-
 using FunctionHandle = std::shared_ptr<pe_function>;
 
 Status find(const pe_function *function, FunctionHandle &found) {
@@ -104,43 +104,6 @@ Status find(const pe_function *function, FunctionHandle &found) {
 }
 Status find(const pe_call *call, std::shared_ptr<pe_call> &found) {
   return Handles::instance().find(HandleKind::Call, const_cast<pe_call *>(call), "call", found);
-}
-
-/// A list of `count` elements, which may be none.
-template <typename T> Status checkList(const T *list, int32_t count, const char *what) {
-  if (count < 0 || (count && !list))
-    return makeError("expected a list of ", what, ", found ", list ? "" : "no list and ",
-                     "a count of ", count);
-  return Status::success();
-}
-template <typename T> std::span<const T> listOf(const T *list, int32_t count) {
-  return {list, static_cast<size_t>(count)};
-}
-
-/// A struct whose first member says how much of it the caller knows; the rest is zero.
-template <typename T> Status readVersioned(const T *given, const char *what, T &known) {
-  std::memset(&known, 0, sizeof(T));
-  if (!given)
-    return Status::success();
-  if (given->size < sizeof(uint64_t) || given->size > sizeof(T))
-    return makeError("argument '", what, "': expected a size of ", sizeof(T),
-                     " bytes at most, which is sizeof(pe_", what, "), found ", given->size);
-  std::memcpy(&known, given, given->size);
-  return Status::success();
-}
-
-/// By name; which names there are, the function knows.
-Status readScalars(const pe_scalar *given, int32_t count, pe::plan::Scalars &scalars) {
-  if (Status s = checkList(given, count, "scalars"); !s)
-    return s;
-  for (int32_t i = 0; i < count; ++i) {
-    if (!given[i].name)
-      return makeError("scalar ", i, ": expected a name, found none");
-    if (scalars.find(given[i].name))
-      return makeError("scalar '", given[i].name, "': expected once, found twice");
-    scalars.set(given[i].name, given[i].value);
-  }
-  return Status::success();
 }
 
 /// The choices of `options`, and for the rest those of the package.
@@ -195,36 +158,6 @@ template <typename Load> Status open(const pe_options *given, pe_function **func
   made->compiled = *std::move(compiled);
   *function = Handles::instance().add(HandleKind::Function, std::move(made));
   return Status::success();
-}
-
-/// Views as tensors, which use the caller's memory; their names once.
-Expected<TensorMap> tensorsOf(const pe_view *list, int32_t count) {
-  TensorMap tensors;
-  if (Status s = checkList(list, count, "tensors"); !s)
-    return s.takeError();
-  for (const pe_view &view : listOf(list, count)) {
-    if (!view.name)
-      return makeError("tensor ", &view - list, ": expected a name, found none");
-    if (view.rank < 0 || view.rank > PE_MAX_RANK)
-      return makeError("tensor '", view.name, "': expected a rank of 0 to ", int(PE_MAX_RANK),
-                       ", found ", view.rank);
-    if (static_cast<unsigned>(view.dtype) >= std::size(pe::detail::kDTypes))
-      return makeError("tensor '", view.name, "': expected a pe_dtype, found ",
-                       static_cast<int>(view.dtype));
-    pe::Shape shape(view.shape, view.shape + view.rank);
-    Expected<int64_t> elements = pe::elementCount(shape);
-    if (!elements)
-      return elements.takeError().within(std::string("tensor '") + view.name + "'");
-    if (!view.data && *elements)
-      return makeError("tensor '", view.name, "': expected an address, found none");
-    static char nothing[64];
-    Tensor tensor =
-        Tensor::borrow(view.data ? view.data : nothing, static_cast<pe::DType>(view.dtype),
-                       std::move(shape), pe::Shape(view.strides, view.strides + view.rank));
-    if (!tensors.emplace(view.name, std::move(tensor)).second)
-      return makeError("tensor '", view.name, "': expected once, found twice");
-  }
-  return tensors;
 }
 
 /// The threads of a call: the host's, or pe's own.

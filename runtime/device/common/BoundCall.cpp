@@ -2,7 +2,6 @@
 
 #include "runtime/device/common/BoundCall.h"
 
-#include "runtime/device/common/Overlap.h"
 #include "runtime/plan/ShapeBinder.h"
 
 #include <algorithm>
@@ -37,7 +36,7 @@ StridedCopy packingOf(const View &view, bool intoView) {
   return copy;
 }
 
-static Shape shapeOf(const View &view) { return Shape(view.shape, view.shape + view.rank); }
+Shape shapeOf(const View &view) { return Shape(view.shape, view.shape + view.rank); }
 
 void BoundCall::reset() {
   slots.reset(plan.buffers().size());
@@ -355,199 +354,6 @@ Status BoundCall::checkWanted() const {
   if (!isAnyGiven(isOfRole(Role::Gradient)))
     return makeError("expected at least one gradient that the backward call is to write (",
                      namesOf(isOfRole(Role::Gradient)), "), found none");
-  return Status::success();
-}
-
-/// The bytes from the first element of a view that stages can use to behind the last.
-static int64_t reachOf(const View &view) {
-  int64_t last = 0;
-  for (int k = 0; k < view.rank; ++k)
-    last += (view.shape[k] - 1) * view.strides[k];
-  return (last + 1) * static_cast<int64_t>(sizeOf(static_cast<DType>(view.dtype)));
-}
-
-/// A place for one buffer that a stage uses.
-Status BoundCall::placeBuffer(size_t index) {
-  Slot &slot = slots[index];
-  const Buffer &buffer = plan.getPlan().buffers[index];
-  const int group = plan.buffers()[index].group;
-  Extents shape;
-  Status measured = plan.shapeOf(index, values, shape);
-  if (measured)
-    measured = plan.bytesOf(index, values, slot.bytes);
-  if (!measured) {
-    // The shape of an optional argument that is not there may be anything.
-    if (buffer.role == Role::Argument && buffer.optional && slot.view < 0)
-      return Status::success();
-    return measured;
-  }
-  slot.reach = slot.bytes;
-  plan.setPackedStrides(index, shape.span(), values);
-  if (group >= 0 && groupViews[group] >= 0) {
-    slot.place = Place::View; // the offset is layOut's
-    slot.view = groupViews[group];
-    return Status::success();
-  }
-  if (slot.view >= 0) {
-    const View &view = viewAt(slot.view);
-    const bool isCleared = buffer.zero && slot.isWritten;
-    slot.isPacked = slot.bytes > 0 && (!plan.canUse(index, view.data, shape.span(),
-                                                    {view.strides, shape.span().size()}) ||
-                                       (isCleared && !isContiguous(view)));
-    slot.isCleared = isCleared && !slot.isPacked;
-    slot.place = slot.isPacked || slot.bytes == 0 ? Place::Workspace : Place::View;
-    if (slot.place == Place::View) {
-      slot.reach = reachOf(view);
-      Extents strides; // of an axis of size 1 the caller's may be anything
-      strides.rank = view.rank;
-      int64_t packed = 1;
-      for (int k = view.rank; k-- > 0;) {
-        strides.dims[k] = view.shape[k] == 1 ? packed : view.strides[k];
-        packed *= view.shape[k];
-      }
-      plan.setStrides(index, strides.span(), values);
-    }
-    return Status::success();
-  }
-  slot.place = Place::Workspace;
-  if (slot.isWritten || buffer.role == Role::Cotangent)
-    return Status::success();
-  if (buffer.role == Role::Argument) {
-    slot.place = Place::Nowhere;
-    return buffer.optional
-               ? Status::success()
-               : Status(makeError("tensor '", buffer.name, "': expected as argument of '",
-                                  plan.getPlan().entry, "', found none"));
-  }
-  return makeError("tensor '", buffer.name,
-                   "': expected what the forward call wrote, found none; pass it to both");
-}
-
-Status BoundCall::placeBuffers() {
-  for (size_t i = 0; i < slots.size(); ++i)
-    if (slots[i].isUsed)
-      if (Status s = placeBuffer(i); !s)
-        return s;
-  return Status::success();
-}
-
-Status BoundCall::layOut() {
-  const auto add = [](int64_t &sum, int64_t bytes) -> Status {
-    if (__builtin_add_overflow(sum, aligned(bytes), &sum) || sum > int64_t(1) << 61)
-      return makeError("expected a workspace of at most 2^61 bytes; make the call smaller");
-    return Status::success();
-  };
-  const auto isZeroed = [&](size_t i) {
-    const Buffer &buffer = plan.getPlan().buffers[i];
-    return (buffer.zero && slots[i].isWritten) ||
-           (buffer.role == Role::Cotangent && slots[i].view < 0);
-  };
-  for (bool isFirst : {true, false}) {
-    for (size_t i = 0; i < slots.size(); ++i) {
-      if (slots[i].place != Place::Workspace || isZeroed(i) != isFirst)
-        continue;
-      slots[i].offset = total;
-      if (Status s = add(total, slots[i].bytes); !s)
-        return s;
-    }
-    if (isFirst)
-      zeroed = total;
-  }
-  for (const PreparedGroup &group : plan.groups()) {
-    int64_t offset = 0;
-    for (int member : group.members) {
-      int64_t bytes = slots[member].bytes;
-      if (!slots[member].isUsed)
-        if (Status s = plan.bytesOf(member, values, bytes); !s)
-          return s;
-      if (slots[member].place == Place::View)
-        slots[member].offset = offset;
-      offset += aligned(bytes);
-    }
-  }
-  return Status::success();
-}
-
-double BoundCall::work() const {
-  const plan::Plan &p = plan.getPlan();
-  return double(sizes.batch) * double(sizes.queryHeads) * double(sizes.queries) *
-         double(sizes.keys) * double(p.headDim + p.valueDim);
-}
-
-Status BoundCall::checkMemory(const void *workspace, int64_t bytes) const {
-  if (bytes < workspaceBytes() || (!workspace && workspaceBytes()))
-    return makeError("expected a workspace of ", workspaceBytes(), " bytes (pe_workspace), found ",
-                     workspace ? "" : "no address and ", bytes);
-  if (Status s = checkAddresses(); !s)
-    return s;
-  return checkOverlap(workspace);
-}
-
-Status BoundCall::checkAddresses() const {
-  for (const Slot &slot : slots) {
-    if (slot.view < 0 || !slot.isUsed || slot.bytes == 0)
-      continue;
-    const View &view = viewAt(slot.view);
-    const auto address = reinterpret_cast<uintptr_t>(view.data);
-    if (!address)
-      return makeError("tensor '", view.name, "': expected an address, found none");
-    if (view.dtype == PE_U8 && address % 16)
-      return makeError("tensor '", view.name,
-                       "': expected an address that is a multiple of 16, found one ", address % 16,
-                       " bytes behind");
-    if (slot.isWritten && overlapsItself(view))
-      return makeError("tensor '", view.name,
-                       "': expected elements of their own to be written, found strides ",
-                       toString(Shape(view.strides, view.strides + view.rank)), " of shape ",
-                       toString(shapeOf(view)));
-  }
-  return Status::success();
-}
-
-namespace {
-/// The addresses from the first to behind the last byte of a view.
-struct Range {
-  intptr_t begin = 0, end = 0;
-  bool isWritten = false;
-  bool meets(const Range &other) const { return begin < other.end && other.begin < end; }
-};
-} // namespace
-
-static Range rangeOf(const View &view) {
-  const auto element = static_cast<int64_t>(sizeOf(static_cast<DType>(view.dtype)));
-  Range range;
-  range.begin = reinterpret_cast<intptr_t>(view.data);
-  range.end = range.begin + element;
-  for (int k = 0; k < view.rank; ++k)
-    (view.strides[k] < 0 ? range.begin : range.end) +=
-        (view.shape[k] - 1) * view.strides[k] * element;
-  return range;
-}
-
-Status BoundCall::checkOverlap(const void *workspace) const {
-  InlineVector<Range, 32> ranges(views.size());
-  for (const Slot &slot : slots) {
-    if (slot.view < 0 || !slot.isUsed || slot.bytes == 0)
-      continue;
-    Range &range = ranges[slot.view];
-    const bool isWritten = range.isWritten || slot.isWritten;
-    range = rangeOf(viewAt(slot.view));
-    range.isWritten = isWritten;
-  }
-  Range own;
-  own.begin = reinterpret_cast<intptr_t>(workspace);
-  own.end = own.begin + workspaceBytes();
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    if (own.meets(ranges[i]))
-      return makeError("tensor '", views[i].name,
-                       "': expected memory apart from the workspace, found some inside it");
-    for (size_t j = 0; j < ranges.size() && ranges[i].isWritten; ++j)
-      if (j != i && ranges[i].meets(ranges[j]) && doOverlap(views[i], views[j]))
-        return makeError("tensor '", views[i].name,
-                         "': expected memory of its own to write, found "
-                         "some of tensor '",
-                         views[j].name, "'");
-  }
   return Status::success();
 }
 

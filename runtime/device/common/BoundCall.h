@@ -123,6 +123,8 @@ private:
   InlineVector<bool, 48> wanted;
 };
 
+Shape shapeOf(const View &view);
+
 /// The view's elements lie in row-major order without gaps.
 bool isContiguous(const View &view);
 

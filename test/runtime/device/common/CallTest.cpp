@@ -139,6 +139,18 @@ TEST_F(CallTest, WhatNoStageWritesIsZero) {
   EXPECT_EQ(t.dW, std::vector<float>(kH, 0.0f));
 }
 
+// A sum that no stage adds to: the stages behind it read zeros.
+TEST_F(CallTest, WhatNoStageWritesIsReadAsZero) {
+  plan::Plan plan = test::samplePlan();
+  plan.stages.erase(plan.stages.begin() + 2);
+  executor = *cpu::Executor::create(plan, test::lookup, nullptr, {.poison = true});
+  Tensors t;
+  Status ended = run(kBackward, t.views("x w saved d_y d_w"));
+  ASSERT_TRUE(ended) << ended.error().getMessage();
+  EXPECT_EQ(ran(), (Counts{0, 0, 0, kH}));
+  EXPECT_EQ(t.dW, std::vector<float>(kH, 0.0f));
+}
+
 TEST_F(CallTest, PreparedTensorsGiveTheSameBits) {
   Tensors absent, kept;
   ASSERT_TRUE(run(kForward, absent.views("x w y")));
