@@ -5,6 +5,7 @@
 #include "runtime/plan/ShapeBinder.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace pe::device {
 
@@ -25,13 +26,24 @@ bool isContiguous(const View &view) {
   return true;
 }
 
+/// The axes in the order of the view's strides, so that its memory is read from front to back.
 StridedCopy packingOf(const View &view, bool intoView) {
-  StridedCopy copy(view.rank, static_cast<int64_t>(sizeOf(static_cast<DType>(view.dtype))));
+  int order[PE_MAX_RANK];
+  int64_t packed[PE_MAX_RANK];
   int64_t step = 1;
   for (int k = view.rank; k-- > 0;) {
-    copy.setAxis(k, view.shape[k], intoView ? view.strides[k] : step,
-                 intoView ? step : view.strides[k]);
+    order[k] = k;
+    packed[k] = step;
     step *= view.shape[k];
+  }
+  std::stable_sort(order, order + view.rank, [&](int a, int b) {
+    return std::abs(view.strides[a]) > std::abs(view.strides[b]);
+  });
+  StridedCopy copy(view.rank, static_cast<int64_t>(sizeOf(static_cast<DType>(view.dtype))));
+  for (int k = 0; k < view.rank; ++k) {
+    const int axis = order[k];
+    copy.setAxis(k, view.shape[axis], intoView ? view.strides[axis] : packed[axis],
+                 intoView ? packed[axis] : view.strides[axis]);
   }
   return copy;
 }

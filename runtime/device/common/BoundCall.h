@@ -4,8 +4,9 @@
 // address, finds the stages to run, and gives every buffer they use a place:
 //
 //   in a view     the caller's memory, as it lies, its strides in the frame;
-//   packed        a view that kernels cannot take as it lies: a copy in the workspace, filled
-//                 before the stages run or written back behind them;
+//   packed        a view that kernels cannot take as it lies, or that a CPU reads faster from a
+//                 copy: a copy in the workspace, filled before the stages run or written back
+//                 behind them;
 //   workspace     temporaries, and whatever else the caller did not pass.
 //
 // A stage runs if it writes something that is wanted: a result, saved tensor or gradient that the
@@ -104,6 +105,7 @@ private:
   void chooseStages();
   Status checkWanted() const;
   Status placeBuffers();
+  bool areRowsColliding(size_t index) const;
   Status placeBuffer(size_t index);
   Status layOut();
   Status checkAddresses() const;

@@ -275,3 +275,33 @@ TEST(Views, StridesAreWordsOfTheFrame) {
   const int64_t far[] = {0, int64_t(1) << 22, 1};
   EXPECT_FALSE(bound.canUse(0, whole.rawData(), views[0].shape(), far)) << "16 MiB apart";
 }
+
+// Rows a multiple of 1 KiB apart are copied where they are read often enough.
+TEST(Views, RowsThatCollideInTheCacheArePacked) {
+  Plan plan;
+  plan.entry = "double";
+  plan.target = "cpu";
+  plan.headDim = plan.valueDim = kWidth;
+  plan.frame = standardFrame();
+  for (int axis : {0, 1})
+    plan.frame.push_back({FrameWord::Kind::Stride, "x", "", axis});
+  plan.buffers = {{.name = "x", .role = Role::Argument, .shape = {"b", "r", "4"}},
+                  {.name = "keys", .role = Role::Argument, .shape = {"c"}},
+                  {.name = "y", .role = Role::Result, .shape = {"b", "r", "4"}}};
+  plan.stages = {{"doubleRow", Phase::Forward, "b*r", {0, 2}, {2}, {}}};
+  const device::BoundPlan bound = *device::BoundPlan::create(plan);
+  const auto workspaceOf = [&](int64_t rows, int64_t keys, int64_t pitch) {
+    static float nothing[4];
+    const View views[] = {{"x", nothing, PE_F32, 3, {1, rows, 4}, {rows * pitch, pitch, 1}},
+                          {"keys", nothing, PE_F32, 1, {keys}, {1}},
+                          {"y", nothing, PE_F32, 3, {1, rows, 4}, {rows * 4, 4, 1}}};
+    device::BoundCall call(bound, device::kForward, views);
+    Status s = call.bind({});
+    EXPECT_TRUE(s) << s.error().getMessage();
+    return call.workspaceBytes();
+  };
+  EXPECT_GT(workspaceOf(256, 256, 512), 256 * 16);
+  EXPECT_EQ(workspaceOf(256, 256, 512 + 4), 0);
+  EXPECT_EQ(workspaceOf(256, 256, 4), 0) << "contiguous";
+  EXPECT_EQ(workspaceOf(1, 4096, 512), 0) << "every key is read once";
+}
