@@ -7,39 +7,40 @@ using namespace mlir::tile::gpu;
 
 //===- Windows -----------------------------------------------------------------===//
 
-void mlir::tile::gpu::declareWindows(FragmentKernel &k, int64_t copies) {
-  auto declare = [&](Value table) {
-    Window &window = k.windows[table];
-    if (window.entries)
-      return;
-    window.entries = k.schedule.ownerBlock() + k.schedule.innerBlock - 1;
-    window.stageBytes = llvm::alignTo(window.entries * 4, 128);
-    window.offset = k.allocate(window.stageBytes * copies);
+llvm::MapVector<Value, Window> mlir::tile::gpu::makeWindows(FragmentKernel &k, int64_t copies) {
+  llvm::MapVector<Value, Window> windows;
+  auto make = [&](Value table) {
+    auto [found, isNew] = windows.try_emplace(table);
+    if (isNew)
+      found->second =
+          k.shared.makeWindow(k.schedule.ownerBlock() + k.schedule.innerBlock - 1, copies);
   };
-  for (Operation &op : k.stream.getBody().front()) {
+  for (Operation &op : k.getStream().getBody().front()) {
     if (auto window = dyn_cast<WindowOp>(op))
-      declare(window.getTable());
+      make(window.getTable());
     else if (auto segments = dyn_cast<SegmentsOp>(op))
-      declare(segments.getU());
+      make(segments.getU());
     else if (auto gradient = dyn_cast<SegmentsGradOp>(op))
-      declare(gradient.getU());
+      make(gradient.getU());
   }
+  return windows;
 }
 
-void mlir::tile::gpu::copyWindow(FragmentKernel &k, Value table, const Window &window) {
+void mlir::tile::gpu::copyWindow(FragmentKernel &k, Value table, const Window &window,
+                                 const Place &place, const Num &base) {
   KernelBuilder &b = k.b;
   const int64_t columns = k.rowsOwn ? k.schedule.innerBlock : k.schedule.ownerBlock();
-  Num row = k.rowsOwn ? k.ownerBase : k.innerBase, column = k.rowsOwn ? k.innerBase : k.ownerBase;
+  Num row = k.rowsOwn ? k.item.ownerBase : base, column = k.rowsOwn ? base : k.item.ownerBase;
   // Entry 0 of the window, in the table.
   Num first = row - column + k.columns - Num(columns);
   Num extent = k.fn.extents(table).back();
-  Value base = k.fn.address(table, k.place());
+  Value start = k.fn.address(table, place);
   for (int64_t begin = 0; begin < window.entries; begin += k.schedule.threads()) {
     Num index = k.thread + Num(begin), entry = first + index;
     auto copy = [&] {
       Value exists = b.both(b.compare(arith::CmpIPredicate::sge, entry, 0), b.less(entry, extent));
-      Num to = window.stage * Num(window.stageBytes) + index * Num(4) + Num(window.offset);
-      b.copyAsync(b.shared(k.fn.shared(), to), b.global(base, entry * Num(4)), exists, 4);
+      Num to = window.copy * Num(window.copyBytes) + index * Num(4) + Num(window.offset);
+      b.copyAsync(k.shared.at(to), b.global(start, entry * Num(4)), exists, 4);
     };
     if (begin + k.schedule.threads() <= window.entries)
       copy();
@@ -48,16 +49,17 @@ void mlir::tile::gpu::copyWindow(FragmentKernel &k, Value table, const Window &w
   }
 }
 
-Registers mlir::tile::gpu::loadWindow(FragmentKernel &k, Value table) {
+Registers mlir::tile::gpu::loadWindow(Step &step, Value table) {
+  FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
-  const Window &window = k.windows.find(table)->second;
+  const Window &window = step.windowOf(table);
   // The lane's element 0 within the block; the others are constants away from it.
   Element origin;
   Num owner = k.warp * Num(k.layout.ownerTiles * 16) + k.g, inner = k.layout.innerAt(k.t, origin);
   Num apart = k.rowsOwn ? owner - inner : inner - owner;
   const int64_t columns = k.rowsOwn ? k.schedule.innerBlock : k.schedule.ownerBlock();
-  Num first = apart * Num(4) + window.stage * Num(window.stageBytes) +
-              Num((columns - 1) * 4 + window.offset);
+  Num first =
+      apart * Num(4) + window.copy * Num(window.copyBytes) + Num((columns - 1) * 4 + window.offset);
   const int64_t ownerSign = k.rowsOwn ? 1 : -1;
   llvm::SmallDenseMap<int64_t, Value> known; // pairs of one diagonal share a register
   Registers values;
@@ -67,14 +69,14 @@ Registers mlir::tile::gpu::loadWindow(FragmentKernel &k, Value table) {
                          (k.isPermuted ? at.innerTile * 2 : at.innerTile * 8) - at.innerHalf;
     Value &value = known[away];
     if (!value)
-      value = b.load(b.f32(), b.shared(k.fn.shared(), first + Num(ownerSign * away * 4)));
+      value = b.load(b.f32(), k.shared.at(first + Num(ownerSign * away * 4)));
     values.push_back(value);
   }
   return values;
 }
 
-void mlir::tile::gpu::emitWindow(FragmentKernel &k, WindowOp op) {
-  k.set(op.getValue(), loadWindow(k, op.getTable()));
+void mlir::tile::gpu::emitWindow(Step &step, WindowOp op) {
+  step.set(op.getValue(), loadWindow(step, op.getTable()));
 }
 
 //===- Segments ------------------------------------------------------------------===//
@@ -90,11 +92,12 @@ Value SegmentBlock::bend(FragmentKernel &k, const Num &z) const {
 }
 
 /// v of the lane's rows; rows that do not exist take the last one's.
-static Registers loadRows(FragmentKernel &k, Value buffer) {
+static Registers loadRows(Step &step, Value buffer) {
+  FragmentKernel &k = step.k;
   Registers values;
   for (int64_t i = 0, e = k.registersOf({"r"}); i < e; ++i) {
-    Place place = k.place();
-    place.r = minOf(k.rowAt(k.elementAt({"r"}, i)), k.rows - Num(1));
+    Place place = step.place();
+    place.r = minOf(step.rowAt(k.elementAt({"r"}, i)), k.rows - Num(1));
     values.push_back(k.b.load(k.b.f32(), k.fn.address(buffer, place)));
   }
   return values;
@@ -114,7 +117,8 @@ static Num knotsBelow(FragmentKernel &k, Value knots, const Num &kinks, Value bo
 }
 
 /// The kinks inside the range of the products of the warp's u and v.
-static std::pair<Num, Num> findKinks(FragmentKernel &k, const SegmentBlock &block, Value count) {
+static Interval<Num> findKinks(Step &step, const SegmentBlock &block, Value count) {
+  FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
   auto range = [&](ArrayRef<Value> values) {
     Value low = values[0], high = values[0];
@@ -131,30 +135,30 @@ static std::pair<Num, Num> findKinks(FragmentKernel &k, const SegmentBlock &bloc
       low = low ? b.min(low, product) : product;
       high = high ? b.max(high, product) : product;
     }
-  Num kinks = b.fromValue(b.load(b.i32(), k.fn.address(count, k.place()))) - Num(1);
+  Num kinks = b.fromValue(b.load(b.i32(), k.fn.address(count, step.place()))) - Num(1);
   return {knotsBelow(k, block.knots, kinks, low), knotsBelow(k, block.knots, kinks, high)};
 }
 
-SegmentBlock mlir::tile::gpu::findSegmentBlock(FragmentKernel &k, Value u, Value v, Value knots,
+SegmentBlock mlir::tile::gpu::findSegmentBlock(Step &step, Value u, Value v, Value knots,
                                                Value slope, Value count) {
+  FragmentKernel &k = step.k;
   SegmentBlock block;
-  block.u = loadWindow(k, u);
-  block.v = loadRows(k, v);
-  block.knots = k.fn.address(knots, k.place());
-  block.slopes = k.fn.address(slope, k.place());
+  block.u = loadWindow(step, u);
+  block.v = loadRows(step, v);
+  block.knots = k.fn.address(knots, step.place());
+  block.slopes = k.fn.address(slope, step.place());
   // The adjoint asks for what the value has found in the same step.
-  auto [found, isNew] = k.kinks.try_emplace({u, knots}, Num(0), Num(0));
-  if (isNew)
-    found->second = findKinks(k, block, count);
-  std::tie(block.firstKink, block.endKink) = found->second;
+  Interval<Num> kinks = step.kinksOf(u, knots, [&] { return findKinks(step, block, count); });
+  block.firstKink = kinks.begin, block.endKink = kinks.end;
   return block;
 }
 
-void mlir::tile::gpu::emitSegments(FragmentKernel &k, SegmentsOp op) {
+void mlir::tile::gpu::emitSegments(Step &step, SegmentsOp op) {
+  FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
   SegmentBlock block =
-      findSegmentBlock(k, op.getU(), op.getV(), op.getKnots(), op.getSlope(), op.getCount());
-  Value offset = floatAt(k, k.fn.address(op.getOffset(), k.place()), block.firstKink);
+      findSegmentBlock(step, op.getU(), op.getV(), op.getKnots(), op.getSlope(), op.getCount());
+  Value offset = floatAt(k, k.fn.address(op.getOffset(), step.place()), block.firstKink);
   Value slope = block.slope(k, block.firstKink);
   auto vOf = [&](int64_t index) {
     return block.v[k.indexOf({"r"}, k.elementAt({"r", "c"}, index))];
@@ -177,5 +181,5 @@ void mlir::tile::gpu::emitSegments(FragmentKernel &k, SegmentsOp op) {
     }
     return next;
   });
-  k.set(op.getValue(), std::move(values));
+  step.set(op.getValue(), std::move(values));
 }

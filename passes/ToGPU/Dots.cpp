@@ -9,7 +9,7 @@
 // operands read from shared memory in vectors along the contraction where they lie so.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/ToGPU/FragmentKernel.h"
+#include "passes/ToGPU/Emitters.h"
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -21,8 +21,8 @@ bool isMatrixType(Type element) { return !element.isF32(); }
 
 class DotEmitter {
 public:
-  DotEmitter(FragmentKernel &k, DotOp dot)
-      : k(k), b(k.b), dot(dot), result(spacesOf(dot.getOutput())),
+  DotEmitter(Step &step, DotOp dot)
+      : here(step), k(step.k), b(k.b), dot(dot), result(spacesOf(dot.getOutput())),
         element(cast<ValType>(dot.getRhs().getType()).getElementType()) {}
 
   void emit() {
@@ -62,6 +62,7 @@ private:
                     bool isTransposed, const Num &leftBase, int64_t tiles, int64_t depthTiles,
                     const Num &firstDepthTile);
 
+  Step &here;
   FragmentKernel &k;
   KernelBuilder &b;
   DotOp dot;
@@ -72,12 +73,12 @@ private:
 /// The accumulators' first value: `init`, broadcast over pairs where it is a vector.
 Registers DotEmitter::start() {
   const int64_t count = k.registersOf(result);
-  if (auto fold = k.foldStart.find(dot.getOutput()); fold != k.foldStart.end())
-    return fold->second;
+  if (const Registers *fold = here.foldOf(dot.getOutput()))
+    return *fold;
   if (!dot.getInit())
     return Registers(count, b.number(0.0));
   const SpaceSet &from = spacesOf(dot.getInit());
-  Registers &init = k.registers(dot.getInit());
+  const Registers &init = here.registers(dot.getInit());
   if (from == result)
     return init;
   Registers values;
@@ -91,7 +92,7 @@ Registers DotEmitter::start() {
 SmallVector<Value> DotEmitter::loadA(const Panel &panel, int64_t rowConstant, const Num &row,
                                      int64_t step) {
   auto own = ::pe::math::rowOfLeft(k.lane, row);
-  return b.loadMatrices(k.chunkAddress(panel, rowConstant, own.row, 2 * step, own.chunk),
+  return b.loadMatrices(k.shared.chunkAddress(panel, rowConstant, own.row, 2 * step, own.chunk),
                         /*transposed=*/false);
 }
 
@@ -99,7 +100,7 @@ Value DotEmitter::wordAt(const Panel &panel, int64_t rowConstant, int odd, int64
                          const Num &column) {
   // A chunk has four words, so eight columns are two chunks.
   Num row = k.t * Num(2) + Num(odd);
-  Value chunk = k.chunkAddress(panel, rowConstant, row, columnConstant / 4, column / Num(4));
+  Value chunk = k.shared.chunkAddress(panel, rowConstant, row, columnConstant / 4, column / Num(4));
   return b.load(b.i32(), b.shared(chunk, column % Num(4) * Num(4)), 4);
 }
 
@@ -112,13 +113,14 @@ SmallVector<Value> DotEmitter::loadATransposed(const Panel &panel, int64_t rowCo
     return words;
   }
   auto own = ::pe::math::rowOfLeftTransposed(k.lane, column);
-  return b.loadMatrices(k.chunkAddress(panel, rowConstant, own.row, columnConstant / 8, own.chunk),
-                        /*transposed=*/true);
+  return b.loadMatrices(
+      k.shared.chunkAddress(panel, rowConstant, own.row, columnConstant / 8, own.chunk),
+      /*transposed=*/true);
 }
 
 SmallVector<Value> DotEmitter::loadB(const Panel &panel, int64_t rowConstant, int64_t step) {
   auto own = ::pe::math::rowOfRight(k.lane);
-  return b.loadMatrices(k.chunkAddress(panel, rowConstant, own.row, 2 * step, own.chunk),
+  return b.loadMatrices(k.shared.chunkAddress(panel, rowConstant, own.row, 2 * step, own.chunk),
                         /*transposed=*/false);
 }
 
@@ -135,7 +137,7 @@ SmallVector<Value> DotEmitter::loadBTransposed(const Panel &panel, int64_t rowCo
     return words;
   }
   auto own = ::pe::math::rowOfRightTransposed(k.lane, tile);
-  return b.loadMatrices(k.chunkAddress(panel, rowConstant, own.row, tileConstant, own.chunk),
+  return b.loadMatrices(k.shared.chunkAddress(panel, rowConstant, own.row, tileConstant, own.chunk),
                         /*transposed=*/true);
 }
 
@@ -157,7 +159,7 @@ SmallVector<Value> DotEmitter::fragmentOf(const Registers &pairs, int64_t ownerT
 SmallVector<Value> DotEmitter::vectorAt(const Panel &panel, int64_t rowConstant, const Num &row,
                                         const Num &chunk) {
   auto type = VectorType::get({4}, b.f32());
-  Value vector = b.load(type, k.chunkAddress(panel, rowConstant, row, 0, chunk), 16);
+  Value vector = b.load(type, k.shared.chunkAddress(panel, rowConstant, row, 0, chunk), 16);
   SmallVector<Value> values;
   for (int i = 0; i < 4; ++i)
     values.push_back(b.create<LLVM::ExtractElementOp>(b.f32(), vector, b.integer(i)));
@@ -170,11 +172,11 @@ void DotEmitter::overDepth() {
   const bool lhsOwns = k.isOwnerSide(spacesOf(dot.getLhs()));
   Value ownerValue = lhsOwns ? dot.getLhs() : dot.getRhs();
   Value innerValue = lhsOwns ? dot.getRhs() : dot.getLhs();
-  const Panel &owner = k.panelOf(ownerValue), &inner = k.panelOf(innerValue);
+  const Panel &owner = here.panelOf(ownerValue), &inner = here.panelOf(innerValue);
   Registers sums = start();
   if (!isMatrixType(element)) {
     exactOverDepth(sums, owner, inner);
-    k.set(dot.getOutput(), std::move(sums));
+    here.set(dot.getOutput(), std::move(sums));
     return;
   }
   Num warpRow = k.warp * Num(k.layout.ownerTiles * 16);
@@ -194,7 +196,7 @@ void DotEmitter::overDepth() {
         }
     }
   }
-  k.set(dot.getOutput(), std::move(sums));
+  here.set(dot.getOutput(), std::move(sums));
 }
 
 void DotEmitter::exactOverDepth(Registers &sums, const Panel &owner, const Panel &inner) {
@@ -219,21 +221,16 @@ void DotEmitter::exactOverDepth(Registers &sums, const Panel &owner, const Panel
 //===- Over the inner side: owner panels -------------------------------------------------===//
 
 void DotEmitter::overInner() {
-  const Panel &panel = k.panelOf(dot.getRhs());
-  Registers &pairs = k.registers(dot.getLhs());
+  const Panel &panel = here.panelOf(dot.getRhs());
+  const Registers &pairs = here.registers(dot.getLhs());
   Registers sums = start();
   const int64_t tiles = k.depthOf(result) / 8;
   if (!isMatrixType(element)) {
     // Through memory of the warp: a lane needs all pairs of its owners.
-    // The memory was last read before the step's barrier, or by another contraction of this step.
-    if (k.usesOfWarpPairs++)
-      b.syncWarp();
-    Panel staged = k.warpPairs();
-    k.storePairs(staged, pairs);
-    b.syncWarp();
-    exactProduct(sums, staged, panel, k.schedule.innerBlock / 4, /*isTransposed=*/false,
-                 k.warp * Num(k.layout.ownerTiles * 16), k.layout.ownerTiles, tiles, 0);
-    k.set(dot.getOutput(), std::move(sums));
+    exactProduct(sums, here.pairsOfWarp(pairs), panel, k.schedule.innerBlock / 4,
+                 /*isTransposed=*/false, k.warp * Num(k.layout.ownerTiles * 16),
+                 k.layout.ownerTiles, tiles, 0);
+    here.set(dot.getOutput(), std::move(sums));
     return;
   }
   for (int64_t step = 0; step < k.schedule.innerBlock / stepSize(); ++step) {
@@ -252,7 +249,7 @@ void DotEmitter::overInner() {
         }
     }
   }
-  k.set(dot.getOutput(), std::move(sums));
+  here.set(dot.getOutput(), std::move(sums));
 }
 
 void DotEmitter::exactProduct(Registers &sums, const Panel &left, const Panel &right, int64_t steps,
@@ -271,7 +268,7 @@ void DotEmitter::exactProduct(Registers &sums, const Panel &left, const Panel &r
       Num column = leftBase + k.g + Num(row * 8);
       SmallVector<Value> values;
       for (int n = 0; n < 4; ++n) {
-        Value address = k.chunkAddress(left, 0, chunk * Num(4) + Num(n), 0, column / Num(4));
+        Value address = k.shared.chunkAddress(left, 0, chunk * Num(4) + Num(n), 0, column / Num(4));
         values.push_back(b.load(b.f32(), b.shared(address, column % Num(4) * Num(4)), 4));
       }
       rows.push_back(values);
@@ -279,7 +276,7 @@ void DotEmitter::exactProduct(Registers &sums, const Panel &left, const Panel &r
     for (int64_t tile = 0; tile < depthTiles; ++tile)
       for (int n = 0; n < 4; ++n) {
         Num depth = (firstDepthTile + Num(tile)) * Num(8) + k.t * Num(2);
-        Value address = k.chunkAddress(right, 0, chunk * Num(4) + Num(n), 0, depth / Num(4));
+        Value address = k.shared.chunkAddress(right, 0, chunk * Num(4) + Num(n), 0, depth / Num(4));
         Value pair = b.load(pairType, b.shared(address, depth % Num(4) * Num(4)), 8);
         for (int64_t e = 0; e < 2; ++e) {
           Value factor = b.create<LLVM::ExtractElementOp>(b.f32(), pair, b.integer(e));
@@ -296,8 +293,8 @@ void DotEmitter::exactProduct(Registers &sums, const Panel &left, const Panel &r
 //===- Over the owner side: inner panels --------------------------------------------------===//
 
 void DotEmitter::overOwner() {
-  const Panel &panel = k.panelOf(dot.getRhs());
-  const Panel staged = k.stagedPairs(dot.getLhs());
+  const Panel &panel = here.panelOf(dot.getRhs());
+  const Panel staged = here.stagedPairs(dot.getLhs());
   Registers sums = start();
   const int64_t tiles = k.layout.foldTiles(), across = k.layout.foldDepthTiles(k.depthOf(result));
   const int64_t steps = k.schedule.ownerBlock();
@@ -306,7 +303,7 @@ void DotEmitter::overOwner() {
   if (!isMatrixType(element)) {
     exactProduct(sums, staged, panel, steps / 4, /*isTransposed=*/true, tile * Num(16), tiles,
                  across, depthTile);
-    k.set(dot.getOutput(), std::move(sums));
+    here.set(dot.getOutput(), std::move(sums));
     return;
   }
   for (int64_t step = 0; step < steps / stepSize(); ++step) {
@@ -327,9 +324,9 @@ void DotEmitter::overOwner() {
         }
     }
   }
-  k.set(dot.getOutput(), std::move(sums));
+  here.set(dot.getOutput(), std::move(sums));
 }
 
 } // namespace
 
-void mlir::tile::gpu::emitDot(FragmentKernel &k, DotOp dot) { DotEmitter(k, dot).emit(); }
+void mlir::tile::gpu::emitDot(Step &step, DotOp dot) { DotEmitter(step, dot).emit(); }

@@ -3,6 +3,8 @@
 
 #include "dialect/Tile/Owner.h"
 
+#include "passes/ToGPU/Emitters.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -100,44 +102,45 @@ namespace {
 /// Calls `body` for every pair of neighbouring depths (or every element of a vector) of this lane,
 /// with its address in `buffer` and whether it exists and is this lane's to add.
 void eachAccess(
-    FragmentKernel &k, Value buffer, const SpaceSet &spaces,
+    Step &step, Value buffer, const SpaceSet &spaces,
     llvm::function_ref<void(int64_t first, int64_t count, Value address, Value exists)> body) {
+  FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
-  const int64_t step = hasDepth(spaces) ? 2 : 1;
-  for (int64_t i = 0, e = k.registersOf(spaces); i < e; i += step) {
+  const int64_t count = hasDepth(spaces) ? 2 : 1;
+  for (int64_t i = 0, e = k.registersOf(spaces); i < e; i += count) {
     Element at = k.elementAt(spaces, i);
-    Num inner = hasDepth(spaces) ? k.foldedInnerAt(at) : k.innerAt(at);
-    Place place = k.place();
+    Num inner = hasDepth(spaces) ? step.foldedInnerAt(at) : step.innerAt(at);
+    Place place = step.place();
     (hasRows(spaces) ? place.r : place.c) = inner;
-    Value exists = b.less(inner, hasRows(spaces) ? k.rows : k.columns);
+    Value exists = b.less(inner, k.limitOf(spaces));
     if (!hasDepth(spaces)) {
       exists = b.both(exists, b.less(k.thread, Num(4)));
-      body(i, 1, k.fn.address(buffer, place), exists);
+      body(i, count, k.fn.address(buffer, place), exists);
       continue;
     }
     Num depth = k.foldedDepthTile(at, spaces) * Num(8) + k.t * Num(2);
     if (k.layout.foldParts() > 1)
       exists = b.both(exists, b.less(depth, Num(k.depthOf(spaces))));
-    body(i, 2, b.global(k.fn.address(buffer, place), depth * Num(4)), exists);
+    body(i, count, b.global(k.fn.address(buffer, place), depth * Num(4)), exists);
   }
 }
 
 } // namespace
 
-void mlir::tile::gpu::addToLine(FragmentKernel &k, Value buffer, const SpaceSet &spaces,
-                                Registers sums) {
+void mlir::tile::gpu::addToLine(Step &step, Value buffer, const SpaceSet &spaces, Registers sums) {
+  FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
   reduceAcrossLanes(k, spaces, Reduction::Add, sums);
   if (!k.isOwnerSide(spaces)) {
-    k.orderedLines.push_back({buffer, spaces, std::move(sums)});
+    step.addLine({buffer, spaces, std::move(sums)});
     return;
   }
   for (auto [index, value] : llvm::enumerate(sums)) {
     Num owner = k.ownerAt(k.elementAt(spaces, index));
-    Place place = k.place();
+    Place place = step.place();
     (hasRows(spaces) ? place.r : place.c) = owner;
-    Value adds = b.both(b.less(owner, hasRows(spaces) ? k.rows : k.columns),
-                        b.compare(arith::CmpIPredicate::eq, k.t, 0));
+    Value adds =
+        b.both(b.less(owner, k.limitOf(spaces)), b.compare(arith::CmpIPredicate::eq, k.t, 0));
     b.ifThen(adds, [&, v = value] {
       Value address = k.fn.address(buffer, place);
       b.store(b.add(b.load(b.f32(), address), v), address);
@@ -146,13 +149,13 @@ void mlir::tile::gpu::addToLine(FragmentKernel &k, Value buffer, const SpaceSet 
 }
 
 /// The registers plus what earlier CTAs have added.
-Registers OuterFolds::addTo(FragmentKernel &k, Value buffer, const SpaceSet &spaces,
+Registers OuterFolds::addTo(Step &step, Value buffer, const SpaceSet &spaces,
                             const Registers &registers, Value isFirst) {
-  KernelBuilder &b = k.b;
+  KernelBuilder &b = step.k.b;
   Registers sums = registers;
   Value isLater =
       b.create<arith::XOrIOp>(isFirst, b.create<arith::ConstantOp>(b.getBoolAttr(true)));
-  eachAccess(k, buffer, spaces, [&](int64_t first, int64_t count, Value address, Value exists) {
+  eachAccess(step, buffer, spaces, [&](int64_t first, int64_t count, Value address, Value exists) {
     SmallVector<Type> types(count, b.f32());
     Registers before = b.ifElse(
         b.both(exists, isLater), types,
@@ -169,10 +172,10 @@ Registers OuterFolds::addTo(FragmentKernel &k, Value buffer, const SpaceSet &spa
   return sums;
 }
 
-void OuterFolds::write(FragmentKernel &k, Value buffer, const SpaceSet &spaces,
+void OuterFolds::write(Step &step, Value buffer, const SpaceSet &spaces,
                        const Registers &registers) {
-  KernelBuilder &b = k.b;
-  eachAccess(k, buffer, spaces, [&](int64_t first, int64_t count, Value address, Value exists) {
+  KernelBuilder &b = step.k.b;
+  eachAccess(step, buffer, spaces, [&](int64_t first, int64_t count, Value address, Value exists) {
     b.ifThen(exists, [&] {
       for (int64_t i = 0; i < count; ++i)
         b.store(registers[first + i], b.global(address, Num(i * 4)));
@@ -180,43 +183,44 @@ void OuterFolds::write(FragmentKernel &k, Value buffer, const SpaceSet &spaces,
   });
 }
 
-void OuterFolds::emitStep(FragmentKernel &k) {
+void OuterFolds::emitStep(Step &step) {
   if (!tickets)
     return;
-  auto [number, total] = k.visitOf(k.ownerBlock, k.innerBlock);
+  FragmentKernel &k = step.k;
+  auto [number, total] = k.visitOf(k.item.ownerBlock, step.at.block);
   if (k.rowsOwn) { // query heads of the key head one after the other
-    Num group = k.fn.size("hq") / k.fn.size("hkv");
-    number = number + k.queryHead % group * total;
-    total = total * group;
+    number = number + step.queryHead() % k.item.group * total;
+    total = total * k.item.group;
   }
-  const Num indices[] = {k.batch, k.rowsOwn ? k.keyHead : k.queryHead, k.innerBlock};
-  k.turns.push_back({k.fn.address(tickets, ArrayRef<Num>(indices)), number,
-                     [=, this, &k] { addStep(k, number, total); }});
+  const Num indices[] = {k.item.batch, k.rowsOwn ? k.item.keyHead : step.queryHead(),
+                         step.at.block};
+  step.addTurn({k.fn.address(tickets, ArrayRef<Num>(indices)), number,
+                [=, this, &step] { addStep(step, number, total); }});
 }
 
-void OuterFolds::addStep(FragmentKernel &k, const Num &number, const Num &total) {
-  KernelBuilder &b = k.b;
+void OuterFolds::addStep(Step &step, const Num &number, const Num &total) {
+  KernelBuilder &b = step.k.b;
   Value isFirst = b.compare(arith::CmpIPredicate::eq, number, 0);
   Value isLast = b.compare(arith::CmpIPredicate::eq, number + Num(1), total);
   SmallVector<Registers> sums;
   for (unsigned index : order)
-    sums.push_back(addTo(k, outer[index], spacesOf(stream.getResult(index)),
-                         k.registers(stream.getYielded(index)), isFirst));
+    sums.push_back(addTo(step, outer[index], spacesOf(stream.getResult(index)),
+                         step.registers(stream.getYielded(index)), isFirst));
   Value never = b.create<arith::ConstantOp>(b.getBoolAttr(false));
-  for (const LineSum &line : std::exchange(k.orderedLines, {}))
-    write(k, line.buffer, line.spaces, addTo(k, line.buffer, line.spaces, line.sums, never));
+  for (const LineSum &line : step.takeLines())
+    write(step, line.buffer, line.spaces, addTo(step, line.buffer, line.spaces, line.sums, never));
   b.ifElse(
       isLast, TypeRange(),
       [&] {
         for (auto [index, sum] : llvm::zip(order, sums))
-          k.set(stream.getResult(index), sum);
+          step.set(stream.getResult(index), sum);
         for (Operation *op : foldOps)
-          emitOp(k, op);
+          emitOp(step, op);
         return Registers();
       },
       [&] {
         for (auto [index, sum] : llvm::zip(order, sums))
-          write(k, outer[index], spacesOf(stream.getResult(index)), sum);
+          write(step, outer[index], spacesOf(stream.getResult(index)), sum);
         return Registers();
       });
 }

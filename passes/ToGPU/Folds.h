@@ -9,7 +9,7 @@
 #ifndef PE_PASSES_TOGPU_FOLDS_H
 #define PE_PASSES_TOGPU_FOLDS_H
 
-#include "passes/ToGPU/FragmentKernel.h"
+#include "passes/ToGPU/Step.h"
 
 namespace mlir::tile::gpu {
 
@@ -23,15 +23,15 @@ public:
   ArrayRef<Value> getBuffers() const { return buffers; }
   bool hasTurns() const { return static_cast<bool>(tickets); }
   /// Adds what this step yields to the outer folds, when its turn comes.
-  void emitStep(FragmentKernel &k);
+  void emitStep(Step &step);
   /// Ops behind the stream that do not depend on an outer fold.
   ArrayRef<Operation *> ownerEpilogue() const { return ownerOps; }
 
 private:
-  void addStep(FragmentKernel &k, const Num &number, const Num &total);
-  Registers addTo(FragmentKernel &k, Value buffer, const SpaceSet &spaces,
-                  const Registers &registers, Value isFirst);
-  void write(FragmentKernel &k, Value buffer, const SpaceSet &spaces, const Registers &registers);
+  void addStep(Step &step, const Num &number, const Num &total);
+  Registers addTo(Step &step, Value buffer, const SpaceSet &spaces, const Registers &registers,
+                  Value isFirst);
+  void write(Step &step, Value buffer, const SpaceSet &spaces, const Registers &registers);
 
   void clear(BufferOp buffer);
 
@@ -47,7 +47,7 @@ private:
 /// Adds up a value over pairs, of which a lane has `sums` for its rows or columns (`spaces`), and
 /// adds it to buffer [b, hq, r] or [b, hq, c]: at once on the owner side, where only this CTA does,
 /// else in the order of the inner block's ticket.
-void addToLine(FragmentKernel &k, Value buffer, const SpaceSet &spaces, Registers sums);
+void addToLine(Step &step, Value buffer, const SpaceSet &spaces, Registers sums);
 
 /// R or C where the sum inside a map goes to its pair's row or column of a buffer [b, hq, r] or
 /// [b, hq, c].

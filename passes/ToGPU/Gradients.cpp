@@ -7,17 +7,17 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
-void mlir::tile::gpu::emitWindowGrad(FragmentKernel &k, WindowGradOp op) {
-  k.sums->addDiagonals(k, op.getTable(), k.registers(op.getValue()), op.getValue());
+void mlir::tile::gpu::emitWindowGrad(Step &step, WindowGradOp op) {
+  step.k.sums.addDiagonals(step, op.getTable(), step.registers(op.getValue()), op.getValue());
 }
 
 namespace {
 
 class SegmentsGradEmitter {
 public:
-  SegmentsGradEmitter(FragmentKernel &k, SegmentsGradOp op)
-      : k(k), b(k.b), op(op), g(k.registers(op.getValue())),
-        block(findSegmentBlock(k, op.getU(), op.getV(), op.getKnots(), op.getSlope(),
+  SegmentsGradEmitter(Step &step, SegmentsGradOp op)
+      : step(step), k(step.k), b(k.b), op(op), g(step.registers(op.getValue())),
+        block(findSegmentBlock(step, op.getU(), op.getV(), op.getKnots(), op.getSlope(),
                                op.getCount())) {}
   void emit();
 
@@ -26,6 +26,7 @@ private:
   void addMoments(const Num &segment, const Registers &values, bool isSubtracted);
   void addRows(const Registers &slopes);
 
+  Step &step;
   FragmentKernel &k;
   KernelBuilder &b;
   SegmentsGradOp op;
@@ -47,7 +48,7 @@ void SegmentsGradEmitter::addMoments(const Num &segment, const Registers &values
       sum = b.add(sum, b.shuffleXor(sum, mask));
     if (isSubtracted)
       sum = b.create<arith::NegFOp>(sum);
-    k.sums->addToHead(k, op.getMoments(), segment * Num(2) + Num(moment++), sum);
+    k.sums.addToHead(k, op.getMoments(), segment * Num(2) + Num(moment++), sum);
   }
 }
 
@@ -59,7 +60,7 @@ void SegmentsGradEmitter::addRows(const Registers &slopes) {
     Value weighted = b.mul(g[index], slope);
     sum = sum ? b.fma(weighted, block.u[index], sum) : b.mul(weighted, block.u[index]);
   }
-  addToLine(k, op.getVGrad(), {"r"}, std::move(sums));
+  addToLine(step, op.getVGrad(), {"r"}, std::move(sums));
 }
 
 void SegmentsGradEmitter::emit() {
@@ -86,11 +87,11 @@ void SegmentsGradEmitter::emit() {
   Registers weighted;
   for (auto [index, slope] : llvm::enumerate(slopes))
     weighted.push_back(b.mul(b.mul(g[index], slope), v(index)));
-  k.sums->addDiagonals(k, op.getUGrad(), weighted);
+  k.sums.addDiagonals(step, op.getUGrad(), weighted);
 }
 
 } // namespace
 
-void mlir::tile::gpu::emitSegmentsGrad(FragmentKernel &k, SegmentsGradOp op) {
-  SegmentsGradEmitter(k, op).emit();
+void mlir::tile::gpu::emitSegmentsGrad(Step &step, SegmentsGradOp op) {
+  SegmentsGradEmitter(step, op).emit();
 }

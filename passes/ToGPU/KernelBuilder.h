@@ -54,6 +54,8 @@ private:
 
 inline Num ceilDiv(const Num &a, const Num &b) { return (a + b - Num(1)) / b; }
 
+/// A value of the tile program, as this thread has it.
+using Registers = SmallVector<Value>;
 using LoopBody = llvm::function_ref<SmallVector<Value>(Num, ValueRange)>;
 
 class KernelBuilder : public ImplicitLocOpBuilder {

@@ -9,6 +9,7 @@
 
 #include "passes/Scalar/OpShape.h"
 #include "passes/Scalar/Variation.h"
+#include "passes/ToGPU/Emitters.h"
 #include "passes/ToGPU/Folds.h"
 #include "passes/ToGPU/Sums.h"
 #include "passes/ToLoops/StageFunction.h"
@@ -195,8 +196,9 @@ namespace {
 
 class MapWriter {
 public:
-  MapWriter(FragmentKernel &k, MapOp map)
-      : k(k), map(map), spaces(map.getIterationSpaces()), writer(k.fn, map.getBody().front()) {
+  MapWriter(Scope &scope, MapOp map)
+      : scope(scope), k(scope.k), map(map), spaces(map.getIterationSpaces()),
+        writer(k.fn, map.getBody().front()) {
     variation.add(map);
   }
   void run();
@@ -209,6 +211,7 @@ private:
   void addPair(AccumulateOp sum, const Element &at);
   void addToHead(AccumulateOp sum, Value value);
 
+  Scope &scope;
   FragmentKernel &k;
   MapOp map;
   SpaceSet spaces;
@@ -225,7 +228,8 @@ void MapWriter::addPair(AccumulateOp sum, const Element &at) {
   Value value = writer.lookup(sum.getValue());
   if (!value.getType().isF32())
     value = b.create<arith::TruncFOp>(b.f32(), value);
-  Value counts = b.create<arith::OrIOp>(k.isFull, isInside(k, at));
+  Step &step = scope.step();
+  Value counts = b.create<arith::OrIOp>(step.isFull(), isInside(step, at));
   value = b.select(counts, value, b.number(0.0));
   std::optional<SpaceSet> line = lineOf(sum);
   if (line)
@@ -238,7 +242,7 @@ void MapWriter::addToHead(AccumulateOp sum, Value value) {
   KernelBuilder &b = k.b;
   for (int mask : {16, 8, 4, 2, 1})
     value = b.add(value, b.shuffleXor(value, mask));
-  k.sums->addToHead(k, sum.getBuffer(), placeInHead(k, sum, writer), value);
+  k.sums.addToHead(k, sum.getBuffer(), placeInHead(k, sum, writer), value);
 }
 
 int64_t MapWriter::coordinateOf(unsigned variation, const Element &at) const {
@@ -255,7 +259,7 @@ void MapWriter::bind(const Element &at) {
       writer.mapping[key.first] = value;
   Block &body = map.getBody().front();
   for (auto [argument, input] : llvm::zip(body.getArguments(), map.getInputs()))
-    writer.mapping[argument] = k.registers(input)[k.indexOf(spacesOf(input), at)];
+    writer.mapping[argument] = scope.registers(input)[k.indexOf(spacesOf(input), at)];
 }
 
 void MapWriter::run() {
@@ -279,10 +283,10 @@ void MapWriter::run() {
     addToHead(cast<AccumulateOp>(sum), value);
   for (auto &[op, sums] : lines) {
     auto sum = cast<AccumulateOp>(op);
-    addToLine(k, sum.getBuffer(), *lineOf(sum), sums);
+    addToLine(scope.step(), sum.getBuffer(), *lineOf(sum), sums);
   }
   for (auto [result, list] : llvm::zip(map.getResults(), results))
-    k.set(result, std::move(list));
+    scope.set(result, std::move(list));
 }
 
 } // namespace
@@ -304,7 +308,7 @@ void mlir::tile::gpu::mapChunks(FragmentKernel &k, MapOp map, const Panel &from,
     Num row = index / Num(from.chunks()), chunk = index % Num(from.chunks());
     if (isInner)
       row = k.layout.standing(row);
-    Value values = b.load(type, k.chunkAddress(from, 0, row, 0, chunk), 16);
+    Value values = b.load(type, k.shared.chunkAddress(from, 0, row, 0, chunk), 16);
     Value results = b.create<LLVM::PoisonOp>(type);
     for (int i = 0; i < 4; ++i) {
       RegionWriter writer(k.fn, map.getBody().front());
@@ -313,7 +317,7 @@ void mlir::tile::gpu::mapChunks(FragmentKernel &k, MapOp map, const Panel &from,
       Value result = writer.writeBody()[0];
       results = b.create<LLVM::InsertElementOp>(type, results, result, b.integer(i));
     }
-    b.store(results, k.chunkAddress(to, 0, row, 0, chunk), 16);
+    b.store(results, k.shared.chunkAddress(to, 0, row, 0, chunk), 16);
   };
   for (int64_t first = 0; first < total; first += threads) {
     Num index = k.thread + Num(first);
@@ -325,31 +329,26 @@ void mlir::tile::gpu::mapChunks(FragmentKernel &k, MapOp map, const Panel &from,
 }
 
 /// A loaded panel, elementwise, into another one or in place; only f32 panels are mapped in memory.
-static void mapPanel(FragmentKernel &k, MapOp map) {
-  KernelBuilder &b = k.b;
+static void mapPanel(Scope &scope, MapOp map) {
+  FragmentKernel &k = scope.k;
   auto type = cast<ValType>(map.getResult(0).getType());
-  const Panel from = k.panelOf(map.getInputs()[0]);
-  Panel &to = k.panels[map.getResult(0)];
-  if (isRoundingInPlace(map))
-    to = from;
-  else if (to.rows == 0)
-    to = k.makePanel(from.rows, from.depth, type.getElementType(), /*copies=*/1);
+  const Panel from = scope.panelOf(map.getInputs()[0]);
+  const Panel to = isRoundingInPlace(map) ? from
+                                          : k.shared.makePanel(from.rows, from.depth,
+                                                               type.getElementType(), /*copies=*/1);
+  scope.setPanel(map.getResult(0), to);
   // A thread maps the chunks that it has copied, so nothing else need be awaited; what others have
   // written is read behind the next barrier, for owners that of the first step.
-  const bool isOwner = k.isOwnerSide(type.getSpaces());
-  if (isOwner && !k.hasOwners)
-    b.waitForCopies(0);
-  k.hasOwners |= isOwner;
+  scope.waitForCopies();
   mapChunks(k, map, from, to);
-  if (!isOwner)
-    b.barrier();
+  if (!k.isOwnerSide(type.getSpaces()))
+    k.b.barrier();
 }
 
-void mlir::tile::gpu::emitMap(FragmentKernel &k, MapOp map) {
-  const bool isPanel = map.getInputs().size() == 1 && k.panels.count(map.getInputs()[0]);
-  if (isPanel)
-    return mapPanel(k, map);
+void mlir::tile::gpu::emitMap(Scope &scope, MapOp map) {
+  if (map.getInputs().size() == 1 && scope.isPanel(map.getInputs()[0]))
+    return mapPanel(scope, map);
   if (needsPairLoop(map))
-    return emitPairLoop(k, map);
-  MapWriter(k, map).run();
+    return emitPairLoop(scope.step(), map);
+  MapWriter(scope, map).run();
 }

@@ -2,7 +2,7 @@
 #ifndef PE_PASSES_TOGPU_MAPS_H
 #define PE_PASSES_TOGPU_MAPS_H
 
-#include "passes/ToGPU/FragmentKernel.h"
+#include "passes/ToGPU/KernelFunction.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 

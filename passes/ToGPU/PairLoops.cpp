@@ -8,6 +8,7 @@
 // threads.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/ToGPU/Emitters.h"
 #include "passes/ToGPU/Folds.h"
 #include "passes/ToGPU/Maps.h"
 #include "passes/ToGPU/Sums.h"
@@ -108,8 +109,8 @@ private:
 
 class PairLoop {
 public:
-  PairLoop(FragmentKernel &k, MapOp map)
-      : k(k), b(k.b), map(map), count(k.registersOf({"r", "c"})) {}
+  PairLoop(Step &step, MapOp map)
+      : step(step), k(step.k), b(k.b), map(map), count(k.registersOf({"r", "c"})) {}
   void run();
 
 private:
@@ -123,6 +124,7 @@ private:
   void addLines();
   void reduceSums();
 
+  Step &step;
   FragmentKernel &k;
   KernelBuilder &b;
   MapOp map;
@@ -166,7 +168,7 @@ void PairLoop::writePair(const Num &pair, ArrayRef<ThreadArray> results) {
   Num tile = pair / Num(4), innerHalf = pair % Num(2), ownerHalf = pair / Num(2) % Num(2);
   Num ownerTile = tile / tiles, innerTile = tile % tiles;
   Num owner = k.ownerAt(Element()) + ownerTile * Num(16) + ownerHalf * Num(8);
-  Num inner = k.innerAt(Element()) + innerTile * Num(k.isPermuted ? 2 : 8) + innerHalf;
+  Num inner = step.innerAt(Element()) + innerTile * Num(k.isPermuted ? 2 : 8) + innerHalf;
   Num row = k.rowsOwn ? owner : inner, column = k.rowsOwn ? inner : owner;
 
   RegionWriter writer(k.fn, map.getBody().front());
@@ -175,9 +177,9 @@ void PairLoop::writePair(const Num &pair, ArrayRef<ThreadArray> results) {
     writer.mapping[body.getArgument(index)] = array.load(pair);
   for (auto [argument, input] : llvm::zip(body.getArguments(), map.getInputs()))
     if (elementOf(input).isIndex())
-      writer.mapping[argument] =
-          b.toValue(indexAt(k, input.getDefiningOp(), [&] { return row; }, [&] { return column; }));
-  Value counts = b.create<arith::OrIOp>(k.isFull, isInside(k, row, column));
+      writer.mapping[argument] = b.toValue(
+          indexAt(step, input.getDefiningOp(), [&] { return row; }, [&] { return column; }));
+  Value counts = b.create<arith::OrIOp>(step.isFull(), isInside(step, row, column));
   writer.accumulate = [&](AccumulateOp sum, RegionWriter &w) { add(sum, w, pair, counts); };
   for (auto [array, value] : llvm::zip(results, writer.writeBody()))
     array.store(value, pair);
@@ -189,7 +191,7 @@ void PairLoop::reduceSums() {
       Value value = s.array->load(i);
       for (int mask : {16, 8, 4, 2, 1})
         value = b.add(value, b.shuffleXor(value, mask));
-      k.sums->addToHead(k, buffer, i, value);
+      k.sums.addToHead(k, buffer, i, value);
     });
 }
 
@@ -203,7 +205,7 @@ void PairLoop::addLines() {
       Value value = array.load(Num(i));
       total = total ? b.add(total, value) : value;
     }
-    addToLine(k, sum.getBuffer(), line, std::move(registers));
+    addToLine(step, sum.getBuffer(), line, std::move(registers));
   }
 }
 
@@ -214,7 +216,7 @@ void PairLoop::run() {
     auto &array = inputs.try_emplace(index, b, elementOf(input), count).first->second;
     const SpaceSet &spaces = spacesOf(input);
     for (int64_t i = 0; i < count; ++i)
-      array.store(k.registers(input)[k.indexOf(spaces, k.elementAt({"r", "c"}, i))], Num(i));
+      array.store(step.registers(input)[k.indexOf(spaces, k.elementAt({"r", "c"}, i))], Num(i));
   }
   SmallVector<ThreadArray> results;
   for (Value result : map.getResults())
@@ -227,10 +229,10 @@ void PairLoop::run() {
     Registers registers;
     for (int64_t i = 0; i < count; ++i)
       registers.push_back(array.load(Num(i)));
-    k.set(value, std::move(registers));
+    step.set(value, std::move(registers));
   }
 }
 
 } // namespace
 
-void mlir::tile::gpu::emitPairLoop(FragmentKernel &k, MapOp map) { PairLoop(k, map).run(); }
+void mlir::tile::gpu::emitPairLoop(Step &step, MapOp map) { PairLoop(step, map).run(); }

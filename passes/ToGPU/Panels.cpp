@@ -1,17 +1,18 @@
 //===- Panels.cpp - loads and stores of fragments -------------------------===//
-#include "passes/ToGPU/FragmentKernel.h"
+#include "passes/ToGPU/Emitters.h"
 
 using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
-void mlir::tile::gpu::copyPanel(FragmentKernel &k, const Panel &panel, LoadOp load, const Num &base,
-                                const Num &limit, bool permuted) {
+void mlir::tile::gpu::copyPanel(FragmentKernel &k, const Panel &panel, LoadOp load,
+                                const Place &place, const Num &base) {
   KernelBuilder &b = k.b;
+  const SpaceSet &spaces = spacesOf(load.getValue());
+  const bool isInner = !k.isOwnerSide(spaces);
   const int64_t threads = k.schedule.threads(), chunks = panel.chunks();
   const int64_t present = panel.depth / panel.perChunk(), total = panel.rows * chunks;
   // 64 bits to the block's first row, 32 inside: the host has checked the pitch of rows.
-  Place place = k.place();
   Num pitch = k.fn.rowPitch(load.getBuffer()) * Num(panel.elementBytes);
   Value source = b.moved(k.fn.address(load.getBuffer(), place),
                          b.createOrFold<arith::MulIOp>(b.wide(base), b.wide(pitch)));
@@ -19,11 +20,11 @@ void mlir::tile::gpu::copyPanel(FragmentKernel &k, const Panel &panel, LoadOp lo
     Num index = k.thread + Num(first);
     Num row = index / Num(chunks), chunk = index % Num(chunks);
     auto copy = [&] {
-      Value exists = b.less(base + row, limit);
+      Value exists = b.less(base + row, k.limitOf(spaces));
       if (present < chunks)
         exists = b.both(exists, b.less(chunk, Num(present)));
-      Num stored = permuted ? k.layout.standing(row) : row;
-      Value to = k.chunkAddress(panel, 0, stored, 0, chunk);
+      Num stored = isInner ? k.layout.standing(row) : row;
+      Value to = k.shared.chunkAddress(panel, 0, stored, 0, chunk);
       Num bytes = row * pitch + chunk * Num(16);
       b.copyAsync(to, b.global(source, bytes), exists);
     };
@@ -43,28 +44,29 @@ struct Target {
 };
 
 /// Rows or columns of an element of a value over `spaces`; inner panels only exist once folded.
-Target targetOf(FragmentKernel &k, const SpaceSet &spaces, const Element &at) {
-  Target target{k.place(), Value()};
-  target.place.kb = k.innerBlock;
+Target targetOf(Scope &scope, const SpaceSet &spaces, const Element &at) {
+  FragmentKernel &k = scope.k;
+  Target target{scope.place(), Value()};
   if (spaces.isEmpty())
     return target;
   Num index = k.isOwnerSide(spaces) ? k.ownerAt(at)
-              : hasDepth(spaces)    ? k.foldedInnerAt(at)
-                                    : k.innerAt(at);
+              : hasDepth(spaces)    ? scope.foldedInnerAt(at)
+                                    : scope.innerAt(at);
   (hasRows(spaces) ? target.place.r : target.place.c) = index;
-  target.exists = k.b.less(index, hasRows(spaces) ? k.rows : k.columns);
+  target.exists = k.b.less(index, k.limitOf(spaces));
   return target;
 }
 
 } // namespace
 
-void mlir::tile::gpu::emitLoad(FragmentKernel &k, LoadOp load) {
+void mlir::tile::gpu::emitLoad(Scope &scope, LoadOp load) {
+  FragmentKernel &k = scope.k;
   KernelBuilder &b = k.b;
   auto type = cast<ValType>(load.getValue().getType());
   const SpaceSet &spaces = type.getSpaces();
   Registers result;
   for (int64_t i = 0, e = k.registersOf(spaces); i < e; ++i) {
-    Target target = targetOf(k, spaces, k.elementAt(spaces, i));
+    Target target = targetOf(scope, spaces, k.elementAt(spaces, i));
     Value address = k.fn.address(load.getBuffer(), target.place);
     auto read = [&] { return b.load(type.getElementType(), address); };
     if (!target.exists) {
@@ -76,19 +78,20 @@ void mlir::tile::gpu::emitLoad(FragmentKernel &k, LoadOp load) {
         target.exists, type.getElementType(), [&] { return Registers{read()}; },
         [&] { return Registers{zero}; })[0]);
   }
-  k.set(load.getValue(), std::move(result));
+  scope.set(load.getValue(), std::move(result));
 }
 
 /// Two neighbouring depths of a lane in one access.
-static void storePanel(FragmentKernel &k, StoreOp store, const SpaceSet &spaces) {
+static void storePanel(Scope &scope, StoreOp store, const SpaceSet &spaces) {
+  FragmentKernel &k = scope.k;
   KernelBuilder &b = k.b;
-  Registers &values = k.registers(store.getValue());
+  const Registers &values = scope.registers(store.getValue());
   Type element = cast<ValType>(store.getValue().getType()).getElementType();
   const int64_t bytes = element.getIntOrFloatBitWidth() / 8;
   const bool folded = !k.isOwnerSide(spaces);
   for (int64_t i = 0, e = k.registersOf(spaces); i < e; i += 2) {
     Element at = k.elementAt(spaces, i);
-    Target target = targetOf(k, spaces, at);
+    Target target = targetOf(scope, spaces, at);
     Num depth =
         (folded ? k.foldedDepthTile(at, spaces) : Num(at.depthTile)) * Num(8) + k.t * Num(2);
     if (folded && k.layout.foldParts() > 1)
@@ -108,18 +111,19 @@ static void storePanel(FragmentKernel &k, StoreOp store, const SpaceSet &spaces)
   }
 }
 
-void mlir::tile::gpu::emitStore(FragmentKernel &k, StoreOp store) {
+void mlir::tile::gpu::emitStore(Scope &scope, StoreOp store) {
+  FragmentKernel &k = scope.k;
   KernelBuilder &b = k.b;
   const SpaceSet &spaces = spacesOf(store.getValue());
   if (hasDepth(spaces))
-    return storePanel(k, store, spaces);
-  Registers &values = k.registers(store.getValue());
+    return storePanel(scope, store, spaces);
+  const Registers &values = scope.registers(store.getValue());
   // Lanes that hold the same element: one of them stores.
   Value chosen = spaces.isEmpty()        ? b.compare(arith::CmpIPredicate::eq, k.thread, 0)
                  : k.isOwnerSide(spaces) ? b.compare(arith::CmpIPredicate::eq, k.t, 0)
                                          : b.less(k.thread, Num(4));
   for (int64_t i = 0, e = k.registersOf(spaces); i < e; ++i) {
-    Target target = targetOf(k, spaces, k.elementAt(spaces, i));
+    Target target = targetOf(scope, spaces, k.elementAt(spaces, i));
     Value writes = target.exists ? b.both(chosen, target.exists) : chosen;
     b.ifThen(writes, [&] { b.store(values[i], k.fn.address(store.getBuffer(), target.place)); });
   }

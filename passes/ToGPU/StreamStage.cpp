@@ -6,14 +6,12 @@
 // visits the rows of every query head of its key head in turn.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/ToGPU/Emitters.h"
 #include "passes/ToGPU/Folds.h"
-#include "passes/ToGPU/FragmentKernel.h"
 #include "passes/ToGPU/Sums.h"
 #include "passes/ToGPU/ToGPU.h"
 
 #include "passes/ToLoops/StageFunction.h"
-
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -27,80 +25,53 @@ class StreamStage {
 public:
   StreamStage(StageOp stage, const GpuSchedule &schedule, KernelFunction &fn, OuterFolds &folds,
               PairSums &sums, Value itemCounter)
-      : k(stage, schedule, fn), b(k.b), folds(folds), sums(sums), itemCounter(itemCounter) {
-    k.sums = &sums;
-  }
+      : k(stage, schedule, fn, sums, itemCounter), b(k.b), stream(k.getStream()), folds(folds),
+        around(k), mayStop(stream.getStopCarry() && k.rowsOwn && folds.getBuffers().empty()),
+        maySkip(stream.getSkipBuffer() && k.rowsOwn && sums.isEmpty()) {}
 
   void run();
 
 private:
-  Num takeItem();
-  void decodeItem();
   void findRange();
   void loadOwners();
   void declareInner();
-  void startCopies(const Num &step);
-  void enterStep(const Num &step);
-  void beginStep(const Num &step);
-  SmallVector<Value> emitStep(const Num &step, ValueRange carried);
+  Registers startValues();
+  void setResults(ArrayRef<Value> results);
+
+  //===- One step: number `n` of the loop ---------------------------------------------===//
+  StepPlace placeOf(const Num &n);
+  void startCopies(const Num &n);
+  void startNextCopies(const Num &n);
+  void awaitCopies(const Num &n);
+  void beginStep(Step &step, const Num &n);
+  SmallVector<Registers> setCarried(Step &step, ValueRange carried);
+  SmallVector<Value> emitStep(const Num &n, ValueRange carried);
   /// The same where the stream may stop early: the last value carried says whether it goes on.
-  SmallVector<Value> emitStepOrSkip(const Num &step, ValueRange carried);
+  SmallVector<Value> emitStepOrSkip(const Num &n, ValueRange carried);
   /// The same where blocks may be left out whose snapshot is too small to matter.
-  SmallVector<Value> emitStepUnlessSmall(const Num &step, ValueRange carried);
-  Value isAnyAtLeast(const Registers &values, double bound);
-  void leaveOut(const Num &step);
-  Value isFullBlock();
-  bool isInnerSide(Value value) {
-    const SpaceSet &s = spacesOf(value);
-    return !isPair(s) && !s.isEmpty() && !k.isOwnerSide(s);
-  }
+  SmallVector<Value> emitStepUnlessSmall(const Num &n, ValueRange carried);
+  Value isAnyAtLeast(const Scope &scope, const Registers &values, double bound);
+  void leaveOut(const Num &n);
+  Value isFullBlock(const StepPlace &at, const RowBounds &bounds);
   std::string items();
 
   FragmentKernel k;
   KernelBuilder &b;
+  StreamOp stream;
   OuterFolds &folds;
-  PairSums &sums;
-  Value itemCounter; // where CTAs take turns
-  Num ownerBlocks, firstInner, innerCount, steps, group;
+  Scope around;
+  const bool mayStop, maySkip;
+
+  // Set before the loop.
+  Num firstInner, innerCount, steps;
   Num perHead;           // innerCount, or 1 where there are no steps: a divisor
   int64_t stopSlots = 0; // in shared memory: a number per warp
-  SmallVector<LoadOp> innerPanels;
-  SmallVector<MapOp> innerRoundings; // of inner panels, before anyone reads them
-  SmallVector<Operation *> perStep;  // ops of the stage on the inner side, then the stream's
+  RowBounds ownBounds;   // where rows own
+  llvm::MapVector<Value, Panel> innerPanels;
+  llvm::MapVector<Value, Window> windows; // by table
+  SmallVector<MapOp> innerRoundings;      // of inner panels, before anyone reads them
+  SmallVector<Operation *> perStep;       // ops of the stage on the inner side, then the stream's
 };
-
-/// Which item this CTA works on. Where it may wait for lower items it takes the next one from a
-/// counter: whoever has taken a lower one is running or has finished, in whatever order CTAs start.
-Num StreamStage::takeItem() {
-  if (!itemCounter)
-    return b.blockIndex();
-  Value slot = b.shared(k.fn.shared(), k.allocate(4));
-  b.ifThen(b.compare(arith::CmpIPredicate::eq, k.thread, 0),
-           [&] { b.store(b.countUp(k.fn.pointer(itemCounter)), slot); });
-  b.barrier();
-  return b.fromValue(b.load(b.i32(), slot));
-}
-
-/// Heads and owner block of this CTA. Later items have less to do where the mask is causal, and a
-/// fold's order starts with the lowest items.
-void StreamStage::decodeItem() {
-  Num item = takeItem();
-  Num extent = k.rowsOwn ? k.rows : k.columns;
-  ownerBlocks = ceilDiv(extent, Num(k.schedule.ownerBlock()));
-  k.ownerBlock = ownerBlocks - Num(1) - item % ownerBlocks;
-  k.ownerBase = k.ownerBlock * Num(k.schedule.ownerBlock());
-  Num rest = item / ownerBlocks;
-  group = k.fn.size("hq") / k.fn.size("hkv");
-  Num heads = k.fn.size(k.rowsOwn ? "hq" : "hkv");
-  k.batch = rest / heads;
-  if (k.rowsOwn) {
-    k.queryHead = rest % heads;
-    k.keyHead = k.queryHead / group;
-  } else {
-    k.keyHead = rest % heads;
-    k.queryHead = k.keyHead * group;
-  }
-}
 
 std::string StreamStage::items() {
   return std::string("b*") + (k.rowsOwn ? "hq*ceildiv(r," : "hkv*ceildiv(c,") +
@@ -108,32 +79,33 @@ std::string StreamStage::items() {
 }
 
 void StreamStage::findRange() {
-  Interval<Num> visited = k.innerBlocksOf(k.ownerBlock);
+  Interval<Num> visited = k.innerBlocksOf(k.item.ownerBlock);
   firstInner = visited.begin, innerCount = visited.end - visited.begin;
-  steps = k.rowsOwn ? innerCount : innerCount * group;
+  steps = k.rowsOwn ? innerCount : innerCount * k.item.group;
   perHead = maxOf(innerCount, Num(1));
 }
 
 void StreamStage::loadOwners() {
-  Num limit = k.rowsOwn ? k.rows : k.columns;
   bool any = false;
   auto load = [&](Operation &op) {
     auto loadOp = dyn_cast<LoadOp>(op);
-    if (!loadOp || !hasDepth(spacesOf(loadOp.getValue())) || isInnerSide(loadOp.getValue()))
+    if (!loadOp)
       return;
-    Type element = cast<ValType>(loadOp.getValue().getType()).getElementType();
-    Panel panel = k.makePanel(k.schedule.ownerBlock(), k.depthOf(spacesOf(loadOp.getValue())),
-                              element, /*copies=*/1);
-    copyPanel(k, panel, loadOp, k.ownerBase, limit, /*permuted=*/false);
-    k.panels[loadOp.getValue()] = panel;
+    const SpaceSet &s = spacesOf(loadOp.getValue());
+    if (!hasDepth(s) || k.isInnerSide(s))
+      return;
+    Panel panel = k.shared.makePanel(k.schedule.ownerBlock(), k.depthOf(s),
+                                     elementOf(loadOp.getValue()), /*copies=*/1);
+    copyPanel(k, panel, loadOp, around.place(), k.item.ownerBase);
+    around.setPanel(loadOp.getValue(), panel);
     any = true;
   };
-  for (Operation &op : k.stage.getBody().front()) {
+  for (Operation &op : k.getStage().getBody().front()) {
     if (isa<StreamOp>(op))
       break;
     load(op);
   }
-  for (Operation &op : k.stream.getBody().front())
+  for (Operation &op : stream.getBody().front())
     load(op);
   // The first step waits for all copies; what is read before that waits itself (mapPanel).
   if (any)
@@ -142,79 +114,82 @@ void StreamStage::loadOwners() {
 
 /// Inner panels, and every op that must be repeated for each block.
 void StreamStage::declareInner() {
-  auto declare = [&](LoadOp load) {
-    const SpaceSet &s = spacesOf(load.getValue());
-    Type element = cast<ValType>(load.getValue().getType()).getElementType();
-    k.panels[load.getValue()] = k.makePanel(k.schedule.innerBlock, k.depthOf(s), element, kCopies);
-    innerPanels.push_back(load);
+  auto declare = [&](Value panel) {
+    innerPanels[panel] = k.shared.makePanel(k.schedule.innerBlock, k.depthOf(spacesOf(panel)),
+                                            elementOf(panel), kCopies);
   };
   auto place = [&](Operation &op, bool inStream) {
     auto load = dyn_cast<LoadOp>(op);
     const bool isPanel = load && hasDepth(spacesOf(load.getValue()));
-    if (isPanel && isInnerSide(load.getValue()))
-      return declare(load);
+    if (isPanel && k.isInnerSide(spacesOf(load.getValue())))
+      return declare(load.getValue());
     if (isPanel)
       return;
     if (auto map = dyn_cast<MapOp>(op); map && isRoundingInPlace(map)) {
-      if (isInnerSide(map.getResult(0)))
+      if (k.isInnerSide(spacesOf(map.getResult(0))))
         innerRoundings.push_back(map);
       else
-        emitMap(k, map);
+        emitMap(around, map);
       return;
     }
     // A number of the head changes with the step where columns own.
-    auto changes = [&](Value value) {
-      return isInnerSide(value) || (!k.rowsOwn && spacesOf(value).isEmpty());
+    auto changes = [&](const SpaceSet &s) {
+      return k.isInnerSide(s) || (!k.rowsOwn && s.isEmpty());
     };
-    const bool isInner = op.getNumResults() && changes(op.getResult(0));
+    const bool isInner = op.getNumResults() && changes(spacesOf(op.getResult(0)));
     if (inStream || isInner)
       perStep.push_back(&op);
     else
-      emitOp(k, &op);
+      emitOp(around, &op);
   };
-  for (Operation &op : k.stage.getBody().front()) {
+  for (Operation &op : k.getStage().getBody().front()) {
     if (isa<StreamOp>(op))
       break;
     place(op, /*inStream=*/false);
   }
-  for (Operation &op : k.stream.getBody().front().without_terminator())
+  for (Operation &op : stream.getBody().front().without_terminator())
     place(op, /*inStream=*/true);
-  declareWindows(k, kCopies);
+  windows = makeWindows(k, kCopies);
 }
 
 //===- One step -----------------------------------------------------------------===//
 
-/// Heads and inner block of a step.
-void StreamStage::enterStep(const Num &step) {
-  Num within = step;
-  if (!k.rowsOwn) {
-    k.queryHead = k.keyHead * group + step / perHead;
-    within = step % perHead;
+StepPlace StreamStage::placeOf(const Num &n) {
+  StepPlace place;
+  Num within = n;
+  if (k.rowsOwn) {
+    place.queryHead = *k.item.queryHead;
+  } else {
+    place.queryHead = k.item.keyHead * k.item.group + n / perHead;
+    within = n % perHead;
   }
-  const bool descending = k.stream.getOrder() == Order::Descending;
-  k.innerBlock = descending ? firstInner + innerCount - Num(1) - within : firstInner + within;
-  k.innerBase = k.innerBlock * Num(k.schedule.innerBlock);
+  const bool descending = stream.getOrder() == Order::Descending;
+  place.block = descending ? firstInner + innerCount - Num(1) - within : firstInner + within;
+  place.base = place.block * Num(k.schedule.innerBlock);
+  return place;
 }
 
-void StreamStage::startCopies(const Num &step) {
-  enterStep(step);
-  for (LoadOp load : innerPanels) {
-    Panel panel = k.panels[load.getValue()];
-    panel.stage = step % Num(kCopies);
-    copyPanel(k, panel, load, k.innerBase, k.rowsOwn ? k.columns : k.rows, k.isPermuted);
-  }
-  for (auto [table, window] : k.windows) {
-    window.stage = step % Num(kCopies);
-    copyWindow(k, table, window);
-  }
+void StreamStage::startCopies(const Num &n) {
+  Step step(around, placeOf(n));
+  for (auto &[value, panel] : innerPanels)
+    copyPanel(k, panel.at(n % Num(kCopies)), value.getDefiningOp<LoadOp>(), step.place(),
+              step.at.base);
+  for (auto &[table, window] : windows)
+    copyWindow(k, table, window.at(n % Num(kCopies)), step.place(), step.at.base);
+}
+
+void StreamStage::startNextCopies(const Num &n) {
+  Num next = n + Num(1);
+  b.ifThen(b.less(next, steps), [&] { startCopies(next); });
+  b.commitCopies();
 }
 
 /// Every pair of the warp (of the lane, where rows have bounds of their own) and the block exists
 /// and is inside the mask.
-Value StreamStage::isFullBlock() {
-  Num owner = k.ownerBase + k.warp * Num(k.layout.ownerTiles * 16);
+Value StreamStage::isFullBlock(const StepPlace &at, const RowBounds &bounds) {
+  Num owner = k.item.ownerBase + k.warp * Num(k.layout.ownerTiles * 16);
   Num ownerEnd = owner + Num(k.layout.ownerTiles * 16);
-  Num inner = k.innerBase, innerEnd = k.innerBase + Num(k.schedule.innerBlock);
+  Num inner = at.base, innerEnd = at.base + Num(k.schedule.innerBlock);
   Num row = k.rowsOwn ? owner : inner, rowEnd = k.rowsOwn ? ownerEnd : innerEnd;
   Num column = k.rowsOwn ? inner : owner, columnEnd = k.rowsOwn ? innerEnd : ownerEnd;
   auto atMost = [&](const Num &x, const Num &y) {
@@ -226,75 +201,82 @@ Value StreamStage::isFullBlock() {
     isFull = b.both(isFull, atMost(rowEnd - Num(1) + *k.mask.lower, column));
   Num end = k.mask.upper ? minOf(k.columns, row + *k.mask.upper) : k.columns;
   isFull = b.both(isFull, atMost(columnEnd, end));
-  return k.lowColumns.empty() ? isFull : b.both(isFull, areBoundsFull(k, column, columnEnd));
+  return bounds.low.empty() ? isFull : b.both(isFull, areBoundsFull(b, bounds, column, columnEnd));
 }
 
-/// Waits for the step's block, starts copying the next one, and enters the step.
-void StreamStage::beginStep(const Num &step) {
+/// Waits for the step's block, and starts copying the next one.
+void StreamStage::awaitCopies(const Num &n) {
   b.waitForCopies(0);
   for (MapOp map : innerRoundings) {
-    Panel panel = k.panelOf(map.getInputs()[0]);
-    panel.stage = step % Num(kCopies);
+    const Panel panel = innerPanels.find(map.getInputs()[0])->second.at(n % Num(kCopies));
     mapChunks(k, map, panel, panel);
   }
   b.barrier();
-  Num next = step + Num(1);
-  b.ifThen(b.less(next, steps), [&] { startCopies(next); });
-  b.commitCopies();
-  enterStep(step);
-  for (LoadOp load : innerPanels)
-    k.panels[load.getValue()].stage = step % Num(kCopies);
-  for (MapOp map : innerRoundings) {
-    Panel panel = k.panelOf(map.getInputs()[0]);
-    k.panels[map.getResult(0)] = panel;
-  }
-  for (auto &[table, window] : k.windows)
-    window.stage = step % Num(kCopies);
-  k.kinks.clear();
-  if (!k.rowsOwn)
-    loadRowBounds(k);
-  k.isFull = isFullBlock();
-
-  Num within = k.rowsOwn ? step : step % perHead;
-  sums.beginStep(k,
-                 {b.compare(arith::CmpIPredicate::eq, within, 0),
-                  b.compare(arith::CmpIPredicate::eq, within + Num(1), innerCount), ownerBlocks});
+  startNextCopies(n);
 }
 
-SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
-  beginStep(step);
-  // Carries and folds of this CTA, as registers.
-  Block &body = k.stream.getBody().front();
+void StreamStage::beginStep(Step &step, const Num &n) {
+  for (auto &[value, panel] : innerPanels)
+    step.setPanel(value, panel.at(n % Num(kCopies)));
+  for (MapOp map : innerRoundings)
+    step.setPanel(map.getResult(0), step.panelOf(map.getInputs()[0]));
+  for (auto &[table, window] : windows)
+    step.setWindow(table, window.at(n % Num(kCopies)));
+  StepFacts facts;
+  facts.bounds = k.rowsOwn ? ownBounds : loadRowBounds(step);
+  facts.isFull = isFullBlock(step.at, facts.bounds);
+  Num within = k.rowsOwn ? n : n % perHead;
+  facts.isFirst = b.compare(arith::CmpIPredicate::eq, within, 0);
+  facts.isLast = b.compare(arith::CmpIPredicate::eq, within + Num(1), innerCount);
+  step.begin(std::move(facts));
+  k.sums.beginStep(step);
+}
+
+/// Carries, and folds of this CTA, in registers: by result of the stream, none of outer folds.
+SmallVector<Registers> StreamStage::setCarried(Step &step, ValueRange carried) {
+  Block &body = stream.getBody().front();
   SmallVector<Registers> carriedSums;
-  for (auto [index, result] : llvm::enumerate(k.stream.getResults())) {
+  for (auto [index, result] : llvm::enumerate(stream.getResults())) {
     const SpaceSet &s = spacesOf(result);
     Registers registers;
     if (!folds.isOuter(index)) {
       registers.assign(carried.begin(), carried.begin() + k.registersOf(s));
       carried = carried.drop_front(k.registersOf(s));
     }
-    if (index < k.stream.getCarries().size())
-      k.set(body.getArgument(index), registers);
-    else if (auto dot = k.stream.getYielded(index).getDefiningOp<DotOp>();
+    if (index < stream.getCarries().size())
+      step.set(body.getArgument(index), registers);
+    else if (auto dot = stream.getYielded(index).getDefiningOp<DotOp>();
              dot && !dot.getInit() && !registers.empty())
-      k.foldStart[dot.getOutput()] = registers; // the dot adds to the fold
+      step.setFold(dot.getOutput(), registers); // the dot adds to the fold
     carriedSums.push_back(std::move(registers));
   }
+  return carriedSums;
+}
+
+SmallVector<Value> StreamStage::emitStep(const Num &n, ValueRange carried) {
+  awaitCopies(n);
+  Step step(around, placeOf(n));
+  beginStep(step, n);
+  SmallVector<Registers> carriedSums = setCarried(step, carried);
   for (Operation *op : perStep)
-    emitOp(k, op);
+    emitOp(step, op);
   SmallVector<Value> yielded;
-  for (auto [index, result] : llvm::enumerate(k.stream.getResults())) {
+  for (auto [index, result] : llvm::enumerate(stream.getResults())) {
     if (folds.isOuter(index))
       continue;
-    Value value = k.stream.getYielded(index);
-    Registers &registers = k.registers(value);
-    const bool isSummed = index < k.stream.getCarries().size() || k.foldStart.count(value);
-    for (auto [sum, x] : llvm::zip(carriedSums[index], registers))
+    Value value = stream.getYielded(index);
+    const bool isSummed = index < stream.getCarries().size() || step.foldOf(value);
+    for (auto [sum, x] : llvm::zip(carriedSums[index], step.registers(value)))
       yielded.push_back(isSummed ? x : b.add(sum, x));
   }
-  folds.emitStep(k);
-  takeTurns(k, std::exchange(k.turns, {}));
-  sums.endStep(k);
+  folds.emitStep(step);
+  step.takeTurns();
+  k.sums.endStep(step);
+  if (mayStop) {
+    Value goesOn = isAnyAtLeast(step, step.registers(stream.getYielded(*stream.getStopCarry())),
+                                stream.getStopBelow()->convertToDouble());
+    yielded.push_back(b.create<arith::ExtUIOp>(b.i32(), goesOn));
+  }
   return yielded;
 }
 
@@ -302,10 +284,10 @@ SmallVector<Value> StreamStage::emitStep(const Num &step, ValueRange carried) {
 
 /// Whether some row of the CTA has its value at the bound or above, or a NaN; the same in all
 /// threads.
-Value StreamStage::isAnyAtLeast(const Registers &values, double bound) {
+Value StreamStage::isAnyAtLeast(const Scope &scope, const Registers &values, double bound) {
   Value zero = b.number(0.0), largest = zero; // 1 for such a row
   for (auto [index, value] : llvm::enumerate(values)) {
-    Num row = k.rowAt(k.elementAt({"r"}, index));
+    Num row = scope.rowAt(k.elementAt({"r"}, index));
     Value exists =
         b.both(b.less(row, k.rows), b.compare(arith::CmpIPredicate::sge, row, k.mask.rows.begin));
     Value isLarge = b.create<arith::CmpFOp>(arith::CmpFPredicate::UGE, value, b.number(bound));
@@ -313,9 +295,7 @@ Value StreamStage::isAnyAtLeast(const Registers &values, double bound) {
   }
   for (int mask : {4, 8, 16}) // the lanes of a quad have the same rows
     largest = b.max(largest, b.shuffleXor(largest, mask));
-  auto slot = [&](const Num &warp) {
-    return b.shared(k.fn.shared(), warp * Num(4) + Num(stopSlots));
-  };
+  auto slot = [&](const Num &warp) { return k.shared.at(warp * Num(4) + Num(stopSlots)); };
   b.ifThen(b.compare(arith::CmpIPredicate::eq, k.lane, 0), [&] { b.store(largest, slot(k.warp)); });
   b.barrier(); // the next step's first barrier stands before the next write
   for (int64_t w = 0; w < k.schedule.warps; ++w)
@@ -325,60 +305,48 @@ Value StreamStage::isAnyAtLeast(const Registers &values, double bound) {
 
 /// The snapshot of the step's block decides. What the block would add to sums of other CTAs is
 /// zero, but its turn at them is taken.
-SmallVector<Value> StreamStage::emitStepUnlessSmall(const Num &step, ValueRange carried) {
-  enterStep(step);
+SmallVector<Value> StreamStage::emitStepUnlessSmall(const Num &n, ValueRange carried) {
+  Step step(around, placeOf(n));
   Registers snapshot;
   for (int64_t i = 0, e = k.registersOf({"r"}); i < e; ++i) {
-    Place place = k.place();
-    place.kb = k.innerBlock;
-    place.r = minOf(k.rowAt(k.elementAt({"r"}, i)), k.rows - Num(1));
-    snapshot.push_back(b.load(b.f32(), k.fn.address(k.stream.getSkipBuffer(), place)));
+    Place place = step.place();
+    place.r = minOf(step.rowAt(k.elementAt({"r"}, i)), k.rows - Num(1));
+    snapshot.push_back(b.load(b.f32(), k.fn.address(stream.getSkipBuffer(), place)));
   }
-  Value matters = isAnyAtLeast(snapshot, k.stream.getSkipBelow()->convertToDouble());
+  Value matters = isAnyAtLeast(step, snapshot, stream.getSkipBelow()->convertToDouble());
   return b.ifElse(
-      matters, SmallVector<Type>(carried.getTypes()), [&] { return emitStep(step, carried); },
+      matters, SmallVector<Type>(carried.getTypes()), [&] { return emitStep(n, carried); },
       [&] {
-        leaveOut(step);
+        leaveOut(n);
         return SmallVector<Value>(carried);
       });
 }
 
-void StreamStage::leaveOut(const Num &step) {
+void StreamStage::leaveOut(const Num &n) {
   // All threads have left the step before (isAnyAtLeast has a barrier); of this thread no two
   // copies may be under way to the same place.
   b.waitForCopies(0);
-  Num next = step + Num(1);
-  b.ifThen(b.less(next, steps), [&] { startCopies(next); });
-  b.commitCopies();
-  enterStep(step);
-  for (auto [index, result] : llvm::enumerate(k.stream.getResults()))
+  startNextCopies(n);
+  Step step(around, placeOf(n));
+  for (auto [index, result] : llvm::enumerate(stream.getResults()))
     if (folds.isOuter(index))
-      k.set(k.stream.getYielded(index), Registers(k.registersOf(spacesOf(result)), b.number(0.0)));
-  folds.emitStep(k);
-  takeTurns(k, std::exchange(k.turns, {}));
+      step.set(stream.getYielded(index), Registers(k.registersOf(spacesOf(result)), b.number(0.0)));
+  folds.emitStep(step);
+  step.takeTurns();
 }
 
-SmallVector<Value> StreamStage::emitStepOrSkip(const Num &step, ValueRange carried) {
+SmallVector<Value> StreamStage::emitStepOrSkip(const Num &n, ValueRange carried) {
   SmallVector<Type> types(carried.getTypes());
   Value isActive = b.compare(arith::CmpIPredicate::ne, b.fromValue(carried.back()), 0);
-  ValueRange before = carried.drop_back();
   return b.ifElse(
-      isActive, types,
+      isActive, types, [&] { return emitStep(n, carried.drop_back()); },
       [&] {
-        SmallVector<Value> next = emitStep(step, before);
-        const unsigned stop = *k.stream.getStopCarry();
-        Value goesOn = isAnyAtLeast(k.registers(k.stream.getYielded(stop)),
-                                    k.stream.getStopBelow()->convertToDouble());
-        next.push_back(b.create<arith::ExtUIOp>(b.i32(), goesOn));
-        return next;
-      },
-      [&] {
-        // What is kept of every block is zero in those that are skipped.
-        enterStep(step);
-        for (auto store : k.stream.getBody().front().getOps<StoreOp>()) {
+        // A step that is skipped stores zeros where others keep something of their block.
+        Step step(around, placeOf(n));
+        for (auto store : stream.getBody().front().getOps<StoreOp>()) {
           const SpaceSet &s = spacesOf(store.getValue());
-          k.set(store.getValue(), Registers(k.registersOf(s), b.number(0.0)));
-          emitStore(k, store);
+          step.set(store.getValue(), Registers(k.registersOf(s), b.number(0.0)));
+          emitStore(step, store);
         }
         return SmallVector<Value>(carried);
       });
@@ -386,49 +354,50 @@ SmallVector<Value> StreamStage::emitStepOrSkip(const Num &step, ValueRange carri
 
 //===- The kernel -----------------------------------------------------------------===//
 
-void StreamStage::run() {
-  decodeItem();
-  findRange();
-  loadOwners();
-  declareInner();
-  sums.declare(k);
-  b.ifThen(b.less(Num(0), steps), [&] { startCopies(0); });
-  b.commitCopies();
-  if (k.rowsOwn)
-    loadRowBounds(k);
-
-  Registers inits;
-  for (auto [index, result] : llvm::enumerate(k.stream.getResults())) {
+Registers StreamStage::startValues() {
+  Registers values;
+  for (auto [index, result] : llvm::enumerate(stream.getResults())) {
     if (folds.isOuter(index))
       continue;
-    if (index < k.stream.getCarries().size())
-      llvm::append_range(inits, k.registers(k.stream.getCarries()[index]));
+    if (index < stream.getCarries().size())
+      llvm::append_range(values, around.registers(stream.getCarries()[index]));
     else
-      inits.append(k.registersOf(spacesOf(result)), b.number(0.0));
+      values.append(k.registersOf(spacesOf(result)), b.number(0.0));
   }
-  const bool mayStop =
-      k.stream.getStopCarry().has_value() && k.rowsOwn && folds.getBuffers().empty();
-  const bool maySkip = k.stream.getSkipBuffer() && k.rowsOwn && sums.isEmpty();
-  if (mayStop || maySkip)
-    stopSlots = k.allocate(k.schedule.warps * 4);
   if (mayStop)
-    inits.push_back(b.integer(1));
-  SmallVector<Value> results = b.loop(0, steps, 1, inits, [&](Num step, ValueRange carried) {
-    return mayStop   ? emitStepOrSkip(step, carried)
-           : maySkip ? emitStepUnlessSmall(step, carried)
-                     : emitStep(step, carried);
-  });
-  ArrayRef<Value> rest = results;
-  for (auto [index, result] : llvm::enumerate(k.stream.getResults())) {
+    values.push_back(b.integer(1));
+  return values;
+}
+
+void StreamStage::setResults(ArrayRef<Value> results) {
+  for (auto [index, result] : llvm::enumerate(stream.getResults())) {
     if (folds.isOuter(index))
       continue;
     const int64_t count = k.registersOf(spacesOf(result));
-    k.set(result, Registers(rest.take_front(count)));
-    rest = rest.drop_front(count);
+    around.set(result, Registers(results.take_front(count)));
+    results = results.drop_front(count);
   }
+}
+
+void StreamStage::run() {
+  findRange();
+  loadOwners();
+  declareInner();
+  k.sums.declare(k);
+  b.ifThen(b.less(Num(0), steps), [&] { startCopies(0); });
+  b.commitCopies();
+  if (k.rowsOwn)
+    ownBounds = loadRowBounds(around);
+  if (mayStop || maySkip)
+    stopSlots = k.shared.allocate(k.schedule.warps * 4);
+  setResults(b.loop(0, steps, 1, startValues(), [&](Num n, ValueRange carried) {
+    return mayStop   ? emitStepOrSkip(n, carried)
+           : maySkip ? emitStepUnlessSmall(n, carried)
+                     : emitStep(n, carried);
+  }));
   for (Operation *op : folds.ownerEpilogue())
-    emitOp(k, op);
-  k.fn.finish(k.stage, items(), k.sharedBytes());
+    emitOp(around, op);
+  k.fn.finish(k.getStage(), items(), k.shared.bytes());
 }
 
 } // namespace

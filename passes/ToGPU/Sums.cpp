@@ -3,6 +3,7 @@
 
 #include "dialect/Tile/Owner.h"
 
+#include "passes/ToGPU/Emitters.h"
 #include "passes/ToGPU/Folds.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -89,7 +90,7 @@ void eachElement(FragmentKernel &k, int64_t count, llvm::function_ref<void(Num)>
 }
 
 Value sharedFloat(FragmentKernel &k, int64_t offset, const Num &index) {
-  return k.b.shared(k.fn.shared(), index * Num(4) + Num(offset));
+  return k.shared.at(index * Num(4) + Num(offset));
 }
 
 } // namespace
@@ -98,24 +99,24 @@ Value sharedFloat(FragmentKernel &k, int64_t offset, const Num &index) {
 
 void PairSums::declare(FragmentKernel &k) {
   for (HeadSum &sum : heads)
-    sum.offset = k.allocate(schedule.warps * sum.count * 4);
+    sum.offset = k.shared.allocate(schedule.warps * sum.count * 4);
   for (Diagonal &diagonal : diagonals) {
-    diagonal.carry = k.allocate(2 * schedule.ownerBlock() * 4);
+    diagonal.carry = k.shared.allocate(2 * schedule.ownerBlock() * 4);
     if (k.isPermuted)
       continue;
     const int64_t count = schedule.warps * table().rows() * 8;
-    diagonal.skewed = k.allocate(count * 4);
+    diagonal.skewed = k.shared.allocate(count * 4);
     eachElement(k, count,
                 [&](Num i) { k.b.store(k.b.number(0.0), sharedFloat(k, diagonal.skewed, i)); });
   }
 }
 
-void PairSums::beginStep(FragmentKernel &k, const StepPlace &place) {
-  step = place;
+void PairSums::beginStep(Step &step) {
   if (isEmpty())
     return;
+  FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
-  b.ifThen(place.isFirst, [&] {
+  b.ifThen(step.isFirst(), [&] {
     // A warp has sums of its own; carries are read behind the barrier that follows staged pairs.
     for (HeadSum &sum : heads)
       b.loop(k.lane, sum.count, 32, [&](Num i) {
@@ -138,16 +139,17 @@ void PairSums::addToHead(FragmentKernel &k, Value target, const Num &index, Valu
   });
 }
 
-void PairSums::endStep(FragmentKernel &k) {
+void PairSums::endStep(Step &step) {
   if (heads.empty())
     return;
+  FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
-  b.ifThen(step.isLast, [&] {
+  b.ifThen(step.isLast(), [&] {
     b.barrier();
     for (HeadSum &sum : heads) {
-      Place place = k.place();
+      Place place = step.place();
       const unsigned rank = cast<BufferType>(sum.slots.getType()).getRank();
-      SmallVector<Num> first = {place.b, place.hq, k.ownerBlock};
+      SmallVector<Num> first = {place.b, place.hq, k.item.ownerBlock};
       first.append(rank - 3, Num(0));
       Value slot = k.fn.address(sum.slots, ArrayRef<Num>(first));
       eachElement(k, sum.count, [&](Num i) {
@@ -163,10 +165,9 @@ void PairSums::endStep(FragmentKernel &k) {
 //===- Per distance -------------------------------------------------------------------===//
 
 /// The copies change places from block to block, so that no barrier stands between.
-Value PairSums::carryAt(FragmentKernel &k, const Diagonal &diagonal, int64_t copy,
-                        const Num &index) {
-  Num place = (k.innerBlock + Num(copy)) % Num(2);
-  return sharedFloat(k, diagonal.carry, place * Num(schedule.ownerBlock()) + index);
+Value PairSums::carryAt(Step &step, const Diagonal &diagonal, int64_t copy, const Num &index) {
+  Num place = (step.at.block + Num(copy)) % Num(2);
+  return sharedFloat(step.k, diagonal.carry, place * Num(schedule.ownerBlock()) + index);
 }
 
 /// How many CTAs of the same slot add to `unit` before this one. With m inner blocks to an owner
@@ -175,7 +176,7 @@ Value PairSums::carryAt(FragmentKernel &k, const Diagonal &diagonal, int64_t cop
 Num PairSums::orderOf(FragmentKernel &k, const Num &unit) {
   KernelBuilder &b = k.b;
   Value count =
-      b.loop(k.ownerBlock + (k.lane + Num(1)) * Num(kSlots), step.ownerBlocks, 32 * kSlots,
+      b.loop(k.item.ownerBlock + (k.lane + Num(1)) * Num(kSlots), k.item.ownerBlocks, 32 * kSlots,
              b.integer(0), [&](Num other, ValueRange args) -> Registers {
                Interval<Num> units = diagonalUnitsOf(k.innerBlocksOf(other), innersPerOwner());
                Num inner = unit + other * Num(innersPerOwner());
@@ -186,19 +187,20 @@ Num PairSums::orderOf(FragmentKernel &k, const Num &unit) {
 }
 
 /// Adds `value` of every thread below the inner block's size to the unit's diagonals.
-Turn PairSums::turnOf(FragmentKernel &k, const Diagonal &diagonal, const Num &unit, Value value) {
+Turn PairSums::turnOf(Step &step, const Diagonal &diagonal, const Num &unit, Value value) {
+  FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
   const int64_t block = schedule.innerBlock;
-  Num slot = k.ownerBlock % Num(kSlots);
-  const Num indices[] = {k.batch, k.queryHead, slot,
-                         unit + (step.ownerBlocks - Num(1)) * Num(innersPerOwner())};
+  Num slot = k.item.ownerBlock % Num(kSlots);
+  const Num indices[] = {k.item.batch, step.queryHead(), slot,
+                         unit + (k.item.ownerBlocks - Num(1)) * Num(innersPerOwner())};
   Value ticket = k.fn.address(diagonal.tickets, ArrayRef<Num>(indices));
   // Distance of the inner from the owner side; the table counts rows minus columns.
   Num apart = k.thread + unit * Num(block) - Num(schedule.ownerBlock() - 1);
   Num entry = (rows ? Num(0) - apart : apart) + k.columns - Num(1);
   Value exists = b.both(b.less(k.thread, Num(block)),
                         b.both(b.less(Num(-1), entry), b.less(entry, k.rows + k.columns - Num(1))));
-  const Num first[] = {k.batch, k.queryHead, slot, Num(0)};
+  const Num first[] = {k.item.batch, step.queryHead(), slot, Num(0)};
   Value address = b.global(k.fn.address(diagonal.slots, ArrayRef<Num>(first)), entry * Num(4));
   return {ticket, orderOf(k, unit), [&b, exists, address, value] {
             b.ifThen(exists, [&] { b.store(b.add(b.load(b.f32(), address), value), address); });
@@ -253,24 +255,23 @@ Value PairSums::sumOfPanel(FragmentKernel &k, const Panel &pairs, const Num &apa
   return b.loop(begin, end, 1, b.number(0.0), [&](Num owner, ValueRange args) -> Registers {
     Num column = k.layout.standing(owner + apart);
     const Num perChunk(pairs.perChunk());
-    Value chunk = k.chunkAddress(pairs, 0, owner, 0, column / perChunk);
+    Value chunk = k.shared.chunkAddress(pairs, 0, owner, 0, column / perChunk);
     Value value = b.load(b.f32(), b.shared(chunk, column % perChunk * Num(pairs.elementBytes)));
     return {b.add(args[0], value)};
   })[0];
 }
 
-void PairSums::addDiagonals(FragmentKernel &k, Value target, const Registers &pairs, Value value) {
+void PairSums::addDiagonals(Step &step, Value target, const Registers &pairs, Value value) {
+  FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
   auto *diagonal = llvm::find_if(diagonals, [&](Diagonal &d) { return d.target == target; });
   const int64_t owners = schedule.ownerBlock(), inners = schedule.innerBlock;
   Panel panel;
   if (k.isPermuted && value) {
-    panel = k.stagedPairs(value);
+    panel = step.stagedPairs(value);
     assert(panel.element.isF32() && "adjoints are not rounded");
   } else if (k.isPermuted) {
-    panel = k.makePanel(owners, inners, b.f32(), 1);
-    k.storePairs(panel, pairs);
-    b.barrier();
+    panel = step.pairsOfAll(pairs, b.f32());
   } else {
     writeSkewed(k, *diagonal, pairs);
     b.barrier();
@@ -278,7 +279,7 @@ void PairSums::addDiagonals(FragmentKernel &k, Value target, const Registers &pa
   auto carriedAt = [&](int64_t copy, const Num &index, int64_t limit) {
     return b.ifElse(
         b.less(index, Num(limit)), b.f32(),
-        [&] { return Registers{b.load(b.f32(), carryAt(k, *diagonal, copy, index))}; },
+        [&] { return Registers{b.load(b.f32(), carryAt(step, *diagonal, copy, index))}; },
         [&] { return Registers{b.number(0.0)}; })[0];
   };
   // Diagonal n holds the pairs with inner - owner = n - (owners - 1); a thread has every n-th.
@@ -292,18 +293,19 @@ void PairSums::addDiagonals(FragmentKernel &k, Value target, const Registers &pa
     Num n = k.thread + Num(first);
     mine.emplace_back(n, sumOf(n));
   }
-  Num unit = k.innerBlock - k.ownerBlock * Num(innersPerOwner());
-  k.turns.push_back(turnOf(k, *diagonal, unit, mine.front().second));
+  Num unit = step.at.block - k.item.ownerBlock * Num(innersPerOwner());
+  step.addTurn(turnOf(step, *diagonal, unit, mine.front().second));
   // What later blocks complete; a number beyond is no diagonal.
   for (auto &[n, sum] : mine) {
     Value isLater = b.both(b.less(Num(inners - 1), n), b.less(n, owners + inners - 1));
-    b.ifThen(isLater,
-             [&, &n = n, &sum = sum] { b.store(sum, carryAt(k, *diagonal, 1, n - Num(inners))); });
+    b.ifThen(isLater, [&, &n = n, &sum = sum] {
+      b.store(sum, carryAt(step, *diagonal, 1, n - Num(inners)));
+    });
   }
-  b.ifThen(step.isLast, [&] {
+  b.ifThen(step.isLast(), [&] {
     b.barrier();
     for (int64_t n = 0; n < innersPerOwner(); ++n)
-      takeTurns(k, turnOf(k, *diagonal, unit + Num(n + 1),
+      takeTurns(k, turnOf(step, *diagonal, unit + Num(n + 1),
                           carriedAt(1, k.thread + Num(n * inners), (n + 1) * inners)));
   });
 }

@@ -20,15 +20,9 @@
 #ifndef PE_PASSES_TOGPU_SUMS_H
 #define PE_PASSES_TOGPU_SUMS_H
 
-#include "passes/ToGPU/FragmentKernel.h"
+#include "passes/ToGPU/Step.h"
 
 namespace mlir::tile::gpu {
-
-/// Where a step stands among the steps of a head.
-struct StepPlace {
-  Value isFirst, isLast;
-  Num ownerBlocks;
-};
 
 class PairSums {
 public:
@@ -44,17 +38,15 @@ public:
   /// Shared memory, before the loop.
   void declare(FragmentKernel &k);
   /// At the first step of a head the sums start at zero.
-  void beginStep(FragmentKernel &k, const StepPlace &place);
+  void beginStep(Step &step);
   /// Adds `value`, the same in all lanes of the warp, to element `index` of `target` ([b, hq,
   /// ...]).
   void addToHead(FragmentKernel &k, Value target, const Num &index, Value value);
   /// Adds the block of pairs along its diagonals to `target` ([b, hq, t]). `value`, where there is
   /// one, is what holds the pairs.
-  void addDiagonals(FragmentKernel &k, Value target, const Registers &pairs, Value value = {});
+  void addDiagonals(Step &step, Value target, const Registers &pairs, Value value = {});
   /// At the last step of a head its sums go to their slots.
-  void endStep(FragmentKernel &k);
-
-  StepPlace step;
+  void endStep(Step &step);
 
 private:
   struct HeadSum {
@@ -71,12 +63,12 @@ private:
   /// Inner blocks in an owner block.
   int64_t innersPerOwner() const { return schedule.ownerBlock() / schedule.innerBlock; }
   /// Element `index` of what the block before has left (0), or of what this one leaves (1).
-  Value carryAt(FragmentKernel &k, const Diagonal &diagonal, int64_t copy, const Num &index);
+  Value carryAt(Step &step, const Diagonal &diagonal, int64_t copy, const Num &index);
   ::pe::math::SkewedTable table() const { return {schedule.ownerTiles, schedule.innerBlock}; }
   void writeSkewed(FragmentKernel &k, const Diagonal &diagonal, const Registers &pairs);
   Value sumOfSkewed(FragmentKernel &k, const Diagonal &diagonal, const Num &apart);
   Value sumOfPanel(FragmentKernel &k, const Panel &pairs, const Num &apart);
-  Turn turnOf(FragmentKernel &k, const Diagonal &diagonal, const Num &unit, Value value);
+  Turn turnOf(Step &step, const Diagonal &diagonal, const Num &unit, Value value);
   Num orderOf(FragmentKernel &k, const Num &unit);
 
   StageOp stage;

@@ -3,8 +3,8 @@
 
 #include "dialect/Tile/Owner.h"
 #include "passes/Schedule/Layouts.h"
+#include "passes/ToGPU/Emitters.h"
 #include "passes/ToGPU/Folds.h"
-#include "passes/ToGPU/FragmentKernel.h"
 #include "passes/ToGPU/ScalarStages.h"
 #include "passes/ToLoops/ScalarStage.h"
 

@@ -1,62 +1,71 @@
 //===- Vectors.cpp - constants, masks, reductions, scans ------------------===//
-#include "passes/ToGPU/FragmentKernel.h"
+#include "passes/ToGPU/Emitters.h"
 
 using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
-void mlir::tile::gpu::emitConstant(FragmentKernel &k, ConstantOp op) {
+void mlir::tile::gpu::emitConstant(Scope &scope, ConstantOp op) {
+  FragmentKernel &k = scope.k;
   auto type = cast<ValType>(op.getValue().getType());
   Value number = k.b.create<arith::ConstantOp>(
       k.b.getFloatAttr(type.getElementType(), op.getNumber().convertToDouble()));
-  k.set(op.getValue(), Registers(k.registersOf(type.getSpaces()), number));
+  scope.set(op.getValue(), Registers(k.registersOf(type.getSpaces()), number));
 }
 
 //===- Positions -----------------------------------------------------------------===//
 
-Num mlir::tile::gpu::indexAt(FragmentKernel &k, Operation *op, llvm::function_ref<Num()> row,
+Num mlir::tile::gpu::indexAt(Scope &scope, Operation *op, llvm::function_ref<Num()> row,
                              llvm::function_ref<Num()> column) {
+  FragmentKernel &k = scope.k;
   if (auto position = dyn_cast<PositionOp>(op))
     return position.getSpace() == "r" ? row() + k.mask.rowStart : column() + k.mask.columnStart;
   StringRef space = cast<IndexOp>(op).getSpace();
-  return space == "b" ? k.batch : space == "hq" ? k.queryHead : space == "r" ? row() : column();
+  return space == "b"    ? k.item.batch
+         : space == "hq" ? scope.queryHead()
+         : space == "r"  ? row()
+                         : column();
 }
 
-void mlir::tile::gpu::emitIndices(FragmentKernel &k, Operation *op) {
+void mlir::tile::gpu::emitIndices(Scope &scope, Operation *op) {
+  FragmentKernel &k = scope.k;
   const SpaceSet &spaces = spacesOf(op->getResult(0));
   Registers result;
   for (int64_t i = 0, e = k.registersOf(spaces); i < e; ++i) {
     Element at = k.elementAt(spaces, i);
-    result.push_back(
-        k.b.toValue(indexAt(k, op, [&] { return k.rowAt(at); }, [&] { return k.columnAt(at); })));
+    result.push_back(k.b.toValue(
+        indexAt(scope, op, [&] { return scope.rowAt(at); }, [&] { return scope.columnAt(at); })));
   }
-  k.set(op->getResult(0), std::move(result));
+  scope.set(op->getResult(0), std::move(result));
 }
 
 //===- Masks -------------------------------------------------------------------===//
 
 /// The bound of a row, which may be one behind the last.
-static Num boundOf(FragmentKernel &k, Value buffer, const Num &row) {
-  Place place = k.place();
+static Num boundOf(Scope &scope, Value buffer, const Num &row) {
+  FragmentKernel &k = scope.k;
+  Place place = scope.place();
   place.r = minOf(row, k.rows - Num(1));
   return k.b.fromValue(k.b.load(k.b.i32(), k.fn.address(buffer, place)));
 }
 
-void mlir::tile::gpu::loadRowBounds(FragmentKernel &k) {
-  k.lowColumns.clear(), k.highColumns.clear();
-  if (!k.stage.getLowColumns())
-    return;
+RowBounds mlir::tile::gpu::loadRowBounds(Scope &scope) {
+  FragmentKernel &k = scope.k;
+  RowBounds bounds;
+  if (!k.getStage().getLowColumns())
+    return bounds;
   for (int64_t i = 0, e = k.registersOf({"r"}); i < e; ++i) {
-    Num row = k.rowAt(k.elementAt({"r"}, i));
-    k.lowColumns.push_back(k.b.toValue(boundOf(k, k.stage.getLowColumns(), row)));
-    k.highColumns.push_back(k.b.toValue(boundOf(k, k.stage.getHighColumns(), row)));
+    Num row = scope.rowAt(k.elementAt({"r"}, i));
+    bounds.low.push_back(k.b.toValue(boundOf(scope, k.getStage().getLowColumns(), row)));
+    bounds.high.push_back(k.b.toValue(boundOf(scope, k.getStage().getHighColumns(), row)));
   }
+  return bounds;
 }
 
-Value mlir::tile::gpu::areBoundsFull(FragmentKernel &k, const Num &column, const Num &columnEnd) {
-  KernelBuilder &b = k.b;
+Value mlir::tile::gpu::areBoundsFull(KernelBuilder &b, const RowBounds &bounds, const Num &column,
+                                     const Num &columnEnd) {
   Value full = b.create<arith::ConstantOp>(b.getBoolAttr(true));
-  for (auto [low, high] : llvm::zip(k.lowColumns, k.highColumns)) {
+  for (auto [low, high] : llvm::zip(bounds.low, bounds.high)) {
     full = b.both(full, b.compare(arith::CmpIPredicate::sle, b.fromValue(low), column));
     full = b.both(full, b.compare(arith::CmpIPredicate::sle, columnEnd, b.fromValue(high)));
   }
@@ -80,40 +89,43 @@ static Value isBetween(KernelBuilder &b, const Num &column, const Num &low, cons
   return b.both(b.compare(arith::CmpIPredicate::sge, column, low), b.less(column, high));
 }
 
-Value mlir::tile::gpu::isInside(FragmentKernel &k, const Num &row, const Num &column) {
+Value mlir::tile::gpu::isInside(Step &step, const Num &row, const Num &column) {
+  FragmentKernel &k = step.k;
   Value inside = isInsideBand(k, row, column);
-  if (!k.stage.getLowColumns())
+  if (!k.getStage().getLowColumns())
     return inside;
-  Num low = boundOf(k, k.stage.getLowColumns(), row),
-      high = boundOf(k, k.stage.getHighColumns(), row);
+  Num low = boundOf(step, k.getStage().getLowColumns(), row),
+      high = boundOf(step, k.getStage().getHighColumns(), row);
   return k.b.both(inside, isBetween(k.b, column, low, high));
 }
 
-Value mlir::tile::gpu::isInside(FragmentKernel &k, const Element &at) {
-  Num column = k.columnAt(at);
-  Value inside = isInsideBand(k, k.rowAt(at), column);
-  if (k.lowColumns.empty())
+Value mlir::tile::gpu::isInside(Step &step, const Element &at) {
+  FragmentKernel &k = step.k;
+  Num column = step.columnAt(at);
+  Value inside = isInsideBand(k, step.rowAt(at), column);
+  if (step.bounds().low.empty())
     return inside;
   const int64_t row = k.indexOf({"r"}, at);
-  return k.b.both(inside, isBetween(k.b, column, k.b.fromValue(k.lowColumns[row]),
-                                    k.b.fromValue(k.highColumns[row])));
+  return k.b.both(inside, isBetween(k.b, column, k.b.fromValue(step.bounds().low[row]),
+                                    k.b.fromValue(step.bounds().high[row])));
 }
 
-void mlir::tile::gpu::emitMask(FragmentKernel &k, MaskOp op) {
+void mlir::tile::gpu::emitMask(Step &step, MaskOp op) {
+  FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
-  Registers &input = k.registers(op.getInput());
+  const Registers &input = step.registers(op.getInput());
   SmallVector<Type> types(input.size(), input.front().getType());
   Value fill =
       b.create<arith::ConstantOp>(b.getFloatAttr(types.front(), op.getFill().convertToDouble()));
   Registers result = b.ifElse(
-      k.isFull, types, [&] { return Registers(input); },
+      step.isFull(), types, [&] { return Registers(input); },
       [&] {
         Registers masked;
         for (auto [index, value] : llvm::enumerate(input))
-          masked.push_back(b.select(isInside(k, k.elementAt({"r", "c"}, index)), value, fill));
+          masked.push_back(b.select(isInside(step, k.elementAt({"r", "c"}, index)), value, fill));
         return masked;
       });
-  k.set(op.getOutput(), std::move(result));
+  step.set(op.getOutput(), std::move(result));
 }
 
 //===- Reductions ----------------------------------------------------------------===//
@@ -135,10 +147,10 @@ void mlir::tile::gpu::reduceAcrossLanes(FragmentKernel &k, const SpaceSet &to, R
   if (acrossInner)
     return;
   const int64_t inner = k.schedule.innerBlock;
-  const int64_t base = k.allocate(k.schedule.warps * inner * 4);
+  const int64_t base = k.shared.allocate(k.schedule.warps * inner * 4);
   auto slot = [&](const Num &warp, const Element &at) {
     Num physical = k.t * Num(2) + Num(at.innerTile * 8 + at.innerHalf);
-    return b.shared(k.fn.shared(), (warp * Num(inner) + physical) * Num(4) + Num(base));
+    return k.shared.at((warp * Num(inner) + physical) * Num(4) + Num(base));
   };
   for (auto [index, value] : llvm::enumerate(values))
     b.ifThen(b.less(k.lane, Num(4)),
@@ -153,17 +165,18 @@ void mlir::tile::gpu::reduceAcrossLanes(FragmentKernel &k, const SpaceSet &to, R
   b.barrier();
 }
 
-void mlir::tile::gpu::emitReduce(FragmentKernel &k, ReduceOp op) {
+void mlir::tile::gpu::emitReduce(Step &step, ReduceOp op) {
+  FragmentKernel &k = step.k;
   Reduction kind = op.getKind();
   const SpaceSet &to = spacesOf(op.getOutput());
-  Registers &input = k.registers(op.getInput());
+  const Registers &input = step.registers(op.getInput());
   Registers result(k.registersOf(to));
   for (auto [index, value] : llvm::enumerate(input)) {
     Value &slot = result[k.indexOf(to, k.elementAt({"r", "c"}, index))];
     slot = slot ? combine(k.b, kind, slot, value) : value;
   }
   reduceAcrossLanes(k, to, kind, result);
-  k.set(op.getOutput(), std::move(result));
+  step.set(op.getOutput(), std::move(result));
 }
 
 //===- Scans -----------------------------------------------------------------------===//
@@ -171,27 +184,28 @@ void mlir::tile::gpu::emitReduce(FragmentKernel &k, ReduceOp op) {
 namespace {
 
 /// x -> a * x + b, or a * x where b is null.
-struct Step {
+struct Affine {
   Value a, b;
 };
 
-Value apply(KernelBuilder &b, const Step &step, Value x) {
-  return step.b ? b.fma(step.a, x, step.b) : b.mul(step.a, x);
+Value apply(KernelBuilder &b, const Affine &f, Value x) {
+  return f.b ? b.fma(f.a, x, f.b) : b.mul(f.a, x);
 }
 
 /// First `first`, then `second`.
-Step then(KernelBuilder &b, const Step &first, const Step &second) {
+Affine then(KernelBuilder &b, const Affine &first, const Affine &second) {
   return {b.mul(second.a, first.a), second.b ? b.fma(second.a, first.b, second.b) : Value()};
 }
 
 } // namespace
 
-void mlir::tile::gpu::emitScan(FragmentKernel &k, ScanOp op) {
+void mlir::tile::gpu::emitScan(Step &step, ScanOp op) {
+  FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
   const bool ascending = op.getOrder() == Order::Ascending;
-  Registers &a = k.registers(op.getA());
-  Registers *plus = op.getB() ? &k.registers(op.getB()) : nullptr;
-  Registers &carries = k.registers(op.getCarryIn());
+  const Registers &a = step.registers(op.getA());
+  const Registers *plus = op.getB() ? &step.registers(op.getB()) : nullptr;
+  const Registers &carries = step.registers(op.getCarryIn());
   Registers result(a.size()), carryOut(carries.size());
   const int64_t perLane = 2 * k.layout.innerTiles();
   for (int64_t owner = 0; owner < static_cast<int64_t>(carries.size()); ++owner) {
@@ -203,27 +217,29 @@ void mlir::tile::gpu::emitScan(FragmentKernel &k, ScanOp op) {
       at.innerTile = inner / 2, at.innerHalf = inner % 2;
       order.push_back(k.indexOf({"r", "c"}, at));
     }
-    auto stepOf = [&](int64_t index) { return Step{a[index], plus ? (*plus)[index] : Value()}; };
-    Step whole = stepOf(order.front());
+    auto affineOf = [&](int64_t index) {
+      return Affine{a[index], plus ? (*plus)[index] : Value()};
+    };
+    Affine whole = affineOf(order.front());
     for (int64_t index : ArrayRef(order).drop_front())
-      whole = then(b, whole, stepOf(index));
+      whole = then(b, whole, affineOf(index));
     // The four lanes of the quad, in the order of the scan; every lane computes the same.
     Num quad = k.lane - k.t;
     Value x = carries[owner], before = x;
     for (int n = 0; n < 4; ++n) {
       const int64_t from = ascending ? n : 3 - n;
-      Step lane{b.shuffleFrom(whole.a, quad + Num(from)),
-                whole.b ? b.shuffleFrom(whole.b, quad + Num(from)) : Value()};
+      Affine lane{b.shuffleFrom(whole.a, quad + Num(from)),
+                  whole.b ? b.shuffleFrom(whole.b, quad + Num(from)) : Value()};
       before = b.select(b.compare(arith::CmpIPredicate::eq, k.t, Num(from)), x, before);
       x = apply(b, lane, x);
     }
     carryOut[owner] = x;
     for (int64_t index : order) {
-      Value after = apply(b, stepOf(index), before);
+      Value after = apply(b, affineOf(index), before);
       result[index] = op.getExclusive() ? before : after;
       before = after;
     }
   }
-  k.set(op.getResult(), std::move(result));
-  k.set(op.getCarryOut(), std::move(carryOut));
+  step.set(op.getResult(), std::move(result));
+  step.set(op.getCarryOut(), std::move(carryOut));
 }

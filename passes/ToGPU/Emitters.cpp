@@ -1,0 +1,28 @@
+//===- Emitters.cpp - which file lowers which op --------------------------===//
+#include "passes/ToGPU/Emitters.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::gpu;
+
+void mlir::tile::gpu::emitOp(Scope &scope, Operation *op) {
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](ConstantOp o) { emitConstant(scope, o); })
+      .Case<PositionOp, IndexOp>([&](auto o) { emitIndices(scope, o); })
+      .Case([&](LoadOp o) { emitLoad(scope, o); })
+      .Case([&](StoreOp o) { emitStore(scope, o); })
+      .Case([&](MapOp o) { emitMap(scope, o); })
+      .Case([&](DotOp o) { emitDot(scope.step(), o); })
+      .Case([&](MaskOp o) { emitMask(scope.step(), o); })
+      .Case([&](ReduceOp o) { emitReduce(scope.step(), o); })
+      .Case([&](ScanOp o) { emitScan(scope.step(), o); })
+      .Case([&](WindowOp o) { emitWindow(scope.step(), o); })
+      .Case([&](SegmentsOp o) { emitSegments(scope.step(), o); })
+      .Case([&](WindowGradOp o) { emitWindowGrad(scope.step(), o); })
+      .Case([&](SegmentsGradOp o) { emitSegmentsGrad(scope.step(), o); })
+      .Case([](memref::AllocaOp) {}) // memory of the thread, made where a map uses it
+      .Default([](Operation *) { llvm_unreachable("refused by checkStage"); });
+}
