@@ -1,8 +1,8 @@
 //===- DifferenceRange.h - which differences i - j a mask keeps -----------===//
 //
 // A mask that depends on positions alone keeps the pairs whose difference i - j lies in an
-// interval. Intervals are intersected and united exactly over the whole of int64_t: nothing
-// overflows, whatever bounds a program writes.
+// interval. Intersections and unions are exact over the whole of int64_t: nothing overflows,
+// whatever bounds a program gives.
 //
 // Example: causal is [0, +inf), a window with left = 4 is (-inf, 3]; together [0, 3].
 //
@@ -36,7 +36,7 @@ struct DifferenceRange {
     return {right ? 1 - *right : kUnboundedMin, left ? *left - 1 : kUnboundedMax};
   }
 
-  /// Every pair has j <= i, so keys have an order seen from the query.
+  /// Every pair has j <= i: no query sees a later key.
   bool isCausal() const { return min >= 0; }
   bool isEmpty() const { return min > max; }
   bool contains(int64_t difference) const { return min <= difference && difference <= max; }
@@ -46,7 +46,7 @@ struct DifferenceRange {
     return {std::max(a.min, b.min), std::min(a.max, b.max), a.exact && b.exact};
   }
 
-  /// What at least one of the masks keeps: the hull, exact where it is no more than that.
+  /// What at least one of the masks keeps, as the hull; exact where the hull adds nothing.
   static DifferenceRange either(const DifferenceRange &a, const DifferenceRange &b) {
     if (a.isEmpty() || b.isEmpty())
       return a.isEmpty() ? b : a;

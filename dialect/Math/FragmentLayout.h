@@ -12,11 +12,11 @@
 //   InnerPanel   4 per 16 x 8 tile of inner x depth, tiles divided among the warps
 //   One          1: a single number, the same everywhere
 //
-// Where a stage scans along the inner side its block is permuted, so that a lane has neighbours:
-// lane t holds inner [t * n, (t + 1) * n), n a quarter of the block.
+// Where a stage scans along the inner side, its block is permuted so that a lane holds contiguous
+// elements: lane t holds inner [t * n, (t + 1) * n), n a quarter of the block.
 //
-// Written over a number type `I` with + - * / % (of numbers that are not negative): int64_t in the
-// tests, arithmetic that is emitted in passes/ToGPU.
+// Generic over a number type `I` with + - * / % (on nonnegative numbers): int64_t in the tests,
+// emitted arithmetic in passes/ToGPU.
 //
 // Example: a block of 16 inner, permuted, has n = 4. Inner 5 is number 1 of lane t = 1; it stands
 // where inner 2t + 1 = 3 of the first tile stands without the permutation: standing(5) == 3.
@@ -44,8 +44,8 @@ struct FragmentLayout {
   bool isPermuted = false;
 
   int64_t innerTiles() const { return innerBlock / 8; }
-  /// An inner panel: tiles of 16 that one warp sums up, and into how many parts a tile's depth is
-  /// cut where there are more warps than tiles.
+  /// For an inner panel: how many tiles of 16 one warp accumulates, and into how many parts a
+  /// tile's depth is split where there are more warps than tiles.
   int64_t foldTiles() const { return std::max<int64_t>(1, innerBlock / 16 / warps); }
   int64_t foldParts() const { return std::max<int64_t>(1, warps * 16 / innerBlock); }
   int64_t foldDepthTiles(int64_t depth) const {
@@ -54,7 +54,7 @@ struct FragmentLayout {
 
   //===- Registers -------------------------------------------------------------------===//
 
-  /// How many a lane has; `depth` matters to panels only.
+  /// Registers per lane; `depth` matters for panels only.
   int64_t registersOf(FragmentKind kind, int64_t depth = 0) const {
     switch (kind) {
     case FragmentKind::One:
@@ -99,7 +99,7 @@ struct FragmentLayout {
     return at;
   }
 
-  /// Its inverse; what a kind has no place for is not looked at.
+  /// Its inverse; fields of `at` that the kind does not use are ignored.
   int64_t indexOf(FragmentKind kind, const FragmentElement &at, int64_t depth = 0) const {
     switch (kind) {
     case FragmentKind::One:
@@ -125,7 +125,7 @@ struct FragmentLayout {
   I ownerAt(const I &base, const I &warp, const I &g, const FragmentElement &at) const {
     return base + warp * I(ownerTiles * 16) + g + I(at.ownerTile * 16 + at.ownerHalf * 8);
   }
-  /// The inner of an element within the block.
+  /// The inner index of an element within the block.
   template <typename I> I innerAt(const I &t, const FragmentElement &at) const {
     if (isPermuted)
       return t * I(2 * innerTiles()) + I(at.innerTile * 2 + at.innerHalf);
@@ -139,8 +139,8 @@ struct FragmentLayout {
     const I within = logical % perLane;
     return within / I(2) * I(8) + logical / perLane * I(2) + within % I(2);
   }
-  /// The inner of an element of an inner panel, counted from `base`: warps beyond the tiles share
-  /// them, each with a part of the depth.
+  /// The inner index of an element of an inner panel, counted from `base`: where there are more
+  /// warps than tiles, warps share a tile and split its depth.
   template <typename I>
   I foldedInnerAt(const I &base, const I &warp, const I &g, const FragmentElement &at) const {
     const I place = (foldedTile(warp) + I(at.ownerTile)) * I(16) + g + I(at.ownerHalf * 8);
@@ -150,7 +150,7 @@ struct FragmentLayout {
     const I inTile = place % I(8);
     return base + inTile / I(2) * I(2 * innerTiles()) + place / I(8) * I(2) + inTile % I(2);
   }
-  /// The first tile of 16 inner that the warp sums up.
+  /// The first tile of 16 inner elements that the warp accumulates.
   template <typename I> I foldedTile(const I &warp) const {
     return foldParts() > 1 ? warp / I(foldParts()) : warp * I(foldTiles());
   }
@@ -163,7 +163,7 @@ struct FragmentLayout {
   }
 
 private:
-  /// Tiles of depth that a warp has side by side.
+  /// How many depth tiles a warp holds side by side.
   int64_t across(FragmentKind kind, int64_t depth) const {
     return kind == FragmentKind::OwnerPanel ? depth / 8 : foldDepthTiles(depth);
   }
@@ -171,7 +171,7 @@ private:
 
 //===- ldmatrix ------------------------------------------------------------------------===//
 
-/// The row of 16 bytes whose address a lane gives, of a panel: a row and a chunk of eight elements.
+/// The 16-byte row of a panel whose address a lane supplies: a row and a chunk of eight elements.
 template <typename I> struct MatrixRow {
   I row, chunk;
 };
@@ -198,7 +198,7 @@ template <typename I> MatrixRow<I> rowOfRightTransposed(const I &lane, const I &
 /// The table [diagonal][8] of one warp. inner - owner of a pair, without the warp's own first
 /// owner, is 8 k + c - g: k from the register's tiles, c = 2t + half and g from the lane. Row d of
 /// the table, counted from the smallest difference, holds at column g the pairs with
-/// 8 k + c - g = d - least, so that every lane writes to places of its own.
+/// 8 k + c - g = d - least, so that no two lanes write to the same element.
 struct SkewedTable {
   int64_t ownerTiles, innerBlock;
 

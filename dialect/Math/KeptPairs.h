@@ -1,28 +1,28 @@
 //===- KeptPairs.h - which pairs of rows and columns a call keeps ---------===//
 //
-// Every lowering asks the same of a mask: which columns a row keeps; whether a block of rows and a
-// block of columns share no pair, some or all of them; which blocks of the other side a block
-// visits, which blocks visit it, and how many. All of it is read from one statement here, so that
-// no two answers can disagree: a visit too few loses pairs, and a kernel that counts a visit nobody
-// makes waits for ever. With the band of a mask
+// Every lowering asks the same questions about a mask: which columns a row keeps; whether a block
+// of rows and a block of columns share no pair, some or all of them; which blocks of the other side
+// a block visits, which blocks visit it, and how many. All of it is derived here, so that no two
+// answers can disagree: a missing visit loses pairs, and a kernel that counts a visit that never
+// happens waits forever. With the band of a mask
 //
 //     column c is kept for row r iff  r + lower <= c < r + upper    (either end may be absent)
 //
-// what a row keeps is an interval whose ends rise with the row, so a block of rows is answered by
-// its first and last row. Two blocks meet iff some existing pair of theirs is kept. Seen from the
-// columns this is a band again, so that both directions are the same function:
+// what a row keeps is an interval whose ends rise with the row, so the first and last row answer
+// for a block of rows. Two blocks meet iff some existing pair of theirs is kept. Seen from the
+// columns this is a band again, so one function serves both directions:
 //
 //     row r keeps column c            iff  c + (1 - upper) <= r < c + (1 - lower)
 //
 // The difference c - r takes every value between its extremes over two intervals, so the hull of
 // what a block keeps is exact as long as the band itself keeps something (lower < upper).
 //
-// Example: causal (upper = 1), rows in blocks of 4, columns in blocks of 2, six of each. The block
-// of rows 4, 5 visits the blocks of columns 0, 1, 2; the block of columns 4, 5 is visited by the
+// Example: causal (upper = 1), six rows in blocks of 4, six columns in blocks of 2. The block of
+// rows 4, 5 visits the blocks of columns 0, 1, 2; the block of columns 4, 5 is visited by the
 // block of rows 1 alone.
 //
-// Written over a number type `I` with +, -, * and / (of numbers that are not negative) and the free
-// functions minOf, maxOf and pickIfLess: int64_t in the tests, arithmetic that is emitted in a
+// Generic over a number type `I` with +, -, * and / (on nonnegative numbers) and the free
+// functions minOf, maxOf and pickIfLess: int64_t in the tests, emitted arithmetic in a
 // lowering.
 //
 //===----------------------------------------------------------------------===//
@@ -66,7 +66,7 @@ template <typename I> struct BlockedSide {
   int64_t block = 1;
 };
 
-/// Where a block stands among those that visit another, and how many those are.
+/// The rank of a block among those that visit another one, and how many visit it.
 template <typename I> struct Visit {
   I number, total;
 };
@@ -75,19 +75,20 @@ template <typename I> struct Visit {
 /// starts of a call are part of them.
 template <typename I> struct KeptPairs {
   std::optional<I> lower, upper;
-  /// MaskBand::keepsSomething, which is known where starts are not: both ends have them in common.
+  /// MaskBand::keepsSomething, which is known even where the starts are not: they shift both ends
+  /// alike.
   bool keepsSomething = true;
   BlockedSide<I> rows, columns;
 
   //===- Elements --------------------------------------------------------------===//
 
-  /// First column kept for row `r`, and one past the last, as far as there are columns. The row is
-  /// one that exists.
+  /// First column kept for row `r`, and one past the last, clamped to the columns that exist. Row
+  /// `r` must exist.
   I firstColumn(const I &r) const { return lower ? inside(r + *lower, columns) : columns.begin; }
   I endColumn(const I &r) const { return upper ? inside(r + *upper, columns) : columns.end; }
 
-  /// What some row, and what every row, of [first, last] (both included) keeps. The second is empty
-  /// with begin > end where the rows share nothing.
+  /// The columns that some row, and that every row, of [first, last] (inclusive) keeps. The second
+  /// is empty, with begin > end, where the rows have no column in common.
   Interval<I> columnsOfAny(const I &first, const I &last) const {
     return {firstColumn(first), endColumn(last)};
   }
@@ -104,8 +105,8 @@ template <typename I> struct KeptPairs {
 
   //===- Blocks ----------------------------------------------------------------===//
 
-  /// The blocks of columns that meet a block of rows: an interval of block numbers that is not
-  /// negative and has begin == end where it is empty.
+  /// The blocks of columns that meet a block of rows: an interval of nonnegative block numbers,
+  /// with begin == end where it is empty.
   Interval<I> columnBlocksOf(const I &rowBlock) const {
     return blocksMeeting(rowBlock, rows, columns, lower, upper);
   }
@@ -145,7 +146,7 @@ private:
     const I low = maxOf(base, from.begin), high = minOf(base + fromBlock, from.end);
     const I begin = first ? maxOf(low + *first, to.begin) : to.begin;
     const I last = end ? minOf(high + *end - I(1), to.end) : to.end;
-    // Division is of numbers that are not negative; where there is no pair its result is unused.
+    // Only nonnegative numbers are divided; where there is no pair the result is unused.
     const I firstBlock = begin / toBlock;
     const I endBlock = (last + toBlock - I(1)) / toBlock;
     const I some = pickIfLess(low, high, endBlock, firstBlock);
@@ -154,10 +155,10 @@ private:
 };
 
 /// Sums along diagonals are handed on in units of one inner block's worth of diagonals. With
-/// `perOwner` inner blocks to an owner block, an owner block that visits the inner blocks `visited`
-/// completes a unit with each of them, and those that the last one leaves: as many more. Unit u of
-/// owner block n is the same diagonals as unit u - n * perOwner of owner block 0. An owner block
-/// that visits nothing completes nothing.
+/// `perOwner` inner blocks per owner block, an owner block that visits the inner blocks `visited`
+/// completes one unit with each of them and, after the last one, the `perOwner` units still open.
+/// Unit u of owner block n covers the same diagonals as unit u - n * perOwner of owner block 0. An
+/// owner block that visits nothing completes nothing.
 template <typename I> Interval<I> diagonalUnitsOf(const Interval<I> &visited, int64_t perOwner) {
   return {visited.begin,
           pickIfLess(visited.begin, visited.end, visited.end + I(perOwner), visited.begin)};

@@ -10,8 +10,8 @@
 //
 // Example: f32, depth 16, chunk 1 of row 5 stands at chunk 1 ^ 2 = 3 of its row: byte 5*64 + 48.
 //
-// Written over a number type `I` with + - * / % and ^: int64_t in the tests, arithmetic that is
-// emitted in passes/ToGPU.
+// Generic over a number type `I` with + - * / % and ^: int64_t in the tests, emitted arithmetic in
+// passes/ToGPU.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_MATH_PANELLAYOUT_H
@@ -23,14 +23,14 @@
 
 namespace pe::math {
 
-/// An offset in bytes whose parts that are known beforehand are applied last: one exclusive or per
-/// access, and nothing per constant to be kept over a loop.
+/// A byte offset whose compile-time parts are applied last: an access costs one exclusive or, and
+/// no constant needs a register across a loop.
 template <typename I> struct ChunkOffset {
   I bytes;
   int64_t flipped = 0; // bits, applied to the sum of `bytes` and the panel's offset
   int64_t behind = 0;  // bytes, added at the end
 
-  /// The whole, in a panel at `start`, a multiple of its chunks of a swizzle.
+  /// The complete offset in a panel at `start`, a multiple of `swizzled()` chunks.
   I at(const I &start) const { return ((bytes + start) ^ I(flipped)) + I(behind); }
 };
 
@@ -38,9 +38,9 @@ struct PanelLayout {
   int64_t rows = 0, depth = 0, elementBytes = 4;
 
   int64_t perChunk() const { return 16 / elementBytes; }
-  /// Chunks of a row, with padding to 16 elements.
+  /// Chunks per row, padded to 16 elements.
   int64_t chunks() const { return (depth + 15) / 16 * 16 / perChunk(); }
-  /// Bytes of a row.
+  /// Bytes per row.
   int64_t pitch() const {
     const auto count = static_cast<uint64_t>(chunks());
     return static_cast<int64_t>(count <= 8 ? std::bit_ceil(count) : (count + 7) / 8 * 8) * 16;

@@ -1,9 +1,10 @@
 //===- ScalarOps.h - The operations of scalar code ------------------------===//
 //
 // One row per operation of arith and math that scalar code may hold: what its derivative is, and
-// how a GPU computes it. The verifier of pe.bias_fn refuses what has no row, so every reader has
-// every row: derivatives (passes/Transforms/ScalarVjp.cpp), loops, vectors, GPU kernels, and the
-// float64 reference, which a test compares with this list row by row (test/passes/Scalar).
+// how a GPU computes it. The verifier of pe.bias_fn refuses operations without a row, so everything
+// that reads the table handles every row: derivatives (passes/Transforms/ScalarVjp.cpp), loops,
+// vectors, GPU kernels, and the float64 reference, which a test compares with this list row by row
+// (test/passes/Scalar).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_MATH_SCALAROPS_H
@@ -13,7 +14,7 @@
 
 namespace pe::math {
 
-/// Of a result by a floating operand.
+/// The derivative of a result with respect to a floating operand.
 enum class Derivative {
   None, ///< the result or every operand is an integer
   Zero, ///< wherever it exists, as of a floor

@@ -10,7 +10,7 @@
 //    "returns": [{"id": 9, "name": "o"}]}
 //
 // Regions are {"args": [{"id", "type"}], "ops": [...]}. Attributes always include defaults:
-// numbers and truth values as such (infinite: "inf", "-inf", "nan"), lists as lists, keywords such
+// numbers and booleans as such (not finite: "inf", "-inf", "nan"), lists as lists, keywords such
 // as #pe.activation<relu> as "relu", a constant tensor as its flat list of elements.
 //
 //===----------------------------------------------------------------------===//
@@ -22,8 +22,8 @@
 
 namespace mlir::pe {
 
-/// The JSON text of a function with one block, as it is: export it after private functions were
-/// inlined and before anything was rewritten.
+/// The JSON text of a function with one block, as it is: export it after private functions are
+/// inlined and before anything is rewritten.
 std::string exportProgram(func::FuncOp function);
 
 } // namespace mlir::pe

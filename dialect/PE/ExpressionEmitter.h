@@ -1,8 +1,8 @@
 //===- ExpressionEmitter.h - Formulas to scalar IR --------------*- C++ -*-===//
 //
-// Emits the ops of a formula, as a user would have written them in a region. Whole numbers (b, h,
-// i, j and integers) stay whole under + - * min max abs and may index tensors; with a real number
-// they become f32. Division and powers are real.
+// Emits the ops of a formula, as a user would have written them in a region. Integers (b, h, i, j
+// and literals) stay integers under + - * min max abs and may index tensors; combined with a real
+// number they become f32. Division and powers give f32.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_PE_EXPRESSIONEMITTER_H
@@ -17,7 +17,7 @@ namespace mlir::pe {
 
 using ::pe::plan::Expression;
 
-/// What the names of a formula mean and where its characters stand.
+/// What the names of a formula mean, and how to report errors in it.
 struct ExpressionScope {
   /// b, h, i, j as index values and the tensors.
   llvm::StringMap<Value> names;

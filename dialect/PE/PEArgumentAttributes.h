@@ -11,8 +11,8 @@
 
 namespace mlir::pe {
 
-/// The size of a call that an axis of this word has, as in size expressions: "c" for "key". Empty
-/// for a name of the user's own.
+/// The size, as in size expressions, of an axis with this name: "c" for "key". Empty for a
+/// user-defined name.
 StringRef sizeOfAxis(StringRef word);
 
 } // namespace mlir::pe

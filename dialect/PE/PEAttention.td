@@ -20,8 +20,8 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     stick-breaking the logarithm of the remaining mass. Stick-breaking needs an order: a mask
     that implies j <= i.
 
-    Dropout, explicit positions and content terms have their place between `bias` and `mask`
-    (docs/spec.md) and are refused until they exist. Example:
+    Dropout, explicit positions and content terms have a reserved place between `bias` and `mask`
+    (docs/spec.md) and are refused until they are built. Example:
 
     ```mlir
     %o = pe.attention %q, %k, %v bias(%b) rotate(%r) mask(%m) {scale = 0.125}

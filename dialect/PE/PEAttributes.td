@@ -21,7 +21,7 @@ def PE_Normalizer : PE_Enum<"Normalizer", "How scores become probabilities", [
 def PE_NormalizerAttr : PE_EnumAttr<PE_Normalizer, "normalizer"> {
   let summary = "How scores become probabilities: softmax or stick_breaking";
   let description = [{
-    `softmax`: A_ij = exp(z_ij) / sum_l exp(z_il) over unmasked keys; a row without keys gives 0.
+    `softmax`: A_ij = exp(z_ij) / sum_l exp(z_il) over unmasked keys; a row without keys yields 0.
     `stick_breaking`: A_ij = sigma(z_ij) * prod_{j<l<i} (1 - sigma(z_il)), keys strictly before
     the query; the remaining mass is dropped.
 
@@ -70,7 +70,7 @@ def PE_TermAttr : AttrDef<PE_Dialect, "Term"> {
   let mnemonic = "term";
   let summary = "The class of one bias term, and why";
   let description = [{
-    Of a `pe.term`, found once by `pe-split-terms`. With b batch, h head, i query and j key
+    Set on every `pe.term` by `pe-split-terms`. With b batch, h head, i query and j key
     position: `row` f(b, h, i); `column` f(b, h, j); `row_column` a sum of both; `affine`
     c(b, h) * (i - j); `distance` f(h, i - j); `segments` a piecewise linear function of
     u(h, i - j) times r(h, i); `general` anything else. Every class is exact.

@@ -21,8 +21,8 @@ def PE_LinearOp : PE_BiasOp<"linear", [AttrSizedOperandSegments]> {
   let summary = "factor * slope_h * x + intercept_h";
   let description = [{
     b_h(x) = factor * s_h * x (+ intercept_h). The slope is a parameter or follows a fixed `rule`
-    of the global head; one of the two is given. ALiBi (Press et al. 2022, arXiv 2108.12409) is
-    this of the distance with factor -1. Example:
+    of the global head; exactly one of the two is given. ALiBi (Press et al. 2022, arXiv 2108.12409)
+    is this function of the distance with factor -1. Example:
 
     ```mlir
     %a = pe.linear %d {factor = -1.0, rule = #pe.slope_rule<geometric>}
@@ -43,8 +43,8 @@ def PE_LinearOp : PE_BiasOp<"linear", [AttrSizedOperandSegments]> {
 def PE_TableOp : PE_BiasOp<"table"> {
   let summary = "A learned row per value of an integer coordinate";
   let description = [{
-    b_h(x) = table[x, h] for table [N, H]. x is a whole number; values outside [0, N) are clamped.
-    T5's bias is this of `pe.bucket`. Example:
+    b_h(x) = table[x, h] for table [N, H]. x is an integer; values outside [0, N) are clamped. T5's
+    bias is this function of `pe.bucket`. Example:
 
     ```mlir
     %b = pe.table %x, %table : tensor<32x?xf32>
@@ -59,7 +59,7 @@ def PE_PowerOp : PE_BiasOp<"power"> {
   let summary = "factor * slope_h * x^exponent_h";
   let description = [{
     b_h(x) = factor * r1_h * x^(r2_h) for x >= 0. At x = 0 the value is 0 and so are all
-    gradients. With factor -1 of the distance: Kerple's power form (Chi et al. 2022, arXiv
+    gradients. With factor -1, applied to the distance: Kerple's power form (Chi et al. 2022, arXiv
     2205.09921). Example:
 
     ```mlir
@@ -79,8 +79,8 @@ def PE_MlpOp : PE_BiasOp<"mlp"> {
   let summary = "A small MLP of a coordinate, one output per head";
   let description = [{
     b_h(x) = final_activation((W_n a(... a(W_1 x + b_1) ...) + b_n)_h) with a = `activation`.
-    Layers are w1[n1], b1[n1], w2[n2, n1], b2[n2], ..., and last w[H, n], b[H] (one row and one
-    bias: shared by all heads). A single layer is w[H], b[H]. Example:
+    Layers are w1[n1], b1[n1], w2[n2, n1], b2[n2], ..., and finally w[H, n], b[H] (a single row and
+    bias is shared by all heads). A single layer is w[H], b[H]. Example:
 
     ```mlir
     %b = pe.mlp %t layers(%w1, %b1, %w2, %b2
@@ -157,9 +157,10 @@ def PE_BiasFnOp : PE_BiasOp<"bias_fn",
     }
     ```
 
-    A formula may stand for the region. Captures go by their names in the list; b, h, i and j are
-    whole numbers, and whole numbers may be indices. The formula is expanded when it is read, and
-    errors point into it (`Expression.h` has the grammar, docs/spec.md the functions). Example:
+    A formula may replace the region. Captures are referred to by their names in the list; b, h, i
+    and j are integers, and integers may be used as indices. The formula is expanded when it is
+    parsed, and errors point into it (`Expression.h` has the grammar, docs/spec.md the functions).
+    Example:
 
     ```mlir
     %bias = pe.bias_fn(%amp, %tau : tensor<?xf32>, tensor<?xf32>)

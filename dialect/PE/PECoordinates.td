@@ -105,10 +105,10 @@ def PE_ProgressiveOp : PE_CoordinateOp<"progressive", [AttrSizedOperandSegments]
 def PE_BucketOp : PE_CoordinateOp<"bucket"> {
   let summary = "The logarithmic bucket of the distance";
   let description = [{
-    The bucket of Raffel et al. 2020 (T5, arXiv 1910.10683, section 2.1 and its code), a whole
-    number in [0, buckets). Causal: with x = max(i - j, 0) and e = buckets / 2, x itself below e,
-    then min(e + floor(log(x / e) / log(max_distance / e) * (buckets - e)), buckets - 1), the
-    logarithms taken in fp32. `bidirectional` halves the number of buckets: keys after the query
+    The bucket of Raffel et al. 2020 (T5, arXiv 1910.10683, section 2.1 and its code), an integer in
+    [0, buckets). Causal: with x = max(i - j, 0) and e = buckets / 2, x itself below e,
+    then min(e + floor(log(x / e) / log(max_distance / e) * (buckets - e)), buckets - 1), with the
+    logarithms taken in f32. `bidirectional` halves the number of buckets: keys after the query
     use the upper half, with x = |i - j|. Example:
 
     ```mlir
@@ -126,8 +126,8 @@ def PE_ClampedLogOp : PE_CoordinateOp<"clamped_log"> {
   let summary = "clamp(log(1 + d) / log(1 + L), 0, 1)";
   let description = [{
     L = exp(log_threshold), one for all heads or one per head: logarithmic below L, constant 1
-    above. The clamp passes the gradient at its bounds. (The clamped variant of FIRE; the code of
-    its source, not its text: docs/encodings.md.) Example:
+    above. The clamp passes the gradient at its bounds. (The clamped variant of FIRE; this follows
+    the source's code, not its text: docs/encodings.md.) Example:
 
     ```mlir
     %t = pe.clamped_log threshold(%log_threshold : tensor<?xf32>)

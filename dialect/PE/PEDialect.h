@@ -14,7 +14,7 @@
 
 namespace mlir::pe {
 
-/// The one of `known` that `name` is a misspelling of, or empty.
+/// The name in `known` that `name` most likely misspells, or empty.
 StringRef findNearestName(StringRef name, ArrayRef<StringRef> known);
 
 /// Reports an attribute that `op` does not define and that has no other dialect's prefix.
@@ -38,7 +38,7 @@ struct DefinedAttributes : OpTrait::TraitBase<ConcreteType, DefinedAttributes> {
 
 namespace mlir::pe {
 
-/// Number attributes are f64 and are used in f32: is `value` a number there?
+/// Number attributes are f64 but used as f32: is `value` finite there?
 inline bool isFiniteInF32(double value) {
   return std::abs(value) <= std::numeric_limits<float>::max();
 }

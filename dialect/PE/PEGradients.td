@@ -14,10 +14,10 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def PE_AttentionGradOp : PE_Op<"attention_grad", [Pure]> {
   let summary = "Gradients of query, key, value and every bias of an attention";
   let description = [{
-    `output` is the first result of a `pe.attention`, whose operands and attributes hold here too
-    and whose results are the residuals. `cotangent` is the derivative of the loss by the output,
-    `lse_cotangent` by its log-sum-exp. There is one adjoint per bias, in order, and then one of the
-    function of the score, if there is one (attention_grad-C1 to -C3). Example:
+    `output` is the first result of a `pe.attention`, whose operands and attributes apply here too
+    and whose results are the residuals. `cotangent` is the derivative of the loss with respect to
+    the output, `lse_cotangent` to its log-sum-exp. The adjoints are one per bias, in order, then
+    that of the function of the score, if any (attention_grad-C1 to -C3). Example:
 
     ```mlir
     %o = pe.attention %q, %k, %v bias(%bias)
@@ -47,8 +47,9 @@ def PE_AttentionGradOp : PE_Op<"attention_grad", [Pure]> {
 def PE_PullbackOp : PE_Op<"pullback", [Pure]> {
   let summary = "Gradients of a bias's parameters";
   let description = [{
-    The sum over all batches, heads and pairs of `adjoint` times the derivative of the bias by each
-    captured tensor of its `pe.bias_fn` or `pe.term`, in order (pullback-C1, -C2). Example:
+    The sum over all batches, heads and pairs of `adjoint` times the derivative of the bias with
+    respect to each captured tensor of its `pe.bias_fn` or `pe.term`, in order (pullback-C1, -C2).
+    Example:
 
     ```mlir
     %bias = pe.bias_fn(%slopes : tensor<?xf32>) expr "-slopes[h] * abs(i - j)"
@@ -64,8 +65,9 @@ def PE_PullbackOp : PE_Op<"pullback", [Pure]> {
 def PE_ScorePullbackOp : PE_Op<"score_pullback", [Pure]> {
   let summary = "Gradients of the parameters of a function of the score";
   let description = [{
-    The sum over all batches, heads and pairs of `adjoint` times the derivative of the new score by
-    each captured tensor of its `pe.score_fn`, in order (score_pullback-C1, -C2). Example:
+    The sum over all batches, heads and pairs of `adjoint` times the derivative of the new score
+    with respect to each captured tensor of its `pe.score_fn`, in order (score_pullback-C1, -C2).
+    Example:
 
     ```mlir
     %s = pe.score_fn(%gain : tensor<?xf32>) expr "s * gain[h]"

@@ -1,6 +1,6 @@
 //===- PEInterfaces.h - What passes know about encodings --------*- C++ -*-===//
 //
-// The plain data the interfaces of PEInterfaces.td speak in, and the interfaces themselves.
+// The plain data types that the interfaces of PEInterfaces.td use, and the interfaces themselves.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_PE_PEINTERFACES_H
@@ -27,13 +27,13 @@ struct KeyInterval {
   Value low, high;
 };
 
-/// What a query at `row` keeps of the keys with i - j in `range`; nothing where the range is not
-/// exact.
+/// The interval of keys that a query at `row` keeps if i - j must be in `range`; none where the
+/// range is not exact.
 std::optional<KeyInterval> intervalOfRange(OpBuilder &builder, Location loc, const PairPoint &row,
                                            const DifferenceRange &range);
 
 /// Emits the interval of keys that the mask value keeps for the query at `row` (see
-/// MaskOpInterface); nothing where its rows are no intervals or it depends on a block argument.
+/// MaskOpInterface); none where a row is not an interval or the mask depends on a block argument.
 std::optional<KeyInterval>
 buildKeyInterval(Value mask, OpBuilder &builder, Location loc, const PairPoint &row,
                  llvm::function_ref<Value(Value tensor, ValueRange indices)> read);

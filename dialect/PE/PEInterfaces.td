@@ -12,12 +12,12 @@ include "mlir/IR/OpBase.td"
 def PE_ScalarOpInterface : OpInterface<"ScalarOpInterface"> {
   let cppNamespace = "::mlir::pe";
   let description = [{
-    A coordinate or a bias: a scalar function of one (batch, head, query, key) point. The op says
-    what its value is at a point, as scalar IR; its class, cost and gradients are derived from that.
+    A coordinate or a bias: a scalar function of one (batch, head, query, key) point. The op defines
+    its value at a point as scalar IR; its class, cost and gradients are derived from that.
   }];
   let methods = [InterfaceMethod<[{
       Emits the f32 value at `point`. `operands` correspond one to one to the op's operands:
-      coordinates and biases come as their f32 values at the point, tensors as tensors. Only
+      coordinates and biases are passed as their f32 values at the point, tensors as tensors. Only
       `arith`, `math` and the scalar ops of pe (`pe.read`, `pe.mlp_eval`, `pe.global_head`,
       `pe.heads_total`) may be emitted.
     }],
@@ -29,8 +29,8 @@ def PE_ScalarOpInterface : OpInterface<"ScalarOpInterface"> {
 def PE_MaskOpInterface : OpInterface<"MaskOpInterface"> {
   let cppNamespace = "::mlir::pe";
   let description = [{
-    A mask: a truth value of one (batch, head, query, key) point, and what is known of it for
-    whole ranges of keys at compile time.
+    A mask: a boolean at one (batch, head, query, key) point, and what is known at compile time
+    about whole ranges of keys.
   }];
   let methods = [
     InterfaceMethod<[{
@@ -47,10 +47,10 @@ def PE_MaskOpInterface : OpInterface<"MaskOpInterface"> {
     "::mlir::pe::DifferenceRange", "getDifferenceRange",
     (ins "::llvm::ArrayRef<::mlir::pe::DifferenceRange>":$operands)>,
     InterfaceMethod<[{
-      Emits which keys the query at `row` (its key is null) may see, where these are an interval of
-      positions for every query; nothing where they are not. `operands` are the intervals of mask
-      operands, and `read` emits an element of a tensor operand, its indices clamped. By default the
-      interval of a mask that is exactly a range of i - j.
+      Emits which keys the query at `row` (its key is null) may see, if they are an interval of
+      positions for every query; nothing otherwise. `operands` are the intervals of mask
+      operands, and `read` emits an element of a tensor operand, its indices clamped. The default is
+      the interval of a mask that is exactly a range of i - j.
     }],
     "std::optional<::mlir::pe::KeyInterval>", "buildKeyInterval",
     (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
@@ -60,7 +60,7 @@ def PE_MaskOpInterface : OpInterface<"MaskOpInterface"> {
       return ::mlir::pe::intervalOfRange(builder, loc, row, $_op.getDifferenceRange({}));
     }]>,
     InterfaceMethod<[{
-      What the axes of tensor operand `operand` count, as names of a plan's extents.
+      What each axis of tensor operand `operand` counts, as names of a plan's extents.
     }],
     "::llvm::SmallVector<::llvm::StringRef>", "getTensorExtents", (ins "::mlir::Value":$operand), "",
     [{ return {}; }]>];
@@ -69,9 +69,9 @@ def PE_MaskOpInterface : OpInterface<"MaskOpInterface"> {
 def PE_RotationOpInterface : OpInterface<"RotationOpInterface"> {
   let cppNamespace = "::mlir::pe";
   let description = [{
-    A rotation of pairs of head dimensions: pair p of the first `getRotatedDims` dims turns by the
-    angle position * getFrequency(p), and is multiplied by `getMagnitude`. Dims beyond are left
-    alone.
+    A rotation of pairs of head dimensions: pair p of the first `getRotatedDims` dims is rotated by
+    the angle position * getFrequency(p) and multiplied by `getMagnitude`. Other dims are
+    unchanged.
   }];
   let methods = [
     InterfaceMethod<"How many leading dims of `headDim` are rotated (even).",
@@ -101,7 +101,7 @@ def PE_PiecewiseOpInterface : OpInterface<"PiecewiseOpInterface"> {
       "::mlir::Value", "getHeadIndex", (ins)>,
     InterfaceMethod<"The parameter tensors.",
       "::mlir::ValueRange", "getParameters", (ins)>,
-    InterfaceMethod<[{Degree of the polynomial it is, exactly, on each of finitely many segments;
+    InterfaceMethod<[{Degree of the polynomial it equals exactly on each of finitely many segments;
       none when it is smooth and has to be approximated.}],
       "std::optional<int64_t>", "getExactDegree", (ins)>];
 }

@@ -7,7 +7,7 @@ include "dialect/PE/PEInterfaces.td"
 include "dialect/PE/PETypes.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-/// `methods`: what it says of itself beside what every mask does.
+/// `methods`: the interface methods it implements besides those of every mask.
 class PE_MaskOp<string mnemonic, list<string> methods = []>
     : PE_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<PE_MaskOpInterface, methods>]> {
   let results = (outs PE_MaskType:$result);

@@ -11,7 +11,7 @@
 
 namespace mlir::pe {
 
-/// An operation with such a region.
+/// The form of such an operation.
 struct RegionForm {
   StringRef op; ///< its name without the dialect, as in labels: bias_fn-C1
   /// The region's leading arguments: with a score, s comes before b, h, i and j.

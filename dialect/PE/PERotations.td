@@ -16,7 +16,7 @@ class PE_RotationOp<string mnemonic, list<Trait> traits = []>
 def PE_RotaryOp : PE_RotationOp<"rotary"> {
   let summary = "Rotary position embedding";
   let description = [{
-    Pair p of the n = rotary_dims (default: all) leading dims turns by the angle
+    Pair p of the n = rotary_dims (default: all) leading dims is rotated by the angle
     position * base^(-2p/n) (Su et al. 2021, arXiv 2104.09864, Eq. 15 and 34). Pairs are
     (x_p, x_{p+n/2}), or (x_2p, x_{2p+1}) when `interleaved`. Example:
 

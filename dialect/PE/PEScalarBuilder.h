@@ -1,6 +1,6 @@
 //===- PEScalarBuilder.h - Short words for scalar IR ------------*- C++ -*-===//
 //
-// Ops say their meaning at one point as scalar f32 IR (ScalarOpInterface). This class keeps those
+// Ops define their value at one point as scalar f32 IR (ScalarOpInterface). This class keeps those
 // definitions close to the formulas:
 //
 //   ScalarBuilder f(builder, loc, point);
@@ -26,7 +26,8 @@ public:
   Value constantInt(int64_t value); ///< i32
   Value constantIndex(int64_t value);
 
-  // Positions. Differences are taken on integers, so they are exact wherever they fit into f32.
+  // Positions. Differences are taken on integers, hence exact wherever f32 can represent
+  // them.
   Value difference();   ///< i - j as i32
   Value relative();     ///< i - j as f32
   Value distance();     ///< |i - j| as f32

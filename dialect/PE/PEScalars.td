@@ -1,6 +1,6 @@
 //===- PEScalars.td - Scalar ops used inside regions -----------*- tablegen -*-===//
 //
-// What a scalar region needs beside arith and math.
+// What a scalar region needs besides arith and math.
 //
 //===--------------------------------------------------------------------------===//
 #ifndef PE_SCALARS_TD

@@ -11,8 +11,9 @@ def PE_ScoreFnOp : PE_Op<"score_fn", [Pure, IsolatedFromAbove, SingleBlock]> {
   let description = [{
     The region computes the new score of a pair from the scaled one, s = scale * <R_i q_i, R_j k_j>,
     batch b, head h (of this call), global query position i, global key position j, and the captured
-    tensors. Biases are added behind it. It may use what `pe.bias_fn` may; its derivatives by s and
-    by the captures are derived. Example (a cap, Gemma Team 2024, arXiv 2408.00118, section 2):
+    tensors. Biases are added after it. It may use what `pe.bias_fn` may; its derivatives with
+    respect to s and the captures are derived. Example (a cap, Gemma Team 2024, arXiv 2408.00118,
+    section 2):
 
     ```mlir
     %s = pe.score_fn expr "30 * tanh(s / 30)"

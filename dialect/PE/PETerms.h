@@ -17,7 +17,7 @@
 
 namespace mlir::pe {
 
-/// A part of a term, by what it is a function of besides batch and head.
+/// A part of a term, named for what it is a function of besides batch and head.
 enum class TermPart {
   Row,       ///< i
   Column,    ///< j
@@ -33,7 +33,7 @@ enum class TermPart {
 ArrayRef<TermPart> partsOf(TermClass cls);
 /// "row", "row factor", ...
 StringRef nameOf(TermPart part);
-/// What a part's block takes between h and the captures.
+/// The types of a part's block arguments between h and the captures.
 SmallVector<Type> pointTypesOf(TermPart part, MLIRContext *context);
 
 /// The first argument that stands for a capture in a part's block.

@@ -17,9 +17,9 @@ def PE_TermOp : PE_Op<"term", [
   let summary = "One term of a sum of biases, with one region per part";
   let description = [{
     A bias operand of a `pe.attention` after `pe-split-terms`. Its class says which parts it has,
-    and each part is a region whose arguments are exactly what it is a function of, so that nobody
-    behind the pass analyses it again. After batch b and head h come the arguments of the list,
-    then one per capture. Every part yields one f32.
+    and each part is a region whose arguments are exactly what it is a function of, so that no later
+    pass analyses it again. After batch b and head h come the arguments listed below, then one per
+    capture. Every part yields one f32.
 
     | class | parts | value |
     |---|---|---|
@@ -32,11 +32,11 @@ def PE_TermOp : PE_Op<"term", [
     | `general` | pair (i, j) | pair |
 
     i and j are global positions and d = i - j, all of type index. The piece of a `segments` term is
-    piecewise linear in x, with breakpoints that all heads share; it ends with an operation that has
+    piecewise linear in x, with breakpoints that all heads share; it ends with an op that implements
     PiecewiseOpInterface. Only the parts of `row`, `column`, `row_column`, `affine` and `general`
     may depend on b (term-C1 to term-C6 of docs/spec.md).
 
-    `formula` is the term in the words of the user's program. Example:
+    `formula` is the term written with the names of the user's program. Example:
 
     ```mlir
     %term = pe.term <affine, "is proportional to i - j">(%slopes : tensor<?xf32>)
@@ -69,7 +69,7 @@ def PE_TermOp : PE_Op<"term", [
     /// Whether a part reads its argument b, or h.
     bool dependsOnBatch();
     bool dependsOnHead(::mlir::pe::TermPart part);
-    /// Captures that no part reads are no parameters of the term.
+    /// Drops captures that no part reads.
     void dropUnusedCaptures();
   }];
 }

@@ -1,7 +1,7 @@
 //===- PETypes.td - Types of the pe dialect --------------------*- tablegen -*-===//
 //
-// Four opaque value types. They have no parameters: shapes belong to the tensors an attention
-// gets, so one encoding value serves calls of every size.
+// Four opaque value types. They have no parameters: shapes belong to the tensors passed to an
+// attention, so one encoding value serves calls of every size.
 //
 //===--------------------------------------------------------------------------===//
 #ifndef PE_TYPES_TD
@@ -65,7 +65,7 @@ def PE_RotationType : PE_Type<"Rotation", "rotation"> {
 def PE_MaskType : PE_Type<"Mask", "mask"> {
   let summary = "mask: which keys a query may attend to";
   let description = [{
-    A truth value for every (batch, head, query position, key position). Masked pairs have
+    A boolean for every (batch, head, query position, key position). Masked pairs have
     probability exactly 0 and no gradient.
 
     ```mlir
@@ -75,7 +75,7 @@ def PE_MaskType : PE_Type<"Mask", "mask"> {
 }
 
 def PE_AdjointType : PE_Type<"Adjoint", "adjoint"> {
-  let summary = "The derivative of a result by a bias, one number per (query, key) pair";
+  let summary = "The derivative of a result with respect to a bias, one number per pair";
   let description = [{
     What `pe.attention_grad` yields per bias and `pe.pullback` takes to the bias's parameters. It
     is never stored: a lowering keeps the sums that the class of the bias needs.

@@ -1,8 +1,8 @@
 //===- Owner.h - the outer loop of a stage with a stream ------------------===//
 //
-// A stream visits blocks of rows and columns; one of the two owns: its blocks are the outer loop,
-// or the work items. Either is right for every stage. passes/Schedule decides, in one place, and
-// writes the stage's attribute `owner`, which every lowering reads:
+// A stream visits blocks of rows and columns; one of the two is the owner: its blocks are the outer
+// loop, or the work items. Either choice is correct for every stage. passes/Schedule decides, in
+// one place, and writes the stage's attribute `owner`, which every lowering reads:
 //
 //   tile.stage @backward backward over ["b", "hkv"] attributes {owner = "columns"} { ... }
 //
@@ -18,7 +18,7 @@ enum class Owner { Rows, Columns };
 
 constexpr llvm::StringLiteral kOwnerAttribute = "owner";
 
-/// Rows, where nothing says otherwise.
+/// Rows by default.
 Owner getOwner(StageOp stage);
 void setOwner(StageOp stage, Owner owner);
 

@@ -3,8 +3,8 @@
 // Every extent but the two depths is known at run time only, so buffer types, loops and launches
 // carry it as a size expression (runtime/plan/SizeExpression.h). Its names: the sizes of the plan's
 // frame (b hq hkv r c d e and every `tile.extent`); t (distances of a call, r + c + 63) and kb (key
-// blocks of the schedule, ceildiv(c, key_block)); in loops and `tile.size` also the parameters. A
-// plan that leaves the compiler knows words of the frame only: `forPlan` rewrites t and kb.
+// blocks of the schedule, ceildiv(c, key_block)); in loops and `tile.size` also the parameters. An
+// exported plan may use words of the frame only: `forPlan` rewrites t and kb.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_TILE_SIZENAMES_H
@@ -22,7 +22,7 @@ namespace mlir::tile {
 /// every plan, `tile.extent`, `tile.parameter`, the strides of strided buffers.
 std::vector<::pe::plan::FrameWord> getFrame(PlanOp plan);
 
-/// What an expression is for, and thereby which names it may use.
+/// What an expression is for, which determines the names it may use.
 enum class SizeUse {
   Items,  ///< a plan's reader evaluates it: sizes
   Extent, ///< sizes, t and kb
@@ -30,10 +30,10 @@ enum class SizeUse {
 };
 std::vector<std::string> getSizeNames(PlanOp plan, SizeUse use);
 
-/// `text` with `t` and `kb` written out, as a plan's reader understands it.
+/// `text` with `t` and `kb` expanded, for the exported plan.
 std::string forPlan(StringRef text, int64_t keyBlock);
 
-/// The expression of a text that a verifier has passed, with `t` and `kb` written out.
+/// Parses a text that the verifier has accepted, with `t` and `kb` expanded.
 ::pe::plan::SizeExpression parseForPlan(StringRef text, int64_t keyBlock);
 
 } // namespace mlir::tile

@@ -3,15 +3,15 @@
 // A value of the tile level is one number for every point of a set of named spaces:
 //
 //   [r, c]   a number per query row and key column          [r, d]   a panel of rows by depth
-//   [r]      a number per row                               []       one number of the head
+//   [r]      a number per row                               []       one number per head
 //
-// A set has no order of its own. Names are kept in one canonical order, that of the well-known
-// names (b hq hkv g r c t kb d e), then any other by name, so that equal sets are equal types.
-// Every rule of the dialect is arithmetic on sets: a map joins, a reduction takes a name away, a
-// contraction takes one away that both operands have.
+// A set has no order of its own. Names are kept in one canonical order, the well-known names first
+// (b hq hkv g r c t kb d e), then all others alphabetically, so that equal sets are equal types.
+// Every rule of the dialect is set arithmetic: a map takes the union, a reduction removes a name, a
+// contraction removes one that both operands have.
 //
-// Names are references: to literals, or to strings that the context owns (`!tile.val` copies those
-// that it is made of).
+// Names are references to literals or to strings that the context owns (`!tile.val` copies its
+// names).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_TILE_SPACESET_H
@@ -57,20 +57,20 @@ FailureOr<SpaceSet> parseSpaceSet(AsmParser &parser);
 
 //===- Roles -----------------------------------------------------------------===//
 //
-// What a name means to a stage of attention. Lowerings ask here, and nowhere by comparing names.
+// What a name means to a stage of attention. Lowerings ask here and never compare names themselves.
 
 inline bool hasRows(const SpaceSet &set) { return set.has("r"); }
 inline bool hasColumns(const SpaceSet &set) { return set.has("c"); }
 inline bool isDepth(StringRef name) { return name == "d" || name == "e"; }
 inline bool hasDepth(const SpaceSet &set) { return set.has("d") || set.has("e"); }
-/// A value over such a set lives inside the mask.
+/// Values over such a set are subject to the mask.
 inline bool hasPairs(const SpaceSet &set) { return hasRows(set) && hasColumns(set); }
 /// The set's depth, or empty.
 inline StringRef depthOf(const SpaceSet &set) {
   return set.has("d") ? "d" : set.has("e") ? "e" : "";
 }
 
-/// A number per pair, per row, per column, or of the head.
+/// A number per pair, per row, per column, or per head.
 inline bool isPair(const SpaceSet &set) { return set == SpaceSet{"r", "c"}; }
 inline bool isRow(const SpaceSet &set) { return set == SpaceSet{"r"}; }
 inline bool isColumn(const SpaceSet &set) { return set == SpaceSet{"c"}; }

@@ -31,7 +31,7 @@ namespace mlir::tile {
 ParseResult parseSpace(OpAsmParser &parser, StringAttr &space);
 void printSpace(OpAsmPrinter &printer, Operation *op, StringAttr space);
 
-/// ` band(left = 12, right = 5)`, each bound where it is there; nothing without bounds.
+/// ` band(left = 12, right = 5)`, each bound if present; nothing without bounds.
 ParseResult parseBand(OpAsmParser &parser, IntegerAttr &left, IntegerAttr &right);
 void printBand(OpAsmPrinter &printer, Operation *op, IntegerAttr left, IntegerAttr right);
 
@@ -58,11 +58,11 @@ inline const SpaceSet &spacesOf(Value value) { return cast<ValType>(value.getTyp
 /// Declares the parameters of attention: k_start, q_start, head_start, heads_total.
 void declarePositions(OpBuilder &builder, Location loc);
 
-/// Extra entries behind the last distance of a `t` extent, so that a whole vector may be read
+/// Padding after the last distance of a `t` extent, so that a whole vector may be read
 /// there.
 constexpr int64_t kDistancePadding = 63;
 
-/// Attribute of a `math.exp2` whose argument is at most 127, or NaN: a lowering need not look after
+/// Attribute of a `math.exp2` whose argument is at most 127, or NaN: a lowering need not handle
 /// larger ones.
 constexpr llvm::StringLiteral kBelow127 = "tile.below_127";
 

@@ -38,10 +38,10 @@ def Tile_SegmentsOp : Tile_Op<"segments", [HasParent<"StreamOp">, Pure]> {
   let summary = "a piecewise linear function of u(i - j) * v(i)";
   let description = [{
     With t = u[i - j] * v[i] (`u` like the table of `tile.window`, `v` with extent `r` last) the
-    value is slope[k] * t + offset[k], where k counts the kinks below t: `knots` holds the
-    `count[0]` - 1 kinks in ascending order, so there are count[0] segments. It is continuous, so
-    either side serves at a kink. Cost: one multiply-add where a tile lies in one segment, two more
-    operations for every kink inside it.
+    value is slope[k] * t + offset[k], where k is the number of kinks below t: `knots` holds the
+    `count[0]` - 1 kinks in ascending order, so there are count[0] segments. It is continuous, so at
+    a kink either segment may be used. Cost: one multiply-add where a tile lies in one segment, plus
+    two operations for every kink inside it.
 
     ```mlir
     %b = tile.segments %u, %v, %knots, %slope, %offset, %count
@@ -80,8 +80,8 @@ def Tile_FindSegmentsOp : Tile_Op<"find_segments", [HasParent<"StageOp">]> {
   let description = [{
     In a stage without a stream. `layers` are weight, bias, weight, bias, ... (w1[n], b1[n], w2[n',
     n], b2[n'], ..., last w[heads, n], b[heads]); hidden activations are ReLU, the last layer is
-    affine. Finds every kink on the range of u * v by a sweep over node values in float64, with no
-    slope propagated, and writes knots, slope and offset (per head) and the number of segments.
+    affine. Finds every kink on the range of u * v by a sweep over node values in float64, without
+    propagating slopes, and writes knots, slope and offset (per head) and the number of segments.
     Source: the segments of a ReLU network on a line grow linearly with its neurons (Hanin and
     Rolnick 2019, arXiv 1901.09021).
   }];

@@ -19,8 +19,8 @@ def Tile_Dialect : Dialect {
     | `d`, `e` | depth of queries and keys; depth of values |
 
     A value ranges over a set of spaces, `!tile.val<[r, d], f32>`; over the empty set it is one
-    number of the (batch, query head) pair. Every rule is arithmetic on sets: a map joins, a
-    reduction takes a space away, a contraction one that both operands have.
+    number per (batch, query head) pair. Every rule is set arithmetic: a map takes the union, a
+    reduction removes a space, a contraction removes one that both operands have.
 
     Values over `[r, c]` are virtual: they cannot be loaded or stored, and no result may depend on a
     block size beyond rounding. Block sizes, lanes, register tiles, storage and pipelining belong

@@ -12,8 +12,8 @@ def Tile_PlanOp : Tile_Op<"plan", [
     IsolatedFromAbove, Symbol, SymbolTable, NoTerminator, SingleBlock, NoRegionArguments]> {
   let summary = "what a compiled function does: its buffers and stages";
   let description = [{
-    `head_dim` (d) and `value_dim` (e) are the depths it is specialised on; every other extent is
-    known at run time only. A forward call runs the stages of phase `prepare` and `forward` in
+    `head_dim` (d) and `value_dim` (e) are the depths it is specialised for; every other extent is
+    known only at run time. A forward call runs the stages of phase `prepare` and `forward` in
     order, a backward call those of `backward` and `finish`. `key_block` is the number of keys
     between two snapshots (extent `kb` = ceildiv(c, key_block)); every stage that touches a `kb`
     buffer uses exactly this block of keys.
@@ -42,9 +42,9 @@ def Tile_ParameterOp : Tile_Op<"parameter", [HasParent<"PlanOp">]> {
   let summary = "declares a scalar that a call may give by name";
   let description = [{
     An integer in [-2^30, 2^30], which the host checks. `default`, a size expression over the sizes
-    and the parameters before it, is its value where a call leaves it out; without one it must be
-    given. `tile.size` reads it. Rows stand at `q_start + r` and columns at `k_start + c` where a
-    plan declares these two, else from 0.
+    and the parameters before it, is its value where a call omits it; without a default it is
+    required. `tile.size` reads it. Row r is at position `q_start + r` and column c at `k_start + c`
+    where a plan declares these two; otherwise positions start at 0.
 
     ```mlir
     tile.parameter "k_start" default "0"
@@ -57,9 +57,10 @@ def Tile_ParameterOp : Tile_Op<"parameter", [HasParent<"PlanOp">]> {
 }
 
 def Tile_ExtentOp : Tile_Op<"extent", [HasParent<"PlanOp">]> {
-  let summary = "declares a size that the tensors of a call give";
+  let summary = "declares a size that is given by the tensors of a call";
   let description = [{
-    Beyond b hq hkv r c d e, which every plan has. Extents, `over` and `tile.size` may use it.
+    In addition to b hq hkv r c d e, which every plan has. Extents, `over` and `tile.size` may use
+    it.
 
     ```mlir
     tile.extent "m"
@@ -76,10 +77,11 @@ def Tile_BufferOp : Tile_Op<"buffer", [HasParent<"PlanOp">]> {
   let description = [{
     Arguments, results, cotangents and gradients belong to the caller and carry its names; a
     `residual` lives from the forward call to the backward call; a `temporary` within one call.
-    `zero` asks that it is filled with zeros before the first stage of the call that uses it.
-    `strided`: elements of the last axis are neighbours, the strides of the other axes are words of the
+    `zero` means that it is filled with zeros before the first stage of the call that uses it.
+    `strided`: the last axis is contiguous, the strides of the other axes are words of the
     call's frame; every row starts at a multiple of 16 bytes. Other buffers are row-major without gaps.
-    Attributes of an encoding parameter (`pe.init`, `pe.min`, `pe.decay`, `pe.monitor`) ride along.
+    Attributes of an encoding parameter (`pe.init`, `pe.min`, `pe.decay`, `pe.monitor`) are carried
+    along.
 
     ```mlir
     %g = tile.buffer "diagonals" temporary {zero} : !tile.buffer<[b, hq, t], f32>
@@ -95,14 +97,14 @@ def Tile_PairsOp : Tile_Op<"pairs", [
     HasParent<"PlanOp">, Pure, AttrSizedOperandSegments]> {
   let summary = "which pairs of queries and keys take part: a mask";
   let description = [{
-    Pairs (i, j) of global positions with i - j < left and j - i < right; a bound that is absent does
-    not bound, and a query at a negative position attends to nothing. Causal is `right = 1`. Which
+    Pairs (i, j) of global positions with i - j < left and j - i < right; an absent bound does not
+    restrict, and a query at a negative position attends to nothing. Causal is `right = 1`. Which
     pairs a call keeps, row by row and block by block, follows from these bounds alone
     (dialect/Math/KeptPairs.h).
 
-    `columns` bounds every row by numbers from memory: of what the band keeps a row takes the columns
-    low[row] <= column < high[row], counted within the call. A stage of phase `prepare` writes them,
-    from what the caller gives.
+    `columns` adds bounds of every row that are read from memory: of the columns that the band
+    keeps, a row takes low[row] <= column < high[row], counted within the call. A stage of phase
+    `prepare` computes them from the caller's data.
 
     ```mlir
     %causal = tile.pairs band(right = 1)
@@ -132,13 +134,14 @@ def Tile_StageOp : Tile_Op<"stage", [
     hq / (Hq / Hkv). `over [b, hkv]`: `r` ranges over the rows of all query heads of that key head,
     head by head, and a value over no space belongs to the row's head.
 
-    A body that has a `tile.stream` consists of, in this order: values over r that the stream
-    uses (evaluated per row), the stream, and values over r, c or nothing made from its results and
-    stored. A body without a stream holds `tile.foreach` loops, or maps of r or c values.
+    A body with a `tile.stream` consists of, in this order: values over r that the stream uses
+    (evaluated per row), the stream, and values over r, c or nothing that are computed from its
+    results and stored. A body without a stream holds `tile.foreach` loops, or maps of r or c
+    values.
 
-    `pairs` belongs to the whole stage: pairs outside them are never part of a reduction, scan, dot
-    over r or c, fold or gradient; `tile.mask` gives their value where an elementwise result is
-    wanted. A stage without them takes all pairs of queries at positions that are not negative.
+    `pairs` belongs to the whole stage: pairs outside it are never part of a reduction, scan, dot
+    over r or c, fold or gradient; `tile.mask` defines their value where an elementwise result is
+    wanted. Without it a stage takes all pairs whose query is at a nonnegative position.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Tile_PhaseAttr:$phase, StrArrayAttr:$over,
                        Optional<Tile_PairsType>:$pairs);
@@ -148,9 +151,9 @@ def Tile_StageOp : Tile_Op<"stage", [
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
-    /// The band of its pairs; without bounds where it takes all.
+    /// The band of its pairs; unbounded where it takes all.
     ::mlir::tile::MaskBand getBand();
-    /// What bounds the columns of every row, or null.
+    /// The bounds on the columns of every row, or null.
     ::mlir::Value getLowColumns();
     ::mlir::Value getHighColumns();
     /// The stage's only stream, or null.
@@ -188,8 +191,8 @@ def Tile_LoadOp : Tile_Op<"load", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> 
   let description = [{
     The buffer's extents name the indices: `b`, `hq`, `hkv` come from the stage (the row's head in a
     stage over `hkv`), `kb` from the stream's block, `r`, `c`, `d`, `e` from the value. A panel,
-    vector or head scalar only; never a value over r and c. Pure: what a stage loads it does not
-    store.
+    vector or head scalar only; never a value over r and c. Pure: a stage does not store to what it
+    loads.
 
     ```mlir
     %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
@@ -228,10 +231,10 @@ def Tile_ConstantOp : Tile_Op<"constant", [ParentOneOf<["StageOp", "StreamOp"]>,
 }
 
 def Tile_PositionOp : Tile_Op<"position", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> {
-  let summary = "where a row or a column stands in the whole text";
+  let summary = "the global position of a row or a column";
   let description = [{
-    The number of the row or column within the call plus the start of the call's rows or columns: i
-    of a query, j of a key. Maps take it as an input.
+    The index of the row or column within the call plus the start of the call's rows or columns: i
+    for a query, j for a key. Maps take it as an input.
 
     ```mlir
     %i = tile.position "r" : !tile.val<[r], index>
@@ -244,9 +247,9 @@ def Tile_PositionOp : Tile_Op<"position", [ParentOneOf<["StageOp", "StreamOp"]>,
 }
 
 def Tile_IndexOp : Tile_Op<"index", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> {
-  let summary = "the number of the batch entry, query head, row or column within the call";
+  let summary = "the index of the batch entry, query head, row or column within the call";
   let description = [{
-    What an element of a buffer is found by. Over `b` and `hq` it is one number of the head.
+    Used to index buffers. Over `b` and `hq` it is one number per head.
 
     ```mlir
     %h = tile.index "hq" : !tile.val<[], index>
@@ -287,7 +290,7 @@ def Tile_MapOp : Tile_Op<"map", [
   let extraClassDeclaration = [{
     /// The spaces that it runs over: those of its results, or of its inputs where it has none.
     ::mlir::tile::SpaceSet getIterationSpaces();
-    /// The value outside that an argument of the region stands for; null for any other value.
+    /// The outer value that an argument of the region stands for; null for any other value.
     ::mlir::Value getInputOf(::mlir::Value regionValue);
     /// Whether a value of the region is the `tile.index` of that space.
     bool isIndexOf(::mlir::Value regionValue, ::llvm::StringRef space);
@@ -314,10 +317,10 @@ def Tile_MaskOp : Tile_Op<"mask", [
 def Tile_ReduceOp : Tile_Op<"reduce", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> {
   let summary = "max or sum over one space of the current block";
   let description = [{
-    The result is over the input's spaces without the one that is named. Over `c` in a stream: over
-    the masked-in keys of the current block only, so it must feed a carry. Over `r` in a stream:
-    over the rows of the block, of pairs the masked-in ones; a fold. Over any other: all of it. An empty maximum is -1e30. A maximum may leave out a
-    NaN; a sum is NaN where a term is.
+    The result is over the input's spaces without the named one. Over `c` in a stream: over the
+    unmasked keys of the current block only, so it must feed a carry. Over `r` in a stream: over the
+    rows of the block, for pairs the unmasked ones; a fold. Over any other space: over all of it. An
+    empty maximum is -1e30. A maximum may ignore a NaN; a sum is NaN where a term is.
 
     ```mlir
     %m = tile.reduce max over c %s : !tile.val<[r, c], f32> -> !tile.val<[r], f32>
@@ -333,9 +336,9 @@ def Tile_DotOp : Tile_Op<"dot", [HasParent<"StreamOp">, Pure]> {
   let summary = "contraction over the named space, f32 accumulation, on top of `init`";
   let description = [{
     Operands have one element type: f32, or bf16, f16 or tf32 (f32 with 10 bits of fraction), whose
-    products are exact in f32. Both have the named space; the result is over what else they have.
-    Over `c` or `r` it is over this block's keys or rows, of pairs the masked-in ones. `init` is
-    broadcast to the result.
+    products are exact in f32. Both have the named space; the result is over the union of their
+    other spaces. Over `c` or `r` it covers this block's keys or rows, for pairs the unmasked ones.
+    `init` is broadcast to the result.
 
     ```mlir
     %s = tile.dot %q, %k over d init(%b : !tile.val<[r, c], f32>)
@@ -357,8 +360,8 @@ def Tile_ScanOp : Tile_Op<"scan", [
   let summary = "a recurrence along the keys of the block, in position order, with a row carry";
   let description = [{
     `mul`: x <- a_j * x.  `linear`: x <- a_j * x + b_j. `result` at j is x after key j (`exclusive`:
-    before it); `carry_out` is x after the block's last key. Masked-out keys leave x as it is (their
-    results are `tile.mask`'s affair).
+    before it); `carry_out` is x after the block's last key. Masked keys leave x unchanged (their
+    results are defined by `tile.mask`).
 
     ```mlir
     %x, %carry = tile.scan mul descending %a carry %x0 : !tile.val<[r, c], f32>, !tile.val<[r], f32>

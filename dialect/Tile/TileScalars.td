@@ -9,8 +9,8 @@ def Tile_ForeachOp : Tile_Op<"foreach", [
   let summary = "a sequential loop nest over extents, with a scalar body";
   let description = [{
     Block arguments: one index per space of the stage's `over`, then one per extent of `over` here
-    (names, integers or size expressions as in a buffer type), first outermost. The order is the
-    written one, so `tile.accumulate` is deterministic.
+    (names, integers or size expressions as in a buffer type), first outermost. Iterations run in
+    that order, so `tile.accumulate` is deterministic.
 
     ```mlir
     tile.stage @table prepare over ["hq"] {
@@ -43,7 +43,7 @@ def Tile_SizeOp : Tile_Op<"size", [Pure]> {
 def Tile_ReadOp : Tile_Op<"read", [MemoryEffects<[MemRead]>]> {
   let summary = "reads one element; indices are clamped to the extents";
   let description = [{
-    `inbounds` states that the indices are inside already, so nothing is clamped.
+    `inbounds` states that the indices are within the extents, so nothing is clamped.
 
     ```mlir
     %x = tile.read %slopes[%h] : !tile.buffer<[hq], f32> -> f32
@@ -71,8 +71,8 @@ def Tile_AccumulateOp : Tile_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]
   let description = [{
     In a `tile.map` over pairs it adds over the pairs inside the mask; the indices then begin with
     `tile.index "b"` and `tile.index "hq"`, so that work items never share an element. In a loop it
-    may also keep the larger (`by max`) or the smaller value (`by min`) of the element and its
-    operand; where one is NaN, the other. A lowering may divide such a loop among threads, as the
+    may also keep the larger (`by max`) or the smaller (`by min`) of the element and its operand;
+    where one is NaN, the other. A lowering may divide such a loop among threads, as the
     order does not matter.
 
     ```mlir

@@ -57,10 +57,10 @@ def Tile_ValType : Tile_Type<"Val", "val"> {
   let summary = "one number for every point of the named spaces";
   let description = [{
     `!tile.val<[r, c], f32>` is one f32 per (query row, key column) of the stage's current head;
-    `!tile.val<[r, d], f32>` a panel of query rows by depth; `!tile.val<[], f32>` one number of the
-    head. The names are a set: they are read in any order and printed in one. A lowering that has no
-    layout for a set refuses it by name. Numbers are f32, f64, bf16, f16 or tf32, and tf32 is never in
-    memory; or index, for positions, which only maps take.
+    `!tile.val<[r, d], f32>` a panel of query rows by depth; `!tile.val<[], f32>` one number per
+    head. The names are a set: they are parsed in any order and printed in canonical order. A
+    lowering that has no layout for a set refuses it by name. Elements are f32, f64, bf16, f16 or
+    tf32, where tf32 is never in memory; or index, for positions, which only maps take.
   }];
   let parameters = (ins Tile_SpaceSetParameter:$spaces, "::mlir::Type":$elementType);
   let assemblyFormat = "`<` $spaces `,` $elementType `>`";

@@ -1,7 +1,7 @@
 //===- Verify.h - what several verifiers of the tile ops ask --------------===//
 //
-// Internal to the room. Every rule of a verifier has a label, `load-C1`; it ends the message,
-// stands in docs/spec-tile.md, and in a negative test under test/dialect/Tile.
+// Internal to the room. Every verifier rule has a label, such as `load-C1`, which ends the message
+// and appears in docs/spec-tile.md and in a negative test under test/dialect/Tile.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_TILE_VERIFY_H
@@ -11,7 +11,7 @@
 
 namespace mlir::tile {
 
-/// The expression parses and uses no name but those that the plan around `op` has for such use.
+/// The expression parses and uses only names that the plan around `op` provides for that use.
 LogicalResult verifyExpression(Operation *op, StringRef what, StringRef text, SizeUse use,
                                StringRef label);
 
@@ -19,10 +19,10 @@ LogicalResult verifyExpression(Operation *op, StringRef what, StringRef text, Si
 /// scalar ops of this dialect. From outside it uses constants, sizes and scratch only.
 LogicalResult verifyScalarCode(Operation *op, Region &region, StringRef label);
 
-/// `buffer` has one of the extents b, hq, hkv at each place before `last`, which are its last.
+/// The extents of `buffer` are any of b, hq and hkv, followed by `last`.
 bool isPerHead(BufferType buffer, ArrayRef<StringRef> last);
 
-/// The work item of `stage` alone holds these elements: indices by batch and head.
+/// Only one work item of `stage` accesses these elements: they are indexed by batch and head.
 bool isOwned(BufferType buffer);
 
 } // namespace mlir::tile

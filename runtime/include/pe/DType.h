@@ -1,9 +1,9 @@
 //===- DType.h - Element types ----------------------------------*- C++ -*-===//
 //
 // The element types a tensor can have. Kernels compute with f32, f64, bf16, f16, i32 and i64; the
-// others exist so that files holding them can be read and copied bit for bit. tf32 is a type of
-// computation only: its tensors are f32, and what a contraction multiplies is rounded to ten bits
-// of fraction (to nearest, ties away from zero).
+// others exist so that files holding them can be read and copied bit for bit. tf32 is a compute
+// type only: its tensors are f32, and the operands of contractions are rounded to ten mantissa bits
+// (to nearest, ties away from zero).
 //
 //===----------------------------------------------------------------------===//
 
@@ -75,7 +75,7 @@ constexpr bool isFloating(DType dtype) {
   return dtype == DType::F32 || dtype == DType::F64 || dtype == DType::BF16 || dtype == DType::F16;
 }
 
-/// What tensors of activations hold in a computation of that type.
+/// The element type of activation tensors for that compute type.
 constexpr DType storageOf(DType computation) {
   return computation == DType::TF32 ? DType::F32 : computation;
 }

@@ -19,7 +19,7 @@ public:
   using Body = void (*)(void *context, int64_t item);
 
   virtual ~ParallelFor() = default;
-  /// The number of threads that work side by side at most.
+  /// The maximum number of threads that run concurrently.
   virtual int threads() const = 0;
   /// Calls body(context, item) once for each item in [0, items), in any order on any threads, and
   /// returns when all calls have returned. The body does not throw.

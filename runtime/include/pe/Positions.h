@@ -15,14 +15,14 @@
 namespace pe {
 
 struct Positions {
-  /// Position of query row 0; by default key_start + Sk - Sq, so that the last query meets the
-  /// last key. Rows at negative positions attend to nothing.
+  /// Position of query row 0; by default key_start + Sk - Sq, so that the last query aligns with
+  /// the last key. Rows at negative positions attend to nothing.
   std::optional<int64_t> queryStart;
   /// Position of key column 0.
   int64_t keyStart = 0;
   /// Global index of this call's first query head.
   int64_t headStart = 0;
-  /// Heads of the whole; by default those of this call.
+  /// Number of heads in the model; by default that of this call.
   std::optional<int64_t> headsTotal;
 };
 

@@ -34,11 +34,11 @@ struct ValueInfo {
   DType dtype = DType::F32;
   /// -1: dynamic.
   std::vector<int64_t> dims;
-  /// Per dimension the size it is, as an expression over the sizes of a call ("b", "hq", "r",
+  /// The size of each dimension, as an expression over the sizes of a call ("b", "hq", "r",
   /// "d" ...; runtime/plan/SizeExpression.h). Known for the operands of attention and their
   /// results; empty text where the compiler does not know.
   std::vector<std::string> sizes;
-  /// Per dimension what it counts ("batch", "key" ...), as `pe.axes` says; empty where it does not.
+  /// What each dimension counts ("batch", "key" ...), from `pe.axes`; empty where unspecified.
   std::vector<std::string> axes;
   bool optional = false;
   ParameterInfo parameter;

@@ -63,7 +63,7 @@ public:
   int64_t rank() const { return static_cast<int64_t>(dims.size()); }
   int64_t dim(int64_t axis) const { return dims[axis]; }
   int64_t numel() const;
-  /// numel() elements' bytes (not the span of a strided view).
+  /// The size of numel() elements (not the span of a strided view).
   size_t byteSize() const { return static_cast<size_t>(numel()) * sizeOf(type); }
 
   /// The first element, whatever the strides.
@@ -113,7 +113,7 @@ private:
   Shape steps;
 };
 
-/// Tensors by name, in name order: the arguments and the outcome of a call.
+/// Tensors by name, in name order: the arguments and the results of a call.
 using TensorMap = std::map<std::string, Tensor>;
 
 template <typename T> Tensor Tensor::of(const std::vector<T> &values, Shape shape) {
