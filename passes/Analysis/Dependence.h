@@ -44,7 +44,7 @@ public:
   /// True if the value is a function of no more than `allowed`.
   bool isWithin(unsigned allowed) const { return (sources & ~allowed) == 0; }
   bool has(Source source) const { return sources & source; }
-  /// The same for every pair of a head.
+  /// Whether it is the same for every pair of a head.
   bool isScalar() const { return isWithin(Batch | Head); }
   void join(const Dependence &other) { sources |= other.sources; }
 
@@ -61,8 +61,8 @@ private:
 /// The dependences of all values of one region.
 class RegionDependence {
 public:
-  /// `range` holds the differences i - j that matter (a mask's); with only i >= j, |i - j| is
-  /// i - j itself. Differences outside may get any value.
+  /// `range` holds the differences i - j that matter (a mask's); if only i >= j matters, |i - j| is
+  /// i - j itself. Values at differences outside it are arbitrary.
   explicit RegionDependence(Region &region, DifferenceRange range = {});
 
   const Dependence &of(Value value) const { return values.find(value)->second; }
@@ -78,7 +78,8 @@ private:
   llvm::DenseMap<Value, Dependence> values;
 };
 
-/// The pair with i - j = `difference` (an index, possibly negative) and no negative position.
+/// The pair with i - j = `difference` (an index, possibly negative) whose positions are
+/// nonnegative.
 PairPoint distancePoint(OpBuilder &builder, Location loc, Value batch, Value head,
                         Value difference);
 

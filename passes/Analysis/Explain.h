@@ -1,8 +1,8 @@
 //===- Explain.h - The structure of biases in words --------------*- C++ -*-===//
 //
-// What `pe explain` says of a function: the class of every bias term, why, what it costs, what was
-// dropped. Run after pe-split-terms and pe-simplify-under-normalizer. For a causal attention with a
-// learned slope and a bias over i * j it says
+// What `pe explain` says about a function: the class of every bias term, why, what it costs, and
+// which terms were dropped. Run after pe-split-terms and pe-simplify-under-normalizer. For a causal
+// attention with a learned slope and a bias over i * j it says
 //
 //   attention at encodings.mlir:9:10: softmax, keys with 0 <= i - j
 //     bias slopes[h] * (i - j)
@@ -36,7 +36,7 @@ FailureOr<std::string> explainStructure(func::FuncOp function, int64_t depths = 
 /// "location", "forward", "backward", "price", "advice"}], "dropped": [text]}]}.
 FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function, int64_t depths = 0);
 
-/// The name of a captured value: the function argument's, or what it is.
+/// The name of a captured value: that of the function argument, else a description.
 std::string nameOfCapture(func::FuncOp function, Value capture);
 
 /// "file:line:col", the user's innermost position; "an unknown place" without one.

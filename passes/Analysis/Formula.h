@@ -1,6 +1,6 @@
 //===- Formula.h - Scalar code as a formula ----------------------*- C++ -*-===//
 //
-// A value of a bias region in the language of `pe.bias_fn expr`, for people:
+// A value of a bias region in the syntax of `pe.bias_fn expr`, for human readers:
 //
 //   %d = arith.subi %i, %j : index
 //   %x = arith.index_cast %d : index to i32

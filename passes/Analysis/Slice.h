@@ -1,7 +1,7 @@
 //===- Slice.h - The part of a bias region that a value needs ----*- C++ -*-===//
 //
 // Bias regions are single blocks of pure scalar operations, so the code of one value is the set of
-// operations it reaches through operands, in block order.
+// operations reachable through its operands, in block order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +18,8 @@ namespace mlir::pe {
 SmallVector<Operation *> collectSlice(ValueRange roots,
                                       llvm::function_ref<bool(Value)> isLeaf = {});
 
-/// Copies what `root` needs to the builder's place, unchanged, with leaves and values already
-/// copied taken from `mapping`; returns the copy of `root`. For pe -> pe rewrites; code outside pe
+/// Clones the slice of `root` at the builder's insertion point, with leaves and values already
+/// cloned taken from `mapping`; returns the clone of `root`. For pe -> pe rewrites; code outside pe
 /// is emitted by emitScalar (passes/Transforms/ScalarEmitter.h).
 Value cloneSlice(Value root, IRMapping &mapping, OpBuilder &builder);
 

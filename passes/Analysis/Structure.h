@@ -31,17 +31,18 @@
 
 namespace mlir::pe {
 
-/// The terms of an attention, in the order of its biases. Fails with an error if a bias is no
+/// The terms of an attention, in the order of its biases. Fails with an error if a bias is not a
 /// `pe.term`.
 FailureOr<SmallVector<TermOp>> termsOf(AttentionOp attention);
 
-/// True if `op` is, exactly, a ReLU network with a linear output layer (or nothing but that layer):
-/// piecewise linear with breakpoints that all heads share, what the class segments needs. Another
-/// final activation would add breakpoints of each head.
+/// True if `op` is exactly a ReLU network with a linear output layer (or only that layer):
+/// piecewise linear with breakpoints that all heads share, as the class segments needs. Any other
+/// final activation would add breakpoints per head.
 bool isPiecewiseLinear(PiecewiseOpInterface op);
 
-/// True if a term that depends on the query position alone leaves the result of `attention` as it
-/// is: softmax of a row is unchanged by adding a number to the row, its denominator is not.
+/// True if a term that depends on the query position alone leaves the result of `attention`
+/// unchanged: adding a constant to a row does not change its softmax, but does change the
+/// denominator.
 bool ignoresRowTerms(AttentionOp attention);
 
 } // namespace mlir::pe

@@ -1,6 +1,6 @@
 //===- Summands.h - A bias as a sum, a coordinate as a ratio -----*- C++ -*-===//
 //
-// The class of a sum is that of its dearest summand, so a bias is taken apart first:
+// The class of a sum is that of its most expensive summand, so a bias is split into summands first:
 //
 //   amp[h] * (2 * i - 2 * j) + table[h, i - j] - mlp(log(i - j) / log(i))
 //
@@ -27,13 +27,13 @@ struct Summand {
   Value place; ///< the summand with its factors, as the user wrote it: for messages
   TermClass cls = TermClass::General;
   std::string reason; ///< why it has this class, in words
-  /// Row class and free of i too: the same number for every pair of a head.
+  /// Row class and independent of i too: the same number for every pair of a head.
   bool isScalar = false;
   bool dependsOnBatch = false;
 };
 
-/// The summands of `sum`, classified; zeros are left out. At most about a hundred: beyond that the
-/// rest stays together.
+/// The summands of `sum`, classified; zeros are left out. Splitting stops at about a hundred: the
+/// rest stays one summand.
 SmallVector<Summand> splitSum(Value sum, const RegionDependence &dependence);
 
 /// A summand and the bias it comes from.
@@ -50,7 +50,7 @@ struct Ratio {
   bool negative = false;
 };
 
-/// None if the coordinate is no such product.
+/// None if the coordinate is not such a product.
 std::optional<Ratio> splitRatio(Value coordinate, const RegionDependence &dependence);
 
 } // namespace mlir::pe

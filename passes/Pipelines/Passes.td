@@ -7,8 +7,9 @@ include "mlir/Pass/PassBase.td"
 def PEExportPlanPass : Pass<"pe-export-plan", "::mlir::ModuleOp"> {
   let summary = "turns a lowered tile.plan into plain data";
   let description = [{
-    Replaces the `tile.plan`, whose stages are `tile.launch` ops by now, by the module attribute `pe.plan`: the plan in the JSON form of
-    runtime/plan, and marks the stages' functions with `pe.stage`.
+    Replaces the `tile.plan`, whose stages are `tile.launch` ops by now, by the module attribute
+    `pe.plan` (the plan in the JSON form of runtime/plan), and marks the stages' functions with
+    `pe.stage`.
 
     ```mlir
     tile.plan @attention { ... tile.launch @forward forward items "b*hq" (%q, %o) ... }

@@ -50,7 +50,7 @@ void buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOptions &optio
 /// Kernels of a gpu.module to the LLVM and NVVM dialects.
 void buildKernelsToLLVMPipeline(OpPassManager &pm);
 /// The same, then to host functions that the emulator runs; without the `dropSync`-th synchronising
-/// operation, where that is not negative.
+/// operation if that is nonnegative.
 void buildKernelsToEmulatorPipeline(OpPassManager &pm, int64_t dropSync = -1);
 
 /// Functions over memrefs -> LLVM dialect with the runtime's calling convention.

@@ -7,8 +7,8 @@
 
 namespace mlir::pe {
 
-/// The plan whose stages are lowered already (tile.launch). Fails with an error on the op if a
-/// stage is left. Target, features and structure are the caller's to add.
+/// Exports a plan whose stages are already lowered (tile.launch). Fails with an error on the op if
+/// a stage is left. Target, features and structure are the caller's to add.
 FailureOr<::pe::plan::Plan> exportPlan(tile::PlanOp plan);
 
 /// How a parameter is initialised and trained: the `pe.*` attributes among `attributes`.

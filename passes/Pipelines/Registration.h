@@ -1,6 +1,6 @@
 //===- Registration.h - All of pe's dialects and passes ---------*- C++ -*-===//
 //
-// The one list that pe-opt and its test drivers share: a new room of passes adds its line to
+// The single list that pe-opt and its test drivers share: a new room of passes adds a line to
 // Registration.cpp.
 //
 //===----------------------------------------------------------------------===//

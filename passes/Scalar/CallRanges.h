@@ -12,10 +12,10 @@
 
 namespace mlir::tile {
 
-/// By value; one that is missing may be anything.
+/// Keyed by value; a missing one is unbounded.
 using CallRanges = llvm::DenseMap<Value, ConstantIntRanges>;
 
-/// The ranges of all integers of the plan's scalar code. Fails where the analysis does.
+/// The ranges of all integers of the plan's scalar code. Fails if the analysis fails.
 FailureOr<CallRanges> findCallRanges(PlanOp plan);
 
 } // namespace mlir::tile

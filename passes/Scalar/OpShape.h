@@ -1,7 +1,7 @@
 //===- OpShape.h - Scalar operations in another shape ---------------------===//
 //
-// A region is written on single numbers; a lowering wants its operations on vectors of lanes, or
-// with indices of 32 bits. `OpShape` says what becomes of a type, and creates the operation so:
+// A region is written on scalars; a lowering wants its operations on vectors of lanes, or with
+// 32-bit indices. `OpShape` converts types accordingly and creates the operations:
 //
 //   %s = arith.addi %i, %one : index                ==>  arith.addi %a, %b : vector<16xi32>
 //   %w = arith.index_cast %s : index to i64         ==>  arith.extsi %c : vector<16xi32> to ...
@@ -18,10 +18,10 @@ namespace mlir::tile {
 
 class OpShape {
 public:
-  /// Single numbers, or vectors of `lanes`; an index is an i32.
+  /// Scalars, or vectors of `lanes`; an index is an i32.
   explicit OpShape(int64_t lanes = 0) : lanes(lanes) {}
 
-  /// What a value of the scalar `type` has as its type. tf32 is an f32 that has been rounded.
+  /// The converted scalar `type`. tf32 is an f32 that has been rounded.
   Type of(Type type) const;
   /// `op`, an operation of arith or math with one result, on operands of this shape.
   Value create(OpBuilder &builder, Location loc, Operation &op, ValueRange operands) const;

@@ -7,18 +7,18 @@ include "mlir/Pass/PassBase.td"
 def PETileDefineIntegersPass : Pass<"pe-tile-define-integers", "::mlir::tile::PlanOp"> {
   let summary = "Integers of scalar code that mean the same on every target";
   let description = [{
-    An index has 64 bits, but vectors and GPUs are fast with 32. A range analysis that knows the
-    limits of a call (positions are below 2^30 in magnitude, extents below 2^31) decides: an `index`
-    that this pass leaves fits in a signed 32-bit number, and so does everything it is computed
-    from; what may not fit is computed in i64. Lowerings may therefore give `index` any width from
-    32 bits on.
+    An index has 64 bits, but vector units and GPUs are fast with 32. A range analysis that knows
+    the limits of a call (positions are below 2^30 in magnitude, extents below 2^31) decides: an
+    `index` that this pass leaves fits in a signed 32-bit integer, and so does everything it is
+    computed from; what may not fit is computed in i64. Lowerings may therefore give `index` any
+    width of at least 32 bits.
 
-    What integers of the other kinds leave open is settled here too. Overflow wraps around: flags
-    that say otherwise are dropped. A quotient or remainder by 0 is 0, the lowest number by -1 wraps
-    around, a shift by the width or more moves all bits out; where the ranges do not exclude these
-    cases, a select stands for them. `index_castui` and divisions that round to the floor or the
-    ceiling are written with simpler operations. A conversion to a float from 64 bits is one from 32
-    where the number fits.
+    Undefined cases of the other integer types are defined here too. Overflow wraps around: flags
+    that say otherwise are dropped. A quotient or remainder by 0 is 0, the lowest number divided by
+    -1 wraps around, a shift by the width or more shifts out all bits; where the ranges do not
+    exclude these cases, a select handles them. `index_castui` and divisions that round to the floor
+    or the ceiling are expanded into simpler operations. A float conversion from 64 bits becomes one
+    from 32 where the number fits.
 
     ```mlir
     ^bb0(%b: index, %h: index, %i: index, %j: index):

@@ -2,7 +2,7 @@
 //
 // The region of a tile.map is written for one pair. A value that does not change with the row may
 // be evaluated once per key, one that changes with neither once per head; the lowerings to vectors
-// and to fragments both ask here.
+// and to fragments both use this analysis.
 //
 //   ^bb0(%x: f32, %h: index, %i: index, %j: index):   // over [r, c], [], [r], [c]
 //     %s = tile.read %amp[%h]                Nothing
@@ -22,7 +22,7 @@ namespace mlir::tile {
 /// Bits: a value changes with the row, with the column, or with both. A depth counts as both.
 enum Variation : unsigned { kNothing = 0, kRow = 1, kColumn = 2, kBoth = kRow | kColumn };
 
-/// The variation of the values of maps' regions.
+/// The variation of the values in the regions of maps.
 class RegionVariation {
 public:
   /// Adds the region of `map`, once.

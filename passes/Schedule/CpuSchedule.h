@@ -16,8 +16,8 @@
 
 namespace mlir::tile {
 
-/// How exp2 multiplies by a power of two: `Bits` writes its exponent field and multiplies (any
-/// target), `ScaleF` is one instruction of AVX-512.
+/// How exp2 multiplies by a power of two: `Bits` sets its exponent bits and multiplies (any
+/// target), `ScaleF` is a single AVX-512 instruction.
 enum class Exp2Flavour { Bits, ScaleF };
 
 /// x86-64-v3 (AVX2 and FMA, 16 registers) or x86-64-v4 (AVX-512, 32 registers).
@@ -38,7 +38,7 @@ struct CpuSchedule {
   int64_t queryBlock = 96;   // rows of a work item, where rows own the loop
   int64_t keyBlock = 64;
   // Where columns own the loop, rows are divided into parts (passes/ToCPU/RowParts.h), by the
-  // lengths of a call alone: results depend on the parts, and may not depend on the machine's
+  // lengths of a call alone: results depend on the parts, but must not depend on the number of
   // cores.
   int64_t partRows = 512; // rows of a part, over all query heads of a key head, are at least about
   int64_t mostParts = 8;
@@ -46,7 +46,7 @@ struct CpuSchedule {
   Exp2Flavour exp2 = Exp2Flavour::Bits;
 
   int64_t stripRows() const { return queryVectors * lanes; }
-  /// Loops over keys inside a block step by divisors of this.
+  /// Loops over the keys of a block use steps that divide this.
   int64_t keyUnit() const;
 
   DictionaryAttr toAttr(MLIRContext *context) const;

@@ -2,7 +2,7 @@
 //
 // One cooperative thread array (CTA) owns a block of rows or of columns ("owner") and streams
 // blocks of the other ("inner"). Its warps divide the owner's block: every warp holds `owner_tiles`
-// tiles of 16 and all of the inner block, so that statistics of an owner need no shared memory.
+// tiles of 16 and all of the inner block, so that an owner's statistics need no shared memory.
 //
 //   gpu_schedule = {warps = 4, owner_tiles = 1, inner_block = 64}
 //

@@ -1,15 +1,15 @@
 //===- Layouts.h - which values vectors and fragments have a place for ----===//
 //
-// Values range over any set of spaces; lanes and fragments are made for these:
+// Values may range over any set of spaces; vectors and fragments support these:
 //
-//   []               one number of the head
+//   []               one number per head
 //   [r], [c]         rows, columns
 //   [r, c]           pairs
 //   [r, d], [c, e]   panels: rows or columns by one depth
 //
-// and contractions for those of attention: panels of rows and columns over a depth, pairs with a
-// panel over the space that both have. Lowerings to machines ask here first and refuse anything
-// else by name; the loops (passes/ToLoops) take any set.
+// and the contractions of attention: row panels with column panels over a depth, and pairs with a
+// panel over the space that both have. Machine lowerings check here first and refuse anything else
+// by name; the loops (passes/ToLoops) take any set.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_SCHEDULE_LAYOUTS_H

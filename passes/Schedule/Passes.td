@@ -8,8 +8,10 @@ def PEScheduleCpuPass : Pass<"pe-schedule-cpu", "::mlir::ModuleOp"> {
   let summary = "Choose block sizes and register tiles of every stage with a stream";
   let description = [{
     Writes the attributes `cpu_schedule` (passes/Schedule/CpuSchedule.h) and `owner` (dialect/Tile/Owner.h) on every stage
-    that has a stream and no such schedule yet: whether rows or columns own the loops, vectors, register tiles and exp2 by the target, blocks by the depths. A block of keys is the
-    plan's `key_block`. `set` overrides single numbers, for measurements and tests: `set=key_block=32,query_vectors=3`.
+    that has a stream and no such schedule yet: whether rows or columns own the loops; vectors,
+    register tiles and exp2 by the target; blocks by the depths. The key block size is the plan's
+    `key_block`. `set` overrides single numbers, for measurements and tests:
+    `set=key_block=32,query_vectors=3`.
 
     ```mlir
     tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }

@@ -1,6 +1,6 @@
 //===- Schedule.h - choices, written as attributes ------------------------===//
 //
-// Strategy is decided here and applied by the lowerings: each can be tested alone.
+// Strategy is decided here and applied by the lowerings, so each can be tested alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_SCHEDULE_SCHEDULE_H

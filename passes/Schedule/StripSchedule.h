@@ -1,20 +1,20 @@
 //===- StripSchedule.h - the order of work inside a strip -----------------===//
 //
-// A strip is a few query rows (lanes) against one block of keys. The body of a stream is
-// cut into steps. A step is: values over r; then one sweep over the keys, which computes
+// A strip is a few query rows (lanes) against one block of keys. The body of a stream is split into
+// steps. A step is: values over r; then one sweep over the keys, which computes
 // values over rc for a few keys at a time in registers; then what consumes a whole block
 // of them from memory (contractions over c and r, gradients of tables).
 //
-// The phase rule: a value depends on the first step in which everything it needs exists;
+// The phase rule: a value belongs to the first step in which everything it needs exists;
 // a reduction over c and the end of a scan exist one step later. Two kinds of sweep:
 // `tiles` hold contractions over depth, with their consumers evaluated in the
 // accumulators; the others are elementwise, in the order of their scans. An elementwise
 // op waits until the first step that needs it, so that fewer values are kept: softmax
 // keeps scores in step 0 and turns them into probabilities in place in step 1.
 //
-// Values over rc that must survive (used in a later step, behind a later contraction of
-// the same sweep, or from memory) have a slot: a block [keys][rows] of scratch. Slots
-// are reused as registers are.
+// Values over rc that must survive (used in a later step, after a later contraction of the same
+// sweep, or from memory) have a slot: a block [keys][rows] of scratch. Slots are allocated like
+// registers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_SCHEDULE_STRIPSCHEDULE_H
@@ -43,9 +43,9 @@ struct StripSchedule {
     SmallVector<Operation *> blockOps;
     SmallVector<DotOp> rowDots;
   };
-  /// The last step has no sweep where only values over r need the one before.
+  /// The last step has no sweep if only values over r need the step before it.
   SmallVector<Step, 0> steps;
-  /// Contractions over r; their left operands stay in their slots to the end of the body.
+  /// Contractions over r; their left operands stay in their slots until the end of the body.
   SmallVector<DotOp> columnDots;
   llvm::DenseMap<Value, unsigned> slots;
   unsigned numSlots = 0;
@@ -54,7 +54,7 @@ struct StripSchedule {
 
   bool hasSlot(Value value) const { return slots.count(value); }
 
-  /// Fails with the reason in `why` where the body has a form that is not fused.
+  /// Fails with the reason in `why` if the body has a form that cannot be fused.
   static FailureOr<StripSchedule> compute(StreamOp stream, std::string &why);
 };
 

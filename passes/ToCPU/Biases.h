@@ -1,10 +1,10 @@
 //===- Biases.h - distance tables and segments on a strip -----------------===//
 //
-// What the ops that read or add to tables of a bias do with a strip of rows and a block of
-// keys. Values over rc are in slots here; the mask has zeroed gradients outside it.
+// The ops that read or add to tables of a bias, for a strip of rows and a block of keys. Values
+// over rc are in slots here, and gradients outside the mask are already zero.
 //
-// Segments, tile by tile: t = u[i - j] * v[i] of a strip lies in a short range, so the
-// strip is in one segment k0 but for the few kinks inside the range:
+// Segments, tile by tile: t = u[i - j] * v[i] of a strip lies in a short range, so the strip is in
+// one segment k0 except for the few kinks inside the range:
 //
 //   value = slope[k0] t + offset[k0] + sum over kinks z inside (slope[z+1] - slope[z]) max(t -
 //   knot[z], 0)

@@ -1,8 +1,8 @@
 //===- Emitter.h - writing vector and scf code shortly --------------------===//
 //
-// `Index` is an SSA value plus a constant (or the constant alone); its arithmetic folds
-// and repeats nothing, so code written once serves static and dynamic bounds. `Emitter` is
-// a builder with the few operations that kernels are made of: vectors of `lanes` f32,
+// `Index` is an SSA value plus a constant (or the constant alone); its arithmetic folds constants
+// and reuses earlier results, so code written once serves static and dynamic bounds. `Emitter` is a
+// builder with the few operations that kernels consist of: vectors of `lanes` f32,
 // one-dimensional memrefs, counted loops that carry values.
 //
 //===----------------------------------------------------------------------===//
@@ -29,7 +29,7 @@ public:
   friend Index operator+(const Index &a, const Index &b);
   friend Index operator-(const Index &a, const Index &b);
   friend Index operator*(const Index &a, const Index &b);
-  /// Quotient and remainder of numbers that are not negative.
+  /// Quotient and remainder of nonnegative numbers.
   friend Index operator/(const Index &a, const Index &b);
   friend Index operator%(const Index &a, const Index &b);
   friend Index minOf(const Index &a, const Index &b);
@@ -76,7 +76,7 @@ public:
   Value broadcast(Value scalar, int64_t width = 0);
 
   //===- Memory: one-dimensional memrefs of f32 ----------------------------------===//
-  /// `floats` f32 of stack, allocated at the function's entry, 64-byte aligned.
+  /// `floats` f32 of stack memory, allocated at the function's entry, 64-byte aligned.
   Value scratch(int64_t floats, Type element = {});
   Value load(Value memory, const Index &at);
   void store(Value value, Value memory, const Index &at);

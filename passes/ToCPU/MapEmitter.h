@@ -1,8 +1,8 @@
 //===- MapEmitter.h - scalar regions on vectors ---------------------------===//
 //
 // The region of a tile.map is written for one point. Here it becomes code for a vector
-// of query rows, and every operation of it is evaluated as rarely as what it depends on
-// allows:
+// of query rows, and every operation is evaluated as rarely as its dependences
+// allow:
 //
 //   depends on          evaluated                    as
 //   nothing, b, h       once per strip               a scalar
@@ -26,7 +26,7 @@
 
 namespace mlir::tile::cpu {
 
-/// The rows and keys that code is being written for.
+/// The rows and keys that code is being emitted for.
 struct StripPlace {
   Index b, hq, hkv;
   Index row;              // first row of the strip, within its head
@@ -38,7 +38,7 @@ struct StripPlace {
   Place place() const { return {b, hq, hkv, row, block, 0, 0}; }
 };
 
-/// Operands of maps as code: scalars for values over h and c, vectors for the others.
+/// Emits the operands of maps: scalars for values over h and c, vectors for the others.
 class OperandSource {
 public:
   virtual ~OperandSource() = default;
@@ -58,7 +58,7 @@ public:
   void beginStrip(const StripPlace &place);
   void beginKey(const Index &column);
 
-  /// Evaluates what does not depend on a key or depth; call where it dominates every `emit`.
+  /// Evaluates what does not depend on a key or depth; call it where it dominates every `emit`.
   void prepare(MapOp map);
   /// The results for vector `vector` at the current key (or depth); `element` gives operands that
   /// depend on both. `accumulate` is called where a tile.accumulate stands, its operands evaluated.
@@ -73,7 +73,7 @@ public:
   Value scalarAt(Value regionValue) { return scalarOf(regionValue); }
   bool dependsOnRow(Value regionValue) { return dependenceOf(regionValue) & kRow; }
 
-  /// Fails with the reason in `why` where a region has operations that have no vector form.
+  /// Fails with the reason in `why` if a region has operations without a vector form.
   static LogicalResult check(MapOp map, std::string &why);
 
 private:

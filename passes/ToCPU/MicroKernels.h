@@ -29,11 +29,11 @@ SmallVector<Value> emitTileProduct(Emitter &e, const TileShape &shape, const Ind
                                    const Index &end, ValueRange acc, TileOperand vector,
                                    TileOperand scalar);
 
-/// Whether scalar(t, m) and a vector(t, n) form a pair that counts: i1, or a vector of i1.
+/// Whether scalar(t, m) and vector(t, n) form an unmasked pair: i1, or a vector of i1.
 using TileCondition = llvm::function_ref<Value(Index t, int64_t m, int64_t n)>;
 
-/// The same where one of the operands is 0 in pairs that do not count: there the other one has no
-/// effect either, not even as a NaN. A result with a NaN is computed once more, pair by pair.
+/// The same where one operand is 0 in masked pairs: there the other operand has no effect either,
+/// not even as a NaN. A result with a NaN is recomputed pair by pair.
 SmallVector<Value> emitTileProductOfPairs(Emitter &e, const TileShape &shape, const Index &begin,
                                           const Index &end, ValueRange acc, TileOperand vector,
                                           TileOperand scalar, TileCondition counts);

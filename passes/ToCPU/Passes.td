@@ -9,8 +9,8 @@ def PETileToCpuPass : Pass<"pe-tile-to-cpu", "::mlir::ModuleOp"> {
   let description = [{
     A stage with a stream and a `cpu_schedule` becomes one function of vector, scf and memref ops: lanes along query
     rows, scores transposed, register tiles, blocks outside the mask skipped (passes/ToCPU/Skeletons.h). Scalar
-    stages become loops. What has a form that is not fused falls back to pe-tile-to-loops with a remark that says
-    why.
+    stages become loops. A form that cannot be fused falls back to pe-tile-to-loops with a remark
+    that says why.
 
     ```mlir
     tile.stage @forward forward over ["b", "hq"] attributes {cpu_schedule = ...} { ... tile.stream ... }

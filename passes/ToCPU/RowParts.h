@@ -3,13 +3,13 @@
 // Where columns own the loop, the rows of a key head (those of all its query heads) are divided
 // into parts: part p of P has strips [p n / P, (p + 1) n / P) of the n strips of every query head.
 // What is summed over rows is summed per part, and the parts are added as a chain, ((p0 + p1) + p2)
-// ... P follows from the lengths of the call alone, so results depend neither on the batch and the
-// number of heads nor on threads.
+// ... P follows from the lengths of the call alone, so results depend on neither batch size, number
+// of heads nor threads.
 //
 //   few heads    an item is a part; it keeps its sums, and a second launch adds them
 //   many heads   an item has all parts of its head, and adds them block by block of keys
 //
-// Everything over rows (what is computed before the stream, gradients of queries) lies in one part.
+// Everything over rows (values computed before the stream, gradients of queries) lies in one part.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_ROWPARTS_H
@@ -19,7 +19,7 @@
 
 namespace mlir::tile::cpu {
 
-/// Numbers of parts as size expressions of the plan.
+/// How many parts there are, as size expressions of the plan.
 struct PartSizes {
   PartSizes(StageOp stage, const CpuSchedule &cpu);
 
@@ -33,12 +33,12 @@ struct PartSizes {
 Value createTemporary(StageOp stage, const Twine &name, ArrayRef<std::string> extents, Type element,
                       bool zero);
 
-/// Sums of a stage that its parts have each for themselves, in buffers that this creates.
+/// The per-part sums of a stage, in buffers that this creates.
 struct PartBuffers {
   PartBuffers(StageOp stage, const CpuSchedule &cpu, const PartSizes &sizes);
 
-  /// A fold over columns: `sums` is [slot][head][key][depth], with all keys where parts are items
-  /// of their own; else with those of the current block, twice (the sum so far, the current
+  /// A fold over columns: `sums` is [slot][head][key][depth], with all keys where parts are
+  /// separate items; else with those of the current block, twice (the sum so far, the current
   /// part's).
   struct Columns {
     Value result, yielded; // of the stream
@@ -56,7 +56,7 @@ struct PartBuffers {
   bool isAddedTo(Value buffer) const;
 };
 
-/// The same numbers in the code of a function.
+/// The same sizes in the code of a function.
 class RowParts {
 public:
   RowParts(StageContext &context, const PartSizes &sizes);
@@ -71,12 +71,12 @@ public:
   Index queryHeadCount() { return group; }
 
   Interval<Index> rowsOf(const Index &part);
-  /// The rows of the part that see a key of the block, from the beginning of a strip on.
+  /// The rows of the part that see a key of the block, extended to the beginning of a strip.
   Interval<Index> rowsTouching(const Index &part, const Index &block);
   /// The parts with such rows; begin > end where there is none.
   Interval<Index> partsSeeing(const Index &block);
 
-  /// The sums of the block in `slot`, and the place beside them where no other item looks.
+  /// The sums of the block in `slot`, and scratch beside them that no other item uses.
   ColumnFold sumOf(const PartBuffers::Columns &columns, const Index &slot, const Index &head,
                    const Index &block);
   ColumnFold currentOf(const PartBuffers::Columns &columns, const Index &head);

@@ -14,21 +14,21 @@
 
 namespace mlir::tile::cpu {
 
-/// What the ops of a stage before, in and after its stream pass to each other over rows.
+/// The values over rows that the ops before, in and after a stage's stream pass to each other.
 struct RowInterface {
   explicit RowInterface(StageOp stage);
 
   mutable StreamOp stream; // a handle; its accessors are not const
-  /// Before the stream and after it; the latter split by what they produce.
+  /// The ops before the stream and after it; the latter split by what they produce.
   SmallVector<Operation *> before, afterRows, afterColumns;
-  /// Values from before that the stream or the rows after it read.
+  /// Values from before the stream that it, or the row ops after it, read.
   SmallVector<Value> rows, panels;
-  /// Loaded panels that need packing: they are live themselves or something is computed from them.
+  /// Loaded panels that need packing: they are live themselves or used to compute something.
   SmallVector<LoadOp> packed;
 
   /// Floats per strip of everything kept.
   int64_t stripFloats(int64_t stripRows, int64_t headDim, int64_t valueDim) const;
-  /// Every kept value in the order of its place, with carries and folds as the stream's results.
+  /// Every kept value in memory order, with carries and folds as the stream's results.
   SmallVector<Value> kept() const;
 };
 

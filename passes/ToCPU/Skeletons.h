@@ -12,8 +12,8 @@
 //                                               columns after the stream, if the item has all parts
 //                                             for heads, strips: rows after it
 //
-// Per strip and block the mask is asked once: outside it, nothing; wholly inside, the code
-// without a mask; else the code with it, its key loops bounded by what some row keeps.
+// The mask is tested once per strip and block: outside it, nothing runs; wholly inside, the code
+// without a mask; else the code with it, its key loops bounded by what any row keeps.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_SKELETONS_H
@@ -23,7 +23,7 @@
 
 namespace mlir::tile::cpu {
 
-/// Fails with the reason in `why` where the stage around the stream has no form here.
+/// Fails with the reason in `why` if the stage around the stream is not supported here.
 LogicalResult checkStage(StageOp stage, std::string &why);
 
 /// Replaces a stage with a stream by a function and a launch.
@@ -38,18 +38,18 @@ protected:
       : context(stage, cpu, function), e(context.e), schedule(schedule), interface(interface),
         values(context), strips(context, schedule, values) {}
 
-  /// Emits `body` for the strip against the block twice: for when both lie inside the mask, and for
-  /// when they do so in part. Outside it nothing runs.
+  /// Emits `body` for the strip against the block twice: for when they lie wholly inside the mask,
+  /// and for when they do in part. Outside it nothing runs.
   using StripBody = llvm::function_ref<void(const StripPlace &)>;
   void visitStrip(StripPlace place, StripBody body);
-  /// What some row, and what every row, of a strip takes by bounds of its own.
+  /// The columns that some row, and that every row, of a strip keeps by the per-row bounds.
   struct RowBounds {
     Interval<Index> any, all;
   };
-  /// Nothing where the stage's pairs have no such bounds.
+  /// None if the stage's pairs have no such bounds.
   std::optional<RowBounds> boundsOf(StripPlace place);
   Value isFull(const StripPlace &place, const std::optional<RowBounds> &bounds);
-  /// Emits `body`, unless the stream's bound lets the strip skip the block; then `skipped`.
+  /// Emits `body`, or `skipped` where the stream's bound lets the strip skip the block.
   /// `carryAt` is where the carry of a row of the strip is.
   void unlessStopped(const StripPlace &place, llvm::function_ref<Index(int64_t)> carryAt,
                      Value carryMemory, llvm::function_ref<void()> body,

@@ -1,9 +1,9 @@
 //===- StageContext.h - what code of a stage needs to know ----------------===//
 //
-// The function being written, the sizes of the call as indices, the stage's mask as
-// intervals, and where buffers are. Buffers are one-dimensional here: an element's
-// place is computed from the names of the extents, so that a kernel's inner loop sees a
-// base and the pitch of its rows.
+// The function being emitted, the sizes of the call as indices, the stage's mask as intervals, and
+// where buffers are. Buffers are one-dimensional here: an element's
+// place is computed from the names of the extents, so that a kernel's inner loop sees a base and a
+// row pitch.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_STAGECONTEXT_H
@@ -42,10 +42,10 @@ public:
   Value memory(Value buffer);
   /// Offset of the element at `place`, with d and e at zero.
   Index offset(Value buffer, const Place &place);
-  /// From here on accesses to `buffer` go to copy `number` of it in `copies`, whose extents are the
-  /// number of copies and those of the buffer.
+  /// From here on, accesses to `buffer` go to copy `number` of it in `copies`, whose extents are
+  /// the number of copies followed by those of the buffer.
   void useCopy(Value buffer, Value copies, const Index &number);
-  /// Elements from a row of the buffer to the next.
+  /// Elements from one row of the buffer to the next.
   Index pitch(Value buffer);
   Value emitSize(StringRef expression) { return function.emitSize(e, e.getLoc(), expression); }
 

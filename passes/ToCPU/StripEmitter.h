@@ -1,8 +1,8 @@
 //===- StripEmitter.h - one strip of rows against one block of keys -------===//
 //
-// Writes the steps of a StripSchedule as code: sweeps over the keys with values over rc
+// Emits the code for the steps of a StripSchedule: sweeps over the keys with values over rc
 // in registers (SweepEmitter), contractions by the register tile, gradients of tables;
-// values that must survive are in slots. The skeletons write the same code twice: once
+// values that must survive are in slots. The skeletons emit the same code twice: once
 // for strips and blocks that lie wholly inside the mask, and once for all others
 // (`StripPlace::masked`), with bounded key loops.
 //
@@ -53,7 +53,7 @@ private:
 Value loadColumns(StageContext &context, const StripPlace &place, Value buffer, int64_t vector,
                   Value exists);
 
-/// The mask of the pairs of one strip, as vectors; nothing to do where `masked` is off.
+/// The mask of the pairs of one strip, as vectors; unused if `masked` is off.
 class StripMask {
 public:
   void begin(StageContext &context, const StripPlace &place);
@@ -75,8 +75,8 @@ public:
       : context(context), e(context.e), schedule(schedule), values(values),
         slots(context, schedule) {}
 
-  /// The body for the strip at values.getPlace(). Row inputs (live-ins, carries) are known to
-  /// `values`, which knows the body's values over r afterwards. `panels`: where results of
+  /// The body for the strip at values.getPlace(). `values` holds the row inputs (live-ins,
+  /// carries), and afterwards the body's values over r. `panels`: where results of
   /// contractions over c go, added to what is there if they have no init. `folds`: where values
   /// over c are summed.
   void emit(const RowPanels &panels, const ColumnFolds &folds);

@@ -1,8 +1,8 @@
 //===- StripValues.h - values over r, rd, re and h of one strip -----------===//
 //
-// What a strip of rows knows besides its pairs: scalars (h), vectors with lanes along
+// The values of a strip of rows other than those over pairs: scalars (h), vectors with lanes along
 // the rows (r), and panels (rd, re), which are packed transposed, [depth][rows of the
-// strip], so that a depth's rows are a vector too. Used for everything before and after
+// strip], so that the rows of one depth form a vector too. Used for everything before and after
 // the stream as well as inside it.
 //
 //===----------------------------------------------------------------------===//

@@ -3,7 +3,7 @@
 // A sweep visits the keys of a block a few at a time. In a sweep with contractions over
 // depth these few are the rows of a register tile: each contraction leaves its
 // accumulators, and the elementwise operations that follow are evaluated in them, key by
-// key and vector by vector, so that few registers are alive at once. Reductions and scans
+// key and vector by vector, so that few registers are live at once. Reductions and scans
 // live in registers carried from key to key.
 //
 //===----------------------------------------------------------------------===//
@@ -69,7 +69,7 @@ private:
   SmallVector<Carry> carries;
   llvm::DenseMap<Value, Index> bases; // of windows and key panels
   Index distance;                     // entry of a window for the strip's first row, key 0
-  // A vector in memory of each element type and number: lanes that are taken one by one.
+  // A vector in memory per element type and number, for extracting lanes one by one.
   llvm::DenseMap<std::pair<Type, unsigned>, Value> laneScratch;
   // Of the current step: the keys, relative to the block, and what is in registers.
   SmallVector<Index> keys;

@@ -12,7 +12,7 @@ namespace mlir::tile::cpu {
 Value emitExp2(Emitter &e, Exp2Flavour flavour, Value x);
 /// The same for x <= 127 or NaN.
 Value emitExp2Below127(Emitter &e, Exp2Flavour flavour, Value x);
-/// e^x, as accurate.
+/// e^x, with the same accuracy.
 Value emitExp(Emitter &e, Exp2Flavour flavour, Value x);
 
 /// `rows` are `lanes` vectors of `lanes` elements: returns the columns. log2(lanes) rounds of block

@@ -10,8 +10,9 @@ def PEGpuToEmulatorPass : Pass<"pe-gpu-to-emulator", "::mlir::ModuleOp"> {
     Every kernel of a `gpu.module` (LLVM dialect and NVVM ops) becomes a host function with the ABI of a compiled
     stage, whose work item is a CTA. Special registers, shared memory, barriers, collectives of a warp and asynchronous
     copies become calls of `pe_emu_*` (runtime/device/emulator), which get the operation's location as text; every
-    access to memory is checked. `drop-sync` leaves out the N-th synchronising operation of the module, to see that
-    tests notice (counted from 0; -1: none); in place of an atomic count it puts the CTA's place in the grid.
+    access to memory is checked. `drop-sync` leaves out the N-th synchronising operation of the
+    module, to check that tests notice (counted from 0; -1: none); a dropped atomic counter yields
+    the CTA's index in the grid.
 
     ```mlir
     gpu.module @kernels { llvm.func @f(%q: !llvm.ptr<1>, ..., %b: i32, ...) attributes {nvvm.kernel, pe.frame_words = ..., ...} { nvvm.barrier ... } }

@@ -6,12 +6,12 @@
 //   tile.constant  is the same number everywhere
 //   anything else  was computed for every point of the block into scratch memory, and is read there
 //
-// Broadcasting needs no code then: a value over r simply ignores the column and the depth it is
-// asked at; and a contraction over c evaluates both operands at the same point while the column
-// runs.
+// Broadcasting then needs no code: a value over r ignores the column and the depth of the
+// point; and a contraction over c evaluates both operands at the same point for every
+// column.
 //
-// An element has the type of its value. Sums and products are made in f32 (f64 for values of f64),
-// in which products of narrower numbers are exact; what is kept or stored is rounded to its type.
+// An element has the type of its value. Sums and products are computed in f32 (f64 for f64 values),
+// where products of narrower types are exact; what is kept or stored is rounded to its type.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOLOOPS_BLOCKEMITTER_H
@@ -25,8 +25,8 @@
 
 namespace mlir::tile {
 
-/// A point of the current block, an index per space: rows and columns counted from the block's
-/// first.
+/// A point of the current block, one index per space; rows and columns are relative to the
+/// block.
 class Point {
 public:
   /// The index in `space`, or null.
@@ -46,7 +46,7 @@ private:
   SmallVector<std::pair<StringRef, Value>, 4> indices;
 };
 
-/// The head and the block that code is being written for; null where there is none.
+/// The head and the block that code is being emitted for; null where there is none.
 struct BlockPosition {
   Value b, hq, hkv;
   Value firstRow, rows;
@@ -54,7 +54,7 @@ struct BlockPosition {
   Value keyBlock; // the block's number, for extent kb
 };
 
-/// What numbers of type `element` are added and multiplied in.
+/// The type in which values of type `element` are added and multiplied.
 Type computationType(Type element);
 
 class BlockEmitter {
@@ -63,14 +63,14 @@ public:
 
   BlockEmitter(StageOp stage, const StageFunction &function, const LoopOptions &options);
 
-  /// Writes one op at the builder's position.
+  /// Emits one op at the insertion point.
   void emit(Operation &op);
 
-  /// The number of `value` at `point`.
+  /// The element of `value` at `point`.
   Value at(Value value, const Point &point) { return elements.find(value)->second(point); }
-  /// Lets `value` be what `element` computes.
+  /// Defines `value` as what `element` computes.
   void define(Value value, Element element) { elements[value] = std::move(element); }
-  /// Lets `value` be an element of `buffer`, its indices implied by the names of the extents.
+  /// Defines `value` as an element of `buffer`, its indices implied by the names of the extents.
   void defineInBuffer(Value value, Value buffer);
   /// Computes `element`, rounded to the value's type, at every point of the block into `result`'s
   /// scratch memory.
@@ -79,11 +79,11 @@ public:
   /// Loops over every point that `spaces` has in the block, the first outermost; the builder is
   /// inside during `body`.
   void forEachPoint(const SpaceSet &spaces, llvm::function_ref<void(const Point &)> body);
-  /// How far `space` goes in the block.
+  /// The extent of `space` in the block.
   Value extentOf(StringRef space);
   /// A loop of `count` steps from 0.
   void forRange(Value count, llvm::function_ref<void(Value)> body);
-  /// The same with a number carried along.
+  /// The same with a loop-carried value.
   Value foldRange(Value count, Value initial, llvm::function_ref<Value(Value, Value)> body);
   /// Whether `element` is below `bound` in every row of the block.
   Value isBelowInEveryRow(double bound, llvm::function_ref<Value(const Point &)> element);
@@ -117,7 +117,7 @@ private:
   void emitSegments(SegmentsOp op);
   void emitSegmentsGrad(SegmentsGradOp op);
 
-  /// `row` or `column` as it is counted within the call.
+  /// The point's row or column index within the call.
   Value callRow(const Point &point);
   Value callColumn(const Point &point);
   /// Whether the pair is inside the stage's mask.
@@ -131,7 +131,7 @@ private:
   Value getScratch(Value value);
   SmallVector<Value> scratchIndices(const SpaceSet &spaces, const Point &point);
   void writeScratch(Value number, Value result, const Point &point);
-  /// Lets `result` be what its scratch memory holds.
+  /// Defines `result` as the contents of its scratch memory.
   void defineInScratch(Value result);
 
   /// Where a pair stands on a piecewise linear function of t = u * v.

@@ -6,9 +6,9 @@
 
 namespace mlir::tile {
 
-/// Writes the conversions to and from bf16 and tf32 in the module's functions as operations on
-/// bits, for machines that have no instructions for them. A tf32 becomes an f32 whose last 13 bits
-/// of fraction are zero.
+/// Replaces the conversions to and from bf16 and tf32 in the module's functions by bit operations,
+/// for machines without instructions for them. A tf32 becomes an f32 whose last 13 mantissa bits
+/// are zero.
 ///
 /// ```mlir
 /// %0 = arith.truncf %x to_nearest_away : f32 to tf32

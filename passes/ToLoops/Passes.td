@@ -13,9 +13,9 @@ def PETileToLoopsPass : Pass<"pe-tile-to-loops", "::mlir::ModuleOp"> {
     in temporary buffers that are added to the plan.
 
     `block-columns` is also the plan's `key_block` where a buffer has extent `kb`. Either owner is
-    right for every stage, because a row meets its key blocks in the stream's order anyway. What a
-    stream may leave out (`stop_below`, `skip_below`) is computed unless `use-stop` or `use-skip` asks
-    otherwise; a block of rows and keys is then left out as a whole.
+    correct for every stage, because a row visits its key blocks in the stream's order anyway. What
+    a stream may leave out (`stop_below`, `skip_below`) is computed unless `use-stop` or `use-skip`
+    asks otherwise; a block of rows and keys is then left out as a whole.
 
     ```mlir
     tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }

@@ -17,7 +17,7 @@
 
 namespace mlir::tile {
 
-/// Whether `lowerScalarStage` is for `stage`: it holds neither a stream nor values.
+/// Whether `lowerScalarStage` applies to `stage`: it has neither a stream nor tile values.
 bool isScalarStage(StageOp stage);
 
 /// Replaces `stage` by a function and a `tile.launch`.

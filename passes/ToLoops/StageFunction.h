@@ -2,9 +2,9 @@
 //
 // Every lowering of the tile dialect ends at the same place (dialect/Tile/README.md): a `func.func`
 // with one `memref<1xT>` per buffer, the frame `memref<Nxi64>` and an `index` work item, and a
-// `tile.launch` in the plan. A StageFunction is that function while its body is written: it loads
-// the frame's words and gives every buffer its extents once at the entry, so that whoever writes
-// the body has names instead of numbers:
+// `tile.launch` in the plan. A StageFunction is that function under construction: it loads the
+// frame's words and gives every buffer its extents once at the entry, so that the body can use
+// names instead of indices:
 //
 //   StageFunction function(stage, "", collectBuffers(stage));
 //   OpBuilder builder = function.getBodyBuilder();
@@ -28,7 +28,7 @@
 
 namespace mlir::tile {
 
-/// The buffers that `stage` mentions, in the order of their declaration.
+/// The buffers that `stage` uses, in the order of their declaration.
 SmallVector<Value> collectBuffers(StageOp stage);
 
 class StageFunction {
@@ -52,8 +52,8 @@ public:
   ArrayRef<Value> getStrides(Value buffer) const { return strides.find(buffer)->second; }
   ArrayRef<Value> getBuffers() const { return buffers; }
   Value getItem() const { return item; }
-  /// From where `builder` stands, views of `buffer` show one of its copies in `copies`, a buffer of
-  /// this function with one extent more in front: the copy that begins at element `first`.
+  /// From the insertion point on, views of `buffer` refer to one of its copies in `copies`, a
+  /// buffer of this function with one more leading extent: the copy that begins at element `first`.
   void useCopy(OpBuilder &builder, Value buffer, Value copies, Value first);
   /// The copy, at the function's entry, of scratch memory that belongs to the stage.
   Value getScratch(memref::AllocaOp scratch) const;
@@ -66,7 +66,7 @@ public:
   SmallVector<Value> decomposeItem(OpBuilder &builder, Location loc,
                                    ArrayRef<StringRef> extents) const;
 
-  /// Writes the `tile.launch` of this function before `stage`. `items` is a size expression.
+  /// Creates the `tile.launch` of this function before `stage`. `items` is a size expression.
   LaunchOp createLaunch(StageOp stage, StringRef items) const;
 
 private:
@@ -94,15 +94,15 @@ std::string productOfExtents(ArrayRef<StringRef> extents);
 /// The strings of an array attribute.
 SmallVector<StringRef> getStrings(ArrayAttr attribute);
 
-/// Writes copies of the operations of `block` but its terminator, `tile.read`, `tile.write`,
+/// Clones the operations of `block` except its terminator, with `tile.read`, `tile.write`,
 /// `tile.accumulate` and `tile.size` as memory operations, also inside nested regions. `mapping`
-/// knows the block's arguments; constants from outside are copied to the function's entry. Returns
+/// holds the block's arguments; constants from outside are cloned at the function's entry. Returns
 /// the values that the terminator yields.
 SmallVector<Value> emitScalarBlock(OpBuilder &builder, Block &block, IRMapping &mapping,
                                    const StageFunction &function);
 
-/// The sum, the larger or the smaller of two numbers of one type; of two of which one is NaN, the
-/// larger and the smaller are the other.
+/// The sum, the larger or the smaller of two numbers of one type; if one is NaN, the larger and the
+/// smaller are the other one.
 Value emitReduction(OpBuilder &builder, Location loc, Reduction kind, Value a, Value b);
 
 /// Adds `value` to one element of `memory`, in the element's type, or combines them by `kind`.

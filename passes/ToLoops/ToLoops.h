@@ -1,8 +1,8 @@
 //===- ToLoops.h - the executable definition of the tile dialect ----------===//
 //
-// `lowerStageToLoops` writes any stage as scalar loops: the meaning of every tile op, read in the
-// order in which a person would explain it. Other lowerings are judged by it and use it for what
-// they cannot fuse. The pass around it is pe-tile-to-loops (Passes.td).
+// `lowerStageToLoops` lowers any stage to scalar loops: the meaning of every tile op, in the order
+// in which a person would explain it. Other lowerings are checked against it and fall back to it
+// for what they cannot fuse. The pass around it is pe-tile-to-loops (Passes.td).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOLOOPS_TOLOOPS_H

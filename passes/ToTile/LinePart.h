@@ -4,10 +4,10 @@
 // batch and the head only where the number depends on them; the adjoint is a sum per row or per
 // column. `VectorTerm` puts terms together from one or two of these.
 //
-// What is added to scores by itself is kept in f32 and in units of log2. Where a row and a column
-// part nearly cancel, the error of either would be much larger than their sum: there both are
+// A part that is added to scores by itself is kept in f32 and in log2 units. Where a row and a
+// column part nearly cancel, the error of either would be much larger than their sum: both are then
 // computed in float64, kept in natural units as a sum of two f32 (high and low), and subtracted
-// before anything is scaled. A number that is read from a tensor as it is has no low part.
+// before anything is scaled. A number read directly from a tensor has no low part.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_LINEPART_H
@@ -24,7 +24,7 @@ public:
   LinePart(PlanContext &context, pe::TermOp term, pe::TermPart part, std::string name,
            const Attention &attention);
 
-  /// Adds the buffers and the stage that fills them; `isExact` where it is one of two.
+  /// Adds the buffers and the stage that fills them; `isExact` if it is one of two parts.
   LogicalResult prepare(bool isExact);
   SpaceSet spaces() const { return rows ? SpaceSet{"r"} : SpaceSet{"c"}; }
   Value load(TileBuilder &t) const { return t.load(high, spaces()); }
@@ -37,7 +37,7 @@ public:
   void finish();
 
 private:
-  /// Under softmax a row of dS adds up to what is known (VectorTerm.cpp): no sum is needed.
+  /// Under softmax the sum of a row of dS is known (VectorTerm.cpp), so none is computed.
   bool hasKnownSums() const { return rows && attention.isSoftmax; }
   bool isFold() const { return rows || !perHead; }
   StringRef axis() const { return rows ? "r" : "c"; }

@@ -11,7 +11,7 @@ def PEToTilePass : Pass<"pe-to-tile", "::mlir::ModuleOp"> {
     stage (softmax or stick-breaking) and, with `grad`, one backward stage; its bias terms become tables, values inside the
     streams and chains to the parameters (passes/ToTile/Terms.h), its rotation two stages before and two after.
     Activations have the element type `dtype`; scores, statistics, tables, parameters and sums are f32 (or f64).
-    Depths are fixed here (`head-dim`, `value-dim`); every other size stays open.
+    Depths are fixed here (`head-dim`, `value-dim`); every other size stays dynamic.
 
     ```mlir
     func.func @attention(%q: tensor<?x?x?x?xf32> {pe.name = "q"}, ...) { %o = pe.attention %q, %k, %v ... }

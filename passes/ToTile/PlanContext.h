@@ -1,6 +1,6 @@
 //===- PlanContext.h - the plan being written ---===//
 //
-// The buffers of one entry function and the way scalar code reaches its parameters.
+// The buffers of one entry function, and how scalar code accesses its parameters.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_PLANCONTEXT_H
@@ -32,7 +32,7 @@ struct PlanContext {
 
   Value buffer(const Twine &name, Role role, ArrayRef<StringRef> extents, Type element = {},
                bool zero = false);
-  /// A tensor of the caller that may have gaps between its rows.
+  /// A tensor of the caller whose rows need not be contiguous.
   Value strided(const Twine &name, Role role, ArrayRef<StringRef> extents, Type element);
   /// Written by a forward stage and, when gradients are wanted, read by backward ones.
   Value kept(const Twine &name, ArrayRef<StringRef> extents, Type element = {});
@@ -40,8 +40,9 @@ struct PlanContext {
                   bool zero = false);
 };
 
-/// Parameters of a bias region inside scalar code of the tile level. Gradients go, in float64, to
-/// the parameter's sums, or in a stream to `partial` buffers with leading extents [b, hq].
+/// Gives scalar code at the tile level access to the parameters of a bias region. Gradients are
+/// added in float64 to the parameter's sums, or in a stream to `partial` buffers with leading
+/// extents [b, hq].
 class TileParameters : public pe::ParameterAccess {
 public:
   /// `captures` are the function arguments behind the region's tensor arguments, in order.
@@ -59,13 +60,13 @@ public:
   /// one over key heads by a query head.
   SmallVector<Value> placeOf(Scalar &s, Parameter &parameter, ValueRange indices);
 
-  /// The float type of the emitted code; storage is converted to it.
+  /// The float type of the emitted code; stored values are converted to it.
   FloatType compute;
 
-  /// Set for gradients inside a stream: the pair's batch and head, a buffer per parameter, and
-  /// where it may be so, whether the bias masks the pair: then nothing is added.
+  /// Set for gradients inside a stream: the pair's batch and head, a buffer per parameter and, if
+  /// the bias may mask pairs, whether it masks this one: then nothing is added.
   Value batch, head, isMasked;
-  /// Nothing is added: the adjoint of an inner value is all that is wanted.
+  /// Nothing is added: only the adjoint of an inner value is wanted.
   bool addsNothing = false;
   llvm::MapVector<Value, Value> partial; // by buffer of the parameter
 

@@ -19,7 +19,7 @@ struct RotationTables {
 RotationTables prepareRotation(PlanContext &context, pe::RotationOpInterface rotation,
                                StringRef name, bool queries);
 
-/// Adds the stage that turns `from` into `to` ([b, heads, positions, d]), back if `inverse`.
+/// Adds the stage that rotates `from` into `to` ([b, heads, positions, d]), backwards if `inverse`.
 void emitRotation(PlanContext &context, const RotationTables &tables, Value from, Value to,
                   StringRef name, Phase phase, bool inverse);
 

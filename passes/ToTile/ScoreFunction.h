@@ -1,8 +1,8 @@
 //===- ScoreFunction.h - a function of the score, by the user's own code --===//
 //
-// The region of a `pe.score_fn` inside the stream: forward it is evaluated for every pair, backward
-// evaluated together with its derivative by the score, so that nothing is saved in between. Its
-// argument is in natural units, what comes behind it in units of log2.
+// The region of a `pe.score_fn` inside the stream: forward evaluates it for every pair, backward
+// evaluates it again together with its derivative, so that nothing is saved in between. Its
+// argument is in natural units, everything after it in log2 units.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_SCOREFUNCTION_H

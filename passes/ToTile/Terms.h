@@ -24,10 +24,10 @@ public:
   /// Adds the buffers and prepare stages.
   virtual LogicalResult prepare() = 0;
   virtual Value emit(TileBuilder &t) = 0;
-  /// Whether the term changes statistics of rows only: then `emit` is over r, and used outside the
+  /// Whether the term changes only row statistics: then `emit` is over r, and used outside the
   /// stream.
   virtual bool isRowShift() const { return false; }
-  /// What `emitGradient` gives to the stream as folds, and where their sums go behind it.
+  /// What `emitGradient` yields to the stream as folds, and where their sums go after it.
   virtual SmallVector<SpaceSet> gradientFolds() const { return {}; }
   virtual SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) = 0;
   virtual void storeFolds(TileBuilder &, ValueRange) {}
@@ -89,9 +89,9 @@ public:
       : context(context), captures(captures), name(std::move(name)) {}
   /// Adds the buffers, before the stages that add to them.
   void create();
-  /// Lets the gradients of `parameters` go there.
+  /// Directs the gradients of `parameters` to these sums.
   void use(TileParameters &parameters, Value batch, Value head) const;
-  /// Adds the stage that adds the sums to the parameters' own.
+  /// Adds the stage that adds these sums to those of the parameters.
   void finish();
 
 private:
@@ -101,14 +101,14 @@ private:
   llvm::MapVector<Value, Value> partial;
 };
 
-/// Whether the derivative of scalar code may be infinite or NaN, as that of log at 0 is: a
-/// cotangent of 0 does not make its product with such a number 0.
+/// Whether the derivative of scalar code may be infinite or NaN, like that of log at 0: its product
+/// with a cotangent of 0 is then not 0.
 bool mayBeSteep(Block &region);
 
 /// sum over `extents` (size expressions, outermost first) of what `element` reads, in float64.
 Value sumOver(Scalar &s, ArrayRef<StringRef> extents,
               llvm::function_ref<Value(Scalar &, ValueRange)> element);
-/// Runs `body` where `value` (float64) is not zero: a masked or unused entry leaves no trace.
+/// Runs `body` where `value` (float64) is not zero: a masked or unused entry has no effect.
 void ifNonZero(Scalar &s, Value value, llvm::function_ref<void(Scalar &)> body);
 
 } // namespace mlir::tile

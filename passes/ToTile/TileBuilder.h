@@ -1,7 +1,7 @@
 //===- TileBuilder.h - writing tile IR shortly ---===//
 //
-// The algorithms of this room read like their papers when values, maps and dots
-// are one call each:
+// The algorithms of this room read like their published forms when values, maps and dots are one
+// call each:
 //
 //   Value s = t.mask(t.dot(q, k, "d", bias), -1.0e30);
 //   Value m = t.reduce(Reduction::Max, "c", s);
@@ -31,13 +31,14 @@ public:
   Value sub(Value a, Value b);
   Value mul(Value a, Value b);
   Value div(Value a, Value b);
-  /// 1 / a for a >= 1, with a relative error of about 2^-22 where a unit of the machine has one.
+  /// 1 / a for a >= 1, with a relative error of about 2^-22 where the machine has an approximate
+  /// instruction.
   Value approximateReciprocal(Value a);
   Value neg(Value a);
-  /// The larger and the smaller one; where one is NaN, the other.
+  /// The larger and the smaller one; if one is NaN, the other.
   Value max(Value a, Value b);
   Value min(Value a, Value b);
-  /// The same; where one is NaN, NaN.
+  /// The same; NaN if one is NaN.
   Value maximum(Value a, Value b);
   Value minimum(Value a, Value b);
   Value exp2(Value a);
@@ -78,7 +79,7 @@ public:
   Value load(Value buffer, const SpaceSet &spaces);
   /// Rounds to the buffer's element type.
   void store(Value value, Value buffer);
-  /// The value in another element type; itself where that is its own.
+  /// The value in another element type; unchanged if it has that type.
   Value rounded(Value value, Type element);
   /// Maps compute in f32: inputs are widened. Inputs that the body does not use are left out.
   Value map(ValueRange inputs, const SpaceSet &spaces, ScalarFn body);

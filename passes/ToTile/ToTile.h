@@ -14,12 +14,12 @@ namespace mlir::pe {
 #define GEN_PASS_REGISTRATION
 #include "passes/ToTile/Passes.h.inc"
 
-/// What the dimensions of an entry function's argument count (`pe.axes`); null where it does not
-/// say.
+/// What each dimension of an entry function's argument counts (`pe.axes`); null if
+/// unspecified.
 ArrayAttr axesOf(Value value);
 
 /// The extents of an entry function's argument or result as size expressions: operands and results
-/// of attention have its spaces, another argument those that its axes name. An unknown size without
+/// of attention have its spaces, other arguments those that their axes name. A dynamic size without
 /// `pe.axes` counts heads ("hq").
 SmallVector<std::string> namedExtents(Value value);
 

@@ -2,7 +2,7 @@
 //
 // `pe.mlp_eval` is one output of a small MLP at one scalar. Here it becomes loops over its layers
 // (scf.for) with the hidden values in scratch memory; the adjoint computes the hidden values again
-// and walks the layers backwards. Parameters are reached through `ParameterAccess` alone.
+// and walks the layers backwards. Parameters are accessed through `ParameterAccess` alone.
 //
 // For layers w1[n], b1[n], w2[H, n], b2[H] and activation a:
 //

@@ -5,7 +5,7 @@
 include "mlir/Pass/PassBase.td"
 
 def PECheckEncodingsPass : Pass<"pe-check-encodings", "::mlir::ModuleOp"> {
-  let summary = "Refuses programs that are no encodings, at the user's own line";
+  let summary = "Refuses programs that are not encodings, at the user's own line";
   let description = [{
     First in every pipeline. Op verifiers are local; this pass checks what holds between ops
     (program-C1 to program-C12 of docs/spec.md): one entry function whose arguments and results
@@ -25,9 +25,9 @@ def PECheckEncodingsPass : Pass<"pe-check-encodings", "::mlir::ModuleOp"> {
 def PECheckDataflowPass : Pass<"pe-check-dataflow", "::mlir::func::FuncOp"> {
   let summary = "Refuses programs whose tensors do not go from arguments through attention to results";
   let description = [{
-    After inlining, what a call does with its tensors is all in the entry function. Every result is
-    made by an attention and returned once; queries, keys and values are arguments that serve
-    nothing else (dataflow-C1 to dataflow-C5 of docs/spec.md). Nothing is changed.
+    After inlining, the whole dataflow is in the entry function. Every result is produced by an
+    attention and returned once; queries, keys and values are arguments with no other use
+    (dataflow-C1 to dataflow-C5 of docs/spec.md). Nothing is changed.
 
     ```mlir
     // error: expected keys to have no other use, found 2 uses; give each use an argument of its own
@@ -69,14 +69,14 @@ def PEExpandBiasesPass : Pass<"pe-expand-biases", "::mlir::func::FuncOp"> {
 def PESplitTermsPass : Pass<"pe-split-terms", "::mlir::func::FuncOp"> {
   let summary = "Writes the biases of an attention as a sum of terms";
   let description = [{
-    The biases of an attention are one sum, and the class of a sum is that of its dearest summand
-    (passes/Analysis/Structure.h). This pass takes the sum apart, sorts its summands by class and
-    writes one `pe.term` per class, cheapest first; every segments summand is a term of its own.
-    This is the one place where biases are classified: a term says its class, and its parts have
-    only what they are functions of as arguments. Summands that are affine in i and j become
-    c * (i - j), or a row and a column. A row and a column are one term. A distance term takes in
-    affine summands and numbers per head, which its table holds at no cost. The coordinate of a
-    segments term becomes u * r. Under a mask that implies j <= i, |i - j| is i - j.
+    The biases of an attention are one sum, and the class of a sum is that of its most expensive
+    summand (passes/Analysis/Structure.h). This pass takes the sum apart, sorts its summands by
+    class and writes one `pe.term` per class, cheapest first; every segments summand is a term of
+    its own. This is the one place where biases are classified: a term states its class, and its
+    parts have only what they are functions of as arguments. Summands that are affine in i and j
+    become c * (i - j), or a row and a column. A row and a column are one term. A distance term
+    absorbs affine summands and per-head constants, which its table holds at no cost. The coordinate
+    of a segments term becomes u * r. Under a mask that implies j <= i, |i - j| is i - j.
 
     ```mlir
     // slope[h] * (i - j) + exp(i * j)
@@ -100,13 +100,13 @@ def PESplitTermsPass : Pass<"pe-split-terms", "::mlir::func::FuncOp"> {
 }
 
 def PESimplifyUnderNormalizerPass : Pass<"pe-simplify-under-normalizer", "::mlir::func::FuncOp"> {
-  let summary = "Drops terms that leave the attention as it is";
+  let summary = "Drops terms that do not change the attention";
   let description = [{
-    Softmax of a row is unchanged by a number added to the whole row. A term that depends on the
-    query position alone is dropped when the log-sum-exp, which does change, is unused, and when it
-    is finite whatever parameters hold: minus infinity would mask the row. Under stick-breaking
-    nothing but zeros is dropped. What was dropped is noted for `pe explain` in the
-    attribute `pe.dropped`; parameters that no term reads any more get gradients of zero
+    The softmax of a row is unchanged by a constant added to the whole row. A term that depends on
+    the query position alone is dropped when the log-sum-exp, which does change, is unused, and when
+    it is finite whatever parameters hold: minus infinity would mask the row. Under stick-breaking
+    only zeros are dropped. What was dropped is recorded for `pe explain` in the attribute
+    `pe.dropped`; parameters that no term reads any more get zero gradients
     (pe-differentiate).
 
     ```mlir
@@ -170,7 +170,7 @@ def PEDifferentiatePass : Pass<"pe-differentiate", "::mlir::ModuleOp"> {
 def PEExportProgramPass : Pass<"pe-export-program", "::mlir::ModuleOp"> {
   let summary = "Prints the neutral form of the public functions, as the reference reads it";
   let description = [{
-    For tests and curiosity: `exportProgram` of dialect/PE/ExportProgram.h on stdout, indented.
+    For tests and inspection: `exportProgram` of dialect/PE/ExportProgram.h on stdout, indented.
 
     ```mlir
     %d = pe.distance

@@ -1,9 +1,9 @@
 //===- ScalarVjp.h - Reverse mode of one scalar of a bias region -*- C++ -*-===//
 //
-// Nobody writes a backward: the adjoint of a bias is derived from its region. `ScalarVjp` takes one
-// float value of a single-block region (arith, math, pe.read, pe.mlp_eval) and emits, for a given
-// cotangent of it, code that adds to the gradient of every captured tensor element that was read,
-// and returns the adjoint of chosen inner values.
+// No backward pass is written by hand: the adjoint of a bias is derived from its region.
+// `ScalarVjp` takes one float value of a single-block region (arith, math, pe.read, pe.mlp_eval)
+// and emits, for a given cotangent of it, code that adds to the gradient of every captured tensor
+// element that was read, and returns the adjoint of chosen inner values.
 //
 // Worked example: y = u * r with u, r values of the region and u = log(|c| * d + 1).
 //
@@ -21,7 +21,7 @@
 // half to each; clamp passes at its bounds; abs'(0) = relu'(0) = 0; a power, a square root and a
 // cube root at 0 give zero; ceil, floor, round, trunc and every integer give zero. A cotangent of 0
 // gives adjoints of 0 even where a slope is infinite or undefined: masked pairs and the branch that
-// a select did not take leave no trace.
+// a select did not take contribute nothing.
 //
 //===----------------------------------------------------------------------===//
 
