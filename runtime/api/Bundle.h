@@ -5,7 +5,7 @@
 //   "PEBUNDLE"  u32 version  u32 sections  u64 checksum of everything that follows
 //   per section: u32 name bytes, u64 content bytes, name, content       (little-endian)
 //
-// A damaged bundle is an error, whatever the damage.
+// Any damage to a bundle is an error.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ namespace pe::api {
 
 using Bundle = std::map<std::string, std::string>;
 
-/// True if `bytes` begin as a bundle does.
+/// True if `bytes` begin like a bundle.
 bool isBundle(std::string_view bytes);
 std::string writeBundle(const Bundle &bundle);
 Expected<Bundle> readBundle(std::string_view bytes);

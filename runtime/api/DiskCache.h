@@ -2,13 +2,13 @@
 //
 // A folder of bundles, each named by the hash of its key and holding the key itself, so that
 // neither a collision nor a renamed file can give one program the code of another. Any number of
-// processes may use it: entries appear whole, by renaming, and are never changed. An entry that is
-// damaged is removed and counts as absent. When the folder outgrows its limit the entries unused
-// for longest go; files that are no entries are never touched. Every failure of the file system
-// means "not cached", never an error: a cache is no duty.
+// processes may use it: entries appear atomically, by renaming, and are never changed. A damaged
+// entry is removed and counts as absent. When the folder exceeds its limit, the least recently used
+// entries are evicted; other files are never touched. Every file system failure means "not cached",
+// never an error: a cache is optional.
 //
-// What is cached is run, so a folder that anybody else could write to is not used: it must belong
-// to the user of the process, and neither its group nor others may write.
+// Cached code is executed, so a folder that anybody else could write to is not used: it must belong
+// to the user of the process, and be writable by neither group nor others.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,13 +41,13 @@ public:
   /// The file of an entry.
   std::string pathOf(const std::string &key) const;
 
-  /// Why the folder is not used although it is there, for people; empty if nothing is wrong.
+  /// A human-readable reason why an existing folder is not used; empty if nothing is wrong.
   std::string problem() const;
 
   struct Usage {
     uint64_t entries = 0;
     uint64_t bytes = 0;
-    /// A file can be made in the folder.
+    /// A file can be created in the folder.
     bool writable = false;
   };
   Usage usage() const;

@@ -1,7 +1,7 @@
 //===- Inputs.h - Random arguments of a function ----------------*- C++ -*-===//
 //
-// Shapes from the signature and the sizes of a call, values from a stream per tensor: the same
-// seed gives a tensor the same values whatever the other tensors are.
+// Shapes come from the signature and the sizes of a call, values from one random stream per tensor:
+// the same seed gives a tensor the same values whatever the other tensors are.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- JitLibrary.h - Finding and loading the compiler ----------*- C++ -*-===//
 //
-// libpe-jit.so stands beside the library or program that holds this code (or in ../lib from a
+// libpe-jit.so lies beside the library or program that holds this code (or in ../lib from a
 // program). It is loaded only when something must be compiled: with LLVM that takes 50 ms.
 //
 //===----------------------------------------------------------------------===//
@@ -15,16 +15,16 @@
 
 namespace pe::api {
 
-/// Where the compiler comes from; tests put another one in its place.
+/// Where the compiler comes from; tests substitute another one.
 class JitProvider {
 public:
   virtual ~JitProvider() = default;
   /// Loads the compiler on the first call; it stays loaded.
   virtual Expected<jit::Jit *> get() = 0;
-  /// A text that changes whenever the compiler or its LLVM do. Found without loading the compiler
-  /// when `previous` (what this function returned in an earlier process, or empty) still holds.
+  /// A text that changes whenever the compiler or its LLVM does. Found without loading the compiler
+  /// if `previous` (what this function returned in an earlier process, or empty) is still valid.
   virtual Expected<std::string> identity(const std::string &previous) = 0;
-  /// A name for this compiler's place, under which its identity is remembered.
+  /// A name for this compiler's location, under which its identity is cached.
   virtual std::string place() = 0;
 };
 

@@ -17,7 +17,7 @@
 
 namespace pe::api {
 
-/// "cpu", "gpu-emulator" or "cuda-sm_80", which sections of a package begin with.
+/// "cpu", "gpu-emulator" or "cuda-sm_80", the prefix of a package's sections.
 std::string variantOf(const plan::Plan &plan);
 
 /// Adds the sections of one compiled target to a package.
@@ -31,9 +31,9 @@ public:
   /// "cpu, cuda-sm_80".
   std::string variants() const;
   /// The plan for a target, before anything is loaded; for cuda the newest chip that the machine's
-  /// GPU runs. An error names what the package has.
+  /// GPU can run. An error names the targets that the package has.
   Expected<const plan::Plan *> find(const std::string &target, const std::string &chip) const;
-  /// The same, loaded; once for all callers.
+  /// The same, loaded once and shared by all callers.
   Expected<std::shared_ptr<const CompiledFunction>> load(const std::string &target,
                                                          const std::string &chip) const;
 

@@ -1,7 +1,7 @@
 //===- Error.h - The runtime's errors ---------------------------*- C++ -*-===//
 //
-// The types are public API and stand in runtime/include/pe/Error.h; here is what only the
-// runtime's own messages need.
+// The types are public API, in runtime/include/pe/Error.h; here is what only the runtime's own
+// messages need.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@ namespace pe {
 /// "'a', 'b' or 'c'" ("nothing" for an empty list): the accepted choices in a message.
 std::string joinChoices(const std::vector<std::string> &choices);
 
-/// "; did you mean 'x'?" for the choice that `found` is most likely a slip of, or empty.
+/// "; did you mean 'x'?" for the choice that `found` most likely misspells, or empty.
 std::string suggestChoice(const std::string &found, const std::vector<std::string> &choices);
 
 /// "file 'NAME': WHAT: reason from errno", for a system call that has just failed.

@@ -1,7 +1,7 @@
 //===- Hash.h - Content hashes ----------------------------------*- C++ -*-===//
 //
 // FNV-1a for short names and checksums against damage, and SHA-256 for cache keys and the identity
-// of data, where two different contents must never meet.
+// of data, where different contents must never collide.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ constexpr uint64_t hash64(std::string_view bytes, uint64_t state = 0xCBF29CE4842
   return state;
 }
 
-/// SHA-256 (FIPS 180-4), fed piece by piece.
+/// SHA-256 (FIPS 180-4), computed incrementally.
 class Sha256 {
 public:
   void update(std::string_view bytes);

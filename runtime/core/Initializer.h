@@ -1,6 +1,6 @@
 //===- Initializer.h - Parameters by their pe.init --------------*- C++ -*-===//
 //
-// One reading of the text of `pe.init`, for random inputs and for training.
+// The one parser of `pe.init`, for random inputs and for training.
 //
 //===----------------------------------------------------------------------===//
 

@@ -5,8 +5,8 @@
 //    "data_offsets": [begin, end]}, ...}
 // and the tensors' bytes, which cover the rest of the file without holes or overlaps.
 //
-// A file is hostile until proven otherwise: nothing is allocated or read before its length, names,
-// types, shapes and offsets were checked against the file's true size, and every error names the
+// A file is not trusted: nothing is allocated or read before its length, names, types, shapes and
+// offsets have been checked against the file's true size, and every error names the
 // file, the tensor, what was expected and what was found.
 //
 //===----------------------------------------------------------------------===//
@@ -29,7 +29,7 @@ struct NamedTensor {
 };
 
 struct Safetensors {
-  /// In the order of their bytes in the file. Each has storage of its own.
+  /// In the order of their bytes in the file. Each owns its storage.
   std::vector<NamedTensor> tensors;
   std::map<std::string, std::string> metadata;
 

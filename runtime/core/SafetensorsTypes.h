@@ -1,6 +1,6 @@
 //===- SafetensorsTypes.h - Element types as safetensors spells them ------===//
 //
-// One table for the reader and the writer.
+// The table that the reader and the writer share.
 //
 //===----------------------------------------------------------------------===//
 

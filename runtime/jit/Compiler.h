@@ -17,7 +17,7 @@ class Compilation {
 public:
   explicit Compilation(const mlir::DialectRegistry &registry);
 
-  /// Parses a module; the source's name stands in its locations.
+  /// Parses a module; its locations refer to the source's name.
   Status parse(const Source &source);
   /// Runs what `build` adds to a pass manager.
   Status run(llvm::function_ref<void(mlir::OpPassManager &)> build);

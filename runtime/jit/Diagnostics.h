@@ -8,7 +8,8 @@
 
 namespace pe::jit {
 
-/// While it lives, keeps the first error of a context with its notes, and every remark and warning.
+/// During its lifetime, keeps the first error of a context with its notes, and every remark and
+/// warning.
 class DiagnosticCollector {
 public:
   explicit DiagnosticCollector(mlir::MLIRContext *context);

@@ -1,7 +1,7 @@
 //===- ParserMessages.h - the parser's messages in words of pe ---===//
 //
-// MLIR's parser speaks to compiler engineers. What users of pe meet most often is said again in
-// their words, with what to change:
+// MLIR's parser speaks to compiler engineers. The messages that users of pe meet most often are
+// reworded for them, with what to change:
 //
 //   custom op 'pe.distence' is unknown
 //   ==> unknown operation 'pe.distence'; did you mean 'pe.distance'?
@@ -15,7 +15,7 @@
 
 namespace pe::jit {
 
-/// The message in words of pe, or as it is where there are no better ones. `text` is the source.
+/// The reworded message, or the original where there is no better one. `text` is the source.
 std::string rewordParserMessage(const mlir::Diagnostic &diagnostic, llvm::StringRef text);
 
 /// An error at the end of a function or a bias region that does not return or yield. The verifier's

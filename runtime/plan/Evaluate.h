@@ -1,7 +1,7 @@
 //===- Evaluate.h - The value of a formula over arrays ----------*- C++ -*-===//
 //
-// What `pe.monitor` formulas are worth during training: elementwise over the encoding's parameters,
-// numbers broadcast.
+// Evaluates `pe.monitor` formulas during training: elementwise over the encoding's parameters, with
+// scalars broadcast.
 //
 //   evaluate("abs(L_multiplier) * 512", {{"L_multiplier", {1.5}}})  ->  {768}
 //

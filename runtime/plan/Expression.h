@@ -1,6 +1,6 @@
 //===- Expression.h - Infix formulas ----------------------------*- C++ -*-===//
 //
-// The grammar of the formulas users may write instead of a region, as a tree. Plain C++: no MLIR.
+// The formulas that users may write instead of a region, parsed into a tree. Plain C++: no MLIR.
 //
 //   expression := sum (("<" | "<=" | ">" | ">=" | "==" | "!=") sum)?
 //   sum        := product (("+" | "-") product)*
@@ -39,7 +39,7 @@ struct Expression {
   std::string text;
   double number = 0;
   std::vector<Expression> children;
-  /// Where it stands in the source: its operator, or its first character.
+  /// Its offset in the source: that of its operator, or its first character.
   size_t offset = 0;
 };
 

@@ -1,6 +1,6 @@
 //===- JsonReader.h - Reading JSON that may lie -----------------*- C++ -*-===//
 //
-// Reading trusts nothing: a field that is missing or of another type is an error that names it.
+// Input is not trusted: a field that is missing or of another type is an error that names it.
 // nlohmann::json is used without exceptions: parse() returns a discarded value, and every access
 // is preceded by a check of the type.
 //
@@ -22,10 +22,10 @@ namespace pe::plan {
 
 using Json = nlohmann::json;
 
-/// More than any file of pe's nests; readers are recursive.
+/// Deeper than any of pe's files nests; readers are recursive.
 inline constexpr int kMaxJsonDepth = 256;
 
-/// Whether brackets outside of texts nest deeper than that.
+/// Whether brackets outside strings nest deeper than that.
 inline bool nestsTooDeep(std::string_view json) {
   int depth = 0;
   bool isText = false;
@@ -43,7 +43,7 @@ inline bool nestsTooDeep(std::string_view json) {
   return false;
 }
 
-/// `text` as JSON; `what` stands in the error.
+/// Parses `text`; `what` names it in the error.
 inline Expected<Json> parseJson(std::string_view text, const char *what) {
   if (nestsTooDeep(text))
     return makeError(what, ": expected at most ", kMaxJsonDepth, " nested levels, found more");
@@ -53,7 +53,7 @@ inline Expected<Json> parseJson(std::string_view text, const char *what) {
   return json;
 }
 
-/// Reads the fields of one JSON object; the first thing that is wrong is kept as the error.
+/// Reads the fields of one JSON object and keeps the first error.
 class JsonReader {
 public:
   JsonReader(const Json &json, std::string where) : json(json), where(std::move(where)) {

@@ -1,6 +1,6 @@
 //===- SizeExpression.h - Sizes known when a call is made -------*- C++ -*-===//
 //
-// A compiled function is specialised on head dim, value dim and dtype only; every other size is an
+// A compiled function is specialised for head dim, value dim and dtype only; every other size is an
 // expression over names that a plan declares, kept as text in the tile dialect and in the plan:
 //
 //   expression := term (('+' | '-') term)*          term := factor ('*' factor)*
@@ -26,37 +26,38 @@
 
 namespace pe::plan {
 
-/// What is known of the sizes of a call, by name.
+/// The known sizes of a call, by name.
 using SizeValues = std::map<std::string, int64_t, std::less<>>;
 
 class SizeExpression {
 public:
   enum class Kind : uint8_t { Constant, Name, Add, Subtract, Multiply, CeilDiv, Max, Min };
-  /// Of a stack machine: operands before their operator.
+  /// A step of a stack machine: operands before their operator.
   struct Step {
     Kind kind;
-    /// The integer of a constant; behind `resolve` the place of a name in its list.
+    /// The integer of a constant; after `resolve`, the index of a name in its list.
     int64_t value = 0;
     std::string name = {};
   };
 
   static Expected<SizeExpression> parse(std::string_view text);
-  /// The same for who reports in another form: what was expected and found goes to `problem`.
+  /// The same for callers that report errors themselves: what was expected and found goes to
+  /// `problem`.
   static std::optional<SizeExpression> parse(std::string_view text, std::string &problem);
 
   /// The first name that is not in `names`, or null.
   const std::string *findOtherThan(std::span<const std::string> names) const;
-  /// Gives every name its place in `names`; one that is not there is an error.
+  /// Replaces every name by its index in `names`; a missing one is an error.
   Status resolve(std::span<const std::string> names);
 
-  /// The value; a name without one, an overflow, a negative result or a division by a number that
-  /// is not positive is an error. The values of resolved names stand at their places.
+  /// The value; a name without a value, an overflow, a negative result or a division by a number
+  /// that is not positive is an error. The values of resolved names are at their indices.
   Expected<int64_t> evaluate(const SizeValues &values) const;
   Expected<int64_t> evaluate(std::span<const int64_t> values) const;
   /// The same where a result may be negative.
   Expected<int64_t> evaluateSigned(std::span<const int64_t> values) const;
 
-  /// The name if the expression is just that, and likewise the integer.
+  /// The name if the expression is only a name; likewise for an integer.
   const std::string *asName() const;
   std::optional<int64_t> asConstant() const;
   const std::string &text() const { return source; }

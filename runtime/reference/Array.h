@@ -1,6 +1,6 @@
 //===- Array.h - A dense float64 array --------------------------*- C++ -*-===//
 //
-// What the reference computes with: a shape and its elements in row-major order, always double.
+// The reference's arrays: a shape and its elements in row-major order, always double.
 //
 //===----------------------------------------------------------------------===//
 

@@ -10,9 +10,9 @@
 //
 //   o_i = sum of A_j v_j
 //
-// and the reverse of each step with hand-written derivatives. A row is O(keys) memory; nothing of
-// size queries x keys is stored. Heads run on several threads; sums over heads are taken in order,
-// so the result does not depend on their number.
+// and the reverse of each step with hand-written derivatives. A row takes O(keys) memory; nothing
+// of size queries x keys is stored. Heads run on several threads; sums over heads are taken in
+// order, so the result does not depend on the number of threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,7 +53,7 @@ struct AttentionProblem {
   double scale = 1.0;
   Mask mask;
   std::vector<Rotation> rotations;
-  /// Rounds what a computation in this type cannot keep (Reference.h).
+  /// Rounds values as a computation in this type has to (Reference.h).
   std::optional<DType> rounding;
   /// The sum of the biases, or none.
   std::optional<NodeId> bias;
@@ -75,9 +75,9 @@ struct AttentionInputs {
 struct AttentionOutputs {
   Array o; ///< [B, Hq, Sq, Dv]
   /// [B, Hq, Sq]: log of the sum of exp(z) for softmax (-inf for a row without keys), log of the
-  /// mass that is left for stick-breaking (0 for a row without keys).
+  /// remaining mass for stick-breaking (0 for a row without keys).
   Array lse;
-  /// The size of the terms that o and lse are sums of, [B, Hq, Sq]: sum of A_j |v_j|, and
+  /// The magnitude of the terms that o and lse sum, [B, Hq, Sq]: sum of A_j |v_j|, and
   /// |max z| + |log of the sum of exp(z - max z)| (0 for stick-breaking, where nothing cancels).
   Array oTerms;
   Array lseTerms;
@@ -85,12 +85,12 @@ struct AttentionOutputs {
   double maxLogit = 0.0;
 };
 
-/// A pair of less weight has no say in how exact a result can be: -1e9 on a masked pair's score is
-/// no logit of 1e9.
+/// A pair of less weight does not limit the accuracy of a result: a score of -1e9 that masks a pair
+/// does not count as a logit of 1e9.
 inline constexpr double kCountedWeight = 1e-9;
 
-/// In sizes of terms and noise a weight counts as at least this: in f32 it may stop at a few of the
-/// smallest normal numbers (2^-126) where it vanishes in float64 (8 * 2^-24 of this is 2^-121).
+/// In term and noise magnitudes a weight counts as at least this: in f32 it may stay at a few times
+/// the smallest normal number (2^-126) where it vanishes in float64 (8 * 2^-24 of this is 2^-121).
 inline constexpr double kLeastWeight = 0x1p-100;
 
 struct AttentionCotangents {
@@ -101,8 +101,8 @@ struct AttentionCotangents {
 /// A gradient with, per element, the square of the rounding noise it would carry if every term that
 /// cancels in dz had a relative error of one: sum over pairs of (s_ij * dz_ij/dx)^2, where s is
 /// dz = A (dA - sum of A dA) with absolute values in place of every term. In a saturated row dz is
-/// zero and only s tells how large an honest rounding error may be. (Of q and k it is taken in
-/// rotated coordinates.)
+/// zero and only s tells how large a legitimate rounding error may be. (For q and k it is computed
+/// in rotated coordinates.)
 struct NoisyGradient {
   Array sum;
   Array noiseSquared;
@@ -112,11 +112,11 @@ struct AttentionGradients {
   NoisyGradient q;
   NoisyGradient k;
   Array v;
-  /// The size of the terms that the gradient of v is a sum of, [B, Hkv, Sk]: sum of A_ij |dO_i|.
+  /// The magnitude of the terms that the gradient of v sums, [B, Hkv, Sk]: sum of A_ij |dO_i|.
   Array vTerms;
   ParameterGradients parameters;
-  /// The sum over pairs of s_ij^2 (NoisyGradient): what a parameter's gradient is a part of where
-  /// its own derivative is 0 for every pair.
+  /// The sum over pairs of s_ij^2 (NoisyGradient): the scale for a parameter's gradient whose own
+  /// derivative is 0 for every pair.
   double biasNoiseSquared = 0.0;
 };
 

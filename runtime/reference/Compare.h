@@ -7,7 +7,7 @@
 //
 // where M, for a parameter gradient, is the sum over pairs of |dS * db/dtheta| and 0 otherwise.
 // A computation in bf16, f16 or tf32 may be twice as far from r as float64 with the rounding that
-// the type demands (EvaluateOptions::rounding): the bound grows by 2 |rounded - r|.
+// the type requires (EvaluateOptions::rounding): the bound grows by 2 |rounded - r|.
 //
 // Both factors grow with 4 * 2^-24 * max|logit|, over the pairs whose weight is at least 1e-9. The
 // bound is at least 8 * 2^-24 * |noise| (Reference.h), for bf16, f16 and tf32 1/8 of their unit
@@ -15,20 +15,21 @@
 // one rounding decides. The same part of |terms| is allowed where the reference is 0 by
 // cancellation; where it is 0 and nothing cancelled, x must be 0 exactly.
 //
-// A bound above |r| proves nothing about a result of size |r|: zeros would pass. It is a bound only
-// where r is what cancellation left, of terms larger than the bound (M, noise or terms). Error and
-// bound are then absolute; anywhere else the tensor fails, for want of a bound.
+// A bound above |r| proves nothing about a result of size |r|: zeros would pass. It is valid only
+// where r is what cancellation left of terms larger than the bound (M, noise or terms). Error and
+// bound are then absolute; anywhere else the tensor fails because it has no bound.
 //
 // Where rounding to the type alone moves r by more than its size, as with saturated scores of 1e4
-// in bf16, the exact r says nothing: x is then compared with the rounded evaluation and may differ
-// by one rounding of a result, (unit roundoff + relative) |rounded|.
+// in bf16, the exact r is meaningless: x is then compared with the rounded evaluation and may
+// differ by one rounding of a result, (unit roundoff + relative) |rounded|.
 //
 // Numbers below 2^-126 are 0 in f32, so a result whose norm is at most 2^-100 (the tail of a gelu)
 // may be 0, or off by as much.
 //
-// Nothing is granted to activations: the compiler evaluates them as they are written, in a table
-// over distances or per pair, and approximates none.
-// Every element must be finite where the reference is, the same infinity or NaN where it is not.
+// Activations get no extra tolerance: the compiler evaluates them as written, in a table over
+// distances or per pair, and approximates none.
+// Every element must be finite where the reference is finite, and the same infinity or NaN where it
+// is not.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,9 +46,9 @@ struct Tolerance {
   double magnitude = 0.0;
   /// Growth per unit of max|logit|.
   double perLogit = 0.0;
-  /// Of the noise that cancellation leaves.
+  /// Factor of the noise that cancellation leaves.
   double noise = 0.0;
-  /// Where |r| is at most this, the bound is this: the type has no numbers to get there.
+  /// Where |r| is at most this, the bound is this: the type cannot represent such values.
   double smallest = 0.0;
 };
 
@@ -65,8 +66,8 @@ struct TensorReport {
   double error = 0.0; ///< |x - r|
   double norm = 0.0;  ///< |r|
   double bound = 0.0;
-  /// What the bound is a part of: |r|, or where that is smaller than the bound by cancellation the
-  /// size of the terms that cancelled.
+  /// What the bound is relative to: |r|, or, where cancellation makes that smaller than the bound,
+  /// the size of the terms that cancelled.
   double scale = 0.0;
   /// Rounding to bf16, f16 or tf32 alone moves the result by more than its size, so all of the
   /// above is about the rounded evaluation in place of r.
@@ -74,11 +75,11 @@ struct TensorReport {
   /// Why the tensor cannot be compared, or where it is not finite; empty: it was compared.
   std::string problem;
 
-  /// Elements that are infinite or NaN in both; error, norm and bound are of the others.
+  /// Elements that are infinite or NaN in both; error, norm and bound cover the others.
   int64_t notFinite = 0;
   /// The reference is zero, or what cancellation left of larger terms.
   bool isAbsolute() const { return norm == 0.0 || scale > norm; }
-  /// False if the bound is larger than what it should bound.
+  /// False if the bound exceeds `scale`.
   bool isBounded() const { return bound <= scale; }
   bool passes() const { return problem.empty() && isBounded() && error <= bound; }
   /// Name, error and bound (relative to |r| or absolute) and the verdict.
@@ -97,7 +98,7 @@ struct Report {
   std::string table() const;
 };
 
-/// Judges `found`, results and gradients by name ("o", "d_q" ...), against the reference's.
+/// Compares `found`, results and gradients by name ("o", "d_q" ...), against the reference's.
 Expected<Report> compare(const Results &reference, const TensorMap &found,
                          const CompareOptions &options = {});
 

@@ -1,7 +1,7 @@
 //===- Evaluator.h - Running a function forward and in reverse --*- C++ -*-===//
 //
-// The walk behind Reference.h: binds the inputs, runs the operations in order, keeps each attention
-// with its inputs, and runs them in reverse order for the gradients.
+// The implementation of Reference.h: binds the inputs, runs the operations in order, keeps each
+// attention with its inputs, and runs them in reverse order for the gradients.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ public:
   Status reverse(const TensorMap &inputs);
 
   Results takeResults(bool grad);
-  /// The problems of the attentions met, in order.
+  /// The problems of the attentions, in program order.
   std::vector<const AttentionProblem *> problems() const;
 
 private:
@@ -65,7 +65,7 @@ private:
   TensorValues gradients;
   TensorValues magnitudes;
   TensorValues noiseSquared;
-  /// The sizes of the terms of an attention's results, and of the gradients of its values.
+  /// The magnitudes of the terms of an attention's results, and of the gradients of its values.
   TensorValues terms;
   TensorValues gradientTerms;
   /// Arguments of integer type have no gradient.

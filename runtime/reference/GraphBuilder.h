@@ -102,12 +102,12 @@ private:
     ValueId value;
   };
   Expected<PackedTensor> packed(const Operation &operation, ValueId tensor);
-  /// What the axes of an argument count; null where it does not say.
+  /// What each axis of an argument counts; null if unspecified.
   const std::vector<std::string> *axesOf(ValueId tensor) const;
   /// Where `index` on axis `axis` of a tensor lies in this call: queries and keys are read at their
   /// global positions, key heads by a query head.
   NodeId placeOf(const PackedTensor &tensor, size_t axis, NodeId index);
-  /// The element of a parameter that is one number or holds one number per head.
+  /// The element of a parameter that is a scalar or has one element per head.
   Expected<NodeId> headParameter(const Operation &operation, ValueId tensor, std::string_view what);
 
   const Program &program;
@@ -117,7 +117,7 @@ private:
   NodeId headNode;
   /// By ValueId; -1 where no node exists yet.
   std::vector<NodeId> nodes;
-  /// Tensor arguments of regions stand for tensors outside.
+  /// Maps tensor arguments of regions to the captured tensors.
   std::map<ValueId, ValueId> captured;
   std::map<ValueId, int64_t> offsets;
 };

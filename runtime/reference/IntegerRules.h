@@ -1,12 +1,12 @@
 //===- IntegerRules.h - Values of integer operations ------------*- C++ -*-===//
 //
-// One row per integer operation that a bias may use. Integers have a width: those of type index 64
-// bits, a truth value 1. They are kept sign-extended in an int64_t, so the truth value "true" is -1
-// here, and wrap around at their width.
+// One row per integer operation that a bias may use. Integers have a width: 64 bits for type index,
+// 1 for a boolean. They are kept sign-extended in an int64_t, so true is -1 here, and wrap around
+// at their width.
 //
 //   arith.divui on i32:  -5 / 7  is  (2^32 - 5) / 7 = 613566755
 //   arith.divsi:          x / 0  is  0, and so is the remainder
-//   arith.shli on i32:   1 << 32 is  0: all bits have left
+//   arith.shli on i32:   1 << 32 is  0: all bits are shifted out
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_RUNTIME_REFERENCE_INTEGERRULES_H

@@ -30,7 +30,7 @@ struct MlpSpec {
 };
 
 /// Evaluates an MlpSpec; keeps the activations of the last forward call for the reverse call.
-/// `parameters` (the whole pack) stays as it is while the object lives.
+/// `parameters` (the whole pack) must not change during the object's lifetime.
 class Mlp {
 public:
   Mlp(const MlpSpec &spec, const double *parameters);
@@ -53,7 +53,7 @@ public:
 
 private:
   bool isLast(size_t i) const { return i + 1 == spec->layers.size(); }
-  /// The last layer uses the row of the head alone.
+  /// The last layer uses only the row of the head.
   int64_t firstRow(size_t i) const { return isLast(i) ? headRow : 0; }
   int64_t rows(size_t i) const { return isLast(i) ? 1 : spec->layers[i].outputs; }
 
@@ -62,7 +62,7 @@ private:
   int64_t headRow = 0;
   /// Per layer, the weights as [in, out]: hidden layers add one input to all sums at a time.
   std::vector<std::vector<double>> transposed;
-  /// activations[i] enters layer i; sums[i] is what its activation is applied to.
+  /// activations[i] is the input of layer i; sums[i] is what its activation is applied to.
   std::vector<std::vector<double>> activations;
   std::vector<std::vector<double>> sums;
   std::vector<std::vector<double>> cotangents;

@@ -1,10 +1,10 @@
 //===- Program.h - The neutral form of a user's function --------*- C++ -*-===//
 //
-// The compiler exports the user's function, before any rewriting, as JSON that knows no operation
-// (README.md shows the form). This is that JSON as plain data, with values numbered densely from
-// zero, and the few readers of attributes that the reference needs. Attributes keep the compiler's
-// spelling, so the readers are generous: 0.5, "0.5 : f32" and "5.0e-01" are the same number, and
-// "softmax", "#pe.normalizer<softmax>" and "#pe<normalizer softmax>" the same keyword.
+// The compiler exports the user's function, before any rewriting, as JSON in a form independent of
+// the operations (README.md shows it). This is that JSON as plain data, with values numbered
+// densely from zero, and the few attribute accessors that the reference needs. Attributes keep the
+// compiler's spelling, so the accessors are lenient: 0.5, "0.5 : f32" and "5.0e-01" are the same
+// number, and "softmax", "#pe.normalizer<softmax>" and "#pe<normalizer softmax>" the same keyword.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,15 +26,15 @@ namespace pe::reference {
 
 using ValueId = int;
 
-/// An attribute's value: nothing, a truth value, a number, a text or a list.
+/// An attribute's value: nothing, a boolean, a number, a string or a list.
 struct Attribute {
   std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<Attribute>> value;
 
   std::optional<double> asNumber() const;
-  /// An integer with all its bits; a truth value is 1 or 0.
+  /// An integer with all its bits; a boolean is 1 or 0.
   std::optional<int64_t> asInteger() const;
   std::optional<bool> asBool() const;
-  /// A text without its dialect's wrapping, or the text of a plain string.
+  /// A keyword without its dialect's wrapping, or the text of a plain string.
   std::optional<std::string> asKeyword() const;
   /// A list of integers; "array<i32: 1, 0, 2>" is one too.
   std::optional<std::vector<int64_t>> asIntegers() const;
@@ -55,22 +55,22 @@ struct Operation {
 
   const Attribute *find(std::string_view attribute) const;
   /// The attribute as the named kind; `fallback` when it is absent; an error, at the operation's
-  /// place, when it is present and of another kind.
+  /// location, when it is present and of another kind.
   Expected<double> number(std::string_view attribute, double fallback) const;
   Expected<int64_t> integer(std::string_view attribute, int64_t fallback) const;
   Expected<bool> boolean(std::string_view attribute, bool fallback) const;
   Expected<std::string> keyword(std::string_view attribute, std::string fallback) const;
 
-  /// The operands of each variadic group: by "operandSegmentSizes" if given, else one operand a
+  /// The operands of each variadic group: by "operandSegmentSizes" if given, else one operand per
   /// group in order. Groups that are absent are empty; there are at least `count` of them.
   Expected<std::vector<std::vector<ValueId>>> operandGroups(size_t count,
                                                             size_t required = 0) const;
 
-  /// Refuses an attribute that is not in `known`: what the reference does not read it must not
-  /// pass over. Names with a dot are the user's own and are allowed.
+  /// Refuses an attribute that is not in `known`: the reference must not ignore one that it does
+  /// not read. Names with a dot are the user's own and are allowed.
   Status expectOnly(std::initializer_list<std::string_view> known) const;
 
-  /// An error about this operation: "'pe.table': MESSAGE" at its place.
+  /// An error about this operation: "'pe.table': MESSAGE" at its location.
   template <typename... Parts> Error fail(const Parts &...parts) const {
     return makeError("'", name, "' ", parts...).at(location);
   }
@@ -84,7 +84,7 @@ struct Region {
 struct Argument {
   ValueId id = 0;
   std::string name;
-  /// What its dimensions count, by `pe.axes`; empty without it.
+  /// What each dimension counts, by `pe.axes`; empty without it.
   std::vector<std::string> axes;
 };
 

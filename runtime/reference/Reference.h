@@ -1,8 +1,8 @@
 //===- Reference.h - The float64 reference ----------------------*- C++ -*-===//
 //
 // An independent float64 implementation of a user's function: every operation of the pe dialect by
-// plain loops, forward and backward. It shares no code and no maths with the compiler, so agreement
-// of the two means something.
+// plain loops, forward and backward. It shares no code and no maths with the compiler, so their
+// agreement is evidence.
 //
 //   auto program = parseProgram(description.program);
 //   auto results = evaluate(*program, tensors, positions, /*grad=*/true);
@@ -33,24 +33,24 @@ struct Results {
   TensorMap magnitudes;
   /// "d_NAME" for q, k and the arguments that a bias reads: per element the size of the terms that
   /// cancel in dS, chained to the element (root of the sum of squares over pairs). Where a
-  /// saturated softmax makes a gradient vanish, an honest rounding error is relative to this
+  /// saturated softmax makes a gradient vanish, a legitimate rounding error is relative to this
   /// (Compare.h).
   TensorMap noise;
-  /// Results of attention and "d_NAME" of its values: per row the size of the terms that are added
-  /// up. Where it is not 0 and the result is, the result is 0 by cancellation. "d_NAME" of what a
-  /// bias reads: one number, the noise of dS, for a gradient that is 0 because db/dtheta is.
+  /// Results of attention and "d_NAME" of its values: per row the magnitude of the summed terms.
+  /// Where it is not 0 but the result is, the result is 0 by cancellation. "d_NAME" of what a bias
+  /// reads: one number, the noise of dS, for a gradient that is 0 because db/dtheta is.
   TensorMap terms;
-  /// The largest |logit| in any attention, over the pairs whose weight (softmax's probability, or
-  /// the part of the stick) is at least 1e-9: masked pairs do not count, nor do those that a bias
-  /// such as -1e9 masks.
+  /// The largest |logit| in any attention, over the pairs whose weight (the probability under
+  /// softmax, or the fraction of the stick) is at least 1e-9: masked pairs do not count, nor do
+  /// those that a bias such as -1e9 masks.
   double maxLogit = 0.0;
 };
 
-/// What a computation in a narrow type cannot avoid: with `rounding` to bf16 or f16, rotated
-/// queries and keys, probabilities, the outputs and the gradients of q, k and v are rounded to that
-/// type, and everything else stays in float64; with tf32 the operands of contractions are: queries,
-/// keys, values, probabilities and the cotangent of the outputs. Its distance from the exact
-/// results is what such a computation is measured by (Compare.h).
+/// The rounding that a computation in a narrow type cannot avoid: with `rounding` to bf16 or f16,
+/// rotated queries and keys, probabilities, the outputs and the gradients of q, k and v are rounded
+/// to that type, and everything else stays in float64; with tf32 the operands of contractions are:
+/// queries, keys, values, probabilities and the cotangent of the outputs. Such a computation is
+/// judged by the distance of these results from the exact ones (Compare.h).
 struct EvaluateOptions {
   std::optional<DType> rounding;
   /// 0: one per core; results do not depend on it.

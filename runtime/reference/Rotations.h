@@ -1,7 +1,7 @@
 //===- Rotations.h - Rotary embedding of queries and keys -------*- C++ -*-===//
 //
-// Row at position p: each pair (x_a, x_b) of coordinates is turned by its angle p * frequency.
-// The transposed rotation is the reverse of the gradient.
+// For a row at position p, each pair (x_a, x_b) of coordinates is rotated by the angle p *
+// frequency. The transposed rotation maps gradients back.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,9 +22,9 @@ struct Rotation {
   };
   std::vector<Pair> pairs;
 
-  /// Turns one row of head dimension elements by its angles at `position`, in place.
+  /// Rotates one row of head-dim elements by its angles at `position`, in place.
   void apply(double *row, int64_t position) const;
-  /// Turns it back.
+  /// Rotates it back.
   void applyTransposed(double *row, int64_t position) const;
 };
 

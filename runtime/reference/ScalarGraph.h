@@ -2,14 +2,14 @@
 //
 // The value a bias adds to the score of one pair (batch b, head h, query i, key j) as a list of
 // scalar nodes in order of use: positions, parameter elements, arithmetic. A ScalarEvaluator runs
-// it forward for a pair, and in reverse with the score's cotangent to add to the gradient of every
+// it forward for a pair, and in reverse with the score's cotangent, adding to the gradient of every
 // parameter element it read.
 //
 //   -r1[h] * log(|r2[h] * |i - j|| + 1)     is
 //   0 query  1 key  2 subf 0 1  3 absf 2  4 head  5 read r2[4]  6 mulf 5 3  7 absf 6 ...
 //
-// Nodes that do not depend on the key are evaluated once a row, those that depend on neither
-// position once a head; nothing else distinguishes this from evaluating the formula afresh.
+// Nodes that do not depend on the key are evaluated once per row, those that depend on neither
+// position once per head; otherwise this is the same as evaluating the formula for every pair.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@
 
 namespace pe::reference {
 
-/// All tensors that a graph reads, one after the other in one array.
+/// All tensors that a graph reads, concatenated in one array.
 class ParameterPack {
 public:
   /// Appends a tensor; returns its offset.
@@ -42,7 +42,7 @@ private:
 
 using NodeId = int;
 
-/// Score is the scaled score of a pair, where a graph is a function of that.
+/// Score is the scaled score of a pair, for graphs that are functions of it.
 enum class Position : uint8_t { Batch, Head, Query, Key, GlobalHead, HeadsTotal, Score };
 
 /// How often a node's value changes.
@@ -60,7 +60,7 @@ struct CosineSumSpec {
   std::vector<double> frequencies;
 };
 
-/// The bucket of relative position x = i - j, with the logarithm in fp32 (docs/encodings.md).
+/// The bucket of relative position x = i - j, with the logarithm in f32 (docs/encodings.md).
 struct BucketSpec {
   int64_t buckets = 32;
   int64_t maxDistance = 128;
@@ -90,7 +90,7 @@ struct ScalarNode {
   Kind kind = Kind::Constant;
   Level level = Level::Head;
   Position position = Position::Batch;
-  /// True if the value is an integer: what integer operations read.
+  /// True if the value is an integer, as integer operations require.
   bool isInteger = false;
   /// Widths of the operands and the result of integer operations.
   unsigned bits = 64, resultBits = 64;
@@ -119,7 +119,7 @@ public:
   /// Integers; `b` is ignored by rules with one operand.
   NodeId integerConstant(int64_t value);
   NodeId integer(const IntegerRule &rule, NodeId a, NodeId b, unsigned bits, unsigned resultBits);
-  /// A real number as an integer of `bits`; a comparison's 1 or 0 as a truth value.
+  /// A real number as an integer of `bits`; a comparison's 1 or 0 as a boolean.
   NodeId fromReal(NodeId x, unsigned bits, bool isUnsigned);
   NodeId fromTruth(NodeId x);
   NodeId toRealUnsigned(NodeId x, unsigned bits);
@@ -127,7 +127,7 @@ public:
   NodeId cosineSum(CosineSumSpec spec, NodeId x);
   NodeId mlp(MlpSpec spec, NodeId x, NodeId head);
 
-  /// Shorthands for rules of arith and math, by the name without its prefix: "addf", "log".
+  /// Shorthands for arith and math rules, by name without the prefix: "addf", "log".
   NodeId arith(std::string_view name, NodeId a, NodeId b);
   NodeId math(std::string_view name, NodeId x);
 
@@ -164,11 +164,12 @@ public:
   void startHead(int64_t batch, int64_t head, int64_t globalHead, int64_t headsTotal);
   /// Fixes the global query position.
   void startRow(int64_t query);
-  /// The root's value at the global key position, and at the score where it is a function of one.
+  /// The root's value at the global key position, and at the score if it is a function of the
+  /// score.
   double evaluate(int64_t key, double score = 0.0);
   /// Adds cotangent * d(root)/d(parameters), at the pair evaluated last, to `gradients`.
   void reverse(double cotangent, double noise, ParameterGradients &gradients);
-  /// The derivative by the score, found by the last `reverse`.
+  /// The derivative with respect to the score, computed by the last `reverse`.
   double scoreDerivative() const { return derivativeByScore; }
 
 private:

@@ -52,8 +52,8 @@ extern const UnaryRule clampToUnitRule;    ///< clamp(x, 0, 1), gradient at both
 extern const BinaryRule positivePowerRule; ///< x^e for x > 0; else 0 without gradient
 
 /// m_h of global head a of b heads: 2^(-8(h+1)/H) for every H, and the published interleaving,
-/// which for H not a power of two takes the slopes of the next smaller power of two and then every
-/// other one of the next larger.
+/// which for H not a power of two takes the slopes of the next smaller power of two, then every
+/// other slope of the next larger one.
 extern const BinaryRule geometricSlopeRule;
 extern const BinaryRule interleavedSlopeRule;
 

@@ -1,6 +1,6 @@
 //===- CpuInfo.h - The machine we run on ------------------------*- C++ -*-===//
 //
-// What the processor is and can do, and how many of its cores are ours.
+// What the processor is and can do, and how many of its cores this process may use.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@ namespace pe::cpu {
 enum class Level { Unsupported, V3, V4 };
 
 struct CpuInfo {
-  /// As the processor names itself.
+  /// The processor's own name (brand string).
   std::string name;
   /// The best level this processor and system support: AVX2 with FMA (V3) or AVX-512 (V4).
   Level level = Level::Unsupported;
@@ -29,7 +29,7 @@ struct CpuInfo {
   std::string fingerprint() const;
 };
 
-/// Of this machine; found out once.
+/// For this machine; determined once.
 const CpuInfo &hostCpu();
 
 /// "x86-64-v3", "x86-64-v4"; for Unsupported "x86-64".

@@ -1,9 +1,9 @@
 //===- FloatingPointMode.h - the rounding and subnormal mode of kernels ---===//
 //
 // Compiled stages run with round to nearest, all exceptions masked, and subnormal numbers read and
-// written as zero, whatever the calling thread had set: results are then the same on every thread,
-// and a probability that fades below 1.2e-38 costs no microcode assist (a slowdown of 10 to 25 % of
-// a whole stick-breaking call was measured). GPU kernels flush the same way.
+// written as zero, whatever the calling thread's mode: results are then the same on every thread,
+// and a probability that decays below 1.2e-38 costs no microcode assist (a slowdown of 10 to 25 %
+// of a whole stick-breaking call was measured). GPU kernels flush the same way.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_RUNTIME_DEVICE_CPU_FLOATINGPOINTMODE_H
@@ -13,7 +13,7 @@
 
 namespace pe::cpu {
 
-/// Sets the mode of kernels on this thread and restores the thread's own when it ends.
+/// Sets the kernels' mode on this thread and restores the thread's own mode on destruction.
 class FloatingPointMode {
 public:
   FloatingPointMode() : before(_mm_getcsr()) { _mm_setcsr(kKernelMode); }

@@ -1,9 +1,9 @@
 //===- ObjectLoader.h - Compiled code into memory ---------------*- C++ -*-===//
 //
 // Loads a relocatable ELF object for x86-64 as the compiler emits it: copies its sections into one
-// mapping, applies the relocations, makes code executable and data that is constant read-only.
-// Loading LLVM to do this takes 40 ms, this takes microseconds; it is what makes a cached kernel
-// start at once and lets packages run on machines without LLVM.
+// mapping, applies the relocations, makes code executable and constant data read-only. Loading LLVM
+// to do this takes 40 ms, this takes microseconds; it lets a cached kernel start at once and
+// packages run on machines without LLVM.
 //
 // Undefined symbols are looked up by findRuntimeSymbol (RuntimeSymbols.h). Anything this
 // loader does not know (a relocation, a thread-local variable) is an error that names it.
@@ -40,7 +40,7 @@ private:
   std::map<std::string, void *> symbols;
 };
 
-/// `extra` is asked first for undefined symbols; null where it has none.
+/// `extra` is tried first for undefined symbols; it returns null for unknown ones.
 using SymbolSource = void *(*)(const std::string &name);
 Expected<std::shared_ptr<LoadedCode>> loadObject(std::string_view bytes,
                                                  SymbolSource extra = nullptr);

@@ -1,7 +1,7 @@
 //===- Peak.h - The multiply-add peak of this machine -----------*- C++ -*-===//
 //
-// What `--time` divides by: the rate of independent fused multiply-adds on the same threads in the
-// same process. Clock rates drift by 10 % between runs, so it is measured beside the kernel.
+// The peak rate that `--time` divides by: independent fused multiply-adds on the same threads in
+// the same process. Clock rates drift by 10 % between runs, so it is measured next to the kernel.
 //
 //===----------------------------------------------------------------------===//
 

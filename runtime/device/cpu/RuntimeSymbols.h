@@ -1,7 +1,7 @@
 //===- RuntimeSymbols.h - What compiled code may call -----------*- C++ -*-===//
 //
-// The functions that a compiled object finds by name: pe's own, listed in RuntimeSymbols.cpp, and
-// those of the C library.
+// The functions that a compiled object may refer to by name: pe's own, listed in
+// RuntimeSymbols.cpp, and those of the C library.
 //
 //===----------------------------------------------------------------------===//
 

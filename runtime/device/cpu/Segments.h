@@ -6,14 +6,14 @@
 //   knots = {low, high}, h = knots
 //   per hidden layer:  z = W h + b at every knot. Between two knots z is affine, so a unit whose
 //                      values have opposite signs there has exactly one root between them. It
-//                      becomes a knot; all units get their values at it by interpolation, that
-//                      unit exactly 0. Knots closer than rounding are merged; h = max(z, 0).
+//                      becomes a knot; all units get their values at it by interpolation, that unit
+//                      exactly 0. Knots that rounding cannot separate are merged; h = max(z, 0).
 //   f = W h + b at every knot.
 //
 // No slope is propagated from layer to layer, so nothing cancels: interpolating the values
-// reproduces the network to about 2e-15 of its largest value, for any weights (docs/numerics.md).
-// How many pieces to expect: Hanin and Rolnick 2019, arXiv 1901.09021; never more than
-// (n1 + 1)(n2 + 1)... for widths n1, n2, ...
+// reproduces the network to about 2e-15 relative to its largest value, for any weights
+// (docs/numerics.md). How many pieces to expect: Hanin and Rolnick 2019, arXiv 1901.09021; never
+// more than (n1 + 1)(n2 + 1)... for widths n1, n2, ...
 //
 // Compiled code reaches this through the C symbol `pe_find_segments` (tile.find_segments).
 //
@@ -38,8 +38,8 @@ struct PeSegmentsLayer {
 /// The argument block of `pe_find_segments`; `layerCount` PeSegmentsLayer follow it in memory.
 /// Compiled code writes it as 64-bit words in this order.
 struct PeFindSegments {
-  /// u[uRows][uStride], of which the first uCount entries of each row count, and v[vCount]: the
-  /// network's argument is a product of an entry of u and one of v.
+  /// u[uRows][uStride], of which the first uCount entries of each row are used, and v[vCount]: the
+  /// network's argument is the product of an entry of u and one of v.
   const float *u;
   int64_t uRows, uStride, uCount;
   const float *v;
@@ -52,16 +52,16 @@ struct PeFindSegments {
 };
 
 /// Fills the tables: on segment k, f = slope[k] * t + offset[k]; count is the number of segments. A
-/// network with one output serves all heads. When the tables are too small, or the layers do not
-/// fit each other, there is one segment of NaN: loud in every result, and no memory is touched that
-/// is not ours.
+/// network with one output serves all heads. When the tables are too small, or the layers' shapes
+/// do not match, there is one segment of NaN, which shows in every result, and nothing is accessed
+/// out of bounds.
 void pe_find_segments(const PeFindSegments *call);
 
 } // extern "C"
 
 namespace pe::cpu {
 
-/// Values of the network at its knots, the ends of the interval among them.
+/// Values of the network at its knots, including the ends of the interval.
 struct Segments {
   std::vector<double> knots;  // [n], ascending
   std::vector<double> values; // [n][outputs]

@@ -1,16 +1,16 @@
 //===- ThreadPool.h - One pool for all work of the process ------*- C++ -*-===//
 //
 // parallelFor(items, body) runs body(0) ... body(items - 1), in any order on any thread, and
-// returns when all have finished. Three properties matter more than anything the compiler does
+// returns when all have finished. Three properties matter more than any compiler optimization
 // (docs/numerics.md has the measurements):
 //  - the caller works too and then waits for finished ITEMS, never for idle workers: a worker that
 //    the system has not scheduled delays nobody;
-//  - the job's generation and the next index share one 64-bit atomic, so that a worker which comes
-//    late can never take an item of the next job;
+//  - the job's generation and the next index share one 64-bit atomic, so that a late worker can
+//    never take an item of the next job;
 //  - workers spin briefly, then sleep on a condition variable.
 // A call made from inside an item runs inline on its thread. Calls from several threads take turns.
 //
-// A host program with threads of its own passes a ParallelFor (pe/Parallel.h) instead of a pool.
+// A host program with its own threads passes a ParallelFor (pe/Parallel.h) instead of a pool.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,16 +28,16 @@
 
 namespace pe::cpu {
 
-/// The cores this process may use: its affinity mask and its control group's quota.
+/// The number of cores this process may use, by its affinity mask and its control group's quota.
 int usableCores();
 
 class ThreadPool final : public ParallelFor {
 public:
   struct Options {
     static constexpr int kMaxThreads = 1024;
-    /// With the caller; 0: usableCores(). At most kMaxThreads and what the system gives.
+    /// Including the caller; 0: usableCores(). At most kMaxThreads and what the system allows.
     int threads = 0;
-    /// Pause instructions a worker or a waiting caller spins before it sleeps.
+    /// How many pause instructions a worker or a waiting caller spins for before it sleeps.
     int spin = 4000;
   };
 
@@ -47,8 +47,8 @@ public:
   ThreadPool(const ThreadPool &) = delete;
   ThreadPool &operator=(const ThreadPool &) = delete;
 
-  /// The process's own pool, for callers that bring no threads. Never destroyed: calls may come
-  /// from static destructors.
+  /// The process-wide pool, for callers without threads of their own. Never destroyed: calls may
+  /// come from static destructors.
   static ThreadPool &ofProcess();
 
   int threads() const override { return static_cast<int>(workers.size()) + 1; }

@@ -1,7 +1,7 @@
 //===- Block.h - One CTA, its threads as fibers ---------------*- C++ -*-===//
 //
-// The part of the emulator behind Emulator.h: a Block runs one CTA at a time on one thread of the
-// host.
+// The internals of the emulator: a Block runs one CTA at a time on one host
+// thread.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_RUNTIME_DEVICE_EMULATOR_BLOCK_H
@@ -22,7 +22,7 @@ using Body = void (*)(void *const *buffers, const int64_t *sizes);
 
 /// What all CTAs of the process share.
 struct Shared {
-  /// Something happened that another CTA may wait for.
+  /// Something happened that another CTA may be waiting for.
   void progress() {
     std::lock_guard lock(mutex);
     ++epoch;
@@ -34,11 +34,11 @@ struct Shared {
   std::vector<Region> regions;
   std::string error;
   std::atomic<bool> failed{false};
-  /// The stage's CTAs, how many may run at once, how many have begun and run now, and by the number
-  /// of its item the place of a CTA in the grid.
+  /// The stage's CTAs, how many may run at once, how many have started and are running now, and the
+  /// place of a CTA in the grid by the index of its item.
   int64_t ctas = 1, residents = 1, started = 0, running = 0;
   std::vector<int64_t> places;
-  /// Counts what happened; how many CTAs have looked for it in vain since.
+  /// Counts progress events, and how many CTAs have polled in vain since the last one.
   std::atomic<uint64_t> epoch{1};
   int64_t waiting = 0;
   std::atomic<uint64_t> switches{0}, collectives{0}, barriers{0};
@@ -48,7 +48,7 @@ Shared &shared();
 
 enum class State : uint8_t { Ready, Spinning, AtCollective, AtBarrier, Done };
 
-/// Of `size` bytes, the last size - bytes are zeros.
+/// A copy of `size` bytes, of which the last size - bytes are zeros.
 struct Copy {
   char *to;
   const char *from;
@@ -61,7 +61,7 @@ struct Fiber {
   State state = State::Ready;
   int thread = 0;
   const char *where = "";
-  /// Fences it has executed, and how many barriers it had passed at the last one.
+  /// How many fences it has executed, and how many barriers it had passed at the last one.
   int64_t fences = 0, fenceBarriers = -1;
   std::vector<Copy> open;
   std::vector<std::vector<Copy>> groups;
@@ -75,7 +75,7 @@ struct Warp {
   uint32_t syncs = 0;
 };
 
-/// One CTA at a time, on one thread of the host.
+/// Runs one CTA at a time, on one host thread.
 class Block {
 public:
   void run(Body body, void *const *buffers, const int64_t *sizes, int64_t item, int threads,
@@ -139,7 +139,7 @@ private:
   uint64_t switches = 0, collectives = 0;
 };
 
-/// The one of this thread of the host.
+/// The Block of this host thread.
 Block &blockOfThread();
 
 } // namespace pe::emulator

@@ -1,6 +1,6 @@
 //===- Collectives.h - What the lanes of a warp do together -----*- C++ -*-===//
 //
-// A lane passes a frame of 64-bit slots: operands in, results out. `evaluate` is called once all
+// A lane passes a frame of 64-bit slots: operands in, results out. `evaluate` is called when all
 // lanes of the warp have arrived.
 //
 //===----------------------------------------------------------------------===//
@@ -31,7 +31,7 @@ enum class Collective : int32_t {
 using Frames = std::array<uint64_t *, kWarp>;
 void evaluate(Collective what, int32_t detail, const Frames &frames);
 
-/// Whether the register holds a tf32; what mma.sync makes of others is not defined.
+/// Whether the register holds a valid tf32; for other values mma.sync is undefined.
 bool isTf32(uint32_t bits);
 
 } // namespace pe::emulator

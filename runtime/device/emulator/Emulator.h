@@ -2,12 +2,12 @@
 //
 // Executes kernels that passes/ToEmulator has turned into host functions: every GPU thread of a
 // CTA is a fiber; collectives of a warp and barriers are rendezvous; asynchronous copies land when
-// they are waited for, not before; shared memory starts as NaN. What hardware would leave undefined
-// is an error that names the operation: accesses out of bounds, two threads that touch the same
-// shared bytes without a barrier between them, lanes of a warp at different collectives, barriers
-// that never complete, CTAs that all wait for others. Three orders of running the fibers show what
-// depends on the order; so do three orders in which the CTAs of a grid start, as many at once as
-// the pool has threads, each keeping its place until it has finished.
+// they are waited for, not before; shared memory starts as NaN. Behaviour that hardware leaves
+// undefined is an error that names the operation: accesses out of bounds, two threads that touch
+// the same shared bytes without a barrier between them, lanes of a warp at different collectives,
+// barriers that never complete, CTAs that all wait for others. Three orders of running the fibers
+// expose order dependences; so do three orders in which the CTAs of a grid start, as many at once
+// as the pool has threads, each staying resident until it finishes.
 //
 // Not covered: register allocation, bank conflicts, weak memory between CTAs, real clocks.
 //
@@ -23,13 +23,13 @@
 
 namespace pe::emulator {
 
-/// In which order the fibers of a CTA run.
+/// The order in which the fibers of a CTA run.
 enum class Order { Forward, Reverse, Random };
 
-/// In which order the CTAs of a grid start.
+/// The order in which the CTAs of a grid start.
 enum class Dispatch { Ascending, Descending, Random };
 
-/// What every CTA that starts afterwards does, in all threads of the process.
+/// Options for every CTA started afterwards, in all threads of the process.
 struct Options {
   Order order = Order::Forward;
   uint64_t seed = 1;
@@ -48,7 +48,7 @@ struct Region {
 void beginStage(std::vector<Region> regions, int64_t ctas = 1, int residents = 1);
 Status endStage();
 
-/// Counted since the process began.
+/// Counts since the process started.
 struct Statistics {
   uint64_t threadSwitches = 0;
   uint64_t collectives = 0;

@@ -2,8 +2,8 @@
 //
 // Freestanding code, compiled twice: by clang for NVPTX, as bitcode that libpe-jit links into a
 // kernel module (runtime/jit/Ptx.cpp), and for the host, where the emulator runs it. Kernels name
-// the functions `pe_gpu_*` (passes/ToGPU). Nothing here allocates, and no header of the host's
-// library is included on the device.
+// the functions `pe_gpu_*` (passes/ToGPU). Nothing here allocates, and the device build includes no
+// host library headers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_RUNTIME_DEVICE_LIBRARY_DEVICELIBRARY_H
@@ -47,8 +47,8 @@ void pe_gpu_find_segments(const PeGpuFindSegments *call, double *scratch, int32_
 
 } // extern "C"
 
-/// Doubles that finding `capacity` segments of a network with layers of at most `width` takes:
-/// limits of products per thread, counts per thread, and two sweeps of knots and values.
+/// Doubles needed to find `capacity` segments of a network with layers of at most `width`: product
+/// bounds per thread, counts per thread, and two sweeps of knots and values.
 inline constexpr int64_t kPeGpuSegmentsThreads = 128;
 constexpr int64_t peGpuSegmentsScratch(int64_t capacity, int64_t width) {
   return 5 * kPeGpuSegmentsThreads + 2 * (capacity + 1) * (width + 1);

@@ -2,9 +2,9 @@
 //
 // Matrix products of training and the factorisations of reinit. The library is opened with dlopen
 // when first needed, for two reasons: pe runs without it unless it trains, and its choice of
-// kernels can be corrected before it starts. OpenBLAS 0.3.21 knows no Zen 4 or 5 and takes such a
-// machine for Haswell, which halves the rate; on a machine with AVX-512 the SkylakeX kernels are
-// asked for instead, unless the user has set OPENBLAS_CORETYPE.
+// kernels can be corrected before it starts. OpenBLAS 0.3.21 does not know Zen 4 and 5 and treats
+// them as Haswell, which halves the rate; on a machine with AVX-512 the SkylakeX kernels are
+// requested instead, unless the user has set OPENBLAS_CORETYPE.
 //
 // All matrices are row-major. Every call runs on the calling thread alone (the work pool divides
 // the work), so results do not depend on how many threads there are.
@@ -29,7 +29,7 @@ std::string coreName();
 
 enum class Transpose : uint8_t { No, Yes };
 
-/// A matrix in memory: `data`, elements from row to row, and whether to read it transposed.
+/// A matrix in memory: `data`, its row stride in elements, and whether to read it transposed.
 template <typename T> struct Operand {
   const T *data;
   int64_t pitch;

@@ -1,7 +1,7 @@
 //===- Batches.h - Which pieces of the text a step sees ---------*- C++ -*-===//
 //
 // Training batches are drawn by step number alone (a counter-based generator), so resuming needs
-// no state and two runs with one seed see the same text. Evaluation windows are fixed: evenly
+// no state and two runs with the same seed see the same text. Evaluation windows are fixed: evenly
 // spaced over the held-out text, and the same for every context length.
 //
 //===----------------------------------------------------------------------===//
@@ -24,7 +24,7 @@ struct Batch {
 
   /// Makes room for sequences * length tokens.
   void resize(int64_t newSequences, int64_t newLength);
-  /// Sequence `row` becomes text[start, start + length) and what follows each token.
+  /// Sequence `row` becomes text[start, start + length) and the token that follows each one.
   void set(int64_t row, std::span<const uint8_t> text, int64_t start);
 };
 

@@ -1,13 +1,13 @@
 //===- Corpus.h - The text a model learns from ------------------*- C++ -*-===//
 //
 // A corpus is the text files under one directory in the order of their paths. Every tenth file is
-// held out: the model never sees it in training and is judged on it. Identity: the SHA-256 of all
-// files' bytes in that order, their number and their size, so that two tables are comparable
+// held out: the model never sees it in training and is evaluated on it. Identity: the SHA-256 of
+// all files' bytes in that order, their number and their size, so that two tables are comparable
 // exactly when these agree.
 //
 // Without --data the corpus is the Python standard library's own sources, which every Debian
-// machine with python3 has (11 MB, long files, real long-range structure); failing that Perl's
-// modules, failing that the licence texts of base-files.
+// machine with python3 has (11 MB, long files, real long-range structure); failing that, Perl's
+// modules; failing that, the licence texts of base-files.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- Vocabulary.h - Text as 96 characters ---------------------*- C++ -*-===//
 //
 // A token is a character: newline is 0, the printable ASCII characters 32..126 are 1..95. A tab
-// becomes a space, a carriage return vanishes, and any other character (once per UTF-8 character)
-// becomes '?'. The number of tokens is a multiple of 8, as the compiled kernels want it.
+// becomes a space, a carriage return is dropped, and any other character (once per UTF-8 character)
+// becomes '?'. The vocabulary size is a multiple of 8, as the compiled kernels require.
 //
 //===----------------------------------------------------------------------===//
 

@@ -2,8 +2,8 @@
 //
 // Everything in a training step that is neither attention nor a matrix product: written in the
 // .mlir files of this folder, compiled by pe for this machine, called as plain C functions. The
-// .mlir files say what each computes; here are its types. Each works on the piece of memory it is
-// given, on the calling thread.
+// .mlir files say what each computes; here are their types. Each works on the memory it is given,
+// on the calling thread.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- Decoder.h - A small transformer language model -----------*- C++ -*-===//
 //
-// Pre-norm decoder without biases and without gains: token embedding, layers of attention and
+// Pre-norm decoder without bias or gain parameters: token embedding, layers of attention and
 // feed-forward on one residual stream, an untied output head. All parameters are in one block; a
 // forward and a backward call treat one batch.
 //
@@ -30,7 +30,7 @@ struct DecoderConfig {
   int64_t dim = 64;
   int64_t heads = 4;
   int64_t keyHeads = 4;
-  /// Of the feed-forward layer, in units of dim.
+  /// Hidden size of the feed-forward layer, in units of dim.
   int64_t mlpMultiple = 4;
   int64_t vocabulary = 96;
 
@@ -50,7 +50,7 @@ public:
   ParameterBlock &values() { return weights; }
   const ParameterBlock &values() const { return weights; }
   ParameterBlock &gradients() { return partials.front(); }
-  /// The attention of a layer and where its encoding's parameters stand in the layout.
+  /// The attention of a layer, and where its encoding's parameters are in the layout.
   const SelfAttention &attention(int64_t layer) const { return blocks[layer].attention; }
 
   /// The losses of all tokens; gradients are prepared for the total scale * sum of losses.
@@ -76,7 +76,7 @@ private:
   Kernels kernels;
   ParameterLayout parameters;
   ParameterBlock weights;
-  /// Gradients of each virtual worker; the first also holds their sum in the end.
+  /// Gradients of each virtual worker; the first holds their sum at the end.
   std::vector<ParameterBlock> partials;
   std::unique_ptr<Embedding> embedding;
   std::vector<Block> blocks;

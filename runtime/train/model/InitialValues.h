@@ -1,7 +1,7 @@
 //===- InitialValues.h - How a model starts ---------------------*- C++ -*-===//
 //
 // Weights before the first step, each parameter from its own random stream (seed and name), so a
-// change of one leaves the others as they were.
+// change of one leaves the others unchanged.
 //
 //   embedding       normal, deviation 1
 //   wq wk wv w1     normal, deviation 1 / sqrt(inputs)

@@ -23,15 +23,15 @@ public:
   void reserve(int64_t tokens);
 
   void forward(const Kernels &kernels, const float *parameters, const Piece &piece, float *x);
-  /// `dx` is the gradient of the stream after this layer, and becomes that before it.
+  /// `dx` is the gradient of the stream after this layer on entry, before it on return.
   void backward(const Kernels &kernels, const float *parameters, const Piece &piece, float *dx,
                 float *gradients);
 
 private:
   int64_t dim, hidden;
   Linear up, down;
-  /// Of each token: norm(x), 1 / rms(x), norm(x) W1^T, its squared rectifier; gradients of the
-  /// last two and of the first in `dHidden` and `dNormed`.
+  /// Per token: norm(x), 1 / rms(x), norm(x) W1^T, its squared ReLU; gradients of the last two in
+  /// `dHidden`, of the first in `dNormed`.
   Tensor normed, inverse, raw, active, dHidden, dNormed;
 };
 

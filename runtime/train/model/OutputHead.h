@@ -1,6 +1,6 @@
 //===- OutputHead.h - From the residual stream to the loss ------*- C++ -*-===//
 //
-// logits = norm(x) W^T, and the cross-entropy of each token's successor in nats.
+// logits = norm(x) W^T, and the cross-entropy of each next token in nats.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,8 @@ public:
 
   void reserve(int64_t tokens);
 
-  /// The loss of every token of the piece; their gradients, for a total that is `scale` times the
-  /// sum of the losses, wait in the logits' place.
+  /// The loss of every token of the piece; their gradients, for a total of `scale` times the sum of
+  /// the losses, replace the logits.
   void forward(const Kernels &kernels, const float *parameters, const Piece &piece, const float *x,
                const int32_t *targets, float scale);
   /// Overwrites `dx` with the gradient of the stream.

@@ -2,8 +2,8 @@
 //
 // All parameters of a model lie in one block of memory, each at a 64-byte boundary and padded with
 // zeros to a multiple of 16 floats. Gradients and optimizer state use the same layout, so one
-// offset finds a parameter in each of them, and sums over virtual workers run over whole blocks.
-// Neighbours stay neighbours: query, key and value weights added one after the other form one
+// offset locates a parameter in each of them, and sums over virtual workers run over whole
+// blocks. Parameters added consecutively are adjacent: query, key and value weights form one
 // matrix.
 //
 //===----------------------------------------------------------------------===//
@@ -20,7 +20,7 @@
 
 namespace pe::train {
 
-/// What a parameter is in the model; reinit and weight decay choose by it.
+/// What a parameter is in the model; reinit and weight decay select by it.
 enum class Role : uint8_t { Embedding, Attention, Mlp, Head, Encoding };
 std::string_view nameOf(Role role);
 
@@ -37,7 +37,7 @@ struct Parameter {
   /// In floats from the start of the block.
   int64_t offset = 0;
   int64_t count = 0;
-  /// count and what pads it.
+  /// count plus padding.
   int64_t extent = 0;
 };
 
@@ -58,7 +58,7 @@ private:
   Tensor storage;
 };
 
-/// The list of parameters and where each lies.
+/// The list of parameters and their offsets.
 class ParameterLayout {
 public:
   /// Appends a parameter and returns its index.
@@ -70,7 +70,7 @@ public:
   int64_t size() const { return static_cast<int64_t>(parameters.size()); }
   /// Floats of a block of this layout.
   int64_t extent() const { return end; }
-  /// Numbers that are really parameters, all or of one role.
+  /// How many numbers are parameters, not padding: all, or those of one role.
   int64_t count() const;
   int64_t count(Role role) const;
 

@@ -2,7 +2,7 @@
 //
 // x += attention(norm(x) Wq^T, norm(x) Wk^T, norm(x) Wv^T) Wo^T, on the residual stream. The parts
 // before and after the attention itself work piece by piece; the attention, compiled by pe, works
-// on the whole batch. Query, key and value weights are neighbours and form one matrix product.
+// on the whole batch. Query, key and value weights are adjacent and form one matrix product.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,14 +37,14 @@ public:
   void combine(const Kernels &kernels, const float *parameters, const Piece &piece, int64_t length,
                float *x);
 
-  // Backward, in the opposite order. `dx` is the gradient of the stream after this layer and
-  // becomes that before it.
+  // Backward, in the opposite order. `dx` is the gradient of the stream after this layer on entry,
+  // before it on return.
   void combineBackward(const Kernels &kernels, const float *parameters, const Piece &piece,
                        int64_t length, const float *dx, float *gradients);
   Status attendBackward(const float *parameters, int64_t sequences, int64_t length);
   void projectBackward(const Kernels &kernels, const float *parameters, const Piece &piece,
                        int64_t length, float *dx, float *gradients);
-  /// Writes the gradients of the encoding's parameters, found by attendBackward.
+  /// Writes the gradients of the encoding's parameters, computed by attendBackward.
   void storeEncodingGradients(float *gradients) const;
 
   /// Indices of the encoding's parameters in the layout, as AttentionFunction lists them.
@@ -61,7 +61,7 @@ private:
   std::vector<int64_t> encoding, encodingOffsets;
   std::vector<Tensor> dEncoding;
   /// Per token: norm(x), 1 / rms(x); q, k and v side by side (in backward their gradients); the
-  /// attention's result with heads side by side, the gradients of that and of norm(x).
+  /// attention's result with concatenated heads, the gradients of that and of norm(x).
   Tensor normed, inverse, packed, merged, dMerged, dNormed;
   /// By head: [sequences, heads, length, headDim].
   Tensor q, k, v, o, dQ, dK, dV, dO;

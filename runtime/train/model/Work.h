@@ -1,7 +1,7 @@
 //===- Work.h - How a batch is divided --------------------------*- C++ -*-===//
 //
 // A batch of sequences is cut into pieces of at most 256 tokens of one sequence; between two
-// attentions every layer treats a piece on its own, so its activations stay in the cache. In the
+// attentions every layer processes a piece on its own, so its activations stay in the cache. In the
 // backward pass each virtual worker owns a run of pieces and one private block of gradients; the
 // blocks are then summed in a fixed tree. Pieces and workers follow from the shape of the batch
 // alone, never from the number of threads: that makes training bitwise reproducible.
@@ -23,7 +23,7 @@ namespace pe::train {
 /// Consecutive tokens of one sequence.
 struct Piece {
   int64_t sequence = 0;
-  /// Of the first token in its sequence, and in the batch.
+  /// Position of the first token in its sequence, and in the batch.
   int64_t position = 0;
   int64_t row = 0;
   int64_t rows = 0;

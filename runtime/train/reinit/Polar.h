@@ -13,8 +13,8 @@
 // matrix that is not square is first divided by the Cholesky factor R of G (X = Q R), so that the
 // iteration runs on the small n x n factor alone.
 //
-// Values below that bound count as zero. Such a matrix has many polar factors, all equally near;
-// one is chosen by adding a small seeded random matrix (1e-5 sigma / sqrt(max(m, n))) first.
+// Values below that bound count as zero. Such a matrix has many polar factors, all equally close;
+// one is chosen by first adding a small seeded random matrix (1e-5 sigma / sqrt(max(m, n))) first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,8 @@ struct PolarFactor {
   std::vector<double> factor;
   /// Steps of one run of the iteration.
   int iterations = 0;
-  /// Numerical rank of the input; below min(rows, cols) the factor was completed as said above.
+  /// Numerical rank of the input; below min(rows, cols) the factor was completed as described
+  /// above.
   int64_t rank = 0;
 };
 

@@ -1,9 +1,9 @@
 //===- Reinit.h - Projecting weights onto scaled isometries -----*- C++ -*-===//
 //
 // Reinit (the Frobenius-isometry projection, Han et al. 2026, arXiv 2602.08040) replaces a weight
-// matrix by its polar factor times a scale: the directions that training found stay, the spectrum
-// becomes flat. It helps a network that memorised its first data to learn new data, and costs a
-// healthy one a little; docs/numerics.md has the measurements.
+// matrix by its polar factor times a scale: it keeps the directions that training found and
+// flattens the spectrum. It helps a network that memorised its first data to learn new data, and
+// costs a healthy one a little; docs/numerics.md has the measurements.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,16 +27,16 @@ enum class Scale : uint8_t { Muon, None, MeanSigma, Fro };
 std::string_view nameOf(Scale scale);
 Expected<Scale> parseScale(std::string_view name);
 
-/// What happened to one matrix.
+/// The outcome for one matrix.
 struct MatrixReport {
   std::string name;
   /// [d_out, d_in].
   std::array<int64_t, 2> shape{};
-  /// False: left as it was, and `why` says so.
+  /// False: left unchanged, and `why` says why.
   bool chosen = false;
   std::string why;
-  /// |X^T X - I|_F^2 per dimension of the smaller side, of the weights as they were and of the
-  /// polar factor before scaling.
+  /// |X^T X - I|_F^2 per dimension of the smaller side, of the original weights and of the polar
+  /// factor before scaling.
   double dfiBefore = 0, dfiAfter = 0;
   /// |W - W_new|_F^2.
   double sfe = 0;
@@ -49,11 +49,11 @@ struct MatrixReport {
 
 /// Replaces w[rows = d_out, cols = d_in] by its scaled polar factor. A zero matrix is left alone
 /// (`chosen` false, `why` "zero"). Weights that are not finite are an error naming the parameter,
-/// and stay as they are. Needs blas::load().
+/// and stay unchanged. Needs blas::load().
 Expected<MatrixReport> projectMatrix(const std::string &name, int64_t rows, int64_t cols, float *w,
                                      Scale scale, uint64_t seed);
 
-/// One line for people: "layer0.wq 64x64: DfI/n 1.2e+00 -> 3e-15, SFE 12.3, scale 1, rank 64".
+/// One human-readable line: "layer0.wq 64x64: DfI/n 1.2e+00 -> 3e-15, SFE 12.3, scale 1, rank 64".
 std::string describe(const MatrixReport &report);
 
 } // namespace pe::reinit

@@ -1,7 +1,7 @@
 //===- Report.h - The demo's page -------------------------------*- C++ -*-===//
 //
-// One HTML file without scripts or outside resources: the table of bits per character, charts as
-// inline SVG, what was trained on what, and what none of it shows.
+// One HTML file without scripts or external resources: the table of bits per character, charts as
+// inline SVG, what was trained on what, and the limits of the results.
 //
 //===----------------------------------------------------------------------===//
 

@@ -29,7 +29,7 @@ struct LineChart {
   bool logX = false;
   /// Circles at the points.
   bool markers = false;
-  /// Values above are cut off at the frame; 0: none are.
+  /// Values above it are clipped at the frame; 0: no clipping.
   double yMax = 0;
   int width = 560, height = 320;
 };
@@ -39,7 +39,7 @@ struct Heatmap {
   std::string xLabel, yLabel;
   /// Row 0 is drawn on top. NaN cells stay empty.
   std::vector<std::vector<double>> rows;
-  /// What the first and last column and row stand for.
+  /// The coordinates of the first and last column and row.
   std::pair<double, double> xRange{0, 1}, yRange{0, 1};
   int width = 270, height = 270;
 };

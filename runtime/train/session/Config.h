@@ -1,6 +1,6 @@
 //===- Config.h - Everything a training run is told -------------*- C++ -*-===//
 //
-// What the flags of `pe train` (Options.h) and the demo fill in.
+// The configuration that the flags of `pe train` (Options.h) and the demo set.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ struct ReinitConfig {
   std::optional<int64_t> step;
 };
 
-/// A stretch of the run on one text; warm-up and decay of the learning rate begin anew with it.
+/// A part of the run on one text; warm-up and decay of the learning rate restart with it.
 struct PhaseConfig {
   /// A directory; empty: the machine's default text.
   std::string data;

@@ -26,7 +26,7 @@ public:
   void onStep(const StepReport &report, Trainer &trainer) override;
   void onReinit(int64_t step, const std::vector<reinit::MatrixReport> &reports) override;
 
-  /// Adds to the time left shown: what follows after this run.
+  /// Adds the time of what follows this run to the time left shown.
   void setSecondsAfter(double seconds) { secondsAfter = seconds; }
   /// Removes the line from the terminal.
   void clear();
@@ -46,7 +46,7 @@ private:
 
 class LogWriter : public Observer {
 public:
-  /// Replaces `path`, or continues it when resuming, behind its last whole line.
+  /// Replaces `path`, or when resuming appends after its last complete line.
   static Expected<std::unique_ptr<LogWriter>> open(const std::string &path, bool resume);
   ~LogWriter() override;
 
@@ -55,7 +55,7 @@ public:
   void onStep(const StepReport &report, Trainer &trainer) override;
   void onReinit(int64_t step, const std::vector<reinit::MatrixReport> &reports) override;
   void onEvaluation(int64_t step, const std::map<int64_t, double> &bitsPerChar) override;
-  /// An error once a line could not be written.
+  /// An error if a line could not be written.
   Status status() const override { return failure; }
 
 private:

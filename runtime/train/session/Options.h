@@ -1,6 +1,6 @@
 //===- Options.h - The flags of `pe train` ----------------------*- C++ -*-===//
 //
-// One table says of every flag its name, its default, what it means and how it is read; the help
+// One table gives every flag's name, default, meaning and parser; the help
 // text, the command line and the configuration file (a JSON object with the flags as keys) all
 // come from it. Flags of docs/contract.md that are not built yet accept their default and refuse
 // anything else.
@@ -17,13 +17,13 @@ namespace pe::train {
 
 struct TrainOptions {
   TrainConfig config;
-  /// The flags that determine the result, by name: what a checkpoint must agree with.
+  /// The flags that determine the result, by name: a checkpoint must agree with them.
   Metadata identity;
   /// --help was given; nothing else was read.
   bool help = false;
 };
 
-/// Reads "--name=value" arguments; what is not known or has no meaning is an error.
+/// Reads "--name=value" arguments; what is unknown or meaningless is an error.
 Expected<TrainOptions> parseTrainOptions(const std::vector<std::string> &arguments);
 
 std::string trainHelp();

@@ -1,8 +1,8 @@
 //===- Session.h - A training run from start to end -------------*- C++ -*-===//
 //
 // The loop over phases and steps: batches, learning rate, reinit at a phase boundary, checkpoints,
-// evaluation at the end. What happens is told to observers (a progress line, a log file, the
-// demo's curves).
+// evaluation at the end. Observers (a progress line, a log file, the demo's curves) are notified of
+// what happens.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ public:
   virtual void onStep(const StepReport &, Trainer &) {}
   virtual void onReinit(int64_t step, const std::vector<reinit::MatrixReport> &) {}
   virtual void onEvaluation(int64_t step, const std::map<int64_t, double> &bitsPerChar) {}
-  /// What went wrong for the observer so far; an error ends the run.
+  /// The observer's error so far, if any; an error ends the run.
   virtual Status status() const { return Status::success(); }
 };
 

@@ -1,8 +1,8 @@
 //===- AdamW.h - The optimizer ----------------------------------*- C++ -*-===//
 //
-// AdamW with global-norm clipping. State (two moments and a count of updates) belongs to single
-// parameters, so that exactly those whose weights were replaced can start afresh. The work is
-// divided into slices of single parameters that follow from their sizes alone.
+// AdamW with global-norm clipping. State (two moments and a count of updates) is kept per
+// parameter, so that exactly those whose weights were replaced can be reset. The work is divided
+// into slices of single parameters, determined by their sizes alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,14 +28,14 @@ class AdamW {
 public:
   AdamW(const ParameterLayout &layout, const Kernels &kernels, const AdamWConfig &config);
 
-  /// The square root of the sum of all squares, in double.
+  /// The Euclidean norm of all elements, computed in double.
   double norm(const ParameterBlock &block, ParallelFor &parallel) const;
 
   /// One update at learning rate `lr`, given the norm of all gradients.
   void step(ParameterBlock &values, const ParameterBlock &gradients, double gradientNorm, double lr,
             ParallelFor &parallel);
 
-  /// Forgets the moments and the count of one parameter; every other one keeps its state.
+  /// Resets the moments and the count of one parameter; every other one keeps its state.
   void reset(int64_t parameter);
 
   // The state, for checkpoints.

@@ -1,6 +1,6 @@
 //===- Evaluate.h - Bits per character at several lengths -------*- C++ -*-===//
 //
-// The same characters are scored every time, only the context before them grows: the last 128 of
+// The same characters are scored every time; only the context before them grows: the last 128 of
 // each window, given the last `length` characters. So a difference between two lengths is the
 // effect of the context (and of extrapolation beyond the trained length), not of the text.
 //
@@ -16,7 +16,7 @@
 namespace pe::train {
 
 struct Evaluation {
-  /// Contexts to score with.
+  /// Context lengths to score with.
   std::vector<int64_t> lengths = {256, 512, 1024, 2048};
   int64_t windows = 64;
   int64_t scored = 128;

@@ -23,7 +23,7 @@ struct Schedule {
   double peak = 3e-3;
   int64_t warmup = 40;
   int64_t steps = 600;
-  /// Of the peak, at the end.
+  /// The final learning rate as a fraction of the peak.
   double finalFraction = 0.1;
 
   /// The rate of step `step`, counted from 0.

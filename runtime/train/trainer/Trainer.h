@@ -1,7 +1,7 @@
 //===- Trainer.h - One step after the other ---------------------*- C++ -*-===//
 //
 // A model, its optimizer and the count of steps. A step whose loss or gradient is not finite
-// changes nothing but a counter: one bad batch must not lose a run.
+// changes only a counter: one bad batch must not ruin a run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,7 @@
 
 namespace pe::train {
 
-/// Which weights a reinit replaces, by their place in the model.
+/// Which weights a reinit replaces, by their role in the model.
 enum class ReinitTarget : uint8_t { All, Attention, Mlp };
 Expected<ReinitTarget> parseReinitTarget(std::string_view name);
 
@@ -23,7 +23,7 @@ struct StepReport {
   int64_t step = 0;
   /// Mean over the batch, in nats.
   double loss = 0;
-  /// Of all gradients, before clipping.
+  /// Norm of all gradients, before clipping.
   double gradientNorm = 0;
   double learningRate = 0;
   /// True if the loss or the norm was not finite; then nothing was changed.
@@ -42,11 +42,11 @@ public:
   Expected<StepReport> step(const Batch &batch, double learningRate);
   int64_t steps() const { return done; }
   int64_t skipped() const { return skips; }
-  /// Of all weights.
+  /// Norm of all weights.
   double weightNorm() const { return adam.norm(decoder->values(), pool); }
 
-  /// Projects the target's weight matrices and forgets the optimizer's state of exactly those.
-  /// Weights that are not finite are an error, and then nothing at all was changed.
+  /// Projects the target's weight matrices and resets the optimizer state of exactly those. Weights
+  /// that are not finite are an error, and then nothing is changed.
   Expected<std::vector<reinit::MatrixReport>> reinitialise(ReinitTarget target, reinit::Scale scale,
                                                            uint64_t seed);
 
