@@ -1,6 +1,6 @@
 //===- CommandLine.h - mistakes on the command line ---===//
 //
-// CLI11 reads the command line; what it says of mistakes is said again in one line that names the
+// CLI11 reads the command line; its error messages are reworded into one line that names the
 // option, what was expected and what was found:
 //
 //   pe run: error: unknown option --thread; did you mean '--threads'?
@@ -21,14 +21,14 @@ namespace pe::cli {
 Status findMistake(const CLI::App &command, const std::string &name,
                    const std::vector<std::string> &arguments);
 
-/// What CLI11 found beyond that: a missing FILE or option, a value that is no choice.
+/// Other errors that CLI11 found: a missing FILE or option, a value that is not an accepted choice.
 Error describe(const CLI::ParseError &error, const std::string &command);
 
 /// A flag without a value.
 CLI::Option *addSwitch(CLI::App &app, const std::string &name, bool &variable,
                        const std::string &about);
 
-/// Accepts these texts only.
+/// Accepts only these values.
 CLI::Validator oneOf(std::vector<std::string> choices);
 
 } // namespace pe::cli

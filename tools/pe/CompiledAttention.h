@@ -8,7 +8,8 @@
 
 namespace pe::cli {
 
-/// An encoding file compiled for training: every call of `factory` gives a layer's own attention.
+/// An encoding file compiled for training: each call of a `factory` gives one layer its own
+/// attention.
 struct TrainedEncoding {
   std::shared_ptr<const jit::Description> description;
   std::shared_ptr<const api::CompiledFunction> function;
@@ -20,7 +21,7 @@ struct TrainedEncoding {
 /// besides q, k and v must be parameters (f32, with a pe.init, shaped by heads and depths).
 Expected<TrainedEncoding> compileEncoding(const std::string &file, int64_t headDim);
 
-/// Loads OpenBLAS and compiles the kernels of training; both live as long as the process.
+/// Loads OpenBLAS and compiles the kernels of training; both live until the process ends.
 Expected<train::Kernels> prepareTraining();
 
 } // namespace pe::cli

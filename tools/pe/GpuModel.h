@@ -1,14 +1,14 @@
 //===- GpuModel.h - predicted cycles of GPU kernels ---===//
 //
-// Judges a change of a kernel without a GPU: counts the instructions of one pass through its main
-// loop in the PTX and divides them by what a multiprocessor does in a cycle.
+// Estimates the effect of a kernel change without a GPU: counts the instructions of one iteration
+// of the main loop in the PTX and divides them by what a multiprocessor does per cycle.
 //
 //   roofline   the busiest unit alone: everything else overlaps with it
 //   serial     nothing overlaps: the units one after the other
 //
-// A real kernel lies between. Not in it: register allocation, latencies, bank conflicts, memory
-// beyond the multiprocessor, what ptxas changes. Rates are those of the vendor's tables per
-// multiprocessor and cycle; `mma.sync` on sm_90 reaches about 5/8 of the wgmma rate (assumed).
+// A real kernel lies in between. Not modelled: register allocation, latencies, bank conflicts,
+// memory beyond the multiprocessor, ptxas optimizations. Rates are per multiprocessor and cycle,
+// from the vendor's tables; `mma.sync` on sm_90 reaches about 5/8 of the wgmma rate (assumed).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_TOOLS_PE_GPUMODEL_H
@@ -22,7 +22,7 @@
 
 namespace pe::cli {
 
-/// Instructions of one warp in one pass through the main loop, by the unit that executes them.
+/// Instructions of one warp in one iteration of the main loop, by the unit that executes them.
 struct LoopCounts {
   int64_t instructions = 0;
   int64_t matrix = 0;  // mma.sync m16n8k16
@@ -33,7 +33,7 @@ struct LoopCounts {
   int64_t global = 0;  // ld.global, st.global, cp.async
 
   /// The hot path: of the paths through the loop that multiply and copy most, the shortest.
-  /// `loop` is empty where a kernel has none with a contraction.
+  /// `loop` is empty if a kernel has no loop with a contraction.
   static std::map<std::string, LoopCounts> ofKernels(const std::string &ptx);
   /// Threads of a CTA, by kernel.
   static std::map<std::string, int> threadsOf(const std::string &ptx);

@@ -19,21 +19,21 @@ Expected<Sizes> parseShape(const std::string &text);
 /// Random arguments (data standard normal, parameters by pe.init) and cotangents "d_RESULT".
 Expected<TensorMap> randomInputs(const EntryInfo &entry, const Sizes &sizes, uint64_t seed);
 
-/// The element type of the activations: that of the first argument that is no parameter.
+/// The element type of the activations: that of the first argument that is not a parameter.
 DType activationsOf(const TensorMap &inputs, const EntryInfo &entry);
 
-/// Reads a safetensors file and keeps what the entry knows: every argument must be there with its
-/// rank, fixed sizes and a floating type, and nothing else but cotangents of results.
+/// Reads a safetensors file and keeps the tensors of the entry: every argument must be present with
+/// its rank, static sizes and a floating type, and nothing else except cotangents of results.
 Expected<TensorMap> readInputs(const std::string &path, const EntryInfo &entry);
 
-/// The sizes the arguments have; an argument that contradicts another is an error at its own line.
+/// The sizes of the arguments; an argument that contradicts another is an error at its own line.
 Expected<Sizes> sizesOf(const TensorMap &inputs, const EntryInfo &entry);
 
 /// Says that q may be [B, S, H, D] where pe takes [B, H, S, D], if there are more heads than
 /// positions, after `before`; or nothing.
 std::string layoutHint(const Sizes &sizes, const std::string &before = "");
 
-/// The arguments as the kernels take them (f32; other types converted), and the cotangents
+/// The arguments as the kernels expect them (f32; other types converted), and the cotangents
 /// (dropped unless `grad`).
 Expected<TensorMap> argumentsOf(const TensorMap &inputs, const EntryInfo &entry);
 Expected<TensorMap> cotangentsOf(const TensorMap &inputs, const EntryInfo &entry);

@@ -27,7 +27,7 @@ void addFileOptions(CLI::App &app, FileOptions &options);
 /// Adds --early-exit=on|off.
 void addEarlyExit(CLI::App &app, FileOptions &options);
 
-/// The file itself if it is there; else one of pe's own examples of that name, for
+/// The file itself if it exists; else pe's own example of that name, for
 /// "examples/encodings/NAME" in any folder; else `file`.
 std::string findFile(const std::string &file);
 /// "examples/encodings" of this folder, or that of pe.
@@ -35,7 +35,7 @@ std::string findExamples();
 /// An error if a file cannot be written there because its folder is missing; nothing for "".
 Status checkOutput(const std::string &option, const std::string &file);
 
-/// An error, in one line, for a target or type that is not there.
+/// A one-line error for a target or type that does not exist.
 Status checkTarget(const FileOptions &options);
 CompileOptions compileOptionsOf(const FileOptions &options);
 

@@ -6,7 +6,7 @@
 
 namespace pe::cli {
 
-/// Medians over whole calls: tables and preparation included, compilation and files not.
+/// Medians over whole calls, including tables and preparation but not compilation and file access.
 struct Timing {
   double forwardSeconds = 0, backwardSeconds = 0; // backward 0: not asked for
   double forwardFlops = 0, backwardFlops = 0;     // useful ones of one call

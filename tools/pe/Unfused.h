@@ -1,8 +1,8 @@
 //===- Unfused.h - attention composed of OpenBLAS products ---===//
 //
-// What a program does that has no fused kernel: scores as a matrix, a pass for bias, mask and
-// softmax, and a second product; five products backward. One head after the other per thread,
-// OpenBLAS single-threaded inside. The rival of `pe bench`.
+// Attention without a fused kernel: scores as a matrix, a pass for bias, mask and softmax, and a
+// second product; five products backward. Each thread processes one head at a time with
+// single-threaded OpenBLAS. The baseline of `pe bench`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_TOOLS_PE_UNFUSED_H
