@@ -4,7 +4,7 @@
 // of the main loop in the PTX and divides them by what a multiprocessor does per cycle.
 //
 //   roofline   the busiest unit alone: everything else overlaps with it
-//   serial     nothing overlaps: the units one after the other
+//   serial     nothing overlaps: the units run one after another
 //
 // A real kernel lies in between. Not modelled: register allocation, latencies, bank conflicts,
 // memory beyond the multiprocessor, ptxas optimizations. Rates are per multiprocessor and cycle,
