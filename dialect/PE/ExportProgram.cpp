@@ -95,7 +95,7 @@ json::Value exportAttribute(Attribute attribute) {
       .Default(exportOther);
 }
 
-/// The first place in a file that `loc` names: the user's own line, also after inlining.
+/// The first file location in `loc`: the user's own line, even after inlining.
 std::string exportLocation(Location loc) {
   auto place = loc->findInstanceOf<FileLineColLoc>();
   if (!place)

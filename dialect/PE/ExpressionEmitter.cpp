@@ -18,7 +18,7 @@ namespace {
 using arith::CmpFPredicate;
 using arith::CmpIPredicate;
 
-/// The larger integers a formula may hold: exact in f64 and far from overflow in sums.
+/// The largest integer in a formula: exact in f64 and far from overflow in sums.
 constexpr double kMaxInteger = 1e15;
 
 class Emitter {
@@ -71,12 +71,13 @@ private:
 
   OpBuilder &builder;
   const ExpressionScope &scope;
-  /// The character that ops are created for.
+  /// The character offset that the created ops stem from.
   size_t offset = 0;
 };
 } // namespace
 
-/// From 64 bits: nothing is lost. Lowerings take 32 where they suffice (pe-tile-define-integers).
+/// From 64 bits, so nothing is lost. Lowerings use 32 bits where they suffice
+/// (pe-tile-define-integers).
 Value Emitter::toReal(Value value) {
   if (!isWhole(value))
     return value;
@@ -189,7 +190,7 @@ FailureOr<Value> Emitter::emitArithmetic(const Expression &expression, Values op
                          : create<arith::MulIOp>(a, b);
 }
 
-/// Small whole powers are products: they are defined, with gradients, for negative numbers too.
+/// Small integer powers become products, which have values and gradients for negative numbers too.
 Value Emitter::emitPower(const Expression &exponent, Values operands) {
   makeReal(operands);
   bool isSmall =
@@ -256,7 +257,7 @@ Value Emitter::emitExtremum(bool isMax, Value a, Value b) {
 }
 
 namespace {
-/// A function of numbers; `build` makes the f32 op of those with one argument that have one.
+/// A function in formulas; `build` creates the f32 op of unary functions that have one.
 struct Function {
   StringRef name;
   unsigned arity;
@@ -286,7 +287,7 @@ static const Function kFunctions[] = {
     {"tanh", 1, buildUnary<math::TanhOp>},
 };
 
-/// The functions that keep whole numbers whole; null for the others.
+/// The functions that map integers to integers; null for the others.
 Value Emitter::emitWholeFunction(StringRef name, ArrayRef<Value> operands) {
   if (name == "global_head")
     return create<GlobalHeadOp>(builder.getIndexType(), operands[0]);

@@ -103,7 +103,7 @@ LogicalResult verifyMonitor(Attribute value, EmitError emitError) {
   return success();
 }
 
-/// A name of a user's own: letters, digits and _, not beginning with a digit.
+/// A user-defined name: letters, digits and _, not beginning with a digit.
 bool isAxisName(StringRef word) {
   return !word.empty() && !llvm::isDigit(word.front()) &&
          llvm::all_of(word, [](char c) { return llvm::isAlnum(c) || c == '_'; });
@@ -192,7 +192,7 @@ LogicalResult PEDialect::verifyRegionArgAttribute(Operation *op, unsigned region
   auto function = dyn_cast<FunctionOpInterface>(op);
   Type type = function ? function.getArgumentTypes()[number] : Type();
   return verifyPort(attribute, /*isArgument=*/true, type, [&] {
-    // A declaration has no body: its own place is the nearest there is.
+    // A declaration has no body: its own location is the closest one.
     Region &body = op->getRegion(region);
     return mlir::emitError(body.empty() ? op->getLoc() : body.getArgument(number).getLoc());
   });

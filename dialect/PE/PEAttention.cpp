@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace mlir::pe;
 
 namespace {
-/// A clause of attention; those that are not built yet have their place all the same.
+/// A clause of attention; those that are not built yet already have their place.
 struct Clause {
   StringRef name;
   bool isBuilt;
@@ -102,7 +102,7 @@ std::optional<DifferenceRange> AttentionOp::getMaskRange() {
 }
 
 namespace {
-/// One size two operands share.
+/// A size that two operands share.
 struct SharedSize {
   StringRef what, label;
   StringRef firstName, secondName;

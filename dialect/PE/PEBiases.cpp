@@ -100,7 +100,7 @@ Value PowerOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &po
   ScalarBuilder f(builder, loc, point);
   Value zero = f.constant(0.0), one = f.constant(1.0);
   Value positive = f.less(zero, operands[0]);
-  // At 0 the power is taken of 1 and dropped: no infinite logarithm reaches a gradient.
+  // At 0 the power of 1 is computed and discarded: no infinite logarithm reaches a gradient.
   Value base = f.select(positive, operands[0], one);
   Value power = f.create<math::PowFOp>(base, f.parameter(operands[1]));
   Value value = f.select(positive, power, zero);

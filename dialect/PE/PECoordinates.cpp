@@ -137,8 +137,8 @@ static int64_t computeLogBucket(int64_t d, int64_t buckets, int64_t maxDistance)
   return std::min(exact + static_cast<int64_t>(step), buckets - 1);
 }
 
-/// The smallest distance of each logarithmic bucket after the first. Taken here once, so that no
-/// target's logarithm can move a boundary.
+/// The smallest distance of each logarithmic bucket after the first. Computed here once, so that
+/// boundaries do not depend on a target's logarithm.
 static SmallVector<int64_t> computeBucketStarts(int64_t buckets, int64_t maxDistance) {
   SmallVector<int64_t> starts;
   for (int64_t bucket = buckets / 2 + 1; bucket < buckets; ++bucket) {
@@ -167,7 +167,7 @@ Value BucketOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &p
     Value after = f.create<arith::CmpIOp>(arith::CmpIPredicate::slt, difference, zero);
     bucket = f.select(after, f.constantInt(buckets), zero);
   }
-  // Exact buckets count one by one up to their number; each start that was reached adds one more.
+  // Exact buckets count up one by one; each start that has been reached adds one more.
   Value exact = f.create<arith::MinSIOp>(x, f.constantInt(buckets / 2));
   bucket = f.create<arith::AddIOp>(bucket, exact);
   for (int64_t start : computeBucketStarts(buckets, getMaxDistance())) {

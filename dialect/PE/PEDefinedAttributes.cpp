@@ -1,6 +1,6 @@
 //===- PEDefinedAttributes.cpp - attributes that nobody defines -----------===//
 //
-// A misspelt attribute would silently be the default of the right one, and one that is not built
+// A misspelt attribute would silently leave the right one at its default, and an unsupported one
 // would be ignored: constraints attribute-C1 and attribute-C2 of docs/spec.md.
 //
 //===----------------------------------------------------------------------===//
@@ -16,13 +16,13 @@ using namespace mlir::pe;
 
 namespace {
 
-/// What passes write on operations of pe, and on others.
+/// Attributes that passes write on operations of pe, and on others.
 constexpr StringLiteral kNotes[] = {"pe.dropped"};
 constexpr StringLiteral kNotesElsewhere[] = {
     "pe.decay", "pe.emulated_syncs", "pe.frame_words", "pe.gradient_of",  "pe.init",
     "pe.min",   "pe.monitor",        "pe.plan",        "pe.shared_bytes", "pe.stage"};
 
-/// Names that people try, and what there is instead.
+/// Names that users try, and what to use instead.
 struct Advice {
   StringLiteral name, text;
 };
@@ -36,7 +36,7 @@ constexpr Advice kAdvice[] = {
     {"window", "write mask(%m) with %m = pe.sliding_window"},
 };
 
-/// What to do about `name`, which is none of `known`; empty if nothing comes to mind.
+/// What to write instead of `name`, which is not in `known`; empty without a suggestion.
 std::string adviseOn(StringRef name, ArrayRef<StringRef> known) {
   for (const Advice &advice : kAdvice)
     if (name == advice.name)

@@ -15,9 +15,9 @@ static SmallVector<Value> getMaskOperands(Operation *op, Type maskType) {
       op->getOperands(), [&](Value operand) { return operand.getType() == maskType; }));
 }
 
-/// The fact that `ofOp` finds for a mask value, given those of the op's mask operands. Without
-/// recursion and once per value: masks may share and chain others any number of times. Nothing
-/// where `ofOp` finds nothing for an op, or a value has no op.
+/// The fact that `ofOp` finds for a mask value, given those of the op's mask operands. Computed
+/// without recursion, once per value: masks may form long chains and share operands. None if `ofOp`
+/// finds nothing for an op, or a value has no defining op.
 template <typename Fact>
 static std::optional<Fact>
 foldMask(Value mask,

@@ -156,7 +156,7 @@ DifferenceRange MaskOrOp::getDifferenceRange(ArrayRef<DifferenceRange> operands)
   return DifferenceRange::either(operands[0], operands[1]);
 }
 
-/// Two intervals may leave a gap; where they are ranges of i - j that fill one, they do not.
+/// The union of two intervals may have a gap; ranges of i - j that form a single range have none.
 std::optional<KeyInterval>
 MaskOrOp::buildKeyInterval(OpBuilder &builder, Location loc, const PairPoint &row,
                            ArrayRef<KeyInterval>, llvm::function_ref<Value(Value, ValueRange)>) {

@@ -61,7 +61,7 @@ static ParseResult parseFormula(OpAsmParser &parser, StringRef text, SMLoc start
   if (failed(value))
     return failure();
   YieldOp::create(builder, locate(0), *value);
-  // Whole constants that became real ones.
+  // Integer constants that became real ones.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
       op.erase();
@@ -75,7 +75,7 @@ static ParseResult parseFormulaBody(OpAsmParser &parser, OperationState &result,
   std::string text;
   if (parser.parseString(&text))
     return failure();
-  // Escapes would shift every character behind them.
+  // Escapes would shift the offset of every character after them.
   if (StringRef(quote.getPointer(), text.size() + 2) != "\"" + text + "\"")
     return parser.emitError(quote, "expected a formula without escape characters");
   Block &block = body.emplaceBlock();

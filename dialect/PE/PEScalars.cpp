@@ -29,7 +29,7 @@ LogicalResult ReadOp::verify() {
   return success();
 }
 
-/// An element of a constant: of equal elements any, else the one at constant indices, clamped.
+/// An element of a constant: of a splat any, else the one at constant indices, clamped.
 OpFoldResult ReadOp::fold(FoldAdaptor adaptor) {
   auto constant = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSource());
   if (!constant || constant.empty())

@@ -35,7 +35,7 @@ LogicalResult PlanOp::verifyRegions() {
   return success();
 }
 
-/// A name of its own among the words of the plan's frame.
+/// A name that is unique among the words of the plan's frame.
 static LogicalResult verifyWord(Operation *op, StringRef name, StringRef label) {
   std::string problem;
   auto parsed = ::pe::plan::SizeExpression::parse(std::string_view(name), problem);
@@ -58,7 +58,7 @@ LogicalResult ParameterOp::verify() {
     return failure();
   if (!getFallback())
     return success();
-  // A default may use what stands before it in the frame.
+  // A default may use the words before it in the frame.
   std::vector<::pe::plan::FrameWord> before = getFrame((*this)->getParentOfType<PlanOp>());
   while (before.back().kind == ::pe::plan::FrameWord::Kind::Stride ||
          before.back().name != getName())
@@ -143,7 +143,7 @@ static bool hasValue(Operation &op) {
   return llvm::any_of(op.getResultTypes(), isValue) || llvm::any_of(op.getOperandTypes(), isValue);
 }
 
-/// What may stand in the body at all.
+/// The ops that the body may contain.
 static LogicalResult verifyBodyOps(StageOp stage) {
   Operation *loop = nullptr, *value = nullptr, *stream = nullptr;
   for (Operation &op : stage.getBody().front()) {
@@ -170,7 +170,7 @@ static LogicalResult verifyBodyOps(StageOp stage) {
   return success();
 }
 
-/// The order of a stage with a stream: values of rows, the stream, results.
+/// The order of a stage with a stream: row values, the stream, results.
 static LogicalResult verifyBodyOrder(StageOp stage, StreamOp stream) {
   for (Operation &op : stage.getBody().front()) {
     if (&op == stream)

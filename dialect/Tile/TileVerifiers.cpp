@@ -45,7 +45,7 @@ static bool bufferHolds(BufferType buffer, const SpaceSet &spaces) {
          llvm::none_of(ArrayRef<StringRef>{"r", "c", "d", "e"}, isOther);
 }
 
-/// An extent that is no index of a value over `spaces`, a head or a block, or null.
+/// An extent that indexes neither a value over `spaces` nor a head or block; null if there is none.
 static StringAttr findOtherExtent(BufferType buffer, const SpaceSet &spaces) {
   constexpr StringRef kImplied[] = {"b", "hq", "hkv", "kb"};
   for (StringAttr extent : buffer.getExtents())
@@ -141,8 +141,8 @@ LogicalResult ConstantOp::verify() {
   return success();
 }
 
-/// The rules that position and index share, C2 and C3. Numbers of indices are computed with inside
-/// the regions of maps only.
+/// The rules that position and index share, C2 and C3. Index values may be used only inside the
+/// regions of maps.
 static LogicalResult verifyIndex(Operation *op, const SpaceSet &spaces, StringRef name) {
   auto type = cast<ValType>(op->getResult(0).getType());
   if (type.getSpaces() != spaces || !type.getElementType().isIndex())

@@ -100,7 +100,7 @@ RegionDependence::RegionDependence(Region &region, DifferenceRange range) : rang
   }
 }
 
-/// Integers wrap around at their width, where the form ends: positions are below 2^30.
+/// Whether an integer may wrap around at its width, which ends the form: positions are below 2^30.
 static bool mayWrap(const AffineForm &form, Type type) {
   if (!type.isIntOrIndex())
     return false;
@@ -120,7 +120,7 @@ Dependence RegionDependence::transfer(Operation *op) const {
   return joined;
 }
 
-/// The difference of the two sides of a signed or float comparison, which decides it.
+/// The difference of the two sides of a signed or float comparison, which decides the result.
 Form RegionDependence::comparedDifference(Operation *op) const {
   if (auto compare = dyn_cast<arith::CmpIOp>(op)) {
     using P = arith::CmpIPredicate;

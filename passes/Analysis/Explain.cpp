@@ -54,7 +54,7 @@ SmallVector<std::string> parametersOf(func::FuncOp function, TermOp term) {
   return names;
 }
 
-/// Arithmetic for one score, and how much of it is division, exp, log and their like.
+/// Operations per score, and how many of them are divisions, exp, log and the like.
 struct Operations {
   int64_t all = 0, functions = 0;
 };
@@ -82,7 +82,7 @@ Operations operationsOf(MlpEvalOp mlp) {
   return count;
 }
 
-/// The code of a general term that runs for each pair; what i or j alone decides runs less often.
+/// The operations of a general term per pair; what depends on i or j alone runs less often.
 Operations operationsOf(TermOp term, DifferenceRange range) {
   RegionDependence dependence(*term.getPart(TermPart::Pair).getParent(), range);
   Operations count;
@@ -135,7 +135,7 @@ int64_t depthsOf(AttentionOp attention) {
   return q.isDynamicDim(3) || v.isDynamicDim(3) ? 0 : q.getDimSize(3) + v.getDimSize(3);
 }
 
-/// What a term costs beside the attention itself, which has 2 (D + Dv) operations per score.
+/// What a term costs on top of the attention itself, which has 2 (D + Dv) operations per score.
 std::string priceOf(TermOp term, DifferenceRange range, Normalizer normalizer, int64_t depths) {
   const Operations count = operationsPerScore(term, range, normalizer);
   std::string text = std::to_string(count.all) + (count.all == 1 ? " operation" : " operations");
@@ -159,7 +159,7 @@ llvm::json::Value boundOf(int64_t bound, int64_t unbounded) {
   return bound == unbounded ? llvm::json::Value(nullptr) : llvm::json::Value(bound);
 }
 
-/// All places a term was merged from.
+/// All locations that a term was merged from.
 std::string describePlaces(Location loc) {
   auto fused = dyn_cast<FusedLoc>(loc);
   if (!fused)
@@ -171,7 +171,7 @@ std::string describePlaces(Location loc) {
   return llvm::join(places, " and ");
 }
 
-/// What the axes of the arguments among `captures` count, "f[batch, key]", where they say.
+/// What the axes of the arguments among `captures` count, "f[batch, key]", if specified.
 llvm::json::Array describeAxes(func::FuncOp function, ValueRange captures) {
   llvm::json::Array all;
   for (Value capture : captures) {

@@ -26,7 +26,7 @@ class Writer {
 public:
   Writer(Block &region, ArrayRef<std::string> names) {
     static constexpr StringRef all[] = {"s", "b", "h", "i", "j"};
-    // Only a function of the score begins with a real number.
+    // Only a function of the score has a real first argument.
     const bool hasScore = isa<FloatType>(region.getArgument(0).getType());
     ArrayRef<StringRef> leading = ArrayRef(all).drop_front(hasScore ? 0 : 1);
     for (auto [number, argument] : llvm::enumerate(region.getArguments()))
@@ -49,13 +49,13 @@ private:
   Text call(StringRef name, ValueRange operands);
 
   DenseMap<Value, std::string> arguments;
-  /// Values are written where they are used, so a text can be exponentially long; this ends it.
+  /// Values are expanded where they are used, so a text can be exponentially long; this limits it.
   size_t written = 0;
 };
 
 Text Writer::infix(StringRef symbol, Operation *op, Binding binding) {
   std::string left = inside(op->getOperand(0), binding);
-  // a - (b - c), a / (b / c): the right side is closed even where it binds as tightly.
+  // a - (b - c), a / (b / c): the right side gets parentheses even where it binds as tightly.
   const bool isReversible = symbol == "+" || symbol == "*";
   std::string right =
       inside(op->getOperand(1), isReversible ? binding : static_cast<Binding>(binding + 1));
@@ -69,7 +69,7 @@ Text Writer::call(StringRef name, ValueRange operands) {
   return {text + ")", kAtom};
 }
 
-/// The sign of a comparison, of whole numbers or of floats; empty for one that has none.
+/// The symbol of an integer or float comparison; empty if it has none.
 StringRef symbolOf(Operation *op) {
   StringRef name;
   if (auto whole = dyn_cast<arith::CmpIOp>(op))
@@ -97,7 +97,7 @@ std::string numberOf(Attribute attribute) {
   return "?";
 }
 
-/// x if `op` is max(x, 0 - x), how a formula's abs of a whole number is computed; or null.
+/// x if `op` is max(x, 0 - x), which is how a formula's abs of an integer is computed; or null.
 Value absoluteOf(Operation *op) {
   auto maximum = dyn_cast<arith::MaxSIOp>(op);
   auto negated = maximum ? maximum.getRhs().getDefiningOp<arith::SubIOp>() : nullptr;
@@ -168,7 +168,7 @@ std::string formulaOf(Value root, Block &region, ArrayRef<std::string> names) {
   return shortened(Writer(region, names).write(root).text);
 }
 
-/// A summand to stand in a sum, and whether it is subtracted: "2 * a[h] * (i - j) / c[h]". Constant
+/// A summand as text, and whether it is subtracted: "2 * a[h] * (i - j) / c[h]". Constant
 /// factors are one number.
 static std::pair<bool, std::string> signedText(const Summand &summand, Writer &writer) {
   double number = summand.negative ? -1 : 1;

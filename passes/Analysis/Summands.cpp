@@ -14,7 +14,7 @@ namespace {
 /// A sum written with shared subexpressions can have exponentially many summands.
 constexpr size_t kMaxSummands = 64;
 
-/// Takes a sum apart, outermost operation first.
+/// Splits a sum into summands, outermost operation first.
 class SumSplitter {
 public:
   explicit SumSplitter(const RegionDependence &dependence) : dependence(dependence) {}
@@ -43,7 +43,7 @@ void SumSplitter::push(Value value, Summand around, bool flip) {
   worklist.push_back({value, std::move(around)});
 }
 
-/// a * b around which `around` stands, when one side is free of i and j.
+/// Splits a * b inside the factors `around`, when one side is independent of i and j.
 bool SumSplitter::splitProduct(Value a, Value b, const Summand &around) {
   if (!isFree(a))
     std::swap(a, b);
@@ -64,7 +64,7 @@ bool SumSplitter::splitQuotient(Value a, Value b, const Summand &around) {
   return true;
 }
 
-/// Replaces `value` by its summands or by what it scales; false if it is a leaf.
+/// Replaces `value` by its summands or by its unscaled factor; false if it is a leaf.
 bool SumSplitter::expand(Value value, const Summand &around) {
   Operation *op = value.getDefiningOp();
   if (!op || done.size() + affine.size() + worklist.size() >= kMaxSummands)
@@ -139,7 +139,7 @@ bool SumSplitter::matchSegments(Summand &summand, bool headOnly) {
   return true;
 }
 
-/// Where i and j meet in another form than i - j, for the explanation of the class general.
+/// Where i and j are combined other than as i - j, to explain the class general.
 std::string SumSplitter::describeMeeting(Value root) const {
   auto mixes = [&](Value value) {
     const Dependence &d = dependence.of(value);
@@ -209,7 +209,7 @@ SmallVector<Summand> SumSplitter::run(Value sum) {
   push(sum, Summand());
   while (!worklist.empty()) {
     auto [value, around] = worklist.pop_back_val();
-    // Affine values and values free of i and j are leaves: nothing below them is cheaper.
+    // Affine values and values independent of i and j are leaves: splitting them saves nothing.
     const Dependence &d = dependence.of(value);
     bool isLeaf = d.isScalar() || d.affine();
     if (isLeaf || !expand(value, around))

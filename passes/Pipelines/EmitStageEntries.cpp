@@ -30,7 +30,7 @@ void createEntry(LLVM::LLVMFuncOp body, StringRef name) {
     Value slot = LLVM::GEPOp::create(b, pointer, pointer, block->getArgument(0),
                                      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
     arguments.push_back(LLVM::LoadOp::create(b, pointer, slot));
-    // Buffers of a plan are separate allocations.
+    // Buffers of a plan do not alias: they are separate allocations.
     body.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
   }
   arguments.push_back(block->getArgument(1));

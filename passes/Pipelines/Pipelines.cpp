@@ -126,7 +126,7 @@ void mlir::pe::buildKernelsToEmulatorPipeline(OpPassManager &pm, int64_t dropSyn
 }
 
 void mlir::pe::buildFunctionsToLLVMPipeline(OpPassManager &pm) {
-  // One sweep: LLVM folds what is left, in less time.
+  // One sweep: LLVM folds the rest in less time.
   GreedyRewriteConfig once;
   once.setMaxIterations(1).setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
   pm.addPass(createCanonicalizerPass(once));
@@ -140,7 +140,7 @@ void mlir::pe::buildFunctionsToLLVMPipeline(OpPassManager &pm) {
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createConvertMathToLLVMPass());
-  // What has no LLVM intrinsic calls libm (scalar code of preparation stages only).
+  // Functions without an LLVM intrinsic call libm (only in the scalar code of preparation stages).
   pm.addPass(createConvertMathToLibmPass());
   pm.addPass(createArithToLLVMConversionPass());
   pm.addPass(createFinalizeMemRefToLLVMConversionPass());

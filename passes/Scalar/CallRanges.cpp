@@ -23,7 +23,7 @@ ConstantIntRanges indexRange(int64_t low, int64_t high) {
 /// The limits of a call: positions, counts, sizes.
 std::optional<ConstantIntRanges> rangeByLimits(Value value) {
   if (auto size = value.getDefiningOp<SizeOp>()) {
-    // So that the place of a pair's row or key in a buffer (j - k_start) stays an index.
+    // So that the buffer index of a pair's row or key (j - k_start) stays an index.
     const bool isParameter =
         value.getDefiningOp()->getParentOfType<PlanOp>().hasParameter(size.getExpression());
     return isParameter ? indexRange(-kPositions, kPositions) : indexRange(kLowest32, kHighest32);
@@ -43,7 +43,7 @@ std::optional<ConstantIntRanges> rangeByLimits(Value value) {
   return std::nullopt;
 }
 
-/// Sizes and starts, and no other parameter.
+/// True for sizes and starts, false for any other parameter.
 bool isOfPlaces(SizeOp size) {
   auto plan = size->getParentOfType<PlanOp>();
   std::vector<std::string> names = getSizeNames(plan, SizeUse::Extent);
@@ -51,9 +51,9 @@ bool isOfPlaces(SizeOp size) {
   return !parseForPlan(size.getExpression(), plan.getKeyBlock()).findOtherThan(names);
 }
 
-/// One index of a tile.foreach and sizes, added and subtracted: a place in a buffer, a position or
-/// a difference of positions, all of which 32 bits hold by the limits of a call, though the sums of
-/// the parts' own limits do not show it.
+/// Sums and differences of one tile.foreach index and sizes: a buffer index, a position or a
+/// difference of positions. All fit in 32 bits by the limits of a call, although the operands' own
+/// limits do not prove it.
 bool isPlace(Value value, int &indices) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     ++indices;
@@ -73,7 +73,7 @@ bool isPlace(Operation *op) {
 }
 
 /// The range of a loop's index between constants or sizes, whatever order the analysis visits them
-/// in: upstream's takes a bound that it has not seen for any number.
+/// in: upstream treats a bound that it has not visited as unbounded.
 std::optional<ConstantIntRanges> rangeOfLoopIndex(scf::ForOp loop) {
   auto rangeOf = [](Value bound) -> std::optional<ConstantIntRanges> {
     APInt number;

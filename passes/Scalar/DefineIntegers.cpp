@@ -1,7 +1,7 @@
 //===- DefineIntegers.cpp - integers that mean the same everywhere --------===//
 //
-// One walk over every region of scalar code that rewrites what the ranges of a call's integers
-// (CallRanges.h) do not prove harmless; Passes.td says what into what.
+// One walk over every region of scalar code that rewrites what the integer ranges of a call
+// (CallRanges.h) do not prove safe; Passes.td lists the rewrites.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Scalar/CallRanges.h"
@@ -139,7 +139,7 @@ bool isShift(Operation &op) { return isa<arith::ShLIOp, arith::ShRSIOp, arith::S
 
 unsigned widthOf(Value value) { return ConstantIntRanges::getStorageBitwidth(value.getType()); }
 
-/// Whether the ranges exclude what a processor leaves open.
+/// Whether the ranges exclude the cases that processors leave undefined.
 bool IntegerRewriter::isDefined(Operation &op) const {
   if (isShift(op))
     return rangeOf(op.getOperand(1)).umax().ult(widthOf(op.getOperand(1)));
@@ -153,7 +153,7 @@ bool IntegerRewriter::isDefined(Operation &op) const {
   return !mayBe(b, 0) && !mayOverflow;
 }
 
-/// The quotient or remainder where b is neither 0 nor, with the lowest a, -1.
+/// The quotient or remainder, for b that is neither 0 nor, with the lowest a, -1.
 Value IntegerRewriter::emitRounded(Operation &op, Value a, Value b) {
   using P = arith::CmpIPredicate;
   Value zero = constant(a.getType(), 0), one = constant(a.getType(), 1);
@@ -250,7 +250,7 @@ void IntegerRewriter::rewriteInWide(Operation &op) {
   replace(op, emitDefined(op, operands, type.isIndex() ? builder.getI64Type() : type));
 }
 
-/// index_cast and index_castui. A truth value that is extended without its sign is 0 or 1.
+/// index_cast and index_castui. A zero-extended boolean is 0 or 1.
 void IntegerRewriter::rewriteIndexCast(Operation &op) {
   Value from = op.getOperand(0);
   Type to = op.getResult(0).getType(), i64 = builder.getI64Type();
@@ -289,7 +289,7 @@ void IntegerRewriter::rewriteToFloat(Operation &op) {
   replace(op, create<arith::SIToFPOp>(op.getResult(0).getType(), narrow));
 }
 
-/// Places in buffers, and bounds of loops, stay of type index.
+/// Buffer indices and loop bounds keep type index.
 LogicalResult IntegerRewriter::narrowUses(Operation &op) {
   const bool isClamped =
       isa<AccumulateOp>(op) || (isa<ReadOp>(op) && !cast<ReadOp>(op).getInbounds());
@@ -305,7 +305,7 @@ LogicalResult IntegerRewriter::narrowUses(Operation &op) {
       value = create<arith::MaxSIOp>(value, constant(i64, 0));
       value = create<arith::MinSIOp>(value, constant(i64, kHighest32));
     }
-    // Elsewhere the number is a place or a count, which 32 bits hold whatever the ranges prove.
+    // Elsewhere the number is an index or a count, which fits in 32 bits whatever the ranges prove.
     use.set(create<arith::IndexCastOp>(builder.getIndexType(), value));
   }
   return success();
@@ -345,7 +345,7 @@ LogicalResult IntegerRewriter::rewrite(Block &block) {
   return success();
 }
 
-/// Integers wrap around, whatever was promised of them.
+/// Integers wrap around, whatever their flags promise.
 void dropOverflowFlags(PlanOp plan) {
   plan.walk([](Operation *op) {
     if (isa<arith::ArithIntegerOverflowFlagsInterface>(op))

@@ -22,7 +22,7 @@ void RegionVariation::add(MapOp map) {
   add(body);
 }
 
-/// What a loop carries, and what was in memory, is taken to change with both.
+/// Loop-carried values and values from memory are assumed to change with both.
 void RegionVariation::add(Block &block) {
   for (Operation &op : block.without_terminator()) {
     unsigned variation = isa<scf::ForOp, memref::LoadOp>(op) ? kBoth : kNothing;

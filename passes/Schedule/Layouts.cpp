@@ -16,7 +16,7 @@ static bool hasLayout(DotOp dot) {
   return isPair(left) && (dot.getAxis() == "c" ? isColumnPanel(right) : isRowPanel(right));
 }
 
-/// Rows start a contraction whose result has rows; else only a value over all of its result does.
+/// A row vector may initialise a contraction whose result has rows; else `init` has all its spaces.
 static bool hasLayoutOfInit(DotOp dot) {
   const SpaceSet &result = spacesOf(dot.getOutput());
   return !dot.getInit() || spacesOf(dot.getInit()) == result ||

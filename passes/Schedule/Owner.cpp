@@ -20,11 +20,11 @@ static bool addsInPlace(StreamOp stream) {
 
 Owner mlir::tile::chooseOwner(StageOp stage, Machine machine) {
   StreamOp stream = stage.getStream();
-  // Sums of a block of columns then stay in the cache, and what rows carry waits in memory, where
-  // it is packed for the next block.
+  // The sums of a column block then stay in the cache, and row state waits in memory, packed for
+  // the next block.
   const bool sumsRows = hasColumnFold(stream) || addsInPlace(stream);
   if (machine == Machine::Cpu)
     return sumsRows ? Owner::Columns : Owner::Rows;
-  // What rows carry is in registers, which end with the work item.
+  // Row carries are in registers, which last only as long as the work item.
   return hasColumnFold(stream) && !stream.getNumCarries() ? Owner::Columns : Owner::Rows;
 }

@@ -45,7 +45,7 @@ CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, CpuTarget target) {
 
 namespace {
 
-/// NAME=VALUE,... on top of `attr`, each a number or a word as it is there.
+/// Overrides entries of `attr` by NAME=VALUE,..., each a number or a word like the old value.
 FailureOr<DictionaryAttr> override(DictionaryAttr attr, ArrayRef<std::string> values) {
   NamedAttrList entries(attr);
   Builder builder(attr.getContext());

@@ -13,7 +13,7 @@ namespace mlir::tile {
 
 namespace {
 
-/// What decides a stage's block sizes.
+/// The traits that determine a stage's block sizes.
 struct StageTraits {
   bool isWide = false;       // panels of f32
   bool hasSnapshots = false; // a vector per key block: the plan's block size is the stage's
@@ -68,8 +68,8 @@ int64_t mlir::tile::chooseGpuKeyBlock(PlanOp plan) {
   return std::clamp<int64_t>(keys, 16, 64);
 }
 
-/// Registers and shared memory grow with the depth, the width of elements and what is kept per
-/// pair; fewer pairs then leave room (scripts/check-ptx shows what is used).
+/// Registers and shared memory grow with the depth, the element width and the values kept per pair;
+/// smaller blocks then make room (scripts/check-ptx shows the usage).
 static int64_t chooseInnerBlock(const StageTraits &traits, int64_t depth) {
   const bool isDeep = depth > (traits.isWide ? 32 : 64), isVeryDeep = traits.isWide && depth > 64;
   if (traits.sumsColumns && traits.hasSegments)
@@ -85,12 +85,12 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage) {
   const int64_t depth = largestDepthOf(plan);
   GpuSchedule schedule;
   schedule.innerBlock = traits.hasSnapshots ? plan.getKeyBlock() : chooseInnerBlock(traits, depth);
-  // Two tiles of owners to a warp halve what is read of shared memory per product, which is what
-  // one tile waits for (pe bench --model).
+  // Two owner tiles per warp halve the shared memory reads per product, which bound a single tile
+  // (pe bench --model).
   const bool hasRoom = depth <= (traits.hasSnapshots ? 64 : 128);
   if (!traits.isWide && !traits.sumsColumns && !traits.isLong && hasRoom)
     schedule.ownerTiles = 2;
-  // Chips of 99 KiB of shared memory hold half the owners of f32.
+  // Chips with 99 KiB of shared memory fit half as many f32 owners.
   const bool isLarge =
       depth > (traits.hasSnapshots || (traits.hasSegments && traits.sumsColumns) ? 32 : 64);
   const bool needsSquares = traits.hasDiagonals && schedule.innerBlock > 32;

@@ -87,7 +87,7 @@ private:
   StripSchedule result;
   llvm::DenseMap<Value, unsigned> ready;
   llvm::DenseMap<Operation *, unsigned> placed;
-  /// When an operation is evaluated (step * kStep + position in the sweep; kEnd behind all steps),
+  /// When an operation is evaluated (step * kStep + position in the sweep; kEnd after all steps),
   /// and the contractions over depth before it in its sweep.
   static constexpr unsigned kStep = 1u << 16, kEnd = ~0u;
   llvm::DenseMap<Operation *, unsigned> time, dotsBefore;
@@ -219,7 +219,7 @@ void Scheduler::distribute(Block &body) {
 //===- Order inside a sweep of tiles -------------------------------------------===//
 
 /// After a contraction everything that is ready is evaluated, so that its accumulators are free for
-/// the next one; what only leads to the init of a later contraction waits for it.
+/// the next one; what is needed only for the init of a later contraction waits for it.
 void Scheduler::orderTiles(StripSchedule::Step &step) {
   llvm::DenseSet<Operation *> inSweep(step.sweep.begin(), step.sweep.end()), done;
   SmallVector<Operation *> order;
@@ -283,7 +283,7 @@ void Scheduler::orderOps() {
     time[dot] = kEnd;
 }
 
-/// From when to when a value of `op` must be in memory, if it must.
+/// The interval in which a value of `op` must be in memory, if it must.
 std::optional<Scheduler::Lifetime> Scheduler::lifetimeOf(Operation *op, Value value) {
   unsigned begin = time[op], end = begin;
   bool needed = isa<SegmentsOp>(op);
@@ -301,8 +301,8 @@ std::optional<Scheduler::Lifetime> Scheduler::lifetimeOf(Operation *op, Value va
   return needed ? std::optional(Lifetime{value, begin, end}) : std::nullopt;
 }
 
-/// One slot per surviving value, reused once its value has had its last use; a slot may pass on
-/// inside one element's evaluation.
+/// One slot per surviving value, reused after its last use; a slot may change owner within the
+/// evaluation of one element.
 void Scheduler::assignSlots() {
   orderOps();
   SmallVector<Lifetime> lifetimes;

@@ -19,7 +19,7 @@ public:
         parts(context, sizes), results(context, values, interface, buffers) {}
 
   void emit() {
-    // Items go from the last parts, which see the most keys under a causal mask, to the first.
+    // Items start with the last parts, which see the most keys under a causal mask.
     Index item = e.fromValue(context.function.getItem());
     head = item % parts.heads;
     start = parts.placeOf(head);
@@ -81,8 +81,8 @@ private:
   void visitPart(const Index &part, const Index &block) {
     Interval<Index> rows = parts.rowsTouching(part, block);
     Value isFirst = e.compare(arith::CmpIPredicate::eq, e.toValue(part), e.toValue(firstPart));
-    // The first part makes the zeros of blocks that no row of the item sees. Where each part is an
-    // item, the launch behind this one knows which blocks it has.
+    // The first part writes the zeros of blocks that no row of the item sees. If parts are separate
+    // items, the launch after this one knows which blocks each has.
     Value makesZeros = e.create<arith::AndIOp>(isFirst, e.less(parts.split, 1));
     Value isSeen = e.less(rows.begin, rows.end);
     e.ifThen(e.create<arith::OrIOp>(isSeen, makesZeros), [&] {

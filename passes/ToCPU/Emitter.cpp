@@ -17,8 +17,8 @@ Index::Index(Emitter &emitter, Value value) : emitter(&emitter), base(value) {
   }
 }
 
-/// Code is written at the end of its block, so an earlier result in the block, or in one around it,
-/// dominates.
+/// Code is emitted at the end of its block, so an earlier result in the block, or in an enclosing
+/// one, dominates.
 template <typename OpTy> Value Emitter::binary(Value a, Value b) {
   Value &known = indexOps[{OpTy::getOperationName().data(), a, b}];
   if (known) {

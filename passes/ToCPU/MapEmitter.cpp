@@ -64,7 +64,7 @@ void MapEmitter::beginKey(const Index &newColumn) {
 
 //===- Arguments ---------------------------------------------------------------===//
 
-/// Gives the arguments of dependence `level` their values.
+/// Binds the arguments of dependence `level` to their values.
 void MapEmitter::bindArguments(MapOp map, unsigned level, int64_t vector, ElementFn element) {
   Emitter &e = context.e;
   Block &body = map.getBody().front();
@@ -91,7 +91,7 @@ Value MapEmitter::scalarOf(Value value) {
     return local;
   if (Value known = cacheOf(dependenceOf(value), 0).lookup(value))
     return known;
-  // A constant that stands outside the region.
+  // A constant from outside the region.
   Attribute number;
   matchPattern(value, m_Constant(&number));
   return context.e.constant(cast<TypedAttr>(number));
@@ -146,8 +146,8 @@ Value MapEmitter::emitGather(ReadOp read, ArrayRef<Value> indices) {
                                     ValueRange{e.toValue(0)}, at, everyLane, zero);
 }
 
-/// The maximum or minimum with a number that is written in the program, which is no NaN: one
-/// instruction gives the other operand where that is NaN. Null for any other operation.
+/// The maximum or minimum with a constant, which is not NaN: a single instruction returns the
+/// constant where the other operand is NaN. Null for any other operation.
 Value MapEmitter::emitLimit(Operation &op, ArrayRef<Value> operands) {
   Emitter &e = context.e;
   if (!isa<arith::MaximumFOp, arith::MinimumFOp>(op))
@@ -187,7 +187,7 @@ void MapEmitter::emitVector(Operation &op, unsigned level, int64_t vector) {
   cacheOf(level, vector)[op.getResult(0)] = result;
 }
 
-/// Evaluates the operations of dependence `level`, less than both, that were not evaluated yet.
+/// Evaluates the operations of dependence `level` (less than both) that are not evaluated yet.
 void MapEmitter::emitOps(MapOp map, unsigned level, int64_t vector) {
   for (Operation &op : map.getBody().front().without_terminator()) {
     if (op.getNumResults() == 0 || dependenceOf(op.getResult(0)) != level || isa<scf::ForOp>(op) ||

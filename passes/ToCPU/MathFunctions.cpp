@@ -1,8 +1,8 @@
 //===- MathFunctions.cpp - elementary functions of vectors ----------------===//
 //
-// A cosine of a vector is some fifty instructions. A stage with a few of them has them in place; a
-// stage with hundreds, which a sum of cosines or a long formula has, would take LLVM half a minute
-// to compile, so there each function becomes one function of the module, called for every use:
+// A cosine of a vector is some fifty instructions. A stage with a few of them gets them inline; a
+// stage with hundreds, as in a sum of cosines or a long formula, would take LLVM half a minute to
+// compile, so there each becomes one function of the module, called for every use:
 //
 //   %y = math.cos %x : vector<8xf32>   ==>   %y = call @pe_math_cos(%x)
 //
@@ -24,11 +24,11 @@ using namespace mlir;
 
 namespace {
 
-/// Uses of one elementary function in one stage from which on they are calls. No stage of the
-/// programs in examples/ has as many.
+/// The number of uses of one elementary function in a stage from which on they become calls. No
+/// program in examples/ reaches it.
 constexpr size_t kMostInPlace = 128;
 
-/// What makes two operations the same function: name, types and attributes.
+/// Operations with equal name, types and attributes share a function.
 using Key = std::tuple<OperationName, FunctionType, DictionaryAttr>;
 using Uses = llvm::MapVector<Key, SmallVector<Operation *>>;
 
@@ -112,8 +112,8 @@ LogicalResult mlir::tile::cpu::lowerVectorMath(ModuleOp module) {
   populateMathPolynomialApproximationPatterns(polynomials);
   if (failed(apply(isVectorMath, std::move(polynomials))))
     return failure();
-  // What has no polynomial, all of f64 for one, is libm's, lane by lane: LLVM knows only some of
-  // these functions.
+  // Functions without a polynomial, such as all of f64, call libm lane by lane: LLVM knows only
+  // some of them.
   populateMathToLibmConversionPatterns(libm);
   return apply([](Operation *op) { return isVectorMath(op) && isLong(op); }, std::move(libm));
 }

@@ -22,7 +22,7 @@ SmallVector<Value> emitStep(Emitter &e, const TileShape &shape, const Index &t, 
   return next;
 }
 
-/// Whether some lane of some value is NaN: two values to a comparison.
+/// Whether any lane of any value is NaN, with two values per comparison.
 Value isAnyNaN(Emitter &e, ArrayRef<Value> values) {
   Value any;
   for (size_t n = 0; n < values.size(); n += 2) {

@@ -63,7 +63,7 @@ void ColumnResults::emit(const StripPlace &head, const Index &block, SumFn sum) 
 
 namespace {
 
-/// Elements of a buffer that one item adds.
+/// How many elements of a buffer one item adds.
 constexpr int64_t kChunk = 4096;
 
 class PartSums {
@@ -84,7 +84,8 @@ public:
   }
 
 private:
-  /// One block of keys of one head: its results from the chain of the parts that see it.
+  /// One block of keys of one head: adds up the parts that see it, in a chain, and writes its
+  /// results.
   void addColumns(const Index &head, const Index &block) {
     auto seeing = parts.partsSeeing(block);
     auto chain = [&](const PartBuffers::Columns &columns, const Index &key, const Index &d,

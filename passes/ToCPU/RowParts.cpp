@@ -49,7 +49,7 @@ PartSizes::PartSizes(StageOp stage, const CpuSchedule &cpu) {
   const std::string strips = "ceildiv(r," + text(cpu.stripRows()) + ")", rows = text(cpu.partRows);
   const std::string wanted =
       overQueryHeads ? "ceildiv(r," + rows + ")" : "ceildiv(hq*r," + rows + "*max(1,hkv))";
-  // No more than there are strips: no part is empty.
+  // At most one part per strip: no part is empty.
   parts = "max(1,min(min(" + text(cpu.mostParts) + "," + strips + ")," + wanted + "))";
   // The first operand is most_parts or more where heads are fewer than split_below, else 0.
   const std::string missing =

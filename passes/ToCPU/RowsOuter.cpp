@@ -18,7 +18,7 @@ public:
 
   void emit() {
     const int64_t blockRows = context.cpu.queryBlock;
-    // The last blocks of a causal mask are the longest: they come first.
+    // The last blocks of a causal mask have the most work, so they come first.
     Index blocks = ceilDiv(context.rows, blockRows), item = e.fromValue(context.function.getItem());
     first = (blocks - Index(1) - item % blocks) * Index(blockRows);
     Index head = item / blocks;

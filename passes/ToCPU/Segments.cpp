@@ -60,7 +60,7 @@ SegmentStrip::SegmentStrip(StageContext &context, const StripPlace &place, Value
   Value low, high;
   findRange(low, high);
   Value total = e.load(context.memory(count), context.offset(count, place.place()));
-  // Bounds that are NaN take in all kinks: some entries may be numbers nevertheless.
+  // NaN bounds include all kinks, because some entries may still be numbers.
   firstKink = kinksBelow(arith::CmpFPredicate::OLT, low, total);
   endKink = kinksBelow(arith::CmpFPredicate::ULT, high, total);
 }
@@ -71,10 +71,10 @@ Value SegmentStrip::u(const Index &key, int64_t vector) {
 }
 
 /// Bounds of t: products of the extremes of u over the window and of v over the rows. They may be
-/// NaN where an entry is; other NaNs are passed over.
+/// NaN if an entry is, but need not be.
 void SegmentStrip::findRange(Value &low, Value &high) {
-  // The window's entries, from the last key's first row to the first key's last existing row; what
-  // is behind them is not defined.
+  // The window's entries, from the last key's first row to the first key's last existing row;
+  // entries after them are undefined.
   Index last = place.keyEnd - Index(1);
   Index first = place.masked ? maxOf(0, distance - last) : distance - last;
   Index entries = distance - place.keyBegin + place.rowCount - first;
@@ -241,7 +241,7 @@ RowSums SegmentsGradEmitter::sumWhere(Value knot, Value slope) {
         }
         return next;
       });
-  // Rows that do not exist have no u: 0 times what stands there.
+  // Rows that do not exist have an undefined u, and 0 * u may be NaN.
   for (int64_t v = 0; place.masked && v < vectors; ++v) {
     Value exists = e.laneMask(place.rowCount - Index(v * e.lanes));
     sums[vectors + v] = e.select(exists, sums[vectors + v], e.splat(0.0));

@@ -109,7 +109,7 @@ void Skeleton::unlessStopped(const StripPlace &place, llvm::function_ref<Index(i
     bufferAt = context.offset(buffer, at);
   }
   double bound = (buffer ? *stream.getSkipBelow() : *stream.getStopBelow()).convertToDouble();
-  // A row whose mass is NaN goes on: all its keys' gradients are NaN.
+  // A row whose mass is NaN continues: the gradients of all its keys are NaN.
   Value someGo;
   for (int64_t row = 0; row < context.cpu.stripRows(); row += e.lanes) {
     Value exists = e.laneMask(place.rowCount - Index(row));

@@ -37,7 +37,7 @@ Value StageContext::memory(Value buffer) {
     return memory;
   unsigned position = llvm::find(function.getBuffers(), buffer) - function.getBuffers().begin();
   Value argument = function.getFunction().getArgument(position);
-  // The size is never looked at: every access is by an explicit offset.
+  // The size is never used: every access has an explicit offset.
   Value size = e.constant(e.getIndexAttr(1));
   OpBuilder::InsertionGuard guard(e);
   e.setInsertionPointAfter(size.getDefiningOp());

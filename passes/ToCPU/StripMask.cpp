@@ -30,7 +30,7 @@ void StripMask::begin(StageContext &stage, const StripPlace &place) {
     Index first = place.row + Index(v * e.lanes);
     Value rows = e.create<arith::AddIOp>(e.iota(), e.splatIndex(first));
     auto endOfBand = [&](const Index &end) {
-      // Inside what the rows and columns of this call can tell apart: 32 bits hold that.
+      // Clamped to the differences that occur in this call, which fit in 32 bits.
       Index shift = maxOf(Index(0) - stage.rows, minOf(mask.columns.end, end));
       return e.create<arith::AddIOp>(rows, e.splatIndex(shift)).getResult();
     };

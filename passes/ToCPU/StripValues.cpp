@@ -36,7 +36,7 @@ Value StripValues::uniform(Value value) {
   return uniforms[value];
 }
 
-/// The index of a row or column, or its position: how far that is behind the index.
+/// If `value` is the index or position of a row or column: the offset from the index, else none.
 static std::optional<Index> startOf(const StageContext &context, Value value) {
   if (value.getDefiningOp<IndexOp>())
     return Index(0);
@@ -169,7 +169,7 @@ void StripValues::evaluate(Operation *op) {
     setRow(output, vectors);
 }
 
-/// A block of `lanes` rows by `lanes` (or 8) depths at a time; rows behind the last are copies of
+/// A block of `lanes` rows by `lanes` (or 8) depths at a time; rows after the last are copies of
 /// it, so that nothing beyond the buffer is read.
 void StripValues::pack(LoadOp load, const Panel &panel) {
   Emitter &e = context.e;

@@ -11,7 +11,7 @@ using namespace mlir::tile::cpu;
 
 namespace {
 bool isDepthDot(Operation *op) { return isa<DotOp>(op); }
-/// All pairs add to one place: the indices are b, h and constants.
+/// Whether all pairs add to one element: the indices are b, h and constants.
 bool addsToOnePlace(AccumulateOp op) {
   auto map = dyn_cast<MapOp>(op->getParentOp());
   return map && llvm::all_of(op.getIndices(), [&](Value index) {
@@ -65,7 +65,7 @@ void SweepEmitter::emit() {
   finish();
 }
 
-/// What dominates the loop: per-strip parts of maps, bases of addresses, starts of carries.
+/// Emits what precedes the loop: per-strip parts of maps, base addresses, initial carries.
 void SweepEmitter::prepare() {
   for (Operation *op : step.sweep) {
     if (auto map = dyn_cast<MapOp>(op)) {
@@ -193,8 +193,8 @@ void SweepEmitter::emitMap(MapOp map, int64_t key, int64_t vector) {
     define(output, key, vector, reg);
 }
 
-/// Into one place for the whole sweep: a sum in registers, added at its end. Into one place for
-/// these rows: the sum of the lanes. Else lane by lane.
+/// One element for the whole sweep: a sum in registers, added at the end. One element for these
+/// rows: the sum of the lanes. Otherwise lane by lane.
 void SweepEmitter::emitAccumulate(AccumulateOp op, int64_t key, int64_t vector) {
   Value reg = inside(values.maps.vectorOf(op.getValue(), vector), key, vector, 0.0);
   if (addsToOnePlace(op)) {
@@ -207,8 +207,8 @@ void SweepEmitter::emitAccumulate(AccumulateOp op, int64_t key, int64_t vector) 
   addLanes(op, reg, vector);
 }
 
-/// Each lane to the place that its indices name, in the order of the lanes: a loop, because what
-/// is written once per lane and sum takes most of the compile time where a map has many sums.
+/// Adds each lane to the element that its indices name, in lane order: a loop, because unrolled
+/// code per lane and sum would take most of the compile time where a map has many sums.
 void SweepEmitter::addLanes(AccumulateOp op, Value reg, int64_t vector) {
   llvm::DenseMap<Value, Value> memory; // a vector for every value that differs between lanes
   auto keep = [&](Value value, Value lanes) {
@@ -286,7 +286,7 @@ void SweepEmitter::emitDot(DotOp dot) {
       acc.push_back(!init                   ? e.splat(0.0)
                     : isRow(spacesOf(init)) ? values.row(init, v)
                                             : element(init, key, v));
-  // Registers do not live across the contraction; what is needed behind it is in a slot.
+  // Registers do not live across the contraction; what is needed after it is in a slot.
   registers.clear();
   masks.assign(keys.size() * vectors, Value());
   int64_t depth = context.depthOf(spacesOf(dot.getRhs()));
@@ -294,7 +294,7 @@ void SweepEmitter::emitDot(DotOp dot) {
   Index pitch = context.pitch(buffer);
   SmallVector<Index> rowsOfKeys;
   for (int64_t key = 0, n = keys.size(); key < n; ++key) {
-    // Keys behind the last are copies of it; the mask leaves them out.
+    // Keys after the last are copies of it; the mask excludes them.
     Index row = mask.isOn() ? minOf(columnOf(key), context.columns - Index(1)) : keys[key];
     rowsOfKeys.push_back(bases[buffer] + row * pitch);
   }

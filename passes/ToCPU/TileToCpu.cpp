@@ -20,7 +20,7 @@ namespace mlir::tile {
 
 namespace {
 
-/// Lowers a stage with a stream; fails with the reason where it has no fused form.
+/// Lowers a stage with a stream; fails with the reason if it has no fused form.
 LogicalResult lowerStream(StageOp stage, std::string &why) {
   auto streams = stage.getBody().front().getOps<StreamOp>();
   auto attr = stage->getAttrOfType<DictionaryAttr>(CpuSchedule::kAttribute);
@@ -45,7 +45,7 @@ LogicalResult lowerStream(StageOp stage, std::string &why) {
   return success();
 }
 
-/// Neither vector code nor the loops behind it compute in another type on a CPU.
+/// On a CPU neither vector code nor the fallback loops compute in other types.
 LogicalResult checkTypes(StageOp stage) {
   WalkResult result = stage.walk([&](Operation *op) -> WalkResult {
     for (Type type : op->getResultTypes())

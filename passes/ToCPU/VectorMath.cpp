@@ -14,10 +14,10 @@ namespace {
 /// Minimax polynomial of 2^f on [-1/2, 1/2] that is 1 at 0, relative error 9.2e-8.
 constexpr double kExp2[] = {1.0,           0.6931469776,   0.2402224208,
                             0.05550733744, 0.009671512681, 0.001326472724};
-/// 2^-127 is taken for 0, and so is all below.
+/// 2^-127 and everything below it counts as 0.
 constexpr double kExp2Lowest = -127.0, kExp2Highest = 127.49, kExpLowest = -125.0;
-/// 1.5 * 2^23: adding it and the exponent's bias rounds to an integer, which stands with the bias
-/// in the low bits of the sum.
+/// 1.5 * 2^23: adding it and the exponent's bias rounds to an integer, which is, with the bias, in
+/// the low bits of the sum.
 constexpr double kRounder = 12582912.0 + 127.0;
 constexpr int kExponentShift = 23;
 
@@ -36,7 +36,7 @@ Value clamp(Emitter &e, Value x, double lowest, double highest) {
   return e.smaller(e.splat(highest), e.larger(e.splat(lowest), x));
 }
 
-/// The integer nearest to a number: as a number, and as what `scale` takes.
+/// The integer nearest to a number: as a float, and in the form that `scale` takes.
 struct Rounded {
   Value number, exponent;
 };

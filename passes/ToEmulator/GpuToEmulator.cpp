@@ -28,8 +28,8 @@ constexpr int64_t kWrite = 1, kShared = 2;
 /// runtime/device/emulator/Collectives.h
 enum Collective : int64_t { SyncWarp, Shuffle, LoadMatrices, MultiplyAdd, Reduce };
 
-/// What became of an operation of the kernel: it stays, something stands in its place, or the
-/// emulator does not know it.
+/// The outcome for an operation of the kernel: kept, replaced, or unknown to the
+/// emulator.
 enum class Outcome { Kept, Replaced, Refused };
 
 std::string describe(Location loc) {
@@ -64,13 +64,13 @@ private:
   void createEntry(LLVM::LLVMFuncOp kernel, LLVM::LLVMFuncOp thread);
   LogicalResult rewriteOp(Operation *op);
   template <typename... Ops> Outcome rewriteOneOf(Operation *op);
-  // Where a thread is, and what waits for others.
+  // Thread and block indices, and synchronisation.
   Outcome rewrite(NVVM::ThreadIdXOp op);
   Outcome rewrite(NVVM::BlockIdXOp op);
   Outcome rewrite(NVVM::BarrierOp op);
   Outcome rewrite(NVVM::SyncWarpOp op);
   Outcome rewrite(LLVM::FenceOp op);
-  // What the lanes of a warp do together.
+  // Warp collectives.
   Outcome rewrite(NVVM::ShflOp op);
   Outcome rewrite(NVVM::ReduxOp op);
   Outcome rewrite(NVVM::LdMatrixOp op);
@@ -250,7 +250,7 @@ Outcome KernelRewriter::rewrite(LLVM::CallIntrinsicOp op) {
   return replace(op, call(callee, b.getF32Type(), op.getArgs()));
 }
 
-/// The device library is a library of the host here.
+/// Calls of the device library become calls of its host version.
 Outcome KernelRewriter::rewrite(LLVM::CallOp op) {
   std::optional<StringRef> callee = op.getCallee();
   if (!callee)
@@ -310,7 +310,7 @@ Outcome KernelRewriter::rewrite(LLVM::AtomicRMWOp op) {
   const bool isGlobal = op.getPtr().getType().getAddressSpace() == 1;
   if (op.getBinOp() != LLVM::AtomicBinOp::add || !op.getType().isInteger(32) || !isGlobal)
     return Outcome::Refused;
-  // Without it a CTA's item would be its place in the grid.
+  // Without the counter a CTA's item is its index in the grid.
   return replace(op, isDropped() ? call("pe_emu_block", b.getI32Type(), {})
                                  : call("pe_emu_atomic_add", b.getI32Type(),
                                         {op.getVal(), op.getPtr(), where(op)}));

@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-/// What the maximum of nothing is.
+/// The maximum of an empty set.
 constexpr double kEmptyMaximum = -1.0e30;
 
 void BlockEmitter::emit(Operation &op) {
@@ -73,7 +73,7 @@ void BlockEmitter::emitIndex(IndexOp op) {
 
 //===- Elementwise -----------------------------------------------------------===//
 
-/// A map that adds to a buffer runs inside the mask only; any other runs everywhere.
+/// A map that adds to a buffer runs only inside the mask; any other runs everywhere.
 void BlockEmitter::emitMap(MapOp op) {
   Block &body = op.getBody().front();
   bool accumulates =

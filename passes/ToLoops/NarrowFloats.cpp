@@ -10,7 +10,7 @@
 
 using namespace mlir;
 
-/// The tf32 nearest to `x`, as an f32; of two, the one farther from zero or the even one.
+/// The tf32 nearest to `x`, as an f32; ties go away from zero, or to even.
 static Value roundToTf32(ImplicitLocOpBuilder &b, Value x, bool tiesAway) {
   auto word = [&](int32_t bits) -> Value {
     return arith::ConstantOp::create(b, b.getI32IntegerAttr(bits));
@@ -27,7 +27,7 @@ static Value roundToTf32(ImplicitLocOpBuilder &b, Value x, bool tiesAway) {
   return arith::SelectOp::create(b, isNumber, rounded, x);
 }
 
-/// What takes the place of a conversion to or from tf32 (which is an f32 by then); null for other
+/// The replacement of a conversion to or from tf32 (which is an f32 by then); null for other
 /// operations.
 static Value replacementOf(Operation *op) {
   ImplicitLocOpBuilder b(op->getLoc(), op);

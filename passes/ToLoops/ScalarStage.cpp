@@ -12,7 +12,7 @@ using namespace mlir::tile;
 
 //===- Scalar operations -------------------------------------------------------===//
 
-/// `index`, moved into [0, extent).
+/// `index`, clamped to [0, extent).
 static Value clampIndex(OpBuilder &builder, Location loc, Value index, Value extent) {
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
   Value one = arith::ConstantIndexOp::create(builder, loc, 1);
@@ -30,8 +30,8 @@ static Value convertFloat(OpBuilder &builder, Location loc, Value value, Type ty
   return arith::TruncFOp::create(builder, loc, type, value);
 }
 
-/// The new value for `value`. What was defined outside the scalar code (a constant that was
-/// hoisted, a size) is written again where it is used.
+/// The new value for `value`. A value defined outside the scalar code (a hoisted constant, a size)
+/// is rematerialised where it is used.
 static Value lookUp(OpBuilder &builder, Value value, IRMapping &mapping,
                     const StageFunction &function) {
   if (Value known = mapping.lookupOrNull(value))
@@ -45,7 +45,7 @@ static Value lookUp(OpBuilder &builder, Value value, IRMapping &mapping,
   return outside.lookup(value);
 }
 
-/// `indices`, moved into the buffer's extents.
+/// `indices`, clamped to the buffer's extents.
 static SmallVector<Value> clampIndices(OpBuilder &builder, Location loc, ArrayRef<Value> indices,
                                        Value buffer, const StageFunction &function) {
   SmallVector<Value> clamped;

@@ -1,9 +1,10 @@
 //===- TileToLoops.cpp - stages as loops over blocks ----------------------===//
 //
 // A stage with a stream runs in three steps, each over all rows and all keys of the work item:
-// initial carries and empty folds; the blocks in order; the values made from the results. Between
-// the steps and from block to block, carries and folds live in temporary buffers of the plan. That
-// is why rows or columns may own the outer loop: a row meets its key blocks in the same order.
+// initial carries and empty folds; the blocks in order; the values computed from the results.
+// Between the steps and from block to block, carries and folds live in temporary buffers of the
+// plan. That is why rows or columns may own the outer loop: a row visits its key blocks in the same
+// order.
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Math/ScalarOps.h"
@@ -81,7 +82,7 @@ BufferType streamBufferType(Value result, bool overKeyHeads) {
   llvm::append_range(names, spaces.getNames());
   Builder builder(result.getContext());
   auto extents = llvm::map_to_vector(names, [&](StringRef n) { return builder.getStringAttr(n); });
-  // Sums are kept in what they are added in; memory knows no tf32.
+  // Sums are stored in their computation type; tf32 is never in memory.
   return BufferType::get(result.getContext(), extents,
                          computationType(cast<ValType>(result.getType()).getElementType()));
 }
@@ -161,7 +162,7 @@ void StageToLoops::forColumnBlocks(llvm::function_ref<void()> body) {
 
 //===- Values outside the stream -------------------------------------------------===//
 
-/// Adds the ops of the stage's body that `value` is computed by.
+/// Adds the ops of the stage's body that compute `value`.
 void StageToLoops::collectNeeded(Value value, llvm::SmallDenseSet<Operation *> &needed) {
   Operation *op = value.getDefiningOp();
   if (!op || op == stream || op->getParentOp() != stage || !isa<ValType>(value.getType()) ||
@@ -253,8 +254,8 @@ void StageToLoops::emitBlocks() {
   });
 }
 
-/// Whether a permission allows to leave out the block, and the options ask for its use; null where
-/// it is never left out.
+/// Whether the block may be left out and the options ask for that; null if it never
+/// is.
 Value StageToLoops::emitIsLeftOut() {
   Value leftOut;
   auto &builder = emitter->builder;
@@ -347,7 +348,7 @@ LogicalResult checkSpaces(StageOp stage) {
   return failure(result.wasInterrupted());
 }
 
-/// What the loops cannot say.
+/// Refuses what the loops cannot express.
 LogicalResult checkStage(StageOp stage, const LoopOptions &options) {
   if (failed(checkSpaces(stage)))
     return failure();
@@ -386,7 +387,8 @@ struct PETileToLoopsPass : impl::PETileToLoopsPassBase<PETileToLoopsPass> {
 
 } // namespace
 
-/// Scalar code is copied; it may hold what the table of operations has, which every reader has.
+/// Scalar code is cloned; it may contain the operations of the table, which every lowering
+/// supports.
 static LogicalResult checkScalarCode(StageOp stage) {
   WalkResult result = stage.walk([&](Operation *op) {
     const bool isScalarCode = isa<arith::ArithDialect, math::MathDialect>(op->getDialect());

@@ -17,8 +17,8 @@ class DistanceTerm : public TermLowering {
 public:
   DistanceTerm(PlanContext &context, pe::TermOp term, std::string name, int64_t minDistance)
       : TermLowering(context, term, std::move(name)) {
-    // Entry t holds distance t - (c - 1) + q_start - k_start; those the mask never reaches are
-    // left out.
+    // Entry t holds distance t - (c - 1) + q_start - k_start; those that the mask never reaches are
+    // skipped.
     first = "0";
     if (minDistance != pe::DifferenceRange::kUnboundedMin)
       first = "max(0, c - 1 - q_start + k_start" +

@@ -76,7 +76,7 @@ SmallVector<std::string> namedExtents(Value value) {
 
 namespace {
 
-/// One entry function on its way to a plan.
+/// Lowers one entry function to a plan.
 class FunctionLowering {
 public:
   FunctionLowering(func::FuncOp function, const PEToTilePassOptions &options)
@@ -245,7 +245,7 @@ void FunctionLowering::rotate(Lowered &lowered) {
                Phase::Prepare, false);
 }
 
-/// The plan tells which pairs its attention visits; with several attentions it does not.
+/// Records in the plan which pairs its attention visits, unless there are several attentions.
 void FunctionLowering::noteWindow(const DifferenceRange &range) {
   for (StringRef name : {"mask_low", "mask_high", "mask_none"})
     plan->removeAttr(name);
@@ -260,8 +260,8 @@ void FunctionLowering::noteWindow(const DifferenceRange &range) {
     plan->setAttr("mask_none", b.getUnitAttr());
 }
 
-/// Which pairs take part: those of a range, or what the mask keeps of every row, where that is an
-/// interval, in buffers that a prepare stage writes.
+/// Which pairs take part: those of a range, or, if the mask keeps an interval of every row, its
+/// bounds in buffers that a prepare stage writes.
 LogicalResult FunctionLowering::createPairs(Lowered &lowered, const DifferenceRange &range) {
   Attention &a = lowered.attention;
   if (range.exact) {

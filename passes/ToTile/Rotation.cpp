@@ -1,8 +1,8 @@
 //===- Rotation.cpp - rotating queries and keys outside the kernel ---===//
 //
-// Rotations are a preparation stage, so that the kernel reads keys as they lie in memory:
+// Rotations are a preparation stage, so that the kernel reads keys directly from memory:
 // x'_p = x_p cos - y_p sin, y'_p = y_p cos + x_p sin for the pairs of the rotation
-// (docs/encodings.md). The gradient turns back by the opposite angle. Angles are products
+// (docs/encodings.md). The gradient is rotated back by the opposite angle. Angles are products
 // of the position and a frequency in float64; cos and sin of position 64 m + n come from
 // those of 64 m and n by the addition theorem, so that a call evaluates few of them.
 //

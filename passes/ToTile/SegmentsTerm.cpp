@@ -1,8 +1,8 @@
 //===- SegmentsTerm.cpp - piecewise linear functions of u(i - j) v(i) ------===//
 //
 // A ReLU network of one variable is piecewise linear with few pieces. The kernel sees
-// slopes and offsets; the gradient of everything behind them follows exactly from two
-// sums per piece: with g the cotangent and t the coordinate, S0 = sum g and S1 = sum g t
+// slopes and offsets; the gradient of everything they depend on follows exactly from two sums per
+// piece: with g the cotangent and t the coordinate, S0 = sum g and S1 = sum g t
 // over a piece are reproduced by two points p, q inside it with cotangents
 //   g_q = (S1 - S0 p) / (q - p),  g_p = S0 - g_q,
 // because on one piece every derivative is affine in t. Reverse mode of the network runs at
@@ -109,7 +109,7 @@ private:
   }
   void mapRow(Scalar &s, IRMapping &mapping, Value head, Value r) {
     Value zero = s.index(0);
-    // A row before position 0 sees no key; its factor only has to be a number.
+    // A row before position 0 sees no key; its factor only has to be finite.
     Value position = s.create<arith::MaxSIOp>(s.add(r, s.size("q_start")), zero);
     mapPart(mapping, pe::TermPart::RowFactor, zero, head, position);
   }
@@ -130,7 +130,7 @@ private:
         writeElement(s, vjp.emitPrimal(s, mapping, params), buffer, at);
       });
     };
-    // The padding behind the last distance too: a range of u is taken over whole vectors.
+    // Includes the padding after the last distance: a range of u is taken over whole vectors.
     std::string distances = "r + c + " + std::to_string(kDistancePadding);
     table("_distances", u, pe::TermPart::Factor, distances, *factor,
           [&](Scalar &s, IRMapping &m, Value h, Value t) { mapDistance(s, m, h, t); });
@@ -190,7 +190,7 @@ private:
   void finishRows() {
     TileBuilder t = beginStage(context.plan, name + "_rows_finish", Phase::Finish, {});
     t.foreach ({"hq", "r"}, [&](Scalar &s, ValueRange at) {
-      // v_grad was taken with slopes in units of log2.
+      // v_grad was computed with slopes in log2 units.
       Value sum = s.mul(batchSum(s, vSums, at), s.number(1.0 / kLog2E, s.getF64Type()));
       ifNonZero(s, sum, [&](Scalar &x) {
         TileParameters params = parameters(pe::TermPart::RowFactor);

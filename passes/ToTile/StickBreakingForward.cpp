@@ -21,7 +21,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmit
   Value k = loadOperand(t, a, a.k, {"c", "d"}), v = loadOperand(t, a, a.v, {"c", "e"});
   Value z = t.mask(scores.emit(t, k, a.terms->emit(t)), kMasked);
   SmallVector<Value> odds = t.mapMany({z}, {"r", "c"}, 2, [](Scalar &s, ValueRange in) {
-    // sigma is 1 to the last bit long before; exp2(120) is still finite.
+    // sigma is exactly 1 in f32 long before that; exp2(120) is still finite.
     Value u = s.exp2Below127(s.minimum(in[0], s.number(120.0)));
     return SmallVector<Value>{u, s.approximateReciprocal(s.add(u, s.number(1.0)))};
   });
@@ -54,7 +54,7 @@ void mlir::tile::emitStickBreakingForward(TileBuilder &plan, const Attention &a)
       t.stream(Order::Descending, start, {}, [&](TileBuilder &body, ValueRange carries) {
         return emitBlock(body, a, scores, carries);
       });
-  // The log of the mass left is a result of its own: it must be exact, so nothing is skipped.
+  // The log of the remaining mass is a result itself: it must be exact, so nothing is skipped.
   if (a.earlyExit && !a.lseResult) {
     stream.setStopCarry(0);
     stream.setStopBelow(APFloat(kStopBelow));

@@ -112,7 +112,7 @@ MapOp createMap(TileBuilder &t, ValueRange inputs, TypeRange results) {
   return map;
 }
 
-/// What the body of a map computes with: its inputs, numbers in f32.
+/// The values that the body of a map uses: its inputs, floats widened to f32.
 SmallVector<Value> argumentsOf(Scalar &s, MapOp map) {
   return llvm::map_to_vector(map.getBody().front().getArguments(),
                              [&](Value argument) { return s.widen(argument); });

@@ -1,9 +1,9 @@
 //===- VectorTerm.cpp - functions of the query or the key alone ---===//
 //
-// Under softmax a row of dS adds up to the cotangent of its log-sum-exp, if there is one, and to 0
-// otherwise. So a function of the query alone needs no sum at all (`RowShift`), and the sums of the
-// columns of one head have a sum that is known: what rounding has left of it would be multiplied by
-// functions that are large far from position 0, and is taken back where the weight is.
+// Under softmax a row of dS sums to the cotangent of its log-sum-exp, if there is one, and to 0
+// otherwise. So a function of the query alone needs no sum at all (`RowShift`), and the total of
+// the column sums of one head is known: its rounding residue would be multiplied by functions that
+// are large far from position 0, and is subtracted where the weight is.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/LinePart.h"
@@ -78,7 +78,7 @@ protected:
   SmallVector<LinePart, 2> parts;
 };
 
-/// A function of the query alone under softmax: it changes statistics of rows only.
+/// A function of the query alone under softmax: it changes only row statistics.
 class RowShift : public VectorTerm {
 public:
   using VectorTerm::VectorTerm;

@@ -1,7 +1,7 @@
 //===- CheckDataflow.cpp - From arguments through attention to results ----===//
 //
 // Constraints dataflow-C1 to dataflow-C9 of docs/spec.md: what a call of the compiled function does
-// with its tensors. Checked after inlining, when the entry is all there is.
+// with its tensors. Checked after inlining, when only the entry is left.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +44,7 @@ LogicalResult checkResults(func::ReturnOp returned) {
   return success();
 }
 
-/// Queries, keys and values are arguments that serve nothing else: their gradients have one source.
+/// Queries, keys and values are arguments with no other use: their gradients have one source.
 LogicalResult checkActivations(AttentionOp attention) {
   for (OpOperand &operand : attention->getOpOperands().take_front(3)) {
     const char *role = std::array{"queries", "keys", "values"}[operand.getOperandNumber()];
@@ -65,14 +65,14 @@ LogicalResult checkActivations(AttentionOp attention) {
   return success();
 }
 
-/// The axes that the operand of an attention has by its place.
+/// The axes that an operand of attention has by its role.
 ArrayAttr axesOfOperand(OpOperand &operand) {
   Builder b(operand.getOwner()->getContext());
   return operand.getOperandNumber() == 0 ? b.getStrArrayAttr({"batch", "head", "query", "depth"})
                                          : b.getStrArrayAttr({"batch", "kv_head", "key", "depth"});
 }
 
-/// Unknown sizes have one meaning, and what counts tokens is read by scalar code, which says where.
+/// Unknown sizes have one meaning, and axes over tokens are indexed by scalar code.
 LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
   auto axes = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "pe.axes");
   const bool countsTokens =
@@ -100,7 +100,7 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
   return success();
 }
 
-/// What a function of the score captures has a place in the call.
+/// Captures of a function of the score are arguments of the call.
 LogicalResult checkCaptures(ScoreFnOp score) {
   for (Value capture : score.getCaptures())
     if (!isa<BlockArgument>(capture)) // dataflow-C9

@@ -24,7 +24,7 @@ bool isEncoding(Type type) {
   return isa<CoordinateType, BiasType, ScoreType, RotationType, MaskType>(type);
 }
 
-/// Ops a program may consist of: pe's own, an encoding's from elsewhere, and constants.
+/// Ops a program may consist of: pe's own, ops of external encodings, and constants.
 bool isProgramOp(Operation *op) {
   return isa_and_nonnull<PEDialect>(op->getDialect()) ||
          isa<ScalarOpInterface, MaskOpInterface, RotationOpInterface, func::CallOp, func::ReturnOp>(
@@ -99,7 +99,7 @@ func::FuncOp getCallee(func::CallOp call) {
   return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
 }
 
-/// Follows first open calls from `start` until a function comes twice.
+/// Follows the first open call of each function from `start` until a function repeats.
 LogicalResult reportCycle(func::FuncOp start, CallGraph &open) {
   DenseSet<func::FuncOp> visited;
   func::CallOp call;
@@ -110,7 +110,7 @@ LogicalResult reportCycle(func::FuncOp start, CallGraph &open) {
                              "(program-C9)";
 }
 
-/// Removes functions whose calls are all removed; what remains calls itself.
+/// Removes functions whose callees are all removed; what remains is recursive.
 LogicalResult checkRecursion(ModuleOp module) {
   CallGraph open;
   DenseMap<func::FuncOp, SmallVector<func::FuncOp>> callers;

@@ -15,7 +15,7 @@ namespace {
 /// A sum over the frequencies.
 class Sum {
 public:
-  /// One summand, at `builder`'s place.
+  /// One summand, at the insertion point of `builder`.
   using Term = llvm::function_ref<Value(OpBuilder &builder, Value frequency)>;
 
   Sum(CosineSumEvalOp op, FloatType type, OpBuilder &builder)

@@ -37,7 +37,7 @@ private:
   void createFunction();
   LogicalResult goThrough(Operation *op);
   LogicalResult differentiate(AttentionOp attention);
-  /// What made a bias or a function of the score, back to what it captured.
+  /// Pulls an adjoint back through the op of a bias or function of the score to its captures.
   template <typename PullbackOf, typename RegionOp> LogicalResult pullBack(RegionOp op);
   void addGradient(Value value, Value gradient);
   void addAdjoint(Value bias, Value adjoint);
@@ -123,7 +123,7 @@ template <typename PullbackOf, typename RegionOp>
 LogicalResult Differentiator::pullBack(RegionOp op) {
   if (op.getCaptures().empty())
     return success();
-  // What has no derivative is refused here, at the user's line.
+  // Ops without a derivative are refused here, at the user's line.
   for (Region &region : op->getRegions()) {
     auto yield = cast<YieldOp>(region.front().getTerminator());
     if (failed(ScalarVjp::create(yield.getValues()[0])))
@@ -136,7 +136,7 @@ LogicalResult Differentiator::pullBack(RegionOp op) {
   return success();
 }
 
-/// One forward operation, backwards.
+/// Differentiates one forward operation.
 LogicalResult Differentiator::goThrough(Operation *op) {
   bool isReached = llvm::any_of(op->getResults(), [&](Value value) {
     return gradients.contains(value) || adjoints.contains(value);

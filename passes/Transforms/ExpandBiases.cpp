@@ -1,6 +1,6 @@
 //===- ExpandBiases.cpp - Every bias becomes one scalar region ------------===//
 //
-// See Passes.td for an example. The pass names no encoding: it asks ScalarOpInterface.
+// See Passes.td for an example. The pass names no encoding: it uses ScalarOpInterface.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,7 +61,7 @@ FailureOr<BiasSlice> collectSlice(Value bias) {
 
 bool isConstant(Value value) { return matchPattern(value, m_Constant()); }
 
-/// Fills the region of `function`: its block arguments stand for the point and the captures.
+/// Fills the region of `function`: its block arguments are the point and the captures.
 void emitRegion(BiasFnOp function, const BiasSlice &slice, Value bias) {
   Block &block = function.getBody().front();
   OpBuilder builder = OpBuilder::atBlockEnd(&block);

@@ -1,6 +1,6 @@
 //===- ExplainStructure.cpp - Print the structure of biases ---------------===//
 //
-// See Passes.td for an example; the words are passes/Analysis/Explain.h.
+// See Passes.td for an example; passes/Analysis/Explain.h produces the text.
 //
 //===----------------------------------------------------------------------===//
 

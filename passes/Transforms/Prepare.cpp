@@ -9,12 +9,12 @@
 namespace mlir::pe {
 
 void populatePreparePipeline(OpPassManager &manager, const PrepareOptions &options) {
-  // What cannot be compiled is refused before anything is changed.
+  // Unsupported programs are refused before anything is changed.
   manager.addPass(createPECheckEncodingsPass({options.entry}));
-  // Without an entry the only public function stays, with one no other does.
+  // Without an entry the only public function stays; with one, only that does.
   if (!options.entry.empty())
     manager.addPass(createSymbolPrivatizePass({options.entry}));
-  // Calls of private functions disappear; nothing else is simplified on the way.
+  // Calls of private functions are inlined; nothing else is simplified.
   manager.addPass(createInlinerPass({}, [](OpPassManager &) {}));
   manager.addPass(createSymbolDCEPass());
   manager.addNestedPass<func::FuncOp>(createPECheckDataflowPass());

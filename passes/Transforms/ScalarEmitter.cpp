@@ -65,7 +65,7 @@ static void cloneScalarOp(Operation *op, IRMapping &mapping, OpBuilder &builder,
   builder.clone(*op, mapping)->getResult(0).setType(compute);
 }
 
-/// min(max(value, low), high). Written out here: upstream's expansion of math.clampf swaps the
+/// min(max(value, low), high). Expanded here: upstream's expansion of math.clampf swaps the
 /// bounds.
 static Value emitClamp(math::ClampFOp op, IRMapping &mapping, OpBuilder &builder) {
   Value raised = arith::MaximumFOp::create(builder, op.getLoc(), mapping.lookup(op.getValue()),
@@ -73,7 +73,7 @@ static Value emitClamp(math::ClampFOp op, IRMapping &mapping, OpBuilder &builder
   return arith::MinimumFOp::create(builder, op.getLoc(), raised, mapping.lookup(op.getMax()));
 }
 
-/// |x|^n, with the sign of x where n is odd: a power of floats has no n beyond 2^24 that is odd.
+/// |x|^n, with the sign of x where n is odd: as floats, all n beyond 2^24 are even.
 Value emitWholePower(OpBuilder &builder, Location loc, Value x, Value exponent) {
   Value power = arith::SIToFPOp::create(builder, loc, x.getType(), exponent);
   Value magnitude = math::AbsFOp::create(builder, loc, x);
@@ -85,7 +85,7 @@ Value emitWholePower(OpBuilder &builder, Location loc, Value x, Value exponent) 
   return arith::SelectOp::create(builder, loc, isOdd, withSign, value);
 }
 
-/// |x| = infinity; upstream lowers isnan and isfinite, and not this one.
+/// |x| = infinity; upstream lowers isnan and isfinite, but not this one.
 static Value emitIsInfinite(math::IsInfOp op, IRMapping &mapping, OpBuilder &builder) {
   Value magnitude = math::AbsFOp::create(builder, op.getLoc(), mapping.lookup(op.getOperand()));
   auto type = cast<FloatType>(magnitude.getType());

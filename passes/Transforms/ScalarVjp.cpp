@@ -24,8 +24,8 @@ namespace {
 // Which operations have rules
 //===----------------------------------------------------------------------===//
 
-/// Operations whose derivative is zero wherever it exists; the others that scalar code may hold
-/// have rules below, or no floating operand.
+/// Operations whose derivative is zero wherever it exists; all other scalar operations have rules
+/// below, or no floating operand.
 bool isPiecewiseConstant(Operation *op) {
   const ::pe::math::ScalarOp *row = ::pe::math::findScalarOp(op->getName().getStringRef());
   return row && row->derivative == ::pe::math::Derivative::Zero;
@@ -74,7 +74,7 @@ struct Site {
   Value cotangent;
 };
 
-/// g to the operand that wins by `predicate`, half of it to each at a tie.
+/// Passes g to the operand that wins by `predicate`, half to each at a tie.
 Value winnerTakes(Emit &e, const Site &s, arith::CmpFPredicate predicate, unsigned index) {
   Value mine = s.operands[index], other = s.operands[1 - index];
   Value tie = e.is(arith::CmpFPredicate::OEQ, mine, other);
@@ -82,8 +82,8 @@ Value winnerTakes(Emit &e, const Site &s, arith::CmpFPredicate predicate, unsign
   return e.select(e.is(predicate, mine, other), s.cotangent, atMost);
 }
 
-/// clamp(value, low, high) = min(max(value, low), high); inside, bounds included, the value has it
-/// all. With low > high the result is high.
+/// clamp(value, low, high) = min(max(value, low), high); between the bounds, inclusive, the value
+/// gets all of it. With low > high the result is high.
 Value clampAdjoint(Emit &e, const Site &s, unsigned index) {
   Value value = s.operands[0], low = s.operands[1], high = s.operands[2];
   Value zero = e.constant(0, s.cotangent);

@@ -37,7 +37,7 @@ bool isAlwaysFinite(Block &part) {
   });
 }
 
-/// A row part that is infinite or NaN is not without effect: it masks its row or makes NaN of it.
+/// A row part that is infinite or NaN has an effect: it masks its row or makes it NaN.
 bool isUnneeded(TermOp term) { return isAlwaysFinite(term.getPart(TermPart::Row)); }
 
 /// The term without its row part.

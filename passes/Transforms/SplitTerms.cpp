@@ -1,7 +1,7 @@
 //===- SplitTerms.cpp - The biases of an attention as a sum of terms ------===//
 //
-// See Passes.td for an example. All biases of an attention are taken apart
-// (passes/Analysis/Summands.h), the summands sorted by class, and each class written as one
+// See Passes.td for an example. All biases of an attention are split into summands
+// (passes/Analysis/Summands.h), which are sorted by class, and each class written as one
 // `pe.term`; segments keep one term each.
 //
 //===----------------------------------------------------------------------===//
@@ -33,7 +33,7 @@ struct Group {
 // Writing
 //===----------------------------------------------------------------------===//
 
-/// Writes one part of a term: the arguments of its block stand for the positions of the biases.
+/// Writes one part of a term: the arguments of its block replace the positions of the biases.
 class PartWriter {
 public:
   PartWriter(TermOp term, TermPart part)
@@ -73,7 +73,7 @@ private:
   IRMapping *mapping = nullptr;
 };
 
-/// Finds positions (i, j) at which the part has its value, from what it is a function of.
+/// Sets the positions (i, j) at which the part is evaluated, from its block's arguments.
 void PartWriter::mapPositions() {
   point.batch = block.getArgument(0);
   point.head = block.getArgument(1);
@@ -96,7 +96,7 @@ void PartWriter::mapPositions() {
   point.key = part == TermPart::Column ? block.getArgument(2) : zero;
 }
 
-/// From here on values of `source` are copied.
+/// Subsequent values are copied from `source`.
 void PartWriter::enter(BiasFnOp source) {
   auto [entry, isNew] = mappings.try_emplace(source);
   mapping = &entry->second;
@@ -111,7 +111,7 @@ void PartWriter::enter(BiasFnOp source) {
     auto place = llvm::find(term.getCaptures(), capture) - term.getCaptures().begin();
     mapping->map(argument, block.getArgument(first + place));
   }
-  if (difference) // i - j, the usual spelling, is at hand
+  if (difference) // i - j, the usual spelling, is available
     for (auto sub : from.getOps<arith::SubIOp>())
       if (sub.getLhs() == from.getArgument(2) && sub.getRhs() == from.getArgument(3))
         mapping->map(sub.getResult(), difference);
@@ -153,7 +153,7 @@ Value PartWriter::valueOf(const SourcedSummand &sourced) {
   return multiplied(scale, f.toFloat(form.query != 0 ? point.query : point.key));
 }
 
-/// Yields `value` and erases what is not needed for it.
+/// Yields `value` and erases what it does not need.
 void PartWriter::finish(Value value) {
   YieldOp::create(scalar, term.getLoc(), value);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
@@ -239,7 +239,7 @@ private:
   const llvm::DenseMap<Operation *, size_t> &summandCounts;
 };
 
-/// Whether the summands are all of one bias.
+/// Whether the summands are all the summands of one bias.
 bool TermWriter::isWhole(ArrayRef<SourcedSummand> summands) {
   BiasFnOp source = summands.front().source;
   return summands.size() == summandCounts.lookup(source) &&
@@ -350,7 +350,7 @@ void Grouping::move(TermClass from, TermClass to,
   byClass[from] = rest;
 }
 
-/// Puts summands where they cost nothing more.
+/// Merges summands into groups where they cost nothing extra.
 void Grouping::merge() {
   if (!byClass[TermClass::Distance].empty()) { // a table holds these at no cost
     move(TermClass::Affine, TermClass::Distance,
@@ -360,7 +360,7 @@ void Grouping::merge() {
       move(TermClass::Row, TermClass::Distance,
            [](const Summand &summand) { return summand.isScalar && !summand.dependsOnBatch; });
   }
-  // What depends on i and what depends on j may be large and nearly cancel: they stay together.
+  // Row and column parts may be large and nearly cancel, so they stay together.
   const bool hasRows = llvm::any_of(byClass[TermClass::Row], [](const SourcedSummand &sourced) {
     return !sourced.summand.isScalar;
   });
@@ -379,7 +379,7 @@ SmallVector<Group> Grouping::collect() {
       byClass[summand.cls].push_back({source, std::move(summand)});
     }
   }
-  // A bias that is listed twice is no whole of either place.
+  // A bias that is listed twice counts as whole in neither place.
   llvm::SmallPtrSet<Value, 4> seen;
   for (Value value : attention.getBiases())
     if (!seen.insert(value).second)
@@ -403,7 +403,7 @@ SmallVector<Group> Grouping::collect() {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Compiled code keeps the hidden values of an MLP in scratch of known size.
+/// Compiled code keeps the hidden values of an MLP in scratch of static size.
 LogicalResult checkHiddenWidths(BiasFnOp bias) {
   for (auto mlp : bias.getBody().getOps<MlpEvalOp>())
     for (size_t n = 0; n + 2 < mlp.getLayers().size(); ++n)
@@ -432,7 +432,7 @@ struct SplitTermsPass : impl::PESplitTermsPassBase<SplitTermsPass> {
 
   void runOnOperation() override {
     WalkResult walk = getOperation().walk([&](AttentionOp attention) {
-      // What is split stays as it is.
+      // Biases that are already terms are unchanged.
       if (llvm::all_of(attention.getBiases(),
                        [](Value bias) { return isa_and_nonnull<TermOp>(bias.getDefiningOp()); }))
         return WalkResult::advance();
