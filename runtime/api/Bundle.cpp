@@ -18,7 +18,7 @@ void appendNumber(std::string &out, uint64_t value, int bytes) {
     out += static_cast<char>(value >> (8 * i));
 }
 
-/// Takes pieces off the front; `good` turns false at the end of the bytes.
+/// Consumes pieces from the front; `good` becomes false at the end of the bytes.
 struct Cursor {
   std::string_view rest;
   bool good = true;

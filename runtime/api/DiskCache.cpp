@@ -60,7 +60,7 @@ bool DiskCache::makeFolder() const {
   std::error_code failure;
   if (const fs::path parent = fs::path(folder).parent_path(); !parent.empty())
     fs::create_directories(parent, failure);
-  ::mkdir(folder.c_str(), S_IRWXU); // for its owner alone; fails if it is there
+  ::mkdir(folder.c_str(), S_IRWXU); // for its owner alone; fails if it exists
   return fs::is_directory(folder, failure) && problem().empty();
 }
 
@@ -104,11 +104,11 @@ struct CacheFile {
   fs::file_time_type used;
 };
 
-/// A process that was killed while it wrote leaves this much time for others to notice.
+/// Partial files of killed processes are removed after this time.
 constexpr std::chrono::hours kLeftoverAge(1);
 
-/// "<64 hexadecimal digits>.pe", followed for a file that is being written by what
-/// writeFileAtomically adds.
+/// "<64 hexadecimal digits>.pe", followed, while the file is being written, by the suffix of
+/// writeFileAtomically.
 enum class NameKind { Foreign, Entry, Partial };
 
 NameKind kindOf(std::string_view name) {
@@ -123,7 +123,7 @@ NameKind kindOf(std::string_view name) {
   return isTemporaryEnding(name) ? NameKind::Partial : NameKind::Foreign;
 }
 
-/// Whether the file begins as entries do.
+/// Whether the file begins like an entry.
 bool hasMagic(const fs::path &path) {
   std::ifstream file(path, std::ios::binary);
   char begin[8] = {};
@@ -131,7 +131,7 @@ bool hasMagic(const fs::path &path) {
   return file && isBundle({begin, sizeof(begin)});
 }
 
-/// The entries in the folder; the remains of processes that were killed go.
+/// The entries in the folder; leftovers of killed processes are removed.
 std::vector<CacheFile> listEntries(const std::string &folder) {
   std::vector<CacheFile> files;
   std::error_code failure;

@@ -30,7 +30,7 @@ Expected<Shape> shapeOf(const ValueInfo &value, const plan::SizeValues &sizes) {
   return shape;
 }
 
-/// One tensor by its own stream: by `init`, or standard normal if that is empty.
+/// Draws one tensor from its own stream: by `init`, or standard normal if that is empty.
 static Expected<Tensor> drawTensor(const ValueInfo &value, const std::string &streamName,
                                    uint64_t seed, const plan::SizeValues &sizes) {
   if (!isFloating(value.dtype))

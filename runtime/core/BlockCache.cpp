@@ -21,7 +21,8 @@ constexpr bool kRecycles = true;
 constexpr bool kRecycles = true;
 #endif
 
-/// Sizes in steps of an eighth of the power of two below, so that calls of nearly one shape share.
+/// Rounds up in steps of an eighth of the next lower power of two, so that similar shapes share
+/// blocks.
 size_t roundUp(size_t bytes) {
   size_t step = BlockCache::kSmallest / 8;
   while (step * 16 <= bytes)
@@ -51,7 +52,7 @@ void *BlockCache::take(size_t bytes, bool &isFresh) {
       }
   }
   isFresh = true;
-  // calloc leaves large blocks to the kernel, which hands out zero pages as they are touched.
+  // calloc gets large blocks from the kernel, which provides zero pages as they are touched.
   return std::calloc(bytes, 1);
 }
 
@@ -80,7 +81,7 @@ size_t BlockCache::size() const {
 }
 
 BlockCache &BlockCache::global() {
-  // Never destroyed: tensors with static storage may be freed after it would be.
+  // Never destroyed: static tensors may be freed after it would have been.
   static BlockCache *cache = new BlockCache;
   return *cache;
 }

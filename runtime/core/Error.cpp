@@ -9,7 +9,7 @@
 
 namespace pe {
 
-/// How many letters must be added, dropped or changed to make one text of the other.
+/// How many letters must be added, dropped or changed to turn one text into the other.
 static size_t editDistance(const std::string &a, const std::string &b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
@@ -25,7 +25,7 @@ static size_t editDistance(const std::string &a, const std::string &b) {
 }
 
 std::string suggestChoice(const std::string &found, const std::vector<std::string> &choices) {
-  if (found.size() > 64) // no slip, and comparing takes time
+  if (found.size() > 64) // not a typo, and comparing takes time
     return "";
   size_t least = std::max<size_t>(found.size() / 3, 2) + 1;
   std::string nearest;

@@ -47,7 +47,7 @@ bool writeAll(int fd, std::string_view bytes) {
   return true;
 }
 
-/// The file a symbolic link leads to, so that the link itself stays.
+/// The target of a symbolic link, so that the link itself stays.
 std::string resolve(const std::string &path) {
   std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), std::free);
   return real ? std::string(real.get()) : path;
@@ -107,7 +107,7 @@ Expected<std::string> readFile(const std::string &path) {
     return makeError("file '", path, "': expected a file, found a device");
   std::string bytes;
   size_t used = 0;
-  // One byte more than the size shows the end without another round.
+  // Reading one byte more than the size detects the end without another call.
   bytes.resize(S_ISREG(info.st_mode) ? static_cast<size_t>(info.st_size) + 1 : 1 << 16);
   while (true) {
     if (used == bytes.size())
@@ -163,7 +163,7 @@ bool isTemporaryEnding(std::string_view ending) {
 
 Status syncFolder(const std::string &path) {
   Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some file systems have nothing to sync in a folder and say EINVAL.
+  // Some file systems cannot sync a folder and return EINVAL.
   if (folder.get() < 0 || (::fsync(folder.get()) != 0 && errno != EINVAL))
     return systemError(path, "cannot write the folder to the disk");
   return Status::success();

@@ -9,7 +9,7 @@
 namespace pe {
 namespace {
 
-/// "word(a,b)" taken apart; a plain number is arguments without a word.
+/// "word(a,b)" parsed; a plain number has arguments but no word.
 struct InitCall {
   std::string word;
   std::vector<double> arguments;
@@ -24,7 +24,7 @@ bool parseNumber(std::string_view text, double &value) {
   return failure == std::errc() && end == text.data() + text.size() && std::isfinite(value);
 }
 
-/// False if the text has not that form. The arguments of "slopes" are words and are left out.
+/// False if the text does not have that form. The arguments of "slopes" are words and are skipped.
 bool parseInit(std::string_view text, InitCall &call) {
   double number = 0;
   if (parseNumber(text, number)) {

@@ -20,15 +20,15 @@ using Json = nlohmann::json;
 namespace {
 
 constexpr uint64_t kLengthBytes = 8;
-/// As in the format's own implementation.
+/// The limit of the format's own implementation.
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr size_t kMaxRank = 64;
 
-/// Where the file's bytes come from: memory, or a file that is read piece by piece.
+/// The source of the file's bytes: memory, or a file that is read piecewise.
 struct ByteSource {
   std::string file;
   uint64_t size;
-  /// Copies `count` bytes at `offset`, which lie within `size`.
+  /// Copies `count` bytes at `offset`, all within `size`.
   std::function<Status(uint64_t offset, void *to, size_t count)> read;
 };
 
@@ -44,8 +44,8 @@ Error inTensor(const ByteSource &source, const std::string &name, const std::str
   return makeError("file '", source.file, "': tensor '", name, "': ", message);
 }
 
-/// Sees the header go by and stops at what the DOM parser would accept silently: a key given twice,
-/// and nesting deeper than the format has.
+/// Watches the header and stops at what the DOM parser would accept silently: duplicate keys, and
+/// nesting deeper than the format allows.
 class HeaderWatch final : public nlohmann::json_sax<Json> {
 public:
   static constexpr size_t kMaxDepth = 3;
@@ -107,7 +107,7 @@ Expected<Json> parseHeader(const ByteSource &source, const std::string &text) {
   return header;
 }
 
-/// What a file is that begins like another format's, and nothing for all others.
+/// The name of the other format whose files begin like this; empty if there is none.
 std::string_view otherFormat(std::string_view begin) {
   static constexpr std::pair<std::string_view, std::string_view> kFormats[] = {
       {"PK\x03\x04", "a zip archive (.npz, .pt)"},
@@ -178,7 +178,8 @@ Status readOffsets(const ByteSource &source, const std::string &name, const Json
   return Status::success();
 }
 
-/// One tensor's entry, checked on its own: type, shape, offsets that fit both and the file.
+/// Reads and checks one tensor's entry: type, shape, and offsets that match both and lie in the
+/// file.
 Expected<Entry> readEntry(const ByteSource &source, const std::string &name, const Json &json,
                           uint64_t dataBytes) {
   if (!json.is_object())

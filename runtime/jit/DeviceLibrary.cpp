@@ -1,13 +1,13 @@
 //===- DeviceLibrary.cpp - the bitcode that kernels are linked with -------===//
 #include "runtime/jit/Ptx.h"
 
-// The file as it is, in the read-only data of the library.
+// Embeds the file verbatim in the read-only data of the library.
 asm(".section .rodata\n"
     ".balign 16\n"
     "pe_device_library_begin:\n"
     ".incbin \"" PE_DEVICE_LIBRARY_FILE "\"\n"
     "pe_device_library_end:\n"
-    ".byte 0\n" // what LLVM calls a memory buffer ends with a zero
+    ".byte 0\n" // an LLVM memory buffer ends with a zero
     ".previous\n");
 
 extern "C" __attribute__((visibility("hidden"))) const char pe_device_library_begin[],

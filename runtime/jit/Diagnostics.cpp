@@ -14,7 +14,7 @@ std::string pe::jit::placeOf(Location location) {
     auto file = dyn_cast<FileLineColLoc>(inner);
     if (!file)
       return WalkResult::advance();
-    // What concerns the whole file stands at line 0; editors know lines from 1.
+    // Errors about the whole file have line 0; editors count lines from 1.
     place = file.getFilename().str() + ":" + std::to_string(std::max(file.getLine(), 1u)) + ":" +
             std::to_string(std::max(file.getColumn(), 1u));
     return WalkResult::interrupt();

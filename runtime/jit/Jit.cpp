@@ -112,7 +112,7 @@ Expected<Description> MlirJit::describe(const Source &source) {
   return description;
 }
 
-/// "softmax + segments", "stick_breaking + affine" ...: one line for people.
+/// "softmax + segments", "stick_breaking + affine" ...: one human-readable line.
 std::string summarise(const llvm::json::Value &explanation) {
   std::string line;
   const llvm::json::Array *attentions = explanation.getAsObject()->getArray("attentions");
@@ -127,7 +127,7 @@ std::string summarise(const llvm::json::Value &explanation) {
   return line;
 }
 
-/// What the compiler found out about a function.
+/// What the compiler reports about a function.
 struct Explanation {
   std::string text, json, line;
 };

@@ -36,7 +36,7 @@ Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const std::st
     builder->setCPU(features);
     builder->getFeatures() = llvm::SubtargetFeatures();
   }
-  // Kernels for AVX-512 are written in vectors of 16; LLVM would split them in two for some
+  // AVX-512 kernels use vectors of 16; LLVM would split them in two for some
   // machines.
   builder->getFeatures().AddFeature("prefer-256-bit", /*Enable=*/false);
   builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
@@ -48,8 +48,8 @@ Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const std::st
   return std::move(*machine);
 }
 
-/// Kernels arrive as explicit vector code with their loops in place: LLVM's whole O2 pipeline would
-/// spend five times this list's time on them for no measurable speed (docs/decisions.md). Rotation
+/// Kernels arrive as explicit vector code with their loops in place: LLVM's full O2 pipeline would
+/// take five times as long as this list, for no measurable speedup (docs/decisions.md). Rotation
 /// and vectorisation of loops are for the scalar stages.
 constexpr const char *kPasses =
     "always-inline,inline,globaldce,"

@@ -13,12 +13,12 @@ using namespace mlir;
 namespace pe::jit {
 namespace {
 
-/// Longer names are no slips, and comparing them takes time.
+/// Longer names are not typos, and comparing them takes time.
 constexpr size_t kMaxName = 64;
-/// How much of the source after a diagnostic's place is read.
+/// How much of the source after a diagnostic's location is read.
 constexpr size_t kMaxSource = 4096;
 
-/// The source from the diagnostic's place on; empty if the place is not in it.
+/// The source from the diagnostic's location on; empty if the location is not in it.
 StringRef textAt(Location location, StringRef text) {
   auto place = dyn_cast<FileLineColLoc>(location);
   if (!place || place.getLine() == 0 || place.getColumn() == 0)
@@ -74,7 +74,7 @@ std::string wrongType(StringRef value, StringRef expected, StringRef found) {
   return message;
 }
 
-/// `base = 10000` where a float is wanted: the number as it has to be written.
+/// For `base = 10000` where a float is expected: how the number has to be written.
 std::string wholeNumber(StringRef operation, StringRef attribute, StringRef source) {
   std::string message = ("'" + operation + "' op expected a float for '" + attribute + "'").str();
   SmallVector<StringRef> groups;

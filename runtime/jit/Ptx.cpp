@@ -26,15 +26,15 @@ struct KnownChip {
   int lowestPtx, usualPtx, sharedBytes;
 };
 
-/// Chips that the kernels run on (mma.sync for bf16, cp.async), and the versions that LLVM 22 asks
-/// for at least.
+/// Chips that the kernels run on (mma.sync for bf16, cp.async), with the lowest versions that LLVM
+/// 22 accepts.
 constexpr KnownChip kChips[] = {
     {"sm_80", 70, 80, 166912},   {"sm_86", 71, 80, 101376},  {"sm_89", 78, 80, 101376},
     {"sm_90", 78, 80, 232448},   {"sm_90a", 80, 80, 232448}, {"sm_100", 86, 86, 232448},
     {"sm_100a", 86, 86, 232448}, {"sm_103", 88, 88, 232448}, {"sm_120", 87, 87, 101376},
 };
 
-/// Versions of PTX that LLVM 22 writes.
+/// PTX versions that LLVM 22 emits.
 constexpr int kPtxVersions[] = {70, 71, 72, 73, 74, 75, 76, 77, 78, 80,
                                 81, 82, 83, 84, 85, 86, 87, 88, 90};
 
@@ -49,8 +49,8 @@ Error fromLLVM(const char *doing, llvm::Error error) {
   return makeError(doing, ": ", llvm::toString(std::move(error)));
 }
 
-/// Registers NVPTX and sets the option that makes pointers to shared memory 32 bits wide, which
-/// LLVM has for the whole process only.
+/// Registers NVPTX and sets the option that makes pointers to shared memory 32 bits wide, which in
+/// LLVM is process-wide.
 const llvm::Target *findTarget(std::string &problem) {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -117,9 +117,9 @@ Status optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   return Status::success();
 }
 
-/// Leaves out the one pass of LLVM (straight-line strength reduction, slsr) whose time grows with
-/// the square of a kernel's addresses: with hundreds of reads and sums in scalar code it took most
-/// of the time to compile.
+/// Skips the one LLVM pass (straight-line strength reduction, slsr) whose time grows with the
+/// square of a kernel's addresses: with hundreds of reads and sums in scalar code it took most of
+/// the compile time.
 class LongKernels : public llvm::OptPassGate {
 public:
   explicit LongKernels(const llvm::Module &module) {

@@ -8,7 +8,7 @@
 
 namespace pe::plan {
 
-/// What people call a size.
+/// A readable name for a size.
 static std::string_view describe(std::string_view name) {
   for (const auto &[word, meaning] :
        {std::pair{"b", "batch"}, std::pair{"hq", "query heads"}, std::pair{"hkv", "key heads"},

@@ -10,7 +10,7 @@
 namespace pe::plan {
 namespace {
 
-/// The parser recurses into nested parts and users of the tree into chains: both are bounded.
+/// The parser recurses into nested parts, users of the tree into operator chains: both are bounded.
 constexpr int kMaxDepth = 200;
 constexpr size_t kMaxLength = 4096;
 
@@ -45,7 +45,7 @@ private:
       ++at;
   }
 
-  /// Consumes the first of `symbols` that stands here and returns it, else "".
+  /// Consumes the first of `symbols` found here and returns it, else "".
   std::string_view consumeAny(std::initializer_list<std::string_view> symbols) {
     skipSpaces();
     for (std::string_view symbol : symbols)
@@ -105,7 +105,7 @@ Expression Parser::parseProduct() {
 }
 
 Expression Parser::parseSign() {
-  // Every nesting passes here.
+  // Every level of nesting passes through here.
   if (depth == kMaxDepth)
     return fail("expected at most " + std::to_string(kMaxDepth) + " nested levels");
   ++depth;

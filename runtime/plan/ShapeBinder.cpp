@@ -30,7 +30,7 @@ static std::string listOf(const std::vector<int64_t> &shape) {
   return text + "]";
 }
 
-/// "[b = 2, hq, r, 64]": what is known of the expected shape.
+/// "[b = 2, hq, r, 64]": what is known about the expected shape.
 std::string ShapeBinder::describe(const SymbolicShape &expected) const {
   std::string text = "[";
   for (size_t i = 0; i < expected.size(); ++i) {

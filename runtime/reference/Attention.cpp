@@ -1,7 +1,7 @@
 //===- Attention.cpp - Attention of float64, row by row -------------------===//
 //
 // HeadWorker computes one (batch, head); attend and attendReverse run the workers of all heads on
-// threads, a wave at a time, and add up what they return in the heads' order.
+// threads, a wave at a time, and add up their results in head order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -84,7 +84,8 @@ private:
   void rotate(std::vector<double> &rows, int64_t start) const;
   void rotateBack(std::vector<double> &rows, int64_t start) const;
   bool startRow(int64_t row);
-  /// The magnitude of what a function of the score is given for key `n` of the row; 0 without one.
+  /// The magnitude of the argument of the function of the score for key `n` of the row; 0 without
+  /// one.
   double scoreBefore(int64_t row, size_t n) const {
     return score ? std::fabs(scaledScore(row, keys[n])) : 0.0;
   }
@@ -144,7 +145,7 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
   v = rowsOf(inputs.v, keyItem, sizes.keys * sizes.valueDim);
   rotate(q, sizes.queryStart);
   rotate(k, sizes.keyStart);
-  // Values are as they are given, so those of 16 bits are not changed by this.
+  // Values are used as given, so 16-bit ones are not changed by this.
   if (problem.rounding)
     for (std::vector<double> *rows : {&q, &k, &v})
       roundAll(*rows, *problem.rounding);
@@ -211,7 +212,7 @@ double HeadWorker::normalizeSoftmax() {
   return largest + std::log(sum);
 }
 
-/// Fills the weights, newest key first; returns the log of the mass that is left.
+/// Fills the weights, newest key first; returns the log of the remaining mass.
 double HeadWorker::normalizeStickBreaking() {
   double logRemaining = 0.0;
   for (size_t n = keys.size(); n-- > 0;) {
@@ -254,7 +255,7 @@ double HeadWorker::forward(AttentionOutputs &outputs) {
   return maxLogit;
 }
 
-/// <dO, rounded o - o> of the current row: what rounding the output adds to sum of A_l dA_l.
+/// <dO, rounded o - o> of the current row: what rounding the output adds to the sum of A_l dA_l.
 double HeadWorker::outputError(const double *dO) const {
   std::vector<double> output(sizes.valueDim, 0.0);
   for (size_t n = 0; n < keys.size(); ++n)
@@ -279,9 +280,9 @@ void HeadWorker::reverseSoftmax(const double *dO, double dLse) {
   }
 }
 
-/// log A_j = log sigma(z_j) + sum over l after j of log sigma(-z_l), and the log of what is left is
-/// the sum of all log sigma(-z_l). Hence dz_l = A_l dA_l sigma(-z_l) - sigma(z_l) (sum over j
-/// before l of A_j dA_j + dlse).
+/// log A_j = log sigma(z_j) + sum over l after j of log sigma(-z_l), and the log of the remaining
+/// mass is the sum of all log sigma(-z_l). Hence dz_l = A_l dA_l sigma(-z_l) - sigma(z_l) (sum over
+/// j before l of A_j dA_j + dlse).
 void HeadWorker::reverseStickBreaking(double dRemaining) {
   double older = 0.0, olderNoise = 0.0;
   for (size_t n = 0; n < keys.size(); ++n) {
@@ -317,7 +318,7 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
   for (size_t n = 0; n < keys.size(); ++n) {
     int64_t keyOffset = keys[n] * sizes.headDim;
     const double *key = k.data() + keyOffset;
-    // A bias of -inf masks its pair: what it was made from gets nothing, not even 0 times infinity.
+    // A bias of -inf masks its pair: its inputs get nothing, not even 0 times infinity.
     const bool isMasked = logits[n] == -infinity && dLogits[n] == 0.0;
     double slope = isMasked && score ? 0.0 : 1.0;
     if (score && !isMasked) {

@@ -181,7 +181,7 @@ Expected<MlpLayer> GraphBuilder::readMlpLayer(const Operation &operation, ValueI
   if (!weightPlace || !biasPlace)
     return weightPlace ? biasPlace.takeError() : weightPlace.takeError();
   const Shape &shape = *weightPlace->shape;
-  // The first layer's one input has no axis of its own.
+  // The first layer's single input has no axis.
   bool fits = shape.size() == 2 ? shape[1] == inputs : shape.size() == 1 && inputs == 1;
   if (!fits)
     return operation.fail("expected layer weights of shape [n, ", inputs, "]",

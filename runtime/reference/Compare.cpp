@@ -19,8 +19,8 @@ double normOf(const Tensor &tensor) {
   return std::sqrt(sum);
 }
 
-/// The norm of the elements of `name` that `expected` bounds: those where it is finite. One number
-/// for a whole tensor stands for itself.
+/// The norm of the elements of `name` that `expected` bounds: those where it is finite. A single
+/// number for a whole tensor is taken as it is.
 double normOf(const TensorMap &tensors, const std::string &name, const Tensor &expected) {
   auto found = tensors.find(name);
   if (found == tensors.end())
@@ -35,13 +35,13 @@ double normOf(const TensorMap &tensors, const std::string &name, const Tensor &e
   return std::sqrt(sum);
 }
 
-/// A number's text; NaN without its sign, which means nothing.
+/// A number's text; NaN without its sign, which is meaningless.
 std::string textOf(double x) { return std::isnan(x) ? "nan" : makeError(x).getMessage(); }
 
 /// The same number, or both NaN.
 bool isSame(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-/// Fills error and norm, or says which element is wrong beyond measure.
+/// Fills error and norm, or says which element cannot be compared.
 void measure(std::span<const double> found, std::span<const double> reference,
              TensorReport &report) {
   double error = 0.0, norm = 0.0;
@@ -119,17 +119,17 @@ private:
   void setBound(TensorReport &item, const Tensor &expected, double rounding) const {
     const double magnitude = normOf(reference.magnitudes, item.name, expected);
     const double noise = normOf(reference.noise, item.name, expected);
-    // A parameter whose gradient has terms of its own is held to these.
+    // A parameter whose gradient has terms of its own is judged by these.
     const double terms = magnitude > 0.0 ? 0.0 : normOf(reference.terms, item.name, expected);
     const double relative = tolerance.relative + growth;
     item.bound = relative * item.norm + (tolerance.magnitude + growth) * magnitude;
     item.bound = std::max(item.bound, tolerance.noise * noise);
-    // What is left in float64 of terms that cancel.
+    // The float64 residue of terms that cancel.
     if (item.norm <= 0x1p-40 * terms)
       item.bound = std::max(item.bound, tolerance.noise * terms);
     item.bound += rounding;
     item.scale = item.norm;
-    // A relative bound above 1 is none, whatever cancelled.
+    // A relative bound above 1 is not a bound, whatever cancelled.
     if (item.bound > item.norm && relative <= 1.0)
       item.scale = std::max({item.norm, magnitude, noise, terms});
     if (item.norm > 0.0 && item.norm <= tolerance.smallest) {

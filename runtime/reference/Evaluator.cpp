@@ -127,7 +127,7 @@ Status Evaluator::forward(bool run) {
         return status.takeError();
       continue;
     }
-    // What an attention uses is evaluated with it.
+    // The operands of an attention are evaluated with it.
     for (ValueId result : operation.results)
       if (!program.typeOf(result).starts_with("!pe."))
         return operation.fail("is no operation that the reference can evaluate");
@@ -155,14 +155,14 @@ Status Evaluator::evaluateConstant(const Operation &operation) {
   return Status::success();
 }
 
-/// The sizes that the dimensions of an argument which no attention reads as q, k or v stand for.
+/// The size that each dimension of an argument means, if no attention reads it as q, k or v.
 static std::vector<std::string> sizesOf(const Argument &argument, const Shape &dims) {
   static const std::map<std::string, const char *> names = {{"batch", "b"},     {"head", "hq"},
                                                             {"kv_head", "hkv"}, {"query", "r"},
                                                             {"key", "c"},       {"depth", "d"}};
   std::vector<std::string> sizes;
   for (size_t axis = 0; axis < dims.size(); ++axis) {
-    // An unknown size that nothing is said about counts heads.
+    // An unknown size without an axis counts heads.
     auto found = names.find(axis < argument.axes.size() ? argument.axes[axis] : "head");
     if (dims[axis] < 0 && found != names.end())
       sizes.push_back(found->second);
@@ -209,7 +209,7 @@ Expected<plan::CallSizes> Evaluator::bindSizes(const Operation &operation) const
     const bool isOperand = std::any_of(
         program.operations.begin(), program.operations.end(), [&](const Operation &other) {
           auto last = other.operands.begin() + std::min<size_t>(3, other.operands.size());
-          // What a mask reads has extents of its own, which the mask checks.
+          // Tensors that a mask reads have other extents, which the mask checks.
           const bool isMask =
               !other.results.empty() && program.typeOf(other.results[0]) == "!pe.mask";
           if (isMask)
@@ -265,7 +265,7 @@ Status Evaluator::prepareAttention(const Operation &operation) {
   return Status::success();
 }
 
-/// Biases, rotations and masks are told apart by their types.
+/// Biases, rotations and masks are distinguished by their types.
 Status Evaluator::readOperands(Step &step) {
   const Operation &operation = *step.operation;
   for (size_t n = 3; n < operation.operands.size(); ++n) {

@@ -56,7 +56,7 @@ Expected<GraphBuilder::PackedTensor> GraphBuilder::packed(const Operation &opera
     return operation.fail("reads a tensor without elements, of shape ", toString(array.shape));
   auto [offset, isNew] = offsets.emplace(tensor, pack.size());
   if (isNew) {
-    // Of a call without queries or keys nothing that is read has a say.
+    // In a call without queries or keys the values read do not matter.
     pack.append(array.data.empty() ? std::vector<double>{0.0} : array.data);
     parameters.push_back({tensor, offset->second});
   }

@@ -29,7 +29,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
 }
 
-/// "1.5e-01 : f32" -> 0.15; nothing when the text is no number.
+/// "1.5e-01 : f32" -> 0.15; nothing if the text is not a number.
 std::optional<double> parseNumber(std::string_view text) {
   text = trim(text.substr(0, text.find(':')));
   if (text == "inf" || text == "+inf")
@@ -103,7 +103,7 @@ const Json &member(const Json &json, const char *key) {
   return found == json.end() ? absent : *found;
 }
 
-/// Members that are there must be lists: the readers go through them by number.
+/// Members that are present must be lists: the readers iterate over them.
 Status expectLists(const Json &json, std::initializer_list<const char *> keys) {
   for (const char *key : keys)
     if (const Json &value = member(json, key); !value.is_array())
@@ -259,7 +259,7 @@ std::optional<double> Attribute::asNumber() const {
 std::optional<int64_t> Attribute::asInteger() const {
   if (auto *integer = std::get_if<int64_t>(&value))
     return *integer;
-  // A number or a text such as "7 : i64", as far as a double holds every integer.
+  // A number or a text such as "7 : i64", up to the integers that double represents exactly.
   constexpr double kMostExact = 9007199254740992.0; // 2^53
   const std::optional<double> number = asNumber();
   if (number && std::fabs(*number) <= kMostExact && *number == std::trunc(*number))

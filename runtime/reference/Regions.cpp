@@ -180,7 +180,7 @@ Expected<NodeId> GraphBuilder::buildIntegerComparison(const Operation &operation
   return graph.integer(*rule, a, b, widthOf(program.typeOf(operation.operands[0])), 1);
 }
 
-/// Between real numbers and integers, and between widths of real numbers, where nothing changes.
+/// Conversions between real numbers and integers; between widths of real numbers nothing changes.
 Expected<NodeId> GraphBuilder::buildConversion(const Operation &operation) {
   auto x = scalar(operation, 0);
   const std::string &from = program.typeOf(operation.operands[0]);
@@ -200,7 +200,7 @@ Expected<NodeId> GraphBuilder::buildRead(const Operation &operation) {
     return tensor.takeError();
   ReadSpec spec{tensor->offset, *tensor->shape, {}};
   if (std::find(spec.shape.begin(), spec.shape.end(), 0) != spec.shape.end())
-    spec.shape.assign(spec.shape.size(), 1); // the one number that stands for none
+    spec.shape.assign(spec.shape.size(), 1); // a single number that replaces an empty tensor
   for (size_t i = 1; i < operation.operands.size(); ++i) {
     auto index = scalar(operation, i);
     if (!index)

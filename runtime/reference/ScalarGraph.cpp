@@ -278,7 +278,7 @@ double ScalarEvaluator::forwardRead(int index) {
   return parameters[spec.offset + linear];
 }
 
-/// x toward zero, held to numbers of `bits` bits, a sign or none beside them.
+/// x rounded toward zero and clamped to `bits` bits, signed or unsigned.
 static int64_t truncated(double x, unsigned bits, bool isUnsigned) {
   if (std::isnan(x))
     return 0;
@@ -404,7 +404,7 @@ void ScalarEvaluator::reverse(double cotangent, double noise, ParameterGradients
   for (NodeId id : reverseList)
     if (cotangents[id] != 0.0)
       reverseNode(graph.nodes[id], values[id], cotangents[id]);
-  // A range touched twice holds the pair's whole derivative when it is first met, and zeros then.
+  // A range touched twice holds the pair's full derivative the first time, and zeros afterwards.
   for (Range range : touched) {
     for (int64_t e = range.offset; e < range.offset + range.length; ++e) {
       double derivative = pairGradient[e];

@@ -96,7 +96,7 @@ const UnaryRule activationRules[] = {
 // Binary rules
 //===----------------------------------------------------------------------===//
 
-/// Torch's rule for maximum and minimum: equal arguments share the gradient.
+/// PyTorch's rule for maximum and minimum: equal arguments share the gradient.
 Partials chooseLeft(bool left, bool equal) {
   if (equal)
     return {0.5, 0.5};

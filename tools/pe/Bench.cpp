@@ -174,7 +174,7 @@ TensorMap Bench::inputsOf(const jit::Description &description, int64_t length) {
   return inputs ? *inputs : TensorMap();
 }
 
-/// At a small, odd size, forward and every gradient.
+/// Checks forward and every gradient at a small, odd size.
 Status Bench::check(const std::string &name, const jit::Description &description,
                     const api::CompiledFunction &function) {
   TensorMap inputs = inputsOf(description, 77);

@@ -74,7 +74,7 @@ Status compile(const CompileCommandOptions &options) {
   return Status::success();
 }
 
-/// For GPUs nothing is loaded: a machine without one can be asked.
+/// Nothing is loaded for GPUs: this works on a machine without one.
 Status explainForGpu(const ExplainOptions &options) {
   auto program = api::loadProgram(options.file, options.entry);
   if (!program)
@@ -83,7 +83,7 @@ Status explainForGpu(const ExplainOptions &options) {
     return makeError("expected a source to explain for cuda, found a package");
   CompileOptions chosen = compileOptionsOf(options);
   if (chosen.chip.empty())
-    chosen.chip = "sm_80"; // the structure is that of every chip
+    chosen.chip = "sm_80"; // the structure is the same for every chip
   auto bundle = api::Compiler::instance().compileToBundle(api::requestOf(**program, chosen));
   if (!bundle)
     return bundle.takeError();

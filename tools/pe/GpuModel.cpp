@@ -20,7 +20,7 @@ bool startsWith(const std::string &text, std::initializer_list<const char *> pre
                      [&](const char *prefix) { return text.starts_with(prefix); });
 }
 
-/// 32-bit words that a lane moves: ".v4" and the like.
+/// How many 32-bit words a lane moves: ".v4" and the like.
 int64_t wordsOf(const std::string &op) {
   const int64_t vector = op.find(".v4") != std::string::npos   ? 4
                          : op.find(".v2") != std::string::npos ? 2
@@ -46,10 +46,10 @@ void count(const std::string &op, LoopCounts &counts) {
                            "cvt", "add.ftz", "mul.ftz", "sub.ftz", "neg.ftz"}))
     ++counts.fma;
   else if (!startsWith(op, {"bra", "bar", "membar", "fence", "ret", "mov", "cp."}))
-    ++counts.alu; // moves are the register allocator's
+    ++counts.alu; // moves are left to the register allocator
 }
 
-/// A run of instructions with one way in; successors are indices of blocks, -1 beyond the loop.
+/// Instructions with a single entry; successors are block indices, -1 outside the loop.
 struct BasicBlock {
   std::string label;
   LoopCounts counts;
@@ -166,7 +166,7 @@ std::map<std::string, LoopCounts> LoopCounts::ofKernels(const std::string &ptx) 
     for (size_t i = 0; i < blocks.size(); ++i)
       if (!blocks[i].label.empty())
         places[blocks[i].label] = i;
-    // The loop whose path multiplies most.
+    // The loop whose path has the most multiplications.
     LoopCounts found;
     for (size_t i = 0; i < blocks.size(); ++i)
       for (const std::string &target : blocks[i].targets)
@@ -217,7 +217,7 @@ Prediction predict(const LoopCounts &counts, int threads, const ChipRates &rates
       result.rooflineCycles = cycles * warps;
       result.busiest = name;
     }
-  // Arithmetic pipes issue side by side; the others wait for each other.
+  // Arithmetic pipes issue in parallel; the others serialise.
   const double arithmetic = std::max({units[1].second, units[2].second, units[3].second});
   result.serialCycles =
       warps * (matrix + arithmetic + units[4].second + units[5].second + units[6].second);

@@ -134,7 +134,7 @@ std::string layoutHint(const Sizes &sizes, const std::string &before) {
     return found == sizes.end() ? int64_t(-1) : found->second;
   };
   const int64_t heads = at("h"), queries = at("sq"), keyHeads = at("hkv"), keys = at("sk");
-  // One query at a time is how text is generated.
+  // A single query is the normal case when generating text.
   const bool isLikely = heads > queries && queries > 1 && (keys < 0 || keyHeads > keys);
   return isLikely ? makeError(before, "q has ", heads, " heads of length ", queries,
                               ": is it [B, S, H, D]? pe takes [B, H, S, D]")

@@ -17,20 +17,21 @@
 #include <cstdio>
 #include <unistd.h>
 
-/// Once per run, behind all else: what keeps the disk cache from being used.
+/// Prints once per run, after everything else, why the disk cache is not used.
 static void noteCache() {
   const std::string problem = pe::api::Compiler::instance().diskCache().problem();
   if (!problem.empty())
     std::fprintf(stderr, "pe: note: %s; nothing is cached\n", problem.c_str());
 }
 
-/// The status of the process: what was printed must have arrived (a full disk, a closed pipe).
+/// The status of the process: all output must have been written (a full disk, a closed pipe).
 static int finish(const std::string &command, int status) {
   noteCache();
   errno = 0;
   if (status != 0 || (std::fflush(stdout) == 0 && !std::ferror(stdout)))
     return status;
-  // stdio forgets why an earlier write failed; the next one tells. The output is incomplete anyway.
+  // stdio forgets why an earlier write failed; another write tells. The output is incomplete
+  // anyway.
   if (!errno && ::write(STDOUT_FILENO, "\n", 1) == 1)
     errno = EIO;
   return pe::cli::reportError(command, pe::systemError("standard output", "cannot write"));
@@ -41,7 +42,7 @@ int pe::cli::reportError(const std::string &command, const Error &error) {
   return 1;
 }
 
-/// What is wrong before anything is read: no command or an unknown one, or a mistake in its
+/// Reports mistakes before anything is read: no command, an unknown one, or a mistake in its
 /// options.
 static std::optional<int> refuse(const CLI::App &app, const std::vector<std::string> &arguments) {
   using namespace pe;
@@ -65,7 +66,7 @@ static std::optional<int> refuse(const CLI::App &app, const std::vector<std::str
 
 int main(int argc, char **argv) {
   using namespace pe::cli;
-  // A file that may not grow further is an error of that file, not the end of the process.
+  // A file that reaches its size limit is an error of that file and must not end the process.
   std::signal(SIGXFSZ, SIG_IGN);
   if (argc > 1)
     if (std::optional<int> status = runTrainCommand(argv[1], {argv + 2, argv + argc}))

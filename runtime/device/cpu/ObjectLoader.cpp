@@ -1,7 +1,7 @@
 //===- ObjectLoader.cpp - Compiled code into memory -----------------------===//
 //
 // The mapping holds, page by page: code and jump stubs | constants and the global offset table |
-// variables. Everything of the file is checked before it is used: a damaged object is an error.
+// variables. Everything in the file is checked before it is used: a damaged object is an error.
 //
 //===----------------------------------------------------------------------===//
 
@@ -323,7 +323,7 @@ static bool isWide(uint32_t type) {
   }
 }
 
-/// Whether the value of a relocation of four bytes is one.
+/// Whether the value of a four-byte relocation fits.
 static bool fitsIn32(uint32_t type, uint64_t value) {
   if (type == R_X86_64_32)
     return value <= std::numeric_limits<uint32_t>::max();

@@ -12,7 +12,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// 12 chains hide a latency of 4 at two instructions per cycle, with registers to spare. Assembly,
-/// so that the loop is the same whatever the build's optimisation.
+/// so that the loop does not depend on the build's optimisation level.
 void runAvx2(long rounds) {
   asm volatile("vpxor %%xmm13, %%xmm13, %%xmm13\n"
                "vpxor %%xmm14, %%xmm14, %%xmm14\n"
@@ -58,7 +58,7 @@ double measureOnce(ParallelFor &pool, void (*loop)(long), double lanes) {
   std::atomic<int> arrived{0};
   std::atomic<double> total{0};
   parallelFor(pool, threads, [&](int64_t) {
-    // A host's pool may run several items on one thread; then there is nobody to wait for.
+    // A host's pool may run several items on one thread; then the others never arrive.
     const Clock::time_point patience = Clock::now() + std::chrono::milliseconds(20);
     ++arrived;
     while (arrived < threads && Clock::now() < patience)

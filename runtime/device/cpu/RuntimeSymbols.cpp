@@ -14,7 +14,7 @@ struct RuntimeFunction {
   void *address;
 };
 
-/// Listed rather than looked up in the process: a static library has no exported symbols.
+/// Listed here rather than looked up in the process: a static library exports no symbols.
 const RuntimeFunction kFunctions[] = {
     {"pe_find_segments", reinterpret_cast<void *>(&pe_find_segments)},
 };

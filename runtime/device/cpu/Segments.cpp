@@ -10,7 +10,7 @@
 namespace pe::cpu {
 namespace {
 
-/// Knots closer than this, relative to the interval's largest end, differ by rounding only. Merging
+/// Knots closer than this, relative to the interval's larger end, differ only by rounding. Merging
 /// them costs at most their distance times the change of slope.
 constexpr double kMergeDistance = 4e-15;
 
@@ -69,7 +69,7 @@ void append(Sweep &sweep, double knot, const double *values) {
   sweep.values.insert(sweep.values.end(), values, values + sweep.width);
 }
 
-/// `z` with every root as a further knot, but for those within `merge` of another knot.
+/// `z` with every root as an additional knot, except those within `merge` of another knot.
 Sweep insertRoots(const Sweep &z, double merge) {
   Sweep out;
   out.width = z.width;
@@ -92,7 +92,7 @@ Sweep insertRoots(const Sweep &z, double merge) {
   return out;
 }
 
-/// Whether the layers fit each other and the heads of the tables.
+/// Whether the shapes of the layers match each other and the heads of the tables.
 bool layersFit(std::span<const PeSegmentsLayer> layers, int64_t heads) {
   int64_t inputs = 1;
   for (const PeSegmentsLayer &layer : layers) {
@@ -104,7 +104,7 @@ bool layersFit(std::span<const PeSegmentsLayer> layers, int64_t heads) {
 }
 
 /// Rounds to f32. The offset is that of the rounded slope through the knot nearest zero, so that a
-/// slope's rounding error grows from there and not from zero.
+/// slope's rounding error grows from there instead of from zero.
 void writeTables(const Segments &segments, const PeFindSegments &call) {
   int64_t count = segments.count();
   *call.count = static_cast<int32_t>(count);

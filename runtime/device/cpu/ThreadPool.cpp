@@ -14,7 +14,7 @@ static thread_local bool insideItem = false;
 
 namespace {
 
-/// Marks the thread as inside an item while it lives.
+/// Marks the thread as inside an item during its lifetime.
 class InsideItem {
 public:
   InsideItem() : before(insideItem) { insideItem = true; }
@@ -78,7 +78,7 @@ void ThreadPool::run(int64_t items, Body body, void *context) {
 
 void ThreadPool::publish(int64_t items, Body body, void *context) {
   const uint32_t generation = generationOf(ticket.load(std::memory_order_relaxed)) + 1;
-  // From here on no late worker can take an item, whatever it reads of the new job.
+  // From here on no late worker can take an item, whatever it has read of the new job.
   ticket.store(makeTicket(generation, kClosed), std::memory_order_seq_cst);
   jobBody.store(body, std::memory_order_relaxed);
   jobContext.store(context, std::memory_order_relaxed);
@@ -108,7 +108,7 @@ bool ThreadPool::takeItems(uint32_t generation) {
     const int64_t begin = static_cast<int64_t>(index) * chunk;
     if (generationOf(seen) != generation || index == kClosed || begin >= items)
       return any;
-    // Success means that the job read above is the one of this generation.
+    // Success means that the job read above belongs to this generation.
     if (!ticket.compare_exchange_weak(seen, seen + 1, std::memory_order_acq_rel))
       continue;
     const int64_t end = std::min(begin + chunk, items);
@@ -138,7 +138,7 @@ void ThreadPool::waitForItems() {
   callerSleeps.store(false, std::memory_order_relaxed);
 }
 
-/// A worker's wait for a job that is not `seen`.
+/// A worker's wait for a generation other than `seen`.
 void ThreadPool::waitForGeneration(uint32_t seen) {
   const auto hasNews = [&] {
     const Ticket now = ticket.load(std::memory_order_seq_cst);

@@ -40,7 +40,7 @@ namespace pe::emulator {
 namespace {
 
 constexpr size_t kStackBytes = size_t(64) << 10;
-/// A CTA that only waits for others this long waits for ever.
+/// A CTA that waits for others this long is assumed to wait forever.
 constexpr std::chrono::seconds kPatience(60);
 
 } // namespace
@@ -51,7 +51,7 @@ Shared &shared() {
 }
 
 Block &blockOfThread() {
-  // Never freed: fibers that an error left behind stand on its stacks.
+  // Never freed: fibers left behind by an error still use its stacks.
   static thread_local Block *block = new Block;
   return *block;
 }
@@ -102,7 +102,7 @@ void Block::prepare(int count) {
   }
 }
 
-/// Runs the lanes that can run until all wait; whether any did.
+/// Runs the runnable lanes until all wait; returns whether any ran.
 bool Block::runWarp(int warp) {
   bool any = false;
   for (bool progress = true; progress && !hasFailed;) {
@@ -132,7 +132,7 @@ std::string Block::whereTheyWait() const {
   return text;
 }
 
-/// The stage ends with this error, if none was before it.
+/// Ends the stage with this error, unless it already has one.
 void Block::report(const std::string &message) {
   std::lock_guard lock(shared().mutex);
   if (shared().error.empty())
@@ -157,9 +157,9 @@ void Block::end() {
   ++state.epoch, state.waiting = 0;
 }
 
-/// This CTA has looked for what others do since the epoch `seen`, in vain. If nothing has happened
-/// since then, all CTAs that run have looked in vain too, and no other can start, nothing ever
-/// will.
+/// This CTA has waited for others since the epoch `seen`. If nothing has happened since
+/// then, all running CTAs have waited too, and no other CTA can start, nothing will ever
+/// happen.
 void Block::checkOthers(uint64_t seen) {
   bool isForEver;
   {
@@ -177,7 +177,7 @@ void Block::checkOthers(uint64_t seen) {
            " with " + whereTheyWait());
 }
 
-/// Every fiber that can run runs once; whether all of them did nothing but look at what other CTAs
+/// Runs every runnable fiber once; returns whether all of them only polled what other CTAs
 /// do.
 bool Block::runFibers() {
   if (options.order == Order::Random)
@@ -208,7 +208,7 @@ void Block::run(Body kernel, void *const *bufferList, const int64_t *sizeList, i
   alive = threads, atBarrier = 0, barriers = 0, hasFailed = false;
   acquiredTurn = acquireBarriers = 0;
   auto lastWork = std::chrono::steady_clock::now();
-  uint64_t lookedAt = 0; // the epoch of the pass before, if it only looked
+  uint64_t lookedAt = 0; // the epoch of the previous pass, if it only polled
   while (alive && !hasFailed && !shared().failed) {
     const uint64_t seen = shared().epoch;
     if (!runFibers()) {
@@ -216,7 +216,7 @@ void Block::run(Body kernel, void *const *bufferList, const int64_t *sizeList, i
       lastWork = std::chrono::steady_clock::now();
       continue;
     }
-    // What a fiber has read it acts upon in the next pass.
+    // A fiber acts on what it has read in the next pass.
     if (std::exchange(lookedAt, seen) == seen)
       checkOthers(seen);
     std::this_thread::yield();

@@ -67,7 +67,7 @@ uint32_t peEmuRoundToTf32(float x) { return std::bit_cast<uint32_t>(roundToTf32(
 
 } // namespace
 
-// By these names the device library reaches the emulator.
+// The device library calls the emulator by these names.
 extern "C" int32_t pe_emu_thread() { return peEmuThread(); }
 extern "C" void pe_emu_barrier(const char *where) { peEmuBarrier(where); }
 

@@ -28,7 +28,8 @@ std::string SharedShadow::access(int64_t offset, int64_t bytes, bool isWrite, co
       return describe(isWrite ? "overwrites what was written by" : "reads what was written by",
                       word.write, now);
     if (!isWrite) {
-      // Of readers at one moment two of different warps are kept apart by the flag.
+      // Of simultaneous readers in different warps the first is kept; the flag says that there are
+      // more.
       const bool isSameTime = word.read.thread >= 0 && word.read.barriers == now.barriers;
       word.hasMoreReaders = isSameTime && (word.hasMoreReaders || word.read.thread != now.thread);
       if (!isSameTime || word.read.thread / 32 == now.thread / 32)

@@ -8,7 +8,7 @@
 
 namespace pe::emulator {
 
-/// What LLVM calls to round to bf16 on a host that has no instruction for it.
+/// LLVM calls this to round to bf16 on a host without an instruction for it.
 static __bf16 roundToBf16(float value) { return std::bit_cast<__bf16>(floatToBf16(value)); }
 
 static std::map<std::string, void *> makeTable() {

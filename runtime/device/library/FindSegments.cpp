@@ -3,7 +3,7 @@
 // The algorithm of runtime/device/cpu/Segments.h with its loops divided among threads. The cells
 // of a sweep are divided into one contiguous piece per thread: every thread counts the knots that
 // its cells will have, and after a barrier knows where to write them. Inside a cell the roots are
-// taken in ascending order by searching the next one, which needs no memory.
+// taken in ascending order by searching for the next one, which needs no memory.
 //
 //===----------------------------------------------------------------------===//
 #include "DeviceLibrary.h"
@@ -143,7 +143,7 @@ void Finder::applyAffine(const Sweep &from, Sweep &to, const PeGpuSegmentsLayer 
   barrier();
 }
 
-/// The first root of the cell behind (knot, unit), by knot and then by unit.
+/// The first root of the cell after (knot, unit), ordered by knot and then by unit.
 bool Finder::nextRoot(const Sweep &z, int64_t cell, double &knot, int64_t &unit,
                       double &share) const {
   const double left = z.knots[cell], width = z.knots[cell + 1] - left;
@@ -184,7 +184,7 @@ template <typename Take> void Finder::eachRoot(const Sweep &z, int64_t cell, Tak
   }
 }
 
-/// `z` with its roots as further knots, behind ReLU; false when they are too many.
+/// `z` with its roots as additional knots, after the ReLU; false if there are too many.
 bool Finder::insertRoots(const Sweep &z, Sweep &out) {
   const int64_t cells = z.count - 1, share = (cells + threads - 1) / threads;
   const int64_t begin = thread * share < cells ? thread * share : cells;

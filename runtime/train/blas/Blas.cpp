@@ -1,8 +1,8 @@
 //===- Blas.cpp - OpenBLAS, loaded on demand and single-threaded ----------===//
 //
 // The table of functions found in libopenblas.so.0, and the translation of row-major calls to it.
-// cblas_* take row-major matrices; the LAPACK routines are Fortran and column-major, for which our
-// upper triangle is the lower one.
+// cblas_* take row-major matrices; the LAPACK routines are Fortran and column-major, so our upper
+// triangle is their lower one.
 //
 //===----------------------------------------------------------------------===//
 

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One file of ten is held out: the tenth, the twentieth ...
+/// Every tenth file is held out: the tenth, the twentieth ...
 constexpr int64_t kHoldOut = 10;
 
 bool isSkippedFolder(const std::string &name) {

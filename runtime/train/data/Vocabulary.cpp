@@ -1,6 +1,6 @@
 //===- Vocabulary.cpp - Text as 96 characters -----------------------------===//
 //
-// The two directions of the table in the header.
+// Encoding and decoding as described in the header.
 //
 //===----------------------------------------------------------------------===//
 

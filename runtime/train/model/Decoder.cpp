@@ -9,7 +9,7 @@
 namespace pe::train {
 namespace {
 
-/// Floats of one item of the final sum over workers.
+/// How many floats one item of the final sum over workers covers.
 constexpr int64_t kSumSlice = 8192;
 
 } // namespace

@@ -1,6 +1,6 @@
 //===- Linear.cpp - A matrix product with weights -------------------------===//
 //
-// Three calls of the matrix product.
+// Three calls of gemm.
 //
 //===----------------------------------------------------------------------===//
 

@@ -86,7 +86,7 @@ struct Weights {
 };
 
 /// One step on the square x[n, n] with its gram matrix (upper triangle, destroyed). False: I + c G
-/// is not positive definite, which only rounding of a wildly scaled matrix can bring about.
+/// is not positive definite, which only rounding of a badly scaled matrix can cause.
 bool step(int64_t n, const Weights &weights, Matrix &x, Matrix &gram) {
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = i; j < n; ++j)
@@ -120,7 +120,7 @@ bool iterate(int64_t n, Matrix &x, Matrix gram) {
   return true;
 }
 
-/// x <- 1.5 x - 0.5 x (x^T x): squares what little deviation is left.
+/// x <- 1.5 x - 0.5 x (x^T x): squares the small remaining deviation.
 void polish(int64_t m, int64_t n, Matrix &x, Matrix gram) {
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = i; j < n; ++j) {
@@ -173,7 +173,8 @@ std::optional<Matrix> tallPolarFactor(int64_t m, int64_t n, const Matrix &x) {
   return result;
 }
 
-/// x plus seeded noise that is small against the largest singular value and fills every direction.
+/// x plus seeded noise that is small relative to the largest singular value and covers every
+/// direction.
 Matrix jittered(int64_t m, int64_t n, const Matrix &x, uint64_t seed, int attempt) {
   double sigma = std::sqrt(spectralBound(n, gramOf(m, n, x.data())));
   double deviation = kJitter * sigma / std::sqrt(static_cast<double>(m));

@@ -1,6 +1,6 @@
 //===- Svg.cpp - Charts as standalone SVG text ----------------------------===//
 //
-// Scales, axes, lines with labels that keep clear of each other, cells of a heatmap.
+// Scales, axes, lines with labels that do not overlap, cells of a heatmap.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@
 namespace pe::train {
 namespace {
 
-/// Okabe and Ito's palette, yellow darkened to be seen on white.
+/// Okabe and Ito's palette, with a darker yellow that is visible on white.
 constexpr std::array<std::string_view, 8> kColors = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                                      "#56b4e9", "#e69f00", "#7f7f7f", "#8b5a2b"};
 
@@ -144,7 +144,7 @@ std::string endLabels(const LineChart &chart, const Scale &x, const Scale &y) {
   constexpr double gap = kFontSize + 2;
   for (size_t i = 1; i < labels.size(); ++i)
     labels[i].y = std::max(labels[i].y, labels[i - 1].y + gap);
-  // Push back up what left the chart at the bottom.
+  // Push labels that left the chart at the bottom back up.
   double limit = y.from;
   for (size_t i = labels.size(); i-- > 0; limit = labels[i].y - gap)
     labels[i].y = std::min(labels[i].y, limit);
@@ -171,7 +171,7 @@ std::string heatColor(double fraction) {
 
 constexpr int kHeatLevels = 48;
 
-/// The cells of one row; neighbours of one colour become one rectangle.
+/// The cells of one row; adjacent cells of one colour become one rectangle.
 std::string heatRow(const std::vector<double> &row, const Range &range, double x0, double y,
                     double cellWidth, double cellHeight) {
   std::string out;
@@ -259,7 +259,7 @@ std::string toSvg(const LineChart &chart) {
   std::string out = open(chart.width, chart.height);
   out += text(kLeft, 18, chart.title, "start", "font-size=\"13\" font-weight=\"600\"");
   out += axes(chart, x, y, xTicks);
-  // A nested drawing with the same coordinates cuts lines off at the frame.
+  // A nested drawing with the same coordinates clips lines at the frame.
   double width = x.to - x.from + 8, height = y.from - y.to + 8;
   out += format("<svg x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
                 "viewBox=\"%.1f %.1f %.1f %.1f\">\n",

@@ -20,9 +20,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Every parameter of the encoding is logged at every so many steps; the rest at each.
+/// The encoding's parameters are logged at this interval of steps, everything else at every step.
 constexpr int64_t kEncodingInterval = 10;
-/// A terminal's line is rewritten at most this often.
+/// The minimum time between rewrites of a terminal's line.
 constexpr std::chrono::milliseconds kRedraw(200);
 constexpr double kSmoothing = 0.95;
 
@@ -67,12 +67,12 @@ Json encodingOf(Trainer &trainer) {
   return object;
 }
 
-/// One line. A folder's name need not be UTF-8, JSON is.
+/// One line. A folder's name need not be UTF-8, but JSON must be.
 std::string lineOf(const Json &object) {
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// Removes what a process that was killed left of its last line.
+/// Removes the partial last line of a killed process.
 Status dropPartialLine(const std::string &path) {
   std::error_code failure;
   if (!std::filesystem::is_regular_file(path, failure))

@@ -1,6 +1,6 @@
 //===- Options.cpp - The flags of `pe train` ------------------------------===//
 //
-// The table of flags, and what reads it.
+// The table of flags, and its readers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -70,7 +70,7 @@ template <typename Parse, typename Access> Setter choice(Parse parse, Access acc
   };
 }
 
-/// A flag whose other values are not built yet; `why` says what is meant to be used instead.
+/// A flag whose other values are not built yet; `why` says what to use instead.
 Setter only(const std::string &value, const std::string &why = "the rest is not built yet") {
   return [=](TrainConfig &, const std::string &text) -> Status {
     if (text != value)
@@ -156,7 +156,7 @@ Status setPhases(TrainConfig &config, const std::string &path) {
 using C = TrainConfig;
 
 // clang-format off
-/// What is trained, and with what steps.
+/// Flags about what is trained, and with which steps.
 std::vector<Flag> flagsOfTraining() {
   return {
     {"data", "", "directory of text files; every tenth is held out (default: Python's library)",
@@ -203,7 +203,7 @@ std::vector<Flag> flagsOfTraining() {
   };
 }
 
-/// What is done to the weights beside the steps, and what a run reads, writes and shows.
+/// Flags about changes to the weights outside of steps, and what a run reads, writes and shows.
 std::vector<Flag> flagsOfRun() {
   return {
     {"reinit-iters", "0",

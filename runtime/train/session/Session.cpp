@@ -1,6 +1,6 @@
 //===- Session.cpp - A training run from start to end ---------------------===//
 //
-// Phases, steps, and what is due between them.
+// Phases, steps, and what happens between them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,7 @@ readCorpora(const std::vector<PhaseConfig> &phases) {
   return result;
 }
 
-/// Why one of the observers cannot go on.
+/// The error of the first observer that has one.
 static Status statusOf(const std::vector<Observer *> &observers) {
   for (const Observer *observer : observers)
     if (Status status = observer->status(); !status)
@@ -66,7 +66,7 @@ Session::create(const TrainConfig &config, Environment environment,
                        " in '", config.checkpoint, "'");
     removeLeftovers(config.checkpoint);
   }
-  // What cannot be written is said before the first step, not behind the last.
+  // Outputs that cannot be written are reported before the first step, not after the last.
   if (!config.checkpoint.empty())
     if (Status made = makeCheckpointFolder(config.checkpoint); !made)
       return made.takeError();

@@ -118,7 +118,7 @@ Expected<Tensor> takeTensor(const Safetensors &file, const std::string &path,
   return *tensor;
 }
 
-/// The entry of the metadata, or an empty text.
+/// The entry of the metadata, or an empty string.
 std::string entryOf(const Safetensors &file, const std::string &key) {
   auto found = file.metadata.find(key);
   return found == file.metadata.end() ? "" : found->second;
@@ -162,7 +162,7 @@ struct State {
   int64_t steps = 0, skipped = 0;
 };
 
-/// Takes tensors out of one file and checks them; the first thing that is wrong is kept.
+/// Takes tensors from one file and checks them; the first error is kept.
 class TensorReader {
 public:
   TensorReader(const Safetensors &file, const std::string &path) : file(file), path(path) {}
@@ -242,7 +242,7 @@ Expected<State> readState(const std::string &folder, const ParameterLayout &layo
 
 enum class Remove { Leftovers, All };
 
-/// Removes from a checkpoint's folder what a killed process left of its files, or all that
+/// Removes from a checkpoint's folder the partial files of a killed process, or all files that
 /// saveCheckpoint writes.
 void removeFiles(const fs::path &folder, Remove what) {
   std::error_code ignored;
@@ -294,7 +294,7 @@ Status makeCheckpointFolder(const std::string &directory) {
 
 Status saveCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata) {
   std::string name = "step-" + std::to_string(trainer.steps());
-  // Never into the folder that is to be resumed from until this one is whole.
+  // Never write into the folder to resume from until this one is complete.
   if (auto previous = latestName(directory); previous && *previous == name)
     name += ".1";
   const fs::path folder = fs::path(directory) / name;

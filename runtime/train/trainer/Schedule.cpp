@@ -1,6 +1,6 @@
 //===- Schedule.cpp - The learning rate over the steps --------------------===//
 //
-// The three curves of the header.
+// The three curves described in the header.
 //
 //===----------------------------------------------------------------------===//
 

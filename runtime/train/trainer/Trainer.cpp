@@ -14,7 +14,7 @@
 namespace pe::train {
 namespace {
 
-/// More steps in a row without a finite gradient end the run: nothing changes any more.
+/// More consecutive steps without a finite gradient end the run: nothing changes any more.
 constexpr int64_t kMaxSkipsInARow = 20;
 
 bool isTarget(const Parameter &parameter, ReinitTarget target) {
@@ -74,7 +74,7 @@ Trainer::reinitialise(ReinitTarget target, reinit::Scale scale, uint64_t seed) {
     if (isTarget(layout[index], target))
       chosen.push_back(index);
 
-  // The projections go to copies, so that an error leaves the model as it was.
+  // The projections are made on copies, so that an error leaves the model unchanged.
   std::vector<std::vector<float>> weights(chosen.size());
   std::vector<std::optional<Expected<reinit::MatrixReport>>> results(chosen.size());
   parallelFor(pool, static_cast<int64_t>(chosen.size()), [&](int64_t item) {
