@@ -80,7 +80,7 @@ static const Call kCalls[] = {
     {"hot_shard", 1, 2, 1, 37, 200, 16, 24, shard(400, 300, 0, 2), 1e4},
     {"long", 1, 2, 1, 1000, 1000, 64, 64, {}, 1.0, true},
     {"long_uneven", 1, 3, 1, 777, 1000, 40, 72, {}, 1.0, true},
-    // Rows that a CPU's backward divides into two and three parts (cpu_schedule, part_rows).
+    // Rows that the CPU's backward pass splits into two and three parts (cpu_schedule, part_rows).
     {"two_parts", 1, 1, 1, 1024, 130, 16, 24, {}, 1.0, true},
     {"three_parts", 2, 1, 1, 1025, 1100, 16, 24, {}, 1.0, true},
     {"parts_grouped", 1, 6, 2, 400, 300, 16, 24, {}, 1.0, true},

@@ -24,8 +24,8 @@ struct EncodingFile {
   std::string_view name;
   /// Relative to the repository's root.
   std::string_view path;
-  /// Judged with operands in f32 only: what is left of terms that cancel is below the rounding of
-  /// narrower ones.
+  /// Compared with f32 operands only: what is left of cancelling terms is below the rounding of
+  /// narrower types.
   bool isExactOnly = false;
 };
 
@@ -40,7 +40,7 @@ struct Call {
 };
 
 /// The range a parameter of this name is drawn from, in place of its pe.init: chosen so that the
-/// interesting place (a threshold, say) lies inside the sequences of the table.
+/// interesting point (a threshold, say) lies inside the sequences of the table.
 struct ParameterRange {
   std::string_view name;
   double low, high;
@@ -56,9 +56,9 @@ std::span<const EncodingFile> encodingFiles();
 std::span<const Call> calls();
 std::span<const ParameterRange> parameterRanges();
 std::span<const LoopChoice> loopChoices();
-/// Whether it is the turn of choice number `choice` at encoding number `encoding`: two choices per
-/// encoding, of different blocks and owners, one for calls of head dim 16 and one for the others (a
-/// function is then compiled once). The whole table meets all of them at both.
+/// Whether choice number `choice` is used for encoding number `encoding`: two choices per encoding,
+/// with different blocks and owners, one for calls of head dim 16 and one for the others (so a
+/// function is compiled once). The whole table covers all of them at both.
 bool isInTurn(size_t choice, size_t encoding, const Call &call);
 
 } // namespace pe::conformance

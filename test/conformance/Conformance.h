@@ -22,7 +22,7 @@ namespace pe::conformance {
 struct CaseResult {
   std::string encoding;
   std::string call;
-  /// Which of several subjects answered; empty where there is one.
+  /// Which of several subjects ran; empty if there is only one.
   std::string subject;
   reference::Report report;
   /// Why there is no report, or which tensor differed between runs; empty: neither.
@@ -43,7 +43,7 @@ public:
         dtype(dtype) {}
 
   CaseResult run(const EncodingFile &encoding, const Call &call);
-  /// Lets another subject answer; the reference is evaluated once for all that are asked in turn.
+  /// Runs another subject; the reference is evaluated once for all subjects of a case.
   CaseResult run(const EncodingFile &encoding, const Call &call, Subject &other);
 
 private:
@@ -54,7 +54,7 @@ private:
     reference::Program program;
   };
   Expected<const Loaded *> load(const EncodingFile &encoding);
-  /// What a case's subjects are given, and what the reference says about it.
+  /// The inputs of a case's subjects, and the reference's results for them.
   struct Question {
     std::string encoding, call;
     TensorMap inputs;

@@ -1,7 +1,7 @@
 //===- Inputs.cpp - Random inputs for a described function ----------------===//
 //
-// Values need only be of the right kind and different for every head: a parameter that starts as
-// one number for all heads would hide a wrong head index.
+// Values only have to be of the right kind and different for every head: a parameter that is
+// initialised to one number for all heads would hide a wrong head index.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,9 @@
 //===- NotFiniteTest.cpp - NaN and infinities in inputs, on every target --===//
 //
-// A NaN in an input must be seen in all that reads it, and nowhere else. What reads it follows from
-// the formulas of the outputs and gradients alone (`Readers`), without any arithmetic on NaN. A
-// bias of minus infinity masks its pair: results and gradients are those of the float64 reference.
+// A NaN in an input must reach everything that reads it, and nothing else. What reads it follows
+// from the formulas of the outputs and gradients alone (`Readers`), without any arithmetic on NaN.
+// A bias of minus infinity masks its pair: results and gradients are those of the float64
+// reference.
 //
 //===----------------------------------------------------------------------===//
 
@@ -268,10 +269,10 @@ bool hasNaN(const TensorMap &inputs, const std::string &name) {
   return std::any_of(values.begin(), values.end(), [](float x) { return std::isnan(x); });
 }
 
-/// A NaN with all bits set: one whose payload arithmetic on bits would turn into a number.
+/// A NaN with all bits set, which careless bit arithmetic would turn into a number.
 float fullNaN() { return std::bit_cast<float>(~uint32_t(0)); }
 
-/// Every element that `Readers` names is NaN; the others are what they are without it.
+/// Every element that `Readers` names is NaN; the others are unchanged.
 void expectReaders(Target &target, const Form &form, const TensorMap &clean,
                    const TensorMap &inputs) {
   TensorMap expected = target.run(form.source(), clean), found = target.run(form.source(), inputs);
@@ -287,11 +288,11 @@ void expectReaders(Target &target, const Form &form, const TensorMap &clean,
       extra += !flags[n] && std::isnan(values[n]);
       changed += !flags[n] && !std::isnan(values[n]) && values[n] != before[n];
     }
-    // A row's own term reads nothing of the others: softmax makes its gradient 0 beforehand.
+    // A row term's gradient reads nothing under softmax: it is known to be 0.
     if (name == "d_row" && form.isSoftmax)
       missing = 0;
     EXPECT_EQ(missing, 0) << name;
-    // Where the mask cuts a block, a GPU multiplies the zeros outside of it with what stands there
+    // Where the mask cuts a block, a GPU multiplies the zeros outside it by the operands there
     // (docs/numerics.md); scores outside are never used.
     if (!target.isEmulator() || name == "lse" || (name == "o" && !hasNaN(inputs, "v")))
       EXPECT_EQ(extra, 0) << name;
@@ -330,7 +331,7 @@ TEST_P(NotFinite, NaNIsSeenByItsReadersAlone) {
   }
 }
 
-// Stick-breaking stops where no row has mass left; a row that is NaN has not.
+// Stick-breaking stops where no row has mass left; a row that is NaN does not stop.
 TEST_P(NotFinite, NaNIsNotSkippedByEarlyExit) {
   Form form = target.form(false);
   form.hasLse = false;
@@ -388,7 +389,7 @@ TEST_P(NotFinite, MinusInfinityMasks) {
   }
 }
 
-// log(0) has an infinite derivative; the pair that it masks adds 0 to it all the same.
+// log(0) has an infinite derivative; the pair that it masks still contributes 0.
 TEST_P(NotFinite, MinusInfinityOfALogarithmHasNoGradient) {
   for (const char *formula :
        {"log(s[h] * (i - j))", "min(log(s[h] * (i - j)), 2.0 + sin(0.01 * i * j))"}) {
@@ -402,7 +403,7 @@ TEST_P(NotFinite, MinusInfinityOfALogarithmHasNoGradient) {
   }
 }
 
-// A bias of -1e9 on some keys of a row is as good as minus infinity, to the bit.
+// A bias of -1e9 on some keys of a row equals minus infinity, to the bit.
 TEST_P(NotFinite, LargeNegativeBiasIsExact) {
   const Form form = target.form(true);
   TensorMap finite = form.draw(), infinite = form.draw();
@@ -414,7 +415,7 @@ TEST_P(NotFinite, LargeNegativeBiasIsExact) {
       ASSERT_EQ(tensor.values<float>()[n], b.at(name).values<float>()[n]) << name << " " << n;
 }
 
-// Plus infinity has no finite softmax; under stick-breaking the key takes all that is left.
+// Plus infinity has no finite softmax; under stick-breaking the key takes all the remaining mass.
 TEST_P(NotFinite, PlusInfinity) {
   for (bool isSoftmax : {true, false}) {
     Form form = target.form(isSoftmax);

@@ -1,8 +1,8 @@
 //===- PartsTest.cpp - sums in parts depend on lengths alone --------------===//
 //
-// A CPU's backward divides rows into parts. With few heads every part is a work item; with many an
-// item has all parts of its head. Neither the batch a sequence stands in nor threads may change a
-// bit of its results and gradients.
+// The CPU's backward pass splits rows into parts. With few heads every part is a work item; with
+// many an item has all parts of its head. Neither the batch around a sequence nor the number of
+// threads may change a bit of its results and gradients.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@
 namespace pe::conformance {
 namespace {
 
-/// Three parts of rows, and so many sequences that one item has all parts of a head.
+/// Three parts of rows, and enough sequences that one item has all parts of a head.
 constexpr int64_t kBatch = 17, kQueries = 1100, kKeys = 300, kDepth = 8;
 
 /// Sequence `index` of a tensor whose first extent is the batch.

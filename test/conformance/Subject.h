@@ -1,7 +1,7 @@
 //===- Subject.h - What the conformance suite judges ------------*- C++ -*-===//
 //
 // A subject turns a source file into a function and runs it; the suite compares what it returns
-// with the float64 reference. One subject per target, so that every device meets the same table.
+// with the float64 reference. One subject per target, so that every device runs the same table.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,17 +35,17 @@ public:
                                                       int64_t valueDim) = 0;
 };
 
-/// What to judge.
+/// What to test.
 struct SubjectOptions {
   /// "cpu" and "loops": the public API with that lowering. "reference": the reference itself in
-  /// fp32, what a perfect device would return.
+  /// f32, as a perfect device would return it.
   std::string target = "cpu";
   /// The machine to compile for; empty: this one.
   std::string features;
   /// Of activations; on GPU targets also BF16 and F16.
   DType dtype = DType::F32;
   /// For cpu and loops, below the public API: every fresh buffer is filled with NaN first, so that
-  /// what no stage writes cannot look right.
+  /// elements no stage writes cannot look correct.
   bool poison = false;
   /// For loops.
   LoopOptions loops = {};

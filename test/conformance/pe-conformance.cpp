@@ -7,8 +7,8 @@
 //                  [--list]
 //
 // --loops chooses blocks and owners (Cases.cpp) of target loops: two per encoding in turn, all, or
-// a list such as 16x16-rows; --permissions leaves out the blocks that an algorithm allows to.
-// --poison fills fresh buffers with NaN. Nothing is taken from a disk cache of earlier programs.
+// a list such as 16x16-rows; --permissions leaves out the blocks that an algorithm may leave out.
+// --poison fills fresh buffers with NaN. The user's disk cache is not used.
 // Prints a line per case, all tensors of a failing one, and a last line that counts. Exit 1 if any
 // case failed or none was run, 77 if the target is not on this machine.
 //
@@ -117,7 +117,7 @@ Expected<std::vector<std::unique_ptr<Subject>>> makeSubjects(const Arguments &ar
   return subjects;
 }
 
-/// Whether subject number `number` is asked about a call of encoding number `encoding`.
+/// Whether subject number `number` runs a call of encoding number `encoding`.
 bool isAsked(const Arguments &arguments, size_t number, size_t encoding, const Call &call) {
   if (arguments.subject.target != "loops")
     return true;
@@ -126,8 +126,8 @@ bool isAsked(const Arguments &arguments, size_t number, size_t encoding, const C
   return arguments.loops[0] == "all" || isChosen(arguments.loops, loopChoices()[number].name);
 }
 
-/// A folder for this run alone, in place of the user's cache: a compiler that has just been built
-/// is judged by what it compiles now.
+/// A folder for this run alone, in place of the user's cache: a freshly built compiler is tested on
+/// what it compiles now.
 class FreshCache {
 public:
   FreshCache() {
@@ -153,7 +153,7 @@ struct Counts {
   int cases = 0, failed = 0;
 };
 
-/// One case, asked of every subject whose turn it is.
+/// Runs one case on every subject chosen for it.
 void runCase(const Arguments &arguments, Suite &suite,
              std::span<const std::unique_ptr<Subject>> subjects, size_t encoding, const Call &call,
              Counts &counts) {

@@ -53,7 +53,7 @@ Real BiasEvaluator::element(int parameter, int64_t row, int64_t column) const {
 // Scalars
 //===----------------------------------------------------------------------===//
 
-/// Whole numbers are taken modulo their type; a real number must fit.
+/// Integers wrap to their type; a real number must fit.
 BiasEvaluator::Value BiasEvaluator::convert(const Node &node, const Value &in) {
   Type from = node.children[0].type, to = node.type;
   Value out;
@@ -297,7 +297,7 @@ Real BiasEvaluator::bias(const Node &node) {
   }
   case Op::Power: {
     Real power = x > 0 ? std::pow(x, atHead(parameter(0))) : 0;
-    // The exponent's gradient is log(x) * power, which roundings of x decide near 1.
+    // The exponent's gradient is log(x) * power, which the rounding of x dominates near 1.
     defined &= x == 1 || std::fabs(x - 1) > 0.02L;
     return rounded(factor * atHead(parameter(1)) * power, true);
   }

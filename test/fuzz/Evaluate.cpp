@@ -55,7 +55,7 @@ public:
 
   /// The sum of the biases of every pair; the values are those of the parameters in `inputs`.
   std::vector<Real> biasOf(const Arrays &inputs) const;
-  /// "o", and "lse" whether it is a result or not.
+  /// "o", and always "lse", even if it is not a result.
   Arrays forward(const Arrays &inputs, const std::vector<Real> &bias) const;
 
 private:
@@ -88,7 +88,7 @@ std::vector<Real> DenseAttention::biasOf(const Arrays &inputs) const {
   return all;
 }
 
-/// Pair p of n turns by position * base^(-2p/n): neighbours, or halves apart.
+/// Pair p of n is rotated by position * base^(-2p/n): adjacent elements, or half the dims apart.
 std::vector<Real> DenseAttention::rotate(const std::vector<Real> &rows, int64_t heads,
                                          int64_t length, int64_t start) const {
   std::vector<Real> turned = rows;
@@ -110,7 +110,7 @@ std::vector<Real> DenseAttention::rotate(const std::vector<Real> &rows, int64_t 
 
 Real DenseAttention::normalize(std::vector<std::optional<Real>> &row) const {
   if (program.isStickBreaking) {
-    Real left = 0; // the logarithm of what the keys further on have left
+    Real left = 0; // the logarithm of the mass that later keys have left
     for (size_t c = row.size(); c-- > 0;)
       if (row[c]) {
         Real z = *row[c];
@@ -179,8 +179,8 @@ Expected<std::vector<Real>> elementsOf(const Tensor &tensor) {
   return std::vector<Real>(values.begin(), values.end());
 }
 
-/// A share of the norm that both readings may differ by: roundings of float64, which grow with the
-/// positions that trigonometric functions are taken of.
+/// The relative difference allowed between both evaluations: float64 rounding, which grows with the
+/// positions passed to trigonometric functions.
 Real toleranceOf(const Program &program) {
   Real furthest = 0;
   for (int64_t start : {program.queryStart(), program.positions.keyStart})
@@ -296,7 +296,7 @@ bool Condition::isGood() const {
 
 namespace {
 
-/// First, last and some places between, of `size`.
+/// The first, the last and some indices in between, of `size`.
 std::vector<int64_t> placesOf(int64_t size, int64_t count) {
   std::vector<int64_t> places;
   for (int64_t n = 0; n < std::min(size, count); ++n)

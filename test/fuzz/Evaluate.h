@@ -5,7 +5,7 @@
 // sum(d_o * o) + sum(d_lse * lse) along one random direction per argument.
 //
 // The same walk with a little noise after every rounded f32 operation says whether a bias and its
-// derivative are well conditioned: a program whose results hang on one rounding judges nobody.
+// derivative are well conditioned: a program whose results depend on one rounding proves nothing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,27 +25,27 @@ using ParameterValues = std::vector<std::vector<long double>>;
 /// Drawn as Parameter says, though not with the numbers that `pe run --random` draws.
 ParameterValues drawParameters(const Program &program, uint64_t seed);
 
-/// What a bias is like over pairs of the program's call.
+/// The condition of a bias over pairs of the program's call.
 struct Condition {
   /// Every operation was defined and every value finite.
   bool isDefined = true;
   /// The largest |bias|.
   double magnitude = 0.0;
-  /// How far roundings of f32 move the bias, and its derivative by the parameters (relative to the
-  /// largest).
+  /// How far f32 rounding moves the bias, and its derivative with respect to the parameters
+  /// (relative to the largest).
   double error = 0.0, derivativeError = 0.0;
 
   bool isGood() const;
 };
 
-/// Of at most about `pairs` pairs, spread over the call; corners included.
+/// Uses at most about `pairs` pairs, spread over the call, including the corners.
 Condition conditionOf(const Program &program, const Node &bias, const ParameterValues &values,
                       int pairs);
 
 /// The elements of the program's parameters among named tensors.
 Expected<ParameterValues> parametersFrom(const Program &program, const TensorMap &tensors);
 
-/// Pairs that a dense evaluation visits: what it costs.
+/// The number of pairs that a dense evaluation visits.
 int64_t pairsOf(const Program &program);
 
 /// Compares the reference's results and gradients with this evaluation; the error says which tensor

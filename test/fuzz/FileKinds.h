@@ -1,7 +1,7 @@
 //===- FileKinds.h - What reads files, and good files for it ----*- C++ -*-===//
 //
-// A kind of file: how a damaged one comes from a number, and how it is read. Nothing that is read
-// may crash, hang or take memory without bound, and what is refused is refused with one clear line.
+// A kind of file: how a seed determines a damaged one, and how it is read. Reading must not crash,
+// hang or use unbounded memory, and every refusal is one clear line.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ struct FileKind {
   std::string name;
   /// The damaged file of a seed.
   std::string (*make)(const Corpus &corpus, uint64_t seed);
-  /// Reads it below `scratch`, an empty folder; what is wrong with the answer, or nothing.
+  /// Reads it below `scratch`, an empty folder; returns what is wrong with the outcome, or nothing.
   std::string (*read)(const Corpus &corpus, const std::string &bytes,
                       const std::filesystem::path &scratch, const Progress &progress);
   /// Needs the compiler's library.
@@ -38,7 +38,7 @@ struct FileKind {
 /// Sources; safetensors; plans, signatures and programs of packages; whole packages; checkpoints;
 /// logs; configurations.
 const std::vector<FileKind> &fileKinds();
-/// Of fileKinds, by the file that has them.
+/// The part of fileKinds that is defined in ReaderKinds.cpp.
 std::vector<FileKind> readerKinds();
 FileKind sourceKind();
 

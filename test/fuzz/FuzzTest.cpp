@@ -1,7 +1,7 @@
 //===- FuzzTest.cpp - The fuzzers can fail --------------------------------===//
 //
-// A fuzzer that reports nothing is worth something only if it would report a fault: crashes, hangs,
-// a wrong reference and ill-conditioned programs are seen, and what fails is reduced.
+// A fuzzer that reports nothing is useful only if it would report a fault: crashes, hangs, a wrong
+// reference and ill-conditioned programs are detected, and failures are minimised.
 //
 //===----------------------------------------------------------------------===//
 
@@ -97,7 +97,7 @@ Node keyAsReal() { return makeNode(Op::ToReal, Type::F32, {makeNode(Op::Key, Typ
 TEST(Condition, SeesWhatRoundingDecides) {
   Program smooth = programOf(makeScalar("math.sin", Type::F32, {keyAsReal()}));
   EXPECT_TRUE(conditionOf(smooth, smooth.biases[0], {}, 100).isGood());
-  // A power of two may come out just below the whole number.
+  // A power of two may come out just below the integer.
   Node power = makeScalar("math.exp2", Type::F32, {keyAsReal()});
   Program jumping = programOf(makeScalar("math.floor", Type::F32, {std::move(power)}));
   EXPECT_FALSE(conditionOf(jumping, jumping.biases[0], {}, 100).isGood());

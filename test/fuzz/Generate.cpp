@@ -56,11 +56,11 @@ void Generator::drawSizes() {
   auto dim = [&] { return pick<int64_t>({16, 16, 16, 24, 32, 40, 64}); };
   sizes.headDim = dim();
   sizes.valueDim = chance(0.5) ? sizes.headDim : dim();
-  if (chance(0.04)) // the CPU alone has these
+  if (chance(0.04)) // only the CPU supports these
     sizes.headDim = sizes.valueDim = 8;
 }
 
-/// Around places where products and sums of positions leave 31, 32 and 63 bits; start + length
+/// Around values where products and sums of positions overflow 31, 32 and 63 bits; start + length
 /// stays within 2^30.
 void Generator::drawPositions() {
   constexpr int64_t limit = 1 << 30;

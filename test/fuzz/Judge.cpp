@@ -38,21 +38,21 @@ std::string kindOf(const std::string &tensor) {
 
 } // namespace
 
-/// A program while it is judged.
+/// The state of one program under test.
 struct Judge::Case {
   const Program &program;
   const Progress &progress;
   jit::Source source;
   TensorMap inputs;
   reference::Program parsed;
-  /// By type: what the reference says of inputs rounded to it.
+  /// By type: the reference's results for inputs rounded to it.
   struct Expectation {
     TensorMap inputs;
     reference::Results exact, rounded;
   };
   std::map<DType, Expectation> expectations;
   Verdict verdict;
-  /// Target and message of those that refused; targets that did not.
+  /// Target and message of each refusal; targets that did not refuse.
   std::vector<std::pair<std::string, std::string>> refusals;
   std::vector<std::string> accepted;
 
@@ -157,7 +157,7 @@ void Judge::runTarget(const Target &target, Case &run) const {
     run.progress("run " + target.name);
     auto found = (*function)->run((*expected)->inputs, run.program.positions, threads);
     if (!found) {
-      // The first run may refuse the call; the second may not differ from it.
+      // The first run may refuse the call; the second must do the same.
       if (first.empty())
         run.refusals.emplace_back(target.name, found.error().getMessage());
       else
@@ -173,7 +173,7 @@ void Judge::runTarget(const Target &target, Case &run) const {
   run.compare(target.name, target.dtype, **expected, first);
 }
 
-/// Refusals that all share, and stated limits, are no findings if they are clear; others are.
+/// Clear refusals by all targets, and stated limits, are not findings; others are.
 static void judgeRefusals(const std::vector<std::pair<std::string, std::string>> &refusals,
                           const std::vector<std::string> &accepted, Verdict &verdict) {
   for (const auto &[target, message] : refusals) {
@@ -190,7 +190,7 @@ static void judgeRefusals(const std::vector<std::pair<std::string, std::string>>
 }
 
 /// One finding for all targets that say the same: "loops, cpu: differs ...". Where the reference is
-/// wrong, its differences from the targets say nothing more.
+/// wrong, its differences from the targets add nothing.
 static void joinFindings(Verdict &verdict) {
   bool isReferenceWrong = std::ranges::any_of(verdict.findings, [](const Finding &finding) {
     return finding.group.starts_with("reference: ");

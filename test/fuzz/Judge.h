@@ -2,8 +2,8 @@
 //
 // Compiles and runs a program with gradients, compares it with the float64 reference under the
 // contract's bounds, two runs on different numbers of threads with each other bit for bit, and the
-// reference with the second evaluation. To be called in a process of its own (Worker.h): what is
-// judged may crash or hang.
+// reference with the second evaluation. Call it in a separate process (Worker.h): the program under
+// test may crash or hang.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@
 
 namespace pe::fuzz {
 
-/// What is wrong with a program. Findings of one group have one cause, as far as can be seen.
+/// What is wrong with a program. Findings of one group presumably have one cause.
 struct Finding {
   std::string group;
   std::string detail;
@@ -28,7 +28,7 @@ struct Verdict {
   std::vector<Finding> findings;
   /// Every target refused it with this message.
   std::string refusal;
-  /// Its results hang on single roundings; nothing was compared.
+  /// Its results depend on single roundings; nothing was compared.
   /// "gpu-emulator: MESSAGE" of targets that refused it by a limit that their pages state.
   std::vector<std::string> limits;
   bool isIllConditioned = false;
@@ -37,7 +37,7 @@ struct Verdict {
 
 class Judge {
 public:
-  /// Tells what is about to be done, for the report of a crash: "compile cpu".
+  /// Reports the next step, for the report of a crash: "compile cpu".
   using Progress = std::function<void(const std::string &)>;
 
   /// Targets: "loops", "cpu", "gpu-emulator"; the last with `:bf16` and so on for another type than

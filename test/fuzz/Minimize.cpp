@@ -68,7 +68,7 @@ void Steps::dropParts() {
     add([](Program &changed) { changed.hasLse = false; });
 }
 
-/// The value itself when it is as small as can be.
+/// The value itself when it is already the smallest.
 std::vector<int64_t> smallerThan(int64_t value, int64_t least) {
   std::vector<int64_t> smaller;
   for (int64_t next : {least, value / 2, value - 16, value - 1})
@@ -111,7 +111,7 @@ void Steps::shrinkCall() {
 
 void Steps::shrinkParameters() {
   for (size_t p = 0; p < program.parameters.size(); ++p) {
-    // Other ranks and extents must agree with what reads them.
+    // Other ranks and extents must match the ops that read them.
     const std::vector<int64_t> &dims = program.parameters[p].dims;
     if (dims.size() == 1 && dims[0] > 1)
       for (int64_t value : smallerThan(dims[0], 1))
@@ -165,7 +165,7 @@ template <typename Root> void Steps::changeTree(const Root &root) {
 template <typename At> void Steps::changeNode(const Node &node, const At &at) {
   auto put = [&](const Node &replacement) {
     add([&](Program &changed) {
-      Node copy = replacement; // before what may hold it is overwritten
+      Node copy = replacement; // before its owner may be overwritten
       at(changed) = std::move(copy);
     });
   };
@@ -214,8 +214,8 @@ template <typename At> void Steps::changeAttributes(const Node &node, const At &
 std::vector<Program> simplerPrograms(const Program &program) { return Steps(program).take(); }
 
 Program minimize(Program program, const std::function<bool(const Program &)> &fails) {
-  // After a success the search goes on at the same place: what could not be left out before rarely
-  // can now. It ends with a full round without success.
+  // After a success the search continues at the same place: what could not be removed before rarely
+  // can be now. It ends after a full round without success.
   size_t next = 0, failures = 0;
   std::vector<Program> candidates = simplerPrograms(program);
   while (failures < candidates.size()) {

@@ -9,12 +9,12 @@
 
 namespace pe::fuzz {
 
-/// Programs a step simpler than this one, the boldest steps first: without a bias, the rotation or
-/// the mask; with a node's child or a leaf in the node's place; with smaller sizes and starts.
+/// Programs one step simpler than this one, the largest steps first: without a bias, the rotation
+/// or the mask; with a node's child or a leaf in the node's place; with smaller sizes and starts.
 /// Every chain of steps ends.
 std::vector<Program> simplerPrograms(const Program &program);
 
-/// Takes steps as long as `fails` says that the result still fails in the same way.
+/// Takes steps as long as `fails` says that the program still fails in the same way.
 Program minimize(Program program, const std::function<bool(const Program &)> &fails);
 
 } // namespace pe::fuzz

@@ -70,7 +70,7 @@ void changeBytes(std::string &bytes, Random &random) {
   }
 }
 
-/// Words, numbers, white space and single signs: together, the text again.
+/// Words, numbers, white space and single symbols, which concatenate to the text.
 std::vector<std::string> split(const std::string &text) {
   enum class Class : uint8_t { Word, Space, Sign };
   auto classOf = [](unsigned char c) {

@@ -1,6 +1,6 @@
 //===- Print.cpp - A generated program as MLIR ----------------------------===//
 //
-// Post order: the children of a node are printed before it, each as a value of its own. Formulas
+// Post order: the children of a node are printed before it, each as a separate value. Formulas
 // are printed as text, by the templates of ScalarOperations.
 //
 //===----------------------------------------------------------------------===//
@@ -17,7 +17,7 @@ namespace {
 
 std::string quote(const std::string &text) { return "\"" + text + "\""; }
 
-/// With a point or an exponent, so that it is read as a real number; it comes back exactly.
+/// With a point or an exponent, so that it is parsed as a real number; it round-trips exactly.
 std::string printReal(double value) {
   char text[40];
   std::snprintf(text, sizeof(text), "%.17g", value);
@@ -100,7 +100,7 @@ std::string printFormula(const Program &program, const Node &node) {
     return text + (operands.empty() ? "" : "]");
   }
   default:
-    return "?"; // no scalar: the compiler refuses it, and the refusal is seen
+    return "?"; // not a scalar: the compiler refuses it, which shows
   }
 }
 
@@ -118,7 +118,7 @@ private:
   std::string printArguments() const;
   std::string printAttention(const std::vector<std::string> &biases, const std::string &rotation,
                              const std::string &mask);
-  /// Prints the node and everything below; its value's name.
+  /// Prints the node and everything below; returns its value's name.
   std::string printNode(const Node &node);
   std::string printScalar(const Node &node, const std::vector<std::string> &in);
   std::string printOperation(const Node &node, const std::vector<std::string> &in);
@@ -229,7 +229,7 @@ std::string Printer::printNode(const Node &node) {
   return printOperation(node, in);
 }
 
-/// Scalar code; nothing for what is none.
+/// Scalar code; nothing for other nodes.
 std::string Printer::printNumber(const Node &node, const std::vector<std::string> &in) {
   switch (node.op) {
   case Op::Scalar:
@@ -270,7 +270,7 @@ std::string Printer::printNumber(const Node &node, const std::vector<std::string
   }
 }
 
-/// A coordinate; nothing for what is none.
+/// A coordinate; nothing for other nodes.
 std::string Printer::printCoordinate(const Node &node) {
   auto parameter = [&](size_t n) { return node.parameters.at(n); };
   switch (node.op) {
@@ -298,7 +298,7 @@ std::string Printer::printCoordinate(const Node &node) {
   }
 }
 
-/// A bias; nothing for what is none.
+/// A bias; nothing for other nodes.
 std::string Printer::printBias(const Node &node, const std::vector<std::string> &in) {
   const std::string factor = " {factor = " + printReal(node.reals[0]) + "}";
   auto parameter = [&](size_t n) { return node.parameters.at(n); };
@@ -332,7 +332,7 @@ std::string Printer::printBias(const Node &node, const std::vector<std::string> 
   }
 }
 
-/// A mask or a rotation; nothing for what is none.
+/// A mask or a rotation; nothing for other nodes.
 std::string Printer::printMaskOrRotation(const Node &node, const std::vector<std::string> &in) {
   switch (node.op) {
   case Op::Causal:

@@ -10,7 +10,7 @@ namespace pe::fuzz {
 /// The whole file, without a comment.
 std::string printProgram(const Program &program);
 
-/// The arguments of `pe run FILE` that repeat the program's call: seed, shape, positions,
+/// The arguments of `pe run FILE` that reproduce the program's call: seed, shape, positions,
 /// gradients.
 std::string printRunOptions(const Program &program);
 

@@ -1,6 +1,6 @@
 //===- Program.h - A generated program as data ------------------*- C++ -*-===//
 //
-// What the generator writes and the minimiser takes apart: a tree per bias, rotation and mask, the
+// What the generator writes and the minimiser reduces: a tree per bias, rotation and mask, the
 // parameters they read, and one call (sizes and positions). One kind of node serves scalars of
 // regions and formulas, coordinates, biases, masks and rotations, so that "put a child in place of
 // its parent" or "put a leaf here" mean something everywhere.
@@ -115,7 +115,7 @@ struct Program {
   Sizes sizes;
   Positions positions;
 
-  /// Of query row 0, by default such that the last query meets the last key.
+  /// Of query row 0, by default such that the last query aligns with the last key.
   int64_t queryStart() const {
     return positions.queryStart.value_or(positions.keyStart + sizes.keys - sizes.queries);
   }

@@ -36,7 +36,7 @@ api::Bundle goodBundle(const Corpus &corpus, Random &random) {
 // Safetensors
 //===----------------------------------------------------------------------===//
 
-/// The header, which is JSON after eight bytes of its length, or any bytes.
+/// Damages the header, which is JSON after its eight-byte length, or any bytes.
 std::string damageSafetensors(const std::string &good, Random &random) {
   uint64_t length = 0;
   std::memcpy(&length, good.data(), sizeof(length));
@@ -129,8 +129,8 @@ std::string readReferenceProgram(const Corpus &, const std::string &bytes, const
 // Packages
 //===----------------------------------------------------------------------===//
 
-/// Damaged bytes, or a section changed under a new checksum. Code and plan are one thing that is
-/// trusted: code is left as it is.
+/// Damaged bytes, or a section changed under a new checksum. Code and plan are trusted together:
+/// code is left unchanged.
 std::string makePackage(const Corpus &corpus, uint64_t seed) {
   Random random(seed, "package");
   if (random.below(4) == 0)
@@ -216,7 +216,7 @@ std::unique_ptr<train::Trainer> smallTrainer() {
                                           inOrder);
 }
 
-/// Which file of the checkpoint the bytes belong to is their first letter.
+/// The first letter of the bytes says which file of the checkpoint they are.
 std::string makeCheckpoint(const Corpus &, uint64_t seed) {
   Random random(seed, "checkpoint");
   fs::path folder = fs::temp_directory_path() / ("pe-fuzz-good-" + std::to_string(getpid()));
@@ -272,7 +272,7 @@ std::string makeLog(const Corpus &, uint64_t seed) {
   return mutateBytes(good, random);
 }
 
-/// Continuing a log keeps every whole line that it had.
+/// Continuing a log keeps every complete line.
 std::string readLog(const Corpus &, const std::string &bytes, const fs::path &scratch,
                     const Progress &) {
   std::string path = (scratch / "log.jsonl").string();

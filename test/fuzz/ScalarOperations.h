@@ -1,11 +1,11 @@
 //===- ScalarOperations.h - The scalar code that is generated ---*- C++ -*-===//
 //
 // One row per operation of arith and math that generated regions use: how MLIR and a formula write
-// it, how its operands must be limited, and what it computes. The values are a second reading of
-// these operations and share no code with runtime/reference or the compiler. To let the generator
-// use a further operation, add a row.
+// it, how its operands must be limited, and what it computes. The values are a second
+// implementation of these operations and share no code with runtime/reference or the compiler. To
+// let the generator use a further operation, add a row.
 //
-// A whole number of n bits is held sign-extended; true is -1 in one bit. Arithmetic wraps.
+// An n-bit integer is held sign-extended; true is -1 in one bit. Arithmetic wraps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,11 +38,11 @@ constexpr bool isInteger(Type type) { return type <= Type::Index; }
 constexpr bool isReal(Type type) { return type == Type::F32 || type == Type::F64; }
 constexpr bool isScalar(Type type) { return type <= Type::F64; }
 std::string_view nameOf(Type type);
-/// Bits of a whole number; an index has 64.
+/// Bits of an integer; an index has 64.
 int bitsOf(Type type);
 
 using Wide = __int128;
-/// The number that the low bits of `value` mean.
+/// The integer in the low bits of `value`.
 int64_t wrap(Wide value, int bits);
 Wide asUnsigned(int64_t value, int bits);
 
@@ -58,7 +58,7 @@ enum class Form : uint8_t {
   Convert,
 };
 
-/// What the operands must be for the result to be defined and of moderate size.
+/// The operands for which the result is defined and of moderate size.
 enum class Domain : uint8_t {
   Any,
   Positive, ///< the last operand is above 0
@@ -82,7 +82,7 @@ struct ScalarOperation {
   std::string_view formula = {};
   IntegerFunction integer = nullptr;
   RealFunction real = nullptr;
-  /// Of real results: more than one correct rounding of the exact result.
+  /// Of real results: not the correctly rounded exact result.
   bool isApproximate = false;
   /// Of conversions: the operand is read as unsigned.
   bool isUnsigned = false;

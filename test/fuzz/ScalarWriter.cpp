@@ -281,7 +281,7 @@ Node ScalarWriter::wholeOperation(Type type, int depth) {
   return makeScalar(row.name, type, {std::move(left), whole(type, depth - 1)});
 }
 
-/// By a conversion from another type, of numbers or truth values.
+/// By a conversion from another type, numeric or boolean.
 Node ScalarWriter::wholeOfOther(Type type, int depth) {
   if (isFormula)
     return makeNode(Op::ToIndex, type, {exactReal(Type::F32, depth - 1)});

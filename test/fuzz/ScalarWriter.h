@@ -1,7 +1,7 @@
 //===- ScalarWriter.h - Random scalar code ----------------------*- C++ -*-===//
 //
 // Writes the trees of regions and formulas. What is written is well-typed and, by the domains of
-// the rows in ScalarOperations, mostly defined; the caller judges the whole by conditionOf.
+// the rows in ScalarOperations, mostly defined; the caller checks the whole with conditionOf.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,7 @@ public:
   ScalarWriter(Random &random, Program &program, bool isFormula)
       : random(random), program(program), isFormula(isFormula) {}
 
-  /// A number of f32 that is more than a constant.
+  /// An f32 number that is more than a constant.
   Node write(int depth);
 
 private:
@@ -39,9 +39,9 @@ private:
   Node realOther(Type type, int depth);
   Node read(int depth);
   Node guard(Domain domain, Node value);
-  /// A whole number as a real one of moderate size.
+  /// An integer as a real number of moderate size.
   Node realOfWhole(Type type, int depth);
-  /// Exact in f32: a whole number of eighths.
+  /// Exact in f32: a multiple of 1/8.
   Node exactReal(Type type, int depth);
   Node toReal(Node whole, Type type);
 

@@ -14,7 +14,7 @@
 namespace pe::fuzz {
 namespace {
 
-/// Larger arguments are not made.
+/// Larger arguments are not allocated.
 constexpr int64_t kMostElements = 1 << 20;
 
 std::string makeSource(const Corpus &corpus, uint64_t seed) {

@@ -10,7 +10,7 @@
 namespace pe::fuzz {
 namespace {
 
-/// The line of what a process wrote before it died that says most.
+/// The most informative line that a process wrote before it died.
 std::string lastWords(const std::string &text) {
   std::string best;
   std::istringstream lines(text);

@@ -1,7 +1,7 @@
 //===- Triage.h - Findings by cause -----------------------------*- C++ -*-===//
 //
-// What a run found, grouped so that one fault that a hundred programs meet is one entry with its
-// first seed and the command that repeats it.
+// The findings of a run, grouped so that a fault that a hundred programs hit is one entry with its
+// first seed and the command that reproduces it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@ namespace pe::fuzz {
 /// Without numbers, so that one cause is one group.
 std::string generalize(const std::string &message);
 
-/// A message must be one clear line, without the compiler's insides.
+/// A message must be one clear line, without compiler internals.
 bool isClearMessage(const std::string &message);
 
 /// A finding of a task that crashed or ran out of time: its group says where, by which signal, and
@@ -28,7 +28,8 @@ std::string groupOfDeath(const Outcome &outcome);
 
 class Triage {
 public:
-  /// The first of a group is told to standard error at once: a long run need not end to be read.
+  /// The first of a group is printed to standard error at once, so that a long run can be read
+  /// before it ends.
   void add(const std::string &group, uint64_t seed, const std::string &detail);
   bool isEmpty() const { return groups.empty(); }
   /// Groups by size: how often, the first seeds, the first detail, and `command` followed by the

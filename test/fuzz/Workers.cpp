@@ -176,7 +176,7 @@ bool Worker::receive(Outcome &outcome) {
   return true;
 }
 
-/// Why the process died, and its last words.
+/// Records why the process died, and its last output.
 void Worker::bury(Outcome &outcome) {
   outcome.kind = Outcome::Kind::Crashed;
   int status = 0;
@@ -204,7 +204,7 @@ void Worker::giveUp(Outcome &outcome) {
   stop();
 }
 
-/// Waits until a worker has something to say or the first runs out of time.
+/// Waits until a worker has output or the first one times out.
 void waitForAny(const std::vector<std::unique_ptr<Worker>> &workers,
                 const std::function<void(const Outcome &)> &onOutcome) {
   std::vector<pollfd> files;

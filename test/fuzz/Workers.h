@@ -30,7 +30,7 @@ struct Outcome {
 };
 
 struct Limits {
-  /// Of wall-clock time per task.
+  /// Wall-clock limit per task.
   double seconds = 120.0;
   /// Address space of a process; 0: unlimited (the address sanitizer reserves far more).
   int64_t megabytes = 0;
@@ -39,7 +39,7 @@ struct Limits {
 };
 
 using Progress = std::function<void(const std::string &phase)>;
-/// Runs in another process: only the text comes back.
+/// Runs in another process, which returns only the text.
 using Task = std::function<std::string(uint64_t number, const Progress &progress)>;
 
 /// Runs tasks first, first + stride, ... below last; outcomes arrive in any order. The calling

@@ -125,7 +125,7 @@ std::vector<FileKind> chosenKinds(const std::vector<std::string> &names) {
   return chosen;
 }
 
-/// What is wrong with how the file of this seed was read.
+/// What is wrong with reading the file of this seed.
 std::string readOne(const FileKind &kind, const Corpus &corpus, const fs::path &scratch,
                     uint64_t seed, const Progress &progress) {
   progress(kind.name);

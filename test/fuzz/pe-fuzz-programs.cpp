@@ -5,7 +5,7 @@
 //   pe-fuzz-programs --minimize=SEED       the smallest program found that fails in the same way
 //
 // Prints what was found, grouped, and a last line that counts. Exit 1 if anything was found, or if
-// so many programs were refused that the run says little.
+// too many programs were refused for the run to be meaningful.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ namespace {
 using namespace pe;
 using namespace pe::fuzz;
 
-/// More of the programs than this may not be refused or ill-conditioned.
+/// The largest fraction of programs that may be refused or ill-conditioned.
 constexpr double kMostRefused = 0.15;
 
 struct Options {
@@ -73,7 +73,7 @@ Verdict decode(const std::string &text) {
   return verdict;
 }
 
-/// The findings of an outcome, those of a death included.
+/// The findings of an outcome, including those of a crash.
 Verdict verdictOf(const Outcome &outcome) {
   if (outcome.kind == Outcome::Kind::Finished)
     return decode(outcome.text);
@@ -178,7 +178,7 @@ void printWithCommand(const Program &program, const std::string &target) {
               printProgram(program).c_str());
 }
 
-/// The first that the group speaks of; all where it compares targets.
+/// The first target that the group names; all if it compares targets.
 std::vector<std::string> targetsOfGroup(const std::string &group,
                                         const std::vector<std::string> &all) {
   if (group.find(": refuses what others run") != std::string::npos)
@@ -192,7 +192,7 @@ std::vector<std::string> targetsOfGroup(const std::string &group,
   return longest.empty() ? all : std::vector{longest};
 }
 
-/// What a group says after its targets.
+/// The text of a group after its targets.
 std::string complaintOf(const std::string &group) {
   size_t colon = group.find(": ");
   return colon == std::string::npos ? group : group.substr(colon);

@@ -59,7 +59,7 @@ TEST(ClosedForm, CausalBucketsStartWhereTheirPaperSays) {
 }
 
 TEST(ClosedForm, BidirectionalBucketsUseOneHalfPerSide) {
-  // 16, 32 and 64 are boundaries exactly, which single precision decides.
+  // 16, 32 and 64 are exact boundaries, which single precision decides.
   const int64_t starts[] = {8, 12, 16, 23, 32, 46, 64, 91};
   reference::BucketSpec spec{32, 128, true};
   for (int n = 0; n < 8; ++n) {
@@ -104,7 +104,7 @@ TEST(ClosedForm, RotationPairsAndAngles) {
     rotation->apply(row.data(), 3);
     return row;
   };
-  // Pair 0 turns by 3 radians, pair 1 by 3 / 100 radians.
+  // Pair 0 is rotated by 3 radians, pair 1 by 3 / 100 radians.
   std::vector<double> a = rotate(half, {1, 1, 0, 0}), b = rotate(pairs, {1, 0, 1, 0});
   EXPECT_DOUBLE_EQ(a[0], std::cos(3.0));
   EXPECT_DOUBLE_EQ(a[2], std::sin(3.0));

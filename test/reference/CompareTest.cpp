@@ -1,6 +1,6 @@
 //===- CompareTest.cpp - The comparator fails on corrupted results --------===//
 //
-// A comparator that cannot fail judges nothing. Each test takes a correct result in fp32, damages
+// A comparator that cannot fail proves nothing. Each test takes a correct result in fp32, damages
 // it in one way and expects the damage to be found, in the tensor that was damaged and no other.
 //
 //===----------------------------------------------------------------------===//
@@ -55,7 +55,7 @@ TEST_F(Corruption, CorrectResultsPass) {
   EXPECT_EQ(report.tensors.size(), 1u + 3u + 6u);
 }
 
-/// 16-bit computations are measured by what their rounding costs at least.
+/// 16-bit computations are judged relative to their unavoidable rounding.
 TEST(RoundedComputation, BoundFollowsRounding) {
   Encoding encoding = encodingNamed("fire", 8);
   TensorMap inputs = randomInputs(encoding, {1, 2, 2, 16, 16, 8, 8}, 3, DType::BF16);
@@ -86,7 +86,7 @@ TEST(RoundedComputation, BoundFollowsRounding) {
   }
 }
 
-/// Where the type's rounding alone decides a result, the rounded evaluation is the measure.
+/// Where the type's rounding alone decides a result, it is compared with the rounded evaluation.
 TEST_F(Corruption, RoundedEvaluationJudgesWhatRoundingDecides) {
   reference::Results rounded = reference;
   Tensor &moved = rounded.gradients.at("d_q");
@@ -108,7 +108,7 @@ TEST_F(Corruption, RoundedEvaluationJudgesWhatRoundingDecides) {
   }
 }
 
-/// What is reached through numbers that f32 does not have may be 0.
+/// Results computed through numbers below f32's range may be 0.
 TEST_F(Corruption, UnderflowIsNoError) {
   Tensor &tiny = reference.gradients.at("d_q");
   tiny = tiny.clone();
@@ -235,7 +235,7 @@ TEST_F(Corruption, NotANumberIsMetByNotANumber) {
   expected.data<double>()[5] = std::nan("");
   reference.outputs["o"] = expected;
   expectOnlyFailure("o");
-  elements("o")[5] = -std::nanf(""); // a sign that means nothing
+  elements("o")[5] = -std::nanf(""); // a meaningless sign
   EXPECT_TRUE(judge().passes()) << judge().table();
   elements("o")[5] = 1.0f;
   EXPECT_NE(judge().table().find("element 5: expected nan, found 1"), std::string::npos)
@@ -255,7 +255,7 @@ TEST_F(Corruption, ElementsThatAreNotFiniteLeaveTheOthersTheirBound) {
       << report.table();
 }
 
-/// GELU is evaluated as it is written: what was granted to approximations is not granted to it.
+/// GELU is evaluated as written and gets no tolerance for approximation.
 TEST(Compare, SmoothActivationsAreHeldToTheBoundsOfAllOthers) {
   Encoding encoding = encodingNamed("fire_gelu", 8);
   auto results =
@@ -269,13 +269,13 @@ TEST(Compare, SmoothActivationsAreHeldToTheBoundsOfAllOthers) {
   EXPECT_FALSE(reference::compare(results, found)->passes());
 }
 
-/// The largest logit is that of a pair with a say: what -1e9 masks has none.
+/// The largest logit is that of a pair that counts: pairs masked by -1e9 do not.
 TEST(Compare, MaskedLogitsDoNotLoosenTheBound) {
   for (const char *name : {"nope", "stick_breaking"}) {
     Encoding encoding = encodingNamed(name);
     TensorMap inputs = randomInputs(encoding, {1, 1, 1, 8, 8, 8, 8}, 3);
     for (const char *side : {"q", "k"})
-      for (int64_t e = 0; e < 8; ++e) // one coordinate holds the number that masks
+      for (int64_t e = 0; e < 8; ++e) // one element holds the number that masks
         inputs[side].data<double>()[8 * e] = side[0] == 'q' ? 1.0 : 0.0;
     inputs["k"].data<double>()[8 * 2] = -1e9;
     auto results = evaluated(encoding.program, inputs);
@@ -334,7 +334,7 @@ TEST(Compare, MaskedRowsMustBeExact) {
 }
 
 TEST(Compare, SaturatedRowsAreHeldToWhatCancelled) {
-  // One key: softmax gives it all, and dq = 0 exactly; a kernel's rounding may leave a little.
+  // One key: its softmax weight is 1, and dq = 0 exactly; a kernel's rounding may leave a little.
   Encoding encoding = encodingNamed("nope");
   auto results =
       evaluated(encoding.program, randomInputs(encoding, {1, 1, 1, 1, 1, 64, 64}, 3), true);

@@ -171,7 +171,7 @@ std::vector<Entry> additiveEncodings() {
          });
          f.attention({learnedSlopes(f)}, {}, causal(f), options);
        }},
-      // Compositions that no published encoding has: functions of a learned coordinate.
+      // Compositions beyond published encodings: functions of a learned coordinate.
       {"cosines_of_log", withBias([](ProgramBuilder &f) {
          int c = f.parameter("c", {H}, 0.5, 2.0), r1 = f.parameter("r1", {H}, 0.01, 0.1);
          return f.bias("pe.cosine_sum", {f.coordinate("pe.log_distance", {c}), r1},

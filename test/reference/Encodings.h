@@ -1,7 +1,7 @@
 //===- Encodings.h - The encodings of the contract, as programs -*- C++ -*-===//
 //
-// The encodings that examples/encodings writes in the dialect, written down a second time as
-// neutral programs, and random inputs for them. The reference's own tests and the conformance suite
+// The encodings of examples/encodings, written a second time as neutral programs, and random inputs
+// for them. The reference's own tests and the conformance suite
 // share this list.
 //
 //===----------------------------------------------------------------------===//

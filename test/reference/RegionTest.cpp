@@ -15,7 +15,7 @@ namespace {
 using Values = std::vector<int>;
 
 /// The bias of one pair (i = 5, j = 2, head 1 of 3) from a region that gets the value x of a
-/// parameter, and its derivative by x.
+/// parameter, and its derivative with respect to x.
 struct Point {
   double value = 0.0;
   double derivative = 0.0;

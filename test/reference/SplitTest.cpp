@@ -69,7 +69,7 @@ TEST_P(Splits, HeadsByTheirStart) {
 }
 
 TEST_P(Splits, OnlyProgressiveEncodingsDependOnThePositionsThemselves) {
-  // Every position moved by the same number: i - j stays, the query's own position does not.
+  // Every position is shifted by the same number: i - j stays, the query's own position does not.
   auto whole = evaluated(encoding.program, inputs);
   Positions moved;
   moved.keyStart = 40;

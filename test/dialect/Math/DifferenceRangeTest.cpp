@@ -1,8 +1,8 @@
 //===- DifferenceRangeTest.cpp - random masks against their definition -----===//
 //
 // A mask is drawn as a tree of causal masks, windows, `both` and `either`; its range must hold
-// every pair that the tree keeps, be no wider where it claims to be exact, and survive the way into
-// intervals of columns in 32-bit arithmetic, as GPU kernels compute them.
+// every pair that the tree keeps, be no wider where it claims to be exact, and survive the
+// conversion to intervals of columns in 32-bit arithmetic, as in GPU kernels.
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Math/DifferenceRange.h"
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
 
-/// A mask twice: its range, and the definition on one difference.
+/// A mask in two forms: its range, and its definition for one difference.
 struct Drawn {
   DifferenceRange range;
   std::function<bool(int64_t)> keeps;
@@ -42,7 +42,7 @@ public:
 
   Drawn leaf() {
     switch (below(6)) {
-    case 0: { // no mask of today, but any that an op may have; unions of such have gaps
+    case 0: { // no current mask, but any range an op could have; unions of such have gaps
       const int64_t first = below(60) - 30, last = first + below(9) - 1;
       return {{first, last}, [=](int64_t d) { return first <= d && d <= last; }};
     }
@@ -139,7 +139,7 @@ TEST(DifferenceRange, IntervalsStayIn32Bits) {
       band.upper = 1 - range.min;
     const int64_t starts[] = {0, 3, -2, kFar, -kFar, kFar / 2};
     const int64_t rowStart = starts[draw.below(6)], columnStart = starts[draw.below(6)];
-    // As a lowering of 32 bits makes it: far ends are no farther than any call reaches.
+    // As a 32-bit lowering computes it: far ends are clamped to what any call can reach.
     auto fromStarts = [&](std::optional<int64_t> end) -> std::optional<Checked> {
       constexpr int64_t kFarthest = int64_t(1) << 30;
       if (!end)

@@ -53,7 +53,7 @@ TEST(FragmentLayout, PairsAreDividedAmongLanes) {
   }
 }
 
-/// A permuted block gives a lane neighbours in the order of its registers.
+/// A permuted block gives a lane contiguous elements in the order of its registers.
 TEST(FragmentLayout, PermutedLanesHoldNeighbours) {
   for (const FragmentLayout &layout : layouts())
     for (int64_t t = 0; layout.isPermuted && t < 4; ++t)
@@ -62,8 +62,8 @@ TEST(FragmentLayout, PermutedLanesHoldNeighbours) {
                   t * layout.innerBlock / 4 + i);
 }
 
-/// Every element of an inner panel is summed up by exactly one lane; those beyond the depth are
-/// nobody's.
+/// Every element of an inner panel is accumulated by exactly one lane; those beyond the depth by
+/// none.
 TEST(FragmentLayout, InnerPanelsAreDividedAmongWarps) {
   for (const FragmentLayout &layout : layouts())
     for (int64_t depth : {8, 40, 64, 128}) {

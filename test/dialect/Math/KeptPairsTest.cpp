@@ -46,8 +46,8 @@ void expectExact(const Blocks &blocks) {
   }
 }
 
-/// Those who visit a block are numbered from the last one, without a gap: nobody waits for a turn
-/// that never comes.
+/// The visitors of a block are numbered from the last one, without gaps: none waits for a turn that
+/// never comes.
 void expectTurns(const Blocks &blocks) {
   const int64_t rowBlocks = blocksOf(blocks.rows), columnBlocks = blocksOf(blocks.columns);
   for (int64_t column = 0; column < columnBlocks; ++column) {
@@ -93,7 +93,7 @@ void expectUnits(const Blocks &blocks) {
   }
 }
 
-/// What rows keep and what touches columns, by elements.
+/// What rows keep and which rows touch columns, element by element.
 void expectElements(const Blocks &pairs) {
   for (int64_t first = pairs.rows.begin; first < pairs.rows.end; ++first)
     for (int64_t last = first; last < pairs.rows.end; ++last) {
@@ -105,7 +105,7 @@ void expectElements(const Blocks &pairs) {
           some |= keeps(pairs, r, c);
           every &= keeps(pairs, r, c);
         }
-        // The hull may hold more than what some row keeps, never less, and nothing more for a row.
+        // The hull may hold more than the rows keep, never less, and for a single row it is exact.
         EXPECT_LE(some, any.begin <= c && c < any.end) << first << ".." << last << ", " << c;
         EXPECT_TRUE(first != last || some == (any.begin <= c && c < any.end)) << first << ", " << c;
         EXPECT_EQ(every, all.begin <= c && c < all.end) << first << ".." << last << ", " << c;
@@ -119,7 +119,7 @@ void expectElements(const Blocks &pairs) {
         for (int64_t c = begin; c < end; ++c)
           touches |= keeps(pairs, r, c);
         const bool isIn = rows.begin <= r && r < rows.end;
-        // With a band that keeps nothing there is a hull all the same.
+        // A band that keeps nothing still has a hull.
         EXPECT_TRUE(pairs.keepsSomething ? touches == isIn : touches <= isIn)
             << begin << ".." << end << ", " << r;
       }
@@ -190,7 +190,7 @@ TEST(KeptPairs, RowsAndColumns) {
     });
 }
 
-/// The same with ends far away: starts of queries and keys that have nothing to do with each other.
+/// The same with far ends: unrelated starts of queries and keys.
 TEST(KeptPairs, FarBands) {
   for (int64_t away : {int64_t(1) << 30, -(int64_t(1) << 30)})
     for (int64_t width : {1, 5})

@@ -24,7 +24,7 @@ protected:
   }
 };
 
-/// Chunks lie in the panel, each in its row, and none at another's place.
+/// Chunks lie in the panel, each in its own row, and no two overlap.
 TEST_P(Panels, ChunksHavePlacesOfTheirOwn) {
   for (const PanelLayout &panel : panels()) {
     EXPECT_GE(panel.pitch(), panel.depth * panel.elementBytes);
@@ -51,7 +51,7 @@ TEST_P(Panels, EightRowsOfAChunkLieInDifferentBanks) {
       }
 }
 
-/// What is known beforehand may be applied last, in every copy of a panel anywhere.
+/// Compile-time constants may be applied last, in any copy of a panel at any start.
 TEST_P(Panels, ConstantsAreAppliedLast) {
   for (const PanelLayout &panel : panels())
     for (int64_t rowConstant : {0, 8, 40})

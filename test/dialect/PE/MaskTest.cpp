@@ -1,6 +1,6 @@
 //===- MaskTest.cpp - Masks, their ranges, rotations ----------------------===//
 //
-// What is known of a mask at compile time (the range of i - j) against its values at points.
+// What is known about a mask at compile time (the range of i - j) against its values at points.
 //
 //===----------------------------------------------------------------------===//
 
@@ -96,7 +96,7 @@ TEST_F(Masks, OrWithAGapIsInexact) {
   EXPECT_TRUE(withNothing.exact);
 }
 
-// Sharing doubles the number of paths with each op; the range must not follow them all.
+// Sharing doubles the number of paths with each op; the range must not visit them all.
 TEST_F(Masks, SharedOperandsAreVisitedOnce) {
   std::string body = "%m0 = pe.causal\n%w = pe.sliding_window {left = 100}\n";
   for (int n = 0; n < 200; ++n) {

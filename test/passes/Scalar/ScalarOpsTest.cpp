@@ -1,10 +1,10 @@
 //===- ScalarOpsTest.cpp - Every scalar operation on every target ---------===//
 //
 // Programs with a bias region of some rows of the table (dialect/Math/ScalarOps.h) each, run on
-// loops, CPU and emulator, value and derivative, and judged by the float64 reference. Operands come
-// from learned tables: numbers beside 0, negative and large ones, and for integers the
-// neighbourhood of +-2^31. What an operation returns is made small before it is added up: x / (1 +
-// |x|) of a float, some bits of every part of an integer, so that one wrong bit is seen.
+// loops, CPU and emulator, value and derivative, and compared with the float64 reference. Operands
+// come from learned tables: numbers near 0, negative and large ones, and for integers the
+// neighbourhood of +-2^31. The result of an operation is made small before it is summed: x / (1 +
+// |x|) of a float, some bits of every part of an integer, so that a single wrong bit shows.
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Math/ScalarOps.h"
@@ -38,7 +38,7 @@ struct Case {
 // Programs
 //===----------------------------------------------------------------------===//
 
-/// The places of one table: a place that changes with i and j and is no function of i - j.
+/// The length of one table: its index changes with i and j and is not a function of i - j.
 constexpr int kLength = 12;
 
 std::string replaced(std::string text, const std::string &from, const std::string &to) {
@@ -47,7 +47,7 @@ std::string replaced(std::string text, const std::string &from, const std::strin
   return text;
 }
 
-/// A region that adds up the cases, and the values of its tables.
+/// A region that sums the cases, and the values of its tables.
 class ProgramWriter {
 public:
   void add(const Case &test) {
@@ -186,7 +186,7 @@ std::vector<Case> floatCases() {
   return cases;
 }
 
-/// Floats to truth values and integers.
+/// Floats to booleans and integers.
 std::vector<Case> conversionCases() {
   std::vector<Case> cases;
   for (const char *predicate : {"oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt",
@@ -337,7 +337,7 @@ void expectAlike(const ProgramWriter &writer, const std::string &what) {
   }
 }
 
-/// A few cases to a program: one that fails is named by the gradient of its table, or alone.
+/// A few cases per program: a failing one is identified by the gradient of its table, or run alone.
 void expectAllAlike(const std::vector<Case> &cases, size_t perProgram) {
   for (size_t first = 0; first < cases.size(); first += perProgram) {
     ProgramWriter writer;

@@ -72,7 +72,7 @@ TEST_F(StripScheduleTest, SoftmaxBackward) {
   EXPECT_EQ(schedule.zeroOutside.size(), 2u);
 }
 
-/// A scan waits for the sweep behind the contractions; mask and exp2 wait with it, so only z is
+/// A scan waits for the sweep after the contractions; mask and exp2 wait with it, so only z is
 /// kept.
 TEST_F(StripScheduleTest, StickBreakingForward) {
   StripSchedule schedule = scheduleOf("stick_breaking_forward");

@@ -30,8 +30,8 @@ inline double peakFlops() {
 }
 
 /// Share of `peak` that a plain loop of 12 multiply-adds, 7 loads and a counter reaches: near 0.95
-/// alone on a core, near 0.75 while the core's other hardware thread works for somebody else. Tells
-/// in which of the two states a measurement was taken.
+/// alone on a core, near 0.75 while the core's other hardware thread is busy. Tells in which of the
+/// two states a measurement was taken.
 __attribute__((target("avx2,fma"), noinline)) inline double coreShare(double peak) {
   constexpr long kRounds = 300, kSteps = 64;
   alignas(64) static float vectors[kSteps * 24], scalars[kSteps * 4];

@@ -9,9 +9,9 @@
 // peak measured beside them (best and median of `repeats`). Options: b hq hkv r c q_start
 // k_start, d e, grad=0|1, exit=0|1, features=x86-64-v3, set=key_block=32,..., check=0|1,
 // repeats, tolerance, ignore=NAME,... (not compared: sums that cancel), stages=1 (times per stage).
-// against="A;B;..." (each like set) times other schedules in turn with this one, which cancels what
-// else the machine does. Buffers lie between pages that nobody may touch: memory=end|begin says
-// against which. spread multiplies q. layout=bshd: q, k, v, o and their gradients are views of
+// against="A;B;..." (each like set) times other schedules alternately with this one, which cancels
+// other load on the machine. Buffers lie between inaccessible guard pages: memory=end|begin says
+// next to which. spread multiplies q. layout=bshd: q, k, v, o and their gradients are views of
 // [B, S, H, D] memory.
 //
 //===----------------------------------------------------------------------===//
@@ -166,8 +166,8 @@ plan::CallSizes sizesOf(const Options &options) {
   return sizes;
 }
 
-/// Memory between two pages that nobody may touch; it ends at the second one, or begins behind the
-/// first, up to 64 bytes.
+/// Memory between two inaccessible pages; it ends at the second one, or begins after the first, up
+/// to 64 bytes.
 class GuardedMemory {
 public:
   GuardedMemory(int64_t bytes, bool atEnd) {
@@ -219,7 +219,7 @@ struct Run {
       bool wide = buffer.dtype == DType::F64 || buffer.dtype == DType::I64;
       bytes.push_back(count * (wide ? 8 : 4));
       memory.emplace_back(bytes.back(), options.get("memory", "end") == "end");
-      // What is read before it is written shows as NaN.
+      // Reading before writing shows as NaN.
       std::memset(memory.back().get(), 0xff, bytes.back());
       if (buffer.role != plan::Role::Argument && buffer.role != plan::Role::Cotangent)
         continue;

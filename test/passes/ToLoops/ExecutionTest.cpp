@@ -1,7 +1,7 @@
 //===- ExecutionTest.cpp - tile ops, executed -----------------------------===//
 //
-// What passes/ToTile writes is executed and judged by the conformance suite; here it only has to
-// stay inside its memory. And here are the forms of tile ops that it does not write, through
+// What passes/ToTile writes is executed and checked by the conformance suite; here it only has to
+// stay inside its memory. Also tested here are forms of tile ops that it does not write, through
 // pe-tile-to-loops at several block sizes and with either owner, against whole matrices in double.
 //
 //===----------------------------------------------------------------------===//
@@ -17,7 +17,7 @@ namespace {
 /// In units of the tensor's norm.
 constexpr double kTolerance = 5e-6;
 
-/// ||x - ref|| / max(||ref||, 1): all inputs are normal numbers, so 1 is the size of what cancels.
+/// ||x - ref|| / max(||ref||, 1): all inputs are standard normal, so 1 is the size of what cancels.
 double errorOf(std::span<const float> x, const std::vector<double> &ref) {
   if (x.size() != ref.size())
     return INFINITY;
@@ -326,7 +326,7 @@ TEST_P(Execution, scans) {
 //===- What ToTile writes ------------------------------------------------------------===//
 
 /// Every class of terms and both normalizers read what was written before, and write inside their
-/// buffers. The numbers are judged by the conformance suite.
+/// buffers. The numbers are checked by the conformance suite.
 TEST_P(Execution, staysInsideItsBuffers) {
   for (const char *file :
        {"test/conformance/encodings/two_biases.mlir", "examples/encodings/fire.mlir",

@@ -1,7 +1,7 @@
 //===- PermissionsTest.cpp - blocks that may be left out ------------------===//
 //
-// Stick-breaking attention as passes/ToTile writes it, its permissions used or ignored, judged by
-// the float64 reference with the contract's bounds. A permission that goes too far must show.
+// Stick-breaking attention as passes/ToTile writes it, its permissions used or ignored, compared
+// with the float64 reference under the contract's bounds. A permission that goes too far must show.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToLoops/Blocks.h"
@@ -84,7 +84,7 @@ protected:
   }
 };
 
-/// The mass that is left for the first keys of the last row: zero where they were left out.
+/// The remaining mass for the first keys of the last row: zero if they were left out.
 float firstMass(Tensors &tensors) { return tensors["attention_mass"][kPositions - 1]; }
 
 TEST_P(Permissions, changeRoundingOnly) {

@@ -1,8 +1,8 @@
 //===- TilePlan.h - runs tile plans -------------------------------------------===//
 //
 // Compiles one plan, given as text, through pe-tile-to-loops and runs its stages in order. Buffers
-// are found by name in `Tensors`. New memory is NaN and has guards at both ends: reading before
-// writing and writing outside show.
+// are found by name in `Tensors`. New memory is NaN and has guards at both ends, so reading before
+// writing and writing outside are detected.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_TEST_PASSES_TOLOOPS_TILEPLAN_H
@@ -24,19 +24,19 @@ using mlir::tile::LoopOwner;
 
 class Tensors {
 public:
-  /// The tensor as numbers of T; it must be there.
+  /// The tensor's elements as T; it must exist.
   template <typename T> std::span<T> get(const std::string &name) {
     std::vector<char> &bytes = memory.at(name);
     return {reinterpret_cast<T *>(bytes.data() + kGuard), (bytes.size() - 2 * kGuard) / sizeof(T)};
   }
   std::span<float> operator[](const std::string &name) { return get<float>(name); }
-  /// Makes it, NaN or zero, unless it is there; its memory.
+  /// Creates it, NaN or zero, unless it exists; returns its memory.
   void *require(const std::string &name, size_t bytes, bool zero);
-  /// Makes it with these numbers.
+  /// Creates it with these numbers.
   void set(const std::string &name, std::span<const float> numbers);
   void set(const std::string &name, std::span<const uint16_t> bits);
   bool contains(const std::string &name) const { return memory.contains(name); }
-  /// Whether nothing was written beside any tensor.
+  /// Whether nothing was written outside any tensor.
   bool guardsStand() const;
 
 private:
@@ -54,7 +54,7 @@ public:
 
   /// All phases.
   void run(Tensors &tensors, const plan::CallSizes &sizes) const;
-  /// Makes the caller's tensors that are missing, of numbers about 1, which every parameter can be.
+  /// Creates the caller's missing tensors with numbers near 1, which are valid for every parameter.
   void draw(Tensors &tensors, const plan::CallSizes &sizes) const;
 
 private:

@@ -13,7 +13,7 @@
 namespace pe::test {
 namespace {
 
-/// Numbers around every place where rounding changes, and those that are not rounded.
+/// Numbers around every rounding boundary, and those that are not rounded.
 std::vector<float> awkwardNumbers() {
   std::vector<float> numbers = {0.0f,
                                 -0.0f,
@@ -43,7 +43,7 @@ std::vector<float> awkwardNumbers() {
   return numbers;
 }
 
-/// Rounds rows of f32 by a map and stores them: as they are, and widened again.
+/// Rounds rows of f32 by a map and stores them: directly, and widened again.
 std::string roundingPlan(const std::string &type, const std::string &stored) {
   return R"mlir(
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
@@ -151,8 +151,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
 )mlir";
 }
 
-/// Products of 11 bits by 11 are exact in f32: a sum that was rounded to the type would not be one
-/// of these.
+/// Products of 11 bits by 11 are exact in f32: a sum rounded to the type would not be
+/// exact.
 TEST(Types, productsAreExactAndAddedInF32) {
   const std::vector<float> q = normals(64 * 8, 7), k = normals(8, 8);
   const std::pair<const char *, std::function<float(float)>> types[] = {

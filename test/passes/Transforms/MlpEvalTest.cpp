@@ -129,7 +129,7 @@ const Shape kShapes[] = {
 INSTANTIATE_TEST_SUITE_P(Shapes, MlpEval, testing::ValuesIn(kShapes),
                          [](const auto &info) { return std::string(info.param.name); });
 
-/// relu'(0) = 0: with zero weights in the first layer nothing reaches it.
+/// relu'(0) = 0: with zero weights in the first layer no gradient reaches it.
 TEST(MlpEvalRules, ReluAtZero) {
   const Shape shape{"", {2, 1}, "relu", "identity"};
   std::vector<std::string> captures;

@@ -236,7 +236,8 @@ TEST(ScalarVjp, ChainsThroughInputs) {
   expectClose(chained.gradient(params, Point{}), differences(whole, params, Point{}), 1e-8);
 }
 
-/// An input that the value does not reach has an adjoint of zero; no parameter, no activity.
+/// An input that the value does not depend on has a zero adjoint; without parameters nothing is
+/// active.
 TEST(ScalarVjp, UnusedInput) {
   auto context = makeContext();
   auto module = parseRegion(*context, {"tensor<2xf32>"},

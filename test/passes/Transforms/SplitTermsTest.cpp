@@ -1,7 +1,7 @@
 //===- SplitTermsTest.cpp - Terms add up, and keep their class's promise --===//
 //
 // Random biases are split into terms. At random pairs the terms must add up to the bias, and each
-// must have the invariance that its class claims: that is what lowerings build on.
+// must have the invariance that its class claims: lowerings rely on that.
 //
 //===----------------------------------------------------------------------===//
 
@@ -121,7 +121,7 @@ std::vector<CompiledTerm> compileTerms(mlir::ModuleOp module) {
       classes.push_back(term ? term.getTermClass() : TermClass::General);
     }
   });
-  // A term says its value as every bias does (ScalarOpInterface).
+  // A term defines its value like every bias (ScalarOpInterface).
   mlir::PassManager manager(module.getContext());
   manager.addNestedPass<mlir::func::FuncOp>(mlir::pe::createPEExpandBiasesPass());
   EXPECT_TRUE(succeeded(manager.run(module)));

@@ -18,7 +18,7 @@ namespace {
 
 class CompilerTest : public testing::Test {
 protected:
-  /// A compiler as a new process would make it.
+  /// A compiler as a new process would create it.
   Compiler start(const std::string &identity = "v1", bool missing = false) {
     auto provider = std::make_unique<FakeProvider>(counts, identity);
     provider->missing = missing;
@@ -142,7 +142,7 @@ TEST_F(CompilerTest, ADamagedEntryIsRebuilt) {
   EXPECT_EQ(counts.compiles, 2);
 }
 
-// A plan gives the code its buffers: one that was edited is refused, checksum or not.
+// A plan gives the code its buffers: an edited one is refused, even with a valid checksum.
 TEST_F(CompilerTest, APlanBelongsToItsCode) {
   Compiler compiler = start();
   auto bundle = compiler.compileToBundle(request);

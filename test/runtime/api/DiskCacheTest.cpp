@@ -43,7 +43,7 @@ TEST(DiskCache, ADamagedEntryIsAbsentAndGoes) {
   EXPECT_EQ(dir.count(), 0u);
 }
 
-// What a crash of the machine may leave; the next process writes the entry again.
+// A machine crash may leave this; the next process writes the entry again.
 TEST(DiskCache, ATruncatedEntryIsAbsent) {
   TempDir dir;
   DiskCache cache(dir.name());
@@ -70,7 +70,7 @@ TEST(DiskCache, AnEntryOfAnotherKeyIsAbsent) {
   EXPECT_EQ(cache.get("other")->size(), 1u) << "the key is the cache's own";
 }
 
-// What is cached is run: nobody else may write there.
+// Cached code is executed: nobody else may write there.
 TEST(DiskCache, AFolderThatOthersCanWriteIsNotUsed) {
   TempDir dir;
   DiskCache cache(dir.file("cache"));
@@ -105,7 +105,7 @@ TEST(DiskCache, AReadOnlyFolderIsRead) {
   const std::string folder = dir.file("cache");
   ASSERT_TRUE(DiskCache(folder).put("key", {{"a", "b"}}));
   const pid_t pid = ::fork();
-  if (pid == 0) { // root writes everywhere, so as somebody else
+  if (pid == 0) { // root can write everywhere, so run as another user
     bool good = ::geteuid() != 0 || (::chmod(dir.name().c_str(), 0755) == 0 &&
                                      ::chown(folder.c_str(), 65534, 65534) == 0 &&
                                      ::setgid(65534) == 0 && ::setuid(65534) == 0);
@@ -133,7 +133,7 @@ TEST(DiskCache, AFullDiskIsNoError) {
   EXPECT_FALSE(cache.get("key"));
 }
 
-// Only what the cache wrote goes: files of others stay, whatever their names.
+// Only files of the cache are removed: others stay, whatever their names.
 TEST(DiskCache, ForeignFilesStay) {
   TempDir dir;
   DiskCache cache(dir.name(), 100);
@@ -187,7 +187,7 @@ TEST(DiskCache, TheFolderFollowsTheVariables) {
   EXPECT_EQ(DiskCache::defaultFolder(), "/users/me/.cache/pe");
 }
 
-// The least recently used entries go first, and reading is use.
+// The least recently used entries go first; reading counts as use.
 TEST(DiskCache, TheOldestGoWhenItIsFull) {
   TempDir dir;
   DiskCache cache(dir.name(), 4000);

@@ -1,6 +1,6 @@
 //===- EmbedTest.cpp - The public API as another program sees it ----------===//
 //
-// Links libpe.so alone, so it also shows that the library is whole and finds the compiler beside
+// Links libpe.so alone, so it also shows that the library is complete and finds the compiler beside
 // itself.
 //
 //===----------------------------------------------------------------------===//
@@ -23,7 +23,7 @@ static const std::string kCache = std::string(PE_TEST_BINARY_DIR) + "/test/embed
 
 namespace {
 
-/// Runs `body` in a child of its own, as a new process would: nothing of pe was loaded before.
+/// Runs `body` in a separate child, as a new process would: nothing of pe is loaded yet.
 template <typename Body> double inNewProcess(Body body) {
   int pipe[2];
   EXPECT_EQ(::pipe(pipe), 0);
@@ -161,8 +161,8 @@ TEST(Embed, TargetsThatAreNotThereSaySo) {
   }
 }
 
-/// The loops lowering takes every type and its own options; what the CPU's kernels do not take is
-/// refused.
+/// The loops lowering accepts every type and its own options; types that CPU kernels do not support
+/// are refused.
 TEST(Embed, LoopsHaveChoices) {
   Expected<Program> program = Program::load(kExamples + "nope.mlir");
   ASSERT_TRUE(program);

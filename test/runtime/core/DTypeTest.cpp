@@ -27,7 +27,7 @@ TEST(DType, UnknownSpellingIsNamed) {
   EXPECT_NE(dtype.error().getMessage().find("found 'float'"), std::string::npos);
 }
 
-// Every 16-bit pattern survives the way through float.
+// Every 16-bit pattern survives a round trip through float.
 TEST(DType, SixteenBitPatternsRoundTrip) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const uint16_t pattern = static_cast<uint16_t>(bits);

@@ -1,6 +1,6 @@
 //===- FileLimit.h - A full disk for tests ----------------------*- C++ -*-===//
 //
-// Runs code in a child process whose files may not grow beyond a limit, as on a disk that is full.
+// Runs code in a child process whose files may not grow beyond a limit, as on a full disk.
 //
 //===----------------------------------------------------------------------===//
 

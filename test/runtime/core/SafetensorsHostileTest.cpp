@@ -59,7 +59,7 @@ TEST(SafetensorsHostile, OtherFormatsAreNamed) {
   expectRefused(std::string("\x80\x02") + rest, {"found a pickle"});
   expectRefused("\x89HDF\r\n\x1a\n" + rest, {"found an HDF5 file"});
   expectRefused("GGUF" + rest, {"found a GGUF file"});
-  // A header of 0x0280 bytes begins like a pickle and is none.
+  // A header of 0x0280 bytes begins like a pickle but is not one.
   const std::string padded = "{}" + std::string(0x280 - 2, ' ');
   EXPECT_TRUE(parseSafetensors(fileOf(padded, 0), "x"));
 }
@@ -145,8 +145,8 @@ TEST(SafetensorsHostile, ManyNamesAreReadQuickly) {
   EXPECT_TRUE(parseSafetensors(fileOf(header + "}", 0), "x"));
 }
 
-// Deterministic damage: bytes flipped, cut out and doubled in a valid file. Every outcome but a
-// crash or a hang is fine; what is accepted must be consistent.
+// Deterministic damage: bytes flipped, cut out and doubled in a valid file. Any outcome except a
+// crash or a hang is fine; accepted files must be consistent.
 TEST(SafetensorsHostile, RandomDamageNeverCrashes) {
   const std::string good = fileOf(R"({"__metadata__":{"k":"v"},)"
                                   R"("a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"

@@ -1,6 +1,6 @@
 //===- TempDir.h - A folder of one test -------------------------*- C++ -*-===//
 //
-// Made on construction under the system's temporary folder, removed with everything in it.
+// Created on construction in the system's temporary folder, removed with everything in it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -35,7 +35,7 @@ TEST_P(ObjectLoaderModels, CodeRuns) {
   EXPECT_EQ((*code)->lookup("none"), nullptr);
 }
 
-// Two loads of one object have variables of their own.
+// Two loads of one object have separate variables.
 TEST_P(ObjectLoaderModels, LoadsAreIndependent) {
   Expected<std::string> bytes = readFile(GetParam());
   ASSERT_TRUE(bytes);
@@ -69,7 +69,7 @@ TEST(ObjectLoader, WhatIsNoObjectIsRefused) {
 TEST(ObjectLoader, AnUnknownSymbolIsNamed) {
   Expected<std::string> bytes = readFile(PE_LOADER_OBJECT_SMALL);
   ASSERT_TRUE(bytes);
-  // Wherever the name stands: debug sections may hold it too.
+  // At every occurrence of the name: debug sections may hold it too.
   for (size_t at; (at = bytes->find(std::string("expf\0", 5))) != std::string::npos;)
     bytes->replace(at, 4, "ex_f");
   auto code = loadObject(*bytes);

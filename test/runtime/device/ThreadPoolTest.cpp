@@ -22,8 +22,8 @@ TEST(ThreadPool, RunsEveryItemOnce) {
   }
 }
 
-// Short jobs one after the other: a late worker that took an item of the next job with the body of
-// the last one would write to the wrong round's slot. Spinning and sleeping workers both.
+// Short consecutive jobs: a late worker that took an item of the next job with the body of the
+// previous one would write to the wrong round's slot. With both spinning and sleeping workers.
 TEST(ThreadPool, JobsInARowNeverMix) {
   for (int spin : {0, 50, 4000}) {
     ThreadPool pool({.threads = 4, .spin = spin});

@@ -31,7 +31,7 @@ TEST(CallSizes, TheDefaultsAreThoseOfTheContract) {
   EXPECT_EQ(sizes.headsTotal, 4);
 }
 
-// Heads of a larger model are a choice to be made, not to be guessed from head_start.
+// The number of heads of a larger model must be given; it cannot be guessed from head_start.
 TEST(CallSizes, AHeadStartNeedsTheHeadsOfTheWhole) {
   EXPECT_EQ(
       errorOf(sizesOf(3, 10), {.headStart = 2}),
@@ -64,7 +64,7 @@ TEST(CallSizes, QueriesAndKeysAreNotTooFarApart) {
   EXPECT_EQ(errorOf(sizesOf(0, 10), {.queryStart = last + 1, .keyStart = -kPositionLimit}), "");
 }
 
-// Whatever is given, nothing overflows on the way to the message (the sanitizers look on).
+// Whatever is given, nothing overflows before the message (checked under the sanitizers).
 TEST(CallSizes, AnyNumberIsRefusedOrFits) {
   const int64_t numbers[] = {kLeast, kLeast + 1,         -kPositionLimit - 1, -1,
                              0,      kPositionLimit + 1, kMost - 1,           kMost};

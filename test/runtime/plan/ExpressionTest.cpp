@@ -1,6 +1,6 @@
 //===- ExpressionTest.cpp - The parser of formulas ------------------------===//
 //
-// Trees as text for well-formed formulas; bounds and places of errors for others.
+// Trees as text for well-formed formulas; limits and error offsets for others.
 //
 //===----------------------------------------------------------------------===//
 

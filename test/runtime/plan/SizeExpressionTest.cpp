@@ -76,7 +76,7 @@ TEST(SizeExpression, EvaluationErrors) {
   EXPECT_NE(evaluateError("4611686018427387904*2").find("64 bits"), std::string::npos);
 }
 
-// A list of names says which there are and where their values stand.
+// A list of names says which exist and at which index their values are.
 TEST(SizeExpression, ResolvedNames) {
   const std::string names[] = {"b", "k_start", "r"};
   SizeExpression expression = *SizeExpression::parse("r*2 + k_start");

@@ -1,6 +1,6 @@
 //===- NaiveDecoder.h - The model in double, by obvious loops ---*- C++ -*-===//
 //
-// A second reading of the decoder: the losses of a batch as a function of all parameters, in
+// A second implementation of the decoder: the losses of a batch as a function of all parameters, in
 // double, written from the model's description. Gradients of the real model are checked against
 // its finite differences.
 //

@@ -100,7 +100,7 @@ TEST_F(SessionTest, ReinitHappensOnceAtThePhaseBoundary) {
   auto session = makeSession(config);
   ASSERT_TRUE(session->run({&recorder}));
   EXPECT_EQ(recorder.reinits, std::vector<int64_t>{4});
-  // Warm-up begins anew.
+  // Warm-up restarts.
   EXPECT_DOUBLE_EQ(recorder.rates[4], recorder.rates[0]);
   EXPECT_LT(recorder.rates[4], recorder.rates[1]);
 
@@ -160,7 +160,7 @@ TEST_F(SessionTest, LogsEveryStepAndTheEncoding) {
   EXPECT_EQ(events[1]["step"], 0);
   const auto &encoding = events[1]["encoding"];
   EXPECT_EQ(encoding["layer0.attention.bias.slopes"].size(), 2u);
-  // What pe.monitor asks for stands beside the parameters.
+  // The pe.monitor values are logged beside the parameters.
   ASSERT_EQ(encoding["layer0.attention.bias.range"].size(), 2u);
   EXPECT_NEAR(encoding["layer0.attention.bias.range"][1].get<double>(),
               1 / encoding["layer0.attention.bias.slopes"][1].get<double>(), 1e-6);

@@ -314,7 +314,7 @@ TEST_F(CheckpointTest, DamageAndFilesOfTwoCheckpointsAreFound) {
             std::string::npos);
 }
 
-// What a run was killed in the middle of goes with the next checkpoint; what is not ours stays.
+// The next checkpoint removes leftovers of a killed run; foreign files stay.
 TEST_F(CheckpointTest, LeftoversGoAndForeignFilesStay) {
   const auto write = [&](const std::string &name) {
     fs::create_directories((directory / name).parent_path());
@@ -347,8 +347,8 @@ TEST_F(CheckpointTest, LeftoversGoAndForeignFilesStay) {
   EXPECT_EQ(loadError(metadata), "");
 }
 
-// A run that begins afresh reaches the step of the checkpoint that is there: until the new one is
-// whole the old one must stay as it is.
+// A restarted run reaches the step of the existing checkpoint: until the new one is complete the
+// old one must stay unchanged.
 TEST_F(CheckpointTest, TheSameStepIsWrittenBesideTheOld) {
   auto trainer = makeTrainer();
   run(*trainer, 1);

@@ -1,7 +1,7 @@
 //===- SegmentsTest.cpp - linear pieces of ReLU networks ------------------===//
 //
-// The network is evaluated densely in double and compared with its pieces, for weights as they are
-// drawn, as training leaves them, and as nobody would choose them.
+// The network is evaluated densely in double and compared with its pieces, for weights at
+// initialisation, after training, and in extreme cases.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cpu/Segments.h"
@@ -84,7 +84,7 @@ double evaluate(const Segments &s, double t, int64_t head) {
 }
 
 /// The largest difference from the dense network relative to its largest value on the interval,
-/// drawn points and points beside every knot.
+/// at random points and points next to every knot.
 double largestError(const Network &network, const Segments &s, double low, double high,
                     std::mt19937_64 &random, double upTo) {
   std::uniform_real_distribution<double> uniform(low, std::min(high, upTo));

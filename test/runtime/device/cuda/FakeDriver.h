@@ -1,8 +1,8 @@
 //===- FakeDriver.h - A CUDA driver of our own, for tests -------*- C++ -*-===//
 //
 // libpe-fake-cuda.so has the functions of libcuda that pe uses ($PE_CUDA_DRIVER names it). Device
-// memory is host memory; what a stream is given happens when the stream is waited for, in order, so
-// that whoever relies on it earlier is found out. Kernels are what a test installs as `launcher`.
+// memory is host memory; a stream's work runs, in order, when the stream is waited for, so that
+// code relying on it earlier fails. Kernels run through the `launcher` that a test installs.
 //
 // $PE_FAKE_CUDA="version=11080,devices=0,capability=75,fail=cuMemAlloc_v2:2" changes what it says.
 //
@@ -18,7 +18,7 @@
 
 namespace pe::test {
 
-/// Copies what it needs of the arguments and returns what the launch does, for later.
+/// Copies the arguments it needs and returns the launch's work, to run later.
 using FakeLauncher =
     std::function<std::function<void()>(const std::string &kernel, unsigned grid, unsigned threads,
                                         unsigned sharedBytes, void **arguments)>;
@@ -28,7 +28,7 @@ struct FakeState {
   std::map<uint64_t, size_t> allocations;
   /// How often each function was called.
   std::map<std::string, int> calls;
-  /// Functions that fail, and with what.
+  /// Functions that fail, and their error codes.
   std::map<std::string, int> failures;
   std::map<std::string, int> reserved; // shared memory by kernel
 };

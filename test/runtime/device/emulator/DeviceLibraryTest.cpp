@@ -85,7 +85,8 @@ std::string runOnDevice(Call &call, Order order) {
   return status ? "" : status.error().getMessage();
 }
 
-/// The tables of a CTA are those of the host's algorithm, to the last bit but where sums contract.
+/// The tables of a CTA equal those of the host's algorithm, to the last bit except where sums
+/// contract.
 void expectSame(Call call) {
   Call onHost = call, onDevice = call;
   auto rebind = [](Call &copy) {

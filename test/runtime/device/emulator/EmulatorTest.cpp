@@ -98,7 +98,7 @@ TEST(EmulatorTest, AMissingBarrierIsARace) {
     getShared(63 - thread());
   });
   EXPECT_TRUE(contains(error, "race")) << error;
-  // Reading first and writing behind the reader's back.
+  // Reading first, then writing without synchronisation.
   error = run([&] {
     setShared(thread(), 1.0f);
     barrier();
@@ -184,7 +184,7 @@ TEST(EmulatorTest, CopiesLandWhenTheyAreWaitedFor) {
       },
       64, 1024, regions);
   EXPECT_TRUE(contains(error, "reads what an asynchronous copy")) << error;
-  // Two copies under way to one place: either may win.
+  // Two copies in flight to the same place: either may win.
   error = run(
       [&] {
         copy(16);
@@ -282,8 +282,8 @@ TEST(EmulatorTest, TicketsPassFromCtaToCta) {
 
 namespace {
 
-/// Runs one CTA per item on as many threads of the host as CTAs may run at once, in the given order
-/// of starting; the error or "". `kernel` gets what the item would be without a counter.
+/// Runs one CTA per item on as many host threads as CTAs may run at once, in the given start order;
+/// the error or "". `kernel` gets what the item would be without a counter.
 std::string runGrid(std::function<void()> kernel, int64_t ctas, int residents, Dispatch dispatch,
                     std::vector<Region> regions) {
   currentKernel = std::move(kernel);
@@ -374,7 +374,7 @@ TEST(EmulatorTest, TurnsByItemsFromACounterDoNotDependOnTheOrderOfCtas) {
 TEST(EmulatorTest, CtasThatAllWaitAreADeadlock) {
   static int32_t ticket;
   const std::vector<Region> regions = {{reinterpret_cast<uintptr_t>(&ticket), sizeof(ticket)}};
-  // Turns by the place in the grid: the CTA that everybody waits for cannot start.
+  // Turns by grid index: the CTA that all others wait for cannot start.
   auto byPlace = [] { takeTurn(&ticket, find<int32_t()>("pe_emu_block")()); };
   for (int residents : {1, 2, 3}) {
     ticket = 0;
@@ -384,7 +384,7 @@ TEST(EmulatorTest, CtasThatAllWaitAreADeadlock) {
     EXPECT_TRUE(contains(error, "deadlock: every CTA that runs waits for another")) << error;
     EXPECT_TRUE(contains(error, "1 threads at wait")) << error;
   }
-  // A turn that nobody takes, seen by the last CTAs of a grid.
+  // A turn that no CTA takes, detected by the last CTAs of a grid.
   ticket = 0;
   std::string error = runGrid([] { takeTurn(&ticket, find<int32_t()>("pe_emu_block")() + 1); }, 2,
                               4, Dispatch::Ascending, regions);
