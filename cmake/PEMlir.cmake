@@ -24,7 +24,8 @@ include_directories(${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 # once into a precompiled header that every target using MLIR shares (pe_configure_mlir_target).
 # Without it (-DPE_PRECOMPILED_HEADERS=OFF) each source file must include what it uses.
 option(PE_PRECOMPILED_HEADERS "Parse MLIR's common headers once for all targets" ON)
-# All objects are -fPIC, programs too: a precompiled header fits one kind of position independence.
+# All objects are -fPIC, programs too: a precompiled header works for one kind of position
+# independence.
 set(CMAKE_CXX_COMPILE_OPTIONS_PIE ${CMAKE_CXX_COMPILE_OPTIONS_PIC})
 if(PE_PRECOMPILED_HEADERS)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/MlirHeaders.cpp

@@ -48,7 +48,7 @@ endfunction()
 function(pe_configure_mlir_target name)
   pe_configure_target(${name})
   target_include_directories(${name} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
-  # LLVM is built without exceptions; nothing of ours unwinds through its frames.
+  # LLVM is built without exceptions; pe never unwinds through its frames.
   target_compile_options(${name} PRIVATE -fno-exceptions)
   if(TARGET PEMlirHeaders AND NOT name STREQUAL "PEMlirHeaders")
     target_precompile_headers(${name} REUSE_FROM PEMlirHeaders)

@@ -50,11 +50,11 @@ function(pe_add_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
   endif()
-  # Nothing a test does may reach the user's own cache.
+  # No test may touch the user's own cache.
   list(APPEND ARG_ENVIRONMENT XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/test/cache
     GTEST_OUTPUT=json:${PROJECT_BINARY_DIR}/test-results/${name}.json)
   if(PE_SANITIZER STREQUAL "address")
-    # Refusing a huge allocation is a result to test, not an error of the program; LLVM, which is
+    # Refusing a huge allocation is tested behaviour, not an error of the program; LLVM, which is
     # not instrumented, keeps objects until the end.
     list(APPEND ARG_ENVIRONMENT ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0)
   endif()

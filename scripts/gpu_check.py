@@ -1,4 +1,5 @@
-"""The work behind scripts/gpu-check.sh; standard library only, but `peers` needs PyTorch."""
+"""The work behind scripts/gpu-check.sh; standard library only, except that `peers` needs
+PyTorch."""
 
 import argparse
 import itertools
@@ -22,8 +23,8 @@ CASES = [
     ("deep", "b=1,h=2,hkv=2,sq=130,sk=130", 128, 128),
 ]
 DTYPES = ["bf16", "f16", "tf32", "f32"]
-# Most that a result may be off, as |x - r| / |r| against float64 on the rounded inputs. The whole
-# judgement with its parts is `pe run --check`; here a stored copy must do.
+# Most that a result may be off, as |x - r| / |r| against float64 on the rounded inputs. `pe run
+# --check` applies the full tolerances; here a stored copy has to do.
 LIMITS = {"bf16": 1.2e-2, "f16": 2e-3, "tf32": 2e-3, "f32": 5e-5}
 # Sums of many signs that end near zero: compared with their largest neighbour instead.
 CANCELLING = 5e-2
@@ -120,7 +121,7 @@ def compare(found, expected, limit):
             continue
         norm = math.sqrt(sum(r * r for r in reference))
         error = math.sqrt(sum((x - r) ** 2 for x, r in zip(values, reference)))
-        # A parameter's gradient may cancel to nothing.
+        # A parameter's gradient may cancel to zero.
         is_parameter = name.startswith("d_") and name not in ("d_q", "d_k", "d_v")
         spare = CANCELLING * largest * math.sqrt(len(reference)) if is_parameter else 0
         allowed = limit * norm + spare
@@ -132,7 +133,7 @@ def compare(found, expected, limit):
 
 
 class Clock:
-    """Ends a call in time; what is left is said."""
+    """Ends a call in time and says what is left."""
 
     def __init__(self, seconds):
         self.end = time.monotonic() + seconds
@@ -187,7 +188,7 @@ def check(folder, options):
 
 
 def sanitize(folder, options):
-    """compute-sanitizer on one small case of the first encodings, where it is."""
+    """compute-sanitizer on one small case of the first encodings, if it is installed."""
     if options.target != "cuda" or not shutil.which("compute-sanitizer"):
         print("compute-sanitizer: not here, or not on this target; skipped")
         return

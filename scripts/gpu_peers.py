@@ -160,7 +160,7 @@ def measure(folder, options, clock, sizes_for):
                                                      options.repeats)
                             record["forward_gflops"] = 4 * dim * count / forward * 1e-9
                             record["backward_gflops"] = 10 * dim * count / backward * 1e-9
-                        except Exception as error:  # whatever a peer does, the others go on
+                        except Exception as error:  # whatever one peer does, the others continue
                             record["error"] = f"{type(error).__name__}: {str(error)[:200]}"
                         folder.append(record)
                         print(what, name, record.get("error") or " ".join(

@@ -21,7 +21,7 @@ config.test_exec_root = os.path.join(config.pe_binary_root, "test")
 
 programs = os.path.join(config.pe_binary_root, "bin")
 llvm_config.with_environment("PATH", [programs, config.llvm_tools_dir], append_path=True)
-# Nothing a test does may reach the user's own cache.
+# No test may touch the user's own cache.
 config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cache")
 # In a sanitizer build: see pe_add_test in cmake/PETests.cmake.
 config.environment["ASAN_OPTIONS"] = "allocator_may_return_null=1:detect_leaks=0"

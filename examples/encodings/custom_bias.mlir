@@ -1,4 +1,4 @@
-// A bias of one's own, as a region of scalar code: an exponential bump around each query.
+// A custom bias, as a region of scalar code: an exponential bump around each query.
 //
 //   b_h(i, j) = amp_h * exp(-|i - j| / tau_h)
 //

@@ -4,8 +4,8 @@
 //   A_ij = sigmoid(z_ij) * prod_{j < l < i} (1 - sigmoid(z_il))   over keys j < i
 //
 // R is RoPE with base 10000. The decay is learned per head. Stick-breaking is not
-// shift-invariant: the bias is the true i - j, nothing may be dropped from it (docs/encodings.md,
-// "RSE").
+// shift-invariant: the bias needs the true i - j, and nothing may be dropped from it
+// (docs/encodings.md, "RSE").
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

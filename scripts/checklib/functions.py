@@ -22,7 +22,7 @@ def _blank(match):
 
 
 def _name(head):
-    """The name before the first parameter list of a head, as well as can be told."""
+    """The name before the first parameter list of a head, by best effort."""
     found = re.search(r"([\w:~]+|operator\S+)\s*\($", head[:head.index("(") + 1])
     return found.group(1) if found else "function"
 

@@ -28,10 +28,10 @@ ROOMS = {
     "passes/Schedule": (("dialect",), True),
     "passes/Scalar": (("dialect",), True),
     "passes/ToLoops": (("dialect",), True),
-    # Scalar stages, and what it cannot fuse, are the loops of the definition.
+    # Scalar stages, and stages that it cannot fuse, use the loops of the definition.
     "passes/ToCPU": (("dialect", "passes/Schedule", "passes/Scalar", "passes/ToLoops"), True),
     "passes/ToGPU": (("dialect", "passes/Schedule", "passes/Scalar", "passes/ToLoops"), True),
-    # Knows kernels, not tiles.
+    # Works on kernels, not tiles.
     "passes/ToEmulator": ((), True),
     "passes/Pipelines": (("dialect", "passes", "runtime/plan", "runtime/include"), True),
     "runtime/jit": (

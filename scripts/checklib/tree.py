@@ -26,7 +26,7 @@ def files(root, under=""):
 
 
 def lines(root, path):
-    """(line number, text) of a file; a file that is no text has no lines."""
+    """(line number, text) of a file; a file that is not text has no lines."""
     try:
         return list(enumerate((root / path).read_text(encoding="utf-8").splitlines(), start=1))
     except UnicodeDecodeError:

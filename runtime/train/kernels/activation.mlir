@@ -1,4 +1,4 @@
-// The squared rectifier of the feed-forward layer, forward and backward, over `count` elements
+// The squared ReLU of the feed-forward layer, forward and backward, over `count` elements
 // (a multiple of 8).
 
 // y = max(x, 0)^2

@@ -1,5 +1,5 @@
-// Between the two layouts of a sequence: tokens by features [rows, pitch], where matrix products
-// happen, and heads by tokens [heads, head_stride / head_dim, head_dim], where attention happens.
+// Converts between the layouts of a sequence: tokens by features [rows, pitch] for matrix products,
+// and heads by tokens [heads, head_stride / head_dim, head_dim] for attention.
 // `packed` and `by_head` point at the first row of the piece at hand; head_dim is a multiple of 8.
 
 // by_head[h * head_stride + row * head_dim + d] = packed[row * pitch + h * head_dim + d]

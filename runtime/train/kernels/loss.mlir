@@ -2,7 +2,7 @@
 // `width` (the vocabulary) is a multiple of 8.
 
 // e^x for x <= 0: 2^n by the exponent field, 2^f for f in [-1/2, 1/2] by a minimax polynomial of
-// degree 5 (relative error 7.5e-8). Below 2^-126 the result is 2^-126, which no sum notices.
+// degree 5 (relative error 7.5e-8). Below 2^-126 the result is 2^-126, negligible in the sum.
 func.func private @exp_of_nonpositive(%x: vector<8xf32>) -> vector<8xf32> {
   %log2e = arith.constant dense<1.44269504> : vector<8xf32>
   %lowest = arith.constant dense<-126.0> : vector<8xf32>

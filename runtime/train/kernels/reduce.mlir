@@ -1,4 +1,4 @@
-// Sums: the step of every fixed tree over virtual workers, and the squared norm of a gradient.
+// Sums: one step of the fixed trees over virtual workers, and the squared norm of a gradient.
 // `count` is a multiple of 8.
 
 // into += from

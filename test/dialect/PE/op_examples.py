@@ -15,7 +15,7 @@ COORDINATE, BIAS, MASK, ROTATION = "!pe.coordinate", "!pe.bias", "!pe.mask", "!p
 SCORE = "!pe.score"
 ADJOINT = "!pe.adjoint"
 
-# What stands at a place of an op has this type: pattern with the names as groups, type.
+# The type of the operands at a position of an op: pattern with the names as groups, type.
 PLACES = [
     (r"pe\.(?:linear|table|power|mlp|cosine_sum) (%\w+)", COORDINATE),
     (r"pe\.add (%\w+), (%\w+)", BIAS),
@@ -47,7 +47,7 @@ LISTS = [
 
 
 def types_of(example):
-    """The type of every value whose use tells it."""
+    """The type of every value whose use determines it."""
     found = {}
     for pattern, value_type in PLACES:
         for match in re.finditer(pattern, example):
@@ -91,7 +91,7 @@ def main():
             indent = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
             source = program("\n".join(line[indent:] for line in lines) + "\n")
             count += 1
-            # Each alone: a value of one example must not help another.
+            # Each separately: a value of one example must not help another.
             result = subprocess.run([opt, "--allow-unregistered-dialect", "-o", "/dev/null", "-"],
                                     input=source, capture_output=True, text=True, check=False)
             if result.returncode:

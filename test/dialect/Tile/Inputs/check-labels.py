@@ -20,7 +20,7 @@ def main(root):
     tile = root / "dialect" / "Tile"
     code = "".join(path.read_text() for path in sorted(tile.glob("*Verifiers.cpp")))
     labels = expand(code)
-    # Rules that two ops share: name and number apart.
+    # Rules that two ops share: name and number are separate.
     for name in re.findall(r'verifyMemory\(\*this, "(\w+)"\)', code):
         labels.update(f"{name}-C{n}" for n in (1, 2, 3, 4))
     for name in re.findall(r'"(read|write|accumulate)"', code):

@@ -21,7 +21,7 @@ WORDS = re.compile(
     r"\b(vector|llvm|nvvm|nvgpu|gpu|cuda|ptx|spirv|rocdl|amdgpu|x86\w*|avx\w*|amx|simd|sm_\d+\w*"
     r"|cpu\w*|warps?|lanes?|cta|threads?|blocks?_(?:rows|columns|size)|shared\w*|registers?"
     r"|affine|linalg|async|mma|ldmatrix)\b")
-# Scratch memory has a shape, a number type and no place.
+# Scratch memory has a shape, an element type and no memory space.
 PLAIN_MEMREF = re.compile(r"memref<(?:\d+x)*(?:f32|f64|i1|i32|i64|index)>")
 TARGETS = {"f32": ["cpu", "cuda", "gpu-emulator"], "bf16": ["cuda", "gpu-emulator", "loops"],
            "tf32": ["cuda", "loops"]}
@@ -81,7 +81,7 @@ def check_definitions(root):
 
 
 def check_itself():
-    """The search finds what it is there for."""
+    """Checks that the search finds what it is meant to find."""
     for text in ("vector<4xf32>", "gpu.thread_id", "memref<4xf32, 3>", "cpu_schedule = 1"):
         assert problems_of_text(text, ""), text
     assert problems_of_text("", '"memref.subview"(%0)') == ["memref.subview"]
