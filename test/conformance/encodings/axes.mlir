@@ -1,4 +1,4 @@
-// Data of every axis that a call gives: a row and a column part under stick-breaking, and a gain in a
+// Data over every axis of a call: a row and a column part under stick-breaking, and a gain in a
 // function of the score.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},

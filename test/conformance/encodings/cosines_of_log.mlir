@@ -1,4 +1,4 @@
-// A composition no published encoding has: cosines of a learned coordinate.
+// A composition beyond published encodings: cosines of a learned coordinate.
 !qkv = tensor<?x?x?x?xf32>
 
 func.func @attention(%q: !qkv {pe.name = "q"},

@@ -37,7 +37,7 @@ func.func @equal_leaves(%q: !qkv, %s: tensor<?xf32>) -> !qkv {
   return %o : !qkv
 }
 
-// A read of a constant with equal elements is that element, whatever the index.
+// A read of a constant with equal elements folds to that element, whatever the index.
 // CHECK-LABEL: func @read_of_splat
 func.func @read_of_splat(%h: index) -> f32 {
   // CHECK: %[[C:.*]] = arith.constant 5.000000e-01 : f32
@@ -47,7 +47,7 @@ func.func @read_of_splat(%h: index) -> f32 {
   return %x : f32
 }
 
-// So is one at a known place of a constant with different elements.
+// So does one at a constant index of a constant with different elements.
 // CHECK-LABEL: func @read_of_element
 func.func @read_of_element() -> f32 {
   // CHECK: %[[C:.*]] = arith.constant 4.000000e+00 : f32
@@ -59,7 +59,7 @@ func.func @read_of_element() -> f32 {
   return %x : f32
 }
 
-// At an unknown place it stays.
+// At an unknown index it stays.
 // CHECK-LABEL: func @read_of_unknown
 func.func @read_of_unknown(%h: index) -> f32 {
   // CHECK: pe.read

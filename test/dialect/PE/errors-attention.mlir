@@ -114,7 +114,7 @@ func.func @orders(%q: tensor<?x?x?x?xf32>) {
 
 // -----
 
-// Inside a private function the mask may be an argument; it is judged after inlining.
+// Inside a private function the mask may be an argument; it is checked after inlining.
 func.func private @mask_argument(%q: tensor<?x?x?x?xf32>, %m: !pe.mask) {
   %o = pe.attention %q, %q, %q mask(%m) {normalizer = #pe.normalizer<stick_breaking>} : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return

@@ -274,7 +274,7 @@ func.func @prefix(%lengths: tensor<?xf32>) {
 
 // -----
 
-// A misspelt attribute is not silently the default of the right one.
+// A misspelt attribute does not silently leave the right one at its default.
 func.func @misspelt_attribute(%s: tensor<?xf32>) {
   %x = pe.distance
   // expected-error @below {{expected no attributes but factor, rule, found 'factr'; did you mean 'factor'? (attribute-C1)}}

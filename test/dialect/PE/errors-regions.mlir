@@ -231,7 +231,7 @@ func.func @axes_unknown_size(%a: tensor<?xf32> {pe.axes = ["bins"]}) {
 
 // -----
 
-// What is right: a size of 1 is shared, and a name of one's own has a known size.
+// Correct: a size of 1 is shared, and a user-defined name has a known size.
 func.func @axes(%a: tensor<1x?x8xf32> {pe.axes = ["batch", "key", "bins"]}) {
   return
 }

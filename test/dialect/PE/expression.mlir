@@ -1,4 +1,4 @@
-// A formula is sugar for a region: it is expanded when it is read.
+// A formula is sugar for a region: it is expanded when it is parsed.
 // RUN: pe-opt %s --verify-roundtrip | FileCheck %s
 // RUN: pe-opt %s --mlir-print-debuginfo | FileCheck %s --check-prefix=LOC
 
@@ -23,7 +23,7 @@ func.func @bump(%amp: tensor<?xf32>, %tau: tensor<?xf32>) {
   // CHECK-NEXT:   %[[Y:.*]] = arith.mulf %[[A]], %[[EXP]] : f32
   // CHECK-NEXT:   pe.yield %[[Y]] : f32
   // CHECK-NEXT: }
-  // Ops stand at their characters.
+  // Ops have the locations of their characters.
   // LOC: math.exp {{.*}} loc(#[[EXP:.*]])
   // LOC: #[[EXP]] = loc("{{.*}}expression.mlir":[[#@LINE+2]]:25)
   %0 = pe.bias_fn(%amp, %tau : tensor<?xf32>, tensor<?xf32>)
@@ -31,7 +31,7 @@ func.func @bump(%amp: tensor<?xf32>, %tau: tensor<?xf32>) {
   return
 }
 
-// Whole numbers index tensors; a product of positions needs 64 bits.
+// Integers index tensors; a product of positions needs 64 bits.
 // CHECK-LABEL: func @table
 func.func @table(%table: tensor<32x?xf32>, %c: tensor<f32>) {
   // CHECK:      %[[NEAR:.*]] = arith.cmpi slt
@@ -48,7 +48,7 @@ func.func @table(%table: tensor<32x?xf32>, %c: tensor<f32>) {
   return
 }
 
-// Strength of operators: -(c^2) + 2 * (c^(c^3)); powers of small integers are products, and nothing
+// Operator precedence: -(c^2) + 2 * (c^(c^3)); powers of small integers are products, and nothing
 // unused is left behind.
 // CHECK-LABEL: func @operators
 func.func @operators(%c: tensor<f32>) {

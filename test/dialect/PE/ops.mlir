@@ -1,4 +1,4 @@
-// Every op of the dialect parses, prints and comes back the same, in both syntaxes.
+// Every op of the dialect round-trips, in both syntaxes.
 // RUN: pe-opt %s --verify-roundtrip | FileCheck %s
 // RUN: pe-opt %s --mlir-print-op-generic | pe-opt | FileCheck %s
 

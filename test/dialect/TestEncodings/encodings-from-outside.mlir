@@ -1,4 +1,4 @@
-// Encodings of a dialect that no pass knows go the same way as pe's own.
+// Encodings of a dialect that no pass knows are handled like pe's own.
 // RUN: pe-test-opt %s --verify-roundtrip --pe-prepare --pe-expand-biases | FileCheck %s
 // RUN: not pe-opt %s 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
@@ -30,8 +30,8 @@ func.func @attention(%q: !qkv {pe.name = "q"},
   return %o : !qkv
 }
 
-// A mask that is no range of i - j has no lowering yet, and is refused; everything else compiles to
-// machine-level IR with all gradients, on both ways.
+// A mask that is not a range of i - j has no lowering yet, and is refused; everything else compiles
+// to machine-level IR with all gradients, by both lowerings.
 // RUN: not pe-test-opt %s --pe-to-cpu=grad=1 2>&1 | FileCheck %s --check-prefix=MASK
 // MASK: error: expected a mask that keeps an interval of keys for every query
 // RUN: sed 's/test_encodings.even/pe.causal/' %s > %t.mlir

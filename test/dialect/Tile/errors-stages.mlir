@@ -29,7 +29,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 // -----
 
-// Starts are no extents: memory does not depend on them.
+// Starts are not extents: memory does not depend on them.
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   // expected-error @below {{extent "r + q_start": expected the names b, hq, hkv, r, c, d, e, t, kb, found q_start (buffer-C1)}}
   %0 = tile.buffer "x" temporary : !tile.buffer<["r + q_start"], f32>

@@ -1,6 +1,6 @@
 // RUN: pe-opt %s --pe-emit-stage-entries | FileCheck %s
-// The stage keeps its code as a private function whose buffers do not alias; its name becomes the
-// runtime's calling convention. Other functions stay as they are.
+// The stage keeps its code as a private function whose buffers do not alias; its name goes to a
+// function with the runtime's calling convention. Other functions are unchanged.
 // CHECK:      llvm.func internal @forward_body(%{{.*}}: !llvm.ptr {llvm.noalias}
 // CHECK:      llvm.func @forward(%[[BUFFERS:.*]]: !llvm.ptr, %[[SIZES:.*]]: !llvm.ptr, %[[ITEM:.*]]: i64)
 // CHECK:      %[[SLOT:.*]] = llvm.getelementptr %[[BUFFERS]][1]

@@ -1,6 +1,6 @@
 // RUN: pe-opt %s --pe-to-gpu="head-dim=32 value-dim=32 grad=true" | FileCheck %s
 
-// The whole way: the plan as data on the module, kernels in the LLVM and NVVM dialects only.
+// The whole pipeline: the plan as data on the module, kernels in the LLVM and NVVM dialects only.
 // CHECK: module attributes {{.*}}pe.plan = "{{.*}}attention_attention_backward
 // CHECK-NOT: scf.
 // CHECK-NOT: arith.

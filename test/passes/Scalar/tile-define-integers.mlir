@@ -1,6 +1,6 @@
 // RUN: pe-opt %s --pass-pipeline='builtin.module(tile.plan(pe-tile-define-integers))' | FileCheck %s
 
-// What 32 bits hold stays of type index; a product of positions does not.
+// What fits in 32 bits keeps type index; a product of positions does not.
 tile.plan @plan attributes {head_dim = 16 : i64, value_dim = 16 : i64} {
   %q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
   %k = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
@@ -24,7 +24,7 @@ tile.plan @plan attributes {head_dim = 16 : i64, value_dim = 16 : i64} {
       %pw = arith.index_cast %p : index to i64
       %pf = arith.sitofp %pw : i64 to f32
       %s = arith.addf %df, %pf : f32
-      // A place that may not fit is clamped while it is wide.
+      // An index that may not fit is clamped while it is wide.
       // CHECK: %[[LOW:.*]] = arith.maxsi %[[P]], %{{.*}} : i64
       // CHECK: %[[BOTH:.*]] = arith.minsi %[[LOW]], %{{.*}} : i64
       // CHECK: %[[AT:.*]] = arith.index_cast %[[BOTH]] : i64 to index
@@ -40,7 +40,7 @@ tile.plan @plan attributes {head_dim = 16 : i64, value_dim = 16 : i64} {
       tile.yield
     }
   }
-  // The divisor may be 0: a select stands for it, and the lowest number by -1 wraps around.
+  // The divisor may be 0: a select handles that, and the lowest number divided by -1 wraps around.
   tile.stage @divisions prepare over [] {
     tile.foreach over ["64"] {
     ^bb0(%n: index):
@@ -66,7 +66,7 @@ tile.plan @plan attributes {head_dim = 16 : i64, value_dim = 16 : i64} {
       // CHECK-NOT: arith.floordivsi
       %g = arith.floordivsi %l, %c100 : i32
       %f = arith.sitofp %g : i32 to f32
-      // A truth value without its sign is 0 or 1.
+      // A zero-extended boolean is 0 or 1.
       // CHECK: %[[E:.*]] = arith.extui %{{.*}} : i1 to i32
       // CHECK: arith.index_cast %[[E]] : i32 to index
       // CHECK-NOT: arith.index_castui

@@ -7,7 +7,7 @@
 // RUN: not pe-opt %t/vectors.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=GPU-VECTORS
 // RUN: not pe-opt %t/vectors.mlir --pe-tile-to-loops 2>&1 | FileCheck %s --check-prefix=LOOPS
 
-// What is written over other sets than those of attention has no place in vectors and fragments.
+// Values over sets other than those of attention have no layout in vectors and fragments.
 
 // CPU-VALUE: remark: stage @forward runs as plain loops: there is no layout for a value over [r, c, d]
 // GPU-VALUE: error: 'tile.stage' op cannot become a GPU kernel: there is no layout for a value over [r, c, d]

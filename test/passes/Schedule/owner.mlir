@@ -2,9 +2,9 @@
 // RUN: pe-opt %s --pe-schedule-gpu | FileCheck %s --check-prefix=GPU
 // RUN: pe-opt %s --pe-schedule-cpu --pe-tile-to-loops | FileCheck %s --check-prefix=LOOPS
 
-// Who owns the loops of a stream. On a CPU columns where something is summed over rows, in a fold or in
-// place; what rows carry waits in memory. On a GPU what rows carry is in registers: rows, unless columns
-// are folded and nothing is carried.
+// Which side owns the loops of a stream. On a CPU columns if something is summed over rows, in a
+// fold or in place; row carries wait in memory. On a GPU row carries are in registers: rows, unless
+// columns are folded and nothing is carried.
 // CPU: tile.stage @rows_only
 // CPU-SAME: owner = "rows"
 // CPU: tile.stage @column_fold

@@ -3,7 +3,7 @@
 // RUN: pe-opt %s --pe-schedule-cpu="set=query_vectors=3,query_block=48,key_block=32" | FileCheck %s --check-prefix=SET
 
 // Sixteen registers: 4 x 2 tiles of 8 lanes. Thirty-two of 16 lanes: 8 x 2 tiles. The block of keys
-// is the plan's; rows of a work item shrink with the depth. Stages without a stream get nothing.
+// is the plan's; rows of a work item shrink with the depth. Stages without a stream get none.
 // CHECK-LABEL: tile.plan @narrow
 // CHECK:       tile.stage @no_stream
 // CHECK-NOT:   cpu_schedule

@@ -9,11 +9,11 @@
 // RUN: %python -c "import sys; n = sum(1 for _ in open(sys.argv[1])); sys.exit(n > 40000 and f'{n} lines')" %t.mlir
 // RUN: timeout 60 pe run %s --random=1 --shape=b=1,h=2,sq=33,d=16 --grad --check --features=x86-64-v3 2>&1 | FileCheck %s --check-prefix=VALUE
 //
-// Few functions stand where they are used.
+// A few functions are inline.
 // RUN: pe-opt %examples/fire_gelu.mlir --pe-prepare --pe-to-cpu="grad=1 features=x86-64-v4" | FileCheck %s --check-prefix=FEW
 // FEW-NOT: pe_math
 
-// LLVM may hoist, share and drop the calls, and must not put the body back in their places.
+// LLVM may hoist, share and drop the calls, but must not inline them.
 // CHECK-DAG: llvm.func internal @pe_math_cos(%{{.*}}: vector<16xf32>) -> vector<16xf32> attributes {{{.*}}memory_effects = #llvm.memory_effects<other = none, argMem = none, inaccessibleMem = none{{.*}}passthrough = ["noinline"]
 // CHECK-DAG: llvm.func internal @pe_math_sin(%{{.*}}: vector<16xf32>) -> vector<16xf32>
 // CHECK-DAG: llvm.call @pe_math_cos

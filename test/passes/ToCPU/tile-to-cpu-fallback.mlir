@@ -1,6 +1,6 @@
 // RUN: pe-opt %s --pe-schedule-cpu --pe-tile-to-cpu --split-input-file --verify-diagnostics | FileCheck %s
 
-// What has no fused form runs as plain loops, and says why.
+// Stages without a fused form become plain loops, with a remark that says why.
 // CHECK-LABEL: func.func @computed_keys_forward
 // CHECK-NOT:   vector.fma
 tile.plan @computed_keys attributes {head_dim = 8 : i64, value_dim = 8 : i64} {

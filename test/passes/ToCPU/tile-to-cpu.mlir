@@ -1,6 +1,6 @@
 // RUN: pe-opt %s --pe-schedule-cpu --pe-tile-to-cpu --split-input-file | FileCheck %s
 
-// Sums of scores per row: every part of a rows-outer kernel once. The item is a block of rows, the
+// Sums of scores per row: each part of a rows-outer kernel once. The item is a block of rows, the
 // last rows first; queries are packed transposed; the code without a mask has fixed bounds and
 // accumulators carried over the depth, the code with it has bounds of its own.
 // CHECK-LABEL: func.func @rows_forward(

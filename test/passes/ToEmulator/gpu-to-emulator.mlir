@@ -12,7 +12,7 @@
 // CHECK: llvm.func internal @copy.thread(%[[BUFFERS:.*]]: !llvm.ptr, %[[SIZES:.*]]: !llvm.ptr)
 // CHECK: %[[FRAME:.*]] = llvm.alloca
 // CHECK: llvm.load %{{.*}} : !llvm.ptr -> !llvm.ptr
-// Words of the call by their place: a size in 32 bits, a stride in 64.
+// Words of the call by their index: a size in 32 bits, a stride in 64.
 // CHECK: %[[PLACE:.*]] = llvm.getelementptr %[[SIZES]][3]
 // CHECK: %[[WORD:.*]] = llvm.load %[[PLACE]] : !llvm.ptr -> i64
 // CHECK: llvm.trunc %[[WORD]] : i64 to i32

@@ -1,7 +1,7 @@
 // RUN: pe-opt %examples/key_bias.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=COLUMN
 // RUN: pe-opt %examples/forgetting.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=BOTH
 // RUN: pe-opt %s --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=SPLIT
-// Parts that one position decides: vectors over what they depend on, sums as folds of the stream.
+// Parts that depend on one position: vectors over what they depend on, sums as folds of the stream.
 
 // The same for all heads: no copy per head, and one sum per key head.
 // COLUMN:      tile.buffer "attention_term0_vector"  residual : <[b, c], f32>
@@ -13,7 +13,7 @@
 // COLUMN:      tile.stage @attention_term0_finish  finish
 // COLUMN:      tile.foreach over ["b", "c"]
 
-// What is read from a tensor is kept in natural units, and subtracted before it is scaled.
+// A part read from a tensor is kept in natural units, and subtracted before it is scaled.
 // BOTH:        tile.buffer "attention_term0_row_vector"  residual : <[b, hq, r], f32>
 // BOTH-NOT:    _low"
 // BOTH:        tile.stage @attention_term0_row_prepare
@@ -25,7 +25,7 @@
 // BOTH:          %[[SUM:.*]] = arith.addf
 // BOTH:          arith.mulf %[[SUM]],
 
-// What is computed is kept as a sum of two f32.
+// A computed part is kept as a sum of two f32.
 // SPLIT:       tile.buffer "attention_term0_row_vector"  residual : <[hq, r], f32>
 // SPLIT:       tile.buffer "attention_term0_row_low"  residual : <[hq, r], f32>
 // SPLIT:       tile.stage @attention_term0_row_prepare  prepare over ["hq"]

@@ -8,7 +8,7 @@
 // ALL: tile.pairs{{ *}}
 // ALL-NOT: band
 
-// What depends on data is bounds for every row, made by a prepare stage: of the last column only.
+// A mask from data becomes bounds per row from a prepare stage: here of the last column only.
 // CHECK-LABEL: tile.plan @prefix
 // CHECK:       %[[PREFIX:.*]] = tile.buffer "prefix"  argument : <[b], i32>
 // CHECK:       %[[LOW:.*]] = tile.buffer "prefix_low_columns"  temporary : <[b, r], i32>

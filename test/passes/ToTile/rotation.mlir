@@ -1,5 +1,5 @@
 // RUN: pe-opt %examples/rope.mlir --pe-prepare --pe-to-tile="grad=1 head-dim=32" | FileCheck %s
-// Queries and keys are rotated before the kernel and their gradients turned back behind it; the
+// Queries and keys are rotated before the kernel and their gradients rotated back after it; the
 // kernel reads the rotated buffers.
 // CHECK:      %[[Q:.*]] = tile.buffer "attention_queries"  residual : <[b, hq, r, d], f32>
 // CHECK:      tile.stage @attention_query_rotation_angles  prepare

@@ -1,7 +1,7 @@
 // RUN: pe-opt %examples/softcap.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s
 // RUN: pe-opt %examples/score_fn.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=GAIN
-// A function of the score takes it in natural units; backward its derivative comes with it, and
-// nothing is saved.
+// A function of the score takes it in natural units; backward computes its derivative along with
+// it, and nothing is saved.
 
 // CHECK-NOT:   residual : <[b, hq, r, c]
 // CHECK:       tile.stage @attention_forward

@@ -3,7 +3,7 @@
 // RUN: pe-opt %s --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=GENERAL
 // Each term is lowered by its class alone.
 
-// A function of i - j: one table, a window in the kernel, sums along diagonals behind it.
+// A function of i - j: one table, a window in the kernel, then sums along diagonals.
 // DISTANCE:   tile.buffer "attention_term0_table"  residual : <[hq, t], f32>
 // DISTANCE:   tile.stage @attention_term0_prepare  prepare over ["hq"]
 // DISTANCE:   tile.stage @attention_forward

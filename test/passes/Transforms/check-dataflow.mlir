@@ -1,4 +1,4 @@
-// One case per constraint dataflow-C* of docs/spec.md, and what is let through.
+// One case per constraint dataflow-C* of docs/spec.md, and accepted programs.
 // RUN: pe-opt %s --pe-prepare --split-input-file --verify-diagnostics | FileCheck %s
 
 !qkv = tensor<?x?x?x?xf32>
@@ -134,7 +134,7 @@ func.func @constant_in_score(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"},
 
 !qkv = tensor<?x?x?x?xf32>
 
-// What is right is left as it is.
+// Correct programs are unchanged.
 func.func @data(%q: !qkv {pe.name = "q", pe.axes = ["batch", "head", "query", "depth"]},
                 %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                 %f: tensor<?x?xf32> {pe.name = "f", pe.axes = ["batch", "key"]}) -> (!qkv {pe.name = "o"}) {

@@ -62,7 +62,7 @@ func.func @two(%q: tensor<?x?x?x64xf32> {pe.name = "q"}, %k: tensor<?x?x?x64xf32
 
 // -----
 
-// A function of the score has its adjoint behind those of the biases, and is pulled back likewise.
+// The adjoint of a function of the score follows those of the biases, and is pulled back likewise.
 // CHECK-LABEL: func private @scored_grad(
 // CHECK:         %[[S:.*]] = pe.score_fn(
 // CHECK:         %{{.*}}, %{{.*}}, %{{.*}}, %[[A:.*]] = pe.attention_grad

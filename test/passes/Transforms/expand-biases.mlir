@@ -1,4 +1,4 @@
-// Every bias of an attention becomes one region of scalar code, whatever it is made of.
+// Every bias of an attention becomes one region of scalar code, however it is composed.
 // RUN: pe-opt %s --pe-expand-biases --split-input-file | FileCheck %s
 
 !qkv = tensor<?x?x?x?xf32>
@@ -72,7 +72,7 @@ func.func @shared(%q: !qkv, %s: tensor<?xf32>) -> (!qkv, !qkv) {
 
 !qkv = tensor<?x?x?x?xf32>
 
-// A user's region is taken as it is, and inlined where it is part of a sum.
+// A user's region is kept unchanged, and inlined where it is part of a sum.
 // CHECK-LABEL: func @user_region
 func.func @user_region(%q: !qkv, %s: tensor<?xf32>) -> !qkv {
   // CHECK:      %[[F:.*]] = pe.bias_fn(%{{.*}} : tensor<?xf32>) {
@@ -117,7 +117,7 @@ func.func @constant(%q: !qkv) -> !qkv {
 
 !qkv = tensor<?x?x?x?xf32>
 
-// Captured by a user's region, too.
+// The same if a user's region captures it.
 // CHECK-LABEL: func @captured_constant
 func.func @captured_constant(%q: !qkv) -> !qkv {
   // CHECK:      pe.bias_fn {

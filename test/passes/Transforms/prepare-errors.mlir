@@ -1,4 +1,4 @@
-// What only inlining can show: a mask from a private function that gives stick-breaking no order.
+// Visible only after inlining: a mask from a private function gives stick-breaking no order.
 // RUN: pe-opt %s --pe-prepare --verify-diagnostics
 
 !qkv = tensor<?x?x?x?xf32>

@@ -1,6 +1,6 @@
 // RUN: pe-opt %s --pe-split-terms | FileCheck %s
 
-// What a dependence on i - j alone may look like, and what is none.
+// Forms of a dependence on i - j alone, and forms that are not.
 // CHECK-LABEL: func @classes
 // CHECK:         pe.term <distance, "depends on i and j only through i - j">
 // CHECK:         pe.term <distance, "depends on i and j only through i - j">
@@ -9,7 +9,7 @@
 // CHECK:         pe.term <row, "is one number per head">
 // CHECK:         pe.term <column, "depends on the key position alone">
 func.func @classes(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) {
-  // A comparison of i and j decides by their difference.
+  // A comparison of i and j depends on their difference.
   %compare = pe.bias_fn {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %near = arith.cmpi sgt, %i, %j : index
@@ -34,7 +34,7 @@ func.func @classes(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> (tensor<?x?x?
     %v = math.sin %f : f32
     pe.yield %v : f32
   }
-  // 3 i - 2 j is no function of i - j.
+  // 3 i - 2 j is not a function of i - j.
   %unequal = pe.bias_fn {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %three = arith.constant 3.0 : f32

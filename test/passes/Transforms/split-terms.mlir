@@ -48,7 +48,7 @@ func.func @sum(%q: tensor<?x?x?x64xf32>, %slope: tensor<?xf32>, %amp: tensor<?xf
 
 // -----
 
-// A slope times the distance, without a mask: a table over the distance, written as it was.
+// A slope times the distance, without a mask: a table over the distance, with its code unchanged.
 // Under a causal mask the distance is i - j, so it is affine.
 // CHECK-LABEL: func @causal_distance
 // CHECK:         %[[AFFINE:.*]] = pe.term <affine
@@ -144,7 +144,7 @@ func.func @twice(%q: tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32> {
 
 // -----
 
-// No bias, nothing to do; a bias of zeros leaves none.
+// Without a bias there is nothing to do; a bias of zeros leaves none.
 // CHECK-LABEL: func @none
 // CHECK-NOT:     pe.term
 // CHECK:         pe.attention %{{.*}}, %{{.*}}, %{{.*}} :

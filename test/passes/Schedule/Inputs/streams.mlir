@@ -1,5 +1,5 @@
 // Streams of the four attention algorithms, for StripScheduleTest.cpp to divide into steps. They are
-// kept small and are not executed: what is executed is what passes/ToTile writes.
+// kept small and not executed: tests execute what passes/ToTile writes.
 
 // Softmax forward: rows carry the running maximum m, the sum l and the output; scores
 // are in units of log2 (queries are scaled by scale * log2 e).
@@ -105,8 +105,8 @@ tile.plan @softmax_forward attributes {head_dim = 64 : i64, value_dim = 64 : i64
   }
 }
 
-// Softmax backward: nothing is carried, everything is a fold; p = exp2(s - lse) outside the
-// mask is 0, so rows without a key need no care. Key gradients sum over the rows of all heads
+// Softmax backward: nothing is carried, everything is a fold; p = exp2(s - lse) outside the mask is
+// 0, so rows without a key need no special case. Key gradients sum over the rows of all heads
 // of the group (over b, hkv).
 tile.plan @softmax_backward attributes {head_dim = 64 : i64, value_dim = 64 : i64} {
   tile.parameter "k_start" default "0"
