@@ -26,8 +26,8 @@ public:
   Value constantInt(int64_t value); ///< i32
   Value constantIndex(int64_t value);
 
-  // Positions. Differences are taken on integers, hence exact wherever f32 can represent
-  // them.
+  // Positions. Differences are taken on integers,
+  // hence exact wherever f32 can represent them.
   Value difference();   ///< i - j as i32
   Value relative();     ///< i - j as f32
   Value distance();     ///< |i - j| as f32

@@ -146,8 +146,8 @@ Value MapEmitter::emitGather(ReadOp read, ArrayRef<Value> indices) {
                                     ValueRange{e.toValue(0)}, at, everyLane, zero);
 }
 
-/// The maximum or minimum with a constant, which is not NaN: a single instruction returns the
-/// constant where the other operand is NaN. Null for any other operation.
+/// The maximum or minimum with a constant, which is not NaN: a single instruction returns the other
+/// operand where that is NaN. Null for any other operation.
 Value MapEmitter::emitLimit(Operation &op, ArrayRef<Value> operands) {
   Emitter &e = context.e;
   if (!isa<arith::MaximumFOp, arith::MinimumFOp>(op))

@@ -1,8 +1,8 @@
 //===- MapEmitter.h - scalar regions on vectors ---------------------------===//
 //
 // The region of a tile.map is written for one point. Here it becomes code for a vector
-// of query rows, and every operation is evaluated as rarely as its dependences
-// allow:
+// of query rows, and every operation is
+// evaluated as rarely as its dependences allow:
 //
 //   depends on          evaluated                    as
 //   nothing, b, h       once per strip               a scalar

@@ -1,9 +1,9 @@
 //===- StageContext.h - what code of a stage needs to know ----------------===//
 //
-// The function being emitted, the sizes of the call as indices, the stage's mask as intervals, and
-// where buffers are. Buffers are one-dimensional here: an element's
-// place is computed from the names of the extents, so that a kernel's inner loop sees a base and a
-// row pitch.
+// The function being emitted, the sizes of the call as indices, the
+// stage's mask as intervals, and where buffers are. Buffers are
+// one-dimensional here: an element's place is computed from the names of
+// the extents, so that a kernel's inner loop sees a base and a row pitch.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_STAGECONTEXT_H

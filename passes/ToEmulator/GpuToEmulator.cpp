@@ -28,8 +28,8 @@ constexpr int64_t kWrite = 1, kShared = 2;
 /// runtime/device/emulator/Collectives.h
 enum Collective : int64_t { SyncWarp, Shuffle, LoadMatrices, MultiplyAdd, Reduce };
 
-/// The outcome for an operation of the kernel: kept, replaced, or unknown to the
-/// emulator.
+/// The outcome for an operation of the kernel:
+/// kept, replaced, or unknown to the emulator.
 enum class Outcome { Kept, Replaced, Refused };
 
 std::string describe(Location loc) {

@@ -6,9 +6,9 @@
 //   tile.constant  is the same number everywhere
 //   anything else  was computed for every point of the block into scratch memory, and is read there
 //
-// Broadcasting then needs no code: a value over r ignores the column and the depth of the
-// point; and a contraction over c evaluates both operands at the same point for every
-// column.
+// Broadcasting then needs no code: a value over r ignores the
+// column and the depth of the point; and a contraction over c
+// evaluates both operands at the same point for every column.
 //
 // An element has the type of its value. Sums and products are computed in f32 (f64 for f64 values),
 // where products of narrower types are exact; what is kept or stored is rounded to its type.
@@ -25,8 +25,8 @@
 
 namespace mlir::tile {
 
-/// A point of the current block, one index per space; rows and columns are relative to the
-/// block.
+/// A point of the current block, one index per space;
+/// rows and columns are relative to the block.
 class Point {
 public:
   /// The index in `space`, or null.

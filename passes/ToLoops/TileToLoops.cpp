@@ -254,8 +254,8 @@ void StageToLoops::emitBlocks() {
   });
 }
 
-/// Whether the block may be left out and the options ask for that; null if it never
-/// is.
+/// Whether the block may be left out and the
+/// options ask for that; null if it never is.
 Value StageToLoops::emitIsLeftOut() {
   Value leftOut;
   auto &builder = emitter->builder;

@@ -1,8 +1,8 @@
 //===- GeneralTerm.cpp - the bias's own code per score ---===//
 //
-// A term of no cheaper class is evaluated for every pair inside the kernel, and differentiated
-// there in reverse mode; every (batch, head) has its own sums, added in float64 by a finish
-// stage.
+// A term of no cheaper class is evaluated for every pair inside the
+// kernel, and differentiated there in reverse mode; every (batch,
+// head) has its own sums, added in float64 by a finish stage.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Terms.h"

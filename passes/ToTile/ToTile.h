@@ -14,8 +14,8 @@ namespace mlir::pe {
 #define GEN_PASS_REGISTRATION
 #include "passes/ToTile/Passes.h.inc"
 
-/// What each dimension of an entry function's argument counts (`pe.axes`); null if
-/// unspecified.
+/// What each dimension of an entry function's
+/// argument counts (`pe.axes`); null if unspecified.
 ArrayAttr axesOf(Value value);
 
 /// The extents of an entry function's argument or result as size expressions: operands and results

@@ -26,10 +26,10 @@
 // Numbers below 2^-126 are 0 in f32, so a result whose norm is at most 2^-100 (the tail of a gelu)
 // may be 0, or off by as much.
 //
-// Activations get no extra tolerance: the compiler evaluates them as written, in a table over
-// distances or per pair, and approximates none.
-// Every element must be finite where the reference is finite, and the same infinity or NaN where it
-// is not.
+// Activations get no extra tolerance: the compiler evaluates them as
+// written, in a table over distances or per pair, and approximates
+// none. Every element must be finite where the reference is finite,
+// and the same infinity or NaN where it is not.
 //
 //===----------------------------------------------------------------------===//
 

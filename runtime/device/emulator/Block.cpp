@@ -157,9 +157,9 @@ void Block::end() {
   ++state.epoch, state.waiting = 0;
 }
 
-/// This CTA has waited for others since the epoch `seen`. If nothing has happened since
-/// then, all running CTAs have waited too, and no other CTA can start, nothing will ever
-/// happen.
+/// This CTA has waited for others since the epoch `seen`. If
+/// nothing has happened since then, all running CTAs have waited
+/// too, and no other CTA can start, nothing will ever happen.
 void Block::checkOthers(uint64_t seen) {
   bool isForEver;
   {

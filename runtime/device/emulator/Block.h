@@ -1,7 +1,7 @@
 //===- Block.h - One CTA, its threads as fibers ---------------*- C++ -*-===//
 //
-// The internals of the emulator: a Block runs one CTA at a time on one host
-// thread.
+// The internals of the emulator: a Block
+// runs one CTA at a time on one host thread.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_RUNTIME_DEVICE_EMULATOR_BLOCK_H

@@ -3,12 +3,12 @@
 // A checkpoint is a folder DIR/step-N with model.safetensors (the weights by name, usable by any
 // tool) and optimizer.safetensors (both moments, counts of updates, steps). DIR/latest names the
 // folder to resume from and is replaced atomically when both files are complete and on the disk;
-// only then are the previous checkpoint and leftovers of killed processes removed. The process
-// may end at any moment: DIR/latest names a complete checkpoint, the new one or the previous one.
-// If DIR/latest already names step-N, the new one is DIR/step-N.1. Each file holds the SHA-256 of
-// its tensors, and the optimizer's file that of the model it belongs to. Batches depend on seed
-// and step alone, so nothing else is needed for a resumed run to be bit for bit the uninterrupted
-// run.
+// only then are the previous checkpoint and leftovers of killed processes removed.
+// The process may end at any moment: DIR/latest names a complete checkpoint, the
+// new one or the previous one. If DIR/latest already names step-N, the new one is
+// DIR/step-N.1. Each file holds the SHA-256 of its tensors, and the optimizer's
+// file that of the model it belongs to. Batches depend on seed and step alone, so
+// nothing else is needed for a resumed run to be bit for bit the uninterrupted run.
 //
 //===----------------------------------------------------------------------===//
 

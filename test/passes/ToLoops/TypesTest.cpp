@@ -151,8 +151,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
 )mlir";
 }
 
-/// Products of 11 bits by 11 are exact in f32: a sum rounded to the type would not be
-/// exact.
+/// Products of 11 bits by 11 are exact in f32: a
+/// sum rounded to the type would not be exact.
 TEST(Types, productsAreExactAndAddedInF32) {
   const std::vector<float> q = normals(64 * 8, 7), k = normals(8, 8);
   const std::pair<const char *, std::function<float(float)>> types[] = {
