@@ -53,7 +53,7 @@ CallPairs FragmentKernel::keptPairs() const {
 //===- The work item ---------------------------------------------------------------===//
 
 /// Which item this CTA works on. Where it may wait for lower items it takes the next one from a
-/// counter: whoever has taken a lower one is running or has finished, in whatever order CTAs start.
+/// counter: the CTA that took a lower one is running or has finished, whatever order CTAs start in.
 Num FragmentKernel::takeItem(Value itemCounter) {
   if (!itemCounter)
     return b.blockIndex();

@@ -207,8 +207,8 @@ Turn PairSums::turnOf(Step &step, const Diagonal &diagonal, const Num &unit, Val
           }};
 }
 
-/// What a lane has of each diagonal, to its places in the warp's table; places that nobody writes
-/// stay zero.
+/// Adds up what the lane holds of each diagonal and writes it to the warp's table; entries that no
+/// lane writes stay zero.
 void PairSums::writeSkewed(FragmentKernel &k, const Diagonal &diagonal, const Registers &pairs) {
   using ::pe::math::SkewedTable;
   KernelBuilder &b = k.b;

@@ -311,8 +311,8 @@ void BoundCall::markWanted() {
   }
 }
 
-/// From the last stage to the first: whoever writes something that is wanted runs, and wants all
-/// that it reads. What the caller has is not computed. What nobody writes is zero, or of no use.
+/// From the last stage to the first: a stage that writes something wanted runs, and wants all that
+/// it reads. Prepared tensors that the caller passes are not computed again.
 void BoundCall::chooseStages() {
   for (size_t i = 0; i < slots.size(); ++i)
     slots[i].isUsed = slots[i].isWritten = wanted[i] && plan.buffers()[i].writtenBy == 0;

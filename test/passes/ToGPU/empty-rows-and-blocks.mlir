@@ -1,5 +1,5 @@
-// Masks that leave rows, blocks or everything empty: both directions of "who visits whom" agree, so
-// that no CTA waits for a turn that nobody takes (dialect/Math/KeptPairs.h). Queries before the
+// Masks that leave rows, blocks or everything empty: both directions of the visiting relation agree,
+// so no CTA waits for a turn that is never taken (dialect/Math/KeptPairs.h). Queries before the
 // first key, more queries than keys, lengths that leave one row or key in the last block.
 //
 // RUN: pe run %s --entry=diagonal --random=1 --shape=b=1,h=2,sq=129,sk=33,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
@@ -19,7 +19,7 @@
 // CHECK-NEXT: d_q {{.*}} ok
 !t = tensor<?x?x?x?xf32>
 
-// Stick-breaking leaves out a query's own position: what is kept is nothing, but not by the mask.
+// Stick-breaking leaves out a query's own position: the row is empty, but not because of the mask.
 func.func @diagonal(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"}) -> (!t {pe.name = "o"}) {
   %a = pe.causal
   %w = pe.sliding_window {left = 1}
