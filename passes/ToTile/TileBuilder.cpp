@@ -126,7 +126,8 @@ void dropUnusedInputs(MapOp map) {
     Operation *source = map.getInputs()[i].getDefiningOp();
     block.eraseArgument(i);
     map.getInputsMutable().erase(i);
-    if (source && isOpTriviallyDead(source))
+    // The point of a pair is made for the map alone. Other values may be used again.
+    if (isa_and_present<PositionOp, IndexOp>(source) && isOpTriviallyDead(source))
       source->erase();
   }
 }

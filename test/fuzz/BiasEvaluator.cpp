@@ -31,8 +31,18 @@ Real BiasEvaluator::rounded(Real x, bool isApproximate) {
 //===----------------------------------------------------------------------===//
 
 int64_t BiasEvaluator::extent(int parameter, size_t axis) const {
-  int64_t dim = program.parameters[parameter].dims[axis];
-  return dim == kHeads ? program.sizes.queryHeads : dim;
+  return program.sizes.extentOf(program.parameters[parameter].dims[axis]);
+}
+
+int64_t BiasEvaluator::placeOn(int64_t dim, int64_t index) const {
+  const int64_t start = dim == kQueries ? program.queryStart()
+                        : dim == kKeys  ? program.positions.keyStart
+                                        : 0;
+  // An index may be any 64 bits.
+  Wide place = Wide(index) - start;
+  if (dim == kKeyHeads)
+    place /= program.sizes.queryHeads / program.sizes.keyHeads;
+  return static_cast<int64_t>(std::clamp<Wide>(place, 0, program.sizes.extentOf(dim) - 1));
 }
 
 Real BiasEvaluator::atHead(int parameter, Real absent) const {
@@ -120,6 +130,8 @@ BiasEvaluator::Value BiasEvaluator::scalar(const Node &node) {
     return {program.headsTotal()};
   case Op::GlobalHead:
     return {wrap(Wide(in[0].integer) + program.positions.headStart, 64)};
+  case Op::Score:
+    return {0, pair.score};
   case Op::Select:
     return in[0].integer ? in[1] : in[2];
   case Op::ToReal:
@@ -136,8 +148,8 @@ BiasEvaluator::Value BiasEvaluator::scalar(const Node &node) {
     int parameter = node.parameters[0];
     int64_t place = 0;
     for (size_t axis = 0; axis < node.children.size(); ++axis) {
-      int64_t size = extent(parameter, axis);
-      place = place * size + std::clamp<int64_t>(in[axis].integer, 0, size - 1);
+      int64_t dim = program.parameters[parameter].dims[axis];
+      place = place * program.sizes.extentOf(dim) + placeOn(dim, in[axis].integer);
     }
     out.real = values[parameter].at(place);
     return out;
@@ -276,6 +288,8 @@ Real BiasEvaluator::bias(const Node &node) {
   switch (node.op) {
   case Op::Region:
   case Op::Formula:
+  case Op::ScoreRegion:
+  case Op::ScoreFormula:
     return scalar(node.children[0]).real;
   case Op::Add:
     return rounded(bias(node.children[0]) + bias(node.children[1]));

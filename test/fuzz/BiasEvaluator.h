@@ -15,6 +15,8 @@ namespace pe::fuzz {
 
 struct Pair {
   int64_t b = 0, h = 0, i = 0, j = 0;
+  /// Of functions of the score: the scaled one.
+  long double score = 0;
 };
 
 class BiasEvaluator {
@@ -23,7 +25,7 @@ public:
   BiasEvaluator(const Program &program, const ParameterValues &values, uint64_t noiseSeed = 0)
       : program(program), values(values), noiseSeed(noiseSeed) {}
 
-  /// Of a node of type Bias.
+  /// Of a node of type Bias, or a function of the score.
   long double evaluate(const Node &bias, const Pair &at);
   /// Whether every operation so far was defined.
   bool isDefined() const { return defined; }
@@ -50,6 +52,8 @@ private:
   /// Element [row, column] with both clamped.
   long double element(int parameter, int64_t row, int64_t column) const;
   int64_t extent(int parameter, size_t axis) const;
+  /// The element of an axis that an index of a region refers to.
+  int64_t placeOn(int64_t dim, int64_t index) const;
 
   /// With noise unless f32 holds x exactly and the operation is correctly rounded.
   long double rounded(long double x, bool isApproximate = false);

@@ -21,7 +21,7 @@ using Arrays = std::map<std::string, std::vector<Real>>;
 int64_t elementsOf(const Parameter &parameter, const Sizes &sizes) {
   int64_t count = 1;
   for (int64_t dim : parameter.dims)
-    count *= dim == kHeads ? sizes.queryHeads : dim;
+    count *= sizes.extentOf(dim);
   return count;
 }
 
@@ -53,6 +53,7 @@ public:
       : program(program), sizes(program.sizes),
         scale(program.scale.value_or(1.0 / std::sqrt(double(sizes.headDim)))) {}
 
+  ParameterValues valuesOf(const Arrays &inputs) const;
   /// The sum of the biases of every pair; the values are those of the parameters in `inputs`.
   std::vector<Real> biasOf(const Arrays &inputs) const;
   /// "o", and always "lse", even if it is not a result.
@@ -69,10 +70,15 @@ private:
   Real scale;
 };
 
-std::vector<Real> DenseAttention::biasOf(const Arrays &inputs) const {
+ParameterValues DenseAttention::valuesOf(const Arrays &inputs) const {
   ParameterValues values;
   for (const Parameter &parameter : program.parameters)
     values.push_back(inputs.at(parameter.name));
+  return values;
+}
+
+std::vector<Real> DenseAttention::biasOf(const Arrays &inputs) const {
+  const ParameterValues values = valuesOf(inputs);
   BiasEvaluator evaluator(program, values);
   std::vector<Real> all;
   for (int64_t b = 0; b < sizes.batch; ++b)
@@ -137,6 +143,8 @@ Arrays DenseAttention::forward(const Arrays &inputs, const std::vector<Real> &bi
   std::vector<Real> q = rotate(inputs.at("q"), heads, queries, queryStart);
   std::vector<Real> k = rotate(inputs.at("k"), keyHeads, keys, keyStart);
   const std::vector<Real> &v = inputs.at("v");
+  const ParameterValues values = valuesOf(inputs);
+  BiasEvaluator evaluator(program, values);
   Arrays results;
   std::vector<Real> &o = results["o"], &lse = results["lse"];
   for (int64_t row = 0; row < batch * heads * queries; ++row) {
@@ -153,7 +161,10 @@ Arrays DenseAttention::forward(const Arrays &inputs, const std::vector<Real> &bi
       Real dot = 0;
       for (int64_t n = 0; n < dim; ++n)
         dot += q[row * dim + n] * k[(keyBlock + c) * dim + n];
-      weights[c] = scale * dot + bias[row * keys + c];
+      Real score = scale * dot;
+      if (program.score)
+        score = evaluator.evaluate(*program.score, {b, h, i, j, score});
+      weights[c] = score + bias[row * keys + c];
     }
     lse.push_back(normalize(weights));
     for (int64_t n = 0; n < valueDim; ++n) {
@@ -318,6 +329,11 @@ std::vector<Pair> samplePairs(const Program &program, int count) {
       for (int64_t r : placesOf(sizes.queries, perSide))
         for (int64_t c : placesOf(sizes.keys, perSide))
           pairs.push_back({b, h, program.queryStart() + r, program.positions.keyStart + c});
+  // Queries and keys are standard normal numbers.
+  const double dim = program.sizes.headDim, scale = program.scale.value_or(1 / std::sqrt(dim));
+  Random random(program.seed, "scores");
+  for (Pair &pair : pairs)
+    pair.score = 1.5 * scale * std::sqrt(dim) * random.normal();
   return pairs;
 }
 
@@ -338,7 +354,10 @@ Condition conditionOf(const Program &program, const Node &bias, const ParameterV
   Real derivativeError = 0, largest = 0;
   auto derivative = [&](const Pair &pair, uint64_t noise) {
     BiasEvaluator upper(program, above, noise), lower(program, below, noise);
-    return (upper.evaluate(bias, pair) - lower.evaluate(bias, pair)) / (2 * step);
+    Pair higher = pair, less = pair;
+    higher.score += step;
+    less.score -= step;
+    return (upper.evaluate(bias, higher) - lower.evaluate(bias, less)) / (2 * step);
   };
   for (const Pair &pair : samplePairs(program, pairs)) {
     BiasEvaluator exact(program, values);
@@ -350,7 +369,9 @@ Condition conditionOf(const Program &program, const Node &bias, const ParameterV
     largest = std::max(largest, std::fabs(slope));
     for (uint64_t noise : {1, 2}) {
       BiasEvaluator noisy(program, values, noise);
-      Real moved = std::fabs(noisy.evaluate(bias, pair) - value);
+      Pair nearby = pair; // a score is a sum of products in f32
+      nearby.score *= noise == 1 ? 1 + 0x1p-22L : 1 - 0x1p-22L;
+      Real moved = std::fabs(noisy.evaluate(bias, nearby) - value);
       condition.isDefined &= noisy.isDefined();
       condition.error = std::max(condition.error, double(moved));
       derivativeError = std::max(derivativeError, std::fabs(derivative(pair, noise) - slope));

@@ -23,6 +23,7 @@ private:
   Node biasOfCoordinate();
   Node mlp();
   std::optional<Node> wellConditionedBias();
+  std::optional<Node> score();
   Node mask(int depth);
   Node window();
   Node rotation();
@@ -221,6 +222,19 @@ std::optional<Node> Generator::wellConditionedBias() {
   return std::nullopt;
 }
 
+/// A function of the score whose values and slopes are moderate where scores usually lie.
+std::optional<Node> Generator::score() {
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    const bool isFormula = chance(0.3);
+    Node value = ScalarWriter(random, program, isFormula, /*hasScore=*/true).write(2 + below(3));
+    Node node =
+        makeNode(isFormula ? Op::ScoreFormula : Op::ScoreRegion, Type::Bias, {std::move(value)});
+    if (conditionOf(program, node, drawParameters(program, program.seed), 150).isGood())
+      return node;
+  }
+  return std::nullopt;
+}
+
 //===----------------------------------------------------------------------===//
 // Masks and rotations
 //===----------------------------------------------------------------------===//
@@ -265,6 +279,11 @@ Program Generator::generate() {
   for (uint64_t n = pick({0, 1, 1, 1, 2, 2, 3}); n > 0; --n)
     if (auto node = wellConditionedBias())
       program.biases.push_back(std::move(*node));
+  if (chance(0.25))
+    program.scale = pick({0.0, 0.5, 0.125, real(-0.4, 0.4)});
+  // A scale of 0 makes every score 0, where functions of it may have no derivative.
+  if (program.scale != 0.0 && chance(0.2))
+    program.score = score();
   if (chance(0.35))
     program.rotation = rotation();
   program.isStickBreaking = chance(0.35);
@@ -276,8 +295,6 @@ Program Generator::generate() {
                        : makeNode(Op::MaskAnd, Type::Mask,
                                   {makeNode(pick({Op::Causal, Op::StrictCausal}), Type::Mask),
                                    std::move(*program.mask)});
-  if (chance(0.25))
-    program.scale = pick({0.0, 0.5, 0.125, real(-0.4, 0.4)});
   program.hasLse = chance(0.35);
   dropUnusedParameters(program);
   return std::move(program);

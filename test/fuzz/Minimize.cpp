@@ -19,6 +19,8 @@ public:
     dropParts();
     for (size_t n = 0; n < program.biases.size(); ++n)
       changeTree([n](Program &changed) -> Node & { return changed.biases[n]; });
+    if (program.score)
+      changeTree([](Program &changed) -> Node & { return *changed.score; });
     if (program.mask)
       changeTree([](Program &changed) -> Node & { return *changed.mask; });
     if (program.rotation)
@@ -56,6 +58,8 @@ void Steps::dropParts() {
       });
   for (size_t n = 0; n < program.biases.size(); ++n)
     add([n](Program &changed) { changed.biases.erase(changed.biases.begin() + n); });
+  if (program.score)
+    add([](Program &changed) { changed.score.reset(); });
   if (program.rotation)
     add([](Program &changed) { changed.rotation.reset(); });
   if (program.mask && !program.isStickBreaking)

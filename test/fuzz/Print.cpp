@@ -39,8 +39,17 @@ std::string printReal(double value) {
 std::string typeOf(const Parameter &parameter) {
   std::string text = "tensor<";
   for (int64_t dim : parameter.dims)
-    text += (dim == kHeads ? "?" : std::to_string(dim)) + "x";
+    text += (dim < 0 ? "?" : std::to_string(dim)) + "x";
   return text + "f32>";
+}
+
+/// ", pe.axes = [...]" of data; nothing for parameters.
+std::string axesOf(const Parameter &parameter) {
+  std::string words;
+  for (int64_t dim : parameter.dims)
+    words += (words.empty() ? "" : ", ") +
+             quote(dim < 0 ? kAxisWords[-dim - 1] : "other" + std::to_string(dim));
+  return isData(parameter) ? ", pe.axes = [" + words + "]" : "";
 }
 
 //===----------------------------------------------------------------------===//
@@ -83,6 +92,8 @@ std::string printFormula(const Program &program, const Node &node) {
     return "i";
   case Op::Key:
     return "j";
+  case Op::Score:
+    return "s";
   case Op::HeadsTotal:
     return "heads_total";
   case Op::GlobalHead:
@@ -117,7 +128,7 @@ public:
 private:
   std::string printArguments() const;
   std::string printAttention(const std::vector<std::string> &biases, const std::string &rotation,
-                             const std::string &mask);
+                             const std::string &score, const std::string &mask);
   /// Prints the node and everything below; returns its value's name.
   std::string printNode(const Node &node);
   std::string printScalar(const Node &node, const std::vector<std::string> &in);
@@ -194,13 +205,15 @@ std::string Printer::printScalar(const Node &node, const std::vector<std::string
 
 std::string Printer::printRegion(const Node &node) {
   std::vector<int> captures = parametersOf(node);
-  std::string text = "pe.bias_fn";
+  const bool isScore = node.op == Op::ScoreRegion || node.op == Op::ScoreFormula;
+  std::string text = isScore ? "pe.score_fn" : "pe.bias_fn";
   if (!captures.empty())
     text += "(" + listParameters(captures, false) + " : " + listParameters(captures, true) + ")";
-  if (node.op == Op::Formula)
+  if (node.op == Op::Formula || node.op == Op::ScoreFormula)
     return define(text + " expr " + quote(printFormula(program, node.children[0])));
   std::string name = "%x" + std::to_string(++count);
-  out << indent << name << " = " << text << " {\n  ^bb0(%b: index, %h: index, %i: index, %j: index";
+  out << indent << name << " = " << text << " {\n  ^bb0(" << (isScore ? "%s: f32, " : "")
+      << "%b: index, %h: index, %i: index, %j: index";
   for (int capture : captures)
     out << ", %" << program.parameters[capture].name
         << "_: " << typeOf(program.parameters[capture]);
@@ -221,7 +234,7 @@ std::string Printer::printMlp(const Node &node, const std::vector<std::string> &
 }
 
 std::string Printer::printNode(const Node &node) {
-  if (node.op == Op::Region || node.op == Op::Formula)
+  if (node.type == Type::Bias && node.children.size() == 1 && node.children[0].type == Type::F32)
     return printRegion(node);
   std::vector<std::string> in;
   for (const Node &child : node.children)
@@ -248,6 +261,8 @@ std::string Printer::printNumber(const Node &node, const std::vector<std::string
     return "%i";
   case Op::Key:
     return "%j";
+  case Op::Score:
+    return "%s";
   case Op::HeadsTotal:
     return define("pe.heads_total");
   case Op::GlobalHead:
@@ -381,18 +396,22 @@ std::string Printer::printArguments() const {
     std::string init =
         "uniform(" + printReal(parameter.low) + "," + printReal(parameter.high) + ")";
     text += ",\n    %" + parameter.name + ": " + typeOf(parameter) +
-            " {pe.name = " + quote(parameter.name) + ", pe.init = " + quote(init) + "}";
+            " {pe.name = " + quote(parameter.name) + ", pe.init = " + quote(init) +
+            axesOf(parameter) + "}";
   }
   return text;
 }
 
 std::string Printer::printAttention(const std::vector<std::string> &biases,
-                                    const std::string &rotation, const std::string &mask) {
+                                    const std::string &rotation, const std::string &score,
+                                    const std::string &mask) {
   std::string text = "pe.attention %q, %k, %v";
   for (size_t n = 0; n < biases.size(); ++n)
     text += (n ? ", " : " bias(") + biases[n] + (n + 1 == biases.size() ? ")" : "");
   if (!rotation.empty())
     text += " rotate(" + rotation + ")";
+  if (!score.empty())
+    text += " score(" + score + ")";
   if (!mask.empty())
     text += " mask(" + mask + ")";
   std::string attributes;
@@ -410,8 +429,9 @@ std::string Printer::print() {
   for (const Node &bias : program.biases)
     biases.push_back(printNode(bias));
   std::string rotation = program.rotation ? printNode(*program.rotation) : "";
+  std::string score = program.score ? printNode(*program.score) : "";
   std::string mask = program.mask ? printNode(*program.mask) : "";
-  std::string attention = printAttention(biases, rotation, mask);
+  std::string attention = printAttention(biases, rotation, score, mask);
   bool lse = program.hasLse;
   std::string text = "!t = tensor<?x?x?x?xf32>\nfunc.func @f(" + printArguments() +
                      ")\n    -> (!t {pe.name = \"o\"}";

@@ -2,6 +2,7 @@
 
 #include "fuzz/Program.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -12,6 +13,8 @@ namespace {
 template <typename Visit> void forEachTree(Program &program, const Visit &visit) {
   for (Node &bias : program.biases)
     visit(bias);
+  if (program.score)
+    visit(*program.score);
   if (program.rotation)
     visit(*program.rotation);
   if (program.mask)
@@ -19,6 +22,10 @@ template <typename Visit> void forEachTree(Program &program, const Visit &visit)
 }
 
 } // namespace
+
+bool isData(const Parameter &parameter) {
+  return std::ranges::any_of(parameter.dims, [](int64_t dim) { return dim < kHeads; });
+}
 
 std::vector<int> parametersOf(const Node &node) {
   std::set<int> found;

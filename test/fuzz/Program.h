@@ -32,6 +32,7 @@ enum class Op : uint8_t {
   HeadsTotal,
   GlobalHead, ///< of a child
   Read,       ///< parameters[0], one child per axis
+  Score,      ///< s, in functions of the score
   Select,     ///< condition, one, other
   ToReal,     ///< an index as f32, through i64
   ToIndex,    ///< an f32 toward 0 as an index, through i32
@@ -55,6 +56,9 @@ enum class Op : uint8_t {
   Scale,   ///< factor
   Region,  ///< of one f32
   Formula, ///< of one f32, printed as text
+  // Functions of the score, of one f32.
+  ScoreRegion,
+  ScoreFormula,
   // Masks.
   Causal,
   StrictCausal,
@@ -88,18 +92,27 @@ constexpr std::array<const char *, 4> kActivations = {"identity", "relu", "gelu"
 /// Drawn uniformly from [low, high).
 struct Parameter {
   std::string name;
-  /// kHeads for one element per head of the call.
+  /// Sizes, or axes of the call. One that is not kHeads makes it data, with `pe.axes`.
   std::vector<int64_t> dims;
   double low = -1.0, high = 1.0;
 
   bool operator==(const Parameter &) const = default;
 };
-constexpr int64_t kHeads = -1;
+constexpr int64_t kHeads = -1, kBatch = -2, kKeyHeads = -3, kQueries = -4, kKeys = -5;
+/// The words of `pe.axes` for these, kHeads first.
+constexpr std::array<const char *, 5> kAxisWords = {"head", "batch", "kv_head", "query", "key"};
+/// Whether the parameter needs `pe.axes`.
+bool isData(const Parameter &parameter);
 
 struct Sizes {
   int64_t batch = 1, queryHeads = 1, keyHeads = 1, queries = 1, keys = 1, headDim = 16,
           valueDim = 16;
 
+  /// Of an element of Parameter::dims.
+  int64_t extentOf(int64_t dim) const {
+    const int64_t axes[] = {queryHeads, batch, keyHeads, queries, keys};
+    return dim < 0 ? axes[-dim - 1] : dim;
+  }
   bool operator==(const Sizes &) const = default;
 };
 
@@ -107,6 +120,7 @@ struct Program {
   uint64_t seed = 0;
   std::vector<Parameter> parameters;
   std::vector<Node> biases;
+  std::optional<Node> score;
   std::optional<Node> rotation;
   std::optional<Node> mask;
   bool isStickBreaking = false;

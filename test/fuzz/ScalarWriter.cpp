@@ -96,7 +96,40 @@ Node ScalarWriter::exactReal(Type type, int depth) {
   return makeScalar("arith.mulf", type, {toReal(std::move(number), type), makeReal(type, eighths)});
 }
 
+/// Data over axes of the call: mostly at the pair's own place, sometimes anywhere.
+Node ScalarWriter::readData(int depth) {
+  const double low = random.uniform(-1.5, 0.5), high = low + random.uniform(0.2, 1.5);
+  std::vector<int64_t> dims;
+  if (chance(0.5))
+    dims.push_back(kBatch);
+  if (chance(0.5))
+    dims.push_back(chance(0.4) ? kKeyHeads : kHeads);
+  if (dims.size() < 2 && chance(0.1)) // of rank 4 are activations alone
+    dims.push_back(1 + below(5));
+  if (dims.empty() || chance(0.9))
+    dims.push_back(chance(0.4) ? kQueries : kKeys);
+  if (dims == std::vector{kHeads})
+    dims = {kBatch};
+  Node node = makeNode(Op::Read, Type::F32);
+  for (int64_t dim : dims) {
+    Op place = dim == kBatch                  ? Op::Batch
+               : dim == kQueries              ? Op::Query
+               : dim == kKeys && chance(0.85) ? Op::Key
+               : dim == kKeys                 ? Op::Query
+                                              : Op::Head;
+    Node index = dim < 0 && chance(0.9) ? makeNode(place, Type::Index)
+                                        : whole(Type::Index, std::max(depth, 1));
+    if (index.op == Op::Constant)
+      index.integers[0] = dim < 0 ? 0 : below(dim);
+    node.children.push_back(std::move(index));
+  }
+  node.parameters = {addParameter(program, dims, low, high)};
+  return node;
+}
+
 Node ScalarWriter::read(int depth) {
+  if (chance(0.25))
+    return readData(depth);
   std::vector<int64_t> dims;
   double low = random.uniform(-1.5, 0.5), high = low + random.uniform(0.2, 1.5);
   const int64_t size = chance(0.1) ? 200 + below(1500) : 1 + below(40);
@@ -134,6 +167,8 @@ Node ScalarWriter::read(int depth) {
 Node ScalarWriter::realLeaf(Type type) {
   if (type == Type::F64)
     return makeScalar("arith.extf", Type::F64, {realLeaf(Type::F32)});
+  if (hasScore && chance(0.5))
+    return makeNode(Op::Score, Type::F32);
   if (chance(0.15))
     return makeReal(type, random.uniform(-2.0, 2.0));
   return chance(0.5) ? read(1) : realOfWhole(type, 1);

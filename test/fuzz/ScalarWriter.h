@@ -26,8 +26,8 @@ int addParameter(Program &program, std::vector<int64_t> dims, double low, double
 class ScalarWriter {
 public:
   /// A formula has indices, f32 and the operations that have a spelling; a region has all.
-  ScalarWriter(Random &random, Program &program, bool isFormula)
-      : random(random), program(program), isFormula(isFormula) {}
+  ScalarWriter(Random &random, Program &program, bool isFormula, bool hasScore = false)
+      : random(random), program(program), isFormula(isFormula), hasScore(hasScore) {}
 
   /// An f32 number that is more than a constant.
   Node write(int depth);
@@ -38,6 +38,7 @@ private:
   Node realUnary(Type type, int depth);
   Node realOther(Type type, int depth);
   Node read(int depth);
+  Node readData(int depth);
   Node guard(Domain domain, Node value);
   /// An integer as a real number of moderate size.
   Node realOfWhole(Type type, int depth);
@@ -60,7 +61,7 @@ private:
 
   Random &random;
   Program &program;
-  bool isFormula;
+  bool isFormula, hasScore;
 };
 
 } // namespace pe::fuzz
