@@ -87,7 +87,7 @@ void BoundPlan::findGroups() {
   std::vector<std::set<int>> of(boundBuffers.size());
   const auto isPrepared = [&](int index) {
     const BoundBuffer &buffer = boundBuffers[index];
-    return (buffer.writtenBy & kPrepare) && (buffer.usedBy & ~kPrepare);
+    return buffer.writtenBy == kPrepare && (buffer.usedBy & ~kPrepare);
   };
   std::vector<int> leader(boundBuffers.size()); // of buffers that one group is to hold
   for (size_t i = 0; i < leader.size(); ++i)

@@ -1,6 +1,7 @@
 // RUN: pe-opt %s --pe-tile-to-loops="block-rows=2 block-columns=3" --canonicalize --cse | FileCheck %s
 // RUN: pe-opt %s --pe-tile-to-loops="block-rows=2 block-columns=3" --canonicalize --cse | FileCheck %s --check-prefix=ROWS
 // RUN: pe-opt %s --pe-tile-to-loops="block-rows=2 block-columns=3 owner=columns" --canonicalize --cse | FileCheck %s --check-prefix=COLUMNS
+// RUN: pe-opt %examples/prefix_lm.mlir --pe-prepare --pe-to-tile --pe-tile-to-loops | FileCheck %s --check-prefix=BOUNDS
 // What a stage leaves behind; what the loops compute is executed by test/conformance and ExecutionTest.cpp.
 
 // A loop stage: one function, one work item per head, reads clamped.
@@ -21,6 +22,10 @@
 // CHECK-DAG:     tile.launch @loops_blocks prepare items "(ceildiv(ceildiv(c,3), 2))*(r+1)"
 // What only the table's stage writes, the forward stage reads.
 // CHECK-DAG:     tile.launch @loops_forward forward items "b*hq"({{.*}}) {writes = array<i64: 1, 2, 3, 4, 5>}
+
+// Bounds of rows are read by the stages that take pairs, through tile.pairs.
+// BOUNDS: tile.launch @attention_attention_columns {{.*}} {writes = array<i64: 1, 2>}
+// BOUNDS: tile.launch @attention_attention_forward {{.*}} {writes = array<i64: 5, 6, 7, 8>}
 tile.plan @loops attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %S = tile.buffer "slopes" argument : !tile.buffer<[hq], f32>
   %T = tile.buffer "table" temporary : !tile.buffer<[hq, t], f32>

@@ -139,6 +139,14 @@ TEST_F(CallTest, WhatNoStageWritesIsZero) {
   EXPECT_EQ(t.dW, std::vector<float>(kH, 0.0f));
 }
 
+// What a later stage writes too cannot be kept from call to call.
+TEST(PreparedTensors, AreWrittenByPrepareStagesAlone) {
+  plan::Plan plan = test::samplePlan();
+  EXPECT_EQ(BoundPlan::create(plan)->groups().size(), 1u);
+  plan.stages[1].writes.push_back(2);
+  EXPECT_TRUE(BoundPlan::create(plan)->groups().empty());
+}
+
 // A sum that no stage adds to: the stages behind it read zeros.
 TEST_F(CallTest, WhatNoStageWritesIsReadAsZero) {
   plan::Plan plan = test::samplePlan();
