@@ -29,6 +29,15 @@ StringRef textAt(Location location, StringRef text) {
       .take_front(kMaxSource);
 }
 
+/// The line that the diagnostic's location is on.
+StringRef lineAt(Location location, StringRef text) {
+  auto place = dyn_cast<FileLineColLoc>(location);
+  if (!place)
+    return {};
+  Location begin = FileLineColLoc::get(place.getFilename(), place.getLine(), 1);
+  return textAt(begin, text).split('\n').first;
+}
+
 /// The registered operation that users can write whose name is nearest to `name`, or empty.
 StringRef nearestOperation(StringRef name, MLIRContext *context) {
   StringRef best;
@@ -98,6 +107,15 @@ std::string rewordParserMessage(const Diagnostic &diagnostic, StringRef text) {
   if (matches("^custom op '([^']+)' is unknown") ||
       matches("^Dialect `[^']*' not found for custom op '([^']+)'"))
     return unknownOperation(groups[1], context);
+  if (StringRef(message).starts_with("operation being parsed with an unregistered dialect") &&
+      llvm::Regex("\"([^\"]+)\"[[:space:]]*\\(")
+          .match(lineAt(diagnostic.getLocation(), text), &groups))
+    return unknownOperation(groups[1], context);
+  if (matches("^[`'#!]+\"?([-A-Za-z0-9_$]*)") &&
+      StringRef(message).contains("created with unregistered dialect"))
+    return ("unknown dialect '" + groups[1].take_front(kMaxName) +
+            "' of a type or attribute; those of pe begin with !pe. and #pe.")
+        .str();
   if (matches("^use of value '([^']+)' expects different type than prior uses: "
               "'([^']+)' vs '([^']+)'"))
     return wrongType(groups[1], groups[2], groups[3]);
