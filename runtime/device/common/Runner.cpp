@@ -89,6 +89,17 @@ static Status checkTensors(const BoundPlan &plan, const TensorMap &tensors, Role
   return Status::success();
 }
 
+/// Adds the tensors, in the device's memory, to `there`.
+static Status uploadAll(const TensorMap &tensors, TensorMap &there, Runner::Queue &queue) {
+  for (const auto &[name, tensor] : tensors) {
+    Expected<Tensor> uploaded = queue.upload(tensor);
+    if (!uploaded)
+      return uploaded.takeError().within("tensor '" + name + "'");
+    there[name] = *std::move(uploaded);
+  }
+  return Status::success();
+}
+
 /// One half of a call on tensors in the device's memory, and its workspace.
 struct Runner::Request {
   Request(const BoundPlan &plan, Halves halves, const TensorMap &tensors)
@@ -208,12 +219,8 @@ Expected<std::shared_ptr<Call>> Runner::start(const TensorMap &arguments,
     return s.takeError();
   call->function = bound().getIdentity();
   call->scalars = scalars;
-  for (const auto &[name, tensor] : arguments) {
-    Expected<Tensor> there = queue.upload(tensor);
-    if (!there)
-      return there.takeError().within("tensor '" + name + "'");
-    call->tensors[name] = *std::move(there);
-  }
+  if (Status s = uploadAll(arguments, call->tensors, queue); !s)
+    return s.takeError();
   if (Status s = allocateFor(call->values, kForward, call->tensors, queue); !s)
     return s.takeError();
   return call;
@@ -249,12 +256,8 @@ Expected<TensorMap> Runner::startBackward(const Call &call, const TensorMap &cot
   if (Status s = checkTensors(bound(), cotangents, Role::Cotangent, "cotangent"); !s)
     return s.takeError();
   TensorMap tensors = call.tensors;
-  for (const auto &[name, tensor] : cotangents) {
-    Expected<Tensor> there = queue.upload(tensor);
-    if (!there)
-      return there.takeError().within("tensor '" + name + "'");
-    tensors[name] = *std::move(there);
-  }
+  if (Status s = uploadAll(cotangents, tensors, queue); !s)
+    return s.takeError();
   if (Status s = allocateFor(call.values, kBackward, tensors, queue); !s)
     return s.takeError();
   return tensors;
