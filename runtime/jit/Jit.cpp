@@ -213,6 +213,18 @@ Expected<std::string> emitCode(mlir::ModuleOp module, const CompileRequest &requ
   return emitPtx(module, *chip);
 }
 
+/// What a call does with tensors that are not contiguous (BoundPlan::canUse, BoundCall).
+static std::string explainViews(const std::string &target) {
+  std::string text =
+      "views: tensors are used where they lie; one whose rows are not contiguous, or "
+      "not at multiples of 16 bytes, is copied once per call";
+  if (target == "cpu")
+    text +=
+        "; so are q, k, v and d_o of 256 or more queries and keys with rows a multiple of 1 KiB "
+        "apart, which collide in the caches";
+  return text + "\n";
+}
+
 Expected<CompiledCode> MlirJit::compile(const CompileRequest &request) {
   auto options = optionsOf(request);
   if (!options)
@@ -228,6 +240,7 @@ Expected<CompiledCode> MlirJit::compile(const CompileRequest &request) {
     return plan.error();
   CompiledCode code;
   code.explainText = std::move(explanation->text);
+  code.explainText += explainViews(request.target);
   code.explainJson = std::move(explanation->json);
   code.plan = std::move(*plan);
   code.plan.target = request.target;

@@ -10,6 +10,7 @@
 #include "tools/pe/Run.h"
 #include "tools/pe/Timing.h"
 #include "tools/pe/Unfused.h"
+#include "tools/pe/ViewTiming.h"
 
 #include <nlohmann/json.hpp>
 
@@ -27,7 +28,7 @@ struct BenchOptions {
   int64_t heads = 8, headDim = 64;
   int threads = 1, repeats = 7;
   std::string target = "cpu", chip = "sm_90", dtype = "bf16";
-  bool model = false;
+  bool model = false, views = false;
 };
 
 /// pe bench --target=cuda --model: predicted cycles of the main loops.
@@ -104,6 +105,8 @@ Status checkOptions(const BenchOptions &options) {
   if (options.model != (options.target == "cuda"))
     return makeError(
         "expected --model with --target=cuda: on a GPU, scripts/gpu-check.sh measures");
+  if (options.model && options.views)
+    return makeError("expected --views without --model: the model knows no strides");
   if (options.dtype != "bf16" && options.dtype != "f16")
     return makeError("expected --dtype=bf16 or f16 for the model, found '", options.dtype, "'");
   return Status::success();
@@ -122,7 +125,14 @@ private:
   Expected<std::pair<double, double>> timeUnfused(int64_t length, bool withBias);
   Status check(const std::string &name, const jit::Description &description,
                const api::CompiledFunction &function);
+  struct Checked {
+    std::shared_ptr<const jit::Description> description;
+    std::shared_ptr<const api::CompiledFunction> function;
+  };
+  Expected<Checked> compileAndCheck(const std::string &name);
   Status measure(const std::string &name, int64_t length);
+  Status measureViews(const std::string &name, int64_t length);
+  Status measureAll();
   TensorMap inputsOf(const jit::Description &description, int64_t length);
 
   BenchOptions options;
@@ -205,7 +215,7 @@ Status Bench::check(const std::string &name, const jit::Description &description
   return Status::success();
 }
 
-Status Bench::measure(const std::string &name, int64_t length) {
+Expected<Bench::Checked> Bench::compileAndCheck(const std::string &name) {
   FileOptions file;
   file.file = options.encodings + "/" + name + ".mlir";
   file.headDim = file.valueDim = options.headDim;
@@ -213,22 +223,30 @@ Status Bench::measure(const std::string &name, int64_t length) {
   file.earlyExit = false;
   auto program = api::loadProgram(file.file, "");
   if (!program)
-    return program.error();
-  auto description = (*program)->description;
+    return program.takeError();
   auto function = api::compileProgram(**program, compileOptionsOf(file));
   if (!function)
-    return function.error();
-  if (Status right = check(name, *description, **function); !right)
-    return right;
+    return function.takeError();
+  Checked checked = {(*program)->description, *function};
+  if (Status right = check(name, *checked.description, *checked.function); !right)
+    return right.takeError();
+  return checked;
+}
+
+Status Bench::measure(const std::string &name, int64_t length) {
+  auto checked = compileAndCheck(name);
+  if (!checked)
+    return checked.error();
+  auto &[description, function] = *checked;
   TensorMap inputs = inputsOf(*description, length);
   auto arguments = argumentsOf(inputs, description->entry);
   auto cotangents = cotangentsOf(inputs, description->entry);
   if (!arguments || !cotangents)
     return makeError("cannot draw inputs for ", name);
-  auto timing = timeCalls(**function, *arguments, *cotangents, {}, *pool, options.repeats);
+  auto timing = timeCalls(*function, *arguments, *cotangents, {}, *pool, options.repeats);
   if (!timing)
     return timing.error();
-  bool biased = (*function)->runner->getPlan().structure.find('+') != std::string::npos;
+  bool biased = function->runner->getPlan().structure.find('+') != std::string::npos;
   auto rival = timeUnfused(length, biased);
   if (!rival)
     return rival.error();
@@ -249,7 +267,57 @@ Status Bench::measure(const std::string &name, int64_t length) {
                   {"backward_seconds", timing->backwardSeconds},
                   {"backward_share_of_peak", timing->backwardShare},
                   {"backward_speedup", backward},
-                  {"structure", (*function)->runner->getPlan().structure}});
+                  {"structure", function->runner->getPlan().structure}});
+  return Status::success();
+}
+
+/// [B, S, H, D] memory seen as [B, H, S, D] against contiguous tensors, through the same calls.
+Status Bench::measureViews(const std::string &name, int64_t length) {
+  auto checked = compileAndCheck(name);
+  if (!checked)
+    return checked.error();
+  auto timing = timeViews(*checked->function->runner, inputsOf(*checked->description, length),
+                          *pool, options.repeats);
+  if (!timing)
+    return timing.error();
+  if (!timing->isEqual)
+    return makeError(name, ": expected the same bits from views and from contiguous tensors");
+  const auto &[contiguous, views, isEqual] = *timing;
+  std::printf("%-16s %6lld %9.2f %9.2f %6.2f %9.2f %9.2f %6.2f\n", name.c_str(),
+              static_cast<long long>(length), contiguous.forward * 1e3, views.forward * 1e3,
+              views.forward / contiguous.forward, contiguous.backward * 1e3, views.backward * 1e3,
+              views.backward / contiguous.backward);
+  std::fflush(stdout);
+  rows.push_back({{"encoding", name},
+                  {"n", length},
+                  {"forward_seconds", contiguous.forward},
+                  {"forward_seconds_of_views", views.forward},
+                  {"backward_seconds", contiguous.backward},
+                  {"backward_seconds_of_views", views.backward}});
+  return Status::success();
+}
+
+Status Bench::measureAll() {
+  if (options.views) {
+    std::printf(
+        "views: q, k, v, o and their gradients as [B, H, S, D] views of [B, S, H, D] memory, "
+        "against contiguous\ntensors in this run; the same bits\n");
+    std::printf("%-16s %6s %9s %9s %6s %9s %9s %6s\n", "encoding", "N", "fwd ms", "views", "ratio",
+                "bwd ms", "views", "ratio");
+  } else {
+    std::printf("share: of the FMA peak measured beside; x: against softmax attention composed of "
+                "OpenBLAS (%s) products in this run,\nwith a dense bias added where the encoding "
+                "has one; ! marks where pe loses\n",
+                blas::coreName().c_str());
+    std::printf("%-16s %6s %9s %6s %8s %9s %6s %8s\n", "encoding", "N", "fwd ms", "share", "",
+                "bwd ms", "share", "");
+  }
+  for (int64_t length : options.lengths)
+    for (const std::string &name : options.names)
+      if (Status s = options.views ? measureViews(name, length) : measure(name, length); !s)
+        return s;
+  if (!options.views)
+    std::printf("%s\n", slower ? "pe loses where ! stands" : "pe loses nowhere in this table");
   return Status::success();
 }
 
@@ -262,25 +330,16 @@ Status Bench::run() {
   std::printf("%s, %d thread(s), %lld heads of %lld, causal, fp32, medians of %d calls\n",
               cpu::hostCpu().name.c_str(), pool->threads(), static_cast<long long>(options.heads),
               static_cast<long long>(options.headDim), options.repeats);
-  std::printf("share: of the FMA peak measured beside; x: against softmax attention composed of "
-              "OpenBLAS (%s) products in this run,\nwith a dense bias added where the encoding has "
-              "one; ! marks where pe loses\n",
-              blas::coreName().c_str());
-  std::printf("%-16s %6s %9s %6s %8s %9s %6s %8s\n", "encoding", "N", "fwd ms", "share", "",
-              "bwd ms", "share", "");
-  for (int64_t length : options.lengths)
-    for (const std::string &name : options.names)
-      if (Status measured = measure(name, length); !measured)
-        return measured;
-  std::printf("%s\n", slower ? "pe loses where ! stands" : "pe loses nowhere in this table");
-  if (options.json.empty())
-    return Status::success();
+  Status measured = measureAll();
+  if (!measured || options.json.empty())
+    return measured;
   nlohmann::ordered_json file = {{"cpu", cpu::hostCpu().name},
                                  {"threads", pool->threads()},
                                  {"heads", options.heads},
-                                 {"head_dim", options.headDim},
-                                 {"rival", "OpenBLAS " + blas::coreName()},
-                                 {"rows", rows}};
+                                 {"head_dim", options.headDim}};
+  if (!options.views)
+    file["rival"] = "OpenBLAS " + blas::coreName();
+  file["rows"] = rows;
   return writeFileAtomically(options.json, file.dump(2) + "\n");
 }
 
@@ -301,6 +360,8 @@ Action addBench(CLI::App &app) {
   app.add_option("--threads", options->threads, "Threads; 0: one per core")->capture_default_str();
   app.add_option("--repeats", options->repeats, "Calls per median")->capture_default_str();
   app.add_option("--json", options->json, "Also write the table to this file");
+  addSwitch(app, "--views", options->views,
+            "Time views of [B, S, H, D] memory against contiguous tensors");
   app.add_option("--target", options->target, "cpu, or cuda with --model")
       ->check(oneOf({"cpu", "cuda"}))
       ->capture_default_str();
