@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace pe::plan {
@@ -70,7 +71,7 @@ public:
       out = value->get<bool>();
   }
   void read(const char *key, int64_t &out) {
-    if (const Json *value = get(key, &Json::is_number_integer, "an integer"))
+    if (const Json *value = getInteger(key))
       out = value->get<int64_t>();
   }
   void read(const char *key, int &out) {
@@ -89,7 +90,7 @@ public:
   }
   void read(const char *key, std::vector<int> &out) {
     for (const Json &item : array(key)) {
-      if (!item.is_number_integer() || item.get<int64_t>() < 0 ||
+      if (!isInteger(item) || item.get<int64_t>() < 0 ||
           item.get<int64_t>() > std::numeric_limits<int>::max())
         return fail(std::string("'") + key + "': expected a list of integers >= 0");
       out.push_back(item.get<int>());
@@ -97,7 +98,7 @@ public:
   }
   void read(const char *key, std::vector<int64_t> &out) {
     for (const Json &item : array(key)) {
-      if (!item.is_number_integer())
+      if (!isInteger(item))
         return fail(std::string("'") + key + "': expected a list of integers");
       out.push_back(item.get<int64_t>());
     }
@@ -124,7 +125,9 @@ public:
   template <typename T, typename Number> void readOptional(const char *key, T &out, Number) {
     if (!has(key))
       return;
-    if (const Json *value = get(key, &Json::is_number, "a number"))
+    const Json *value =
+        std::is_integral_v<Number> ? getInteger(key) : get(key, &Json::is_number, "a number");
+    if (value)
       out = value->get<Number>();
   }
   /// The list `key`; empty after a failure.
@@ -147,6 +150,19 @@ public:
   Status take() { return std::move(status); }
 
 private:
+  /// Of 64 bits with a sign: JSON has others, and to convert one that does not fit is undefined.
+  static bool isInteger(const Json &value) {
+    return value.is_number_integer() &&
+           (!value.is_number_unsigned() ||
+            value.get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()});
+  }
+  const Json *getInteger(const char *key) {
+    const Json *value = get(key, &Json::is_number_integer, "an integer");
+    if (!value || isInteger(*value))
+      return value;
+    fail(std::string("'") + key + "': expected an integer of 64 bits");
+    return nullptr;
+  }
   const Json *get(const char *key, bool (Json::*test)() const noexcept, const char *what) {
     if (!has(key)) {
       fail(std::string("expected field '") + key + "'");

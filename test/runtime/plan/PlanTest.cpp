@@ -84,6 +84,17 @@ TEST(Plan, WhatIsWrongIsNamed) {
   EXPECT_NE(errorOf(replaced(json, "\"pe_backward\"", "\"\"")).find("symbol"), std::string::npos);
 }
 
+// Converting such a number to an int64_t is undefined; the fuzzer's build with sanitizers found it.
+TEST(Plan, NumbersThatAreNoIntegersOf64BitsAreNamed) {
+  const std::string json = toJson(sample());
+  EXPECT_EQ(errorOf(replaced(json, "\"low\": 0", "\"low\": 1e300")),
+            "plan.window: 'low': expected an integer, found number");
+  EXPECT_EQ(errorOf(replaced(json, "\"low\": 0", "\"low\": 9223372036854775808")),
+            "plan.window: 'low': expected an integer of 64 bits");
+  EXPECT_EQ(errorOf(replaced(json, "\"headDim\": 64", "\"headDim\": 9223372036854775808")),
+            "plan: 'headDim': expected an integer of 64 bits");
+}
+
 TEST(Plan, IndicesAndNamesAreChecked) {
   Plan plan = sample();
   plan.stages[0].buffers.push_back(3);
