@@ -13,9 +13,9 @@ struct Clause {
   StringRef name;
   bool isBuilt;
 };
-constexpr Clause kClauses[] = {{"bias", true},       {"rotate", true}, {"rotated_keys", false},
-                               {"content", false},   {"score", true},  {"dropout", false},
-                               {"positions", false}, {"mask", true}};
+constexpr Clause kClauses[] = {
+    {"bias", true}, {"rotate", true},  {"rotated_keys", false}, {"content", false}, {"score", true},
+    {"sink", true}, {"dropout", true}, {"positions", false},    {"mask", true}};
 } // namespace
 
 /// The clause at `loc`, whose place must be after `last`'s.
@@ -24,13 +24,13 @@ static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
   const Clause *clause =
       llvm::find_if(kClauses, [&](const Clause &known) { return known.name == word; });
   if (clause == std::end(kClauses)) // clause-C1
-    parser.emitError(loc) << "expected bias(...), rotate(...), score(...), mask(...), attributes "
-                             "or ':' with the types, found '"
+    parser.emitError(loc) << "expected bias(...), rotate(...), score(...), sink(...), dropout(...), "
+                             "mask(...), attributes or ':' with the types, found '"
                           << word << "' (clause-C1)";
   else if (!clause->isBuilt) // clause-C2
     parser.emitError(loc) << "clause " << word
-                          << "(...) is not built yet; bias(...), rotate(...), score(...) and "
-                             "mask(...) are (clause-C2)";
+                          << "(...) is not built yet; bias(...), rotate(...), score(...), sink(...), "
+                             "dropout(...) and mask(...) are (clause-C2)";
   else if (clause == last) // clause-C3
     parser.emitError(loc) << "expected one clause " << word << "(...), found two"
                           << (word == "bias"   ? "; write bias(%a, %b)"
@@ -39,7 +39,7 @@ static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
                           << " (clause-C3)";
   else if (last && clause < last) // clause-C3
     parser.emitError(loc) << "expected the clauses in the order bias(...) rotate(...) score(...) "
-                             "mask(...), found "
+                             "sink(...) dropout(...) mask(...), found "
                           << word << " after " << last->name << " (clause-C3)";
   else
     return clause;
@@ -48,26 +48,39 @@ static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
 
 using UnresolvedOperand = OpAsmParser::UnresolvedOperand;
 
+/// ( %operand : type )
+static ParseResult parseTensor(OpAsmParser &parser, std::optional<UnresolvedOperand> &operand,
+                               Type &type) {
+  return failure(parser.parseOperand(operand.emplace()) || parser.parseColonType(type) ||
+                 parser.parseRParen());
+}
+
 static ParseResult parseClauses(OpAsmParser &parser, SmallVectorImpl<UnresolvedOperand> &biases,
                                 std::optional<UnresolvedOperand> &rotation,
                                 std::optional<UnresolvedOperand> &score,
-                                std::optional<UnresolvedOperand> &mask) {
+                                std::optional<UnresolvedOperand> &sink, Type &sinkType,
+                                FloatAttr &dropout, std::optional<UnresolvedOperand> &seed,
+                                Type &seedType, std::optional<UnresolvedOperand> &mask) {
+  Type f64 = parser.getBuilder().getF64Type();
+  auto parseClause = [&](StringRef word) -> ParseResult {
+    if (word == "bias")
+      return parser.parseOperandList(biases, OpAsmParser::Delimiter::Paren);
+    if (parser.parseLParen())
+      return failure();
+    if (word == "sink")
+      return parseTensor(parser, sink, sinkType);
+    if (word == "dropout")
+      return failure(parser.parseAttribute(dropout, f64) || parser.parseComma() ||
+                     parseTensor(parser, seed, seedType));
+    auto &operand = word == "mask" ? mask : word == "score" ? score : rotation;
+    return failure(parser.parseOperand(operand.emplace()) || parser.parseRParen());
+  };
   const Clause *last = nullptr;
   StringRef word;
   for (SMLoc loc = parser.getCurrentLocation(); succeeded(parser.parseOptionalKeyword(&word));
        loc = parser.getCurrentLocation()) {
     last = checkClause(parser, loc, word, last);
-    if (!last)
-      return failure();
-    ParseResult operands = word == "bias"
-                               ? parser.parseOperandList(biases, OpAsmParser::Delimiter::Paren)
-                               : failure(parser.parseLParen() ||
-                                         parser.parseOperand((word == "mask"    ? mask
-                                                              : word == "score" ? score
-                                                                                : rotation)
-                                                                 .emplace()) ||
-                                         parser.parseRParen());
-    if (operands)
+    if (!last || parseClause(word))
       return failure();
     if (word == "bias" && biases.empty()) // clause-C4
       return parser.emitError(loc) << "expected a bias in bias(...), found none; leave the clause "
@@ -77,13 +90,21 @@ static ParseResult parseClauses(OpAsmParser &parser, SmallVectorImpl<UnresolvedO
 }
 
 static void printClauses(OpAsmPrinter &printer, Operation *, OperandRange biases, Value rotation,
-                         Value score, Value mask) {
+                         Value score, Value sink, Type sinkType, FloatAttr dropout, Value seed,
+                         Type seedType, Value mask) {
   if (!biases.empty())
     printer << " bias(" << biases << ")";
   if (rotation)
     printer << " rotate(" << rotation << ")";
   if (score)
     printer << " score(" << score << ")";
+  if (sink)
+    printer << " sink(" << sink << " : " << sinkType << ")";
+  if (dropout && seed) {
+    printer << " dropout(";
+    printer.printAttributeWithoutType(dropout);
+    printer << ", " << seed << " : " << seedType << ")";
+  }
   if (mask)
     printer << " mask(" << mask << ")";
 }
@@ -99,6 +120,10 @@ double AttentionOp::getEffectiveScale() {
 
 std::optional<DifferenceRange> AttentionOp::getMaskRange() {
   return getMask() ? getDifferenceRange(getMask()) : DifferenceRange();
+}
+
+bool AttentionOp::isShiftInvariant() {
+  return getNormalizer() == Normalizer::Softmax && !getSink();
 }
 
 namespace {
@@ -147,6 +172,34 @@ static LogicalResult verifySizes(AttentionOp op) {
   return success();
 }
 
+static LogicalResult verifySink(AttentionOp op) {
+  if (!op.getSink())
+    return success();
+  if (op.getNormalizer() != Normalizer::Softmax) // sink-C1
+    return op.emitOpError("expected no sink(...) under stick_breaking, which has no denominator that "
+                          "a sink could join (sink-C1)");
+  return verifySharedSize(op, {"the heads", "sink-C2", "the query", "the sinks",
+                               op.getQuery().getType(),
+                               cast<RankedTensorType>(op.getSink().getType()), 1, 0});
+}
+
+static LogicalResult verifyDropout(AttentionOp op) {
+  if (op.getDropout().has_value() != static_cast<bool>(op.getSeed())) // dropout-C1
+    return op.emitOpError("expected a probability of dropout together with a seed, found ")
+           << (op.getSeed() ? "the seed" : "the probability") << " alone (dropout-C1)";
+  if (!op.getSeed())
+    return success();
+  const double p = op.getDropout()->convertToDouble();
+  if (!(p >= 0.0 && p < 1.0)) // dropout-C2
+    return op.emitOpError("expected a probability of dropout in [0, 1), found ")
+           << p << " (dropout-C2)";
+  auto seeds = cast<RankedTensorType>(op.getSeed().getType());
+  if (seeds.getRank() == 0)
+    return success();
+  return verifySharedSize(op, {"the batch", "dropout-C3", "the query", "the seeds",
+                               op.getQuery().getType(), seeds, 0, 0});
+}
+
 LogicalResult AttentionOp::verify() {
   RankedTensorType q = getQuery().getType(), k = getKey().getType();
   if (failed(verifySizes(*this)))
@@ -175,6 +228,8 @@ LogicalResult AttentionOp::verify() {
              << "; without an order of the keys its product is undefined, use mask(%m) with "
                 "pe.causal (attention-C9)";
   }
+  if (failed(verifySink(*this)) || failed(verifyDropout(*this)))
+    return failure();
   if (getRotation() && !q.isDynamicDim(3))
     if (auto rotation = getRotation().getDefiningOp<RotationOpInterface>())
       return rotation.verifyHeadDim(q.getDimSize(3), [this] { return emitOpError(); });

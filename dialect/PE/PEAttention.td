@@ -20,7 +20,15 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     stick-breaking the logarithm of the remaining mass. Stick-breaking needs an order: a mask
     that implies j <= i.
 
-    Dropout, explicit positions and content terms have a reserved place between `bias` and `mask`
+    `sink(%s)` (softmax only): a logit per query head that joins the denominator and has no value. A
+    row without keys then has o = 0 and log-sum-exp s_h.
+
+    `dropout(p, %seed)`: A_ij counts as A_ij / (1 - p) where word j mod 4 of Philox 4x32-10 is at
+    least p * 2^32, and as 0 elsewhere; its key is the seed, its counter (b, head, i, floor(j / 4)) in
+    global positions and heads. With a seed per batch entry the counter has 0 in place of b.
+    Statistics take part undropped.
+
+    Explicit positions and content terms have a reserved place between `bias` and `mask`
     (docs/spec.md) and are refused until they are built. Example:
 
     ```mlir
@@ -30,18 +38,22 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
   }];
   let arguments = (ins PE_Activations:$query, PE_Activations:$key, PE_Activations:$value,
     Variadic<PE_BiasType>:$biases, Optional<PE_RotationType>:$rotation,
-    Optional<PE_ScoreType>:$score, Optional<PE_MaskType>:$mask,
+    Optional<PE_ScoreType>:$score, Optional<1DTensorOf<[F32]>>:$sink,
+    Optional<TensorRankOf<[I64], [0, 1]>>:$seed, Optional<PE_MaskType>:$mask,
     DefaultValuedAttr<PE_NormalizerAttr, "::mlir::pe::Normalizer::Softmax">:$normalizer,
-    OptionalAttr<F64Attr>:$scale);
+    OptionalAttr<F64Attr>:$scale, OptionalAttr<F64Attr>:$dropout);
   let results = (outs PE_Activations:$output, Optional<3DTensorOf<[F32]>>:$lse);
   let assemblyFormat = [{
-    $query `,` $key `,` $value custom<Clauses>($biases, $rotation, $score, $mask) attr-dict
+    $query `,` $key `,` $value custom<Clauses>($biases, $rotation, $score, $sink,
+    type($sink), $dropout, $seed, type($seed), $mask) attr-dict
     `:` `(` type($query) `,` type($key) `,` type($value) `)` `->` type($output) (`,` type($lse)^)?
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The scale, or 1 / sqrt(D) when it is absent; D must be static.
     double getEffectiveScale();
+    /// Whether a number added to a whole row of scores changes no weight: softmax without sinks.
+    bool isShiftInvariant();
     /// The range of i - j the mask allows; everything without a mask, none when the mask is a
     /// block argument.
     std::optional<::mlir::pe::DifferenceRange> getMaskRange();

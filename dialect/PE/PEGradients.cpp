@@ -33,6 +33,10 @@ LogicalResult AttentionGradOp::verify() {
       return emitOpError("expected a gradient of type ")
              << expected << " like the tensor it belongs to, found " << found
              << " (attention_grad-C3)";
+  Type sink = attention.getSink() ? attention.getSink().getType() : Type();
+  if ((getSinkGrad() ? getSinkGrad().getType() : Type()) != sink) // attention_grad-C5
+    return emitOpError("expected a gradient of the sinks exactly where the attention has sinks "
+                       "(attention_grad-C5)");
   if (getLseCotangent() && !attention.getLse()) // attention_grad-C4
     return emitOpError("expected no cotangent of the log-sum-exp, which the attention does not "
                        "compute (attention_grad-C4)");

@@ -11,13 +11,14 @@ include "dialect/PE/PETypes.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def PE_AttentionGradOp : PE_Op<"attention_grad", [Pure]> {
+def PE_AttentionGradOp : PE_Op<"attention_grad", [Pure, AttrSizedResultSegments]> {
   let summary = "Gradients of query, key, value and every bias of an attention";
   let description = [{
     `output` is the first result of a `pe.attention`, whose operands and attributes apply here too
     and whose results are the residuals. `cotangent` is the derivative of the loss with respect to
     the output, `lse_cotangent` to its log-sum-exp. The adjoints are one per bias, in order, then
-    that of the function of the score, if any (attention_grad-C1 to -C3). Example:
+    that of the function of the score, if any (attention_grad-C1 to -C3). The gradient of the sinks is
+    the last result, if there are any (attention_grad-C5). Example:
 
     ```mlir
     %o = pe.attention %q, %k, %v bias(%bias)
@@ -30,12 +31,13 @@ def PE_AttentionGradOp : PE_Op<"attention_grad", [Pure]> {
   let arguments = (ins PE_Activations:$output, PE_Activations:$cotangent,
                        Optional<3DTensorOf<[F32]>>:$lse_cotangent);
   let results = (outs PE_Activations:$query_grad, PE_Activations:$key_grad,
-                      PE_Activations:$value_grad, Variadic<PE_AdjointType>:$adjoints);
+                      PE_Activations:$value_grad, Variadic<PE_AdjointType>:$adjoints,
+                      Optional<1DTensorOf<[F32]>>:$sink_grad);
   let assemblyFormat = [{
     $output `,` $cotangent (`lse` `(` $lse_cotangent^ `:` type($lse_cotangent) `)`)? attr-dict
     `:` `(` type($output) `,` type($cotangent) `)` `->`
     `(` type($query_grad) `,` type($key_grad) `,` type($value_grad)
-    (`,` type($adjoints)^)? `)`
+    (`,` type($adjoints)^)? (`sink` type($sink_grad)^)? `)`
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{

@@ -314,6 +314,25 @@ def Tile_MaskOp : Tile_Op<"mask", [
   let hasVerifier = 1;
 }
 
+def Tile_RandomOp : Tile_Op<"random", [HasParent<"StreamOp">, Pure]> {
+  let summary = "a factor per pair: `factor` or, by chance, 0";
+  let description = [{
+    `factor` where the pair's random word is at least `least`, and 0 elsewhere. The word is word j mod 4
+    of Philox 4x32-10 with the seed as its key and the counter (b, head_start + h, i, floor(j / 4)) for
+    the global positions i and j; a buffer of seeds per batch entry has 0 in place of b. So it depends
+    neither on blocks nor on how a call is split.
+
+    ```mlir
+    %f = tile.random %seed least 429496730 factor 1.1111 : !tile.buffer<[], i64> -> !tile.val<[r, c], f32>
+    ```
+  }];
+  let arguments = (ins Tile_BufferType:$seed, I64Attr:$least, F64Attr:$factor);
+  let results = (outs Tile_ValType:$value);
+  let assemblyFormat =
+      "$seed `least` $least `factor` $factor attr-dict `:` type($seed) `->` type($value)";
+  let hasVerifier = 1;
+}
+
 def Tile_ReduceOp : Tile_Op<"reduce", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> {
   let summary = "max or sum over one space of the current block";
   let description = [{

@@ -245,6 +245,20 @@ LogicalResult MaskOp::verify() {
   return success();
 }
 
+LogicalResult RandomOp::verify() {
+  if (!isPair(spacesOf(getValue())) || !elementOf(getValue()).isF32()) // random-C1
+    return emitOpError("expected a value of f32 over [r, c], found ")
+           << getValue().getType() << " (random-C1)";
+  BufferType seed = getSeed().getType();
+  const bool fits = seed.getRank() == 0 || (seed.getRank() == 1 && seed.has("b"));
+  if (!fits || !seed.getElementType().isInteger(64)) // random-C2
+    return emitOpError("expected a seed of i64, or one per batch entry, found ")
+           << seed << " (random-C2)";
+  if (getLeast() < 1 || getLeast() > int64_t(1) << 32) // random-C3
+    return emitOpError("expected a least word in [1, 2^32], found ") << getLeast() << " (random-C3)";
+  return success();
+}
+
 LogicalResult ReduceOp::verify() {
   const SpaceSet &in = spacesOf(getInput());
   if (!in.has(getAxis()) || spacesOf(getOutput()) != in.without(getAxis())) // reduce-C1

@@ -8,6 +8,7 @@
 #include "passes/Analysis/Slice.h"
 #include "passes/Analysis/Structure.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace mlir::pe {
@@ -17,10 +18,10 @@ struct Cost {
   StringRef forward, backward;
 };
 
-Cost costOf(TermClass cls, Normalizer normalizer) {
+Cost costOf(TermClass cls, bool isShiftInvariant) {
   switch (cls) {
   case TermClass::Row:
-    if (normalizer == Normalizer::Softmax)
+    if (isShiftInvariant)
       return {"nothing per score, as softmax is unchanged by a number added to a whole row",
               "nothing per score"};
     return {"one addition per score of a number per query", "one sum per query"};
@@ -29,8 +30,7 @@ Cost costOf(TermClass cls, Normalizer normalizer) {
   case TermClass::RowColumn:
     return {"one addition per score of the sum of a number per query and one per key, which are "
             "added up first",
-            normalizer == Normalizer::Softmax ? "one sum per key"
-                                              : "one sum per query and one per key"};
+            isShiftInvariant ? "one sum per key" : "one sum per query and one per key"};
   case TermClass::Affine:
     return {"one addition per score of a multiple of i - j", "one sum per distance"};
   case TermClass::Distance:
@@ -111,10 +111,10 @@ Operations operationsOf(TermOp term, DifferenceRange range) {
   return count;
 }
 
-Operations operationsPerScore(TermOp term, DifferenceRange range, Normalizer normalizer) {
+Operations operationsPerScore(TermOp term, DifferenceRange range, bool isShiftInvariant) {
   switch (term.getTermClass()) {
   case TermClass::Row:
-    return {normalizer == Normalizer::Softmax ? 0 : 1, 0};
+    return {isShiftInvariant ? 0 : 1, 0};
   case TermClass::RowColumn:
     return {2, 0};
   case TermClass::Column:
@@ -136,8 +136,8 @@ int64_t depthsOf(AttentionOp attention) {
 }
 
 /// What a term costs on top of the attention itself, which has 2 (D + Dv) operations per score.
-std::string priceOf(TermOp term, DifferenceRange range, Normalizer normalizer, int64_t depths) {
-  const Operations count = operationsPerScore(term, range, normalizer);
+std::string priceOf(TermOp term, DifferenceRange range, bool isShiftInvariant, int64_t depths) {
+  const Operations count = operationsPerScore(term, range, isShiftInvariant);
   std::string text = std::to_string(count.all) + (count.all == 1 ? " operation" : " operations");
   text += " per score";
   if (count.functions)
@@ -187,7 +187,7 @@ llvm::json::Array describeAxes(func::FuncOp function, ValueRange captures) {
 
 llvm::json::Object explainTerm(func::FuncOp function, TermOp term, AttentionOp attention,
                                DifferenceRange range, int64_t depths) {
-  Cost cost = costOf(term.getTermClass(), attention.getNormalizer());
+  Cost cost = costOf(term.getTermClass(), attention.isShiftInvariant());
   llvm::json::Array parameters;
   for (const std::string &name : parametersOf(function, term))
     parameters.push_back(name);
@@ -197,7 +197,7 @@ llvm::json::Object explainTerm(func::FuncOp function, TermOp term, AttentionOp a
                             {"parameters", std::move(parameters)},
                             {"data", describeAxes(function, term.getCaptures())},
                             {"location", describePlaces(term.getLoc())},
-                            {"price", priceOf(term, range, attention.getNormalizer(), depths)},
+                            {"price", priceOf(term, range, attention.isShiftInvariant(), depths)},
                             {"advice", adviceFor(term)},
                             {"forward", cost.forward},
                             {"backward", cost.backward}};
@@ -222,6 +222,21 @@ llvm::json::Value explainScore(func::FuncOp function, AttentionOp attention) {
                             {"location", describePlaces(score.getLoc())}};
 }
 
+/// Logits that join the denominator; null without any.
+llvm::json::Value explainSink(func::FuncOp function, AttentionOp attention) {
+  if (!attention.getSink())
+    return nullptr;
+  return llvm::json::Object{{"parameter", nameOfCapture(function, attention.getSink())}};
+}
+
+/// Weights that are left out by chance; null without.
+llvm::json::Value explainDropout(func::FuncOp function, AttentionOp attention) {
+  if (!attention.getSeed())
+    return nullptr;
+  return llvm::json::Object{{"probability", attention.getDropout()->convertToDouble()},
+                            {"seed", nameOfCapture(function, attention.getSeed())}};
+}
+
 FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionOp attention,
                                                int64_t depths) {
   if (int64_t known = depthsOf(attention))
@@ -241,6 +256,8 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
                             {"min_difference", boundOf(range.min, DifferenceRange::kUnboundedMin)},
                             {"max_difference", boundOf(range.max, DifferenceRange::kUnboundedMax)},
                             {"score", explainScore(function, attention)},
+                            {"sink", explainSink(function, attention)},
+                            {"dropout", explainDropout(function, attention)},
                             {"terms", std::move(terms)},
                             {"dropped", std::move(dropped)}};
 }
@@ -288,6 +305,13 @@ void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) 
     printData(os, *score->getArray("data"));
     os << "\n    forward: its code for every score; backward: its code and its derivative\n";
   }
+  if (const llvm::json::Object *sink = attention.getObject("sink"))
+    os << "  sink " << *sink->getString("parameter")
+       << "[h]\n    forward: where a row's statistics start; backward: one sum per query\n";
+  if (const llvm::json::Object *dropout = attention.getObject("dropout"))
+    os << "  dropout of " << llvm::format("%g", *dropout->getNumber("probability"))
+       << " of the weights, seed " << *dropout->getString("seed")
+       << "\n    forward and backward: a quarter of Philox 4x32-10 for every score\n";
   if (terms.empty())
     os << "  no bias\n";
   for (const llvm::json::Value &term : terms)

@@ -13,7 +13,7 @@ bool isPiecewiseLinear(PiecewiseOpInterface op) {
 }
 
 bool ignoresRowTerms(AttentionOp attention) {
-  return attention.getNormalizer() == Normalizer::Softmax &&
+  return attention.isShiftInvariant() &&
          (!attention.getLse() || attention.getLse().use_empty());
 }
 

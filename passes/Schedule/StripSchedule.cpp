@@ -18,6 +18,8 @@ bool isDepthDot(Operation *op) {
 }
 /// Reads the whole block of its operand from memory.
 bool isBlockOp(Operation *op) { return isa<WindowGradOp, SegmentsGradOp>(op); }
+/// Fills the whole block of its result in memory.
+bool isFill(Operation *op) { return isa<SegmentsOp, RandomOp>(op); }
 /// Elementwise over rc: may wait for a later step.
 bool canWait(Operation *op) {
   return isa<MapOp, MaskOp, WindowOp>(op) && op->getNumResults() && isPairValue(op->getResult(0));
@@ -147,7 +149,7 @@ LogicalResult Scheduler::place(Operation *op) {
     ready[reduce.getOutput()] = placed[op] + 1;
     return success();
   }
-  if (!isa<MapOp, MaskOp, WindowOp, SegmentsOp, WindowGradOp, SegmentsGradOp, LoadOp, StoreOp,
+  if (!isa<MapOp, MaskOp, WindowOp, SegmentsOp, RandomOp, WindowGradOp, SegmentsGradOp, LoadOp, StoreOp,
            ConstantOp, PositionOp, IndexOp>(op))
     return fail(Twine("no CPU form of '") + op->getName().getStringRef() + "' inside a stream");
   if (isa<MapOp>(op) && !op->getNumResults() && llvm::none_of(op->getOperands(), isPairValue))
@@ -183,7 +185,7 @@ LogicalResult Scheduler::checkYield() {
 /// Elementwise ops wait for the first step that needs them.
 void Scheduler::delay(Block &body) {
   for (Operation &op : llvm::reverse(body.without_terminator())) {
-    if (!canWait(&op) && !isa<SegmentsOp>(op))
+    if (!canWait(&op) && !isFill(&op))
       continue;
     unsigned step = ~0u;
     for (Operation *user : op.getUsers()) {
@@ -206,7 +208,7 @@ void Scheduler::distribute(Block &body) {
       result.columnDots.push_back(dot);
     else if (isBlockOp(&op))
       step.blockOps.push_back(&op);
-    else if (isa<SegmentsOp>(op))
+    else if (isFill(&op))
       step.fills.push_back(&op);
     else if (!isa<ConstantOp>(op) && (llvm::any_of(op.getOperands(), isPairValue) ||
                                       llvm::any_of(op.getResults(), isPairValue)))
@@ -286,7 +288,7 @@ void Scheduler::orderOps() {
 /// The interval in which a value of `op` must be in memory, if it must.
 std::optional<Scheduler::Lifetime> Scheduler::lifetimeOf(Operation *op, Value value) {
   unsigned begin = time[op], end = begin;
-  bool needed = isa<SegmentsOp>(op);
+  bool needed = isFill(op);
   for (Operation *user : value.getUsers()) {
     unsigned use = time[user];
     bool inOtherStep = use / kStep != begin / kStep || use == kEnd;

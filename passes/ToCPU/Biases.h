@@ -1,4 +1,4 @@
-//===- Biases.h - distance tables and segments on a strip -----------------===//
+//===- Biases.h - tables, segments and random words on a strip ------------===//
 //
 // The ops that read or add to tables of a bias, for a strip of rows and a block of keys. Values
 // over rc are in slots here, and gradients outside the mask are already zero.
@@ -30,6 +30,9 @@ void emitWindowGrad(StageContext &context, StripValues &values, const Slots &slo
 /// Fills the slot of a piecewise linear bias.
 void emitSegments(StageContext &context, StripValues &values, const Slots &slots,
                   SegmentsOp segments);
+
+/// Fills the slot of factors by chance.
+void emitRandom(StageContext &context, StripValues &values, const Slots &slots, RandomOp random);
 
 /// Adds the strip's moments, row sums and diagonal sums. `staging` is a block [keys][strip] of
 /// scratch.

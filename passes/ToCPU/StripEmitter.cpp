@@ -17,7 +17,7 @@ void StripEmitter::emit(const RowPanels &panels, const ColumnFolds &folds) {
     for (Operation *op : step.rowOps)
       emitRowOp(op);
     for (Operation *op : step.fills)
-      emitSegments(context, values, slots, cast<SegmentsOp>(op));
+      emitFill(op);
     SweepEmitter(context, step, values, slots, schedule, mask, folds).emit();
     for (Operation *op : step.blockOps)
       emitBlockOp(op);
@@ -30,6 +30,12 @@ void StripEmitter::emitRowOp(Operation *op) {
   if (auto store = dyn_cast<StoreOp>(op))
     return values.store(store, values.getPlace().block / Index(context.cpu.keyBlock));
   values.evaluate(op);
+}
+
+void StripEmitter::emitFill(Operation *op) {
+  if (auto random = dyn_cast<RandomOp>(op))
+    return cpu::emitRandom(context, values, slots, random);
+  emitSegments(context, values, slots, cast<SegmentsOp>(op));
 }
 
 void StripEmitter::emitBlockOp(Operation *op) {

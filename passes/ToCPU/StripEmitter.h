@@ -86,6 +86,7 @@ public:
 
 private:
   void emitRowOp(Operation *op);
+  void emitFill(Operation *op);
   void emitRowDot(DotOp dot, const Panel &into);
   void emitBlockOp(Operation *op);
 

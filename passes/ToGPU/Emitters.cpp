@@ -17,6 +17,7 @@ void mlir::tile::gpu::emitOp(Scope &scope, Operation *op) {
       .Case([&](MapOp o) { emitMap(scope, o); })
       .Case([&](DotOp o) { emitDot(scope.step(), o); })
       .Case([&](MaskOp o) { emitMask(scope.step(), o); })
+      .Case([&](RandomOp o) { emitRandom(scope.step(), o); })
       .Case([&](ReduceOp o) { emitReduce(scope.step(), o); })
       .Case([&](ScanOp o) { emitScan(scope.step(), o); })
       .Case([&](WindowOp o) { emitWindow(scope.step(), o); })

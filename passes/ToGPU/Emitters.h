@@ -68,6 +68,9 @@ void copyWindow(FragmentKernel &k, Value table, const Window &window, const Plac
 void emitWindow(Step &step, WindowOp op);
 void emitSegments(Step &step, SegmentsOp op);
 
+/// Random.cpp
+void emitRandom(Step &step, RandomOp op);
+
 /// Gradients.cpp
 void emitWindowGrad(Step &step, WindowGradOp op);
 void emitSegmentsGrad(Step &step, SegmentsGradOp op);

@@ -45,8 +45,8 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
   });
   Operation *unknown = nullptr;
   auto isKnown = [](Operation *op) {
-    return isa<ConstantOp, PositionOp, IndexOp, LoadOp, StoreOp, MapOp, DotOp, MaskOp, ReduceOp,
-               ScanOp, WindowOp, SegmentsOp, WindowGradOp, SegmentsGradOp, StreamOp, YieldOp,
+    return isa<ConstantOp, PositionOp, IndexOp, LoadOp, StoreOp, MapOp, DotOp, MaskOp, RandomOp,
+               ReduceOp, ScanOp, WindowOp, SegmentsOp, WindowGradOp, SegmentsGradOp, StreamOp, YieldOp,
                memref::AllocaOp>(op);
   };
   for (Block *block : {&stage.getBody().front(), &stage.getStream().getBody().front()})
@@ -100,6 +100,14 @@ void mlir::tile::gpu::hoistRowValues(StageOp stage) {
   }
   if (hoisted.empty())
     return;
+  // What is only stored behind the stream is stored by the other stage.
+  SmallVector<StoreOp> stores;
+  for (auto store : stage.getBody().front().getOps<StoreOp>())
+    if (llvm::is_contained(hoisted, store.getValue()) && store.getValue().hasOneUse())
+      stores.push_back(store);
+  llvm::erase_if(hoisted, [&](Value value) {
+    return llvm::any_of(stores, [&](StoreOp store) { return store.getValue() == value; });
+  });
   OpBuilder builder(stage);
   std::string name = (stage.getSymName() + "_rows").str();
   SmallVector<std::pair<Value, Value>> stored;
@@ -121,6 +129,10 @@ void mlir::tile::gpu::hoistRowValues(StageOp stage) {
   }
   for (auto [value, buffer] : stored)
     StoreOp::create(builder, stage.getLoc(), mapping.lookup(value), buffer);
+  for (StoreOp store : stores) {
+    builder.clone(*store, mapping);
+    store.erase();
+  }
   for (auto [value, buffer] : stored) {
     builder.setInsertionPointAfterValue(value);
     Value load = LoadOp::create(builder, value.getLoc(), value.getType(), buffer);

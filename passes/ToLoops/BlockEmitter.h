@@ -111,6 +111,7 @@ private:
   void emitPosition(PositionOp op);
   void emitIndex(IndexOp op);
   void emitMap(MapOp op);
+  void emitRandom(RandomOp op);
   void emitReduce(ReduceOp op);
   void emitDot(DotOp op);
   void emitScan(ScanOp op);

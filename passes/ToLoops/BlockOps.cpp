@@ -1,6 +1,8 @@
 //===- BlockOps.cpp - what each tile op does on one block -----------------===//
 #include "passes/ToLoops/BlockEmitter.h"
 
+#include "passes/ToLoops/Philox.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -36,6 +38,7 @@ void BlockEmitter::emit(Operation &op) {
                                          fill);
         });
       })
+      .Case([&](RandomOp random) { emitRandom(random); })
       .Case([&](ReduceOp reduce) { emitReduce(reduce); })
       .Case([&](DotOp dot) { emitDot(dot); })
       .Case([&](ScanOp scan) { emitScan(scan); })
@@ -97,6 +100,40 @@ void BlockEmitter::emitMap(MapOp op) {
   });
   for (Value result : op.getOutputs())
     defineInScratch(result);
+}
+
+/// The words of the pair's counter, and of them the pair's.
+void BlockEmitter::emitRandom(RandomOp op) {
+  Type i32 = builder.getI32Type(), i64 = builder.getI64Type();
+  auto narrow = [&](Value number) { return arith::IndexCastOp::create(builder, i32, number); };
+  auto constant = [&](Type type, int64_t number) {
+    return arith::ConstantOp::create(builder, builder.getIntegerAttr(type, number)).getResult();
+  };
+  const bool perBatch = cast<BufferType>(op.getSeed().getType()).getRank() == 1;
+  compute(op.getValue(), [&](const Point &point) -> Value {
+    Value seed = readBuffer(op.getSeed(), point);
+    Value high = arith::ShRUIOp::create(builder, seed, constant(i64, 32));
+    Value head = arith::AddIOp::create(builder, position.hq, size("head_start"));
+    Value i = arith::AddIOp::create(builder, callRow(point), size("q_start"));
+    Value j = narrow(arith::AddIOp::create(builder, callColumn(point), size("k_start")));
+    Value group = arith::ShRSIOp::create(builder, j, constant(i32, 2));
+    std::array<Value, 4> words = emitPhilox(
+        builder, {perBatch ? constant(i32, 0) : narrow(position.b), narrow(head), narrow(i), group},
+        {arith::TruncIOp::create(builder, i32, seed), arith::TruncIOp::create(builder, i32, high)});
+    Value number = arith::AndIOp::create(builder, j, constant(i32, 3)), word = words[0];
+    for (int64_t n = 1; n < 4; ++n) {
+      Value isIt =
+          arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, number, constant(i32, n));
+      word = arith::SelectOp::create(builder, isIt, words[n], word);
+    }
+    Value wide = arith::ExtUIOp::create(builder, i64, word);
+    Value isKept = arith::CmpIOp::create(builder, arith::CmpIPredicate::uge, wide,
+                                         constant(i64, op.getLeast()));
+    Type f32 = elementOf(op.getValue());
+    return arith::SelectOp::create(builder, isKept,
+                                   this->number(op.getFactor().convertToDouble(), f32),
+                                   this->number(0.0, f32));
+  });
 }
 
 //===- Over one space ----------------------------------------------------------===//

@@ -17,6 +17,12 @@ Value mlir::tile::loadOperand(TileBuilder &t, const Attention &attention, Value 
   return t.rounded(t.load(buffer, spaces), attention.operands);
 }
 
+Value mlir::tile::pairProduct(TileBuilder &t, Value a, Value b) {
+  if (!b)
+    return a;
+  return t.map({a, b}, {"r", "c"}, [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
+}
+
 ScoreEmitter::ScoreEmitter(TileBuilder &t, const Attention &attention, Value rawQ)
     : attention(attention), q(rawQ) {
   if (!scalesLater())

@@ -31,8 +31,8 @@ public:
   /// The sum of all terms at each pair, in units of log2; null when there is none. Called inside
   /// the stream.
   virtual Value emit(TileBuilder &t) = 0;
-  /// Under softmax, the sum of the terms of the query alone, over r and in units of log2; null when
-  /// there is none. They are no part of `emit`.
+  /// Where a number added to a whole row changes no weight: the sum of the terms of the query
+  /// alone, over r and in units of log2; null when there is none. They are no part of `emit`.
   virtual Value emitRowShift(TileBuilder &t) = 0;
   /// The spaces of the folds that the gradients of all terms need.
   virtual SmallVector<SpaceSet> gradientFolds() const = 0;
@@ -61,6 +61,27 @@ public:
   virtual Value emitGradient(TileBuilder &t, const Score &score, Value cotangent) = 0;
 };
 
+/// A logit per head that joins the denominator of every row of a softmax and has no value.
+class StatisticsStart {
+public:
+  virtual ~StatisticsStart() = default;
+  /// The maximum and the sum of a row without keys, over r; the maximum in units of log2 divided by
+  /// `unit`.
+  virtual std::pair<Value, Value> emit(TileBuilder &t, double unit) = 0;
+  /// Its part of a row's gradient, given what is subtracted from scores (in units of log2) and the
+  /// cotangent of log-sum-exp minus delta, both over r. Stored behind the stream.
+  virtual Value emitGradient(TileBuilder &t, Value subtrahend, Value rowConstant) = 0;
+  virtual void storeGradient(TileBuilder &t, Value gradient) = 0;
+};
+
+/// A factor on the weight of every pair, after the normalizer: statistics take no part.
+class WeightFactor {
+public:
+  virtual ~WeightFactor() = default;
+  /// Over r and c. Called inside the stream.
+  virtual Value emit(TileBuilder &t) = 0;
+};
+
 /// One attention of the plan: its buffers (null where absent) and options.
 struct Attention {
   std::string name; // of its stages
@@ -76,6 +97,11 @@ struct Attention {
   bool earlyExit = true;
   ScoreTerms *terms = nullptr;
   ScoreTransform *transform = nullptr; // null: the score itself
+  StatisticsStart *start = nullptr;    // null: a row's statistics are those of its keys
+  WeightFactor *factor = nullptr;      // null: 1
+
+  /// Whether a number added to all scores of a row changes no weight.
+  bool isShiftInvariant() const { return isSoftmax && !start; }
 };
 
 void emitSoftmaxForward(TileBuilder &plan, const Attention &attention);
@@ -102,6 +128,9 @@ struct ScoreEmitter {
 
 /// The cotangent of the product, given that of the score.
 Value backThrough(TileBuilder &t, const Attention &attention, const Score &score, Value cotangent);
+
+/// The product of two values over pairs; the first of them where the second is null.
+Value pairProduct(TileBuilder &t, Value a, Value b);
 
 /// A panel of activations, rounded to the type of operands.
 Value loadOperand(TileBuilder &t, const Attention &attention, Value buffer, const SpaceSet &spaces);

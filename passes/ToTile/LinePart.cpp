@@ -204,7 +204,7 @@ Value LinePart::restAt(Scalar &s, Value rest, Value batch, Value head, Value pla
 void LinePart::finish() {
   if (!vjp->isActive())
     return;
-  const bool addsUpToZero = !rows && attention.isSoftmax && !attention.dLse;
+  const bool addsUpToZero = !rows && attention.isShiftInvariant() && !attention.dLse;
   Value rest;
   if (addsUpToZero)
     rest = context.temporary(name + "_rest", {"b", sumHead(), "2"}, context.plan.getF64Type());

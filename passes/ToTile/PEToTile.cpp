@@ -2,8 +2,10 @@
 #include "passes/ToTile/ToTile.h"
 
 #include "dialect/PE/PEArgumentAttributes.h"
+#include "passes/ToTile/Dropout.h"
 #include "passes/ToTile/Rotation.h"
 #include "passes/ToTile/ScoreFunction.h"
+#include "passes/ToTile/Sink.h"
 #include "passes/ToTile/Terms.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -62,7 +64,11 @@ SmallVector<std::string> namedExtents(Value value) {
         return {"b", "hq", "r", "d"};
       if (use.get() == attention.getKey())
         return {"b", "hkv", "c", "d"};
-      return {"b", "hkv", "c", "e"};
+      if (use.get() == attention.getValue())
+        return {"b", "hkv", "c", "e"};
+      const bool isSeed = use.get() == attention.getSeed();
+      return SmallVector<std::string>(cast<ShapedType>(value.getType()).getRank(),
+                                      isSeed ? "b" : "hq");
     }
   }
   SmallVector<std::string> extents;
@@ -90,6 +96,8 @@ private:
     Attention attention;
     std::unique_ptr<AttentionTerms> terms;
     std::unique_ptr<ScoreFunction> score; // null: the score itself
+    std::unique_ptr<Sink> sink;
+    std::unique_ptr<Dropout> dropout;
     RotationTables queryTables, keyTables;
     Value rawQ, rawK, rawDQ, rawDK; // before rotation
   };
@@ -99,6 +107,7 @@ private:
   LogicalResult createGradients();
   LogicalResult lower(AttentionOp op);
   LogicalResult createPairs(Lowered &lowered, const DifferenceRange &range);
+  LogicalResult createModes(Lowered &lowered);
   void noteWindow(const DifferenceRange &range);
   void rotate(Lowered &lowered);
   void createResults(Lowered &lowered);
@@ -110,7 +119,9 @@ private:
   }
   /// Queries, keys or values, not a parameter.
   static bool isData(BlockArgument argument) {
-    return llvm::any_of(argument.getUsers(), llvm::IsaPred<AttentionOp>);
+    return llvm::any_of(argument.getUses(), [](OpOperand &use) {
+      return isa<AttentionOp>(use.getOwner()) && use.getOperandNumber() < 3;
+    });
   }
   bool isFloating(BlockArgument argument) {
     return isa<FloatType>(cast<ShapedType>(argument.getType()).getElementType());
@@ -308,6 +319,27 @@ LogicalResult FunctionLowering::createPairs(Lowered &lowered, const DifferenceRa
   return success();
 }
 
+/// Sinks and dropout. Sizes of their buffers have been checked with the arguments.
+LogicalResult FunctionLowering::createModes(Lowered &lowered) {
+  AttentionOp op = lowered.op;
+  Attention &a = lowered.attention;
+  for (Value operand : {Value(op.getSink()), Value(op.getSeed())})
+    if (operand && !buffers.contains(operand))
+      return op.emitError("expected sinks and seeds to be arguments of the entry function, found the "
+                          "result of another operation");
+  if (op.getSink()) {
+    lowered.sink =
+        std::make_unique<Sink>(*context, context->parameters[op.getSink()], a.name + "_sink");
+    a.start = lowered.sink.get();
+  }
+  if (op.getSeed() && op.getDropout()->convertToDouble() > 0.0) {
+    lowered.dropout =
+        std::make_unique<Dropout>(buffers[op.getSeed()], op.getDropout()->convertToDouble());
+    a.factor = lowered.dropout.get();
+  }
+  return success();
+}
+
 LogicalResult FunctionLowering::lower(AttentionOp op) {
   attentions.push_back(std::make_unique<Lowered>());
   Lowered &lowered = *attentions.back();
@@ -349,7 +381,7 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
       return failure();
   createResults(lowered);
   FailureOr<SmallVector<TermOp>> terms = termsOf(op);
-  if (failed(terms))
+  if (failed(terms) || failed(createModes(lowered)))
     return failure();
   lowered.terms = std::make_unique<AttentionTerms>(*context, *terms, a, range->min);
   a.terms = lowered.terms.get();
@@ -388,6 +420,8 @@ void FunctionLowering::emitBackward(Lowered &lowered) {
   lowered.terms->finish();
   if (lowered.score)
     lowered.score->finish();
+  if (lowered.sink)
+    lowered.sink->finish();
 }
 
 /// The float64 sums, rounded once.

@@ -3,6 +3,8 @@
 // With p = exp2(s - lse log2(e)) and delta_i = <dO_i, O_i> (minus the cotangent of log-sum-exp):
 //   dV_j = sum_i p_ij dO_i,  dS_ij = p_ij (<dO_i, V_j> - delta_i),
 //   dQ_i = scale sum_j dS_ij K_j,  dK_j = scale sum_i dS_ij Q_i
+// A factor f_ij on the weights stands beside p_ij in dV and beside <dO_i, V_j> in dS; delta and lse
+// are as before.
 // (Dao et al. 2022, arXiv 2205.14135, appendix B). Nothing is carried from key block to
 // key block, so the schedule may let rows or columns own the loop.
 //
@@ -34,6 +36,15 @@ Value emitSubtrahend(TileBuilder &t, const Attention &a) {
   });
 }
 
+/// dS, given <dO, V> where there is a factor, and else the sum of it and the row constant.
+Value emitScoreGradient(TileBuilder &t, Value p, Value factor, Value rowConstant, Value dP) {
+  if (!factor)
+    return pairProduct(t, p, dP);
+  return t.map({p, dP, factor, rowConstant}, {"r", "c"}, [](Scalar &s, ValueRange in) {
+    return s.mul(in[0], s.add(s.mul(in[1], in[2]), in[3]));
+  });
+}
+
 } // namespace
 
 void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
@@ -44,6 +55,7 @@ void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
   Value dO = loadOperand(t, a, a.dO, {"r", "e"});
   Value lse = emitSubtrahend(t, a);
   Value rowConstant = emitRowConstant(t, a, dO);
+  Value dStart = a.start ? a.start->emitGradient(t, lse, rowConstant) : Value();
   SmallVector<Type> folds = backwardFolds(t, a);
   StreamOp stream = t.stream(Order::Any, {}, folds, [&](TileBuilder &body, ValueRange) {
     Value k = loadOperand(body, a, a.k, {"c", "d"}), v = loadOperand(body, a, a.v, {"c", "e"});
@@ -58,10 +70,10 @@ void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
                                  [](Scalar &s, ValueRange in) { return s.exp2Below127(in[0]); }),
                         0.0);
     // Each value over pairs is used up as early as can be: fewer of them are kept at a time.
-    Value dV = body.dot(body.rounded(p, a.operands), dO, "r");
-    Value dP = body.dot(dO, v, "e", rowConstant);
-    Value dS =
-        body.map({p, dP}, {"r", "c"}, [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
+    Value factor = a.factor ? a.factor->emit(body) : Value();
+    Value dV = body.dot(body.rounded(pairProduct(body, p, factor), a.operands), dO, "r");
+    Value dS = emitScoreGradient(body, p, factor, rowConstant,
+                                 body.dot(dO, v, "e", factor ? Value() : rowConstant));
     Value left = body.rounded(backThrough(body, a, score, dS), a.operands);
     Value dK = body.dot(left, rawQ, "r");
     SmallVector<Value> ofTerms = a.terms->emitGradient(body, dS);
@@ -70,4 +82,6 @@ void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
     return all;
   });
   storeGradients(t, a, stream.getResults());
+  if (dStart)
+    a.start->storeGradient(t, dStart);
 }

@@ -32,11 +32,13 @@ struct ForwardBlock {
       : attention(attention),
         scores(t, attention, loadOperand(t, attention, attention.q, {"r", "d"})),
         keepsProducts(scores.scalesLater() && attention.terms->isEmpty() && !attention.transform &&
-                      scores.factor() > 0) { // the largest product is the largest score
+                      scores.factor() > smallestUnit()) { // the largest product is the largest score
     if (keepsProducts)
       unit = scores.factor();
   }
 
+  /// In the units of products a start must stay finite.
+  double smallestUnit() const { return attention.start ? 0x1p-60 : 0.0; }
   Value inUnits(Scalar &x, Value value) const {
     return keepsProducts ? x.mul(value, x.number(unit)) : value;
   }
@@ -63,7 +65,8 @@ SmallVector<Value> ForwardBlock::emit(TileBuilder &t, ValueRange carries) const 
                        [](Scalar &x, ValueRange in) { return x.add(x.mul(in[0], in[1]), in[2]); });
   Value kept =
       t.map({o, alpha}, {"r", "e"}, [](Scalar &x, ValueRange in) { return x.mul(in[0], in[1]); });
-  return {newMax, newSum, t.dot(t.rounded(p, a.operands), v, "c", kept)};
+  Value weights = pairProduct(t, p, a.factor ? a.factor->emit(t) : Value());
+  return {newMax, newSum, t.dot(t.rounded(weights, a.operands), v, "c", kept)};
 }
 
 /// A term of the query alone cancels in the weights unless it is not finite: minus infinity masks
@@ -83,8 +86,10 @@ Value shifted(TileBuilder &t, Value l, Value shift) {
 void mlir::tile::emitSoftmaxForward(TileBuilder &plan, const Attention &a) {
   TileBuilder t = beginStage(plan, a.name + "_forward", Phase::Forward, {"b", "hq"}, a.pairs);
   ForwardBlock block(t, a);
-  SmallVector<Value> start = {t.constant(kLeastMaximum, {"r"}), t.constant(0.0, {"r"}),
-                              t.constant(0.0, {"r", "e"})};
+  std::pair<Value, Value> statistics =
+      a.start ? a.start->emit(t, block.unit)
+              : std::pair(t.constant(kLeastMaximum, {"r"}), t.constant(0.0, {"r"}));
+  SmallVector<Value> start = {statistics.first, statistics.second, t.constant(0.0, {"r", "e"})};
   StreamOp stream =
       t.stream(Order::Ascending, start, {},
                [&](TileBuilder &body, ValueRange carries) { return block.emit(body, carries); });

@@ -5,7 +5,8 @@
 //   U_j = beta_j dA_j + (1 - beta_j) U_{j-1},  dz_j = beta_j (1 - beta_j) R_j (dA_j - U_{j-1}).
 // The other form, delta minus a running sum, cancels: up to 33 % error in a decay's
 // gradient at 2048 keys (docs/numerics.md). R is rebuilt inside each block from the
-// forward's snapshot at the block's newest end.
+// forward's snapshot at the block's newest end. A factor on the weights stands beside <dO, V_j> and,
+// in the gradient of values, beside the weight.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Attention.h"
@@ -14,10 +15,6 @@ using namespace mlir;
 using namespace mlir::tile;
 
 namespace {
-
-Value product(TileBuilder &t, Value a, Value b) {
-  return t.map({a, b}, {"r", "c"}, [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
-}
 
 SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ,
                              const ScoreEmitter &scores, Value dO, Value dRest, Value carry) {
@@ -32,10 +29,11 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ,
   });
   Value beta = sigma[0], keep = sigma[1];
   Value before = t.scan(ScanKind::Mul, Order::Descending, keep, Value(), newest, true).first;
-  Value weight = product(t, before, beta);
-  Value dA = t.dot(dO, v, "e");
+  Value weight = pairProduct(t, before, beta);
+  Value factor = a.factor ? a.factor->emit(t) : Value();
+  Value dA = pairProduct(t, t.dot(dO, v, "e"), factor);
   auto [older, newCarry] =
-      t.scan(ScanKind::Linear, Order::Ascending, keep, product(t, beta, dA), carry, true);
+      t.scan(ScanKind::Linear, Order::Ascending, keep, pairProduct(t, beta, dA), carry, true);
   Value dZ = t.map({weight, keep, dA, older}, {"r", "c"}, [](Scalar &s, ValueRange in) {
     return s.mul(s.mul(in[0], in[1]), s.sub(in[2], in[3]));
   });
@@ -44,7 +42,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ,
                [](Scalar &s, ValueRange in) { return s.sub(in[0], s.mul(in[1], in[2])); });
   SmallVector<Value> ofTerms = a.terms->emitGradient(t, dZ);
   Value left = t.rounded(backThrough(t, a, score, dZ), a.operands),
-        weights = t.rounded(weight, a.operands);
+        weights = t.rounded(pairProduct(t, weight, factor), a.operands);
   SmallVector<Value> all = {newCarry, t.dot(left, k, "c"), t.dot(left, rawQ, "r"),
                             t.dot(weights, dO, "r")};
   all.append(ofTerms);

@@ -26,8 +26,9 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmit
     return SmallVector<Value>{u, s.approximateReciprocal(s.add(u, s.number(1.0)))};
   });
   auto [after, newRest] = t.scan(ScanKind::Mul, Order::Descending, odds[1], Value(), rest, false);
-  Value weight = t.map({after, odds[0]}, {"r", "c"},
-                       [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
+  Value weight = pairProduct(t, after, odds[0]);
+  if (a.factor)
+    weight = pairProduct(t, weight, a.factor->emit(t));
   SmallVector<Value> next = {newRest, t.dot(t.rounded(weight, a.operands), v, "c", o)};
   if (a.lseResult) { // a sum of logs, because the mass itself underflows
     Value logs = t.map({z}, {"r", "c"}, [](Scalar &s, ValueRange in) {

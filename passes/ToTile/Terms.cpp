@@ -58,7 +58,7 @@ void AttentionTerms::add(PlanContext &context, pe::TermOp term, const Attention 
   auto name = [&] { return attention.name + "_term" + std::to_string(terms.size()); };
   switch (term.getTermClass()) {
   case pe::TermClass::Row:
-    if (attention.isSoftmax) {
+    if (attention.isShiftInvariant()) {
       terms.push_back(createRowShift(context, term, name(), attention));
       return;
     }

@@ -52,7 +52,7 @@ std::unique_ptr<TermLowering> createSegmentsTerm(PlanContext &, pe::TermOp, std:
 /// A function of the query alone, of the key alone, or a sum of the two, added to every score.
 std::unique_ptr<TermLowering> createVectorTerm(PlanContext &, pe::TermOp, std::string name,
                                                const Attention &attention);
-/// A function of the query alone under softmax.
+/// A function of the query alone that changes no weight.
 std::unique_ptr<TermLowering> createRowShift(PlanContext &, pe::TermOp, std::string name,
                                              const Attention &attention);
 std::unique_ptr<TermLowering> createGeneralTerm(PlanContext &, pe::TermOp, std::string name);

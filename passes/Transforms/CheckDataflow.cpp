@@ -1,6 +1,6 @@
 //===- CheckDataflow.cpp - From arguments through attention to results ----===//
 //
-// Constraints dataflow-C1 to dataflow-C9 of docs/spec.md: what a call of the compiled function does
+// Constraints dataflow-C1 to dataflow-C10 of docs/spec.md: what a call of the compiled function does
 // with its tensors. Checked after inlining, when only the entry is left.
 //
 //===----------------------------------------------------------------------===//
@@ -65,9 +65,26 @@ LogicalResult checkActivations(AttentionOp attention) {
   return success();
 }
 
+/// Sinks and seeds are arguments of the call.
+LogicalResult checkModes(AttentionOp attention) {
+  for (Value operand : {Value(attention.getSink()), Value(attention.getSeed())})
+    if (operand && !isa<BlockArgument>(operand)) // dataflow-C10
+      return attention.emitError()
+             << "expected sinks and seeds to be arguments of the entry function, found the result of "
+                "another op (dataflow-C10)";
+  return success();
+}
+
 /// The axes that an operand of attention has by its role.
 ArrayAttr axesOfOperand(OpOperand &operand) {
   Builder b(operand.getOwner()->getContext());
+  auto attention = cast<AttentionOp>(operand.getOwner());
+  if (operand.get() == attention.getSink())
+    return b.getStrArrayAttr({"head"});
+  if (operand.get() == attention.getSeed())
+    return b.getStrArrayAttr(cast<ShapedType>(operand.get().getType()).getRank()
+                                 ? ArrayRef<StringRef>{"batch"}
+                                 : ArrayRef<StringRef>());
   return operand.getOperandNumber() == 0 ? b.getStrArrayAttr({"batch", "head", "query", "depth"})
                                          : b.getStrArrayAttr({"batch", "kv_head", "key", "depth"});
 }
@@ -85,7 +102,9 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
         return mlir::emitError(argument.getLoc())
                << "expected pe.axes " << axesOfOperand(use) << " of this operand of pe.attention, "
                << "found " << axes << "; they may be left out (dataflow-C6)";
-      return success();
+      if (use.getOperandNumber() < 3)
+        return success();
+      continue;
     }
     if (countsTokens && !isa<BiasFnOp, ScoreFnOp>(use.getOwner())) // dataflow-C7
       return use.getOwner()->emitError()
@@ -121,7 +140,7 @@ struct CheckDataflowPass : impl::PECheckDataflowPassBase<CheckDataflowPass> {
     auto returned = cast<func::ReturnOp>(function.getBody().front().getTerminator());
     bool isValid = succeeded(checkResults(returned));
     for (auto attention : function.getOps<AttentionOp>())
-      isValid = isValid && succeeded(checkActivations(attention));
+      isValid = isValid && succeeded(checkActivations(attention)) && succeeded(checkModes(attention));
     for (auto score : function.getOps<ScoreFnOp>())
       isValid = isValid && succeeded(checkCaptures(score));
     for (BlockArgument argument : function.getArguments())

@@ -107,10 +107,13 @@ LogicalResult Differentiator::differentiate(AttentionOp attention) {
   if (attention.getScore())
     adjointOf.push_back(attention.getScore());
   SmallVector<Type> adjointTypes(adjointOf.size(), AdjointType::get(builder.getContext()));
+  Type sinkType = attention.getSink() ? attention.getSink().getType() : Type();
   auto grad = AttentionGradOp::create(builder, attention.getLoc(), attention.getQuery().getType(),
                                       attention.getKey().getType(), attention.getValue().getType(),
-                                      adjointTypes, attention.getOutput(),
+                                      adjointTypes, sinkType, attention.getOutput(),
                                       gradientOf(attention.getOutput()), lse);
+  if (attention.getSink())
+    addGradient(attention.getSink(), grad.getSinkGrad());
   addGradient(attention.getQuery(), grad.getQueryGrad());
   addGradient(attention.getKey(), grad.getKeyGrad());
   addGradient(attention.getValue(), grad.getValueGrad());

@@ -30,15 +30,24 @@ Expected<Shape> shapeOf(const ValueInfo &value, const plan::SizeValues &sizes) {
   return shape;
 }
 
-/// Draws one tensor from its own stream: by `init`, or standard normal if that is empty.
+/// Draws one tensor from its own stream: by `init`, or standard normal if that is empty; of seeds all
+/// bits.
 static Expected<Tensor> drawTensor(const ValueInfo &value, const std::string &streamName,
                                    uint64_t seed, const plan::SizeValues &sizes) {
-  if (!isFloating(value.dtype))
-    return makeError("tensor '", value.name, "': expected a floating tensor to draw, found ",
-                     nameOf(value.dtype), "; give the tensors with --in");
+  const bool isSeed = value.dtype == DType::I64;
+  if (!isFloating(value.dtype) && !isSeed)
+    return makeError("tensor '", value.name, "': expected a floating tensor or seeds of I64 to draw, "
+                     "found ", nameOf(value.dtype), "; give the tensors with --in");
   Expected<Shape> shape = shapeOf(value, sizes);
   if (!shape)
     return shape.takeError();
+  if (isSeed) {
+    Expected<Tensor> seeds = Tensor::allocate(DType::I64, *shape);
+    Random random(seed, streamName);
+    for (int64_t e = 0; seeds && e < seeds->numel(); ++e)
+      seeds->values<int64_t>()[e] = static_cast<int64_t>(random.next64());
+    return seeds;
+  }
   Expected<Tensor> drawn = Tensor::allocate(DType::F32, *shape);
   if (!drawn)
     return drawn.takeError().within("tensor '" + value.name + "'");

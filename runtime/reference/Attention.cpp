@@ -8,6 +8,7 @@
 #include "runtime/reference/Attention.h"
 
 #include "runtime/core/DType.h"
+#include "runtime/core/Random.h"
 
 #include <algorithm>
 #include <cmath>
@@ -68,6 +69,7 @@ struct HeadGradients {
   std::vector<double> v;
   std::vector<double> vTerms;
   ParameterGradients parameters;
+  ParameterGradients sink{1};
   double biasNoiseSquared = 0.0;
 };
 
@@ -93,17 +95,22 @@ private:
     return problem.scale *
            dot(q.data() + row * sizes.headDim, k.data() + key * sizes.headDim, sizes.headDim);
   }
+  double largestLogit() const;
   double normalizeSoftmax();
   double normalizeStickBreaking();
   double normalize() {
     double statistic =
         problem.normalizer == Normalizer::Softmax ? normalizeSoftmax() : normalizeStickBreaking();
+    for (size_t n = 0; n < keys.size(); ++n)
+      valueWeights[n] = weights[n] * factors[n];
     if (problem.rounding)
-      roundAll(weights, *problem.rounding);
+      for (std::vector<double> *list : {&weights, &valueWeights})
+        roundAll(*list, *problem.rounding);
     return statistic;
   }
+  double dropoutFactor(int64_t i, int64_t j) const;
   double outputError(const double *dO) const;
-  void reverseSoftmax(const double *dO, double statisticCotangent);
+  void reverseSoftmax(const double *dO, double statisticCotangent, HeadGradients &gradients);
   void reverseStickBreaking(double statisticCotangent);
   void reverseValues(const double *dO, HeadGradients &gradients);
   void reverseScores(int64_t row, HeadGradients &gradients);
@@ -114,7 +121,10 @@ private:
   const AttentionSizes &sizes;
   int64_t item;
   int64_t batch;
-  int64_t keyItem;       ///< index of (batch, key head)
+  int64_t head;
+  std::optional<double> sink;
+  double sinkWeight = 0.0; ///< of the current row
+  int64_t keyItem;         ///< index of (batch, key head)
   std::vector<double> q; ///< rotated rows of this head
   std::vector<double> k;
   std::vector<double> v;
@@ -126,6 +136,8 @@ private:
   std::vector<int64_t> keys;
   std::vector<double> logits;
   std::vector<double> weights;  ///< A
+  std::vector<double> factors;  ///< f
+  std::vector<double> valueWeights; ///< A f
   std::vector<double> dWeights; ///< cotangent of A
   std::vector<double> dLogits;
   std::vector<double> dWeightNoise; ///< dWeights before its terms cancel, and the same of dLogits
@@ -133,8 +145,10 @@ private:
 };
 
 HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &inputs, int64_t item)
-    : problem(problem), sizes(problem.sizes), item(item), batch(item / sizes.queryHeads) {
-  int64_t head = item % sizes.queryHeads;
+    : problem(problem), sizes(problem.sizes), item(item), batch(item / sizes.queryHeads),
+      head(item % sizes.queryHeads) {
+  if (!problem.sinks.empty())
+    sink = problem.sinks[head];
   keyItem = batch * sizes.keyHeads + head / (sizes.queryHeads / sizes.keyHeads);
   auto rowsOf = [&](const Array &array, int64_t index, int64_t count) {
     const double *first = array.data.data() + index * count;
@@ -172,14 +186,32 @@ void HeadWorker::rotateBack(std::vector<double> &rows, int64_t start) const {
       problem.rotations[n].applyTransposed(rows.data() + row * sizes.headDim, start + row);
 }
 
-/// Finds the keys of the row and their logits. False if there are none: rows at negative positions
-/// attend to nothing, and under stick-breaking a query never attends to its own position.
+/// 1 / (1 - p) where word j mod 4 of the counter (b, head, i, floor(j / 4)) is at least p 2^32, else 0.
+double HeadWorker::dropoutFactor(int64_t i, int64_t j) const {
+  if (problem.seeds.empty())
+    return 1.0;
+  const bool own = problem.hasSeedPerBatch;
+  const auto seed = static_cast<uint64_t>(problem.seeds[own ? batch : 0]);
+  const int64_t word = (j % 4 + 4) % 4;
+  const std::array<uint32_t, 4> counter = {
+      own ? 0 : static_cast<uint32_t>(batch), static_cast<uint32_t>(sizes.headStart + head),
+      static_cast<uint32_t>(i), static_cast<uint32_t>((j - word) / 4)};
+  const auto words =
+      philox4x32(counter, {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+  const bool isKept = words[word] >= problem.dropout * 0x1p32;
+  return isKept ? 1.0 / (1.0 - problem.dropout) : 0.0;
+}
+
+/// Finds the keys of the row and their logits. False if there is nothing to attend to, no sink either:
+/// rows at negative positions have no keys, and under stick-breaking a query never attends to its own
+/// position.
 bool HeadWorker::startRow(int64_t row) {
+  for (auto *list : {&logits, &factors, &weights, &valueWeights})
+    list->clear();
   keys.clear();
-  logits.clear();
   int64_t i = sizes.queryStart + row;
   if (i < 0)
-    return false;
+    return sink.has_value();
   for (std::optional<ScalarEvaluator> *evaluator : {&bias, &score})
     if (*evaluator)
       (*evaluator)->startRow(i);
@@ -192,23 +224,38 @@ bool HeadWorker::startRow(int64_t row) {
     keys.push_back(key);
     logits.push_back((score ? score->evaluate(j, scaled) : scaled) +
                      (bias ? bias->evaluate(j) : 0.0));
+    factors.push_back(dropoutFactor(i, j));
   }
   weights.assign(keys.size(), 0.0);
-  return !keys.empty();
+  valueWeights.assign(keys.size(), 0.0);
+  return !keys.empty() || sink;
+}
+
+/// The largest logit of the row, that of the sink among them; NaN if one is.
+double HeadWorker::largestLogit() const {
+  double largest = sink.value_or(-infinity);
+  for (double logit : logits)
+    if (!(logit <= largest) && !std::isnan(largest))
+      largest = logit;
+  return largest;
 }
 
 /// Fills the weights; returns the log of the sum of exp(z).
 double HeadWorker::normalizeSoftmax() {
-  double largest = *std::max_element(logits.begin(), logits.end());
+  double largest = largestLogit();
+  sinkWeight = 0.0;
   if (largest == -infinity)
     return -infinity;
-  double sum = 0.0;
+  if (sink)
+    sinkWeight = std::exp(*sink - largest);
+  double sum = sinkWeight;
   for (size_t n = 0; n < keys.size(); ++n) {
     weights[n] = std::exp(logits[n] - largest);
     sum += weights[n];
   }
   for (double &weight : weights)
     weight /= sum;
+  sinkWeight /= sum;
   return largest + std::log(sum);
 }
 
@@ -225,9 +272,11 @@ double HeadWorker::normalizeStickBreaking() {
 void HeadWorker::addOutput(int64_t row, AttentionOutputs &outputs) const {
   const int64_t place = item * sizes.queries + row;
   double *o = outputs.o.data.data() + place * sizes.valueDim;
+  for (int64_t d = 0; sink && d < sizes.valueDim; ++d)
+    o[d] += sinkWeight * 0.0; // its value; a NaN stays
   for (size_t n = 0; n < keys.size(); ++n) {
-    addScaled(o, weights[n], v.data() + keys[n] * sizes.valueDim, sizes.valueDim);
-    outputs.oTerms.data[place] += (weights[n] + kLeastWeight) * valueNorms[keys[n]];
+    addScaled(o, valueWeights[n], v.data() + keys[n] * sizes.valueDim, sizes.valueDim);
+    outputs.oTerms.data[place] += (valueWeights[n] + kLeastWeight) * valueNorms[keys[n]];
   }
 }
 
@@ -244,10 +293,12 @@ double HeadWorker::forward(AttentionOutputs &outputs) {
     if (isSoftmax && lse[row] == -infinity) // a bias of -inf has masked every key
       continue;
     if (isSoftmax) {
-      double largest = *std::max_element(logits.begin(), logits.end());
+      double largest = largestLogit();
       lseTerms[row] = std::fabs(largest) + std::fabs(lse[row] - largest);
     }
     addOutput(row, outputs);
+    if (sinkWeight >= kCountedWeight && std::isfinite(*sink))
+      maxLogit = std::max(maxLogit, std::fabs(*sink));
     for (size_t n = 0; n < keys.size(); ++n)
       if (weights[n] >= kCountedWeight && std::isfinite(logits[n]))
         maxLogit = std::max({maxLogit, std::fabs(logits[n]), scoreBefore(row, n)});
@@ -259,15 +310,15 @@ double HeadWorker::forward(AttentionOutputs &outputs) {
 double HeadWorker::outputError(const double *dO) const {
   std::vector<double> output(sizes.valueDim, 0.0);
   for (size_t n = 0; n < keys.size(); ++n)
-    addScaled(output.data(), weights[n], v.data() + keys[n] * sizes.valueDim, sizes.valueDim);
+    addScaled(output.data(), valueWeights[n], v.data() + keys[n] * sizes.valueDim, sizes.valueDim);
   double sum = 0.0;
   for (int64_t d = 0; d < sizes.valueDim; ++d)
     sum += dO[d] * (rounded(output[d], *problem.rounding) - output[d]);
   return sum;
 }
 
-/// dz_j = A_j (dA_j - sum of A_l dA_l) + A_j dlse
-void HeadWorker::reverseSoftmax(const double *dO, double dLse) {
+/// dz_j = A_j (dA_j - sum of A_l dA_l) + A_j dlse, and the same of the sink, whose dA is 0.
+void HeadWorker::reverseSoftmax(const double *dO, double dLse, HeadGradients &gradients) {
   const bool roundsOutput = problem.rounding && roundsResults(*problem.rounding);
   double mean = roundsOutput ? outputError(dO) : 0.0, meanNoise = 0.0;
   for (size_t n = 0; n < keys.size(); ++n) {
@@ -278,6 +329,13 @@ void HeadWorker::reverseSoftmax(const double *dO, double dLse) {
     dLogits[n] = weights[n] * (dWeights[n] - mean + dLse);
     dLogitNoise[n] = (weights[n] + kLeastWeight) * (dWeightNoise[n] + meanNoise + std::fabs(dLse));
   }
+  if (!sink)
+    return;
+  const double dSink = sinkWeight * (dLse - mean);
+  const double noise = (sinkWeight + kLeastWeight) * (meanNoise + std::fabs(dLse));
+  gradients.sink.sum[0] += dSink;
+  gradients.sink.magnitude[0] += std::fabs(dSink);
+  gradients.sink.noiseSquared[0] += noise * noise;
 }
 
 /// log A_j = log sigma(z_j) + sum over l after j of log sigma(-z_l), and the log of the remaining
@@ -305,10 +363,10 @@ void HeadWorker::reverseValues(const double *dO, HeadGradients &gradients) {
   const double size = normOf(dO, sizes.valueDim);
   for (size_t n = 0; n < keys.size(); ++n) {
     const double *value = v.data() + keys[n] * sizes.valueDim;
-    dWeights[n] = dot(dO, value, sizes.valueDim);
-    dWeightNoise[n] = dotOfMagnitudes(dO, value, sizes.valueDim);
-    addScaled(gradients.v.data() + keys[n] * sizes.valueDim, weights[n], dO, sizes.valueDim);
-    gradients.vTerms[keys[n]] += (weights[n] + kLeastWeight) * size;
+    dWeights[n] = factors[n] * dot(dO, value, sizes.valueDim);
+    dWeightNoise[n] = factors[n] * dotOfMagnitudes(dO, value, sizes.valueDim);
+    addScaled(gradients.v.data() + keys[n] * sizes.valueDim, valueWeights[n], dO, sizes.valueDim);
+    gradients.vTerms[keys[n]] += (valueWeights[n] + kLeastWeight) * size;
   }
 }
 
@@ -370,7 +428,7 @@ HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
     double dStatistic = cotangents.lse ? cotangents.lse->data[place] : 0.0;
     reverseValues(dO.data(), gradients);
     if (problem.normalizer == Normalizer::Softmax)
-      reverseSoftmax(dO.data(), dStatistic);
+      reverseSoftmax(dO.data(), dStatistic, gradients);
     else
       reverseStickBreaking(dStatistic);
     reverseScores(row, gradients);
@@ -435,7 +493,8 @@ AttentionGradients attendReverse(const AttentionProblem &problem, const Attentio
                            {zerosLike(inputs.k), zerosLike(inputs.k)},
                            zerosLike(inputs.v),
                            Array::zeros({sizes.batch, sizes.keyHeads, sizes.keys}),
-                           ParameterGradients(problem.parameterCount())};
+                           ParameterGradients(problem.parameterCount()),
+                           ParameterGradients(static_cast<int64_t>(problem.sinks.size()))};
   int64_t heads = sizes.batch * sizes.queryHeads;
   std::vector<std::optional<HeadGradients>> results(heads);
   forEachHead(
@@ -454,6 +513,8 @@ AttentionGradients attendReverse(const AttentionProblem &problem, const Attentio
         addTo(total.v, keyItem * sizes.keys * sizes.valueDim, results[n]->v);
         addTo(total.vTerms, keyItem * sizes.keys, results[n]->vTerms);
         total.parameters.accumulate(results[n]->parameters);
+        if (!problem.sinks.empty())
+          total.sinks.accumulateAt(n % sizes.queryHeads, results[n]->sink);
         total.biasNoiseSquared += results[n]->biasNoiseSquared;
         results[n].reset();
       });

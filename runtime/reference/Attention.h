@@ -4,11 +4,13 @@
 //
 //   z_j = f(scale * <R_i q_i, R_j k_j>) + bias_h(i, j)      f: the function of the score, if any
 //
-//   softmax           A_j = exp(z_j) / sum of exp(z_l)
+//   softmax           A_j = exp(z_j) / (sum of exp(z_l) + exp(s_h))   s_h: the sink, if any
 //
 //   stick-breaking    A_j = sigma(z_j) * product over j < l < i of sigma(-z_l), and j < i only
 //
-//   o_i = sum of A_j v_j
+//   o_i = sum of A_j f_ij v_j
+//
+// where f_ij is 1 without dropout, and with it 1 / (1 - p) or 0, by the words of Philox 4x32-10,
 //
 // and the reverse of each step with hand-written derivatives. A row takes O(keys) memory; nothing
 // of size queries x keys is stored. Heads run on several threads; sums over heads are taken in
@@ -59,6 +61,12 @@ struct AttentionProblem {
   std::optional<NodeId> bias;
   /// A function of the scaled score, applied before the biases are added.
   std::optional<NodeId> score;
+  /// A logit per query head that joins the softmax denominator; empty without sinks.
+  std::vector<double> sinks;
+  /// The probability of dropout, and its seeds: one, or one per batch entry; empty without dropout.
+  double dropout = 0.0;
+  std::vector<int64_t> seeds;
+  bool hasSeedPerBatch = false;
   const ScalarGraph *graph = nullptr;
   const ParameterPack *parameters = nullptr;
 
@@ -115,6 +123,8 @@ struct AttentionGradients {
   /// The magnitude of the terms that the gradient of v sums, [B, Hkv, Sk]: sum of A_ij |dO_i|.
   Array vTerms;
   ParameterGradients parameters;
+  /// Of the sinks, one per query head.
+  ParameterGradients sinks{0};
   /// The sum over pairs of s_ij^2 (NoisyGradient): the scale for a parameter's gradient whose own
   /// derivative is 0 for every pair.
   double biasNoiseSquared = 0.0;

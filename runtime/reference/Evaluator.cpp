@@ -87,6 +87,11 @@ Status Evaluator::bindArgument(const Argument &argument, const Tensor &tensor) {
     return array.takeError();
   if (!isFloating(tensor.dtype()))
     integers.insert(argument.id);
+  if (tensor.dtype() == DType::I64) {
+    const Tensor whole = tensor.contiguous();
+    const auto values = whole.values<int64_t>();
+    seeds.emplace(argument.id, std::vector<int64_t>(values.begin(), values.end()));
+  }
   tensors.emplace(argument.id, std::move(*array));
   return Status::success();
 }
@@ -156,14 +161,14 @@ Status Evaluator::evaluateConstant(const Operation &operation) {
 }
 
 /// The size that each dimension of an argument means, if no attention reads it as q, k or v.
-static std::vector<std::string> sizesOf(const Argument &argument, const Shape &dims) {
+static std::vector<std::string> sizesOf(const Argument &argument, const Shape &dims,
+                                        const std::string &otherwise) {
   static const std::map<std::string, const char *> names = {{"batch", "b"},     {"head", "hq"},
                                                             {"kv_head", "hkv"}, {"query", "r"},
                                                             {"key", "c"},       {"depth", "d"}};
   std::vector<std::string> sizes;
   for (size_t axis = 0; axis < dims.size(); ++axis) {
-    // An unknown size without an axis counts heads.
-    auto found = names.find(axis < argument.axes.size() ? argument.axes[axis] : "head");
+    auto found = names.find(axis < argument.axes.size() ? argument.axes[axis] : otherwise);
     if (dims[axis] < 0 && found != names.end())
       sizes.push_back(found->second);
     else
@@ -220,7 +225,15 @@ Expected<plan::CallSizes> Evaluator::bindSizes(const Operation &operation) const
     auto dims = dimensionsOf(program.typeOf(argument.id));
     if (isOperand || !dims)
       continue;
-    if (Status status = bindTo(*layout, binder, argument.name, sizesOf(argument, *dims),
+    // An unknown size without an axis counts heads; seeds are per batch entry.
+    const bool isSeed = std::any_of(
+        program.operations.begin(), program.operations.end(), [&](const Operation &other) {
+          auto end = other.operands.end();
+          return other.name == "pe.attention" && seeds.contains(argument.id) &&
+                 std::find(other.operands.begin(), end, argument.id) != end;
+        });
+    if (Status status = bindTo(*layout, binder, argument.name,
+                               sizesOf(argument, *dims, isSeed ? "batch" : "head"),
                                tensors.at(argument.id).shape);
         !status)
       return status.takeError();
@@ -232,7 +245,7 @@ Expected<plan::CallSizes> Evaluator::bindSizes(const Operation &operation) const
 }
 
 Status Evaluator::prepareAttention(const Operation &operation) {
-  if (Status status = operation.expectOnly({"normalizer", "scale", "resultSegmentSizes"}); !status)
+  if (Status status = operation.expectOnly({"normalizer", "scale", "dropout", "resultSegmentSizes"}); !status)
     return status.takeError();
   auto call = bindSizes(operation);
   if (!call)
@@ -251,6 +264,7 @@ Status Evaluator::prepareAttention(const Operation &operation) {
                                        operation.operands[1],
                                        operation.operands[2],
                                        GraphBuilder(program, definitions, tensors, *call),
+                                       {},
                                        {}});
   step.problem.sizes = {call->batch,    call->queryHeads, call->keyHeads,  call->queries,
                         call->keys,     headDim,          valueDim,        call->queryStart,
@@ -265,7 +279,35 @@ Status Evaluator::prepareAttention(const Operation &operation) {
   return Status::success();
 }
 
-/// Biases, rotations and masks are distinguished by their types.
+/// A logit per query head.
+Status Evaluator::readSink(Step &step, ValueId operand) {
+  const Array &logits = tensors.at(operand);
+  if (logits.shape != Shape{step.problem.sizes.queryHeads})
+    return step.operation->fail("expected a sink per query head, ", step.problem.sizes.queryHeads,
+                                ", found shape ", toString(logits.shape));
+  step.problem.sinks = logits.data;
+  step.sink = operand;
+  return Status::success();
+}
+
+/// One, or one per batch entry.
+Status Evaluator::readSeed(Step &step, ValueId operand) {
+  auto probability = step.operation->number("dropout", 0.0);
+  if (!probability)
+    return probability.takeError();
+  auto found = seeds.find(operand);
+  const Shape &shape = tensors.at(operand).shape;
+  const bool isPerBatch = shape.size() == 1;
+  if (found == seeds.end() || (isPerBatch && shape[0] != step.problem.sizes.batch))
+    return step.operation->fail("expected a seed of 64 bits, or one per batch entry, found shape ",
+                                toString(shape));
+  step.problem.dropout = *probability;
+  step.problem.seeds = found->second;
+  step.problem.hasSeedPerBatch = isPerBatch;
+  return Status::success();
+}
+
+/// Operands are distinguished by their types: the only tensors are sinks, of f32, and seeds, of i64.
 Status Evaluator::readOperands(Step &step) {
   const Operation &operation = *step.operation;
   for (size_t n = 3; n < operation.operands.size(); ++n) {
@@ -292,6 +334,12 @@ Status Evaluator::readOperands(Step &step) {
       if (!mask)
         return mask.takeError();
       step.problem.mask.parts.push_back(std::move(*mask));
+    } else if (type.ends_with("xf32>")) {
+      if (Status status = readSink(step, operand); !status)
+        return status;
+    } else if (type.starts_with("tensor<") && type.ends_with("i64>")) {
+      if (Status status = readSeed(step, operand); !status)
+        return status;
     } else {
       return operation.fail("has an operand of type ", type, " that the reference cannot evaluate");
     }
@@ -376,6 +424,11 @@ void Evaluator::reverseAttention(const Step &step) {
     addTo(arrayOf(noiseSquared, value), found.parameters.noiseSquared, parameter.offset);
     addTo(gradientTerms.try_emplace(value, Array::zeros({1})).first->second,
           {std::sqrt(found.biasNoiseSquared)});
+  }
+  if (step.sink) {
+    addTo(gradientOf(*step.sink), found.sinks.sum);
+    addTo(arrayOf(magnitudes, *step.sink), found.sinks.magnitude);
+    addTo(arrayOf(noiseSquared, *step.sink), found.sinks.noiseSquared);
   }
 }
 

@@ -41,12 +41,15 @@ private:
     ValueId q, k, v;
     GraphBuilder builder;
     AttentionProblem problem;
+    std::optional<ValueId> sink;
   };
 
   Status bindArgument(const Argument &argument, const Tensor &tensor);
   Status evaluateConstant(const Operation &operation);
   Status prepareAttention(const Operation &operation);
   Status readOperands(Step &step);
+  Status readSink(Step &step, ValueId operand);
+  Status readSeed(Step &step, ValueId operand);
   void runAttention(Step &step);
   void reverseAttention(const Step &step);
   /// The sizes of the call, from the tensors of one attention and all other arguments.
@@ -70,6 +73,8 @@ private:
   TensorValues gradientTerms;
   /// Arguments of integer type have no gradient.
   std::set<ValueId> integers;
+  /// Those of 64 bits, exactly: seeds.
+  std::map<ValueId, std::vector<int64_t>> seeds;
   std::deque<Step> steps;
   double maxLogit = 0.0;
 };

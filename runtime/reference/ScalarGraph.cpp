@@ -206,11 +206,11 @@ NodeId ScalarGraph::math(std::string_view name, NodeId x) {
   return unary(*rule, x);
 }
 
-void ParameterGradients::accumulate(const ParameterGradients &other) {
-  for (size_t e = 0; e < sum.size(); ++e) {
-    sum[e] += other.sum[e];
-    magnitude[e] += other.magnitude[e];
-    noiseSquared[e] += other.noiseSquared[e];
+void ParameterGradients::accumulateAt(int64_t offset, const ParameterGradients &other) {
+  for (size_t e = 0; e < other.sum.size(); ++e) {
+    sum[offset + e] += other.sum[e];
+    magnitude[offset + e] += other.magnitude[e];
+    noiseSquared[offset + e] += other.noiseSquared[e];
   }
 }
 

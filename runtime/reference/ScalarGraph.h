@@ -152,7 +152,9 @@ struct ParameterGradients {
 
   explicit ParameterGradients(int64_t size)
       : sum(size, 0.0), magnitude(size, 0.0), noiseSquared(size, 0.0) {}
-  void accumulate(const ParameterGradients &other);
+  void accumulate(const ParameterGradients &other) { accumulateAt(0, other); }
+  /// Adds the elements of `other` to those from `offset` on.
+  void accumulateAt(int64_t offset, const ParameterGradients &other);
 };
 
 /// Evaluates one graph; not shared between threads.

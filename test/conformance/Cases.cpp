@@ -42,6 +42,10 @@ static const EncodingFile kEncodings[] = {
     {"prefix_window", "test/conformance/encodings/prefix_window.mlir"},
     {"cosines_of_log", "test/conformance/encodings/cosines_of_log.mlir"},
     {"remainder", "test/conformance/encodings/remainder.mlir"},
+    {"attention_sink", "examples/encodings/attention_sink.mlir"},
+    {"dropout", "examples/encodings/dropout.mlir"},
+    {"sink_and_terms", "test/conformance/encodings/sink_and_terms.mlir"},
+    {"dropout_stick_breaking", "test/conformance/encodings/dropout_stick_breaking.mlir"},
 };
 
 static Positions shard(int64_t queryStart, int64_t keyStart, int64_t headStart,
@@ -95,6 +99,7 @@ static const ParameterRange kRanges[] = {
     {"decay", 0.005, 0.05},
     {"table", -1.0, 1.0},
     {"tau", 8.0, 24.0},
+    {"sink", -2.0, 3.0},
     // Lengths: none, some and all of the keys.
     {"prefix", -5.0, 150.0},
 };

@@ -120,6 +120,14 @@ Expected<TensorMap> drawInputs(const jit::EntryInfo &entry, const Call &call, ui
     auto shape = shapeOf(argument, call);
     if (!shape)
       return shape.takeError();
+    if (argument.dtype == DType::I64) {
+      Random random(seed, argument.name);
+      Tensor seeds = Tensor::zeros(DType::I64, *shape);
+      for (int64_t &word : seeds.values<int64_t>())
+        word = static_cast<int64_t>(random.next64());
+      inputs[argument.name] = seeds;
+      continue;
+    }
     if (argument.dtype != DType::F32 && argument.dtype != DType::I32)
       return makeError("cannot draw argument '", argument.name, "' of type ",
                        nameOf(argument.dtype));

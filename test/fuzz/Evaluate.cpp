@@ -63,7 +63,9 @@ private:
   std::vector<Real> rotate(const std::vector<Real> &rows, int64_t heads, int64_t length,
                            int64_t start) const;
   /// Probabilities of a row from its scores (nothing: masked), and its second result.
-  Real normalize(std::vector<std::optional<Real>> &row) const;
+  Real normalize(std::vector<std::optional<Real>> &row, std::optional<Real> sink) const;
+  /// What dropout multiplies a probability by.
+  Real factorOf(const Arrays &inputs, int64_t b, int64_t h, int64_t i, int64_t j) const;
 
   const Program &program;
   const Sizes &sizes;
@@ -114,7 +116,22 @@ std::vector<Real> DenseAttention::rotate(const std::vector<Real> &rows, int64_t 
   return turned;
 }
 
-Real DenseAttention::normalize(std::vector<std::optional<Real>> &row) const {
+Real DenseAttention::factorOf(const Arrays &inputs, int64_t b, int64_t h, int64_t i,
+                              int64_t j) const {
+  if (program.dropout == 0)
+    return 1;
+  const Real real = inputs.at("seed")[program.hasSeedPerBatch ? b : 0];
+  const auto seed = static_cast<uint64_t>(static_cast<int64_t>(real));
+  // Arithmetic on words: j >> 2 and j & 3 are those of two's complement.
+  const auto word = [](int64_t number) { return static_cast<uint32_t>(number); };
+  const auto words = philox4x32({program.hasSeedPerBatch ? 0 : word(b),
+                                 word(program.positions.headStart + h), word(i), word(j >> 2)},
+                                {word(seed), word(seed >> 32)});
+  return words[j & 3] >= program.dropout * 4294967296.0L ? 1 / (1 - Real(program.dropout)) : 0;
+}
+
+Real DenseAttention::normalize(std::vector<std::optional<Real>> &row,
+                               std::optional<Real> sink) const {
   if (program.isStickBreaking) {
     Real left = 0; // the logarithm of the mass that later keys have left
     for (size_t c = row.size(); c-- > 0;)
@@ -126,9 +143,10 @@ Real DenseAttention::normalize(std::vector<std::optional<Real>> &row) const {
       }
     return left;
   }
-  Real highest = -std::numeric_limits<Real>::infinity(), sum = 0;
+  Real highest = sink.value_or(-std::numeric_limits<Real>::infinity());
   for (const auto &z : row)
     highest = z ? std::max(highest, *z) : highest;
+  Real sum = sink ? std::exp(*sink - highest) : 0;
   for (const auto &z : row)
     sum += z ? std::exp(*z - highest) : 0;
   for (auto &z : row)
@@ -166,7 +184,13 @@ Arrays DenseAttention::forward(const Arrays &inputs, const std::vector<Real> &bi
         score = evaluator.evaluate(*program.score, {b, h, i, j, score});
       weights[c] = score + bias[row * keys + c];
     }
-    lse.push_back(normalize(weights));
+    std::optional<Real> sink;
+    if (program.sink)
+      sink = values[program.sink->parameters[0]][h];
+    lse.push_back(normalize(weights, sink));
+    for (int64_t c = 0; c < keys; ++c)
+      if (weights[c])
+        *weights[c] *= factorOf(inputs, b, h, i, keyStart + c);
     for (int64_t n = 0; n < valueDim; ++n) {
       Real sum = 0;
       for (int64_t c = 0; c < keys; ++c)
@@ -182,6 +206,11 @@ Arrays DenseAttention::forward(const Arrays &inputs, const std::vector<Real> &bi
 //===----------------------------------------------------------------------===//
 
 Expected<std::vector<Real>> elementsOf(const Tensor &tensor) {
+  if (tensor.dtype() == DType::I64) { // all bits of seeds
+    Tensor whole = tensor.contiguous();
+    auto values = whole.values<int64_t>();
+    return std::vector<Real>(values.begin(), values.end());
+  }
   auto wide = convert(tensor, DType::F64);
   if (!wide)
     return wide.takeError();

@@ -296,6 +296,14 @@ Program Generator::generate() {
                                   {makeNode(pick({Op::Causal, Op::StrictCausal}), Type::Mask),
                                    std::move(*program.mask)});
   program.hasLse = chance(0.35);
+  if (!program.isStickBreaking && chance(0.2)) {
+    program.sink = makeNode(Op::Read, Type::F32, {makeNode(Op::Head, Type::Index)});
+    program.sink->parameters = {addParameter(program, {kHeads}, -2, 4)};
+  }
+  if (chance(0.2)) {
+    program.dropout = pick({0.1, 0.5, 0.9, real(0, 1)});
+    program.hasSeedPerBatch = chance(0.4);
+  }
   dropUnusedParameters(program);
   return std::move(program);
 }

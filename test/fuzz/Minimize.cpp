@@ -60,6 +60,10 @@ void Steps::dropParts() {
     add([n](Program &changed) { changed.biases.erase(changed.biases.begin() + n); });
   if (program.score)
     add([](Program &changed) { changed.score.reset(); });
+  if (program.sink)
+    add([](Program &changed) { changed.sink.reset(); });
+  if (program.dropout > 0)
+    add([](Program &changed) { changed.dropout = 0; });
   if (program.rotation)
     add([](Program &changed) { changed.rotation.reset(); });
   if (program.mask && !program.isStickBreaking)

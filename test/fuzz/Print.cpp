@@ -399,12 +399,16 @@ std::string Printer::printArguments() const {
             " {pe.name = " + quote(parameter.name) + ", pe.init = " + quote(init) +
             axesOf(parameter) + "}";
   }
+  if (program.dropout > 0)
+    text += std::string(",\n    %seed: ") + (program.hasSeedPerBatch ? "tensor<?xi64>" : "tensor<i64>") +
+            " {pe.name = \"seed\"}";
   return text;
 }
 
 std::string Printer::printAttention(const std::vector<std::string> &biases,
                                     const std::string &rotation, const std::string &score,
                                     const std::string &mask) {
+  const std::string seed = program.hasSeedPerBatch ? "tensor<?xi64>" : "tensor<i64>";
   std::string text = "pe.attention %q, %k, %v";
   for (size_t n = 0; n < biases.size(); ++n)
     text += (n ? ", " : " bias(") + biases[n] + (n + 1 == biases.size() ? ")" : "");
@@ -412,6 +416,10 @@ std::string Printer::printAttention(const std::vector<std::string> &biases,
     text += " rotate(" + rotation + ")";
   if (!score.empty())
     text += " score(" + score + ")";
+  if (program.sink)
+    text += " sink(%" + program.parameters[program.sink->parameters[0]].name + " : tensor<?xf32>)";
+  if (program.dropout > 0)
+    text += " dropout(" + printReal(program.dropout) + ", %seed : " + seed + ")";
   if (!mask.empty())
     text += " mask(" + mask + ")";
   std::string attributes;

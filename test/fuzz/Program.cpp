@@ -15,6 +15,8 @@ template <typename Visit> void forEachTree(Program &program, const Visit &visit)
     visit(bias);
   if (program.score)
     visit(*program.score);
+  if (program.sink)
+    visit(*program.sink);
   if (program.rotation)
     visit(*program.rotation);
   if (program.mask)

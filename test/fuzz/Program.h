@@ -121,6 +121,11 @@ struct Program {
   std::vector<Parameter> parameters;
   std::vector<Node> biases;
   std::optional<Node> score;
+  /// A Read of a parameter over heads: logits that join the denominator.
+  std::optional<Node> sink;
+  /// Probability; 0: none.
+  double dropout = 0;
+  bool hasSeedPerBatch = false;
   std::optional<Node> rotation;
   std::optional<Node> mask;
   bool isStickBreaking = false;

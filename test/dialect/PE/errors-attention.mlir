@@ -1,4 +1,4 @@
-// One case per constraint attention-C* and clause-C* of docs/spec.md.
+// One case per constraint attention-C*, clause-C*, sink-C* and dropout-C* of docs/spec.md.
 // RUN: pe-opt %s --split-input-file --verify-diagnostics
 
 func.func @batch(%q: tensor<2x?x?x?xf32>, %k: tensor<3x?x?x?xf32>) {
@@ -142,7 +142,7 @@ func.func @too_many_rotary_dims(%q: tensor<?x?x?x32xf32>) {
 
 func.func @rank(%q: tensor<?x?x?xf32>) {
   // expected-error @below {{operand #0 must be 4D tensor}}
-  %o = "pe.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}> : (tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+  %o = "pe.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0>}> : (tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
   return
 }
 
@@ -150,7 +150,7 @@ func.func @rank(%q: tensor<?x?x?xf32>) {
 
 func.func @unknown_clause(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // expected-error @below {{expected bias(...), rotate(...), score(...), mask(...), attributes or ':' with the types, found 'foo' (clause-C1)}}
+  // expected-error @below {{expected bias(...), rotate(...), score(...), sink(...), dropout(...), mask(...), attributes or ':' with the types, found 'foo' (clause-C1)}}
   %o = pe.attention %q, %q, %q foo(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }
@@ -159,7 +159,7 @@ func.func @unknown_clause(%q: tensor<?x?x?x?xf32>) {
 
 func.func @clause_not_built(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // expected-error @below {{clause positions(...) is not built yet; bias(...), rotate(...), score(...) and mask(...) are (clause-C2)}}
+  // expected-error @below {{clause positions(...) is not built yet; bias(...), rotate(...), score(...), sink(...), dropout(...) and mask(...) are (clause-C2)}}
   %o = pe.attention %q, %q, %q mask(%m) positions(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }
@@ -168,7 +168,7 @@ func.func @clause_not_built(%q: tensor<?x?x?x?xf32>) {
 
 func.func @clause_order(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // expected-error @below {{expected the clauses in the order bias(...) rotate(...) score(...) mask(...), found rotate after mask (clause-C3)}}
+  // expected-error @below {{expected the clauses in the order bias(...) rotate(...) score(...) sink(...) dropout(...) mask(...), found rotate after mask (clause-C3)}}
   %o = pe.attention %q, %q, %q mask(%m) rotate(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }
@@ -188,5 +188,60 @@ func.func @empty_clause(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
   // expected-error @below {{expected a bias in bias(...), found none; leave the clause out (clause-C4)}}
   %o = pe.attention %q, %q, %q bias() mask(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @sink_under_stick_breaking(%q: !t, %s: tensor<?xf32>) {
+  %mask = pe.causal
+  // expected-error @below {{expected no sink(...) under stick_breaking, which has no denominator that a sink could join (sink-C1)}}
+  %o = pe.attention %q, %q, %q sink(%s : tensor<?xf32>) mask(%mask) {normalizer = #pe.normalizer<stick_breaking>} : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x4x?x?xf32>
+func.func @sinks_of_other_heads(%q: !t, %s: tensor<3xf32>) {
+  // expected-error @below {{expected the heads of the sinks to match the 4 of the query, found 3 (sink-C2)}}
+  %o = pe.attention %q, %q, %q sink(%s : tensor<3xf32>) : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @probability_without_seed(%q: !t) {
+  // expected-error @below {{expected a probability of dropout together with a seed, found the probability alone (dropout-C1)}}
+  %o = pe.attention %q, %q, %q {dropout = 0.1} : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @nothing_is_left(%q: !t, %seed: tensor<i64>) {
+  // expected-error @below {{expected a probability of dropout in [0, 1), found 1.000000e+00 (dropout-C2)}}
+  %o = pe.attention %q, %q, %q dropout(1.0, %seed : tensor<i64>) : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @negative_probability(%q: !t, %seed: tensor<i64>) {
+  // expected-error @below {{expected a probability of dropout in [0, 1), found -1.000000e-01 (dropout-C2)}}
+  %o = pe.attention %q, %q, %q dropout(-0.1, %seed : tensor<i64>) : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<2x?x?x?xf32>
+func.func @seeds_of_another_batch(%q: !t, %seed: tensor<3xi64>) {
+  // expected-error @below {{expected the batch of the seeds to match the 2 of the query, found 3 (dropout-C3)}}
+  %o = pe.attention %q, %q, %q dropout(0.1, %seed : tensor<3xi64>) : (!t, !t, !t) -> !t
   return
 }

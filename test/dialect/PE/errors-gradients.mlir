@@ -64,3 +64,14 @@ func.func @captures(%a: !pe.adjoint, %s: tensor<?xf32>) {
   %g = pe.pullback %b, %a : tensor<f32>
   return
 }
+
+// -----
+
+func.func @no_sink_gradient(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) {
+  %o = pe.attention %q, %q, %q sink(%s : tensor<?xf32>)
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  // expected-error@+1 {{expected a gradient of the sinks exactly where the attention has sinks (attention_grad-C5)}}
+  %dq, %dk, %dv = pe.attention_grad %o, %q : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>)
+      -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>)
+  return
+}

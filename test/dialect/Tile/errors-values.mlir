@@ -596,3 +596,42 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     }
   }
 }
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %seed = tile.buffer "seed" argument : !tile.buffer<[], i64>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      // expected-error @below {{expected a value of f32 over [r, c], found '!tile.val<[r], f32>' (random-C1)}}
+      %x = tile.random %seed least 7 factor 2.0 : !tile.buffer<[], i64> -> !tile.val<[r], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %seed = tile.buffer "seed" argument : !tile.buffer<[hq], i64>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      // expected-error @below {{expected a seed of i64, or one per batch entry, found '!tile.buffer<[hq], i64>' (random-C2)}}
+      %x = tile.random %seed least 7 factor 2.0 : !tile.buffer<[hq], i64> -> !tile.val<[r, c], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %seed = tile.buffer "seed" argument : !tile.buffer<[b], i64>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      // expected-error @below {{expected a least word in [1, 2^32], found 0 (random-C3)}}
+      %x = tile.random %seed least 0 factor 2.0 : !tile.buffer<[b], i64> -> !tile.val<[r, c], f32>
+      tile.yield
+    }
+  }
+}

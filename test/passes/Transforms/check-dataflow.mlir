@@ -121,6 +121,29 @@ func.func @two_unknown_sizes(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"},
 
 !qkv = tensor<?x?x?x?xf32>
 
+func.func @constant_sink(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"})
+    -> (!qkv {pe.name = "o"}) {
+  %two = arith.constant dense<2.0> : tensor<4xf32>
+  // expected-error @below {{expected sinks and seeds to be arguments of the entry function, found the result of another op (dataflow-C10)}}
+  %o = pe.attention %q, %k, %v sink(%two : tensor<4xf32>) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+func.func @axes_of_a_sink(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+    // expected-error @below {{expected pe.axes ["head"] of this operand of pe.attention, found ["key"]; they may be left out (dataflow-C6)}}
+    %sink: tensor<?xf32> {pe.name = "sink", pe.axes = ["key"]}) -> (!qkv {pe.name = "o"}) {
+  %o = pe.attention %q, %k, %v sink(%sink : tensor<?xf32>) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
 func.func @constant_in_score(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"})
     -> (!qkv {pe.name = "o"}) {
   %two = arith.constant dense<2.0> : tensor<f32>

@@ -18,6 +18,13 @@
 // CHECK:         %[[ROW:.*]] = pe.term <row,
 // CHECK:         pe.attention {{.*}} bias(%[[ROW]])
 // CHECK-NOT:     pe.dropped
+// Nor is softmax where a sink stays behind; dropout comes after the normalizer and changes nothing.
+// CHECK-LABEL: func @sink
+// CHECK:         %[[ROW:.*]] = pe.term <row,
+// CHECK:         pe.attention {{.*}} bias(%[[ROW]]) sink(%{{.*}} : tensor<?xf32>) :
+// CHECK-LABEL: func @dropout
+// CHECK-NOT:     pe.term
+// CHECK:         pe.attention {{.*}} dropout(5.000000e-01, %{{.*}} : tensor<i64>) {pe.dropped =
 // A row term that reads a parameter may be minus infinity and mask its row.
 // CHECK-LABEL: func @of_a_parameter
 // CHECK:         %[[ROW:.*]] = pe.term <row,
@@ -65,6 +72,18 @@ func.func @stick_breaking(%q: tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32> {
   }
   %mask = pe.strict_causal
   %o = pe.attention %q, %q, %q bias(%row) mask(%mask) {normalizer = #pe.normalizer<stick_breaking>}
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  return %o : tensor<?x?x?x64xf32>
+}
+func.func @sink(%q: tensor<?x?x?x64xf32>, %sink: tensor<?xf32>) -> tensor<?x?x?x64xf32> {
+  %row = pe.bias_fn expr "sin(i)"
+  %o = pe.attention %q, %q, %q bias(%row) sink(%sink : tensor<?xf32>)
+      : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  return %o : tensor<?x?x?x64xf32>
+}
+func.func @dropout(%q: tensor<?x?x?x64xf32>, %seed: tensor<i64>) -> tensor<?x?x?x64xf32> {
+  %row = pe.bias_fn expr "sin(i)"
+  %o = pe.attention %q, %q, %q bias(%row) dropout(0.5, %seed : tensor<i64>)
       : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
   return %o : tensor<?x?x?x64xf32>
 }

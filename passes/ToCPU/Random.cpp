@@ -1,0 +1,101 @@
+//===- Random.cpp - factors by chance, four keys at a time ----------------===//
+//
+// Lanes along the rows; a counter's words serve the keys of four neighbouring global positions.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/ToCPU/Biases.h"
+#include "passes/ToLoops/Philox.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::cpu;
+
+namespace {
+
+class RandomFill {
+public:
+  RandomFill(StageContext &context, const StripPlace &place, const Slots &slots, RandomOp op)
+      : context(context), e(context.e), place(place), slots(slots), op(op),
+        wideType(e.vectorType(e.getI64Type())), narrowType(e.vectorType(e.getI32Type())) {}
+
+  void emit() {
+    readSeed();
+    fixCounter();
+    // The position of the first key, and how far it is behind a multiple of four.
+    Value first = e.toValue(context.columnStart + place.block + place.keyBegin);
+    Value three = e.toValue(3), two = e.toValue(2);
+    Index offset = e.fromValue(e.create<arith::AndIOp>(first, three));
+    Value firstGroup = e.create<arith::ShRSIOp>(first, two);
+    Index begin = place.keyBegin - offset;
+    e.loop(0, ceilDiv(place.keyEnd - begin, 4), 1, [&](Index group) {
+      Value number = e.create<arith::AddIOp>(firstGroup, e.toValue(group));
+      fillGroup(begin + group * Index(4), splat(number));
+    });
+  }
+
+private:
+  Value splat(Value index) {
+    Value wide = e.create<arith::IndexCastOp>(e.getI64Type(), index);
+    return e.broadcast(wide);
+  }
+  void readSeed() {
+    Value seed = e.load(context.memory(op.getSeed()), context.offset(op.getSeed(), place.place()));
+    Value half = e.create<arith::ConstantOp>(e.getI64IntegerAttr(32));
+    key = {e.broadcast(seed), e.broadcast(e.create<arith::ShRUIOp>(seed, half))};
+  }
+  void fixCounter() {
+    const bool perBatch = cast<BufferType>(op.getSeed().getType()).getRank() == 1;
+    batch = splat(e.toValue(perBatch ? Index(0) : place.b));
+    head = splat(e.toValue(e.fromValue(context.emitSize("head_start")) + place.hq));
+    for (int64_t v = 0; v < context.cpu.queryVectors; ++v) {
+      Index row = context.rowStart + place.row + Index(v * e.lanes);
+      Value rows = e.create<arith::AddIOp>(e.iota(), e.splatIndex(row));
+      positions.push_back(e.create<arith::ExtSIOp>(wideType, rows));
+    }
+  }
+  /// The words of one counter per lane, for keys [key, key + 4) of the block where they exist.
+  void fillGroup(const Index &firstKey, Value group) {
+    SmallVector<std::array<Value, 4>> factors;
+    for (Value position : positions)
+      factors.push_back(factorsOf(emitPhilox(e, {batch, head, position, group}, key)));
+    auto store = [&](int64_t word) {
+      for (auto [v, words] : llvm::enumerate(factors))
+        e.storeVector(words[word], slots.getMemory(),
+                      slots.at(op.getValue(), firstKey + Index(word), Index(v * e.lanes)));
+    };
+    for (int64_t word = 0; word < 4; ++word) {
+      const Index at = firstKey + Index(word);
+      Value isInside = e.create<arith::AndIOp>(e.less(place.keyBegin - Index(1), at),
+                                               e.less(at, place.keyEnd));
+      e.ifThen(isInside, [&] { store(word); });
+    }
+  }
+  std::array<Value, 4> factorsOf(const std::array<Value, 4> &words) {
+    std::array<Value, 4> factors;
+    // At most 2^32 - 1, so that it fits in a word: `above` rather than `at least`.
+    Value below = e.splatInt(static_cast<int32_t>(static_cast<uint32_t>(op.getLeast() - 1)));
+    for (auto [factor, word] : llvm::zip(factors, words)) {
+      Value narrow = e.create<arith::TruncIOp>(narrowType, word);
+      Value isKept = e.compare(arith::CmpIPredicate::ugt, narrow, below);
+      factor = e.select(isKept, e.splat(op.getFactor().convertToDouble()), e.splat(0.0));
+    }
+    return factors;
+  }
+
+  StageContext &context;
+  Emitter &e;
+  const StripPlace &place;
+  const Slots &slots;
+  RandomOp op;
+  VectorType wideType, narrowType;
+  std::array<Value, 2> key;
+  Value batch, head;
+  SmallVector<Value> positions; // of the rows
+};
+
+} // namespace
+
+void mlir::tile::cpu::emitRandom(StageContext &context, StripValues &values, const Slots &slots,
+                                 RandomOp op) {
+  RandomFill(context, values.getPlace(), slots, op).emit();
+}

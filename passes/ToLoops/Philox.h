@@ -1,0 +1,22 @@
+//===- Philox.h - Philox 4x32-10 as code ----------------------------------===//
+//
+// What runtime/core/Random.h computes, as operations of arith on numbers or vectors of i32, or of i64 whose
+// upper halves mean nothing: a vector machine multiplies 32 by 32 bits to 64 in lanes of 64.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOLOOPS_PHILOX_H
+#define PE_PASSES_TOLOOPS_PHILOX_H
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+#include <array>
+
+namespace mlir::tile {
+
+/// The four words for a counter and a key; all of one type.
+std::array<Value, 4> emitPhilox(ImplicitLocOpBuilder &builder, std::array<Value, 4> counter,
+                                std::array<Value, 2> key);
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_TOLOOPS_PHILOX_H
