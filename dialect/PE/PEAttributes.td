@@ -49,11 +49,14 @@ def PE_SlopeRuleAttr : PE_EnumAttr<PE_SlopeRule, "slope_rule"> {
 
 def PE_Activation : PE_Enum<"Activation", "The nonlinearity of an MLP", [
   I32EnumAttrCase<"Identity", 0, "identity">, I32EnumAttrCase<"Relu", 1, "relu">,
-  I32EnumAttrCase<"Gelu", 2, "gelu">, I32EnumAttrCase<"Tanh", 3, "tanh">]>;
+  I32EnumAttrCase<"Gelu", 2, "gelu">, I32EnumAttrCase<"Tanh", 3, "tanh">,
+  I32EnumAttrCase<"Silu", 4, "silu">, I32EnumAttrCase<"Cos", 5, "cos">,
+  I32EnumAttrCase<"Step", 6, "step">]>;
 def PE_ActivationAttr : PE_EnumAttr<PE_Activation, "activation"> {
-  let summary = "The nonlinearity of an MLP: identity, relu, gelu (exact, by erf) or tanh";
+  let summary = "The nonlinearity of an MLP: identity, relu, gelu, tanh, silu, cos or step";
   let description = [{
-    relu'(0) = 0. `gelu` is x/2 * (1 + erf(x / sqrt(2))), not the tanh approximation.
+    relu'(0) = 0. `gelu` is x/2 * (1 + erf(x / sqrt(2))), not the tanh approximation; `silu` is
+    x / (1 + exp(-x)). `step` is 1 where x > 0 and 0 elsewhere; its derivative is 0.
 
     ```mlir
     #pe.activation<relu>

@@ -111,12 +111,17 @@ Value PowerOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &po
 // MlpOp
 //===----------------------------------------------------------------------===//
 
-LogicalResult MlpOp::verify() { return verifyMlpLayers(*this, getLayers()); }
+LogicalResult MlpOp::verify() {
+  if (failed(verifyMlpTolerance(*this, getTolerance())))
+    return failure();
+  return verifyMlpLayers(*this, getLayers());
+}
 
 Value MlpOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
                          ValueRange operands) {
   return MlpEvalOp::create(builder, loc, operands[0].getType(), operands[0], point.head,
-                           operands.drop_front(), getActivation(), getFinalActivation());
+                           operands.drop_front(), getActivation(), getFinalActivation(),
+                           getTolerance());
 }
 
 //===----------------------------------------------------------------------===//

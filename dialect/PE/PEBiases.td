@@ -80,7 +80,9 @@ def PE_MlpOp : PE_BiasOp<"mlp"> {
   let description = [{
     b_h(x) = final_activation((W_n a(... a(W_1 x + b_1) ...) + b_n)_h) with a = `activation`.
     Layers are w1[n1], b1[n1], w2[n2, n1], b2[n2], ..., and finally w[H, n], b[H] (a single row and
-    bias is shared by all heads). A single layer is w[H], b[H]. Example:
+    bias is shared by all heads). A single layer is w[H], b[H]. Where a smooth activation is
+    approximated by polynomials, they are within `tolerance` logits of it; everything else is exact.
+    Example:
 
     ```mlir
     %b = pe.mlp %t layers(%w1, %b1, %w2, %b2
@@ -90,7 +92,8 @@ def PE_MlpOp : PE_BiasOp<"mlp"> {
   }];
   let arguments = (ins PE_CoordinateType:$x, Variadic<PE_Tensor>:$layers,
     DefaultValuedAttr<PE_ActivationAttr, "::mlir::pe::Activation::Relu">:$activation,
-    DefaultValuedAttr<PE_ActivationAttr, "::mlir::pe::Activation::Identity">:$final_activation);
+    DefaultValuedAttr<PE_ActivationAttr, "::mlir::pe::Activation::Identity">:$final_activation,
+    DefaultValuedAttr<F64Attr, "1e-5">:$tolerance);
   let assemblyFormat = "$x `layers` `(` $layers `:` type($layers) `)` attr-dict";
   let hasVerifier = 1;
 }

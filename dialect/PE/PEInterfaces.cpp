@@ -9,6 +9,28 @@ using namespace mlir::pe;
 
 #include "dialect/PE/PEInterfaces.cpp.inc"
 
+bool mlir::pe::isSmooth(Activation function) {
+  return function != Activation::Identity && function != Activation::Relu &&
+         function != Activation::Step;
+}
+
+std::optional<int64_t> mlir::pe::degreeOfChain(ArrayRef<ChainLink> chain) {
+  int64_t degree = 1;
+  for (auto [index, link] : llvm::enumerate(chain)) {
+    const bool isLast = index + 1 == chain.size();
+    if (degree == 0) // a function of a constant
+      continue;
+    if (isSmooth(link.function))
+      degree = 3;
+    else if (degree == 3 && link.function != Activation::Identity &&
+             !(isLast && link.function == Activation::Relu))
+      return std::nullopt; // kinks at zeros of a smooth function, and pieces behind them
+    else if (link.function == Activation::Step)
+      degree = 0;
+  }
+  return degree;
+}
+
 /// The mask operands of `op`, in order.
 static SmallVector<Value> getMaskOperands(Operation *op, Type maskType) {
   return llvm::to_vector(llvm::make_filter_range(

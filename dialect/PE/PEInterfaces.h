@@ -7,6 +7,7 @@
 #define PE_DIALECT_PE_PEINTERFACES_H
 
 #include "dialect/Math/DifferenceRange.h"
+#include "dialect/PE/PEDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpDefinition.h"
 #include <cstdint>
@@ -26,6 +27,18 @@ struct PairPoint {
 struct KeyInterval {
   Value low, high;
 };
+
+/// x -> function(weight x + bias): one link of a PiecewiseOpInterface. `weight` is [outputs,
+/// inputs], or [outputs] where there is one input, and `bias` [outputs].
+struct ChainLink {
+  Value weight, bias;
+  Activation function;
+};
+
+/// PiecewiseOpInterface::getDegree of a function that is composed so.
+std::optional<int64_t> degreeOfChain(ArrayRef<ChainLink> chain);
+/// Whether the function is neither piecewise linear nor piecewise constant.
+bool isSmooth(Activation function);
 
 /// The interval of keys that a query at `row` keeps if i - j must be in `range`; none where the
 /// range is not exact.

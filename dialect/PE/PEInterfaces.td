@@ -92,18 +92,25 @@ def PE_PiecewiseOpInterface : OpInterface<"PiecewiseOpInterface"> {
   let cppNamespace = "::mlir::pe";
   let description = [{
     A scalar op that is, for fixed parameters and head, a function of one scalar: a candidate for
-    the class `segments`.
+    the class `segments`. Where its pieces end follows from how it is composed: a chain of affine
+    maps, each followed by a function of one number.
   }];
   let methods = [
     InterfaceMethod<"The scalar it is a function of.",
       "::mlir::Value", "getCoordinate", (ins)>,
     InterfaceMethod<"The index of the head (local to this call).",
       "::mlir::Value", "getHeadIndex", (ins)>,
-    InterfaceMethod<"The parameter tensors.",
-      "::mlir::ValueRange", "getParameters", (ins)>,
-    InterfaceMethod<[{Degree of the polynomial it equals exactly on each of finitely many segments;
-      none when it is smooth and has to be approximated.}],
-      "std::optional<int64_t>", "getExactDegree", (ins)>];
+    InterfaceMethod<[{The links that it is composed of, first applied first. The first map has one
+      input, each other map as many as the one before has outputs; the last has an output per head,
+      or one for all heads.}],
+      "::llvm::SmallVector<::mlir::pe::ChainLink>", "getChain", (ins)>,
+    InterfaceMethod<[{The degree of its pieces: 0 or 1 where it equals a polynomial of that degree on
+      each of finitely many, 3 where it is smooth between its kinks and has to be approximated; none
+      where its pieces cannot be found.}],
+      "std::optional<int64_t>", "getDegree", (ins), "",
+      "return ::mlir::pe::degreeOfChain($_op.getChain());">,
+    InterfaceMethod<"How far an approximation may be off, in logits.",
+      "double", "getLogitTolerance", (ins)>];
 }
 
 #endif // PE_INTERFACES_TD

@@ -3,12 +3,21 @@
 #include "dialect/PE/PEMlpLayers.h"
 
 #include "mlir/IR/BuiltinTypes.h"
+#include <cmath>
 
 using namespace mlir;
 
 /// Unknown sizes agree with every size; tensors are checked against each other when they are bound.
 static bool sizesAgree(int64_t a, int64_t b) {
   return ShapedType::isDynamic(a) || ShapedType::isDynamic(b) || a == b;
+}
+
+LogicalResult mlir::pe::verifyMlpTolerance(Operation *op, const APFloat &tolerance) {
+  const double number = tolerance.convertToDouble();
+  if (std::isfinite(number) && number > 0) // mlp-C6
+    return success();
+  return op->emitOpError("expected tolerance to be a finite number above 0, found ")
+         << number << " (mlp-C6)";
 }
 
 LogicalResult mlir::pe::verifyMlpLayers(Operation *op, ValueRange layers) {

@@ -81,17 +81,24 @@ OpFoldResult CosineSumEvalOp::fold(FoldAdaptor adaptor) {
 // MlpEvalOp
 //===----------------------------------------------------------------------===//
 
-LogicalResult MlpEvalOp::verify() { return verifyMlpLayers(*this, getLayers()); }
+LogicalResult MlpEvalOp::verify() {
+  if (failed(verifyMlpTolerance(*this, getTolerance())))
+    return failure();
+  return verifyMlpLayers(*this, getLayers());
+}
 
 Value MlpEvalOp::getCoordinate() { return getX(); }
 
 Value MlpEvalOp::getHeadIndex() { return getHead(); }
 
-ValueRange MlpEvalOp::getParameters() { return getLayers(); }
+double MlpEvalOp::getLogitTolerance() { return getTolerance().convertToDouble(); }
 
-std::optional<int64_t> MlpEvalOp::getExactDegree() {
-  for (Activation activation : {getActivation(), getFinalActivation()})
-    if (activation != Activation::Relu && activation != Activation::Identity)
-      return std::nullopt;
-  return 1;
+SmallVector<ChainLink> MlpEvalOp::getChain() {
+  SmallVector<ChainLink> chain;
+  ValueRange layers = getLayers();
+  for (size_t i = 0; i < layers.size(); i += 2) {
+    const bool isLast = i + 2 == layers.size();
+    chain.push_back({layers[i], layers[i + 1], isLast ? getFinalActivation() : getActivation()});
+  }
+  return chain;
 }

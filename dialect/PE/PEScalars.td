@@ -59,7 +59,8 @@ def PE_MlpEvalOp : PE_Op<"mlp_eval", [Pure, AllTypesMatch<["x", "result"]>,
   }];
   let arguments = (ins AnyTypeOf<[F32, F64]>:$x, Index:$head, Variadic<PE_Tensor>:$layers,
     DefaultValuedAttr<PE_ActivationAttr, "::mlir::pe::Activation::Relu">:$activation,
-    DefaultValuedAttr<PE_ActivationAttr, "::mlir::pe::Activation::Identity">:$final_activation);
+    DefaultValuedAttr<PE_ActivationAttr, "::mlir::pe::Activation::Identity">:$final_activation,
+    DefaultValuedAttr<F64Attr, "1e-5">:$tolerance);
   let results = (outs AnyTypeOf<[F32, F64]>:$result);
   let assemblyFormat = [{
     $x `,` $head `layers` `(` $layers `:` type($layers) `)` attr-dict `:` type($x)

@@ -35,6 +35,10 @@ void printSpace(OpAsmPrinter &printer, Operation *op, StringAttr space);
 ParseResult parseBand(OpAsmParser &parser, IntegerAttr &left, IntegerAttr &right);
 void printBand(OpAsmPrinter &printer, Operation *op, IntegerAttr left, IntegerAttr right);
 
+/// The degree of the pieces of tile.segments, by the last extent of their coefficients; -1 where
+/// that is no number.
+int64_t degreeOfSegments(Value coefficients);
+
 } // namespace mlir::tile
 
 #define GET_ATTRDEF_CLASSES

@@ -35,63 +35,81 @@ def Tile_WindowGradOp : Tile_Op<"window_grad", [HasParent<"StreamOp">]> {
 }
 
 def Tile_SegmentsOp : Tile_Op<"segments", [HasParent<"StreamOp">, Pure]> {
-  let summary = "a piecewise linear function of u(i - j) * v(i)";
+  let summary = "a piecewise polynomial of u(i - j) * v(i)";
   let description = [{
-    With t = u[i - j] * v[i] (`u` like the table of `tile.window`, `v` with extent `r` last) the
-    value is slope[k] * t + offset[k], where k is the number of kinks below t: `knots` holds the
-    `count[0]` - 1 kinks in ascending order, so there are count[0] segments. It is continuous, so at
-    a kink either segment may be used. Cost: one multiply-add where a tile lies in one segment, plus
-    two operations for every kink inside it.
+    With t = u[i - j] * v[i] (`u` like the table of `tile.window`, `v` with extent `r` last) there are
+    count[0] pieces, and the piece of t is the number of kinks below it. `knots` holds the ends of
+    all pieces in ascending order, count[0] + 1 of them; all but the first and the last are kinks.
+    The value is the piece's polynomial, coefficients [piece, power], in t - (a + b) / 2 with the
+    piece's ends a and b (computed in f32), or in t itself where the degree is 0 or 1. At a kink
+    either piece may be used. Without pieces the value is 0; `coefficients` then begins with zeros.
+    Cost: one polynomial, and another one for every kink inside a tile.
 
     ```mlir
-    %b = tile.segments %u, %v, %knots, %slope, %offset, %count
+    %b = tile.segments %u, %v, %knots, %coefficients, %count
         : !tile.buffer<[t], f32>, ... -> !tile.val<[r, c], f32>
     ```
   }];
   let arguments = (ins Tile_BufferType:$u, Tile_BufferType:$v, Tile_BufferType:$knots,
-                       Tile_BufferType:$slope, Tile_BufferType:$offset, Tile_BufferType:$count);
+                       Tile_BufferType:$coefficients, Tile_BufferType:$count);
   let results = (outs Tile_ValType:$value);
   let assemblyFormat =
-      "$u `,` $v `,` $knots `,` $slope `,` $offset `,` $count attr-dict `:` type(operands) `->` "
+      "$u `,` $v `,` $knots `,` $coefficients `,` $count attr-dict `:` type(operands) `->` "
       "type($value)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    int64_t getDegree() { return ::mlir::tile::degreeOfSegments(getCoefficients()); }
+  }];
 }
 
 def Tile_SegmentsGradOp : Tile_Op<"segments_grad", [
     HasParent<"StreamOp">, AttrSizedOperandSegments]> {
   let summary = "the adjoint of tile.segments";
   let description = [{
-    With g = `value` at a pair in segment k and t = u[i - j] * v[i], adds over the pairs inside the
-    mask: moments[k, 0] += g, moments[k, 1] += g * t, and where present v_grad[i] += g * slope[k] *
-    u[i - j] and u_grad[i - j] += g * slope[k] * v[i].
+    With g = `value` at a pair in piece k, t = u[i - j] * v[i] and x what the polynomial of the piece
+    is in, adds over the pairs inside the mask: moments[k, m] += g * x^m for every power m, and, where
+    present, v_grad[i] += g * p'(t) * u[i - j] and u_grad[i - j] += g * p'(t) * v[i].
   }];
   let arguments = (ins Tile_ValType:$value, Tile_BufferType:$u, Tile_BufferType:$v,
-                       Tile_BufferType:$knots,
-                       Tile_BufferType:$slope, Tile_BufferType:$count, Tile_BufferType:$moments,
+                       Tile_BufferType:$knots, Tile_BufferType:$coefficients,
+                       Tile_BufferType:$count, Tile_BufferType:$moments,
                        Optional<Tile_BufferType>:$v_grad, Optional<Tile_BufferType>:$u_grad);
   let assemblyFormat =
-      "$value `,` $u `,` $v `,` $knots `,` $slope `,` $count `into` $moments (`rows` $v_grad^)? "
-      "(`diagonals` $u_grad^)? attr-dict `:` type(operands)";
+      "$value `,` $u `,` $v `,` $knots `,` $coefficients `,` $count `into` $moments "
+      "(`rows` $v_grad^)? (`diagonals` $u_grad^)? attr-dict `:` type(operands)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    int64_t getDegree() { return ::mlir::tile::degreeOfSegments(getCoefficients()); }
+  }];
 }
 
 def Tile_FindSegmentsOp : Tile_Op<"find_segments", [HasParent<"StageOp">]> {
-  let summary = "builds the tables of tile.segments from a ReLU network of one variable";
+  let summary = "builds the tables of tile.segments from a chain of maps of one variable";
   let description = [{
-    In a stage without a stream. `layers` are weight, bias, weight, bias, ... (w1[n], b1[n], w2[n',
-    n], b2[n'], ..., last w[heads, n], b[heads]); hidden activations are ReLU, the last layer is
-    affine. Finds every kink on the range of u * v by a sweep over node values in float64, without
-    propagating slopes, and writes knots, slope and offset (per head) and the number of segments.
-    Source: the segments of a ReLU network on a line grow linearly with its neurons (Hanin and
+    In a stage without a stream. The chain's links are affine maps, weight [outputs, inputs] and bias
+    [outputs] in turn (the first weight has one input), each followed by the function that `functions`
+    names. The last has an output per head, or one for all. On the range of u * v:
+
+    - Degree 1: the kinks of relu, found exactly by a sweep over node values in float64, link by link,
+      without propagating slopes. Degree 0: the ends of steps, found likewise.
+    - Degree 3: pieces between kinks are halved until the cubic through the four Chebyshev points of
+      each agrees with the chain to `tolerance` on a dense set of points (docs/numerics.md).
+
+    Writes ends, coefficients (per head) and the number of pieces, 0 where they are too many.
+    Source: the pieces of a ReLU network on a line grow linearly with its neurons (Hanin and
     Rolnick 2019, arXiv 1901.09021).
   }];
-  let arguments = (ins Variadic<Tile_BufferType>:$layers, Tile_BufferType:$u, Tile_BufferType:$v,
-                       Tile_BufferType:$knots, Tile_BufferType:$slope, Tile_BufferType:$offset,
-                       Tile_BufferType:$count);
+  let arguments = (ins Variadic<Tile_BufferType>:$links, Tile_BufferType:$u, Tile_BufferType:$v,
+                       Tile_BufferType:$knots, Tile_BufferType:$coefficients,
+                       Tile_BufferType:$count, StrArrayAttr:$functions,
+                       DefaultValuedAttr<F64Attr, "1e-5">:$tolerance);
   let assemblyFormat =
-      "`(` $layers `)` `range` $u `,` $v `into` $knots `,` $slope `,` $offset `,` $count "
+      "`(` $links `)` $functions `range` $u `,` $v `into` $knots `,` $coefficients `,` $count "
       "attr-dict `:` type(operands)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    int64_t getDegree() { return ::mlir::tile::degreeOfSegments(getCoefficients()); }
+  }];
 }
 
 #endif // PE_DIALECT_TILE_BIASES

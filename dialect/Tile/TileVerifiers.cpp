@@ -351,21 +351,29 @@ static LogicalResult verifyCoordinate(Operation *op, Value u, Value v, StringRef
          << u.getType() << " and " << v.getType() << " (" << label << ")";
 }
 
-/// The tables of a piecewise linear function; `offset` may be null.
-static LogicalResult verifySegmentTables(Operation *op, Value knots, Value slope, Value offset,
+int64_t mlir::tile::degreeOfSegments(Value coefficients) {
+  int64_t powers = 0;
+  auto extents = cast<BufferType>(coefficients.getType()).getExtents();
+  return extents.empty() || extents.back().getValue().getAsInteger(10, powers) ? -1 : powers - 1;
+}
+
+/// The tables of a piecewise polynomial.
+static LogicalResult verifySegmentTables(Operation *op, Value knots, Value coefficients,
                                          Value count, StringRef label) {
   auto typeOf = [](Value value) { return cast<BufferType>(value.getType()); };
-  auto slopes = typeOf(slope).getExtents();
-  bool fits = typeOf(knots).getRank() == 1 && !slopes.empty() && slopes.size() <= 2 &&
-              (!offset || offset.getType() == slope.getType()) &&
-              isPerHead(typeOf(slope), {slopes.back().getValue()}) &&
-              isPerHead(typeOf(count), {"1"}) && typeOf(count).getRank() == 1 &&
-              typeOf(count).getElementType().isInteger(32);
+  auto extents = typeOf(coefficients).getExtents();
+  const int64_t degree = degreeOfSegments(coefficients);
+  bool fits =
+      typeOf(knots).getRank() == 1 && extents.size() >= 2 && extents.size() <= 3 &&
+      (degree == 0 || degree == 1 || degree == 3) &&
+      isPerHead(typeOf(coefficients), {extents[extents.size() - 2], extents.back().getValue()}) &&
+      isPerHead(typeOf(count), {"1"}) && typeOf(count).getRank() == 1 &&
+      typeOf(count).getElementType().isInteger(32);
   if (fits)
     return success();
-  return op->emitOpError("expected knots of one extent, slope and offset of the same type with the "
-                         "segments last, and count of !tile.buffer<[1], i32>, found ")
-         << knots.getType() << ", " << slope.getType() << " and " << count.getType() << " ("
+  return op->emitOpError("expected knots of one extent, coefficients with the pieces and 1, 2 or 4 "
+                         "powers last, and count of !tile.buffer<[1], i32>, found ")
+         << knots.getType() << ", " << coefficients.getType() << " and " << count.getType() << " ("
          << label << ")";
 }
 
@@ -373,32 +381,33 @@ LogicalResult SegmentsOp::verify() {
   if (failed(verifyIsPair(*this, getValue(), "segments-C1")) ||
       failed(verifyCoordinate(*this, getU(), getV(), "segments-C2")))
     return failure();
-  return verifySegmentTables(*this, getKnots(), getSlope(), getOffset(), getCount(), "segments-C3");
+  return verifySegmentTables(*this, getKnots(), getCoefficients(), getCount(), "segments-C3");
 }
 
 LogicalResult SegmentsGradOp::verify() {
   if (failed(verifyIsPair(*this, getValue(), "segments_grad-C1")) ||
       failed(verifyCoordinate(*this, getU(), getV(), "segments_grad-C2")) ||
-      failed(verifySegmentTables(*this, getKnots(), getSlope(), Value(), getCount(),
+      failed(verifySegmentTables(*this, getKnots(), getCoefficients(), getCount(),
                                  "segments_grad-C3")))
     return failure();
-  StringRef segments = getSlope().getType().getExtents().back();
+  auto tables = getCoefficients().getType().getExtents().take_back(2);
+  StringRef pieces = tables[0].getValue(), powers = tables[1].getValue();
   auto sums = [](Value buffer, ArrayRef<StringRef> last) {
     if (!buffer)
       return true;
     auto type = cast<BufferType>(buffer.getType());
     return isPerHead(type, last) && isOwned(type);
   };
-  if (!sums(getMoments(), {segments, "2"}) || !sums(getVGrad(), {"r"}) ||
+  if (!sums(getMoments(), {pieces, powers}) || !sums(getVGrad(), {"r"}) ||
       !sums(getUGrad(), {"t"})) // segments_grad-C4
     return emitOpError("expected sums over b and hq: moments [b, hq, ")
-           << segments << ", 2], rows [b, hq, r], diagonals [b, hq, t], found "
+           << pieces << ", " << powers << "], rows [b, hq, r], diagonals [b, hq, t], found "
            << getMoments().getType() << " (segments_grad-C4)";
   return success();
 }
 
 /// Weights of one or two extents, biases of one, all f32.
-static bool areLayers(OperandRange layers) {
+static bool areLinks(OperandRange layers) {
   if (layers.empty() || layers.size() % 2)
     return false;
   for (auto [index, layer] : llvm::enumerate(layers)) {
@@ -412,16 +421,26 @@ static bool areLayers(OperandRange layers) {
 }
 
 LogicalResult FindSegmentsOp::verify() {
-  if (!areLayers(getLayers())) // find_segments-C1
-    return emitOpError("expected layers of f32: weight [n] or [n, m] and bias [n] in turn "
+  if (!areLinks(getLinks())) // find_segments-C1
+    return emitOpError("expected links of f32: weight [n] or [n, m] and bias [n] in turn "
                        "(find_segments-C1)");
   if (failed(verifyCoordinate(*this, getU(), getV(), "find_segments-C2")) ||
-      failed(verifySegmentTables(*this, getKnots(), getSlope(), getOffset(), getCount(),
+      failed(verifySegmentTables(*this, getKnots(), getCoefficients(), getCount(),
                                  "find_segments-C3")))
     return failure();
   if (auto stage = (*this)->getParentOfType<StageOp>();
       stage && !stage.getOver().empty()) // find_segments-C4
     return emitOpError("expected a stage over [], since the tables serve all heads, found over ")
            << stage.getOver() << " (find_segments-C4)";
+  const bool areKnown =
+      llvm::all_of(getFunctions().getAsValueRange<StringAttr>(),
+                   [](StringRef name) { return symbolizeLinkFunction(name).has_value(); });
+  if (2 * getFunctions().size() != getLinks().size() || !areKnown) // find_segments-C5
+    return emitOpError("expected one of identity, relu, gelu, tanh, silu, cos and step per link, "
+                       "found ")
+           << getFunctions() << " for " << getLinks().size() / 2 << " links (find_segments-C5)";
+  if (!(getTolerance().convertToDouble() > 0)) // find_segments-C6
+    return emitOpError("expected a tolerance above 0, found ")
+           << getTolerance().convertToDouble() << " (find_segments-C6)";
   return success();
 }

@@ -18,8 +18,23 @@ struct Cost {
   StringRef forward, backward;
 };
 
-Cost costOf(TermClass cls, bool isShiftInvariant) {
-  switch (cls) {
+/// The piecewise function of a term of class segments.
+PiecewiseOpInterface piecewiseOf(TermOp term) {
+  return term.getTermClass() == TermClass::Segments
+             ? term.getPartValue(TermPart::Piece).getDefiningOp<PiecewiseOpInterface>()
+             : PiecewiseOpInterface();
+}
+
+/// How far a term may be off, in logits; null where it is exact.
+llvm::json::Value toleranceOf(TermOp term) {
+  PiecewiseOpInterface piecewise = piecewiseOf(term);
+  return piecewise && piecewise.getDegree().value_or(0) > 1
+             ? llvm::json::Value(piecewise.getLogitTolerance())
+             : llvm::json::Value(nullptr);
+}
+
+Cost costOf(TermOp term, bool isShiftInvariant) {
+  switch (term.getTermClass()) {
   case TermClass::Row:
     if (isShiftInvariant)
       return {"nothing per score, as softmax is unchanged by a number added to a whole row",
@@ -37,6 +52,11 @@ Cost costOf(TermClass cls, bool isShiftInvariant) {
     return {"one addition per score from a table over i - j, built once per call",
             "one sum per distance, then the table's reverse mode"};
   case TermClass::Segments:
+    if (piecewiseOf(term).getDegree().value_or(0) > 1)
+      return {
+          "a cubic per score and per kink inside a block of scores, found once per call; its code "
+          "for every score where that takes more pieces than there is room for",
+          "four sums per piece and the coordinate's factors, then reverse mode inside pieces"};
     return {"one multiply-add per score and per kink inside a block of scores, found once per call",
             "two sums per segment and the coordinate's factors, then reverse mode inside segments"};
   case TermClass::General:
@@ -122,7 +142,7 @@ Operations operationsPerScore(TermOp term, DifferenceRange range, bool isShiftIn
   case TermClass::Distance:
     return {1, 0};
   case TermClass::Segments:
-    return {2, 0};
+    return {2 * std::max<int64_t>(piecewiseOf(term).getDegree().value_or(1), 1), 0};
   case TermClass::General:
     return operationsOf(term, range);
   }
@@ -152,7 +172,7 @@ StringRef adviceFor(TermOp term) {
   if (term.getTermClass() != TermClass::General)
     return "";
   return "to pay less, write it as a sum of functions of i - j alone (tables), of i or j alone "
-         "(one number per row or column), or as a ReLU network of u(i - j) * r(i) (segments)";
+         "(one number per row or column), or as a network of u(i - j) * r(i) (segments)";
 }
 
 llvm::json::Value boundOf(int64_t bound, int64_t unbounded) {
@@ -187,12 +207,13 @@ llvm::json::Array describeAxes(func::FuncOp function, ValueRange captures) {
 
 llvm::json::Object explainTerm(func::FuncOp function, TermOp term, AttentionOp attention,
                                DifferenceRange range, int64_t depths) {
-  Cost cost = costOf(term.getTermClass(), attention.isShiftInvariant());
+  Cost cost = costOf(term, attention.isShiftInvariant());
   llvm::json::Array parameters;
   for (const std::string &name : parametersOf(function, term))
     parameters.push_back(name);
   return llvm::json::Object{{"class", stringifyTermClass(term.getTermClass())},
                             {"reason", term.getReason()},
+                            {"tolerance", toleranceOf(term)},
                             {"formula", term.getFormula()},
                             {"parameters", std::move(parameters)},
                             {"data", describeAxes(function, term.getCaptures())},
@@ -288,7 +309,10 @@ void printTerm(llvm::raw_ostream &os, const llvm::json::Object &term) {
     os << comma << *name.getAsString();
   printData(os, *term.getArray("data"));
   os << "\n    class: " << *term.getString("class") << ", because it " << *term.getString("reason")
-     << "\n    forward: " << *term.getString("forward")
+     << "\n";
+  if (std::optional<double> tolerance = term.getNumber("tolerance"))
+    os << "    approximated: within " << llvm::format("%g", *tolerance) << " of its value\n";
+  os << "    forward: " << *term.getString("forward")
      << "; backward: " << *term.getString("backward") << "\n    price: " << *term.getString("price")
      << "\n";
   if (StringRef advice = *term.getString("advice"); !advice.empty())

@@ -4,14 +4,6 @@
 
 namespace mlir::pe {
 
-bool isPiecewiseLinear(PiecewiseOpInterface op) {
-  auto mlp = dyn_cast<MlpEvalOp>(op.getOperation());
-  if (!mlp || mlp.getFinalActivation() != Activation::Identity)
-    return false;
-  bool hasHidden = mlp.getLayers().size() > 2;
-  return !hasHidden || mlp.getActivation() == Activation::Relu;
-}
-
 bool ignoresRowTerms(AttentionOp attention) {
   return attention.isShiftInvariant() &&
          (!attention.getLse() || attention.getLse().use_empty());

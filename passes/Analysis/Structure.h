@@ -11,7 +11,7 @@
 //   affine      c(b, h) * (i - j)                      one add per score     diagonal sums
 //   distance    f(h, i - j)                            a window of a table   diagonal sums
 //   segments    s(h) * p_h(u(h, i - j) * r(h, i))      table of segments     moments per segment
-//               with p_h piecewise linear
+//               with p_h a piecewise polynomial, or approximated by one
 //   general     anything else                          its code per score    reverse mode
 //
 // Worked example:
@@ -34,11 +34,6 @@ namespace mlir::pe {
 /// The terms of an attention, in the order of its biases. Fails with an error if a bias is not a
 /// `pe.term`.
 FailureOr<SmallVector<TermOp>> termsOf(AttentionOp attention);
-
-/// True if `op` is exactly a ReLU network with a linear output layer (or only that layer):
-/// piecewise linear with breakpoints that all heads share, as the class segments needs. Any other
-/// final activation would add breakpoints per head.
-bool isPiecewiseLinear(PiecewiseOpInterface op);
 
 /// True if a term that depends on the query position alone leaves the result of `attention`
 /// unchanged: adding a constant to a row does not change its softmax (unless a sink stays where it is),

@@ -122,8 +122,8 @@ void SumSplitter::classify(Summand &summand) {
     is(TermClass::General, describeMeeting(summand.place));
 }
 
-/// A function of a coordinate u(h, i - j) * r(h, i) or u / r: the class segments, if it is
-/// piecewise linear. Otherwise the reason says what it is instead.
+/// A function of a coordinate u(h, i - j) * r(h, i) or u / r: the class segments, if its pieces can
+/// be found. Otherwise the reason says what it is instead.
 bool SumSplitter::matchSegments(Summand &summand, bool headOnly) {
   auto op = summand.root.getDefiningOp<PiecewiseOpInterface>();
   if (!op || !headOnly)
@@ -131,11 +131,17 @@ bool SumSplitter::matchSegments(Summand &summand, bool headOnly) {
   std::optional<Ratio> ratio = splitRatio(op.getCoordinate(), dependence);
   if (!ratio)
     return false;
-  const bool isLinear = isPiecewiseLinear(op);
-  summand.cls = isLinear ? TermClass::Segments : TermClass::General;
-  summand.reason = !isLinear ? "is a smooth function of u(i - j) and r(i), not of segments"
-                   : ratio->rowNumerators.empty() ? "is piecewise linear in u(i - j) / r(i)"
-                                                  : "is piecewise linear in u(i - j) * r(i)";
+  const std::optional<int64_t> degree = op.getDegree();
+  if (!degree) {
+    summand.cls = TermClass::General;
+    summand.reason = "has kinks of u(i - j) and r(i) at zeros of a smooth function";
+    return true;
+  }
+  summand.cls = TermClass::Segments;
+  summand.reason = *degree == 0   ? "is piecewise constant in "
+                   : *degree == 1 ? "is piecewise linear in "
+                                  : "is approximated by cubic pieces in ";
+  summand.reason += ratio->rowNumerators.empty() ? "u(i - j) / r(i)" : "u(i - j) * r(i)";
   return true;
 }
 

@@ -4,12 +4,11 @@
 // over rc are in slots here, and gradients outside the mask are already zero.
 //
 // Segments, tile by tile: t = u[i - j] * v[i] of a strip lies in a short range, so the strip is in
-// one segment k0 except for the few kinks inside the range:
+// one piece except for the few kinks inside the range:
 //
-//   value = slope[k0] t + offset[k0] + sum over kinks z inside (slope[z+1] - slope[z]) max(t -
-//   knot[z], 0)
+//   value = p_first(t), then for each further piece k of the range: p_k(t) where t > knot[k]
 //
-// and, backward, the sums of one segment are differences of sums over t > knot[z].
+// and, backward, one pass over the strip for each of these pieces, over the pairs inside it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_BIASES_H
@@ -27,7 +26,7 @@ void emitDiagonalSums(StageContext &context, const StripPlace &place, Value tabl
 void emitWindowGrad(StageContext &context, StripValues &values, const Slots &slots,
                     WindowGradOp grad);
 
-/// Fills the slot of a piecewise linear bias.
+/// Fills the slot of a piecewise polynomial.
 void emitSegments(StageContext &context, StripValues &values, const Slots &slots,
                   SegmentsOp segments);
 

@@ -1,7 +1,9 @@
-//===- Segments.cpp - piecewise linear biases, tile by tile ---------------===//
+//===- Segments.cpp - piecewise polynomials, tile by tile ---------------===//
 #include "passes/ToCPU/Biases.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -9,25 +11,30 @@ using namespace mlir::tile::cpu;
 
 namespace {
 
-/// The strip's window of u, its row factors v, and the kinks inside its range of t.
+/// One piece's polynomial, in every lane.
+struct Piece {
+  SmallVector<Value> coefficients; // by power
+  Value minusCentre;               // null where the powers are of t
+};
+
+/// The strip's window of u, its row factors v, and the pieces inside its range of t.
 class SegmentStrip {
 public:
   SegmentStrip(StageContext &context, const StripPlace &place, Value u, Value v, Value knots,
-               Value slope, Value count);
+               Value coefficients, Value count);
 
   Value u(const Index &key, int64_t vector);
   Value v(int64_t vector) { return factors[vector]; }
-  Value t(const Index &key, int64_t vector) { return e.mul(u(key, vector), v(vector)); }
-  Value slopeOf(const Index &segment) { return e.load(slopes, slopeBase + segment); }
-  /// slope[z + 1] - slope[z], in every lane.
-  Value bend(const Index &z) { return e.broadcast(e.sub(slopeOf(z + Index(1)), slopeOf(z))); }
-  Value knot(const Index &z) { return e.broadcast(e.load(knots, knotBase + z)); }
+  Piece piece(const Index &number);
+  /// The end of a piece that is the beginning of the next one, in every lane.
+  Value knot(const Index &end) { return e.broadcast(e.load(knots, knotBase + end)); }
+  int64_t getDegree() const { return degree; }
   void eachKey(llvm::function_ref<void(Index)> body) {
     e.loop(place.keyBegin, place.keyEnd, 1, body);
   }
 
-  /// Kinks [firstKink, endKink) lie inside the range; the strip begins in segment firstKink.
-  Index firstKink, endKink;
+  /// The pieces that the range of t touches.
+  Index firstPiece, lastPiece;
 
 private:
   void findRange(Value &low, Value &high);
@@ -35,20 +42,22 @@ private:
 
   Emitter &e;
   const StripPlace &place;
-  Value window, knots, slopes;
-  Index windowBase, distance, knotBase, slopeBase;
+  const int64_t degree;
+  Value window, knots, coefficients;
+  Index windowBase, distance, knotBase, coefficientBase;
   SmallVector<Value> factors;
 };
 
 } // namespace
 
 SegmentStrip::SegmentStrip(StageContext &context, const StripPlace &place, Value u, Value v,
-                           Value knotBuffer, Value slope, Value count)
-    : e(context.e), place(place), window(context.memory(u)), knots(context.memory(knotBuffer)),
-      slopes(context.memory(slope)), windowBase(context.offset(u, place.place())),
+                           Value knotBuffer, Value coefficientBuffer, Value count)
+    : e(context.e), place(place), degree(degreeOfSegments(coefficientBuffer)),
+      window(context.memory(u)), knots(context.memory(knotBuffer)),
+      coefficients(context.memory(coefficientBuffer)), windowBase(context.offset(u, place.place())),
       distance(place.row - place.block + context.columns - Index(1)),
       knotBase(context.offset(knotBuffer, place.place())),
-      slopeBase(context.offset(slope, place.place())) {
+      coefficientBase(context.offset(coefficientBuffer, place.place())) {
   Value rowFactors = context.memory(v);
   Index rowBase = context.offset(v, place.place());
   for (int64_t i = 0; i < context.cpu.queryVectors; ++i) {
@@ -61,13 +70,29 @@ SegmentStrip::SegmentStrip(StageContext &context, const StripPlace &place, Value
   findRange(low, high);
   Value total = e.load(context.memory(count), context.offset(count, place.place()));
   // NaN bounds include all kinks, because some entries may still be numbers.
-  firstKink = kinksBelow(arith::CmpFPredicate::OLT, low, total);
-  endKink = kinksBelow(arith::CmpFPredicate::ULT, high, total);
+  firstPiece = kinksBelow(arith::CmpFPredicate::OLT, low, total);
+  lastPiece = kinksBelow(arith::CmpFPredicate::ULT, high, total);
 }
 
+/// Rows that do not exist have an undefined u, and 0 * u may be NaN: it is 0 there.
 Value SegmentStrip::u(const Index &key, int64_t vector) {
   Index entry = place.masked ? maxOf(0, distance - key) : distance - key;
-  return e.loadVector(window, windowBase + entry + Index(vector * e.lanes));
+  Value loaded = e.loadVector(window, windowBase + entry + Index(vector * e.lanes));
+  if (!place.masked)
+    return loaded;
+  return e.select(e.laneMask(place.rowCount - Index(vector * e.lanes)), loaded, e.splat(0.0));
+}
+
+Piece SegmentStrip::piece(const Index &number) {
+  Piece piece;
+  Index at = coefficientBase + number * Index(degree + 1);
+  for (int64_t m = 0; m <= degree; ++m)
+    piece.coefficients.push_back(e.broadcast(e.load(coefficients, at + Index(m))));
+  if (degree > 1) {
+    Value ends = e.add(knot(number), knot(number + Index(1)));
+    piece.minusCentre = e.mul(ends, e.splat(-0.5));
+  }
+  return piece;
 }
 
 /// Bounds of t: products of the extremes of u over the window and of v over the rows. They may be
@@ -103,14 +128,14 @@ void SegmentStrip::findRange(Value &low, Value &high) {
     }
 }
 
-/// How many of the `total` - 1 knots are below `bound`.
+/// How many of the kinks between `total` pieces are below `bound`.
 Index SegmentStrip::kinksBelow(arith::CmpFPredicate predicate, Value bound, Value total) {
   Value everyLane = e.broadcast(bound);
   Index kinks = e.fromValue(e.create<arith::IndexCastOp>(e.getIndexType(), total)) - Index(1);
   Value zero = e.splatInt(0), one = e.splatInt(1);
   SmallVector<Value> counts = e.loop(0, kinks, e.lanes, {zero}, [&](Index z, ValueRange args) {
     Value exists = e.laneMask(kinks - z);
-    Value knot = e.loadLanes(knots, knotBase + z, exists);
+    Value knot = e.loadLanes(knots, knotBase + z + Index(1), exists);
     Value below = e.create<arith::CmpFOp>(predicate, knot, everyLane);
     Value counted = e.create<arith::AndIOp>(exists, below);
     return SmallVector<Value>{e.create<arith::AddIOp>(args[0], e.select(counted, one, zero))};
@@ -119,45 +144,52 @@ Index SegmentStrip::kinksBelow(arith::CmpFPredicate predicate, Value bound, Valu
   return e.fromValue(e.create<arith::IndexCastOp>(e.getIndexType(), sum));
 }
 
+/// The piece's value at (u, vector); `slopes` are its slope times v where it is linear.
+static Value emitPiece(Emitter &e, SegmentStrip &strip, const Piece &piece, Value u, int64_t vector,
+                       ArrayRef<Value> slopes) {
+  if (strip.getDegree() == 0)
+    return piece.coefficients[0];
+  if (strip.getDegree() == 1)
+    return e.fma(u, slopes[vector], piece.coefficients[0]);
+  Value x = e.fma(u, strip.v(vector), piece.minusCentre), value = piece.coefficients.back();
+  for (Value coefficient : llvm::drop_begin(llvm::reverse(piece.coefficients)))
+    value = e.fma(value, x, coefficient);
+  return value;
+}
+
+/// The first piece everywhere, then each other one where its kink lies below: no piece is evaluated
+/// far from where it holds and then corrected.
 void mlir::tile::cpu::emitSegments(StageContext &context, StripValues &values, const Slots &slots,
                                    SegmentsOp op) {
   Emitter &e = context.e;
   const StripPlace &place = values.getPlace();
   const int64_t vectors = context.cpu.queryVectors;
-  SegmentStrip strip(context, place, op.getU(), op.getV(), op.getKnots(), op.getSlope(),
+  SegmentStrip strip(context, place, op.getU(), op.getV(), op.getKnots(), op.getCoefficients(),
                      op.getCount());
-  auto slotAt = [&](Index key, int64_t v) {
-    return slots.at(op.getValue(), key, Index(v * e.lanes));
-  };
-  Index offsetBase = context.offset(op.getOffset(), place.place());
-  Value offset = e.broadcast(e.load(context.memory(op.getOffset()), offsetBase + strip.firstKink));
-  Value slope = e.broadcast(strip.slopeOf(strip.firstKink));
-  SmallVector<Value> slopes;
-  for (int64_t v = 0; v < vectors; ++v)
-    slopes.push_back(e.mul(slope, strip.v(v)));
-  strip.eachKey([&](Index key) {
-    for (int64_t v = 0; v < vectors; ++v)
-      e.storeVector(e.fma(strip.u(key, v), slopes[v], offset), slots.getMemory(), slotAt(key, v));
-  });
-  e.loop(strip.firstKink, strip.endKink, 1, [&](Index z) {
-    Value bend = strip.bend(z), minusKnot = e.create<arith::NegFOp>(strip.knot(z));
+  auto fill = [&](const Index &number, Value knot) {
+    Piece piece = strip.piece(number);
+    SmallVector<Value> slopes;
+    for (int64_t v = 0; v < vectors && strip.getDegree() == 1; ++v)
+      slopes.push_back(e.mul(piece.coefficients[1], strip.v(v)));
     strip.eachKey([&](Index key) {
       for (int64_t v = 0; v < vectors; ++v) {
-        Value above = e.fma(strip.u(key, v), strip.v(v), minusKnot);
-        Value hinge = e.larger(e.splat(0.0), above);
-        Value sum = e.fma(hinge, bend, e.loadVector(slots.getMemory(), slotAt(key, v)));
-        e.storeVector(sum, slots.getMemory(), slotAt(key, v));
+        Index at = slots.at(op.getValue(), key, Index(v * e.lanes));
+        Value u = strip.u(key, v), value = emitPiece(e, strip, piece, u, v, slopes);
+        if (knot) {
+          Value isAbove =
+              e.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, e.mul(u, strip.v(v)), knot);
+          value = e.select(isAbove, value, e.loadVector(slots.getMemory(), at));
+        }
+        e.storeVector(value, slots.getMemory(), at);
       }
     });
-  });
+  };
+  fill(strip.firstPiece, nullptr);
+  e.loop(strip.firstPiece, strip.lastPiece, 1,
+         [&](Index z) { fill(z + Index(1), strip.knot(z + Index(1))); });
 }
 
 namespace {
-
-/// Per-row sums of g and g * u over some of the strip's keys.
-struct RowSums {
-  SmallVector<Value> g, gu;
-};
 
 /// memory[at] += the sum of the lanes, in the buffer's type.
 void addSum(Emitter &e, Value lanes, Value memory, const Index &at) {
@@ -172,24 +204,15 @@ public:
   SegmentsGradEmitter(StageContext &context, StripValues &values, const Slots &slots,
                       SegmentsGradOp op)
       : context(context), e(context.e), place(values.getPlace()), slots(slots), op(op),
-        strip(context, place, op.getU(), op.getV(), op.getKnots(), op.getSlope(), op.getCount()),
-        vectors(context.cpu.queryVectors) {
+        strip(context, place, op.getU(), op.getV(), op.getKnots(), op.getCoefficients(),
+              op.getCount()),
+        degree(op.getDegree()), vectors(context.cpu.queryVectors) {
     if (op.getUGrad())
       staging = e.scratch(context.cpu.keyBlock * context.cpu.stripRows());
   }
 
   void emit() {
-    Value slope = e.broadcast(strip.slopeOf(strip.firstKink));
-    RowSums all = sumWhere(nullptr, slope);
-    addMoments(strip.firstKink, all, 1.0);
-    addRows(all, slope);
-    e.loop(strip.firstKink, strip.endKink, 1, [&](Index z) {
-      Value bend = strip.bend(z);
-      RowSums above = sumWhere(strip.knot(z), bend);
-      addMoments(z, above, -1.0);
-      addMoments(z + Index(1), above, 1.0);
-      addRows(above, bend);
-    });
+    e.loop(strip.firstPiece, strip.lastPiece + Index(1), 1, [&](Index z) { addPiece(z); });
     if (op.getUGrad())
       emitDiagonalSums(context, place, op.getUGrad(), [&](Index key, int64_t v) {
         return e.loadVector(staging, stagingAt(key, v));
@@ -197,12 +220,18 @@ public:
   }
 
 private:
+  /// Sums of one vector of rows over the keys: g x^m, and g p' u where the degree is above 1. A
+  /// linear piece has x = u * v with v the same for all keys, so its sums are of g and g u.
+  int64_t sumsPerVector() const { return degree > 1 ? degree + 2 : degree + 1; }
   Index stagingAt(const Index &key, int64_t v) {
     return key * Index(context.cpu.stripRows()) + Index(v * e.lanes);
   }
-  RowSums sumWhere(Value knot, Value slope);
-  void addMoments(const Index &segment, const RowSums &sums, double sign);
-  void addRows(const RowSums &sums, Value slope);
+  void addPiece(const Index &number);
+  void addPair(const Piece &piece, const Index &key, int64_t v, Value g, Value isFirst,
+               MutableArrayRef<Value> sums);
+  void stage(const Index &key, int64_t v, Value weight, Value isFirst);
+  void addMoments(const Index &number, ArrayRef<Value> sums);
+  void addRows(const Piece &piece, ArrayRef<Value> sums);
 
   StageContext &context;
   Emitter &e;
@@ -210,60 +239,88 @@ private:
   const Slots &slots;
   SegmentsGradOp op;
   SegmentStrip strip;
-  const int64_t vectors;
-  Value staging; // g * slope * v of every pair
+  const int64_t degree, vectors;
+  Value staging; // g * p' * v of every pair
 };
 
-/// Sums over the pairs with t > knot (all without one); adds g * slope * v to the staging block.
-RowSums SegmentsGradEmitter::sumWhere(Value knot, Value slope) {
-  SmallVector<Value> factors, zeros(2 * vectors, e.splat(0.0));
-  for (int64_t v = 0; v < vectors; ++v)
-    factors.push_back(e.mul(slope, strip.v(v)));
+/// A pair lies in one piece: the first piece writes to the staging block, the others add to it.
+void SegmentsGradEmitter::stage(const Index &key, int64_t v, Value weight, Value isFirst) {
+  if (!staging)
+    return;
+  Index at = stagingAt(key, v);
+  Value before = e.select(isFirst, e.splat(0.0), e.loadVector(staging, at));
+  e.storeVector(e.fma(weight, strip.v(v), before), staging, at);
+}
+
+void SegmentsGradEmitter::addPair(const Piece &piece, const Index &key, int64_t v, Value g,
+                                  Value isFirst, MutableArrayRef<Value> sums) {
+  sums[0] = e.add(sums[0], g);
+  if (degree == 0)
+    return;
+  Value u = strip.u(key, v);
+  if (degree == 1) {
+    sums[1] = e.fma(g, u, sums[1]);
+    return stage(key, v, staging ? e.mul(g, piece.coefficients[1]) : Value(), isFirst);
+  }
+  Value x = e.fma(u, strip.v(v), piece.minusCentre), power = g;
+  for (int64_t m = 1; m <= degree; ++m) {
+    power = e.mul(power, x);
+    sums[m] = e.add(sums[m], power);
+  }
+  Value slope = e.mul(piece.coefficients[degree], e.splat(degree));
+  for (int64_t m = degree - 1; m > 0; --m)
+    slope =
+        e.fma(slope, x, m == 1 ? piece.coefficients[1] : e.mul(piece.coefficients[m], e.splat(m)));
+  Value weight = e.mul(g, slope);
+  sums[degree + 1] = e.fma(weight, u, sums[degree + 1]);
+  stage(key, v, weight, isFirst);
+}
+
+/// Adds the sums over the pairs of one piece.
+void SegmentsGradEmitter::addPiece(const Index &number) {
+  Piece piece = strip.piece(number);
+  auto is = [&](const Index &other) {
+    return e.create<arith::CmpIOp>(arith::CmpIPredicate::eq, e.toValue(number), e.toValue(other));
+  };
+  Value isFirst = is(strip.firstPiece), isLast = is(strip.lastPiece);
+  const double infinity = std::numeric_limits<double>::infinity();
+  Value low = e.select(isFirst, e.splat(-infinity), strip.knot(number));
+  Value high = e.select(isLast, e.splat(infinity), strip.knot(number + Index(1)));
+  SmallVector<Value> zeros(vectors * sumsPerVector(), e.splat(0.0));
   SmallVector<Value> sums =
       e.loop(place.keyBegin, place.keyEnd, 1, zeros, [&](Index key, ValueRange args) {
         SmallVector<Value> next(args);
         for (int64_t v = 0; v < vectors; ++v) {
           Value g =
               e.loadVector(slots.getMemory(), slots.at(op.getValue(), key, Index(v * e.lanes)));
-          Value u = strip.u(key, v);
-          if (knot) {
-            Value above =
-                e.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, e.mul(u, strip.v(v)), knot);
-            g = e.select(above, g, e.splat(0.0));
-          }
-          next[v] = e.add(args[v], g);
-          next[vectors + v] = e.fma(g, u, args[vectors + v]);
-          if (!staging)
-            continue;
-          Value weighted = knot ? e.fma(g, factors[v], e.loadVector(staging, stagingAt(key, v)))
-                                : e.mul(g, factors[v]);
-          e.storeVector(weighted, staging, stagingAt(key, v));
+          // What is no number counts as inside, and shows.
+          Value t = e.mul(strip.u(key, v), strip.v(v));
+          Value isAbove = e.create<arith::CmpFOp>(arith::CmpFPredicate::UGT, t, low);
+          Value isBelow = e.create<arith::CmpFOp>(arith::CmpFPredicate::ULE, t, high);
+          g = e.select(e.create<arith::AndIOp>(isAbove, isBelow), g, e.splat(0.0));
+          addPair(piece, key, v, g, isFirst,
+                  MutableArrayRef(next).slice(v * sumsPerVector(), sumsPerVector()));
         }
         return next;
       });
-  // Rows that do not exist have an undefined u, and 0 * u may be NaN.
-  for (int64_t v = 0; place.masked && v < vectors; ++v) {
-    Value exists = e.laneMask(place.rowCount - Index(v * e.lanes));
-    sums[vectors + v] = e.select(exists, sums[vectors + v], e.splat(0.0));
-  }
-  return {SmallVector<Value>(ArrayRef(sums).take_front(vectors)),
-          SmallVector<Value>(ArrayRef(sums).drop_front(vectors))};
+  addMoments(number, sums);
+  addRows(piece, sums);
 }
 
-/// moments[segment] += sign * (sum g, sum g * t), with sum g * t = sum over rows of v * sum g * u.
-void SegmentsGradEmitter::addMoments(const Index &segment, const RowSums &sums, double sign) {
-  Value zeroth = e.splat(0.0), first = e.splat(0.0);
-  for (int64_t v = 0; v < vectors; ++v) {
-    zeroth = e.add(zeroth, sums.g[v]);
-    first = e.fma(sums.gu[v], strip.v(v), first);
-  }
+void SegmentsGradEmitter::addMoments(const Index &number, ArrayRef<Value> sums) {
   Value memory = context.memory(op.getMoments());
-  Index at = context.offset(op.getMoments(), place.place()) + segment * Index(2);
-  addSum(e, e.mul(zeroth, e.splat(sign)), memory, at);
-  addSum(e, e.mul(first, e.splat(sign)), memory, at + Index(1));
+  Index at = context.offset(op.getMoments(), place.place()) + number * Index(degree + 1);
+  for (int64_t m = 0; m <= degree; ++m) {
+    Value total = e.splat(0.0);
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value sum = sums[v * sumsPerVector() + m];
+      total = degree == 1 && m == 1 ? e.fma(sum, strip.v(v), total) : e.add(total, sum);
+    }
+    addSum(e, total, memory, at + Index(m));
+  }
 }
 
-void SegmentsGradEmitter::addRows(const RowSums &sums, Value slope) {
+void SegmentsGradEmitter::addRows(const Piece &piece, ArrayRef<Value> sums) {
   if (!op.getVGrad())
     return;
   Value memory = context.memory(op.getVGrad());
@@ -271,8 +328,9 @@ void SegmentsGradEmitter::addRows(const RowSums &sums, Value slope) {
   for (int64_t v = 0; v < vectors; ++v) {
     Value exists = e.laneMask(place.rowCount - Index(v * e.lanes));
     Index at = base + Index(v * e.lanes);
-    Value sum = e.fma(sums.gu[v], slope, e.loadLanes(memory, at, exists));
-    e.storeLanes(sum, memory, at, exists);
+    Value before = e.loadLanes(memory, at, exists), sum = sums[(v + 1) * sumsPerVector() - 1];
+    Value after = degree == 1 ? e.fma(sum, piece.coefficients[1], before) : e.add(before, sum);
+    e.storeLanes(after, memory, at, exists);
   }
 }
 

@@ -85,10 +85,16 @@ static Value floatAt(FragmentKernel &k, Value base, const Num &index) {
   return k.b.load(k.b.f32(), k.b.global(base, index * Num(4)));
 }
 
-Value SegmentBlock::knot(FragmentKernel &k, const Num &z) const { return floatAt(k, knots, z); }
-Value SegmentBlock::slope(FragmentKernel &k, const Num &s) const { return floatAt(k, slopes, s); }
-Value SegmentBlock::bend(FragmentKernel &k, const Num &z) const {
-  return k.b.sub(slope(k, z + Num(1)), slope(k, z));
+Value SegmentBlock::knot(FragmentKernel &k, const Num &end) const { return floatAt(k, knots, end); }
+
+Piece SegmentBlock::piece(FragmentKernel &k, const Num &number) const {
+  Piece piece;
+  for (int64_t m = 0; m <= degree; ++m)
+    piece.coefficients.push_back(floatAt(k, coefficients, number * Num(degree + 1) + Num(m)));
+  if (degree > 1)
+    piece.minusCentre =
+        k.b.mul(k.b.add(knot(k, number), knot(k, number + Num(1))), k.b.number(-0.5));
+  return piece;
 }
 
 /// v of the lane's rows; rows that do not exist take the last one's.
@@ -103,12 +109,13 @@ static Registers loadRows(Step &step, Value buffer) {
   return values;
 }
 
-/// How many of the `kinks` knots are below `bound`: the lanes look at 32 at a time.
+/// How many of the `kinks` knots behind the first are below `bound`: the lanes look at 32 at a
+/// time.
 static Num knotsBelow(FragmentKernel &k, Value knots, const Num &kinks, Value bound) {
   KernelBuilder &b = k.b;
   Value counted = b.loop(0, kinks, 32, b.integer(0), [&](Num z, ValueRange args) -> Registers {
     Num mine = z + k.lane;
-    Value knot = floatAt(k, knots, minOf(mine, kinks - Num(1)));
+    Value knot = floatAt(k, knots, minOf(mine + Num(1), kinks));
     Value below = b.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, knot, bound);
     Value isBelow = b.both(b.less(mine, kinks), below);
     return {b.create<arith::AddIOp>(args[0], b.create<arith::ExtUIOp>(b.i32(), isBelow))};
@@ -140,44 +147,56 @@ static Interval<Num> findKinks(Step &step, const SegmentBlock &block, Value coun
 }
 
 SegmentBlock mlir::tile::gpu::findSegmentBlock(Step &step, Value u, Value v, Value knots,
-                                               Value slope, Value count) {
+                                               Value coefficients, Value count) {
   FragmentKernel &k = step.k;
   SegmentBlock block;
+  block.degree = degreeOfSegments(coefficients);
   block.u = loadWindow(step, u);
   block.v = loadRows(step, v);
   block.knots = k.fn.address(knots, step.place());
-  block.slopes = k.fn.address(slope, step.place());
+  block.coefficients = k.fn.address(coefficients, step.place());
   // The adjoint asks for what the value has found in the same step.
   Interval<Num> kinks = step.kinksOf(u, knots, [&] { return findKinks(step, block, count); });
-  block.firstKink = kinks.begin, block.endKink = kinks.end;
+  block.firstPiece = kinks.begin, block.lastPiece = kinks.end;
   return block;
 }
 
+/// A piece's values at the pairs of the block.
+static Registers emitPiece(FragmentKernel &k, const SegmentBlock &block, const Piece &piece) {
+  KernelBuilder &b = k.b;
+  llvm::SmallDenseMap<Value, Value> rowSlopes; // of a linear piece
+  Registers values;
+  for (auto [index, u] : llvm::enumerate(block.u)) {
+    Value v = block.vOf(k, index), value = piece.coefficients.back();
+    if (block.degree == 1) {
+      Value &rowSlope = rowSlopes[v];
+      if (!rowSlope)
+        rowSlope = b.mul(value, v);
+      value = b.fma(u, rowSlope, piece.coefficients[0]);
+    } else if (block.degree > 1) {
+      Value x = b.fma(u, v, piece.minusCentre);
+      for (Value coefficient : llvm::drop_begin(llvm::reverse(piece.coefficients)))
+        value = b.fma(value, x, coefficient);
+    }
+    values.push_back(value);
+  }
+  return values;
+}
+
+/// The first piece everywhere, then each other one where its kink lies below.
 void mlir::tile::gpu::emitSegments(Step &step, SegmentsOp op) {
   FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
-  SegmentBlock block =
-      findSegmentBlock(step, op.getU(), op.getV(), op.getKnots(), op.getSlope(), op.getCount());
-  Value offset = floatAt(k, k.fn.address(op.getOffset(), step.place()), block.firstKink);
-  Value slope = block.slope(k, block.firstKink);
-  auto vOf = [&](int64_t index) {
-    return block.v[k.indexOf({"r"}, k.elementAt({"r", "c"}, index))];
-  };
-  llvm::SmallDenseMap<Value, Value> rowSlopes;
-  Registers values;
-  for (auto [index, u] : llvm::enumerate(block.u)) {
-    Value &rowSlope = rowSlopes[vOf(index)];
-    if (!rowSlope)
-      rowSlope = b.mul(slope, vOf(index));
-    values.push_back(b.fma(u, rowSlope, offset));
-  }
-  values = b.loop(block.firstKink, block.endKink, 1, values, [&](Num z, ValueRange sums) {
-    Value bend = block.bend(k, z), knot = block.knot(k, z);
-    Value minusKnot = b.create<arith::NegFOp>(knot);
-    Registers next;
-    for (auto [index, sum] : llvm::enumerate(sums)) {
-      Value above = b.fma(block.u[index], vOf(index), minusKnot);
-      next.push_back(b.fma(b.max(above, b.number(0.0)), bend, sum));
+  SegmentBlock block = findSegmentBlock(step, op.getU(), op.getV(), op.getKnots(),
+                                        op.getCoefficients(), op.getCount());
+  Registers values = emitPiece(k, block, block.piece(k, block.firstPiece));
+  values = b.loop(block.firstPiece, block.lastPiece, 1, values, [&](Num z, ValueRange before) {
+    Value knot = block.knot(k, z + Num(1));
+    Registers next = emitPiece(k, block, block.piece(k, z + Num(1)));
+    for (auto [index, value] : llvm::enumerate(next)) {
+      Value t = b.mul(block.u[index], block.vOf(k, index));
+      Value isAbove = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, t, knot);
+      value = b.select(isAbove, value, before[index]);
     }
     return next;
   });

@@ -10,18 +10,28 @@ namespace mlir::tile::gpu {
 /// diagonal share a register. Pairs that do not exist get an entry of the table or zero.
 Registers loadWindow(Step &step, Value table);
 
-/// u of every pair, v of every row of the warp's block, and which kinks lie inside the range of
-/// their products. The block begins in segment `firstKink`; the same in all lanes.
+/// One piece's polynomial.
+struct Piece {
+  Registers coefficients; // by power
+  Value minusCentre;      // null where the powers are of u * v
+};
+
+/// u of every pair, v of every row of the warp's block, and which pieces the range of their
+/// products touches; the same in all lanes.
 struct SegmentBlock {
   Registers u, v; // v by owner or inner vector, whichever rows are
-  Num firstKink, endKink;
-  Value knots, slopes; // addresses of element 0
+  Num firstPiece, lastPiece;
+  int64_t degree = 1;
+  Value knots, coefficients; // addresses of element 0
 
-  Value knot(FragmentKernel &k, const Num &z) const;
-  Value slope(FragmentKernel &k, const Num &segment) const;
-  Value bend(FragmentKernel &k, const Num &z) const;
+  Value vOf(FragmentKernel &k, int64_t pair) const {
+    return v[k.indexOf({"r"}, k.elementAt({"r", "c"}, pair))];
+  }
+  Value knot(FragmentKernel &k, const Num &end) const;
+  Piece piece(FragmentKernel &k, const Num &number) const;
 };
-SegmentBlock findSegmentBlock(Step &step, Value u, Value v, Value knots, Value slope, Value count);
+SegmentBlock findSegmentBlock(Step &step, Value u, Value v, Value knots, Value coefficients,
+                              Value count);
 
 } // namespace mlir::tile::gpu
 

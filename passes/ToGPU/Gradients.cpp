@@ -3,6 +3,8 @@
 #include "passes/ToGPU/Folds.h"
 #include "passes/ToGPU/Sums.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
@@ -17,14 +19,17 @@ class SegmentsGradEmitter {
 public:
   SegmentsGradEmitter(Step &step, SegmentsGradOp op)
       : step(step), k(step.k), b(k.b), op(op), g(step.registers(op.getValue())),
-        block(findSegmentBlock(step, op.getU(), op.getV(), op.getKnots(), op.getSlope(),
+        block(findSegmentBlock(step, op.getU(), op.getV(), op.getKnots(), op.getCoefficients(),
                                op.getCount())) {}
   void emit();
 
 private:
-  Value v(int64_t index) { return block.v[k.indexOf({"r"}, k.elementAt({"r", "c"}, index))]; }
-  void addMoments(const Num &segment, const Registers &values, bool isSubtracted);
-  void addRows(const Registers &slopes);
+  Value v(int64_t index) { return block.vOf(k, index); }
+  Value placeOf(const Piece &piece, int64_t index);
+  Registers insideOf(const Num &number);
+  void addMoments(const Num &number, const Piece &piece, const Registers &inside);
+  Value weightOf(const Piece &piece, int64_t index, Value inside);
+  void addRows(const Registers &weights);
 
   Step &step;
   FragmentKernel &k;
@@ -34,60 +39,95 @@ private:
   SegmentBlock block;
 };
 
-/// moments[segment] +-= (sum g, sum g * t) over the warp's pairs.
-void SegmentsGradEmitter::addMoments(const Num &segment, const Registers &values,
-                                     bool isSubtracted) {
-  Value zeroth = b.number(0.0), first = b.number(0.0);
-  for (auto [index, value] : llvm::enumerate(values)) {
-    zeroth = b.add(zeroth, value);
-    first = b.fma(b.mul(value, block.u[index]), v(index), first);
+/// What the polynomial of the piece is in.
+Value SegmentsGradEmitter::placeOf(const Piece &piece, int64_t index) {
+  if (block.degree > 1)
+    return b.fma(block.u[index], v(index), piece.minusCentre);
+  return b.mul(block.u[index], v(index));
+}
+
+/// g at the pairs inside a piece, and 0 elsewhere. What is no number counts as inside, and shows.
+Registers SegmentsGradEmitter::insideOf(const Num &number) {
+  auto is = [&](const Num &other) { return b.compare(arith::CmpIPredicate::eq, number, other); };
+  const float infinity = std::numeric_limits<float>::infinity();
+  Value low = b.select(is(block.firstPiece), b.number(-infinity), block.knot(k, number));
+  Value high = b.select(is(block.lastPiece), b.number(infinity), block.knot(k, number + Num(1)));
+  Registers inside;
+  for (auto [index, value] : llvm::enumerate(g)) {
+    Value t = b.mul(block.u[index], v(index));
+    Value isAbove = b.create<arith::CmpFOp>(arith::CmpFPredicate::UGT, t, low);
+    Value isBelow = b.create<arith::CmpFOp>(arith::CmpFPredicate::ULE, t, high);
+    inside.push_back(b.select(b.both(isAbove, isBelow), value, b.number(0.0)));
   }
-  int64_t moment = 0;
-  for (Value sum : {zeroth, first}) {
+  return inside;
+}
+
+/// moments[piece] += (sum g, sum g x, ...) over the warp's pairs.
+void SegmentsGradEmitter::addMoments(const Num &number, const Piece &piece,
+                                     const Registers &inside) {
+  SmallVector<Value> sums(block.degree + 1, b.number(0.0));
+  for (auto [index, value] : llvm::enumerate(inside)) {
+    sums[0] = b.add(sums[0], value);
+    if (block.degree == 0)
+      continue;
+    Value x = placeOf(piece, index), power = value;
+    for (int64_t m = 1; m < block.degree; ++m) {
+      power = b.mul(power, x);
+      sums[m] = b.add(sums[m], power);
+    }
+    sums[block.degree] = b.fma(power, x, sums[block.degree]);
+  }
+  for (auto [moment, sum] : llvm::enumerate(sums)) {
     for (int mask : {16, 8, 4, 2, 1})
       sum = b.add(sum, b.shuffleXor(sum, mask));
-    if (isSubtracted)
-      sum = b.create<arith::NegFOp>(sum);
-    k.sums.addToHead(k, op.getMoments(), segment * Num(2) + Num(moment++), sum);
+    k.sums.addToHead(k, op.getMoments(), number * Num(block.degree + 1) + Num(moment), sum);
   }
 }
 
-/// v_grad[i] += sum over j of g * slope * u.
-void SegmentsGradEmitter::addRows(const Registers &slopes) {
+/// g times the slope of the piece.
+Value SegmentsGradEmitter::weightOf(const Piece &piece, int64_t index, Value inside) {
+  Value slope = piece.coefficients[block.degree];
+  if (block.degree > 1) {
+    Value x = placeOf(piece, index);
+    slope = b.mul(slope, b.number(block.degree));
+    for (int64_t m = block.degree - 1; m > 0; --m) {
+      Value coefficient = piece.coefficients[m];
+      slope = b.fma(slope, x, m == 1 ? coefficient : b.mul(coefficient, b.number(m)));
+    }
+  }
+  return b.mul(inside, slope);
+}
+
+/// v_grad[i] += sum over j of g * p' * u.
+void SegmentsGradEmitter::addRows(const Registers &weights) {
   Registers sums(k.registersOf({"r"}));
-  for (auto [index, slope] : llvm::enumerate(slopes)) {
+  for (auto [index, weight] : llvm::enumerate(weights)) {
     Value &sum = sums[k.indexOf({"r"}, k.elementAt({"r", "c"}, index))];
-    Value weighted = b.mul(g[index], slope);
-    sum = sum ? b.fma(weighted, block.u[index], sum) : b.mul(weighted, block.u[index]);
+    sum = sum ? b.fma(weight, block.u[index], sum) : b.mul(weight, block.u[index]);
   }
   addToLine(step, op.getVGrad(), {"r"}, std::move(sums));
 }
 
 void SegmentsGradEmitter::emit() {
-  addMoments(block.firstKink, g, /*isSubtracted=*/false);
-  // The slope at every pair; rows that do not exist have no v.
-  Registers slopes(g.size(), block.slope(k, block.firstKink));
-  slopes = b.loop(block.firstKink, block.endKink, 1, slopes, [&](Num z, ValueRange carried) {
-    Value bend = block.bend(k, z), knot = block.knot(k, z), zero = b.number(0.0);
-    Registers next, above;
-    for (auto [index, slope] : llvm::enumerate(carried)) {
-      Value isAbove =
-          b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, b.mul(block.u[index], v(index)), knot);
-      above.push_back(b.select(isAbove, g[index], zero));
-      next.push_back(b.add(slope, b.select(isAbove, bend, zero)));
-    }
-    addMoments(z, above, /*isSubtracted=*/true);
-    addMoments(z + Num(1), above, /*isSubtracted=*/false);
-    return next;
-  });
+  // g * p' at every pair; rows that do not exist have no v.
+  const bool needsWeights = op.getVGrad() || op.getUGrad();
+  Registers weights(needsWeights ? g.size() : 0, b.number(0.0));
+  weights = b.loop(block.firstPiece, block.lastPiece + Num(1), 1, weights,
+                   [&](Num number, ValueRange carried) {
+                     Piece piece = block.piece(k, number);
+                     Registers inside = insideOf(number), next;
+                     addMoments(number, piece, inside);
+                     for (auto [index, weight] : llvm::enumerate(carried))
+                       next.push_back(b.add(weight, weightOf(piece, index, inside[index])));
+                     return next;
+                   });
   if (op.getVGrad())
-    addRows(slopes);
+    addRows(weights);
   if (!op.getUGrad())
     return;
-  Registers weighted;
-  for (auto [index, slope] : llvm::enumerate(slopes))
-    weighted.push_back(b.mul(b.mul(g[index], slope), v(index)));
-  k.sums.addDiagonals(step, op.getUGrad(), weighted);
+  for (auto [index, weight] : llvm::enumerate(weights))
+    weight = b.mul(weight, v(index));
+  k.sums.addDiagonals(step, op.getUGrad(), weights);
 }
 
 } // namespace

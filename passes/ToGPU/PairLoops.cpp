@@ -5,7 +5,8 @@
 // region stands once, in a loop over the lane's pairs, with inputs and results in memory of the
 // thread. What it adds to the elements of a head goes to an array of the thread first; behind the
 // loop the arrays are summed over the warp, element by element. Nothing depends on the order of
-// threads.
+// threads. A region that is one loop, run equally often for all pairs, costs nothing where that is
+// never.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToGPU/Emitters.h"
@@ -13,6 +14,7 @@
 #include "passes/ToGPU/Maps.h"
 #include "passes/ToGPU/Sums.h"
 
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -123,6 +125,8 @@ private:
   void add(AccumulateOp sum, RegionWriter &writer, const Num &pair, Value counts);
   void addLines();
   void reduceSums();
+  scf::ForOp wholeLoop();
+  Registers compute();
 
   Step &step;
   FragmentKernel &k;
@@ -132,6 +136,7 @@ private:
   llvm::MapVector<unsigned, ThreadArray> inputs;   // by number; those that are no indices
   llvm::MapVector<Value, Sum> sums;                // by buffer
   llvm::MapVector<Operation *, ThreadArray> lines; // what goes to rows and columns, of each pair
+  bool hasLines = false;                           // whether anything does
 };
 
 void PairLoop::declareSums() {
@@ -209,7 +214,34 @@ void PairLoop::addLines() {
   }
 }
 
-void PairLoop::run() {
+/// Whether a value in the region follows from constants and buffers alone.
+static bool isOfConstants(Value value) {
+  if (isa<BufferType>(value.getType()))
+    return true;
+  Operation *op = value.getDefiningOp();
+  return op && !op->getNumRegions() && llvm::all_of(op->getOperands(), isOfConstants);
+}
+
+/// The loop that the region is, where how often it runs follows from constants and buffers.
+scf::ForOp PairLoop::wholeLoop() {
+  scf::ForOp loop;
+  for (Operation &op : map.getBody().front().without_terminator()) {
+    if (!loop && isa<scf::ForOp>(op))
+      loop = cast<scf::ForOp>(op);
+    else if (op.getNumRegions() || isa<AccumulateOp, memref::StoreOp>(op))
+      return {};
+  }
+  auto isInput = [&](Value init) { return static_cast<bool>(map.getInputOf(init)); };
+  Operation *end = map.getBody().front().getTerminator();
+  const bool isWhole = loop && loop.getResults() == end->getOperands() && !hasLines &&
+                       llvm::all_of(loop.getInitArgs(), isInput);
+  return isWhole && isOfConstants(loop.getLowerBound()) && isOfConstants(loop.getUpperBound())
+             ? loop
+             : scf::ForOp();
+}
+
+/// The registers of all results, one result after the other.
+Registers PairLoop::compute() {
   for (auto [index, input] : llvm::enumerate(map.getInputs())) {
     if (elementOf(input).isIndex())
       continue;
@@ -225,12 +257,40 @@ void PairLoop::run() {
   b.loop(0, count, 1, [&](Num pair) { writePair(pair, results); });
   reduceSums();
   addLines();
-  for (auto [value, array] : llvm::zip(map.getResults(), results)) {
-    Registers registers;
+  Registers registers;
+  for (ThreadArray &array : results)
     for (int64_t i = 0; i < count; ++i)
       registers.push_back(array.load(Num(i)));
-    step.set(value, std::move(registers));
+  return registers;
+}
+
+void PairLoop::run() {
+  map.walk([&](AccumulateOp sum) { hasLines |= lineOf(sum).has_value(); });
+  Registers all;
+  if (scf::ForOp loop = wholeLoop()) {
+    RegionWriter writer(k.fn, map.getBody().front());
+    Num begin = b.fromValue(writer.lookup(loop.getLowerBound()));
+    Value runs = b.less(begin, b.fromValue(writer.lookup(loop.getUpperBound())));
+    SmallVector<Type> types;
+    for (Value result : map.getResults())
+      types.append(count, elementOf(result));
+    all = b.ifElse(
+        runs, types, [&] { return compute(); },
+        [&] {
+          Registers before;
+          for (Value init : loop.getInitArgs()) {
+            Value input = map.getInputOf(init);
+            for (int64_t i = 0; i < count; ++i)
+              before.push_back(
+                  step.registers(input)[k.indexOf(spacesOf(input), k.elementAt({"r", "c"}, i))]);
+          }
+          return before;
+        });
+  } else {
+    all = compute();
   }
+  for (auto [number, value] : llvm::enumerate(map.getResults()))
+    step.set(value, Registers(ArrayRef(all).slice(number * count, count)));
 }
 
 } // namespace

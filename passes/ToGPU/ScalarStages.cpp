@@ -287,17 +287,20 @@ void lowerLoops(StageOp stage, MutableArrayRef<LoopCode> loops, unsigned number)
 
 /// Global memory for finding segments (peGpuSegmentsScratch in runtime/device/library): float64.
 Value segmentsScratch(StageOp stage, FindSegmentsOp op) {
-  auto lastOf = [](Value buffer) {
-    return cast<BufferType>(buffer.getType()).getExtents().back().getValue();
+  auto extentOf = [](Value buffer, unsigned fromLast) {
+    auto extents = cast<BufferType>(buffer.getType()).getExtents();
+    return extents.size() < fromLast ? std::string("1")
+                                     : extents[extents.size() - fromLast].getValue().str();
   };
   std::string width = "1";
-  for (size_t i = 1; i < op.getLayers().size(); i += 2) {
-    Value bias = op.getLayers()[i];
-    const bool isScalar = cast<BufferType>(bias.getType()).getExtents().empty();
-    width = "max(" + width + "," + (isScalar ? "1" : lastOf(bias).str()) + ")";
-  }
-  std::string size =
-      std::to_string(5 * kThreads) + "+2*(" + lastOf(op.getSlope()).str() + "+1)*(" + width + "+1)";
+  for (size_t i = 1; i < op.getLinks().size(); i += 2)
+    width = "max(" + width + "," + extentOf(op.getLinks()[i], 1) + ")";
+  const std::string room = "(" + extentOf(op.getCoefficients(), 2) + "+1)";
+  // Interval bounds and counts per thread, two sweeps of knots and values.
+  std::string size = std::to_string(5 * kThreads) + "+2*" + room + "*(" + width + "+1)";
+  if (op.getDegree() != 1) // refineScratch of runtime/device/library/Refine.h
+    size += "+" + std::to_string(4 * kThreads + 32 * 16 * 2 + 64 + 1) + "*" + width + "+5*" + room +
+            "+32";
   OpBuilder builder(stage);
   auto plan = stage->getParentOfType<PlanOp>();
   auto type = BufferType::get(stage.getContext(), builder.getStringAttr(size),
@@ -337,17 +340,22 @@ void lowerFindSegments(StageOp stage, FindSegmentsOp op) {
   push(fn.size("max(r+c-1,0)"));
   pushAddress(op.getV());
   pushProduct(fn.extents(op.getV()));
-  for (Value table : {op.getKnots(), op.getSlope(), op.getOffset(), op.getCount()})
+  for (Value table : {op.getKnots(), op.getCoefficients(), op.getCount()})
     pushAddress(table);
-  pushProduct(ArrayRef<Num>(fn.extents(op.getSlope())).drop_back());
-  push(fn.extents(op.getSlope()).back());
-  push(Num(op.getLayers().size() / 2));
-  for (size_t i = 0; i < op.getLayers().size(); i += 2) {
-    Value weight = op.getLayers()[i], bias = op.getLayers()[i + 1];
+  SmallVector<Num> extents(fn.extents(op.getCoefficients()));
+  pushProduct(ArrayRef(extents).drop_back(2));
+  push(extents[extents.size() - 2]);
+  push(Num(op.getDegree()));
+  auto tolerance = llvm::bit_cast<int64_t>(op.getTolerance().convertToDouble());
+  words.push_back(b.create<arith::ConstantOp>(b.getI64IntegerAttr(tolerance)));
+  push(Num(op.getLinks().size() / 2));
+  for (auto [i, name] : llvm::enumerate(op.getFunctions().getAsValueRange<StringAttr>())) {
+    Value weight = op.getLinks()[2 * i], bias = op.getLinks()[2 * i + 1];
     pushAddress(weight);
     pushAddress(bias);
     pushProduct(fn.extents(bias));
     push(fn.extents(weight).size() == 2 ? fn.extents(weight).back() : Num(1));
+    push(Num(static_cast<int64_t>(*symbolizeLinkFunction(name))));
   }
   Value block = b.create<LLVM::AllocaOp>(pointerType, i64, b.integer(words.size()), 8);
   for (auto [index, word] : llvm::enumerate(words))

@@ -135,12 +135,15 @@ private:
   /// Defines `result` as the contents of its scratch memory.
   void defineInScratch(Value result);
 
-  /// Where a pair stands on a piecewise linear function of t = u * v.
+  /// Where a pair stands on a piecewise polynomial of u * v.
   struct Segment {
-    Value u, v, t;
-    Value number; // how many kinks are below t
+    Value u, v;
+    Value x;      // what the piece's polynomial is in
+    Value number; // how many kinks are below u * v
+    SmallVector<Value> coefficients;
   };
-  Segment findSegment(Value u, Value v, Value knots, Value count, const Point &point);
+  Segment findSegment(Value u, Value v, Value knots, Value coefficients, Value count,
+                      const Point &point);
 
   StageOp stage;
   const StageFunction &function;

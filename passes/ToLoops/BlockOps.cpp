@@ -202,45 +202,71 @@ void BlockEmitter::emitScan(ScanOp op) {
   defineInScratch(op.getCarryOut());
 }
 
-//===- Piecewise linear functions ------------------------------------------------===//
+//===- Piecewise polynomials -----------------------------------------------------===//
 
-BlockEmitter::Segment BlockEmitter::findSegment(Value u, Value v, Value knots, Value count,
-                                                const Point &point) {
+BlockEmitter::Segment BlockEmitter::findSegment(Value u, Value v, Value knots, Value coefficients,
+                                                Value count, const Point &point) {
   Segment segment;
   segment.u = readBuffer(u, point);
   segment.v = readBuffer(v, point);
-  segment.t = arith::MulFOp::create(builder, segment.u, segment.v);
+  segment.x = arith::MulFOp::create(builder, segment.u, segment.v);
   Value segments = readBuffer(count, point, index(0));
   Value kinks = arith::SubIOp::create(
       builder, arith::IndexCastOp::create(builder, builder.getIndexType(), segments), index(1));
+  Value one = index(1);
   segment.number = foldRange(kinks, index(0), [&](Value kink, Value below) -> Value {
+    Value end = arith::AddIOp::create(builder, kink, one);
     Value isBelow = arith::CmpFOp::create(builder, arith::CmpFPredicate::OLT,
-                                          readBuffer(knots, point, kink), segment.t);
-    Value one = arith::IndexCastUIOp::create(builder, builder.getIndexType(), isBelow);
-    return arith::AddIOp::create(builder, below, one);
+                                          readBuffer(knots, point, end), segment.x);
+    Value more = arith::IndexCastUIOp::create(builder, builder.getIndexType(), isBelow);
+    return arith::AddIOp::create(builder, below, more);
   });
+  const int64_t degree = degreeOfSegments(coefficients);
+  if (degree > 1) { // about the piece's centre
+    Value next = arith::AddIOp::create(builder, segment.number, one);
+    Value ends = arith::AddFOp::create(builder, readBuffer(knots, point, segment.number),
+                                       readBuffer(knots, point, next));
+    Value half = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0.5));
+    segment.x =
+        arith::SubFOp::create(builder, segment.x, arith::MulFOp::create(builder, ends, half));
+  }
+  for (int64_t power = 0; power <= degree; ++power)
+    segment.coefficients.push_back(readBuffer(coefficients, point, {segment.number, index(power)}));
   return segment;
 }
 
 void BlockEmitter::emitSegments(SegmentsOp op) {
   compute(op.getValue(), [&](const Point &point) -> Value {
-    Segment segment = findSegment(op.getU(), op.getV(), op.getKnots(), op.getCount(), point);
-    Value slope = readBuffer(op.getSlope(), point, segment.number);
-    Value product = arith::MulFOp::create(builder, slope, segment.t);
-    return arith::AddFOp::create(builder, product,
-                                 readBuffer(op.getOffset(), point, segment.number));
+    Segment segment = findSegment(op.getU(), op.getV(), op.getKnots(), op.getCoefficients(),
+                                  op.getCount(), point);
+    Value value = segment.coefficients.pop_back_val();
+    while (!segment.coefficients.empty()) {
+      value = arith::MulFOp::create(builder, value, segment.x);
+      value = arith::AddFOp::create(builder, value, segment.coefficients.pop_back_val());
+    }
+    return value;
   });
 }
 
 void BlockEmitter::emitSegmentsGrad(SegmentsGradOp op) {
   forEachPoint({"r", "c"}, [&](const Point &point) {
     ifInsideMask(point, [&] {
-      Segment segment = findSegment(op.getU(), op.getV(), op.getKnots(), op.getCount(), point);
+      Segment segment = findSegment(op.getU(), op.getV(), op.getKnots(), op.getCoefficients(),
+                                    op.getCount(), point);
       auto times = [&](Value a, Value b) -> Value { return arith::MulFOp::create(builder, a, b); };
-      Value g = at(op.getValue(), point);
-      addToBuffer(g, op.getMoments(), point, {segment.number, index(0)});
-      addToBuffer(times(g, segment.t), op.getMoments(), point, {segment.number, index(1)});
-      Value slope = times(g, readBuffer(op.getSlope(), point, segment.number));
+      Value g = at(op.getValue(), point), power = g;
+      for (int64_t m = 0, e = op.getDegree(); m <= e; ++m, power = times(power, segment.x))
+        addToBuffer(power, op.getMoments(), point, {segment.number, index(m)});
+      if (!op.getVGrad() && !op.getUGrad())
+        return;
+      Value slope;
+      for (int64_t m = op.getDegree(); m > 0; --m) {
+        Value factor = arith::ConstantOp::create(builder, builder.getF32FloatAttr(m));
+        Value term = times(segment.coefficients[m], factor);
+        slope = slope ? arith::AddFOp::create(builder, times(slope, segment.x), term).getResult()
+                      : term;
+      }
+      slope = times(g, slope);
       if (op.getVGrad())
         addToBuffer(times(slope, segment.u), op.getVGrad(), point);
       if (op.getUGrad())

@@ -11,8 +11,7 @@ static bool isOnlyRead(Operation *op, Value buffer) {
   if (isa<LoadOp, ReadOp, WindowOp, SegmentsOp, RandomOp, StreamOp>(op))
     return true;
   if (auto find = dyn_cast<FindSegmentsOp>(op))
-    return !llvm::is_contained(
-        {find.getKnots(), find.getSlope(), find.getOffset(), find.getCount()}, buffer);
+    return !llvm::is_contained({find.getKnots(), find.getCoefficients(), find.getCount()}, buffer);
   if (auto grad = dyn_cast<SegmentsGradOp>(op))
     return !llvm::is_contained(
         {Value(grad.getMoments()), Value(grad.getVGrad()), Value(grad.getUGrad())}, buffer);

@@ -209,18 +209,22 @@ static void emitFindSegments(OpBuilder builder, FindSegmentsOp op, const StageFu
   push(function.emitSize(builder, loc, "max(r+c-1,0)"));
   pushAddress(op.getV());
   pushCount(function.getExtents(op.getV()));
-  for (Value table : {op.getKnots(), op.getSlope(), op.getOffset(), op.getCount()})
+  for (Value table : {op.getKnots(), op.getCoefficients(), op.getCount()})
     pushAddress(table);
-  pushCount(function.getExtents(op.getSlope()).drop_back());
-  push(function.getExtents(op.getSlope()).back());
-  pushConstant(op.getLayers().size() / 2);
-  for (size_t i = 0; i < op.getLayers().size(); i += 2) {
-    Value weight = op.getLayers()[i], bias = op.getLayers()[i + 1];
+  ArrayRef<Value> extents = function.getExtents(op.getCoefficients());
+  pushCount(extents.drop_back(2));
+  push(extents.drop_back().back());
+  pushConstant(op.getDegree());
+  pushConstant(llvm::bit_cast<int64_t>(op.getTolerance().convertToDouble()));
+  pushConstant(op.getLinks().size() / 2);
+  for (auto [i, name] : llvm::enumerate(op.getFunctions().getAsValueRange<StringAttr>())) {
+    Value weight = op.getLinks()[2 * i], bias = op.getLinks()[2 * i + 1];
     pushAddress(weight);
     pushAddress(bias);
     pushCount(function.getExtents(bias));
     bool matrix = function.getExtents(weight).size() == 2;
     matrix ? push(function.getExtents(weight).back()) : pushConstant(1);
+    pushConstant(static_cast<int64_t>(*symbolizeLinkFunction(name)));
   }
 
   OpBuilder entry = function.getEntryBuilder();

@@ -1,25 +1,61 @@
-//===- SegmentsTerm.cpp - piecewise linear functions of u(i - j) v(i) ------===//
+//===- SegmentsTerm.cpp - piecewise polynomials of u(i - j) v(i) ----------===//
 //
-// A ReLU network of one variable is piecewise linear with few pieces. The kernel sees
-// slopes and offsets; the gradient of everything they depend on follows exactly from two sums per
-// piece: with g the cotangent and t the coordinate, S0 = sum g and S1 = sum g t
-// over a piece are reproduced by two points p, q inside it with cotangents
-//   g_q = (S1 - S0 p) / (q - p),  g_p = S0 - g_q,
-// because on one piece every derivative is affine in t. Reverse mode of the network runs at
-// those points, away from the kinks, where every activation is decided.
+// A function of one number is brought to pieces, each a polynomial of degree n (0, 1 or 3), exact
+// or within a tolerance (tile.find_segments). The kernel sees knots and coefficients. The gradient
+// of everything that the pieces depend on follows from n + 1 sums per piece: with g the cotangent
+// and x in [-1, 1] the place of the coordinate in its piece, S_m = sum g x^m. The piece is the
+// polynomial through its values y_k at the Chebyshev points x_k, y = sum_k y_k L_k(x), so
+//
+//   the cotangent of y_k is sum g L_k(x) = sum_m L_km S_m,  L_k(x) = sum_m L_km x^m
+//
+// and reverse mode runs at these points, away from the kinks, where every function has one slope.
+//
+// Where pieces are too many for the tables, there are none: the function is then evaluated, and
+// differentiated, for each score.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Terms.h"
 #include "passes/Transforms/ScalarVjp.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <cmath>
+#include <numbers>
 
 using namespace mlir;
 using namespace mlir::tile;
 
 namespace {
 
+/// Coefficients [node][power] of the polynomials that are 1 at one Chebyshev point of [-1, 1] and 0
+/// at the others.
+struct NodeBasis {
+  explicit NodeBasis(int64_t degree) {
+    const int64_t count = degree + 1;
+    for (int64_t k = 0; k < count; ++k)
+      nodes.push_back(-std::cos((k + 0.5) * std::numbers::pi / count));
+    for (double node : nodes) {
+      SmallVector<double> product = {1.0};
+      for (double other : nodes) {
+        if (other == node)
+          continue;
+        product.push_back(0.0);
+        for (size_t m = product.size(); m-- > 0;)
+          product[m] = ((m ? product[m - 1] : 0.0) - other * product[m]) / (node - other);
+      }
+      coefficients.push_back(product);
+    }
+  }
+  SmallVector<double> nodes;
+  SmallVector<SmallVector<double>> coefficients;
+};
+
 class SegmentsTerm : public TermLowering {
 public:
-  using TermLowering::TermLowering;
+  SegmentsTerm(PlanContext &context, pe::TermOp term, std::string name)
+      : TermLowering(context, term, std::move(name)),
+        captureSums(context, term.getCaptures(), this->name + "_each") {}
 
   LogicalResult prepare() override {
     piecewise = term.getPartValue(pe::TermPart::Piece).getDefiningOp<pe::PiecewiseOpInterface>();
@@ -28,17 +64,32 @@ public:
     createBuffers();
     prepareFactors();
     TileBuilder t = beginStage(context.plan, name + "_find", Phase::Prepare, {});
-    SmallVector<Value> layers;
-    for (Value layer : piecewise.getParameters())
-      layers.push_back(
-          parameters(pe::TermPart::Piece).parameterOf(cast<BlockArgument>(layer)).buffer);
-    t.create<FindSegmentsOp>(layers, u, v, knots, slope, offset, count);
+    SmallVector<Value> links;
+    SmallVector<StringRef> functions;
+    for (const pe::ChainLink &link : piecewise.getChain()) {
+      for (Value tensor : {link.weight, link.bias})
+        links.push_back(
+            parameters(pe::TermPart::Piece).parameterOf(cast<BlockArgument>(tensor)).buffer);
+      functions.push_back(pe::stringifyActivation(link.function));
+    }
+    t.create<FindSegmentsOp>(links, u, v, knots, coefficients, count, t.getStrArrayAttr(functions),
+                             APFloat(piecewise.getLogitTolerance()));
     prepareUnits();
     return success();
   }
 
   Value emit(TileBuilder &t) override {
-    return t.create<SegmentsOp>(t.type({"r", "c"}), u, v, knots, slope, offset, count);
+    Value value = t.create<SegmentsOp>(t.type({"r", "c"}), u, v, knots, coefficients, count);
+    if (!mayBeTooMany)
+      return value;
+    SmallVector<Value> inputs = t.pairPoint();
+    inputs.push_back(value);
+    return t.map(inputs, {"r", "c"}, [&](Scalar &s, ValueRange at) {
+      return ifNoPieces(s, at.back(), [&](Scalar &x) {
+        PairCode pair(*this, x, at);
+        return x.mul(x.mul(pair.value, pair.unit), x.number(kLog2E));
+      });
+    });
   }
 
   SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) override {
@@ -50,12 +101,14 @@ public:
       buffer.getDefiningOp()->moveBefore(u.getDefiningOp());
       return buffer;
     };
-    moments = sums("moments", {"b", "hq", capacity, "2"});
-    if (row->isActive())
+    moments = sums("moments", {"b", "hq", capacity, powers});
+    if (row->isActive() && degree > 0)
       vSums = sums("rows", {"b", "hq", "r"});
-    if (factor->isActive())
+    if (factor->isActive() && degree > 0)
       uSums = sums("diagonals", {"b", "hq", "t"});
-    t.create<SegmentsGradOp>(cotangent, u, v, knots, slope, count, moments, vSums, uSums);
+    t.create<SegmentsGradOp>(cotangent, u, v, knots, coefficients, count, moments, vSums, uSums);
+    if (mayBeTooMany)
+      emitPairGradient(t, cotangent);
     return {};
   }
 
@@ -67,6 +120,8 @@ public:
       finishRows();
     if (uSums)
       finishDistances();
+    if (mayBeTooMany)
+      captureSums.finish();
   }
 
 private:
@@ -83,13 +138,34 @@ private:
                    make(row, pe::TermPart::RowFactor));
   }
 
-  void createBuffers() {
-    // One kink per unit and cell of the layer before: the product of (width + 1).
+  /// One kink per unit and cell of the link before: the product of (width + 1). Kinks that each
+  /// head has for itself, and pieces of a smooth function, are given room that is seldom too small.
+  int64_t findCapacity() {
+    const SmallVector<pe::ChainLink> chain = piecewise.getChain();
+    mayBeTooMany = degree == 3 ||
+                   (chain.back().function != pe::Activation::Identity && !isConstantBehind(chain));
+    if (mayBeTooMany)
+      return degree == 3 && chain.size() <= 2 ? 128 : 512;
     int64_t pieces = 1;
-    ValueRange layers = piecewise.getParameters();
-    for (size_t i = 0; i + 2 < layers.size(); i += 2)
-      pieces *= cast<ShapedType>(layers[i].getType()).getDimSize(0) + 1;
+    for (const pe::ChainLink &link : ArrayRef(chain).drop_back()) {
+      pieces *= cast<ShapedType>(link.bias.getType()).getDimSize(0) + 1;
+      if (link.function == pe::Activation::Step)
+        break;
+    }
+    return pieces;
+  }
+  /// Whether steps stand before the last link, so that it adds no kinks.
+  static bool isConstantBehind(ArrayRef<pe::ChainLink> chain) {
+    return llvm::any_of(chain.drop_back(), [](const pe::ChainLink &link) {
+      return link.function == pe::Activation::Step;
+    });
+  }
+
+  void createBuffers() {
+    degree = *piecewise.getDegree();
+    const int64_t pieces = findCapacity();
     capacity = std::to_string(pieces);
+    powers = std::to_string(degree + 1);
     SmallVector<StringRef> uExtents = {"t"}, vExtents = {"r"};
     if (term.dependsOnHead(pe::TermPart::Factor))
       uExtents.insert(uExtents.begin(), "hq");
@@ -97,9 +173,8 @@ private:
       vExtents.insert(vExtents.begin(), "hq");
     u = context.kept(name + "_u", uExtents);
     v = context.kept(name + "_v", vExtents);
-    knots = context.kept(name + "_knots", {capacity});
-    slope = context.kept(name + "_slope", {"hq", capacity});
-    offset = context.kept(name + "_offset", {"hq", capacity});
+    knots = context.kept(name + "_knots", {std::to_string(pieces + 1)});
+    coefficients = context.kept(name + "_coefficients", {"hq", capacity, powers});
     count = context.kept(name + "_count", {"1"}, context.plan.getI32Type());
   }
 
@@ -138,16 +213,15 @@ private:
           [&](Scalar &s, IRMapping &m, Value h, Value r) { mapRow(s, m, h, r); });
   }
 
-  /// Slopes and offsets in units of log2, times the output scale.
+  /// Coefficients in units of log2, times the output scale.
   void prepareUnits() {
     TileBuilder t = beginStage(context.plan, name + "_units", Phase::Prepare, {"hq"});
-    t.foreach ({capacity}, [&](Scalar &s, ValueRange at) {
+    t.foreach ({capacity, powers}, [&](Scalar &s, ValueRange at) {
       TileParameters params = parameters(pe::TermPart::Scale);
       IRMapping mapping;
       mapPart(mapping, pe::TermPart::Scale, s.index(0), at[0], {});
       Value unit = s.mul(s.number(kLog2E), scale->emitPrimal(s, mapping, params));
-      for (Value buffer : {slope, offset})
-        writeElement(s, s.mul(readElement(s, buffer, at), unit), buffer, at);
+      writeElement(s, s.mul(readElement(s, coefficients, at), unit), coefficients, at);
     });
   }
 
@@ -175,22 +249,13 @@ private:
     scale->emitAdjoint(s, outerMapping, s.mul(cotangent, value), outer);
   }
 
-  /// The range of u * v that can have occurred, for the ends of the first and the last piece: the
-  /// box of the factors' extremes is enough, since any point inside a piece serves.
-  Value findRange();
   void finishPieces();
-
-  /// The end of a piece: knot number `index`, or `bound` where there is none.
-  Value pieceEnd(Scalar &s, Value index, Value exists, Value bound) {
-    Value knot = readElement(s, knots, {index}, /*inbounds=*/false);
-    Value wide = s.create<arith::ExtFOp>(s.getF64Type(), knot);
-    return s.select(exists, wide, bound);
-  }
+  SmallVector<Value> momentsOf(Scalar &s, ValueRange at);
 
   void finishRows() {
     TileBuilder t = beginStage(context.plan, name + "_rows_finish", Phase::Finish, {});
     t.foreach ({"hq", "r"}, [&](Scalar &s, ValueRange at) {
-      // v_grad was computed with slopes in log2 units.
+      // v_grad was computed with coefficients in log2 units.
       Value sum = s.mul(batchSum(s, vSums, at), s.number(1.0 / kLog2E, s.getF64Type()));
       ifNonZero(s, sum, [&](Scalar &x) {
         TileParameters params = parameters(pe::TermPart::RowFactor);
@@ -218,72 +283,143 @@ private:
     });
   }
 
+  /// The term's value for one pair, in natural units and without its scale, and what reverse mode
+  /// needs of it.
+  struct PairCode {
+    PairCode(SegmentsTerm &term, Scalar &s, ValueRange at);
+    SegmentsTerm &term;
+    IRMapping factorMap, rowMap, pieceMap, scaleMap;
+    TileParameters factorParams, rowParams, pieceParams, scaleParams;
+    Value u, v, value, unit;
+    void emitAdjoint(Scalar &s, Value cotangent);
+  };
+  Value ifNoPieces(Scalar &s, Value otherwise, llvm::function_ref<Value(Scalar &)> body);
+  void emitPairGradient(TileBuilder &t, Value cotangent);
+
   pe::PiecewiseOpInterface piecewise;
   std::optional<pe::ScalarVjp> piece, scale, factor, row;
-  std::string capacity;
-  Value u, v, knots, slope, offset, count;
+  int64_t degree = 1;
+  bool mayBeTooMany = false;
+  std::string capacity, powers;
+  Value u, v, knots, coefficients, count;
   Value moments, vSums, uSums;
+  CaptureSums captureSums;
 };
 
-Value SegmentsTerm::findRange() {
-  Type f64 = context.plan.getF64Type();
-  Value lows = context.temporary(name + "_lows", {"2"}, f64);
-  Value highs = context.temporary(name + "_highs", {"2"}, f64);
-  TileBuilder t = beginStage(context.plan, name + "_range", Phase::Finish, {});
-  t.foreach ({"2"}, [&](Scalar &s, ValueRange at) {
-    writeElement(s, s.number(1.0e300, f64), lows, at);
-    writeElement(s, s.number(-1.0e300, f64), highs, at);
-  });
-  for (auto [place, buffer, extent] : {std::tuple(0, u, "r + c - 1"), std::tuple(1, v, "r")}) {
-    SmallVector<StringRef> over;
-    if (cast<BufferType>(buffer.getType()).has("hq"))
-      over.push_back("hq");
-    over.push_back(extent);
-    t.foreach (over, [&, place = place, buffer = buffer](Scalar &s, ValueRange at) {
-      Value x = s.create<arith::ExtFOp>(f64, readElement(s, buffer, at));
-      accumulateElement(s, x, lows, s.index(place), Reduction::Min);
-      accumulateElement(s, x, highs, s.index(place), Reduction::Max);
-    });
+//===- Without pieces ----------------------------------------------------------------===//
+
+SegmentsTerm::PairCode::PairCode(SegmentsTerm &term, Scalar &s, ValueRange at)
+    : term(term), factorParams(term.parameters(pe::TermPart::Factor)),
+      rowParams(term.parameters(pe::TermPart::RowFactor)),
+      pieceParams(term.parameters(pe::TermPart::Piece)),
+      scaleParams(term.parameters(pe::TermPart::Scale)) {
+  Value zero = s.index(0), head = at[1];
+  Value position = s.create<arith::MaxSIOp>(at[2], zero);
+  term.mapPart(factorMap, pe::TermPart::Factor, zero, head, s.sub(at[2], at[3]));
+  term.mapPart(rowMap, pe::TermPart::RowFactor, zero, head, position);
+  term.mapPart(scaleMap, pe::TermPart::Scale, zero, head, {});
+  u = term.factor->emitPrimal(s, factorMap, factorParams);
+  v = term.row->emitPrimal(s, rowMap, rowParams);
+  term.mapPart(pieceMap, pe::TermPart::Piece, zero, head, s.mul(u, v));
+  value = term.piece->emitPrimal(s, pieceMap, pieceParams);
+  unit = term.scale->emitPrimal(s, scaleMap, scaleParams);
+}
+
+void SegmentsTerm::PairCode::emitAdjoint(Scalar &s, Value cotangent) {
+  Value x = term.piece->emitAdjoint(s, pieceMap, s.mul(cotangent, unit), pieceParams).front();
+  term.scale->emitAdjoint(s, scaleMap, s.mul(cotangent, value), scaleParams);
+  term.factor->emitAdjoint(s, factorMap, s.mul(x, v), factorParams);
+  term.row->emitAdjoint(s, rowMap, s.mul(x, u), rowParams);
+}
+
+/// A loop that runs once where there are no pieces, and otherwise not at all; its result is
+/// `otherwise`, where that is given, or the body's.
+Value SegmentsTerm::ifNoPieces(Scalar &s, Value otherwise,
+                               llvm::function_ref<Value(Scalar &)> body) {
+  Value zero = s.index(0), one = s.index(1);
+  Value pieces = s.create<arith::IndexCastOp>(s.getIndexType(), readElement(s, count, {zero}));
+  Value times = s.sub(one, s.create<arith::MinSIOp>(pieces, one));
+  auto loop =
+      s.create<scf::ForOp>(zero, times, one, otherwise ? ValueRange(otherwise) : ValueRange());
+  if (!otherwise) {
+    Scalar inner(s.getLoc(), OpBuilder::atBlockTerminator(loop.getBody()));
+    body(inner);
+    return {};
   }
-  Value range = context.temporary(name + "_ends", {"2"}, f64);
-  TileBuilder ends = beginStage(context.plan, name + "_range_ends", Phase::Finish, {});
-  ends.foreach ({"1"}, [&](Scalar &s, ValueRange) {
-    Value low = s.number(1.0e300, f64), high = s.number(-1.0e300, f64);
-    for (Value a : {lows, highs})
-      for (Value b : {lows, highs}) {
-        Value x = s.mul(readElement(s, a, s.index(0)), readElement(s, b, s.index(1)));
-        low = s.min(low, x);
-        high = s.max(high, x);
-      }
-    writeElement(s, low, range, s.index(0));
-    writeElement(s, high, range, s.index(1));
+  Scalar inner(s.getLoc(), OpBuilder::atBlockEnd(loop.getBody()));
+  inner.create<scf::YieldOp>(body(inner));
+  return loop.getResult(0);
+}
+
+void SegmentsTerm::emitPairGradient(TileBuilder &t, Value cotangent) {
+  captureSums.create();
+  SmallVector<Value> inputs = t.pairPoint();
+  inputs.push_back(cotangent);
+  t.eachPair(inputs, [&](Scalar &s, ValueRange at) {
+    ifNoPieces(s, {}, [&](Scalar &x) -> Value {
+      PairCode pair(*this, x, at);
+      for (TileParameters *params :
+           {&pair.factorParams, &pair.rowParams, &pair.pieceParams, &pair.scaleParams})
+        captureSums.use(*params, at[0], at[1]);
+      pair.emitAdjoint(x, at.back());
+      return {};
+    });
   });
-  return range;
+}
+
+//===- Moments -----------------------------------------------------------------------===//
+
+/// The sums of g x^m of a piece, m = 0 ... degree, over the batch, in float64.
+SmallVector<Value> SegmentsTerm::momentsOf(Scalar &s, ValueRange at) {
+  SmallVector<Value> sums;
+  for (int64_t m = 0; m <= degree; ++m)
+    sums.push_back(batchSum(s, moments, {at[0], at[1], s.index(m)}));
+  return sums;
 }
 
 void SegmentsTerm::finishPieces() {
-  Value range = findRange();
+  const NodeBasis basis(degree);
   TileBuilder t = beginStage(context.plan, name + "_pieces_finish", Phase::Finish, {});
-  t.foreach ({"hq", capacity}, [&](Scalar &s, ValueRange at) {
+  t.foreach ({"hq", capacity, powers}, [&](Scalar &s, ValueRange at) {
     Type f64 = s.getF64Type();
-    Value z = at[1], zero = s.index(0), one = s.index(1);
-    Value s0 = batchSum(s, moments, {at[0], z, zero}), s1 = batchSum(s, moments, {at[0], z, one});
-    Value some = s.add(s.create<math::AbsFOp>(s0), s.create<math::AbsFOp>(s1));
-    ifNonZero(s, some, [&](Scalar &x) {
-      Value pieces = x.create<arith::IndexCastOp>(x.getIndexType(), readElement(x, count, {zero}));
-      Value hasLow = x.create<arith::CmpIOp>(arith::CmpIPredicate::sgt, z, zero);
-      Value hasHigh = x.create<arith::CmpIOp>(arith::CmpIPredicate::slt, x.add(z, one), pieces);
-      Value low = pieceEnd(x, x.sub(z, one), hasLow, readElement(x, range, {zero}));
-      Value high = pieceEnd(x, z, hasHigh, readElement(x, range, {one}));
-      Value quarter = x.mul(x.sub(high, low), x.number(0.25, f64));
-      Value p = x.add(low, quarter), q = x.sub(high, quarter);
-      Value wide = x.greater(quarter, x.number(0.0, f64));
-      Value gap = x.select(wide, x.sub(q, p), x.number(1.0, f64));
-      Value gq = x.select(wide, x.div(x.sub(s1, x.mul(s0, p)), gap), x.number(0.0, f64));
-      Value gp = x.sub(s0, gq);
-      for (auto [point, cotangent] : {std::pair{p, gp}, std::pair{q, gq}}) {
-        emitPoint(x, at[0], point, cotangent);
+    SmallVector<Value> sums = momentsOf(s, at);
+    // The constant of this node.
+    auto ofNode = [&](auto constantOf) {
+      Value chosen = s.number(constantOf(0), f64);
+      for (int64_t node = 1; node <= degree; ++node) {
+        Value isThis = s.create<arith::CmpIOp>(arith::CmpIPredicate::eq, at[2], s.index(node));
+        chosen = s.select(isThis, s.number(constantOf(node), f64), chosen);
       }
+      return chosen;
+    };
+    Value node = ofNode([&](int64_t k) { return basis.nodes[k]; });
+    SmallVector<Value> weights;
+    for (int64_t m = 0; m <= degree; ++m)
+      weights.push_back(ofNode([&](int64_t k) { return basis.coefficients[k][m]; }));
+    Value pieces =
+        s.create<arith::IndexCastOp>(s.getIndexType(), readElement(s, count, {s.index(0)}));
+    Value exists = s.create<arith::CmpIOp>(arith::CmpIPredicate::slt, at[1], pieces);
+    Value some = s.number(0.0, f64);
+    for (Value sum : sums)
+      some = s.add(some, s.create<math::AbsFOp>(sum));
+    ifNonZero(s, s.select(exists, some, s.number(0.0, f64)), [&](Scalar &x) {
+      Value low = readElement(x, knots, {at[1]});
+      Value high = readElement(x, knots, {x.add(at[1], x.index(1))});
+      auto wide = [&](Value value) -> Value { return x.create<arith::ExtFOp>(f64, value); };
+      Value half = x.mul(x.sub(wide(high), wide(low)), x.number(0.5, f64));
+      // What the kernel's polynomials are centred at, or would be.
+      Value middle = wide(x.mul(x.add(low, high), x.number(0.5)));
+      Value isWide = x.greater(half, x.number(0.0, f64)), one = x.number(1.0, f64);
+      Value unit = x.select(isWide, x.div(one, x.select(isWide, half, one)), x.number(0.0, f64));
+      if (degree == 1) // its powers are of t
+        sums[1] = x.sub(sums[1], x.mul(sums[0], middle));
+      Value power = unit;
+      for (int64_t m = 1; m <= degree; ++m, power = x.mul(power, unit))
+        sums[m] = x.mul(sums[m], power);
+      Value cotangent = x.number(0.0, f64);
+      for (auto [sum, weight] : llvm::zip_equal(sums, weights))
+        cotangent = x.add(cotangent, x.mul(sum, weight));
+      emitPoint(x, at[0], x.add(middle, x.mul(half, node)), cotangent);
     });
   });
 }

@@ -44,6 +44,17 @@ private:
   }
   Value add(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
   Value mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
+  Value subtract(Value a, Value b) { return arith::SubFOp::create(builder, loc, a, b); }
+  /// 1 where z > 0, else 0.
+  Value isPositive(Value z) {
+    Value on = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, z, constant(0));
+    return arith::SelectOp::create(builder, loc, on, constant(1), constant(0));
+  }
+  /// 1 / (1 + exp(-z)).
+  Value logistic(Value z) {
+    Value power = math::ExpOp::create(builder, loc, arith::NegFOp::create(builder, loc, z));
+    return arith::DivFOp::create(builder, loc, constant(1), add(constant(1), power));
+  }
   Value load(Value row, Value at) { return memref::LoadOp::create(builder, loc, row, at); }
   void store(Value value, Value row, Value at) {
     memref::StoreOp::create(builder, loc, value, row, at);
@@ -94,6 +105,16 @@ Value MlpEmitter::activate(Activation activation, Value z) {
     return arith::MaximumFOp::create(builder, loc, z, constant(0));
   case Activation::Tanh:
     return math::TanhOp::create(builder, loc, z);
+  case Activation::Silu:
+    return mul(z, logistic(z));
+  case Activation::Cos:
+    return math::CosOp::create(builder, loc, z);
+  case Activation::Step: { // keeps a NaN
+    Value isBelow = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLE, z, constant(0));
+    Value other = arith::SelectOp::create(builder, loc, isBelow, constant(0), z);
+    Value isAbove = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, z, constant(0));
+    return arith::SelectOp::create(builder, loc, isAbove, constant(1), other);
+  }
   case Activation::Gelu:
     break;
   }
@@ -105,14 +126,20 @@ Value MlpEmitter::slope(Activation activation, Value z) {
   switch (activation) {
   case Activation::Identity:
     return constant(1);
-  case Activation::Relu: {
-    Value on = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, z, constant(0));
-    return arith::SelectOp::create(builder, loc, on, constant(1), constant(0));
-  }
+  case Activation::Relu:
+    return isPositive(z);
   case Activation::Tanh: {
     Value y = math::TanhOp::create(builder, loc, z);
-    return arith::SubFOp::create(builder, loc, constant(1), mul(y, y));
+    return subtract(constant(1), mul(y, y));
   }
+  case Activation::Silu: {
+    Value s = logistic(z);
+    return mul(s, add(constant(1), mul(z, subtract(constant(1), s))));
+  }
+  case Activation::Cos:
+    return arith::NegFOp::create(builder, loc, math::SinOp::create(builder, loc, z));
+  case Activation::Step:
+    return constant(0);
   case Activation::Gelu:
     break;
   }

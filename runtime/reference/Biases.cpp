@@ -197,7 +197,8 @@ Expected<MlpLayer> GraphBuilder::readMlpLayer(const Operation &operation, ValueI
 
 Expected<MlpSpec> GraphBuilder::readMlp(const Operation &operation,
                                         const std::vector<ValueId> &tensors) {
-  if (Status status = operation.expectOnly({"activation", "final_activation"}); !status)
+  if (Status status = operation.expectOnly({"activation", "final_activation", "tolerance"});
+      !status)
     return status.takeError();
   if (tensors.empty() || tensors.size() % 2)
     return operation.fail("expected pairs of weights and bias, found ", tensors.size(), " tensors");
@@ -218,8 +219,10 @@ Expected<MlpSpec> GraphBuilder::readMlp(const Operation &operation,
   spec.activation = findActivation(*activation);
   spec.finalActivation = findActivation(*finalActivation);
   if (!spec.activation || !spec.finalActivation)
-    return operation.fail("expected activations 'identity', 'relu', 'gelu' or 'tanh', found '",
-                          *activation, "' and '", *finalActivation, "'");
+    return operation.fail(
+        "expected activations 'identity', 'relu', 'gelu', 'tanh', 'silu', 'cos' or "
+        "'step', found '",
+        *activation, "' and '", *finalActivation, "'");
   return spec;
 }
 

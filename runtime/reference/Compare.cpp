@@ -2,6 +2,8 @@
 
 #include "runtime/reference/Compare.h"
 
+#include "runtime/plan/JsonReader.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -11,6 +13,9 @@
 
 namespace pe::reference {
 namespace {
+
+/// Gradients of the parameters of a function that is approximated, relative to their norm.
+constexpr double kApproximatedGradient = 2e-3;
 
 double normOf(const Tensor &tensor) {
   double sum = 0.0;
@@ -121,7 +126,7 @@ private:
     const double noise = normOf(reference.noise, item.name, expected);
     // A parameter whose gradient has terms of its own is judged by these.
     const double terms = magnitude > 0.0 ? 0.0 : normOf(reference.terms, item.name, expected);
-    const double relative = tolerance.relative + growth;
+    const double relative = approximated(item.name, tolerance.relative + growth);
     item.bound = relative * item.norm + (tolerance.magnitude + growth) * magnitude;
     item.bound = std::max(item.bound, tolerance.noise * noise);
     // The float64 residue of terms that cancel.
@@ -136,6 +141,17 @@ private:
       item.bound = std::max(item.bound, tolerance.smallest);
       item.scale = std::max(item.scale, item.bound);
     }
+  }
+
+  /// The relative factor with what approximations may add.
+  double approximated(const std::string &name, double relative) const {
+    bool isParameter = false;
+    for (const Approximation &approximation : options.approximations) {
+      relative += approximation.logits;
+      for (const std::string &parameter : approximation.parameters)
+        isParameter |= name == "d_" + parameter;
+    }
+    return isParameter ? std::max(relative, kApproximatedGradient) : relative;
   }
 
   /// How far the rounded evaluation is from the exact one.
@@ -236,6 +252,27 @@ std::string Report::table() const {
   for (const TensorReport &tensor : tensors)
     text += tensor.line() + "\n";
   return text;
+}
+
+Expected<std::vector<Approximation>> approximationsOf(std::string_view explainJson) {
+  using plan::Json;
+  auto json = plan::parseJson(explainJson, "explanation");
+  if (!json)
+    return json.takeError();
+  std::vector<Approximation> approximations;
+  if (!json->is_object())
+    return makeError("expected the explanation of a function, found ", explainJson);
+  for (const Json &attention : json->value("attentions", Json::array()))
+    for (const Json &term : attention.value("terms", Json::array())) {
+      auto tolerance = term.find("tolerance");
+      if (tolerance == term.end() || !tolerance->is_number())
+        continue;
+      Approximation approximation{*tolerance, {}};
+      for (const Json &name : term.value("parameters", Json::array()))
+        approximation.parameters.push_back(name);
+      approximations.push_back(std::move(approximation));
+    }
+  return approximations;
 }
 
 Expected<Report> compare(const Results &reference, const TensorMap &found,

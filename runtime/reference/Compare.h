@@ -26,10 +26,11 @@
 // Numbers below 2^-126 are 0 in f32, so a result whose norm is at most 2^-100 (the tail of a gelu)
 // may be 0, or off by as much.
 //
-// Activations get no extra tolerance: the compiler evaluates them as
-// written, in a table over distances or per pair, and approximates
-// none. Every element must be finite where the reference is finite,
-// and the same infinity or NaN where it is not.
+// What the compiler says it approximates (the tolerance of a term, in logits, in `pe explain`) is
+// granted this and no more: the relative factor grows by the tolerance, and is at least 2e-3 for
+// the gradients of that term's parameters. Everything else, smooth activations in tables over the
+// distance or evaluated per pair among it, is granted nothing. Every element must be finite where
+// the reference is finite, and the same infinity or NaN where it is not.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,8 +56,18 @@ struct Tolerance {
 /// An error for a type whose tolerance is not stated.
 Expected<Tolerance> toleranceOf(DType computation);
 
+/// A function that was approximated: by how much a logit may be off, and on whose account.
+struct Approximation {
+  double logits = 0.0;
+  std::vector<std::string> parameters;
+};
+
+/// The approximations that a compiled function's explanation states (pe::Function::explainJson).
+Expected<std::vector<Approximation>> approximationsOf(std::string_view explainJson);
+
 struct CompareOptions {
   DType computation = DType::F32;
+  std::vector<Approximation> approximations;
   /// The function evaluated with rounding to `computation`; needed for bf16, f16 and tf32.
   const Results *rounded = nullptr;
 };

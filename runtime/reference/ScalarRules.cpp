@@ -22,6 +22,13 @@ double geluDerivative(double x) {
   return 0.5 * (1.0 + std::erf(x / std::numbers::sqrt2)) + x * density;
 }
 
+double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+
+double siluDerivative(double x) {
+  const double s = sigmoid(x);
+  return s + x * s * (1.0 - s);
+}
+
 //===----------------------------------------------------------------------===//
 // Unary rules
 //===----------------------------------------------------------------------===//
@@ -90,6 +97,13 @@ const UnaryRule activationRules[] = {
      [](double x, double) { return x > 0.0 ? 1.0 : 0.0; }},
     {"gelu", [](double x) { return gelu(x); }, [](double x, double) { return geluDerivative(x); }},
     {"tanh", [](double x) { return std::tanh(x); }, [](double, double y) { return 1.0 - y * y; }},
+    {"silu", [](double x) { return x * sigmoid(x); },
+     [](double x, double) { return siluDerivative(x); }},
+    {"cos", [](double x) { return std::cos(x); }, [](double x, double) { return -std::sin(x); }},
+    {"step", [](double x) { return std::isnan(x) ? x
+                                   : x > 0.0     ? 1.0
+                                                 : 0.0; },
+     [](double, double) { return 0.0; }},
 };
 
 //===----------------------------------------------------------------------===//

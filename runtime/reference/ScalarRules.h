@@ -57,7 +57,8 @@ extern const BinaryRule positivePowerRule; ///< x^e for x > 0; else 0 without gr
 extern const BinaryRule geometricSlopeRule;
 extern const BinaryRule interleavedSlopeRule;
 
-/// Activations of pe.mlp: "identity", "relu" (relu'(0) = 0), "gelu" (exact, by erf), "tanh".
+/// Activations of pe.mlp: "identity", "relu" (relu'(0) = 0), "gelu" (exact, by erf), "tanh",
+/// "silu", "cos", "step" (1 where x > 0, with the derivative 0).
 const UnaryRule *findActivation(std::string_view name);
 
 } // namespace pe::reference

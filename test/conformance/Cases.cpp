@@ -26,6 +26,8 @@ static const EncodingFile kEncodings[] = {
     {"fire_linear", "examples/encodings/fire_linear.mlir"},
     {"fire_final_activation", "examples/encodings/fire_final_activation.mlir"},
     {"fire_gelu", "examples/encodings/fire_gelu.mlir"},
+    {"fire_tanh", "examples/encodings/fire_tanh.mlir"},
+    {"fire_fixed_threshold", "examples/encodings/fire_fixed_threshold.mlir"},
     {"fire_clamped", "examples/encodings/fire_clamped.mlir"},
     {"stick_breaking", "examples/encodings/stick_breaking.mlir"},
     {"rse", "examples/encodings/rse.mlir"},
@@ -46,6 +48,7 @@ static const EncodingFile kEncodings[] = {
     {"dropout", "examples/encodings/dropout.mlir"},
     {"sink_and_terms", "test/conformance/encodings/sink_and_terms.mlir"},
     {"dropout_stick_breaking", "test/conformance/encodings/dropout_stick_breaking.mlir"},
+    {"many_pieces", "test/conformance/encodings/many_pieces.mlir"},
 };
 
 static Positions shard(int64_t queryStart, int64_t keyStart, int64_t headStart,
@@ -100,6 +103,7 @@ static const ParameterRange kRanges[] = {
     {"table", -1.0, 1.0},
     {"tau", 8.0, 24.0},
     {"sink", -2.0, 3.0},
+    {"frequency", -120.0, 120.0},
     // Lengths: none, some and all of the keys.
     {"prefix", -5.0, 150.0},
 };

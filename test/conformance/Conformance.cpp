@@ -121,6 +121,10 @@ Status Suite::runCase(const EncodingFile &encoding, const Call &call, Subject &a
   comparison.computation = dtype;
   if (dtype != DType::F32)
     comparison.rounded = &question.rounded;
+  auto approximations = reference::approximationsOf((*function)->explainJson());
+  if (!approximations)
+    return approximations.takeError();
+  comparison.approximations = *std::move(approximations);
 
   TensorMap first;
   for (int threads : threadCounts) {

@@ -62,6 +62,7 @@ public:
       found->emplace(name, tensor);
     return std::move(*found);
   }
+  std::string explainJson() const override { return function.explainJson(); }
 
 private:
   pe::Function function;
@@ -115,7 +116,8 @@ private:
 
 class PoisonedFunction : public Function {
 public:
-  explicit PoisonedFunction(cpu::Executor executor) : executor(std::move(executor)) {}
+  PoisonedFunction(cpu::Executor executor, std::string explanation)
+      : executor(std::move(executor)), explanation(std::move(explanation)) {}
 
   Expected<TensorMap> run(const TensorMap &inputs, const Positions &positions,
                           int threads) override {
@@ -135,9 +137,11 @@ public:
       found->emplace(name, tensor);
     return std::move(*found);
   }
+  std::string explainJson() const override { return explanation; }
 
 private:
   cpu::Executor executor;
+  std::string explanation;
 };
 
 class PoisonedSubject : public Subject {
@@ -175,7 +179,7 @@ public:
         loaded, execution);
     if (!executor)
       return executor.takeError();
-    return std::make_unique<PoisonedFunction>(std::move(*executor));
+    return std::make_unique<PoisonedFunction>(std::move(*executor), std::move(code->explainJson));
   }
 
 private:

@@ -24,6 +24,8 @@ public:
   /// Results and "d_NAME" gradients in one map. `inputs` holds arguments and cotangents.
   virtual Expected<TensorMap> run(const TensorMap &inputs, const Positions &positions,
                                   int threads) = 0;
+  /// What the compiler says about it, as pe::Function::explainJson.
+  virtual std::string explainJson() const { return "{}"; }
 };
 
 class Subject {

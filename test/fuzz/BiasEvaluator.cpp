@@ -249,6 +249,12 @@ static Real activate(int activation, Real x) {
     return x / 2 * (1 + std::erf(x / std::numbers::sqrt2_v<Real>));
   case 3:
     return std::tanh(x);
+  case 4:
+    return x / (1 + std::exp(-x));
+  case 5:
+    return std::cos(x);
+  case 6:
+    return x > 0 ? 1 : x <= 0 ? 0 : x;
   default:
     return x;
   }

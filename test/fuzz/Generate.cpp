@@ -143,7 +143,8 @@ Node Generator::coordinate(bool isWhole) {
 
 Node Generator::mlp() {
   Node node = makeNode(Op::Mlp, Type::Bias, {coordinate()});
-  node.integers = {int64_t(below(4)), chance(0.6) ? 0 : int64_t(below(4))};
+  constexpr int64_t kinds = kActivations.size();
+  node.integers = {int64_t(below(kinds)), chance(0.6) ? 0 : int64_t(below(kinds))};
   int hidden = below(3);
   int64_t units = 0;
   for (int layer = 0; layer <= hidden; ++layer) {

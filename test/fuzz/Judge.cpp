@@ -62,7 +62,7 @@ struct Judge::Case {
   Status prepare(conformance::Subject &subject);
   Expected<const Expectation *> expectation(DType dtype);
   void compare(const std::string &target, DType dtype, const Expectation &expected,
-               const TensorMap &found);
+               const TensorMap &found, const std::string &explanation);
 };
 
 Status Judge::Case::prepare(conformance::Subject &subject) {
@@ -118,11 +118,17 @@ Expected<const Judge::Case::Expectation *> Judge::Case::expectation(DType dtype)
 }
 
 void Judge::Case::compare(const std::string &target, DType dtype, const Expectation &expected,
-                          const TensorMap &found) {
+                          const TensorMap &found, const std::string &explanation) {
   reference::CompareOptions options;
   options.computation = dtype;
   if (dtype != DType::F32)
     options.rounded = &expected.rounded;
+  auto approximations = reference::approximationsOf(explanation);
+  if (!approximations) {
+    find(target + ": no explanation", approximations.error().getMessage());
+    return;
+  }
+  options.approximations = *std::move(approximations);
   auto report = reference::compare(expected.exact, found, options);
   if (!report) {
     find(target + ": not compared", report.error().getMessage());
@@ -170,7 +176,7 @@ void Judge::runTarget(const Target &target, Case &run) const {
       run.find(target.name + ": runs differ bitwise in " + kindOf(name), name);
   }
   run.accepted.push_back(target.name);
-  run.compare(target.name, target.dtype, **expected, first);
+  run.compare(target.name, target.dtype, **expected, first, (*function)->explainJson());
 }
 
 /// Clear refusals by all targets, and stated limits, are not findings; others are.

@@ -87,7 +87,8 @@ struct Node {
 
 /// The words of the attributes that Linear::integers and Mlp::integers count.
 constexpr std::array<const char *, 3> kSlopeRules = {"", "geometric", "interleaved"};
-constexpr std::array<const char *, 4> kActivations = {"identity", "relu", "gelu", "tanh"};
+constexpr std::array<const char *, 7> kActivations = {"identity", "relu", "gelu", "tanh",
+                                                      "silu",     "cos",  "step"};
 
 /// Drawn uniformly from [low, high).
 struct Parameter {

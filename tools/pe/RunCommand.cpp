@@ -184,6 +184,10 @@ Status Run::compareWithReference() {
   judged.erase("bias");
   reference::CompareOptions comparison;
   comparison.computation = function->runner->getPlan().dtype;
+  auto approximations = reference::approximationsOf(function->explainJson);
+  if (!approximations)
+    return approximations.error();
+  comparison.approximations = *std::move(approximations);
   std::optional<reference::Results> rounded;
   if (comparison.computation != DType::F32) {
     evaluation.rounding = comparison.computation;

@@ -1,4 +1,4 @@
-//===- Segments.cpp - the node-value sweep over a ReLU network ------------===//
+//===- Segments.cpp - the node-value sweep over a chain of maps ------------===//
 #include "runtime/device/cpu/Segments.h"
 
 #include <algorithm>
@@ -14,6 +14,21 @@ namespace {
 /// them costs at most their distance times the change of slope.
 constexpr double kMergeDistance = 4e-15;
 
+using segments::Function;
+using segments::Link;
+
+/// One thread and the host's functions, for Refine.h.
+struct HostPlatform {
+  int64_t thread() const { return 0; }
+  int64_t threads() const { return 1; }
+  void barrier() const {}
+  double erf(double x) const { return std::erf(x); }
+  double exp(double x) const { return std::exp(x); }
+  double tanh(double x) const { return std::tanh(x); }
+  double sin(double x) const { return std::sin(x); }
+  double cos(double x) const { return std::cos(x); }
+};
+
 /// Knots and, for each, the values of all units of a layer.
 struct Sweep {
   std::vector<double> knots;
@@ -25,7 +40,7 @@ struct Sweep {
 };
 
 /// The layer's affine part at every knot.
-Sweep applyAffine(const Sweep &in, const PeSegmentsLayer &layer) {
+Sweep applyAffine(const Sweep &in, const Link &layer) {
   Sweep out;
   out.knots = in.knots;
   out.width = layer.outputs;
@@ -92,44 +107,65 @@ Sweep insertRoots(const Sweep &z, double merge) {
   return out;
 }
 
-/// Whether the shapes of the layers match each other and the heads of the tables.
-bool layersFit(std::span<const PeSegmentsLayer> layers, int64_t heads) {
+/// Whether the shapes of the links match each other and the heads of the tables.
+bool linksFit(std::span<const Link> links, int64_t heads) {
   int64_t inputs = 1;
-  for (const PeSegmentsLayer &layer : layers) {
+  for (const Link &layer : links) {
     if (layer.inputs != inputs || layer.outputs < 1)
       return false;
     inputs = layer.outputs;
   }
-  return !layers.empty() && (inputs == 1 || inputs == heads);
+  return !links.empty() && (inputs == 1 || inputs == heads);
 }
 
 /// Rounds to f32. The offset is that of the rounded slope through the knot nearest zero, so that a
 /// slope's rounding error grows from there instead of from zero.
-void writeTables(const Segments &segments, const PeFindSegments &call) {
-  int64_t count = segments.count();
-  *call.count = static_cast<int32_t>(count);
-  for (int64_t k = 1; k < count; ++k)
-    call.knots[k - 1] = static_cast<float>(segments.knots[k]);
+void writeLines(const Segments &segments, const PeFindSegments &call) {
   for (int64_t head = 0; head < call.heads; ++head) {
     int64_t output = segments.outputs == 1 ? 0 : head;
-    for (int64_t k = 0; k < count; ++k) {
+    for (int64_t k = 0; k < segments.count(); ++k) {
       float slope = static_cast<float>(segments.slope(k, output));
       bool left = std::abs(segments.knots[k]) <= std::abs(segments.knots[k + 1]);
       int64_t knot = left ? k : k + 1;
       double offset = segments.value(knot, output) - slope * segments.knots[knot];
-      call.slope[head * call.capacity + k] = slope;
-      call.offset[head * call.capacity + k] = static_cast<float>(offset);
+      float *to = call.coefficients + (head * call.capacity + k) * 2;
+      to[0] = static_cast<float>(offset);
+      to[1] = slope;
     }
   }
 }
 
-void writeFailure(const PeFindSegments &call) {
-  *call.count = 1;
+using Refiner = segments::Refiner<HostPlatform>;
+
+/// The chain's values in the middle of the pieces.
+void writeConstants(Refiner &chain, const Segments &segments, const PeFindSegments &call) {
+  for (int64_t k = 0; k < segments.count(); ++k) {
+    const double left = segments.knots[k];
+    chain.evaluate(left + (segments.knots[k + 1] - left) / 2);
+    for (int64_t head = 0; head < call.heads; ++head)
+      call.coefficients[head * call.capacity + k] =
+          static_cast<float>(chain.at(chain.outputOf(head)).value);
+  }
+}
+
+/// A table of one piece with this value everywhere, counted as `count`.
+void writeOnePiece(const PeFindSegments &call, float value, int32_t count) {
+  *call.count = count;
   if (call.capacity < 1)
     return;
+  call.knots[0] = 0;
+  call.knots[1] = 1;
   for (int64_t head = 0; head < call.heads; ++head)
-    call.slope[head * call.capacity] = call.offset[head * call.capacity] =
-        std::numeric_limits<float>::quiet_NaN();
+    std::fill_n(call.coefficients + head * call.capacity * (call.degree + 1), call.degree + 1,
+                value);
+}
+
+/// Scratch memory for one thread.
+std::vector<double> scratchOf(std::span<const Link> links, const PeFindSegments &call) {
+  int64_t width = 1;
+  for (const Link &link : links)
+    width = std::max(width, link.outputs);
+  return std::vector<double>(segments::refineScratch(1, width, width, call.capacity));
 }
 
 /// Widens `interval` to the finite numbers of `values`.
@@ -148,18 +184,26 @@ double Segments::slope(int64_t segment, int64_t output) const {
          (knots[segment + 1] - knots[segment]);
 }
 
-Segments findSegments(std::span<const PeSegmentsLayer> layers, double low, double high) {
+Segments findSegments(std::span<const Link> links, double low, double high) {
   double merge = kMergeDistance * std::max(std::abs(low), std::abs(high));
   Sweep h;
   h.knots = {low, high};
   h.values = {low, high};
-  for (const PeSegmentsLayer &layer : layers.first(layers.size() - 1)) {
-    h = insertRoots(applyAffine(h, layer), merge);
+  for (const Link &link : links) {
+    const auto function = static_cast<Function>(link.function);
+    const bool isKinked = function == Function::Relu || function == Function::Step;
+    if (!isKinked && function != Function::Identity)
+      break;
+    h = applyAffine(h, link);
+    if (!isKinked)
+      continue;
+    h = insertRoots(h, merge);
     for (double &value : h.values)
       value = value < 0 ? 0 : value; // keeps a NaN
+    if (function == Function::Step)
+      break;
   }
-  Sweep f = applyAffine(h, layers.back());
-  return {std::move(f.knots), std::move(f.values), f.width};
+  return {std::move(h.knots), std::move(h.values), h.width};
 }
 
 Interval rangeOfProducts(const PeFindSegments &call) {
@@ -177,16 +221,31 @@ Interval rangeOfProducts(const PeFindSegments &call) {
 } // namespace pe::cpu
 
 void pe_find_segments(const PeFindSegments *call) {
-  std::span layers(reinterpret_cast<const PeSegmentsLayer *>(call + 1),
-                   static_cast<size_t>(call->layerCount));
-  if (!pe::cpu::layersFit(layers, call->heads))
-    return pe::cpu::writeFailure(*call);
-  auto [low, high] = pe::cpu::rangeOfProducts(*call);
+  using namespace pe::cpu;
+  std::span links(reinterpret_cast<const pe::segments::Link *>(call + 1),
+                  static_cast<size_t>(call->linkCount));
+  if (!linksFit(links, call->heads) || call->capacity < 1)
+    return writeOnePiece(*call, std::numeric_limits<float>::quiet_NaN(), 1);
+  auto [low, high] = rangeOfProducts(*call);
   // A single point: the piece to its right.
   if (!(low < high))
     high = low + std::max(1.0, std::abs(low)) / 1024;
-  pe::cpu::Segments segments = pe::cpu::findSegments(layers, low, high);
+  Segments segments = findSegments(links, low, high);
   if (segments.count() > call->capacity)
-    return pe::cpu::writeFailure(*call);
-  pe::cpu::writeTables(segments, *call);
+    return writeOnePiece(*call, 0, 0);
+  std::vector<double> scratch = scratchOf(links, *call);
+  Refiner refiner({}, links.data(), call->linkCount, call->heads, call->capacity, call->tolerance,
+                  scratch.data());
+  if (call->degree > 1) {
+    if (!refiner.run(segments.knots.data(), segments.count()))
+      return writeOnePiece(*call, 0, 0);
+    *call->count = static_cast<int32_t>(refiner.count());
+    return refiner.writeCubics(call->knots, call->coefficients);
+  }
+  *call->count = static_cast<int32_t>(segments.count());
+  std::transform(segments.knots.begin(), segments.knots.end(), call->knots,
+                 [](double knot) { return static_cast<float>(knot); });
+  if (call->degree == 1)
+    return writeLines(segments, *call);
+  writeConstants(refiner, segments, *call);
 }

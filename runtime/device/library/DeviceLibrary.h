@@ -42,13 +42,14 @@ struct PeGpuFindSegments;
 
 /// As `pe_find_segments` (runtime/device/cpu/Segments.h) with the same argument block, called by
 /// every thread of one CTA of `threads` threads with the same arguments. `scratch` is global
-/// memory of at least peGpuSegmentsScratch(capacity, widest layer) doubles.
+/// memory of at least peGpuSegmentsScratch(capacity, widest link) doubles and, where the degree is
+/// not 1, what pe::segments::refineScratch (Refine.h) adds.
 void pe_gpu_find_segments(const PeGpuFindSegments *call, double *scratch, int32_t threads);
 
 } // extern "C"
 
-/// Doubles needed to find `capacity` segments of a network with layers of at most `width`: product
-/// bounds per thread, counts per thread, and two sweeps of knots and values.
+/// Doubles needed to find `capacity` segments of a chain with links of at most `width` outputs:
+/// product bounds per thread, counts per thread, and two sweeps of knots and values.
 inline constexpr int64_t kPeGpuSegmentsThreads = 128;
 constexpr int64_t peGpuSegmentsScratch(int64_t capacity, int64_t width) {
   return 5 * kPeGpuSegmentsThreads + 2 * (capacity + 1) * (width + 1);

@@ -7,23 +7,21 @@
 //
 //===----------------------------------------------------------------------===//
 #include "DeviceLibrary.h"
+#include "Refine.h"
 
 extern "C" {
 
-struct PeGpuSegmentsLayer {
-  const float *weight, *bias;
-  int64_t outputs, inputs;
-};
-
-/// The same words as PeFindSegments; the layers follow it.
+/// The same words as PeFindSegments; the links follow it.
 struct PeGpuFindSegments {
   const float *u;
   int64_t uRows, uStride, uCount;
   const float *v;
   int64_t vCount;
-  float *knots, *slope, *offset;
+  float *knots, *coefficients;
   int32_t *count;
-  int64_t heads, capacity, layerCount;
+  int64_t heads, capacity, degree;
+  double tolerance;
+  int64_t linkCount;
 };
 
 #ifdef __NVPTX__
@@ -46,6 +44,22 @@ constexpr double kMergeDistance = 4e-15;
 double magnitude(double x) { return x < 0 ? -x : x; }
 bool isFinite(float x) { return x - x == 0; }
 
+using pe::segments::Function;
+using pe::segments::Link;
+
+/// The threads of the CTA and the device's functions, for Refine.h.
+struct CtaPlatform {
+  int64_t thread() const { return index; }
+  int64_t threads() const { return count; }
+  void barrier() const { ::barrier(); }
+  double erf(double x) const { return pe_gpu_erf_f64(x); }
+  double exp(double x) const { return pe_gpu_exp_f64(x); }
+  double tanh(double x) const { return pe_gpu_tanh_f64(x); }
+  double sin(double x) const { return pe_gpu_sin_f64(x); }
+  double cos(double x) const { return pe_gpu_cos_f64(x); }
+  int64_t index, count;
+};
+
 /// Knots and, for each, the values of all units of a layer; at most `capacity` knots.
 struct Sweep {
   double *knots, *values;
@@ -56,36 +70,38 @@ struct Sweep {
 class Finder {
 public:
   Finder(const PeGpuFindSegments &call, double *scratch, int32_t threads)
-      : call(call), layers(reinterpret_cast<const PeGpuSegmentsLayer *>(&call + 1)),
-        scratch(scratch), threads(threads), thread(threadIndex()), maxKnots(call.capacity + 1) {}
+      : call(call), links(reinterpret_cast<const Link *>(&call + 1)), scratch(scratch),
+        threads(threads), thread(threadIndex()), maxKnots(call.capacity + 1) {}
 
   void run();
 
 private:
-  bool layersFit() const;
+  bool linksFit() const;
   void findInterval(double &low, double &high);
-  void applyAffine(const Sweep &from, Sweep &to, const PeGpuSegmentsLayer &layer);
+  void applyAffine(const Sweep &from, Sweep &to, const Link &layer);
   bool nextRoot(const Sweep &z, int64_t cell, double &knot, int64_t &unit, double &share) const;
   template <typename Take> void eachRoot(const Sweep &z, int64_t cell, Take take) const;
   bool insertRoots(const Sweep &z, Sweep &out);
-  void writeTables(const Sweep &f);
-  void writeFailure();
+  bool sweep(Sweep &h, Sweep &z);
+  void writeLines(const Sweep &f);
+  void writeConstants(pe::segments::Refiner<CtaPlatform> &chain, const Sweep &f);
+  void writeOnePiece(float value, int32_t count);
 
   const PeGpuFindSegments &call;
-  const PeGpuSegmentsLayer *layers;
+  const Link *links;
   double *scratch;
   int64_t threads, thread, maxKnots;
   double merge = 0;
 };
 
-bool Finder::layersFit() const {
+bool Finder::linksFit() const {
   int64_t inputs = 1;
-  for (int64_t i = 0; i < call.layerCount; ++i) {
-    if (layers[i].inputs != inputs || layers[i].outputs < 1)
+  for (int64_t i = 0; i < call.linkCount; ++i) {
+    if (links[i].inputs != inputs || links[i].outputs < 1)
       return false;
-    inputs = layers[i].outputs;
+    inputs = links[i].outputs;
   }
-  return call.layerCount > 0 && (inputs == 1 || inputs == call.heads);
+  return call.linkCount > 0 && (inputs == 1 || inputs == call.heads);
 }
 
 /// The smallest interval with every product of finite entries of u and v.
@@ -127,7 +143,7 @@ void Finder::findInterval(double &low, double &high) {
     high = low + (magnitude(low) > 1 ? magnitude(low) : 1.0) / 1024;
 }
 
-void Finder::applyAffine(const Sweep &from, Sweep &to, const PeGpuSegmentsLayer &layer) {
+void Finder::applyAffine(const Sweep &from, Sweep &to, const Link &layer) {
   to.count = from.count;
   to.width = layer.outputs;
   for (int64_t i = thread; i < from.count; i += threads)
@@ -227,58 +243,104 @@ bool Finder::insertRoots(const Sweep &z, Sweep &out) {
   return true;
 }
 
-void Finder::writeTables(const Sweep &f) {
+void Finder::writeLines(const Sweep &f) {
   const int64_t count = f.count - 1;
   if (thread == 0)
     *call.count = static_cast<int32_t>(count);
-  for (int64_t k = 1 + thread; k < count; k += threads)
-    call.knots[k - 1] = static_cast<float>(f.knots[k]);
+  for (int64_t k = thread; k <= count; k += threads)
+    call.knots[k] = static_cast<float>(f.knots[k]);
   for (int64_t i = thread; i < call.heads * count; i += threads) {
     const int64_t head = i / count, k = i % count, output = f.width == 1 ? 0 : head;
     const double left = f.knots[k], right = f.knots[k + 1];
     const double a = f.at(k)[output], b = f.at(k + 1)[output];
     const float slope = static_cast<float>((b - a) / (right - left));
     const bool isLeft = magnitude(left) <= magnitude(right);
-    call.slope[head * call.capacity + k] = slope;
-    call.offset[head * call.capacity + k] =
-        static_cast<float>((isLeft ? a : b) - slope * (isLeft ? left : right));
+    float *to = call.coefficients + (head * call.capacity + k) * 2;
+    to[0] = static_cast<float>((isLeft ? a : b) - slope * (isLeft ? left : right));
+    to[1] = slope;
   }
 }
 
-void Finder::writeFailure() {
+/// The chain's values in the middle of the pieces.
+void Finder::writeConstants(pe::segments::Refiner<CtaPlatform> &chain, const Sweep &f) {
+  const int64_t count = f.count - 1;
   if (thread == 0)
-    *call.count = 1;
+    *call.count = static_cast<int32_t>(count);
+  for (int64_t k = thread; k <= count; k += threads)
+    call.knots[k] = static_cast<float>(f.knots[k]);
+  for (int64_t k = thread; k < count; k += threads) {
+    chain.evaluate(f.knots[k] + (f.knots[k + 1] - f.knots[k]) / 2);
+    for (int64_t head = 0; head < call.heads; ++head)
+      call.coefficients[head * call.capacity + k] =
+          static_cast<float>(chain.at(chain.outputOf(head)).value);
+  }
+}
+
+/// A table of one piece with this value everywhere, counted as `count`.
+void Finder::writeOnePiece(float value, int32_t count) {
+  if (thread == 0)
+    *call.count = count;
   if (call.capacity < 1)
     return;
-  for (int64_t head = thread; head < call.heads; head += threads)
-    call.slope[head * call.capacity] = call.offset[head * call.capacity] = __builtin_nanf("");
+  if (thread < 2)
+    call.knots[thread] = static_cast<float>(thread);
+  const int64_t powers = call.degree + 1;
+  for (int64_t i = thread; i < call.heads * powers; i += threads)
+    call.coefficients[i / powers * call.capacity * powers + i % powers] = value;
+}
+
+/// Kinks of the links up to the first smooth one, or the first that makes all constant, in `h`, and
+/// the values there of what has been applied; false if there are too many.
+bool Finder::sweep(Sweep &h, Sweep &z) {
+  for (int64_t i = 0; i < call.linkCount; ++i) {
+    const auto function = static_cast<Function>(links[i].function);
+    const bool isKinked = function == Function::Relu || function == Function::Step;
+    if (!isKinked && function != Function::Identity)
+      break;
+    applyAffine(h, z, links[i]);
+    if (!isKinked) {
+      Sweep swap = h;
+      h = z, z = swap;
+      continue;
+    }
+    if (!insertRoots(z, h))
+      return false;
+    if (function == Function::Step)
+      break;
+  }
+  return true;
 }
 
 void Finder::run() {
-  if (!layersFit())
-    return writeFailure();
+  if (!linksFit() || call.capacity < 1)
+    return writeOnePiece(__builtin_nanf(""), 1);
   double low, high;
   findInterval(low, high);
   const double ends[2] = {magnitude(low), magnitude(high)};
   merge = kMergeDistance * (ends[0] > ends[1] ? ends[0] : ends[1]);
   int64_t width = 1;
-  for (int64_t i = 0; i < call.layerCount; ++i)
-    width = layers[i].outputs > width ? layers[i].outputs : width;
+  for (int64_t i = 0; i < call.linkCount; ++i)
+    width = links[i].outputs > width ? links[i].outputs : width;
   double *at = scratch + 5 * kPeGpuSegmentsThreads;
   Sweep h = {at, at + 2 * maxKnots, 2, 1};
   Sweep z = {at + maxKnots, at + 2 * maxKnots + maxKnots * width, 2, 1};
-  if (call.capacity < 1)
-    return writeFailure();
   if (thread < 2)
     h.knots[thread] = h.values[thread] = thread ? high : low;
   barrier();
-  for (int64_t i = 0; i + 1 < call.layerCount; ++i) {
-    applyAffine(h, z, layers[i]);
-    if (!insertRoots(z, h))
-      return writeFailure();
-  }
-  applyAffine(h, z, layers[call.layerCount - 1]);
-  writeTables(z);
+  if (!sweep(h, z))
+    return writeOnePiece(0, 0);
+  if (call.degree == 1)
+    return writeLines(h);
+  pe::segments::Refiner<CtaPlatform> refiner({thread, threads}, links, call.linkCount, call.heads,
+                                             call.capacity, call.tolerance,
+                                             at + 2 * maxKnots * (width + 1));
+  if (call.degree == 0)
+    return writeConstants(refiner, h);
+  if (!refiner.run(h.knots, h.count - 1))
+    return writeOnePiece(0, 0);
+  if (thread == 0)
+    *call.count = static_cast<int32_t>(refiner.count());
+  refiner.writeCubics(call.knots, call.coefficients);
 }
 
 } // namespace

@@ -183,6 +183,15 @@ func.func @bias_size(%w: tensor<32xf32>, %b1: tensor<16xf32>) {
 
 // -----
 
+func.func @tolerance(%w: tensor<32xf32>, %b1: tensor<32xf32>) {
+  %x = pe.distance
+  // expected-error @below {{expected tolerance to be a finite number above 0, found 0.000000e+00 (mlp-C6)}}
+  %b = pe.mlp %x layers(%w, %b1 : tensor<32xf32>, tensor<32xf32>) {tolerance = 0.0 : f64}
+  return
+}
+
+// -----
+
 func.func @no_terms() {
   %x = pe.relative
   // expected-error @below {{expected terms between 1 and 4096, found 0 (cosine_sum-C1)}}

@@ -73,13 +73,12 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
   %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
   %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
-  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
-  %offset = tile.buffer "offset" temporary : !tile.buffer<[hq, 9], f32>
+  %coefficients = tile.buffer "coefficients" temporary : !tile.buffer<[hq, 9, 2], f32>
   %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
       // expected-error @below {{expected a value over [r, c], found '!tile.val<[r], f32>' (segments-C1)}}
-      %x = tile.segments %u, %v, %knots, %slope, %offset, %count : !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32> -> !tile.val<[r], f32>
+      %x = tile.segments %u, %v, %knots, %coefficients, %count : !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[1], i32> -> !tile.val<[r], f32>
       tile.yield
     }
   }
@@ -91,13 +90,12 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %u = tile.buffer "u" temporary : !tile.buffer<[r], f32>
   %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
   %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
-  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
-  %offset = tile.buffer "offset" temporary : !tile.buffer<[hq, 9], f32>
+  %coefficients = tile.buffer "coefficients" temporary : !tile.buffer<[hq, 9, 2], f32>
   %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
       // expected-error @below {{expected u with extent t last and v with extent r last, heads before them, found '!tile.buffer<[r], f32>' and '!tile.buffer<[r], f32>' (segments-C2)}}
-      %x = tile.segments %u, %v, %knots, %slope, %offset, %count : !tile.buffer<[r], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32> -> !tile.val<[r, c], f32>
+      %x = tile.segments %u, %v, %knots, %coefficients, %count : !tile.buffer<[r], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[1], i32> -> !tile.val<[r, c], f32>
       tile.yield
     }
   }
@@ -109,13 +107,12 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
   %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
   %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
-  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
-  %offset = tile.buffer "offset" temporary : !tile.buffer<[9], f32>
+  %coefficients = tile.buffer "coefficients" temporary : !tile.buffer<[hq, 9, 3], f32>
   %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      // expected-error @below {{expected knots of one extent, slope and offset of the same type with the segments last, and count of !tile.buffer<[1], i32>, found '!tile.buffer<[8], f32>', '!tile.buffer<[hq, 9], f32>' and '!tile.buffer<[1], i32>' (segments-C3)}}
-      %x = tile.segments %u, %v, %knots, %slope, %offset, %count : !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[9], f32>, !tile.buffer<[1], i32> -> !tile.val<[r, c], f32>
+      // expected-error @below {{expected knots of one extent, coefficients with the pieces and 1, 2 or 4 powers last, and count of !tile.buffer<[1], i32>, found '!tile.buffer<[8], f32>', '!tile.buffer<[hq, 9, 3], f32>' and '!tile.buffer<[1], i32>' (segments-C3)}}
+      %x = tile.segments %u, %v, %knots, %coefficients, %count : !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9, 3], f32>, !tile.buffer<[1], i32> -> !tile.val<[r, c], f32>
       tile.yield
     }
   }
@@ -127,7 +124,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
   %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
   %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
-  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
+  %coefficients = tile.buffer "coefficients" temporary : !tile.buffer<[hq, 9, 2], f32>
   %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
   %moments = tile.buffer "moments" temporary : !tile.buffer<[b, hq, 9, 2], f32>
   %rows = tile.buffer "rows" temporary : !tile.buffer<[b, hq, r], f32>
@@ -135,7 +132,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     tile.stream any {
       %g = tile.constant 1.0 : !tile.val<[r], f32>
       // expected-error @below {{expected a value over [r, c], found '!tile.val<[r], f32>' (segments_grad-C1)}}
-      tile.segments_grad %g, %u, %v, %knots, %slope, %count into %moments rows %rows : !tile.val<[r], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>, !tile.buffer<[b, hq, 9, 2], f32>, !tile.buffer<[b, hq, r], f32>
+      tile.segments_grad %g, %u, %v, %knots, %coefficients, %count into %moments rows %rows : !tile.val<[r], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[1], i32>, !tile.buffer<[b, hq, 9, 2], f32>, !tile.buffer<[b, hq, r], f32>
       tile.yield
     }
   }
@@ -147,7 +144,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
   %v = tile.buffer "v" temporary : !tile.buffer<[c], f32>
   %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
-  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
+  %coefficients = tile.buffer "coefficients" temporary : !tile.buffer<[hq, 9, 2], f32>
   %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
   %moments = tile.buffer "moments" temporary : !tile.buffer<[b, hq, 9, 2], f32>
   %rows = tile.buffer "rows" temporary : !tile.buffer<[b, hq, r], f32>
@@ -155,7 +152,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     tile.stream any {
       %g = tile.constant 1.0 : !tile.val<[r, c], f32>
       // expected-error @below {{expected u with extent t last and v with extent r last, heads before them, found '!tile.buffer<[t], f32>' and '!tile.buffer<[c], f32>' (segments_grad-C2)}}
-      tile.segments_grad %g, %u, %v, %knots, %slope, %count into %moments rows %rows : !tile.val<[r, c], f32>, !tile.buffer<[t], f32>, !tile.buffer<[c], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>, !tile.buffer<[b, hq, 9, 2], f32>, !tile.buffer<[b, hq, r], f32>
+      tile.segments_grad %g, %u, %v, %knots, %coefficients, %count into %moments rows %rows : !tile.val<[r, c], f32>, !tile.buffer<[t], f32>, !tile.buffer<[c], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[1], i32>, !tile.buffer<[b, hq, 9, 2], f32>, !tile.buffer<[b, hq, r], f32>
       tile.yield
     }
   }
@@ -167,15 +164,15 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
   %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
   %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
-  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
+  %coefficients = tile.buffer "coefficients" temporary : !tile.buffer<[hq, 9, 2], f32>
   %count = tile.buffer "count" temporary : !tile.buffer<[1], f32>
   %moments = tile.buffer "moments" temporary : !tile.buffer<[b, hq, 9, 2], f32>
   %rows = tile.buffer "rows" temporary : !tile.buffer<[b, hq, r], f32>
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
       %g = tile.constant 1.0 : !tile.val<[r, c], f32>
-      // expected-error @below {{expected knots of one extent, slope and offset of the same type with the segments last, and count of !tile.buffer<[1], i32>, found '!tile.buffer<[8], f32>', '!tile.buffer<[hq, 9], f32>' and '!tile.buffer<[1], f32>' (segments_grad-C3)}}
-      tile.segments_grad %g, %u, %v, %knots, %slope, %count into %moments rows %rows : !tile.val<[r, c], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], f32>, !tile.buffer<[b, hq, 9, 2], f32>, !tile.buffer<[b, hq, r], f32>
+      // expected-error @below {{expected knots of one extent, coefficients with the pieces and 1, 2 or 4 powers last, and count of !tile.buffer<[1], i32>, found '!tile.buffer<[8], f32>', '!tile.buffer<[hq, 9, 2], f32>' and '!tile.buffer<[1], f32>' (segments_grad-C3)}}
+      tile.segments_grad %g, %u, %v, %knots, %coefficients, %count into %moments rows %rows : !tile.val<[r, c], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[1], f32>, !tile.buffer<[b, hq, 9, 2], f32>, !tile.buffer<[b, hq, r], f32>
       tile.yield
     }
   }
@@ -187,7 +184,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
   %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
   %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
-  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
+  %coefficients = tile.buffer "coefficients" temporary : !tile.buffer<[hq, 9, 2], f32>
   %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
   %moments = tile.buffer "moments" temporary : !tile.buffer<[hq, 9, 2], f32>
   %rows = tile.buffer "rows" temporary : !tile.buffer<[b, hq, r], f32>
@@ -195,7 +192,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     tile.stream any {
       %g = tile.constant 1.0 : !tile.val<[r, c], f32>
       // expected-error @below {{expected sums over b and hq: moments [b, hq, 9, 2], rows [b, hq, r], diagonals [b, hq, t], found '!tile.buffer<[hq, 9, 2], f32>' (segments_grad-C4)}}
-      tile.segments_grad %g, %u, %v, %knots, %slope, %count into %moments rows %rows : !tile.val<[r, c], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[b, hq, r], f32>
+      tile.segments_grad %g, %u, %v, %knots, %coefficients, %count into %moments rows %rows : !tile.val<[r, c], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[1], i32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[b, hq, r], f32>
       tile.yield
     }
   }
@@ -210,12 +207,11 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
   %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
   %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
-  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
-  %offset = tile.buffer "offset" temporary : !tile.buffer<[hq, 9], f32>
+  %coefficients = tile.buffer "coefficients" temporary : !tile.buffer<[hq, 9, 2], f32>
   %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
   tile.stage @s prepare over [] {
-    // expected-error @below {{expected layers of f32: weight [n] or [n, m] and bias [n] in turn (find_segments-C1)}}
-    tile.find_segments(%w1, %b1, %w2) range %u, %v into %knots, %slope, %offset, %count : !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 8], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>
+    // expected-error @below {{expected links of f32: weight [n] or [n, m] and bias [n] in turn (find_segments-C1)}}
+    tile.find_segments(%w1, %b1, %w2) ["relu", "identity"] range %u, %v into %knots, %coefficients, %count : !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 8], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[1], i32>
   }
 }
 
@@ -229,12 +225,11 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
   %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
   %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
-  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
-  %offset = tile.buffer "offset" temporary : !tile.buffer<[hq, 9], f32>
+  %coefficients = tile.buffer "coefficients" temporary : !tile.buffer<[hq, 9, 2], f32>
   %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
   tile.stage @s prepare over [] {
-    // expected-error @below {{expected layers of f32: weight [n] or [n, m] and bias [n] in turn (find_segments-C1)}}
-    tile.find_segments(%w1, %b1, %w2, %b2) range %u, %v into %knots, %slope, %offset, %count : !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>
+    // expected-error @below {{expected links of f32: weight [n] or [n, m] and bias [n] in turn (find_segments-C1)}}
+    tile.find_segments(%w1, %b1, %w2, %b2) ["relu", "identity"] range %u, %v into %knots, %coefficients, %count : !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[1], i32>
   }
 }
 
@@ -248,12 +243,11 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %u = tile.buffer "u" temporary : !tile.buffer<[t, 2], f32>
   %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
   %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
-  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
-  %offset = tile.buffer "offset" temporary : !tile.buffer<[hq, 9], f32>
+  %coefficients = tile.buffer "coefficients" temporary : !tile.buffer<[hq, 9, 2], f32>
   %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
   tile.stage @s prepare over [] {
     // expected-error @below {{expected u with extent t last and v with extent r last, heads before them, found '!tile.buffer<[t, 2], f32>' and '!tile.buffer<[r], f32>' (find_segments-C2)}}
-    tile.find_segments(%w1, %b1, %w2, %b2) range %u, %v into %knots, %slope, %offset, %count : !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 8], f32>, !tile.buffer<[hq], f32>, !tile.buffer<[t, 2], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>
+    tile.find_segments(%w1, %b1, %w2, %b2) ["relu", "identity"] range %u, %v into %knots, %coefficients, %count : !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 8], f32>, !tile.buffer<[hq], f32>, !tile.buffer<[t, 2], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[1], i32>
   }
 }
 
@@ -267,12 +261,11 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
   %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
   %knots = tile.buffer "knots" temporary : !tile.buffer<[hq, 8], f32>
-  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
-  %offset = tile.buffer "offset" temporary : !tile.buffer<[hq, 9], f32>
+  %coefficients = tile.buffer "coefficients" temporary : !tile.buffer<[hq, 9, 2], f32>
   %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
   tile.stage @s prepare over [] {
-    // expected-error @below {{expected knots of one extent, slope and offset of the same type with the segments last, and count of !tile.buffer<[1], i32>, found '!tile.buffer<[hq, 8], f32>', '!tile.buffer<[hq, 9], f32>' and '!tile.buffer<[1], i32>' (find_segments-C3)}}
-    tile.find_segments(%w1, %b1, %w2, %b2) range %u, %v into %knots, %slope, %offset, %count : !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 8], f32>, !tile.buffer<[hq], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[hq, 8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>
+    // expected-error @below {{expected knots of one extent, coefficients with the pieces and 1, 2 or 4 powers last, and count of !tile.buffer<[1], i32>, found '!tile.buffer<[hq, 8], f32>', '!tile.buffer<[hq, 9, 2], f32>' and '!tile.buffer<[1], i32>' (find_segments-C3)}}
+    tile.find_segments(%w1, %b1, %w2, %b2) ["relu", "identity"] range %u, %v into %knots, %coefficients, %count : !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 8], f32>, !tile.buffer<[hq], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[hq, 8], f32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[1], i32>
   }
 }
 
@@ -286,11 +279,46 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
   %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
   %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
-  %slope = tile.buffer "slope" temporary : !tile.buffer<[hq, 9], f32>
-  %offset = tile.buffer "offset" temporary : !tile.buffer<[hq, 9], f32>
+  %coefficients = tile.buffer "coefficients" temporary : !tile.buffer<[hq, 9, 2], f32>
   %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
   tile.stage @s prepare over ["hq"] {
     // expected-error @below {{expected a stage over [], since the tables serve all heads, found over ["hq"] (find_segments-C4)}}
-    tile.find_segments(%w1, %b1, %w2, %b2) range %u, %v into %knots, %slope, %offset, %count : !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 8], f32>, !tile.buffer<[hq], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[hq, 9], f32>, !tile.buffer<[1], i32>
+    tile.find_segments(%w1, %b1, %w2, %b2) ["relu", "identity"] range %u, %v into %knots, %coefficients, %count : !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 8], f32>, !tile.buffer<[hq], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[1], i32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %w1 = tile.buffer "w1" argument : !tile.buffer<[8], f32>
+  %b1 = tile.buffer "b1" argument : !tile.buffer<[8], f32>
+  %w2 = tile.buffer "w2" argument : !tile.buffer<[hq, 8], f32>
+  %b2 = tile.buffer "b2" argument : !tile.buffer<[hq], f32>
+  %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
+  %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
+  %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
+  %coefficients = tile.buffer "coefficients" temporary : !tile.buffer<[hq, 9, 2], f32>
+  %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
+  tile.stage @s prepare over [] {
+    // expected-error @below {{expected one of identity, relu, gelu, tanh, silu, cos and step per link, found ["relu", "sigmoid"] for 2 links (find_segments-C5)}}
+    tile.find_segments(%w1, %b1, %w2, %b2) ["relu", "sigmoid"] range %u, %v into %knots, %coefficients, %count : !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 8], f32>, !tile.buffer<[hq], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[1], i32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %w1 = tile.buffer "w1" argument : !tile.buffer<[8], f32>
+  %b1 = tile.buffer "b1" argument : !tile.buffer<[8], f32>
+  %w2 = tile.buffer "w2" argument : !tile.buffer<[hq, 8], f32>
+  %b2 = tile.buffer "b2" argument : !tile.buffer<[hq], f32>
+  %u = tile.buffer "u" temporary : !tile.buffer<[t], f32>
+  %v = tile.buffer "v" temporary : !tile.buffer<[r], f32>
+  %knots = tile.buffer "knots" temporary : !tile.buffer<[8], f32>
+  %coefficients = tile.buffer "coefficients" temporary : !tile.buffer<[hq, 9, 2], f32>
+  %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
+  tile.stage @s prepare over [] {
+    // expected-error @below {{expected a tolerance above 0, found 0.000000e+00 (find_segments-C6)}}
+    tile.find_segments(%w1, %b1, %w2, %b2) ["relu", "identity"] range %u, %v into %knots, %coefficients, %count {tolerance = 0.0 : f64} : !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 8], f32>, !tile.buffer<[hq], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[1], i32>
   }
 }

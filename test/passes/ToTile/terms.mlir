@@ -1,5 +1,6 @@
 // RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=DISTANCE
 // RUN: pe-opt %examples/fire.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=SEGMENTS
+// RUN: pe-opt %examples/fire_gelu.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=CUBICS
 // RUN: pe-opt %s --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=GENERAL
 // Each term is lowered by its class alone.
 
@@ -15,13 +16,27 @@
 // DISTANCE:   tile.stage @attention_parameter_gradients  finish
 
 // A ReLU network of a ratio: its pieces found once per call, 33 at most for one layer of 32.
-// SEGMENTS:   tile.buffer "attention_term0_slope"  residual : <[hq, 33], f32>
+// SEGMENTS:   tile.buffer "attention_term0_coefficients"  residual : <[hq, 33, 2], f32>
 // SEGMENTS:   tile.find_segments
 // SEGMENTS:   tile.stage @attention_forward
 // SEGMENTS:   tile.segments
 // SEGMENTS:   tile.stage @attention_backward
 // SEGMENTS:   tile.segments_grad
 // SEGMENTS:   tile.stage @attention_term0_pieces_finish
+
+// A smooth network: cubics, and the network for each score where they are too many.
+// CUBICS:     tile.buffer "attention_term0_coefficients"  residual : <[hq, 128, 4], f32>
+// CUBICS:     tile.find_segments({{.*}}) ["gelu", "identity"] range
+// CUBICS:     tile.stage @attention_forward
+// CUBICS:     tile.segments
+// CUBICS:     tile.map
+// CUBICS:     tile.read {{.*}} : <[1], i32>
+// CUBICS:     scf.for
+// CUBICS:     math.erf
+// CUBICS:     tile.stage @attention_backward
+// CUBICS:     tile.segments_grad
+// CUBICS:     tile.stage @attention_term0_pieces_finish
+// CUBICS:     tile.stage @attention_term0_each_finish
 
 // Anything else: the region per score, reverse mode per score, sums per batch and head.
 // GENERAL:    tile.buffer "attention_term0_w"  temporary {zero} : <[b, hq, hq], f32>

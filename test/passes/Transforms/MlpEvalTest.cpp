@@ -22,6 +22,12 @@ double activate(const std::string &name, double z) {
     return z > 0 ? z : 0;
   if (name == "gelu")
     return 0.5 * z * (1 + std::erf(z / std::sqrt(2.0)));
+  if (name == "silu")
+    return z / (1 + std::exp(-z));
+  if (name == "cos")
+    return std::cos(z);
+  if (name == "step")
+    return z > 0 ? 1 : 0;
   return name == "tanh" ? std::tanh(z) : z;
 }
 
@@ -117,6 +123,9 @@ const Shape kShapes[] = {
     {"relu", {8, 3}, "relu", "identity"},
     {"gelu", {8, 3}, "gelu", "identity"},
     {"tanh", {8, 3}, "tanh", "identity"},
+    {"silu", {8, 3}, "silu", "identity"},
+    {"cos", {8, 3}, "cos", "identity"},
+    {"step", {8, 3}, "step", "identity"},
     {"identity", {8, 3}, "identity", "identity"},
     {"shared_output_row", {8, 1}, "gelu", "identity"},
     {"one_layer", {3}, "relu", "identity"},
@@ -124,6 +133,7 @@ const Shape kShapes[] = {
     {"three_hidden", {5, 4, 6, 3}, "tanh", "identity"},
     {"final_relu", {8, 3}, "relu", "relu"},
     {"final_tanh", {3}, "relu", "tanh"},
+    {"final_silu", {8, 3}, "cos", "silu"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Shapes, MlpEval, testing::ValuesIn(kShapes),

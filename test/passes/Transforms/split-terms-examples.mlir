@@ -14,11 +14,13 @@
 // RUN: pe-opt %examples/fire_no_log.mlir --pe-expand-biases --pe-split-terms | FileCheck %s --check-prefix=SEGMENTS
 // RUN: pe-opt %examples/fire_linear.mlir --pe-expand-biases --pe-split-terms | FileCheck %s --check-prefix=SEGMENTS
 // RUN: pe-opt %examples/fire_gelu.mlir --pe-expand-biases --pe-split-terms | FileCheck %s --check-prefix=SMOOTH
-// RUN: pe-opt %examples/fire_final_activation.mlir --pe-expand-biases --pe-split-terms | FileCheck %s --check-prefix=SMOOTH
+// RUN: pe-opt %examples/fire_final_activation.mlir --pe-expand-biases --pe-split-terms | FileCheck %s --check-prefix=SEGMENTS
+// RUN: pe-opt %examples/fire_fixed_threshold.mlir --pe-expand-biases --pe-split-terms | FileCheck %s --check-prefix=SEGMENTS
+// RUN: pe-opt %examples/fire_tanh.mlir --pe-expand-biases --pe-split-terms | FileCheck %s --check-prefix=SMOOTH
 
 // The encodings of examples/encodings have the classes of docs/architecture.md, section 5.
 // NONE-NOT:   pe.term
 // AFFINE:     pe.term <affine, "is proportional to i - j">
 // DISTANCE:   pe.term <distance, "depends on i and j only through i - j">
 // SEGMENTS:   pe.term <segments, "is piecewise linear in u(i - j) / r(i)">
-// SMOOTH:     pe.term <general, "is a smooth function of u(i - j) and r(i), not of segments">
+// SMOOTH:     pe.term <segments, "is approximated by cubic pieces in u(i - j) / r(i)">

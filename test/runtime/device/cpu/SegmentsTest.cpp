@@ -1,4 +1,4 @@
-//===- SegmentsTest.cpp - linear pieces of ReLU networks ------------------===//
+//===- SegmentsTest.cpp - pieces of chains of maps ------------------------===//
 //
 // The network is evaluated densely in double and compared with its pieces, for weights at
 // initialisation, after training, and in extreme cases.
@@ -18,6 +18,28 @@
 namespace {
 
 using pe::cpu::Segments;
+using pe::segments::Function;
+using pe::segments::Link;
+
+double apply(Function function, double x) {
+  switch (function) {
+  case Function::Identity:
+    return x;
+  case Function::Relu:
+    return std::max(x, 0.0);
+  case Function::Gelu:
+    return x / 2 * (1 + std::erf(x / std::sqrt(2.0)));
+  case Function::Tanh:
+    return std::tanh(x);
+  case Function::Silu:
+    return x / (1 + std::exp(-x));
+  case Function::Cos:
+    return std::cos(x);
+  case Function::Step:
+    return x > 0 ? 1 : 0;
+  }
+  return x;
+}
 
 struct Network {
   struct Layer {
@@ -25,11 +47,15 @@ struct Network {
     int64_t outputs, inputs;
   };
   std::vector<Layer> layers;
+  Function inner = Function::Relu, last = Function::Identity;
 
-  std::vector<PeSegmentsLayer> view() const {
-    std::vector<PeSegmentsLayer> result;
-    for (const Layer &l : layers)
-      result.push_back({l.weight.data(), l.bias.data(), l.outputs, l.inputs});
+  std::vector<Link> view() const {
+    std::vector<Link> result;
+    for (const Layer &l : layers) {
+      const Function function = result.size() + 1 == layers.size() ? last : inner;
+      result.push_back(
+          {l.weight.data(), l.bias.data(), l.outputs, l.inputs, static_cast<int64_t>(function)});
+    }
     return result;
   }
 
@@ -47,9 +73,8 @@ struct Network {
       for (int64_t o = 0; o < layers[l].outputs; ++o)
         for (int64_t i = 0; i < layers[l].inputs; ++i)
           z[o] += double(layers[l].weight[o * layers[l].inputs + i]) * h[i];
-      if (l + 1 < layers.size())
-        for (double &x : z)
-          x = std::max(x, 0.0);
+      for (double &x : z)
+        x = apply(l + 1 < layers.size() ? inner : last, x);
       h = z;
     }
     return h;
@@ -222,14 +247,15 @@ TEST(SegmentsTest, staysExactNearZeroOnAHugeRange) {
 
 //===- The C entry -----------------------------------------------------------===//
 
-/// An argument block with its layers behind it, and tables with guards around them.
+/// An argument block with its links behind it, and tables with guards around them.
 struct Call {
   Call(const Network &network, std::vector<float> u, std::vector<float> v, int64_t heads,
-       int64_t capacity)
-      : u(std::move(u)), v(std::move(v)), knots(capacity + 1, kGuard),
-        slope(heads * capacity + 2, kGuard), offset(slope), capacity(capacity) {
-    std::vector<PeSegmentsLayer> layers = network.view();
-    block.resize(sizeof(PeFindSegments) / 8 + layers.size() * sizeof(PeSegmentsLayer) / 8);
+       int64_t capacity, int64_t degree = 1, double tolerance = 1e-5)
+      : u(std::move(u)), v(std::move(v)), knots(capacity + 3, kGuard),
+        coefficients(heads * capacity * (degree + 1) + 2, kGuard), capacity(capacity),
+        degree(degree) {
+    std::vector<Link> links = network.view();
+    block.resize((sizeof(PeFindSegments) + links.size() * sizeof(Link)) / 8);
     PeFindSegments call = {this->u.data(),
                            1,
                            int64_t(this->u.size()),
@@ -237,32 +263,53 @@ struct Call {
                            this->v.data(),
                            int64_t(this->v.size()),
                            knots.data() + 1,
-                           slope.data() + 1,
-                           offset.data() + 1,
+                           coefficients.data() + 1,
                            &count,
                            heads,
                            capacity,
-                           int64_t(layers.size())};
+                           degree,
+                           tolerance,
+                           int64_t(links.size())};
     std::memcpy(block.data(), &call, sizeof call);
-    std::memcpy(block.data() + sizeof call / 8, layers.data(),
-                layers.size() * sizeof(PeSegmentsLayer));
+    std::memcpy(block.data() + sizeof call / 8, links.data(), links.size() * sizeof(Link));
   }
   void run() { pe_find_segments(reinterpret_cast<const PeFindSegments *>(block.data())); }
 
-  float value(int64_t head, float t) const {
+  /// End number `index` of the pieces; number 0 is the beginning of the first.
+  float knot(int64_t index) const { return knots[1 + index]; }
+  float coefficient(int64_t head, int64_t piece, int64_t power) const {
+    return coefficients[1 + (head * capacity + piece) * (degree + 1) + power];
+  }
+  int64_t pieceOf(float t) const {
     int64_t k = 0;
     for (int32_t z = 1; z < count; ++z)
-      k += knots[z] < t;
-    return slope[1 + head * capacity + k] * t + offset[1 + head * capacity + k];
+      k += knot(z) < t;
+    return k;
+  }
+  float value(int64_t head, float t) const {
+    const int64_t k = pieceOf(t);
+    const float x = degree > 1 ? t - 0.5f * (knot(k) + knot(k + 1)) : t;
+    float value = 0;
+    for (int64_t power = degree; power >= 0; --power)
+      value = value * x + coefficient(head, k, power);
+    return value;
+  }
+  double slope(int64_t head, float t) const {
+    const int64_t k = pieceOf(t);
+    const double x = degree > 1 ? t - 0.5f * (knot(k) + knot(k + 1)) : t;
+    double value = 0;
+    for (int64_t power = degree; power > 0; --power)
+      value = value * x + double(power) * coefficient(head, k, power);
+    return value;
   }
   bool guardsStand() const {
-    return knots.front() == kGuard && slope.front() == kGuard && slope.back() == kGuard &&
-           offset.front() == kGuard && offset.back() == kGuard;
+    return knots.front() == kGuard && knots.back() == kGuard && coefficients.front() == kGuard &&
+           coefficients.back() == kGuard;
   }
 
   static constexpr float kGuard = 12345.0f;
-  std::vector<float> u, v, knots, slope, offset;
-  int64_t capacity;
+  std::vector<float> u, v, knots, coefficients;
+  int64_t capacity, degree;
   int32_t count = -1;
   std::vector<int64_t> block;
 };
@@ -281,7 +328,7 @@ TEST(FindSegmentsTest, tablesReproduceTheNetworkInSinglePrecision) {
       for (int64_t head = 0; head < 4; ++head) {
         largest = std::max(largest, std::abs(exact[head]));
         for (int32_t k = 0; k < call.count; ++k)
-          steepest = std::max<double>(steepest, std::abs(call.slope[1 + head * call.capacity + k]));
+          steepest = std::max<double>(steepest, std::abs(call.coefficient(head, k, 1)));
       }
       for (int64_t head = 0; head < 4; ++head)
         EXPECT_NEAR(call.value(head, t), exact[head], 2.5e-7 * (steepest + largest));
@@ -304,8 +351,8 @@ TEST(FindSegmentsTest, coversProductsOfBothSigns) {
   call.run();
   // u * v lies in [-6, 6]; kinks at -5 and 5.
   ASSERT_EQ(call.count, 3);
-  EXPECT_FLOAT_EQ(call.knots[1], -5.0f);
-  EXPECT_FLOAT_EQ(call.knots[2], 5.0f);
+  EXPECT_FLOAT_EQ(call.knot(1), -5.0f);
+  EXPECT_FLOAT_EQ(call.knot(2), 5.0f);
 }
 
 TEST(FindSegmentsTest, anEmptyRangeIsOneSegment) {
@@ -326,16 +373,16 @@ TEST(FindSegmentsTest, aSinglePointKeepsItsSlope) {
   Call call(network, {2.0f}, {1.0f}, 1, 2);
   call.run();
   ASSERT_EQ(call.count, 1);
-  EXPECT_FLOAT_EQ(call.slope[1], 3.0f);
+  EXPECT_FLOAT_EQ(call.coefficient(0, 0, 1), 3.0f);
   EXPECT_FLOAT_EQ(call.value(0, 2.0f), 3.5f);
 }
 
-TEST(FindSegmentsTest, tablesTooSmallAreLoudAndSafe) {
+TEST(FindSegmentsTest, tablesTooSmallHoldNoPieces) {
   Network network = zigzag();
   Call call(network, {0.0f, 1.0f}, {1.0f}, 1, 1055);
   call.run();
-  EXPECT_EQ(call.count, 1);
-  EXPECT_TRUE(std::isnan(call.value(0, 0.5f)));
+  EXPECT_EQ(call.count, 0);
+  EXPECT_EQ(call.value(0, 0.5f), 0);
   EXPECT_TRUE(call.guardsStand());
   Call enough(network, {0.0f, 1.0f}, {1.0f}, 1, 1056);
   enough.run();
@@ -366,6 +413,123 @@ TEST(FindSegmentsTest, damagedWeightsShowInTheValue) {
   Call infinite(network, {0.0f, 1.0f}, {1.0f}, 2, 81);
   infinite.run();
   EXPECT_TRUE(infinite.guardsStand());
+}
+
+//===- Other functions ---------------------------------------------------------===//
+
+/// At 4000 points: values within `tolerance`, slopes within 3e-4 of the head's largest, but next to
+/// kinks.
+void expectClose(const Network &network, const Call &call, int64_t heads, double tolerance) {
+  const double step = 1e-5;
+  std::vector<double> steepest(heads), slopeError(heads);
+  for (int i = 1; i < 4000; ++i) {
+    const float t = float(i) / 4000;
+    std::vector<double> exact = network(t), before = network(t - step), after = network(t + step);
+    float distance = 1;
+    for (int32_t z = 0; z <= call.count; ++z)
+      distance = std::min(distance, std::abs(call.knot(z) - t));
+    for (int64_t head = 0; head < heads; ++head) {
+      const double slope = (after[head] - before[head]) / (2 * step);
+      steepest[head] = std::max(steepest[head], std::abs(slope));
+      EXPECT_NEAR(call.value(head, t), exact[head], tolerance + 1e-6 * std::abs(exact[head])) << t;
+      if (distance > 2 * step)
+        slopeError[head] = std::max(slopeError[head], std::abs(call.slope(head, t) - slope));
+    }
+  }
+  for (int64_t head = 0; head < heads; ++head)
+    EXPECT_LE(slopeError[head], 3e-4 * steepest[head]) << "head " << head;
+}
+
+TEST(SmoothSegmentsTest, cubicsAreWithinTheTolerance) {
+  std::mt19937_64 random(20);
+  for (Function inner : {Function::Gelu, Function::Tanh, Function::Silu, Function::Cos})
+    for (double gain : {0.1, 1.0, 6.0})
+      for (std::vector<int64_t> widths : {std::vector<int64_t>{32}, {8, 8}}) {
+        Network network = draw(random, widths, 4, gain);
+        network.inner = inner;
+        Call call(network, {0.0f, 1.0f}, {1.0f}, 4, 256, 3);
+        call.run();
+        ASSERT_GT(call.count, 0) << static_cast<int64_t>(inner) << " times " << gain;
+        EXPECT_TRUE(call.guardsStand());
+        expectClose(network, call, 4, 1.2e-5);
+      }
+}
+
+TEST(SmoothSegmentsTest, aToleranceTenThousandTimesSmallerIsMet) {
+  std::mt19937_64 random(21);
+  Network network = draw(random, {8}, 2);
+  network.inner = Function::Tanh;
+  Call call(network, {0.0f, 1.0f}, {1.0f}, 2, 256, 3, 1e-9);
+  call.run();
+  EXPECT_GT(call.count, 4);
+  expectClose(network, call, 2, 2e-7); // f32 coefficients
+}
+
+/// Kinks of earlier links, and zeros behind which a last relu changes, are ends of pieces.
+TEST(SmoothSegmentsTest, kinksAreEnds) {
+  std::mt19937_64 random(22);
+  for (int i = 0; i < 10; ++i) {
+    Network before = draw(random, {16}, 4), behind = draw(random, {16}, 4, 2.0);
+    before.last = Function::Tanh;
+    behind.inner = Function::Gelu;
+    behind.last = Function::Relu;
+    for (const Network *network : {&before, &behind}) {
+      Call call(*network, {0.0f, 1.0f}, {1.0f}, 4, 256, 3);
+      call.run();
+      ASSERT_GT(call.count, 0);
+      expectClose(*network, call, 4, 1.2e-5);
+    }
+  }
+}
+
+TEST(SmoothSegmentsTest, tooManyPiecesAreNone) {
+  std::mt19937_64 random(23);
+  Network network = draw(random, {32}, 4, 30.0);
+  network.inner = Function::Cos;
+  Call call(network, {0.0f, 1.0f}, {1.0f}, 4, 16, 3);
+  call.run();
+  EXPECT_EQ(call.count, 0);
+  EXPECT_EQ(call.value(3, 0.5f), 0);
+  EXPECT_TRUE(call.guardsStand());
+}
+
+TEST(SmoothSegmentsTest, damagedWeightsShowInTheValue) {
+  std::mt19937_64 random(24);
+  Network network = draw(random, {8}, 2);
+  network.inner = Function::Gelu;
+  network.layers[0].weight[3] = std::nanf("");
+  Call call(network, {0.0f, 1.0f}, {1.0f}, 2, 64, 3);
+  call.run();
+  EXPECT_TRUE(std::isnan(call.value(1, 0.5f)));
+}
+
+TEST(SegmentsTest, aLastReluHasKinksOfItsOwn) {
+  std::mt19937_64 random(25);
+  for (int i = 0; i < 20; ++i) {
+    Network network = draw(random, {32}, 8);
+    network.last = Function::Relu;
+    Segments s = pe::cpu::findSegments(network.view(), 0, 1);
+    EXPECT_LE(largestError(network, s, 0, 1, random, 1), 2e-15);
+    EXPECT_LE(s.count(), 33 * 9);
+  }
+}
+
+TEST(SegmentsTest, stepsArePiecewiseConstant) {
+  std::mt19937_64 random(26);
+  for (auto [inner, last, widths] :
+       {std::tuple(Function::Step, Function::Identity, std::vector<int64_t>{32}),
+        {Function::Relu, Function::Step, {32}},
+        {Function::Step, Function::Tanh, {16, 8}}}) {
+    Network network = draw(random, widths, 4);
+    network.inner = inner;
+    network.last = last;
+    Call call(network, {0.0f, 1.0f}, {1.0f}, 4, 512, 0);
+    call.run();
+    ASSERT_GT(call.count, 1);
+    for (float t = 0.0003f; t < 1; t += 0.0017f)
+      for (int64_t head = 0; head < 4; ++head)
+        EXPECT_NEAR(call.value(head, t), network(t)[head], 1e-6);
+  }
 }
 
 } // namespace

@@ -13,16 +13,20 @@ using pe::Status;
 
 namespace {
 
-/// A network and the memory of a call that finds its segments.
+using pe::segments::Function;
+using pe::segments::Link;
+
+/// A chain and the memory of a call that finds its pieces.
 struct Call {
-  std::vector<float> u, v, knots, slope, offset;
+  std::vector<float> u, v, knots, coefficients;
   int32_t count = -1;
   std::vector<std::vector<float>> weights;
   std::vector<uint64_t> words;
   std::vector<double> scratch;
 
   Call(std::mt19937_64 &random, std::vector<int64_t> widths, int64_t heads, int64_t capacity,
-       bool isShared = false) {
+       bool isShared = false, int64_t degree = 1, Function inner = Function::Relu,
+       Function last = Function::Identity) {
     std::uniform_real_distribution<float> uniform(0, 1);
     u.resize(200);
     v.resize(37);
@@ -30,23 +34,16 @@ struct Call {
       for (float &x : *values)
         x = uniform(random);
     u[3] = std::numeric_limits<float>::infinity(); // does not count
-    knots.assign(capacity, -7);
-    slope.assign(heads * capacity, -7);
-    offset.assign(heads * capacity, -7);
+    knots.assign(capacity + 1, -7);
+    coefficients.assign(heads * capacity * (degree + 1), -7);
     widths.push_back(isShared ? 1 : heads);
-    PeFindSegments call = {u.data(),
-                           1,
-                           200,
-                           190,
-                           v.data(),
-                           37,
-                           knots.data(),
-                           slope.data(),
-                           offset.data(),
-                           &count,
-                           heads,
-                           capacity,
-                           static_cast<int64_t>(widths.size())};
+    PeFindSegments call = {u.data(),     1,
+                           200,          190,
+                           v.data(),     37,
+                           knots.data(), coefficients.data(),
+                           &count,       heads,
+                           capacity,     degree,
+                           1e-5,         static_cast<int64_t>(widths.size())};
     words.resize(sizeof(call) / 8);
     std::memcpy(words.data(), &call, sizeof(call));
     int64_t inputs = 1, widest = 1;
@@ -60,10 +57,13 @@ struct Call {
       }
       words.push_back(outputs);
       words.push_back(inputs);
+      const bool isLast = weights.size() == 2 * widths.size();
+      words.push_back(static_cast<uint64_t>(isLast ? last : inner));
       inputs = outputs;
       widest = std::max(widest, outputs);
     }
-    scratch.resize(peGpuSegmentsScratch(capacity, widest));
+    scratch.resize(peGpuSegmentsScratch(capacity, widest) +
+                   pe::segments::refineScratch(kPeGpuSegmentsThreads, widest, widest, capacity));
   }
 };
 
@@ -94,13 +94,12 @@ void expectSame(Call call) {
     block->u = copy.u.data();
     block->v = copy.v.data();
     block->knots = copy.knots.data();
-    block->slope = copy.slope.data();
-    block->offset = copy.offset.data();
+    block->coefficients = copy.coefficients.data();
     block->count = &copy.count;
-    auto *layers = reinterpret_cast<PeSegmentsLayer *>(block + 1);
-    for (int64_t i = 0; i < block->layerCount; ++i) {
-      layers[i].weight = copy.weights[2 * i].data();
-      layers[i].bias = copy.weights[2 * i + 1].data();
+    auto *links = reinterpret_cast<Link *>(block + 1);
+    for (int64_t i = 0; i < block->linkCount; ++i) {
+      links[i].weight = copy.weights[2 * i].data();
+      links[i].bias = copy.weights[2 * i + 1].data();
     }
   };
   rebind(onHost);
@@ -111,8 +110,7 @@ void expectSame(Call call) {
     ASSERT_EQ(runOnDevice(onDevice, order), "");
     ASSERT_EQ(onDevice.count, onHost.count);
     for (auto [device, host] : {std::pair(&onDevice.knots, &onHost.knots),
-                                {&onDevice.slope, &onHost.slope},
-                                {&onDevice.offset, &onHost.offset}})
+                                {&onDevice.coefficients, &onHost.coefficients}})
       for (size_t i = 0; i < host->size(); ++i) {
         if (std::isnan((*host)[i]))
           EXPECT_TRUE(std::isnan((*device)[i]));
@@ -134,12 +132,25 @@ TEST(DeviceLibraryTest, SegmentsOfNetworksAsDrawn) {
   }
 }
 
+TEST(DeviceLibraryTest, PiecesOfOtherFunctions) {
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 4; ++i) {
+    expectSame(Call(random, {32}, 4, 128, false, 3, Function::Gelu));
+    expectSame(Call(random, {8, 8}, 3, 128, true, 3, Function::Cos));
+    expectSame(Call(random, {16}, 5, 128, false, 3, Function::Silu, Function::Relu));
+    expectSame(Call(random, {16}, 5, 128, false, 3, Function::Relu, Function::Tanh));
+    expectSame(Call(random, {32}, 6, 512, false, 1, Function::Relu, Function::Relu));
+    expectSame(Call(random, {32}, 6, 512, false, 0, Function::Step));
+    expectSame(Call(random, {32}, 6, 512, false, 0, Function::Relu, Function::Step));
+  }
+  expectSame(Call(random, {32}, 4, 2, false, 3, Function::Tanh)); // too many
+}
+
 TEST(DeviceLibraryTest, SegmentsThatDoNotFitAreNan) {
   std::mt19937_64 random(2);
   expectSame(Call(random, {32, 32}, 3, 2));
   Call wrong(random, {8}, 2, 16);
-  reinterpret_cast<PeSegmentsLayer *>(wrong.words.data() + sizeof(PeFindSegments) / 8)[1].inputs =
-      9;
+  reinterpret_cast<Link *>(wrong.words.data() + sizeof(PeFindSegments) / 8)[1].inputs = 9;
   expectSame(wrong);
 }
 
