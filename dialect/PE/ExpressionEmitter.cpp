@@ -42,6 +42,7 @@ private:
   FailureOr<Value> emitName(const Expression &expression);
   FailureOr<Value> emitRead(const Expression &expression);
   FailureOr<Value> emitCall(const Expression &expression);
+  FailureOr<Value> emitSize(const Expression &expression);
   FailureOr<Value> emitArithmetic(const Expression &expression, Values operands);
   FailureOr<Value> emitComparison(const Expression &expression, Values operands);
   FailureOr<Value> emitLogic(const Expression &expression, Values operands);
@@ -108,12 +109,13 @@ FailureOr<Value> Emitter::emit(const Expression &expression) {
 }
 
 FailureOr<Value> Emitter::emitName(const Expression &expression) {
-  if (expression.text == "heads_total")
+  if (scope.hasHeads && expression.text == "heads_total")
     return create<HeadsTotalOp>(builder.getIndexType());
   Value value = scope.names.lookup(expression.text);
   if (!value)
-    return fail(expression, "expected b, h, i, j, heads_total or a captured tensor, found '" +
-                                Twine(expression.text) + "'");
+    return fail(expression, "expected " + scope.variables +
+                                (scope.hasHeads ? ", heads_total" : "") +
+                                " or a captured tensor, found '" + expression.text + "'");
   auto tensor = dyn_cast<RankedTensorType>(value.getType());
   if (!tensor)
     return value;
@@ -144,7 +146,23 @@ FailureOr<Value> Emitter::emitRead(const Expression &expression) {
   return create<ReadOp>(tensor.getElementType(), value, indices);
 }
 
+/// size(table, 0)
+FailureOr<Value> Emitter::emitSize(const Expression &expression) {
+  const auto &children = expression.children;
+  const bool isForm = children.size() == 2 && children[0].kind == Expression::Kind::Name &&
+                      children[1].kind == Expression::Kind::Integer;
+  Value tensor = isForm ? scope.names.lookup(children[0].text) : Value();
+  auto type = tensor ? dyn_cast<RankedTensorType>(tensor.getType()) : RankedTensorType();
+  if (!type || children[1].number >= static_cast<double>(type.getRank()))
+    return fail(expression, "expected size(NAME, AXIS) of a captured tensor and one of its axes");
+  offset = expression.offset;
+  return create<AxisSizeOp>(builder.getIndexType(), tensor,
+                            builder.getI64IntegerAttr(static_cast<int64_t>(children[1].number)));
+}
+
 FailureOr<Value> Emitter::emitCall(const Expression &expression) {
+  if (expression.text == "size")
+    return emitSize(expression);
   Values operands;
   for (const Expression &child : expression.children) {
     FailureOr<Value> operand = emit(child);

@@ -19,11 +19,14 @@ using ::pe::plan::Expression;
 
 /// What the names of a formula mean, and how to report errors in it.
 struct ExpressionScope {
-  /// b, h, i, j as index values and the tensors.
+  /// The variables (b, h, i, j) and the tensors.
   llvm::StringMap<Value> names;
   llvm::function_ref<Location(size_t offset)> locate;
   /// Reports an error at a character; returns failure.
   llvm::function_ref<LogicalResult(size_t offset, const llvm::Twine &message)> report;
+  /// What is no tensor, for messages: "b, h, i, j".
+  std::string variables;
+  bool hasHeads = true;
 };
 
 /// The f32 value of `expression`.

@@ -5,6 +5,7 @@
 #include "dialect/PE/PEAttention.h"
 #include "dialect/PE/PEBiases.h"
 #include "dialect/PE/PECoordinates.h"
+#include "dialect/PE/PEEmbeddings.h"
 #include "dialect/PE/PEGradients.h"
 #include "dialect/PE/PEMasks.h"
 #include "dialect/PE/PERotations.h"

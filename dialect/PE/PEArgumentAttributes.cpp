@@ -109,6 +109,14 @@ bool isAxisName(StringRef word) {
          llvm::all_of(word, [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
+/// Names that size expressions (SizeNames.h) have a meaning for.
+bool isNameOfSizes(StringRef word) {
+  constexpr StringRef known[] = {"b", "hq", "hkv", "r",       "c",       "d",       "e",
+                                 "t", "kb", "max", "ceildiv", "k_start", "q_start", "head_start",
+                                 "heads_total"};
+  return llvm::is_contained(known, word);
+}
+
 LogicalResult verifyAxes(Attribute value, Type type, EmitError emitError) {
   auto words = dyn_cast<ArrayAttr>(value);
   auto tensor = dyn_cast<RankedTensorType>(type);
@@ -119,18 +127,18 @@ LogicalResult verifyAxes(Attribute value, Type type, EmitError emitError) {
   for (auto [word, size] :
        llvm::zip_equal(words.getAsValueRange<StringAttr>(), tensor.getShape())) {
     if (!isAxisName(word)) // argument-C8
-      return emitError() << "expected an axis to be batch, head, kv_head, query, key, depth or a "
-                            "name of letters, digits and _, found \""
+      return emitError() << "expected an axis to be batch, head, kv_head, query, key, depth, model or "
+                            "a name of letters, digits and _, found \""
                          << word << "\" (argument-C8)";
     const bool isOfCall = !sizeOfAxis(word).empty();
     if (isOfCall && !ShapedType::isDynamic(size) && size != 1) // argument-C9
       return emitError() << "expected the axis \"" << word
                          << "\" to have an unknown size, which a call gives, or size 1, found "
                          << size << "; write ? (argument-C9)";
-    if (!isOfCall && ShapedType::isDynamic(size)) // argument-C10
-      return emitError() << "expected the axis \"" << word
-                         << "\" to have a known size, found ?; the sizes that a call gives are "
-                            "those of batch, head, kv_head, query, key and depth (argument-C10)";
+    if (!isOfCall && ShapedType::isDynamic(size) && isNameOfSizes(word)) // argument-C10
+      return emitError() << "expected an axis of unknown size to have a name that size expressions "
+                            "do not use, found \""
+                         << word << "\"; name it otherwise (argument-C10)";
   }
   return success();
 }
@@ -184,6 +192,7 @@ StringRef mlir::pe::sizeOfAxis(StringRef word) {
       .Case("query", "r")
       .Case("key", "c")
       .Case("depth", "d")
+      .Case("model", "model")
       .Default("");
 }
 

@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace mlir::pe;
 
-constexpr RegionForm kForm = {"bias_fn", /*hasScore=*/false};
+constexpr RegionForm kForm = {"bias_fn", RegionForm::Point::Pair};
 
 ParseResult BiasFnOp::parse(OpAsmParser &parser, OperationState &result) {
   result.addTypes(BiasType::get(parser.getContext()));

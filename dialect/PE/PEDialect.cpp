@@ -60,6 +60,10 @@ void PEDialect::initialize() {
       >();
   addOperations<
 #define GET_OP_LIST
+#include "dialect/PE/PEEmbeddings.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
 #include "dialect/PE/PEGradients.cpp.inc"
       >();
   addOperations<

@@ -5,6 +5,7 @@
 include "dialect/PE/PEAttention.td"
 include "dialect/PE/PEBiases.td"
 include "dialect/PE/PECoordinates.td"
+include "dialect/PE/PEEmbeddings.td"
 include "dialect/PE/PEGradients.td"
 include "dialect/PE/PEMasks.td"
 include "dialect/PE/PERotations.td"

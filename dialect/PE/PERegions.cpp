@@ -9,17 +9,20 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::pe;
 
 ArrayRef<StringRef> RegionForm::names() const {
-  static constexpr StringRef all[] = {"s", "b", "h", "i", "j"};
-  return hasScore ? ArrayRef(all) : ArrayRef(all).drop_front();
+  static constexpr StringRef pair[] = {"s", "b", "h", "i", "j"}, token[] = {"p", "d", "dim", "n"};
+  if (point == Point::Token)
+    return token;
+  return ArrayRef(pair).drop_front(point == Point::Score ? 0 : 1);
 }
 
 Type RegionForm::typeOf(MLIRContext *context, unsigned argument) const {
-  if (hasScore && argument == 0)
+  if (point == Point::Score && argument == 0)
     return Float32Type::get(context);
   return IndexType::get(context);
 }
@@ -45,7 +48,8 @@ static ParseResult parseFormula(OpAsmParser &parser, StringRef text, SMLoc start
       ::pe::plan::parseExpression({text.data(), text.size()});
   if (auto *error = std::get_if<::pe::plan::ExpressionError>(&parsed))
     return report(error->offset, error->message);
-  ExpressionScope scope{{}, locate, report};
+  ExpressionScope scope{{}, locate, report, llvm::join(form.names(), ", "),
+                        form.point != RegionForm::Point::Token};
   const size_t leading = form.names().size();
   for (auto [name, argument] : llvm::zip(form.names(), block.getArguments()))
     scope.names[name] = argument;
@@ -53,8 +57,8 @@ static ParseResult parseFormula(OpAsmParser &parser, StringRef text, SMLoc start
        llvm::zip_equal(captures, block.getArguments().drop_front(leading)))
     if (!scope.names.try_emplace(capture.name.drop_front(), argument).second)
       return parser.emitError(capture.location, "expected a capture with a name of its own, found ")
-             << capture.name << (form.hasScore ? "; s is the score, " : "; ")
-             << "b, h, i and j are the point, and a tensor is captured once";
+             << capture.name << "; " << llvm::join(form.names(), ", ")
+             << " have a meaning, and a tensor is captured once";
   OpBuilder builder(parser.getContext());
   builder.setInsertionPointToEnd(&block);
   FailureOr<Value> value = emitExpression(std::get<Expression>(parsed), builder, scope);
@@ -125,8 +129,8 @@ LogicalResult mlir::pe::verifyRegionArguments(Operation *op, const RegionForm &f
   const size_t leading = form.names().size(), expected = leading + op->getNumOperands();
   if (block.getNumArguments() != expected) // C1
     return op->emitOpError("expected ")
-           << expected << " region arguments (" << (form.hasScore ? "s, " : "")
-           << "b, h, i, j and one per capture), found " << block.getNumArguments() << " ("
+           << expected << " region arguments (" << llvm::join(form.names(), ", ")
+           << " and one per capture), found " << block.getNumArguments() << " ("
            << form.op << "-C1)";
   for (auto [n, argument] : llvm::enumerate(block.getArguments())) {
     Type type =
@@ -142,7 +146,7 @@ LogicalResult mlir::pe::verifyRegionArguments(Operation *op, const RegionForm &f
 LogicalResult mlir::pe::verifyScalarOp(Operation &op, StringRef label) {
   StringRef name = op.getName().getStringRef();
   const bool isPE =
-      isa<ReadOp, MlpEvalOp, CosineSumEvalOp, GlobalHeadOp, HeadsTotalOp, PiecewiseOpInterface>(op);
+      isa<ReadOp, AxisSizeOp, MlpEvalOp, CosineSumEvalOp, GlobalHeadOp, HeadsTotalOp, PiecewiseOpInterface>(op);
   const bool isKnown =
       isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect()) || isPE;
   const bool areNumbers =

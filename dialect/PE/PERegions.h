@@ -1,7 +1,7 @@
 //===- PERegions.h - Regions of scalar code -------------------*- C++ -*-===//
 //
-// What pe.bias_fn and pe.score_fn share: captured tensors, a region over one pair or a formula that
-// stands for it, and what scalar code may hold.
+// What pe.bias_fn, pe.score_fn and pe.embedding_fn share: captured tensors, a region over one pair or
+// one element of a token, or a formula that stands for it, and what scalar code may hold.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_PE_PEREGIONS_H
@@ -14,8 +14,9 @@ namespace mlir::pe {
 /// The form of such an operation.
 struct RegionForm {
   StringRef op; ///< its name without the dialect, as in labels: bias_fn-C1
-  /// The region's leading arguments: with a score, s comes before b, h, i and j.
-  bool hasScore;
+  /// The region's leading arguments: a pair of tokens (b, h, i, j), its score before it (s), or a
+  /// dimension of one token (p, d, dim, n).
+  enum class Point { Pair, Score, Token } point;
 
   ArrayRef<StringRef> names() const;
   Type typeOf(MLIRContext *context, unsigned argument) const;

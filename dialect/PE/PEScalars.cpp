@@ -47,6 +47,15 @@ OpFoldResult ReadOp::fold(FoldAdaptor adaptor) {
   return constant.getValues<Attribute>()[element];
 }
 
+LogicalResult AxisSizeOp::verify() {
+  auto type = cast<RankedTensorType>(getSource().getType());
+  const auto axis = static_cast<int64_t>(getAxis());
+  if (axis < 0 || axis >= type.getRank()) // axis_size-C1
+    return emitOpError("expected an axis of ")
+           << type << " in [0, " << type.getRank() << "), found " << axis << " (axis_size-C1)";
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // CosineSumEvalOp
 //===----------------------------------------------------------------------===//

@@ -99,6 +99,21 @@ def PE_GlobalHeadOp : PE_Op<"global_head", [Pure]> {
   let assemblyFormat = "$head attr-dict";
 }
 
+def PE_AxisSizeOp : PE_Op<"axis_size", [Pure]> {
+  let summary = "The size of an axis of a tensor that a region reads";
+  let description = [{
+    In a formula: `size(table, 0)`. The axis counts from 0. Example:
+
+    ```mlir
+    %rows = pe.axis_size %table, 0 : tensor<?x?xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$source, I64Attr:$axis);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$source `,` $axis attr-dict `:` type($source)";
+  let hasVerifier = 1;
+}
+
 def PE_HeadsTotalOp : PE_Op<"heads_total", [Pure]> {
   let summary = "The number of heads of the whole model";
   let description = [{

@@ -14,7 +14,7 @@ using namespace mlir::pe;
 #define GET_OP_CLASSES
 #include "dialect/PE/PEScores.cpp.inc"
 
-constexpr RegionForm kForm = {"score_fn", /*hasScore=*/true};
+constexpr RegionForm kForm = {"score_fn", RegionForm::Point::Score};
 
 ParseResult ScoreFnOp::parse(OpAsmParser &parser, OperationState &result) {
   result.addTypes(ScoreType::get(parser.getContext()));

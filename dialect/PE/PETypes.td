@@ -74,6 +74,17 @@ def PE_MaskType : PE_Type<"Mask", "mask"> {
   }];
 }
 
+def PE_EmbeddingType : PE_Type<"Embedding", "embedding"> {
+  let summary = "embedding: a number for every position and dimension of a token";
+  let description = [{
+    What `pe.embed` adds to the tokens before the projections of attention.
+
+    ```mlir
+    %e = pe.embedding_fn(%table : tensor<?x?xf32>) expr "table[p, d]"   // !pe.embedding
+    ```
+  }];
+}
+
 def PE_AdjointType : PE_Type<"Adjoint", "adjoint"> {
   let summary = "The derivative of a result with respect to a bias, one number per pair";
   let description = [{

@@ -12,10 +12,12 @@ using namespace mlir::tile;
 //===- Plans -----------------------------------------------------------------===//
 
 LogicalResult PlanOp::verify() {
+  // A plan without attention has neither depth.
+  const bool hasDepths = getHeadDim() != 0 || getValueDim() != 0;
   for (auto [name, number] : {std::pair<StringRef, int64_t>{"head_dim", getHeadDim()},
                               {"value_dim", getValueDim()},
                               {"key_block", getKeyBlock()}})
-    if (number < 1) // plan-C1
+    if (number < 1 && (hasDepths || name == "key_block")) // plan-C1
       return emitOpError("expected a positive ") << name << ", found " << number << " (plan-C1)";
   return success();
 }
@@ -23,10 +25,10 @@ LogicalResult PlanOp::verify() {
 LogicalResult PlanOp::verifyRegions() {
   llvm::StringSet<llvm::MallocAllocator> names;
   for (Operation &op : getBody().front()) {
-    if (!isa<ExtentOp, ParameterOp, BufferOp, PairsOp, StageOp, LaunchOp>(op) &&
+    if (!isa<ExtentOp, ParameterOp, RequireOp, BufferOp, PairsOp, StageOp, LaunchOp>(op) &&
         !matchPattern(&op, m_Constant())) // plan-C2
-      return op.emitOpError("expected only extents, parameters, buffers, pairs, stages, launches "
-                            "and constants in a tile.plan (plan-C2)");
+      return op.emitOpError("expected only extents, parameters, requirements, buffers, pairs, stages, "
+                            "launches and constants in a tile.plan (plan-C2)");
     if (auto buffer = dyn_cast<BufferOp>(op);
         buffer && !names.insert(buffer.getName()).second) // plan-C3
       return op.emitOpError("expected names of their own for the plan's buffers, found a second \"")
@@ -65,6 +67,13 @@ LogicalResult ParameterOp::verify() {
     before.pop_back();
   if (auto layout = ::pe::plan::FrameLayout::create(before); !layout)
     return emitOpError(layout.error().getMessage()) << " (parameter-C2)";
+  return success();
+}
+
+LogicalResult RequireOp::verify() {
+  for (auto [what, text] : {std::pair<StringRef, StringRef>("size", getSize()), {"least", getLeast()}})
+    if (failed(verifyExpression(*this, what, text, SizeUse::Scalar, "require-C1")))
+      return failure();
   return success();
 }
 

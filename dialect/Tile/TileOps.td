@@ -72,6 +72,22 @@ def Tile_ExtentOp : Tile_Op<"extent", [HasParent<"PlanOp">]> {
   let hasVerifier = 1;
 }
 
+def Tile_RequireOp : Tile_Op<"require", [HasParent<"PlanOp">]> {
+  let summary = "declares what a call must fulfil";
+  let description = [{
+    `size` is at least `least`, both expressions over sizes and parameters; checked before any work
+    of a call. A call that does not fulfil it is refused with the text `what`, which names what is
+    counted.
+
+    ```mlir
+    tile.require "cos_positions" at_least "k_start + c" of "rows of tensor 'cos', one per position"
+    ```
+  }];
+  let arguments = (ins StrAttr:$size, StrAttr:$least, StrAttr:$what);
+  let assemblyFormat = "$size `at_least` $least `of` $what attr-dict";
+  let hasVerifier = 1;
+}
+
 def Tile_BufferOp : Tile_Op<"buffer", [HasParent<"PlanOp">]> {
   let summary = "declares a buffer of the plan";
   let description = [{

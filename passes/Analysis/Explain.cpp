@@ -283,6 +283,29 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
                             {"dropped", std::move(dropped)}};
 }
 
+/// What is added to tokens.
+llvm::json::Object explainEmbed(func::FuncOp function, EmbedOp embed) {
+  auto op = embed.getEmbedding().getDefiningOp<EmbeddingFnOp>();
+  SmallVector<std::string> captures;
+  llvm::json::Array parameters;
+  for (Value capture : op.getCaptures()) {
+    captures.push_back(nameOfCapture(function, capture));
+    parameters.push_back(captures.back());
+  }
+  Block &body = op.getBody().front();
+  Value root = cast<YieldOp>(body.getTerminator()).getValues()[0];
+  return llvm::json::Object{
+      {"class", "embedding"},
+      {"formula", formulaOf(root, body, captures)},
+      {"parameters", std::move(parameters)},
+      {"data", describeAxes(function, op.getCaptures())},
+      {"location", describePlaces(op.getLoc())},
+      {"forward", "one addition per number of the tokens; what depends on the position or the "
+                  "dimension alone is prepared once per call, in float64"},
+      {"backward", captures.empty() ? "a copy" : "a copy, and the sum over the batch through the "
+                                                 "reverse mode of its code"}};
+}
+
 /// "all keys" or "keys with 0 <= i - j <= 127".
 std::string describeKeys(const llvm::json::Object &attention) {
   std::optional<int64_t> min = attention.getInteger("min_difference");
@@ -344,6 +367,18 @@ void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) 
     os << "  dropped: " << *note.getAsString() << "\n";
 }
 
+void printEmbed(llvm::raw_ostream &os, const llvm::json::Object &embed) {
+  os << "embedding " << *embed.getString("formula") << "\n    at " << *embed.getString("location");
+  llvm::ListSeparator comma;
+  const llvm::json::Array &parameters = *embed.getArray("parameters");
+  os << (parameters.empty() ? "" : ", parameters ");
+  for (const llvm::json::Value &name : parameters)
+    os << comma << *name.getAsString();
+  printData(os, *embed.getArray("data"));
+  os << "\n    class: embedding\n    forward: " << *embed.getString("forward")
+     << "; backward: " << *embed.getString("backward") << "\n";
+}
+
 } // namespace
 
 FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function, int64_t depths) {
@@ -357,7 +392,13 @@ FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function, int64
   });
   if (walk.wasInterrupted())
     return failure();
-  return llvm::json::Value(llvm::json::Object{{"attentions", std::move(attentions)}});
+  llvm::json::Object result{{"attentions", std::move(attentions)}};
+  llvm::json::Array embeddings;
+  for (auto embed : function.getOps<EmbedOp>())
+    embeddings.push_back(explainEmbed(function, embed));
+  if (!embeddings.empty())
+    result["embeddings"] = std::move(embeddings);
+  return llvm::json::Value(std::move(result));
 }
 
 FailureOr<std::string> explainStructure(func::FuncOp function, int64_t depths) {
@@ -368,6 +409,9 @@ FailureOr<std::string> explainStructure(func::FuncOp function, int64_t depths) {
   llvm::raw_string_ostream stream(text);
   for (const llvm::json::Value &attention : *data->getAsObject()->getArray("attentions"))
     printAttention(stream, *attention.getAsObject());
+  if (const llvm::json::Array *embeddings = data->getAsObject()->getArray("embeddings"))
+    for (const llvm::json::Value &embed : *embeddings)
+      printEmbed(stream, *embed.getAsObject());
   return text;
 }
 

@@ -26,9 +26,11 @@ class Writer {
 public:
   Writer(Block &region, ArrayRef<std::string> names) {
     static constexpr StringRef all[] = {"s", "b", "h", "i", "j"};
+    static constexpr StringRef token[] = {"p", "d", "dim", "n"};
     // Only a function of the score has a real first argument.
     const bool hasScore = isa<FloatType>(region.getArgument(0).getType());
-    ArrayRef<StringRef> leading = ArrayRef(all).drop_front(hasScore ? 0 : 1);
+    const bool isToken = isa_and_nonnull<EmbeddingFnOp>(region.getParentOp());
+    ArrayRef<StringRef> leading = isToken ? token : ArrayRef(all).drop_front(hasScore ? 0 : 1);
     for (auto [number, argument] : llvm::enumerate(region.getArguments()))
       if (number < leading.size())
         arguments[argument] = leading[number].str();

@@ -137,6 +137,12 @@ FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
       index[buffer.getBuffer()] = result.buffers.size() - 1;
       continue;
     }
+    if (auto required = dyn_cast<RequireOp>(inner)) {
+      result.requirements.push_back({forPlan(required.getSize(), op.getKeyBlock()),
+                                     forPlan(required.getLeast(), op.getKeyBlock()),
+                                     required.getWhat().str()});
+      continue;
+    }
     if (isa<ExtentOp, ParameterOp, PairsOp>(inner)) // the lowered stages know their pairs
       continue;
     auto launch = dyn_cast<LaunchOp>(inner);

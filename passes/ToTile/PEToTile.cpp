@@ -2,7 +2,9 @@
 #include "passes/ToTile/ToTile.h"
 
 #include "dialect/PE/PEArgumentAttributes.h"
+#include "dialect/Tile/SizeNames.h"
 #include "passes/ToTile/Dropout.h"
+#include "passes/ToTile/Embedding.h"
 #include "passes/ToTile/Rotation.h"
 #include "passes/ToTile/ScoreFunction.h"
 #include "passes/ToTile/Sink.h"
@@ -12,6 +14,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
 #define DEBUG_TYPE "pe-to-tile"
@@ -52,7 +56,11 @@ SmallVector<std::string> namedExtents(Value value) {
       return {"b", "hq", "r", "e"};
     return {"b", "hq", "r"};
   }
+  if (value.getDefiningOp<EmbedOp>())
+    return {"b", "r", "model"};
   for (OpOperand &use : value.getUses()) {
+    if (isa<EmbedOp>(use.getOwner()))
+      return {"b", "r", "model"};
     if (auto mask = dyn_cast<MaskOpInterface>(use.getOwner())) {
       SmallVector<std::string> names;
       for (StringRef name : mask.getTensorExtents(value))
@@ -75,7 +83,10 @@ SmallVector<std::string> namedExtents(Value value) {
   ArrayAttr axes = axesOf(value);
   for (auto [axis, size] : llvm::enumerate(cast<ShapedType>(value.getType()).getShape())) {
     StringRef word = axes ? cast<StringAttr>(axes[axis]).getValue() : "head";
-    extents.push_back(ShapedType::isDynamic(size) ? sizeOfAxis(word).str() : std::to_string(size));
+    StringRef known = sizeOfAxis(word);
+    extents.push_back(!ShapedType::isDynamic(size) ? std::to_string(size)
+                      : known.empty()              ? word.str()
+                                                   : known.str());
   }
   return extents;
 }
@@ -102,14 +113,24 @@ private:
     Value rawQ, rawK, rawDQ, rawDK; // before rotation
   };
 
+  struct LoweredEmbed {
+    EmbedOp op;
+    Embedding *embedding;
+    Value x, y, dX, dY;
+  };
+
   LogicalResult createPlan();
+  void declareExtents(TileBuilder &t);
   LogicalResult createArguments();
   LogicalResult createGradients();
   LogicalResult lower(AttentionOp op);
+  LogicalResult lower(EmbedOp op);
+  void emitEmbedBackward();
   LogicalResult createPairs(Lowered &lowered, const DifferenceRange &range);
   LogicalResult createModes(Lowered &lowered);
   void noteWindow(const DifferenceRange &range);
   void rotate(Lowered &lowered);
+  std::optional<StringRef> returned(Value value);
   void createResults(Lowered &lowered);
   void emitForward(Lowered &lowered);
   void emitBackward(Lowered &lowered);
@@ -120,7 +141,8 @@ private:
   /// Queries, keys or values, not a parameter.
   static bool isData(BlockArgument argument) {
     return llvm::any_of(argument.getUses(), [](OpOperand &use) {
-      return isa<AttentionOp>(use.getOwner()) && use.getOperandNumber() < 3;
+      return (isa<AttentionOp>(use.getOwner()) && use.getOperandNumber() < 3) ||
+             isa<EmbedOp>(use.getOwner());
     });
   }
   bool isFloating(BlockArgument argument) {
@@ -136,6 +158,8 @@ private:
   std::unique_ptr<PlanContext> context;
   DenseMap<Value, Value> buffers, gradients; // of arguments
   SmallVector<std::unique_ptr<Lowered>> attentions;
+  llvm::MapVector<Operation *, std::unique_ptr<Embedding>> embeddings;
+  SmallVector<LoweredEmbed> embeds;
 };
 
 LogicalResult FunctionLowering::createPlan() {
@@ -149,14 +173,38 @@ LogicalResult FunctionLowering::createPlan() {
     return function.emitError("expected dtype f32, bf16, f16 or tf32, found ") << options.dtype;
   operands = options.dtype == "tf32" ? Type(builder.getTF32Type()) : activation;
   builder.setInsertionPoint(function);
-  plan = PlanOp::create(builder, function.getLoc(), function.getName(), options.headDim,
-                        options.valueDim);
+  // Without attention there are no depths to specialise for.
+  const bool attends = !function.getOps<AttentionOp>().empty();
+  plan = PlanOp::create(builder, function.getLoc(), function.getName(),
+                        attends ? options.headDim : 0, attends ? options.valueDim : 0);
   Block &body = plan.getBody().emplaceBlock();
   TileBuilder t(function.getLoc(), OpBuilder::atBlockEnd(&body));
-  declarePositions(t, function.getLoc());
+  declareExtents(t);
+  if (attends)
+    declarePositions(t, function.getLoc());
+  else
+    t.create<ParameterOp>("q_start", t.getStringAttr("0"));
+  for (const ::pe::Requirement &required : requirementsOf(function))
+    t.create<RequireOp>(required.size, required.least, required.what);
   context = std::make_unique<PlanContext>(
       PlanContext{t, options.grad, options.earlyExit, options.headDim, options.valueDim, {}});
   return success();
+}
+
+/// The sizes of the arguments' axes that not every plan has.
+void FunctionLowering::declareExtents(TileBuilder &t) {
+  llvm::SmallSetVector<StringRef, 4> names;
+  std::vector<SmallVector<std::string>> extents;
+  for (BlockArgument argument : function.getArguments())
+    extents.push_back(namedExtents(argument));
+  for (const SmallVector<std::string> &list : extents)
+    for (const std::string &extent : list) {
+      auto isExtent = [&](const ::pe::plan::FrameWord &word) { return word.name == extent; };
+      if (!llvm::isDigit(extent.front()) && llvm::none_of(::pe::plan::standardSizes(), isExtent))
+        names.insert(extent);
+    }
+  for (StringRef name : names)
+    t.create<ExtentOp>(t.getStringAttr(name));
 }
 
 LogicalResult FunctionLowering::createArguments() {
@@ -197,16 +245,17 @@ LogicalResult FunctionLowering::createGradients() {
   return success();
 }
 
+/// The name of a result of the function.
+std::optional<StringRef> FunctionLowering::returned(Value value) {
+  for (OpOperand &use : value.getUses())
+    if (isa<func::ReturnOp>(use.getOwner()))
+      return function.getResultAttrOfType<StringAttr>(use.getOperandNumber(), "pe.name").getValue();
+  return std::nullopt;
+}
+
 /// Buffers for the op's results that the function returns; others stay inside.
 void FunctionLowering::createResults(Lowered &lowered) {
   Attention &a = lowered.attention;
-  auto returned = [&](Value value) -> std::optional<StringRef> {
-    for (OpOperand &use : value.getUses())
-      if (isa<func::ReturnOp>(use.getOwner()))
-        return function.getResultAttrOfType<StringAttr>(use.getOperandNumber(), "pe.name")
-            .getValue();
-    return std::nullopt;
-  };
   std::optional<StringRef> output = returned(lowered.op.getOutput());
   SmallVector<StringRef> oExtents = {"b", "hq", "r", "e"}, lseExtents = {"b", "hq", "r"};
   a.o = output ? context->strided(*output, Role::Result, oExtents, activation)
@@ -396,6 +445,43 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
   return lowered.terms->prepare();
 }
 
+LogicalResult FunctionLowering::lower(EmbedOp op) {
+  auto function = op.getEmbedding().getDefiningOp<EmbeddingFnOp>();
+  std::unique_ptr<Embedding> &embedding = embeddings[function];
+  if (!embedding) {
+    const std::string number = embeddings.size() > 1 ? std::to_string(embeddings.size() - 1) : "";
+    embedding = std::make_unique<Embedding>(*context, function, "embedding" + number);
+    if (failed(embedding->prepare()))
+      return failure();
+  }
+  StringRef result = *returned(op.getOutput()); // checked by pe-check-dataflow
+  SmallVector<StringRef> extents = {"b", "r", "model"};
+  LoweredEmbed &embed = embeds.emplace_back();
+  embed = {op, embedding.get(), buffers[op.getInput()], {}, gradients.lookup(op.getInput()), {}};
+  embed.y = context->strided(result, Role::Result, extents, activation);
+  if (options.grad)
+    embed.dY = context->strided("d_" + result, Role::Cotangent, extents, activation);
+  return success();
+}
+
+/// Tokens get the cotangents as they are, parameters their sums.
+void FunctionLowering::emitEmbedBackward() {
+  for (LoweredEmbed &embed : embeds) {
+    const std::string stage = ("d_" + nameOf(cast<BlockArgument>(embed.op.getInput()))).str();
+    TileBuilder t = beginStage(context->plan, stage, Phase::Backward, {"b", "r"});
+    t.foreach ({"model"}, [&](Scalar &s, ValueRange at) {
+      writeElement(s, readElement(s, embed.dY, at), embed.dX, at);
+    });
+  }
+  for (auto &[op, embedding] : embeddings) {
+    SmallVector<Value> cotangents;
+    for (LoweredEmbed &embed : embeds)
+      if (embed.embedding == embedding.get())
+        cotangents.push_back(embed.dY);
+    embedding->emitBackward(cotangents);
+  }
+}
+
 void FunctionLowering::emitForward(Lowered &lowered) {
   if (lowered.op.getNormalizer() == Normalizer::Softmax)
     emitSoftmaxForward(context->plan, lowered.attention);
@@ -430,14 +516,34 @@ void FunctionLowering::storeParameterGradients() {
                           [](auto &entry) { return bool(entry.second.gradientSums); });
   if (!any)
     return;
-  TileBuilder t = beginStage(context->plan, (function.getName() + "_parameter_gradients").str(),
-                             Phase::Finish, {});
-  for (auto &[argument, parameter] : context->parameters)
-    if (parameter.gradientSums)
-      t.foreach (parameter.extents(), [&, argument = argument](Scalar &s, ValueRange at) {
-        Value sum = readElement(s, context->parameters[argument].gradientSums, at);
-        writeElement(s, s.create<arith::TruncFOp>(s.getF32Type(), sum), gradients[argument], at);
-      });
+  // What has a number per dimension of tokens is large: a stage of its own divides it.
+  auto isLarge = [](const Parameter &parameter) {
+    SmallVector<StringRef> extents = parameter.extents();
+    return extents.size() > 1 && llvm::is_contained(extents, "model");
+  };
+  auto store = [&](TileBuilder &t, ArrayRef<StringRef> over, const Parameter &parameter,
+                   Value gradient) {
+    t.foreach (over, [&](Scalar &s, ValueRange at) {
+      Value sum = readElement(s, parameter.gradientSums, at);
+      writeElement(s, s.create<arith::TruncFOp>(s.getF32Type(), sum), gradient, at);
+    });
+  };
+  const std::string name = (function.getName() + "_parameter_gradients").str();
+  std::optional<TileBuilder> rest;
+  for (auto &[argument, parameter] : context->parameters) {
+    if (!parameter.gradientSums)
+      continue;
+    SmallVector<StringRef> extents = parameter.extents();
+    if (isLarge(parameter)) {
+      TileBuilder t = beginStage(context->plan, name + "_" + parameter.name, Phase::Finish,
+                                 extents.front());
+      store(t, ArrayRef(extents).drop_front(), parameter, gradients[argument]);
+      continue;
+    }
+    if (!rest)
+      rest.emplace(beginStage(context->plan, name, Phase::Finish, {}));
+    store(*rest, extents, parameter, gradients[argument]);
+  }
 }
 
 LogicalResult FunctionLowering::run() {
@@ -446,9 +552,15 @@ LogicalResult FunctionLowering::run() {
   for (auto attention : function.getOps<AttentionOp>())
     if (failed(lower(attention)))
       return failure();
+  for (auto embed : function.getOps<EmbedOp>())
+    if (failed(lower(embed)))
+      return failure();
   for (auto &lowered : attentions)
     emitForward(*lowered);
+  for (LoweredEmbed &embed : embeds)
+    embed.embedding->emitForward(embed.x, embed.y, *returned(embed.op.getOutput()));
   if (options.grad) {
+    emitEmbedBackward();
     for (auto &lowered : llvm::reverse(attentions))
       emitBackward(*lowered);
     storeParameterGradients();

@@ -60,8 +60,14 @@ Value TileParameters::read(OpBuilder &builder, Location loc, BlockArgument tenso
                            ValueRange indices) {
   Scalar s(loc, builder);
   Parameter &parameter = parameterOf(tensor);
-  Value stored =
-      readElement(s, parameter.buffer, placeOf(s, parameter, indices), /*inbounds=*/false);
+  SmallVector<Value> place = placeOf(s, parameter, indices);
+  if (isInside)
+    for (auto [index, at, extent] : llvm::zip_equal(indices, place, parameter.extents()))
+      if (!isInside(index, extent)) {
+        Value last = s.create<arith::MinSIOp>(at, s.sub(s.size(extent), s.index(1)));
+        at = s.create<arith::MaxSIOp>(last, s.index(0));
+      }
+  Value stored = readElement(s, parameter.buffer, place, /*inbounds=*/isInside != nullptr);
   if (compute && compute.isF64() && stored.getType().isF32())
     return s.create<arith::ExtFOp>(compute, stored);
   return stored;
@@ -73,7 +79,7 @@ void TileParameters::accumulate(OpBuilder &builder, Location loc, BlockArgument 
     return;
   Scalar s(loc, builder);
   Parameter &parameter = parameterOf(tensor);
-  if (!batch) {
+  if (!batch || !partial.contains(parameter.buffer)) {
     if (!value.getType().isF64())
       value = s.create<arith::ExtFOp>(s.getF64Type(), value);
     return accumulateElement(s, value, parameter.gradientSums, placeOf(s, parameter, indices));
@@ -91,6 +97,11 @@ Value TileParameters::globalHead(OpBuilder &builder, Location loc, Value head) {
 }
 Value TileParameters::headsTotal(OpBuilder &builder, Location loc) {
   return Scalar(loc, builder).size("heads_total");
+}
+
+Value TileParameters::axisSize(OpBuilder &builder, Location loc, BlockArgument tensor,
+                               int64_t axis) {
+  return Scalar(loc, builder).size(parameterOf(tensor).extents()[axis]);
 }
 
 /// Scratch memory belongs to the stage, outside every loop.

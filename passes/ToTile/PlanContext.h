@@ -53,6 +53,7 @@ public:
                   Value value) override;
   Value globalHead(OpBuilder &builder, Location loc, Value head) override;
   Value headsTotal(OpBuilder &builder, Location loc) override;
+  Value axisSize(OpBuilder &builder, Location loc, BlockArgument tensor, int64_t axis) override;
   Value scratch(OpBuilder &builder, Location loc, int64_t size, Type element) override;
 
   Parameter &parameterOf(BlockArgument tensor);
@@ -63,11 +64,15 @@ public:
   /// The float type of the emitted code; stored values are converted to it.
   FloatType compute;
 
-  /// Set for gradients inside a stream: the pair's batch and head, a buffer per parameter and, if
-  /// the bias may mask pairs, whether it masks this one: then nothing is added.
+  /// Set for gradients inside a stream: the pair's batch and head, a buffer per parameter (without
+  /// one, its sums) and, if the bias may mask pairs, whether it masks this one: then nothing is
+  /// added.
   Value batch, head, isMasked;
   /// Nothing is added: only the adjoint of an inner value is wanted.
   bool addsNothing = false;
+  /// Whether an index is known to lie within an axis of that extent. Without this, lowerings clamp
+  /// every index.
+  std::function<bool(Value index, StringRef extent)> isInside;
   llvm::MapVector<Value, Value> partial; // by buffer of the parameter
 
 private:

@@ -2,10 +2,13 @@
 #ifndef PE_PASSES_TOTILE_TOTILE_H
 #define PE_PASSES_TOTILE_TOTILE_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/Pass/Pass.h"
+#include "pe/Signature.h"
 
 #include <string>
+#include <vector>
 
 namespace mlir::pe {
 
@@ -19,9 +22,15 @@ namespace mlir::pe {
 ArrayAttr axesOf(Value value);
 
 /// The extents of an entry function's argument or result as size expressions: operands and results
-/// of attention have its spaces, other arguments those that their axes name. A dynamic size without
-/// `pe.axes` counts heads ("hq").
+/// of attention have its spaces, those of an embedding [b, r, model], other arguments those that
+/// their axes name: a name of the user's is a size of the call. A dynamic size without `pe.axes`
+/// counts heads ("hq").
 SmallVector<std::string> namedExtents(Value value);
+
+/// What a call must fulfil, as expressions over these extents and the parameters.
+std::vector<::pe::Requirement> requirementsOf(func::FuncOp function);
+/// Whether an axis of that extent, which an embedding reads at p, must have an entry per position.
+bool isReadByPosition(StringRef extent);
 
 } // namespace mlir::pe
 

@@ -10,6 +10,7 @@
 #include "dialect/PE/PEArgumentAttributes.h"
 #include "dialect/PE/PEAttention.h"
 #include "dialect/PE/PEBiases.h"
+#include "dialect/PE/PEEmbeddings.h"
 #include "dialect/PE/PEScores.h"
 #include "llvm/ADT/DenseSet.h"
 #include <array>
@@ -27,13 +28,13 @@ namespace {
 LogicalResult checkResults(func::ReturnOp returned) {
   if (returned.getNumOperands() == 0) // dataflow-C1
     return returned.emitError()
-           << "expected at least one result, found none; a program returns what attention makes "
-              "(dataflow-C1)";
+           << "expected at least one result, found none; a program returns what pe.attention or "
+              "pe.embed makes (dataflow-C1)";
   DenseSet<Value> seen;
   for (auto [number, value] : llvm::enumerate(returned.getOperands())) {
-    if (!value.getDefiningOp<AttentionOp>()) // dataflow-C2
+    if (!isa_and_nonnull<AttentionOp, EmbedOp>(value.getDefiningOp())) // dataflow-C2
       return returned.emitError() << "expected result " << number
-                                  << " to be made by pe.attention, found "
+                                  << " to be made by pe.attention or pe.embed, found "
                                   << (value.getDefiningOp() ? "the result of another op"
                                                             : "an argument")
                                   << " (dataflow-C2)";
@@ -75,6 +76,51 @@ LogicalResult checkModes(AttentionOp attention) {
   return success();
 }
 
+/// Tokens are an argument with no other use, and what is made of them is returned.
+LogicalResult checkEmbed(EmbedOp embed) {
+  Value x = embed.getInput();
+  if (!isa<BlockArgument>(x) || !x.hasOneUse()) // dataflow-C11
+    return embed.emitError() << "expected the tokens to be an argument of the entry function with no "
+                                "other use, found "
+                             << (isa<BlockArgument>(x) ? "one with other uses"
+                                                       : "the result of another op")
+                             << " (dataflow-C11)";
+  if (!llvm::any_of(embed.getOutput().getUsers(), llvm::IsaPred<func::ReturnOp>)) // dataflow-C12
+    return embed.emitError() << "expected the sum to be a result of the entry function, found it "
+                                "unused (dataflow-C12)";
+  auto function = embed.getEmbedding().getDefiningOp<EmbeddingFnOp>();
+  if (!function) // dataflow-C13
+    return embed.emitError() << "expected an embedding made by pe.embedding_fn, found another value "
+                                "(dataflow-C13)";
+  return success();
+}
+
+/// Captures of an embedding are arguments of the call whose unknown sizes it has.
+LogicalResult checkCaptures(func::FuncOp function, EmbeddingFnOp embedding) {
+  for (Value capture : embedding.getCaptures()) {
+    auto argument = dyn_cast<BlockArgument>(capture);
+    if (!argument) // dataflow-C9
+      return embedding.emitError() << "expected captures to be arguments of the entry function, "
+                                      "found the result of another op; write a number into the "
+                                      "formula (dataflow-C9)";
+    auto type = cast<RankedTensorType>(argument.getType());
+    auto axes = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "pe.axes");
+    for (auto [axis, size] : llvm::enumerate(type.getShape())) {
+      StringRef word = axes ? cast<StringAttr>(axes[axis]).getValue() : "";
+      const bool isOfTokens = word == "query" || word == "model";
+      if (!ShapedType::isDynamic(size) ||
+          (!word.empty() && (isOfTokens || sizeOfAxis(word).empty())))
+        continue;
+      return mlir::emitError(argument.getLoc()) // dataflow-C14
+             << "expected every unknown size of what an embedding reads to count model, query or "
+                "something of a name of its own, found "
+             << (word.empty() ? "no pe.axes" : word)
+             << "; write, for instance, pe.axes = [\"rows\", \"model\"] (dataflow-C14)";
+    }
+  }
+  return success();
+}
+
 /// The axes that an operand of attention has by its role.
 ArrayAttr axesOfOperand(OpOperand &operand) {
   Builder b(operand.getOwner()->getContext());
@@ -97,6 +143,14 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
         return word != "head" && !sizeOfAxis(word).empty();
       });
   for (OpOperand &use : argument.getUses()) {
+    if (isa<EmbedOp>(use.getOwner())) {
+      ArrayAttr tokens = Builder(function.getContext()).getStrArrayAttr({"batch", "query", "model"});
+      if (axes && axes != tokens) // dataflow-C6
+        return mlir::emitError(argument.getLoc())
+               << "expected pe.axes " << tokens << " of the tokens of pe.embed, found " << axes
+               << "; they may be left out (dataflow-C6)";
+      return success();
+    }
     if (isa<AttentionOp>(use.getOwner())) {
       if (axes && axes != axesOfOperand(use)) // dataflow-C6
         return mlir::emitError(argument.getLoc())
@@ -106,7 +160,7 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
         return success();
       continue;
     }
-    if (countsTokens && !isa<BiasFnOp, ScoreFnOp>(use.getOwner())) // dataflow-C7
+    if (countsTokens && !isa<BiasFnOp, ScoreFnOp, EmbeddingFnOp>(use.getOwner())) // dataflow-C7
       return use.getOwner()->emitError()
              << "expected an argument of one number per head, found one with pe.axes " << axes
              << "; read it in pe.bias_fn or pe.score_fn (dataflow-C7)";
@@ -143,6 +197,10 @@ struct CheckDataflowPass : impl::PECheckDataflowPassBase<CheckDataflowPass> {
       isValid = isValid && succeeded(checkActivations(attention)) && succeeded(checkModes(attention));
     for (auto score : function.getOps<ScoreFnOp>())
       isValid = isValid && succeeded(checkCaptures(score));
+    for (auto embed : function.getOps<EmbedOp>())
+      isValid = isValid && succeeded(checkEmbed(embed));
+    for (auto embedding : function.getOps<EmbeddingFnOp>())
+      isValid = isValid && succeeded(checkCaptures(function, embedding));
     for (BlockArgument argument : function.getArguments())
       isValid = isValid && succeeded(checkAxes(function, argument));
     if (!isValid)

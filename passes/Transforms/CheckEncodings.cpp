@@ -21,7 +21,8 @@ namespace mlir::pe {
 namespace {
 
 bool isEncoding(Type type) {
-  return isa<CoordinateType, BiasType, ScoreType, RotationType, MaskType>(type);
+  return isa<CoordinateType, BiasType, ScoreType, RotationType, MaskType, EmbeddingType>(
+      type);
 }
 
 /// Ops a program may consist of: pe's own, ops of external encodings, and constants.

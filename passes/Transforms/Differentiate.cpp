@@ -37,6 +37,7 @@ private:
   void createFunction();
   LogicalResult goThrough(Operation *op);
   LogicalResult differentiate(AttentionOp attention);
+  LogicalResult differentiate(EmbeddingFnOp embedding, Value cotangent);
   /// Pulls an adjoint back through the op of a bias or function of the score to its captures.
   template <typename PullbackOf, typename RegionOp> LogicalResult pullBack(RegionOp op);
   void addGradient(Value value, Value gradient);
@@ -139,6 +140,20 @@ LogicalResult Differentiator::pullBack(RegionOp op) {
   return success();
 }
 
+LogicalResult Differentiator::differentiate(EmbeddingFnOp embedding, Value cotangent) {
+  if (!embedding || embedding.getCaptures().empty())
+    return success();
+  auto yield = cast<YieldOp>(embedding.getBody().front().getTerminator());
+  if (failed(ScalarVjp::create(yield.getValues()[0])))
+    return failure();
+  auto pullback =
+      EmbeddingPullbackOp::create(builder, embedding.getLoc(), embedding.getCaptures().getTypes(),
+                                  embedding.getResult(), cotangent);
+  for (auto [capture, gradient] : llvm::zip_equal(embedding.getCaptures(), pullback.getGradients()))
+    addGradient(capture, gradient);
+  return success();
+}
+
 /// Differentiates one forward operation.
 LogicalResult Differentiator::goThrough(Operation *op) {
   bool isReached = llvm::any_of(op->getResults(), [&](Value value) {
@@ -154,6 +169,11 @@ LogicalResult Differentiator::goThrough(Operation *op) {
     return pullBack<PullbackOp>(term);
   if (auto score = dyn_cast<ScoreFnOp>(op))
     return pullBack<ScorePullbackOp>(score);
+  if (auto embed = dyn_cast<EmbedOp>(op)) {
+    Value gradient = gradientOf(embed.getOutput());
+    addGradient(embed.getInput(), gradient);
+    return differentiate(embed.getEmbedding().getDefiningOp<EmbeddingFnOp>(), gradient);
+  }
   if (isa<BiasType>(op->getResult(0).getType()))
     return op->emitOpError("expected every bias to be a pe.bias_fn before differentiation; run "
                            "pe-expand-biases before");

@@ -24,9 +24,17 @@ Value ParameterAccess::scratch(OpBuilder &builder, Location loc, int64_t size, T
                                   builder.getI64IntegerAttr(64));
 }
 
+/// A size that the type knows; others are the implementation's.
+Value ParameterAccess::axisSize(OpBuilder &builder, Location loc, BlockArgument tensor,
+                                int64_t axis) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  assert(!type.isDynamicDim(axis) && "an implementation has to know sizes of the call");
+  return arith::ConstantIndexOp::create(builder, loc, type.getDimSize(axis));
+}
+
 bool isEmittable(Operation *op) {
   return isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
-         isa<ReadOp, MlpEvalOp, CosineSumEvalOp, GlobalHeadOp, HeadsTotalOp>(op);
+         isa<ReadOp, AxisSizeOp, MlpEvalOp, CosineSumEvalOp, GlobalHeadOp, HeadsTotalOp>(op);
 }
 
 void mapPoint(IRMapping &mapping, Block &block, const PairPoint &point) {
@@ -108,6 +116,9 @@ Value emitScalar(Value root, IRMapping &mapping, OpBuilder &builder, ParameterAc
       if (auto type = dyn_cast<FloatType>(read.getResult().getType()))
         value = convertFloat(builder, loc, value, compute ? compute : type);
       mapping.map(read.getResult(), value);
+    } else if (auto size = dyn_cast<AxisSizeOp>(op)) {
+      mapping.map(size.getResult(), params.axisSize(builder, loc, cast<BlockArgument>(size.getSource()),
+                                                    static_cast<int64_t>(size.getAxis())));
     } else if (auto mlp = dyn_cast<MlpEvalOp>(op)) {
       mapping.map(mlp.getResult(), emitMlp(mlp, mapping.lookup(mlp.getX()),
                                            mapping.lookup(mlp.getHead()), builder, params));

@@ -58,6 +58,9 @@ public:
   virtual Value globalHead(OpBuilder &builder, Location loc, Value head) = 0;
   virtual Value headsTotal(OpBuilder &builder, Location loc) = 0;
 
+  /// The size of an axis of a captured tensor (`pe.axis_size`), as an index value.
+  virtual Value axisSize(OpBuilder &builder, Location loc, BlockArgument tensor, int64_t axis);
+
   /// A scratch memref of `size` elements, used by `pe.mlp_eval`. The default places a
   /// `memref.alloca` at the start of the enclosing function, so that loops do not grow the stack.
   virtual Value scratch(OpBuilder &builder, Location loc, int64_t size, Type element);

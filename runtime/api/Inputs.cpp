@@ -63,8 +63,31 @@ static Expected<Tensor> drawTensor(const ValueInfo &value, const std::string &st
   return convert(*drawn, value.dtype);
 }
 
+Expected<plan::SizeValues> withRequired(const EntryInfo &entry, plan::SizeValues sizes) {
+  for (const auto &[name, value] :
+       {std::pair<const char *, int64_t>{"k_start", 0}, {"q_start", sizes["c"] - sizes["r"]}})
+    sizes.try_emplace(name, value);
+  for (const Requirement &requirement : entry.requirements) {
+    if (sizes.contains(requirement.size))
+      continue;
+    const auto size = SizeExpression::parse(requirement.size);
+    if (!size || !size->asName())
+      continue;
+    Expected<SizeExpression> least = SizeExpression::parse(requirement.least);
+    Expected<int64_t> value = least ? least->evaluate(sizes) : Expected<int64_t>(least.takeError());
+    if (!value)
+      return value.takeError().within(requirement.what);
+    sizes[requirement.size] = *value;
+  }
+  return sizes;
+}
+
 Expected<TensorMap> randomArguments(const EntryInfo &entry, uint64_t seed,
-                                    const plan::SizeValues &sizes) {
+                                    const plan::SizeValues &given) {
+  Expected<plan::SizeValues> required = withRequired(entry, given);
+  if (!required)
+    return required.takeError();
+  const plan::SizeValues &sizes = *required;
   TensorMap tensors;
   for (const ValueInfo &argument : entry.arguments) {
     if (argument.optional)

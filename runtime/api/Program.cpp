@@ -6,6 +6,8 @@
 #include "runtime/core/File.h"
 #include "runtime/device/cuda/Device.h"
 
+#include <algorithm>
+
 namespace pe {
 
 using api::Bundle;
@@ -14,14 +16,25 @@ using api::ProgramState;
 
 std::string version() { return PE_VERSION; }
 
+/// Whether a tensor has the depth of queries, keys or values.
+static bool hasDepth(const EntryInfo &entry) {
+  const auto isDepth = [](const std::string &size) { return size == "d" || size == "e"; };
+  return std::any_of(entry.arguments.begin(), entry.arguments.end(), [&](const ValueInfo &value) {
+    return std::any_of(value.sizes.begin(), value.sizes.end(), isDepth);
+  });
+}
+
 jit::CompileRequest api::requestOf(const ProgramState &state, const CompileOptions &options) {
   jit::CompileRequest request;
   request.source = state.source;
   request.target = options.target;
   request.chip = options.chip;
   request.features = options.features;
-  request.headDim = options.headDim;
-  request.valueDim = options.valueDim;
+  // One compiled function serves every depth where no tensor has one.
+  const CompileOptions defaults;
+  const bool hasDepths = hasDepth(state.description->entry);
+  request.headDim = hasDepths ? options.headDim : defaults.headDim;
+  request.valueDim = hasDepths ? options.valueDim : defaults.valueDim;
   request.dtype = options.dtype;
   request.grad = options.grad;
   request.earlyExit = options.earlyExit;
@@ -116,9 +129,10 @@ static Status checkPackage(const plan::Plan &plan, const CompileOptions &options
       return Status::success();
     return makeError("expected ", what, " ", expected, ", found a package compiled for ", found);
   };
-  if (Status s = check("head dim", plan.headDim, options.headDim); !s)
+  const bool hasDepths = plan.headDim != 0; // an embedding has none
+  if (Status s = check("head dim", plan.headDim, hasDepths ? options.headDim : 0); !s)
     return s;
-  if (Status s = check("value dim", plan.valueDim, options.valueDim); !s)
+  if (Status s = check("value dim", plan.valueDim, hasDepths ? options.valueDim : 0); !s)
     return s;
   if (Status s = check("dtype", nameOf(plan.dtype), nameOf(options.dtype)); !s)
     return s;

@@ -5,6 +5,7 @@
 #include "runtime/device/common/HostMemory.h"
 #include "runtime/reference/Reference.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace pe::api {
@@ -33,11 +34,26 @@ static Expected<Buffer> bufferOf(const ValueInfo &value, std::string name, Role 
   return buffer;
 }
 
+/// The words of every call, and a size for each other name that a shape of an argument begins.
+static std::vector<plan::FrameWord> frameOf(const EntryInfo &entry) {
+  std::vector<plan::FrameWord> words = plan::standardFrame();
+  for (const ValueInfo &value : entry.arguments)
+    for (size_t axis = 0; axis < value.sizes.size(); ++axis) {
+      const auto size = plan::SizeExpression::parse(value.sizes[axis]);
+      const std::string *name = size && value.dims[axis] < 0 ? size->asName() : nullptr;
+      const auto isSame = [&](const plan::FrameWord &word) { return word.name == *name; };
+      if (name && std::find_if(words.begin(), words.end(), isSame) == words.end())
+        words.push_back({plan::FrameWord::Kind::Size, *name});
+    }
+  return words;
+}
+
 static Expected<plan::Plan> planOf(const EntryInfo &entry, DType dtype, bool grad) {
   plan::Plan plan;
   plan.entry = entry.name;
   plan.dtype = dtype;
-  plan.frame = plan::standardFrame();
+  plan.frame = frameOf(entry);
+  plan.requirements = entry.requirements;
   plan.structure = "float64 reference";
   plan.stages.push_back({"reference_forward", Phase::Forward, "1", {}, {}, {}});
   if (grad)

@@ -153,6 +153,7 @@ Expected<EntryInfo> describeEntry(ModuleOp module, const std::string &entry) {
       return value.error();
     info.results.push_back(std::move(*value));
   }
+  info.requirements = mlir::pe::requirementsOf(function);
   return info;
 }
 

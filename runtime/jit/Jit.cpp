@@ -124,6 +124,9 @@ std::string summarise(const llvm::json::Value &explanation) {
     for (const llvm::json::Value &term : *attention.getArray("terms"))
       line += " + " + term.getAsObject()->getString("class").value_or("").str();
   }
+  if (const llvm::json::Array *embeddings = explanation.getAsObject()->getArray("embeddings"))
+    for (const llvm::json::Value &embed : *embeddings)
+      line += (line.empty() ? "" : "; ") + embed.getAsObject()->getString("class")->str();
   return line;
 }
 

@@ -174,6 +174,10 @@ Status validate(const Plan &plan) {
     if (!names.insert(buffer.name).second)
       return makeError("expected buffer names to be different, found '", buffer.name, "' twice");
   }
+  for (const Requirement &requirement : plan.requirements)
+    for (const std::string &text : {requirement.size, requirement.least})
+      if (Status s = checkExpression(text, *frame); !s)
+        return s.takeError().within("requirement of " + requirement.what);
   for (const FrameWord &word : plan.frame)
     if (Status s = validateStride(plan, word); !s)
       return s;

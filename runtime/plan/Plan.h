@@ -50,6 +50,7 @@ enum class Phase { Prepare, Forward, Backward, Finish };
 std::string_view nameOf(Phase phase);
 
 using pe::ParameterInfo;
+using pe::Requirement;
 
 struct Buffer {
   /// Arguments and results by their `pe.name`; the cotangent of o is "d_o", the gradient of q
@@ -106,6 +107,8 @@ struct Plan {
   DType dtype = DType::F32;
   /// The words of a call and their order.
   std::vector<FrameWord> frame;
+  /// Checked before any work, over the words of the frame that are sizes or parameters.
+  std::vector<Requirement> requirements;
   std::vector<Buffer> buffers;
   std::vector<Stage> stages;
   /// Absent when the function is no attention or its mask depends on data.

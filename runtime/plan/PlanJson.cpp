@@ -120,6 +120,8 @@ std::string toJson(const Plan &plan) {
   json["frame"] = Json::array();
   for (const FrameWord &word : plan.frame)
     json["frame"].push_back(wordToJson(word));
+  if (!plan.requirements.empty())
+    json["requires"] = requirementsToJson(plan.requirements);
   json["buffers"] = Json::array();
   for (const Buffer &buffer : plan.buffers)
     json["buffers"].push_back(bufferToJson(buffer));
@@ -153,6 +155,7 @@ Expected<Plan> parsePlan(std::string_view text) {
     const std::string where = "plan.frame[" + std::to_string(plan.frame.size()) + "]";
     reader.adopt(readWord(item, where, plan.frame.emplace_back()));
   }
+  readRequirements(reader, plan.requirements);
   for (const Json &item : reader.array("buffers")) {
     const std::string where = "plan.buffers[" + std::to_string(plan.buffers.size()) + "]";
     reader.adopt(readBuffer(item, where, plan.buffers.emplace_back()));

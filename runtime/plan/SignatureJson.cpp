@@ -2,6 +2,8 @@
 
 #include "runtime/plan/SignatureJson.h"
 
+#include <algorithm>
+
 namespace pe::plan {
 
 Json parameterToJson(const ParameterInfo &info) {
@@ -28,6 +30,26 @@ Status readParameter(const Json &json, const std::string &where, ParameterInfo &
     info.monitor.emplace_back(entry[0].get<std::string>(), entry[1].get<std::string>());
   }
   return reader.take();
+}
+
+Json requirementsToJson(const std::vector<Requirement> &requirements) {
+  Json list = Json::array();
+  for (const Requirement &requirement : requirements)
+    list.push_back({requirement.size, requirement.least, requirement.what});
+  return list;
+}
+
+void readRequirements(JsonReader &reader, std::vector<Requirement> &requirements) {
+  if (!reader.has("requires"))
+    return;
+  for (const Json &entry : reader.array("requires")) {
+    const auto isText = [](const Json &item) { return item.is_string(); };
+    if (!entry.is_array() || entry.size() != 3 ||
+        !std::all_of(entry.begin(), entry.end(), isText))
+      return reader.fail("'requires': expected a list of [size, least, text]");
+    requirements.push_back({entry[0].get<std::string>(), entry[1].get<std::string>(),
+                            entry[2].get<std::string>()});
+  }
 }
 
 static Json valueToJson(const ValueInfo &value) {
@@ -63,6 +85,8 @@ std::string toJson(const EntryInfo &entry) {
     for (const ValueInfo &value : *values)
       json[key].push_back(valueToJson(value));
   }
+  if (!entry.requirements.empty())
+    json["requires"] = requirementsToJson(entry.requirements);
   return json.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -80,6 +104,7 @@ Expected<EntryInfo> parseEntryInfo(std::string_view text) {
       const std::string where = std::string(key) + "[" + std::to_string(values->size()) + "]";
       reader.adopt(readValue(item, where, values->emplace_back()));
     }
+  readRequirements(reader, entry.requirements);
   if (Status s = reader.take(); !s)
     return s.takeError();
   return entry;

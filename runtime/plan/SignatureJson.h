@@ -17,6 +17,10 @@ namespace pe::plan {
 Json parameterToJson(const ParameterInfo &info);
 Status readParameter(const Json &json, const std::string &where, ParameterInfo &info);
 
+/// The list `requires`, which is absent where there is nothing to fulfil.
+Json requirementsToJson(const std::vector<Requirement> &requirements);
+void readRequirements(JsonReader &reader, std::vector<Requirement> &requirements);
+
 std::string toJson(const EntryInfo &entry);
 Expected<EntryInfo> parseEntryInfo(std::string_view json);
 

@@ -22,6 +22,7 @@ const std::map<std::string_view, GraphBuilder::Handler> &GraphBuilder::biasHandl
       {"pe.scale", &GraphBuilder::buildScale},
       {"pe.bias_fn", &GraphBuilder::buildBiasFunction},
       {"pe.score_fn", &GraphBuilder::buildScoreFunction},
+      {"pe.embedding_fn", &GraphBuilder::buildEmbeddingFunction},
   };
   return handlers;
 }

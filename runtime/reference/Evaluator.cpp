@@ -127,6 +127,13 @@ Status Evaluator::forward(bool run) {
         runAttention(steps.back());
       continue;
     }
+    if (operation.name == "pe.embed") {
+      if (Status status = prepareEmbed(operation); !status)
+        return status.takeError();
+      if (run)
+        runEmbed(embeds.back());
+      continue;
+    }
     if (operation.name == "arith.constant") {
       if (Status status = evaluateConstant(operation); !status)
         return status.takeError();
@@ -168,13 +175,31 @@ static std::vector<std::string> sizesOf(const Argument &argument, const Shape &d
                                                             {"key", "c"},       {"depth", "d"}};
   std::vector<std::string> sizes;
   for (size_t axis = 0; axis < dims.size(); ++axis) {
+    // An unknown size without an axis counts what `otherwise` says.
     auto found = names.find(axis < argument.axes.size() ? argument.axes[axis] : otherwise);
-    if (dims[axis] < 0 && found != names.end())
-      sizes.push_back(found->second);
+    if (dims[axis] < 0)
+      sizes.push_back(found != names.end() ? found->second : argument.axes[axis]);
     else
       sizes.push_back(std::to_string(dims[axis]));
   }
   return sizes;
+}
+
+/// The words of every call, and the sizes that axes of arguments name.
+static std::vector<plan::FrameWord> frameOf(const Program &program) {
+  std::vector<plan::FrameWord> words = plan::standardFrame();
+  for (const Argument &argument : program.arguments) {
+    auto dims = dimensionsOf(program.typeOf(argument.id));
+    if (!dims || argument.axes.size() != dims->size())
+      continue;
+    for (const std::string &size : sizesOf(argument, *dims, "head")) {
+      const auto isSame = [&](const plan::FrameWord &word) { return word.name == size; };
+      if (std::isalpha(static_cast<unsigned char>(size[0])) &&
+          std::none_of(words.begin(), words.end(), isSame))
+        words.push_back({plan::FrameWord::Kind::Size, size, "1"});
+    }
+  }
+  return words;
 }
 
 /// Takes the sizes of a call from a tensor whose dimensions are `sizes`.
@@ -198,7 +223,7 @@ Expected<plan::CallSizes> Evaluator::bindSizes(const Operation &operation) const
     return operation.fail("expected operands q, k and v");
   const std::pair<const char *, std::vector<std::string>> expected[] = {
       {"q", {"b", "hq", "r", "d"}}, {"k", {"b", "hkv", "c", "d"}}, {"v", {"b", "hkv", "c", "e"}}};
-  auto layout = plan::FrameLayout::create(plan::standardFrame());
+  auto layout = plan::FrameLayout::create(frameOf(program));
   if (!layout)
     return layout.takeError();
   plan::ShapeBinder binder(*layout);
@@ -219,7 +244,7 @@ Expected<plan::CallSizes> Evaluator::bindSizes(const Operation &operation) const
               !other.results.empty() && program.typeOf(other.results[0]) == "!pe.mask";
           if (isMask)
             last = other.operands.end();
-          return (isMask || other.name == "pe.attention") &&
+          return (isMask || other.name == "pe.attention" || other.name == "pe.embed") &&
                  std::find(other.operands.begin(), last, argument.id) != last;
         });
     auto dims = dimensionsOf(program.typeOf(argument.id));
@@ -394,6 +419,8 @@ Status Evaluator::reverse(const TensorMap &inputs) {
   }
   for (auto step = steps.rbegin(); step != steps.rend(); ++step)
     reverseAttention(*step);
+  for (const EmbedStep &step : embeds)
+    reverseEmbed(step);
   return Status::success();
 }
 
@@ -429,6 +456,67 @@ void Evaluator::reverseAttention(const Step &step) {
     addTo(gradientOf(*step.sink), found.sinks.sum);
     addTo(arrayOf(magnitudes, *step.sink), found.sinks.magnitude);
     addTo(arrayOf(noiseSquared, *step.sink), found.sinks.noiseSquared);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Embeddings
+//===----------------------------------------------------------------------===//
+
+Status Evaluator::prepareEmbed(const Operation &operation) {
+  if (operation.operands.size() != 2)
+    return operation.fail("expected tokens and an embedding");
+  auto x = tensors.find(operation.operands[0]);
+  if (x == tensors.end() || x->second.shape.size() != 3)
+    return operation.fail("expected tokens of rank 3");
+  const Shape &shape = x->second.shape;
+  plan::CallSizes call = {shape[0], 1, 1, shape[1], shape[1]};
+  if (Status status = plan::place(call, positions); !status)
+    return status.takeError();
+  EmbedStep &step = embeds.emplace_back(EmbedStep{
+      &operation, operation.operands[0], GraphBuilder(program, definitions, tensors, call), {}});
+  auto root = step.builder.nodeOf(operation.operands[1]);
+  if (!root)
+    return root.takeError();
+  step.problem = {shape[0],           shape[1], shape[2],          call.queryStart,
+                  &step.builder.graph, *root,    &step.builder.pack};
+  return checkAxes(step);
+}
+
+/// What an embedding reads has the sizes that the tokens give.
+Status Evaluator::checkAxes(const EmbedStep &step) const {
+  for (const GraphBuilder::Parameter &parameter : step.builder.parameters)
+    for (const Argument &argument : program.arguments) {
+      const Shape &shape = tensors.at(parameter.value).shape;
+      for (size_t axis = 0; argument.id == parameter.value && axis < argument.axes.size(); ++axis) {
+        const std::string &word = argument.axes[axis];
+        const int64_t expected = word == "model"   ? step.problem.width
+                                 : word == "query" ? step.problem.rows
+                                                   : shape[axis];
+        if (shape[axis] != expected && shape[axis] != 1)
+          return makeError("tensor '", argument.name, "': expected ", expected, " on axis ", axis,
+                           " (", word, "), found ", shape[axis]);
+      }
+    }
+  return Status::success();
+}
+
+void Evaluator::runEmbed(const EmbedStep &step) {
+  Array y = embed(step.problem, tensors.at(step.x));
+  if (rounding && roundsResults(*rounding))
+    roundAll(y.data, *rounding);
+  tensors.emplace(step.operation->results.at(0), std::move(y));
+}
+
+void Evaluator::reverseEmbed(const EmbedStep &step) {
+  const Array *cotangent = findGradient(step.operation->results.at(0));
+  if (!cotangent)
+    return;
+  addTo(gradientOf(step.x), cotangent->data);
+  const ParameterGradients found = embedReverse(step.problem, *cotangent);
+  for (const GraphBuilder::Parameter &parameter : step.builder.parameters) {
+    addTo(gradientOf(parameter.value), found.sum, parameter.offset);
+    addTo(arrayOf(magnitudes, parameter.value), found.magnitude, parameter.offset);
   }
 }
 

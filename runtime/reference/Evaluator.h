@@ -9,6 +9,7 @@
 #define PE_RUNTIME_REFERENCE_EVALUATOR_H
 
 #include "runtime/reference/Attention.h"
+#include "runtime/reference/Embedding.h"
 #include "runtime/reference/GraphBuilder.h"
 #include "runtime/reference/Reference.h"
 
@@ -44,12 +45,24 @@ private:
     std::optional<ValueId> sink;
   };
 
+  /// One pe.embed.
+  struct EmbedStep {
+    const Operation *operation;
+    ValueId x;
+    GraphBuilder builder;
+    EmbeddingProblem problem;
+  };
+
   Status bindArgument(const Argument &argument, const Tensor &tensor);
   Status evaluateConstant(const Operation &operation);
   Status prepareAttention(const Operation &operation);
   Status readOperands(Step &step);
   Status readSink(Step &step, ValueId operand);
   Status readSeed(Step &step, ValueId operand);
+  Status prepareEmbed(const Operation &operation);
+  Status checkAxes(const EmbedStep &step) const;
+  void runEmbed(const EmbedStep &step);
+  void reverseEmbed(const EmbedStep &step);
   void runAttention(Step &step);
   void reverseAttention(const Step &step);
   /// The sizes of the call, from the tensors of one attention and all other arguments.
@@ -76,6 +89,7 @@ private:
   /// Those of 64 bits, exactly: seeds.
   std::map<ValueId, std::vector<int64_t>> seeds;
   std::deque<Step> steps;
+  std::deque<EmbedStep> embeds;
   double maxLogit = 0.0;
 };
 

@@ -72,6 +72,8 @@ private:
   Expected<NodeId> buildScale(const Operation &operation);
   Expected<NodeId> buildBiasFunction(const Operation &operation);
   Expected<NodeId> buildScoreFunction(const Operation &operation);
+  Expected<NodeId> buildEmbeddingFunction(const Operation &operation);
+  Expected<NodeId> buildRegion(const Operation &operation, const std::vector<Position> &leading);
   Expected<NodeId> buildFunction(const Operation &operation, const std::vector<Position> &leading);
   Expected<NodeId> slopeNode(const Operation &operation, const std::vector<ValueId> &slope);
   Expected<MlpSpec> readMlp(const Operation &operation, const std::vector<ValueId> &tensors);
@@ -86,6 +88,7 @@ private:
   Expected<NodeId> buildIntegerComparison(const Operation &operation, NodeId a, NodeId b);
   Expected<NodeId> buildConversion(const Operation &operation);
   Expected<NodeId> buildRead(const Operation &operation);
+  Expected<NodeId> buildAxisSize(const Operation &operation);
   Expected<NodeId> buildGlobalHead(const Operation &operation);
   /// The node of a scalar operand inside a region.
   Expected<NodeId> scalar(const Operation &operation, size_t operand) const;

@@ -37,11 +37,24 @@ Expected<NodeId> GraphBuilder::buildScoreFunction(const Operation &operation) {
                                    Position::Query, Position::Key});
 }
 
+Expected<NodeId> GraphBuilder::buildEmbeddingFunction(const Operation &operation) {
+  // What a call must fulfil is checked before it is evaluated.
+  if (Status status = operation.expectOnly({"least", "width_multiple"}); !status)
+    return status.takeError();
+  return buildRegion(operation,
+                     {Position::Query, Position::Dim, Position::Width, Position::Length});
+}
+
 /// A region whose leading arguments are `positions`.
 Expected<NodeId> GraphBuilder::buildFunction(const Operation &operation,
                                              const std::vector<Position> &positions) {
   if (Status status = operation.expectOnly({}); !status)
     return status.takeError();
+  return buildRegion(operation, positions);
+}
+
+Expected<NodeId> GraphBuilder::buildRegion(const Operation &operation,
+                                           const std::vector<Position> &positions) {
   if (operation.regions.size() != 1)
     return operation.fail("expected one region");
   const Region &region = operation.regions[0];
@@ -91,6 +104,8 @@ Expected<NodeId> GraphBuilder::regionNode(const Operation &operation) {
     return buildConstant(operation);
   if (name == "pe.read")
     return buildRead(operation);
+  if (name == "pe.axis_size")
+    return buildAxisSize(operation);
   if (name == "pe.cosine_sum_eval")
     return buildCosineSumEval(operation);
   if (name == "pe.global_head")
@@ -211,6 +226,18 @@ Expected<NodeId> GraphBuilder::buildRead(const Operation &operation) {
     return operation.fail("expected ", spec.shape.size(), " indices for a tensor of shape ",
                           toString(spec.shape), ", found ", spec.indices.size());
   return graph.read(std::move(spec));
+}
+
+Expected<NodeId> GraphBuilder::buildAxisSize(const Operation &operation) {
+  auto axis = operation.integer("axis", 0);
+  if (operation.operands.empty() || !axis)
+    return operation.fail("expected a tensor and an axis");
+  auto tensor = packed(operation, operation.operands[0]);
+  if (!tensor)
+    return tensor.takeError();
+  if (*axis < 0 || *axis >= static_cast<int64_t>(tensor->shape->size()))
+    return operation.fail("expected an axis of the tensor, found ", *axis);
+  return graph.integerConstant((*tensor->shape)[*axis]);
 }
 
 /// head_start + h; with an operand, head_start + that head.

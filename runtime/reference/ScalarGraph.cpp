@@ -68,7 +68,7 @@ NodeId ScalarGraph::position(Position which) {
   node.differentiable = which == Position::Score;
   if (which == Position::Query)
     node.level = Level::Row;
-  if (which == Position::Key || which == Position::Score)
+  if (which == Position::Key || which == Position::Score || which == Position::Dim)
     node.level = Level::Pair;
   return add(node);
 }
@@ -252,6 +252,18 @@ void ScalarEvaluator::startHead(int64_t batch, int64_t head, int64_t globalHead,
   set(Position::GlobalHead, globalHead);
   set(Position::HeadsTotal, headsTotal);
   run(lists[static_cast<size_t>(Level::Head)]);
+}
+
+void ScalarEvaluator::startSequence(int64_t width, int64_t length) {
+  positions[static_cast<size_t>(Position::Width)] = static_cast<double>(width);
+  positions[static_cast<size_t>(Position::Length)] = static_cast<double>(length);
+  run(lists[static_cast<size_t>(Level::Head)]);
+}
+
+double ScalarEvaluator::evaluateDim(int64_t dim) {
+  positions[static_cast<size_t>(Position::Dim)] = static_cast<double>(dim);
+  run(lists[static_cast<size_t>(Level::Pair)]);
+  return values[root];
 }
 
 void ScalarEvaluator::startRow(int64_t query) {

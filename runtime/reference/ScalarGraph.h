@@ -42,8 +42,20 @@ private:
 
 using NodeId = int;
 
-/// Score is the scaled score of a pair, for graphs that are functions of it.
-enum class Position : uint8_t { Batch, Head, Query, Key, GlobalHead, HeadsTotal, Score };
+/// Score is the scaled score of a pair, for graphs that are functions of it. In an embedding, Query is
+/// the token's position, Dim the dimension, Width how many there are, Length the end of the sequence.
+enum class Position : uint8_t {
+  Batch,
+  Head,
+  Query,
+  Key,
+  GlobalHead,
+  HeadsTotal,
+  Score,
+  Dim,
+  Width,
+  Length
+};
 
 /// How often a node's value changes.
 enum class Level : uint8_t { Head, Row, Pair };
@@ -164,11 +176,15 @@ public:
 
   /// Fixes the batch and the heads.
   void startHead(int64_t batch, int64_t head, int64_t globalHead, int64_t headsTotal);
+  /// The same for an embedding: the number of dimensions and the end of the sequence.
+  void startSequence(int64_t width, int64_t length);
   /// Fixes the global query position.
   void startRow(int64_t query);
   /// The root's value at the global key position, and at the score if it is a function of the
   /// score.
   double evaluate(int64_t key, double score = 0.0);
+  /// The root's value at a dimension of the token.
+  double evaluateDim(int64_t dim);
   /// Adds cotangent * d(root)/d(parameters), at the pair evaluated last, to `gradients`.
   void reverse(double cotangent, double noise, ParameterGradients &gradients);
   /// The derivative with respect to the score, computed by the last `reverse`.
@@ -190,7 +206,7 @@ private:
   const ScalarGraph &graph;
   NodeId root;
   const double *parameters;
-  std::array<double, 7> positions{};
+  std::array<double, 10> positions{};
   double derivativeByScore = 0.0;
   std::vector<double> values;
   std::vector<int64_t> integers; ///< of the nodes that are integers; rounded, they are in `values`

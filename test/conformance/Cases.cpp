@@ -49,6 +49,13 @@ static const EncodingFile kEncodings[] = {
     {"sink_and_terms", "test/conformance/encodings/sink_and_terms.mlir"},
     {"dropout_stick_breaking", "test/conformance/encodings/dropout_stick_breaking.mlir"},
     {"many_pieces", "test/conformance/encodings/many_pieces.mlir"},
+    {"sinusoidal", "examples/encodings/sinusoidal.mlir", false, true},
+    {"learned", "examples/encodings/learned.mlir", false, true},
+    {"algebraic", "examples/encodings/algebraic.mlir", false, true},
+    {"algebraic_normalized", "examples/encodings/algebraic_normalized.mlir", false, true},
+    {"binary", "examples/encodings/binary.mlir", false, true},
+    {"mixture", "examples/encodings/mixture.mlir", false, true},
+    {"embeddings", "test/conformance/encodings/embeddings.mlir", false, true},
 };
 
 static Positions shard(int64_t queryStart, int64_t keyStart, int64_t headStart,
@@ -94,6 +101,27 @@ static const Call kCalls[] = {
     {"parts_shard", 1, 2, 1, 700, 500, 16, 24, shard(300, 211, 2, 8), 1.0, true},
 };
 
+/// B, S and Dm of the tokens.
+static Call tokens(std::string_view name, int64_t batch, int64_t length, int64_t width,
+                   int64_t start = 0, bool isLong = false) {
+  return {name, batch, 1, 1, length, length, width, width, queriesAt(start), 1.0, isLong};
+}
+
+// Widths are even, as some embeddings demand.
+static const Call kEmbeddingCalls[] = {
+    tokens("one_token", 1, 1, 8),
+    tokens("two_dims", 3, 37, 2),
+    tokens("tokens", 2, 37, 64),
+    tokens("uneven_width", 3, 200, 70, 5),
+    tokens("tokens_shard", 2, 100, 40, 129),
+    tokens("no_tokens", 2, 0, 16),
+    tokens("no_batch_of_tokens", 0, 37, 16),
+    tokens("tokens_at_1e5", 1, 65, 16, 100000),
+    tokens("tokens_at_1e6", 1, 130, 40, 1000000),
+    tokens("wide_tokens", 1, 200, 512, 0, true),
+    tokens("many_tokens", 2, 1000, 100, 3, true),
+};
+
 static const ParameterRange kRanges[] = {
     // Thresholds of 25 to 150 positions (the initial length is 512) and of 12 to 150.
     {"L_multiplier", 0.05, 0.3},
@@ -117,6 +145,10 @@ static const LoopChoice kLoopChoices[] = {
 
 std::span<const EncodingFile> encodingFiles() { return kEncodings; }
 std::span<const Call> calls() { return kCalls; }
+std::span<const Call> embeddingCalls() { return kEmbeddingCalls; }
+std::span<const Call> callsOf(const EncodingFile &encoding) {
+  return encoding.isEmbedding ? embeddingCalls() : calls();
+}
 std::span<const ParameterRange> parameterRanges() { return kRanges; }
 std::span<const LoopChoice> loopChoices() { return kLoopChoices; }
 

@@ -27,6 +27,8 @@ struct EncodingFile {
   /// Compared with f32 operands only: what is left of cancelling terms is below the rounding of
   /// narrower types.
   bool isExactOnly = false;
+  /// An entry @embed: its calls are embeddingCalls(), whose head dim is the width of tokens.
+  bool isEmbedding = false;
 };
 
 struct Call {
@@ -54,6 +56,8 @@ struct LoopChoice {
 
 std::span<const EncodingFile> encodingFiles();
 std::span<const Call> calls();
+std::span<const Call> embeddingCalls();
+std::span<const Call> callsOf(const EncodingFile &encoding);
 std::span<const ParameterRange> parameterRanges();
 std::span<const LoopChoice> loopChoices();
 /// Whether choice number `choice` is used for encoding number `encoding`: two choices per encoding,

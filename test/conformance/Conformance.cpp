@@ -65,11 +65,14 @@ Expected<const Suite::Loaded *> Suite::load(const EncodingFile &encoding) {
 
 Expected<Function *> Suite::compile(const EncodingFile &encoding, const Loaded &loaded,
                                     const Call &call, Subject &asked) {
-  std::pair key(&asked, std::string(encoding.name) + " " + std::to_string(call.headDim) + " " +
-                            std::to_string(call.valueDim));
+  // An embedding is not specialised to a width; the depths are what they are by default.
+  const int64_t headDim = encoding.isEmbedding ? 64 : call.headDim;
+  const int64_t valueDim = encoding.isEmbedding ? 64 : call.valueDim;
+  std::pair key(&asked, std::string(encoding.name) + " " + std::to_string(headDim) + " " +
+                            std::to_string(valueDim));
   if (auto found = functions.find(key); found != functions.end())
     return found->second.get();
-  auto function = asked.compile(loaded.source, call.headDim, call.valueDim);
+  auto function = asked.compile(loaded.source, headDim, valueDim);
   if (!function)
     return function.takeError();
   return functions.emplace(key, std::move(*function)).first->second.get();
@@ -83,7 +86,8 @@ Status Suite::ask(const EncodingFile &encoding, const Call &call, const Loaded &
   if (!inputs)
     return inputs.takeError();
   for (auto &[name, tensor] : *inputs) {
-    if (tensor.rank() != 4) // parameters, and the cotangent of log-sum-exp
+    const int rank = encoding.isEmbedding ? 3 : 4;
+    if (static_cast<int>(tensor.rank()) != rank) // parameters, and the cotangent of log-sum-exp
       continue;
     auto rounded = convert(tensor, storageOf(dtype));
     if (!rounded)

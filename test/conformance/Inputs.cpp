@@ -7,6 +7,7 @@
 
 #include "conformance/Inputs.h"
 
+#include "runtime/api/Inputs.h"
 #include "runtime/core/Random.h"
 #include "runtime/plan/CallSizes.h"
 
@@ -17,10 +18,19 @@
 namespace pe::conformance {
 namespace {
 
-Expected<Shape> shapeOf(const jit::ValueInfo &value, const Call &call) {
+/// The sizes of the call, and for its other tensors the smallest ones that it requires.
+Expected<plan::SizeValues> sizesOf(const jit::EntryInfo &entry, const Call &call) {
   const plan::CallSizes callSizes = {call.batch, call.queryHeads, call.keyHeads, call.queries,
                                      call.keys};
-  const plan::SizeValues sizes = callSizes.values(call.headDim, call.valueDim);
+  plan::SizeValues sizes = callSizes.values(call.headDim, call.valueDim);
+  sizes["model"] = call.headDim;
+  sizes["k_start"] = call.positions.keyStart;
+  sizes["q_start"] =
+      call.positions.queryStart.value_or(call.positions.keyStart + call.keys - call.queries);
+  return api::withRequired(entry, std::move(sizes));
+}
+
+Expected<Shape> shapeOf(const jit::ValueInfo &value, const plan::SizeValues &sizes) {
   Shape shape;
   for (size_t axis = 0; axis < value.dims.size(); ++axis) {
     if (value.dims[axis] >= 0) {
@@ -115,9 +125,12 @@ Tensor roundedDown(const Tensor &numbers) {
 } // namespace
 
 Expected<TensorMap> drawInputs(const jit::EntryInfo &entry, const Call &call, uint64_t seed) {
+  auto sizes = sizesOf(entry, call);
+  if (!sizes)
+    return sizes.takeError();
   TensorMap inputs;
   for (const jit::ValueInfo &argument : entry.arguments) {
-    auto shape = shapeOf(argument, call);
+    auto shape = shapeOf(argument, *sizes);
     if (!shape)
       return shape.takeError();
     if (argument.dtype == DType::I64) {
@@ -146,7 +159,7 @@ Expected<TensorMap> drawInputs(const jit::EntryInfo &entry, const Call &call, ui
     inputs[argument.name] = argument.dtype == DType::I32 ? roundedDown(*tensor) : *tensor;
   }
   for (const jit::ValueInfo &result : entry.results) {
-    auto shape = shapeOf(result, call);
+    auto shape = shapeOf(result, *sizes);
     if (!shape)
       return shape.takeError();
     Tensor tensor = Tensor::zeros(DType::F32, *shape);

@@ -200,7 +200,7 @@ int runTable(const Arguments &arguments) {
               arguments.subject.dtype);
   Counts counts;
   for (size_t encoding = 0; encoding < encodingFiles().size(); ++encoding)
-    for (const Call &call : calls())
+    for (const Call &call : callsOf(encodingFiles()[encoding]))
       if (isChosen(arguments.encodings, encodingFiles()[encoding].name) &&
           isChosen(arguments.calls, call.name) && !(arguments.quick && call.isLong))
         runCase(arguments, suite, *subjects, encoding, call, counts);

@@ -18,6 +18,11 @@ for row in re.findall(r"^\| (.*?) \|", table, re.M):
         exists = os.path.exists(os.path.join(folder, name + ".mlir"))
         if exists != is_built:
             problems.append(f"{name}: {'exists but' if exists else 'missing, but not'} 'not built'")
+absolute = text.split("\nAbsolute encodings")[1].split("`[B,S,Dm]`: ")[1].split(". Row s")[0]
+for name in re.split(r", | and ", re.sub(r"\([^()]*(\([^()]*\)[^()]*)*\)", "", absolute)):
+    known.add(name.strip())
+    if not os.path.exists(os.path.join(folder, name.strip() + ".mlir")):
+        problems.append(f"{name.strip()}: missing")
 for file in sorted(os.listdir(folder)):
     if file.endswith(".mlir") and file[:-5] not in known:
         problems.append(f"{file} is in no row")

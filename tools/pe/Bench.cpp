@@ -23,7 +23,9 @@ namespace {
 struct BenchOptions {
   std::string encodings = findExamples(), json;
   std::vector<std::string> names = {"nope", "alibi",     "rope",           "t5", "kerple_log",
-                                    "fire", "fire_2x32", "stick_breaking", "rse"};
+                                    "fire", "fire_2x32", "stick_breaking", "rse",
+                                    "sinusoidal", "learned", "algebraic", "algebraic_normalized",
+                                    "binary", "mixture"};
   std::vector<int64_t> lengths = {512, 2048};
   int64_t heads = 8, headDim = 64;
   int threads = 1, repeats = 7;
@@ -130,6 +132,7 @@ private:
     std::shared_ptr<const api::CompiledFunction> function;
   };
   Expected<Checked> compileAndCheck(const std::string &name);
+  void reportEmbedding(const std::string &name, int64_t length, const Timing &timing);
   Status measure(const std::string &name, int64_t length);
   Status measureViews(const std::string &name, int64_t length);
   Status measureAll();
@@ -179,7 +182,8 @@ Expected<std::pair<double, double>> Bench::timeUnfused(int64_t n, bool withBias)
 
 TensorMap Bench::inputsOf(const jit::Description &description, int64_t length) {
   Sizes sizes = {{"b", 1},       {"h", options.heads},   {"hkv", options.heads}, {"sq", length},
-                 {"sk", length}, {"d", options.headDim}, {"dv", options.headDim}};
+                 {"sk", length}, {"d", options.headDim}, {"dv", options.headDim},
+                 {"dm", options.heads * options.headDim}};
   auto inputs = randomInputs(description.entry, sizes, 1);
   return inputs ? *inputs : TensorMap();
 }
@@ -215,6 +219,22 @@ Status Bench::check(const std::string &name, const jit::Description &description
   return Status::success();
 }
 
+/// An embedding's rival is a copy of its tokens.
+void Bench::reportEmbedding(const std::string &name, int64_t length, const Timing &timing) {
+  std::printf("%-20s %6lld %9.3f %5.0f%% of copy %9.3f %5.0f%% of copy\n", name.c_str(),
+              static_cast<long long>(length), timing.forwardSeconds * 1e3,
+              100 * timing.forwardCopyShare, timing.backwardSeconds * 1e3,
+              100 * timing.backwardCopyShare);
+  std::fflush(stdout);
+  rows.push_back({{"encoding", name},
+                  {"n", length},
+                  {"forward_seconds", timing.forwardSeconds},
+                  {"forward_share_of_copy", timing.forwardCopyShare},
+                  {"backward_seconds", timing.backwardSeconds},
+                  {"backward_share_of_copy", timing.backwardCopyShare},
+                  {"structure", "embedding"}});
+}
+
 Expected<Bench::Checked> Bench::compileAndCheck(const std::string &name) {
   FileOptions file;
   file.file = options.encodings + "/" + name + ".mlir";
@@ -246,6 +266,10 @@ Status Bench::measure(const std::string &name, int64_t length) {
   auto timing = timeCalls(*function, *arguments, *cotangents, {}, *pool, options.repeats);
   if (!timing)
     return timing.error();
+  if (timing->forwardBytes > 0) {
+    reportEmbedding(name, length, *timing);
+    return Status::success();
+  }
   bool biased = function->runner->getPlan().structure.find('+') != std::string::npos;
   auto rival = timeUnfused(length, biased);
   if (!rival)

@@ -13,24 +13,40 @@ namespace pe::cli {
 /// The contract's name of a size expression of the compiler ("hq" is h, "r" is sq ...).
 static std::string nameOfExtent(const std::string &extent) {
   static const std::map<std::string, std::string> names = {
-      {"b", "b"}, {"hq", "h"}, {"hkv", "hkv"}, {"r", "sq"}, {"c", "sk"}, {"d", "d"}, {"e", "dv"}};
-  auto found = names.find(extent);
-  return found == names.end() ? "" : found->second;
+      {"b", "b"},  {"hq", "h"}, {"hkv", "hkv"}, {"r", "sq"},
+      {"c", "sk"}, {"d", "d"},  {"e", "dv"},    {"model", "dm"}};
+  if (auto found = names.find(extent); found != names.end())
+    return found->second;
+  const auto size = plan::SizeExpression::parse(extent); // an axis that the user has named
+  return size && size->asName() ? extent : "";
 }
 
-Expected<Sizes> parseShape(const std::string &text) {
-  Sizes sizes = {{"b", 1}, {"h", 8}, {"sq", 1024}, {"d", 64}};
+/// The names of sizes that --shape may give: those of every plan and those of the arguments.
+static std::vector<std::string> namesOfSizes(const EntryInfo &entry) {
+  std::vector<std::string> names = {"b", "h", "hkv", "sq", "sk", "d", "dv"};
+  for (const ValueInfo &argument : entry.arguments)
+    for (const std::string &extent : argument.sizes)
+      if (std::string name = nameOfExtent(extent);
+          !name.empty() && std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(name);
+  return names;
+}
+
+Expected<Sizes> parseShape(const std::string &text, const EntryInfo &entry) {
+  Sizes sizes = {{"b", 1}, {"h", 8}, {"sq", 1024}, {"d", 64}, {"dm", 512}};
+  const std::vector<std::string> known = namesOfSizes(entry);
   std::set<std::string> given;
   std::stringstream stream(text);
   std::string part;
   while (std::getline(stream, part, ',')) {
     size_t equal = part.find('=');
     std::string name = part.substr(0, equal);
-    static const std::string known[] = {"b", "h", "hkv", "sq", "sk", "d", "dv"};
-    if (equal == std::string::npos ||
-        std::find(std::begin(known), std::end(known), name) == std::end(known))
-      return makeError("--shape: expected NAME=NUMBER with b, h, hkv, sq, sk, d or dv, found '",
-                       part, "'");
+    if (equal == std::string::npos || std::find(known.begin(), known.end(), name) == known.end()) {
+      std::string names = known.front();
+      for (size_t n = 1; n < known.size(); ++n)
+        names += (n + 1 < known.size() ? ", " : " or ") + known[n];
+      return makeError("--shape: expected NAME=NUMBER with ", names, ", found '", part, "'");
+    }
     int64_t value = 0;
     const char *begin = part.data() + equal + 1, *end = part.data() + part.size();
     auto [rest, code] = std::from_chars(begin, end, value);
@@ -50,10 +66,18 @@ Expected<Sizes> parseShape(const std::string &text) {
   return sizes;
 }
 
-Expected<TensorMap> randomInputs(const EntryInfo &entry, const Sizes &sizes, uint64_t seed) {
+Expected<TensorMap> randomInputs(const EntryInfo &entry, const Sizes &sizes, uint64_t seed,
+                                 const Positions &positions) {
   const auto at = [&](const char *name) { return sizes.at(name); };
   const plan::CallSizes call = {at("b"), at("h"), at("hkv"), at("sq"), at("sk")};
-  const plan::SizeValues values = call.values(at("d"), at("dv"));
+  plan::SizeValues values = call.values(at("d"), at("dv"));
+  if (sizes.count("dm"))
+    values["model"] = at("dm");
+  for (const auto &[name, value] : sizes)
+    if (values.count(name) == 0 && nameOfExtent(name) == name)
+      values[name] = value;
+  values["k_start"] = positions.keyStart;
+  values["q_start"] = positions.queryStart.value_or(positions.keyStart + at("sk") - at("sq"));
   auto inputs = api::randomArguments(entry, seed, values);
   if (!inputs)
     return inputs;
@@ -163,6 +187,18 @@ Expected<Sizes> sizesOf(const TensorMap &inputs, const EntryInfo &entry) {
     }
   }
   return sizes;
+}
+
+bool isActivation(const EntryInfo &entry, const std::string &name) {
+  for (const auto &[values, prefix] : {std::pair{&entry.arguments, ""}, {&entry.results, "d_"}})
+    for (const ValueInfo &value : *values) {
+      const std::string last = value.sizes.empty() ? "" : value.sizes.back();
+      const bool isDepth = last == "d" || last == "e" || last == "model";
+      if (name == prefix + value.name)
+        return isFloating(value.dtype) && value.sizes.front() == "b" && isDepth &&
+               value.parameter.init.empty();
+    }
+  return false;
 }
 
 DType activationsOf(const TensorMap &inputs, const EntryInfo &entry) {

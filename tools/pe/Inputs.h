@@ -13,11 +13,18 @@ namespace pe::cli {
 /// Sizes by the names of the contract: b, h, hkv, sq, sk, d, dv.
 using Sizes = std::map<std::string, int64_t>;
 
-/// "b=1,h=8,sq=1024": unnamed sizes keep their defaults, hkv = h, sk = sq, dv = d.
-Expected<Sizes> parseShape(const std::string &text);
+/// "b=1,h=8,sq=1024": unnamed sizes keep their defaults, hkv = h, sk = sq, dv = d. What else may be
+/// given are the sizes of the entry's arguments: dm of tokens, and axes that the user has named.
+Expected<Sizes> parseShape(const std::string &text, const EntryInfo &entry);
 
-/// Random arguments (data standard normal, parameters by pe.init) and cotangents "d_RESULT".
-Expected<TensorMap> randomInputs(const EntryInfo &entry, const Sizes &sizes, uint64_t seed);
+/// Random arguments (data standard normal, parameters by pe.init) and cotangents "d_RESULT" of a call
+/// at `positions`.
+Expected<TensorMap> randomInputs(const EntryInfo &entry, const Sizes &sizes, uint64_t seed,
+                                 const Positions &positions = {});
+
+/// Whether the tensor of that name, or whose cotangent it is, has the type of activations: queries,
+/// keys, values, tokens and what is made of them.
+bool isActivation(const EntryInfo &entry, const std::string &name);
 
 /// The element type of the activations: that of the first argument that is not a parameter.
 DType activationsOf(const TensorMap &inputs, const EntryInfo &entry);

@@ -57,10 +57,10 @@ Status Run::readInputsAndSizes() {
       return read.error();
     inputs = std::move(*read);
   } else {
-    auto sizes = parseShape(options.shape);
+    auto sizes = parseShape(options.shape, entry);
     if (!sizes)
       return sizes.error();
-    auto random = randomInputs(entry, *sizes, *options.seed);
+    auto random = randomInputs(entry, *sizes, *options.seed, positions);
     if (!random)
       return random.error();
     inputs = std::move(*random);
@@ -113,7 +113,7 @@ Status Run::roundForReference() {
     return dtype.takeError();
   for (TensorMap *tensors : {&arguments, &cotangents})
     for (auto &[name, tensor] : *tensors) {
-      if (!isFloating(tensor.dtype()) || tensor.rank() != 4) // parameters, log-sum-exp
+      if (!isActivation(description->entry, name)) // parameters, log-sum-exp
         continue;
       auto rounded = convert(tensor, storageOf(*dtype));
       auto widened = rounded ? convert(*rounded, DType::F32) : std::move(rounded);
@@ -297,7 +297,8 @@ Action addRun(CLI::App &app) {
   app.add_option("--out", options->out, "Where results (and gradients) go (safetensors, F32)");
   app.add_option("--random", options->seed, "Draw inputs with this seed instead of --in");
   app.add_option("--shape", options->shape,
-                 "Sizes for --random: b=1,h=8,hkv=8,sq=1024,sk=1024,d=64,dv=64");
+                 "Sizes for --random: b=1,h=8,hkv=8,sq=1024,sk=1024,d=64,dv=64 (of an embedding: "
+                 "b=1,sq=1024,dm=512)");
   addSwitch(app, "--grad", options->grad, "Also the gradients of every floating argument");
   app.add_option("--q-start", options->queryStart,
                  "Position of query row 0; default: k-start + Sk - Sq");

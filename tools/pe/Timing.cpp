@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <cstring>
 
 namespace pe::cli {
 
@@ -47,10 +49,84 @@ std::string Timing::json(const std::string &structure) const {
       known(countsWork && hasBackward, backwardFlops / backwardSeconds * 1e-9);
   line["forward_share_of_peak"] = known(countsWork && hasPeak, forwardShare);
   line["backward_share_of_peak"] = known(countsWork && hasPeak && hasBackward, backwardShare);
+  if (forwardBytes > 0) {
+    line["forward_gbytes_per_second"] = forwardBytes / forwardSeconds * 1e-9;
+    line["backward_gbytes_per_second"] =
+        known(hasBackward, backwardBytes / backwardSeconds * 1e-9);
+    line["forward_share_of_copy"] = known(hasPeak, forwardCopyShare);
+    line["backward_share_of_copy"] = known(hasPeak && hasBackward, backwardCopyShare);
+  }
   line["threads"] = threads;
   line["structure"] = structure;
   return line.dump();
 }
+
+namespace {
+
+/// Copies as much as an embedding's tokens, by the pool's threads.
+class Copy {
+public:
+  explicit Copy(double bytes) : from(static_cast<size_t>(bytes)), to(from.size()) {}
+  double seconds(ParallelFor &pool) {
+    const auto begin = std::chrono::steady_clock::now();
+    pool.run(static_cast<int64_t>((from.size() + kPiece - 1) / kPiece), copyPiece, this);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+
+private:
+  static void copyPiece(void *context, int64_t piece) {
+    Copy &copy = *static_cast<Copy *>(context);
+    const size_t first = static_cast<size_t>(piece) * kPiece;
+    std::memcpy(copy.to.data() + first, copy.from.data() + first,
+                std::min(kPiece, copy.from.size() - first));
+  }
+
+  static constexpr size_t kPiece = size_t(64) << 10;
+  std::vector<char> from, to;
+};
+
+/// Bytes of the tokens, which are those of the results too.
+double bytesOfTokens(const plan::Plan &plan, const TensorMap &arguments) {
+  double bytes = 0;
+  for (const plan::Buffer &buffer : plan.buffers)
+    if (buffer.role == plan::Role::Argument)
+      if (auto found = arguments.find(buffer.name); found != arguments.end())
+        if (buffer.shape == std::vector<std::string>{"b", "r", "model"})
+          bytes += static_cast<double>(found->second.byteSize());
+  return bytes;
+}
+
+/// An embedding's shares of the copy, measured between calls.
+Status timeEmbedding(Timing &timing, const device::Runner &runner, const TensorMap &arguments,
+                     const TensorMap &cotangents, const Positions &positions, ParallelFor &pool,
+                     int repeats) {
+  const double bytes = bytesOfTokens(runner.getPlan(), arguments);
+  timing.forwardBytes = timing.backwardBytes = 2 * bytes;
+  Copy copy(bytes);
+  copy.seconds(pool);
+  std::vector<double> forward, backward, forwardShare, backwardShare;
+  for (int repeat = -1; repeat < std::max(repeats, 1); ++repeat) {
+    const double copied = copy.seconds(pool);
+    auto times = runner.time(arguments, positions, cotangents, pool);
+    if (!times)
+      return times.error();
+    if (repeat < 0)
+      continue;
+    forward.push_back(times->forward);
+    forwardShare.push_back(copied / times->forward);
+    backward.push_back(times->backward);
+    backwardShare.push_back(copied / times->backward);
+  }
+  timing.forwardSeconds = medianOf(forward);
+  timing.forwardCopyShare = medianOf(forwardShare);
+  if (!cotangents.empty()) {
+    timing.backwardSeconds = medianOf(backward);
+    timing.backwardCopyShare = medianOf(backwardShare);
+  }
+  return Status::success();
+}
+
+} // namespace
 
 Expected<Timing> timeCalls(const api::CompiledFunction &function, const TensorMap &arguments,
                            const TensorMap &cotangents, const Positions &positions,
@@ -64,6 +140,12 @@ Expected<Timing> timeCalls(const api::CompiledFunction &function, const TensorMa
   timing.threads = pool.threads();
   timing.countsWork = plan.window.has_value();
   timing.hasPeak = plan.target == "cpu";
+  if (plan.headDim == 0) { // no attention
+    if (Status timed = timeEmbedding(timing, runner, arguments, cotangents, positions, pool, repeats);
+        !timed)
+      return timed.takeError();
+    return timing;
+  }
   double scores = countPairs(plan, *sizes) * sizes->batch * sizes->queryHeads;
   timing.forwardFlops = 2.0 * (plan.headDim + plan.valueDim) * scores;
   timing.backwardFlops = 2.0 * (3 * plan.headDim + 2 * plan.valueDim) * scores;

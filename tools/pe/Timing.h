@@ -17,6 +17,10 @@ struct Timing {
   /// whether there is a peak to compare with (on the CPU).
   bool countsWork = true, hasPeak = true;
 
+  /// Of an embedding, whose work is memory: bytes of the tokens that are read and written, and the
+  /// time of a copy of as many bytes by the same threads between the calls.
+  double forwardBytes = 0, backwardBytes = 0, forwardCopyShare = 0, backwardCopyShare = 0;
+
   /// The line of `pe run --time`.
   std::string json(const std::string &structure) const;
 };

@@ -78,6 +78,8 @@ Status BoundCall::bind(const plan::Scalars &scalars) {
     return s;
   if (Status s = findSizes(scalars); !s)
     return s;
+  if (Status s = plan.checkRequirements(values); !s)
+    return s;
   if (Status s = checkShapes(); !s)
     return s;
   markWanted();

@@ -51,6 +51,8 @@ Expected<BoundPlan> BoundPlan::create(plan::Plan plan) {
   }
   for (const Stage &stage : plan.stages)
     bound.boundStages.push_back({resolved(stage.items), halfOf(stage.phase)});
+  for (const plan::Requirement &requirement : plan.requirements)
+    bound.requirements.push_back({resolved(requirement.size), resolved(requirement.least)});
   for (size_t i = 0; i < plan.frame.size(); ++i)
     if (plan.frame[i].kind == plan::FrameWord::Kind::Stride)
       bound.boundBuffers[plan.findBuffer(plan.frame[i].name)].strideWords.push_back(
@@ -261,6 +263,19 @@ std::string BoundPlan::groupExpression(size_t group) const {
             std::to_string(kAlignment) + ")";
   }
   return text;
+}
+
+Status BoundPlan::checkRequirements(const SizeTable &sizes) const {
+  for (size_t i = 0; i < requirements.size(); ++i) {
+    Expected<int64_t> size = sizes.evaluateSigned(requirements[i].size);
+    Expected<int64_t> least = sizes.evaluateSigned(requirements[i].least);
+    if (!size || !least)
+      return size ? least.takeError() : size.takeError();
+    if (*size < *least)
+      return makeError(plan.requirements[i].what, ": expected at least ", *least, ", found ",
+                       *size);
+  }
+  return Status::success();
 }
 
 Status BoundPlan::itemsOf(size_t index, const SizeTable &sizes, int64_t &items) const {

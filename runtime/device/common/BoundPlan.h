@@ -63,6 +63,10 @@ public:
   }
   /// The value of an expression whose names were resolved; one that is not known is an error.
   Expected<int64_t> evaluate(const plan::SizeExpression &expression) const;
+  /// The same where all are known and the value may be negative.
+  Expected<int64_t> evaluateSigned(const plan::SizeExpression &expression) const {
+    return expression.evaluateSigned(std::span<const int64_t>(values));
+  }
 
 private:
   int64_t values[kMost] = {};
@@ -82,6 +86,11 @@ struct BoundBuffer {
 struct BoundStage {
   plan::SizeExpression items;
   Halves half = kForward;
+};
+
+/// What a call must fulfil.
+struct BoundRequirement {
+  plan::SizeExpression size, least;
 };
 
 struct PreparedGroup {
@@ -156,6 +165,8 @@ public:
   }
   std::string_view nameOf(int index) const;
 
+  /// What a call of these sizes does not fulfil, as an error.
+  Status checkRequirements(const SizeTable &sizes) const;
   /// Shape and bytes of buffer `index` in a call of these sizes.
   Status shapeOf(size_t index, const SizeTable &sizes, Extents &shape) const;
   Status bytesOf(size_t index, const SizeTable &sizes, int64_t &bytes) const;
@@ -176,6 +187,7 @@ private:
   std::shared_ptr<const void> identity;
   std::vector<BoundBuffer> boundBuffers;
   std::vector<BoundStage> boundStages;
+  std::vector<BoundRequirement> requirements;
   std::vector<PreparedGroup> preparedGroups;
   std::vector<int> callable;
 };

@@ -46,11 +46,20 @@ struct ValueInfo {
   std::string location;
 };
 
+/// What a call must fulfil: `size` is at least `least`, both expressions over the sizes and
+/// positions of a call. Otherwise it is refused by `what`, which names what is counted.
+struct Requirement {
+  std::string size;
+  std::string least;
+  std::string what;
+};
+
 struct EntryInfo {
   std::string name;
   std::string location;
   std::vector<ValueInfo> arguments;
   std::vector<ValueInfo> results;
+  std::vector<Requirement> requirements;
 };
 
 } // namespace pe

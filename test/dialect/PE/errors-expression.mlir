@@ -97,7 +97,7 @@ func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
 }
 // -----
 func.func @f(%i: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:19: error: {{.*}}expected a capture with a name of its own, found %i; b, h, i and j are the point
+  // CHECK: :[[#@LINE+1]]:19: error: {{.*}}expected a capture with a name of its own, found %i; b, h, i, j have a meaning, and a tensor is captured once
   %0 = pe.bias_fn(%i : tensor<f32>) expr "i"
 }
 // -----

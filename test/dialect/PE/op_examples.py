@@ -14,6 +14,7 @@ FENCE = re.compile(r"```mlir\n(.*?)```", re.DOTALL)
 COORDINATE, BIAS, MASK, ROTATION = "!pe.coordinate", "!pe.bias", "!pe.mask", "!pe.rotation"
 SCORE = "!pe.score"
 ADJOINT = "!pe.adjoint"
+EMBEDDING = "!pe.embedding"
 
 # The type of the operands at a position of an op: pattern with the names as groups, type.
 PLACES = [
@@ -32,6 +33,8 @@ PLACES = [
     (r"pe\.pullback %\w+, (%\w+)", ADJOINT),
     (r"pe\.score_pullback (%\w+)", SCORE),
     (r"pe\.score_pullback %\w+, (%\w+)", ADJOINT),
+    (r"pe\.embed %\w+, (%\w+)", EMBEDDING),
+    (r"pe\.embedding_pullback (%\w+)", EMBEDDING),
     (r"pe\.add_adjoints (%\w+), (%\w+)", ADJOINT),
 ]
 # Names, then their types.
@@ -43,6 +46,9 @@ LISTS = [
     r"pe\.attention_grad (%\w+, %\w+)\s*: \(([^()]*)\)",
     r"pe\.zeros_like (%\w+) : (\S+)",
     r"pe\.prefix_lm (%\w+) : (\S+)",
+    r"pe\.axis_size (%\w+), \d+ : (\S+)",
+    r"pe\.embed (%\w+), %\w+ : (\S+)",
+    r"pe\.embedding_pullback %\w+, (%\w+) : (\S+)",
 ]
 
 

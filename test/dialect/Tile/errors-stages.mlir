@@ -8,7 +8,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 0 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{expected only extents, parameters, buffers, pairs, stages, launches and constants in a tile.plan (plan-C2)}}
+  // expected-error @below {{expected only extents, parameters, requirements, buffers, pairs, stages, launches and constants in a tile.plan (plan-C2)}}
   %n = tile.size "r" : index
 }
 

@@ -23,14 +23,14 @@ func.func @shared_parameter(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, 
 // -----
 
 func.func @no_result() {
-  // expected-error @below {{expected at least one result, found none; a program returns what attention makes (dataflow-C1)}}
+  // expected-error @below {{expected at least one result, found none; a program returns what pe.attention or pe.embed makes (dataflow-C1)}}
   return
 }
 
 // -----
 
 func.func @argument_as_result(%q: tensor<?xf32> {pe.name = "q"}) -> (tensor<?xf32> {pe.name = "o"}) {
-  // expected-error @below {{expected result 0 to be made by pe.attention, found an argument (dataflow-C2)}}
+  // expected-error @below {{expected result 0 to be made by pe.attention or pe.embed, found an argument (dataflow-C2)}}
   return %q : tensor<?xf32>
 }
 
@@ -164,4 +164,100 @@ func.func @data(%q: !qkv {pe.name = "q", pe.axes = ["batch", "head", "query", "d
   %b = pe.bias_fn(%f : tensor<?x?xf32>) expr "f[b, j]"
   %o = pe.attention %q, %k, %v bias(%b) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
+}
+
+// -----
+
+!tokens = tensor<?x?x?xf32>
+
+// Two sums may share an embedding, and a tensor may count something of the user's.
+// CHECK-LABEL: func.func @embed
+func.func @embed(%x: !tokens {pe.name = "x", pe.axes = ["batch", "query", "model"]}, %z: !tokens {pe.name = "z"},
+                 %t: tensor<?x?xf32> {pe.name = "t", pe.axes = ["rows", "model"]})
+    -> (!tokens {pe.name = "y"}, !tokens {pe.name = "w"}) {
+  %e = pe.embedding_fn(%t : tensor<?x?xf32>) expr "t[p, d]"
+  %y = pe.embed %x, %e : !tokens
+  %w = pe.embed %z, %e : !tokens
+  return %y, %w : !tokens, !tokens
+}
+
+// -----
+
+!tokens = tensor<?x?x?xf32>
+
+// expected-error @below {{expected pe.axes ["batch", "query", "model"] of the tokens of pe.embed, found ["batch", "key", "model"]; they may be left out (dataflow-C6)}}
+func.func @axes_of_tokens(%x: !tokens {pe.name = "x", pe.axes = ["batch", "key", "model"]}) -> (!tokens {pe.name = "y"}) {
+  %e = pe.embedding_fn expr "p"
+  %y = pe.embed %x, %e : !tokens
+  return %y : !tokens
+}
+
+// -----
+
+!tokens = tensor<?x?x?xf32>
+
+func.func @constant_capture(%x: !tokens {pe.name = "x"}) -> (!tokens {pe.name = "y"}) {
+  %c = arith.constant dense<1.0> : tensor<f32>
+  // expected-error @below {{expected captures to be arguments of the entry function, found the result of another op; write a number into the formula (dataflow-C9)}}
+  %e = pe.embedding_fn(%c : tensor<f32>) expr "p * c"
+  %y = pe.embed %x, %e : !tokens
+  return %y : !tokens
+}
+
+// -----
+
+!tokens = tensor<?x?x?xf32>
+
+func.func @tokens_twice(%x: !tokens {pe.name = "x"}) -> (!tokens {pe.name = "y"}, !tokens {pe.name = "z"}) {
+  %e = pe.embedding_fn expr "p"
+  // expected-error @below {{expected the tokens to be an argument of the entry function with no other use, found one with other uses (dataflow-C11)}}
+  %y = pe.embed %x, %e : !tokens
+  %z = pe.embed %x, %e : !tokens
+  return %y, %z : !tokens, !tokens
+}
+
+// -----
+
+!tokens = tensor<?x?x?xf32>
+
+func.func @sum_of_sums(%x: !tokens {pe.name = "x"}) -> (!tokens {pe.name = "y"}) {
+  %e = pe.embedding_fn expr "p"
+  %y = pe.embed %x, %e : !tokens
+  // expected-error @below {{expected the tokens to be an argument of the entry function with no other use, found the result of another op (dataflow-C11)}}
+  %z = pe.embed %y, %e : !tokens
+  return %z : !tokens
+}
+
+// -----
+
+!tokens = tensor<?x?x?xf32>
+
+func.func @unused_sum(%x: !tokens {pe.name = "x"}, %z: !tokens {pe.name = "z"}) -> (!tokens {pe.name = "y"}) {
+  %e = pe.embedding_fn expr "p"
+  // expected-error @below {{expected the sum to be a result of the entry function, found it unused (dataflow-C12)}}
+  %w = pe.embed %z, %e : !tokens
+  %y = pe.embed %x, %e : !tokens
+  return %y : !tokens
+}
+
+// -----
+
+!tokens = tensor<?x?x?xf32>
+
+// expected-error @below {{expected every unknown size of what an embedding reads to count model, query or something of a name of its own, found no pe.axes; write, for instance, pe.axes = ["rows", "model"] (dataflow-C14)}}
+func.func @sizes_of_table(%x: !tokens {pe.name = "x"}, %t: tensor<?xf32> {pe.name = "t"}) -> (!tokens {pe.name = "y"}) {
+  %e = pe.embedding_fn(%t : tensor<?xf32>) expr "t[d]"
+  %y = pe.embed %x, %e : !tokens
+  return %y : !tokens
+}
+
+// -----
+
+!tokens = tensor<?x?x?xf32>
+
+// expected-error @below {{expected every unknown size of what an embedding reads to count model, query or something of a name of its own, found head}}
+func.func @heads_of_table(%x: !tokens {pe.name = "x"}, %t: tensor<?xf32> {pe.name = "t", pe.axes = ["head"]}) -> (!tokens {pe.name = "y"}) {
+  %e = pe.embedding_fn(%t : tensor<?xf32>) expr "t[d]"
+  %y = pe.embed %x, %e : !tokens
+  return %y : !tokens
 }

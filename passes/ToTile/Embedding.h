@@ -1,0 +1,76 @@
+//===- Embedding.h - what is added to tokens -------------------------------===//
+//
+// The embedding E[p, d] does not depend on the batch, so that almost all of it is prepared once per
+// call, in float64:
+//
+//   - what depends on d alone (frequencies, powers) or on p alone is one number per dimension or row;
+//   - sin and cos of p * w(d) come from those of 64 m and n by the addition theorem, p = q_start +
+//     64 m + n, as tables of rotations do (Rotation.cpp);
+//   - where functions of both p and d are left, the values are a table of their own, one per row and
+//     dimension.
+//
+// What is left is reads and arithmetic, and written into the loop that adds it to the tokens. Gradients
+// of parameters: the sum of the cotangents over the batch, in order, goes through the adjoint of the
+// code; work items divide the dimensions, where two of them never add to the same number.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOTILE_EMBEDDING_H
+#define PE_PASSES_TOTILE_EMBEDDING_H
+
+#include "dialect/PE/PE.h"
+#include "passes/ToTile/PlanContext.h"
+#include "passes/Transforms/ScalarVjp.h"
+
+namespace mlir::tile {
+
+class Embedding {
+public:
+  Embedding(PlanContext &context, pe::EmbeddingFnOp op, std::string name);
+
+  /// Adds the buffers and the stages that fill them.
+  LogicalResult prepare();
+  /// Adds the stage that writes to = from + E.
+  void emitForward(Value from, Value to, StringRef stage);
+  /// Adds the stages for the gradients of the captures, given those of all that it was added to.
+  void emitBackward(ArrayRef<Value> cotangents);
+
+private:
+  /// An inner value that is prepared. `dims` and `rows` say what it has an element for; of angles
+  /// `coarse` and `fine` hold sines, then cosines.
+  struct Piece {
+    Value value;
+    bool rows = false, dims = false;
+    Value buffer, coarse, fine;
+    Value frequency; // of an angle: the value that p is multiplied by (or divided by)
+  };
+  static constexpr int64_t kFine = 64;
+
+  void findPieces(Value value, llvm::DenseSet<Value> &seen);
+  std::optional<Value> angleOf(Operation *op);
+  void prepareLine(Piece &piece);
+  void prepareAngle(Piece &piece);
+  void prepareTable();
+  /// Maps the point and all pieces for emission at row and dim of this call.
+  void mapPoint(Scalar &s, IRMapping &mapping, Value row, Value dim, bool withPieces);
+  Value readAngle(Scalar &s, const Piece &piece, Value row, Value dim);
+  Value emitValue(Scalar &s, Value row, Value dim);
+  TileParameters parameters();
+  bool isSmall(Value capture);
+  bool dividesDims(Value capture);
+  void emitAdjoint(Scalar &s, ArrayRef<Value> cotangents, Value row, Value dim,
+                   TileParameters &params);
+
+  PlanContext &context;
+  pe::EmbeddingFnOp op;
+  std::string name;
+  Block &body;
+  Value root;
+  std::optional<pe::ScalarVjp> vjp;
+  llvm::DenseMap<Value, unsigned> depends;
+  std::vector<Piece> pieces;
+  Value table; // null: the code is written where it is used
+};
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_TOTILE_EMBEDDING_H

@@ -1,0 +1,109 @@
+//===- Requirements.cpp - what a call of an entry function must fulfil ----===//
+#include "passes/ToTile/ToTile.h"
+
+#include "dialect/PE/PE.h"
+#include "dialect/PE/PEArgumentAttributes.h"
+#include "runtime/plan/SizeExpression.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace mlir::pe {
+
+using Requirement = ::pe::Requirement;
+
+static std::string nameOf(Value value) {
+  auto argument = cast<BlockArgument>(value);
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "pe.name");
+  return name ? name.str() : "argument " + std::to_string(argument.getArgNumber());
+}
+
+/// `text` with the end of the sequence written as sizes and parameters.
+static std::string withoutEnd(StringRef text) {
+  std::string result;
+  while (!text.empty()) {
+    StringRef word = text.take_while([](char ch) { return llvm::isAlnum(ch) || ch == '_'; });
+    StringRef piece = word.empty() ? text.take_front() : word;
+    result += word == "n" ? StringRef("(q_start + r)") : piece;
+    text = text.drop_front(piece.size());
+  }
+  return result;
+}
+
+namespace {
+class Collector {
+public:
+  void add(std::string size, std::string least, std::string what) {
+    auto isSame = [&](const Requirement &other) { return other.size == size && other.least == least; };
+    if (llvm::none_of(all, isSame))
+      all.push_back({std::move(size), std::move(least), std::move(what)});
+  }
+  void addReads(EmbeddingFnOp op, Value capture, BlockArgument tensor);
+  void addLeast(EmbeddingFnOp op, Value capture);
+  void addWidth(EmbeddingFnOp op, EmbedOp embed);
+  std::vector<Requirement> all;
+};
+} // namespace
+
+bool isReadByPosition(StringRef extent) {
+  return extent != "r" && extent != "model" && extent != "1";
+}
+
+/// A tensor that is read at p has an entry for every position.
+void Collector::addReads(EmbeddingFnOp op, Value capture, BlockArgument tensor) {
+  const SmallVector<std::string> extents = namedExtents(capture);
+  for (Operation *user : tensor.getUsers()) {
+    auto read = dyn_cast<ReadOp>(user);
+    if (!read)
+      continue;
+    for (auto [index, extent] : llvm::zip_equal(read.getIndices(), extents)) {
+      if (index != op.getBody().getArgument(0) || !isReadByPosition(extent))
+        continue;
+      add(extent, "q_start + r", "rows of tensor '" + nameOf(capture) + "', one per position");
+      add("q_start", "0", "q_start, as '" + nameOf(capture) + "' begins at position 0");
+    }
+  }
+}
+
+/// What the attribute `least` says of the axes of a capture.
+void Collector::addLeast(EmbeddingFnOp op, Value capture) {
+  ArrayAttr axes = axesOf(capture);
+  if (!axes || !op.getLeast())
+    return;
+  const SmallVector<std::string> extents = namedExtents(capture);
+  for (auto [axis, extent] : llvm::zip_equal(axes.getAsValueRange<StringAttr>(), extents))
+    if (auto least = op.getLeast()->getAs<StringAttr>(axis))
+      add(extent, withoutEnd(least.getValue()),
+          (axis + " of tensor '" + nameOf(capture) + "' for a sequence of this length").str());
+}
+
+void Collector::addWidth(EmbeddingFnOp op, EmbedOp embed) {
+  const int64_t multiple = op.getWidthMultiple().value_or(1);
+  if (multiple == 1)
+    return;
+  const std::string number = std::to_string(multiple);
+  add("model", "ceildiv(model, " + number + ") * " + number,
+      "dims of tensor '" + nameOf(embed.getInput()) + "', which must be a multiple of " + number);
+}
+
+std::vector<Requirement> requirementsOf(func::FuncOp function) {
+  Collector collector;
+  for (auto embed : function.getOps<EmbedOp>()) {
+    auto op = embed.getEmbedding().getDefiningOp<EmbeddingFnOp>();
+    if (!op)
+      continue;
+    collector.addWidth(op, embed);
+    Block &body = op.getBody().front();
+    for (auto [capture, tensor] :
+         llvm::zip_equal(op.getCaptures(), body.getArguments().drop_front(4))) {
+      if (!isa<BlockArgument>(capture))
+        continue;
+      collector.addReads(op, capture, tensor);
+      collector.addLeast(op, capture);
+    }
+  }
+  return std::move(collector.all);
+}
+
+} // namespace mlir::pe

@@ -1,0 +1,98 @@
+"""The values of embeddings by their definitions, and tensors that do not fit.
+
+usage: embeddings.py FOLDER PE EXAMPLES
+"""
+
+import array
+import json
+import math
+import pathlib
+import struct
+import subprocess
+import sys
+
+FOLDER, PE, EXAMPLES = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
+POSITIONS, WIDTH, START, MAX = 3, 16, 1234, 5000
+
+
+def write(path, tensors):
+    """Tensors of f32 by name: shape and numbers."""
+    header, data = {}, b""
+    for name, (shape, numbers) in tensors.items():
+        piece = array.array("f", numbers).tobytes()
+        header[name] = {"dtype": "F32", "shape": shape,
+                        "data_offsets": [len(data), len(data) + len(piece)]}
+        data += piece
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def read(path):
+    """The same from a file."""
+    data = path.read_bytes()
+    size = struct.unpack_from("<Q", data)[0]
+    header, body = json.loads(data[8:8 + size]), data[8 + size:]
+    tensors = {}
+    for name, info in header.items():
+        if name != "__metadata__":
+            begin, end = info["data_offsets"]
+            tensors[name] = (info["shape"], array.array("f", body[begin:end]))
+    return tensors
+
+
+def run(name, tensors, *options):
+    """The results of an embedding, or its message."""
+    FOLDER.mkdir(exist_ok=True)
+    write(FOLDER / "in.safetensors", tensors)
+    command = [PE, "run", EXAMPLES / f"{name}.mlir", f"--in={FOLDER}/in.safetensors",
+               f"--out={FOLDER}/out.safetensors", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return read(FOLDER / "out.safetensors") if done.returncode == 0 else done.stderr
+
+
+def expected(name, p, d):
+    """The number at a position and a dimension."""
+    pair = 10000 ** (2 * (d // 2) / WIDTH)
+    wave = math.cos(p / pair) if d % 2 else math.sin(p / pair)
+    n = START + POSITIONS
+    return {
+        "sinusoidal": wave,
+        "learned": table(p, d),
+        "algebraic": p / (MAX - 1) ** (d / (WIDTH - 1)),
+        "algebraic_normalized": (p / (MAX - 1)) ** (d / (WIDTH - 1)),
+        "binary": (p >> d) & 1 if d < 13 else 0,
+        "mixture": 0.25 * wave + 0.75 * table(MAX - n + p, d),
+    }[name]
+
+
+def table(row, d):
+    """An entry of the tables, exact in f32."""
+    return (row % 64) / 8 + d
+
+
+def main():
+    """Compares every embedding with its definition."""
+    zeros = ([1, POSITIONS, WIDTH], [0.0] * (POSITIONS * WIDTH))
+    rows = {"learned": ("table", MAX), "mixture": ("rel", 2 * MAX - 1)}
+    for name in ("sinusoidal", "learned", "algebraic", "algebraic_normalized", "binary", "mixture"):
+        tensors = {"x": zeros}
+        if name in rows:
+            argument, count = rows[name]
+            tensors[argument] = ([count, WIDTH],
+                                 [table(r, d) for r in range(count) for d in range(WIDTH)])
+        if name == "mixture":
+            tensors["alpha"] = ([], [0.25])
+        results = run(name, tensors, f"--q-start={START}")
+        assert isinstance(results, dict), results
+        shape, found = results["y"]
+        assert shape == zeros[0], shape
+        for s in range(POSITIONS):
+            for d in range(WIDTH):
+                right = expected(name, START + s, d)
+                error = abs(found[s * WIDTH + d] - right)
+                assert error <= 1e-6 * max(1.0, abs(right)), (name, s, d, right, error)
+    message = run("sinusoidal", {"x": ([2, 8], [0.0] * 16)})
+    assert "tensor 'x': expected shape [b, sq, dm], found [2, 8]" in message, message
+
+
+main()
