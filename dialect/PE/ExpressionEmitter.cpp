@@ -35,6 +35,13 @@ public:
     return toReal(*value);
   }
 
+  FailureOr<Value> emitTruth(const Expression &expression) {
+    FailureOr<Value> value = emit(expression);
+    if (succeeded(value) && !isTruth(*value))
+      return fail(expression, "expected a condition, as in j < 4 or i - j < 128; found a number");
+    return value;
+  }
+
 private:
   using Values = SmallVector<Value>;
 
@@ -356,4 +363,9 @@ FailureOr<Value> Emitter::emitFunction(const Expression &expression, Values oper
 FailureOr<Value> mlir::pe::emitExpression(const Expression &expression, OpBuilder &builder,
                                           const ExpressionScope &scope) {
   return Emitter(builder, scope).emitReal(expression);
+}
+
+FailureOr<Value> mlir::pe::emitCondition(const Expression &expression, OpBuilder &builder,
+                                         const ExpressionScope &scope) {
+  return Emitter(builder, scope).emitTruth(expression);
 }

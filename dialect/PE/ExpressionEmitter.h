@@ -32,6 +32,9 @@ struct ExpressionScope {
 /// The f32 value of `expression`.
 FailureOr<Value> emitExpression(const Expression &expression, OpBuilder &builder,
                                 const ExpressionScope &scope);
+/// The i1 value of a condition.
+FailureOr<Value> emitCondition(const Expression &expression, OpBuilder &builder,
+                               const ExpressionScope &scope);
 
 } // namespace mlir::pe
 

@@ -85,6 +85,21 @@ mlir::pe::buildKeyInterval(Value mask, OpBuilder &builder, Location loc, const P
   });
 }
 
+bool mlir::pe::keepsInterval(Value mask) {
+  Block scratch;
+  OpBuilder builder(mask.getContext());
+  builder.setInsertionPointToEnd(&scratch);
+  auto number = [&]() -> Value {
+    return arith::ConstantIndexOp::create(builder, mask.getLoc(), 0);
+  };
+  auto read = [&](Value tensor, ValueRange) -> Value {
+    Type element = cast<ShapedType>(tensor.getType()).getElementType();
+    return arith::ConstantOp::create(builder, mask.getLoc(), builder.getZeroAttr(element));
+  };
+  PairPoint row{number(), number(), number(), Value()};
+  return buildKeyInterval(mask, builder, mask.getLoc(), row, read).has_value();
+}
+
 std::optional<KeyInterval> mlir::pe::intervalOfRange(OpBuilder &builder, Location loc,
                                                      const PairPoint &row,
                                                      const DifferenceRange &range) {

@@ -51,6 +51,9 @@ std::optional<KeyInterval>
 buildKeyInterval(Value mask, OpBuilder &builder, Location loc, const PairPoint &row,
                  llvm::function_ref<Value(Value tensor, ValueRange indices)> read);
 
+/// Whether the mask keeps an interval of keys for every row, whatever its tensors hold.
+bool keepsInterval(Value mask);
+
 /// The range of a mask value, by its defining ops; none when it depends on a block argument.
 std::optional<DifferenceRange> getDifferenceRange(Value mask);
 

@@ -58,12 +58,7 @@ def PE_MaskOpInterface : OpInterface<"MaskOpInterface"> {
          "::llvm::ArrayRef<::mlir::pe::KeyInterval>":$operands,
          "::llvm::function_ref<::mlir::Value(::mlir::Value, ::mlir::ValueRange)>":$read), "", [{
       return ::mlir::pe::intervalOfRange(builder, loc, row, $_op.getDifferenceRange({}));
-    }]>,
-    InterfaceMethod<[{
-      What each axis of tensor operand `operand` counts, as names of a plan's extents.
-    }],
-    "::llvm::SmallVector<::llvm::StringRef>", "getTensorExtents", (ins "::mlir::Value":$operand), "",
-    [{ return {}; }]>];
+    }]>];
 }
 
 def PE_RotationOpInterface : OpInterface<"RotationOpInterface"> {

@@ -77,48 +77,6 @@ DifferenceRange SlidingWindowOp::getDifferenceRange(ArrayRef<DifferenceRange>) {
 }
 
 //===----------------------------------------------------------------------===//
-// PrefixLmOp
-//===----------------------------------------------------------------------===//
-
-LogicalResult PrefixLmOp::verify() {
-  auto type = cast<RankedTensorType>(getPrefix().getType());
-  if (type.getRank() != 1 || !type.isDynamicDim(0) ||
-      !type.getElementType().isInteger(32)) // prefix_lm-C1
-    return emitOpError("expected the length of every batch entry's prefix as tensor<?xi32>, found ")
-           << type << " (prefix_lm-C1)";
-  return success();
-}
-
-/// The prefix's end as an index.
-static Value toPosition(OpBuilder &builder, Location loc, Value length) {
-  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), length);
-}
-
-Value PrefixLmOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
-                              ValueRange operands) {
-  Value length = ScalarBuilder(builder, loc, point).read(operands[0], point.batch);
-  Value isInPrefix = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, point.key,
-                                           toPosition(builder, loc, length));
-  return arith::OrIOp::create(builder, loc, buildAtLeast(builder, loc, point, 0), isInPrefix);
-}
-
-DifferenceRange PrefixLmOp::getDifferenceRange(ArrayRef<DifferenceRange>) {
-  return {.exact = false};
-}
-
-std::optional<KeyInterval>
-PrefixLmOp::buildKeyInterval(OpBuilder &builder, Location loc, const PairPoint &row,
-                             ArrayRef<KeyInterval>,
-                             llvm::function_ref<Value(Value, ValueRange)> read) {
-  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
-  Value next = arith::AddIOp::create(builder, loc, row.query, one);
-  Value end = toPosition(builder, loc, read(getPrefix(), row.batch));
-  return KeyInterval{Value(), arith::MaxSIOp::create(builder, loc, next, end)};
-}
-
-SmallVector<StringRef> PrefixLmOp::getTensorExtents(Value) { return {"b"}; }
-
-//===----------------------------------------------------------------------===//
 // Combinations
 //===----------------------------------------------------------------------===//
 

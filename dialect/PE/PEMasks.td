@@ -8,8 +8,9 @@ include "dialect/PE/PETypes.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 /// `methods`: the interface methods it implements besides those of every mask.
-class PE_MaskOp<string mnemonic, list<string> methods = []>
-    : PE_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<PE_MaskOpInterface, methods>]> {
+class PE_MaskOp<string mnemonic, list<string> methods = [], list<Trait> traits = []>
+    : PE_Op<mnemonic, !listconcat(
+        [Pure, DeclareOpInterfaceMethods<PE_MaskOpInterface, methods>], traits)> {
   let results = (outs PE_MaskType:$result);
 }
 
@@ -52,19 +53,27 @@ def PE_SlidingWindowOp : PE_MaskOp<"sliding_window"> {
   let hasVerifier = 1;
 }
 
-def PE_PrefixLmOp : PE_MaskOp<"prefix_lm", ["buildKeyInterval", "getTensorExtents"]> {
-  let summary = "Keys up to the query, and all keys before the prefix's end: j <= i or j < prefix[b]";
+def PE_MaskFnOp : PE_MaskOp<"mask_fn", ["buildKeyInterval"], [IsolatedFromAbove, SingleBlock]> {
+  let summary = "Keys for which scalar code says true";
   let description = [{
-    `prefix` holds the length of the prefix of every batch entry, in positions. A length of 0 is a
-    causal mask. Example:
+    The region computes whether the query may attend to the key, from batch b, head h (of this
+    call), global query position i, global key position j, and the captured tensors of whole
+    numbers. It may use what `pe.bias_fn` may, and yields one i1. What it says about whole rows is
+    found: comparisons of i - j with a number become a band of pairs, comparisons of j with a value
+    free of j and h an interval of every row. Anything else is evaluated per pair inside the band.
+    Example (documents, and padding):
 
     ```mlir
-    %m = pe.prefix_lm %prefix : tensor<?xi32>
+    %m = pe.mask_fn(%q_doc, %k_doc : tensor<?x?xi32>, tensor<?x?xi32>)
+        expr "q_doc[b, i] == k_doc[b, j]"
+    %p = pe.mask_fn(%kv_len : tensor<?xi32>) expr "j < kv_len[b]"
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$prefix);
-  let assemblyFormat = "$prefix attr-dict `:` type($prefix)";
+  let arguments = (ins Variadic<PE_Tensor>:$captures);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 def PE_MaskAndOp : PE_MaskOp<"mask_and", ["buildKeyInterval"]> {

@@ -61,7 +61,9 @@ static ParseResult parseFormula(OpAsmParser &parser, StringRef text, SMLoc start
              << " have a meaning, and a tensor is captured once";
   OpBuilder builder(parser.getContext());
   builder.setInsertionPointToEnd(&block);
-  FailureOr<Value> value = emitExpression(std::get<Expression>(parsed), builder, scope);
+  const auto &formula = std::get<Expression>(parsed);
+  FailureOr<Value> value = form.isMask ? emitCondition(formula, builder, scope)
+                                       : emitExpression(formula, builder, scope);
   if (failed(value))
     return failure();
   YieldOp::create(builder, locate(0), *value);
@@ -179,8 +181,10 @@ LogicalResult mlir::pe::verifyRegionCode(Operation *region, const RegionForm &fo
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
   if (!yield) // C3
     return region->emitOpError("expected the region to end with pe.yield (") << form.op << "-C3)";
-  if (yield.getValues().size() != 1 || !yield.getValues()[0].getType().isF32()) // C3
-    return yield.emitOpError("expected one f32 value, found ")
-           << yield.getOperandTypes() << " (" << form.op << "-C3)";
+  auto isWanted = [&](Type type) { return form.isMask ? type.isInteger(1) : type.isF32(); };
+  if (yield.getValues().size() != 1 || !isWanted(yield.getValues()[0].getType())) // C3
+    return yield.emitOpError("expected one ")
+           << (form.isMask ? "i1" : "f32") << " value, found " << yield.getOperandTypes() << " ("
+           << form.op << "-C3)";
   return success();
 }

@@ -1,7 +1,7 @@
 //===- PERegions.h - Regions of scalar code -------------------*- C++ -*-===//
 //
-// What pe.bias_fn, pe.score_fn and pe.embedding_fn share: captured tensors, a region over one pair or
-// one element of a token, or a formula that stands for it, and what scalar code may hold.
+// What pe.bias_fn, pe.score_fn, pe.mask_fn and pe.embedding_fn share: captured tensors, a region over
+// one pair or one element of a token, or a formula that stands for it, and what scalar code may hold.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_PE_PEREGIONS_H
@@ -17,6 +17,8 @@ struct RegionForm {
   /// The region's leading arguments: a pair of tokens (b, h, i, j), its score before it (s), or a
   /// dimension of one token (p, d, dim, n).
   enum class Point { Pair, Score, Token } point;
+  /// It yields whether a pair is kept, not a number.
+  bool isMask = false;
 
   ArrayRef<StringRef> names() const;
   Type typeOf(MLIRContext *context, unsigned argument) const;

@@ -6,12 +6,11 @@
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv], prefix [B] i32 -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>
-
-func.func @attention(%q: !qkv {pe.name = "q"},
-                     %k: !qkv {pe.name = "k"},
-                     %v: !qkv {pe.name = "v"},
-                     %prefix: tensor<?xi32> {pe.name = "prefix"}) -> (!qkv {pe.name = "o"}) {
-  %mask = pe.prefix_lm %prefix : tensor<?xi32>
+func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+                     %prefix: tensor<?xi32> {pe.name = "prefix", pe.axes = ["batch"],
+                                             pe.init = "integers(0,64)"})
+    -> (!qkv {pe.name = "o"}) {
+  %mask = pe.mask_fn(%prefix : tensor<?xi32>) expr "j <= i or j < prefix[b]"
   %o = pe.attention %q, %k, %v mask(%mask) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }

@@ -47,6 +47,11 @@ Score ScoreEmitter::emitScore(TileBuilder &t, Value k, Value start, bool withSlo
   return {sum, {}, {}};
 }
 
+Value mlir::tile::masked(TileBuilder &t, const Attention &a, Value input, double fill) {
+  Value inside = t.mask(input, fill);
+  return a.predicate ? a.predicate->emit(t, inside, fill) : inside;
+}
+
 Value mlir::tile::backThrough(TileBuilder &t, const Attention &attention, const Score &score,
                               Value cotangent) {
   return attention.transform ? attention.transform->emitGradient(t, score, cotangent) : cotangent;

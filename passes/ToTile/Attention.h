@@ -82,6 +82,14 @@ public:
   virtual Value emit(TileBuilder &t) = 0;
 };
 
+/// What scalar code of a mask leaves out of the pairs that the stage takes.
+class PairPredicate {
+public:
+  virtual ~PairPredicate() = default;
+  /// `input` where the code says true, `fill` elsewhere. Called inside the stream.
+  virtual Value emit(TileBuilder &t, Value input, double fill) = 0;
+};
+
 /// One attention of the plan: its buffers (null where absent) and options.
 struct Attention {
   std::string name; // of its stages
@@ -92,6 +100,7 @@ struct Attention {
   Value dO, dLse, dQ, dK, dV;
   Type operands; // element type of what contractions multiply: that of activations, or tf32
   Value pairs;   // which ones take part
+  PairPredicate *predicate = nullptr; // null: all of them
   double scale = 1.0;
   bool isSoftmax = true; // or stick-breaking
   bool earlyExit = true;
@@ -125,6 +134,9 @@ struct ScoreEmitter {
   }
   Score emitScore(TileBuilder &t, Value k, Value start, bool withSlope = true) const;
 };
+
+/// The value at pairs that take part, `fill` at others.
+Value masked(TileBuilder &t, const Attention &attention, Value input, double fill);
 
 /// The cotangent of the product, given that of the score.
 Value backThrough(TileBuilder &t, const Attention &attention, const Score &score, Value cotangent);

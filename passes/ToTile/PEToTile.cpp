@@ -5,6 +5,7 @@
 #include "dialect/Tile/SizeNames.h"
 #include "passes/ToTile/Dropout.h"
 #include "passes/ToTile/Embedding.h"
+#include "passes/ToTile/MaskFunction.h"
 #include "passes/ToTile/Rotation.h"
 #include "passes/ToTile/ScoreFunction.h"
 #include "passes/ToTile/Sink.h"
@@ -61,12 +62,6 @@ SmallVector<std::string> namedExtents(Value value) {
   for (OpOperand &use : value.getUses()) {
     if (isa<EmbedOp>(use.getOwner()))
       return {"b", "r", "model"};
-    if (auto mask = dyn_cast<MaskOpInterface>(use.getOwner())) {
-      SmallVector<std::string> names;
-      for (StringRef name : mask.getTensorExtents(value))
-        names.push_back(name.str());
-      return names;
-    }
     if (auto attention = dyn_cast<AttentionOp>(use.getOwner())) {
       if (use.get() == attention.getQuery())
         return {"b", "hq", "r", "d"};
@@ -106,7 +101,8 @@ private:
     AttentionOp op;
     Attention attention;
     std::unique_ptr<AttentionTerms> terms;
-    std::unique_ptr<ScoreFunction> score; // null: the score itself
+    std::unique_ptr<ScoreFunction> score;    // null: the score itself
+    std::unique_ptr<MaskFunction> predicate; // null: no mask is code
     std::unique_ptr<Sink> sink;
     std::unique_ptr<Dropout> dropout;
     RotationTables queryTables, keyTables;
@@ -127,6 +123,7 @@ private:
   LogicalResult lower(EmbedOp op);
   void emitEmbedBackward();
   LogicalResult createPairs(Lowered &lowered, const DifferenceRange &range);
+  LogicalResult createBounds(Lowered &lowered, ArrayRef<Value> masks, Value &low, Value &high);
   LogicalResult createModes(Lowered &lowered);
   void noteWindow(const DifferenceRange &range);
   void rotate(Lowered &lowered);
@@ -320,51 +317,87 @@ void FunctionLowering::noteWindow(const DifferenceRange &range) {
     plan->setAttr("mask_none", b.getUnitAttr());
 }
 
-/// Which pairs take part: those of a range, or, if the mask keeps an interval of every row, its
-/// bounds in buffers that a prepare stage writes.
+/// The masks that an attention requires together (pe-expand-masks): those that keep an interval of
+/// keys for every row and are no range of i - j, and the one that is code.
+static void findConjuncts(Value whole, SmallVector<Value> &intervals, MaskFnOp &function) {
+  SmallVector<Value> pending;
+  if (whole)
+    pending.push_back(whole);
+  while (!pending.empty()) {
+    Value mask = pending.pop_back_val();
+    if (auto both = mask.getDefiningOp<MaskAndOp>()) {
+      llvm::append_range(pending, ValueRange{both.getRhs(), both.getLhs()});
+      continue;
+    }
+    std::optional<DifferenceRange> range = getDifferenceRange(mask);
+    if (range && range->exact)
+      continue;
+    auto code = mask.getDefiningOp<MaskFnOp>();
+    if (code && !keepsInterval(mask))
+      function = code;
+    else
+      intervals.push_back(mask);
+  }
+}
+
+/// Which pairs take part: those of a range, inside the bounds of every row, which a prepare stage
+/// writes, where the scalar code of a mask says true.
 LogicalResult FunctionLowering::createPairs(Lowered &lowered, const DifferenceRange &range) {
   Attention &a = lowered.attention;
-  if (range.exact) {
-    a.pairs = pairsOf(context->plan, range, Value(), Value());
-    return success();
+  SmallVector<Value> intervals;
+  MaskFnOp function;
+  findConjuncts(lowered.op.getMask(), intervals, function);
+  if (function) {
+    lowered.predicate = std::make_unique<MaskFunction>(*context, function);
+    a.predicate = lowered.predicate.get();
   }
+  Value low, high;
+  if (!intervals.empty() && failed(createBounds(lowered, intervals, low, high)))
+    return failure();
+  a.pairs = pairsOf(context->plan, range, low, high);
+  return success();
+}
+
+/// The first column of every row, and the one behind the last.
+LogicalResult FunctionLowering::createBounds(Lowered &lowered, ArrayRef<Value> masks, Value &low,
+                                             Value &high) {
+  const std::string &name = lowered.attention.name;
   Type i32 = builder.getI32Type();
-  Value low = context->kept(a.name + "_low_columns", {"b", "r"}, i32);
-  Value high = context->kept(a.name + "_high_columns", {"b", "r"}, i32);
-  bool isInterval = true, isArgument = true;
-  TileBuilder t = beginStage(context->plan, a.name + "_columns", Phase::Prepare, {"b"});
+  low = context->kept(name + "_low_columns", {"b", "r"}, i32);
+  high = context->kept(name + "_high_columns", {"b", "r"}, i32);
+  bool isArgument = true;
+  TileBuilder t = beginStage(context->plan, name + "_columns", Phase::Prepare, {"b"});
   t.foreach ({"r"}, [&](Scalar &s, ValueRange at) {
     PairPoint row{at[0], s.index(0), s.add(at[1], s.size("q_start")), Value()};
     auto read = [&](Value tensor, ValueRange indices) -> Value {
-      Value buffer = buffers.lookup(tensor);
-      isArgument &= static_cast<bool>(buffer);
-      return buffer ? readElement(s, buffer, indices, /*inbounds=*/false)
-                    : s.create<arith::ConstantOp>(builder.getI32IntegerAttr(0)).getResult();
+      auto known = context->parameters.find(tensor);
+      isArgument &= known != context->parameters.end();
+      if (known == context->parameters.end())
+        return s.create<arith::ConstantOp>(builder.getI32IntegerAttr(0));
+      return readElement(s, known->second.buffer,
+                         TileParameters::placeOf(s, known->second, indices),
+                         /*inbounds=*/false);
     };
-    std::optional<KeyInterval> keys =
-        buildKeyInterval(lowered.op.getMask(), s, s.getLoc(), row, read);
-    isInterval = keys.has_value();
-    if (!isInterval)
-      return;
-    auto write = [&](Value position, StringRef otherwise, Value buffer) {
-      Value column = s.size(otherwise);
-      if (position) {
-        column = s.create<arith::MaxSIOp>(s.sub(position, s.size("k_start")), s.index(0));
-        column = s.create<arith::MinSIOp>(column, s.size("c"));
-      }
-      writeElement(s, s.create<arith::IndexCastOp>(i32, column), buffer, at);
+    Value first = s.index(0), end = s.size("c");
+    auto column = [&](Value position) { return s.sub(position, s.size("k_start")); };
+    for (Value mask : masks) {
+      std::optional<KeyInterval> keys = buildKeyInterval(mask, s, s.getLoc(), row, read);
+      if (keys->low)
+        first = s.create<arith::MaxSIOp>(first, column(keys->low));
+      if (keys->high)
+        end = s.create<arith::MinSIOp>(end, column(keys->high));
+    }
+    // What lies outside the columns fits in 32 bits too.
+    auto write = [&](Value value, Value buffer) {
+      value = s.create<arith::MinSIOp>(s.create<arith::MaxSIOp>(value, s.index(0)), s.size("c"));
+      writeElement(s, s.create<arith::IndexCastOp>(i32, value), buffer, at);
     };
-    write(keys->low, "0", low);
-    write(keys->high, "c", high);
+    write(first, low);
+    write(end, high);
   });
-  if (!isInterval)
-    return lowered.op.emitError("expected a mask that keeps an interval of keys for every query "
-                                "(causal, strict_causal, sliding_window, prefix_lm and their "
-                                "intersections), found another mask");
   if (!isArgument)
     return lowered.op.emitError("expected the tensors of its mask to be arguments of the entry "
                                 "function, found the result of another operation");
-  a.pairs = pairsOf(context->plan, range, low, high);
   return success();
 }
 

@@ -59,7 +59,7 @@ public:
   Parameter &parameterOf(BlockArgument tensor);
   /// Where an element lies in this call: an axis over queries or keys is read at a global position,
   /// one over key heads by a query head.
-  SmallVector<Value> placeOf(Scalar &s, Parameter &parameter, ValueRange indices);
+  static SmallVector<Value> placeOf(Scalar &s, Parameter &parameter, ValueRange indices);
 
   /// The float type of the emitted code; stored values are converted to it.
   FloatType compute;

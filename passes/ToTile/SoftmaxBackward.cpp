@@ -66,9 +66,10 @@ void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
     else
       start = body.map({lse}, {"r"}, [](Scalar &s, ValueRange in) { return s.neg(in[0]); });
     Score score = scoreEmitter.emitScore(body, k, start);
-    Value p = body.mask(body.map({score.value}, {"r", "c"},
-                                 [](Scalar &s, ValueRange in) { return s.exp2Below127(in[0]); }),
-                        0.0);
+    Value p = masked(body, a,
+                     body.map({score.value}, {"r", "c"},
+                              [](Scalar &s, ValueRange in) { return s.exp2Below127(in[0]); }),
+                     0.0);
     // Each value over pairs is used up as early as can be: fewer of them are kept at a time.
     Value factor = a.factor ? a.factor->emit(body) : Value();
     Value dV = body.dot(body.rounded(pairProduct(body, p, factor), a.operands), dO, "r");

@@ -50,7 +50,7 @@ SmallVector<Value> ForwardBlock::emit(TileBuilder &t, ValueRange carries) const 
   Value m = carries[0], l = carries[1], o = carries[2];
   Value k = loadOperand(t, a, a.k, {"c", "d"}), v = loadOperand(t, a, a.v, {"c", "e"});
   Value s = keepsProducts ? t.dot(scores.q, k, "d") : scores.emit(t, k, a.terms->emit(t));
-  s = t.mask(s, kMasked);
+  s = masked(t, a, s, kMasked);
   Value blockMax = t.reduce(Reduction::Max, "c", s);
   Value newMax =
       t.map({m, blockMax}, {"r"}, [](Scalar &x, ValueRange in) { return x.max(in[0], in[1]); });

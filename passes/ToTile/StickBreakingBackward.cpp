@@ -21,7 +21,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ,
   Value newest = t.load(a.mass, {"r"});
   Value k = loadOperand(t, a, a.k, {"c", "d"}), v = loadOperand(t, a, a.v, {"c", "e"});
   Score score = scores.emitScore(t, k, a.terms->emit(t));
-  Value z = t.mask(score.value, kMasked);
+  Value z = masked(t, a, score.value, kMasked);
   SmallVector<Value> sigma = t.mapMany({z}, {"r", "c"}, 2, [](Scalar &s, ValueRange in) {
     Value u = s.exp2Below127(s.minimum(in[0], s.number(120.0)));
     Value keep = s.approximateReciprocal(s.add(u, s.number(1.0)));

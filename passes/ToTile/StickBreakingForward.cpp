@@ -19,7 +19,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmit
   if (a.mass)
     t.store(rest, a.mass);
   Value k = loadOperand(t, a, a.k, {"c", "d"}), v = loadOperand(t, a, a.v, {"c", "e"});
-  Value z = t.mask(scores.emit(t, k, a.terms->emit(t)), kMasked);
+  Value z = masked(t, a, scores.emit(t, k, a.terms->emit(t)), kMasked);
   SmallVector<Value> odds = t.mapMany({z}, {"r", "c"}, 2, [](Scalar &s, ValueRange in) {
     // sigma is exactly 1 in f32 long before that; exp2(120) is still finite.
     Value u = s.exp2Below127(s.minimum(in[0], s.number(120.0)));

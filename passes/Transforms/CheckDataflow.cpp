@@ -11,6 +11,7 @@
 #include "dialect/PE/PEAttention.h"
 #include "dialect/PE/PEBiases.h"
 #include "dialect/PE/PEEmbeddings.h"
+#include "dialect/PE/PEMasks.h"
 #include "dialect/PE/PEScores.h"
 #include "llvm/ADT/DenseSet.h"
 #include <array>
@@ -160,10 +161,10 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
         return success();
       continue;
     }
-    if (countsTokens && !isa<BiasFnOp, ScoreFnOp, EmbeddingFnOp>(use.getOwner())) // dataflow-C7
+    if (countsTokens && !isa<BiasFnOp, ScoreFnOp, MaskFnOp, EmbeddingFnOp>(use.getOwner())) // dataflow-C7
       return use.getOwner()->emitError()
              << "expected an argument of one number per head, found one with pe.axes " << axes
-             << "; read it in pe.bias_fn or pe.score_fn (dataflow-C7)";
+             << "; read it in pe.bias_fn, pe.score_fn or pe.mask_fn (dataflow-C7)";
   }
   auto type = cast<RankedTensorType>(argument.getType());
   if (!axes && llvm::count_if(type.getShape(), ShapedType::isDynamic) > 1) // dataflow-C8
@@ -173,11 +174,11 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
   return success();
 }
 
-/// Captures of a function of the score are arguments of the call.
-LogicalResult checkCaptures(ScoreFnOp score) {
-  for (Value capture : score.getCaptures())
+/// Captures of a function of the score, or of a mask, are arguments of the call.
+LogicalResult checkCaptures(Operation *op) {
+  for (Value capture : op->getOperands())
     if (!isa<BlockArgument>(capture)) // dataflow-C9
-      return score.emitError() << "expected captures to be arguments of the entry function, found "
+      return op->emitError() << "expected captures to be arguments of the entry function, found "
                                   "the result of another op; write a number into the formula "
                                   "(dataflow-C9)";
   return success();
@@ -197,6 +198,8 @@ struct CheckDataflowPass : impl::PECheckDataflowPassBase<CheckDataflowPass> {
       isValid = isValid && succeeded(checkActivations(attention)) && succeeded(checkModes(attention));
     for (auto score : function.getOps<ScoreFnOp>())
       isValid = isValid && succeeded(checkCaptures(score));
+    for (auto mask : function.getOps<MaskFnOp>())
+      isValid = isValid && succeeded(checkCaptures(mask));
     for (auto embed : function.getOps<EmbedOp>())
       isValid = isValid && succeeded(checkEmbed(embed));
     for (auto embedding : function.getOps<EmbeddingFnOp>())

@@ -66,6 +66,33 @@ def PEExpandBiasesPass : Pass<"pe-expand-biases", "::mlir::func::FuncOp"> {
                            "::mlir::pe::PEDialect"];
 }
 
+def PEExpandMasksPass : Pass<"pe-expand-masks", "::mlir::func::FuncOp"> {
+  let summary = "Separates what a mask says about whole rows from what it says about pairs";
+  let description = [{
+    Of the masks that an attention requires together, those that keep an interval of keys for every
+    row stay (`buildKeyInterval`): kernels visit nothing else. The others become one `pe.mask_fn`,
+    beside the range of i - j that they are known to keep; it is evaluated for every pair. A mask
+    of intervals alone is not changed.
+
+    ```mlir
+    %even = test.even
+    %o = pe.attention %q, %k, %v mask(%even)
+    // ==>
+    %causal = pe.causal
+    %fn = pe.mask_fn {
+    ^bb0(%b: index, %h: index, %i: index, %j: index):
+      %0 = arith.subi %i, %j : index
+      %1 = arith.remsi %0, %two : index
+      %2 = arith.cmpi eq, %1, %zero : index
+      pe.yield %2 : i1
+    }
+    %m = pe.mask_and %causal, %fn
+    %o = pe.attention %q, %k, %v mask(%m)
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::pe::PEDialect"];
+}
+
 def PESplitTermsPass : Pass<"pe-split-terms", "::mlir::func::FuncOp"> {
   let summary = "Writes the biases of an attention as a sum of terms";
   let description = [{

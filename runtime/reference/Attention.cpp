@@ -86,6 +86,7 @@ private:
   void rotate(std::vector<double> &rows, int64_t start) const;
   void rotateBack(std::vector<double> &rows, int64_t start) const;
   bool startRow(int64_t row);
+  bool isKept(int64_t i, int64_t j);
   /// The magnitude of the argument of the function of the score for key `n` of the row; 0 without
   /// one.
   double scoreBefore(int64_t row, size_t n) const {
@@ -131,6 +132,7 @@ private:
   std::vector<double> valueNorms; ///< |v_j|
   std::optional<ScalarEvaluator> bias;
   std::optional<ScalarEvaluator> score;
+  std::vector<std::pair<NodeId, ScalarEvaluator>> maskFunctions;
 
   // The current row: its unmasked keys in ascending order, and per key
   std::vector<int64_t> keys;
@@ -170,6 +172,23 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
       evaluator->emplace(*problem.graph, *node, *problem.parameters);
       (*evaluator)->startHead(batch, head, sizes.headStart + head, sizes.headsTotal);
     }
+  std::vector<NodeId> nodes;
+  problem.mask.collectFunctions(nodes);
+  for (NodeId node : nodes) {
+    ScalarEvaluator evaluator(*problem.graph, node, *problem.parameters);
+    evaluator.startHead(batch, head, sizes.headStart + head, sizes.headsTotal);
+    maskFunctions.emplace_back(node, std::move(evaluator));
+  }
+}
+
+/// Whether the mask keeps the pair of the current row.
+bool HeadWorker::isKept(int64_t i, int64_t j) {
+  return problem.mask.allows(i, j, [&](NodeId node) {
+    for (auto &[known, evaluator] : maskFunctions)
+      if (known == node)
+        return evaluator.evaluate(j) != 0;
+    return false;
+  });
 }
 
 void HeadWorker::rotate(std::vector<double> &rows, int64_t start) const {
@@ -215,10 +234,12 @@ bool HeadWorker::startRow(int64_t row) {
   for (std::optional<ScalarEvaluator> *evaluator : {&bias, &score})
     if (*evaluator)
       (*evaluator)->startRow(i);
+  for (auto &[node, evaluator] : maskFunctions)
+    evaluator.startRow(i);
   for (int64_t key = 0; key < sizes.keys; ++key) {
     int64_t j = sizes.keyStart + key;
     bool isStrict = problem.normalizer == Normalizer::StickBreaking;
-    if (!problem.mask.allows(batch, i, j) || (isStrict && j >= i))
+    if ((isStrict && j >= i) || !isKept(i, j))
       continue;
     double scaled = scaledScore(row, key);
     keys.push_back(key);

@@ -239,12 +239,7 @@ Expected<plan::CallSizes> Evaluator::bindSizes(const Operation &operation) const
     const bool isOperand = std::any_of(
         program.operations.begin(), program.operations.end(), [&](const Operation &other) {
           auto last = other.operands.begin() + std::min<size_t>(3, other.operands.size());
-          // Tensors that a mask reads have other extents, which the mask checks.
-          const bool isMask =
-              !other.results.empty() && program.typeOf(other.results[0]) == "!pe.mask";
-          if (isMask)
-            last = other.operands.end();
-          return (isMask || other.name == "pe.attention" || other.name == "pe.embed") &&
+          return (other.name == "pe.attention" || other.name == "pe.embed") &&
                  std::find(other.operands.begin(), last, argument.id) != last;
         });
     auto dims = dimensionsOf(program.typeOf(argument.id));
@@ -355,7 +350,7 @@ Status Evaluator::readOperands(Step &step) {
         return rotation.takeError();
       step.problem.rotations.push_back(std::move(*rotation));
     } else if (type == "!pe.mask") {
-      auto mask = buildMask(program, definitions, tensors, operand);
+      auto mask = buildMask(program, definitions, step.builder, operand);
       if (!mask)
         return mask.takeError();
       step.problem.mask.parts.push_back(std::move(*mask));

@@ -6,13 +6,13 @@
 
 namespace pe::reference {
 
-bool Mask::allows(int64_t batch, int64_t i, int64_t j) const {
-  auto partAllows = [&](const Mask &part) { return part.allows(batch, i, j); };
+bool Mask::allows(int64_t i, int64_t j, const std::function<bool(NodeId)> &holds) const {
+  auto partAllows = [&](const Mask &part) { return part.allows(i, j, holds); };
   switch (kind) {
   case Kind::Window:
     return lowest <= i - j && i - j <= highest;
-  case Kind::Prefix:
-    return static_cast<double>(j) < ends[batch];
+  case Kind::Function:
+    return holds(function);
   case Kind::And:
     return std::all_of(parts.begin(), parts.end(), partAllows);
   case Kind::Or:
@@ -26,8 +26,8 @@ bool Mask::isCausal() const {
   switch (kind) {
   case Kind::Window:
     return lowest >= 0;
-  case Kind::Prefix:
-    return false;
+  case Kind::Function: // what its code keeps is checked where the program is parsed
+    return true;
   case Kind::And:
     return std::any_of(parts.begin(), parts.end(), partIsCausal);
   case Kind::Or:
@@ -36,8 +36,15 @@ bool Mask::isCausal() const {
   return false;
 }
 
+void Mask::collectFunctions(std::vector<NodeId> &nodes) const {
+  if (kind == Kind::Function && std::find(nodes.begin(), nodes.end(), function) == nodes.end())
+    nodes.push_back(function);
+  for (const Mask &part : parts)
+    part.collectFunctions(nodes);
+}
+
 static Expected<Mask> buildCombination(const Program &program, const Definitions &definitions,
-                                       const TensorValues &tensors, const Operation &operation,
+                                       GraphBuilder &builder, const Operation &operation,
                                        Mask::Kind kind) {
   if (Status status = operation.expectOnly({}); !status)
     return status.takeError();
@@ -46,7 +53,7 @@ static Expected<Mask> buildCombination(const Program &program, const Definitions
   Mask mask;
   mask.kind = kind;
   for (ValueId operand : operation.operands) {
-    auto part = buildMask(program, definitions, tensors, operand);
+    auto part = buildMask(program, definitions, builder, operand);
     if (!part)
       return part.takeError();
     mask.parts.push_back(std::move(*part));
@@ -54,29 +61,21 @@ static Expected<Mask> buildCombination(const Program &program, const Definitions
   return mask;
 }
 
-/// j <= i or j < prefix[b].
-static Expected<Mask> buildPrefix(const TensorValues &tensors, const Operation &operation) {
-  if (Status status = operation.expectOnly({}); !status)
-    return status.takeError();
-  auto found = operation.operands.size() == 1 ? tensors.find(operation.operands[0]) : tensors.end();
-  if (found == tensors.end() || found->second.shape.size() != 1)
-    return operation.fail("expected the lengths of the prefixes, one per batch entry");
-  Mask causal{.kind = Mask::Kind::Window, .lowest = 0};
-  Mask prefix{.kind = Mask::Kind::Prefix, .ends = found->second.data};
-  return Mask{.kind = Mask::Kind::Or, .parts = {std::move(causal), std::move(prefix)}};
-}
-
 Expected<Mask> buildMask(const Program &program, const Definitions &definitions,
-                         const TensorValues &tensors, ValueId value) {
+                         GraphBuilder &builder, ValueId value) {
   const Operation *operation = definitions[value];
   if (!operation)
     return makeError("expected a mask made in the function, found an argument");
   if (operation->name == "pe.mask_and")
-    return buildCombination(program, definitions, tensors, *operation, Mask::Kind::And);
+    return buildCombination(program, definitions, builder, *operation, Mask::Kind::And);
   if (operation->name == "pe.mask_or")
-    return buildCombination(program, definitions, tensors, *operation, Mask::Kind::Or);
-  if (operation->name == "pe.prefix_lm")
-    return buildPrefix(tensors, *operation);
+    return buildCombination(program, definitions, builder, *operation, Mask::Kind::Or);
+  if (operation->name == "pe.mask_fn") {
+    auto node = builder.nodeOf(value);
+    if (!node)
+      return node.takeError();
+    return Mask{.kind = Mask::Kind::Function, .function = *node};
+  }
 
   bool isWindow = operation->name == "pe.sliding_window";
   auto known = isWindow ? operation->expectOnly({"left", "right"}) : operation->expectOnly({});

@@ -9,31 +9,35 @@
 
 #include "runtime/reference/GraphBuilder.h"
 
+#include <functional>
 #include <limits>
 #include <vector>
 
 namespace pe::reference {
 
 struct Mask {
-  enum class Kind : uint8_t { Window, Prefix, And, Or };
+  enum class Kind : uint8_t { Window, Function, And, Or };
   static constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
 
   Kind kind = Kind::And; ///< an And of nothing allows everything
   /// A Window allows lowest <= i - j <= highest.
   int64_t lowest = -unlimited;
   int64_t highest = unlimited;
-  /// A Prefix allows j < ends[batch entry].
-  std::vector<double> ends;
+  /// A Function allows what its scalar code says.
+  NodeId function = -1;
   std::vector<Mask> parts;
 
-  bool allows(int64_t batch, int64_t i, int64_t j) const;
+  /// `holds` says whether a function's node is true at the pair.
+  bool allows(int64_t i, int64_t j, const std::function<bool(NodeId)> &holds) const;
+  /// The nodes of all functions.
+  void collectFunctions(std::vector<NodeId> &nodes) const;
   /// True if no key after its query is allowed, whatever the positions.
   bool isCausal() const;
 };
 
 /// The mask made by the value's operation.
 Expected<Mask> buildMask(const Program &program, const Definitions &definitions,
-                         const TensorValues &tensors, ValueId value);
+                         GraphBuilder &builder, ValueId value);
 
 } // namespace pe::reference
 

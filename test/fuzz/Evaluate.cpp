@@ -25,8 +25,39 @@ int64_t elementsOf(const Parameter &parameter, const Sizes &sizes) {
   return count;
 }
 
-bool allows(const Node &mask, int64_t i, int64_t j) {
+/// As conditionText of Print.cpp.
+bool holds(int64_t kind, int64_t n, const Pair &pair) {
+  const auto &[b, h, i, j, score] = pair;
+  auto modulo = [&](int64_t x) { return (x % n + n) % n; };
+  switch (kind) {
+  case 0:
+    return j < n;
+  case 1:
+    return j >= n;
+  case 2:
+    return j == n;
+  case 3:
+    return j <= i || j < n;
+  case 4:
+    return j < n || j > i;
+  case 5:
+    return j >= n && i + 3 > j;
+  case 6:
+    return std::abs(i - j) <= n;
+  case 7:
+    return modulo(i + j + h) == 0;
+  case 8:
+    return modulo(b + i) != 1;
+  default:
+    return modulo(i - j) == 0 && 2 * j - i < 7;
+  }
+}
+
+bool allows(const Node &mask, const Pair &pair) {
+  const int64_t i = pair.i, j = pair.j;
   switch (mask.op) {
+  case Op::MaskFn:
+    return holds(mask.integers[0], mask.integers[1], pair);
   case Op::Causal:
     return j <= i;
   case Op::StrictCausal:
@@ -35,9 +66,9 @@ bool allows(const Node &mask, int64_t i, int64_t j) {
     return (!mask.integers[0] || i - j < mask.integers[0]) &&
            (!mask.integers[1] || j - i < mask.integers[1]);
   case Op::MaskAnd:
-    return allows(mask.children[0], i, j) && allows(mask.children[1], i, j);
+    return allows(mask.children[0], pair) && allows(mask.children[1], pair);
   case Op::MaskOr:
-    return allows(mask.children[0], i, j) || allows(mask.children[1], i, j);
+    return allows(mask.children[0], pair) || allows(mask.children[1], pair);
   default:
     return true;
   }
@@ -172,7 +203,7 @@ Arrays DenseAttention::forward(const Arrays &inputs, const std::vector<Real> &bi
     std::vector<std::optional<Real>> weights(keys);
     for (int64_t c = 0; c < keys; ++c) {
       int64_t j = keyStart + c;
-      bool isSeen = i >= 0 && (!program.mask || allows(*program.mask, i, j)) &&
+      bool isSeen = i >= 0 && (!program.mask || allows(*program.mask, {b, h, i, j})) &&
                     (!program.isStickBreaking || j < i);
       if (!isSeen)
         continue;

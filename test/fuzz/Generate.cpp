@@ -25,6 +25,7 @@ private:
   std::optional<Node> wellConditionedBias();
   std::optional<Node> score();
   Node mask(int depth);
+  Node maskFunction();
   Node window();
   Node rotation();
 
@@ -251,15 +252,28 @@ Node Generator::window() {
   return node;
 }
 
+/// A condition of Print.cpp and Evaluate.cpp: about differences, intervals of keys, or pairs.
+Node Generator::maskFunction() {
+  Node node = makeNode(Op::MaskFn, Type::Mask);
+  const auto kind = static_cast<int64_t>(below(kMaskConditions));
+  const int64_t position = program.positions.keyStart + int64_t(below(program.sizes.keys + 2));
+  const bool countsPositions = kind < kPositionConditions;
+  node.integers = {kind, countsPositions ? position : pick<int64_t>({1, 2, 3, 5, 16, 33})};
+  return node;
+}
+
 Node Generator::mask(int depth) {
   if (depth > 0 && chance(0.5))
     return makeNode(chance(0.6) ? Op::MaskAnd : Op::MaskOr, Type::Mask,
                     {mask(depth - 1), mask(depth - 1)});
-  switch (below(4)) {
+  switch (below(6)) {
   case 0:
     return makeNode(Op::Causal, Type::Mask);
   case 1:
     return makeNode(Op::StrictCausal, Type::Mask);
+  case 2:
+  case 3:
+    return maskFunction();
   default:
     return window();
   }

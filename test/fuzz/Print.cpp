@@ -347,6 +347,22 @@ std::string Printer::printBias(const Node &node, const std::vector<std::string> 
   }
 }
 
+/// As `holds` of Evaluate.cpp.
+static std::string conditionText(int64_t kind, int64_t a) {
+  const std::string n = "(" + std::to_string(a) + ")";
+  const std::string texts[kMaskConditions] = {"j < " + n,
+                                              "j >= " + n,
+                                              "j == " + n,
+                                              "j <= i or j < " + n,
+                                              "j < " + n + " or j > i",
+                                              "not (j < " + n + ") and i + 3 > j",
+                                              "abs(i - j) <= " + n,
+                                              "(i + j + h) % " + n + " == 0",
+                                              "(b + i) % " + n + " != 1",
+                                              "(i - j) % " + n + " == 0 and 2 * j - i < 7"};
+  return texts[kind];
+}
+
 /// A mask or a rotation; nothing for other nodes.
 std::string Printer::printMaskOrRotation(const Node &node, const std::vector<std::string> &in) {
   switch (node.op) {
@@ -362,6 +378,8 @@ std::string Printer::printMaskOrRotation(const Node &node, const std::vector<std
       sides += (sides.empty() ? "" : ", ") + ("right = " + std::to_string(node.integers[1]));
     return define("pe.sliding_window {" + sides + "}");
   }
+  case Op::MaskFn:
+    return define("pe.mask_fn expr \"" + conditionText(node.integers[0], node.integers[1]) + "\"");
   case Op::MaskAnd:
     return define("pe.mask_and " + in[0] + ", " + in[1]);
   case Op::MaskOr:

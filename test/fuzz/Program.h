@@ -63,6 +63,7 @@ enum class Op : uint8_t {
   Causal,
   StrictCausal,
   Window, ///< integers: left, right; 0: open
+  MaskFn, ///< integers: which condition, its number
   MaskAnd,
   MaskOr,
   // Rotations.
@@ -70,6 +71,9 @@ enum class Op : uint8_t {
 };
 
 constexpr int kNoParameter = -1;
+
+/// The conditions of MaskFn; the first ones compare with a position.
+constexpr int64_t kMaskConditions = 10, kPositionConditions = 6;
 
 struct Node {
   Op op = Op::Constant;

@@ -58,6 +58,10 @@ public:
   template <typename Write> int scoreFunction(const std::vector<int> &tensors, Write write) {
     return region("pe.score_fn", "!pe.score", 5, tensors, write);
   }
+  /// The same of a pe.mask_fn, which yields an i1.
+  template <typename Write> int maskFunction(const std::vector<int> &tensors, Write write) {
+    return region("pe.mask_fn", "!pe.mask", 4, tensors, write);
+  }
   template <typename Write>
   int region(const char *op, const char *type, size_t leading, const std::vector<int> &tensors,
              Write write) {

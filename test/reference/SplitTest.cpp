@@ -204,11 +204,12 @@ TEST(Masked, WindowsAndTheirCombinations) {
   int either = f.mask("pe.mask_or", {both, f.mask("pe.strict_causal")});
   reference::Program program = f.finish();
   auto definitions = reference::findDefinitions(program);
+  reference::GraphBuilder builder(program, definitions, {}, {});
   auto allowed = [&](int mask, int64_t i) {
-    auto built = reference::buildMask(program, definitions, {}, mask);
+    auto built = reference::buildMask(program, definitions, builder, mask);
     std::string keys;
     for (int64_t j = 0; j < 8; ++j)
-      keys += built->allows(0, i, j) ? '1' : '0';
+      keys += built->allows(i, j, nullptr) ? '1' : '0';
     return keys;
   };
   EXPECT_EQ(allowed(window, 4), "00111100");
@@ -216,26 +217,23 @@ TEST(Masked, WindowsAndTheirCombinations) {
   EXPECT_EQ(allowed(either, 4), "11111000");
 }
 
-TEST(Masked, PrefixesOfEveryBatchEntry) {
-  ProgramBuilder f;
-  int lengths = f.parameter("lengths", {3});
-  int prefix = f.mask("pe.prefix_lm", {lengths});
-  int both = f.mask("pe.mask_and", {prefix, f.mask("pe.sliding_window", {}, {{"left", 2}})});
-  reference::Program program = f.finish();
-  auto definitions = reference::findDefinitions(program);
-  const reference::TensorValues tensors = {{lengths, {{3}, {0, 4, 9}}}};
-  auto allowed = [&](int mask, int64_t batch, int64_t i) {
-    auto built = reference::buildMask(program, definitions, tensors, mask);
-    std::string keys;
-    for (int64_t j = 0; j < 6; ++j)
-      keys += built->allows(batch, i, j) ? '1' : '0';
-    return keys;
-  };
-  EXPECT_EQ(allowed(prefix, 0, 2), "111000"); // no prefix: causal
-  EXPECT_EQ(allowed(prefix, 1, 2), "111100");
-  EXPECT_EQ(allowed(prefix, 1, 4), "111110");
-  EXPECT_EQ(allowed(prefix, 2, 2), "111111");
-  EXPECT_EQ(allowed(both, 1, 2), "011100");
+// A mask whose code says true for every key is no mask; one that never does leaves rows of zeros.
+TEST(Masked, CodeDecidesPerPair) {
+  for (bool isInverted : {false, true}) {
+    ProgramBuilder f;
+    int mask = f.maskFunction({}, [&](const std::vector<int> &at) {
+      return f.scalar("arith.cmpi", {at[2], at[3]}, "i1", {{"predicate", isInverted ? 2 : 5}});
+    });
+    f.attention({}, {}, mask);
+    Encoding encoding{"masked", f.finish(), {}};
+    TensorMap inputs = randomInputs(encoding, {1, 1, 1, 4, 4, 4, 4}, 17);
+    auto results = evaluated(encoding.program, inputs);
+    auto o = results.outputs["o"].values<double>(), v = inputs["v"].values<double>();
+    // i >= j: the first query sees the first key alone. i < j: the third sees the last alone.
+    const int64_t row = isInverted ? 2 : 0, key = isInverted ? 3 : 0;
+    for (int64_t e = 0; e < 4; ++e)
+      EXPECT_NEAR(o[row * 4 + e], v[key * 4 + e], 1e-12);
+  }
 }
 
 } // namespace

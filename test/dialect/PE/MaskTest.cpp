@@ -54,6 +54,25 @@ TEST_F(Masks, SlidingWindow) {
         [](int64_t d) { return d < 1 && -d < 3; });
 }
 
+TEST_F(Masks, CodeThatComparesTheDifference) {
+  auto fn = [](const std::string &formula) {
+    return "%result = pe.mask_fn expr \"" + formula + "\"";
+  };
+  check(fn("i - j < 4"), true, [](int64_t d) { return d < 4; });
+  check(fn("4 > i - j"), true, [](int64_t d) { return d < 4; });
+  check(fn("j + 2 >= i"), true, [](int64_t d) { return d <= 2; });
+  check(fn("j - i - 3 <= -7"), true, [](int64_t d) { return d >= 4; });
+  check(fn("i == j + 5"), true, [](int64_t d) { return d == 5; });
+  check(fn("abs(i - j) <= 3"), true, [](int64_t d) { return std::abs(d) <= 3; });
+  check(fn("j <= i and i - j < 6"), true, [](int64_t d) { return d >= 0 && d < 6; });
+  check(fn("i - j < 4 or i - j >= 4"), true, [](int64_t) { return true; });
+  check(fn("i - j < 2 or i - j > 6"), false, [](int64_t d) { return d < 2 || d > 6; });
+  check(fn("i - j != 3"), false, [](int64_t d) { return d != 3; });
+  check(fn("j <= i and (i - j) % 2 == 0"), false, [](int64_t d) { return d >= 0 && d % 2 == 0; });
+  check(fn("2 * i - 2 * j < 5"), false, [](int64_t d) { return 2 * d < 5; });
+  check(fn("h < 1 and i - j < 4"), false, [](int64_t d) { return d < 4; });
+}
+
 TEST_F(Masks, And) {
   check("%a = pe.causal\n%b = pe.sliding_window {left = 4}\n%result = pe.mask_and %a, %b", true,
         [](int64_t d) { return d >= 0 && d < 4; });

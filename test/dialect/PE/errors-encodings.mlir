@@ -276,8 +276,8 @@ func.func @negative_window_to_the_right() {
 // -----
 
 func.func @prefix(%lengths: tensor<?xf32>) {
-  // expected-error @below {{expected the length of every batch entry's prefix as tensor<?xi32>, found 'tensor<?xf32>' (prefix_lm-C1)}}
-  %m = pe.prefix_lm %lengths : tensor<?xf32>
+  // expected-error @below {{expected captures of whole numbers, which have no gradients, found 'tensor<?xf32>' (mask_fn-C7)}}
+  %m = pe.mask_fn(%lengths : tensor<?xf32>) expr "j < lengths[b]"
   return
 }
 

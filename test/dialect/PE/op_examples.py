@@ -45,7 +45,6 @@ LISTS = [
     r"pe\.attention (%\w+, %\w+, %\w+)[^:]*: \(([^()]*)\)",
     r"pe\.attention_grad (%\w+, %\w+)\s*: \(([^()]*)\)",
     r"pe\.zeros_like (%\w+) : (\S+)",
-    r"pe\.prefix_lm (%\w+) : (\S+)",
     r"pe\.axis_size (%\w+), \d+ : (\S+)",
     r"pe\.embed (%\w+), %\w+ : (\S+)",
     r"pe\.embedding_pullback %\w+, (%\w+) : (\S+)",

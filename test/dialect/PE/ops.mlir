@@ -93,8 +93,10 @@ func.func @attention(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xbf16>,
   %m0 = pe.causal
   // CHECK: pe.strict_causal{{$}}
   %m1 = pe.strict_causal
-  // CHECK: pe.prefix_lm %{{.*}} : tensor<?xi32>
-  %prefix = pe.prefix_lm %lengths : tensor<?xi32>
+  // CHECK: pe.mask_fn(%{{.*}} : tensor<?xi32>) {
+  // CHECK:   arith.cmpi slt
+  // CHECK:   pe.yield %{{.*}} : i1
+  %prefix = pe.mask_fn(%lengths : tensor<?xi32>) expr "j < lengths[b]"
   // CHECK: pe.sliding_window {left = 128 : i64, right = 1 : i64}
   %m2 = pe.sliding_window {left = 128, right = 1}
   // CHECK: pe.mask_or

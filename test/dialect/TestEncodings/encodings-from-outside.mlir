@@ -30,12 +30,15 @@ func.func @attention(%q: !qkv {pe.name = "q"},
   return %o : !qkv
 }
 
-// A mask that is not a range of i - j has no lowering yet, and is refused; everything else compiles
-// to machine-level IR with all gradients, by both lowerings.
-// RUN: not pe-test-opt %s --pe-to-cpu=grad=1 2>&1 | FileCheck %s --check-prefix=MASK
-// MASK: error: expected a mask that keeps an interval of keys for every query
-// RUN: sed 's/test_encodings.even/pe.causal/' %s > %t.mlir
-// RUN: pe-test-opt %t.mlir --pe-to-cpu=grad=1 | FileCheck %s --check-prefix=CPU
-// RUN: pe-test-opt %t.mlir --pe-to-loops=grad=1 | FileCheck %s --check-prefix=CPU
+// Everything compiles to machine-level IR with all gradients, by both lowerings. The mask is no
+// interval of keys: its code runs for every pair, below the range of i - j that it declares.
+// RUN: pe-test-opt %s --pe-prepare --pe-expand-masks | FileCheck %s --check-prefix=MASK
+// MASK: %[[CODE:.*]] = pe.mask_fn {
+// MASK:   arith.andi
+// MASK: %[[RANGE:.*]] = pe.causal
+// MASK: %[[MASK:.*]] = pe.mask_and %[[RANGE]], %[[CODE]]
+// MASK: pe.attention {{.*}} mask(%[[MASK]])
+// RUN: pe-test-opt %s --pe-to-cpu=grad=1 | FileCheck %s --check-prefix=CPU
+// RUN: pe-test-opt %s --pe-to-loops=grad=1 | FileCheck %s --check-prefix=CPU
 // CPU-NOT: test_encodings
 // CPU: llvm.func {{.*}}attention_backward

@@ -21,8 +21,8 @@
 // CHECK:       tile.stage @prefix_forward {{.*}} pairs %[[PAIRS]]
 !t = tensor<?x?x?x?xf32>
 func.func @prefix(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
-                  %n: tensor<?xi32> {pe.name = "prefix"}) -> (!t {pe.name = "o"}) {
-  %m = pe.prefix_lm %n : tensor<?xi32>
+                  %n: tensor<?xi32> {pe.name = "prefix", pe.axes = ["batch"]}) -> (!t {pe.name = "o"}) {
+  %m = pe.mask_fn(%n : tensor<?xi32>) expr "j <= i or j < n[b]"
   %o = pe.attention %q, %k, %v mask(%m) : (!t, !t, !t) -> !t
   return %o : !t
 }
@@ -34,8 +34,8 @@ func.func @prefix(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.nam
 // CHECK:       tile.pairs band(left = 40) columns(
 !t = tensor<?x?x?x?xf32>
 func.func @both(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
-                %n: tensor<?xi32> {pe.name = "prefix"}) -> (!t {pe.name = "o"}) {
-  %p = pe.prefix_lm %n : tensor<?xi32>
+                %n: tensor<?xi32> {pe.name = "prefix", pe.axes = ["batch"]}) -> (!t {pe.name = "o"}) {
+  %p = pe.mask_fn(%n : tensor<?xi32>) expr "j <= i or j < n[b]"
   %w = pe.sliding_window {left = 40}
   %m = pe.mask_and %p, %w
   %o = pe.attention %q, %k, %v mask(%m) : (!t, !t, !t) -> !t

@@ -99,7 +99,7 @@ func.func @axes_of_queries(%q: !qkv {pe.name = "q", pe.axes = ["batch", "head", 
 func.func @slopes_of_keys(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                           %s: tensor<?xf32> {pe.name = "s", pe.axes = ["key"]}) -> (!qkv {pe.name = "o"}) {
   %x = pe.distance
-  // expected-error @below {{expected an argument of one number per head, found one with pe.axes ["key"]; read it in pe.bias_fn or pe.score_fn (dataflow-C7)}}
+  // expected-error @below {{expected an argument of one number per head, found one with pe.axes ["key"]; read it in pe.bias_fn, pe.score_fn or pe.mask_fn (dataflow-C7)}}
   %b = pe.linear %x slope(%s : tensor<?xf32>)
   %o = pe.attention %q, %k, %v bias(%b) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
