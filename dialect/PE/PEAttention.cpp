@@ -13,9 +13,9 @@ struct Clause {
   StringRef name;
   bool isBuilt;
 };
-constexpr Clause kClauses[] = {
-    {"bias", true}, {"rotate", true},  {"rotated_keys", false}, {"content", false}, {"score", true},
-    {"sink", true}, {"dropout", true}, {"positions", false},    {"mask", true}};
+constexpr Clause kClauses[] = {{"bias", true},     {"rotate", true},     {"rotated_keys", false},
+                               {"content", false}, {"score", true},      {"sink", true},
+                               {"dropout", true},  {"positions", false}, {"mask", true}};
 } // namespace
 
 /// The clause at `loc`, whose place must be after `last`'s.
@@ -24,13 +24,15 @@ static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
   const Clause *clause =
       llvm::find_if(kClauses, [&](const Clause &known) { return known.name == word; });
   if (clause == std::end(kClauses)) // clause-C1
-    parser.emitError(loc) << "expected bias(...), rotate(...), score(...), sink(...), dropout(...), "
-                             "mask(...), attributes or ':' with the types, found '"
-                          << word << "' (clause-C1)";
+    parser.emitError(loc)
+        << "expected bias(...), rotate(...), score(...), sink(...), dropout(...), "
+           "mask(...), attributes or ':' with the types, found '"
+        << word << "' (clause-C1)";
   else if (!clause->isBuilt) // clause-C2
-    parser.emitError(loc) << "clause " << word
-                          << "(...) is not built yet; bias(...), rotate(...), score(...), sink(...), "
-                             "dropout(...) and mask(...) are (clause-C2)";
+    parser.emitError(loc)
+        << "clause " << word
+        << "(...) is not built yet; bias(...), rotate(...), score(...), sink(...), "
+           "dropout(...) and mask(...) are (clause-C2)";
   else if (clause == last) // clause-C3
     parser.emitError(loc) << "expected one clause " << word << "(...), found two"
                           << (word == "bias"   ? "; write bias(%a, %b)"
@@ -176,8 +178,9 @@ static LogicalResult verifySink(AttentionOp op) {
   if (!op.getSink())
     return success();
   if (op.getNormalizer() != Normalizer::Softmax) // sink-C1
-    return op.emitOpError("expected no sink(...) under stick_breaking, which has no denominator that "
-                          "a sink could join (sink-C1)");
+    return op.emitOpError(
+        "expected no sink(...) under stick_breaking, which has no denominator that "
+        "a sink could join (sink-C1)");
   return verifySharedSize(op, {"the heads", "sink-C2", "the query", "the sinks",
                                op.getQuery().getType(),
                                cast<RankedTensorType>(op.getSink().getType()), 1, 0});

@@ -255,7 +255,8 @@ LogicalResult RandomOp::verify() {
     return emitOpError("expected a seed of i64, or one per batch entry, found ")
            << seed << " (random-C2)";
   if (getLeast() < 1 || getLeast() > int64_t(1) << 32) // random-C3
-    return emitOpError("expected a least word in [1, 2^32], found ") << getLeast() << " (random-C3)";
+    return emitOpError("expected a least word in [1, 2^32], found ")
+           << getLeast() << " (random-C3)";
   return success();
 }
 

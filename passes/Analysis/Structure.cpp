@@ -5,8 +5,7 @@
 namespace mlir::pe {
 
 bool ignoresRowTerms(AttentionOp attention) {
-  return attention.isShiftInvariant() &&
-         (!attention.getLse() || attention.getLse().use_empty());
+  return attention.isShiftInvariant() && (!attention.getLse() || attention.getLse().use_empty());
 }
 
 FailureOr<SmallVector<TermOp>> termsOf(AttentionOp attention) {

@@ -36,8 +36,8 @@ namespace mlir::pe {
 FailureOr<SmallVector<TermOp>> termsOf(AttentionOp attention);
 
 /// True if a term that depends on the query position alone leaves the result of `attention`
-/// unchanged: adding a constant to a row does not change its softmax (unless a sink stays where it is),
-/// but does change the denominator.
+/// unchanged: adding a constant to a row does not change its softmax (unless a sink stays where it
+/// is), but does change the denominator.
 bool ignoresRowTerms(AttentionOp attention);
 
 } // namespace mlir::pe

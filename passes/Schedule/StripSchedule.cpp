@@ -149,8 +149,8 @@ LogicalResult Scheduler::place(Operation *op) {
     ready[reduce.getOutput()] = placed[op] + 1;
     return success();
   }
-  if (!isa<MapOp, MaskOp, WindowOp, SegmentsOp, RandomOp, WindowGradOp, SegmentsGradOp, LoadOp, StoreOp,
-           ConstantOp, PositionOp, IndexOp>(op))
+  if (!isa<MapOp, MaskOp, WindowOp, SegmentsOp, RandomOp, WindowGradOp, SegmentsGradOp, LoadOp,
+           StoreOp, ConstantOp, PositionOp, IndexOp>(op))
     return fail(Twine("no CPU form of '") + op->getName().getStringRef() + "' inside a stream");
   if (isa<MapOp>(op) && !op->getNumResults() && llvm::none_of(op->getOperands(), isPairValue))
     return fail("a map without results must read a value over rc");

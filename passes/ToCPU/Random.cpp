@@ -65,8 +65,8 @@ private:
     };
     for (int64_t word = 0; word < 4; ++word) {
       const Index at = firstKey + Index(word);
-      Value isInside = e.create<arith::AndIOp>(e.less(place.keyBegin - Index(1), at),
-                                               e.less(at, place.keyEnd));
+      Value isInside =
+          e.create<arith::AndIOp>(e.less(place.keyBegin - Index(1), at), e.less(at, place.keyEnd));
       e.ifThen(isInside, [&] { store(word); });
     }
   }

@@ -1,15 +1,20 @@
 //===- Random.cpp - factors by chance on fragments ------------------------===//
 //
-// A counter gives the words of four neighbouring keys. Where keys begin at a multiple of four, lanes share
-// them (dialect/Math/FragmentLayout.h has the layout), so that there is one counter per four pairs:
+// A counter gives the words of four neighbouring keys. Where keys begin at a multiple of four,
+// lanes share them (dialect/Math/FragmentLayout.h has the layout), so that there is one counter per
+// four pairs:
 //
 //   rows own, permuted   a lane holds four neighbouring keys itself
-//   rows own             lanes 2t and 2t + 1 of a quad hold keys 0, 1 and 2, 3 of a counter, for rows g and
-//                        g + 8: the even lane computes row g, the odd one row g + 8, and they swap halves
-//   columns own          lanes g, ..., g + 3 hold keys 0, ..., 3 of the counters of two rows and two groups
+//   rows own             lanes 2t and 2t + 1 of a quad hold keys 0, 1 and 2, 3 of a counter, for
+//   rows g and
+//                        g + 8: the even lane computes row g, the odd one row g + 8, and they swap
+//                        halves
+//   columns own          lanes g, ..., g + 3 hold keys 0, ..., 3 of the counters of two rows and
+//   two groups
 //                        of keys: each computes one of these four, and the words are transposed
 //
-// Anywhere else every lane computes what it needs.
+// Anywhere else a lane draws for one pair after another, in a loop. What is kept until the factors
+// are used is a bit per pair.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToGPU/Emitters.h"
@@ -32,8 +37,10 @@ public:
   Registers emit();
 
 private:
+  /// Bits of pairs, in the order of registers, 32 to a number.
   Registers unshared();
   Registers shared();
+  Value unsharedBit(const Num &index);
   Words shareInQuad(Element at);
   Words shareAcrossOwners(Element at);
   Words ofFourKeys(Element at);
@@ -49,19 +56,19 @@ private:
     Value masked = b.create<arith::AndIOp>(number, b.integer(bit));
     return b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, masked, b.integer(0));
   }
-  /// Two lanes that differ in the bit `distance` of their number swap words: the one without the bit gives
-  /// `high` for the other's `low`.
+  /// Two lanes that differ in the bit `distance` of their number swap words: the one without the
+  /// bit gives `high` for the other's `low`.
   void swap(Value &low, Value &high, Value hasBit, int distance) {
     Value received = b.shuffleXor(b.select(hasBit, low, high), distance);
     low = b.select(hasBit, received, low);
     high = b.select(hasBit, high, received);
   }
-  Value factorOf(Value word) {
+  Value isKept(Value word) {
     // `above` rather than `at least`: the bound fits in a word then.
     Value below = b.integer(static_cast<int32_t>(static_cast<uint32_t>(op.getLeast() - 1)));
-    Value isKept = b.create<arith::CmpIOp>(arith::CmpIPredicate::ugt, word, below);
-    return b.select(isKept, b.number(op.getFactor().convertToDouble()), b.number(0.0));
+    return b.create<arith::CmpIOp>(arith::CmpIPredicate::ugt, word, below);
   }
+  int64_t count() const { return k.registersOf({"r", "c"}); }
 
   Step &step;
   FragmentKernel &k;
@@ -83,17 +90,32 @@ RandomWords::RandomWords(Step &step, RandomOp op) : step(step), k(step.k), b(ste
   head = b.toValue(step.queryHead() + k.fn.size("head_start"));
 }
 
+/// The bit of register `index`, a number at run time.
+Value RandomWords::unsharedBit(const Num &index) {
+  const int64_t tiles = k.layout.innerTiles();
+  Num tile = index / Num(4), ownerTile = tile / Num(tiles), innerTile = tile % Num(tiles);
+  Num ownerHalf = index / Num(2) % Num(2), innerHalf = index % Num(2);
+  Num owner = k.ownerAt(Element()) + ownerTile * Num(16) + ownerHalf * Num(8);
+  Num inner = step.innerAt(Element()) + innerTile * Num(k.isPermuted ? 2 : 8) + innerHalf;
+  Value row = b.toValue((k.rowsOwn ? owner : inner) + k.mask.rowStart);
+  Value column = b.toValue((k.rowsOwn ? inner : owner) + k.mask.columnStart);
+  Words words = wordsAt(row, column);
+  Value low = b.select(isSet(column, 1), words[1], words[0]);
+  Value high = b.select(isSet(column, 1), words[3], words[2]);
+  Value word = b.select(isSet(column, 2), high, low);
+  return b.create<arith::ExtUIOp>(b.i32(), isKept(word));
+}
+
 Registers RandomWords::unshared() {
-  Registers words;
-  for (int64_t i = 0, e = k.registersOf({"r", "c"}); i < e; ++i) {
-    Element at = k.elementAt({"r", "c"}, i);
-    Value key = column(at);
-    Words all = wordsAt(row(at), key);
-    Value low = b.select(isSet(key, 1), all[1], all[0]);
-    Value high = b.select(isSet(key, 1), all[3], all[2]);
-    words.push_back(b.select(isSet(key, 2), high, low));
-  }
-  return words;
+  Registers bits;
+  for (int64_t first = 0; first < count(); first += 32)
+    bits.push_back(b.loop(0, std::min<int64_t>(32, count() - first), 1, b.integer(0),
+                          [&](Num index, ValueRange sum) -> Registers {
+                            Value bit = unsharedBit(index + Num(first));
+                            Value moved = b.create<arith::ShLIOp>(bit, b.toValue(index));
+                            return {b.create<arith::OrIOp>(sum[0], moved)};
+                          })[0]);
+  return bits;
 }
 
 /// Of the owner and the two inner tiles from `at` on.
@@ -105,7 +127,8 @@ Words RandomWords::shareInQuad(Element at) {
   Element below = at;
   below.ownerHalf = 1;
   Words words = wordsAt(b.select(isOdd, row(below), row(at)), column(at));
-  // The even lane has the first owner's words 0 to 3 and keeps 0, 1; the odd one the second's and keeps 2, 3.
+  // The even lane has the first owner's words 0 to 3 and keeps 0, 1; the odd one the second's and
+  // keeps 2, 3.
   swap(words[0], words[2], isOdd, 1);
   swap(words[1], words[3], isOdd, 1);
   return words;
@@ -127,8 +150,13 @@ Words RandomWords::shareAcrossOwners(Element at) {
 }
 
 Registers RandomWords::shared() {
-  Registers all(k.registersOf({"r", "c"}));
-  auto set = [&](Element at, Value word) { all[k.indexOf({"r", "c"}, at)] = word; };
+  Registers bits((count() + 31) / 32, b.integer(0));
+  auto set = [&](const Element &at, Value word) {
+    const int64_t index = k.indexOf({"r", "c"}, at);
+    const auto bit = static_cast<int32_t>(uint32_t(1) << index % 32);
+    Value own = b.select(isKept(word), b.integer(bit), b.integer(0));
+    bits[index / 32] = b.create<arith::OrIOp>(bits[index / 32], own);
+  };
   Element at;
   for (at.ownerTile = 0; at.ownerTile < k.layout.ownerTiles; ++at.ownerTile)
     for (at.innerTile = 0; at.innerTile < k.layout.innerTiles(); ++at.innerTile) {
@@ -154,20 +182,22 @@ Registers RandomWords::shared() {
         set(pair, word);
       }
     }
-  return all;
+  return bits;
 }
 
 Registers RandomWords::emit() {
-  const int64_t count = k.registersOf({"r", "c"});
   Value start = b.toValue(k.mask.columnStart);
   Value behind = b.create<arith::AndIOp>(start, b.integer(3));
   Value isAligned = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, behind, b.integer(0));
-  Registers words = b.ifElse(
-      isAligned, SmallVector<Type>(count, b.i32()), [&] { return shared(); },
+  Registers bits = b.ifElse(
+      isAligned, SmallVector<Type>((count() + 31) / 32, b.i32()), [&] { return shared(); },
       [&] { return unshared(); });
+  Value factor = b.number(op.getFactor().convertToDouble()), zero = b.number(0.0);
   Registers factors;
-  for (Value word : words)
-    factors.push_back(factorOf(word));
+  for (int64_t i = 0; i < count(); ++i) {
+    const auto bit = static_cast<int32_t>(uint32_t(1) << i % 32);
+    factors.push_back(b.select(isSet(bits[i / 32], bit), factor, zero));
+  }
   return factors;
 }
 

@@ -46,8 +46,8 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
   Operation *unknown = nullptr;
   auto isKnown = [](Operation *op) {
     return isa<ConstantOp, PositionOp, IndexOp, LoadOp, StoreOp, MapOp, DotOp, MaskOp, RandomOp,
-               ReduceOp, ScanOp, WindowOp, SegmentsOp, WindowGradOp, SegmentsGradOp, StreamOp, YieldOp,
-               memref::AllocaOp>(op);
+               ReduceOp, ScanOp, WindowOp, SegmentsOp, WindowGradOp, SegmentsGradOp, StreamOp,
+               YieldOp, memref::AllocaOp>(op);
   };
   for (Block *block : {&stage.getBody().front(), &stage.getStream().getBody().front()})
     for (Operation &op : *block)
@@ -72,10 +72,10 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
   return success();
 }
 
-void mlir::tile::gpu::hoistRowValues(StageOp stage) {
+/// Values over r that are computed before the stream, by a reduction or for the inner side.
+static SmallVector<Value> findHoisted(StageOp stage) {
   StreamOp stream = stage.getStream();
   const bool rows = getOwner(stage) == Owner::Rows;
-  // Values over r that are computed before the stream, by a reduction or for the inner side.
   SmallVector<Value> hoisted;
   for (Operation &op : stage.getBody().front()) {
     if (&op == stream)
@@ -98,9 +98,12 @@ void mlir::tile::gpu::hoistRowValues(StageOp stage) {
     if (isUsed && (reduces || !rows))
       hoisted.push_back(op.getResult(0));
   }
-  if (hoisted.empty())
-    return;
-  // What is only stored behind the stream is stored by the other stage.
+  return hoisted;
+}
+
+/// The stores behind the stream of values that nothing else uses: removed from `hoisted`, they move
+/// with them.
+static SmallVector<StoreOp> takeStores(StageOp stage, SmallVector<Value> &hoisted) {
   SmallVector<StoreOp> stores;
   for (auto store : stage.getBody().front().getOps<StoreOp>())
     if (llvm::is_contained(hoisted, store.getValue()) && store.getValue().hasOneUse())
@@ -108,6 +111,15 @@ void mlir::tile::gpu::hoistRowValues(StageOp stage) {
   llvm::erase_if(hoisted, [&](Value value) {
     return llvm::any_of(stores, [&](StoreOp store) { return store.getValue() == value; });
   });
+  return stores;
+}
+
+void mlir::tile::gpu::hoistRowValues(StageOp stage) {
+  StreamOp stream = stage.getStream();
+  SmallVector<Value> hoisted = findHoisted(stage);
+  if (hoisted.empty())
+    return;
+  SmallVector<StoreOp> stores = takeStores(stage, hoisted);
   OpBuilder builder(stage);
   std::string name = (stage.getSymName() + "_rows").str();
   SmallVector<std::pair<Value, Value>> stored;

@@ -1,7 +1,8 @@
 //===- Philox.h - Philox 4x32-10 as code ----------------------------------===//
 //
-// What runtime/core/Random.h computes, as operations of arith on numbers or vectors of i32, or of i64 whose
-// upper halves mean nothing: a vector machine multiplies 32 by 32 bits to 64 in lanes of 64.
+// What runtime/core/Random.h computes, as operations of arith on numbers or vectors of i32, or of
+// i64 whose upper halves mean nothing: a vector machine multiplies 32 by 32 bits to 64 in lanes
+// of 64.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOLOOPS_PHILOX_H

@@ -37,7 +37,8 @@ public:
   void finish();
 
 private:
-  /// Where a number added to a row changes no weight, the sum of a row of dS is known (VectorTerm.cpp), so none is computed.
+  /// Where a number added to a row changes no weight, the sum of a row of dS is known
+  /// (VectorTerm.cpp), so none is computed.
   bool hasKnownSums() const { return rows && attention.isShiftInvariant(); }
   bool isFold() const { return rows || !perHead; }
   StringRef axis() const { return rows ? "r" : "c"; }

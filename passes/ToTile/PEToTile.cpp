@@ -407,8 +407,9 @@ LogicalResult FunctionLowering::createModes(Lowered &lowered) {
   Attention &a = lowered.attention;
   for (Value operand : {Value(op.getSink()), Value(op.getSeed())})
     if (operand && !buffers.contains(operand))
-      return op.emitError("expected sinks and seeds to be arguments of the entry function, found the "
-                          "result of another operation");
+      return op.emitError(
+          "expected sinks and seeds to be arguments of the entry function, found the "
+          "result of another operation");
   if (op.getSink()) {
     lowered.sink =
         std::make_unique<Sink>(*context, context->parameters[op.getSink()], a.name + "_sink");

@@ -1,7 +1,7 @@
 //===- Sink.h - logits that join the denominator --------------------------===//
 //
-// Statistics of a row start at (s_h, 1) instead of (-infinity, 0). With p the weight exp(s_h - lse_i) of
-// the sink, whose value is 0, its gradient is
+// Statistics of a row start at (s_h, 1) instead of (-infinity, 0). With p the weight exp(s_h -
+// lse_i) of the sink, whose value is 0, its gradient is
 //
 //   d_s_h = - sum over b and i of p (delta_i - dlse_i)
 //

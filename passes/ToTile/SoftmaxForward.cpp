@@ -32,7 +32,8 @@ struct ForwardBlock {
       : attention(attention),
         scores(t, attention, loadOperand(t, attention, attention.q, {"r", "d"})),
         keepsProducts(scores.scalesLater() && attention.terms->isEmpty() && !attention.transform &&
-                      scores.factor() > smallestUnit()) { // the largest product is the largest score
+                      scores.factor() >
+                          smallestUnit()) { // the largest product is the largest score
     if (keepsProducts)
       unit = scores.factor();
   }

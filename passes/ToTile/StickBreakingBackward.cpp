@@ -5,8 +5,8 @@
 //   U_j = beta_j dA_j + (1 - beta_j) U_{j-1},  dz_j = beta_j (1 - beta_j) R_j (dA_j - U_{j-1}).
 // The other form, delta minus a running sum, cancels: up to 33 % error in a decay's
 // gradient at 2048 keys (docs/numerics.md). R is rebuilt inside each block from the
-// forward's snapshot at the block's newest end. A factor on the weights stands beside <dO, V_j> and,
-// in the gradient of values, beside the weight.
+// forward's snapshot at the block's newest end. A factor on the weights stands beside <dO, V_j>
+// and, in the gradient of values, beside the weight.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Attention.h"

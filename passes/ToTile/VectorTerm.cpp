@@ -1,9 +1,10 @@
 //===- VectorTerm.cpp - functions of the query or the key alone ---===//
 //
-// Under softmax without a start of its statistics a row of dS sums to the cotangent of its log-sum-exp, if there is one, and to 0
-// otherwise. So a function of the query alone needs no sum at all (`RowShift`), and the total of
-// the column sums of one head is known: its rounding residue would be multiplied by functions that
-// are large far from position 0, and is subtracted where the weight is.
+// Under softmax without a start of its statistics a row of dS sums to the cotangent of its
+// log-sum-exp, if there is one, and to 0 otherwise. So a function of the query alone needs no sum
+// at all (`RowShift`), and the total of the column sums of one head is known: its rounding residue
+// would be multiplied by functions that are large far from position 0, and is subtracted where the
+// weight is.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/LinePart.h"

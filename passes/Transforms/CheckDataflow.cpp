@@ -1,7 +1,7 @@
 //===- CheckDataflow.cpp - From arguments through attention to results ----===//
 //
-// Constraints dataflow-C1 to dataflow-C10 of docs/spec.md: what a call of the compiled function does
-// with its tensors. Checked after inlining, when only the entry is left.
+// Constraints dataflow-C1 to dataflow-C10 of docs/spec.md: what a call of the compiled function
+// does with its tensors. Checked after inlining, when only the entry is left.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,9 +71,9 @@ LogicalResult checkActivations(AttentionOp attention) {
 LogicalResult checkModes(AttentionOp attention) {
   for (Value operand : {Value(attention.getSink()), Value(attention.getSeed())})
     if (operand && !isa<BlockArgument>(operand)) // dataflow-C10
-      return attention.emitError()
-             << "expected sinks and seeds to be arguments of the entry function, found the result of "
-                "another op (dataflow-C10)";
+      return attention.emitError() << "expected sinks and seeds to be arguments of the entry "
+                                      "function, found the result of "
+                                      "another op (dataflow-C10)";
   return success();
 }
 
@@ -195,7 +195,8 @@ struct CheckDataflowPass : impl::PECheckDataflowPassBase<CheckDataflowPass> {
     auto returned = cast<func::ReturnOp>(function.getBody().front().getTerminator());
     bool isValid = succeeded(checkResults(returned));
     for (auto attention : function.getOps<AttentionOp>())
-      isValid = isValid && succeeded(checkActivations(attention)) && succeeded(checkModes(attention));
+      isValid =
+          isValid && succeeded(checkActivations(attention)) && succeeded(checkModes(attention));
     for (auto score : function.getOps<ScoreFnOp>())
       isValid = isValid && succeeded(checkCaptures(score));
     for (auto mask : function.getOps<MaskFnOp>())

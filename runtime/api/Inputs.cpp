@@ -30,14 +30,16 @@ Expected<Shape> shapeOf(const ValueInfo &value, const plan::SizeValues &sizes) {
   return shape;
 }
 
-/// Draws one tensor from its own stream: by `init`, or standard normal if that is empty; of seeds all
-/// bits.
+/// Draws one tensor from its own stream: by `init`, or standard normal if that is empty; of seeds
+/// all bits.
 static Expected<Tensor> drawTensor(const ValueInfo &value, const std::string &streamName,
                                    uint64_t seed, const plan::SizeValues &sizes) {
   const bool isSeed = value.dtype == DType::I64;
   if (!isFloating(value.dtype) && !isSeed)
-    return makeError("tensor '", value.name, "': expected a floating tensor or seeds of I64 to draw, "
-                     "found ", nameOf(value.dtype), "; give the tensors with --in");
+    return makeError("tensor '", value.name,
+                     "': expected a floating tensor or seeds of I64 to draw, "
+                     "found ",
+                     nameOf(value.dtype), "; give the tensors with --in");
   Expected<Shape> shape = shapeOf(value, sizes);
   if (!shape)
     return shape.takeError();

@@ -126,7 +126,7 @@ private:
   std::optional<double> sink;
   double sinkWeight = 0.0; ///< of the current row
   int64_t keyItem;         ///< index of (batch, key head)
-  std::vector<double> q; ///< rotated rows of this head
+  std::vector<double> q;   ///< rotated rows of this head
   std::vector<double> k;
   std::vector<double> v;
   std::vector<double> valueNorms; ///< |v_j|
@@ -137,10 +137,10 @@ private:
   // The current row: its unmasked keys in ascending order, and per key
   std::vector<int64_t> keys;
   std::vector<double> logits;
-  std::vector<double> weights;  ///< A
-  std::vector<double> factors;  ///< f
+  std::vector<double> weights;      ///< A
+  std::vector<double> factors;      ///< f
   std::vector<double> valueWeights; ///< A f
-  std::vector<double> dWeights; ///< cotangent of A
+  std::vector<double> dWeights;     ///< cotangent of A
   std::vector<double> dLogits;
   std::vector<double> dWeightNoise; ///< dWeights before its terms cancel, and the same of dLogits
   std::vector<double> dLogitNoise;
@@ -205,7 +205,8 @@ void HeadWorker::rotateBack(std::vector<double> &rows, int64_t start) const {
       problem.rotations[n].applyTransposed(rows.data() + row * sizes.headDim, start + row);
 }
 
-/// 1 / (1 - p) where word j mod 4 of the counter (b, head, i, floor(j / 4)) is at least p 2^32, else 0.
+/// 1 / (1 - p) where word j mod 4 of the counter (b, head, i, floor(j / 4)) is at least p 2^32,
+/// else 0.
 double HeadWorker::dropoutFactor(int64_t i, int64_t j) const {
   if (problem.seeds.empty())
     return 1.0;
@@ -221,9 +222,9 @@ double HeadWorker::dropoutFactor(int64_t i, int64_t j) const {
   return isKept ? 1.0 / (1.0 - problem.dropout) : 0.0;
 }
 
-/// Finds the keys of the row and their logits. False if there is nothing to attend to, no sink either:
-/// rows at negative positions have no keys, and under stick-breaking a query never attends to its own
-/// position.
+/// Finds the keys of the row and their logits. False if there is nothing to attend to, no sink
+/// either: rows at negative positions have no keys, and under stick-breaking a query never attends
+/// to its own position.
 bool HeadWorker::startRow(int64_t row) {
   for (auto *list : {&logits, &factors, &weights, &valueWeights})
     list->clear();

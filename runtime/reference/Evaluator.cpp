@@ -265,7 +265,9 @@ Expected<plan::CallSizes> Evaluator::bindSizes(const Operation &operation) const
 }
 
 Status Evaluator::prepareAttention(const Operation &operation) {
-  if (Status status = operation.expectOnly({"normalizer", "scale", "dropout", "resultSegmentSizes"}); !status)
+  if (Status status =
+          operation.expectOnly({"normalizer", "scale", "dropout", "resultSegmentSizes"});
+      !status)
     return status.takeError();
   auto call = bindSizes(operation);
   if (!call)
@@ -327,7 +329,8 @@ Status Evaluator::readSeed(Step &step, ValueId operand) {
   return Status::success();
 }
 
-/// Operands are distinguished by their types: the only tensors are sinks, of f32, and seeds, of i64.
+/// Operands are distinguished by their types: the only tensors are sinks, of f32, and seeds, of
+/// i64.
 Status Evaluator::readOperands(Step &step) {
   const Operation &operation = *step.operation;
   for (size_t n = 3; n < operation.operands.size(); ++n) {

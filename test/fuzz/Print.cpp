@@ -418,8 +418,8 @@ std::string Printer::printArguments() const {
             axesOf(parameter) + "}";
   }
   if (program.dropout > 0)
-    text += std::string(",\n    %seed: ") + (program.hasSeedPerBatch ? "tensor<?xi64>" : "tensor<i64>") +
-            " {pe.name = \"seed\"}";
+    text += std::string(",\n    %seed: ") +
+            (program.hasSeedPerBatch ? "tensor<?xi64>" : "tensor<i64>") + " {pe.name = \"seed\"}";
   return text;
 }
 

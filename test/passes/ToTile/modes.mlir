@@ -26,5 +26,5 @@
 // DROPOUT-COUNT-1: tile.random
 // DROPOUT-NOT:     tile.random
 
-// GRAD:       %[[G:.*]]:4 = pe.attention_grad {{.*}} -> ({{.*}} sink tensor<?xf32>)
-// GRAD:       return {{.*}}%[[G]]#3
+// GRAD:       %[[DQ:.*]], %{{.*}}, %{{.*}}, %[[DS:.*]] = pe.attention_grad {{.*}} sink tensor<?xf32>)
+// GRAD:       return %[[DQ]], %{{.*}}, %[[DS]] :

@@ -14,12 +14,14 @@
 // CHECK-NEXT:     price: 1 operation per score; attention without a bias has 256
 
 // JSON:      "attentions": [
-// JSON:          "dropped": [],
+// JSON:          "dropout": null,
+// JSON-NEXT:     "dropped": [],
 // JSON-NEXT:     "location": "{{.*}}explain-structure.mlir:
 // JSON-NEXT:     "max_difference": 127,
 // JSON-NEXT:     "min_difference": 0,
 // JSON-NEXT:     "normalizer": "softmax",
 // JSON-NEXT:     "score": null,
+// JSON-NEXT:     "sink": null,
 // JSON-NEXT:     "terms": [
 // JSON:              "class": "row",
 // JSON:              "advice": "",

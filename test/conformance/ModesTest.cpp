@@ -1,0 +1,185 @@
+//===- ModesTest.cpp - Sinks and dropout at their extremes ----------------===//
+//
+// Sinks of +-1e4, minus infinity and NaN against the reference; the mask of dropout itself, bit by
+// bit, in a call and in its shards, against words computed here.
+//
+//===----------------------------------------------------------------------===//
+
+#include "conformance/Subject.h"
+#include "runtime/core/Random.h"
+#include "runtime/reference/Compare.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace pe::conformance {
+namespace {
+
+constexpr int64_t kBatch = 2, kHeads = 4, kQueries = 21, kKeys = 70, kDepth = 8;
+
+class Modes : public testing::TestWithParam<const char *> {
+protected:
+  std::unique_ptr<Function> compile(const std::string &text) {
+    SubjectOptions options;
+    options.target = GetParam();
+    options.poison = true;
+    auto made = makeSubject(options);
+    EXPECT_TRUE(made) << made.error().getMessage();
+    subject = std::move(*made);
+    source = {.text = text, .name = "modes.mlir", .entry = ""};
+    auto function = subject->compile(source, kDepth, kDepth);
+    EXPECT_TRUE(function) << function.error().getMessage();
+    return std::move(*function);
+  }
+  std::unique_ptr<Subject> subject;
+  jit::Source source;
+};
+
+Tensor normal(const std::string &name, Shape shape) {
+  Tensor tensor = Tensor::zeros(DType::F32, std::move(shape));
+  Random(3, name).fillNormal(tensor, 0, 1);
+  return tensor;
+}
+
+std::string program(const std::string &arguments, const std::string &clauses) {
+  return "!t = tensor<?x?x?x?xf32>\nfunc.func @f(%q: !t {pe.name = \"q\"}, %k: !t {pe.name = "
+         "\"k\"}, "
+         "%v: !t {pe.name = \"v\"}, " +
+         arguments +
+         ") -> (!t {pe.name = \"o\"}, tensor<?x?x?xf32> {pe.name = \"lse\"}) {\n  %m = pe.causal\n"
+         "  %o, %lse = pe.attention %q, %k, %v " +
+         clauses +
+         " mask(%m) : (!t, !t, !t) -> !t, tensor<?x?x?xf32>\n"
+         "  return %o, %lse : !t, tensor<?x?x?xf32>\n}\n";
+}
+
+TEST_P(Modes, SinksOfAnySize) {
+  auto function = compile(
+      program("%s: tensor<?xf32> {pe.name = \"s\", pe.init = 0.0}", "sink(%s : tensor<?xf32>)"));
+  auto description = subject->describe(source);
+  auto parsed = reference::parseProgram(description->program);
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<std::vector<float>> extremes = {{1e4f, -1e4f, 0.5f, -infinity},
+                                                    {std::nanf(""), 1.0f, -1e4f, 3.0f}};
+  for (int64_t start : {40, -5, -100}) // the last: no row has keys
+    for (const std::vector<float> &sinks : extremes) {
+      TensorMap inputs;
+      inputs["q"] = normal("q", {kBatch, kHeads, kQueries, kDepth});
+      for (const char *name : {"k", "v"})
+        inputs[name] = normal(name, {kBatch, 2, kKeys, kDepth});
+      inputs["s"] = Tensor::of(sinks, {kHeads});
+      inputs["d_o"] = normal("d_o", {kBatch, kHeads, kQueries, kDepth});
+      inputs["d_lse"] = normal("d_lse", {kBatch, kHeads, kQueries});
+      Positions positions;
+      positions.queryStart = start;
+      auto expected = reference::evaluate(*parsed, inputs, positions, /*grad=*/true);
+      ASSERT_TRUE(expected) << expected.error().getMessage();
+      auto found = function->run(inputs, positions, 2);
+      ASSERT_TRUE(found) << found.error().getMessage();
+      // Where the mask cuts a block, a GPU multiplies the zeros outside it by a row's NaN
+      // (docs/numerics.md).
+      if (std::isnan(sinks[0]) && std::string(GetParam()) == "gpu-emulator")
+        for (const char *name : {"d_q", "d_k", "d_v"}) {
+          expected->gradients.erase(name);
+          found->erase(name);
+        }
+      auto report = reference::compare(*expected, *found);
+      ASSERT_TRUE(report);
+      EXPECT_TRUE(report->passes()) << "start " << start << "\n" << report->table();
+      // A row without keys has the sink for its log-sum-exp.
+      if (start == -100 && !std::isnan(sinks[0]))
+        for (int64_t head = 0; head < 3; ++head)
+          EXPECT_NEAR((*found)["lse"].values<float>()[head * kQueries], sinks[head],
+                      std::fabs(sinks[head]) * 1e-6);
+    }
+}
+
+/// With one value per key the outputs show which keys of a row were kept: v is 2^(j mod 8) in
+/// column j / 8.
+constexpr int64_t kShownKeys = 64;
+
+TensorMap inputsThatShowTheMask(int64_t firstKey, int64_t keys, int64_t heads) {
+  TensorMap inputs;
+  inputs["q"] = Tensor::zeros(DType::F32, {kBatch, heads, kQueries, kDepth});
+  inputs["k"] = Tensor::zeros(DType::F32, {kBatch, heads, keys, kDepth});
+  Tensor values = Tensor::zeros(DType::F32, {kBatch, heads, keys, kDepth});
+  for (int64_t row = 0; row < kBatch * heads * keys; ++row) {
+    const int64_t j = firstKey + row % keys;
+    values.values<float>()[row * kDepth + j / 8] = static_cast<float>(1 << j % 8);
+  }
+  inputs["v"] = values;
+  inputs["seed"] = Tensor::of(std::vector<int64_t>{-5, int64_t(1) << 62 | 7}, {2});
+  inputs["d_o"] = Tensor::zeros(DType::F32, {kBatch, heads, kQueries, kDepth});
+  inputs["d_lse"] = Tensor::zeros(DType::F32, {kBatch, heads, kQueries});
+  return inputs;
+}
+
+/// Which keys of the call each row kept, one bit per key.
+std::vector<uint64_t> maskOf(const TensorMap &found, int64_t heads, double probability) {
+  std::vector<uint64_t> rows;
+  const auto o = found.at("o").values<float>();
+  const auto lse = found.at("lse").values<float>();
+  for (int64_t row = 0; row < kBatch * heads * kQueries; ++row) {
+    uint64_t bits = 0;
+    for (int64_t d = 0; d < kDepth; ++d) {
+      const double sum = o[row * kDepth + d] * std::exp(lse[row]) * (1 - probability);
+      bits |= static_cast<uint64_t>(std::llround(sum)) << 8 * d;
+    }
+    rows.push_back(bits);
+  }
+  return rows;
+}
+
+uint64_t expectedMask(int64_t batch, int64_t head, int64_t i, double probability) {
+  const int64_t seeds[] = {-5, int64_t(1) << 62 | 7};
+  const auto seed = static_cast<uint64_t>(seeds[batch]);
+  uint64_t bits = 0;
+  for (int64_t j = 0; j < kShownKeys && j <= i; ++j) {
+    const auto words = philox4x32(
+        {0, static_cast<uint32_t>(head), static_cast<uint32_t>(i), static_cast<uint32_t>(j / 4)},
+        {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+    bits |= uint64_t(words[j % 4] >= probability * 0x1p32) << j;
+  }
+  return bits;
+}
+
+TEST_P(Modes, TheMaskOfDropoutIsTheSameInEveryShard) {
+  constexpr double kProbability = 0.375;
+  auto function = compile(program("%seed: tensor<?xi64> {pe.name = \"seed\"}",
+                                  "dropout(0.375, %seed : tensor<?xi64>)"));
+  struct Shard {
+    int64_t firstKey, keys, firstHead, heads;
+  };
+  constexpr int64_t kFirstQuery = 45;
+  // All of it; keys from places that are no multiples of four; heads alone.
+  for (auto [firstKey, keys, firstHead, heads] :
+       {Shard{0, 64, 0, 4}, {0, 30, 0, 4}, {30, 34, 0, 4}, {7, 9, 1, 2}, {0, 64, 3, 1}}) {
+    Positions positions;
+    positions.queryStart = kFirstQuery;
+    positions.keyStart = firstKey;
+    positions.headStart = firstHead;
+    positions.headsTotal = 4;
+    auto found = function->run(inputsThatShowTheMask(firstKey, keys, heads), positions, 2);
+    ASSERT_TRUE(found) << found.error().getMessage();
+    const std::vector<uint64_t> rows = maskOf(*found, heads, kProbability);
+    const uint64_t here = (keys == 64 ? ~uint64_t(0) : (uint64_t(1) << keys) - 1) << firstKey;
+    for (int64_t row = 0; row < static_cast<int64_t>(rows.size()); ++row) {
+      const int64_t batch = row / (heads * kQueries), head = firstHead + row / kQueries % heads;
+      EXPECT_EQ(rows[row],
+                expectedMask(batch, head, kFirstQuery + row % kQueries, kProbability) & here)
+          << "keys from " << firstKey << ", head " << head << ", row " << row % kQueries;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Modes,
+                         testing::Values("cpu", "loops", "gpu-emulator", "reference"),
+                         [](const auto &test) {
+                           std::string name = test.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+} // namespace
+} // namespace pe::conformance
