@@ -5,10 +5,12 @@
 #include "dialect/PE/PEScalars.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 using namespace mlir;
 using namespace mlir::pe;
@@ -23,7 +25,8 @@ constexpr double kMaxInteger = 1e15;
 
 class Emitter {
 public:
-  Emitter(OpBuilder &builder, const ExpressionScope &scope) : builder(builder), scope(scope) {}
+  Emitter(OpBuilder &builder, const ExpressionScope &scope)
+      : builder(builder), scope(scope), names(scope.names) {}
 
   FailureOr<Value> emitReal(const Expression &expression) {
     FailureOr<Value> value = emit(expression);
@@ -48,12 +51,17 @@ private:
   FailureOr<Value> emit(const Expression &expression);
   FailureOr<Value> emitName(const Expression &expression);
   FailureOr<Value> emitRead(const Expression &expression);
+  FailureOr<Value> emitLet(const Expression &expression);
+  FailureOr<Value> emitSum(const Expression &expression);
+  LogicalResult setBound(const Expression &bound, SumOp sum);
+  LogicalResult checkNewName(const Expression &expression);
   FailureOr<Value> emitCall(const Expression &expression);
   FailureOr<Value> emitSize(const Expression &expression);
   FailureOr<Value> emitArithmetic(const Expression &expression, Values operands);
   FailureOr<Value> emitComparison(const Expression &expression, Values operands);
   FailureOr<Value> emitLogic(const Expression &expression, Values operands);
   FailureOr<Value> emitFunction(const Expression &expression, Values operands);
+  Value emitQuotient(char symbol, Value a, Value b);
   Value emitWholeFunction(StringRef name, ArrayRef<Value> operands);
   Value emitPower(const Expression &exponent, Values operands);
   Value emitExtremum(bool isMax, Value a, Value b);
@@ -79,6 +87,8 @@ private:
 
   OpBuilder &builder;
   const ExpressionScope &scope;
+  /// Those of the scope, of let and of sums around.
+  llvm::StringMap<Value> names;
   /// The character offset that the created ops stem from.
   size_t offset = 0;
 };
@@ -109,31 +119,141 @@ FailureOr<Value> Emitter::emit(const Expression &expression) {
     return emitName(expression);
   case Expression::Kind::Read:
     return emitRead(expression);
+  case Expression::Kind::Let:
+    return emitLet(expression);
   case Expression::Kind::Call:
-    return emitCall(expression);
+    return expression.text == "sum" ? emitSum(expression) : emitCall(expression);
   }
   llvm_unreachable("all kinds are handled");
 }
 
+/// An element of a tensor; integers become index values.
+static Value wholeOf(OpBuilder &builder, Location loc, Value element) {
+  if (!element.getType().isInteger(32))
+    return element;
+  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), element);
+}
+
 FailureOr<Value> Emitter::emitName(const Expression &expression) {
-  if (scope.hasHeads && expression.text == "heads_total")
+  Value value = names.lookup(expression.text);
+  if (!value && scope.hasHeads && expression.text == "heads_total")
     return create<HeadsTotalOp>(builder.getIndexType());
-  Value value = scope.names.lookup(expression.text);
+  if (!value && (expression.text == "pi" || expression.text == "inf")) {
+    double number = expression.text == "pi" ? std::numbers::pi : INFINITY;
+    return create<arith::ConstantOp>(builder.getF32FloatAttr(static_cast<float>(number)));
+  }
   if (!value)
     return fail(expression, "expected " + scope.variables +
                                 (scope.hasHeads ? ", heads_total" : "") +
-                                " or a captured tensor, found '" + expression.text + "'");
+                                ", pi, inf or a captured tensor, found '" + expression.text + "'");
   auto tensor = dyn_cast<RankedTensorType>(value.getType());
   if (!tensor)
     return value;
   if (tensor.getRank() != 0)
     return fail(expression, "expected " + Twine(tensor.getRank()) + " indices, as in " +
                                 expression.text + "[h], found none");
-  return create<ReadOp>(tensor.getElementType(), value, ValueRange());
+  Value element = create<ReadOp>(tensor.getElementType(), value, ValueRange());
+  return wholeOf(builder, loc(), element);
+}
+
+/// A name of let or sum does not hide another one.
+LogicalResult Emitter::checkNewName(const Expression &expression) {
+  constexpr StringRef known[] = {"heads_total", "pi", "inf"};
+  if (!names.contains(expression.text) && !llvm::is_contained(known, expression.text))
+    return success();
+  return scope.report(expression.offset, "expected a name that has no meaning yet, found '" +
+                                             Twine(expression.text) + "'");
+}
+
+FailureOr<Value> Emitter::emitLet(const Expression &expression) {
+  if (failed(checkNewName(expression)))
+    return failure();
+  FailureOr<Value> value = emit(expression.children[0]);
+  if (failed(value))
+    return failure();
+  names[expression.text] = *value;
+  FailureOr<Value> result = emit(expression.children[1]);
+  names.erase(expression.text);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Sums over an index
+//===----------------------------------------------------------------------===//
+
+/// `bound` is an integer, or size(tensor, axis).
+LogicalResult Emitter::setBound(const Expression &bound, SumOp sum) {
+  auto isWholeNumber = [](const Expression &e) { return e.kind == Expression::Kind::Integer; };
+  if (isWholeNumber(bound) && bound.number <= SumOp::kMaxCount) {
+    sum.setCount(static_cast<int64_t>(bound.number));
+    return success();
+  }
+  const bool isSize = bound.kind == Expression::Kind::Call && bound.text == "size" &&
+                      bound.children.size() == 2 && isWholeNumber(bound.children[1]);
+  auto tensor =
+      isSize
+          ? dyn_cast_or_null<RankedTensorType>(names.lookup(bound.children[0].text)
+                                                   ? names.lookup(bound.children[0].text).getType()
+                                                   : Type())
+          : RankedTensorType();
+  const double axis = tensor ? bound.children[1].number : 0;
+  if (!tensor || axis >= static_cast<double>(tensor.getRank()))
+    return scope.report(bound.offset,
+                        "expected a whole number up to " + Twine(SumOp::kMaxCount) +
+                            " or size(name, axis) of a captured tensor as the bound of a sum");
+  if (!tensor.isDynamicDim(axis)) {
+    sum.setCount(tensor.getDimSize(axis));
+    return success();
+  }
+  auto input = llvm::find(sum.getInputs(), names.lookup(bound.children[0].text));
+  sum.setExtent(
+      ArrayRef<int64_t>{std::distance(sum.getInputs().begin(), input), static_cast<int64_t>(axis)});
+  return success();
+}
+
+/// sum(k < bound, summand). The region gets every name as an input and keeps those it uses.
+FailureOr<Value> Emitter::emitSum(const Expression &expression) {
+  const auto &children = expression.children;
+  const bool isSum = children.size() == 2 && children[0].kind == Expression::Kind::Call &&
+                     children[0].text == "<" &&
+                     children[0].children[0].kind == Expression::Kind::Name;
+  if (!isSum)
+    return fail(expression, "expected an index with its bound and a summand, as in "
+                            "sum(k < 8, a[k] * i ^ k) or sum(k < size(a, 0), a[k])");
+  const Expression &index = children[0].children[0];
+  if (failed(checkNewName(index)))
+    return failure();
+  SmallVector<std::string> words;
+  SmallVector<Value> inputs;
+  for (auto &entry : names)
+    words.push_back(entry.getKey().str());
+  llvm::sort(words);
+  for (const std::string &word : words)
+    inputs.push_back(names.lookup(word));
+  auto sum = SumOp::create(builder, loc(), builder.getF32Type(), inputs, IntegerAttr(),
+                           DenseI64ArrayAttr());
+  if (failed(setBound(children[0].children[1], sum)))
+    return failure();
+  Block &body = sum.getBody().emplaceBlock();
+  llvm::StringMap<Value> inside;
+  inside[index.text] = body.addArgument(builder.getIndexType(), scope.locate(index.offset));
+  for (auto [word, input] : llvm::zip_equal(words, inputs))
+    inside[word] = body.addArgument(input.getType(), loc());
+  std::swap(names, inside);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(&body);
+  FailureOr<Value> summand = emitReal(children[1]);
+  if (failed(summand))
+    return failure();
+  YieldOp::create(builder, sum.getLoc(), *summand);
+  std::swap(names, inside);
+  sum.hoistInvariants(); // i - j is then an input, whatever else the sum does
+  sum.dropUnusedInputs();
+  return sum.getResult();
 }
 
 FailureOr<Value> Emitter::emitRead(const Expression &expression) {
-  Value value = scope.names.lookup(expression.text);
+  Value value = names.lookup(expression.text);
   auto tensor = value ? dyn_cast<RankedTensorType>(value.getType()) : RankedTensorType();
   if (!tensor)
     return fail(expression, "expected a captured tensor, found '" + Twine(expression.text) + "'");
@@ -150,7 +270,8 @@ FailureOr<Value> Emitter::emitRead(const Expression &expression) {
     indices.push_back(*index);
   }
   offset = expression.offset;
-  return create<ReadOp>(tensor.getElementType(), value, indices);
+  Value element = create<ReadOp>(tensor.getElementType(), value, indices);
+  return wholeOf(builder, loc(), element);
 }
 
 /// size(table, 0)
@@ -158,7 +279,7 @@ FailureOr<Value> Emitter::emitSize(const Expression &expression) {
   const auto &children = expression.children;
   const bool isForm = children.size() == 2 && children[0].kind == Expression::Kind::Name &&
                       children[1].kind == Expression::Kind::Integer;
-  Value tensor = isForm ? scope.names.lookup(children[0].text) : Value();
+  Value tensor = isForm ? names.lookup(children[0].text) : Value();
   auto type = tensor ? dyn_cast<RankedTensorType>(tensor.getType()) : RankedTensorType();
   if (!type || children[1].number >= static_cast<double>(type.getRank()))
     return fail(expression, "expected size(NAME, AXIS) of a captured tensor and one of its axes");
@@ -184,7 +305,7 @@ FailureOr<Value> Emitter::emitCall(const Expression &expression) {
   if (llvm::any_of(operands, isTruth))
     return fail(expression, "expected numbers, found a truth value; only select, and, or and not "
                             "take one");
-  if (StringRef("+-*/^").contains(name.front()))
+  if (StringRef("+-*/%^").contains(name.front()))
     return emitArithmetic(expression, operands);
   if (StringRef("<>=!").contains(name.front()))
     return emitComparison(expression, operands);
@@ -201,6 +322,11 @@ FailureOr<Value> Emitter::emitArithmetic(const Expression &expression, Values op
   }
   if (symbol == '^')
     return emitPower(expression.children[1], operands);
+  if (symbol == '%' || expression.text == "//") {
+    if (!whole)
+      makeReal(operands);
+    return emitQuotient(symbol, operands[0], operands[1]);
+  }
   if (!whole || symbol == '/') {
     makeReal(operands);
     Value a = operands[0], b = operands[1];
@@ -213,6 +339,16 @@ FailureOr<Value> Emitter::emitArithmetic(const Expression &expression, Values op
   return symbol == '+'   ? create<arith::AddIOp>(a, b)
          : symbol == '-' ? create<arith::SubIOp>(a, b)
                          : create<arith::MulIOp>(a, b);
+}
+
+/// The quotient rounded down, or the remainder, which has the sign of b.
+Value Emitter::emitQuotient(char symbol, Value a, Value b) {
+  if (isWhole(a)) {
+    Value quotient = create<arith::FloorDivSIOp>(a, b);
+    return symbol == '/' ? quotient : create<arith::SubIOp>(a, create<arith::MulIOp>(quotient, b));
+  }
+  Value quotient = create<math::FloorOp>(create<arith::DivFOp>(a, b));
+  return symbol == '/' ? quotient : create<arith::SubFOp>(a, create<arith::MulFOp>(quotient, b));
 }
 
 /// Small integer powers become products, which have values and gradients for negative numbers too.
@@ -294,6 +430,43 @@ template <typename OpTy> static Value buildUnary(OpBuilder &builder, Location lo
   return OpTy::create(builder, loc, x);
 }
 
+static Value numberOf(OpBuilder &builder, Location loc, float value) {
+  return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(value));
+}
+
+static Value compare(OpBuilder &builder, Location loc, CmpFPredicate predicate, Value x) {
+  return arith::CmpFOp::create(builder, loc, predicate, x, numberOf(builder, loc, 0));
+}
+
+/// 0 where x <= 0, else x; its derivative at 0 is 0, and NaN stays NaN.
+static Value buildRelu(OpBuilder &builder, Location loc, Value x) {
+  Value isOff = compare(builder, loc, CmpFPredicate::OLE, x);
+  return arith::SelectOp::create(builder, loc, isOff, numberOf(builder, loc, 0), x);
+}
+
+/// 1 / (1 + exp(-x)).
+static Value buildSigmoid(OpBuilder &builder, Location loc, Value x) {
+  Value one = numberOf(builder, loc, 1);
+  Value power = math::ExpOp::create(builder, loc, arith::NegFOp::create(builder, loc, x));
+  return arith::DivFOp::create(builder, loc, one, arith::AddFOp::create(builder, loc, one, power));
+}
+
+/// log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|)).
+static Value buildSoftplus(OpBuilder &builder, Location loc, Value x) {
+  Value magnitude = math::AbsFOp::create(builder, loc, x);
+  Value power = math::ExpOp::create(builder, loc, arith::NegFOp::create(builder, loc, magnitude));
+  Value large = arith::MaximumFOp::create(builder, loc, x, numberOf(builder, loc, 0));
+  return arith::AddFOp::create(builder, loc, large, math::Log1pOp::create(builder, loc, power));
+}
+
+/// -1, 0 or 1; NaN stays NaN.
+static Value buildSign(OpBuilder &builder, Location loc, Value x) {
+  Value one = math::CopySignOp::create(builder, loc, numberOf(builder, loc, 1), x);
+  Value isZero = compare(builder, loc, CmpFPredicate::OEQ, x);
+  Value sign = arith::SelectOp::create(builder, loc, isZero, numberOf(builder, loc, 0), one);
+  return arith::SelectOp::create(builder, loc, math::IsNaNOp::create(builder, loc, x), x, sign);
+}
+
 static const Function kFunctions[] = {
     {"abs", 1, buildUnary<math::AbsFOp>},
     {"clamp", 3, nullptr},
@@ -304,10 +477,15 @@ static const Function kFunctions[] = {
     {"global_head", 1, nullptr},
     {"int", 1, nullptr},
     {"log", 1, buildUnary<math::LogOp>},
+    {"log1p", 1, buildUnary<math::Log1pOp>},
     {"max", 2, nullptr},
     {"min", 2, nullptr},
     {"pow", 2, nullptr},
+    {"relu", 1, buildRelu},
+    {"sigmoid", 1, buildSigmoid},
+    {"sign", 1, buildSign},
     {"sin", 1, buildUnary<math::SinOp>},
+    {"softplus", 1, buildSoftplus},
     {"sqrt", 1, buildUnary<math::SqrtOp>},
     {"tanh", 1, buildUnary<math::TanhOp>},
 };
@@ -318,6 +496,11 @@ Value Emitter::emitWholeFunction(StringRef name, ArrayRef<Value> operands) {
     return create<GlobalHeadOp>(builder.getIndexType(), operands[0]);
   if (name == "int")
     return operands[0];
+  auto number = [&](int64_t value) { return create<arith::ConstantIndexOp>(value); };
+  if (name == "relu")
+    return create<arith::MaxSIOp>(operands[0], number(0));
+  if (name == "sign")
+    return create<arith::MaxSIOp>(create<arith::MinSIOp>(operands[0], number(1)), number(-1));
   if (name != "abs")
     return {};
   Value opposite = create<arith::SubIOp>(create<arith::ConstantIndexOp>(0), operands[0]);
@@ -335,7 +518,7 @@ FailureOr<Value> Emitter::emitFunction(const Expression &expression, Values oper
                                                              return known.name.str();
                                                            }),
                                            ", ") +
-                                ", select, and, or, not; found '" + Twine(name) + "'");
+                                ", select, sum; found '" + Twine(name) + "'");
   if (operands.size() != function->arity)
     return fail(expression, "expected " + Twine(function->arity) + " argument(s) of " + name +
                                 ", found " + Twine(operands.size()));

@@ -1,8 +1,9 @@
 //===- ExpressionEmitter.h - Formulas to scalar IR --------------*- C++ -*-===//
 //
-// Emits the ops of a formula, as a user would have written them in a region. Integers (b, h, i, j
-// and literals) stay integers under + - * min max abs and may index tensors; combined with a real
-// number they become f32. Division and powers give f32.
+// Emits the ops of a formula, as a user would have written them in a region. Integers (b, h, i, j,
+// literals and elements of integer tensors) stay integers under + - * // % min max abs and may
+// index tensors; combined with a real number they become f32. Division and powers give f32. A sum
+// over an index is a pe.sum.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_PE_EXPRESSIONEMITTER_H

@@ -1,6 +1,6 @@
 //===- PEArgumentAttributes.cpp - pe.name, pe.init and the like -----------===//
 //
-// Constraints argument-C1 to argument-C10 of docs/spec.md.
+// Constraints argument-C1 to argument-C11 of docs/spec.md.
 //
 //===----------------------------------------------------------------------===//
 
@@ -70,7 +70,7 @@ bool isValidInit(StringRef text) {
     return arguments.empty() || areNumbers(arguments, 1);
   if (call->word == "xavier" || call->word == "normal")
     return areNumbers(arguments, 1);
-  if (call->word == "uniform")
+  if (call->word == "uniform" || call->word == "integers")
     return areNumbers(arguments, 2);
   return call->word == "slopes" && arguments == ArrayRef<StringRef>{"geometric"};
 }
@@ -80,8 +80,8 @@ LogicalResult verifyInit(Attribute value, EmitError emitError) {
   if (getNumber(value) || (text && isValidInit(text)))
     return success();
   return emitError() << "expected pe.init to be a number, \"linear\", \"linear(fan_in)\", " // C3
-                        "\"xavier(gain)\", \"normal(std)\", \"uniform(a,b)\" or "
-                        "\"slopes(geometric)\", found "
+                        "\"xavier(gain)\", \"normal(std)\", \"uniform(a,b)\", "
+                        "\"integers(a,b)\" or \"slopes(geometric)\", found "
                      << value << " (argument-C3)";
 }
 
@@ -114,7 +114,7 @@ bool isNameOfSizes(StringRef word) {
   constexpr StringRef known[] = {"b", "hq", "hkv", "r",       "c",       "d",       "e",
                                  "t", "kb", "max", "ceildiv", "k_start", "q_start", "head_start",
                                  "heads_total"};
-  return llvm::is_contained(known, word);
+  return llvm::is_contained(known, word) || word.starts_with("given_");
 }
 
 LogicalResult verifyAxes(Attribute value, Type type, EmitError emitError) {
@@ -141,6 +141,24 @@ LogicalResult verifyAxes(Attribute value, Type type, EmitError emitError) {
                          << word << "\"; name it otherwise (argument-C10)";
   }
   return success();
+}
+
+/// `value` names another argument of the function, which is read in place of this one.
+LogicalResult verifyAbsent(Attribute value, FunctionOpInterface function, unsigned number,
+                           EmitError emitError) {
+  auto name = dyn_cast<StringAttr>(value);
+  auto type = dyn_cast<RankedTensorType>(function.getArgumentTypes()[number]);
+  for (unsigned other = 0; name && type && other < function.getNumArguments(); ++other) {
+    auto otherType = dyn_cast<RankedTensorType>(function.getArgumentTypes()[other]);
+    if (other != number && function.getArgAttr(other, "pe.name") == name && otherType &&
+        otherType.getRank() == type.getRank() &&
+        otherType.getElementType() == type.getElementType() &&
+        !function.getArgAttr(other, "pe.absent"))
+      return success();
+  }
+  return emitError() << "expected pe.absent to name another argument of rank " // argument-C11
+                     << (type ? type.getRank() : 0) << " and of the same element type that is "
+                     << "always given, found " << value << " (argument-C11)";
 }
 
 /// One attribute of an argument (`isArgument`, of type `type`) or a result.
@@ -171,18 +189,24 @@ LogicalResult verifyPort(NamedAttribute attribute, bool isArgument, Type type,
                          << " (argument-C5)";
     return success();
   }
-  const StringRef names[] = {"pe.name", "pe.init", "pe.min", "pe.decay", "pe.monitor", "pe.axes"};
+  const StringRef names[] = {"pe.name",    "pe.init", "pe.min",   "pe.decay",
+                             "pe.monitor", "pe.axes", "pe.absent"};
   ArrayRef<StringRef> known = ArrayRef(names).take_front(isArgument ? std::size(names) : 1);
   StringRef nearest = findNearestName(name, known);
   std::string advice = nearest.empty() ? "" : ("; did you mean '" + nearest + "'?").str();
   return emitError() << "expected " // argument-C1
-                     << (isArgument ? "pe.name, pe.init, pe.min, pe.decay, pe.monitor or "
-                                      "pe.axes on an argument, found "
+                     << (isArgument ? "pe.name, pe.init, pe.min, pe.decay, pe.monitor, "
+                                      "pe.axes or pe.absent on an argument, found "
                                     : "pe.name on a result, found ")
                      << name << advice << " (argument-C1)";
 }
 
 } // namespace
+
+std::string mlir::pe::extentOfAxis(StringRef word) {
+  StringRef size = sizeOfAxis(word);
+  return size.empty() ? word.str() : size.str();
+}
 
 StringRef mlir::pe::sizeOfAxis(StringRef word) {
   return llvm::StringSwitch<StringRef>(word)
@@ -200,11 +224,14 @@ LogicalResult PEDialect::verifyRegionArgAttribute(Operation *op, unsigned region
                                                   NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);
   Type type = function ? function.getArgumentTypes()[number] : Type();
-  return verifyPort(attribute, /*isArgument=*/true, type, [&] {
+  auto emitError = [&] {
     // A declaration has no body: its own location is the closest one.
     Region &body = op->getRegion(region);
     return mlir::emitError(body.empty() ? op->getLoc() : body.getArgument(number).getLoc());
-  });
+  };
+  if (function && attribute.getName() == "pe.absent")
+    return verifyAbsent(attribute.getValue(), function, number, emitError);
+  return verifyPort(attribute, /*isArgument=*/true, type, emitError);
 }
 
 LogicalResult PEDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned,

@@ -149,7 +149,8 @@ def PE_BiasFnOp : PE_BiasOp<"bias_fn",
   let summary = "A bias written as scalar code";
   let description = [{
     The region computes one f32 from batch b, head h (of this call), global query position i and
-    global key position j, and the captured tensors. It may use `arith`, `math` and pe's scalar
+    global key position j, the captured tensors and the captured coordinates, which are f32 there.
+    It may use `arith`, `math` and pe's scalar
     ops; its gradients with respect to the captures are derived. Example:
 
     ```mlir
@@ -168,9 +169,11 @@ def PE_BiasFnOp : PE_BiasOp<"bias_fn",
     ```mlir
     %bias = pe.bias_fn(%amp, %tau : tensor<?xf32>, tensor<?xf32>)
               expr "amp[h] * exp(-abs(i - j) / tau[h])"
+    %t = pe.log_distance c(%c : tensor<f32>)
+    %faded = pe.bias_fn(%fade, %t : tensor<?xf32>, !pe.coordinate) expr "fade[h] * t"
     ```
   }];
-  let arguments = (ins Variadic<PE_Tensor>:$captures);
+  let arguments = (ins Variadic<AnyTypeOf<[PE_Data, PE_CoordinateType]>>:$captures);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

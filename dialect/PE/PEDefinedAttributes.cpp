@@ -19,8 +19,8 @@ namespace {
 /// Attributes that passes write on operations of pe, and on others.
 constexpr StringLiteral kNotes[] = {"pe.dropped"};
 constexpr StringLiteral kNotesElsewhere[] = {
-    "pe.decay", "pe.emulated_syncs", "pe.frame_words", "pe.gradient_of",  "pe.init",
-    "pe.min",   "pe.monitor",        "pe.plan",        "pe.shared_bytes", "pe.stage"};
+    "pe.absent", "pe.decay",   "pe.emulated_syncs", "pe.frame_words",  "pe.gradient_of", "pe.init",
+    "pe.min",    "pe.monitor", "pe.plan",           "pe.shared_bytes", "pe.stage"};
 
 /// Names that users try, and what to use instead.
 struct Advice {

@@ -59,7 +59,7 @@ def PE_PullbackOp : PE_Op<"pullback", [Pure]> {
     ```
   }];
   let arguments = (ins PE_BiasType:$bias, PE_AdjointType:$adjoint);
-  let results = (outs Variadic<PE_Tensor>:$gradients);
+  let results = (outs Variadic<PE_Data>:$gradients);
   let assemblyFormat = "$bias `,` $adjoint attr-dict (`:` type($gradients)^)?";
   let hasVerifier = 1;
 }
@@ -77,7 +77,7 @@ def PE_ScorePullbackOp : PE_Op<"score_pullback", [Pure]> {
     ```
   }];
   let arguments = (ins PE_ScoreType:$score, PE_AdjointType:$adjoint);
-  let results = (outs Variadic<PE_Tensor>:$gradients);
+  let results = (outs Variadic<PE_Data>:$gradients);
   let assemblyFormat = "$score `,` $adjoint attr-dict (`:` type($gradients)^)?";
   let hasVerifier = 1;
 }

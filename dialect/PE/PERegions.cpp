@@ -27,6 +27,12 @@ Type RegionForm::typeOf(MLIRContext *context, unsigned argument) const {
   return IndexType::get(context);
 }
 
+Type mlir::pe::typeInRegion(Type capture) {
+  if (isa<CoordinateType>(capture))
+    return Float32Type::get(capture.getContext());
+  return capture;
+}
+
 //===----------------------------------------------------------------------===//
 // Syntax: OP(captures : types)? attributes? ({region} | expr "formula")
 //===----------------------------------------------------------------------===//
@@ -88,7 +94,7 @@ static ParseResult parseFormulaBody(OpAsmParser &parser, OperationState &result,
   for (unsigned n = 0; n < form.names().size(); ++n)
     block.addArgument(form.typeOf(parser.getContext(), n), result.location);
   for (Type type : types)
-    block.addArgument(type, result.location);
+    block.addArgument(typeInRegion(type), result.location);
   SMLoc start = SMLoc::getFromPointer(quote.getPointer() + 1);
   return parseFormula(parser, text, start, captures, form, block);
 }
@@ -135,8 +141,8 @@ LogicalResult mlir::pe::verifyRegionArguments(Operation *op, const RegionForm &f
            << " and one per capture), found " << block.getNumArguments() << " ("
            << form.op << "-C1)";
   for (auto [n, argument] : llvm::enumerate(block.getArguments())) {
-    Type type =
-        n < leading ? form.typeOf(op->getContext(), n) : op->getOperand(n - leading).getType();
+    Type type = n < leading ? form.typeOf(op->getContext(), n)
+                            : typeInRegion(op->getOperand(n - leading).getType());
     if (argument.getType() != type) // C2
       return op->emitOpError("expected region argument ")
              << n << " to have type " << type << ", found " << argument.getType() << " (" << form.op
@@ -147,8 +153,8 @@ LogicalResult mlir::pe::verifyRegionArguments(Operation *op, const RegionForm &f
 
 LogicalResult mlir::pe::verifyScalarOp(Operation &op, StringRef label) {
   StringRef name = op.getName().getStringRef();
-  const bool isPE =
-      isa<ReadOp, AxisSizeOp, MlpEvalOp, CosineSumEvalOp, GlobalHeadOp, HeadsTotalOp, PiecewiseOpInterface>(op);
+  const bool isPE = isa<ReadOp, AxisSizeOp, MlpEvalOp, CosineSumEvalOp, SumOp, GlobalHeadOp,
+                         HeadsTotalOp, PiecewiseOpInterface>(op);
   const bool isKnown =
       isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect()) || isPE;
   const bool areNumbers =

@@ -24,6 +24,9 @@ struct RegionForm {
   Type typeOf(MLIRContext *context, unsigned argument) const;
 };
 
+/// The type of a region's argument for a capture: a coordinate is a number, tensors are read.
+Type typeInRegion(Type capture);
+
 /// (captures : types)? attributes? ({region} | expr "formula"), without the result's type.
 ParseResult parseScalarRegion(OpAsmParser &parser, OperationState &result, const RegionForm &form);
 void printScalarRegion(OpAsmPrinter &printer, Operation *op);

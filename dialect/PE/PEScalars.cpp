@@ -3,7 +3,11 @@
 #include "dialect/PE/PEScalars.h"
 
 #include "dialect/PE/PEMlpLayers.h"
+#include "dialect/PE/PERegions.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
 #include <algorithm>
 #include <cmath>
 
@@ -84,6 +88,96 @@ OpFoldResult CosineSumEvalOp::fold(FoldAdaptor adaptor) {
   for (int64_t k = 1; k <= terms; ++k)
     sum += std::cos(x.getValueAsDouble() * std::pow(base, -static_cast<double>(k) / terms));
   return FloatAttr::get(x.getType(), sum);
+}
+
+//===----------------------------------------------------------------------===//
+// SumOp
+//===----------------------------------------------------------------------===//
+
+Value SumOp::getSummand() {
+  return cast<YieldOp>(getBody().front().getTerminator()).getValues()[0];
+}
+
+Value SumOp::getCounted() {
+  std::optional<ArrayRef<int64_t>> extent = getExtent();
+  return extent ? getInputs()[extent->front()] : Value();
+}
+
+void SumOp::hoistInvariants() {
+  Block &block = getBody().front();
+  OpBuilder builder(getOperation());
+  IRMapping outside;
+  outside.map(block.getArguments().drop_front(), getInputs());
+  llvm::SetVector<Operation *> invariant;
+  for (Operation &op : block.without_terminator())
+    if (llvm::all_of(op.getOperands(), [&](Value v) { return outside.contains(v); })) {
+      invariant.insert(&op);
+      builder.clone(op, outside);
+    }
+  for (Operation *op : invariant) {
+    Value value = op->getResult(0);
+    auto isElsewhere = [&](OpOperand &use) { return !invariant.contains(use.getOwner()); };
+    if (op->hasTrait<OpTrait::ConstantLike>() || llvm::none_of(value.getUses(), isElsewhere))
+      continue;
+    (*this)->insertOperands(getNumOperands(), outside.lookup(value));
+    value.replaceUsesWithIf(block.addArgument(value.getType(), op->getLoc()), isElsewhere);
+  }
+}
+
+void SumOp::dropUnusedInputs() {
+  Block &block = getBody().front();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+  for (unsigned n = getInputs().size(); n-- > 0;) {
+    std::optional<ArrayRef<int64_t>> extent = getExtent();
+    if (!block.getArgument(n + 1).use_empty() || (extent && extent->front() == n))
+      continue;
+    if (extent && extent->front() > n)
+      setExtent(ArrayRef<int64_t>{extent->front() - 1, extent->back()});
+    block.eraseArgument(n + 1);
+    (*this)->eraseOperand(n);
+  }
+}
+
+LogicalResult SumOp::verify() {
+  if (getCount().has_value() == getExtent().has_value()) // sum-C1
+    return emitOpError("expected either a count or an extent, found ")
+           << (getCount() ? "both" : "neither") << " (sum-C1)";
+  if (getCount() && (*getCount() < 0 || *getCount() > kMaxCount)) // sum-C1
+    return emitOpError("expected a count between 0 and ")
+           << kMaxCount << ", found " << *getCount() << " (sum-C1)";
+  if (!getExtent())
+    return success();
+  ArrayRef<int64_t> extent = *getExtent();
+  const bool isInput =
+      extent.size() == 2 && extent[0] >= 0 && extent[0] < static_cast<int64_t>(getInputs().size());
+  auto tensor =
+      isInput ? dyn_cast<RankedTensorType>(getInputs()[extent[0]].getType()) : RankedTensorType();
+  if (!tensor || extent[1] < 0 || extent[1] >= tensor.getRank()) // sum-C2
+    return emitOpError("expected extent to be the number of an input that is a tensor, and one of "
+                       "its axes, found [")
+           << extent << "] (sum-C2)";
+  return success();
+}
+
+LogicalResult SumOp::verifyRegions() {
+  Block &block = getBody().front();
+  SmallVector<Type> types = {IndexType::get(getContext())};
+  llvm::append_range(types, getInputs().getTypes());
+  if (!llvm::equal(block.getArgumentTypes(), types)) // sum-C3
+    return emitOpError("expected the region to have arguments of the types ")
+           << TypeRange(types) << ", found " << block.getArgumentTypes() << " (sum-C3)";
+  for (Operation &op : block.without_terminator()) {
+    if (isa<PiecewiseOpInterface>(op)) // sum-C4
+      return op.emitOpError("expected a network outside of the sum (sum-C4)");
+    if (failed(verifyScalarOp(op)))
+      return failure();
+  }
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield || yield.getValues().size() != 1 || !yield.getValues()[0].getType().isF32()) // sum-C4
+    return emitOpError("expected the region to yield one f32 (sum-C4)");
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

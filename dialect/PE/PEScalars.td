@@ -20,7 +20,7 @@ def PE_ReadOp : PE_Op<"read", [Pure,
   let description = [{
     One index per dimension. A constant index outside a static extent is refused; any other index
     is clamped to [0, extent), so a read is never undefined. Its gradient is added to the element
-    that was read. Example:
+    that was read; integers have none. Example:
 
     ```mlir
     %x = pe.read %table[%row, %h] : tensor<32x?xf32>
@@ -125,6 +125,44 @@ def PE_HeadsTotalOp : PE_Op<"heads_total", [Pure]> {
   }];
   let results = (outs Index:$result);
   let assemblyFormat = "attr-dict";
+}
+
+def PE_SumOp : PE_Op<"sum", [Pure, IsolatedFromAbove, SingleBlock]> {
+  let summary = "The sum of scalar code over an index";
+  let description = [{
+    The region computes one summand from the index k = 0, 1, ... and the inputs: numbers and tensors
+    of the code around it. The number of summands is `count`, or the size of an axis of an input,
+    `extent` = [number of the input, axis]. A formula writes it as `sum(k < 8, ...)` or
+    `sum(k < size(u, 0), ...)`. Example:
+
+    ```mlir
+    %y = pe.sum(%x, %u : f32, tensor<?xf32>) attributes {extent = array<i64: 1, 0>} {
+    ^bb0(%k: index, %a: f32, %t: tensor<?xf32>):
+      %t_k = pe.read %t[%k] : tensor<?xf32>
+      %z = arith.mulf %t_k, %a : f32
+      pe.yield %z : f32
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<AnyType>:$inputs, OptionalAttr<I64Attr>:$count,
+                       OptionalAttr<DenseI64ArrayAttr>:$extent);
+  let results = (outs F32:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "(`(` $inputs^ `:` type($inputs) `)`)? attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The summand of one index.
+    ::mlir::Value getSummand();
+    /// The input whose axis gives the number of summands; null if `count` does.
+    ::mlir::Value getCounted();
+    /// Moves code that does not depend on the index in front of the sum.
+    void hoistInvariants();
+    /// Erases inputs that neither the region nor `extent` uses, and code that nothing uses.
+    void dropUnusedInputs();
+    /// The most summands that `count` may give.
+    static constexpr int64_t kMaxCount = 4096;
+  }];
 }
 
 #endif // PE_SCALARS_TD

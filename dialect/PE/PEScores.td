@@ -20,7 +20,7 @@ def PE_ScoreFnOp : PE_Op<"score_fn", [Pure, IsolatedFromAbove, SingleBlock]> {
     %t = pe.score_fn(%gain : tensor<?xf32>) expr "s * log(1 + i) * gain[h]"
     ```
   }];
-  let arguments = (ins Variadic<PE_Tensor>:$captures);
+  let arguments = (ins Variadic<PE_Data>:$captures);
   let results = (outs PE_ScoreType:$result);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;

@@ -50,7 +50,7 @@ def PE_TermOp : PE_Op<"term", [
     }
     ```
   }];
-  let arguments = (ins PE_TermAttr:$structure, Variadic<PE_Tensor>:$captures,
+  let arguments = (ins PE_TermAttr:$structure, Variadic<PE_Data>:$captures,
                        StrAttr:$formula);
   let results = (outs PE_BiasType:$result);
   let regions = (region VariadicRegion<SizedRegion<1>>:$parts);

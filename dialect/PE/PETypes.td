@@ -100,8 +100,10 @@ def PE_AdjointType : PE_Type<"Adjoint", "adjoint"> {
 // One number for all heads (rank 0) or one per head of this call (rank 1; extent 1 is shared).
 def PE_Parameter : AnyTypeOf<[0DTensorOf<[F32]>, 1DTensorOf<[F32]>],
                              "0-d or 1-d (one number per head) f32 tensor">;
-// Any f32 tensor: layers of an MLP, captures of a region.
+// Any f32 tensor: layers of an MLP.
 def PE_Tensor : RankedTensorOf<[F32]>;
+// What a region reads: parameters, and data of floats or integers.
+def PE_Data : RankedTensorOf<[F32, I32]>;
 
 // Queries, keys, values and results: [batch, heads, length, head dim].
 def PE_Activations : 4DTensorOf<[F32, BF16, F16]>;

@@ -102,6 +102,19 @@ Operations operationsOf(MlpEvalOp mlp) {
   return count;
 }
 
+/// Those of a sum's region, for all its summands. Of a bound that a call gives, one is counted.
+Operations operationsOf(SumOp sum) {
+  Operations count;
+  sum.getBody().walk([&](Operation *op) {
+    if (op->hasTrait<OpTrait::ConstantLike>() || isa<YieldOp>(op))
+      return;
+    ++count.all;
+    count.functions += isa<math::MathDialect>(op->getDialect()) || isa<arith::DivFOp>(op);
+  });
+  const int64_t summands = sum.getCount().value_or(1);
+  return {(count.all + 1) * summands, count.functions * summands};
+}
+
 /// The operations of a general term per pair; what depends on i or j alone runs less often.
 Operations operationsOf(TermOp term, DifferenceRange range) {
   RegionDependence dependence(*term.getPart(TermPart::Pair).getParent(), range);
@@ -122,6 +135,12 @@ Operations operationsOf(TermOp term, DifferenceRange range) {
     if (auto cosines = dyn_cast<CosineSumEvalOp>(op)) {
       count.all += 3 * cosines.getTerms(); // an angle, its cosine, a sum
       count.functions += cosines.getTerms();
+      continue;
+    }
+    if (auto sum = dyn_cast<SumOp>(op)) {
+      Operations own = operationsOf(sum);
+      count.all += own.all;
+      count.functions += own.functions;
       continue;
     }
     ++count.all;

@@ -47,10 +47,12 @@ public:
 
 private:
   Text writeOperation(Operation *op);
+  Text writeSum(SumOp sum);
   Text infix(StringRef symbol, Operation *op, Binding binding);
   Text call(StringRef name, ValueRange operands);
 
   DenseMap<Value, std::string> arguments;
+  unsigned sums = 0; ///< around the text that is being written
   /// Values are expanded where they are used, so a text can be exponentially long; this limits it.
   size_t written = 0;
 };
@@ -69,6 +71,25 @@ Text Writer::call(StringRef name, ValueRange operands) {
   for (auto [number, operand] : llvm::enumerate(operands))
     text += (number ? ", " : "") + write(operand).text;
   return {text + ")", kAtom};
+}
+
+/// sum(k < bound, summand); the index of a sum in a sum is k1, and so on.
+Text Writer::writeSum(SumOp sum) {
+  std::string index = sums == 0 ? "k" : "k" + std::to_string(sums);
+  ++sums;
+  arguments[sum.getBody().getArgument(0)] = index;
+  std::string bound;
+  if (std::optional<int64_t> count = sum.getCount())
+    bound = std::to_string(*count);
+  else
+    bound = "size(" + write(sum.getCounted()).text + ", " +
+            std::to_string(sum.getExtent()->back()) + ")";
+  for (auto [argument, input] :
+       llvm::zip_equal(sum.getBody().getArguments().drop_front(), sum.getInputs()))
+    arguments[argument] = inside(input, kAtom);
+  std::string summand = write(sum.getSummand()).text;
+  --sums;
+  return {"sum(" + index + " < " + bound + ", " + summand + ")", kAtom};
 }
 
 /// The symbol of an integer or float comparison; empty if it has none.
@@ -125,6 +146,11 @@ Text Writer::writeOperation(Operation *op) {
   if (isa<arith::CmpIOp, arith::CmpFOp>(op))
     if (StringRef symbol = symbolOf(op); !symbol.empty())
       return infix(symbol, op, kComparison);
+  const bool isTruth = op->getNumResults() == 1 && op->getResult(0).getType().isInteger(1);
+  if (isa<arith::AndIOp, arith::OrIOp>(op) && isTruth)
+    return call(isa<arith::AndIOp>(op) ? "and" : "or", op->getOperands());
+  if (isa<arith::XOrIOp>(op) && isTruth && matchPattern(op->getOperand(1), m_Constant()))
+    return call("not", op->getOperand(0)); // with true: the other constant is folded
   return llvm::TypeSwitch<Operation *, Text>(op)
       .Case<arith::IndexCastOp, arith::IndexCastUIOp, arith::SIToFPOp, arith::UIToFPOp,
             arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp, arith::ExtFOp, arith::TruncFOp>(
@@ -133,6 +159,7 @@ Text Writer::writeOperation(Operation *op) {
       .Case<arith::SubFOp, arith::SubIOp>([&](Operation *) { return infix("-", op, kSum); })
       .Case<arith::MulFOp, arith::MulIOp>([&](Operation *) { return infix("*", op, kProduct); })
       .Case<arith::DivFOp>([&](Operation *) { return infix("/", op, kProduct); })
+      .Case<arith::FloorDivSIOp>([&](Operation *) { return infix("//", op, kProduct); })
       .Case<arith::NegFOp>(
           [&](Operation *) { return Text{"-" + inside(op->getOperand(0), kSign), kSign}; })
       .Case<arith::MaximumFOp, arith::MaxNumFOp, arith::MaxSIOp>(
@@ -143,6 +170,7 @@ Text Writer::writeOperation(Operation *op) {
       .Case<math::PowFOp, math::IPowIOp, math::FPowIOp>(
           [&](Operation *) { return call("pow", op->getOperands()); })
       .Case<arith::FPToSIOp>([&](Operation *) { return call("int", op->getOperands()); })
+      .Case<SumOp>([&](SumOp sum) { return writeSum(sum); })
       .Case<MlpEvalOp>([&](MlpEvalOp mlp) { return call("mlp", mlp.getX()); })
       .Case<CosineSumEvalOp>(
           [&](CosineSumEvalOp cosines) { return call("cosine_sum", cosines.getX()); })

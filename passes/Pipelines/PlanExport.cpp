@@ -94,6 +94,8 @@ plan::ParameterInfo mlir::pe::parameterInfo(DictionaryAttr attributes) {
     else if (auto number = dyn_cast<IntegerAttr>(init))
       info.init = std::to_string(number.getInt());
   }
+  if (auto absent = attributes.getAs<StringAttr>("pe.absent"))
+    info.absent = absent.str();
   if (auto min = attributes.getAs<FloatAttr>("pe.min"))
     info.min = min.getValueAsDouble();
   if (auto decay = attributes.getAs<BoolAttr>("pe.decay"))
@@ -132,6 +134,7 @@ FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
       out.dtype = *dtype;
       out.zero = buffer.getZero();
       out.parameter = parameterInfo(buffer->getDiscardableAttrDictionary());
+      out.optional = !out.parameter.absent.empty();
       for (StringAttr extent : buffer.getBuffer().getType().getExtents())
         out.shape.push_back(forPlan(extent.getValue(), op.getKeyBlock()));
       index[buffer.getBuffer()] = result.buffers.size() - 1;

@@ -4,19 +4,37 @@
 // kernel reads a contiguous window of it per key. Backward, sums along diagonals are
 // chained to the parameters by reverse mode of the one-dimensional function, exactly.
 //
+// Tables are computed in float64 and rounded once: an angle of 10^6 radians or the logarithm of a
+// distance has few digits left in f32. What does not depend on the head is computed once for all
+// of them, kept in float64, and differentiated once:
+//
+//   r1[h] * sum_k cos(d w_k)      shared[t] = sum_k cos(d w_k)       table[h, t] = r1[h] shared[t]
+//
 //===----------------------------------------------------------------------===//
+#include "passes/Analysis/Slice.h"
 #include "passes/ToTile/Terms.h"
 #include "passes/Transforms/ScalarVjp.h"
+
+#include "dialect/PE/PEScalars.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::tile;
 
 namespace {
 
+/// A value of the part that is the same for every head, with its table over the distance.
+struct Shared {
+  Value value;
+  pe::ScalarVjp vjp;
+  Value table;
+};
+
 class DistanceTerm : public TermLowering {
 public:
   DistanceTerm(PlanContext &context, pe::TermOp term, std::string name, int64_t minDistance)
-      : TermLowering(context, term, std::move(name)) {
+      : TermLowering(context, term, std::move(name)), region(term.getPart(pe::TermPart::Distance)) {
     // Entry t holds distance t - (c - 1) + q_start - k_start; those that the mask never reaches are
     // skipped.
     first = "0";
@@ -28,68 +46,186 @@ public:
     count = "max(0, r + c - 1 - " + first + ")";
   }
 
-  LogicalResult prepare() override {
-    FailureOr<pe::ScalarVjp> derived =
-        pe::ScalarVjp::create(term.getPartValue(pe::TermPart::Distance));
-    if (failed(derived))
-      return failure();
-    vjp.emplace(*derived);
-    table = context.kept(name + "_table", {"hq", "t"});
-    TileBuilder t = beginStage(context.plan, name + "_prepare", Phase::Prepare, {"hq"});
-    t.foreach ({count}, [&](Scalar &s, ValueRange at) {
-      Value entry = s.add(at[1], s.size(first));
-      TileParameters params = parameters(pe::TermPart::Distance);
-      IRMapping mapping;
-      mapDistance(s, mapping, at[0], entry);
-      Value value = vjp->emitPrimal(s, mapping, params);
-      writeElement(s, s.mul(value, s.number(kLog2E)), table, {at[0], entry});
-    });
-    return success();
-  }
-
+  LogicalResult prepare() override;
   Value emit(TileBuilder &t) override { return t.create<WindowOp>(t.type({"r", "c"}), table); }
-
-  SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) override {
-    if (!vjp->isActive())
-      return {};
-    sums = context.temporary(name + "_diagonals", {"b", "hq", "t"}, {}, /*zero=*/true);
-    sums.getDefiningOp()->moveBefore(table.getDefiningOp());
-    t.create<WindowGradOp>(cotangent, sums);
-    return {};
-  }
-
-  void finish() override {
-    if (!vjp->isActive())
-      return;
-    TileBuilder t = beginStage(context.plan, name + "_finish", Phase::Finish, {});
-    t.foreach ({"hq", count}, [&](Scalar &s, ValueRange at) {
-      Value entry = s.add(at[1], s.size(first));
-      Value sum = sumOver(s, {"b"}, [&](Scalar &x, ValueRange batch) {
-        return readElement(x, sums, {batch[0], at[0], entry});
-      });
-      ifNonZero(s, sum, [&](Scalar &x) {
-        TileParameters params = parameters(pe::TermPart::Distance);
-        IRMapping mapping;
-        mapDistance(x, mapping, at[0], entry);
-        params.compute = x.getF64Type();
-        vjp->emitPrimal(x, mapping, params, x.getF64Type());
-        vjp->emitAdjoint(x, mapping, sum, params);
-      });
-    });
-  }
+  SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) override;
+  void finish() override;
 
 private:
-  void mapDistance(Scalar &s, IRMapping &mapping, Value head, Value entry) {
-    Value distance = s.sub(entry, s.size("c - 1 - q_start + k_start"));
-    mapPart(mapping, pe::TermPart::Distance, s.index(0), head, distance);
-  }
+  SmallVector<Value> findShared();
+  LogicalResult prepareShared();
+  Value entryOf(Scalar &s, Value place) { return s.add(place, s.size(first)); }
+  IRMapping mappingAt(Scalar &s, Value head, Value entry);
+  TileParameters wideParameters(Scalar &s);
+  Value sumAt(Scalar &s, Value head, Value entry);
+  SmallVector<Value> adjointsAt(Scalar &s, Value head, Value entry, Value sum, bool addsNothing);
+  void finishShared(TileBuilder &t, size_t number);
 
-  std::optional<pe::ScalarVjp> vjp;
+  Block &region;
+  std::optional<pe::ScalarVjp> vjp; // of the bias, given the shared values
+  SmallVector<Shared> shared;
+  bool isActive = false; // whether a parameter has a gradient
   std::string first, count;
   Value table, sums;
 };
 
 } // namespace
+
+/// Whether computing the operation once per head and distance is worth avoiding.
+static bool isCostly(Operation *op) {
+  return isa<pe::CosineSumEvalOp, pe::SumOp, pe::PiecewiseOpInterface>(op) ||
+         (isa<math::MathDialect>(op->getDialect()) && !isa<math::AbsFOp, math::AbsIOp>(op));
+}
+
+/// The floats that depend on the distance but not on the head, are costly, and are used by what
+/// depends on the head; or the bias itself.
+SmallVector<Value> DistanceTerm::findShared() {
+  Value root = term.getPartValue(pe::TermPart::Distance);
+  llvm::DenseSet<Value> perHead = {region.getArgument(1)};
+  auto isPerHead = [&](Value value) { return perHead.contains(value); };
+  SmallVector<Operation *> slice = pe::collectSlice(root);
+  for (Operation *op : slice)
+    if (llvm::any_of(op->getOperands(), isPerHead))
+      perHead.insert_range(op->getResults());
+  llvm::SetVector<Value> found;
+  auto consider = [&](Value value) {
+    if (!isPerHead(value) && isa<FloatType>(value.getType()) &&
+        llvm::any_of(pe::collectSlice(value), isCostly))
+      found.insert(value);
+  };
+  consider(root);
+  for (Operation *op : slice)
+    if (isPerHead(op->getResult(0)))
+      llvm::for_each(op->getOperands(), consider);
+  return found.takeVector();
+}
+
+/// The leaves of the region at an entry of the table; `head` may be null for shared values.
+IRMapping DistanceTerm::mappingAt(Scalar &s, Value head, Value entry) {
+  IRMapping mapping;
+  Value distance = s.sub(entry, s.size("c - 1 - q_start + k_start"));
+  mapPart(mapping, pe::TermPart::Distance, s.index(0), head ? head : s.index(0), distance);
+  return mapping;
+}
+
+TileParameters DistanceTerm::wideParameters(Scalar &s) {
+  TileParameters params = parameters(pe::TermPart::Distance);
+  params.compute = s.getF64Type();
+  return params;
+}
+
+LogicalResult DistanceTerm::prepareShared() {
+  for (auto [number, value] : llvm::enumerate(findShared())) {
+    FailureOr<pe::ScalarVjp> derived = pe::ScalarVjp::create(value);
+    if (failed(derived))
+      return failure();
+    Value memory =
+        context.kept(name + "_shared" + std::to_string(number), {"t"}, context.plan.getF64Type());
+    shared.push_back({value, *derived, memory});
+  }
+  if (shared.empty())
+    return success();
+  TileBuilder t = beginStage(context.plan, name + "_prepare_shared", Phase::Prepare, {});
+  t.foreach ({count}, [&](Scalar &s, ValueRange at) {
+    Value entry = entryOf(s, at[0]);
+    IRMapping mapping = mappingAt(s, {}, entry);
+    TileParameters params = wideParameters(s);
+    for (Shared &part : shared)
+      writeElement(s, part.vjp.emitPrimal(s, mapping, params, s.getF64Type()), part.table, {entry});
+  });
+  return success();
+}
+
+LogicalResult DistanceTerm::prepare() {
+  if (failed(prepareShared()))
+    return failure();
+  SmallVector<Value> inputs =
+      llvm::map_to_vector(shared, [](const Shared &part) { return part.value; });
+  FailureOr<pe::ScalarVjp> derived =
+      pe::ScalarVjp::create(term.getPartValue(pe::TermPart::Distance), inputs);
+  if (failed(derived))
+    return failure();
+  vjp.emplace(*derived);
+  isActive = pe::ScalarVjp::create(term.getPartValue(pe::TermPart::Distance))->isActive();
+  table = context.kept(name + "_table", {"hq", "t"});
+  TileBuilder t = beginStage(context.plan, name + "_prepare", Phase::Prepare, {"hq"});
+  t.foreach ({count}, [&](Scalar &s, ValueRange at) {
+    Value entry = entryOf(s, at[1]);
+    IRMapping mapping = mappingAt(s, at[0], entry);
+    for (Shared &part : shared)
+      mapping.map(part.value, readElement(s, part.table, {entry}));
+    TileParameters params = wideParameters(s);
+    Value value = vjp->emitPrimal(s, mapping, params, s.getF64Type());
+    Value scaled = s.mul(value, s.number(kLog2E, s.getF64Type()));
+    writeElement(s, s.create<arith::TruncFOp>(s.getF32Type(), scaled), table, {at[0], entry});
+  });
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> DistanceTerm::emitGradient(TileBuilder &t, Value cotangent) {
+  if (!isActive)
+    return {};
+  sums = context.temporary(name + "_diagonals", {"b", "hq", "t"}, {}, /*zero=*/true);
+  sums.getDefiningOp()->moveBefore(table.getDefiningOp());
+  t.create<WindowGradOp>(cotangent, sums);
+  return {};
+}
+
+/// The cotangent of an entry, summed over the batch.
+Value DistanceTerm::sumAt(Scalar &s, Value head, Value entry) {
+  return sumOver(s, {"b"}, [&](Scalar &x, ValueRange batch) {
+    return readElement(x, sums, {batch[0], head, entry});
+  });
+}
+
+/// The adjoints of the shared values for the cotangent `sum` of an entry; adds to the parameters
+/// that the bias reads itself unless `addsNothing`.
+SmallVector<Value> DistanceTerm::adjointsAt(Scalar &s, Value head, Value entry, Value sum,
+                                            bool addsNothing) {
+  TileParameters params = wideParameters(s);
+  params.addsNothing = addsNothing;
+  IRMapping mapping = mappingAt(s, head, entry);
+  for (Shared &part : shared)
+    mapping.map(part.value, readElement(s, part.table, {entry}));
+  vjp->emitPrimal(s, mapping, params, s.getF64Type());
+  return vjp->emitAdjoint(s, mapping, sum, params);
+}
+
+/// The adjoint of a shared value is the sum over the heads; it is chained to the parameters once.
+void DistanceTerm::finishShared(TileBuilder &t, size_t number) {
+  Shared &part = shared[number];
+  t.foreach ({count}, [&](Scalar &s, ValueRange at) {
+    Value entry = entryOf(s, at[0]);
+    Value adjoint = sumOver(s, {"hq"}, [&](Scalar &x, ValueRange head) {
+      Value sum = sumAt(x, head[0], entry);
+      return adjointsAt(x, head[0], entry, sum, /*addsNothing=*/true)[number];
+    });
+    ifNonZero(s, adjoint, [&](Scalar &x) {
+      TileParameters params = wideParameters(x);
+      IRMapping mapping = mappingAt(x, {}, entry);
+      part.vjp.emitPrimal(x, mapping, params, x.getF64Type());
+      part.vjp.emitAdjoint(x, mapping, adjoint, params);
+    });
+  });
+}
+
+void DistanceTerm::finish() {
+  if (!sums)
+    return;
+  TileBuilder t = beginStage(context.plan, name + "_finish", Phase::Finish, {});
+  t.foreach ({"hq", count}, [&](Scalar &s, ValueRange at) {
+    Value entry = entryOf(s, at[1]);
+    Value sum = sumAt(s, at[0], entry);
+    ifNonZero(s, sum, [&](Scalar &x) { adjointsAt(x, at[0], entry, sum, /*addsNothing=*/false); });
+  });
+  for (size_t number = 0; number < shared.size(); ++number)
+    if (shared[number].vjp.isActive())
+      finishShared(t, number);
+}
 
 std::unique_ptr<TermLowering> mlir::tile::createDistanceTerm(PlanContext &context, pe::TermOp term,
                                                              std::string name,

@@ -47,24 +47,22 @@ bool LinePart::isStored() {
 
 //===- Values ------------------------------------------------------------------===//
 
-/// The part's value, in float64 where `wide`. `at` is the batch and the head, where the part
+/// The part's value in float64. `at` is the batch and the head, where the part
 /// depends on them, and the row or column within this call.
-Value LinePart::emitPrimal(Scalar &s, IRMapping &mapping, ValueRange at, bool wide) {
+Value LinePart::emitPrimal(Scalar &s, IRMapping &mapping, ValueRange at) {
   Value position = s.add(at.back(), s.size(rows ? "q_start" : "k_start"));
   Value zero = s.index(0);
   Value batch = perBatch ? at.front() : zero, head = perHead ? at[perBatch] : zero;
   mapping.map(term.getPart(part).getArguments().take_front(3), ValueRange{batch, head, position});
   TileParameters params(context, term.getPart(part), term.getCaptures());
-  FloatType compute = wide ? FloatType(s.getF64Type()) : FloatType();
-  if (wide)
-    params.compute = compute;
-  return vjp->emitPrimal(s, mapping, params, compute);
+  params.compute = s.getF64Type();
+  return vjp->emitPrimal(s, mapping, params, s.getF64Type());
 }
 
 /// As a sum of two f32.
 void LinePart::emitSplit(Scalar &s, ValueRange at) {
   IRMapping mapping;
-  Value value = emitPrimal(s, mapping, at, /*wide=*/true);
+  Value value = emitPrimal(s, mapping, at);
   Value rounded = s.create<arith::TruncFOp>(s.getF32Type(), value);
   Value rest = s.sub(value, s.create<arith::ExtFOp>(s.getF64Type(), rounded));
   // Of infinity nothing is left, rather than NaN.
@@ -79,7 +77,7 @@ void LinePart::emitSplit(Scalar &s, ValueRange at) {
 /// read then, and no pair that wants it.
 void LinePart::ifReadable(Scalar &s, llvm::function_ref<void(Scalar &)> body) {
   StringRef other = rows ? "c" : "r";
-  const bool readsOther = llvm::any_of(term.getCaptures(), [&](Value capture) {
+  const bool readsOther = llvm::any_of(context.sourcesOf(term.getCaptures()), [&](Value capture) {
     return llvm::is_contained(context.parameters[capture].extents(), other);
   });
   if (!readsOther)
@@ -108,8 +106,10 @@ LogicalResult LinePart::prepare(bool isExact) {
       if (low)
         return emitSplit(x, at);
       IRMapping mapping;
-      Value value = emitPrimal(x, mapping, at, /*wide=*/false);
-      writeElement(x, isExact ? value : x.mul(value, x.number(kLog2E)), high, at);
+      Value value = emitPrimal(x, mapping, at);
+      if (!isExact)
+        value = x.mul(value, x.number(kLog2E, x.getF64Type()));
+      writeElement(x, x.create<arith::TruncFOp>(x.getF32Type(), value), high, at);
     });
   });
   return success();
@@ -143,7 +143,7 @@ void LinePart::storeFolds(TileBuilder &t, ValueRange folds) {
 void LinePart::chain(Scalar &s, ValueRange at, Value cotangent) {
   ifNonZero(s, cotangent, [&](Scalar &x) {
     IRMapping mapping;
-    emitPrimal(x, mapping, at, /*wide=*/true);
+    emitPrimal(x, mapping, at);
     TileParameters params(context, term.getPart(part), term.getCaptures());
     params.compute = x.getF64Type();
     vjp->emitAdjoint(x, mapping, cotangent, params);

@@ -4,10 +4,10 @@
 // batch and the head only where the number depends on them; the adjoint is a sum per row or per
 // column. `VectorTerm` puts terms together from one or two of these.
 //
-// A part that is added to scores by itself is kept in f32 and in log2 units. Where a row and a
-// column part nearly cancel, the error of either would be much larger than their sum: both are then
-// computed in float64, kept in natural units as a sum of two f32 (high and low), and subtracted
-// before anything is scaled. A number read directly from a tensor has no low part.
+// Parts are computed in float64. One that is added to scores by itself is rounded once and kept in
+// log2 units. Where a row and a column part nearly cancel, the error of either would be much larger
+// than their sum: both are then kept in natural units as a sum of two f32 (high and low), and
+// subtracted before anything is scaled. A number read directly from a tensor has no low part.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_LINEPART_H
@@ -49,7 +49,7 @@ private:
   bool isStored();
   void emitSplit(Scalar &s, ValueRange at);
   void ifReadable(Scalar &s, llvm::function_ref<void(Scalar &)> body);
-  Value emitPrimal(Scalar &s, IRMapping &mapping, ValueRange at, bool wide);
+  Value emitPrimal(Scalar &s, IRMapping &mapping, ValueRange at);
   void chain(Scalar &s, ValueRange at, Value cotangent);
   Value knownSum(Scalar &s, Value batch, Value head, Value row);
   void findRest(TileBuilder &t, Value rest);

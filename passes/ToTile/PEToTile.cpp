@@ -78,10 +78,7 @@ SmallVector<std::string> namedExtents(Value value) {
   ArrayAttr axes = axesOf(value);
   for (auto [axis, size] : llvm::enumerate(cast<ShapedType>(value.getType()).getShape())) {
     StringRef word = axes ? cast<StringAttr>(axes[axis]).getValue() : "head";
-    StringRef known = sizeOfAxis(word);
-    extents.push_back(!ShapedType::isDynamic(size) ? std::to_string(size)
-                      : known.empty()              ? word.str()
-                                                   : known.str());
+    extents.push_back(ShapedType::isDynamic(size) ? extentOfAxis(word) : std::to_string(size));
   }
   return extents;
 }
@@ -202,6 +199,10 @@ void FunctionLowering::declareExtents(TileBuilder &t) {
     }
   for (StringRef name : names)
     t.create<ExtentOp>(t.getStringAttr(name));
+  // Whether an argument that may be left out is given (1) or not (0), which the runtime says.
+  for (BlockArgument argument : function.getArguments())
+    if (function.getArgAttr(argument.getArgNumber(), "pe.absent"))
+      t.create<ExtentOp>(t.getStringAttr(givenExtent(nameOf(argument))));
 }
 
 LogicalResult FunctionLowering::createArguments() {
@@ -214,7 +215,7 @@ LogicalResult FunctionLowering::createArguments() {
     Value buffer = isData(argument)
                        ? context->strided(nameOf(argument), Role::Argument, names, element)
                        : context->buffer(nameOf(argument), Role::Argument, names, element);
-    for (StringRef attribute : {"pe.init", "pe.min", "pe.decay", "pe.monitor"})
+    for (StringRef attribute : {"pe.init", "pe.min", "pe.decay", "pe.monitor", "pe.absent"})
       if (Attribute value = function.getArgAttr(argument.getArgNumber(), attribute))
         buffer.getDefiningOp()->setAttr(attribute, value);
     buffers[argument] = buffer;
@@ -236,6 +237,10 @@ LogicalResult FunctionLowering::createGradients() {
         parameter.gradientSums = context->temporary("sums_" + nameOf(argument), extents,
                                                     builder.getF64Type(), /*zero=*/true);
     }
+    if (auto absent = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "pe.absent"))
+      for (BlockArgument other : function.getArguments())
+        if (nameOf(other) == absent)
+          parameter.absent = other;
     if (!data)
       context->parameters[argument] = parameter;
   }

@@ -2,6 +2,7 @@
 #include "passes/ToTile/PlanContext.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -11,6 +12,18 @@ SmallVector<StringRef> Parameter::extents() const {
   for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents())
     names.push_back(extent.getValue());
   return names;
+}
+
+std::string mlir::tile::givenExtent(StringRef name) { return ("given_" + name).str(); }
+
+SmallVector<Value> PlanContext::sourcesOf(ValueRange captures) {
+  llvm::SetVector<Value> sources;
+  for (Value capture : captures) {
+    sources.insert(capture);
+    if (Value absent = parameters[capture].absent)
+      sources.insert(absent);
+  }
+  return sources.takeVector();
 }
 
 Value PlanContext::buffer(const Twine &name, Role role, ArrayRef<StringRef> extents, Type element,
@@ -56,6 +69,11 @@ SmallVector<Value> TileParameters::placeOf(Scalar &s, Parameter &parameter, Valu
   return place;
 }
 
+Value TileParameters::isGiven(Scalar &s, const Parameter &parameter) const {
+  return s.create<arith::CmpIOp>(arith::CmpIPredicate::ne, s.size(givenExtent(parameter.name)),
+                                 s.index(0));
+}
+
 Value TileParameters::read(OpBuilder &builder, Location loc, BlockArgument tensor,
                            ValueRange indices) {
   Scalar s(loc, builder);
@@ -68,6 +86,11 @@ Value TileParameters::read(OpBuilder &builder, Location loc, BlockArgument tenso
         at = s.create<arith::MaxSIOp>(last, s.index(0));
       }
   Value stored = readElement(s, parameter.buffer, place, /*inbounds=*/isInside != nullptr);
+  if (parameter.absent) {
+    Parameter &source = context.parameters[parameter.absent];
+    Value other = readElement(s, source.buffer, placeOf(s, source, indices), /*inbounds=*/false);
+    stored = s.select(isGiven(s, parameter), stored, other);
+  }
   if (compute && compute.isF64() && stored.getType().isF32())
     return s.create<arith::ExtFOp>(compute, stored);
   return stored;
@@ -79,13 +102,23 @@ void TileParameters::accumulate(OpBuilder &builder, Location loc, BlockArgument 
     return;
   Scalar s(loc, builder);
   Parameter &parameter = parameterOf(tensor);
+  if (isMasked)
+    value = s.select(isMasked, s.number(0.0, value.getType()), value);
+  if (!parameter.absent)
+    return add(s, parameter, indices, value);
+  Value zero = s.number(0.0, value.getType());
+  add(s, parameter, indices, s.select(isGiven(s, parameter), value, zero));
+  add(s, context.parameters[parameter.absent], indices,
+      s.select(isGiven(s, parameter), zero, value));
+}
+
+/// Adds to the gradient of one element.
+void TileParameters::add(Scalar &s, Parameter &parameter, ValueRange indices, Value value) {
   if (!batch || !partial.contains(parameter.buffer)) {
     if (!value.getType().isF64())
       value = s.create<arith::ExtFOp>(s.getF64Type(), value);
     return accumulateElement(s, value, parameter.gradientSums, placeOf(s, parameter, indices));
   }
-  if (isMasked)
-    value = s.select(isMasked, s.number(0.0, value.getType()), value);
   SmallVector<Value> all = {batch, head};
   llvm::append_range(all, placeOf(s, parameter, indices));
   accumulateElement(s, value, partial.lookup(parameter.buffer), all);

@@ -19,9 +19,13 @@ namespace mlir::tile {
 struct Parameter {
   std::string name;
   Value buffer;
-  Value gradientSums; // null without gradients
+  Value gradientSums; // null without gradients, and of integers
+  Value absent;       // the argument that is read where the call leaves this one out, or null
   SmallVector<StringRef> extents() const;
 };
+
+/// The size that is 1 where a call gives argument `name`, which may be left out, and 0 otherwise.
+std::string givenExtent(StringRef name);
 
 struct PlanContext {
   TileBuilder plan; // at the end of the plan's body
@@ -38,6 +42,8 @@ struct PlanContext {
   Value kept(const Twine &name, ArrayRef<StringRef> extents, Type element = {});
   Value temporary(const Twine &name, ArrayRef<StringRef> extents, Type element = {},
                   bool zero = false);
+  /// The captures, and what is read in place of those that a call leaves out; each once.
+  SmallVector<Value> sourcesOf(ValueRange captures);
 };
 
 /// Gives scalar code at the tile level access to the parameters of a bias region. Gradients are
@@ -57,6 +63,8 @@ public:
   Value scratch(OpBuilder &builder, Location loc, int64_t size, Type element) override;
 
   Parameter &parameterOf(BlockArgument tensor);
+  /// Whether the call gives a parameter that may be left out.
+  Value isGiven(Scalar &s, const Parameter &parameter) const;
   /// Where an element lies in this call: an axis over queries or keys is read at a global position,
   /// one over key heads by a query head.
   static SmallVector<Value> placeOf(Scalar &s, Parameter &parameter, ValueRange indices);
@@ -76,6 +84,8 @@ public:
   llvm::MapVector<Value, Value> partial; // by buffer of the parameter
 
 private:
+  void add(Scalar &s, Parameter &parameter, ValueRange indices, Value value);
+
   PlanContext &context;
   llvm::DenseMap<Value, Value> argumentOf; // region argument -> function argument
 };

@@ -8,7 +8,8 @@ using namespace mlir::tile;
 
 ScoreFunction::ScoreFunction(PlanContext &context, pe::ScoreFnOp op, const std::string &name)
     : context(context), op(op), region(op.getBody().front()),
-      sums(context, op.getCaptures(), name) {}
+      reads(context, region, /*first=*/1, op.getCaptures(), name),
+      sums(context, reads.others(), name) {}
 
 LogicalResult ScoreFunction::prepare() {
   Value root = cast<pe::YieldOp>(region.getTerminator()).getValues()[0];
@@ -16,6 +17,9 @@ LogicalResult ScoreFunction::prepare() {
   if (failed(derived))
     return failure();
   vjp.emplace(*derived);
+  SmallVector<Value> inputs = {region.getArgument(0)};
+  llvm::append_range(inputs, reads.values());
+  captureVjp.emplace(*pe::ScalarVjp::create(root, inputs));
   return success();
 }
 
@@ -47,15 +51,19 @@ Score ScoreFunction::emit(TileBuilder &t, Value product, Value start, bool withS
 Value ScoreFunction::emitGradient(TileBuilder &t, const Score &score, Value cotangent) {
   if (!op.getCaptures().empty()) {
     sums.create();
+    reads.create();
     SmallVector<Value> inputs = t.pairPoint();
-    llvm::append_range(inputs, ValueRange{score.product, cotangent});
+    llvm::append_range(inputs, ValueRange{score.product, cotangent, t.index("r"), t.index("c")});
     t.eachPair(inputs, [&](Scalar &s, ValueRange in) {
       TileParameters params = parameters();
       sums.use(params, in[0], in[1]);
       IRMapping mapping;
       mapPoint(mapping, in[4], in.take_front(4));
-      vjp->emitPrimal(s, mapping, params);
-      vjp->emitAdjoint(s, mapping, in[5], params);
+      for (Value value : reads.values()) // first, so that it counts as an input
+        pe::emitScalar(value, mapping, s, params);
+      captureVjp->emitPrimal(s, mapping, params);
+      SmallVector<Value> adjoints = captureVjp->emitAdjoint(s, mapping, in[5], params);
+      reads.accumulate(s, in[0], in[1], in[6], in[7], ArrayRef(adjoints).drop_front());
     });
   }
   return t.map({cotangent, score.slope}, {"r", "c"}, [&](Scalar &s, ValueRange in) -> Value {
@@ -69,6 +77,8 @@ Value ScoreFunction::emitGradient(TileBuilder &t, const Score &score, Value cota
 }
 
 void ScoreFunction::finish() {
-  if (!op.getCaptures().empty())
-    sums.finish();
+  if (op.getCaptures().empty())
+    return;
+  sums.finish();
+  reads.finish();
 }

@@ -10,6 +10,7 @@
 
 #include "dialect/PE/PEScores.h"
 #include "passes/ToTile/Terms.h"
+#include "passes/ToTile/TokenReads.h"
 #include "passes/Transforms/ScalarVjp.h"
 
 namespace mlir::tile {
@@ -33,8 +34,10 @@ private:
   PlanContext &context;
   pe::ScoreFnOp op;
   Block &region;
-  CaptureSums sums;
-  std::optional<pe::ScalarVjp> vjp;
+  TokenReads reads;
+  CaptureSums sums;                        // of what `reads` leaves
+  std::optional<pe::ScalarVjp> vjp;        // with respect to the score
+  std::optional<pe::ScalarVjp> captureVjp; // to the score, to what `reads` has, and to the rest
 };
 
 } // namespace mlir::tile

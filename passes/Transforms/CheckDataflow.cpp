@@ -1,6 +1,6 @@
 //===- CheckDataflow.cpp - From arguments through attention to results ----===//
 //
-// Constraints dataflow-C1 to dataflow-C10 of docs/spec.md: what a call of the compiled function
+// Constraints dataflow-C1 to dataflow-C15 of docs/spec.md: what a call of the compiled function
 // does with its tensors. Checked after inlining, when only the entry is left.
 //
 //===----------------------------------------------------------------------===//
@@ -166,6 +166,11 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
              << "expected an argument of one number per head, found one with pe.axes " << axes
              << "; read it in pe.bias_fn, pe.score_fn or pe.mask_fn (dataflow-C7)";
   }
+  if (function.getArgAttr(argument.getArgNumber(), "pe.absent") &&
+      !llvm::all_of(argument.getUsers(), llvm::IsaPred<BiasFnOp, ScoreFnOp>)) // dataflow-C15
+    return mlir::emitError(argument.getLoc())
+           << "expected an argument with pe.absent to be read by pe.bias_fn or pe.score_fn alone "
+              "(dataflow-C15)";
   auto type = cast<RankedTensorType>(argument.getType());
   if (!axes && llvm::count_if(type.getShape(), ShapedType::isDynamic) > 1) // dataflow-C8
     return mlir::emitError(argument.getLoc())

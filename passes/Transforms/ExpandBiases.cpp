@@ -146,7 +146,8 @@ struct ExpandBiasesPass : impl::PEExpandBiasesPassBase<ExpandBiasesPass> {
   /// The bias as one region, or null after an error. A bias that is one already stays.
   Value expand(Value bias) {
     auto written = bias.getDefiningOp<BiasFnOp>();
-    if (written && llvm::none_of(written.getCaptures(), isConstant))
+    auto isInlined = [](Value capture) { return isConstant(capture) || isEncoding(capture); };
+    if (written && llvm::none_of(written.getCaptures(), isInlined))
       return bias;
     FailureOr<BiasSlice> slice = collectSlice(bias);
     if (failed(slice))

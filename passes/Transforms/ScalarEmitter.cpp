@@ -9,6 +9,7 @@
 #include "passes/Analysis/Slice.h"
 #include "passes/Transforms/CosineSum.h"
 #include "passes/Transforms/MlpEval.h"
+#include "passes/Transforms/SumEval.h"
 
 namespace mlir::pe {
 
@@ -34,7 +35,7 @@ Value ParameterAccess::axisSize(OpBuilder &builder, Location loc, BlockArgument 
 
 bool isEmittable(Operation *op) {
   return isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
-         isa<ReadOp, AxisSizeOp, MlpEvalOp, CosineSumEvalOp, GlobalHeadOp, HeadsTotalOp>(op);
+         isa<ReadOp, AxisSizeOp, MlpEvalOp, CosineSumEvalOp, SumOp, GlobalHeadOp, HeadsTotalOp>(op);
 }
 
 void mapPoint(IRMapping &mapping, Block &block, const PairPoint &point) {
@@ -125,6 +126,8 @@ Value emitScalar(Value root, IRMapping &mapping, OpBuilder &builder, ParameterAc
     } else if (auto cosines = dyn_cast<CosineSumEvalOp>(op)) {
       mapping.map(cosines.getResult(),
                   emitCosineSum(cosines, mapping.lookup(cosines.getX()), builder));
+    } else if (auto sum = dyn_cast<SumOp>(op)) {
+      mapping.map(sum.getResult(), emitSum(sum, mapping, builder, params, compute));
     } else if (auto clamp = dyn_cast<math::ClampFOp>(op)) {
       mapping.map(clamp.getResult(), emitClamp(clamp, mapping, builder));
     } else if (auto infinite = dyn_cast<math::IsInfOp>(op)) {

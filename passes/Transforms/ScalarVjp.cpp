@@ -14,6 +14,7 @@
 #include "passes/Analysis/Slice.h"
 #include "passes/Transforms/CosineSum.h"
 #include "passes/Transforms/MlpEval.h"
+#include "passes/Transforms/SumEval.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <numbers>
 
@@ -248,7 +249,8 @@ ScalarVjp::ScalarVjp(Value root, ArrayRef<Value> inputs) : root(root), inputs(in
   active.insert(inputs.begin(), inputs.end());
   slice = collectSlice(root, [&](Value value) { return llvm::is_contained(inputs, value); });
   for (Operation *op : slice) {
-    bool isParameter = isa<ReadOp, MlpEvalOp>(op);
+    auto sum = dyn_cast<SumOp>(op);
+    bool isParameter = isa<ReadOp, MlpEvalOp>(op) || (sum && readsFloats(sum));
     bool depends = llvm::any_of(op->getOperands(), [&](Value v) { return active.contains(v); });
     if (isPiecewiseConstant(op) || !(isParameter || depends))
       continue;
@@ -268,9 +270,9 @@ FailureOr<ScalarVjp> ScalarVjp::create(Value root, ArrayRef<Value> inputs) {
 LogicalResult ScalarVjp::check() const {
   for (Operation *op : slice)
     if (!isEmittable(op))
-      return op->emitOpError(
-          "expected an operation of arith or math, pe.read, pe.mlp_eval, "
-          "pe.cosine_sum_eval, pe.global_head or pe.heads_total in a bias region, found another");
+      return op->emitOpError("expected an operation of arith or math, pe.read, pe.mlp_eval, "
+                             "pe.cosine_sum_eval, pe.sum, pe.global_head or pe.heads_total in a "
+                             "bias region, found another");
   return success();
 }
 
@@ -302,6 +304,15 @@ SmallVector<Value> ScalarVjp::emitAdjoint(OpBuilder &builder, IRMapping &mapping
                                 builder, params);
       if (active.contains(mlp.getX()))
         adjoints.add(loc, mlp.getX(), dx);
+      continue;
+    }
+    if (auto sum = dyn_cast<SumOp>(op)) {
+      auto isActiveInput = [&](Value input) { return active.contains(input); };
+      SmallVector<bool> isActive = llvm::map_to_vector(sum.getInputs(), isActiveInput);
+      SmallVector<Value> found = emitSumAdjoint(sum, mapping, isActive, g, builder, params);
+      for (auto [input, adjoint] : llvm::zip_equal(sum.getInputs(), found))
+        if (adjoint)
+          adjoints.add(loc, input, adjoint);
       continue;
     }
     Emit emit{builder, loc};

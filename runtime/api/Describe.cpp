@@ -100,6 +100,7 @@ private:
   void addParameter(const Buffer &buffer, Json &json) const {
     const ParameterInfo &parameter = buffer.parameter;
     json["optional"] = buffer.optional;
+    json["absent"] = parameter.absent.empty() ? Json(nullptr) : Json(parameter.absent);
     json["init"] = parameter.init.empty() ? Json(nullptr) : Json(parameter.init);
     json["min"] = parameter.min ? Json(*parameter.min) : Json(nullptr);
     json["decay"] = parameter.decay;

@@ -34,11 +34,12 @@ Expected<Shape> shapeOf(const ValueInfo &value, const plan::SizeValues &sizes) {
 /// all bits.
 static Expected<Tensor> drawTensor(const ValueInfo &value, const std::string &streamName,
                                    uint64_t seed, const plan::SizeValues &sizes) {
+  const bool isWhole = value.parameter.init.starts_with("integers");
   const bool isSeed = value.dtype == DType::I64;
-  if (!isFloating(value.dtype) && !isSeed)
+  if (!isFloating(value.dtype) && !isSeed && (value.dtype != DType::I32 || !isWhole))
     return makeError("tensor '", value.name,
-                     "': expected a floating tensor or seeds of I64 to draw, "
-                     "found ",
+                     "': expected a floating tensor to draw, seeds of i64, or one of i32 "
+                     "with pe.init = \"integers(a,b)\", found ",
                      nameOf(value.dtype), "; give the tensors with --in");
   Expected<Shape> shape = shapeOf(value, sizes);
   if (!shape)
@@ -62,7 +63,14 @@ static Expected<Tensor> drawTensor(const ValueInfo &value, const std::string &st
   if (parameter.min)
     for (float &element : drawn->values<float>())
       element = std::max(element, static_cast<float>(*parameter.min));
-  return convert(*drawn, value.dtype);
+  if (isFloating(value.dtype))
+    return convert(*drawn, value.dtype);
+  Expected<Tensor> whole = Tensor::allocate(DType::I32, *shape);
+  if (whole)
+    std::transform(drawn->values<float>().begin(), drawn->values<float>().end(),
+                   whole->values<int32_t>().begin(),
+                   [](float number) { return static_cast<int32_t>(number); });
+  return whole;
 }
 
 Expected<plan::SizeValues> withRequired(const EntryInfo &entry, plan::SizeValues sizes) {

@@ -53,6 +53,9 @@ static Expected<plan::Plan> planOf(const EntryInfo &entry, DType dtype, bool gra
   plan.entry = entry.name;
   plan.dtype = dtype;
   plan.frame = frameOf(entry);
+  for (const ValueInfo &value : entry.arguments)
+    if (value.optional)
+      plan.frame.push_back({plan::FrameWord::Kind::Size, "given_" + value.name});
   plan.requirements = entry.requirements;
   plan.structure = "float64 reference";
   plan.stages.push_back({"reference_forward", Phase::Forward, "1", {}, {}, {}});
@@ -113,6 +116,12 @@ static Positions positionsOf(const plan::CallSizes &sizes) {
   return positions;
 }
 
+/// An argument that the call may leave out, and does.
+static bool isOmitted(const BoundCall &call, size_t index) {
+  const Buffer &buffer = call.getPlan().getPlan().buffers[index];
+  return buffer.role == Role::Argument && buffer.optional && call.slot(index).view < 0;
+}
+
 Status ReferenceRunner::run(const BoundCall &call, const device::CallContext &context) const {
   char *first = BoundCall::firstByte(context.workspace);
   device::beginOnHost(call, first, /*poison=*/false, *context.pool);
@@ -122,7 +131,7 @@ Status ReferenceRunner::run(const BoundCall &call, const device::CallContext &co
   for (size_t i = 0; i < buffers.size(); ++i) {
     const bool isInput = buffers[i].role == Role::Argument || buffers[i].role == Role::Cotangent;
     device::Extents shape;
-    if (!isInput || call.slot(i).place == device::Slot::Place::Nowhere)
+    if (!isInput || call.slot(i).place == device::Slot::Place::Nowhere || isOmitted(call, i))
       continue;
     if (Status s = plan.shapeOf(i, call.sizeValues(), shape); !s)
       return s;
@@ -140,6 +149,13 @@ Status ReferenceRunner::run(const BoundCall &call, const device::CallContext &co
     const TensorMap &tensors =
         buffers[i].role == Role::Result ? results->outputs : results->gradients;
     const auto found = tensors.find(buffers[i].name);
+    const std::string &name = buffers[i].name;
+    const int source =
+        buffers[i].role == Role::Gradient ? getPlan().findBuffer(name.substr(2)) : -1;
+    if (source >= 0 && isOmitted(call, static_cast<size_t>(source))) { // it went to what is read
+      std::memset(call.address(i, first), 0, static_cast<size_t>(call.slot(i).bytes));
+      continue;
+    }
     if (found == tensors.end())
       return makeError("tensor '", buffers[i].name, "': the reference gives none")
           .of(ErrorKind::Internal);

@@ -85,14 +85,17 @@ Status fillByInit(const std::string &init, const Shape &shape, std::span<float> 
     fillNormal(values, call.arguments[0], random);
   } else if (is("uniform", 2)) {
     fillUniform(values, call.arguments[0], call.arguments[1], random);
+  } else if (is("integers", 2)) {
+    for (float &value : values)
+      value = static_cast<float>(std::floor(random.uniform(call.arguments[0], call.arguments[1])));
   } else if (is("slopes", 0)) {
     double heads = static_cast<double>(values.size());
     for (size_t h = 0; h < values.size(); ++h)
       values[h] = static_cast<float>(std::exp2(-8 * static_cast<double>(h + 1) / heads));
   } else {
     return makeError("expected pe.init to be a number, \"linear\", \"linear(fan_in)\", "
-                     "\"xavier(gain)\", \"normal(std)\", \"uniform(a,b)\" or "
-                     "\"slopes(geometric)\", found \"",
+                     "\"xavier(gain)\", \"normal(std)\", \"uniform(a,b)\", "
+                     "\"integers(a,b)\" or \"slopes(geometric)\", found \"",
                      init, "\"");
   }
   return Status::success();

@@ -123,6 +123,7 @@ Expected<ValueInfo> describeValue(Value value, DictionaryAttr attributes, Locati
       info.axes.push_back(word.str());
   if (attributes)
     info.parameter = mlir::pe::parameterInfo(attributes);
+  info.optional = !info.parameter.absent.empty();
   return info;
 }
 

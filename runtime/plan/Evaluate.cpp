@@ -16,6 +16,7 @@ using Binary = double (*)(double, double);
 const std::map<std::string_view, Unary> &unaryFunctions() {
   static const std::map<std::string_view, Unary> table = {
       {"-", [](double x) { return -x; }},
+      {"not", [](double x) { return double(x == 0); }},
       {"abs", [](double x) { return std::fabs(x); }},
       {"exp", [](double x) { return std::exp(x); }},
       {"exp2", [](double x) { return std::exp2(x); }},
@@ -35,6 +36,10 @@ const std::map<std::string_view, Binary> &binaryFunctions() {
       {"-", [](double x, double y) { return x - y; }},
       {"*", [](double x, double y) { return x * y; }},
       {"/", [](double x, double y) { return x / y; }},
+      {"//", [](double x, double y) { return std::floor(x / y); }},
+      {"%", [](double x, double y) { return x - std::floor(x / y) * y; }},
+      {"and", [](double x, double y) { return double(x != 0 && y != 0); }},
+      {"or", [](double x, double y) { return double(x != 0 || y != 0); }},
       {"^", [](double x, double y) { return std::pow(x, y); }},
       {"pow", [](double x, double y) { return std::pow(x, y); }},
       {"min", [](double x, double y) { return std::min(x, y); }},
@@ -94,6 +99,14 @@ Expected<Array> evaluate(const Expression &expression, const NamedArrays &arrays
   }
   case Expression::Kind::Read:
     return makeError("expected whole parameters, found an element of '", expression.text, "'");
+  case Expression::Kind::Let: {
+    Expected<Array> value = evaluate(expression.children[0], arrays);
+    if (!value)
+      return value;
+    NamedArrays inner = arrays;
+    inner.insert_or_assign(expression.text, *std::move(value));
+    return evaluate(expression.children[1], inner);
+  }
   case Expression::Kind::Call:
     break;
   }

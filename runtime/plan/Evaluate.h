@@ -18,8 +18,9 @@ namespace pe::plan {
 
 using NamedArrays = std::map<std::string, std::vector<double>, std::less<>>;
 
-/// Operators + - * / ^, comparisons (1 or 0), abs exp exp2 log log1p log2 sqrt sin cos tanh min max
-/// pow. Errors: an unknown name or function, arrays of different lengths, an index.
+/// Operators + - * / // % ^, comparisons (1 or 0), and, or, not, let, abs exp exp2 log log1p log2
+/// sqrt sin cos tanh min max pow. Errors: an unknown name or function, arrays of different lengths,
+/// an index.
 Expected<std::vector<double>> evaluate(const Expression &expression, const NamedArrays &arrays);
 /// The same from text.
 Expected<std::vector<double>> evaluate(std::string_view formula, const NamedArrays &arrays);

@@ -20,7 +20,7 @@ public:
   explicit Parser(std::string_view source) : source(source) {}
 
   std::variant<Expression, ExpressionError> parse() {
-    Expression result = parseComparison();
+    Expression result = parseExpression();
     skipSpaces();
     if (!error && at != source.size())
       fail("expected an operator or the end, found '" + std::string(1, source[at]) + "'");
@@ -30,6 +30,10 @@ public:
   }
 
 private:
+  Expression parseExpression();
+  Expression parseLet();
+  Expression parseBoth();
+  Expression parseNegation();
   Expression parseComparison();
   Expression parseSum();
   Expression parseProduct();
@@ -56,6 +60,21 @@ private:
     return {};
   }
 
+  static bool isNameCharacter(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  }
+
+  /// Consumes `word` if it stands here as a whole word.
+  bool consumeWord(std::string_view word) {
+    skipSpaces();
+    const size_t end = at + word.size();
+    if (!source.substr(at).starts_with(word) ||
+        (end < source.size() && isNameCharacter(source[end])))
+      return false;
+    at = end;
+    return true;
+  }
+
   Expression fail(std::string message) {
     if (!error)
       error = ExpressionError{at, std::move(message)};
@@ -64,6 +83,19 @@ private:
 
   static Expression call(std::string_view name, size_t offset, std::vector<Expression> children) {
     return {Expression::Kind::Call, std::string(name), 0, std::move(children), offset};
+  }
+
+  /// left word right word ...
+  template <typename Operand> Expression parseWords(std::string_view word, Operand operand) {
+    Expression left = operand();
+    while (!error) {
+      skipSpaces();
+      size_t offset = at;
+      if (!consumeWord(word))
+        break;
+      left = call(word, offset, {std::move(left), operand()});
+    }
+    return left;
   }
 
   template <typename Operand>
@@ -86,6 +118,60 @@ private:
   std::optional<ExpressionError> error;
 };
 
+Expression Parser::parseExpression() {
+  skipSpaces();
+  const size_t start = at;
+  // A name may begin with these letters, or be the word itself: "let[h]".
+  if (consumeWord("let")) {
+    skipSpaces();
+    if (at < source.size() &&
+        (std::isalpha(static_cast<unsigned char>(source[at])) || source[at] == '_'))
+      return parseLet();
+    at = start;
+  }
+  return parseWords("or", [this] { return parseBoth(); });
+}
+
+/// "let name = value in body", behind the word let.
+Expression Parser::parseLet() {
+  if (depth == kMaxDepth)
+    return fail("expected at most " + std::to_string(kMaxDepth) + " nested levels");
+  ++depth;
+  Expression result;
+  result.kind = Expression::Kind::Let;
+  result.offset = at;
+  const size_t begin = at;
+  while (at < source.size() && isNameCharacter(source[at]))
+    ++at;
+  result.text = source.substr(begin, at - begin);
+  if (consumeAny({"="}).empty())
+    return fail("expected '=' behind let " + result.text);
+  result.children.push_back(parseExpression());
+  if (!error && !consumeWord("in"))
+    return fail("expected an operator, or 'in' before what uses " + result.text);
+  if (!error)
+    result.children.push_back(parseExpression());
+  --depth;
+  return result;
+}
+
+Expression Parser::parseBoth() {
+  return parseWords("and", [this] { return parseNegation(); });
+}
+
+Expression Parser::parseNegation() {
+  skipSpaces();
+  const size_t offset = at;
+  if (!consumeWord("not"))
+    return parseComparison();
+  if (depth == kMaxDepth)
+    return fail("expected at most " + std::to_string(kMaxDepth) + " nested levels");
+  ++depth;
+  Expression result = call("not", offset, {parseNegation()});
+  --depth;
+  return result;
+}
+
 Expression Parser::parseComparison() {
   Expression left = parseSum();
   skipSpaces();
@@ -101,7 +187,7 @@ Expression Parser::parseSum() {
 }
 
 Expression Parser::parseProduct() {
-  return parseChain({"*", "/"}, [this] { return parseSign(); });
+  return parseChain({"*", "//", "/", "%"}, [this] { return parseSign(); });
 }
 
 Expression Parser::parseSign() {
@@ -127,7 +213,7 @@ Expression Parser::parsePower() {
 
 void Parser::parseList(char close, std::vector<Expression> &list) {
   do
-    list.push_back(parseComparison());
+    list.push_back(parseExpression());
   while (!error && !consumeAny({","}).empty());
   if (!error && consumeAny({std::string_view(&close, 1)}).empty())
     fail(std::string("expected ',' or '") + close + "'");
@@ -146,7 +232,7 @@ Expression Parser::parsePrimary() {
     return fail("expected a number, a name or '(', found '" + std::string(1, source[at]) + "'");
   ++at;
   std::vector<Expression> inner;
-  inner.push_back(parseComparison());
+  inner.push_back(parseExpression());
   if (!error && consumeAny({")"}).empty())
     return fail("expected ')'");
   return std::move(inner.front());
@@ -172,8 +258,7 @@ Expression Parser::parseName() {
   result.kind = Expression::Kind::Name;
   result.offset = at;
   size_t end = at;
-  while (end < source.size() &&
-         (std::isalnum(static_cast<unsigned char>(source[end])) || source[end] == '_'))
+  while (end < source.size() && isNameCharacter(source[end]))
     ++end;
   result.text = source.substr(at, end - at);
   at = end;

@@ -2,15 +2,19 @@
 //
 // The formulas that users may write instead of a region, parsed into a tree. Plain C++: no MLIR.
 //
-//   expression := sum (("<" | "<=" | ">" | ">=" | "==" | "!=") sum)?
+//   expression := "let" name "=" expression "in" expression | both ("or" both)*
+//   both       := negation ("and" negation)*
+//   negation   := "not" negation | comparison
+//   comparison := sum (("<" | "<=" | ">" | ">=" | "==" | "!=") sum)?
 //   sum        := product (("+" | "-") product)*
-//   product    := sign (("*" | "/") sign)*
+//   product    := sign (("*" | "/" | "//" | "%") sign)*
 //   sign       := "-" sign | power
 //   power      := primary ("^" sign)?
 //   primary    := number | name | name "[" expression ("," expression)* "]"
 //               | name "(" expression ("," expression)* ")" | "(" expression ")"
 //
-// "-x^2" is -(x^2), and "a^b^c" is a^(b^c). Example: "amp[h] * exp(-abs(i - j) / tau[h])" is
+// "-x^2" is -(x^2), and "a^b^c" is a^(b^c). "and(a, b)" and "or(a, b)" may be written as calls.
+// Example: "amp[h] * exp(-abs(i - j) / tau[h])" is
 //
 //   * (amp[h], exp(/ (- (abs(- (i, j))), tau[h])))
 //
@@ -32,7 +36,8 @@ struct Expression {
     Real,    ///< `number` holds it
     Name,    ///< `text` is the name
     Read,    ///< text[children...]
-    Call,    ///< text(children...); operators are calls of "+", "-", "*", "/", "^", "<", ...
+    Call,    ///< text(children...); operators are calls of "+", "-", "*", "/", "^", "<", "and", ...
+    Let,     ///< `text` is the value children[0] within children[1]
   };
 
   Kind kind = Kind::Integer;

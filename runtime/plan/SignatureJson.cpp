@@ -10,6 +10,8 @@ Json parameterToJson(const ParameterInfo &info) {
   Json json = {{"init", info.init}, {"decay", info.decay}};
   if (info.min)
     json["min"] = *info.min;
+  if (!info.absent.empty())
+    json["absent"] = info.absent;
   Json monitor = Json::array();
   for (const auto &[name, expression] : info.monitor)
     monitor.push_back({name, expression});
@@ -22,6 +24,8 @@ Status readParameter(const Json &json, const std::string &where, ParameterInfo &
   reader.read("init", info.init);
   reader.read("decay", info.decay);
   reader.readOptional("min", info.min, double());
+  if (reader.has("absent"))
+    reader.read("absent", info.absent);
   for (const Json &entry : reader.array("monitor")) {
     if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_string()) {
       reader.fail("'monitor': expected a list of [name, expression]");

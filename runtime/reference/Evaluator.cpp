@@ -100,6 +100,8 @@ Status Evaluator::bind(const TensorMap &inputs, bool grad) {
   std::set<std::string> known;
   for (const Argument &argument : program.arguments) {
     auto found = inputs.find(argument.name);
+    if (found == inputs.end() && !argument.absent.empty())
+      continue; // another one is read (GraphBuilder::packed)
     if (found == inputs.end())
       return makeError("expected a tensor '", argument.name, "', found none of that name");
     if (Status status = bindArgument(argument, found->second); !status)
@@ -176,11 +178,12 @@ static std::vector<std::string> sizesOf(const Argument &argument, const Shape &d
   std::vector<std::string> sizes;
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     // An unknown size without an axis counts what `otherwise` says.
-    auto found = names.find(axis < argument.axes.size() ? argument.axes[axis] : otherwise);
-    if (dims[axis] < 0)
-      sizes.push_back(found != names.end() ? found->second : argument.axes[axis]);
-    else
+    const std::string word = axis < argument.axes.size() ? argument.axes[axis] : otherwise;
+    auto found = names.find(word);
+    if (dims[axis] >= 0)
       sizes.push_back(std::to_string(dims[axis]));
+    else
+      sizes.push_back(found != names.end() ? found->second : word);
   }
   return sizes;
 }
@@ -243,7 +246,7 @@ Expected<plan::CallSizes> Evaluator::bindSizes(const Operation &operation) const
                  std::find(other.operands.begin(), last, argument.id) != last;
         });
     auto dims = dimensionsOf(program.typeOf(argument.id));
-    if (isOperand || !dims)
+    if (isOperand || !dims || !tensors.contains(argument.id))
       continue;
     // An unknown size without an axis counts heads; seeds are per batch entry.
     const bool isSeed = std::any_of(
@@ -534,7 +537,7 @@ Results Evaluator::takeResults(bool grad) {
   if (!grad)
     return results;
   for (const Argument &argument : program.arguments) {
-    if (integers.contains(argument.id))
+    if (integers.contains(argument.id) || !tensors.contains(argument.id))
       continue;
     results.gradients["d_" + argument.name] = toTensor(gradientOf(argument.id));
     if (auto found = magnitudes.find(argument.id); found != magnitudes.end())

@@ -46,6 +46,12 @@ Expected<GraphBuilder::PackedTensor> GraphBuilder::packed(const Operation &opera
                                                           ValueId tensor) {
   if (auto outer = captured.find(tensor); outer != captured.end())
     tensor = outer->second;
+  // An argument that is left out: another one is read at the same indices.
+  for (const Argument &argument : program.arguments)
+    if (argument.id == tensor && !argument.absent.empty() && !tensors.contains(tensor))
+      for (const Argument &other : program.arguments)
+        if (other.name == argument.absent)
+          tensor = other.id;
   auto found = tensors.find(tensor);
   if (found == tensors.end())
     return operation.fail("reads a value of type ", program.typeOf(tensor),

@@ -87,6 +87,8 @@ private:
   Expected<NodeId> buildFloatComparison(const Operation &operation, NodeId a, NodeId b);
   Expected<NodeId> buildIntegerComparison(const Operation &operation, NodeId a, NodeId b);
   Expected<NodeId> buildConversion(const Operation &operation);
+  Expected<int64_t> countOf(const Operation &operation);
+  Expected<NodeId> buildSum(const Operation &operation);
   Expected<NodeId> buildRead(const Operation &operation);
   Expected<NodeId> buildAxisSize(const Operation &operation);
   Expected<NodeId> buildGlobalHead(const Operation &operation);

@@ -221,11 +221,13 @@ Expected<Program> Reader::read(const Json &json) {
     if (!value)
       return value.takeError();
     Argument &read =
-        program.arguments.emplace_back(Argument{*value, textOf(member(argument, "name")), {}});
+        program.arguments.emplace_back(Argument{*value, textOf(member(argument, "name")), {}, {}});
     const Attributes attributes = readAttributes(member(argument, "attrs"));
     if (auto axes = attributes.find("pe.axes"); axes != attributes.end())
       if (Status status = readAxes(axes->second, read); !status)
         return status.takeError();
+    if (auto absent = attributes.find("pe.absent"); absent != attributes.end())
+      read.absent = absent->second.asKeyword().value_or("");
   }
   if (Status status = readOperations(member(json, "ops"), program.operations); !status)
     return status.takeError();

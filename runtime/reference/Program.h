@@ -86,6 +86,8 @@ struct Argument {
   std::string name;
   /// What each dimension counts, by `pe.axes`; empty without it.
   std::vector<std::string> axes;
+  /// The argument that is read where this one is left out, by `pe.absent`; empty: it is needed.
+  std::string absent;
 };
 
 struct Return {

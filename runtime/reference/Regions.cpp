@@ -63,8 +63,17 @@ Expected<NodeId> GraphBuilder::buildRegion(const Operation &operation,
     return operation.fail("expected a region with ", count, " arguments and one per operand");
   for (size_t i = 0; i < count; ++i)
     nodes[region.arguments[i]] = graph.position(positions[i]);
-  for (size_t i = 0; i < operation.operands.size(); ++i)
-    captured[region.arguments[count + i]] = operation.operands[i];
+  for (size_t i = 0; i < operation.operands.size(); ++i) {
+    ValueId argument = region.arguments[count + i];
+    if (program.typeOf(operation.operands[i]) != "!pe.coordinate") {
+      captured[argument] = operation.operands[i];
+      continue;
+    }
+    auto coordinate = nodeOf(operation.operands[i]);
+    if (!coordinate)
+      return coordinate;
+    nodes[argument] = *coordinate;
+  }
 
   for (const Operation &inner : region.operations) {
     if (inner.name == "pe.yield")
@@ -76,7 +85,8 @@ Expected<NodeId> GraphBuilder::buildRegion(const Operation &operation,
 }
 
 Status GraphBuilder::buildRegionOperation(const Operation &operation) {
-  if (operation.results.size() != 1 || !operation.regions.empty())
+  const bool isSum = operation.name == "pe.sum";
+  if (operation.results.size() != 1 || operation.regions.size() != (isSum ? 1 : 0))
     return operation.fail("is not supported inside a region: expected an operation with one "
                           "result and no region of its own");
   auto node = regionNode(operation);
@@ -108,6 +118,8 @@ Expected<NodeId> GraphBuilder::regionNode(const Operation &operation) {
     return buildAxisSize(operation);
   if (name == "pe.cosine_sum_eval")
     return buildCosineSumEval(operation);
+  if (name == "pe.sum")
+    return buildSum(operation);
   if (name == "pe.global_head")
     return buildGlobalHead(operation);
   if (name == "pe.heads_total")
@@ -225,7 +237,61 @@ Expected<NodeId> GraphBuilder::buildRead(const Operation &operation) {
   if (spec.indices.size() != spec.shape.size())
     return operation.fail("expected ", spec.shape.size(), " indices for a tensor of shape ",
                           toString(spec.shape), ", found ", spec.indices.size());
-  return graph.read(std::move(spec));
+  NodeId element = graph.read(std::move(spec));
+  const std::string &type = program.typeOf(operation.results[0]);
+  return isIntegerType(type) ? graph.fromReal(element, widthOf(type), /*isUnsigned=*/false)
+                             : element;
+}
+
+/// The number of summands: the attribute, or the size of an input's axis.
+Expected<int64_t> GraphBuilder::countOf(const Operation &operation) {
+  if (operation.find("count"))
+    return operation.integer("count", 0);
+  const Attribute *attribute = operation.find("extent");
+  auto extent = attribute ? attribute->asIntegers() : std::nullopt;
+  if (!extent || extent->size() != 2 || (*extent)[0] < 0 ||
+      (*extent)[0] >= static_cast<int64_t>(operation.operands.size()))
+    return operation.fail("expected attribute 'count', or 'extent' with an operand and an axis");
+  auto tensor = packed(operation, operation.operands[(*extent)[0]]);
+  if (!tensor)
+    return tensor.takeError();
+  const int64_t axis = (*extent)[1];
+  if (axis < 0 || axis >= static_cast<int64_t>(tensor->shape->size()))
+    return operation.fail("expected an axis of a tensor of shape ", toString(*tensor->shape));
+  return (*tensor->shape)[axis];
+}
+
+/// pe.sum: its region once per summand, added from the first to the last.
+Expected<NodeId> GraphBuilder::buildSum(const Operation &operation) {
+  const Region &region = operation.regions[0];
+  auto count = countOf(operation);
+  if (!count)
+    return count.takeError();
+  if (region.arguments.size() != operation.operands.size() + 1)
+    return operation.fail("expected a region with an index and one argument per operand");
+  for (size_t i = 0; i < operation.operands.size(); ++i) {
+    ValueId outer = operation.operands[i], argument = region.arguments[i + 1];
+    nodes[argument] = nodes[outer];
+    auto tensor = captured.find(outer);
+    if (tensor != captured.end())
+      captured[argument] = tensor->second;
+  }
+  NodeId sum = graph.constant(0);
+  for (int64_t k = 0; k < *count; ++k) {
+    nodes[region.arguments[0]] = graph.integerConstant(k);
+    for (const Operation &inner : region.operations) {
+      if (inner.name != "pe.yield") {
+        if (Status status = buildRegionOperation(inner); !status)
+          return status.takeError();
+        continue;
+      }
+      auto summand = scalar(inner, 0);
+      if (!summand)
+        return summand.takeError();
+      sum = graph.arith("addf", sum, *summand);
+    }
+  }
+  return sum;
 }
 
 Expected<NodeId> GraphBuilder::buildAxisSize(const Operation &operation) {

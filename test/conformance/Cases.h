@@ -27,6 +27,13 @@ struct EncodingFile {
   /// Compared with f32 operands only: what is left of cancelling terms is below the rounding of
   /// narrower types.
   bool isExactOnly = false;
+  /// Not judged where queries are far from their keys: with a distance and a position that are
+  /// nearly equal, the gradient of a scale of both cancels to far below the rounding of either's
+  /// sum.
+  bool isNearOnly = false;
+  /// Not judged at positions of 10^6: f32 arithmetic per pair on products of positions, or
+  /// gradients that cancel.
+  bool isEarlyOnly = false;
   /// An entry @embed: its calls are embeddingCalls(), whose head dim is the width of tokens.
   bool isEmbedding = false;
 };
@@ -39,6 +46,10 @@ struct Call {
   double logits = 1.0;
   /// Left out by --quick.
   bool isLong = false;
+  /// Keys at a distance of 10^5: judged with f32 operands.
+  bool isFar = false;
+  /// Positions of 10^6: judged with f32 operands.
+  bool isLate = false;
 };
 
 /// The range a parameter of this name is drawn from, in place of its pe.init: chosen so that the

@@ -27,7 +27,13 @@ Expected<plan::SizeValues> sizesOf(const jit::EntryInfo &entry, const Call &call
   sizes["k_start"] = call.positions.keyStart;
   sizes["q_start"] =
       call.positions.queryStart.value_or(call.positions.keyStart + call.keys - call.queries);
-  return api::withRequired(entry, std::move(sizes));
+  auto required = api::withRequired(entry, std::move(sizes));
+  if (required)
+    for (const jit::ValueInfo &argument : entry.arguments)
+      for (const std::string &size : argument.sizes)
+        if (std::isalpha(static_cast<unsigned char>(size.front())))
+          required->try_emplace(size, 3); // an axis of the program's own
+  return required;
 }
 
 Expected<Shape> shapeOf(const jit::ValueInfo &value, const plan::SizeValues &sizes) {
@@ -83,7 +89,8 @@ Expected<Distribution> distributionOf(const jit::ValueInfo &value, const Shape &
   double inputs = shape.size() > 1 ? static_cast<double>(shape.back()) : 1.0;
   std::vector<double> numbers;
   const std::string &init = value.parameter.init;
-  if (readCall(init, "uniform", numbers) && numbers.size() == 2)
+  if ((readCall(init, "uniform", numbers) || readCall(init, "integers", numbers)) &&
+      numbers.size() == 2)
     return Distribution{false, numbers[0], numbers[1]};
   if (readCall(init, "normal", numbers) && numbers.size() == 1)
     return Distribution{true, 0.0, numbers[0]};
@@ -124,12 +131,24 @@ Tensor roundedDown(const Tensor &numbers) {
 
 } // namespace
 
+/// Whether data of queries that may be left out is left out: where every query has a key, and only
+/// in some of these calls.
+static bool isLeftOut(const jit::ValueInfo &argument, const Call &call) {
+  const int64_t keyStart = call.positions.keyStart;
+  const int64_t first = call.positions.queryStart.value_or(keyStart + call.keys - call.queries);
+  const bool hasKeys =
+      std::max<int64_t>(first, 0) >= keyStart && first + call.queries <= keyStart + call.keys;
+  return argument.optional && hasKeys && call.keys % 2 == 1;
+}
+
 Expected<TensorMap> drawInputs(const jit::EntryInfo &entry, const Call &call, uint64_t seed) {
   auto sizes = sizesOf(entry, call);
   if (!sizes)
     return sizes.takeError();
   TensorMap inputs;
   for (const jit::ValueInfo &argument : entry.arguments) {
+    if (isLeftOut(argument, call))
+      continue;
     auto shape = shapeOf(argument, *sizes);
     if (!shape)
       return shape.takeError();

@@ -108,7 +108,31 @@ BiasEvaluator::Value BiasEvaluator::scalarRow(const Node &node, const Value *in)
   return out;
 }
 
+BiasEvaluator::Value BiasEvaluator::read(const Node &node, const Value *in) {
+  const int parameter = node.parameters[0];
+  int64_t place = 0;
+  for (size_t axis = 0; axis < node.children.size(); ++axis) {
+    int64_t dim = program.parameters[parameter].dims[axis];
+    place = place * program.sizes.extentOf(dim) + placeOn(dim, in[axis].integer);
+  }
+  return {0, values[parameter].at(place)};
+}
+
+BiasEvaluator::Value BiasEvaluator::sum(const Node &node) {
+  Value out;
+  for (int64_t k = 0; k < node.integers[0]; ++k) {
+    sumIndices[node.integers[1]] = k;
+    out.real = rounded(out.real + scalar(node.children[0]).real);
+  }
+  sumIndices.erase(node.integers[1]);
+  return out;
+}
+
 BiasEvaluator::Value BiasEvaluator::scalar(const Node &node) {
+  if (node.op == Op::Sum)
+    return sum(node);
+  if (node.op == Op::Captured)
+    return {0, coordinate(node.children[0])};
   Value in[3];
   for (size_t n = 0; n < node.children.size(); ++n)
     in[n] = scalar(node.children[n]);
@@ -132,6 +156,14 @@ BiasEvaluator::Value BiasEvaluator::scalar(const Node &node) {
     return {wrap(Wide(in[0].integer) + program.positions.headStart, 64)};
   case Op::Score:
     return {0, pair.score};
+  case Op::SumIndex: {
+    auto found = sumIndices.find(node.integers[1]);
+    defined &= found != sumIndices.end();
+    return {found == sumIndices.end() ? 0 : found->second};
+  }
+  case Op::Square:
+    out.real = rounded(in[0].real * in[0].real);
+    return out;
   case Op::Select:
     return in[0].integer ? in[1] : in[2];
   case Op::ToReal:
@@ -144,16 +176,8 @@ BiasEvaluator::Value BiasEvaluator::scalar(const Node &node) {
     defined &= std::fabs(in[0].real) < 0x1p30L;
     out.integer = defined ? static_cast<int64_t>(in[0].real) : 0;
     return out;
-  case Op::Read: {
-    int parameter = node.parameters[0];
-    int64_t place = 0;
-    for (size_t axis = 0; axis < node.children.size(); ++axis) {
-      int64_t dim = program.parameters[parameter].dims[axis];
-      place = place * program.sizes.extentOf(dim) + placeOn(dim, in[axis].integer);
-    }
-    out.real = values[parameter].at(place);
-    return out;
-  }
+  case Op::Read:
+    return read(node, in);
   default:
     defined = false;
     return out;

@@ -11,6 +11,8 @@
 
 #include "fuzz/Evaluate.h"
 
+#include <map>
+
 namespace pe::fuzz {
 
 struct Pair {
@@ -37,6 +39,8 @@ private:
   };
 
   Value scalar(const Node &node);
+  Value read(const Node &node, const Value *in);
+  Value sum(const Node &node);
   Value scalarRow(const Node &node, const Value *in);
   Value convert(const Node &node, const Value &in);
   long double coordinate(const Node &node);
@@ -62,6 +66,7 @@ private:
   const ParameterValues &values;
   uint64_t noiseSeed, noiseCount = 0;
   Pair pair;
+  std::map<int64_t, int64_t> sumIndices; ///< by name, of the sums around
   bool defined = true;
 };
 

@@ -70,20 +70,32 @@ std::string fill(std::string_view pattern, const std::vector<std::string> &opera
   return text;
 }
 
-std::string printFormula(const Program &program, const Node &node) {
+/// The names of captured coordinates.
+using CoordinateNames = std::map<const Node *, std::string>;
+
+std::string printFormula(const Program &program, const Node &node, const CoordinateNames &names) {
+  if (node.op == Op::Captured)
+    return names.at(&node);
   std::vector<std::string> operands;
   for (const Node &child : node.children)
-    operands.push_back(printFormula(program, child));
+    operands.push_back(printFormula(program, child, names));
+  const std::string name = std::to_string(node.integers[1]);
   switch (node.op) {
   case Op::Scalar:
     if (node.type == Type::I1 && node.scalar->form == Form::IntegerBinary)
-      return fill(node.scalar->name == "arith.andi" ? "and({0}, {1})" : "or({0}, {1})", operands);
+      return fill(node.scalar->name == "arith.andi" ? "({0} and {1})" : "({0} or {1})", operands);
     return fill(node.scalar->formula, operands);
   case Op::Constant: {
     std::string text =
         node.type == Type::Index ? std::to_string(node.integers[0]) : printReal(node.reals[0]);
     return text.front() == '-' ? "(" + text + ")" : text;
   }
+  case Op::Sum:
+    return "sum(k" + name + " < " + std::to_string(node.integers[0]) + ", " + operands[0] + ")";
+  case Op::SumIndex:
+    return "k" + name;
+  case Op::Square:
+    return "(let v" + name + " = " + operands[0] + " in v" + name + " * v" + name + ")";
   case Op::Batch:
     return "b";
   case Op::Head:
@@ -140,6 +152,7 @@ private:
   std::string printRead(const Node &node, const std::vector<std::string> &in);
   std::string printMlp(const Node &node, const std::vector<std::string> &in);
   std::string printRegion(const Node &node);
+  std::string printSum(const Node &node);
 
   std::string define(const std::string &operation) {
     std::string name = "%x" + std::to_string(++count);
@@ -154,6 +167,7 @@ private:
   std::ostringstream out;
   std::string indent = "  ";
   int count = 0;
+  CoordinateNames coordinates;
 };
 
 std::string Printer::printOperand(const std::string &word, int parameter) const {
@@ -206,23 +220,68 @@ std::string Printer::printScalar(const Node &node, const std::vector<std::string
 std::string Printer::printRegion(const Node &node) {
   std::vector<int> captures = parametersOf(node);
   const bool isScore = node.op == Op::ScoreRegion || node.op == Op::ScoreFormula;
+  std::string names = listParameters(captures, false), types = listParameters(captures, true);
+  std::string arguments;
+  for (int capture : captures)
+    arguments +=
+        ", %" + program.parameters[capture].name + "_: " + typeOf(program.parameters[capture]);
+  walk(node, [&](const Node &inner) {
+    if (inner.op != Op::Captured)
+      return;
+    const std::string name = printNode(inner.children[0]);
+    coordinates[&inner] = name.substr(1);
+    names += (names.empty() ? "" : ", ") + name;
+    types += (types.empty() ? "" : ", ") + std::string("!pe.coordinate");
+    arguments += ", " + name + "_: f32";
+  });
   std::string text = isScore ? "pe.score_fn" : "pe.bias_fn";
-  if (!captures.empty())
-    text += "(" + listParameters(captures, false) + " : " + listParameters(captures, true) + ")";
+  if (!names.empty())
+    text += "(" + names + " : " + types + ")";
   if (node.op == Op::Formula || node.op == Op::ScoreFormula)
-    return define(text + " expr " + quote(printFormula(program, node.children[0])));
+    return define(text + " expr " + quote(printFormula(program, node.children[0], coordinates)));
   std::string name = "%x" + std::to_string(++count);
   out << indent << name << " = " << text << " {\n  ^bb0(" << (isScore ? "%s: f32, " : "")
-      << "%b: index, %h: index, %i: index, %j: index";
-  for (int capture : captures)
-    out << ", %" << program.parameters[capture].name
-        << "_: " << typeOf(program.parameters[capture]);
-  out << "):\n";
+      << "%b: index, %h: index, %i: index, %j: index" << arguments << "):\n";
   indent = "    ";
   std::string value = printNode(node.children[0]);
   out << indent << "pe.yield " << value << " : f32\n";
   indent = "  ";
   out << "  }\n";
+  return name;
+}
+
+/// What the summand uses of the code around it is passed by its own name.
+std::string Printer::printSum(const Node &node) {
+  std::map<std::string, std::string> inputs;
+  walk(node.children[0], [&](const Node &inner) {
+    const std::pair<Op, const char *> leaves[] = {
+        {Op::Batch, "%b"}, {Op::Head, "%h"}, {Op::Query, "%i"}, {Op::Key, "%j"}};
+    for (auto [op, name] : leaves)
+      if (inner.op == op)
+        inputs[name] = "index";
+    if (inner.op == Op::Score)
+      inputs["%s"] = "f32";
+    if (inner.op == Op::Captured)
+      inputs["%" + coordinates.at(&inner) + "_"] = "f32";
+    if (inner.op == Op::SumIndex && inner.integers[1] < node.integers[1]) // of a sum around
+      inputs["%k" + std::to_string(inner.integers[1])] = "index";
+    if (inner.op == Op::Read) {
+      const Parameter &parameter = program.parameters[inner.parameters[0]];
+      inputs["%" + parameter.name + "_"] = typeOf(parameter);
+    }
+  });
+  std::string names, types, arguments;
+  for (const auto &[name, type] : inputs) {
+    names += (names.empty() ? "" : ", ") + name;
+    types += (types.empty() ? "" : ", ") + type;
+    arguments += ", " + name + ": " + type;
+  }
+  std::string name = "%x" + std::to_string(++count);
+  out << indent << name << " = pe.sum" << (names.empty() ? "" : "(" + names + " : " + types + ")")
+      << " attributes {count = " << node.integers[0] << " : i64} {\n"
+      << indent << "^bb0(%k" << node.integers[1] << ": index" << arguments << "):\n";
+  std::string value = printNode(node.children[0]);
+  out << indent << "pe.yield " << value << " : f32\n" << indent << "}\n";
   return name;
 }
 
@@ -236,6 +295,10 @@ std::string Printer::printMlp(const Node &node, const std::vector<std::string> &
 std::string Printer::printNode(const Node &node) {
   if (node.type == Type::Bias && node.children.size() == 1 && node.children[0].type == Type::F32)
     return printRegion(node);
+  if (node.op == Op::Sum)
+    return printSum(node);
+  if (node.op == Op::Captured)
+    return "%" + coordinates.at(&node) + "_";
   std::vector<std::string> in;
   for (const Node &child : node.children)
     in.push_back(printNode(child));
@@ -265,6 +328,10 @@ std::string Printer::printNumber(const Node &node, const std::vector<std::string
     return "%s";
   case Op::HeadsTotal:
     return define("pe.heads_total");
+  case Op::SumIndex:
+    return "%k" + std::to_string(node.integers[1]);
+  case Op::Square:
+    return define("arith.mulf " + in[0] + ", " + in[0] + " : f32");
   case Op::GlobalHead:
     return define("pe.global_head " + in[0]);
   case Op::Read:

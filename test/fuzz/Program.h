@@ -36,6 +36,10 @@ enum class Op : uint8_t {
   Select,     ///< condition, one, other
   ToReal,     ///< an index as f32, through i64
   ToIndex,    ///< an f32 toward 0 as an index, through i32
+  Sum,        ///< of the child over an index; integers: count, name of the index
+  SumIndex,   ///< integers[1]: name
+  Square,     ///< of the child; integers[1]: name of the let in a formula
+  Captured,   ///< a coordinate
   // Coordinates.
   Distance,
   Relative,

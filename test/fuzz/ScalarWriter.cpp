@@ -49,7 +49,7 @@ const ScalarOperation &ScalarWriter::pickRow(std::initializer_list<Form> forms) 
   std::vector<const ScalarOperation *> rows;
   for (const ScalarOperation &row : scalarOperations())
     if (std::find(forms.begin(), forms.end(), row.form) != forms.end() &&
-        (!isFormula || !row.formula.empty()))
+        (isFormula ? !row.formula.empty() : !row.name.starts_with("formula.")))
       rows.push_back(&row);
   return *rows[below(rows.size())];
 }
@@ -171,6 +171,8 @@ Node ScalarWriter::realLeaf(Type type) {
     return makeNode(Op::Score, Type::F32);
   if (chance(0.15))
     return makeReal(type, random.uniform(-2.0, 2.0));
+  if (!hasScore && chance(0.08))
+    return captured();
   return chance(0.5) ? read(1) : realOfWhole(type, 1);
 }
 
@@ -202,7 +204,7 @@ Node ScalarWriter::realUnary(Type type, int depth) {
 Node ScalarWriter::realOther(Type type, int depth) {
   const ScalarOperation &row =
       pickRow({Form::RealBinary, Form::RealBinary, Form::RealTernary, Form::RealToWholePower});
-  if (row.name == "arith.remf")
+  if (row.name == "arith.remf" || row.name == "formula.real_remainder")
     return makeScalar(row.name, type,
                       {exactReal(type, depth - 1), makeReal(type, 0.5 * (1 + below(7)))});
   if (row.name == "math.powf")
@@ -223,9 +225,40 @@ Node ScalarWriter::realOther(Type type, int depth) {
   return makeScalar(row.name, type, {std::move(left), std::move(right)});
 }
 
+/// A sum over an index, scaled so that it is about as large as a summand.
+Node ScalarWriter::sum(int depth) {
+  const int64_t count = below(6), name = names++;
+  sumNames.push_back(name);
+  Node node = makeNode(Op::Sum, Type::F32, {real(Type::F32, depth - 1)});
+  sumNames.pop_back();
+  node.integers = {count, name};
+  return makeScalar("arith.mulf", Type::F32,
+                    {std::move(node), makeReal(Type::F32, count > 2 ? 0.25 : 0.5)});
+}
+
+/// A captured coordinate, which is large at most.
+Node ScalarWriter::captured() {
+  const Op ops[] = {Op::Distance, Op::Relative, Op::LogDistance};
+  Node coordinate = makeNode(ops[below(3)], Type::Coordinate);
+  const bool isLog = coordinate.op == Op::LogDistance;
+  if (isLog)
+    coordinate.parameters = {addParameter(program, {kHeads}, 0.05, 2.0)};
+  Node node = makeNode(Op::Captured, Type::F32, {std::move(coordinate)});
+  return isLog
+             ? node
+             : makeScalar("arith.mulf", Type::F32, {std::move(node), makeReal(Type::F32, 0.03125)});
+}
+
 Node ScalarWriter::real(Type type, int depth) {
   if (depth <= 0)
     return realLeaf(type);
+  if (type == Type::F32 && sumNames.size() < 2 && chance(0.06))
+    return sum(depth);
+  if (type == Type::F32 && chance(0.04)) {
+    Node node = makeNode(Op::Square, Type::F32, {real(type, depth - 1)});
+    node.integers[1] = names++;
+    return node;
+  }
   switch (below(isFormula ? 10 : 12)) {
   case 0:
   case 1:
@@ -274,6 +307,11 @@ Node ScalarWriter::wholeLeaf(Type type) {
     bool isUnsigned = chance(0.3);
     return makeScalar(isUnsigned ? "arith.index_castui" : "arith.index_cast", type,
                       {wholeLeaf(Type::Index)});
+  }
+  if (!sumNames.empty() && chance(0.35)) {
+    Node index = makeNode(Op::SumIndex, Type::Index);
+    index.integers[1] = sumNames[below(sumNames.size())];
+    return index;
   }
   switch (below(20)) {
   case 0:

@@ -37,6 +37,8 @@ private:
   Node realLeaf(Type type);
   Node realUnary(Type type, int depth);
   Node realOther(Type type, int depth);
+  Node sum(int depth);
+  Node captured();
   Node read(int depth);
   Node readData(int depth);
   Node guard(Domain domain, Node value);
@@ -62,6 +64,8 @@ private:
   Random &random;
   Program &program;
   bool isFormula, hasScore;
+  std::vector<int64_t> sumNames; ///< of the indices of the sums around
+  int64_t names = 0;
 };
 
 } // namespace pe::fuzz

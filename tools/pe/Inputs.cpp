@@ -78,6 +78,15 @@ Expected<TensorMap> randomInputs(const EntryInfo &entry, const Sizes &sizes, uin
       values[name] = value;
   values["k_start"] = positions.keyStart;
   values["q_start"] = positions.queryStart.value_or(positions.keyStart + at("sk") - at("sq"));
+  for (const ValueInfo &argument : entry.arguments)
+    for (size_t axis = 0; axis < argument.sizes.size(); ++axis) {
+      const std::string name = nameOfExtent(argument.sizes[axis]);
+      const bool isRequired = std::ranges::any_of(
+          entry.requirements, [&](const auto &requirement) { return requirement.size == name; });
+      if (!name.empty() && name == argument.sizes[axis] && values.count(name) == 0 && !isRequired)
+        return makeError("--shape: expected ", name, "=NUMBER, the size of an axis of '", entry.name,
+                         "', found none");
+    }
   auto inputs = api::randomArguments(entry, seed, values);
   if (!inputs)
     return inputs;

@@ -78,6 +78,8 @@ Status BoundCall::bind(const plan::Scalars &scalars) {
     return s;
   if (Status s = findSizes(scalars); !s)
     return s;
+  if (Status s = checkAbsent(); !s)
+    return s;
   if (Status s = plan.checkRequirements(values); !s)
     return s;
   if (Status s = checkShapes(); !s)
@@ -184,6 +186,9 @@ Status BoundCall::bindSlowly(plan::ShapeBinder &binder) const {
     binder.set("d", p.headDim);
   if (p.valueDim)
     binder.set("e", p.valueDim);
+  for (const plan::FrameWord &word : p.frame)
+    if (word.name.starts_with("given_"))
+      binder.set(word.name, 0);
   for (bool isBound : {false, true})
     for (size_t i = 0; i < slots.size(); ++i) {
       if (p.buffers[i].role != Role::Argument || slots[i].view < 0)
@@ -235,6 +240,38 @@ Status BoundCall::collectSizes(SizeTable &found) const {
   return Status::success();
 }
 
+/// Which of the arguments that may be left out are given.
+void BoundCall::noteGiven(SizeTable &found) const {
+  for (size_t i = 0; i < slots.size(); ++i)
+    if (const int word = plan.buffers()[i].givenWord; word >= 0)
+      found.set(word, slots[i].view >= 0);
+}
+
+/// Data of queries that is left out is read from that of the keys: each query needs a key at its
+/// own position. Queries at negative positions attend to nothing.
+Status BoundCall::checkAbsent() const {
+  const int64_t keyEnd = sizes.keyStart + sizes.keys;
+  const int64_t firstQuery = std::max<int64_t>(sizes.queryStart, 0);
+  const int64_t queryEnd = sizes.queryStart + sizes.queries;
+  const bool haveKeys = firstQuery >= sizes.keyStart && queryEnd <= keyEnd;
+  if (sizes.keys == 0 || firstQuery >= queryEnd || haveKeys)
+    return Status::success();
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const int absent = plan.buffers()[i].absent;
+    if (absent < 0 || slots[i].view >= 0)
+      continue;
+    const std::vector<Buffer> &buffers = plan.getPlan().buffers;
+    for (size_t k = 0; k < buffers[i].shape.size() && k < buffers[absent].shape.size(); ++k)
+      if (buffers[i].shape[k] == "r" && buffers[absent].shape[k] == "c")
+        return makeError("tensor '", buffers[i].name,
+                         "': expected it for queries whose position has no key in the call, found "
+                         "none; queries are at positions ",
+                         firstQuery, " to ", queryEnd - 1, ", keys, and so '", buffers[absent].name,
+                         "', at ", sizes.keyStart, " to ", keyEnd - 1);
+  }
+  return Status::success();
+}
+
 Status BoundCall::findSizes(const plan::Scalars &scalars) {
   const plan::Plan &p = plan.getPlan();
   SizeTable found;
@@ -249,6 +286,7 @@ Status BoundCall::findSizes(const plan::Scalars &scalars) {
   for (const auto &[name, depth] : {std::pair{"d", p.headDim}, {"e", p.valueDim}})
     if (const int word = plan.getLayout().find(name); word >= 0 && !found.has(word))
       found.set(word, depth);
+  noteGiven(found);
   values = found;
   Status placed = values.complete(plan.getLayout(), scalars);
   sizes = values.sizesOf(plan.getLayout());

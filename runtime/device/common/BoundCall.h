@@ -98,6 +98,8 @@ private:
   Status collectSizes(SizeTable &found) const;
   Status checkView(const View &view, int index, int position) const;
   Status findSizes(const plan::Scalars &scalars);
+  void noteGiven(SizeTable &found) const;
+  Status checkAbsent() const;
   Status bindSlowly(plan::ShapeBinder &binder) const;
   Error explainMismatch() const;
   Status checkShapes() const;

@@ -70,6 +70,11 @@ Expected<BoundPlan> BoundPlan::create(plan::Plan plan) {
 }
 
 void BoundPlan::findUses() {
+  for (size_t i = 0; i < boundBuffers.size(); ++i)
+    if (const std::string &absent = plan.buffers[i].parameter.absent; !absent.empty()) {
+      boundBuffers[i].absent = plan.findBuffer(absent);
+      boundBuffers[i].givenWord = layout.find("given_" + plan.buffers[i].name);
+    }
   for (size_t i = 0; i < boundStages.size(); ++i) {
     for (int index : plan.stages[i].buffers)
       boundBuffers[index].usedBy |= boundStages[i].half;

@@ -81,6 +81,9 @@ struct BoundBuffer {
   Halves usedBy = 0, writtenBy = 0;
   /// The prepared tensor that it is part of, or -1.
   int group = -1;
+  /// Of an argument that may be left out: the buffer that is read then, and the place in the frame
+  /// of the word that says whether it is given; or -1.
+  int absent = -1, givenWord = -1;
 };
 
 struct BoundStage {

@@ -87,11 +87,12 @@ Status BoundCall::placeBuffer(size_t index) {
   if (slot.isWritten || buffer.role == Role::Cotangent || buffer.role == Role::Temporary)
     return Status::success();
   if (buffer.role == Role::Argument) {
+    // What is read of an argument that may be left out is discarded, but it is read.
+    if (buffer.optional)
+      return Status::success();
     slot.place = Place::Nowhere;
-    return buffer.optional
-               ? Status::success()
-               : Status(makeError("tensor '", buffer.name, "': expected as argument of '",
-                                  plan.getPlan().entry, "', found none"));
+    return makeError("tensor '", buffer.name, "': expected as argument of '", plan.getPlan().entry,
+                     "', found none");
   }
   return makeError("tensor '", buffer.name,
                    "': expected what the forward call wrote, found none; pass it to both");

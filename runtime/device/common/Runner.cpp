@@ -158,6 +158,13 @@ Expected<plan::CallSizes> Runner::bind(const TensorMap &arguments,
   return sizes;
 }
 
+/// Whether a gradient is that of an argument which the call leaves out.
+bool Runner::isLeftOut(const plan::Buffer &gradient, const SizeTable &sizes) const {
+  const int argument = getPlan().findBuffer(gradient.name.substr(2));
+  const int word = argument < 0 ? -1 : bound().buffers()[argument].givenWord;
+  return word >= 0 && sizes[word] == 0;
+}
+
 /// What the half writes for the caller, in fresh memory.
 Status Runner::allocateFor(const SizeTable &sizes, Halves half, TensorMap &tensors,
                            Queue &queue) const {
@@ -176,7 +183,7 @@ Status Runner::allocateFor(const SizeTable &sizes, Halves half, TensorMap &tenso
                               ? buffer.role == Role::Result || (keeps && plan.isSaved(i))
                               : buffer.role == Role::Gradient;
     Extents shape;
-    if (!isWanted)
+    if (!isWanted || (half == kBackward && isLeftOut(buffer, sizes)))
       continue;
     if (Status s = plan.shapeOf(i, sizes, shape); !s)
       return s;
@@ -200,7 +207,7 @@ Status Runner::allocateFor(const SizeTable &sizes, Halves half, TensorMap &tenso
 Status Runner::download(TensorMap &tensors, Role role, Queue &queue) const {
   TensorMap found;
   for (const Buffer &buffer : getPlan().buffers) {
-    if (buffer.role != role)
+    if (buffer.role != role || !tensors.contains(buffer.name))
       continue;
     Expected<Tensor> tensor = queue.download(tensors.at(buffer.name));
     if (!tensor)

@@ -118,6 +118,7 @@ private:
                                     ParallelFor &pool) const;
   Status findSizes(const TensorMap &arguments, const plan::Scalars &scalars, plan::CallSizes &sizes,
                    SizeTable &values) const;
+  bool isLeftOut(const plan::Buffer &gradient, const SizeTable &sizes) const;
   Status allocateFor(const SizeTable &sizes, Halves half, TensorMap &tensors, Queue &queue) const;
   Status download(TensorMap &tensors, plan::Role role, Queue &queue) const;
 };

@@ -26,6 +26,8 @@ struct ParameterInfo {
   bool decay = true;
   /// Named scalar expressions that training logs.
   std::vector<std::pair<std::string, std::string>> monitor;
+  /// The argument that is read where a call leaves this one out (`pe.absent`); empty: it is needed.
+  std::string absent;
 };
 
 /// One argument or result of an entry function.

@@ -22,7 +22,7 @@ func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected b, h, i, j, heads_total or a captured tensor, found 'tau'
+  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected b, h, i, j, heads_total, pi, inf or a captured tensor, found 'tau'
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "tau"
 }
 // -----
@@ -104,4 +104,54 @@ func.func @f(%i: tensor<f32>) {
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
   // CHECK: :[[#@LINE+1]]:18: error: {{.*}}expected one type per capture, found 1 for 2
   %0 = pe.bias_fn(%amp, %c : tensor<f32>) expr "c"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:51: error: {{.*}}expected a name that has no meaning yet, found 'h'
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "let h = 1 in h"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:51: error: {{.*}}expected a name that has no meaning yet, found 'pi'
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "let pi = 3 in pi"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:51: error: {{.*}}expected a name that has no meaning yet, found 'amp'
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "sum(amp < 3, i)"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected an index with its bound and a summand, as in sum(k < 8, a{{\[}}k{{\]}} * i ^ k)
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "sum(amp[h], i)"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected a whole number up to 4096 or size(name, axis) of a captured tensor as the bound of a sum
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "sum(k < 5000, i)"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected a whole number up to 4096 or size(name, axis) of a captured tensor as the bound of a sum
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "sum(k < size(amp, 1), i)"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected a whole number up to 4096 or size(name, axis) of a captured tensor as the bound of a sum
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "sum(k < size(i, 0), i)"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:63: error: {{.*}}expected b, h, i, j, heads_total, pi, inf or a captured tensor, found 'k'
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "sum(k < 3, k) + k"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:49: error: {{.*}}expected a truth value such as i > j in and
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "i and i > j"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected numbers, found a truth value
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "(i > j) // 2"
 }

@@ -103,7 +103,7 @@ func.func @read_out_of_range(%t: tensor<32x?xf32>, %h: index) {
 
 // -----
 
-// expected-error @below {{expected pe.name, pe.init, pe.min, pe.decay, pe.monitor or pe.axes on an argument, found pe.inti; did you mean 'pe.init'? (argument-C1)}}
+// expected-error @below {{expected pe.name, pe.init, pe.min, pe.decay, pe.monitor, pe.axes or pe.absent on an argument, found pe.inti; did you mean 'pe.init'? (argument-C1)}}
 func.func @unknown_attribute(%a: tensor<f32> {pe.inti = 1.0}) {
   return
 }
@@ -231,8 +231,52 @@ func.func @axes_unknown_size(%a: tensor<?xf32> {pe.axes = ["max"]}) {
 
 // -----
 
-// Correct: a size of 1 is shared, and a user-defined name has any size.
-func.func @axes(%a: tensor<1x?x8x?xf32> {pe.axes = ["batch", "key", "bins", "rows"]}) {
+// expected-error @below {{expected pe.absent to name another argument of rank 2 and of the same element type that is always given, found "f" (argument-C11)}}
+func.func @absent_rank(%f: tensor<?xf32> {pe.name = "f"}, %g: tensor<?x?xf32> {pe.absent = "f"}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{found "f" (argument-C11)}}
+func.func @absent_type(%f: tensor<?xi32> {pe.name = "f"}, %g: tensor<?xf32> {pe.absent = "f"}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{found "g" (argument-C11)}}
+func.func @absent_itself(%g: tensor<?xf32> {pe.name = "g", pe.absent = "g"}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{found "a" (argument-C11)}}
+func.func @absent_chain(%f: tensor<?xf32> {pe.name = "f"}, %a: tensor<?xf32> {pe.name = "a", pe.absent = "f"}, %g: tensor<?xf32> {pe.absent = "a"}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{found 1 : i64 (argument-C11)}}
+func.func @absent_number(%f: tensor<?xf32> {pe.name = "f"}, %g: tensor<?xf32> {pe.absent = 1}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{found "integers(1)" (argument-C3)}}
+func.func @init_integers(%a: tensor<4xi32> {pe.init = "integers(1)"}) {
+  return
+}
+
+// -----
+
+// Correct: a size of 1 is shared, and an axis of the user's has a known or an unknown size.
+func.func @axes(%a: tensor<1x?x8xf32> {pe.name = "a", pe.axes = ["batch", "key", "bins"]},
+                %f: tensor<?x?xf32> {pe.axes = ["rank", "head"], pe.init = "integers(-3, 7)"},
+                %c: tensor<?x?x?xf32> {pe.axes = ["batch", "query", "rank"], pe.absent = "a"}) {
   return
 }
 

@@ -92,3 +92,84 @@ func.func @functions(%c: tensor<f32>) {
          expr "abs(c) + cos(c) + erf(c) + exp(c) + floor(c) + log(c) + max(c, 1) + min(c, i) + pow(c, 2.5) + sin(c) + sqrt(c) + tanh(c) + global_head(h) / heads_total + select(not(and(c >= 1, i == j)), clamp(c, 0, 1), int(c))"
   return
 }
+
+// The quotient is rounded down, and the remainder has the sign of the divisor.
+// CHECK-LABEL: func @quotients
+func.func @quotients(%c: tensor<f32>) {
+  // CHECK:      %[[FOUR:.*]] = arith.constant 4 : index
+  // CHECK-NEXT: %[[Q:.*]] = arith.floordivsi %[[I:.*]], %[[FOUR]] : index
+  // CHECK:      %[[THREE:.*]] = arith.constant 3 : index
+  // CHECK-NEXT: %[[P:.*]] = arith.floordivsi %[[Q]], %[[THREE]] : index
+  // CHECK-NEXT: %[[M:.*]] = arith.muli %[[P]], %[[THREE]] : index
+  // CHECK-NEXT: arith.subi %[[Q]], %[[M]] : index
+  // CHECK:      %[[X:.*]] = pe.read
+  // CHECK:      %[[RATIO:.*]] = arith.divf %[[X]], %[[Y:.*]] : f32
+  // CHECK-NEXT: %[[DOWN:.*]] = math.floor %[[RATIO]] : f32
+  // CHECK-NEXT: %[[BACK:.*]] = arith.mulf %[[DOWN]], %[[Y]] : f32
+  // CHECK-NEXT: arith.subf %[[X]], %[[BACK]] : f32
+  %0 = pe.bias_fn(%c : tensor<f32>) expr "(i // 4) % 3 + c % 1.5"
+  return
+}
+
+// CHECK-LABEL: func @conditions
+func.func @conditions(%c: tensor<f32>) {
+  // CHECK: %[[A:.*]] = arith.cmpi sgt
+  // CHECK: %[[B:.*]] = arith.cmpi eq
+  // CHECK: %[[NOT:.*]] = arith.xori %[[B]], %true
+  // CHECK: %[[AND:.*]] = arith.andi %[[A]], %[[NOT]] : i1
+  // CHECK: %[[C:.*]] = arith.cmpi slt
+  // CHECK: arith.ori %[[AND]], %[[C]] : i1
+  // CHECK: arith.constant 3.14159274 : f32
+  // CHECK: arith.constant 0x7F800000 : f32
+  %0 = pe.bias_fn(%c : tensor<f32>) expr "select(i > j and not j == 3 or i < 2, pi, -inf) + c"
+  return
+}
+
+// A value of let is computed once.
+// CHECK-LABEL: func @let
+func.func @let(%c: tensor<f32>) {
+  // CHECK: %[[C:.*]] = pe.read
+  // CHECK: %[[X:.*]] = math.exp %[[C]]
+  // CHECK-NEXT: arith.mulf %[[X]], %[[X]]
+  // CHECK-NOT: math.exp
+  %0 = pe.bias_fn(%c : tensor<f32>) expr "let x = exp(c) in x * x"
+  return
+}
+
+// What does not depend on the index stands before the sum: i - j and amp[h] here.
+// CHECK-LABEL: func @sums
+func.func @sums(%amp: tensor<?xf32>, %u: tensor<4x?xf32>, %w: tensor<?xf32>) {
+  // CHECK:      %[[D:.*]] = arith.subi
+  // CHECK:      %[[X:.*]] = arith.sitofp
+  // CHECK:      %[[S:.*]] = pe.sum({{.*}}%[[X]]{{.*}}) attributes {count = 4 : i64} {
+  // CHECK-NEXT: ^bb0(%[[K:[^:]*]]: index,
+  // CHECK:        pe.read %{{.*}}[%[[K]], %{{.*}}] : tensor<4x?xf32>
+  // CHECK-NOT:    arith.sitofp
+  // CHECK:        pe.yield
+  // CHECK:      %[[AMP:.*]] = pe.read %{{.*}} : tensor<?xf32>
+  // CHECK:      pe.sum(%{{.*}}, %[[AMP]] : tensor<?xf32>, f32) attributes {extent = array<i64: 0, 0>} {
+  %0 = pe.bias_fn(%amp, %u, %w : tensor<?xf32>, tensor<4x?xf32>, tensor<?xf32>)
+         expr "sum(k < size(u, 0), u[k, h] * (i - j)) + sum(k < size(w, 0), amp[h] * w[k])"
+  return
+}
+
+// Integers of a tensor are whole numbers.
+// CHECK-LABEL: func @integers
+func.func @integers(%ids: tensor<?xi32>, %table: tensor<8x?xf32>) {
+  // CHECK: %[[ID:.*]] = pe.read %{{.*}}[%{{.*}}] : tensor<?xi32>
+  // CHECK: %[[ROW:.*]] = arith.index_cast %[[ID]] : i32 to index
+  // CHECK: pe.read %{{.*}}[%[[ROW]], %{{.*}}] : tensor<8x?xf32>
+  %0 = pe.bias_fn(%ids, %table : tensor<?xi32>, tensor<8x?xf32>) expr "table[ids[j], h]"
+  return
+}
+
+// A captured coordinate is a number.
+// CHECK-LABEL: func @coordinate
+func.func @coordinate(%c: tensor<f32>, %fade: tensor<?xf32>) {
+  // CHECK: pe.bias_fn(%{{.*}}, %{{.*}} : tensor<?xf32>, !pe.coordinate) {
+  // CHECK-NEXT: ^bb0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: tensor<?xf32>, %[[T:.*]]: f32):
+  // CHECK: arith.mulf %{{.*}}, %[[T]] : f32
+  %t = pe.log_distance c(%c : tensor<f32>)
+  %0 = pe.bias_fn(%fade, %t : tensor<?xf32>, !pe.coordinate) expr "fade[h] * t"
+  return
+}

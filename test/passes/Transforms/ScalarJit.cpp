@@ -45,6 +45,10 @@ public:
                                       memref::LoadOp::create(builder, loc, gradients, at), value);
     memref::StoreOp::create(builder, loc, sum, gradients, at);
   }
+  Value axisSize(OpBuilder &builder, Location loc, BlockArgument tensor, int64_t axis) override {
+    int64_t size = cast<RankedTensorType>(tensor.getType()).getDimSize(axis);
+    return arith::ConstantIndexOp::create(builder, loc, size);
+  }
   Value globalHead(OpBuilder &, Location, Value head) override { return head; }
   Value headsTotal(OpBuilder &builder, Location loc) override {
     return arith::ConstantIndexOp::create(builder, loc, 4);

@@ -138,6 +138,20 @@ const Rule kRules[] = {
     {"tanh", "%v = math.tanh %x : f32", -2, 2},
     {"cosine_sum", "%v = pe.cosine_sum_eval %x {terms = 3, base = 5.0} : f32", -2, 2},
     {"long_cosine_sum", "%v = pe.cosine_sum_eval %x {terms = 100, base = 50.0} : f32", -2, 2},
+    {"sum",
+     "%v = pe.sum(%x, %y : f32, f32) attributes {count = 3 : i64} {\n"
+     "^bb0(%k: index, %p: f32, %r: f32):\n"
+     "%n = arith.index_cast %k : index to i32\n%m = arith.sitofp %n : i32 to f32\n"
+     "%a = arith.mulf %m, %p : f32\n%c = math.exp %a : f32\n%d = arith.mulf %c, %r : f32\n"
+     "pe.yield %d : f32\n}",
+     -1, 1},
+    {"sum_of_sums",
+     "%v = pe.sum(%x, %y : f32, f32) attributes {count = 2 : i64} {\n"
+     "^bb0(%k: index, %p: f32, %r: f32):\n"
+     "%s = pe.sum(%p : f32) attributes {count = 3 : i64} {\n"
+     "^bb0(%l: index, %z: f32):\n%e = math.sin %z : f32\npe.yield %e : f32\n}\n"
+     "%d = arith.mulf %s, %r : f32\npe.yield %d : f32\n}",
+     -1, 1},
     {"floor", "%a = math.floor %x : f32\n%v = arith.mulf %a, %y : f32", 1.1, 1.9},
     {"integers",
      "%a = arith.fptosi %x : f32 to i32\n%c = arith.sitofp %a : i32 to f32\n"
@@ -155,6 +169,25 @@ TEST_P(ScalarRule, AgreesWithDifferences) {
 
 INSTANTIATE_TEST_SUITE_P(Rules, ScalarRule, testing::ValuesIn(kRules),
                          [](const auto &info) { return std::string(info.param.name); });
+
+/// Tensors that a sum reads at its index, and the bound from a tensor's axis.
+TEST(ScalarVjp, SumOverAnAxis) {
+  checkRegion({"tensor<3xf32>", "tensor<2x3xf32>"}, R"(
+    %x = pe.read %c0[%h] : tensor<3xf32>
+    %v = pe.sum(%x, %c0, %c1 : f32, tensor<3xf32>, tensor<2x3xf32>)
+        attributes {extent = array<i64: 2, 1>} {
+    ^bb0(%k: index, %p: f32, %t: tensor<3xf32>, %u: tensor<2x3xf32>):
+      %one = arith.constant 1 : index
+      %a = pe.read %t[%k] : tensor<3xf32>
+      %e = pe.read %u[%one, %k] : tensor<2x3xf32>
+      %f = arith.mulf %a, %e : f32
+      %g = arith.mulf %f, %p : f32
+      %z = math.sin %g : f32
+      pe.yield %z : f32
+    }
+    pe.yield %v : f32)",
+              9, 0.5, 1.5, {{0, 5, 3}, {2, 3, 3}});
+}
 
 /// A bias of several parameters, read per head, used twice, and positions.
 TEST(ScalarVjp, DecayRegion) {

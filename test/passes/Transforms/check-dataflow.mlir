@@ -157,6 +157,20 @@ func.func @constant_in_score(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"},
 
 !qkv = tensor<?x?x?x?xf32>
 
+func.func @absent_slopes(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+                         %a: tensor<?xf32> {pe.name = "a"},
+                         // expected-error @below {{expected an argument with pe.absent to be read by pe.bias_fn or pe.score_fn alone (dataflow-C15)}}
+                         %s: tensor<?xf32> {pe.name = "s", pe.absent = "a"}) -> (!qkv {pe.name = "o"}) {
+  %x = pe.distance
+  %b = pe.linear %x slope(%s : tensor<?xf32>)
+  %o = pe.attention %q, %k, %v bias(%b) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
 // Correct programs are unchanged.
 func.func @data(%q: !qkv {pe.name = "q", pe.axes = ["batch", "head", "query", "depth"]},
                 %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},

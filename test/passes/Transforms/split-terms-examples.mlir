@@ -8,6 +8,7 @@
 // RUN: pe-opt %examples/sandwich.mlir --pe-expand-biases --pe-split-terms | FileCheck %s --check-prefix=DISTANCE
 // RUN: pe-opt %examples/fire_clamped.mlir --pe-expand-biases --pe-split-terms | FileCheck %s --check-prefix=DISTANCE
 // RUN: pe-opt %examples/custom_bias.mlir --pe-expand-biases --pe-split-terms | FileCheck %s --check-prefix=DISTANCE
+// RUN: pe-opt %examples/relative_table.mlir --pe-expand-biases --pe-split-terms | FileCheck %s --check-prefix=DISTANCE
 // RUN: pe-opt %examples/fire.mlir --pe-expand-biases --pe-split-terms | FileCheck %s --check-prefix=SEGMENTS
 // RUN: pe-opt %examples/fire_2x32.mlir --pe-expand-biases --pe-split-terms | FileCheck %s --check-prefix=SEGMENTS
 // RUN: pe-opt %examples/fire_bidirectional.mlir --pe-expand-biases --pe-split-terms | FileCheck %s --check-prefix=SEGMENTS

@@ -31,6 +31,8 @@ std::string print(const Expression &expression) {
     return expression.text + "[" + children.substr(1) + "]";
   case Expression::Kind::Call:
     return "(" + expression.text + children + ")";
+  case Expression::Kind::Let:
+    return "(let " + expression.text + children + ")";
   }
   return {};
 }
@@ -51,6 +53,29 @@ TEST(Expression, StrengthOfOperators) {
   EXPECT_EQ(parse("- -a"), "(- (- a))");
   EXPECT_EQ(parse("(a + b) * c"), "(* (+ a b) c)");
   EXPECT_EQ(parse("a + b <= c * d"), "(<= (+ a b) (* c d))");
+}
+
+TEST(Expression, QuotientsAndRemainders) {
+  EXPECT_EQ(parse("a // b % c / d"), "(/ (% (// a b) c) d)");
+  EXPECT_EQ(parse("-a // b"), "(// (- a) b)");
+  EXPECT_EQ(parse("a % b ^ c"), "(% a (^ b c))");
+}
+
+TEST(Expression, TruthValues) {
+  EXPECT_EQ(parse("a < b and c or not d == e and f"),
+            "(or (and (< a b) c) (and (not (== d e)) f))");
+  EXPECT_EQ(parse("not not (a or b)"), "(not (not (or a b)))");
+  EXPECT_EQ(parse("and(a, or(b, not(c)))"), "(and a (or b (not c)))");
+  EXPECT_EQ(parse("order < android"), "(< order android)");
+}
+
+TEST(Expression, Let) {
+  EXPECT_EQ(parse("let x = a + 1 in x * x"), "(let x (+ a 1) (* x x))");
+  EXPECT_EQ(parse("2 * (let x = let y = a in y in x)"), "(* 2 (let x (let y a y) x))");
+  EXPECT_EQ(parse("let[h] + letter"), "(+ let[h] letter)");
+  EXPECT_EQ(parse("let x a"), "6: expected '=' behind let x");
+  EXPECT_EQ(parse("let x = a"), "9: expected an operator, or 'in' before what uses x");
+  EXPECT_EQ(parse("let x = a inner"), "10: expected an operator, or 'in' before what uses x");
 }
 
 TEST(Expression, Leaves) {
@@ -75,6 +100,13 @@ TEST(Expression, IsBounded) {
   EXPECT_EQ(parse(std::string(150, '(') + "a" + std::string(150, ')')), "a");
   EXPECT_NE(parse(std::string(1000, '(')).find("at most 200 nested levels"), std::string::npos);
   EXPECT_NE(parse(std::string(1000, '-')).find("at most 200 nested levels"), std::string::npos);
+  std::string negations, names;
+  for (int n = 0; n < 300; ++n) {
+    negations += "not ";
+    names += "let x = 1 in ";
+  }
+  EXPECT_NE(parse(negations + "a").find("at most 200 nested levels"), std::string::npos);
+  EXPECT_NE(parse(names + "a").find("at most 200 nested levels"), std::string::npos);
   std::string chain = "1";
   while (chain.size() <= 4096)
     chain += "^1";

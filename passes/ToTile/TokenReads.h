@@ -1,0 +1,65 @@
+//===- TokenReads.h - data of tokens that scalar code per pair reads ------===//
+//
+// Code that is evaluated for every pair may read tensors over queries or keys at the pair's own
+// positions:
+//
+//   f[b, h, i] * g[b, j]
+//
+// Its adjoint with respect to such an element is summed where it arises: over the keys for what
+// depends on the query alone, over the queries for what depends on the key alone, as one vector per
+// batch entry and head. Behind the stream the sums are added to the elements that were read. So
+// gradients of data take memory in proportion to the length, whatever the shape of the tensor.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOTILE_TOKENREADS_H
+#define PE_PASSES_TOTILE_TOKENREADS_H
+
+#include "passes/ToTile/PlanContext.h"
+#include "passes/Transforms/ScalarVjp.h"
+
+#include "dialect/PE/PEScalars.h"
+
+namespace mlir::tile {
+
+class TokenReads {
+public:
+  /// The region's leading arguments from `first` on are b, h, i and j; its last ones are
+  /// `captures`.
+  TokenReads(PlanContext &context, Block &region, unsigned first, ValueRange captures,
+             std::string name);
+
+  /// What was read: the inputs of the code's derivative.
+  ArrayRef<Value> values() const { return results; }
+  /// Captured tensors of floats that are read in other ways too.
+  ArrayRef<Value> others() const { return otherCaptures; }
+  /// Adds the buffers of sums, which are zero before the stream.
+  void create();
+  /// Inside a map over pairs: adds the adjoint of each value. `row` and `column` are the pair's
+  /// indices in the call.
+  void accumulate(Scalar &s, Value batch, Value head, Value row, Value column,
+                  ValueRange adjoints) const;
+  /// Adds the stage that adds the sums to those of the parameters.
+  void finish();
+
+private:
+  struct Read {
+    pe::ReadOp op;
+    bool isRow, perBatch, perHead;
+    Value sums;
+  };
+  bool isOfTokens(Value capture) const;
+  std::optional<Read> classify(pe::ReadOp op) const;
+  void finish(TileBuilder &t, const Read &read);
+
+  PlanContext &context;
+  Block &region;
+  unsigned first;
+  ValueRange captures;
+  std::string name;
+  SmallVector<Read> reads;
+  SmallVector<Value> results, otherCaptures;
+};
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_TOTILE_TOKENREADS_H
