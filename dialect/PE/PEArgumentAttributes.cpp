@@ -127,9 +127,10 @@ LogicalResult verifyAxes(Attribute value, Type type, EmitError emitError) {
   for (auto [word, size] :
        llvm::zip_equal(words.getAsValueRange<StringAttr>(), tensor.getShape())) {
     if (!isAxisName(word)) // argument-C8
-      return emitError() << "expected an axis to be batch, head, kv_head, query, key, depth, model or "
-                            "a name of letters, digits and _, found \""
-                         << word << "\" (argument-C8)";
+      return emitError()
+             << "expected an axis to be batch, head, kv_head, query, key, depth, model or "
+                "a name of letters, digits and _, found \""
+             << word << "\" (argument-C8)";
     const bool isOfCall = !sizeOfAxis(word).empty();
     if (isOfCall && !ShapedType::isDynamic(size) && size != 1) // argument-C9
       return emitError() << "expected the axis \"" << word

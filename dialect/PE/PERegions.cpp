@@ -54,8 +54,8 @@ static ParseResult parseFormula(OpAsmParser &parser, StringRef text, SMLoc start
       ::pe::plan::parseExpression({text.data(), text.size()});
   if (auto *error = std::get_if<::pe::plan::ExpressionError>(&parsed))
     return report(error->offset, error->message);
-  ExpressionScope scope{{}, locate, report, llvm::join(form.names(), ", "),
-                        form.point != RegionForm::Point::Token};
+  ExpressionScope scope{
+      {}, locate, report, llvm::join(form.names(), ", "), form.point != RegionForm::Point::Token};
   const size_t leading = form.names().size();
   for (auto [name, argument] : llvm::zip(form.names(), block.getArguments()))
     scope.names[name] = argument;
@@ -138,8 +138,8 @@ LogicalResult mlir::pe::verifyRegionArguments(Operation *op, const RegionForm &f
   if (block.getNumArguments() != expected) // C1
     return op->emitOpError("expected ")
            << expected << " region arguments (" << llvm::join(form.names(), ", ")
-           << " and one per capture), found " << block.getNumArguments() << " ("
-           << form.op << "-C1)";
+           << " and one per capture), found " << block.getNumArguments() << " (" << form.op
+           << "-C1)";
   for (auto [n, argument] : llvm::enumerate(block.getArguments())) {
     Type type = n < leading ? form.typeOf(op->getContext(), n)
                             : typeInRegion(op->getOperand(n - leading).getType());

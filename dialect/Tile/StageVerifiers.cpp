@@ -27,8 +27,9 @@ LogicalResult PlanOp::verifyRegions() {
   for (Operation &op : getBody().front()) {
     if (!isa<ExtentOp, ParameterOp, RequireOp, BufferOp, PairsOp, StageOp, LaunchOp>(op) &&
         !matchPattern(&op, m_Constant())) // plan-C2
-      return op.emitOpError("expected only extents, parameters, requirements, buffers, pairs, stages, "
-                            "launches and constants in a tile.plan (plan-C2)");
+      return op.emitOpError(
+          "expected only extents, parameters, requirements, buffers, pairs, stages, "
+          "launches and constants in a tile.plan (plan-C2)");
     if (auto buffer = dyn_cast<BufferOp>(op);
         buffer && !names.insert(buffer.getName()).second) // plan-C3
       return op.emitOpError("expected names of their own for the plan's buffers, found a second \"")
@@ -71,7 +72,8 @@ LogicalResult ParameterOp::verify() {
 }
 
 LogicalResult RequireOp::verify() {
-  for (auto [what, text] : {std::pair<StringRef, StringRef>("size", getSize()), {"least", getLeast()}})
+  for (auto [what, text] :
+       {std::pair<StringRef, StringRef>("size", getSize()), {"least", getLeast()}})
     if (failed(verifyExpression(*this, what, text, SizeUse::Scalar, "require-C1")))
       return failure();
   return success();

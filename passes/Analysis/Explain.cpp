@@ -321,8 +321,9 @@ llvm::json::Object explainEmbed(func::FuncOp function, EmbedOp embed) {
       {"location", describePlaces(op.getLoc())},
       {"forward", "one addition per number of the tokens; what depends on the position or the "
                   "dimension alone is prepared once per call, in float64"},
-      {"backward", captures.empty() ? "a copy" : "a copy, and the sum over the batch through the "
-                                                 "reverse mode of its code"}};
+      {"backward", captures.empty() ? "a copy"
+                                    : "a copy, and the sum over the batch through the "
+                                      "reverse mode of its code"}};
 }
 
 /// "all keys" or "keys with 0 <= i - j <= 127".

@@ -8,6 +8,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
+#include <numbers>
+
 using namespace mlir;
 using namespace mlir::tile;
 
@@ -37,6 +39,49 @@ bool isPosition(Value value, Value position) {
     value = op->getOperand(0);
   }
   return value == position;
+}
+
+/// The sum of x^(2k) * (-1)^k / (2k + first)! for k < terms, by Horner's rule; `square` is x^2.
+Value emitSeries(Scalar &s, Value square, int first, int terms) {
+  Value sum;
+  for (int k = terms; k-- > 0;) {
+    double coefficient = k % 2 ? -1.0 : 1.0;
+    for (int n = 2; n <= 2 * k + first; ++n)
+      coefficient /= n;
+    Value number = s.number(coefficient, s.getF64Type());
+    sum = sum ? s.create<math::FmaOp>(sum, square, number).getResult() : number;
+  }
+  return sum;
+}
+
+/// Sine and cosine in float64, by arithmetic that vectorizes: of the rest r in [-pi/4, pi/4] of
+/// x = n pi/2 + r, whose error is below 1e-15 for |x| < 2^30, as series.
+std::pair<Value, Value> emitSineAndCosine(Scalar &s, Value x) {
+  Type f64 = s.getF64Type();
+  auto number = [&](double value) { return s.number(value, f64); };
+  auto equals = [&](Value a, double b) -> Value {
+    return s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, a, number(b));
+  };
+  // pi/2 as a sum of two numbers.
+  constexpr double kHigh = 0x1.921fb54442d18p+0, kLow = 0x1.1a62633145c07p-54;
+  Value n = s.create<math::RoundEvenOp>(s.mul(x, number(2 / std::numbers::pi)));
+  Value minus = s.neg(n);
+  Value r = s.create<math::FmaOp>(minus, number(kHigh), x);
+  r = s.create<math::FmaOp>(minus, number(kLow), r);
+  Value square = s.mul(r, r);
+  Value sine = s.mul(r, emitSeries(s, square, /*first=*/1, /*terms=*/9));
+  Value cosine = emitSeries(s, square, /*first=*/0, /*terms=*/9);
+  // The quarter turn, 0 to 3.
+  Value turns = s.create<math::FloorOp>(s.mul(n, number(0.25)));
+  Value quarter = s.create<math::FmaOp>(turns, number(-4.0), n);
+  Value isOne = equals(quarter, 1), isTwo = equals(quarter, 2), isThree = equals(quarter, 3);
+  Value isOdd = s.create<arith::OrIOp>(isOne, isThree);
+  auto signedBy = [&](Value a, Value b, Value value) {
+    Value isNegative = s.create<arith::OrIOp>(a, b);
+    return s.select(isNegative, s.neg(value), value);
+  };
+  return {signedBy(isTwo, isThree, s.select(isOdd, cosine, sine)),
+          signedBy(isOne, isTwo, s.select(isOdd, sine, cosine))};
 }
 
 } // namespace
@@ -90,6 +135,7 @@ void Embedding::findPieces(Value value, llvm::DenseSet<Value> &seen) {
     return;
   }
   if (std::optional<Value> frequency = angleOf(op); frequency && on == (kPosition | kDim)) {
+    findPieces(*frequency, seen);
     pieces.push_back({value, true, true, {}, {}, {}, *frequency});
     return;
   }
@@ -114,22 +160,24 @@ LogicalResult Embedding::prepare() {
   return success();
 }
 
-void Embedding::mapPoint(Scalar &s, IRMapping &mapping, Value row, Value dim, bool withPieces) {
+void Embedding::mapPoint(Scalar &s, IRMapping &mapping, Value row, Value dim, Mapped mapped) {
   Value zero = s.index(0);
   Value position = row ? s.add(row, s.size("q_start")) : zero;
   mapping.map(body.getArguments().take_front(4),
               ValueRange{position, dim ? dim : zero, s.size("model"), s.size("q_start + r")});
   for (const Piece &piece : pieces) {
-    if (!withPieces)
-      break;
+    const bool isOfDim = !piece.rows;
+    const bool isPrepared = piece.buffer || piece.coarse;
+    if (mapped == Mapped::Point || !isPrepared || (mapped == Mapped::PiecesOfDims && !isOfDim))
+      continue;
     if (piece.frequency) {
       mapping.map(piece.value, readAngle(s, piece, row, dim));
       continue;
     }
     Value number = readElement(s, piece.buffer, piece.rows ? row : dim);
     if (piece.value.getType().isInteger(1))
-      number = s.create<arith::CmpFOp>(arith::CmpFPredicate::ONE, number,
-                                       s.number(0.0, s.getF64Type()));
+      number =
+          s.create<arith::CmpFOp>(arith::CmpFPredicate::ONE, number, s.number(0.0, s.getF64Type()));
     mapping.map(piece.value, number);
   }
 }
@@ -142,7 +190,7 @@ void Embedding::prepareLine(Piece &piece) {
   TileBuilder t = beginStage(context.plan, label + "_prepare", Phase::Prepare, {axis});
   t.foreach ({"1"}, [&](Scalar &s, ValueRange at) {
     IRMapping mapping;
-    mapPoint(s, mapping, piece.rows ? at[0] : Value(), piece.dims ? at[0] : Value(), false);
+    mapPoint(s, mapping, piece.rows ? at[0] : Value(), piece.dims ? at[0] : Value(), Mapped::Point);
     TileParameters params = parameters();
     Value value = pe::emitScalar(piece.value, mapping, s, params, s.getF64Type());
     if (value.getType().isInteger(1))
@@ -168,20 +216,22 @@ void Embedding::prepareAngle(Piece &piece) {
                     steps = std::to_string(kFine);
   piece.coarse = context.kept(label + "_coarse", {blocks, "2", "model"}, f64);
   piece.fine = context.kept(label + "_fine", {steps, "2", "model"}, f64);
-  const bool divides = isa<arith::DivFOp>(piece.value.getDefiningOp()->getOperand(0).getDefiningOp());
+  const bool divides =
+      isa<arith::DivFOp>(piece.value.getDefiningOp()->getOperand(0).getDefiningOp());
   auto fill = [&](Value buffer, StringRef part, StringRef count, bool isCoarse) {
-    TileBuilder t = beginStage(context.plan, (label + part).str(), Phase::Prepare, {"model"});
-    t.foreach ({count}, [&](Scalar &s, ValueRange at) {
+    TileBuilder t = beginStage(context.plan, (label + part).str(), Phase::Prepare, {count});
+    t.foreach ({"model"}, [&](Scalar &s, ValueRange at) {
       IRMapping mapping;
-      mapPoint(s, mapping, Value(), at[0], false);
+      mapPoint(s, mapping, Value(), at[1], Mapped::PiecesOfDims);
       TileParameters params = parameters();
       Value frequency = pe::emitScalar(piece.frequency, mapping, s, params, s.getF64Type());
       Value position =
-          isCoarse ? s.add(s.mul(at[1], s.index(kFine)), s.size("q_start")) : Value(at[1]);
+          isCoarse ? s.add(s.mul(at[0], s.index(kFine)), s.size("q_start")) : Value(at[0]);
       Value real = s.toFloat(position, f64);
-      Value angle = divides ? s.div(real, frequency) : s.mul(real, frequency);
-      writeElement(s, s.create<math::SinOp>(angle), buffer, {at[1], s.index(0), at[0]});
-      writeElement(s, s.create<math::CosOp>(angle), buffer, {at[1], s.index(1), at[0]});
+      auto [sine, cosine] =
+          emitSineAndCosine(s, divides ? s.div(real, frequency) : s.mul(real, frequency));
+      writeElement(s, sine, buffer, {at[0], s.index(0), at[1]});
+      writeElement(s, cosine, buffer, {at[0], s.index(1), at[1]});
     });
   };
   fill(piece.fine, "_fine_prepare", steps, false);
@@ -205,8 +255,9 @@ Value Embedding::readAngle(Scalar &s, const Piece &piece, Value row, Value dim) 
 void Embedding::prepareTable() {
   Value values = context.temporary(name + "_values", {"r", "model"});
   TileBuilder t = beginStage(context.plan, name + "_table", Phase::Prepare, {"r"});
-  t.foreach ({"model"},
-             [&](Scalar &s, ValueRange at) { writeElement(s, emitValue(s, at[0], at[1]), values, at); });
+  t.foreach ({"model"}, [&](Scalar &s, ValueRange at) {
+    writeElement(s, emitValue(s, at[0], at[1]), values, at);
+  });
   table = values;
 }
 
@@ -215,7 +266,7 @@ Value Embedding::emitValue(Scalar &s, Value row, Value dim) {
   if (table)
     return readElement(s, table, {row, dim});
   IRMapping mapping;
-  mapPoint(s, mapping, row, dim, /*withPieces=*/true);
+  mapPoint(s, mapping, row, dim, Mapped::All);
   TileParameters params = parameters();
   // Where they lie is known: rows by what the call requires, dims by the loop.
   Value position = mapping.lookup(body.getArgument(0));
@@ -246,7 +297,8 @@ bool Embedding::isSmall(Value capture) {
 /// Whether every read of the capture has d itself as an index of an axis over dimensions.
 bool Embedding::dividesDims(Value capture) {
   SmallVector<StringRef> extents = context.parameters[capture].extents();
-  for (auto [argument, other] : llvm::zip_equal(body.getArguments().drop_front(4), op.getCaptures()))
+  for (auto [argument, other] :
+       llvm::zip_equal(body.getArguments().drop_front(4), op.getCaptures()))
     for (Operation *user : argument.getUsers()) {
       auto read = dyn_cast<pe::ReadOp>(user);
       if (other != capture || !read)
@@ -273,7 +325,7 @@ void Embedding::emitAdjoint(Scalar &s, ArrayRef<Value> cotangents, Value row, Va
   });
   ifNonZero(s, sum, [&](Scalar &x) {
     IRMapping mapping;
-    mapPoint(x, mapping, row, dim, /*withPieces=*/true);
+    mapPoint(x, mapping, row, dim, Mapped::All);
     vjp->emitPrimal(x, mapping, params, x.getF64Type());
     vjp->emitAdjoint(x, mapping, sum, params);
   });
@@ -295,15 +347,14 @@ void Embedding::emitBackward(ArrayRef<Value> cotangents) {
     small.push_back(&parameter);
     SmallVector<StringRef> extents = {blocks, "1"};
     llvm::append_range(extents, parameter.extents());
-    Value sums = context.temporary(name + "_" + parameter.name, extents,
-                                   context.plan.getF64Type(), /*zero=*/true);
+    Value sums = context.temporary(name + "_" + parameter.name, extents, context.plan.getF64Type(),
+                                   /*zero=*/true);
     params.partial[parameter.buffer] = sums;
   }
   if (!divides) {
     TileBuilder t = beginStage(context.plan, name + "_gradients", Phase::Backward, {});
-    t.foreach ({"r", "model"}, [&](Scalar &s, ValueRange at) {
-      emitAdjoint(s, cotangents, at[0], at[1], params);
-    });
+    t.foreach ({"r", "model"},
+               [&](Scalar &s, ValueRange at) { emitAdjoint(s, cotangents, at[0], at[1], params); });
     return;
   }
   TileBuilder t = beginStage(context.plan, name + "_gradients", Phase::Backward, {blocks});

@@ -3,15 +3,18 @@
 // The embedding E[p, d] does not depend on the batch, so that almost all of it is prepared once per
 // call, in float64:
 //
-//   - what depends on d alone (frequencies, powers) or on p alone is one number per dimension or row;
+//   - what depends on d alone (frequencies, powers) or on p alone is one number per dimension or
+//   row;
 //   - sin and cos of p * w(d) come from those of 64 m and n by the addition theorem, p = q_start +
 //     64 m + n, as tables of rotations do (Rotation.cpp);
-//   - where functions of both p and d are left, the values are a table of their own, one per row and
+//   - where functions of both p and d are left, the values are a table of their own, one per row
+//   and
 //     dimension.
 //
-// What is left is reads and arithmetic, and written into the loop that adds it to the tokens. Gradients
-// of parameters: the sum of the cotangents over the batch, in order, goes through the adjoint of the
-// code; work items divide the dimensions, where two of them never add to the same number.
+// What is left is reads and arithmetic, and written into the loop that adds it to the tokens.
+// Gradients of parameters: the sum of the cotangents over the batch, in order, goes through the
+// adjoint of the code; work items divide the dimensions, where two of them never add to the same
+// number.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_EMBEDDING_H
@@ -50,8 +53,9 @@ private:
   void prepareLine(Piece &piece);
   void prepareAngle(Piece &piece);
   void prepareTable();
-  /// Maps the point and all pieces for emission at row and dim of this call.
-  void mapPoint(Scalar &s, IRMapping &mapping, Value row, Value dim, bool withPieces);
+  /// Maps the point, and pieces, for emission at row and dim of this call.
+  enum class Mapped { Point, PiecesOfDims, All };
+  void mapPoint(Scalar &s, IRMapping &mapping, Value row, Value dim, Mapped mapped);
   Value readAngle(Scalar &s, const Piece &piece, Value row, Value dim);
   Value emitValue(Scalar &s, Value row, Value dim);
   TileParameters parameters();

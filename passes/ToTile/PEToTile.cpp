@@ -178,7 +178,7 @@ LogicalResult FunctionLowering::createPlan() {
     declarePositions(t, function.getLoc());
   else
     t.create<ParameterOp>("q_start", t.getStringAttr("0"));
-  for (const ::pe::Requirement &required : requirementsOf(function))
+  for (const CallRequirement &required : requirementsOf(function))
     t.create<RequireOp>(required.size, required.least, required.what);
   context = std::make_unique<PlanContext>(
       PlanContext{t, options.grad, options.earlyExit, options.headDim, options.valueDim, {}});
@@ -574,8 +574,8 @@ void FunctionLowering::storeParameterGradients() {
       continue;
     SmallVector<StringRef> extents = parameter.extents();
     if (isLarge(parameter)) {
-      TileBuilder t = beginStage(context->plan, name + "_" + parameter.name, Phase::Finish,
-                                 extents.front());
+      TileBuilder t =
+          beginStage(context->plan, name + "_" + parameter.name, Phase::Finish, extents.front());
       store(t, ArrayRef(extents).drop_front(), parameter, gradients[argument]);
       continue;
     }

@@ -2,15 +2,11 @@
 #include "passes/ToTile/ToTile.h"
 
 #include "dialect/PE/PE.h"
-#include "dialect/PE/PEArgumentAttributes.h"
-#include "runtime/plan/SizeExpression.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace mlir::pe {
-
-using Requirement = ::pe::Requirement;
 
 static std::string nameOf(Value value) {
   auto argument = cast<BlockArgument>(value);
@@ -35,14 +31,16 @@ namespace {
 class Collector {
 public:
   void add(std::string size, std::string least, std::string what) {
-    auto isSame = [&](const Requirement &other) { return other.size == size && other.least == least; };
+    auto isSame = [&](const CallRequirement &other) {
+      return other.size == size && other.least == least;
+    };
     if (llvm::none_of(all, isSame))
       all.push_back({std::move(size), std::move(least), std::move(what)});
   }
   void addReads(EmbeddingFnOp op, Value capture, BlockArgument tensor);
   void addLeast(EmbeddingFnOp op, Value capture);
   void addWidth(EmbeddingFnOp op, EmbedOp embed);
-  std::vector<Requirement> all;
+  std::vector<CallRequirement> all;
 };
 } // namespace
 
@@ -87,7 +85,7 @@ void Collector::addWidth(EmbeddingFnOp op, EmbedOp embed) {
       "dims of tensor '" + nameOf(embed.getInput()) + "', which must be a multiple of " + number);
 }
 
-std::vector<Requirement> requirementsOf(func::FuncOp function) {
+std::vector<CallRequirement> requirementsOf(func::FuncOp function) {
   Collector collector;
   for (auto embed : function.getOps<EmbedOp>()) {
     auto op = embed.getEmbedding().getDefiningOp<EmbeddingFnOp>();

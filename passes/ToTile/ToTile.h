@@ -5,7 +5,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/Pass/Pass.h"
-#include "pe/Signature.h"
 
 #include <string>
 #include <vector>
@@ -27,8 +26,12 @@ ArrayAttr axesOf(Value value);
 /// counts heads ("hq").
 SmallVector<std::string> namedExtents(Value value);
 
+/// A size that must be at least another one, both as expressions; `what` is counted.
+struct CallRequirement {
+  std::string size, least, what;
+};
 /// What a call must fulfil, as expressions over these extents and the parameters.
-std::vector<::pe::Requirement> requirementsOf(func::FuncOp function);
+std::vector<CallRequirement> requirementsOf(func::FuncOp function);
 /// Whether an axis of that extent, which an embedding reads at p, must have an entry per position.
 bool isReadByPosition(StringRef extent);
 

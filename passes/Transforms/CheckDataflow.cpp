@@ -81,18 +81,19 @@ LogicalResult checkModes(AttentionOp attention) {
 LogicalResult checkEmbed(EmbedOp embed) {
   Value x = embed.getInput();
   if (!isa<BlockArgument>(x) || !x.hasOneUse()) // dataflow-C11
-    return embed.emitError() << "expected the tokens to be an argument of the entry function with no "
-                                "other use, found "
-                             << (isa<BlockArgument>(x) ? "one with other uses"
-                                                       : "the result of another op")
-                             << " (dataflow-C11)";
+    return embed.emitError()
+           << "expected the tokens to be an argument of the entry function with no "
+              "other use, found "
+           << (isa<BlockArgument>(x) ? "one with other uses" : "the result of another op")
+           << " (dataflow-C11)";
   if (!llvm::any_of(embed.getOutput().getUsers(), llvm::IsaPred<func::ReturnOp>)) // dataflow-C12
     return embed.emitError() << "expected the sum to be a result of the entry function, found it "
                                 "unused (dataflow-C12)";
   auto function = embed.getEmbedding().getDefiningOp<EmbeddingFnOp>();
   if (!function) // dataflow-C13
-    return embed.emitError() << "expected an embedding made by pe.embedding_fn, found another value "
-                                "(dataflow-C13)";
+    return embed.emitError()
+           << "expected an embedding made by pe.embedding_fn, found another value "
+              "(dataflow-C13)";
   return success();
 }
 
@@ -145,7 +146,8 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
       });
   for (OpOperand &use : argument.getUses()) {
     if (isa<EmbedOp>(use.getOwner())) {
-      ArrayAttr tokens = Builder(function.getContext()).getStrArrayAttr({"batch", "query", "model"});
+      ArrayAttr tokens =
+          Builder(function.getContext()).getStrArrayAttr({"batch", "query", "model"});
       if (axes && axes != tokens) // dataflow-C6
         return mlir::emitError(argument.getLoc())
                << "expected pe.axes " << tokens << " of the tokens of pe.embed, found " << axes

@@ -21,8 +21,7 @@ namespace mlir::pe {
 namespace {
 
 bool isEncoding(Type type) {
-  return isa<CoordinateType, BiasType, ScoreType, RotationType, MaskType, EmbeddingType>(
-      type);
+  return isa<CoordinateType, BiasType, ScoreType, RotationType, MaskType, EmbeddingType>(type);
 }
 
 /// Ops a program may consist of: pe's own, ops of external encodings, and constants.

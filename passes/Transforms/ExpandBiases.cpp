@@ -99,7 +99,7 @@ BiasFnOp createFunction(OpBuilder &builder, const BiasSlice &slice, Value bias) 
 }
 
 /// Folds and merges inside the region; a constant tensor that is still read as one is refused.
-LogicalResult simplifyRegion(BiasFnOp function) {
+template <typename RegionOp> LogicalResult simplifyRegion(RegionOp function) {
   GreedyRewriteConfig config;
   config.enableConstantCSE();
   if (failed(applyPatternsGreedily(function.getBody(), FrozenRewritePatternSet(), config)))
@@ -140,6 +140,9 @@ struct ExpandBiasesPass : impl::PEExpandBiasesPassBase<ExpandBiasesPass> {
           return signalPassFailure();
         operand.set(function);
       }
+    for (auto embedding : getOperation().getOps<EmbeddingFnOp>())
+      if (failed(simplifyRegion(embedding)))
+        return signalPassFailure();
     eraseDead(getOperation());
   }
 

@@ -118,8 +118,9 @@ Value emitScalar(Value root, IRMapping &mapping, OpBuilder &builder, ParameterAc
         value = convertFloat(builder, loc, value, compute ? compute : type);
       mapping.map(read.getResult(), value);
     } else if (auto size = dyn_cast<AxisSizeOp>(op)) {
-      mapping.map(size.getResult(), params.axisSize(builder, loc, cast<BlockArgument>(size.getSource()),
-                                                    static_cast<int64_t>(size.getAxis())));
+      mapping.map(size.getResult(),
+                  params.axisSize(builder, loc, cast<BlockArgument>(size.getSource()),
+                                  static_cast<int64_t>(size.getAxis())));
     } else if (auto mlp = dyn_cast<MlpEvalOp>(op)) {
       mapping.map(mlp.getResult(), emitMlp(mlp, mapping.lookup(mlp.getX()),
                                            mapping.lookup(mlp.getHead()), builder, params));

@@ -27,7 +27,7 @@ Json halvesOf(device::Halves halves) {
 Json axisOfSize(const std::string &size) {
   static const std::map<std::string, const char *> names = {
       {"b", "batch"}, {"hq", "head"}, {"hkv", "kv_head"}, {"r", "query"},
-      {"c", "key"},   {"d", "depth"}, {"e", "depth"},    {"model", "model"}};
+      {"c", "key"},   {"d", "depth"}, {"e", "depth"},     {"model", "model"}};
   const auto found = names.find(size);
   return found == names.end() ? Json(nullptr) : Json(found->second);
 }

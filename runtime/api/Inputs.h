@@ -17,6 +17,9 @@ namespace pe::api {
 /// The shape of an argument or result in a call with these sizes.
 Expected<Shape> shapeOf(const ValueInfo &value, const plan::SizeValues &sizes);
 
+/// `sizes` and, for each further name that the entry requires to be of some size, the smallest one.
+Expected<plan::SizeValues> withRequired(const EntryInfo &entry, plan::SizeValues sizes);
+
 /// Every argument: parameters by their `pe.init`, other floating tensors standard normal.
 Expected<TensorMap> randomArguments(const EntryInfo &entry, uint64_t seed,
                                     const plan::SizeValues &sizes);

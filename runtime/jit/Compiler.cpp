@@ -154,7 +154,8 @@ Expected<EntryInfo> describeEntry(ModuleOp module, const std::string &entry) {
       return value.error();
     info.results.push_back(std::move(*value));
   }
-  info.requirements = mlir::pe::requirementsOf(function);
+  for (const mlir::pe::CallRequirement &required : mlir::pe::requirementsOf(function))
+    info.requirements.push_back({required.size, required.least, required.what});
   return info;
 }
 

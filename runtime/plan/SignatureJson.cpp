@@ -48,11 +48,10 @@ void readRequirements(JsonReader &reader, std::vector<Requirement> &requirements
     return;
   for (const Json &entry : reader.array("requires")) {
     const auto isText = [](const Json &item) { return item.is_string(); };
-    if (!entry.is_array() || entry.size() != 3 ||
-        !std::all_of(entry.begin(), entry.end(), isText))
+    if (!entry.is_array() || entry.size() != 3 || !std::all_of(entry.begin(), entry.end(), isText))
       return reader.fail("'requires': expected a list of [size, least, text]");
-    requirements.push_back({entry[0].get<std::string>(), entry[1].get<std::string>(),
-                            entry[2].get<std::string>()});
+    requirements.push_back(
+        {entry[0].get<std::string>(), entry[1].get<std::string>(), entry[2].get<std::string>()});
   }
 }
 

@@ -479,8 +479,8 @@ Status Evaluator::prepareEmbed(const Operation &operation) {
   auto root = step.builder.nodeOf(operation.operands[1]);
   if (!root)
     return root.takeError();
-  step.problem = {shape[0],           shape[1], shape[2],          call.queryStart,
-                  &step.builder.graph, *root,    &step.builder.pack};
+  step.problem = {shape[0], shape[1],          shape[2], call.queryStart, &step.builder.graph,
+                  *root,    &step.builder.pack};
   return checkAxes(step);
 }
 

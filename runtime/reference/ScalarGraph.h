@@ -42,8 +42,9 @@ private:
 
 using NodeId = int;
 
-/// Score is the scaled score of a pair, for graphs that are functions of it. In an embedding, Query is
-/// the token's position, Dim the dimension, Width how many there are, Length the end of the sequence.
+/// Score is the scaled score of a pair, for graphs that are functions of it. In an embedding, Query
+/// is the token's position, Dim the dimension, Width how many there are, Length the end of the
+/// sequence.
 enum class Position : uint8_t {
   Batch,
   Head,

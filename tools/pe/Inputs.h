@@ -2,6 +2,7 @@
 #ifndef PE_TOOLS_PE_INPUTS_H
 #define PE_TOOLS_PE_INPUTS_H
 
+#include "pe/Positions.h"
 #include "pe/Signature.h"
 #include "runtime/core/Tensor.h"
 
@@ -17,8 +18,8 @@ using Sizes = std::map<std::string, int64_t>;
 /// given are the sizes of the entry's arguments: dm of tokens, and axes that the user has named.
 Expected<Sizes> parseShape(const std::string &text, const EntryInfo &entry);
 
-/// Random arguments (data standard normal, parameters by pe.init) and cotangents "d_RESULT" of a call
-/// at `positions`.
+/// Random arguments (data standard normal, parameters by pe.init) and cotangents "d_RESULT" of a
+/// call at `positions`.
 Expected<TensorMap> randomInputs(const EntryInfo &entry, const Sizes &sizes, uint64_t seed,
                                  const Positions &positions = {});
 

@@ -51,8 +51,7 @@ std::string Timing::json(const std::string &structure) const {
   line["backward_share_of_peak"] = known(countsWork && hasPeak && hasBackward, backwardShare);
   if (forwardBytes > 0) {
     line["forward_gbytes_per_second"] = forwardBytes / forwardSeconds * 1e-9;
-    line["backward_gbytes_per_second"] =
-        known(hasBackward, backwardBytes / backwardSeconds * 1e-9);
+    line["backward_gbytes_per_second"] = known(hasBackward, backwardBytes / backwardSeconds * 1e-9);
     line["forward_share_of_copy"] = known(hasPeak, forwardCopyShare);
     line["backward_share_of_copy"] = known(hasPeak && hasBackward, backwardCopyShare);
   }
@@ -141,7 +140,8 @@ Expected<Timing> timeCalls(const api::CompiledFunction &function, const TensorMa
   timing.countsWork = plan.window.has_value();
   timing.hasPeak = plan.target == "cpu";
   if (plan.headDim == 0) { // no attention
-    if (Status timed = timeEmbedding(timing, runner, arguments, cotangents, positions, pool, repeats);
+    if (Status timed =
+            timeEmbedding(timing, runner, arguments, cotangents, positions, pool, repeats);
         !timed)
       return timed.takeError();
     return timing;
