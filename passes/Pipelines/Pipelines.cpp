@@ -25,7 +25,8 @@ void mlir::pe::buildPEPipeline(OpPassManager &pm, const CompileOptions &options)
   pm.addNestedPass<func::FuncOp>(createPEExpandMasksPass());
   pm.addNestedPass<func::FuncOp>(createPEExpandBiasesPass());
   pm.addNestedPass<func::FuncOp>(createPESplitTermsPass());
-  pm.addNestedPass<func::FuncOp>(createPESimplifyUnderNormalizerPass());
+  if (!options.materialize) // which writes what a normalizer would ignore, too
+    pm.addNestedPass<func::FuncOp>(createPESimplifyUnderNormalizerPass());
 }
 
 void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options) {
@@ -36,6 +37,7 @@ void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &op
   toTile.dtype = options.dtype;
   toTile.grad = options.grad;
   toTile.earlyExit = options.earlyExit;
+  toTile.materialize = options.materialize;
   pm.addPass(createPEToTilePass(toTile));
 }
 
@@ -68,11 +70,15 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   Option<bool> grad{*this, "grad", llvm::cl::desc("Also gradients"), llvm::cl::init(false)};
   Option<bool> earlyExit{*this, "early-exit", llvm::cl::desc("Stick-breaking may stop early"),
                          llvm::cl::init(true)};
+  Option<bool> materialize{*this, "materialize",
+                           llvm::cl::desc("The bias and the rotation's tables, not attention"),
+                           llvm::cl::init(false)};
   Option<std::string> features{*this, "features", llvm::cl::desc("x86-64-v3 or x86-64-v4"),
                                llvm::cl::init("x86-64-v3")};
 
   mlir::pe::CompileOptions get(StringRef lowering) const {
-    return {entry, headDim, valueDim, grad, earlyExit, features, lowering.str(), dtype, {}};
+    return {entry,    headDim,        valueDim, grad, earlyExit,
+            features, lowering.str(), dtype,    {},   materialize};
   }
 };
 

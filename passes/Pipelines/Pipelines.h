@@ -39,6 +39,7 @@ struct CompileOptions {
   std::string lowering = "cpu";       // or loops, gpu
   std::string dtype = "f32";          // of activations; or bf16, f16, tf32
   tile::LoopOptions loops;            // of the lowering `loops`
+  bool materialize = false;           // the bias and the rotation's tables, not attention
 };
 
 /// pe -> pe: checked, inlined, biases as regions of one class each.

@@ -6,6 +6,7 @@
 #include "passes/ToTile/Dropout.h"
 #include "passes/ToTile/Embedding.h"
 #include "passes/ToTile/MaskFunction.h"
+#include "passes/ToTile/Materialize.h"
 #include "passes/ToTile/Rotation.h"
 #include "passes/ToTile/ScoreFunction.h"
 #include "passes/ToTile/Sink.h"
@@ -119,6 +120,8 @@ private:
   LogicalResult lower(AttentionOp op);
   LogicalResult lower(EmbedOp op);
   void emitEmbedBackward();
+  LogicalResult checkRotation(AttentionOp op);
+  LogicalResult materialize();
   LogicalResult createPairs(Lowered &lowered, const DifferenceRange &range);
   LogicalResult createBounds(Lowered &lowered, ArrayRef<Value> masks, Value &low, Value &high);
   LogicalResult createModes(Lowered &lowered);
@@ -428,6 +431,13 @@ LogicalResult FunctionLowering::createModes(Lowered &lowered) {
   return success();
 }
 
+LogicalResult FunctionLowering::checkRotation(AttentionOp op) {
+  Value rotation = op.getRotation();
+  return !rotation ? success()
+                   : cast<RotationOpInterface>(rotation.getDefiningOp())
+                         .verifyHeadDim(options.headDim, [&] { return op.emitError(); });
+}
+
 LogicalResult FunctionLowering::lower(AttentionOp op) {
   attentions.push_back(std::make_unique<Lowered>());
   Lowered &lowered = *attentions.back();
@@ -461,12 +471,8 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
   if (failed(createPairs(lowered, *range)))
     return failure();
   noteWindow(*range);
-  if (Value rotation = op.getRotation())
-    if (failed(
-            cast<RotationOpInterface>(rotation.getDefiningOp()).verifyHeadDim(options.headDim, [&] {
-              return op.emitError();
-            })))
-      return failure();
+  if (failed(checkRotation(op)))
+    return failure();
   createResults(lowered);
   FailureOr<SmallVector<TermOp>> terms = termsOf(op);
   if (failed(terms) || failed(createModes(lowered)))
@@ -585,9 +591,35 @@ void FunctionLowering::storeParameterGradients() {
   }
 }
 
+/// The bias and the rotation of the only attention, in place of running it.
+LogicalResult FunctionLowering::materialize() {
+  auto all = function.getOps<AttentionOp>();
+  if (!llvm::hasSingleElement(all))
+    return function.emitError("expected one attention to materialize its bias, found ")
+           << std::distance(all.begin(), all.end());
+  AttentionOp op = *all.begin();
+  Attention a;
+  a.name = function.getName().str();
+  a.isSoftmax = op.getNormalizer() == Normalizer::Softmax;
+  a.pairs = pairsOf(context->plan, DifferenceRange(), Value(), Value());
+  FailureOr<SmallVector<TermOp>> terms = termsOf(op);
+  if (failed(terms) || failed(checkRotation(op)))
+    return failure();
+  AttentionTerms lowered(*context, *terms, a, DifferenceRange::kUnboundedMin);
+  a.terms = &lowered;
+  if (failed(lowered.prepare()))
+    return failure();
+  emitBias(*context, a);
+  if (Value rotation = op.getRotation())
+    emitRotationTables(*context, cast<RotationOpInterface>(rotation.getDefiningOp()), a.name);
+  return success();
+}
+
 LogicalResult FunctionLowering::run() {
   if (failed(createPlan()) || failed(createArguments()) || failed(createGradients()))
     return failure();
+  if (options.materialize)
+    return materialize();
   for (auto attention : function.getOps<AttentionOp>())
     if (failed(lower(attention)))
       return failure();
@@ -610,7 +642,7 @@ LogicalResult FunctionLowering::run() {
 struct PEToTilePass : impl::PEToTilePassBase<PEToTilePass> {
   using Base::Base;
   void runOnOperation() override {
-    PEToTilePassOptions options{entry, headDim, valueDim, dtype, grad, earlyExit};
+    PEToTilePassOptions options{entry, headDim, valueDim, dtype, grad, earlyExit, materialize};
     SmallVector<func::FuncOp> functions;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (function.isPublic() && (entry.empty() || function.getName() == entry))

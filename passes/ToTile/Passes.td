@@ -12,6 +12,8 @@ def PEToTilePass : Pass<"pe-to-tile", "::mlir::ModuleOp"> {
     streams and chains to the parameters (passes/ToTile/Terms.h), its rotation two stages before and two after.
     Activations have the element type `dtype`; scores, statistics, tables, parameters and sums are f32 (or f64).
     Depths are fixed here (`head-dim`, `value-dim`); every other size stays dynamic.
+    With `materialize` the plan builds the tables of its only attention and, in place of running it, writes the bias of every
+    pair, masked or not, as a stream reads it from them (passes/ToTile/Materialize.h).
 
     ```mlir
     func.func @attention(%q: tensor<?x?x?x?xf32> {pe.name = "q"}, ...) { %o = pe.attention %q, %k, %v ... }
@@ -29,7 +31,9 @@ def PEToTilePass : Pass<"pe-to-tile", "::mlir::ModuleOp"> {
            "f32 whose contractions round their operands">,
     Option<"grad", "grad", "bool", "false", "Also the gradients of every floating argument">,
     Option<"earlyExit", "early-exit", "bool", "true",
-           "Stick-breaking may stop at keys that cannot change the result">];
+           "Stick-breaking may stop at keys that cannot change the result">,
+    Option<"materialize", "materialize", "bool", "false",
+           "In place of attention, write its dense bias and its rotation's cosines and sines">];
   let dependentDialects = ["::mlir::tile::TileDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
                            "::mlir::memref::MemRefDialect"];

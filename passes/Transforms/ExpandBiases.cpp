@@ -8,6 +8,7 @@
 
 #include "dialect/PE/PEAttention.h"
 #include "dialect/PE/PEBiases.h"
+#include "dialect/PE/PEEmbeddings.h"
 #include "dialect/PE/PEScalars.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/Matchers.h"

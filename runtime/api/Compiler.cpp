@@ -145,7 +145,7 @@ Expected<std::string> Compiler::requestKey(const jit::CompileRequest &request) {
       " head=" + std::to_string(request.headDim) + " value=" + std::to_string(request.valueDim) +
       " dtype=" + std::string(nameOf(request.dtype)) + " grad=" + std::to_string(request.grad) +
       " early-exit=" + std::to_string(request.earlyExit) + " lowering=" + request.lowering +
-      " loops=" + textOf(request.loops);
+      " materialize=" + std::to_string(request.materialize) + " loops=" + textOf(request.loops);
   // Explanations and remarks hold the file's name, so it belongs to the key.
   return keyOf("function", request.source, fields + " name=" + request.source.name);
 }

@@ -74,6 +74,7 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
   options.dtype = nameOf(request.dtype);
   options.grad = request.grad;
   options.earlyExit = request.earlyExit;
+  options.materialize = request.materialize;
   options.lowering = isGpu ? "gpu" : request.lowering;
   if (!isGpu && options.lowering != "cpu" && options.lowering != "loops")
     return makeError("expected lowering cpu or loops, found ", options.lowering);

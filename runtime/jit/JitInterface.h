@@ -22,7 +22,10 @@
 
 namespace pe::jit {
 
-inline constexpr int kJitAbiVersion = 5;
+inline constexpr int kJitAbiVersion = 6;
+
+/// Results of a function compiled with `materialize`.
+inline constexpr const char *kBias = "pe.bias", *kCosine = "pe.cosine", *kSine = "pe.sine";
 
 struct Source {
   /// Text of a module in the pe dialect.
@@ -50,6 +53,9 @@ struct CompileRequest {
   bool earlyExit = true;
   /// "cpu": tuned kernels. "loops": the definition of the tile ops, naive scalar loops.
   std::string lowering = "cpu";
+  /// In place of attention, what its kernel reads: results kBias [b, hq, r, c], and of a rotation
+  /// kCosine and kSine [r, pairs].
+  bool materialize = false;
   /// How "loops" runs.
   LoopOptions loops = {};
 };

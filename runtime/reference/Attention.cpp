@@ -86,7 +86,6 @@ private:
   void rotate(std::vector<double> &rows, int64_t start) const;
   void rotateBack(std::vector<double> &rows, int64_t start) const;
   bool startRow(int64_t row);
-  bool isKept(int64_t i, int64_t j);
   /// The magnitude of the argument of the function of the score for key `n` of the row; 0 without
   /// one.
   double scoreBefore(int64_t row, size_t n) const {
@@ -132,7 +131,7 @@ private:
   std::vector<double> valueNorms; ///< |v_j|
   std::optional<ScalarEvaluator> bias;
   std::optional<ScalarEvaluator> score;
-  std::vector<std::pair<NodeId, ScalarEvaluator>> maskFunctions;
+  MaskEvaluator mask;
 
   // The current row: its unmasked keys in ascending order, and per key
   std::vector<int64_t> keys;
@@ -148,7 +147,7 @@ private:
 
 HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &inputs, int64_t item)
     : problem(problem), sizes(problem.sizes), item(item), batch(item / sizes.queryHeads),
-      head(item % sizes.queryHeads) {
+      head(item % sizes.queryHeads), mask(problem.mask, *problem.graph, *problem.parameters) {
   if (!problem.sinks.empty())
     sink = problem.sinks[head];
   keyItem = batch * sizes.keyHeads + head / (sizes.queryHeads / sizes.keyHeads);
@@ -172,23 +171,7 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
       evaluator->emplace(*problem.graph, *node, *problem.parameters);
       (*evaluator)->startHead(batch, head, sizes.headStart + head, sizes.headsTotal);
     }
-  std::vector<NodeId> nodes;
-  problem.mask.collectFunctions(nodes);
-  for (NodeId node : nodes) {
-    ScalarEvaluator evaluator(*problem.graph, node, *problem.parameters);
-    evaluator.startHead(batch, head, sizes.headStart + head, sizes.headsTotal);
-    maskFunctions.emplace_back(node, std::move(evaluator));
-  }
-}
-
-/// Whether the mask keeps the pair of the current row.
-bool HeadWorker::isKept(int64_t i, int64_t j) {
-  return problem.mask.allows(i, j, [&](NodeId node) {
-    for (auto &[known, evaluator] : maskFunctions)
-      if (known == node)
-        return evaluator.evaluate(j) != 0;
-    return false;
-  });
+  mask.startHead(batch, head, sizes.headStart + head, sizes.headsTotal);
 }
 
 void HeadWorker::rotate(std::vector<double> &rows, int64_t start) const {
@@ -235,12 +218,11 @@ bool HeadWorker::startRow(int64_t row) {
   for (std::optional<ScalarEvaluator> *evaluator : {&bias, &score})
     if (*evaluator)
       (*evaluator)->startRow(i);
-  for (auto &[node, evaluator] : maskFunctions)
-    evaluator.startRow(i);
+  mask.startRow(i);
   for (int64_t key = 0; key < sizes.keys; ++key) {
     int64_t j = sizes.keyStart + key;
     bool isStrict = problem.normalizer == Normalizer::StickBreaking;
-    if ((isStrict && j >= i) || !isKept(i, j))
+    if ((isStrict && j >= i) || !mask.allows(j))
       continue;
     double scaled = scaledScore(row, key);
     keys.push_back(key);
@@ -543,12 +525,10 @@ AttentionGradients attendReverse(const AttentionProblem &problem, const Attentio
   return total;
 }
 
-Array denseBias(const AttentionProblem &problem) {
+Array denseValues(const AttentionProblem &problem, NodeId node) {
   const AttentionSizes &sizes = problem.sizes;
   Array dense = Array::zeros({sizes.batch, sizes.queryHeads, sizes.queries, sizes.keys});
-  if (!problem.bias)
-    return dense;
-  ScalarEvaluator evaluator(*problem.graph, *problem.bias, *problem.parameters);
+  ScalarEvaluator evaluator(*problem.graph, node, *problem.parameters);
   double *next = dense.data.data();
   for (int64_t n = 0; n < sizes.batch * sizes.queryHeads; ++n) {
     int64_t head = n % sizes.queryHeads;

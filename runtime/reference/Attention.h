@@ -142,8 +142,8 @@ inline bool roundsResults(DType rounding) { return rounding != DType::TF32; }
 /// To the nearest number of the type: bf16 and f16 with ties to even, tf32 away from zero.
 void roundAll(std::vector<double> &values, DType dtype);
 
-/// The bias of every pair, masked or not: [B, Hq, Sq, Sk].
-Array denseBias(const AttentionProblem &problem);
+/// A coordinate or bias of the problem's graph at every pair, masked or not: [B, Hq, Sq, Sk].
+Array denseValues(const AttentionProblem &problem, NodeId node);
 
 } // namespace pe::reference
 

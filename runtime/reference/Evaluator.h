@@ -34,6 +34,8 @@ public:
   Results takeResults(bool grad);
   /// The problems of the attentions, in program order.
   std::vector<const AttentionProblem *> problems() const;
+  /// The node of a coordinate or bias in the first attention's graph.
+  Expected<NodeId> nodeOf(ValueId value) { return steps.front().builder.nodeOf(value); }
 
 private:
   /// One pe.attention, with everything its reverse needs.

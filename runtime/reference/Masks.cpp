@@ -43,6 +43,35 @@ void Mask::collectFunctions(std::vector<NodeId> &nodes) const {
     part.collectFunctions(nodes);
 }
 
+MaskEvaluator::MaskEvaluator(const Mask &mask, const ScalarGraph &graph,
+                             const ParameterPack &parameters)
+    : mask(mask) {
+  std::vector<NodeId> nodes;
+  mask.collectFunctions(nodes);
+  for (NodeId node : nodes)
+    functions.emplace_back(node, ScalarEvaluator(graph, node, parameters));
+}
+
+void MaskEvaluator::startHead(int64_t batch, int64_t head, int64_t globalHead,
+                              int64_t headsTotal) {
+  for (auto &[node, evaluator] : functions)
+    evaluator.startHead(batch, head, globalHead, headsTotal);
+}
+
+void MaskEvaluator::startRow(int64_t row) {
+  query = row;
+  for (auto &[node, evaluator] : functions)
+    evaluator.startRow(row);
+}
+
+bool MaskEvaluator::allows(int64_t key) {
+  return mask.allows(query, key, [&](NodeId node) {
+    auto found = std::find_if(functions.begin(), functions.end(),
+                              [&](const auto &entry) { return entry.first == node; });
+    return found->second.evaluate(key) != 0;
+  });
+}
+
 static Expected<Mask> buildCombination(const Program &program, const Definitions &definitions,
                                        GraphBuilder &builder, const Operation &operation,
                                        Mask::Kind kind) {

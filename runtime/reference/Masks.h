@@ -35,6 +35,23 @@ struct Mask {
   bool isCausal() const;
 };
 
+/// A mask at the pairs of one row after another.
+class MaskEvaluator {
+public:
+  MaskEvaluator(const Mask &mask, const ScalarGraph &graph, const ParameterPack &parameters);
+
+  /// As those of ScalarEvaluator.
+  void startHead(int64_t batch, int64_t head, int64_t globalHead, int64_t headsTotal);
+  void startRow(int64_t query);
+  /// Whether the mask keeps the pair of the current row.
+  bool allows(int64_t key);
+
+private:
+  const Mask &mask;
+  int64_t query = 0;
+  std::vector<std::pair<NodeId, ScalarEvaluator>> functions;
+};
+
 /// The mask made by the value's operation.
 Expected<Mask> buildMask(const Program &program, const Definitions &definitions,
                          GraphBuilder &builder, ValueId value);

@@ -19,21 +19,4 @@ Expected<Results> evaluate(const Program &program, const TensorMap &inputs,
   return evaluator.takeResults(grad);
 }
 
-Expected<Tensor> materializeBias(const Program &program, const TensorMap &inputs,
-                                 const Positions &positions) {
-  Evaluator evaluator(program, positions, {.rounding = {}, .threads = 1});
-  if (Status status = evaluator.bind(inputs, /*grad=*/false); !status)
-    return status.takeError();
-  // A second attention may read the first one's result, so only a single one can be prepared
-  // without being run.
-  if (Status status = evaluator.forward(/*run=*/false); !status)
-    return status.takeError();
-  auto problems = evaluator.problems();
-  if (problems.size() != 1)
-    return makeError("expected a function with one attention to materialize its bias, found ",
-                     problems.size());
-  Array dense = denseBias(*problems[0]);
-  return Tensor::of(dense.data, dense.shape);
-}
-
 } // namespace pe::reference

@@ -63,7 +63,23 @@ Expected<Results> evaluate(const Program &program, const TensorMap &inputs,
                            const Positions &positions, bool grad,
                            const EvaluateOptions &options = {});
 
-/// The dense bias of the function's only attention, [B, Hq, Sq, Sk], in f64.
+/// What the function's only attention does with its scores, in f64.
+struct Materialized {
+  /// The sum of the biases of every pair, masked or not: [B, Hq, Sq, Sk]; 0 without biases.
+  Tensor bias;
+  bool hasBias = false;
+  /// 1 where attention takes the pair into account, else 0: [B, Sq, Sk].
+  Tensor allowed;
+  /// What a query's row is rotated by: [Sq, pairs]. Undefined without a rotation.
+  Tensor cosine, sine;
+  /// Of the function's only `pe.mlp`: its coordinate and its value at every pair, [B, Hq, Sq, Sk].
+  /// Undefined without one.
+  Tensor mlpInput, mlpValue;
+};
+Expected<Materialized> materialize(const Program &program, const TensorMap &inputs,
+                                   const Positions &positions);
+
+/// The dense bias of the function's only attention, [B, Hq, Sq, Sk], in f64; 0 without biases.
 Expected<Tensor> materializeBias(const Program &program, const TensorMap &inputs,
                                  const Positions &positions);
 

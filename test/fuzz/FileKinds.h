@@ -36,7 +36,7 @@ struct FileKind {
 };
 
 /// Sources; safetensors; plans, signatures and programs of packages; whole packages; checkpoints;
-/// logs; configurations.
+/// logs; what pe plot reads; configurations.
 const std::vector<FileKind> &fileKinds();
 /// The part of fileKinds that is defined in ReaderKinds.cpp.
 std::vector<FileKind> readerKinds();

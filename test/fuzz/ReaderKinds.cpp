@@ -14,6 +14,7 @@
 #include "runtime/plan/Plan.h"
 #include "runtime/plan/SignatureJson.h"
 #include "runtime/reference/Reference.h"
+#include "runtime/train/report/RunFile.h"
 #include "runtime/train/session/Observers.h"
 #include "runtime/train/session/Options.h"
 #include "runtime/train/trainer/Checkpoint.h"
@@ -289,6 +290,29 @@ std::string readLog(const Corpus &, const std::string &bytes, const fs::path &sc
   return after->starts_with(bytes.substr(0, whole)) ? "" : "continuing a log lost lines of it";
 }
 
+/// A log, results of the demo or a table of bench, as pe plot reads them.
+std::string makeRun(const Corpus &, uint64_t seed) {
+  Random random(seed, "run");
+  static const char *const good[] = {
+      R"({"event":"start","step":0}
+{"event":"step","step":0,"bits_per_char":6.5}
+{"event":"step","step":1,"bits_per_char":null}
+{"event":"evaluation","step":2,"bits_per_char":{"256":2.5,"512":2.25}}
+)",
+      R"({"corpus": {"bytes": 3}, "seconds": 1.5, "encodings": {"t5": {"encoding_params": 256,
+    "model_params": 1000, "bits_per_char": {"256": 2.5, "2048": 3.0}}}})",
+      R"({"cpu": "C", "threads": 2, "copy_bytes_per_second": 1e10, "rows": [{"encoding": "t5",
+    "n": 512, "forward_seconds": 0.5, "forward_flops": 1e9, "forward_bytes": 1e6,
+    "forward_share_of_peak": 0.7, "backward_seconds": 1.5, "backward_flops": 1e9}]})"};
+  const std::string text = good[random.below(3)];
+  return random.below(2) ? mutateJson(text, random) : mutateBytes(text, random);
+}
+
+std::string readRunFile(const Corpus &, const std::string &bytes, const fs::path &,
+                        const Progress &) {
+  return judgeMessage(train::parseRunFile(bytes, "run.json"));
+}
+
 std::string makeConfig(const Corpus &, uint64_t seed) {
   Random random(seed, "config");
   return mutateJson(R"({"layers": 2, "dim": 64, "heads": 4, "seq": 256, "batch": 8, "steps": 100,
@@ -319,6 +343,7 @@ std::vector<FileKind> readerKinds() {
           {"package", makePackage, readPackage},
           {"checkpoint", makeCheckpoint, readCheckpoint},
           {"log", makeLog, readLog},
+          {"run", makeRun, readRunFile},
           {"config", makeConfig, readConfig}};
 }
 

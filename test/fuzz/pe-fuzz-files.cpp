@@ -209,7 +209,8 @@ int main(int argc, char **argv) {
   app.add_option("--seed", options.seed, "first seed");
   app.add_option("--count", options.count, "how many seeds");
   app.add_option("--kinds", options.kinds,
-                 "safetensors, plan, signature, program, package, checkpoint, log, config, source")
+                 "safetensors, plan, signature, program, package, checkpoint, log, run, config, "
+                 "source")
       ->delimiter(',');
   app.add_option("--print", options.print, "write the damaged file of this seed");
   app.add_option("--corpus", options.corpus, "folder with good packages (default: compiled now)");

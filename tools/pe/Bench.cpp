@@ -2,6 +2,7 @@
 #include "runtime/core/File.h"
 #include "runtime/core/Random.h"
 #include "runtime/device/cpu/CpuInfo.h"
+#include "runtime/device/cpu/Peak.h"
 #include "runtime/reference/Compare.h"
 #include "runtime/train/blas/Blas.h"
 #include "tools/pe/CommandLine.h"
@@ -251,6 +252,15 @@ void Bench::reportEmbedding(const std::string &name, int64_t length, const Timin
                   {"structure", "embedding"}});
 }
 
+/// Bytes that a forward call cannot avoid to move: its arguments and the outputs. Backward
+/// reads them with the output's cotangent and writes their gradients.
+static double bytesOf(const TensorMap &arguments, int64_t outputs) {
+  double bytes = static_cast<double>(outputs) * sizeof(float);
+  for (const auto &[name, tensor] : arguments)
+    bytes += static_cast<double>(tensor.byteSize());
+  return bytes;
+}
+
 Expected<Bench::Checked> Bench::compileAndCheck(const std::string &name) {
   FileOptions file;
   file.file = options.encodings + "/" + name + ".mlir";
@@ -290,6 +300,7 @@ Status Bench::measure(const std::string &name, int64_t length) {
   auto rival = timeUnfused(length, biased);
   if (!rival)
     return rival.error();
+  const int64_t outputs = options.heads * length * options.headDim;
   double forward = rival->first / timing->forwardSeconds;
   double backward = rival->second / timing->backwardSeconds;
   slower += (forward < 1) + (backward < 1);
@@ -307,6 +318,10 @@ Status Bench::measure(const std::string &name, int64_t length) {
                   {"backward_seconds", timing->backwardSeconds},
                   {"backward_share_of_peak", timing->backwardShare},
                   {"backward_speedup", backward},
+                  {"forward_flops", timing->forwardFlops},
+                  {"backward_flops", timing->backwardFlops},
+                  {"forward_bytes", bytesOf(*arguments, outputs)},
+                  {"backward_bytes", 2 * bytesOf(*arguments, outputs)},
                   {"structure", function->runner->getPlan().structure}});
   return Status::success();
 }
@@ -379,8 +394,10 @@ Status Bench::run() {
                                  {"threads", pool->threads()},
                                  {"heads", options.heads},
                                  {"head_dim", options.headDim}};
-  if (!options.views)
+  if (!options.views) {
     file["rival"] = "OpenBLAS " + blas::coreName();
+    file["copy_bytes_per_second"] = cpu::measureCopyRate(*pool);
+  }
   file["rows"] = rows;
   return writeFileAtomically(options.json, file.dump(2) + "\n");
 }

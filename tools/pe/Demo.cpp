@@ -157,13 +157,13 @@ Status Demo::drawBias(const std::string &name, const TrainedEncoding &encoding,
   auto at = [&](int64_t head, int64_t i, int64_t j) {
     return values[(head * kLength + i) * kLength + j];
   };
-  train::LineChart chart;
+  chart::LineChart chart;
   chart.title = name + ": bias of layer 0 against distance";
   chart.xLabel = "distance";
   chart.yLabel = "bias (logits)";
   bool any = false;
   for (int64_t head = 0; head < shape.heads; ++head) {
-    train::Series series{"head " + std::to_string(head), {}};
+    chart::Series series{.name = "head " + std::to_string(head)};
     for (int64_t distance = 0; distance < kLength; ++distance) {
       series.points.emplace_back(distance, at(head, kLength - 1, kLength - 1 - distance));
       any |= series.points.back().second != 0;
@@ -174,21 +174,23 @@ Status Demo::drawBias(const std::string &name, const TrainedEncoding &encoding,
     report.biasCharts.push_back(std::move(chart));
   if (name != "fire")
     return Status::success();
+  constexpr int64_t kStep = 8;
+  chart::Heatmap map{.title = name + ": bias of layer 0",
+                     .xLabel = "key",
+                     .yLabel = "query",
+                     .valueLabel = "bias (logits)"};
+  map.xStep = map.yStep = kStep;
   for (int64_t head = 0; head < shape.heads; ++head) {
-    train::Heatmap map;
-    map.title = name + ", layer 0, head " + std::to_string(head);
-    map.xLabel = "key";
-    map.yLabel = "query";
-    map.xRange = map.yRange = {0, kLength};
-    constexpr int64_t kStep = 8;
+    chart::HeatmapPanel panel{.title = "head " + std::to_string(head)};
     for (int64_t i = 0; i < kLength; i += kStep) {
       std::vector<double> row;
       for (int64_t j = 0; j < kLength; j += kStep)
         row.push_back(j <= i ? at(head, i, j) : std::nan(""));
-      map.rows.push_back(std::move(row));
+      panel.rows.push_back(std::move(row));
     }
-    report.heatmaps.push_back(std::move(map));
+    map.panels.push_back(std::move(panel));
   }
+  report.heatmaps.push_back(std::move(map));
   return Status::success();
 }
 

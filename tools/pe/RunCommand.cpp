@@ -3,6 +3,7 @@
 #include "runtime/reference/Compare.h"
 #include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
+#include "tools/pe/Materialize.h"
 #include "tools/pe/Run.h"
 #include "tools/pe/Timing.h"
 
@@ -33,6 +34,7 @@ private:
   Status roundForReference();
   Status compile();
   Status compute();
+  Status materialize();
   Status compareWithReference();
   Status time();
   Status write();
@@ -157,31 +159,38 @@ Status Run::compute() {
   return Status::success();
 }
 
+/// The dense bias, compiled and of the reference (--materialize).
+Status Run::materialize() {
+  auto call = materializeCall(*program, compileOptionsOf(options), arguments, positions, *pool);
+  if (!call)
+    return call.error();
+  if (call->isCompiled)
+    std::fputs(call->report.table().c_str(), stderr);
+  else
+    std::fprintf(stderr, "pe run: note: 'bias' is the reference's: compiled code writes it for "
+                         "sources on target cpu only\n");
+  auto single = convert(call->expected.bias, DType::F32);
+  if (!single)
+    return single.error();
+  found["bias"] = call->bias;
+  found["bias_reference"] = *std::move(single);
+  return checkMaterialized(*call);
+}
+
 /// The reference judges the results (--check).
 Status Run::compareWithReference() {
+  if (!options.check || options.target == "reference")
+    return Status::success();
   auto parsed = reference::parseProgram(description->program);
   if (!parsed)
     return parsed.error();
   TensorMap all = arguments;
   all.insert(cotangents.begin(), cotangents.end());
-  if (options.materialize) {
-    auto bias = reference::materializeBias(*parsed, all, positions);
-    if (!bias)
-      return bias.error();
-    auto single = convert(*bias, DType::F32);
-    if (!single)
-      return single.error();
-    found["bias"] = *single;
-  }
-  if (!options.check || options.target == "reference")
-    return Status::success();
   reference::EvaluateOptions evaluation;
   evaluation.threads = options.threads;
   auto results = reference::evaluate(*parsed, all, positions, options.grad, evaluation);
   if (!results)
     return results.error();
-  TensorMap judged = found;
-  judged.erase("bias");
   reference::CompareOptions comparison;
   comparison.computation = function->runner->getPlan().dtype;
   auto approximations = reference::approximationsOf(function->explainJson);
@@ -197,7 +206,7 @@ Status Run::compareWithReference() {
     rounded = *std::move(evaluated);
     comparison.rounded = &*rounded;
   }
-  auto report = reference::compare(*results, judged, comparison);
+  auto report = reference::compare(*results, found, comparison);
   if (!report)
     return report.error();
   std::fputs(report->table().c_str(), stderr);
@@ -277,6 +286,9 @@ Status Run::execute() {
     return computed;
   if (Status compared = compareWithReference(); !compared)
     return compared;
+  if (options.materialize)
+    if (Status materialized = materialize(); !materialized)
+      return materialized;
   if (!options.explain.empty() && function)
     std::printf(
         "%s\n",
@@ -310,7 +322,9 @@ Action addRun(CLI::App &app) {
   app.add_option("--threads", options->threads, "Threads; default: one per core");
   addSwitch(app, "--check", options->check,
             "Compare with the float64 reference and print the errors");
-  addSwitch(app, "--materialize", options->materialize, "Also write the dense bias as `bias`");
+  addSwitch(app, "--materialize", options->materialize,
+            "Also write the dense bias as `bias`, from the compiled tables, and the reference's as "
+            "`bias_reference`; both are compared");
   // Flags: their value comes after '=' only, never from the next word.
   app.add_flag("--time{15}", options->time,
                "Print one JSON line of medians over this many calls (15)");

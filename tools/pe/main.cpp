@@ -85,8 +85,9 @@ int main(int argc, char **argv) {
         std::tuple{"compile", "Write a file at one stage of compilation", &addCompile},
         std::tuple{"explain", "Say which structure and kernel the compiler found", &addExplain},
         std::tuple{"doctor", "Say what this machine has of what pe needs", &addDoctor},
-        std::tuple{"bench", "Time encodings against unfused attention, checked first",
-                   &addBench}}) {
+        std::tuple{"bench", "Time encodings against unfused attention, checked first", &addBench},
+        std::tuple{"plot", "Draw an encoding or a run: SVG pictures and their numbers as CSV",
+                   &addPlot}}) {
     CLI::App *command = app.add_subcommand(name, about);
     actions.emplace_back(command, add(*command));
   }

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstring>
+#include <memory>
+#include <new>
 
 namespace pe::cpu {
 namespace {
@@ -79,6 +82,29 @@ double measureFmaPeak(ParallelFor &pool, Level level, int repeats) {
   for (int i = 0; i < repeats; ++i)
     best = std::max(best, level == Level::V4 ? measureOnce(pool, runAvx512, 16)
                                              : measureOnce(pool, runAvx2, 8));
+  return best;
+}
+
+double measureCopyRate(ParallelFor &pool, int repeats) {
+  constexpr size_t kBytes = size_t(128) << 20;
+  const std::unique_ptr<char[]> from(new (std::nothrow) char[kBytes]),
+      to(new (std::nothrow) char[kBytes]);
+  if (!from || !to)
+    return 0;
+  const size_t part = kBytes / static_cast<size_t>(pool.threads());
+  double best = 0;
+  for (int i = -1; i < repeats; ++i) { // the first round only brings the pages in
+    const Clock::time_point start = Clock::now();
+    parallelFor(pool, pool.threads(), [&](int64_t n) {
+      const size_t begin = static_cast<size_t>(n) * part;
+      if (i < 0)
+        std::memset(from.get() + begin, 1, part);
+      std::memcpy(to.get() + begin, from.get() + begin, part);
+    });
+    const double moved = 2.0 * static_cast<double>(part) * pool.threads();
+    if (i >= 0)
+      best = std::max(best, moved / seconds(start, Clock::now()));
+  }
   return best;
 }
 

@@ -6,6 +6,8 @@
 
 #include "runtime/train/report/Report.h"
 
+#include "runtime/chart/SvgWriter.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -13,6 +15,11 @@
 
 namespace pe::train {
 namespace {
+
+using chart::escapeXml;
+using chart::Heatmap;
+using chart::LineChart;
+using chart::Series;
 
 constexpr const char *kStyle = R"css(
 :root { --ink: #222; --grid: #ddd; --page: #fff; --soft: #667; }
@@ -28,6 +35,8 @@ th:first-child, td:first-child { text-align: left; }
 .soft { color: var(--soft); } .charts { display: flex; flex-wrap: wrap; gap: 1.2em; }
 svg { max-width: 100%; height: auto; } code { font-size: .9em; overflow-wrap: anywhere; }
 .worse { color: #c0392b; }
+svg .page { fill: var(--page); } svg .ink { fill: var(--ink); }
+svg .axis { stroke: var(--ink); } svg .grid { stroke: var(--grid); }
 )css";
 
 /// A length costs visibly more bits than the shortest.
@@ -83,9 +92,9 @@ LineChart lengthChart(const ReportContent &content) {
   chart.title = "Bits per character by context length";
   chart.xLabel = "characters of context (trained at " + std::to_string(content.trainedLength) + ")";
   chart.yLabel = "bits per character";
-  chart.logX = chart.markers = true;
+  chart.x = chart::Scale::Kind::Log2;
   for (const EncodingResult &result : content.results) {
-    Series series{result.name, {}};
+    Series series{.name = result.name, .marker = chart::Marker::Circle};
     for (auto [length, bits] : result.bitsPerChar)
       series.points.emplace_back(static_cast<double>(length), bits);
     chart.series.push_back(std::move(series));
@@ -99,7 +108,7 @@ LineChart trainingChart(const ReportContent &content) {
   chart.xLabel = "step";
   chart.yLabel = "bits per character (smoothed)";
   for (const EncodingResult &result : content.results)
-    chart.series.push_back({result.name, result.curve});
+    chart.series.push_back({.name = result.name, .points = result.curve});
   return chart;
 }
 
@@ -139,7 +148,7 @@ std::string toHtml(const ReportContent &content) {
                    biases);
   if (!maps.empty())
     out += section("Learned bias, query by key",
-                   "Bias of every causal pair, first layer; each head has its own colours.", maps);
+                   "Bias of causal pairs, first layer; each head has its own colours.", maps);
   out += "<h2>What this does not show</h2>\n<ul>\n";
   for (const std::string &limit : content.limits)
     out += "<li>" + escapeXml(limit) + "</li>\n";

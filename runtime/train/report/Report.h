@@ -8,10 +8,14 @@
 #ifndef PE_RUNTIME_TRAIN_REPORT_REPORT_H
 #define PE_RUNTIME_TRAIN_REPORT_REPORT_H
 
-#include "runtime/train/report/Svg.h"
+#include "runtime/chart/Heatmap.h"
+#include "runtime/chart/LineChart.h"
 
 #include <cstdint>
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace pe::train {
 
@@ -36,8 +40,8 @@ struct ReportContent {
   int64_t trainedLength = 256;
   std::vector<EncodingResult> results;
   /// Bias against distance; heatmaps of learned biases.
-  std::vector<LineChart> biasCharts;
-  std::vector<Heatmap> heatmaps;
+  std::vector<chart::LineChart> biasCharts;
+  std::vector<chart::Heatmap> heatmaps;
   /// What the table does not show.
   std::vector<std::string> limits;
 };

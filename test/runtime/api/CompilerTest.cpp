@@ -93,7 +93,7 @@ TEST_F(CompilerTest, KernelsAreCompiledOnceForAllProcesses) {
 TEST_F(CompilerTest, EveryFieldOfTheRequestCounts) {
   Compiler compiler = start();
   ASSERT_TRUE(compiler.compile(request));
-  std::vector<jit::CompileRequest> others(14, request);
+  std::vector<jit::CompileRequest> others(15, request);
   others[0].source.text += " ";
   others[1].source.entry = "double";
   others[2].features = "x86-64-v3";
@@ -108,6 +108,7 @@ TEST_F(CompilerTest, EveryFieldOfTheRequestCounts) {
   others[11].loops.owner = LoopOptions::Owner::Columns;
   others[12].loops.useStop = true;
   others[13].loops.useSkip = true;
+  others[14].materialize = true;
   for (size_t i = 0; i < others.size(); ++i) {
     ASSERT_TRUE(compiler.compile(others[i]));
     EXPECT_EQ(counts.compiles, static_cast<int>(i) + 2);

@@ -1,4 +1,4 @@
-//===- ReportTest.cpp - Charts, page and results.json ---------------------===//
+//===- ReportTest.cpp - The demo's page and results.json ---------------------===//
 
 #include "runtime/train/report/Report.h"
 
@@ -59,39 +59,20 @@ TEST(Report, JsonHasTheContractsForm) {
 
 TEST(Report, PageHasEveryNumberAndChart) {
   ReportContent content = sample();
-  LineChart bias{.title = "bias", .series = {{"head 0", {{1, 0}, {100, -3}}}}};
+  pe::chart::LineChart bias{.title = "bias",
+                            .series = {{.name = "head 0", .points = {{1, 0}, {100, -3}}}}};
   content.biasCharts.push_back(bias);
-  Heatmap map{.title = "map", .rows = {{0, std::nan("")}, {1, 2}}};
+  pe::chart::Heatmap map{.title = "map", .panels = {{.rows = {{0, std::nan("")}, {1, 2}}}}};
   content.heatmaps.push_back(map);
   std::string page = toHtml(content);
   EXPECT_NE(page.find("2 layers &amp; &lt;64&gt; wide"), std::string::npos);
   EXPECT_NE(page.find("<td class=\"worse\">2.800</td>"), std::string::npos);
   EXPECT_NE(page.find("110,988"), std::string::npos);
   EXPECT_NE(page.find("no gain from longer context"), std::string::npos);
-  EXPECT_EQ(count(page, "<polyline"), 3u + 3u + 1u);
+  EXPECT_EQ(count(page, "<path class=\"line\""), 3u + 3u + 1u);
   EXPECT_EQ(page.find("nan"), std::string::npos);
   EXPECT_EQ(page.find("<script"), std::string::npos);
   std::ofstream("report-test.html") << page;
 }
-
-TEST(Svg, TicksAreRoundAndInside) {
-  EXPECT_EQ(axisTicks(0, 10, 5), (std::vector<double>{0, 2, 4, 6, 8, 10}));
-  for (auto [low, high] : {std::pair{1.93, 4.87}, {-3.2, 0.0}, {0.001, 0.0042}}) {
-    std::vector<double> ticks = axisTicks(low, high, 5);
-    EXPECT_GE(ticks.size(), 3u);
-    EXPECT_LE(ticks.size(), 9u);
-    EXPECT_GE(ticks.front(), low - 1e-9);
-    EXPECT_LE(ticks.back(), high + 1e-9);
-  }
-}
-
-TEST(Svg, DrawsChartsWithoutData) {
-  EXPECT_NE(toSvg(LineChart{}).find("</svg>"), std::string::npos);
-  EXPECT_NE(toSvg(Heatmap{}).find("</svg>"), std::string::npos);
-  LineChart one{.series = {{"a", {{5, 5}}}}};
-  EXPECT_EQ(toSvg(one).find("nan"), std::string::npos);
-}
-
-TEST(Svg, EscapesText) { EXPECT_EQ(escapeXml("a<b & \"c\">"), "a&lt;b &amp; &quot;c&quot;&gt;"); }
 
 } // namespace

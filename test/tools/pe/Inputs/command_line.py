@@ -23,8 +23,29 @@ cases = [
     (["r" * 100000], "unknown command"),
     (["run", "long"], "long:2:8: error: unknown operation 'pe." + "a" * 61 + "...'; docs"),
     (["doctor", "x"], "pe doctor: error: unexpected argument 'x'"),
-    (["plot", "x"], "pe plot: error: this command is not built yet"),
     (["reinit"], "pe reinit: error: this command is not built yet"),
+]
+plot = ["plot", nope, "--out=dir"]
+cases += [
+    (["plot"], "pe plot: error: expected FILE, found none"),
+    (["plot", "x"], "pe plot: error: file 'x': cannot open: No such file"),
+    (["plot", "empty"], "empty:1:1: error: expected a public function"),
+    (["plot", "garbage"], "garbage:1:1: error: "),
+    (plot + ["--kinds=bias"], "pe plot: error: unknown option --kinds; did you mean '--kind'?"),
+    (plot + ["--kind=bias,heat"], "--kind: expected 'bias', 'distance'"),
+    (plot + ["--length=0"], "--length: expected 1 to 256 for kind weights, found 0"),
+    (plot + ["--length=x"], "--length: expected a whole number, found 'x'"),
+    (plot + ["--query=1,x"], "--query: expected a whole number, found 'x'"),
+    (plot + ["--heads=-1"], "--heads: expected heads of 0 to 7, found -1"),
+    (plot + ["--shape=h=0"], "--shape: expected h to be a multiple of hkv"),
+    (plot + ["--shape=h=2000"], "expected 1 to 1024 heads, found 2000"),
+    (plot + ["--shape=d=7"], "expected a head dim of 8 to 256 in steps of 8, found 7"),
+    (plot + ["--in=none"], "file 'none': cannot open: No such file"),
+    (plot + ["--in=garbage"], "garbage"),
+    (plot + ["--layer=-1"], "--layer: expected 0 or more, found -1"),
+    (plot + ["--threads=1025"], "--threads: expected 1 to 1024"),
+    (plot + ["--out=empty"], "--out is given twice"),
+    (["plot", nope, "--out=empty"], "--out: expected a folder, found the file 'empty'"),
 ]
 for command in ["run", "explain", "compile"]:
     name = [command] + (["--emit=tile"] if command == "compile" else [])

@@ -1,0 +1,46 @@
+//===- Materialize.cpp - what a kernel reads, written out ---===//
+#include "passes/ToTile/Materialize.h"
+
+#include "passes/ToTile/Rotation.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+void mlir::tile::emitBias(PlanContext &context, const Attention &attention) {
+  Value bias = context.buffer("pe.bias", Role::Result, {"b", "hq", "r", "c"}, {}, /*zero=*/true);
+  TileBuilder t = beginStage(context.plan, attention.name + "_bias", Phase::Forward, {"b", "hq"},
+                             attention.pairs);
+  Value shift = attention.terms->emitRowShift(t);
+  t.stream(Order::Any, {}, {}, [&](TileBuilder &body, ValueRange) -> SmallVector<Value> {
+    SmallVector<Value> inputs = body.pairPoint();
+    if (Value sum = attention.terms->emit(body))
+      inputs.push_back(sum);
+    if (shift)
+      inputs.push_back(shift);
+    body.eachPair(inputs, [&](Scalar &s, ValueRange at) {
+      Value value = s.number(0.0);
+      for (Value term : at.drop_front(4))
+        value = s.add(value, term);
+      SmallVector<Value> place = {at[0], at[1], s.sub(at[2], s.size("q_start")),
+                                  s.sub(at[3], s.size("k_start"))};
+      accumulateElement(s, s.mul(value, s.number(1.0 / kLog2E)), bias, place);
+    });
+    return {};
+  });
+}
+
+void mlir::tile::emitRotationTables(PlanContext &context, pe::RotationOpInterface rotation,
+                                    StringRef name) {
+  RotationTables tables =
+      prepareRotation(context, rotation, (name + "_rotation").str(), /*queries=*/true);
+  std::string pairs = std::to_string(tables.pairs);
+  for (auto [result, table] :
+       {std::pair{"pe.cosine", tables.cosine}, std::pair{"pe.sine", tables.sine}}) {
+    Value written = context.buffer(result, Role::Result, {"r", pairs});
+    TileBuilder t = beginStage(context.plan, (name + "_" + StringRef(result).drop_front(3)).str(),
+                               Phase::Forward, {});
+    t.foreach ({"r", pairs}, [&, table = table](Scalar &s, ValueRange at) {
+      writeElement(s, readElement(s, table, at), written, at);
+    });
+  }
+}

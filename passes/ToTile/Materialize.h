@@ -1,0 +1,26 @@
+//===- Materialize.h - what a kernel reads, written out ---===//
+//
+// For pictures and for judging tables: a plan that builds the tables of a bias and, in place of
+// attention, writes the bias of every pair as the kernel's stream reads it from them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOTILE_MATERIALIZE_H
+#define PE_PASSES_TOTILE_MATERIALIZE_H
+
+#include "dialect/PE/PE.h"
+#include "passes/ToTile/Attention.h"
+#include "passes/ToTile/PlanContext.h"
+
+namespace mlir::tile {
+
+/// Adds the result "pe.bias" [b, hq, r, c] in natural units, and the stage that writes it: the sum
+/// of all terms, those of the query alone too. Pairs outside `attention.pairs` are 0.
+void emitBias(PlanContext &context, const Attention &attention);
+
+/// Adds the results "pe.cosine" and "pe.sine" [r, pairs] at the positions of the queries, and the
+/// stages that write them.
+void emitRotationTables(PlanContext &context, pe::RotationOpInterface rotation, StringRef name);
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_TOTILE_MATERIALIZE_H

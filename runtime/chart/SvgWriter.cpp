@@ -1,0 +1,101 @@
+//===- SvgWriter.cpp - Shapes and words as SVG ----------------------------===//
+
+#include "runtime/chart/SvgWriter.h"
+
+#include <cstdarg>
+#include <cstdio>
+
+namespace pe::chart {
+
+std::string format(const char *pattern, ...) {
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, pattern);
+  std::vsnprintf(text, sizeof text, pattern, arguments);
+  va_end(arguments);
+  return text;
+}
+
+/// How many bytes the UTF-8 character at `at` has; 0 if there is none.
+static size_t utf8Length(std::string_view text, size_t at) {
+  const auto byte = [&](size_t n) { return static_cast<unsigned char>(text[n]); };
+  const unsigned char lead = byte(at);
+  const size_t length = lead < 0x80                   ? 1
+                        : lead >= 0xC2 && lead < 0xE0 ? 2
+                        : lead >= 0xE0 && lead < 0xF0 ? 3
+                        : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                      : 0;
+  if (length == 0 || at + length > text.size())
+    return 0;
+  for (size_t n = 1; n < length; ++n)
+    if ((byte(at + n) & 0xC0) != 0x80)
+      return 0;
+  const unsigned char next = length > 1 ? byte(at + 1) : 0;
+  // Longer spellings than needed, surrogates, and what lies beyond U+10FFFF.
+  const bool isBad = (lead == 0xE0 && next < 0xA0) || (lead == 0xED && next >= 0xA0) ||
+                     (lead == 0xF0 && next < 0x90) || (lead == 0xF4 && next >= 0x90) ||
+                     (lead == 0xEF && next == 0xBF && byte(at + 2) >= 0xBE);
+  return isBad ? 0 : length;
+}
+
+std::string escapeXml(std::string_view text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = utf8Length(text, at);
+    const char c = text[at];
+    if (length == 0 || (length == 1 && static_cast<unsigned char>(c) < 0x20))
+      out += '?';
+    else if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      out += text.substr(at, length);
+    at += length ? length : 1;
+  }
+  return out;
+}
+
+SvgWriter::SvgWriter(double width, double height) {
+  out = format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
+               "height=\"%.0f\" font-family=\"system-ui, Helvetica, Arial, sans-serif\" "
+               "font-size=\"%.0f\">\n<rect class=\"page\" width=\"%.0f\" height=\"%.0f\" "
+               "fill=\"#ffffff\"/>\n",
+               width, height, width, height, kFontSize, width, height);
+}
+
+void SvgWriter::text(double x, double y, std::string_view content, Anchor anchor,
+                     std::string_view attributes) {
+  static constexpr const char *kAnchors[] = {"start", "middle", "end"};
+  const bool isColoured = attributes.find("fill=") != std::string_view::npos;
+  out += format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"", x, y,
+                kAnchors[static_cast<int>(anchor)]);
+  out += isColoured ? "" : " class=\"ink\" fill=\"#222222\"";
+  if (!attributes.empty())
+    out += " " + std::string(attributes);
+  out += ">" + escapeXml(content) + "</text>\n";
+}
+
+void SvgWriter::title(double x, std::string_view title, std::string_view subtitle) {
+  text(x, 19, title, Anchor::Start, "font-size=\"13\" font-weight=\"600\"");
+  if (!subtitle.empty())
+    text(x, 34, subtitle, Anchor::Start, "font-size=\"10\" fill=\"#666677\"");
+}
+
+void SvgWriter::textUpwards(double x, double y, std::string_view content) {
+  text(0, 0, content, Anchor::Middle,
+       format("transform=\"translate(%.1f %.1f) rotate(-90)\"", x, y));
+}
+
+void SvgWriter::line(double x1, double y1, double x2, double y2, std::string_view kind) {
+  out += format("<line class=\"%.*s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" "
+                "stroke=\"%s\"/>\n",
+                static_cast<int>(kind.size()), kind.data(), x1, y1, x2, y2,
+                kind == "grid" ? "#dddddd" : "#222222");
+}
+
+} // namespace pe::chart

@@ -1,0 +1,109 @@
+//===- Materialize.cpp - Biases, masks and rotations as numbers -----------===//
+
+#include "runtime/reference/Evaluator.h"
+
+namespace pe::reference {
+namespace {
+
+Tensor toTensor(const Array &array) { return Tensor::of(array.data, array.shape); }
+
+/// The pairs that attention sums over: stick-breaking leaves out the query's own key.
+Array allowedPairs(const AttentionProblem &problem) {
+  const AttentionSizes &sizes = problem.sizes;
+  Array allowed = Array::zeros({sizes.batch, sizes.queries, sizes.keys});
+  double *next = allowed.data.data();
+  // A mask that depends on the head is shown as the first one has it.
+  MaskEvaluator mask(problem.mask, *problem.graph, *problem.parameters);
+  for (int64_t b = 0; b < sizes.batch; ++b) {
+    mask.startHead(b, 0, sizes.headStart, sizes.headsTotal);
+    for (int64_t row = 0; row < sizes.queries; ++row) {
+      mask.startRow(sizes.queryStart + row);
+      for (int64_t key = 0; key < sizes.keys; ++key) {
+        const int64_t i = sizes.queryStart + row, j = sizes.keyStart + key;
+        const bool isStrict = problem.normalizer == Normalizer::StickBreaking;
+        *next++ = i >= 0 && (!isStrict || j < i) && mask.allows(j);
+      }
+    }
+  }
+  return allowed;
+}
+
+/// The rotation turns the first of each pair's unit vectors into (cos, sin), times its magnitude.
+void readRotation(const AttentionProblem &problem, Materialized &result) {
+  const AttentionSizes &sizes = problem.sizes;
+  const std::vector<Rotation::Pair> &pairs = problem.rotations.front().pairs;
+  Array cosine = Array::zeros({sizes.queries, static_cast<int64_t>(pairs.size())});
+  Array sine = cosine;
+  size_t at = 0;
+  for (int64_t row = 0; row < sizes.queries; ++row) {
+    std::vector<double> turned(sizes.headDim, 0.0);
+    for (const Rotation::Pair &pair : pairs)
+      turned[pair.first] = 1.0;
+    problem.rotations.front().apply(turned.data(), sizes.queryStart + row);
+    for (const Rotation::Pair &pair : pairs) {
+      cosine.data[at] = turned[pair.first];
+      sine.data[at++] = turned[pair.second];
+    }
+  }
+  result.cosine = toTensor(cosine);
+  result.sine = toTensor(sine);
+}
+
+const Operation *findOnlyMlp(const Program &program) {
+  const Operation *found = nullptr;
+  for (const Operation &operation : program.operations)
+    if (operation.name == "pe.mlp") {
+      if (found)
+        return nullptr;
+      found = &operation;
+    }
+  return found;
+}
+
+} // namespace
+
+Expected<Materialized> materialize(const Program &program, const TensorMap &inputs,
+                                   const Positions &positions) {
+  Evaluator evaluator(program, positions, {.rounding = {}, .threads = 1});
+  if (Status status = evaluator.bind(inputs, /*grad=*/false); !status)
+    return status.takeError();
+  // A second attention may read the first one's result, so only a single one can be prepared
+  // without being run.
+  if (Status status = evaluator.forward(/*run=*/false); !status)
+    return status.takeError();
+  auto problems = evaluator.problems();
+  if (problems.size() != 1)
+    return makeError("expected a function with one attention to materialize its bias, found ",
+                     problems.size());
+  const AttentionProblem &problem = *problems[0];
+  Materialized result;
+  result.allowed = toTensor(allowedPairs(problem));
+  const AttentionSizes &sizes = problem.sizes;
+  result.hasBias = problem.bias.has_value();
+  result.bias =
+      result.hasBias
+          ? toTensor(denseValues(problem, *problem.bias))
+          : Tensor::zeros(DType::F64, {sizes.batch, sizes.queryHeads, sizes.queries, sizes.keys});
+  if (problem.rotations.size() == 1)
+    readRotation(problem, result);
+  if (const Operation *mlp = findOnlyMlp(program)) {
+    for (auto [value, tensor] : {std::pair(mlp->operands.front(), &result.mlpInput),
+                                 std::pair(mlp->results.front(), &result.mlpValue)}) {
+      auto node = evaluator.nodeOf(value);
+      if (!node)
+        return node.takeError();
+      *tensor = toTensor(denseValues(problem, *node));
+    }
+  }
+  return result;
+}
+
+Expected<Tensor> materializeBias(const Program &program, const TensorMap &inputs,
+                                 const Positions &positions) {
+  auto result = materialize(program, inputs, positions);
+  if (!result)
+    return result.takeError();
+  return result->bias;
+}
+
+} // namespace pe::reference

@@ -1,0 +1,106 @@
+# Checks the pictures of a folder: every SVG is well-formed and complete, and beside it are the
+# plotted numbers. `golden NAME` compares the numbers with formulas computed here.
+import csv
+import math
+import os
+import sys
+import xml.etree.ElementTree as xml
+
+folder, task = sys.argv[1:3]
+
+
+def rows(name):
+    with open(os.path.join(folder, name + ".csv"), newline="") as file:
+        return [{key: float(value) if key not in ("run", "encoding", "half") else value
+                 for key, value in row.items()} for row in csv.DictReader(file)]
+
+
+def close(found, expected, scale=None, bound=1e-6):
+    assert abs(found - expected) <= bound * (scale or max(abs(expected), 1e-3)), (found, expected)
+
+
+def pictures():
+    names = sorted(os.path.splitext(n)[0] for n in os.listdir(folder) if n.endswith(".svg"))
+    assert names, "no pictures"
+    assert names == sorted(os.path.splitext(n)[0] for n in os.listdir(folder) if n.endswith(".csv"))
+    for name in names:
+        root = xml.parse(os.path.join(folder, name + ".svg")).getroot()
+        space = "{http://www.w3.org/2000/svg}"
+        assert root.tag == space + "svg", root.tag
+        width, height = float(root.get("width")), float(root.get("height"))
+        texts = root.findall(".//" + space + "text")
+        assert texts[0].text.startswith(name.rsplit("-", 1)[0].split("-query")[0]), texts[0].text
+        assert len(texts) >= 6, "axes without ticks"
+        for text in texts:
+            x, y = float(text.get("x")), float(text.get("y"))
+            assert 0 <= x <= width and 0 <= y <= height, (name, text.text)
+        raw = open(os.path.join(folder, name + ".svg"), encoding="utf-8").read()
+        for word in ("nan", "inf,", "NaN", "var("):
+            assert word not in raw, (name, word)
+        table = rows(name)
+        assert table, name
+        # Compiled and reference values side by side.
+        for key, other in (("bias", "reference"), ("value", "reference"), ("weight", "reference"),
+                           ("cosine", "reference_cosine"), ("sine", "reference_sine")):
+            if table and key in table[0]:
+                scale = max(abs(row[other]) for row in table)
+                for row in table:
+                    close(row[key], row[other], scale or 1, 2e-5)
+    print(len(names), "pictures:", *names)
+
+
+def slope(head, heads):
+    return 2.0 ** (-8.0 * (head + 1) / heads)
+
+
+def golden(name):
+    if name == "alibi":
+        table = rows("alibi-bias")
+        assert len(table) == 4 * 20 * 21 / 2  # 4 heads, causal pairs of 20
+        for row in table:
+            close(row["bias"], -slope(row["head"], 4) * (row["query"] - row["key"]))
+        table = rows("alibi-distance")
+        assert {row["query"] for row in table} == {50.0}
+        assert [row["distance"] for row in table if row["head"] == 3] == list(range(51))
+        for row in table:
+            close(row["bias"], -slope(row["head"], 4) * row["distance"])
+        for query in (5, 50):
+            table = rows(f"alibi-query-{query}")
+            assert {row["key"] for row in table} == set(range(query + 1))
+    if name == "rope":
+        for row in rows("rope-rotation"):
+            angle = row["position"] * 10000.0 ** (-2 * row["pair"] / 16)
+            close(row["cosine"], math.cos(angle), 1)
+            close(row["sine"], math.sin(angle), 1)
+    if name in ("rope", "alibi"):
+        sums = {}
+        for row in rows(name + "-weights"):
+            assert row["key"] <= row["query"]
+            at = (row["head"], row["query"])
+            sums[at] = sums.get(at, 0) + row["weight"]
+        for total in sums.values():
+            close(total, 1)
+    if name == "fire":
+        # f at both ends: with c and L as they start, t is 0 at the query and 1 at the first key.
+        table = rows("fire-function")
+        for head in (0, 1):
+            mine = [row for row in table if row["head"] == head]
+            assert mine[0]["coordinate"] == 0 and 0.999 < mine[-1]["coordinate"] <= 1
+            assert all(a["coordinate"] <= b["coordinate"] for a, b in zip(mine, mine[1:]))
+            far = [row for row in rows("fire-distance") if row["head"] == head]
+            close(far[0]["bias"], mine[0]["value"], 1)
+            close(far[-1]["bias"], mine[-1]["value"], 1)
+    if name == "run":
+        loss = rows("log-training")
+        assert [row["step"] for row in loss] == [0, 1, 2]
+        assert loss[1]["bits_per_char"] == 4.25
+        close(loss[1]["running_mean"], (0.9 * 0.1 * 6.5 + 0.1 * 4.25) / 0.19)
+        assert [(row["run"], row["length"], row["bits_per_char"]) for row in rows("log-lengths")] \
+            == [("log", 256, 2.5), ("log", 512, 2.75)]
+    if name == "bench":
+        for row in rows("bench-roofline"):
+            assert 0 < row["gflops_per_second"] <= row["peak_gflops_per_second"] * 1.5
+            assert row["copy_gigabytes_per_second"] > 0.1
+
+
+pictures() if task == "pictures" else golden(sys.argv[3])

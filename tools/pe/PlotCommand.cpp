@@ -1,0 +1,199 @@
+//===- PlotCommand.cpp - pe plot ---===//
+#include "runtime/core/File.h"
+#include "tools/pe/CommandLine.h"
+#include "tools/pe/Commands.h"
+#include "tools/pe/Plot.h"
+#include "tools/pe/Run.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+namespace pe::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// One of the two functions draws it.
+struct Kind {
+  const char *name, *about;
+  Pictures (*ofEncoding)(const PlottedEncoding &) = nullptr;
+  Pictures (*ofRun)(const PlottedRun &) = nullptr;
+};
+
+const Kind kKinds[] = {
+    {"bias", "of a FILE: the bias of every query and key, a heatmap per head (--length=128)",
+     plotBias},
+    {"distance", "of a FILE: the bias by distance, on a logarithmic axis (from the last --query)",
+     plotDistance},
+    {"query", "of a FILE: the bias of one query, a picture for each --query", plotQueries},
+    {"function", "of a FILE: the function that a pe.mlp has learned, such as FIRE's f",
+     plotFunction},
+    {"rotation", "of a FILE: cosines and sines that turn queries and keys (--length=128)",
+     plotRotation},
+    {"weights", "of a FILE: attention weights of a short input (--length=32)", plotWeights},
+    {"training", "of a RUN: the training loss by step", nullptr, plotTraining},
+    {"lengths", "of a RUN: bits per character by context length", nullptr, plotLengths},
+    {"roofline", "of a RUN: speed below the machine's limits (pe bench --json)", nullptr,
+     plotRoofline},
+};
+
+std::vector<std::string> kindNames() {
+  std::vector<std::string> names;
+  for (const Kind &kind : kKinds)
+    names.push_back(kind.name);
+  return names;
+}
+
+/// Whether the file holds a run: a folder, or JSON.
+Expected<bool> isRun(const std::string &path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored))
+    return true;
+  auto text = readFile(path);
+  if (!text)
+    return text.takeError();
+  const size_t first = text->find_first_not_of(" \t\r\n");
+  return first != std::string::npos && (*text)[first] == '{' &&
+         fs::path(path).extension() != ".mlir";
+}
+
+class Plot {
+public:
+  explicit Plot(PlotOptions options) : options(std::move(options)) {}
+  Status execute();
+
+private:
+  Status drawAll(bool ofRun, const std::function<Pictures(const Kind &)> &draw);
+  Status write(const std::vector<Picture> &pictures);
+  Status checkOptions() const;
+
+  PlotOptions options;
+};
+
+Status Plot::checkOptions() const {
+  const std::vector<std::string> names = kindNames();
+  for (const std::string &kind : options.kinds)
+    if (std::find(names.begin(), names.end(), kind) == names.end())
+      return makeError("--kind: expected ", joinChoices(names), ", found '", kind, "'",
+                       suggestChoice(kind, names));
+  if (options.threads < 0 || options.threads > cpu::ThreadPool::Options::kMaxThreads)
+    return makeError("--threads: expected 1 to ", cpu::ThreadPool::Options::kMaxThreads,
+                     " (0: one per core), found ", options.threads);
+  if (options.layer < 0)
+    return makeError("--layer: expected 0 or more, found ", options.layer);
+  std::error_code ignored;
+  if (fs::exists(options.out, ignored) && !fs::is_directory(options.out, ignored))
+    return makeError("--out: expected a folder, found the file '", options.out, "'");
+  return Status::success();
+}
+
+Status Plot::write(const std::vector<Picture> &pictures) {
+  std::error_code failure;
+  fs::create_directories(options.out, failure);
+  if (failure)
+    return makeError("--out: cannot create '", options.out, "': ", failure.message());
+  for (const Picture &picture : pictures) {
+    const std::string stem = (fs::path(options.out) / picture.name).lexically_normal().string();
+    if (Status written = writeFileAtomically(stem + ".csv", picture.csv); !written)
+      return written;
+    if (Status written = writeFileAtomically(stem + ".svg", picture.svg); !written)
+      return written;
+    std::printf("%s.svg %s.csv\n", stem.c_str(), stem.c_str());
+  }
+  return Status::success();
+}
+
+/// Every kind that was asked for, or every kind that applies.
+Status Plot::drawAll(bool ofRun, const std::function<Pictures(const Kind &)> &draw) {
+  const auto isAsked = [&](const Kind &kind) {
+    return std::find(options.kinds.begin(), options.kinds.end(), kind.name) != options.kinds.end();
+  };
+  Status last = Status::success();
+  bool any = false;
+  for (const Kind &kind : kKinds) {
+    const bool applies = ofRun ? kind.ofRun != nullptr : kind.ofEncoding != nullptr;
+    if (!applies && isAsked(kind))
+      return makeError("--kind: ", kind.name, " is a picture of ",
+                       ofRun ? "an encoding, found the run '" : "a run, found the encoding '",
+                       options.file, "'");
+    if (!applies || (!options.kinds.empty() && !isAsked(kind)))
+      continue;
+    Pictures pictures = draw(kind);
+    if (!pictures) {
+      if (!options.kinds.empty())
+        return pictures.takeError();
+      last = pictures.takeError();
+      continue;
+    }
+    any = true;
+    if (Status written = write(*pictures); !written)
+      return written;
+  }
+  return any ? Status::success() : last;
+}
+
+Status Plot::execute() {
+  if (Status good = checkOptions(); !good)
+    return good;
+  auto run = isRun(options.file);
+  if (!run)
+    return run.error();
+  if (*run) {
+    PlottedRun plotted;
+    plotted.path = options.file;
+    const fs::path path = fs::absolute(options.file).lexically_normal();
+    plotted.name =
+        path.has_filename() ? path.stem().string() : path.parent_path().filename().string();
+    auto file = train::readRun(options.file);
+    if (!file)
+      return file.error();
+    plotted.file = *std::move(file);
+    return drawAll(true, [&](const Kind &kind) { return kind.ofRun(plotted); });
+  }
+  auto encoding = PlottedEncoding::load(options);
+  if (!encoding)
+    return encoding.error();
+  return drawAll(false, [&](const Kind &kind) { return kind.ofEncoding(*encoding); });
+}
+
+} // namespace
+
+Action addPlot(CLI::App &app) {
+  auto options = std::make_shared<PlotOptions>();
+  app.add_option("FILE", options->file,
+                 "An encoding (.mlir or package), or a RUN: a log of pe train, results.json of pe "
+                 "demo, a table of pe bench --json, or a folder of them")
+      ->required()
+      ->transform(findFile);
+  app.add_option("--entry", options->entry, "Public function to use; default: the only one");
+  app.add_option("--kind", options->kinds, "Kinds of pictures (below); default: all that apply")
+      ->delimiter(',');
+  app.add_option("--out", options->out, "Folder for the .svg and .csv files")
+      ->capture_default_str();
+  app.add_option("--length", options->length, "Positions of bias, rotation and weights");
+  app.add_option("--query", options->queries,
+                 "Queries of distance and query; default: the middle, 128 and 8192")
+      ->delimiter(',');
+  app.add_option("--heads", options->heads, "Heads to draw; default: the first eight")
+      ->delimiter(',');
+  app.add_option("--shape", options->shape, "Sizes without --in: h=8,hkv=8,d=64");
+  app.add_option("--in", options->in,
+                 "Parameters (safetensors), or a checkpoint of pe train with --layer");
+  app.add_option("--layer", options->layer, "Of a checkpoint")->capture_default_str();
+  app.add_option("--random", options->seed, "Without --in, parameters by their pe.init, and data")
+      ->capture_default_str();
+  app.add_option("--threads", options->threads, "Threads; default: one per core");
+  std::string kinds = "Kinds:\n";
+  for (const Kind &kind : kKinds)
+    kinds += std::string("  ") + kind.name + std::string(10 - std::string(kind.name).size(), ' ') +
+             kind.about + "\n";
+  app.footer(kinds + "Example: pe plot examples/encodings/fire.mlir --kind=distance,function "
+                     "--out=pictures");
+  return [options] {
+    Status status = Plot(*options).execute();
+    return status ? 0 : reportError("plot", status.error());
+  };
+}
+
+} // namespace pe::cli

@@ -1,0 +1,144 @@
+//===- PlotRun.cpp - pictures of training and of speed ---===//
+#include "runtime/chart/LineChart.h"
+#include "tools/pe/Plot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace pe::cli {
+
+using chart::Csv;
+
+namespace {
+
+/// Steps of a curve that are drawn; the others add nothing that can be seen.
+constexpr size_t kMostSteps = 1500;
+
+Error lacks(const PlottedRun &run, const std::string &what) {
+  return makeError(run.path, ": expected ", what, ", found none");
+}
+
+} // namespace
+
+/// The loss of every step, faint, and its running mean.
+Pictures plotTraining(const PlottedRun &run) {
+  chart::LineChart chart{
+      .title = run.name + ": training loss",
+      .subtitle = "thin: every step; thick: running mean (0.9 of the last, 0.1 of the new)",
+      .xLabel = "step",
+      .yLabel = "loss (bits per character)"};
+  Csv csv({"run", "step", "bits_per_char", "running_mean"});
+  int color = 0;
+  for (const train::RunRecord &record : run.file.runs) {
+    if (record.loss.empty())
+      continue;
+    chart::Series raw{.color = color, .faint = true};
+    chart::Series mean{.name = record.name, .color = color++};
+    double sum = 0, weight = 0;
+    const size_t every = (record.loss.size() + kMostSteps - 1) / kMostSteps;
+    for (size_t n = 0; n < record.loss.size(); ++n) {
+      const auto [step, bits] = record.loss[n];
+      if (std::isfinite(bits)) {
+        sum = 0.9 * sum + 0.1 * bits;
+        weight = 0.9 * weight + 0.1;
+      }
+      if (n % every && n + 1 < record.loss.size())
+        continue;
+      const double smooth = weight > 0 ? sum / weight : std::nan("");
+      raw.points.emplace_back(step, bits);
+      mean.points.emplace_back(step, smooth);
+      csv.add({record.name, step, bits, smooth});
+    }
+    chart.series.push_back(std::move(raw));
+    chart.series.push_back(std::move(mean));
+  }
+  if (chart.series.empty())
+    return lacks(run, "steps of pe train --log");
+  return std::vector<Picture>{{run.name + "-training", toSvg(chart), csv.text()}};
+}
+
+Pictures plotLengths(const PlottedRun &run) {
+  chart::LineChart chart{.title = run.name + ": bits per character by context length",
+                         .subtitle =
+                             "lower is better; the same held-out characters at every length",
+                         .xLabel = "context (characters)",
+                         .yLabel = "bits per character",
+                         .x = chart::Scale::Kind::Log2};
+  Csv csv({"run", "length", "bits_per_char"});
+  for (const train::RunRecord &record : run.file.runs) {
+    chart::Series series{.name = record.name, .marker = chart::Marker::Circle};
+    for (auto [length, bits] : record.bitsPerChar) {
+      series.points.emplace_back(static_cast<double>(length), bits);
+      csv.add({record.name, length, bits});
+    }
+    if (!series.points.empty())
+      chart.series.push_back(std::move(series));
+  }
+  if (chart.series.empty())
+    return lacks(run, "bits per character by length");
+  return std::vector<Picture>{{run.name + "-lengths", toSvg(chart), csv.text()}};
+}
+
+namespace {
+
+/// What the machine can do: the smaller of its arithmetic and what its memory feeds.
+chart::Series roofOf(double peak, double bandwidth, double low, double high) {
+  chart::Series roof{.name = "limit", .color = 6};
+  const double ridge = bandwidth > 0 ? peak / bandwidth : low;
+  for (double x : {low, ridge, high})
+    if (x >= low && x <= high)
+      roof.points.emplace_back(x, std::min(peak, bandwidth > 0 ? x * bandwidth : peak) * 1e-9);
+  return roof;
+}
+
+} // namespace
+
+/// Rates against operations per byte, below what arithmetic and memory of the machine allow.
+Pictures plotRoofline(const PlottedRun &run) {
+  Csv csv({"encoding", "length", "half", "flops_per_byte", "gflops_per_second",
+           "peak_gflops_per_second", "copy_gigabytes_per_second"});
+  std::map<std::string, chart::Series> forward, backward;
+  double peak = 0;
+  chart::Range intensities;
+  for (const train::BenchRecord &record : run.file.bench) {
+    if (!(record.flops > 0 && record.bytes > 0 && record.seconds > 0))
+      continue;
+    const double rate = record.flops / record.seconds, intensity = record.flops / record.bytes;
+    const double machine = record.share > 0 ? rate / record.share : 0;
+    peak = std::max(peak, machine);
+    intensities.add(intensity);
+    (record.half == "forward" ? forward : backward)[record.encoding].points.emplace_back(
+        intensity, rate * 1e-9);
+    csv.add({record.encoding, record.length, record.half, intensity, rate * 1e-9, machine * 1e-9,
+             run.file.copyBytesPerSecond * 1e-9});
+  }
+  if (intensities.isEmpty() || !(peak > 0))
+    return lacks(run, "rows of pe bench --json with seconds, flops, bytes and a share of peak");
+  const double bandwidth = run.file.copyBytesPerSecond;
+  const double ridge = bandwidth > 0 ? peak / bandwidth : intensities.low;
+  chart::LineChart chart{.title = run.name + ": rates below the machine's limit",
+                         .subtitle = run.file.cpu + ", " + std::to_string(run.file.threads) +
+                                     " thread(s); filled: forward, hollow: backward",
+                         .xLabel = "useful operations per byte of tensors read and written",
+                         .yLabel = "GFLOP/s",
+                         .x = chart::Scale::Kind::Log10,
+                         .y = chart::Scale::Kind::Log10};
+  chart.series.push_back(roofOf(peak, bandwidth, std::min(intensities.low, ridge) / 4,
+                                std::max(intensities.high, ridge) * 2));
+  int color = 0;
+  for (auto &[name, series] : forward) {
+    for (auto [half, marker] :
+         {std::pair(&series, chart::Marker::Circle), {&backward[name], chart::Marker::Square}}) {
+      half->name = half == &series ? name : "";
+      half->color = color;
+      half->line = false;
+      half->marker = marker;
+      chart.series.push_back(*half);
+    }
+    ++color;
+  }
+  return std::vector<Picture>{{run.name + "-roofline", toSvg(chart), csv.text()}};
+}
+
+} // namespace pe::cli

@@ -1,0 +1,218 @@
+//===- PlottedEncoding.cpp - an encoding with values for its parameters ---===//
+#include "runtime/api/Inputs.h"
+#include "runtime/core/Safetensors.h"
+#include "tools/pe/Plot.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+
+namespace pe::cli {
+namespace {
+
+/// q, k or v: what attention multiplies.
+bool isOperand(const ValueInfo &argument) {
+  return argument.dims.size() == 4 && argument.axes.empty() && argument.parameter.init.empty();
+}
+
+constexpr int64_t kLongestWeights = 256;
+
+} // namespace
+
+Error PlottedEncoding::lacks(const std::string &what) const {
+  return makeError("expected a function with ", what, ", found none in @",
+                   program->description->entry.name)
+      .at(program->description->entry.location);
+}
+
+/// The tensors of --in that are arguments: by their own names, or of one layer of a checkpoint.
+Status PlottedEncoding::readParameters() {
+  const std::vector<ValueInfo> &arguments = program->description->entry.arguments;
+  if (std::any_of(arguments.begin(), arguments.end(),
+                  [](const ValueInfo &argument) { return !isOperand(argument); }))
+    parametersFrom = "parameters drawn with seed " + std::to_string(settings.seed) + "; ";
+  if (settings.in.empty())
+    return Status::success();
+  auto file = readSafetensors(settings.in);
+  if (!file)
+    return file.error();
+  const std::string layer = "layer" + std::to_string(settings.layer) + ".attention.bias.";
+  const EntryInfo &entry = program->description->entry;
+  bool isCheckpoint = false;
+  for (const NamedTensor &tensor : file->tensors)
+    isCheckpoint |= tensor.name.starts_with(layer);
+  for (const ValueInfo &argument : entry.arguments) {
+    const std::string wanted = (isCheckpoint ? layer : "") + argument.name;
+    for (const NamedTensor &tensor : file->tensors)
+      if (tensor.name == wanted) {
+        auto converted =
+            convert(tensor.tensor, isFloating(argument.dtype) ? DType::F32 : argument.dtype);
+        if (!converted)
+          return converted.takeError().within("tensor '" + wanted + "'");
+        given[argument.name] = converted->contiguous();
+      }
+    if (!given.count(argument.name) && !argument.parameter.init.empty())
+      return makeError("tensor '", argument.name, "' is missing in ", settings.in)
+          .at(argument.location);
+  }
+  parametersFrom = "parameters of " + std::filesystem::path(settings.in).filename().string() +
+                   (isCheckpoint ? ", layer " + std::to_string(settings.layer) : "") + "; ";
+  return Status::success();
+}
+
+/// The number of heads: that of the parameters given, else of --shape. Which of them are drawn.
+Status PlottedEncoding::findHeads() {
+  for (const ValueInfo &argument : program->description->entry.arguments)
+    if (auto tensor = given.find(argument.name); tensor != given.end())
+      for (size_t axis = 0; axis < argument.sizes.size(); ++axis)
+        if (argument.sizes[axis] == "hq" && axis < static_cast<size_t>(tensor->second.rank()))
+          sizes["h"] = tensor->second.dim(static_cast<int64_t>(axis));
+  if (sizes["h"] < 1 || sizes["h"] > 1024)
+    return makeError("expected 1 to 1024 heads, found ", sizes["h"]);
+  if (sizes["h"] % sizes["hkv"])
+    sizes["hkv"] = sizes["h"];
+  for (int64_t head : settings.heads)
+    if (head < 0 || head >= sizes["h"])
+      return makeError("--heads: expected heads of 0 to ", sizes["h"] - 1, ", found ", head);
+  shown = settings.heads;
+  if (shown.empty()) {
+    shown.resize(std::min<int64_t>(sizes["h"], 8));
+    std::iota(shown.begin(), shown.end(), 0);
+  }
+  return Status::success();
+}
+
+Expected<PlottedEncoding> PlottedEncoding::load(const PlotOptions &options) {
+  PlottedEncoding result;
+  result.settings = options;
+  result.title = std::filesystem::path(options.file).stem().string();
+  auto loaded = api::loadProgram(options.file, options.entry);
+  if (!loaded)
+    return loaded.takeError();
+  result.program = *loaded;
+  auto sizes = parseShape(options.shape, (*loaded)->description->entry);
+  if (!sizes)
+    return sizes.takeError();
+  result.sizes = *sizes;
+  if (Status read = result.readParameters(); !read)
+    return read.takeError();
+  if (Status found = result.findHeads(); !found)
+    return found.takeError();
+  cpu::ThreadPool::Options threads;
+  threads.threads = options.threads;
+  result.pool = std::make_shared<cpu::ThreadPool>(threads);
+  // A short call tells what there is to see.
+  auto probe = result.read(4, 1, 9);
+  if (!probe)
+    return probe.takeError();
+  const double *allowed = probe->expected.allowed.data<double>();
+  result.looksAhead = std::count(allowed + 5, allowed + 9, 1.0) == 4;
+  result.biased = probe->expected.hasBias;
+  return result;
+}
+
+/// Arguments of one call: those given, others drawn with the seed.
+Expected<TensorMap> PlottedEncoding::argumentsFor(int64_t queries, int64_t keys, int64_t valueDim,
+                                                  bool withData) const {
+  const EntryInfo &entry = program->description->entry;
+  Sizes call = sizes;
+  call["b"] = 1;
+  call["sq"] = queries;
+  call["sk"] = keys;
+  call["dv"] = valueDim;
+  const plan::CallSizes numbers = {1, call["h"], call["hkv"], queries, keys};
+  const plan::SizeValues values = numbers.values(call["d"], valueDim);
+  TensorMap arguments;
+  EntryInfo drawn = entry;
+  drawn.arguments.clear();
+  for (const ValueInfo &argument : entry.arguments) {
+    auto found = given.find(argument.name);
+    if (found == given.end() || (isOperand(argument) && !withData)) {
+      drawn.arguments.push_back(argument);
+      continue;
+    }
+    auto shape = api::shapeOf(argument, values);
+    if (!shape)
+      return shape.takeError();
+    if (found->second.shape() != *shape)
+      return makeError("tensor '", argument.name, "': expected shape ", toString(*shape),
+                       ", found ", toString(found->second.shape()))
+          .at(argument.location);
+    arguments[argument.name] = found->second;
+  }
+  auto random = api::randomArguments(drawn, settings.seed, values);
+  if (!random)
+    return random.takeError();
+  arguments.merge(*random);
+  return argumentsOf(arguments, entry);
+}
+
+Expected<MaterializedCall> PlottedEncoding::read(int64_t first, int64_t queries,
+                                                 int64_t keys) const {
+  auto arguments = argumentsFor(queries, keys, 8, /*withData=*/false);
+  if (!arguments)
+    return arguments.takeError();
+  CompileOptions options;
+  options.headDim = headDim();
+  options.valueDim = 8;
+  Positions positions;
+  positions.queryStart = first;
+  auto call = materializeCall(*program, options, *arguments, positions, *pool);
+  if (!call)
+    return call.takeError();
+  if (Status good = checkMaterialized(*call); !good)
+    return good.takeError();
+  return call;
+}
+
+Expected<PlottedEncoding::Weights> PlottedEncoding::weights(int64_t length) const {
+  if (length < 1 || length > kLongestWeights)
+    return makeError("--length: expected 1 to ", kLongestWeights, " for kind weights, found ",
+                     length);
+  const EntryInfo &entry = program->description->entry;
+  const int64_t depth = (length + 7) / 8 * 8;
+  auto arguments = argumentsFor(length, length, depth, /*withData=*/false);
+  if (!arguments)
+    return arguments.takeError();
+  // Values are unit vectors: row i of the output is the weights of query i.
+  for (const ValueInfo &argument : entry.arguments)
+    if (isOperand(argument) && argument.sizes.back() == "e") {
+      Tensor &values = (*arguments)[argument.name];
+      for (int64_t h = 0; h < values.dim(1); ++h)
+        for (int64_t j = 0; j < length; ++j)
+          for (int64_t e = 0; e < depth; ++e)
+            values.data<float>()[(h * length + j) * depth + e] = j == e ? 1.0F : 0.0F;
+    }
+  CompileOptions options;
+  options.headDim = headDim();
+  options.valueDim = depth;
+  options.earlyExit = false;
+  if (program->packaged)
+    options.target = "reference"; // a package is compiled for one value dim
+  auto function = api::compileProgram(*program, options);
+  if (!function)
+    return function.takeError();
+  auto run = (*function)->runner->forward(*arguments, {}, *pool);
+  if (!run)
+    return run.takeError();
+  auto parsed = reference::parseProgram(program->description->program);
+  if (!parsed)
+    return parsed.takeError();
+  auto expected = reference::evaluate(*parsed, *arguments, {}, /*grad=*/false);
+  auto masks = reference::materialize(*parsed, *arguments, {});
+  if (!expected || !masks)
+    return expected ? masks.takeError() : expected.takeError();
+  const std::string &output = entry.results.front().name;
+  TensorMap found = (*run)->results();
+  auto report = reference::compare(*expected, found);
+  if (!report)
+    return report.takeError();
+  if (!report->passes())
+    return makeError("the compiled weights differ from the float64 reference beyond the stated "
+                     "tolerance\n",
+                     report->table());
+  auto cut = [&](const Tensor &tensor) { return tensor.slice(3, 0, length).clone(); };
+  return Weights{cut(found[output]), cut(expected->outputs[output]), masks->allowed};
+}
+
+} // namespace pe::cli
