@@ -255,6 +255,36 @@ TEST_F(Corruption, ElementsThatAreNotFiniteLeaveTheOthersTheirBound) {
       << report.table();
 }
 
+/// What is said to be approximated may be off by as much as the contract grants, and nothing else.
+TEST(Compare, ApproximationsAreGrantedToTheirParametersAlone) {
+  auto approximations = reference::approximationsOf(
+      R"({"attentions": [{"terms": [{"tolerance": 1e-5, "parameters": ["c", "w1"]},
+                                    {"tolerance": null, "parameters": ["w2"]}]}]})");
+  ASSERT_TRUE(approximations);
+  ASSERT_EQ(approximations->size(), 1u);
+  EXPECT_EQ((*approximations)[0].parameters, (std::vector<std::string>{"c", "w1"}));
+  EXPECT_FALSE(reference::approximationsOf("no json"));
+  Encoding encoding = encodingNamed("fire_gelu", 8);
+  auto results =
+      evaluated(encoding.program, randomInputs(encoding, {1, 2, 2, 16, 16, 8, 8}, 3), true);
+  reference::CompareOptions options;
+  options.approximations = *approximations;
+  auto passesWith = [&](const char *name, double factor) {
+    TensorMap found;
+    for (const TensorMap *tensors : {&results.outputs, &results.gradients})
+      for (const auto &[key, tensor] : *tensors)
+        found[key] = tensor.clone();
+    for (int64_t e = 0, end = found[name].numel(); e < end; ++e)
+      found[name].data<double>()[e] *= factor;
+    return reference::compare(results, found, options)->passes();
+  };
+  EXPECT_TRUE(passesWith("d_c", 1 + 1.5e-3));
+  EXPECT_FALSE(passesWith("d_c", 1 + 5e-2));
+  EXPECT_FALSE(passesWith("d_w2", 1 + 5e-2));
+  EXPECT_TRUE(passesWith("o", 1 + 2.5e-5));
+  EXPECT_FALSE(passesWith("o", 1 + 5e-5));
+}
+
 /// GELU is evaluated as written and gets no tolerance for approximation.
 TEST(Compare, SmoothActivationsAreHeldToTheBoundsOfAllOthers) {
   Encoding encoding = encodingNamed("fire_gelu", 8);

@@ -43,10 +43,9 @@
 // TABLE: tile.launch @attention_attention_term0_finish finish items "ceildiv(hq*256,128)"
 // TABLE: tile.launch @attention_attention_term0_finish_workers finish
 // Loops that do not depend on each other are one kernel: the CTAs of the second come behind.
-// FIRE: tile.launch @attention_attention_term0_range_begin finish items "ceildiv(256*2,128)+ceildiv(256*2,128)+
-// FIRE: tile.launch @attention_attention_term0_range finish items "ceildiv(2,128)+ceildiv(256,128)+ceildiv(256,128)"
-// FIRE-NOT: @attention_attention_term0_range_1 finish
-// FIRE: tile.launch @attention_attention_parameter_gradients finish
+// FIRE: tile.launch @attention_attention_term0_pieces_finish_workers finish items "ceildiv(hq,128)+ceildiv(hq*32,128)+
+// FIRE-NOT: @attention_attention_term0_pieces_finish_workers_1 finish
+// FIRE: tile.launch @attention_attention_parameter_gradients finish items "ceildiv(1,128)+ceildiv(1,128)+
 // FIRE-NOT: tile.launch
 // All elements of a loop may be more than 2^31: they are counted in 64 bits.
 // TABLE: llvm.func @attention_attention_backward_slots0(
