@@ -48,7 +48,17 @@ private:
   /// Of the counter with the pair (row, column).
   Words wordsAt(Value row, Value column) {
     Value group = b.create<arith::ShRSIOp>(column, b.integer(2));
-    return emitPhilox(b, {batch, head, row, group}, key);
+    return emitPhilox(b, {batch, head, row, group}, key,
+                      [&](Value word, uint32_t by) { return multiply(word, by); });
+  }
+  /// One wide multiplication, of which both halves are registers.
+  WordProduct multiply(Value word, uint32_t multiplier) {
+    Value factor = b.create<arith::ConstantOp>(b.getI64IntegerAttr(multiplier));
+    Value wide = b.create<arith::ExtUIOp>(b.getI64Type(), word);
+    Value halves = b.create<LLVM::BitcastOp>(VectorType::get({2}, b.i32()),
+                                             b.create<arith::MulIOp>(wide, factor));
+    return {b.create<LLVM::ExtractElementOp>(halves, b.integer(0)),
+            b.create<LLVM::ExtractElementOp>(halves, b.integer(1))};
   }
   Value row(const Element &at) { return b.toValue(step.rowAt(at) + k.mask.rowStart); }
   Value column(const Element &at) { return b.toValue(step.columnAt(at) + k.mask.columnStart); }

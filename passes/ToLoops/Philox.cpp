@@ -21,8 +21,7 @@ public:
           DenseElementsAttr::get(vector, ArrayRef<Attribute>(attribute)));
     return b.create<arith::ConstantOp>(attribute);
   }
-  /// The lower and the upper half of x times a multiplier.
-  std::pair<Value, Value> multiply(Value x, uint64_t multiplier) {
+  WordProduct multiply(Value x, uint64_t multiplier) {
     if (getElementTypeOrSelf(type).isInteger(32)) {
       auto product = b.create<arith::MulUIExtendedOp>(x, constant(multiplier));
       return {product.getLow(), product.getHigh()};
@@ -44,12 +43,15 @@ private:
 } // namespace
 
 std::array<Value, 4> mlir::tile::emitPhilox(ImplicitLocOpBuilder &builder,
-                                            std::array<Value, 4> counter,
-                                            std::array<Value, 2> key) {
+                                            std::array<Value, 4> counter, std::array<Value, 2> key,
+                                            MultiplyWord multiply) {
   Rounds rounds(builder, counter[0].getType());
+  auto product = [&](Value word, uint32_t multiplier) {
+    return multiply ? multiply(word, multiplier) : rounds.multiply(word, multiplier);
+  };
   for (int round = 0; round < 10; ++round) {
-    auto [firstLow, firstHigh] = rounds.multiply(counter[0], 0xD2511F53);
-    auto [secondLow, secondHigh] = rounds.multiply(counter[2], 0xCD9E8D57);
+    auto [firstLow, firstHigh] = product(counter[0], 0xD2511F53);
+    auto [secondLow, secondHigh] = product(counter[2], 0xCD9E8D57);
     counter = {rounds.mix(secondHigh, counter[1], key[0]), secondLow,
                rounds.mix(firstHigh, counter[3], key[1]), firstLow};
     if (round < 9)

@@ -14,9 +14,14 @@
 
 namespace mlir::tile {
 
-/// The four words for a counter and a key; all of one type.
+/// The lower and the upper half of the product of a word and a multiplier.
+using WordProduct = std::pair<Value, Value>;
+using MultiplyWord = llvm::function_ref<WordProduct(Value word, uint32_t multiplier)>;
+
+/// The four words for a counter and a key; all of one type. `multiply`, if given, is how a machine
+/// multiplies best.
 std::array<Value, 4> emitPhilox(ImplicitLocOpBuilder &builder, std::array<Value, 4> counter,
-                                std::array<Value, 2> key);
+                                std::array<Value, 2> key, MultiplyWord multiply = nullptr);
 
 } // namespace mlir::tile
 
