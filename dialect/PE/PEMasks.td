@@ -69,7 +69,7 @@ def PE_MaskFnOp : PE_MaskOp<"mask_fn", ["buildKeyInterval"], [IsolatedFromAbove,
     %p = pe.mask_fn(%kv_len : tensor<?xi32>) expr "j < kv_len[b]"
     ```
   }];
-  let arguments = (ins Variadic<PE_Tensor>:$captures);
+  let arguments = (ins Variadic<PE_Data>:$captures);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

@@ -36,6 +36,8 @@ struct EncodingFile {
   bool isEarlyOnly = false;
   /// An entry @embed: its calls are embeddingCalls(), whose head dim is the width of tokens.
   bool isEmbedding = false;
+  /// It reads a table over positions.
+  bool isTable = false;
 };
 
 struct Call {

@@ -234,12 +234,12 @@ func.func @tokens_twice(%x: !tokens {pe.name = "x"}) -> (!tokens {pe.name = "y"}
 
 !tokens = tensor<?x?x?xf32>
 
-func.func @sum_of_sums(%x: !tokens {pe.name = "x"}) -> (!tokens {pe.name = "y"}) {
+func.func @sum_of_sums(%x: !tokens {pe.name = "x"}) -> (!tokens {pe.name = "y"}, !tokens {pe.name = "z"}) {
   %e = pe.embedding_fn expr "p"
   %y = pe.embed %x, %e : !tokens
   // expected-error @below {{expected the tokens to be an argument of the entry function with no other use, found the result of another op (dataflow-C11)}}
   %z = pe.embed %y, %e : !tokens
-  return %z : !tokens
+  return %y, %z : !tokens, !tokens
 }
 
 // -----

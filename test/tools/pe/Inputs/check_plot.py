@@ -98,9 +98,13 @@ def golden(name):
         assert [(row["run"], row["length"], row["bits_per_char"]) for row in rows("log-lengths")] \
             == [("log", 256, 2.5), ("log", 512, 2.75)]
     if name == "bench":
+        # What a machine measures: only that it is there.
+        assert len(rows("bench-roofline")) == 4
         for row in rows("bench-roofline"):
-            assert 0 < row["gflops_per_second"] <= row["peak_gflops_per_second"] * 1.5
-            assert row["copy_gigabytes_per_second"] > 0.1
+            assert all(value > 0 for key, value in row.items() if key not in ("encoding", "half"))
+    if name == "table":
+        (row,) = rows("table-roofline")
+        assert list(row.values()) == ["t5", 512, "forward", 100, 2, 4, 10], row
 
 
 pictures() if task == "pictures" else golden(sys.argv[3])

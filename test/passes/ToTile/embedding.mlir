@@ -1,0 +1,44 @@
+// RUN: pe-opt %examples/learned.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s
+// RUN: pe-opt %examples/sinusoidal.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=SIN
+// RUN: pe-opt %examples/algebraic_normalized.mlir --pe-to-tile-pipeline | FileCheck %s --check-prefix=TABLE
+// RUN: pe-opt %examples/mixture.mlir --pe-to-tile-pipeline="grad=1 dtype=bf16" | FileCheck %s --check-prefix=MIX
+
+// Reads alone: no prepared table, and no index is clamped, as the call's sizes are checked.
+// CHECK:       tile.plan @embed attributes {head_dim = 0 : i64, value_dim = 0 : i64}
+// CHECK-NEXT:  tile.extent "model"
+// CHECK-NEXT:  tile.extent "positions"
+// CHECK-NEXT:  tile.parameter "q_start" default "0"
+// CHECK-NEXT:  tile.require "positions" at_least "q_start + r" of "rows of tensor 'table', one per position"
+// CHECK-NEXT:  tile.require "q_start" at_least "0" of
+// CHECK-NOT:   prepare
+// CHECK:       tile.stage @y forward over ["b", "r"]
+// CHECK:         tile.read {{.*}} inbounds : <[positions, model], f32> -> f32
+// CHECK:         tile.write {{.*}} -> <[b, r, model], f32>
+// CHECK:       tile.stage @d_x backward over ["b", "r"]
+// Gradients divide the dimensions: no two work items add to the same number.
+// CHECK:       tile.stage @embedding_gradients backward over ["ceildiv(model,64)"]
+// CHECK:         tile.accumulate {{.*}} : f64 -> <[positions, model], f64>
+// CHECK:       tile.stage @embed_parameter_gradients_table finish over ["positions"]
+
+// Powers once per dimension; sines and cosines from those of 64 m and n.
+// SIN:         tile.require "model" at_least "ceildiv(model, 2) * 2" of
+// SIN:         tile.stage @embedding_piece_{{[0-9]+}}_prepare prepare over ["model"]
+// SIN:           math.powf {{.*}} : f64
+// SIN:         tile.stage @embedding_angle_{{[0-9]+}}_fine_prepare prepare over ["64"]
+// SIN-NOT:       math.powf
+// SIN:         tile.stage @embedding_angle_{{[0-9]+}}_coarse_prepare prepare over ["ceildiv(r,64)"]
+// SIN:         tile.stage @y forward over ["b", "r"]
+// SIN-NOT:       math.{{sin|cos|powf}}
+// SIN:         tile.stage @d_x
+
+// A function of both p and d: a table per call, whatever the batch.
+// TABLE:       tile.stage @embedding_table prepare over ["r"]
+// TABLE:         math.powf
+// TABLE:       tile.stage @y forward
+// TABLE-NOT:     math.powf
+
+// Tokens in bf16, the rest in f32; few numbers (alpha) have a sum per work item.
+// MIX:         tile.buffer "x" argument {strided} : <[b, r, model], bf16>
+// MIX:         tile.buffer "embedding_alpha" temporary {zero} : <["ceildiv(model,64)", 1], f64>
+// MIX:         tile.stage @embedding_gradients backward
+// MIX:         tile.stage @embedding_finish finish
