@@ -14,6 +14,7 @@
 #include "passes/Analysis/Slice.h"
 #include "passes/ToTile/Terms.h"
 #include "passes/Transforms/ScalarVjp.h"
+#include "passes/Transforms/SumEval.h"
 
 #include "dialect/PE/PEScalars.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -64,7 +65,8 @@ private:
   Block &region;
   std::optional<pe::ScalarVjp> vjp; // of the bias, given the shared values
   SmallVector<Shared> shared;
-  bool isActive = false; // whether a parameter has a gradient
+  bool isActive = false;    // whether a parameter has a gradient
+  bool readsItself = false; // whether the bias reads parameters besides those of the shared values
   std::string first, count;
   Value table, sums;
 };
@@ -75,6 +77,13 @@ private:
 static bool isCostly(Operation *op) {
   return isa<pe::CosineSumEvalOp, pe::SumOp, pe::PiecewiseOpInterface>(op) ||
          (isa<math::MathDialect>(op->getDialect()) && !isa<math::AbsFOp, math::AbsIOp>(op));
+}
+
+static bool readsParameters(Operation *op) {
+  auto read = dyn_cast<pe::ReadOp>(op);
+  auto sum = dyn_cast<pe::SumOp>(op);
+  return (read && isa<FloatType>(read.getResult().getType())) || (sum && pe::readsFloats(sum)) ||
+         isa<pe::PiecewiseOpInterface>(op);
 }
 
 /// The floats that depend on the distance but not on the head, are costly, and are used by what
@@ -147,6 +156,9 @@ LogicalResult DistanceTerm::prepare() {
     return failure();
   vjp.emplace(*derived);
   isActive = pe::ScalarVjp::create(term.getPartValue(pe::TermPart::Distance))->isActive();
+  auto isShared = [&](Value value) { return llvm::is_contained(inputs, value); };
+  readsItself = llvm::any_of(pe::collectSlice(term.getPartValue(pe::TermPart::Distance), isShared),
+                             readsParameters);
   table = context.kept(name + "_table", {"hq", "t"});
   TileBuilder t = beginStage(context.plan, name + "_prepare", Phase::Prepare, {"hq"});
   t.foreach ({count}, [&](Scalar &s, ValueRange at) {
@@ -217,11 +229,14 @@ void DistanceTerm::finish() {
   if (!sums)
     return;
   TileBuilder t = beginStage(context.plan, name + "_finish", Phase::Finish, {});
-  t.foreach ({"hq", count}, [&](Scalar &s, ValueRange at) {
-    Value entry = entryOf(s, at[1]);
-    Value sum = sumAt(s, at[0], entry);
-    ifNonZero(s, sum, [&](Scalar &x) { adjointsAt(x, at[0], entry, sum, /*addsNothing=*/false); });
-  });
+  // A loop that adds to nothing would be divided among as many threads as there are entries.
+  if (readsItself)
+    t.foreach ({"hq", count}, [&](Scalar &s, ValueRange at) {
+      Value entry = entryOf(s, at[1]);
+      Value sum = sumAt(s, at[0], entry);
+      ifNonZero(s, sum,
+                [&](Scalar &x) { adjointsAt(x, at[0], entry, sum, /*addsNothing=*/false); });
+    });
   for (size_t number = 0; number < shared.size(); ++number)
     if (shared[number].vjp.isActive())
       finishShared(t, number);
