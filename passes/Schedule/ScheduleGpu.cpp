@@ -1,6 +1,8 @@
 //===- ScheduleGpu.cpp - block sizes and warps for GPUs -------------------===//
 #include "passes/Schedule/Schedule.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
 #define DEBUG_TYPE "pe-schedule-gpu"
 
 using namespace mlir;
@@ -22,6 +24,8 @@ struct StageTraits {
   bool sumsColumns = false;  // sums over rows, such as gradients of keys
   bool isLong = false;       // scalar code, which is repeated for every pair of a thread
 
+  bool hasLoops = false; // scalar code with loops, which keeps pairs in memory
+
   explicit StageTraits(StageOp stage) {
     isLong = hasLongScalarCode(stage);
     stage.walk([&](Operation *op) {
@@ -29,6 +33,7 @@ struct StageTraits {
         if (auto buffer = dyn_cast<BufferType>(operand.getType()))
           for (StringAttr extent : buffer.getExtents())
             hasSnapshots |= extent.getValue() == "kb";
+      hasLoops |= isa<scf::ForOp>(op) && op->getParentOfType<MapOp>();
       hasSegments |= isa<SegmentsOp, SegmentsGradOp>(op);
       hasDiagonals |= isa<SegmentsGradOp, WindowGradOp>(op);
       if (auto load = dyn_cast<LoadOp>(op)) {
@@ -73,7 +78,7 @@ int64_t mlir::tile::chooseGpuKeyBlock(PlanOp plan) {
 static int64_t chooseInnerBlock(const StageTraits &traits, int64_t depth) {
   const bool isDeep = depth > (traits.isWide ? 32 : 64), isVeryDeep = traits.isWide && depth > 64;
   if (traits.sumsColumns && traits.hasSegments)
-    return isDeep ? 16 : 32;
+    return isDeep || traits.hasLoops ? 16 : 32;
   if (isVeryDeep || traits.isLong)
     return 16;
   return isDeep ? 32 : traits.hasSegments && !traits.isWide ? 48 : 64;
