@@ -221,6 +221,15 @@ StringRef mlir::pe::sizeOfAxis(StringRef word) {
       .Default("");
 }
 
+StringRef mlir::pe::nameOfArgument(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto function = argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp())
+                           : FunctionOpInterface();
+  auto name = function ? function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "pe.name")
+                       : StringAttr();
+  return name ? name.getValue() : "";
+}
+
 LogicalResult PEDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned number,
                                                   NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);

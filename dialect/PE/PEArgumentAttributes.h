@@ -8,7 +8,7 @@
 #ifndef PE_DIALECT_PE_PEARGUMENTATTRIBUTES_H
 #define PE_DIALECT_PE_PEARGUMENTATTRIBUTES_H
 
-#include "mlir/Support/LLVM.h"
+#include "mlir/IR/Value.h"
 #include <string>
 
 namespace mlir::pe {
@@ -18,6 +18,9 @@ namespace mlir::pe {
 StringRef sizeOfAxis(StringRef word);
 /// The same for any axis of unknown size: another name is a size of the call, which its tensors give.
 std::string extentOfAxis(StringRef word);
+
+/// The `pe.name` of an argument of a function; empty for another value.
+StringRef nameOfArgument(Value value);
 
 } // namespace mlir::pe
 

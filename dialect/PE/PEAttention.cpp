@@ -13,9 +13,9 @@ struct Clause {
   StringRef name;
   bool isBuilt;
 };
-constexpr Clause kClauses[] = {{"bias", true},     {"rotate", true},     {"rotated_keys", false},
-                               {"content", false}, {"score", true},      {"sink", true},
-                               {"dropout", true},  {"positions", false}, {"mask", true}};
+constexpr Clause kClauses[] = {
+    {"bias", true},  {"prologue", true}, {"rotate", true},  {"rotated_keys", false}, {"content", false},
+    {"score", true}, {"sink", true},     {"dropout", true}, {"positions", false},    {"mask", true}};
 } // namespace
 
 /// The clause at `loc`, whose place must be after `last`'s.
@@ -25,23 +25,24 @@ static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
       llvm::find_if(kClauses, [&](const Clause &known) { return known.name == word; });
   if (clause == std::end(kClauses)) // clause-C1
     parser.emitError(loc)
-        << "expected bias(...), rotate(...), score(...), sink(...), dropout(...), "
+        << "expected bias(...), prologue(...), rotate(...), score(...), sink(...), dropout(...), "
            "mask(...), attributes or ':' with the types, found '"
         << word << "' (clause-C1)";
   else if (!clause->isBuilt) // clause-C2
     parser.emitError(loc)
         << "clause " << word
-        << "(...) is not built yet; bias(...), rotate(...), score(...), sink(...), "
+        << "(...) is not built yet; bias(...), prologue(...), rotate(...), score(...), sink(...), "
            "dropout(...) and mask(...) are (clause-C2)";
   else if (clause == last) // clause-C3
     parser.emitError(loc) << "expected one clause " << word << "(...), found two"
-                          << (word == "bias"   ? "; write bias(%a, %b)"
-                              : word == "mask" ? "; combine masks by pe.mask_and"
-                                               : "")
+                          << (word == "bias"       ? "; write bias(%a, %b)"
+                              : word == "prologue" ? "; write prologue(%a, %b)"
+                              : word == "mask"     ? "; combine masks by pe.mask_and"
+                                                   : "")
                           << " (clause-C3)";
   else if (last && clause < last) // clause-C3
-    parser.emitError(loc) << "expected the clauses in the order bias(...) rotate(...) score(...) "
-                             "sink(...) dropout(...) mask(...), found "
+    parser.emitError(loc) << "expected the clauses in the order bias(...) prologue(...) rotate(...) "
+                             "score(...) sink(...) dropout(...) mask(...), found "
                           << word << " after " << last->name << " (clause-C3)";
   else
     return clause;
@@ -58,6 +59,7 @@ static ParseResult parseTensor(OpAsmParser &parser, std::optional<UnresolvedOper
 }
 
 static ParseResult parseClauses(OpAsmParser &parser, SmallVectorImpl<UnresolvedOperand> &biases,
+                                SmallVectorImpl<UnresolvedOperand> &prologues,
                                 std::optional<UnresolvedOperand> &rotation,
                                 std::optional<UnresolvedOperand> &score,
                                 std::optional<UnresolvedOperand> &sink, Type &sinkType,
@@ -65,8 +67,9 @@ static ParseResult parseClauses(OpAsmParser &parser, SmallVectorImpl<UnresolvedO
                                 Type &seedType, std::optional<UnresolvedOperand> &mask) {
   Type f64 = parser.getBuilder().getF64Type();
   auto parseClause = [&](StringRef word) -> ParseResult {
-    if (word == "bias")
-      return parser.parseOperandList(biases, OpAsmParser::Delimiter::Paren);
+    if (word == "bias" || word == "prologue")
+      return parser.parseOperandList(word == "bias" ? biases : prologues,
+                                     OpAsmParser::Delimiter::Paren);
     if (parser.parseLParen())
       return failure();
     if (word == "sink")
@@ -82,20 +85,25 @@ static ParseResult parseClauses(OpAsmParser &parser, SmallVectorImpl<UnresolvedO
   for (SMLoc loc = parser.getCurrentLocation(); succeeded(parser.parseOptionalKeyword(&word));
        loc = parser.getCurrentLocation()) {
     last = checkClause(parser, loc, word, last);
+    SmallVectorImpl<UnresolvedOperand> *list = word == "bias"       ? &biases
+                                               : word == "prologue" ? &prologues
+                                                                    : nullptr;
     if (!last || parseClause(word))
       return failure();
-    if (word == "bias" && biases.empty()) // clause-C4
-      return parser.emitError(loc) << "expected a bias in bias(...), found none; leave the clause "
-                                      "out (clause-C4)";
+    if (list && list->empty()) // clause-C4
+      return parser.emitError(loc) << "expected a " << word << " in " << word
+                                   << "(...), found none; leave the clause out (clause-C4)";
   }
   return success();
 }
 
-static void printClauses(OpAsmPrinter &printer, Operation *, OperandRange biases, Value rotation,
-                         Value score, Value sink, Type sinkType, FloatAttr dropout, Value seed,
-                         Type seedType, Value mask) {
+static void printClauses(OpAsmPrinter &printer, Operation *, OperandRange biases,
+                         OperandRange prologues, Value rotation, Value score, Value sink,
+                         Type sinkType, FloatAttr dropout, Value seed, Type seedType, Value mask) {
   if (!biases.empty())
     printer << " bias(" << biases << ")";
+  if (!prologues.empty())
+    printer << " prologue(" << prologues << ")";
   if (rotation)
     printer << " rotate(" << rotation << ")";
   if (score)

@@ -15,6 +15,8 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     v [B, Hkv, Sk, Dv], o [B, Hq, Sq, Dv]; Hq is a multiple of Hkv, query head h reads key head
     h / (Hq / Hkv). The order of the biases is the order of their sum.
 
+    Prologues change queries, keys or both, one after the other, in front of the rotation R.
+
     `scale` is 1 / sqrt(D) when absent. The optional second result is, per query, the natural
     logarithm of the softmax denominator [B, Hq, Sq] (-inf for a row without keys), or under
     stick-breaking the logarithm of the remaining mass. Stick-breaking needs an order: a mask
@@ -37,14 +39,15 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     ```
   }];
   let arguments = (ins PE_Activations:$query, PE_Activations:$key, PE_Activations:$value,
-    Variadic<PE_BiasType>:$biases, Optional<PE_RotationType>:$rotation,
+    Variadic<PE_BiasType>:$biases, Variadic<PE_PrologueType>:$prologues,
+    Optional<PE_RotationType>:$rotation,
     Optional<PE_ScoreType>:$score, Optional<1DTensorOf<[F32]>>:$sink,
     Optional<TensorRankOf<[I64], [0, 1]>>:$seed, Optional<PE_MaskType>:$mask,
     DefaultValuedAttr<PE_NormalizerAttr, "::mlir::pe::Normalizer::Softmax">:$normalizer,
     OptionalAttr<F64Attr>:$scale, OptionalAttr<F64Attr>:$dropout);
   let results = (outs PE_Activations:$output, Optional<3DTensorOf<[F32]>>:$lse);
   let assemblyFormat = [{
-    $query `,` $key `,` $value custom<Clauses>($biases, $rotation, $score, $sink,
+    $query `,` $key `,` $value custom<Clauses>($biases, $prologues, $rotation, $score, $sink,
     type($sink), $dropout, $seed, type($seed), $mask) attr-dict
     `:` `(` type($query) `,` type($key) `,` type($value) `)` `->` type($output) (`,` type($lse)^)?
   }];

@@ -47,6 +47,40 @@ def PE_SlopeRuleAttr : PE_EnumAttr<PE_SlopeRule, "slope_rule"> {
   }];
 }
 
+def PE_RopeScalingKind : PE_Enum<"RopeScalingKind", "How a rotation reaches longer texts", [
+  I32EnumAttrCase<"Linear", 0, "linear">, I32EnumAttrCase<"Ntk", 1, "ntk">,
+  I32EnumAttrCase<"DynamicNtk", 2, "dynamic_ntk">, I32EnumAttrCase<"Yarn", 3, "yarn">,
+  I32EnumAttrCase<"Llama3", 4, "llama3">]>;
+def PE_RopeScalingAttr : AttrDef<PE_Dialect, "RopeScaling"> {
+  let mnemonic = "rope_scaling";
+  let summary = "Frequencies of a rotation for texts longer than those of training";
+  let description = [{
+    `factor` is how much longer, `original_length` (dynamic_ntk, yarn, llama3) the length of
+    training. `yarn` also takes `beta_fast` (32) and `beta_slow` (1), rotations within the original
+    length above which a frequency stays as it is and below which it is divided by the factor;
+    `llama3` takes `high` (4) and `low` (1) with the same meaning. Formulas and sources are in
+    docs/encodings.md, "Rotations".
+
+    ```mlir
+    #pe.rope_scaling<yarn, factor = 4.0, original_length = 2048>
+    ```
+  }];
+  let parameters = (ins EnumParameter<PE_RopeScalingKind>:$kind, "::mlir::FloatAttr":$factor,
+    OptionalParameter<"::mlir::IntegerAttr">:$original_length,
+    OptionalParameter<"::mlir::FloatAttr">:$fast, OptionalParameter<"::mlir::FloatAttr">:$slow);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Frequency number `pair` (an f64 value) of the n rotated dims of a rotation with this base
+    /// (f64), as f64; `length` is the end of the keys, an `index` value.
+    ::mlir::Value buildFrequency(::mlir::OpBuilder &builder, ::mlir::Location loc,
+                                 ::mlir::Value base, ::mlir::Value pair, ::mlir::Value length,
+                                 int64_t n);
+    /// What cosines and sines are multiplied by (YaRN's attention factor).
+    double getMagnitude();
+  }];
+}
+
 def PE_Activation : PE_Enum<"Activation", "The nonlinearity of an MLP", [
   I32EnumAttrCase<"Identity", 0, "identity">, I32EnumAttrCase<"Relu", 1, "relu">,
   I32EnumAttrCase<"Gelu", 2, "gelu">, I32EnumAttrCase<"Tanh", 3, "tanh">,

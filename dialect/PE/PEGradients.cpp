@@ -14,14 +14,28 @@ using namespace mlir::pe;
 
 AttentionOp AttentionGradOp::getAttention() { return getOutput().getDefiningOp<AttentionOp>(); }
 
+SmallVector<Value> AttentionGradOp::getDifferentiated(AttentionOp attention) {
+  SmallVector<Value> values(attention.getBiases());
+  if (attention.getScore())
+    values.push_back(attention.getScore());
+  auto addIfActive = [&](Value value) {
+    if (value && value.getDefiningOp() && value.getDefiningOp()->getNumOperands() > 0)
+      values.push_back(value);
+  };
+  llvm::for_each(attention.getPrologues(), addIfActive);
+  addIfActive(attention.getRotation());
+  return values;
+}
+
 LogicalResult AttentionGradOp::verify() {
   AttentionOp attention = getAttention();
   if (!attention || attention.getOutput() != getOutput()) // attention_grad-C1
     return emitOpError("expected the output of a pe.attention, found another value "
                        "(attention_grad-C1)");
-  const size_t adjoints = attention.getBiases().size() + (attention.getScore() ? 1 : 0);
+  const size_t adjoints = getDifferentiated(attention).size();
   if (getAdjoints().size() != adjoints) // attention_grad-C2
-    return emitOpError("expected one adjoint per bias and function of the score, ")
+    return emitOpError("expected one adjoint per bias, function of the score, and prologue or "
+                       "rotation with tensors, ")
            << adjoints << ", found " << getAdjoints().size() << " (attention_grad-C2)";
   const std::pair<Type, Type> types[] = {
       {attention.getOutput().getType(), getCotangent().getType()},
@@ -64,5 +78,17 @@ LogicalResult ScorePullbackOp::verify() {
     return emitOpError("expected one gradient per capture of the function, of types ")
            << score.getCaptures().getTypes() << ", found " << getGradients().getTypes()
            << " (score_pullback-C2)";
+  return success();
+}
+
+LogicalResult ProloguePullbackOp::verify() {
+  Operation *op = getPrologue().getDefiningOp();
+  if (!isa_and_nonnull<PrologueOpInterface, RotationOpInterface>(op)) // prologue_pullback-C1
+    return emitOpError("expected what an op of prologues or rotations makes, found another value "
+                       "(prologue_pullback-C1)");
+  if (getGradients().getTypes() != op->getOperandTypes()) // prologue_pullback-C2
+    return emitOpError("expected one gradient per tensor of the op, of types ")
+           << op->getOperandTypes() << ", found " << getGradients().getTypes()
+           << " (prologue_pullback-C2)";
   return success();
 }

@@ -12,6 +12,7 @@
 #include "mlir/IR/OpDefinition.h"
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace mlir::pe {
 
@@ -21,6 +22,34 @@ struct PairPoint {
   Value head;  ///< head of this call; `pe.global_head` gives its number in the model
   Value query; ///< global query position i
   Value key;   ///< global key position j
+};
+
+/// Where one frequency of a rotation is computed. All values are `index`.
+struct RotationPoint {
+  Value head;   ///< head of this call
+  Value pair;   ///< in [0, rotated dims / 2)
+  Value length; ///< the end of the keys, k_start + Sk
+  int64_t headDim;
+};
+
+/// Cosines and sines of a rotation, [positions, pairs]; null where it has frequencies.
+struct RotationTensors {
+  Value cosines, sines;
+  explicit operator bool() const { return static_cast<bool>(cosines); }
+};
+
+/// One element of queries or keys. All values are `index`.
+struct RowPoint {
+  Value batch;    ///< batch entry of this call
+  Value head;     ///< query head of this call; of a key, the first one that reads it
+  Value position; ///< global
+  Value dim;
+};
+
+/// What a call must fulfil: `size` is at least `least`, both size expressions over sizes and
+/// positions of the call; `what` names what is counted.
+struct Requirement {
+  std::string size, least, what;
 };
 
 /// The positions [low, high) of keys, as `index` values; null where an end is open.

@@ -64,23 +64,63 @@ def PE_MaskOpInterface : OpInterface<"MaskOpInterface"> {
 def PE_RotationOpInterface : OpInterface<"RotationOpInterface"> {
   let cppNamespace = "::mlir::pe";
   let description = [{
-    A rotation of pairs of head dimensions: pair p of the first `getRotatedDims` dims is rotated by
-    the angle position * getFrequency(p) and multiplied by `getMagnitude`. Other dims are
-    unchanged.
+    A rotation of pairs of head dimensions: pair p of the first `getRotatedDims` dims is turned by
+    the angle position * frequency(p) and multiplied by `getMagnitude`. Other dims are unchanged.
+    Cosines and sines are computed once per call, outside the kernels; `getTables` gives them as
+    tensors instead. Gradients of the op's tensor operands are derived.
   }];
   let methods = [
     InterfaceMethod<"How many leading dims of `headDim` are rotated (even).",
       "int64_t", "getRotatedDims", (ins "int64_t":$headDim)>,
-    InterfaceMethod<"Radians per position of pair `pair` in [0, getRotatedDims(headDim) / 2).",
-      "double", "getFrequency", (ins "int64_t":$pair, "int64_t":$headDim)>,
+    InterfaceMethod<[{
+      Emits the f64 radians per position of the pair at `point`. `operands` are tensors like the
+      op's operands. What may be emitted is what ScalarOpInterface says. Called only if there are no
+      tables.
+    }],
+      "::mlir::Value", "buildFrequency",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "const ::mlir::pe::RotationPoint &":$point, "::mlir::ValueRange":$operands)>,
+    InterfaceMethod<"Whether frequencies depend on the head.",
+      "bool", "isPerHead", (ins), "", "return false;">,
+    InterfaceMethod<"Cosines and sines as tensors [positions, pairs], or null.",
+      "::mlir::pe::RotationTensors", "getTables", (ins), "", "return {};">,
     InterfaceMethod<"True: pairs (x_2p, x_2p+1); false: pairs (x_p, x_p+n/2) of n rotated dims.",
       "bool", "isInterleavedPairs", (ins)>,
     InterfaceMethod<"Factor on cosine and sine.",
       "double", "getMagnitude", (ins "int64_t":$headDim), "", "return 1.0;">,
+    InterfaceMethod<[{
+      The size of each axis of tensor operand `operand`, as size expressions; new names become sizes
+      of the call. Empty: as for any other argument.
+    }],
+      "::llvm::SmallVector<std::string>", "getTensorExtents", (ins "::mlir::Value":$operand), "",
+      "return {};">,
+    InterfaceMethod<"What a call must fulfil, checked before any work.",
+      "::llvm::SmallVector<::mlir::pe::Requirement>", "getRequirements", (ins), "", "return {};">,
     InterfaceMethod<[{Checks that the rotation is defined for heads of `headDim` dims; reports
       through `emitError` otherwise.}],
       "::llvm::LogicalResult", "verifyHeadDim",
       (ins "int64_t":$headDim, "::llvm::function_ref<::mlir::InFlightDiagnostic()>":$emitError)>];
+}
+
+def PE_PrologueOpInterface : OpInterface<"PrologueOpInterface"> {
+  let cppNamespace = "::mlir::pe";
+  let description = [{
+    A prologue: a function of every element of queries, keys or both, applied before anything else
+    reads them (`prologue(...)` of `pe.attention`, in order, in front of a rotation). The op defines
+    one element as scalar IR; the gradients of elements and of the op's tensor operands are derived
+    from that.
+  }];
+  let methods = [
+    InterfaceMethod<"Whether it changes queries.", "bool", "changesQueries", (ins)>,
+    InterfaceMethod<"Whether it changes keys.", "bool", "changesKeys", (ins)>,
+    InterfaceMethod<[{
+      Emits the new f32 element at `point`, given the old one. `operands` are tensors like the op's
+      operands. What may be emitted is what ScalarOpInterface says.
+    }],
+      "::mlir::Value", "buildElement",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "const ::mlir::pe::RowPoint &":$point, "::mlir::Value":$element,
+           "::mlir::ValueRange":$operands)>];
 }
 
 def PE_PiecewiseOpInterface : OpInterface<"PiecewiseOpInterface"> {

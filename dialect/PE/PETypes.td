@@ -62,6 +62,19 @@ def PE_RotationType : PE_Type<"Rotation", "rotation"> {
   }];
 }
 
+def PE_PrologueType : PE_Type<"Prologue", "prologue"> {
+  let summary = "prologue: what is done to queries, keys or both before they are multiplied";
+  let description = [{
+    A function of every element of a query or key, its batch entry, head, position and dim. Ops with
+    PrologueOpInterface make it.
+
+    ```mlir
+    %o = pe.attention %q, %k, %v prologue(%p) mask(%m)
+        : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+    ```
+  }];
+}
+
 def PE_MaskType : PE_Type<"Mask", "mask"> {
   let summary = "mask: which keys a query may attend to";
   let description = [{

@@ -1,7 +1,7 @@
 //===- Materialize.cpp - what a kernel reads, written out ---===//
 #include "passes/ToTile/Materialize.h"
 
-#include "passes/ToTile/Rotation.h"
+#include "passes/ToTile/Prologue.h"
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -29,18 +29,26 @@ void mlir::tile::emitBias(PlanContext &context, const Attention &attention) {
   });
 }
 
-void mlir::tile::emitRotationTables(PlanContext &context, pe::RotationOpInterface rotation,
-                                    StringRef name) {
-  RotationTables tables =
-      prepareRotation(context, rotation, (name + "_rotation").str(), /*queries=*/true);
-  std::string pairs = std::to_string(tables.pairs);
+LogicalResult mlir::tile::emitRotationTables(PlanContext &context,
+                                             pe::RotationOpInterface rotation, StringRef name) {
+  FailureOr<RotationTables> tables =
+      prepareQueryTables(context, rotation, (name + "_rotation").str());
+  if (failed(tables))
+    return failure();
+  std::string pairs = std::to_string(rotation.getRotatedDims(context.headDim) / 2);
   for (auto [result, table] :
-       {std::pair{"pe.cosine", tables.cosine}, std::pair{"pe.sine", tables.sine}}) {
+       {std::pair{"pe.cosine", tables->cosine}, std::pair{"pe.sine", tables->sine}}) {
     Value written = context.buffer(result, Role::Result, {"r", pairs});
     TileBuilder t = beginStage(context.plan, (name + "_" + StringRef(result).drop_front(3)).str(),
                                Phase::Forward, {});
     t.foreach ({"r", pairs}, [&, table = table](Scalar &s, ValueRange at) {
-      writeElement(s, readElement(s, table, at), written, at);
+      // Of the first head, where heads differ.
+      SmallVector<Value> place;
+      if (cast<BufferType>(table.getType()).getRank() == 3)
+        place.push_back(s.index(0));
+      llvm::append_range(place, at);
+      writeElement(s, readElement(s, table, place), written, at);
     });
   }
+  return success();
 }

@@ -7,7 +7,7 @@
 #include "passes/ToTile/Embedding.h"
 #include "passes/ToTile/MaskFunction.h"
 #include "passes/ToTile/Materialize.h"
-#include "passes/ToTile/Rotation.h"
+#include "passes/ToTile/Prologue.h"
 #include "passes/ToTile/ScoreFunction.h"
 #include "passes/ToTile/Sink.h"
 #include "passes/ToTile/Terms.h"
@@ -16,8 +16,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 
 #define DEBUG_TYPE "pe-to-tile"
@@ -44,46 +43,6 @@ Value pairsOf(TileBuilder &plan, DifferenceRange range, Value low, Value high) {
 
 } // namespace
 
-ArrayAttr axesOf(Value value) {
-  auto argument = dyn_cast<BlockArgument>(value);
-  auto function =
-      argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
-  return function ? function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "pe.axes")
-                  : ArrayAttr();
-}
-
-SmallVector<std::string> namedExtents(Value value) {
-  if (auto attention = value.getDefiningOp<AttentionOp>()) {
-    if (value == attention.getOutput())
-      return {"b", "hq", "r", "e"};
-    return {"b", "hq", "r"};
-  }
-  if (value.getDefiningOp<EmbedOp>())
-    return {"b", "r", "model"};
-  for (OpOperand &use : value.getUses()) {
-    if (isa<EmbedOp>(use.getOwner()))
-      return {"b", "r", "model"};
-    if (auto attention = dyn_cast<AttentionOp>(use.getOwner())) {
-      if (use.get() == attention.getQuery())
-        return {"b", "hq", "r", "d"};
-      if (use.get() == attention.getKey())
-        return {"b", "hkv", "c", "d"};
-      if (use.get() == attention.getValue())
-        return {"b", "hkv", "c", "e"};
-      const bool isSeed = use.get() == attention.getSeed();
-      return SmallVector<std::string>(cast<ShapedType>(value.getType()).getRank(),
-                                      isSeed ? "b" : "hq");
-    }
-  }
-  SmallVector<std::string> extents;
-  ArrayAttr axes = axesOf(value);
-  for (auto [axis, size] : llvm::enumerate(cast<ShapedType>(value.getType()).getShape())) {
-    StringRef word = axes ? cast<StringAttr>(axes[axis]).getValue() : "head";
-    extents.push_back(ShapedType::isDynamic(size) ? extentOfAxis(word) : std::to_string(size));
-  }
-  return extents;
-}
-
 namespace {
 
 /// Lowers one entry function to a plan.
@@ -103,8 +62,7 @@ private:
     std::unique_ptr<MaskFunction> predicate; // null: no mask is code
     std::unique_ptr<Sink> sink;
     std::unique_ptr<Dropout> dropout;
-    RotationTables queryTables, keyTables;
-    Value rawQ, rawK, rawDQ, rawDK; // before rotation
+    std::optional<Prologues> prologues;
   };
 
   struct LoweredEmbed {
@@ -126,7 +84,6 @@ private:
   LogicalResult createBounds(Lowered &lowered, ArrayRef<Value> masks, Value &low, Value &high);
   LogicalResult createModes(Lowered &lowered);
   void noteWindow(const DifferenceRange &range);
-  void rotate(Lowered &lowered);
   std::optional<StringRef> returned(Value value);
   void createResults(Lowered &lowered);
   void emitForward(Lowered &lowered);
@@ -181,27 +138,25 @@ LogicalResult FunctionLowering::createPlan() {
     declarePositions(t, function.getLoc());
   else
     t.create<ParameterOp>("q_start", t.getStringAttr("0"));
-  for (const CallRequirement &required : requirementsOf(function))
-    t.create<RequireOp>(required.size, required.least, required.what);
+  for (const Requirement &required : requirementsOf(function))
+    t.create<RequireOp>(t.getStringAttr(required.size), t.getStringAttr(required.least),
+                        t.getStringAttr(required.what));
   context = std::make_unique<PlanContext>(
       PlanContext{t, options.grad, options.earlyExit, options.headDim, options.valueDim, {}});
   return success();
 }
 
-/// The sizes of the arguments' axes that not every plan has.
+/// The sizes that only some arguments have.
 void FunctionLowering::declareExtents(TileBuilder &t) {
-  llvm::SmallSetVector<StringRef, 4> names;
-  std::vector<SmallVector<std::string>> extents;
+  llvm::StringSet<> known;
+  for (const ::pe::plan::FrameWord &word : getFrame(plan))
+    known.insert(word.name);
   for (BlockArgument argument : function.getArguments())
-    extents.push_back(namedExtents(argument));
-  for (const SmallVector<std::string> &list : extents)
-    for (const std::string &extent : list) {
-      auto isExtent = [&](const ::pe::plan::FrameWord &word) { return word.name == extent; };
-      if (!llvm::isDigit(extent.front()) && llvm::none_of(::pe::plan::standardSizes(), isExtent))
-        names.insert(extent);
+    for (const std::string &extent : namedExtents(argument)) {
+      auto size = ::pe::plan::SizeExpression::parse(extent);
+      if (size && size->asName() && known.insert(extent).second)
+        t.create<ExtentOp>(t.getStringAttr(extent));
     }
-  for (StringRef name : names)
-    t.create<ExtentOp>(t.getStringAttr(name));
   // Whether an argument that may be left out is given (1) or not (0), which the runtime says.
   for (BlockArgument argument : function.getArguments())
     if (function.getArgAttr(argument.getArgNumber(), "pe.absent"))
@@ -282,32 +237,6 @@ void FunctionLowering::createResults(Lowered &lowered) {
     SmallVector<StringRef> extents = {"b", "hq", "kb", "r"};
     a.mass = context->buffer(a.name + "_mass", Role::Residual, extents);
   }
-}
-
-/// Rotates queries and keys into buffers of their own, and their gradients back.
-void FunctionLowering::rotate(Lowered &lowered) {
-  Attention &a = lowered.attention;
-  lowered.rawQ = a.q;
-  lowered.rawK = a.k;
-  lowered.rawDQ = a.dQ;
-  lowered.rawDK = a.dK;
-  Value rotation = lowered.op.getRotation();
-  if (!rotation)
-    return;
-  auto op = cast<RotationOpInterface>(rotation.getDefiningOp());
-  SmallVector<StringRef> qExtents = {"b", "hq", "r", "d"}, kExtents = {"b", "hkv", "c", "d"};
-  a.q = context->kept(a.name + "_queries", qExtents, activation);
-  a.k = context->kept(a.name + "_keys", kExtents, activation);
-  if (a.dQ) // f32: rounded once, behind the rotation
-    a.dQ = context->temporary("d_" + a.name + "_queries", qExtents);
-  if (a.dK)
-    a.dK = context->temporary("d_" + a.name + "_keys", kExtents);
-  lowered.queryTables = prepareRotation(*context, op, a.name + "_query_rotation", true);
-  lowered.keyTables = prepareRotation(*context, op, a.name + "_key_rotation", false);
-  emitRotation(*context, lowered.queryTables, lowered.rawQ, a.q, a.name + "_rotate_queries",
-               Phase::Prepare, false);
-  emitRotation(*context, lowered.keyTables, lowered.rawK, a.k, a.name + "_rotate_keys",
-               Phase::Prepare, false);
 }
 
 /// Records in the plan which pairs its attention visits, unless there are several attentions.
@@ -471,8 +400,10 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
   if (failed(createPairs(lowered, *range)))
     return failure();
   noteWindow(*range);
-  if (failed(checkRotation(op)))
+  FailureOr<Prologues> prologues = Prologues::create(*context, op, a.name);
+  if (failed(prologues))
     return failure();
+  lowered.prologues = std::move(*prologues);
   createResults(lowered);
   FailureOr<SmallVector<TermOp>> terms = termsOf(op);
   if (failed(terms) || failed(createModes(lowered)))
@@ -486,7 +417,8 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
       return failure();
     a.transform = lowered.score.get();
   }
-  rotate(lowered);
+  if (failed(lowered.prologues->prepare(a, activation)))
+    return failure();
   return lowered.terms->prepare();
 }
 
@@ -540,14 +472,7 @@ void FunctionLowering::emitBackward(Lowered &lowered) {
     emitSoftmaxBackward(context->plan, a);
   else
     emitStickBreakingBackward(context->plan, a);
-  if (lowered.op.getRotation()) {
-    if (a.dQ)
-      emitRotation(*context, lowered.queryTables, a.dQ, lowered.rawDQ,
-                   a.name + "_rotate_back_queries", Phase::Finish, true);
-    if (a.dK)
-      emitRotation(*context, lowered.keyTables, a.dK, lowered.rawDK, a.name + "_rotate_back_keys",
-                   Phase::Finish, true);
-  }
+  lowered.prologues->finish();
   lowered.terms->finish();
   if (lowered.score)
     lowered.score->finish();
@@ -610,9 +535,10 @@ LogicalResult FunctionLowering::materialize() {
   if (failed(lowered.prepare()))
     return failure();
   emitBias(*context, a);
-  if (Value rotation = op.getRotation())
-    emitRotationTables(*context, cast<RotationOpInterface>(rotation.getDefiningOp()), a.name);
-  return success();
+  Value rotation = op.getRotation();
+  return rotation ? emitRotationTables(
+                        *context, cast<RotationOpInterface>(rotation.getDefiningOp()), a.name)
+                  : success();
 }
 
 LogicalResult FunctionLowering::run() {

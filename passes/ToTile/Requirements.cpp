@@ -31,7 +31,7 @@ namespace {
 class Collector {
 public:
   void add(std::string size, std::string least, std::string what) {
-    auto isSame = [&](const CallRequirement &other) {
+    auto isSame = [&](const Requirement &other) {
       return other.size == size && other.least == least;
     };
     if (llvm::none_of(all, isSame))
@@ -40,7 +40,7 @@ public:
   void addReads(EmbeddingFnOp op, Value capture, BlockArgument tensor);
   void addLeast(EmbeddingFnOp op, Value capture);
   void addWidth(EmbeddingFnOp op, EmbedOp embed);
-  std::vector<CallRequirement> all;
+  SmallVector<Requirement> all;
 };
 } // namespace
 
@@ -85,8 +85,10 @@ void Collector::addWidth(EmbeddingFnOp op, EmbedOp embed) {
       "dims of tensor '" + nameOf(embed.getInput()) + "', which must be a multiple of " + number);
 }
 
-std::vector<CallRequirement> requirementsOf(func::FuncOp function) {
+SmallVector<Requirement> requirementsOf(func::FuncOp function) {
   Collector collector;
+  for (auto rotation : function.getOps<RotationOpInterface>())
+    llvm::append_range(collector.all, rotation.getRequirements());
   for (auto embed : function.getOps<EmbedOp>()) {
     auto op = embed.getEmbedding().getDefiningOp<EmbeddingFnOp>();
     if (!op)

@@ -1,15 +1,22 @@
 //===- Rotation.cpp - rotating queries and keys outside the kernel ---===//
 //
-// Rotations are a preparation stage, so that the kernel reads keys directly from memory:
 // x'_p = x_p cos - y_p sin, y'_p = y_p cos + x_p sin for the pairs of the rotation
-// (docs/encodings.md). The gradient is rotated back by the opposite angle. Angles are products
+// (docs/encodings.md). The gradient is mapped back by the transposed matrix. Angles are products
 // of the position and a frequency in float64; cos and sin of position 64 m + n come from
-// those of 64 m and n by the addition theorem, so that a call evaluates few of them.
+// those of 64 m and n by the addition theorem, so that a call evaluates few of them. Where cosines
+// and sines are given, the rows of a call are copied from the caller's tensors.
+//
+// Gradients of frequencies: the angle of row i has the gradient t_i = x' dy' - y' dx', and scores
+// do not change if all rows are turned by one angle, so that the t of all queries and keys of a
+// head add up to 0. The sum of t_i times the position may therefore count positions from any
+// origin: from k_start, where they are small.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/ToTile/Rotation.h"
+#include "passes/ToTile/Prologue.h"
+#include "passes/ToTile/Terms.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -18,101 +25,329 @@ namespace {
 
 constexpr int64_t kFine = 64;
 
+/// A pair of elements, or what becomes of one.
+struct Pair {
+  Value x, y;
+};
+
+class RotationPrologue : public Prologue {
+public:
+  RotationPrologue(PlanContext &context, pe::RotationOpInterface op, std::string name);
+
+  bool changes(Side) const override { return true; }
+  LogicalResult prepare() override;
+  void emit(Side side, Value from, Value to) override {
+    turn(side, from, to, (name + "_rotate_" + side.word()).str(), Phase::Prepare, false);
+  }
+  void emitBack(Side side, Value rows, Value from, Value to) override;
+  void finish() override;
+  const RotationTables &getQueryTables() const { return queryTables; }
+
+private:
+  std::string pairCount() const { return std::to_string(pairs); }
+  /// `extents` of a table or loop, behind the head where frequencies depend on it.
+  SmallVector<StringRef> perHead(ArrayRef<StringRef> extents) const;
+  /// The place in the tables of a side, of batch, head, row and pair.
+  SmallVector<Value> placeOf(ValueRange at) const {
+    return isPerHead ? SmallVector<Value>(at.drop_front()) : SmallVector<Value>{at[2], at[3]};
+  }
+  void copyTables(Side side);
+  void computeTables(Side side);
+  void writeFrequencies(TileBuilder &t, Value frequencies);
+  void writeAngles(TileBuilder &t, Value frequencies, Value table, StringRef start, int64_t step,
+                   StringRef count);
+  void combine(TileBuilder &t, Value coarse, Value fine, RotationTables to);
+  /// The dims of pair number `pair`.
+  std::pair<Value, Value> dimsOf(Scalar &s, Value pair) const;
+  /// The pair `at` (batch, head, row, pair) of rows of numbers, widened.
+  Pair readPair(Scalar &s, Value rows, ValueRange at) const;
+  void turn(Side side, Value from, Value to, StringRef stage, Phase phase, bool isBack);
+  void addToFrequencies(Side side, Value rows, Value from);
+  void addToTables(Side side, Value rows, Value from);
+
+  pe::RotationOpInterface op;
+  pe::RotationTensors given; // null where there are frequencies
+  std::optional<OpCode> frequency;
+  int64_t pairs;
+  bool interleaved, isPerHead;
+  RotationTables queryTables, keyTables;
+  Value sums; // of gradients of frequencies, or null
+  RotationTables &tablesOf(Side side) { return side.isQueries ? queryTables : keyTables; }
+};
+
+RotationPrologue::RotationPrologue(PlanContext &context, pe::RotationOpInterface op,
+                                   std::string name)
+    : Prologue(context, std::move(name)), op(op), given(op.getTables()),
+      pairs(op.getRotatedDims(context.headDim) / 2), interleaved(op.isInterleavedPairs()),
+      isPerHead(op.isPerHead()) {
+  if (given)
+    return;
+  SmallVector<Type> leading(3, IndexType::get(op->getContext()));
+  frequency.emplace(op, leading, [&](OpBuilder &builder, ValueRange at, ValueRange tensors) {
+    pe::RotationPoint point{at[0], at[1], at[2], context.headDim};
+    return this->op.buildFrequency(builder, this->op->getLoc(), point, tensors);
+  });
+}
+
+//===- RotationTables -----------------------------------------------------------------===//
+
+SmallVector<StringRef> RotationPrologue::perHead(ArrayRef<StringRef> extents) const {
+  SmallVector<StringRef> all;
+  if (isPerHead)
+    all.push_back("hq");
+  llvm::append_range(all, extents);
+  return all;
+}
+
+LogicalResult RotationPrologue::prepare() {
+  if (frequency && failed(frequency->differentiate()))
+    return failure();
+  for (Side side : {kQueries, kKeys})
+    if (given)
+      copyTables(side);
+    else
+      computeTables(side);
+  return success();
+}
+
+void RotationPrologue::copyTables(Side side) {
+  const std::string prefix = name + "_" + side.singular().str() + "_rotation", count = pairCount();
+  RotationTables &tables = tablesOf(side);
+  tables.cosine = context.kept(prefix + "_cosine", {side.rows(), count});
+  tables.sine = context.kept(prefix + "_sine", {side.rows(), count});
+  TileBuilder t = beginStage(context.plan, prefix + "_tables", Phase::Prepare, {});
+  t.foreach ({side.rows(), count}, [&](Scalar &s, ValueRange at) {
+    // A query before the first position attends to nothing: whatever it is turned by.
+    Value position = s.add(at[0], s.size(side.start()));
+    for (auto [from, to] : {std::pair(given.cosines, tables.cosine), {given.sines, tables.sine}})
+      writeElement(
+          s, readElement(s, context.parameters[from].buffer, {position, at[1]}, /*inbounds=*/false),
+          to, at);
+  });
+}
+
+void RotationPrologue::writeFrequencies(TileBuilder &t, Value frequencies) {
+  t.foreach (perHead({pairCount()}), [&](Scalar &s, ValueRange at) {
+    TileParameters params = frequency->parameters(context);
+    Value head = isPerHead ? at[0] : s.index(0);
+    IRMapping mapping = frequency->mapLeading({head, at.back(), s.size("k_start + c")});
+    writeElement(s, frequency->derivative().emitPrimal(s, mapping, params), frequencies, at);
+  });
+}
+
 /// Writes cos and sin of position * frequency for `count` positions start + step * index.
-void writeAngles(TileBuilder &t, Value frequencies, Value table, StringRef start, int64_t step,
-                 StringRef count, StringRef pairs) {
-  t.foreach ({count, pairs}, [&](Scalar &s, ValueRange at) {
-    Value position = s.mul(at[0], s.index(step));
+void RotationPrologue::writeAngles(TileBuilder &t, Value frequencies, Value table, StringRef start,
+                                   int64_t step, StringRef count) {
+  t.foreach (perHead({count, pairCount()}), [&](Scalar &s, ValueRange at) {
+    Value pair = at.back(), row = at.drop_back().back();
+    Value position = s.mul(row, s.index(step));
     if (!start.empty())
       position = s.add(position, s.size(start));
-    Value frequency = readElement(s, frequencies, {at[1]});
-    Value angle = s.mul(s.toFloat(position, s.getF64Type()), frequency);
-    writeElement(s, s.create<math::CosOp>(angle), table, {at[0], at[1], s.index(0)});
-    writeElement(s, s.create<math::SinOp>(angle), table, {at[0], at[1], s.index(1)});
+    SmallVector<Value> place(at.drop_back(2)), target(at);
+    place.push_back(pair);
+    Value angle = s.mul(s.toFloat(position, s.getF64Type()), readElement(s, frequencies, place));
+    target.push_back(s.index(0));
+    writeElement(s, s.create<math::CosOp>(angle), table, target);
+    target.back() = s.index(1);
+    writeElement(s, s.create<math::SinOp>(angle), table, target);
   });
 }
 
-} // namespace
-
-RotationTables mlir::tile::prepareRotation(PlanContext &context, pe::RotationOpInterface rotation,
-                                           StringRef name, bool queries) {
-  RotationTables tables;
-  tables.pairs = rotation.getRotatedDims(context.headDim) / 2;
-  tables.interleaved = rotation.isInterleavedPairs();
-  std::string pairs = std::to_string(tables.pairs);
-  StringRef axis = queries ? "r" : "c", start = queries ? "q_start" : "k_start";
-  Type f64 = context.plan.getF64Type();
-  std::string blocks = ("ceildiv(" + axis + "," + Twine(kFine) + ")").str();
-  Value frequencies = context.temporary(name + "_frequencies", {pairs}, f64);
-  Value fine = context.temporary(name + "_fine", {std::to_string(kFine), pairs, "2"}, f64);
-  Value coarse = context.temporary(name + "_coarse", {blocks, pairs, "2"}, f64);
-  std::string padded = blocks + "*" + std::to_string(kFine);
-  tables.cosine = context.kept(name + "_cosine", {padded, pairs});
-  tables.sine = context.kept(name + "_sine", {padded, pairs});
-
-  TileBuilder t = beginStage(context.plan, (name + "_angles").str(), Phase::Prepare, {});
-  t.foreach ({"1"}, [&](Scalar &s, ValueRange) {
-    for (int64_t pair = 0; pair < tables.pairs; ++pair)
-      writeElement(s, s.number(rotation.getFrequency(pair, context.headDim), f64), frequencies,
-                   {s.index(pair)});
-  });
-  writeAngles(t, frequencies, fine, "", 1, std::to_string(kFine), pairs);
-  writeAngles(t, frequencies, coarse, start, kFine, blocks, pairs);
-
-  double magnitude = rotation.getMagnitude(context.headDim);
-  TileBuilder combine =
-      beginStage(context.plan, (name + "_tables").str(), Phase::Prepare, {blocks});
-  combine.foreach ({std::to_string(kFine), pairs}, [&](Scalar &s, ValueRange at) {
+void RotationPrologue::combine(TileBuilder &t, Value coarse, Value fine, RotationTables to) {
+  const double magnitude = op.getMagnitude(context.headDim);
+  const std::string count = std::to_string(kFine), pairsText = pairCount();
+  t.foreach ({count, pairsText}, [&](Scalar &s, ValueRange at) {
+    // Of head (if any), block, position in the block, pair.
+    SmallVector<Value> head(at.drop_back(3));
+    Value block = at[head.size()], step = at[head.size() + 1], pair = at.back();
+    auto place = [&](Value row, Value part) {
+      SmallVector<Value> all(head);
+      all.append({row, pair});
+      if (part)
+        all.push_back(part);
+      return all;
+    };
     Value zero = s.index(0), one = s.index(1);
-    Value ca = readElement(s, coarse, {at[0], at[2], zero});
-    Value sa = readElement(s, coarse, {at[0], at[2], one});
-    Value cb = readElement(s, fine, {at[1], at[2], zero});
-    Value sb = readElement(s, fine, {at[1], at[2], one});
-    SmallVector<Value> place = {s.add(s.mul(at[0], s.index(kFine)), at[1]), at[2]};
-    Value scale = s.number(magnitude, f64);
+    Value ca = readElement(s, coarse, place(block, zero));
+    Value sa = readElement(s, coarse, place(block, one));
+    Value cb = readElement(s, fine, place(step, zero));
+    Value sb = readElement(s, fine, place(step, one));
+    SmallVector<Value> target = place(s.add(s.mul(block, s.index(kFine)), step), Value());
+    Value scale = s.number(magnitude, s.getF64Type());
     Value cosine = s.mul(scale, s.sub(s.mul(ca, cb), s.mul(sa, sb)));
     Value sine = s.mul(scale, s.add(s.mul(sa, cb), s.mul(ca, sb)));
-    writeElement(s, s.create<arith::TruncFOp>(s.getF32Type(), cosine), tables.cosine, place);
-    writeElement(s, s.create<arith::TruncFOp>(s.getF32Type(), sine), tables.sine, place);
+    writeElement(s, s.create<arith::TruncFOp>(s.getF32Type(), cosine), to.cosine, target);
+    writeElement(s, s.create<arith::TruncFOp>(s.getF32Type(), sine), to.sine, target);
   });
-  return tables;
 }
 
-void mlir::tile::emitRotation(PlanContext &context, const RotationTables &tables, Value from,
-                              Value to, StringRef name, Phase phase, bool inverse) {
-  SmallVector<StringRef> extents;
-  for (StringAttr extent : cast<BufferType>(from.getType()).getExtents())
-    extents.push_back(extent.getValue());
-  StringRef axis = extents[2];
-  TileBuilder t = beginStage(context.plan, name, phase, {extents[0], extents[1]});
-  std::string pairs = std::to_string(tables.pairs);
-  int64_t rest = context.headDim - 2 * tables.pairs;
-  auto element = [](ValueRange at, Value dim) {
-    return SmallVector<Value>{at[0], at[1], at[2], dim};
-  };
-  t.foreach ({axis, pairs}, [&](Scalar &s, ValueRange at) {
-    Value first = at[3], second;
-    if (tables.interleaved) {
-      first = s.mul(at[3], s.index(2));
-      second = s.add(first, s.index(1));
-    } else {
-      second = s.add(first, s.index(tables.pairs));
-    }
-    Value x = s.widen(readElement(s, from, element(at, first))),
-          y = s.widen(readElement(s, from, element(at, second)));
-    Value cosine = readElement(s, tables.cosine, {at[2], at[3]});
-    Value sine = readElement(s, tables.sine, {at[2], at[3]});
-    if (inverse)
+void RotationPrologue::computeTables(Side side) {
+  const std::string prefix = name + "_" + side.singular().str() + "_rotation", count = pairCount();
+  Type f64 = context.plan.getF64Type();
+  const std::string blocks = ("ceildiv(" + side.rows() + "," + Twine(kFine) + ")").str();
+  const std::string step = std::to_string(kFine), padded = blocks + "*" + step;
+  Value frequencies = context.temporary(prefix + "_frequencies", perHead({count}), f64);
+  Value fine = context.temporary(prefix + "_fine", perHead({step, count, "2"}), f64);
+  Value coarse = context.temporary(prefix + "_coarse", perHead({blocks, count, "2"}), f64);
+  RotationTables &tables = tablesOf(side);
+  tables.cosine = context.kept(prefix + "_cosine", perHead({padded, count}));
+  tables.sine = context.kept(prefix + "_sine", perHead({padded, count}));
+
+  TileBuilder t = beginStage(context.plan, prefix + "_angles", Phase::Prepare, {});
+  writeFrequencies(t, frequencies);
+  writeAngles(t, frequencies, fine, "", 1, step);
+  writeAngles(t, frequencies, coarse, side.start(), kFine, blocks);
+  TileBuilder last =
+      beginStage(context.plan, prefix + "_tables", Phase::Prepare, perHead({blocks}));
+  combine(last, coarse, fine, tables);
+}
+
+//===- Turning ----------------------------------------------------------------===//
+
+std::pair<Value, Value> RotationPrologue::dimsOf(Scalar &s, Value pair) const {
+  if (!interleaved)
+    return {pair, s.add(pair, s.index(pairs))};
+  Value first = s.mul(pair, s.index(2));
+  return {first, s.add(first, s.index(1))};
+}
+
+static SmallVector<Value> element(ValueRange at, Value dim) { return {at[0], at[1], at[2], dim}; }
+
+Pair RotationPrologue::readPair(Scalar &s, Value rows, ValueRange at) const {
+  auto [first, second] = dimsOf(s, at[3]);
+  Value x = s.widen(readElement(s, rows, element(at, first)));
+  return {x, s.widen(readElement(s, rows, element(at, second)))};
+}
+
+void RotationPrologue::turn(Side side, Value from, Value to, StringRef stage, Phase phase,
+                            bool isBack) {
+  const RotationTables &tables = tablesOf(side);
+  TileBuilder t = beginStage(context.plan, stage, phase, {"b", side.heads()});
+  t.foreach ({side.rows(), pairCount()}, [&](Scalar &s, ValueRange at) {
+    auto [first, second] = dimsOf(s, at[3]);
+    auto [x, y] = readPair(s, from, at);
+    Value cosine = readElement(s, tables.cosine, placeOf(at));
+    Value sine = readElement(s, tables.sine, placeOf(at));
+    if (isBack)
       sine = s.neg(sine);
     Value turnedX = s.sub(s.mul(x, cosine), s.mul(y, sine));
     writeElement(s, s.round(turnedX, elementOf(to)), to, element(at, first));
     Value turnedY = s.add(s.mul(y, cosine), s.mul(x, sine));
     writeElement(s, s.round(turnedY, elementOf(to)), to, element(at, second));
   });
+  const int64_t rest = context.headDim - 2 * pairs;
   if (rest)
-    t.foreach ({axis, std::to_string(rest)}, [&](Scalar &s, ValueRange at) {
-      Value dim = s.add(at[3], s.index(2 * tables.pairs));
+    t.foreach ({side.rows(), std::to_string(rest)}, [&](Scalar &s, ValueRange at) {
+      Value dim = s.add(at[3], s.index(2 * pairs));
       Value same = s.widen(readElement(s, from, element(at, dim)));
       writeElement(s, s.round(same, elementOf(to)), to, element(at, dim));
     });
+}
+
+//===- Gradients --------------------------------------------------------------===//
+
+void RotationPrologue::emitBack(Side side, Value rows, Value from, Value to) {
+  turn(side, from, to, (name + "_rotate_back_" + side.word()).str(), Phase::Finish, true);
+  if (given)
+    addToTables(side, rows, from);
+  else if (frequency->derivative().isActive())
+    addToFrequencies(side, rows, from);
+}
+
+static Pair widened(Scalar &s, Pair pair) {
+  auto wide = [&](Value value) { return s.create<arith::ExtFOp>(s.getF64Type(), value); };
+  return {wide(pair.x), wide(pair.y)};
+}
+
+void RotationPrologue::addToFrequencies(Side side, Value rows, Value from) {
+  const std::string count = pairCount();
+  if (!sums)
+    sums = context.temporary(name + "_frequency_sums", perHead({count}), context.plan.getF64Type(),
+                             /*zero=*/true);
+  const RotationTables &tables = tablesOf(side);
+  TileBuilder t =
+      beginStage(context.plan, (name + "_turned_" + side.word()).str(), Phase::Finish, perHead({}));
+  SmallVector<StringRef> loops = {"b", side.rows(), count};
+  if (!isPerHead)
+    loops.insert(loops.begin() + 1, side.heads());
+  t.foreach (loops, [&](Scalar &s, ValueRange all) {
+    SmallVector<Value> at(all); // batch, head, row, pair
+    if (isPerHead)
+      std::swap(at[0], at[1]);
+    auto [x, y] = widened(s, readPair(s, rows, at));
+    auto [dx, dy] = widened(s, readPair(s, from, at));
+    auto [c, sn] = widened(
+        s, {readElement(s, tables.cosine, placeOf(at)), readElement(s, tables.sine, placeOf(at))});
+    Value byX = s.mul(dx, s.add(s.mul(x, sn), s.mul(y, c)));
+    Value byY = s.mul(dy, s.sub(s.mul(x, c), s.mul(y, sn)));
+    Value position = at[2];
+    if (side.isQueries)
+      position = s.add(position, s.size("q_start - k_start"));
+    Value term = s.mul(s.sub(byY, byX), s.toFloat(position, s.getF64Type()));
+    SmallVector<Value> place = {at[3]};
+    if (isPerHead)
+      place.insert(place.begin(), at[1]);
+    accumulateElement(s, term, sums, place);
+  });
+}
+
+void RotationPrologue::addToTables(Side side, Value rows, Value from) {
+  Parameter &cosines = context.parameters[given.cosines], &sines = context.parameters[given.sines];
+  const SmallVector<StringRef> extents = cosines.extents();
+  TileBuilder t = beginStage(context.plan, (name + "_turned_" + side.word()).str(), Phase::Finish,
+                             {extents[0]});
+  t.foreach ({pairCount()}, [&](Scalar &s, ValueRange at) {
+    Value row = s.sub(at[0], s.size(side.start()));
+    auto compare = [&](arith::CmpIPredicate predicate, Value bound) {
+      return s.create<arith::CmpIOp>(predicate, row, bound);
+    };
+    Value isInside =
+        s.create<arith::AndIOp>(compare(arith::CmpIPredicate::sge, s.index(0)),
+                                compare(arith::CmpIPredicate::slt, s.size(side.rows())));
+    auto branch = s.create<scf::IfOp>(isInside, /*withElseRegion=*/false);
+    Scalar inner(s.getLoc(), OpBuilder::atBlockBegin(branch.thenBlock()));
+    for (bool isSine : {false, true}) {
+      Value sum = sumOver(inner, {"b", side.heads()}, [&](Scalar &x, ValueRange entry) {
+        SmallVector<Value> place = {entry[0], entry[1], row, at[1]};
+        Pair old = readPair(x, rows, place), d = readPair(x, from, place);
+        if (isSine)
+          return x.sub(x.mul(old.x, d.y), x.mul(old.y, d.x));
+        return x.add(x.mul(old.x, d.x), x.mul(old.y, d.y));
+      });
+      accumulateElement(inner, sum, (isSine ? sines : cosines).gradientSums, at);
+    }
+  });
+}
+
+void RotationPrologue::finish() {
+  if (!sums)
+    return;
+  TileBuilder t = beginStage(context.plan, name + "_rotation_finish", Phase::Finish, {});
+  t.foreach (perHead({pairCount()}), [&](Scalar &s, ValueRange at) {
+    Value sum = readElement(s, sums, at);
+    ifNonZero(s, sum, [&](Scalar &x) {
+      TileParameters params = frequency->parameters(context);
+      params.compute = x.getF64Type();
+      Value head = isPerHead ? at[0] : x.index(0);
+      IRMapping mapping = frequency->mapLeading({head, at.back(), x.size("k_start + c")});
+      frequency->derivative().emitPrimal(x, mapping, params, x.getF64Type());
+      frequency->derivative().emitAdjoint(x, mapping, sum, params);
+    });
+  });
+}
+
+} // namespace
+
+FailureOr<RotationTables> mlir::tile::prepareQueryTables(PlanContext &context,
+                                                         pe::RotationOpInterface op,
+                                                         std::string name) {
+  RotationPrologue prologue(context, op, std::move(name));
+  if (failed(prologue.prepare()))
+    return failure();
+  return prologue.getQueryTables();
+}
+
+std::unique_ptr<Prologue> mlir::tile::createRotation(PlanContext &context,
+                                                     pe::RotationOpInterface op, std::string name) {
+  return std::make_unique<RotationPrologue>(context, op, std::move(name));
 }

@@ -2,6 +2,7 @@
 #ifndef PE_PASSES_TOTILE_TOTILE_H
 #define PE_PASSES_TOTILE_TOTILE_H
 
+#include "dialect/PE/PEInterfaces.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/Pass/Pass.h"
@@ -26,12 +27,9 @@ ArrayAttr axesOf(Value value);
 /// counts heads ("hq").
 SmallVector<std::string> namedExtents(Value value);
 
-/// A size that must be at least another one, both as expressions; `what` is counted.
-struct CallRequirement {
-  std::string size, least, what;
-};
-/// What a call must fulfil, as expressions over these extents and the parameters.
-std::vector<CallRequirement> requirementsOf(func::FuncOp function);
+/// What a call of an entry function must fulfil (RotationOpInterface, embeddings), as expressions over these extents and
+/// the parameters.
+SmallVector<Requirement> requirementsOf(func::FuncOp function);
 /// Whether an axis of that extent, which an embedding reads at p, must have an entry per position.
 bool isReadByPosition(StringRef extent);
 

@@ -1,6 +1,6 @@
 //===- CheckDataflow.cpp - From arguments through attention to results ----===//
 //
-// Constraints dataflow-C1 to dataflow-C15 of docs/spec.md: what a call of the compiled function
+// Constraints dataflow-C1 to dataflow-C16 of docs/spec.md: what a call of the compiled function
 // does with its tensors. Checked after inlining, when only the entry is left.
 //
 //===----------------------------------------------------------------------===//
@@ -144,6 +144,7 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
       axes && llvm::any_of(axes.getAsValueRange<StringAttr>(), [](StringRef word) {
         return word != "head" && !sizeOfAxis(word).empty();
       });
+  bool hasSizes = false; // from the ops that read it
   for (OpOperand &use : argument.getUses()) {
     if (isa<EmbedOp>(use.getOwner())) {
       ArrayAttr tokens =
@@ -154,6 +155,8 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
                << "; they may be left out (dataflow-C6)";
       return success();
     }
+    if (auto rotation = dyn_cast<RotationOpInterface>(use.getOwner()))
+      hasSizes |= !rotation.getTensorExtents(argument).empty();
     if (isa<AttentionOp>(use.getOwner())) {
       if (axes && axes != axesOfOperand(use)) // dataflow-C6
         return mlir::emitError(argument.getLoc())
@@ -163,7 +166,8 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
         return success();
       continue;
     }
-    if (countsTokens && !isa<BiasFnOp, ScoreFnOp, MaskFnOp, EmbeddingFnOp>(use.getOwner())) // dataflow-C7
+    if (countsTokens && !isa<BiasFnOp, ScoreFnOp, MaskFnOp, EmbeddingFnOp, PrologueOpInterface>(
+                            use.getOwner())) // dataflow-C7
       return use.getOwner()->emitError()
              << "expected an argument of one number per head, found one with pe.axes " << axes
              << "; read it in pe.bias_fn, pe.score_fn or pe.mask_fn (dataflow-C7)";
@@ -174,7 +178,8 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
            << "expected an argument with pe.absent to be read by pe.bias_fn or pe.score_fn alone "
               "(dataflow-C15)";
   auto type = cast<RankedTensorType>(argument.getType());
-  if (!axes && llvm::count_if(type.getShape(), ShapedType::isDynamic) > 1) // dataflow-C8
+  if (!axes && !hasSizes &&
+      llvm::count_if(type.getShape(), ShapedType::isDynamic) > 1) // dataflow-C8
     return mlir::emitError(argument.getLoc())
            << "expected pe.axes on an argument with several unknown sizes, found " << type
            << "; write what they count, such as pe.axes = [\"batch\", \"key\"] (dataflow-C8)";
@@ -189,6 +194,14 @@ LogicalResult checkCaptures(Operation *op) {
                                   "the result of another op; write a number into the formula "
                                   "(dataflow-C9)";
   return success();
+}
+
+/// Tensors of prologues and rotations are arguments of the call.
+LogicalResult checkTensors(Operation *op) {
+  if (llvm::all_of(op->getOperands(), llvm::IsaPred<BlockArgument>))
+    return success();
+  return op->emitError() << "expected its tensors to be arguments of the entry function, found the "
+                            "result of another op (dataflow-C16)";
 }
 
 struct CheckDataflowPass : impl::PECheckDataflowPassBase<CheckDataflowPass> {
@@ -212,6 +225,9 @@ struct CheckDataflowPass : impl::PECheckDataflowPassBase<CheckDataflowPass> {
       isValid = isValid && succeeded(checkEmbed(embed));
     for (auto embedding : function.getOps<EmbeddingFnOp>())
       isValid = isValid && succeeded(checkCaptures(function, embedding));
+    for (Operation &op : function.getBody().front())
+      if (isa<PrologueOpInterface, RotationOpInterface>(op))
+        isValid = isValid && succeeded(checkTensors(&op));
     for (BlockArgument argument : function.getArguments())
       isValid = isValid && succeeded(checkAxes(function, argument));
     if (!isValid)

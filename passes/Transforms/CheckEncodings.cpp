@@ -21,14 +21,15 @@ namespace mlir::pe {
 namespace {
 
 bool isEncoding(Type type) {
-  return isa<CoordinateType, BiasType, ScoreType, RotationType, MaskType, EmbeddingType>(type);
+  return isa<CoordinateType, BiasType, ScoreType, PrologueType, RotationType, MaskType,
+             EmbeddingType>(type);
 }
 
 /// Ops a program may consist of: pe's own, ops of external encodings, and constants.
 bool isProgramOp(Operation *op) {
   return isa_and_nonnull<PEDialect>(op->getDialect()) ||
-         isa<ScalarOpInterface, MaskOpInterface, RotationOpInterface, func::CallOp, func::ReturnOp>(
-             op) ||
+         isa<ScalarOpInterface, MaskOpInterface, PrologueOpInterface, RotationOpInterface,
+             func::CallOp, func::ReturnOp>(op) ||
          op->hasTrait<OpTrait::ConstantLike>();
 }
 

@@ -40,6 +40,7 @@ private:
   LogicalResult differentiate(EmbeddingFnOp embedding, Value cotangent);
   /// Pulls an adjoint back through the op of a bias or function of the score to its captures.
   template <typename PullbackOf, typename RegionOp> LogicalResult pullBack(RegionOp op);
+  template <typename PullbackOf> void addPullback(Operation *op, ValueRange tensors);
   void addGradient(Value value, Value gradient);
   void addAdjoint(Value bias, Value adjoint);
   /// The gradient of `value` so far, or zeros.
@@ -104,9 +105,7 @@ Value Differentiator::gradientOf(Value value) {
 
 LogicalResult Differentiator::differentiate(AttentionOp attention) {
   Value lse = attention.getLse() ? gradients.lookup(attention.getLse()) : Value();
-  SmallVector<Value> adjointOf(attention.getBiases());
-  if (attention.getScore())
-    adjointOf.push_back(attention.getScore());
+  SmallVector<Value> adjointOf = AttentionGradOp::getDifferentiated(attention);
   SmallVector<Type> adjointTypes(adjointOf.size(), AdjointType::get(builder.getContext()));
   Type sinkType = attention.getSink() ? attention.getSink().getType() : Type();
   auto grad = AttentionGradOp::create(builder, attention.getLoc(), attention.getQuery().getType(),
@@ -133,10 +132,7 @@ LogicalResult Differentiator::pullBack(RegionOp op) {
     if (failed(ScalarVjp::create(yield.getValues()[0])))
       return failure();
   }
-  auto pullback = PullbackOf::create(builder, op.getLoc(), op.getCaptures().getTypes(),
-                                     op.getResult(), adjoints.lookup(op.getResult()));
-  for (auto [capture, gradient] : llvm::zip_equal(op.getCaptures(), pullback.getGradients()))
-    addGradient(capture, gradient);
+  addPullback<PullbackOf>(op, op.getCaptures());
   return success();
 }
 
@@ -152,6 +148,14 @@ LogicalResult Differentiator::differentiate(EmbeddingFnOp embedding, Value cotan
   for (auto [capture, gradient] : llvm::zip_equal(embedding.getCaptures(), pullback.getGradients()))
     addGradient(capture, gradient);
   return success();
+}
+
+template <typename PullbackOf> void Differentiator::addPullback(Operation *op, ValueRange tensors) {
+  Value result = op->getResult(0);
+  auto pullback = PullbackOf::create(builder, op->getLoc(), tensors.getTypes(), result,
+                                     adjoints.lookup(result));
+  for (auto [tensor, gradient] : llvm::zip_equal(tensors, pullback.getGradients()))
+    addGradient(tensor, gradient);
 }
 
 /// Differentiates one forward operation.
@@ -173,6 +177,10 @@ LogicalResult Differentiator::goThrough(Operation *op) {
     Value gradient = gradientOf(embed.getOutput());
     addGradient(embed.getInput(), gradient);
     return differentiate(embed.getEmbedding().getDefiningOp<EmbeddingFnOp>(), gradient);
+  }
+  if (isa<PrologueOpInterface, RotationOpInterface>(op)) {
+    addPullback<ProloguePullbackOp>(op, op->getOperands());
+    return success();
   }
   if (isa<BiasType>(op->getResult(0).getType()))
     return op->emitOpError("expected every bias to be a pe.bias_fn before differentiation; run "

@@ -33,9 +33,17 @@ using namespace mlir;
 
 namespace pe::jit {
 
+static DialectRegistry &outsideDialects() {
+  static DialectRegistry registry;
+  return registry;
+}
+
+void addDialects(llvm::function_ref<void(DialectRegistry &)> insert) { insert(outsideDialects()); }
+
 const DialectRegistry &getRegistry() {
   static const DialectRegistry registry = [] {
     DialectRegistry all;
+    outsideDialects().appendTo(all);
     all.insert<mlir::pe::PEDialect, tile::TileDialect, arith::ArithDialect, cf::ControlFlowDialect,
                func::FuncDialect, gpu::GPUDialect, LLVM::LLVMDialect, NVVM::NVVMDialect,
                math::MathDialect, memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect,
@@ -154,7 +162,7 @@ Expected<EntryInfo> describeEntry(ModuleOp module, const std::string &entry) {
       return value.error();
     info.results.push_back(std::move(*value));
   }
-  for (const mlir::pe::CallRequirement &required : mlir::pe::requirementsOf(function))
+  for (const mlir::pe::Requirement &required : mlir::pe::requirementsOf(function))
     info.requirements.push_back({required.size, required.least, required.what});
   return info;
 }

@@ -35,6 +35,9 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };
 
+/// Adds dialects of encodings from outside to those of every compilation, before the first one.
+void addDialects(llvm::function_ref<void(mlir::DialectRegistry &)> insert);
+
 /// The dialects, extensions and translations of the compiler, registered once per process.
 const mlir::DialectRegistry &getRegistry();
 

@@ -123,9 +123,12 @@ private:
   int64_t batch;
   int64_t head;
   std::optional<double> sink;
-  double sinkWeight = 0.0; ///< of the current row
-  int64_t keyItem;         ///< index of (batch, key head)
-  std::vector<double> q;   ///< rotated rows of this head
+  double sinkWeight = 0.0;  ///< of the current row
+  int64_t keyItem;          ///< index of (batch, key head)
+  bool isLearned;           ///< a rotation has parameters
+  std::vector<double> rawQ; ///< the same rows before the rotation, if it is learned
+  std::vector<double> rawK;
+  std::vector<double> q; ///< rotated rows of this head
   std::vector<double> k;
   std::vector<double> v;
   std::vector<double> valueNorms; ///< |v_j|
@@ -147,7 +150,10 @@ private:
 
 HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &inputs, int64_t item)
     : problem(problem), sizes(problem.sizes), item(item), batch(item / sizes.queryHeads),
-      head(item % sizes.queryHeads), mask(problem.mask, *problem.graph, *problem.parameters) {
+      head(item % sizes.queryHeads),
+      isLearned(std::any_of(problem.rotations.begin(), problem.rotations.end(),
+                            [](const Rotation &rotation) { return rotation.isLearned(); })),
+      mask(problem.mask, *problem.graph, *problem.parameters) {
   if (!problem.sinks.empty())
     sink = problem.sinks[head];
   keyItem = batch * sizes.keyHeads + head / (sizes.queryHeads / sizes.keyHeads);
@@ -158,6 +164,10 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
   q = rowsOf(inputs.q, item, sizes.queries * sizes.headDim);
   k = rowsOf(inputs.k, keyItem, sizes.keys * sizes.headDim);
   v = rowsOf(inputs.v, keyItem, sizes.keys * sizes.valueDim);
+  if (isLearned) {
+    rawQ = q;
+    rawK = k;
+  }
   rotate(q, sizes.queryStart);
   rotate(k, sizes.keyStart);
   // Values are used as given, so 16-bit ones are not changed by this.
@@ -178,14 +188,14 @@ void HeadWorker::rotate(std::vector<double> &rows, int64_t start) const {
   int64_t count = sizes.headDim ? static_cast<int64_t>(rows.size()) / sizes.headDim : 0;
   for (const Rotation &rotation : problem.rotations)
     for (int64_t row = 0; row < count; ++row)
-      rotation.apply(rows.data() + row * sizes.headDim, start + row);
+      rotation.apply(rows.data() + row * sizes.headDim, start + row, head);
 }
 
 void HeadWorker::rotateBack(std::vector<double> &rows, int64_t start) const {
   int64_t count = sizes.headDim ? static_cast<int64_t>(rows.size()) / sizes.headDim : 0;
   for (size_t n = problem.rotations.size(); n-- > 0;)
     for (int64_t row = 0; row < count; ++row)
-      problem.rotations[n].applyTransposed(rows.data() + row * sizes.headDim, start + row);
+      problem.rotations[n].applyTransposed(rows.data() + row * sizes.headDim, start + row, head);
 }
 
 /// 1 / (1 - p) where word j mod 4 of the counter (b, head, i, floor(j / 4)) is at least p 2^32,
@@ -396,11 +406,16 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
     addSquares(gradients.kNoiseSquared.data() + keyOffset, noise, query, sizes.headDim);
     if (isMasked)
       continue;
+    for (const Rotation &rotation : problem.rotations)
+      if (rotation.isLearned())
+        rotation.reverse({rawQ.data() + queryOffset, query, sizes.queryStart + row},
+                         {rawK.data() + keyOffset, key, sizes.keyStart + keys[n]}, head, dScore,
+                         noise, gradients.parameters);
     if (bias) {
       bias->evaluate(sizes.keyStart + keys[n]);
       bias->reverse(dLogits[n], dLogitNoise[n], gradients.parameters);
     }
-    if (bias || score)
+    if (bias || score || isLearned)
       gradients.biasNoiseSquared += dLogitNoise[n] * dLogitNoise[n];
   }
 }

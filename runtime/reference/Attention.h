@@ -70,8 +70,8 @@ struct AttentionProblem {
   const ScalarGraph *graph = nullptr;
   const ParameterPack *parameters = nullptr;
 
-  /// The elements that the biases and the function of the score read.
-  int64_t parameterCount() const { return bias || score ? parameters->size() : 0; }
+  /// The elements that biases, rotations and the function of the score read.
+  int64_t parameterCount() const { return parameters ? parameters->size() : 0; }
 };
 
 struct AttentionInputs {

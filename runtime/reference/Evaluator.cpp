@@ -242,7 +242,11 @@ Expected<plan::CallSizes> Evaluator::bindSizes(const Operation &operation) const
     const bool isOperand = std::any_of(
         program.operations.begin(), program.operations.end(), [&](const Operation &other) {
           auto last = other.operands.begin() + std::min<size_t>(3, other.operands.size());
-          return (other.name == "pe.attention" || other.name == "pe.embed") &&
+          // Tensors of a rotation have other extents, which it checks.
+          const bool hasOwnExtents = other.name == "pe.rotation_table";
+          if (hasOwnExtents)
+            last = other.operands.end();
+          return (hasOwnExtents || other.name == "pe.attention" || other.name == "pe.embed") &&
                  std::find(other.operands.begin(), last, argument.id) != last;
         });
     auto dims = dimensionsOf(program.typeOf(argument.id));
@@ -304,6 +308,28 @@ Status Evaluator::prepareAttention(const Operation &operation) {
   return Status::success();
 }
 
+/// The rotation, with its tensors among the parameters.
+Status Evaluator::readRotation(Step &step, ValueId value) {
+  const AttentionSizes &s = step.problem.sizes;
+  const plan::CallSizes sizes = {s.batch,      s.queryHeads, s.keyHeads,  s.queries,   s.keys,
+                                 s.queryStart, s.keyStart,   s.headStart, s.headsTotal};
+  auto rotation = buildRotation(definitions, value, s.headDim, tensors, sizes);
+  if (!rotation)
+    return rotation.takeError();
+  const Operation &operation = *definitions[value];
+  std::vector<int64_t *> places = {&rotation->base};
+  if (rotation->cosines)
+    places = {&rotation->cosinesAt, &rotation->sinesAt};
+  for (size_t n = 0; n < operation.operands.size(); ++n) {
+    auto offset = step.builder.offsetOf(operation, operation.operands[n]);
+    if (!offset)
+      return offset.takeError();
+    *places[n] = *offset;
+  }
+  step.problem.rotations.push_back(std::move(*rotation));
+  return Status::success();
+}
+
 /// A logit per query head.
 Status Evaluator::readSink(Step &step, ValueId operand) {
   const Array &logits = tensors.at(operand);
@@ -351,10 +377,8 @@ Status Evaluator::readOperands(Step &step) {
         return node.takeError();
       step.problem.score = *node;
     } else if (type == "!pe.rotation") {
-      auto rotation = buildRotation(definitions, operand, step.problem.sizes.headDim);
-      if (!rotation)
-        return rotation.takeError();
-      step.problem.rotations.push_back(std::move(*rotation));
+      if (Status status = readRotation(step, operand); !status)
+        return status.takeError();
     } else if (type == "!pe.mask") {
       auto mask = buildMask(program, definitions, step.builder, operand);
       if (!mask)

@@ -59,6 +59,7 @@ private:
   Status evaluateConstant(const Operation &operation);
   Status prepareAttention(const Operation &operation);
   Status readOperands(Step &step);
+  Status readRotation(Step &step, ValueId value);
   Status readSink(Step &step, ValueId operand);
   Status readSeed(Step &step, ValueId operand);
   Status prepareEmbed(const Operation &operation);

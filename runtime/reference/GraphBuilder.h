@@ -40,6 +40,12 @@ public:
     int64_t offset;
   };
 
+  /// The place of a tensor in the pack, appended on first use.
+  Expected<int64_t> offsetOf(const Operation &operation, ValueId tensor) {
+    auto found = packed(operation, tensor);
+    return found ? Expected<int64_t>(found->offset) : Expected<int64_t>(found.takeError());
+  }
+
   ScalarGraph graph;
   ParameterPack pack;
   /// The tensors read, with their place in the pack.

@@ -1,7 +1,8 @@
 //===- Rotations.h - Rotary embedding of queries and keys -------*- C++ -*-===//
 //
 // For a row at position p, each pair (x_a, x_b) of coordinates is rotated by the angle p *
-// frequency. The transposed rotation maps gradients back.
+// frequency and multiplied by a factor, or multiplied by the matrix (c, -s; s, c) of given numbers.
+// The transposed matrix maps gradients back.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,18 +19,46 @@ struct Rotation {
   struct Pair {
     int64_t first;
     int64_t second;
-    double frequency;
   };
   std::vector<Pair> pairs;
+  double magnitude = 1.0;
+  /// Per head (one for all if there is only one) and pair: the frequency and its derivative with
+  /// respect to the head's base.
+  std::vector<double> frequencies, slopes;
+  /// The learned base in the pack of parameters: one number, or one per head; -1: none.
+  int64_t base = -1;
+  int64_t heads = 1;
+  /// [positions, pairs]; null where there are frequencies. With their places in the pack.
+  const Array *cosines = nullptr, *sines = nullptr;
+  int64_t cosinesAt = -1, sinesAt = -1;
+
+  bool isLearned() const { return base >= 0 || cosinesAt >= 0; }
 
   /// Rotates one row of head-dim elements by its angles at `position`, in place.
-  void apply(double *row, int64_t position) const;
+  void apply(double *row, int64_t position, int64_t head = 0) const;
   /// Rotates it back.
-  void applyTransposed(double *row, int64_t position) const;
+  void applyTransposed(double *row, int64_t position, int64_t head = 0) const;
+
+  /// A query and a key: their elements before and after the rotation, and their positions.
+  struct Row {
+    const double *raw, *turned;
+    int64_t position;
+  };
+  /// Adds `factor` times the derivatives of <turned q, turned k> with respect to the tensors.
+  void reverse(const Row &q, const Row &k, int64_t head, double factor, double noise,
+               ParameterGradients &gradients) const;
+
+private:
+  void turn(double *row, int64_t position, int64_t head, double direction) const;
+  /// Cosine and sine of a pair.
+  void coefficients(size_t pair, int64_t position, int64_t head, double &c, double &s) const;
 };
 
-/// The rotation made by the value's operation, for rows of `headDim` elements.
-Expected<Rotation> buildRotation(const Definitions &definitions, ValueId value, int64_t headDim);
+/// The rotation made by the value's operation, for rows of `headDim` elements in a call of these
+/// sizes.
+Expected<Rotation> buildRotation(const Definitions &definitions, ValueId value, int64_t headDim,
+                                 const TensorValues &tensors = {},
+                                 const plan::CallSizes &sizes = {});
 
 } // namespace pe::reference
 

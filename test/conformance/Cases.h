@@ -38,6 +38,8 @@ struct EncodingFile {
   bool isEmbedding = false;
   /// It reads a table over positions.
   bool isTable = false;
+  /// Every call has as many key heads as query heads.
+  bool isUngrouped = false;
 };
 
 struct Call {

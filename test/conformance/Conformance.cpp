@@ -153,7 +153,10 @@ CaseResult Suite::run(const EncodingFile &encoding, const Call &call) {
   return run(encoding, call, subject);
 }
 
-CaseResult Suite::run(const EncodingFile &encoding, const Call &call, Subject &other) {
+CaseResult Suite::run(const EncodingFile &encoding, const Call &listed, Subject &other) {
+  Call call = listed;
+  if (encoding.isUngrouped)
+    call.keyHeads = call.queryHeads;
   CaseResult result;
   result.encoding = encoding.name;
   result.call = call.name;

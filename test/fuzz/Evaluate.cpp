@@ -92,7 +92,7 @@ public:
 
 private:
   std::vector<Real> rotate(const std::vector<Real> &rows, int64_t heads, int64_t length,
-                           int64_t start) const;
+                           int64_t start, const ParameterValues &values) const;
   /// Probabilities of a row from its scores (nothing: masked), and its second result.
   Real normalize(std::vector<std::optional<Real>> &row, std::optional<Real> sink) const;
   /// What dropout multiplies a probability by.
@@ -127,23 +127,74 @@ std::vector<Real> DenseAttention::biasOf(const Arrays &inputs) const {
   return all;
 }
 
-/// Pair p of n is rotated by position * base^(-2p/n): adjacent elements, or half the dims apart.
+/// The angle per position of pair p of n, and what cosine and sine are multiplied by.
+static std::pair<Real, Real> scaledFrequency(const Node &rotary, Real base, Real p, Real n,
+                                             Real length) {
+  const Real pi = std::acos(Real(-1)), factor = rotary.reals[1], original = kOriginalLength;
+  const std::string kind = kScalings[rotary.integers[1]];
+  if (kind == "ntk")
+    base *= std::pow(factor, n / (n - 2));
+  if (kind == "dynamic_ntk" && length > original)
+    base *= std::pow(1 + factor * (length / original - 1), n / (n - 2));
+  const Real plain = std::exp(-2 * p / n * std::log(base));
+  if (kind == "linear")
+    return {plain / factor, 1};
+  if (kind == "llama3") {
+    const Real turns = original * plain / (2 * pi);
+    const Real part = (turns - Real(kSlow)) / (Real(kFast) - Real(kSlow));
+    const Real share = part < 0 ? 0 : part > 1 ? 1 : part;
+    return {plain / factor + share * (plain - plain / factor), 1};
+  }
+  if (kind == "yarn") {
+    auto pairTurning = [&](Real turns) {
+      return n / 2 * std::log(original / (2 * pi * turns)) / std::log(base);
+    };
+    const Real first = std::max<Real>(0, std::floor(pairTurning(kFast)));
+    const Real last = std::min<Real>(n - 1, std::ceil(pairTurning(kSlow)));
+    const Real width = last - first < Real(0.001) ? Real(0.001) : last - first;
+    const Real ramp = (p - first) / width, share = 1 - (ramp < 0 ? 0 : ramp > 1 ? 1 : ramp);
+    return {plain / factor + share * (plain - plain / factor),
+            factor > 1 ? 1 + std::log(factor) / 10 : 1};
+  }
+  return {plain, 1};
+}
+
+/// Pair p of n is rotated by position * base^(-2p/n), or by given numbers: adjacent elements, or
+/// half the dims apart.
 std::vector<Real> DenseAttention::rotate(const std::vector<Real> &rows, int64_t heads,
-                                         int64_t length, int64_t start) const {
+                                         int64_t length, int64_t start,
+                                         const ParameterValues &values) const {
   std::vector<Real> turned = rows;
   if (!program.rotation)
     return turned;
-  const Node &rotary = *program.rotation;
-  int64_t dims = rotary.integers[0] ? rotary.integers[0] : sizes.headDim;
-  for (int64_t row = 0; row < sizes.batch * heads * length; ++row)
-    for (int64_t p = 0; p < dims / 2; ++p) {
-      int64_t first = row * sizes.headDim + (rotary.flag ? 2 * p : p);
-      int64_t second = rotary.flag ? first + 1 : first + dims / 2;
-      Real frequency = std::pow(static_cast<Real>(rotary.reals[0]), Real(-2 * p) / dims);
-      Real angle = (start + row % length) * frequency;
-      turned[first] = rows[first] * std::cos(angle) - rows[second] * std::sin(angle);
-      turned[second] = rows[second] * std::cos(angle) + rows[first] * std::sin(angle);
+  const Node &rotation = *program.rotation;
+  const bool isTable = rotation.op == Op::RotationTable;
+  const int64_t dims = rotation.integers[0] ? rotation.integers[0] : sizes.headDim;
+  for (int64_t row = 0; row < sizes.batch * heads * length; ++row) {
+    const int64_t position = start + row % length, head = row / length % heads;
+    Real base = rotation.reals[0];
+    if (!isTable && !rotation.parameters.empty()) {
+      const std::vector<Real> &bases = values[rotation.parameters[0]];
+      base = bases[bases.size() > 1 ? head : 0];
     }
+    for (int64_t p = 0; p < dims / 2; ++p) {
+      int64_t first = row * sizes.headDim + (rotation.flag ? 2 * p : p);
+      int64_t second = rotation.flag ? first + 1 : first + dims / 2;
+      Real c = 0, s = 0;
+      if (isTable) {
+        const int64_t at = std::max<int64_t>(position, 0) * (dims / 2) + p;
+        c = values[rotation.parameters[0]][at];
+        s = values[rotation.parameters[1]][at];
+      } else {
+        const auto [frequency, magnitude] =
+            scaledFrequency(rotation, base, p, dims, program.positions.keyStart + sizes.keys);
+        c = magnitude * std::cos(position * frequency);
+        s = magnitude * std::sin(position * frequency);
+      }
+      turned[first] = rows[first] * c - rows[second] * s;
+      turned[second] = rows[second] * c + rows[first] * s;
+    }
+  }
   return turned;
 }
 
@@ -189,10 +240,10 @@ Real DenseAttention::normalize(std::vector<std::optional<Real>> &row,
 Arrays DenseAttention::forward(const Arrays &inputs, const std::vector<Real> &bias) const {
   const auto &[batch, heads, keyHeads, queries, keys, dim, valueDim] = sizes;
   const int64_t queryStart = program.queryStart(), keyStart = program.positions.keyStart;
-  std::vector<Real> q = rotate(inputs.at("q"), heads, queries, queryStart);
-  std::vector<Real> k = rotate(inputs.at("k"), keyHeads, keys, keyStart);
-  const std::vector<Real> &v = inputs.at("v");
   const ParameterValues values = valuesOf(inputs);
+  std::vector<Real> q = rotate(inputs.at("q"), heads, queries, queryStart, values);
+  std::vector<Real> k = rotate(inputs.at("k"), keyHeads, keys, keyStart, values);
+  const std::vector<Real> &v = inputs.at("v");
   BiasEvaluator evaluator(program, values);
   Arrays results;
   std::vector<Real> &o = results["o"], &lse = results["lse"];

@@ -285,6 +285,32 @@ Node Generator::rotation() {
   node.flag = chance(0.5);
   if (chance(0.4))
     node.integers[0] = 2 * (1 + below(program.sizes.headDim / 2));
+  const int64_t dims = node.integers[0] ? node.integers[0] : program.sizes.headDim;
+  // Positions near the beginning: a table has a row for each, and their product with the change of
+  // a frequency stays small.
+  const int64_t end = std::max({int64_t(1), program.queryStart() + program.sizes.queries,
+                                program.positions.keyStart + program.sizes.keys});
+  const bool isNear = program.positions.keyStart >= 0 && program.queryStart() > -1000 && end < 1000;
+  if (isNear && chance(0.25)) {
+    node.op = Op::RotationTable;
+    for (const char *name : {"cosines", "sines"}) {
+      node.parameters.push_back(static_cast<int>(program.parameters.size()));
+      program.parameters.push_back({name, {end, dims / 2}});
+    }
+    return node;
+  }
+  if (chance(0.5)) {
+    node.integers[1] = 1 + below(kScalings.size() - 1);
+    node.reals[1] = pick({4.0, 8.0, 1.5, 0.5});
+    if (dims < 4 && (node.integers[1] == 2 || node.integers[1] == 3)) // not defined there
+      node.integers[1] = 1;
+  }
+  if (isNear && chance(0.3)) {
+    const bool isPerHead = program.sizes.queryHeads == program.sizes.keyHeads && chance(0.6);
+    node.parameters.push_back(static_cast<int>(program.parameters.size()));
+    program.parameters.push_back(
+        {"base", isPerHead ? std::vector<int64_t>{kHeads} : std::vector<int64_t>{}, 20.0, 200.0});
+  }
   return node;
 }
 

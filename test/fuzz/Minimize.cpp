@@ -86,6 +86,8 @@ std::vector<int64_t> smallerThan(int64_t value, int64_t least) {
   return smaller;
 }
 
+Node leafOf(Type type);
+
 void Steps::shrinkCall() {
   for (auto member : {&Sizes::batch, &Sizes::queries, &Sizes::keys})
     for (int64_t value : smallerThan(program.sizes.*member, 1))
@@ -95,6 +97,8 @@ void Steps::shrinkCall() {
       if (value < program.sizes.*member && value >= 16)
         add([=](Program &changed) {
           changed.sizes.*member = value;
+          if (changed.rotation && changed.rotation->op == Op::RotationTable)
+            changed.rotation = leafOf(Type::Rotation); // its columns are those of the head dim
           if (changed.rotation && changed.rotation->integers[0] > changed.sizes.headDim)
             changed.rotation->integers[0] = 0;
         });
@@ -209,6 +213,13 @@ template <typename At> void Steps::changeAttributes(const Node &node, const At &
       add([&](Program &changed) { at(changed).integers[0] = terms; });
   if (node.op == Op::Rotary && node.integers[0])
     add([&](Program &changed) { at(changed).integers[0] = 0; });
+  if (node.op == Op::Rotary && node.integers[1])
+    add([&](Program &changed) { at(changed).integers[1] = 0; });
+  if (node.op == Op::Rotary && !node.parameters.empty())
+    add([&](Program &changed) {
+      at(changed).parameters.clear();
+      at(changed).reals[0] = 10000.0;
+    });
   if (node.flag)
     add([&](Program &changed) { at(changed).flag = false; });
   if (node.op == Op::Window)

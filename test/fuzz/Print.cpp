@@ -149,6 +149,7 @@ private:
   std::string printCoordinate(const Node &node);
   std::string printBias(const Node &node, const std::vector<std::string> &in);
   std::string printMaskOrRotation(const Node &node, const std::vector<std::string> &in);
+  std::string printRotation(const Node &node);
   std::string printRead(const Node &node, const std::vector<std::string> &in);
   std::string printMlp(const Node &node, const std::vector<std::string> &in);
   std::string printRegion(const Node &node);
@@ -430,6 +431,45 @@ static std::string conditionText(int64_t kind, int64_t a) {
   return texts[kind];
 }
 
+/// "#pe.rope_scaling<...>"
+static std::string printScaling(const Node &node) {
+  const std::string kind = kScalings[node.integers[1]];
+  std::string text = "#pe.rope_scaling<" + kind + ", factor = " + printReal(node.reals[1]);
+  if (kind != "linear" && kind != "ntk")
+    text += ", original_length = " + std::to_string(kOriginalLength);
+  if (kind == "yarn")
+    text += ", beta_fast = " + printReal(kFast) + ", beta_slow = " + printReal(kSlow);
+  if (kind == "llama3")
+    text += ", high = " + printReal(kFast) + ", low = " + printReal(kSlow);
+  return text + ">";
+}
+
+std::string Printer::printRotation(const Node &node) {
+  const bool isTable = node.op == Op::RotationTable;
+  const bool isLearned = !isTable && !node.parameters.empty();
+  std::string attributes;
+  auto add = [&](const std::string &text) {
+    attributes += (attributes.empty() ? "" : ", ") + text;
+  };
+  if (!isTable && !isLearned)
+    add("base = " + printReal(node.reals[0]));
+  if (node.flag)
+    add("interleaved = true");
+  if (node.integers[0])
+    add("rotary_dims = " + std::to_string(node.integers[0]));
+  if (!isTable && node.integers[1])
+    add("scaling = " + printScaling(node));
+  std::string text = isTable ? "pe.rotation_table " : "pe.rotary";
+  if (isTable)
+    text += listParameters(node.parameters, false);
+  if (isLearned)
+    text += " " + listParameters(node.parameters, false) + " : " +
+            listParameters(node.parameters, true);
+  if (!attributes.empty())
+    text += " {" + attributes + "}";
+  return define(isTable ? text + " : " + listParameters(node.parameters, true) : text);
+}
+
 /// A mask or a rotation; nothing for other nodes.
 std::string Printer::printMaskOrRotation(const Node &node, const std::vector<std::string> &in) {
   switch (node.op) {
@@ -452,10 +492,8 @@ std::string Printer::printMaskOrRotation(const Node &node, const std::vector<std
   case Op::MaskOr:
     return define("pe.mask_or " + in[0] + ", " + in[1]);
   case Op::Rotary:
-    return define("pe.rotary {base = " + printReal(node.reals[0]) +
-                  (node.flag ? ", interleaved = true" : "") +
-                  (node.integers[0] ? ", rotary_dims = " + std::to_string(node.integers[0]) : "") +
-                  "}");
+  case Op::RotationTable:
+    return printRotation(node);
   default:
     return {};
   }
@@ -539,24 +577,5 @@ std::string Printer::print() {
 } // namespace
 
 std::string printProgram(const Program &program) { return Printer(program).print(); }
-
-std::string printRunOptions(const Program &program) {
-  const Sizes &sizes = program.sizes;
-  std::ostringstream out;
-  out << "--random=" << program.seed << " --shape=b=" << sizes.batch << ",h=" << sizes.queryHeads
-      << ",hkv=" << sizes.keyHeads << ",sq=" << sizes.queries << ",sk=" << sizes.keys
-      << ",d=" << sizes.headDim << ",dv=" << sizes.valueDim;
-  const Positions &positions = program.positions;
-  if (positions.queryStart)
-    out << " --q-start=" << *positions.queryStart;
-  if (positions.keyStart)
-    out << " --k-start=" << positions.keyStart;
-  if (positions.headStart)
-    out << " --head-start=" << positions.headStart;
-  if (positions.headsTotal)
-    out << " --heads-total=" << *positions.headsTotal;
-  out << " --grad --check";
-  return out.str();
-}
 
 } // namespace pe::fuzz

@@ -2,9 +2,12 @@
 
 #include "fuzz/Program.h"
 
+#include "fuzz/Print.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
+#include <sstream>
 
 namespace pe::fuzz {
 namespace {
@@ -59,6 +62,25 @@ void dropUnusedParameters(Program &program) {
           parameter = renumbered.at(parameter);
     });
   });
+}
+
+std::string printRunOptions(const Program &program) {
+  const Sizes &sizes = program.sizes;
+  std::ostringstream out;
+  out << "--random=" << program.seed << " --shape=b=" << sizes.batch << ",h=" << sizes.queryHeads
+      << ",hkv=" << sizes.keyHeads << ",sq=" << sizes.queries << ",sk=" << sizes.keys
+      << ",d=" << sizes.headDim << ",dv=" << sizes.valueDim;
+  const Positions &positions = program.positions;
+  if (positions.queryStart)
+    out << " --q-start=" << *positions.queryStart;
+  if (positions.keyStart)
+    out << " --k-start=" << positions.keyStart;
+  if (positions.headStart)
+    out << " --head-start=" << positions.headStart;
+  if (positions.headsTotal)
+    out << " --heads-total=" << *positions.headsTotal;
+  out << " --grad --check";
+  return out.str();
 }
 
 } // namespace pe::fuzz

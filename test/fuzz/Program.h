@@ -71,7 +71,10 @@ enum class Op : uint8_t {
   MaskAnd,
   MaskOr,
   // Rotations.
-  Rotary, ///< integers[0] dims or 0; base; flag: interleaved
+  /// integers: dims or 0, scaling; reals: base, factor; flag: interleaved; parameters: the learned
+  /// base, if any.
+  Rotary,
+  RotationTable, ///< integers[0] dims or 0; flag: interleaved; parameters: cosines, sines
 };
 
 constexpr int kNoParameter = -1;
@@ -97,6 +100,12 @@ struct Node {
 constexpr std::array<const char *, 3> kSlopeRules = {"", "geometric", "interleaved"};
 constexpr std::array<const char *, 7> kActivations = {"identity", "relu", "gelu", "tanh",
                                                       "silu",     "cos",  "step"};
+
+/// The kinds of scaling that Rotary::integers counts, and the numbers of each besides its factor.
+constexpr std::array<const char *, 6> kScalings = {"",     "linear", "ntk", "dynamic_ntk",
+                                                   "yarn", "llama3"};
+constexpr int64_t kOriginalLength = 40;
+constexpr double kFast = 6.0, kSlow = 0.5;
 
 /// Drawn uniformly from [low, high).
 struct Parameter {

@@ -1,5 +1,6 @@
 //===- ClosedFormTest.cpp - The reference against values taken by hand ----===//
 
+#include "dialect/PE/RopeLiterals.h"
 #include "reference/Helpers.h"
 #include "runtime/reference/Rotations.h"
 #include "runtime/reference/ScalarGraph.h"
@@ -111,6 +112,28 @@ TEST(ClosedForm, RotationPairsAndAngles) {
   EXPECT_NEAR(a[1], std::cos(0.03), 1e-15);
   EXPECT_NEAR(a[3], std::sin(0.03), 1e-15);
   EXPECT_EQ(b, (std::vector<double>{a[0], a[2], a[1], a[3]}));
+}
+
+TEST(ClosedForm, ScaledFrequenciesAreThePublishedOnes) {
+  for (const RopeLiteral &literal : kRopeLiterals) {
+    ProgramBuilder f;
+    const std::string scaling = "#pe.rope_scaling<" + std::string(literal.scaling) + ">";
+    f.attention({}, {f.rotation("pe.rotary", {{"base", literal.base}, {"scaling", scaling}})},
+                f.noMask);
+    reference::Program program = f.finish();
+    plan::CallSizes sizes;
+    sizes.keys = literal.length;
+    auto rotation =
+        reference::buildRotation(reference::findDefinitions(program),
+                                 program.operations[0].results[0], literal.dims, {}, sizes);
+    ASSERT_TRUE(rotation) << rotation.error().getMessage();
+    for (size_t n = 0; n < literal.pairs.size(); ++n)
+      EXPECT_FLOAT_EQ(static_cast<float>(rotation->frequencies[literal.pairs[n]]),
+                      static_cast<float>(literal.frequencies[n]))
+          << literal.scaling << ", pair " << literal.pairs[n];
+    const bool isYarn = std::string(literal.scaling).starts_with("yarn");
+    EXPECT_FLOAT_EQ(rotation->magnitude, isYarn ? kYarnMagnitude : 1.0);
+  }
 }
 
 TEST(ClosedForm, ProgressiveInterpolationByHand) {

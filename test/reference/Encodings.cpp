@@ -101,6 +101,11 @@ int customRegion(ProgramBuilder &f) {
   });
 }
 
+std::string scaling(const std::string &kind, const std::string &more, int64_t length = 30) {
+  return "#pe.rope_scaling<" + kind +
+         ", factor = 3.0, original_length = " + std::to_string(length) + more + ">";
+}
+
 int rotary(ProgramBuilder &f, bool interleaved) {
   return f.rotation("pe.rotary", {{"base", 10000.0}, {"interleaved", interleaved}});
 }
@@ -218,15 +223,57 @@ std::vector<Entry> mlpEncodings(int64_t width) {
   };
 }
 
-std::vector<Entry> otherEncodings() {
+std::function<void(ProgramBuilder &)> scaledRotary(const std::string &scaling) {
+  return [=](ProgramBuilder &f) {
+    const Json attributes = {{"scaling", "#pe.rope_scaling<" + scaling + ">"}};
+    f.attention({}, {f.rotation("pe.rotary", attributes)}, causal(f));
+  };
+}
+
+std::vector<Entry> rotaryEncodings() {
   return {
       {"rope", [](auto &f) { f.attention({}, {rotary(f, false)}, causal(f)); }},
       {"rope_interleaved", [](auto &f) { f.attention({}, {rotary(f, true)}, causal(f)); }},
-      {"rope_partial",
+      {"rope_pi", scaledRotary("linear, factor = 4.0")},
+      {"rope_ntk", scaledRotary("ntk, factor = 4.0")},
+      {"rope_dynamic_ntk", scaledRotary("dynamic_ntk, factor = 4.0, original_length = 2048")},
+      {"rope_yarn", scaledRotary("yarn, factor = 4.0, original_length = 2048")},
+      {"rope_llama3", scaledRotary("llama3, factor = 8.0, original_length = 8192")},
+      {"rope_two_dims",
        [](ProgramBuilder &f) {
          int rotation = f.rotation("pe.rotary", {{"rotary_dims", 2}});
          f.attention({}, {rotation}, causal(f));
        }},
+      {"rope_yarn_learned",
+       [](ProgramBuilder &f) {
+         int rotation = f.rotation("pe.rotary", {{"scaling", scaling("yarn", ", beta_slow = 0.5")}},
+                                   {f.parameter("base", {}, 20.0, 40.0)});
+         f.attention({}, {rotation}, causal(f));
+       }},
+      {"rope_llama3_learned",
+       [](ProgramBuilder &f) {
+         int rotation =
+             f.rotation("pe.rotary", {{"scaling", scaling("llama3", ", low = 0.1, high = 9.0")}},
+                        {f.parameter("base", {1}, 20.0, 40.0)});
+         f.attention({}, {rotation}, f.noMask);
+       }},
+      {"rope_dynamic_ntk_learned",
+       [](ProgramBuilder &f) {
+         int rotation = f.rotation("pe.rotary", {{"scaling", scaling("dynamic_ntk", "", 400)}},
+                                   {f.parameter("base", {}, 20.0, 40.0)});
+         f.attention({}, {rotation}, causal(f));
+       }},
+      {"rope_table_two_dims",
+       [](ProgramBuilder &f) {
+         int cosines = f.parameter("cos", {400, 1}), sines = f.parameter("sin", {400, 1});
+         int rotation = f.rotation("pe.rotation_table", {{"rotary_dims", 2}}, {cosines, sines});
+         f.attention({}, {rotation}, causal(f));
+       }},
+  };
+}
+
+std::vector<Entry> otherEncodings() {
+  return {
       {"rope_bidirectional", [](auto &f) { f.attention({}, {rotary(f, false)}, f.noMask); }},
       {"stick_breaking",
        [](ProgramBuilder &f) { f.attention({}, {}, causal(f), stickBreaking()); }},
@@ -259,7 +306,8 @@ std::vector<Entry> otherEncodings() {
 
 std::vector<Encoding> allEncodings(int64_t layerWidth) {
   std::vector<Encoding> encodings;
-  for (auto &list : {additiveEncodings(), mlpEncodings(layerWidth), otherEncodings()})
+  for (auto &list :
+       {additiveEncodings(), mlpEncodings(layerWidth), rotaryEncodings(), otherEncodings()})
     for (const Entry &entry : list) {
       ProgramBuilder builder;
       entry.write(builder);

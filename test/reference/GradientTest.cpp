@@ -66,6 +66,15 @@ TEST_P(EveryEncoding, GradientsAreFiniteDifferences) {
   checkGradients(encoding, randomInputs(encoding, {2, 4, 2, 6, 6, 4, 4}, 11));
 }
 
+TEST(Gradients, OfABasePerHead) {
+  ProgramBuilder f;
+  int rotation = f.rotation("pe.rotary", {{"interleaved", true}},
+                            {f.parameter("base", {ProgramBuilder::heads}, 5.0, 40.0)});
+  f.attention({}, {rotation}, f.mask("pe.causal"));
+  Encoding encoding{"rope_per_head", f.finish(), f.parameters()};
+  checkGradients(encoding, randomInputs(encoding, {2, 3, 3, 6, 9, 4, 4}, 11));
+}
+
 TEST_P(EveryEncoding, MagnitudesBoundGradients) {
   Encoding encoding = encodingNamed(GetParam(), 5);
   auto results =

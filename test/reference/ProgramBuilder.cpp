@@ -54,8 +54,8 @@ int ProgramBuilder::coordinate(const std::string &op, std::vector<int> operands,
 int ProgramBuilder::bias(const std::string &op, std::vector<int> operands, Json attributes) {
   return add(op, operands, {"!pe.bias"}, std::move(attributes));
 }
-int ProgramBuilder::rotation(const std::string &op, Json attributes) {
-  return add(op, {}, {"!pe.rotation"}, std::move(attributes));
+int ProgramBuilder::rotation(const std::string &op, Json attributes, std::vector<int> operands) {
+  return add(op, operands, {"!pe.rotation"}, std::move(attributes));
 }
 int ProgramBuilder::mask(const std::string &op, std::vector<int> operands, Json attributes) {
   return add(op, operands, {"!pe.mask"}, std::move(attributes));
@@ -79,7 +79,7 @@ int ProgramBuilder::attention(const std::vector<int> &biases, const std::vector<
     operands.push_back(mask);
   Json attributes = {{"normalizer", "#pe.normalizer<" + options.normalizer + ">"},
                      {"operandSegmentSizes",
-                      {1, 1, 1, biases.size(), rotations.size(), options.score >= 0 ? 1 : 0,
+                      {1, 1, 1, biases.size(), 0, rotations.size(), options.score >= 0 ? 1 : 0,
                        mask != noMask ? 1 : 0}}};
   if (options.scale != 0.0)
     attributes["scale"] = options.scale;

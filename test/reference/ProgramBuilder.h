@@ -46,7 +46,7 @@ public:
   int data(const std::string &name, const std::vector<std::string> &axes);
   int coordinate(const std::string &op, std::vector<int> operands = {}, Json attributes = {});
   int bias(const std::string &op, std::vector<int> operands, Json attributes = {});
-  int rotation(const std::string &op, Json attributes = {});
+  int rotation(const std::string &op, Json attributes = {}, std::vector<int> operands = {});
   int mask(const std::string &op, std::vector<int> operands = {}, Json attributes = {});
 
   /// A pe.bias_fn capturing `tensors`. `write` gets the region's values b, h, i, j and one per

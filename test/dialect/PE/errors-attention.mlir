@@ -142,7 +142,7 @@ func.func @too_many_rotary_dims(%q: tensor<?x?x?x32xf32>) {
 
 func.func @rank(%q: tensor<?x?x?xf32>) {
   // expected-error @below {{operand #0 must be 4D tensor}}
-  %o = "pe.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0>}> : (tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+  %o = "pe.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0>}> : (tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
   return
 }
 
@@ -150,7 +150,7 @@ func.func @rank(%q: tensor<?x?x?xf32>) {
 
 func.func @unknown_clause(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // expected-error @below {{expected bias(...), rotate(...), score(...), sink(...), dropout(...), mask(...), attributes or ':' with the types, found 'foo' (clause-C1)}}
+  // expected-error @below {{expected bias(...), prologue(...), rotate(...), score(...), sink(...), dropout(...), mask(...), attributes or ':' with the types, found 'foo' (clause-C1)}}
   %o = pe.attention %q, %q, %q foo(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }
@@ -159,7 +159,7 @@ func.func @unknown_clause(%q: tensor<?x?x?x?xf32>) {
 
 func.func @clause_not_built(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // expected-error @below {{clause positions(...) is not built yet; bias(...), rotate(...), score(...), sink(...), dropout(...) and mask(...) are (clause-C2)}}
+  // expected-error @below {{clause positions(...) is not built yet; bias(...), prologue(...), rotate(...), score(...), sink(...), dropout(...) and mask(...) are (clause-C2)}}
   %o = pe.attention %q, %q, %q mask(%m) positions(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }
@@ -168,7 +168,7 @@ func.func @clause_not_built(%q: tensor<?x?x?x?xf32>) {
 
 func.func @clause_order(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // expected-error @below {{expected the clauses in the order bias(...) rotate(...) score(...) sink(...) dropout(...) mask(...), found rotate after mask (clause-C3)}}
+  // expected-error @below {{expected the clauses in the order bias(...) prologue(...) rotate(...) score(...) sink(...) dropout(...) mask(...), found rotate after mask (clause-C3)}}
   %o = pe.attention %q, %q, %q mask(%m) rotate(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }
@@ -203,6 +203,15 @@ func.func @sink_under_stick_breaking(%q: !t, %s: tensor<?xf32>) {
 
 // -----
 
+func.func @two_dims_stretched(%q: tensor<?x?x?x32xf32>) {
+  %r = pe.rotary {rotary_dims = 2, scaling = #pe.rope_scaling<ntk, factor = 4.0>}
+  // expected-error @below {{expected at least 4 rotated dims for scaling by ntk, found 2 (rotary-C6)}}
+  %o = pe.attention %q, %q, %q rotate(%r) : (tensor<?x?x?x32xf32>, tensor<?x?x?x32xf32>, tensor<?x?x?x32xf32>) -> tensor<?x?x?x32xf32>
+  return
+}
+
+// -----
+
 !t = tensor<?x4x?x?xf32>
 func.func @sinks_of_other_heads(%q: !t, %s: tensor<3xf32>) {
   // expected-error @below {{expected the heads of the sinks to match the 4 of the query, found 3 (sink-C2)}}
@@ -212,10 +221,28 @@ func.func @sinks_of_other_heads(%q: !t, %s: tensor<3xf32>) {
 
 // -----
 
+func.func @odd_head_dim_of_table(%q: tensor<?x?x?x63xf32>, %t: tensor<?x?xf32>) {
+  %r = pe.rotation_table %t, %t : tensor<?x?xf32>, tensor<?x?xf32>
+  // expected-error @below {{expected an even head dim to rotate in pairs, found 63; give rotary_dims an even number below it (rotation_table-C3)}}
+  %o = pe.attention %q, %q, %q rotate(%r) : (tensor<?x?x?x63xf32>, tensor<?x?x?x63xf32>, tensor<?x?x?x63xf32>) -> tensor<?x?x?x63xf32>
+  return
+}
+
+// -----
+
 !t = tensor<?x?x?x?xf32>
 func.func @probability_without_seed(%q: !t) {
   // expected-error @below {{expected a probability of dropout together with a seed, found the probability alone (dropout-C1)}}
   %o = pe.attention %q, %q, %q {dropout = 0.1} : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+func.func @too_many_dims_of_table(%q: tensor<?x?x?x32xf32>, %t: tensor<?x?xf32>) {
+  %r = pe.rotation_table %t, %t {rotary_dims = 64} : tensor<?x?xf32>, tensor<?x?xf32>
+  // expected-error @below {{expected rotary_dims of at most the head dim 32, found 64 (rotation_table-C4)}}
+  %o = pe.attention %q, %q, %q rotate(%r) : (tensor<?x?x?x32xf32>, tensor<?x?x?x32xf32>, tensor<?x?x?x32xf32>) -> tensor<?x?x?x32xf32>
   return
 }
 
@@ -243,5 +270,14 @@ func.func @negative_probability(%q: !t, %seed: tensor<i64>) {
 func.func @seeds_of_another_batch(%q: !t, %seed: tensor<3xi64>) {
   // expected-error @below {{expected the batch of the seeds to match the 2 of the query, found 3 (dropout-C3)}}
   %o = pe.attention %q, %q, %q dropout(0.1, %seed : tensor<3xi64>) : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+func.func @columns_of_table(%q: tensor<?x?x?x32xf32>, %t: tensor<?x8xf32>) {
+  %r = pe.rotation_table %t, %t : tensor<?x8xf32>, tensor<?x8xf32>
+  // expected-error @below {{expected a column for each of the 16 pairs of dims, found 8 (rotation_table-C5)}}
+  %o = pe.attention %q, %q, %q rotate(%r) : (tensor<?x?x?x32xf32>, tensor<?x?x?x32xf32>, tensor<?x?x?x32xf32>) -> tensor<?x?x?x32xf32>
   return
 }

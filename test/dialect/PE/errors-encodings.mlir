@@ -311,6 +311,86 @@ func.func @rotary_base() {
 
 // -----
 
+func.func @two_bases(%b: tensor<?xf32>) {
+  // expected-error @below {{expected one base, found a tensor and the attribute base (rotary-C5)}}
+  %r = pe.rotary %b : tensor<?xf32> {base = 10.0}
+  return
+}
+
+// -----
+
+func.func @unknown_scaling() {
+  // expected-error @below {{expected linear, ntk, dynamic_ntk, yarn or llama3, found cubic (rope_scaling-C1)}}
+  %r = pe.rotary {scaling = #pe.rope_scaling<cubic, factor = 4.0>}
+  return
+}
+
+// -----
+
+func.func @unknown_number_of_scaling() {
+  // expected-error @below {{expected factor, original_length, beta_fast, beta_slow of yarn, each at most once, found low (rope_scaling-C1)}}
+  %r = pe.rotary {scaling = #pe.rope_scaling<yarn, factor = 4.0, low = 1.0>}
+  return
+}
+
+// -----
+
+func.func @scaling_factor() {
+  // expected-error @below {{expected a factor above 0, found -4.000000e+00 (rope_scaling-C2)}}
+  %r = pe.rotary {scaling = #pe.rope_scaling<linear, factor = -4.0>}
+  return
+}
+
+// -----
+
+func.func @no_scaling_factor() {
+  // expected-error @below {{expected a factor above 0, found 0.000000e+00 (rope_scaling-C2)}}
+  %r = pe.rotary {scaling = #pe.rope_scaling<ntk>}
+  return
+}
+
+// -----
+
+func.func @original_length() {
+  // expected-error @below {{expected original_length of yarn to be a whole number from 1 to 2^30, found 0 (rope_scaling-C3)}}
+  %r = pe.rotary {scaling = #pe.rope_scaling<yarn, factor = 4.0, original_length = 0>}
+  return
+}
+
+// -----
+
+func.func @no_original_length() {
+  // expected-error @below {{expected original_length of dynamic_ntk to be a whole number from 1 to 2^30, found none (rope_scaling-C3)}}
+  %r = pe.rotary {scaling = #pe.rope_scaling<dynamic_ntk, factor = 4.0>}
+  return
+}
+
+// -----
+
+func.func @bounds_of_scaling() {
+  // expected-error @below {{expected low above 0 and high above it, found 4.000000e+00 and 4.000000e+00 (rope_scaling-C4)}}
+  %r = pe.rotary {scaling = #pe.rope_scaling<llama3, factor = 8.0, original_length = 8192, low = 4.0>}
+  return
+}
+
+// -----
+
+func.func @odd_dims_of_table(%t: tensor<?x?xf32>) {
+  // expected-error @below {{expected rotary_dims to be a positive even number, found 7; dims turn in pairs (rotation_table-C1)}}
+  %r = pe.rotation_table %t, %t {rotary_dims = 7} : tensor<?x?xf32>, tensor<?x?xf32>
+  return
+}
+
+// -----
+
+func.func @tables_differ(%c: tensor<?x8xf32>, %s: tensor<?x16xf32>) {
+  // expected-error @below {{expected cosines and sines of one shape, a column per pair of dims, found 'tensor<?x8xf32>' and 'tensor<?x16xf32>' (rotation_table-C2)}}
+  %r = pe.rotation_table %c, %s : tensor<?x8xf32>, tensor<?x16xf32>
+  return
+}
+
+// -----
+
 func.func @no_window() {
   // expected-error @below {{expected at least one of left and right, found neither; a window without bounds masks nothing (sliding_window-C1)}}
   %m = pe.sliding_window

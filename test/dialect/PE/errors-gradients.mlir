@@ -14,7 +14,7 @@ func.func @no_attention(%o: tensor<?x?x?x64xf32>) {
 func.func @adjoints(%q: tensor<?x?x?x64xf32>) {
   %o = pe.attention %q, %q, %q
       : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
-  // expected-error@+1 {{expected one adjoint per bias and function of the score, 0, found 1 (attention_grad-C2)}}
+  // expected-error@+1 {{expected one adjoint per bias, function of the score, and prologue or rotation with tensors, 0, found 1 (attention_grad-C2)}}
   %dq, %dk, %dv, %a = pe.attention_grad %o, %q : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>)
       -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, !pe.adjoint)
   return
@@ -73,5 +73,22 @@ func.func @no_sink_gradient(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) {
   // expected-error@+1 {{expected a gradient of the sinks exactly where the attention has sinks (attention_grad-C5)}}
   %dq, %dk, %dv = pe.attention_grad %o, %q : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>)
       -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>)
+  return
+}
+
+// -----
+
+func.func @prologue_argument(%r: !pe.rotation, %a: !pe.adjoint) {
+  // expected-error@+1 {{expected what an op of prologues or rotations makes, found another value (prologue_pullback-C1)}}
+  %d = pe.prologue_pullback %r, %a : !pe.rotation -> tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @prologue_types(%b: tensor<?xf32>, %a: !pe.adjoint) {
+  %r = pe.rotary %b : tensor<?xf32>
+  // expected-error@+1 {{expected one gradient per tensor of the op, of types 'tensor<?xf32>', found 'tensor<f32>' (prologue_pullback-C2)}}
+  %d = pe.prologue_pullback %r, %a : !pe.rotation -> tensor<f32>
   return
 }

@@ -12,7 +12,7 @@ import sys
 
 FENCE = re.compile(r"```mlir\n(.*?)```", re.DOTALL)
 COORDINATE, BIAS, MASK, ROTATION = "!pe.coordinate", "!pe.bias", "!pe.mask", "!pe.rotation"
-SCORE = "!pe.score"
+SCORE, PROLOGUE = "!pe.score", "!pe.prologue"
 ADJOINT = "!pe.adjoint"
 EMBEDDING = "!pe.embedding"
 
@@ -23,6 +23,8 @@ PLACES = [
     (r"pe\.scale (%\w+)", BIAS),
     (r"pe\.mask_(?:and|or) (%\w+), (%\w+)", MASK),
     (r"rotate\((%\w+)\)", ROTATION),
+    (r"prologue\((%\w+)\)", PROLOGUE),
+    (r"pe\.prologue_pullback %\w+, (%\w+)", ADJOINT),
     (r"mask\((%\w+)\)", MASK),
     (r"pe\.global_head (%\w+)", "index"),
     (r"pe\.mlp_eval (%\w+)", "f32"),
@@ -48,6 +50,8 @@ LISTS = [
     r"pe\.axis_size (%\w+), \d+ : (\S+)",
     r"pe\.embed (%\w+), %\w+ : (\S+)",
     r"pe\.embedding_pullback %\w+, (%\w+) : (\S+)",
+    r"pe\.rotary (%\w+) : (\S+)",
+    r"pe\.rotation_table (%\w+, %\w+) : (.*)",
 ]
 
 

@@ -89,6 +89,10 @@ func.func @attention(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xbf16>,
   %b = pe.linear %x {rule = #pe.slope_rule<geometric>}
   // CHECK: pe.rotary {base = 5.000000e+05 : f64, interleaved = true, rotary_dims = 32 : i64}
   %r = pe.rotary {base = 500000.0, interleaved = true, rotary_dims = 32}
+  // CHECK: pe.rotary {scaling = #pe.rope_scaling<yarn, factor = 4.000000e+00, original_length = 2048>}
+  %yarn = pe.rotary {scaling = #pe.rope_scaling<yarn, original_length = 2048, factor = 4, beta_fast = 32.0>}
+  // CHECK: pe.rotary {scaling = #pe.rope_scaling<llama3, factor = 8.000000e+00, original_length = 8192, high = 1.000000e+01, low = 5.000000e-01>}
+  %llama = pe.rotary {scaling = #pe.rope_scaling<llama3, factor = 8.0, low = 0.5, high = 10, original_length = 8192>}
   // CHECK: pe.causal{{$}}
   %m0 = pe.causal
   // CHECK: pe.strict_causal{{$}}

@@ -48,7 +48,10 @@ DifferenceRange EvenOp::getDifferenceRange(ArrayRef<DifferenceRange>) {
 
 int64_t SlowRotationOp::getRotatedDims(int64_t headDim) { return headDim; }
 
-double SlowRotationOp::getFrequency(int64_t, int64_t) { return 0.01; }
+Value SlowRotationOp::buildFrequency(OpBuilder &builder, Location loc, const RotationPoint &,
+                                     ValueRange) {
+  return arith::ConstantOp::create(builder, loc, builder.getF64FloatAttr(0.01));
+}
 
 bool SlowRotationOp::isInterleavedPairs() { return false; }
 
@@ -57,4 +60,28 @@ LogicalResult SlowRotationOp::verifyHeadDim(int64_t headDim,
   if (headDim % 2 != 0)
     return emitError() << "expected an even head dim, found " << headDim;
   return success();
+}
+
+bool QueryShiftOp::changesQueries() { return true; }
+bool QueryShiftOp::changesKeys() { return false; }
+
+Value QueryShiftOp::buildElement(OpBuilder &builder, Location loc, const RowPoint &point,
+                                 Value element, ValueRange operands) {
+  Value shift = ReadOp::create(builder, loc, builder.getF32Type(), operands[0],
+                               ValueRange{point.head, point.dim});
+  return arith::AddFOp::create(builder, loc, element, shift);
+}
+
+bool RowScaleOp::changesQueries() { return true; }
+bool RowScaleOp::changesKeys() { return true; }
+
+Value RowScaleOp::buildElement(OpBuilder &builder, Location loc, const RowPoint &point,
+                               Value element, ValueRange operands) {
+  Value rate =
+      ReadOp::create(builder, loc, builder.getF32Type(), operands[0], ValueRange{point.head});
+  Value wide = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), point.position);
+  Value position = arith::SIToFPOp::create(builder, loc, builder.getF32Type(), wide);
+  Value power =
+      arith::MulFOp::create(builder, loc, rate, math::SinOp::create(builder, loc, position));
+  return arith::MulFOp::create(builder, loc, element, math::ExpOp::create(builder, loc, power));
 }

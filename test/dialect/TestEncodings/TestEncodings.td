@@ -50,4 +50,20 @@ def TestEncodings_SlowRotationOp : TestEncodings_Op<"slow_rotation",
   let assemblyFormat = "attr-dict";
 }
 
+def TestEncodings_QueryShiftOp : TestEncodings_Op<"query_shift",
+    [DeclareOpInterfaceMethods<PE_PrologueOpInterface>]> {
+  let summary = "Adds a learned vector per head, u[H, D], to queries";
+  let arguments = (ins PE_Tensor:$shift);
+  let results = (outs PE_PrologueType:$result);
+  let assemblyFormat = "$shift `:` type($shift) attr-dict";
+}
+
+def TestEncodings_RowScaleOp : TestEncodings_Op<"row_scale",
+    [DeclareOpInterfaceMethods<PE_PrologueOpInterface>]> {
+  let summary = "Multiplies row p of queries and keys by exp(rate_h * sin(p)): not orthogonal";
+  let arguments = (ins PE_Tensor:$rate);
+  let results = (outs PE_PrologueType:$result);
+  let assemblyFormat = "$rate `:` type($rate) attr-dict";
+}
+
 #endif // TEST_ENCODINGS_TD

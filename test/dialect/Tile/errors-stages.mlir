@@ -399,6 +399,13 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{expected the names b, hq, hkv, r, c, d, e, t, kb, found n (require-C1)}}
+  tile.require "n" at_least "r + c" of "rows of 'table'"
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   // expected-error @below {{expected a word that has no meaning yet for a name, found "2 starts" (parameter-C1)}}
   tile.parameter "2 starts"
 }

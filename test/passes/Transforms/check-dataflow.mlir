@@ -275,3 +275,16 @@ func.func @heads_of_table(%x: !tokens {pe.name = "x"}, %t: tensor<?xf32> {pe.nam
   %y = pe.embed %x, %e : !tokens
   return %y : !tokens
 }
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+func.func @rotation_of_constant(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"})
+    -> (!qkv {pe.name = "o"}) {
+  %b = arith.constant dense<1000.0> : tensor<f32>
+  // expected-error @below {{expected its tensors to be arguments of the entry function, found the result of another op (dataflow-C16)}}
+  %r = pe.rotary %b : tensor<f32>
+  %o = pe.attention %q, %k, %v rotate(%r) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}

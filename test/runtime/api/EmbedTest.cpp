@@ -13,6 +13,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <optional>
+
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -163,6 +165,60 @@ TEST(Embed, TargetsThatAreNotThereSaySo) {
 
 /// The loops lowering accepts every type and its own options; types that CPU kernels do not support
 /// are refused.
+// What only a call can show is refused before any work, by compiled code and by the reference.
+TEST(Embed, RequirementsOfACall) {
+  Expected<Program> program = Program::load(kExamples + "rope_table.mlir");
+  ASSERT_TRUE(program) << program.error().getMessage();
+  std::optional<TensorMap> inputs;
+  for (const char *target : {"cpu", "gpu-emulator", "reference"}) {
+    Expected<Function> function =
+        program->compile({.target = target, .headDim = 16, .valueDim = 16, .grad = true});
+    ASSERT_TRUE(function) << function.error().getMessage();
+    if (!inputs) // the reference has no head dim to draw by
+      inputs = *function->randomInputs(1, {.heads = 2, .queries = 20, .keys = 30});
+    EXPECT_EQ(inputs->at("cos").shape(), (Shape{30, 8}));
+    auto messageOf = [&](const TensorMap &arguments, const Positions &positions) -> std::string {
+      Expected<Call> call = function->forward(arguments, {.positions = positions});
+      return call ? "" : call.error().getMessage();
+    };
+    EXPECT_EQ(messageOf(*inputs, {}), "");
+    EXPECT_EQ(
+        messageOf(*inputs, {.keyStart = 3}),
+        "rows of tensors 'cos' and 'sin', one for every position of the call: expected at least "
+        "33, found 30");
+    EXPECT_EQ(
+        messageOf(*inputs, {.queryStart = 11}),
+        "rows of tensors 'cos' and 'sin', one for every position of the call: expected at least "
+        "31, found 30");
+    EXPECT_EQ(
+        messageOf(*inputs, {.keyStart = -3}),
+        "k_start, the first position that tensors 'cos' and 'sin' are read at: expected at least "
+        "0, found -3");
+    TensorMap shorter = *inputs;
+    shorter["sin"] = inputs->at("sin").slice(0, 0, 29).contiguous();
+    EXPECT_NE(messageOf(shorter, {}).find("'sin'"), std::string::npos) << messageOf(shorter, {});
+  }
+}
+
+TEST(Embed, ABasePerHeadNeedsKeysOfItsOwn) {
+  for (const char *target : {"cpu", "reference"}) {
+    Expected<Program> program = Program::load(kExamples + "rope_per_head.mlir");
+    ASSERT_TRUE(program) << program.error().getMessage();
+    Expected<Function> function =
+        program->compile({.target = target, .headDim = 16, .valueDim = 16});
+    ASSERT_TRUE(function) << function.error().getMessage();
+    Expected<TensorMap> inputs =
+        function->randomInputs(1, {.heads = 4, .keyHeads = 2, .queries = 20});
+    ASSERT_TRUE(inputs) << inputs.error().getMessage();
+    Expected<Call> call = function->forward(*inputs);
+    ASSERT_FALSE(call);
+    EXPECT_EQ(
+        call.error().getMessage(),
+        "key heads, as many as query heads where each has a base of its own: expected at least "
+        "4, found 2");
+  }
+}
+
 TEST(Embed, LoopsHaveChoices) {
   Expected<Program> program = Program::load(kExamples + "nope.mlir");
   ASSERT_TRUE(program);

@@ -18,6 +18,7 @@ static Plan sample() {
   plan.structure = "column term \"slope\"";
   plan.diagnostics = {"note"};
   plan.frame = standardFrame();
+  plan.requirements = {{"k_start + c", "r", "keys"}};
   Buffer q{.name = "q", .role = Role::Argument, .shape = {"b", "hq", "r", "64"}};
   Buffer slopes{.name = "slopes", .role = Role::Argument, .shape = {"hq"}};
   slopes.parameter = {
@@ -49,6 +50,10 @@ TEST(Plan, RoundTripKeepsEverything) {
   EXPECT_EQ(again->valueDim, 32);
   EXPECT_EQ(again->frame, plan.frame);
   EXPECT_EQ(again->window->low, 0);
+  ASSERT_EQ(again->requirements.size(), 1u);
+  EXPECT_EQ(again->requirements[0].size, "k_start + c");
+  EXPECT_EQ(again->requirements[0].least, "r");
+  EXPECT_EQ(again->requirements[0].what, "keys");
   EXPECT_FALSE(again->window->high);
   EXPECT_EQ(again->buffers[1].parameter.min, 0.01);
   EXPECT_FALSE(again->buffers[1].parameter.decay);
@@ -110,6 +115,15 @@ TEST(Plan, IndicesAndNamesAreChecked) {
 }
 
 // A forward call has no cotangents: a stage that asks for one would get no address.
+TEST(Plan, RequirementsAreChecked) {
+  const std::string json = toJson(sample());
+  EXPECT_NE(errorOf(replaced(json, "\"k_start + c\"", "\"n\"")).find("requirement of keys"),
+            std::string::npos);
+  EXPECT_NE(errorOf(replaced(json, "\"k_start + c\"", "3"))
+                .find("expected a list of [size, least, text]"),
+            std::string::npos);
+}
+
 TEST(Plan, StagesWriteBuffersOfTheirOwn) {
   Plan plan = sample();
   EXPECT_EQ(parsePlan(toJson(plan))->stages[0].writes, std::vector<int>{2});

@@ -24,6 +24,7 @@ TEST(SignatureJson, RoundTripKeepsEverything) {
   ids.dtype = DType::I32;
   ids.parameter = {};
   entry.results = {ids};
+  entry.requirements = {{"rows", "q_start + r", "rows of 'w'"}};
   Expected<EntryInfo> again = parseEntryInfo(toJson(entry));
   ASSERT_TRUE(again) << again.error().getMessage();
   EXPECT_EQ(toJson(*again), toJson(entry));
@@ -31,6 +32,8 @@ TEST(SignatureJson, RoundTripKeepsEverything) {
   EXPECT_EQ(again->arguments[0].dims, (std::vector<int64_t>{32, -1}));
   EXPECT_EQ(again->arguments[0].axes, w.axes);
   EXPECT_EQ(again->results[0].dtype, DType::I32);
+  ASSERT_EQ(again->requirements.size(), 1u);
+  EXPECT_EQ(again->requirements[0].least, "q_start + r");
 }
 
 TEST(SignatureJson, WhatIsWrongIsNamed) {

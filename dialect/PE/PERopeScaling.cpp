@@ -1,0 +1,261 @@
+//===- PERopeScaling.cpp - Frequencies of rotations for longer texts ------===//
+//
+// The formulas and their sources are in docs/encodings.md, "Rotations". Everything is emitted as
+// f64 code: bases may be learned, and the length of a call is known when it runs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/PE/PEDialect.h"
+
+#include "dialect/PE/PERotations.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/StringMap.h"
+#include <cmath>
+#include <numbers>
+
+using namespace mlir;
+using namespace mlir::pe;
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+bool hasLength(RopeScalingKind kind) {
+  return kind != RopeScalingKind::Linear && kind != RopeScalingKind::Ntk;
+}
+
+/// What a kind calls its two bounds, with their defaults; null where it has none.
+struct Bounds {
+  const char *fast = nullptr, *slow = nullptr;
+  double fastDefault = 0, slowDefault = 0;
+};
+Bounds boundsOf(RopeScalingKind kind) {
+  if (kind == RopeScalingKind::Yarn)
+    return {"beta_fast", "beta_slow", 32.0, 1.0};
+  if (kind == RopeScalingKind::Llama3)
+    return {"high", "low", 4.0, 1.0};
+  return {};
+}
+
+/// The keys that a kind takes.
+SmallVector<StringRef> keysOf(RopeScalingKind kind) {
+  SmallVector<StringRef> keys = {"factor"};
+  if (hasLength(kind))
+    keys.push_back("original_length");
+  if (Bounds bounds = boundsOf(kind); bounds.fast)
+    llvm::append_range(keys, ArrayRef<StringRef>{bounds.fast, bounds.slow});
+  return keys;
+}
+
+/// `, KEY = NUMBER` after the kind. The numbers by key; null after an error.
+std::optional<llvm::StringMap<double>> parseNumbers(AsmParser &parser, RopeScalingKind kind) {
+  llvm::StringMap<double> numbers;
+  SmallVector<StringRef> keys = keysOf(kind);
+  while (succeeded(parser.parseOptionalComma())) {
+    SMLoc loc = parser.getCurrentLocation();
+    StringRef key;
+    if (parser.parseKeyword(&key))
+      return std::nullopt;
+    if (!llvm::is_contained(keys, key) || numbers.contains(key)) { // rope_scaling-C1
+      parser.emitError(loc) << "expected " << llvm::join(keys, ", ") << " of "
+                            << stringifyRopeScalingKind(kind) << ", each at most once, found "
+                            << key << " (rope_scaling-C1)";
+      return std::nullopt;
+    }
+    if (parser.parseEqual())
+      return std::nullopt;
+    Attribute number; // 4 as well as 4.0
+    loc = parser.getCurrentLocation();
+    if (parser.parseAttribute(number))
+      return std::nullopt;
+    if (auto real = dyn_cast<FloatAttr>(number))
+      numbers[key] = real.getValueAsDouble();
+    else if (auto whole = dyn_cast<IntegerAttr>(number))
+      numbers[key] = static_cast<double>(whole.getInt());
+    else { // rope_scaling-C1
+      parser.emitError(loc) << "expected a number for " << key << ", found " << number
+                            << " (rope_scaling-C1)";
+      return std::nullopt;
+    }
+  }
+  return numbers;
+}
+
+} // namespace
+
+Attribute RopeScalingAttr::parse(AsmParser &parser, Type) {
+  StringRef word;
+  SMLoc loc;
+  if (parser.parseLess() || failed(parser.getCurrentLocation(&loc)) || parser.parseKeyword(&word))
+    return {};
+  std::optional<RopeScalingKind> kind = symbolizeRopeScalingKind(word);
+  if (!kind) { // rope_scaling-C1
+    parser.emitError(loc) << "expected linear, ntk, dynamic_ntk, yarn or llama3, found " << word
+                          << " (rope_scaling-C1)";
+    return {};
+  }
+  std::optional<llvm::StringMap<double>> numbers = parseNumbers(parser, *kind);
+  if (!numbers || parser.parseGreater())
+    return {};
+  Builder &b = parser.getBuilder();
+  auto real = [&](const char *key, double otherwise) {
+    if (!key)
+      return FloatAttr();
+    return b.getF64FloatAttr(numbers->contains(key) ? numbers->lookup(key) : otherwise);
+  };
+  IntegerAttr length;
+  if (auto found = numbers->find("original_length"); found != numbers->end())
+    length = b.getI64IntegerAttr(static_cast<int64_t>(
+        found->second == std::floor(found->second) && std::abs(found->second) < 1e15
+            ? found->second
+            : 0.0)); // not a length: refused by the verifier
+  const Bounds bounds = boundsOf(*kind);
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), *kind,
+                    real("factor", 0.0), length, real(bounds.fast, bounds.fastDefault),
+                    real(bounds.slow, bounds.slowDefault));
+}
+
+void RopeScalingAttr::print(AsmPrinter &printer) const {
+  printer << "<" << stringifyRopeScalingKind(getKind()) << ", factor = ";
+  printer.printAttributeWithoutType(getFactor());
+  if (getOriginalLength())
+    printer << ", original_length = " << getOriginalLength().getInt();
+  const Bounds bounds = boundsOf(getKind());
+  for (auto [key, number, otherwise] : {std::tuple(bounds.fast, getFast(), bounds.fastDefault),
+                                        {bounds.slow, getSlow(), bounds.slowDefault}})
+    if (number && number.getValueAsDouble() != otherwise) {
+      printer << ", " << key << " = ";
+      printer.printAttributeWithoutType(number);
+    }
+  printer << ">";
+}
+
+LogicalResult RopeScalingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                      RopeScalingKind kind, FloatAttr factor, IntegerAttr length,
+                                      FloatAttr fast, FloatAttr slow) {
+  auto isPositive = [](FloatAttr number) {
+    return isFiniteInF32(number.getValueAsDouble()) && number.getValueAsDouble() > 0;
+  };
+  if (!isPositive(factor)) // rope_scaling-C2
+    return emitError() << "expected a factor above 0, found " << factor.getValueAsDouble()
+                       << " (rope_scaling-C2)";
+  if (hasLength(kind) != static_cast<bool>(length) ||
+      (length && (length.getInt() < 1 || length.getInt() > (1 << 30)))) { // rope_scaling-C3
+    InFlightDiagnostic diagnostic = emitError() << "expected original_length of "
+                                                << stringifyRopeScalingKind(kind)
+                                                << " to be a whole number from 1 to 2^30, found ";
+    if (length)
+      diagnostic << length.getInt();
+    else
+      diagnostic << "none";
+    return diagnostic << " (rope_scaling-C3)";
+  }
+  if (fast && !(isPositive(slow) && isPositive(fast) &&
+                fast.getValueAsDouble() > slow.getValueAsDouble())) // rope_scaling-C4
+    return emitError() << "expected " << boundsOf(kind).slow << " above 0 and "
+                       << boundsOf(kind).fast << " above it, found " << slow.getValueAsDouble()
+                       << " and " << fast.getValueAsDouble() << " (rope_scaling-C4)";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Frequencies
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// f64 code at a builder's position, close to the formulas.
+class Code {
+public:
+  Code(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
+
+  Value number(double value) {
+    return arith::ConstantOp::create(builder, loc, builder.getF64FloatAttr(value));
+  }
+  Value toFloat(Value index) {
+    Value wide = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), index);
+    return arith::SIToFPOp::create(builder, loc, builder.getF64Type(), wide);
+  }
+  Value add(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
+  Value sub(Value a, Value b) { return arith::SubFOp::create(builder, loc, a, b); }
+  Value mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
+  Value div(Value a, Value b) { return arith::DivFOp::create(builder, loc, a, b); }
+  Value max(Value a, Value b) { return arith::MaximumFOp::create(builder, loc, a, b); }
+  Value min(Value a, Value b) { return arith::MinimumFOp::create(builder, loc, a, b); }
+  Value log(Value a) { return math::LogOp::create(builder, loc, a); }
+  Value pow(Value a, Value b) { return math::PowFOp::create(builder, loc, a, b); }
+  Value floor(Value a) { return math::FloorOp::create(builder, loc, a); }
+  Value ceil(Value a) { return math::CeilOp::create(builder, loc, a); }
+  Value clampToUnit(Value a) { return min(max(a, number(0)), number(1)); }
+  /// a where the weight is 0, b where it is 1.
+  Value mix(Value a, Value b, Value weight) {
+    return add(mul(a, sub(number(1), weight)), mul(b, weight));
+  }
+
+private:
+  OpBuilder &builder;
+  Location loc;
+};
+
+} // namespace
+
+Value mlir::pe::buildRotaryFrequency(OpBuilder &builder, Location loc, Value base, Value pair,
+                                     int64_t n) {
+  Code f(builder, loc);
+  return f.pow(base, f.mul(f.number(-2.0 / static_cast<double>(n)), pair));
+}
+
+/// The share of the unscaled frequency that YaRN leaves to pair `p`: 1 up to the pair that turns
+/// `fast` times within the original length, 0 from the one that turns `slow` times, linear between.
+static Value buildYarnShare(Code &f, Value base, Value p, int64_t n, double length, double fast,
+                            double slow) {
+  const double dims = static_cast<double>(n);
+  auto pairOfTurns = [&](double turns) {
+    const double wave = std::log(length / (2 * std::numbers::pi * turns));
+    return f.div(f.number(dims * wave / 2), f.log(base));
+  };
+  Value first = f.max(f.floor(pairOfTurns(fast)), f.number(0));
+  Value last = f.min(f.ceil(pairOfTurns(slow)), f.number(dims - 1));
+  // Where both are the same pair the ramp is a step.
+  Value width = f.max(f.sub(last, first), f.number(0.001));
+  Value ramp = f.clampToUnit(f.div(f.sub(p, first), width));
+  return f.sub(f.number(1), ramp);
+}
+
+Value RopeScalingAttr::buildFrequency(OpBuilder &builder, Location loc, Value base, Value pair,
+                                      Value length, int64_t n) {
+  Code f(builder, loc);
+  const double factor = getFactor().getValueAsDouble(), dims = static_cast<double>(n);
+  const double original = getOriginalLength() ? getOriginalLength().getInt() : 0;
+  auto stretched = [&](Value stretch) {
+    Value other = f.mul(base, f.pow(stretch, f.number(dims / (dims - 2))));
+    return buildRotaryFrequency(builder, loc, other, pair, n);
+  };
+  if (getKind() == RopeScalingKind::Ntk)
+    return stretched(f.number(factor));
+  if (getKind() == RopeScalingKind::DynamicNtk) {
+    Value times = f.div(f.max(f.toFloat(length), f.number(original)), f.number(original));
+    return stretched(f.sub(f.mul(f.number(factor), times), f.number(factor - 1)));
+  }
+  Value plain = buildRotaryFrequency(builder, loc, base, pair, n);
+  Value divided = f.div(plain, f.number(factor));
+  if (getKind() == RopeScalingKind::Linear)
+    return divided;
+  const double fast = getFast().getValueAsDouble(), slow = getSlow().getValueAsDouble();
+  if (getKind() == RopeScalingKind::Yarn)
+    return f.mix(divided, plain, buildYarnShare(f, base, pair, n, original, fast, slow));
+  // Turns within the original length decide.
+  Value turns = f.mul(plain, f.number(original / (2 * std::numbers::pi)));
+  Value share = f.div(f.sub(turns, f.number(slow)), f.number(fast - slow));
+  return f.mix(divided, plain, f.clampToUnit(share));
+}
+
+double RopeScalingAttr::getMagnitude() {
+  const double factor = getFactor().getValueAsDouble();
+  return getKind() == RopeScalingKind::Yarn && factor > 1 ? 0.1 * std::log(factor) + 1 : 1.0;
+}

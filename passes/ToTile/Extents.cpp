@@ -1,0 +1,52 @@
+//===- Extents.cpp - what the arguments of an entry function count --------===//
+#include "passes/ToTile/ToTile.h"
+
+#include "dialect/PE/PE.h"
+#include "dialect/PE/PEArgumentAttributes.h"
+
+namespace mlir::pe {
+
+ArrayAttr axesOf(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto function =
+      argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+  return function ? function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "pe.axes")
+                  : ArrayAttr();
+}
+
+SmallVector<std::string> namedExtents(Value value) {
+  if (auto attention = value.getDefiningOp<AttentionOp>()) {
+    if (value == attention.getOutput())
+      return {"b", "hq", "r", "e"};
+    return {"b", "hq", "r"};
+  }
+  if (value.getDefiningOp<EmbedOp>())
+    return {"b", "r", "model"};
+  for (OpOperand &use : value.getUses()) {
+    if (isa<EmbedOp>(use.getOwner()))
+      return {"b", "r", "model"};
+    if (auto rotation = dyn_cast<RotationOpInterface>(use.getOwner()))
+      if (SmallVector<std::string> names = rotation.getTensorExtents(value); !names.empty())
+        return names;
+    if (auto attention = dyn_cast<AttentionOp>(use.getOwner())) {
+      if (use.get() == attention.getQuery())
+        return {"b", "hq", "r", "d"};
+      if (use.get() == attention.getKey())
+        return {"b", "hkv", "c", "d"};
+      if (use.get() == attention.getValue())
+        return {"b", "hkv", "c", "e"};
+      const bool isSeed = use.get() == attention.getSeed();
+      return SmallVector<std::string>(cast<ShapedType>(value.getType()).getRank(),
+                                      isSeed ? "b" : "hq");
+    }
+  }
+  SmallVector<std::string> extents;
+  ArrayAttr axes = axesOf(value);
+  for (auto [axis, size] : llvm::enumerate(cast<ShapedType>(value.getType()).getShape())) {
+    StringRef word = axes ? cast<StringAttr>(axes[axis]).getValue() : "head";
+    extents.push_back(ShapedType::isDynamic(size) ? extentOfAxis(word) : std::to_string(size));
+  }
+  return extents;
+}
+
+} // namespace mlir::pe

@@ -1,0 +1,42 @@
+//===- RopeScaling.h - Rotary frequencies for longer texts ------*- C++ -*-===//
+//
+// The published definitions (docs/encodings.md, "Rotations"), with the derivative with respect to
+// the base carried along.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_REFERENCE_ROPESCALING_H
+#define PE_RUNTIME_REFERENCE_ROPESCALING_H
+
+#include "runtime/reference/Program.h"
+
+#include <map>
+#include <string>
+
+namespace pe::reference {
+
+/// A number and its derivative with respect to the base.
+struct Dual {
+  double value;
+  double slope;
+};
+
+/// The attribute `scaling`: its kind, empty for none, and its numbers by name.
+struct RopeScaling {
+  std::string kind;
+  std::map<std::string, double> numbers;
+  double get(const std::string &name, double otherwise) const;
+};
+
+Expected<RopeScaling> readScaling(const Operation &operation);
+
+/// Frequency number `pair` of n rotated dims, in a call whose keys end at `length`.
+Dual scaledFrequency(const RopeScaling &scaling, Dual base, int64_t pair, int64_t n,
+                     int64_t length);
+
+/// What cosines and sines are multiplied by.
+double attentionFactor(const RopeScaling &scaling);
+
+} // namespace pe::reference
+
+#endif // PE_RUNTIME_REFERENCE_ROPESCALING_H

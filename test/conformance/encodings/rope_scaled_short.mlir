@@ -1,0 +1,12 @@
+// Every option of rotations at once, with original lengths inside the sequences of the table: a learned
+// base for all heads, few dims, adjacent pairs.
+!qkv = tensor<?x?x?x?xf32>
+func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+                     %base: tensor<f32> {pe.name = "base", pe.init = 50.0})
+    -> (!qkv {pe.name = "o"}) {
+  %r = pe.rotary %base : tensor<f32> {rotary_dims = 6, interleaved = true,
+      scaling = #pe.rope_scaling<dynamic_ntk, factor = 3.0, original_length = 50>}
+  %mask = pe.causal
+  %o = pe.attention %q, %k, %v rotate(%r) mask(%mask) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
