@@ -97,7 +97,8 @@ Expected<const Judge::Case::Expectation *> Judge::Case::expectation(DType dtype)
   Expectation expected;
   for (const auto &[name, tensor] : inputs) {
     bool isActivation = tensor.rank() == 4;
-    auto rounded = convert(tensor, isActivation ? storageOf(dtype) : DType::F32);
+    const DType whole = isFloating(tensor.dtype()) ? DType::F32 : tensor.dtype(); // seeds
+    auto rounded = convert(tensor, isActivation ? storageOf(dtype) : whole);
     if (!rounded)
       return rounded.takeError();
     expected.inputs.emplace(name, std::move(*rounded));
