@@ -111,9 +111,9 @@ bool isAxisName(StringRef word) {
 
 /// Names that size expressions (SizeNames.h) have a meaning for.
 bool isNameOfSizes(StringRef word) {
-  constexpr StringRef known[] = {"b", "hq", "hkv", "r",       "c",       "d",       "e",
-                                 "t", "kb", "max", "ceildiv", "k_start", "q_start", "head_start",
-                                 "heads_total"};
+  constexpr StringRef known[] = {"b",       "hq",      "hkv",     "r",          "c",
+                                 "d",       "e",       "t",       "kb",         "max",
+                                 "ceildiv", "k_start", "q_start", "head_start", "heads_total"};
   return llvm::is_contained(known, word) || word.starts_with("given_");
 }
 

@@ -16,7 +16,8 @@ namespace mlir::pe {
 /// The size, as in size expressions, of an axis with this name: "c" for "key". Empty for a
 /// user-defined name.
 StringRef sizeOfAxis(StringRef word);
-/// The same for any axis of unknown size: another name is a size of the call, which its tensors give.
+/// The same for any axis of unknown size: another name is a size of the call, which its tensors
+/// give.
 std::string extentOfAxis(StringRef word);
 
 /// The `pe.name` of an argument of a function; empty for another value.

@@ -13,9 +13,10 @@ struct Clause {
   StringRef name;
   bool isBuilt;
 };
-constexpr Clause kClauses[] = {
-    {"bias", true},  {"prologue", true}, {"rotate", true},  {"rotated_keys", false}, {"content", false},
-    {"score", true}, {"sink", true},     {"dropout", true}, {"positions", false},    {"mask", true}};
+constexpr Clause kClauses[] = {{"bias", true},          {"prologue", true}, {"rotate", true},
+                               {"rotated_keys", false}, {"content", false}, {"score", true},
+                               {"sink", true},          {"dropout", true},  {"positions", false},
+                               {"mask", true}};
 } // namespace
 
 /// The clause at `loc`, whose place must be after `last`'s.
@@ -41,9 +42,10 @@ static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
                                                    : "")
                           << " (clause-C3)";
   else if (last && clause < last) // clause-C3
-    parser.emitError(loc) << "expected the clauses in the order bias(...) prologue(...) rotate(...) "
-                             "score(...) sink(...) dropout(...) mask(...), found "
-                          << word << " after " << last->name << " (clause-C3)";
+    parser.emitError(loc)
+        << "expected the clauses in the order bias(...) prologue(...) rotate(...) "
+           "score(...) sink(...) dropout(...) mask(...), found "
+        << word << " after " << last->name << " (clause-C3)";
   else
     return clause;
   return nullptr;

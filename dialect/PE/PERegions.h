@@ -1,7 +1,8 @@
 //===- PERegions.h - Regions of scalar code -------------------*- C++ -*-===//
 //
-// What pe.bias_fn, pe.score_fn, pe.mask_fn and pe.embedding_fn share: captured tensors, a region over
-// one pair or one element of a token, or a formula that stands for it, and what scalar code may hold.
+// What pe.bias_fn, pe.score_fn, pe.mask_fn and pe.embedding_fn share: captured tensors, a region
+// over one pair or one element of a token, or a formula that stands for it, and what scalar code
+// may hold.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_PE_PEREGIONS_H

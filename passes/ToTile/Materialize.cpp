@@ -29,8 +29,8 @@ void mlir::tile::emitBias(PlanContext &context, const Attention &attention) {
   });
 }
 
-LogicalResult mlir::tile::emitRotationTables(PlanContext &context,
-                                             pe::RotationOpInterface rotation, StringRef name) {
+LogicalResult mlir::tile::emitRotationTables(PlanContext &context, pe::RotationOpInterface rotation,
+                                             StringRef name) {
   FailureOr<RotationTables> tables =
       prepareQueryTables(context, rotation, (name + "_rotation").str());
   if (failed(tables))

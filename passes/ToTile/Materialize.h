@@ -19,7 +19,8 @@ void emitBias(PlanContext &context, const Attention &attention);
 
 /// Adds the results "pe.cosine" and "pe.sine" [r, pairs] at the positions of the queries, and the
 /// stages that write them.
-LogicalResult emitRotationTables(PlanContext &context, pe::RotationOpInterface rotation, StringRef name);
+LogicalResult emitRotationTables(PlanContext &context, pe::RotationOpInterface rotation,
+                                 StringRef name);
 
 } // namespace mlir::tile
 

@@ -536,8 +536,8 @@ LogicalResult FunctionLowering::materialize() {
     return failure();
   emitBias(*context, a);
   Value rotation = op.getRotation();
-  return rotation ? emitRotationTables(
-                        *context, cast<RotationOpInterface>(rotation.getDefiningOp()), a.name)
+  return rotation ? emitRotationTables(*context,
+                                       cast<RotationOpInterface>(rotation.getDefiningOp()), a.name)
                   : success();
 }
 

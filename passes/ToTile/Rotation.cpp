@@ -338,9 +338,8 @@ void RotationPrologue::finish() {
 
 } // namespace
 
-FailureOr<RotationTables> mlir::tile::prepareQueryTables(PlanContext &context,
-                                                         pe::RotationOpInterface op,
-                                                         std::string name) {
+FailureOr<RotationTables>
+mlir::tile::prepareQueryTables(PlanContext &context, pe::RotationOpInterface op, std::string name) {
   RotationPrologue prologue(context, op, std::move(name));
   if (failed(prologue.prepare()))
     return failure();

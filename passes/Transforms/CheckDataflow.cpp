@@ -191,8 +191,8 @@ LogicalResult checkCaptures(Operation *op) {
   for (Value capture : op->getOperands())
     if (!isa<BlockArgument>(capture)) // dataflow-C9
       return op->emitError() << "expected captures to be arguments of the entry function, found "
-                                  "the result of another op; write a number into the formula "
-                                  "(dataflow-C9)";
+                                "the result of another op; write a number into the formula "
+                                "(dataflow-C9)";
   return success();
 }
 

@@ -45,7 +45,7 @@ void emitRegion(MaskFnOp function, ArrayRef<Value> masks, ArrayRef<Operation *> 
 /// The ops that the masks are made of, each after the ops it uses; collected without recursion.
 SmallVector<Operation *> collectOps(ArrayRef<Value> masks) {
   llvm::SetVector<Operation *> ops;
-  SmallVector<Value> pending(masks);
+  SmallVector<Value> pending(llvm::reverse(masks));
   while (!pending.empty()) {
     Operation *op = pending.back().getDefiningOp();
     const size_t before = pending.size();

@@ -58,8 +58,8 @@ public:
   virtual Value globalHead(OpBuilder &builder, Location loc, Value head) = 0;
   virtual Value headsTotal(OpBuilder &builder, Location loc) = 0;
 
-  /// The size of an axis of a captured tensor (`pe.axis_size`, the bound of a `pe.sum`), as an index
-  /// value. The default knows static sizes.
+  /// The size of an axis of a captured tensor (`pe.axis_size`, the bound of a `pe.sum`), as an
+  /// index value. The default knows static sizes.
   virtual Value axisSize(OpBuilder &builder, Location loc, BlockArgument tensor, int64_t axis);
 
   /// A scratch memref of `size` elements, used by `pe.mlp_eval`. The default places a

@@ -56,9 +56,10 @@ public:
   ValueRange emit(ValueRange inits, Body body) {
     Location loc = op.getLoc();
     auto index = [&](int64_t n) { return arith::ConstantIndexOp::create(builder, loc, n); };
-    Value count = op.getCount() ? Value(index(*op.getCount()))
-                                : params.axisSize(builder, loc, cast<BlockArgument>(op.getCounted()),
-                                              op.getExtent()->back());
+    Value count = op.getCount()
+                      ? Value(index(*op.getCount()))
+                      : params.axisSize(builder, loc, cast<BlockArgument>(op.getCounted()),
+                                        op.getExtent()->back());
     auto loop = scf::ForOp::create(
         builder, loc, index(0), count, index(1), inits,
         [&](OpBuilder &inner, Location, Value iv, ValueRange carried) {

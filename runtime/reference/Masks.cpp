@@ -52,8 +52,7 @@ MaskEvaluator::MaskEvaluator(const Mask &mask, const ScalarGraph &graph,
     functions.emplace_back(node, ScalarEvaluator(graph, node, parameters));
 }
 
-void MaskEvaluator::startHead(int64_t batch, int64_t head, int64_t globalHead,
-                              int64_t headsTotal) {
+void MaskEvaluator::startHead(int64_t batch, int64_t head, int64_t globalHead, int64_t headsTotal) {
   for (auto &[node, evaluator] : functions)
     evaluator.startHead(batch, head, globalHead, headsTotal);
 }

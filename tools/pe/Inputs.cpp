@@ -84,8 +84,8 @@ Expected<TensorMap> randomInputs(const EntryInfo &entry, const Sizes &sizes, uin
       const bool isRequired = std::ranges::any_of(
           entry.requirements, [&](const auto &requirement) { return requirement.size == name; });
       if (!name.empty() && name == argument.sizes[axis] && values.count(name) == 0 && !isRequired)
-        return makeError("--shape: expected ", name, "=NUMBER, the size of an axis of '", entry.name,
-                         "', found none");
+        return makeError("--shape: expected ", name, "=NUMBER, the size of an axis of '",
+                         entry.name, "', found none");
     }
   auto inputs = api::randomArguments(entry, seed, values);
   if (!inputs)
@@ -203,8 +203,8 @@ bool isActivation(const EntryInfo &entry, const std::string &name) {
     for (const ValueInfo &value : *values) {
       const std::string last = value.sizes.empty() ? "" : value.sizes.back();
       const bool isDepth = last == "d" || last == "e" || last == "model";
-      if (name == prefix + value.name)
-        return isFloating(value.dtype) && value.sizes.front() == "b" && isDepth &&
+      if (name == prefix + value.name) // a depth implies that there is a first size
+        return isDepth && isFloating(value.dtype) && value.sizes.front() == "b" &&
                value.parameter.init.empty();
     }
   return false;
