@@ -13,6 +13,15 @@ using namespace mlir::tile;
 
 namespace {
 
+/// log2(1 + x) for x in [0, 1]. What rounding took from u = 1 + x is given back by the factor
+/// x / (u - 1) (Kahan 1983, cited in Goldberg 1991, theorem 4): the many tiny x of far keys add up.
+Value log2OfOnePlus(Scalar &s, Value x) {
+  Value one = s.number(1.0), u = s.add(x, one);
+  Value isLost = s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, u, one);
+  Value factor = s.mul(x, s.approximateReciprocal(s.sub(u, one)));
+  return s.select(isLost, s.mul(x, s.number(kLog2E)), s.mul(s.log2(u), factor));
+}
+
 SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmitter &scores,
                              ValueRange carries) {
   Value rest = carries[0], o = carries[1];
@@ -34,8 +43,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmit
     Value logs = t.map({z}, {"r", "c"}, [](Scalar &s, ValueRange in) {
       // log2(1 + 2^z) without overflow.
       Value zero = s.number(0.0), high = s.maximum(in[0], zero), low = s.minimum(in[0], zero);
-      Value smaller = s.exp2Below127(s.sub(low, high));
-      return s.add(high, s.log2(s.add(smaller, s.number(1.0))));
+      return s.add(high, log2OfOnePlus(s, s.exp2Below127(s.sub(low, high))));
     });
     next.push_back(t.map({carries[2], t.reduce(Reduction::Add, "c", logs)}, {"r"},
                          [](Scalar &s, ValueRange in) { return s.sub(in[0], in[1]); }));

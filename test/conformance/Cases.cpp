@@ -69,6 +69,7 @@ static const EncodingFile kEncodings[] = {
     {"remainder", "test/conformance/encodings/remainder.mlir"},
     {"attention_sink", "examples/encodings/attention_sink.mlir"},
     {"dropout", "examples/encodings/dropout.mlir"},
+    {"mass_left", "test/conformance/encodings/mass_left.mlir"},
     {"sink_and_terms", "test/conformance/encodings/sink_and_terms.mlir"},
     {"dropout_stick_breaking", "test/conformance/encodings/dropout_stick_breaking.mlir"},
     {"many_pieces", "test/conformance/encodings/many_pieces.mlir"},
