@@ -69,7 +69,6 @@ static const EncodingFile kEncodings[] = {
     {"remainder", "test/conformance/encodings/remainder.mlir"},
     {"attention_sink", "examples/encodings/attention_sink.mlir"},
     {"dropout", "examples/encodings/dropout.mlir"},
-    {"mass_left", "test/conformance/encodings/mass_left.mlir"},
     {"sink_and_terms", "test/conformance/encodings/sink_and_terms.mlir"},
     {"dropout_stick_breaking", "test/conformance/encodings/dropout_stick_breaking.mlir"},
     {"many_pieces", "test/conformance/encodings/many_pieces.mlir", false, true},
@@ -81,6 +80,7 @@ static const EncodingFile kEncodings[] = {
     {"binary", "examples/encodings/binary.mlir", false, false, false, true},
     {"mixture", "examples/encodings/mixture.mlir", false, false, false, true, true},
     {"embeddings", "test/conformance/encodings/embeddings.mlir", false, false, false, true, true},
+    {"mass_left", "test/conformance/encodings/mass_left.mlir"},
 };
 
 static Positions shard(int64_t queryStart, int64_t keyStart, int64_t headStart,
