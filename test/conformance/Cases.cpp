@@ -74,7 +74,7 @@ static const EncodingFile kEncodings[] = {
     {"many_pieces", "test/conformance/encodings/many_pieces.mlir", false, true},
     {"sinusoidal", "examples/encodings/sinusoidal.mlir", false, false, false, true},
     {"learned", "examples/encodings/learned.mlir", false, false, false, true, true},
-    {"algebraic", "examples/encodings/algebraic.mlir", false, false, false, true},
+    {"algebraic", "examples/encodings/algebraic.mlir", false, false, false, true, true},
     {"algebraic_normalized", "examples/encodings/algebraic_normalized.mlir", false, false, false,
      true},
     {"binary", "examples/encodings/binary.mlir", false, false, false, true},

@@ -36,7 +36,7 @@ struct EncodingFile {
   bool isEarlyOnly = false;
   /// An entry @embed: its calls are embeddingCalls(), whose head dim is the width of tokens.
   bool isEmbedding = false;
-  /// It reads a table over positions.
+  /// It reads a table over positions, or its values are beyond f16 at far ones.
   bool isTable = false;
   /// Every call has as many key heads as query heads.
   bool isUngrouped = false;
