@@ -7,7 +7,6 @@
 #include "dialect/PE/PEBiases.h"
 #include "dialect/PE/PERegions.h"
 #include "dialect/PE/PEScalars.h"
-#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace mlir::pe;
@@ -26,12 +25,6 @@ LogicalResult BiasFnOp::verifyRegions() { return verifyRegionCode(*this, kForm);
 
 Value BiasFnOp::buildScalar(OpBuilder &builder, Location, const PairPoint &point,
                             ValueRange operands) {
-  Block &block = getBody().front();
-  IRMapping mapping;
-  mapping.map(block.getArguments().take_front(4),
-              ValueRange{point.batch, point.head, point.query, point.key});
-  mapping.map(block.getArguments().drop_front(4), operands);
-  for (Operation &op : block.without_terminator())
-    builder.clone(op, mapping);
-  return mapping.lookupOrDefault(cast<YieldOp>(block.getTerminator()).getValues()[0]);
+  return cloneRegionCode(builder, getBody(), {point.batch, point.head, point.query, point.key},
+                         operands);
 }

@@ -39,14 +39,8 @@ LogicalResult MaskFnOp::verifyRegions() { return verifyRegionCode(*this, kForm);
 
 Value MaskFnOp::buildScalar(OpBuilder &builder, Location, const PairPoint &point,
                             ValueRange operands) {
-  Block &block = getBody().front();
-  IRMapping mapping;
-  mapping.map(block.getArguments().take_front(4),
-              ValueRange{point.batch, point.head, point.query, point.key});
-  mapping.map(block.getArguments().drop_front(4), operands);
-  for (Operation &op : block.without_terminator())
-    builder.clone(op, mapping);
-  return mapping.lookupOrDefault(cast<YieldOp>(block.getTerminator()).getValues()[0]);
+  return cloneRegionCode(builder, getBody(), {point.batch, point.head, point.query, point.key},
+                         operands);
 }
 
 //===----------------------------------------------------------------------===//

@@ -8,6 +8,7 @@
 #include "dialect/PE/PEScalars.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -193,4 +194,15 @@ LogicalResult mlir::pe::verifyRegionCode(Operation *region, const RegionForm &fo
            << (form.isMask ? "i1" : "f32") << " value, found " << yield.getOperandTypes() << " ("
            << form.op << "-C3)";
   return success();
+}
+
+Value mlir::pe::cloneRegionCode(OpBuilder &builder, Region &region, ValueRange leading,
+                                ValueRange captures) {
+  Block &block = region.front();
+  IRMapping mapping;
+  mapping.map(block.getArguments().take_front(leading.size()), leading);
+  mapping.map(block.getArguments().drop_front(leading.size()), captures);
+  for (Operation &op : block.without_terminator())
+    builder.clone(op, mapping);
+  return mapping.lookupOrDefault(cast<YieldOp>(block.getTerminator()).getValues()[0]);
 }

@@ -39,6 +39,10 @@ LogicalResult verifyRegionArguments(Operation *op, const RegionForm &form);
 /// C3 to C6: its code.
 LogicalResult verifyRegionCode(Operation *op, const RegionForm &form);
 
+/// Clones a verified region to the builder's place, with these values for its arguments;
+/// returns what it yields.
+Value cloneRegionCode(OpBuilder &builder, Region &region, ValueRange leading, ValueRange captures);
+
 } // namespace mlir::pe
 
 #endif // PE_DIALECT_PE_PEREGIONS_H

@@ -5,8 +5,8 @@
 #include "dialect/Tile/SizeNames.h"
 #include "passes/ToTile/Dropout.h"
 #include "passes/ToTile/Embedding.h"
-#include "passes/ToTile/MaskFunction.h"
 #include "passes/ToTile/Materialize.h"
+#include "passes/ToTile/Pairs.h"
 #include "passes/ToTile/Prologue.h"
 #include "passes/ToTile/ScoreFunction.h"
 #include "passes/ToTile/Sink.h"
@@ -26,22 +26,6 @@ namespace mlir::pe {
 #include "passes/ToTile/Passes.h.inc"
 
 using namespace mlir::tile;
-
-namespace {
-
-/// The pairs with `range` whose columns lie within the bounds of their row (null without any), as
-/// an op of the plan.
-Value pairsOf(TileBuilder &plan, DifferenceRange range, Value low, Value high) {
-  auto bound = [&](bool isOpen, int64_t value) {
-    return isOpen ? IntegerAttr() : plan.getI64IntegerAttr(value);
-  };
-  // i - j < left and j - i < right.
-  return plan.create<PairsOp>(
-      plan.getType<PairsType>(), bound(range.max == DifferenceRange::kUnboundedMax, range.max + 1),
-      bound(range.min == DifferenceRange::kUnboundedMin, 1 - range.min), low, high);
-}
-
-} // namespace
 
 namespace {
 
@@ -80,8 +64,6 @@ private:
   void emitEmbedBackward();
   LogicalResult checkRotation(AttentionOp op);
   LogicalResult materialize();
-  LogicalResult createPairs(Lowered &lowered, const DifferenceRange &range);
-  LogicalResult createBounds(Lowered &lowered, ArrayRef<Value> masks, Value &low, Value &high);
   LogicalResult createModes(Lowered &lowered);
   void noteWindow(const DifferenceRange &range);
   std::optional<StringRef> returned(Value value);
@@ -254,90 +236,6 @@ void FunctionLowering::noteWindow(const DifferenceRange &range) {
     plan->setAttr("mask_none", b.getUnitAttr());
 }
 
-/// The masks that an attention requires together (pe-expand-masks): those that keep an interval of
-/// keys for every row and are no range of i - j, and the one that is code.
-static void findConjuncts(Value whole, SmallVector<Value> &intervals, MaskFnOp &function) {
-  SmallVector<Value> pending;
-  if (whole)
-    pending.push_back(whole);
-  while (!pending.empty()) {
-    Value mask = pending.pop_back_val();
-    if (auto both = mask.getDefiningOp<MaskAndOp>()) {
-      llvm::append_range(pending, ValueRange{both.getRhs(), both.getLhs()});
-      continue;
-    }
-    std::optional<DifferenceRange> range = getDifferenceRange(mask);
-    if (range && range->exact)
-      continue;
-    auto code = mask.getDefiningOp<MaskFnOp>();
-    if (code && !keepsInterval(mask))
-      function = code;
-    else
-      intervals.push_back(mask);
-  }
-}
-
-/// Which pairs take part: those of a range, inside the bounds of every row, which a prepare stage
-/// writes, where the scalar code of a mask says true.
-LogicalResult FunctionLowering::createPairs(Lowered &lowered, const DifferenceRange &range) {
-  Attention &a = lowered.attention;
-  SmallVector<Value> intervals;
-  MaskFnOp function;
-  findConjuncts(lowered.op.getMask(), intervals, function);
-  if (function) {
-    lowered.predicate = std::make_unique<MaskFunction>(*context, function);
-    a.predicate = lowered.predicate.get();
-  }
-  Value low, high;
-  if (!intervals.empty() && failed(createBounds(lowered, intervals, low, high)))
-    return failure();
-  a.pairs = pairsOf(context->plan, range, low, high);
-  return success();
-}
-
-/// The first column of every row, and the one behind the last.
-LogicalResult FunctionLowering::createBounds(Lowered &lowered, ArrayRef<Value> masks, Value &low,
-                                             Value &high) {
-  const std::string &name = lowered.attention.name;
-  Type i32 = builder.getI32Type();
-  low = context->kept(name + "_low_columns", {"b", "r"}, i32);
-  high = context->kept(name + "_high_columns", {"b", "r"}, i32);
-  bool isArgument = true;
-  TileBuilder t = beginStage(context->plan, name + "_columns", Phase::Prepare, {"b"});
-  t.foreach ({"r"}, [&](Scalar &s, ValueRange at) {
-    PairPoint row{at[0], s.index(0), s.add(at[1], s.size("q_start")), Value()};
-    auto read = [&](Value tensor, ValueRange indices) -> Value {
-      auto known = context->parameters.find(tensor);
-      isArgument &= known != context->parameters.end();
-      if (known == context->parameters.end())
-        return s.create<arith::ConstantOp>(builder.getI32IntegerAttr(0));
-      return readElement(s, known->second.buffer,
-                         TileParameters::placeOf(s, known->second, indices),
-                         /*inbounds=*/false);
-    };
-    Value first = s.index(0), end = s.size("c");
-    auto column = [&](Value position) { return s.sub(position, s.size("k_start")); };
-    for (Value mask : masks) {
-      std::optional<KeyInterval> keys = buildKeyInterval(mask, s, s.getLoc(), row, read);
-      if (keys->low)
-        first = s.create<arith::MaxSIOp>(first, column(keys->low));
-      if (keys->high)
-        end = s.create<arith::MinSIOp>(end, column(keys->high));
-    }
-    // What lies outside the columns fits in 32 bits too.
-    auto write = [&](Value value, Value buffer) {
-      value = s.create<arith::MinSIOp>(s.create<arith::MaxSIOp>(value, s.index(0)), s.size("c"));
-      writeElement(s, s.create<arith::IndexCastOp>(i32, value), buffer, at);
-    };
-    write(first, low);
-    write(end, high);
-  });
-  if (!isArgument)
-    return lowered.op.emitError("expected the tensors of its mask to be arguments of the entry "
-                                "function, found the result of another operation");
-  return success();
-}
-
 /// Sinks and dropout. Sizes of their buffers have been checked with the arguments.
 LogicalResult FunctionLowering::createModes(Lowered &lowered) {
   AttentionOp op = lowered.op;
@@ -397,7 +295,7 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
   if (!a.isSoftmax) // strict: the query itself takes no part (docs/encodings.md)
     range->min = std::max<int64_t>(range->min, 1);
   *range = range->ofPositions();
-  if (failed(createPairs(lowered, *range)))
+  if (failed(createPairs(*context, op, *range, a, lowered.predicate)))
     return failure();
   noteWindow(*range);
   FailureOr<Prologues> prologues = Prologues::create(*context, op, a.name);
@@ -526,7 +424,7 @@ LogicalResult FunctionLowering::materialize() {
   Attention a;
   a.name = function.getName().str();
   a.isSoftmax = op.getNormalizer() == Normalizer::Softmax;
-  a.pairs = pairsOf(context->plan, DifferenceRange(), Value(), Value());
+  a.pairs = allPairs(context->plan);
   FailureOr<SmallVector<TermOp>> terms = termsOf(op);
   if (failed(terms) || failed(checkRotation(op)))
     return failure();

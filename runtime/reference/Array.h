@@ -28,6 +28,12 @@ struct Array {
   int64_t dim(size_t axis) const { return shape[axis]; }
 };
 
+/// Adds the elements of `source` from `offset` on.
+inline void addTo(Array &target, const std::vector<double> &source, size_t offset = 0) {
+  for (size_t e = 0; e < target.data.size(); ++e)
+    target.data[e] += source[offset + e];
+}
+
 } // namespace pe::reference
 
 #endif // PE_RUNTIME_REFERENCE_ARRAY_H

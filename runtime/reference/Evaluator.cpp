@@ -6,34 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/reference/Evaluator.h"
-#include "runtime/plan/ShapeBinder.h"
+#include "runtime/reference/CallSizes.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 namespace pe::reference {
 namespace {
-
-/// The dimensions of "tensor<2x?xf32>" with -1 for "?", or nothing for another type.
-std::optional<Shape> dimensionsOf(std::string_view type) {
-  constexpr std::string_view prefix = "tensor<";
-  if (!type.starts_with(prefix))
-    return std::nullopt;
-  type.remove_prefix(prefix.size());
-  Shape dims;
-  while (!type.empty() && (type[0] == '?' || (type[0] >= '0' && type[0] <= '9'))) {
-    size_t end = type.find('x');
-    if (end == std::string_view::npos)
-      return std::nullopt;
-    int64_t dim = -1;
-    if (type[0] != '?')
-      std::from_chars(type.data(), type.data() + end, dim);
-    dims.push_back(dim);
-    type.remove_prefix(end + 1);
-  }
-  return dims;
-}
 
 bool fits(const Shape &shape, const Shape &dims) {
   if (shape.size() != dims.size())
@@ -49,11 +28,6 @@ Expected<Array> toArray(const Tensor &tensor) {
   if (!elements)
     return elements.takeError();
   return Array{tensor.shape(), std::move(*elements)};
-}
-
-void addTo(Array &target, const std::vector<double> &source, size_t offset = 0) {
-  for (size_t e = 0; e < target.data.size(); ++e)
-    target.data[e] += source[offset + e];
 }
 
 /// The numbers of a list of lists, in order.
@@ -169,114 +143,12 @@ Status Evaluator::evaluateConstant(const Operation &operation) {
   return Status::success();
 }
 
-/// The size that each dimension of an argument means, if no attention reads it as q, k or v.
-static std::vector<std::string> sizesOf(const Argument &argument, const Shape &dims,
-                                        const std::string &otherwise) {
-  static const std::map<std::string, const char *> names = {{"batch", "b"},     {"head", "hq"},
-                                                            {"kv_head", "hkv"}, {"query", "r"},
-                                                            {"key", "c"},       {"depth", "d"}};
-  std::vector<std::string> sizes;
-  for (size_t axis = 0; axis < dims.size(); ++axis) {
-    // An unknown size without an axis counts what `otherwise` says.
-    const std::string word = axis < argument.axes.size() ? argument.axes[axis] : otherwise;
-    auto found = names.find(word);
-    if (dims[axis] >= 0)
-      sizes.push_back(std::to_string(dims[axis]));
-    else
-      sizes.push_back(found != names.end() ? found->second : word);
-  }
-  return sizes;
-}
-
-/// The words of every call, and the sizes that axes of arguments name.
-static std::vector<plan::FrameWord> frameOf(const Program &program) {
-  std::vector<plan::FrameWord> words = plan::standardFrame();
-  for (const Argument &argument : program.arguments) {
-    auto dims = dimensionsOf(program.typeOf(argument.id));
-    if (!dims || argument.axes.size() != dims->size())
-      continue;
-    for (const std::string &size : sizesOf(argument, *dims, "head")) {
-      const auto isSame = [&](const plan::FrameWord &word) { return word.name == size; };
-      if (std::isalpha(static_cast<unsigned char>(size[0])) &&
-          std::none_of(words.begin(), words.end(), isSame))
-        words.push_back({plan::FrameWord::Kind::Size, size, "1"});
-    }
-  }
-  return words;
-}
-
-/// Takes the sizes of a call from a tensor whose dimensions are `sizes`.
-static Status bindTo(const plan::FrameLayout &layout, plan::ShapeBinder &binder,
-                     const std::string &tensor, const std::vector<std::string> &sizes,
-                     const Shape &shape) {
-  plan::SymbolicShape expected;
-  for (const std::string &size : sizes) {
-    auto expression = plan::SizeExpression::parse(size);
-    if (!expression)
-      return expression.takeError().within("tensor '" + tensor + "'");
-    if (Status status = expression->resolve(layout.getNames()); !status)
-      return status;
-    expected.push_back(std::move(*expression));
-  }
-  return binder.bind(tensor, expected, shape);
-}
-
-Expected<plan::CallSizes> Evaluator::bindSizes(const Operation &operation) const {
-  if (operation.operands.size() < 3)
-    return operation.fail("expected operands q, k and v");
-  const std::pair<const char *, std::vector<std::string>> expected[] = {
-      {"q", {"b", "hq", "r", "d"}}, {"k", {"b", "hkv", "c", "d"}}, {"v", {"b", "hkv", "c", "e"}}};
-  auto layout = plan::FrameLayout::create(frameOf(program));
-  if (!layout)
-    return layout.takeError();
-  plan::ShapeBinder binder(*layout);
-  for (size_t n = 0; n < 3; ++n) {
-    auto found = tensors.find(operation.operands[n]);
-    if (found == tensors.end())
-      return operation.fail("expected q, k and v to be tensors of rank 4");
-    const auto &[name, sizes] = expected[n];
-    if (Status status = bindTo(*layout, binder, name, sizes, found->second.shape); !status)
-      return status.takeError().at(operation.location);
-  }
-  for (const Argument &argument : program.arguments) {
-    const bool isOperand = std::any_of(
-        program.operations.begin(), program.operations.end(), [&](const Operation &other) {
-          auto last = other.operands.begin() + std::min<size_t>(3, other.operands.size());
-          // Tensors of a rotation have other extents, which it checks.
-          const bool hasOwnExtents = other.name == "pe.rotation_table";
-          if (hasOwnExtents)
-            last = other.operands.end();
-          return (hasOwnExtents || other.name == "pe.attention" || other.name == "pe.embed") &&
-                 std::find(other.operands.begin(), last, argument.id) != last;
-        });
-    auto dims = dimensionsOf(program.typeOf(argument.id));
-    if (isOperand || !dims || !tensors.contains(argument.id))
-      continue;
-    // An unknown size without an axis counts heads; seeds are per batch entry.
-    const bool isSeed = std::any_of(
-        program.operations.begin(), program.operations.end(), [&](const Operation &other) {
-          auto end = other.operands.end();
-          return other.name == "pe.attention" && seeds.contains(argument.id) &&
-                 std::find(other.operands.begin(), end, argument.id) != end;
-        });
-    if (Status status = bindTo(*layout, binder, argument.name,
-                               sizesOf(argument, *dims, isSeed ? "batch" : "head"),
-                               tensors.at(argument.id).shape);
-        !status)
-      return status.takeError();
-  }
-  auto frame = binder.finish(positions);
-  if (!frame)
-    return frame.takeError();
-  return layout->sizesOf(*frame);
-}
-
 Status Evaluator::prepareAttention(const Operation &operation) {
   if (Status status =
           operation.expectOnly({"normalizer", "scale", "dropout", "resultSegmentSizes"});
       !status)
     return status.takeError();
-  auto call = bindSizes(operation);
+  auto call = bindSizes(program, operation, tensors, seeds, positions);
   if (!call)
     return call.takeError();
   const int64_t headDim = tensors.at(operation.operands[0]).shape[3];
@@ -481,67 +353,6 @@ void Evaluator::reverseAttention(const Step &step) {
     addTo(gradientOf(*step.sink), found.sinks.sum);
     addTo(arrayOf(magnitudes, *step.sink), found.sinks.magnitude);
     addTo(arrayOf(noiseSquared, *step.sink), found.sinks.noiseSquared);
-  }
-}
-
-//===----------------------------------------------------------------------===//
-// Embeddings
-//===----------------------------------------------------------------------===//
-
-Status Evaluator::prepareEmbed(const Operation &operation) {
-  if (operation.operands.size() != 2)
-    return operation.fail("expected tokens and an embedding");
-  auto x = tensors.find(operation.operands[0]);
-  if (x == tensors.end() || x->second.shape.size() != 3)
-    return operation.fail("expected tokens of rank 3");
-  const Shape &shape = x->second.shape;
-  plan::CallSizes call = {shape[0], 1, 1, shape[1], shape[1]};
-  if (Status status = plan::place(call, positions); !status)
-    return status.takeError();
-  EmbedStep &step = embeds.emplace_back(EmbedStep{
-      &operation, operation.operands[0], GraphBuilder(program, definitions, tensors, call), {}});
-  auto root = step.builder.nodeOf(operation.operands[1]);
-  if (!root)
-    return root.takeError();
-  step.problem = {shape[0], shape[1],          shape[2], call.queryStart, &step.builder.graph,
-                  *root,    &step.builder.pack};
-  return checkAxes(step);
-}
-
-/// What an embedding reads has the sizes that the tokens give.
-Status Evaluator::checkAxes(const EmbedStep &step) const {
-  for (const GraphBuilder::Parameter &parameter : step.builder.parameters)
-    for (const Argument &argument : program.arguments) {
-      const Shape &shape = tensors.at(parameter.value).shape;
-      for (size_t axis = 0; argument.id == parameter.value && axis < argument.axes.size(); ++axis) {
-        const std::string &word = argument.axes[axis];
-        const int64_t expected = word == "model"   ? step.problem.width
-                                 : word == "query" ? step.problem.rows
-                                                   : shape[axis];
-        if (shape[axis] != expected && shape[axis] != 1)
-          return makeError("tensor '", argument.name, "': expected ", expected, " on axis ", axis,
-                           " (", word, "), found ", shape[axis]);
-      }
-    }
-  return Status::success();
-}
-
-void Evaluator::runEmbed(const EmbedStep &step) {
-  Array y = embed(step.problem, tensors.at(step.x));
-  if (rounding && roundsResults(*rounding))
-    roundAll(y.data, *rounding);
-  tensors.emplace(step.operation->results.at(0), std::move(y));
-}
-
-void Evaluator::reverseEmbed(const EmbedStep &step) {
-  const Array *cotangent = findGradient(step.operation->results.at(0));
-  if (!cotangent)
-    return;
-  addTo(gradientOf(step.x), cotangent->data);
-  const ParameterGradients found = embedReverse(step.problem, *cotangent);
-  for (const GraphBuilder::Parameter &parameter : step.builder.parameters) {
-    addTo(gradientOf(parameter.value), found.sum, parameter.offset);
-    addTo(arrayOf(magnitudes, parameter.value), found.magnitude, parameter.offset);
   }
 }
 

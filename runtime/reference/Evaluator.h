@@ -9,6 +9,7 @@
 #define PE_RUNTIME_REFERENCE_EVALUATOR_H
 
 #include "runtime/reference/Attention.h"
+#include "runtime/reference/CallSizes.h"
 #include "runtime/reference/Embedding.h"
 #include "runtime/reference/GraphBuilder.h"
 #include "runtime/reference/Reference.h"
@@ -68,8 +69,6 @@ private:
   void reverseEmbed(const EmbedStep &step);
   void runAttention(Step &step);
   void reverseAttention(const Step &step);
-  /// The sizes of the call, from the tensors of one attention and all other arguments.
-  Expected<plan::CallSizes> bindSizes(const Operation &operation) const;
   Array &gradientOf(ValueId value) { return arrayOf(gradients, value); }
   const Array *findGradient(ValueId value) const;
   /// The value's array in `values`, zeros of its tensor's shape at first.
@@ -90,7 +89,7 @@ private:
   /// Arguments of integer type have no gradient.
   std::set<ValueId> integers;
   /// Those of 64 bits, exactly: seeds.
-  std::map<ValueId, std::vector<int64_t>> seeds;
+  SeedValues seeds;
   std::deque<Step> steps;
   std::deque<EmbedStep> embeds;
   double maxLogit = 0.0;

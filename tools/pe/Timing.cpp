@@ -95,34 +95,30 @@ double bytesOfTokens(const plan::Plan &plan, const TensorMap &arguments) {
   return bytes;
 }
 
-/// An embedding's shares of the copy, measured between calls.
-Status timeEmbedding(Timing &timing, const device::Runner &runner, const TensorMap &arguments,
-                     const TensorMap &cotangents, const Positions &positions, ParallelFor &pool,
-                     int repeats) {
-  const double bytes = bytesOfTokens(runner.getPlan(), arguments);
-  timing.forwardBytes = timing.backwardBytes = 2 * bytes;
-  Copy copy(bytes);
-  copy.seconds(pool);
+/// Medians over repeated calls: seconds, and shares of what is measured beside every call.
+struct Medians {
+  double forward = 0.0, forwardShare = 0.0, backward = 0.0, backwardShare = 0.0;
+};
+
+/// Times `call`, and before each call asks `ideal` for the seconds that a forward and a backward
+/// call would take at the machine's best. The first call warms up.
+template <typename Call, typename Ideal>
+Expected<Medians> timeAgainst(const Call &call, const Ideal &ideal, int repeats) {
   std::vector<double> forward, backward, forwardShare, backwardShare;
   for (int repeat = -1; repeat < std::max(repeats, 1); ++repeat) {
-    const double copied = copy.seconds(pool);
-    auto times = runner.time(arguments, positions, cotangents, pool);
+    const auto [idealForward, idealBackward] = ideal();
+    auto times = call();
     if (!times)
       return times.error();
     if (repeat < 0)
       continue;
     forward.push_back(times->forward);
-    forwardShare.push_back(copied / times->forward);
+    forwardShare.push_back(idealForward / times->forward);
     backward.push_back(times->backward);
-    backwardShare.push_back(copied / times->backward);
+    backwardShare.push_back(idealBackward / times->backward);
   }
-  timing.forwardSeconds = medianOf(forward);
-  timing.forwardCopyShare = medianOf(forwardShare);
-  if (!cotangents.empty()) {
-    timing.backwardSeconds = medianOf(backward);
-    timing.backwardCopyShare = medianOf(backwardShare);
-  }
-  return Status::success();
+  return Medians{medianOf(forward), medianOf(forwardShare), medianOf(backward),
+                 medianOf(backwardShare)};
 }
 
 } // namespace
@@ -139,35 +135,41 @@ Expected<Timing> timeCalls(const api::CompiledFunction &function, const TensorMa
   timing.threads = pool.threads();
   timing.countsWork = plan.window.has_value();
   timing.hasPeak = plan.target == "cpu";
-  if (plan.headDim == 0) { // no attention
-    if (Status timed =
-            timeEmbedding(timing, runner, arguments, cotangents, positions, pool, repeats);
-        !timed)
-      return timed.takeError();
-    return timing;
+  const bool attends = plan.headDim != 0;
+  Expected<Medians> medians = Medians();
+  auto call = [&] { return runner.time(arguments, positions, cotangents, pool); };
+  if (attends) {
+    double scores = countPairs(plan, *sizes) * sizes->batch * sizes->queryHeads;
+    timing.forwardFlops = 2.0 * (plan.headDim + plan.valueDim) * scores;
+    timing.backwardFlops = 2.0 * (3 * plan.headDim + 2 * plan.valueDim) * scores;
+    cpu::Level level = timing.hasPeak ? cpu::levelOf(plan.features) : cpu::Level::Unsupported;
+    medians = timeAgainst(
+        call,
+        [&] {
+          const double peak = timing.hasPeak ? cpu::measureFmaPeak(pool, level, 1) * 1e9 : 1;
+          return std::pair(timing.forwardFlops / peak, timing.backwardFlops / peak);
+        },
+        repeats);
+  } else { // an embedding: copies of its tokens are the measure
+    const double bytes = bytesOfTokens(plan, arguments);
+    timing.forwardBytes = timing.backwardBytes = 2 * bytes;
+    Copy copy(bytes);
+    copy.seconds(pool);
+    medians = timeAgainst(
+        call,
+        [&] {
+          const double seconds = copy.seconds(pool);
+          return std::pair(seconds, seconds);
+        },
+        repeats);
   }
-  double scores = countPairs(plan, *sizes) * sizes->batch * sizes->queryHeads;
-  timing.forwardFlops = 2.0 * (plan.headDim + plan.valueDim) * scores;
-  timing.backwardFlops = 2.0 * (3 * plan.headDim + 2 * plan.valueDim) * scores;
-  cpu::Level level = timing.hasPeak ? cpu::levelOf(plan.features) : cpu::Level::Unsupported;
-  std::vector<double> forward, backward, forwardShare, backwardShare;
-  for (int repeat = -1; repeat < std::max(repeats, 1); ++repeat) { // the first one warms up
-    double peak = timing.hasPeak ? cpu::measureFmaPeak(pool, level, 1) * 1e9 : 1;
-    auto times = runner.time(arguments, positions, cotangents, pool);
-    if (!times)
-      return times.error();
-    if (repeat < 0)
-      continue;
-    forward.push_back(times->forward);
-    forwardShare.push_back(timing.forwardFlops / times->forward / peak);
-    backward.push_back(times->backward);
-    backwardShare.push_back(timing.backwardFlops / times->backward / peak);
-  }
-  timing.forwardSeconds = medianOf(forward);
-  timing.forwardShare = medianOf(forwardShare);
+  if (!medians)
+    return medians.takeError();
+  timing.forwardSeconds = medians->forward;
+  (attends ? timing.forwardShare : timing.forwardCopyShare) = medians->forwardShare;
   if (!cotangents.empty()) {
-    timing.backwardSeconds = medianOf(backward);
-    timing.backwardShare = medianOf(backwardShare);
+    timing.backwardSeconds = medians->backward;
+    (attends ? timing.backwardShare : timing.backwardCopyShare) = medians->backwardShare;
   }
   return timing;
 }

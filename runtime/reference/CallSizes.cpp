@@ -1,0 +1,134 @@
+//===- CallSizes.cpp - The sizes of a call from its tensors ---------------===//
+#include "runtime/reference/CallSizes.h"
+#include "runtime/plan/ShapeBinder.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+namespace pe::reference {
+
+std::optional<Shape> dimensionsOf(std::string_view type) {
+  constexpr std::string_view prefix = "tensor<";
+  if (!type.starts_with(prefix))
+    return std::nullopt;
+  type.remove_prefix(prefix.size());
+  Shape dims;
+  while (!type.empty() && (type[0] == '?' || (type[0] >= '0' && type[0] <= '9'))) {
+    size_t end = type.find('x');
+    if (end == std::string_view::npos)
+      return std::nullopt;
+    int64_t dim = -1;
+    if (type[0] != '?')
+      std::from_chars(type.data(), type.data() + end, dim);
+    dims.push_back(dim);
+    type.remove_prefix(end + 1);
+  }
+  return dims;
+}
+
+/// The size that each dimension of an argument means, if no attention reads it as q, k or v.
+static std::vector<std::string> sizesOf(const Argument &argument, const Shape &dims,
+                                        const std::string &otherwise) {
+  static const std::map<std::string, const char *> names = {{"batch", "b"},     {"head", "hq"},
+                                                            {"kv_head", "hkv"}, {"query", "r"},
+                                                            {"key", "c"},       {"depth", "d"}};
+  std::vector<std::string> sizes;
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    // An unknown size without an axis counts what `otherwise` says.
+    const std::string word = axis < argument.axes.size() ? argument.axes[axis] : otherwise;
+    auto found = names.find(word);
+    if (dims[axis] >= 0)
+      sizes.push_back(std::to_string(dims[axis]));
+    else
+      sizes.push_back(found != names.end() ? found->second : word);
+  }
+  return sizes;
+}
+
+/// The words of every call, and the sizes that axes of arguments name.
+static std::vector<plan::FrameWord> frameOf(const Program &program) {
+  std::vector<plan::FrameWord> words = plan::standardFrame();
+  for (const Argument &argument : program.arguments) {
+    auto dims = dimensionsOf(program.typeOf(argument.id));
+    if (!dims || argument.axes.size() != dims->size())
+      continue;
+    for (const std::string &size : sizesOf(argument, *dims, "head")) {
+      const auto isSame = [&](const plan::FrameWord &word) { return word.name == size; };
+      if (std::isalpha(static_cast<unsigned char>(size[0])) &&
+          std::none_of(words.begin(), words.end(), isSame))
+        words.push_back({plan::FrameWord::Kind::Size, size, "1"});
+    }
+  }
+  return words;
+}
+
+/// Takes the sizes of a call from a tensor whose dimensions are `sizes`.
+static Status bindTo(const plan::FrameLayout &layout, plan::ShapeBinder &binder,
+                     const std::string &tensor, const std::vector<std::string> &sizes,
+                     const Shape &shape) {
+  plan::SymbolicShape expected;
+  for (const std::string &size : sizes) {
+    auto expression = plan::SizeExpression::parse(size);
+    if (!expression)
+      return expression.takeError().within("tensor '" + tensor + "'");
+    if (Status status = expression->resolve(layout.getNames()); !status)
+      return status;
+    expected.push_back(std::move(*expression));
+  }
+  return binder.bind(tensor, expected, shape);
+}
+
+Expected<plan::CallSizes> bindSizes(const Program &program, const Operation &operation,
+                                    const TensorValues &tensors, const SeedValues &seeds,
+                                    const Positions &positions) {
+  if (operation.operands.size() < 3)
+    return operation.fail("expected operands q, k and v");
+  const std::pair<const char *, std::vector<std::string>> expected[] = {
+      {"q", {"b", "hq", "r", "d"}}, {"k", {"b", "hkv", "c", "d"}}, {"v", {"b", "hkv", "c", "e"}}};
+  auto layout = plan::FrameLayout::create(frameOf(program));
+  if (!layout)
+    return layout.takeError();
+  plan::ShapeBinder binder(*layout);
+  for (size_t n = 0; n < 3; ++n) {
+    auto found = tensors.find(operation.operands[n]);
+    if (found == tensors.end())
+      return operation.fail("expected q, k and v to be tensors of rank 4");
+    const auto &[name, sizes] = expected[n];
+    if (Status status = bindTo(*layout, binder, name, sizes, found->second.shape); !status)
+      return status.takeError().at(operation.location);
+  }
+  for (const Argument &argument : program.arguments) {
+    const bool isOperand = std::any_of(
+        program.operations.begin(), program.operations.end(), [&](const Operation &other) {
+          auto last = other.operands.begin() + std::min<size_t>(3, other.operands.size());
+          // Tensors of a rotation have other extents, which it checks.
+          const bool hasOwnExtents = other.name == "pe.rotation_table";
+          if (hasOwnExtents)
+            last = other.operands.end();
+          return (hasOwnExtents || other.name == "pe.attention" || other.name == "pe.embed") &&
+                 std::find(other.operands.begin(), last, argument.id) != last;
+        });
+    auto dims = dimensionsOf(program.typeOf(argument.id));
+    if (isOperand || !dims || !tensors.contains(argument.id))
+      continue;
+    // An unknown size without an axis counts heads; seeds are per batch entry.
+    const bool isSeed = std::any_of(
+        program.operations.begin(), program.operations.end(), [&](const Operation &other) {
+          auto end = other.operands.end();
+          return other.name == "pe.attention" && seeds.contains(argument.id) &&
+                 std::find(other.operands.begin(), end, argument.id) != end;
+        });
+    if (Status status = bindTo(*layout, binder, argument.name,
+                               sizesOf(argument, *dims, isSeed ? "batch" : "head"),
+                               tensors.at(argument.id).shape);
+        !status)
+      return status.takeError();
+  }
+  auto frame = binder.finish(positions);
+  if (!frame)
+    return frame.takeError();
+  return layout->sizesOf(*frame);
+}
+
+} // namespace pe::reference

@@ -1,0 +1,63 @@
+//===- EmbedSteps.cpp - Embeddings of a function, forward and in reverse --===//
+#include "runtime/reference/Evaluator.h"
+
+namespace pe::reference {
+
+Status Evaluator::prepareEmbed(const Operation &operation) {
+  if (operation.operands.size() != 2)
+    return operation.fail("expected tokens and an embedding");
+  auto x = tensors.find(operation.operands[0]);
+  if (x == tensors.end() || x->second.shape.size() != 3)
+    return operation.fail("expected tokens of rank 3");
+  const Shape &shape = x->second.shape;
+  plan::CallSizes call = {shape[0], 1, 1, shape[1], shape[1]};
+  if (Status status = plan::place(call, positions); !status)
+    return status.takeError();
+  EmbedStep &step = embeds.emplace_back(EmbedStep{
+      &operation, operation.operands[0], GraphBuilder(program, definitions, tensors, call), {}});
+  auto root = step.builder.nodeOf(operation.operands[1]);
+  if (!root)
+    return root.takeError();
+  step.problem = {shape[0], shape[1],          shape[2], call.queryStart, &step.builder.graph,
+                  *root,    &step.builder.pack};
+  return checkAxes(step);
+}
+
+/// What an embedding reads has the sizes that the tokens give.
+Status Evaluator::checkAxes(const EmbedStep &step) const {
+  for (const GraphBuilder::Parameter &parameter : step.builder.parameters)
+    for (const Argument &argument : program.arguments) {
+      const Shape &shape = tensors.at(parameter.value).shape;
+      for (size_t axis = 0; argument.id == parameter.value && axis < argument.axes.size(); ++axis) {
+        const std::string &word = argument.axes[axis];
+        const int64_t expected = word == "model"   ? step.problem.width
+                                 : word == "query" ? step.problem.rows
+                                                   : shape[axis];
+        if (shape[axis] != expected && shape[axis] != 1)
+          return makeError("tensor '", argument.name, "': expected ", expected, " on axis ", axis,
+                           " (", word, "), found ", shape[axis]);
+      }
+    }
+  return Status::success();
+}
+
+void Evaluator::runEmbed(const EmbedStep &step) {
+  Array y = embed(step.problem, tensors.at(step.x));
+  if (rounding && roundsResults(*rounding))
+    roundAll(y.data, *rounding);
+  tensors.emplace(step.operation->results.at(0), std::move(y));
+}
+
+void Evaluator::reverseEmbed(const EmbedStep &step) {
+  const Array *cotangent = findGradient(step.operation->results.at(0));
+  if (!cotangent)
+    return;
+  addTo(gradientOf(step.x), cotangent->data);
+  const ParameterGradients found = embedReverse(step.problem, *cotangent);
+  for (const GraphBuilder::Parameter &parameter : step.builder.parameters) {
+    addTo(gradientOf(parameter.value), found.sum, parameter.offset);
+    addTo(arrayOf(magnitudes, parameter.value), found.magnitude, parameter.offset);
+  }
+}
+
+} // namespace pe::reference
