@@ -40,4 +40,21 @@ def PEEmitStageEntriesPass : Pass<"pe-emit-stage-entries", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
+def PECallLibmNearZeroPass : Pass<"pe-call-libm-near-zero", "::mlir::ModuleOp"> {
+  let summary = "calls libm for expm1 and log1p";
+  let description = [{
+    MLIR's conversion to LLVM writes the scalar `math.expm1` as exp(x) - 1 and `math.log1p` as
+    log(1 + x), which lose an argument below the rounding of 1 that these functions exist for. They
+    become calls of libm here, before that conversion.
+
+    ```mlir
+    %y = math.expm1 %x : f64
+    ==>
+    %y = func.call @expm1(%x) : (f64) -> f64
+    ```
+    Tested by test/passes/Pipelines/call-libm-near-zero.mlir.
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+}
+
 #endif // PE_PASSES_PIPELINES_PASSES

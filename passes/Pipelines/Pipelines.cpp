@@ -146,6 +146,7 @@ void mlir::pe::buildFunctionsToLLVMPipeline(OpPassManager &pm) {
   pm.addPass(createConvertVectorToLLVMPass(vector));
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
+  pm.addPass(createPECallLibmNearZeroPass());
   pm.addPass(createConvertMathToLLVMPass());
   // Functions without an LLVM intrinsic call libm (only in the scalar code of preparation stages).
   pm.addPass(createConvertMathToLibmPass());
