@@ -73,6 +73,9 @@ KernelFunction::KernelFunction(StageOp stage, StringRef suffix, ArrayRef<Value> 
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), arguments));
   function->setAttr(mlir::gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  // Without a minimum ptxas assumes that more CTAs share a multiprocessor and spills at fewer
+  // registers than a thread may have.
+  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
   function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                     b.getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
   Block *entry = function.addEntryBlock(at);

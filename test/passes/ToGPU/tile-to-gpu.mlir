@@ -18,7 +18,7 @@
 // CHECK: gpu.module @kernels
 // CHECK: llvm.mlir.global external @pe_shared() {addr_space = 3 : i32, alignment = 1024 : i64}
 // CHECK: llvm.func @attention_attention_forward(%{{.*}}: !llvm.ptr<1>
-// CHECK-SAME: i32, {{.*}}i64) attributes {gpu.kernel, nvvm.kernel, nvvm.reqntid = array<i32: 128, 1, 1>, pe.frame_words = array<i32: 1, 2, {{[0-9, ]+}}>, pe.shared_bytes = {{[0-9]+}} : i32}
+// CHECK-SAME: i32, {{.*}}i64) attributes {gpu.kernel, nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 128, 1, 1>, pe.frame_words = array<i32: 1, 2, {{[0-9, ]+}}>, pe.shared_bytes = {{[0-9]+}} : i32}
 // CHECK: nvvm.cp.async.shared.global
 // CHECK: nvvm.cp.async.wait.group 0
 // CHECK: nvvm.barrier
