@@ -17,6 +17,17 @@ function(pe_configure_target name)
   endif()
 endfunction()
 
+# What is shipped is small: functions that nothing calls are left out, equal ones are kept once.
+function(pe_leave_out_unused name)
+  target_compile_options(${name} PRIVATE -ffunction-sections -fdata-sections)
+  target_link_options(${name} PRIVATE -Wl,--gc-sections -Wl,--icf=safe)
+endfunction()
+
+# For what reads options and writes reports: size matters there, speed does not.
+function(pe_prefer_size name)
+  target_compile_options(${name} PRIVATE -Os)
+endfunction()
+
 # pe_add_library(NAME [SHARED|MODULE] sources... [LINK libs...]): a library without LLVM.
 function(pe_add_library name)
   cmake_parse_arguments(ARG "SHARED;MODULE" "" "LINK" ${ARGN})
@@ -28,6 +39,7 @@ function(pe_add_library name)
   endif()
   add_library(${name} ${kind} ${ARG_UNPARSED_ARGUMENTS})
   pe_configure_target(${name})
+  pe_leave_out_unused(${name})
   target_include_directories(${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/include>)
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
@@ -60,6 +72,7 @@ function(pe_add_executable name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   pe_configure_target(${name})
+  pe_leave_out_unused(${name})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/runtime/include)
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
 endfunction()
