@@ -51,6 +51,7 @@ private:
   FailureOr<Value> emit(const Expression &expression);
   FailureOr<Value> emitName(const Expression &expression);
   FailureOr<Value> emitRead(const Expression &expression);
+  std::string listTensors() const;
   FailureOr<Value> emitLet(const Expression &expression);
   FailureOr<Value> emitSum(const Expression &expression);
   LogicalResult setBound(const Expression &bound, SumOp sum);
@@ -252,11 +253,23 @@ FailureOr<Value> Emitter::emitSum(const Expression &expression) {
   return sum.getResult();
 }
 
+/// For messages: " (table, tau)", or what to write where nothing is captured.
+std::string Emitter::listTensors() const {
+  std::vector<std::string> tensors;
+  for (const auto &entry : scope.names)
+    if (isa<RankedTensorType>(entry.second.getType()))
+      tensors.push_back(entry.first().str());
+  llvm::sort(tensors);
+  return tensors.empty() ? "; none is captured, as (%table : tensor<?xf32>) before expr would"
+                         : " (" + llvm::join(tensors, ", ") + ")";
+}
+
 FailureOr<Value> Emitter::emitRead(const Expression &expression) {
   Value value = names.lookup(expression.text);
   auto tensor = value ? dyn_cast<RankedTensorType>(value.getType()) : RankedTensorType();
   if (!tensor)
-    return fail(expression, "expected a captured tensor, found '" + Twine(expression.text) + "'");
+    return fail(expression, "expected a captured tensor" + listTensors() + ", found '" +
+                                Twine(expression.text) + "'");
   if (tensor.getRank() != static_cast<int64_t>(expression.children.size()))
     return fail(expression, "expected " + Twine(tensor.getRank()) + " indices of " +
                                 expression.text + ", found " + Twine(expression.children.size()));

@@ -47,6 +47,9 @@ std::vector<std::string> mlir::tile::getSizeNames(PlanOp plan, SizeUse use) {
   return names;
 }
 
+/// Padding after the last distance of a `t` extent, so that a whole vector may be read there.
+static constexpr int64_t kDistancePadding = 63;
+
 std::string mlir::tile::forPlan(StringRef text, int64_t keyBlock) {
   std::string result;
   while (!text.empty()) {

@@ -62,10 +62,6 @@ inline const SpaceSet &spacesOf(Value value) { return cast<ValType>(value.getTyp
 /// Declares the parameters of attention: k_start, q_start, head_start, heads_total.
 void declarePositions(OpBuilder &builder, Location loc);
 
-/// Padding after the last distance of a `t` extent, so that a whole vector may be read
-/// there.
-constexpr int64_t kDistancePadding = 63;
-
 /// Attribute of a `math.exp2` whose argument is at most 127, or NaN: a lowering need not handle
 /// larger ones.
 constexpr llvm::StringLiteral kBelow127 = "tile.below_127";

@@ -66,7 +66,6 @@ void MapEmitter::beginKey(const Index &newColumn) {
 
 /// Binds the arguments of dependence `level` to their values.
 void MapEmitter::bindArguments(MapOp map, unsigned level, int64_t vector, ElementFn element) {
-  Emitter &e = context.e;
   Block &body = map.getBody().front();
   Cache &cache = cacheOf(level, vector);
   auto bind = [&](unsigned index, llvm::function_ref<Value()> make) {

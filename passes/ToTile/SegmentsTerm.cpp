@@ -205,9 +205,7 @@ private:
         writeElement(s, vjp.emitPrimal(s, mapping, params), buffer, at);
       });
     };
-    // Includes the padding after the last distance: a range of u is taken over whole vectors.
-    std::string distances = "r + c + " + std::to_string(kDistancePadding);
-    table("_distances", u, pe::TermPart::Factor, distances, *factor,
+    table("_distances", u, pe::TermPart::Factor, "t", *factor,
           [&](Scalar &s, IRMapping &m, Value h, Value t) { mapDistance(s, m, h, t); });
     table("_rows", v, pe::TermPart::RowFactor, "r", *row,
           [&](Scalar &s, IRMapping &m, Value h, Value r) { mapRow(s, m, h, r); });

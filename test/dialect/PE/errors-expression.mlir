@@ -37,7 +37,7 @@ func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected a captured tensor, found 'i'
+  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected a captured tensor (amp), found 'i'
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "i[h]"
 }
 // -----
@@ -154,4 +154,9 @@ func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
   // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected numbers, found a truth value
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "(i > j) // 2"
+}
+// -----
+func.func @f() {
+  // CHECK: :[[#@LINE+1]]:25: error: {{.*}}expected a captured tensor; none is captured, as (%table : tensor<?xf32>) before expr would, found 'amp'
+  %0 = pe.bias_fn expr "amp[h]"
 }
