@@ -223,9 +223,9 @@ static std::string explainViews(const std::string &target) {
       "views: tensors are used where they lie; one whose rows are not contiguous, or "
       "not at multiples of 16 bytes, is copied once per call";
   if (target == "cpu")
-    text +=
-        "; so are q, k, v and d_o of 256 or more queries and keys with rows a multiple of 1 KiB "
-        "apart, which collide in the caches";
+    text += "; so are, for 512 or more queries and keys, rows a multiple of 1 KiB apart, which "
+            "collide in "
+            "the caches: k and v forward, q and d_o backward (from 192 on if a multiple of 4 KiB)";
   return text + "\n";
 }
 

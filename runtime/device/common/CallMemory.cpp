@@ -25,17 +25,24 @@ static int64_t reachOf(const View &view) {
 }
 
 /// Whether reading the view costs a CPU more than copying it once. Rows that lie a multiple of 1
-/// KiB apart share so few sets of the caches that a head's keys, which every block of queries reads
-/// again, come from memory each time ([B, S, H, D] with 16 heads of 64: 1.2 to 1.3 times the time).
+/// KiB apart share so few sets of the caches that what is read again and again comes from far away
+/// each time: forward, the keys and values of a head, past which every block of queries goes;
+/// backward, its queries and cotangents, past which every block of keys goes. Measured with `pe
+/// bench --views` ([B, S, H, D] with 8, 12 and 16 heads of 64; decision 28).
 bool BoundCall::areRowsColliding(size_t index) const {
-  constexpr int64_t kBytes = 1024, kManyReads = 256;
+  constexpr int64_t kBytes = 1024, kManyReads = 512;
+  constexpr int64_t kPageBytes = 4096, kManyReadsOfPages = 192; // all rows share one set of L1
   const Buffer &buffer = plan.getPlan().buffers[index];
   const View &view = viewAt(slots[index].view);
   const bool isInput = buffer.role == Role::Argument || buffer.role == Role::Cotangent;
-  return plan.getPlan().target == "cpu" && isInput && view.rank >= 2 && !isContiguous(view) &&
-         !plan.buffers()[index].strideWords.empty() &&
-         std::min(sizes.queries, sizes.keys) >= kManyReads &&
-         view.strides[view.rank - 2] * static_cast<int64_t>(sizeOf(buffer.dtype)) % kBytes == 0;
+  if (plan.getPlan().target != "cpu" || !isInput || view.rank < 2 || isContiguous(view) ||
+      plan.buffers()[index].strideWords.empty())
+    return false;
+  const size_t rows = static_cast<size_t>(view.rank) - 2;
+  const bool isReadAgain = (halves & (buffer.shape[rows] == "c" ? kForward : kBackward)) != 0;
+  const int64_t bytes = view.strides[rows] * static_cast<int64_t>(sizeOf(buffer.dtype));
+  const int64_t least = bytes % kPageBytes == 0 ? kManyReadsOfPages : kManyReads;
+  return isReadAgain && bytes % kBytes == 0 && std::min(sizes.queries, sizes.keys) >= least;
 }
 
 /// A place for one buffer that a stage uses.

@@ -276,32 +276,42 @@ TEST(Views, StridesAreWordsOfTheFrame) {
   EXPECT_FALSE(bound.canUse(0, whole.rawData(), views[0].shape(), far)) << "16 MiB apart";
 }
 
-// Rows a multiple of 1 KiB apart are copied where they are read often enough.
+// Rows a multiple of 1 KiB apart are copied where they are read often enough: keys in a forward
+// call, queries in a backward call.
 TEST(Views, RowsThatCollideInTheCacheArePacked) {
-  Plan plan;
-  plan.entry = "double";
-  plan.target = "cpu";
-  plan.headDim = plan.valueDim = kWidth;
-  plan.frame = standardFrame();
-  for (int axis : {0, 1})
-    plan.frame.push_back({FrameWord::Kind::Stride, "x", "", axis});
-  plan.buffers = {{.name = "x", .role = Role::Argument, .shape = {"b", "r", "4"}},
-                  {.name = "keys", .role = Role::Argument, .shape = {"c"}},
-                  {.name = "y", .role = Role::Result, .shape = {"b", "r", "4"}}};
-  plan.stages = {{"doubleRow", Phase::Forward, "b*r", {0, 2}, {2}, {}}};
-  const device::BoundPlan bound = *device::BoundPlan::create(plan);
-  const auto workspaceOf = [&](int64_t rows, int64_t keys, int64_t pitch) {
+  const auto workspaceOf = [](const char *axis, Phase phase, int64_t rows, int64_t others,
+                              int64_t pitch) {
+    const std::string other = std::string(axis) == "r" ? "c" : "r";
+    Plan plan;
+    plan.entry = "double";
+    plan.target = "cpu";
+    plan.headDim = plan.valueDim = kWidth;
+    plan.frame = standardFrame();
+    for (int stride : {0, 1})
+      plan.frame.push_back({FrameWord::Kind::Stride, "x", "", stride});
+    plan.buffers = {{.name = "x", .role = Role::Argument, .shape = {"b", axis, "4"}},
+                    {.name = "others", .role = Role::Argument, .shape = {other}},
+                    {.name = "y",
+                     .role = phase == Phase::Forward ? Role::Result : Role::Gradient,
+                     .shape = {"b", axis, "4"}}};
+    plan.stages = {{"doubleRow", phase, std::string("b*") + axis, {0, 2}, {2}, {}}};
+    const device::BoundPlan bound = *device::BoundPlan::create(plan);
     static float nothing[4];
     const View views[] = {{"x", nothing, PE_F32, 3, {1, rows, 4}, {rows * pitch, pitch, 1}},
-                          {"keys", nothing, PE_F32, 1, {keys}, {1}},
+                          {"others", nothing, PE_F32, 1, {others}, {1}},
                           {"y", nothing, PE_F32, 3, {1, rows, 4}, {rows * 4, 4, 1}}};
-    device::BoundCall call(bound, device::kForward, views);
+    device::BoundCall call(bound, device::halfOf(phase), views);
     Status s = call.bind({});
     EXPECT_TRUE(s) << s.error().getMessage();
     return call.workspaceBytes();
   };
-  EXPECT_GT(workspaceOf(256, 256, 512), 256 * 16);
-  EXPECT_EQ(workspaceOf(256, 256, 512 + 4), 0);
-  EXPECT_EQ(workspaceOf(256, 256, 4), 0) << "contiguous";
-  EXPECT_EQ(workspaceOf(1, 4096, 512), 0) << "every key is read once";
+  EXPECT_GT(workspaceOf("c", Phase::Forward, 512, 512, 512), 512 * 16);
+  EXPECT_GT(workspaceOf("r", Phase::Backward, 512, 512, 512), 512 * 16);
+  EXPECT_EQ(workspaceOf("r", Phase::Forward, 512, 512, 512), 0) << "queries are read once";
+  EXPECT_EQ(workspaceOf("c", Phase::Backward, 512, 512, 512), 0) << "keys are read once";
+  EXPECT_EQ(workspaceOf("c", Phase::Forward, 256, 256, 512), 0) << "too few to pay";
+  EXPECT_GT(workspaceOf("c", Phase::Forward, 256, 256, 1024), 256 * 16) << "one set of L1";
+  EXPECT_EQ(workspaceOf("c", Phase::Forward, 512, 512, 512 + 4), 0);
+  EXPECT_EQ(workspaceOf("c", Phase::Forward, 512, 512, 4), 0) << "contiguous";
+  EXPECT_EQ(workspaceOf("c", Phase::Forward, 4096, 1, 512), 0) << "every key is read once";
 }
