@@ -295,12 +295,17 @@ TEST(Views, RowsThatCollideInTheCacheArePacked) {
                      .role = phase == Phase::Forward ? Role::Result : Role::Gradient,
                      .shape = {"b", axis, "4"}}};
     plan.stages = {{"doubleRow", phase, std::string("b*") + axis, {0, 2}, {2}, {}}};
+    if (phase == Phase::Backward) {
+      plan.buffers.push_back({.name = "d_o", .role = Role::Cotangent, .shape = {"b"}});
+      plan.stages[0].buffers.push_back(3);
+    }
     const device::BoundPlan bound = *device::BoundPlan::create(plan);
     static float nothing[4];
     const View views[] = {{"x", nothing, PE_F32, 3, {1, rows, 4}, {rows * pitch, pitch, 1}},
                           {"others", nothing, PE_F32, 1, {others}, {1}},
-                          {"y", nothing, PE_F32, 3, {1, rows, 4}, {rows * 4, 4, 1}}};
-    device::BoundCall call(bound, device::halfOf(phase), views);
+                          {"y", nothing, PE_F32, 3, {1, rows, 4}, {rows * 4, 4, 1}},
+                          {"d_o", nothing, PE_F32, 1, {1}, {1}}};
+    device::BoundCall call(bound, device::halfOf(phase), std::span(views, plan.buffers.size()));
     Status s = call.bind({});
     EXPECT_TRUE(s) << s.error().getMessage();
     return call.workspaceBytes();
