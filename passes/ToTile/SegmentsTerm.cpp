@@ -116,6 +116,8 @@ public:
     if (!moments)
       return;
     finishPieces();
+    if (vSums && uSums)
+      balanceSums();
     if (vSums)
       finishRows();
     if (uSums)
@@ -266,10 +268,60 @@ private:
     });
   }
 
+  /// u or v at one place, in float64 rather than as the table's rounded number.
+  Value exactFactor(Scalar &s, pe::TermPart part, ValueRange at) {
+    const bool isRow = part == pe::TermPart::RowFactor;
+    TileParameters params = parameters(part);
+    params.compute = cast<FloatType>(s.getF64Type());
+    IRMapping mapping;
+    if (isRow)
+      mapRow(s, mapping, at[0], at[1]);
+    else
+      mapDistance(s, mapping, at[0], at[1]);
+    return (isRow ? row : factor)->emitPrimal(s, mapping, params, params.compute);
+  }
+
+  /// With g the cotangent of the product u v, rows have the sums of g u and distances those of g v,
+  /// and both make up the same total, the sum of g u v, but for rounding. Far from position 0 a
+  /// parameter of both factors has a gradient that is the small difference of two large sums, and
+  /// what they disagree by would be most of it. It is found here, and made up for at one distance.
+  void balanceSums() {
+    Type f64 = context.plan.getF64Type();
+    surplus = context.temporary(name + "_surplus", {"hq"}, f64, /*zero=*/true);
+    TileBuilder t = beginStage(context.plan, name + "_balance", Phase::Finish, {});
+    auto addTotal = [&](StringRef extent, Value sums, pe::TermPart part, double sign) {
+      t.foreach ({"hq", extent}, [&](Scalar &s, ValueRange at) {
+        Value sum = s.mul(batchSum(s, sums, at), s.number(sign, f64));
+        ifNonZero(s, sum, [&](Scalar &x) {
+          accumulateElement(x, x.mul(sum, exactFactor(x, part, at)), surplus, at.front());
+        });
+      });
+    };
+    addTotal("r", vSums, pe::TermPart::RowFactor, 1.0);
+    addTotal("r + c - 1", uSums, pe::TermPart::Factor, -1.0);
+  }
+
+  /// What makes the sums over distances agree with those over rows, at the largest distance.
+  Value surplusAt(Scalar &s, ValueRange at) {
+    Type f64 = s.getF64Type();
+    ValueRange place = term.dependsOnHead(pe::TermPart::Factor) ? at : at.drop_front();
+    Value factor = s.create<arith::ExtFOp>(f64, readElement(s, u, place));
+    Value isLast =
+        s.create<arith::CmpIOp>(arith::CmpIPredicate::eq, at.back(), s.size("r + c - 2"));
+    Value exists = s.create<arith::AndIOp>(
+        isLast, s.create<arith::CmpFOp>(arith::CmpFPredicate::ONE, factor, s.number(0.0, f64)));
+    Value divisor = s.select(exists, factor, s.number(1.0, f64));
+    return s.select(exists, s.div(readElement(s, surplus, at.front()), divisor),
+                    s.number(0.0, f64));
+  }
+
   void finishDistances() {
     TileBuilder t = beginStage(context.plan, name + "_distances_finish", Phase::Finish, {});
     t.foreach ({"hq", "r + c - 1"}, [&](Scalar &s, ValueRange at) {
-      Value sum = s.mul(batchSum(s, uSums, at), s.number(1.0 / kLog2E, s.getF64Type()));
+      Value sum = batchSum(s, uSums, at);
+      if (surplus)
+        sum = s.add(sum, surplusAt(s, at));
+      sum = s.mul(sum, s.number(1.0 / kLog2E, s.getF64Type()));
       ifNonZero(s, sum, [&](Scalar &x) {
         TileParameters params = parameters(pe::TermPart::Factor);
         IRMapping mapping;
@@ -300,7 +352,7 @@ private:
   bool mayBeTooMany = false;
   std::string capacity, powers;
   Value u, v, knots, coefficients, count;
-  Value moments, vSums, uSums;
+  Value moments, vSums, uSums, surplus;
   CaptureSums captureSums;
 };
 
