@@ -66,6 +66,9 @@ void declarePositions(OpBuilder &builder, Location loc);
 /// there.
 constexpr int64_t kDistancePadding = 63;
 
+/// Rows and columns of a block whose state a buffer of `tile.pairs` holds.
+constexpr int64_t kStateBlock = 64;
+
 /// Attribute of a `math.exp2` whose argument is at most 127, or NaN: a lowering need not handle
 /// larger ones.
 constexpr llvm::StringLiteral kBelow127 = "tile.below_127";
