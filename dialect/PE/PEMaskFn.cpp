@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/PE/PEKeyHull.h"
 #include "dialect/PE/PEMasks.h"
 #include "dialect/PE/PERegions.h"
 #include "dialect/PE/PEScalars.h"
@@ -226,6 +227,8 @@ public:
   }
 
   std::optional<KeyInterval> build(Value condition, int depth = 0);
+  /// An interval that contains what the condition keeps (PEKeyHull.h).
+  std::optional<KeyInterval> buildHull(Value condition, int depth = 0);
 
 private:
   std::optional<KeyInterval> buildCompare(arith::CmpIOp compare);
@@ -346,7 +349,41 @@ std::optional<KeyInterval> IntervalBuilder::build(Value condition, int depth) {
   return std::nullopt;
 }
 
+std::optional<KeyInterval> IntervalBuilder::buildHull(Value condition, int depth) {
+  if (depth > kMaxDepth || reader.rangeOf(condition).exact)
+    return std::nullopt;
+  if (auto both = condition.getDefiningOp<arith::AndIOp>()) {
+    std::optional<KeyInterval> a = buildHull(both.getLhs(), depth + 1);
+    std::optional<KeyInterval> b = buildHull(both.getRhs(), depth + 1);
+    if (!a || !b)
+      return a ? a : b;
+    return KeyInterval{join<arith::MaxSIOp>(a->low, b->low),
+                       join<arith::MinSIOp>(a->high, b->high)};
+  }
+  std::optional<KeyInterval> keys = build(condition, depth);
+  return keys && (keys->low || keys->high) ? keys : std::nullopt;
+}
+
 } // namespace
+
+std::optional<KeyInterval>
+mlir::pe::buildKeyHull(MaskFnOp mask, OpBuilder &builder, const PairPoint &row,
+                       llvm::function_ref<Value(Value, ValueRange)> read) {
+  return IntervalBuilder(mask, builder, row, read)
+      .buildHull(cast<YieldOp>(mask.getBody().front().getTerminator()).getValues()[0]);
+}
+
+bool mlir::pe::hasKeyHull(MaskFnOp mask) {
+  Block scratch;
+  OpBuilder builder(mask.getContext());
+  builder.setInsertionPointToEnd(&scratch);
+  Value zero = arith::ConstantIndexOp::create(builder, mask.getLoc(), 0);
+  auto read = [&](Value tensor, ValueRange) -> Value {
+    Type element = cast<ShapedType>(tensor.getType()).getElementType();
+    return arith::ConstantOp::create(builder, mask.getLoc(), builder.getZeroAttr(element));
+  };
+  return buildKeyHull(mask, builder, {zero, zero, zero, Value()}, read).has_value();
+}
 
 DifferenceRange MaskFnOp::getDifferenceRange(ArrayRef<DifferenceRange>) {
   Block &block = getBody().front();

@@ -133,6 +133,19 @@ LogicalResult PairsOp::verify() {
                   !elementOf(bound).isInteger(32))) // pairs-C2
       return emitOpError("expected bounds of i32 with extent r last, heads before it, found ")
              << bound.getType() << " (pairs-C2)";
+  if (Value reach = getReach();
+      reach && (!getLow() || !isPerHead(cast<BufferType>(reach.getType()), {"2"}) ||
+                cast<BufferType>(reach.getType()).getRank() != 2 ||
+                !elementOf(reach).isInteger(32))) // pairs-C3
+    return emitOpError("expected a reach of i32 with extents b, 2 beside bounds of the columns, "
+                       "found ")
+           << reach.getType() << " (pairs-C3)";
+  if (Value states = getStates(); states && (!isPerHead(cast<BufferType>(states.getType()),
+                                                        {"ceildiv(r,64)", "ceildiv(c,64)"}) ||
+                                             !elementOf(states).isInteger(32))) // pairs-C4
+    return emitOpError("expected states of i32 with extents ceildiv(r,64), ceildiv(c,64) last, "
+                       "heads before them, found ")
+           << states.getType() << " (pairs-C4)";
   return success();
 }
 

@@ -62,6 +62,9 @@ inline const SpaceSet &spacesOf(Value value) { return cast<ValType>(value.getTyp
 /// Declares the parameters of attention: k_start, q_start, head_start, heads_total.
 void declarePositions(OpBuilder &builder, Location loc);
 
+/// Rows and columns of a block whose state a buffer of `tile.pairs` holds.
+constexpr int64_t kStateBlock = 64;
+
 /// Attribute of a `math.exp2` whose argument is at most 127, or NaN: a lowering need not handle
 /// larger ones.
 constexpr llvm::StringLiteral kBelow127 = "tile.below_127";

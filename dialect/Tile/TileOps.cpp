@@ -95,9 +95,31 @@ Value StageOp::getHighColumns() {
   return pairs ? pairs.getHigh() : Value();
 }
 
+Value StageOp::getReach() {
+  PairsOp pairs = pairsOf(*this);
+  return pairs ? pairs.getReach() : Value();
+}
+
+Value StageOp::getBlockStates() {
+  PairsOp pairs = pairsOf(*this);
+  return pairs ? pairs.getStates() : Value();
+}
+
+SmallVector<Value> StageOp::getPairBuffers() {
+  PairsOp pairs = pairsOf(*this);
+  return pairs ? SmallVector<Value>(pairs->getOperands()) : SmallVector<Value>();
+}
+
 StreamOp StageOp::getStream() {
   auto streams = getBody().front().getOps<StreamOp>();
   return streams.empty() ? StreamOp() : *streams.begin();
 }
 
 Value StreamOp::getYielded(unsigned i) { return getBody().front().getTerminator()->getOperand(i); }
+
+Value StreamOp::getCondition() {
+  for (auto mask : getBody().front().getOps<MaskOp>())
+    if (mask.getCondition())
+      return mask.getCondition();
+  return {};
+}

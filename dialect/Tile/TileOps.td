@@ -120,20 +120,31 @@ def Tile_PairsOp : Tile_Op<"pairs", [
 
     `columns` adds bounds of every row that are read from memory: of the columns that the band
     keeps, a row takes low[row] <= column < high[row], counted within the call. A stage of phase
-    `prepare` computes them from the caller's data.
+    `prepare` computes them from the caller's data. `within` says what that comes to over all rows:
+    rows take no column before c - reach[0] and none from reach[1] on, so that keys and values there
+    are not read: they may hold anything.
+
+    `states` belongs to a mask that is scalar code (`tile.mask` with a condition): 0 where the code
+    says false for all pairs of a block of 64 rows and 64 columns, 2 where it says true for all of
+    them, 1 where it may say either. Lowerings leave out blocks of state 0 and evaluate the code in
+    those of state 1. It tells nothing of the band and the bounds.
 
     ```mlir
     %causal = tile.pairs band(right = 1)
     %prefix = tile.pairs columns(%low, %high : !tile.buffer<[b, r], i32>, !tile.buffer<[b, r], i32>)
+        within(%reach : !tile.buffer<[b, 2], i32>)
+    %code = tile.pairs states(%states : !tile.buffer<["ceildiv(r,64)", "ceildiv(c,64)"], i32>)
     tile.stage @forward forward over ["b", "hq"] pairs %causal { ... }
     ```
   }];
   let arguments = (ins OptionalAttr<I64Attr>:$left, OptionalAttr<I64Attr>:$right,
-                       Optional<Tile_BufferType>:$low, Optional<Tile_BufferType>:$high);
+                       Optional<Tile_BufferType>:$low, Optional<Tile_BufferType>:$high,
+                       Optional<Tile_BufferType>:$reach, Optional<Tile_BufferType>:$states);
   let results = (outs Tile_PairsType:$pairs);
   let assemblyFormat =
       "custom<Band>($left, $right) (`columns` `(` $low^ `,` $high `:` type($low) `,` type($high) "
-      "`)`)? attr-dict";
+      "`)`)? (`within` `(` $reach^ `:` type($reach) `)`)? "
+      "(`states` `(` $states^ `:` type($states) `)`)? attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::tile::MaskBand getBand();
@@ -172,6 +183,12 @@ def Tile_StageOp : Tile_Op<"stage", [
     /// The bounds on the columns of every row, or null.
     ::mlir::Value getLowColumns();
     ::mlir::Value getHighColumns();
+    /// What these come to over all rows, or null.
+    ::mlir::Value getReach();
+    /// What the code of its mask says about blocks of 64 rows and 64 columns, or null.
+    ::mlir::Value getBlockStates();
+    /// Buffers of its pairs: bounds, reach and states.
+    ::llvm::SmallVector<::mlir::Value> getPairBuffers();
     /// The stage's only stream, or null.
     ::mlir::tile::StreamOp getStream();
   }];
@@ -320,13 +337,18 @@ def Tile_MaskOp : Tile_Op<"mask", [
     In a block that lies wholly inside them this is the identity: lowerings clone such blocks
     without it.
 
+    `where` takes pairs away: those at which the condition is 0 are outside the pairs of the stream,
+    for this op and for every reduction, scan, contraction and sum behind it.
+
     ```mlir
     %m = tile.mask %s fill -1.0e30 : !tile.val<[r, c], f32>
+    %n = tile.mask %s where %p : !tile.val<[r, c], f32> fill -1.0e30 : !tile.val<[r, c], f32>
     ```
   }];
-  let arguments = (ins Tile_ValType:$input, F64Attr:$fill);
+  let arguments = (ins Tile_ValType:$input, F64Attr:$fill, Optional<Tile_ValType>:$condition);
   let results = (outs Tile_ValType:$output);
-  let assemblyFormat = "$input `fill` $fill attr-dict `:` type($input)";
+  let assemblyFormat =
+      "$input (`where` $condition^ `:` type($condition))? `fill` $fill attr-dict `:` type($input)";
   let hasVerifier = 1;
 }
 
@@ -453,6 +475,8 @@ def Tile_StreamOp : Tile_Op<"stream", [
     unsigned getNumFolds() { return getOutputs().size() - getCarries().size(); }
     /// The yielded value of carry or fold `i`.
     ::mlir::Value getYielded(unsigned i);
+    /// The value that is 0 at pairs which the code of a mask takes away, or null.
+    ::mlir::Value getCondition();
   }];
 }
 

@@ -242,6 +242,13 @@ LogicalResult MaskOp::verify() {
   if (!isPair(spacesOf(getInput()))) // mask-C1
     return emitOpError("expected a value over [r, c], found ")
            << getInput().getType() << " (mask-C1)";
+  Value condition = getCondition();
+  if (condition && (!isPair(spacesOf(condition)) || !elementOf(condition).isF32())) // mask-C2
+    return emitOpError("expected a condition of f32 over [r, c], found ")
+           << condition.getType() << " (mask-C2)";
+  if (condition && condition != (*this)->getParentOfType<StreamOp>().getCondition()) // mask-C3
+    return emitOpError("expected one condition for all masks of a stream, found another "
+                       "(mask-C3)");
   return success();
 }
 

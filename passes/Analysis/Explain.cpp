@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Analysis/ExplainMask.h"
 #include "passes/Analysis/Formula.h"
 #include "passes/Analysis/Slice.h"
 #include "passes/Analysis/Structure.h"
@@ -295,6 +296,7 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
                             {"normalizer", stringifyNormalizer(attention.getNormalizer())},
                             {"min_difference", boundOf(range.min, DifferenceRange::kUnboundedMin)},
                             {"max_difference", boundOf(range.max, DifferenceRange::kUnboundedMax)},
+                            {"masks", explainMasks(function, attention)},
                             {"score", explainScore(function, attention)},
                             {"sink", explainSink(function, attention)},
                             {"dropout", explainDropout(function, attention)},
@@ -365,6 +367,7 @@ void printTerm(llvm::raw_ostream &os, const llvm::json::Object &term) {
 void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) {
   os << "attention at " << *attention.getString("location") << ": "
      << *attention.getString("normalizer") << ", " << describeKeys(attention) << "\n";
+  printMasks(os, *attention.getArray("masks"));
   const llvm::json::Array &terms = *attention.getArray("terms");
   if (const llvm::json::Object *score = attention.getObject("score")) {
     os << "  score " << *score->getString("formula") << "\n    at "

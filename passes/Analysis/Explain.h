@@ -32,8 +32,9 @@ namespace mlir::pe {
 FailureOr<std::string> explainStructure(func::FuncOp function, int64_t depths = 0);
 
 /// The same as data: {"attentions": [{"location", "normalizer", "min_difference",
-/// "max_difference" (null: unbounded), "terms": [{"class", "reason", "formula", "parameters",
-/// "location", "forward", "backward", "price", "advice"}], "dropped": [text]}]}.
+/// "max_difference" (null: unbounded), "masks": [(ExplainMask.h)], "terms": [{"class", "reason",
+/// "formula", "parameters", "location", "forward", "backward", "price", "advice"}], "dropped":
+/// [text]}]}.
 FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function, int64_t depths = 0);
 
 /// The name of a captured value: that of the function argument, else a description.

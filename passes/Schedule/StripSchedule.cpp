@@ -32,6 +32,7 @@ public:
 
   FailureOr<StripSchedule> run() {
     Block &body = stream.getBody().front();
+    result.condition = stream.getCondition();
     for (Operation &op : body.without_terminator())
       if (failed(place(&op)))
         return failure();
@@ -288,7 +289,7 @@ void Scheduler::orderOps() {
 /// The interval in which a value of `op` must be in memory, if it must.
 std::optional<Scheduler::Lifetime> Scheduler::lifetimeOf(Operation *op, Value value) {
   unsigned begin = time[op], end = begin;
-  bool needed = isFill(op);
+  bool needed = isFill(op) || value == result.condition;
   for (Operation *user : value.getUsers()) {
     unsigned use = time[user];
     bool inOtherStep = use / kStep != begin / kStep || use == kEnd;
@@ -300,6 +301,8 @@ std::optional<Scheduler::Lifetime> Scheduler::lifetimeOf(Operation *op, Value va
     if (fromMemory)
       result.zeroOutside.insert(value);
   }
+  if (value == result.condition)
+    end = kEnd;
   return needed ? std::optional(Lifetime{value, begin, end}) : std::nullopt;
 }
 

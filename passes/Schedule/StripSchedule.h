@@ -49,10 +49,15 @@ struct StripSchedule {
   SmallVector<DotOp> columnDots;
   llvm::DenseMap<Value, unsigned> slots;
   unsigned numSlots = 0;
+  /// What is 0 at pairs that the code of a mask takes away (StreamOp::getCondition), or null. It
+  /// has a slot until the end of the body: whatever leaves pairs out reads it.
+  Value condition;
   /// Values that must be stored as zero outside the mask.
   llvm::DenseSet<Value> zeroOutside;
 
   bool hasSlot(Value value) const { return slots.count(value); }
+  /// Whether the op does nothing but compute the condition.
+  bool isOfCondition(Operation *op) const { return condition && condition.getDefiningOp() == op; }
 
   /// Fails with the reason in `why` if the body has a form that cannot be fused.
   static FailureOr<StripSchedule> compute(StreamOp stream, std::string &why);

@@ -108,6 +108,11 @@ public:
   Value sumLanes(Value vector);
   Value maxLanes(Value vector);
   Value less(const Index &a, const Index &b);
+  /// Of f32 or a vector of them.
+  Value isNotZero(Value x) {
+    Value zero = create<arith::ConstantOp>(getZeroAttr(x.getType()));
+    return create<arith::CmpFOp>(arith::CmpFPredicate::UNE, x, zero);
+  }
 
   //===- Control -------------------------------------------------------------------===//
   SmallVector<Value> loop(const Index &begin, const Index &end, const Index &step, ValueRange inits,

@@ -66,7 +66,52 @@ std::optional<Skeleton::RowBounds> Skeleton::boundsOf(StripPlace place) {
       {reduced(CombiningKind::MAXSI, most[0]), reduced(CombiningKind::MINSI, least[1])}};
 }
 
+Skeleton::States Skeleton::statesOf(const StripPlace &place) {
+  const Value buffer = context.stage.getBlockStates();
+  const Index begin = context.offset(buffer, place.place());
+  const Index pitch = context.pitch(buffer);
+  // How many blocks of states a side may touch: strips and blocks begin at multiples of their size.
+  auto touched = [](int64_t size) {
+    return kStateBlock % size == 0   ? 1
+           : size % kStateBlock == 0 ? size / kStateBlock
+                                     : size / kStateBlock + 2;
+  };
+  auto blockAt = [&](const Index &first, int64_t size, int64_t n, const Index &limit) {
+    Index last = minOf(first + Index(size), limit) - Index(1);
+    return minOf(first / Index(kStateBlock) + Index(n), last / Index(kStateBlock));
+  };
+  States found;
+  for (int64_t r = 0; r < touched(context.cpu.stripRows()); ++r)
+    for (int64_t c = 0; c < touched(context.cpu.keyBlock); ++c) {
+      Index row = blockAt(place.row, context.cpu.stripRows(), r, context.rows);
+      Index column = blockAt(place.block, context.cpu.keyBlock, c, context.columns);
+      Value state = e.load(context.memory(buffer), begin + row * pitch + column);
+      found.least = found.least ? e.create<arith::MinSIOp>(found.least, state) : state;
+      found.most = found.most ? e.create<arith::MaxSIOp>(found.most, state) : state;
+    }
+  return found;
+}
+
 void Skeleton::visitStrip(StripPlace place, StripBody body) {
+  if (!context.stage.getBlockStates())
+    return visitPairs(place, body, /*isEverywhere=*/Value());
+  const States states = statesOf(place);
+  auto isState = [&](Value state, int64_t number) -> Value {
+    Value expected = e.create<arith::ConstantOp>(e.getI32IntegerAttr(number));
+    return e.create<arith::CmpIOp>(arith::CmpIPredicate::eq, state, expected);
+  };
+  e.ifThen(
+      isState(states.most, 0),
+      [&] {
+        StripPlace skipped = place;
+        skipped.rowCount = rowsOfStrip(place.row);
+        storeSkippedSnapshots(skipped);
+      },
+      [&] { visitPairs(place, body, isState(states.least, 2)); });
+}
+
+/// `isEverywhere`: the code of the mask says true for all pairs; null without such code.
+void Skeleton::visitPairs(StripPlace place, StripBody body, Value isEverywhere) {
   const CpuSchedule &cpu = context.cpu;
   const std::optional<RowBounds> bounds = boundsOf(place);
   StripPlace full = place;
@@ -85,7 +130,12 @@ void Skeleton::visitStrip(StripPlace place, StripBody body) {
     place.keyEnd = minOf(cpu.keyBlock, roundUp(maxOf(0, keys.end - place.block), unit));
     e.ifThen(e.less(place.keyBegin, place.keyEnd), [&] { body(place); });
   };
-  e.ifThen(isFull(place, bounds), [&] { body(full); }, partial);
+  if (context.stream.getCondition() && !isEverywhere)
+    return partial();
+  Value isWhole = isFull(place, bounds);
+  if (isEverywhere)
+    isWhole = e.create<arith::AndIOp>(isWhole, isEverywhere);
+  e.ifThen(isWhole, [&] { body(full); }, partial);
 }
 
 void Skeleton::storeSkippedSnapshots(const StripPlace &place) {

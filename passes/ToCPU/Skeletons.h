@@ -13,7 +13,8 @@
 //                                             for heads, strips: rows after it
 //
 // The mask is tested once per strip and block: outside it, nothing runs; wholly inside, the code
-// without a mask; else the code with it, its key loops bounded by what any row keeps.
+// without a mask; else the code with it, its key loops bounded by what any row keeps. A mask that
+// is scalar code has states of blocks, which say the same of it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_SKELETONS_H
@@ -49,6 +50,12 @@ protected:
   /// None if the stage's pairs have no such bounds.
   std::optional<RowBounds> boundsOf(StripPlace place);
   Value isFull(const StripPlace &place, const std::optional<RowBounds> &bounds);
+  /// The least and the greatest state (tile.pairs) of the strip against the block.
+  struct States {
+    Value least, most;
+  };
+  States statesOf(const StripPlace &place);
+  void visitPairs(StripPlace place, StripBody body, Value isEverywhere);
   /// Emits `body`, or `skipped` where the stream's bound lets the strip skip the block.
   /// `carryAt` is where the carry of a row of the strip is.
   void unlessStopped(const StripPlace &place, llvm::function_ref<Index(int64_t)> carryAt,

@@ -75,7 +75,14 @@ void StripEmitter::emitRowDot(DotOp dot, const Panel &into) {
     auto keyAt = [&](Index key, int64_t i) {
       return e.load(memory, base + key * keyPitch + d + Index(i));
     };
-    auto isInside = [&](Index key, int64_t, int64_t v) { return mask.at(place.block + key, v); };
+    auto isInside = [&](Index key, int64_t, int64_t v) -> Value {
+      Value inside = mask.at(place.block + key, v);
+      if (!schedule.condition)
+        return inside;
+      Index at = slots.at(schedule.condition, key, Index(v * e.lanes));
+      Value where = e.isNotZero(e.loadVector(slots.getMemory(), at));
+      return e.create<arith::AndIOp>(inside, where);
+    };
     acc = mask.isOn() ? emitTileProductOfPairs(e, shape, place.keyBegin, keyEnd, acc, weights,
                                                keyAt, isInside)
                       : emitTileProduct(e, shape, place.keyBegin, keyEnd, acc, weights, keyAt);
@@ -111,8 +118,13 @@ void StripEmitter::emitColumnDots(const StripPlace &place, const ColumnFolds &fo
       auto weights = [&](Index r, int64_t k) {
         return e.load(slots.getMemory(), slots.at(dot.getLhs(), key + Index(k), r));
       };
-      auto isInside = [&](Index r, int64_t k, int64_t) {
-        return mask.at(place.row + r, place.block + key + Index(k));
+      auto isInside = [&](Index r, int64_t k, int64_t) -> Value {
+        Value inside = mask.at(place.row + r, place.block + key + Index(k));
+        if (!schedule.condition)
+          return inside;
+        Index at = slots.at(schedule.condition, key + Index(k), r);
+        Value where = e.isNotZero(e.load(slots.getMemory(), at));
+        return e.create<arith::AndIOp>(inside, where);
       };
       acc = place.masked
                 ? emitTileProductOfPairs(e, shape, 0, place.rowCount, acc, rowAt, weights, isInside)

@@ -68,6 +68,8 @@ void SweepEmitter::emit() {
 /// Emits what precedes the loop: per-strip parts of maps, base addresses, initial carries.
 void SweepEmitter::prepare() {
   for (Operation *op : step.sweep) {
+    if (isLeftOut(op))
+      continue;
     if (auto map = dyn_cast<MapOp>(op)) {
       values.maps.prepare(map);
       for (auto accumulate : map.getBody().getOps<AccumulateOp>())
@@ -101,6 +103,8 @@ void SweepEmitter::emitStep(const Index &firstKey) {
   masks.assign(keys.size() * vectors, Value());
   SmallVector<Operation *> segment;
   for (Operation *op : step.sweep) {
+    if (isLeftOut(op))
+      continue;
     if (!isDepthDot(op)) {
       segment.push_back(op);
       continue;
@@ -149,10 +153,14 @@ void SweepEmitter::define(Value value, int64_t key, int64_t vector, Value reg) {
 }
 
 Value SweepEmitter::maskAt(int64_t key, int64_t vector) {
-  Value &lanes = masks[key * vectors + vector];
-  if (!lanes)
-    lanes = mask.at(columnOf(key), vector);
-  return lanes;
+  if (Value known = masks[key * vectors + vector])
+    return known;
+  Value lanes = mask.at(columnOf(key), vector);
+  if (schedule.condition) {
+    Value where = element(schedule.condition, key, vector);
+    lanes = e.create<arith::AndIOp>(lanes, e.isNotZero(where));
+  }
+  return masks[key * vectors + vector] = lanes;
 }
 
 Value SweepEmitter::inside(Value reg, int64_t key, int64_t vector, double outside) {

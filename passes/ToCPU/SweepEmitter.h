@@ -52,6 +52,8 @@ private:
   Value inside(Value reg, int64_t key, int64_t vector, double outside);
   bool isFilledWith(Value value, double number) const;
   Value maskAt(int64_t key, int64_t vector);
+  /// Where all pairs take part, nothing asks for the condition.
+  bool isLeftOut(Operation *op) const { return !mask.isOn() && schedule.isOfCondition(op); }
   Index columnOf(int64_t key) const { return place.block + keys[key]; }
   Carry &carryOf(Operation *op);
 

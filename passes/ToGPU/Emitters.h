@@ -47,6 +47,9 @@ Num indexAt(Scope &scope, Operation *op, llvm::function_ref<Num()> row,
 /// The same in registers.
 void emitIndices(Scope &scope, Operation *op);
 void emitMask(Step &step, MaskOp op);
+/// The map that computes the condition of the stream's mask, where the mask evaluates it itself;
+/// else null.
+MapOp mapOfCondition(StreamOp stream);
 void emitReduce(Step &step, ReduceOp op);
 /// Combines a vector's registers over the lanes, and warps, that hold parts of the same element.
 void reduceAcrossLanes(FragmentKernel &k, const SpaceSet &to, Reduction kind, Registers &values);

@@ -18,7 +18,18 @@ FragmentKernel::FragmentKernel(StageOp stage, const GpuSchedule &schedule, Kerne
       layout{schedule.ownerTiles, schedule.innerBlock, schedule.warps, isPermuted}, sums(sums),
       shared(function), thread(b.threadIndex()), lane(thread % Num(32)), warp(thread / Num(32)),
       g(lane / Num(4)), t(lane % Num(4)), rows(fn.size("r")), columns(fn.size("c")),
-      mask(keptPairs()), item(decode(takeItem(itemCounter))) {}
+      mask(keptPairs()), item(decode(takeItem(itemCounter))), reach(findReach()) {}
+
+Interval<Num> FragmentKernel::findReach() const {
+  Value buffer = getStage().getReach();
+  if (!buffer)
+    return {0, columns};
+  auto read = [&](int64_t end) {
+    const Num indices[] = {item.batch, Num(end)};
+    return b.fromValue(b.load(b.i32(), fn.address(buffer, ArrayRef<Num>(indices))));
+  };
+  return {columns - read(0), read(1)};
+}
 
 CallPairs FragmentKernel::keptPairs() const {
   CallPairs kept;

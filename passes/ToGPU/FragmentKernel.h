@@ -85,6 +85,7 @@ public:
   const Num rows, columns;
   const CallPairs mask;
   const WorkItem item;
+  const Interval<Num> reach; // columns that some row takes, by the bounds of all rows
 
   /// The owner within the call, and the tile of depths of an inner panel that is summed up, of an
   /// element.
@@ -105,6 +106,7 @@ public:
 
 private:
   CallPairs keptPairs() const;
+  Interval<Num> findReach() const;
   Num takeItem(Value itemCounter);
   WorkItem decode(const Num &number) const;
 };

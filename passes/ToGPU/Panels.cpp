@@ -20,7 +20,10 @@ void mlir::tile::gpu::copyPanel(FragmentKernel &k, const Panel &panel, LoadOp lo
     Num index = k.thread + Num(first);
     Num row = index / Num(chunks), chunk = index % Num(chunks);
     auto copy = [&] {
-      Value exists = b.less(base + row, k.limitOf(spaces));
+      Value exists = b.less(base + row, hasRows(spaces) ? k.rows : k.reach.end);
+      // What no row takes may hold anything, also NaN: zeros stand in for it.
+      if (hasColumns(spaces) && !k.reach.begin.isConstant(0))
+        exists = b.both(exists, b.compare(arith::CmpIPredicate::sge, base + row, k.reach.begin));
       if (present < chunks)
         exists = b.both(exists, b.less(chunk, Num(present)));
       Num stored = isInner ? k.layout.standing(row) : row;

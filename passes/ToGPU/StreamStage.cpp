@@ -26,7 +26,8 @@ public:
   StreamStage(StageOp stage, const GpuSchedule &schedule, KernelFunction &fn, OuterFolds &folds,
               PairSums &sums, Value itemCounter)
       : k(stage, schedule, fn, sums, itemCounter), b(k.b), stream(k.getStream()), folds(folds),
-        around(k), mayStop(stream.getStopCarry() && k.rowsOwn && folds.getBuffers().empty()),
+        around(k), hasStates(k.getStage().getBlockStates()),
+        mayStop(stream.getStopCarry() && k.rowsOwn && folds.getBuffers().empty()),
         maySkip(stream.getSkipBuffer() && k.rowsOwn && sums.isEmpty()) {}
 
   void run();
@@ -50,6 +51,15 @@ private:
   SmallVector<Value> emitStepOrSkip(const Num &n, ValueRange carried);
   /// The same where blocks may be left out whose snapshot is too small to matter.
   SmallVector<Value> emitStepUnlessSmall(const Num &n, ValueRange carried);
+  /// The same where the code of a mask says of whole blocks that no pair of theirs takes part.
+  SmallVector<Value> emitStepUnlessEmpty(const Num &n, ValueRange carried);
+  SmallVector<Value> emitStepAtAll(const Num &n, ValueRange carried);
+  /// The least and the greatest state (tile.pairs) of the step's block.
+  struct States {
+    Num least, most;
+  };
+  States statesOf(const StepPlace &at);
+  void storeZeroSnapshots(const Num &n);
   Value isAnyAtLeast(const Scope &scope, const Registers &values, double bound);
   void leaveOut(const Num &n);
   Value isFullBlock(const StepPlace &at, const RowBounds &bounds);
@@ -60,7 +70,7 @@ private:
   StreamOp stream;
   OuterFolds &folds;
   Scope around;
-  const bool mayStop, maySkip;
+  const bool hasStates, mayStop, maySkip;
 
   // Set before the loop.
   Num firstInner, innerCount, steps;
@@ -136,6 +146,8 @@ void StreamStage::declareInner() {
     auto changes = [&](const SpaceSet &s) {
       return k.isInnerSide(s) || (!k.rowsOwn && s.isEmpty());
     };
+    if (&op == mapOfCondition(stream).getOperation())
+      return;
     const bool isInner = op.getNumResults() && changes(spacesOf(op.getResult(0)));
     if (inStream || isInner)
       perStep.push_back(&op);
@@ -225,6 +237,11 @@ void StreamStage::beginStep(Step &step, const Num &n) {
   StepFacts facts;
   facts.bounds = k.rowsOwn ? ownBounds : loadRowBounds(step);
   facts.isFull = isFullBlock(step.at, facts.bounds);
+  if (hasStates)
+    facts.isFull =
+        b.both(facts.isFull, b.compare(arith::CmpIPredicate::eq, statesOf(step.at).least, 2));
+  else if (stream.getCondition())
+    facts.isFull = b.create<arith::ConstantOp>(b.getBoolAttr(false));
   Num within = k.rowsOwn ? n : n % perHead;
   facts.isFirst = b.compare(arith::CmpIPredicate::eq, within, 0);
   facts.isLast = b.compare(arith::CmpIPredicate::eq, within + Num(1), innerCount);
@@ -341,15 +358,70 @@ SmallVector<Value> StreamStage::emitStepOrSkip(const Num &n, ValueRange carried)
   return b.ifElse(
       isActive, types, [&] { return emitStep(n, carried.drop_back()); },
       [&] {
-        // A step that is skipped stores zeros where others keep something of their block.
-        Step step(around, placeOf(n));
-        for (auto store : stream.getBody().front().getOps<StoreOp>()) {
-          const SpaceSet &s = spacesOf(store.getValue());
-          step.set(store.getValue(), Registers(k.registersOf(s), b.number(0.0)));
-          emitStore(step, store);
-        }
+        storeZeroSnapshots(n);
         return SmallVector<Value>(carried);
       });
+}
+
+/// A step that is skipped stores zeros where others keep something of their block.
+void StreamStage::storeZeroSnapshots(const Num &n) {
+  Step step(around, placeOf(n));
+  for (auto store : stream.getBody().front().getOps<StoreOp>()) {
+    const SpaceSet &s = spacesOf(store.getValue());
+    step.set(store.getValue(), Registers(k.registersOf(s), b.number(0.0)));
+    emitStore(step, store);
+  }
+}
+
+//===- Blocks without pairs ---------------------------------------------------------===//
+
+StreamStage::States StreamStage::statesOf(const StepPlace &at) {
+  const Value buffer = k.getStage().getBlockStates();
+  auto touched = [](int64_t size) {
+    return kStateBlock % size == 0   ? 1
+           : size % kStateBlock == 0 ? size / kStateBlock
+                                     : size / kStateBlock + 2;
+  };
+  auto blockAt = [](const Num &first, int64_t size, int64_t n, const Num &limit) {
+    Num last = minOf(first + Num(size), limit) - Num(1);
+    return minOf(first / Num(kStateBlock) + Num(n), last / Num(kStateBlock));
+  };
+  const int64_t owners = k.schedule.ownerBlock(), inners = k.schedule.innerBlock;
+  const int64_t rowSize = k.rowsOwn ? owners : inners, columnSize = k.rowsOwn ? inners : owners;
+  const Num row = k.rowsOwn ? k.item.ownerBase : at.base,
+            column = k.rowsOwn ? at.base : k.item.ownerBase;
+  std::optional<States> states;
+  for (int64_t r = 0; r < touched(rowSize); ++r)
+    for (int64_t c = 0; c < touched(columnSize); ++c) {
+      SmallVector<Num> indices;
+      for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents().drop_back(2))
+        indices.push_back(extent == "b" ? k.item.batch : at.queryHead);
+      indices.append({blockAt(row, rowSize, r, k.rows), blockAt(column, columnSize, c, k.columns)});
+      Num state = b.fromValue(b.load(b.i32(), k.fn.address(buffer, ArrayRef<Num>(indices))));
+      states = states ? States{minOf(states->least, state), maxOf(states->most, state)}
+                      : States{state, state};
+    }
+  return *states;
+}
+
+/// A block is empty for all threads of the CTA alike. Its turn at sums is taken.
+SmallVector<Value> StreamStage::emitStepUnlessEmpty(const Num &n, ValueRange carried) {
+  Value isEmpty = b.compare(arith::CmpIPredicate::eq, statesOf(placeOf(n)).most, 0);
+  return b.ifElse(
+      isEmpty, SmallVector<Type>(carried.getTypes()),
+      [&] {
+        b.barrier(); // the copy that is overwritten next has been read
+        leaveOut(n);
+        storeZeroSnapshots(n);
+        return SmallVector<Value>(carried);
+      },
+      [&] { return emitStepAtAll(n, carried); });
+}
+
+SmallVector<Value> StreamStage::emitStepAtAll(const Num &n, ValueRange carried) {
+  return mayStop   ? emitStepOrSkip(n, carried)
+         : maySkip ? emitStepUnlessSmall(n, carried)
+                   : emitStep(n, carried);
 }
 
 //===- The kernel -----------------------------------------------------------------===//
@@ -391,9 +463,9 @@ void StreamStage::run() {
   if (mayStop || maySkip)
     stopSlots = k.shared.allocate(k.schedule.warps * 4);
   setResults(b.loop(0, steps, 1, startValues(), [&](Num n, ValueRange carried) {
-    return mayStop   ? emitStepOrSkip(n, carried)
-           : maySkip ? emitStepUnlessSmall(n, carried)
-                     : emitStep(n, carried);
+    // Sums along diagonals visit every block.
+    return hasStates && k.sums.isEmpty() ? emitStepUnlessEmpty(n, carried)
+                                         : emitStepAtAll(n, carried);
   }));
   for (Operation *op : folds.ownerEpilogue())
     emitOp(around, op);

@@ -110,6 +110,13 @@ Value mlir::tile::gpu::isInside(Step &step, const Element &at) {
                                     k.b.fromValue(step.bounds().high[row])));
 }
 
+MapOp mlir::tile::gpu::mapOfCondition(StreamOp stream) {
+  Value condition = stream.getCondition();
+  auto map = condition ? condition.getDefiningOp<MapOp>() : MapOp();
+  return map && condition.hasOneUse() && map.getNumResults() == 1 && !needsPairLoop(map) ? map
+                                                                                         : MapOp();
+}
+
 void mlir::tile::gpu::emitMask(Step &step, MaskOp op) {
   FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
@@ -120,9 +127,19 @@ void mlir::tile::gpu::emitMask(Step &step, MaskOp op) {
   Registers result = b.ifElse(
       step.isFull(), types, [&] { return Registers(input); },
       [&] {
+        // Where it is asked for alone, so that it is in no register for long.
+        if (MapOp map = mapOfCondition(k.getStream()); map && op.getCondition())
+          emitMap(step, map);
         Registers masked;
-        for (auto [index, value] : llvm::enumerate(input))
-          masked.push_back(b.select(isInside(step, k.elementAt({"r", "c"}, index)), value, fill));
+        for (auto [index, value] : llvm::enumerate(input)) {
+          Value inside = isInside(step, k.elementAt({"r", "c"}, index));
+          if (op.getCondition()) {
+            Value where = step.registers(op.getCondition())[index];
+            inside = b.both(
+                inside, b.create<arith::CmpFOp>(arith::CmpFPredicate::UNE, where, b.number(0.0)));
+          }
+          masked.push_back(b.select(inside, value, fill));
+        }
         return masked;
       });
   step.set(op.getOutput(), std::move(result));

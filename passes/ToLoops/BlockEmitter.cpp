@@ -111,6 +111,11 @@ Value BlockEmitter::insideMask(const Point &point) {
     keep(arith::CmpIOp::create(builder, arith::CmpIPredicate::sge, column,
                                bound(stage.getLowColumns())));
   }
+  // What stands before the condition is elementwise.
+  Value condition = stage.getStream() ? stage.getStream().getCondition() : Value();
+  if (condition && elements.contains(condition))
+    keep(arith::CmpFOp::create(builder, arith::CmpFPredicate::UNE, at(condition, point),
+                               number(0.0)));
   return inside;
 }
 

@@ -20,8 +20,8 @@ static bool isOnlyRead(Operation *op, Value buffer) {
 
 void mlir::tile::noteWrites(LaunchOp launch, StageOp stage) {
   llvm::DenseSet<Value> known, written;
-  for (Value bounds : {stage.getLowColumns(), stage.getHighColumns()}) // null without bounds
-    known.insert(bounds);
+  for (Value buffer : stage.getPairBuffers())
+    known.insert(buffer);
   stage.walk([&](Operation *op) {
     for (Value operand : op->getOperands())
       if (isa<BufferType>(operand.getType())) {

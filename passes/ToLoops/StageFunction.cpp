@@ -12,7 +12,8 @@ using namespace mlir;
 using namespace mlir::tile;
 
 SmallVector<Value> mlir::tile::collectBuffers(StageOp stage) {
-  llvm::DenseSet<Value> used = {stage.getLowColumns(), stage.getHighColumns()};
+  SmallVector<Value> ofPairs = stage.getPairBuffers();
+  llvm::DenseSet<Value> used(ofPairs.begin(), ofPairs.end());
   stage.walk([&](Operation *op) {
     for (Value operand : op->getOperands())
       if (isa<BufferType>(operand.getType()))

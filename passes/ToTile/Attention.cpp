@@ -48,8 +48,7 @@ Score ScoreEmitter::emitScore(TileBuilder &t, Value k, Value start, bool withSlo
 }
 
 Value mlir::tile::masked(TileBuilder &t, const Attention &a, Value input, double fill) {
-  Value inside = t.mask(input, fill);
-  return a.predicate ? a.predicate->emit(t, inside, fill) : inside;
+  return t.mask(input, fill, a.predicate ? a.predicate->emit(t) : Value());
 }
 
 Value mlir::tile::backThrough(TileBuilder &t, const Attention &attention, const Score &score,

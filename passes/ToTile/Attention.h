@@ -86,8 +86,8 @@ public:
 class PairPredicate {
 public:
   virtual ~PairPredicate() = default;
-  /// `input` where the code says true, `fill` elsewhere. Called inside the stream.
-  virtual Value emit(TileBuilder &t, Value input, double fill) = 0;
+  /// Over r and c: 1 where the code says true, 0 elsewhere. Called inside the stream.
+  virtual Value emit(TileBuilder &t) = 0;
 };
 
 /// One attention of the plan: its buffers (null where absent) and options.

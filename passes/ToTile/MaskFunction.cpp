@@ -6,16 +6,14 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-Value MaskFunction::emit(TileBuilder &t, Value input, double fill) {
-  SmallVector<Value> inputs = t.pairPoint();
-  inputs.push_back(input);
+Value MaskFunction::emit(TileBuilder &t) {
   Block &region = op.getBody().front();
-  return t.map(inputs, {"r", "c"}, [&](Scalar &s, ValueRange in) {
+  return t.map(t.pairPoint(), {"r", "c"}, [&](Scalar &s, ValueRange in) {
     TileParameters parameters(context, region, op.getCaptures());
     IRMapping mapping;
     pe::mapPoint(mapping, region, {in[0], in[1], in[2], in[3]});
     Value root = cast<pe::YieldOp>(region.getTerminator()).getValues()[0];
     Value isKept = pe::emitScalar(root, mapping, s, parameters);
-    return s.select(isKept, in[4], s.number(fill, in[4].getType()));
+    return s.select(isKept, s.number(1.0), s.number(0.0));
   });
 }

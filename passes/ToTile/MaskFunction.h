@@ -11,7 +11,7 @@ namespace mlir::tile {
 class MaskFunction : public PairPredicate {
 public:
   MaskFunction(PlanContext &context, pe::MaskFnOp op) : context(context), op(op) {}
-  Value emit(TileBuilder &t, Value input, double fill) override;
+  Value emit(TileBuilder &t) override;
 
 private:
   PlanContext &context;

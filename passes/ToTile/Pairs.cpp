@@ -1,7 +1,9 @@
 //===- Pairs.cpp - Which pairs of an attention take part ------------------===//
 #include "passes/ToTile/Pairs.h"
 
+#include "dialect/PE/PEKeyHull.h"
 #include "dialect/PE/PEMasks.h"
+#include "passes/ToTile/MaskBlocks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -9,16 +11,21 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::pe;
 
-/// The pairs with `range` whose columns lie within the bounds of their row (null without any), as
-/// an op of the plan.
-static Value pairsOf(TileBuilder &plan, DifferenceRange range, Value low, Value high) {
+/// What a prepare stage writes about pairs; null where there is none.
+struct PairBuffers {
+  Value low, high, reach, states;
+};
+
+/// The pairs with `range` that these buffers leave, as an op of the plan.
+static Value pairsOf(TileBuilder &plan, DifferenceRange range, const PairBuffers &buffers) {
   auto bound = [&](bool isOpen, int64_t value) {
     return isOpen ? IntegerAttr() : plan.getI64IntegerAttr(value);
   };
   // i - j < left and j - i < right.
-  return plan.create<PairsOp>(
-      plan.getType<PairsType>(), bound(range.max == DifferenceRange::kUnboundedMax, range.max + 1),
-      bound(range.min == DifferenceRange::kUnboundedMin, 1 - range.min), low, high);
+  return plan.create<PairsOp>(plan.getType<PairsType>(),
+                              bound(range.max == DifferenceRange::kUnboundedMax, range.max + 1),
+                              bound(range.min == DifferenceRange::kUnboundedMin, 1 - range.min),
+                              buffers.low, buffers.high, buffers.reach, buffers.states);
 }
 
 /// The masks that an attention requires together (pe-expand-masks): those that keep an interval of
@@ -44,10 +51,12 @@ static void findConjuncts(Value whole, SmallVector<Value> &intervals, MaskFnOp &
   }
 }
 
-/// The first column of every row, and the one behind the last.
+/// The first column of every row, and the one behind the last: of masks that keep an interval of
+/// keys, and of what the code of another (null: none) says about intervals.
 static LogicalResult createBounds(PlanContext &context, AttentionOp op, const std::string &name,
-                                  ArrayRef<Value> masks, Value &low, Value &high) {
+                                  ArrayRef<Value> masks, MaskFnOp code, PairBuffers &buffers) {
   Type i32 = context.plan.getI32Type();
+  Value &low = buffers.low, &high = buffers.high;
   low = context.kept(name + "_low_columns", {"b", "r"}, i32);
   high = context.kept(name + "_high_columns", {"b", "r"}, i32);
   bool isArgument = true;
@@ -65,13 +74,16 @@ static LogicalResult createBounds(PlanContext &context, AttentionOp op, const st
     };
     Value first = s.index(0), end = s.size("c");
     auto column = [&](Value position) { return s.sub(position, s.size("k_start")); };
-    for (Value mask : masks) {
-      std::optional<KeyInterval> keys = buildKeyInterval(mask, s, s.getLoc(), row, read);
-      if (keys->low)
-        first = s.create<arith::MaxSIOp>(first, column(keys->low));
-      if (keys->high)
-        end = s.create<arith::MinSIOp>(end, column(keys->high));
-    }
+    auto narrow = [&](const KeyInterval &keys) {
+      if (keys.low)
+        first = s.create<arith::MaxSIOp>(first, column(keys.low));
+      if (keys.high)
+        end = s.create<arith::MinSIOp>(end, column(keys.high));
+    };
+    for (Value mask : masks)
+      narrow(*buildKeyInterval(mask, s, s.getLoc(), row, read));
+    if (code)
+      narrow(*buildKeyHull(code, s, row, read));
     // What lies outside the columns fits in 32 bits too.
     auto write = [&](Value value, Value buffer) {
       value = s.create<arith::MinSIOp>(s.create<arith::MaxSIOp>(value, s.index(0)), s.size("c"));
@@ -83,6 +95,7 @@ static LogicalResult createBounds(PlanContext &context, AttentionOp op, const st
   if (!isArgument)
     return op.emitError("expected the tensors of its mask to be arguments of the entry "
                         "function, found the result of another operation");
+  buffers.reach = createReach(context, name, low, high);
   return success();
 }
 
@@ -96,13 +109,17 @@ LogicalResult mlir::tile::createPairs(PlanContext &context, AttentionOp op,
     predicate = std::make_unique<MaskFunction>(context, function);
     a.predicate = predicate.get();
   }
-  Value low, high;
-  if (!intervals.empty() && failed(createBounds(context, op, a.name, intervals, low, high)))
+  PairBuffers buffers;
+  MaskFnOp bounded = function && hasKeyHull(function) ? function : MaskFnOp();
+  if ((!intervals.empty() || bounded) &&
+      failed(createBounds(context, op, a.name, intervals, bounded, buffers)))
     return failure();
-  a.pairs = pairsOf(context.plan, range, low, high);
+  if (function)
+    buffers.states = createBlockStates(context, a.name, function);
+  a.pairs = pairsOf(context.plan, range, buffers);
   return success();
 }
 
 Value mlir::tile::allPairs(TileBuilder &plan) {
-  return pairsOf(plan, DifferenceRange(), Value(), Value());
+  return pairsOf(plan, DifferenceRange(), PairBuffers());
 }

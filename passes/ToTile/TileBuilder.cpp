@@ -172,8 +172,8 @@ Value TileBuilder::scaled(Value input, double factor) {
              [&](Scalar &s, ValueRange v) { return s.mul(v[0], s.number(factor)); });
 }
 
-Value TileBuilder::mask(Value input, double fill) {
-  return create<MaskOp>(input.getType(), input, getF64FloatAttr(fill));
+Value TileBuilder::mask(Value input, double fill, Value condition) {
+  return create<MaskOp>(input.getType(), input, getF64FloatAttr(fill), condition);
 }
 
 Value TileBuilder::reduce(Reduction kind, StringRef axis, Value input) {

@@ -88,7 +88,8 @@ public:
   /// A map over pairs with no result: only accumulates.
   void eachPair(ValueRange inputs, llvm::function_ref<void(Scalar &, ValueRange)> body);
   Value scaled(Value input, double factor);
-  Value mask(Value input, double fill);
+  /// `fill` outside the stage's pairs, and where `condition`, if there is one, is 0.
+  Value mask(Value input, double fill, Value condition = {});
   Value reduce(Reduction kind, StringRef axis, Value input);
   Value dot(Value lhs, Value rhs, StringRef axis, Value init = {});
   std::pair<Value, Value> scan(ScanKind kind, Order order, Value a, Value b, Value carry,

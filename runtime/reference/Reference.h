@@ -63,6 +63,11 @@ Expected<Results> evaluate(const Program &program, const TensorMap &inputs,
                            const Positions &positions, bool grad,
                            const EvaluateOptions &options = {});
 
+/// How many pairs of the function's only attention its mask leaves, over all batch entries and
+/// heads, by evaluating it at every pair. `threads` as in EvaluateOptions.
+Expected<double> countPairs(const Program &program, const TensorMap &inputs,
+                            const Positions &positions, unsigned threads);
+
 /// What the function's only attention does with its scores, in f64.
 struct Materialized {
   /// The sum of the biases of every pair, masked or not: [B, Hq, Sq, Sk]; 0 without biases.

@@ -219,7 +219,10 @@ Status Run::compareWithReference() {
 }
 
 Status Run::time() {
-  auto timing = timeCalls(*function, arguments, cotangents, positions, *pool, repeats);
+  auto pairs = countMaskedPairs(description->program, arguments, positions, options.threads);
+  if (!pairs)
+    return pairs.error();
+  auto timing = timeCalls(*function, arguments, cotangents, positions, *pool, repeats, *pairs);
   if (!timing)
     return timing.error();
   std::printf("%s\n", timing->json(function->runner->getPlan().structure).c_str());

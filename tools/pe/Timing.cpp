@@ -2,6 +2,7 @@
 #include "tools/pe/Timing.h"
 
 #include "runtime/device/cpu/Peak.h"
+#include "runtime/reference/Reference.h"
 
 #include <nlohmann/json.hpp>
 
@@ -34,6 +35,27 @@ double countPairs(const plan::Plan &plan, const plan::CallSizes &sizes) {
     pairs += std::max<int64_t>(0, high - low + 1);
   }
   return pairs;
+}
+
+Expected<std::optional<double>> countMaskedPairs(const std::string &program,
+                                                 const TensorMap &arguments,
+                                                 const Positions &positions, unsigned threads) {
+  if (program.empty()) // a package may come without its source
+    return std::optional<double>();
+  auto parsed = reference::parseProgram(program);
+  if (!parsed)
+    return parsed.error();
+  int64_t attentions = 0, codes = 0;
+  for (const reference::Operation &operation : parsed->operations) {
+    attentions += operation.name == "pe.attention";
+    codes += operation.name == "pe.mask_fn" || operation.name == "pe.mask_or";
+  }
+  if (attentions != 1 || codes == 0)
+    return std::optional<double>();
+  auto pairs = reference::countPairs(*parsed, arguments, positions, threads);
+  if (!pairs)
+    return pairs.error();
+  return std::optional(*pairs);
 }
 
 std::string Timing::json(const std::string &structure) const {
@@ -125,7 +147,7 @@ Expected<Medians> timeAgainst(const Call &call, const Ideal &ideal, int repeats)
 
 Expected<Timing> timeCalls(const api::CompiledFunction &function, const TensorMap &arguments,
                            const TensorMap &cotangents, const Positions &positions,
-                           ParallelFor &pool, int repeats) {
+                           ParallelFor &pool, int repeats, std::optional<double> pairs) {
   const device::Runner &runner = *function.runner;
   const plan::Plan &plan = runner.getPlan();
   auto sizes = runner.bind(arguments, positions);
@@ -133,13 +155,14 @@ Expected<Timing> timeCalls(const api::CompiledFunction &function, const TensorMa
     return sizes.error();
   Timing timing;
   timing.threads = pool.threads();
-  timing.countsWork = plan.window.has_value();
+  timing.countsWork = pairs || plan.window;
   timing.hasPeak = plan.target == "cpu";
   const bool attends = plan.headDim != 0;
   Expected<Medians> medians = Medians();
   auto call = [&] { return runner.time(arguments, positions, cotangents, pool); };
   if (attends) {
-    double scores = countPairs(plan, *sizes) * sizes->batch * sizes->queryHeads;
+    const double scores =
+        pairs ? *pairs : countPairs(plan, *sizes) * sizes->batch * sizes->queryHeads;
     timing.forwardFlops = 2.0 * (plan.headDim + plan.valueDim) * scores;
     timing.backwardFlops = 2.0 * (3 * plan.headDim + 2 * plan.valueDim) * scores;
     cpu::Level level = timing.hasPeak ? cpu::levelOf(plan.features) : cpu::Level::Unsupported;

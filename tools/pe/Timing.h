@@ -4,6 +4,8 @@
 
 #include "runtime/api/Compiler.h"
 
+#include <optional>
+
 namespace pe::cli {
 
 /// Medians over whole calls, including tables and preparation but not compilation and file access.
@@ -13,8 +15,8 @@ struct Timing {
   double forwardShare = 0, backwardShare = 0;     // of the FMA peak measured between the calls
   int threads = 1;
 
-  /// Whether the useful work is known (one attention whose mask does not depend on data), and
-  /// whether there is a peak to compare with (on the CPU).
+  /// Whether the useful work is known (one attention), and whether there is a peak to compare with
+  /// (on the CPU).
   bool countsWork = true, hasPeak = true;
 
   /// Of an embedding, whose work is memory: bytes of the tokens that are read and written, and the
@@ -25,9 +27,16 @@ struct Timing {
   std::string json(const std::string &structure) const;
 };
 
+/// `pairs`: how many pairs the mask leaves, where the plan's range of i - j does not say it.
 Expected<Timing> timeCalls(const api::CompiledFunction &function, const TensorMap &arguments,
                            const TensorMap &cotangents, const Positions &positions,
-                           ParallelFor &pool, int repeats);
+                           ParallelFor &pool, int repeats, std::optional<double> pairs = {});
+
+/// Unmasked pairs of all heads and batch entries, by the program's own mask; none where it is a
+/// range of i - j, which the plan knows, or where there is not one attention.
+Expected<std::optional<double>> countMaskedPairs(const std::string &program,
+                                                 const TensorMap &arguments,
+                                                 const Positions &positions, unsigned threads);
 
 /// Unmasked pairs of one head and batch entry: those with window.low <= i - j <= window.high and
 /// i >= 0.

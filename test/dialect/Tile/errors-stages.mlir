@@ -119,7 +119,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %L = tile.buffer "low" temporary : !tile.buffer<[b, r], i32>
   // expected-error @below {{expected both bounds of the columns of a row, found one (pairs-C1)}}
-  %m = "tile.pairs"(%L) <{operandSegmentSizes = array<i32: 1, 0>}> : (!tile.buffer<[b, r], i32>) -> !tile.pairs
+  %m = "tile.pairs"(%L) <{operandSegmentSizes = array<i32: 1, 0, 0, 0>}> : (!tile.buffer<[b, r], i32>) -> !tile.pairs
 }
 
 // -----
@@ -129,6 +129,22 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %H = tile.buffer "high" temporary : !tile.buffer<[b, c], i32>
   // expected-error @below {{expected bounds of i32 with extent r last, heads before it, found '!tile.buffer<[b, c], i32>' (pairs-C2)}}
   %m = tile.pairs columns(%L, %H : !tile.buffer<[b, r], i32>, !tile.buffer<[b, c], i32>)
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %R = tile.buffer "reach" temporary : !tile.buffer<[b, 2], i32>
+  // expected-error @below {{expected a reach of i32 with extents b, 2 beside bounds of the columns, found '!tile.buffer<[b, 2], i32>' (pairs-C3)}}
+  %m = tile.pairs within(%R : !tile.buffer<[b, 2], i32>)
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %S = tile.buffer "states" temporary : !tile.buffer<[b, "ceildiv(r,64)", "ceildiv(c,32)"], i32>
+  // expected-error @below {{expected states of i32 with extents ceildiv(r,64), ceildiv(c,64) last, heads before them, found '!tile.buffer<[b, "ceildiv(r,64)", "ceildiv(c,32)"], i32>' (pairs-C4)}}
+  %m = tile.pairs states(%S : !tile.buffer<[b, "ceildiv(r,64)", "ceildiv(c,32)"], i32>)
 }
 
 // -----

@@ -330,6 +330,35 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<[r, c], f32>
+      %p = tile.constant 1.0 : !tile.val<[c], f32>
+      // expected-error @below {{expected a condition of f32 over [r, c], found '!tile.val<[c], f32>' (mask-C2)}}
+      %y = tile.mask %x where %p : !tile.val<[c], f32> fill 0.0 : !tile.val<[r, c], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<[r, c], f32>
+      %p = tile.constant 1.0 : !tile.val<[r, c], f32>
+      %y = tile.mask %x where %p : !tile.val<[r, c], f32> fill 0.0 : !tile.val<[r, c], f32>
+      // expected-error @below {{expected one condition for all masks of a stream, found another (mask-C3)}}
+      %z = tile.mask %x where %x : !tile.val<[r, c], f32> fill 0.0 : !tile.val<[r, c], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
     %x = tile.constant 1.0 : !tile.val<[r, e], f32>
     // expected-error @below {{expected the result to be the input without d, found '!tile.val<[r, e], f32>' to '!tile.val<[r], f32>' (reduce-C1)}}
     %y = tile.reduce add over d %x : !tile.val<[r, e], f32> -> !tile.val<[r], f32>

@@ -25,7 +25,7 @@
 
 // Bounds of rows are read by the stages that take pairs, through tile.pairs.
 // BOUNDS: tile.launch @attention_attention_columns {{.*}} {writes = array<i64: 1, 2>}
-// BOUNDS: tile.launch @attention_attention_forward {{.*}} {writes = array<i64: 5, 6, 7, 8>}
+// BOUNDS: tile.launch @attention_attention_forward {{.*}} {writes = array<i64: 6, 7, 8, 9>}
 tile.plan @loops attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %S = tile.buffer "slopes" argument : !tile.buffer<[hq], f32>
   %T = tile.buffer "table" temporary : !tile.buffer<[hq, t], f32>

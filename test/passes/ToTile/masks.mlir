@@ -1,4 +1,4 @@
-// RUN: pe-opt %s --split-input-file --pe-prepare --pe-to-tile | FileCheck %s
+// RUN: pe-opt %s --split-input-file --pe-prepare --pe-to-tile --verify-roundtrip | FileCheck %s
 // RUN: pe-opt %examples/sliding_window.mlir --pe-prepare --pe-to-tile | FileCheck %s --check-prefix=WINDOW
 // RUN: pe-opt %examples/rope_bidirectional.mlir --pe-prepare --pe-to-tile | FileCheck %s --check-prefix=ALL
 
@@ -17,7 +17,12 @@
 // CHECK:         tile.read %[[PREFIX]]
 // CHECK:         tile.write %{{.*}}, %[[LOW]]
 // CHECK:         tile.write %{{.*}}, %[[HIGH]]
-// CHECK:       %[[PAIRS:.*]] = tile.pairs columns(%[[LOW]], %[[HIGH]] : !tile.buffer<[b, r], i32>, !tile.buffer<[b, r], i32>)
+// What they come to over all rows: no key outside it is read.
+// CHECK:       tile.stage @prefix_reach_of_rows  prepare over ["b"]
+// CHECK:       tile.stage @prefix_reach  prepare over ["b"]
+// CHECK:         tile.write %{{.*}}, %[[REACH:[0-9]+]][
+// CHECK:       %[[PAIRS:.*]] = tile.pairs columns(%[[LOW]], %[[HIGH]] : !tile.buffer<[b, r], i32>, !tile.buffer<[b, r], i32>) within(%[[REACH]] : !tile.buffer<[b, 2], i32>)
+// CHECK-NOT:   states
 // CHECK:       tile.stage @prefix_forward {{.*}} pairs %[[PAIRS]]
 !t = tensor<?x?x?x?xf32>
 func.func @prefix(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
@@ -38,6 +43,64 @@ func.func @both(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name 
   %p = pe.mask_fn(%n : tensor<?xi32>) expr "j <= i or j < n[b]"
   %w = pe.sliding_window {left = 40}
   %m = pe.mask_and %p, %w
+  %o = pe.attention %q, %k, %v mask(%m) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+
+// -----
+
+// A mask that is code: what changes with the row or the column alone is summarised block by block,
+// then every block of pairs gets its state; in the stream the code is a condition of the mask.
+// CHECK-LABEL: tile.plan @documents
+// CHECK:       tile.stage @documents_mask_rows  prepare over ["b"]
+// CHECK-NEXT:    tile.foreach over ["ceildiv(r,64)"]
+// CHECK:       tile.stage @documents_mask_columns  prepare over ["b"]
+// CHECK-NEXT:    tile.foreach over ["ceildiv(c,64)"]
+// CHECK:       %[[STATES:.*]] = tile.buffer "documents_mask_states"  temporary : <[b, "ceildiv(r,64)", "ceildiv(c,64)"], i32>
+// CHECK:       tile.stage @documents_mask_states  prepare over ["b"]
+// CHECK-NEXT:    tile.foreach over ["ceildiv(r,64)", "ceildiv(c,64)"]
+// CHECK:         tile.write %{{.*}}, %[[STATES]]
+// CHECK:       tile.pairs band(right = 1) states(%[[STATES]] : !tile.buffer<[b, "ceildiv(r,64)", "ceildiv(c,64)"], i32>)
+// CHECK:       tile.stage @documents_forward
+// CHECK:         tile.map
+// CHECK:           arith.cmpi eq
+// CHECK:         tile.mask %{{.*}} where %{{.*}} : !tile.val<[r, c], f32> fill
+!t = tensor<?x?x?x?xf32>
+func.func @documents(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
+                     %x: tensor<?x?xi32> {pe.name = "x", pe.axes = ["batch", "query"]},
+                     %y: tensor<?x?xi32> {pe.name = "y", pe.axes = ["batch", "key"]}) -> (!t {pe.name = "o"}) {
+  %c = pe.causal
+  %s = pe.mask_fn(%x, %y : tensor<?x?xi32>, tensor<?x?xi32>) expr "x[b, i] == y[b, j]"
+  %m = pe.mask_and %c, %s
+  %o = pe.attention %q, %k, %v mask(%m) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+
+// -----
+
+// Nothing changes with the batch: one state for all of its entries. What code says about an interval
+// of keys becomes bounds of every row.
+// CHECK-LABEL: tile.plan @hull
+// CHECK:       tile.stage @hull_columns  prepare over ["b"]
+// CHECK:       tile.stage @hull_mask_states  prepare over []
+// CHECK:       tile.pairs columns({{.*}}) within({{.*}}) states(%{{.*}} : !tile.buffer<["ceildiv(r,64)", "ceildiv(c,64)"], i32>)
+!t = tensor<?x?x?x?xf32>
+func.func @hull(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
+                %n: tensor<i32> {pe.name = "n"}) -> (!t {pe.name = "o"}) {
+  %m = pe.mask_fn(%n : tensor<i32>) expr "j < n and (i // 100 + j // 100) % 2 == 0"
+  %o = pe.attention %q, %k, %v mask(%m) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+
+// -----
+
+// What says nothing about blocks has no states.
+// CHECK-LABEL: tile.plan @pairs
+// CHECK-NOT:   states
+// CHECK:       tile.mask %{{.*}} where
+!t = tensor<?x?x?x?xf32>
+func.func @pairs(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"}) -> (!t {pe.name = "o"}) {
+  %m = pe.mask_fn expr "sin(i * j) > 0.5"
   %o = pe.attention %q, %k, %v mask(%m) : (!t, !t, !t) -> !t
   return %o : !t
 }

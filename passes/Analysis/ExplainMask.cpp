@@ -1,0 +1,74 @@
+//===- ExplainMask.cpp - The forms of masks in words ----------------------===//
+
+#include "passes/Analysis/ExplainMask.h"
+
+#include "dialect/PE/PEMasks.h"
+#include "dialect/PE/PEScalars.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Analysis/Explain.h"
+#include "passes/Analysis/Formula.h"
+#include "passes/Analysis/ScalarRange.h"
+
+namespace mlir::pe {
+namespace {
+
+constexpr StringLiteral kInterval =
+    "an interval of keys for every query, computed once per call; no pair outside is visited but "
+    "in the blocks that it cuts";
+constexpr StringLiteral kBlocks =
+    "code; blocks of 64 x 64 pairs that it empties are left out, those that it leaves whole run "
+    "without a mask, in others it is evaluated for every pair";
+constexpr StringLiteral kPairs = "code, evaluated for every pair: it says nothing about blocks";
+
+/// A part of a mask as it is written, or the name of its op.
+std::string formulaOfMask(func::FuncOp function, Operation *op) {
+  auto code = dyn_cast<MaskFnOp>(op);
+  if (!code)
+    return op->getName().getStringRef().str();
+  SmallVector<std::string> captures = llvm::map_to_vector(
+      code.getCaptures(), [&](Value capture) { return nameOfCapture(function, capture); });
+  Block &body = code.getBody().front();
+  return formulaOf(cast<YieldOp>(body.getTerminator()).getValues()[0], body, captures);
+}
+
+} // namespace
+
+llvm::json::Array explainMasks(func::FuncOp function, AttentionOp attention) {
+  llvm::json::Array masks;
+  SmallVector<Value> pending;
+  if (attention.getMask())
+    pending.push_back(attention.getMask());
+  while (!pending.empty()) {
+    Value mask = pending.pop_back_val();
+    if (auto both = mask.getDefiningOp<MaskAndOp>()) {
+      llvm::append_range(pending, ValueRange{both.getRhs(), both.getLhs()});
+      continue;
+    }
+    std::optional<DifferenceRange> range = getDifferenceRange(mask);
+    if (!range || range->exact)
+      continue;
+    const bool isInterval = keepsInterval(mask);
+    bool blocks = false;
+    if (auto code = mask.getDefiningOp<MaskFnOp>(); code && !isInterval)
+      blocks = knowsBlocks(cast<YieldOp>(code.getBody().front().getTerminator()).getValues()[0],
+                           RegionDependence(code.getBody()));
+    masks.push_back(llvm::json::Object{{"formula", formulaOfMask(function, mask.getDefiningOp())},
+                                       {"location", describeLocation(mask.getLoc())},
+                                       {"form", isInterval ? "interval" : "code"},
+                                       {"blocks", blocks},
+                                       {"cost", isInterval ? kInterval
+                                                : blocks   ? kBlocks
+                                                           : kPairs}});
+  }
+  return masks;
+}
+
+void printMasks(llvm::raw_ostream &os, const llvm::json::Array &masks) {
+  for (const llvm::json::Value &each : masks) {
+    const llvm::json::Object &mask = *each.getAsObject();
+    os << "  mask " << *mask.getString("formula") << "\n    at " << *mask.getString("location")
+       << "\n    form: " << *mask.getString("cost") << "\n";
+  }
+}
+
+} // namespace mlir::pe

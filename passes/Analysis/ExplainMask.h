@@ -1,0 +1,27 @@
+//===- ExplainMask.h - The forms of masks in words --------------*- C++ -*-===//
+//
+// A mask that is a range of i - j stands in the first line of `pe explain`. Of every other part of
+// it this says what it is and what kernels do with it:
+//
+//     mask q_doc[b, i] == k_doc[b, j]
+//       at documents.mlir:7:11
+//       form: code; blocks of 64 x 64 pairs that it empties are left out, ...
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_ANALYSIS_EXPLAINMASK_H
+#define PE_PASSES_ANALYSIS_EXPLAINMASK_H
+
+#include "dialect/PE/PEAttention.h"
+#include "llvm/Support/JSON.h"
+
+namespace mlir::pe {
+
+/// [{"formula", "location", "form": "interval" or "code", "blocks": truth value, "cost"}], after
+/// pe-expand-masks.
+llvm::json::Array explainMasks(func::FuncOp function, AttentionOp attention);
+
+void printMasks(llvm::raw_ostream &os, const llvm::json::Array &masks);
+
+} // namespace mlir::pe
+
+#endif // PE_PASSES_ANALYSIS_EXPLAINMASK_H

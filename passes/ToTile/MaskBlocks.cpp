@@ -1,0 +1,288 @@
+//===- MaskBlocks.cpp - What masks from data come to over many pairs ------===//
+//
+// States are computed in two stages. What changes with the row or with the column alone is
+// summarised for every block of rows and of columns: its least and greatest number. Then every
+// block of pairs gets its state from the ranges of these (passes/Analysis/ScalarRange.h).
+//
+//===----------------------------------------------------------------------===//
+#include "passes/ToTile/MaskBlocks.h"
+
+#include "dialect/PE/PEScalars.h"
+#include "passes/Analysis/ScalarRange.h"
+#include "passes/ToTile/Attention.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using pe::Dependence;
+using pe::ScalarRange;
+
+namespace {
+
+/// Folds `body` over the elements of block `block`; those of `extent` that are none repeat the
+/// last.
+SmallVector<Value>
+foldBlock(Scalar &s, Value block, StringRef extent, ValueRange inits,
+          llvm::function_ref<SmallVector<Value>(Scalar &, Value, ValueRange)> body) {
+  Value last = s.sub(s.size(extent), s.index(1));
+  Value first = s.mul(block, s.index(kStateBlock));
+  auto loop = s.create<scf::ForOp>(s.index(0), s.index(kStateBlock), s.index(1), inits);
+  Scalar inner(s.getLoc(), OpBuilder::atBlockEnd(loop.getBody()));
+  Value element = inner.create<arith::MinSIOp>(inner.add(first, loop.getInductionVar()), last);
+  inner.create<scf::YieldOp>(body(inner, element, loop.getRegionIterArgs()));
+  return SmallVector<Value>(loop.getResults());
+}
+
+Value toIndex(Scalar &s, Value value) {
+  if (value.getType().isIndex())
+    return value;
+  if (value.getType().isInteger(1))
+    return s.select(value, s.index(1), s.index(0));
+  return s.create<arith::IndexCastOp>(s.getIndexType(), value);
+}
+
+/// What a loop carries is an i64: of an index nothing could be proved to fit in 32 bits.
+Value toWide(Scalar &s, Value value) {
+  Type i64 = s.getI64Type();
+  if (value.getType() == i64)
+    return value;
+  if (value.getType().isInteger() && !value.getType().isInteger(1))
+    return s.create<arith::ExtSIOp>(i64, value);
+  return s.create<arith::IndexCastOp>(i64, toIndex(s, value));
+}
+Value wideNumber(Scalar &s, int64_t number) {
+  return s.create<arith::ConstantOp>(s.getI64IntegerAttr(number));
+}
+
+/// Stages that write the states of one mask.
+class StateStages {
+public:
+  StateStages(PlanContext &context, std::string name, pe::MaskFnOp mask)
+      : context(context), name(std::move(name)), mask(mask), region(mask.getBody().front()),
+        dependence(mask.getBody()), root(cast<pe::YieldOp>(region.getTerminator()).getValues()[0]) {
+  }
+
+  Value create();
+
+private:
+  /// Leaves that change with the row or with the column, and their summary.
+  struct Side {
+    StringRef extent, start;
+    SmallVector<Value> leaves;
+    Value summary; // per block: the least and the greatest number of each leaf in turn
+  };
+
+  bool changesWith(Value value, Dependence::Source source) const {
+    return dependence.of(value).has(source);
+  }
+  SmallVector<StringRef> with(ArrayRef<StringRef> extents) const;
+  TileBuilder begin(StringRef suffix) {
+    return beginStage(context.plan, name + suffix.str(), Phase::Prepare, heads);
+  }
+  /// The value at a row or column (null for leaves that change with neither).
+  Value at(Scalar &s, Value value, ValueRange item, Value row, Value column);
+  void summarise(TileBuilder &t, Side &side);
+  ScalarRange rangeOf(Scalar &s, Value leaf, ValueRange at);
+
+  PlanContext &context;
+  std::string name;
+  pe::MaskFnOp mask;
+  Block &region;
+  pe::RegionDependence dependence;
+  Value root;
+  SmallVector<StringRef> heads; // b and hq, if the mask changes with them
+  Side rows{"r", "q_start", {}, {}}, columns{"c", "k_start", {}, {}};
+  Value isSmall; // every number so far is of the magnitude that ranges allow for
+};
+
+SmallVector<StringRef> StateStages::with(ArrayRef<StringRef> extents) const {
+  SmallVector<StringRef> all(heads);
+  llvm::append_range(all, extents);
+  return all;
+}
+
+Value StateStages::at(Scalar &s, Value value, ValueRange item, Value row, Value column) {
+  TileParameters parameters(context, region, mask.getCaptures());
+  IRMapping mapping;
+  Value zero = s.index(0);
+  auto place = [&](StringRef head) {
+    const auto *found = llvm::find(heads, head);
+    return found == heads.end() ? zero : item[found - heads.begin()];
+  };
+  auto position = [&](Value index, StringRef start) {
+    return index ? s.add(index, s.size(start)) : zero;
+  };
+  pe::mapPoint(
+      mapping, region,
+      {place("b"), place("hq"), position(row, rows.start), position(column, columns.start)});
+  return pe::emitScalar(value, mapping, s, parameters);
+}
+
+void StateStages::summarise(TileBuilder &t, Side &side) {
+  const std::string blocks =
+      "ceildiv(" + side.extent.str() + "," + std::to_string(kStateBlock) + ")";
+  t.foreach ({blocks}, [&](Scalar &s, ValueRange place) {
+    SmallVector<Value> inits;
+    for (size_t n = 0; n < side.leaves.size(); ++n)
+      inits.append({wideNumber(s, std::numeric_limits<int64_t>::max()),
+                    wideNumber(s, std::numeric_limits<int64_t>::min())});
+    auto body = [&](Scalar &inner, Value element, ValueRange so) {
+      const bool isRow = &side == &rows;
+      SmallVector<Value> next;
+      for (auto [n, leaf] : llvm::enumerate(side.leaves)) {
+        Value number = toWide(
+            inner, at(inner, leaf, place, isRow ? element : Value(), isRow ? Value() : element));
+        next.push_back(inner.create<arith::MinSIOp>(so[2 * n], number));
+        next.push_back(inner.create<arith::MaxSIOp>(so[2 * n + 1], number));
+      }
+      return next;
+    };
+    SmallVector<Value> found = foldBlock(s, place.back(), side.extent, inits, body);
+    for (auto [n, number] : llvm::enumerate(found)) {
+      SmallVector<Value> to(place);
+      to.push_back(s.index(n));
+      writeElement(s, number, side.summary, to);
+    }
+  });
+}
+
+/// `at`: the item, then the blocks of rows and columns.
+ScalarRange StateStages::rangeOf(Scalar &s, Value leaf, ValueRange at) {
+  const bool isTruth = leaf.getType().isInteger(1);
+  const bool isOfRow = changesWith(leaf, Dependence::Query),
+             isOfColumn = changesWith(leaf, Dependence::Key);
+  ScalarRange range;
+  APInt constant;
+  if (matchPattern(leaf, m_ConstantInt(&constant)) && !isTruth) {
+    range.least = range.most = s.index(constant.getSExtValue());
+    range.bits = constant.getSignificantBits();
+    if (range.bits <= pe::kLeafBits)
+      return range;
+  } else if (!isOfRow && !isOfColumn) {
+    range.least = range.most =
+        toIndex(s, this->at(s, leaf, at.take_front(heads.size()), Value(), Value()));
+  } else {
+    Side &side = isOfRow ? rows : columns;
+    const int64_t number = llvm::find(side.leaves, leaf) - side.leaves.begin();
+    auto read = [&](int64_t end) {
+      SmallVector<Value> from(at.take_front(heads.size()));
+      from.append({at[heads.size() + (isOfRow ? 0 : 1)], s.index(2 * number + end)});
+      return toIndex(s, readElement(s, side.summary, from));
+    };
+    range.least = read(0), range.most = read(1);
+  }
+  if (isTruth) {
+    auto isTrue = [&](Value value) -> Value {
+      return s.create<arith::CmpIOp>(arith::CmpIPredicate::ne, value, s.index(0));
+    };
+    return {isTrue(range.least), isTrue(range.most)};
+  }
+  range.bits = pe::kLeafBits;
+  auto keep = [&](arith::CmpIPredicate predicate, Value value, int64_t bound) {
+    Value fits = s.create<arith::CmpIOp>(predicate, value, s.index(bound));
+    isSmall = isSmall ? s.create<arith::AndIOp>(isSmall, fits).getResult() : fits;
+  };
+  constexpr int64_t limit = int64_t(1) << pe::kLeafBits;
+  keep(arith::CmpIPredicate::sgt, range.least, -limit);
+  keep(arith::CmpIPredicate::slt, range.most, limit);
+  return range;
+}
+
+Value StateStages::create() {
+  SmallVector<Value> leaves = pe::rangeLeavesOf(root, dependence);
+  bool perBatch = false, perHead = false;
+  for (Value leaf : leaves) {
+    perBatch |= dependence.of(leaf).has(Dependence::Batch);
+    perHead |= dependence.of(leaf).has(Dependence::Head);
+    if (changesWith(leaf, Dependence::Query))
+      rows.leaves.push_back(leaf);
+    else if (changesWith(leaf, Dependence::Key))
+      columns.leaves.push_back(leaf);
+  }
+  if (rows.leaves.empty() && columns.leaves.empty())
+    return {}; // nothing tells one block from another
+  if (perBatch)
+    heads.push_back("b");
+  if (perHead)
+    heads.push_back("hq");
+  for (Side *side : {&rows, &columns}) {
+    if (side->leaves.empty())
+      continue;
+    const std::string suffix = side == &rows ? "_mask_rows" : "_mask_columns";
+    const std::string blocks =
+        "ceildiv(" + side->extent.str() + "," + std::to_string(kStateBlock) + ")";
+    side->summary =
+        context.temporary(name + suffix, with({blocks, std::to_string(2 * side->leaves.size())}),
+                          context.plan.getI64Type());
+    TileBuilder t = begin(suffix);
+    summarise(t, *side);
+  }
+  Value states = context.kept(name + "_mask_states", with({"ceildiv(r,64)", "ceildiv(c,64)"}),
+                              context.plan.getI32Type());
+  TileBuilder t = begin("_mask_states");
+  t.foreach ({"ceildiv(r,64)", "ceildiv(c,64)"}, [&](Scalar &s, ValueRange at) {
+    std::optional<ScalarRange> range = pe::emitRange(
+        root, dependence, s, s.getLoc(), [&](Value leaf) { return rangeOf(s, leaf, at); });
+    auto number = [&](int64_t state) -> Value {
+      return s.create<arith::ConstantOp>(s.getI32IntegerAttr(state));
+    };
+    Value state = s.select(range->least, number(2), s.select(range->most, number(1), number(0)));
+    writeElement(s, isSmall ? s.select(isSmall, state, number(1)) : state, states, at);
+  });
+  return states;
+}
+
+} // namespace
+
+Value mlir::tile::createBlockStates(PlanContext &context, const std::string &name,
+                                    pe::MaskFnOp mask) {
+  return StateStages(context, name, mask).create();
+}
+
+Value mlir::tile::createReach(PlanContext &context, const std::string &name, Value low,
+                              Value high) {
+  Type i32 = context.plan.getI32Type();
+  const StringRef extents[] = {"b", "2"};
+  Value parts = context.temporary(name + "_reach_of_rows", {"b", "ceildiv(r,64)", "2"}, i32);
+  Value reach = context.kept(name + "_reach", extents, i32);
+  // Both are 0 where there is nothing, so that the greatest counts.
+  auto write = [&](Scalar &s, ValueRange numbers, Value buffer, ValueRange at) {
+    for (auto [n, number] : llvm::enumerate(numbers)) {
+      SmallVector<Value> to(at);
+      to.push_back(s.index(n));
+      writeElement(s, s.create<arith::TruncIOp>(i32, number), buffer, to);
+    }
+  };
+  auto larger = [](Scalar &s, ValueRange a, ValueRange b) {
+    return SmallVector<Value>{s.create<arith::MaxSIOp>(a[0], b[0]),
+                              s.create<arith::MaxSIOp>(a[1], b[1])};
+  };
+  TileBuilder t = beginStage(context.plan, name + "_reach_of_rows", Phase::Prepare, {"b"});
+  t.foreach ({"ceildiv(r,64)"}, [&](Scalar &s, ValueRange at) {
+    auto body = [&](Scalar &inner, Value row, ValueRange so) {
+      Value first = toIndex(inner, readElement(inner, low, {at[0], row}));
+      Value end = toIndex(inner, readElement(inner, high, {at[0], row}));
+      Value isEmpty = inner.create<arith::CmpIOp>(arith::CmpIPredicate::sge, first, end);
+      auto unlessEmpty = [&](Value number) {
+        return inner.select(isEmpty, wideNumber(inner, 0), toWide(inner, number));
+      };
+      return larger(inner, so, {unlessEmpty(inner.sub(inner.size("c"), first)), unlessEmpty(end)});
+    };
+    write(s, foldBlock(s, at[1], "r", {wideNumber(s, 0), wideNumber(s, 0)}, body), parts, at);
+  });
+  TileBuilder whole = beginStage(context.plan, name + "_reach", Phase::Prepare, {"b"});
+  whole.foreach ({}, [&](Scalar &s, ValueRange at) {
+    auto loop = s.create<scf::ForOp>(s.index(0), s.size("ceildiv(r,64)"), s.index(1),
+                                     ValueRange{wideNumber(s, 0), wideNumber(s, 0)});
+    Scalar inner(s.getLoc(), OpBuilder::atBlockEnd(loop.getBody()));
+    SmallVector<Value> part;
+    for (int64_t n : {0, 1})
+      part.push_back(toWide(
+          inner, readElement(inner, parts, {at[0], loop.getInductionVar(), inner.index(n)})));
+    inner.create<scf::YieldOp>(larger(inner, loop.getRegionIterArgs(), part));
+    write(s, loop.getResults(), reach, at);
+  });
+  return reach;
+}
