@@ -12,7 +12,8 @@ HEADS, LENGTH, DEPTH = 3, 150, 16
 
 PROGRAM = """!t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {{pe.name = "q"}}, %k: !t {{pe.name = "k"}}, %v: !t {{pe.name = "v"}},
-             %n: tensor<?xi32> {{pe.name = "n", pe.axes = ["batch"], pe.init = "integers(70,71)"}}) -> (!t {{pe.name = "o"}}) {{
+             %n: tensor<?xi32> {{pe.name = "n", pe.axes = ["batch"],
+                                     pe.init = "integers(70,71)"}}) -> (!t {{pe.name = "o"}}) {{
   %m = pe.mask_fn(%n : tensor<?xi32>) expr "{0}"
   %o = pe.attention %q, %k, %v mask(%m) : (!t, !t, !t) -> !t
   return %o : !t
