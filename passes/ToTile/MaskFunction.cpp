@@ -6,16 +6,20 @@
 using namespace mlir;
 using namespace mlir::tile;
 
+Value MaskFunction::emitAt(Scalar &s, const pe::PairPoint &point) {
+  Block &region = op.getBody().front();
+  TileParameters parameters(context, region, op.getCaptures());
+  IRMapping mapping;
+  pe::mapPoint(mapping, region, point);
+  Value root = cast<pe::YieldOp>(region.getTerminator()).getValues()[0];
+  return pe::emitScalar(root, mapping, s, parameters);
+}
+
 Value MaskFunction::emit(TileBuilder &t, Value input, double fill) {
   SmallVector<Value> inputs = t.pairPoint();
   inputs.push_back(input);
-  Block &region = op.getBody().front();
   return t.map(inputs, {"r", "c"}, [&](Scalar &s, ValueRange in) {
-    TileParameters parameters(context, region, op.getCaptures());
-    IRMapping mapping;
-    pe::mapPoint(mapping, region, {in[0], in[1], in[2], in[3]});
-    Value root = cast<pe::YieldOp>(region.getTerminator()).getValues()[0];
-    Value isKept = pe::emitScalar(root, mapping, s, parameters);
+    Value isKept = emitAt(s, {in[0], in[1], in[2], in[3]});
     return s.select(isKept, in[4], s.number(fill, in[4].getType()));
   });
 }
