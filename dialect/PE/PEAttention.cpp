@@ -2,6 +2,8 @@
 
 #include "dialect/PE/PEAttention.h"
 
+#include "dialect/PE/PEScores.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -134,6 +136,28 @@ std::optional<DifferenceRange> AttentionOp::getMaskRange() {
   return getMask() ? getDifferenceRange(getMask()) : DifferenceRange();
 }
 
+DifferenceRange AttentionOp::getPairRange() {
+  std::optional<DifferenceRange> known = getMaskRange();
+  DifferenceRange range = known ? *known : DifferenceRange{.exact = false};
+  if (getNormalizer() == Normalizer::StickBreaking && getDirection() == Direction::Before)
+    range.min = std::max<int64_t>(range.min, getAttendCurrent() ? 0 : 1);
+  return range;
+}
+
+bool AttentionOp::readsPositions() {
+  const bool hasOrder = getNormalizer() == Normalizer::StickBreaking;
+  if (hasOrder || getMask() || !getBiases().empty() || !getPrologues().empty() || getRotation())
+    return true;
+  if (!getScore())
+    return false;
+  auto function = getScore().getDefiningOp<ScoreFnOp>();
+  if (!function)
+    return true;
+  // s, b, h, i, j
+  Block &region = function.getBody().front();
+  return !region.getArgument(3).use_empty() || !region.getArgument(4).use_empty();
+}
+
 bool AttentionOp::isShiftInvariant() {
   return getNormalizer() == Normalizer::Softmax && !getSink();
 }
@@ -213,6 +237,41 @@ static LogicalResult verifyDropout(AttentionOp op) {
                                op.getQuery().getType(), seeds, 0, 0});
 }
 
+/// The order of stick-breaking, and what goes with it. A mask that is a block argument says
+/// nothing.
+static LogicalResult verifyStickBreaking(AttentionOp op) {
+  const bool isBoth = op.getDirection() == Direction::Both;
+  const char *ownKey = op.getAttendCurrent()                   ? "attend_current"
+                       : op.getRemainder() == Remainder::Value ? "remainder = #pe.remainder<value>"
+                                                               : nullptr;
+  if (op.getNormalizer() != Normalizer::StickBreaking) {
+    if (isBoth || ownKey) // stick_breaking-C1
+      return op.emitOpError("expected ")
+             << (ownKey ? ownKey : "direction = #pe.direction<both>")
+             << " under stick_breaking alone, found it under softmax (stick_breaking-C1)";
+    return success();
+  }
+  if (isBoth && op.getLse()) // stick_breaking-C2
+    return op.emitOpError("expected one result under direction = #pe.direction<both>, which leaves "
+                          "a mass on each side, found two (stick_breaking-C2)");
+  std::optional<DifferenceRange> range = op.getMaskRange();
+  if (!range)
+    return success();
+  if (!isBoth && !range->isCausal()) // attention-C9
+    return op.emitOpError("expected a mask that implies j <= i for stick_breaking, found ")
+           << (op.getMask() ? "one that allows later keys" : "none")
+           << "; without an order of the keys its product is undefined, use mask(%m) with "
+              "pe.causal, or direction = #pe.direction<both> (attention-C9)";
+  if (isBoth && (range->min >= 0 || range->max <= 0)) // stick_breaking-C3
+    return op.emitOpError("expected a mask that allows keys on both sides of a query for direction "
+                          "= #pe.direction<both>, found one without ")
+           << (range->min >= 0 ? "later" : "earlier") << " keys (stick_breaking-C3)";
+  if (ownKey && !range->contains(0)) // stick_breaking-C4
+    return op.emitOpError("expected a mask that allows a query's own key, j = i, for ")
+           << ownKey << ", found one that never does; use pe.causal (stick_breaking-C4)";
+  return success();
+}
+
 LogicalResult AttentionOp::verify() {
   RankedTensorType q = getQuery().getType(), k = getKey().getType();
   if (failed(verifySizes(*this)))
@@ -233,15 +292,8 @@ LogicalResult AttentionOp::verify() {
   if (scale && !isFiniteInF32(scale->convertToDouble())) // attention-C8
     return emitOpError("expected a scale that is finite in f32, found ")
            << scale->convertToDouble() << " (attention-C8)";
-  if (getNormalizer() == Normalizer::StickBreaking) {
-    std::optional<DifferenceRange> range = getMaskRange();
-    if (range && !range->isCausal()) // attention-C9
-      return emitOpError("expected a mask that implies j <= i for stick_breaking, found ")
-             << (getMask() ? "one that allows later keys" : "none")
-             << "; without an order of the keys its product is undefined, use mask(%m) with "
-                "pe.causal (attention-C9)";
-  }
-  if (failed(verifySink(*this)) || failed(verifyDropout(*this)))
+  if (failed(verifyStickBreaking(*this)) || failed(verifySink(*this)) ||
+      failed(verifyDropout(*this)))
     return failure();
   if (getRotation() && !q.isDynamicDim(3))
     if (auto rotation = getRotation().getDefiningOp<RotationOpInterface>())

@@ -20,7 +20,9 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     `scale` is 1 / sqrt(D) when absent. The optional second result is, per query, the natural
     logarithm of the softmax denominator [B, Hq, Sq] (-inf for a row without keys), or under
     stick-breaking the logarithm of the remaining mass. Stick-breaking needs an order: a mask
-    that implies j <= i.
+    that implies j <= i, or `direction = #pe.direction<both>` and none that does. It takes keys
+    j < i; with `attend_current` also j = i. `remainder = #pe.remainder<value>` gives the remaining
+    mass to the query's own value.
 
     `sink(%s)` (softmax only): a logit per query head that joins the denominator and has no value. A
     row without keys then has o = 0 and log-sum-exp s_h.
@@ -44,7 +46,9 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     Optional<PE_ScoreType>:$score, Optional<1DTensorOf<[F32]>>:$sink,
     Optional<TensorRankOf<[I64], [0, 1]>>:$seed, Optional<PE_MaskType>:$mask,
     DefaultValuedAttr<PE_NormalizerAttr, "::mlir::pe::Normalizer::Softmax">:$normalizer,
-    OptionalAttr<F64Attr>:$scale, OptionalAttr<F64Attr>:$dropout);
+    OptionalAttr<F64Attr>:$scale, OptionalAttr<F64Attr>:$dropout, UnitAttr:$attend_current,
+    DefaultValuedAttr<PE_RemainderAttr, "::mlir::pe::Remainder::Drop">:$remainder,
+    DefaultValuedAttr<PE_DirectionAttr, "::mlir::pe::Direction::Before">:$direction);
   let results = (outs PE_Activations:$output, Optional<3DTensorOf<[F32]>>:$lse);
   let assemblyFormat = [{
     $query `,` $key `,` $value custom<Clauses>($biases, $prologues, $rotation, $score, $sink,
@@ -60,7 +64,42 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     /// The range of i - j the mask allows; everything without a mask, none when the mask is a
     /// block argument.
     std::optional<::mlir::pe::DifferenceRange> getMaskRange();
+    /// The range of i - j of the pairs that take part: what the mask allows (everything where it is
+    /// a block argument), without the query's own key where stick-breaking leaves that out.
+    ::mlir::pe::DifferenceRange getPairRange();
+    /// Whether the result depends on where queries and keys are: by a mask, biases, prologues, a
+    /// rotation or a function of the score that reads i or j.
+    bool readsPositions();
   }];
+}
+
+def PE_MergeOp : PE_Op<"merge", [Pure]> {
+  let summary = "What one attention over the keys of two would have given";
+  let description = [{
+    Two calls of one attention on the same queries and on two parts of the keys, merged from their
+    results. Under softmax, with lse the logarithm of exp(lse_1) + exp(lse_2),
+    o = exp(lse_1 - lse) o_1 + exp(lse_2 - lse) o_2; `sink(%s)` adds exp(s_h) to that sum, for calls
+    that have no sink of their own. Under stick-breaking, where the second results are logarithms of
+    the remaining mass, the first call is the one on the nearer keys: o = o_1 + exp(lse_1) o_2,
+    lse = lse_1 + lse_2. A part without keys (o = 0; lse = -inf, or 0) changes nothing. Further
+    parts are merged with what this makes. Shapes: o [B, Hq, Sq, Dv], lse [B, Hq, Sq]. Example:
+
+    ```mlir
+    %o, %lse = pe.merge %o1, %lse1, %o2, %lse2
+        : (tensor<?x?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?xf32>)
+        -> tensor<?x?x?x?xf32>, tensor<?x?x?xf32>
+    ```
+  }];
+  let arguments = (ins PE_Activations:$first, 3DTensorOf<[F32]>:$first_lse,
+    PE_Activations:$second, 3DTensorOf<[F32]>:$second_lse, Optional<1DTensorOf<[F32]>>:$sink,
+    DefaultValuedAttr<PE_NormalizerAttr, "::mlir::pe::Normalizer::Softmax">:$normalizer);
+  let results = (outs PE_Activations:$output, 3DTensorOf<[F32]>:$lse);
+  let assemblyFormat = [{
+    $first `,` $first_lse `,` $second `,` $second_lse (`sink` `(` $sink^ `:` type($sink) `)`)?
+    attr-dict `:` `(` type($first) `,` type($first_lse) `,` type($second) `,` type($second_lse) `)`
+    `->` type($output) `,` type($lse)
+  }];
+  let hasVerifier = 1;
 }
 
 #endif // PE_ATTENTION_TD

@@ -23,10 +23,38 @@ def PE_NormalizerAttr : PE_EnumAttr<PE_Normalizer, "normalizer"> {
   let description = [{
     `softmax`: A_ij = exp(z_ij) / sum_l exp(z_il) over unmasked keys; a row without keys yields 0.
     `stick_breaking`: A_ij = sigma(z_ij) * prod_{j<l<i} (1 - sigma(z_il)), keys strictly before
-    the query; the remaining mass is dropped.
+    the query; the remaining mass is dropped, unless attributes of the attention say otherwise.
 
     ```mlir
     #pe.normalizer<stick_breaking>
+    ```
+  }];
+}
+
+def PE_Remainder : PE_Enum<"Remainder", "Where the mass goes that stick-breaking leaves", [
+  I32EnumAttrCase<"Drop", 0, "drop">, I32EnumAttrCase<"Value", 1, "value">]>;
+def PE_RemainderAttr : PE_EnumAttr<PE_Remainder, "remainder"> {
+  let summary = "Where the mass goes that stick-breaking leaves: drop or value";
+  let description = [{
+    `drop`: nowhere. `value`: o_i gains v_i times the mass left of row i. It is not dropped by
+    dropout, and a query whose own key the mask leaves out gains nothing.
+
+    ```mlir
+    #pe.remainder<value>
+    ```
+  }];
+}
+
+def PE_Direction : PE_Enum<"Direction", "On which side of a query stick-breaking takes keys", [
+  I32EnumAttrCase<"Before", 0, "before">, I32EnumAttrCase<"Both", 1, "both">]>;
+def PE_DirectionAttr : PE_EnumAttr<PE_Direction, "direction"> {
+  let summary = "On which side of a query stick-breaking takes keys: before or both";
+  let description = [{
+    `before`: the keys before the query, nearest first. `both`: the mean of that and of the same
+    over the keys after the query, again nearest first.
+
+    ```mlir
+    #pe.direction<both>
     ```
   }];
 }

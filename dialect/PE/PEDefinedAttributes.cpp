@@ -30,8 +30,6 @@ constexpr Advice kAdvice[] = {
     {"softcap", "soft-capping is not built yet"},
     {"dropout", "dropout is not built yet"},
     {"sink", "attention sinks are not built yet"},
-    {"remainder", "the remainder of stick-breaking is not built yet"},
-    {"attend_current", "stick-breaking over the current key is not built yet"},
     {"causal", "write mask(%m) with %m = pe.causal"},
     {"window", "write mask(%m) with %m = pe.sliding_window"},
 };

@@ -57,6 +57,19 @@ LogicalResult AttentionGradOp::verify() {
   return success();
 }
 
+MergeOp MergeGradOp::getMerge() { return getOutput().getDefiningOp<MergeOp>(); }
+
+LogicalResult MergeGradOp::verify() {
+  MergeOp merge = getMerge();
+  if (!merge || merge.getOutput() != getOutput()) // merge_grad-C1
+    return emitOpError("expected the output of a pe.merge, found another value (merge_grad-C1)");
+  if (getGradients().getTypes() != merge->getOperandTypes()) // merge_grad-C2
+    return emitOpError("expected one gradient per operand of the merge, of types ")
+           << merge->getOperandTypes() << ", found " << getGradients().getTypes()
+           << " (merge_grad-C2)";
+  return success();
+}
+
 LogicalResult PullbackOp::verify() {
   Operation *bias = getBias().getDefiningOp();
   if (!isa_and_nonnull<BiasFnOp, TermOp>(bias)) // pullback-C1

@@ -49,6 +49,35 @@ def PE_AttentionGradOp : PE_Op<"attention_grad", [Pure, AttrSizedResultSegments]
   }];
 }
 
+def PE_MergeGradOp : PE_Op<"merge_grad", [Pure]> {
+  let summary = "Gradients of what was merged";
+  let description = [{
+    `output` is the first result of a `pe.merge`; the results are the gradients of its tensor
+    operands, in order (merge_grad-C1, -C2). Example:
+
+    ```mlir
+    %o, %lse = pe.merge %o1, %lse1, %o2, %lse2
+        : (tensor<?x?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?xf32>)
+        -> tensor<?x?x?x?xf32>, tensor<?x?x?xf32>
+    %d_o1, %d_lse1, %d_o2, %d_lse2 = pe.merge_grad %o, %d_o lse(%d_lse : tensor<?x?x?xf32>)
+        : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>)
+        -> (tensor<?x?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?xf32>)
+    ```
+  }];
+  let arguments = (ins PE_Activations:$output, PE_Activations:$cotangent,
+                       Optional<3DTensorOf<[F32]>>:$lse_cotangent);
+  let results = (outs Variadic<RankedTensorOf<[F32, BF16, F16]>>:$gradients);
+  let assemblyFormat = [{
+    $output `,` $cotangent (`lse` `(` $lse_cotangent^ `:` type($lse_cotangent) `)`)? attr-dict
+    `:` `(` type($output) `,` type($cotangent) `)` `->` `(` type($gradients) `)`
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The merge this is the gradient of.
+    ::mlir::pe::MergeOp getMerge();
+  }];
+}
+
 def PE_PullbackOp : PE_Op<"pullback", [Pure]> {
   let summary = "Gradients of a bias's parameters";
   let description = [{

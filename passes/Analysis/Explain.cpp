@@ -278,6 +278,20 @@ llvm::json::Value explainDropout(func::FuncOp function, AttentionOp attention) {
                             {"seed", nameOfCapture(function, attention.getSeed())}};
 }
 
+/// What stick-breaking does beyond the keys before a query; null where it does nothing.
+llvm::json::Value explainSides(AttentionOp attention) {
+  llvm::json::Object sides;
+  if (attention.getAttendCurrent())
+    sides["attend_current"] = true;
+  if (attention.getRemainder() == Remainder::Value)
+    sides["remainder"] = stringifyRemainder(attention.getRemainder());
+  if (attention.getDirection() == Direction::Both)
+    sides["direction"] = stringifyDirection(attention.getDirection());
+  if (sides.empty())
+    return nullptr;
+  return sides;
+}
+
 FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionOp attention,
                                                int64_t depths) {
   if (int64_t known = depthsOf(attention))
@@ -299,9 +313,24 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
                             {"masks", explainMasks(function, attention)},
                             {"score", explainScore(function, attention)},
                             {"sink", explainSink(function, attention)},
+                            {"sides", explainSides(attention)},
                             {"dropout", explainDropout(function, attention)},
                             {"terms", std::move(terms)},
                             {"dropped", std::move(dropped)}};
+}
+
+/// Results of attentions over parts of the keys.
+llvm::json::Object explainMerge(func::FuncOp function, MergeOp merge) {
+  llvm::json::Array merged;
+  for (Value value : merge->getOperands())
+    merged.push_back(nameOfCapture(function, value));
+  return llvm::json::Object{
+      {"class", "merge"},
+      {"normalizer", stringifyNormalizer(merge.getNormalizer())},
+      {"merged", std::move(merged)},
+      {"location", describeLocation(merge.getLoc())},
+      {"forward", "two weights per row, in float64, and one multiplication per number"},
+      {"backward", "two sums per row, and two multiplications per number"}};
 }
 
 /// What is added to tokens.
@@ -364,6 +393,30 @@ void printTerm(llvm::raw_ostream &os, const llvm::json::Object &term) {
     os << "    advice: " << advice << "\n";
 }
 
+void printSides(llvm::raw_ostream &os, const llvm::json::Object &sides) {
+  if (sides.getBoolean("attend_current"))
+    os << "  the query's own key takes part\n";
+  if (sides.getString("remainder"))
+    os << "  the mass that is left goes to the query's own value\n    forward: one addition per "
+          "number of the output; backward: one sum per query, and one addition per number of the "
+          "values\n";
+  if (sides.getString("direction"))
+    os << "  keys on both sides\n    forward and backward: a pass over the keys before and one "
+          "over "
+          "those after a query, and their mean\n";
+}
+
+void printMerge(llvm::raw_ostream &os, const llvm::json::Object &merge) {
+  llvm::ListSeparator comma;
+  os << "merge of ";
+  for (const llvm::json::Value &name : *merge.getArray("merged"))
+    os << comma << *name.getAsString();
+  os << "\n    at " << *merge.getString("location") << ", results of "
+     << *merge.getString("normalizer")
+     << "\n    class: merge\n    forward: " << *merge.getString("forward")
+     << "; backward: " << *merge.getString("backward") << "\n";
+}
+
 void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) {
   os << "attention at " << *attention.getString("location") << ": "
      << *attention.getString("normalizer") << ", " << describeKeys(attention) << "\n";
@@ -382,6 +435,8 @@ void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) 
     os << "  dropout of " << llvm::format("%g", *dropout->getNumber("probability"))
        << " of the weights, seed " << *dropout->getString("seed")
        << "\n    forward and backward: a quarter of Philox 4x32-10 for every score\n";
+  if (const llvm::json::Object *sides = attention.getObject("sides"))
+    printSides(os, *sides);
   if (terms.empty())
     os << "  no bias\n";
   for (const llvm::json::Value &term : terms)
@@ -421,6 +476,11 @@ FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function, int64
     embeddings.push_back(explainEmbed(function, embed));
   if (!embeddings.empty())
     result["embeddings"] = std::move(embeddings);
+  llvm::json::Array merges;
+  for (auto merge : function.getOps<MergeOp>())
+    merges.push_back(explainMerge(function, merge));
+  if (!merges.empty())
+    result["merges"] = std::move(merges);
   return llvm::json::Value(std::move(result));
 }
 
@@ -435,6 +495,9 @@ FailureOr<std::string> explainStructure(func::FuncOp function, int64_t depths) {
   if (const llvm::json::Array *embeddings = data->getAsObject()->getArray("embeddings"))
     for (const llvm::json::Value &embed : *embeddings)
       printEmbed(stream, *embed.getAsObject());
+  if (const llvm::json::Array *merges = data->getAsObject()->getArray("merges"))
+    for (const llvm::json::Value &merge : *merges)
+      printMerge(stream, *merge.getAsObject());
   return text;
 }
 

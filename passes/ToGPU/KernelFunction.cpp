@@ -87,10 +87,14 @@ KernelFunction::KernelFunction(StageOp stage, StringRef suffix, ArrayRef<Value> 
     else
       sizes[word.name] = b.fromValue(argument);
   }
-  sizes["d"] = Num(headDim);
-  sizes["e"] = Num(valueDim);
+  if (headDim != 0) { // specialised on, where there is attention
+    sizes["d"] = Num(headDim);
+    sizes["e"] = Num(valueDim);
+  }
+  const bool isPlaced = !stage->getParentOfType<PlanOp>()->hasAttr("unplaced");
   for (StringRef start : {"q_start", "k_start"})
-    sizes.try_emplace(start, Num(0));
+    if (!isPlaced || !sizes.contains(start))
+      sizes[start] = Num(0);
   auto type = LLVM::LLVMPointerType::get(context, 3);
   sharedBase = b.create<LLVM::AddressOfOp>(type, kShared);
 }

@@ -39,7 +39,8 @@ static void addSlots(StageOp stage, const Twine &name, Value slots, Value target
 }
 
 PairSums::PairSums(StageOp stage, const GpuSchedule &schedule)
-    : stage(stage), schedule(schedule), rows(getOwner(stage) == Owner::Rows) {
+    : stage(stage), schedule(schedule), rows(getOwner(stage) == Owner::Rows),
+      descends(stage.getStream().getOrder() == Order::Descending) {
   llvm::SetVector<Value> headTargets, diagonalTargets;
   stage.getStream().getBody().walk([&](Operation *op) {
     if (auto sum = dyn_cast<AccumulateOp>(op); sum && !lineOf(sum))
@@ -172,18 +173,23 @@ Value PairSums::carryAt(Step &step, const Diagonal &diagonal, int64_t copy, cons
 
 /// How many CTAs of the same slot add to `unit` before this one. With m inner blocks to an owner
 /// block, unit u holds the diagonals that inner block u + m * ownerBlock completes; the m units
-/// behind the last block hold those that it leaves. The lanes of a warp look at 32 CTAs at a time.
+/// behind the last block hold those that it leaves. In descending order these lie before the first
+/// block: a unit is m lower. The lanes of a warp look at 32 CTAs at a time.
 Num PairSums::orderOf(FragmentKernel &k, const Num &unit) {
   KernelBuilder &b = k.b;
   Value count =
       b.loop(k.item.ownerBlock + (k.lane + Num(1)) * Num(kSlots), k.item.ownerBlocks, 32 * kSlots,
              b.integer(0), [&](Num other, ValueRange args) -> Registers {
                Interval<Num> units = diagonalUnitsOf(k.innerBlocksOf(other), innersPerOwner());
-               Num inner = unit + other * Num(innersPerOwner());
+               Num inner = unit + (descends ? other + Num(1) : other) * Num(innersPerOwner());
                Value adds = b.both(b.less(units.begin - Num(1), inner), b.less(inner, units.end));
                return {b.create<arith::AddIOp>(args[0], b.create<arith::ExtUIOp>(b.i32(), adds))};
              })[0];
   return b.fromValue(b.warpSum(count));
+}
+
+Num PairSums::apartOf(const Num &n) const {
+  return descends ? Num(schedule.innerBlock - 1) - n : n - Num(schedule.ownerBlock() - 1);
 }
 
 /// Adds `value` of every thread below the inner block's size to the unit's diagonals.
@@ -192,11 +198,13 @@ Turn PairSums::turnOf(Step &step, const Diagonal &diagonal, const Num &unit, Val
   KernelBuilder &b = k.b;
   const int64_t block = schedule.innerBlock;
   Num slot = k.item.ownerBlock % Num(kSlots);
+  // Units begin at minus the inner blocks of all owner blocks but the last; descending, of all.
+  const Num owners = descends ? k.item.ownerBlocks : k.item.ownerBlocks - Num(1);
   const Num indices[] = {k.item.batch, step.queryHead(), slot,
-                         unit + (k.item.ownerBlocks - Num(1)) * Num(innersPerOwner())};
+                         unit + owners * Num(innersPerOwner())};
   Value ticket = k.fn.address(diagonal.tickets, ArrayRef<Num>(indices));
   // Distance of the inner from the owner side; the table counts rows minus columns.
-  Num apart = k.thread + unit * Num(block) - Num(schedule.ownerBlock() - 1);
+  Num apart = apartOf(k.thread) + unit * Num(block);
   Num entry = (rows ? Num(0) - apart : apart) + k.columns - Num(1);
   Value exists = b.both(b.less(k.thread, Num(block)),
                         b.both(b.less(Num(-1), entry), b.less(entry, k.rows + k.columns - Num(1))));
@@ -282,9 +290,9 @@ void PairSums::addDiagonals(Step &step, Value target, const Registers &pairs, Va
         [&] { return Registers{b.load(b.f32(), carryAt(step, *diagonal, copy, index))}; },
         [&] { return Registers{b.number(0.0)}; })[0];
   };
-  // Diagonal n holds the pairs with inner - owner = n - (owners - 1); a thread has every n-th.
+  // Diagonal n holds the pairs with inner - owner = apartOf(n); a thread has every n-th.
   auto sumOf = [&](const Num &n) {
-    Num apart = n - Num(owners - 1);
+    Num apart = apartOf(n);
     Value sum = k.isPermuted ? sumOfPanel(k, panel, apart) : sumOfSkewed(k, *diagonal, apart);
     return b.add(carriedAt(0, n, owners), sum);
   };
@@ -305,7 +313,7 @@ void PairSums::addDiagonals(Step &step, Value target, const Registers &pairs, Va
   b.ifThen(step.isLast(), [&] {
     b.barrier();
     for (int64_t n = 0; n < innersPerOwner(); ++n)
-      takeTurns(k, turnOf(step, *diagonal, unit + Num(n + 1),
+      takeTurns(k, turnOf(step, *diagonal, descends ? unit - Num(n + 1) : unit + Num(n + 1),
                           carriedAt(1, k.thread + Num(n * inners), (n + 1) * inners)));
   });
 }

@@ -68,12 +68,16 @@ private:
   void writeSkewed(FragmentKernel &k, const Diagonal &diagonal, const Registers &pairs);
   Value sumOfSkewed(FragmentKernel &k, const Diagonal &diagonal, const Num &apart);
   Value sumOfPanel(FragmentKernel &k, const Panel &pairs, const Num &apart);
+  /// Of a diagonal whose number is `n` among those that a block meets, in the order in which blocks
+  /// complete them: the distance of the inner from the owner side, each counted in its block.
+  Num apartOf(const Num &n) const;
   Turn turnOf(Step &step, const Diagonal &diagonal, const Num &unit, Value value);
   Num orderOf(FragmentKernel &k, const Num &unit);
 
   StageOp stage;
   const GpuSchedule schedule;
   bool rows;
+  bool descends; // the stream, through the inner blocks
   SmallVector<HeadSum> heads;
   SmallVector<Diagonal> diagonals;
   SmallVector<Value> buffers;

@@ -63,8 +63,6 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
       (schedule.ownerBlock() % schedule.innerBlock || schedule.threads() < schedule.innerBlock))
     return fail("sums along diagonals need owner blocks of whole inner blocks, and a thread per "
                 "inner row");
-  if (hasDiagonals && stage.getStream().getOrder() == Order::Descending)
-    return fail("sums along diagonals need ascending blocks");
   const bool rows = getOwner(stage) == Owner::Rows;
   StringRef over = cast<StringAttr>(stage.getOver().getValue().back()).getValue();
   if (!rows && over != "hkv")

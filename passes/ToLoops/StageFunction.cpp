@@ -81,11 +81,13 @@ void StageFunction::loadFrame(OpBuilder &builder, ArrayRef<::pe::plan::FrameWord
     else
       sizes[word.name] = value;
   }
-  // Specialised on.
-  sizes["d"] = arith::ConstantIndexOp::create(builder, getLoc(), plan.getHeadDim());
-  sizes["e"] = arith::ConstantIndexOp::create(builder, getLoc(), plan.getValueDim());
+  // Specialised on, where there is attention.
+  if (plan.getHeadDim() != 0) {
+    sizes["d"] = arith::ConstantIndexOp::create(builder, getLoc(), plan.getHeadDim());
+    sizes["e"] = arith::ConstantIndexOp::create(builder, getLoc(), plan.getValueDim());
+  }
   for (StringRef start : {"q_start", "k_start"})
-    if (!sizes.contains(start))
+    if (!sizes.contains(start) || plan->hasAttr("unplaced"))
       sizes[start] = arith::ConstantIndexOp::create(builder, getLoc(), 0);
 }
 

@@ -97,12 +97,15 @@ struct Attention {
   Value lse;        // log-sum-exp without the terms of the query alone (softmax)
   Value lseResult;  // the same with them, or the log of the mass left (stick-breaking)
   Value mass;       // snapshots of the mass left (stick-breaking)
+  Value rest;       // the mass left in the end, -1 at negative positions (stick-breaking)
   Value dO, dLse, dQ, dK, dV;
+  Value dRest;   // the cotangent of `rest`
   Type operands; // element type of what contractions multiply: that of activations, or tf32
   Value pairs;   // which ones take part
   PairPredicate *predicate = nullptr; // null: all of them
   double scale = 1.0;
   bool isSoftmax = true; // or stick-breaking
+  bool isAfter = false;  // stick-breaking over the keys after a query, not those before it
   bool earlyExit = true;
   ScoreTerms *terms = nullptr;
   ScoreTransform *transform = nullptr; // null: the score itself
@@ -117,6 +120,14 @@ void emitSoftmaxForward(TileBuilder &plan, const Attention &attention);
 void emitSoftmaxBackward(TileBuilder &plan, const Attention &attention);
 void emitStickBreakingForward(TileBuilder &plan, const Attention &attention);
 void emitStickBreakingBackward(TileBuilder &plan, const Attention &attention);
+
+/// The orders in which stick-breaking visits keys.
+inline Order nearestFirst(const Attention &a) {
+  return a.isAfter ? Order::Ascending : Order::Descending;
+}
+inline Order farthestFirst(const Attention &a) {
+  return a.isAfter ? Order::Descending : Order::Ascending;
+}
 
 /// Scores in units of log2. Operands in f32 carry the scale in the queries; narrower ones are
 /// multiplied as they are, exactly, and scaled in f32, so that nothing is rounded that need not be.

@@ -14,17 +14,25 @@ ArrayAttr axesOf(Value value) {
                   : ArrayAttr();
 }
 
+/// Of what attention returns: an output, or a number per row.
+static SmallVector<std::string> extentsOfResult(bool isOutput) {
+  if (isOutput)
+    return {"b", "hq", "r", "e"};
+  return {"b", "hq", "r"};
+}
+
 SmallVector<std::string> namedExtents(Value value) {
-  if (auto attention = value.getDefiningOp<AttentionOp>()) {
-    if (value == attention.getOutput())
-      return {"b", "hq", "r", "e"};
-    return {"b", "hq", "r"};
-  }
+  if (auto attention = value.getDefiningOp<AttentionOp>())
+    return extentsOfResult(value == attention.getOutput());
   if (value.getDefiningOp<EmbedOp>())
     return {"b", "r", "model"};
+  if (auto merge = value.getDefiningOp<MergeOp>())
+    return extentsOfResult(value == merge.getOutput());
   for (OpOperand &use : value.getUses()) {
     if (isa<EmbedOp>(use.getOwner()))
       return {"b", "r", "model"};
+    if (auto merge = dyn_cast<MergeOp>(use.getOwner()); merge && value != merge.getSink())
+      return extentsOfResult(value == merge.getFirst() || value == merge.getSecond());
     if (auto rotation = dyn_cast<RotationOpInterface>(use.getOwner()))
       if (SmallVector<std::string> names = rotation.getTensorExtents(value); !names.empty())
         return names;

@@ -6,14 +6,18 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-Value MaskFunction::emit(TileBuilder &t) {
+Value MaskFunction::emitAt(Scalar &s, const pe::PairPoint &point) {
   Block &region = op.getBody().front();
+  TileParameters parameters(context, region, op.getCaptures());
+  IRMapping mapping;
+  pe::mapPoint(mapping, region, point);
+  Value root = cast<pe::YieldOp>(region.getTerminator()).getValues()[0];
+  return pe::emitScalar(root, mapping, s, parameters);
+}
+
+Value MaskFunction::emit(TileBuilder &t) {
   return t.map(t.pairPoint(), {"r", "c"}, [&](Scalar &s, ValueRange in) {
-    TileParameters parameters(context, region, op.getCaptures());
-    IRMapping mapping;
-    pe::mapPoint(mapping, region, {in[0], in[1], in[2], in[3]});
-    Value root = cast<pe::YieldOp>(region.getTerminator()).getValues()[0];
-    Value isKept = pe::emitScalar(root, mapping, s, parameters);
+    Value isKept = emitAt(s, {in[0], in[1], in[2], in[3]});
     return s.select(isKept, s.number(1.0), s.number(0.0));
   });
 }

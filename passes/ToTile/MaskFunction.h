@@ -12,6 +12,8 @@ class MaskFunction : public PairPredicate {
 public:
   MaskFunction(PlanContext &context, pe::MaskFnOp op) : context(context), op(op) {}
   Value emit(TileBuilder &t) override;
+  /// Whether it keeps one pair.
+  Value emitAt(Scalar &s, const pe::PairPoint &point);
 
 private:
   PlanContext &context;

@@ -6,9 +6,11 @@
 #include "passes/ToTile/Dropout.h"
 #include "passes/ToTile/Embedding.h"
 #include "passes/ToTile/Materialize.h"
+#include "passes/ToTile/Merge.h"
 #include "passes/ToTile/Pairs.h"
 #include "passes/ToTile/Prologue.h"
 #include "passes/ToTile/ScoreFunction.h"
+#include "passes/ToTile/Sides.h"
 #include "passes/ToTile/Sink.h"
 #include "passes/ToTile/Terms.h"
 
@@ -47,6 +49,8 @@ private:
     std::unique_ptr<Sink> sink;
     std::unique_ptr<Dropout> dropout;
     std::optional<Prologues> prologues;
+    std::optional<Sides> sides;     // of stick-breaking, where one stream does not give the output
+    std::unique_ptr<Lowered> after; // its pass over the keys after a query, where there are two
   };
 
   struct LoweredEmbed {
@@ -56,11 +60,13 @@ private:
   };
 
   LogicalResult createPlan();
+  void declareParameters(TileBuilder &t);
   void declareExtents(TileBuilder &t);
   LogicalResult createArguments();
   LogicalResult createGradients();
   LogicalResult lower(AttentionOp op);
   LogicalResult lower(EmbedOp op);
+  void lower(MergeOp op);
   void emitEmbedBackward();
   LogicalResult checkRotation(AttentionOp op);
   LogicalResult materialize();
@@ -68,18 +74,28 @@ private:
   void noteWindow(const DifferenceRange &range);
   std::optional<StringRef> returned(Value value);
   void createResults(Lowered &lowered);
+  void createMass(Attention &a);
+  LogicalResult createScores(Lowered &lowered, int64_t smallest);
+  AttentionResults resultsOf(Value output, Value lse);
   void emitForward(Lowered &lowered);
   void emitBackward(Lowered &lowered);
   void storeParameterGradients();
   StringRef nameOf(BlockArgument argument) {
     return function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "pe.name").getValue();
   }
-  /// Queries, keys or values, not a parameter.
+  /// Queries, keys, values, tokens or results of attentions, not a parameter.
   static bool isData(BlockArgument argument) {
     return llvm::any_of(argument.getUses(), [](OpOperand &use) {
       return (isa<AttentionOp>(use.getOwner()) && use.getOperandNumber() < 3) ||
+             (isa<MergeOp>(use.getOwner()) && use.getOperandNumber() < 4) ||
              isa<EmbedOp>(use.getOwner());
     });
+  }
+  /// Those of them that have a row of numbers per token: not a logarithm per row.
+  static bool isActivation(BlockArgument argument) {
+    return isData(argument) && llvm::none_of(argument.getUses(), [](OpOperand &use) {
+             return isa<MergeOp>(use.getOwner()) && use.getOperandNumber() % 2 == 1;
+           });
   }
   bool isFloating(BlockArgument argument) {
     return isa<FloatType>(cast<ShapedType>(argument.getType()).getElementType());
@@ -96,6 +112,7 @@ private:
   SmallVector<std::unique_ptr<Lowered>> attentions;
   llvm::MapVector<Operation *, std::unique_ptr<Embedding>> embeddings;
   SmallVector<LoweredEmbed> embeds;
+  SmallVector<std::unique_ptr<Merge>> merges;
 };
 
 LogicalResult FunctionLowering::createPlan() {
@@ -116,16 +133,31 @@ LogicalResult FunctionLowering::createPlan() {
   Block &body = plan.getBody().emplaceBlock();
   TileBuilder t(function.getLoc(), OpBuilder::atBlockEnd(&body));
   declareExtents(t);
-  if (attends)
-    declarePositions(t, function.getLoc());
-  else
-    t.create<ParameterOp>("q_start", t.getStringAttr("0"));
+  declareParameters(t);
   for (const Requirement &required : requirementsOf(function))
     t.create<RequireOp>(t.getStringAttr(required.size), t.getStringAttr(required.least),
                         t.getStringAttr(required.what));
   context = std::make_unique<PlanContext>(
       PlanContext{t, options.grad, options.earlyExit, options.headDim, options.valueDim, {}});
   return success();
+}
+
+/// Where a call lies in the whole, if anything depends on that.
+void FunctionLowering::declareParameters(TileBuilder &t) {
+  if (function.getOps<AttentionOp>().empty()) {
+    if (!function.getOps<EmbedOp>().empty())
+      t.create<ParameterOp>("q_start", t.getStringAttr("0"));
+    return;
+  }
+  declarePositions(t, function.getLoc());
+  if (readsPositions(function))
+    return;
+  for (auto parameter : plan.getOps<ParameterOp>())
+    if (parameter.getName() == "q_start")
+      parameter.setFallback(StringRef(::pe::plan::kStartWithoutPositions));
+  // Dropout counts from the starts of the call; nothing else would notice them.
+  if (llvm::none_of(function.getOps<AttentionOp>(), [](AttentionOp op) { return op.getSeed(); }))
+    plan->setAttr("unplaced", builder.getUnitAttr());
 }
 
 /// The sizes that only some arguments have.
@@ -150,9 +182,9 @@ LogicalResult FunctionLowering::createArguments() {
     SmallVector<std::string> extents = namedExtents(argument);
     SmallVector<StringRef> names(extents.begin(), extents.end());
     Type element = cast<ShapedType>(argument.getType()).getElementType();
-    if (isData(argument) && isa<FloatType>(element))
+    if (isActivation(argument) && isa<FloatType>(element))
       element = activation;
-    Value buffer = isData(argument)
+    Value buffer = isActivation(argument)
                        ? context->strided(nameOf(argument), Role::Argument, names, element)
                        : context->buffer(nameOf(argument), Role::Argument, names, element);
     for (StringRef attribute : {"pe.init", "pe.min", "pe.decay", "pe.monitor", "pe.absent"})
@@ -171,8 +203,9 @@ LogicalResult FunctionLowering::createGradients() {
     if (options.grad && isFloating(argument)) {
       SmallVector<StringRef> extents = parameter.extents();
       gradients[argument] =
-          data ? context->strided("d_" + nameOf(argument), Role::Gradient, extents, activation)
-               : context->buffer("d_" + nameOf(argument), Role::Gradient, extents);
+          isActivation(argument)
+              ? context->strided("d_" + nameOf(argument), Role::Gradient, extents, activation)
+              : context->buffer("d_" + nameOf(argument), Role::Gradient, extents);
       if (!data)
         parameter.gradientSums = context->temporary("sums_" + nameOf(argument), extents,
                                                     builder.getF64Type(), /*zero=*/true);
@@ -215,10 +248,15 @@ void FunctionLowering::createResults(Lowered &lowered) {
   bool softmax = lowered.op.getNormalizer() == Normalizer::Softmax;
   if (options.grad && softmax)
     a.lse = context->buffer(a.name + "_lse", Role::Residual, lseExtents);
-  if (options.grad && !softmax) {
-    SmallVector<StringRef> extents = {"b", "hq", "kb", "r"};
+  if (!softmax)
+    createMass(a);
+}
+
+/// Snapshots of the mass left, where gradients are wanted.
+void FunctionLowering::createMass(Attention &a) {
+  SmallVector<StringRef> extents = {"b", "hq", "kb", "r"};
+  if (options.grad)
     a.mass = context->buffer(a.name + "_mass", Role::Residual, extents);
-  }
 }
 
 /// Records in the plan which pairs its attention visits, unless there are several attentions.
@@ -287,36 +325,60 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
   a.scale = op.getScale() ? op.getScale()->convertToDouble()
                           : 1.0 / std::sqrt(static_cast<double>(options.headDim));
   a.earlyExit = options.earlyExit;
-  std::optional<DifferenceRange> range =
-      op.getMask() ? op.getMaskRange() : std::optional(DifferenceRange());
-  if (!range)
-    range.emplace(DifferenceRange{.exact = false});
   a.isSoftmax = op.getNormalizer() == Normalizer::Softmax;
-  if (!a.isSoftmax) // strict: the query itself takes no part (docs/encodings.md)
-    range->min = std::max<int64_t>(range->min, 1);
-  *range = range->ofPositions();
-  if (failed(createPairs(*context, op, *range, a, lowered.predicate)))
+  const bool isBoth = op.getDirection() == Direction::Both;
+  const int64_t nearest = op.getAttendCurrent() ? 0 : 1;
+  DifferenceRange range = op.getPairRange().ofPositions();
+  noteWindow(range);
+  const DifferenceRange later = DifferenceRange::both(range, {.max = -nearest});
+  if (isBoth)
+    range = DifferenceRange::both(range, DifferenceRange::atLeast(nearest));
+  if (failed(createPairs(*context, op, range.ofPositions(), a, lowered.predicate)))
     return failure();
-  noteWindow(*range);
   FailureOr<Prologues> prologues = Prologues::create(*context, op, a.name);
   if (failed(prologues))
     return failure();
   lowered.prologues = std::move(*prologues);
   createResults(lowered);
-  FailureOr<SmallVector<TermOp>> terms = termsOf(op);
-  if (failed(terms) || failed(createModes(lowered)))
+  if (failed(createModes(lowered)) || failed(lowered.prologues->prepare(a, activation)))
     return failure();
-  lowered.terms = std::make_unique<AttentionTerms>(*context, *terms, a, range->min);
+  const bool keepsRemainder = op.getRemainder() == Remainder::Value;
+  if (isBoth || keepsRemainder)
+    lowered.sides.emplace(*context, a, isBoth, keepsRemainder, lowered.predicate.get());
+  if (isBoth) {
+    lowered.after = std::make_unique<Lowered>();
+    lowered.after->op = op;
+    Attention &after = lowered.after->attention;
+    after = a;
+    after.name += "_after";
+    after.isAfter = true;
+    after.pairs = withRange(context->plan, a.pairs, later.ofPositions());
+    createMass(after);
+  }
+  if (lowered.sides)
+    lowered.sides->add(a);
+  if (isBoth)
+    lowered.sides->add(lowered.after->attention);
+  if (failed(createScores(lowered, range.min)))
+    return failure();
+  return isBoth ? createScores(*lowered.after, later.min) : success();
+}
+
+/// What a pass adds to its scores, and what it makes of them.
+LogicalResult FunctionLowering::createScores(Lowered &lowered, int64_t smallest) {
+  Attention &a = lowered.attention;
+  FailureOr<SmallVector<TermOp>> terms = termsOf(lowered.op);
+  if (failed(terms))
+    return failure();
+  lowered.terms = std::make_unique<AttentionTerms>(*context, *terms, a, smallest);
   a.terms = lowered.terms.get();
-  if (Value score = op.getScore()) {
+  if (Value score = lowered.op.getScore()) {
     lowered.score = std::make_unique<ScoreFunction>(
         *context, cast<ScoreFnOp>(score.getDefiningOp()), a.name + "_score");
     if (failed(lowered.score->prepare()))
       return failure();
     a.transform = lowered.score.get();
   }
-  if (failed(lowered.prologues->prepare(a, activation)))
-    return failure();
   return lowered.terms->prepare();
 }
 
@@ -337,6 +399,32 @@ LogicalResult FunctionLowering::lower(EmbedOp op) {
   if (options.grad)
     embed.dY = context->strided("d_" + result, Role::Cotangent, extents, activation);
   return success();
+}
+
+/// Results of the function and their cotangents. All are returned (pe-check-dataflow).
+AttentionResults FunctionLowering::resultsOf(Value output, Value lse) {
+  SmallVector<StringRef> outputs = {"b", "hq", "r", "e"}, rows = {"b", "hq", "r"};
+  StringRef o = *returned(output), l = *returned(lse);
+  AttentionResults results;
+  results.o = context->strided(o, Role::Result, outputs, activation);
+  results.lse = context->buffer(l, Role::Result, rows);
+  if (options.grad) {
+    results.dO = context->strided("d_" + o.str(), Role::Cotangent, outputs, activation);
+    results.dLse = context->buffer("d_" + l.str(), Role::Cotangent, rows);
+  }
+  return results;
+}
+
+void FunctionLowering::lower(MergeOp op) {
+  auto given = [&](Value o, Value lse) {
+    return AttentionResults{buffers[o], buffers[lse], gradients.lookup(o), gradients.lookup(lse)};
+  };
+  const std::string number = merges.empty() ? "" : "_" + std::to_string(merges.size());
+  merges.push_back(std::make_unique<Merge>(
+      *context, function.getName().str() + number, op.getNormalizer() == Normalizer::Softmax,
+      given(op.getFirst(), op.getFirstLse()), given(op.getSecond(), op.getSecondLse()),
+      resultsOf(op.getOutput(), op.getLse()),
+      op.getSink() ? &context->parameters[op.getSink()] : nullptr));
 }
 
 /// Tokens get the cotangents as they are, parameters their sums.
@@ -362,18 +450,32 @@ void FunctionLowering::emitForward(Lowered &lowered) {
     emitSoftmaxForward(context->plan, lowered.attention);
   else
     emitStickBreakingForward(context->plan, lowered.attention);
+  if (lowered.after)
+    emitStickBreakingForward(context->plan, lowered.after->attention);
+  if (lowered.sides)
+    lowered.sides->emitForward();
 }
 
 void FunctionLowering::emitBackward(Lowered &lowered) {
   Attention &a = lowered.attention;
+  if (lowered.sides)
+    lowered.sides->emitBackward();
   if (lowered.op.getNormalizer() == Normalizer::Softmax)
     emitSoftmaxBackward(context->plan, a);
   else
     emitStickBreakingBackward(context->plan, a);
+  if (lowered.after)
+    emitStickBreakingBackward(context->plan, lowered.after->attention);
+  if (lowered.sides)
+    lowered.sides->finish();
   lowered.prologues->finish();
-  lowered.terms->finish();
-  if (lowered.score)
-    lowered.score->finish();
+  for (Lowered *pass : {&lowered, lowered.after.get()}) {
+    if (!pass)
+      continue;
+    pass->terms->finish();
+    if (pass->score)
+      pass->score->finish();
+  }
   if (lowered.sink)
     lowered.sink->finish();
 }
@@ -450,12 +552,18 @@ LogicalResult FunctionLowering::run() {
   for (auto embed : function.getOps<EmbedOp>())
     if (failed(lower(embed)))
       return failure();
+  for (auto merge : function.getOps<MergeOp>())
+    lower(merge);
   for (auto &lowered : attentions)
     emitForward(*lowered);
   for (LoweredEmbed &embed : embeds)
     embed.embedding->emitForward(embed.x, embed.y, *returned(embed.op.getOutput()));
+  for (auto &merge : merges)
+    merge->emitForward();
   if (options.grad) {
     emitEmbedBackward();
+    for (auto &merge : merges)
+      merge->emitBackward();
     for (auto &lowered : llvm::reverse(attentions))
       emitBackward(*lowered);
     storeParameterGradients();

@@ -120,6 +120,11 @@ LogicalResult mlir::tile::createPairs(PlanContext &context, AttentionOp op,
   return success();
 }
 
+Value mlir::tile::withRange(TileBuilder &plan, Value pairs, const DifferenceRange &range) {
+  auto op = pairs.getDefiningOp<PairsOp>();
+  return pairsOf(plan, range, op.getLow(), op.getHigh());
+}
+
 Value mlir::tile::allPairs(TileBuilder &plan) {
   return pairsOf(plan, DifferenceRange(), PairBuffers());
 }

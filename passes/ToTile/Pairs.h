@@ -16,6 +16,9 @@ LogicalResult createPairs(PlanContext &context, pe::AttentionOp op,
                           const pe::DifferenceRange &range, Attention &a,
                           std::unique_ptr<MaskFunction> &predicate);
 
+/// The pairs with `range` inside the bounds of every row that `pairs` has.
+Value withRange(TileBuilder &plan, Value pairs, const pe::DifferenceRange &range);
+
 /// Every pair, without a mask.
 Value allPairs(TileBuilder &plan);
 

@@ -40,6 +40,7 @@ public:
   void addReads(EmbeddingFnOp op, Value capture, BlockArgument tensor);
   void addLeast(EmbeddingFnOp op, Value capture);
   void addWidth(EmbeddingFnOp op, EmbedOp embed);
+  void addOwnKeys();
   SmallVector<Requirement> all;
 };
 } // namespace
@@ -85,10 +86,26 @@ void Collector::addWidth(EmbeddingFnOp op, EmbedOp embed) {
       "dims of tensor '" + nameOf(embed.getInput()) + "', which must be a multiple of " + number);
 }
 
+/// There is a key at the position of every query: its value gets the remainder.
+void Collector::addOwnKeys() {
+  add("q_start", "k_start",
+      "q_start, as the remainder goes to the value at a query's own position");
+  add("k_start + c", "q_start + r",
+      "the end of the keys, as the remainder goes to the value at a query's own position");
+}
+
+bool readsPositions(func::FuncOp function) {
+  return llvm::any_of(function.getOps<AttentionOp>(),
+                      [](AttentionOp op) { return op.readsPositions(); });
+}
+
 SmallVector<Requirement> requirementsOf(func::FuncOp function) {
   Collector collector;
   for (auto rotation : function.getOps<RotationOpInterface>())
     llvm::append_range(collector.all, rotation.getRequirements());
+  for (auto attention : function.getOps<AttentionOp>())
+    if (attention.getRemainder() == Remainder::Value)
+      collector.addOwnKeys();
   for (auto embed : function.getOps<EmbedOp>()) {
     auto op = embed.getEmbedding().getDefiningOp<EmbeddingFnOp>();
     if (!op)

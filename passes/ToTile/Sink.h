@@ -24,6 +24,8 @@ public:
   std::pair<Value, Value> emit(TileBuilder &t, double unit) override;
   Value emitGradient(TileBuilder &t, Value subtrahend, Value rowConstant) override;
   void storeGradient(TileBuilder &t, Value gradient) override { t.store(gradient, rows); }
+  /// What the gradient of each row's logit is written to: [b, hq, r], with gradients.
+  Value getRows() const { return rows; }
   /// Adds the finish stage.
   void finish();
 

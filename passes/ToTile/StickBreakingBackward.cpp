@@ -1,11 +1,12 @@
 //===- StickBreakingBackward.cpp - gradients of stick-breaking attention --===//
 //
-// Keys are visited oldest first. With beta = sigma(z), R_j the mass before key j (newer
-// keys already taken) and dA_j = <dO, V_j>:
+// Keys are visited farthest first. With beta = sigma(z), R_j the mass before key j (nearer
+// keys already taken), j - 1 the next one farther away, and dA_j = <dO, V_j>:
 //   U_j = beta_j dA_j + (1 - beta_j) U_{j-1},  dz_j = beta_j (1 - beta_j) R_j (dA_j - U_{j-1}).
+// U starts at 0, or at the cotangent of the mass left: what is left is the weight of one more key.
 // The other form, delta minus a running sum, cancels: up to 33 % error in a decay's
 // gradient at 2048 keys (docs/numerics.md). R is rebuilt inside each block from the
-// forward's snapshot at the block's newest end. A factor on the weights stands beside <dO, V_j>
+// forward's snapshot at the block's nearest end. A factor on the weights stands beside <dO, V_j>
 // and, in the gradient of values, beside the weight.
 //
 //===----------------------------------------------------------------------===//
@@ -18,7 +19,7 @@ namespace {
 
 SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ,
                              const ScoreEmitter &scores, Value dO, Value dRest, Value carry) {
-  Value newest = t.load(a.mass, {"r"});
+  Value nearest = t.load(a.mass, {"r"});
   Value k = loadOperand(t, a, a.k, {"c", "d"}), v = loadOperand(t, a, a.v, {"c", "e"});
   Score score = scores.emitScore(t, k, a.terms->emit(t));
   Value z = masked(t, a, score.value, kMasked);
@@ -28,12 +29,12 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ,
     return SmallVector<Value>{s.mul(u, keep), keep};
   });
   Value beta = sigma[0], keep = sigma[1];
-  Value before = t.scan(ScanKind::Mul, Order::Descending, keep, Value(), newest, true).first;
+  Value before = t.scan(ScanKind::Mul, nearestFirst(a), keep, Value(), nearest, true).first;
   Value weight = pairProduct(t, before, beta);
   Value factor = a.factor ? a.factor->emit(t) : Value();
   Value dA = pairProduct(t, t.dot(dO, v, "e"), factor);
   auto [older, newCarry] =
-      t.scan(ScanKind::Linear, Order::Ascending, keep, pairProduct(t, beta, dA), carry, true);
+      t.scan(ScanKind::Linear, farthestFirst(a), keep, pairProduct(t, beta, dA), carry, true);
   Value dZ = t.map({weight, keep, dA, older}, {"r", "c"}, [](Scalar &s, ValueRange in) {
     return s.mul(s.mul(in[0], in[1]), s.sub(in[2], in[3]));
   });
@@ -57,10 +58,10 @@ void mlir::tile::emitStickBreakingBackward(TileBuilder &plan, const Attention &a
   ScoreEmitter scores(t, a, rawQ);
   Value dO = loadOperand(t, a, a.dO, {"r", "e"});
   Value dRest = a.dLse ? t.load(a.dLse, {"r"}) : Value();
-  Value start = t.constant(0.0, {"r"});
+  Value start = a.dRest ? t.load(a.dRest, {"r"}) : t.constant(0.0, {"r"});
   SmallVector<Type> folds = backwardFolds(t, a);
   StreamOp stream =
-      t.stream(Order::Ascending, {start}, folds, [&](TileBuilder &body, ValueRange carries) {
+      t.stream(farthestFirst(a), {start}, folds, [&](TileBuilder &body, ValueRange carries) {
         return emitBlock(body, a, rawQ, scores, dO, dRest, carries[0]);
       });
   if (a.earlyExit && !a.dLse) {

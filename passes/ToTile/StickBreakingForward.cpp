@@ -1,6 +1,6 @@
 //===- StickBreakingForward.cpp - stick-breaking attention ---===//
 //
-// Keys are visited newest first. With u = exp(z) and t = 1 / (1 + u) = 1 - sigma(z), the
+// Keys are visited nearest first. With u = exp(z) and t = 1 / (1 + u) = 1 - sigma(z), the
 // mass left after a key is R <- R t and the key's weight is R_before sigma(z) = R_after u
 // (Tan et al. 2024, arXiv 2410.17980; docs/encodings.md). R at the beginning of each
 // block, in stream order, is what the backward needs.
@@ -34,7 +34,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmit
     Value u = s.exp2Below127(s.minimum(in[0], s.number(120.0)));
     return SmallVector<Value>{u, s.approximateReciprocal(s.add(u, s.number(1.0)))};
   });
-  auto [after, newRest] = t.scan(ScanKind::Mul, Order::Descending, odds[1], Value(), rest, false);
+  auto [after, newRest] = t.scan(ScanKind::Mul, nearestFirst(a), odds[1], Value(), rest, false);
   Value weight = pairProduct(t, after, odds[0]);
   if (a.factor)
     weight = pairProduct(t, weight, a.factor->emit(t));
@@ -60,7 +60,7 @@ void mlir::tile::emitStickBreakingForward(TileBuilder &plan, const Attention &a)
   if (a.lseResult)
     start.push_back(t.constant(0.0, {"r"}));
   StreamOp stream =
-      t.stream(Order::Descending, start, {}, [&](TileBuilder &body, ValueRange carries) {
+      t.stream(nearestFirst(a), start, {}, [&](TileBuilder &body, ValueRange carries) {
         return emitBlock(body, a, scores, carries);
       });
   // The log of the remaining mass is a result itself: it must be exact, so nothing is skipped.
@@ -71,4 +71,12 @@ void mlir::tile::emitStickBreakingForward(TileBuilder &plan, const Attention &a)
   t.store(stream.getResult(1), a.o);
   if (a.lseResult)
     t.store(t.scaled(stream.getResult(2), 1.0 / kLog2E), a.lseResult);
+  if (a.rest)
+    t.store(t.map({stream.getResult(0), t.position("r")}, {"r"},
+                  [](Scalar &s, ValueRange in) {
+                    Value exists =
+                        s.create<arith::CmpIOp>(arith::CmpIPredicate::sge, in[1], s.index(0));
+                    return s.select(exists, in[0], s.number(-1.0));
+                  }),
+            a.rest);
 }

@@ -1,6 +1,6 @@
 //===- CheckDataflow.cpp - From arguments through attention to results ----===//
 //
-// Constraints dataflow-C1 to dataflow-C16 of docs/spec.md: what a call of the compiled function
+// Constraints dataflow-C1 to dataflow-C18 of docs/spec.md: what a call of the compiled function
 // does with its tensors. Checked after inlining, when only the entry is left.
 //
 //===----------------------------------------------------------------------===//
@@ -29,13 +29,13 @@ namespace {
 LogicalResult checkResults(func::ReturnOp returned) {
   if (returned.getNumOperands() == 0) // dataflow-C1
     return returned.emitError()
-           << "expected at least one result, found none; a program returns what pe.attention or "
-              "pe.embed makes (dataflow-C1)";
+           << "expected at least one result, found none; a program returns what pe.attention, "
+              "pe.merge or pe.embed makes (dataflow-C1)";
   DenseSet<Value> seen;
   for (auto [number, value] : llvm::enumerate(returned.getOperands())) {
-    if (!isa_and_nonnull<AttentionOp, EmbedOp>(value.getDefiningOp())) // dataflow-C2
+    if (!isa_and_nonnull<AttentionOp, MergeOp, EmbedOp>(value.getDefiningOp())) // dataflow-C2
       return returned.emitError() << "expected result " << number
-                                  << " to be made by pe.attention or pe.embed, found "
+                                  << " to be made by pe.attention, pe.merge or pe.embed, found "
                                   << (value.getDefiningOp() ? "the result of another op"
                                                             : "an argument")
                                   << " (dataflow-C2)";
@@ -97,6 +97,22 @@ LogicalResult checkEmbed(EmbedOp embed) {
   return success();
 }
 
+/// What is merged are arguments with no other use, and what is made of them is returned.
+LogicalResult checkMerge(MergeOp merge) {
+  for (auto [number, value] : llvm::enumerate(merge->getOperands()))
+    if (!isa<BlockArgument>(value) || (number < 4 && !value.hasOneUse())) // dataflow-C17
+      return merge.emitError()
+             << "expected what is merged to be arguments of the entry function with no other use, "
+                "found "
+             << (isa<BlockArgument>(value) ? "one with other uses" : "the result of another op")
+             << "; merge in a program of its own (dataflow-C17)";
+  for (Value value : merge.getResults())
+    if (!llvm::any_of(value.getUsers(), llvm::IsaPred<func::ReturnOp>)) // dataflow-C18
+      return merge.emitError() << "expected both results of the merge to be results of the entry "
+                                  "function, found one unused (dataflow-C18)";
+  return success();
+}
+
 /// Captures of an embedding are arguments of the call whose unknown sizes it has.
 LogicalResult checkCaptures(func::FuncOp function, EmbeddingFnOp embedding) {
   for (Value capture : embedding.getCaptures()) {
@@ -137,6 +153,22 @@ ArrayAttr axesOfOperand(OpOperand &operand) {
                                          : b.getStrArrayAttr({"batch", "kv_head", "key", "depth"});
 }
 
+LogicalResult checkAxesOfMerge(MergeOp merge, OpOperand &operand, ArrayAttr axes) {
+  Builder b(merge.getContext());
+  ArrayAttr expected = b.getStrArrayAttr({"batch", "head", "query"});
+  if (operand.get() == merge.getSink())
+    expected = b.getStrArrayAttr({"head"});
+  const bool isOutput = operand.get() == merge.getFirst() || operand.get() == merge.getSecond();
+  if (!axes || (!isOutput && axes == expected)) // dataflow-C6
+    return success();
+  InFlightDiagnostic diagnostic = mlir::emitError(operand.get().getLoc());
+  if (isOutput)
+    return diagnostic << "expected no pe.axes on an output that is merged, found " << axes
+                      << "; leave them out (dataflow-C6)";
+  return diagnostic << "expected pe.axes " << expected << " of this operand of pe.merge, found "
+                    << axes << "; they may be left out (dataflow-C6)";
+}
+
 /// Unknown sizes have one meaning, and axes over tokens are indexed by scalar code.
 LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
   auto axes = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "pe.axes");
@@ -155,6 +187,8 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
                << "; they may be left out (dataflow-C6)";
       return success();
     }
+    if (auto merge = dyn_cast<MergeOp>(use.getOwner()))
+      return checkAxesOfMerge(merge, use, axes);
     if (auto rotation = dyn_cast<RotationOpInterface>(use.getOwner()))
       hasSizes |= !rotation.getTensorExtents(argument).empty();
     if (isa<AttentionOp>(use.getOwner())) {
@@ -223,6 +257,8 @@ struct CheckDataflowPass : impl::PECheckDataflowPassBase<CheckDataflowPass> {
       isValid = isValid && succeeded(checkCaptures(mask));
     for (auto embed : function.getOps<EmbedOp>())
       isValid = isValid && succeeded(checkEmbed(embed));
+    for (auto merge : function.getOps<MergeOp>())
+      isValid = isValid && succeeded(checkMerge(merge));
     for (auto embedding : function.getOps<EmbeddingFnOp>())
       isValid = isValid && succeeded(checkCaptures(function, embedding));
     for (Operation &op : function.getBody().front())

@@ -38,6 +38,7 @@ private:
   LogicalResult goThrough(Operation *op);
   LogicalResult differentiate(AttentionOp attention);
   LogicalResult differentiate(EmbeddingFnOp embedding, Value cotangent);
+  void differentiate(MergeOp merge);
   /// Pulls an adjoint back through the op of a bias or function of the score to its captures.
   template <typename PullbackOf, typename RegionOp> LogicalResult pullBack(RegionOp op);
   template <typename PullbackOf> void addPullback(Operation *op, ValueRange tensors);
@@ -150,6 +151,14 @@ LogicalResult Differentiator::differentiate(EmbeddingFnOp embedding, Value cotan
   return success();
 }
 
+void Differentiator::differentiate(MergeOp merge) {
+  auto grad =
+      MergeGradOp::create(builder, merge.getLoc(), merge->getOperandTypes(), merge.getOutput(),
+                          gradientOf(merge.getOutput()), gradients.lookup(merge.getLse()));
+  for (auto [operand, gradient] : llvm::zip_equal(merge->getOperands(), grad.getGradients()))
+    addGradient(operand, gradient);
+}
+
 template <typename PullbackOf> void Differentiator::addPullback(Operation *op, ValueRange tensors) {
   Value result = op->getResult(0);
   auto pullback = PullbackOf::create(builder, op->getLoc(), tensors.getTypes(), result,
@@ -173,6 +182,10 @@ LogicalResult Differentiator::goThrough(Operation *op) {
     return pullBack<PullbackOp>(term);
   if (auto score = dyn_cast<ScoreFnOp>(op))
     return pullBack<ScorePullbackOp>(score);
+  if (auto merge = dyn_cast<MergeOp>(op)) {
+    differentiate(merge);
+    return success();
+  }
   if (auto embed = dyn_cast<EmbedOp>(op)) {
     Value gradient = gradientOf(embed.getOutput());
     addGradient(embed.getInput(), gradient);

@@ -3,6 +3,7 @@
 #include "runtime/api/ReferenceRunner.h"
 
 #include "runtime/device/common/HostMemory.h"
+#include "runtime/reference/CallSizes.h"
 #include "runtime/reference/Reference.h"
 
 #include <algorithm>
@@ -97,12 +98,15 @@ ReferenceRunner::create(const jit::Description &description, DType dtype, bool g
   Expected<plan::Plan> plan = planOf(description.entry, dtype, grad);
   if (!plan)
     return plan.takeError();
-  Expected<device::BoundPlan> bound = device::BoundPlan::create(*std::move(plan));
-  if (!bound)
-    return bound.takeError().of(ErrorKind::Compile);
   Expected<reference::Program> program = reference::parseProgram(description.program);
   if (!program)
     return program.takeError().of(ErrorKind::Compile);
+  for (plan::FrameWord &word : plan->frame)
+    if (word.name == "q_start" && !reference::readsPositions(*program))
+      word.fallback = plan::kStartWithoutPositions;
+  Expected<device::BoundPlan> bound = device::BoundPlan::create(*std::move(plan));
+  if (!bound)
+    return bound.takeError().of(ErrorKind::Compile);
   return std::shared_ptr<const ReferenceRunner>(
       new ReferenceRunner(*std::move(bound), *std::move(program)));
 }

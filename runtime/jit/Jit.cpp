@@ -128,6 +128,9 @@ std::string summarise(const llvm::json::Value &explanation) {
   if (const llvm::json::Array *embeddings = explanation.getAsObject()->getArray("embeddings"))
     for (const llvm::json::Value &embed : *embeddings)
       line += (line.empty() ? "" : "; ") + embed.getAsObject()->getString("class")->str();
+  if (const llvm::json::Array *merges = explanation.getAsObject()->getArray("merges"))
+    for (const llvm::json::Value &merge : *merges)
+      line += (line.empty() ? "" : "; ") + merge.getAsObject()->getString("class")->str();
   return line;
 }
 

@@ -85,7 +85,16 @@ public:
 private:
   void rotate(std::vector<double> &rows, int64_t start) const;
   void rotateBack(std::vector<double> &rows, int64_t start) const;
-  bool startRow(int64_t row);
+  /// Whether stick-breaking takes the keys after the query in place of those before it.
+  enum class Side : uint8_t { Before, After };
+  bool startRow(int64_t row, Side side);
+  void findKeys(int64_t row, Side side);
+  bool isOnSide(int64_t i, int64_t j, Side side) const;
+  /// The sides whose mean is taken.
+  std::vector<Side> sides() const {
+    return problem.hasBothSides ? std::vector{Side::Before, Side::After}
+                                : std::vector{Side::Before};
+  }
   /// The magnitude of the argument of the function of the score for key `n` of the row; 0 without
   /// one.
   double scoreBefore(int64_t row, size_t n) const {
@@ -111,11 +120,13 @@ private:
   double dropoutFactor(int64_t i, int64_t j) const;
   double outputError(const double *dO) const;
   void reverseSoftmax(const double *dO, double statisticCotangent, HeadGradients &gradients);
-  void reverseStickBreaking(double statisticCotangent);
+  void reverseStickBreaking(double statisticCotangent, double statisticNoise);
+  void reverseRow(int64_t row, const std::vector<double> &dO, double statisticCotangent,
+                  HeadGradients &gradients);
   void reverseValues(const double *dO, HeadGradients &gradients);
   void reverseScores(int64_t row, HeadGradients &gradients);
 
-  void addOutput(int64_t row, AttentionOutputs &outputs) const;
+  void addOutput(int64_t row, double statistic, double share, AttentionOutputs &outputs) const;
 
   const AttentionProblem &problem;
   const AttentionSizes &sizes;
@@ -137,7 +148,9 @@ private:
   MaskEvaluator mask;
 
   // The current row: its unmasked keys in ascending order, and per key
+  // (under stick-breaking from the farthest to the nearest)
   std::vector<int64_t> keys;
+  std::optional<int64_t> ownKey; ///< what gets the remainder
   std::vector<double> logits;
   std::vector<double> weights;      ///< A
   std::vector<double> factors;      ///< f
@@ -215,34 +228,53 @@ double HeadWorker::dropoutFactor(int64_t i, int64_t j) const {
   return isKept ? 1.0 / (1.0 - problem.dropout) : 0.0;
 }
 
+bool HeadWorker::isOnSide(int64_t i, int64_t j, Side side) const {
+  if (problem.normalizer == Normalizer::Softmax)
+    return true;
+  if (i == j)
+    return problem.attendsCurrent;
+  return side == Side::Before ? j < i : j > i;
+}
+
 /// Finds the keys of the row and their logits. False if there is nothing to attend to, no sink
-/// either: rows at negative positions have no keys, and under stick-breaking a query never attends
-/// to its own position.
-bool HeadWorker::startRow(int64_t row) {
+/// either: rows at negative positions have no keys.
+bool HeadWorker::startRow(int64_t row, Side side) {
   for (auto *list : {&logits, &factors, &weights, &valueWeights})
     list->clear();
   keys.clear();
+  ownKey.reset();
   int64_t i = sizes.queryStart + row;
-  if (i < 0)
+  if (i < 0 && !problem.isUnplaced)
     return sink.has_value();
   for (std::optional<ScalarEvaluator> *evaluator : {&bias, &score})
     if (*evaluator)
       (*evaluator)->startRow(i);
   mask.startRow(i);
+  const int64_t own = i - sizes.keyStart;
+  if (problem.keepsRemainder && own >= 0 && own < sizes.keys && mask.allows(i))
+    ownKey = own;
+  findKeys(row, side);
+  weights.assign(keys.size(), 0.0);
+  valueWeights.assign(keys.size(), 0.0);
+  return !keys.empty() || sink || ownKey;
+}
+
+void HeadWorker::findKeys(int64_t row, Side side) {
+  const int64_t i = sizes.queryStart + row;
   for (int64_t key = 0; key < sizes.keys; ++key) {
-    int64_t j = sizes.keyStart + key;
-    bool isStrict = problem.normalizer == Normalizer::StickBreaking;
-    if ((isStrict && j >= i) || !mask.allows(j))
-      continue;
-    double scaled = scaledScore(row, key);
-    keys.push_back(key);
+    const int64_t j = sizes.keyStart + key;
+    if (isOnSide(i, j, side) && mask.allows(j))
+      keys.push_back(key);
+  }
+  if (side == Side::After)
+    std::reverse(keys.begin(), keys.end());
+  for (int64_t key : keys) {
+    const int64_t j = sizes.keyStart + key;
+    const double scaled = scaledScore(row, key);
     logits.push_back((score ? score->evaluate(j, scaled) : scaled) +
                      (bias ? bias->evaluate(j) : 0.0));
     factors.push_back(dropoutFactor(i, j));
   }
-  weights.assign(keys.size(), 0.0);
-  valueWeights.assign(keys.size(), 0.0);
-  return !keys.empty() || sink;
 }
 
 /// The largest logit of the row, that of the sink among them; NaN if one is.
@@ -273,7 +305,7 @@ double HeadWorker::normalizeSoftmax() {
   return largest + std::log(sum);
 }
 
-/// Fills the weights, newest key first; returns the log of the remaining mass.
+/// Fills the weights, nearest key first; returns the log of the remaining mass.
 double HeadWorker::normalizeStickBreaking() {
   double logRemaining = 0.0;
   for (size_t n = keys.size(); n-- > 0;) {
@@ -283,15 +315,20 @@ double HeadWorker::normalizeStickBreaking() {
   return logRemaining;
 }
 
-void HeadWorker::addOutput(int64_t row, AttentionOutputs &outputs) const {
+void HeadWorker::addOutput(int64_t row, double statistic, double share,
+                           AttentionOutputs &outputs) const {
   const int64_t place = item * sizes.queries + row;
   double *o = outputs.o.data.data() + place * sizes.valueDim;
   for (int64_t d = 0; sink && d < sizes.valueDim; ++d)
     o[d] += sinkWeight * 0.0; // its value; a NaN stays
-  for (size_t n = 0; n < keys.size(); ++n) {
-    addScaled(o, valueWeights[n], v.data() + keys[n] * sizes.valueDim, sizes.valueDim);
-    outputs.oTerms.data[place] += (valueWeights[n] + kLeastWeight) * valueNorms[keys[n]];
-  }
+  auto add = [&](int64_t key, double weight) {
+    addScaled(o, share * weight, v.data() + key * sizes.valueDim, sizes.valueDim);
+    outputs.oTerms.data[place] += share * (weight + kLeastWeight) * valueNorms[key];
+  };
+  for (size_t n = 0; n < keys.size(); ++n)
+    add(keys[n], valueWeights[n]);
+  if (ownKey)
+    add(*ownKey, std::exp(statistic));
 }
 
 double HeadWorker::forward(AttentionOutputs &outputs) {
@@ -299,9 +336,11 @@ double HeadWorker::forward(AttentionOutputs &outputs) {
   double *lse = outputs.lse.data.data() + item * sizes.queries;
   double *lseTerms = outputs.lseTerms.data.data() + item * sizes.queries;
   bool isSoftmax = problem.normalizer == Normalizer::Softmax;
-  for (int64_t row = 0; row < sizes.queries; ++row) {
+  const std::vector<Side> all = sides();
+  for (size_t n = 0; n < sizes.queries * all.size(); ++n) {
+    const auto row = static_cast<int64_t>(n / all.size());
     lse[row] = isSoftmax ? -infinity : 0.0;
-    if (!startRow(row))
+    if (!startRow(row, all[n % all.size()]))
       continue;
     lse[row] = normalize();
     if (isSoftmax && lse[row] == -infinity) // a bias of -inf has masked every key
@@ -310,7 +349,7 @@ double HeadWorker::forward(AttentionOutputs &outputs) {
       double largest = largestLogit();
       lseTerms[row] = std::fabs(largest) + std::fabs(lse[row] - largest);
     }
-    addOutput(row, outputs);
+    addOutput(row, lse[row], 1.0 / static_cast<double>(all.size()), outputs);
     if (sinkWeight >= kCountedWeight && std::isfinite(*sink))
       maxLogit = std::max(maxLogit, std::fabs(*sink));
     for (size_t n = 0; n < keys.size(); ++n)
@@ -355,7 +394,7 @@ void HeadWorker::reverseSoftmax(const double *dO, double dLse, HeadGradients &gr
 /// log A_j = log sigma(z_j) + sum over l after j of log sigma(-z_l), and the log of the remaining
 /// mass is the sum of all log sigma(-z_l). Hence dz_l = A_l dA_l sigma(-z_l) - sigma(z_l) (sum over
 /// j before l of A_j dA_j + dlse).
-void HeadWorker::reverseStickBreaking(double dRemaining) {
+void HeadWorker::reverseStickBreaking(double dRemaining, double dRemainingNoise) {
   double older = 0.0, olderNoise = 0.0;
   for (size_t n = 0; n < keys.size(); ++n) {
     double own = weights[n] * dWeights[n];
@@ -363,8 +402,7 @@ void HeadWorker::reverseStickBreaking(double dRemaining) {
     double taken = std::exp(logSigmoid(logits[n]));
     double passed = std::exp(logSigmoid(-logits[n]));
     dLogits[n] = own * passed - taken * (older + dRemaining);
-    dLogitNoise[n] =
-        ownNoise * passed + (taken + kLeastWeight) * (olderNoise + std::fabs(dRemaining));
+    dLogitNoise[n] = ownNoise * passed + (taken + kLeastWeight) * (olderNoise + dRemainingNoise);
     older += own;
     olderNoise += ownNoise;
   }
@@ -420,6 +458,31 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
   }
 }
 
+/// One side of a row that has been started.
+void HeadWorker::reverseRow(int64_t row, const std::vector<double> &dO, double dStatistic,
+                            HeadGradients &gradients) {
+  const double statistic = normalize();
+  // A softmax row whose logits are all -inf has no weights and no gradients.
+  if (problem.normalizer == Normalizer::Softmax && statistic == -infinity)
+    return;
+  reverseValues(dO.data(), gradients);
+  if (problem.normalizer == Normalizer::Softmax) {
+    reverseSoftmax(dO.data(), dStatistic, gradients);
+    return reverseScores(row, gradients);
+  }
+  double noise = std::fabs(dStatistic);
+  if (ownKey) { // o has exp(statistic) v_i
+    const double rest = std::exp(statistic);
+    const double *own = v.data() + *ownKey * sizes.valueDim;
+    addScaled(gradients.v.data() + *ownKey * sizes.valueDim, rest, dO.data(), sizes.valueDim);
+    gradients.vTerms[*ownKey] += (rest + kLeastWeight) * normOf(dO.data(), sizes.valueDim);
+    dStatistic += rest * dot(dO.data(), own, sizes.valueDim);
+    noise += (rest + kLeastWeight) * dotOfMagnitudes(dO.data(), own, sizes.valueDim);
+  }
+  reverseStickBreaking(dStatistic, noise);
+  reverseScores(row, gradients);
+}
+
 HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
   auto zerosLike = [](const std::vector<double> &list) { return std::vector<double>(list.size()); };
   HeadGradients gradients{zerosLike(q),
@@ -430,13 +493,8 @@ HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
                           std::vector<double>(sizes.keys),
                           ParameterGradients(problem.parameterCount())};
   const std::vector<double> noCotangent(sizes.valueDim, 0.0);
+  const std::vector<Side> all = sides();
   for (int64_t row = 0; row < sizes.queries; ++row) {
-    if (!startRow(row))
-      continue;
-    double statistic = normalize();
-    // A softmax row whose logits are all -inf has no weights and no gradients.
-    if (problem.normalizer == Normalizer::Softmax && statistic == -infinity)
-      continue;
     int64_t place = item * sizes.queries + row;
     std::vector<double> dO = noCotangent;
     if (cotangents.o)
@@ -444,13 +502,12 @@ HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
                 cotangents.o->data.data() + (place + 1) * sizes.valueDim);
     if (problem.rounding)
       roundAll(dO, *problem.rounding);
+    for (double &element : dO)
+      element /= static_cast<double>(all.size());
     double dStatistic = cotangents.lse ? cotangents.lse->data[place] : 0.0;
-    reverseValues(dO.data(), gradients);
-    if (problem.normalizer == Normalizer::Softmax)
-      reverseSoftmax(dO.data(), dStatistic, gradients);
-    else
-      reverseStickBreaking(dStatistic);
-    reverseScores(row, gradients);
+    for (Side side : all)
+      if (startRow(row, side))
+        reverseRow(row, dO, dStatistic, gradients);
   }
   rotateBack(gradients.q, sizes.queryStart);
   rotateBack(gradients.k, sizes.keyStart);

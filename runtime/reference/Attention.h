@@ -7,10 +7,14 @@
 //   softmax           A_j = exp(z_j) / (sum of exp(z_l) + exp(s_h))   s_h: the sink, if any
 //
 //   stick-breaking    A_j = sigma(z_j) * product over j < l < i of sigma(-z_l), and j < i only
+//                     (with attendsCurrent j <= i, in the product too)
 //
-//   o_i = sum of A_j f_ij v_j
+//   o_i = sum of A_j f_ij v_j (+ R_i v_i where the remainder is kept: R_i is the product of all
+//         sigma(-z_l), and the mask keeps the query's own key)
 //
-// where f_ij is 1 without dropout, and with it 1 / (1 - p) or 0, by the words of Philox 4x32-10,
+// where f_ij is 1 without dropout, and with it 1 / (1 - p) or 0, by the words of Philox 4x32-10.
+// With both sides, o_i is the mean of that and of the same with the order of keys reversed, over
+// the keys after the query;
 //
 // and the reverse of each step with hand-written derivatives. A row takes O(keys) memory; nothing
 // of size queries x keys is stored. Heads run on several threads; sums over heads are taken in
@@ -52,6 +56,13 @@ struct AttentionSizes {
 struct AttentionProblem {
   AttentionSizes sizes;
   Normalizer normalizer = Normalizer::Softmax;
+  /// Of stick-breaking: whether a query's own key takes part, whether the mass that is left goes to
+  /// the query's own value, and whether keys on both sides are attended to.
+  bool attendsCurrent = false;
+  bool keepsRemainder = false;
+  bool hasBothSides = false;
+  /// Rows at negative positions are rows like others: nothing reads a position.
+  bool isUnplaced = false;
   double scale = 1.0;
   Mask mask;
   std::vector<Rotation> rotations;

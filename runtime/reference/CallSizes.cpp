@@ -46,9 +46,44 @@ static std::vector<std::string> sizesOf(const Argument &argument, const Shape &d
   return sizes;
 }
 
+static bool isUsed(ValueId value, const std::vector<Operation> &operations) {
+  return std::any_of(operations.begin(), operations.end(), [&](const Operation &operation) {
+    return std::find(operation.operands.begin(), operation.operands.end(), value) !=
+               operation.operands.end() ||
+           std::any_of(operation.regions.begin(), operation.regions.end(),
+                       [&](const Region &region) { return isUsed(value, region.operations); });
+  });
+}
+
+bool readsPositions(const Program &program) {
+  bool hasAttention = false;
+  for (const Operation &operation : program.operations) {
+    hasAttention |= operation.name == "pe.attention";
+    if (operation.name == "pe.attention" && operation.find("normalizer") &&
+        operation.find("normalizer")->asKeyword() == "stick_breaking")
+      return true; // by the order of the keys
+    if (operation.name == "pe.attention")
+      for (ValueId operand : operation.operands) {
+        const std::string &type = program.typeOf(operand);
+        if (type.starts_with("!pe.") && type != "!pe.score")
+          return true;
+      }
+    if (operation.name != "pe.score_fn")
+      continue;
+    const Region &region = operation.regions.at(0); // of s, b, h, i, j
+    if (isUsed(region.arguments.at(3), region.operations) ||
+        isUsed(region.arguments.at(4), region.operations))
+      return true;
+  }
+  return !hasAttention;
+}
+
 /// The words of every call, and the sizes that axes of arguments name.
 static std::vector<plan::FrameWord> frameOf(const Program &program) {
   std::vector<plan::FrameWord> words = plan::standardFrame();
+  for (plan::FrameWord &word : words)
+    if (word.name == "q_start" && !readsPositions(program))
+      word.fallback = "max(0, k_start + c - r)";
   for (const Argument &argument : program.arguments) {
     auto dims = dimensionsOf(program.typeOf(argument.id));
     if (!dims || argument.axes.size() != dims->size())

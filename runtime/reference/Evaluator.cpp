@@ -110,6 +110,13 @@ Status Evaluator::forward(bool run) {
         runEmbed(embeds.back());
       continue;
     }
+    if (operation.name == "pe.merge") {
+      if (Status status = prepareMerge(operation); !status)
+        return status.takeError();
+      if (run)
+        runMerge(merges.back());
+      continue;
+    }
     if (operation.name == "arith.constant") {
       if (Status status = evaluateConstant(operation); !status)
         return status.takeError();
@@ -144,8 +151,8 @@ Status Evaluator::evaluateConstant(const Operation &operation) {
 }
 
 Status Evaluator::prepareAttention(const Operation &operation) {
-  if (Status status =
-          operation.expectOnly({"normalizer", "scale", "dropout", "resultSegmentSizes"});
+  if (Status status = operation.expectOnly({"normalizer", "scale", "dropout", "resultSegmentSizes",
+                                            "attend_current", "remainder", "direction"});
       !status)
     return status.takeError();
   auto call = bindSizes(program, operation, tensors, seeds, positions);
@@ -175,8 +182,34 @@ Status Evaluator::prepareAttention(const Operation &operation) {
       *normalizer == "softmax" ? Normalizer::Softmax : Normalizer::StickBreaking;
   if (Status status = readOperands(step); !status)
     return status.takeError();
-  if (step.problem.normalizer == Normalizer::StickBreaking && !step.problem.mask.isCausal())
+  return readSides(step);
+}
+
+/// What stick-breaking attends to, and where the mass goes that is left.
+Status Evaluator::readSides(Step &step) {
+  const Operation &operation = *step.operation;
+  AttentionProblem &problem = step.problem;
+  auto current = operation.boolean("attend_current", false);
+  auto remainder = operation.keyword("remainder", "drop");
+  auto direction = operation.keyword("direction", "before");
+  if (!current || !remainder || !direction)
+    return !current     ? current.takeError()
+           : !remainder ? remainder.takeError()
+                        : direction.takeError();
+  problem.attendsCurrent = *current;
+  problem.keepsRemainder = *remainder == "value";
+  problem.hasBothSides = *direction == "both";
+  problem.isUnplaced = !readsPositions(program) && problem.seeds.empty();
+  if (problem.normalizer == Normalizer::Softmax)
+    return Status::success();
+  if (!problem.hasBothSides && !problem.mask.isCausal())
     return operation.fail("expected a causal mask: stick-breaking needs an order of the keys");
+  const AttentionSizes &sizes = problem.sizes;
+  const bool haveKeys = sizes.queryStart >= sizes.keyStart &&
+                        sizes.queryStart + sizes.queries <= sizes.keyStart + sizes.keys;
+  if (problem.keepsRemainder && !haveKeys)
+    return operation.fail("expected a key at the position of every query, whose value gets the "
+                          "remainder");
   return Status::success();
 }
 
@@ -318,6 +351,8 @@ Status Evaluator::reverse(const TensorMap &inputs) {
     reverseAttention(*step);
   for (const EmbedStep &step : embeds)
     reverseEmbed(step);
+  for (auto merge = merges.rbegin(); merge != merges.rend(); ++merge)
+    reverseMerge(*merge);
   return Status::success();
 }
 

@@ -56,10 +56,20 @@ private:
     EmbeddingProblem problem;
   };
 
+  /// One pe.merge, its weights of each row, and the sink's.
+  struct MergeStep {
+    const Operation *operation;
+    ValueId outputs[2], logs[2];
+    std::optional<ValueId> sink;
+    bool isSoftmax;
+    std::vector<double> weights[2], sinkWeights;
+  };
+
   Status bindArgument(const Argument &argument, const Tensor &tensor);
   Status evaluateConstant(const Operation &operation);
   Status prepareAttention(const Operation &operation);
   Status readOperands(Step &step);
+  Status readSides(Step &step);
   Status readRotation(Step &step, ValueId value);
   Status readSink(Step &step, ValueId operand);
   Status readSeed(Step &step, ValueId operand);
@@ -67,6 +77,9 @@ private:
   Status checkAxes(const EmbedStep &step) const;
   void runEmbed(const EmbedStep &step);
   void reverseEmbed(const EmbedStep &step);
+  Status prepareMerge(const Operation &operation);
+  void runMerge(MergeStep &step);
+  void reverseMerge(const MergeStep &step);
   void runAttention(Step &step);
   void reverseAttention(const Step &step);
   Array &gradientOf(ValueId value) { return arrayOf(gradients, value); }
@@ -92,6 +105,7 @@ private:
   SeedValues seeds;
   std::deque<Step> steps;
   std::deque<EmbedStep> embeds;
+  std::deque<MergeStep> merges;
   double maxLogit = 0.0;
 };
 

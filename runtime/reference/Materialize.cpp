@@ -7,7 +7,7 @@ namespace {
 
 Tensor toTensor(const Array &array) { return Tensor::of(array.data, array.shape); }
 
-/// The pairs that attention sums over: stick-breaking leaves out the query's own key.
+/// The pairs that attention sums over: stick-breaking may leave out the query's own key.
 Array allowedPairs(const AttentionProblem &problem) {
   const AttentionSizes &sizes = problem.sizes;
   Array allowed = Array::zeros({sizes.batch, sizes.queries, sizes.keys});
@@ -20,8 +20,9 @@ Array allowedPairs(const AttentionProblem &problem) {
       mask.startRow(sizes.queryStart + row);
       for (int64_t key = 0; key < sizes.keys; ++key) {
         const int64_t i = sizes.queryStart + row, j = sizes.keyStart + key;
-        const bool isStrict = problem.normalizer == Normalizer::StickBreaking;
-        *next++ = i >= 0 && (!isStrict || j < i) && mask.allows(j);
+        const bool isStick = problem.normalizer == Normalizer::StickBreaking;
+        const bool isOrdered = j == i ? problem.attendsCurrent : j < i || problem.hasBothSides;
+        *next++ = (i >= 0 || problem.isUnplaced) && (!isStick || isOrdered) && mask.allows(j);
       }
     }
   }

@@ -2,6 +2,9 @@
 
 #include "conformance/Cases.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace pe::conformance {
 
 static const EncodingFile kEncodings[] = {
@@ -81,6 +84,27 @@ static const EncodingFile kEncodings[] = {
     {"mixture", "examples/encodings/mixture.mlir", false, false, false, true, true},
     {"embeddings", "test/conformance/encodings/embeddings.mlir", false, false, false, true, true},
     {"mass_left", "test/conformance/encodings/mass_left.mlir"},
+    {"stick_breaking_attend_current", "examples/encodings/stick_breaking_attend_current.mlir"},
+    {.name = "stick_breaking_remainder",
+     .path = "examples/encodings/stick_breaking_remainder.mlir",
+     .placing = Placing::OwnKeys},
+    {"stick_breaking_mass", "examples/encodings/stick_breaking_mass.mlir"},
+    {.name = "remainder_and_masks",
+     .path = "test/conformance/encodings/remainder_and_masks.mlir",
+     .placing = Placing::OwnKeys},
+    {"stick_breaking_both", "examples/encodings/stick_breaking_both.mlir"},
+    {"rse_bidirectional", "examples/encodings/rse_bidirectional.mlir"},
+    {.name = "sides_and_terms",
+     .path = "test/conformance/encodings/sides_and_terms.mlir",
+     .placing = Placing::OwnKeys},
+    {"cross_attention", "examples/encodings/cross_attention.mlir"},
+    {.name = "merge", .path = "examples/encodings/merge.mlir", .placing = Placing::None},
+    {.name = "merge_sink",
+     .path = "test/conformance/encodings/merge_sink.mlir",
+     .placing = Placing::None},
+    {.name = "merge_stick_breaking",
+     .path = "examples/encodings/merge_stick_breaking.mlir",
+     .placing = Placing::None},
 };
 
 static Positions shard(int64_t queryStart, int64_t keyStart, int64_t headStart,
@@ -175,9 +199,34 @@ static const LoopChoice kLoopChoices[] = {
 std::span<const EncodingFile> encodingFiles() { return kEncodings; }
 std::span<const Call> calls() { return kCalls; }
 std::span<const Call> embeddingCalls() { return kEmbeddingCalls; }
+
+static bool fits(const Call &call, Placing placing) {
+  const Positions &positions = call.positions;
+  const int64_t keyEnd = positions.keyStart + call.keys;
+  const int64_t first = positions.queryStart.value_or(keyEnd - call.queries);
+  switch (placing) {
+  case Placing::OwnKeys:
+    return first >= positions.keyStart && first + call.queries <= keyEnd;
+  case Placing::None:
+    return !positions.queryStart && positions.keyStart == 0 && positions.headStart == 0;
+  default:
+    return true;
+  }
+}
+
+static std::vector<Call> callsThatFit(Placing placing) {
+  std::vector<Call> all;
+  std::copy_if(std::begin(kCalls), std::end(kCalls), std::back_inserter(all),
+               [&](const Call &call) { return fits(call, placing); });
+  return all;
+}
+
 std::span<const Call> callsOf(const EncodingFile &encoding) {
+  static const std::vector<Call> byPlacing[] = {
+      callsThatFit(Placing::Any), callsThatFit(Placing::OwnKeys),
+      callsThatFit(Placing::None)};
   if (!encoding.isEmbedding)
-    return calls();
+    return byPlacing[static_cast<size_t>(encoding.placing)];
   return embeddingCalls().first(std::size(kEmbeddingCalls) - (encoding.isTable ? kFarCalls : 0));
 }
 std::span<const ParameterRange> parameterRanges() { return kRanges; }

@@ -20,6 +20,13 @@
 
 namespace pe::conformance {
 
+/// Which calls a function can be asked.
+enum class Placing {
+  Any,     ///< all of the table
+  OwnKeys, ///< those with a key at the position of every query
+  None,    ///< those that say nothing about positions
+};
+
 struct EncodingFile {
   std::string_view name;
   /// Relative to the repository's root.
@@ -40,6 +47,7 @@ struct EncodingFile {
   bool isTable = false;
   /// Every call has as many key heads as query heads.
   bool isUngrouped = false;
+  Placing placing = Placing::Any;
 };
 
 struct Call {

@@ -1,7 +1,8 @@
-//===- ModesTest.cpp - Sinks and dropout at their extremes ----------------===//
+//===- ModesTest.cpp - Sinks, dropout and merging at their extremes -------===//
 //
-// Sinks of +-1e4, minus infinity and NaN against the reference; the mask of dropout itself, bit by
-// bit, in a call and in its shards, against words computed here.
+// Sinks of +-1e4, minus infinity and NaN against the reference; merged rows with one part or both
+// empty and logarithms of +-1e4; the mask of dropout itself, bit by bit, in a call and in its
+// shards, against words computed here.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,6 +10,7 @@
 #include "runtime/core/Random.h"
 #include "runtime/reference/Compare.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -93,6 +95,69 @@ TEST_P(Modes, SinksOfAnySize) {
           EXPECT_NEAR((*found)["lse"].values<float>()[head * kQueries], sinks[head],
                       std::fabs(sinks[head]) * 1e-6);
     }
+}
+
+/// Logarithms of every pair of extremes, a row each; outputs of 0 where a part is empty.
+TensorMap extremeParts(bool isSoftmax) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> logs = isSoftmax ? std::vector{-infinity, -1e4f, -3.0f, 0.5f, 1e4f}
+                                            : std::vector{0.0f, -1e4f, -3.0f, -0.5f, -1e-6f};
+  const auto rows = static_cast<int64_t>(logs.size() * logs.size());
+  TensorMap inputs;
+  for (int part : {1, 2}) {
+    const std::string number = std::to_string(part);
+    Tensor o = normal("o" + number, {kBatch, kHeads, rows, kDepth});
+    Tensor lse = Tensor::zeros(DType::F32, {kBatch, kHeads, rows});
+    for (int64_t row = 0; row < lse.numel(); ++row) {
+      const size_t pair = row % rows;
+      const float log = logs[part == 1 ? pair / logs.size() : pair % logs.size()];
+      lse.values<float>()[row] = log;
+      if (log == logs.front())
+        std::fill_n(o.values<float>().begin() + row * kDepth, kDepth, 0.0f);
+    }
+    inputs["o" + number] = o;
+    inputs["lse" + number] = lse;
+  }
+  inputs["d_o"] = normal("d_o", {kBatch, kHeads, rows, kDepth});
+  inputs["d_lse"] = normal("d_lse", {kBatch, kHeads, rows});
+  return inputs;
+}
+
+std::string merging(const std::string &argument, const std::string &clause) {
+  return "!o = tensor<?x?x?x?xf32>\n!r = tensor<?x?x?xf32>\nfunc.func @merge(%o1: !o {pe.name = "
+         "\"o1\"}, %l1: !r {pe.name = \"lse1\"}, %o2: !o {pe.name = \"o2\"}, %l2: !r {pe.name = "
+         "\"lse2\"}" +
+         argument +
+         ") -> (!o {pe.name = \"o\"}, !r {pe.name = \"lse\"}) {\n  %o, %lse = pe.merge %o1, %l1, "
+         "%o2, %l2 " +
+         clause + " : (!o, !r, !o, !r) -> !o, !r\n  return %o, %lse : !o, !r\n}\n";
+}
+
+TEST_P(Modes, MergesOfAnySize) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const std::string sink = ", %s: tensor<?xf32> {pe.name = \"s\", pe.init = 0.0}";
+  for (auto [argument, clause] : {std::pair<std::string, std::string>{"", ""},
+                                  {"", "{normalizer = #pe.normalizer<stick_breaking>}"},
+                                  {sink, "sink(%s : tensor<?xf32>)"}}) {
+    auto function = compile(merging(argument, clause));
+    auto parsed = reference::parseProgram(subject->describe(source)->program);
+    TensorMap inputs = extremeParts(clause.find("stick") == std::string::npos);
+    if (!argument.empty())
+      inputs["s"] = Tensor::of(std::vector<float>{1e4f, -1e4f, 0.5f, -infinity}, {kHeads});
+    auto expected = reference::evaluate(*parsed, inputs, {}, /*grad=*/true);
+    ASSERT_TRUE(expected) << expected.error().getMessage();
+    auto found = function->run(inputs, {}, 2);
+    ASSERT_TRUE(found) << found.error().getMessage();
+    auto report = reference::compare(*expected, *found);
+    ASSERT_TRUE(report);
+    EXPECT_TRUE(report->passes()) << clause << "\n" << report->table();
+    // A part without keys changes nothing, to the bit.
+    if (!argument.empty())
+      continue;
+    const auto o = (*found)["o"].values<float>(), o2 = inputs["o2"].values<float>();
+    for (int64_t e = 0; e < 5 * kDepth; ++e)
+      EXPECT_EQ(o[e], o2[e]) << clause << ", element " << e;
+  }
 }
 
 /// With one value per key the outputs show which keys of a row were kept: v is 2^(j mod 8) in

@@ -32,6 +32,16 @@ bool isData(const Parameter &parameter) {
   return std::ranges::any_of(parameter.dims, [](int64_t dim) { return dim < kHeads; });
 }
 
+bool isUnplaced(const Program &program) {
+  bool isRead = program.mask || program.rotation || !program.biases.empty() || program.dropout != 0;
+  if (program.score)
+    walk(*program.score, [&](const Node &node) {
+      // A captured coordinate is a function of both.
+      isRead |= node.op == Op::Query || node.op == Op::Key || node.op == Op::Captured;
+    });
+  return !isRead;
+}
+
 std::vector<int> parametersOf(const Node &node) {
   std::set<int> found;
   walk(node, [&](const Node &inner) {

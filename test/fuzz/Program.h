@@ -166,6 +166,9 @@ template <typename NodeType, typename Visit> void walk(NodeType &node, const Vis
     walk(child, visit);
 }
 
+/// Whether nothing depends on where queries and keys are: no query is then at a negative position.
+bool isUnplaced(const Program &program);
+
 /// The parameters that the tree reads, each once, in ascending order.
 std::vector<int> parametersOf(const Node &node);
 

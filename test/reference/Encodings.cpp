@@ -283,6 +283,20 @@ std::vector<Entry> otherEncodings() {
          options.lseName = "r";
          f.attention({}, {}, causal(f), options);
        }},
+      {"stick_breaking_own",
+       [](ProgramBuilder &f) {
+         Options options = stickBreaking();
+         options.lseName = "r";
+         options.attributes = {{"attend_current", true}, {"remainder", "#pe.remainder<value>"}};
+         f.attention({learnedSlopes(f)}, {}, causal(f), options);
+       }},
+      {"stick_breaking_both",
+       [](ProgramBuilder &f) {
+         Options options = stickBreaking();
+         options.attributes = {{"direction", "#pe.direction<both>"},
+                               {"remainder", "#pe.remainder<value>"}};
+         f.attention({learnedSlopes(f)}, {rotary(f, false)}, f.noMask, options);
+       }},
       {"rse",
        [](ProgramBuilder &f) {
          int decay = f.parameter("decay", {H}, 0.01, 0.1);

@@ -81,6 +81,7 @@ int ProgramBuilder::attention(const std::vector<int> &biases, const std::vector<
                      {"operandSegmentSizes",
                       {1, 1, 1, biases.size(), 0, rotations.size(), options.score >= 0 ? 1 : 0,
                        mask != noMask ? 1 : 0}}};
+  attributes.update(options.attributes);
   if (options.scale != 0.0)
     attributes["scale"] = options.scale;
   std::vector<std::string> types = {"tensor<?x?x?x?xf32>"};

@@ -90,7 +90,8 @@ public:
     std::string name = "o";
     std::string lseName;
     int q = 0, k = 1, v = 2;
-    int score = -1; ///< -1: none
+    int score = -1;                   ///< -1: none
+    Json attributes = Json::object(); ///< besides these
   };
   int attention(const std::vector<int> &biases, const std::vector<int> &rotations, int mask,
                 const AttentionOptions &options);

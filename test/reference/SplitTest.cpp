@@ -158,8 +158,48 @@ TEST(SplitKeys, StickBreakingMergesByRemainingMass) {
   }
 }
 
+// With the remainder the weights of a row add up to 1, on one side and as the mean of both.
+TEST(Remainder, WeightsAddUpToOne) {
+  for (const char *name : {"stick_breaking_own", "stick_breaking_both"}) {
+    Encoding encoding = encodingNamed(name);
+    TensorMap inputs = randomInputs(encoding, {1, 2, 2, 6, 6, 4, 4}, 17);
+    for (double &x : inputs["v"].values<double>())
+      x = 1.0;
+    auto results = evaluated(encoding.program, inputs);
+    for (double x : results.outputs["o"].values<double>())
+      EXPECT_NEAR(x, 1.0, 1e-13) << name;
+  }
+}
+
+// The keys after a query in reverse are those before it: turning the texts round turns the outputs.
+TEST(BothSides, OutputsTurnWithTheText) {
+  ProgramBuilder f;
+  ProgramBuilder::AttentionOptions options;
+  options.normalizer = "stick_breaking";
+  options.attributes = {{"direction", "#pe.direction<both>"}};
+  f.attention({}, {}, ProgramBuilder::noMask, options);
+  Encoding encoding{"both", f.finish(), {}};
+  constexpr int64_t length = 7, depth = 4;
+  TensorMap inputs = randomInputs(encoding, {1, 1, 1, length, length, depth, depth}, 17);
+  auto turned = [&](const Tensor &rows) {
+    Tensor result = Tensor::zeros(DType::F64, rows.shape());
+    for (int64_t row = 0; row < length; ++row)
+      for (int64_t d = 0; d < depth; ++d)
+        result.values<double>()[row * depth + d] =
+            rows.values<double>()[(length - 1 - row) * depth + d];
+    return result;
+  };
+  TensorMap reversed = inputs;
+  for (const char *name : {"q", "k", "v"})
+    reversed[name] = turned(inputs[name]);
+  auto o = evaluated(encoding.program, inputs).outputs["o"];
+  auto back = turned(evaluated(encoding.program, reversed).outputs["o"]);
+  for (int64_t e = 0; e < o.numel(); ++e)
+    EXPECT_NEAR(o.values<double>()[e], back.values<double>()[e], 1e-14);
+}
+
 TEST(Masked, RowsWithoutKeysAreZeroWithZeroGradients) {
-  for (const char *name : {"log_sum_exp", "fire", "rse", "bidirectional"}) {
+  for (const char *name : {"log_sum_exp", "fire", "rse", "alibi_bidirectional"}) {
     Encoding encoding = encodingNamed(name, 4);
     TensorMap inputs = randomInputs(encoding, kShape, 17);
     Positions before;
@@ -174,6 +214,20 @@ TEST(Masked, RowsWithoutKeysAreZeroWithZeroGradients) {
       for (double x : results.outputs["lse"].values<double>())
         EXPECT_EQ(x, -std::numeric_limits<double>::infinity());
   }
+}
+
+TEST(Masked, NoRowIsEmptyWhereNothingReadsAPosition) {
+  Encoding encoding = encodingNamed("bidirectional");
+  TensorMap inputs = randomInputs(encoding, {1, 1, 1, 5, 3, 4, 4}, 17);
+  Positions before;
+  before.queryStart = -100;
+  const auto here = evaluated(encoding.program, inputs, true);
+  const auto there = evaluated(encoding.program, inputs, true, before);
+  for (double x : here.outputs.at("o").values<double>())
+    EXPECT_NE(x, 0.0);
+  for (const auto &[name, gradient] : here.gradients)
+    for (int64_t e = 0; e < gradient.numel(); ++e)
+      EXPECT_EQ(gradient.values<double>()[e], there.gradients.at(name).values<double>()[e]) << name;
 }
 
 TEST(Masked, MoreQueriesThanKeysLeaveTheFirstRowsEmpty) {

@@ -33,6 +33,7 @@ private:
   Status readInputsAndSizes();
   Status roundForReference();
   Status compile();
+  void noteRowsWithoutKeys() const;
   Status compute();
   Status materialize();
   Status compareWithReference();
@@ -45,6 +46,7 @@ private:
   std::shared_ptr<const api::CompiledFunction> function;
   std::unique_ptr<cpu::ThreadPool> pool;
   int repeats = 0;
+  Sizes sizes; // by the names of --shape
   TensorMap inputs, arguments, cotangents, found;
   Positions positions;
 };
@@ -67,19 +69,20 @@ Status Run::readInputsAndSizes() {
       return random.error();
     inputs = std::move(*random);
   }
-  auto sizes = sizesOf(inputs, entry);
-  if (!sizes)
-    return sizes.error();
-  if (sizes->count("hkv") && ((*sizes)["hkv"] == 0 || (*sizes)["h"] % (*sizes)["hkv"] != 0))
+  auto known = sizesOf(inputs, entry);
+  if (!known)
+    return known.error();
+  sizes = *std::move(known);
+  if (sizes.count("hkv") && (sizes["hkv"] == 0 || sizes["h"] % sizes["hkv"] != 0))
     return makeError(
                "expected the number of query heads to be a multiple of that of key heads, found ",
-               (*sizes)["h"], " and ", (*sizes)["hkv"], layoutHint(*sizes, "; "))
+               sizes["h"], " and ", sizes["hkv"], layoutHint(sizes, "; "))
         .at(entry.location);
   if (!options.in.empty())
-    if (std::string hint = layoutHint(*sizes); !hint.empty())
+    if (std::string hint = layoutHint(sizes); !hint.empty())
       std::fprintf(stderr, "pe run: note: %s\n", hint.c_str());
-  options.headDim = sizes->count("d") ? (*sizes)["d"] : 64;
-  options.valueDim = sizes->count("dv") ? (*sizes)["dv"] : 64;
+  options.headDim = sizes.count("d") ? sizes["d"] : 64;
+  options.valueDim = sizes.count("dv") ? sizes["dv"] : 64;
   // A package has one type only; what the tensors are converted to.
   if (options.dtype.empty() && program->packaged)
     if (auto plan = program->packaged->find(options.target, options.chip))
@@ -134,6 +137,7 @@ Status Run::compile() {
   if (!compiled)
     return compiled.error();
   function = *compiled;
+  noteRowsWithoutKeys();
   // Rounded once to the types of the computation: the reference sees the same numbers.
   for (TensorMap *tensors : {&arguments, &cotangents}) {
     auto planned = api::asPlanned(*tensors, function->runner->getPlan());
@@ -142,6 +146,30 @@ Status Run::compile() {
     *tensors = *std::move(planned);
   }
   return Status::success();
+}
+
+/// Says so where the default of q_start puts queries at negative positions.
+void Run::noteRowsWithoutKeys() const {
+  const auto queries = sizes.find("sq"), keys = sizes.find("sk");
+  if (options.queryStart || queries == sizes.end() || keys == sizes.end())
+    return;
+  for (const plan::FrameWord &word : function->runner->getPlan().frame) {
+    auto start = plan::SizeExpression::parse(word.fallback);
+    if (word.name != "q_start" || !start ||
+        !start->resolve(std::vector<std::string>{"k_start", "c", "r"}))
+      continue;
+    const int64_t values[] = {options.keyStart, keys->second, queries->second};
+    const auto first = start->evaluateSigned(values);
+    if (!first || *first >= 0)
+      return;
+    std::fprintf(
+        stderr,
+        "pe run: note: %lld of %lld queries are at negative positions, where they attend to "
+        "nothing, because there are fewer keys than queries; --q-start=0 puts the first "
+        "query at position 0\n",
+        static_cast<long long>(std::min(-*first, queries->second)),
+        static_cast<long long>(queries->second));
+  }
 }
 
 Status Run::compute() {

@@ -93,6 +93,34 @@ void expectUnits(const Blocks &blocks) {
   }
 }
 
+/// The same of blocks in descending order, whose units are `perOwner` lower: unit u begins with the
+/// diagonal of the first row and the first column of the block u.
+void expectDescendingUnits(const Blocks &blocks) {
+  const int64_t perOwner = blocks.rows.block / blocks.columns.block;
+  for (int64_t row = 0; row < blocksOf(blocks.rows); ++row) {
+    const Interval<int64_t> visited = blocks.columnBlocksOf(row);
+    Interval<int64_t> units = diagonalUnitsOf(visited, perOwner);
+    if (visited.begin == visited.end)
+      continue;
+    units.begin -= perOwner, units.end -= perOwner;
+    const int64_t firstRow = row * blocks.rows.block;
+    // Shifted by an owner block: what is divided is not negative.
+    auto unitOf = [&](int64_t r, int64_t c) {
+      return (c - r + firstRow + blocks.rows.block) / blocks.columns.block - perOwner;
+    };
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (int64_t r = firstRow; r < firstRow + blocks.rows.block; ++r)
+      for (int64_t c = visited.begin * blocks.columns.block; c < visited.end * blocks.columns.block;
+           ++c) {
+        first = std::min(first, unitOf(r, c));
+        last = std::max(last, unitOf(r, c));
+      }
+    EXPECT_LE(units.begin, first);
+    EXPECT_GE(units.begin, first - 1); // the diagonal before a whole unit has no pair
+    EXPECT_EQ(units.end, last + 1);
+  }
+}
+
 /// What rows keep and which rows touch columns, element by element.
 void expectElements(const Blocks &pairs) {
   for (int64_t first = pairs.rows.begin; first < pairs.rows.end; ++first)
@@ -177,6 +205,7 @@ TEST(KeptPairs, TurnsAndUnits) {
                                   {0, columns, columnBlock}};
               expectTurns(blocks);
               expectUnits(blocks);
+              expectDescendingUnits(blocks);
             });
 }
 

@@ -82,7 +82,7 @@ func.func @scale(%q: tensor<?x?x?x?xf32>) {
 // -----
 
 func.func @no_order(%q: tensor<?x?x?x?xf32>) {
-  // expected-error @below {{expected a mask that implies j <= i for stick_breaking, found none; without an order of the keys its product is undefined, use mask(%m) with pe.causal (attention-C9)}}
+  // expected-error @below {{expected a mask that implies j <= i for stick_breaking, found none; without an order of the keys its product is undefined, use mask(%m) with pe.causal, or direction = #pe.direction<both> (attention-C9)}}
   %o = pe.attention %q, %q, %q {normalizer = #pe.normalizer<stick_breaking>} : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }

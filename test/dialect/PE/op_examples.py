@@ -46,6 +46,8 @@ LISTS = [
     r"pe\.read (%\w+)\[[^\]]*\] : (\S+)",
     r"pe\.attention (%\w+, %\w+, %\w+)[^:]*: \(([^()]*)\)",
     r"pe\.attention_grad (%\w+, %\w+)\s*: \(([^()]*)\)",
+    r"pe\.merge (%\w+, %\w+, %\w+, %\w+)\s*: \(([^()]*)\)",
+    r"pe\.merge_grad (%\w+, %\w+) lse\([^)]*\)\s*: \(([^()]*)\)",
     r"pe\.zeros_like (%\w+) : (\S+)",
     r"pe\.axis_size (%\w+), \d+ : (\S+)",
     r"pe\.embed (%\w+), %\w+ : (\S+)",

@@ -112,11 +112,37 @@ func.func @attention(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xbf16>,
       {normalizer = #pe.normalizer<stick_breaking>, scale = 0.125}
       : (tensor<?x8x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x32xbf16>)
       -> tensor<?x8x?x32xbf16>, tensor<?x8x?xf32>
+  // CHECK: pe.attention {{.*}} mask(%{{.*}}) {attend_current, normalizer = #pe.normalizer<stick_breaking>, remainder = #pe.remainder<value>} : (
+  %o1 = pe.attention %q, %k, %v mask(%m0)
+      {normalizer = #pe.normalizer<stick_breaking>, attend_current, remainder = #pe.remainder<value>}
+      : (tensor<?x8x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x32xbf16>)
+      -> tensor<?x8x?x32xbf16>
+  // CHECK: pe.attention {{.*}} {direction = #pe.direction<both>, normalizer = #pe.normalizer<stick_breaking>} : (
+  %o3 = pe.attention %q, %k, %v
+      {normalizer = #pe.normalizer<stick_breaking>, direction = #pe.direction<both>, remainder = #pe.remainder<drop>}
+      : (tensor<?x8x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x32xbf16>)
+      -> tensor<?x8x?x32xbf16>
   // CHECK: pe.attention %{{.*}}, %{{.*}}, %{{.*}} : (
   %o2 = pe.attention %q, %k, %v
       : (tensor<?x8x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x32xbf16>)
       -> tensor<?x8x?x32xbf16>
   return %o : tensor<?x8x?x32xbf16>
+}
+
+// CHECK-LABEL: func @merge
+func.func @merge(%o: tensor<?x8x?x64xbf16>, %l: tensor<?x8x?xf32>, %s: tensor<?xf32>) {
+  // CHECK: pe.merge %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} sink(%{{.*}} : tensor<?xf32>) : (tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>, tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>) -> tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>
+  %m, %n = pe.merge %o, %l, %o, %l sink(%s : tensor<?xf32>)
+      : (tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>, tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>)
+      -> tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>
+  // CHECK: pe.merge_grad %{{.*}}, %{{.*}} lse(%{{.*}} : tensor<?x8x?xf32>) :
+  %d:5 = pe.merge_grad %m, %o lse(%l : tensor<?x8x?xf32>) : (tensor<?x8x?x64xbf16>, tensor<?x8x?x64xbf16>)
+      -> (tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>, tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>, tensor<?xf32>)
+  // CHECK: pe.merge {{.*}} {normalizer = #pe.normalizer<stick_breaking>} : (
+  %x, %y = pe.merge %o, %l, %o, %l {normalizer = #pe.normalizer<stick_breaking>}
+      : (tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>, tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>)
+      -> tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>
+  return
 }
 
 // CHECK-LABEL: func @argument_attributes

@@ -5,7 +5,6 @@
 // RUN: not pe-opt %t/form.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=FORM
 // RUN: not pe-opt %t/place.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=PLACE
 // RUN: not pe-opt %t/diagonals.mlir --pe-schedule-gpu=set=inner_block=48 --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=BLOCKS
-// RUN: not pe-opt %t/descending.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=DESCENDING
 // RUN: not pe-opt %t/columns.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=COLUMNS
 
 // DEPTH: error: 'tile.stage' op cannot become a GPU kernel: expected head and value dims of 8 to 256 by 8, found 12
@@ -60,18 +59,6 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %T = tile.buffer "t" temporary {zero} : !tile.buffer<[b, hq, t], f32>
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      %x = tile.constant 1.0 : !tile.val<[r, c], f32>
-      tile.window_grad %x, %T : !tile.val<[r, c], f32> -> !tile.buffer<[b, hq, t], f32>
-      tile.yield
-    }
-  }
-}
-// DESCENDING: error: 'tile.stage' op cannot become a GPU kernel: sums along diagonals need ascending blocks
-//--- descending.mlir
-tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
-  %T = tile.buffer "t" temporary {zero} : !tile.buffer<[b, hq, t], f32>
-  tile.stage @s forward over ["b", "hq"] {
-    tile.stream descending {
       %x = tile.constant 1.0 : !tile.val<[r, c], f32>
       tile.window_grad %x, %T : !tile.val<[r, c], f32> -> !tile.buffer<[b, hq, t], f32>
       tile.yield

@@ -23,14 +23,14 @@ func.func @shared_parameter(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, 
 // -----
 
 func.func @no_result() {
-  // expected-error @below {{expected at least one result, found none; a program returns what pe.attention or pe.embed makes (dataflow-C1)}}
+  // expected-error @below {{expected at least one result, found none; a program returns what pe.attention, pe.merge or pe.embed makes (dataflow-C1)}}
   return
 }
 
 // -----
 
 func.func @argument_as_result(%q: tensor<?xf32> {pe.name = "q"}) -> (tensor<?xf32> {pe.name = "o"}) {
-  // expected-error @below {{expected result 0 to be made by pe.attention or pe.embed, found an argument (dataflow-C2)}}
+  // expected-error @below {{expected result 0 to be made by pe.attention, pe.merge or pe.embed, found an argument (dataflow-C2)}}
   return %q : tensor<?xf32>
 }
 

@@ -1,0 +1,91 @@
+// RUN: pe-opt %s --split-input-file --verify-diagnostics
+
+// Constraints stick_breaking-C1 to -C4 and attention-C9 of docs/spec.md.
+
+!t = tensor<?x?x?x?xf32>
+func.func @current_of_softmax(%q: !t) {
+  // expected-error @below {{expected attend_current under stick_breaking alone, found it under softmax (stick_breaking-C1)}}
+  %o = pe.attention %q, %q, %q {attend_current} : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @remainder_of_softmax(%q: !t) {
+  // expected-error @below {{expected remainder = #pe.remainder<value> under stick_breaking alone, found it under softmax (stick_breaking-C1)}}
+  %o = pe.attention %q, %q, %q {remainder = #pe.remainder<value>} : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @sides_of_softmax(%q: !t) {
+  // expected-error @below {{expected direction = #pe.direction<both> under stick_breaking alone, found it under softmax (stick_breaking-C1)}}
+  %o = pe.attention %q, %q, %q {direction = #pe.direction<both>} : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @two_masses(%q: !t) {
+  // expected-error @below {{expected one result under direction = #pe.direction<both>, which leaves a mass on each side, found two (stick_breaking-C2)}}
+  %o, %m = pe.attention %q, %q, %q {normalizer = #pe.normalizer<stick_breaking>, direction = #pe.direction<both>}
+      : (!t, !t, !t) -> !t, tensor<?x?x?xf32>
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @no_later_keys(%q: !t) {
+  %m = pe.causal
+  // expected-error @below {{expected a mask that allows keys on both sides of a query for direction = #pe.direction<both>, found one without later keys (stick_breaking-C3)}}
+  %o = pe.attention %q, %q, %q mask(%m) {normalizer = #pe.normalizer<stick_breaking>, direction = #pe.direction<both>}
+      : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @no_earlier_keys(%q: !t) {
+  %m = pe.sliding_window {left = 1}
+  // expected-error @below {{expected a mask that allows keys on both sides of a query for direction = #pe.direction<both>, found one without earlier keys (stick_breaking-C3)}}
+  %o = pe.attention %q, %q, %q mask(%m) {normalizer = #pe.normalizer<stick_breaking>, direction = #pe.direction<both>}
+      : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @own_value_masked(%q: !t) {
+  %m = pe.strict_causal
+  // expected-error @below {{expected a mask that allows a query's own key, j = i, for remainder = #pe.remainder<value>, found one that never does; use pe.causal (stick_breaking-C4)}}
+  %o = pe.attention %q, %q, %q mask(%m) {normalizer = #pe.normalizer<stick_breaking>, remainder = #pe.remainder<value>}
+      : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @own_key_masked(%q: !t) {
+  %m = pe.strict_causal
+  // expected-error @below {{expected a mask that allows a query's own key, j = i, for attend_current, found one that never does; use pe.causal (stick_breaking-C4)}}
+  %o = pe.attention %q, %q, %q mask(%m) {normalizer = #pe.normalizer<stick_breaking>, attend_current}
+      : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @no_order(%q: !t) {
+  // expected-error @below {{expected a mask that implies j <= i for stick_breaking, found none; without an order of the keys its product is undefined, use mask(%m) with pe.causal, or direction = #pe.direction<both> (attention-C9)}}
+  %o = pe.attention %q, %q, %q {normalizer = #pe.normalizer<stick_breaking>, attend_current} : (!t, !t, !t) -> !t
+  return
+}

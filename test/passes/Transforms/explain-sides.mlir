@@ -1,0 +1,21 @@
+// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure | FileCheck %s
+// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
+
+// CHECK:      attention at {{.*}}: stick_breaking, all keys
+// CHECK-NEXT:   the query's own key takes part
+// CHECK-NEXT:   the mass that is left goes to the query's own value
+// CHECK-NEXT:     forward: one addition per number of the output; backward: one sum per query, and one addition per number of the values
+// CHECK-NEXT:   keys on both sides
+// CHECK-NEXT:     forward and backward: a pass over the keys before and one over those after a query, and their mean
+
+// JSON:      "sides": {
+// JSON-NEXT:   "attend_current": true,
+// JSON-NEXT:   "direction": "both",
+// JSON-NEXT:   "remainder": "value"
+!t = tensor<?x?x?x64xf32>
+func.func @attention(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
+  %o = pe.attention %q, %q, %q
+      {normalizer = #pe.normalizer<stick_breaking>, attend_current, remainder = #pe.remainder<value>, direction = #pe.direction<both>}
+      : (!t, !t, !t) -> !t
+  return %o : !t
+}
