@@ -3,6 +3,7 @@
 
 #include "dialect/PE/PEArgumentAttributes.h"
 #include "dialect/Tile/SizeNames.h"
+#include "passes/ToTile/Content.h"
 #include "passes/ToTile/Dropout.h"
 #include "passes/ToTile/Embedding.h"
 #include "passes/ToTile/Materialize.h"
@@ -47,6 +48,7 @@ private:
     std::unique_ptr<Sink> sink;
     std::unique_ptr<Dropout> dropout;
     std::optional<Prologues> prologues;
+    std::optional<Contents> contents;
   };
 
   struct LoweredEmbed {
@@ -308,6 +310,10 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
     return failure();
   lowered.terms = std::make_unique<AttentionTerms>(*context, *terms, a, range->min);
   a.terms = lowered.terms.get();
+  FailureOr<Contents> contents = Contents::create(*context, op, a, *range, *lowered.terms);
+  if (failed(contents))
+    return failure();
+  lowered.contents = std::move(*contents);
   if (Value score = op.getScore()) {
     lowered.score = std::make_unique<ScoreFunction>(
         *context, cast<ScoreFnOp>(score.getDefiningOp()), a.name + "_score");
@@ -372,6 +378,7 @@ void FunctionLowering::emitBackward(Lowered &lowered) {
     emitStickBreakingBackward(context->plan, a);
   lowered.prologues->finish();
   lowered.terms->finish();
+  lowered.contents->finish();
   if (lowered.score)
     lowered.score->finish();
   if (lowered.sink)

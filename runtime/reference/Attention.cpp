@@ -115,6 +115,9 @@ private:
   void reverseValues(const double *dO, HeadGradients &gradients);
   void reverseScores(int64_t row, HeadGradients &gradients);
 
+  void reverseShifts(int64_t key, double dScore, double noise, int64_t i,
+                     ParameterGradients &gradients) const;
+
   void addOutput(int64_t row, AttentionOutputs &outputs) const;
 
   const AttentionProblem &problem;
@@ -134,6 +137,7 @@ private:
   std::vector<double> valueNorms; ///< |v_j|
   std::optional<ScalarEvaluator> bias;
   std::optional<ScalarEvaluator> score;
+  std::vector<ContentWorker> contents;
   MaskEvaluator mask;
 
   // The current row: its unmasked keys in ascending order, and per key
@@ -164,6 +168,16 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
   q = rowsOf(inputs.q, item, sizes.queries * sizes.headDim);
   k = rowsOf(inputs.k, keyItem, sizes.keys * sizes.headDim);
   v = rowsOf(inputs.v, keyItem, sizes.keys * sizes.valueDim);
+  for (const ContentProblem &content : problem.contents)
+    contents.emplace_back(*problem.graph, content, *problem.parameters,
+                          ContentHead{batch, head, sizes.headStart + head, sizes.headsTotal,
+                                      sizes.queries, sizes.headDim, problem.scale},
+                          q);
+  for (int64_t shift : problem.queryShifts)
+    for (size_t e = 0; e < q.size(); ++e)
+      q[e] +=
+          problem.parameters
+              ->values()[shift + head * sizes.headDim + static_cast<int64_t>(e) % sizes.headDim];
   if (isLearned) {
     rawQ = q;
     rawK = k;
@@ -238,6 +252,8 @@ bool HeadWorker::startRow(int64_t row) {
     keys.push_back(key);
     logits.push_back((score ? score->evaluate(j, scaled) : scaled) +
                      (bias ? bias->evaluate(j) : 0.0));
+    for (ContentWorker &content : contents)
+      logits.back() += content.score(row, i, j);
     factors.push_back(dropoutFactor(i, j));
   }
   weights.assign(keys.size(), 0.0);
@@ -415,9 +431,30 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
       bias->evaluate(sizes.keyStart + keys[n]);
       bias->reverse(dLogits[n], dLogitNoise[n], gradients.parameters);
     }
-    if (bias || score || isLearned)
+    for (ContentWorker &content : contents)
+      content.reverse(row, sizes.queryStart + row, sizes.keyStart + keys[n], dLogits[n],
+                      dLogitNoise[n]);
+    if (!problem.queryShifts.empty())
+      reverseShifts(keys[n], dScore, noise, sizes.queryStart + row, gradients.parameters);
+    if (bias || score || isLearned || problem.hasTensorsOfQueries())
       gradients.biasNoiseSquared += dLogitNoise[n] * dLogitNoise[n];
   }
+}
+
+/// The derivative of <R_i (q + u), k> with respect to u is k turned back by R_i.
+void HeadWorker::reverseShifts(int64_t key, double dScore, double noise, int64_t i,
+                               ParameterGradients &gradients) const {
+  const double *first = k.data() + key * sizes.headDim;
+  std::vector<double> turned(first, first + sizes.headDim);
+  for (size_t n = problem.rotations.size(); n-- > 0;)
+    problem.rotations[n].applyTransposed(turned.data(), i, head);
+  for (int64_t shift : problem.queryShifts)
+    for (int64_t d = 0; d < sizes.headDim; ++d) {
+      const int64_t at = shift + head * sizes.headDim + d;
+      gradients.sum[at] += dScore * turned[d];
+      gradients.magnitude[at] += std::fabs(dScore * turned[d]);
+      gradients.noiseSquared[at] += (noise * turned[d]) * (noise * turned[d]);
+    }
 }
 
 HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
@@ -430,6 +467,8 @@ HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
                           std::vector<double>(sizes.keys),
                           ParameterGradients(problem.parameterCount())};
   const std::vector<double> noCotangent(sizes.valueDim, 0.0);
+  // What content terms add to the gradient of the queries, which they take as they are given.
+  std::vector<double> contentQ(contents.empty() ? 0 : q.size()), contentNoise(contentQ.size());
   for (int64_t row = 0; row < sizes.queries; ++row) {
     if (!startRow(row))
       continue;
@@ -451,9 +490,18 @@ HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
     else
       reverseStickBreaking(dStatistic);
     reverseScores(row, gradients);
+    for (ContentWorker &content : contents)
+      content.finishRow(row, contentQ.data() + row * sizes.headDim,
+                        contentNoise.data() + row * sizes.headDim, gradients.parameters);
   }
   rotateBack(gradients.q, sizes.queryStart);
   rotateBack(gradients.k, sizes.keyStart);
+  for (size_t e = 0; e < contentQ.size(); ++e) {
+    gradients.q[e] += contentQ[e];
+    gradients.qNoiseSquared[e] += contentNoise[e];
+  }
+  for (ContentWorker &content : contents)
+    content.finish(gradients.parameters);
   return gradients;
 }
 

@@ -1,0 +1,169 @@
+//===- NearTerm.cpp - content terms with few vectors -----------------------===//
+//
+// With the vectors P[w] at the distances low + w, w = 0 ... W - 1:
+//
+//   prepare    products[w, i] = scale log2(e) <q'_i, P[w]>
+//   kernel     the score of (i, j) gets products[clamp(i - j - low, 0, W - 1), i]
+//   backward   sums[w, i] = sum over the j of w of dS_ij
+//   finish     dq'_i = scale sum_w sums[w, i] P[w],  dP[w] = scale sum_i sums[w, i] q'_i
+//
+// which is O(N W D) outside the kernel, and one addition per score in it.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/ToTile/Content.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+namespace {
+
+class NearTerm : public ContentTerm {
+public:
+  NearTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
+           const Attention &attention, std::string name)
+      : ContentTerm(context, op, std::move(structure), attention, std::move(name)),
+        count(this->structure.high - this->structure.low + 1), extent(std::to_string(count)) {}
+
+  LogicalResult prepare() override;
+  Value emit(TileBuilder &t) override;
+  SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) override;
+  void finish() override;
+
+private:
+  void prepareVectors();
+  void finishQueries();
+  void finishVectors();
+  /// The vector of a pair.
+  Value vectorOf(Scalar &s, Value i, Value j);
+
+  int64_t count; // W
+  std::string extent;
+  Value vectors, transposed; // [hq, W, d] and [hq, d, W], in f32
+  Value products, sums;      // [b, hq, W, r]
+};
+
+} // namespace
+
+void NearTerm::prepareVectors() {
+  vectors = context.kept(name + "_vectors", {"hq", extent, "d"});
+  transposed = context.kept(name + "_transposed", {"hq", "d", extent});
+  TileBuilder t = beginStage(context.plan, name + "_prepare_vectors", Phase::Prepare, {"hq"});
+  t.foreach ({extent, "d"}, [&](Scalar &s, ValueRange at) {
+    Value distance = s.add(at[1], s.index(structure.low));
+    Value element =
+        s.create<arith::TruncFOp>(s.getF32Type(), emitElement(s, at[0], distance, at[2]));
+    writeElement(s, element, vectors, at);
+    writeElement(s, element, transposed, {at[0], at[2], at[1]});
+  });
+}
+
+LogicalResult NearTerm::prepare() {
+  if (failed(derive()))
+    return failure();
+  queries.prepare();
+  prepareVectors();
+  products = context.kept(name + "_products", {"b", "hq", extent, "r"});
+  TileBuilder t = beginStage(context.plan, name + "_prepare_products", Phase::Prepare, {"b", "hq"});
+  t.foreach ({"r"}, [&](Scalar &s, ValueRange at) {
+    eachPiece(count, [&](int64_t first, unsigned number) {
+      SmallVector<Value> results =
+          emitSums(s, s.size("d"), number, s.getF32Type(), [&](Scalar &x, Value k, unsigned n) {
+            Value q = x.widen(readElement(x, queries.rows(), {at[0], at[1], at[2], k}));
+            return std::pair(q, readElement(x, transposed, {at[1], k, x.index(first + n)}));
+          });
+      for (auto [n, product] : llvm::enumerate(results))
+        writeElement(s, s.mul(product, s.number(scale * kLog2E)), products,
+                     {at[0], at[1], s.index(first + n), at[2]});
+    });
+  });
+  return success();
+}
+
+Value NearTerm::vectorOf(Scalar &s, Value i, Value j) {
+  Value number = s.sub(s.sub(i, j), s.index(structure.low));
+  return s.create<arith::MaxSIOp>(s.create<arith::MinSIOp>(number, s.index(count - 1)), s.index(0));
+}
+
+Value NearTerm::emit(TileBuilder &t) {
+  SmallVector<Value> inputs = t.pairPoint();
+  inputs.push_back(t.index("r"));
+  return t.map(inputs, {"r", "c"}, [&](Scalar &s, ValueRange at) {
+    return readElement(s, products, {at[0], at[1], vectorOf(s, at[2], at[3]), at[4]});
+  });
+}
+
+SmallVector<Value> NearTerm::emitGradient(TileBuilder &t, Value cotangent) {
+  sums = context.temporary(name + "_sums", {"b", "hq", extent, "r"}, {}, /*zero=*/true);
+  sums.getDefiningOp()->moveBefore(vectors.getDefiningOp());
+  SmallVector<Value> inputs = t.pairPoint();
+  llvm::append_range(inputs, ValueRange{t.index("r"), cotangent});
+  t.eachPair(inputs, [&](Scalar &s, ValueRange at) {
+    accumulateElement(s, at[5], sums, {at[0], at[1], vectorOf(s, at[2], at[3]), at[4]});
+  });
+  return {};
+}
+
+void NearTerm::finishQueries() {
+  TileBuilder t = beginStage(context.plan, name + "_finish_queries", Phase::Finish, {"b", "hq"});
+  t.foreach ({"r"}, [&](Scalar &s, ValueRange at) {
+    eachPiece(context.headDim, [&](int64_t first, unsigned number) {
+      SmallVector<Value> results =
+          emitSums(s, s.index(count), number, s.getF32Type(), [&](Scalar &x, Value w, unsigned n) {
+            return std::pair(readElement(x, sums, {at[0], at[1], w, at[2]}),
+                             readElement(x, vectors, {at[1], w, x.index(first + n)}));
+          });
+      for (auto [n, sum] : llvm::enumerate(results))
+        writeElement(s, s.mul(sum, s.number(scale)), queries.gradient(),
+                     {at[0], at[1], at[2], s.index(first + n)});
+    });
+  });
+}
+
+/// Per batch entry and head, then over all of them through the reverse mode of the code.
+void NearTerm::finishVectors() {
+  Type f64 = context.plan.getF64Type();
+  Value partial = context.temporary(name + "_d_vectors", {"b", "hq", extent, "d"}, f64);
+  partial.getDefiningOp()->moveBefore(vectors.getDefiningOp());
+  TileBuilder t = beginStage(context.plan, name + "_finish_vectors", Phase::Finish, {"b", "hq"});
+  t.foreach ({extent}, [&](Scalar &s, ValueRange at) {
+    auto wide = [&](Scalar &x, Value value) -> Value {
+      return x.create<arith::ExtFOp>(f64, x.widen(value));
+    };
+    eachPiece(context.headDim, [&](int64_t first, unsigned number) {
+      SmallVector<Value> results =
+          emitSums(s, s.size("r"), number, f64, [&](Scalar &x, Value row, unsigned n) {
+            Value q = readElement(x, queries.rows(), {at[0], at[1], row, x.index(first + n)});
+            Value sum = readElement(x, sums, {at[0], at[1], at[2], row});
+            return std::pair(wide(x, q), wide(x, sum));
+          });
+      for (auto [n, sum] : llvm::enumerate(results))
+        writeElement(s, s.mul(sum, s.number(scale, f64)), partial,
+                     {at[0], at[1], at[2], s.index(first + n)});
+    });
+  });
+  TileBuilder last = beginStage(context.plan, name + "_finish", Phase::Finish, {});
+  last.foreach ({"hq", extent, "d"}, [&](Scalar &s, ValueRange at) {
+    Value sum = sumOver(s, {"b"}, [&](Scalar &x, ValueRange batch) {
+      return readElement(x, partial, {batch[0], at[0], at[1], at[2]});
+    });
+    ifNonZero(s, sum, [&](Scalar &x) {
+      emitAdjoint(x, at[0], x.add(at[1], x.index(structure.low)), at[2], sum);
+    });
+  });
+}
+
+void NearTerm::finish() {
+  finishQueries();
+  queries.finish();
+  if (isActive())
+    finishVectors();
+}
+
+std::unique_ptr<ContentTerm> mlir::tile::createNearTerm(PlanContext &context, pe::ContentFnOp op,
+                                                        pe::ContentStructure structure,
+                                                        const Attention &attention,
+                                                        std::string name) {
+  return std::make_unique<NearTerm>(context, op, std::move(structure), attention, std::move(name));
+}
