@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Content.h"
+#include "passes/ToTile/SineAndCosine.h"
 
 #include "passes/Analysis/Slice.h"
 
@@ -78,8 +79,8 @@ Value AnglesTerm::amplitudeAt(Scalar &s, Value dim, bool ofSine) {
 }
 
 std::pair<Value, Value> AnglesTerm::waveAt(Scalar &s, Value position, Value dim) {
-  Value angle = s.mul(s.toFloat(position, s.getF64Type()), readElement(s, frequencies, {dim}));
-  return {s.create<math::SinOp>(angle), s.create<math::CosOp>(angle)};
+  return emitSineAndCosine(
+      s, s.mul(s.toFloat(position, s.getF64Type()), readElement(s, frequencies, {dim})));
 }
 
 /// Dim 2n + `which` of the pair of `dim`.
@@ -109,18 +110,22 @@ void AnglesTerm::prepareTables() {
     return s.create<arith::TruncFOp>(s.getF32Type(), value);
   };
   TileBuilder rows = beginStage(context.plan, name + "_prepare_rows", Phase::Prepare, {"r"});
-  rows.foreach ({"d"}, [&](Scalar &s, ValueRange at) {
-    auto [sine, cosine] = waveAt(s, s.add(at[0], s.size("q_start")), at[1]);
-    Value a = readElement(s, amplitudes, {at[1], s.index(0)});
-    Value b = readElement(s, amplitudes, {at[1], s.index(1)});
-    writeElement(s, narrow(s, s.add(s.mul(a, sine), s.mul(b, cosine))), even, at);
-    writeElement(s, narrow(s, s.sub(s.mul(b, sine), s.mul(a, cosine))), odd, at);
+  rows.foreach ({"ceildiv(d,2)"}, [&](Scalar &s, ValueRange at) {
+    Value first = s.mul(at[1], s.index(2));
+    auto [sine, cosine] = waveAt(s, s.add(at[0], s.size("q_start")), first);
+    for (Value dim : {first, s.add(first, s.index(1))}) {
+      Value a = readElement(s, amplitudes, {dim, s.index(0)});
+      Value b = readElement(s, amplitudes, {dim, s.index(1)});
+      writeElement(s, narrow(s, s.add(s.mul(a, sine), s.mul(b, cosine))), even, {at[0], dim});
+      writeElement(s, narrow(s, s.sub(s.mul(b, sine), s.mul(a, cosine))), odd, {at[0], dim});
+    }
   });
   TileBuilder columns = beginStage(context.plan, name + "_prepare_columns", Phase::Prepare, {"c"});
-  columns.foreach ({"d"}, [&](Scalar &s, ValueRange at) {
-    auto [sine, cosine] = waveAt(s, s.add(at[0], s.size("k_start")), at[1]);
-    Value isEven = s.create<arith::CmpIOp>(arith::CmpIPredicate::eq, at[1], pairOf(s, at[1], 0));
-    writeElement(s, narrow(s, s.select(isEven, cosine, sine)), features, at);
+  columns.foreach ({"ceildiv(d,2)"}, [&](Scalar &s, ValueRange at) {
+    Value first = s.mul(at[1], s.index(2));
+    auto [sine, cosine] = waveAt(s, s.add(at[0], s.size("k_start")), first);
+    writeElement(s, narrow(s, cosine), features, {at[0], first});
+    writeElement(s, narrow(s, sine), features, {at[0], s.add(first, s.index(1))});
   });
 }
 

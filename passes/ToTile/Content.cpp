@@ -176,7 +176,7 @@ FailureOr<Contents> Contents::create(PlanContext &context, pe::AttentionOp op, A
     std::unique_ptr<ContentTerm> term;
     switch (structure.cls) {
     case pe::ContentClass::Near:
-      term = createNearTerm(context, content, structure, attention, name);
+      term = createNearTerm(context, content, structure, range, attention, name);
       break;
     case pe::ContentClass::Angles:
       term = createAnglesTerm(context, content, structure, attention, name);

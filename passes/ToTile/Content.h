@@ -77,7 +77,8 @@ protected:
 };
 
 std::unique_ptr<ContentTerm> createNearTerm(PlanContext &, pe::ContentFnOp, pe::ContentStructure,
-                                            const Attention &, std::string name);
+                                            pe::DifferenceRange range, const Attention &,
+                                            std::string name);
 std::unique_ptr<ContentTerm> createAnglesTerm(PlanContext &, pe::ContentFnOp, pe::ContentStructure,
                                               const Attention &, std::string name);
 

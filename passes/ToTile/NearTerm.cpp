@@ -4,7 +4,8 @@
 //
 //   prepare    products[w, i] = scale log2(e) <q'_i, P[w]>
 //   kernel     the score of (i, j) gets products[clamp(i - j - low, 0, W - 1), i]
-//   backward   sums[w, i] = sum over the j of w of dS_ij
+//   backward   sums[w, i] = sum over the j of w of dS_ij: one pair, but for the vectors of all far
+//              distances, whose sums over the keys are folds
 //   finish     dq'_i = scale sum_w sums[w, i] P[w],  dP[w] = scale sum_i sums[w, i] q'_i
 //
 // which is O(N W D) outside the kernel, and one addition per score in it.
@@ -22,26 +23,36 @@ namespace {
 class NearTerm : public ContentTerm {
 public:
   NearTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
-           const Attention &attention, std::string name)
+           pe::DifferenceRange range, const Attention &attention, std::string name)
       : ContentTerm(context, op, std::move(structure), attention, std::move(name)),
-        count(this->structure.high - this->structure.low + 1), extent(std::to_string(count)) {}
+        count(this->structure.high - this->structure.low + 1), extent(std::to_string(count)),
+        hasBelow(range.min < this->structure.low), hasAbove(range.max > this->structure.high) {}
 
   LogicalResult prepare() override;
-  Value emit(TileBuilder &t) override;
+  Value emit(TileBuilder &t) override {
+    return t.create<NearOp>(t.type({"r", "c"}), products, structure.low);
+  }
+  SmallVector<SpaceSet> gradientFolds() const override {
+    return SmallVector<SpaceSet>(hasBelow + hasAbove, SpaceSet{"r"});
+  }
   SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) override;
+  void storeFolds(TileBuilder &t, ValueRange folds) override;
   void finish() override;
 
 private:
   void prepareVectors();
   void finishQueries();
   void finishVectors();
-  /// The vector of a pair.
-  Value vectorOf(Scalar &s, Value i, Value j);
+  /// The sum over the keys of `cotangent` at distances beyond `bound`, on one side.
+  Value sumBeyond(TileBuilder &t, Value cotangent, bool isAbove, int64_t bound);
+  Value sumAt(Scalar &s, Value batch, Value head, Value vector, Value row);
 
   int64_t count; // W
   std::string extent;
+  bool hasBelow, hasAbove;   // pairs at distances below `low` and above `high` take part
   Value vectors, transposed; // [hq, W, d] and [hq, d, W], in f32
   Value products, sums;      // [b, hq, W, r]
+  Value below, above;        // [b, hq, r]: sums of the first and the last vector
 };
 
 } // namespace
@@ -81,28 +92,55 @@ LogicalResult NearTerm::prepare() {
   return success();
 }
 
-Value NearTerm::vectorOf(Scalar &s, Value i, Value j) {
-  Value number = s.sub(s.sub(i, j), s.index(structure.low));
-  return s.create<arith::MaxSIOp>(s.create<arith::MinSIOp>(number, s.index(count - 1)), s.index(0));
-}
-
-Value NearTerm::emit(TileBuilder &t) {
-  SmallVector<Value> inputs = t.pairPoint();
-  inputs.push_back(t.index("r"));
-  return t.map(inputs, {"r", "c"}, [&](Scalar &s, ValueRange at) {
-    return readElement(s, products, {at[0], at[1], vectorOf(s, at[2], at[3]), at[4]});
-  });
+Value NearTerm::sumBeyond(TileBuilder &t, Value cotangent, bool isAbove, int64_t bound) {
+  Value far = t.map(
+      {cotangent, t.position("r"), t.position("c")}, {"r", "c"}, [&](Scalar &s, ValueRange in) {
+        Value distance = s.sub(in[1], in[2]);
+        Value isFar =
+            s.create<arith::CmpIOp>(isAbove ? arith::CmpIPredicate::sge : arith::CmpIPredicate::sle,
+                                    distance, s.index(bound));
+        return s.select(isFar, in[0], s.number(0.0));
+      });
+  return t.reduce(Reduction::Add, "c", far);
 }
 
 SmallVector<Value> NearTerm::emitGradient(TileBuilder &t, Value cotangent) {
-  sums = context.temporary(name + "_sums", {"b", "hq", extent, "r"}, {}, /*zero=*/true);
-  sums.getDefiningOp()->moveBefore(vectors.getDefiningOp());
-  SmallVector<Value> inputs = t.pairPoint();
-  llvm::append_range(inputs, ValueRange{t.index("r"), cotangent});
-  t.eachPair(inputs, [&](Scalar &s, ValueRange at) {
-    accumulateElement(s, at[5], sums, {at[0], at[1], vectorOf(s, at[2], at[3]), at[4]});
-  });
-  return {};
+  auto make = [&](StringRef word, ArrayRef<StringRef> extents) {
+    Value buffer = context.temporary(name + "_" + word, extents, {}, /*zero=*/true);
+    buffer.getDefiningOp()->moveBefore(vectors.getDefiningOp());
+    return buffer;
+  };
+  sums = make("sums", {"b", "hq", extent, "r"});
+  t.create<NearGradOp>(cotangent, sums, structure.low);
+  SmallVector<Value> folds;
+  if (hasBelow) {
+    below = make("below", {"b", "hq", "r"});
+    folds.push_back(sumBeyond(t, cotangent, /*isAbove=*/false, structure.low));
+  }
+  if (hasAbove) {
+    above = make("above", {"b", "hq", "r"});
+    folds.push_back(sumBeyond(t, cotangent, /*isAbove=*/true, structure.high));
+  }
+  return folds;
+}
+
+void NearTerm::storeFolds(TileBuilder &t, ValueRange folds) {
+  if (hasBelow)
+    t.store(folds.front(), below);
+  if (hasAbove)
+    t.store(folds.back(), above);
+}
+
+/// The tables' sum, or that of all far distances.
+Value NearTerm::sumAt(Scalar &s, Value batch, Value head, Value vector, Value row) {
+  Value sum = readElement(s, sums, {batch, head, vector, row});
+  for (auto [fold, end] : {std::pair(below, int64_t(0)), std::pair(above, count - 1)}) {
+    if (!fold)
+      continue;
+    Value isEnd = s.create<arith::CmpIOp>(arith::CmpIPredicate::eq, vector, s.index(end));
+    sum = s.select(isEnd, readElement(s, fold, {batch, head, row}), sum);
+  }
+  return sum;
 }
 
 void NearTerm::finishQueries() {
@@ -111,7 +149,7 @@ void NearTerm::finishQueries() {
     eachPiece(context.headDim, [&](int64_t first, unsigned number) {
       SmallVector<Value> results =
           emitSums(s, s.index(count), number, s.getF32Type(), [&](Scalar &x, Value w, unsigned n) {
-            return std::pair(readElement(x, sums, {at[0], at[1], w, at[2]}),
+            return std::pair(sumAt(x, at[0], at[1], w, at[2]),
                              readElement(x, vectors, {at[1], w, x.index(first + n)}));
           });
       for (auto [n, sum] : llvm::enumerate(results))
@@ -135,7 +173,7 @@ void NearTerm::finishVectors() {
       SmallVector<Value> results =
           emitSums(s, s.size("r"), number, f64, [&](Scalar &x, Value row, unsigned n) {
             Value q = readElement(x, queries.rows(), {at[0], at[1], row, x.index(first + n)});
-            Value sum = readElement(x, sums, {at[0], at[1], at[2], row});
+            Value sum = sumAt(x, at[0], at[1], at[2], row);
             return std::pair(wide(x, q), wide(x, sum));
           });
       for (auto [n, sum] : llvm::enumerate(results))
@@ -163,7 +201,9 @@ void NearTerm::finish() {
 
 std::unique_ptr<ContentTerm> mlir::tile::createNearTerm(PlanContext &context, pe::ContentFnOp op,
                                                         pe::ContentStructure structure,
+                                                        pe::DifferenceRange range,
                                                         const Attention &attention,
                                                         std::string name) {
-  return std::make_unique<NearTerm>(context, op, std::move(structure), attention, std::move(name));
+  return std::make_unique<NearTerm>(context, op, std::move(structure), range, attention,
+                                    std::move(name));
 }
