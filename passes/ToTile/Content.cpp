@@ -9,17 +9,16 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-SmallVector<Value> mlir::tile::emitSums(
-    Scalar &s, Value end, unsigned count, Type type,
-    llvm::function_ref<std::pair<Value, Value>(Scalar &, Value, unsigned)> factors) {
+SmallVector<Value> mlir::tile::emitSums(Scalar &s, Value end, unsigned count, Type type,
+                                        llvm::function_ref<Value(Scalar &, Value)> shared,
+                                        llvm::function_ref<Value(Scalar &, Value, unsigned)> own) {
   SmallVector<Value> zeros(count, s.number(0.0, type));
   auto loop = s.create<scf::ForOp>(s.index(0), end, s.index(1), zeros);
   Scalar inner(s.getLoc(), OpBuilder::atBlockEnd(loop.getBody()));
+  Value k = loop.getInductionVar(), factor = shared(inner, k);
   SmallVector<Value> next;
-  for (unsigned n = 0; n < count; ++n) {
-    auto [a, b] = factors(inner, loop.getInductionVar(), n);
-    next.push_back(inner.create<math::FmaOp>(a, b, loop.getRegionIterArg(n)));
-  }
+  for (unsigned n = 0; n < count; ++n)
+    next.push_back(inner.create<math::FmaOp>(factor, own(inner, k, n), loop.getRegionIterArg(n)));
   inner.create<scf::YieldOp>(next);
   return SmallVector<Value>(loop.getResults());
 }
@@ -61,9 +60,11 @@ void ContentQueries::prepare() {
   Value matrix = context.parameters[projection].buffer;
   t.foreach ({"r"}, [&](Scalar &s, ValueRange at) {
     eachPiece(context.headDim, [&](int64_t first, unsigned count) {
-      SmallVector<Value> sums =
-          emitSums(s, s.size("d"), count, s.getF32Type(), [&](Scalar &x, Value k, unsigned n) {
-            return std::pair(shifted(x, at, k), readElement(x, matrix, {k, x.index(first + n)}));
+      SmallVector<Value> sums = emitSums(
+          s, s.size("d"), count, s.getF32Type(),
+          [&](Scalar &x, Value k) { return shifted(x, at, k); },
+          [&](Scalar &x, Value k, unsigned n) {
+            return readElement(x, matrix, {k, x.index(first + n)});
           });
       for (auto [n, sum] : llvm::enumerate(sums))
         writeElement(s, sum, own, {at[0], at[1], at[2], s.index(first + n)});
@@ -80,10 +81,11 @@ void ContentQueries::finishProjection() {
       beginStage(context.plan, name + "_back_projection", Phase::Finish, {"b", "hq"});
   back.foreach ({"r"}, [&](Scalar &s, ValueRange at) {
     eachPiece(context.headDim, [&](int64_t first, unsigned count) {
-      SmallVector<Value> sums =
-          emitSums(s, s.size("d"), count, s.getF32Type(), [&](Scalar &x, Value k, unsigned n) {
-            return std::pair(readElement(x, dRows, {at[0], at[1], at[2], k}),
-                             readElement(x, matrix.buffer, {x.index(first + n), k}));
+      SmallVector<Value> sums = emitSums(
+          s, s.size("d"), count, s.getF32Type(),
+          [&](Scalar &x, Value k) { return readElement(x, dRows, {at[0], at[1], at[2], k}); },
+          [&](Scalar &x, Value k, unsigned n) {
+            return readElement(x, matrix.buffer, {x.index(first + n), k});
           });
       for (auto [n, sum] : llvm::enumerate(sums))
         writeElement(s, sum, dQueries, {at[0], at[1], at[2], s.index(first + n)});

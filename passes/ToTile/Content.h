@@ -98,11 +98,11 @@ private:
   Value gradient, ofOthers; // of the caller's queries; what all but content terms add
 };
 
-/// `count` sums over k = 0 ... end - 1 of a product whose factors `factors` gives for k and the
-/// number of the sum: independent sums, that a machine computes at the same time.
-SmallVector<Value>
-emitSums(Scalar &s, Value end, unsigned count, Type type,
-         llvm::function_ref<std::pair<Value, Value>(Scalar &, Value, unsigned)> factors);
+/// `count` sums over k = 0 ... end - 1 of shared(k) * own(k, number of the sum): independent sums,
+/// that a machine computes at the same time.
+SmallVector<Value> emitSums(Scalar &s, Value end, unsigned count, Type type,
+                            llvm::function_ref<Value(Scalar &, Value)> shared,
+                            llvm::function_ref<Value(Scalar &, Value, unsigned)> own);
 /// How many sums are computed at a time.
 inline constexpr int64_t kSumsAtATime = 16;
 /// `body` for every first index and number of indices of the pieces of [0, size).

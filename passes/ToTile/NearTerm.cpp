@@ -79,10 +79,13 @@ LogicalResult NearTerm::prepare() {
   TileBuilder t = beginStage(context.plan, name + "_prepare_products", Phase::Prepare, {"b", "hq"});
   t.foreach ({"r"}, [&](Scalar &s, ValueRange at) {
     eachPiece(count, [&](int64_t first, unsigned number) {
-      SmallVector<Value> results =
-          emitSums(s, s.size("d"), number, s.getF32Type(), [&](Scalar &x, Value k, unsigned n) {
-            Value q = x.widen(readElement(x, queries.rows(), {at[0], at[1], at[2], k}));
-            return std::pair(q, readElement(x, transposed, {at[1], k, x.index(first + n)}));
+      SmallVector<Value> results = emitSums(
+          s, s.size("d"), number, s.getF32Type(),
+          [&](Scalar &x, Value k) {
+            return x.widen(readElement(x, queries.rows(), {at[0], at[1], at[2], k}));
+          },
+          [&](Scalar &x, Value k, unsigned n) {
+            return readElement(x, transposed, {at[1], k, x.index(first + n)});
           });
       for (auto [n, product] : llvm::enumerate(results))
         writeElement(s, s.mul(product, s.number(scale * kLog2E)), products,
@@ -147,10 +150,11 @@ void NearTerm::finishQueries() {
   TileBuilder t = beginStage(context.plan, name + "_finish_queries", Phase::Finish, {"b", "hq"});
   t.foreach ({"r"}, [&](Scalar &s, ValueRange at) {
     eachPiece(context.headDim, [&](int64_t first, unsigned number) {
-      SmallVector<Value> results =
-          emitSums(s, s.index(count), number, s.getF32Type(), [&](Scalar &x, Value w, unsigned n) {
-            return std::pair(sumAt(x, at[0], at[1], w, at[2]),
-                             readElement(x, vectors, {at[1], w, x.index(first + n)}));
+      SmallVector<Value> results = emitSums(
+          s, s.index(count), number, s.getF32Type(),
+          [&](Scalar &x, Value w) { return sumAt(x, at[0], at[1], w, at[2]); },
+          [&](Scalar &x, Value w, unsigned n) {
+            return readElement(x, vectors, {at[1], w, x.index(first + n)});
           });
       for (auto [n, sum] : llvm::enumerate(results))
         writeElement(s, s.mul(sum, s.number(scale)), queries.gradient(),
@@ -170,11 +174,11 @@ void NearTerm::finishVectors() {
       return x.create<arith::ExtFOp>(f64, x.widen(value));
     };
     eachPiece(context.headDim, [&](int64_t first, unsigned number) {
-      SmallVector<Value> results =
-          emitSums(s, s.size("r"), number, f64, [&](Scalar &x, Value row, unsigned n) {
-            Value q = readElement(x, queries.rows(), {at[0], at[1], row, x.index(first + n)});
-            Value sum = sumAt(x, at[0], at[1], at[2], row);
-            return std::pair(wide(x, q), wide(x, sum));
+      SmallVector<Value> results = emitSums(
+          s, s.size("r"), number, f64,
+          [&](Scalar &x, Value row) { return wide(x, sumAt(x, at[0], at[1], at[2], row)); },
+          [&](Scalar &x, Value row, unsigned n) {
+            return wide(x, readElement(x, queries.rows(), {at[0], at[1], row, x.index(first + n)}));
           });
       for (auto [n, sum] : llvm::enumerate(results))
         writeElement(s, s.mul(sum, s.number(scale, f64)), partial,

@@ -142,7 +142,7 @@ func.func @too_many_rotary_dims(%q: tensor<?x?x?x32xf32>) {
 
 func.func @rank(%q: tensor<?x?x?xf32>) {
   // expected-error @below {{operand #0 must be 4D tensor}}
-  %o = "pe.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0>}> : (tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+  %o = "pe.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>}> : (tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
   return
 }
 

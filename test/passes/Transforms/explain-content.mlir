@@ -9,9 +9,9 @@
 // CHECK-NEXT:   content {{.*}}sin(
 // CHECK-NEXT:     at {{.*}}, parameters v_bias
 // CHECK-NEXT:     class: angles, because it consists of sines and cosines of i - j times a frequency, which two elements at a time share
-// CHECK:        content 
+// CHECK:        content {{.*}}
 // CHECK:          class: near, because it has 6 different vectors: it does not change at distances below 0 and above 5
-// CHECK:        content 
+// CHECK:        content {{.*}}
 // CHECK:          class: panel, because it has a vector of its own at every distance
 func.func @attention(%q: !t {pe.name = "q"}, %rel: tensor<33x?xf32> {pe.name = "rel", pe.axes = ["rows", "depth"]},
                      %v: tensor<?x?xf32> {pe.name = "v_bias", pe.axes = ["head", "depth"]}) -> (!t {pe.name = "o"}) {
