@@ -1,6 +1,6 @@
 //===- PEContents.cpp - Terms that depend on queries and distances --------===//
 //
-// Constraints content_fn-C1 to content_fn-C7 of docs/spec.md (PERegions.h has C1 to C6).
+// Constraints content_fn-C1 to content_fn-C8 of docs/spec.md (PERegions.h has C1 to C6).
 //
 //===----------------------------------------------------------------------===//
 
@@ -8,6 +8,9 @@
 
 #include "dialect/PE/PERegions.h"
 #include "dialect/PE/PEScalars.h"
+#include "mlir/IR/Matchers.h"
+
+#include <optional>
 
 using namespace mlir;
 using namespace mlir::pe;
@@ -59,11 +62,66 @@ void ContentFnOp::print(OpAsmPrinter &printer) {
 
 LogicalResult ContentFnOp::verify() { return verifyRegionArguments(*this, kForm, getCaptures()); }
 
+namespace {
+/// The whole numbers that a value may be; an end is absent where nothing is known.
+struct WholeRange {
+  std::optional<int64_t> low, high;
+};
+} // namespace
+
+/// Follows sums, differences and limits; anything else may be any number.
+static WholeRange rangeOf(Value value) {
+  APInt number;
+  if (matchPattern(value, m_ConstantInt(&number)))
+    return {number.getSExtValue(), number.getSExtValue()};
+  Operation *op = value.getDefiningOp();
+  if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MaxSIOp, arith::MinSIOp>(op))
+    return {};
+  const WholeRange a = rangeOf(op->getOperand(0)), b = rangeOf(op->getOperand(1));
+  auto both = [](std::optional<int64_t> x, std::optional<int64_t> y, auto combine) {
+    return x && y ? std::optional<int64_t>(combine(*x, *y)) : std::nullopt;
+  };
+  auto sum = [](int64_t x, int64_t y) { return x + y; };
+  auto difference = [](int64_t x, int64_t y) { return x - y; };
+  if (isa<arith::AddIOp>(op))
+    return {both(a.low, b.low, sum), both(a.high, b.high, sum)};
+  if (isa<arith::SubIOp>(op))
+    return {both(a.low, b.high, difference), both(a.high, b.low, difference)};
+  auto larger = [](int64_t x, int64_t y) { return std::max(x, y); };
+  auto smaller = [](int64_t x, int64_t y) { return std::min(x, y); };
+  auto either = [](std::optional<int64_t> x, std::optional<int64_t> y, auto combine) {
+    return x && y ? std::optional<int64_t>(combine(*x, *y)) : x ? x : y;
+  };
+  if (isa<arith::MaxSIOp>(op))
+    return {either(a.low, b.low, larger), both(a.high, b.high, larger)};
+  return {both(a.low, b.low, smaller), either(a.high, b.high, smaller)};
+}
+
+/// A clip has room in the table that it indexes.
+static LogicalResult verifyRead(ReadOp read) {
+  auto shape = cast<RankedTensorType>(read.getSource().getType()).getShape();
+  for (auto [index, size] : llvm::zip_equal(read.getIndices(), shape)) {
+    const WholeRange range = rangeOf(index);
+    if (ShapedType::isDynamic(size) || !range.low || !range.high)
+      continue;
+    if (*range.low < 0 || *range.high >= size) // content_fn-C8
+      return read.emitOpError("expected an index within an axis of size ")
+             << size << ", found one from " << *range.low << " to " << *range.high
+             << "; change the clip or the table (content_fn-C8)";
+  }
+  return success();
+}
+
 LogicalResult ContentFnOp::verifyRegions() {
   for (Operation &op : getBody().front())
     if (isa<MlpEvalOp>(op)) // content_fn-C7
       return op.emitOpError("expected no network in a content term (content_fn-C7)");
-  return verifyRegionCode(*this, kForm);
+  if (failed(verifyRegionCode(*this, kForm)))
+    return failure();
+  for (auto read : getBody().getOps<ReadOp>())
+    if (failed(verifyRead(read)))
+      return failure();
+  return success();
 }
 
 bool QueryShiftOp::changesQueries() { return true; }

@@ -1,5 +1,5 @@
 // RUN: pe-opt %s --split-input-file --verify-diagnostics
-// Constraints content_fn-C1 to -C7 of docs/spec.md.
+// Constraints content_fn-C1 to -C8 of docs/spec.md.
 
 func.func @arguments() {
   // expected-error @below {{expected 6 region arguments (b, h, i, j, d, dim and one per capture), found 2 (content_fn-C1)}}
@@ -82,5 +82,13 @@ func.func @network(%w1: tensor<4xf32>, %b1: tensor<4xf32>, %w2: tensor<1x4xf32>,
     %y = pe.mlp_eval %x, %h layers(%v1, %a1, %v2, %a2 : tensor<4xf32>, tensor<4xf32>, tensor<1x4xf32>, tensor<1xf32>) : f32
     pe.yield %y : f32
   }
+  return
+}
+
+// -----
+
+func.func @clip(%t: tensor<32x?xf32>) {
+  // expected-error @below {{expected an index within an axis of size 32, found one from 0 to 32; change the clip or the table (content_fn-C8)}}
+  %c = pe.content_fn(%t : tensor<32x?xf32>) expr "t[clamp(i - j, -16, 16) + 16, d]"
   return
 }
