@@ -4,6 +4,7 @@
 
 #include "dialect/PE/PEAttention.h"
 #include "dialect/PE/PEBiases.h"
+#include "dialect/PE/PEContents.h"
 #include "dialect/PE/PECoordinates.h"
 #include "dialect/PE/PEEmbeddings.h"
 #include "dialect/PE/PEGradients.h"

@@ -15,10 +15,10 @@ struct Clause {
   StringRef name;
   bool isBuilt;
 };
-constexpr Clause kClauses[] = {{"bias", true},          {"prologue", true}, {"rotate", true},
-                               {"rotated_keys", false}, {"content", false}, {"score", true},
-                               {"sink", true},          {"dropout", true},  {"positions", false},
-                               {"mask", true}};
+constexpr Clause kClauses[] = {
+    {"bias", true},    {"prologue", true},       {"rotate", true}, {"rotated_keys", false},
+    {"content", true}, {"value_content", false}, {"score", true},  {"sink", true},
+    {"dropout", true}, {"positions", false},     {"mask", true}};
 } // namespace
 
 /// The clause at `loc`, whose place must be after `last`'s.
@@ -27,18 +27,19 @@ static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
   const Clause *clause =
       llvm::find_if(kClauses, [&](const Clause &known) { return known.name == word; });
   if (clause == std::end(kClauses)) // clause-C1
-    parser.emitError(loc)
-        << "expected bias(...), prologue(...), rotate(...), score(...), sink(...), dropout(...), "
-           "mask(...), attributes or ':' with the types, found '"
-        << word << "' (clause-C1)";
+    parser.emitError(loc) << "expected bias(...), prologue(...), rotate(...), content(...), "
+                             "score(...), sink(...), dropout(...), mask(...), attributes or ':' "
+                             "with the types, found '"
+                          << word << "' (clause-C1)";
   else if (!clause->isBuilt) // clause-C2
     parser.emitError(loc)
         << "clause " << word
-        << "(...) is not built yet; bias(...), prologue(...), rotate(...), score(...), sink(...), "
-           "dropout(...) and mask(...) are (clause-C2)";
+        << "(...) is not built yet; bias(...), prologue(...), rotate(...), content(...), "
+           "score(...), sink(...), dropout(...) and mask(...) are (clause-C2)";
   else if (clause == last) // clause-C3
     parser.emitError(loc) << "expected one clause " << word << "(...), found two"
                           << (word == "bias"       ? "; write bias(%a, %b)"
+                              : word == "content"  ? "; write content(%a, %b)"
                               : word == "prologue" ? "; write prologue(%a, %b)"
                               : word == "mask"     ? "; combine masks by pe.mask_and"
                                                    : "")
@@ -46,7 +47,7 @@ static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
   else if (last && clause < last) // clause-C3
     parser.emitError(loc)
         << "expected the clauses in the order bias(...) prologue(...) rotate(...) "
-           "score(...) sink(...) dropout(...) mask(...), found "
+           "content(...) score(...) sink(...) dropout(...) mask(...), found "
         << word << " after " << last->name << " (clause-C3)";
   else
     return clause;
@@ -65,15 +66,22 @@ static ParseResult parseTensor(OpAsmParser &parser, std::optional<UnresolvedOper
 static ParseResult parseClauses(OpAsmParser &parser, SmallVectorImpl<UnresolvedOperand> &biases,
                                 SmallVectorImpl<UnresolvedOperand> &prologues,
                                 std::optional<UnresolvedOperand> &rotation,
+                                SmallVectorImpl<UnresolvedOperand> &contents,
+                                std::optional<UnresolvedOperand> &valueContent,
                                 std::optional<UnresolvedOperand> &score,
                                 std::optional<UnresolvedOperand> &sink, Type &sinkType,
                                 FloatAttr &dropout, std::optional<UnresolvedOperand> &seed,
                                 Type &seedType, std::optional<UnresolvedOperand> &mask) {
   Type f64 = parser.getBuilder().getF64Type();
+  auto listOf = [&](StringRef word) -> SmallVectorImpl<UnresolvedOperand> * {
+    return word == "bias"       ? &biases
+           : word == "prologue" ? &prologues
+           : word == "content"  ? &contents
+                                : nullptr;
+  };
   auto parseClause = [&](StringRef word) -> ParseResult {
-    if (word == "bias" || word == "prologue")
-      return parser.parseOperandList(word == "bias" ? biases : prologues,
-                                     OpAsmParser::Delimiter::Paren);
+    if (auto *list = listOf(word))
+      return parser.parseOperandList(*list, OpAsmParser::Delimiter::Paren);
     if (parser.parseLParen())
       return failure();
     if (word == "sink")
@@ -81,7 +89,10 @@ static ParseResult parseClauses(OpAsmParser &parser, SmallVectorImpl<UnresolvedO
     if (word == "dropout")
       return failure(parser.parseAttribute(dropout, f64) || parser.parseComma() ||
                      parseTensor(parser, seed, seedType));
-    auto &operand = word == "mask" ? mask : word == "score" ? score : rotation;
+    auto &operand = word == "mask"            ? mask
+                    : word == "score"         ? score
+                    : word == "value_content" ? valueContent
+                                              : rotation;
     return failure(parser.parseOperand(operand.emplace()) || parser.parseRParen());
   };
   const Clause *last = nullptr;
@@ -89,9 +100,7 @@ static ParseResult parseClauses(OpAsmParser &parser, SmallVectorImpl<UnresolvedO
   for (SMLoc loc = parser.getCurrentLocation(); succeeded(parser.parseOptionalKeyword(&word));
        loc = parser.getCurrentLocation()) {
     last = checkClause(parser, loc, word, last);
-    SmallVectorImpl<UnresolvedOperand> *list = word == "bias"       ? &biases
-                                               : word == "prologue" ? &prologues
-                                                                    : nullptr;
+    SmallVectorImpl<UnresolvedOperand> *list = listOf(word);
     if (!last || parseClause(word))
       return failure();
     if (list && list->empty()) // clause-C4
@@ -102,14 +111,19 @@ static ParseResult parseClauses(OpAsmParser &parser, SmallVectorImpl<UnresolvedO
 }
 
 static void printClauses(OpAsmPrinter &printer, Operation *, OperandRange biases,
-                         OperandRange prologues, Value rotation, Value score, Value sink,
-                         Type sinkType, FloatAttr dropout, Value seed, Type seedType, Value mask) {
+                         OperandRange prologues, Value rotation, OperandRange contents,
+                         Value valueContent, Value score, Value sink, Type sinkType,
+                         FloatAttr dropout, Value seed, Type seedType, Value mask) {
   if (!biases.empty())
     printer << " bias(" << biases << ")";
   if (!prologues.empty())
     printer << " prologue(" << prologues << ")";
   if (rotation)
     printer << " rotate(" << rotation << ")";
+  if (!contents.empty())
+    printer << " content(" << contents << ")";
+  if (valueContent)
+    printer << " value_content(" << valueContent << ")";
   if (score)
     printer << " score(" << score << ")";
   if (sink)

@@ -11,11 +11,13 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
   let summary = "Fused attention with biases, a rotation and a mask";
   let description = [{
     o_i = sum_j A_ij v_j, where A is the `normalizer` of z_ij = f(scale * <R_i q_i, R_j k_j>) +
-    sum of the biases over the unmasked keys, and f is the function of the score, if there is one. Shapes: q [B, Hq, Sq, D], k [B, Hkv, Sk, D],
+    sum of the biases and content terms over the unmasked keys, and f is the function of the score, if there is one. Shapes: q [B, Hq, Sq, D], k [B, Hkv, Sk, D],
     v [B, Hkv, Sk, Dv], o [B, Hq, Sq, Dv]; Hq is a multiple of Hkv, query head h reads key head
     h / (Hq / Hkv). The order of the biases is the order of their sum.
 
-    Prologues change queries, keys or both, one after the other, in front of the rotation R.
+    Prologues change queries, keys or both, one after the other, in front of the rotation R. Content
+    terms (`pe.content_fn`) are vectors of the distance that are multiplied with the queries, or, as
+    `value_content` (softmax only), added to the values.
 
     `scale` is 1 / sqrt(D) when absent. The optional second result is, per query, the natural
     logarithm of the softmax denominator [B, Hq, Sq] (-inf for a row without keys), or under
@@ -32,8 +34,8 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     global positions and heads. With a seed per batch entry the counter has 0 in place of b.
     Statistics take part undropped.
 
-    Explicit positions and content terms have a reserved place between `bias` and `mask`
-    (docs/spec.md) and are refused until they are built. Example:
+    Explicit positions have a reserved place between `bias` and `mask` (docs/spec.md) and are refused
+    until they are built. Example:
 
     ```mlir
     %o = pe.attention %q, %k, %v bias(%b) rotate(%r) mask(%m) {scale = 0.125}
@@ -42,7 +44,8 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
   }];
   let arguments = (ins PE_Activations:$query, PE_Activations:$key, PE_Activations:$value,
     Variadic<PE_BiasType>:$biases, Variadic<PE_PrologueType>:$prologues,
-    Optional<PE_RotationType>:$rotation,
+    Optional<PE_RotationType>:$rotation, Variadic<PE_ContentType>:$contents,
+    Optional<PE_ContentType>:$value_content,
     Optional<PE_ScoreType>:$score, Optional<1DTensorOf<[F32]>>:$sink,
     Optional<TensorRankOf<[I64], [0, 1]>>:$seed, Optional<PE_MaskType>:$mask,
     DefaultValuedAttr<PE_NormalizerAttr, "::mlir::pe::Normalizer::Softmax">:$normalizer,
@@ -51,8 +54,8 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     DefaultValuedAttr<PE_DirectionAttr, "::mlir::pe::Direction::Before">:$direction);
   let results = (outs PE_Activations:$output, Optional<3DTensorOf<[F32]>>:$lse);
   let assemblyFormat = [{
-    $query `,` $key `,` $value custom<Clauses>($biases, $prologues, $rotation, $score, $sink,
-    type($sink), $dropout, $seed, type($seed), $mask) attr-dict
+    $query `,` $key `,` $value custom<Clauses>($biases, $prologues, $rotation, $contents,
+    $value_content, $score, $sink, type($sink), $dropout, $seed, type($seed), $mask) attr-dict
     `:` `(` type($query) `,` type($key) `,` type($value) `)` `->` type($output) (`,` type($lse)^)?
   }];
   let hasVerifier = 1;

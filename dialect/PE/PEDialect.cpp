@@ -56,6 +56,10 @@ void PEDialect::initialize() {
       >();
   addOperations<
 #define GET_OP_LIST
+#include "dialect/PE/PEContents.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
 #include "dialect/PE/PECoordinates.cpp.inc"
       >();
   addOperations<

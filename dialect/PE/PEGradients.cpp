@@ -3,6 +3,7 @@
 #include "dialect/PE/PEGradients.h"
 
 #include "dialect/PE/PEBiases.h"
+#include "dialect/PE/PEContents.h"
 #include "dialect/PE/PEScores.h"
 #include "dialect/PE/PETerms.h"
 
@@ -24,6 +25,8 @@ SmallVector<Value> AttentionGradOp::getDifferentiated(AttentionOp attention) {
   };
   llvm::for_each(attention.getPrologues(), addIfActive);
   addIfActive(attention.getRotation());
+  llvm::for_each(attention.getContents(), addIfActive);
+  addIfActive(attention.getValueContent());
   return values;
 }
 
@@ -96,9 +99,11 @@ LogicalResult ScorePullbackOp::verify() {
 
 LogicalResult ProloguePullbackOp::verify() {
   Operation *op = getPrologue().getDefiningOp();
-  if (!isa_and_nonnull<PrologueOpInterface, RotationOpInterface>(op)) // prologue_pullback-C1
-    return emitOpError("expected what an op of prologues or rotations makes, found another value "
-                       "(prologue_pullback-C1)");
+  if (!isa_and_nonnull<PrologueOpInterface, RotationOpInterface, ContentFnOp>(
+          op)) // prologue_pullback-C1
+    return emitOpError(
+        "expected what an op of prologues, rotations or content makes, found another value "
+        "(prologue_pullback-C1)");
   if (getGradients().getTypes() != op->getOperandTypes()) // prologue_pullback-C2
     return emitOpError("expected one gradient per tensor of the op, of types ")
            << op->getOperandTypes() << ", found " << getGradients().getTypes()

@@ -17,8 +17,8 @@ def PE_AttentionGradOp : PE_Op<"attention_grad", [Pure, AttrSizedResultSegments]
     `output` is the first result of a `pe.attention`, whose operands and attributes apply here too
     and whose results are the residuals. `cotangent` is the derivative of the loss with respect to
     the output, `lse_cotangent` to its log-sum-exp. The adjoints are one per bias, in order, then
-    that of the function of the score, if any, then one per prologue and of the rotation, if they
-    have tensor operands (attention_grad-C1 to -C3). The gradient of the sinks is the last result, if
+    that of the function of the score, if any, then one per prologue, of the rotation, per content
+    term and of that of the values, if they have tensor operands (attention_grad-C1 to -C3). The gradient of the sinks is the last result, if
     there are any (attention_grad-C5). Example:
 
     ```mlir
@@ -115,20 +115,20 @@ def PE_ScorePullbackOp : PE_Op<"score_pullback", [Pure]> {
 }
 
 def PE_ProloguePullbackOp : PE_Op<"prologue_pullback", [Pure]> {
-  let summary = "Gradients of the tensors of a prologue or rotation";
+  let summary = "Gradients of the tensors of a prologue, rotation or content term";
   let description = [{
     The derivative of the loss with respect to each tensor operand of the op that makes the prologue
-    or rotation, in order, where `adjoint` is that of what it makes of queries and keys
-    (prologue_pullback-C1, -C2). Example:
+    or rotation, in order, where `adjoint` is that of what it makes of queries and keys; likewise of
+    the op that makes a content term (prologue_pullback-C1, -C2). Example:
 
     ```mlir
     %r = pe.rotary %base : tensor<?xf32>
     %d_base = pe.prologue_pullback %r, %a : !pe.rotation -> tensor<?xf32>
     ```
   }];
-  let arguments = (ins AnyTypeOf<[PE_PrologueType, PE_RotationType]>:$prologue,
+  let arguments = (ins AnyTypeOf<[PE_PrologueType, PE_RotationType, PE_ContentType]>:$prologue,
                        PE_AdjointType:$adjoint);
-  let results = (outs Variadic<PE_Tensor>:$gradients);
+  let results = (outs Variadic<PE_Data>:$gradients);
   let assemblyFormat = "$prologue `,` $adjoint attr-dict `:` type($prologue) `->` type($gradients)";
   let hasVerifier = 1;
 }

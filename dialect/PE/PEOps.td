@@ -4,6 +4,7 @@
 
 include "dialect/PE/PEAttention.td"
 include "dialect/PE/PEBiases.td"
+include "dialect/PE/PEContents.td"
 include "dialect/PE/PECoordinates.td"
 include "dialect/PE/PEEmbeddings.td"
 include "dialect/PE/PEGradients.td"

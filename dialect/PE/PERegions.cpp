@@ -16,9 +16,12 @@ using namespace mlir;
 using namespace mlir::pe;
 
 ArrayRef<StringRef> RegionForm::names() const {
-  static constexpr StringRef pair[] = {"s", "b", "h", "i", "j"}, token[] = {"p", "d", "dim", "n"};
+  static constexpr StringRef pair[] = {"s", "b", "h", "i", "j"}, token[] = {"p", "d", "dim", "n"},
+                             content[] = {"b", "h", "i", "j", "d", "dim"};
   if (point == Point::Token)
     return token;
+  if (point == Point::Content)
+    return content;
   return ArrayRef(pair).drop_front(point == Point::Score ? 0 : 1);
 }
 
@@ -101,7 +104,8 @@ static ParseResult parseFormulaBody(OpAsmParser &parser, OperationState &result,
 }
 
 ParseResult mlir::pe::parseScalarRegion(OpAsmParser &parser, OperationState &result,
-                                        const RegionForm &form) {
+                                        const RegionForm &form,
+                                        llvm::function_ref<ParseResult()> parseClauses) {
   Captures captures;
   SmallVector<Type> types;
   SMLoc start = parser.getCurrentLocation();
@@ -114,6 +118,7 @@ ParseResult mlir::pe::parseScalarRegion(OpAsmParser &parser, OperationState &res
            << types.size() << " for " << captures.size();
   Region &body = *result.addRegion();
   if (parser.resolveOperands(captures, types, start, result.operands) ||
+      (parseClauses && parseClauses()) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
   if (succeeded(parser.parseOptionalKeyword("expr")))
@@ -122,9 +127,15 @@ ParseResult mlir::pe::parseScalarRegion(OpAsmParser &parser, OperationState &res
 }
 
 void mlir::pe::printScalarRegion(OpAsmPrinter &printer, Operation *op) {
-  if (op->getNumOperands())
-    printer << "(" << op->getOperands() << " : " << op->getOperandTypes() << ")";
-  printer.printOptionalAttrDictWithKeyword(op->getAttrs());
+  printScalarRegion(printer, op, op->getOperands(), [] {});
+}
+
+void mlir::pe::printScalarRegion(OpAsmPrinter &printer, Operation *op, OperandRange captures,
+                                 llvm::function_ref<void()> printClauses) {
+  if (!captures.empty())
+    printer << "(" << captures << " : " << captures.getTypes() << ")";
+  printClauses();
+  printer.printOptionalAttrDictWithKeyword(op->getAttrs(), {"operandSegmentSizes"});
   printer << ' ';
   printer.printRegion(op->getRegion(0));
 }
@@ -134,8 +145,13 @@ void mlir::pe::printScalarRegion(OpAsmPrinter &printer, Operation *op) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult mlir::pe::verifyRegionArguments(Operation *op, const RegionForm &form) {
+  return verifyRegionArguments(op, form, op->getOperands());
+}
+
+LogicalResult mlir::pe::verifyRegionArguments(Operation *op, const RegionForm &form,
+                                              ValueRange captures) {
   Block &block = op->getRegion(0).front();
-  const size_t leading = form.names().size(), expected = leading + op->getNumOperands();
+  const size_t leading = form.names().size(), expected = leading + captures.size();
   if (block.getNumArguments() != expected) // C1
     return op->emitOpError("expected ")
            << expected << " region arguments (" << llvm::join(form.names(), ", ")
@@ -143,7 +159,7 @@ LogicalResult mlir::pe::verifyRegionArguments(Operation *op, const RegionForm &f
            << "-C1)";
   for (auto [n, argument] : llvm::enumerate(block.getArguments())) {
     Type type = n < leading ? form.typeOf(op->getContext(), n)
-                            : typeInRegion(op->getOperand(n - leading).getType());
+                            : typeInRegion(captures[n - leading].getType());
     if (argument.getType() != type) // C2
       return op->emitOpError("expected region argument ")
              << n << " to have type " << type << ", found " << argument.getType() << " (" << form.op

@@ -16,8 +16,8 @@ namespace mlir::pe {
 struct RegionForm {
   StringRef op; ///< its name without the dialect, as in labels: bias_fn-C1
   /// The region's leading arguments: a pair of tokens (b, h, i, j), its score before it (s), or a
-  /// dimension of one token (p, d, dim, n).
-  enum class Point { Pair, Score, Token } point;
+  /// dimension of one token (p, d, dim, n), or of the vector of a pair (b, h, i, j, d, dim).
+  enum class Point { Pair, Score, Token, Content } point;
   /// It yields whether a pair is kept, not a number.
   bool isMask = false;
 
@@ -29,13 +29,19 @@ struct RegionForm {
 Type typeInRegion(Type capture);
 
 /// (captures : types)? attributes? ({region} | expr "formula"), without the result's type.
-ParseResult parseScalarRegion(OpAsmParser &parser, OperationState &result, const RegionForm &form);
+/// `parseClauses` and `printClauses` handle what follows the captures.
+ParseResult parseScalarRegion(OpAsmParser &parser, OperationState &result, const RegionForm &form,
+                              llvm::function_ref<ParseResult()> parseClauses = {});
 void printScalarRegion(OpAsmPrinter &printer, Operation *op);
+void printScalarRegion(OpAsmPrinter &printer, Operation *op, OperandRange captures,
+                       llvm::function_ref<void()> printClauses);
 /// Checks that `op` is scalar code: an operation of the table (dialect/Math/ScalarOps.h) or one of
 /// pe's own, on single numbers (C4 to C6 of `label`).
 LogicalResult verifyScalarOp(Operation &op, StringRef label = "bias_fn");
 /// C1 and C2: the region's arguments.
 LogicalResult verifyRegionArguments(Operation *op, const RegionForm &form);
+/// The same where other operands follow the captures.
+LogicalResult verifyRegionArguments(Operation *op, const RegionForm &form, ValueRange captures);
 /// C3 to C6: its code.
 LogicalResult verifyRegionCode(Operation *op, const RegionForm &form);
 

@@ -50,6 +50,18 @@ def PE_ScoreType : PE_Type<"Score", "score"> {
   }];
 }
 
+def PE_ContentType : PE_Type<"Content", "content"> {
+  let summary = "content: a vector for every distance, which queries or values are combined with";
+  let description = [{
+    Vectors P_h(i - j). An attention adds scale * <q_i, P_h(i - j)> to its scores (`content`), or
+    sum_j A_ij P_h(i - j) to its output (`value_content`).
+
+    ```mlir
+    %c = pe.content_fn(%er : tensor<2048x?xf32>) expr "er[2047 - (i - j), d]"   // !pe.content
+    ```
+  }];
+}
+
 def PE_RotationType : PE_Type<"Rotation", "rotation"> {
   let summary = "rotation of queries and keys by their own positions";
   let description = [{

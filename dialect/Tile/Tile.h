@@ -38,6 +38,8 @@ void printBand(OpAsmPrinter &printer, Operation *op, IntegerAttr left, IntegerAt
 /// The degree of the pieces of tile.segments, by the last extent of their coefficients; -1 where
 /// that is no number.
 int64_t degreeOfSegments(Value coefficients);
+/// How many distances a table of tile.near has.
+int64_t entriesOfNear(Value table);
 
 } // namespace mlir::tile
 

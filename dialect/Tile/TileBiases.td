@@ -34,6 +34,40 @@ def Tile_WindowGradOp : Tile_Op<"window_grad", [HasParent<"StreamOp">]> {
   let hasVerifier = 1;
 }
 
+def Tile_NearOp : Tile_Op<"near", [HasParent<"StreamOp">, Pure]> {
+  let summary = "a number per row and distance, which is the same for all far distances";
+  let description = [{
+    The table has extents W and `r` last: the value at row i and column j is
+    table[clamp(i - j - first, 0, W - 1), row], with global positions i and j. Where a block lies
+    beyond these distances, it is one number per row.
+
+    ```mlir
+    %x = tile.near %T first -16 : !tile.buffer<[b, hq, 33, r], f32> -> !tile.val<[r, c], f32>
+    ```
+  }];
+  let arguments = (ins Tile_BufferType:$table, I64Attr:$first);
+  let results = (outs Tile_ValType:$value);
+  let assemblyFormat = "$table `first` $first attr-dict `:` type($table) `->` type($value)";
+  let hasVerifier = 1;
+}
+
+def Tile_NearGradOp : Tile_Op<"near_grad", [HasParent<"StreamOp">]> {
+  let summary = "writes a value at near distances to a table of rows";
+  let description = [{
+    table[i - j - first, row] = value(row, column) for the pairs inside the mask whose index is in
+    [0, W), where the table has extents W and `r` last. Every entry belongs to at most one pair;
+    those of no pair keep what they hold.
+
+    ```mlir
+    tile.near_grad %ds, %G first 0 : !tile.val<[r, c], f32> -> !tile.buffer<[b, hq, 16, r], f32>
+    ```
+  }];
+  let arguments = (ins Tile_ValType:$value, Tile_BufferType:$table, I64Attr:$first);
+  let assemblyFormat =
+      "$value `,` $table `first` $first attr-dict `:` type($value) `->` type($table)";
+  let hasVerifier = 1;
+}
+
 def Tile_SegmentsOp : Tile_Op<"segments", [HasParent<"StreamOp">, Pure]> {
   let summary = "a piecewise polynomial of u(i - j) * v(i)";
   let description = [{

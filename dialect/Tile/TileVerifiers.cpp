@@ -349,6 +349,38 @@ LogicalResult WindowGradOp::verify() {
   return success();
 }
 
+/// Extents b and hq, a number of distances, and r.
+static LogicalResult verifyNearTable(Operation *op, Value table, StringRef label) {
+  ArrayRef<StringAttr> extents = cast<BufferType>(table.getType()).getExtents();
+  int64_t count = 0;
+  const bool fits = extents.size() == 4 && extents[0] == "b" && extents[1] == "hq" &&
+                    !extents[2].getValue().getAsInteger(10, count) && count > 0 &&
+                    extents[3] == "r" && cast<BufferType>(table.getType()).getElementType().isF32();
+  if (fits)
+    return success();
+  return op->emitOpError(
+             "expected an f32 table of extents b, hq, a number of distances and r, found ")
+         << table.getType() << " (" << label << ")";
+}
+
+int64_t mlir::tile::entriesOfNear(Value table) {
+  int64_t count = 0;
+  cast<BufferType>(table.getType()).getExtents()[2].getValue().getAsInteger(10, count);
+  return count;
+}
+
+LogicalResult NearOp::verify() {
+  if (failed(verifyIsPair(*this, getValue(), "near-C1")))
+    return failure();
+  return verifyNearTable(*this, getTable(), "near-C2");
+}
+
+LogicalResult NearGradOp::verify() {
+  if (failed(verifyIsPair(*this, getValue(), "near_grad-C1")))
+    return failure();
+  return verifyNearTable(*this, getTable(), "near_grad-C2");
+}
+
 /// u over distances, v over rows.
 static LogicalResult verifyCoordinate(Operation *op, Value u, Value v, StringRef label) {
   if (isPerHead(cast<BufferType>(u.getType()), {"t"}) &&

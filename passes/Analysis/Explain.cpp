@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Analysis/Content.h"
 #include "passes/Analysis/ExplainMask.h"
 #include "passes/Analysis/Formula.h"
 #include "passes/Analysis/Slice.h"
@@ -263,6 +264,51 @@ llvm::json::Value explainScore(func::FuncOp function, AttentionOp attention) {
                             {"location", describePlaces(score.getLoc())}};
 }
 
+/// What a content term costs, by its class.
+Cost costOf(const ContentStructure &structure) {
+  switch (structure.cls) {
+  case ContentClass::Near:
+    return {
+        "the products of a query with these vectors, once per query, and one addition per score",
+        "one sum per query and vector"};
+  case ContentClass::Angles:
+    return {"one more contraction over the head dim, of turned queries with features of the keys",
+            "one more contraction over the keys"};
+  case ContentClass::Panel:
+    return {"not built yet", "not built yet"};
+  }
+  llvm_unreachable("all classes are listed");
+}
+
+/// Terms of queries and the distance.
+llvm::json::Array explainContents(func::FuncOp function, AttentionOp attention,
+                                  DifferenceRange range) {
+  llvm::json::Array all;
+  for (Value value : attention.getContents()) {
+    auto op = value.getDefiningOp<ContentFnOp>();
+    if (!op)
+      continue;
+    SmallVector<std::string> captures;
+    for (Value capture : op.getCaptures())
+      captures.push_back(nameOfCapture(function, capture));
+    llvm::json::Array parameters;
+    for (Value operand : op->getOperands())
+      parameters.push_back(nameOfCapture(function, operand));
+    const ContentStructure structure = classifyContent(op, range);
+    const Cost cost = costOf(structure);
+    Block &body = op.getBody().front();
+    Value root = cast<YieldOp>(body.getTerminator()).getValues()[0];
+    all.push_back(llvm::json::Object{{"class", stringify(structure.cls)},
+                                     {"reason", structure.reason},
+                                     {"formula", formulaOf(root, body, captures)},
+                                     {"parameters", std::move(parameters)},
+                                     {"location", describePlaces(op.getLoc())},
+                                     {"forward", cost.forward},
+                                     {"backward", cost.backward}});
+  }
+  return all;
+}
+
 /// Logits that join the denominator; null without any.
 llvm::json::Value explainSink(func::FuncOp function, AttentionOp attention) {
   if (!attention.getSink())
@@ -306,7 +352,7 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
   if (auto notes = attention->getAttrOfType<ArrayAttr>("pe.dropped"))
     for (auto note : notes.getAsRange<StringAttr>())
       dropped.push_back(note.getValue());
-  return llvm::json::Object{{"location", describeLocation(attention.getLoc())},
+  llvm::json::Object result{{"location", describeLocation(attention.getLoc())},
                             {"normalizer", stringifyNormalizer(attention.getNormalizer())},
                             {"min_difference", boundOf(range.min, DifferenceRange::kUnboundedMin)},
                             {"max_difference", boundOf(range.max, DifferenceRange::kUnboundedMax)},
@@ -317,6 +363,9 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
                             {"dropout", explainDropout(function, attention)},
                             {"terms", std::move(terms)},
                             {"dropped", std::move(dropped)}};
+  if (llvm::json::Array contents = explainContents(function, attention, range); !contents.empty())
+    result["contents"] = std::move(contents);
+  return result;
 }
 
 /// Results of attentions over parts of the keys.
@@ -417,6 +466,19 @@ void printMerge(llvm::raw_ostream &os, const llvm::json::Object &merge) {
      << "; backward: " << *merge.getString("backward") << "\n";
 }
 
+void printContent(llvm::raw_ostream &os, const llvm::json::Object &content) {
+  os << "  content " << *content.getString("formula") << "\n    at "
+     << *content.getString("location");
+  llvm::ListSeparator comma;
+  const llvm::json::Array &parameters = *content.getArray("parameters");
+  os << (parameters.empty() ? "" : ", parameters ");
+  for (const llvm::json::Value &name : parameters)
+    os << comma << *name.getAsString();
+  os << "\n    class: " << *content.getString("class") << ", because it "
+     << *content.getString("reason") << "\n    forward: " << *content.getString("forward")
+     << "; backward: " << *content.getString("backward") << "\n";
+}
+
 void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) {
   os << "attention at " << *attention.getString("location") << ": "
      << *attention.getString("normalizer") << ", " << describeKeys(attention) << "\n";
@@ -428,6 +490,9 @@ void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) 
     printData(os, *score->getArray("data"));
     os << "\n    forward: its code for every score; backward: its code and its derivative\n";
   }
+  if (const llvm::json::Array *contents = attention.getArray("contents"))
+    for (const llvm::json::Value &content : *contents)
+      printContent(os, *content.getAsObject());
   if (const llvm::json::Object *sink = attention.getObject("sink"))
     os << "  sink " << *sink->getString("parameter")
        << "[h]\n    forward: where a row's statistics start; backward: one sum per query\n";

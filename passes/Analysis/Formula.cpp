@@ -29,8 +29,12 @@ public:
     static constexpr StringRef token[] = {"p", "d", "dim", "n"};
     // Only a function of the score has a real first argument.
     const bool hasScore = isa<FloatType>(region.getArgument(0).getType());
-    const bool isToken = isa_and_nonnull<EmbeddingFnOp>(region.getParentOp());
-    ArrayRef<StringRef> leading = isToken ? token : ArrayRef(all).drop_front(hasScore ? 0 : 1);
+    static constexpr StringRef content[] = {"b", "h", "i", "j", "d", "dim"};
+    ArrayRef<StringRef> leading = ArrayRef(all).drop_front(hasScore ? 0 : 1);
+    if (isa_and_nonnull<EmbeddingFnOp>(region.getParentOp()))
+      leading = token;
+    else if (isa_and_nonnull<ContentFnOp>(region.getParentOp()))
+      leading = content;
     for (auto [number, argument] : llvm::enumerate(region.getArguments()))
       if (number < leading.size())
         arguments[argument] = leading[number].str();

@@ -17,9 +17,9 @@ bool isDepthDot(Operation *op) {
   return dot && isDepth(dot.getAxis());
 }
 /// Reads the whole block of its operand from memory.
-bool isBlockOp(Operation *op) { return isa<WindowGradOp, SegmentsGradOp>(op); }
+bool isBlockOp(Operation *op) { return isa<WindowGradOp, SegmentsGradOp, NearGradOp>(op); }
 /// Fills the whole block of its result in memory.
-bool isFill(Operation *op) { return isa<SegmentsOp, RandomOp>(op); }
+bool isFill(Operation *op) { return isa<SegmentsOp, RandomOp, NearOp>(op); }
 /// Elementwise over rc: may wait for a later step.
 bool canWait(Operation *op) {
   return isa<MapOp, MaskOp, WindowOp>(op) && op->getNumResults() && isPairValue(op->getResult(0));
@@ -150,8 +150,8 @@ LogicalResult Scheduler::place(Operation *op) {
     ready[reduce.getOutput()] = placed[op] + 1;
     return success();
   }
-  if (!isa<MapOp, MaskOp, WindowOp, SegmentsOp, RandomOp, WindowGradOp, SegmentsGradOp, LoadOp,
-           StoreOp, ConstantOp, PositionOp, IndexOp>(op))
+  if (!isa<MapOp, MaskOp, WindowOp, SegmentsOp, NearOp, RandomOp, WindowGradOp, SegmentsGradOp,
+           NearGradOp, LoadOp, StoreOp, ConstantOp, PositionOp, IndexOp>(op))
     return fail(Twine("no CPU form of '") + op->getName().getStringRef() + "' inside a stream");
   if (isa<MapOp>(op) && !op->getNumResults() && llvm::none_of(op->getOperands(), isPairValue))
     return fail("a map without results must read a value over rc");

@@ -30,6 +30,11 @@ void emitWindowGrad(StageContext &context, StripValues &values, const Slots &slo
 void emitSegments(StageContext &context, StripValues &values, const Slots &slots,
                   SegmentsOp segments);
 
+/// Fills the slot of numbers per row and distance.
+void emitNear(StageContext &context, StripValues &values, const Slots &slots, NearOp op);
+/// Writes the strip's pairs at near distances to the table.
+void emitNearGrad(StageContext &context, StripValues &values, const Slots &slots, NearGradOp op);
+
 /// Fills the slot of factors by chance.
 void emitRandom(StageContext &context, StripValues &values, const Slots &slots, RandomOp random);
 

@@ -35,12 +35,16 @@ void StripEmitter::emitRowOp(Operation *op) {
 void StripEmitter::emitFill(Operation *op) {
   if (auto random = dyn_cast<RandomOp>(op))
     return cpu::emitRandom(context, values, slots, random);
+  if (auto near = dyn_cast<NearOp>(op))
+    return cpu::emitNear(context, values, slots, near);
   emitSegments(context, values, slots, cast<SegmentsOp>(op));
 }
 
 void StripEmitter::emitBlockOp(Operation *op) {
   if (auto grad = dyn_cast<WindowGradOp>(op))
     return cpu::emitWindowGrad(context, values, slots, grad);
+  if (auto grad = dyn_cast<NearGradOp>(op))
+    return cpu::emitNearGrad(context, values, slots, grad);
   emitSegmentsGrad(context, values, slots, cast<SegmentsGradOp>(op));
 }
 

@@ -22,6 +22,8 @@ void mlir::tile::gpu::emitOp(Scope &scope, Operation *op) {
       .Case([&](ScanOp o) { emitScan(scope.step(), o); })
       .Case([&](WindowOp o) { emitWindow(scope.step(), o); })
       .Case([&](SegmentsOp o) { emitSegments(scope.step(), o); })
+      .Case([&](NearOp o) { emitNear(scope.step(), o); })
+      .Case([&](NearGradOp o) { emitNearGrad(scope.step(), o); })
       .Case([&](WindowGradOp o) { emitWindowGrad(scope.step(), o); })
       .Case([&](SegmentsGradOp o) { emitSegmentsGrad(scope.step(), o); })
       .Case([](memref::AllocaOp) {}) // memory of the thread, made where a map uses it

@@ -71,6 +71,10 @@ void copyWindow(FragmentKernel &k, Value table, const Window &window, const Plac
 void emitWindow(Step &step, WindowOp op);
 void emitSegments(Step &step, SegmentsOp op);
 
+/// Near.cpp
+void emitNear(Step &step, NearOp op);
+void emitNearGrad(Step &step, NearGradOp op);
+
 /// Random.cpp
 void emitRandom(Step &step, RandomOp op);
 

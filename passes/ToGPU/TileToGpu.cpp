@@ -46,8 +46,8 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
   Operation *unknown = nullptr;
   auto isKnown = [](Operation *op) {
     return isa<ConstantOp, PositionOp, IndexOp, LoadOp, StoreOp, MapOp, DotOp, MaskOp, RandomOp,
-               ReduceOp, ScanOp, WindowOp, SegmentsOp, WindowGradOp, SegmentsGradOp, StreamOp,
-               YieldOp, memref::AllocaOp>(op);
+               ReduceOp, ScanOp, WindowOp, SegmentsOp, NearOp, WindowGradOp, SegmentsGradOp,
+               NearGradOp, StreamOp, YieldOp, memref::AllocaOp>(op);
   };
   for (Block *block : {&stage.getBody().front(), &stage.getStream().getBody().front()})
     for (Operation &op : *block)

@@ -112,6 +112,10 @@ private:
   void emitIndex(IndexOp op);
   void emitMap(MapOp op);
   void emitRandom(RandomOp op);
+  void emitNear(NearOp op);
+  void emitNearGrad(NearGradOp op);
+  /// i - j - first.
+  Value distanceFrom(int64_t first, const Point &point);
   void emitReduce(ReduceOp op);
   void emitDot(DotOp op);
   void emitScan(ScanOp op);

@@ -49,6 +49,8 @@ void BlockEmitter::emit(Operation &op) {
                        [&] { addToBuffer(at(grad.getValue(), point), grad.getTable(), point); });
         });
       })
+      .Case([&](NearOp near) { emitNear(near); })
+      .Case([&](NearGradOp grad) { emitNearGrad(grad); })
       .Case([&](SegmentsOp segments) { emitSegments(segments); })
       .Case([&](SegmentsGradOp grad) { emitSegmentsGrad(grad); });
   builder.setLoc(outer);
@@ -200,6 +202,40 @@ void BlockEmitter::emitScan(ScanOp op) {
   });
   defineInScratch(op.getResult());
   defineInScratch(op.getCarryOut());
+}
+
+//===- Near distances ------------------------------------------------------------===//
+
+Value BlockEmitter::distanceFrom(int64_t first, const Point &point) {
+  Value i = arith::AddIOp::create(builder, callRow(point), size("q_start"));
+  Value j = arith::AddIOp::create(builder, callColumn(point), size("k_start"));
+  return arith::SubIOp::create(builder, arith::SubIOp::create(builder, i, j), index(first));
+}
+
+void BlockEmitter::emitNear(NearOp op) {
+  Value last = index(entriesOfNear(op.getTable()) - 1), zero = index(0);
+  compute(op.getValue(), [&](const Point &point) -> Value {
+    Value entry = distanceFrom(op.getFirst(), point);
+    entry = arith::MinSIOp::create(builder, entry, last);
+    entry = arith::MaxSIOp::create(builder, entry, zero);
+    return readBuffer(op.getTable(), point, entry);
+  });
+}
+
+void BlockEmitter::emitNearGrad(NearGradOp op) {
+  Value count = index(entriesOfNear(op.getTable()));
+  forEachPoint({"r", "c"}, [&](const Point &point) {
+    ifInsideMask(point, [&] {
+      Value entry = distanceFrom(op.getFirst(), point);
+      // A negative number is a large one without its sign.
+      Value isEntry = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, entry, count);
+      auto branch = scf::IfOp::create(builder, isEntry, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(branch.thenBlock());
+      memref::StoreOp::create(builder, at(op.getValue(), point), function.getView(op.getTable()),
+                              bufferIndices(op.getTable(), point, entry));
+    });
+  });
 }
 
 //===- Piecewise polynomials -----------------------------------------------------===//

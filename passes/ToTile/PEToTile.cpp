@@ -3,6 +3,7 @@
 
 #include "dialect/PE/PEArgumentAttributes.h"
 #include "dialect/Tile/SizeNames.h"
+#include "passes/ToTile/Content.h"
 #include "passes/ToTile/Dropout.h"
 #include "passes/ToTile/Embedding.h"
 #include "passes/ToTile/Materialize.h"
@@ -51,6 +52,7 @@ private:
     std::optional<Prologues> prologues;
     std::optional<Sides> sides;     // of stick-breaking, where one stream does not give the output
     std::unique_ptr<Lowered> after; // its pass over the keys after a query, where there are two
+    std::optional<Contents> contents;
   };
 
   struct LoweredEmbed {
@@ -75,7 +77,7 @@ private:
   std::optional<StringRef> returned(Value value);
   void createResults(Lowered &lowered);
   void createMass(Attention &a);
-  LogicalResult createScores(Lowered &lowered, int64_t smallest);
+  LogicalResult createScores(Lowered &lowered, const DifferenceRange &range);
   AttentionResults resultsOf(Value output, Value lse);
   void emitForward(Lowered &lowered);
   void emitBackward(Lowered &lowered);
@@ -359,19 +361,23 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
     lowered.sides->add(a);
   if (isBoth)
     lowered.sides->add(lowered.after->attention);
-  if (failed(createScores(lowered, range.min)))
+  if (failed(createScores(lowered, range)))
     return failure();
-  return isBoth ? createScores(*lowered.after, later.min) : success();
+  return isBoth ? createScores(*lowered.after, later) : success();
 }
 
 /// What a pass adds to its scores, and what it makes of them.
-LogicalResult FunctionLowering::createScores(Lowered &lowered, int64_t smallest) {
+LogicalResult FunctionLowering::createScores(Lowered &lowered, const DifferenceRange &range) {
   Attention &a = lowered.attention;
   FailureOr<SmallVector<TermOp>> terms = termsOf(lowered.op);
   if (failed(terms))
     return failure();
-  lowered.terms = std::make_unique<AttentionTerms>(*context, *terms, a, smallest);
+  lowered.terms = std::make_unique<AttentionTerms>(*context, *terms, a, range.min);
   a.terms = lowered.terms.get();
+  FailureOr<Contents> contents = Contents::create(*context, lowered.op, a, range, *lowered.terms);
+  if (failed(contents))
+    return failure();
+  lowered.contents = std::move(*contents);
   if (Value score = lowered.op.getScore()) {
     lowered.score = std::make_unique<ScoreFunction>(
         *context, cast<ScoreFnOp>(score.getDefiningOp()), a.name + "_score");
@@ -473,6 +479,7 @@ void FunctionLowering::emitBackward(Lowered &lowered) {
     if (!pass)
       continue;
     pass->terms->finish();
+    pass->contents->finish();
     if (pass->score)
       pass->score->finish();
   }

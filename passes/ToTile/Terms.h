@@ -64,6 +64,8 @@ public:
   /// the terms.
   AttentionTerms(PlanContext &context, ArrayRef<pe::TermOp> terms, const Attention &attention,
                  int64_t smallest);
+  /// One more, behind those there are.
+  void add(std::unique_ptr<TermLowering> term) { terms.push_back(std::move(term)); }
   LogicalResult prepare();
   void finish();
   bool isEmpty() const override {

@@ -1,6 +1,6 @@
 //===- CheckDataflow.cpp - From arguments through attention to results ----===//
 //
-// Constraints dataflow-C1 to dataflow-C18 of docs/spec.md: what a call of the compiled function
+// Constraints dataflow-C1 to dataflow-C20 of docs/spec.md: what a call of the compiled function
 // does with its tensors. Checked after inlining, when only the entry is left.
 //
 //===----------------------------------------------------------------------===//
@@ -10,9 +10,11 @@
 #include "dialect/PE/PEArgumentAttributes.h"
 #include "dialect/PE/PEAttention.h"
 #include "dialect/PE/PEBiases.h"
+#include "dialect/PE/PEContents.h"
 #include "dialect/PE/PEEmbeddings.h"
 #include "dialect/PE/PEMasks.h"
 #include "dialect/PE/PEScores.h"
+#include "passes/Analysis/Dependence.h"
 #include "llvm/ADT/DenseSet.h"
 #include <array>
 #include <iterator>
@@ -200,8 +202,8 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
         return success();
       continue;
     }
-    if (countsTokens && !isa<BiasFnOp, ScoreFnOp, MaskFnOp, EmbeddingFnOp, PrologueOpInterface>(
-                            use.getOwner())) // dataflow-C7
+    if (countsTokens && !isa<BiasFnOp, ScoreFnOp, MaskFnOp, EmbeddingFnOp, ContentFnOp,
+                             PrologueOpInterface>(use.getOwner())) // dataflow-C7
       return use.getOwner()->emitError()
              << "expected an argument of one number per head, found one with pe.axes " << axes
              << "; read it in pe.bias_fn, pe.score_fn or pe.mask_fn (dataflow-C7)";
@@ -230,7 +232,46 @@ LogicalResult checkCaptures(Operation *op) {
   return success();
 }
 
-/// Tensors of prologues and rotations are arguments of the call.
+/// A content term is a function of the head and i - j.
+LogicalResult checkContent(ContentFnOp content) {
+  Value vector = cast<YieldOp>(content.getBody().front().getTerminator()).getValues()[0];
+  const Dependence on = RegionDependence(content.getBody()).of(vector);
+  if (on.isWithin(Dependence::Head | Dependence::Difference))
+    return success();
+  return emitError(vector.getLoc()) // dataflow-C19
+         << "expected a content term that depends on i and j through i - j alone, and not on b, "
+            "found one that depends on "
+         << on.describe() << "; write what depends on i or j alone as a bias (dataflow-C19)";
+}
+
+/// Sizes of a shift and a matrix of queries.
+LogicalResult checkQueryTensor(Operation *op, Value tensor, ArrayRef<StringRef> words) {
+  auto argument = dyn_cast_if_present<BlockArgument>(tensor);
+  if (!argument)
+    return success();
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto axes = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "pe.axes");
+  ArrayAttr expected = Builder(op->getContext()).getStrArrayAttr(words);
+  const bool isDynamic =
+      llvm::all_of(cast<RankedTensorType>(tensor.getType()).getShape(), ShapedType::isDynamic);
+  if (axes == expected && isDynamic)
+    return success();
+  return op->emitError() // dataflow-C20
+         << "expected a tensor of unknown sizes with pe.axes = " << expected << ", found "
+         << tensor.getType() << (axes ? " with other axes" : " without axes") << " (dataflow-C20)";
+}
+
+LogicalResult checkQueryTensors(Operation *op) {
+  if (auto shift = dyn_cast<QueryShiftOp>(op))
+    return checkQueryTensor(op, shift.getShift(), {"head", "depth"});
+  auto content = dyn_cast<ContentFnOp>(op);
+  if (content && (failed(checkQueryTensor(op, content.getShift(), {"head", "depth"})) ||
+                  failed(checkQueryTensor(op, content.getProjection(), {"depth", "depth"}))))
+    return failure();
+  return success();
+}
+
+/// Tensors of prologues, rotations and content terms are arguments of the call.
 LogicalResult checkTensors(Operation *op) {
   if (llvm::all_of(op->getOperands(), llvm::IsaPred<BlockArgument>))
     return success();
@@ -261,9 +302,11 @@ struct CheckDataflowPass : impl::PECheckDataflowPassBase<CheckDataflowPass> {
       isValid = isValid && succeeded(checkMerge(merge));
     for (auto embedding : function.getOps<EmbeddingFnOp>())
       isValid = isValid && succeeded(checkCaptures(function, embedding));
+    for (auto content : function.getOps<ContentFnOp>())
+      isValid = isValid && succeeded(checkContent(content));
     for (Operation &op : function.getBody().front())
-      if (isa<PrologueOpInterface, RotationOpInterface>(op))
-        isValid = isValid && succeeded(checkTensors(&op));
+      if (isa<PrologueOpInterface, RotationOpInterface, ContentFnOp>(op))
+        isValid = isValid && succeeded(checkTensors(&op)) && succeeded(checkQueryTensors(&op));
     for (BlockArgument argument : function.getArguments())
       isValid = isValid && succeeded(checkAxes(function, argument));
     if (!isValid)

@@ -21,7 +21,7 @@ namespace mlir::pe {
 namespace {
 
 bool isEncoding(Type type) {
-  return isa<CoordinateType, BiasType, ScoreType, PrologueType, RotationType, MaskType,
+  return isa<CoordinateType, BiasType, ScoreType, PrologueType, RotationType, ContentType, MaskType,
              EmbeddingType>(type);
 }
 

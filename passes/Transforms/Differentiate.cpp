@@ -191,7 +191,7 @@ LogicalResult Differentiator::goThrough(Operation *op) {
     addGradient(embed.getInput(), gradient);
     return differentiate(embed.getEmbedding().getDefiningOp<EmbeddingFnOp>(), gradient);
   }
-  if (isa<PrologueOpInterface, RotationOpInterface>(op)) {
+  if (isa<PrologueOpInterface, RotationOpInterface, ContentFnOp>(op)) {
     addPullback<ProloguePullbackOp>(op, op->getOperands());
     return success();
   }

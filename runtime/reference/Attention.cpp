@@ -126,6 +126,9 @@ private:
   void reverseValues(const double *dO, HeadGradients &gradients);
   void reverseScores(int64_t row, HeadGradients &gradients);
 
+  void reverseShifts(int64_t key, double dScore, double noise, int64_t i,
+                     ParameterGradients &gradients) const;
+
   void addOutput(int64_t row, double statistic, double share, AttentionOutputs &outputs) const;
 
   const AttentionProblem &problem;
@@ -145,6 +148,7 @@ private:
   std::vector<double> valueNorms; ///< |v_j|
   std::optional<ScalarEvaluator> bias;
   std::optional<ScalarEvaluator> score;
+  std::vector<ContentWorker> contents;
   MaskEvaluator mask;
 
   // The current row: its unmasked keys in ascending order, and per key
@@ -177,6 +181,16 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
   q = rowsOf(inputs.q, item, sizes.queries * sizes.headDim);
   k = rowsOf(inputs.k, keyItem, sizes.keys * sizes.headDim);
   v = rowsOf(inputs.v, keyItem, sizes.keys * sizes.valueDim);
+  for (const ContentProblem &content : problem.contents)
+    contents.emplace_back(*problem.graph, content, *problem.parameters,
+                          ContentHead{batch, head, sizes.headStart + head, sizes.headsTotal,
+                                      sizes.queries, sizes.headDim, problem.scale},
+                          q);
+  for (int64_t shift : problem.queryShifts)
+    for (size_t e = 0; e < q.size(); ++e)
+      q[e] +=
+          problem.parameters
+              ->values()[shift + head * sizes.headDim + static_cast<int64_t>(e) % sizes.headDim];
   if (isLearned) {
     rawQ = q;
     rawK = k;
@@ -273,6 +287,8 @@ void HeadWorker::findKeys(int64_t row, Side side) {
     const double scaled = scaledScore(row, key);
     logits.push_back((score ? score->evaluate(j, scaled) : scaled) +
                      (bias ? bias->evaluate(j) : 0.0));
+    for (ContentWorker &content : contents)
+      logits.back() += content.score(row, i, j);
     factors.push_back(dropoutFactor(i, j));
   }
 }
@@ -453,7 +469,12 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
       bias->evaluate(sizes.keyStart + keys[n]);
       bias->reverse(dLogits[n], dLogitNoise[n], gradients.parameters);
     }
-    if (bias || score || isLearned)
+    for (ContentWorker &content : contents)
+      content.reverse(row, sizes.queryStart + row, sizes.keyStart + keys[n], dLogits[n],
+                      dLogitNoise[n]);
+    if (!problem.queryShifts.empty())
+      reverseShifts(keys[n], dScore, noise, sizes.queryStart + row, gradients.parameters);
+    if (bias || score || isLearned || problem.hasTensorsOfQueries())
       gradients.biasNoiseSquared += dLogitNoise[n] * dLogitNoise[n];
   }
 }
@@ -483,6 +504,22 @@ void HeadWorker::reverseRow(int64_t row, const std::vector<double> &dO, double d
   reverseScores(row, gradients);
 }
 
+/// The derivative of <R_i (q + u), k> with respect to u is k turned back by R_i.
+void HeadWorker::reverseShifts(int64_t key, double dScore, double noise, int64_t i,
+                               ParameterGradients &gradients) const {
+  const double *first = k.data() + key * sizes.headDim;
+  std::vector<double> turned(first, first + sizes.headDim);
+  for (size_t n = problem.rotations.size(); n-- > 0;)
+    problem.rotations[n].applyTransposed(turned.data(), i, head);
+  for (int64_t shift : problem.queryShifts)
+    for (int64_t d = 0; d < sizes.headDim; ++d) {
+      const int64_t at = shift + head * sizes.headDim + d;
+      gradients.sum[at] += dScore * turned[d];
+      gradients.magnitude[at] += std::fabs(dScore * turned[d]);
+      gradients.noiseSquared[at] += (noise * turned[d]) * (noise * turned[d]);
+    }
+}
+
 HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
   auto zerosLike = [](const std::vector<double> &list) { return std::vector<double>(list.size()); };
   HeadGradients gradients{zerosLike(q),
@@ -494,6 +531,8 @@ HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
                           ParameterGradients(problem.parameterCount())};
   const std::vector<double> noCotangent(sizes.valueDim, 0.0);
   const std::vector<Side> all = sides();
+  // What content terms add to the gradient of the queries, which they take as they are given.
+  std::vector<double> contentQ(contents.empty() ? 0 : q.size()), contentNoise(contentQ.size());
   for (int64_t row = 0; row < sizes.queries; ++row) {
     int64_t place = item * sizes.queries + row;
     std::vector<double> dO = noCotangent;
@@ -508,9 +547,18 @@ HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
     for (Side side : all)
       if (startRow(row, side))
         reverseRow(row, dO, dStatistic, gradients);
+    for (ContentWorker &content : contents)
+      content.finishRow(row, contentQ.data() + row * sizes.headDim,
+                        contentNoise.data() + row * sizes.headDim, gradients.parameters);
   }
   rotateBack(gradients.q, sizes.queryStart);
   rotateBack(gradients.k, sizes.keyStart);
+  for (size_t e = 0; e < contentQ.size(); ++e) {
+    gradients.q[e] += contentQ[e];
+    gradients.qNoiseSquared[e] += contentNoise[e];
+  }
+  for (ContentWorker &content : contents)
+    content.finish(gradients.parameters);
   return gradients;
 }
 

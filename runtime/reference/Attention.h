@@ -2,7 +2,9 @@
 //
 // For every batch b, head h and query row i, over the keys j that the mask allows:
 //
-//   z_j = f(scale * <R_i q_i, R_j k_j>) + bias_h(i, j)      f: the function of the score, if any
+//   z_j = f(scale * <R_i (q_i + u_h), R_j k_j>) + bias_h(i, j) + content terms (Content.h)
+//
+// where f is the function of the score, if any, and
 //
 //   softmax           A_j = exp(z_j) / (sum of exp(z_l) + exp(s_h))   s_h: the sink, if any
 //
@@ -27,6 +29,7 @@
 
 #include "pe/DType.h"
 #include "runtime/reference/Array.h"
+#include "runtime/reference/Content.h"
 #include "runtime/reference/Masks.h"
 #include "runtime/reference/Rotations.h"
 #include "runtime/reference/ScalarGraph.h"
@@ -70,6 +73,11 @@ struct AttentionProblem {
   std::optional<DType> rounding;
   /// The sum of the biases, or none.
   std::optional<NodeId> bias;
+  /// Terms of the query and the distance, added like biases.
+  std::vector<ContentProblem> contents;
+  /// Vectors that are added to the queries before the rotation, [heads, D] in the pack of
+  /// parameters.
+  std::vector<int64_t> queryShifts;
   /// A function of the scaled score, applied before the biases are added.
   std::optional<NodeId> score;
   /// A logit per query head that joins the softmax denominator; empty without sinks.
@@ -81,6 +89,7 @@ struct AttentionProblem {
   const ScalarGraph *graph = nullptr;
   const ParameterPack *parameters = nullptr;
 
+  bool hasTensorsOfQueries() const { return !contents.empty() || !queryShifts.empty(); }
   /// The elements that biases, rotations and the function of the score read.
   int64_t parameterCount() const { return parameters ? parameters->size() : 0; }
 };

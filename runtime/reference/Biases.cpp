@@ -23,6 +23,7 @@ const std::map<std::string_view, GraphBuilder::Handler> &GraphBuilder::biasHandl
       {"pe.bias_fn", &GraphBuilder::buildBiasFunction},
       {"pe.score_fn", &GraphBuilder::buildScoreFunction},
       {"pe.embedding_fn", &GraphBuilder::buildEmbeddingFunction},
+      {"pe.content_fn", &GraphBuilder::buildContentFunction},
       {"pe.mask_fn", &GraphBuilder::buildBiasFunction},
   };
   return handlers;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace pe::reference {
 namespace {
@@ -235,6 +236,49 @@ Status Evaluator::readRotation(Step &step, ValueId value) {
   return Status::success();
 }
 
+/// The place of a tensor of that shape in the pack.
+Expected<int64_t> Evaluator::readMatrix(Step &step, const Operation &operation, ValueId tensor,
+                                        const Shape &shape) {
+  if (auto found = tensors.find(tensor); found == tensors.end() || found->second.shape != shape)
+    return operation.fail("expected a tensor of shape ", toString(shape));
+  return step.builder.offsetOf(operation, tensor);
+}
+
+Status Evaluator::readContent(Step &step, ValueId value) {
+  const Operation &operation = *definitions[value];
+  const AttentionSizes &sizes = step.problem.sizes;
+  auto root = step.builder.nodeOf(value);
+  auto groups = operation.operandGroups(3);
+  if (!root || !groups)
+    return root ? groups.takeError() : root.takeError();
+  ContentProblem content{*root, -1, -1};
+  const std::tuple<size_t, int64_t *, Shape> tensorsOfTerm[] = {
+      {1, &content.shiftAt, {sizes.queryHeads, sizes.headDim}},
+      {2, &content.projectionAt, {sizes.headDim, sizes.headDim}}};
+  for (const auto &[group, place, shape] : tensorsOfTerm)
+    if (!(*groups)[group].empty()) {
+      auto offset = readMatrix(step, operation, (*groups)[group][0], shape);
+      if (!offset)
+        return offset.takeError();
+      *place = *offset;
+    }
+  step.problem.contents.push_back(content);
+  return Status::success();
+}
+
+Status Evaluator::readQueryShift(Step &step, ValueId value) {
+  const Operation &operation = *definitions[value];
+  if (operation.name != "pe.query_shift" || operation.operands.size() != 1)
+    return operation.fail("is no prologue that the reference can evaluate");
+  const AttentionSizes &sizes = step.problem.sizes;
+  auto offset =
+      readMatrix(step, operation, operation.operands[0], {sizes.queryHeads, sizes.headDim});
+  if (!offset)
+    return offset.takeError();
+  step.problem.queryShifts.push_back(*offset);
+  return Status::success();
+}
+
 /// A logit per query head.
 Status Evaluator::readSink(Step &step, ValueId operand) {
   const Array &logits = tensors.at(operand);
@@ -283,6 +327,12 @@ Status Evaluator::readOperands(Step &step) {
       step.problem.score = *node;
     } else if (type == "!pe.rotation") {
       if (Status status = readRotation(step, operand); !status)
+        return status.takeError();
+    } else if (type == "!pe.content") {
+      if (Status status = readContent(step, operand); !status)
+        return status.takeError();
+    } else if (type == "!pe.prologue") {
+      if (Status status = readQueryShift(step, operand); !status)
         return status.takeError();
     } else if (type == "!pe.mask") {
       auto mask = buildMask(program, definitions, step.builder, operand);

@@ -72,6 +72,10 @@ private:
   Status readSides(Step &step);
   Status readRotation(Step &step, ValueId value);
   Status readSink(Step &step, ValueId operand);
+  Status readContent(Step &step, ValueId value);
+  Status readQueryShift(Step &step, ValueId value);
+  Expected<int64_t> readMatrix(Step &step, const Operation &operation, ValueId tensor,
+                               const Shape &shape);
   Status readSeed(Step &step, ValueId operand);
   Status prepareEmbed(const Operation &operation);
   Status checkAxes(const EmbedStep &step) const;

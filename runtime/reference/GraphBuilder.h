@@ -79,6 +79,7 @@ private:
   Expected<NodeId> buildBiasFunction(const Operation &operation);
   Expected<NodeId> buildScoreFunction(const Operation &operation);
   Expected<NodeId> buildEmbeddingFunction(const Operation &operation);
+  Expected<NodeId> buildContentFunction(const Operation &operation);
   Expected<NodeId> buildRegion(const Operation &operation, const std::vector<Position> &leading);
   Expected<NodeId> buildFunction(const Operation &operation, const std::vector<Position> &leading);
   Expected<NodeId> slopeNode(const Operation &operation, const std::vector<ValueId> &slope);

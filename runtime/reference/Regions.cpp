@@ -37,6 +37,12 @@ Expected<NodeId> GraphBuilder::buildScoreFunction(const Operation &operation) {
                                    Position::Query, Position::Key});
 }
 
+/// Element d of the vector of a pair; shift and projection are no captures.
+Expected<NodeId> GraphBuilder::buildContentFunction(const Operation &operation) {
+  return buildFunction(operation, {Position::Batch, Position::Head, Position::Query, Position::Key,
+                                   Position::Dim, Position::Width});
+}
+
 Expected<NodeId> GraphBuilder::buildEmbeddingFunction(const Operation &operation) {
   // What a call must fulfil is checked before it is evaluated.
   if (Status status = operation.expectOnly({"least", "width_multiple"}); !status)
@@ -59,11 +65,19 @@ Expected<NodeId> GraphBuilder::buildRegion(const Operation &operation,
     return operation.fail("expected one region");
   const Region &region = operation.regions[0];
   const size_t count = positions.size();
-  if (region.arguments.size() != count + operation.operands.size())
-    return operation.fail("expected a region with ", count, " arguments and one per operand");
+  // Captures come first; of a content term shift and projection follow.
+  size_t captures = operation.operands.size();
+  if (operation.find("operandSegmentSizes")) {
+    auto groups = operation.operandGroups(1);
+    if (!groups)
+      return groups.takeError();
+    captures = (*groups)[0].size();
+  }
+  if (region.arguments.size() != count + captures)
+    return operation.fail("expected a region with ", count, " arguments and one per capture");
   for (size_t i = 0; i < count; ++i)
     nodes[region.arguments[i]] = graph.position(positions[i]);
-  for (size_t i = 0; i < operation.operands.size(); ++i) {
+  for (size_t i = 0; i < captures; ++i) {
     ValueId argument = region.arguments[count + i];
     if (program.typeOf(operation.operands[i]) != "!pe.coordinate") {
       captured[argument] = operation.operands[i];

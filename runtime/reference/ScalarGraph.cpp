@@ -271,6 +271,11 @@ void ScalarEvaluator::startRow(int64_t query) {
   run(lists[static_cast<size_t>(Level::Row)]);
 }
 
+double ScalarEvaluator::evaluateElement(int64_t key, int64_t dim) {
+  positions[static_cast<size_t>(Position::Key)] = static_cast<double>(key);
+  return evaluateDim(dim);
+}
+
 double ScalarEvaluator::evaluate(int64_t key, double score) {
   positions[static_cast<size_t>(Position::Score)] = score;
   positions[static_cast<size_t>(Position::Key)] = static_cast<double>(key);
@@ -407,7 +412,8 @@ void ScalarEvaluator::reverseNode(const ScalarNode &node, double value, double c
   }
 }
 
-void ScalarEvaluator::reverse(double cotangent, double noise, ParameterGradients &gradients) {
+void ScalarEvaluator::reverse(double cotangent, double magnitude, double noise,
+                              ParameterGradients &gradients) {
   derivativeByScore = 0.0;
   if (!graph.nodes[root].differentiable)
     return;
@@ -421,7 +427,7 @@ void ScalarEvaluator::reverse(double cotangent, double noise, ParameterGradients
     for (int64_t e = range.offset; e < range.offset + range.length; ++e) {
       double derivative = pairGradient[e];
       gradients.sum[e] += cotangent * derivative;
-      gradients.magnitude[e] += std::fabs(cotangent * derivative);
+      gradients.magnitude[e] += magnitude * std::fabs(derivative);
       gradients.noiseSquared[e] += (noise * derivative) * (noise * derivative);
       pairGradient[e] = 0.0;
     }

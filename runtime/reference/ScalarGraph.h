@@ -21,6 +21,7 @@
 #include "runtime/reference/ScalarRules.h"
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -186,8 +187,14 @@ public:
   double evaluate(int64_t key, double score = 0.0);
   /// The root's value at a dimension of the token.
   double evaluateDim(int64_t dim);
+  /// The root's value at the global key position and an element of the pair's vector.
+  double evaluateElement(int64_t key, int64_t dim);
   /// Adds cotangent * d(root)/d(parameters), at the pair evaluated last, to `gradients`.
-  void reverse(double cotangent, double noise, ParameterGradients &gradients);
+  void reverse(double cotangent, double noise, ParameterGradients &gradients) {
+    reverse(cotangent, std::fabs(cotangent), noise, gradients);
+  }
+  /// The same for a cotangent that is a sum of terms of this magnitude.
+  void reverse(double cotangent, double magnitude, double noise, ParameterGradients &gradients);
   /// The derivative with respect to the score, computed by the last `reverse`.
   double scoreDerivative() const { return derivativeByScore; }
 

@@ -142,7 +142,7 @@ func.func @too_many_rotary_dims(%q: tensor<?x?x?x32xf32>) {
 
 func.func @rank(%q: tensor<?x?x?xf32>) {
   // expected-error @below {{operand #0 must be 4D tensor}}
-  %o = "pe.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0>}> : (tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+  %o = "pe.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>}> : (tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
   return
 }
 
@@ -150,7 +150,7 @@ func.func @rank(%q: tensor<?x?x?xf32>) {
 
 func.func @unknown_clause(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // expected-error @below {{expected bias(...), prologue(...), rotate(...), score(...), sink(...), dropout(...), mask(...), attributes or ':' with the types, found 'foo' (clause-C1)}}
+  // expected-error @below {{expected bias(...), prologue(...), rotate(...), content(...), score(...), sink(...), dropout(...), mask(...), attributes or ':' with the types, found 'foo' (clause-C1)}}
   %o = pe.attention %q, %q, %q foo(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }
@@ -159,7 +159,7 @@ func.func @unknown_clause(%q: tensor<?x?x?x?xf32>) {
 
 func.func @clause_not_built(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // expected-error @below {{clause positions(...) is not built yet; bias(...), prologue(...), rotate(...), score(...), sink(...), dropout(...) and mask(...) are (clause-C2)}}
+  // expected-error @below {{clause positions(...) is not built yet; bias(...), prologue(...), rotate(...), content(...), score(...), sink(...), dropout(...) and mask(...) are (clause-C2)}}
   %o = pe.attention %q, %q, %q mask(%m) positions(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }
@@ -168,7 +168,7 @@ func.func @clause_not_built(%q: tensor<?x?x?x?xf32>) {
 
 func.func @clause_order(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // expected-error @below {{expected the clauses in the order bias(...) prologue(...) rotate(...) score(...) sink(...) dropout(...) mask(...), found rotate after mask (clause-C3)}}
+  // expected-error @below {{expected the clauses in the order bias(...) prologue(...) rotate(...) content(...) score(...) sink(...) dropout(...) mask(...), found rotate after mask (clause-C3)}}
   %o = pe.attention %q, %q, %q mask(%m) rotate(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }

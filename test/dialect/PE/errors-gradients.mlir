@@ -79,7 +79,7 @@ func.func @no_sink_gradient(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) {
 // -----
 
 func.func @prologue_argument(%r: !pe.rotation, %a: !pe.adjoint) {
-  // expected-error@+1 {{expected what an op of prologues or rotations makes, found another value (prologue_pullback-C1)}}
+  // expected-error@+1 {{expected what an op of prologues, rotations or content makes, found another value (prologue_pullback-C1)}}
   %d = pe.prologue_pullback %r, %a : !pe.rotation -> tensor<?xf32>
   return
 }

@@ -52,6 +52,7 @@ LISTS = [
     r"pe\.axis_size (%\w+), \d+ : (\S+)",
     r"pe\.embed (%\w+), %\w+ : (\S+)",
     r"pe\.embedding_pullback %\w+, (%\w+) : (\S+)",
+    r"pe\.query_shift (%\w+) : (\S+)",
     r"pe\.rotary (%\w+) : (\S+)",
     r"pe\.rotation_table (%\w+, %\w+) : (.*)",
 ]

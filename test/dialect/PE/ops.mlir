@@ -145,6 +145,21 @@ func.func @merge(%o: tensor<?x8x?x64xbf16>, %l: tensor<?x8x?xf32>, %s: tensor<?x
   return
 }
 
+// CHECK-LABEL: func @contents
+func.func @contents(%q: tensor<?x8x?x64xf32>, %r: tensor<33x64xf32>, %u: tensor<8x64xf32>, %w: tensor<64x64xf32>)
+    -> tensor<?x8x?x64xf32> {
+  // CHECK: %[[P:.*]] = pe.query_shift %{{.*}} : tensor<8x64xf32>
+  %p = pe.query_shift %u : tensor<8x64xf32>
+  // CHECK: %[[A:.*]] = pe.content_fn(%{{.*}} : tensor<33x64xf32>) {
+  %a = pe.content_fn(%r : tensor<33x64xf32>) expr "r[clamp(i - j, -16, 16) + 16, d]"
+  // CHECK: %[[B:.*]] = pe.content_fn shift(%{{.*}} : tensor<8x64xf32>) project(%{{.*}} : tensor<64x64xf32>) {
+  %b = pe.content_fn shift(%u : tensor<8x64xf32>) project(%w : tensor<64x64xf32>) expr "sin((i - j) / dim)"
+  // CHECK: pe.attention %{{.*}} prologue(%[[P]]) content(%[[A]], %[[B]]) : (
+  %o = pe.attention %q, %q, %q prologue(%p) content(%a, %b)
+      : (tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>) -> tensor<?x8x?x64xf32>
+  return %o : tensor<?x8x?x64xf32>
+}
+
 // CHECK-LABEL: func @argument_attributes
 // CHECK-SAME: pe.init = "uniform(-1, 2.5)"
 func.func @argument_attributes(

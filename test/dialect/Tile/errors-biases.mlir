@@ -322,3 +322,53 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     tile.find_segments(%w1, %b1, %w2, %b2) ["relu", "identity"] range %u, %v into %knots, %coefficients, %count {tolerance = 0.0 : f64} : !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 8], f32>, !tile.buffer<[hq], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[1], i32>
   }
 }
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %T = tile.buffer "t" temporary : !tile.buffer<[b, hq, 33, r], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      // expected-error @below {{(near-C1)}}
+      %x = tile.near %T first 0 : !tile.buffer<[b, hq, 33, r], f32> -> !tile.val<[r], f32>
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %T = tile.buffer "t" temporary : !tile.buffer<[b, hq, r, 33], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      // expected-error @below {{expected an f32 table of extents b, hq, a number of distances and r, found '!tile.buffer<[b, hq, r, 33], f32>' (near-C2)}}
+      %x = tile.near %T first 0 : !tile.buffer<[b, hq, r, 33], f32> -> !tile.val<[r, c], f32>
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %T = tile.buffer "t" temporary : !tile.buffer<[b, hq, 33, r], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<[r], f32>
+      // expected-error @below {{(near_grad-C1)}}
+      tile.near_grad %x, %T first 0 : !tile.val<[r], f32> -> !tile.buffer<[b, hq, 33, r], f32>
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %T = tile.buffer "t" temporary : !tile.buffer<[b, hq, r, 33], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<[r, c], f32>
+      // expected-error @below {{(near_grad-C2)}}
+      tile.near_grad %x, %T first 0 : !tile.val<[r, c], f32> -> !tile.buffer<[b, hq, r, 33], f32>
+    }
+  }
+}

@@ -288,3 +288,41 @@ func.func @rotation_of_constant(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k
   %o = pe.attention %q, %k, %v rotate(%r) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+func.func @content_of_positions(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+                                %t: tensor<?x?xf32> {pe.name = "t", pe.axes = ["rows", "depth"]})
+    -> (!qkv {pe.name = "o"}) {
+  // expected-error @below {{expected a content term that depends on i and j through i - j alone, and not on b, found one that depends on i; write what depends on i or j alone as a bias (dataflow-C19)}}
+  %c = pe.content_fn(%t : tensor<?x?xf32>) expr "t[i, d]"
+  %o = pe.attention %q, %k, %v content(%c) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+func.func @axes_of_shift(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+                         %u: tensor<?x?xf32> {pe.name = "u", pe.axes = ["depth", "head"]})
+    -> (!qkv {pe.name = "o"}) {
+  // expected-error @below {{expected a tensor of unknown sizes with pe.axes = ["head", "depth"], found 'tensor<?x?xf32>' with other axes (dataflow-C20)}}
+  %p = pe.query_shift %u : tensor<?x?xf32>
+  %o = pe.attention %q, %k, %v prologue(%p) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+func.func @axes_of_projection(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+                              %w: tensor<8x?xf32> {pe.name = "w"}) -> (!qkv {pe.name = "o"}) {
+  // expected-error @below {{expected a tensor of unknown sizes with pe.axes = ["depth", "depth"], found 'tensor<8x?xf32>' without axes (dataflow-C20)}}
+  %c = pe.content_fn project(%w : tensor<8x?xf32>) expr "exp(-abs(i - j))"
+  %o = pe.attention %q, %k, %v content(%c) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}

@@ -1,0 +1,135 @@
+//===- PEContents.cpp - Terms that depend on queries and distances --------===//
+//
+// Constraints content_fn-C1 to content_fn-C8 of docs/spec.md (PERegions.h has C1 to C6).
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/PE/PEContents.h"
+
+#include "dialect/PE/PERegions.h"
+#include "dialect/PE/PEScalars.h"
+#include "mlir/IR/Matchers.h"
+
+#include <optional>
+
+using namespace mlir;
+using namespace mlir::pe;
+
+#define GET_OP_CLASSES
+#include "dialect/PE/PEContents.cpp.inc"
+
+constexpr RegionForm kForm = {"content_fn", RegionForm::Point::Content};
+
+using UnresolvedOperand = OpAsmParser::UnresolvedOperand;
+
+/// WORD ( %tensor : type ), if it is there.
+static ParseResult parseTensorClause(OpAsmParser &parser, StringRef word, OperationState &result,
+                                     int32_t &count) {
+  if (failed(parser.parseOptionalKeyword(word)))
+    return success();
+  UnresolvedOperand operand;
+  Type type;
+  count = 1;
+  return failure(parser.parseLParen() || parser.parseOperand(operand) ||
+                 parser.parseColonType(type) || parser.parseRParen() ||
+                 parser.resolveOperand(operand, type, result.operands));
+}
+
+ParseResult ContentFnOp::parse(OpAsmParser &parser, OperationState &result) {
+  result.addTypes(ContentType::get(parser.getContext()));
+  int32_t captures = 0, shift = 0, projection = 0;
+  auto parseClauses = [&]() -> ParseResult {
+    captures = static_cast<int32_t>(result.operands.size());
+    return failure(parseTensorClause(parser, "shift", result, shift) ||
+                   parseTensorClause(parser, "project", result, projection));
+  };
+  if (parseScalarRegion(parser, result, kForm, parseClauses))
+    return failure();
+  result.addAttribute(getOperandSegmentSizeAttr(),
+                      parser.getBuilder().getDenseI32ArrayAttr({captures, shift, projection}));
+  return success();
+}
+
+void ContentFnOp::print(OpAsmPrinter &printer) {
+  auto printClauses = [&] {
+    if (Value shift = getShift())
+      printer << " shift(" << shift << " : " << shift.getType() << ")";
+    if (Value projection = getProjection())
+      printer << " project(" << projection << " : " << projection.getType() << ")";
+  };
+  printScalarRegion(printer, *this, getCaptures(), printClauses);
+}
+
+LogicalResult ContentFnOp::verify() { return verifyRegionArguments(*this, kForm, getCaptures()); }
+
+namespace {
+/// The whole numbers that a value may be; an end is absent where nothing is known.
+struct WholeRange {
+  std::optional<int64_t> low, high;
+};
+} // namespace
+
+/// Follows sums, differences and limits; anything else may be any number.
+static WholeRange rangeOf(Value value) {
+  APInt number;
+  if (matchPattern(value, m_ConstantInt(&number)))
+    return {number.getSExtValue(), number.getSExtValue()};
+  Operation *op = value.getDefiningOp();
+  if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MaxSIOp, arith::MinSIOp>(op))
+    return {};
+  const WholeRange a = rangeOf(op->getOperand(0)), b = rangeOf(op->getOperand(1));
+  auto both = [](std::optional<int64_t> x, std::optional<int64_t> y, auto combine) {
+    return x && y ? std::optional<int64_t>(combine(*x, *y)) : std::nullopt;
+  };
+  auto sum = [](int64_t x, int64_t y) { return x + y; };
+  auto difference = [](int64_t x, int64_t y) { return x - y; };
+  if (isa<arith::AddIOp>(op))
+    return {both(a.low, b.low, sum), both(a.high, b.high, sum)};
+  if (isa<arith::SubIOp>(op))
+    return {both(a.low, b.high, difference), both(a.high, b.low, difference)};
+  auto larger = [](int64_t x, int64_t y) { return std::max(x, y); };
+  auto smaller = [](int64_t x, int64_t y) { return std::min(x, y); };
+  auto either = [](std::optional<int64_t> x, std::optional<int64_t> y, auto combine) {
+    return x && y ? std::optional<int64_t>(combine(*x, *y)) : x ? x : y;
+  };
+  if (isa<arith::MaxSIOp>(op))
+    return {either(a.low, b.low, larger), both(a.high, b.high, larger)};
+  return {both(a.low, b.low, smaller), either(a.high, b.high, smaller)};
+}
+
+/// A clip has room in the table that it indexes.
+static LogicalResult verifyRead(ReadOp read) {
+  auto shape = cast<RankedTensorType>(read.getSource().getType()).getShape();
+  for (auto [index, size] : llvm::zip_equal(read.getIndices(), shape)) {
+    const WholeRange range = rangeOf(index);
+    if (ShapedType::isDynamic(size) || !range.low || !range.high)
+      continue;
+    if (*range.low < 0 || *range.high >= size) // content_fn-C8
+      return read.emitOpError("expected an index within an axis of size ")
+             << size << ", found one from " << *range.low << " to " << *range.high
+             << "; change the clip or the table (content_fn-C8)";
+  }
+  return success();
+}
+
+LogicalResult ContentFnOp::verifyRegions() {
+  for (Operation &op : getBody().front())
+    if (isa<MlpEvalOp>(op)) // content_fn-C7
+      return op.emitOpError("expected no network in a content term (content_fn-C7)");
+  if (failed(verifyRegionCode(*this, kForm)))
+    return failure();
+  for (auto read : getBody().getOps<ReadOp>())
+    if (failed(verifyRead(read)))
+      return failure();
+  return success();
+}
+
+bool QueryShiftOp::changesQueries() { return true; }
+bool QueryShiftOp::changesKeys() { return false; }
+
+Value QueryShiftOp::buildElement(OpBuilder &builder, Location loc, const RowPoint &point,
+                                 Value element, ValueRange operands) {
+  Value shift = ReadOp::create(builder, loc, builder.getF32Type(), operands[0],
+                               ValueRange{point.head, point.dim});
+  return arith::AddFOp::create(builder, loc, element, shift);
+}

@@ -1,0 +1,60 @@
+//===- PEContents.td - Terms that depend on queries and distances -*- tablegen -*-===//
+#ifndef PE_CONTENTS_TD
+#define PE_CONTENTS_TD
+
+include "dialect/PE/PEAttributes.td"
+include "dialect/PE/PEInterfaces.td"
+include "dialect/PE/PETypes.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def PE_ContentFnOp : PE_Op<"content_fn", [
+    Pure, IsolatedFromAbove, SingleBlock, AttrSizedOperandSegments]> {
+  let summary = "A vector for every distance, written as scalar code";
+  let description = [{
+    The region computes element d of a vector P_h(i - j), from batch b, head h (of this call), global
+    query position i, global key position j, d, the number of elements dim and the captured tensors.
+    It must depend on i and j through i - j alone, and not on b (dataflow-C19).
+
+    `content(%c)` of an attention adds scale * <q_i + v_h, P_h(i - j)> to the score, where v is the
+    `shift` [heads, D], zero when it is absent; with `project(%w)` [D, D] it adds
+    scale * <(q_i + v_h) W, P_h(i - j)>. q are the queries that the caller gives: neither prologues nor
+    the rotation are applied to them. It is added behind a function of the score, like a bias.
+
+    `value_content(%c)` adds sum_j A_ij P_h(i - j) to the output; the vector then has Dv elements, and
+    there is neither shift nor projection.
+
+    Gradients of queries, shift, projection and captures are derived. Example (Shaw et al. 2018,
+    arXiv 1803.02155, section 3.2; Dai et al. 2019, arXiv 1901.02860, section 3.3):
+
+    ```mlir
+    %c = pe.content_fn(%rel_k : tensor<33x?xf32>) expr "rel_k[clamp(i - j, -16, 16) + 16, d]"
+    %r = pe.content_fn shift(%v : tensor<?x?xf32>)
+           expr "let w = 10000 ^ (-2 * (d // 2) / dim) in select(d % 2 == 0, sin((i - j) * w), cos((i - j) * w))"
+    ```
+  }];
+  let arguments = (ins Variadic<PE_Data>:$captures, Optional<2DTensorOf<[F32]>>:$shift,
+                       Optional<2DTensorOf<[F32]>>:$projection);
+  let results = (outs PE_ContentType:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def PE_QueryShiftOp : PE_Op<"query_shift", [
+    Pure, DeclareOpInterfaceMethods<PE_PrologueOpInterface>]> {
+  let summary = "Adds a vector per head to the queries";
+  let description = [{
+    A prologue: q_i becomes q_i + u_h, for `shift` u [heads, D]. Content terms read the queries
+    without it. Example (Dai et al. 2019, arXiv 1901.02860, section 3.3: the vector u):
+
+    ```mlir
+    %p = pe.query_shift %u : tensor<?x?xf32>
+    ```
+  }];
+  let arguments = (ins 2DTensorOf<[F32]>:$shift);
+  let results = (outs PE_PrologueType:$result);
+  let assemblyFormat = "$shift attr-dict `:` type($shift)";
+}
+
+#endif // PE_CONTENTS_TD

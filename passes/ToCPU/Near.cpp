@@ -1,0 +1,146 @@
+//===- Near.cpp - numbers per row and distance on a strip ------------------===//
+//
+// Most strips of rows lie wholly beyond the distances of the table: there a row reads one number
+// for all keys, and no pair is written. Where a strip and a block meet the distances, this is
+// decided for every key and vector of rows.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/ToCPU/Biases.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::cpu;
+
+namespace {
+
+/// The table [..., count, rows] of a strip's head.
+class NearStrip {
+public:
+  NearStrip(StageContext &context, const StripPlace &place, Value table, int64_t first)
+      : context(context), e(context.e), place(place), memory(context.memory(table)),
+        count(entriesOfNear(table)),
+        apart(place.row + context.rowStart - place.block - context.columnStart - Index(first)) {
+    Place at = place.place();
+    at.r = place.row;
+    base = context.offset(table, at);
+  }
+
+  int64_t getCount() const { return count; }
+  /// The entry of lane 0 of the vector at the key, and those of the first and last pair.
+  Index entry(const Index &key, int64_t vector) { return apart - key + Index(vector * e.lanes); }
+  Index least() { return apart - place.keyEnd + Index(1); }
+  Index most() { return apart - place.keyBegin + Index(context.cpu.stripRows() - 1); }
+
+  /// An entry of the rows of a vector.
+  Value rowsAt(const Index &entry, int64_t vector) {
+    Index at = base + entry * context.rows + Index(vector * e.lanes);
+    return place.masked ? e.loadLanes(memory, at, exists(vector)) : e.loadVector(memory, at);
+  }
+  /// The entries of the vector's pairs, each clamped.
+  Value gather(const Index &entry, int64_t vector) {
+    Value numbers = lanesOf(entry);
+    numbers = e.create<arith::MaxSIOp>(
+        e.create<arith::MinSIOp>(numbers, e.splatInt(static_cast<int32_t>(count - 1))),
+        e.splatInt(0));
+    return e.create<vector::GatherOp>(e.vectorType(), memory, ValueRange{placeOf(vector)},
+                                      offsets(numbers), exists(vector), e.splat(0.0));
+  }
+  /// Writes the pairs of the vector that have an entry.
+  void scatter(const Index &entry, int64_t vector, Value value) {
+    Value numbers = lanesOf(entry);
+    Value isEntry = e.create<arith::AndIOp>(
+        e.compare(arith::CmpIPredicate::sge, numbers, e.splatInt(0)),
+        e.compare(arith::CmpIPredicate::slt, numbers, e.splatInt(static_cast<int32_t>(count))));
+    Value lanes = e.create<arith::AndIOp>(isEntry, exists(vector));
+    Value safe = e.select(lanes, numbers, e.splatInt(0));
+    e.create<vector::ScatterOp>(/*result=*/Type(), memory, ValueRange{placeOf(vector)},
+                                offsets(safe), lanes, value);
+  }
+
+private:
+  Value exists(int64_t vector) { return e.laneMask(place.rowCount - Index(vector * e.lanes)); }
+  Value placeOf(int64_t vector) { return e.toValue(base + Index(vector * e.lanes)); }
+  Value lanesOf(const Index &entry) {
+    return e.create<arith::AddIOp>(e.iota(), e.splatIndex(entry));
+  }
+  /// entry * rows + lane, in 64 bits.
+  Value offsets(Value entries) {
+    VectorType wide = e.vectorType(e.getI64Type());
+    Value pitch =
+        e.broadcast(e.create<arith::IndexCastOp>(e.getI64Type(), e.toValue(context.rows)));
+    Value product = e.create<arith::MulIOp>(e.create<arith::ExtSIOp>(wide, entries), pitch);
+    return e.create<arith::AddIOp>(product, e.create<arith::ExtSIOp>(wide, e.iota()));
+  }
+
+  StageContext &context;
+  Emitter &e;
+  const StripPlace &place;
+  Value memory;
+  int64_t count;
+  Index apart, base;
+};
+
+} // namespace
+
+void mlir::tile::cpu::emitNear(StageContext &context, StripValues &values, const Slots &slots,
+                               NearOp op) {
+  Emitter &e = context.e;
+  const StripPlace &place = values.getPlace();
+  NearStrip strip(context, place, op.getTable(), op.getFirst());
+  auto store = [&](const Index &key, int64_t v, Value value) {
+    e.storeVector(value, slots.getMemory(), slots.at(op.getValue(), key, Index(v * e.lanes)));
+  };
+  // Whether entries from `least` to `most` are all the last one, or all the first.
+  auto isBeyond = [&](const Index &least) { return e.less(strip.getCount() - 2, least); };
+  auto isBefore = [&](const Index &most) { return e.less(most, 1); };
+  auto fill = [&](int64_t entry) {
+    SmallVector<Value> rows;
+    for (int64_t v = 0; v < context.cpu.queryVectors; ++v)
+      rows.push_back(strip.rowsAt(entry, v));
+    e.loop(place.keyBegin, place.keyEnd, 1, [&](Index key) {
+      for (auto [v, row] : llvm::enumerate(rows))
+        store(key, v, row);
+    });
+  };
+  auto mixed = [&] {
+    e.loop(place.keyBegin, place.keyEnd, 1, [&](Index key) {
+      for (int64_t v = 0; v < context.cpu.queryVectors; ++v) {
+        Index entry = strip.entry(key, v), most = entry + Index(e.lanes - 1);
+        e.ifThen(
+            isBeyond(entry), [&] { store(key, v, strip.rowsAt(strip.getCount() - 1, v)); },
+            [&] {
+              e.ifThen(
+                  isBefore(most), [&] { store(key, v, strip.rowsAt(0, v)); },
+                  [&] { store(key, v, strip.gather(entry, v)); });
+            });
+      }
+    });
+  };
+  e.ifThen(
+      isBeyond(strip.least()), [&] { fill(strip.getCount() - 1); },
+      [&] { e.ifThen(isBefore(strip.most()), [&] { fill(0); }, mixed); });
+}
+
+void mlir::tile::cpu::emitNearGrad(StageContext &context, StripValues &values, const Slots &slots,
+                                   NearGradOp op) {
+  Emitter &e = context.e;
+  const StripPlace &place = values.getPlace();
+  NearStrip strip(context, place, op.getTable(), op.getFirst());
+  auto meets = [&](const Index &least, const Index &most) {
+    return e.create<arith::AndIOp>(e.less(least, strip.getCount()), e.less(-1, most));
+  };
+  e.ifThen(meets(strip.least(), strip.most()), [&] {
+    e.loop(place.keyBegin, place.keyEnd, 1, [&](Index key) {
+      for (int64_t v = 0; v < context.cpu.queryVectors; ++v) {
+        Index entry = strip.entry(key, v);
+        e.ifThen(meets(entry, entry + Index(e.lanes - 1)), [&] {
+          strip.scatter(
+              entry, v,
+              e.loadVector(slots.getMemory(), slots.at(op.getValue(), key, Index(v * e.lanes))));
+        });
+      }
+    });
+  });
+}

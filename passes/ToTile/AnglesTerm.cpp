@@ -1,0 +1,195 @@
+//===- AnglesTerm.cpp - content terms of sines and cosines -----------------===//
+//
+// Elements d = 2n and 2n + 1 of the vector at distance t are a_d sin(t w) + b_d cos(t w) with one
+// frequency w. By the addition theorem
+//
+//   <q', P(i - j)> = sum over n of turned[i, 2n] cos(j w) + turned[i, 2n + 1] sin(j w)
+//   turned[i, 2n]     = sum over both d of q'_d (a_d sin(i w) + b_d cos(i w))
+//   turned[i, 2n + 1] = sum over both d of q'_d (b_d sin(i w) - a_d cos(i w))
+//
+// so it is one more contraction over as many dims, with features of keys that all heads share.
+// Their angles are products of positions and frequencies in float64.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/ToTile/Content.h"
+#include "passes/ToTile/SineAndCosine.h"
+
+#include "passes/Analysis/Slice.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+namespace {
+
+class AnglesTerm : public ContentTerm {
+public:
+  AnglesTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
+             const Attention &attention, std::string name)
+      : ContentTerm(context, op, std::move(structure), attention, std::move(name)) {}
+
+  LogicalResult prepare() override;
+  Value emit(TileBuilder &t) override;
+  SmallVector<SpaceSet> gradientFolds() const override { return {{"r", "d"}}; }
+  SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) override;
+  void storeFolds(TileBuilder &t, ValueRange folds) override;
+  void finish() override;
+
+private:
+  void prepareWaves();
+  void prepareTables();
+  void prepareTurned();
+  Value frequencyAt(Scalar &s, Value dim);
+  Value amplitudeAt(Scalar &s, Value dim, bool ofSine);
+  /// sine and cosine of position * w.
+  std::pair<Value, Value> waveAt(Scalar &s, Value position, Value dim);
+  Value pairOf(Scalar &s, Value dim, int64_t which);
+
+  Value frequencies, amplitudes; // [d] and [d, 2] (of sine and cosine), in f64
+  Value even, odd;               // [r, d]: what q'_d adds to elements 2n and 2n + 1 of `turned`
+  Value features;                // [c, d]
+  Value turned, dTurned;         // [b, hq, r, d]
+};
+
+} // namespace
+
+/// The factor w of the angle.
+Value AnglesTerm::frequencyAt(Scalar &s, Value dim) {
+  Value angle = structure.angle;
+  auto product = angle.getDefiningOp<arith::MulFOp>();
+  TileParameters params(context, op.getBody().front(), op.getCaptures());
+  params.compute = s.getF64Type();
+  // At a distance of 1 the angle is w.
+  IRMapping mapping = mapPoint(s, s.index(0), s.index(1), dim);
+  return pe::emitScalar(product.getResult(), mapping, s, params, params.compute);
+}
+
+/// The element where every sine is 1 and every cosine 0, or the other way round.
+Value AnglesTerm::amplitudeAt(Scalar &s, Value dim, bool ofSine) {
+  auto yield = cast<pe::YieldOp>(op.getBody().front().getTerminator());
+  TileParameters params(context, op.getBody().front(), op.getCaptures());
+  params.compute = s.getF64Type();
+  IRMapping mapping = mapPoint(s, s.index(0), s.index(1), dim);
+  for (Operation *inner : pe::collectSlice(yield.getValues()[0]))
+    if (isa<math::SinOp, math::CosOp>(inner))
+      mapping.map(inner->getResult(0),
+                  s.number(isa<math::SinOp>(inner) == ofSine ? 1.0 : 0.0, s.getF64Type()));
+  return pe::emitScalar(yield.getValues()[0], mapping, s, params, params.compute);
+}
+
+std::pair<Value, Value> AnglesTerm::waveAt(Scalar &s, Value position, Value dim) {
+  return emitSineAndCosine(
+      s, s.mul(s.toFloat(position, s.getF64Type()), readElement(s, frequencies, {dim})));
+}
+
+/// Dim 2n + `which` of the pair of `dim`.
+Value AnglesTerm::pairOf(Scalar &s, Value dim, int64_t which) {
+  Value two = s.index(2);
+  Value first = s.mul(s.create<arith::DivUIOp>(dim, two), two);
+  return which ? s.add(first, s.index(which)) : first;
+}
+
+void AnglesTerm::prepareWaves() {
+  Type f64 = context.plan.getF64Type();
+  frequencies = context.kept(name + "_frequencies", {"d"}, f64);
+  amplitudes = context.kept(name + "_amplitudes", {"d", "2"}, f64);
+  TileBuilder t = beginStage(context.plan, name + "_prepare_waves", Phase::Prepare, {});
+  t.foreach ({"d"}, [&](Scalar &s, ValueRange at) {
+    writeElement(s, frequencyAt(s, at[0]), frequencies, {at[0]});
+    writeElement(s, amplitudeAt(s, at[0], true), amplitudes, {at[0], s.index(0)});
+    writeElement(s, amplitudeAt(s, at[0], false), amplitudes, {at[0], s.index(1)});
+  });
+}
+
+void AnglesTerm::prepareTables() {
+  even = context.kept(name + "_even", {"r", "d"});
+  odd = context.kept(name + "_odd", {"r", "d"});
+  features = context.kept(name + "_features", {"c", "d"});
+  auto narrow = [](Scalar &s, Value value) -> Value {
+    return s.create<arith::TruncFOp>(s.getF32Type(), value);
+  };
+  TileBuilder rows = beginStage(context.plan, name + "_prepare_rows", Phase::Prepare, {"r"});
+  rows.foreach ({"ceildiv(d,2)"}, [&](Scalar &s, ValueRange at) {
+    Value first = s.mul(at[1], s.index(2));
+    auto [sine, cosine] = waveAt(s, s.add(at[0], s.size("q_start")), first);
+    for (Value dim : {first, s.add(first, s.index(1))}) {
+      Value a = readElement(s, amplitudes, {dim, s.index(0)});
+      Value b = readElement(s, amplitudes, {dim, s.index(1)});
+      writeElement(s, narrow(s, s.add(s.mul(a, sine), s.mul(b, cosine))), even, {at[0], dim});
+      writeElement(s, narrow(s, s.sub(s.mul(b, sine), s.mul(a, cosine))), odd, {at[0], dim});
+    }
+  });
+  TileBuilder columns = beginStage(context.plan, name + "_prepare_columns", Phase::Prepare, {"c"});
+  columns.foreach ({"ceildiv(d,2)"}, [&](Scalar &s, ValueRange at) {
+    Value first = s.mul(at[1], s.index(2));
+    auto [sine, cosine] = waveAt(s, s.add(at[0], s.size("k_start")), first);
+    writeElement(s, narrow(s, cosine), features, {at[0], first});
+    writeElement(s, narrow(s, sine), features, {at[0], s.add(first, s.index(1))});
+  });
+}
+
+void AnglesTerm::prepareTurned() {
+  turned = context.kept(name + "_turned", {"b", "hq", "r", "d"});
+  TileBuilder t = beginStage(context.plan, name + "_prepare_turned", Phase::Prepare, {"b", "hq"});
+  t.foreach ({"r", "ceildiv(d,2)"}, [&](Scalar &s, ValueRange at) {
+    Value first = s.mul(at[3], s.index(2)), second = s.add(first, s.index(1));
+    auto read = [&](Value dim) {
+      return s.widen(readElement(s, queries.rows(), {at[0], at[1], at[2], dim}));
+    };
+    Value x = read(first), y = read(second);
+    for (auto [dim, table] : {std::pair(first, even), std::pair(second, odd)}) {
+      Value sum = s.add(s.mul(x, readElement(s, table, {at[2], first})),
+                        s.mul(y, readElement(s, table, {at[2], second})));
+      writeElement(s, s.mul(sum, s.number(scale * kLog2E)), turned, {at[0], at[1], at[2], dim});
+    }
+  });
+}
+
+LogicalResult AnglesTerm::prepare() {
+  if (failed(derive()))
+    return failure();
+  queries.prepare();
+  prepareWaves();
+  prepareTables();
+  prepareTurned();
+  if (context.grad)
+    dTurned = context.temporary("d_" + name + "_turned", {"b", "hq", "r", "d"});
+  return success();
+}
+
+Value AnglesTerm::emit(TileBuilder &t) {
+  // Rows are loaded once, before the stream.
+  TileBuilder before(t.getLoc(), OpBuilder(t.getInsertionBlock()->getParentOp()));
+  Value rows = before.load(turned, {"r", "d"});
+  return t.dot(rows, t.load(features, {"c", "d"}), "d");
+}
+
+SmallVector<Value> AnglesTerm::emitGradient(TileBuilder &t, Value cotangent) {
+  return {t.dot(cotangent, t.load(features, {"c", "d"}), "c")};
+}
+
+void AnglesTerm::storeFolds(TileBuilder &t, ValueRange folds) {
+  t.store(t.scaled(folds[0], scale), dTurned);
+}
+
+void AnglesTerm::finish() {
+  TileBuilder t = beginStage(context.plan, name + "_finish_queries", Phase::Finish, {"b", "hq"});
+  t.foreach ({"r", "d"}, [&](Scalar &s, ValueRange at) {
+    auto read = [&](int64_t which) {
+      return readElement(s, dTurned, {at[0], at[1], at[2], pairOf(s, at[3], which)});
+    };
+    Value sum = s.add(s.mul(read(0), readElement(s, even, {at[2], at[3]})),
+                      s.mul(read(1), readElement(s, odd, {at[2], at[3]})));
+    writeElement(s, sum, queries.gradient(), at);
+  });
+  queries.finish();
+}
+
+std::unique_ptr<ContentTerm> mlir::tile::createAnglesTerm(PlanContext &context, pe::ContentFnOp op,
+                                                          pe::ContentStructure structure,
+                                                          const Attention &attention,
+                                                          std::string name) {
+  return std::make_unique<AnglesTerm>(context, op, std::move(structure), attention,
+                                      std::move(name));
+}

@@ -1,0 +1,113 @@
+//===- Content.h - terms of queries and the distance ----------------------===//
+//
+// A content term adds scale <q'_i, P(i - j)> to the score, q' = (q + v) W (pe.content_fn). What is
+// kept per query and what the kernel does follow from its class (passes/Analysis/Content.h):
+//
+//   near     products with the few vectors P[low ... high] are prepared per query, [b, hq, w, r];
+//   the
+//            kernel reads one of them per pair, and backward adds the pair's cotangent there
+//   angles   q' is turned by its position, and the kernel multiplies it with features of the key:
+//            sin((i - j) w) = sin(i w) cos(j w) - cos(i w) sin(j w)
+//
+// Around the kernel, for every term:
+//
+//   rows of the caller ─► (q + v) W ─► what the term prepares ─► kernel
+//   d_q of the caller  ◄─ d_v, d_w  ◄─ gradient of q', of P    ◄─
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOTILE_CONTENT_H
+#define PE_PASSES_TOTILE_CONTENT_H
+
+#include "passes/Analysis/Content.h"
+#include "passes/ToTile/Terms.h"
+#include "passes/Transforms/ScalarVjp.h"
+
+namespace mlir::tile {
+
+/// The queries that a content term is multiplied with, (q + v) W, and their gradient.
+class ContentQueries {
+public:
+  ContentQueries(PlanContext &context, pe::ContentFnOp op, Value callerQueries, std::string name);
+
+  /// [b, hq, r, d], after `prepare`.
+  Value rows() const { return own ? own : queries; }
+  /// Their gradient, f32, of the same extents; a term's finish stage writes it. Null without
+  /// gradients.
+  Value gradient() const { return dRows; }
+  /// The gradient of the caller's queries, after `finish`.
+  Value gradientOfQueries() const { return dQueries; }
+
+  /// Adds the buffers and the prepare stage.
+  void prepare();
+  /// Adds the finish stages behind that of the term.
+  void finish();
+
+private:
+  void finishProjection();
+  void finishShift();
+  Value shifted(Scalar &s, ValueRange at, Value dim);
+
+  PlanContext &context;
+  Value shift, projection; // arguments of the function, or null
+  Value queries, own, dRows, dQueries;
+  std::string name;
+};
+
+/// A content term: its vectors, whose gradient is chained to what its code reads.
+class ContentTerm : public TermLowering {
+public:
+  ContentTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
+              const Attention &attention, std::string name);
+  Value gradientOfQueries() const { return queries.gradientOfQueries(); }
+
+protected:
+  /// The vector's element in float64.
+  Value emitElement(Scalar &s, Value head, Value distance, Value dim);
+  /// Adds to the gradients of what the element reads.
+  void emitAdjoint(Scalar &s, Value head, Value distance, Value dim, Value cotangent);
+  bool isActive() const { return vjp->isActive(); }
+  LogicalResult derive();
+  IRMapping mapPoint(Scalar &s, Value head, Value distance, Value dim);
+
+  pe::ContentFnOp op;
+  pe::ContentStructure structure;
+  double scale;
+  ContentQueries queries;
+  std::optional<pe::ScalarVjp> vjp;
+};
+
+std::unique_ptr<ContentTerm> createNearTerm(PlanContext &, pe::ContentFnOp, pe::ContentStructure,
+                                            pe::DifferenceRange range, const Attention &,
+                                            std::string name);
+std::unique_ptr<ContentTerm> createAnglesTerm(PlanContext &, pe::ContentFnOp, pe::ContentStructure,
+                                              const Attention &, std::string name);
+
+/// The content terms of one attention, which also belong to its AttentionTerms.
+class Contents {
+public:
+  /// Takes the gradient of the queries over: kernels and prologues write one of their own.
+  static FailureOr<Contents> create(PlanContext &context, pe::AttentionOp op, Attention &attention,
+                                    pe::DifferenceRange range, AttentionTerms &terms);
+  /// Adds the stage that adds up the gradient of the queries, behind all others.
+  void finish();
+
+private:
+  PlanContext *context = nullptr;
+  std::string name;
+  SmallVector<ContentTerm *> terms;
+  Value gradient, ofOthers; // of the caller's queries; what all but content terms add
+};
+
+/// `count` sums over k = 0 ... end - 1 of shared(k) * own(k, number of the sum): independent sums,
+/// that a machine computes at the same time.
+SmallVector<Value> emitSums(Scalar &s, Value end, unsigned count, Type type,
+                            llvm::function_ref<Value(Scalar &, Value)> shared,
+                            llvm::function_ref<Value(Scalar &, Value, unsigned)> own);
+/// How many sums are computed at a time.
+inline constexpr int64_t kSumsAtATime = 16;
+/// `body` for every first index and number of indices of the pieces of [0, size).
+void eachPiece(int64_t size, llvm::function_ref<void(int64_t first, unsigned count)> body);
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_TOTILE_CONTENT_H

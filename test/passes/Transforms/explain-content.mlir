@@ -1,0 +1,26 @@
+// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure | FileCheck %s
+!t = tensor<?x?x?x64xf32>
+
+// CHECK:      attention at {{.*}}: softmax, keys with 0 <= i - j
+// CHECK-NEXT:   content rel[{{.*}}, d]
+// CHECK-NEXT:     at {{.*}}, parameters rel
+// CHECK-NEXT:     class: near, because it has 17 different vectors: it does not change at distances below 0 and above 16
+// CHECK-NEXT:     forward: the products of a query with these vectors, once per query, and one addition per score; backward: one sum per query and vector
+// CHECK-NEXT:   content {{.*}}sin(
+// CHECK-NEXT:     at {{.*}}, parameters v_bias
+// CHECK-NEXT:     class: angles, because it consists of sines and cosines of i - j times a frequency, which two elements at a time share
+// CHECK:        content {{.*}}
+// CHECK:          class: near, because it has 6 different vectors: it does not change at distances below 0 and above 5
+// CHECK:        content {{.*}}
+// CHECK:          class: panel, because it has a vector of its own at every distance
+func.func @attention(%q: !t {pe.name = "q"}, %rel: tensor<33x?xf32> {pe.name = "rel", pe.axes = ["rows", "depth"]},
+                     %v: tensor<?x?xf32> {pe.name = "v_bias", pe.axes = ["head", "depth"]}) -> (!t {pe.name = "o"}) {
+  %table = pe.content_fn(%rel : tensor<33x?xf32>) expr "rel[clamp(i - j, -16, 16) + 16, d]"
+  %waves = pe.content_fn shift(%v : tensor<?x?xf32>)
+      expr "let w = 1 / (1 + d // 2) in select(d % 2 == 0, sin((i - j) * w), cos((i - j) * w))"
+  %real = pe.content_fn expr "min(i - j, 5) * d"
+  %panel = pe.content_fn expr "exp(-(i - j)) * d"
+  %mask = pe.causal
+  %o = pe.attention %q, %q, %q content(%table, %waves, %real, %panel) mask(%mask) : (!t, !t, !t) -> !t
+  return %o : !t
+}
