@@ -15,7 +15,7 @@ struct Clause {
 };
 constexpr Clause kClauses[] = {{"bias", true},          {"prologue", true}, {"rotate", true},
                                {"rotated_keys", false}, {"content", false}, {"score", true},
-                               {"sink", true},          {"dropout", true},  {"positions", false},
+                               {"sink", true},          {"dropout", true},  {"positions", true},
                                {"mask", true}};
 } // namespace
 
@@ -27,13 +27,13 @@ static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
   if (clause == std::end(kClauses)) // clause-C1
     parser.emitError(loc)
         << "expected bias(...), prologue(...), rotate(...), score(...), sink(...), dropout(...), "
-           "mask(...), attributes or ':' with the types, found '"
+           "positions(...), mask(...), attributes or ':' with the types, found '"
         << word << "' (clause-C1)";
   else if (!clause->isBuilt) // clause-C2
     parser.emitError(loc)
         << "clause " << word
         << "(...) is not built yet; bias(...), prologue(...), rotate(...), score(...), sink(...), "
-           "dropout(...) and mask(...) are (clause-C2)";
+           "dropout(...), positions(...) and mask(...) are (clause-C2)";
   else if (clause == last) // clause-C3
     parser.emitError(loc) << "expected one clause " << word << "(...), found two"
                           << (word == "bias"       ? "; write bias(%a, %b)"
@@ -44,7 +44,7 @@ static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
   else if (last && clause < last) // clause-C3
     parser.emitError(loc)
         << "expected the clauses in the order bias(...) prologue(...) rotate(...) "
-           "score(...) sink(...) dropout(...) mask(...), found "
+           "score(...) sink(...) dropout(...) positions(...) mask(...), found "
         << word << " after " << last->name << " (clause-C3)";
   else
     return clause;
@@ -60,13 +60,25 @@ static ParseResult parseTensor(OpAsmParser &parser, std::optional<UnresolvedOper
                  parser.parseRParen());
 }
 
+/// ( %queries, %keys : type, type )
+static ParseResult parsePositions(OpAsmParser &parser, std::optional<UnresolvedOperand> &queries,
+                                  Type &queryType, std::optional<UnresolvedOperand> &keys,
+                                  Type &keyType) {
+  return failure(parser.parseOperand(queries.emplace()) || parser.parseComma() ||
+                 parser.parseOperand(keys.emplace()) || parser.parseColonType(queryType) ||
+                 parser.parseComma() || parser.parseType(keyType) || parser.parseRParen());
+}
+
 static ParseResult parseClauses(OpAsmParser &parser, SmallVectorImpl<UnresolvedOperand> &biases,
                                 SmallVectorImpl<UnresolvedOperand> &prologues,
                                 std::optional<UnresolvedOperand> &rotation,
                                 std::optional<UnresolvedOperand> &score,
                                 std::optional<UnresolvedOperand> &sink, Type &sinkType,
                                 FloatAttr &dropout, std::optional<UnresolvedOperand> &seed,
-                                Type &seedType, std::optional<UnresolvedOperand> &mask) {
+                                Type &seedType, std::optional<UnresolvedOperand> &queryPositions,
+                                Type &queryPositionType,
+                                std::optional<UnresolvedOperand> &keyPositions,
+                                Type &keyPositionType, std::optional<UnresolvedOperand> &mask) {
   Type f64 = parser.getBuilder().getF64Type();
   auto parseClause = [&](StringRef word) -> ParseResult {
     if (word == "bias" || word == "prologue")
@@ -79,6 +91,9 @@ static ParseResult parseClauses(OpAsmParser &parser, SmallVectorImpl<UnresolvedO
     if (word == "dropout")
       return failure(parser.parseAttribute(dropout, f64) || parser.parseComma() ||
                      parseTensor(parser, seed, seedType));
+    if (word == "positions")
+      return parsePositions(parser, queryPositions, queryPositionType, keyPositions,
+                            keyPositionType);
     auto &operand = word == "mask" ? mask : word == "score" ? score : rotation;
     return failure(parser.parseOperand(operand.emplace()) || parser.parseRParen());
   };
@@ -101,7 +116,9 @@ static ParseResult parseClauses(OpAsmParser &parser, SmallVectorImpl<UnresolvedO
 
 static void printClauses(OpAsmPrinter &printer, Operation *, OperandRange biases,
                          OperandRange prologues, Value rotation, Value score, Value sink,
-                         Type sinkType, FloatAttr dropout, Value seed, Type seedType, Value mask) {
+                         Type sinkType, FloatAttr dropout, Value seed, Type seedType,
+                         Value queryPositions, Type queryPositionType, Value keyPositions,
+                         Type keyPositionType, Value mask) {
   if (!biases.empty())
     printer << " bias(" << biases << ")";
   if (!prologues.empty())
@@ -117,6 +134,9 @@ static void printClauses(OpAsmPrinter &printer, Operation *, OperandRange biases
     printer.printAttributeWithoutType(dropout);
     printer << ", " << seed << " : " << seedType << ")";
   }
+  if (queryPositions && keyPositions)
+    printer << " positions(" << queryPositions << ", " << keyPositions << " : " << queryPositionType
+            << ", " << keyPositionType << ")";
   if (mask)
     printer << " mask(" << mask << ")";
 }
@@ -213,6 +233,34 @@ static LogicalResult verifyDropout(AttentionOp op) {
                                op.getQuery().getType(), seeds, 0, 0});
 }
 
+static LogicalResult verifyPositions(AttentionOp op) {
+  Value queries = op.getQueryPositions(), keys = op.getKeyPositions();
+  if (static_cast<bool>(queries) != static_cast<bool>(keys)) // positions-C1
+    return op.emitOpError("expected positions of queries together with those of keys, found those "
+                          "of the ")
+           << (queries ? "queries" : "keys") << " alone (positions-C1)";
+  if (!queries)
+    return success();
+  if (op.getNormalizer() != Normalizer::Softmax) // positions-C2
+    return op.emitOpError(
+        "expected no positions(...) under stick_breaking, which takes the keys in "
+        "the order of their rows (positions-C2)");
+  if (!op.getPrologues().empty()) // positions-C3
+    return op.emitOpError("expected no prologue(...) together with positions(...), found one; "
+                          "rotate(...) reads the positions (positions-C3)");
+  for (auto [what, value, activations] :
+       {std::tuple<StringRef, Value, RankedTensorType>("query", queries, op.getQuery().getType()),
+        {"key", keys, op.getKey().getType()}})
+    for (auto [name, dim, from] :
+         {std::tuple<StringRef, int, int>("batch", 0, 0), {"length", 1, 2}})
+      if (failed(verifySharedSize(op, {("the " + name).str(), "positions-C4", ("the " + what).str(),
+                                       ("the positions of the " + what).str(), activations,
+                                       cast<RankedTensorType>(value.getType()),
+                                       static_cast<unsigned>(from), static_cast<unsigned>(dim)})))
+        return failure();
+  return success();
+}
+
 LogicalResult AttentionOp::verify() {
   RankedTensorType q = getQuery().getType(), k = getKey().getType();
   if (failed(verifySizes(*this)))
@@ -241,7 +289,7 @@ LogicalResult AttentionOp::verify() {
              << "; without an order of the keys its product is undefined, use mask(%m) with "
                 "pe.causal (attention-C9)";
   }
-  if (failed(verifySink(*this)) || failed(verifyDropout(*this)))
+  if (failed(verifySink(*this)) || failed(verifyDropout(*this)) || failed(verifyPositions(*this)))
     return failure();
   if (getRotation() && !q.isDynamicDim(3))
     if (auto rotation = getRotation().getDefiningOp<RotationOpInterface>())

@@ -277,6 +277,12 @@ llvm::json::Value explainDropout(func::FuncOp function, AttentionOp attention) {
                             {"seed", nameOfCapture(function, attention.getSeed())}};
 }
 
+/// What positions are where they are data; null where they are those of rows and columns.
+llvm::json::Value explainPositions(AttentionOp attention) {
+  auto note = attention->getAttrOfType<StringAttr>(kPositionsAttr);
+  return note ? llvm::json::Value(note.getValue()) : llvm::json::Value(nullptr);
+}
+
 FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionOp attention,
                                                int64_t depths) {
   if (int64_t known = depthsOf(attention))
@@ -298,6 +304,7 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
                             {"score", explainScore(function, attention)},
                             {"sink", explainSink(function, attention)},
                             {"dropout", explainDropout(function, attention)},
+                            {"positions", explainPositions(attention)},
                             {"terms", std::move(terms)},
                             {"dropped", std::move(dropped)}};
 }
@@ -375,6 +382,8 @@ void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) 
   if (const llvm::json::Object *sink = attention.getObject("sink"))
     os << "  sink " << *sink->getString("parameter")
        << "[h]\n    forward: where a row's statistics start; backward: one sum per query\n";
+  if (std::optional<StringRef> positions = attention.getString("positions"))
+    os << "  positions: " << *positions << "; data of tokens is read at the row and the column\n";
   if (const llvm::json::Object *dropout = attention.getObject("dropout"))
     os << "  dropout of " << llvm::format("%g", *dropout->getNumber("probability"))
        << " of the weights, seed " << *dropout->getString("seed")

@@ -30,6 +30,8 @@ SmallVector<std::string> namedExtents(Value value);
 /// What a call of an entry function must fulfil (RotationOpInterface, embeddings), as expressions
 /// over these extents and the parameters.
 SmallVector<Requirement> requirementsOf(func::FuncOp function);
+/// What the numbers in its arguments must be: boundaries of documents, and positions.
+SmallVector<ValueRequirement> valueRequirementsOf(func::FuncOp function);
 /// Whether an axis of that extent, which an embedding reads at p, must have an entry per position.
 bool isReadByPosition(StringRef extent);
 

@@ -83,8 +83,13 @@ public:
   HeadGradients reverse(const AttentionCotangents &cotangents);
 
 private:
-  void rotate(std::vector<double> &rows, int64_t start) const;
-  void rotateBack(std::vector<double> &rows, int64_t start) const;
+  void rotate(std::vector<double> &rows, bool areQueries) const;
+  void rotateBack(std::vector<double> &rows, bool areQueries) const;
+  Token queryAt(int64_t row) const { return problem.positions.query(batch, row); }
+  Token keyAt(int64_t column) const { return problem.positions.key(batch, column); }
+  int64_t positionAt(bool isQuery, int64_t row) const {
+    return (isQuery ? queryAt(row) : keyAt(row)).position;
+  }
   bool startRow(int64_t row);
   /// The magnitude of the argument of the function of the score for key `n` of the row; 0 without
   /// one.
@@ -168,8 +173,8 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
     rawQ = q;
     rawK = k;
   }
-  rotate(q, sizes.queryStart);
-  rotate(k, sizes.keyStart);
+  rotate(q, /*areQueries=*/true);
+  rotate(k, /*areQueries=*/false);
   // Values are used as given, so 16-bit ones are not changed by this.
   if (problem.rounding)
     for (std::vector<double> *rows : {&q, &k, &v})
@@ -184,18 +189,19 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
   mask.startHead(batch, head, sizes.headStart + head, sizes.headsTotal);
 }
 
-void HeadWorker::rotate(std::vector<double> &rows, int64_t start) const {
+void HeadWorker::rotate(std::vector<double> &rows, bool areQueries) const {
   int64_t count = sizes.headDim ? static_cast<int64_t>(rows.size()) / sizes.headDim : 0;
   for (const Rotation &rotation : problem.rotations)
     for (int64_t row = 0; row < count; ++row)
-      rotation.apply(rows.data() + row * sizes.headDim, start + row, head);
+      rotation.apply(rows.data() + row * sizes.headDim, positionAt(areQueries, row), head);
 }
 
-void HeadWorker::rotateBack(std::vector<double> &rows, int64_t start) const {
+void HeadWorker::rotateBack(std::vector<double> &rows, bool areQueries) const {
   int64_t count = sizes.headDim ? static_cast<int64_t>(rows.size()) / sizes.headDim : 0;
   for (size_t n = problem.rotations.size(); n-- > 0;)
     for (int64_t row = 0; row < count; ++row)
-      problem.rotations[n].applyTransposed(rows.data() + row * sizes.headDim, start + row, head);
+      problem.rotations[n].applyTransposed(rows.data() + row * sizes.headDim,
+                                           positionAt(areQueries, row), head);
 }
 
 /// 1 / (1 - p) where word j mod 4 of the counter (b, head, i, floor(j / 4)) is at least p 2^32,
@@ -227,17 +233,18 @@ bool HeadWorker::startRow(int64_t row) {
     return sink.has_value();
   for (std::optional<ScalarEvaluator> *evaluator : {&bias, &score})
     if (*evaluator)
-      (*evaluator)->startRow(i);
-  mask.startRow(i);
+      (*evaluator)->startRow(queryAt(row));
+  mask.startRow(queryAt(row));
   for (int64_t key = 0; key < sizes.keys; ++key) {
     int64_t j = sizes.keyStart + key;
     bool isStrict = problem.normalizer == Normalizer::StickBreaking;
-    if ((isStrict && j >= i) || !mask.allows(j))
+    const Token token = keyAt(key);
+    if ((isStrict && j >= i) || !mask.allows(token))
       continue;
     double scaled = scaledScore(row, key);
     keys.push_back(key);
-    logits.push_back((score ? score->evaluate(j, scaled) : scaled) +
-                     (bias ? bias->evaluate(j) : 0.0));
+    logits.push_back((score ? score->evaluate(token, scaled) : scaled) +
+                     (bias ? bias->evaluate(token) : 0.0));
     factors.push_back(dropoutFactor(i, j));
   }
   weights.assign(keys.size(), 0.0);
@@ -394,7 +401,7 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
     const bool isMasked = logits[n] == -infinity && dLogits[n] == 0.0;
     double slope = isMasked && score ? 0.0 : 1.0;
     if (score && !isMasked) {
-      score->evaluate(sizes.keyStart + keys[n], scaledScore(row, keys[n]));
+      score->evaluate(keyAt(keys[n]), scaledScore(row, keys[n]));
       score->reverse(dLogits[n], dLogitNoise[n], gradients.parameters);
       slope = score->scoreDerivative();
     }
@@ -408,11 +415,11 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
       continue;
     for (const Rotation &rotation : problem.rotations)
       if (rotation.isLearned())
-        rotation.reverse({rawQ.data() + queryOffset, query, sizes.queryStart + row},
-                         {rawK.data() + keyOffset, key, sizes.keyStart + keys[n]}, head, dScore,
+        rotation.reverse({rawQ.data() + queryOffset, query, queryAt(row).position},
+                         {rawK.data() + keyOffset, key, keyAt(keys[n]).position}, head, dScore,
                          noise, gradients.parameters);
     if (bias) {
-      bias->evaluate(sizes.keyStart + keys[n]);
+      bias->evaluate(keyAt(keys[n]));
       bias->reverse(dLogits[n], dLogitNoise[n], gradients.parameters);
     }
     if (bias || score || isLearned)
@@ -452,8 +459,8 @@ HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
       reverseStickBreaking(dStatistic);
     reverseScores(row, gradients);
   }
-  rotateBack(gradients.q, sizes.queryStart);
-  rotateBack(gradients.k, sizes.keyStart);
+  rotateBack(gradients.q, /*areQueries=*/true);
+  rotateBack(gradients.k, /*areQueries=*/false);
   return gradients;
 }
 
@@ -549,9 +556,9 @@ Array denseValues(const AttentionProblem &problem, NodeId node) {
     int64_t head = n % sizes.queryHeads;
     evaluator.startHead(n / sizes.queryHeads, head, sizes.headStart + head, sizes.headsTotal);
     for (int64_t row = 0; row < sizes.queries; ++row) {
-      evaluator.startRow(sizes.queryStart + row);
+      evaluator.startRow(problem.positions.query(n / sizes.queryHeads, row));
       for (int64_t key = 0; key < sizes.keys; ++key)
-        *next++ = evaluator.evaluate(sizes.keyStart + key);
+        *next++ = evaluator.evaluate(problem.positions.key(n / sizes.queryHeads, key));
     }
   }
   return dense;

@@ -80,6 +80,10 @@ static const EncodingFile kEncodings[] = {
     {"binary", "examples/encodings/binary.mlir", false, false, false, true},
     {"mixture", "examples/encodings/mixture.mlir", false, false, false, true, true},
     {"embeddings", "test/conformance/encodings/embeddings.mlir", false, false, false, true, true},
+    {"packed_documents", "examples/encodings/packed_documents.mlir", false, true, false, false,
+     false, false, true},
+    {"explicit_positions", "examples/encodings/explicit_positions.mlir", false, false, false, false,
+     false, false, true},
     {"mass_left", "test/conformance/encodings/mass_left.mlir"},
 };
 

@@ -40,6 +40,8 @@ struct EncodingFile {
   bool isTable = false;
   /// Every call has as many key heads as query heads.
   bool isUngrouped = false;
+  /// Positions are data: every call has one sequence at most, and no query at a negative row.
+  bool isPlaced = false;
 };
 
 struct Call {

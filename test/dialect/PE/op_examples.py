@@ -51,6 +51,7 @@ LISTS = [
     r"pe\.embed (%\w+), %\w+ : (\S+)",
     r"pe\.embedding_pullback %\w+, (%\w+) : (\S+)",
     r"pe\.rotary (%\w+) : (\S+)",
+    r"pe\.document(?:s|_bounds) (%\w+) : (\S+)",
     r"pe\.rotation_table (%\w+, %\w+) : (.*)",
 ]
 

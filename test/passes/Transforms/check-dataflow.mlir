@@ -124,7 +124,7 @@ func.func @two_unknown_sizes(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"},
 func.func @constant_sink(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"})
     -> (!qkv {pe.name = "o"}) {
   %two = arith.constant dense<2.0> : tensor<4xf32>
-  // expected-error @below {{expected sinks and seeds to be arguments of the entry function, found the result of another op (dataflow-C10)}}
+  // expected-error @below {{expected sinks, seeds and positions to be arguments of the entry function, found the result of another op (dataflow-C10)}}
   %o = pe.attention %q, %k, %v sink(%two : tensor<4xf32>) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }
@@ -286,5 +286,26 @@ func.func @rotation_of_constant(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k
   // expected-error @below {{expected its tensors to be arguments of the entry function, found the result of another op (dataflow-C16)}}
   %r = pe.rotary %b : tensor<f32>
   %o = pe.attention %q, %k, %v rotate(%r) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+func.func @boundaries(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+                      %cu: tensor<?xi32> {pe.name = "cu"}) -> (!qkv {pe.name = "o"}) {
+  // expected-error @below {{expected the boundaries of documents to be an argument of unknown size whose axis has a name of its own, such as pe.axes = ["boundaries"], found another one (dataflow-C17)}}
+  %m = pe.documents %cu : tensor<?xi32>
+  %o = pe.attention %q, %k, %v mask(%m) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+func.func @shared_positions(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+                            %p: tensor<?x?xi32> {pe.name = "p"}) -> (!qkv {pe.name = "o"}) {
+  // expected-error @below {{expected an argument of its own for the positions of queries and of keys, found one for both (dataflow-C18)}}
+  %o = pe.attention %q, %k, %v positions(%p, %p : tensor<?x?xi32>, tensor<?x?xi32>) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }
