@@ -18,7 +18,7 @@ struct Clause {
 constexpr Clause kClauses[] = {
     {"bias", true},    {"prologue", true},       {"rotate", true}, {"rotated_keys", false},
     {"content", true}, {"value_content", false}, {"score", true},  {"sink", true},
-    {"dropout", true}, {"positions", false},     {"mask", true}};
+    {"dropout", true}, {"positions", true},      {"mask", true}};
 } // namespace
 
 /// The clause at `loc`, whose place must be after `last`'s.
@@ -28,14 +28,14 @@ static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
       llvm::find_if(kClauses, [&](const Clause &known) { return known.name == word; });
   if (clause == std::end(kClauses)) // clause-C1
     parser.emitError(loc) << "expected bias(...), prologue(...), rotate(...), content(...), "
-                             "score(...), sink(...), dropout(...), mask(...), attributes or ':' "
-                             "with the types, found '"
+                             "score(...), sink(...), dropout(...), positions(...), mask(...), "
+                             "attributes or ':' with the types, found '"
                           << word << "' (clause-C1)";
   else if (!clause->isBuilt) // clause-C2
     parser.emitError(loc)
         << "clause " << word
         << "(...) is not built yet; bias(...), prologue(...), rotate(...), content(...), "
-           "score(...), sink(...), dropout(...) and mask(...) are (clause-C2)";
+           "score(...), sink(...), dropout(...), positions(...) and mask(...) are (clause-C2)";
   else if (clause == last) // clause-C3
     parser.emitError(loc) << "expected one clause " << word << "(...), found two"
                           << (word == "bias"       ? "; write bias(%a, %b)"
@@ -47,7 +47,7 @@ static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
   else if (last && clause < last) // clause-C3
     parser.emitError(loc)
         << "expected the clauses in the order bias(...) prologue(...) rotate(...) "
-           "content(...) score(...) sink(...) dropout(...) mask(...), found "
+           "content(...) score(...) sink(...) dropout(...) positions(...) mask(...), found "
         << word << " after " << last->name << " (clause-C3)";
   else
     return clause;
@@ -63,15 +63,24 @@ static ParseResult parseTensor(OpAsmParser &parser, std::optional<UnresolvedOper
                  parser.parseRParen());
 }
 
-static ParseResult parseClauses(OpAsmParser &parser, SmallVectorImpl<UnresolvedOperand> &biases,
-                                SmallVectorImpl<UnresolvedOperand> &prologues,
-                                std::optional<UnresolvedOperand> &rotation,
-                                SmallVectorImpl<UnresolvedOperand> &contents,
-                                std::optional<UnresolvedOperand> &valueContent,
-                                std::optional<UnresolvedOperand> &score,
-                                std::optional<UnresolvedOperand> &sink, Type &sinkType,
-                                FloatAttr &dropout, std::optional<UnresolvedOperand> &seed,
-                                Type &seedType, std::optional<UnresolvedOperand> &mask) {
+/// ( %queries, %keys : type, type )
+static ParseResult parsePositions(OpAsmParser &parser, std::optional<UnresolvedOperand> &queries,
+                                  Type &queryType, std::optional<UnresolvedOperand> &keys,
+                                  Type &keyType) {
+  return failure(parser.parseOperand(queries.emplace()) || parser.parseComma() ||
+                 parser.parseOperand(keys.emplace()) || parser.parseColonType(queryType) ||
+                 parser.parseComma() || parser.parseType(keyType) || parser.parseRParen());
+}
+
+static ParseResult parseClauses(
+    OpAsmParser &parser, SmallVectorImpl<UnresolvedOperand> &biases,
+    SmallVectorImpl<UnresolvedOperand> &prologues, std::optional<UnresolvedOperand> &rotation,
+    SmallVectorImpl<UnresolvedOperand> &contents, std::optional<UnresolvedOperand> &valueContent,
+    std::optional<UnresolvedOperand> &score, std::optional<UnresolvedOperand> &sink, Type &sinkType,
+    FloatAttr &dropout, std::optional<UnresolvedOperand> &seed, Type &seedType,
+    std::optional<UnresolvedOperand> &queryPositions, Type &queryPositionType,
+    std::optional<UnresolvedOperand> &keyPositions, Type &keyPositionType,
+    std::optional<UnresolvedOperand> &mask) {
   Type f64 = parser.getBuilder().getF64Type();
   auto listOf = [&](StringRef word) -> SmallVectorImpl<UnresolvedOperand> * {
     return word == "bias"       ? &biases
@@ -89,6 +98,9 @@ static ParseResult parseClauses(OpAsmParser &parser, SmallVectorImpl<UnresolvedO
     if (word == "dropout")
       return failure(parser.parseAttribute(dropout, f64) || parser.parseComma() ||
                      parseTensor(parser, seed, seedType));
+    if (word == "positions")
+      return parsePositions(parser, queryPositions, queryPositionType, keyPositions,
+                            keyPositionType);
     auto &operand = word == "mask"            ? mask
                     : word == "score"         ? score
                     : word == "value_content" ? valueContent
@@ -113,7 +125,9 @@ static ParseResult parseClauses(OpAsmParser &parser, SmallVectorImpl<UnresolvedO
 static void printClauses(OpAsmPrinter &printer, Operation *, OperandRange biases,
                          OperandRange prologues, Value rotation, OperandRange contents,
                          Value valueContent, Value score, Value sink, Type sinkType,
-                         FloatAttr dropout, Value seed, Type seedType, Value mask) {
+                         FloatAttr dropout, Value seed, Type seedType, Value queryPositions,
+                         Type queryPositionType, Value keyPositions, Type keyPositionType,
+                         Value mask) {
   if (!biases.empty())
     printer << " bias(" << biases << ")";
   if (!prologues.empty())
@@ -133,6 +147,9 @@ static void printClauses(OpAsmPrinter &printer, Operation *, OperandRange biases
     printer.printAttributeWithoutType(dropout);
     printer << ", " << seed << " : " << seedType << ")";
   }
+  if (queryPositions && keyPositions)
+    printer << " positions(" << queryPositions << ", " << keyPositions << " : " << queryPositionType
+            << ", " << keyPositionType << ")";
   if (mask)
     printer << " mask(" << mask << ")";
 }
@@ -160,7 +177,8 @@ DifferenceRange AttentionOp::getPairRange() {
 
 bool AttentionOp::readsPositions() {
   const bool hasOrder = getNormalizer() == Normalizer::StickBreaking;
-  if (hasOrder || getMask() || !getBiases().empty() || !getPrologues().empty() || getRotation())
+  if (hasOrder || getMask() || !getBiases().empty() || !getPrologues().empty() || getRotation() ||
+      !getContents().empty())
     return true;
   if (!getScore())
     return false;
@@ -286,6 +304,38 @@ static LogicalResult verifyStickBreaking(AttentionOp op) {
   return success();
 }
 
+static LogicalResult verifyPositions(AttentionOp op) {
+  Value queries = op.getQueryPositions(), keys = op.getKeyPositions();
+  if (static_cast<bool>(queries) != static_cast<bool>(keys)) // positions-C1
+    return op.emitOpError("expected positions of queries together with those of keys, found those "
+                          "of the ")
+           << (queries ? "queries" : "keys") << " alone (positions-C1)";
+  if (!queries)
+    return success();
+  if (op.getNormalizer() != Normalizer::Softmax) // positions-C2
+    return op.emitOpError(
+        "expected no positions(...) under stick_breaking, which takes the keys in "
+        "the order of their rows (positions-C2)");
+  for (auto [clause, operands] : {std::pair<StringRef, OperandRange>("prologue", op.getPrologues()),
+                                  {"content", op.getContents()}})
+    if (!operands.empty()) // positions-C3
+      return op.emitOpError("expected no ")
+             << clause
+             << "(...) together with positions(...), found one; rotate(...) and bias(...) read the "
+                "positions (positions-C3)";
+  for (auto [what, value, activations] :
+       {std::tuple<StringRef, Value, RankedTensorType>("query", queries, op.getQuery().getType()),
+        {"key", keys, op.getKey().getType()}})
+    for (auto [name, dim, from] :
+         {std::tuple<StringRef, int, int>("batch", 0, 0), {"length", 1, 2}})
+      if (failed(verifySharedSize(op, {("the " + name).str(), "positions-C4", ("the " + what).str(),
+                                       ("the positions of the " + what).str(), activations,
+                                       cast<RankedTensorType>(value.getType()),
+                                       static_cast<unsigned>(from), static_cast<unsigned>(dim)})))
+        return failure();
+  return success();
+}
+
 LogicalResult AttentionOp::verify() {
   RankedTensorType q = getQuery().getType(), k = getKey().getType();
   if (failed(verifySizes(*this)))
@@ -307,7 +357,7 @@ LogicalResult AttentionOp::verify() {
     return emitOpError("expected a scale that is finite in f32, found ")
            << scale->convertToDouble() << " (attention-C8)";
   if (failed(verifyStickBreaking(*this)) || failed(verifySink(*this)) ||
-      failed(verifyDropout(*this)))
+      failed(verifyDropout(*this)) || failed(verifyPositions(*this)))
     return failure();
   if (getRotation() && !q.isDynamicDim(3))
     if (auto rotation = getRotation().getDefiningOp<RotationOpInterface>())

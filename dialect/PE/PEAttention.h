@@ -6,6 +6,12 @@
 #include "dialect/PE/PEInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace mlir::pe {
+/// Attribute of an attention whose positions are data, written into its formulas
+/// (pe-place-positions): what they are, in words.
+inline constexpr llvm::StringLiteral kPositionsAttr = "pe.positions";
+} // namespace mlir::pe
+
 #define GET_OP_CLASSES
 #include "dialect/PE/PEAttention.h.inc"
 

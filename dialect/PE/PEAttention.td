@@ -34,8 +34,12 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     global positions and heads. With a seed per batch entry the counter has 0 in place of b.
     Statistics take part undropped.
 
-    Explicit positions have a reserved place between `bias` and `mask` (docs/spec.md) and are refused
-    until they are built. Example:
+    `positions(%q_pos, %k_pos)` (softmax only): numbers [B, Sq] and [B, Sk] in [0, 2^30) that stand for
+    i and j in every formula: biases, the function of the score, the rotation and the mask. Tensors
+    over queries and keys are still read at the row and the column, and dropout counts these. A
+    tensor over keys is read by formulas of j alone, one over queries by formulas of i.
+
+    Example:
 
     ```mlir
     %o = pe.attention %q, %k, %v bias(%b) rotate(%r) mask(%m) {scale = 0.125}
@@ -47,7 +51,8 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     Optional<PE_RotationType>:$rotation, Variadic<PE_ContentType>:$contents,
     Optional<PE_ContentType>:$value_content,
     Optional<PE_ScoreType>:$score, Optional<1DTensorOf<[F32]>>:$sink,
-    Optional<TensorRankOf<[I64], [0, 1]>>:$seed, Optional<PE_MaskType>:$mask,
+    Optional<TensorRankOf<[I64], [0, 1]>>:$seed, Optional<2DTensorOf<[I32]>>:$query_positions,
+    Optional<2DTensorOf<[I32]>>:$key_positions, Optional<PE_MaskType>:$mask,
     DefaultValuedAttr<PE_NormalizerAttr, "::mlir::pe::Normalizer::Softmax">:$normalizer,
     OptionalAttr<F64Attr>:$scale, OptionalAttr<F64Attr>:$dropout, UnitAttr:$attend_current,
     DefaultValuedAttr<PE_RemainderAttr, "::mlir::pe::Remainder::Drop">:$remainder,
@@ -55,7 +60,8 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
   let results = (outs PE_Activations:$output, Optional<3DTensorOf<[F32]>>:$lse);
   let assemblyFormat = [{
     $query `,` $key `,` $value custom<Clauses>($biases, $prologues, $rotation, $contents,
-    $value_content, $score, $sink, type($sink), $dropout, $seed, type($seed), $mask) attr-dict
+    $value_content, $score, $sink, type($sink), $dropout, $seed, type($seed),
+    $query_positions, type($query_positions), $key_positions, type($key_positions), $mask) attr-dict
     `:` `(` type($query) `,` type($key) `,` type($value) `)` `->` type($output) (`,` type($lse)^)?
   }];
   let hasVerifier = 1;

@@ -17,7 +17,7 @@ using namespace mlir::pe;
 namespace {
 
 /// Attributes that passes write on operations of pe, and on others.
-constexpr StringLiteral kNotes[] = {"pe.dropped"};
+constexpr StringLiteral kNotes[] = {"pe.dropped", "pe.positions"};
 constexpr StringLiteral kNotesElsewhere[] = {
     "pe.absent", "pe.decay",   "pe.emulated_syncs", "pe.frame_words",  "pe.gradient_of", "pe.init",
     "pe.min",    "pe.monitor", "pe.plan",           "pe.shared_bytes", "pe.stage"};

@@ -52,6 +52,14 @@ struct Requirement {
   std::string size, least, what;
 };
 
+/// What the numbers of an argument must be: each of `first` to `last`, or ascending from the one to
+/// the other (expressions over sizes and parameters).
+struct ValueRequirement {
+  std::string tensor;
+  bool isAscending;
+  std::string first, last;
+};
+
 /// The positions [low, high) of keys, as `index` values; null where an end is open.
 struct KeyInterval {
   Value low, high;

@@ -76,6 +76,44 @@ def PE_MaskFnOp : PE_MaskOp<"mask_fn", ["buildKeyInterval"], [IsolatedFromAbove,
   let hasRegionVerifier = 1;
 }
 
+def PE_DocumentsOp : PE_MaskOp<"documents"> {
+  let summary = "Keys of the query's own document, of documents packed into one sequence";
+  let description = [{
+    Document n has the positions from boundaries[n] up to and without boundaries[n + 1]; boundaries
+    begin at 0, do not fall, and end where the queries and keys of the call end. The batch is 1. With
+    `restart` positions count from the beginning of the document wherever a formula reads them, in
+    biases, functions of the score, rotations and other masks, so that the result is that of a call
+    per document; tensors over queries and keys are read at the row and the column of the pack. Every
+    attention that uses the mask then requires it: it is the mask itself or joined by `pe.mask_and`.
+
+    The values of boundaries are checked where they lie in memory of the host. Elsewhere a query sees
+    nothing but existing keys whatever they are. Example:
+
+    ```mlir
+    %m = pe.documents %cu_seqlens : tensor<?xi32> {restart = true}
+    ```
+  }];
+  let arguments = (ins 1DTensorOf<[I32]>:$boundaries, DefaultValuedAttr<BoolAttr, "false">:$restart);
+  let assemblyFormat = "$boundaries `:` type($boundaries) attr-dict";
+}
+
+def PE_DocumentBoundsOp : PE_Op<"document_bounds", [Pure]> {
+  let summary = "Where the document of every position begins and ends";
+  let description = [{
+    For every query of the call, or with `keys` for every key, the first position of its document
+    and that behind its last one. Written by pe-place-positions; users write `pe.documents`. Example:
+
+    ```mlir
+    %begin, %end = pe.document_bounds %cu_seqlens : tensor<?xi32> -> tensor<?xi32>, tensor<?xi32>
+    ```
+  }];
+  let arguments = (ins 1DTensorOf<[I32]>:$boundaries, UnitAttr:$keys);
+  let results = (outs 1DTensorOf<[I32]>:$begin, 1DTensorOf<[I32]>:$end);
+  let assemblyFormat = [{
+    $boundaries attr-dict `:` type($boundaries) `->` type($begin) `,` type($end)
+  }];
+}
+
 def PE_MaskAndOp : PE_MaskOp<"mask_and", ["buildKeyInterval"]> {
   let summary = "Pairs that both masks allow";
   let description = [{

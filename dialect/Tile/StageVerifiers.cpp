@@ -25,7 +25,8 @@ LogicalResult PlanOp::verify() {
 LogicalResult PlanOp::verifyRegions() {
   llvm::StringSet<llvm::MallocAllocator> names;
   for (Operation &op : getBody().front()) {
-    if (!isa<ExtentOp, ParameterOp, RequireOp, BufferOp, PairsOp, StageOp, LaunchOp>(op) &&
+    if (!isa<ExtentOp, ParameterOp, RequireOp, RequireValuesOp, BufferOp, PairsOp, StageOp,
+             LaunchOp>(op) &&
         !matchPattern(&op, m_Constant())) // plan-C2
       return op.emitOpError(
           "expected only extents, parameters, requirements, buffers, pairs, stages, "
@@ -75,6 +76,14 @@ LogicalResult RequireOp::verify() {
   for (auto [what, text] :
        {std::pair<StringRef, StringRef>("size", getSize()), {"least", getLeast()}})
     if (failed(verifyExpression(*this, what, text, SizeUse::Scalar, "require-C1")))
+      return failure();
+  return success();
+}
+
+LogicalResult RequireValuesOp::verify() {
+  for (auto [what, text] :
+       {std::pair<StringRef, StringRef>("first", getFirst()), {"last", getLast()}})
+    if (failed(verifyExpression(*this, what, text, SizeUse::Scalar, "require_values-C1")))
       return failure();
   return success();
 }

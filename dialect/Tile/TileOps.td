@@ -88,6 +88,23 @@ def Tile_RequireOp : Tile_Op<"require", [HasParent<"PlanOp">]> {
   let hasVerifier = 1;
 }
 
+def Tile_RequireValuesOp : Tile_Op<"require_values", [HasParent<"PlanOp">]> {
+  let summary = "declares what the numbers of an argument must be";
+  let description = [{
+    Every number of the i32 argument `tensor` is one of `first` to `last`; with `ascending` they begin
+    at `first`, do not fall, and end at `last`: expressions over sizes and parameters. Checked before
+    any work where the numbers lie in memory of the host.
+
+    ```mlir
+    tile.require_values "cu_seqlens" ascending from "0" to "k_start + c"
+    tile.require_values "q_pos" from "0" to "1073741823"
+    ```
+  }];
+  let arguments = (ins StrAttr:$tensor, UnitAttr:$ascending, StrAttr:$first, StrAttr:$last);
+  let assemblyFormat = "$tensor (`ascending` $ascending^)? `from` $first `to` $last attr-dict";
+  let hasVerifier = 1;
+}
+
 def Tile_BufferOp : Tile_Op<"buffer", [HasParent<"PlanOp">]> {
   let summary = "declares a buffer of the plan";
   let description = [{

@@ -338,6 +338,12 @@ llvm::json::Value explainSides(AttentionOp attention) {
   return sides;
 }
 
+/// What positions are where they are data; null where they are those of rows and columns.
+llvm::json::Value explainPositions(AttentionOp attention) {
+  auto note = attention->getAttrOfType<StringAttr>(kPositionsAttr);
+  return note ? llvm::json::Value(note.getValue()) : llvm::json::Value(nullptr);
+}
+
 FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionOp attention,
                                                int64_t depths) {
   if (int64_t known = depthsOf(attention))
@@ -361,6 +367,7 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
                             {"sink", explainSink(function, attention)},
                             {"sides", explainSides(attention)},
                             {"dropout", explainDropout(function, attention)},
+                            {"positions", explainPositions(attention)},
                             {"terms", std::move(terms)},
                             {"dropped", std::move(dropped)}};
   if (llvm::json::Array contents = explainContents(function, attention, range); !contents.empty())
@@ -496,6 +503,8 @@ void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) 
   if (const llvm::json::Object *sink = attention.getObject("sink"))
     os << "  sink " << *sink->getString("parameter")
        << "[h]\n    forward: where a row's statistics start; backward: one sum per query\n";
+  if (std::optional<StringRef> positions = attention.getString("positions"))
+    os << "  positions: " << *positions << "; data of tokens is read at the row and the column\n";
   if (const llvm::json::Object *dropout = attention.getObject("dropout"))
     os << "  dropout of " << llvm::format("%g", *dropout->getNumber("probability"))
        << " of the weights, seed " << *dropout->getString("seed")

@@ -22,9 +22,10 @@ void mlir::pe::buildPEPipeline(OpPassManager &pm, const CompileOptions &options)
   PrepareOptions prepare;
   prepare.entry = options.entry;
   populatePreparePipeline(pm, prepare);
-  pm.addNestedPass<func::FuncOp>(createPEExpandMasksPass());
   pm.addNestedPass<func::FuncOp>(createPEExpandBiasesPass());
   pm.addNestedPass<func::FuncOp>(createPESplitTermsPass());
+  pm.addNestedPass<func::FuncOp>(createPEPlacePositionsPass());
+  pm.addNestedPass<func::FuncOp>(createPEExpandMasksPass());
   if (!options.materialize) // which writes what a normalizer would ignore, too
     pm.addNestedPass<func::FuncOp>(createPESimplifyUnderNormalizerPass());
 }

@@ -107,6 +107,22 @@ plan::ParameterInfo mlir::pe::parameterInfo(DictionaryAttr attributes) {
   return info;
 }
 
+/// What a call must fulfil; false for another op.
+static bool exportRequirement(Operation &op, int64_t keyBlock, plan::Plan &result) {
+  if (auto required = dyn_cast<RequireOp>(op)) {
+    result.requirements.push_back({forPlan(required.getSize(), keyBlock),
+                                   forPlan(required.getLeast(), keyBlock),
+                                   required.getWhat().str()});
+    return true;
+  }
+  auto required = dyn_cast<RequireValuesOp>(op);
+  if (required)
+    result.valueRequirements.push_back({required.getTensor().str(), required.getAscending(),
+                                        forPlan(required.getFirst(), keyBlock),
+                                        forPlan(required.getLast(), keyBlock)});
+  return required != nullptr;
+}
+
 FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
   plan::Plan result;
   result.entry = op.getSymName().str();
@@ -140,12 +156,8 @@ FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
       index[buffer.getBuffer()] = result.buffers.size() - 1;
       continue;
     }
-    if (auto required = dyn_cast<RequireOp>(inner)) {
-      result.requirements.push_back({forPlan(required.getSize(), op.getKeyBlock()),
-                                     forPlan(required.getLeast(), op.getKeyBlock()),
-                                     required.getWhat().str()});
+    if (exportRequirement(inner, op.getKeyBlock(), result))
       continue;
-    }
     if (isa<ExtentOp, ParameterOp, PairsOp>(inner)) // the lowered stages know their pairs
       continue;
     auto launch = dyn_cast<LaunchOp>(inner);

@@ -43,6 +43,10 @@ SmallVector<std::string> namedExtents(Value value) {
         return {"b", "hkv", "c", "d"};
       if (use.get() == attention.getValue())
         return {"b", "hkv", "c", "e"};
+      if (use.get() == attention.getQueryPositions())
+        return {"b", "r"};
+      if (use.get() == attention.getKeyPositions())
+        return {"b", "c"};
       const bool isSeed = use.get() == attention.getSeed();
       return SmallVector<std::string>(cast<ShapedType>(value.getType()).getRank(),
                                       isSeed ? "b" : "hq");

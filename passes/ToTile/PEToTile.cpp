@@ -4,6 +4,7 @@
 #include "dialect/PE/PEArgumentAttributes.h"
 #include "dialect/Tile/SizeNames.h"
 #include "passes/ToTile/Content.h"
+#include "passes/ToTile/DocumentBounds.h"
 #include "passes/ToTile/Dropout.h"
 #include "passes/ToTile/Embedding.h"
 #include "passes/ToTile/Materialize.h"
@@ -66,6 +67,7 @@ private:
   void declareExtents(TileBuilder &t);
   LogicalResult createArguments();
   LogicalResult createGradients();
+  void createBounds();
   LogicalResult lower(AttentionOp op);
   LogicalResult lower(EmbedOp op);
   void lower(MergeOp op);
@@ -139,6 +141,9 @@ LogicalResult FunctionLowering::createPlan() {
   for (const Requirement &required : requirementsOf(function))
     t.create<RequireOp>(t.getStringAttr(required.size), t.getStringAttr(required.least),
                         t.getStringAttr(required.what));
+  for (const ValueRequirement &required : valueRequirementsOf(function))
+    t.create<RequireValuesOp>(t.getStringAttr(required.tensor), required.isAscending,
+                              t.getStringAttr(required.first), t.getStringAttr(required.last));
   context = std::make_unique<PlanContext>(
       PlanContext{t, options.grad, options.earlyExit, options.headDim, options.valueDim, {}});
   return success();
@@ -220,6 +225,12 @@ LogicalResult FunctionLowering::createGradients() {
       context->parameters[argument] = parameter;
   }
   return success();
+}
+
+/// Where documents begin and end, for every query or key.
+void FunctionLowering::createBounds() {
+  for (auto [number, op] : llvm::enumerate(function.getOps<DocumentBoundsOp>()))
+    createDocumentBounds(*context, op, (function.getName() + "_documents" + Twine(number)).str());
 }
 
 /// The name of a result of the function.
@@ -551,6 +562,7 @@ LogicalResult FunctionLowering::materialize() {
 LogicalResult FunctionLowering::run() {
   if (failed(createPlan()) || failed(createArguments()) || failed(createGradients()))
     return failure();
+  createBounds();
   if (options.materialize)
     return materialize();
   for (auto attention : function.getOps<AttentionOp>())

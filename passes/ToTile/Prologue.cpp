@@ -137,7 +137,8 @@ FailureOr<Prologues> Prologues::create(PlanContext &context, pe::AttentionOp op,
     auto rotates = cast<pe::RotationOpInterface>(rotation.getDefiningOp());
     if (failed(rotates.verifyHeadDim(context.headDim, [&] { return op.emitError(); })))
       return failure();
-    result.all.push_back(createRotation(context, rotates, name));
+    result.all.push_back(
+        createRotation(context, rotates, name, {op.getQueryPositions(), op.getKeyPositions()}));
   }
   return result;
 }

@@ -55,13 +55,20 @@ protected:
   std::string name;
 };
 
+/// Arguments [b, rows] that stand for the positions of queries and keys; null: those of the rows.
+struct GivenPositions {
+  Value queries, keys;
+  Value of(Side side) const { return side.isQueries ? queries : keys; }
+};
+
 /// By a rotation op, and by any other op with PrologueOpInterface.
-std::unique_ptr<Prologue> createRotation(PlanContext &, pe::RotationOpInterface, std::string name);
+std::unique_ptr<Prologue> createRotation(PlanContext &, pe::RotationOpInterface, std::string name,
+                                         GivenPositions positions = {});
 std::unique_ptr<Prologue> createElementwise(PlanContext &, pe::PrologueOpInterface,
                                             std::string name);
 
 /// cos and sin per position of one side and pair of dimensions: [rows, pairs], with the head in
-/// front where frequencies depend on it.
+/// front where frequencies depend on it, and the batch in front of that where positions are given.
 struct RotationTables {
   Value cosine, sine;
 };

@@ -99,8 +99,44 @@ bool readsPositions(func::FuncOp function) {
                       [](AttentionOp op) { return op.readsPositions(); });
 }
 
+/// The boundaries of documents, whatever op reads them.
+static SmallVector<Value> boundariesOf(func::FuncOp function) {
+  SmallVector<Value> all;
+  for (Operation &op : function.getBody().front())
+    if (isa<DocumentsOp, DocumentBoundsOp>(op) && !llvm::is_contained(all, op.getOperand(0)))
+      all.push_back(op.getOperand(0));
+  return all;
+}
+
+SmallVector<ValueRequirement> valueRequirementsOf(func::FuncOp function) {
+  SmallVector<ValueRequirement> all;
+  for (Value boundaries : boundariesOf(function))
+    all.push_back({nameOf(boundaries), /*isAscending=*/true, "0", "max(q_start + r, k_start + c)"});
+  for (auto attention : function.getOps<AttentionOp>())
+    for (Value positions :
+         {Value(attention.getQueryPositions()), Value(attention.getKeyPositions())})
+      if (positions)
+        all.push_back({nameOf(positions), /*isAscending=*/false, "0",
+                       std::to_string((int64_t(1) << 30) - 1)});
+  return all;
+}
+
+/// Documents are those of one sequence, and given positions do not say where rows lie.
+static void addOfPositions(func::FuncOp function, Collector &collector) {
+  for (Value boundaries : boundariesOf(function)) {
+    const std::string name = "tensor '" + nameOf(boundaries) + "'";
+    collector.add("1", "b",
+                  name + ", the boundaries of the documents of one sequence, allows a batch of");
+    collector.add(namedExtents(boundaries).front(), "2", "boundaries in " + name);
+  }
+  for (auto attention : function.getOps<AttentionOp>())
+    if (attention.getQueryPositions())
+      collector.add("q_start", "0", "q_start, where rows begin whatever their positions are");
+}
+
 SmallVector<Requirement> requirementsOf(func::FuncOp function) {
   Collector collector;
+  addOfPositions(function, collector);
   for (auto rotation : function.getOps<RotationOpInterface>())
     llvm::append_range(collector.all, rotation.getRequirements());
   for (auto attention : function.getOps<AttentionOp>())

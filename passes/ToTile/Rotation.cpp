@@ -32,7 +32,8 @@ struct Pair {
 
 class RotationPrologue : public Prologue {
 public:
-  RotationPrologue(PlanContext &context, pe::RotationOpInterface op, std::string name);
+  RotationPrologue(PlanContext &context, pe::RotationOpInterface op, std::string name,
+                   GivenPositions positions);
 
   bool changes(Side) const override { return true; }
   LogicalResult prepare() override;
@@ -49,10 +50,18 @@ private:
   SmallVector<StringRef> perHead(ArrayRef<StringRef> extents) const;
   /// The place in the tables of a side, of batch, head, row and pair.
   SmallVector<Value> placeOf(ValueRange at) const {
-    return isPerHead ? SmallVector<Value>(at.drop_front()) : SmallVector<Value>{at[2], at[3]};
+    SmallVector<Value> place;
+    if (positions.queries)
+      place.push_back(at[0]);
+    if (isPerHead)
+      place.push_back(at[1]);
+    place.append({at[2], at[3]});
+    return place;
   }
+  Value readPosition(Scalar &s, Side side, Value batch, Value row) const;
   void copyTables(Side side);
   void computeTables(Side side);
+  void computeTablesOfGiven(Side side);
   void writeFrequencies(TileBuilder &t, Value frequencies);
   void writeAngles(TileBuilder &t, Value frequencies, Value table, StringRef start, int64_t step,
                    StringRef count);
@@ -66,6 +75,7 @@ private:
   void addToTables(Side side, Value rows, Value from);
 
   pe::RotationOpInterface op;
+  GivenPositions positions;
   pe::RotationTensors given; // null where there are frequencies
   std::optional<OpCode> frequency;
   int64_t pairs;
@@ -76,8 +86,8 @@ private:
 };
 
 RotationPrologue::RotationPrologue(PlanContext &context, pe::RotationOpInterface op,
-                                   std::string name)
-    : Prologue(context, std::move(name)), op(op), given(op.getTables()),
+                                   std::string name, GivenPositions positions)
+    : Prologue(context, std::move(name)), op(op), positions(positions), given(op.getTables()),
       pairs(op.getRotatedDims(context.headDim) / 2), interleaved(op.isInterleavedPairs()),
       isPerHead(op.isPerHead()) {
   if (given)
@@ -105,6 +115,8 @@ LogicalResult RotationPrologue::prepare() {
   for (Side side : {kQueries, kKeys})
     if (given)
       copyTables(side);
+    else if (positions.queries)
+      computeTablesOfGiven(side);
     else
       computeTables(side);
   return success();
@@ -202,6 +214,44 @@ void RotationPrologue::computeTables(Side side) {
   combine(last, coarse, fine, tables);
 }
 
+/// A given position, of any memory: not below 0 and below 2^30.
+Value RotationPrologue::readPosition(Scalar &s, Side side, Value batch, Value row) const {
+  Value number = readElement(s, context.parameters[positions.of(side)].buffer, {batch, row});
+  Value position = s.create<arith::IndexCastOp>(s.getIndexType(), number);
+  position = s.create<arith::MaxSIOp>(position, s.index(0));
+  return s.create<arith::MinSIOp>(position, s.index((int64_t(1) << 30) - 1));
+}
+
+/// Positions that are given may be in any order: every angle is taken by itself.
+void RotationPrologue::computeTablesOfGiven(Side side) {
+  const std::string prefix = name + "_" + side.singular().str() + "_rotation", count = pairCount();
+  const double magnitude = op.getMagnitude(context.headDim);
+  Type f64 = context.plan.getF64Type();
+  Value frequencies = context.temporary(prefix + "_frequencies", perHead({count}), f64);
+  SmallVector<StringRef> over = perHead({}), extents = {"b"};
+  over.insert(over.begin(), "b");
+  llvm::append_range(extents, perHead({side.rows(), count}));
+  RotationTables &tables = tablesOf(side);
+  tables.cosine = context.kept(prefix + "_cosine", extents);
+  tables.sine = context.kept(prefix + "_sine", extents);
+  TileBuilder first = beginStage(context.plan, prefix + "_angles", Phase::Prepare, {});
+  writeFrequencies(first, frequencies);
+  TileBuilder t = beginStage(context.plan, prefix + "_tables", Phase::Prepare, over);
+  t.foreach ({side.rows(), count}, [&](Scalar &s, ValueRange at) {
+    Value row = at.drop_back().back(), pair = at.back();
+    SmallVector<Value> place = {pair};
+    if (isPerHead)
+      place.insert(place.begin(), at[1]);
+    Value position = s.toFloat(readPosition(s, side, at[0], row), f64);
+    Value angle = s.mul(position, readElement(s, frequencies, place));
+    Value scale = s.number(magnitude, f64);
+    for (auto [value, table] :
+         {std::pair<Value, Value>(s.create<math::CosOp>(angle), tables.cosine),
+          {s.create<math::SinOp>(angle), tables.sine}})
+      writeElement(s, s.create<arith::TruncFOp>(s.getF32Type(), s.mul(scale, value)), table, at);
+  });
+}
+
 //===- Turning ----------------------------------------------------------------===//
 
 std::pair<Value, Value> RotationPrologue::dimsOf(Scalar &s, Value pair) const {
@@ -280,8 +330,8 @@ void RotationPrologue::addToFrequencies(Side side, Value rows, Value from) {
         s, {readElement(s, tables.cosine, placeOf(at)), readElement(s, tables.sine, placeOf(at))});
     Value byX = s.mul(dx, s.add(s.mul(x, sn), s.mul(y, c)));
     Value byY = s.mul(dy, s.sub(s.mul(x, c), s.mul(y, sn)));
-    Value position = at[2];
-    if (side.isQueries)
+    Value position = positions.queries ? readPosition(s, side, at[0], at[2]) : at[2];
+    if (!positions.queries && side.isQueries)
       position = s.add(position, s.size("q_start - k_start"));
     Value term = s.mul(s.sub(byY, byX), s.toFloat(position, s.getF64Type()));
     SmallVector<Value> place = {at[3]};
@@ -340,13 +390,14 @@ void RotationPrologue::finish() {
 
 FailureOr<RotationTables>
 mlir::tile::prepareQueryTables(PlanContext &context, pe::RotationOpInterface op, std::string name) {
-  RotationPrologue prologue(context, op, std::move(name));
+  RotationPrologue prologue(context, op, std::move(name), {});
   if (failed(prologue.prepare()))
     return failure();
   return prologue.getQueryTables();
 }
 
 std::unique_ptr<Prologue> mlir::tile::createRotation(PlanContext &context,
-                                                     pe::RotationOpInterface op, std::string name) {
-  return std::make_unique<RotationPrologue>(context, op, std::move(name));
+                                                     pe::RotationOpInterface op, std::string name,
+                                                     GivenPositions positions) {
+  return std::make_unique<RotationPrologue>(context, op, std::move(name), positions);
 }

@@ -32,6 +32,8 @@ SmallVector<std::string> namedExtents(Value value);
 SmallVector<Requirement> requirementsOf(func::FuncOp function);
 /// Whether a result of its attentions depends on where queries and keys are.
 bool readsPositions(func::FuncOp function);
+/// What the numbers in its arguments must be: boundaries of documents, and positions.
+SmallVector<ValueRequirement> valueRequirementsOf(func::FuncOp function);
 /// Whether an axis of that extent, which an embedding reads at p, must have an entry per position.
 bool isReadByPosition(StringRef extent);
 

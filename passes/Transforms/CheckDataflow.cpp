@@ -1,6 +1,6 @@
 //===- CheckDataflow.cpp - From arguments through attention to results ----===//
 //
-// Constraints dataflow-C1 to dataflow-C20 of docs/spec.md: what a call of the compiled function
+// Constraints dataflow-C1 to dataflow-C22 of docs/spec.md: what a call of the compiled function
 // does with its tensors. Checked after inlining, when only the entry is left.
 //
 //===----------------------------------------------------------------------===//
@@ -69,13 +69,18 @@ LogicalResult checkActivations(AttentionOp attention) {
   return success();
 }
 
-/// Sinks and seeds are arguments of the call.
+/// Sinks, seeds and positions are arguments of the call.
 LogicalResult checkModes(AttentionOp attention) {
-  for (Value operand : {Value(attention.getSink()), Value(attention.getSeed())})
+  for (Value operand : {Value(attention.getSink()), Value(attention.getSeed()),
+                        Value(attention.getQueryPositions()), Value(attention.getKeyPositions())})
     if (operand && !isa<BlockArgument>(operand)) // dataflow-C10
-      return attention.emitError() << "expected sinks and seeds to be arguments of the entry "
-                                      "function, found the result of "
+      return attention.emitError() << "expected sinks, seeds and positions to be arguments of the "
+                                      "entry function, found the result of "
                                       "another op (dataflow-C10)";
+  Value queries = attention.getQueryPositions();
+  if (queries && queries == attention.getKeyPositions()) // dataflow-C22
+    return attention.emitError() << "expected an argument of its own for the positions of queries "
+                                    "and of keys, found one for both (dataflow-C22)";
   return success();
 }
 
@@ -151,6 +156,10 @@ ArrayAttr axesOfOperand(OpOperand &operand) {
     return b.getStrArrayAttr(cast<ShapedType>(operand.get().getType()).getRank()
                                  ? ArrayRef<StringRef>{"batch"}
                                  : ArrayRef<StringRef>());
+  if (operand.get() == attention.getQueryPositions())
+    return b.getStrArrayAttr({"batch", "query"});
+  if (operand.get() == attention.getKeyPositions())
+    return b.getStrArrayAttr({"batch", "key"});
   return operand.getOperandNumber() == 0 ? b.getStrArrayAttr({"batch", "head", "query", "depth"})
                                          : b.getStrArrayAttr({"batch", "kv_head", "key", "depth"});
 }
@@ -198,6 +207,9 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
         return mlir::emitError(argument.getLoc())
                << "expected pe.axes " << axesOfOperand(use) << " of this operand of pe.attention, "
                << "found " << axes << "; they may be left out (dataflow-C6)";
+      auto attention = cast<AttentionOp>(use.getOwner());
+      hasSizes |=
+          argument == attention.getQueryPositions() || argument == attention.getKeyPositions();
       if (use.getOperandNumber() < 3)
         return success();
       continue;
@@ -271,6 +283,22 @@ LogicalResult checkQueryTensors(Operation *op) {
   return success();
 }
 
+/// The boundaries of documents are an argument whose size has a name of its own.
+LogicalResult checkBoundaries(func::FuncOp function, DocumentsOp documents) {
+  auto argument = dyn_cast<BlockArgument>(documents.getBoundaries());
+  auto axes = argument ? function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "pe.axes")
+                       : ArrayAttr();
+  const bool isNamed = axes && sizeOfAxis(cast<StringAttr>(axes[0]).getValue()).empty() &&
+                       ShapedType::isDynamic(cast<ShapedType>(argument.getType()).getDimSize(0));
+  if (isNamed)
+    return success();
+  return documents.emitError() // dataflow-C21
+         << "expected the boundaries of documents to be an argument of unknown size whose axis has "
+            "a "
+            "name of its own, such as pe.axes = [\"boundaries\"], found "
+         << (!argument ? "the result of another op" : "another one") << " (dataflow-C21)";
+}
+
 /// Tensors of prologues, rotations and content terms are arguments of the call.
 LogicalResult checkTensors(Operation *op) {
   if (llvm::all_of(op->getOperands(), llvm::IsaPred<BlockArgument>))
@@ -296,6 +324,8 @@ struct CheckDataflowPass : impl::PECheckDataflowPassBase<CheckDataflowPass> {
       isValid = isValid && succeeded(checkCaptures(score));
     for (auto mask : function.getOps<MaskFnOp>())
       isValid = isValid && succeeded(checkCaptures(mask));
+    for (auto documents : function.getOps<DocumentsOp>())
+      isValid = isValid && succeeded(checkBoundaries(function, documents));
     for (auto embed : function.getOps<EmbedOp>())
       isValid = isValid && succeeded(checkEmbed(embed));
     for (auto merge : function.getOps<MergeOp>())

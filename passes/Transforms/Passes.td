@@ -126,6 +126,36 @@ def PESplitTermsPass : Pass<"pe-split-terms", "::mlir::func::FuncOp"> {
                            "::mlir::pe::PEDialect"];
 }
 
+def PEPlacePositionsPass : Pass<"pe-place-positions", "::mlir::func::FuncOp"> {
+  let summary = "Writes positions that are data into the formulas";
+  let description = [{
+    Where an attention has positions(...), or a mask of documents in which positions restart, i and j
+    are data: the terms, the function of the score and the masks get code that reads them, and no
+    pass behind this one knows of positions. Tensors over queries and keys are still read at the row
+    and the column. With given positions, terms that are proportional to i - j become a row and a
+    column, other functions of i - j become general, and every mask becomes code per pair. Where
+    positions restart, i - j is that of the rows and columns, so only what depends on i or j alone
+    changes. `pe.documents` becomes an interval of keys per row. What was done is recorded for
+    `pe explain` in the attribute `pe.positions`.
+
+    ```mlir
+    %t = pe.term <row, "..."> { ^bb0(%b: index, %h: index, %i: index): ... f(%i) }
+    %o = pe.attention %q, %k, %v bias(%t) positions(%x, %y : tensor<?x?xi32>, tensor<?x?xi32>)
+    // ==>
+    %t = pe.term <row, "...">(%x : tensor<?x?xi32>) {
+    ^bb0(%b: index, %h: index, %i: index, %p: tensor<?x?xi32>):
+      %0 = pe.read %p[%b, %i] : tensor<?x?xi32>
+      %1 = arith.index_cast %0 : i32 to index    // and clamped to [0, 2^30)
+      ... f(%1)
+    }
+    %o = pe.attention ... {pe.positions = "i is x[b, query], j is y[b, key]"}
+    ```
+    Tested by test/passes/Transforms/place-positions.mlir.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::pe::PEDialect"];
+}
+
 def PESimplifyUnderNormalizerPass : Pass<"pe-simplify-under-normalizer", "::mlir::func::FuncOp"> {
   let summary = "Drops terms that do not change the attention";
   let description = [{

@@ -30,7 +30,8 @@ bool isAlwaysFinite(Block &part) {
       return number.getValue().isFinite();
     const bool isWhole =
         llvm::all_of(op.getResultTypes(), [](Type type) { return type.isIntOrIndex(); });
-    return isWhole ? !isa<ReadOp>(op)
+    auto read = dyn_cast<ReadOp>(op); // of 32 bits, a position
+    return isWhole ? !read || read.getResult().getType().isInteger(32)
                    : isa<arith::SIToFPOp, arith::UIToFPOp, arith::AddFOp, arith::SubFOp,
                          arith::MulFOp, arith::NegFOp, arith::MaximumFOp, arith::MinimumFOp,
                          arith::SelectOp, math::AbsFOp, math::SinOp, math::CosOp>(op);

@@ -73,6 +73,40 @@ static Expected<Tensor> drawTensor(const ValueInfo &value, const std::string &st
   return whole;
 }
 
+const ValueRequirement *findAscending(const EntryInfo &entry, const std::string &argument) {
+  for (const ValueRequirement &required : entry.valueRequirements)
+    if (required.isAscending && required.tensor == argument)
+      return &required;
+  return nullptr;
+}
+
+Expected<Tensor> drawAscending(const ValueInfo &value, const ValueRequirement &required,
+                               uint64_t seed, const plan::SizeValues &sizes) {
+  Expected<Shape> shape = shapeOf(value, sizes);
+  if (!shape)
+    return shape.takeError();
+  int64_t ends[2] = {0, 0};
+  for (auto [text, end] : {std::pair(&required.first, &ends[0]), {&required.last, &ends[1]}}) {
+    Expected<SizeExpression> expression = SizeExpression::parse(*text);
+    Expected<int64_t> found =
+        expression ? expression->evaluate(sizes) : Expected<int64_t>(expression.takeError());
+    if (!found)
+      return found.takeError().within("tensor '" + value.name + "'");
+    *end = *found;
+  }
+  Expected<Tensor> numbers = Tensor::allocate(DType::I32, *shape);
+  if (!numbers || numbers->numel() == 0)
+    return numbers;
+  Random random(seed, value.name);
+  std::span<int32_t> values = numbers->values<int32_t>();
+  for (int32_t &number : values)
+    number = static_cast<int32_t>(random.uniform(ends[0], ends[1] + 1));
+  std::sort(values.begin(), values.end());
+  values.front() = static_cast<int32_t>(ends[0]);
+  values.back() = static_cast<int32_t>(ends[1]);
+  return numbers;
+}
+
 Expected<plan::SizeValues> withRequired(const EntryInfo &entry, plan::SizeValues sizes) {
   for (const auto &[name, value] :
        {std::pair<const char *, int64_t>{"k_start", 0}, {"q_start", sizes["c"] - sizes["r"]}})
@@ -102,7 +136,9 @@ Expected<TensorMap> randomArguments(const EntryInfo &entry, uint64_t seed,
   for (const ValueInfo &argument : entry.arguments) {
     if (argument.optional)
       continue;
-    Expected<Tensor> tensor = drawTensor(argument, argument.name, seed, sizes);
+    const ValueRequirement *required = findAscending(entry, argument.name);
+    Expected<Tensor> tensor = required ? drawAscending(argument, *required, seed, sizes)
+                                       : drawTensor(argument, argument.name, seed, sizes);
     if (!tensor)
       return tensor.takeError();
     tensors[argument.name] = *std::move(tensor);

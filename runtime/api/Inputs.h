@@ -20,6 +20,12 @@ Expected<Shape> shapeOf(const ValueInfo &value, const plan::SizeValues &sizes);
 /// `sizes` and, for each further name that the entry requires to be of some size, the smallest one.
 Expected<plan::SizeValues> withRequired(const EntryInfo &entry, plan::SizeValues sizes);
 
+/// What the entry requires of an argument whose numbers ascend; null for another one.
+const ValueRequirement *findAscending(const EntryInfo &entry, const std::string &argument);
+/// Random numbers that fulfil it.
+Expected<Tensor> drawAscending(const ValueInfo &value, const ValueRequirement &required,
+                               uint64_t seed, const plan::SizeValues &sizes);
+
 /// Every argument: parameters by their `pe.init`, other floating tensors standard normal.
 Expected<TensorMap> randomArguments(const EntryInfo &entry, uint64_t seed,
                                     const plan::SizeValues &sizes);

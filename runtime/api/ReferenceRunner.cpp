@@ -3,6 +3,7 @@
 #include "runtime/api/ReferenceRunner.h"
 
 #include "runtime/device/common/HostMemory.h"
+#include "runtime/device/common/ValueChecks.h"
 #include "runtime/reference/CallSizes.h"
 #include "runtime/reference/Reference.h"
 
@@ -58,6 +59,7 @@ static Expected<plan::Plan> planOf(const EntryInfo &entry, DType dtype, bool gra
     if (value.optional)
       plan.frame.push_back({plan::FrameWord::Kind::Size, "given_" + value.name});
   plan.requirements = entry.requirements;
+  plan.valueRequirements = entry.valueRequirements;
   plan.structure = "float64 reference";
   plan.stages.push_back({"reference_forward", Phase::Forward, "1", {}, {}, {}});
   if (grad)
@@ -128,6 +130,8 @@ static bool isOmitted(const BoundCall &call, size_t index) {
 
 Status ReferenceRunner::run(const BoundCall &call, const device::CallContext &context) const {
   char *first = BoundCall::firstByte(context.workspace);
+  if (Status s = device::checkValues(call); !s)
+    return s;
   device::beginOnHost(call, first, /*poison=*/false, *context.pool);
   const std::vector<Buffer> &buffers = getPlan().buffers;
   const bool grad = getPlan().stages.size() > 1 && call.runs(1);

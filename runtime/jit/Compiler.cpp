@@ -164,6 +164,9 @@ Expected<EntryInfo> describeEntry(ModuleOp module, const std::string &entry) {
   }
   for (const mlir::pe::Requirement &required : mlir::pe::requirementsOf(function))
     info.requirements.push_back({required.size, required.least, required.what});
+  for (const mlir::pe::ValueRequirement &required : mlir::pe::valueRequirementsOf(function))
+    info.valueRequirements.push_back(
+        {required.tensor, required.isAscending, required.first, required.last});
   return info;
 }
 

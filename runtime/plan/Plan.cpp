@@ -161,6 +161,19 @@ static Status validateHeader(const Plan &plan) {
   return Status::success();
 }
 
+static Status validateValues(const Plan &plan, const ValueRequirement &requirement,
+                             const FrameLayout &frame) {
+  const int index = plan.findBuffer(requirement.tensor);
+  if (index < 0 || plan.buffers[index].role != Role::Argument ||
+      plan.buffers[index].dtype != DType::I32)
+    return makeError("requires_values: expected an argument of i32, found '", requirement.tensor,
+                     "'");
+  for (const std::string &text : {requirement.first, requirement.last})
+    if (Status s = checkExpression(text, frame); !s)
+      return s.takeError().within("values of '" + requirement.tensor + "'");
+  return Status::success();
+}
+
 Status validate(const Plan &plan) {
   if (Status s = validateHeader(plan); !s)
     return s;
@@ -178,6 +191,9 @@ Status validate(const Plan &plan) {
     for (const std::string &text : {requirement.size, requirement.least})
       if (Status s = checkExpression(text, *frame); !s)
         return s.takeError().within("requirement of " + requirement.what);
+  for (const ValueRequirement &requirement : plan.valueRequirements)
+    if (Status s = validateValues(plan, requirement, *frame); !s)
+      return s;
   for (const FrameWord &word : plan.frame)
     if (Status s = validateStride(plan, word); !s)
       return s;

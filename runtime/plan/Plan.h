@@ -51,6 +51,7 @@ std::string_view nameOf(Phase phase);
 
 using pe::ParameterInfo;
 using pe::Requirement;
+using pe::ValueRequirement;
 
 struct Buffer {
   /// Arguments and results by their `pe.name`; the cotangent of o is "d_o", the gradient of q
@@ -109,6 +110,7 @@ struct Plan {
   std::vector<FrameWord> frame;
   /// Checked before any work, over the words of the frame that are sizes or parameters.
   std::vector<Requirement> requirements;
+  std::vector<ValueRequirement> valueRequirements;
   std::vector<Buffer> buffers;
   std::vector<Stage> stages;
   /// Absent when the function is no attention or its mask depends on data.

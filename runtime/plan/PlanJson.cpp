@@ -122,6 +122,8 @@ std::string toJson(const Plan &plan) {
     json["frame"].push_back(wordToJson(word));
   if (!plan.requirements.empty())
     json["requires"] = requirementsToJson(plan.requirements);
+  if (!plan.valueRequirements.empty())
+    json["requires_values"] = valueRequirementsToJson(plan.valueRequirements);
   json["buffers"] = Json::array();
   for (const Buffer &buffer : plan.buffers)
     json["buffers"].push_back(bufferToJson(buffer));
@@ -156,6 +158,7 @@ Expected<Plan> parsePlan(std::string_view text) {
     reader.adopt(readWord(item, where, plan.frame.emplace_back()));
   }
   readRequirements(reader, plan.requirements);
+  readValueRequirements(reader, plan.valueRequirements);
   for (const Json &item : reader.array("buffers")) {
     const std::string where = "plan.buffers[" + std::to_string(plan.buffers.size()) + "]";
     reader.adopt(readBuffer(item, where, plan.buffers.emplace_back()));

@@ -55,6 +55,29 @@ void readRequirements(JsonReader &reader, std::vector<Requirement> &requirements
   }
 }
 
+Json valueRequirementsToJson(const std::vector<ValueRequirement> &requirements) {
+  Json list = Json::array();
+  for (const ValueRequirement &requirement : requirements)
+    list.push_back({requirement.tensor, requirement.isAscending ? "ascending" : "within",
+                    requirement.first, requirement.last});
+  return list;
+}
+
+void readValueRequirements(JsonReader &reader, std::vector<ValueRequirement> &requirements) {
+  if (!reader.has("requires_values"))
+    return;
+  for (const Json &entry : reader.array("requires_values")) {
+    const auto isText = [](const Json &item) { return item.is_string(); };
+    const bool isList =
+        entry.is_array() && entry.size() == 4 && std::all_of(entry.begin(), entry.end(), isText);
+    if (!isList || (entry[1] != "ascending" && entry[1] != "within"))
+      return reader.fail(
+          "'requires_values': expected a list of [tensor, ascending or within, first, last]");
+    requirements.push_back({entry[0].get<std::string>(), entry[1] == "ascending",
+                            entry[2].get<std::string>(), entry[3].get<std::string>()});
+  }
+}
+
 static Json valueToJson(const ValueInfo &value) {
   return {{"name", value.name},         {"dtype", nameOf(value.dtype)},
           {"dims", value.dims},         {"sizes", value.sizes},
@@ -90,6 +113,8 @@ std::string toJson(const EntryInfo &entry) {
   }
   if (!entry.requirements.empty())
     json["requires"] = requirementsToJson(entry.requirements);
+  if (!entry.valueRequirements.empty())
+    json["requires_values"] = valueRequirementsToJson(entry.valueRequirements);
   return json.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -108,6 +133,7 @@ Expected<EntryInfo> parseEntryInfo(std::string_view text) {
       reader.adopt(readValue(item, where, values->emplace_back()));
     }
   readRequirements(reader, entry.requirements);
+  readValueRequirements(reader, entry.valueRequirements);
   if (Status s = reader.take(); !s)
     return s.takeError();
   return entry;

@@ -20,6 +20,9 @@ Status readParameter(const Json &json, const std::string &where, ParameterInfo &
 /// The list `requires`, which is absent where there is nothing to fulfil.
 Json requirementsToJson(const std::vector<Requirement> &requirements);
 void readRequirements(JsonReader &reader, std::vector<Requirement> &requirements);
+/// The list `requires_values`, likewise.
+Json valueRequirementsToJson(const std::vector<ValueRequirement> &requirements);
+void readValueRequirements(JsonReader &reader, std::vector<ValueRequirement> &requirements);
 
 std::string toJson(const EntryInfo &entry);
 Expected<EntryInfo> parseEntryInfo(std::string_view json);

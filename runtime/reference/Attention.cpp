@@ -83,8 +83,6 @@ public:
   HeadGradients reverse(const AttentionCotangents &cotangents);
 
 private:
-  void rotate(std::vector<double> &rows, int64_t start) const;
-  void rotateBack(std::vector<double> &rows, int64_t start) const;
   /// Whether stick-breaking takes the keys after the query in place of those before it.
   enum class Side : uint8_t { Before, After };
   bool startRow(int64_t row, Side side);
@@ -94,6 +92,13 @@ private:
   std::vector<Side> sides() const {
     return problem.hasBothSides ? std::vector{Side::Before, Side::After}
                                 : std::vector{Side::Before};
+  }
+  void rotate(std::vector<double> &rows, bool areQueries) const;
+  void rotateBack(std::vector<double> &rows, bool areQueries) const;
+  Token queryAt(int64_t row) const { return problem.positions.query(batch, row); }
+  Token keyAt(int64_t column) const { return problem.positions.key(batch, column); }
+  int64_t positionAt(bool isQuery, int64_t row) const {
+    return (isQuery ? queryAt(row) : keyAt(row)).position;
   }
   /// The magnitude of the argument of the function of the score for key `n` of the row; 0 without
   /// one.
@@ -195,8 +200,8 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
     rawQ = q;
     rawK = k;
   }
-  rotate(q, sizes.queryStart);
-  rotate(k, sizes.keyStart);
+  rotate(q, /*areQueries=*/true);
+  rotate(k, /*areQueries=*/false);
   // Values are used as given, so 16-bit ones are not changed by this.
   if (problem.rounding)
     for (std::vector<double> *rows : {&q, &k, &v})
@@ -211,18 +216,19 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
   mask.startHead(batch, head, sizes.headStart + head, sizes.headsTotal);
 }
 
-void HeadWorker::rotate(std::vector<double> &rows, int64_t start) const {
+void HeadWorker::rotate(std::vector<double> &rows, bool areQueries) const {
   int64_t count = sizes.headDim ? static_cast<int64_t>(rows.size()) / sizes.headDim : 0;
   for (const Rotation &rotation : problem.rotations)
     for (int64_t row = 0; row < count; ++row)
-      rotation.apply(rows.data() + row * sizes.headDim, start + row, head);
+      rotation.apply(rows.data() + row * sizes.headDim, positionAt(areQueries, row), head);
 }
 
-void HeadWorker::rotateBack(std::vector<double> &rows, int64_t start) const {
+void HeadWorker::rotateBack(std::vector<double> &rows, bool areQueries) const {
   int64_t count = sizes.headDim ? static_cast<int64_t>(rows.size()) / sizes.headDim : 0;
   for (size_t n = problem.rotations.size(); n-- > 0;)
     for (int64_t row = 0; row < count; ++row)
-      problem.rotations[n].applyTransposed(rows.data() + row * sizes.headDim, start + row, head);
+      problem.rotations[n].applyTransposed(rows.data() + row * sizes.headDim,
+                                           positionAt(areQueries, row), head);
 }
 
 /// 1 / (1 - p) where word j mod 4 of the counter (b, head, i, floor(j / 4)) is at least p 2^32,
@@ -262,10 +268,10 @@ bool HeadWorker::startRow(int64_t row, Side side) {
     return sink.has_value();
   for (std::optional<ScalarEvaluator> *evaluator : {&bias, &score})
     if (*evaluator)
-      (*evaluator)->startRow(i);
-  mask.startRow(i);
+      (*evaluator)->startRow(queryAt(row));
+  mask.startRow(queryAt(row));
   const int64_t own = i - sizes.keyStart;
-  if (problem.keepsRemainder && own >= 0 && own < sizes.keys && mask.allows(i))
+  if (problem.keepsRemainder && own >= 0 && own < sizes.keys && mask.allows(keyAt(own)))
     ownKey = own;
   findKeys(row, side);
   weights.assign(keys.size(), 0.0);
@@ -277,16 +283,17 @@ void HeadWorker::findKeys(int64_t row, Side side) {
   const int64_t i = sizes.queryStart + row;
   for (int64_t key = 0; key < sizes.keys; ++key) {
     const int64_t j = sizes.keyStart + key;
-    if (isOnSide(i, j, side) && mask.allows(j))
+    if (isOnSide(i, j, side) && mask.allows(keyAt(key)))
       keys.push_back(key);
   }
   if (side == Side::After)
     std::reverse(keys.begin(), keys.end());
   for (int64_t key : keys) {
     const int64_t j = sizes.keyStart + key;
+    const Token token = keyAt(key);
     const double scaled = scaledScore(row, key);
-    logits.push_back((score ? score->evaluate(j, scaled) : scaled) +
-                     (bias ? bias->evaluate(j) : 0.0));
+    logits.push_back((score ? score->evaluate(token, scaled) : scaled) +
+                     (bias ? bias->evaluate(token) : 0.0));
     for (ContentWorker &content : contents)
       logits.back() += content.score(row, i, j);
     factors.push_back(dropoutFactor(i, j));
@@ -448,7 +455,7 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
     const bool isMasked = logits[n] == -infinity && dLogits[n] == 0.0;
     double slope = isMasked && score ? 0.0 : 1.0;
     if (score && !isMasked) {
-      score->evaluate(sizes.keyStart + keys[n], scaledScore(row, keys[n]));
+      score->evaluate(keyAt(keys[n]), scaledScore(row, keys[n]));
       score->reverse(dLogits[n], dLogitNoise[n], gradients.parameters);
       slope = score->scoreDerivative();
     }
@@ -462,18 +469,18 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
       continue;
     for (const Rotation &rotation : problem.rotations)
       if (rotation.isLearned())
-        rotation.reverse({rawQ.data() + queryOffset, query, sizes.queryStart + row},
-                         {rawK.data() + keyOffset, key, sizes.keyStart + keys[n]}, head, dScore,
+        rotation.reverse({rawQ.data() + queryOffset, query, queryAt(row).position},
+                         {rawK.data() + keyOffset, key, keyAt(keys[n]).position}, head, dScore,
                          noise, gradients.parameters);
     if (bias) {
-      bias->evaluate(sizes.keyStart + keys[n]);
+      bias->evaluate(keyAt(keys[n]));
       bias->reverse(dLogits[n], dLogitNoise[n], gradients.parameters);
     }
     for (ContentWorker &content : contents)
       content.reverse(row, sizes.queryStart + row, sizes.keyStart + keys[n], dLogits[n],
                       dLogitNoise[n]);
     if (!problem.queryShifts.empty())
-      reverseShifts(keys[n], dScore, noise, sizes.queryStart + row, gradients.parameters);
+      reverseShifts(keys[n], dScore, noise, queryAt(row).position, gradients.parameters);
     if (bias || score || isLearned || problem.hasTensorsOfQueries())
       gradients.biasNoiseSquared += dLogitNoise[n] * dLogitNoise[n];
   }
@@ -551,8 +558,8 @@ HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
       content.finishRow(row, contentQ.data() + row * sizes.headDim,
                         contentNoise.data() + row * sizes.headDim, gradients.parameters);
   }
-  rotateBack(gradients.q, sizes.queryStart);
-  rotateBack(gradients.k, sizes.keyStart);
+  rotateBack(gradients.q, /*areQueries=*/true);
+  rotateBack(gradients.k, /*areQueries=*/false);
   for (size_t e = 0; e < contentQ.size(); ++e) {
     gradients.q[e] += contentQ[e];
     gradients.qNoiseSquared[e] += contentNoise[e];
@@ -654,9 +661,9 @@ Array denseValues(const AttentionProblem &problem, NodeId node) {
     int64_t head = n % sizes.queryHeads;
     evaluator.startHead(n / sizes.queryHeads, head, sizes.headStart + head, sizes.headsTotal);
     for (int64_t row = 0; row < sizes.queries; ++row) {
-      evaluator.startRow(sizes.queryStart + row);
+      evaluator.startRow(problem.positions.query(n / sizes.queryHeads, row));
       for (int64_t key = 0; key < sizes.keys; ++key)
-        *next++ = evaluator.evaluate(sizes.keyStart + key);
+        *next++ = evaluator.evaluate(problem.positions.key(n / sizes.queryHeads, key));
     }
   }
   return dense;

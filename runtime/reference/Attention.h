@@ -68,6 +68,7 @@ struct AttentionProblem {
   bool isUnplaced = false;
   double scale = 1.0;
   Mask mask;
+  PairPositions positions;
   std::vector<Rotation> rotations;
   /// Rounds values as a computation in this type has to (Reference.h).
   std::optional<DType> rounding;

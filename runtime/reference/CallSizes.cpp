@@ -114,6 +114,21 @@ static Status bindTo(const plan::FrameLayout &layout, plan::ShapeBinder &binder,
   return binder.bind(tensor, expected, shape);
 }
 
+/// The sizes of the positions of queries, the first i32 operand, and of keys, the second; empty for
+/// another argument.
+static std::vector<std::string> sizesOfPositions(const Program &program, const Operation &operation,
+                                                 ValueId argument) {
+  bool areOfQueries = true;
+  for (ValueId operand : operation.operands) {
+    if (!program.typeOf(operand).ends_with("xi32>"))
+      continue;
+    if (operand == argument)
+      return {"b", areOfQueries ? "r" : "c"};
+    areOfQueries = false;
+  }
+  return {};
+}
+
 Expected<plan::CallSizes> bindSizes(const Program &program, const Operation &operation,
                                     const TensorValues &tensors, const SeedValues &seeds,
                                     const Positions &positions) {
@@ -154,9 +169,11 @@ Expected<plan::CallSizes> bindSizes(const Program &program, const Operation &ope
           return other.name == "pe.attention" && seeds.contains(argument.id) &&
                  std::find(other.operands.begin(), end, argument.id) != end;
         });
-    if (Status status = bindTo(*layout, binder, argument.name,
-                               sizesOf(argument, *dims, isSeed ? "batch" : "head"),
-                               tensors.at(argument.id).shape);
+    std::vector<std::string> meaning = sizesOfPositions(program, operation, argument.id);
+    if (meaning.empty())
+      meaning = sizesOf(argument, *dims, isSeed ? "batch" : "head");
+    if (Status status =
+            bindTo(*layout, binder, argument.name, meaning, tensors.at(argument.id).shape);
         !status)
       return status.takeError();
   }

@@ -181,8 +181,15 @@ Status Evaluator::prepareAttention(const Operation &operation) {
   step.problem.scale = *scale;
   step.problem.normalizer =
       *normalizer == "softmax" ? Normalizer::Softmax : Normalizer::StickBreaking;
+  step.problem.positions.queryStart = call->queryStart;
+  step.problem.positions.keyStart = call->keyStart;
+  if (Status status = readPositions(step); !status)
+    return status.takeError();
   if (Status status = readOperands(step); !status)
     return status.takeError();
+  step.problem.positions.boundaries = step.problem.mask.restartsIn();
+  if (step.problem.positions.boundaries && call->batch > 1)
+    return operation.fail("expected a batch of 1 with documents, found ", call->batch);
   return readSides(step);
 }
 
@@ -307,8 +314,30 @@ Status Evaluator::readSeed(Step &step, ValueId operand) {
   return Status::success();
 }
 
-/// Operands are distinguished by their types: the only tensors are sinks, of f32, and seeds, of
-/// i64.
+/// Positions that are given, and whether any are not the places of the tokens: what is built
+/// afterwards depends on that.
+Status Evaluator::readPositions(Step &step) {
+  const Operation &operation = *step.operation;
+  std::vector<const Array *> given;
+  for (size_t n = 3; n < operation.operands.size(); ++n)
+    if (program.typeOf(operation.operands[n]).ends_with("xi32>"))
+      given.push_back(&tensors.at(operation.operands[n]));
+  if (!given.empty() && given.size() != 2)
+    return operation.fail("expected positions of queries and of keys");
+  if (!given.empty()) {
+    step.problem.positions.queries = given[0];
+    step.problem.positions.keys = given[1];
+  }
+  step.builder.havePlaces =
+      !given.empty() ||
+      std::any_of(program.operations.begin(), program.operations.end(), [](const Operation &other) {
+        return other.name == "pe.documents" && other.find("restart");
+      });
+  return Status::success();
+}
+
+/// Operands are distinguished by their types: the only tensors are sinks, of f32, seeds, of i64,
+/// and positions, of i32.
 Status Evaluator::readOperands(Step &step) {
   const Operation &operation = *step.operation;
   for (size_t n = 3; n < operation.operands.size(); ++n) {
@@ -339,6 +368,8 @@ Status Evaluator::readOperands(Step &step) {
       if (!mask)
         return mask.takeError();
       step.problem.mask.parts.push_back(std::move(*mask));
+    } else if (type.ends_with("xi32>")) {
+      continue; // readPositions
     } else if (type.ends_with("xf32>")) {
       if (Status status = readSink(step, operand); !status)
         return status;

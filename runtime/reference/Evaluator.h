@@ -68,6 +68,7 @@ private:
   Status bindArgument(const Argument &argument, const Tensor &tensor);
   Status evaluateConstant(const Operation &operation);
   Status prepareAttention(const Operation &operation);
+  Status readPositions(Step &step);
   Status readOperands(Step &step);
   Status readSides(Step &step);
   Status readRotation(Step &step, ValueId value);

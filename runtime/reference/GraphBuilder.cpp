@@ -20,7 +20,8 @@ Definitions findDefinitions(const Program &program) {
 GraphBuilder::GraphBuilder(const Program &program, const Definitions &definitions,
                            const TensorValues &tensors, const plan::CallSizes &sizes)
     : program(program), definitions(definitions), tensors(tensors), sizes(sizes),
-      headNode(graph.position(Position::Head)), nodes(program.types.size(), -1) {}
+      headNode(graph.position(Position::Head)), nodes(program.types.size(), -1),
+      placeNodes(program.types.size(), -1) {}
 
 Expected<NodeId> GraphBuilder::nodeOf(ValueId value) {
   if (nodes[value] >= 0)
@@ -74,6 +75,11 @@ const std::vector<std::string> *GraphBuilder::axesOf(ValueId tensor) const {
     if (argument.id == tensor && !argument.axes.empty())
       return &argument.axes;
   return nullptr;
+}
+
+bool GraphBuilder::isOfTokens(const PackedTensor &tensor, size_t axis) const {
+  const std::vector<std::string> *axes = axesOf(tensor.value);
+  return axes && axis < axes->size() && ((*axes)[axis] == "query" || (*axes)[axis] == "key");
 }
 
 NodeId GraphBuilder::placeOf(const PackedTensor &tensor, size_t axis, NodeId index) {

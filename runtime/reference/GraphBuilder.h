@@ -46,6 +46,14 @@ public:
     return found ? Expected<int64_t>(found->offset) : Expected<int64_t>(found.takeError());
   }
 
+  /// A tensor by its value; null if it is none.
+  const Array *find(ValueId value) const {
+    auto found = tensors.find(value);
+    return found == tensors.end() ? nullptr : &found->second;
+  }
+
+  /// Set before anything is built: positions are not the places of the tokens, where data is read.
+  bool havePlaces = false;
   ScalarGraph graph;
   ParameterPack pack;
   /// The tensors read, with their place in the pack.
@@ -89,6 +97,7 @@ private:
 
   // Regions.cpp
   Status buildRegionOperation(const Operation &operation);
+  void setNode(ValueId value, NodeId position, NodeId place);
   Expected<NodeId> regionNode(const Operation &operation);
   Expected<NodeId> buildConstant(const Operation &operation);
   Expected<NodeId> buildFloatComparison(const Operation &operation, NodeId a, NodeId b);
@@ -119,6 +128,8 @@ private:
   /// Where `index` on axis `axis` of a tensor lies in this call: queries and keys are read at their
   /// global positions, key heads by a query head.
   NodeId placeOf(const PackedTensor &tensor, size_t axis, NodeId index);
+  /// Whether the axis counts queries or keys.
+  bool isOfTokens(const PackedTensor &tensor, size_t axis) const;
   /// The element of a parameter that is a scalar or has one element per head.
   Expected<NodeId> headParameter(const Operation &operation, ValueId tensor, std::string_view what);
 
@@ -127,8 +138,10 @@ private:
   const TensorValues &tensors;
   plan::CallSizes sizes;
   NodeId headNode;
-  /// By ValueId; -1 where no node exists yet.
-  std::vector<NodeId> nodes;
+  /// By ValueId; -1 where no node exists yet. `placeNodes` has the same values of regions with the
+  /// places of tokens for their positions; both are exchanged while these are built.
+  std::vector<NodeId> nodes, placeNodes;
+  bool isAtPlaces = false;
   /// Maps tensor arguments of regions to the captured tensors.
   std::map<ValueId, ValueId> captured;
   std::map<ValueId, int64_t> offsets;

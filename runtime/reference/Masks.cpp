@@ -6,13 +6,38 @@
 
 namespace pe::reference {
 
-bool Mask::allows(int64_t i, int64_t j, const std::function<bool(NodeId)> &holds) const {
+size_t documentOf(const std::vector<int64_t> &boundaries, int64_t place) {
+  auto behind = std::upper_bound(boundaries.begin(), boundaries.end(), place);
+  return static_cast<size_t>(behind - boundaries.begin());
+}
+
+Token PairPositions::find(const Array *given, int64_t batch, int64_t index, int64_t place) const {
+  if (given)
+    return {place, static_cast<int64_t>(given->data[batch * given->dim(1) + index])};
+  if (!boundaries)
+    return place;
+  const size_t document = documentOf(*boundaries, place);
+  return {place, document ? place - (*boundaries)[document - 1] : place};
+}
+
+const std::vector<int64_t> *Mask::restartsIn() const {
+  if (kind == Kind::Documents && restarts)
+    return &boundaries;
+  for (const Mask &part : parts)
+    if (const auto *found = part.restartsIn())
+      return found;
+  return nullptr;
+}
+
+bool Mask::allows(Token i, Token j, const std::function<bool(NodeId)> &holds) const {
   auto partAllows = [&](const Mask &part) { return part.allows(i, j, holds); };
   switch (kind) {
   case Kind::Window:
-    return lowest <= i - j && i - j <= highest;
+    return lowest <= i.position - j.position && i.position - j.position <= highest;
   case Kind::Function:
     return holds(function);
+  case Kind::Documents:
+    return documentOf(boundaries, i.place) == documentOf(boundaries, j.place);
   case Kind::And:
     return std::all_of(parts.begin(), parts.end(), partAllows);
   case Kind::Or:
@@ -28,6 +53,8 @@ bool Mask::isCausal() const {
     return lowest >= 0;
   case Kind::Function: // what its code keeps is checked where the program is parsed
     return true;
+  case Kind::Documents:
+    return false;
   case Kind::And:
     return std::any_of(parts.begin(), parts.end(), partIsCausal);
   case Kind::Or:
@@ -57,13 +84,13 @@ void MaskEvaluator::startHead(int64_t batch, int64_t head, int64_t globalHead, i
     evaluator.startHead(batch, head, globalHead, headsTotal);
 }
 
-void MaskEvaluator::startRow(int64_t row) {
+void MaskEvaluator::startRow(Token row) {
   query = row;
   for (auto &[node, evaluator] : functions)
     evaluator.startRow(row);
 }
 
-bool MaskEvaluator::allows(int64_t key) {
+bool MaskEvaluator::allows(Token key) {
   return mask.allows(query, key, [&](NodeId node) {
     auto found = std::find_if(functions.begin(), functions.end(),
                               [&](const auto &entry) { return entry.first == node; });
@@ -89,6 +116,23 @@ static Expected<Mask> buildCombination(const Program &program, const Definitions
   return mask;
 }
 
+static Expected<Mask> buildDocuments(GraphBuilder &builder, const Operation &operation) {
+  if (Status status = operation.expectOnly({"restart"}); !status)
+    return status.takeError();
+  auto restart = operation.boolean("restart", false);
+  if (!restart)
+    return restart.takeError();
+  const Array *numbers =
+      operation.operands.size() == 1 ? builder.find(operation.operands[0]) : nullptr;
+  if (!numbers || numbers->shape.size() != 1)
+    return operation.fail("expected a tensor of boundaries");
+  Mask mask{.kind = Mask::Kind::Documents};
+  mask.restarts = *restart;
+  for (double number : numbers->data)
+    mask.boundaries.push_back(static_cast<int64_t>(number));
+  return mask;
+}
+
 Expected<Mask> buildMask(const Program &program, const Definitions &definitions,
                          GraphBuilder &builder, ValueId value) {
   const Operation *operation = definitions[value];
@@ -98,6 +142,8 @@ Expected<Mask> buildMask(const Program &program, const Definitions &definitions,
     return buildCombination(program, definitions, builder, *operation, Mask::Kind::And);
   if (operation->name == "pe.mask_or")
     return buildCombination(program, definitions, builder, *operation, Mask::Kind::Or);
+  if (operation->name == "pe.documents")
+    return buildDocuments(builder, *operation);
   if (operation->name == "pe.mask_fn") {
     auto node = builder.nodeOf(value);
     if (!node)

@@ -17,12 +17,13 @@ Array allowedPairs(const AttentionProblem &problem) {
   for (int64_t b = 0; b < sizes.batch; ++b) {
     mask.startHead(b, 0, sizes.headStart, sizes.headsTotal);
     for (int64_t row = 0; row < sizes.queries; ++row) {
-      mask.startRow(sizes.queryStart + row);
+      mask.startRow(problem.positions.query(b, row));
       for (int64_t key = 0; key < sizes.keys; ++key) {
         const int64_t i = sizes.queryStart + row, j = sizes.keyStart + key;
         const bool isStick = problem.normalizer == Normalizer::StickBreaking;
         const bool isOrdered = j == i ? problem.attendsCurrent : j < i || problem.hasBothSides;
-        *next++ = (i >= 0 || problem.isUnplaced) && (!isStick || isOrdered) && mask.allows(j);
+        *next++ = (i >= 0 || problem.isUnplaced) && (!isStick || isOrdered) &&
+                  mask.allows(problem.positions.key(b, key));
       }
     }
   }

@@ -75,8 +75,14 @@ Expected<NodeId> GraphBuilder::buildRegion(const Operation &operation,
   }
   if (region.arguments.size() != count + captures)
     return operation.fail("expected a region with ", count, " arguments and one per capture");
-  for (size_t i = 0; i < count; ++i)
-    nodes[region.arguments[i]] = graph.position(positions[i]);
+  for (size_t i = 0; i < count; ++i) {
+    NodeId node = graph.position(positions[i]), place = node;
+    if (havePlaces && positions[i] == Position::Query)
+      place = graph.position(Position::Row);
+    if (havePlaces && positions[i] == Position::Key)
+      place = graph.position(Position::Column);
+    setNode(region.arguments[i], node, place);
+  }
   for (size_t i = 0; i < captures; ++i) {
     ValueId argument = region.arguments[count + i];
     if (program.typeOf(operation.operands[i]) != "!pe.coordinate") {
@@ -86,7 +92,7 @@ Expected<NodeId> GraphBuilder::buildRegion(const Operation &operation,
     auto coordinate = nodeOf(operation.operands[i]);
     if (!coordinate)
       return coordinate;
-    nodes[argument] = *coordinate;
+    setNode(argument, *coordinate, *coordinate);
   }
 
   for (const Operation &inner : region.operations) {
@@ -106,8 +112,25 @@ Status GraphBuilder::buildRegionOperation(const Operation &operation) {
   auto node = regionNode(operation);
   if (!node)
     return node.takeError();
-  nodes[operation.results[0]] = *node;
+  NodeId place = *node;
+  const bool isLong = isSum || operation.name == "pe.mlp_eval";
+  if (havePlaces && !isAtPlaces && !isLong) {
+    std::swap(nodes, placeNodes);
+    isAtPlaces = true;
+    auto other = regionNode(operation);
+    isAtPlaces = false;
+    std::swap(nodes, placeNodes);
+    if (!other)
+      return other.takeError();
+    place = *other;
+  }
+  setNode(operation.results[0], *node, place);
   return Status::success();
+}
+
+void GraphBuilder::setNode(ValueId value, NodeId position, NodeId place) {
+  nodes[value] = position;
+  placeNodes[value] = place;
 }
 
 Expected<NodeId> GraphBuilder::scalar(const Operation &operation, size_t operand) const {
@@ -246,6 +269,9 @@ Expected<NodeId> GraphBuilder::buildRead(const Operation &operation) {
     auto index = scalar(operation, i);
     if (!index)
       return index.takeError();
+    // Tokens are found by their places, whatever positions they have.
+    if (havePlaces && !isAtPlaces && isOfTokens(*tensor, i - 1))
+      *index = placeNodes[operation.operands[i]];
     spec.indices.push_back(placeOf(*tensor, i - 1, *index));
   }
   if (spec.indices.size() != spec.shape.size())
@@ -285,14 +311,15 @@ Expected<NodeId> GraphBuilder::buildSum(const Operation &operation) {
     return operation.fail("expected a region with an index and one argument per operand");
   for (size_t i = 0; i < operation.operands.size(); ++i) {
     ValueId outer = operation.operands[i], argument = region.arguments[i + 1];
-    nodes[argument] = nodes[outer];
+    setNode(argument, nodes[outer], placeNodes[outer]);
     auto tensor = captured.find(outer);
     if (tensor != captured.end())
       captured[argument] = tensor->second;
   }
   NodeId sum = graph.constant(0);
   for (int64_t k = 0; k < *count; ++k) {
-    nodes[region.arguments[0]] = graph.integerConstant(k);
+    NodeId index = graph.integerConstant(k);
+    setNode(region.arguments[0], index, index);
     for (const Operation &inner : region.operations) {
       if (inner.name != "pe.yield") {
         if (Status status = buildRegionOperation(inner); !status)

@@ -66,9 +66,10 @@ NodeId ScalarGraph::position(Position which) {
   node.position = which;
   node.isInteger = which != Position::Score;
   node.differentiable = which == Position::Score;
-  if (which == Position::Query)
+  if (which == Position::Query || which == Position::Row)
     node.level = Level::Row;
-  if (which == Position::Key || which == Position::Score || which == Position::Dim)
+  if (which == Position::Key || which == Position::Column || which == Position::Score ||
+      which == Position::Dim)
     node.level = Level::Pair;
   return add(node);
 }
@@ -266,19 +267,22 @@ double ScalarEvaluator::evaluateDim(int64_t dim) {
   return values[root];
 }
 
-void ScalarEvaluator::startRow(int64_t query) {
-  positions[static_cast<size_t>(Position::Query)] = static_cast<double>(query);
+void ScalarEvaluator::startRow(Token query) {
+  positions[static_cast<size_t>(Position::Query)] = static_cast<double>(query.position);
+  positions[static_cast<size_t>(Position::Row)] = static_cast<double>(query.place);
   run(lists[static_cast<size_t>(Level::Row)]);
 }
 
 double ScalarEvaluator::evaluateElement(int64_t key, int64_t dim) {
   positions[static_cast<size_t>(Position::Key)] = static_cast<double>(key);
+  positions[static_cast<size_t>(Position::Column)] = static_cast<double>(key);
   return evaluateDim(dim);
 }
 
-double ScalarEvaluator::evaluate(int64_t key, double score) {
+double ScalarEvaluator::evaluate(Token key, double score) {
   positions[static_cast<size_t>(Position::Score)] = score;
-  positions[static_cast<size_t>(Position::Key)] = static_cast<double>(key);
+  positions[static_cast<size_t>(Position::Key)] = static_cast<double>(key.position);
+  positions[static_cast<size_t>(Position::Column)] = static_cast<double>(key.place);
   run(lists[static_cast<size_t>(Level::Pair)]);
   return values[root];
 }

@@ -43,7 +43,8 @@ private:
 
 using NodeId = int;
 
-/// Score is the scaled score of a pair, for graphs that are functions of it. In an embedding, Query
+/// Query and Key are positions, Row and Column the places of both. Score is the scaled score of a
+/// pair, for graphs that are functions of it. In an embedding, Query
 /// is the token's position, Dim the dimension, Width how many there are, Length the end of the
 /// sequence.
 enum class Position : uint8_t {
@@ -56,7 +57,17 @@ enum class Position : uint8_t {
   Score,
   Dim,
   Width,
-  Length
+  Length,
+  Row,
+  Column
+};
+
+/// A query or a key: where it lies, and the position that formulas see. They differ where positions
+/// are given or restart in every document.
+struct Token {
+  int64_t place, position;
+  Token(int64_t place) : place(place), position(place) {}
+  Token(int64_t place, int64_t position) : place(place), position(position) {}
 };
 
 /// How often a node's value changes.
@@ -180,11 +191,10 @@ public:
   void startHead(int64_t batch, int64_t head, int64_t globalHead, int64_t headsTotal);
   /// The same for an embedding: the number of dimensions and the end of the sequence.
   void startSequence(int64_t width, int64_t length);
-  /// Fixes the global query position.
-  void startRow(int64_t query);
-  /// The root's value at the global key position, and at the score if it is a function of the
-  /// score.
-  double evaluate(int64_t key, double score = 0.0);
+  /// Fixes the query.
+  void startRow(Token query);
+  /// The root's value at the key, and at the score if it is a function of the score.
+  double evaluate(Token key, double score = 0.0);
   /// The root's value at a dimension of the token.
   double evaluateDim(int64_t dim);
   /// The root's value at the global key position and an element of the pair's vector.
@@ -214,7 +224,7 @@ private:
   const ScalarGraph &graph;
   NodeId root;
   const double *parameters;
-  std::array<double, 10> positions{};
+  std::array<double, 12> positions{};
   double derivativeByScore = 0.0;
   std::vector<double> values;
   std::vector<int64_t> integers; ///< of the nodes that are integers; rounded, they are in `values`

@@ -34,10 +34,6 @@ struct EncodingFile {
   /// Compared with f32 operands only: what is left of cancelling terms is below the rounding of
   /// narrower types.
   bool isExactOnly = false;
-  /// Not judged where queries are far from their keys: with a distance and a position that are
-  /// nearly equal, the gradient of a scale of both cancels to far below the rounding of either's
-  /// sum.
-  bool isNearOnly = false;
   /// Not judged at positions of 10^6: f32 arithmetic per pair on products of positions, or
   /// gradients that cancel.
   bool isEarlyOnly = false;
@@ -48,6 +44,8 @@ struct EncodingFile {
   /// Every call has as many key heads as query heads.
   bool isUngrouped = false;
   Placing placing = Placing::Any;
+  /// Positions are data: every call has one sequence at most, and no query at a negative row.
+  bool isPlaced = false;
 };
 
 struct Call {

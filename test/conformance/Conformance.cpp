@@ -157,6 +157,12 @@ CaseResult Suite::run(const EncodingFile &encoding, const Call &listed, Subject 
   Call call = listed;
   if (encoding.isUngrouped)
     call.keyHeads = call.queryHeads;
+  if (encoding.isPlaced) {
+    call.batch = std::min<int64_t>(call.batch, 1);
+    const int64_t start =
+        call.positions.queryStart.value_or(call.positions.keyStart + call.keys - call.queries);
+    call.positions.queryStart = std::max<int64_t>(start, 0);
+  }
   CaseResult result;
   result.encoding = encoding.name;
   result.call = call.name;

@@ -27,6 +27,9 @@ Expected<plan::SizeValues> sizesOf(const jit::EntryInfo &entry, const Call &call
   sizes["k_start"] = call.positions.keyStart;
   sizes["q_start"] =
       call.positions.queryStart.value_or(call.positions.keyStart + call.keys - call.queries);
+  for (const jit::ValueInfo &argument : entry.arguments)
+    if (api::findAscending(entry, argument.name))
+      sizes[argument.sizes[0]] = 4; // three documents
   auto required = api::withRequired(entry, std::move(sizes));
   if (required)
     for (const jit::ValueInfo &argument : entry.arguments)
@@ -152,6 +155,13 @@ Expected<TensorMap> drawInputs(const jit::EntryInfo &entry, const Call &call, ui
     auto shape = shapeOf(argument, *sizes);
     if (!shape)
       return shape.takeError();
+    if (const ValueRequirement *required = api::findAscending(entry, argument.name)) {
+      auto numbers = api::drawAscending(argument, *required, seed, *sizes);
+      if (!numbers)
+        return numbers.takeError();
+      inputs[argument.name] = *std::move(numbers);
+      continue;
+    }
     if (argument.dtype == DType::I64) {
       Random random(seed, argument.name);
       Tensor seeds = Tensor::zeros(DType::I64, *shape);

@@ -53,6 +53,8 @@ Expected<BoundPlan> BoundPlan::create(plan::Plan plan) {
     bound.boundStages.push_back({resolved(stage.items), halfOf(stage.phase)});
   for (const plan::Requirement &requirement : plan.requirements)
     bound.requirements.push_back({resolved(requirement.size), resolved(requirement.least)});
+  for (const plan::ValueRequirement &requirement : plan.valueRequirements)
+    bound.valueRequirements.push_back({resolved(requirement.first), resolved(requirement.last)});
   for (size_t i = 0; i < plan.frame.size(); ++i)
     if (plan.frame[i].kind == plan::FrameWord::Kind::Stride)
       bound.boundBuffers[plan.findBuffer(plan.frame[i].name)].strideWords.push_back(
@@ -279,6 +281,18 @@ Status BoundPlan::checkRequirements(const SizeTable &sizes) const {
     if (*size < *least)
       return makeError(plan.requirements[i].what, ": expected at least ", *least, ", found ",
                        *size);
+  }
+  return Status::success();
+}
+
+Status BoundPlan::valuesOf(size_t index, const SizeTable &sizes, int64_t &first,
+                           int64_t &last) const {
+  for (auto [expression, value] : {std::pair(&valueRequirements[index].first, &first),
+                                   {&valueRequirements[index].last, &last}}) {
+    Expected<int64_t> found = sizes.evaluateSigned(*expression);
+    if (!found)
+      return found.takeError();
+    *value = *found;
   }
   return Status::success();
 }

@@ -96,6 +96,11 @@ struct BoundRequirement {
   plan::SizeExpression size, least;
 };
 
+/// What the numbers of an argument must be.
+struct BoundValues {
+  plan::SizeExpression first, last;
+};
+
 struct PreparedGroup {
   std::string name;
   /// Buffers, in the order in which they lie in the tensor, each at a multiple of kAlignment.
@@ -170,6 +175,8 @@ public:
 
   /// What a call of these sizes does not fulfil, as an error.
   Status checkRequirements(const SizeTable &sizes) const;
+  /// The numbers that requirement `index` of values speaks of.
+  Status valuesOf(size_t index, const SizeTable &sizes, int64_t &first, int64_t &last) const;
   /// Shape and bytes of buffer `index` in a call of these sizes.
   Status shapeOf(size_t index, const SizeTable &sizes, Extents &shape) const;
   Status bytesOf(size_t index, const SizeTable &sizes, int64_t &bytes) const;
@@ -191,6 +198,7 @@ private:
   std::vector<BoundBuffer> boundBuffers;
   std::vector<BoundStage> boundStages;
   std::vector<BoundRequirement> requirements;
+  std::vector<BoundValues> valueRequirements;
   std::vector<PreparedGroup> preparedGroups;
   std::vector<int> callable;
 };

@@ -3,6 +3,7 @@
 #include "runtime/device/cpu/Executor.h"
 
 #include "runtime/device/common/HostMemory.h"
+#include "runtime/device/common/ValueChecks.h"
 #include "runtime/device/cpu/CpuInfo.h"
 #include "runtime/device/cpu/FloatingPointMode.h"
 
@@ -93,6 +94,8 @@ Status Executor::run(const BoundCall &call, const CallContext &context) const {
   const bool isSmall = !options.guard && call.work() < kWorthSharing;
   ParallelFor &pool = isSmall ? own : *context.pool;
   char *first = BoundCall::firstByte(context.workspace);
+  if (Status s = device::checkValues(call); !s)
+    return s;
   device::beginOnHost(call, first, options.poison, pool);
   if (Status s = runStages(call, first, pool); !s)
     return s;

@@ -56,12 +56,24 @@ struct Requirement {
   std::string what;
 };
 
+/// What the numbers of an i32 argument must be: each of `first` to `last`, or ascending from the
+/// one to the other; both expressions over the sizes and positions of a call. Checked before any
+/// work where the numbers lie in memory of the host; code is safe, and its result has no meaning,
+/// where they are others.
+struct ValueRequirement {
+  std::string tensor;
+  bool isAscending = false;
+  std::string first;
+  std::string last;
+};
+
 struct EntryInfo {
   std::string name;
   std::string location;
   std::vector<ValueInfo> arguments;
   std::vector<ValueInfo> results;
   std::vector<Requirement> requirements;
+  std::vector<ValueRequirement> valueRequirements;
 };
 
 } // namespace pe

@@ -1,4 +1,4 @@
-// One case per constraint attention-C*, clause-C*, sink-C* and dropout-C* of docs/spec.md.
+// One case per constraint attention-C*, clause-C*, sink-C*, dropout-C* and positions-C1 to -C4 of docs/spec.md.
 // RUN: pe-opt %s --split-input-file --verify-diagnostics
 
 func.func @batch(%q: tensor<2x?x?x?xf32>, %k: tensor<3x?x?x?xf32>) {
@@ -150,7 +150,7 @@ func.func @rank(%q: tensor<?x?x?xf32>) {
 
 func.func @unknown_clause(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // expected-error @below {{expected bias(...), prologue(...), rotate(...), content(...), score(...), sink(...), dropout(...), mask(...), attributes or ':' with the types, found 'foo' (clause-C1)}}
+  // expected-error @below {{expected bias(...), prologue(...), rotate(...), content(...), score(...), sink(...), dropout(...), positions(...), mask(...), attributes or ':' with the types, found 'foo' (clause-C1)}}
   %o = pe.attention %q, %q, %q foo(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }
@@ -159,8 +159,8 @@ func.func @unknown_clause(%q: tensor<?x?x?x?xf32>) {
 
 func.func @clause_not_built(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // expected-error @below {{clause positions(...) is not built yet; bias(...), prologue(...), rotate(...), content(...), score(...), sink(...), dropout(...) and mask(...) are (clause-C2)}}
-  %o = pe.attention %q, %q, %q mask(%m) positions(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
+  // expected-error @below {{clause rotated_keys(...) is not built yet; bias(...), prologue(...), rotate(...), content(...), score(...), sink(...), dropout(...), positions(...) and mask(...) are (clause-C2)}}
+  %o = pe.attention %q, %q, %q mask(%m) rotated_keys(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }
 
@@ -168,7 +168,7 @@ func.func @clause_not_built(%q: tensor<?x?x?x?xf32>) {
 
 func.func @clause_order(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // expected-error @below {{expected the clauses in the order bias(...) prologue(...) rotate(...) content(...) score(...) sink(...) dropout(...) mask(...), found rotate after mask (clause-C3)}}
+  // expected-error @below {{expected the clauses in the order bias(...) prologue(...) rotate(...) content(...) score(...) sink(...) dropout(...) positions(...) mask(...), found rotate after mask (clause-C3)}}
   %o = pe.attention %q, %q, %q mask(%m) rotate(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }
@@ -280,4 +280,31 @@ func.func @columns_of_table(%q: tensor<?x?x?x32xf32>, %t: tensor<?x8xf32>) {
   // expected-error @below {{expected a column for each of the 16 pairs of dims, found 8 (rotation_table-C5)}}
   %o = pe.attention %q, %q, %q rotate(%r) : (tensor<?x?x?x32xf32>, tensor<?x?x?x32xf32>, tensor<?x?x?x32xf32>) -> tensor<?x?x?x32xf32>
   return
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+func.func @positions_alone(%q: !qkv, %p: tensor<?x?xi32>) -> !qkv {
+  // expected-error @below {{expected positions of queries together with those of keys, found those of the queries alone (positions-C1)}}
+  %o = "pe.attention"(%q, %q, %q, %p) <{normalizer = #pe.normalizer<softmax>, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0>}> : (!qkv, !qkv, !qkv, tensor<?x?xi32>) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+func.func @positions_of_an_order(%q: !qkv, %p: tensor<?x?xi32>) -> !qkv {
+  %m = pe.causal
+  // expected-error @below {{expected no positions(...) under stick_breaking, which takes the keys in the order of their rows (positions-C2)}}
+  %o = pe.attention %q, %q, %q positions(%p, %p : tensor<?x?xi32>, tensor<?x?xi32>) mask(%m) {normalizer = #pe.normalizer<stick_breaking>} : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+func.func @positions_of_another_length(%q: tensor<1x1x4x8xf32>, %p: tensor<1x4xi32>, %x: tensor<1x5xi32>) -> tensor<1x1x4x8xf32> {
+  // expected-error @below {{expected the length of the positions of the key to match the 4 of the key, found 5 (positions-C4)}}
+  %o = pe.attention %q, %q, %q positions(%p, %x : tensor<1x4xi32>, tensor<1x5xi32>) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return %o : tensor<1x1x4x8xf32>
 }

@@ -54,6 +54,7 @@ LISTS = [
     r"pe\.embedding_pullback %\w+, (%\w+) : (\S+)",
     r"pe\.query_shift (%\w+) : (\S+)",
     r"pe\.rotary (%\w+) : (\S+)",
+    r"pe\.document(?:s|_bounds) (%\w+) : (\S+)",
     r"pe\.rotation_table (%\w+, %\w+) : (.*)",
 ]
 

@@ -401,6 +401,13 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{expected the names b, hq, hkv, r, c, d, e, t, kb, found n (require_values-C1)}}
+  tile.require_values "x" ascending from "0" to "n"
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   // expected-error @below {{expected the names b, hq, hkv, r, c, d, e, t, kb, found n (require-C1)}}
   tile.require "n" at_least "r + c" of "rows of 'table'"
 }

@@ -124,7 +124,7 @@ func.func @two_unknown_sizes(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"},
 func.func @constant_sink(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"})
     -> (!qkv {pe.name = "o"}) {
   %two = arith.constant dense<2.0> : tensor<4xf32>
-  // expected-error @below {{expected sinks and seeds to be arguments of the entry function, found the result of another op (dataflow-C10)}}
+  // expected-error @below {{expected sinks, seeds and positions to be arguments of the entry function, found the result of another op (dataflow-C10)}}
   %o = pe.attention %q, %k, %v sink(%two : tensor<4xf32>) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }
@@ -292,6 +292,17 @@ func.func @rotation_of_constant(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k
 // -----
 
 !qkv = tensor<?x?x?x?xf32>
+func.func @boundaries(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+                      %cu: tensor<?xi32> {pe.name = "cu"}) -> (!qkv {pe.name = "o"}) {
+  // expected-error @below {{expected the boundaries of documents to be an argument of unknown size whose axis has a name of its own, such as pe.axes = ["boundaries"], found another one (dataflow-C21)}}
+  %m = pe.documents %cu : tensor<?xi32>
+  %o = pe.attention %q, %k, %v mask(%m) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
 
 func.func @content_of_positions(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                                 %t: tensor<?x?xf32> {pe.name = "t", pe.axes = ["rows", "depth"]})
@@ -299,6 +310,16 @@ func.func @content_of_positions(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k
   // expected-error @below {{expected a content term that depends on i and j through i - j alone, and not on b, found one that depends on i; write what depends on i or j alone as a bias (dataflow-C19)}}
   %c = pe.content_fn(%t : tensor<?x?xf32>) expr "t[i, d]"
   %o = pe.attention %q, %k, %v content(%c) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+func.func @shared_positions(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+                            %p: tensor<?x?xi32> {pe.name = "p"}) -> (!qkv {pe.name = "o"}) {
+  // expected-error @below {{expected an argument of its own for the positions of queries and of keys, found one for both (dataflow-C22)}}
+  %o = pe.attention %q, %k, %v positions(%p, %p : tensor<?x?xi32>, tensor<?x?xi32>) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }
 

@@ -39,3 +39,19 @@ func.func @pairs(%q: !t, %k: !t, %v: !t, %a: tensor<?x?xi32>, %b0: tensor<?x?xi3
   %o = pe.attention %q, %k, %v mask(%m) : (!t, !t, !t) -> !t
   return %o : !t
 }
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+
+// What the mask of documents means without pe-place-positions: as many boundaries precede both.
+// CHECK-LABEL: func.func @documents
+// CHECK:         pe.mask_fn(%{{.*}} : tensor<?xi32>) {
+// CHECK-COUNT-2: pe.sum
+// CHECK:           arith.cmpf oeq
+// CHECK:           pe.yield %{{.*}} : i1
+func.func @documents(%q: !t, %k: !t, %v: !t, %cu: tensor<?xi32>) -> !t {
+  %m = pe.documents %cu : tensor<?xi32>
+  %o = pe.attention %q, %k, %v mask(%m) : (!t, !t, !t) -> !t
+  return %o : !t
+}

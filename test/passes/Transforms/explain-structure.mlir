@@ -21,6 +21,7 @@
 // JSON-NEXT:     "max_difference": 127,
 // JSON-NEXT:     "min_difference": 0,
 // JSON-NEXT:     "normalizer": "softmax",
+// JSON-NEXT:     "positions": null,
 // JSON-NEXT:     "score": null,
 // JSON-NEXT:     "sink": null,
 // JSON-NEXT:     "terms": [

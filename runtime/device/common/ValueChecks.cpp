@@ -1,0 +1,77 @@
+//===- ValueChecks.cpp - Numbers that a call relies on --------------------===//
+
+#include "runtime/device/common/ValueChecks.h"
+
+namespace pe::device {
+
+namespace {
+
+/// The numbers of a view in row-major order.
+class Numbers {
+public:
+  explicit Numbers(const View &view) : view(view) {
+    for (int k = 0; k < view.rank; ++k)
+      count *= view.shape[k];
+  }
+  int64_t size() const { return count; }
+  int64_t operator[](int64_t index) const {
+    int64_t offset = 0;
+    for (int k = view.rank; k-- > 0; index /= view.shape[k])
+      offset += index % view.shape[k] * view.strides[k];
+    return static_cast<const int32_t *>(view.data)[offset];
+  }
+
+private:
+  const View &view;
+  int64_t count = 1;
+};
+
+} // namespace
+
+static Status checkWithin(const std::string &tensor, const Numbers &numbers, int64_t first,
+                          int64_t last) {
+  for (int64_t n = 0; n < numbers.size(); ++n)
+    if (numbers[n] < first || numbers[n] > last)
+      return makeError("tensor '", tensor, "': expected numbers of ", first, " to ", last,
+                       ", found ", numbers[n], " as number ", n);
+  return Status::success();
+}
+
+static Status checkAscending(const std::string &tensor, const Numbers &numbers, int64_t first,
+                             int64_t last) {
+  if (numbers.size() == 0)
+    return makeError("tensor '", tensor, "': expected numbers from ", first, " to ", last,
+                     ", found none");
+  if (numbers[0] != first)
+    return makeError("tensor '", tensor, "': expected it to begin at ", first, ", found ",
+                     numbers[0]);
+  for (int64_t n = 1; n < numbers.size(); ++n)
+    if (numbers[n] < numbers[n - 1])
+      return makeError("tensor '", tensor, "': expected numbers that do not fall, found ",
+                       numbers[n], " after ", numbers[n - 1], " as number ", n);
+  if (int64_t end = numbers[numbers.size() - 1]; end != last)
+    return makeError("tensor '", tensor, "': expected it to end at ", last,
+                     ", where the call ends, found ", end);
+  return Status::success();
+}
+
+Status checkValues(const BoundCall &call) {
+  const plan::Plan &plan = call.getPlan().getPlan();
+  for (size_t i = 0; i < plan.valueRequirements.size(); ++i) {
+    const plan::ValueRequirement &requirement = plan.valueRequirements[i];
+    const Slot &slot = call.slot(static_cast<size_t>(plan.findBuffer(requirement.tensor)));
+    if (slot.view < 0)
+      continue;
+    int64_t first = 0, last = 0;
+    if (Status s = call.getPlan().valuesOf(i, call.sizeValues(), first, last); !s)
+      return s;
+    const Numbers numbers(call.viewAt(slot.view));
+    Status s = requirement.isAscending ? checkAscending(requirement.tensor, numbers, first, last)
+                                       : checkWithin(requirement.tensor, numbers, first, last);
+    if (!s)
+      return s;
+  }
+  return Status::success();
+}
+
+} // namespace pe::device
