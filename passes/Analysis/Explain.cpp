@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Analysis/Formula.h"
+#include "passes/Analysis/ScoreFactor.h"
 #include "passes/Analysis/Slice.h"
 #include "passes/Analysis/Structure.h"
 #include "llvm/ADT/StringExtras.h"
@@ -259,7 +260,8 @@ llvm::json::Value explainScore(func::FuncOp function, AttentionOp attention) {
   return llvm::json::Object{{"formula", formulaOf(root, body, captures)},
                             {"parameters", std::move(parameters)},
                             {"data", describeAxes(function, score.getCaptures())},
-                            {"location", describePlaces(score.getLoc())}};
+                            {"location", describePlaces(score.getLoc())},
+                            {"in_queries", isQueryFactor(score)}};
 }
 
 /// Logits that join the denominator; null without any.
@@ -370,7 +372,13 @@ void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) 
     os << "  score " << *score->getString("formula") << "\n    at "
        << *score->getString("location");
     printData(os, *score->getArray("data"));
-    os << "\n    forward: its code for every score; backward: its code and its derivative\n";
+    if (*score->getBoolean("in_queries"))
+      os << "\n    forward: a factor on the queries, one product per element; backward: one "
+            "product "
+            "per element and one sum per query; in narrower types than f32 its code for every "
+            "score\n";
+    else
+      os << "\n    forward: its code for every score; backward: its code and its derivative\n";
   }
   if (const llvm::json::Object *sink = attention.getObject("sink"))
     os << "  sink " << *sink->getString("parameter")

@@ -3,6 +3,7 @@
 
 #include "dialect/PE/PEArgumentAttributes.h"
 #include "dialect/Tile/SizeNames.h"
+#include "passes/Analysis/ScoreFactor.h"
 #include "passes/ToTile/Dropout.h"
 #include "passes/ToTile/Embedding.h"
 #include "passes/ToTile/Materialize.h"
@@ -65,6 +66,7 @@ private:
   LogicalResult checkRotation(AttentionOp op);
   LogicalResult materialize();
   LogicalResult createModes(Lowered &lowered);
+  LogicalResult createScore(Lowered &lowered);
   void noteWindow(const DifferenceRange &range);
   std::optional<StringRef> returned(Value value);
   void createResults(Lowered &lowered);
@@ -308,16 +310,24 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
     return failure();
   lowered.terms = std::make_unique<AttentionTerms>(*context, *terms, a, range->min);
   a.terms = lowered.terms.get();
-  if (Value score = op.getScore()) {
-    lowered.score = std::make_unique<ScoreFunction>(
-        *context, cast<ScoreFnOp>(score.getDefiningOp()), a.name + "_score");
-    if (failed(lowered.score->prepare()))
-      return failure();
-    a.transform = lowered.score.get();
-  }
-  if (failed(lowered.prologues->prepare(a, activation)))
+  if (failed(createScore(lowered)) || failed(lowered.prologues->prepare(a, activation)))
     return failure();
   return lowered.terms->prepare();
+}
+
+/// A factor goes into the queries, unless these would then be rounded once more.
+LogicalResult FunctionLowering::createScore(Lowered &lowered) {
+  if (!lowered.op.getScore())
+    return success();
+  auto function = cast<ScoreFnOp>(lowered.op.getScore().getDefiningOp());
+  if (operands.isF32() && isQueryFactor(function)) {
+    lowered.prologues->addFactor(function);
+    return success();
+  }
+  lowered.score =
+      std::make_unique<ScoreFunction>(*context, function, lowered.attention.name + "_score");
+  lowered.attention.transform = lowered.score.get();
+  return lowered.score->prepare();
 }
 
 LogicalResult FunctionLowering::lower(EmbedOp op) {

@@ -50,6 +50,7 @@ static const EncodingFile kEncodings[] = {
     {"softcap", "examples/encodings/softcap.mlir"},
     {"score_fn", "examples/encodings/score_fn.mlir"},
     {"axes", "test/conformance/encodings/axes.mlir"},
+    {"score_factor", "test/conformance/encodings/score_factor.mlir"},
     {"row_and_column", "test/conformance/encodings/row_and_column.mlir", true, false, true},
     {"two_biases", "test/conformance/encodings/two_biases.mlir", false, false, true},
     {"document_mask", "examples/encodings/document_mask.mlir"},
