@@ -220,8 +220,12 @@ private:
       TileParameters params = parameters(pe::TermPart::Scale);
       IRMapping mapping;
       mapPart(mapping, pe::TermPart::Scale, s.index(0), at[0], {});
-      Value unit = s.mul(s.number(kLog2E), scale->emitPrimal(s, mapping, params));
-      writeElement(s, s.mul(readElement(s, coefficients, at), unit), coefficients, at);
+      auto f64 = cast<FloatType>(s.getF64Type()); // so that only the product is rounded
+      params.compute = f64;
+      Value unit = s.mul(s.number(kLog2E, f64), scale->emitPrimal(s, mapping, params, f64));
+      Value number = s.create<arith::ExtFOp>(f64, readElement(s, coefficients, at));
+      writeElement(s, s.create<arith::TruncFOp>(s.getF32Type(), s.mul(number, unit)), coefficients,
+                   at);
     });
   }
 
