@@ -95,6 +95,7 @@ private:
   PlanOp plan;
   std::unique_ptr<PlanContext> context;
   DenseMap<Value, Value> buffers, gradients; // of arguments
+  SharedTerms sharedTerms;
   SmallVector<std::unique_ptr<Lowered>> attentions;
   llvm::MapVector<Operation *, std::unique_ptr<Embedding>> embeddings;
   SmallVector<LoweredEmbed> embeds;
@@ -308,7 +309,7 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
   FailureOr<SmallVector<TermOp>> terms = termsOf(op);
   if (failed(terms) || failed(createModes(lowered)))
     return failure();
-  lowered.terms = std::make_unique<AttentionTerms>(*context, *terms, a, range->min);
+  lowered.terms = std::make_unique<AttentionTerms>(*context, *terms, a, range->min, sharedTerms);
   a.terms = lowered.terms.get();
   if (failed(createScore(lowered)) || failed(lowered.prologues->prepare(a, activation)))
     return failure();
@@ -438,7 +439,7 @@ LogicalResult FunctionLowering::materialize() {
   FailureOr<SmallVector<TermOp>> terms = termsOf(op);
   if (failed(terms) || failed(checkRotation(op)))
     return failure();
-  AttentionTerms lowered(*context, *terms, a, DifferenceRange::kUnboundedMin);
+  AttentionTerms lowered(*context, *terms, a, DifferenceRange::kUnboundedMin, sharedTerms);
   a.terms = &lowered;
   if (failed(lowered.prepare()))
     return failure();

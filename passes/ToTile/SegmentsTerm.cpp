@@ -54,9 +54,9 @@ struct NodeBasis {
 class SegmentsTerm : public TermLowering {
 public:
   SegmentsTerm(PlanContext &context, pe::TermOp term, std::string name)
-      : TermLowering(context, term, std::move(name)),
-        captureSums(context, term.getCaptures(), this->name + "_each") {}
+      : TermLowering(context, term, std::move(name)) {}
 
+  bool isSharable() const override { return true; }
   LogicalResult prepare() override {
     piecewise = term.getPartValue(pe::TermPart::Piece).getDefiningOp<pe::PiecewiseOpInterface>();
     if (failed(derive()))
@@ -96,32 +96,36 @@ public:
     if (llvm::none_of(std::array{&piece, &scale, &factor, &row},
                       [](auto *part) { return (*part)->isActive(); }))
       return {};
-    auto sums = [&](StringRef what, ArrayRef<StringRef> extents) {
-      Value buffer = context.temporary(name + "_" + what, extents, {}, /*zero=*/true);
+    auto sums = [&](SmallVector<Value> &all, StringRef what, ArrayRef<StringRef> extents) {
+      Value buffer = context.temporary(numbered(name + "_" + what.str(), all.size()), extents, {},
+                                       /*zero=*/true);
       buffer.getDefiningOp()->moveBefore(u.getDefiningOp());
+      all.push_back(buffer);
       return buffer;
     };
-    moments = sums("moments", {"b", "hq", capacity, powers});
+    Value rowSums, distanceSums;
+    Value momentSums = sums(moments, "moments", {"b", "hq", capacity, powers});
     if (row->isActive() && degree > 0)
-      vSums = sums("rows", {"b", "hq", "r"});
+      rowSums = sums(vSums, "rows", {"b", "hq", "r"});
     if (factor->isActive() && degree > 0)
-      uSums = sums("diagonals", {"b", "hq", "t"});
-    t.create<SegmentsGradOp>(cotangent, u, v, knots, coefficients, count, moments, vSums, uSums);
+      distanceSums = sums(uSums, "diagonals", {"b", "hq", "t"});
+    t.create<SegmentsGradOp>(cotangent, u, v, knots, coefficients, count, momentSums, rowSums,
+                             distanceSums);
     if (mayBeTooMany)
       emitPairGradient(t, cotangent);
     return {};
   }
 
   void finish() override {
-    if (!moments)
+    if (moments.empty())
       return;
     finishPieces();
-    if (vSums)
+    if (!vSums.empty())
       finishRows();
-    if (uSums)
+    if (!uSums.empty())
       finishDistances();
-    if (mayBeTooMany)
-      captureSums.finish();
+    for (CaptureSums &sums : captureSums)
+      sums.finish();
   }
 
 private:
@@ -229,15 +233,6 @@ private:
     });
   }
 
-  /// Sum over the batch of one entry of per-(batch, head) sums, in float64.
-  Value batchSum(Scalar &s, Value sums, ValueRange at) {
-    return sumOver(s, {"b"}, [&](Scalar &x, ValueRange batch) {
-      SmallVector<Value> indices = {batch[0]};
-      indices.append(at.begin(), at.end());
-      return readElement(x, sums, indices);
-    });
-  }
-
   /// Reverse mode of scale * piece at one point x, in float64.
   void emitPoint(Scalar &s, Value head, Value point, Value cotangent) {
     Type f64 = s.getF64Type();
@@ -306,8 +301,8 @@ private:
   bool mayBeTooMany = false;
   std::string capacity, powers;
   Value u, v, knots, coefficients, count;
-  Value moments, vSums, uSums;
-  CaptureSums captureSums;
+  SmallVector<Value> moments, vSums, uSums; // one per attention
+  SmallVector<CaptureSums> captureSums;
 };
 
 //===- Without pieces ----------------------------------------------------------------===//
@@ -356,7 +351,9 @@ Value SegmentsTerm::ifNoPieces(Scalar &s, Value otherwise,
 }
 
 void SegmentsTerm::emitPairGradient(TileBuilder &t, Value cotangent) {
-  captureSums.create();
+  CaptureSums &sums = captureSums.emplace_back(context, term.getCaptures(),
+                                               numbered(name + "_each", captureSums.size()));
+  sums.create();
   SmallVector<Value> inputs = t.pairPoint();
   inputs.push_back(cotangent);
   t.eachPair(inputs, [&](Scalar &s, ValueRange at) {
@@ -364,7 +361,7 @@ void SegmentsTerm::emitPairGradient(TileBuilder &t, Value cotangent) {
       PairCode pair(*this, x, at);
       for (TileParameters *params :
            {&pair.factorParams, &pair.rowParams, &pair.pieceParams, &pair.scaleParams})
-        captureSums.use(*params, at[0], at[1]);
+        sums.use(*params, at[0], at[1]);
       pair.emitAdjoint(x, at.back());
       return {};
     });

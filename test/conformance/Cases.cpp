@@ -37,6 +37,7 @@ static const EncodingFile kEncodings[] = {
     {"fire_gelu", "examples/encodings/fire_gelu.mlir", false, true},
     {"fire_tanh", "examples/encodings/fire_tanh.mlir", false, true},
     {"fire_fixed_threshold", "examples/encodings/fire_fixed_threshold.mlir", false, true},
+    {"fire_shared", "examples/encodings/fire_shared.mlir", false, true},
     {"fire_clamped", "examples/encodings/fire_clamped.mlir"},
     {"stick_breaking", "examples/encodings/stick_breaking.mlir"},
     {"rse", "examples/encodings/rse.mlir"},
