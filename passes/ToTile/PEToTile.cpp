@@ -295,7 +295,7 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
   if (!range)
     range.emplace(DifferenceRange{.exact = false});
   a.isSoftmax = op.getNormalizer() == Normalizer::Softmax;
-  if (!a.isSoftmax) // strict: the query itself takes no part (docs/encodings.md)
+  if (!a.isSoftmax) // strict: the query itself takes no part (docs/encodings/stick-breaking.md)
     range->min = std::max<int64_t>(range->min, 1);
   *range = range->ofPositions();
   if (failed(createPairs(*context, op, *range, a, lowered.predicate)))
