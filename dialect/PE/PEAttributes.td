@@ -87,7 +87,7 @@ def PE_RopeScalingAttr : AttrDef<PE_Dialect, "RopeScaling"> {
     training. `yarn` also takes `beta_fast` (32) and `beta_slow` (1), rotations within the original
     length above which a frequency stays as it is and below which it is divided by the factor;
     `llama3` takes `high` (4) and `low` (1) with the same meaning. Formulas and sources are in
-    docs/encodings.md, "Rotations".
+    docs/encodings/rotations.md.
 
     ```mlir
     #pe.rope_scaling<yarn, factor = 4.0, original_length = 2048>

@@ -2,6 +2,7 @@
 
 #include "dialect/PE/PECoordinates.h"
 
+#include "dialect/PE/PEBuckets.h"
 #include "dialect/PE/PEScalarBuilder.h"
 #include <algorithm>
 #include <cmath>
@@ -152,6 +153,15 @@ static SmallVector<int64_t> computeBucketStarts(int64_t buckets, int64_t maxDist
     }
     starts.push_back(low);
   }
+  return starts;
+}
+
+SmallVector<int64_t> mlir::pe::bucketStarts(BucketOp bucket) {
+  const int64_t buckets = bucket.getBidirectional() ? bucket.getBuckets() / 2 : bucket.getBuckets();
+  SmallVector<int64_t> starts;
+  for (int64_t exact = 1; exact <= buckets / 2; ++exact)
+    starts.push_back(exact);
+  llvm::append_range(starts, computeBucketStarts(buckets, bucket.getMaxDistance()));
   return starts;
 }
 

@@ -127,7 +127,7 @@ def PE_ClampedLogOp : PE_CoordinateOp<"clamped_log"> {
   let description = [{
     L = exp(log_threshold), one for all heads or one per head: logarithmic below L, constant 1
     above. The clamp passes the gradient at its bounds. (The clamped variant of FIRE; this follows
-    the source's code, not its text: docs/encodings.md.) Example:
+    the source's code, not its text: docs/encodings/fire.md.) Example:
 
     ```mlir
     %t = pe.clamped_log threshold(%log_threshold : tensor<?xf32>)

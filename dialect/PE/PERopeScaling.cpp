@@ -1,6 +1,6 @@
 //===- PERopeScaling.cpp - Frequencies of rotations for longer texts ------===//
 //
-// The formulas and their sources are in docs/encodings.md, "Rotations". Everything is emitted as
+// The formulas and their sources are in docs/encodings/rotations.md. Everything is emitted as
 // f64 code: bases may be learned, and the length of a call is known when it runs.
 //
 //===----------------------------------------------------------------------===//

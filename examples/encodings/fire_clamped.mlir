@@ -4,7 +4,7 @@
 //   t_h(i, j) = clamp(log(1 + |i - j|) / log(1 + L_h), 0, 1),   L_h = exp(log_threshold_h)
 //
 // Logarithmic below L_h and constant above. It is a function of the distance alone. (The variant
-// of docs/encodings.md, "clamped FIRE"; L starts at 8192.)
+// of docs/encodings/fire.md; L starts at 8192.)
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

@@ -5,7 +5,7 @@
 //
 // R is RoPE with base 10000. The decay is learned per head. Stick-breaking is not
 // shift-invariant: the bias needs the true i - j, and nothing may be dropped from it
-// (docs/encodings.md, "RSE").
+// (docs/encodings/stick-breaking.md).
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

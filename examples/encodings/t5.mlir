@@ -4,7 +4,7 @@
 //
 // Distances below 16 have buckets of their own; the other 16 buckets grow logarithmically up to
 // distance 128 and hold everything beyond (Raffel et al. 2020, arXiv 1910.10683, section 2.1; the
-// formula of the buckets is in docs/encodings.md).
+// formula of the buckets is in docs/encodings/distance.md).
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

@@ -7,6 +7,7 @@
 #include "passes/Analysis/Content.h"
 #include "passes/Analysis/ExplainMask.h"
 #include "passes/Analysis/Formula.h"
+#include "passes/Analysis/ScoreFactor.h"
 #include "passes/Analysis/Slice.h"
 #include "passes/Analysis/Structure.h"
 #include "llvm/ADT/StringExtras.h"
@@ -261,7 +262,8 @@ llvm::json::Value explainScore(func::FuncOp function, AttentionOp attention) {
   return llvm::json::Object{{"formula", formulaOf(root, body, captures)},
                             {"parameters", std::move(parameters)},
                             {"data", describeAxes(function, score.getCaptures())},
-                            {"location", describePlaces(score.getLoc())}};
+                            {"location", describePlaces(score.getLoc())},
+                            {"in_queries", isQueryFactor(score)}};
 }
 
 /// What a content term costs, by its class.
@@ -495,7 +497,13 @@ void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) 
     os << "  score " << *score->getString("formula") << "\n    at "
        << *score->getString("location");
     printData(os, *score->getArray("data"));
-    os << "\n    forward: its code for every score; backward: its code and its derivative\n";
+    if (*score->getBoolean("in_queries"))
+      os << "\n    forward: a factor on the queries, one product per element; backward: one "
+            "product "
+            "per element and one sum per query; in narrower types than f32 its code for every "
+            "score\n";
+    else
+      os << "\n    forward: its code for every score; backward: its code and its derivative\n";
   }
   if (const llvm::json::Array *contents = attention.getArray("contents"))
     for (const llvm::json::Value &content : *contents)

@@ -47,6 +47,7 @@ public:
     count = "max(0, r + c - 1 - " + first + ")";
   }
 
+  bool isSharable() const override { return true; }
   LogicalResult prepare() override;
   Value emit(TileBuilder &t) override { return t.create<WindowOp>(t.type({"r", "c"}), table); }
   SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) override;
@@ -68,7 +69,8 @@ private:
   bool isActive = false;    // whether a parameter has a gradient
   bool readsItself = false; // whether the bias reads parameters besides those of the shared values
   std::string first, count;
-  Value table, sums;
+  Value table;
+  SmallVector<Value> sums; // one per attention
 };
 
 } // namespace
@@ -181,17 +183,17 @@ LogicalResult DistanceTerm::prepare() {
 SmallVector<Value> DistanceTerm::emitGradient(TileBuilder &t, Value cotangent) {
   if (!isActive)
     return {};
-  sums = context.temporary(name + "_diagonals", {"b", "hq", "t"}, {}, /*zero=*/true);
-  sums.getDefiningOp()->moveBefore(table.getDefiningOp());
-  t.create<WindowGradOp>(cotangent, sums);
+  Value sum = context.temporary(numbered(name + "_diagonals", sums.size()), {"b", "hq", "t"}, {},
+                                /*zero=*/true);
+  sum.getDefiningOp()->moveBefore(table.getDefiningOp());
+  sums.push_back(sum);
+  t.create<WindowGradOp>(cotangent, sum);
   return {};
 }
 
-/// The cotangent of an entry, summed over the batch.
+/// The cotangent of an entry, summed over the batch and over the attentions.
 Value DistanceTerm::sumAt(Scalar &s, Value head, Value entry) {
-  return sumOver(s, {"b"}, [&](Scalar &x, ValueRange batch) {
-    return readElement(x, sums, {batch[0], head, entry});
-  });
+  return batchSum(s, sums, {head, entry});
 }
 
 /// The adjoints of the shared values for the cotangent `sum` of an entry; adds to the parameters
@@ -226,7 +228,7 @@ void DistanceTerm::finishShared(TileBuilder &t, size_t number) {
 }
 
 void DistanceTerm::finish() {
-  if (!sums)
+  if (sums.empty())
     return;
   TileBuilder t = beginStage(context.plan, name + "_finish", Phase::Finish, {});
   // A loop that adds to nothing would be divided among as many threads as there are entries.

@@ -3,6 +3,7 @@
 
 #include "dialect/PE/PEArgumentAttributes.h"
 #include "dialect/Tile/SizeNames.h"
+#include "passes/Analysis/ScoreFactor.h"
 #include "passes/ToTile/Content.h"
 #include "passes/ToTile/DocumentBounds.h"
 #include "passes/ToTile/Dropout.h"
@@ -75,6 +76,7 @@ private:
   LogicalResult checkRotation(AttentionOp op);
   LogicalResult materialize();
   LogicalResult createModes(Lowered &lowered);
+  bool isFactorOfQueries(AttentionOp op);
   void noteWindow(const DifferenceRange &range);
   std::optional<StringRef> returned(Value value);
   void createResults(Lowered &lowered);
@@ -113,6 +115,7 @@ private:
   PlanOp plan;
   std::unique_ptr<PlanContext> context;
   DenseMap<Value, Value> buffers, gradients; // of arguments
+  SharedTerms sharedTerms;
   SmallVector<std::unique_ptr<Lowered>> attentions;
   llvm::MapVector<Operation *, std::unique_ptr<Embedding>> embeddings;
   SmallVector<LoweredEmbed> embeds;
@@ -353,6 +356,8 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
     return failure();
   lowered.prologues = std::move(*prologues);
   createResults(lowered);
+  if (isFactorOfQueries(op))
+    lowered.prologues->addFactor(cast<ScoreFnOp>(op.getScore().getDefiningOp()));
   if (failed(createModes(lowered)) || failed(lowered.prologues->prepare(a, activation)))
     return failure();
   const bool keepsRemainder = op.getRemainder() == Remainder::Value;
@@ -383,13 +388,14 @@ LogicalResult FunctionLowering::createScores(Lowered &lowered, const DifferenceR
   FailureOr<SmallVector<TermOp>> terms = termsOf(lowered.op);
   if (failed(terms))
     return failure();
-  lowered.terms = std::make_unique<AttentionTerms>(*context, *terms, a, range.min);
+  lowered.terms = std::make_unique<AttentionTerms>(*context, *terms, a, range.min, sharedTerms);
   a.terms = lowered.terms.get();
   FailureOr<Contents> contents = Contents::create(*context, lowered.op, a, range, *lowered.terms);
   if (failed(contents))
     return failure();
   lowered.contents = std::move(*contents);
-  if (Value score = lowered.op.getScore()) {
+  Value score = lowered.op.getScore();
+  if (score && !isFactorOfQueries(lowered.op)) {
     lowered.score = std::make_unique<ScoreFunction>(
         *context, cast<ScoreFnOp>(score.getDefiningOp()), a.name + "_score");
     if (failed(lowered.score->prepare()))
@@ -397,6 +403,13 @@ LogicalResult FunctionLowering::createScores(Lowered &lowered, const DifferenceR
     a.transform = lowered.score.get();
   }
   return lowered.terms->prepare();
+}
+
+/// Whether a factor of the score goes into the queries: not if these would then be rounded once
+/// more.
+bool FunctionLowering::isFactorOfQueries(AttentionOp op) {
+  return op.getScore() && operands.isF32() &&
+         isQueryFactor(cast<ScoreFnOp>(op.getScore().getDefiningOp()));
 }
 
 LogicalResult FunctionLowering::lower(EmbedOp op) {
@@ -486,7 +499,7 @@ void FunctionLowering::emitBackward(Lowered &lowered) {
   if (lowered.sides)
     lowered.sides->finish();
   lowered.prologues->finish();
-  for (Lowered *pass : {&lowered, lowered.after.get()}) {
+  for (Lowered *pass : {lowered.after.get(), &lowered}) { // which may share terms with it
     if (!pass)
       continue;
     pass->terms->finish();
@@ -548,7 +561,7 @@ LogicalResult FunctionLowering::materialize() {
   FailureOr<SmallVector<TermOp>> terms = termsOf(op);
   if (failed(terms) || failed(checkRotation(op)))
     return failure();
-  AttentionTerms lowered(*context, *terms, a, DifferenceRange::kUnboundedMin);
+  AttentionTerms lowered(*context, *terms, a, DifferenceRange::kUnboundedMin, sharedTerms);
   a.terms = &lowered;
   if (failed(lowered.prepare()))
     return failure();

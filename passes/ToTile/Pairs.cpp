@@ -122,7 +122,7 @@ LogicalResult mlir::tile::createPairs(PlanContext &context, AttentionOp op,
 
 Value mlir::tile::withRange(TileBuilder &plan, Value pairs, const DifferenceRange &range) {
   auto op = pairs.getDefiningOp<PairsOp>();
-  return pairsOf(plan, range, op.getLow(), op.getHigh());
+  return pairsOf(plan, range, {op.getLow(), op.getHigh(), op.getReach(), op.getStates()});
 }
 
 Value mlir::tile::allPairs(TileBuilder &plan) {

@@ -143,6 +143,10 @@ FailureOr<Prologues> Prologues::create(PlanContext &context, pe::AttentionOp op,
   return result;
 }
 
+void Prologues::addFactor(pe::ScoreFnOp function) {
+  all.push_back(createScoreFactor(*context, function, name + "_score_factor"));
+}
+
 Prologues::Chain Prologues::createChain(Side side, Value &rows, Value &gradient, Type activation) {
   Chain chain{side, {}, {rows}, {gradient}};
   for (auto &prologue : all)

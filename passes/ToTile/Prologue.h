@@ -61,11 +61,13 @@ struct GivenPositions {
   Value of(Side side) const { return side.isQueries ? queries : keys; }
 };
 
-/// By a rotation op, and by any other op with PrologueOpInterface.
+/// By a rotation op, by any other op with PrologueOpInterface, and by a function of the score that
+/// is a factor of the query.
 std::unique_ptr<Prologue> createRotation(PlanContext &, pe::RotationOpInterface, std::string name,
                                          GivenPositions positions = {});
 std::unique_ptr<Prologue> createElementwise(PlanContext &, pe::PrologueOpInterface,
                                             std::string name);
+std::unique_ptr<Prologue> createScoreFactor(PlanContext &, pe::ScoreFnOp, std::string name);
 
 /// cos and sin per position of one side and pair of dimensions: [rows, pairs], with the head in
 /// front where frequencies depend on it, and the batch in front of that where positions are given.
@@ -82,6 +84,8 @@ public:
   /// Fails with an error where one is not defined for the head dim.
   static FailureOr<Prologues> create(PlanContext &context, pe::AttentionOp op,
                                      const std::string &name);
+  /// Behind all others, queries are multiplied by what the function of the score is at 1.
+  void addFactor(pe::ScoreFnOp function);
   /// Adds the stages in front of the kernels, and puts new buffers in the place of queries, keys
   /// and their gradients.
   LogicalResult prepare(Attention &attention, Type activation);

@@ -1,8 +1,8 @@
 //===- Rotation.cpp - rotating queries and keys outside the kernel ---===//
 //
 // x'_p = x_p cos - y_p sin, y'_p = y_p cos + x_p sin for the pairs of the rotation
-// (docs/encodings.md). The gradient is mapped back by the transposed matrix. Angles are products
-// of the position and a frequency in float64; cos and sin of position 64 m + n come from
+// (docs/encodings/rotations.md). The gradient is mapped back by the transposed matrix. Angles are
+// products of the position and a frequency in float64; cos and sin of position 64 m + n come from
 // those of 64 m and n by the addition theorem, so that a call evaluates few of them. Where cosines
 // and sines are given, the rows of a call are copied from the caller's tensors.
 //

@@ -54,9 +54,9 @@ struct NodeBasis {
 class SegmentsTerm : public TermLowering {
 public:
   SegmentsTerm(PlanContext &context, pe::TermOp term, std::string name)
-      : TermLowering(context, term, std::move(name)),
-        captureSums(context, term.getCaptures(), this->name + "_each") {}
+      : TermLowering(context, term, std::move(name)) {}
 
+  bool isSharable() const override { return true; }
   LogicalResult prepare() override {
     piecewise = term.getPartValue(pe::TermPart::Piece).getDefiningOp<pe::PiecewiseOpInterface>();
     if (failed(derive()))
@@ -96,34 +96,38 @@ public:
     if (llvm::none_of(std::array{&piece, &scale, &factor, &row},
                       [](auto *part) { return (*part)->isActive(); }))
       return {};
-    auto sums = [&](StringRef what, ArrayRef<StringRef> extents) {
-      Value buffer = context.temporary(name + "_" + what, extents, {}, /*zero=*/true);
+    auto sums = [&](SmallVector<Value> &all, StringRef what, ArrayRef<StringRef> extents) {
+      Value buffer = context.temporary(numbered(name + "_" + what.str(), all.size()), extents, {},
+                                       /*zero=*/true);
       buffer.getDefiningOp()->moveBefore(u.getDefiningOp());
+      all.push_back(buffer);
       return buffer;
     };
-    moments = sums("moments", {"b", "hq", capacity, powers});
+    Value rowSums, distanceSums;
+    Value momentSums = sums(moments, "moments", {"b", "hq", capacity, powers});
     if (row->isActive() && degree > 0)
-      vSums = sums("rows", {"b", "hq", "r"});
+      rowSums = sums(vSums, "rows", {"b", "hq", "r"});
     if (factor->isActive() && degree > 0)
-      uSums = sums("diagonals", {"b", "hq", "t"});
-    t.create<SegmentsGradOp>(cotangent, u, v, knots, coefficients, count, moments, vSums, uSums);
+      distanceSums = sums(uSums, "diagonals", {"b", "hq", "t"});
+    t.create<SegmentsGradOp>(cotangent, u, v, knots, coefficients, count, momentSums, rowSums,
+                             distanceSums);
     if (mayBeTooMany)
       emitPairGradient(t, cotangent);
     return {};
   }
 
   void finish() override {
-    if (!moments)
+    if (moments.empty())
       return;
     finishPieces();
-    if (vSums && uSums)
+    if (!vSums.empty() && !uSums.empty())
       balanceSums();
-    if (vSums)
+    if (!vSums.empty())
       finishRows();
-    if (uSums)
+    if (!uSums.empty())
       finishDistances();
-    if (mayBeTooMany)
-      captureSums.finish();
+    for (CaptureSums &sums : captureSums)
+      sums.finish();
   }
 
 private:
@@ -220,17 +224,12 @@ private:
       TileParameters params = parameters(pe::TermPart::Scale);
       IRMapping mapping;
       mapPart(mapping, pe::TermPart::Scale, s.index(0), at[0], {});
-      Value unit = s.mul(s.number(kLog2E), scale->emitPrimal(s, mapping, params));
-      writeElement(s, s.mul(readElement(s, coefficients, at), unit), coefficients, at);
-    });
-  }
-
-  /// Sum over the batch of one entry of per-(batch, head) sums, in float64.
-  Value batchSum(Scalar &s, Value sums, ValueRange at) {
-    return sumOver(s, {"b"}, [&](Scalar &x, ValueRange batch) {
-      SmallVector<Value> indices = {batch[0]};
-      indices.append(at.begin(), at.end());
-      return readElement(x, sums, indices);
+      auto f64 = cast<FloatType>(s.getF64Type()); // so that only the product is rounded
+      params.compute = f64;
+      Value unit = s.mul(s.number(kLog2E, f64), scale->emitPrimal(s, mapping, params, f64));
+      Value number = s.create<arith::ExtFOp>(f64, readElement(s, coefficients, at));
+      writeElement(s, s.create<arith::TruncFOp>(s.getF32Type(), s.mul(number, unit)), coefficients,
+                   at);
     });
   }
 
@@ -289,7 +288,7 @@ private:
     Type f64 = context.plan.getF64Type();
     surplus = context.temporary(name + "_surplus", {"hq"}, f64, /*zero=*/true);
     TileBuilder t = beginStage(context.plan, name + "_balance", Phase::Finish, {});
-    auto addTotal = [&](StringRef extent, Value sums, pe::TermPart part, double sign) {
+    auto addTotal = [&](StringRef extent, ArrayRef<Value> sums, pe::TermPart part, double sign) {
       t.foreach ({"hq", extent}, [&](Scalar &s, ValueRange at) {
         Value sum = s.mul(batchSum(s, sums, at), s.number(sign, f64));
         ifNonZero(s, sum, [&](Scalar &x) {
@@ -352,8 +351,9 @@ private:
   bool mayBeTooMany = false;
   std::string capacity, powers;
   Value u, v, knots, coefficients, count;
-  Value moments, vSums, uSums, surplus;
-  CaptureSums captureSums;
+  SmallVector<Value> moments, vSums, uSums; // one per attention
+  Value surplus;
+  SmallVector<CaptureSums> captureSums;
 };
 
 //===- Without pieces ----------------------------------------------------------------===//
@@ -402,7 +402,9 @@ Value SegmentsTerm::ifNoPieces(Scalar &s, Value otherwise,
 }
 
 void SegmentsTerm::emitPairGradient(TileBuilder &t, Value cotangent) {
-  captureSums.create();
+  CaptureSums &sums = captureSums.emplace_back(context, term.getCaptures(),
+                                               numbered(name + "_each", captureSums.size()));
+  sums.create();
   SmallVector<Value> inputs = t.pairPoint();
   inputs.push_back(cotangent);
   t.eachPair(inputs, [&](Scalar &s, ValueRange at) {
@@ -410,7 +412,7 @@ void SegmentsTerm::emitPairGradient(TileBuilder &t, Value cotangent) {
       PairCode pair(*this, x, at);
       for (TileParameters *params :
            {&pair.factorParams, &pair.rowParams, &pair.pieceParams, &pair.scaleParams})
-        captureSums.use(*params, at[0], at[1]);
+        sums.use(*params, at[0], at[1]);
       pair.emitAdjoint(x, at.back());
       return {};
     });

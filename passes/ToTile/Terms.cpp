@@ -39,6 +39,23 @@ Value mlir::tile::sumOver(Scalar &s, ArrayRef<StringRef> extents,
   return level(s, s.number(0.0, s.getF64Type()), extents);
 }
 
+Value mlir::tile::batchSum(Scalar &s, ArrayRef<Value> sums, ValueRange at) {
+  Value total;
+  for (Value buffer : sums) {
+    Value sum = sumOver(s, {"b"}, [&](Scalar &x, ValueRange batch) {
+      SmallVector<Value> indices = {batch[0]};
+      llvm::append_range(indices, at);
+      return readElement(x, buffer, indices);
+    });
+    total = total ? s.add(total, sum) : sum;
+  }
+  return total;
+}
+
+std::string mlir::tile::numbered(const std::string &name, size_t number) {
+  return number == 0 ? name : name + "_" + std::to_string(number);
+}
+
 void mlir::tile::ifNonZero(Scalar &s, Value value, llvm::function_ref<void(Scalar &)> body) {
   Value some =
       s.create<arith::CmpFOp>(arith::CmpFPredicate::UNE, value, s.number(0.0, value.getType()));
@@ -47,50 +64,62 @@ void mlir::tile::ifNonZero(Scalar &s, Value value, llvm::function_ref<void(Scala
   body(inner);
 }
 
-AttentionTerms::AttentionTerms(PlanContext &context, ArrayRef<pe::TermOp> terms,
-                               const Attention &attention, int64_t smallest) {
-  for (pe::TermOp term : terms)
-    add(context, term, attention, smallest);
+std::shared_ptr<TermLowering> SharedTerms::find(pe::TermOp term, int64_t smallest) const {
+  auto isEqual = [&](const Known &other) {
+    return other.smallest == smallest &&
+           OperationEquivalence::isEquivalentTo(other.term, term,
+                                                OperationEquivalence::IgnoreLocations);
+  };
+  auto found = llvm::find_if(known, isEqual);
+  return found == known.end() ? nullptr : found->lowering;
 }
 
-void AttentionTerms::add(PlanContext &context, pe::TermOp term, const Attention &attention,
-                         int64_t smallest) {
-  auto name = [&] { return attention.name + "_term" + std::to_string(terms.size()); };
-  switch (term.getTermClass()) {
-  case pe::TermClass::Row:
-    if (attention.isShiftInvariant()) {
-      terms.push_back(createRowShift(context, term, name(), attention));
-      return;
+AttentionTerms::AttentionTerms(PlanContext &context, ArrayRef<pe::TermOp> ops,
+                               const Attention &attention, int64_t smallest, SharedTerms &shared) {
+  for (pe::TermOp op : ops) {
+    if (std::shared_ptr<TermLowering> known = shared.find(op, smallest)) {
+      terms.push_back(std::move(known));
+      continue;
     }
-    [[fallthrough]];
-  case pe::TermClass::Column:
-  case pe::TermClass::RowColumn:
-    terms.push_back(createVectorTerm(context, term, name(), attention));
-    return;
-  case pe::TermClass::Affine:
-  case pe::TermClass::Distance:
-    if (!term.dependsOnBatch()) {
-      terms.push_back(createDistanceTerm(context, term, name(), smallest));
-      return;
-    }
-    [[fallthrough]];
-  case pe::TermClass::General:
-    terms.push_back(createGeneralTerm(context, term, name()));
-    return;
-  case pe::TermClass::Segments:
-    terms.push_back(createSegmentsTerm(context, term, name()));
-    return;
+    terms.push_back(create(context, op, attention, smallest));
+    owned.push_back(terms.back().get());
+    if (terms.back()->isSharable())
+      shared.add(op, smallest, terms.back());
   }
 }
 
+std::unique_ptr<TermLowering> AttentionTerms::create(PlanContext &context, pe::TermOp term,
+                                                     const Attention &attention, int64_t smallest) {
+  const std::string name = attention.name + "_term" + std::to_string(terms.size());
+  switch (term.getTermClass()) {
+  case pe::TermClass::Row:
+    if (attention.isShiftInvariant())
+      return createRowShift(context, term, name, attention);
+    [[fallthrough]];
+  case pe::TermClass::Column:
+  case pe::TermClass::RowColumn:
+    return createVectorTerm(context, term, name, attention);
+  case pe::TermClass::Affine:
+  case pe::TermClass::Distance:
+    if (!term.dependsOnBatch())
+      return createDistanceTerm(context, term, name, smallest);
+    [[fallthrough]];
+  case pe::TermClass::General:
+    return createGeneralTerm(context, term, name);
+  case pe::TermClass::Segments:
+    return createSegmentsTerm(context, term, name);
+  }
+  llvm_unreachable("all classes are listed");
+}
+
 LogicalResult AttentionTerms::prepare() {
-  for (auto &term : terms)
+  for (TermLowering *term : owned)
     if (failed(term->prepare()))
       return failure();
   return success();
 }
 void AttentionTerms::finish() {
-  for (auto &term : terms)
+  for (TermLowering *term : owned)
     term->finish();
 }
 

@@ -16,7 +16,8 @@
 
 namespace mlir::tile {
 
-/// One term. Units: `emit` gives log2 units, `emitGradient` takes the cotangent in natural ones.
+/// One term. Units: `emit` gives log2 units, `emitGradient` takes the cotangent in natural ones. A
+/// shared term (SharedTerms) is emitted once per attention, and prepared and finished once.
 class TermLowering {
 public:
   TermLowering(PlanContext &context, pe::TermOp term, std::string name);
@@ -24,6 +25,7 @@ public:
   /// Adds the buffers and prepare stages.
   virtual LogicalResult prepare() = 0;
   virtual Value emit(TileBuilder &t) = 0;
+  virtual bool isSharable() const { return false; }
   /// Whether the term changes only row statistics: then `emit` is over r, and used outside the
   /// stream.
   virtual bool isRowShift() const { return false; }
@@ -57,15 +59,39 @@ std::unique_ptr<TermLowering> createRowShift(PlanContext &, pe::TermOp, std::str
                                              const Attention &attention);
 std::unique_ptr<TermLowering> createGeneralTerm(PlanContext &, pe::TermOp, std::string name);
 
+/// The terms of all attentions of a function that depend on positions and parameters alone:
+/// attentions that have the same one share its tables, and the sums of its gradient are chained to
+/// the parameters once.
+class SharedTerms {
+public:
+  /// The lowering of an equal term under a mask with the same smallest i - j, or null.
+  std::shared_ptr<TermLowering> find(pe::TermOp term, int64_t smallest) const;
+  void add(pe::TermOp term, int64_t smallest, std::shared_ptr<TermLowering> lowering) {
+    known.push_back({term, smallest, std::move(lowering)});
+  }
+
+private:
+  struct Known {
+    pe::TermOp term;
+    int64_t smallest;
+    std::shared_ptr<TermLowering> lowering;
+  };
+  SmallVector<Known> known;
+};
+
 /// All terms of one attention.
 class AttentionTerms : public ScoreTerms {
 public:
   /// `smallest` is the smallest i - j that the mask allows, or INT64_MIN. `attention` outlives
-  /// the terms.
+  /// the terms. What it shares with attentions before it, these prepare and finish: they are
+  /// finished after it.
   AttentionTerms(PlanContext &context, ArrayRef<pe::TermOp> terms, const Attention &attention,
-                 int64_t smallest);
+                 int64_t smallest, SharedTerms &shared);
   /// One more, behind those there are.
-  void add(std::unique_ptr<TermLowering> term) { terms.push_back(std::move(term)); }
+  void add(std::unique_ptr<TermLowering> term) {
+    terms.push_back(std::move(term));
+    owned.push_back(terms.back().get());
+  }
   LogicalResult prepare();
   void finish();
   bool isEmpty() const override {
@@ -78,10 +104,12 @@ public:
   void storeFolds(TileBuilder &t, ValueRange folds) override;
 
 private:
-  void add(PlanContext &context, pe::TermOp term, const Attention &attention, int64_t smallest);
+  std::unique_ptr<TermLowering> create(PlanContext &context, pe::TermOp term,
+                                       const Attention &attention, int64_t smallest);
   Value sum(TileBuilder &t, bool rowShifts, const SpaceSet &spaces);
 
-  SmallVector<std::unique_ptr<TermLowering>> terms;
+  SmallVector<std::shared_ptr<TermLowering>> terms;
+  SmallVector<TermLowering *> owned;
 };
 
 /// Sums of the gradients of captured tensors inside a stream, one per (batch, head).
@@ -110,6 +138,10 @@ bool mayBeSteep(Block &region);
 /// sum over `extents` (size expressions, outermost first) of what `element` reads, in float64.
 Value sumOver(Scalar &s, ArrayRef<StringRef> extents,
               llvm::function_ref<Value(Scalar &, ValueRange)> element);
+/// The sum over `sums`, each [b, ...], and over the batch of the entry at `at`, in float64.
+Value batchSum(Scalar &s, ArrayRef<Value> sums, ValueRange at);
+/// The name of the buffer of an attention that shares a term: of the first one, `name` itself.
+std::string numbered(const std::string &name, size_t number);
 /// Runs `body` where `value` (float64) is not zero: a masked or unused entry has no effect.
 void ifNonZero(Scalar &s, Value value, llvm::function_ref<void(Scalar &)> body);
 

@@ -224,6 +224,34 @@ def PEDifferentiatePass : Pass<"pe-differentiate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::pe::PEDialect"];
 }
 
+def PERepresentAsFirePass : Pass<"pe-represent-as-fire", "::mlir::func::FuncOp"> {
+  let summary = "Writes known biases as networks of progressive interpolation";
+  let description = [{
+    Theorem 3.1 of Li et al. 2023 (arXiv 2310.04418): the biases of T5, ALiBi, Kerple and Sandwich
+    are FIRE with particular parameters for every position up to `length`. A table of buckets
+    becomes a network of steps, a line in the distance or its logarithm a network without a hidden
+    layer, a sum of cosines a network with that activation, and a power stays one, of t. Other
+    biases are refused. `representByInterpolation` also says how the new parameters follow from the old ones
+    (dialect/Math/FireRepresentation.h); `pe represent` writes both.
+
+    ```mlir
+    %d = pe.distance
+    %b = pe.linear %d slope(%slopes : tensor<?xf32>) {factor = -1.0}
+    // ==> for length=512
+    %one = arith.constant dense<1.0> : tensor<f32>
+    %t = pe.progressive threshold(%one : tensor<f32>) {initial_length = 512.0, epsilon = 0.0}
+    %b = pe.mlp %t layers(%w1, %b1 : tensor<?xf32>, tensor<?xf32>)
+           {activation = #pe.activation<identity>}
+    ```
+    Tested by test/passes/Transforms/represent-as-fire.mlir.
+  }];
+  let options = [Option<"length", "length", "int64_t", "512",
+                        "The position up to which biases are the same">,
+                 Option<"heads", "heads", "int64_t", "0",
+                        "How many heads slopes that follow a rule are for">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::pe::PEDialect"];
+}
+
 def PEExportProgramPass : Pass<"pe-export-program", "::mlir::ModuleOp"> {
   let summary = "Prints the neutral form of the public functions, as the reference reads it";
   let description = [{

@@ -17,11 +17,11 @@
 //   whole->emitPrimal(builder, mapping2, params);
 //   whole->emitAdjoint(builder, mapping2, dy, params); // accumulates dy*r*d*sign(c)/(|c|*d+1)
 //
-// Rules at points without a derivative (docs/encodings.md): a tie of two maxima or minima gives
-// half to each; clamp passes at its bounds; abs'(0) = relu'(0) = 0; a power, a square root and a
-// cube root at 0 give zero; ceil, floor, round, trunc and every integer give zero. A cotangent of 0
-// gives adjoints of 0 even where a slope is infinite or undefined: masked pairs and the branch that
-// a select did not take contribute nothing.
+// Rules at points without a derivative (docs/encodings): a tie of two maxima or minima
+// gives half to each; clamp passes at its bounds; abs'(0) = relu'(0) = 0; a power, a square root
+// and a cube root at 0 give zero; ceil, floor, round, trunc and every integer give zero. A
+// cotangent of 0 gives adjoints of 0 even where a slope is infinite or undefined: masked pairs and
+// the branch that a select did not take contribute nothing.
 //
 //===----------------------------------------------------------------------===//
 

@@ -252,6 +252,14 @@ Expected<std::string> Compiler::emit(const jit::CompileRequest &request, jit::Em
   return (*jit)->emit(request, stage);
 }
 
+Expected<jit::RepresentedProgram> Compiler::represent(const jit::RepresentRequest &request) {
+  std::lock_guard lock(mutex);
+  Expected<jit::Jit *> jit = provider->get();
+  if (!jit)
+    return jit.takeError();
+  return (*jit)->represent(request);
+}
+
 CompilerStatistics Compiler::statistics() const {
   std::lock_guard lock(mutex);
   return counts;

@@ -53,6 +53,8 @@ public:
   Expected<std::shared_ptr<cpu::LoadedCode>> compileKernels(const jit::Source &source);
   /// The program at one stage of compilation; never cached.
   Expected<std::string> emit(const jit::CompileRequest &request, jit::EmitStage stage);
+  /// The program with its biases as progressive interpolation; never cached.
+  Expected<jit::RepresentedProgram> represent(const jit::RepresentRequest &request);
   /// Plan and code as sections of a package.
   Expected<Bundle> compileToBundle(const jit::CompileRequest &request);
 

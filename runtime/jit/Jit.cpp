@@ -9,6 +9,7 @@
 #include "runtime/jit/Compiler.h"
 #include "runtime/jit/MachineCode.h"
 #include "runtime/jit/Ptx.h"
+#include "runtime/jit/Represent.h"
 
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/TargetSelect.h"
@@ -23,6 +24,9 @@ public:
   Expected<CompiledCode> compile(const CompileRequest &request) override;
   Expected<std::string> compileKernels(const Source &source) override;
   Expected<std::string> emit(const CompileRequest &request, EmitStage stage) override;
+  Expected<RepresentedProgram> represent(const RepresentRequest &request) override {
+    return jit::represent(request);
+  }
 };
 
 bool isForGpu(const CompileRequest &request) {

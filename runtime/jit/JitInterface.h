@@ -22,7 +22,7 @@
 
 namespace pe::jit {
 
-inline constexpr int kJitAbiVersion = 6;
+inline constexpr int kJitAbiVersion = 7;
 
 /// Results of a function compiled with `materialize`.
 inline constexpr const char *kBias = "pe.bias", *kCosine = "pe.cosine", *kSine = "pe.sine";
@@ -78,6 +78,30 @@ struct CompiledCode {
   std::string explainJson;
 };
 
+/// Parameters by name, as plain numbers.
+struct NamedNumbers {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::vector<float> numbers;
+};
+
+/// A program whose biases are to be written as progressive interpolation.
+struct RepresentRequest {
+  Source source;
+  /// Biases stay the same up to this position.
+  int64_t length = 0;
+  /// How many heads slopes that follow a rule are for; 0: unknown.
+  int64_t heads = 0;
+  /// Of the program as it is. Without `derives`, parameters are neither needed nor returned.
+  std::vector<NamedNumbers> parameters;
+  bool derives = false;
+};
+
+struct RepresentedProgram {
+  std::string text;
+  std::vector<NamedNumbers> parameters;
+};
+
 /// What `emit` can print.
 enum class EmitStage { PE, Tile, LLVM, Object, Ptx };
 
@@ -94,6 +118,8 @@ public:
   virtual Expected<std::string> compileKernels(const Source &source) = 0;
   /// The program at one stage of compilation (text; for Object the bytes).
   virtual Expected<std::string> emit(const CompileRequest &request, EmitStage stage) = 0;
+  /// The program with other biases, and its parameters.
+  virtual Expected<RepresentedProgram> represent(const RepresentRequest &request) = 0;
 };
 
 } // namespace pe::jit

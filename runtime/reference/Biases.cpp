@@ -1,7 +1,7 @@
 //===- Biases.cpp - Functions of a coordinate -----------------------------===//
 //
-// Each bias as scalar nodes, following docs/encodings.md. `h` is the head within the call, which
-// parameters with a head axis are indexed by; slopes given by a rule use the global head.
+// Each bias as scalar nodes, following docs/encodings. `h` is the head within the call,
+// which parameters with a head axis are indexed by; slopes given by a rule use the global head.
 //
 //===----------------------------------------------------------------------===//
 

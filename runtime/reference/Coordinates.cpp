@@ -1,7 +1,7 @@
 //===- Coordinates.cpp - The coordinates of a pair ------------------------===//
 //
 // Each coordinate as scalar nodes of the global positions i (query) and j (key), following
-// docs/encodings.md.
+// docs/encodings.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- RopeScaling.h - Rotary frequencies for longer texts ------*- C++ -*-===//
 //
-// The published definitions (docs/encodings.md, "Rotations"), with the derivative with respect to
+// The published definitions (docs/encodings/rotations.md), with the derivative with respect to
 // the base carried along.
 //
 //===----------------------------------------------------------------------===//

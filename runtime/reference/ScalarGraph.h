@@ -85,7 +85,7 @@ struct CosineSumSpec {
   std::vector<double> frequencies;
 };
 
-/// The bucket of relative position x = i - j, with the logarithm in f32 (docs/encodings.md).
+/// The bucket of relative position x = i - j, with the logarithm in f32 (docs/encodings).
 struct BucketSpec {
   int64_t buckets = 32;
   int64_t maxDistance = 128;

@@ -93,8 +93,8 @@ struct Form {
 using Flags = std::vector<bool>;
 
 /// Which elements of results and gradients read a NaN of the inputs, by the formulas of
-/// docs/encodings.md and docs/numerics.md: o and the log-sum-exp of a row read the row's query, the
-/// keys that it sees and their biases; and so on backwards.
+/// docs/encodings and docs/numerics.md: o and the log-sum-exp of a row read the row's
+/// query, the keys that it sees and their biases; and so on backwards.
 class Readers {
 public:
   Readers(const Form &form, const TensorMap &inputs) : form(form), inputs(inputs) {

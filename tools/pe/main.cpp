@@ -87,7 +87,9 @@ int main(int argc, char **argv) {
         std::tuple{"doctor", "Say what this machine has of what pe needs", &addDoctor},
         std::tuple{"bench", "Time encodings against unfused attention, checked first", &addBench},
         std::tuple{"plot", "Draw an encoding or a run: SVG pictures and their numbers as CSV",
-                   &addPlot}}) {
+                   &addPlot},
+        std::tuple{"represent", "Write known biases as networks of progressive interpolation",
+                   &addRepresent}}) {
     CLI::App *command = app.add_subcommand(name, about);
     actions.emplace_back(command, add(*command));
   }

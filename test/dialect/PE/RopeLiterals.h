@@ -1,6 +1,6 @@
 //===- RopeLiterals.h - Published rotary frequencies, as numbers ----------===//
 //
-// Computed from the formulas of the sources (docs/encodings.md, "Rotations") with 50 digits, by a
+// Computed from the formulas of the sources (docs/encodings/rotations.md) with 50 digits, by a
 // program that shares nothing with this one: linear (Chen et al. 2023, Eq. 4), ntk and dynamic_ntk
 // (Peng et al. 2023, Eq. 16 and section 3.3), yarn (their section 3.2), llama3 (Grattafiori et al.
 // 2024, published model code).

@@ -1,7 +1,7 @@
 //===- ScalarValueTest.cpp - Values of coordinates and biases -------------===//
 //
-// Every op against its closed form in double (docs/encodings.md), at ordinary points and at the
-// edges: the diagonal, both sides, row 0, negative positions.
+// Every op against its closed form in double (docs/encodings), at ordinary points and at
+// the edges: the diagonal, both sides, row 0, negative positions.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,5 +1,6 @@
 // RUN: pe-opt %examples/softcap.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s
-// RUN: pe-opt %examples/score_fn.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=GAIN
+// RUN: pe-opt %examples/score_fn.mlir --pe-to-tile-pipeline="grad=1 dtype=bf16" | FileCheck %s --check-prefix=GAIN
+// RUN: pe-opt %examples/score_fn.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=FACTOR
 // A function of the score takes it in natural units; backward computes its derivative along with
 // it, and nothing is saved.
 
@@ -20,3 +21,17 @@
 // GAIN:        tile.stage @attention_backward
 // GAIN:        tile.accumulate {{.*}} -> <[b, hq, hq], f32>
 // GAIN:        tile.stage @attention_score_finish  finish
+
+// A factor of the query goes into the queries: the kernels are those of plain attention.
+// FACTOR:      tile.buffer "attention_score_factor"  residual : <[b, hq, r], f32>
+// FACTOR:      tile.stage @attention_score_factor_numbers  prepare
+// FACTOR:      math.log
+// FACTOR:      tile.stage @attention_score_factor_queries  prepare
+// FACTOR:      tile.stage @attention_forward
+// FACTOR-NOT:  math.log %
+// FACTOR:      tile.stage @attention_backward
+// FACTOR-NOT:  math.log %
+// FACTOR:      tile.stage @attention_score_factor_back_queries  finish
+// FACTOR:      tile.stage @attention_score_factor_products  finish
+// FACTOR:      tile.stage @attention_score_factor_sums  finish
+// FACTOR:      tile.accumulate

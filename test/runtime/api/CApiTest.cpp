@@ -239,6 +239,90 @@ TEST(CApiText, PreparedTensorsAreKept) {
   pe_close(function);
 }
 
+/// One FIRE that two layers share, and its prepared tensors.
+struct SharedNetwork : testing::Test {
+  pe_function *function = openExample("fire", optionsOf(true));
+  std::vector<float> c = {0.1f}, threshold = {0.01f}, w1 = CApi::fill(5), b1 = CApi::fill(6),
+                     w2 = CApi::fill(7), b2 = CApi::fill(8);
+  std::vector<float> layers[2][3] = {{CApi::fill(1), CApi::fill(2), CApi::fill(3)},
+                                     {CApi::fill(9), CApi::fill(10), CApi::fill(11)}};
+  std::vector<std::string> names;
+  std::vector<std::vector<char>> memory;
+  std::vector<pe_view> tables;
+
+  ~SharedNetwork() override { pe_close(function); }
+
+  std::vector<pe_view> argumentsOf(std::vector<float> *data) {
+    return {full("q", data[0]),
+            full("k", data[1]),
+            full("v", data[2]),
+            {"c", c.data(), PE_F32, 0, {}, {}},
+            {"L_multiplier", threshold.data(), PE_F32, 0, {}, {}},
+            {"w1", w1.data(), PE_F32, 1, {32}, {1}},
+            {"b1", b1.data(), PE_F32, 1, {32}, {1}},
+            {"w2", w2.data(), PE_F32, 2, {kHeads, 32}, {32, 1}},
+            {"b2", b2.data(), PE_F32, 1, {kHeads}, {1}}};
+  }
+
+  /// A view for every prepared tensor that the description names.
+  void makeTables() {
+    const char *json = nullptr;
+    ASSERT_EQ(pe_describe(function, &json), 0) << pe_last_error();
+    const std::string text = json;
+    const size_t end = text.find("\"cotangents\"");
+    for (size_t at = text.find("\"prepared\""); (at = text.find("\"name\": \"", at)) < end;) {
+      at += 9;
+      names.push_back(text.substr(at, text.find('"', at) - at));
+    }
+    std::vector<pe_view> arguments = argumentsOf(layers[0]);
+    memory.resize(names.size());
+    for (size_t n = 0; n < names.size(); ++n) {
+      pe_view table = {};
+      table.name = names[n].c_str();
+      ASSERT_EQ(pe_shape(function, arguments.data(), int32_t(arguments.size()), &table), 0)
+          << pe_last_error();
+      memory[n].resize(static_cast<size_t>(table.shape[0]) + 64);
+      table.data =
+          memory[n].data() + (64 - reinterpret_cast<uintptr_t>(memory[n].data()) % 64) % 64;
+      tables.push_back(table);
+    }
+  }
+
+  /// o, d_c and d_w2 of one layer's call.
+  std::vector<std::vector<float>> call(std::vector<float> *data, bool reads) {
+    std::vector<std::vector<float>> results = {std::vector<float>(kCount), std::vector<float>(1),
+                                               std::vector<float>(kHeads * 32)};
+    std::vector<float> dO = CApi::fill(4);
+    std::vector<pe_view> views = argumentsOf(data);
+    if (reads)
+      views.insert(views.end(), tables.begin(), tables.end());
+    views.push_back(full("o", results[0]));
+    views.push_back(full("d_o", dO));
+    views.push_back({"d_c", results[1].data(), PE_F32, 0, {}, {}});
+    views.push_back({"d_w2", results[2].data(), PE_F32, 2, {kHeads, 32}, {32, 1}});
+    EXPECT_EQ(run(function, PE_FORWARD | PE_BACKWARD, views), 0) << pe_last_error();
+    return results;
+  }
+};
+
+// Layers that share a learned network share its tables: prepared once, read by every layer's calls.
+TEST_F(SharedNetwork, PreparesItsTablesOnce) {
+  makeTables();
+  ASSERT_FALSE(tables.empty());
+  std::vector<pe_view> views = argumentsOf(layers[0]);
+  views.insert(views.end(), tables.begin(), tables.end());
+  ASSERT_EQ(run(function, PE_PREPARE, views), 0) << pe_last_error();
+  for (auto &layer : layers) {
+    const auto own = call(layer, /*reads=*/false);
+    EXPECT_EQ(call(layer, /*reads=*/true), own);
+    EXPECT_NE(own[1][0], 0);
+  }
+  // The tables were read: with others in their place the result is another one.
+  for (std::vector<char> &bytes : memory)
+    std::fill(bytes.begin(), bytes.end(), 0);
+  EXPECT_NE(call(layers[0], /*reads=*/true)[0], call(layers[0], /*reads=*/false)[0]);
+}
+
 TEST(CApiText, ErrorsHaveAPlace) {
   pe_function *function = nullptr;
   EXPECT_EQ(pe_open_text("func.func @f() {\n  oops\n}", "mine.mlir", nullptr, &function), 1);

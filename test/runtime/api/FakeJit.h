@@ -70,6 +70,10 @@ public:
     return code;
   }
 
+  Expected<jit::RepresentedProgram> represent(const jit::RepresentRequest &request) override {
+    return jit::RepresentedProgram{request.source.text, request.parameters};
+  }
+
   Expected<std::string> compileKernels(const jit::Source &) override {
     ++counts.kernels;
     return readFile(PE_FAKE_OBJECT);

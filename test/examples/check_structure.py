@@ -1,0 +1,53 @@
+"""Compares the structure that the compiler finds in every example with a table: EXAMPLES TABLE.
+
+A line of the table is a file's name and, per attention, its normalizer and what stands beside it,
+then the class of each term: `softmax score=queries sink segments`. A file without a line, a line
+without a file and another structure are all mistakes."""
+
+import concurrent.futures
+import json
+import pathlib
+import subprocess
+import sys
+
+PASSES = ["--pe-prepare", "--pe-expand-biases", "--pe-split-terms",
+          "--pe-simplify-under-normalizer", "--pe-explain-structure=json", "-o", "/dev/null"]
+
+
+def structure_of(path):
+    result = subprocess.run(["pe-opt", str(path), *PASSES], capture_output=True, text=True)
+    if result.returncode != 0:
+        return result.stderr.strip()
+    found = json.loads(result.stdout)
+    attentions = []
+    for attention in found["attentions"]:
+        words = [attention["normalizer"]]
+        if attention["score"]:
+            words.append("score=" + ("queries" if attention["score"]["in_queries"] else "each"))
+        words += [mode for mode in ("sink", "dropout") if attention[mode]]
+        words += [term["class"] for term in attention["terms"]]
+        attentions.append(" ".join(words))
+    attentions += [embedding["class"] for embedding in found.get("embeddings", [])]
+    return "; ".join(attentions)
+
+
+def main(examples, table):
+    expected = {}
+    for line in pathlib.Path(table).read_text().splitlines():
+        if line and not line.startswith("#"):
+            name, _, structure = line.partition(": ")
+            expected[name] = structure
+    files = {path.stem: path for path in pathlib.Path(examples).glob("*.mlir")}
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        found = dict(zip(files, pool.map(structure_of, files.values())))
+    wrong = 0
+    for name in sorted(expected.keys() | found.keys()):
+        if expected.get(name) != found.get(name):
+            wrong += 1
+            print(f"{name}: expected {expected.get(name, 'a line in ' + table)}, "
+                  f"found {found.get(name, 'no such file')}")
+    print(f"{len(files)} files, {wrong} of another structure")
+    return 1 if wrong else 0
+
+
+sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,51 @@
+// RUN: pe-opt %s --pe-to-tile-pipeline="grad=1" --split-input-file | FileCheck %s
+// Attentions that have the same function of positions and parameters share its tables; each has sums
+// of its own, which one finish stage chains to the parameters.
+!t = tensor<?x?x?x?xf32>
+// CHECK-LABEL:    tile.plan @same
+// CHECK:          tile.buffer "same_term0_diagonals"
+// CHECK:          tile.buffer "same_term0_diagonals_1"
+// CHECK:          %[[TABLE:.*]] = tile.buffer "same_term0_table"
+// CHECK:          tile.stage @same_term0_prepare  prepare
+// CHECK-NOT:      tile.stage @{{.*}}  prepare
+// CHECK:          tile.stage @same_forward
+// CHECK:          tile.window %[[TABLE]]
+// CHECK:          tile.stage @same_1_forward
+// CHECK:          tile.window %[[TABLE]]
+// CHECK:          tile.stage @same_1_backward
+// CHECK-NOT:      finish over
+// CHECK:          tile.stage @same_backward
+// CHECK:          tile.stage @same_term0_finish  finish
+// CHECK:          tile.stage @same_parameter_gradients  finish
+func.func @same(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
+                %q2: !t {pe.name = "q2"}, %k2: !t {pe.name = "k2"}, %v2: !t {pe.name = "v2"},
+                %s: tensor<?xf32> {pe.name = "s"}) -> (!t {pe.name = "o"}, !t {pe.name = "o2"}) {
+  %d = pe.distance
+  %b = pe.linear %d slope(%s : tensor<?xf32>)
+  %mask = pe.causal
+  %o = pe.attention %q, %k, %v bias(%b) mask(%mask) : (!t, !t, !t) -> !t
+  %o2 = pe.attention %q2, %k2, %v2 bias(%b) mask(%mask) : (!t, !t, !t) -> !t
+  return %o, %o2 : !t, !t
+}
+
+// -----
+!t = tensor<?x?x?x?xf32>
+// Another parameter, or another mask, is another table.
+// CHECK-LABEL:    tile.plan @other
+// CHECK:          tile.stage @other_term0_prepare  prepare
+// CHECK:          tile.stage @other_1_term0_prepare  prepare
+// CHECK:          tile.stage @other_2_term0_prepare  prepare
+func.func @other(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
+                 %q2: !t {pe.name = "q2"}, %k2: !t {pe.name = "k2"}, %v2: !t {pe.name = "v2"},
+                 %q3: !t {pe.name = "q3"}, %k3: !t {pe.name = "k3"}, %v3: !t {pe.name = "v3"},
+                 %s: tensor<?xf32> {pe.name = "s"}, %u: tensor<?xf32> {pe.name = "u"})
+    -> (!t {pe.name = "o"}, !t {pe.name = "o2"}, !t {pe.name = "o3"}) {
+  %d = pe.distance
+  %b = pe.linear %d slope(%s : tensor<?xf32>)
+  %c = pe.linear %d slope(%u : tensor<?xf32>)
+  %mask = pe.causal
+  %o = pe.attention %q, %k, %v bias(%b) mask(%mask) : (!t, !t, !t) -> !t
+  %o2 = pe.attention %q2, %k2, %v2 bias(%c) mask(%mask) : (!t, !t, !t) -> !t
+  %o3 = pe.attention %q3, %k3, %v3 bias(%b) : (!t, !t, !t) -> !t
+  return %o, %o2, %o3 : !t, !t, !t
+}

@@ -1,0 +1,71 @@
+// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-explain-structure | FileCheck %s
+// Which functions of the score are a factor that queries carry: s times a number of the query that is
+// finite at every position.
+!t = tensor<?x?x?x?xf32>
+
+// CHECK:      score s * log(1 + i) * g[h]
+// CHECK:      forward: a factor on the queries
+func.func @length(%q: !t {pe.name = "q"}, %g: tensor<?xf32> {pe.name = "g"}) -> (!t {pe.name = "o"}) {
+  %s = pe.score_fn(%g : tensor<?xf32>) expr "s * log(1 + i) * g[h]"
+  %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+// A number of the head may be anything.
+// CHECK:      score s / g[h] - s
+// CHECK:      forward: a factor on the queries
+func.func @temperature(%q: !t {pe.name = "q"}, %g: tensor<?xf32> {pe.name = "g"}) -> (!t {pe.name = "o"}) {
+  %s = pe.score_fn(%g : tensor<?xf32>) expr "s / g[h] - s"
+  %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+// CHECK:      score
+// CHECK:      forward: a factor on the queries
+func.func @bounded(%q: !t {pe.name = "q"}, %g: tensor<?xf32> {pe.name = "g"}) -> (!t {pe.name = "o"}) {
+  %s = pe.score_fn(%g : tensor<?xf32>) expr "s * (cos(i * g[h]) - 1 / (3 + tanh(i * g[h])))"
+  %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+// Infinite at position 0.
+// CHECK:      score s / i
+// CHECK:      forward: its code for every score
+func.func @pole(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
+  %s = pe.score_fn expr "s / i"
+  %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+// CHECK:      score s * log(i)
+// CHECK:      forward: its code for every score
+func.func @logarithm(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
+  %s = pe.score_fn expr "s * log(i)"
+  %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+// Perhaps infinite: the divisor may be 0 at some position.
+// CHECK:      score
+// CHECK:      forward: its code for every score
+func.func @unknown(%q: !t {pe.name = "q"}, %g: tensor<?xf32> {pe.name = "g"}) -> (!t {pe.name = "o"}) {
+  %s = pe.score_fn(%g : tensor<?xf32>) expr "s / (g[h] + i)"
+  %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+// CHECK:      score s * (j + 1)
+// CHECK:      forward: its code for every score
+func.func @of_key(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
+  %s = pe.score_fn expr "s * (j + 1)"
+  %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+// CHECK:      score s + 1
+// CHECK:      forward: its code for every score
+func.func @sum(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
+  %s = pe.score_fn expr "s + 1"
+  %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+// CHECK:      score s * s
+// CHECK:      forward: its code for every score
+func.func @square(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
+  %s = pe.score_fn expr "s * s"
+  %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t
+  return %o : !t
+}
