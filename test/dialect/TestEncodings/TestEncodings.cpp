@@ -62,11 +62,12 @@ LogicalResult SlowRotationOp::verifyHeadDim(int64_t headDim,
   return success();
 }
 
-bool QueryShiftOp::changesQueries() { return true; }
-bool QueryShiftOp::changesKeys() { return false; }
+bool mlir::pe::test::QueryShiftOp::changesQueries() { return true; }
+bool mlir::pe::test::QueryShiftOp::changesKeys() { return false; }
 
-Value QueryShiftOp::buildElement(OpBuilder &builder, Location loc, const RowPoint &point,
-                                 Value element, ValueRange operands) {
+Value mlir::pe::test::QueryShiftOp::buildElement(OpBuilder &builder, Location loc,
+                                                 const RowPoint &point, Value element,
+                                                 ValueRange operands) {
   Value shift = ReadOp::create(builder, loc, builder.getF32Type(), operands[0],
                                ValueRange{point.head, point.dim});
   return arith::AddFOp::create(builder, loc, element, shift);
