@@ -82,7 +82,7 @@ static const EncodingFile kEncodings[] = {
     {"embeddings", "test/conformance/encodings/embeddings.mlir", false, false, false, true, true},
     {"packed_documents", "examples/encodings/packed_documents.mlir", false, true, false, false,
      false, false, true},
-    {"explicit_positions", "examples/encodings/explicit_positions.mlir", false, false, false, false,
+    {"explicit_positions", "examples/encodings/explicit_positions.mlir", true, false, false, false,
      false, false, true},
     {"mass_left", "test/conformance/encodings/mass_left.mlir"},
 };
