@@ -31,7 +31,7 @@ public:
       values.begin(place);
       state.begin(at);
     });
-    eachBlock(context.mask.columnsOfAny(first, end - Index(1)), [&](Index block) {
+    eachBlock(columnsOfItem(), [&](Index block) {
       eachStrip([&](StripPlace place, const Index &at) {
         place.block = block;
         visit(place, at);
@@ -44,6 +44,22 @@ public:
   }
 
 private:
+  /// The columns that some row of the item keeps, by the band and by the bounds of the rows.
+  Interval<Index> columnsOfItem() {
+    Interval<Index> columns = context.mask.columnsOfAny(first, end - Index(1));
+    std::optional<Interval<Index>> kept;
+    for (int64_t row = 0; row < context.cpu.queryBlock; row += context.cpu.stripRows()) {
+      StripPlace place = start;
+      place.row = first + Index(row);
+      std::optional<RowBounds> bounds = boundsOf(place);
+      if (!bounds)
+        return columns;
+      kept = !kept ? bounds->any
+                   : Interval<Index>{minOf(kept->begin, bounds->any.begin),
+                                     maxOf(kept->end, bounds->any.end)};
+    }
+    return {maxOf(columns.begin, kept->begin), minOf(columns.end, kept->end)};
+  }
   void eachStrip(llvm::function_ref<void(const StripPlace &, const Index &)> body) {
     int64_t rows = context.cpu.stripRows();
     e.loop(first, end, rows, [&](Index row) {

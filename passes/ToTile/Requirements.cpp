@@ -125,8 +125,7 @@ SmallVector<ValueRequirement> valueRequirementsOf(func::FuncOp function) {
 static void addOfPositions(func::FuncOp function, Collector &collector) {
   for (Value boundaries : boundariesOf(function)) {
     const std::string name = "tensor '" + nameOf(boundaries) + "'";
-    collector.add("1", "b",
-                  name + ", the boundaries of the documents of one sequence, allows a batch of");
+    collector.add("1", "b", "sequences whose documents " + name + " bounds");
     collector.add(namedExtents(boundaries).front(), "2", "boundaries in " + name);
   }
   for (auto attention : function.getOps<AttentionOp>())

@@ -116,6 +116,7 @@ static const EncodingFile kEncodings[] = {
      .isPlaced = true},
     {.name = "explicit_positions",
      .path = "examples/encodings/explicit_positions.mlir",
+     .isExactOnly = true,
      .isPlaced = true},
     {"mass_left", "test/conformance/encodings/mass_left.mlir"},
     {"stick_breaking_attend_current", "examples/encodings/stick_breaking_attend_current.mlir"},

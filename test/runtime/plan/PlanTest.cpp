@@ -68,17 +68,17 @@ TEST(Plan, RequirementsOfValues) {
   Plan plan = sample();
   plan.buffers.push_back(
       {.name = "cu", .role = Role::Argument, .dtype = DType::I32, .shape = {"hq"}});
-  plan.valueRequirements = {{"cu", true, "0", "k_start + c"}, {"cu", false, "0", "7"}};
+  plan.valueRequirements = {{"cu", true, "0", "max(r, c)"}, {"cu", false, "0", "7"}};
   Expected<Plan> again = parsePlan(toJson(plan));
   ASSERT_TRUE(again) << again.error().getMessage();
   ASSERT_EQ(again->valueRequirements.size(), 2u);
   EXPECT_TRUE(again->valueRequirements[0].isAscending);
-  EXPECT_EQ(again->valueRequirements[0].last, "k_start + c");
+  EXPECT_EQ(again->valueRequirements[0].last, "max(r, c)");
   EXPECT_FALSE(again->valueRequirements[1].isAscending);
   const std::string json = toJson(plan);
   EXPECT_NE(errorOf(replaced(json, "\"ascending\"", "\"rising\"")).find("ascending or within"),
             std::string::npos);
-  EXPECT_NE(errorOf(replaced(json, "\"k_start + c\"", "\"k_start + x\"")).find("values of 'cu'"),
+  EXPECT_NE(errorOf(replaced(json, "max(r, c)", "max(r, x)")).find("values of 'cu'"),
             std::string::npos);
   plan.valueRequirements = {{"slopes", true, "0", "1"}};
   EXPECT_NE(errorOf(toJson(plan)).find("expected an argument of i32, found 'slopes'"),
