@@ -44,9 +44,7 @@ public:
   void projectBackward(const Kernels &kernels, const float *parameters, const Piece &piece,
                        int64_t length, float *dx);
   /// The gradient of wo, ready when every piece went through `combineBackward` with this `dx`.
-  WeightProduct outputProduct(const float *dx) const {
-    return {output, merged.data<float>(), dx};
-  }
+  WeightProduct outputProduct(const float *dx) const { return {output, merged.data<float>(), dx}; }
   /// That of wq, wk and wv, ready when every piece went through `projectBackward`.
   WeightProduct projectionProduct() const {
     return {projection, normed.data<float>(), packed.data<float>()};
