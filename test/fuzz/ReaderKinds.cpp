@@ -213,8 +213,8 @@ std::unique_ptr<train::Trainer> smallTrainer() {
   });
   if (!model)
     return nullptr;
-  return std::make_unique<train::Trainer>(std::move(*model), train::Kernels{}, train::AdamWConfig{},
-                                          inOrder);
+  return std::make_unique<train::Trainer>(std::move(*model), train::Kernels{},
+                                          train::OptimizerConfig{}, inOrder);
 }
 
 /// The first letter of the bytes says which file of the checkpoint they are.

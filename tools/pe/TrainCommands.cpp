@@ -4,6 +4,7 @@
 #include "runtime/device/cpu/ThreadPool.h"
 #include "runtime/train/session/Observers.h"
 #include "runtime/train/session/Options.h"
+#include "runtime/train/session/Routing.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/CompiledAttention.h"
 #include "tools/pe/Run.h"
@@ -36,6 +37,7 @@ static Status train(const std::vector<std::string> &arguments) {
                              *corpora, options->identity);
   if (!session)
     return session.error();
+  std::fprintf(stderr, "%s", train::routingTable(**session).c_str());
   std::vector<train::Observer *> observers;
   train::ProgressLine progress(stderr, "train", config.totalSteps(), (*session)->trainer().steps());
   observers.push_back(&progress);

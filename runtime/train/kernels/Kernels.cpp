@@ -33,9 +33,10 @@ Expected<Kernels> bindKernels(const std::function<void *(const std::string &)> &
   bind("split_heads", kernels.splitHeads);
   bind("merge_heads", kernels.mergeHeads);
   bind("cross_entropy", kernels.crossEntropy);
-  bind("add_into", kernels.addInto);
   bind("sum_squares", kernels.sumSquares);
   bind("adamw", kernels.adamw);
+  bind("muon_momentum", kernels.muonMomentum);
+  bind("muon_update", kernels.muonUpdate);
   if (!missing.empty())
     return makeError("expected the compiled training kernels to define '", missing,
                      "', found no such symbol");

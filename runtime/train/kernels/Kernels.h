@@ -37,11 +37,12 @@ struct Kernels {
                      int64_t headDim, int64_t headStride);
   void (*crossEntropy)(float *logits, const int32_t *targets, float *losses, int64_t rows,
                        int64_t width, float scale);
-  void (*addInto)(float *into, const float *from, int64_t count);
   void (*sumSquares)(const float *values, double *result, int64_t count);
   void (*adamw)(float *p, const float *g, float *m, float *v, int64_t count, float clip, float lr,
                 float beta1, float beta2, float epsilon, float first, float second, float keep,
                 float minimum);
+  void (*muonMomentum)(const float *g, float *m, float *u, int64_t count, float momentum);
+  void (*muonUpdate)(float *p, const float *u, int64_t count, float keep, float rate);
 };
 
 /// The .mlir files as one module.

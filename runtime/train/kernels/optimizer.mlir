@@ -57,3 +57,54 @@ func.func @adamw(%p0: memref<1xf32>, %g0: memref<1xf32>, %m0: memref<1xf32>, %v0
   }
   return
 }
+
+// Muon's momentum in the form of Nesterov (Jordan 2024), over `count` elements (a multiple of 8):
+//
+//   m = momentum m + (1 - momentum) g      u = momentum m + (1 - momentum) g
+func.func @muon_momentum(%g0: memref<1xf32>, %m0: memref<1xf32>, %u0: memref<1xf32>,
+                         %count: index, %momentum: f32) {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %one = arith.constant 1.0 : f32
+  %g = memref.reinterpret_cast %g0 to offset: [0], sizes: [%count], strides: [1]
+      : memref<1xf32> to memref<?xf32, strided<[1]>>
+  %m = memref.reinterpret_cast %m0 to offset: [0], sizes: [%count], strides: [1]
+      : memref<1xf32> to memref<?xf32, strided<[1]>>
+  %u = memref.reinterpret_cast %u0 to offset: [0], sizes: [%count], strides: [1]
+      : memref<1xf32> to memref<?xf32, strided<[1]>>
+  %rest = arith.subf %one, %momentum : f32
+  %momentum8 = vector.broadcast %momentum : f32 to vector<8xf32>
+  %rest8 = vector.broadcast %rest : f32 to vector<8xf32>
+  scf.for %i = %c0 to %count step %c8 {
+    %gradient = vector.load %g[%i] : memref<?xf32, strided<[1]>>, vector<8xf32>
+    %share = arith.mulf %gradient, %rest8 : vector<8xf32>
+    %m_old = vector.load %m[%i] : memref<?xf32, strided<[1]>>, vector<8xf32>
+    %m_new = vector.fma %m_old, %momentum8, %share : vector<8xf32>
+    vector.store %m_new, %m[%i] : memref<?xf32, strided<[1]>>, vector<8xf32>
+    %ahead = vector.fma %m_new, %momentum8, %share : vector<8xf32>
+    vector.store %ahead, %u[%i] : memref<?xf32, strided<[1]>>, vector<8xf32>
+  }
+  return
+}
+
+// p = keep p - rate u
+func.func @muon_update(%p0: memref<1xf32>, %u0: memref<1xf32>, %count: index, %keep: f32,
+                       %rate: f32) {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %p = memref.reinterpret_cast %p0 to offset: [0], sizes: [%count], strides: [1]
+      : memref<1xf32> to memref<?xf32, strided<[1]>>
+  %u = memref.reinterpret_cast %u0 to offset: [0], sizes: [%count], strides: [1]
+      : memref<1xf32> to memref<?xf32, strided<[1]>>
+  %keep8 = vector.broadcast %keep : f32 to vector<8xf32>
+  %rate8 = vector.broadcast %rate : f32 to vector<8xf32>
+  scf.for %i = %c0 to %count step %c8 {
+    %p_old = vector.load %p[%i] : memref<?xf32, strided<[1]>>, vector<8xf32>
+    %direction = vector.load %u[%i] : memref<?xf32, strided<[1]>>, vector<8xf32>
+    %kept = arith.mulf %p_old, %keep8 : vector<8xf32>
+    %step = arith.mulf %direction, %rate8 : vector<8xf32>
+    %p_new = arith.subf %kept, %step : vector<8xf32>
+    vector.store %p_new, %p[%i] : memref<?xf32, strided<[1]>>, vector<8xf32>
+  }
+  return
+}

@@ -1,22 +1,4 @@
-// Sums: one step of the fixed trees over virtual workers, and the squared norm of a gradient.
-// `count` is a multiple of 8.
-
-// into += from
-func.func @add_into(%into0: memref<1xf32>, %from0: memref<1xf32>, %count: index) {
-  %c0 = arith.constant 0 : index
-  %c8 = arith.constant 8 : index
-  %into = memref.reinterpret_cast %into0 to offset: [0], sizes: [%count], strides: [1]
-      : memref<1xf32> to memref<?xf32, strided<[1]>>
-  %from = memref.reinterpret_cast %from0 to offset: [0], sizes: [%count], strides: [1]
-      : memref<1xf32> to memref<?xf32, strided<[1]>>
-  scf.for %i = %c0 to %count step %c8 {
-    %a = vector.load %into[%i] : memref<?xf32, strided<[1]>>, vector<8xf32>
-    %b = vector.load %from[%i] : memref<?xf32, strided<[1]>>, vector<8xf32>
-    %sum = arith.addf %a, %b : vector<8xf32>
-    vector.store %sum, %into[%i] : memref<?xf32, strided<[1]>>, vector<8xf32>
-  }
-  return
-}
+// Sums: the squared norm of a gradient. `count` is a multiple of 8.
 
 // result[0] = sum of values^2, accumulated in double
 func.func @sum_squares(%values0: memref<1xf32>, %result: memref<1xf64>, %count: index) {

@@ -1,18 +1,12 @@
 //===- Decoder.cpp - A small transformer language model -------------------===//
 //
-// The order of the layers, forward and backward, over pieces and virtual workers.
+// The order of the layers, forward and backward, over pieces and tiles of gradients.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/train/model/Decoder.h"
 
 namespace pe::train {
-namespace {
-
-/// How many floats one item of the final sum over workers covers.
-constexpr int64_t kSumSlice = 8192;
-
-} // namespace
 
 Status check(const DecoderConfig &config) {
   if (config.layers < 1)
@@ -57,7 +51,7 @@ Expected<std::unique_ptr<Decoder>> Decoder::create(const DecoderConfig &config,
   }
   model->head = std::make_unique<OutputHead>(config.dim, config.vocabulary, model->parameters);
   model->weights = ParameterBlock(model->parameters.extent());
-  model->partials.emplace_back(model->parameters.extent());
+  model->gradient = ParameterBlock(model->parameters.extent());
   return model;
 }
 
@@ -105,60 +99,60 @@ Status Decoder::forward(const Batch &batch, float scale, ParallelFor &parallel) 
   return Status::success();
 }
 
-/// Everything between attention `layer` and attention `layer - 1`, backwards.
-void Decoder::backwardPiece(const Piece &piece, const Batch &batch, int64_t layer,
-                            float *gradients) {
+/// Everything between attention `layer` and attention `layer - 1`, backwards, except gradients of
+/// weights.
+void Decoder::backwardPiece(const Piece &piece, const Batch &batch, int64_t layer) {
   const float *values = weights.data();
   float *dStream = dx.data<float>();
   if (layer == settings.layers)
-    head->backward(kernels, values, piece, dStream, gradients);
+    head->backward(kernels, values, piece, dStream);
   else
-    blocks[layer].attention.projectBackward(kernels, values, piece, batch.length, dStream,
-                                            gradients);
-  if (layer == 0) {
-    embedding->backward(kernels, piece, batch.inputs.data(), dStream, gradients);
+    blocks[layer].attention.projectBackward(kernels, values, piece, batch.length, dStream);
+  if (layer == 0)
     return;
-  }
   Block &block = blocks[layer - 1];
-  block.mlp.backward(kernels, values, piece, dStream, gradients);
-  block.attention.combineBackward(kernels, values, piece, batch.length, dStream, gradients);
+  block.mlp.backward(kernels, values, piece, dStream);
+  block.attention.combineBackward(kernels, values, piece, batch.length, dStream);
 }
 
-Status Decoder::backward(const Batch &batch, ParallelFor &parallel) {
-  std::vector<Piece> pieces = piecesOf(batch.sequences, batch.length);
-  int64_t count = static_cast<int64_t>(pieces.size()), workers = workersFor(count);
-  while (static_cast<int64_t>(partials.size()) < workers)
-    partials.emplace_back(parameters.extent());
-  for (int64_t layer = settings.layers; layer >= 0; --layer) {
-    parallelFor(parallel, workers, [&](int64_t worker) {
-      if (layer == settings.layers)
-        partials[worker].setZero();
-      auto [begin, end] = shareOf(worker, workers, count);
-      for (int64_t piece = begin; piece < end; ++piece)
-        backwardPiece(pieces[piece], batch, layer, partials[worker].data());
-    });
-    if (layer > 0)
-      if (Status status = blocks[layer - 1].attention.attendBackward(weights.data(),
-                                                                     batch.sequences, batch.length);
-          !status)
-        return status;
+/// The gradients of the weights that all pieces of the same stage went through.
+void Decoder::backwardWeights(const Batch &batch, int64_t layer, GradientUse use,
+                              ParallelFor &parallel) {
+  std::vector<WeightProduct> products = {layer == settings.layers
+                                             ? head->weightProduct()
+                                             : blocks[layer].attention.projectionProduct()};
+  if (layer > 0) {
+    for (const WeightProduct &product : blocks[layer - 1].mlp.weightProducts())
+      products.push_back(product);
+    products.push_back(blocks[layer - 1].attention.outputProduct(dx.data<float>()));
   }
-  sumPartials(workers, parallel);
-  for (const Block &block : blocks)
-    block.attention.storeEncodingGradients(gradients().data());
-  return Status::success();
+  const WeightTiles tiles(std::move(products));
+  // The embedding's gradient is one item, the first because it is the longest.
+  const int64_t before = layer == 0 ? 1 : 0;
+  parallelFor(parallel, before + tiles.size(), [&](int64_t item) {
+    if (item < before)
+      embedding->backward(kernels, tokens, batch.inputs.data(), dx.data<float>(), use,
+                          gradient.data());
+    else
+      tiles.run(item - before, tokens, use, gradient.data());
+  });
 }
 
-/// partials[0] becomes the sum, by a binary tree over workers.
-void Decoder::sumPartials(int64_t workers, ParallelFor &parallel) {
-  int64_t extent = parameters.extent();
-  parallelFor(parallel, (extent + kSumSlice - 1) / kSumSlice, [&](int64_t slice) {
-    int64_t begin = slice * kSumSlice, count = std::min(kSumSlice, extent - begin);
-    for (int64_t step = 1; step < workers; step *= 2)
-      for (int64_t worker = 0; worker + step < workers; worker += 2 * step)
-        kernels.addInto(partials[worker].data() + begin, partials[worker + step].data() + begin,
-                        count);
-  });
+Status Decoder::backward(const Batch &batch, ParallelFor &parallel, GradientUse use) {
+  std::vector<Piece> pieces = piecesOf(batch.sequences, batch.length);
+  for (int64_t layer = settings.layers; layer >= 0; --layer) {
+    parallelFor(parallel, static_cast<int64_t>(pieces.size()),
+                [&](int64_t piece) { backwardPiece(pieces[piece], batch, layer); });
+    backwardWeights(batch, layer, use, parallel);
+    if (layer == 0)
+      break;
+    SelfAttention &attention = blocks[layer - 1].attention;
+    if (Status status = attention.attendBackward(weights.data(), batch.sequences, batch.length);
+        !status)
+      return status;
+    attention.storeEncodingGradients(use, gradient.data());
+  }
+  return Status::success();
 }
 
 } // namespace pe::train

@@ -49,14 +49,16 @@ public:
   const ParameterLayout &layout() const { return parameters; }
   ParameterBlock &values() { return weights; }
   const ParameterBlock &values() const { return weights; }
-  ParameterBlock &gradients() { return partials.front(); }
+  ParameterBlock &gradients() { return gradient; }
   /// The attention of a layer, and where its encoding's parameters are in the layout.
   const SelfAttention &attention(int64_t layer) const { return blocks[layer].attention; }
 
   /// The losses of all tokens; gradients are prepared for the total scale * sum of losses.
   Status forward(const Batch &batch, float scale, ParallelFor &parallel);
-  /// Gradients of every parameter, of the batch of the last forward call.
-  Status backward(const Batch &batch, ParallelFor &parallel);
+  /// Gradients of every parameter, of the batch of the last forward call; `use` Add: plus those
+  /// that are there.
+  Status backward(const Batch &batch, ParallelFor &parallel,
+                  GradientUse use = GradientUse::Replace);
   /// In nats, [sequences, length] of the last forward call.
   std::span<const float> losses() const { return {head->losses(), static_cast<size_t>(tokens)}; }
 
@@ -69,15 +71,13 @@ private:
   Decoder(const DecoderConfig &config, const Kernels &kernels)
       : settings(config), kernels(kernels) {}
   void reserve(int64_t newTokens);
-  void backwardPiece(const Piece &piece, const Batch &batch, int64_t layer, float *gradients);
-  void sumPartials(int64_t workers, ParallelFor &parallel);
+  void backwardPiece(const Piece &piece, const Batch &batch, int64_t layer);
+  void backwardWeights(const Batch &batch, int64_t layer, GradientUse use, ParallelFor &parallel);
 
   DecoderConfig settings;
   Kernels kernels;
   ParameterLayout parameters;
-  ParameterBlock weights;
-  /// Gradients of each virtual worker; the first holds their sum at the end.
-  std::vector<ParameterBlock> partials;
+  ParameterBlock weights, gradient;
   std::unique_ptr<Embedding> embedding;
   std::vector<Block> blocks;
   std::unique_ptr<OutputHead> head;

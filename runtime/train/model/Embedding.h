@@ -9,7 +9,9 @@
 
 #include "runtime/train/kernels/Kernels.h"
 #include "runtime/train/model/Parameters.h"
-#include "runtime/train/model/Work.h"
+#include "runtime/train/model/WeightGradients.h"
+
+#include <algorithm>
 
 namespace pe::train {
 
@@ -17,7 +19,7 @@ class Embedding {
 public:
   /// Adds "embedding" [vocabulary, dim].
   Embedding(int64_t dim, int64_t vocabulary, ParameterLayout &layout)
-      : dim(dim),
+      : dim(dim), vocabulary(vocabulary),
         offset(layout[layout.add("embedding", {vocabulary, dim}, Role::Embedding)].offset) {}
 
   void forward(const Kernels &kernels, const float *parameters, const Piece &piece,
@@ -26,14 +28,16 @@ public:
                             piece.rows, dim);
   }
 
-  void backward(const Kernels &kernels, const Piece &piece, const int32_t *tokens, const float *dx,
-                float *gradients) const {
-    kernels.embeddingScatter(tokens + piece.row, dx + piece.row * dim, gradients + offset,
-                             piece.rows, dim);
+  /// The gradient over all tokens of the batch, in their order: a row is added to by many tokens.
+  void backward(const Kernels &kernels, int64_t count, const int32_t *tokens, const float *dx,
+                GradientUse use, float *gradients) const {
+    if (use == GradientUse::Replace)
+      std::fill_n(gradients + offset, vocabulary * dim, 0.0f);
+    kernels.embeddingScatter(tokens, dx, gradients + offset, count, dim);
   }
 
 private:
-  int64_t dim, offset;
+  int64_t dim, vocabulary, offset;
 };
 
 } // namespace pe::train

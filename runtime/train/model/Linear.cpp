@@ -22,10 +22,11 @@ void Linear::backwardInput(const float *parameters, const float *dy, float *dx, 
   blas::gemm(rows, inputs, outputs, {dy, outputs}, {parameters + offset, inputs}, beta, dx, inputs);
 }
 
-void Linear::backwardWeights(float *gradients, const float *x, const float *dy,
-                             int64_t rows) const {
-  blas::gemm(outputs, inputs, rows, {dy, outputs, Transpose::Yes}, {x, inputs}, 1.0f,
-             gradients + offset, inputs);
+void Linear::backwardWeights(float *gradients, const float *x, const float *dy, int64_t rows,
+                             const WeightPart &part, float beta) const {
+  blas::gemm(part.outputs, part.inputs, rows, {dy + part.output, outputs, Transpose::Yes},
+             {x + part.input, inputs}, beta, gradients + offset + part.output * inputs + part.input,
+             inputs);
 }
 
 } // namespace pe::train

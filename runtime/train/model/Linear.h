@@ -12,6 +12,11 @@
 
 namespace pe::train {
 
+/// A part of a weight matrix: outputs [output, output + outputs), and the same for inputs.
+struct WeightPart {
+  int64_t output = 0, outputs = 0, input = 0, inputs = 0;
+};
+
 struct Linear {
   /// Where the weights begin in a block of parameters or gradients.
   int64_t offset = 0;
@@ -24,8 +29,9 @@ struct Linear {
   /// dx = dy W + beta dx
   void backwardInput(const float *parameters, const float *dy, float *dx, int64_t rows,
                      float beta = 0) const;
-  /// dW += dy^T x
-  void backwardWeights(float *gradients, const float *x, const float *dy, int64_t rows) const;
+  /// dW = dy^T x + beta dW, for a part of the matrix
+  void backwardWeights(float *gradients, const float *x, const float *dy, int64_t rows,
+                       const WeightPart &part, float beta) const;
 };
 
 } // namespace pe::train

@@ -6,6 +6,8 @@
 
 #include "runtime/train/model/Mlp.h"
 
+#include <algorithm>
+
 namespace pe::train {
 
 Mlp::Mlp(const std::string &prefix, int64_t dim, int64_t hidden, ParameterLayout &layout)
@@ -21,6 +23,7 @@ void Mlp::reserve(int64_t tokens) {
   active = Tensor::zeros(DType::F32, {tokens, hidden});
   dHidden = Tensor::zeros(DType::F32, {tokens, hidden});
   dNormed = Tensor::zeros(DType::F32, {tokens, dim});
+  dResult = Tensor::zeros(DType::F32, {tokens, dim});
 }
 
 void Mlp::forward(const Kernels &kernels, const float *parameters, const Piece &piece, float *x) {
@@ -34,18 +37,22 @@ void Mlp::forward(const Kernels &kernels, const float *parameters, const Piece &
   down.forward(parameters, a, stream, piece.rows, /*beta=*/1);
 }
 
-void Mlp::backward(const Kernels &kernels, const float *parameters, const Piece &piece, float *dx,
-                   float *gradients) {
+void Mlp::backward(const Kernels &kernels, const float *parameters, const Piece &piece, float *dx) {
   float *dStream = dx + piece.row * dim;
   const float *y = normed.data<float>() + piece.row * dim;
   float *dy = dNormed.data<float>() + piece.row * dim;
   float *dh = dHidden.data<float>() + piece.row * hidden;
-  down.backwardWeights(gradients, active.data<float>() + piece.row * hidden, dStream, piece.rows);
+  // The stream's gradient goes on changing before the weights' gradients are computed from it.
+  std::copy_n(dStream, piece.rows * dim, dResult.data<float>() + piece.row * dim);
   down.backwardInput(parameters, dStream, dh, piece.rows);
   kernels.reluSquaredBackward(raw.data<float>() + piece.row * hidden, dh, dh, piece.rows * hidden);
-  up.backwardWeights(gradients, y, dh, piece.rows);
   up.backwardInput(parameters, dh, dy, piece.rows);
   kernels.rmsNormBackward(y, inverse.data<float>() + piece.row, dy, dStream, piece.rows, dim);
+}
+
+std::vector<WeightProduct> Mlp::weightProducts() const {
+  return {{down, active.data<float>(), dResult.data<float>()},
+          {up, normed.data<float>(), dHidden.data<float>()}};
 }
 
 } // namespace pe::train

@@ -8,9 +8,8 @@
 #define PE_RUNTIME_TRAIN_MODEL_MLP_H
 
 #include "runtime/train/kernels/Kernels.h"
-#include "runtime/train/model/Linear.h"
 #include "runtime/train/model/Parameters.h"
-#include "runtime/train/model/Work.h"
+#include "runtime/train/model/WeightGradients.h"
 
 namespace pe::train {
 
@@ -24,15 +23,16 @@ public:
 
   void forward(const Kernels &kernels, const float *parameters, const Piece &piece, float *x);
   /// `dx` is the gradient of the stream after this layer on entry, before it on return.
-  void backward(const Kernels &kernels, const float *parameters, const Piece &piece, float *dx,
-                float *gradients);
+  void backward(const Kernels &kernels, const float *parameters, const Piece &piece, float *dx);
+  /// The weights' gradients, ready when every piece went through `backward`.
+  std::vector<WeightProduct> weightProducts() const;
 
 private:
   int64_t dim, hidden;
   Linear up, down;
   /// Per token: norm(x), 1 / rms(x), norm(x) W1^T, its squared ReLU; gradients of the last two in
-  /// `dHidden`, of the first in `dNormed`.
-  Tensor normed, inverse, raw, active, dHidden, dNormed;
+  /// `dHidden`, of the first in `dNormed`, of the layer's result in `dResult`.
+  Tensor normed, inverse, raw, active, dHidden, dNormed, dResult;
 };
 
 } // namespace pe::train

@@ -35,12 +35,11 @@ void OutputHead::forward(const Kernels &kernels, const float *parameters, const 
 }
 
 void OutputHead::backward(const Kernels &kernels, const float *parameters, const Piece &piece,
-                          float *dx, float *gradients) {
+                          float *dx) {
   float *dStream = dx + piece.row * dim;
   const float *y = normed.data<float>() + piece.row * dim;
   const float *dScores = logits.data<float>() + piece.row * vocabulary;
   float *dy = dNormed.data<float>() + piece.row * dim;
-  linear.backwardWeights(gradients, y, dScores, piece.rows);
   linear.backwardInput(parameters, dScores, dy, piece.rows);
   std::fill_n(dStream, piece.rows * dim, 0.0f);
   kernels.rmsNormBackward(y, inverse.data<float>() + piece.row, dy, dStream, piece.rows, dim);

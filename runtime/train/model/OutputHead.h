@@ -8,9 +8,8 @@
 #define PE_RUNTIME_TRAIN_MODEL_OUTPUTHEAD_H
 
 #include "runtime/train/kernels/Kernels.h"
-#include "runtime/train/model/Linear.h"
 #include "runtime/train/model/Parameters.h"
-#include "runtime/train/model/Work.h"
+#include "runtime/train/model/WeightGradients.h"
 
 namespace pe::train {
 
@@ -26,8 +25,11 @@ public:
   void forward(const Kernels &kernels, const float *parameters, const Piece &piece, const float *x,
                const int32_t *targets, float scale);
   /// Overwrites `dx` with the gradient of the stream.
-  void backward(const Kernels &kernels, const float *parameters, const Piece &piece, float *dx,
-                float *gradients);
+  void backward(const Kernels &kernels, const float *parameters, const Piece &piece, float *dx);
+  /// The weights' gradient, ready when every piece went through `backward`.
+  WeightProduct weightProduct() const {
+    return {linear, normed.data<float>(), logits.data<float>()};
+  }
 
   const float *losses() const { return loss.data<float>(); }
 

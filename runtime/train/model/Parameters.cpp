@@ -6,8 +6,6 @@
 
 #include "runtime/train/model/Parameters.h"
 
-#include <algorithm>
-
 namespace pe::train {
 namespace {
 
@@ -30,8 +28,6 @@ std::string_view nameOf(Role role) {
   }
   return "";
 }
-
-void ParameterBlock::setZero() { std::fill_n(data(), size(), 0.0f); }
 
 int64_t ParameterLayout::add(std::string name, Shape shape, Role role) {
   Parameter parameter;

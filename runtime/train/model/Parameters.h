@@ -2,9 +2,8 @@
 //
 // All parameters of a model lie in one block of memory, each at a 64-byte boundary and padded with
 // zeros to a multiple of 16 floats. Gradients and optimizer state use the same layout, so one
-// offset locates a parameter in each of them, and sums over virtual workers run over whole
-// blocks. Parameters added consecutively are adjacent: query, key and value weights form one
-// matrix.
+// offset locates a parameter in each of them. Parameters added consecutively are adjacent: query,
+// key and value weights form one matrix.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,7 +51,6 @@ public:
   float *at(const Parameter &parameter) { return data() + parameter.offset; }
   const float *at(const Parameter &parameter) const { return data() + parameter.offset; }
   int64_t size() const { return storage.isDefined() ? storage.numel() : 0; }
-  void setZero();
 
 private:
   Tensor storage;

@@ -95,12 +95,9 @@ void SelfAttention::combine(const Kernels &kernels, const float *parameters, con
 }
 
 void SelfAttention::combineBackward(const Kernels &kernels, const float *parameters,
-                                    const Piece &piece, int64_t length, const float *dx,
-                                    float *gradients) {
+                                    const Piece &piece, int64_t length, const float *dx) {
   const float *dStream = dx + piece.row * dim;
   float *dRows = dMerged.data<float>() + piece.row * output.inputs;
-  output.backwardWeights(gradients, merged.data<float>() + piece.row * output.inputs, dStream,
-                         piece.rows);
   output.backwardInput(parameters, dStream, dRows, piece.rows);
   kernels.splitHeads(dRows,
                      dO.data<float>() + headOffset(piece, shape.heads, shape.headDim, length),
@@ -115,8 +112,7 @@ Status SelfAttention::attendBackward(const float *parameters, int64_t sequences,
 }
 
 void SelfAttention::projectBackward(const Kernels &kernels, const float *parameters,
-                                    const Piece &piece, int64_t length, float *dx,
-                                    float *gradients) {
+                                    const Piece &piece, int64_t length, float *dx) {
   float *rows = packed.data<float>() + piece.row * projection.outputs;
   int64_t column = 0;
   for (auto [tensor, heads] :
@@ -128,15 +124,18 @@ void SelfAttention::projectBackward(const Kernels &kernels, const float *paramet
   }
   const float *y = normed.data<float>() + piece.row * dim;
   float *dy = dNormed.data<float>() + piece.row * dim;
-  projection.backwardWeights(gradients, y, rows, piece.rows);
   projection.backwardInput(parameters, rows, dy, piece.rows);
   kernels.rmsNormBackward(y, inverse.data<float>() + piece.row, dy, dx + piece.row * dim,
                           piece.rows, dim);
 }
 
-void SelfAttention::storeEncodingGradients(float *gradients) const {
-  for (size_t i = 0; i < dEncoding.size(); ++i)
-    std::copy_n(dEncoding[i].data<float>(), dEncoding[i].numel(), gradients + encodingOffsets[i]);
+void SelfAttention::storeEncodingGradients(GradientUse use, float *gradients) const {
+  for (size_t i = 0; i < dEncoding.size(); ++i) {
+    const float *from = dEncoding[i].data<float>();
+    float *into = gradients + encodingOffsets[i];
+    for (int64_t element = 0; element < dEncoding[i].numel(); ++element)
+      into[element] = use == GradientUse::Add ? into[element] + from[element] : from[element];
+  }
 }
 
 } // namespace pe::train

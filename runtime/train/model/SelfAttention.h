@@ -11,9 +11,8 @@
 
 #include "runtime/train/kernels/Kernels.h"
 #include "runtime/train/model/AttentionFunction.h"
-#include "runtime/train/model/Linear.h"
 #include "runtime/train/model/Parameters.h"
-#include "runtime/train/model/Work.h"
+#include "runtime/train/model/WeightGradients.h"
 
 namespace pe::train {
 
@@ -40,12 +39,18 @@ public:
   // Backward, in the opposite order. `dx` is the gradient of the stream after this layer on entry,
   // before it on return.
   void combineBackward(const Kernels &kernels, const float *parameters, const Piece &piece,
-                       int64_t length, const float *dx, float *gradients);
+                       int64_t length, const float *dx);
   Status attendBackward(const float *parameters, int64_t sequences, int64_t length);
   void projectBackward(const Kernels &kernels, const float *parameters, const Piece &piece,
-                       int64_t length, float *dx, float *gradients);
-  /// Writes the gradients of the encoding's parameters, computed by attendBackward.
-  void storeEncodingGradients(float *gradients) const;
+                       int64_t length, float *dx);
+  /// The gradient of wo, ready when every piece went through `combineBackward` with this `dx`.
+  WeightProduct outputProduct(const float *dx) const { return {output, merged.data<float>(), dx}; }
+  /// That of wq, wk and wv, ready when every piece went through `projectBackward`.
+  WeightProduct projectionProduct() const {
+    return {projection, normed.data<float>(), packed.data<float>()};
+  }
+  /// Writes or adds the gradients of the encoding's parameters, computed by attendBackward.
+  void storeEncodingGradients(GradientUse use, float *gradients) const;
 
   /// Indices of the encoding's parameters in the layout, as AttentionFunction lists them.
   const std::vector<int64_t> &encodingParameters() const { return encoding; }

@@ -1,10 +1,10 @@
 //===- Work.h - How a batch is divided --------------------------*- C++ -*-===//
 //
 // A batch of sequences is cut into pieces of at most 256 tokens of one sequence; between two
-// attentions every layer processes a piece on its own, so its activations stay in the cache. In the
-// backward pass each virtual worker owns a run of pieces and one private block of gradients; the
-// blocks are then summed in a fixed tree. Pieces and workers follow from the shape of the batch
-// alone, never from the number of threads: that makes training bitwise reproducible.
+// attentions every layer processes a piece on its own, so its activations stay in the cache. The
+// gradients of weights, which sum over all tokens, are computed when all pieces of a stage are done
+// (WeightGradients.h). Pieces follow from the shape of the batch alone, never from the number of
+// threads: that makes training bitwise reproducible.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace pe::train {
@@ -30,7 +29,6 @@ struct Piece {
 };
 
 inline constexpr int64_t kPieceRows = 256;
-inline constexpr int64_t kMaxWorkers = 16;
 
 /// The pieces of a batch [sequences, length], in order.
 inline std::vector<Piece> piecesOf(int64_t sequences, int64_t length) {
@@ -40,14 +38,6 @@ inline std::vector<Piece> piecesOf(int64_t sequences, int64_t length) {
       pieces.push_back({sequence, position, sequence * length + position,
                         std::min(kPieceRows, length - position)});
   return pieces;
-}
-
-/// Virtual workers for a backward pass over that many pieces.
-inline int64_t workersFor(int64_t pieces) { return std::min(pieces, kMaxWorkers); }
-
-/// The pieces [first, second) of one worker.
-inline std::pair<int64_t, int64_t> shareOf(int64_t worker, int64_t workers, int64_t pieces) {
-  return {worker * pieces / workers, (worker + 1) * pieces / workers};
 }
 
 } // namespace pe::train

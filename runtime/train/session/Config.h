@@ -8,24 +8,28 @@
 #define PE_RUNTIME_TRAIN_SESSION_CONFIG_H
 
 #include "runtime/train/model/Decoder.h"
-#include "runtime/train/trainer/AdamW.h"
 #include "runtime/train/trainer/Evaluate.h"
 #include "runtime/train/trainer/Schedule.h"
 #include "runtime/train/trainer/Trainer.h"
 
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace pe::train {
 
 /// When weights are projected (reinit/Reinit.h).
+enum class ReinitTime : uint8_t { Phase, Step, Plateau };
+
 struct ReinitConfig {
   bool enabled = false;
   ReinitTarget target = ReinitTarget::All;
   reinit::Scale scale = reinit::Scale::Muon;
-  /// Before this step; none: at the start of every phase but the first.
-  std::optional<int64_t> step;
+  /// At the start of every phase but the first, before `step`, or when the held-out loss no longer
+  /// falls (Plateau.h).
+  ReinitTime when = ReinitTime::Phase;
+  int64_t step = 0;
+  /// Steps between the evaluations that look for a plateau, and how many of them are looked at.
+  int64_t plateauInterval = 20, plateauWindow = 8;
 };
 
 /// A part of the run on one text; warm-up and decay of the learning rate restart with it.
@@ -42,15 +46,22 @@ struct TrainConfig {
   DecoderConfig model;
   int64_t sequence = 256;
   int64_t batch = 16;
+  /// AdamW's peak; Muon has one of its own.
   double learningRate = 3e-3;
   Decay decay = Decay::Linear;
   int64_t warmup = 40;
-  AdamWConfig optimizer;
+  /// The final learning rate as a fraction of the peak.
+  double finalRate = 0.1;
+  OptimizerConfig optimizer;
+  /// Batches of a step.
+  int64_t accumulate = 1;
   uint64_t seed = 0;
   /// 0: all cores.
   int threads = 0;
   ReinitConfig reinit;
   Evaluation evaluation;
+  /// Steps between evaluations; 0: only after the last step.
+  int64_t evaluationInterval = 0;
   /// Files; empty: none.
   std::string checkpoint, log;
   int64_t checkpointInterval = 200;

@@ -163,11 +163,17 @@ void LogWriter::writeStart(Session &session, const Metadata &identity) {
   const ParameterLayout &layout = session.trainer().model().layout();
   const Corpus &corpus = session.corpus();
   Json parameters = Json::array();
-  for (const Parameter &parameter : layout.all())
+  const Optimizers &optimizers = session.trainer().optimizers();
+  for (int64_t index = 0; index < layout.size(); ++index) {
+    const Parameter &parameter = layout[index];
+    const Route &route = optimizers.routes()[index];
     parameters.push_back({{"name", parameter.name},
                           {"shape", parameter.shape},
                           {"role", nameOf(parameter.role)},
-                          {"decay", parameter.decay}});
+                          {"decay", parameter.decay},
+                          {"optimizer", optimizers.all()[route.optimizer]->name()},
+                          {"why", route.why}});
+  }
   writeLine(lineOf({{"event", "start"},
                     {"flags", identity},
                     {"step", session.trainer().steps()},
@@ -191,6 +197,9 @@ void LogWriter::onStep(const StepReport &report, Trainer &trainer) {
                {"lr", report.learningRate},
                {"skipped", trainer.skipped()},
                {"seconds", secondsSince(start)}};
+  for (const OptimizerReport &optimizer : report.optimizers)
+    line["optimizers"][std::string(optimizer.name)] = {{"grad_norm", optimizer.gradientNorm},
+                                                       {"lr", optimizer.learningRate}};
   if (report.step % kEncodingInterval == 0)
     line["encoding"] = encodingOf(trainer);
   writeLine(lineOf(line));

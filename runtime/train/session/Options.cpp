@@ -21,6 +21,8 @@ using Setter = std::function<Status(TrainConfig &, const std::string &)>;
 
 struct Flag {
   std::string name;
+  /// A new flag that determines the result begins with what earlier versions did: a checkpoint that
+  /// lacks the flag is taken to have its preset.
   std::string preset;
   std::string help;
   Setter set;
@@ -48,6 +50,22 @@ template <typename Number, typename Access> Setter number(Number least, Access a
         return makeError("expected a finite number, found '", text, "'");
     if (!(*value >= least))
       return makeError("expected at least ", least, ", found ", text);
+    access(config) = *value;
+    return Status::success();
+  };
+}
+
+/// A number from 0 to 1, or from 0 to below 1.
+enum class Range : uint8_t { Closed, HalfOpen };
+template <typename Access> Setter fraction(Range range, Access access) {
+  return [=](TrainConfig &config, const std::string &text) -> Status {
+    auto value = parseNumber<double>(text);
+    if (!value)
+      return value.takeError();
+    const bool below = range == Range::Closed ? *value <= 1 : *value < 1;
+    if (!(*value >= 0 && below))
+      return makeError("expected a number from 0 to ", range == Range::Closed ? "1" : "below 1",
+                       ", found '", text, "'");
     access(config) = *value;
     return Status::success();
   };
@@ -110,16 +128,23 @@ Status setReinitIterations(TrainConfig &config, const std::string &text) {
 }
 
 Status setReinitTime(TrainConfig &config, const std::string &text) {
-  config.reinit.step.reset();
-  if (text == "phase")
+  if (text == "phase" || text == "plateau") {
+    config.reinit.when = text == "phase" ? ReinitTime::Phase : ReinitTime::Plateau;
     return Status::success();
+  }
   auto step = parseNumber<int64_t>(text);
   if (!step || *step < 0)
-    return makeError("expected 'phase' or the number of a step ('plateau' is not built yet), "
-                     "found '",
-                     text, "'");
+    return makeError("expected 'phase', 'plateau' or the number of a step, found '", text, "'");
+  config.reinit.when = ReinitTime::Step;
   config.reinit.step = *step;
   return Status::success();
+}
+
+Status setWeightDecay(TrainConfig &config, const std::string &text) {
+  Status status = number<double>(
+      0, [](TrainConfig &c) -> auto & { return c.optimizer.adamw.weightDecay; })(config, text);
+  config.optimizer.muon.weightDecay = config.optimizer.adamw.weightDecay;
+  return status;
 }
 
 /// [{"data": DIR, "steps": N}, ...]
@@ -183,23 +208,46 @@ std::vector<Flag> flagsOfTraining() {
      number<int64_t>(1, [](C &c) -> auto & { return c.batch; })},
     {"steps", "600",
      "training steps", number<int64_t>(1, [](C &c) -> auto & { return c.phases[0].steps; })},
-    {"optimizer", "adamw", "AdamW; there is no other yet", only("adamw")},
-    {"lr", "0.003", "peak learning rate",
-     number<double>(0, [](C &c) -> auto & { return c.learningRate; })},
-    {"schedule", "linear", "linear (constant, then down to a tenth over the second half), cosine "
-     "or constant", choice(parseDecay, [](C &c) -> auto & { return c.decay; })},
-    {"warmup", "40", "steps of linear warm-up at the start of every phase",
-     number<int64_t>(0, [](C &c) -> auto & { return c.warmup; })},
-    {"weight-decay", "0.1", "AdamW's decay of weights; parameters with pe.decay = false have none",
-     number<double>(0, [](C &c) -> auto & { return c.optimizer.weightDecay; })},
-    {"clip", "1", "global norm that gradients are clipped to; 0: never",
-     number<double>(0, [](C &c) -> auto & { return c.optimizer.clip; })},
     {"seed", "0",
      "of initial values and of the order of the text",
      number<uint64_t>(0, [](C &c) -> auto & { return c.seed; })},
     {"dtype", "f32", "type of the computation", only("f32", kOnGpus)},
     {"phases", "", "JSON file with a list of {\"data\": DIR, \"steps\": N}, instead of --data and "
      "--steps", setPhases},
+  };
+}
+
+/// Flags about the update of the weights.
+std::vector<Flag> flagsOfOptimizers() {
+  return {
+    {"optimizer", "adamw", "adamw, or muon for the matrices of attention and feed-forward layers "
+     "(the rest stays AdamW's)",
+     choice(parseOptimizer, [](C &c) -> auto & { return c.optimizer.kind; })},
+    {"lr", "0.003", "peak learning rate of AdamW",
+     number<double>(0, [](C &c) -> auto & { return c.learningRate; })},
+    {"schedule", "linear", "linear (constant, then down over the second half), cosine, constant or "
+     "wsd (constant, then down over the last fifth by 1 - sqrt)",
+     choice(parseDecay, [](C &c) -> auto & { return c.decay; })},
+    {"final-lr", "0.1", "the learning rates at the end, as a fraction of their peaks",
+     fraction(Range::Closed, [](C &c) -> auto & { return c.finalRate; })},
+    {"warmup", "40", "steps of linear warm-up at the start of every phase",
+     number<int64_t>(0, [](C &c) -> auto & { return c.warmup; })},
+    {"accumulate", "1", "batches of a step, whose mean gradient it uses",
+     number<int64_t>(1, [](C &c) -> auto & { return c.accumulate; })},
+    {"weight-decay", "0.1", "decay of weights; parameters with pe.decay = false have none",
+     setWeightDecay},
+    {"clip", "1", "norm that AdamW's gradients are clipped to; 0: never",
+     number<double>(0, [](C &c) -> auto & { return c.optimizer.adamw.clip; })},
+    {"muon-lr", "0.02", "peak learning rate of Muon",
+     number<double>(0, [](C &c) -> auto & { return c.optimizer.muon.learningRate; })},
+    {"muon-momentum", "0.95", "part of its momentum that Muon keeps in a step",
+     fraction(Range::HalfOpen, [](C &c) -> auto & { return c.optimizer.muon.momentum; })},
+    {"muon-orth", "quintic", "how momentum is made orthogonal: five steps of quintic or "
+     "polar-express, or exactly by qdwh",
+     choice(parseMuonOrthogonal, [](C &c) -> auto & { return c.optimizer.muon.orthogonal; })},
+    {"muon-adjust", "original", "size of Muon's steps: original, sqrt(max(1, outputs/inputs)), or "
+     "match-rms, as large as AdamW's: 0.2 sqrt(max(outputs, inputs))",
+     choice(parseMuonAdjust, [](C &c) -> auto & { return c.optimizer.muon.adjust; })},
   };
 }
 
@@ -213,7 +261,12 @@ std::vector<Flag> flagsOfRun() {
      choice(parseReinitTarget, [](C &c) -> auto & { return c.reinit.target; })},
     {"reinit-scale", "muon", "scale of the isometries: muon, none, mean-sigma or fro",
      choice(reinit::parseScale, [](C &c) -> auto & { return c.reinit.scale; })},
-    {"reinit-at", "phase", "phase (between phases) or the number of a step", setReinitTime},
+    {"reinit-at", "phase", "phase (between phases), plateau or the number of a step",
+     setReinitTime},
+    {"plateau-interval", "20", "steps between the evaluations that look for a plateau",
+     number<int64_t>(1, [](C &c) -> auto & { return c.reinit.plateauInterval; })},
+    {"plateau-window", "8", "evaluations that a plateau is found by; as many follow each reinit",
+     number<int64_t>(3, [](C &c) -> auto & { return c.reinit.plateauWindow; })},
     {"redo-interval", "0",
      "steps between resets of dormant units; 0: off; not built yet", only("0")},
     {"redo-tau", "0.025", "activity below which a unit is dormant; not built yet", only("0.025")},
@@ -221,6 +274,8 @@ std::vector<Flag> flagsOfRun() {
     {"dash-interval", "0", "steps between shrinkings; not built yet", only("0")},
     {"eval-lengths", "256,512,1024,2048", "contexts the same held-out characters are scored with",
      setLengths, false},
+    {"eval-interval", "0", "steps between evaluations; 0: only after the last step",
+     number<int64_t>(0, [](C &c) -> auto & { return c.evaluationInterval; }), false},
     {"target", "cpu", "where the model is trained", only("cpu", kOnGpus), false},
     {"threads", "0", "0: all cores; results do not depend on it",
      number<int>(0, [](C &c) -> auto & { return c.threads; }), false},
@@ -238,8 +293,9 @@ std::vector<Flag> flagsOfRun() {
 
 std::vector<Flag> makeFlags() {
   std::vector<Flag> all = flagsOfTraining();
-  for (Flag &flag : flagsOfRun())
-    all.push_back(std::move(flag));
+  for (auto more : {flagsOfOptimizers, flagsOfRun})
+    for (Flag &flag : more())
+      all.push_back(std::move(flag));
   return all;
 }
 
@@ -323,7 +379,28 @@ Status readArguments(const std::vector<std::string> &arguments, Values &values,
   return Status::success();
 }
 
+/// Flags of something that the run does not use would be ignored in silence.
+Status checkUse(const Values &values, const TrainConfig &config) {
+  const bool plateau = config.reinit.enabled && config.reinit.when == ReinitTime::Plateau;
+  for (const auto &[name, value] : values) {
+    if (name.starts_with("muon-") && config.optimizer.kind != OptimizerKind::Muon)
+      return makeError("expected --optimizer=muon with --", name, ", found adamw");
+    if (name.starts_with("plateau-") && !plateau)
+      return makeError("expected --reinit-iters and --reinit-at=plateau with --", name,
+                       ", found neither or one of them");
+  }
+  return Status::success();
+}
+
 } // namespace
+
+Metadata trainDefaults() {
+  Metadata defaults;
+  for (const Flag &flag : flags())
+    if (flag.identity)
+      defaults["pe.train." + flag.name] = flag.preset;
+  return defaults;
+}
 
 Expected<TrainOptions> parseTrainOptions(const std::vector<std::string> &arguments) {
   TrainOptions options;
@@ -345,6 +422,8 @@ Expected<TrainOptions> parseTrainOptions(const std::vector<std::string> &argumen
       options.identity["pe.train." + flag.name] = value;
   }
   if (Status status = check(options.config.model); !status)
+    return status.takeError();
+  if (Status status = checkUse(values, options.config); !status)
     return status.takeError();
   if (options.config.resume && options.config.checkpoint.empty())
     return makeError("expected --checkpoint=DIR with --resume, found none");

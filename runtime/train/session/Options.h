@@ -26,6 +26,9 @@ struct TrainOptions {
 /// Reads "--name=value" arguments; what is unknown or meaningless is an error.
 Expected<TrainOptions> parseTrainOptions(const std::vector<std::string> &arguments);
 
+/// The default of every flag that determines the result.
+Metadata trainDefaults();
+
 std::string trainHelp();
 
 } // namespace pe::train

@@ -1,12 +1,12 @@
 //===- Session.cpp - A training run from start to end ---------------------===//
 //
-// Phases, steps, and what happens between them.
+// Phases, steps, and the calls of the events between them.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/train/session/Session.h"
 #include "runtime/train/model/InitialValues.h"
-#include "runtime/train/trainer/Checkpoint.h"
+#include "runtime/train/session/Options.h"
 
 namespace pe::train {
 
@@ -32,14 +32,6 @@ readCorpora(const std::vector<PhaseConfig> &phases) {
   return result;
 }
 
-/// The error of the first observer that has one.
-static Status statusOf(const std::vector<Observer *> &observers) {
-  for (const Observer *observer : observers)
-    if (Status status = observer->status(); !status)
-      return status;
-  return Status::success();
-}
-
 Expected<std::unique_ptr<Session>>
 Session::create(const TrainConfig &config, Environment environment,
                 std::vector<std::shared_ptr<const Corpus>> corpora, Metadata identity) {
@@ -53,19 +45,10 @@ Session::create(const TrainConfig &config, Environment environment,
   session->identity = std::move(identity);
   session->state = std::make_unique<Trainer>(std::move(*model), session->environment.kernels,
                                              config.optimizer, session->environment.parallel);
-  if (config.resume) {
-    if (!hasCheckpoint(config.checkpoint))
-      return makeError("expected a checkpoint to resume from in '", config.checkpoint,
-                       "', found none; leave out --resume to start afresh");
-    if (Status status = loadCheckpoint(config.checkpoint, *session->state, session->identity);
-        !status)
+  session->events = makeEvents(session->settings, session->identity);
+  if (config.resume)
+    if (Status status = session->resume(); !status)
       return status.takeError();
-    if (session->state->steps() > config.totalSteps())
-      return makeError("expected a checkpoint of at most ", config.totalSteps(),
-                       " steps, which is the whole run, found one of ", session->state->steps(),
-                       " in '", config.checkpoint, "'");
-    removeLeftovers(config.checkpoint);
-  }
   // Outputs that cannot be written are reported before the first step, not after the last.
   if (!config.checkpoint.empty())
     if (Status made = makeCheckpointFolder(config.checkpoint); !made)
@@ -73,48 +56,57 @@ Session::create(const TrainConfig &config, Environment environment,
   return session;
 }
 
-Status Session::reinitialise(const std::vector<Observer *> &observers) {
-  auto reports = state->reinitialise(settings.reinit.target, settings.reinit.scale, settings.seed);
-  if (!reports)
-    return reports.takeError();
-  for (Observer *observer : observers)
-    observer->onReinit(state->steps(), *reports);
-  return statusOf(observers);
+Status Session::resume() {
+  const std::string &directory = settings.checkpoint;
+  if (!hasCheckpoint(directory))
+    return makeError("expected a checkpoint to resume from in '", directory,
+                     "', found none; leave out --resume to start afresh");
+  if (Status status = loadCheckpoint(directory, *state, identity, trainDefaults(), stateOf(events));
+      !status)
+    return status;
+  if (state->steps() > settings.totalSteps())
+    return makeError("expected a checkpoint of at most ", settings.totalSteps(),
+                     " steps, which is the whole run, found one of ", state->steps(), " in '",
+                     directory, "'");
+  removeLeftovers(directory);
+  return Status::success();
 }
 
-Status Session::checkpointIfDue() {
-  bool due =
-      state->steps() % settings.checkpointInterval == 0 || state->steps() == settings.totalSteps();
-  if (settings.checkpoint.empty() || !due)
-    return Status::success();
-  return saveCheckpoint(settings.checkpoint, *state, identity);
+std::vector<double> Session::rates(int64_t step, int64_t steps) const {
+  std::vector<double> result;
+  for (double peak : {settings.learningRate, settings.optimizer.muon.learningRate})
+    if (result.size() < state->optimizers().all().size())
+      result.push_back(
+          Schedule{settings.decay, peak, settings.warmup, steps, settings.finalRate}.at(step));
+  return result;
 }
 
 /// Trains the steps of one phase, whose first is step `begin` of the run, that are not done yet.
 Status Session::runPhase(size_t phase, int64_t begin, const std::vector<Observer *> &observers) {
-  int64_t steps = settings.phases[phase].steps;
-  Schedule schedule{settings.decay, settings.learningRate, settings.warmup, steps};
+  const int64_t steps = settings.phases[phase].steps;
   auto sampler = BatchSampler::create(texts[phase]->training, settings.batch, settings.sequence,
                                       settings.seed);
   if (!sampler)
     return sampler.takeError();
-  Batch batch;
+  std::vector<Batch> batches(settings.accumulate);
+  Moment moment{*state, observers, phase, *texts[phase]};
   for (int64_t step = state->steps(); step < begin + steps; ++step) {
-    bool boundary = phase > 0 && step == begin;
-    if (settings.reinit.enabled &&
-        (settings.reinit.step ? *settings.reinit.step == step : boundary))
-      if (Status status = reinitialise(observers); !status)
+    moment.phaseBegins = step == begin;
+    for (const std::unique_ptr<Event> &event : events)
+      if (Status status = event->beforeStep(moment); !status)
         return status;
-    sampler->fill(step, batch);
-    auto report = state->step(batch, schedule.at(step - begin));
+    for (int64_t part = 0; part < settings.accumulate; ++part)
+      sampler->fill(step * settings.accumulate + part, batches[part]);
+    auto report = state->step(batches, rates(step - begin, steps));
     if (!report)
       return report.takeError();
     for (Observer *observer : observers)
       observer->onStep(*report, *state);
     if (Status status = statusOf(observers); !status)
       return status;
-    if (Status status = checkpointIfDue(); !status)
-      return status;
+    for (const std::unique_ptr<Event> &event : events)
+      if (Status status = event->afterStep(moment); !status)
+        return status;
   }
   return Status::success();
 }

@@ -1,6 +1,6 @@
 //===- Session.h - A training run from start to end -------------*- C++ -*-===//
 //
-// The loop over phases and steps: batches, learning rate, reinit at a phase boundary, checkpoints,
+// The loop over phases and steps: batches, learning rates, the events between steps (Events.h),
 // evaluation at the end. Observers (a progress line, a log file, the demo's curves) are notified of
 // what happens.
 //
@@ -9,12 +9,7 @@
 #ifndef PE_RUNTIME_TRAIN_SESSION_SESSION_H
 #define PE_RUNTIME_TRAIN_SESSION_SESSION_H
 
-#include "runtime/train/data/Corpus.h"
-#include "runtime/train/session/Config.h"
-#include "runtime/train/trainer/Checkpoint.h"
-
-#include <map>
-#include <memory>
+#include "runtime/train/session/Events.h"
 
 namespace pe::train {
 
@@ -23,16 +18,6 @@ struct Environment {
   Kernels kernels;
   AttentionFactory attention;
   ParallelFor &parallel;
-};
-
-class Observer {
-public:
-  virtual ~Observer() = default;
-  virtual void onStep(const StepReport &, Trainer &) {}
-  virtual void onReinit(int64_t step, const std::vector<reinit::MatrixReport> &) {}
-  virtual void onEvaluation(int64_t step, const std::map<int64_t, double> &bitsPerChar) {}
-  /// The observer's error so far, if any; an error ends the run.
-  virtual Status status() const { return Status::success(); }
 };
 
 /// The texts of a run's phases; a text used twice is read once.
@@ -58,14 +43,16 @@ private:
   Session(const TrainConfig &config, Environment environment)
       : settings(config), environment(std::move(environment)) {}
   Status runPhase(size_t phase, int64_t begin, const std::vector<Observer *> &observers);
-  Status reinitialise(const std::vector<Observer *> &observers);
-  Status checkpointIfDue();
+  Status resume();
+  /// The learning rate of each optimizer at step `step` of a phase of `steps`.
+  std::vector<double> rates(int64_t step, int64_t steps) const;
 
   TrainConfig settings;
   Environment environment;
   std::vector<std::shared_ptr<const Corpus>> texts;
   Metadata identity;
   std::unique_ptr<Trainer> state;
+  Events events;
 };
 
 } // namespace pe::train

@@ -1,6 +1,6 @@
 //===- Checkpoint.cpp - Saving a run and going on with it -----------------===//
 //
-// The weights and the optimizer's state as safetensors, and the file that names the latest.
+// The weights and the parts of the state as safetensors, and the file that names the latest.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,8 +10,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
-#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -88,18 +88,17 @@ Safetensors modelFile(Trainer &trainer, const Metadata &metadata) {
   return file;
 }
 
-Safetensors optimizerFile(Trainer &trainer, const Safetensors &model) {
+/// The state of the trainer and then of the others.
+std::vector<StatePart> partsOf(Trainer &trainer, const std::vector<StatePart> &more) {
+  std::vector<StatePart> parts = trainer.state();
+  parts.insert(parts.end(), more.begin(), more.end());
+  return parts;
+}
+
+Safetensors stateFile(const std::vector<StatePart> &parts, const Safetensors &model) {
   Safetensors file;
-  for (const Parameter &parameter : trainer.model().layout().all()) {
-    file.tensors.push_back(
-        {"m." + parameter.name, copyOf(trainer.optimizer().firstMoments(), parameter)});
-    file.tensors.push_back(
-        {"v." + parameter.name, copyOf(trainer.optimizer().secondMoments(), parameter)});
-  }
-  const std::vector<int64_t> &updates = trainer.optimizer().updateCounts();
-  file.tensors.push_back({"updates", Tensor::of(updates, {static_cast<int64_t>(updates.size())})});
-  file.tensors.push_back({"steps", Tensor::scalar(trainer.steps())});
-  file.tensors.push_back({"skipped", Tensor::scalar(trainer.skipped())});
+  for (const StatePart &part : parts)
+    file.tensors.push_back({part.name, part.view});
   file.metadata[kDigest] = digestOf(file);
   file.metadata[kModelDigest] = model.metadata.at(kDigest);
   return file;
@@ -143,70 +142,80 @@ std::string spellingOf(std::string_view key) {
   return key.starts_with(prefix) ? "--" + std::string(key.substr(prefix.size())) : std::string(key);
 }
 
-Status checkMetadata(const Safetensors &model, const std::string &path, const Metadata &metadata) {
+/// The value of `key` in the first of the maps that has it, or null.
+const std::string *findEntry(const std::string &key, std::initializer_list<const Metadata *> maps) {
+  for (const Metadata *map : maps)
+    if (auto found = map->find(key); found != map->end())
+      return &found->second;
+  return nullptr;
+}
+
+Status checkMetadata(const Safetensors &model, const std::string &path, const Metadata &metadata,
+                     const Metadata &defaults) {
   for (const auto &[key, value] : metadata) {
-    auto found = model.metadata.find(key);
-    if (found != model.metadata.end() && found->second == value)
+    const std::string *found = findEntry(key, {&model.metadata, &defaults});
+    if (found && *found == value)
       continue;
     const std::string name = spellingOf(key);
     return makeError("file '", path, "': expected ", name, "=", value, " as given, found ",
-                     found == model.metadata.end() ? "none" : name + "=" + found->second,
+                     found ? name + "=" + *found : "none",
                      "; resume with the flags of the first run");
   }
   return Status::success();
 }
 
-struct State {
-  std::vector<Tensor> values, first, second;
-  Tensor updates;
-  int64_t steps = 0, skipped = 0;
-};
-
-/// Takes tensors from one file and checks them; the first error is kept.
-class TensorReader {
-public:
-  TensorReader(const Safetensors &file, const std::string &path) : file(file), path(path) {}
-
-  Tensor read(const std::string &name, const Shape &shape, DType dtype) {
-    auto taken = takeTensor(file, path, name, shape, dtype);
-    if (taken)
-      return *std::move(taken);
-    adopt(taken.takeError());
-    return Tensor::zeros(dtype, shape);
+/// Checks the elements of a part, in a checkpoint of `steps` steps.
+Status checkElements(const StatePart &part, const Tensor &tensor, int64_t steps,
+                     const std::string &path) {
+  if (tensor.dtype() == DType::I64) {
+    for (int64_t value : tensor.values<int64_t>())
+      if (value < 0 || value > steps)
+        return makeError("file '", path, "': expected tensor '", part.name, "' to hold 0 to ",
+                         steps, ", found ", value);
+    return Status::success();
   }
-  /// f32, at least `least` and finite.
-  Tensor numbers(const std::string &name, const Shape &shape,
-                 float least = std::numeric_limits<float>::lowest()) {
-    Tensor tensor = read(name, shape, DType::F32);
-    for (float value : std::as_const(tensor).values<float>())
-      if (!(value >= least && value <= std::numeric_limits<float>::max()))
-        adopt(makeError("file '", path, "': expected tensor '", name, "' to hold finite numbers",
-                        least < 0 ? "" : " of at least 0", ", found ", value));
-    return tensor;
-  }
-  /// Counts, none larger than `most`.
-  Tensor counts(const std::string &name, const Shape &shape, int64_t most) {
-    Tensor tensor = read(name, shape, DType::I64);
-    for (int64_t value : std::as_const(tensor).values<int64_t>())
-      if (value < 0 || value > most)
-        adopt(makeError("file '", path, "': expected tensor '", name, "' to hold 0 to ", most,
-                        ", found ", value));
-    return tensor;
-  }
-  void adopt(Error error) {
-    if (status)
-      status = Status(std::move(error));
-  }
-  Status take() { return std::move(status); }
+  auto values = toDoubles(tensor);
+  if (!values)
+    return values.takeError();
+  for (double value : *values)
+    if (!(value >= part.least && std::isfinite(value)))
+      return makeError("file '", path, "': expected tensor '", part.name,
+                       "' to hold finite numbers", part.least < 0 ? "" : " of at least 0",
+                       ", found ", value);
+  return Status::success();
+}
 
-private:
-  const Safetensors &file;
-  std::string path;
-  Status status;
-};
+/// What of a file goes into which part.
+using Restored = std::vector<std::pair<StatePart, Tensor>>;
 
-Expected<State> readState(const std::string &folder, const ParameterLayout &layout, int64_t step,
-                          const Metadata &metadata) {
+/// Adds the parts that `file` has; one that it lacks although it must not is an error.
+Status readParts(const Safetensors &file, const std::string &path,
+                 const std::vector<StatePart> &parts, int64_t steps, Restored &restored) {
+  for (const StatePart &part : parts) {
+    if (!part.required && !file.find(part.name))
+      continue;
+    auto tensor = takeTensor(file, path, part.name, part.view.shape(), part.view.dtype());
+    if (!tensor)
+      return tensor.takeError();
+    if (Status status = checkElements(part, *tensor, steps, path); !status)
+      return status;
+    restored.emplace_back(part, *std::move(tensor));
+  }
+  return Status::success();
+}
+
+/// The weights as parts.
+std::vector<StatePart> weightsOf(Trainer &trainer) {
+  std::vector<StatePart> parts;
+  for (const Parameter &parameter : trainer.model().layout().all())
+    parts.push_back({parameter.name, Tensor::borrow(trainer.model().values().at(parameter),
+                                                    DType::F32, parameter.shape)});
+  return parts;
+}
+
+Expected<Restored> readState(const std::string &folder, int64_t step, Trainer &trainer,
+                             const Metadata &metadata, const Metadata &defaults,
+                             const std::vector<StatePart> &more) {
   const std::string modelPath = folder + "/" + kModelFile;
   const std::string optimizerPath = folder + "/" + kOptimizerFile;
   auto model = readUndamaged(modelPath);
@@ -219,25 +228,18 @@ Expected<State> readState(const std::string &folder, const ParameterLayout &layo
     return makeError("file '", optimizerPath,
                      "': expected the optimizer's state of the model beside "
                      "it, found that of another");
-  if (Status status = checkMetadata(*model, modelPath, metadata); !status)
+  if (Status status = checkMetadata(*model, modelPath, metadata, defaults); !status)
     return status.takeError();
-  State state;
-  TensorReader weights(*model, modelPath), moments(*optimizer, optimizerPath);
-  for (const Parameter &parameter : layout.all()) {
-    state.values.push_back(weights.numbers(parameter.name, parameter.shape));
-    state.first.push_back(moments.numbers("m." + parameter.name, parameter.shape));
-    state.second.push_back(moments.numbers("v." + parameter.name, parameter.shape, 0));
-  }
-  state.updates = moments.counts("updates", {layout.size()}, step);
-  state.steps = *moments.counts("steps", {}, step).data<int64_t>();
-  state.skipped = *moments.counts("skipped", {}, step).data<int64_t>();
-  if (state.steps != step)
-    moments.adopt(makeError("file '", optimizerPath, "': expected ", step, " steps in '", folder,
-                            "', found ", state.steps));
-  for (Status status : {weights.take(), moments.take()})
-    if (!status)
-      return status.takeError();
-  return state;
+  Restored restored;
+  if (Status status = readParts(*model, modelPath, weightsOf(trainer), step, restored); !status)
+    return status.takeError();
+  if (Status status = readParts(*optimizer, optimizerPath, partsOf(trainer, more), step, restored);
+      !status)
+    return status.takeError();
+  if (int64_t steps = *optimizer->find("steps")->data<int64_t>(); steps != step)
+    return makeError("file '", optimizerPath, "': expected ", step, " steps in '", folder,
+                     "', found ", steps);
+  return restored;
 }
 
 enum class Remove { Leftovers, All };
@@ -292,7 +294,8 @@ Status makeCheckpointFolder(const std::string &directory) {
   return Status::success();
 }
 
-Status saveCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata) {
+Status saveCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata,
+                      const std::vector<StatePart> &more) {
   std::string name = "step-" + std::to_string(trainer.steps());
   // Never write into the folder to resume from until this one is complete.
   if (auto previous = latestName(directory); previous && *previous == name)
@@ -303,8 +306,8 @@ Status saveCheckpoint(const std::string &directory, Trainer &trainer, const Meta
   const Safetensors model = modelFile(trainer, metadata);
   if (Status status = writeSafetensors((folder / kModelFile).string(), model); !status)
     return status;
-  if (Status status =
-          writeSafetensors((folder / kOptimizerFile).string(), optimizerFile(trainer, model));
+  if (Status status = writeSafetensors((folder / kOptimizerFile).string(),
+                                       stateFile(partsOf(trainer, more), model));
       !status)
     return status;
   if (Status status = syncFolder(directory); !status)
@@ -325,25 +328,17 @@ bool hasCheckpoint(const std::string &directory) {
   return fs::is_regular_file(latestFile(directory), failure);
 }
 
-Status loadCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata) {
+Status loadCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata,
+                      const Metadata &defaults, const std::vector<StatePart> &more) {
   auto name = latestName(directory);
   if (!name)
     return name.takeError();
-  const ParameterLayout &layout = trainer.model().layout();
-  auto state = readState(directory + "/" + *name, layout, *stepOf(*name), metadata);
-  if (!state)
-    return state.takeError();
-  AdamW &optimizer = trainer.optimizer();
-  for (int64_t i = 0; i < layout.size(); ++i) {
-    auto restore = [&](const Tensor &tensor, ParameterBlock &block) {
-      std::copy_n(tensor.data<float>(), layout[i].count, block.at(layout[i]));
-    };
-    restore(state->values[i], trainer.model().values());
-    restore(state->first[i], optimizer.firstMoments());
-    restore(state->second[i], optimizer.secondMoments());
-    optimizer.updateCounts()[i] = state->updates.data<int64_t>()[i];
-  }
-  trainer.restore(state->steps, state->skipped);
+  auto restored =
+      readState(directory + "/" + *name, *stepOf(*name), trainer, metadata, defaults, more);
+  if (!restored)
+    return restored.takeError();
+  for (auto &[part, tensor] : *restored)
+    part.view.copyFrom(tensor);
   return Status::success();
 }
 

@@ -1,14 +1,14 @@
 //===- Checkpoint.h - Saving a run and going on with it ---------*- C++ -*-===//
 //
 // A checkpoint is a folder DIR/step-N with model.safetensors (the weights by name, usable by any
-// tool) and optimizer.safetensors (both moments, counts of updates, steps). DIR/latest names the
-// folder to resume from and is replaced atomically when both files are complete and on the disk;
-// only then are the previous checkpoint and leftovers of killed processes removed.
-// The process may end at any moment: DIR/latest names a complete checkpoint, the
-// new one or the previous one. If DIR/latest already names step-N, the new one is
-// DIR/step-N.1. Each file holds the SHA-256 of its tensors, and the optimizer's
-// file that of the model it belongs to. Batches depend on seed and step alone, so
-// nothing else is needed for a resumed run to be bit for bit the uninterrupted run.
+// tool) and optimizer.safetensors (the parts of State.h by name: the optimizers' blocks, counts of
+// updates, steps, what events remember). DIR/latest names the folder to resume from and is replaced
+// atomically when both files are complete and on the disk; only then are the previous checkpoint
+// and leftovers of killed processes removed. The process may end at any moment: DIR/latest names a
+// complete checkpoint, the new one or the previous one. If DIR/latest already names step-N, the new
+// one is DIR/step-N.1. Each file holds the SHA-256 of its tensors, and the optimizer's file that of
+// the model it belongs to. Batches depend on seed and step alone, so nothing else is needed for a
+// resumed run to be bit for bit the uninterrupted run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,17 +32,20 @@ std::string digestOf(const Safetensors &file);
 /// file has its name.
 Status makeCheckpointFolder(const std::string &directory);
 
-/// Writes the state of `trainer` to `directory` (created if missing). `metadata` goes into the
-/// model file. An error leaves the previous checkpoint.
-Status saveCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata);
+/// Writes the state of `trainer`, and `more` of others, to `directory` (created if missing).
+/// `metadata` goes into the model file. An error leaves the previous checkpoint.
+Status saveCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata,
+                      const std::vector<StatePart> &more = {});
 
 /// Whether there is something to resume from.
 bool hasCheckpoint(const std::string &directory);
 
-/// Loads the state of the latest checkpoint into `trainer`. Every tensor must be there with the
-/// model's shape, undamaged and finite, counts must be plausible, and every entry of `metadata`
-/// must agree; otherwise an error says what differs and nothing is changed.
-Status loadCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata);
+/// Loads the state of the latest checkpoint into `trainer` and `more`. Every required tensor must
+/// be there with its shape, undamaged and finite, counts must be plausible, and every entry of
+/// `metadata` must agree; otherwise an error says what differs and nothing is changed. `defaults`:
+/// what the entries mean that a checkpoint of an older version lacks.
+Status loadCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata,
+                      const Metadata &defaults = {}, const std::vector<StatePart> &more = {});
 
 /// Removes what a killed process left beside the latest checkpoint: older ones and partly written
 /// files. Files that saveCheckpoint does not write stay.

@@ -1,6 +1,6 @@
 //===- Schedule.cpp - The learning rate over the steps --------------------===//
 //
-// The three curves described in the header.
+// The four curves described in the header.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +13,9 @@
 
 namespace pe::train {
 
+/// The part of the steps before Wsd's decay.
+static constexpr double kStable = 0.8;
+
 Expected<Decay> parseDecay(std::string_view name) {
   if (name == "linear")
     return Decay::Linear;
@@ -20,7 +23,9 @@ Expected<Decay> parseDecay(std::string_view name) {
     return Decay::Cosine;
   if (name == "constant")
     return Decay::Constant;
-  return makeError("expected a schedule of ", joinChoices({"linear", "cosine", "constant"}),
+  if (name == "wsd")
+    return Decay::Wsd;
+  return makeError("expected a schedule of ", joinChoices({"linear", "cosine", "constant", "wsd"}),
                    ", found '", name, "'");
 }
 
@@ -39,6 +44,10 @@ double Schedule::at(int64_t step) const {
   case Decay::Cosine:
     fraction = finalFraction + (1 - finalFraction) * 0.5 *
                                    (1 + std::cos(std::numbers::pi * std::min(progress, 1.0)));
+    break;
+  case Decay::Wsd:
+    fraction = 1 - (1 - finalFraction) *
+                       std::sqrt(std::clamp((progress - kStable) / (1 - kStable), 0.0, 1.0));
     break;
   }
   return peak * fraction;

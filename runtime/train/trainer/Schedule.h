@@ -1,7 +1,9 @@
 //===- Schedule.h - The learning rate over the steps ------------*- C++ -*-===//
 //
 // A linear warm-up, and then: Constant; Linear, which stays at the peak for the first half of the
-// steps and falls to a tenth over the second; or Cosine, which falls to a tenth over all of them.
+// steps and falls to the final fraction over the second; Cosine, which falls to it over all of
+// them; or Wsd ("warm-up, stable, decay"), which stays at the peak for four fifths of the steps and
+// falls by 1 - sqrt(progress) over the last.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +17,7 @@
 
 namespace pe::train {
 
-enum class Decay : uint8_t { Linear, Cosine, Constant };
+enum class Decay : uint8_t { Linear, Cosine, Constant, Wsd };
 Expected<Decay> parseDecay(std::string_view name);
 
 struct Schedule {

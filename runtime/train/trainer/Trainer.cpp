@@ -1,6 +1,6 @@
 //===- Trainer.cpp - One step after the other -----------------------------===//
 //
-// The training step and the reinit of a model with its optimizer.
+// The training step and the reinit of a model with its optimizers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,13 +17,13 @@ namespace {
 /// More consecutive steps without a finite gradient end the run: nothing changes any more.
 constexpr int64_t kMaxSkipsInARow = 20;
 
+} // namespace
+
 bool isTarget(const Parameter &parameter, ReinitTarget target) {
   bool attention = parameter.role == Role::Attention && target != ReinitTarget::Mlp;
   bool mlp = parameter.role == Role::Mlp && target != ReinitTarget::Attention;
   return attention || mlp;
 }
-
-} // namespace
 
 Expected<ReinitTarget> parseReinitTarget(std::string_view name) {
   if (name == "all")
@@ -36,22 +36,36 @@ Expected<ReinitTarget> parseReinitTarget(std::string_view name) {
                    ", found '", name, "'");
 }
 
-Trainer::Trainer(std::unique_ptr<Decoder> model, const Kernels &kernels, const AdamWConfig &config,
-                 ParallelFor &parallel)
-    : decoder(std::move(model)), adam(decoder->layout(), kernels, config), pool(parallel) {}
+Trainer::Trainer(std::unique_ptr<Decoder> model, const Kernels &kernels,
+                 const OptimizerConfig &config, ParallelFor &parallel)
+    : decoder(std::move(model)), updaters(decoder->layout(), kernels, config), pool(parallel) {}
 
-Expected<StepReport> Trainer::step(const Batch &batch, double learningRate) {
-  StepReport report{.step = done, .learningRate = learningRate};
-  double tokens = static_cast<double>(batch.inputs.size());
-  if (Status status = decoder->forward(batch, static_cast<float>(1 / tokens), pool); !status)
-    return status.takeError();
-  double sum = 0;
-  for (float loss : decoder->losses())
-    sum += loss;
-  report.loss = sum / tokens;
-  if (Status status = decoder->backward(batch, pool); !status)
-    return status.takeError();
-  report.gradientNorm = adam.norm(decoder->gradients(), pool);
+Expected<double> Trainer::accumulate(std::span<const Batch> batches) {
+  double sum = 0, tokens = 0;
+  for (const Batch &batch : batches)
+    tokens += static_cast<double>(batch.inputs.size());
+  for (const Batch &batch : batches) {
+    if (Status status = decoder->forward(batch, static_cast<float>(1 / tokens), pool); !status)
+      return status.takeError();
+    for (float loss : decoder->losses())
+      sum += loss;
+    const GradientUse use = &batch == batches.data() ? GradientUse::Replace : GradientUse::Add;
+    if (Status status = decoder->backward(batch, pool, use); !status)
+      return status.takeError();
+  }
+  return sum / tokens;
+}
+
+Expected<StepReport> Trainer::step(std::span<const Batch> batches,
+                                   const std::vector<double> &rates) {
+  auto loss = accumulate(batches);
+  if (!loss)
+    return loss.takeError();
+  const Norms norms = updaters.norms(decoder->gradients(), pool);
+  StepReport report{
+      .step = done, .loss = *loss, .gradientNorm = norms.total, .learningRate = rates.front()};
+  for (size_t i = 0; i < rates.size(); ++i)
+    report.optimizers.push_back({updaters.all()[i]->name(), norms.each[i], rates[i]});
   report.skipped = !std::isfinite(report.loss) || !std::isfinite(report.gradientNorm);
   ++done;
   if (report.skipped) {
@@ -62,7 +76,9 @@ Expected<StepReport> Trainer::step(const Batch &batch, double learningRate) {
     return report;
   }
   skipsInARow = 0;
-  adam.step(decoder->values(), decoder->gradients(), report.gradientNorm, learningRate, pool);
+  if (Status status = updaters.step(decoder->values(), decoder->gradients(), norms, rates, pool);
+      !status)
+    return status.takeError();
   return report;
 }
 
@@ -95,14 +111,17 @@ Trainer::reinitialise(ReinitTarget target, reinit::Scale scale, uint64_t seed) {
       continue;
     std::copy(weights[item].begin(), weights[item].end(),
               decoder->values().at(layout[chosen[item]]));
-    adam.reset(chosen[item]);
+    updaters.reset(chosen[item]);
   }
   return reports;
 }
 
-void Trainer::restore(int64_t steps, int64_t skipped) {
-  done = steps;
-  skips = skipped;
+std::vector<StatePart> Trainer::state() {
+  std::vector<StatePart> parts = updaters.state();
+  parts.push_back({"steps", viewOf(done)});
+  parts.push_back({"skipped", viewOf(skips)});
+  parts.push_back({"skipped.in_a_row", viewOf(skipsInARow), 0, /*required=*/false});
+  return parts;
 }
 
 } // namespace pe::train

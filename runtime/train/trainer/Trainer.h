@@ -1,6 +1,6 @@
 //===- Trainer.h - One step after the other ---------------------*- C++ -*-===//
 //
-// A model, its optimizer and the count of steps. A step whose loss or gradient is not finite
+// A model, its optimizers and the count of steps. A step whose loss or gradient is not finite
 // changes only a counter: one bad batch must not ruin a run.
 //
 //===----------------------------------------------------------------------===//
@@ -10,52 +10,70 @@
 
 #include "runtime/train/model/Decoder.h"
 #include "runtime/train/reinit/Reinit.h"
-#include "runtime/train/trainer/AdamW.h"
+#include "runtime/train/trainer/Optimizers.h"
+
+#include <span>
 
 namespace pe::train {
 
 /// Which weights a reinit replaces, by their role in the model.
 enum class ReinitTarget : uint8_t { All, Attention, Mlp };
 Expected<ReinitTarget> parseReinitTarget(std::string_view name);
+bool isTarget(const Parameter &parameter, ReinitTarget target);
+
+/// What one optimizer did in a step.
+struct OptimizerReport {
+  std::string_view name;
+  /// Of its parameters' gradients, before clipping.
+  double gradientNorm = 0;
+  double learningRate = 0;
+};
 
 struct StepReport {
   /// Counted from 0.
   int64_t step = 0;
-  /// Mean over the batch, in nats.
+  /// Mean over the step's tokens, in nats.
   double loss = 0;
   /// Norm of all gradients, before clipping.
   double gradientNorm = 0;
+  /// Of the first optimizer, AdamW.
   double learningRate = 0;
+  std::vector<OptimizerReport> optimizers;
   /// True if the loss or the norm was not finite; then nothing was changed.
   bool skipped = false;
 };
 
 class Trainer {
 public:
-  Trainer(std::unique_ptr<Decoder> model, const Kernels &kernels, const AdamWConfig &config,
+  Trainer(std::unique_ptr<Decoder> model, const Kernels &kernels, const OptimizerConfig &config,
           ParallelFor &parallel);
 
   Decoder &model() { return *decoder; }
-  AdamW &optimizer() { return adam; }
+  Optimizers &optimizers() { return updaters; }
   ParallelFor &parallel() const { return pool; }
 
-  Expected<StepReport> step(const Batch &batch, double learningRate);
+  /// One update from the mean gradient of the batches, which are of one shape. `rates` has the
+  /// learning rate of each optimizer.
+  Expected<StepReport> step(std::span<const Batch> batches, const std::vector<double> &rates);
   int64_t steps() const { return done; }
   int64_t skipped() const { return skips; }
   /// Norm of all weights.
-  double weightNorm() const { return adam.norm(decoder->values(), pool); }
+  double weightNorm() const { return updaters.norms(decoder->values(), pool).total; }
 
   /// Projects the target's weight matrices and resets the optimizer state of exactly those. Weights
   /// that are not finite are an error, and then nothing is changed.
   Expected<std::vector<reinit::MatrixReport>> reinitialise(ReinitTarget target, reinit::Scale scale,
                                                            uint64_t seed);
 
-  /// For resuming.
-  void restore(int64_t steps, int64_t skipped);
+  /// Everything but the weights that a run needs to go on.
+  std::vector<StatePart> state();
 
 private:
+  /// The step's loss and its gradients.
+  Expected<double> accumulate(std::span<const Batch> batches);
+
   std::unique_ptr<Decoder> decoder;
-  AdamW adam;
+  Optimizers updaters;
   ParallelFor &pool;
   int64_t done = 0, skips = 0, skipsInARow = 0;
 };

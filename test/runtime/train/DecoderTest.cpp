@@ -88,6 +88,32 @@ TEST(Decoder, ResultsDoNotDependOnOrderOrThreads) {
   }
 }
 
+// A batch of 600 tokens has three pieces for each sequence, and the widest matrix several tiles.
+TEST(Decoder, GradientsOfBatchesAdd) {
+  const DecoderConfig config{
+      .layers = 1, .dim = 72, .heads = 1, .keyHeads = 1, .mlpMultiple = 8, .vocabulary = 16};
+  auto model = makeModel(config);
+  const Batch batches[] = {makeBatch(1, 600, 16, 1), makeBatch(2, 40, 16, 2)};
+  std::vector<float> sum(model->layout().extent());
+  for (const Batch &batch : batches) {
+    ASSERT_TRUE(model->forward(batch, 0.01f, inOrder));
+    ASSERT_TRUE(model->backward(batch, inOrder));
+    for (size_t i = 0; i < sum.size(); ++i)
+      sum[i] += model->gradients().data()[i];
+  }
+  for (const Batch &batch : batches) {
+    ASSERT_TRUE(model->forward(batch, 0.01f, onThreads));
+    ASSERT_TRUE(model->backward(batch, onThreads,
+                                &batch == batches ? GradientUse::Replace : GradientUse::Add));
+  }
+  double largest = 0;
+  for (size_t i = 0; i < sum.size(); ++i) {
+    EXPECT_NEAR(model->gradients().data()[i], sum[i], 1e-5 * (1 + std::abs(sum[i]))) << i;
+    largest = std::max(largest, std::abs(static_cast<double>(sum[i])));
+  }
+  EXPECT_GT(largest, 1e-3);
+}
+
 TEST(Decoder, CallsDoNotDisturbEachOther) {
   auto model = makeModel(
       {.layers = 1, .dim = 16, .heads = 2, .keyHeads = 2, .mlpMultiple = 1, .vocabulary = 8});

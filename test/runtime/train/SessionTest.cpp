@@ -6,6 +6,8 @@
 #include "runtime/train/data/Vocabulary.h"
 #include "runtime/train/session/Observers.h"
 #include "runtime/train/session/Options.h"
+#include "runtime/train/session/Plateau.h"
+#include "runtime/train/session/Routing.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -104,6 +106,7 @@ TEST_F(SessionTest, ReinitHappensOnceAtThePhaseBoundary) {
   EXPECT_DOUBLE_EQ(recorder.rates[4], recorder.rates[0]);
   EXPECT_LT(recorder.rates[4], recorder.rates[1]);
 
+  config.reinit.when = ReinitTime::Step;
   config.reinit.step = 2;
   Recorder atStep;
   ASSERT_TRUE(makeSession(config)->run({&atStep}));
@@ -139,11 +142,124 @@ TEST_F(SessionTest, ResumesBitForBit) {
   EXPECT_TRUE(rest.reinits.empty());
 }
 
+/// A run that is stopped after every step and resumed has the losses of one without stops.
+void expectStopsDoNotShow(const TrainConfig &config, const std::vector<int64_t> &reinits) {
+  SessionTest::Recorder whole, parts;
+  ASSERT_TRUE(SessionTest::makeSession(config)->run({&whole}));
+  EXPECT_EQ(whole.reinits, reinits);
+  TrainConfig broken = config;
+  broken.checkpoint = (fs::temp_directory_path() / "pe-session-test" / "stops").string();
+  broken.checkpointInterval = 1;
+  fs::remove_all(broken.checkpoint);
+  for (int64_t step = 0; step < config.totalSteps(); ++step) {
+    broken.resume = step > 0;
+    // Ends the run in the step after the one that is wanted.
+    struct Limit : Observer {
+      int64_t left = 2;
+      void onStep(const StepReport &, Trainer &) override { --left; }
+      Status status() const override {
+        return left > 0 ? Status::success() : Status(makeError("enough"));
+      }
+    } limit;
+    SessionTest::Recorder recorder;
+    auto session = SessionTest::makeSession(broken);
+    EXPECT_EQ(session->trainer().steps(), step);
+    auto bits = session->run({&recorder, &limit});
+    EXPECT_EQ(static_cast<bool>(bits), step == config.totalSteps() - 1);
+    ASSERT_FALSE(recorder.losses.empty());
+    parts.losses.push_back(recorder.losses.front());
+    for (int64_t reinit : recorder.reinits)
+      if (reinit == step)
+        parts.reinits.push_back(reinit);
+  }
+  EXPECT_EQ(parts.losses, whole.losses);
+  EXPECT_EQ(parts.reinits, whole.reinits);
+}
+
+TEST_F(SessionTest, StopsDoNotShowWithMuonAndAccumulation) {
+  TrainConfig config = smallConfig();
+  config.optimizer.kind = OptimizerKind::Muon;
+  config.accumulate = 2;
+  config.decay = Decay::Wsd;
+  config.phases = {{"", 4}, {"other", 4}};
+  config.reinit.enabled = true;
+  expectStopsDoNotShow(config, {4});
+}
+
+TEST_F(SessionTest, StopsDoNotShowInTheWatchForAPlateau) {
+  TrainConfig config = smallConfig();
+  config.learningRate = 0; // nothing falls
+  config.phases = {{"", 9}, {"other", 3}};
+  config.reinit.enabled = true;
+  config.reinit.when = ReinitTime::Plateau;
+  config.reinit.plateauInterval = 1;
+  config.reinit.plateauWindow = 4;
+  // A whole window is needed again after a reinit and after the start of a phase.
+  expectStopsDoNotShow(config, {4, 8});
+}
+
+TEST_F(SessionTest, EvaluatesBetweenSteps) {
+  struct Evaluations : Observer {
+    std::vector<int64_t> steps;
+    void onEvaluation(int64_t step, const std::map<int64_t, double> &) override {
+      steps.push_back(step);
+    }
+  } evaluations;
+  TrainConfig config = smallConfig();
+  config.evaluationInterval = 3;
+  Recorder often, never;
+  ASSERT_TRUE(makeSession(config)->run({&often, &evaluations}));
+  EXPECT_EQ(evaluations.steps, (std::vector<int64_t>{3, 6}));
+  config.evaluationInterval = 0;
+  ASSERT_TRUE(makeSession(config)->run({&never}));
+  EXPECT_EQ(often.losses, never.losses);
+}
+
+TEST_F(SessionTest, TheRoutingTableHasEveryParameter) {
+  TrainConfig config = smallConfig();
+  config.optimizer.kind = OptimizerKind::Muon;
+  config.reinit.enabled = true;
+  config.reinit.target = ReinitTarget::Mlp;
+  auto session = makeSession(config);
+  const std::string table = routingTable(*session);
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'),
+            1 + session->trainer().model().layout().size());
+  for (const char *line :
+       {"parameter                     shape   optimizer  decay  reinit  why\n",
+        "layer0.attention.wq           16x16   muon       yes    no      matrix of attention\n",
+        "layer0.mlp.w1                 32x16   muon       yes    yes     matrix of a feed-forward "
+        "layer\n",
+        "layer0.attention.bias.slopes  2       adamw      no     no      parameter of the encoding"
+        "\n",
+        "head                          96x16   adamw      yes    no      output head: "})
+    EXPECT_NE(table.find(line), std::string::npos) << line << table;
+}
+
+TEST(Plateau, IsAFullWindowWithoutAFall) {
+  EXPECT_NEAR(trendOf({3, 2, 1, 0}).slope, -1, 1e-12);
+  EXPECT_NEAR(trendOf({3, 2, 1, 0}).standardError, 0, 1e-12);
+  // By hand: x = -1.5, -0.5, 0.5, 1.5.
+  EXPECT_NEAR(trendOf({1, 0, 1, 0}).slope, -0.2, 1e-12);
+  EXPECT_NEAR(trendOf({1, 0, 1, 0}).standardError, std::sqrt(0.8 / 2 / 5), 1e-12);
+  PlateauWatch watch(4);
+  for (double value : {9.0, 3.0, 2.0, 1.1}) {
+    EXPECT_FALSE(watch.onPlateau());
+    watch.add(value);
+  }
+  EXPECT_FALSE(watch.onPlateau());
+  for (double value : {1.0, 1.2, 0.9})
+    watch.add(value);
+  EXPECT_TRUE(watch.onPlateau());
+  watch.clear();
+  EXPECT_FALSE(watch.onPlateau());
+}
+
 TEST_F(SessionTest, LogsEveryStepAndTheEncoding) {
   auto log = LogWriter::open(path("log.jsonl"), false);
   ASSERT_TRUE(log);
   TrainConfig config = smallConfig();
   config.reinit.enabled = true;
+  config.reinit.when = ReinitTime::Step;
   config.reinit.step = 3;
   auto session = makeSession(config);
   (*log)->writeStart(*session, {{"pe.train.dim", "16"}});
@@ -168,6 +284,8 @@ TEST_F(SessionTest, LogsEveryStepAndTheEncoding) {
             "expected the name of a parameter, found 'slope'");
   for (const char *key : {"loss", "bits_per_char", "grad_norm", "weight_norm", "lr", "skipped"})
     EXPECT_TRUE(events[1].contains(key)) << key;
+  EXPECT_EQ(events[1]["optimizers"]["adamw"]["grad_norm"], events[1]["grad_norm"]);
+  EXPECT_EQ(events[0]["parameters"][0]["optimizer"], "adamw");
   EXPECT_EQ(events[4]["event"], "reinit");
   EXPECT_EQ(events[4]["matrices"].size(), 6u);
   EXPECT_TRUE(events.back()["bits_per_char"].contains("32"));
@@ -253,11 +371,34 @@ TEST(Options, AreRead) {
   EXPECT_EQ(config.learningRate, 1e-3);
   EXPECT_EQ(config.evaluation.lengths, (std::vector<int64_t>{64, 128}));
   EXPECT_TRUE(config.reinit.enabled);
+  EXPECT_EQ(config.reinit.when, ReinitTime::Step);
   EXPECT_EQ(config.reinit.step, 100);
   EXPECT_EQ(config.reinit.target, ReinitTarget::Mlp);
   EXPECT_EQ(config.reinit.scale, reinit::Scale::Fro);
   EXPECT_EQ(config.decay, Decay::Cosine);
   EXPECT_EQ(config.seed, 7u);
+}
+
+TEST(Options, AreReadForMuon) {
+  auto options = parseTrainOptions({"--optimizer=muon", "--muon-lr=0.01", "--muon-momentum=0.9",
+                                    "--muon-orth=polar-express", "--muon-adjust=match-rms",
+                                    "--schedule=wsd", "--final-lr=0", "--accumulate=3",
+                                    "--weight-decay=0.05", "--eval-interval=7"});
+  ASSERT_TRUE(options) << options.error().getMessage();
+  const OptimizerConfig &config = options->config.optimizer;
+  EXPECT_EQ(config.kind, OptimizerKind::Muon);
+  EXPECT_EQ(config.muon.learningRate, 0.01);
+  EXPECT_EQ(config.muon.momentum, 0.9);
+  EXPECT_EQ(config.muon.orthogonal, MuonOrthogonal::PolarExpress);
+  EXPECT_EQ(config.muon.adjust, MuonAdjust::MatchRms);
+  EXPECT_EQ(config.muon.weightDecay, 0.05);
+  EXPECT_EQ(config.adamw.weightDecay, 0.05);
+  EXPECT_EQ(options->config.decay, Decay::Wsd);
+  EXPECT_EQ(options->config.finalRate, 0);
+  EXPECT_EQ(options->config.accumulate, 3);
+  EXPECT_EQ(options->config.evaluationInterval, 7);
+  EXPECT_EQ(trainDefaults().at("pe.train.optimizer"), "adamw");
+  EXPECT_EQ(trainDefaults().count("pe.train.threads"), 0u);
 }
 
 TEST(Options, RefuseWhatTheyDoNotKnow) {
@@ -266,14 +407,32 @@ TEST(Options, RefuseWhatTheyDoNotKnow) {
   EXPECT_EQ(optionsError({"--dim=big"}), "--dim: expected an integer, found 'big'");
   EXPECT_EQ(optionsError({"--layers=0"}), "--layers: expected at least 1, found 0");
   EXPECT_EQ(optionsError({"--lr=nan"}), "--lr: expected a finite number, found 'nan'");
-  EXPECT_EQ(optionsError({"--optimizer=muon"}),
-            "--optimizer: expected 'adamw' (the rest is not built yet), found 'muon'");
+  EXPECT_EQ(optionsError({"--optimizer=sgd"}),
+            "--optimizer: expected an optimizer of 'adamw' or 'muon', found 'sgd'");
+  EXPECT_EQ(optionsError({"--muon-lr=0.01"}),
+            "expected --optimizer=muon with --muon-lr, found adamw");
+  EXPECT_EQ(optionsError({"--optimizer=muon", "--muon-orth=svd"}),
+            "--muon-orth: expected 'quintic', 'polar-express' or 'qdwh', found 'svd'");
+  EXPECT_EQ(optionsError({"--optimizer=muon", "--muon-adjust=none"}),
+            "--muon-adjust: expected 'original' or 'match-rms', found 'none'");
+  EXPECT_EQ(optionsError({"--optimizer=muon", "--muon-momentum=1"}),
+            "--muon-momentum: expected a number from 0 to below 1, found '1'");
+  EXPECT_EQ(optionsError({"--optimizer=muon", "--muon-lr=-1"}),
+            "--muon-lr: expected at least 0, found -1");
+  EXPECT_EQ(optionsError({"--schedule=step"}), "--schedule: expected a schedule of 'linear', "
+                                               "'cosine', 'constant' or 'wsd', found 'step'");
+  EXPECT_EQ(optionsError({"--final-lr=1.5"}),
+            "--final-lr: expected a number from 0 to 1, found '1.5'");
+  EXPECT_EQ(optionsError({"--accumulate=0"}), "--accumulate: expected at least 1, found 0");
+  EXPECT_EQ(optionsError({"--plateau-window=2"}), "--plateau-window: expected at least 3, found 2");
+  EXPECT_EQ(optionsError({"--plateau-window=5"}),
+            "expected --reinit-iters and --reinit-at=plateau with --plateau-window, found neither "
+            "or one of them");
   EXPECT_EQ(optionsError({"--reinit-iters=5"}),
             "--reinit-iters: expected 0 (no reinit) or 4 (the iterations of engine qdwh), found "
             "'5'");
-  EXPECT_EQ(optionsError({"--reinit-at=plateau"}),
-            "--reinit-at: expected 'phase' or the number of a step ('plateau' is not built yet), "
-            "found 'plateau'");
+  EXPECT_EQ(optionsError({"--reinit-at=never"}),
+            "--reinit-at: expected 'phase', 'plateau' or the number of a step, found 'never'");
   EXPECT_EQ(optionsError({"--resume"}), "expected --checkpoint=DIR with --resume, found none");
   EXPECT_EQ(optionsError({"--dim=60"}), "expected a head size --dim / --heads that is a multiple "
                                         "of 8, found 60 / 4 = 15");

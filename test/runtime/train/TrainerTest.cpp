@@ -27,14 +27,18 @@ namespace {
 const DecoderConfig kSmall{
     .layers = 2, .dim = 16, .heads = 2, .keyHeads = 2, .mlpMultiple = 2, .vocabulary = 16};
 
-std::unique_ptr<Trainer> makeTrainer(const AdamWConfig &config = {},
+std::unique_ptr<Trainer> makeTrainer(const OptimizerConfig &config = {},
                                      ParallelFor &parallel = inOrder) {
   return std::make_unique<Trainer>(makeModel(kSmall), compiledKernels(), config, parallel);
 }
 
+Expected<StepReport> step(Trainer &trainer, const Batch &batch, double rate) {
+  return trainer.step({&batch, 1}, std::vector<double>(trainer.optimizers().all().size(), rate));
+}
+
 void run(Trainer &trainer, int64_t steps) {
   for (int64_t i = 0; i < steps; ++i) {
-    auto report = trainer.step(makeBatch(3, 12, 16, 100 + trainer.steps()), 3e-3);
+    auto report = step(trainer, makeBatch(3, 12, 16, 100 + trainer.steps()), 3e-3);
     ASSERT_TRUE(report) << report.error().getMessage();
     ASSERT_FALSE(report->skipped);
   }
@@ -44,30 +48,65 @@ std::vector<float> contents(const ParameterBlock &block) {
   return {block.data(), block.data() + block.size()};
 }
 
+/// The block of every parameter that has one of this name.
+std::map<std::string, std::vector<float>> blocks(Trainer &trainer, std::string_view name) {
+  std::map<std::string, std::vector<float>> result;
+  const ParameterLayout &layout = trainer.model().layout();
+  for (int64_t index = 0; index < layout.size(); ++index)
+    if (const float *block = trainer.optimizers().find(name, index))
+      result[layout[index].name].assign(block, block + layout[index].extent);
+  return result;
+}
+
 TEST(Trainer, LearnsABatchByHeart) {
-  auto trainer = makeTrainer({.weightDecay = 0});
-  Batch batch = makeBatch(2, 12, 16);
-  double first = trainer->step(batch, 1e-2)->loss, last = first;
-  for (int i = 0; i < 150; ++i)
-    last = trainer->step(batch, 1e-2)->loss;
-  EXPECT_LT(last, 0.25 * first);
+  for (OptimizerKind kind : {OptimizerKind::AdamW, OptimizerKind::Muon}) {
+    auto trainer = makeTrainer({kind, {.weightDecay = 0}, {.weightDecay = 0}});
+    Batch batch = makeBatch(2, 12, 16);
+    double first = step(*trainer, batch, 1e-2)->loss, last = first;
+    for (int i = 0; i < 150; ++i)
+      last = step(*trainer, batch, 1e-2)->loss;
+    EXPECT_LT(last, 0.25 * first);
+  }
 }
 
 TEST(Trainer, IsTheSameOnAnyThreads) {
-  auto one = makeTrainer(), three = makeTrainer({}, onThreads);
-  run(*one, 5);
-  run(*three, 5);
-  EXPECT_EQ(contents(one->model().values()), contents(three->model().values()));
+  for (OptimizerKind kind : {OptimizerKind::AdamW, OptimizerKind::Muon}) {
+    auto one = makeTrainer({kind}), three = makeTrainer({kind}, onThreads);
+    run(*one, 5);
+    run(*three, 5);
+    EXPECT_EQ(contents(one->model().values()), contents(three->model().values()));
+  }
+}
+
+// The batches of a step count like one batch of all their sequences.
+TEST(Trainer, BatchesOfAStepAreOne) {
+  auto whole = makeTrainer(), parts = makeTrainer();
+  const Batch all = makeBatch(4, 12, 16);
+  std::vector<Batch> halves(2);
+  for (size_t i = 0; i < 2; ++i) {
+    halves[i].resize(2, 12);
+    std::copy_n(all.inputs.begin() + 24 * i, 24, halves[i].inputs.begin());
+    std::copy_n(all.targets.begin() + 24 * i, 24, halves[i].targets.begin());
+  }
+  auto one = step(*whole, all, 1e-3), two = parts->step(halves, {1e-3});
+  ASSERT_TRUE(one && two);
+  EXPECT_NEAR(one->loss, two->loss, 1e-6);
+  EXPECT_NEAR(one->gradientNorm, two->gradientNorm, 1e-5 * one->gradientNorm);
+  EXPECT_EQ(parts->steps(), 1);
+  const std::vector<float> a = contents(whole->model().gradients());
+  const std::vector<float> b = contents(parts->model().gradients());
+  for (size_t i = 0; i < a.size(); ++i)
+    EXPECT_NEAR(a[i], b[i], 1e-6);
 }
 
 TEST(Trainer, KeepsMinimaAndLeavesUndecayedParametersAlone) {
-  auto trainer = makeTrainer({.weightDecay = 1.0});
+  auto trainer = makeTrainer();
   const ParameterLayout &layout = trainer->model().layout();
-  AdamW adam(layout, compiledKernels(), {.weightDecay = 1.0});
+  Optimizers adam(layout, compiledKernels(), {.adamw = {.weightDecay = 1.0}});
   ParameterBlock values(layout.extent()), gradients(layout.extent());
   for (const Parameter &parameter : layout.all())
     std::fill_n(values.at(parameter), parameter.count, 0.5f);
-  adam.step(values, gradients, 0, 0.1, inOrder);
+  ASSERT_TRUE(adam.step(values, gradients, {0, {0}}, {0.1}, inOrder));
   for (const Parameter &parameter : layout.all()) {
     bool slopes = parameter.name.ends_with(".slopes");
     EXPECT_FLOAT_EQ(values.at(parameter)[0], slopes ? 0.5f : 0.45f) << parameter.name;
@@ -75,7 +114,7 @@ TEST(Trainer, KeepsMinimaAndLeavesUndecayedParametersAlone) {
       std::fill_n(gradients.at(parameter), parameter.count, 1.0f);
   }
   for (int i = 0; i < 50; ++i)
-    adam.step(values, gradients, 1, 0.1, inOrder);
+    ASSERT_TRUE(adam.step(values, gradients, {1, {1}}, {0.1}, inOrder));
   for (const Parameter &parameter : layout.all())
     if (parameter.name.ends_with(".slopes")) {
       EXPECT_EQ(values.at(parameter)[0], 0.01f);
@@ -92,15 +131,19 @@ TEST(Trainer, ClipsByTheGlobalNorm) {
       gradients.at(parameter)[i] = 2.0f;
       small.at(parameter)[i] = 0.125f;
     }
-  AdamW adam(layout, compiledKernels(), {.weightDecay = 0, .clip = std::sqrt(0.5)});
-  double norm = adam.norm(gradients, inOrder);
-  EXPECT_NEAR(norm, std::sqrt(32 * 4.0), 1e-9);
+  Optimizers adam(layout, compiledKernels(), {.adamw = {.weightDecay = 0, .clip = std::sqrt(0.5)}});
+  const Norms norms = adam.norms(gradients, inOrder);
+  EXPECT_NEAR(norms.total, std::sqrt(32 * 4.0), 1e-9);
+  EXPECT_EQ(norms.each, std::vector<double>{norms.total});
   ParameterBlock clipped(layout.extent()), scaled(layout.extent());
-  adam.step(clipped, gradients, norm, 0.1, inOrder);
-  EXPECT_NEAR(adam.norm(adam.firstMoments(), inOrder), 0.1 * std::sqrt(0.5), 1e-6);
-  AdamW other(layout, compiledKernels(), {.weightDecay = 0, .clip = 0});
-  other.step(scaled, small, std::sqrt(0.5), 0.1, inOrder);
-  EXPECT_EQ(contents(adam.firstMoments()), contents(other.firstMoments()));
+  ASSERT_TRUE(adam.step(clipped, gradients, norms, {0.1}, inOrder));
+  EXPECT_NEAR(adam.find("m", 1)[23], 0.1 * 0.125, 1e-8);
+  Optimizers other(layout, compiledKernels(), {.adamw = {.weightDecay = 0, .clip = 0}});
+  ASSERT_TRUE(other.step(scaled, small, {0, {std::sqrt(0.5)}}, {0.1}, inOrder));
+  for (int64_t index : {0, 1})
+    for (int64_t i = 0; i < layout[index].count; ++i)
+      EXPECT_EQ(adam.find("m", index)[i], other.find("m", index)[i]);
+  EXPECT_EQ(contents(clipped), contents(scaled));
 }
 
 TEST(Trainer, SkipsAndCountsStepsThatAreNotFinite) {
@@ -108,31 +151,34 @@ TEST(Trainer, SkipsAndCountsStepsThatAreNotFinite) {
   run(*trainer, 2);
   trainer->model().values().data()[3] = std::nanf("");
   std::vector<float> weights = contents(trainer->model().values());
-  std::vector<float> moments = contents(trainer->optimizer().firstMoments());
+  const auto moments = blocks(*trainer, "m");
   Batch batch = makeBatch(1, 12, 16);
   batch.inputs[0] = 0;
   for (int i = 1; i < 20; ++i) {
-    auto report = trainer->step(batch, 1e-3);
+    auto report = step(*trainer, batch, 1e-3);
     ASSERT_TRUE(report);
     EXPECT_TRUE(report->skipped);
     EXPECT_EQ(trainer->skipped(), i);
   }
   std::vector<float> after = contents(trainer->model().values());
   EXPECT_EQ(std::memcmp(after.data(), weights.data(), after.size() * sizeof(float)), 0);
-  EXPECT_EQ(contents(trainer->optimizer().firstMoments()), moments);
-  auto last = trainer->step(batch, 1e-3);
+  EXPECT_EQ(blocks(*trainer, "m"), moments);
+  auto last = step(*trainer, batch, 1e-3);
   ASSERT_FALSE(last);
   EXPECT_NE(last.error().getMessage().find("in 20 steps in a row"), std::string::npos);
 }
 
 /// Reinit changes the targets' weights and state; everything else stays bit for bit.
-void expectReinit(ReinitTarget target, Role role, bool both) {
-  auto trainer = makeTrainer();
+void expectReinit(ReinitTarget target, Role role, bool both,
+                  OptimizerKind kind = OptimizerKind::AdamW) {
+  auto trainer = makeTrainer({kind});
   run(*trainer, 3);
   const ParameterLayout &layout = trainer->model().layout();
-  AdamW &adam = trainer->optimizer();
   std::vector<float> weights = contents(trainer->model().values());
-  std::vector<float> first = contents(adam.firstMoments()), second = contents(adam.secondMoments());
+  const std::vector<std::string> names = {"m", "v", "momentum"};
+  std::map<std::string, std::map<std::string, std::vector<float>>> before;
+  for (const std::string &name : names)
+    before[name] = blocks(*trainer, name);
   auto reports = trainer->reinitialise(target, reinit::Scale::Muon, 1);
   ASSERT_TRUE(reports) << reports.error().getMessage();
   size_t projected = 0;
@@ -140,14 +186,18 @@ void expectReinit(ReinitTarget target, Role role, bool both) {
     const Parameter &p = layout[index];
     bool chosen = p.role == role || (both && (p.role == Role::Attention || p.role == Role::Mlp));
     projected += chosen;
-    for (int64_t i = p.offset; i < p.offset + p.extent; ++i) {
-      ASSERT_EQ(adam.firstMoments().data()[i], chosen ? 0.0f : first[i]) << p.name;
-      ASSERT_EQ(adam.secondMoments().data()[i], chosen ? 0.0f : second[i]) << p.name;
-      if (!chosen) {
-        ASSERT_EQ(trainer->model().values().data()[i], weights[i]) << p.name;
+    int found = 0;
+    for (const std::string &name : names)
+      if (const float *block = trainer->optimizers().find(name, index)) {
+        ++found;
+        for (int64_t i = 0; i < p.extent; ++i)
+          ASSERT_EQ(block[i], chosen ? 0.0f : before[name][p.name][i]) << p.name;
       }
-    }
-    EXPECT_EQ(adam.updateCounts()[index], chosen ? 0 : 3) << p.name;
+    const bool muon = trainer->optimizers().routes()[index].optimizer == 1;
+    EXPECT_EQ(found, muon ? 1 : 2) << p.name;
+    for (int64_t i = p.offset; !chosen && i < p.offset + p.extent; ++i)
+      ASSERT_EQ(trainer->model().values().data()[i], weights[i]) << p.name;
+    EXPECT_EQ(trainer->optimizers().updates()[index], chosen ? 0 : 3) << p.name;
     if (!chosen)
       continue;
     std::vector<double> matrix(trainer->model().values().at(p),
@@ -165,6 +215,7 @@ TEST(Trainer, ReinitClearsExactlyTheProjectedParameters) {
   expectReinit(ReinitTarget::Mlp, Role::Mlp, false);
   expectReinit(ReinitTarget::Attention, Role::Attention, false);
   expectReinit(ReinitTarget::All, Role::Mlp, true);
+  expectReinit(ReinitTarget::Attention, Role::Attention, false, OptimizerKind::Muon);
 }
 
 TEST(Trainer, ReinitRefusesNanAndChangesNothing) {
@@ -232,8 +283,66 @@ TEST_F(CheckpointTest, ResumingIsTheUninterruptedRun) {
   EXPECT_EQ(resumed->steps(), 3);
   run(*resumed, 3);
   EXPECT_EQ(contents(resumed->model().values()), contents(whole->model().values()));
-  EXPECT_EQ(contents(resumed->optimizer().secondMoments()),
-            contents(whole->optimizer().secondMoments()));
+  EXPECT_EQ(blocks(*resumed, "v"), blocks(*whole, "v"));
+}
+
+TEST_F(CheckpointTest, ResumesWithMuon) {
+  for (MuonOrthogonal orthogonal :
+       {MuonOrthogonal::Quintic, MuonOrthogonal::PolarExpress, MuonOrthogonal::Qdwh}) {
+    const OptimizerConfig config{OptimizerKind::Muon, {}, {.orthogonal = orthogonal}};
+    auto whole = makeTrainer(config), begun = makeTrainer(config, onThreads);
+    run(*whole, 6);
+    run(*begun, 3);
+    ASSERT_TRUE(saveCheckpoint(directory.string(), *begun, metadata));
+    for (ParallelFor *parallel :
+         {static_cast<ParallelFor *>(&inOrder), static_cast<ParallelFor *>(&onThreads)}) {
+      auto resumed = makeTrainer(config, *parallel);
+      Status status = loadCheckpoint(directory.string(), *resumed, metadata);
+      ASSERT_TRUE(status) << status.error().getMessage();
+      run(*resumed, 3);
+      EXPECT_EQ(contents(resumed->model().values()), contents(whole->model().values()));
+      EXPECT_EQ(blocks(*resumed, "momentum"), blocks(*whole, "momentum"));
+    }
+  }
+  EXPECT_NE(loadError(metadata).find("expected a tensor 'm.layer0.attention.wq', found none"),
+            std::string::npos);
+}
+
+// A checkpoint of a version that knew fewer flags and saved less.
+TEST_F(CheckpointTest, WhatAnOldCheckpointLacksHasItsDefault) {
+  auto trainer = makeTrainer();
+  run(*trainer, 1);
+  ASSERT_TRUE(saveCheckpoint(directory.string(), *trainer, metadata));
+  Safetensors optimizer = readFileOf("optimizer");
+  std::erase_if(optimizer.tensors,
+                [](const NamedTensor &entry) { return entry.name == "skipped.in_a_row"; });
+  rewrite(readFileOf("model"), optimizer);
+  EXPECT_EQ(loadError(metadata), "");
+  int64_t more = 5;
+  const std::vector<StatePart> parts = {{"event.count", viewOf(more), 0, false}};
+  Metadata now = metadata;
+  now["pe.train.accumulate"] = "1";
+  auto resumed = makeTrainer();
+  EXPECT_TRUE(
+      loadCheckpoint(directory.string(), *resumed, now, {{"pe.train.accumulate", "1"}}, parts));
+  EXPECT_EQ(more, 5);
+  EXPECT_EQ(resumed->steps(), 1);
+  now["pe.train.accumulate"] = "2";
+  Status status =
+      loadCheckpoint(directory.string(), *resumed, now, {{"pe.train.accumulate", "1"}}, parts);
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().getMessage().find("expected --accumulate=2 as given, found "
+                                             "--accumulate=1"),
+            std::string::npos);
+  // What it does have is read, and checked.
+  for (int64_t value : {1, 7}) {
+    more = value;
+    ASSERT_TRUE(saveCheckpoint(directory.string(), *trainer, metadata, parts));
+    more = 0;
+    Status loaded = loadCheckpoint(directory.string(), *resumed, metadata, {}, parts);
+    EXPECT_EQ(static_cast<bool>(loaded), value == 1);
+    EXPECT_EQ(more, value == 1 ? 1 : 0);
+  }
 }
 
 TEST_F(CheckpointTest, RefusesWhatDoesNotFit) {
@@ -411,6 +520,11 @@ TEST(Schedule, WarmsUpAndFalls) {
   Schedule constant{.decay = Decay::Constant, .peak = 2, .warmup = 0, .steps = 100};
   EXPECT_DOUBLE_EQ(constant.at(0), 2);
   EXPECT_DOUBLE_EQ(constant.at(99), 2);
+  Schedule wsd{.decay = Decay::Wsd, .peak = 2, .warmup = 4, .steps = 100, .finalFraction = 0};
+  EXPECT_DOUBLE_EQ(wsd.at(1), 1);
+  EXPECT_DOUBLE_EQ(wsd.at(79), 2);
+  EXPECT_NEAR(wsd.at(84), 1, 1e-12);
+  EXPECT_NEAR(wsd.at(99), 0, 1e-12);
   EXPECT_FALSE(parseDecay("exponential"));
 }
 

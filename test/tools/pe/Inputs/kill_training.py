@@ -1,4 +1,4 @@
-"""Kills `pe train` at random moments and resumes it: kill_training.py SCRATCH KILLS ENCODING.
+"""Kills `pe train` at random moments and resumes it: kill_training.py SCRATCH KILLS ENCODING FLAG
 
 Every run that comes to its end must have the weights of the uninterrupted run, bit for bit, nothing
 but one checkpoint in its folder, and a log of whole lines. A checkpoint is written after every
@@ -20,7 +20,8 @@ def command(scratch, folder, encoding):
     arguments = ["pe", "train", f"--encoding={encoding}", f"--data={scratch}/data", "--layers=1",
                  "--dim=16", "--heads=2", "--kv-heads=2", "--seq=16", "--batch=2",
                  f"--steps={STEPS}", "--warmup=2", "--eval-lengths=16", "--threads=1",
-                 f"--checkpoint={folder}", "--checkpoint-interval=1", f"--log={folder}.jsonl"]
+                 f"--checkpoint={folder}", "--checkpoint-interval=1", f"--log={folder}.jsonl",
+                 *sys.argv[4:]]
     return arguments + (["--resume"] if (folder / "latest").exists() else [])
 
 

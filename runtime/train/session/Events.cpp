@@ -1,0 +1,138 @@
+//===- Events.cpp - What happens between two steps ------------------------===//
+//
+// Evaluation, reinit and checkpoints.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/session/Events.h"
+#include "runtime/train/session/Plateau.h"
+
+namespace pe::train {
+namespace {
+
+/// Every --eval-interval steps but after the last, when the session evaluates anyway.
+class EvaluationEvent : public Event {
+public:
+  explicit EvaluationEvent(const TrainConfig &config) : config(config) {}
+
+  Status afterStep(const Moment &moment) override {
+    const int64_t steps = moment.trainer.steps();
+    if (steps % config.evaluationInterval != 0 || steps == config.totalSteps())
+      return Status::success();
+    auto bits = evaluate(moment.trainer.model(), moment.corpus.heldOut, config.evaluation,
+                         moment.trainer.parallel());
+    if (!bits)
+      return bits.takeError();
+    for (Observer *observer : moment.observers)
+      observer->onEvaluation(steps, *bits);
+    return statusOf(moment.observers);
+  }
+
+private:
+  const TrainConfig &config;
+};
+
+/// Before one step, at the start of every phase but the first, or on a plateau.
+class ReinitEvent : public Event {
+public:
+  explicit ReinitEvent(const TrainConfig &config)
+      : config(config), watch(config.reinit.plateauWindow) {}
+
+  Status afterStep(const Moment &moment) override {
+    const int64_t steps = moment.trainer.steps();
+    if (config.reinit.when != ReinitTime::Plateau || steps % config.reinit.plateauInterval != 0)
+      return Status::success();
+    Evaluation evaluation = config.evaluation;
+    evaluation.lengths = {config.sequence};
+    auto bits = evaluate(moment.trainer.model(), moment.corpus.heldOut, evaluation,
+                         moment.trainer.parallel());
+    if (!bits)
+      return bits.takeError();
+    watch.add(bits->begin()->second);
+    return Status::success();
+  }
+
+  Status beforeStep(const Moment &moment) override {
+    // The loss on another text is no continuation of the one before.
+    if (moment.phaseBegins)
+      watch.clear();
+    if (!isDue(moment))
+      return Status::success();
+    watch.clear();
+    auto reports =
+        moment.trainer.reinitialise(config.reinit.target, config.reinit.scale, config.seed);
+    if (!reports)
+      return reports.takeError();
+    for (Observer *observer : moment.observers)
+      observer->onReinit(moment.trainer.steps(), *reports);
+    return statusOf(moment.observers);
+  }
+
+  std::vector<StatePart> state() override { return watch.state(); }
+
+private:
+  bool isDue(const Moment &moment) const {
+    switch (config.reinit.when) {
+    case ReinitTime::Phase:
+      return moment.phaseBegins && moment.phase > 0;
+    case ReinitTime::Step:
+      return moment.trainer.steps() == config.reinit.step;
+    case ReinitTime::Plateau:
+      return watch.onPlateau();
+    }
+    return false;
+  }
+
+  const TrainConfig &config;
+  PlateauWatch watch;
+};
+
+/// Every --checkpoint-interval steps and after the last.
+class CheckpointEvent : public Event {
+public:
+  CheckpointEvent(const TrainConfig &config, const Metadata &identity,
+                  std::vector<StatePart> others)
+      : config(config), identity(identity), others(std::move(others)) {}
+
+  Status afterStep(const Moment &moment) override {
+    const int64_t steps = moment.trainer.steps();
+    if (steps % config.checkpointInterval != 0 && steps != config.totalSteps())
+      return Status::success();
+    return saveCheckpoint(config.checkpoint, moment.trainer, identity, others);
+  }
+
+private:
+  const TrainConfig &config;
+  const Metadata &identity;
+  std::vector<StatePart> others;
+};
+
+} // namespace
+
+Events makeEvents(const TrainConfig &config, const Metadata &identity) {
+  Events events;
+  if (config.evaluationInterval > 0)
+    events.push_back(std::make_unique<EvaluationEvent>(config));
+  if (config.reinit.enabled)
+    events.push_back(std::make_unique<ReinitEvent>(config));
+  if (!config.checkpoint.empty())
+    events.push_back(std::make_unique<CheckpointEvent>(config, identity, stateOf(events)));
+  return events;
+}
+
+std::vector<StatePart> stateOf(const Events &events) {
+  std::vector<StatePart> parts;
+  for (const std::unique_ptr<Event> &event : events)
+    for (StatePart &part : event->state())
+      parts.push_back(std::move(part));
+  return parts;
+}
+
+Status statusOf(const std::vector<Observer *> &observers) {
+  for (const Observer *observer : observers)
+    if (Status status = observer->status(); !status)
+      return status;
+  return Status::success();
+}
+
+} // namespace pe::train

@@ -1,0 +1,52 @@
+//===- Routing.cpp - What happens to each parameter -----------------------===//
+//
+// One line for every parameter, columns as wide as their entries.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/session/Routing.h"
+
+#include <algorithm>
+#include <array>
+
+namespace pe::train {
+namespace {
+
+using Row = std::array<std::string, 6>;
+
+std::string shapeOf(const Parameter &parameter) {
+  std::string text;
+  for (int64_t dim : parameter.shape)
+    text += (text.empty() ? "" : "x") + std::to_string(dim);
+  return text.empty() ? "scalar" : text;
+}
+
+} // namespace
+
+std::string routingTable(Session &session) {
+  const TrainConfig &config = session.config();
+  const ParameterLayout &layout = session.trainer().model().layout();
+  const Optimizers &optimizers = session.trainer().optimizers();
+  std::vector<Row> rows = {{"parameter", "shape", "optimizer", "decay", "reinit", "why"}};
+  for (int64_t index = 0; index < layout.size(); ++index) {
+    const Parameter &parameter = layout[index];
+    const Route &route = optimizers.routes()[index];
+    const bool reinit = config.reinit.enabled && isTarget(parameter, config.reinit.target);
+    rows.push_back({parameter.name, shapeOf(parameter),
+                    std::string(optimizers.all()[route.optimizer]->name()),
+                    parameter.decay ? "yes" : "no", reinit ? "yes" : "no", route.why});
+  }
+  std::array<size_t, std::tuple_size_v<Row>> widths{};
+  for (const Row &row : rows)
+    for (size_t column = 0; column < row.size(); ++column)
+      widths[column] = std::max(widths[column], row[column].size());
+  std::string text;
+  for (const Row &row : rows) {
+    for (size_t column = 0; column + 1 < row.size(); ++column)
+      text += row[column] + std::string(widths[column] - row[column].size() + 2, ' ');
+    text += row.back() + "\n";
+  }
+  return text;
+}
+
+} // namespace pe::train

@@ -1,0 +1,22 @@
+//===- Optimizer.cpp - What the optimizers have in common -----------------===//
+//
+// Where the state of each parameter lies.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/trainer/Optimizer.h"
+
+namespace pe::train {
+
+StateBlock::StateBlock(std::string name, const ParameterLayout &layout,
+                       const std::vector<int64_t> &parameters, float least)
+    : label(std::move(name)), minimum(least), offsets(layout.size()) {
+  int64_t end = 0;
+  for (int64_t index : parameters) {
+    offsets[index] = end;
+    end += layout[index].extent;
+  }
+  block = ParameterBlock(end);
+}
+
+} // namespace pe::train

@@ -1,0 +1,119 @@
+//===- Optimizers.cpp - Which optimizer updates which parameter -----------===//
+//
+// Routes, norms, and the calls of the optimizers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/trainer/Optimizers.h"
+#include "runtime/core/Error.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace pe::train {
+namespace {
+
+/// Elements of one item of a norm.
+constexpr int64_t kSlice = 8192;
+
+constexpr size_t kAdamW = 0, kMuon = 1;
+
+Route routeOf(const Parameter &parameter, OptimizerKind kind) {
+  switch (parameter.role) {
+  case Role::Embedding:
+    return {kAdamW, "embedding: its rows are looked up, not multiplied"};
+  case Role::Head:
+    return {kAdamW, "output head: one row for each token"};
+  case Role::Encoding:
+    return {kAdamW, "parameter of the encoding"};
+  case Role::Attention:
+  case Role::Mlp:
+    break;
+  }
+  if (parameter.shape.size() != 2)
+    return {kAdamW, "not a matrix"};
+  return {kind == OptimizerKind::Muon ? kMuon : kAdamW,
+          "matrix of " + std::string(parameter.role == Role::Attention ? "attention"
+                                                                       : "a feed-forward layer")};
+}
+
+} // namespace
+
+Expected<OptimizerKind> parseOptimizer(std::string_view name) {
+  if (name == "adamw")
+    return OptimizerKind::AdamW;
+  if (name == "muon")
+    return OptimizerKind::Muon;
+  return makeError("expected an optimizer of ", joinChoices({"adamw", "muon"}), ", found '", name,
+                   "'");
+}
+
+Optimizers::Optimizers(const ParameterLayout &layout, const Kernels &kernels,
+                       const OptimizerConfig &config)
+    : layout(layout), kernels(kernels), counts(layout.size()) {
+  std::vector<std::vector<int64_t>> chosen(2);
+  for (int64_t index = 0; index < layout.size(); ++index) {
+    ways.push_back(routeOf(layout[index], config.kind));
+    chosen[ways.back().optimizer].push_back(index);
+    for (int64_t begin = 0; begin < layout[index].extent; begin += kSlice)
+      slices.push_back(
+          {index, layout[index].offset + begin, std::min(kSlice, layout[index].extent - begin)});
+  }
+  list.push_back(std::make_unique<AdamW>(layout, chosen[kAdamW], kernels, config.adamw));
+  if (config.kind == OptimizerKind::Muon)
+    list.push_back(std::make_unique<Muon>(layout, chosen[kMuon], kernels, config.muon));
+}
+
+Norms Optimizers::norms(const ParameterBlock &block, ParallelFor &parallel) const {
+  std::vector<double> sums(slices.size());
+  parallelFor(parallel, static_cast<int64_t>(slices.size()), [&](int64_t item) {
+    kernels.sumSquares(block.data() + slices[item].offset, &sums[item], slices[item].count);
+  });
+  Norms result{0, std::vector<double>(list.size())};
+  for (size_t item = 0; item < slices.size(); ++item) {
+    result.total += sums[item];
+    result.each[ways[slices[item].parameter].optimizer] += sums[item];
+  }
+  result.total = std::sqrt(result.total);
+  for (double &norm : result.each)
+    norm = std::sqrt(norm);
+  return result;
+}
+
+Status Optimizers::step(ParameterBlock &values, const ParameterBlock &gradients, const Norms &norms,
+                        const std::vector<double> &rates, ParallelFor &parallel) {
+  for (int64_t &count : counts)
+    ++count;
+  for (size_t i = 0; i < list.size(); ++i)
+    if (Status status =
+            list[i]->step({values, gradients, norms.each[i], rates[i], counts, parallel});
+        !status)
+      return status;
+  return Status::success();
+}
+
+void Optimizers::reset(int64_t parameter) {
+  for (StateBlock &block : list[ways[parameter].optimizer]->state())
+    std::fill_n(block.at(parameter), layout[parameter].extent, 0.0f);
+  counts[parameter] = 0;
+}
+
+float *Optimizers::find(std::string_view name, int64_t parameter) {
+  for (StateBlock &block : list[ways[parameter].optimizer]->state())
+    if (block.name() == name)
+      return block.at(parameter);
+  return nullptr;
+}
+
+std::vector<StatePart> Optimizers::state() {
+  std::vector<StatePart> parts;
+  for (int64_t index = 0; index < layout.size(); ++index)
+    for (StateBlock &block : list[ways[index].optimizer]->state())
+      parts.push_back({block.name() + "." + layout[index].name,
+                       Tensor::borrow(block.at(index), DType::F32, layout[index].shape),
+                       block.least()});
+  parts.push_back({"updates", viewOf(counts)});
+  return parts;
+}
+
+} // namespace pe::train
