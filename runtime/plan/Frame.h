@@ -55,8 +55,8 @@ std::span<const FrameWord> standardSizes();
 std::span<const FrameWord> positionParameters();
 /// Both.
 std::vector<FrameWord> standardFrame();
-/// The default of q_start where nothing but dropout reads a position: no query is at a negative one,
-/// where it would attend to nothing.
+/// The default of q_start where nothing but dropout reads a position: no query is at a negative
+/// one, where it would attend to nothing.
 inline constexpr const char *kStartWithoutPositions = "max(0, k_start + c - r)";
 
 /// Scalars of a call by name.

@@ -15,8 +15,8 @@ using SeedValues = std::map<ValueId, std::vector<int64_t>>;
 std::optional<Shape> dimensionsOf(std::string_view type);
 
 /// Whether some attention has a mask, a bias, a prologue, a rotation, or a function of the score
-/// that reads i or j. Otherwise no query counts as being at a negative position; with dropout, which
-/// is drawn by positions, this is so by default, as q_start is then at least 0.
+/// that reads i or j. Otherwise no query counts as being at a negative position; with dropout,
+/// which is drawn by positions, this is so by default, as q_start is then at least 0.
 bool readsPositions(const Program &program);
 
 /// The sizes of a call, from the queries, keys and values of the attention `operation` and from all

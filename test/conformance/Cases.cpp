@@ -223,8 +223,7 @@ static std::vector<Call> callsThatFit(Placing placing) {
 
 std::span<const Call> callsOf(const EncodingFile &encoding) {
   static const std::vector<Call> byPlacing[] = {
-      callsThatFit(Placing::Any), callsThatFit(Placing::OwnKeys),
-      callsThatFit(Placing::None)};
+      callsThatFit(Placing::Any), callsThatFit(Placing::OwnKeys), callsThatFit(Placing::None)};
   if (!encoding.isEmbedding)
     return byPlacing[static_cast<size_t>(encoding.placing)];
   return embeddingCalls().first(std::size(kEmbeddingCalls) - (encoding.isTable ? kFarCalls : 0));

@@ -254,7 +254,8 @@ Arrays DenseAttention::forward(const Arrays &inputs, const std::vector<Real> &bi
     std::vector<std::optional<Real>> weights(keys);
     for (int64_t c = 0; c < keys; ++c) {
       int64_t j = keyStart + c;
-      bool isSeen = (i >= 0 || isUnplaced(program)) && (!program.mask || allows(*program.mask, {b, h, i, j})) &&
+      bool isSeen = (i >= 0 || isUnplaced(program)) &&
+                    (!program.mask || allows(*program.mask, {b, h, i, j})) &&
                     (!program.isStickBreaking || j < i);
       if (!isSeen)
         continue;
