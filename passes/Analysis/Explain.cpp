@@ -460,8 +460,7 @@ void printSides(llvm::raw_ostream &os, const llvm::json::Object &sides) {
           "values\n";
   if (sides.getString("direction"))
     os << "  keys on both sides\n    forward and backward: a pass over the keys before and one "
-          "over "
-          "those after a query, and their mean\n";
+          "over those after a query, and their mean\n";
 }
 
 void printMerge(llvm::raw_ostream &os, const llvm::json::Object &merge) {

@@ -165,7 +165,7 @@ TEST(ClosedForm, WithoutThresholdTheFirstRowIsZero) {
 }
 
 TEST(ClosedForm, StickBreakingOfZeroScoresHalvesWhatIsLeft) {
-  Encoding encoding = encodingNamed("stick_breaking_remainder");
+  Encoding encoding = encodingNamed("log_of_mass_left");
   TensorMap inputs = inputsWithoutScores(encoding, {1, 1, 1, 4, 4, 2, 1});
   inputs["v"] = doubles({1, 10, 100, 1000}, {1, 1, 4, 1});
   auto results = evaluated(encoding.program, inputs);
@@ -176,7 +176,7 @@ TEST(ClosedForm, StickBreakingOfZeroScoresHalvesWhatIsLeft) {
 }
 
 TEST(ClosedForm, StickBreakingMassAndRemainderAddToOne) {
-  Encoding encoding = encodingNamed("stick_breaking_remainder");
+  Encoding encoding = encodingNamed("log_of_mass_left");
   CallShape shape{2, 3, 3, 12, 12, 4, 1};
   TensorMap inputs = randomInputs(encoding, shape, 3, DType::F64, 3.0);
   inputs["v"] = doubles(std::vector<double>(2 * 3 * 12, 1.0), {2, 3, 12, 1});

@@ -277,7 +277,7 @@ std::vector<Entry> otherEncodings() {
       {"rope_bidirectional", [](auto &f) { f.attention({}, {rotary(f, false)}, f.noMask); }},
       {"stick_breaking",
        [](ProgramBuilder &f) { f.attention({}, {}, causal(f), stickBreaking()); }},
-      {"stick_breaking_remainder",
+      {"log_of_mass_left",
        [](ProgramBuilder &f) {
          Options options = stickBreaking();
          options.lseName = "r";
@@ -290,7 +290,7 @@ std::vector<Entry> otherEncodings() {
          options.attributes = {{"attend_current", true}, {"remainder", "#pe.remainder<value>"}};
          f.attention({learnedSlopes(f)}, {}, causal(f), options);
        }},
-      {"stick_breaking_both",
+      {"both_sides_and_remainder",
        [](ProgramBuilder &f) {
          Options options = stickBreaking();
          options.attributes = {{"direction", "#pe.direction<both>"},

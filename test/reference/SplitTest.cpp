@@ -141,7 +141,7 @@ TEST(SplitKeys, SoftmaxMergesByLogSumExp) {
 }
 
 TEST(SplitKeys, StickBreakingMergesByRemainingMass) {
-  Encoding encoding = encodingNamed("stick_breaking_remainder");
+  Encoding encoding = encodingNamed("log_of_mass_left");
   TensorMap inputs = randomInputs(encoding, kShape, 17);
   auto whole = evaluated(encoding.program, inputs);
   Halves halves = splitKeys(encoding, inputs, 8);
@@ -160,7 +160,7 @@ TEST(SplitKeys, StickBreakingMergesByRemainingMass) {
 
 // With the remainder the weights of a row add up to 1, on one side and as the mean of both.
 TEST(Remainder, WeightsAddUpToOne) {
-  for (const char *name : {"stick_breaking_own", "stick_breaking_both"}) {
+  for (const char *name : {"stick_breaking_own", "both_sides_and_remainder"}) {
     Encoding encoding = encodingNamed(name);
     TensorMap inputs = randomInputs(encoding, {1, 2, 2, 6, 6, 4, 4}, 17);
     for (double &x : inputs["v"].values<double>())

@@ -137,7 +137,6 @@ Status Run::compile() {
   if (!compiled)
     return compiled.error();
   function = *compiled;
-  noteRowsWithoutKeys();
   // Rounded once to the types of the computation: the reference sees the same numbers.
   for (TensorMap *tensors : {&arguments, &cotangents}) {
     auto planned = api::asPlanned(*tensors, function->runner->getPlan());
@@ -315,6 +314,7 @@ Status Run::execute() {
     return compiled;
   if (Status computed = compute(); !computed)
     return computed;
+  noteRowsWithoutKeys(); // behind errors: the first line is theirs
   if (Status compared = compareWithReference(); !compared)
     return compared;
   if (options.materialize)

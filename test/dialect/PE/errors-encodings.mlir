@@ -451,7 +451,7 @@ func.func @attribute_of_none() {
 
 !t = tensor<1x2x8x16xf32>
 func.func @not_built(%q: !t, %k: !t, %v: !t) -> !t {
-  // expected-error @below {{expected no attributes but dropout, normalizer, scale, found 'pe.softcap'; soft-capping is not built yet (attribute-C1)}}
+  // expected-error @below {{expected no attributes but attend_current, direction, dropout, normalizer, remainder, scale, found 'pe.softcap'; soft-capping is not built yet (attribute-C1)}}
   %o = pe.attention %q, %k, %v {pe.softcap = 30.0} : (!t, !t, !t) -> !t
   return %o : !t
 }
