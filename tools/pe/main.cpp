@@ -1,7 +1,7 @@
 //===- main.cpp - the program `pe` ---===//
 //
 // Links the runtime only; the compiler is a library that is loaded when a source must be
-// compiled. `pe train`, `pe demo` and `pe reinit` read their own flags (runtime/train).
+// compiled. `pe train` and `pe demo` read their own flags (runtime/train).
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/api/Compiler.h"
@@ -87,7 +87,9 @@ int main(int argc, char **argv) {
         std::tuple{"doctor", "Say what this machine has of what pe needs", &addDoctor},
         std::tuple{"bench", "Time encodings against unfused attention, checked first", &addBench},
         std::tuple{"plot", "Draw an encoding or a run: SVG pictures and their numbers as CSV",
-                   &addPlot}}) {
+                   &addPlot},
+        std::tuple{"reinit", "Project the weights of a checkpoint onto scaled isometries",
+                   &addReinit}}) {
     CLI::App *command = app.add_subcommand(name, about);
     actions.emplace_back(command, add(*command));
   }

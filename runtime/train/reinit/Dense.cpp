@@ -15,7 +15,7 @@ using blas::Transpose;
 /// Edge of a tile of a symmetric matrix, and of a block of a factorisation.
 constexpr int64_t kTile = 256;
 /// Rows of a strip: enough for the BLAS to be fast, few enough to share between threads.
-constexpr int64_t kStrip = 128;
+constexpr int64_t kStrip = 192;
 
 int64_t partsOf(int64_t size, int64_t part) { return (size + part - 1) / part; }
 int64_t sizeOfPart(int64_t size, int64_t part, int64_t index) {

@@ -22,6 +22,8 @@ constexpr Spelling<Layout> kLayouts[] = {{Layout::OutIn, "out-in"}, {Layout::InO
 constexpr Spelling<Method> kMethods[] = {{Method::Project, "project"},
                                          {Method::ShrinkPerturb, "shrink-perturb"},
                                          {Method::Fresh, "fresh"}};
+constexpr Spelling<Target> kTargets[] = {
+    {Target::All, "all"}, {Target::Attention, "attention"}, {Target::Mlp, "mlp"}};
 
 template <typename Value, size_t count>
 Expected<Value> parse(const Spelling<Value> (&table)[count], const char *what,
@@ -32,7 +34,7 @@ Expected<Value> parse(const Spelling<Value> (&table)[count], const char *what,
       return entry.value;
     choices.emplace_back(entry.name);
   }
-  return makeError("expected a ", what, " of ", joinChoices(choices), ", found '", name, "'");
+  return makeError("expected ", what, " of ", joinChoices(choices), ", found '", name, "'");
 }
 
 template <typename Value, size_t count>
@@ -47,10 +49,13 @@ std::string_view spell(const Spelling<Value> (&table)[count], Value value) {
 
 std::string_view nameOf(Engine engine) { return spell(kEngines, engine); }
 std::string_view nameOf(Scale scale) { return spell(kScales, scale); }
-Expected<Engine> parseEngine(std::string_view name) { return parse(kEngines, "engine", name); }
-Expected<Norm> parseNorm(std::string_view name) { return parse(kNorms, "norm", name); }
-Expected<Scale> parseScale(std::string_view name) { return parse(kScales, "scale", name); }
-Expected<Layout> parseLayout(std::string_view name) { return parse(kLayouts, "layout", name); }
-Expected<Method> parseMethod(std::string_view name) { return parse(kMethods, "method", name); }
+Expected<Engine> parseEngine(std::string_view name) { return parse(kEngines, "an engine", name); }
+Expected<Norm> parseNorm(std::string_view name) { return parse(kNorms, "a norm", name); }
+Expected<Scale> parseScale(std::string_view name) { return parse(kScales, "a scale", name); }
+Expected<Layout> parseLayout(std::string_view name) { return parse(kLayouts, "a layout", name); }
+Expected<Target> parseTarget(std::string_view name) {
+  return parse(kTargets, "a reinit target", name);
+}
+Expected<Method> parseMethod(std::string_view name) { return parse(kMethods, "a method", name); }
 
 } // namespace pe::reinit

@@ -21,6 +21,10 @@ namespace pe::reinit {
 enum class Method : uint8_t { Project, ShrinkPerturb, Fresh };
 Expected<Method> parseMethod(std::string_view name);
 
+/// Which weights: all that a projection is meant for, or those of one kind of layer.
+enum class Target : uint8_t { All, Attention, Mlp };
+Expected<Target> parseTarget(std::string_view name);
+
 /// Replaces the values of a matrix [rows, cols], whose elements are stored as `stored`, by its
 /// scaled polar factor rounded to that type. A zero matrix is left alone (`chosen` false, `why`
 /// "zero"). Weights that are not finite are an error naming the matrix, and stay unchanged. `sfe`

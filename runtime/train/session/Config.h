@@ -22,8 +22,8 @@ namespace pe::train {
 /// When weights are projected (reinit/Reinit.h).
 struct ReinitConfig {
   bool enabled = false;
-  ReinitTarget target = ReinitTarget::All;
-  reinit::Scale scale = reinit::Scale::Muon;
+  /// What is done; the seed is the run's.
+  ReinitChange change;
   /// Before this step; none: at the start of every phase but the first.
   std::optional<int64_t> step;
 };

@@ -74,7 +74,9 @@ Session::create(const TrainConfig &config, Environment environment,
 }
 
 Status Session::reinitialise(const std::vector<Observer *> &observers) {
-  auto reports = state->reinitialise(settings.reinit.target, settings.reinit.scale, settings.seed);
+  ReinitChange change = settings.reinit.change;
+  change.settings.seed = settings.seed;
+  auto reports = state->reinitialise(change);
   if (!reports)
     return reports.takeError();
   for (Observer *observer : observers)

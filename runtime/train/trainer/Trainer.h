@@ -15,8 +15,17 @@
 namespace pe::train {
 
 /// Which weights a reinit replaces, by their role in the model.
-enum class ReinitTarget : uint8_t { All, Attention, Mlp };
-Expected<ReinitTarget> parseReinitTarget(std::string_view name);
+using ReinitTarget = reinit::Target;
+
+/// What a reinit does to them.
+struct ReinitChange {
+  ReinitTarget target = ReinitTarget::All;
+  reinit::Method method = reinit::Method::Project;
+  /// Of the projection; its seed is that of noise and of fresh values.
+  reinit::Settings settings = {};
+  /// Of ShrinkPerturb: the share of the old weights.
+  double shrink = 0.4;
+};
 
 struct StepReport {
   /// Counted from 0.
@@ -45,10 +54,9 @@ public:
   /// Norm of all weights.
   double weightNorm() const { return adam.norm(decoder->values(), pool); }
 
-  /// Projects the target's weight matrices and resets the optimizer state of exactly those. Weights
+  /// Changes the target's weight matrices and resets the optimizer state of exactly those. Weights
   /// that are not finite are an error, and then nothing is changed.
-  Expected<std::vector<reinit::MatrixReport>> reinitialise(ReinitTarget target, reinit::Scale scale,
-                                                           uint64_t seed);
+  Expected<std::vector<reinit::MatrixReport>> reinitialise(const ReinitChange &change);
 
   /// For resuming.
   void restore(int64_t steps, int64_t skipped);

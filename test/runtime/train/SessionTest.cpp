@@ -254,8 +254,8 @@ TEST(Options, AreRead) {
   EXPECT_EQ(config.evaluation.lengths, (std::vector<int64_t>{64, 128}));
   EXPECT_TRUE(config.reinit.enabled);
   EXPECT_EQ(config.reinit.step, 100);
-  EXPECT_EQ(config.reinit.target, ReinitTarget::Mlp);
-  EXPECT_EQ(config.reinit.scale, reinit::Scale::Fro);
+  EXPECT_EQ(config.reinit.change.target, ReinitTarget::Mlp);
+  EXPECT_EQ(config.reinit.change.settings.scale, reinit::Scale::Fro);
   EXPECT_EQ(config.decay, Decay::Cosine);
   EXPECT_EQ(config.seed, 7u);
 }
@@ -271,6 +271,14 @@ TEST(Options, RefuseWhatTheyDoNotKnow) {
   EXPECT_EQ(optionsError({"--reinit-iters=5"}),
             "--reinit-iters: expected 0 (no reinit) or 4 (the iterations of engine qdwh), found "
             "'5'");
+  EXPECT_EQ(optionsError({"--reinit-iters=4", "--reinit-engine=quintic"}),
+            "--reinit-iters: expected 0 (no reinit) or 1 (reinit), found '4'");
+  EXPECT_EQ(optionsError({"--reinit-iters=-1", "--reinit-engine=cubic"}),
+            "--reinit-iters: expected 0 (no reinit) to 1000 steps, found -1");
+  EXPECT_EQ(optionsError({"--shrink=2"}), "--shrink: expected 0 to 1, found 2");
+  EXPECT_EQ(optionsError({"--reinit-method=zero"}),
+            "--reinit-method: expected a method of 'project', 'shrink-perturb' or 'fresh', found "
+            "'zero'");
   EXPECT_EQ(optionsError({"--reinit-at=plateau"}),
             "--reinit-at: expected 'phase' or the number of a step ('plateau' is not built yet), "
             "found 'plateau'");
