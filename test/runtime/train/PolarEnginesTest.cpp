@@ -71,6 +71,25 @@ TEST_F(PolarEngines, QuinticIsAccurateToAConditionOfAThousand) {
     }
 }
 
+/// What is stored as floats is spared the last step, which would hide what Cholesky-QR loses.
+TEST_F(PolarEngines, TallMatricesKeepTheirPrecision) {
+  reinit::CallingThread pool;
+  for (double condition : {1e4, 1e5, 1e6})
+    for (int64_t rows : {49, 192, 700}) {
+      SCOPED_TRACE(std::to_string(condition) + ", " + std::to_string(rows));
+      Dense left = frame(rows, 48, 1), right = frame(48, 48, 2);
+      Dense w = compose(left, spectrumOf(48, condition), right);
+      Dense exact = compose(left, std::vector<double>(48, 1.0), right);
+      auto found = reinit::polarFactor(rows, 48, w.values.data(), {}, pool, DType::F32);
+      ASSERT_TRUE(found);
+      EXPECT_EQ(found->rank, 48);
+      EXPECT_LT(found->deviation / 48, 1e-12);
+      Dense factor(rows, 48);
+      factor.values = found->factor;
+      EXPECT_LT(distance(factor, exact) / std::sqrt(48.0), 1e-6);
+    }
+}
+
 TEST_F(PolarEngines, QuinticEndsForEveryMatrixOfFloats) {
   for (int64_t n : {1, 2, 64, 192})
     for (int64_t rows : {n, 4 * n}) {
