@@ -1,6 +1,7 @@
 //===- CApi.cpp - pe-c.h ---------------------------------------------------===//
 
 #include "pe/pe-c.h"
+#include "pe/reinit.h"
 
 #include "runtime/api/CArguments.h"
 #include "runtime/api/Describe.h"
@@ -95,6 +96,56 @@ template <typename Body> int guarded(Body &&body) {
 }
 
 //===- What C programs give -----------------------------------------------------===//
+
+/// Texts by name; those that are not given keep the default.
+Expected<pe::reinit::Settings> settingsOf(const pe_reinit_options &given) {
+  pe::reinit::Settings settings;
+  Status status;
+  const auto read = [&status](const char *text, auto parse, auto &value) {
+    if (!text || !status)
+      return;
+    if (auto parsed = parse(text))
+      value = *parsed;
+    else
+      status = parsed.takeError();
+  };
+  read(given.engine, pe::reinit::parseEngine, settings.engine);
+  read(given.norm, pe::reinit::parseNorm, settings.norm);
+  read(given.scale, pe::reinit::parseScale, settings.scale);
+  read(given.layout, pe::reinit::parseLayout, settings.layout);
+  if (!status)
+    return status.takeError();
+  settings.seed = given.seed;
+  if (given.iterations)
+    settings.iterations = given.iterations;
+  return settings;
+}
+
+/// Projects and reports; the reports' count is checked before anything changes.
+Status reinitWeights(const pe_view &weights, const pe_reinit_options &options,
+                     pe_reinit_report *reports, int32_t count) {
+  auto settings = settingsOf(options);
+  if (!settings)
+    return settings.takeError();
+  const int64_t matrices = weights.rank == 3 ? weights.shape[0] : 1;
+  if (reports && count != matrices)
+    return makeError("expected ", matrices, " reports, one per matrix, found ", count);
+  std::optional<pe::cpu::HostPool> host;
+  if (options.pool) {
+    if (!options.pool->parallel_for || !options.pool->threads)
+      return missing("pool");
+    host.emplace(*options.pool);
+  }
+  auto done = pe::reinit::project(weights, *settings, host ? &*host : nullptr);
+  if (!done)
+    return done.takeError();
+  for (size_t i = 0; reports && i < done->size(); ++i) {
+    const pe::reinit::MatrixReport &r = (*done)[i];
+    reports[i] = {r.shape[0], r.shape[1], r.rank,  r.dfiBefore,  r.dfiAfter,
+                  r.sfe,      r.norm,     r.scale, r.iterations, r.chosen};
+  }
+  return host ? host->status() : Status::success();
+}
 
 using FunctionHandle = std::shared_ptr<pe_function>;
 
@@ -363,6 +414,18 @@ int pe_result(const pe_call *call, const char *name, pe_view *tensor) {
         known += (known.empty() ? "" : ", ") + found;
       }
     return makeError("expected a result or gradient of ", known, ", found '", name, "'");
+  });
+}
+
+int pe_reinit(const pe_view *weights, const pe_reinit_options *options, pe_reinit_report *reports,
+              int32_t count) {
+  return guarded([&]() -> Status {
+    if (!weights)
+      return missing("weights");
+    pe_reinit_options known;
+    if (Status s = readVersioned(options, "reinit_options", known); !s)
+      return s;
+    return reinitWeights(*weights, known, reports, count);
   });
 }
 

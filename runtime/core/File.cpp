@@ -9,6 +9,7 @@
 #include <memory>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace pe {
 namespace {
@@ -145,6 +146,54 @@ Status writeFileAtomically(const std::string &path, Durability durability,
     ::unlink(temporary.c_str());
   if (!status || durability != Durability::Disk)
     return status;
+  const size_t slash = target.rfind('/');
+  return syncFolder(slash == std::string::npos ? "." : target.substr(0, slash + 1));
+}
+
+Expected<PendingFile> PendingFile::create(const std::string &path) {
+  const std::string target = resolve(path);
+  if (isSpecialFile(target))
+    return makeError("file '", path, "': expected a regular file or none, found something else");
+  const std::string temporary = temporaryName(target);
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0)
+    return systemError(path, "cannot create");
+  return PendingFile(path, target, temporary, fd);
+}
+
+PendingFile::PendingFile(PendingFile &&other) noexcept
+    : path(std::move(other.path)), target(std::move(other.target)),
+      temporary(std::exchange(other.temporary, "")), fd(std::exchange(other.fd, -1)) {}
+
+PendingFile::~PendingFile() {
+  if (fd >= 0)
+    ::close(fd);
+  if (!temporary.empty())
+    ::unlink(temporary.c_str());
+}
+
+Status PendingFile::write(std::string_view bytes) {
+  if (!writeAll(fd, bytes))
+    return systemError(path, "cannot write");
+  return Status::success();
+}
+
+Status PendingFile::finish() {
+  const bool synced = ::fsync(fd) == 0 || errno == EINVAL;
+  if (!synced)
+    return systemError(path, "cannot write");
+  if (::close(std::exchange(fd, -1)) != 0)
+    return systemError(path, "cannot write");
+  return Status::success();
+}
+
+Status PendingFile::commit() {
+  if (fd >= 0)
+    if (Status finished = finish(); !finished)
+      return finished;
+  if (::rename(temporary.c_str(), target.c_str()) != 0)
+    return systemError(path, "cannot replace");
+  temporary.clear();
   const size_t slash = target.rfind('/');
   return syncFolder(slash == std::string::npos ? "." : target.substr(0, slash + 1));
 }

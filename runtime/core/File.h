@@ -37,6 +37,30 @@ Status writeFileAtomically(const std::string &path, Durability durability,
 Status writeFileAtomically(const std::string &path, std::string_view bytes,
                            Durability durability = Durability::Process);
 
+/// A file that is being written beside its target, for writers that can fail half-way or that
+/// replace several files together: commit() renames it to the target; without it nothing remains.
+class PendingFile {
+public:
+  static Expected<PendingFile> create(const std::string &path);
+  PendingFile(PendingFile &&other) noexcept;
+  PendingFile &operator=(PendingFile &&) = delete;
+  ~PendingFile();
+
+  Status write(std::string_view bytes);
+  /// Brings what was written to the disk. Afterwards commit() can hardly fail.
+  Status finish();
+  /// Replaces the target.
+  Status commit();
+
+private:
+  PendingFile(std::string path, std::string target, std::string temporary, int fd)
+      : path(std::move(path)), target(std::move(target)), temporary(std::move(temporary)), fd(fd) {}
+
+  /// As the user named it; behind symbolic links; where the bytes are until the end.
+  std::string path, target, temporary;
+  int fd;
+};
+
 /// Whether the end of a file's name is the suffix of writeFileAtomically's temporary files
 /// (".tmp.417.0"), which a killed process leaves behind.
 bool isTemporaryEnding(std::string_view ending);

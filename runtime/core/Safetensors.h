@@ -16,7 +16,9 @@
 
 #include "runtime/core/Tensor.h"
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +43,37 @@ Expected<Safetensors> readSafetensors(const std::string &path);
 
 /// The same from memory; `file` is the name used in errors.
 Expected<Safetensors> parseSafetensors(std::string_view bytes, const std::string &file);
+
+/// An open file whose tensors are read one by one, or in parts: for files larger than memory.
+class SafetensorsFile {
+public:
+  struct Entry {
+    std::string name;
+    DType dtype;
+    Shape shape;
+    /// Offsets of its bytes in the file.
+    uint64_t begin, end;
+  };
+
+  /// Opens and checks the file as readSafetensors does.
+  static Expected<SafetensorsFile> open(const std::string &path);
+
+  /// In the order of their bytes, which follow the header without holes.
+  const std::vector<Entry> &entries() const { return list; }
+  const Entry *find(std::string_view name) const;
+  const std::string &path() const { return name; }
+  /// Where the header ends and the tensors begin, and where the file ends.
+  uint64_t dataBegin() const { return start; }
+  uint64_t size() const { return length; }
+  /// Copies `count` bytes at `offset`, all within the file.
+  Status read(uint64_t offset, void *to, size_t count) const { return source(offset, to, count); }
+
+private:
+  std::string name;
+  std::vector<Entry> list;
+  uint64_t start = 0, length = 0;
+  std::function<Status(uint64_t, void *, size_t)> source;
+};
 
 /// Writes the tensors in the given order, atomically. Names must differ.
 Status writeSafetensors(const std::string &path, const Safetensors &content);

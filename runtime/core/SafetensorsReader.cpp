@@ -32,12 +32,13 @@ struct ByteSource {
   std::function<Status(uint64_t offset, void *to, size_t count)> read;
 };
 
-struct Entry {
-  std::string name;
-  DType dtype;
-  Shape shape;
-  uint64_t begin;
-  uint64_t end;
+using Entry = SafetensorsFile::Entry;
+
+/// What the header says: offsets are counted from the data's begin.
+struct Index {
+  std::vector<Entry> entries;
+  std::map<std::string, std::string> metadata;
+  uint64_t dataStart = 0;
 };
 
 Error inTensor(const ByteSource &source, const std::string &name, const std::string &message) {
@@ -217,7 +218,7 @@ Expected<Entry> readEntry(const ByteSource &source, const std::string &name, con
   return entry;
 }
 
-Status readMetadata(const ByteSource &source, const Json &json, Safetensors &out) {
+Status readMetadata(const ByteSource &source, const Json &json, Index &out) {
   if (!json.is_object())
     return makeError("file '", source.file, "': expected '__metadata__' to be an object of texts");
   for (const auto &item : json.items()) {
@@ -252,41 +253,76 @@ Status checkCoverage(const ByteSource &source, const std::vector<Entry> &entries
   return Status::success();
 }
 
-Expected<Safetensors> read(const ByteSource &source) {
+Expected<Index> readIndex(const ByteSource &source) {
   Expected<std::string> text = readHeaderText(source);
   if (!text)
     return text.takeError();
   Expected<Json> header = parseHeader(source, *text);
   if (!header)
     return header.takeError();
-  const uint64_t dataStart = kLengthBytes + text->size();
-  Safetensors result;
-  std::vector<Entry> entries;
+  Index index;
+  index.dataStart = kLengthBytes + text->size();
+  const uint64_t dataBytes = source.size - index.dataStart;
   for (const auto &item : header->items()) {
     if (item.key() == "__metadata__") {
-      if (Status s = readMetadata(source, item.value(), result); !s)
+      if (Status s = readMetadata(source, item.value(), index); !s)
         return s.takeError();
       continue;
     }
-    Expected<Entry> entry = readEntry(source, item.key(), item.value(), source.size - dataStart);
+    Expected<Entry> entry = readEntry(source, item.key(), item.value(), dataBytes);
     if (!entry)
       return entry.takeError();
-    entries.push_back(*std::move(entry));
+    index.entries.push_back(*std::move(entry));
   }
-  std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) {
+  std::sort(index.entries.begin(), index.entries.end(), [](const Entry &a, const Entry &b) {
     return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
   });
-  if (Status s = checkCoverage(source, entries, source.size - dataStart); !s)
+  if (Status s = checkCoverage(source, index.entries, dataBytes); !s)
     return s.takeError();
-  for (Entry &entry : entries) {
+  return index;
+}
+
+Expected<Safetensors> read(const ByteSource &source) {
+  Expected<Index> index = readIndex(source);
+  if (!index)
+    return index.takeError();
+  Safetensors result;
+  result.metadata = std::move(index->metadata);
+  for (Entry &entry : index->entries) {
     Expected<Tensor> tensor = Tensor::allocate(entry.dtype, entry.shape);
     if (!tensor)
       return inTensor(source, entry.name, tensor.error().getMessage());
-    if (Status s = source.read(dataStart + entry.begin, tensor->rawData(), tensor->byteSize()); !s)
+    if (Status s =
+            source.read(index->dataStart + entry.begin, tensor->rawData(), tensor->byteSize());
+        !s)
       return s.takeError();
     result.tensors.push_back({std::move(entry.name), *std::move(tensor)});
   }
   return result;
+}
+
+/// The file's bytes, which stay readable when it is replaced.
+Expected<ByteSource> openSource(const std::string &path) {
+  std::shared_ptr<std::FILE> file(std::fopen(path.c_str(), "rbe"),
+                                  [](std::FILE *open) { return open ? std::fclose(open) : 0; });
+  if (!file)
+    return systemError(path, "cannot open");
+  struct stat info;
+  if (::fstat(::fileno(file.get()), &info) != 0)
+    return systemError(path, "cannot read");
+  if (!S_ISREG(info.st_mode))
+    return makeError("file '", path, "': expected a regular file");
+  return ByteSource{path, static_cast<uint64_t>(info.st_size),
+                    [path, file](uint64_t offset, void *to, size_t count) -> Status {
+                      if (::fseeko(file.get(), static_cast<off_t>(offset), SEEK_SET) != 0)
+                        return systemError(path, "cannot read");
+                      if (std::fread(to, 1, count, file.get()) == count)
+                        return Status::success();
+                      if (std::ferror(file.get()))
+                        return systemError(path, "cannot read");
+                      return makeError("file '", path, "': expected ", count, " bytes at offset ",
+                                       offset, ", found the end of the file; it is being changed");
+                    }};
 }
 
 } // namespace
@@ -307,26 +343,37 @@ Expected<Safetensors> parseSafetensors(std::string_view bytes, const std::string
 }
 
 Expected<Safetensors> readSafetensors(const std::string &path) {
-  std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(path.c_str(), "rbe"),
-                                                        std::fclose);
-  if (!file)
-    return systemError(path, "cannot open");
-  struct stat info;
-  if (::fstat(::fileno(file.get()), &info) != 0)
-    return systemError(path, "cannot read");
-  if (!S_ISREG(info.st_mode))
-    return makeError("file '", path, "': expected a regular file");
-  return read({path, static_cast<uint64_t>(info.st_size),
-               [&](uint64_t offset, void *to, size_t count) -> Status {
-                 if (::fseeko(file.get(), static_cast<off_t>(offset), SEEK_SET) != 0)
-                   return systemError(path, "cannot read");
-                 if (std::fread(to, 1, count, file.get()) == count)
-                   return Status::success();
-                 if (std::ferror(file.get()))
-                   return systemError(path, "cannot read");
-                 return makeError("file '", path, "': expected ", count, " bytes at offset ",
-                                  offset, ", found the end of the file; it is being changed");
-               }});
+  Expected<ByteSource> source = openSource(path);
+  if (!source)
+    return source.takeError();
+  return read(*source);
+}
+
+Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
+  Expected<ByteSource> source = openSource(path);
+  if (!source)
+    return source.takeError();
+  Expected<Index> index = readIndex(*source);
+  if (!index)
+    return index.takeError();
+  SafetensorsFile file;
+  file.name = path;
+  file.list = std::move(index->entries);
+  for (Entry &entry : file.list) {
+    entry.begin += index->dataStart;
+    entry.end += index->dataStart;
+  }
+  file.start = index->dataStart;
+  file.length = source->size;
+  file.source = std::move(source->read);
+  return file;
+}
+
+const SafetensorsFile::Entry *SafetensorsFile::find(std::string_view wanted) const {
+  for (const Entry &entry : list)
+    if (entry.name == wanted)
+      return &entry;
+  return nullptr;
 }
 
 } // namespace pe

@@ -18,10 +18,14 @@ ROOMS = {
     "runtime/reference": (("runtime/include", "runtime/plan", "runtime/core"), False),
     "runtime/api": (
         ("runtime/include", "runtime/plan", "runtime/core", "runtime/device", "runtime/reference",
-         "runtime/jit/JitInterface.h"), False),
+         "runtime/train/reinit", "runtime/jit/JitInterface.h"), False),
+    # The BLAS, and the projection of weights on it, which the API offers too.
+    "runtime/train/blas": (("runtime/include", "runtime/core"), False),
+    "runtime/train/reinit": (("runtime/include", "runtime/core", "runtime/device",
+                              "runtime/train/blas"), False),
     # Training calls kernels as any user does: through the API.
     "runtime/train": (("runtime/include", "runtime/plan", "runtime/core", "runtime/device",
-                       "runtime/chart"), False),
+                       "runtime/chart", "runtime/train/blas", "runtime/train/reinit"), False),
     "dialect/Math": ((), False),
     "dialect/PE": (("dialect/Math", "runtime/plan"), True),
     "dialect/Tile": (("dialect/Math", "runtime/plan"), True),

@@ -23,6 +23,7 @@ Action addExplain(CLI::App &app);
 Action addDoctor(CLI::App &app);
 Action addBench(CLI::App &app);
 Action addPlot(CLI::App &app);
+Action addReinit(CLI::App &app);
 Action addRepresent(CLI::App &app);
 
 /// Prints the error as `pe NAME` would and returns 1.

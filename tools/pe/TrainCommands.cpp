@@ -67,8 +67,6 @@ std::optional<int> runTrainCommand(const std::string &name,
                                    const std::vector<std::string> &arguments) {
   if (name == "demo")
     return runDemo(arguments);
-  if (name == "reinit")
-    return reportError(name, makeError("this command is not built yet; see pe --help"));
   if (name != "train")
     return std::nullopt;
   Status status = train(arguments);

@@ -1,7 +1,7 @@
 //===- main.cpp - the program `pe` ---===//
 //
 // Links the runtime only; the compiler is a library that is loaded when a source must be
-// compiled. `pe train`, `pe demo` and `pe reinit` read their own flags (runtime/train).
+// compiled. `pe train` and `pe demo` read their own flags (runtime/train).
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/api/Compiler.h"
@@ -89,7 +89,9 @@ int main(int argc, char **argv) {
         std::tuple{"plot", "Draw an encoding or a run: SVG pictures and their numbers as CSV",
                    &addPlot},
         std::tuple{"represent", "Write known biases as networks of progressive interpolation",
-                   &addRepresent}}) {
+                   &addRepresent},
+        std::tuple{"reinit", "Project the weights of a checkpoint onto scaled isometries",
+                   &addReinit}}) {
     CLI::App *command = app.add_subcommand(name, about);
     actions.emplace_back(command, add(*command));
   }

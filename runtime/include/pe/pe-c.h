@@ -207,6 +207,36 @@ int pe_backward(const pe_function *function, pe_call *call, const pe_view *cotan
 int pe_result(const pe_call *call, const char *name, pe_view *tensor);
 void pe_call_free(pe_call *call);
 
+/*===-- Reinit: weights onto scaled isometries ----------------------------===*/
+
+/* Zeros and NULL are defaults: "qdwh", 10 steps of "cubic" from its "fro" norm, "muon", "out-in",
+   pe's own threads. pe/reinit.h says what they mean. */
+typedef struct pe_reinit_options {
+  uint64_t size;      /* sizeof(pe_reinit_options): which members there are */
+  const char *engine; /* "qdwh", "quintic" or "cubic" */
+  const char *norm;   /* of cubic: "fro" or "spectral" */
+  const char *scale;  /* "muon", "none", "mean-sigma" or "fro" */
+  const char *layout; /* "out-in" or "in-out" */
+  uint64_t seed;
+  const pe_pool *pool;
+  int32_t iterations; /* of cubic */
+} pe_reinit_options;
+
+typedef struct pe_reinit_report {
+  int64_t rows, cols, rank;
+  /* |X^T X - I|_F^2 per dimension before, and after without the scale; |W - W_new|_F^2; |W|_F. */
+  double dfi_before, dfi_after, sfe, norm, scale;
+  int32_t iterations;
+  int32_t chosen; /* 0: a matrix of zeros, which stays */
+} pe_reinit_report;
+
+/* Replaces the matrix [rows, cols], or each matrix of a stack [count, rows, cols], by its scaled
+   polar factor, in the caller's memory: contiguous, PE_F32, PE_F64, PE_BF16 or PE_F16. `options`
+   and `reports` may be NULL; else there are `count` reports, one per matrix. After an error nothing
+   has been changed. Needs OpenBLAS (package libopenblas0-pthread). */
+int pe_reinit(const pe_view *weights, const pe_reinit_options *options, pe_reinit_report *reports,
+              int32_t count);
+
 #ifdef __cplusplus
 }
 #endif

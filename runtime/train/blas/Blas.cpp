@@ -27,6 +27,7 @@ struct Functions {
                 float *, int);
   void (*dgemm)(int, int, int, int, int, int, double, const double *, int, const double *, int,
                 double, double *, int);
+  void (*ssyrk)(int, int, int, int, int, float, const float *, int, float, float *, int);
   void (*dsyrk)(int, int, int, int, int, double, const double *, int, double, double *, int);
   void (*dtrsm)(int, int, int, int, int, int, int, double, const double *, int, double *, int);
   void (*dpotrf)(const char *, const int *, double *, const int *, int *);
@@ -62,6 +63,7 @@ Status loadOnce() {
   std::string missing;
   bool complete = find(library, "cblas_sgemm", functions.sgemm, missing) &&
                   find(library, "cblas_dgemm", functions.dgemm, missing) &&
+                  find(library, "cblas_ssyrk", functions.ssyrk, missing) &&
                   find(library, "cblas_dsyrk", functions.dsyrk, missing) &&
                   find(library, "cblas_dtrsm", functions.dtrsm, missing) &&
                   find(library, "dpotrf_", functions.dpotrf, missing) &&
@@ -90,27 +92,34 @@ Status load() {
 std::string coreName() { return functions.coreName(); }
 
 void gemm(int64_t m, int64_t n, int64_t k, Operand<float> a, Operand<float> b, float beta, float *c,
-          int64_t pitchC) {
+          int64_t pitchC, float alpha) {
   functions.sgemm(kRowMajor, cblas(a.transpose), cblas(b.transpose), narrow(m), narrow(n),
-                  narrow(k), 1.0f, a.data, narrow(a.pitch), b.data, narrow(b.pitch), beta, c,
+                  narrow(k), alpha, a.data, narrow(a.pitch), b.data, narrow(b.pitch), beta, c,
                   narrow(pitchC));
 }
 
 void gemm(int64_t m, int64_t n, int64_t k, Operand<double> a, Operand<double> b, double beta,
-          double *c, int64_t pitchC) {
+          double *c, int64_t pitchC, double alpha) {
   functions.dgemm(kRowMajor, cblas(a.transpose), cblas(b.transpose), narrow(m), narrow(n),
-                  narrow(k), 1.0, a.data, narrow(a.pitch), b.data, narrow(b.pitch), beta, c,
+                  narrow(k), alpha, a.data, narrow(a.pitch), b.data, narrow(b.pitch), beta, c,
                   narrow(pitchC));
 }
 
-void gramUpper(int64_t m, int64_t n, const double *x, double *gram) {
-  functions.dsyrk(kRowMajor, kUpper, kTranspose, narrow(n), narrow(m), 1.0, x, narrow(n), 0.0, gram,
-                  narrow(n));
+void gramUpper(int64_t m, int64_t n, const float *x, int64_t pitchX, float *gram,
+               int64_t pitchGram) {
+  functions.ssyrk(kRowMajor, kUpper, kTranspose, narrow(n), narrow(m), 1.0f, x, narrow(pitchX),
+                  0.0f, gram, narrow(pitchGram));
 }
 
-bool choleskyUpper(int64_t n, double *a) {
-  int size = narrow(n), info = 0;
-  functions.dpotrf("L", &size, a, &size, &info);
+void gramUpper(int64_t m, int64_t n, const double *x, int64_t pitchX, double *gram,
+               int64_t pitchGram) {
+  functions.dsyrk(kRowMajor, kUpper, kTranspose, narrow(n), narrow(m), 1.0, x, narrow(pitchX), 0.0,
+                  gram, narrow(pitchGram));
+}
+
+bool choleskyUpper(int64_t n, double *a, int64_t pitch) {
+  int size = narrow(n), stride = narrow(pitch), info = 0;
+  functions.dpotrf("L", &size, a, &stride, &info);
   return info == 0;
 }
 
@@ -119,9 +128,10 @@ void solveRight(int64_t m, int64_t n, const double *r, Transpose transpose, doub
                   r, narrow(n), x, narrow(n));
 }
 
-void solveLeft(int64_t m, int64_t n, const double *r, double *x) {
-  functions.dtrsm(kRowMajor, kLeft, kUpper, kNoTranspose, kNonUnit, narrow(m), narrow(n), 1.0, r,
-                  narrow(m), x, narrow(n));
+void solveLeft(int64_t m, int64_t n, const double *r, int64_t pitchR, Transpose transpose,
+               double *x, int64_t pitchX) {
+  functions.dtrsm(kRowMajor, kLeft, kUpper, cblas(transpose), kNonUnit, narrow(m), narrow(n), 1.0,
+                  r, narrow(pitchR), x, narrow(pitchX));
 }
 
 int64_t rankOfGram(int64_t n, double *a) {

@@ -36,23 +36,28 @@ template <typename T> struct Operand {
   Transpose transpose = Transpose::No;
 };
 
-/// c[m,n] = a[m,k] * b[k,n] + beta * c, with a and b as read (after their transposition).
+/// c[m,n] = alpha * a[m,k] * b[k,n] + beta * c, with a and b as read (after their transposition).
 void gemm(int64_t m, int64_t n, int64_t k, Operand<float> a, Operand<float> b, float beta, float *c,
-          int64_t pitchC);
+          int64_t pitchC, float alpha = 1);
 void gemm(int64_t m, int64_t n, int64_t k, Operand<double> a, Operand<double> b, double beta,
-          double *c, int64_t pitchC);
+          double *c, int64_t pitchC, double alpha = 1);
 
-/// gram[n,n] = x^T x for x[m,n]; only its upper triangle is written.
-void gramUpper(int64_t m, int64_t n, const double *x, double *gram);
+/// gram[n,n] = x^T x for x[m,n]; only its upper triangle is written. Both may be parts of larger
+/// matrices, whose row strides are given.
+void gramUpper(int64_t m, int64_t n, const float *x, int64_t pitchX, float *gram,
+               int64_t pitchGram);
+void gramUpper(int64_t m, int64_t n, const double *x, int64_t pitchX, double *gram,
+               int64_t pitchGram);
 
-/// The upper triangle of a becomes R with R^T R = a. False: a is not positive definite.
-bool choleskyUpper(int64_t n, double *a);
+/// The upper triangle of a[n,n] becomes R with R^T R = a. False: a is not positive definite.
+bool choleskyUpper(int64_t n, double *a, int64_t pitch);
 
 /// x[m,n] = x * op(R)^-1 for an upper triangular r[n,n].
 void solveRight(int64_t m, int64_t n, const double *r, Transpose transpose, double *x);
 
-/// x[m,n] = R^-1 * x for an upper triangular r[m,m].
-void solveLeft(int64_t m, int64_t n, const double *r, double *x);
+/// x[m,n] = op(R)^-1 * x for an upper triangular r[m,m].
+void solveLeft(int64_t m, int64_t n, const double *r, int64_t pitchR, Transpose transpose,
+               double *x, int64_t pitchX);
 
 /// The numerical rank of the positive semidefinite a (upper triangle; destroyed), by Cholesky with
 /// complete pivoting: pivots up to n * eps * the largest diagonal element count as zero.

@@ -15,30 +15,28 @@ namespace {
 
 constexpr double kHeadDeviation = 0.02;
 
-void fillNormal(std::span<float> values, double deviation, Random &random) {
+} // namespace
+
+void fillInitialValues(const Parameter &parameter, const DecoderConfig &config, uint64_t seed,
+                       const std::string &stream, std::span<float> values) {
+  Random random(seed, parameter.name + stream);
+  double deviation = 1;
+  if (parameter.role == Role::Head)
+    deviation = kHeadDeviation;
+  else if (parameter.role != Role::Embedding)
+    deviation = 1 / std::sqrt(static_cast<double>(parameter.shape[1]));
+  if (parameter.name.ends_with(".wo") || parameter.name.ends_with(".w2"))
+    deviation /= std::sqrt(2 * static_cast<double>(config.layers));
   for (float &value : values)
     value = static_cast<float>(deviation * random.normal());
 }
 
-} // namespace
-
 Status setInitialValues(Decoder &model, uint64_t seed) {
   const ParameterLayout &layout = model.layout();
-  double branches = 2 * static_cast<double>(model.config().layers);
-  for (const Parameter &parameter : layout.all()) {
-    if (parameter.role == Role::Encoding)
-      continue;
-    Random random(seed, parameter.name);
-    double deviation = 1;
-    if (parameter.role == Role::Head)
-      deviation = kHeadDeviation;
-    else if (parameter.role != Role::Embedding)
-      deviation = 1 / std::sqrt(static_cast<double>(parameter.shape[1]));
-    if (parameter.name.ends_with(".wo") || parameter.name.ends_with(".w2"))
-      deviation /= std::sqrt(branches);
-    fillNormal({model.values().at(parameter), static_cast<size_t>(parameter.count)}, deviation,
-               random);
-  }
+  for (const Parameter &parameter : layout.all())
+    if (parameter.role != Role::Encoding)
+      fillInitialValues(parameter, model.config(), seed, "",
+                        {model.values().at(parameter), static_cast<size_t>(parameter.count)});
   for (int64_t layer = 0; layer < model.config().layers; ++layer) {
     const SelfAttention &attention = model.attention(layer);
     const std::vector<EncodingParameter> &list = attention.attention().parameters();

@@ -17,7 +17,15 @@
 #include "runtime/core/Random.h"
 #include "runtime/train/model/Decoder.h"
 
+#include <span>
+#include <string>
+
 namespace pe::train {
+
+/// Initial values of one of the model's own weights, as many as `values` holds. Random numbers are
+/// those of the seed, the name and `stream`.
+void fillInitialValues(const Parameter &parameter, const DecoderConfig &config, uint64_t seed,
+                       const std::string &stream, std::span<float> values);
 
 /// Sets every parameter of the model; an error names an encoding's pe.init that makes no sense.
 Status setInitialValues(Decoder &model, uint64_t seed);

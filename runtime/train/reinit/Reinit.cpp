@@ -1,40 +1,42 @@
 //===- Reinit.cpp - Projecting weights onto scaled isometries -------------===//
 //
-// The scale policies and the report around reinit/Polar.
+// The scales and the report around reinit/Polar, and elements of every floating type.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/train/reinit/Reinit.h"
-#include "runtime/core/Error.h"
+#include "runtime/core/DType.h"
 #include "runtime/train/reinit/Polar.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <vector>
+#include <cstring>
 
 namespace pe::reinit {
 namespace {
 
-constexpr std::array<std::pair<Scale, std::string_view>, 4> kScales = {
-    {{Scale::Muon, "muon"},
-     {Scale::None, "none"},
-     {Scale::MeanSigma, "mean-sigma"},
-     {Scale::Fro, "fro"}}};
-
-double dot(const std::vector<double> &a, const std::vector<double> &b) {
+double dot(std::span<const double> a, std::span<const double> b) {
   double sum = 0;
   for (size_t i = 0; i < a.size(); ++i)
     sum += a[i] * b[i];
   return sum;
 }
 
-double scaleFactor(Scale scale, int64_t rows, int64_t cols, const std::vector<double> &w,
-                   const std::vector<double> &factor) {
-  double small = static_cast<double>(std::min(rows, cols));
-  switch (scale) {
+double squaredDistance(std::span<const double> a, std::span<const double> b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i)
+    sum += (a[i] - b[i]) * (a[i] - b[i]);
+  return sum;
+}
+
+double scaleFactor(const Settings &settings, int64_t rows, int64_t cols, std::span<const double> w,
+                   std::span<const double> factor) {
+  const double small = static_cast<double>(std::min(rows, cols));
+  const double ratio = static_cast<double>(rows) / static_cast<double>(cols);
+  switch (settings.scale) {
   case Scale::Muon:
-    return std::sqrt(static_cast<double>(rows) / static_cast<double>(cols));
+    return std::sqrt(settings.layout == Layout::OutIn ? ratio : 1 / ratio);
   case Scale::None:
     return 1;
   case Scale::MeanSigma:
@@ -48,33 +50,51 @@ double scaleFactor(Scale scale, int64_t rows, int64_t cols, const std::vector<do
 
 } // namespace
 
-std::string_view nameOf(Scale scale) {
-  return std::find_if(kScales.begin(), kScales.end(),
-                      [&](const auto &entry) { return entry.first == scale; })
-      ->second;
-}
-
-Expected<Scale> parseScale(std::string_view name) {
-  std::vector<std::string> choices;
-  for (const auto &[scale, spelling] : kScales) {
-    if (spelling == name)
-      return scale;
-    choices.emplace_back(spelling);
+void readValues(DType dtype, const void *from, std::span<double> to) {
+  const auto *bytes = static_cast<const char *>(from);
+  for (double &value : to) {
+    if (dtype == DType::F64) {
+      std::memcpy(&value, bytes, sizeof value);
+    } else if (dtype == DType::F32) {
+      float single;
+      std::memcpy(&single, bytes, sizeof single);
+      value = single;
+    } else {
+      uint16_t bits;
+      std::memcpy(&bits, bytes, sizeof bits);
+      value = dtype == DType::BF16 ? bf16ToFloat(bits) : f16ToFloat(bits);
+    }
+    bytes += sizeOf(dtype);
   }
-  return makeError("expected a scale of ", joinChoices(choices), ", found '", name, "'");
 }
 
-Expected<MatrixReport> projectMatrix(const std::string &name, int64_t rows, int64_t cols, float *w,
-                                     Scale scale, uint64_t seed) {
-  std::vector<double> before(w, w + rows * cols);
-  auto polar = polarFactor(rows, cols, before.data(), seed);
+void writeValues(DType dtype, std::span<const double> from, void *to) {
+  auto *bytes = static_cast<char *>(to);
+  for (double value : from) {
+    const float single = static_cast<float>(value);
+    if (dtype == DType::F64) {
+      std::memcpy(bytes, &value, sizeof value);
+    } else if (dtype == DType::F32) {
+      std::memcpy(bytes, &single, sizeof single);
+    } else {
+      const uint16_t bits = dtype == DType::BF16 ? floatToBf16(single) : floatToF16(single);
+      std::memcpy(bytes, &bits, sizeof bits);
+    }
+    bytes += sizeOf(dtype);
+  }
+}
+
+Expected<MatrixReport> projectValues(const std::string &name, int64_t rows, int64_t cols,
+                                     std::span<double> w, DType stored, const Settings &settings,
+                                     ParallelFor &pool, std::span<const double> against) {
+  auto polar = polarFactor(rows, cols, w.data(), settings, pool, stored);
   if (!polar)
     return polar.takeError().within("parameter '" + name + "'");
 
-  double small = static_cast<double>(std::min(rows, cols));
+  const int64_t small = std::min(rows, cols);
   MatrixReport report{name, {rows, cols}};
-  report.norm = std::sqrt(dot(before, before));
-  report.dfiBefore = deviationFromIsometry(rows, cols, before.data()) / small;
+  report.norm = std::sqrt(dot(w, w));
+  report.dfiBefore = polar->deviationBefore / static_cast<double>(small);
   report.rank = polar->rank;
   report.iterations = polar->iterations;
   if (polar->factor.empty()) {
@@ -83,17 +103,56 @@ Expected<MatrixReport> projectMatrix(const std::string &name, int64_t rows, int6
     return report;
   }
   report.chosen = true;
-  report.why = polar->rank < std::min(rows, cols) ? "rank deficient, completed" : "projected";
-  report.scale = scaleFactor(scale, rows, cols, before, polar->factor);
-  // The report is about the weights as stored: rounded to float.
-  std::vector<double> unscaled(before.size());
+  report.why = "projected";
+  if (polar->rank < small)
+    report.why = settings.engine == Engine::Cubic ? "rank deficient" : "rank deficient, completed";
+  report.scale = scaleFactor(settings, rows, cols, w, polar->factor);
+  report.dfiAfter = polar->deviation / static_cast<double>(small);
+  for (double &value : polar->factor)
+    value = rounded(stored, report.scale * value);
+  report.sfe =
+      squaredDistance(against.empty() ? std::span<const double>(w) : against, polar->factor);
+  std::copy(polar->factor.begin(), polar->factor.end(), w.begin());
+  return report;
+}
+
+Expected<MatrixReport> projectMatrix(const std::string &name, int64_t rows, int64_t cols, float *w,
+                                     const Settings &settings, ParallelFor &pool) {
+  std::vector<double> values(w, w + rows * cols);
+  auto report = projectValues(name, rows, cols, values, DType::F32, settings, pool);
+  if (report && report->chosen)
+    std::transform(values.begin(), values.end(), w,
+                   [](double value) { return static_cast<float>(value); });
+  return report;
+}
+
+Expected<MatrixReport> projectMatrix(const std::string &name, int64_t rows, int64_t cols, float *w,
+                                     Scale scale, uint64_t seed) {
+  CallingThread pool;
+  Settings settings;
+  settings.scale = scale;
+  settings.seed = seed;
+  return projectMatrix(name, rows, cols, w, settings, pool);
+}
+
+Expected<MatrixReport> shrinkMatrix(const std::string &name, int64_t rows, int64_t cols, float *w,
+                                    std::span<const float> fresh, double shrink) {
+  std::vector<double> before(w, w + rows * cols), after(before.size());
   for (size_t i = 0; i < before.size(); ++i) {
-    unscaled[i] = static_cast<float>(polar->factor[i]);
-    w[i] = static_cast<float>(report.scale * polar->factor[i]);
-    double change = before[i] - w[i];
-    report.sfe += change * change;
+    if (!std::isfinite(before[i]))
+      return makeError("parameter '", name, "': expected finite weights, found ", before[i],
+                       " at [", i / cols, ", ", i % cols, "]");
+    after[i] = static_cast<float>(shrink * before[i] + (1 - shrink) * fresh[i]);
   }
-  report.dfiAfter = deviationFromIsometry(rows, cols, unscaled.data()) / small;
+  const double small = static_cast<double>(std::min(rows, cols));
+  MatrixReport report{name, {rows, cols}, true, shrink == 0 ? "fresh" : "shrunk and perturbed"};
+  report.dfiBefore = deviationFromIsometry(rows, cols, before.data()) / small;
+  report.dfiAfter = deviationFromIsometry(rows, cols, after.data()) / small;
+  report.sfe = squaredDistance(before, after);
+  report.norm = std::sqrt(dot(before, before));
+  report.scale = shrink;
+  report.rank = std::min(rows, cols);
+  std::copy(after.begin(), after.end(), w);
   return report;
 }
 

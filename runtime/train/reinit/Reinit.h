@@ -1,60 +1,53 @@
 //===- Reinit.h - Projecting weights onto scaled isometries -----*- C++ -*-===//
 //
-// Reinit (the Frobenius-isometry projection, Han et al. 2026, arXiv 2602.08040) replaces a weight
-// matrix by its polar factor times a scale: it keeps the directions that training found and
-// flattens the spectrum. It helps a network that memorised its first data to learn new data, and
-// costs a healthy one a little; docs/numerics.md has the measurements.
+// What `pe reinit`, training and the public API (pe/reinit.h) share: one matrix, its scale and its
+// report, and the two baselines that training compares the projection with. Reinit helps a network
+// that memorised its first data to learn new data, and costs a healthy one a little;
+// docs/numerics.md has the measurements.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef PE_RUNTIME_TRAIN_REINIT_REINIT_H
 #define PE_RUNTIME_TRAIN_REINIT_REINIT_H
 
-#include "pe/Error.h"
+#include "pe/reinit.h"
 
-#include <array>
-#include <cstdint>
-#include <string>
-#include <string_view>
+#include <span>
 
 namespace pe::reinit {
 
-/// What the polar factor is multiplied by. Muon: sqrt(d_out / d_in). None: 1. MeanSigma: the mean
-/// singular value, which gives the nearest scaled isometry. Fro: |W|_F / sqrt(min(d_out, d_in)),
-/// which keeps the Frobenius norm.
-enum class Scale : uint8_t { Muon, None, MeanSigma, Fro };
+/// What training does to a weight matrix. Project: this room's projection. ShrinkPerturb (Ash and
+/// Adams 2020): shrink * W + (1 - shrink) * fresh initial values. Fresh: those values alone.
+enum class Method : uint8_t { Project, ShrinkPerturb, Fresh };
+Expected<Method> parseMethod(std::string_view name);
 
-std::string_view nameOf(Scale scale);
-Expected<Scale> parseScale(std::string_view name);
+/// Which weights: all that a projection is meant for, or those of one kind of layer.
+enum class Target : uint8_t { All, Attention, Mlp };
+Expected<Target> parseTarget(std::string_view name);
 
-/// The outcome for one matrix.
-struct MatrixReport {
-  std::string name;
-  /// [d_out, d_in].
-  std::array<int64_t, 2> shape{};
-  /// False: left unchanged, and `why` says why.
-  bool chosen = false;
-  std::string why;
-  /// |X^T X - I|_F^2 per dimension of the smaller side, of the original weights and of the polar
-  /// factor before scaling.
-  double dfiBefore = 0, dfiAfter = 0;
-  /// |W - W_new|_F^2.
-  double sfe = 0;
-  /// |W|_F before.
-  double norm = 0;
-  int iterations = 0;
-  int64_t rank = 0;
-  double scale = 0;
-};
+/// Replaces the values of a matrix [rows, cols], whose elements are stored as `stored`, by its
+/// scaled polar factor rounded to that type. A zero matrix is left alone (`chosen` false, `why`
+/// "zero"). Weights that are not finite are an error naming the matrix, and stay unchanged. `sfe`
+/// is the distance to `against`, or if that is empty to the weights before. Needs blas::load().
+Expected<MatrixReport> projectValues(const std::string &name, int64_t rows, int64_t cols,
+                                     std::span<double> w, DType stored, const Settings &settings,
+                                     ParallelFor &pool, std::span<const double> against = {});
 
-/// Replaces w[rows = d_out, cols = d_in] by its scaled polar factor. A zero matrix is left alone
-/// (`chosen` false, `why` "zero"). Weights that are not finite are an error naming the parameter,
-/// and stay unchanged. Needs blas::load().
+/// The same for w[rows = d_out, cols = d_in] of floats.
+Expected<MatrixReport> projectMatrix(const std::string &name, int64_t rows, int64_t cols, float *w,
+                                     const Settings &settings, ParallelFor &pool);
+
+/// By the default engine, on the calling thread.
 Expected<MatrixReport> projectMatrix(const std::string &name, int64_t rows, int64_t cols, float *w,
                                      Scale scale, uint64_t seed);
 
-/// One human-readable line: "layer0.wq 64x64: DfI/n 1.2e+00 -> 3e-15, SFE 12.3, scale 1, rank 64".
-std::string describe(const MatrixReport &report);
+/// w <- shrink * w + (1 - shrink) * fresh, both [rows, cols], with a report.
+Expected<MatrixReport> shrinkMatrix(const std::string &name, int64_t rows, int64_t cols, float *w,
+                                    std::span<const float> fresh, double shrink);
+
+/// Elements of a floating type in memory, as doubles and back, rounded to nearest.
+void readValues(DType dtype, const void *from, std::span<double> to);
+void writeValues(DType dtype, std::span<const double> from, void *to);
 
 } // namespace pe::reinit
 

@@ -20,6 +20,16 @@ inline nlohmann::ordered_json toJson(const MatrixReport &report) {
           {"scale", report.scale}};
 }
 
+/// A tensor that was not looked at has no numbers.
+inline nlohmann::ordered_json toJson(const std::string &name, const std::vector<int64_t> &shape,
+                                     const std::string &why) {
+  nlohmann::ordered_json result = {
+      {"name", name}, {"shape", shape}, {"chosen", false}, {"why", why}};
+  for (const char *number : {"dfi_before", "dfi_after", "sfe", "iterations", "rank", "scale"})
+    result[number] = nullptr;
+  return result;
+}
+
 } // namespace pe::reinit
 
 #endif // PE_RUNTIME_TRAIN_REINIT_REPORTJSON_H

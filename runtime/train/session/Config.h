@@ -22,8 +22,8 @@ enum class ReinitTime : uint8_t { Phase, Step, Plateau };
 
 struct ReinitConfig {
   bool enabled = false;
-  ReinitTarget target = ReinitTarget::All;
-  reinit::Scale scale = reinit::Scale::Muon;
+  /// What is done; the seed is the run's.
+  ReinitChange change;
   /// At the start of every phase but the first, before `step`, or when the held-out loss no longer
   /// falls (Plateau.h).
   ReinitTime when = ReinitTime::Phase;

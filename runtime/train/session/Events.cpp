@@ -59,8 +59,9 @@ public:
     if (!isDue(moment))
       return Status::success();
     watch.clear();
-    auto reports =
-        moment.trainer.reinitialise(config.reinit.target, config.reinit.scale, config.seed);
+    ReinitChange change = config.reinit.change;
+    change.settings.seed = config.seed;
+    auto reports = moment.trainer.reinitialise(change);
     if (!reports)
       return reports.takeError();
     for (Observer *observer : moment.observers)

@@ -120,10 +120,40 @@ Status setLengths(TrainConfig &config, const std::string &list) {
 }
 
 Status setReinitIterations(TrainConfig &config, const std::string &text) {
-  if (text != "0" && text != "4")
-    return makeError("expected 0 (no reinit) or 4 (the iterations of engine qdwh), found '", text,
-                     "'");
-  config.reinit.enabled = text == "4";
+  auto count = parseNumber<int>(text);
+  if (!count)
+    return count.takeError();
+  config.reinit.enabled = *count != 0;
+  config.reinit.change.settings.iterations = *count;
+  return Status::success();
+}
+
+/// The count is free where it is what the user decides: in the published operators.
+Status checkReinit(const ReinitConfig &reinit) {
+  constexpr int kMostSteps = 1000;
+  const int count = reinit.change.settings.iterations;
+  const bool project = reinit.change.method == reinit::Method::Project;
+  if (project && reinit.change.settings.engine == reinit::Engine::Cubic) {
+    if (count >= 0 && count <= kMostSteps)
+      return Status::success();
+    return makeError("--reinit-iters: expected 0 (no reinit) to ", kMostSteps, " steps, found ",
+                     count);
+  }
+  const bool qdwh = project && reinit.change.settings.engine == reinit::Engine::Qdwh;
+  if (count == 0 || count == (qdwh ? 4 : 1))
+    return Status::success();
+  return makeError("--reinit-iters: expected 0 (no reinit) or ",
+                   qdwh ? "4 (the iterations of engine qdwh)" : "1 (reinit)", ", found '", count,
+                   "'");
+}
+
+Status setShrink(TrainConfig &config, const std::string &text) {
+  auto share = parseNumber<double>(text);
+  if (!share)
+    return share.takeError();
+  if (!(*share >= 0 && *share <= 1))
+    return makeError("expected 0 to 1, found ", text);
+  config.reinit.change.shrink = *share;
   return Status::success();
 }
 
@@ -255,12 +285,21 @@ std::vector<Flag> flagsOfOptimizers() {
 std::vector<Flag> flagsOfRun() {
   return {
     {"reinit-iters", "0",
-     "4: project weights onto scaled isometries, at --reinit-at; 0: off", setReinitIterations},
-    {"reinit-engine", "qdwh", "how the polar factor is computed", only("qdwh")},
+     "0: off; else weights are changed at --reinit-at, and this is 4 with engine qdwh, the exact "
+     "number of steps with cubic, and 1 otherwise", setReinitIterations},
+    {"reinit-method", "project", "project (onto scaled isometries), or as baselines shrink-perturb "
+     "or fresh (initial values)",
+     choice(reinit::parseMethod, [](C &c) -> auto & { return c.reinit.change.method; })},
+    {"shrink", "0.4", "share of the old weights in shrink-perturb; the rest is fresh", setShrink},
+    {"reinit-engine", "qdwh", "how the projection is computed: qdwh (float64, exact), quintic "
+     "(float32, products only) or cubic (the published steps)",
+     choice(reinit::parseEngine, [](C &c) -> auto & { return c.reinit.change.settings.engine; })},
+    {"reinit-norm", "fro", "what engine cubic divides by first: fro or spectral",
+     choice(reinit::parseNorm, [](C &c) -> auto & { return c.reinit.change.settings.norm; })},
     {"reinit-target", "all", "which weights: all, attention or mlp",
-     choice(parseReinitTarget, [](C &c) -> auto & { return c.reinit.target; })},
+     choice(reinit::parseTarget, [](C &c) -> auto & { return c.reinit.change.target; })},
     {"reinit-scale", "muon", "scale of the isometries: muon, none, mean-sigma or fro",
-     choice(reinit::parseScale, [](C &c) -> auto & { return c.reinit.scale; })},
+     choice(reinit::parseScale, [](C &c) -> auto & { return c.reinit.change.settings.scale; })},
     {"reinit-at", "phase", "phase (between phases), plateau or the number of a step",
      setReinitTime},
     {"plateau-interval", "20", "steps between the evaluations that look for a plateau",
@@ -421,6 +460,8 @@ Expected<TrainOptions> parseTrainOptions(const std::vector<std::string> &argumen
     if (flag.identity)
       options.identity["pe.train." + flag.name] = value;
   }
+  if (Status status = checkReinit(options.config.reinit); !status)
+    return status.takeError();
   if (Status status = check(options.config.model); !status)
     return status.takeError();
   if (Status status = checkUse(values, options.config); !status)

@@ -31,7 +31,7 @@ std::string routingTable(Session &session) {
   for (int64_t index = 0; index < layout.size(); ++index) {
     const Parameter &parameter = layout[index];
     const Route &route = optimizers.routes()[index];
-    const bool reinit = config.reinit.enabled && isTarget(parameter, config.reinit.target);
+    const bool reinit = config.reinit.enabled && isTarget(parameter, config.reinit.change.target);
     rows.push_back({parameter.name, shapeOf(parameter),
                     std::string(optimizers.all()[route.optimizer]->name()),
                     parameter.decay ? "yes" : "no", reinit ? "yes" : "no", route.why});

@@ -6,6 +6,7 @@
 
 #include "runtime/train/trainer/Trainer.h"
 #include "runtime/core/Error.h"
+#include "runtime/train/model/InitialValues.h"
 
 #include <algorithm>
 #include <cmath>
@@ -25,15 +26,16 @@ bool isTarget(const Parameter &parameter, ReinitTarget target) {
   return attention || mlp;
 }
 
-Expected<ReinitTarget> parseReinitTarget(std::string_view name) {
-  if (name == "all")
-    return ReinitTarget::All;
-  if (name == "attention")
-    return ReinitTarget::Attention;
-  if (name == "mlp")
-    return ReinitTarget::Mlp;
-  return makeError("expected a reinit target of ", joinChoices({"all", "attention", "mlp"}),
-                   ", found '", name, "'");
+/// One matrix under the change; `fresh` are initial values of another seed.
+static Expected<reinit::MatrixReport> changeMatrix(const Parameter &parameter, float *values,
+                                                   const ReinitChange &change,
+                                                   std::span<const float> fresh,
+                                                   ParallelFor &pool) {
+  const int64_t rows = parameter.shape[0], cols = parameter.shape[1];
+  if (change.method == reinit::Method::Project)
+    return reinit::projectMatrix(parameter.name, rows, cols, values, change.settings, pool);
+  const double shrink = change.method == reinit::Method::Fresh ? 0 : change.shrink;
+  return reinit::shrinkMatrix(parameter.name, rows, cols, values, fresh, shrink);
 }
 
 Trainer::Trainer(std::unique_ptr<Decoder> model, const Kernels &kernels,
@@ -82,12 +84,11 @@ Expected<StepReport> Trainer::step(std::span<const Batch> batches,
   return report;
 }
 
-Expected<std::vector<reinit::MatrixReport>>
-Trainer::reinitialise(ReinitTarget target, reinit::Scale scale, uint64_t seed) {
+Expected<std::vector<reinit::MatrixReport>> Trainer::reinitialise(const ReinitChange &change) {
   const ParameterLayout &layout = decoder->layout();
   std::vector<int64_t> chosen;
   for (int64_t index = 0; index < layout.size(); ++index)
-    if (isTarget(layout[index], target))
+    if (isTarget(layout[index], change.target))
       chosen.push_back(index);
 
   // The projections are made on copies, so that an error leaves the model unchanged.
@@ -97,8 +98,11 @@ Trainer::reinitialise(ReinitTarget target, reinit::Scale scale, uint64_t seed) {
     const Parameter &parameter = layout[chosen[item]];
     const float *values = decoder->values().at(parameter);
     weights[item].assign(values, values + parameter.count);
-    results[item] = reinit::projectMatrix(parameter.name, parameter.shape[0], parameter.shape[1],
-                                          weights[item].data(), scale, seed);
+    // Of a stream of their own for every reinit: neither the first values nor an earlier reinit's.
+    std::vector<float> fresh(change.method == reinit::Method::Project ? 0 : parameter.count);
+    fillInitialValues(parameter, decoder->config(), change.settings.seed,
+                      ".fresh" + std::to_string(done), fresh);
+    results[item] = changeMatrix(parameter, weights[item].data(), change, fresh, pool);
   });
   std::vector<reinit::MatrixReport> reports;
   for (auto &result : results) {

@@ -17,8 +17,7 @@
 namespace pe::train {
 
 /// Which weights a reinit replaces, by their role in the model.
-enum class ReinitTarget : uint8_t { All, Attention, Mlp };
-Expected<ReinitTarget> parseReinitTarget(std::string_view name);
+using ReinitTarget = reinit::Target;
 bool isTarget(const Parameter &parameter, ReinitTarget target);
 
 /// What one optimizer did in a step.
@@ -27,6 +26,16 @@ struct OptimizerReport {
   /// Of its parameters' gradients, before clipping.
   double gradientNorm = 0;
   double learningRate = 0;
+};
+
+/// What a reinit does to weights.
+struct ReinitChange {
+  ReinitTarget target = ReinitTarget::All;
+  reinit::Method method = reinit::Method::Project;
+  /// Of the projection; its seed is that of noise and of fresh values.
+  reinit::Settings settings = {};
+  /// Of ShrinkPerturb: the share of the old weights.
+  double shrink = 0.4;
 };
 
 struct StepReport {
@@ -60,10 +69,9 @@ public:
   /// Norm of all weights.
   double weightNorm() const { return updaters.norms(decoder->values(), pool).total; }
 
-  /// Projects the target's weight matrices and resets the optimizer state of exactly those. Weights
+  /// Changes the target's weight matrices and resets the optimizer state of exactly those. Weights
   /// that are not finite are an error, and then nothing is changed.
-  Expected<std::vector<reinit::MatrixReport>> reinitialise(ReinitTarget target, reinit::Scale scale,
-                                                           uint64_t seed);
+  Expected<std::vector<reinit::MatrixReport>> reinitialise(const ReinitChange &change);
 
   /// Everything but the weights that a run needs to go on.
   std::vector<StatePart> state();

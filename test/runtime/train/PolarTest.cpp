@@ -81,14 +81,14 @@ TEST_F(Polar, IsTheSymmetricPositiveFactor) {
 
 TEST_F(Polar, IsAccurateForEveryConditionUpToAMillion) {
   for (double condition : {1.0, 10.0, 1e3, 1e4, 1e6})
-    for (int64_t rows : {48, 192}) {
+    for (int64_t rows : {48, 49, 192, 700}) {
       SCOPED_TRACE(std::to_string(condition) + ", rows " + std::to_string(rows));
       Matrix left = frame(rows, 48, 1), right = frame(48, 48, 2);
       Matrix w = compose(left, spectrumOf(48, condition), right);
       Matrix exact = compose(left, std::vector<double>(48, 1.0), right);
       Matrix u = factorOf(w);
       EXPECT_LT(deviation(u), 1e-14);
-      EXPECT_LT(distance(u, exact) / std::sqrt(48.0), condition > 1e5 ? 1e-5 : 1e-7);
+      EXPECT_LT(distance(u, exact) / std::sqrt(48.0), condition > 1e5 ? 1e-6 : 1e-7);
     }
 }
 

@@ -219,7 +219,7 @@ TEST_F(SessionTest, TheRoutingTableHasEveryParameter) {
   TrainConfig config = smallConfig();
   config.optimizer.kind = OptimizerKind::Muon;
   config.reinit.enabled = true;
-  config.reinit.target = ReinitTarget::Mlp;
+  config.reinit.change.target = ReinitTarget::Mlp;
   auto session = makeSession(config);
   const std::string table = routingTable(*session);
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'),
@@ -373,8 +373,8 @@ TEST(Options, AreRead) {
   EXPECT_TRUE(config.reinit.enabled);
   EXPECT_EQ(config.reinit.when, ReinitTime::Step);
   EXPECT_EQ(config.reinit.step, 100);
-  EXPECT_EQ(config.reinit.target, ReinitTarget::Mlp);
-  EXPECT_EQ(config.reinit.scale, reinit::Scale::Fro);
+  EXPECT_EQ(config.reinit.change.target, ReinitTarget::Mlp);
+  EXPECT_EQ(config.reinit.change.settings.scale, reinit::Scale::Fro);
   EXPECT_EQ(config.decay, Decay::Cosine);
   EXPECT_EQ(config.seed, 7u);
 }
@@ -433,6 +433,14 @@ TEST(Options, RefuseWhatTheyDoNotKnow) {
             "'5'");
   EXPECT_EQ(optionsError({"--reinit-at=never"}),
             "--reinit-at: expected 'phase', 'plateau' or the number of a step, found 'never'");
+  EXPECT_EQ(optionsError({"--reinit-iters=4", "--reinit-engine=quintic"}),
+            "--reinit-iters: expected 0 (no reinit) or 1 (reinit), found '4'");
+  EXPECT_EQ(optionsError({"--reinit-iters=-1", "--reinit-engine=cubic"}),
+            "--reinit-iters: expected 0 (no reinit) to 1000 steps, found -1");
+  EXPECT_EQ(optionsError({"--shrink=2"}), "--shrink: expected 0 to 1, found 2");
+  EXPECT_EQ(optionsError({"--reinit-method=zero"}),
+            "--reinit-method: expected a method of 'project', 'shrink-perturb' or 'fresh', found "
+            "'zero'");
   EXPECT_EQ(optionsError({"--resume"}), "expected --checkpoint=DIR with --resume, found none");
   EXPECT_EQ(optionsError({"--dim=60"}), "expected a head size --dim / --heads that is a multiple "
                                         "of 8, found 60 / 4 = 15");

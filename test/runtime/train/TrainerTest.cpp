@@ -179,7 +179,7 @@ void expectReinit(ReinitTarget target, Role role, bool both,
   std::map<std::string, std::map<std::string, std::vector<float>>> before;
   for (const std::string &name : names)
     before[name] = blocks(*trainer, name);
-  auto reports = trainer->reinitialise(target, reinit::Scale::Muon, 1);
+  auto reports = trainer->reinitialise({.target = target, .settings = {.seed = 1}});
   ASSERT_TRUE(reports) << reports.error().getMessage();
   size_t projected = 0;
   for (int64_t index = 0; index < layout.size(); ++index) {
@@ -218,6 +218,42 @@ TEST(Trainer, ReinitClearsExactlyTheProjectedParameters) {
   expectReinit(ReinitTarget::Attention, Role::Attention, false, OptimizerKind::Muon);
 }
 
+/// The baselines and the published steps, by what they leave of the weights.
+TEST(Trainer, ReinitMethodsAndEngines) {
+  auto weightsAfter = [](const std::optional<ReinitChange> &change) {
+    auto trainer = makeTrainer();
+    run(*trainer, 3);
+    if (change) {
+      auto reports = trainer->reinitialise(*change);
+      EXPECT_TRUE(reports) << reports.error().getMessage();
+    }
+    return std::pair(contents(trainer->model().values()), trainer->model().layout().all());
+  };
+  const auto [before, parameters] = weightsAfter(std::nullopt);
+  const auto shrunk = weightsAfter(ReinitChange{.method = reinit::Method::ShrinkPerturb}).first;
+  const auto fresh = weightsAfter(ReinitChange{.method = reinit::Method::Fresh}).first;
+  const auto cubic =
+      weightsAfter(ReinitChange{.settings = {.engine = reinit::Engine::Cubic, .iterations = 5}})
+          .first;
+  for (const Parameter &p : parameters) {
+    const bool chosen = p.role == Role::Attention || p.role == Role::Mlp;
+    double spread = 0;
+    for (int64_t i = p.offset; i < p.offset + p.count; ++i) {
+      const double expected = chosen ? 0.4 * before[i] + 0.6 * fresh[i] : before[i];
+      ASSERT_NEAR(shrunk[i], expected, 1e-6) << p.name;
+      spread += fresh[i] * fresh[i];
+    }
+    if (!chosen)
+      continue;
+    const bool ends = p.name.ends_with(".wo") || p.name.ends_with(".w2");
+    const double layers = 2,
+                 variance = 1 / static_cast<double>(p.shape[1]) / (ends ? 2 * layers : 1);
+    EXPECT_NEAR(spread / static_cast<double>(p.count) / variance, 1, 0.3) << p.name;
+    std::vector<double> matrix(cubic.begin() + p.offset, cubic.begin() + p.offset + p.count);
+    EXPECT_GT(reinit::deviationFromIsometry(p.shape[0], p.shape[1], matrix.data()), 1e-2) << p.name;
+  }
+}
+
 TEST(Trainer, ReinitRefusesNanAndChangesNothing) {
   auto trainer = makeTrainer();
   run(*trainer, 1);
@@ -226,7 +262,7 @@ TEST(Trainer, ReinitRefusesNanAndChangesNothing) {
     if (parameter.name == "layer1.mlp.w2")
       trainer->model().values().at(parameter)[17] = std::nanf("");
   std::vector<float> weights = contents(trainer->model().values());
-  auto reports = trainer->reinitialise(ReinitTarget::All, reinit::Scale::Muon, 1);
+  auto reports = trainer->reinitialise({.settings = {.seed = 1}});
   ASSERT_FALSE(reports);
   EXPECT_EQ(reports.error().getMessage(),
             "parameter 'layer1.mlp.w2': expected finite weights, found nan at [0, 17]");

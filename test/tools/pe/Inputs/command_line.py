@@ -23,7 +23,17 @@ cases = [
     (["r" * 100000], "unknown command"),
     (["run", "long"], "long:2:8: error: unknown operation 'pe." + "a" * 61 + "...'; docs"),
     (["doctor", "x"], "pe doctor: error: unexpected argument 'x'"),
-    (["reinit"], "pe reinit: error: this command is not built yet"),
+    (["reinit"], "pe reinit: error: expected --in, found none"),
+    (["reinit", "--in=none"], "pe reinit: error: expected --out, found none"),
+    (["reinit", "--in=none", "--out=x"], "pe reinit: error: file 'none': cannot open: No such"),
+    (["reinit", "--in=garbage", "--out=x"], "file 'garbage': expected at least 8 bytes"),
+    (["reinit", "--in=dir", "--out=x"], "folder 'dir': expected model.safetensors.index.json or"),
+    (["reinit", "--in=none", "--out=x", "--engin=x"], "unknown option --engin; did you mean"),
+    (["reinit", "--in=none", "--out=x", "--iters=5"], "--iters: expected it with --engine=cubic"),
+    (["reinit", "--in=none", "--out=x", "--engine=cubic"], "--iters: expected 1 to 1000"),
+    (["reinit", "--in=none", "--out=x", "--scale=one"], "--scale: expected 'muon', 'none', 'mean-"),
+    (["reinit", "--in=none", "--out=x", "--threads=-1"], "--threads: expected 1 to 1024"),
+    (["reinit", "--in=none", "--out=x", "--device=cuda"], "PyTorch package"),
 ]
 plot = ["plot", nope, "--out=dir"]
 cases += [
