@@ -301,6 +301,10 @@ static LogicalResult verifyStickBreaking(AttentionOp op) {
   if (ownKey && !range->contains(0)) // stick_breaking-C4
     return op.emitOpError("expected a mask that allows a query's own key, j = i, for ")
            << ownKey << ", found one that never does; use pe.causal (stick_breaking-C4)";
+  if (isBoth && !op.getContents().empty()) // stick_breaking-C5
+    return op.emitOpError(
+        "expected no content(...) under direction = #pe.direction<both>, found one; "
+        "add what depends on i - j alone as a bias (stick_breaking-C5)");
   return success();
 }
 

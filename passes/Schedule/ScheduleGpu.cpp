@@ -24,7 +24,8 @@ struct StageTraits {
   bool sumsColumns = false;  // sums over rows, such as gradients of keys
   bool isLong = false;       // scalar code, which is repeated for every pair of a thread
 
-  bool hasLoops = false; // scalar code with loops, which keeps pairs in memory
+  bool hasLoops = false;   // scalar code with loops, which keeps pairs in memory
+  bool readsPairs = false; // data read for every pair, whose addresses take registers
 
   explicit StageTraits(StageOp stage) {
     isLong = hasLongScalarCode(stage);
@@ -34,6 +35,8 @@ struct StageTraits {
           for (StringAttr extent : buffer.getExtents())
             hasSnapshots |= extent.getValue() == "kb";
       hasLoops |= isa<scf::ForOp>(op) && op->getParentOfType<MapOp>();
+      readsPairs |=
+          (isa<ReadOp>(op) && op->getParentOfType<MapOp>()) || isa<NearOp, NearGradOp>(op);
       hasSegments |= isa<SegmentsOp, SegmentsGradOp>(op);
       hasDiagonals |= isa<SegmentsGradOp, WindowGradOp>(op);
       if (auto load = dyn_cast<LoadOp>(op)) {
@@ -81,7 +84,7 @@ static int64_t chooseInnerBlock(const StageTraits &traits, int64_t depth) {
     return isDeep || traits.hasLoops ? 16 : 32;
   if (isVeryDeep || traits.isLong)
     return 16;
-  return isDeep ? 32 : traits.hasSegments && !traits.isWide ? 48 : 64;
+  return isDeep || traits.readsPairs ? 32 : traits.hasSegments && !traits.isWide ? 48 : 64;
 }
 
 GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage) {

@@ -81,7 +81,9 @@ private:
   std::optional<StringRef> returned(Value value);
   void createResults(Lowered &lowered);
   void createMass(Attention &a);
-  LogicalResult createScores(Lowered &lowered, const DifferenceRange &range);
+  void createSides(Lowered &lowered, const DifferenceRange &later);
+  LogicalResult createTerms(Lowered &lowered, const DifferenceRange &range);
+  LogicalResult createScores(Lowered &lowered);
   AttentionResults resultsOf(Value output, Value lse);
   void emitForward(Lowered &lowered);
   void emitBackward(Lowered &lowered);
@@ -358,11 +360,29 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
   createResults(lowered);
   if (isFactorOfQueries(op))
     lowered.prologues->addFactor(cast<ScoreFnOp>(op.getScore().getDefiningOp()));
-  if (failed(createModes(lowered)) || failed(lowered.prologues->prepare(a, activation)))
+  // Content terms take the queries as they are given, before prologues.
+  if (failed(createModes(lowered)) || failed(createTerms(lowered, range)) ||
+      failed(lowered.prologues->prepare(a, activation)))
     return failure();
+  createSides(lowered, later.ofPositions());
+  if (isBoth && failed(createTerms(*lowered.after, later)))
+    return failure();
+  for (Lowered *pass : {&lowered, lowered.after.get()})
+    if (pass && failed(createScores(*pass)))
+      return failure();
+  return success();
+}
+
+/// What stick-breaking does beyond one pass over the keys before a query; `later` are the
+/// differences of the pass over those after it.
+void FunctionLowering::createSides(Lowered &lowered, const DifferenceRange &later) {
+  AttentionOp op = lowered.op;
+  Attention &a = lowered.attention;
+  const bool isBoth = op.getDirection() == Direction::Both;
   const bool keepsRemainder = op.getRemainder() == Remainder::Value;
-  if (isBoth || keepsRemainder)
-    lowered.sides.emplace(*context, a, isBoth, keepsRemainder, lowered.predicate.get());
+  if (!isBoth && !keepsRemainder)
+    return;
+  lowered.sides.emplace(*context, a, isBoth, keepsRemainder, lowered.predicate.get());
   if (isBoth) {
     lowered.after = std::make_unique<Lowered>();
     lowered.after->op = op;
@@ -370,20 +390,16 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
     after = a;
     after.name += "_after";
     after.isAfter = true;
-    after.pairs = withRange(context->plan, a.pairs, later.ofPositions());
+    after.pairs = withRange(context->plan, a.pairs, later);
     createMass(after);
   }
-  if (lowered.sides)
-    lowered.sides->add(a);
+  lowered.sides->add(a);
   if (isBoth)
     lowered.sides->add(lowered.after->attention);
-  if (failed(createScores(lowered, range)))
-    return failure();
-  return isBoth ? createScores(*lowered.after, later) : success();
 }
 
-/// What a pass adds to its scores, and what it makes of them.
-LogicalResult FunctionLowering::createScores(Lowered &lowered, const DifferenceRange &range) {
+/// What a pass adds to its scores.
+LogicalResult FunctionLowering::createTerms(Lowered &lowered, const DifferenceRange &range) {
   Attention &a = lowered.attention;
   FailureOr<SmallVector<TermOp>> terms = termsOf(lowered.op);
   if (failed(terms))
@@ -394,6 +410,12 @@ LogicalResult FunctionLowering::createScores(Lowered &lowered, const DifferenceR
   if (failed(contents))
     return failure();
   lowered.contents = std::move(*contents);
+  return success();
+}
+
+/// What a pass makes of its scores, and the tables of its terms.
+LogicalResult FunctionLowering::createScores(Lowered &lowered) {
+  Attention &a = lowered.attention;
   Value score = lowered.op.getScore();
   if (score && !isFactorOfQueries(lowered.op)) {
     lowered.score = std::make_unique<ScoreFunction>(

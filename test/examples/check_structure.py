@@ -26,8 +26,10 @@ def structure_of(path):
             words.append("score=" + ("queries" if attention["score"]["in_queries"] else "each"))
         words += [mode for mode in ("sink", "dropout") if attention[mode]]
         words += [term["class"] for term in attention["terms"]]
+        words += ["content=" + content["class"] for content in attention.get("contents", [])]
         attentions.append(" ".join(words))
     attentions += [embedding["class"] for embedding in found.get("embeddings", [])]
+    attentions += ["merge of " + merge["normalizer"] for merge in found.get("merges", [])]
     return "; ".join(attentions)
 
 

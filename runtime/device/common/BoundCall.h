@@ -37,6 +37,8 @@ struct Slot {
   bool isUsed = false, isWritten = false;
   /// The view is copied: the buffer itself is in the workspace.
   bool isPacked = false;
+  /// An argument without elements, for which zeros in the workspace stand.
+  bool isEmpty = false;
   /// The memory is the caller's and is filled with zeros first.
   bool isCleared = false;
   /// Index of the view, or -1.
@@ -109,6 +111,7 @@ private:
   Status placeBuffers();
   bool areRowsColliding(size_t index) const;
   Status placeBuffer(size_t index);
+  void useView(size_t index);
   Status layOut();
   Status checkAddresses() const;
   Status checkOverlap(const void *workspace) const;

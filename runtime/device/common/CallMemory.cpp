@@ -45,6 +45,20 @@ bool BoundCall::areRowsColliding(size_t index) const {
   return isReadAgain && bytes % kBytes == 0 && std::min(sizes.queries, sizes.keys) >= least;
 }
 
+/// The buffer lies where the caller's view does.
+void BoundCall::useView(size_t index) {
+  const View &view = viewAt(slots[index].view);
+  slots[index].reach = reachOf(view);
+  Extents strides; // of an axis of size 1 the caller's may be anything
+  strides.rank = view.rank;
+  int64_t packed = 1;
+  for (int k = view.rank; k-- > 0;) {
+    strides.dims[k] = view.shape[k] == 1 ? packed : view.strides[k];
+    packed *= view.shape[k];
+  }
+  plan.setStrides(index, strides.span(), values);
+}
+
 /// A place for one buffer that a stage uses.
 Status BoundCall::placeBuffer(size_t index) {
   Slot &slot = slots[index];
@@ -60,6 +74,11 @@ Status BoundCall::placeBuffer(size_t index) {
       return Status::success();
     return measured;
   }
+  // Where an axis is empty an index has no place to be clamped to: a stage whose items do not
+  // depend on that axis reads zeros, and nothing comes of them.
+  slot.isEmpty = slot.bytes == 0 && buffer.role == Role::Argument;
+  if (slot.isEmpty)
+    slot.bytes = kAlignment;
   slot.reach = slot.bytes;
   plan.setPackedStrides(index, shape.span(), values);
   if (group >= 0 && groupViews[group] >= 0) {
@@ -67,7 +86,7 @@ Status BoundCall::placeBuffer(size_t index) {
     slot.view = groupViews[group];
     return Status::success();
   }
-  if (slot.view >= 0) {
+  if (slot.view >= 0 && !slot.isEmpty) {
     const View &view = viewAt(slot.view);
     const bool isCleared = buffer.zero && slot.isWritten;
     slot.isPacked =
@@ -76,22 +95,14 @@ Status BoundCall::placeBuffer(size_t index) {
          (isCleared && !isContiguous(view)) || areRowsColliding(index));
     slot.isCleared = isCleared && !slot.isPacked;
     slot.place = slot.isPacked || slot.bytes == 0 ? Place::Workspace : Place::View;
-    if (slot.place == Place::View) {
-      slot.reach = reachOf(view);
-      Extents strides; // of an axis of size 1 the caller's may be anything
-      strides.rank = view.rank;
-      int64_t packed = 1;
-      for (int k = view.rank; k-- > 0;) {
-        strides.dims[k] = view.shape[k] == 1 ? packed : view.strides[k];
-        packed *= view.shape[k];
-      }
-      plan.setStrides(index, strides.span(), values);
-    }
+    if (slot.place == Place::View)
+      useView(index);
     return Status::success();
   }
   slot.place = Place::Workspace;
   // A sum that nothing is added to is read as zero.
-  if (slot.isWritten || buffer.role == Role::Cotangent || buffer.role == Role::Temporary)
+  if ((slot.isEmpty && slot.view >= 0) || slot.isWritten || buffer.role == Role::Cotangent ||
+      buffer.role == Role::Temporary)
     return Status::success();
   if (buffer.role == Role::Argument) {
     // What is read of an argument that may be left out is discarded, but it is read.
@@ -121,7 +132,8 @@ Status BoundCall::layOut() {
   };
   const auto isZeroed = [&](size_t i) {
     const Buffer &buffer = plan.getPlan().buffers[i];
-    return (buffer.zero && (slots[i].isWritten || buffer.role == Role::Temporary)) ||
+    return slots[i].isEmpty ||
+           (buffer.zero && (slots[i].isWritten || buffer.role == Role::Temporary)) ||
            (buffer.role == Role::Cotangent && slots[i].view < 0);
   };
   for (bool isFirst : {true, false}) {
@@ -167,7 +179,7 @@ Status BoundCall::checkMemory(const void *workspace, int64_t bytes) const {
 
 Status BoundCall::checkAddresses() const {
   for (const Slot &slot : slots) {
-    if (slot.view < 0 || !slot.isUsed || slot.bytes == 0)
+    if (slot.view < 0 || !slot.isUsed || slot.isEmpty || slot.bytes == 0)
       continue;
     const View &view = viewAt(slot.view);
     const auto address = reinterpret_cast<uintptr_t>(view.data);
@@ -209,7 +221,7 @@ static Range rangeOf(const View &view) {
 Status BoundCall::checkOverlap(const void *workspace) const {
   InlineVector<Range, 32> ranges(views.size());
   for (const Slot &slot : slots) {
-    if (slot.view < 0 || !slot.isUsed || slot.bytes == 0)
+    if (slot.view < 0 || !slot.isUsed || slot.isEmpty || slot.bytes == 0)
       continue;
     Range &range = ranges[slot.view];
     const bool isWritten = range.isWritten || slot.isWritten;

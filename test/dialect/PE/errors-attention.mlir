@@ -142,7 +142,7 @@ func.func @too_many_rotary_dims(%q: tensor<?x?x?x32xf32>) {
 
 func.func @rank(%q: tensor<?x?x?xf32>) {
   // expected-error @below {{operand #0 must be 4D tensor}}
-  %o = "pe.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>}> : (tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+  %o = "pe.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>}> : (tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
   return
 }
 
@@ -287,7 +287,7 @@ func.func @columns_of_table(%q: tensor<?x?x?x32xf32>, %t: tensor<?x8xf32>) {
 !qkv = tensor<?x?x?x?xf32>
 func.func @positions_alone(%q: !qkv, %p: tensor<?x?xi32>) -> !qkv {
   // expected-error @below {{expected positions of queries together with those of keys, found those of the queries alone (positions-C1)}}
-  %o = "pe.attention"(%q, %q, %q, %p) <{normalizer = #pe.normalizer<softmax>, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0>}> : (!qkv, !qkv, !qkv, tensor<?x?xi32>) -> !qkv
+  %o = "pe.attention"(%q, %q, %q, %p) <{normalizer = #pe.normalizer<softmax>, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0>}> : (!qkv, !qkv, !qkv, tensor<?x?xi32>) -> !qkv
   return %o : !qkv
 }
 
@@ -307,4 +307,22 @@ func.func @positions_of_another_length(%q: tensor<1x1x4x8xf32>, %p: tensor<1x4xi
   // expected-error @below {{expected the length of the positions of the key to match the 4 of the key, found 5 (positions-C4)}}
   %o = pe.attention %q, %q, %q positions(%p, %x : tensor<1x4xi32>, tensor<1x5xi32>) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
   return %o : tensor<1x1x4x8xf32>
+}
+
+// -----
+
+func.func @positions_and_content(%q: tensor<?x?x?x?xf32>, %p: tensor<?x?xi32>, %r: tensor<9x?xf32>) {
+  %c = pe.content_fn(%r : tensor<9x?xf32>) expr "r[clamp(i - j, -4, 4) + 4, d]"
+  // expected-error @below {{expected no content(...) together with positions(...), found one; rotate(...) and bias(...) read the positions (positions-C3)}}
+  %o = pe.attention %q, %q, %q content(%c) positions(%p, %p : tensor<?x?xi32>, tensor<?x?xi32>) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
+  return
+}
+
+// -----
+
+func.func @positions_and_prologue(%q: tensor<?x?x?x?xf32>, %p: tensor<?x?xi32>, %u: tensor<?x?xf32>) {
+  %m = pe.query_shift %u : tensor<?x?xf32>
+  // expected-error @below {{expected no prologue(...) together with positions(...), found one; rotate(...) and bias(...) read the positions (positions-C3)}}
+  %o = pe.attention %q, %q, %q prologue(%m) positions(%p, %p : tensor<?x?xi32>, tensor<?x?xi32>) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
+  return
 }

@@ -89,3 +89,14 @@ func.func @no_order(%q: !t) {
   %o = pe.attention %q, %q, %q {normalizer = #pe.normalizer<stick_breaking>, attend_current} : (!t, !t, !t) -> !t
   return
 }
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @content_on_both_sides(%q: !t, %r: tensor<9x?xf32>) {
+  %c = pe.content_fn(%r : tensor<9x?xf32>) expr "r[clamp(i - j, -4, 4) + 4, d]"
+  // expected-error @below {{expected no content(...) under direction = #pe.direction<both>, found one; add what depends on i - j alone as a bias (stick_breaking-C5)}}
+  %o = pe.attention %q, %q, %q content(%c) {normalizer = #pe.normalizer<stick_breaking>, direction = #pe.direction<both>}
+      : (!t, !t, !t) -> !t
+  return
+}
