@@ -5,7 +5,7 @@
 //   A_ij = sigmoid(z_ij) / 2 * prod_{l between j and i} (1 - sigmoid(z_il))   over keys j != i
 //
 // R is RoPE with base 10000. The source leaves the causal mask out for encoders, where its product is
-// undefined for later keys (docs/encodings.md, "RSE"); this is what stands in its place.
+// undefined for later keys (docs/encodings/stick-breaking.md); this is what stands in its place.
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>
