@@ -3,7 +3,7 @@
 
 // CHECK:      attention at {{.*}}explain-structure.mlir:{{[0-9]+}}:8: softmax, keys with 0 <= i - j <= 127
 // CHECK-NEXT:   bias shift[h]
-// CHECK-NEXT:     at {{.*}}explain-structure.mlir:[[#@LINE + 38]]:8, parameters shift
+// CHECK-NEXT:     at {{.*}}explain-structure.mlir:[[#@LINE + 40]]:8, parameters shift
 // CHECK-NEXT:     class: row, because it is one number per head
 // CHECK-NEXT:     forward: nothing per score, as softmax is unchanged by a number added to a whole row; backward: nothing per score
 // CHECK-NEXT:     price: 0 operations per score; attention without a bias has 256
@@ -23,6 +23,7 @@
 // JSON-NEXT:     "normalizer": "softmax",
 // JSON-NEXT:     "positions": null,
 // JSON-NEXT:     "score": null,
+// JSON-NEXT:     "sides": null,
 // JSON-NEXT:     "sink": null,
 // JSON-NEXT:     "terms": [
 // JSON:              "class": "row",
