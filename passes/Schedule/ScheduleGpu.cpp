@@ -27,7 +27,11 @@ struct StageTraits {
   bool hasLoops = false;   // scalar code with loops, which keeps pairs in memory
   bool readsPairs = false; // data read for every pair, whose addresses take registers
 
+  unsigned carried = 0; // values that go from block to block
+
   explicit StageTraits(StageOp stage) {
+    if (StreamOp stream = stage.getStream())
+      carried = stream.getNumResults();
     isLong = hasLongScalarCode(stage);
     stage.walk([&](Operation *op) {
       for (Value operand : op->getOperands())
@@ -95,7 +99,9 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage) {
   schedule.innerBlock = traits.hasSnapshots ? plan.getKeyBlock() : chooseInnerBlock(traits, depth);
   // Two owner tiles per warp halve the shared memory reads per product, which bound a single tile
   // (pe bench --model).
-  const bool hasRoom = depth <= (traits.hasSnapshots ? 64 : 128);
+  const bool hasRoom =
+      depth <= (traits.hasSnapshots ? 64 : 128) &&
+      !(traits.hasSnapshots && traits.carried > 2); // the log of the mass left, too
   if (!traits.isWide && !traits.sumsColumns && !traits.isLong && hasRoom)
     schedule.ownerTiles = 2;
   // Chips with 99 KiB of shared memory fit half as many f32 owners.
