@@ -194,6 +194,14 @@ void SweepEmitter::emitElement(Operation *op, int64_t key, int64_t vector) {
 }
 
 void SweepEmitter::emitMap(MapOp map, int64_t key, int64_t vector) {
+  // A loop of the map that adds to sums asks for the mask inside; it is kept for what follows.
+  const bool addsInLoop =
+      map.walk([&](AccumulateOp sum) {
+           return sum->getParentOp() != map ? WalkResult::interrupt() : WalkResult::advance();
+         })
+          .wasInterrupted();
+  if (addsInLoop && mask.isOn())
+    maskAt(key, vector);
   SmallVector<Value> results = values.maps.emit(
       map, vector, [&](Value operand) { return element(operand, key, vector); },
       [&](AccumulateOp accumulate) { emitAccumulate(accumulate, key, vector); });
