@@ -3,51 +3,25 @@
 usage: embeddings.py FOLDER PE EXAMPLES
 """
 
-import array
-import json
 import math
 import pathlib
-import struct
 import subprocess
 import sys
+
+from tensors import load, save
 
 FOLDER, PE, EXAMPLES = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
 POSITIONS, WIDTH, START, MAX = 3, 16, 1234, 5000
 
 
-def write(path, tensors):
-    """Tensors of f32 by name: shape and numbers."""
-    header, data = {}, b""
-    for name, (shape, numbers) in tensors.items():
-        piece = array.array("f", numbers).tobytes()
-        header[name] = {"dtype": "F32", "shape": shape,
-                        "data_offsets": [len(data), len(data) + len(piece)]}
-        data += piece
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
-
-
-def read(path):
-    """The same from a file."""
-    data = path.read_bytes()
-    size = struct.unpack_from("<Q", data)[0]
-    header, body = json.loads(data[8:8 + size]), data[8 + size:]
-    tensors = {}
-    for name, info in header.items():
-        if name != "__metadata__":
-            begin, end = info["data_offsets"]
-            tensors[name] = (info["shape"], array.array("f", body[begin:end]))
-    return tensors
-
-
 def run(name, tensors, *options):
     """The results of an embedding, or its message."""
     FOLDER.mkdir(exist_ok=True)
-    write(FOLDER / "in.safetensors", tensors)
+    save(FOLDER / "in.safetensors", tensors)
     command = [PE, "run", EXAMPLES / f"{name}.mlir", f"--in={FOLDER}/in.safetensors",
                f"--out={FOLDER}/out.safetensors", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return read(FOLDER / "out.safetensors") if done.returncode == 0 else done.stderr
+    return load(FOLDER / "out.safetensors") if done.returncode == 0 else done.stderr
 
 
 def expected(name, p, d):

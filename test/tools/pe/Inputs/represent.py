@@ -5,40 +5,14 @@ for every pair of positions up to the length:
 
 Prints the largest difference as "bitwise", or "within 1e-6" of the largest value."""
 
-import array
-import json
 import math
 import random
-import struct
 import subprocess
 import sys
 
+from tensors import load, save
+
 HEADS = 4
-
-
-def save(path, tensors):
-    header, data = {}, b""
-    for name, (shape, values) in tensors.items():
-        piece = array.array("f", values).tobytes()
-        header[name] = {"dtype": "F32", "shape": shape,
-                        "data_offsets": [len(data), len(data) + len(piece)]}
-        data += piece
-    text = json.dumps(header).encode()
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data)
-
-
-def load(path):
-    with open(path, "rb") as file:
-        data = file.read()
-    size = struct.unpack("<Q", data[:8])[0]
-    tensors = {}
-    for name, entry in json.loads(data[8:8 + size]).items():
-        if name != "__metadata__":
-            begin, end = entry["data_offsets"]
-            piece = data[8 + size + begin:8 + size + end]
-            tensors[name] = (entry["shape"], array.array("f", piece))
-    return tensors
 
 
 def materialize(program, parameters, length, prefix):
