@@ -1,4 +1,4 @@
-// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-explain-structure | FileCheck %s
+// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-biases --pe-split-terms --pe-explain-structure | FileCheck %s
 // Which functions of the score are a factor that queries carry: s times a number of the query that is
 // finite at every position.
 !t = tensor<?x?x?x?xf32>
