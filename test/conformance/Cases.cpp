@@ -65,8 +65,6 @@ static const EncodingFile kEncodings[] = {
      .path = "test/conformance/encodings/two_biases.mlir",
      .isEarlyOnly = true},
     {"score_factor", "test/conformance/encodings/score_factor.mlir"},
-    {"row_and_column", "test/conformance/encodings/row_and_column.mlir", true, false, true},
-    {"two_biases", "test/conformance/encodings/two_biases.mlir", false, false, true},
     {"document_mask", "examples/encodings/document_mask.mlir"},
     {"key_padding", "examples/encodings/key_padding.mlir"},
     {"custom_mask", "examples/encodings/custom_mask.mlir"},
