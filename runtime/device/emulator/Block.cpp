@@ -51,9 +51,14 @@ Shared &shared() {
 }
 
 Block &blockOfThread() {
-  // Never freed: fibers left behind by an error still use its stacks.
-  static thread_local Block *block = new Block;
-  return *block;
+  // Freed with its thread: fibers left behind by an error run no more.
+  static thread_local Block block;
+  return block;
+}
+
+Block::~Block() {
+  if (stacks)
+    ::munmap(stacks, stackCount * kStackBytes);
 }
 
 //===- Scheduling -----------------------------------------------------------------===//
@@ -75,12 +80,20 @@ void Block::enter() {
   __builtin_unreachable();
 }
 
+bool Block::hasStacks(size_t count) {
+  if (stackCount >= count)
+    return true;
+  if (stacks)
+    ::munmap(stacks, stackCount * kStackBytes);
+  void *found = ::mmap(nullptr, count * kStackBytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const bool isMapped = found != MAP_FAILED;
+  stacks = isMapped ? static_cast<char *>(found) : nullptr;
+  stackCount = isMapped ? count : 0;
+  return isMapped;
+}
+
 void Block::prepare(int count) {
-  if (stackCount < static_cast<size_t>(count)) {
-    stackCount = count;
-    stacks = static_cast<char *>(::mmap(nullptr, stackCount * kStackBytes, PROT_READ | PROT_WRITE,
-                                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  }
   fibers.assign(count, Fiber());
   warps.assign((count + kWarp - 1) / kWarp, Warp());
   warpOrder.resize(warps.size());
@@ -202,6 +215,11 @@ void Block::run(Body kernel, void *const *bufferList, const int64_t *sizeList, i
   begin(cta);
   body = kernel, buffers = bufferList, sizes = sizeList;
   random.seed(options.seed + static_cast<uint64_t>(item));
+  if (!hasStacks(static_cast<size_t>(threads))) {
+    report("expected memory for the stacks of " + std::to_string(threads) +
+           " emulated threads, found none");
+    return end();
+  }
   prepare(threads);
   memory.assign(sharedBytes, static_cast<char>(0xFF));
   shadow.reset(sharedBytes);

@@ -78,6 +78,10 @@ struct Warp {
 /// Runs one CTA at a time, on one host thread.
 class Block {
 public:
+  Block() = default;
+  Block(const Block &) = delete;
+  ~Block();
+
   void run(Body body, void *const *buffers, const int64_t *sizes, int64_t item, int threads,
            int64_t sharedBytes);
 
@@ -104,9 +108,9 @@ public:
   std::vector<char> memory; // shared memory of the CTA
 
 private:
-  ~Block() = default; // lives as long as its thread
-  friend Block &blockOfThread();
   static void enter();
+  /// Makes room for the stacks of so many threads; false without memory.
+  bool hasStacks(size_t count);
   void prepare(int count);
   void toScheduler();
   void begin(int64_t cta);

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
 #include <thread>
@@ -389,4 +390,26 @@ TEST(EmulatorTest, CtasThatAllWaitAreADeadlock) {
   std::string error = runGrid([] { takeTurn(&ticket, find<int32_t()>("pe_emu_block")() + 1); }, 2,
                               4, Dispatch::Ascending, regions);
   EXPECT_TRUE(contains(error, "deadlock: every CTA that runs waits for another")) << error;
+}
+
+/// Pages of address space that the process has.
+static int64_t mappedPages() {
+  std::ifstream file("/proc/self/statm");
+  int64_t pages = 0;
+  file >> pages;
+  return pages;
+}
+
+// A pool's threads come and go with the calls of a long process.
+TEST(EmulatorTest, StacksAreFreedWithTheirThread) {
+  const auto runOnThread = [] {
+    std::string error;
+    std::thread([&] { error = run([] { barrier(); }, 256); }).join();
+    EXPECT_EQ(error, "");
+  };
+  runOnThread();
+  const int64_t before = mappedPages();
+  for (int call = 0; call < 20; ++call)
+    runOnThread();
+  EXPECT_LT(mappedPages() - before, 20 * 256 * 16 / 2) << "16 pages of 4 KiB per stack";
 }
