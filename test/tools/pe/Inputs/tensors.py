@@ -23,6 +23,6 @@ def load(path):
     tensors = {}
     for name, entry in json.loads(data[8:8 + size]).items():
         if name != "__metadata__":
-            begin, end = entry["data_offsets"]
-            tensors[name] = (entry["shape"], array.array("f", data[8 + size + begin:8 + size + end]))
+            begin, end = (8 + size + offset for offset in entry["data_offsets"])
+            tensors[name] = (entry["shape"], array.array("f", data[begin:end]))
     return tensors
