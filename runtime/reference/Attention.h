@@ -66,6 +66,14 @@ struct AttentionProblem {
   bool hasBothSides = false;
   /// Rows at negative positions are rows like others: nothing reads a position.
   bool isUnplaced = false;
+  /// Whether a query at row i may take the key at column j but for the mask.
+  bool isOrdered(int64_t i, int64_t j) const {
+    if (i < 0 && !isUnplaced)
+      return false;
+    if (normalizer == Normalizer::Softmax)
+      return true;
+    return j == i ? attendsCurrent : j < i || hasBothSides;
+  }
   double scale = 1.0;
   Mask mask;
   PairPositions positions;

@@ -28,18 +28,13 @@ bool masksRead(const Program &program, size_t number) {
       });
 }
 
-int64_t countRow(const AttentionProblem &problem, MaskEvaluator &mask, int64_t row) {
-  const AttentionSizes &sizes = problem.sizes;
-  const int64_t i = sizes.queryStart + row;
-  if (i < 0)
-    return 0;
-  mask.startRow(i);
-  int64_t end = sizes.keys; // keys behind the query are not asked for where none is allowed
-  if (problem.normalizer == Normalizer::StickBreaking)
-    end = std::clamp<int64_t>(i - sizes.keyStart, 0, end);
+int64_t countRow(const AttentionProblem &problem, MaskEvaluator &mask, int64_t batch, int64_t row) {
+  const int64_t i = problem.sizes.queryStart + row;
+  mask.startRow(problem.positions.query(batch, row));
   int64_t pairs = 0;
-  for (int64_t key = 0; key < end; ++key)
-    pairs += mask.allows(sizes.keyStart + key);
+  for (int64_t key = 0; key < problem.sizes.keys; ++key)
+    pairs += problem.isOrdered(i, problem.sizes.keyStart + key) &&
+             mask.allows(problem.positions.key(batch, key));
   return pairs;
 }
 
@@ -59,16 +54,17 @@ Expected<double> countPairs(const Program &program, const TensorMap &inputs,
   const AttentionProblem &problem = *problems[0];
   const AttentionSizes &sizes = problem.sizes;
   // Where the mask is the same for all batch entries, or heads, one of them is counted.
-  const int64_t batch = masksRead(program, 0) ? sizes.batch : std::min<int64_t>(1, sizes.batch);
+  const bool isOfBatch = masksRead(program, 0) || problem.positions.queries;
+  const int64_t batch = isOfBatch ? sizes.batch : std::min<int64_t>(1, sizes.batch);
   const int64_t heads =
       masksRead(program, 1) ? sizes.queryHeads : std::min<int64_t>(1, sizes.queryHeads);
   std::atomic<int64_t> next = 0, pairs = 0;
   auto work = [&] {
     MaskEvaluator mask(problem.mask, *problem.graph, *problem.parameters);
     for (int64_t at; (at = next++) < batch * heads * sizes.queries;) {
-      const int64_t head = at / sizes.queries % heads;
-      mask.startHead(at / sizes.queries / heads, head, sizes.headStart + head, sizes.headsTotal);
-      pairs += countRow(problem, mask, at % sizes.queries);
+      const int64_t head = at / sizes.queries % heads, entry = at / sizes.queries / heads;
+      mask.startHead(entry, head, sizes.headStart + head, sizes.headsTotal);
+      pairs += countRow(problem, mask, entry, at % sizes.queries);
     }
   };
   std::vector<std::thread> running;

@@ -20,10 +20,7 @@ Array allowedPairs(const AttentionProblem &problem) {
       mask.startRow(problem.positions.query(b, row));
       for (int64_t key = 0; key < sizes.keys; ++key) {
         const int64_t i = sizes.queryStart + row, j = sizes.keyStart + key;
-        const bool isStick = problem.normalizer == Normalizer::StickBreaking;
-        const bool isOrdered = j == i ? problem.attendsCurrent : j < i || problem.hasBothSides;
-        *next++ = (i >= 0 || problem.isUnplaced) && (!isStick || isOrdered) &&
-                  mask.allows(problem.positions.key(b, key));
+        *next++ = problem.isOrdered(i, j) && mask.allows(problem.positions.key(b, key));
       }
     }
   }

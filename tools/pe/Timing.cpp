@@ -48,7 +48,13 @@ Expected<std::optional<double>> countMaskedPairs(const std::string &program,
   int64_t attentions = 0, codes = 0;
   for (const reference::Operation &operation : parsed->operations) {
     attentions += operation.name == "pe.attention";
-    codes += operation.name == "pe.mask_fn" || operation.name == "pe.mask_or";
+    const bool isGiven = operation.name == "pe.attention" &&
+                         std::any_of(operation.operands.begin(), operation.operands.end(),
+                                     [&](reference::ValueId operand) { // positions
+                                       return parsed->typeOf(operand).ends_with("xi32>");
+                                     });
+    codes += isGiven || operation.name == "pe.mask_fn" || operation.name == "pe.mask_or" ||
+             operation.name == "pe.documents";
   }
   if (attentions != 1 || codes == 0)
     return std::optional<double>();
