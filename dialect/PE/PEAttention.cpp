@@ -178,7 +178,7 @@ DifferenceRange AttentionOp::getPairRange() {
 bool AttentionOp::readsPositions() {
   const bool hasOrder = getNormalizer() == Normalizer::StickBreaking;
   if (hasOrder || getMask() || !getBiases().empty() || !getPrologues().empty() || getRotation() ||
-      !getContents().empty())
+      !getContents().empty() || (*this)->hasAttr("pe.dropped")) // a bias, before it was simplified
     return true;
   if (!getScore())
     return false;

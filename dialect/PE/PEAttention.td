@@ -76,8 +76,9 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     /// The range of i - j of the pairs that take part: what the mask allows (everything where it is
     /// a block argument), without the query's own key where stick-breaking leaves that out.
     ::mlir::pe::DifferenceRange getPairRange();
-    /// Whether the result depends on where queries and keys are: by a mask, biases, prologues, a
-    /// rotation or a function of the score that reads i or j.
+    /// Whether the result depends on where queries and keys are: by a mask, biases (those too that
+    /// softmax ignores and a pass has dropped), prologues, a rotation or a function of the score
+    /// that reads i or j.
     bool readsPositions();
   }];
 }

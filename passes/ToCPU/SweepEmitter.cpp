@@ -315,8 +315,9 @@ void SweepEmitter::emitDot(DotOp dot) {
     rowsOfKeys.push_back(bases[buffer] + row * pitch);
   }
   const Panel &panel = values.getPanel(dot.getLhs());
+  // Rows of keys lie at a stride of the call's: two steps share what finding them costs.
   TileShape shape = {static_cast<int64_t>(keys.size()), vectors,
-                     mask.isOn() ? 1 : context.cpu.unroll};
+                     mask.isOn() ? std::min<int64_t>(2, context.cpu.unroll) : context.cpu.unroll};
   registers[dot.getOutput()] = emitTileProduct(
       e, shape, 0, depth, acc,
       [&](Index d, int64_t v) {

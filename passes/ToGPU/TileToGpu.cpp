@@ -25,25 +25,31 @@ namespace mlir::tile {
 #include "passes/ToGPU/Passes.h.inc"
 } // namespace mlir::tile
 
-LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &schedule,
-                                          std::string &why) {
-  auto fail = [&](const Twine &reason) {
-    why = reason.str();
-    return failure();
-  };
+static LogicalResult refuse(Operation *at, const Twine &reason) {
+  return emitError(at->getLoc(), "no GPU kernel can compute this: ") << reason;
+}
+
+static LogicalResult checkValues(StageOp stage) {
+  std::string why;
   if (failed(checkLayouts(stage, why)))
+    return refuse(stage, why);
+  return success();
+}
+
+LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &schedule) {
+  if (failed(checkValues(stage)))
     return failure();
   auto plan = stage->getParentOfType<PlanOp>();
   for (int64_t depth : {plan.getHeadDim(), plan.getValueDim()})
     if (depth % 8 || depth < 8 || depth > 256)
-      return fail("expected head and value dims of 8 to 256 by 8, found " + Twine(depth));
-  bool hasDiagonals = false, isScattered = false;
+      return refuse(stage, "expected head and value dims of 8 to 256 by 8, found " + Twine(depth));
+  bool hasDiagonals = false;
+  Operation *scattered = nullptr, *unknown = nullptr;
   stage.getStream().getBody().walk([&](Operation *op) {
     hasDiagonals |= isa<WindowGradOp, SegmentsGradOp>(op);
-    if (auto sum = dyn_cast<AccumulateOp>(op))
-      isScattered |= !hasPlaceInHead(sum) && !lineOf(sum);
+    if (auto sum = dyn_cast<AccumulateOp>(op); sum && !hasPlaceInHead(sum) && !lineOf(sum))
+      scattered = op;
   });
-  Operation *unknown = nullptr;
   auto isKnown = [](Operation *op) {
     return isa<ConstantOp, PositionOp, IndexOp, LoadOp, StoreOp, MapOp, DotOp, MaskOp, RandomOp,
                ReduceOp, ScanOp, WindowOp, SegmentsOp, NearOp, WindowGradOp, SegmentsGradOp,
@@ -54,19 +60,21 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
       if (!isKnown(&op))
         unknown = &op;
   if (unknown)
-    return fail("it has no form for '" + unknown->getName().getStringRef() + "'");
-  if (isScattered)
-    return fail("a sum inside a map has a place that is neither the pair's row or key nor one of "
-                "at most " +
-                Twine(kMostSumsOfThread) + " per head");
+    return refuse(unknown, "there is no form of '" + unknown->getName().getStringRef() + "'");
+  if (scattered)
+    return refuse(scattered, "the gradient of a tensor is added at places that depend on the pair, "
+                             "not on its query or key alone, and the tensor is not known to have "
+                             "at most " +
+                                 Twine(kMostSumsOfThread) +
+                                 " elements per head; --target=cpu has no such limit");
   if (hasDiagonals &&
       (schedule.ownerBlock() % schedule.innerBlock || schedule.threads() < schedule.innerBlock))
-    return fail("sums along diagonals need owner blocks of whole inner blocks, and a thread per "
-                "inner row");
+    return refuse(stage, "sums along diagonals need owner blocks of whole inner blocks, and a "
+                         "thread per inner row");
   const bool rows = getOwner(stage) == Owner::Rows;
   StringRef over = cast<StringAttr>(stage.getOver().getValue().back()).getValue();
   if (!rows && over != "hkv")
-    return fail("columns own a stage over hkv only");
+    return refuse(stage, "columns own a stage over hkv only");
   return success();
 }
 
@@ -191,10 +199,9 @@ private:
   LogicalResult lower(StageOp stage) {
     if (isScalarStage(stage))
       return tile::gpu::lowerScalarStage(stage);
-    std::string why;
     if (!stage.getStream()) {
-      if (failed(checkLayouts(stage, why)))
-        return stage.emitOpError("cannot become a GPU kernel: ") << why;
+      if (failed(checkValues(stage)))
+        return failure();
       tile::gpu::lowerVectorStage(stage);
       return success();
     }
@@ -204,8 +211,8 @@ private:
       schedule = GpuSchedule::fromAttr(attr);
     if (failed(schedule))
       return stage.emitOpError("expected a valid gpu_schedule; run pe-schedule-gpu before");
-    if (failed(tile::gpu::checkStage(stage, *schedule, why)))
-      return stage.emitOpError("cannot become a GPU kernel: ") << why;
+    if (failed(tile::gpu::checkStage(stage, *schedule)))
+      return failure();
     tile::gpu::lowerStreamStage(stage, *schedule);
     return success();
   }

@@ -13,8 +13,8 @@ namespace mlir::tile {
 
 namespace gpu {
 
-/// Whether a stage with a stream has a fragment kernel; otherwise `why` says what is in the way.
-LogicalResult checkStage(StageOp stage, const GpuSchedule &schedule, std::string &why);
+/// Reports, at its place, what of a stage with a stream has no fragment kernel.
+LogicalResult checkStage(StageOp stage, const GpuSchedule &schedule);
 /// Values over r that the stream uses and that are computed, not loaded, get a stage of their own
 /// where the stream's inner side is r: every CTA would compute them again.
 void hoistRowValues(StageOp stage);

@@ -59,6 +59,7 @@ public:
   ContentTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
               const Attention &attention, std::string name);
   Value gradientOfQueries() const { return queries.gradientOfQueries(); }
+  Location getLoc() const override { return pe::ContentFnOp(op).getLoc(); }
 
 protected:
   /// The vector's element in float64.

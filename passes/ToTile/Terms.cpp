@@ -123,11 +123,27 @@ void AttentionTerms::finish() {
     term->finish();
 }
 
+namespace {
+/// What is written meanwhile has the place of the term in the user's file.
+class AtPlaceOf {
+public:
+  AtPlaceOf(TileBuilder &t, const TermLowering &term) : t(t), outer(t.getLoc()) {
+    t.setLoc(term.getLoc());
+  }
+  ~AtPlaceOf() { t.setLoc(outer); }
+
+private:
+  TileBuilder &t;
+  Location outer;
+};
+} // namespace
+
 Value AttentionTerms::sum(TileBuilder &t, bool rowShifts, const SpaceSet &spaces) {
   Value sum;
   for (auto &term : terms) {
     if (term->isRowShift() != rowShifts)
       continue;
+    AtPlaceOf place(t, *term);
     Value value = term->emit(t);
     sum = !sum ? value : t.map({sum, value}, spaces, [](Scalar &s, ValueRange in) {
       return s.add(in[0], in[1]);
@@ -145,8 +161,10 @@ SmallVector<SpaceSet> AttentionTerms::gradientFolds() const {
 
 SmallVector<Value> AttentionTerms::emitGradient(TileBuilder &t, Value cotangent) {
   SmallVector<Value> folds;
-  for (auto &term : terms)
+  for (auto &term : terms) {
+    AtPlaceOf place(t, *term);
     llvm::append_range(folds, term->emitGradient(t, cotangent));
+  }
   return folds;
 }
 

@@ -35,6 +35,8 @@ public:
   virtual void storeFolds(TileBuilder &, ValueRange) {}
   /// Adds the finish stages.
   virtual void finish() = 0;
+  /// Of the bias or content in the user's file.
+  virtual Location getLoc() const { return pe::TermOp(term).getLoc(); }
 
 protected:
   TileParameters parameters(pe::TermPart part) {

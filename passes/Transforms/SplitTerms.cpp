@@ -454,6 +454,8 @@ struct SplitTermsPass : impl::PESplitTermsPassBase<SplitTermsPass> {
     TermWriter writer(getOperation(), grouping.getSummandCounts());
     for (const Group &group : groups)
       terms.push_back(writer.write(builder, group));
+    if (groups.empty()) // There was a bias: where queries are counts.
+      attention->setAttr("pe.dropped", builder.getStrArrayAttr({"biases that are 0 everywhere"}));
     attention.getBiasesMutable().assign(terms);
     for (Value bias : before)
       if (Operation *op = bias.getDefiningOp(); op && op->use_empty())

@@ -10,7 +10,7 @@
 // Values over sets other than those of attention have no layout in vectors and fragments.
 
 // CPU-VALUE: remark: stage @forward runs as plain loops: there is no layout for a value over [r, c, d]
-// GPU-VALUE: error: 'tile.stage' op cannot become a GPU kernel: there is no layout for a value over [r, c, d]
+// GPU-VALUE: error: no GPU kernel can compute this: there is no layout for a value over [r, c, d]
 //--- value.mlir
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
@@ -30,7 +30,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   }
 }
 // CPU-DOT: remark: stage @forward runs as plain loops: there is no layout for a contraction of [c, d] and [r, d] over d
-// GPU-DOT: cannot become a GPU kernel: there is no layout for a contraction of [c, d] and [r, d] over d
+// GPU-DOT: no GPU kernel can compute this: there is no layout for a contraction of [c, d] and [r, d] over d
 //--- dot.mlir
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
@@ -66,7 +66,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
     tile.store %s, %O : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
   }
 }
-// GPU-VECTORS: cannot become a GPU kernel: there is no layout for a value over [r, t]
+// GPU-VECTORS: no GPU kernel can compute this: there is no layout for a value over [r, t]
 // LOOPS: error: 'tile.load' op expected a value over r, c, d and e, found one over [r, t]: the loops know no extent of t
 //--- vectors.mlir
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
