@@ -157,7 +157,6 @@ void mlir::tile::cpu::lowerColumnsOuter(StageOp stage, const CpuSchedule &cpu,
   PartSizes sizes(stage, cpu);
   PartBuffers parts(stage, cpu, sizes);
   SmallVector<Value> buffers = collectBuffers(stage), own = parts.all();
-  llvm::erase_if(buffers, [&](Value buffer) { return parts.isAddedTo(buffer); });
   buffers.push_back(rowBuffer);
   buffers.append(own);
   StageFunction function(stage, "", buffers);

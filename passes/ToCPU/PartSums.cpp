@@ -79,8 +79,10 @@ public:
     if (!buffers.columns.empty())
       e.ifThen(e.less(item, parts.split * parts.heads * blocks),
                [&] { addColumns(item / blocks, item % blocks * Index(context.cpu.keyBlock)); });
-    for (const PartBuffers::Copies &copy : buffers.added)
-      addCopies(copy, item * Index(kChunk));
+    e.ifThen(e.less(1, parts.parts), [&] {
+      for (const PartBuffers::Copies &copy : buffers.added)
+        addCopies(copy, item * Index(kChunk));
+    });
   }
 
 private:
@@ -91,7 +93,7 @@ private:
     auto chain = [&](const PartBuffers::Columns &columns, const Index &key, const Index &d,
                      int64_t width) {
       auto add = [&](Index part, ValueRange sum) {
-        ColumnFold fold = parts.sumOf(columns, part, head, block);
+        ColumnFold fold = parts.keptOf(columns, part, head, block);
         Value more = loadWidened(e, fold.memory, fold.place(key, d), width);
         return SmallVector<Value>{e.add(sum[0], more)};
       };
@@ -100,7 +102,7 @@ private:
     results.emit(parts.placeOf(head), block, chain);
   }
 
-  /// Elements [first, first + kChunk) of a buffer that the parts have copies of.
+  /// Elements [first, first + kChunk) of a buffer that all parts but the first have copies of.
   void addCopies(const PartBuffers::Copies &copy, const Index &first) {
     Index size = 1;
     for (Value extent : context.function.getExtents(copy.buffer))
@@ -110,8 +112,8 @@ private:
     Value into = context.memory(copy.buffer), from = context.memory(copy.copies);
     auto add = [&](const Index &at, int64_t width) {
       Value start = e.loadVector(into, at, width);
-      SmallVector<Value> sum = e.loop(0, parts.parts, 1, {start}, [&](Index part, ValueRange sums) {
-        Value more = e.loadVector(from, part * size + at, width);
+      SmallVector<Value> sum = e.loop(1, parts.parts, 1, {start}, [&](Index part, ValueRange sums) {
+        Value more = e.loadVector(from, (part - Index(1)) * size + at, width);
         return SmallVector<Value>{e.add(sums[0], more)};
       });
       e.storeVector(sum[0], into, at);
@@ -146,7 +148,8 @@ void mlir::tile::cpu::emitPartSums(StageOp stage, const CpuSchedule &cpu,
     SmallVector<StringRef> extents;
     for (StringAttr extent : cast<BufferType>(copy.buffer.getType()).getExtents())
       extents.push_back(extent);
-    alsoFor("ceildiv(" + productOfExtents(extents) + "," + std::to_string(kChunk) + ")");
+    alsoFor("min(1," + sizes.parts + "-1)*ceildiv(" + productOfExtents(extents) + "," +
+            std::to_string(kChunk) + ")");
   }
   function.createLaunch(stage, items);
 }

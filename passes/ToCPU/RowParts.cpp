@@ -62,8 +62,14 @@ PartBuffers::PartBuffers(StageOp stage, const CpuSchedule &cpu, const PartSizes 
   auto plan = stage->getParentOfType<PlanOp>();
   Type f32 = Float32Type::get(stage.getContext());
   const std::string block = std::to_string(cpu.keyBlock), two = std::to_string(2 * cpu.keyBlock);
+  // Sums of the current block stay in the first-level cache on the stack, if they fit there.
+  constexpr int64_t kMostLocalFloats = 1 << 14;
+  const bool isLocal =
+      2 * cpu.keyBlock * (plan.getHeadDim() + plan.getValueDim()) <= kMostLocalFloats;
+  const std::string all = "ceildiv(c," + block + ")*" + block,
+                    isSplit = "min(1," + sizes.slots + "-1)";
   const std::string keys =
-      two + "+min(1," + sizes.slots + "-1)*(ceildiv(c," + block + ")*" + block + "-" + two + ")";
+      isLocal ? isSplit + "*" + all : two + "+" + isSplit + "*(" + all + "-" + two + ")";
   for (unsigned i = stream.getNumCarries(); i < stream.getNumResults(); ++i) {
     const SpaceSet &spaces = spacesOf(stream.getResult(i));
     if (!hasColumns(spaces))
@@ -72,21 +78,17 @@ PartBuffers::PartBuffers(StageOp stage, const CpuSchedule &cpu, const PartSizes 
     Value sums =
         createTemporary(stage, "sums" + Twine(columns.size()),
                         {sizes.slots, sizes.heads, keys, std::to_string(depth)}, f32, false);
-    columns.push_back({stream.getResult(i), stream.getYielded(i), sums, depth});
+    columns.push_back({stream.getResult(i), stream.getYielded(i), sums, depth, isLocal});
   }
   for (Value buffer : addedTo(stream)) {
     auto type = cast<BufferType>(buffer.getType());
-    SmallVector<std::string> extents = {sizes.parts};
+    SmallVector<std::string> extents = {sizes.parts + "-1"};
     for (StringAttr extent : type.getExtents())
       extents.push_back(extent.str());
     StringRef name = buffer.getDefiningOp<BufferOp>().getName();
     added.push_back({buffer, createTemporary(stage, "parts_of_" + Twine(name), extents,
                                              type.getElementType(), true)});
   }
-}
-
-bool PartBuffers::isAddedTo(Value buffer) const {
-  return llvm::any_of(added, [&](const Copies &copy) { return copy.buffer == buffer; });
 }
 
 SmallVector<Value> PartBuffers::all() const {
@@ -156,12 +158,35 @@ ColumnFold RowParts::rowOf(const PartBuffers::Columns &columns, const Index &slo
   Index at = ((slot * heads + head) * keys + row) * Index(columns.depth);
   return {context.memory(columns.sums), columns.depth, at};
 }
+ColumnFold RowParts::keptOf(const PartBuffers::Columns &columns, const Index &slot,
+                            const Index &head, const Index &block) {
+  return rowOf(columns, slot, head, block);
+}
 ColumnFold RowParts::sumOf(const PartBuffers::Columns &columns, const Index &slot,
                            const Index &head, const Index &block) {
-  return rowOf(columns, slot, head, split * block);
+  ColumnFold fold = rowOf(columns, slot, head, split * block);
+  if (!columns.isLocal)
+    return fold;
+  Value isSplit = e.less(0, split);
+  fold.memory = e.select(isSplit, fold.memory, localOf(columns));
+  fold.at = e.fromValue(e.select(isSplit, e.toValue(fold.at), e.toValue(0)));
+  return fold;
 }
 ColumnFold RowParts::currentOf(const PartBuffers::Columns &columns, const Index &head) {
+  if (columns.isLocal)
+    return {localOf(columns), columns.depth, Index(context.cpu.keyBlock * columns.depth)};
   return rowOf(columns, 0, head, context.cpu.keyBlock);
+}
+Value RowParts::localOf(const PartBuffers::Columns &columns) {
+  Value &local = locals[columns.sums];
+  if (!local) {
+    Value scratch = e.scratch(2 * context.cpu.keyBlock * columns.depth);
+    OpBuilder::InsertionGuard guard(e);
+    e.setInsertionPointAfterValue(scratch);
+    auto type = MemRefType::get({ShapedType::kDynamic}, e.getF32Type());
+    local = e.create<memref::CastOp>(type, scratch);
+  }
+  return local;
 }
 
 void RowParts::eachVector(const ColumnFold &fold, llvm::function_ref<void(Index)> body) {

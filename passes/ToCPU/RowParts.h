@@ -39,21 +39,22 @@ struct PartBuffers {
 
   /// A fold over columns: `sums` is [slot][head][key][depth], with all keys where parts are
   /// separate items; else with those of the current block, twice (the sum so far, the current
-  /// part's).
+  /// part's), or with none where these are on the stack.
   struct Columns {
     Value result, yielded; // of the stream
     Value sums;
     int64_t depth;
+    bool isLocal; // on the stack, unless parts are separate items
   };
   SmallVector<Columns> columns;
-  /// A buffer that the stream adds to in place, and a copy of it per part, zero at first.
+  /// A buffer that the stream adds to in place: the first part does, each other one has a copy,
+  /// zero at first.
   struct Copies {
     Value buffer, copies;
   };
   SmallVector<Copies> added;
 
   SmallVector<Value> all() const;
-  bool isAddedTo(Value buffer) const;
 };
 
 /// The same sizes in the code of a function.
@@ -76,6 +77,9 @@ public:
   /// The parts with such rows; begin > end where there is none.
   Interval<Index> partsSeeing(const Index &block);
 
+  /// The sums of the block that the part in `slot` keeps, where parts are separate items.
+  ColumnFold keptOf(const PartBuffers::Columns &columns, const Index &slot, const Index &head,
+                    const Index &block);
   /// The sums of the block in `slot`, and scratch beside them that no other item uses.
   ColumnFold sumOf(const PartBuffers::Columns &columns, const Index &slot, const Index &head,
                    const Index &block);
@@ -87,8 +91,10 @@ public:
 private:
   ColumnFold rowOf(const PartBuffers::Columns &columns, const Index &slot, const Index &head,
                    const Index &row);
+  Value localOf(const PartBuffers::Columns &columns);
   void eachVector(const ColumnFold &fold, llvm::function_ref<void(Index)> body);
 
+  DenseMap<Value, Value> locals;
   StageContext &context;
   Emitter &e;
   bool overQueryHeads;

@@ -227,9 +227,9 @@ private:
     return key * Index(context.cpu.stripRows()) + Index(v * e.lanes);
   }
   void addPiece(const Index &number);
-  void addPair(const Piece &piece, const Index &key, int64_t v, Value g, Value isFirst,
+  void addPair(const Piece &piece, const Index &key, int64_t v, Value g, Value isLater,
                MutableArrayRef<Value> sums);
-  void stage(const Index &key, int64_t v, Value weight, Value isFirst);
+  void stage(const Index &key, int64_t v, Value weight, Value isLater);
   void addMoments(const Index &number, ArrayRef<Value> sums);
   void addRows(const Piece &piece, ArrayRef<Value> sums);
 
@@ -244,23 +244,24 @@ private:
 };
 
 /// A pair lies in one piece: the first piece writes to the staging block, the others add to it.
-void SegmentsGradEmitter::stage(const Index &key, int64_t v, Value weight, Value isFirst) {
+void SegmentsGradEmitter::stage(const Index &key, int64_t v, Value weight, Value isLater) {
   if (!staging)
     return;
   Index at = stagingAt(key, v);
-  Value before = e.select(isFirst, e.splat(0.0), e.loadVector(staging, at));
+  // Lanes that are not loaded are 0; a select of one condition for all of them becomes a branch.
+  Value before = e.loadLanes(staging, at, isLater);
   e.storeVector(e.fma(weight, strip.v(v), before), staging, at);
 }
 
 void SegmentsGradEmitter::addPair(const Piece &piece, const Index &key, int64_t v, Value g,
-                                  Value isFirst, MutableArrayRef<Value> sums) {
+                                  Value isLater, MutableArrayRef<Value> sums) {
   sums[0] = e.add(sums[0], g);
   if (degree == 0)
     return;
   Value u = strip.u(key, v);
   if (degree == 1) {
     sums[1] = e.fma(g, u, sums[1]);
-    return stage(key, v, staging ? e.mul(g, piece.coefficients[1]) : Value(), isFirst);
+    return stage(key, v, staging ? e.mul(g, piece.coefficients[1]) : Value(), isLater);
   }
   Value x = e.fma(u, strip.v(v), piece.minusCentre), power = g;
   for (int64_t m = 1; m <= degree; ++m) {
@@ -273,7 +274,7 @@ void SegmentsGradEmitter::addPair(const Piece &piece, const Index &key, int64_t 
         e.fma(slope, x, m == 1 ? piece.coefficients[1] : e.mul(piece.coefficients[m], e.splat(m)));
   Value weight = e.mul(g, slope);
   sums[degree + 1] = e.fma(weight, u, sums[degree + 1]);
-  stage(key, v, weight, isFirst);
+  stage(key, v, weight, isLater);
 }
 
 /// Adds the sums over the pairs of one piece.
@@ -283,6 +284,8 @@ void SegmentsGradEmitter::addPiece(const Index &number) {
     return e.create<arith::CmpIOp>(arith::CmpIPredicate::eq, e.toValue(number), e.toValue(other));
   };
   Value isFirst = is(strip.firstPiece), isLast = is(strip.lastPiece);
+  Value isLater = e.broadcast(e.create<arith::CmpIOp>(arith::CmpIPredicate::ne, e.toValue(number),
+                                                      e.toValue(strip.firstPiece)));
   const double infinity = std::numeric_limits<double>::infinity();
   Value low = e.select(isFirst, e.splat(-infinity), strip.knot(number));
   Value high = e.select(isLast, e.splat(infinity), strip.knot(number + Index(1)));
@@ -298,7 +301,7 @@ void SegmentsGradEmitter::addPiece(const Index &number) {
           Value isAbove = e.create<arith::CmpFOp>(arith::CmpFPredicate::UGT, t, low);
           Value isBelow = e.create<arith::CmpFOp>(arith::CmpFPredicate::ULE, t, high);
           g = e.select(e.create<arith::AndIOp>(isAbove, isBelow), g, e.splat(0.0));
-          addPair(piece, key, v, g, isFirst,
+          addPair(piece, key, v, g, isLater,
                   MutableArrayRef(next).slice(v * sumsPerVector(), sumsPerVector()));
         }
         return next;

@@ -69,12 +69,13 @@ Index StageContext::offset(Value buffer, const Place &place) {
 }
 
 void StageContext::useCopy(Value buffer, Value copies, const Index &number) {
-  memories[buffer] = memory(copies);
   Index size = 1;
   for (Value extent : function.getExtents(copies).drop_front())
     size = size * e.fromValue(extent);
-  firsts[buffer] = number * size;
-  function.useCopy(e, buffer, copies, e.toValue(firsts[buffer]));
+  Value isCopy = e.less(0, number);
+  memories[buffer] = e.select(isCopy, memory(copies), memory(buffer));
+  firsts[buffer] = maxOf(0, number - Index(1)) * size;
+  function.useCopy(e, buffer, copies, isCopy, e.toValue(firsts[buffer]));
 }
 
 Index StageContext::pitch(Value buffer) {

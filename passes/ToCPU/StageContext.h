@@ -42,8 +42,8 @@ public:
   Value memory(Value buffer);
   /// Offset of the element at `place`, with d and e at zero.
   Index offset(Value buffer, const Place &place);
-  /// From here on, accesses to `buffer` go to copy `number` of it in `copies`, whose extents are
-  /// the number of copies followed by those of the buffer.
+  /// From here on, accesses to `buffer` go to it where `number` is 0, else to copy `number` - 1 of
+  /// it in `copies`, whose extents are the number of copies followed by those of the buffer.
   void useCopy(Value buffer, Value copies, const Index &number);
   /// Elements from one row of the buffer to the next.
   Index pitch(Value buffer);

@@ -317,7 +317,7 @@ void SweepEmitter::emitDot(DotOp dot) {
   const Panel &panel = values.getPanel(dot.getLhs());
   // Rows of keys lie at a stride of the call's: two steps share what finding them costs.
   TileShape shape = {static_cast<int64_t>(keys.size()), vectors,
-                     mask.isOn() ? std::min<int64_t>(2, context.cpu.unroll) : context.cpu.unroll};
+                     std::max<int64_t>(2, mask.isOn() ? 1 : context.cpu.unroll)};
   registers[dot.getOutput()] = emitTileProduct(
       e, shape, 0, depth, acc,
       [&](Index d, int64_t v) {

@@ -109,9 +109,14 @@ void StageFunction::bindBuffer(OpBuilder &builder, Value buffer, Value argument)
            std::move(pitches));
 }
 
-void StageFunction::useCopy(OpBuilder &builder, Value buffer, Value copies, Value first) {
+void StageFunction::useCopy(OpBuilder &builder, Value buffer, Value copies, Value isCopy,
+                            Value first) {
   SmallVector<Value> values(getExtents(copies).drop_front());
-  Value argument = function.getArgument(llvm::find(buffers, copies) - buffers.begin());
+  auto argumentOf = [&](Value of) {
+    return function.getArgument(llvm::find(buffers, of) - buffers.begin());
+  };
+  Value argument =
+      arith::SelectOp::create(builder, getLoc(), isCopy, argumentOf(copies), argumentOf(buffer));
   bindView(builder, buffer, argument, first, std::move(values), {});
 }
 

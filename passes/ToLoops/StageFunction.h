@@ -52,9 +52,9 @@ public:
   ArrayRef<Value> getStrides(Value buffer) const { return strides.find(buffer)->second; }
   ArrayRef<Value> getBuffers() const { return buffers; }
   Value getItem() const { return item; }
-  /// From the insertion point on, views of `buffer` refer to one of its copies in `copies`, a
-  /// buffer of this function with one more leading extent: the copy that begins at element `first`.
-  void useCopy(OpBuilder &builder, Value buffer, Value copies, Value first);
+  /// From the insertion point on, views of `buffer` refer, where `isCopy`, to one of its copies in
+  /// `copies`, a buffer with one more leading extent: the copy that begins at element `first`.
+  void useCopy(OpBuilder &builder, Value buffer, Value copies, Value isCopy, Value first);
   /// The copy, at the function's entry, of scratch memory that belongs to the stage.
   Value getScratch(memref::AllocaOp scratch) const;
   PlanOp getPlan() const { return plan; }
