@@ -20,7 +20,7 @@ class BlockCache {
 public:
   /// Smaller blocks are left to malloc, which caches them itself.
   static constexpr size_t kSmallest = size_t(1) << 16;
-  static constexpr size_t kCapacity = size_t(256) << 20;
+  static constexpr size_t kCapacity = size_t(1) << 30;
 
   ~BlockCache();
   /// A block of `bytes` or slightly more, or null when the system has no more. `isFresh` is set if
