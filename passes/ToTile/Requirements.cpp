@@ -125,7 +125,8 @@ SmallVector<ValueRequirement> valueRequirementsOf(func::FuncOp function) {
 static void addOfPositions(func::FuncOp function, Collector &collector) {
   for (Value boundaries : boundariesOf(function)) {
     const std::string name = "tensor '" + nameOf(boundaries) + "'";
-    collector.add("1", "b", "sequences whose documents " + name + " bounds");
+    collector.add("1", "b",
+                  "batch of packed documents, as " + name + " bounds those of one sequence");
     collector.add(namedExtents(boundaries).front(), "2", "boundaries in " + name);
   }
   for (auto attention : function.getOps<AttentionOp>())

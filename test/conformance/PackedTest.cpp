@@ -179,6 +179,24 @@ TEST_P(Packed, OtherBoundariesAreRefused) {
   refuse({0, 201}, "tensor 'cu': expected it to end at 200, where the call ends, found 201");
 }
 
+TEST_P(Packed, TwoSequencesAreRefused) {
+  auto function = compile(program(/*isPacked=*/true));
+  ASSERT_TRUE(function);
+  TensorMap inputs = inputsOfPack();
+  for (auto &[name, tensor] : inputs)
+    if (axisOfTokens(name) >= 0) {
+      Shape shape = tensor.shape();
+      shape[0] = 2;
+      tensor = normal(name, shape);
+    }
+  inputs["cu"] = Tensor::of(kBoundaries, {static_cast<int64_t>(kBoundaries.size())});
+  auto found = function->run(inputs, {}, 1);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().getMessage(),
+            "batch of packed documents, as tensor 'cu' bounds those of one sequence: expected at "
+            "most 1, found 2");
+}
+
 TEST_P(Packed, OtherPositionsAreRefused) {
   auto function = compile(
       "!t = tensor<?x?x?x?xf32>\n!p = tensor<?x?xi32>\n"

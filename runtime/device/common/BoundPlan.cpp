@@ -278,9 +278,11 @@ Status BoundPlan::checkRequirements(const SizeTable &sizes) const {
     Expected<int64_t> least = sizes.evaluateSigned(requirements[i].least);
     if (!size || !least)
       return size ? least.takeError() : size.takeError();
-    if (*size < *least)
-      return makeError(plan.requirements[i].what, ": expected at least ", *least, ", found ",
-                       *size);
+    if (*size >= *least)
+      continue;
+    if (requirements[i].size.asConstant()) // a number bounds what the call gives
+      return makeError(plan.requirements[i].what, ": expected at most ", *size, ", found ", *least);
+    return makeError(plan.requirements[i].what, ": expected at least ", *least, ", found ", *size);
   }
   return Status::success();
 }
