@@ -114,6 +114,32 @@ private:
 // The compiler and the CPU device, with poisoned buffers
 //===----------------------------------------------------------------------===//
 
+/// Shows the buffers of a stage to the test before it begins.
+class SpoilingGuard final : public cpu::StageGuard {
+public:
+  SpoilingGuard(const plan::Plan &plan, decltype(SubjectOptions::spoil) spoil,
+                std::shared_ptr<cpu::StageGuard> inner)
+      : spoil(std::move(spoil)), inner(std::move(inner)) {
+    for (const plan::Buffer &buffer : plan.buffers)
+      names.push_back(buffer.name);
+  }
+  void begin(const plan::Stage &stage, std::span<const cpu::Region> buffers, int64_t items,
+             int threads) override {
+    for (size_t i = 0; i < buffers.size(); ++i)
+      spoil(names[stage.buffers[i]], const_cast<void *>(buffers[i].begin), buffers[i].bytes);
+    if (inner)
+      inner->begin(stage, buffers, items, threads);
+  }
+  Status end(const plan::Stage &stage) override {
+    return inner ? inner->end(stage) : Status::success();
+  }
+
+private:
+  std::vector<std::string> names;
+  decltype(SubjectOptions::spoil) spoil;
+  std::shared_ptr<cpu::StageGuard> inner;
+};
+
 class PoisonedFunction : public Function {
 public:
   PoisonedFunction(cpu::Executor executor, std::string explanation)
@@ -174,6 +200,8 @@ public:
     execution.poison = true;
     if (isEmulated)
       execution.guard = std::make_shared<emulator::EmulatorGuard>();
+    if (options.spoil)
+      execution.guard = std::make_shared<SpoilingGuard>(code->plan, options.spoil, execution.guard);
     auto executor = cpu::Executor::create(
         std::move(code->plan), [=](const std::string &symbol) { return loaded->lookup(symbol); },
         loaded, execution);

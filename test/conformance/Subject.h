@@ -13,6 +13,7 @@
 #include "runtime/core/Tensor.h"
 #include "runtime/jit/JitInterface.h"
 
+#include <functional>
 #include <memory>
 
 namespace pe::conformance {
@@ -49,6 +50,9 @@ struct SubjectOptions {
   /// For cpu and loops, below the public API: every fresh buffer is filled with NaN first, so that
   /// elements no stage writes cannot look correct.
   bool poison = false;
+  /// With `poison`: sees every buffer of a stage, by name, before the stage begins, and may spoil
+  /// it, so that a test can show that it would notice.
+  std::function<void(const std::string &name, void *data, int64_t bytes)> spoil = nullptr;
   /// For loops.
   LoopOptions loops = {};
 };

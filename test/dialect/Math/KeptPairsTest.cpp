@@ -1,6 +1,7 @@
 //===- KeptPairsTest.cpp - what a call keeps, against all pairs -----------===//
 #include "dialect/Math/KeptPairs.h"
 
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 using namespace mlir::tile;
@@ -29,7 +30,7 @@ int64_t blocksOf(const BlockedSide<int64_t> &side) {
   return (side.end + side.block - 1) / side.block;
 }
 
-void expectExact(const Blocks &blocks) {
+template <typename Pairs> void expectExact(const Pairs &blocks) {
   const int64_t rowBlocks = blocksOf(blocks.rows), columnBlocks = blocksOf(blocks.columns);
   for (int64_t row = 0; row < rowBlocks; ++row) {
     const Interval<int64_t> columns = blocks.columnBlocksOf(row);
@@ -48,7 +49,7 @@ void expectExact(const Blocks &blocks) {
 
 /// The visitors of a block are numbered from the last one, without gaps: none waits for a turn that
 /// never comes.
-void expectTurns(const Blocks &blocks) {
+template <typename Pairs> void expectTurns(const Pairs &blocks) {
   const int64_t rowBlocks = blocksOf(blocks.rows), columnBlocks = blocksOf(blocks.columns);
   for (int64_t column = 0; column < columnBlocks; ++column) {
     int64_t turn = 0;
@@ -122,7 +123,7 @@ void expectDescendingUnits(const Blocks &blocks) {
 }
 
 /// What rows keep and which rows touch columns, element by element.
-void expectElements(const Blocks &pairs) {
+template <typename Pairs> void expectElements(const Pairs &pairs) {
   for (int64_t first = pairs.rows.begin; first < pairs.rows.end; ++first)
     for (int64_t last = first; last < pairs.rows.end; ++last) {
       const Interval<int64_t> any = pairs.columnsOfAny(first, last);
@@ -177,11 +178,11 @@ TEST(KeptPairs, BothDirectionsAreThePairs) {
                            << " to " << rows << ", columns " << columns << ", band "
                            << lower.value_or(-999) << " to " << upper.value_or(999));
               const bool keepsSomething = MaskBand{lower, upper}.keepsSomething();
-              expectExact({lower,
-                           upper,
-                           keepsSomething,
-                           {firstRow, rows, rowBlock},
-                           {0, columns, columnBlock}});
+              expectExact(Blocks{lower,
+                                 upper,
+                                 keepsSomething,
+                                 {firstRow, rows, rowBlock},
+                                 {0, columns, columnBlock}});
               ++cases;
             });
   EXPECT_EQ(cases, 4 * 3 * 5 * 4 * 5 * 19 * 19);
@@ -215,7 +216,7 @@ TEST(KeptPairs, RowsAndColumns) {
       SCOPED_TRACE(testing::Message() << "rows from " << firstRow << ", band "
                                       << lower.value_or(-999) << " to " << upper.value_or(999));
       expectElements(
-          {lower, upper, MaskBand{lower, upper}.keepsSomething(), {firstRow, 7}, {0, 8}});
+          Blocks{lower, upper, MaskBand{lower, upper}.keepsSomething(), {firstRow, 7}, {0, 8}});
     });
 }
 
@@ -223,7 +224,7 @@ TEST(KeptPairs, RowsAndColumns) {
 TEST(KeptPairs, FarBands) {
   for (int64_t away : {int64_t(1) << 30, -(int64_t(1) << 30)})
     for (int64_t width : {1, 5})
-      expectExact({away, away + width, true, {0, 7, 2}, {0, 7, 3}});
+      expectExact(Blocks{away, away + width, true, {0, 7, 2}, {0, 7, 3}});
 }
 
 TEST(KeptPairs, ABandThatKeepsNothingIsNotVisited) {
@@ -233,6 +234,79 @@ TEST(KeptPairs, ABandThatKeepsNothingIsNotVisited) {
     EXPECT_EQ(blocks.columnBlocksOf(n).begin, blocks.columnBlocksOf(n).end);
   for (int64_t n = 0; n < 4; ++n)
     EXPECT_EQ(blocks.rowBlocksOf(n).begin, blocks.rowBlocksOf(n).end);
+}
+
+//===- The checks themselves ------------------------------------------------===//
+
+/// Relations with a mistake in them: a block too few or too many, a turn that nobody takes.
+struct LateColumns : Blocks {
+  Interval<int64_t> columnBlocksOf(int64_t n) const {
+    auto [begin, end] = Blocks::columnBlocksOf(n);
+    return {std::min(begin + 1, end), end};
+  }
+};
+struct ShortRows : Blocks {
+  Interval<int64_t> rowBlocksOf(int64_t n) const {
+    auto [begin, end] = Blocks::rowBlocksOf(n);
+    return {begin, std::max(begin, end - 1)};
+  }
+};
+struct WideColumns : Blocks {
+  Interval<int64_t> columnBlocksOf(int64_t n) const {
+    auto [begin, end] = Blocks::columnBlocksOf(n);
+    return {begin, end + 1};
+  }
+};
+struct DroppedTurn : Blocks {
+  Visit<int64_t> visitOfRowBlock(int64_t row, int64_t column) const {
+    auto [number, total] = Blocks::visitOfRowBlock(row, column);
+    return {number, std::max<int64_t>(total - 1, 0)};
+  }
+};
+struct TurnsFromOne : Blocks {
+  Visit<int64_t> visitOfColumnBlock(int64_t column, int64_t row) const {
+    auto [number, total] = Blocks::visitOfColumnBlock(column, row);
+    return {number + 1, total};
+  }
+};
+struct LateElements : Blocks {
+  int64_t endColumn(int64_t r) const { return Blocks::endColumn(r) - 1; }
+  Interval<int64_t> columnsOfAny(int64_t first, int64_t last) const {
+    return {firstColumn(first), endColumn(last)};
+  }
+};
+
+template <typename Check> int failuresOf(Check check) {
+  testing::TestPartResultArray results;
+  testing::ScopedFakeTestPartResultReporter reporter(
+      testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &results);
+  check();
+  return results.size();
+}
+
+TEST(KeptPairs, MistakesAreNoticed) {
+  const Blocks causal{std::nullopt, 1, true, {0, 7, 2}, {0, 7, 1}};
+  auto exact = [&](auto pairs) {
+    static_cast<Blocks &>(pairs) = causal;
+    return failuresOf([&] { expectExact(pairs); });
+  };
+  auto turns = [&](auto pairs) {
+    static_cast<Blocks &>(pairs) = causal;
+    return failuresOf([&] { expectTurns(pairs); });
+  };
+  auto elements = [&](auto pairs) {
+    static_cast<Blocks &>(pairs) = causal;
+    return failuresOf([&] { expectElements(pairs); });
+  };
+  EXPECT_EQ(exact(Blocks()), 0);
+  EXPECT_EQ(turns(Blocks()), 0);
+  EXPECT_EQ(elements(Blocks()), 0);
+  EXPECT_GT(exact(LateColumns()), 0);
+  EXPECT_GT(exact(ShortRows()), 0);
+  EXPECT_GT(exact(WideColumns()), 0);
+  EXPECT_GT(turns(DroppedTurn()), 0);
+  EXPECT_GT(turns(TurnsFromOne()), 0);
+  EXPECT_GT(elements(LateElements()), 0);
 }
 
 } // namespace
