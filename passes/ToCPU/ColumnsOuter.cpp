@@ -79,7 +79,7 @@ private:
 
   /// The block's sums over the rows of the part, added to those of the parts before it.
   void visitPart(const Index &part, const Index &block) {
-    Interval<Index> rows = parts.rowsTouching(part, block);
+    Interval<Index> rows = parts.rowsSeeing(start, part, block);
     Value isFirst = e.compare(arith::CmpIPredicate::eq, e.toValue(part), e.toValue(firstPart));
     // The first part writes the zeros of blocks that no row of the item sees. If parts are separate
     // items, the launch after this one knows which blocks each has.

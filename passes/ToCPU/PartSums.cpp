@@ -89,17 +89,19 @@ private:
   /// One block of keys of one head: adds up the parts that see it, in a chain, and writes its
   /// results.
   void addColumns(const Index &head, const Index &block) {
-    auto seeing = parts.partsSeeing(block);
+    const StripPlace place = parts.placeOf(head);
+    const RowParts::PartList seeing = parts.partsSeeing(place, block);
     auto chain = [&](const PartBuffers::Columns &columns, const Index &key, const Index &d,
                      int64_t width) {
-      auto add = [&](Index part, ValueRange sum) {
+      auto add = [&](Index n, ValueRange sum) {
+        Index part = e.fromValue(e.load(seeing.numbers, n));
         ColumnFold fold = parts.keptOf(columns, part, head, block);
         Value more = loadWidened(e, fold.memory, fold.place(key, d), width);
         return SmallVector<Value>{e.add(sum[0], more)};
       };
-      return e.loop(seeing.begin, seeing.end, 1, {e.splat(0.0)}, add)[0];
+      return e.loop(0, seeing.count, 1, {e.splat(0.0)}, add)[0];
     };
-    results.emit(parts.placeOf(head), block, chain);
+    results.emit(place, block, chain);
   }
 
   /// Elements [first, first + kChunk) of a buffer that all parts but the first have copies of.

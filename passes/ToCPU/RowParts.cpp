@@ -103,7 +103,7 @@ SmallVector<Value> PartBuffers::all() const {
 //===- Rows --------------------------------------------------------------------------===//
 
 RowParts::RowParts(StageContext &context, const PartSizes &sizes)
-    : context(context), e(context.e), overQueryHeads(sizes.overQueryHeads) {
+    : context(context), e(context.e), data(context), overQueryHeads(sizes.overQueryHeads) {
   auto size = [&](StringRef expression) { return e.fromValue(context.emitSize(expression)); };
   heads = size(sizes.heads), parts = size(sizes.parts);
   slots = size(sizes.slots), split = minOf(1, slots - Index(1));
@@ -131,23 +131,39 @@ Interval<Index> RowParts::rowsOf(const Index &part) {
   return {firstRow(part), minOf(firstRow(part + Index(1)), context.rows)};
 }
 
-Interval<Index> RowParts::partsSeeing(const Index &block) {
-  SmallVector<Value> range =
-      e.loop(0, parts, 1, {e.toValue(parts), e.toValue(0)}, [&](Index part, ValueRange found) {
-        Interval<Index> rows = rowsTouching(part, block);
-        Value sees = e.less(rows.begin, rows.end);
-        Value first = e.create<arith::MinSIOp>(found[0], e.toValue(part));
-        return SmallVector<Value>{e.select(sees, first, found[0]),
-                                  e.select(sees, e.toValue(part + Index(1)), found[1])};
-      });
-  return {e.fromValue(range[0]), e.fromValue(range[1])};
-}
-
-Interval<Index> RowParts::rowsTouching(const Index &part, const Index &block) {
+Interval<Index> RowParts::rowsSeeing(const StripPlace &head, const Index &part,
+                                     const Index &block) {
   Index blockEnd = minOf(block + Index(context.cpu.keyBlock), context.columns);
   auto touched = context.mask.rowsOfAny(block, blockEnd), own = rowsOf(part);
-  return {maxOf(own.begin, roundDown(touched.begin, context.cpu.stripRows())),
-          minOf(own.end, touched.end)};
+  const Interval<Index> rows = {maxOf(own.begin, roundDown(touched.begin, context.cpu.stripRows())),
+                                minOf(own.end, touched.end)};
+  if (!data.hasBounds() && !data.hasStates())
+    return rows;
+  StripPlace place = head;
+  place.block = block;
+  place.hq = firstQueryHead(head);
+  if (!data.dependOnHead())
+    return data.rowsSeeing(place, rows);
+  SmallVector<Value> none = {e.toValue(context.rows), e.toValue(0)};
+  SmallVector<Value> found = e.loop(0, group, 1, none, [&](Index n, ValueRange so) {
+    place.hq = firstQueryHead(head) + n;
+    Interval<Index> more = data.rowsSeeing(place, rows);
+    return SmallVector<Value>{e.toValue(minOf(e.fromValue(so[0]), more.begin)),
+                              e.toValue(maxOf(e.fromValue(so[1]), more.end))};
+  });
+  return {e.fromValue(found[0]), e.fromValue(found[1])};
+}
+
+RowParts::PartList RowParts::partsSeeing(const StripPlace &head, const Index &block) {
+  // The number behind the last is written too.
+  Value numbers = e.scratch(context.cpu.mostParts + 1, e.getIndexType());
+  SmallVector<Value> count = e.loop(0, parts, 1, {e.toValue(0)}, [&](Index part, ValueRange so) {
+    Interval<Index> rows = rowsSeeing(head, part, block);
+    e.store(e.toValue(part), numbers, e.fromValue(so[0]));
+    Value more = e.select(e.less(rows.begin, rows.end), e.toValue(1), e.toValue(0));
+    return SmallVector<Value>{e.create<arith::AddIOp>(so[0], more)};
+  });
+  return {e.fromValue(count[0]), numbers};
 }
 
 //===- Columns -----------------------------------------------------------------------===//

@@ -9,13 +9,16 @@
 //   few heads    an item is a part; it keeps its sums, and a second launch adds them
 //   many heads   an item has all parts of its head, and adds them block by block of keys
 //
+// A part has sums of the blocks of keys that its rows see, by the band and by data (StripPairs.h),
+// and of no others: a part of packed documents visits the keys of its own documents.
+//
 // Everything over rows (values computed before the stream, gradients of queries) lies in one part.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_ROWPARTS_H
 #define PE_PASSES_TOCPU_ROWPARTS_H
 
-#include "passes/ToCPU/StripEmitter.h"
+#include "passes/ToCPU/StripPairs.h"
 
 namespace mlir::tile::cpu {
 
@@ -72,10 +75,15 @@ public:
   Index queryHeadCount() { return group; }
 
   Interval<Index> rowsOf(const Index &part);
-  /// The rows of the part that see a key of the block, extended to the beginning of a strip.
-  Interval<Index> rowsTouching(const Index &part, const Index &block);
-  /// The parts with such rows; begin > end where there is none.
-  Interval<Index> partsSeeing(const Index &block);
+  /// Strips of the part that hold every row of it that sees a key of the block; begin >= end where
+  /// none does.
+  Interval<Index> rowsSeeing(const StripPlace &head, const Index &part, const Index &block);
+  /// The parts with such rows, in their order: how many, and where their numbers are.
+  struct PartList {
+    Index count;
+    Value numbers;
+  };
+  PartList partsSeeing(const StripPlace &head, const Index &block);
 
   /// The sums of the block that the part in `slot` keeps, where parts are separate items.
   ColumnFold keptOf(const PartBuffers::Columns &columns, const Index &slot, const Index &head,
@@ -97,6 +105,7 @@ private:
   DenseMap<Value, Value> locals;
   StageContext &context;
   Emitter &e;
+  StripPairs data;
   bool overQueryHeads;
   Index group, strips;
 };

@@ -47,18 +47,17 @@ private:
   /// The columns that some row of the item keeps, by the band and by the bounds of the rows.
   Interval<Index> columnsOfItem() {
     Interval<Index> columns = context.mask.columnsOfAny(first, end - Index(1));
-    std::optional<Interval<Index>> kept;
+    if (!data.hasBounds())
+      return columns;
+    Interval<Index> kept = {context.columns, 0};
     for (int64_t row = 0; row < context.cpu.queryBlock; row += context.cpu.stripRows()) {
       StripPlace place = start;
       place.row = first + Index(row);
-      std::optional<RowBounds> bounds = boundsOf(place);
-      if (!bounds)
-        return columns;
-      kept = !kept ? bounds->any
-                   : Interval<Index>{minOf(kept->begin, bounds->any.begin),
-                                     maxOf(kept->end, bounds->any.end)};
+      place.rowCount = rowsOfStrip(place.row); // none behind the last
+      Interval<Index> bounds = data.columnsOf(place);
+      kept = {minOf(kept.begin, bounds.begin), maxOf(kept.end, bounds.end)};
     }
-    return {maxOf(columns.begin, kept->begin), minOf(columns.end, kept->end)};
+    return {maxOf(columns.begin, kept.begin), minOf(columns.end, kept.end)};
   }
   void eachStrip(llvm::function_ref<void(const StripPlace &, const Index &)> body) {
     int64_t rows = context.cpu.stripRows();

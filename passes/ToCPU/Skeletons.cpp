@@ -21,13 +21,11 @@ LogicalResult mlir::tile::cpu::checkStage(StageOp stage, std::string &why) {
   return failure(maps.wasInterrupted());
 }
 
-Value Skeleton::isFull(const StripPlace &place, const std::optional<RowBounds> &bounds) {
+Value Skeleton::isFull(const StripPlace &place) {
   const Index row = place.row, block = place.block;
   Index last = row + Index(context.cpu.stripRows() - 1),
         blockEnd = block + Index(context.cpu.keyBlock);
   auto keys = context.mask.columnsOfAll(row, last);
-  if (bounds)
-    keys = {maxOf(keys.begin, bounds->all.begin), minOf(keys.end, bounds->all.end)};
   auto atMost = [&](const Index &a, const Index &b) {
     return e.compare(arith::CmpIPredicate::sle, e.toValue(a), e.toValue(b));
   };
@@ -35,67 +33,13 @@ Value Skeleton::isFull(const StripPlace &place, const std::optional<RowBounds> &
   for (Value condition : {atMost(context.mask.rows.begin, row), atMost(keys.begin, block),
                           atMost(blockEnd, keys.end)})
     full = e.create<arith::AndIOp>(full, condition);
-  return full;
-}
-
-std::optional<Skeleton::RowBounds> Skeleton::boundsOf(StripPlace place) {
-  if (!context.stage.getLowColumns())
-    return std::nullopt;
-  place.rowCount = rowsOfStrip(place.row);
-  const Value buffers[] = {context.stage.getLowColumns(), context.stage.getHighColumns()};
-  Value least[2], most[2]; // of the beginnings, of the ends
-  for (int64_t v = 0; v < context.cpu.queryVectors; ++v) {
-    Value exists = e.laneMask(place.rowCount - Index(v * e.lanes));
-    for (auto [end, buffer] : llvm::enumerate(buffers)) {
-      Value columns = loadColumns(context, place, buffer, v, exists);
-      auto outside = [&](int32_t neutral) {
-        return e.select(exists, columns, e.splatInt(neutral));
-      };
-      Value low = outside(INT32_MAX), high = outside(0);
-      least[end] = least[end] ? e.create<arith::MinSIOp>(least[end], low) : low;
-      most[end] = most[end] ? e.create<arith::MaxSIOp>(most[end], high) : high;
-    }
-  }
-  auto reduced = [&](vector::CombiningKind kind, Value vector) {
-    Value number = e.create<vector::ReductionOp>(kind, vector);
-    return e.fromValue(e.create<arith::IndexCastOp>(e.getIndexType(), number));
-  };
-  using vector::CombiningKind;
-  return RowBounds{
-      {reduced(CombiningKind::MINSI, least[0]), reduced(CombiningKind::MAXSI, most[1])},
-      {reduced(CombiningKind::MAXSI, most[0]), reduced(CombiningKind::MINSI, least[1])}};
-}
-
-Skeleton::States Skeleton::statesOf(const StripPlace &place) {
-  const Value buffer = context.stage.getBlockStates();
-  const Index begin = context.offset(buffer, place.place());
-  const Index pitch = context.pitch(buffer);
-  // How many blocks of states a side may touch: strips and blocks begin at multiples of their size.
-  auto touched = [](int64_t size) {
-    return kStateBlock % size == 0   ? 1
-           : size % kStateBlock == 0 ? size / kStateBlock
-                                     : size / kStateBlock + 2;
-  };
-  auto blockAt = [&](const Index &first, int64_t size, int64_t n, const Index &limit) {
-    Index last = minOf(first + Index(size), limit) - Index(1);
-    return minOf(first / Index(kStateBlock) + Index(n), last / Index(kStateBlock));
-  };
-  States found;
-  for (int64_t r = 0; r < touched(context.cpu.stripRows()); ++r)
-    for (int64_t c = 0; c < touched(context.cpu.keyBlock); ++c) {
-      Index row = blockAt(place.row, context.cpu.stripRows(), r, context.rows);
-      Index column = blockAt(place.block, context.cpu.keyBlock, c, context.columns);
-      Value state = e.load(context.memory(buffer), begin + row * pitch + column);
-      found.least = found.least ? e.create<arith::MinSIOp>(found.least, state) : state;
-      found.most = found.most ? e.create<arith::MaxSIOp>(found.most, state) : state;
-    }
-  return found;
+  return data.hasBounds() ? e.create<arith::AndIOp>(full, data.areAllWithin(place)) : full;
 }
 
 void Skeleton::visitStrip(StripPlace place, StripBody body) {
-  if (!context.stage.getBlockStates())
+  if (!data.hasStates())
     return visitPairs(place, body, /*isEverywhere=*/Value());
-  const States states = statesOf(place);
+  const StripPairs::States states = data.statesOf(place);
   auto isState = [&](Value state, int64_t number) -> Value {
     Value expected = e.create<arith::ConstantOp>(e.getI32IntegerAttr(number));
     return e.create<arith::CmpIOp>(arith::CmpIPredicate::eq, state, expected);
@@ -113,17 +57,18 @@ void Skeleton::visitStrip(StripPlace place, StripBody body) {
 /// `isEverywhere`: the code of the mask says true for all pairs; null without such code.
 void Skeleton::visitPairs(StripPlace place, StripBody body, Value isEverywhere) {
   const CpuSchedule &cpu = context.cpu;
-  const std::optional<RowBounds> bounds = boundsOf(place);
+  place.rowCount = rowsOfStrip(place.row);
   StripPlace full = place;
   full.masked = false;
   full.rowCount = cpu.stripRows();
   full.keyBegin = 0;
   full.keyEnd = cpu.keyBlock;
   auto partial = [&] {
-    place.rowCount = rowsOfStrip(place.row);
     auto keys = context.mask.columnsOfAny(place.row, place.row + place.rowCount - Index(1));
-    if (bounds)
-      keys = {maxOf(keys.begin, bounds->any.begin), minOf(keys.end, bounds->any.end)};
+    if (data.hasBounds()) {
+      auto bounds = data.columnsOf(place);
+      keys = {maxOf(keys.begin, bounds.begin), minOf(keys.end, bounds.end)};
+    }
     int64_t unit = cpu.keyUnit();
     place.masked = true;
     place.keyBegin = roundDown(maxOf(0, keys.begin - place.block), unit);
@@ -132,7 +77,7 @@ void Skeleton::visitPairs(StripPlace place, StripBody body, Value isEverywhere) 
   };
   if (context.stream.getCondition() && !isEverywhere)
     return partial();
-  Value isWhole = isFull(place, bounds);
+  Value isWhole = isFull(place);
   if (isEverywhere)
     isWhole = e.create<arith::AndIOp>(isWhole, isEverywhere);
   e.ifThen(isWhole, [&] { body(full); }, partial);

@@ -5,7 +5,7 @@
 //   (RowParts.h)
 //     for strips: rows before the stream      for heads, strips: rows before the stream
 //     for key blocks, in order                for key blocks, in order
-//       for strips: body                        for parts
+//       for strips: body                        for parts with rows that see the block
 //     for strips: rows after it                   zero the column folds
 //                                                 for heads, strips: body, contractions over r
 //                                                 add the part
@@ -21,6 +21,7 @@
 #define PE_PASSES_TOCPU_SKELETONS_H
 
 #include "passes/ToCPU/RowState.h"
+#include "passes/ToCPU/StripPairs.h"
 
 namespace mlir::tile::cpu {
 
@@ -37,24 +38,13 @@ protected:
   Skeleton(StageOp stage, const CpuSchedule &cpu, const StripSchedule &schedule,
            const RowInterface &interface, StageFunction &function)
       : context(stage, cpu, function), e(context.e), schedule(schedule), interface(interface),
-        values(context), strips(context, schedule, values) {}
+        values(context), strips(context, schedule, values), data(context) {}
 
   /// Emits `body` for the strip against the block twice: for when they lie wholly inside the mask,
   /// and for when they do in part. Outside it nothing runs.
   using StripBody = llvm::function_ref<void(const StripPlace &)>;
   void visitStrip(StripPlace place, StripBody body);
-  /// The columns that some row, and that every row, of a strip keeps by the per-row bounds.
-  struct RowBounds {
-    Interval<Index> any, all;
-  };
-  /// None if the stage's pairs have no such bounds.
-  std::optional<RowBounds> boundsOf(StripPlace place);
-  Value isFull(const StripPlace &place, const std::optional<RowBounds> &bounds);
-  /// The least and the greatest state (tile.pairs) of the strip against the block.
-  struct States {
-    Value least, most;
-  };
-  States statesOf(const StripPlace &place);
+  Value isFull(const StripPlace &place);
   void visitPairs(StripPlace place, StripBody body, Value isEverywhere);
   /// Emits `body`, or `skipped` where the stream's bound lets the strip skip the block.
   /// `carryAt` is where the carry of a row of the strip is.
@@ -72,6 +62,7 @@ protected:
   const RowInterface &interface;
   StripValues values;
   StripEmitter strips;
+  StripPairs data; // what limits the stage's pairs beside the band
 };
 
 } // namespace mlir::tile::cpu

@@ -3,7 +3,7 @@
 // What a mask leaves out is not read: spare keys and values may be NaN, and results and gradients
 // are to the bit those with zeros in their place. Masks whose blocks of pairs are empty, whole or
 // cut, whose rows or batch entries see nothing, and lengths that end inside a block agree with the
-// float64 reference.
+// float64 reference. And these checks can fail: wrong states, bounds and turns are noticed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,14 +14,16 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <random>
 
 namespace pe::conformance {
 namespace {
 
-constexpr int64_t kBatch = 2, kHeads = 2, kKeyHeads = 1, kDepth = 16;
+constexpr int64_t kBatch = 2, kDepth = 16;
 
 /// A mask by formula, and the data that it reads.
 struct MaskForm {
@@ -73,21 +75,23 @@ struct MaskCall {
   std::vector<int32_t> lengths = {}; // n, per batch entry
   int64_t documents = 1;             // qd and kd: sorted, of random lengths; 0: random numbers
   unsigned seed = 1;
+  int64_t keyHeads = 1; // half as many as query heads
 
   TensorMap draw(const MaskForm &form) const {
     TensorMap inputs;
+    const int64_t heads = 2 * keyHeads;
     auto normal = [&](const char *name, const Shape &shape) {
       Tensor tensor = Tensor::zeros(DType::F32, shape);
       Random(seed, name).fillNormal(tensor, 0, 1);
       inputs[name] = tensor;
     };
-    normal("q", {kBatch, kHeads, queries, kDepth});
-    normal("k", {kBatch, kKeyHeads, keys, kDepth});
-    normal("v", {kBatch, kKeyHeads, keys, kDepth});
-    normal("d_o", {kBatch, kHeads, queries, kDepth});
-    normal("d_lse", {kBatch, kHeads, queries});
+    normal("q", {kBatch, heads, queries, kDepth});
+    normal("k", {kBatch, keyHeads, keys, kDepth});
+    normal("v", {kBatch, keyHeads, keys, kDepth});
+    normal("d_o", {kBatch, heads, queries, kDepth});
+    normal("d_lse", {kBatch, heads, queries});
     if (form.hasBias)
-      normal("s", {kHeads});
+      normal("s", {heads});
     auto has = [&](const char *name) {
       return (" " + std::string(form.data) + " ").find(" " + std::string(name) + " ") !=
              std::string::npos;
@@ -101,8 +105,8 @@ struct MaskCall {
         n.data<int32_t>()[b] = lengths[b];
     }
     if (has("hs")) {
-      Tensor hs = whole("hs", {kHeads});
-      for (int64_t h = 0; h < kHeads; ++h)
+      Tensor hs = whole("hs", {heads});
+      for (int64_t h = 0; h < heads; ++h)
         hs.data<int32_t>()[h] = static_cast<int32_t>(h * 70 + 3);
     }
     if (!has("qd") && !has("kd"))
@@ -134,26 +138,32 @@ struct MaskCall {
 
 class Target {
 public:
-  explicit Target(const std::string &name) : name(name) {
+  explicit Target(const std::string &name, decltype(SubjectOptions::spoil) spoil = nullptr)
+      : name(name) {
     SubjectOptions options;
     options.target = name;
+    options.poison = static_cast<bool>(spoil);
+    options.spoil = std::move(spoil);
     auto made = makeSubject(options);
     if (made)
       subject = std::move(*made);
     else
       ADD_FAILURE() << made.error().render("error");
   }
-  TensorMap run(const std::string &source, const TensorMap &inputs, int threads = 2) {
+  Expected<TensorMap> tryRun(const std::string &source, const TensorMap &inputs, int threads = 2) {
     std::unique_ptr<Function> &function = functions[source];
     if (!function) {
       auto compiled = subject->compile({source, "masks.mlir", ""}, kDepth, kDepth);
       if (!compiled) {
         ADD_FAILURE() << compiled.error().render("error") << source;
-        return {};
+        return compiled.takeError();
       }
       function = std::move(*compiled);
     }
-    auto found = function->run(inputs, {}, threads);
+    return function->run(inputs, {}, threads);
+  }
+  TensorMap run(const std::string &source, const TensorMap &inputs, int threads = 2) {
+    auto found = tryRun(source, inputs, threads);
     if (!found)
       ADD_FAILURE() << found.error().render("error");
     return found ? std::move(*found) : TensorMap();
@@ -164,6 +174,34 @@ private:
   std::unique_ptr<Subject> subject;
   std::map<std::string, std::unique_ptr<Function>> functions;
 };
+
+/// What is wrong with results and gradients; empty if they are as exact as the contract wants them.
+std::string mistakesIn(const TensorMap &found, const TensorMap &expected) {
+  std::string text;
+  for (const auto &[name, tensor] : expected) {
+    if (!found.contains(name)) {
+      text += name + " is missing\n";
+      continue;
+    }
+    std::span<const float> x = found.at(name).values<float>(), r = tensor.values<float>();
+    double error = 0.0, norm = 0.0;
+    int64_t notFinite = 0;
+    for (size_t n = 0; n < r.size(); ++n) {
+      if (!std::isfinite(r[n]) || !std::isfinite(x[n])) {
+        notFinite += x[n] != r[n];
+        continue;
+      }
+      error += (double(x[n]) - r[n]) * (double(x[n]) - r[n]);
+      norm += double(r[n]) * r[n];
+    }
+    if (notFinite)
+      text += name + ": " + std::to_string(notFinite) + " numbers are not finite\n";
+    if (!(std::sqrt(error) <= 2e-5 * std::sqrt(norm) + 1e-6))
+      text += name + ": error " + std::to_string(std::sqrt(error)) + " of " +
+              std::to_string(std::sqrt(norm)) + "\n";
+  }
+  return text;
+}
 
 class Masks : public testing::TestWithParam<std::string> {
 protected:
@@ -178,23 +216,11 @@ protected:
     TensorMap expected = reference.run(form.source(), inputs),
               found = target.run(form.source(), inputs),
               again = target.run(form.source(), inputs, 1);
-    for (const auto &[name, tensor] : expected) {
-      ASSERT_TRUE(found.contains(name)) << name;
-      std::span<const float> x = found.at(name).values<float>(), r = tensor.values<float>();
-      ASSERT_EQ(std::memcmp(x.data(), again.at(name).values<float>().data(), x.size_bytes()), 0)
+    EXPECT_EQ(mistakesIn(found, expected), "");
+    for (const auto &[name, tensor] : found) {
+      std::span<const float> x = tensor.values<float>();
+      EXPECT_EQ(std::memcmp(x.data(), again.at(name).values<float>().data(), x.size_bytes()), 0)
           << name;
-      double error = 0.0, norm = 0.0, worst = 0.0;
-      for (size_t n = 0; n < r.size(); ++n) {
-        if (!std::isfinite(r[n])) {
-          ASSERT_EQ(x[n], r[n]) << name << " " << n;
-          continue;
-        }
-        ASSERT_TRUE(std::isfinite(x[n])) << name << " " << n << ": " << x[n];
-        worst = std::max<double>(worst, std::abs(double(x[n]) - r[n]));
-        error += (double(x[n]) - r[n]) * (double(x[n]) - r[n]);
-        norm += double(r[n]) * r[n];
-      }
-      EXPECT_LE(std::sqrt(error), 2e-5 * std::sqrt(norm) + 1e-6) << name << ", at most " << worst;
     }
   }
 };
@@ -265,6 +291,126 @@ TEST_P(Masks, BlocksOfEveryState) {
       expectReference(form, call);
 }
 
+//===- The rows of a head in parts -------------------------------------------------===//
+
+/// Calls long enough for parts (passes/ToCPU/RowParts.h).
+class MasksInParts : public Masks {};
+
+TEST_P(MasksInParts, EveryPartHasTheBlocksThatItsRowsSee) {
+  const MaskForm forms[] = {
+      {"j <= i and qd[b, i] == kd[b, j]", "qd kd"},                   // states
+      {"j <= i and (j < 4 or i - j < 70)", "", true, true},           // the first block and a band
+      {"j < i and qd[b, i] == kd[b, j]", "qd kd", false},             //
+      {"j < qd[b, i] * 60", "qd"},                                    // bounds, which rise
+      {"j < (i // 192) % 2 * 300 and j >= i // 100", "", true, true}, // parts between see nothing
+      {"i >= hs[h] * 4 and j >= hs[h] and (i + j) % 2 == 0", "hs"},   // states of every head
+      {"j <= i and j < n[b] and i // 192 != 1", "n"},                 // nothing in a part
+  };
+  // Parts that are items of their own; an item with all parts of its head.
+  const MaskCall calls[] = {{780, 780, {700, 130}, 6, 3, 1}, {530, 600, {600, 0}, 4, 4, 8}};
+  for (const MaskForm &form : forms)
+    for (const MaskCall &call : calls)
+      expectReference(form, call);
+}
+
+//===- Mistakes are noticed -------------------------------------------------------===//
+
+/// One number of a buffer that is replaced; before that, what all its numbers are.
+struct Fault {
+  std::string buffer; // the end of its name
+  std::vector<int32_t> numbers = {};
+  std::vector<std::pair<size_t, int32_t>> changes = {};
+
+  auto apply() {
+    return [this](const std::string &name, void *data, int64_t bytes) {
+      if (!name.ends_with(buffer))
+        return;
+      auto *first = static_cast<int32_t *>(data);
+      if (changes.empty())
+        numbers.assign(first, first + bytes / sizeof(int32_t));
+      for (auto [at, number] : changes)
+        first[at] = number;
+    };
+  }
+};
+
+/// Runs a mask as it is, which must be right, then with one number changed at a time.
+class WrongMasks : public testing::TestWithParam<std::string> {
+protected:
+  /// `change`: from a number and its place what stands there instead, or nothing.
+  void expectNoticed(const MaskForm &form, const MaskCall &call, const std::string &buffer,
+                     const std::function<std::optional<int32_t>(size_t at, int32_t number)> &change,
+                     size_t least) {
+    SCOPED_TRACE(form.source() + buffer);
+    const TensorMap inputs = call.draw(form);
+    TensorMap expected = Target("reference").run(form.source(), inputs);
+    Fault fault{buffer};
+    Target target(GetParam(), fault.apply());
+    EXPECT_EQ(mistakesIn(target.run(form.source(), inputs), expected), "");
+    size_t faults = 0;
+    for (size_t at = 0; at < fault.numbers.size(); ++at)
+      if (auto other = change(at, fault.numbers[at])) {
+        fault.changes = {{at, *other}};
+        auto found = target.tryRun(form.source(), inputs);
+        EXPECT_TRUE(!found || !mistakesIn(*found, expected).empty())
+            << "number " << at << ", " << fault.numbers[at] << ", as " << *other;
+        ++faults;
+      }
+    EXPECT_GE(faults, least);
+  }
+};
+
+TEST_P(WrongMasks, StatesAreNoticed) {
+  const MaskForm form{"j <= i and qd[b, i] == kd[b, j]", "qd kd"};
+  const MaskCall call{230, 230, {}, 1, 3};
+  // The first blocks of every state, below the diagonal: 4 by 4 of them in either batch entry.
+  for (int32_t state : {0, 1, 2}) {
+    int seen = 0;
+    auto other = [&](size_t at, int32_t number) -> std::optional<int32_t> {
+      if (number != state || at % 4 >= at / 4 % 4 || ++seen > 2)
+        return std::nullopt;
+      return number == 0 ? 2 : number == 2 ? 0 : seen == 1 ? 0 : 2;
+    };
+    expectNoticed(form, call, "_mask_states", other, 2);
+  }
+}
+
+TEST_P(WrongMasks, BoundsAreNoticed) {
+  const MaskForm form{"j < n[b] and j >= i // 3", "n"};
+  const MaskCall call{100, 130, {120, 66}};
+  for (int32_t by : {-1, 1})
+    for (const char *buffer : {"_low_columns", "_high_columns"})
+      expectNoticed(
+          form, call, buffer,
+          [&](size_t at, int32_t number) -> std::optional<int32_t> {
+            const bool isPicked = at == 40 || at == 177;
+            return isPicked && number + by >= 0 ? std::optional(number + by) : std::nullopt;
+          },
+          2);
+}
+
+/// Of a block of keys whose first turn is lost nobody takes the next one.
+TEST(DroppedTurns, AreNoticed) {
+  const MaskForm form{"j <= i and qd[b, i] == kd[b, j]", "qd kd"};
+  const MaskCall call{130, 130, {}, 2, 3};
+  const TensorMap inputs = call.draw(form);
+  Fault fault{"_tickets"};
+  Target target("gpu-emulator", fault.apply());
+  target.run(form.source(), inputs);
+  ASSERT_FALSE(fault.numbers.empty());
+  fault.changes = {{0, -1}};
+  auto found = target.tryRun(form.source(), inputs);
+  ASSERT_FALSE(found);
+  EXPECT_NE(found.error().getMessage().find("deadlock"), std::string::npos)
+      << found.error().getMessage();
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, MasksInParts, testing::Values("cpu"));
+INSTANTIATE_TEST_SUITE_P(Targets, WrongMasks, testing::Values("cpu", "gpu-emulator"),
+                         [](const auto &info) {
+                           std::string name = info.param;
+                           return name == "gpu-emulator" ? std::string("emulator") : name;
+                         });
 INSTANTIATE_TEST_SUITE_P(Targets, Masks, testing::Values("loops", "cpu", "gpu-emulator"),
                          [](const auto &info) {
                            std::string name = info.param;

@@ -58,10 +58,13 @@ tile.plan @rows attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
 // CHECK-LABEL: func.func @columns_backward(
 // CHECK-SAME:    %[[Q:.*]]: memref<1xf32>, %[[K:.*]]: memref<1xf32>, %[[G:.*]]: memref<1xf32>, %[[ROWS:.*]]: memref<1xf32>, %[[SUMS:.*]]: memref<1xf32>, %{{.*}}: memref<7xi64>
 // CHECK-LABEL: func.func @columns_backward_sums(
+// CHECK:         %[[LIST:.*]] = memref.alloca() {{.*}} : memref<9xindex>
 // CHECK:         scf.if
-// CHECK:           %[[SEEING:.*]]:2 = scf.for
+// CHECK:           %[[SEEING:.*]] = scf.for
+// CHECK:             memref.store %{{.*}}, %[[LIST]]
 // CHECK:           scf.for
-// CHECK:             scf.for %{{.*}} = %[[SEEING]]#0 to %[[SEEING]]#1
+// CHECK:             scf.for %{{.*}} = %{{.*}} to %[[SEEING]] step
+// CHECK:               memref.load %[[LIST]]
 // CHECK:               arith.addf {{.*}} : vector<8xf32>
 // CHECK:       tile.buffer "backward_rows" temporary : <[b, hq, "ceildiv(r,16)", 512], f32>
 // CHECK:       tile.buffer "backward_sums0" temporary : <["[[SLOTS:max\(1,min\(8\*\(16-min\(16,b\*hkv\)\),max\(1,min\(min\(8,ceildiv\(r,16\)\),ceildiv\(hq\*r,512\*max\(1,hkv\)\)\)\)\)\)]]", "b*hkv", "min(1,[[SLOTS]]-1)*ceildiv(c,64)*64", 32], f32>
@@ -124,5 +127,50 @@ tile.plan @pairs attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
       tile.yield %xn : !tile.val<[r], f32>
     } : !tile.val<[r], f32>
     tile.store %s, %O : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
+  }
+}
+
+// -----
+
+// Bounds of rows: before a part of the rows visits a block of keys, the strips that see it are found
+// by their bounds, and only then the part's sums are cleared. The launch that adds parts asks the
+// same. A strip whose rows all keep the whole block runs the code without a mask.
+// CHECK-LABEL: func.func @bounds_backward(
+// CHECK:         %[[SEEING:.*]]:2 = scf.for
+// CHECK:           %[[LOW:.*]] = vector.maskedload {{.*}} vector<8xi32>
+// CHECK:           arith.cmpi slt, %[[LOW]]
+// CHECK:           %[[HIGH:.*]] = vector.maskedload {{.*}} vector<8xi32>
+// CHECK:           arith.cmpi sgt, %[[HIGH]]
+// CHECK:           vector.reduction <or>
+// CHECK:         scf.if
+// CHECK:           vector.store %{{.*}} : memref<?xf32>, vector<8xf32>
+// CHECK:           arith.cmpi sle, {{.*}} : vector<8xi32>
+// CHECK:           arith.cmpi sge, {{.*}} : vector<8xi32>
+// CHECK:           vector.reduction <and>
+// CHECK:           scf.if
+// CHECK:           } else {
+// CHECK:             vector.reduction <minsi>
+// CHECK:             vector.reduction <maxsi>
+// CHECK-LABEL: func.func @bounds_backward_sums(
+// CHECK:         scf.for
+// CHECK:           scf.for
+// CHECK:             vector.maskedload {{.*}} vector<8xi32>
+// CHECK:           memref.store
+tile.plan @bounds attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
+  %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
+  %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
+  %G = tile.buffer "d_k" gradient : !tile.buffer<[b, hkv, c, d], f32>
+  %L = tile.buffer "low" temporary : !tile.buffer<[b, r], i32>
+  %H = tile.buffer "high" temporary : !tile.buffer<[b, r], i32>
+  %pairs = tile.pairs columns(%L, %H : !tile.buffer<[b, r], i32>, !tile.buffer<[b, r], i32>)
+  tile.stage @backward backward over ["b", "hkv"] pairs %pairs {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
+    %g = tile.stream any {
+      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
+      %x = tile.dot %q, %k over d : !tile.val<[r, d], f32>, !tile.val<[c, d], f32> -> !tile.val<[r, c], f32>
+      %gb = tile.dot %x, %q over r : !tile.val<[r, c], f32>, !tile.val<[r, d], f32> -> !tile.val<[c, d], f32>
+      tile.yield %gb : !tile.val<[c, d], f32>
+    } : !tile.val<[c, d], f32>
+    tile.store %g, %G : !tile.val<[c, d], f32> -> !tile.buffer<[b, hkv, c, d], f32>
   }
 }
