@@ -15,6 +15,7 @@
 #include <functional>
 #include <limits>
 #include <thread>
+#include <utility>
 
 namespace pe::reference {
 namespace {
@@ -123,7 +124,7 @@ private:
     return statistic;
   }
   double dropoutFactor(int64_t i, int64_t j) const;
-  double outputError(const double *dO) const;
+  double roundMean(const double *dO);
   void reverseSoftmax(const double *dO, double statisticCotangent, HeadGradients &gradients);
   void reverseStickBreaking(double statisticCotangent, double statisticNoise);
   void reverseRow(int64_t row, const std::vector<double> &dO, double statisticCotangent,
@@ -133,9 +134,10 @@ private:
 
   void reverseShifts(int64_t key, double dScore, double noise, int64_t i,
                      ParameterGradients &gradients) const;
+  double reverseParameters(int64_t row, size_t n, HeadGradients &gradients);
+  void addRounding(ParameterGradients &gradients);
 
   void addOutput(int64_t row, double statistic, double share, AttentionOutputs &outputs) const;
-
   const AttentionProblem &problem;
   const AttentionSizes &sizes;
   int64_t item;
@@ -168,6 +170,8 @@ private:
   std::vector<double> dLogits;
   std::vector<double> dWeightNoise; ///< dWeights before its terms cancel, and the same of dLogits
   std::vector<double> dLogitNoise;
+  double meanError = 0.0;       ///< of the sum of A_l dA_l, by rounding
+  ParameterGradients rowShares; ///< what a unit of it gives the parameters
 };
 
 HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &inputs, int64_t item)
@@ -175,7 +179,8 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
       head(item % sizes.queryHeads),
       isLearned(std::any_of(problem.rotations.begin(), problem.rotations.end(),
                             [](const Rotation &rotation) { return rotation.isLearned(); })),
-      mask(problem.mask, *problem.graph, *problem.parameters) {
+      mask(problem.mask, *problem.graph, *problem.parameters),
+      rowShares(problem.rounding ? problem.parameterCount() : 0) {
   if (!problem.sinks.empty())
     sink = problem.sinks[head];
   keyItem = batch * sizes.keyHeads + head / (sizes.queryHeads / sizes.keyHeads);
@@ -382,21 +387,30 @@ double HeadWorker::forward(AttentionOutputs &outputs) {
   return maxLogit;
 }
 
-/// <dO, rounded o - o> of the current row: what rounding the output adds to the sum of A_l dA_l.
-double HeadWorker::outputError(const double *dO) const {
+/// What rounding adds to the sum of A_l dA_l of the current row: <dO, rounded o - o>. `meanError`
+/// is by how much that may differ from kernel to kernel: each probability and each element of the
+/// output is off by up to the roundoff, independently.
+double HeadWorker::roundMean(const double *dO) {
+  meanError = 0.0;
+  if (!problem.rounding)
+    return 0.0;
+  double error = 0.0, squares = 0.0;
   std::vector<double> output(sizes.valueDim, 0.0);
-  for (size_t n = 0; n < keys.size(); ++n)
+  for (size_t n = 0; n < keys.size(); ++n) {
+    squares += (weights[n] * dWeights[n]) * (weights[n] * dWeights[n]);
     addScaled(output.data(), valueWeights[n], v.data() + keys[n] * sizes.valueDim, sizes.valueDim);
-  double sum = 0.0;
-  for (int64_t d = 0; d < sizes.valueDim; ++d)
-    sum += dO[d] * (rounded(output[d], *problem.rounding) - output[d]);
-  return sum;
+  }
+  for (int64_t d = 0; roundsResults(*problem.rounding) && d < sizes.valueDim; ++d) {
+    error += dO[d] * (rounded(output[d], *problem.rounding) - output[d]);
+    squares += (dO[d] * output[d]) * (dO[d] * output[d]);
+  }
+  meanError = roundoffOf(*problem.rounding) * std::sqrt(squares);
+  return error;
 }
 
 /// dz_j = A_j (dA_j - sum of A_l dA_l) + A_j dlse, and the same of the sink, whose dA is 0.
 void HeadWorker::reverseSoftmax(const double *dO, double dLse, HeadGradients &gradients) {
-  const bool roundsOutput = problem.rounding && roundsResults(*problem.rounding);
-  double mean = roundsOutput ? outputError(dO) : 0.0, meanNoise = 0.0;
+  double mean = roundMean(dO), meanNoise = 0.0;
   for (size_t n = 0; n < keys.size(); ++n) {
     mean += weights[n] * dWeights[n];
     meanNoise += weights[n] * dWeightNoise[n];
@@ -412,6 +426,7 @@ void HeadWorker::reverseSoftmax(const double *dO, double dLse, HeadGradients &gr
   gradients.sink.sum[0] += dSink;
   gradients.sink.magnitude[0] += std::fabs(dSink);
   gradients.sink.noiseSquared[0] += noise * noise;
+  gradients.sink.roundingSquared[0] += (sinkWeight * meanError) * (sinkWeight * meanError);
 }
 
 /// log A_j = log sigma(z_j) + sum over l after j of log sigma(-z_l), and the log of the remaining
@@ -445,6 +460,50 @@ void HeadWorker::reverseValues(const double *dO, HeadGradients &gradients) {
   }
 }
 
+/// What the cotangent of logit `n` gives the parameters, but those of content terms; returns the
+/// derivative of the function of the score.
+double HeadWorker::reverseParameters(int64_t row, size_t n, HeadGradients &gradients) {
+  const int64_t queryOffset = row * sizes.headDim, keyOffset = keys[n] * sizes.headDim;
+  double slope = 1.0;
+  auto reverse = [&](auto &evaluator) {
+    evaluator.reverse(dLogits[n], dLogitNoise[n], gradients.parameters);
+    if (meanError > 0.0)
+      evaluator.reverse(weights[n], 0.0, rowShares);
+  };
+  if (score) {
+    score->evaluate(keyAt(keys[n]), scaledScore(row, keys[n]));
+    reverse(*score);
+    slope = score->scoreDerivative();
+  }
+  if (bias) {
+    bias->evaluate(keyAt(keys[n]));
+    reverse(*bias);
+  }
+  auto reverseQuery = [&](double dLogit, double noise, ParameterGradients &into) {
+    const double dScore = problem.scale * dLogit * slope;
+    const double scoreNoise = problem.scale * noise * std::fabs(slope);
+    for (const Rotation &rotation : problem.rotations)
+      if (rotation.isLearned())
+        rotation.reverse({rawQ.data() + queryOffset, q.data() + queryOffset, queryAt(row).position},
+                         {rawK.data() + keyOffset, k.data() + keyOffset, keyAt(keys[n]).position},
+                         head, dScore, scoreNoise, into);
+    if (!problem.queryShifts.empty())
+      reverseShifts(keys[n], dScore, scoreNoise, queryAt(row).position, into);
+  };
+  reverseQuery(dLogits[n], dLogitNoise[n], gradients.parameters);
+  if (meanError > 0.0)
+    reverseQuery(weights[n], 0.0, rowShares);
+  return slope;
+}
+
+/// An error of the row's sum of A_l dA_l reaches all its logits.
+void HeadWorker::addRounding(ParameterGradients &gradients) {
+  for (size_t e = 0; meanError > 0.0 && e < rowShares.sum.size(); ++e) {
+    const double error = meanError * std::exchange(rowShares.sum[e], 0.0);
+    gradients.roundingSquared[e] += error * error;
+  }
+}
+
 void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
   int64_t queryOffset = row * sizes.headDim;
   const double *query = q.data() + queryOffset;
@@ -453,12 +512,7 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
     const double *key = k.data() + keyOffset;
     // A bias of -inf masks its pair: its inputs get nothing, not even 0 times infinity.
     const bool isMasked = logits[n] == -infinity && dLogits[n] == 0.0;
-    double slope = isMasked && score ? 0.0 : 1.0;
-    if (score && !isMasked) {
-      score->evaluate(keyAt(keys[n]), scaledScore(row, keys[n]));
-      score->reverse(dLogits[n], dLogitNoise[n], gradients.parameters);
-      slope = score->scoreDerivative();
-    }
+    const double slope = isMasked ? (score ? 0.0 : 1.0) : reverseParameters(row, n, gradients);
     double dScore = problem.scale * dLogits[n] * slope;
     double noise = problem.scale * dLogitNoise[n] * std::fabs(slope);
     addScaled(gradients.q.data() + queryOffset, dScore, key, sizes.headDim);
@@ -467,23 +521,13 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
     addSquares(gradients.kNoiseSquared.data() + keyOffset, noise, query, sizes.headDim);
     if (isMasked)
       continue;
-    for (const Rotation &rotation : problem.rotations)
-      if (rotation.isLearned())
-        rotation.reverse({rawQ.data() + queryOffset, query, queryAt(row).position},
-                         {rawK.data() + keyOffset, key, keyAt(keys[n]).position}, head, dScore,
-                         noise, gradients.parameters);
-    if (bias) {
-      bias->evaluate(keyAt(keys[n]));
-      bias->reverse(dLogits[n], dLogitNoise[n], gradients.parameters);
-    }
     for (ContentWorker &content : contents)
       content.reverse(row, sizes.queryStart + row, sizes.keyStart + keys[n], dLogits[n],
                       dLogitNoise[n]);
-    if (!problem.queryShifts.empty())
-      reverseShifts(keys[n], dScore, noise, queryAt(row).position, gradients.parameters);
     if (bias || score || isLearned || problem.hasTensorsOfQueries())
       gradients.biasNoiseSquared += dLogitNoise[n] * dLogitNoise[n];
   }
+  addRounding(gradients.parameters);
 }
 
 /// One side of a row that has been started.
@@ -650,23 +694,6 @@ AttentionGradients attendReverse(const AttentionProblem &problem, const Attentio
         results[n].reset();
       });
   return total;
-}
-
-Array denseValues(const AttentionProblem &problem, NodeId node) {
-  const AttentionSizes &sizes = problem.sizes;
-  Array dense = Array::zeros({sizes.batch, sizes.queryHeads, sizes.queries, sizes.keys});
-  ScalarEvaluator evaluator(*problem.graph, node, *problem.parameters);
-  double *next = dense.data.data();
-  for (int64_t n = 0; n < sizes.batch * sizes.queryHeads; ++n) {
-    int64_t head = n % sizes.queryHeads;
-    evaluator.startHead(n / sizes.queryHeads, head, sizes.headStart + head, sizes.headsTotal);
-    for (int64_t row = 0; row < sizes.queries; ++row) {
-      evaluator.startRow(problem.positions.query(n / sizes.queryHeads, row));
-      for (int64_t key = 0; key < sizes.keys; ++key)
-        *next++ = evaluator.evaluate(problem.positions.key(n / sizes.queryHeads, key));
-    }
-  }
-  return dense;
 }
 
 } // namespace pe::reference

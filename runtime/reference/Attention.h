@@ -168,11 +168,10 @@ AttentionGradients attendReverse(const AttentionProblem &problem, const Attentio
 /// A 16-bit computation gets its operands in that type and keeps its results in it; a tf32
 /// computation rounds operands and nothing else.
 inline bool roundsResults(DType rounding) { return rounding != DType::TF32; }
+/// The largest relative error of rounding to the type.
+inline double roundoffOf(DType dtype) { return dtype == DType::BF16 ? 0x1p-8 : 0x1p-11; }
 /// To the nearest number of the type: bf16 and f16 with ties to even, tf32 away from zero.
 void roundAll(std::vector<double> &values, DType dtype);
-
-/// A coordinate or bias of the problem's graph at every pair, masked or not: [B, Hq, Sq, Sk].
-Array denseValues(const AttentionProblem &problem, NodeId node);
 
 } // namespace pe::reference
 

@@ -154,14 +154,15 @@ private:
     return isParameter ? std::max(relative, kApproximatedGradient) : relative;
   }
 
-  /// How far the rounded evaluation is from the exact one.
+  /// How far the rounded evaluation is from the exact one, or may be where its roundings happen to
+  /// cancel.
   double roundingOf(const Tensor &expected, const std::string &name) const {
     const Tensor *found = findRounded(name);
     if (!found)
       return 0.0;
     TensorReport rounded;
     measure(found->values<double>(), expected.values<double>(), rounded);
-    return rounded.error;
+    return std::max(rounded.error, normOf(options.rounded->rounding, name, expected));
   }
 
   const Tensor *findRounded(const std::string &name) const {

@@ -7,7 +7,9 @@
 //
 // where M, for a parameter gradient, is the sum over pairs of |dS * db/dtheta| and 0 otherwise.
 // A computation in bf16, f16 or tf32 may be twice as far from r as float64 with the rounding that
-// the type requires (EvaluateOptions::rounding): the bound grows by 2 |rounded - r|.
+// the type requires (EvaluateOptions::rounding): the bound grows by 2 |rounded - r|. Where a
+// gradient sums few independent roundings of many (Results::rounding says how far these may move
+// it), its error is taken to be at least that.
 //
 // Both factors grow with 4 * 2^-24 * max|logit|, over the pairs whose weight is at least 1e-9. The
 // bound is at least 8 * 2^-24 * |noise| (Reference.h), for bf16, f16 and tf32 1/8 of their unit

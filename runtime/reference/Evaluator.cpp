@@ -462,6 +462,7 @@ void Evaluator::reverseAttention(const Step &step) {
     addTo(gradientOf(value), found.parameters.sum, parameter.offset);
     addTo(arrayOf(magnitudes, value), found.parameters.magnitude, parameter.offset);
     addTo(arrayOf(noiseSquared, value), found.parameters.noiseSquared, parameter.offset);
+    addTo(arrayOf(roundingSquared, value), found.parameters.roundingSquared, parameter.offset);
     addTo(gradientTerms.try_emplace(value, Array::zeros({1})).first->second,
           {std::sqrt(found.biasNoiseSquared)});
   }
@@ -469,6 +470,7 @@ void Evaluator::reverseAttention(const Step &step) {
     addTo(gradientOf(*step.sink), found.sinks.sum);
     addTo(arrayOf(magnitudes, *step.sink), found.sinks.magnitude);
     addTo(arrayOf(noiseSquared, *step.sink), found.sinks.noiseSquared);
+    addTo(arrayOf(roundingSquared, *step.sink), found.sinks.roundingSquared);
   }
 }
 
@@ -495,11 +497,13 @@ Results Evaluator::takeResults(bool grad) {
       results.magnitudes["d_" + argument.name] = toTensor(found->second);
     if (auto found = gradientTerms.find(argument.id); found != gradientTerms.end())
       results.terms["d_" + argument.name] = toTensor(found->second);
-    if (auto found = noiseSquared.find(argument.id); found != noiseSquared.end()) {
-      for (double &square : found->second.data)
-        square = std::sqrt(square);
-      results.noise["d_" + argument.name] = toTensor(found->second);
-    }
+    for (auto [squares, sizes] :
+         {std::pair(&noiseSquared, &results.noise), std::pair(&roundingSquared, &results.rounding)})
+      if (auto found = squares->find(argument.id); found != squares->end()) {
+        for (double &square : found->second.data)
+          square = std::sqrt(square);
+        (*sizes)["d_" + argument.name] = toTensor(found->second);
+      }
   }
   return results;
 }

@@ -101,6 +101,7 @@ private:
   TensorValues gradients;
   TensorValues magnitudes;
   TensorValues noiseSquared;
+  TensorValues roundingSquared;
   /// The magnitudes of the terms of an attention's results, and of the gradients of its values.
   TensorValues terms;
   TensorValues gradientTerms;

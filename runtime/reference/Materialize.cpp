@@ -7,6 +7,24 @@ namespace {
 
 Tensor toTensor(const Array &array) { return Tensor::of(array.data, array.shape); }
 
+/// A coordinate or bias of the problem's graph at every pair, masked or not: [B, Hq, Sq, Sk].
+Array denseValues(const AttentionProblem &problem, NodeId node) {
+  const AttentionSizes &sizes = problem.sizes;
+  Array dense = Array::zeros({sizes.batch, sizes.queryHeads, sizes.queries, sizes.keys});
+  ScalarEvaluator evaluator(*problem.graph, node, *problem.parameters);
+  double *next = dense.data.data();
+  for (int64_t n = 0; n < sizes.batch * sizes.queryHeads; ++n) {
+    int64_t head = n % sizes.queryHeads;
+    evaluator.startHead(n / sizes.queryHeads, head, sizes.headStart + head, sizes.headsTotal);
+    for (int64_t row = 0; row < sizes.queries; ++row) {
+      evaluator.startRow(problem.positions.query(n / sizes.queryHeads, row));
+      for (int64_t key = 0; key < sizes.keys; ++key)
+        *next++ = evaluator.evaluate(problem.positions.key(n / sizes.queryHeads, key));
+    }
+  }
+  return dense;
+}
+
 /// The pairs that attention sums over: stick-breaking may leave out the query's own key.
 Array allowedPairs(const AttentionProblem &problem) {
   const AttentionSizes &sizes = problem.sizes;

@@ -36,6 +36,11 @@ struct Results {
   /// saturated softmax makes a gradient vanish, a legitimate rounding error is relative to this
   /// (Compare.h).
   TensorMap noise;
+  /// With `rounding`, "d_NAME" for the arguments that a bias reads, and sinks: per element how far
+  /// rounding probabilities and outputs may move it, as the root of the sum of squares of the
+  /// largest errors. The roundings of another order of computation are others, and in a gradient of
+  /// few elements those of this evaluation may happen to cancel.
+  TensorMap rounding;
   /// Results of attention and "d_NAME" of its values: per row the magnitude of the summed terms.
   /// Where it is not 0 but the result is, the result is 0 by cancellation. "d_NAME" of what a bias
   /// reads: one number, the noise of dS, for a gradient that is 0 because db/dtheta is.

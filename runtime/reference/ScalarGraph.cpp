@@ -212,6 +212,7 @@ void ParameterGradients::accumulateAt(int64_t offset, const ParameterGradients &
     sum[offset + e] += other.sum[e];
     magnitude[offset + e] += other.magnitude[e];
     noiseSquared[offset + e] += other.noiseSquared[e];
+    roundingSquared[offset + e] += other.roundingSquared[e];
   }
 }
 

@@ -168,15 +168,17 @@ private:
 };
 
 /// Where parameter gradients go, for each element over all pairs: the sum of dS * db/dtheta, the
-/// sum of its absolute values, and the sum of squares of noise * db/dtheta, where `noise` is the
-/// size of the terms that cancelled in dS.
+/// sum of its absolute values, the sum of squares of noise * db/dtheta, where `noise` is the
+/// size of the terms that cancelled in dS, and the sum of squares of what roundings to a narrow
+/// type may add.
 struct ParameterGradients {
   std::vector<double> sum;
   std::vector<double> magnitude;
   std::vector<double> noiseSquared;
+  std::vector<double> roundingSquared;
 
   explicit ParameterGradients(int64_t size)
-      : sum(size, 0.0), magnitude(size, 0.0), noiseSquared(size, 0.0) {}
+      : sum(size, 0.0), magnitude(size, 0.0), noiseSquared(size, 0.0), roundingSquared(size, 0.0) {}
   void accumulate(const ParameterGradients &other) { accumulateAt(0, other); }
   /// Adds the elements of `other` to those from `offset` on.
   void accumulateAt(int64_t offset, const ParameterGradients &other);
