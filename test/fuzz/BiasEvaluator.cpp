@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 namespace pe::fuzz {
 
@@ -108,14 +109,48 @@ BiasEvaluator::Value BiasEvaluator::scalarRow(const Node &node, const Value *in)
   return out;
 }
 
-BiasEvaluator::Value BiasEvaluator::read(const Node &node, const Value *in) {
-  const int parameter = node.parameters[0];
+/// Tokens are found by their places, whatever positions they have.
+BiasEvaluator::Value BiasEvaluator::read(const Node &node) {
+  int parameter = node.parameters[0];
+  if (program.parameters[parameter].isLeftOut)
+    parameter = program.parameters[parameter].absent;
   int64_t place = 0;
   for (size_t axis = 0; axis < node.children.size(); ++axis) {
-    int64_t dim = program.parameters[parameter].dims[axis];
-    place = place * program.sizes.extentOf(dim) + placeOn(dim, in[axis].integer);
+    const int64_t dim = program.parameters[parameter].dims[axis];
+    const bool before = std::exchange(usesPlaces, usesPlaces || dim == kQueries || dim == kKeys);
+    const int64_t at = scalar(node.children[axis]).integer;
+    usesPlaces = before;
+    place = place * program.sizes.extentOf(dim) + placeOn(dim, at);
   }
-  return {0, values[parameter].at(place)};
+  const Real value = values[parameter].at(place);
+  return {static_cast<int64_t>(value), value};
+}
+
+/// A leaf that is an index; 0 for other nodes.
+BiasEvaluator::Value BiasEvaluator::index(const Node &node) const {
+  switch (node.op) {
+  case Op::Batch:
+    return {pair.b};
+  case Op::Head:
+    return {pair.h};
+  case Op::Query:
+  case Op::Token:
+    return {usesPlaces ? pair.row : pair.i};
+  case Op::Key:
+    return {usesPlaces ? pair.column : pair.j};
+  case Op::HeadsTotal:
+    return {program.headsTotal()};
+  case Op::Dim:
+    return {pair.dim};
+  case Op::Width:
+    return {program.entry == Entry::Embed ? program.sizes.width : program.sizes.headDim};
+  case Op::End:
+    return {program.queryStart() + program.sizes.queries};
+  case Op::AxisSize:
+    return {extent(node.parameters[0], node.integers[0])};
+  default:
+    return {};
+  }
 }
 
 BiasEvaluator::Value BiasEvaluator::sum(const Node &node) {
@@ -133,6 +168,8 @@ BiasEvaluator::Value BiasEvaluator::scalar(const Node &node) {
     return sum(node);
   if (node.op == Op::Captured)
     return {0, coordinate(node.children[0])};
+  if (node.op == Op::Read)
+    return read(node);
   Value in[3];
   for (size_t n = 0; n < node.children.size(); ++n)
     in[n] = scalar(node.children[n]);
@@ -143,15 +180,16 @@ BiasEvaluator::Value BiasEvaluator::scalar(const Node &node) {
   case Op::Constant:
     return {node.integers[0], static_cast<Real>(node.reals[0])};
   case Op::Batch:
-    return {pair.b};
   case Op::Head:
-    return {pair.h};
   case Op::Query:
-    return {pair.i};
+  case Op::Token:
   case Op::Key:
-    return {pair.j};
   case Op::HeadsTotal:
-    return {program.headsTotal()};
+  case Op::Dim:
+  case Op::Width:
+  case Op::End:
+  case Op::AxisSize:
+    return index(node);
   case Op::GlobalHead:
     return {wrap(Wide(in[0].integer) + program.positions.headStart, 64)};
   case Op::Score:
@@ -176,8 +214,6 @@ BiasEvaluator::Value BiasEvaluator::scalar(const Node &node) {
     defined &= std::fabs(in[0].real) < 0x1p30L;
     out.integer = defined ? static_cast<int64_t>(in[0].real) : 0;
     return out;
-  case Op::Read:
-    return read(node, in);
   default:
     defined = false;
     return out;
@@ -315,12 +351,9 @@ Real BiasEvaluator::cosineSum(const Node &node, Real x) {
 }
 
 Real BiasEvaluator::bias(const Node &node) {
-  switch (node.op) {
-  case Op::Region:
-  case Op::Formula:
-  case Op::ScoreRegion:
-  case Op::ScoreFormula:
+  if (isRegion(node.op))
     return scalar(node.children[0]).real;
+  switch (node.op) {
   case Op::Add:
     return rounded(bias(node.children[0]) + bias(node.children[1]));
   case Op::Scale:

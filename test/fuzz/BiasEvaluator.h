@@ -19,7 +19,15 @@ struct Pair {
   int64_t b = 0, h = 0, i = 0, j = 0;
   /// Of functions of the score: the scaled one.
   long double score = 0;
+  /// Where the tokens lie, which is not at i and j if positions are data.
+  int64_t row = i, column = j;
+  /// Of vectors: the element.
+  int64_t dim = 0;
 };
+
+/// The pair of query row r and key column c.
+Pair pairAt(const Program &program, const ParameterValues &values, int64_t b, int64_t h, int64_t r,
+            int64_t c);
 
 class BiasEvaluator {
 public:
@@ -29,6 +37,7 @@ public:
 
   /// Of a node of type Bias, or a function of the score.
   long double evaluate(const Node &bias, const Pair &at);
+  bool allows(const Node &mask, const Pair &at);
   /// Whether every operation so far was defined.
   bool isDefined() const { return defined; }
 
@@ -39,7 +48,8 @@ private:
   };
 
   Value scalar(const Node &node);
-  Value read(const Node &node, const Value *in);
+  Value read(const Node &node);
+  Value index(const Node &node) const;
   Value sum(const Node &node);
   Value scalarRow(const Node &node, const Value *in);
   Value convert(const Node &node, const Value &in);
@@ -66,6 +76,7 @@ private:
   const ParameterValues &values;
   uint64_t noiseSeed, noiseCount = 0;
   Pair pair;
+  bool usesPlaces = false;               ///< inside an index of an axis of tokens
   std::map<int64_t, int64_t> sumIndices; ///< by name, of the sums around
   bool defined = true;
 };

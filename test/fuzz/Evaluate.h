@@ -42,6 +42,9 @@ struct Condition {
 Condition conditionOf(const Program &program, const Node &bias, const ParameterValues &values,
                       int pairs);
 
+/// Whether every operation of the mask is defined at about `pairs` pairs.
+bool isDefined(const Program &program, const Node &mask, const ParameterValues &values, int pairs);
+
 /// The elements of the program's parameters among named tensors.
 Expected<ParameterValues> parametersFrom(const Program &program, const TensorMap &tensors);
 

@@ -26,6 +26,20 @@ private:
   std::optional<Node> score();
   Node mask(int depth);
   Node maskFunction();
+  Node maskCode();
+  Node maskOfSticks();
+  void drawSticks();
+  void drawPlacement();
+  void drawDocuments();
+  Node content();
+  Node waves(bool isFormula);
+  Node nearTable();
+  Node nearFunction();
+  void drawContents();
+  Program merge();
+  Program embed();
+  void drawDropout();
+  bool fits(const Node &tree) const;
   Node window();
   Node rotation();
 
@@ -39,6 +53,7 @@ private:
 
   Random random;
   Program program;
+  std::optional<Node> documents;
 };
 
 //===----------------------------------------------------------------------===//
@@ -218,7 +233,7 @@ std::optional<Node> Generator::wellConditionedBias() {
       node = std::move(scaled);
       condition = conditionOf(program, node, values, 150);
     }
-    if (condition.isGood())
+    if (condition.isGood() && fits(node))
       return node;
   }
   return std::nullopt;
@@ -228,10 +243,11 @@ std::optional<Node> Generator::wellConditionedBias() {
 std::optional<Node> Generator::score() {
   for (int attempt = 0; attempt < 12; ++attempt) {
     const bool isFormula = chance(0.3);
-    Node value = ScalarWriter(random, program, isFormula, /*hasScore=*/true).write(2 + below(3));
+    Node value = ScalarWriter(random, program, isFormula, Scope::Score).write(2 + below(3));
     Node node =
         makeNode(isFormula ? Op::ScoreFormula : Op::ScoreRegion, Type::Bias, {std::move(value)});
-    if (conditionOf(program, node, drawParameters(program, program.seed), 150).isGood())
+    if (conditionOf(program, node, drawParameters(program, program.seed), 150).isGood() &&
+        fits(node))
       return node;
   }
   return std::nullopt;
@@ -262,6 +278,19 @@ Node Generator::maskFunction() {
   return node;
 }
 
+/// Code of whole numbers, data of the call among them.
+Node Generator::maskCode() {
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    const bool isFormula = chance(0.5);
+    Node value = ScalarWriter(random, program, isFormula, Scope::Mask).writeTruth(1 + below(3));
+    Node node =
+        makeNode(isFormula ? Op::MaskFormula : Op::MaskRegion, Type::Mask, {std::move(value)});
+    if (fits(node) && isDefined(program, node, drawParameters(program, program.seed), 300))
+      return node;
+  }
+  return maskFunction();
+}
+
 Node Generator::mask(int depth) {
   if (depth > 0 && chance(0.5))
     return makeNode(chance(0.6) ? Op::MaskAnd : Op::MaskOr, Type::Mask,
@@ -272,11 +301,279 @@ Node Generator::mask(int depth) {
   case 1:
     return makeNode(Op::StrictCausal, Type::Mask);
   case 2:
-  case 3:
     return maskFunction();
+  case 3:
+    return maskCode();
   default:
     return window();
   }
+}
+
+/// Which keys stick-breaking sees: one side, unless it takes both.
+Node Generator::maskOfSticks() {
+  Node node = mask(1);
+  if (program.hasBothSides) { // windows that leave out a whole side are refused
+    walk(node, [&](Node &inner) {
+      if (inner.op == Op::Causal || inner.op == Op::StrictCausal)
+        inner = maskFunction();
+      for (int64_t &side : inner.integers)
+        if (inner.op == Op::Window && side == 1)
+          side = 2;
+    });
+    return node;
+  }
+  if (chance(0.4))
+    return makeNode(Op::Causal, Type::Mask);
+  node = makeNode(Op::MaskAnd, Type::Mask,
+                  {makeNode(pick({Op::Causal, Op::StrictCausal}), Type::Mask), std::move(node)});
+  if (program.attendsCurrent || program.keepsRemainder) // needs the query's own key
+    walk(node, [](Node &inner) {
+      if (inner.op == Op::StrictCausal)
+        inner.op = Op::Causal;
+    });
+  return node;
+}
+
+//===----------------------------------------------------------------------===//
+// Forms of the call
+//===----------------------------------------------------------------------===//
+
+void Generator::drawSticks() {
+  program.isStickBreaking = chance(0.35);
+  if (!program.isStickBreaking)
+    return;
+  program.attendsCurrent = chance(0.25);
+  program.keepsRemainder = chance(0.2);
+  program.hasBothSides = chance(0.2);
+  if (!program.keepsRemainder)
+    return;
+  Sizes &sizes = program.sizes; // every query needs a key at its position
+  if (sizes.queries > sizes.keys)
+    std::swap(sizes.queries, sizes.keys);
+  if (program.positions.queryStart)
+    program.positions.queryStart =
+        program.positions.keyStart + int64_t(below(sizes.keys - sizes.queries + 1));
+}
+
+/// Positions that are data: given, or counted from the beginning of documents.
+void Generator::drawPlacement() {
+  if (chance(0.1))
+    return drawDocuments();
+  if (program.isStickBreaking || !chance(0.1))
+    return;
+  const int64_t last = pick<int64_t>({3, 60, 300, 5000, 1 << 20, (1 << 30) - 1});
+  const int64_t first = last > 5000 ? last - 200 : 0;
+  for (int64_t side : {kQueries, kKeys}) {
+    const int parameter = addWholeParameter(program, {kBatch, side}, first, last);
+    const Op place = side == kQueries ? Op::Query : Op::Key;
+    program.given.push_back(makeRead(
+        Type::Index, parameter, {makeNode(Op::Batch, Type::Index), makeNode(place, Type::Index)}));
+  }
+}
+
+void Generator::drawDocuments() {
+  Positions &positions = program.positions;
+  Sizes &sizes = program.sizes;
+  sizes.batch = 1;
+  positions.keyStart = chance(0.6) ? 0 : int64_t(below(20));
+  if (positions.queryStart)
+    positions.queryStart =
+        positions.keyStart + int64_t(below(std::max<int64_t>(
+                                 1, program.keepsRemainder ? sizes.keys - sizes.queries + 1 : 12)));
+  const int64_t first =
+      positions.queryStart.value_or(positions.keyStart + sizes.keys - sizes.queries);
+  sizes.boundaries = 2 + below(6);
+  documents = makeNode(Op::Documents, Type::Mask);
+  documents->flag = chance(0.6);
+  documents->parameters = {addWholeParameter(
+      program, {kBoundaries}, 0, std::max(first + sizes.queries, positions.keyStart + sizes.keys))};
+  program.mask = documents; // its positions count for what follows
+}
+
+/// Where positions are data, a tensor over keys is read at functions of j alone, one over queries
+/// at functions of i, and none inside a sum.
+bool Generator::fits(const Node &tree) const {
+  bool isAllowed = true;
+  if (!isPlacedByData(program))
+    return isAllowed;
+  auto readsTokens = [&](const Node &node) {
+    if (node.op != Op::Read)
+      return false;
+    const std::vector<int64_t> &dims = program.parameters[node.parameters[0]].dims;
+    for (size_t axis = 0; axis < dims.size(); ++axis)
+      walk(node.children[axis], [&](const Node &inner) {
+        isAllowed &= !(dims[axis] == kQueries && inner.op == Op::Key) &&
+                     !(dims[axis] == kKeys && inner.op == Op::Query);
+      });
+    return std::ranges::any_of(dims, [](int64_t dim) { return dim == kQueries || dim == kKeys; });
+  };
+  walk(tree, [&](const Node &node) {
+    readsTokens(node);
+    if (node.op == Op::Sum)
+      walk(node, [&](const Node &inner) { isAllowed &= !readsTokens(inner); });
+  });
+  return isAllowed;
+}
+
+void Generator::drawDropout() {
+  if (!chance(0.2))
+    return;
+  program.dropout = pick({0.1, 0.5, 0.9, real(0, 1)});
+  program.hasSeedPerBatch = chance(0.4);
+}
+
+//===----------------------------------------------------------------------===//
+// Content terms
+//===----------------------------------------------------------------------===//
+
+static Node dimIndex() { return makeNode(Op::Dim, Type::Index); }
+
+static Node difference() {
+  return makeScalar("arith.subi", Type::Index,
+                    {makeNode(Op::Query, Type::Index), makeNode(Op::Key, Type::Index)});
+}
+
+static Node realOf(Node index) { return makeNode(Op::ToReal, Type::F32, {std::move(index)}); }
+
+static Node product(Node a, Node b) {
+  return makeScalar("arith.mulf", Type::F32, {std::move(a), std::move(b)});
+}
+
+/// A vector for every clipped distance.
+Node Generator::nearTable() {
+  const int64_t low = -int64_t(below(9)), high = int64_t(below(24));
+  Node index = makeScalar(
+      "arith.maxsi", Type::Index,
+      {makeScalar("arith.minsi", Type::Index, {difference(), makeWhole(Type::Index, high)}),
+       makeWhole(Type::Index, low)});
+  index = makeScalar("arith.addi", Type::Index, {std::move(index), makeWhole(Type::Index, -low)});
+  const int64_t size = high - low + 1 + int64_t(below(2));
+  Node head = makeNode(Op::Head, Type::Index);
+  switch (below(3)) {
+  case 0:
+    return makeRead(Type::F32, addParameter(program, {size, kDepth}, -0.7, 0.7),
+                    {index, dimIndex()});
+  case 1:
+    return makeRead(Type::F32, addParameter(program, {kHeads, size, kDepth}, -0.7, 0.7),
+                    {head, index, dimIndex()});
+  default:
+    return makeRead(Type::F32, addParameter(program, {size, kHeads, kDepth}, -0.7, 0.7),
+                    {index, head, dimIndex()});
+  }
+}
+
+/// Sines and cosines of the distance.
+Node Generator::waves(bool isFormula) {
+  auto pairOf = [&] {
+    return realOf(
+        makeScalar("arith.floordivsi", Type::Index, {dimIndex(), makeWhole(Type::Index, 2)}));
+  };
+  Node frequency =
+      chance(0.5)
+          ? makeScalar("arith.divf", Type::F32,
+                       {makeReal(Type::F32, real(0.3, 1)),
+                        makeScalar("arith.addf", Type::F32, {pairOf(), makeReal(Type::F32, 1)})})
+          : makeScalar("math.exp", Type::F32,
+                       {product(pairOf(), makeReal(Type::F32, real(-0.6, -0.05)))});
+  Node angle = product(realOf(difference()), std::move(frequency));
+  Node sine = makeScalar("math.sin", Type::F32, {angle});
+  Node cosine = makeScalar("math.cos", Type::F32, {std::move(angle)});
+  if (chance(0.3))
+    return product(makeReal(Type::F32, real(-1, 1)), chance(0.5) ? sine : cosine);
+  Node isEven = makeScalar("arith.cmpi eq", Type::I1,
+                           {makeScalar(isFormula ? "formula.remainder" : "arith.remui", Type::Index,
+                                       {dimIndex(), makeWhole(Type::Index, 2)}),
+                            makeWhole(Type::Index, 0)});
+  return makeNode(Op::Select, Type::F32, {std::move(isEven), std::move(sine), std::move(cosine)});
+}
+
+/// Any function, of few distances.
+Node Generator::nearFunction() {
+  Node window = makeNode(Op::Window, Type::Mask);
+  window.integers = {pick<int64_t>({1, 4, 17, 40}), chance(0.5) ? pick<int64_t>({1, 5, 12}) : 0};
+  if (window.integers[1] == 0 || program.isStickBreaking)
+    window = makeNode(Op::MaskAnd, Type::Mask, {makeNode(Op::Causal, Type::Mask), window});
+  program.mask = program.mask ? makeNode(Op::MaskAnd, Type::Mask, {*program.mask, window}) : window;
+  Node distance = makeScalar("math.tanh", Type::F32,
+                             {product(realOf(difference()), makeReal(Type::F32, real(0.02, 0.5)))});
+  Node element = makeScalar("math.cos", Type::F32,
+                            {product(realOf(dimIndex()), makeReal(Type::F32, real(0.1, 1)))});
+  return product(std::move(distance), std::move(element));
+}
+
+Node Generator::content() {
+  const bool isFormula = chance(0.5);
+  const uint64_t form = below(5);
+  Node value = form < 2 ? nearTable() : form < 4 ? waves(isFormula) : nearFunction();
+  if (chance(0.3))
+    value = product(std::move(value), makeRead(Type::F32, addParameter(program, {kHeads}, -1, 1),
+                                               {makeNode(Op::Head, Type::Index)}));
+  Node node =
+      makeNode(isFormula ? Op::ContentFormula : Op::ContentRegion, Type::Bias, {std::move(value)});
+  const double range = 0.7;
+  node.parameters = {
+      chance(0.5) ? addParameter(program, {kHeads, kDepth}, -range, range) : kNoParameter,
+      chance(0.3) ? addParameter(program, {kDepth, kDepth}, -0.3, 0.3) : kNoParameter};
+  return node;
+}
+
+void Generator::drawContents() {
+  const bool restarts = documents && documents->flag;
+  if (!program.given.empty())
+    return;
+  if (!restarts && chance(0.1)) {
+    program.queryShift = makeRead(Type::F32, addParameter(program, {kHeads, kDepth}, -0.7, 0.7),
+                                  {makeNode(Op::Head, Type::Index), dimIndex()});
+  }
+  if (program.hasBothSides || !chance(0.15))
+    return;
+  for (uint64_t n = pick({1, 1, 2}); n > 0; --n) {
+    Node node = content();
+    if (conditionOf(program, node, drawParameters(program, program.seed), 300).isGood())
+      program.contents.push_back(std::move(node));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Other entries
+//===----------------------------------------------------------------------===//
+
+Program Generator::merge() {
+  drawSizes();
+  program.entry = Entry::Merge;
+  program.sizes.keyHeads = program.sizes.queryHeads;
+  program.hasLse = true;
+  program.isStickBreaking = chance(0.4);
+  if (!program.isStickBreaking && chance(0.4))
+    program.sink = makeRead(Type::F32, addParameter(program, {kHeads}, -2, 4),
+                            {makeNode(Op::Head, Type::Index)});
+  return std::move(program);
+}
+
+Program Generator::embed() {
+  drawSizes();
+  program.entry = Entry::Embed;
+  Sizes &sizes = program.sizes;
+  sizes.keys = sizes.queries; // so that positions begin at 0
+  sizes.queryHeads = sizes.keyHeads = 1;
+  sizes.width = pick<int64_t>({1, 2, 7, 16, 33, 64});
+  if (chance(0.5))
+    program.positions.queryStart = chance(0.8) ? int64_t(below(100)) : (1 << 24) - 10;
+  const int64_t end = program.queryStart() + sizes.queries;
+  sizes.rows = end < 1000 ? end + 1 + int64_t(below(3)) : 1 + int64_t(below(40));
+  for (int attempt = 0; attempt < 20 && !program.embedding; ++attempt) {
+    const bool isFormula = chance(0.4);
+    Node value = ScalarWriter(random, program, isFormula, Scope::Token).write(2 + below(3));
+    Node node = makeNode(isFormula ? Op::EmbeddingFormula : Op::EmbeddingRegion, Type::Bias,
+                         {std::move(value)});
+    if (conditionOf(program, node, drawParameters(program, program.seed), 300).isGood())
+      program.embedding = std::move(node);
+  }
+  if (!program.embedding)
+    program.embedding =
+        makeNode(Op::EmbeddingRegion, Type::Bias, {makeReal(Type::F32, real(-1, 1))});
+  dropUnusedParameters(program);
+  return std::move(program);
 }
 
 Node Generator::rotation() {
@@ -291,7 +588,7 @@ Node Generator::rotation() {
   const int64_t end = std::max({int64_t(1), program.queryStart() + program.sizes.queries,
                                 program.positions.keyStart + program.sizes.keys});
   const bool isNear = program.positions.keyStart >= 0 && program.queryStart() > -1000 && end < 1000;
-  if (isNear && chance(0.25)) {
+  if (isNear && !isPlacedByData(program) && chance(0.25)) {
     node.op = Op::RotationTable;
     for (const char *name : {"cosines", "sines"}) {
       node.parameters.push_back(static_cast<int>(program.parameters.size()));
@@ -304,6 +601,8 @@ Node Generator::rotation() {
     node.reals[1] = pick({4.0, 8.0, 1.5, 0.5});
     if (dims < 4 && (node.integers[1] == 2 || node.integers[1] == 3)) // not defined there
       node.integers[1] = 1;
+    if (isPlacedByData(program) && node.integers[1] == 3) // changes with the length
+      node.integers[1] = 1;
   }
   if (isNear && chance(0.3)) {
     const bool isPerHead = program.sizes.queryHeads == program.sizes.keyHeads && chance(0.6);
@@ -315,8 +614,15 @@ Node Generator::rotation() {
 }
 
 Program Generator::generate() {
+  if (chance(0.03))
+    return merge();
+  if (chance(0.06))
+    return embed();
   drawSizes();
+  program.sizes.rows = 1 + int64_t(below(40));
   drawPositions();
+  drawSticks();
+  drawPlacement();
   for (uint64_t n = pick({0, 1, 1, 1, 2, 2, 3}); n > 0; --n)
     if (auto node = wellConditionedBias())
       program.biases.push_back(std::move(*node));
@@ -327,24 +633,21 @@ Program Generator::generate() {
     program.score = score();
   if (chance(0.35))
     program.rotation = rotation();
-  program.isStickBreaking = chance(0.35);
-  if (program.isStickBreaking || chance(0.7))
+  if (program.isStickBreaking && !(program.hasBothSides && chance(0.4)))
+    program.mask = maskOfSticks();
+  else if (!program.isStickBreaking && chance(0.7))
     program.mask = mask(2);
-  if (program.isStickBreaking) // which needs an order of the keys
-    program.mask = chance(0.4)
-                       ? makeNode(Op::Causal, Type::Mask)
-                       : makeNode(Op::MaskAnd, Type::Mask,
-                                  {makeNode(pick({Op::Causal, Op::StrictCausal}), Type::Mask),
-                                   std::move(*program.mask)});
-  program.hasLse = chance(0.35);
-  if (!program.isStickBreaking && chance(0.2)) {
-    program.sink = makeNode(Op::Read, Type::F32, {makeNode(Op::Head, Type::Index)});
-    program.sink->parameters = {addParameter(program, {kHeads}, -2, 4)};
-  }
-  if (chance(0.2)) {
-    program.dropout = pick({0.1, 0.5, 0.9, real(0, 1)});
-    program.hasSeedPerBatch = chance(0.4);
-  }
+  else
+    program.mask.reset();
+  if (documents)
+    program.mask =
+        program.mask ? makeNode(Op::MaskAnd, Type::Mask, {*program.mask, *documents}) : *documents;
+  drawContents();
+  program.hasLse = !program.hasBothSides && chance(0.35);
+  if (!program.isStickBreaking && chance(0.2))
+    program.sink = makeRead(Type::F32, addParameter(program, {kHeads}, -2, 4),
+                            {makeNode(Op::Head, Type::Index)});
+  drawDropout();
   dropUnusedParameters(program);
   return std::move(program);
 }

@@ -78,7 +78,16 @@ Status Judge::Case::prepare(conformance::Subject &subject) {
   const Sizes &sizes = program.sizes;
   const plan::CallSizes call = {sizes.batch, sizes.queryHeads, sizes.keyHeads, sizes.queries,
                                 sizes.keys};
-  const plan::SizeValues values = call.values(sizes.headDim, sizes.valueDim);
+  plan::SizeValues values = call.values(sizes.headDim, sizes.valueDim);
+  values.insert({{"rows", sizes.rows},
+                 {"boundaries", sizes.boundaries},
+                 {"model", sizes.width},
+                 {"q_start", program.queryStart()},
+                 {"k_start", program.positions.keyStart}});
+  for (ValueInfo &argument : description->entry.arguments)
+    argument.optional = std::ranges::any_of(program.parameters, [&](const Parameter &parameter) {
+      return parameter.name == argument.name && parameter.isLeftOut;
+    });
   auto arguments = api::randomArguments(description->entry, program.seed, values);
   if (!arguments)
     return arguments.takeError();
@@ -96,7 +105,7 @@ Expected<const Judge::Case::Expectation *> Judge::Case::expectation(DType dtype)
   progress("reference");
   Expectation expected;
   for (const auto &[name, tensor] : inputs) {
-    bool isActivation = tensor.rank() == 4;
+    bool isActivation = tensor.rank() == (program.entry == Entry::Embed ? 3 : 4);
     const DType whole = isFloating(tensor.dtype()) ? DType::F32 : tensor.dtype(); // seeds
     auto rounded = convert(tensor, isActivation ? storageOf(dtype) : whole);
     if (!rounded)
@@ -227,8 +236,12 @@ Verdict Judge::judge(const Program &program, const Progress &progress) const {
     return std::move(run.verdict);
   }
   auto parameters = parametersFrom(program, run.inputs);
-  for (const Node &bias : program.biases)
-    if (!parameters || !conditionOf(program, bias, *parameters, 2000).isGood()) {
+  std::vector<Node> values = program.biases;
+  values.insert(values.end(), program.contents.begin(), program.contents.end());
+  if (program.embedding)
+    values.push_back(*program.embedding);
+  for (const Node &value : values)
+    if (!parameters || !conditionOf(program, value, *parameters, 2000).isGood()) {
       run.verdict.isIllConditioned = true;
       return std::move(run.verdict);
     }
@@ -242,7 +255,8 @@ Verdict Judge::judge(const Program &program, const Progress &progress) const {
   }
   for (const Target &target : targets) {
     bool isEmulated = target.name.starts_with("gpu-emulator");
-    bool hasKernels = program.sizes.headDim >= 16 && program.sizes.valueDim >= 16;
+    bool hasKernels = program.entry != Entry::Attention ||
+                      (program.sizes.headDim >= 16 && program.sizes.valueDim >= 16);
     if (!target.name.empty() && (hasKernels || !isEmulated))
       runTarget(target, run);
   }

@@ -25,6 +25,10 @@ public:
       changeTree([](Program &changed) -> Node & { return *changed.mask; });
     if (program.rotation)
       changeTree([](Program &changed) -> Node & { return *changed.rotation; });
+    for (size_t n = 0; n < program.contents.size(); ++n)
+      changeTree([n](Program &changed) -> Node & { return changed.contents[n]; });
+    if (program.embedding)
+      changeTree([](Program &changed) -> Node & { return *changed.embedding; });
     shrinkCall();
     shrinkParameters();
     return std::move(found);
@@ -66,10 +70,23 @@ void Steps::dropParts() {
     add([](Program &changed) { changed.dropout = 0; });
   if (program.rotation)
     add([](Program &changed) { changed.rotation.reset(); });
+  for (size_t n = 0; n < program.contents.size(); ++n)
+    add([n](Program &changed) { changed.contents.erase(changed.contents.begin() + n); });
+  if (program.queryShift)
+    add([](Program &changed) { changed.queryShift.reset(); });
+  if (!program.given.empty())
+    add([](Program &changed) { changed.given.clear(); });
+  for (bool Program::*form :
+       {&Program::attendsCurrent, &Program::keepsRemainder, &Program::hasBothSides})
+    if (program.*form)
+      add([form](Program &changed) { changed.*form = false; });
   if (program.mask && !program.isStickBreaking)
     add([](Program &changed) { changed.mask.reset(); });
   if (program.isStickBreaking)
-    add([](Program &changed) { changed.isStickBreaking = false; });
+    add([](Program &changed) {
+      changed.isStickBreaking = changed.attendsCurrent = changed.keepsRemainder =
+          changed.hasBothSides = false;
+    });
   if (program.scale)
     add([](Program &changed) { changed.scale.reset(); });
   if (program.hasLse)
@@ -89,7 +106,7 @@ std::vector<int64_t> smallerThan(int64_t value, int64_t least) {
 Node leafOf(Type type);
 
 void Steps::shrinkCall() {
-  for (auto member : {&Sizes::batch, &Sizes::queries, &Sizes::keys})
+  for (auto member : {&Sizes::batch, &Sizes::queries, &Sizes::keys, &Sizes::rows, &Sizes::width})
     for (int64_t value : smallerThan(program.sizes.*member, 1))
       add([=](Program &changed) { changed.sizes.*member = value; });
   for (auto member : {&Sizes::headDim, &Sizes::valueDim})
@@ -125,6 +142,11 @@ void Steps::shrinkParameters() {
   for (size_t p = 0; p < program.parameters.size(); ++p) {
     // Other ranks and extents must match the ops that read them.
     const std::vector<int64_t> &dims = program.parameters[p].dims;
+    if (program.parameters[p].absent != kNoParameter)
+      add([=](Program &changed) {
+        changed.parameters[p].absent = kNoParameter;
+        changed.parameters[p].isLeftOut = false;
+      });
     if (dims.size() == 1 && dims[0] > 1)
       for (int64_t value : smallerThan(dims[0], 1))
         add([=](Program &changed) { changed.parameters[p].dims[0] = value; });
@@ -204,7 +226,8 @@ template <typename At> void Steps::changeAttributes(const Node &node, const At &
   if (node.op == Op::Constant && isReal(node.type) && node.reals[0] != 1.0 &&
       node.reals[0] != std::round(node.reals[0]))
     add([&](Program &changed) { at(changed).reals[0] = std::round(node.reals[0]); });
-  bool canLack = node.op == Op::Progressive || node.op == Op::CosineSum;
+  bool canLack = node.op == Op::Progressive || node.op == Op::CosineSum ||
+                 node.op == Op::ContentRegion || node.op == Op::ContentFormula;
   for (size_t n = 0; n < node.parameters.size(); ++n)
     if (node.parameters[n] != kNoParameter && (canLack || (node.op == Op::Linear && n == 1)))
       add([&](Program &changed) { at(changed).parameters[n] = kNoParameter; });

@@ -7,8 +7,9 @@
 
 #include "fuzz/Print.h"
 
-#include <cmath>
-#include <cstdio>
+#include "fuzz/Formulas.h"
+
+#include <algorithm>
 #include <map>
 #include <sstream>
 
@@ -17,30 +18,11 @@ namespace {
 
 std::string quote(const std::string &text) { return "\"" + text + "\""; }
 
-/// With a point or an exponent, so that it is parsed as a real number; it round-trips exactly.
-std::string printReal(double value) {
-  char text[40];
-  std::snprintf(text, sizeof(text), "%.17g", value);
-  for (int digits = 1; digits < 17; ++digits) {
-    char shorter[40];
-    std::snprintf(shorter, sizeof(shorter), "%.*g", digits, value);
-    if (std::strtod(shorter, nullptr) == value) {
-      std::snprintf(text, sizeof(text), "%s", shorter);
-      break;
-    }
-  }
-  std::string printed = text;
-  size_t exponent = printed.find('e');
-  if (printed.find('.') == std::string::npos)
-    printed.insert(exponent == std::string::npos ? printed.size() : exponent, ".0");
-  return printed;
-}
-
 std::string typeOf(const Parameter &parameter) {
   std::string text = "tensor<";
   for (int64_t dim : parameter.dims)
     text += (dim < 0 ? "?" : std::to_string(dim)) + "x";
-  return text + "f32>";
+  return text + (parameter.isWhole ? "i32>" : "f32>");
 }
 
 /// ", pe.axes = [...]" of data; nothing for parameters.
@@ -53,83 +35,13 @@ std::string axesOf(const Parameter &parameter) {
 }
 
 //===----------------------------------------------------------------------===//
-// Formulas
-//===----------------------------------------------------------------------===//
-
-/// "({0} + {1})" with the texts of the operands.
-std::string fill(std::string_view pattern, const std::vector<std::string> &operands) {
-  std::string text;
-  for (size_t n = 0; n < pattern.size(); ++n) {
-    if (pattern[n] != '{') {
-      text += pattern[n];
-      continue;
-    }
-    text += operands.at(pattern[n + 1] - '0');
-    n += 2;
-  }
-  return text;
-}
-
-/// The names of captured coordinates.
-using CoordinateNames = std::map<const Node *, std::string>;
-
-std::string printFormula(const Program &program, const Node &node, const CoordinateNames &names) {
-  if (node.op == Op::Captured)
-    return names.at(&node);
-  std::vector<std::string> operands;
-  for (const Node &child : node.children)
-    operands.push_back(printFormula(program, child, names));
-  const std::string name = std::to_string(node.integers[1]);
-  switch (node.op) {
-  case Op::Scalar:
-    if (node.type == Type::I1 && node.scalar->form == Form::IntegerBinary)
-      return fill(node.scalar->name == "arith.andi" ? "({0} and {1})" : "({0} or {1})", operands);
-    return fill(node.scalar->formula, operands);
-  case Op::Constant: {
-    std::string text =
-        node.type == Type::Index ? std::to_string(node.integers[0]) : printReal(node.reals[0]);
-    return text.front() == '-' ? "(" + text + ")" : text;
-  }
-  case Op::Sum:
-    return "sum(k" + name + " < " + std::to_string(node.integers[0]) + ", " + operands[0] + ")";
-  case Op::SumIndex:
-    return "k" + name;
-  case Op::Square:
-    return "(let v" + name + " = " + operands[0] + " in v" + name + " * v" + name + ")";
-  case Op::Batch:
-    return "b";
-  case Op::Head:
-    return "h";
-  case Op::Query:
-    return "i";
-  case Op::Key:
-    return "j";
-  case Op::Score:
-    return "s";
-  case Op::HeadsTotal:
-    return "heads_total";
-  case Op::GlobalHead:
-    return fill("global_head({0})", operands);
-  case Op::Select:
-    return fill("select({0}, {1}, {2})", operands);
-  case Op::ToReal:
-    return fill("(1.0 * {0})", operands);
-  case Op::ToIndex:
-    return fill("int({0})", operands);
-  case Op::Read: {
-    std::string text = program.parameters[node.parameters[0]].name;
-    for (size_t axis = 0; axis < operands.size(); ++axis)
-      text += (axis ? ", " : "[") + operands[axis];
-    return text + (operands.empty() ? "" : "]");
-  }
-  default:
-    return "?"; // not a scalar: the compiler refuses it, which shows
-  }
-}
-
-//===----------------------------------------------------------------------===//
 // Operations
 //===----------------------------------------------------------------------===//
+
+/// Arguments of regions.
+constexpr std::pair<Op, const char *> kLeaves[] = {
+    {Op::Batch, "%b"}, {Op::Head, "%h"}, {Op::Query, "%i"},   {Op::Key, "%j"}, {Op::Score, "%s"},
+    {Op::Token, "%p"}, {Op::Dim, "%d"},  {Op::Width, "%dim"}, {Op::End, "%n"}};
 
 class Printer {
 public:
@@ -140,7 +52,9 @@ public:
 private:
   std::string printArguments() const;
   std::string printAttention(const std::vector<std::string> &biases, const std::string &rotation,
-                             const std::string &score, const std::string &mask);
+                             const std::vector<std::string> &contents, const std::string &score,
+                             const std::string &mask);
+  std::string printMerge() const;
   /// Prints the node and everything below; returns its value's name.
   std::string printNode(const Node &node);
   std::string printScalar(const Node &node, const std::vector<std::string> &in);
@@ -154,6 +68,7 @@ private:
   std::string printMlp(const Node &node, const std::vector<std::string> &in);
   std::string printRegion(const Node &node);
   std::string printSum(const Node &node);
+  std::map<std::string, std::string> inputsOf(const Node &sum) const;
 
   std::string define(const std::string &operation) {
     std::string name = "%x" + std::to_string(++count);
@@ -167,6 +82,7 @@ private:
   const Program &program;
   std::ostringstream out;
   std::string indent = "  ";
+  std::string inside; ///< of how many sums, a letter each
   int count = 0;
   CoordinateNames coordinates;
 };
@@ -192,7 +108,9 @@ std::string Printer::printRead(const Node &node, const std::vector<std::string> 
   std::string indices;
   for (const std::string &index : in)
     indices += (indices.empty() ? "" : ", ") + index;
-  return define("pe.read %" + parameter.name + "_[" + indices + "] : " + typeOf(parameter));
+  std::string element = define("pe.read %" + parameter.name + "_" + inside + "[" + indices +
+                               "] : " + typeOf(parameter));
+  return parameter.isWhole ? define("arith.index_cast " + element + " : i32 to index") : element;
 }
 
 std::string Printer::printScalar(const Node &node, const std::vector<std::string> &in) {
@@ -218,9 +136,38 @@ std::string Printer::printScalar(const Node &node, const std::vector<std::string
   return define(text + " : " + type);
 }
 
+/// What code of one op is called with.
+struct RegionForm {
+  const char *name, *arguments;
+  bool isText;
+};
+
+RegionForm formOf(Op op) {
+  const char *pair = "%b: index, %h: index, %i: index, %j: index";
+  const char *scored = "%s: f32, %b: index, %h: index, %i: index, %j: index";
+  const char *vector = "%b: index, %h: index, %i: index, %j: index, %d: index, %dim: index";
+  const char *token = "%p: index, %d: index, %dim: index, %n: index";
+  switch (op) {
+  case Op::ScoreRegion:
+  case Op::ScoreFormula:
+    return {"pe.score_fn", scored, op == Op::ScoreFormula};
+  case Op::MaskRegion:
+  case Op::MaskFormula:
+    return {"pe.mask_fn", pair, op == Op::MaskFormula};
+  case Op::ContentRegion:
+  case Op::ContentFormula:
+    return {"pe.content_fn", vector, op == Op::ContentFormula};
+  case Op::EmbeddingRegion:
+  case Op::EmbeddingFormula:
+    return {"pe.embedding_fn", token, op == Op::EmbeddingFormula};
+  default:
+    return {"pe.bias_fn", pair, op == Op::Formula};
+  }
+}
+
 std::string Printer::printRegion(const Node &node) {
-  std::vector<int> captures = parametersOf(node);
-  const bool isScore = node.op == Op::ScoreRegion || node.op == Op::ScoreFormula;
+  const RegionForm form = formOf(node.op);
+  std::vector<int> captures = parametersOf(node.children[0]);
   std::string names = listParameters(captures, false), types = listParameters(captures, true);
   std::string arguments;
   for (int capture : captures)
@@ -235,54 +182,60 @@ std::string Printer::printRegion(const Node &node) {
     types += (types.empty() ? "" : ", ") + std::string("!pe.coordinate");
     arguments += ", " + name + "_: f32";
   });
-  std::string text = isScore ? "pe.score_fn" : "pe.bias_fn";
+  std::string text = form.name;
   if (!names.empty())
     text += "(" + names + " : " + types + ")";
-  if (node.op == Op::Formula || node.op == Op::ScoreFormula)
+  const char *words[] = {"shift", "project"};
+  for (size_t n = 0; n < node.parameters.size(); ++n)
+    text += printOperand(words[n], node.parameters[n]);
+  if (form.isText)
     return define(text + " expr " + quote(printFormula(program, node.children[0], coordinates)));
   std::string name = "%x" + std::to_string(++count);
-  out << indent << name << " = " << text << " {\n  ^bb0(" << (isScore ? "%s: f32, " : "")
-      << "%b: index, %h: index, %i: index, %j: index" << arguments << "):\n";
+  out << indent << name << " = " << text << " {\n  ^bb0(" << form.arguments << arguments << "):\n";
   indent = "    ";
   std::string value = printNode(node.children[0]);
-  out << indent << "pe.yield " << value << " : f32\n";
+  out << indent << "pe.yield " << value << " : " << nameOf(node.children[0].type) << "\n";
   indent = "  ";
   out << "  }\n";
   return name;
 }
 
-/// What the summand uses of the code around it is passed by its own name.
-std::string Printer::printSum(const Node &node) {
+/// What code reads of what is around it, by name with its type.
+std::map<std::string, std::string> Printer::inputsOf(const Node &sum) const {
   std::map<std::string, std::string> inputs;
-  walk(node.children[0], [&](const Node &inner) {
-    const std::pair<Op, const char *> leaves[] = {
-        {Op::Batch, "%b"}, {Op::Head, "%h"}, {Op::Query, "%i"}, {Op::Key, "%j"}};
-    for (auto [op, name] : leaves)
+  walk(sum.children[0], [&](const Node &inner) {
+    for (auto [op, name] : kLeaves)
       if (inner.op == op)
-        inputs[name] = "index";
-    if (inner.op == Op::Score)
-      inputs["%s"] = "f32";
+        inputs[name] = op == Op::Score ? "f32" : "index";
     if (inner.op == Op::Captured)
       inputs["%" + coordinates.at(&inner) + "_"] = "f32";
-    if (inner.op == Op::SumIndex && inner.integers[1] < node.integers[1]) // of a sum around
+    if (inner.op == Op::SumIndex && inner.integers[1] < sum.integers[1]) // of a sum around
       inputs["%k" + std::to_string(inner.integers[1])] = "index";
-    if (inner.op == Op::Read) {
+    if (inner.op == Op::Read || inner.op == Op::AxisSize) {
       const Parameter &parameter = program.parameters[inner.parameters[0]];
       inputs["%" + parameter.name + "_"] = typeOf(parameter);
     }
   });
+  return inputs;
+}
+
+/// Names inside are those around with a letter more: none may be defined twice.
+std::string Printer::printSum(const Node &node) {
+  const std::string around = inside;
+  inside += "s";
   std::string names, types, arguments;
-  for (const auto &[name, type] : inputs) {
-    names += (names.empty() ? "" : ", ") + name;
+  for (const auto &[name, type] : inputsOf(node)) {
+    names += (names.empty() ? "" : ", ") + name + around;
     types += (types.empty() ? "" : ", ") + type;
-    arguments += ", " + name + ": " + type;
+    arguments += ", " + name + inside + ": " + type;
   }
   std::string name = "%x" + std::to_string(++count);
   out << indent << name << " = pe.sum" << (names.empty() ? "" : "(" + names + " : " + types + ")")
       << " attributes {count = " << node.integers[0] << " : i64} {\n"
-      << indent << "^bb0(%k" << node.integers[1] << ": index" << arguments << "):\n";
+      << indent << "^bb0(%k" << node.integers[1] << inside << ": index" << arguments << "):\n";
   std::string value = printNode(node.children[0]);
   out << indent << "pe.yield " << value << " : f32\n" << indent << "}\n";
+  inside = around;
   return name;
 }
 
@@ -294,12 +247,12 @@ std::string Printer::printMlp(const Node &node, const std::vector<std::string> &
 }
 
 std::string Printer::printNode(const Node &node) {
-  if (node.type == Type::Bias && node.children.size() == 1 && node.children[0].type == Type::F32)
+  if (isRegion(node.op))
     return printRegion(node);
   if (node.op == Op::Sum)
     return printSum(node);
   if (node.op == Op::Captured)
-    return "%" + coordinates.at(&node) + "_";
+    return "%" + coordinates.at(&node) + "_" + inside;
   std::vector<std::string> in;
   for (const Node &child : node.children)
     in.push_back(printNode(child));
@@ -308,6 +261,9 @@ std::string Printer::printNode(const Node &node) {
 
 /// Scalar code; nothing for other nodes.
 std::string Printer::printNumber(const Node &node, const std::vector<std::string> &in) {
+  for (auto [op, name] : kLeaves)
+    if (node.op == op)
+      return name + inside;
   switch (node.op) {
   case Op::Scalar:
     return printScalar(node, in);
@@ -317,20 +273,15 @@ std::string Printer::printNumber(const Node &node, const std::vector<std::string
                    : isReal(node.type)   ? printReal(node.reals[0]) + " : "
                                          : std::to_string(node.integers[0]) + " : ") +
                   (node.type == Type::I1 ? "" : std::string(nameOf(node.type))));
-  case Op::Batch:
-    return "%b";
-  case Op::Head:
-    return "%h";
-  case Op::Query:
-    return "%i";
-  case Op::Key:
-    return "%j";
-  case Op::Score:
-    return "%s";
   case Op::HeadsTotal:
     return define("pe.heads_total");
+  case Op::AxisSize: {
+    const Parameter &parameter = program.parameters[node.parameters[0]];
+    return define("pe.axis_size %" + parameter.name + "_" + inside + ", " +
+                  std::to_string(node.integers[0]) + " : " + typeOf(parameter));
+  }
   case Op::SumIndex:
-    return "%k" + std::to_string(node.integers[1]);
+    return "%k" + std::to_string(node.integers[1]) + inside;
   case Op::Square:
     return define("arith.mulf " + in[0] + ", " + in[0] + " : f32");
   case Op::GlobalHead:
@@ -415,22 +366,6 @@ std::string Printer::printBias(const Node &node, const std::vector<std::string> 
   }
 }
 
-/// As `holds` of Evaluate.cpp.
-static std::string conditionText(int64_t kind, int64_t a) {
-  const std::string n = "(" + std::to_string(a) + ")";
-  const std::string texts[kMaskConditions] = {"j < " + n,
-                                              "j >= " + n,
-                                              "j == " + n,
-                                              "j <= i or j < " + n,
-                                              "j < " + n + " or j > i",
-                                              "not (j < " + n + ") and i + 3 > j",
-                                              "abs(i - j) <= " + n,
-                                              "(i + j + h) % " + n + " == 0",
-                                              "(b + i) % " + n + " != 1",
-                                              "(i - j) % " + n + " == 0 and 2 * j - i < 7"};
-  return texts[kind];
-}
-
 /// "#pe.rope_scaling<...>"
 static std::string printScaling(const Node &node) {
   const std::string kind = kScalings[node.integers[1]];
@@ -487,6 +422,9 @@ std::string Printer::printMaskOrRotation(const Node &node, const std::vector<std
   }
   case Op::MaskFn:
     return define("pe.mask_fn expr \"" + conditionText(node.integers[0], node.integers[1]) + "\"");
+  case Op::Documents:
+    return define("pe.documents " + listParameters(node.parameters, false) + " : " +
+                  listParameters(node.parameters, true) + (node.flag ? " {restart = true}" : ""));
   case Op::MaskAnd:
     return define("pe.mask_and " + in[0] + ", " + in[1]);
   case Op::MaskOr:
@@ -507,20 +445,28 @@ std::string Printer::printOperation(const Node &node, const std::vector<std::str
     text = printBias(node, in);
   if (text.empty())
     text = printMaskOrRotation(node, in);
-  return text.empty() ? printRegion(node) : text;
+  return text;
 }
 
 std::string Printer::printArguments() const {
   std::string text;
-  for (const char *name : {"q", "k", "v"})
-    text += std::string(text.empty() ? "" : ",\n    ") + "%" + name +
-            ": !t {pe.name = " + quote(name) + "}";
+  const std::vector<std::string> names[] = {{"q", "k", "v"}, {"o1", "lse1", "o2", "lse2"}, {"x"}};
+  for (const std::string &name : names[static_cast<size_t>(program.entry)])
+    text += std::string(text.empty() ? "" : ",\n    ") + "%" + name + ": " +
+            (name.starts_with("lse") ? "!r" : "!t") + " {pe.name = " + quote(name) + "}";
   for (const Parameter &parameter : program.parameters) {
     std::string init =
-        "uniform(" + printReal(parameter.low) + "," + printReal(parameter.high) + ")";
+        parameter.isWhole
+            ? "integers(" + std::to_string(static_cast<int64_t>(parameter.low)) + "," +
+                  std::to_string(static_cast<int64_t>(parameter.high)) + ")"
+            : "uniform(" + printReal(parameter.low) + "," + printReal(parameter.high) + ")";
+    const std::string absent =
+        parameter.absent == kNoParameter
+            ? ""
+            : ", pe.absent = " + quote(program.parameters[parameter.absent].name);
     text += ",\n    %" + parameter.name + ": " + typeOf(parameter) +
             " {pe.name = " + quote(parameter.name) + ", pe.init = " + quote(init) +
-            axesOf(parameter) + "}";
+            axesOf(parameter) + absent + "}";
   }
   if (program.dropout > 0)
     text += std::string(",\n    %seed: ") +
@@ -529,40 +475,81 @@ std::string Printer::printArguments() const {
 }
 
 std::string Printer::printAttention(const std::vector<std::string> &biases,
-                                    const std::string &rotation, const std::string &score,
-                                    const std::string &mask) {
+                                    const std::string &rotation,
+                                    const std::vector<std::string> &contents,
+                                    const std::string &score, const std::string &mask) {
   const std::string seed = program.hasSeedPerBatch ? "tensor<?xi64>" : "tensor<i64>";
   std::string text = "pe.attention %q, %k, %v";
-  for (size_t n = 0; n < biases.size(); ++n)
-    text += (n ? ", " : " bias(") + biases[n] + (n + 1 == biases.size() ? ")" : "");
+  auto clause = [&](const char *word, const std::vector<std::string> &names) {
+    for (size_t n = 0; n < names.size(); ++n)
+      text += (n ? ", " : std::string(" ") + word + "(") + names[n] +
+              (n + 1 == names.size() ? ")" : "");
+  };
+  clause("bias", biases);
+  if (program.queryShift)
+    text += " prologue(" +
+            define("pe.query_shift " + listParameters(program.queryShift->parameters, false) +
+                   " : " + listParameters(program.queryShift->parameters, true)) +
+            ")";
   if (!rotation.empty())
     text += " rotate(" + rotation + ")";
+  clause("content", contents);
   if (!score.empty())
     text += " score(" + score + ")";
   if (program.sink)
     text += " sink(%" + program.parameters[program.sink->parameters[0]].name + " : tensor<?xf32>)";
   if (program.dropout > 0)
     text += " dropout(" + printReal(program.dropout) + ", %seed : " + seed + ")";
+  if (!program.given.empty())
+    text += " positions(%" + program.parameters[program.given[0].parameters[0]].name + ", %" +
+            program.parameters[program.given[1].parameters[0]].name +
+            " : tensor<?x?xi32>, tensor<?x?xi32>)";
   if (!mask.empty())
     text += " mask(" + mask + ")";
   std::string attributes;
-  if (program.isStickBreaking)
-    attributes = "normalizer = #pe.normalizer<stick_breaking>";
-  if (program.scale)
-    attributes += (attributes.empty() ? "" : ", ") + ("scale = " + printReal(*program.scale));
+  auto add = [&](bool isGiven, const std::string &attribute) {
+    if (isGiven)
+      attributes += (attributes.empty() ? "" : ", ") + attribute;
+  };
+  add(program.isStickBreaking, "normalizer = #pe.normalizer<stick_breaking>");
+  add(program.attendsCurrent, "attend_current");
+  add(program.keepsRemainder, "remainder = #pe.remainder<value>");
+  add(program.hasBothSides, "direction = #pe.direction<both>");
+  add(program.scale.has_value(), "scale = " + printReal(program.scale.value_or(0)));
   if (!attributes.empty())
     text += " {" + attributes + "}";
   return text + " : (!t, !t, !t) -> !t";
 }
 
+std::string Printer::printMerge() const {
+  std::string text = "  %o, %lse = pe.merge %o1, %lse1, %o2, %lse2";
+  if (program.sink)
+    text += " sink(%" + program.parameters[program.sink->parameters[0]].name + " : tensor<?xf32>)";
+  if (program.isStickBreaking)
+    text += " {normalizer = #pe.normalizer<stick_breaking>}";
+  return text + " : (!t, !r, !t, !r) -> !t, !r\n";
+}
+
 std::string Printer::print() {
-  std::vector<std::string> biases;
+  if (program.entry == Entry::Merge)
+    return "!t = tensor<?x?x?x?xf32>\n!r = tensor<?x?x?xf32>\nfunc.func @merge(" +
+           printArguments() + ")\n    -> (!t {pe.name = \"o\"}, !r {pe.name = \"lse\"}) {\n" +
+           printMerge() + "  return %o, %lse : !t, !r\n}\n";
+  if (program.entry == Entry::Embed) {
+    const std::string embedding = printNode(*program.embedding);
+    return "!t = tensor<?x?x?xf32>\nfunc.func @embed(" + printArguments() +
+           ")\n    -> (!t {pe.name = \"y\"}) {\n" + out.str() + "  %y = pe.embed %x, " + embedding +
+           " : !t\n  return %y : !t\n}\n";
+  }
+  std::vector<std::string> biases, contents;
   for (const Node &bias : program.biases)
     biases.push_back(printNode(bias));
   std::string rotation = program.rotation ? printNode(*program.rotation) : "";
+  for (const Node &content : program.contents)
+    contents.push_back(printNode(content));
   std::string score = program.score ? printNode(*program.score) : "";
   std::string mask = program.mask ? printNode(*program.mask) : "";
-  std::string attention = printAttention(biases, rotation, score, mask);
+  std::string attention = printAttention(biases, rotation, contents, score, mask);
   bool lse = program.hasLse;
   std::string text = "!t = tensor<?x?x?x?xf32>\nfunc.func @f(" + printArguments() +
                      ")\n    -> (!t {pe.name = \"o\"}";

@@ -22,6 +22,14 @@ template <typename Visit> void forEachTree(Program &program, const Visit &visit)
     visit(*program.sink);
   if (program.rotation)
     visit(*program.rotation);
+  for (Node &content : program.contents)
+    visit(content);
+  if (program.queryShift)
+    visit(*program.queryShift);
+  for (Node &numbers : program.given)
+    visit(numbers);
+  if (program.embedding)
+    visit(*program.embedding);
   if (program.mask)
     visit(*program.mask);
 }
@@ -32,14 +40,49 @@ bool isData(const Parameter &parameter) {
   return std::ranges::any_of(parameter.dims, [](int64_t dim) { return dim < kHeads; });
 }
 
-bool isUnplaced(const Program &program) {
-  bool isRead = program.mask || program.rotation || !program.biases.empty() || program.dropout != 0;
+bool isRegion(Op op) {
+  switch (op) {
+  case Op::Region:
+  case Op::Formula:
+  case Op::ScoreRegion:
+  case Op::ScoreFormula:
+  case Op::MaskRegion:
+  case Op::MaskFormula:
+  case Op::ContentRegion:
+  case Op::ContentFormula:
+  case Op::EmbeddingRegion:
+  case Op::EmbeddingFormula:
+    return true;
+  default:
+    return false;
+  }
+}
+
+bool isPlacedByData(const Program &program) {
+  bool restarts = false;
+  if (program.mask)
+    walk(*program.mask,
+         [&](const Node &node) { restarts |= node.op == Op::Documents && node.flag; });
+  return restarts || !program.given.empty();
+}
+
+/// Whether anything but dropout depends on where queries and keys are.
+static bool readsPositions(const Program &program) {
+  bool isRead = program.mask || program.rotation || !program.biases.empty() || program.queryShift ||
+                !program.contents.empty() || program.isStickBreaking;
   if (program.score)
     walk(*program.score, [&](const Node &node) {
       // A captured coordinate is a function of both.
       isRead |= node.op == Op::Query || node.op == Op::Key || node.op == Op::Captured;
     });
-  return !isRead;
+  return isRead;
+}
+
+bool isUnplaced(const Program &program) { return !readsPositions(program) && program.dropout == 0; }
+
+int64_t Program::queryStart() const {
+  const int64_t last = positions.keyStart + sizes.keys - sizes.queries;
+  return positions.queryStart.value_or(readsPositions(*this) ? last : std::max<int64_t>(0, last));
 }
 
 std::vector<int> parametersOf(const Node &node) {
@@ -58,12 +101,18 @@ void dropUnusedParameters(Program &program) {
     for (int parameter : parametersOf(tree))
       used.insert(parameter);
   });
+  for (int parameter : std::set<int>(used)) // what is read in place of another
+    if (int other = program.parameters[parameter].absent; other != kNoParameter)
+      used.insert(other);
   std::map<int, int> renumbered;
   std::vector<Parameter> kept;
   for (int parameter : used) {
     renumbered[parameter] = static_cast<int>(kept.size());
     kept.push_back(program.parameters[parameter]);
   }
+  for (Parameter &parameter : kept)
+    if (parameter.absent != kNoParameter)
+      parameter.absent = renumbered.at(parameter.absent);
   program.parameters = std::move(kept);
   forEachTree(program, [&](Node &tree) {
     walk(tree, [&](Node &node) {
@@ -77,9 +126,17 @@ void dropUnusedParameters(Program &program) {
 std::string printRunOptions(const Program &program) {
   const Sizes &sizes = program.sizes;
   std::ostringstream out;
-  out << "--random=" << program.seed << " --shape=b=" << sizes.batch << ",h=" << sizes.queryHeads
-      << ",hkv=" << sizes.keyHeads << ",sq=" << sizes.queries << ",sk=" << sizes.keys
-      << ",d=" << sizes.headDim << ",dv=" << sizes.valueDim;
+  out << "--random=" << program.seed << " --shape=b=" << sizes.batch;
+  if (program.entry == Entry::Embed)
+    out << ",sq=" << sizes.queries << ",dm=" << sizes.width;
+  else
+    out << ",h=" << sizes.queryHeads << ",hkv=" << sizes.keyHeads << ",sq=" << sizes.queries
+        << ",sk=" << sizes.keys << ",d=" << sizes.headDim << ",dv=" << sizes.valueDim;
+  for (int64_t axis : {kRows, kBoundaries})
+    if (std::ranges::any_of(program.parameters, [&](const Parameter &parameter) {
+          return std::ranges::find(parameter.dims, axis) != parameter.dims.end();
+        }))
+      out << "," << kAxisWords[-axis - 1] << "=" << sizes.extentOf(axis);
   const Positions &positions = program.positions;
   if (positions.queryStart)
     out << " --q-start=" << *positions.queryStart;

@@ -31,6 +31,11 @@ enum class Op : uint8_t {
   Key,      ///< j
   HeadsTotal,
   GlobalHead, ///< of a child
+  Dim,        ///< d, of content terms and embeddings
+  Width,      ///< dim
+  Token,      ///< p, of embeddings
+  End,        ///< n, of embeddings
+  AxisSize,   ///< of parameters[0]; integers[0]: the axis
   Read,       ///< parameters[0], one child per axis
   Score,      ///< s, in functions of the score
   Select,     ///< condition, one, other
@@ -68,6 +73,9 @@ enum class Op : uint8_t {
   StrictCausal,
   Window, ///< integers: left, right; 0: open
   MaskFn, ///< integers: which condition, its number
+  MaskRegion,
+  MaskFormula, ///< of one i1
+  Documents,   ///< parameters: boundaries; flag: positions restart
   MaskAnd,
   MaskOr,
   // Rotations.
@@ -75,9 +83,15 @@ enum class Op : uint8_t {
   /// base, if any.
   Rotary,
   RotationTable, ///< integers[0] dims or 0; flag: interleaved; parameters: cosines, sines
+  // Vectors, of one f32 each. Parameters of a content term: shift and projection, or none.
+  ContentRegion,
+  ContentFormula,
+  EmbeddingRegion,
+  EmbeddingFormula,
 };
 
-constexpr int kNoParameter = -1;
+/// Whether the node is scalar code with arguments of its own; what it captures is below its child.
+bool isRegion(Op op);
 
 /// The conditions of MaskFn; the first ones compare with a position.
 constexpr int64_t kMaskConditions = 10, kPositionConditions = 6;
@@ -107,35 +121,49 @@ constexpr std::array<const char *, 6> kScalings = {"",     "linear", "ntk", "dyn
 constexpr int64_t kOriginalLength = 40;
 constexpr double kFast = 6.0, kSlow = 0.5;
 
+constexpr int kNoParameter = -1;
+
 /// Drawn uniformly from [low, high).
 struct Parameter {
   std::string name;
   /// Sizes, or axes of the call. One that is not kHeads makes it data, with `pe.axes`.
   std::vector<int64_t> dims;
   double low = -1.0, high = 1.0;
+  bool isWhole = false; ///< i32
+  /// With `pe.absent`: the parameter that is read where the call leaves this one out.
+  int absent = kNoParameter;
+  bool isLeftOut = false;
 
   bool operator==(const Parameter &) const = default;
 };
-constexpr int64_t kHeads = -1, kBatch = -2, kKeyHeads = -3, kQueries = -4, kKeys = -5;
-/// The words of `pe.axes` for these, kHeads first.
-constexpr std::array<const char *, 5> kAxisWords = {"head", "batch", "kv_head", "query", "key"};
+constexpr int64_t kHeads = -1, kBatch = -2, kKeyHeads = -3, kQueries = -4, kKeys = -5, kRows = -6,
+                  kBoundaries = -7, kDepth = -8, kModel = -9;
+/// The words of `pe.axes` for these, kHeads first. Two are names of the generator's own.
+constexpr std::array<const char *, 9> kAxisWords = {"head", "batch",      "kv_head", "query", "key",
+                                                    "rows", "boundaries", "depth",   "model"};
 /// Whether the parameter needs `pe.axes`.
 bool isData(const Parameter &parameter);
 
 struct Sizes {
   int64_t batch = 1, queryHeads = 1, keyHeads = 1, queries = 1, keys = 1, headDim = 16,
           valueDim = 16;
+  int64_t rows = 1, boundaries = 2, width = 16; ///< axes of names, and of tokens to embed
 
   /// Of an element of Parameter::dims.
   int64_t extentOf(int64_t dim) const {
-    const int64_t axes[] = {queryHeads, batch, keyHeads, queries, keys};
+    const int64_t axes[] = {queryHeads, batch,      keyHeads, queries, keys,
+                            rows,       boundaries, headDim,  width};
     return dim < 0 ? axes[-dim - 1] : dim;
   }
   bool operator==(const Sizes &) const = default;
 };
 
+/// What the function of a program computes.
+enum class Entry : uint8_t { Attention, Merge, Embed };
+
 struct Program {
   uint64_t seed = 0;
+  Entry entry = Entry::Attention;
   std::vector<Parameter> parameters;
   std::vector<Node> biases;
   std::optional<Node> score;
@@ -145,17 +173,22 @@ struct Program {
   double dropout = 0;
   bool hasSeedPerBatch = false;
   std::optional<Node> rotation;
+  std::vector<Node> contents;
+  /// A Read of a parameter over heads and dims: what is added to the queries.
+  std::optional<Node> queryShift;
+  /// Reads of the positions of queries and of keys, or nothing.
+  std::vector<Node> given;
   std::optional<Node> mask;
-  bool isStickBreaking = false;
+  bool isStickBreaking = false, attendsCurrent = false, keepsRemainder = false,
+       hasBothSides = false;
+  std::optional<Node> embedding;
   std::optional<double> scale;
   bool hasLse = false;
   Sizes sizes;
   Positions positions;
 
   /// Of query row 0, by default such that the last query aligns with the last key.
-  int64_t queryStart() const {
-    return positions.queryStart.value_or(positions.keyStart + sizes.keys - sizes.queries);
-  }
+  int64_t queryStart() const;
   int64_t headsTotal() const { return positions.headsTotal.value_or(sizes.queryHeads); }
 };
 
@@ -165,6 +198,9 @@ template <typename NodeType, typename Visit> void walk(NodeType &node, const Vis
   for (auto &child : node.children)
     walk(child, visit);
 }
+
+/// Whether positions are other numbers than the places of rows and columns.
+bool isPlacedByData(const Program &program);
 
 /// Whether nothing depends on where queries and keys are: no query is then at a negative position.
 bool isUnplaced(const Program &program);

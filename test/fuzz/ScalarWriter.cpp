@@ -45,6 +45,21 @@ int addParameter(Program &program, std::vector<int64_t> dims, double low, double
   return static_cast<int>(program.parameters.size()) - 1;
 }
 
+int addWholeParameter(Program &program, std::vector<int64_t> dims, int64_t low, int64_t high) {
+  const int parameter = addParameter(program, std::move(dims), 0, 0);
+  Parameter &added = program.parameters[parameter];
+  added.isWhole = true;
+  added.low = static_cast<double>(low);
+  added.high = static_cast<double>(high);
+  return parameter;
+}
+
+Node makeRead(Type type, int parameter, std::vector<Node> indices) {
+  Node node = makeNode(Op::Read, type, std::move(indices));
+  node.parameters = {parameter};
+  return node;
+}
+
 const ScalarOperation &ScalarWriter::pickRow(std::initializer_list<Form> forms) {
   std::vector<const ScalarOperation *> rows;
   for (const ScalarOperation &row : scalarOperations())
@@ -96,38 +111,108 @@ Node ScalarWriter::exactReal(Type type, int depth) {
   return makeScalar("arith.mulf", type, {toReal(std::move(number), type), makeReal(type, eighths)});
 }
 
-/// Data over axes of the call: mostly at the pair's own place, sometimes anywhere.
-Node ScalarWriter::readData(int depth) {
-  const double low = random.uniform(-1.5, 0.5), high = low + random.uniform(0.2, 1.5);
+/// Axes of the call, and rarely others.
+std::vector<int64_t> ScalarWriter::drawAxes() {
   std::vector<int64_t> dims;
   if (chance(0.5))
     dims.push_back(kBatch);
   if (chance(0.5))
     dims.push_back(chance(0.4) ? kKeyHeads : kHeads);
-  if (dims.size() < 2 && chance(0.1)) // of rank 4 are activations alone
-    dims.push_back(1 + below(5));
+  if (dims.size() < 2 && chance(0.2)) // of rank 4 are activations alone
+    dims.push_back(chance(0.5) ? kRows : int64_t(1 + below(5)));
   if (dims.empty() || chance(0.9))
     dims.push_back(chance(0.4) ? kQueries : kKeys);
-  if (dims == std::vector{kHeads})
-    dims = {kBatch};
-  Node node = makeNode(Op::Read, Type::F32);
+  return dims == std::vector{kHeads} ? std::vector{kBatch} : dims;
+}
+
+/// Mostly at the pair's own place, sometimes anywhere.
+Node ScalarWriter::readAt(Type type, int parameter, int depth) {
+  std::vector<Node> indices;
+  const std::vector<int64_t> dims = program.parameters[parameter].dims;
   for (int64_t dim : dims) {
     Op place = dim == kBatch                  ? Op::Batch
                : dim == kQueries              ? Op::Query
                : dim == kKeys && chance(0.85) ? Op::Key
                : dim == kKeys                 ? Op::Query
                                               : Op::Head;
-    Node index = dim < 0 && chance(0.9) ? makeNode(place, Type::Index)
-                                        : whole(Type::Index, std::max(depth, 1));
+    const bool isOfCall = dim < 0 && dim != kRows;
+    Node index = isOfCall && chance(0.9) ? makeNode(place, Type::Index)
+                                         : whole(Type::Index, std::max(depth, 1));
     if (index.op == Op::Constant)
       index.integers[0] = dim < 0 ? 0 : below(dim);
-    node.children.push_back(std::move(index));
+    indices.push_back(std::move(index));
   }
-  node.parameters = {addParameter(program, dims, low, high)};
-  return node;
+  return makeRead(type, parameter, std::move(indices));
+}
+
+/// What is read, taken from the same at the query, which the call may leave out.
+Node ScalarWriter::lessAbsent(Node read) {
+  const int parameter = read.parameters[0];
+  const Parameter given = program.parameters[parameter];
+  std::vector<int64_t> dims = given.dims;
+  std::vector<Node> indices = read.children;
+  bool isOfQuery = false;
+  for (size_t axis = 0; axis < dims.size(); ++axis)
+    if (dims[axis] == kKeys) {
+      dims[axis] = kQueries;
+      indices[axis] = makeNode(Op::Query, Type::Index);
+      isOfQuery = true;
+    }
+  const int other = addParameter(program, dims, given.low, given.high);
+  const Positions &positions = program.positions;
+  const Sizes &sizes = program.sizes;
+  const int64_t first =
+      positions.queryStart.value_or(positions.keyStart + sizes.keys - sizes.queries);
+  const bool haveKeys =
+      first >= positions.keyStart && first + sizes.queries <= positions.keyStart + sizes.keys;
+  program.parameters[other].absent = parameter;
+  program.parameters[other].isLeftOut = (haveKeys || !isOfQuery) && chance(0.5);
+  return makeScalar("arith.subf", Type::F32,
+                    {makeRead(Type::F32, other, std::move(indices)), std::move(read)});
+}
+
+/// Data over axes of the call.
+Node ScalarWriter::readData(int depth) {
+  const double low = random.uniform(-1.5, 0.5), high = low + random.uniform(0.2, 1.5);
+  const int parameter = addParameter(program, drawAxes(), low, high);
+  Node node = readAt(Type::F32, parameter, depth);
+  const bool isOfPair = scope == Scope::Pair || scope == Scope::Score;
+  return isOfPair && chance(0.2) ? lessAbsent(std::move(node)) : node;
+}
+
+/// Whole numbers over axes of the call, or of a table: small ones, or near the positions.
+Node ScalarWriter::readWhole(int depth) {
+  const int64_t start = program.positions.keyStart;
+  const std::pair<int64_t, int64_t> ranges[] = {
+      {0, 3}, {-2, 9}, {0, 60}, {start - 1, start + program.sizes.keys + 2}};
+  const auto [low, high] = ranges[below(std::size(ranges))];
+  std::vector<int64_t> dims = drawAxes();
+  if (chance(0.2))
+    dims = {int64_t(1 + below(30))};
+  return readAt(Type::Index, addWholeParameter(program, dims, low, high), depth);
+}
+
+/// What an embedding reads.
+Node ScalarWriter::readOfToken(int depth) {
+  const std::vector<int64_t> choices[] = {
+      {}, {1}, {int64_t(1 + below(40))}, {kModel}, {kRows, kModel}, {kQueries}, {kModel, kRows}};
+  const std::vector<int64_t> dims = choices[below(std::size(choices))];
+  const double low = random.uniform(-1.5, 0.5);
+  const int parameter = addParameter(program, dims, low, low + random.uniform(0.2, 1.5));
+  std::vector<Node> indices;
+  for (int64_t dim : dims) {
+    const Op place = dim == kModel ? Op::Dim : Op::Token;
+    indices.push_back(dim < 0 && chance(0.8) ? makeNode(place, Type::Index)
+                                             : whole(Type::Index, std::max(depth, 1)));
+    if (indices.back().op == Op::Constant)
+      indices.back().integers[0] = dim < 0 ? 0 : below(dim);
+  }
+  return makeRead(Type::F32, parameter, std::move(indices));
 }
 
 Node ScalarWriter::read(int depth) {
+  if (scope == Scope::Token)
+    return readOfToken(depth);
   if (chance(0.25))
     return readData(depth);
   std::vector<int64_t> dims;
@@ -152,26 +237,25 @@ Node ScalarWriter::read(int depth) {
   default:
     dims = {kHeads, size};
   }
-  Node node = makeNode(Op::Read, Type::F32);
+  std::vector<Node> indices;
   for (int64_t dim : dims) {
     Node index = dim == kHeads && chance(0.9) ? makeNode(Op::Head, Type::Index)
                                               : whole(Type::Index, std::max(depth, 1));
     if (index.op == Op::Constant) // one outside a known extent would be refused
       index.integers[0] = dim == kHeads ? 0 : below(dim);
-    node.children.push_back(std::move(index));
+    indices.push_back(std::move(index));
   }
-  node.parameters = {addParameter(program, dims, low, high)};
-  return node;
+  return makeRead(Type::F32, addParameter(program, dims, low, high), std::move(indices));
 }
 
 Node ScalarWriter::realLeaf(Type type) {
   if (type == Type::F64)
     return makeScalar("arith.extf", Type::F64, {realLeaf(Type::F32)});
-  if (hasScore && chance(0.5))
+  if (scope == Scope::Score && chance(0.5))
     return makeNode(Op::Score, Type::F32);
   if (chance(0.15))
     return makeReal(type, random.uniform(-2.0, 2.0));
-  if (!hasScore && chance(0.08))
+  if (scope == Scope::Pair && chance(0.08))
     return captured();
   return chance(0.5) ? read(1) : realOfWhole(type, 1);
 }
@@ -313,6 +397,34 @@ Node ScalarWriter::wholeLeaf(Type type) {
     index.integers[1] = sumNames[below(sumNames.size())];
     return index;
   }
+  if (scope != Scope::Token && chance(scope == Scope::Mask ? 0.25 : 0.04))
+    return readWhole(1);
+  for (size_t p = 0; chance(0.03) && p < program.parameters.size(); ++p)
+    if (program.parameters[p].dims.size() > 1 && program.parameters[p].absent == kNoParameter) {
+      Node size = makeNode(Op::AxisSize, Type::Index);
+      size.parameters = {static_cast<int>(p)};
+      size.integers[0] = below(program.parameters[p].dims.size());
+      return size;
+    }
+  return scope == Scope::Token ? placeOfToken() : placeLeaf();
+}
+
+/// An index of an embedding.
+Node ScalarWriter::placeOfToken() {
+  switch (below(12)) {
+  case 0:
+    return makeNode(Op::Width, Type::Index);
+  case 1:
+    return makeNode(Op::End, Type::Index);
+  case 2:
+  case 3:
+    return wholeConstant(Type::Index);
+  default:
+    return makeNode(chance(0.5) ? Op::Token : Op::Dim, Type::Index);
+  }
+}
+
+Node ScalarWriter::placeLeaf() {
   switch (below(20)) {
   case 0:
     return makeNode(Op::Batch, Type::Index);
@@ -325,11 +437,11 @@ Node ScalarWriter::wholeLeaf(Type type) {
     return makeNode(Op::GlobalHead, Type::Index, {makeNode(Op::Head, Type::Index)});
   case 5:
   case 6:
-    return wholeConstant(type);
+    return wholeConstant(Type::Index);
   case 7:
   case 8:
   case 9:
-    return makeScalar("arith.subi", type,
+    return makeScalar("arith.subi", Type::Index,
                       {makeNode(Op::Query, Type::Index), makeNode(Op::Key, Type::Index)});
   default:
     return makeNode(chance(0.5) ? Op::Query : Op::Key, Type::Index);
@@ -400,6 +512,40 @@ Node ScalarWriter::truth(int depth) {
       row.name, Type::I1,
       {exactReal(Type::F32, depth - 1), chance(0.5) ? makeReal(Type::F32, 0.25 * int(below(32)) - 4)
                                                     : exactReal(Type::F32, depth - 1)});
+}
+
+/// Mostly of the forms that masks of tokens have: equal numbers, and keys up to one.
+Node ScalarWriter::writeTruth(int depth) {
+  auto key = [] { return makeNode(Op::Key, Type::Index); };
+  auto compare = [](const char *name, Node a, Node b) {
+    return makeScalar(name, Type::I1, {std::move(a), std::move(b)});
+  };
+  auto ofEntry = [&] {
+    const int64_t start = program.positions.keyStart;
+    const int parameter = addWholeParameter(program, {kBatch}, start - 1,
+                                            start + std::max<int64_t>(program.sizes.keys, 1) + 1);
+    return makeRead(Type::Index, parameter, {makeNode(Op::Batch, Type::Index)});
+  };
+  switch (below(6)) {
+  case 0: {
+    Node sides[2];
+    for (int n : {0, 1})
+      sides[n] = makeRead(
+          Type::Index, addWholeParameter(program, {kBatch, n ? kKeys : kQueries}, 0, 3),
+          {makeNode(Op::Batch, Type::Index), makeNode(n ? Op::Key : Op::Query, Type::Index)});
+    return compare("arith.cmpi eq", std::move(sides[0]), std::move(sides[1]));
+  }
+  case 1:
+    return compare("arith.cmpi slt", key(), ofEntry());
+  case 2:
+    return makeScalar("arith.ori", Type::I1,
+                      {compare("arith.cmpi sle", key(), makeNode(Op::Query, Type::Index)),
+                       compare("arith.cmpi slt", key(), ofEntry())});
+  case 3:
+    return compare("arith.cmpi sge", key(), ofEntry());
+  default:
+    return truth(depth);
+  }
 }
 
 Node ScalarWriter::write(int depth) {

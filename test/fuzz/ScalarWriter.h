@@ -22,15 +22,24 @@ Node makeReal(Type type, double value);
 
 /// A new parameter of the program, drawn from [low, high); its index.
 int addParameter(Program &program, std::vector<int64_t> dims, double low, double high);
+/// The same of whole numbers.
+int addWholeParameter(Program &program, std::vector<int64_t> dims, int64_t low, int64_t high);
+/// A read of a parameter at these indices.
+Node makeRead(Type type, int parameter, std::vector<Node> indices);
+
+/// What scalar code is a function of.
+enum class Scope : uint8_t { Pair, Score, Mask, Token };
 
 class ScalarWriter {
 public:
   /// A formula has indices, f32 and the operations that have a spelling; a region has all.
-  ScalarWriter(Random &random, Program &program, bool isFormula, bool hasScore = false)
-      : random(random), program(program), isFormula(isFormula), hasScore(hasScore) {}
+  ScalarWriter(Random &random, Program &program, bool isFormula, Scope scope = Scope::Pair)
+      : random(random), program(program), isFormula(isFormula), scope(scope) {}
 
   /// An f32 number that is more than a constant.
   Node write(int depth);
+  /// An i1 number, of data of the call too.
+  Node writeTruth(int depth);
 
 private:
   Node real(Type type, int depth);
@@ -41,6 +50,11 @@ private:
   Node captured();
   Node read(int depth);
   Node readData(int depth);
+  Node readOfToken(int depth);
+  Node readWhole(int depth);
+  Node readAt(Type type, int parameter, int depth);
+  std::vector<int64_t> drawAxes();
+  Node lessAbsent(Node read);
   Node guard(Domain domain, Node value);
   /// An integer as a real number of moderate size.
   Node realOfWhole(Type type, int depth);
@@ -50,6 +64,8 @@ private:
 
   Node whole(Type type, int depth);
   Node wholeLeaf(Type type);
+  Node placeLeaf();
+  Node placeOfToken();
   Node wholeConstant(Type type);
   Node wholeOperation(Type type, int depth);
   Node wholeOfOther(Type type, int depth);
@@ -63,7 +79,8 @@ private:
 
   Random &random;
   Program &program;
-  bool isFormula, hasScore;
+  bool isFormula;
+  Scope scope;
   std::vector<int64_t> sumNames; ///< of the indices of the sums around
   int64_t names = 0;
 };

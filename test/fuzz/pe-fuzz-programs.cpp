@@ -98,8 +98,11 @@ std::string judgeInProcess(const Program &program, const std::vector<std::string
 
 struct Tally {
   Triage triage;
-  std::map<std::string, int> refusals, limits;
-  uint64_t programs = 0, refused = 0, illConditioned = 0, checkedTwice = 0, failed = 0;
+  std::map<std::string, int> limits;
+  /// The seeds of those that were not compared.
+  std::map<std::string, std::vector<uint64_t>> refusals;
+  std::vector<uint64_t> illConditioned;
+  uint64_t programs = 0, refused = 0, checkedTwice = 0, failed = 0;
   double slowest = 0.0;
   uint64_t slowestSeed = 0;
 
@@ -113,9 +116,10 @@ struct Tally {
       ++limits[limit];
     if (!verdict.refusal.empty()) {
       ++refused;
-      ++refusals[verdict.refusal];
+      refusals[verdict.refusal].push_back(outcome.task);
     }
-    illConditioned += verdict.isIllConditioned;
+    if (verdict.isIllConditioned)
+      illConditioned.push_back(outcome.task);
     checkedTwice += verdict.wasCheckedTwice;
     if (outcome.seconds > slowest) {
       slowest = outcome.seconds;
@@ -123,6 +127,15 @@ struct Tally {
     }
   }
 };
+
+/// The first ones.
+std::string listSeeds(std::vector<uint64_t> seeds) {
+  std::ranges::sort(seeds);
+  std::string text;
+  for (size_t n = 0; n < std::min<size_t>(seeds.size(), 8); ++n)
+    text += (n ? " " : "") + std::to_string(seeds[n]);
+  return text + (seeds.size() > 8 ? " ..." : "");
+}
 
 int runSeeds(const Options &options) {
   Tally tally;
@@ -136,8 +149,11 @@ int runSeeds(const Options &options) {
   runTasks(options.seed, last, 1, options.limits, task,
            [&](const Outcome &outcome) { tally.add(outcome); });
   std::fputs(tally.triage.report("pe-fuzz-programs --minimize=").c_str(), stdout);
-  for (const auto &[message, count] : tally.refusals)
-    std::printf("%d refused: %s\n", count, message.c_str());
+  for (const auto &[message, seeds] : tally.refusals)
+    std::printf("%zu refused (%s): %s\n", seeds.size(), listSeeds(seeds).c_str(), message.c_str());
+  if (!tally.illConditioned.empty())
+    std::printf("%zu ill-conditioned (%s)\n", tally.illConditioned.size(),
+                listSeeds(tally.illConditioned).c_str());
   for (const auto &[message, count] : tally.limits)
     std::printf("%d beyond a limit of %s\n", count, message.c_str());
   auto number = [](uint64_t count) { return static_cast<unsigned long>(count); };
@@ -146,8 +162,9 @@ int runSeeds(const Options &options) {
       "seeds %lu to %lu: %lu programs, %lu refused, %lu ill-conditioned, %lu evaluated twice, "
       "%lu failed\n",
       number(options.seed), number(last - 1), number(tally.programs), number(tally.refused),
-      number(tally.illConditioned), number(tally.checkedTwice), number(tally.failed));
-  if (double(tally.refused + tally.illConditioned) > kMostRefused * double(options.count) + 2) {
+      number(tally.illConditioned.size()), number(tally.checkedTwice), number(tally.failed));
+  if (double(tally.refused + tally.illConditioned.size()) >
+      kMostRefused * double(options.count) + 2) {
     std::printf("too few of the programs were compared\n");
     return 1;
   }

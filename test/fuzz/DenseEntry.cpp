@@ -1,0 +1,312 @@
+//===- DenseEntry.cpp - The results of a program, densely -----------------===//
+
+#include "fuzz/DenseEntry.h"
+
+#include "runtime/core/Random.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace pe::fuzz {
+
+using Real = long double;
+constexpr Real infinity = std::numeric_limits<Real>::infinity();
+
+DenseEntry::DenseEntry(const Program &program)
+    : program(program), sizes(program.sizes),
+      scale(program.scale.value_or(1.0 / std::sqrt(double(sizes.headDim)))) {}
+
+ParameterValues DenseEntry::valuesOf(const Arrays &inputs) const {
+  ParameterValues values;
+  for (const Parameter &parameter : program.parameters)
+    values.push_back(parameter.isLeftOut ? std::vector<Real>() : inputs.at(parameter.name));
+  return values;
+}
+
+std::vector<Real> DenseEntry::biasOf(const Arrays &inputs) const {
+  if (program.entry != Entry::Attention)
+    return {};
+  const ParameterValues values = valuesOf(inputs);
+  BiasEvaluator evaluator(program, values);
+  std::vector<Real> all;
+  for (int64_t b = 0; b < sizes.batch; ++b)
+    for (int64_t h = 0; h < sizes.queryHeads; ++h)
+      for (int64_t r = 0; r < sizes.queries; ++r)
+        for (int64_t c = 0; c < sizes.keys; ++c) {
+          const Pair pair = pairAt(program, values, b, h, r, c);
+          Real sum = 0;
+          for (const Node &bias : program.biases)
+            sum += evaluator.evaluate(bias, pair);
+          all.push_back(sum);
+        }
+  return all;
+}
+
+//===----------------------------------------------------------------------===//
+// Queries and keys
+//===----------------------------------------------------------------------===//
+
+/// The angle per position of pair p of n, and what cosine and sine are multiplied by.
+static std::pair<Real, Real> scaledFrequency(const Node &rotary, Real base, Real p, Real n,
+                                             Real length) {
+  const Real pi = std::acos(Real(-1)), factor = rotary.reals[1], original = kOriginalLength;
+  const std::string kind = kScalings[rotary.integers[1]];
+  if (kind == "ntk")
+    base *= std::pow(factor, n / (n - 2));
+  if (kind == "dynamic_ntk" && length > original)
+    base *= std::pow(1 + factor * (length / original - 1), n / (n - 2));
+  const Real plain = std::exp(-2 * p / n * std::log(base));
+  if (kind == "linear")
+    return {plain / factor, 1};
+  if (kind == "llama3") {
+    const Real turns = original * plain / (2 * pi);
+    const Real part = (turns - Real(kSlow)) / (Real(kFast) - Real(kSlow));
+    const Real share = part < 0 ? 0 : part > 1 ? 1 : part;
+    return {plain / factor + share * (plain - plain / factor), 1};
+  }
+  if (kind == "yarn") {
+    auto pairTurning = [&](Real turns) {
+      return n / 2 * std::log(original / (2 * pi * turns)) / std::log(base);
+    };
+    const Real first = std::max<Real>(0, std::floor(pairTurning(kFast)));
+    const Real last = std::min<Real>(n - 1, std::ceil(pairTurning(kSlow)));
+    const Real width = last - first < Real(0.001) ? Real(0.001) : last - first;
+    const Real ramp = (p - first) / width, share = 1 - (ramp < 0 ? 0 : ramp > 1 ? 1 : ramp);
+    return {plain / factor + share * (plain - plain / factor),
+            factor > 1 ? 1 + std::log(factor) / 10 : 1};
+  }
+  return {plain, 1};
+}
+
+/// Pair p of n is rotated by position * base^(-2p/n), or by given numbers: adjacent elements, or
+/// half the dims apart.
+std::vector<Real> DenseEntry::rotate(const std::vector<Real> &rows, bool areQueries,
+                                     const ParameterValues &values) const {
+  std::vector<Real> turned = rows;
+  if (!program.rotation)
+    return turned;
+  const Node &rotation = *program.rotation;
+  const bool isTable = rotation.op == Op::RotationTable;
+  const int64_t dims = rotation.integers[0] ? rotation.integers[0] : sizes.headDim;
+  const int64_t heads = areQueries ? sizes.queryHeads : sizes.keyHeads;
+  const int64_t length = areQueries ? sizes.queries : sizes.keys;
+  for (int64_t row = 0; row < sizes.batch * heads * length; ++row) {
+    const int64_t b = row / (heads * length), head = row / length % heads, place = row % length;
+    const Pair pair = areQueries ? pairAt(program, values, b, head, place, 0)
+                                 : pairAt(program, values, b, head, 0, place);
+    const int64_t position = areQueries ? pair.i : pair.j;
+    Real base = rotation.reals[0];
+    if (!isTable && !rotation.parameters.empty()) {
+      const std::vector<Real> &bases = values[rotation.parameters[0]];
+      base = bases[bases.size() > 1 ? head : 0];
+    }
+    for (int64_t p = 0; p < dims / 2; ++p) {
+      int64_t first = row * sizes.headDim + (rotation.flag ? 2 * p : p);
+      int64_t second = rotation.flag ? first + 1 : first + dims / 2;
+      Real c = 0, s = 0;
+      if (isTable) {
+        const int64_t at = std::max<int64_t>(position, 0) * (dims / 2) + p;
+        c = values[rotation.parameters[0]][at];
+        s = values[rotation.parameters[1]][at];
+      } else {
+        const auto [frequency, magnitude] =
+            scaledFrequency(rotation, base, p, dims, program.positions.keyStart + sizes.keys);
+        c = magnitude * std::cos(position * frequency);
+        s = magnitude * std::sin(position * frequency);
+      }
+      turned[first] = rows[first] * c - rows[second] * s;
+      turned[second] = rows[second] * c + rows[first] * s;
+    }
+  }
+  return turned;
+}
+
+/// Every query plus its head's vector.
+std::vector<Real> DenseEntry::shifted(const std::vector<Real> &rows, const Node &shift,
+                                      const ParameterValues &values) const {
+  std::vector<Real> moved = rows;
+  const int64_t dim = sizes.headDim;
+  for (size_t e = 0; e < rows.size(); ++e) {
+    const int64_t head = static_cast<int64_t>(e) / dim / sizes.queries % sizes.queryHeads;
+    moved[e] += values[shift.parameters[0]][head * dim + static_cast<int64_t>(e) % dim];
+  }
+  return moved;
+}
+
+std::vector<Real> DenseEntry::contentRows(const std::vector<Real> &queries, const Node &content,
+                                          const ParameterValues &values) const {
+  const int64_t dim = sizes.headDim;
+  std::vector<Real> rows =
+      content.parameters[0] == kNoParameter ? queries : shifted(queries, content, values);
+  if (content.parameters[1] == kNoParameter)
+    return rows;
+  const std::vector<Real> &matrix = values[content.parameters[1]];
+  std::vector<Real> projected(rows.size(), 0);
+  for (size_t e = 0; e < rows.size(); ++e) {
+    const int64_t first = static_cast<int64_t>(e) / dim * dim, at = static_cast<int64_t>(e) % dim;
+    for (int64_t n = 0; n < dim; ++n)
+      projected[first + n] += rows[e] * matrix[at * dim + n];
+  }
+  return projected;
+}
+
+//===----------------------------------------------------------------------===//
+// Weights
+//===----------------------------------------------------------------------===//
+
+Real DenseEntry::factorOf(const Arrays &inputs, const Pair &pair) const {
+  if (program.dropout == 0)
+    return 1;
+  const Real real = inputs.at("seed")[program.hasSeedPerBatch ? pair.b : 0];
+  const auto seed = static_cast<uint64_t>(static_cast<int64_t>(real));
+  // Arithmetic on words: j >> 2 and j & 3 are those of two's complement.
+  const auto word = [](int64_t number) { return static_cast<uint32_t>(number); };
+  const auto words = philox4x32({program.hasSeedPerBatch ? 0 : word(pair.b),
+                                 word(program.positions.headStart + pair.h), word(pair.row),
+                                 word(pair.column >> 2)},
+                                {word(seed), word(seed >> 32)});
+  return words[pair.column & 3] >= program.dropout * 4294967296.0L ? 1 / (1 - Real(program.dropout))
+                                                                   : 0;
+}
+
+/// A stick for the keys on each side that takes part, from the nearest key on; `kept` gets what
+/// remains of it at the query's own key, which is column `own`. Returns the log of what the first
+/// one has left.
+Real DenseEntry::breakSticks(const Row &row, int64_t own, std::vector<Real> &weights,
+                             std::vector<Real> &kept) const {
+  const auto count = static_cast<int64_t>(row.size());
+  const Real share = program.hasBothSides ? Real(0.5) : Real(1);
+  Real left[2] = {0, 0}; // the logarithms
+  for (int side : {0, 1}) {
+    const int64_t step = side ? 1 : -1;
+    if (side && !program.hasBothSides)
+      continue;
+    int64_t c = program.attendsCurrent ? own : own + step;
+    for (c = side ? std::max<int64_t>(c, 0) : std::min(c, count - 1); c >= 0 && c < count;
+         c += step)
+      if (row[c]) {
+        const Real z = *row[c];
+        const Real softplus = z > 0 ? z + std::log1p(std::exp(-z)) : std::log1p(std::exp(z));
+        weights[c] += share * std::exp(z - softplus + left[side]);
+        left[side] -= softplus;
+      }
+    if (program.keepsRemainder && own >= 0 && own < count && row[own])
+      kept[own] += share * std::exp(left[side]);
+  }
+  return left[0];
+}
+
+Real DenseEntry::normalize(const Row &row, std::optional<Real> sink,
+                           std::vector<Real> &weights) const {
+  Real highest = sink.value_or(-infinity);
+  for (const auto &z : row)
+    highest = z ? std::max(highest, *z) : highest;
+  Real sum = sink ? std::exp(*sink - highest) : 0;
+  for (const auto &z : row)
+    sum += z ? std::exp(*z - highest) : 0;
+  for (size_t c = 0; c < row.size(); ++c)
+    weights[c] = row[c] ? std::exp(*row[c] - highest) / sum : 0;
+  return sum > 0 ? highest + std::log(sum) : highest;
+}
+
+//===----------------------------------------------------------------------===//
+// Entries
+//===----------------------------------------------------------------------===//
+
+Arrays DenseEntry::attend(const Arrays &inputs, const std::vector<Real> &bias) const {
+  const auto &[batch, heads, keyHeads, queries, keys, dim, valueDim, ignored, ends, width] = sizes;
+  const ParameterValues values = valuesOf(inputs);
+  const std::vector<Real> &given = inputs.at("q"), &v = inputs.at("v");
+  const std::vector<Real> q = rotate(
+      program.queryShift ? shifted(given, *program.queryShift, values) : given, true, values);
+  const std::vector<Real> k = rotate(inputs.at("k"), false, values);
+  std::vector<std::vector<Real>> contentQueries;
+  for (const Node &content : program.contents)
+    contentQueries.push_back(contentRows(given, content, values));
+  BiasEvaluator evaluator(program, values);
+  Arrays results;
+  std::vector<Real> &o = results["o"], &lse = results["lse"];
+  for (int64_t row = 0; row < batch * heads * queries; ++row) {
+    const int64_t b = row / (heads * queries), h = row / queries % heads, r = row % queries;
+    const int64_t keyBlock = (b * keyHeads + h / (heads / keyHeads)) * keys;
+    const int64_t place = program.queryStart() + r;
+    Row logits(keys);
+    std::vector<Real> factors(keys, 1), weights(keys, 0), kept(keys, 0);
+    for (int64_t c = 0; c < keys && (place >= 0 || isUnplaced(program)); ++c) {
+      Pair pair = pairAt(program, values, b, h, r, c);
+      factors[c] = factorOf(inputs, pair);
+      if (program.mask && !evaluator.allows(*program.mask, pair))
+        continue;
+      for (int64_t n = 0; n < dim; ++n)
+        pair.score += scale * q[row * dim + n] * k[(keyBlock + c) * dim + n];
+      logits[c] = (program.score ? evaluator.evaluate(*program.score, pair) : pair.score) +
+                  bias[row * keys + c];
+      for (size_t n = 0; n < program.contents.size(); ++n)
+        for (pair.dim = 0; pair.dim < dim; ++pair.dim)
+          *logits[c] += scale * contentQueries[n][row * dim + pair.dim] *
+                        evaluator.evaluate(program.contents[n], pair);
+    }
+    std::optional<Real> sink;
+    if (program.sink)
+      sink = values[program.sink->parameters[0]][h];
+    lse.push_back(program.isStickBreaking
+                      ? breakSticks(logits, place - program.positions.keyStart, weights, kept)
+                      : normalize(logits, sink, weights));
+    for (int64_t n = 0; n < valueDim; ++n) {
+      Real sum = 0;
+      for (int64_t c = 0; c < keys; ++c)
+        sum += (weights[c] * factors[c] + kept[c]) * v[(keyBlock + c) * valueDim + n];
+      o.push_back(sum);
+    }
+  }
+  return results;
+}
+
+Arrays DenseEntry::merge(const Arrays &inputs) const {
+  const std::vector<Real> *o[] = {&inputs.at("o1"), &inputs.at("o2")};
+  const std::vector<Real> *lse[] = {&inputs.at("lse1"), &inputs.at("lse2")};
+  Arrays results = {{"o", {}}, {"lse", {}}};
+  for (size_t row = 0; row < lse[0]->size(); ++row) {
+    const Real logs[] = {(*lse[0])[row], (*lse[1])[row]};
+    Real shares[] = {1, std::exp(logs[0])}, all = logs[0] + logs[1];
+    if (!program.isStickBreaking) {
+      const int64_t h = static_cast<int64_t>(row) / sizes.queries % sizes.queryHeads;
+      const Real s = program.sink
+                         ? inputs.at(program.parameters[program.sink->parameters[0]].name)[h]
+                         : -infinity;
+      const Real highest = std::max({logs[0], logs[1], s});
+      all = highest + std::log(std::exp(logs[0] - highest) + std::exp(logs[1] - highest) +
+                               std::exp(s - highest));
+      for (int n : {0, 1})
+        shares[n] = std::exp(logs[n] - all);
+    }
+    results["lse"].push_back(all);
+    for (int64_t e = 0; e < sizes.valueDim; ++e) {
+      const size_t at = row * sizes.valueDim + e;
+      results["o"].push_back(shares[0] * (*o[0])[at] + shares[1] * (*o[1])[at]);
+    }
+  }
+  return results;
+}
+
+Arrays DenseEntry::embed(const Arrays &inputs) const {
+  const ParameterValues values = valuesOf(inputs);
+  BiasEvaluator evaluator(program, values);
+  Arrays results = {{"y", inputs.at("x")}};
+  for (size_t e = 0; e < results["y"].size(); ++e) {
+    const auto place = static_cast<int64_t>(e) / sizes.width % sizes.queries;
+    Pair pair{0, 0, program.queryStart() + place, 0};
+    pair.dim = static_cast<int64_t>(e) % sizes.width;
+    results["y"][e] += evaluator.evaluate(*program.embedding, pair);
+  }
+  return results;
+}
+
+Arrays DenseEntry::forward(const Arrays &inputs, const std::vector<Real> &bias) const {
+  if (program.entry == Entry::Attention)
+    return attend(inputs, bias);
+  return program.entry == Entry::Merge ? merge(inputs) : embed(inputs);
+}
+
+} // namespace pe::fuzz

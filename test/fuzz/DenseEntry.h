@@ -1,0 +1,59 @@
+//===- DenseEntry.h - The results of a program, densely ---------*- C++ -*-===//
+//
+// In long double, every pair by itself. Shares no code with runtime/reference.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_TEST_FUZZ_DENSEENTRY_H
+#define PE_TEST_FUZZ_DENSEENTRY_H
+
+#include "fuzz/BiasEvaluator.h"
+
+#include <map>
+#include <optional>
+
+namespace pe::fuzz {
+
+/// Elements of tensors by name, row-major.
+using Arrays = std::map<std::string, std::vector<long double>>;
+
+class DenseEntry {
+public:
+  explicit DenseEntry(const Program &program);
+
+  /// The sum of the biases of every pair; the values are those of the parameters in `inputs`.
+  std::vector<long double> biasOf(const Arrays &inputs) const;
+  /// The results, and always "lse" of an attention, even if it is not one.
+  Arrays forward(const Arrays &inputs, const std::vector<long double> &bias) const;
+
+private:
+  using Real = long double;
+  /// A row of scores: nothing where the pair is masked.
+  using Row = std::vector<std::optional<Real>>;
+
+  ParameterValues valuesOf(const Arrays &inputs) const;
+  Arrays attend(const Arrays &inputs, const std::vector<Real> &bias) const;
+  Arrays merge(const Arrays &inputs) const;
+  Arrays embed(const Arrays &inputs) const;
+  std::vector<Real> shifted(const std::vector<Real> &rows, const Node &shift,
+                            const ParameterValues &values) const;
+  std::vector<Real> rotate(const std::vector<Real> &rows, bool areQueries,
+                           const ParameterValues &values) const;
+  /// The queries of a content term, shifted and projected.
+  std::vector<Real> contentRows(const std::vector<Real> &queries, const Node &content,
+                                const ParameterValues &values) const;
+  /// Weights of a row, and its second result.
+  Real normalize(const Row &row, std::optional<Real> sink, std::vector<Real> &weights) const;
+  Real breakSticks(const Row &row, int64_t own, std::vector<Real> &weights,
+                   std::vector<Real> &kept) const;
+  /// What dropout multiplies a probability by.
+  Real factorOf(const Arrays &inputs, const Pair &pair) const;
+
+  const Program &program;
+  const Sizes &sizes;
+  Real scale;
+};
+
+} // namespace pe::fuzz
+
+#endif // PE_TEST_FUZZ_DENSEENTRY_H
