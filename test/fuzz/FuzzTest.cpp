@@ -15,7 +15,9 @@
 #include "fuzz/Triage.h"
 #include "fuzz/Workers.h"
 #include "runtime/api/Inputs.h"
+#include "runtime/reference/Compare.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <map>
@@ -143,6 +145,67 @@ TEST(Mutations, AreFunctionsOfTheSeedAndChangeSomething) {
     }
     EXPECT_GT(changed, 30);
   }
+}
+
+/// What a program computes for random inputs, exactly and with the rounding of bf16.
+struct Evaluated {
+  reference::Results exact, rounded;
+
+  static Evaluated of(const Program &program, uint64_t seed) {
+    auto subject = conformance::makeSubject({.target = "reference"});
+    EXPECT_TRUE(subject) << subject.error().getMessage();
+    auto description = (*subject)->describe({printProgram(program), "program.mlir", ""});
+    EXPECT_TRUE(description) << description.error().getMessage();
+    auto parsed = reference::parseProgram(description->program);
+    EXPECT_TRUE(parsed);
+    const Sizes &s = program.sizes;
+    const plan::SizeValues sizes =
+        plan::CallSizes{s.batch, s.queryHeads, s.keyHeads, s.queries, s.keys}.values(s.headDim,
+                                                                                     s.valueDim);
+    TensorMap inputs = *api::randomArguments(description->entry, seed, sizes);
+    inputs.merge(*api::randomCotangents(description->entry, seed, sizes));
+    for (auto &[name, tensor] : inputs)
+      if (tensor.rank() == 4)
+        tensor = *convert(tensor, DType::BF16);
+    return {*reference::evaluate(*parsed, inputs, {}, /*grad=*/true),
+            *reference::evaluate(*parsed, inputs, {}, /*grad=*/true, {.rounding = DType::BF16})};
+  }
+};
+
+/// A sink's gradient is one number per head: how far roundings of bf16 may move it does not follow
+/// from one evaluation, in which they may cancel.
+TEST(NarrowTypes, BoundOfASinkIsTheSizeOfItsRoundings) {
+  Program program;
+  program.sizes = {1, 1, 1, 5, 5, 24, 24};
+  program.sink = makeRead(Type::F32, addParameter(program, {kHeads}, -2, 4),
+                          {makeNode(Op::Head, Type::Index)});
+  int noticed = 0;
+  double largest = 0, smallest = 1e9;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const Evaluated found = Evaluated::of(program, seed);
+    const Tensor &exact = found.exact.gradients.at("d_p0");
+    const double size = found.rounded.rounding.at("d_p0").values<double>()[0];
+    const double sample = std::fabs(found.rounded.gradients.at("d_p0").values<double>()[0] -
+                                    exact.values<double>()[0]);
+    largest = std::max(largest, sample / size);
+    smallest = std::min(smallest, sample / size);
+    TensorMap results = found.exact.gradients;
+    results.insert(found.exact.outputs.begin(), found.exact.outputs.end());
+    reference::CompareOptions options;
+    options.computation = DType::BF16;
+    options.rounded = &found.rounded;
+    auto passes = [&](double factor, double moved) {
+      Tensor wrong = exact.clone();
+      wrong.values<double>()[0] = factor * exact.values<double>()[0] + moved;
+      results["d_p0"] = wrong;
+      return reference::compare(found.exact, results, options)->passes();
+    };
+    EXPECT_TRUE(passes(1.0, 1.5 * size));
+    noticed += !passes(1.05, 0.0);
+  }
+  EXPECT_LT(largest, 1.0);
+  EXPECT_LT(smallest, 0.1) << "roundings that cancel";
+  EXPECT_GE(noticed, 12);
 }
 
 /// The reference's results of a program with a learned table, a rotation and a mask.
