@@ -72,8 +72,9 @@ BiasEvaluator::Value BiasEvaluator::convert(const Node &node, const Value &in) {
     out.real = to == Type::F32 ? rounded(in.real) : in.real;
   } else if (isReal(from)) {
     Real whole = std::trunc(in.real);
-    defined &= std::fabs(whole) < 0x1p30L;
-    out.integer = defined ? wrap(static_cast<Wide>(whole), bitsOf(to)) : 0;
+    const bool fits = std::fabs(whole) < 0x1p30L;
+    defined &= fits;
+    out.integer = fits ? wrap(static_cast<Wide>(whole), bitsOf(to)) : 0;
   } else {
     Wide number = node.scalar->isUnsigned ? asUnsigned(in.integer, bitsOf(from)) : in.integer;
     if (isReal(to))
@@ -210,10 +211,12 @@ BiasEvaluator::Value BiasEvaluator::scalar(const Node &node) {
                    ? static_cast<Real>(static_cast<float>(in[0].integer))
                    : rounded(static_cast<Real>(in[0].integer));
     return out;
-  case Op::ToIndex:
-    defined &= std::fabs(in[0].real) < 0x1p30L;
-    out.integer = defined ? static_cast<int64_t>(in[0].real) : 0;
+  case Op::ToIndex: {
+    const bool fits = std::fabs(in[0].real) < 0x1p30L;
+    defined &= fits;
+    out.integer = fits ? static_cast<int64_t>(in[0].real) : 0;
     return out;
+  }
   default:
     defined = false;
     return out;

@@ -65,6 +65,41 @@ TEST(Generator, IsAFunctionOfTheSeed) {
   EXPECT_NE(printProgram(generateProgram(7)), printProgram(generateProgram(8)));
 }
 
+/// Every word of the dialect that programs consist of is written, some by few of these seeds.
+TEST(Generator, WritesEveryConstruct) {
+  std::string all;
+  for (uint64_t seed = 1; seed <= 400; ++seed)
+    all += printProgram(generateProgram(seed));
+  for (const char *word : {"xi32>",
+                           "pe.absent",
+                           "\"rows\"",
+                           "pe.axis_size",
+                           "positions(",
+                           "pe.documents",
+                           "restart = true",
+                           "content(",
+                           "pe.query_shift",
+                           "shift(",
+                           "project(",
+                           "pe.score_fn",
+                           "pe.sum",
+                           " sink(",
+                           "dropout(",
+                           "tensor<?xi64>",
+                           "attend_current",
+                           "#pe.remainder<value>",
+                           "#pe.direction<both>",
+                           "pe.merge",
+                           "pe.embed ",
+                           "pe.embedding_fn",
+                           "pe.mask_fn(",
+                           "pe.mask_or",
+                           "pe.rotation_table",
+                           "#pe.rope_scaling<",
+                           "%lse ="})
+    EXPECT_NE(all.find(word), std::string::npos) << word;
+}
+
 int64_t valueOf(const char *name, Type type, int64_t a, int64_t b) {
   const ScalarOperation *operation = findOperation(name);
   auto value = operation->integer(a, b, bitsOf(type));
