@@ -200,6 +200,9 @@ BiasEvaluator::Value BiasEvaluator::scalar(const Node &node) {
     defined &= found != sumIndices.end();
     return {found == sumIndices.end() ? 0 : found->second};
   }
+  case Op::Waves:
+    out.real = rounded(pair.dim % 2 == 0 ? std::sin(in[0].real) : std::cos(in[0].real), true);
+    return out;
   case Op::Square:
     out.real = rounded(in[0].real * in[0].real);
     return out;

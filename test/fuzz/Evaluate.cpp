@@ -50,6 +50,8 @@ Real toleranceOf(const Program &program) {
   Real furthest = 0;
   for (int64_t start : {program.queryStart(), program.positions.keyStart})
     furthest = std::max<Real>(furthest, std::abs(start));
+  for (const Node &numbers : program.given)
+    furthest = std::max<Real>(furthest, program.parameters[numbers.parameters[0]].high);
   return 1e-9L + 4e-15L * furthest;
 }
 

@@ -72,6 +72,9 @@ std::string printFormula(const Program &program, const Node &node, const Coordin
     return "sum(k" + name + " < " + std::to_string(node.integers[0]) + ", " + operands[0] + ")";
   case Op::SumIndex:
     return "k" + name;
+  case Op::Waves:
+    return "(let v" + name + " = " + operands[0] + " in select(d % 2 == 0, sin(v" + name +
+           "), cos(v" + name + ")))";
   case Op::Square:
     return "(let v" + name + " = " + operands[0] + " in v" + name + " * v" + name + ")";
   case Op::AxisSize:

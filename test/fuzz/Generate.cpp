@@ -32,7 +32,7 @@ private:
   void drawPlacement();
   void drawDocuments();
   Node content();
-  Node waves(bool isFormula);
+  Node waves();
   Node nearTable();
   Node nearFunction();
   void drawContents();
@@ -361,6 +361,12 @@ void Generator::drawPlacement() {
     return drawDocuments();
   if (program.isStickBreaking || !chance(0.1))
     return;
+  Positions &positions = program.positions; // rows begin at 0 or later
+  positions.keyStart = std::max<int64_t>(positions.keyStart, 0);
+  const int64_t row = positions.queryStart.value_or(positions.keyStart + program.sizes.keys -
+                                                    program.sizes.queries);
+  if (row < 0)
+    positions.queryStart = below(30);
   const int64_t last = pick<int64_t>({3, 60, 300, 5000, 1 << 20, (1 << 30) - 1});
   const int64_t first = last > 5000 ? last - 200 : 0;
   for (int64_t side : {kQueries, kKeys}) {
@@ -380,6 +386,8 @@ void Generator::drawDocuments() {
     positions.queryStart =
         positions.keyStart + int64_t(below(std::max<int64_t>(
                                  1, program.keepsRemainder ? sizes.keys - sizes.queries + 1 : 12)));
+  if (!positions.queryStart && positions.keyStart + sizes.keys < sizes.queries)
+    positions.queryStart = positions.keyStart;
   const int64_t first =
       positions.queryStart.value_or(positions.keyStart + sizes.keys - sizes.queries);
   sizes.boundaries = 2 + below(6);
@@ -463,7 +471,7 @@ Node Generator::nearTable() {
 }
 
 /// Sines and cosines of the distance.
-Node Generator::waves(bool isFormula) {
+Node Generator::waves() {
   auto pairOf = [&] {
     return realOf(
         makeScalar("arith.floordivsi", Type::Index, {dimIndex(), makeWhole(Type::Index, 2)}));
@@ -476,15 +484,10 @@ Node Generator::waves(bool isFormula) {
           : makeScalar("math.exp", Type::F32,
                        {product(pairOf(), makeReal(Type::F32, real(-0.6, -0.05)))});
   Node angle = product(realOf(difference()), std::move(frequency));
-  Node sine = makeScalar("math.sin", Type::F32, {angle});
-  Node cosine = makeScalar("math.cos", Type::F32, {std::move(angle)});
-  if (chance(0.3))
-    return product(makeReal(Type::F32, real(-1, 1)), chance(0.5) ? sine : cosine);
-  Node isEven = makeScalar("arith.cmpi eq", Type::I1,
-                           {makeScalar(isFormula ? "formula.remainder" : "arith.remui", Type::Index,
-                                       {dimIndex(), makeWhole(Type::Index, 2)}),
-                            makeWhole(Type::Index, 0)});
-  return makeNode(Op::Select, Type::F32, {std::move(isEven), std::move(sine), std::move(cosine)});
+  if (chance(0.6))
+    return makeNode(Op::Waves, Type::F32, {std::move(angle)});
+  return product(makeReal(Type::F32, real(-1, 1)),
+                 makeScalar(chance(0.5) ? "math.sin" : "math.cos", Type::F32, {std::move(angle)}));
 }
 
 /// Any function, of few distances.
@@ -504,8 +507,8 @@ Node Generator::nearFunction() {
 Node Generator::content() {
   const bool isFormula = chance(0.5);
   const uint64_t form = below(5);
-  Node value = form < 2 ? nearTable() : form < 4 ? waves(isFormula) : nearFunction();
-  if (chance(0.3))
+  Node value = form < 2 ? nearTable() : form < 4 ? waves() : nearFunction();
+  if ((form < 2 || form == 4) && chance(0.3)) // waves read nothing
     value = product(std::move(value), makeRead(Type::F32, addParameter(program, {kHeads}, -1, 1),
                                                {makeNode(Op::Head, Type::Index)}));
   Node node =

@@ -282,6 +282,15 @@ std::string Printer::printNumber(const Node &node, const std::vector<std::string
   }
   case Op::SumIndex:
     return "%k" + std::to_string(node.integers[1]) + inside;
+  case Op::Waves: {
+    const std::string two = define("arith.constant 2 : index");
+    const std::string parity = define("arith.remui %d" + inside + ", " + two + " : index");
+    const std::string zero = define("arith.constant 0 : index");
+    const std::string isEven = define("arith.cmpi eq, " + parity + ", " + zero + " : index");
+    const std::string sine = define("math.sin " + in[0] + " : f32");
+    const std::string cosine = define("math.cos " + in[0] + " : f32");
+    return define("arith.select " + isEven + ", " + sine + ", " + cosine + " : f32");
+  }
   case Op::Square:
     return define("arith.mulf " + in[0] + ", " + in[0] + " : f32");
   case Op::GlobalHead:

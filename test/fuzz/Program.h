@@ -45,6 +45,7 @@ enum class Op : uint8_t {
   SumIndex,   ///< integers[1]: name
   Square,     ///< of the child; integers[1]: name of the let in a formula
   Captured,   ///< a coordinate
+  Waves,      ///< of an angle, for elements of vectors: sine and cosine by turns; name as of Square
   // Coordinates.
   Distance,
   Relative,
