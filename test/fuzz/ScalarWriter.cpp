@@ -400,7 +400,8 @@ Node ScalarWriter::wholeLeaf(Type type) {
   if (scope != Scope::Token && chance(scope == Scope::Mask ? 0.25 : 0.04))
     return readWhole(1);
   for (size_t p = 0; chance(0.03) && p < program.parameters.size(); ++p)
-    if (program.parameters[p].dims.size() > 1 && program.parameters[p].absent == kNoParameter) {
+    if (program.parameters[p].dims.size() > 1 && program.parameters[p].absent == kNoParameter &&
+        (scope != Scope::Mask || program.parameters[p].isWhole)) {
       Node size = makeNode(Op::AxisSize, Type::Index);
       size.parameters = {static_cast<int>(p)};
       size.integers[0] = below(program.parameters[p].dims.size());
