@@ -23,7 +23,7 @@ struct StatedLimit {
   std::string_view target, message;
 };
 constexpr StatedLimit kStatedLimits[] = {
-    {"gpu-emulator", "a sum inside a map has a place that is"}};
+    {"gpu-emulator", "the gradient of a tensor is added at places that depend on the pair"}};
 
 bool isStatedLimit(const std::string &target, const std::string &message) {
   return std::ranges::any_of(kStatedLimits, [&](const StatedLimit &limit) {
