@@ -73,7 +73,7 @@ TEST(Generator, WritesEveryConstruct) {
   for (const char *word : {"xi32>",
                            "pe.absent",
                            "\"rows\"",
-                           "pe.axis_size",
+
                            "positions(",
                            "pe.documents",
                            "restart = true",
