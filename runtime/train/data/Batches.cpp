@@ -5,55 +5,124 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/train/data/Batches.h"
-#include "runtime/core/Random.h"
+#include "runtime/core/Error.h"
 
+#include <algorithm>
 #include <string>
 
 namespace pe::train {
+namespace {
+
+/// The share of tokens that the masked objective hides, and what becomes of these.
+constexpr double kHidden = 0.15, kMasked = 0.8, kReplaced = 0.1;
+
+} // namespace
+
+Expected<Objective> parseObjective(std::string_view name) {
+  if (name == "causal")
+    return Objective::Causal;
+  if (name == "masked")
+    return Objective::Masked;
+  return makeError("expected an objective of ", joinChoices({"causal", "masked"}), ", found '",
+                   name, "'");
+}
 
 void Batch::resize(int64_t newSequences, int64_t newLength) {
   sequences = newSequences;
   length = newLength;
   inputs.resize(sequences * length);
   targets.resize(sequences * length);
+  weights.assign(sequences * length, 1.0f);
+  documents.assign(sequences * length, 0);
+  prefixes.assign(sequences, 0);
 }
 
-void Batch::set(int64_t row, std::span<const uint8_t> text, int64_t start) {
+void Batch::set(int64_t row, const Text &text, int64_t start) {
+  // The document that begins last before `start`, and the one after it.
+  auto next = std::upper_bound(text.starts.begin(), text.starts.end(), start);
+  int32_t document = 0;
   for (int64_t i = 0; i < length; ++i) {
-    inputs[row * length + i] = text[start + i];
-    targets[row * length + i] = text[start + i + 1];
+    for (; next != text.starts.end() && *next <= start + i; ++next)
+      ++document;
+    inputs[row * length + i] = text.tokens[start + i];
+    targets[row * length + i] = text.tokens[start + i + 1];
+    documents[row * length + i] = document;
   }
 }
 
-Expected<BatchSampler> BatchSampler::create(std::span<const uint8_t> text, int64_t sequences,
-                                            int64_t length, uint64_t seed) {
-  if (static_cast<int64_t>(text.size()) < length + 1)
+void Batch::mask(int64_t row, int64_t first, const BatchRules &rules, Random &random) {
+  int32_t *tokens = inputs.data() + row * length;
+  std::copy_n(tokens, length, targets.data() + row * length);
+  std::fill_n(weights.data() + row * length, length, 0.0f);
+  auto hide = [&](int64_t i) {
+    weights[row * length + i] = 1;
+    const double what = random.uniform();
+    if (what < kMasked)
+      tokens[i] = rules.maskToken;
+    else if (what < kMasked + kReplaced)
+      tokens[i] = static_cast<int32_t>(random.below(rules.maskToken));
+  };
+  bool any = false;
+  for (int64_t i = first; i < length; ++i)
+    if (random.uniform() < kHidden) {
+      hide(i);
+      any = true;
+    }
+  // A short sequence of which nothing was chosen would teach nothing.
+  if (!any)
+    hide(first + static_cast<int64_t>(random.below(length - first)));
+}
+
+void Batch::setPrefix(int64_t row, int64_t count) {
+  prefixes[row] = static_cast<int32_t>(count);
+  // Position i learns token i + 1, which the prefix shows if it lies in it.
+  std::fill_n(weights.data() + row * length, std::max<int64_t>(count - 1, 0), 0.0f);
+}
+
+double Batch::totalWeight() const {
+  double sum = 0;
+  for (float weight : weights)
+    sum += weight;
+  return sum;
+}
+
+Expected<BatchSampler> BatchSampler::create(const Text &text, int64_t sequences, int64_t length,
+                                            uint64_t seed, const BatchRules &rules) {
+  if (static_cast<int64_t>(text.tokens.size()) < length + 1)
     return makeError("expected at least ", length + 1,
-                     " characters to train on (--seq and one), found ", text.size(),
+                     " characters to train on (--seq and one), found ", text.tokens.size(),
                      "; give more text with --data or a smaller --seq");
   BatchSampler sampler;
-  sampler.text = text;
+  sampler.text = &text;
   sampler.sequences = sequences;
   sampler.length = length;
   sampler.seed = seed;
+  sampler.rules = rules;
   return sampler;
 }
 
 void BatchSampler::fill(int64_t step, Batch &batch) const {
   batch.resize(sequences, length);
-  Random random(seed, "batch." + std::to_string(step));
-  for (int64_t row = 0; row < sequences; ++row)
-    batch.set(row, text, static_cast<int64_t>(random.below(text.size() - length)));
+  const std::string name = std::to_string(step);
+  Random random(seed, "batch." + name), choice(seed, "choice." + name);
+  batch.seed = Random(seed, "seed." + name).next64();
+  batch.training = true;
+  for (int64_t row = 0; row < sequences; ++row) {
+    batch.set(row, *text, static_cast<int64_t>(random.below(text->tokens.size() - length)));
+    if (rules.objective == Objective::Masked)
+      batch.mask(row, 0, rules, choice);
+    else if (rules.prefixes)
+      batch.setPrefix(row, static_cast<int64_t>(choice.below(length / 2 + 1)));
+  }
 }
 
-Expected<std::vector<int64_t>> evaluationWindows(std::span<const uint8_t> text, int64_t count,
-                                                 int64_t length) {
-  int64_t last = static_cast<int64_t>(text.size()) - length - 1;
+Expected<std::vector<int64_t>> evaluationWindows(const Text &text, int64_t count, int64_t length) {
+  int64_t last = static_cast<int64_t>(text.tokens.size()) - length - 1;
   if (last < 0)
     return makeError("expected at least ", length + 1,
                      " held-out characters (the longest of "
                      "--eval-lengths and one), found ",
-                     text.size(), "; give more text with --data or smaller --eval-lengths");
+                     text.tokens.size(), "; give more text with --data or smaller --eval-lengths");
   std::vector<int64_t> starts(count);
   for (int64_t i = 0; i < count; ++i)
     starts[i] = count == 1 ? 0 : last * i / (count - 1);

@@ -4,48 +4,79 @@
 // no state and two runs with the same seed see the same text. Evaluation windows are fixed: evenly
 // spaced over the held-out text, and the same for every context length.
 //
+// What is learned is a target and a weight per token. Causal: the next token, each with weight 1.
+// Masked: about 15 % of the tokens themselves; the model sees a mask token in place of 80 % of
+// these, another token in place of 10 %, and 10 % as they are (Devlin et al. 2019).
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef PE_RUNTIME_TRAIN_DATA_BATCHES_H
 #define PE_RUNTIME_TRAIN_DATA_BATCHES_H
 
-#include "pe/Error.h"
+#include "runtime/core/Random.h"
+#include "runtime/train/data/Corpus.h"
 
-#include <cstdint>
 #include <span>
-#include <vector>
 
 namespace pe::train {
 
-/// Tokens and, for each, the token that follows: [sequences, length], row-major.
+enum class Objective : uint8_t { Causal, Masked };
+/// "causal" or "masked".
+Expected<Objective> parseObjective(std::string_view name);
+
+/// What batches are made of besides the text.
+struct BatchRules {
+  Objective objective = Objective::Causal;
+  /// Sequences begin with a part that all their tokens see, and of which nothing is learned.
+  bool prefixes = false;
+  /// Tokens of the text are below this, and it is the mask token.
+  int32_t maskToken = 0;
+};
+
+/// Tokens and what is learned at each: [sequences, length], row-major.
 struct Batch {
   int64_t sequences = 0, length = 0;
   std::vector<int32_t> inputs, targets;
+  /// How much the loss of each token counts; 0: not at all.
+  std::vector<float> weights;
+  /// The document of each token: 0, 1 ... in its sequence.
+  std::vector<int32_t> documents;
+  /// Of each sequence: the length of its prefix.
+  std::vector<int32_t> prefixes;
+  /// Different for every batch of a run; 0 in evaluation.
+  uint64_t seed = 0;
+  /// False: nothing is dropped out.
+  bool training = false;
 
-  /// Makes room for sequences * length tokens.
+  /// Makes room for sequences * length tokens, each of weight 1, in one document, without prefix.
   void resize(int64_t newSequences, int64_t newLength);
-  /// Sequence `row` becomes text[start, start + length) and the token that follows each one.
-  void set(int64_t row, std::span<const uint8_t> text, int64_t start);
+  /// Sequence `row` becomes text[start, start + length), and its targets the next tokens.
+  void set(int64_t row, const Text &text, int64_t start);
+  /// Hides some of the tokens [first, length) of a sequence, which are what is learned then.
+  void mask(int64_t row, int64_t first, const BatchRules &rules, Random &random);
+  /// Gives a sequence a prefix of `count` tokens; nothing is learned of what it shows.
+  void setPrefix(int64_t row, int64_t count);
+  double totalWeight() const;
 };
 
 class BatchSampler {
 public:
   /// An error if the text is too short for one sequence.
-  static Expected<BatchSampler> create(std::span<const uint8_t> text, int64_t sequences,
-                                       int64_t length, uint64_t seed);
+  static Expected<BatchSampler> create(const Text &text, int64_t sequences, int64_t length,
+                                       uint64_t seed, const BatchRules &rules = {});
 
   /// Uniformly random pieces of the text, determined by the seed and `step`.
   void fill(int64_t step, Batch &batch) const;
 
 private:
-  std::span<const uint8_t> text;
+  const Text *text = nullptr;
   int64_t sequences = 0, length = 0;
   uint64_t seed = 0;
+  BatchRules rules;
 };
 
 /// Starts of `count` windows of `length` tokens (and the one after) spread evenly over `text`.
-Expected<std::vector<int64_t>> evaluationWindows(std::span<const uint8_t> text, int64_t count,
-                                                 int64_t length);
+Expected<std::vector<int64_t>> evaluationWindows(const Text &text, int64_t count, int64_t length);
 
 } // namespace pe::train
 

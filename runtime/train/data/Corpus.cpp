@@ -7,7 +7,6 @@
 #include "runtime/train/data/Corpus.h"
 #include "runtime/core/File.h"
 #include "runtime/core/Hash.h"
-#include "runtime/train/data/Vocabulary.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -106,7 +105,12 @@ Expected<CorpusSource> defaultCorpus() {
                    ", found none; give a directory of text files with --data=DIR");
 }
 
-Expected<Corpus> readCorpus(const CorpusSource &source) {
+void Text::add(std::string_view document, const Vocabulary &vocabulary) {
+  starts.push_back(static_cast<int64_t>(tokens.size()));
+  vocabulary.encode(document, tokens);
+}
+
+Expected<Corpus> readCorpus(const CorpusSource &source, const Vocabulary &vocabulary) {
   auto files = listFiles(source);
   if (!files)
     return files.takeError();
@@ -123,7 +127,7 @@ Expected<Corpus> readCorpus(const CorpusSource &source) {
     corpus.bytes += static_cast<int64_t>(text->size());
     bool heldOut = ++corpus.files % kHoldOut == 0;
     corpus.heldOutFiles += heldOut;
-    encode(*text, heldOut ? corpus.heldOut : corpus.training);
+    (heldOut ? corpus.heldOut : corpus.training).add(*text, vocabulary);
   }
   if (corpus.files < kHoldOut)
     return makeError("expected at least ", kHoldOut, " text files in '", source.directory,

@@ -14,7 +14,7 @@
 #ifndef PE_RUNTIME_TRAIN_DATA_CORPUS_H
 #define PE_RUNTIME_TRAIN_DATA_CORPUS_H
 
-#include "pe/Error.h"
+#include "runtime/train/data/Vocabulary.h"
 
 #include <cstdint>
 #include <string>
@@ -29,10 +29,20 @@ struct CorpusSource {
   std::vector<std::string> endings;
 };
 
+/// The tokens of consecutive documents.
+struct Text {
+  std::vector<int32_t> tokens;
+  /// Where each document begins, ascending from 0.
+  std::vector<int64_t> starts;
+
+  /// Appends a document.
+  void add(std::string_view document, const Vocabulary &vocabulary);
+};
+
 struct Corpus {
   std::string directory;
-  /// Tokens (see Vocabulary.h) of the files to train on, and of those held out.
-  std::vector<uint8_t> training, heldOut;
+  /// The files to train on, and those held out.
+  Text training, heldOut;
   std::string sha256;
   int64_t bytes = 0;
   int64_t files = 0;
@@ -42,9 +52,9 @@ struct Corpus {
 /// The machine's own text as described above; an error lists where it looked.
 Expected<CorpusSource> defaultCorpus();
 
-/// Reads every file of `source`. Links, and folders of installed packages and compiled files, are
-/// not followed.
-Expected<Corpus> readCorpus(const CorpusSource &source);
+/// Reads every file of `source`, a document each. Links, and folders of installed packages and
+/// compiled files, are not followed.
+Expected<Corpus> readCorpus(const CorpusSource &source, const Vocabulary &vocabulary = {});
 
 } // namespace pe::train
 

@@ -1,23 +1,22 @@
-//===- Vocabulary.cpp - Text as 96 characters -----------------------------===//
+//===- Vocabulary.cpp - Text as tokens ------------------------------------===//
 //
 // Encoding and decoding as described in the header.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/train/data/Vocabulary.h"
+#include "runtime/core/Error.h"
 
 namespace pe::train {
 namespace {
 
-constexpr uint8_t kFirstPrintable = 32, kLastPrintable = 126;
+constexpr unsigned char kFirstPrintable = 32, kLastPrintable = 126;
 
-uint8_t tokenOf(unsigned char printable) { return printable - kFirstPrintable + 1; }
+int32_t tokenOf(unsigned char printable) { return printable - kFirstPrintable + 1; }
 
 bool continuesCharacter(unsigned char byte) { return (byte & 0xC0) == 0x80; }
 
-} // namespace
-
-void encode(std::string_view text, std::vector<uint8_t> &tokens) {
+void encodeCharacters(std::string_view text, std::vector<int32_t> &tokens) {
   for (unsigned char byte : text) {
     if (byte == '\n')
       tokens.push_back(0);
@@ -30,12 +29,32 @@ void encode(std::string_view text, std::vector<uint8_t> &tokens) {
   }
 }
 
-std::string decode(const std::vector<uint8_t> &tokens) {
+} // namespace
+
+void Vocabulary::encode(std::string_view text, std::vector<int32_t> &tokens) const {
+  if (kind == Unit::Char)
+    return encodeCharacters(text, tokens);
+  for (unsigned char byte : text)
+    tokens.push_back(byte);
+}
+
+std::string Vocabulary::decode(const std::vector<int32_t> &tokens) const {
   std::string text;
   text.reserve(tokens.size());
-  for (uint8_t token : tokens)
-    text.push_back(token == 0 ? '\n' : static_cast<char>(token - 1 + kFirstPrintable));
+  for (int32_t token : tokens)
+    if (kind == Unit::Byte)
+      text.push_back(static_cast<char>(token));
+    else
+      text.push_back(token == 0 ? '\n' : static_cast<char>(token - 1 + kFirstPrintable));
   return text;
+}
+
+Expected<Vocabulary> parseVocabulary(std::string_view name) {
+  if (name == "char")
+    return Vocabulary(Vocabulary::Unit::Char);
+  if (name == "byte")
+    return Vocabulary(Vocabulary::Unit::Byte);
+  return makeError("expected ", joinChoices({"char", "byte"}), ", found '", name, "'");
 }
 
 } // namespace pe::train

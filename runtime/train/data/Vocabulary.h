@@ -1,13 +1,15 @@
-//===- Vocabulary.h - Text as 96 characters ---------------------*- C++ -*-===//
+//===- Vocabulary.h - Text as tokens ----------------------------*- C++ -*-===//
 //
-// A token is a character: newline is 0, the printable ASCII characters 32..126 are 1..95. A tab
-// becomes a space, a carriage return is dropped, and any other character (once per UTF-8 character)
-// becomes '?'. The vocabulary size is a multiple of 8, as the compiled kernels require.
+// Char: a token is one of 96 characters. Newline is 0, the printable ASCII characters 32..126 are
+// 1..95; a tab becomes a space, a carriage return is dropped, and any other character (once per
+// UTF-8 character) becomes '?'. Byte: a token is a byte, and nothing is lost.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef PE_RUNTIME_TRAIN_DATA_VOCABULARY_H
 #define PE_RUNTIME_TRAIN_DATA_VOCABULARY_H
+
+#include "pe/Error.h"
 
 #include <cstdint>
 #include <string>
@@ -16,13 +18,30 @@
 
 namespace pe::train {
 
-inline constexpr int64_t kVocabulary = 96;
+class Vocabulary {
+public:
+  enum class Unit : uint8_t { Char, Byte };
 
-/// Appends the tokens of `text`.
-void encode(std::string_view text, std::vector<uint8_t> &tokens);
+  Vocabulary() = default;
+  explicit Vocabulary(Unit unit) : kind(unit) {}
 
-/// The characters of `tokens`.
-std::string decode(const std::vector<uint8_t> &tokens);
+  Unit unit() const { return kind; }
+  /// "character" or "byte": what the bits of a loss are per.
+  std::string_view unitName() const { return kind == Unit::Char ? "character" : "byte"; }
+  /// Tokens are below this.
+  int64_t size() const { return kind == Unit::Char ? 96 : 256; }
+
+  /// Appends the tokens of `text`.
+  void encode(std::string_view text, std::vector<int32_t> &tokens) const;
+  /// The text of `tokens`.
+  std::string decode(const std::vector<int32_t> &tokens) const;
+
+private:
+  Unit kind = Unit::Char;
+};
+
+/// "char" or "byte".
+Expected<Vocabulary> parseVocabulary(std::string_view name);
 
 } // namespace pe::train
 

@@ -24,8 +24,10 @@ Expected<Kernels> bindKernels(const std::function<void *(const std::string &)> &
       missing = symbol;
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(address);
   };
-  bind("rms_norm_forward", kernels.rmsNormForward);
-  bind("rms_norm_backward", kernels.rmsNormBackward);
+  bind("rms_norm_forward", kernels.rmsNorm.forward);
+  bind("rms_norm_backward", kernels.rmsNorm.backward);
+  bind("layer_norm_forward", kernels.layerNorm.forward);
+  bind("layer_norm_backward", kernels.layerNorm.backward);
   bind("relu_squared_forward", kernels.reluSquaredForward);
   bind("relu_squared_backward", kernels.reluSquaredBackward);
   bind("embedding_gather", kernels.embeddingGather);
@@ -40,6 +42,7 @@ Expected<Kernels> bindKernels(const std::function<void *(const std::string &)> &
   if (!missing.empty())
     return makeError("expected the compiled training kernels to define '", missing,
                      "', found no such symbol");
+  kernels.norm = kernels.rmsNorm;
   return kernels;
 }
 

@@ -18,13 +18,22 @@
 
 namespace pe::train {
 
-/// Widths and counts are multiples of this many elements.
+/// Widths and counts are multiples of this many elements, but for the width of `crossEntropy`.
 inline constexpr int64_t kKernelLanes = 8;
 
+/// A normalisation of rows, and its gradient added to `dx`.
+struct NormKernels {
+  void (*forward)(const float *x, float *y, float *inverse, int64_t rows, int64_t width);
+  void (*backward)(const float *y, const float *inverse, const float *dy, float *dx, int64_t rows,
+                   int64_t width);
+};
+
+enum class NormKind : uint8_t { Rms, Layer };
+
 struct Kernels {
-  void (*rmsNormForward)(const float *x, float *y, float *inverse, int64_t rows, int64_t width);
-  void (*rmsNormBackward)(const float *y, const float *inverse, const float *dy, float *dx,
-                          int64_t rows, int64_t width);
+  NormKernels rmsNorm, layerNorm;
+  /// The one that the model uses.
+  NormKernels norm;
   void (*reluSquaredForward)(const float *x, float *y, int64_t count);
   void (*reluSquaredBackward)(const float *x, const float *dy, float *dx, int64_t count);
   void (*embeddingGather)(const float *table, const int32_t *tokens, float *y, int64_t rows,
@@ -35,8 +44,8 @@ struct Kernels {
                      int64_t headDim, int64_t headStride);
   void (*mergeHeads)(const float *byHead, float *packed, int64_t rows, int64_t pitch, int64_t heads,
                      int64_t headDim, int64_t headStride);
-  void (*crossEntropy)(float *logits, const int32_t *targets, float *losses, int64_t rows,
-                       int64_t width, float scale);
+  void (*crossEntropy)(float *logits, const int32_t *targets, const float *weights, float *losses,
+                       int64_t rows, int64_t width, int64_t pitch, float scale);
   void (*sumSquares)(const float *values, double *result, int64_t count);
   void (*adamw)(float *p, const float *g, float *m, float *v, int64_t count, float clip, float lr,
                 float beta1, float beta2, float epsilon, float first, float second, float keep,

@@ -1,8 +1,9 @@
 //===- AttentionFunction.h - The attention a model is built on --*- C++ -*-===//
 //
-// Training sees attention through this class alone: a list of the encoding's parameters, and a
-// forward and a backward call on whole batches. CompiledAttention implements it by pe's compiler;
-// tests have a naive one.
+// Training sees attention through this class alone: a list of the encoding's parameters, what it
+// reads besides queries, keys and values, and a forward and a backward call on whole batches.
+// EmbeddingFunction is the same for encodings that are added to the token embedding. tools/pe
+// implements both by pe's compiler; tests have naive ones.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,24 +32,51 @@ struct EncodingParameter {
   std::vector<std::pair<std::string, std::string>> monitor = {};
 };
 
+/// What an encoding reads that the layer computes from its own input: y = norm(x) W^T, for each
+/// head or for all together.
+struct ProjectedInput {
+  enum class Form : uint8_t {
+    /// y itself.
+    Plain,
+    /// The running sum along the sequence of log sigmoid(y + bias): logarithms of the products of
+    /// forget gates (Lin et al. 2025, "Forgetting Transformer").
+    LogGates,
+  };
+  std::string name;
+  Form form = Form::Plain;
+  bool perHead = false;
+};
+
 /// q [batch, heads, length, headDim], k and v [batch, keyHeads, length, headDim], and the
 /// encoding's parameters in the order of AttentionFunction::parameters().
 struct AttentionInputs {
   int64_t batch = 0, heads = 0, keyHeads = 0, length = 0, headDim = 0;
   const float *q = nullptr, *k = nullptr, *v = nullptr;
   std::vector<const float *> parameters;
+  /// [batch, heads or 1, length], in the order of AttentionFunction::projected().
+  std::vector<const float *> projected;
+  /// The document of each token [batch, length], counted in its sequence, and the prefix of each
+  /// sequence (data/Batches.h).
+  const int32_t *documents = nullptr, *prefixes = nullptr;
+  /// Of everything random, different for every layer and step.
+  uint64_t seed = 0;
+  /// False: nothing is dropped out.
+  bool training = false;
 };
 
-/// Where backward writes; parameters in the same order as the inputs'.
+/// Where backward writes, in the orders of the inputs.
 struct AttentionGradients {
   float *dQ = nullptr, *dK = nullptr, *dV = nullptr;
   std::vector<float *> parameters;
+  std::vector<float *> projected;
 };
 
 class AttentionFunction {
 public:
   virtual ~AttentionFunction() = default;
   virtual const std::vector<EncodingParameter> &parameters() const = 0;
+  virtual std::vector<ProjectedInput> projected() const { return {}; }
+  virtual bool readsPrefixes() const { return false; }
   /// o [batch, heads, length, headDim]; it stays as it is until the backward call.
   virtual Status forward(const AttentionInputs &inputs, float *o) = 0;
   /// The gradients for the cotangent dO of the last forward call, whose inputs are given again.
@@ -58,6 +86,23 @@ public:
 
 /// Makes the attention of one layer; each layer has its own (it keeps what its backward needs).
 using AttentionFactory = std::function<Expected<std::unique_ptr<AttentionFunction>>()>;
+
+/// y = x + an encoding of the position, on the token embedding x [batch, length, dim].
+class EmbeddingFunction {
+public:
+  virtual ~EmbeddingFunction() = default;
+  virtual const std::vector<EncodingParameter> &parameters() const = 0;
+  virtual Status forward(int64_t batch, int64_t length, const float *x,
+                         const std::vector<const float *> &parameters, float *y) = 0;
+  /// The gradients of the parameters for the cotangent dY of the last forward call, whose inputs
+  /// are given again; that of x is dY.
+  virtual Status backward(int64_t batch, int64_t length, const float *x,
+                          const std::vector<const float *> &parameters, const float *dY,
+                          const std::vector<float *> &gradients) = 0;
+};
+
+/// Null where the encoding is none of the embedding.
+using EmbeddingFactory = std::function<Expected<std::unique_ptr<EmbeddingFunction>>(int64_t dim)>;
 
 } // namespace pe::train
 

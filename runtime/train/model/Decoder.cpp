@@ -6,6 +6,8 @@
 
 #include "runtime/train/model/Decoder.h"
 
+#include <regex.h>
+
 namespace pe::train {
 
 Status check(const DecoderConfig &config) {
@@ -23,36 +25,83 @@ Status check(const DecoderConfig &config) {
   if (config.heads % config.keyHeads)
     return makeError("expected --heads to be a multiple of --kv-heads ", config.keyHeads,
                      ", found ", config.heads);
-  if (config.mlpMultiple < 1)
-    return makeError("expected --mlp-hidden-mult of at least 1, found ", config.mlpMultiple);
-  if (config.vocabulary % kKernelLanes)
-    return makeError("expected a vocabulary that is a multiple of ", kKernelLanes, ", found ",
-                     config.vocabulary);
+  if (config.mlpMultiple < 0)
+    return makeError("expected --mlp-hidden-mult of at least 0, found ", config.mlpMultiple);
+  if (config.vocabulary < 1)
+    return makeError("expected a vocabulary of at least 1 token, found ", config.vocabulary);
   return Status::success();
 }
 
 Expected<std::unique_ptr<Decoder>> Decoder::create(const DecoderConfig &config,
                                                    const Kernels &kernels,
-                                                   const AttentionFactory &attention) {
+                                                   const AttentionFactory &attention,
+                                                   const EmbeddingFactory &positions) {
   if (Status status = check(config); !status)
     return status.takeError();
   std::unique_ptr<Decoder> model(new Decoder(config, kernels));
-  model->embedding = std::make_unique<Embedding>(config.dim, config.vocabulary, model->parameters);
+  model->kernels.norm = config.norm == NormKind::Rms ? kernels.rmsNorm : kernels.layerNorm;
+  ParameterLayout &layout = model->parameters;
+  model->embedding = std::make_unique<Embedding>(config.dim, config.vocabulary, layout);
+  if (positions) {
+    auto function = positions(config.dim);
+    if (!function)
+      return function.takeError();
+    EncodingParameters parameters("embedding.bias", (*function)->parameters(), false, layout);
+    model->position.emplace(std::move(*function), std::move(parameters));
+  }
   for (int64_t layer = 0; layer < config.layers; ++layer) {
     auto function = attention();
     if (!function)
       return function.takeError();
-    std::string prefix = "layer" + std::to_string(layer);
     HeadShape shape{config.heads, config.keyHeads, config.headDim()};
-    SelfAttention mixer(prefix + ".attention", config.dim, shape, std::move(*function),
-                        model->parameters);
-    Mlp mlp(prefix + ".mlp", config.dim, config.dim * config.mlpMultiple, model->parameters);
+    SelfAttention mixer(layer, config.dim, shape, config.shareEncoding, std::move(*function),
+                        layout);
+    Mlp mlp("layer" + std::to_string(layer) + ".mlp", config.dim, config.hidden(), layout);
     model->blocks.push_back({std::move(mixer), std::move(mlp)});
   }
-  model->head = std::make_unique<OutputHead>(config.dim, config.vocabulary, model->parameters);
-  model->weights = ParameterBlock(model->parameters.extent());
-  model->gradient = ParameterBlock(model->parameters.extent());
+  model->head = std::make_unique<OutputHead>(config.dim, config.vocabulary, config.tieHead,
+                                             config.logitBytes, layout);
+  model->weights = ParameterBlock(layout.extent());
+  model->gradient = ParameterBlock(layout.extent());
   return model;
+}
+
+Status Decoder::freeze(const std::string &pattern) {
+  if (pattern.empty())
+    return Status::success();
+  regex_t compiled;
+  if (const int failure = ::regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB)) {
+    char why[128];
+    ::regerror(failure, &compiled, why, sizeof why);
+    return makeError("expected a POSIX regular expression, found '", pattern, "': ", why);
+  }
+  int64_t matches = 0;
+  for (int64_t index = 0; index < parameters.size(); ++index) {
+    Parameter &parameter = parameters[index];
+    parameter.frozen = ::regexec(&compiled, parameter.name.c_str(), 0, nullptr, 0) == 0;
+    matches += parameter.frozen;
+  }
+  ::regfree(&compiled);
+  if (matches == 0)
+    return makeError("expected a pattern that some parameter's name holds, such as "
+                     "'^embedding' or 'bias', found '",
+                     pattern, "', which none does");
+  if (matches == parameters.size())
+    return makeError("expected a pattern that leaves something to train, found '", pattern,
+                     "', which every parameter's name holds");
+  return Status::success();
+}
+
+Status Decoder::checkCausal() {
+  auto ahead = blocks.front().attention.looksAhead(weights.data());
+  capacity = 0; // its buffers were used
+  if (!ahead)
+    return ahead.takeError();
+  if (*ahead)
+    return makeError("the encoding shows a token what comes after it, so that the next token would "
+                     "be copied, not predicted; use --objective=masked, or a mask such as "
+                     "pe.causal");
+  return Status::success();
 }
 
 void Decoder::reserve(int64_t newTokens) {
@@ -62,15 +111,42 @@ void Decoder::reserve(int64_t newTokens) {
   capacity = tokens;
   x = Tensor::zeros(DType::F32, {capacity, settings.dim});
   dx = Tensor::zeros(DType::F32, {capacity, settings.dim});
+  if (position)
+    embedded = Tensor::zeros(DType::F32, {capacity, settings.dim});
   for (Block &block : blocks) {
     block.attention.reserve(capacity);
     block.mlp.reserve(capacity);
   }
-  head->reserve(capacity);
+}
+
+/// An error names the first token that is none of the vocabulary.
+static Status checkTokens(const std::vector<int32_t> &tokens, int64_t vocabulary) {
+  for (int32_t token : tokens)
+    if (token < 0 || token >= vocabulary)
+      return makeError("expected tokens from 0 to ", vocabulary - 1, ", found ", token);
+  return Status::success();
+}
+
+/// The residual stream before the first layer.
+Status Decoder::embed(const Batch &batch, ParallelFor &parallel) {
+  float *into = position ? embedded.data<float>() : x.data<float>();
+  const std::vector<Piece> pieces = piecesOf(batch.sequences, batch.length);
+  parallelFor(parallel, static_cast<int64_t>(pieces.size()), [&](int64_t item) {
+    embedding->forward(kernels, weights.data(), pieces[item], batch.inputs.data(), into);
+  });
+  if (!position)
+    return Status::success();
+  return position->function->forward(batch.sequences, batch.length, into,
+                                     position->parameters.values(weights.data()), x.data<float>());
 }
 
 Status Decoder::forward(const Batch &batch, float scale, ParallelFor &parallel) {
+  for (const std::vector<int32_t> *list : {&batch.inputs, &batch.targets})
+    if (Status status = checkTokens(*list, settings.vocabulary); !status)
+      return status;
   reserve(batch.sequences * batch.length);
+  if (Status status = embed(batch, parallel); !status)
+    return status;
   std::vector<Piece> pieces = piecesOf(batch.sequences, batch.length);
   const float *values = weights.data();
   float *stream = x.data<float>();
@@ -79,23 +155,19 @@ Status Decoder::forward(const Batch &batch, float scale, ParallelFor &parallel) 
     // Everything after attention `layer - 1` and before attention `layer`.
     parallelFor(parallel, static_cast<int64_t>(pieces.size()), [&](int64_t item) {
       const Piece &piece = pieces[item];
-      if (layer == 0) {
-        embedding->forward(kernels, values, piece, batch.inputs.data(), stream);
-      } else {
+      if (layer > 0) {
         Block &block = blocks[layer - 1];
         block.attention.combine(kernels, values, piece, batch.length, stream);
         block.mlp.forward(kernels, values, piece, stream);
       }
       if (layer < layers)
         blocks[layer].attention.project(kernels, values, piece, batch.length, stream);
-      else
-        head->forward(kernels, values, piece, stream, batch.targets.data(), scale);
     });
     if (layer < layers)
-      if (Status status = blocks[layer].attention.attend(values, batch.sequences, batch.length);
-          !status)
+      if (Status status = blocks[layer].attention.attend(values, batch); !status)
         return status;
   }
+  head->forward(kernels, values, batch, scale, stream, parallel);
   return Status::success();
 }
 
@@ -104,9 +176,7 @@ Status Decoder::forward(const Batch &batch, float scale, ParallelFor &parallel) 
 void Decoder::backwardPiece(const Piece &piece, const Batch &batch, int64_t layer) {
   const float *values = weights.data();
   float *dStream = dx.data<float>();
-  if (layer == settings.layers)
-    head->backward(kernels, values, piece, dStream);
-  else
+  if (layer < settings.layers)
     blocks[layer].attention.projectBackward(kernels, values, piece, batch.length, dStream);
   if (layer == 0)
     return;
@@ -118,9 +188,11 @@ void Decoder::backwardPiece(const Piece &piece, const Batch &batch, int64_t laye
 /// The gradients of the weights that all pieces of the same stage went through.
 void Decoder::backwardWeights(const Batch &batch, int64_t layer, GradientUse use,
                               ParallelFor &parallel) {
-  std::vector<WeightProduct> products = {layer == settings.layers
-                                             ? head->weightProduct()
-                                             : blocks[layer].attention.projectionProduct()};
+  std::vector<WeightProduct> products;
+  if (layer < settings.layers) {
+    products = blocks[layer].attention.projectionProducts();
+    blocks[layer].attention.storeBiasGradients(tokens, use, gradient.data());
+  }
   if (layer > 0) {
     for (const WeightProduct &product : blocks[layer - 1].mlp.weightProducts())
       products.push_back(product);
@@ -140,6 +212,12 @@ void Decoder::backwardWeights(const Batch &batch, int64_t layer, GradientUse use
 
 Status Decoder::backward(const Batch &batch, ParallelFor &parallel, GradientUse use) {
   std::vector<Piece> pieces = piecesOf(batch.sequences, batch.length);
+  const float *values = weights.data();
+  // What several layers share is added to by each of them.
+  for (const Parameter &parameter : parameters.all())
+    if (parameter.shared && use == GradientUse::Replace)
+      std::fill_n(gradient.at(parameter), parameter.extent, 0.0f);
+  head->backward(kernels, values, batch, dx.data<float>(), use, gradient.data(), parallel);
   for (int64_t layer = settings.layers; layer >= 0; --layer) {
     parallelFor(parallel, static_cast<int64_t>(pieces.size()),
                 [&](int64_t piece) { backwardPiece(pieces[piece], batch, layer); });
@@ -147,12 +225,18 @@ Status Decoder::backward(const Batch &batch, ParallelFor &parallel, GradientUse 
     if (layer == 0)
       break;
     SelfAttention &attention = blocks[layer - 1].attention;
-    if (Status status = attention.attendBackward(weights.data(), batch.sequences, batch.length);
-        !status)
+    if (Status status = attention.attendBackward(values, batch); !status)
       return status;
     attention.storeEncodingGradients(use, gradient.data());
   }
-  return Status::success();
+  if (!position)
+    return Status::success();
+  Status status = position->function->backward(
+      batch.sequences, batch.length, embedded.data<float>(), position->parameters.values(values),
+      dx.data<float>(), position->parameters.gradients());
+  if (status)
+    position->parameters.store(use, gradient.data());
+  return status;
 }
 
 } // namespace pe::train

@@ -1,8 +1,8 @@
 //===- Decoder.h - A small transformer language model -----------*- C++ -*-===//
 //
-// Pre-norm decoder without bias or gain parameters: token embedding, layers of attention and
-// feed-forward on one residual stream, an untied output head. All parameters are in one block; a
-// forward and a backward call treat one batch.
+// Pre-norm transformer without bias or gain parameters: token embedding, layers of attention and
+// feed-forward on one residual stream, an output head. All parameters are in one block; a forward
+// and a backward call treat one batch.
 //
 //   model->forward(batch, 1.0f / tokens, parallel);   // losses
 //   model->backward(batch, parallel);                 // gradients
@@ -21,6 +21,7 @@
 #include "runtime/train/model/OutputHead.h"
 #include "runtime/train/model/SelfAttention.h"
 
+#include <optional>
 #include <span>
 
 namespace pe::train {
@@ -30,20 +31,39 @@ struct DecoderConfig {
   int64_t dim = 64;
   int64_t heads = 4;
   int64_t keyHeads = 4;
-  /// Hidden size of the feed-forward layer, in units of dim.
+  /// Hidden size of the feed-forward layer, in units of dim; 0: as large as is usual.
   int64_t mlpMultiple = 4;
   int64_t vocabulary = 96;
+  NormKind norm = NormKind::Rms;
+  /// The output head's matrix is the embedding's.
+  bool tieHead = false;
+  /// All layers use one set of the encoding's parameters.
+  bool shareEncoding = false;
+  /// The matrices that write to the residual stream, wo and w2, start as zeros.
+  bool zeroProjections = false;
+  /// Logits take at most this much memory at a time.
+  int64_t logitBytes = int64_t(64) << 20;
 
   int64_t headDim() const { return dim / heads; }
+  /// Width of the feed-forward layer.
+  int64_t hidden() const { return dim * (mlpMultiple ? mlpMultiple : 4); }
 };
 
 /// What is wrong with a configuration, in terms of the flags that set it.
 Status check(const DecoderConfig &config);
 
+/// An encoding that is added to the token embedding, and its parameters "embedding.bias.NAME".
+struct PositionEmbedding {
+  std::unique_ptr<EmbeddingFunction> function;
+  EncodingParameters parameters;
+};
+
 class Decoder {
 public:
-  static Expected<std::unique_ptr<Decoder>>
-  create(const DecoderConfig &config, const Kernels &kernels, const AttentionFactory &attention);
+  static Expected<std::unique_ptr<Decoder>> create(const DecoderConfig &config,
+                                                   const Kernels &kernels,
+                                                   const AttentionFactory &attention,
+                                                   const EmbeddingFactory &embedding = {});
 
   const DecoderConfig &config() const { return settings; }
   const ParameterLayout &layout() const { return parameters; }
@@ -53,7 +73,17 @@ public:
   /// The attention of a layer, and where its encoding's parameters are in the layout.
   const SelfAttention &attention(int64_t layer) const { return blocks[layer].attention; }
 
-  /// The losses of all tokens; gradients are prepared for the total scale * sum of losses.
+  /// Every parameter whose name holds a match of the POSIX extended regular expression keeps its
+  /// values in training; one that matches none is an error.
+  Status freeze(const std::string &pattern);
+  /// An error if any layer's attention shows a token what comes after it.
+  Status checkCausal();
+  /// The encoding of positions that is added to the token embedding, if there is one.
+  const PositionEmbedding *positions() const { return position ? &*position : nullptr; }
+  const OutputHead &outputHead() const { return *head; }
+
+  /// The losses of all tokens, each times its weight; gradients are prepared for the total scale *
+  /// sum of losses. A token that is not of the vocabulary is an error.
   Status forward(const Batch &batch, float scale, ParallelFor &parallel);
   /// Gradients of every parameter, of the batch of the last forward call; `use` Add: plus those
   /// that are there.
@@ -71,6 +101,7 @@ private:
   Decoder(const DecoderConfig &config, const Kernels &kernels)
       : settings(config), kernels(kernels) {}
   void reserve(int64_t newTokens);
+  Status embed(const Batch &batch, ParallelFor &parallel);
   void backwardPiece(const Piece &piece, const Batch &batch, int64_t layer);
   void backwardWeights(const Batch &batch, int64_t layer, GradientUse use, ParallelFor &parallel);
 
@@ -79,10 +110,11 @@ private:
   ParameterLayout parameters;
   ParameterBlock weights, gradient;
   std::unique_ptr<Embedding> embedding;
+  std::optional<PositionEmbedding> position;
   std::vector<Block> blocks;
   std::unique_ptr<OutputHead> head;
-  /// The residual stream and its gradient.
-  Tensor x, dx;
+  /// The residual stream and its gradient; the token embedding where positions are added to it.
+  Tensor x, dx, embedded;
   int64_t tokens = 0, capacity = 0;
 };
 

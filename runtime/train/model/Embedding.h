@@ -1,6 +1,6 @@
 //===- Embedding.h - From tokens to the residual stream ---------*- C++ -*-===//
 //
-// x[token] = table[token's character].
+// x[token] = table[token].
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +19,9 @@ class Embedding {
 public:
   /// Adds "embedding" [vocabulary, dim].
   Embedding(int64_t dim, int64_t vocabulary, ParameterLayout &layout)
-      : dim(dim), vocabulary(vocabulary),
-        offset(layout[layout.add("embedding", {vocabulary, dim}, Role::Embedding)].offset) {}
+      : dim(dim), vocabulary(vocabulary), layout(layout),
+        parameter(layout.add("embedding", {vocabulary, dim}, Role::Embedding)),
+        offset(layout[parameter].offset) {}
 
   void forward(const Kernels &kernels, const float *parameters, const Piece &piece,
                const int32_t *tokens, float *x) const {
@@ -31,13 +32,15 @@ public:
   /// The gradient over all tokens of the batch, in their order: a row is added to by many tokens.
   void backward(const Kernels &kernels, int64_t count, const int32_t *tokens, const float *dx,
                 GradientUse use, float *gradients) const {
-    if (use == GradientUse::Replace)
+    if (use == GradientUse::Replace && !layout[parameter].shared)
       std::fill_n(gradients + offset, vocabulary * dim, 0.0f);
     kernels.embeddingScatter(tokens, dx, gradients + offset, count, dim);
   }
 
 private:
-  int64_t dim, vocabulary, offset;
+  int64_t dim, vocabulary;
+  const ParameterLayout &layout;
+  int64_t parameter, offset;
 };
 
 } // namespace pe::train

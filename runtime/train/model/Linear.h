@@ -22,6 +22,8 @@ struct Linear {
   int64_t offset = 0;
   int64_t outputs = 0;
   int64_t inputs = 0;
+  /// From one row of y to the next; 0: rows lie side by side.
+  int64_t pitch = 0;
 
   /// y[rows, outputs] = x[rows, inputs] W^T + beta y
   void forward(const float *parameters, const float *x, float *y, int64_t rows,
@@ -32,6 +34,7 @@ struct Linear {
   /// dW = dy^T x + beta dW, for a part of the matrix
   void backwardWeights(float *gradients, const float *x, const float *dy, int64_t rows,
                        const WeightPart &part, float beta) const;
+  int64_t rowPitch() const { return pitch ? pitch : outputs; }
 };
 
 } // namespace pe::train

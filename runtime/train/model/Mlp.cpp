@@ -31,7 +31,7 @@ void Mlp::forward(const Kernels &kernels, const float *parameters, const Piece &
   float *y = normed.data<float>() + piece.row * dim;
   float *h = raw.data<float>() + piece.row * hidden;
   float *a = active.data<float>() + piece.row * hidden;
-  kernels.rmsNormForward(stream, y, inverse.data<float>() + piece.row, piece.rows, dim);
+  kernels.norm.forward(stream, y, inverse.data<float>() + piece.row, piece.rows, dim);
   up.forward(parameters, y, h, piece.rows);
   kernels.reluSquaredForward(h, a, piece.rows * hidden);
   down.forward(parameters, a, stream, piece.rows, /*beta=*/1);
@@ -47,7 +47,7 @@ void Mlp::backward(const Kernels &kernels, const float *parameters, const Piece 
   down.backwardInput(parameters, dStream, dh, piece.rows);
   kernels.reluSquaredBackward(raw.data<float>() + piece.row * hidden, dh, dh, piece.rows * hidden);
   up.backwardInput(parameters, dh, dy, piece.rows);
-  kernels.rmsNormBackward(y, inverse.data<float>() + piece.row, dy, dStream, piece.rows, dim);
+  kernels.norm.backward(y, inverse.data<float>() + piece.row, dy, dStream, piece.rows, dim);
 }
 
 std::vector<WeightProduct> Mlp::weightProducts() const {

@@ -25,6 +25,8 @@ std::string_view nameOf(Role role) {
     return "head";
   case Role::Encoding:
     return "encoding";
+  case Role::Gate:
+    return "gate";
   }
   return "";
 }
@@ -42,6 +44,21 @@ int64_t ParameterLayout::add(std::string name, Shape shape, Role role) {
   end += parameter.extent;
   parameters.push_back(std::move(parameter));
   return size() - 1;
+}
+
+int64_t ParameterLayout::find(std::string_view name) const {
+  for (int64_t index = 0; index < size(); ++index)
+    if (parameters[index].name == name)
+      return index;
+  return -1;
+}
+
+int64_t ParameterLayout::share(const std::string &name, const Shape &shape, Role role) {
+  const int64_t index = find(name);
+  if (index < 0)
+    return add(name, shape, role);
+  parameters[index].shared = true;
+  return index;
 }
 
 int64_t ParameterLayout::count() const {

@@ -20,7 +20,7 @@
 namespace pe::train {
 
 /// What a parameter is in the model; reinit and weight decay select by it.
-enum class Role : uint8_t { Embedding, Attention, Mlp, Head, Encoding };
+enum class Role : uint8_t { Embedding, Attention, Mlp, Head, Encoding, Gate };
 std::string_view nameOf(Role role);
 
 struct Parameter {
@@ -29,6 +29,10 @@ struct Parameter {
   Role role = Role::Encoding;
   /// Whether weight decay applies.
   bool decay = true;
+  /// Whether several layers use it: their gradients add.
+  bool shared = false;
+  /// Whether it keeps its initial values.
+  bool frozen = false;
   /// The optimizer keeps every element at or above this.
   float minimum = -std::numeric_limits<float>::infinity();
   /// Named formulas over the parameters that share its prefix (pe.monitor).
@@ -39,6 +43,9 @@ struct Parameter {
   /// count plus padding.
   int64_t extent = 0;
 };
+
+/// Whether a gradient replaces what is there or adds to it.
+enum class GradientUse : uint8_t { Replace, Add };
 
 /// One value per element of every parameter: the weights, their gradients, a moment.
 class ParameterBlock {
@@ -61,6 +68,11 @@ class ParameterLayout {
 public:
   /// Appends a parameter and returns its index.
   int64_t add(std::string name, Shape shape, Role role);
+  /// The index of the parameter of this name, which more than one layer uses from now on; it is
+  /// appended if there is none.
+  int64_t share(const std::string &name, const Shape &shape, Role role);
+  /// The index of the parameter of this name, or -1.
+  int64_t find(std::string_view name) const;
 
   Parameter &operator[](int64_t index) { return parameters[index]; }
   const Parameter &operator[](int64_t index) const { return parameters[index]; }

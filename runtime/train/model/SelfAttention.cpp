@@ -7,29 +7,31 @@
 #include "runtime/train/model/SelfAttention.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace pe::train {
 
-SelfAttention::SelfAttention(const std::string &prefix, int64_t dim, HeadShape shape,
-                             std::unique_ptr<AttentionFunction> attention, ParameterLayout &layout)
-    : dim(dim), shape(shape), function(std::move(attention)) {
-  int64_t queryDim = shape.heads * shape.headDim, keyDim = shape.keyHeads * shape.headDim;
-  int64_t first = layout.add(prefix + ".wq", {queryDim, dim}, Role::Attention);
-  layout.add(prefix + ".wk", {keyDim, dim}, Role::Attention);
-  layout.add(prefix + ".wv", {keyDim, dim}, Role::Attention);
-  projection = {layout[first].offset, queryDim + 2 * keyDim, dim};
-  int64_t last = layout.add(prefix + ".wo", {dim, queryDim}, Role::Attention);
-  output = {layout[last].offset, dim, queryDim};
-  for (const EncodingParameter &parameter : function->parameters()) {
-    int64_t index = layout.add(prefix + ".bias." + parameter.name, parameter.shape, Role::Encoding);
-    layout[index].decay = parameter.decay;
-    layout[index].minimum = parameter.minimum;
-    layout[index].monitor = parameter.monitor;
-    encoding.push_back(index);
-    encodingOffsets.push_back(layout[index].offset);
-    dEncoding.push_back(Tensor::zeros(DType::F32, parameter.shape));
-  }
+static std::string prefixOf(int64_t layer) {
+  return "layer" + std::to_string(layer) + ".attention";
 }
+
+SelfAttention::SelfAttention(int64_t layer, int64_t dim, HeadShape shape, bool shareEncoding,
+                             std::unique_ptr<AttentionFunction> attention, ParameterLayout &layout)
+    : layer(layer), dim(dim), shape(shape), function(std::move(attention)), projection([&] {
+        int64_t queryDim = shape.heads * shape.headDim, keyDim = shape.keyHeads * shape.headDim;
+        int64_t first = layout.add(prefixOf(layer) + ".wq", {queryDim, dim}, Role::Attention);
+        layout.add(prefixOf(layer) + ".wk", {keyDim, dim}, Role::Attention);
+        layout.add(prefixOf(layer) + ".wv", {keyDim, dim}, Role::Attention);
+        return Linear{layout[first].offset, queryDim + 2 * keyDim, dim};
+      }()),
+      output([&] {
+        int64_t queryDim = shape.heads * shape.headDim;
+        int64_t index = layout.add(prefixOf(layer) + ".wo", {dim, queryDim}, Role::Attention);
+        return Linear{layout[index].offset, dim, queryDim};
+      }()),
+      projected(prefixOf(layer), dim, shape.heads, function->projected(), layout),
+      encoding(shareEncoding ? "shared.bias" : prefixOf(layer) + ".bias", function->parameters(),
+               shareEncoding, layout) {}
 
 void SelfAttention::reserve(int64_t tokens) {
   auto room = [&](int64_t width) { return Tensor::zeros(DType::F32, {tokens, width}); };
@@ -42,6 +44,7 @@ void SelfAttention::reserve(int64_t tokens) {
     *tensor = room(queryDim);
   for (Tensor *tensor : {&k, &v, &dK, &dV})
     *tensor = room(keyDim);
+  projected.reserve(tokens);
 }
 
 /// Where the heads of a piece begin in a tensor [sequences, heads, length, headDim].
@@ -53,9 +56,9 @@ void SelfAttention::project(const Kernels &kernels, const float *parameters, con
                             int64_t length, const float *x) {
   float *y = normed.data<float>() + piece.row * dim;
   float *rows = packed.data<float>() + piece.row * projection.outputs;
-  kernels.rmsNormForward(x + piece.row * dim, y, inverse.data<float>() + piece.row, piece.rows,
-                         dim);
+  kernels.norm.forward(x + piece.row * dim, y, inverse.data<float>() + piece.row, piece.rows, dim);
   projection.forward(parameters, y, rows, piece.rows);
+  projected.project(parameters, piece, length, y);
   int64_t column = 0;
   for (auto [tensor, heads] :
        {std::pair{&q, shape.heads}, {&k, shape.keyHeads}, {&v, shape.keyHeads}}) {
@@ -66,24 +69,29 @@ void SelfAttention::project(const Kernels &kernels, const float *parameters, con
   }
 }
 
-AttentionInputs SelfAttention::inputs(const float *parameters, int64_t sequences,
-                                      int64_t length) const {
+AttentionInputs SelfAttention::inputs(const float *parameters, const Batch &batch) const {
   AttentionInputs result;
-  result.batch = sequences;
+  result.batch = batch.sequences;
   result.heads = shape.heads;
   result.keyHeads = shape.keyHeads;
-  result.length = length;
+  result.length = batch.length;
   result.headDim = shape.headDim;
   result.q = q.data<float>();
   result.k = k.data<float>();
   result.v = v.data<float>();
-  for (int64_t offset : encodingOffsets)
-    result.parameters.push_back(parameters + offset);
+  result.parameters = encoding.values(parameters);
+  result.projected = projected.values();
+  result.documents = batch.documents.data();
+  result.prefixes = batch.prefixes.data();
+  // Any odd factor gives every layer of a step a seed of its own.
+  result.seed = batch.seed + static_cast<uint64_t>(layer) * 0x9E3779B97F4A7C15u;
+  result.training = batch.training;
   return result;
 }
 
-Status SelfAttention::attend(const float *parameters, int64_t sequences, int64_t length) {
-  return function->forward(inputs(parameters, sequences, length), o.data<float>());
+Status SelfAttention::attend(const float *parameters, const Batch &batch) {
+  projected.sum(batch.sequences, batch.length);
+  return function->forward(inputs(parameters, batch), o.data<float>());
 }
 
 void SelfAttention::combine(const Kernels &kernels, const float *parameters, const Piece &piece,
@@ -104,11 +112,48 @@ void SelfAttention::combineBackward(const Kernels &kernels, const float *paramet
                      piece.rows, output.inputs, shape.heads, shape.headDim, length * shape.headDim);
 }
 
-Status SelfAttention::attendBackward(const float *parameters, int64_t sequences, int64_t length) {
-  AttentionGradients gradients{dQ.data<float>(), dK.data<float>(), dV.data<float>(), {}};
-  for (Tensor &gradient : dEncoding)
-    gradients.parameters.push_back(gradient.data<float>());
-  return function->backward(inputs(parameters, sequences, length), dO.data<float>(), gradients);
+Status SelfAttention::attendBackward(const float *parameters, const Batch &batch) {
+  Status status = function->backward(inputs(parameters, batch), dO.data<float>(),
+                                     {dQ.data<float>(), dK.data<float>(), dV.data<float>(),
+                                      encoding.gradients(), projected.gradients()});
+  if (status)
+    projected.sumBackward(batch.sequences, batch.length);
+  return status;
+}
+
+Expected<bool> SelfAttention::looksAhead(const float *parameters) {
+  constexpr int64_t kLength = 48;
+  Batch batch;
+  batch.resize(1, kLength);
+  reserve(kLength);
+  Random random(/*seed=*/1, "looks ahead");
+  for (Tensor *tensor : {&q, &k, &v})
+    random.fillNormal(*tensor, 0, 1);
+  std::vector<float> before(kLength * shape.heads * shape.headDim);
+  for (bool changed : {false, true}) {
+    // The last key of every head; what is projected of later tokens is data of the caller's.
+    for (int64_t head = 0; changed && head < shape.keyHeads; ++head)
+      for (int64_t d = 0; d < shape.headDim; ++d)
+        for (Tensor *tensor : {&k, &v})
+          tensor->data<float>()[((head + 1) * kLength - 1) * shape.headDim + d] += 1;
+    if (Status status = function->forward(inputs(parameters, batch), o.data<float>()); !status)
+      return status.takeError();
+    if (!changed)
+      std::copy_n(o.data<float>(), before.size(), before.begin());
+  }
+  for (int64_t head = 0; head < shape.heads; ++head)
+    for (int64_t i = 0; i < (kLength - 1) * shape.headDim; ++i) {
+      const int64_t place = head * kLength * shape.headDim + i;
+      if (std::bit_cast<uint32_t>(before[place]) != std::bit_cast<uint32_t>(o.data<float>()[place]))
+        return true;
+    }
+  return false;
+}
+
+std::vector<WeightProduct> SelfAttention::projectionProducts() const {
+  std::vector<WeightProduct> products = projected.weightProducts(normed.data<float>());
+  products.insert(products.begin(), {projection, normed.data<float>(), packed.data<float>()});
+  return products;
 }
 
 void SelfAttention::projectBackward(const Kernels &kernels, const float *parameters,
@@ -125,17 +170,9 @@ void SelfAttention::projectBackward(const Kernels &kernels, const float *paramet
   const float *y = normed.data<float>() + piece.row * dim;
   float *dy = dNormed.data<float>() + piece.row * dim;
   projection.backwardInput(parameters, rows, dy, piece.rows);
-  kernels.rmsNormBackward(y, inverse.data<float>() + piece.row, dy, dx + piece.row * dim,
-                          piece.rows, dim);
-}
-
-void SelfAttention::storeEncodingGradients(GradientUse use, float *gradients) const {
-  for (size_t i = 0; i < dEncoding.size(); ++i) {
-    const float *from = dEncoding[i].data<float>();
-    float *into = gradients + encodingOffsets[i];
-    for (int64_t element = 0; element < dEncoding[i].numel(); ++element)
-      into[element] = use == GradientUse::Add ? into[element] + from[element] : from[element];
-  }
+  projected.projectBackward(parameters, piece, length, dy);
+  kernels.norm.backward(y, inverse.data<float>() + piece.row, dy, dx + piece.row * dim, piece.rows,
+                        dim);
 }
 
 } // namespace pe::train

@@ -9,9 +9,10 @@
 #ifndef PE_RUNTIME_TRAIN_MODEL_SELFATTENTION_H
 #define PE_RUNTIME_TRAIN_MODEL_SELFATTENTION_H
 
+#include "runtime/train/data/Batches.h"
 #include "runtime/train/kernels/Kernels.h"
-#include "runtime/train/model/AttentionFunction.h"
-#include "runtime/train/model/Parameters.h"
+#include "runtime/train/model/EncodingParameters.h"
+#include "runtime/train/model/ProjectedInputs.h"
 #include "runtime/train/model/WeightGradients.h"
 
 namespace pe::train {
@@ -22,9 +23,10 @@ struct HeadShape {
 
 class SelfAttention {
 public:
-  /// Adds "PREFIX.wq" [heads * headDim, dim], ".wk", ".wv", ".wo" and the encoding's parameters as
-  /// "PREFIX.bias.NAME".
-  SelfAttention(const std::string &prefix, int64_t dim, HeadShape shape,
+  /// Adds the layer's "layerN.attention.wq" [heads * headDim, dim], ".wk", ".wv", ".wo", what the
+  /// encoding reads of its input (ProjectedInputs.h), and the encoding's parameters as
+  /// "layerN.attention.bias.NAME", or for all layers together "shared.bias.NAME".
+  SelfAttention(int64_t layer, int64_t dim, HeadShape shape, bool shareEncoding,
                 std::unique_ptr<AttentionFunction> function, ParameterLayout &layout);
 
   void reserve(int64_t tokens);
@@ -32,7 +34,7 @@ public:
   // Forward, in this order: `project` for every piece, `attend`, `combine` for every piece.
   void project(const Kernels &kernels, const float *parameters, const Piece &piece, int64_t length,
                const float *x);
-  Status attend(const float *parameters, int64_t sequences, int64_t length);
+  Status attend(const float *parameters, const Batch &batch);
   void combine(const Kernels &kernels, const float *parameters, const Piece &piece, int64_t length,
                float *x);
 
@@ -40,31 +42,38 @@ public:
   // before it on return.
   void combineBackward(const Kernels &kernels, const float *parameters, const Piece &piece,
                        int64_t length, const float *dx);
-  Status attendBackward(const float *parameters, int64_t sequences, int64_t length);
+  Status attendBackward(const float *parameters, const Batch &batch);
   void projectBackward(const Kernels &kernels, const float *parameters, const Piece &piece,
                        int64_t length, float *dx);
   /// The gradient of wo, ready when every piece went through `combineBackward` with this `dx`.
   WeightProduct outputProduct(const float *dx) const { return {output, merged.data<float>(), dx}; }
-  /// That of wq, wk and wv, ready when every piece went through `projectBackward`.
-  WeightProduct projectionProduct() const {
-    return {projection, normed.data<float>(), packed.data<float>()};
+  /// Those of everything that norm(x) is multiplied by, ready when every piece went through
+  /// `projectBackward`.
+  std::vector<WeightProduct> projectionProducts() const;
+  void storeBiasGradients(int64_t tokens, GradientUse use, float *gradients) const {
+    projected.storeBiases(tokens, use, gradients);
   }
   /// Writes or adds the gradients of the encoding's parameters, computed by attendBackward.
-  void storeEncodingGradients(GradientUse use, float *gradients) const;
+  void storeEncodingGradients(GradientUse use, float *gradients) const {
+    encoding.store(use, gradients);
+  }
+
+  /// Whether a query's result changes with a later key, tried on random numbers.
+  Expected<bool> looksAhead(const float *parameters);
 
   /// Indices of the encoding's parameters in the layout, as AttentionFunction lists them.
-  const std::vector<int64_t> &encodingParameters() const { return encoding; }
+  const std::vector<int64_t> &encodingParameters() const { return encoding.indices(); }
   const AttentionFunction &attention() const { return *function; }
 
 private:
-  AttentionInputs inputs(const float *parameters, int64_t sequences, int64_t length) const;
+  AttentionInputs inputs(const float *parameters, const Batch &batch) const;
 
-  int64_t dim;
+  int64_t layer, dim;
   HeadShape shape;
   std::unique_ptr<AttentionFunction> function;
   Linear projection, output;
-  std::vector<int64_t> encoding, encodingOffsets;
-  std::vector<Tensor> dEncoding;
+  ProjectedInputs projected;
+  EncodingParameters encoding;
   /// Per token: norm(x), 1 / rms(x); q, k and v side by side (in backward their gradients); the
   /// attention's result with concatenated heads, the gradients of that and of norm(x).
   Tensor normed, inverse, packed, merged, dMerged, dNormed;

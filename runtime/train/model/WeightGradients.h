@@ -11,6 +11,7 @@
 #define PE_RUNTIME_TRAIN_MODEL_WEIGHTGRADIENTS_H
 
 #include "runtime/train/model/Linear.h"
+#include "runtime/train/model/Parameters.h"
 #include "runtime/train/model/Work.h"
 
 #include <vector>
@@ -23,9 +24,6 @@ struct WeightProduct {
   const float *x = nullptr;
   const float *dy = nullptr;
 };
-
-/// Whether a backward pass replaces the gradients or adds to those of the batches before.
-enum class GradientUse : uint8_t { Replace, Add };
 
 class WeightTiles {
 public:

@@ -30,13 +30,13 @@ struct Piece {
 
 inline constexpr int64_t kPieceRows = 256;
 
-/// The pieces of a batch [sequences, length], in order.
-inline std::vector<Piece> piecesOf(int64_t sequences, int64_t length) {
+/// The pieces of a batch [sequences, length], in order, of at most `most` tokens.
+inline std::vector<Piece> piecesOf(int64_t sequences, int64_t length, int64_t most = kPieceRows) {
   std::vector<Piece> pieces;
   for (int64_t sequence = 0; sequence < sequences; ++sequence)
-    for (int64_t position = 0; position < length; position += kPieceRows)
-      pieces.push_back({sequence, position, sequence * length + position,
-                        std::min(kPieceRows, length - position)});
+    for (int64_t position = 0; position < length; position += most)
+      pieces.push_back(
+          {sequence, position, sequence * length + position, std::min(most, length - position)});
   return pieces;
 }
 

@@ -7,7 +7,7 @@
 #ifndef PE_RUNTIME_TRAIN_SESSION_CONFIG_H
 #define PE_RUNTIME_TRAIN_SESSION_CONFIG_H
 
-#include "runtime/train/model/Decoder.h"
+#include "runtime/train/model/InitialValues.h"
 #include "runtime/train/trainer/Evaluate.h"
 #include "runtime/train/trainer/Schedule.h"
 #include "runtime/train/trainer/Trainer.h"
@@ -43,7 +43,14 @@ struct TrainConfig {
   /// A .mlir file, or "none" for causal attention without positions.
   std::string encoding = "none";
   std::vector<PhaseConfig> phases = {{}};
+  Objective objective = Objective::Causal;
+  Vocabulary vocabulary;
   DecoderConfig model;
+  /// What replaces the pe.init of the encoding's parameters, by name.
+  InitialTexts initialValues;
+  /// POSIX extended regular expression of the parameters that keep their initial values; empty:
+  /// none.
+  std::string freeze;
   int64_t sequence = 256;
   int64_t batch = 16;
   /// AdamW's peak; Muon has one of its own.
@@ -67,6 +74,10 @@ struct TrainConfig {
   int64_t checkpointInterval = 200;
   bool resume = false;
 
+  /// Tokens of the text and, if some are masked, the mask.
+  int64_t tokenCount() const {
+    return vocabulary.size() + (objective == Objective::Masked ? 1 : 0);
+  }
   int64_t totalSteps() const {
     int64_t sum = 0;
     for (const PhaseConfig &phase : phases)

@@ -19,8 +19,8 @@ public:
     const int64_t steps = moment.trainer.steps();
     if (steps % config.evaluationInterval != 0 || steps == config.totalSteps())
       return Status::success();
-    auto bits = evaluate(moment.trainer.model(), moment.corpus.heldOut, config.evaluation,
-                         moment.trainer.parallel());
+    auto bits = evaluate(moment.trainer.model(), moment.corpus.heldOut, moment.rules,
+                         config.evaluation, moment.trainer.parallel());
     if (!bits)
       return bits.takeError();
     for (Observer *observer : moment.observers)
@@ -44,7 +44,7 @@ public:
       return Status::success();
     Evaluation evaluation = config.evaluation;
     evaluation.lengths = {config.sequence};
-    auto bits = evaluate(moment.trainer.model(), moment.corpus.heldOut, evaluation,
+    auto bits = evaluate(moment.trainer.model(), moment.corpus.heldOut, moment.rules, evaluation,
                          moment.trainer.parallel());
     if (!bits)
       return bits.takeError();

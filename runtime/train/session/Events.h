@@ -39,6 +39,7 @@ struct Moment {
   /// The phase of the step before (afterStep) or after (beforeStep), and its text.
   size_t phase = 0;
   const Corpus &corpus;
+  const BatchRules &rules;
   /// beforeStep: the next step is the first of its phase.
   bool phaseBegins = false;
 };

@@ -171,7 +171,7 @@ void LogWriter::writeStart(Session &session, const Metadata &identity) {
                           {"shape", parameter.shape},
                           {"role", nameOf(parameter.role)},
                           {"decay", parameter.decay},
-                          {"optimizer", optimizers.all()[route.optimizer]->name()},
+                          {"optimizer", optimizers.nameOf(index)},
                           {"why", route.why}});
   }
   writeLine(lineOf({{"event", "start"},

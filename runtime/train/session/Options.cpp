@@ -98,9 +98,72 @@ Setter only(const std::string &value, const std::string &why = "the rest is not 
   };
 }
 
+template <typename Access> Setter onOff(Access access) {
+  return [=](TrainConfig &config, const std::string &value) -> Status {
+    if (value != "on" && value != "off")
+      return makeError("expected 'on' or 'off', found '", value, "'");
+    access(config) = value == "on";
+    return Status::success();
+  };
+}
+
 constexpr const char *kOnGpus =
     "pe train runs on the CPU in float32; GPUs and other types are for the PyTorch package, "
     "which is not built yet";
+
+Expected<NormKind> parseNorm(const std::string &name) {
+  if (name == "rms")
+    return NormKind::Rms;
+  if (name == "layer")
+    return NormKind::Layer;
+  return makeError("expected ", joinChoices({"rms", "layer"}), ", found '", name, "'");
+}
+
+Status setProjections(TrainConfig &config, const std::string &value) {
+  if (value != "scaled" && value != "zero")
+    return makeError("expected ", joinChoices({"scaled", "zero"}), ", found '", value, "'");
+  config.model.zeroProjections = value == "zero";
+  return Status::success();
+}
+
+/// The parts of "a=1,b=uniform(0,2)" between commas that are in no parentheses.
+std::vector<std::string> splitList(const std::string &list) {
+  std::vector<std::string> parts;
+  int depth = 0;
+  for (char c : list.empty() ? list : list + ",") {
+    depth += (c == '(') - (c == ')');
+    if (parts.empty())
+      parts.emplace_back();
+    if (c == ',' && depth == 0)
+      parts.emplace_back();
+    else
+      parts.back().push_back(c);
+  }
+  if (!parts.empty())
+    parts.pop_back();
+  return parts;
+}
+
+/// NAME=VALUE,...
+Expected<std::map<std::string, std::string>> parseAssignments(const std::string &list) {
+  std::map<std::string, std::string> result;
+  for (const std::string &part : splitList(list)) {
+    const size_t equals = part.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == part.size())
+      return makeError("expected NAME=VALUE, found '", part, "'");
+    if (!result.emplace(part.substr(0, equals), part.substr(equals + 1)).second)
+      return makeError("'", part.substr(0, equals), "' is given twice");
+  }
+  return result;
+}
+
+Status setInitialTexts(TrainConfig &config, const std::string &list) {
+  auto texts = parseAssignments(list);
+  if (!texts)
+    return texts.takeError();
+  config.initialValues = *std::move(texts);
+  return Status::success();
+}
 
 Status setLengths(TrainConfig &config, const std::string &list) {
   config.evaluation.lengths.clear();
@@ -218,7 +281,11 @@ std::vector<Flag> flagsOfTraining() {
      text([](C &c) -> auto & { return c.phases[0].data; })},
     {"encoding", "none", ".mlir file with the entry @attention, or none",
      text([](C &c) -> auto & { return c.encoding; })},
-    {"objective", "causal", "what is learned: causal predicts the next character", only("causal")},
+    {"vocab", "char", "tokens of the text: char (96 characters) or byte",
+     choice(parseVocabulary, [](C &c) -> auto & { return c.vocabulary; })},
+    {"objective", "causal", "what is learned: causal predicts the next token, masked some that are "
+     "hidden (15 %: 80 % as a mask, 10 % as another, 10 % as they are), for encodings that look "
+     "both ways", choice(parseObjective, [](C &c) -> auto & { return c.objective; })},
     {"layers", "2",
      "blocks of attention and feed-forward layer",
      number<int64_t>(1, [](C &c) -> auto & { return c.model.layers; })},
@@ -230,8 +297,20 @@ std::vector<Flag> flagsOfTraining() {
     {"kv-heads", "4", "heads of keys and values; divides --heads",
      number<int64_t>(1, [](C &c) -> auto & { return c.model.keyHeads; })},
     {"activation", "relu2", "of the feed-forward layer: the square of ReLU", only("relu2")},
-    {"mlp-hidden-mult", "4", "hidden width of the feed-forward layer, in units of --dim",
-     number<int64_t>(1, [](C &c) -> auto & { return c.model.mlpMultiple; })},
+    {"mlp-hidden-mult", "4", "hidden width of the feed-forward layer, in units of --dim; 0: 4",
+     number<int64_t>(0, [](C &c) -> auto & { return c.model.mlpMultiple; })},
+    {"norm", "rms", "normalisation before every layer: rms or layer, without gain",
+     choice(parseNorm, [](C &c) -> auto & { return c.model.norm; })},
+    {"tie-head", "off", "on: the output head's matrix is the embedding's",
+     onOff([](C &c) -> auto & { return c.model.tieHead; })},
+    {"share-encoding", "off", "on: all layers use one set of the encoding's parameters",
+     onOff([](C &c) -> auto & { return c.model.shareEncoding; })},
+    {"init-proj", "scaled", "how the matrices that write to the residual stream start: scaled "
+     "(by 1 / sqrt(2 layers)) or zero", setProjections},
+    {"init", "", "NAME=VALUE,...: how parameters of the encoding start, in place of their pe.init",
+     setInitialTexts},
+    {"freeze", "", "regular expression (POSIX extended) of parameters that keep their values",
+     text([](C &c) -> auto & { return c.freeze; })},
     {"seq", "256", "characters of a training sequence",
      number<int64_t>(1, [](C &c) -> auto & { return c.sequence; })},
     {"batch", "16", "sequences of a step",

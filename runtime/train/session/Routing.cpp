@@ -32,8 +32,7 @@ std::string routingTable(Session &session) {
     const Parameter &parameter = layout[index];
     const Route &route = optimizers.routes()[index];
     const bool reinit = config.reinit.enabled && isTarget(parameter, config.reinit.change.target);
-    rows.push_back({parameter.name, shapeOf(parameter),
-                    std::string(optimizers.all()[route.optimizer]->name()),
+    rows.push_back({parameter.name, shapeOf(parameter), std::string(optimizers.nameOf(index)),
                     parameter.decay ? "yes" : "no", reinit ? "yes" : "no", route.why});
   }
   std::array<size_t, std::tuple_size_v<Row>> widths{};

@@ -11,7 +11,7 @@
 namespace pe::train {
 
 Expected<std::vector<std::shared_ptr<const Corpus>>>
-readCorpora(const std::vector<PhaseConfig> &phases) {
+readCorpora(const std::vector<PhaseConfig> &phases, const Vocabulary &vocabulary) {
   std::map<std::string, std::shared_ptr<const Corpus>> known;
   std::vector<std::shared_ptr<const Corpus>> result;
   for (const PhaseConfig &phase : phases) {
@@ -22,7 +22,7 @@ readCorpora(const std::vector<PhaseConfig> &phases) {
         source = defaultCorpus();
       if (!source)
         return source.takeError();
-      auto read = readCorpus(*source);
+      auto read = readCorpus(*source, vocabulary);
       if (!read)
         return read.takeError();
       corpus = std::make_shared<const Corpus>(std::move(*read));
@@ -35,11 +35,19 @@ readCorpora(const std::vector<PhaseConfig> &phases) {
 Expected<std::unique_ptr<Session>>
 Session::create(const TrainConfig &config, Environment environment,
                 std::vector<std::shared_ptr<const Corpus>> corpora, Metadata identity) {
-  auto model = Decoder::create(config.model, environment.kernels, environment.attention);
+  DecoderConfig shape = config.model;
+  shape.vocabulary = config.tokenCount();
+  auto model =
+      Decoder::create(shape, environment.kernels, environment.attention, environment.embedding);
   if (!model)
     return model.takeError();
-  if (Status status = setInitialValues(**model, config.seed); !status)
+  if (Status status = setInitialValues(**model, config.seed, config.initialValues); !status)
     return status.takeError();
+  if (Status status = (*model)->freeze(config.freeze); !status)
+    return status.takeError().within("--freeze");
+  if (config.objective == Objective::Causal)
+    if (Status status = (*model)->checkCausal(); !status)
+      return status.takeError();
   std::unique_ptr<Session> session(new Session(config, std::move(environment)));
   session->texts = std::move(corpora);
   session->identity = std::move(identity);
@@ -72,6 +80,11 @@ Status Session::resume() {
   return Status::success();
 }
 
+BatchRules Session::rules() const {
+  return {settings.objective, state->model().attention(0).attention().readsPrefixes(),
+          static_cast<int32_t>(settings.vocabulary.size())};
+}
+
 std::vector<double> Session::rates(int64_t step, int64_t steps) const {
   std::vector<double> result;
   for (double peak : {settings.learningRate, settings.optimizer.muon.learningRate})
@@ -84,12 +97,13 @@ std::vector<double> Session::rates(int64_t step, int64_t steps) const {
 /// Trains the steps of one phase, whose first is step `begin` of the run, that are not done yet.
 Status Session::runPhase(size_t phase, int64_t begin, const std::vector<Observer *> &observers) {
   const int64_t steps = settings.phases[phase].steps;
+  const BatchRules batchRules = rules();
   auto sampler = BatchSampler::create(texts[phase]->training, settings.batch, settings.sequence,
-                                      settings.seed);
+                                      settings.seed, batchRules);
   if (!sampler)
     return sampler.takeError();
   std::vector<Batch> batches(settings.accumulate);
-  Moment moment{*state, observers, phase, *texts[phase]};
+  Moment moment{*state, observers, phase, *texts[phase], batchRules};
   for (int64_t step = state->steps(); step < begin + steps; ++step) {
     moment.phaseBegins = step == begin;
     for (const std::unique_ptr<Event> &event : events)
@@ -118,7 +132,8 @@ Expected<std::map<int64_t, double>> Session::run(const std::vector<Observer *> &
       return status.takeError();
     begin += settings.phases[phase].steps;
   }
-  auto bits = evaluate(state->model(), corpus().heldOut, settings.evaluation, environment.parallel);
+  auto bits = evaluate(state->model(), corpus().heldOut, rules(), settings.evaluation,
+                       environment.parallel);
   if (!bits)
     return bits;
   for (Observer *observer : observers)

@@ -18,11 +18,13 @@ struct Environment {
   Kernels kernels;
   AttentionFactory attention;
   ParallelFor &parallel;
+  /// Encodings that are added to the token embedding; empty: none.
+  EmbeddingFactory embedding = {};
 };
 
 /// The texts of a run's phases; a text used twice is read once.
 Expected<std::vector<std::shared_ptr<const Corpus>>>
-readCorpora(const std::vector<PhaseConfig> &phases);
+readCorpora(const std::vector<PhaseConfig> &phases, const Vocabulary &vocabulary = {});
 
 class Session {
 public:
@@ -46,6 +48,7 @@ private:
   Status resume();
   /// The learning rate of each optimizer at step `step` of a phase of `steps`.
   std::vector<double> rates(int64_t step, int64_t steps) const;
+  BatchRules rules() const;
 
   TrainConfig settings;
   Environment environment;

@@ -15,31 +15,56 @@ namespace {
 /// Tokens of one forward call.
 constexpr int64_t kTokensAtOnce = 8192;
 
-/// The summed loss of the scored characters, in nats.
-Expected<double> lossWithContext(Decoder &model, std::span<const uint8_t> text,
-                                 const std::vector<int64_t> &starts, int64_t longest,
-                                 int64_t length, int64_t scored, ParallelFor &parallel) {
+/// What is scored, and with which context.
+struct Windows {
+  const Text &text;
+  const BatchRules &rules;
+  /// Of windows of `longest` tokens; the last `scored` of each are scored.
+  std::vector<int64_t> starts;
+  int64_t longest, scored;
+};
+
+/// The last `batch.length` tokens of a window become a row of the batch. What is masked is the same
+/// for every length.
+void setRow(Batch &batch, int64_t row, const Windows &windows, int64_t start) {
+  const int64_t unscored = batch.length - windows.scored;
+  batch.set(row, windows.text, start + windows.longest - batch.length);
+  if (windows.rules.objective == Objective::Masked) {
+    Random random(/*seed=*/0, "evaluation." + std::to_string(start));
+    batch.mask(row, unscored, windows.rules, random);
+    return;
+  }
+  if (windows.rules.prefixes)
+    batch.setPrefix(row, std::min(batch.length / 2, unscored));
+  std::fill_n(batch.weights.begin() + row * batch.length, unscored, 0.0f);
+}
+
+/// The mean loss of what is scored, in nats.
+Expected<double> lossWithContext(Decoder &model, const Windows &windows, int64_t length,
+                                 ParallelFor &parallel) {
+  const std::vector<int64_t> &starts = windows.starts;
   int64_t atOnce = std::max<int64_t>(1, kTokensAtOnce / length);
-  double sum = 0;
+  double sum = 0, weight = 0;
   Batch batch;
   for (size_t begin = 0; begin < starts.size(); begin += atOnce) {
     int64_t count = std::min<int64_t>(atOnce, static_cast<int64_t>(starts.size() - begin));
     batch.resize(count, length);
     for (int64_t row = 0; row < count; ++row)
-      batch.set(row, text, starts[begin + row] + longest - length);
+      setRow(batch, row, windows, starts[begin + row]);
     if (Status status = model.forward(batch, 0.0f, parallel); !status)
       return status.takeError();
-    for (int64_t row = 0; row < count; ++row)
-      for (int64_t i = length - scored; i < length; ++i)
-        sum += model.losses()[row * length + i];
+    weight += batch.totalWeight();
+    for (float loss : model.losses())
+      sum += loss;
   }
-  return sum;
+  return sum / weight;
 }
 
 } // namespace
 
-Expected<std::map<int64_t, double>> evaluate(Decoder &model, std::span<const uint8_t> heldOut,
-                                             const Evaluation &evaluation, ParallelFor &parallel) {
+Expected<std::map<int64_t, double>> evaluate(Decoder &model, const Text &heldOut,
+                                             const BatchRules &rules, const Evaluation &evaluation,
+                                             ParallelFor &parallel) {
   std::map<int64_t, double> result;
   if (evaluation.lengths.empty())
     return result;
@@ -47,16 +72,16 @@ Expected<std::map<int64_t, double>> evaluate(Decoder &model, std::span<const uin
       std::minmax_element(evaluation.lengths.begin(), evaluation.lengths.end());
   if (*shortest < 1)
     return makeError("expected --eval-lengths of at least 1, found ", *shortest);
-  int64_t scored = std::min(evaluation.scored, *shortest);
   auto starts = evaluationWindows(heldOut, evaluation.windows, *longest);
   if (!starts)
     return starts.takeError();
-  double characters = static_cast<double>(evaluation.windows * scored);
+  const Windows windows{heldOut, rules, *std::move(starts), *longest,
+                        std::min(evaluation.scored, *shortest)};
   for (int64_t length : evaluation.lengths) {
-    auto loss = lossWithContext(model, heldOut, *starts, *longest, length, scored, parallel);
+    auto loss = lossWithContext(model, windows, length, parallel);
     if (!loss)
       return loss.takeError();
-    result[length] = *loss / characters / std::numbers::ln2;
+    result[length] = *loss / std::numbers::ln2;
   }
   return result;
 }

@@ -2,7 +2,9 @@
 //
 // The same characters are scored every time; only the context before them grows: the last 128 of
 // each window, given the last `length` characters. So a difference between two lengths is the
-// effect of the context (and of extrapolation beyond the trained length), not of the text.
+// effect of the context (and of extrapolation beyond the trained length), not of the text. With the
+// masked objective, what is scored is what is masked of these characters, the same for every
+// length.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,9 +24,10 @@ struct Evaluation {
   int64_t scored = 128;
 };
 
-/// Context length -> bits per character over the scored characters of `heldOut`.
-Expected<std::map<int64_t, double>> evaluate(Decoder &model, std::span<const uint8_t> heldOut,
-                                             const Evaluation &evaluation, ParallelFor &parallel);
+/// Context length -> bits per character (or byte) over what is scored of `heldOut`.
+Expected<std::map<int64_t, double>> evaluate(Decoder &model, const Text &heldOut,
+                                             const BatchRules &rules, const Evaluation &evaluation,
+                                             ParallelFor &parallel);
 
 } // namespace pe::train
 

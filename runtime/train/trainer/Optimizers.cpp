@@ -16,16 +16,21 @@ namespace {
 /// Elements of one item of a norm.
 constexpr int64_t kSlice = 8192;
 
-constexpr size_t kAdamW = 0, kMuon = 1;
+constexpr size_t kAdamW = 0, kMuon = 1, kNone = Route::kNone;
 
 Route routeOf(const Parameter &parameter, OptimizerKind kind) {
+  if (parameter.frozen)
+    return {kNone, "frozen: it keeps its initial values"};
   switch (parameter.role) {
   case Role::Embedding:
-    return {kAdamW, "embedding: its rows are looked up, not multiplied"};
+    return {kAdamW, parameter.shared ? "embedding and output head in one"
+                                     : "embedding: its rows are looked up, not multiplied"};
   case Role::Head:
     return {kAdamW, "output head: one row for each token"};
   case Role::Encoding:
     return {kAdamW, "parameter of the encoding"};
+  case Role::Gate:
+    return {kAdamW, "what the encoding reads: one row for each head"};
   case Role::Attention:
   case Role::Mlp:
     break;
@@ -54,7 +59,8 @@ Optimizers::Optimizers(const ParameterLayout &layout, const Kernels &kernels,
   std::vector<std::vector<int64_t>> chosen(2);
   for (int64_t index = 0; index < layout.size(); ++index) {
     ways.push_back(routeOf(layout[index], config.kind));
-    chosen[ways.back().optimizer].push_back(index);
+    if (ways.back().optimizer != kNone)
+      chosen[ways.back().optimizer].push_back(index);
     for (int64_t begin = 0; begin < layout[index].extent; begin += kSlice)
       slices.push_back(
           {index, layout[index].offset + begin, std::min(kSlice, layout[index].extent - begin)});
@@ -72,7 +78,8 @@ Norms Optimizers::norms(const ParameterBlock &block, ParallelFor &parallel) cons
   Norms result{0, std::vector<double>(list.size())};
   for (size_t item = 0; item < slices.size(); ++item) {
     result.total += sums[item];
-    result.each[ways[slices[item].parameter].optimizer] += sums[item];
+    if (const size_t optimizer = ways[slices[item].parameter].optimizer; optimizer != kNone)
+      result.each[optimizer] += sums[item];
   }
   result.total = std::sqrt(result.total);
   for (double &norm : result.each)
@@ -92,26 +99,44 @@ Status Optimizers::step(ParameterBlock &values, const ParameterBlock &gradients,
   return Status::success();
 }
 
+std::string_view Optimizers::nameOf(int64_t parameter) const {
+  const size_t optimizer = ways[parameter].optimizer;
+  return optimizer == kNone ? "none" : list[optimizer]->name();
+}
+
+std::vector<StateBlock> *Optimizers::stateOf(int64_t parameter) {
+  const size_t optimizer = ways[parameter].optimizer;
+  return optimizer == kNone ? nullptr : &list[optimizer]->state();
+}
+
 void Optimizers::reset(int64_t parameter) {
-  for (StateBlock &block : list[ways[parameter].optimizer]->state())
+  std::vector<StateBlock> *blocks = stateOf(parameter);
+  if (!blocks)
+    return;
+  for (StateBlock &block : *blocks)
     std::fill_n(block.at(parameter), layout[parameter].extent, 0.0f);
   counts[parameter] = 0;
 }
 
 float *Optimizers::find(std::string_view name, int64_t parameter) {
-  for (StateBlock &block : list[ways[parameter].optimizer]->state())
-    if (block.name() == name)
-      return block.at(parameter);
+  if (std::vector<StateBlock> *blocks = stateOf(parameter))
+    for (StateBlock &block : *blocks)
+      if (block.name() == name)
+        return block.at(parameter);
   return nullptr;
 }
 
 std::vector<StatePart> Optimizers::state() {
   std::vector<StatePart> parts;
-  for (int64_t index = 0; index < layout.size(); ++index)
-    for (StateBlock &block : list[ways[index].optimizer]->state())
+  for (int64_t index = 0; index < layout.size(); ++index) {
+    std::vector<StateBlock> *blocks = stateOf(index);
+    if (!blocks)
+      continue;
+    for (StateBlock &block : *blocks)
       parts.push_back({block.name() + "." + layout[index].name,
                        Tensor::borrow(block.at(index), DType::F32, layout[index].shape),
                        block.least()});
+  }
   parts.push_back({"updates", viewOf(counts)});
   return parts;
 }

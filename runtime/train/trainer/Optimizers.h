@@ -29,7 +29,9 @@ struct OptimizerConfig {
 
 /// The way of one parameter.
 struct Route {
-  /// Index in Optimizers::all().
+  /// Of a parameter that no optimizer updates.
+  static constexpr size_t kNone = std::numeric_limits<size_t>::max();
+  /// Index in Optimizers::all(), or kNone.
   size_t optimizer = 0;
   std::string why;
 };
@@ -48,6 +50,8 @@ public:
   const std::vector<std::unique_ptr<Optimizer>> &all() const { return list; }
   /// By the parameter's index in the layout.
   const std::vector<Route> &routes() const { return ways; }
+  /// The name of a parameter's optimizer, or "none".
+  std::string_view nameOf(int64_t parameter) const;
 
   Norms norms(const ParameterBlock &block, ParallelFor &parallel) const;
   /// One update; `rates` has the learning rate of each optimizer.
@@ -68,6 +72,9 @@ private:
   struct Slice {
     int64_t parameter, offset, count;
   };
+
+  /// The blocks of a parameter's optimizer; null if it has none.
+  std::vector<StateBlock> *stateOf(int64_t parameter);
 
   const ParameterLayout &layout;
   Kernels kernels;

@@ -21,6 +21,8 @@ constexpr int64_t kMaxSkipsInARow = 20;
 } // namespace
 
 bool isTarget(const Parameter &parameter, ReinitTarget target) {
+  if (parameter.frozen)
+    return false;
   bool attention = parameter.role == Role::Attention && target != ReinitTarget::Mlp;
   bool mlp = parameter.role == Role::Mlp && target != ReinitTarget::Attention;
   return attention || mlp;
@@ -43,11 +45,13 @@ Trainer::Trainer(std::unique_ptr<Decoder> model, const Kernels &kernels,
     : decoder(std::move(model)), updaters(decoder->layout(), kernels, config), pool(parallel) {}
 
 Expected<double> Trainer::accumulate(std::span<const Batch> batches) {
-  double sum = 0, tokens = 0;
+  double sum = 0, weight = 0;
   for (const Batch &batch : batches)
-    tokens += static_cast<double>(batch.inputs.size());
+    weight += batch.totalWeight();
+  if (!(weight > 0))
+    return makeError("expected a batch with something to learn, found all weights of targets 0");
   for (const Batch &batch : batches) {
-    if (Status status = decoder->forward(batch, static_cast<float>(1 / tokens), pool); !status)
+    if (Status status = decoder->forward(batch, static_cast<float>(1 / weight), pool); !status)
       return status.takeError();
     for (float loss : decoder->losses())
       sum += loss;
@@ -55,7 +59,11 @@ Expected<double> Trainer::accumulate(std::span<const Batch> batches) {
     if (Status status = decoder->backward(batch, pool, use); !status)
       return status.takeError();
   }
-  return sum / tokens;
+  // What is not trained has no part in norms and clipping.
+  for (const Parameter &parameter : decoder->layout().all())
+    if (parameter.frozen)
+      std::fill_n(decoder->gradients().at(parameter), parameter.extent, 0.0f);
+  return sum / weight;
 }
 
 Expected<StepReport> Trainer::step(std::span<const Batch> batches,

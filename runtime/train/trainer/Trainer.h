@@ -41,7 +41,7 @@ struct ReinitChange {
 struct StepReport {
   /// Counted from 0.
   int64_t step = 0;
-  /// Mean over the step's tokens, in nats.
+  /// Mean over the step's targets by their weights, in nats.
   double loss = 0;
   /// Norm of all gradients, before clipping.
   double gradientNorm = 0;
@@ -77,7 +77,7 @@ public:
   std::vector<StatePart> state();
 
 private:
-  /// The step's loss and its gradients.
+  /// The step's loss and its gradients; those of frozen parameters are 0.
   Expected<double> accumulate(std::span<const Batch> batches);
 
   std::unique_ptr<Decoder> decoder;

@@ -2,8 +2,6 @@
 
 #include "runtime/core/Hash.h"
 #include "runtime/train/data/Batches.h"
-#include "runtime/train/data/Corpus.h"
-#include "runtime/train/data/Vocabulary.h"
 
 #include <filesystem>
 #include <fstream>
@@ -35,19 +33,34 @@ TEST(Vocabulary, CoversPrintableTextAndNewline) {
   std::string text = "\n";
   for (char c = 32; c < 127; ++c)
     text.push_back(c);
-  std::vector<uint8_t> tokens;
-  encode(text, tokens);
-  EXPECT_EQ(std::set<uint8_t>(tokens.begin(), tokens.end()).size(), size_t(kVocabulary));
-  EXPECT_EQ(*std::max_element(tokens.begin(), tokens.end()), kVocabulary - 1);
-  EXPECT_EQ(decode(tokens), text);
+  const Vocabulary vocabulary;
+  std::vector<int32_t> tokens;
+  vocabulary.encode(text, tokens);
+  EXPECT_EQ(std::set<int32_t>(tokens.begin(), tokens.end()).size(), size_t(vocabulary.size()));
+  EXPECT_EQ(*std::max_element(tokens.begin(), tokens.end()), vocabulary.size() - 1);
+  EXPECT_EQ(vocabulary.decode(tokens), text);
 }
 
 TEST(Vocabulary, ReplacesWhatItDoesNotHave) {
-  std::vector<uint8_t> tokens;
-  encode("a\tb\r\nc\xC3\xA9"
-         "d\x01",
-         tokens);
-  EXPECT_EQ(decode(tokens), "a b\nc?d?");
+  const Vocabulary vocabulary;
+  std::vector<int32_t> tokens;
+  vocabulary.encode("a\tb\r\nc\xC3\xA9"
+                    "d\x01",
+                    tokens);
+  EXPECT_EQ(vocabulary.decode(tokens), "a b\nc?d?");
+}
+
+TEST(Vocabulary, BytesLoseNothing) {
+  auto vocabulary = parseVocabulary("byte");
+  ASSERT_TRUE(vocabulary);
+  EXPECT_EQ(vocabulary->size(), 256);
+  const std::string text("a\t\xC3\xA9\r\n\xFF\0z", 9);
+  std::vector<int32_t> tokens;
+  vocabulary->encode(text, tokens);
+  EXPECT_EQ(tokens, (std::vector<int32_t>{'a', '\t', 0xC3, 0xA9, '\r', '\n', 0xFF, 0, 'z'}));
+  EXPECT_EQ(vocabulary->decode(tokens), text);
+  EXPECT_EQ(parseVocabulary("word").error().getMessage(),
+            "expected 'char' or 'byte', found 'word'");
 }
 
 TEST(Corpus, HoldsOutEveryTenthFileInOrderOfPaths) {
@@ -61,8 +74,9 @@ TEST(Corpus, HoldsOutEveryTenthFileInOrderOfPaths) {
   // a/f00 a/f02 ... a/f18, b/f01 ...: the tenth is a/f18 = 's', the twentieth b/f19 = 't'.
   auto corpus = readCorpus({directory.path.string(), {}});
   ASSERT_TRUE(corpus) << corpus.error().getMessage();
-  EXPECT_EQ(decode(corpus->heldOut), "st");
-  EXPECT_EQ(decode(corpus->training), "acegikmoqbdfhjlnpr");
+  EXPECT_EQ(Vocabulary().decode(corpus->heldOut.tokens), "st");
+  EXPECT_EQ(Vocabulary().decode(corpus->training.tokens), "acegikmoqbdfhjlnpr");
+  EXPECT_EQ(corpus->heldOut.starts, (std::vector<int64_t>{0, 1}));
   EXPECT_EQ(corpus->files, 20);
   EXPECT_EQ(corpus->heldOutFiles, 2);
   EXPECT_EQ(corpus->bytes, 20);
@@ -102,19 +116,20 @@ TEST(Corpus, FindsTextOnThisMachine) {
   ASSERT_TRUE(source) << source.error().getMessage();
   auto corpus = readCorpus(*source);
   ASSERT_TRUE(corpus) << corpus.error().getMessage();
-  EXPECT_GT(corpus->training.size(), 100000u);
-  EXPECT_GT(corpus->heldOut.size(), 10000u);
+  EXPECT_GT(corpus->training.tokens.size(), 100000u);
+  EXPECT_GT(corpus->heldOut.tokens.size(), 10000u);
 }
 
-std::vector<uint8_t> counting(int64_t size) {
-  std::vector<uint8_t> text(size);
+Text counting(int64_t size) {
+  Text text;
+  text.starts = {0};
   for (int64_t i = 0; i < size; ++i)
-    text[i] = static_cast<uint8_t>(i % 96);
+    text.tokens.push_back(static_cast<int32_t>(i % 96));
   return text;
 }
 
 TEST(Batches, TargetsAreTheNextCharacters) {
-  std::vector<uint8_t> text = counting(1000);
+  const Text text = counting(1000);
   auto sampler = BatchSampler::create(text, 3, 50, 7);
   ASSERT_TRUE(sampler);
   Batch batch;
@@ -125,7 +140,7 @@ TEST(Batches, TargetsAreTheNextCharacters) {
 }
 
 TEST(Batches, DependOnSeedAndStepAlone) {
-  std::vector<uint8_t> text = counting(5000);
+  const Text text = counting(5000);
   Batch a, b;
   BatchSampler::create(text, 4, 20, 7)->fill(3, a);
   auto again = BatchSampler::create(text, 4, 20, 7);
@@ -138,7 +153,7 @@ TEST(Batches, DependOnSeedAndStepAlone) {
 }
 
 TEST(Batches, ReachTheEndsOfTheText) {
-  std::vector<uint8_t> text = {0, 1, 2, 3};
+  const Text text = counting(4);
   auto sampler = BatchSampler::create(text, 1, 2, 1);
   ASSERT_TRUE(sampler);
   std::set<int32_t> starts;
@@ -151,8 +166,70 @@ TEST(Batches, ReachTheEndsOfTheText) {
   EXPECT_FALSE(BatchSampler::create(text, 1, 4, 1));
 }
 
+TEST(Batches, CountDocumentsInTheirSequence) {
+  Text text = counting(40);
+  text.starts = {0, 10, 13, 13, 30};
+  Batch batch;
+  batch.resize(2, 6);
+  batch.set(0, text, 8);
+  batch.set(1, text, 20);
+  EXPECT_EQ(batch.documents, (std::vector<int32_t>{0, 0, 1, 1, 1, 3, 0, 0, 0, 0, 0, 0}));
+}
+
+TEST(Batches, MaskTheRightShares) {
+  const Text text = counting(5000);
+  const BatchRules rules{.objective = Objective::Masked, .maskToken = 96};
+  auto sampler = BatchSampler::create(text, 8, 500, 7, rules);
+  ASSERT_TRUE(sampler);
+  int64_t chosen = 0, masked = 0, same = 0, other = 0, total = 0;
+  for (int64_t step = 0; step < 5; ++step) {
+    Batch plain, batch;
+    BatchSampler::create(text, 8, 500, 7)->fill(step, plain);
+    sampler->fill(step, batch);
+    EXPECT_EQ(batch.targets, plain.inputs);
+    for (size_t i = 0; i < batch.inputs.size(); ++i, ++total) {
+      EXPECT_TRUE(batch.weights[i] == 0 || batch.weights[i] == 1);
+      if (batch.weights[i] == 0) {
+        EXPECT_EQ(batch.inputs[i], batch.targets[i]);
+        continue;
+      }
+      ++chosen;
+      masked += batch.inputs[i] == 96;
+      same += batch.inputs[i] == batch.targets[i];
+      other += batch.inputs[i] != 96 && batch.inputs[i] != batch.targets[i];
+      EXPECT_LE(batch.inputs[i], 96);
+    }
+  }
+  // Of 20000 tokens: within four standard deviations.
+  const double count = static_cast<double>(chosen);
+  EXPECT_NEAR(count / static_cast<double>(total), 0.15, 0.011);
+  EXPECT_NEAR(static_cast<double>(masked) / count, 0.8, 0.03);
+  EXPECT_NEAR(static_cast<double>(other) / count, 0.1, 0.025);
+  EXPECT_NEAR(static_cast<double>(same) / count, 0.1, 0.025);
+}
+
+TEST(Batches, MaskSomethingOfEverySequence) {
+  const Text text = counting(50);
+  auto sampler = BatchSampler::create(text, 16, 1, 7, {Objective::Masked, false, 96});
+  Batch batch;
+  sampler->fill(0, batch);
+  EXPECT_EQ(batch.weights, std::vector<float>(16, 1.0f));
+}
+
+TEST(Batches, TeachNothingOfWhatAPrefixShows) {
+  const Text text = counting(500);
+  auto sampler = BatchSampler::create(text, 40, 10, 7, {Objective::Causal, true, 96});
+  Batch batch;
+  sampler->fill(0, batch);
+  std::set<int32_t> lengths(batch.prefixes.begin(), batch.prefixes.end());
+  EXPECT_EQ(lengths, (std::set<int32_t>{0, 1, 2, 3, 4, 5}));
+  for (int64_t row = 0; row < 40; ++row)
+    for (int64_t i = 0; i < 10; ++i)
+      EXPECT_EQ(batch.weights[row * 10 + i], i + 1 < batch.prefixes[row] ? 0 : 1);
+}
+
 TEST(Batches, SpreadWindowsOverTheText) {
-  std::vector<uint8_t> text = counting(1000);
+  const Text text = counting(1000);
   auto starts = evaluationWindows(text, 5, 99);
   ASSERT_TRUE(starts);
   EXPECT_EQ(*starts, (std::vector<int64_t>{0, 225, 450, 675, 900}));

@@ -9,7 +9,7 @@ using namespace pe::train;
 
 namespace {
 
-float meanScale(const Batch &batch) { return 1.0f / static_cast<float>(batch.inputs.size()); }
+float meanScale(const Batch &batch) { return static_cast<float>(1 / batch.totalWeight()); }
 
 /// Every parameter's gradient at a few elements, against central differences in double.
 void expectGradients(Decoder &model, const Batch &batch) {
@@ -53,6 +53,136 @@ TEST(Decoder, GradientsWithSharedKeyHeadsAndLongSequences) {
   auto model = makeModel(
       {.layers = 1, .dim = 32, .heads = 4, .keyHeads = 2, .mlpMultiple = 1, .vocabulary = 8});
   expectGradients(*model, makeBatch(2, 300, 8));
+}
+
+TEST(Decoder, GradientsWithSharedParameters) {
+  auto model = makeModel({.layers = 3,
+                          .dim = 16,
+                          .heads = 2,
+                          .keyHeads = 2,
+                          .mlpMultiple = 1,
+                          .vocabulary = 16,
+                          .tieHead = true,
+                          .shareEncoding = true});
+  EXPECT_EQ(model->layout().find("head"), -1);
+  EXPECT_EQ(model->layout().count(Role::Encoding), 2 + 1);
+  expectGradients(*model, makeBatch(3, 21, 16));
+}
+
+TEST(Decoder, GradientsWithLayerNorm) {
+  auto model = makeModel({.layers = 2,
+                          .dim = 16,
+                          .heads = 2,
+                          .keyHeads = 2,
+                          .mlpMultiple = 2,
+                          .vocabulary = 16,
+                          .norm = NormKind::Layer});
+  expectGradients(*model, makeBatch(3, 21, 16));
+}
+
+// Sequences of more than one piece: gates add up over all of them.
+TEST(Decoder, GradientsOfWhatAnEncodingReads) {
+  auto model = makeModel(
+      {.layers = 2, .dim = 16, .heads = 2, .keyHeads = 1, .mlpMultiple = 1, .vocabulary = 8},
+      /*gated=*/true);
+  EXPECT_EQ(model->layout().count(Role::Gate), 2 * (2 * 16 + 2 + 16));
+  expectGradients(*model, makeBatch(2, 270, 8));
+}
+
+TEST(Decoder, GradientsWithWeightsOfTargets) {
+  auto model = makeModel(
+      {.layers = 1, .dim = 16, .heads = 2, .keyHeads = 2, .mlpMultiple = 1, .vocabulary = 13});
+  Batch batch = makeBatch(3, 21, 13);
+  for (size_t i = 0; i < batch.weights.size(); ++i)
+    batch.weights[i] = static_cast<float>(i % 3) / 2;
+  expectGradients(*model, batch);
+}
+
+/// Adds the rows of a table to the token embedding.
+struct NaiveEmbedding : EmbeddingFunction {
+  NaiveEmbedding(int64_t positions, int64_t dim)
+      : dim(dim), list{{"table", {positions, dim}, "normal(1)"}} {}
+
+  const std::vector<EncodingParameter> &parameters() const override { return list; }
+  Status forward(int64_t batch, int64_t length, const float *x,
+                 const std::vector<const float *> &parameters, float *y) override {
+    for (int64_t i = 0; i < batch * length * dim; ++i)
+      y[i] = x[i] + parameters[0][i % (length * dim)];
+    return Status::success();
+  }
+  Status backward(int64_t batch, int64_t length, const float *, const std::vector<const float *> &,
+                  const float *dY, const std::vector<float *> &gradients) override {
+    std::fill_n(gradients[0], list[0].shape[0] * dim, 0.0f);
+    for (int64_t i = 0; i < batch * length * dim; ++i)
+      gradients[0][i % (length * dim)] += dY[i];
+    return Status::success();
+  }
+
+  int64_t dim;
+  std::vector<EncodingParameter> list;
+};
+
+TEST(Decoder, GradientsOfAnEmbeddingOfPositions) {
+  auto model = makeModel(
+      {.layers = 1, .dim = 16, .heads = 2, .keyHeads = 2, .mlpMultiple = 1, .vocabulary = 16},
+      /*gated=*/false, [](int64_t dim) {
+        return Expected<std::unique_ptr<EmbeddingFunction>>(
+            std::make_unique<NaiveEmbedding>(12, dim));
+      });
+  expectGradients(*model, makeBatch(3, 12, 16));
+}
+
+/// Losses and gradients where logits take at most `bytes`.
+std::pair<std::vector<float>, std::vector<float>> resultsWith(int64_t bytes, ParallelFor &parallel,
+                                                              int64_t chunks) {
+  auto model = makeModel({.layers = 1,
+                          .dim = 16,
+                          .heads = 2,
+                          .keyHeads = 2,
+                          .mlpMultiple = 1,
+                          .vocabulary = 21,
+                          .logitBytes = bytes});
+  const Batch batch = makeBatch(5, 300, 21);
+  EXPECT_TRUE(model->forward(batch, meanScale(batch), parallel));
+  EXPECT_TRUE(model->backward(batch, parallel));
+  EXPECT_EQ(model->outputHead().chunks(), chunks);
+  EXPECT_LE(model->outputHead().logitFloats() * 4, bytes);
+  const float *gradients = model->gradients().data();
+  return {{model->losses().begin(), model->losses().end()},
+          {gradients, gradients + model->layout().extent()}};
+}
+
+TEST(Decoder, LogitsInChunks) {
+  constexpr int64_t row = 24 * 4, all = 5 * 300 * row;
+  const auto whole = resultsWith(int64_t(64) << 20, inOrder, 1);
+  // The same bits where a chunk holds the batch exactly, and more chunks just below.
+  EXPECT_EQ(resultsWith(all, inOrder, 1), whole);
+  for (auto [bytes, chunks] :
+       {std::pair{all - 1, 2}, {600 * row, 3}, {300 * row, 5}, {row, 1500}}) {
+    const auto parts = resultsWith(bytes, inOrder, chunks);
+    EXPECT_EQ(resultsWith(bytes, onThreads, chunks), parts);
+    EXPECT_EQ(resultsWith(bytes, backwards, chunks), parts);
+    double largest = 0;
+    for (float gradient : whole.second)
+      largest = std::max<double>(largest, std::abs(gradient));
+    for (size_t i = 0; i < whole.first.size(); ++i)
+      ASSERT_NEAR(parts.first[i], whole.first[i], 2e-6 * (1 + whole.first[i]));
+    for (size_t i = 0; i < whole.second.size(); ++i)
+      ASSERT_NEAR(parts.second[i], whole.second[i], 1e-5 * largest);
+  }
+}
+
+TEST(Decoder, TokensBeyondTheVocabularyAreRefused) {
+  auto model = makeModel(
+      {.layers = 1, .dim = 16, .heads = 2, .keyHeads = 2, .mlpMultiple = 1, .vocabulary = 8});
+  for (auto [token, isTarget] : {std::pair{8, false}, {-1, true}}) {
+    Batch batch = makeBatch(1, 9, 8);
+    (isTarget ? batch.targets : batch.inputs)[4] = token;
+    Status status = model->forward(batch, 1, inOrder);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().getMessage(),
+              "expected tokens from 0 to 7, found " + std::to_string(token));
+  }
 }
 
 TEST(Decoder, PaddingBetweenParametersStaysZero) {

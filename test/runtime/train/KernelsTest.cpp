@@ -28,8 +28,8 @@ constexpr int64_t kRows = 5, kWidth = 24;
 TEST_F(KernelsTest, RmsNorm) {
   std::vector<float> x = normals(kRows * kWidth, "x"), y(x.size()), inverse(kRows);
   std::vector<float> dy = normals(x.size(), "dy"), dx = normals(x.size(), "dx"), before = dx;
-  kernels.rmsNormForward(x.data(), y.data(), inverse.data(), kRows, kWidth);
-  kernels.rmsNormBackward(y.data(), inverse.data(), dy.data(), dx.data(), kRows, kWidth);
+  kernels.rmsNorm.forward(x.data(), y.data(), inverse.data(), kRows, kWidth);
+  kernels.rmsNorm.backward(y.data(), inverse.data(), dy.data(), dx.data(), kRows, kWidth);
   for (int64_t row = 0; row < kRows; ++row) {
     double squares = 0, along = 0;
     for (int64_t d = 0; d < kWidth; ++d) {
@@ -46,9 +46,39 @@ TEST_F(KernelsTest, RmsNorm) {
   }
 }
 
+TEST_F(KernelsTest, LayerNorm) {
+  std::vector<float> x = normals(kRows * kWidth, "x"), y(x.size()), inverse(kRows);
+  for (float &value : x)
+    value += 3;
+  std::vector<float> dy = normals(x.size(), "dy"), dx = normals(x.size(), "dx"), before = dx;
+  kernels.layerNorm.forward(x.data(), y.data(), inverse.data(), kRows, kWidth);
+  kernels.layerNorm.backward(y.data(), inverse.data(), dy.data(), dx.data(), kRows, kWidth);
+  for (int64_t row = 0; row < kRows; ++row) {
+    double center = 0, squares = 0, common = 0, along = 0;
+    for (int64_t d = 0; d < kWidth; ++d) {
+      center += x[row * kWidth + d] / static_cast<double>(kWidth);
+      common += dy[row * kWidth + d] / static_cast<double>(kWidth);
+    }
+    for (int64_t d = 0; d < kWidth; ++d) {
+      const double apart = x[row * kWidth + d] - center;
+      squares += apart * apart;
+      along += apart * dy[row * kWidth + d];
+    }
+    const double r = 1 / std::sqrt(squares / kWidth + 1e-5);
+    EXPECT_NEAR(inverse[row], r, 1e-6);
+    for (int64_t d = 0; d < kWidth; ++d) {
+      const int64_t i = row * kWidth + d;
+      const double apart = x[i] - center;
+      EXPECT_NEAR(y[i], apart * r, 2e-6);
+      EXPECT_NEAR(dx[i], before[i] + r * (dy[i] - common) - apart * r * r * r * along / kWidth,
+                  4e-6);
+    }
+  }
+}
+
 TEST_F(KernelsTest, RmsNormOfZerosIsFinite) {
   std::vector<float> x(kWidth), y(kWidth, 1.0f), inverse(1);
-  kernels.rmsNormForward(x.data(), y.data(), inverse.data(), 1, kWidth);
+  kernels.rmsNorm.forward(x.data(), y.data(), inverse.data(), 1, kWidth);
   EXPECT_EQ(y, std::vector<float>(kWidth, 0.0f));
   EXPECT_NEAR(inverse[0], 1000, 0.1);
 }
@@ -101,20 +131,25 @@ TEST_F(KernelsTest, HeadsThereAndBack) {
                 c >= 8 && c < 8 + heads * headDim ? packed[row * pitch + c] : -1.0f);
 }
 
-void expectCrossEntropy(const Kernels &kernels, std::vector<float> logits, float scale) {
-  std::vector<int32_t> targets = {0, 23, 7, 8, 15};
+/// Of the first `width` numbers of every row.
+void expectCrossEntropy(const Kernels &kernels, std::vector<float> logits, float scale,
+                        int64_t width = kWidth) {
+  std::vector<int32_t> targets = {0, static_cast<int32_t>(width - 1), 7, 8, 15};
+  const std::vector<float> weights = {1, 0.5f, 1, 0, 2};
   std::vector<float> losses(kRows), before = logits;
-  kernels.crossEntropy(logits.data(), targets.data(), losses.data(), kRows, kWidth, scale);
+  kernels.crossEntropy(logits.data(), targets.data(), weights.data(), losses.data(), kRows, width,
+                       kWidth, scale);
   for (int64_t row = 0; row < kRows; ++row) {
     const float *z = &before[row * kWidth];
-    double largest = *std::max_element(z, z + kWidth), sum = 0;
-    for (int64_t j = 0; j < kWidth; ++j)
+    double largest = *std::max_element(z, z + width), sum = 0;
+    for (int64_t j = 0; j < width; ++j)
       sum += std::exp(z[j] - largest);
-    double loss = std::log(sum) + largest - z[targets[row]];
+    double loss = weights[row] * (std::log(sum) + largest - z[targets[row]]);
     EXPECT_NEAR(losses[row], loss, 2e-6 * (1 + std::abs(loss)));
-    for (int64_t j = 0; j < kWidth; ++j) {
-      double gradient = scale * (std::exp(z[j] - largest) / sum - (j == targets[row]));
-      EXPECT_NEAR(logits[row * kWidth + j], gradient, 3e-7 * scale);
+    const double factor = scale * weights[row];
+    for (int64_t j = 0; j < width; ++j) {
+      double gradient = factor * (std::exp(z[j] - largest) / sum - (j == targets[row]));
+      EXPECT_NEAR(logits[row * kWidth + j], gradient, 3e-7 * factor);
     }
   }
 }
@@ -127,11 +162,27 @@ TEST_F(KernelsTest, CrossEntropy) {
   expectCrossEntropy(kernels, logits, 1.0f);
 }
 
+TEST_F(KernelsTest, CrossEntropyOfAnyWidth) {
+  std::vector<float> logits = normals(kRows * kWidth, "logits");
+  for (int64_t width : {17, 20, 23})
+    expectCrossEntropy(kernels, logits, 0.25f, width);
+}
+
+TEST_F(KernelsTest, CrossEntropyDoesNotReadRowsOfWeightZero) {
+  std::vector<float> logits(kWidth, std::nanf("")), loss(1, 1.0f);
+  const int32_t target = 0;
+  const float weight = 0;
+  kernels.crossEntropy(logits.data(), &target, &weight, loss.data(), 1, kWidth, kWidth, 1.0f);
+  EXPECT_EQ(loss[0], 0);
+  EXPECT_EQ(logits, std::vector<float>(kWidth, 0.0f));
+}
+
 TEST_F(KernelsTest, CrossEntropyShowsNan) {
   std::vector<float> logits(kWidth, 0.0f), loss(1);
   logits[3] = std::nanf("");
-  int32_t target = 0;
-  kernels.crossEntropy(logits.data(), &target, loss.data(), 1, kWidth, 1.0f);
+  const int32_t target = 0;
+  const float weight = 1;
+  kernels.crossEntropy(logits.data(), &target, &weight, loss.data(), 1, kWidth, kWidth, 1.0f);
   EXPECT_TRUE(std::isnan(loss[0]));
 }
 

@@ -53,12 +53,17 @@ inline InOrder inOrder;
 inline Backwards backwards;
 inline OnThreads onThreads;
 
-inline std::unique_ptr<train::Decoder> makeModel(const train::DecoderConfig &config) {
+inline std::unique_ptr<train::Decoder> makeModel(const train::DecoderConfig &config,
+                                                 bool gated = false,
+                                                 const train::EmbeddingFactory &embedding = {}) {
   EXPECT_TRUE(blas::load());
-  auto model = train::Decoder::create(config, compiledKernels(), [&] {
-    return Expected<std::unique_ptr<train::AttentionFunction>>(
-        std::make_unique<NaiveAttention>(config.heads));
-  });
+  auto model = train::Decoder::create(
+      config, compiledKernels(),
+      [&] {
+        return Expected<std::unique_ptr<train::AttentionFunction>>(
+            std::make_unique<NaiveAttention>(config.heads, gated));
+      },
+      embedding);
   EXPECT_TRUE(model) << model.error().getMessage();
   Random random(5, "weights");
   for (const train::Parameter &parameter : (*model)->layout().all()) {

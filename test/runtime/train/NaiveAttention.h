@@ -1,7 +1,8 @@
 //===- NaiveAttention.h - Attention by obvious loops, for tests -*- C++ -*-===//
 //
-// Causal softmax attention with the bias -slopes[h] * (i - j) + lift[] * j, forward and backward in
-// double: stands in for compiled attention in tests of the model and the trainer.
+// Causal softmax attention with the bias -slopes[h] * (i - j) + lift[] * j, and if it is asked for
+// gates f[b, h, i] - f[b, h, j] + marks[b, j], forward and backward in double: stands in for
+// compiled attention in tests of the model and the trainer.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,16 +18,22 @@ namespace pe::test {
 
 class NaiveAttention : public train::AttentionFunction {
 public:
-  explicit NaiveAttention(int64_t heads)
-      : list{{"slopes",
-              {heads},
-              "0.25",
-              false,
-              0.01f,
-              {{"range", "1 / slopes"}, {"wrong", "slope"}}},
-             {"lift", {}, "0.01"}} {}
+  explicit NaiveAttention(int64_t heads, bool gated = false)
+      : gated(gated), list{{"slopes",
+                            {heads},
+                            "0.25",
+                            false,
+                            0.01f,
+                            {{"range", "1 / slopes"}, {"wrong", "slope"}}},
+                           {"lift", {}, "0.01"}} {}
 
   const std::vector<train::EncodingParameter> &parameters() const override { return list; }
+  std::vector<train::ProjectedInput> projected() const override {
+    using Form = train::ProjectedInput::Form;
+    if (!gated)
+      return {};
+    return {{"f", Form::LogGates, true}, {"marks", Form::Plain, false}};
+  }
 
   Status forward(const train::AttentionInputs &in, float *o) override {
     forEachRow(in, [&](const Row &row) {
@@ -46,6 +53,8 @@ public:
     int64_t queries = in.batch * in.heads * in.length * in.headDim;
     int64_t keys = in.batch * in.keyHeads * in.length * in.headDim;
     std::vector<double> dQ(queries), dK(keys), dV(keys), dSlopes(in.heads);
+    std::vector<double> dF(gated ? in.batch * in.heads * in.length : 0);
+    std::vector<double> dMarks(gated ? in.batch * in.length : 0);
     double dLift = 0, scale = 1 / std::sqrt(static_cast<double>(in.headDim));
     forEachRow(in, [&](const Row &row) {
       std::vector<double> p = probabilities(in, row), dP(row.i + 1);
@@ -62,6 +71,11 @@ public:
         double dS = p[j] * (dP[j] - mean);
         dSlopes[row.h] -= dS * static_cast<double>(row.i - j);
         dLift += dS * static_cast<double>(j);
+        if (gated) {
+          dF[(row.b * in.heads + row.h) * in.length + row.i] += dS;
+          dF[(row.b * in.heads + row.h) * in.length + j] -= dS;
+          dMarks[row.b * in.length + j] += dS;
+        }
         for (int64_t d = 0; d < in.headDim; ++d) {
           dQ[q + d] += dS * scale * in.k[row.key(in, j) + d];
           dK[row.key(in, j) + d] += dS * scale * in.q[q + d];
@@ -73,6 +87,10 @@ public:
     std::copy(dV.begin(), dV.end(), out.dV);
     std::copy(dSlopes.begin(), dSlopes.end(), out.parameters[0]);
     out.parameters[1][0] = static_cast<float>(dLift);
+    if (gated) {
+      std::copy(dF.begin(), dF.end(), out.projected[0]);
+      std::copy(dMarks.begin(), dMarks.end(), out.projected[1]);
+    }
     return Status::success();
   }
 
@@ -95,7 +113,7 @@ private:
           body(Row{b, h, i});
   }
 
-  static std::vector<double> probabilities(const train::AttentionInputs &in, const Row &row) {
+  std::vector<double> probabilities(const train::AttentionInputs &in, const Row &row) const {
     std::vector<double> p(row.i + 1);
     double largest = -1e300, sum = 0;
     for (int64_t j = 0; j <= row.i; ++j) {
@@ -105,6 +123,10 @@ private:
       p[j] = score / std::sqrt(static_cast<double>(in.headDim)) -
              in.parameters[0][row.h] * static_cast<double>(row.i - j) +
              in.parameters[1][0] * static_cast<double>(j);
+      if (gated) {
+        const float *f = in.projected[0] + (row.b * in.heads + row.h) * in.length;
+        p[j] += static_cast<double>(f[row.i]) - f[j] + in.projected[1][row.b * in.length + j];
+      }
       largest = std::max(largest, p[j]);
     }
     for (double &value : p)
@@ -114,6 +136,7 @@ private:
     return p;
   }
 
+  bool gated;
   std::vector<train::EncodingParameter> list;
 };
 

@@ -30,7 +30,7 @@ public:
 
   std::map<std::string, Values> parameters;
 
-  /// In nats, one per token.
+  /// In nats, one per token, times its weight.
   Values losses(const train::Batch &batch) const {
     Values result;
     for (int64_t s = 0; s < batch.sequences; ++s) {
@@ -39,23 +39,27 @@ public:
         int64_t token = batch.inputs[s * batch.length + i];
         auto row = parameters.at("embedding").begin() + token * config.dim;
         x.emplace_back(row, row + config.dim);
+        if (parameters.count("embedding.bias.table"))
+          for (int64_t d = 0; d < config.dim; ++d)
+            x.back()[d] += parameters.at("embedding.bias.table")[i * config.dim + d];
       }
       for (int64_t layer = 0; layer < config.layers; ++layer) {
         std::string prefix = "layer" + std::to_string(layer);
         attend(prefix + ".attention", x);
         for (Values &row : x) {
-          Values h = times(prefix + ".mlp.w1", norm(row), config.dim * config.mlpMultiple);
+          Values h = times(prefix + ".mlp.w1", norm(row), config.hidden());
           for (double &value : h)
             value = value > 0 ? value * value : 0;
           add(row, times(prefix + ".mlp.w2", h, config.dim));
         }
       }
       for (int64_t i = 0; i < batch.length; ++i) {
-        Values logits = times("head", norm(x[i]), config.vocabulary);
+        Values logits = times(config.tieHead ? "embedding" : "head", norm(x[i]), config.vocabulary);
         double sum = 0;
         for (double logit : logits)
           sum += std::exp(logit);
-        result.push_back(std::log(sum) - logits[batch.targets[s * batch.length + i]]);
+        const int64_t place = s * batch.length + i;
+        result.push_back(batch.weights[place] * (std::log(sum) - logits[batch.targets[place]]));
       }
     }
     return result;
@@ -63,22 +67,25 @@ public:
 
   double meanLoss(const train::Batch &batch) const {
     double sum = 0;
-    Values all = losses(batch);
-    for (double loss : all)
+    for (double loss : losses(batch))
       sum += loss;
-    return sum / static_cast<double>(all.size());
+    return sum / batch.totalWeight();
   }
 
 private:
   using Rows = std::vector<Values>;
 
-  static Values norm(const Values &x) {
-    double squares = 0;
+  Values norm(const Values &x) const {
+    const bool centered = config.norm == train::NormKind::Layer;
+    double squares = 0, center = 0;
     for (double value : x)
-      squares += value * value;
+      center += centered ? value / static_cast<double>(x.size()) : 0;
+    for (double value : x)
+      squares += (value - center) * (value - center);
     Values y = x;
     for (double &value : y)
-      value /= std::sqrt(squares / static_cast<double>(x.size()) + 1e-6);
+      value = (value - center) /
+              std::sqrt(squares / static_cast<double>(x.size()) + (centered ? 1e-5 : 1e-6));
     return y;
   }
 
@@ -98,14 +105,24 @@ private:
 
   void attend(const std::string &prefix, Rows &x) const {
     int64_t headDim = config.headDim(), group = config.heads / config.keyHeads;
-    const Values &slopes = parameters.at(prefix + ".bias.slopes");
-    double lift = parameters.at(prefix + ".bias.lift")[0];
-    Rows q, k, v, o(x.size(), Values(config.dim));
+    const std::string bias = config.shareEncoding ? "shared.bias" : prefix + ".bias";
+    const Values &slopes = parameters.at(bias + ".slopes");
+    double lift = parameters.at(bias + ".lift")[0];
+    const bool gated = parameters.count(prefix + ".w_f") != 0;
+    Rows q, k, v, f, marks, o(x.size(), Values(config.dim));
     for (const Values &row : x) {
       Values y = norm(row);
       q.push_back(times(prefix + ".wq", y, config.heads * headDim));
       k.push_back(times(prefix + ".wk", y, config.keyHeads * headDim));
       v.push_back(times(prefix + ".wv", y, config.keyHeads * headDim));
+      if (!gated)
+        continue;
+      marks.push_back(times(prefix + ".w_marks", y, 1));
+      Values gates = times(prefix + ".w_f", y, config.heads);
+      for (int64_t h = 0; h < config.heads; ++h)
+        gates[h] = (f.empty() ? 0 : f.back()[h]) -
+                   std::log(1 + std::exp(-gates[h] - parameters.at(prefix + ".b_f")[h]));
+      f.push_back(gates);
     }
     for (int64_t h = 0; h < config.heads; ++h)
       for (size_t i = 0; i < x.size(); ++i) {
@@ -115,7 +132,8 @@ private:
           double score = 0;
           for (int64_t d = 0; d < headDim; ++d)
             score += q[i][h * headDim + d] * k[j][h / group * headDim + d];
-          p.push_back(std::exp(score / std::sqrt(static_cast<double>(headDim)) -
+          const double gate = gated ? f[i][h] - f[j][h] + marks[j][0] : 0;
+          p.push_back(std::exp(gate + score / std::sqrt(static_cast<double>(headDim)) -
                                slopes[h] * static_cast<double>(i - j) +
                                lift * static_cast<double>(j)));
           sum += p.back();

@@ -3,7 +3,6 @@
 #include "runtime/train/session/Session.h"
 #include "Models.h"
 #include "runtime/core/File.h"
-#include "runtime/train/data/Vocabulary.h"
 #include "runtime/train/session/Observers.h"
 #include "runtime/train/session/Options.h"
 #include "runtime/train/session/Plateau.h"
@@ -30,10 +29,10 @@ struct SessionTest : testing::Test {
 
   std::string path(const std::string &name) const { return (directory / name).string(); }
 
-  static std::shared_ptr<const Corpus> text(const std::string &line) {
+  static std::shared_ptr<const Corpus> text(const std::string &line, const Vocabulary &vocabulary) {
     auto corpus = std::make_shared<Corpus>();
     for (int i = 0; i < 60; ++i)
-      encode(line, corpus->training);
+      corpus->training.add(line, vocabulary);
     corpus->heldOut = corpus->training;
     return corpus;
   }
@@ -69,7 +68,8 @@ struct SessionTest : testing::Test {
                             inOrder};
     std::vector<std::shared_ptr<const Corpus>> corpora;
     for (size_t i = 0; i < config.phases.size(); ++i)
-      corpora.push_back(text(i % 2 ? "for x in range(10):\n" : "def f(x): return x + 1\n"));
+      corpora.push_back(
+          text(i % 2 ? "for x in range(10):\n" : "def f(x): return x + 1\n", config.vocabulary));
     return Session::create(config, environment, corpora, std::move(identity));
   }
 

@@ -520,12 +520,13 @@ TEST_F(CheckpointTest, AFailureLeavesTheCheckpointBefore) {
 TEST(Evaluation, ScoresTheSameCharactersWithMoreContext) {
   auto model = makeModel(kSmall);
   NaiveDecoder naive(*model);
-  std::vector<uint8_t> text(200);
+  Text text;
+  text.starts = {0};
   Random random(3, "text");
-  for (uint8_t &token : text)
-    token = static_cast<uint8_t>(random.below(16));
+  for (int i = 0; i < 200; ++i)
+    text.tokens.push_back(static_cast<int32_t>(random.below(16)));
   Evaluation evaluation{.lengths = {8, 24}, .windows = 3, .scored = 4};
-  auto bits = evaluate(*model, text, evaluation, inOrder);
+  auto bits = evaluate(*model, text, {}, evaluation, inOrder);
   ASSERT_TRUE(bits) << bits.error().getMessage();
   auto starts = evaluationWindows(text, 3, 24);
   for (int64_t length : evaluation.lengths) {
@@ -534,13 +535,90 @@ TEST(Evaluation, ScoresTheSameCharactersWithMoreContext) {
       Batch batch;
       batch.resize(1, length);
       batch.set(0, text, start + 24 - length);
-      EXPECT_EQ(batch.targets.back(), text[start + 24]);
+      EXPECT_EQ(batch.targets.back(), text.tokens[start + 24]);
       std::vector<double> losses = naive.losses(batch);
       for (int64_t i = length - 4; i < length; ++i)
         sum += losses[i];
     }
     EXPECT_NEAR((*bits)[length], sum / 12 / std::numbers::ln2, 1e-4);
   }
+}
+
+// What is masked does not depend on the context, and every scored token is scored once at most.
+TEST(Evaluation, ScoresWhatIsMasked) {
+  DecoderConfig config = kSmall;
+  config.vocabulary = 17;
+  auto model = makeModel(config);
+  NaiveDecoder naive(*model);
+  Text text;
+  text.starts = {0};
+  Random random(3, "text");
+  for (int i = 0; i < 200; ++i)
+    text.tokens.push_back(static_cast<int32_t>(random.below(16)));
+  const BatchRules rules{.objective = Objective::Masked, .maskToken = 16};
+  Evaluation evaluation{.lengths = {8, 24}, .windows = 3, .scored = 6};
+  auto bits = evaluate(*model, text, rules, evaluation, inOrder);
+  ASSERT_TRUE(bits) << bits.error().getMessage();
+  auto starts = evaluationWindows(text, 3, 24);
+  std::map<int64_t, std::vector<int32_t>> scored;
+  for (int64_t length : evaluation.lengths) {
+    double sum = 0, weight = 0;
+    for (int64_t start : *starts) {
+      Batch batch;
+      batch.resize(1, length);
+      batch.set(0, text, start + 24 - length);
+      Random mask(0, "evaluation." + std::to_string(start));
+      batch.mask(0, length - 6, rules, mask);
+      std::vector<double> losses = naive.losses(batch);
+      for (int64_t i = 0; i < length; ++i) {
+        sum += losses[i];
+        weight += batch.weights[i];
+        if (i >= length - 6)
+          scored[length].push_back(batch.inputs[i]);
+        else
+          EXPECT_EQ(batch.weights[i], 0);
+      }
+    }
+    EXPECT_NEAR((*bits)[length], sum / weight / std::numbers::ln2, 1e-4);
+  }
+  EXPECT_EQ(scored[8], scored[24]);
+}
+
+TEST(Trainer, FrozenParametersKeepTheirValues) {
+  for (OptimizerKind kind : {OptimizerKind::AdamW, OptimizerKind::Muon}) {
+    auto model = makeModel(kSmall);
+    ASSERT_TRUE(model->freeze("^embedding$|\\.w[qk]$|slopes"));
+    Trainer trainer(std::move(model), compiledKernels(), {kind}, inOrder);
+    const std::vector<float> before = contents(trainer.model().values());
+    run(trainer, 3);
+    int64_t frozen = 0;
+    const ParameterLayout &layout = trainer.model().layout();
+    for (int64_t index = 0; index < layout.size(); ++index) {
+      const Parameter &p = layout[index];
+      const float *now = trainer.model().values().at(p);
+      const bool same = std::equal(now, now + p.count, before.begin() + p.offset);
+      EXPECT_EQ(same, p.frozen) << p.name;
+      EXPECT_EQ(trainer.optimizers().nameOf(index) == "none", p.frozen) << p.name;
+      frozen += p.frozen;
+    }
+    EXPECT_EQ(frozen, 1 + 2 * 2 + 2);
+    auto reports = trainer.reinitialise({.settings = {.seed = 1}});
+    ASSERT_TRUE(reports);
+    EXPECT_EQ(reports->size(), 8u);
+  }
+}
+
+TEST(Trainer, FreezingWantsSomeParametersAndNotAll) {
+  auto model = makeModel(kSmall);
+  auto message = [&](const std::string &pattern) {
+    Status status = model->freeze(pattern);
+    return status ? "" : status.error().getMessage();
+  };
+  EXPECT_EQ(message("nothing"), "expected a pattern that some parameter's name holds, such as "
+                                "'^embedding' or 'bias', found 'nothing', which none does");
+  EXPECT_EQ(message("."), "expected a pattern that leaves something to train, found '.', which "
+                          "every parameter's name holds");
+  EXPECT_NE(message("(").find("expected a POSIX regular expression, found '('"), std::string::npos);
 }
 
 TEST(Schedule, WarmsUpAndFalls) {
