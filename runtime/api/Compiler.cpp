@@ -122,11 +122,18 @@ Expected<std::string> Compiler::keyOf(const char *what, const jit::Source &sourc
       cache.put(record, {{"identity", *identity}});
     compilerIdentity = *std::move(identity);
   }
+  std::vector<std::string> parts = {what,
+                                    std::string(PE_VERSION),
+                                    compilerIdentity,
+                                    cpu::hostCpu().fingerprint(),
+                                    source.entry,
+                                    fields,
+                                    source.text};
+  for (const auto &[name, value] : source.attributes)
+    parts.insert(parts.end(), {name, value});
   std::string key;
   // Lengths keep neighbouring fields apart.
-  for (const std::string &part :
-       {std::string(what), std::string(PE_VERSION), compilerIdentity, cpu::hostCpu().fingerprint(),
-        source.entry, fields, source.text}) {
+  for (const std::string &part : parts) {
     key += std::to_string(part.size()) + ":";
     key += part;
   }

@@ -1,6 +1,7 @@
 //===- Compiler.cpp - source to plan and object ---===//
 #include "runtime/jit/Compiler.h"
 
+#include "runtime/jit/Attributes.h"
 #include "runtime/jit/ParserMessages.h"
 
 #include "dialect/PE/PE.h"
@@ -69,6 +70,11 @@ Status Compilation::parse(const Source &source) {
       llvm::SMLoc());
   diagnostics.setSource(source.text);
   module = parseSourceFile<ModuleOp>(manager, ParserConfig(&context, /*verifyAfterParse=*/false));
+  if (module && !source.attributes.empty())
+    if (Status set = setAttributes(*module, source.attributes); !set) {
+      diagnostics.setSource({});
+      return set.takeError().within("file '" + source.name + "'");
+    }
   const bool isGood =
       module && succeeded(verifyTerminators(*module)) && succeeded(mlir::verify(*module));
   diagnostics.setSource({});

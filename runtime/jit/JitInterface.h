@@ -22,10 +22,13 @@
 
 namespace pe::jit {
 
-inline constexpr int kJitAbiVersion = 7;
+inline constexpr int kJitAbiVersion = 8;
 
 /// Results of a function compiled with `materialize`.
 inline constexpr const char *kBias = "pe.bias", *kCosine = "pe.cosine", *kSine = "pe.sine";
+
+/// Values of attributes by name, as they are written in a source.
+using AttributeValues = std::vector<std::pair<std::string, std::string>>;
 
 struct Source {
   /// Text of a module in the pe dialect.
@@ -34,6 +37,8 @@ struct Source {
   std::string name;
   /// Public function to use; empty: the only public function.
   std::string entry;
+  /// In place of the text's own (Attributes.h).
+  AttributeValues attributes = {};
 };
 
 struct CompileRequest {

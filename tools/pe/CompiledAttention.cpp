@@ -1,252 +1,232 @@
 //===- CompiledAttention.cpp - training's attention, compiled by pe ---===//
 #include "tools/pe/CompiledAttention.h"
 
-#include "runtime/core/File.h"
-#include "runtime/device/cpu/ObjectLoader.h"
-#include "runtime/plan/SizeExpression.h"
-#include "runtime/train/blas/Blas.h"
+#include "tools/pe/BoundFunction.h"
 
-#include <algorithm>
+#include <cmath>
 
 namespace pe::cli {
 namespace {
 
-/// Attention without positions, for --encoding=none.
-constexpr const char *kPlainAttention = R"(
-!t = tensor<?x?x?x?xf32>
-func.func @attention(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"})
-    -> (!t {pe.name = "o"}) {
-  %m = pe.causal
-  %o = pe.attention %q, %k, %v mask(%m) : (!t, !t, !t) -> !t
-  return %o : !t
-}
-)";
+/// A part of a batch that is one call: all of it, or one sequence.
+struct Part {
+  TensorMap kept, data;
+  std::vector<Tensor> gradients;
+};
 
-bool isData(const std::string &name) { return name == "q" || name == "k" || name == "v"; }
-
-/// The shape of a parameter: numbers, depths, and at most one axis of heads. The compiler takes
-/// every other open axis for heads too, so two of them say that the tensor is none of a parameter's
-/// shape.
-Expected<Shape> shapeOf(const ValueInfo &argument, int64_t heads, int64_t headDim) {
-  const auto fail = [&](const std::string &why) {
-    return makeError("'", argument.name, "' has ", why,
-                     ", so it is data; only q, k, v are fed in "
-                     "training, and a parameter has numbers for axes and at most one of heads")
-        .at(argument.location);
-  };
-  const plan::SizeValues sizes = {{"hq", heads}, {"d", headDim}, {"e", headDim}};
-  Shape shape;
-  int64_t headAxes = 0;
-  for (size_t axis = 0; axis < argument.dims.size(); ++axis) {
-    int64_t size = argument.dims[axis];
-    if (size < 0) {
-      auto expression = plan::SizeExpression::parse(argument.sizes[axis]);
-      auto value =
-          expression ? expression->evaluate(sizes) : Expected<int64_t>(expression.takeError());
-      if (!value)
-        return fail("an axis of size '" + argument.sizes[axis] + "'");
-      headAxes += argument.sizes[axis] == "hq";
-      size = *value;
-    }
-    shape.push_back(size);
-  }
-  if (headAxes > 1)
-    return fail(std::to_string(headAxes) + " open axes");
-  return shape;
-}
-
-/// What training can drive: q, k and v in, o out, and parameters that say how they begin.
-Status checkTrainable(const EntryInfo &entry) {
-  const auto has = [](const std::vector<ValueInfo> &values, const std::string &name) {
-    return std::any_of(values.begin(), values.end(),
-                       [&](const ValueInfo &value) { return value.name == name; });
-  };
-  for (const char *name : {"q", "k", "v"})
-    if (!has(entry.arguments, name))
-      return makeError("expected the arguments q, k and v to train with, found no '", name, "'")
-          .at(entry.location);
-  if (!has(entry.results, "o"))
-    return makeError("expected a result o to train with, found none").at(entry.location);
-  for (const ValueInfo &argument : entry.arguments) {
-    if (isData(argument.name) || argument.optional)
-      continue;
-    if (argument.parameter.init.empty() || argument.dtype != DType::F32)
-      return makeError("'", argument.name,
-                       "' is data; only q, k, v are fed in training (a parameter "
-                       "is f32 and has a pe.init)")
-          .at(argument.location);
-    if (auto shape = shapeOf(argument, /*heads=*/1, /*headDim=*/8); !shape)
-      return shape.takeError();
-  }
-  return Status::success();
-}
-
-Expected<std::vector<train::EncodingParameter>> parametersOf(const EntryInfo &entry, int64_t heads,
-                                                             int64_t headDim) {
-  std::vector<train::EncodingParameter> parameters;
-  for (const ValueInfo &argument : entry.arguments) {
-    if (isData(argument.name) || argument.optional)
-      continue;
-    auto shape = shapeOf(argument, heads, headDim);
-    if (!shape)
-      return shape.takeError();
-    const double lowest = -std::numeric_limits<double>::infinity();
-    parameters.push_back(
-        {argument.name, *std::move(shape), argument.parameter.init, argument.parameter.decay,
-         static_cast<float>(argument.parameter.min.value_or(lowest)), argument.parameter.monitor});
-  }
-  return parameters;
-}
-
-/// Runs on the model's memory: queries, outputs and gradients are where the model has them. What a
-/// backward call needs of the forward call, and the workspace, is kept from step to step.
 class CompiledAttention : public train::AttentionFunction {
 public:
-  CompiledAttention(TrainedEncoding given, std::vector<train::EncodingParameter> parameters,
-                    ParallelFor &pool)
-      : encoding(std::move(given)), known(std::move(parameters)), pool(pool),
-        runner(*encoding.function->runner) {
-    for (const train::EncodingParameter &parameter : known)
-      gradientNames.push_back("d_" + parameter.name);
-    const device::BoundPlan &plan = runner.bound();
-    for (size_t i = 0; i < plan.buffers().size(); ++i)
-      if (plan.isSaved(i))
-        kept[plan.getPlan().buffers[i].name];
-    for (const device::PreparedGroup &group : plan.groups())
-      if (group.readBy & device::kBackward)
-        kept[group.name];
+  CompiledAttention(std::shared_ptr<const TrainedFunction> given, ParallelFor &pool)
+      : known(std::move(given)), training(known->function, pool) {
+    if (known->evaluation)
+      evaluation.emplace(known->evaluation, pool);
+    for (const auto &parameter : known->parameters)
+      parameterGradients.push_back("d_" + parameter.name);
+    for (const auto &input : known->projected)
+      projectedGradients.push_back("d_" + input.name);
   }
 
-  const std::vector<train::EncodingParameter> &parameters() const override { return known; }
+  const std::vector<train::EncodingParameter> &parameters() const override {
+    return known->parameters;
+  }
+  std::vector<train::ProjectedInput> projected() const override { return known->projected; }
+  bool readsPrefixes() const override { return known->has(FedData::Prefixes); }
 
   Status forward(const train::AttentionInputs &in, float *o) override {
-    std::vector<View> views = argumentsOf(in);
-    for (auto &[name, tensor] : kept) {
-      View view = {};
-      view.name = name.c_str();
-      if (Status s = runner.shapeOf(argumentsOf(in), view); !s)
-        return s;
-      Shape shape(view.shape, view.shape + view.rank);
-      if (!tensor.isDefined() || tensor.shape() != shape)
-        tensor = Tensor::empty(static_cast<DType>(view.dtype), std::move(shape));
-      views.push_back(viewOf(name.c_str(), tensor));
-    }
-    views.push_back(viewOn("o", o, {in.batch, in.heads, in.length, in.headDim}));
     output = o;
-    return run(device::kPrepare | device::kForward, views);
+    const bool drops = in.training || !evaluation;
+    std::vector<Part> &parts = drops ? trained : evaluated;
+    parts.resize(partCount(in));
+    for (size_t part = 0; part < parts.size(); ++part) {
+      const train::AttentionInputs piece = partOf(in, part);
+      fillData(piece, parts[part].data);
+      std::vector<View> views = argumentsOf(piece, parts[part].data);
+      addHeads(views, &HeadSet::o, o + queryOffset(in, part), piece, piece.heads);
+      if (Status s = (drops ? training : *evaluation).forward(views, parts[part].kept); !s)
+        return s;
+    }
+    return Status::success();
   }
 
   Status backward(const train::AttentionInputs &in, const float *dO,
                   const train::AttentionGradients &out) override {
     if (!output)
       return makeError("backward was called before forward");
-    const Shape queries = {in.batch, in.heads, in.length, in.headDim},
-                keys = {in.batch, in.keyHeads, in.length, in.headDim};
-    std::vector<View> views = argumentsOf(in);
-    for (auto &[name, tensor] : kept)
-      views.push_back(viewOf(name.c_str(), tensor));
-    views.push_back(viewOn("o", output, queries));
-    views.push_back(viewOn("d_o", dO, queries));
-    for (auto [name, into, shape] :
-         {std::tuple{"d_q", out.dQ, &queries}, {"d_k", out.dK, &keys}, {"d_v", out.dV, &keys}})
-      if (into)
-        views.push_back(viewOn(name, into, *shape));
-    for (size_t i = 0; i < known.size(); ++i)
-      if (out.parameters[i])
-        views.push_back(viewOn(gradientNames[i].c_str(), out.parameters[i], known[i].shape));
-    return run(device::kBackward, views);
+    for (size_t part = 0; part < trained.size(); ++part)
+      if (Status s = backwardPart(in, part, dO, out); !s)
+        return s;
+    return Status::success();
   }
 
 private:
-  static View viewOn(const char *name, const float *data, const Shape &shape) {
-    return viewOf(name, Tensor::borrow(const_cast<float *>(data), DType::F32, shape));
+  size_t partCount(const train::AttentionInputs &in) const {
+    return known->has(FedData::Boundaries) ? in.batch : 1;
+  }
+  static int64_t queryOffset(const train::AttentionInputs &in, size_t part) {
+    return static_cast<int64_t>(part) * in.heads * in.length * in.headDim;
+  }
+  static int64_t keyOffset(const train::AttentionInputs &in, size_t part) {
+    return static_cast<int64_t>(part) * in.keyHeads * in.length * in.headDim;
+  }
+  int64_t projectedOffset(const train::AttentionInputs &in, size_t input, size_t part) const {
+    return static_cast<int64_t>(part) * (known->projected[input].perHead ? in.heads : 1) *
+           in.length;
   }
 
-  std::vector<View> argumentsOf(const train::AttentionInputs &in) const {
-    const Shape keys = {in.batch, in.keyHeads, in.length, in.headDim};
-    std::vector<View> views = {viewOn("q", in.q, {in.batch, in.heads, in.length, in.headDim}),
-                               viewOn("k", in.k, keys), viewOn("v", in.v, keys)};
-    for (size_t i = 0; i < known.size(); ++i)
-      views.push_back(viewOn(known[i].name.c_str(), in.parameters[i], known[i].shape));
+  train::AttentionInputs partOf(const train::AttentionInputs &in, size_t part) const {
+    if (!known->has(FedData::Boundaries))
+      return in;
+    train::AttentionInputs piece = in;
+    piece.batch = 1;
+    piece.q += queryOffset(in, part);
+    piece.k += keyOffset(in, part);
+    piece.v += keyOffset(in, part);
+    piece.documents += static_cast<int64_t>(part) * in.length;
+    piece.prefixes += part;
+    for (size_t i = 0; i < piece.projected.size(); ++i)
+      piece.projected[i] += projectedOffset(in, i, part);
+    return piece;
+  }
+
+  /// Adds the part of [batch, heads, length, headDim] of every set, by one of its names.
+  void addHeads(std::vector<View> &views, std::string HeadSet::*name, const float *data,
+                const train::AttentionInputs &in, int64_t heads) const {
+    const int64_t each = heads / static_cast<int64_t>(known->sets.size());
+    const int64_t head = in.length * in.headDim;
+    for (size_t set = 0; set < known->sets.size(); ++set) {
+      const float *begin = data + static_cast<int64_t>(set) * each * head;
+      View view =
+          viewOn((known->sets[set].*name).c_str(), begin, {in.batch, each, in.length, in.headDim});
+      view.strides[0] = heads * head;
+      views.push_back(view);
+    }
+  }
+
+  void addProjected(std::vector<View> &views, const std::string &name, size_t input,
+                    const float *data, const train::AttentionInputs &in) const {
+    Shape shape = {in.batch, in.heads, in.length};
+    if (!known->projected[input].perHead)
+      shape.erase(shape.begin() + 1);
+    views.push_back(viewOn(name.c_str(), data, shape));
+  }
+
+  std::vector<View> argumentsOf(const train::AttentionInputs &in, const TensorMap &data) const {
+    std::vector<View> views;
+    addHeads(views, &HeadSet::q, in.q, in, in.heads);
+    addHeads(views, &HeadSet::k, in.k, in, in.keyHeads);
+    addHeads(views, &HeadSet::v, in.v, in, in.keyHeads);
+    for (size_t i = 0; i < known->parameters.size(); ++i)
+      views.push_back(
+          viewOn(known->parameters[i].name.c_str(), in.parameters[i], known->parameters[i].shape));
+    for (size_t i = 0; i < known->projected.size(); ++i)
+      addProjected(views, known->projected[i].name, i, in.projected[i], in);
+    for (const auto &[name, tensor] : data)
+      views.push_back(viewOf(name.c_str(), tensor));
     return views;
   }
 
-  Status run(device::Halves halves, const std::vector<View> &views) {
-    device::BoundCall call(runner.bound(), halves, views);
-    if (Status s = call.bind({}); !s)
-      return s;
-    if (!workspace.isDefined() || workspace.numel() < call.workspaceBytes())
-      workspace = Tensor::empty(DType::U8, {call.workspaceBytes()});
-    device::CallContext context;
-    context.workspace = workspace.rawData();
-    context.workspaceBytes = workspace.numel();
-    context.pool = &pool;
-    if (Status s = call.checkMemory(context.workspace, context.workspaceBytes); !s)
-      return s;
-    return runner.run(call, context);
+  /// Everything that is fed besides projections, for this call.
+  void fillData(const train::AttentionInputs &in, TensorMap &data) const {
+    for (const DataArgument &argument : known->data)
+      if (argument.kind != FedData::Projected)
+        data[argument.name] = dataOf(argument.kind, in);
   }
 
-  TrainedEncoding encoding;
-  std::vector<train::EncodingParameter> known;
-  std::vector<std::string> gradientNames;
-  ParallelFor &pool;
-  const device::Runner &runner;
-  /// Saved and prepared tensors by name.
-  TensorMap kept;
-  Tensor workspace;
+  static Tensor dataOf(FedData kind, const train::AttentionInputs &in) {
+    const int64_t tokens = in.batch * in.length;
+    switch (kind) {
+    case FedData::Documents:
+      return Tensor::borrow(const_cast<int32_t *>(in.documents), DType::I32, {in.batch, in.length});
+    case FedData::Prefixes:
+      return Tensor::borrow(const_cast<int32_t *>(in.prefixes), DType::I32, {in.batch});
+    case FedData::Boundaries: {
+      std::vector<int32_t> starts = {0};
+      for (int64_t i = 1; i < in.length; ++i)
+        if (in.documents[i] != in.documents[i - 1])
+          starts.push_back(static_cast<int32_t>(i));
+      starts.push_back(static_cast<int32_t>(in.length));
+      Tensor result = Tensor::empty(DType::I32, {static_cast<int64_t>(starts.size())});
+      std::copy(starts.begin(), starts.end(), result.data<int32_t>());
+      return result;
+    }
+    case FedData::Lengths: {
+      Tensor result = Tensor::empty(DType::I32, {in.batch});
+      std::fill_n(result.data<int32_t>(), in.batch, static_cast<int32_t>(in.length));
+      return result;
+    }
+    case FedData::Positions: {
+      Tensor result = Tensor::empty(DType::I32, {in.batch, in.length});
+      for (int64_t i = 0; i < tokens; ++i)
+        result.data<int32_t>()[i] = static_cast<int32_t>(i % in.length);
+      return result;
+    }
+    case FedData::Cosines:
+    case FedData::Sines: {
+      const int64_t pairs = in.headDim / 2;
+      Tensor result = Tensor::empty(DType::F32, {in.length, pairs});
+      for (int64_t i = 0; i < in.length * pairs; ++i) {
+        const double exponent = -2.0 * static_cast<double>(i % pairs) / in.headDim;
+        const double angle = static_cast<double>(i / pairs) * std::pow(10000.0, exponent);
+        result.data<float>()[i] =
+            static_cast<float>(kind == FedData::Cosines ? std::cos(angle) : std::sin(angle));
+      }
+      return result;
+    }
+    case FedData::Seed: {
+      Tensor result = Tensor::empty(DType::I64, {});
+      *result.data<int64_t>() = static_cast<int64_t>(in.seed);
+      return result;
+    }
+    case FedData::Projected:
+      break;
+    }
+    return {};
+  }
+
+  Status backwardPart(const train::AttentionInputs &in, size_t index, const float *dO,
+                      const train::AttentionGradients &out) {
+    Part &part = trained[index];
+    const train::AttentionInputs piece = partOf(in, index);
+    std::vector<View> views = argumentsOf(piece, part.data);
+    addHeads(views, &HeadSet::o, output + queryOffset(in, index), piece, piece.heads);
+    addHeads(views, &HeadSet::dO, dO + queryOffset(in, index), piece, piece.heads);
+    addHeads(views, &HeadSet::dQ, out.dQ + queryOffset(in, index), piece, piece.heads);
+    addHeads(views, &HeadSet::dK, out.dK + keyOffset(in, index), piece, piece.keyHeads);
+    addHeads(views, &HeadSet::dV, out.dV + keyOffset(in, index), piece, piece.keyHeads);
+    for (size_t i = 0; i < known->projected.size(); ++i)
+      addProjected(views, projectedGradients[i], i,
+                   out.projected[i] + projectedOffset(in, i, index), piece);
+    // The first sequence writes the parameters' gradients, the others are added in their order.
+    std::vector<Tensor> &sums = part.gradients;
+    for (size_t i = 0; i < known->parameters.size(); ++i) {
+      if (sums.size() <= i)
+        sums.push_back(Tensor::empty(DType::F32, known->parameters[i].shape));
+      views.push_back(viewOn(parameterGradients[i].c_str(),
+                             index == 0 ? out.parameters[i] : sums[i].data<float>(),
+                             known->parameters[i].shape));
+    }
+    if (Status s = training.backward(views, part.kept); !s)
+      return s;
+    for (size_t i = 0; i < known->parameters.size() && index > 0; ++i)
+      for (int64_t element = 0; element < sums[i].numel(); ++element)
+        out.parameters[i][element] += sums[i].data<float>()[element];
+    return Status::success();
+  }
+
+  std::shared_ptr<const TrainedFunction> known;
+  BoundFunction training;
+  std::optional<BoundFunction> evaluation;
+  std::vector<std::string> parameterGradients, projectedGradients;
+  std::vector<Part> trained, evaluated;
   /// Where the last forward call wrote.
   const float *output = nullptr;
 };
 
 } // namespace
 
-Expected<TrainedEncoding> compileEncoding(const std::string &file, int64_t headDim) {
-  jit::CompileRequest request;
-  request.headDim = request.valueDim = headDim;
-  request.grad = true;
-  request.source.name = file;
-  if (file == "none") {
-    request.source.text = kPlainAttention;
-  } else {
-    auto text = readFile(file);
-    if (!text)
-      return text.error();
-    request.source.text = std::move(*text);
-  }
-  auto description = api::Compiler::instance().describe(request.source);
-  if (!description)
-    return description.error();
-  if (Status trainable = checkTrainable((*description)->entry); !trainable)
-    return trainable.takeError();
-  auto function = api::Compiler::instance().compile(request);
-  if (!function)
-    return function.error();
-  return TrainedEncoding{*description, *function};
-}
-
-train::AttentionFactory TrainedEncoding::factory(int64_t heads, ParallelFor &parallel) const {
-  return [encoding = *this, heads,
-          &parallel]() -> Expected<std::unique_ptr<train::AttentionFunction>> {
-    auto parameters = parametersOf(encoding.description->entry, heads,
-                                   encoding.function->runner->getPlan().headDim);
-    if (!parameters)
-      return parameters.takeError();
-    return std::unique_ptr<train::AttentionFunction>(
-        std::make_unique<CompiledAttention>(encoding, *std::move(parameters), parallel));
-  };
-}
-
-Expected<train::Kernels> prepareTraining() {
-  if (Status loaded = blas::load(); !loaded)
-    return loaded.takeError();
-  auto code =
-      api::Compiler::instance().compileKernels({train::kernelSource(), "training kernels", ""});
-  if (!code)
-    return code.error();
-  static std::vector<std::shared_ptr<cpu::LoadedCode>> loaded;
-  loaded.push_back(*code);
-  return train::bindKernels(
-      [code = *code](const std::string &symbol) { return code->lookup(symbol); });
+std::unique_ptr<train::AttentionFunction>
+makeCompiledAttention(std::shared_ptr<const TrainedFunction> function, ParallelFor &pool) {
+  return std::make_unique<CompiledAttention>(std::move(function), pool);
 }
 
 } // namespace pe::cli

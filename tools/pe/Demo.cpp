@@ -12,9 +12,9 @@
 #include "runtime/train/session/Observers.h"
 #include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
-#include "tools/pe/CompiledAttention.h"
 #include "tools/pe/Run.h"
 #include "tools/pe/TrainCommands.h"
+#include "tools/pe/TrainedEncoding.h"
 
 #include <chrono>
 #include <cmath>
@@ -135,7 +135,7 @@ void Demo::printRow(const train::EncodingResult &row) const {
 Status Demo::drawBias(const std::string &name, const TrainedEncoding &encoding,
                       train::Session &session) {
   constexpr int64_t kLength = 512;
-  auto program = reference::parseProgram(encoding.description->program);
+  auto program = reference::parseProgram(encoding.attention->description->program);
   if (!program)
     return program.error();
   train::Decoder &model = session.trainer().model();
@@ -197,11 +197,13 @@ Status Demo::drawBias(const std::string &name, const TrainedEncoding &encoding,
 Status Demo::trainOne(const std::string &name, size_t left) {
   double begin = now();
   config.encoding = options.encodings + "/" + name + ".mlir";
-  auto encoding = compileEncoding(config.encoding, config.model.headDim());
+  auto encoding = compileEncoding(config.encoding, config);
   if (!encoding)
     return encoding.error();
   auto session = train::Session::create(
-      config, {kernels, encoding->factory(config.model.heads, *pool), *pool}, corpora);
+      config,
+      {kernels, encoding->attentionFactory(*pool), *pool, encoding->embeddingFactory(*pool)},
+      corpora);
   if (!session)
     return session.error();
   train::ProgressLine progress(stderr, name, config.totalSteps());
@@ -223,6 +225,9 @@ Status Demo::trainOne(const std::string &name, size_t left) {
   report.seconds += row.trainSeconds;
   report.results.push_back(row);
   printRow(row);
+  // A bias that depends on the text has no picture of its own.
+  if (!encoding->attention->data.empty() || encoding->attention->sets.size() != 1)
+    return Status::success();
   return drawBias(name, *encoding, **session);
 }
 

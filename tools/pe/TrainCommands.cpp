@@ -6,8 +6,8 @@
 #include "runtime/train/session/Options.h"
 #include "runtime/train/session/Routing.h"
 #include "tools/pe/Commands.h"
-#include "tools/pe/CompiledAttention.h"
 #include "tools/pe/Run.h"
+#include "tools/pe/TrainedEncoding.h"
 
 namespace pe::cli {
 
@@ -20,24 +20,25 @@ static Status train(const std::vector<std::string> &arguments) {
     return Status::success();
   }
   const train::TrainConfig &config = options->config;
-  auto encoding = compileEncoding(findFile(config.encoding), config.model.headDim());
+  auto encoding = compileEncoding(findFile(config.encoding), config);
   if (!encoding)
     return encoding.error();
   auto kernels = prepareTraining();
   if (!kernels)
     return kernels.error();
-  auto corpora = train::readCorpora(config.phases);
+  auto corpora = train::readCorpora(config.phases, config.vocabulary);
   if (!corpora)
     return corpora.error();
   cpu::ThreadPool::Options threads;
   threads.threads = config.threads;
   cpu::ThreadPool pool(threads);
-  auto session =
-      train::Session::create(config, {*kernels, encoding->factory(config.model.heads, pool), pool},
-                             *corpora, options->identity);
+  auto session = train::Session::create(
+      config, {*kernels, encoding->attentionFactory(pool), pool, encoding->embeddingFactory(pool)},
+      *corpora, options->identity);
   if (!session)
     return session.error();
-  std::fprintf(stderr, "%s", train::routingTable(**session).c_str());
+  std::fprintf(stderr, "%s%s", train::routingTable(**session).c_str(),
+               train::sizeLine(**session).c_str());
   std::vector<train::Observer *> observers;
   train::ProgressLine progress(stderr, "train", config.totalSteps(), (*session)->trainer().steps());
   observers.push_back(&progress);
@@ -56,7 +57,8 @@ static Status train(const std::vector<std::string> &arguments) {
   progress.clear();
   if (!bits)
     return bits.error();
-  std::printf("bits per character on held-out text (same targets, growing context):");
+  std::printf("bits per %s on held-out text (same targets, growing context):",
+              std::string(config.vocabulary.unitName()).c_str());
   for (auto [length, value] : *bits)
     std::printf("  %lld: %.3f", static_cast<long long>(length), value);
   std::printf("\n");

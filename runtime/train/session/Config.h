@@ -42,6 +42,8 @@ struct PhaseConfig {
 struct TrainConfig {
   /// A .mlir file, or "none" for causal attention without positions.
   std::string encoding = "none";
+  /// Values of attributes of the encoding's file, by name, in place of its own.
+  std::vector<std::pair<std::string, std::string>> attributes;
   std::vector<PhaseConfig> phases = {{}};
   Objective objective = Objective::Causal;
   Vocabulary vocabulary;

@@ -165,6 +165,14 @@ Status setInitialTexts(TrainConfig &config, const std::string &list) {
   return Status::success();
 }
 
+Status setAttributes(TrainConfig &config, const std::string &list) {
+  auto values = parseAssignments(list);
+  if (!values)
+    return values.takeError();
+  config.attributes.assign(values->begin(), values->end());
+  return Status::success();
+}
+
 Status setLengths(TrainConfig &config, const std::string &list) {
   config.evaluation.lengths.clear();
   for (size_t begin = 0; begin < list.size();) {
@@ -309,6 +317,9 @@ std::vector<Flag> flagsOfTraining() {
      "(by 1 / sqrt(2 layers)) or zero", setProjections},
     {"init", "", "NAME=VALUE,...: how parameters of the encoding start, in place of their pe.init",
      setInitialTexts},
+    {"attr", "",
+     "NAME=VALUE,...: attributes of the encoding's file (base, factor ...), in place of its own",
+     setAttributes},
     {"freeze", "", "regular expression (POSIX extended) of parameters that keep their values",
      text([](C &c) -> auto & { return c.freeze; })},
     {"seq", "256", "characters of a training sequence",

@@ -48,4 +48,32 @@ std::string routingTable(Session &session) {
   return text;
 }
 
+double flopsPerToken(Session &session) {
+  const TrainConfig &config = session.config();
+  const ParameterLayout &layout = session.trainer().model().layout();
+  double matrices = 0;
+  for (const Parameter &parameter : layout.all()) {
+    // Rows of the embedding are looked up, unless it is the head's matrix too.
+    const bool looksUp = parameter.role == Role::Embedding && !parameter.shared;
+    if (parameter.shape.size() == 2 && parameter.role != Role::Encoding && !looksUp)
+      matrices += static_cast<double>(parameter.count);
+  }
+  const double keys = static_cast<double>(config.sequence + 1) /
+                      (config.objective == Objective::Causal ? 2.0 : 1.0);
+  // Scores and outputs forward; backward scores again, and four gradients.
+  const double pairs = 2 * (2 + 5) * keys * static_cast<double>(config.model.dim);
+  return 6 * matrices + static_cast<double>(config.model.layers) * pairs;
+}
+
+std::string sizeLine(Session &session) {
+  const ParameterLayout &layout = session.trainer().model().layout();
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "%lld parameters, %lld of them the encoding's; %.3f MFLOP per token and step\n",
+                static_cast<long long>(layout.count()),
+                static_cast<long long>(layout.count(Role::Encoding)),
+                flopsPerToken(session) * 1e-6);
+  return text;
+}
+
 } // namespace pe::train

@@ -1,6 +1,6 @@
 //===- Routing.h - What happens to each parameter ---------------*- C++ -*-===//
 //
-// The table that `pe train` prints before the first step: for every parameter its shape, optimizer,
+// What `pe train` prints before the first step: for every parameter its shape, optimizer,
 // weight decay, whether reinit replaces it, and why it went this way.
 //
 //===----------------------------------------------------------------------===//
@@ -13,6 +13,14 @@
 namespace pe::train {
 
 std::string routingTable(Session &session);
+
+/// Parameters, and floating-point operations of a token's training step: a matrix of n numbers that
+/// a token is multiplied by costs 6 n, 2 forward and 4 backward; attention to the half of a
+/// sequence that causal queries see on average, or to all of it, 4 and 10 operations per pair and
+/// dimension of a head.
+std::string sizeLine(Session &session);
+/// The operations alone.
+double flopsPerToken(Session &session);
 
 } // namespace pe::train
 

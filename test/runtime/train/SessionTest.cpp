@@ -186,6 +186,73 @@ TEST_F(SessionTest, StopsDoNotShowWithMuonAndAccumulation) {
   expectStopsDoNotShow(config, {4});
 }
 
+TEST_F(SessionTest, StopsDoNotShowWithMasksSharedAndFrozenParameters) {
+  TrainConfig config = smallConfig();
+  config.objective = Objective::Masked;
+  config.vocabulary = Vocabulary(Vocabulary::Unit::Byte);
+  config.model.layers = 2;
+  config.model.tieHead = true;
+  config.model.shareEncoding = true;
+  config.model.norm = NormKind::Layer;
+  config.model.zeroProjections = true;
+  config.model.logitBytes = 1 << 14;
+  config.freeze = "lift";
+  config.initialValues = {{"slopes", "0.125"}};
+  expectStopsDoNotShow(config, {});
+  auto session = makeSession(config);
+  const ParameterLayout &layout = session->trainer().model().layout();
+  const ParameterBlock &values = session->trainer().model().values();
+  EXPECT_EQ(layout[layout.find("embedding")].shape, (Shape{257, 16}));
+  EXPECT_EQ(values.at(layout[layout.find("shared.bias.slopes")])[1], 0.125f);
+  EXPECT_EQ(values.at(layout[layout.find("layer1.mlp.w2")])[5], 0.0f);
+}
+
+/// Attention that sees everything: the last value is added to all outputs.
+struct LookingAhead : NaiveAttention {
+  using NaiveAttention::NaiveAttention;
+  Status forward(const AttentionInputs &in, float *o) override {
+    Status status = NaiveAttention::forward(in, o);
+    const int64_t last = in.batch * in.keyHeads * in.length * in.headDim - 1;
+    for (int64_t i = 0; i < in.batch * in.heads * in.length * in.headDim; ++i)
+      o[i] += in.v[last];
+    return status;
+  }
+};
+
+TEST_F(SessionTest, TheCausalObjectiveRefusesToLookAhead) {
+  TrainConfig config = smallConfig();
+  const Environment environment{compiledKernels(),
+                                [&] {
+                                  return Expected<std::unique_ptr<AttentionFunction>>(
+                                      std::make_unique<LookingAhead>(config.model.heads));
+                                },
+                                inOrder};
+  const auto corpus = text("some text\n", config.vocabulary);
+  auto causal = Session::create(config, environment, {corpus});
+  ASSERT_FALSE(causal);
+  EXPECT_NE(causal.error().getMessage().find("use --objective=masked"), std::string::npos);
+  config.objective = Objective::Masked;
+  EXPECT_TRUE(Session::create(config, environment, {corpus}));
+}
+
+TEST_F(SessionTest, ValuesOfUnknownParametersAreRefused) {
+  TrainConfig config = smallConfig();
+  config.initialValues = {{"slope", "1"}};
+  EXPECT_EQ(sessionError(config),
+            "--init: expected a parameter of the encoding: 'slopes' or 'lift', found 'slope'");
+}
+
+TEST_F(SessionTest, CountsParametersAndOperations) {
+  TrainConfig config = smallConfig();
+  auto session = makeSession(config);
+  // Four matrices of attention, two of the feed-forward layer, the head; 17 / 2 keys on average.
+  const double matrices = 4 * 16 * 16 + 2 * 16 * 32 + 96 * 16;
+  EXPECT_DOUBLE_EQ(flopsPerToken(*session), 6 * matrices + 14 * 8.5 * 16);
+  EXPECT_EQ(sizeLine(*session).substr(0, 41), "5123 parameters, 3 of them the encoding's");
+  config.model.tieHead = true;
+  EXPECT_DOUBLE_EQ(flopsPerToken(*makeSession(config)), 6 * matrices + 14 * 8.5 * 16);
+}
+
 TEST_F(SessionTest, StopsDoNotShowInTheWatchForAPlateau) {
   TrainConfig config = smallConfig();
   config.learningRate = 0; // nothing falls
@@ -399,6 +466,35 @@ TEST(Options, AreReadForMuon) {
   EXPECT_EQ(options->config.evaluationInterval, 7);
   EXPECT_EQ(trainDefaults().at("pe.train.optimizer"), "adamw");
   EXPECT_EQ(trainDefaults().count("pe.train.threads"), 0u);
+}
+
+TEST(Options, OfTheModelAreRead) {
+  auto options =
+      parseTrainOptions({"--objective=masked", "--vocab=byte", "--norm=layer", "--tie-head=on",
+                         "--share-encoding=on", "--init-proj=zero", "--init=a=uniform(0,2),b=1",
+                         "--attr=base=500", "--freeze=^head", "--mlp-hidden-mult=0"});
+  ASSERT_TRUE(options) << options.error().getMessage();
+  const TrainConfig &config = options->config;
+  EXPECT_EQ(config.objective, Objective::Masked);
+  EXPECT_EQ(config.tokenCount(), 257);
+  EXPECT_EQ(config.model.norm, NormKind::Layer);
+  EXPECT_TRUE(config.model.tieHead && config.model.shareEncoding && config.model.zeroProjections);
+  EXPECT_EQ(config.initialValues, (InitialTexts{{"a", "uniform(0,2)"}, {"b", "1"}}));
+  ASSERT_EQ(config.attributes.size(), 1u);
+  EXPECT_EQ(config.attributes[0], (std::pair<std::string, std::string>{"base", "500"}));
+  EXPECT_EQ(config.freeze, "^head");
+  EXPECT_EQ(config.model.hidden(), 256);
+  EXPECT_EQ(optionsError({"--objective=next"}),
+            "--objective: expected an objective of 'causal' or 'masked', found 'next'");
+  EXPECT_EQ(optionsError({"--tie-head=yes"}), "--tie-head: expected 'on' or 'off', found 'yes'");
+  EXPECT_EQ(optionsError({"--norm=batch"}), "--norm: expected 'rms' or 'layer', found 'batch'");
+  EXPECT_EQ(optionsError({"--init-proj=one"}),
+            "--init-proj: expected 'scaled' or 'zero', found 'one'");
+  EXPECT_EQ(optionsError({"--init=a"}), "--init: expected NAME=VALUE, found 'a'");
+  EXPECT_EQ(optionsError({"--attr=a=1,a=2"}), "--attr: 'a' is given twice");
+  // Checkpoints of versions without a flag were made with what it is by default.
+  EXPECT_EQ(trainDefaults().at("pe.train.tie-head"), "off");
+  EXPECT_EQ(trainDefaults().at("pe.train.freeze"), "");
 }
 
 TEST(Options, RefuseWhatTheyDoNotKnow) {

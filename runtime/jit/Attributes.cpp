@@ -1,0 +1,76 @@
+//===- Attributes.cpp - Other values for attributes of a source -----------===//
+#include "runtime/jit/Attributes.h"
+
+#include "runtime/core/Error.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/BuiltinAttributes.h"
+
+#include <set>
+
+namespace pe::jit {
+namespace {
+
+/// The value as an attribute of the kind of `old`; null if it is none.
+mlir::Attribute parseLike(mlir::Attribute old, const std::string &value) {
+  const llvm::StringRef text(value);
+  if (auto number = llvm::dyn_cast<mlir::FloatAttr>(old)) {
+    double parsed = 0;
+    if (text.getAsDouble(parsed))
+      return {};
+    return mlir::FloatAttr::get(number.getType(), parsed);
+  }
+  if (auto number = llvm::dyn_cast<mlir::IntegerAttr>(old)) {
+    int64_t parsed = 0;
+    if (text.getAsInteger(10, parsed))
+      return {};
+    return mlir::IntegerAttr::get(number.getType(), parsed);
+  }
+  // What does not parse is reported by the caller.
+  mlir::ScopedDiagnosticHandler quiet(old.getContext(), [](mlir::Diagnostic &) {});
+  mlir::Attribute parsed = mlir::parseAttribute(text, old.getContext());
+  return parsed && parsed.getTypeID() == old.getTypeID() ? parsed : mlir::Attribute();
+}
+
+std::string textOf(mlir::Attribute attribute) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  attribute.print(stream, /*elideType=*/true);
+  return text;
+}
+
+} // namespace
+
+Status setAttributes(mlir::ModuleOp module, const AttributeValues &values) {
+  for (const auto &[name, value] : values) {
+    bool found = false;
+    std::string wrong;
+    std::set<std::string> known;
+    module.walk([&, &name = name, &value = value](mlir::Operation *op) {
+      if (op->getName().getDialectNamespace() != "pe")
+        return;
+      for (mlir::StringAttr other : op->getName().getAttributeNames())
+        if (auto number = op->getInherentAttr(other);
+            number && *number && llvm::isa<mlir::FloatAttr, mlir::IntegerAttr>(*number))
+          known.insert(other.str());
+      const std::optional<mlir::Attribute> old = op->getInherentAttr(name);
+      if (!old || !*old)
+        return;
+      found = true;
+      if (mlir::Attribute parsed = parseLike(*old, value))
+        op->setInherentAttr(mlir::StringAttr::get(op->getContext(), name), parsed);
+      else
+        wrong = textOf(*old);
+    });
+    if (!wrong.empty())
+      return makeError("attribute '", name, "': expected a value like ", wrong, ", found '", value,
+                       "'");
+    if (!found)
+      return makeError("expected an operation with the attribute '", name, "', found ",
+                       known.empty() ? "none with numbers"
+                                     : joinChoices({known.begin(), known.end()}));
+  }
+  return Status::success();
+}
+
+} // namespace pe::jit

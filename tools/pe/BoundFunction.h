@@ -1,0 +1,35 @@
+//===- BoundFunction.h - calls of a compiled function, step after step ---===//
+#ifndef PE_TOOLS_PE_BOUNDFUNCTION_H
+#define PE_TOOLS_PE_BOUNDFUNCTION_H
+
+#include "runtime/api/Compiler.h"
+
+namespace pe::cli {
+
+inline View viewOn(const char *name, const float *data, const Shape &shape) {
+  return viewOf(name, Tensor::borrow(const_cast<float *>(data), DType::F32, shape));
+}
+
+/// A compiled function, its workspace, and which tensors of a forward call its backward call reads.
+class BoundFunction {
+public:
+  BoundFunction(std::shared_ptr<const api::CompiledFunction> function, ParallelFor &pool);
+
+  /// Runs the forward half. What the backward half needs besides arguments and the results among
+  /// `views` is left in `kept`, whose memory is used again.
+  Status forward(std::vector<View> views, TensorMap &kept);
+  Status backward(std::vector<View> views, const TensorMap &kept);
+
+private:
+  Status run(device::Halves halves, const std::vector<View> &views);
+
+  std::shared_ptr<const api::CompiledFunction> function;
+  ParallelFor &pool;
+  const device::Runner &runner;
+  std::vector<std::string> names;
+  Tensor workspace;
+};
+
+} // namespace pe::cli
+
+#endif // PE_TOOLS_PE_BOUNDFUNCTION_H

@@ -1,0 +1,311 @@
+//===- TrainedEncoding.cpp - an encoding's file, as training sees it ---===//
+#include "tools/pe/TrainedEncoding.h"
+
+#include "runtime/api/Inputs.h"
+#include "runtime/core/Error.h"
+#include "runtime/core/File.h"
+#include "runtime/plan/SizeExpression.h"
+#include "runtime/train/blas/Blas.h"
+#include "tools/pe/CompiledAttention.h"
+#include "tools/pe/CompiledEmbedding.h"
+
+#include <algorithm>
+
+namespace pe::cli {
+namespace {
+
+/// Attention without positions, for --encoding=none.
+constexpr const char *kPlainAttention = R"(
+!t = tensor<?x?x?x?xf32>
+func.func @attention(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"})
+    -> (!t {pe.name = "o"}) {
+  %m = pe.causal
+  %o = pe.attention %q, %k, %v mask(%m) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+)";
+/// The same where all tokens see each other.
+constexpr const char *kPlainBidirectional = R"(
+!t = tensor<?x?x?x?xf32>
+func.func @attention(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"})
+    -> (!t {pe.name = "o"}) {
+  %o = pe.attention %q, %k, %v : (!t, !t, !t) -> !t
+  return %o : !t
+}
+)";
+
+struct KnownData {
+  std::string_view name;
+  DType dtype;
+  size_t rank;
+  FedData kind;
+};
+constexpr KnownData kKnownData[] = {
+    {"q_doc", DType::I32, 2, FedData::Documents},
+    {"k_doc", DType::I32, 2, FedData::Documents},
+    {"cu_seqlens", DType::I32, 1, FedData::Boundaries},
+    {"kv_len", DType::I32, 1, FedData::Lengths},
+    {"prefix", DType::I32, 1, FedData::Prefixes},
+    {"q_pos", DType::I32, 2, FedData::Positions},
+    {"k_pos", DType::I32, 2, FedData::Positions},
+    {"cos", DType::F32, 2, FedData::Cosines},
+    {"sin", DType::F32, 2, FedData::Sines},
+    {"seed", DType::I64, 0, FedData::Seed},
+    {"f", DType::F32, 3, FedData::Projected},
+    {"key_bias", DType::F32, 2, FedData::Projected},
+};
+
+bool has(const std::vector<ValueInfo> &values, const std::string &name) {
+  return std::any_of(values.begin(), values.end(),
+                     [&](const ValueInfo &value) { return value.name == name; });
+}
+
+/// The attentions of a function: a result o, or o1, o2 ..., with its q, k and v.
+std::vector<HeadSet> setsOf(const EntryInfo &entry) {
+  std::vector<HeadSet> sets;
+  for (const ValueInfo &result : entry.results) {
+    const std::string ending = result.name.substr(std::min<size_t>(1, result.name.size()));
+    const std::string q = "q" + ending, k = "k" + ending, v = "v" + ending;
+    if (result.name == "o" + ending && has(entry.arguments, q) && has(entry.arguments, k) &&
+        has(entry.arguments, v))
+      sets.push_back({q, k, v, result.name, "d_" + q, "d_" + k, "d_" + v, "d_" + result.name});
+  }
+  return sets;
+}
+
+Status checkSets(const EntryInfo &entry, const std::vector<HeadSet> &sets) {
+  if (!sets.empty())
+    return Status::success();
+  const std::string where = " in @" + entry.name;
+  for (const char *name : {"q", "k", "v"})
+    if (!has(entry.arguments, name))
+      return makeError("expected the arguments q, k and v to train with, found no '", name, "'",
+                       where)
+          .at(entry.location);
+  return makeError("expected a result o to train with, found none", where).at(entry.location);
+}
+
+/// Sizes that the shape of a parameter may speak of.
+Expected<plan::SizeValues> parameterSizes(const EntryInfo &entry, const train::TrainConfig &config,
+                                          int64_t sets) {
+  const int64_t longest =
+      std::max(config.sequence, config.evaluation.lengths.empty()
+                                    ? int64_t(1)
+                                    : *std::max_element(config.evaluation.lengths.begin(),
+                                                        config.evaluation.lengths.end()));
+  plan::SizeValues sizes = {{"b", 1},
+                            {"r", longest},
+                            {"c", longest},
+                            {"hq", config.model.heads / sets},
+                            {"hkv", config.model.keyHeads / sets},
+                            {"d", config.model.headDim()},
+                            {"e", config.model.headDim()},
+                            {"model", config.model.dim}};
+  auto all = api::withRequired(entry, sizes);
+  if (!all)
+    return all;
+  for (const char *data : {"b", "r", "c", "q_start", "k_start"})
+    all->erase(data);
+  return all;
+}
+
+/// The shape of a parameter: numbers, and axes whose sizes the model or the file's own
+/// requirements decide. The compiler takes an open axis that nothing speaks of for heads, so two of
+/// them say that the tensor is none of a parameter's shape.
+Expected<Shape> shapeOf(const ValueInfo &argument, const plan::SizeValues &sizes) {
+  const auto fail = [&](const std::string &why) {
+    return makeError(
+               "'", argument.name, "' has ", why,
+               ", so it is data that training does not know; a parameter has axes of numbers, "
+               "heads, depths or the model's width")
+        .at(argument.location);
+  };
+  Shape shape;
+  int64_t unnamedHeads = 0;
+  for (size_t axis = 0; axis < argument.dims.size(); ++axis) {
+    int64_t size = argument.dims[axis];
+    if (size < 0) {
+      auto expression = plan::SizeExpression::parse(argument.sizes[axis]);
+      auto value =
+          expression ? expression->evaluate(sizes) : Expected<int64_t>(expression.takeError());
+      if (!value)
+        return fail("an axis of size '" + argument.sizes[axis] + "'");
+      const bool named = axis < argument.axes.size() && argument.axes[axis] == "head";
+      unnamedHeads += argument.sizes[axis] == "hq" && !named;
+      size = *value;
+    }
+    shape.push_back(size);
+  }
+  if (unnamedHeads > 1)
+    return fail(std::to_string(unnamedHeads) + " open axes");
+  return shape;
+}
+
+Status addData(const ValueInfo &argument, TrainedFunction &function) {
+  for (const KnownData &known : kKnownData)
+    if (known.name == argument.name && known.dtype == argument.dtype &&
+        known.rank == argument.dims.size()) {
+      function.data.push_back({argument.name, known.kind});
+      if (known.kind == FedData::Projected)
+        function.projected.push_back({argument.name,
+                                      argument.name == "f" ? train::ProjectedInput::Form::LogGates
+                                                           : train::ProjectedInput::Form::Plain,
+                                      argument.dims.size() == 3});
+      return Status::success();
+    }
+  std::vector<std::string> names;
+  for (const KnownData &known : kKnownData)
+    names.emplace_back(known.name);
+  return makeError(
+             "'", argument.name, "' is data that training does not know; besides q, k, v it feeds ",
+             joinChoices(names), " of their usual types (a parameter is f32 and has a pe.init)")
+      .at(argument.location);
+}
+
+/// Sorts the arguments, of which `isTensor` are the activations.
+Status addArguments(const EntryInfo &entry, const train::TrainConfig &config,
+                    TrainedFunction &function) {
+  const int64_t sets = std::max<int64_t>(1, static_cast<int64_t>(function.sets.size()));
+  auto sizes = parameterSizes(entry, config, sets);
+  if (!sizes)
+    return sizes.takeError();
+  for (const ValueInfo &argument : entry.arguments) {
+    const bool isTensor =
+        argument.name == "x" ||
+        std::any_of(function.sets.begin(), function.sets.end(), [&](const HeadSet &set) {
+          return argument.name == set.q || argument.name == set.k || argument.name == set.v;
+        });
+    if (isTensor || argument.optional)
+      continue;
+    if (argument.parameter.init.empty() || argument.dtype != DType::F32) {
+      if (Status status = addData(argument, function); !status)
+        return status;
+      continue;
+    }
+    auto shape = shapeOf(argument, *sizes);
+    if (!shape)
+      return shape.takeError();
+    const double lowest = -std::numeric_limits<double>::infinity();
+    function.parameters.push_back(
+        {argument.name, *std::move(shape), argument.parameter.init, argument.parameter.decay,
+         static_cast<float>(argument.parameter.min.value_or(lowest)), argument.parameter.monitor});
+  }
+  return Status::success();
+}
+
+Status checkHeads(const std::string &file, const train::DecoderConfig &model, int64_t sets) {
+  if (model.heads % sets || model.keyHeads % sets)
+    return makeError("expected --heads and --kv-heads to be multiples of ", sets,
+                     ", the attentions in '", file, "', found ", model.heads, " and ",
+                     model.keyHeads);
+  return Status::success();
+}
+
+/// Compiles what was described; without dropout a second time where there is a seed.
+Status compileFunction(const jit::Source &source, const train::TrainConfig &config,
+                       TrainedFunction &function) {
+  jit::CompileRequest request;
+  request.headDim = request.valueDim = config.model.headDim();
+  request.grad = true;
+  request.source = source;
+  auto compiled = api::Compiler::instance().compile(request);
+  if (!compiled)
+    return compiled.takeError();
+  function.function = *compiled;
+  if (!function.has(FedData::Seed))
+    return Status::success();
+  request.grad = false;
+  request.source.attributes.emplace_back("dropout", "0.0");
+  auto evaluation = api::Compiler::instance().compile(request);
+  if (!evaluation)
+    return evaluation.takeError();
+  function.evaluation = *evaluation;
+  return Status::success();
+}
+
+Expected<std::shared_ptr<const TrainedFunction>> trainedFunction(const jit::Source &source,
+                                                                 const train::TrainConfig &config) {
+  auto function = std::make_shared<TrainedFunction>();
+  auto description = api::Compiler::instance().describe(source);
+  if (!description)
+    return description.takeError();
+  function->description = *description;
+  const EntryInfo &entry = (*description)->entry;
+  const bool embeds = has(entry.arguments, "x") && has(entry.results, "y");
+  if (!embeds) {
+    function->sets = setsOf(entry);
+    if (Status status = checkSets(entry, function->sets); !status)
+      return status.takeError();
+    if (Status status =
+            checkHeads(source.name, config.model, static_cast<int64_t>(function->sets.size()));
+        !status)
+      return status.takeError();
+  }
+  if (Status status = addArguments(entry, config, *function); !status)
+    return status.takeError();
+  if (Status status = compileFunction(source, config, *function); !status)
+    return status.takeError();
+  return std::shared_ptr<const TrainedFunction>(std::move(function));
+}
+
+} // namespace
+
+bool TrainedFunction::has(FedData kind) const {
+  return std::any_of(data.begin(), data.end(),
+                     [&](const DataArgument &argument) { return argument.kind == kind; });
+}
+
+Expected<TrainedEncoding> compileEncoding(const std::string &file,
+                                          const train::TrainConfig &config) {
+  const bool masked = config.objective == train::Objective::Masked;
+  const jit::Source plain{masked ? kPlainBidirectional : kPlainAttention, "none", "", {}};
+  jit::Source source = plain;
+  source.attributes = config.attributes;
+  if (file != "none") {
+    auto text = readFile(file);
+    if (!text)
+      return text.takeError();
+    source.name = file;
+    source.text = *std::move(text);
+  }
+  auto function = trainedFunction(source, config);
+  if (!function)
+    return function.takeError();
+  if (!(*function)->sets.empty())
+    return TrainedEncoding{*function, nullptr};
+  auto attention = trainedFunction(plain, config);
+  if (!attention)
+    return attention.takeError();
+  return TrainedEncoding{*attention, *function};
+}
+
+train::AttentionFactory TrainedEncoding::attentionFactory(ParallelFor &parallel) const {
+  return [function = attention, &parallel]() {
+    return Expected<std::unique_ptr<train::AttentionFunction>>(
+        makeCompiledAttention(function, parallel));
+  };
+}
+
+train::EmbeddingFactory TrainedEncoding::embeddingFactory(ParallelFor &parallel) const {
+  if (!embedding)
+    return {};
+  return [function = embedding, &parallel](int64_t dim) {
+    return Expected<std::unique_ptr<train::EmbeddingFunction>>(
+        makeCompiledEmbedding(function, dim, parallel));
+  };
+}
+
+Expected<train::Kernels> prepareTraining() {
+  if (Status loaded = blas::load(); !loaded)
+    return loaded.takeError();
+  auto code =
+      api::Compiler::instance().compileKernels({train::kernelSource(), "training kernels", ""});
+  if (!code)
+    return code.error();
+  static std::vector<std::shared_ptr<cpu::LoadedCode>> loaded;
+  loaded.push_back(*code);
+  return train::bindKernels(
+      [code = *code](const std::string &symbol) { return code->lookup(symbol); });
+}
+
+} // namespace pe::cli

@@ -1,0 +1,81 @@
+//===- TrainedEncoding.h - an encoding's file, as training sees it ---===//
+//
+// What the arguments of a file are: queries, keys and values, parameters, and data that training
+// knows by name and feeds itself. A file with the entry @embed is added to the token embedding, and
+// attention has no positions then.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_TOOLS_PE_TRAINEDENCODING_H
+#define PE_TOOLS_PE_TRAINEDENCODING_H
+
+#include "runtime/api/Compiler.h"
+#include "runtime/train/model/AttentionFunction.h"
+#include "runtime/train/session/Session.h"
+
+namespace pe::cli {
+
+/// What training feeds to an argument of data.
+enum class FedData : uint8_t {
+  /// q_doc, k_doc: the document of each token.
+  Documents,
+  /// cu_seqlens: where documents begin; sequences are called one by one then.
+  Boundaries,
+  /// kv_len: the sequence's length.
+  Lengths,
+  /// prefix: the sequence's prefix.
+  Prefixes,
+  /// q_pos, k_pos: 0, 1 ...
+  Positions,
+  /// cos, sin: tables of the usual rotation, base 10000.
+  Cosines,
+  Sines,
+  /// seed: another one for every layer and step.
+  Seed,
+  /// f, key_bias: projections of the layer's input.
+  Projected,
+};
+
+struct DataArgument {
+  std::string name;
+  FedData kind;
+};
+
+/// One of the attentions in a function: its arguments' names and their gradients'.
+struct HeadSet {
+  std::string q, k, v, o, dQ, dK, dV, dO;
+};
+
+/// What is known of a function before it is called.
+struct TrainedFunction {
+  std::shared_ptr<const jit::Description> description;
+  /// Of training; and without dropout, if the first has any.
+  std::shared_ptr<const api::CompiledFunction> function, evaluation;
+  std::vector<train::EncodingParameter> parameters;
+  std::vector<DataArgument> data;
+  std::vector<train::ProjectedInput> projected;
+  /// Each has an equal part of a layer's heads, in this order.
+  std::vector<HeadSet> sets;
+
+  bool has(FedData kind) const;
+};
+
+struct TrainedEncoding {
+  std::shared_ptr<const TrainedFunction> attention;
+  /// Null if nothing is added to the token embedding.
+  std::shared_ptr<const TrainedFunction> embedding;
+
+  /// The functions of a model; calls run on `parallel`.
+  train::AttentionFactory attentionFactory(ParallelFor &parallel) const;
+  train::EmbeddingFactory embeddingFactory(ParallelFor &parallel) const;
+};
+
+/// Compiles the encoding of a run. An argument that training cannot feed is an error.
+Expected<TrainedEncoding> compileEncoding(const std::string &file,
+                                          const train::TrainConfig &config);
+
+/// Loads OpenBLAS and compiles the kernels of training; both live until the process ends.
+Expected<train::Kernels> prepareTraining();
+
+} // namespace pe::cli
+
+#endif // PE_TOOLS_PE_TRAINEDENCODING_H
