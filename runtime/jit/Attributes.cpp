@@ -1,8 +1,6 @@
 //===- Attributes.cpp - Other values for attributes of a source -----------===//
 #include "runtime/jit/Attributes.h"
 
-#include "runtime/core/Error.h"
-
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
@@ -30,6 +28,13 @@ mlir::Attribute parseLike(mlir::Attribute old, const std::string &value) {
   mlir::ScopedDiagnosticHandler quiet(old.getContext(), [](mlir::Diagnostic &) {});
   mlir::Attribute parsed = mlir::parseAttribute(text, old.getContext());
   return parsed && parsed.getTypeID() == old.getTypeID() ? parsed : mlir::Attribute();
+}
+
+std::string listOf(const std::set<std::string> &names) {
+  std::string list;
+  for (const std::string &name : names)
+    list += (list.empty() ? "'" : ", '") + name + "'";
+  return list;
 }
 
 std::string textOf(mlir::Attribute attribute) {
@@ -67,8 +72,7 @@ Status setAttributes(mlir::ModuleOp module, const AttributeValues &values) {
                        "'");
     if (!found)
       return makeError("expected an operation with the attribute '", name, "', found ",
-                       known.empty() ? "none with numbers"
-                                     : joinChoices({known.begin(), known.end()}));
+                       known.empty() ? "none with numbers" : listOf(known));
   }
   return Status::success();
 }
