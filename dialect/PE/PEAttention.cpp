@@ -2,6 +2,7 @@
 
 #include "dialect/PE/PEAttention.h"
 
+#include "dialect/PE/PEDropout.h"
 #include "dialect/PE/PEScores.h"
 
 #include <cmath>
@@ -252,23 +253,6 @@ static LogicalResult verifySink(AttentionOp op) {
                                cast<RankedTensorType>(op.getSink().getType()), 1, 0});
 }
 
-static LogicalResult verifyDropout(AttentionOp op) {
-  if (op.getDropout().has_value() != static_cast<bool>(op.getSeed())) // dropout-C1
-    return op.emitOpError("expected a probability of dropout together with a seed, found ")
-           << (op.getSeed() ? "the seed" : "the probability") << " alone (dropout-C1)";
-  if (!op.getSeed())
-    return success();
-  const double p = op.getDropout()->convertToDouble();
-  if (!(p >= 0.0 && p < 1.0)) // dropout-C2
-    return op.emitOpError("expected a probability of dropout in [0, 1), found ")
-           << p << " (dropout-C2)";
-  auto seeds = cast<RankedTensorType>(op.getSeed().getType());
-  if (seeds.getRank() == 0)
-    return success();
-  return verifySharedSize(op, {"the batch", "dropout-C3", "the query", "the seeds",
-                               op.getQuery().getType(), seeds, 0, 0});
-}
-
 /// The order of stick-breaking, and what goes with it. A mask that is a block argument says
 /// nothing.
 static LogicalResult verifyStickBreaking(AttentionOp op) {
@@ -361,7 +345,8 @@ LogicalResult AttentionOp::verify() {
     return emitOpError("expected a scale that is finite in f32, found ")
            << scale->convertToDouble() << " (attention-C8)";
   if (failed(verifyStickBreaking(*this)) || failed(verifySink(*this)) ||
-      failed(verifyDropout(*this)) || failed(verifyPositions(*this)))
+      failed(verifyDropout(*this, getDropout(), getSeed(), {getQuery().getType(), "the query"})) ||
+      failed(verifyPositions(*this)))
     return failure();
   if (getRotation() && !q.isDynamicDim(3))
     if (auto rotation = getRotation().getDefiningOp<RotationOpInterface>())

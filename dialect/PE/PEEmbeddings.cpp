@@ -1,11 +1,13 @@
 //===- PEEmbeddings.cpp - What is added to the tokens ---------------------===//
 //
-// Constraints embedding_fn-C1 to embedding_fn-C9 of docs/spec.md (PERegions.h has C1 to C6).
+// Constraints embedding_fn-C1 to embedding_fn-C9 of docs/spec.md (PERegions.h has C1 to C6), and
+// dropout-C1 to dropout-C3 of tokens.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialect/PE/PEEmbeddings.h"
 
+#include "dialect/PE/PEDropout.h"
 #include "dialect/PE/PERegions.h"
 #include "dialect/PE/PEScalars.h"
 #include "runtime/plan/SizeExpression.h"
@@ -51,6 +53,14 @@ LogicalResult EmbeddingFnOp::verifyRegions() {
     if (isa<GlobalHeadOp, HeadsTotalOp, MlpEvalOp>(op)) // embedding_fn-C7
       return op.emitOpError("expected no heads and no network in an embedding (embedding_fn-C7)");
   return verifyRegionCode(*this, kForm);
+}
+
+LogicalResult EmbedOp::verify() {
+  return verifyDropout(*this, getDropout(), getSeed(), {getInput().getType(), "the tokens"});
+}
+
+LogicalResult EmbedGradOp::verify() {
+  return verifyDropout(*this, getDropout(), getSeed(), {getCotangent().getType(), "the cotangent"});
 }
 
 LogicalResult EmbeddingPullbackOp::verify() {

@@ -40,16 +40,45 @@ def PE_EmbeddingFnOp : PE_Op<"embedding_fn", [Pure, IsolatedFromAbove, SingleBlo
 def PE_EmbedOp : PE_Op<"embed", [Pure, AllTypesMatch<["input", "output"]>]> {
   let summary = "Adds a positional embedding to tokens";
   let description = [{
-    output[b, s, d] = input[b, s, d] + embedding at position q_start + s and dimension d. Shapes:
-    [B, S, Dm]. Example:
+    output[b, s, d] = input[b, s, d] + embedding at position p = q_start + s and dimension d.
+    Shapes: [B, S, Dm].
+
+    `dropout(p, %seed)`: the sum counts as 1 / (1 - p) times itself where word d mod 4 of Philox
+    4x32-10 is at least p * 2^32, and as 0 elsewhere; its key is the seed, its counter
+    (b, 2^32 - 1, position, floor(d / 4)). The second number is the head of no attention, so that one
+    seed serves both. With a seed per batch entry the counter has 0 in place of b. Example:
 
     ```mlir
     %y = pe.embed %x, %e : tensor<?x?x?xf32>
+    %z = pe.embed %w, %e dropout(0.1, %seed : tensor<i64>) : tensor<?x?x?xf32>
     ```
   }];
-  let arguments = (ins 3DTensorOf<[F32, BF16, F16]>:$input, PE_EmbeddingType:$embedding);
+  let arguments = (ins 3DTensorOf<[F32, BF16, F16]>:$input, PE_EmbeddingType:$embedding,
+                       Optional<TensorRankOf<[I64], [0, 1]>>:$seed, OptionalAttr<F64Attr>:$dropout);
   let results = (outs 3DTensorOf<[F32, BF16, F16]>:$output);
-  let assemblyFormat = "$input `,` $embedding attr-dict `:` type($input)";
+  let assemblyFormat = [{
+    $input `,` $embedding (`dropout` `(` $dropout^ `,` $seed `:` type($seed) `)`)? attr-dict
+    `:` type($input)
+  }];
+  let hasVerifier = 1;
+}
+
+def PE_EmbedGradOp : PE_Op<"embed_grad", [Pure, AllTypesMatch<["cotangent", "gradient"]>]> {
+  let summary = "The gradient of the sum that dropout of `pe.embed` multiplies";
+  let description = [{
+    The cotangent times the factors of `pe.embed`'s `dropout`, drawn again. Example:
+
+    ```mlir
+    %d_sum = pe.embed_grad %d_z dropout(0.1, %seed : tensor<i64>) : tensor<?x?x?xf32>
+    ```
+  }];
+  let arguments = (ins 3DTensorOf<[F32, BF16, F16]>:$cotangent,
+                       TensorRankOf<[I64], [0, 1]>:$seed, F64Attr:$dropout);
+  let results = (outs 3DTensorOf<[F32, BF16, F16]>:$gradient);
+  let assemblyFormat = [{
+    $cotangent `dropout` `(` $dropout `,` $seed `:` type($seed) `)` attr-dict `:` type($cotangent)
+  }];
+  let hasVerifier = 1;
 }
 
 def PE_EmbeddingPullbackOp : PE_Op<"embedding_pullback", [Pure]> {

@@ -318,12 +318,20 @@ llvm::json::Value explainSink(func::FuncOp function, AttentionOp attention) {
   return llvm::json::Object{{"parameter", nameOfCapture(function, attention.getSink())}};
 }
 
-/// Weights that are left out by chance; null without.
-llvm::json::Value explainDropout(func::FuncOp function, AttentionOp attention) {
-  if (!attention.getSeed())
+/// Weights or tokens that are left out by chance; null without.
+template <typename Op> llvm::json::Value explainDropout(func::FuncOp function, Op op) {
+  if (!op.getSeed())
     return nullptr;
-  return llvm::json::Object{{"probability", attention.getDropout()->convertToDouble()},
-                            {"seed", nameOfCapture(function, attention.getSeed())}};
+  return llvm::json::Object{{"probability", op.getDropout()->convertToDouble()},
+                            {"seed", nameOfCapture(function, op.getSeed())}};
+}
+
+void printDropout(llvm::raw_ostream &os, const llvm::json::Object *dropout, StringRef of,
+                  StringRef each) {
+  if (dropout)
+    os << "  dropout of " << llvm::format("%g", *dropout->getNumber("probability")) << " of the "
+       << of << ", seed " << *dropout->getString("seed")
+       << "\n    forward and backward: a quarter of Philox 4x32-10 for every " << each << "\n";
 }
 
 /// What stick-breaking does beyond the keys before a query; null where it does nothing.
@@ -407,6 +415,7 @@ llvm::json::Object explainEmbed(func::FuncOp function, EmbedOp embed) {
       {"formula", formulaOf(root, body, captures)},
       {"parameters", std::move(parameters)},
       {"data", describeAxes(function, op.getCaptures())},
+      {"dropout", explainDropout(function, embed)},
       {"location", describePlaces(op.getLoc())},
       {"forward", "one addition per number of the tokens; what depends on the position or the "
                   "dimension alone is prepared once per call, in float64"},
@@ -512,10 +521,7 @@ void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) 
        << "[h]\n    forward: where a row's statistics start; backward: one sum per query\n";
   if (std::optional<StringRef> positions = attention.getString("positions"))
     os << "  positions: " << *positions << "; data of tokens is read at the row and the column\n";
-  if (const llvm::json::Object *dropout = attention.getObject("dropout"))
-    os << "  dropout of " << llvm::format("%g", *dropout->getNumber("probability"))
-       << " of the weights, seed " << *dropout->getString("seed")
-       << "\n    forward and backward: a quarter of Philox 4x32-10 for every score\n";
+  printDropout(os, attention.getObject("dropout"), "weights", "score");
   if (const llvm::json::Object *sides = attention.getObject("sides"))
     printSides(os, *sides);
   if (terms.empty())
@@ -536,6 +542,7 @@ void printEmbed(llvm::raw_ostream &os, const llvm::json::Object &embed) {
   printData(os, *embed.getArray("data"));
   os << "\n    class: embedding\n    forward: " << *embed.getString("forward")
      << "; backward: " << *embed.getString("backward") << "\n";
+  printDropout(os, embed.getObject("dropout"), "sums", "number");
 }
 
 } // namespace

@@ -3,8 +3,8 @@
 // Lanes along the rows; a counter's words serve the keys of four neighbouring global positions.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/Scalar/Philox.h"
 #include "passes/ToCPU/Biases.h"
-#include "passes/ToLoops/Philox.h"
 
 using namespace mlir;
 using namespace mlir::tile;

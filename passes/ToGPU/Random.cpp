@@ -19,7 +19,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/ToGPU/Emitters.h"
 
-#include "passes/ToLoops/Philox.h"
+#include "passes/Scalar/Philox.h"
 
 using namespace mlir;
 using namespace mlir::tile;

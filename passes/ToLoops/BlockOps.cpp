@@ -1,7 +1,7 @@
 //===- BlockOps.cpp - what each tile op does on one block -----------------===//
 #include "passes/ToLoops/BlockEmitter.h"
 
-#include "passes/ToLoops/Philox.h"
+#include "passes/Scalar/Philox.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -30,14 +31,28 @@ bool isCostly(Value value) {
   return llvm::any_of(pe::collectSlice(value), [](Operation *op) { return isCostly(op); });
 }
 
-/// Whether the value is the position as a real number.
-bool isPosition(Value value, Value position) {
+/// Whether the value is the index as a real number.
+bool isCastOf(Value value, Value index) {
   while (Operation *op = value.getDefiningOp()) {
     if (!isa<arith::SIToFPOp, arith::IndexCastOp, arith::ExtFOp>(op))
       return false;
     value = op->getOperand(0);
   }
-  return value == position;
+  return value == index;
+}
+
+/// What a power of a positive number is multiplied by where the number is negative: the sign that a
+/// whole exponent gives, NaN at others.
+Value emitSignOfPower(Scalar &s, Value exponent) {
+  Type type = exponent.getType();
+  auto differs = [&](Value a, Value b) -> Value {
+    return s.create<arith::CmpFOp>(arith::CmpFPredicate::UNE, a, b);
+  };
+  Value half = s.mul(exponent, s.number(0.5, type));
+  Value isOdd = differs(half, s.create<math::FloorOp>(half));
+  Value isBroken = differs(exponent, s.create<math::FloorOp>(exponent));
+  Value sign = s.select(isOdd, s.number(-1.0, type), s.number(1.0, type));
+  return s.select(isBroken, s.number(std::numeric_limits<double>::quiet_NaN(), type), sign);
 }
 
 } // namespace
@@ -72,10 +87,33 @@ std::optional<Value> Embedding::angleOf(Operation *op) {
   if (!isa_and_nonnull<arith::MulFOp, arith::DivFOp>(product))
     return std::nullopt;
   Value left = product->getOperand(0), right = product->getOperand(1);
-  if (isa<arith::MulFOp>(product) && isPosition(right, body.getArgument(0)))
+  if (isa<arith::MulFOp>(product) && isCastOf(right, body.getArgument(0)))
     std::swap(left, right);
-  const bool isAngle = isPosition(left, body.getArgument(0)) && !(depends.lookup(right) & ~kDim);
+  const bool isAngle = isCastOf(left, body.getArgument(0)) && !(depends.lookup(right) & ~kDim);
   return isAngle ? std::optional(right) : std::nullopt;
+}
+
+/// Whether the value is d times or divided by what depends on neither p nor d.
+bool Embedding::isMultipleOfDim(Value value) {
+  if (isCastOf(value, body.getArgument(1)))
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getNumOperands() == 0 || op->getNumOperands() > 2)
+    return false;
+  auto isUniform = [&](unsigned n) { return depends.lookup(op->getOperand(n)) == 0; };
+  if (isa<arith::NegFOp>(op))
+    return isMultipleOfDim(op->getOperand(0));
+  if (isa<arith::MulFOp, arith::DivFOp>(op) && isUniform(1))
+    return isMultipleOfDim(op->getOperand(0));
+  return isa<arith::MulFOp>(op) && isUniform(0) && isMultipleOfDim(op->getOperand(1));
+}
+
+/// If `op` is a power of a function of p by a multiple of d, that function.
+std::optional<Value> Embedding::powerOf(Operation *op) {
+  auto power = dyn_cast<math::PowFOp>(op);
+  if (!power || depends.lookup(power.getLhs()) != kPosition || !isMultipleOfDim(power.getRhs()))
+    return std::nullopt;
+  return power.getLhs();
 }
 
 /// The largest parts of `value` that are worth preparing.
@@ -87,12 +125,17 @@ void Embedding::findPieces(Value value, llvm::DenseSet<Value> &seen) {
   const bool isReal = isa<FloatType>(value.getType()), isTruth = value.getType().isInteger(1);
   if (!(on & kTensor) && on != 0 && on != (kPosition | kDim) && (isReal || isTruth) &&
       isCostly(value)) {
-    pieces.push_back({value, on == kPosition, on == kDim, {}, {}, {}, {}});
+    pieces.push_back({.value = value, .rows = on == kPosition, .dims = on == kDim});
     return;
   }
   if (std::optional<Value> frequency = angleOf(op); frequency && on == (kPosition | kDim)) {
     findPieces(*frequency, seen);
-    pieces.push_back({value, true, true, {}, {}, {}, *frequency});
+    pieces.push_back({.value = value, .rows = true, .dims = true, .frequency = *frequency});
+    return;
+  }
+  if (std::optional<Value> base = powerOf(op)) {
+    findPieces(*base, seen);
+    pieces.push_back({.value = value, .rows = true, .dims = true, .base = *base});
     return;
   }
   for (Value operand : op->getOperands())
@@ -107,7 +150,7 @@ LogicalResult Embedding::prepare() {
   llvm::DenseSet<Value> seen;
   findPieces(root, seen);
   for (Piece &piece : pieces)
-    piece.frequency ? prepareAngle(piece) : prepareLine(piece);
+    piece.frequency ? prepareAngle(piece) : piece.base ? preparePower(piece) : prepareLine(piece);
   auto isPiece = [&](Value value) {
     return llvm::any_of(pieces, [&](const Piece &piece) { return piece.value == value; });
   };
@@ -116,26 +159,29 @@ LogicalResult Embedding::prepare() {
   return success();
 }
 
-void Embedding::mapPoint(Scalar &s, IRMapping &mapping, Value row, Value dim, Mapped mapped) {
+void Embedding::mapPoint(Scalar &s, IRMapping &mapping, const Place &at, Mapped mapped) {
   Value zero = s.index(0);
-  Value position = row ? s.add(row, s.size("q_start")) : zero;
+  Value position = at.row ? s.add(at.row, s.size("q_start")) : zero;
   mapping.map(body.getArguments().take_front(4),
-              ValueRange{position, dim ? dim : zero, s.size("model"), s.size("q_start + r")});
+              ValueRange{position, at.dim ? at.dim : zero, s.size("model"), s.size("q_start + r")});
   for (const Piece &piece : pieces) {
     const bool isOfDim = !piece.rows;
     const bool isPrepared = piece.buffer || piece.coarse;
     if (mapped == Mapped::Point || !isPrepared || (mapped == Mapped::PiecesOfDims && !isOfDim))
       continue;
-    if (piece.frequency) {
-      mapping.map(piece.value, readAngle(s, piece, row, dim));
-      continue;
-    }
-    Value number = readElement(s, piece.buffer, piece.rows ? row : dim);
-    if (piece.value.getType().isInteger(1))
-      number =
-          s.create<arith::CmpFOp>(arith::CmpFPredicate::ONE, number, s.number(0.0, s.getF64Type()));
-    mapping.map(piece.value, number);
+    mapping.map(piece.value, readPiece(s, piece, at));
   }
+}
+
+Value Embedding::readPiece(Scalar &s, const Piece &piece, const Place &at) {
+  if (piece.frequency)
+    return readAngle(s, piece, at.row, at.dim);
+  if (piece.base)
+    return readPower(s, piece, at);
+  Value number = readElement(s, piece.buffer, piece.rows ? at.row : at.dim);
+  if (!piece.value.getType().isInteger(1))
+    return number;
+  return s.create<arith::CmpFOp>(arith::CmpFPredicate::ONE, number, s.number(0.0, s.getF64Type()));
 }
 
 /// A number per row or per dimension.
@@ -146,7 +192,8 @@ void Embedding::prepareLine(Piece &piece) {
   TileBuilder t = beginStage(context.plan, label + "_prepare", Phase::Prepare, {axis});
   t.foreach ({"1"}, [&](Scalar &s, ValueRange at) {
     IRMapping mapping;
-    mapPoint(s, mapping, piece.rows ? at[0] : Value(), piece.dims ? at[0] : Value(), Mapped::Point);
+    mapPoint(s, mapping, {.row = piece.rows ? at[0] : Value(), .dim = piece.dims ? at[0] : Value()},
+             Mapped::Point);
     TileParameters params = parameters();
     Value value = pe::emitScalar(piece.value, mapping, s, params, s.getF64Type());
     if (value.getType().isInteger(1))
@@ -178,7 +225,7 @@ void Embedding::prepareAngle(Piece &piece) {
     TileBuilder t = beginStage(context.plan, (label + part).str(), Phase::Prepare, {count});
     t.foreach ({"model"}, [&](Scalar &s, ValueRange at) {
       IRMapping mapping;
-      mapPoint(s, mapping, Value(), at[1], Mapped::PiecesOfDims);
+      mapPoint(s, mapping, {.dim = at[1]}, Mapped::PiecesOfDims);
       TileParameters params = parameters();
       Value frequency = pe::emitScalar(piece.frequency, mapping, s, params, s.getF64Type());
       Value position =
@@ -207,28 +254,91 @@ Value Embedding::readAngle(Scalar &s, const Piece &piece, Value row, Value dim) 
   return s.sub(s.mul(ca, cb), s.mul(sa, sb));
 }
 
+/// |x|^(w n) for n up to 16, and (|x|^(16 w))^m, by multiplication from two powers; whether x is
+/// negative, and what a power of a negative number is multiplied by.
+void Embedding::preparePower(Piece &piece) {
+  const std::string label = name + "_power_" + std::to_string(&piece - pieces.data());
+  Type f64 = context.plan.getF64Type();
+  const std::string blocks = "ceildiv(model," + std::to_string(kPowers) + ")",
+                    coarse = blocks + "+1", fine = std::to_string(kPowers + 1);
+  piece.coarse = context.kept(label + "_coarse", {"r", coarse}, f64);
+  piece.fine = context.kept(label + "_fine", {"r", fine}, f64);
+  piece.buffer = context.kept(label + "_negative", {"r"}, f64);
+  piece.signs = context.kept(label + "_signs", {"model"}, f64);
+  auto emit = [&](Scalar &s, Value value, Value row, Value dim) {
+    IRMapping mapping;
+    mapPoint(s, mapping, {.row = row, .dim = dim}, Mapped::Point);
+    TileParameters params = parameters();
+    return pe::emitScalar(value, mapping, s, params, s.getF64Type());
+  };
+  auto power = piece.value.getDefiningOp<math::PowFOp>();
+  TileBuilder ofDims =
+      beginStage(context.plan, label + "_signs_prepare", Phase::Prepare, {"model"});
+  ofDims.foreach ({"1"}, [&](Scalar &s, ValueRange at) {
+    writeElement(s, emitSignOfPower(s, emit(s, power.getRhs(), Value(), at[0])), piece.signs,
+                 at[0]);
+  });
+  TileBuilder t = beginStage(context.plan, label + "_prepare", Phase::Prepare, {"r"});
+  t.foreach ({"1"}, [&](Scalar &s, ValueRange at) {
+    Value base = emit(s, power.getLhs(), at[0], Value());
+    Value size = s.create<math::AbsFOp>(base);
+    for (int64_t dim : {int64_t(0), int64_t(1), kPowers}) {
+      Value exponent = emit(s, power.getRhs(), Value(), s.index(dim));
+      writeElement(s, s.create<math::PowFOp>(size, exponent), piece.fine, {at[0], s.index(dim)});
+    }
+    writeElement(s, s.number(1.0, f64), piece.coarse, {at[0], s.index(0)});
+    Value zero = s.number(0.0, f64);
+    Value isNegative = s.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, base, zero);
+    writeElement(s, s.select(isNegative, s.number(1.0, f64), zero), piece.buffer, at[0]);
+  });
+  auto chain = [&](Value table, StringRef count, int64_t first, int64_t factor) {
+    t.foreach ({count}, [&](Scalar &s, ValueRange at) {
+      Value from = first ? s.add(at[1], s.index(first)) : Value(at[1]);
+      Value product = s.mul(readElement(s, table, {at[0], from}),
+                            readElement(s, piece.fine, {at[0], s.index(factor)}));
+      writeElement(s, product, table, {at[0], s.add(at[1], s.index(first + 1))});
+    });
+  };
+  chain(piece.fine, std::to_string(kPowers - 2), /*first=*/1, /*factor=*/1);
+  chain(piece.coarse, blocks, /*first=*/0, /*factor=*/kPowers);
+}
+
+Value Embedding::readPower(Scalar &s, const Piece &piece, const Place &at) {
+  Value size = s.index(kPowers);
+  Value block = at.block ? at.block : s.create<arith::DivUIOp>(at.dim, size).getResult();
+  Value step = at.step ? at.step : s.create<arith::RemUIOp>(at.dim, size).getResult();
+  Value product = s.mul(readElement(s, piece.coarse, {at.row, block}),
+                        readElement(s, piece.fine, {at.row, step}));
+  Value isNegative =
+      s.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, readElement(s, piece.buffer, at.row),
+                              s.number(0.0, s.getF64Type()));
+  Value sign =
+      s.select(isNegative, readElement(s, piece.signs, at.dim), s.number(1.0, s.getF64Type()));
+  return s.mul(product, sign);
+}
+
 /// Every value of the call.
 void Embedding::prepareTable() {
   Value values = context.temporary(name + "_values", {"r", "model"});
   TileBuilder t = beginStage(context.plan, name + "_table", Phase::Prepare, {"r"});
   t.foreach ({"model"}, [&](Scalar &s, ValueRange at) {
-    writeElement(s, emitValue(s, at[0], at[1]), values, at);
+    writeElement(s, emitValue(s, {.row = at[0], .dim = at[1]}), values, at);
   });
   table = values;
 }
 
 /// The embedding in f32.
-Value Embedding::emitValue(Scalar &s, Value row, Value dim) {
+Value Embedding::emitValue(Scalar &s, const Place &at) {
   if (table)
-    return readElement(s, table, {row, dim});
+    return readElement(s, table, {at.row, at.dim});
   IRMapping mapping;
-  mapPoint(s, mapping, row, dim, Mapped::All);
+  mapPoint(s, mapping, at, Mapped::All);
   TileParameters params = parameters();
   // Where they lie is known: rows by what the call requires, dims by the loop.
   Value position = mapping.lookup(body.getArgument(0));
   params.isInside = [&](Value index, StringRef extent) {
     const bool isRow = index == position && extent != "1" && extent != "model";
-    return isRow || (index == dim && extent == "model");
+    return isRow || (index == at.dim && extent == "model");
   };
   Value value = vjp->emitPrimal(s, mapping, params, s.getF64Type());
   return pe::convertFloat(s, s.getLoc(), value, s.getF32Type());
@@ -236,11 +346,34 @@ Value Embedding::emitValue(Scalar &s, Value row, Value dim) {
 
 //===- Stages ------------------------------------------------------------------===//
 
-void Embedding::emitForward(Value from, Value to, StringRef stage) {
+void Embedding::emitForward(Value from, Value to, const TokenDropout *dropout, StringRef stage) {
   TileBuilder t = beginStage(context.plan, stage, Phase::Forward, {"b", "r"});
-  t.foreach ({"model"}, [&](Scalar &s, ValueRange at) {
-    Value sum = s.add(s.widen(readElement(s, from, at)), emitValue(s, at[1], at[2]));
-    writeElement(s, s.round(sum, elementOf(to)), to, at);
+  auto add = [&](Scalar &s, Value batch, const Place &at) {
+    const SmallVector<Value> element = {batch, at.row, at.dim};
+    Value sum = s.add(s.widen(readElement(s, from, element)), emitValue(s, at));
+    if (dropout)
+      sum = s.mul(sum, dropout->emit(s, batch, at.row, at.dim));
+    writeElement(s, s.round(sum, elementOf(to)), to, element);
+  };
+  const bool hasPowers =
+      !table && llvm::any_of(pieces, [](const Piece &piece) { return bool(piece.base); });
+  if (!hasPowers) {
+    t.foreach ({"model"},
+               [&](Scalar &s, ValueRange at) { add(s, at[0], {.row = at[1], .dim = at[2]}); });
+    return;
+  }
+  // Whole blocks of dimensions, in whose tables neighbours lie side by side, and what is left.
+  const std::string steps = std::to_string(kPowers),
+                    whole =
+                        "ceildiv(max(model-" + std::to_string(kPowers - 1) + ",0)," + steps + ")";
+  t.foreach ({whole, steps}, [&](Scalar &s, ValueRange at) {
+    Value dim = s.add(s.mul(at[2], s.index(kPowers)), at[3]);
+    add(s, at[0], {.row = at[1], .dim = dim, .block = at[2], .step = at[3]});
+  });
+  t.foreach ({"model-" + steps + "*" + whole}, [&](Scalar &s, ValueRange at) {
+    Value block = s.size(whole);
+    Value dim = s.add(s.mul(block, s.index(kPowers)), at[2]);
+    add(s, at[0], {.row = at[1], .dim = dim, .block = block, .step = at[2]});
   });
 }
 
@@ -268,26 +401,29 @@ bool Embedding::dividesDims(Value capture) {
   return true;
 }
 
-void Embedding::emitAdjoint(Scalar &s, ArrayRef<Value> cotangents, Value row, Value dim,
+void Embedding::emitAdjoint(Scalar &s, ArrayRef<Cotangent> cotangents, Value row, Value dim,
                             TileParameters &params) {
   Value sum = sumOver(s, {"b"}, [&](Scalar &x, ValueRange at) {
     Value all;
-    for (Value cotangent : cotangents) {
-      Value one = readElement(x, cotangent, {at[0], row, dim});
+    for (auto [buffer, dropout] : cotangents) {
+      Value one = readElement(x, buffer, {at[0], row, dim});
       one = pe::convertFloat(x, x.getLoc(), one, x.getF64Type());
+      if (dropout)
+        one = x.mul(one, pe::convertFloat(x, x.getLoc(), dropout->emit(x, at[0], row, dim),
+                                          x.getF64Type()));
       all = all ? x.add(all, one) : one;
     }
     return all;
   });
   ifNonZero(s, sum, [&](Scalar &x) {
     IRMapping mapping;
-    mapPoint(x, mapping, row, dim, Mapped::All);
+    mapPoint(x, mapping, {.row = row, .dim = dim}, Mapped::All);
     vjp->emitPrimal(x, mapping, params, x.getF64Type());
     vjp->emitAdjoint(x, mapping, sum, params);
   });
 }
 
-void Embedding::emitBackward(ArrayRef<Value> cotangents) {
+void Embedding::emitBackward(ArrayRef<Cotangent> cotangents) {
   if (!vjp->isActive() || cotangents.empty())
     return;
   constexpr int64_t kDims = 64; // of a work item

@@ -7,6 +7,7 @@
 //   row;
 //   - sin and cos of p * w(d) come from those of 64 m and n by the addition theorem, p = q_start +
 //     64 m + n, as tables of rotations do (Rotation.cpp);
+//   - x(p)^(w d) is (x^(16 w))^m (x^w)^n for d = 16 m + n: two short tables per row;
 //   - where functions of both p and d are left, the values are a table of their own, one per row
 //   and
 //     dimension.
@@ -22,6 +23,7 @@
 
 #include "dialect/PE/PE.h"
 #include "passes/ToTile/PlanContext.h"
+#include "passes/ToTile/TokenDropout.h"
 #include "passes/Transforms/ScalarVjp.h"
 
 namespace mlir::tile {
@@ -32,36 +34,53 @@ public:
 
   /// Adds the buffers and the stages that fill them.
   LogicalResult prepare();
-  /// Adds the stage that writes to = from + E.
-  void emitForward(Value from, Value to, StringRef stage);
+  /// Adds the stage that writes to = from + E, times the factors of dropout if there is any.
+  void emitForward(Value from, Value to, const TokenDropout *dropout, StringRef stage);
+  /// The cotangent of what the embedding was added to, and the factors of the sum.
+  struct Cotangent {
+    Value buffer;
+    const TokenDropout *dropout; // null: none
+  };
   /// Adds the stages for the gradients of the captures, given those of all that it was added to.
-  void emitBackward(ArrayRef<Value> cotangents);
+  void emitBackward(ArrayRef<Cotangent> cotangents);
 
 private:
   /// An inner value that is prepared. `dims` and `rows` say what it has an element for; of angles
-  /// `coarse` and `fine` hold sines, then cosines.
+  /// `coarse` and `fine` hold sines, then cosines, of powers they are indexed by m and n.
   struct Piece {
     Value value;
     bool rows = false, dims = false;
     Value buffer, coarse, fine;
     Value frequency; // of an angle: the value that p is multiplied by (or divided by)
+    Value base;      // of a power; `buffer` says whether it is negative
+    Value signs;     // of powers of negative numbers, by dimension
   };
-  static constexpr int64_t kFine = 64;
+  static constexpr int64_t kFine = 64, kPowers = 16;
+
+  /// An element: row and dimension of the call, and d = 16 block + step.
+  struct Place {
+    Value row, dim, block, step;
+  };
 
   void findPieces(Value value, llvm::DenseSet<Value> &seen);
   std::optional<Value> angleOf(Operation *op);
+  std::optional<Value> powerOf(Operation *op);
+  bool isMultipleOfDim(Value value);
   void prepareLine(Piece &piece);
   void prepareAngle(Piece &piece);
+  void preparePower(Piece &piece);
   void prepareTable();
   /// Maps the point, and pieces, for emission at row and dim of this call.
   enum class Mapped { Point, PiecesOfDims, All };
-  void mapPoint(Scalar &s, IRMapping &mapping, Value row, Value dim, Mapped mapped);
+  void mapPoint(Scalar &s, IRMapping &mapping, const Place &at, Mapped mapped);
+  Value readPiece(Scalar &s, const Piece &piece, const Place &at);
   Value readAngle(Scalar &s, const Piece &piece, Value row, Value dim);
-  Value emitValue(Scalar &s, Value row, Value dim);
+  Value readPower(Scalar &s, const Piece &piece, const Place &at);
+  Value emitValue(Scalar &s, const Place &at);
   TileParameters parameters();
   bool isSmall(Value capture);
   bool dividesDims(Value capture);
-  void emitAdjoint(Scalar &s, ArrayRef<Value> cotangents, Value row, Value dim,
+  void emitAdjoint(Scalar &s, ArrayRef<Cotangent> cotangents, Value row, Value dim,
                    TileParameters &params);
 
   PlanContext &context;

@@ -29,8 +29,11 @@ SmallVector<std::string> namedExtents(Value value) {
   if (auto merge = value.getDefiningOp<MergeOp>())
     return extentsOfResult(value == merge.getOutput());
   for (OpOperand &use : value.getUses()) {
-    if (isa<EmbedOp>(use.getOwner()))
-      return {"b", "r", "model"};
+    if (auto embed = dyn_cast<EmbedOp>(use.getOwner())) {
+      if (use.get() == embed.getInput())
+        return {"b", "r", "model"};
+      return SmallVector<std::string>(cast<ShapedType>(value.getType()).getRank(), "b"); // seeds
+    }
     if (auto merge = dyn_cast<MergeOp>(use.getOwner()); merge && value != merge.getSink())
       return extentsOfResult(value == merge.getFirst() || value == merge.getSecond());
     if (auto rotation = dyn_cast<RotationOpInterface>(use.getOwner()))

@@ -61,6 +61,7 @@ private:
     EmbedOp op;
     Embedding *embedding;
     Value x, y, dX, dY;
+    std::unique_ptr<TokenDropout> dropout;
   };
 
   LogicalResult createPlan();
@@ -96,7 +97,7 @@ private:
     return llvm::any_of(argument.getUses(), [](OpOperand &use) {
       return (isa<AttentionOp>(use.getOwner()) && use.getOperandNumber() < 3) ||
              (isa<MergeOp>(use.getOwner()) && use.getOperandNumber() < 4) ||
-             isa<EmbedOp>(use.getOwner());
+             (isa<EmbedOp>(use.getOwner()) && use.getOperandNumber() == 0);
     });
   }
   /// Those of them that have a row of numbers per token: not a logarithm per row.
@@ -446,7 +447,11 @@ LogicalResult FunctionLowering::lower(EmbedOp op) {
   StringRef result = *returned(op.getOutput()); // checked by pe-check-dataflow
   SmallVector<StringRef> extents = {"b", "r", "model"};
   LoweredEmbed &embed = embeds.emplace_back();
-  embed = {op, embedding.get(), buffers[op.getInput()], {}, gradients.lookup(op.getInput()), {}};
+  embed = {op, embedding.get(), buffers[op.getInput()], {}, gradients.lookup(op.getInput()),
+           {}, nullptr};
+  if (op.getSeed() && op.getDropout()->convertToDouble() > 0.0)
+    embed.dropout =
+        std::make_unique<TokenDropout>(buffers[op.getSeed()], op.getDropout()->convertToDouble());
   embed.y = context->strided(result, Role::Result, extents, activation);
   if (options.grad)
     embed.dY = context->strided("d_" + result, Role::Cotangent, extents, activation);
@@ -479,20 +484,24 @@ void FunctionLowering::lower(MergeOp op) {
       op.getSink() ? &context->parameters[op.getSink()] : nullptr));
 }
 
-/// Tokens get the cotangents as they are, parameters their sums.
+/// Tokens get the cotangents as they are, or times the factors of dropout, parameters their sums.
 void FunctionLowering::emitEmbedBackward() {
   for (LoweredEmbed &embed : embeds) {
     const std::string stage = ("d_" + nameOf(cast<BlockArgument>(embed.op.getInput()))).str();
     TileBuilder t = beginStage(context->plan, stage, Phase::Backward, {"b", "r"});
     t.foreach ({"model"}, [&](Scalar &s, ValueRange at) {
-      writeElement(s, readElement(s, embed.dY, at), embed.dX, at);
+      Value gradient = readElement(s, embed.dY, at);
+      if (embed.dropout)
+        gradient = s.round(s.mul(s.widen(gradient), embed.dropout->emit(s, at[0], at[1], at[2])),
+                           activation);
+      writeElement(s, gradient, embed.dX, at);
     });
   }
   for (auto &[op, embedding] : embeddings) {
-    SmallVector<Value> cotangents;
+    SmallVector<Embedding::Cotangent> cotangents;
     for (LoweredEmbed &embed : embeds)
       if (embed.embedding == embedding.get())
-        cotangents.push_back(embed.dY);
+        cotangents.push_back({embed.dY, embed.dropout.get()});
     embedding->emitBackward(cotangents);
   }
 }
@@ -611,7 +620,8 @@ LogicalResult FunctionLowering::run() {
   for (auto &lowered : attentions)
     emitForward(*lowered);
   for (LoweredEmbed &embed : embeds)
-    embed.embedding->emitForward(embed.x, embed.y, *returned(embed.op.getOutput()));
+    embed.embedding->emitForward(embed.x, embed.y, embed.dropout.get(),
+                                 *returned(embed.op.getOutput()));
   for (auto &merge : merges)
     merge->emitForward();
   if (options.grad) {

@@ -101,6 +101,9 @@ LogicalResult checkEmbed(EmbedOp embed) {
     return embed.emitError()
            << "expected an embedding made by pe.embedding_fn, found another value "
               "(dataflow-C13)";
+  if (embed.getSeed() && !isa<BlockArgument>(embed.getSeed())) // dataflow-C10
+    return embed.emitError() << "expected the seed to be an argument of the entry function, found "
+                                "the result of another op (dataflow-C10)";
   return success();
 }
 
@@ -146,6 +149,13 @@ LogicalResult checkCaptures(func::FuncOp function, EmbeddingFnOp embedding) {
   return success();
 }
 
+/// The axes of seeds: one, or one per batch entry.
+ArrayAttr axesOfSeed(OpOperand &operand) {
+  const bool isOne = cast<ShapedType>(operand.get().getType()).getRank() == 0;
+  return Builder(operand.getOwner()->getContext())
+      .getStrArrayAttr(isOne ? ArrayRef<StringRef>() : ArrayRef<StringRef>{"batch"});
+}
+
 /// The axes that an operand of attention has by its role.
 ArrayAttr axesOfOperand(OpOperand &operand) {
   Builder b(operand.getOwner()->getContext());
@@ -153,9 +163,7 @@ ArrayAttr axesOfOperand(OpOperand &operand) {
   if (operand.get() == attention.getSink())
     return b.getStrArrayAttr({"head"});
   if (operand.get() == attention.getSeed())
-    return b.getStrArrayAttr(cast<ShapedType>(operand.get().getType()).getRank()
-                                 ? ArrayRef<StringRef>{"batch"}
-                                 : ArrayRef<StringRef>());
+    return axesOfSeed(operand);
   if (operand.get() == attention.getQueryPositions())
     return b.getStrArrayAttr({"batch", "query"});
   if (operand.get() == attention.getKeyPositions())
@@ -189,13 +197,17 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
       });
   bool hasSizes = false; // from the ops that read it
   for (OpOperand &use : argument.getUses()) {
-    if (isa<EmbedOp>(use.getOwner())) {
-      ArrayAttr tokens =
-          Builder(function.getContext()).getStrArrayAttr({"batch", "query", "model"});
-      if (axes && axes != tokens) // dataflow-C6
+    if (auto embed = dyn_cast<EmbedOp>(use.getOwner())) {
+      const bool isSeed = argument == embed.getSeed();
+      ArrayAttr expected =
+          isSeed ? axesOfSeed(use)
+                 : Builder(function.getContext()).getStrArrayAttr({"batch", "query", "model"});
+      if (axes && axes != expected) // dataflow-C6
         return mlir::emitError(argument.getLoc())
-               << "expected pe.axes " << tokens << " of the tokens of pe.embed, found " << axes
-               << "; they may be left out (dataflow-C6)";
+               << "expected pe.axes " << expected << " of the " << (isSeed ? "seeds" : "tokens")
+               << " of pe.embed, found " << axes << "; they may be left out (dataflow-C6)";
+      if (isSeed)
+        continue;
       return success();
     }
     if (auto merge = dyn_cast<MergeOp>(use.getOwner()))

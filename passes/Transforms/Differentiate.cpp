@@ -188,6 +188,9 @@ LogicalResult Differentiator::goThrough(Operation *op) {
   }
   if (auto embed = dyn_cast<EmbedOp>(op)) {
     Value gradient = gradientOf(embed.getOutput());
+    if (embed.getSeed())
+      gradient = EmbedGradOp::create(builder, embed.getLoc(), gradient.getType(), gradient,
+                                     embed.getSeed(), embed.getDropoutAttr());
     addGradient(embed.getInput(), gradient);
     return differentiate(embed.getEmbedding().getDefiningOp<EmbeddingFnOp>(), gradient);
   }

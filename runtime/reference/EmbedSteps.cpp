@@ -4,8 +4,10 @@
 namespace pe::reference {
 
 Status Evaluator::prepareEmbed(const Operation &operation) {
-  if (operation.operands.size() != 2)
-    return operation.fail("expected tokens and an embedding");
+  if (Status status = operation.expectOnly({"dropout"}); !status)
+    return status.takeError();
+  if (operation.operands.size() != 2 && operation.operands.size() != 3)
+    return operation.fail("expected tokens, an embedding and perhaps a seed");
   auto x = tensors.find(operation.operands[0]);
   if (x == tensors.end() || x->second.shape.size() != 3)
     return operation.fail("expected tokens of rank 3");
@@ -20,6 +22,14 @@ Status Evaluator::prepareEmbed(const Operation &operation) {
     return root.takeError();
   step.problem = {shape[0], shape[1],          shape[2], call.queryStart, &step.builder.graph,
                   *root,    &step.builder.pack};
+  if (operation.operands.size() == 3) {
+    auto dropped = readSeed(operation, operation.operands[2], shape[0]);
+    if (!dropped)
+      return dropped.takeError();
+    step.problem.dropout = dropped->probability;
+    step.problem.seeds = std::move(dropped->seeds);
+    step.problem.hasSeedPerBatch = dropped->isPerBatch;
+  }
   return checkAxes(step);
 }
 
@@ -52,8 +62,9 @@ void Evaluator::reverseEmbed(const EmbedStep &step) {
   const Array *cotangent = findGradient(step.operation->results.at(0));
   if (!cotangent)
     return;
-  addTo(gradientOf(step.x), cotangent->data);
-  const ParameterGradients found = embedReverse(step.problem, *cotangent);
+  const Array ofSum = dropReverse(step.problem, *cotangent);
+  addTo(gradientOf(step.x), ofSum.data);
+  const ParameterGradients found = embedReverse(step.problem, ofSum);
   for (const GraphBuilder::Parameter &parameter : step.builder.parameters) {
     addTo(gradientOf(parameter.value), found.sum, parameter.offset);
     addTo(arrayOf(magnitudes, parameter.value), found.magnitude, parameter.offset);

@@ -298,20 +298,18 @@ Status Evaluator::readSink(Step &step, ValueId operand) {
 }
 
 /// One, or one per batch entry.
-Status Evaluator::readSeed(Step &step, ValueId operand) {
-  auto probability = step.operation->number("dropout", 0.0);
+Expected<Evaluator::Dropped> Evaluator::readSeed(const Operation &operation, ValueId operand,
+                                                 int64_t batch) {
+  auto probability = operation.number("dropout", 0.0);
   if (!probability)
     return probability.takeError();
   auto found = seeds.find(operand);
   const Shape &shape = tensors.at(operand).shape;
   const bool isPerBatch = shape.size() == 1;
-  if (found == seeds.end() || (isPerBatch && shape[0] != step.problem.sizes.batch))
-    return step.operation->fail("expected a seed of 64 bits, or one per batch entry, found shape ",
-                                toString(shape));
-  step.problem.dropout = *probability;
-  step.problem.seeds = found->second;
-  step.problem.hasSeedPerBatch = isPerBatch;
-  return Status::success();
+  if (found == seeds.end() || (isPerBatch && shape[0] != batch))
+    return operation.fail("expected a seed of 64 bits, or one per batch entry, found shape ",
+                          toString(shape));
+  return Dropped{*probability, found->second, isPerBatch};
 }
 
 /// Positions that are given, and whether any are not the places of the tokens: what is built
@@ -374,8 +372,12 @@ Status Evaluator::readOperands(Step &step) {
       if (Status status = readSink(step, operand); !status)
         return status;
     } else if (type.starts_with("tensor<") && type.ends_with("i64>")) {
-      if (Status status = readSeed(step, operand); !status)
-        return status;
+      auto dropped = readSeed(operation, operand, step.problem.sizes.batch);
+      if (!dropped)
+        return dropped.takeError();
+      step.problem.dropout = dropped->probability;
+      step.problem.seeds = std::move(dropped->seeds);
+      step.problem.hasSeedPerBatch = dropped->isPerBatch;
     } else {
       return operation.fail("has an operand of type ", type, " that the reference cannot evaluate");
     }

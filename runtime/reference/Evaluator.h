@@ -77,7 +77,13 @@ private:
   Status readQueryShift(Step &step, ValueId value);
   Expected<int64_t> readMatrix(Step &step, const Operation &operation, ValueId tensor,
                                const Shape &shape);
-  Status readSeed(Step &step, ValueId operand);
+  /// What dropout is drawn by.
+  struct Dropped {
+    double probability;
+    std::vector<int64_t> seeds;
+    bool isPerBatch;
+  };
+  Expected<Dropped> readSeed(const Operation &operation, ValueId operand, int64_t batch);
   Status prepareEmbed(const Operation &operation);
   Status checkAxes(const EmbedStep &step) const;
   void runEmbed(const EmbedStep &step);

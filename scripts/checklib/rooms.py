@@ -31,10 +31,10 @@ ROOMS = {
     "dialect/Tile": (("dialect/Math", "runtime/plan"), True),
     "passes/Analysis": (("dialect",), True),
     "passes/Transforms": (("dialect", "passes/Analysis"), True),
-    "passes/ToTile": (("dialect", "passes/Analysis", "passes/Transforms"), True),
+    "passes/ToTile": (("dialect", "passes/Analysis", "passes/Transforms", "passes/Scalar"), True),
     "passes/Schedule": (("dialect",), True),
     "passes/Scalar": (("dialect",), True),
-    "passes/ToLoops": (("dialect",), True),
+    "passes/ToLoops": (("dialect", "passes/Scalar"), True),
     # Scalar stages, and stages that it cannot fuse, use the loops of the definition.
     "passes/ToCPU": (("dialect", "passes/Schedule", "passes/Scalar", "passes/ToLoops"), True),
     "passes/ToGPU": (("dialect", "passes/Schedule", "passes/Scalar", "passes/ToLoops"), True),

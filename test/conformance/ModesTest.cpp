@@ -238,6 +238,60 @@ TEST_P(Modes, TheMaskOfDropoutIsTheSameInEveryShard) {
   }
 }
 
+/// Ones behind dropout show which numbers of the tokens were kept; cotangents of one do in
+/// backward.
+std::vector<bool> expectedTokens(int64_t batch, int64_t firstRow, int64_t rows, int64_t width,
+                                 double probability) {
+  const int64_t seeds[] = {-5, int64_t(1) << 62 | 7};
+  const auto seed = static_cast<uint64_t>(seeds[batch]);
+  std::vector<bool> kept;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t d = 0; d < width; ++d) {
+      const auto words = philox4x32(
+          {0, ~uint32_t(0), static_cast<uint32_t>(firstRow + row), static_cast<uint32_t>(d / 4)},
+          {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+      kept.push_back(words[d % 4] >= probability * 0x1p32);
+    }
+  return kept;
+}
+
+TEST_P(Modes, TheMaskOfTokensIsTheSameInEveryShard) {
+  constexpr double kProbability = 0.375;
+  constexpr int64_t kWidth = 22;
+  auto function = compile(
+      "!x = tensor<?x?x?xf32>\nfunc.func @embed(%x: !x {pe.name = \"x\"}, %seed: tensor<?xi64> "
+      "{pe.name = \"seed\"}) -> (!x {pe.name = \"y\"}) {\n  %e = pe.embedding_fn expr \"0.5\"\n"
+      "  %y = pe.embed %x, %e dropout(0.375, %seed : tensor<?xi64>) : !x\n  return %y : !x\n}\n");
+  // All rows of both entries of the batch; the same in pieces; the second entry alone.
+  for (auto [firstBatch, batch, firstRow, rows] :
+       {std::tuple<int64_t, int64_t, int64_t, int64_t>{0, 2, 50, 21},
+        {0, 2, 50, 9},
+        {0, 2, 59, 12},
+        {1, 1, 50, 21}}) {
+    TensorMap inputs;
+    const Shape shape = {batch, rows, kWidth};
+    const std::vector<int64_t> seeds = {-5, int64_t(1) << 62 | 7};
+    inputs["x"] = Tensor::of(std::vector<float>(batch * rows * kWidth, 0.5f), shape);
+    inputs["d_y"] = Tensor::of(std::vector<float>(batch * rows * kWidth, 1.0f), shape);
+    inputs["seed"] =
+        Tensor::of(std::vector<int64_t>(seeds.begin() + firstBatch, seeds.end()), {batch});
+    Positions positions;
+    positions.queryStart = firstRow;
+    auto found = function->run(inputs, positions, 2);
+    ASSERT_TRUE(found) << found.error().getMessage();
+    for (const char *name : {"y", "d_x"})
+      for (int64_t b = 0; b < batch; ++b) {
+        const std::vector<bool> kept =
+            expectedTokens(firstBatch + b, firstRow, rows, kWidth, kProbability);
+        const auto values = found->at(name).values<float>().subspan(b * rows * kWidth);
+        for (size_t n = 0; n < kept.size(); ++n)
+          ASSERT_FLOAT_EQ(values[n], kept[n] ? 1 / (1 - static_cast<float>(kProbability)) : 0.0f)
+              << name << ", batch entry " << firstBatch + b << ", rows from " << firstRow
+              << ", number " << n;
+      }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, Modes,
                          testing::Values("cpu", "loops", "gpu-emulator", "reference"),
                          [](const auto &test) {

@@ -1,5 +1,6 @@
 // RUN: pe-opt %s --split-input-file --verify-diagnostics
-// Constraints embedding_fn-C1 to -C9, axis_size-C1 and embedding_pullback-C1, -C2 of docs/spec.md.
+// Constraints embedding_fn-C1 to -C9, axis_size-C1, embedding_pullback-C1, -C2 and, of tokens, dropout-C1 to
+// -C3 of docs/spec.md.
 
 func.func @arguments() {
   // expected-error @below {{expected 4 region arguments (p, d, dim, n and one per capture), found 2 (embedding_fn-C1)}}
@@ -153,5 +154,37 @@ func.func @gradients(%t: tensor<?x?xf32>, %dy: tensor<?x?x?xf32>) {
   %e = pe.embedding_fn(%t : tensor<?x?xf32>) expr "t[p, d]"
   // expected-error @below {{expected one gradient per capture of the embedding, of types 'tensor<?x?xf32>', found 'tensor<?xf32>' (embedding_pullback-C2)}}
   %g = pe.embedding_pullback %e, %dy : tensor<?x?x?xf32> -> tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @probability_alone(%x: tensor<?x?x?xf32>, %e: !pe.embedding) {
+  // expected-error @below {{expected a probability of dropout together with a seed, found the probability alone (dropout-C1)}}
+  %y = pe.embed %x, %e {dropout = 0.1} : tensor<?x?x?xf32>
+  return
+}
+
+// -----
+
+func.func @probability(%x: tensor<?x?x?xf32>, %e: !pe.embedding, %seed: tensor<i64>) {
+  // expected-error @below {{expected a probability of dropout in [0, 1), found 1.000000e+00 (dropout-C2)}}
+  %y = pe.embed %x, %e dropout(1.0, %seed : tensor<i64>) : tensor<?x?x?xf32>
+  return
+}
+
+// -----
+
+func.func @probability_of_a_gradient(%dy: tensor<?x?x?xf32>, %seed: tensor<i64>) {
+  // expected-error @below {{expected a probability of dropout in [0, 1), found -5.000000e-01 (dropout-C2)}}
+  %dx = pe.embed_grad %dy dropout(-0.5, %seed : tensor<i64>) : tensor<?x?x?xf32>
+  return
+}
+
+// -----
+
+func.func @seeds(%x: tensor<2x?x?xf32>, %e: !pe.embedding, %seeds: tensor<3xi64>) {
+  // expected-error @below {{expected the batch of the seeds to match the 2 of the tokens, found 3 (dropout-C3)}}
+  %y = pe.embed %x, %e dropout(0.1, %seeds : tensor<3xi64>) : tensor<2x?x?xf32>
   return
 }

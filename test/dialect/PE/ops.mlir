@@ -145,6 +145,17 @@ func.func @merge(%o: tensor<?x8x?x64xbf16>, %l: tensor<?x8x?xf32>, %s: tensor<?x
   return
 }
 
+// CHECK-LABEL: func @embeddings
+func.func @embeddings(%x: tensor<?x?x?xf32>, %e: !pe.embedding, %seed: tensor<i64>, %seeds: tensor<?xi64>) {
+  // CHECK: pe.embed %{{.*}}, %{{.*}} : tensor<?x?x?xf32>
+  %a = pe.embed %x, %e : tensor<?x?x?xf32>
+  // CHECK: pe.embed %{{.*}}, %{{.*}} dropout(1.000000e-01, %{{.*}} : tensor<i64>) : tensor<?x?x?xf32>
+  %b = pe.embed %x, %e dropout(0.1, %seed : tensor<i64>) : tensor<?x?x?xf32>
+  // CHECK: pe.embed_grad %{{.*}} dropout(1.000000e-01, %{{.*}} : tensor<?xi64>) : tensor<?x?x?xf32>
+  %c = pe.embed_grad %b dropout(0.1, %seeds : tensor<?xi64>) : tensor<?x?x?xf32>
+  return
+}
+
 // CHECK-LABEL: func @contents
 func.func @contents(%q: tensor<?x8x?x64xf32>, %r: tensor<33x64xf32>, %u: tensor<8x64xf32>, %w: tensor<64x64xf32>)
     -> tensor<?x8x?x64xf32> {

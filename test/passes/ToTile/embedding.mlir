@@ -1,6 +1,7 @@
 // RUN: pe-opt %examples/learned.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s
 // RUN: pe-opt %examples/sinusoidal.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=SIN
-// RUN: pe-opt %examples/algebraic_normalized.mlir --pe-to-tile-pipeline | FileCheck %s --check-prefix=TABLE
+// RUN: pe-opt %examples/algebraic_normalized.mlir --pe-to-tile-pipeline | FileCheck %s --check-prefix=POWER
+// RUN: pe-opt %S/../../conformance/encodings/embeddings.mlir --pe-to-tile-pipeline | FileCheck %s --check-prefix=TABLE
 // RUN: pe-opt %examples/mixture.mlir --pe-to-tile-pipeline="grad=1 dtype=bf16" | FileCheck %s --check-prefix=MIX
 
 // Reads alone: no prepared table, and no index is clamped, as the call's sizes are checked.
@@ -31,11 +32,22 @@
 // SIN-NOT:       math.{{sin|cos|powf}}
 // SIN:         tile.stage @d_x
 
+// A power of a function of p by a multiple of d: two short tables per row; whole blocks of dimensions and the rest.
+// POWER:       tile.stage @embedding_power_0_signs_prepare prepare over ["model"]
+// POWER:       tile.stage @embedding_power_0_prepare prepare over ["r"]
+// POWER:         math.powf
+// POWER:       tile.stage @y forward over ["b", "r"]
+// POWER:         tile.foreach over ["ceildiv(max(model-15,0),16)", "16"]
+// POWER-NOT:     math.powf
+// POWER:         tile.foreach over ["model-16*ceildiv(max(model-15,0),16)"]
+// POWER-NOT:     math.powf
+
 // A function of both p and d: a table per call, whatever the batch.
 // TABLE:       tile.stage @embedding_table prepare over ["r"]
-// TABLE:         math.powf
+// TABLE:         math.sin
 // TABLE:       tile.stage @y forward
-// TABLE-NOT:     math.powf
+// TABLE-NOT:     math.sin
+// TABLE:       tile.stage @w
 
 // Tokens in bf16, the rest in f32; few numbers (alpha) have a sum per work item.
 // MIX:         tile.buffer "x" argument {strided} : <[b, r, model], bf16>

@@ -347,3 +347,27 @@ func.func @axes_of_projection(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}
   %o = pe.attention %q, %k, %v content(%c) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }
+
+// -----
+
+!tokens = tensor<?x?x?xf32>
+
+func.func @seed_of_tokens(%x: !tokens {pe.name = "x"}) -> (!tokens {pe.name = "y"}) {
+  %seed = arith.constant dense<7> : tensor<i64>
+  %e = pe.embedding_fn expr "p"
+  // expected-error @below {{expected the seed to be an argument of the entry function, found the result of another op (dataflow-C10)}}
+  %y = pe.embed %x, %e dropout(0.1, %seed : tensor<i64>) : !tokens
+  return %y : !tokens
+}
+
+// -----
+
+!tokens = tensor<?x?x?xf32>
+
+// expected-error @below {{expected pe.axes ["batch"] of the seeds of pe.embed, found ["query"]; they may be left out (dataflow-C6)}}
+func.func @axes_of_seeds(%x: !tokens {pe.name = "x"}, %seed: tensor<?xi64> {pe.name = "seed", pe.axes = ["query"]})
+    -> (!tokens {pe.name = "y"}) {
+  %e = pe.embedding_fn expr "p"
+  %y = pe.embed %x, %e dropout(0.1, %seed : tensor<?xi64>) : !tokens
+  return %y : !tokens
+}

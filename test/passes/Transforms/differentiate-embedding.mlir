@@ -1,4 +1,4 @@
-// RUN: pe-opt %s --pe-differentiate | FileCheck %s
+// RUN: pe-opt %s --split-input-file --pe-differentiate | FileCheck %s
 
 !tokens = tensor<?x?x?xf32>
 
@@ -16,4 +16,22 @@ func.func @embed(%x: !tokens {pe.name = "x"}, %z: !tokens {pe.name = "z"},
   %y = pe.embed %x, %e : !tokens
   %w = pe.embed %z, %e : !tokens
   return %y, %w : !tokens, !tokens
+}
+
+// -----
+
+!tokens = tensor<?x?x?xf32>
+
+// Behind dropout the sum gets the cotangent times the factors, and so does the table.
+// CHECK-LABEL: func.func private @drop_grad
+// CHECK-SAME:    %[[SEED:[a-z0-9]+]]: tensor<?xi64> {pe.name = "seed"}, %[[DY:[a-z0-9]+]]: tensor<?x?x?xf32> {pe.name = "d_y"}
+// CHECK:         %[[D:.*]] = pe.embed_grad %[[DY]] dropout(1.000000e-01, %[[SEED]] : tensor<?xi64>) : tensor<?x?x?xf32>
+// CHECK:         %[[T:.*]] = pe.embedding_pullback %{{.*}}, %[[D]] : tensor<?x?x?xf32> -> tensor<?x?xf32>
+// CHECK:         return %[[D]], %[[T]]
+func.func @drop(%x: !tokens {pe.name = "x"},
+                %t: tensor<?x?xf32> {pe.name = "t", pe.axes = ["rows", "model"]},
+                %seed: tensor<?xi64> {pe.name = "seed"}) -> (!tokens {pe.name = "y"}) {
+  %e = pe.embedding_fn(%t : tensor<?x?xf32>) expr "t[p, d]"
+  %y = pe.embed %x, %e dropout(0.1, %seed : tensor<?xi64>) : !tokens
+  return %y : !tokens
 }

@@ -5,8 +5,8 @@
 // of 64.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PE_PASSES_TOLOOPS_PHILOX_H
-#define PE_PASSES_TOLOOPS_PHILOX_H
+#ifndef PE_PASSES_SCALAR_PHILOX_H
+#define PE_PASSES_SCALAR_PHILOX_H
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -25,4 +25,4 @@ std::array<Value, 4> emitPhilox(ImplicitLocOpBuilder &builder, std::array<Value,
 
 } // namespace mlir::tile
 
-#endif // PE_PASSES_TOLOOPS_PHILOX_H
+#endif // PE_PASSES_SCALAR_PHILOX_H

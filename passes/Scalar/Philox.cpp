@@ -1,5 +1,5 @@
 //===- Philox.cpp - Philox 4x32-10 as code --------------------------------===//
-#include "passes/ToLoops/Philox.h"
+#include "passes/Scalar/Philox.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 

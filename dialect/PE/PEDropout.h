@@ -1,0 +1,24 @@
+//===- PEDropout.h - What ops with dropout have in common ------*- C++ -*-===//
+#ifndef PE_DIALECT_PE_PEDROPOUT_H
+#define PE_DIALECT_PE_PEDROPOUT_H
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Operation.h"
+
+#include <optional>
+
+namespace mlir::pe {
+
+/// What is dropped from: the first dimension counts batch entries.
+struct DroppedTensor {
+  RankedTensorType type;
+  StringRef name;
+};
+
+/// Constraints dropout-C1 to dropout-C3 of docs/spec.md.
+LogicalResult verifyDropout(Operation *op, const std::optional<APFloat> &probability, Value seed,
+                            const DroppedTensor &dropped);
+
+} // namespace mlir::pe
+
+#endif // PE_DIALECT_PE_PEDROPOUT_H
