@@ -74,11 +74,28 @@ Status Function::run(int halves, std::span<const View> views, const RunContext &
   });
 }
 
+Expected<Prepared> Function::prepare(const TensorMap &arguments, const CallOptions &options) const {
+  return api::guarded([&]() -> Expected<Prepared> {
+    if (Status s = checkCompiled(state); !s)
+      return s.takeError();
+    auto outcome = state->runner->prepare(arguments, options.positions, poolOf(options));
+    if (!outcome)
+      return outcome.takeError();
+    Prepared prepared;
+    prepared.state = *std::move(outcome);
+    return prepared;
+  });
+}
+
 Expected<Call> Function::forward(const TensorMap &arguments, const CallOptions &options) const {
   return api::guarded([&]() -> Expected<Call> {
     if (Status s = checkCompiled(state); !s)
       return s.takeError();
-    auto outcome = state->runner->forward(arguments, options.positions, poolOf(options));
+    if (options.prepared && !options.prepared->state)
+      return makeError("expected prepared tables, found none; Function::prepare makes them");
+    auto outcome =
+        state->runner->forward(arguments, options.positions, poolOf(options),
+                               options.prepared ? options.prepared->state.get() : nullptr);
     if (!outcome)
       return outcome.takeError();
     Call call;

@@ -2,6 +2,7 @@
 
 #include "runtime/device/common/Runner.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace pe::device {
@@ -191,15 +192,23 @@ Status Runner::allocateFor(const SizeTable &sizes, Halves half, TensorMap &tenso
         !s)
       return s;
   }
-  for (size_t g = 0; g < plan.groups().size() && keeps; ++g) {
-    int64_t bytes = 0;
-    if (!(plan.groups()[g].readBy & kBackward))
-      continue;
-    if (Status s = plan.groupBytes(g, sizes, bytes); !s)
-      return s;
-    if (Status s = allocate(plan.groups()[g].name, DType::U8, {bytes}); !s)
-      return s;
-  }
+  for (size_t g = 0; g < plan.groups().size() && keeps; ++g)
+    if ((plan.groups()[g].readBy & kBackward) && !tensors.contains(plan.groups()[g].name))
+      if (Status s = allocateGroup(g, sizes, tensors, queue); !s)
+        return s;
+  return Status::success();
+}
+
+Status Runner::allocateGroup(size_t group, const SizeTable &sizes, TensorMap &tensors,
+                             Queue &queue) const {
+  int64_t bytes = 0;
+  const std::string &name = bound().groups()[group].name;
+  if (Status s = bound().groupBytes(group, sizes, bytes); !s)
+    return s;
+  Expected<Tensor> tensor = queue.allocate(DType::U8, {bytes});
+  if (!tensor)
+    return tensor.takeError().within("tensor '" + name + "'");
+  tensors[name] = *std::move(tensor);
   return Status::success();
 }
 
@@ -219,29 +228,129 @@ Status Runner::download(TensorMap &tensors, Role role, Queue &queue) const {
 }
 
 Expected<std::shared_ptr<Call>> Runner::start(const TensorMap &arguments,
-                                              const plan::Scalars &scalars, Queue &queue,
-                                              ParallelFor &pool) const {
+                                              const plan::Scalars &scalars,
+                                              const Prepared *prepared, Queue &queue) const {
   auto call = std::make_shared<Call>();
   if (Status s = findSizes(arguments, scalars, call->callSizes, call->values); !s)
     return s.takeError();
   call->function = bound().getIdentity();
   call->scalars = scalars;
+  if (prepared)
+    if (Status s = checkPrepared(*prepared, arguments, call->values); !s)
+      return s.takeError();
   if (Status s = uploadAll(arguments, call->tensors, queue); !s)
     return s.takeError();
+  if (prepared)
+    call->tensors.insert(prepared->tensors.begin(), prepared->tensors.end());
   if (Status s = allocateFor(call->values, kForward, call->tensors, queue); !s)
     return s.takeError();
   return call;
 }
 
-Expected<std::shared_ptr<const Call>>
-Runner::forward(const TensorMap &arguments, const plan::Scalars &scalars, ParallelFor &pool) const {
+bool Runner::isOfParameters(const PreparedGroup &group) const {
+  return std::none_of(group.of.begin(), group.of.end(), [&](int argument) {
+    return !bound().buffers()[argument].strideWords.empty();
+  });
+}
+
+Expected<std::shared_ptr<const Prepared>>
+Runner::prepare(const TensorMap &arguments, const plan::Scalars &scalars, ParallelFor &pool) const {
   auto queue = openQueue();
   if (!queue)
     return queue.takeError();
-  auto call = start(arguments, scalars, **queue, pool);
+  auto prepared = std::make_shared<Prepared>();
+  plan::CallSizes sizes;
+  if (Status s = findSizes(arguments, scalars, sizes, prepared->values); !s)
+    return s.takeError();
+  prepared->function = bound().getIdentity();
+  TensorMap tensors;
+  if (Status s = uploadAll(arguments, tensors, **queue); !s)
+    return s.takeError();
+  for (size_t g = 0; g < bound().groups().size(); ++g) {
+    const PreparedGroup &group = bound().groups()[g];
+    if (!isOfParameters(group))
+      continue;
+    if (Status s = allocateGroup(g, prepared->values, tensors, **queue); !s)
+      return s.takeError();
+    prepared->tensors[group.name] = tensors[group.name];
+    for (int argument : group.of)
+      if (auto given = arguments.find(getPlan().buffers[argument].name); given != arguments.end())
+        prepared->arguments.insert(*given);
+  }
+  if (prepared->tensors.empty()) // calls have nothing to share
+    return std::shared_ptr<const Prepared>(std::move(prepared));
+  Request request(bound(), kPrepare, tensors);
+  if (Status s = request.prepare(scalars, **queue, pool); !s)
+    return s.takeError();
+  Status status = run(request.call, request.context);
+  Status waited = (*queue)->synchronize();
+  if (!status || !waited)
+    return status ? waited.takeError() : status.takeError();
+  return std::shared_ptr<const Prepared>(std::move(prepared));
+}
+
+/// They are of this function, of the call's sizes and positions, and of its tensors.
+Status Runner::checkPrepared(const Prepared &prepared, const TensorMap &arguments,
+                             const SizeTable &sizes) const {
+  if (prepared.function != bound().getIdentity())
+    return makeError("expected tables that this function, '", getPlan().entry,
+                     "', prepared, found those of another one");
+  const std::vector<plan::FrameWord> &words = bound().getLayout().getWords();
+  for (size_t n = 0; n < words.size(); ++n)
+    if (words[n].kind != plan::FrameWord::Kind::Stride && prepared.values[n] != sizes[n])
+      return makeError("expected a call of the sizes and positions that its tables were prepared "
+                       "for, ",
+                       words[n].name, " = ", prepared.values[n], ", found ", sizes[n],
+                       "; prepare others");
+  for (const auto &[name, tensor] : prepared.arguments) {
+    auto given = arguments.find(name);
+    if (given == arguments.end() || given->second.rawData() != tensor.rawData() ||
+        given->second.strides() != tensor.strides())
+      return makeError("tensor '", name,
+                       "': expected the one that the call's tables were prepared from, found ",
+                       given == arguments.end() ? "none" : "another", "; prepare others");
+  }
+  return Status::success();
+}
+
+/// Prepares what the backward half will read and nobody has prepared.
+Status Runner::prepareOthers(const Call &call, const Prepared &prepared, Queue &queue,
+                             ParallelFor &pool) const {
+  TensorMap tensors;
+  bool isAny = false;
+  for (const auto &[name, tensor] : call.tensors) {
+    const int index = bound().find(name);
+    const bool isGroup = index >= static_cast<int>(bound().buffers().size());
+    if (isGroup ? !prepared.tensors.contains(name)
+                : getPlan().buffers[index].role == Role::Argument)
+      tensors[name] = tensor;
+    isAny |= isGroup && !prepared.tensors.contains(name);
+  }
+  if (!isAny)
+    return Status::success();
+  Request request(bound(), kPrepare, tensors);
+  if (Status s = request.prepare(call.scalars, queue, pool); !s)
+    return s;
+  Status status = run(request.call, request.context);
+  Status waited = queue.synchronize(); // the workspace goes
+  return status ? std::move(waited) : std::move(status);
+}
+
+Expected<std::shared_ptr<const Call>> Runner::forward(const TensorMap &arguments,
+                                                      const plan::Scalars &scalars,
+                                                      ParallelFor &pool,
+                                                      const Prepared *prepared) const {
+  auto queue = openQueue();
+  if (!queue)
+    return queue.takeError();
+  auto call = start(arguments, scalars, prepared, **queue);
   if (!call)
     return call.takeError();
-  Request request(bound(), kPrepare | kForward, (*call)->tensors);
+  const bool reads = prepared && !prepared->tensors.empty();
+  if (reads)
+    if (Status s = prepareOthers(**call, *prepared, **queue, pool); !s)
+      return s.takeError();
+  Request request(bound(), reads ? kForward : kPrepare | kForward, (*call)->tensors);
   if (Status s = request.prepare(scalars, **queue, pool); !s)
     return s.takeError();
   TensorMap results = (*call)->tensors;
@@ -292,7 +401,7 @@ Expected<CallTimes> Runner::time(const TensorMap &arguments, const plan::Scalars
   auto queue = openQueue();
   if (!queue)
     return queue.takeError();
-  auto call = start(arguments, scalars, **queue, pool);
+  auto call = start(arguments, scalars, /*prepared=*/nullptr, **queue);
   if (!call)
     return call.takeError();
   const bool hasBackward = !cotangents.empty();

@@ -48,6 +48,18 @@ private:
   TensorMap tensors;
 };
 
+/// Prepared tensors that calls of one function may share: those made of parameters alone.
+class Prepared {
+private:
+  friend class Runner;
+  std::shared_ptr<const void> function; // BoundPlan::getIdentity
+  SizeTable values;
+  /// As they were given: kept alive, and calls must be given the same.
+  TensorMap arguments;
+  /// In the device's memory, by the names of their groups.
+  TensorMap tensors;
+};
+
 /// Seconds of one call, without compilation and without copies between host and device.
 struct CallTimes {
   double forward = 0;
@@ -74,8 +86,14 @@ public:
 
   /// Checks the arguments and runs the prepare and forward stages on host tensors. `pool` is used
   /// by devices that compute on the host.
-  Expected<std::shared_ptr<const Call>>
-  forward(const TensorMap &arguments, const plan::Scalars &scalars, ParallelFor &pool) const;
+  /// What is `prepared` is read instead of being made again.
+  Expected<std::shared_ptr<const Call>> forward(const TensorMap &arguments,
+                                                const plan::Scalars &scalars, ParallelFor &pool,
+                                                const Prepared *prepared = nullptr) const;
+  /// The prepared tensors of a call with these arguments that no tensor which calls may give with
+  /// strides (q, k, v) is part of.
+  Expected<std::shared_ptr<const Prepared>>
+  prepare(const TensorMap &arguments, const plan::Scalars &scalars, ParallelFor &pool) const;
   /// Runs the backward and finish stages on what `call`, of this runner, kept. Absent cotangents
   /// are zero, but at least one is needed. Returns the gradients.
   Expected<TensorMap> backward(const Call &call, const TensorMap &cotangents,
@@ -113,13 +131,20 @@ private:
   struct Request;
   Status finish(Request &request, TensorMap &found, plan::Role role, Queue &queue) const;
   Expected<std::shared_ptr<Call>> start(const TensorMap &arguments, const plan::Scalars &scalars,
-                                        Queue &queue, ParallelFor &pool) const;
+                                        const Prepared *prepared, Queue &queue) const;
   Expected<TensorMap> startBackward(const Call &call, const TensorMap &cotangents, Queue &queue,
                                     ParallelFor &pool) const;
   Status findSizes(const TensorMap &arguments, const plan::Scalars &scalars, plan::CallSizes &sizes,
                    SizeTable &values) const;
   bool isLeftOut(const plan::Buffer &gradient, const SizeTable &sizes) const;
   Status allocateFor(const SizeTable &sizes, Halves half, TensorMap &tensors, Queue &queue) const;
+  Status allocateGroup(size_t group, const SizeTable &sizes, TensorMap &tensors,
+                       Queue &queue) const;
+  bool isOfParameters(const PreparedGroup &group) const;
+  Status checkPrepared(const Prepared &prepared, const TensorMap &arguments,
+                       const SizeTable &sizes) const;
+  Status prepareOthers(const Call &call, const Prepared &prepared, Queue &queue,
+                       ParallelFor &pool) const;
   Status download(TensorMap &tensors, plan::Role role, Queue &queue) const;
 };
 

@@ -41,6 +41,7 @@ struct ProgramState;
 } // namespace api
 namespace device {
 class Call;
+class Prepared;
 } // namespace device
 
 /// "0.1.0"
@@ -84,10 +85,14 @@ struct InputSizes {
   std::optional<int64_t> keys;
 };
 
+class Prepared;
+
 struct CallOptions {
   Positions positions;
   /// Whose threads to use; null: pe's own pool, one thread per usable core.
   ParallelFor *parallel = nullptr;
+  /// Of a forward call: tables that Function::prepare made, to be read instead of being made again.
+  const Prepared *prepared = nullptr;
 };
 
 /// A pool of `threads` threads (0: one per usable core) for CallOptions::parallel.
@@ -104,6 +109,13 @@ struct RunContext {
   int device = 0;
   /// On the host: whose threads to use; null: pe's own pool.
   ParallelFor *parallel = nullptr;
+};
+
+/// Tables made of parameters, sizes and positions (Function::prepare), such as those of a bias.
+class Prepared {
+private:
+  friend class Function;
+  std::shared_ptr<const device::Prepared> state;
 };
 
 /// A forward call: its results, and what its backward calls need. The arguments are used where they
@@ -135,6 +147,19 @@ public:
   /// A call may be followed by any number of backward calls.
   Expected<TensorMap> backward(const Call &call, const TensorMap &cotangents,
                                const CallOptions &options = {}) const;
+
+  /// The tables of a call with these arguments and positions, for any number of forward calls:
+  /// layers that share the parameters of an encoding share its tables.
+  ///
+  ///   auto tables = attention->prepare(layers[0]);
+  ///   for (const pe::TensorMap &layer : layers) // other q, k and v, the same parameters
+  ///     calls.push_back(*attention->forward(layer, {.prepared = &*tables}));
+  ///
+  /// A call that takes them has the same sizes and positions, and the very tensors (not copies) of
+  /// the parameters, which are not changed in between; its backward calls read them too. What is
+  /// made of q or k, such as turned queries, each call still makes for itself. examples/layers is
+  /// a whole program.
+  Expected<Prepared> prepare(const TensorMap &arguments, const CallOptions &options = {}) const;
 
   /// One call on the caller's memory, or one half of it: `halves` are PE_PREPARE, PE_FORWARD and
   /// PE_BACKWARD of pe-c.h, joined by |, where everything is said about views. It neither allocates
