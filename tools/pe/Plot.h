@@ -20,7 +20,7 @@ struct PlotOptions {
   std::string file, entry, out = ".", in, shape;
   uint64_t seed = 1;
   std::vector<std::string> kinds;
-  std::vector<int64_t> heads, queries;
+  std::vector<int64_t> heads, queries, dims;
   std::optional<int64_t> length;
   int64_t layer = 0;
   int threads = 0;
@@ -58,6 +58,14 @@ public:
     Tensor found, expected, allowed;
   };
   Expected<Weights> weights(int64_t length) const;
+  /// What an entry @embed adds to the tokens at positions 0 to `length` - 1, [length, Dm].
+  struct Embedded {
+    Tensor found, expected;
+    bool isCompiled = false;
+  };
+  Expected<Embedded> embedding(int64_t length) const;
+  /// Whether the function embeds tokens and attends to nothing.
+  bool isEmbedding() const { return embeds; }
   /// Whether a query sees keys behind it.
   bool seesLaterKeys() const { return looksAhead; }
   bool hasBias() const { return biased; }
@@ -75,7 +83,7 @@ private:
   Sizes sizes;
   TensorMap given; // from --in
   std::vector<int64_t> shown;
-  bool looksAhead = false, biased = false;
+  bool looksAhead = false, biased = false, embeds = false;
 };
 
 Pictures plotBias(const PlottedEncoding &encoding);
@@ -84,6 +92,8 @@ Pictures plotQueries(const PlottedEncoding &encoding);
 Pictures plotFunction(const PlottedEncoding &encoding);
 Pictures plotRotation(const PlottedEncoding &encoding);
 Pictures plotWeights(const PlottedEncoding &encoding);
+Pictures plotEmbedding(const PlottedEncoding &encoding);
+Pictures plotDimensions(const PlottedEncoding &encoding);
 
 /// What a run left behind, and what to call it.
 struct PlottedRun {

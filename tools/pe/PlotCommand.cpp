@@ -32,6 +32,9 @@ const Kind kKinds[] = {
     {"rotation", "of a FILE: cosines and sines that turn queries and keys (--length=128)",
      plotRotation},
     {"weights", "of a FILE: attention weights of a short input (--length=32)", plotWeights},
+    {"embedding", "of a FILE: what is added to tokens, by position and dimension (--length=128)",
+     plotEmbedding},
+    {"dimensions", "of a FILE: some dimensions (--dims) of that, by position", plotDimensions},
     {"training", "of a RUN: the training loss by step", nullptr, plotTraining},
     {"lengths", "of a RUN: bits per character by context length", nullptr, plotLengths},
     {"roofline", "of a RUN: speed below the machine's limits (pe bench --json)", nullptr,
@@ -171,13 +174,16 @@ Action addPlot(CLI::App &app) {
       ->delimiter(',');
   app.add_option("--out", options->out, "Folder for the .svg and .csv files")
       ->capture_default_str();
-  app.add_option("--length", options->length, "Positions of bias, rotation and weights");
+  app.add_option("--length", options->length,
+                 "Positions of bias, rotation, weights and embeddings");
   app.add_option("--query", options->queries,
                  "Queries of distance and query; default: the middle, 128 and 8192")
       ->delimiter(',');
   app.add_option("--heads", options->heads, "Heads to draw; default: the first eight")
       ->delimiter(',');
-  app.add_option("--shape", options->shape, "Sizes without --in: h=8,hkv=8,d=64");
+  app.add_option("--dims", options->dims, "Dimensions of an embedding; default: eight of them")
+      ->delimiter(',');
+  app.add_option("--shape", options->shape, "Sizes without --in: h=8,hkv=8,d=64, of tokens dm=64");
   app.add_option("--in", options->in,
                  "Parameters (safetensors), or a checkpoint of pe train with --layer");
   app.add_option("--layer", options->layer, "Of a checkpoint")->capture_default_str();
@@ -186,7 +192,7 @@ Action addPlot(CLI::App &app) {
   app.add_option("--threads", options->threads, "Threads; default: one per core");
   std::string kinds = "Kinds:\n";
   for (const Kind &kind : kKinds)
-    kinds += std::string("  ") + kind.name + std::string(10 - std::string(kind.name).size(), ' ') +
+    kinds += std::string("  ") + kind.name + std::string(11 - std::string(kind.name).size(), ' ') +
              kind.about + "\n";
   app.footer(kinds + "Example: pe plot examples/encodings/fire.mlir --kind=distance,function "
                      "--out=pictures");

@@ -218,6 +218,8 @@ bool addPoints(const MaterializedCall &call, int64_t head, std::vector<FunctionP
 } // namespace
 
 Pictures plotFunction(const PlottedEncoding &encoding) {
+  if (encoding.isEmbedding())
+    return encoding.lacks("one learned function (pe.mlp)");
   auto queries = queriesOf(encoding);
   if (!queries)
     return queries.takeError();
@@ -268,6 +270,8 @@ Pictures plotFunction(const PlottedEncoding &encoding) {
 }
 
 Pictures plotRotation(const PlottedEncoding &encoding) {
+  if (encoding.isEmbedding())
+    return encoding.lacks("a rotation");
   auto length = lengthOf(encoding, kDefaultLength, kLongestRow, "rotation");
   if (!length)
     return length.takeError();
@@ -310,6 +314,8 @@ Pictures plotRotation(const PlottedEncoding &encoding) {
 }
 
 Pictures plotWeights(const PlottedEncoding &encoding) {
+  if (encoding.isEmbedding())
+    return encoding.lacks("an attention");
   const int64_t length = encoding.options().length.value_or(kDefaultWeights);
   auto weights = encoding.weights(length);
   if (!weights)

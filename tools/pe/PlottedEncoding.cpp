@@ -15,7 +15,14 @@ bool isOperand(const ValueInfo &argument) {
   return argument.dims.size() == 4 && argument.axes.empty() && argument.parameter.init.empty();
 }
 
+/// What an embedding is added to.
+bool isTokens(const ValueInfo &argument) {
+  return argument.sizes == std::vector<std::string>{"b", "r", "model"} &&
+         argument.parameter.init.empty();
+}
+
 constexpr int64_t kLongestWeights = 256;
+constexpr int64_t kEmbeddingWidth = 64; // without --shape=dm=
 
 } // namespace
 
@@ -28,8 +35,9 @@ Error PlottedEncoding::lacks(const std::string &what) const {
 /// The tensors of --in that are arguments: by their own names, or of one layer of a checkpoint.
 Status PlottedEncoding::readParameters() {
   const std::vector<ValueInfo> &arguments = program->description->entry.arguments;
-  if (std::any_of(arguments.begin(), arguments.end(),
-                  [](const ValueInfo &argument) { return !isOperand(argument); }))
+  if (std::any_of(arguments.begin(), arguments.end(), [](const ValueInfo &argument) {
+        return !isOperand(argument) && !isTokens(argument);
+      }))
     parametersFrom = "parameters drawn with seed " + std::to_string(settings.seed) + "; ";
   if (settings.in.empty())
     return Status::success();
@@ -101,6 +109,16 @@ Expected<PlottedEncoding> PlottedEncoding::load(const PlotOptions &options) {
   cpu::ThreadPool::Options threads;
   threads.threads = options.threads;
   result.pool = std::make_shared<cpu::ThreadPool>(threads);
+  auto parsed = reference::parseProgram(result.program->description->program);
+  if (!parsed)
+    return parsed.takeError();
+  result.embeds = std::any_of(parsed->operations.begin(), parsed->operations.end(),
+                              [](const auto &operation) { return operation.name == "pe.embed"; });
+  if (result.embeds) {
+    if (options.shape.find("dm=") == std::string::npos)
+      result.sizes["dm"] = kEmbeddingWidth;
+    return result;
+  }
   // A short call tells what there is to see.
   auto probe = result.read(4, 1, 9);
   if (!probe)
@@ -163,6 +181,52 @@ Expected<MaterializedCall> PlottedEncoding::read(int64_t first, int64_t queries,
   if (Status good = checkMaterialized(*call); !good)
     return good.takeError();
   return call;
+}
+
+/// Zeros as tokens: what comes back is what is added to them.
+Expected<PlottedEncoding::Embedded> PlottedEncoding::embedding(int64_t length) const {
+  const EntryInfo &entry = program->description->entry;
+  Sizes call = sizes;
+  call["b"] = 1;
+  call["sq"] = call["sk"] = length;
+  Positions positions;
+  positions.queryStart = 0;
+  auto drawn = randomInputs(entry, call, settings.seed, positions);
+  auto arguments = drawn ? argumentsOf(*drawn, entry) : std::move(drawn);
+  if (!arguments)
+    return arguments.takeError();
+  for (const ValueInfo &argument : entry.arguments) {
+    if (auto found = given.find(argument.name); found != given.end())
+      (*arguments)[argument.name] = found->second;
+    if (isTokens(argument))
+      (*arguments)[argument.name] = Tensor::zeros(DType::F32, {1, length, call["dm"]});
+  }
+  CompileOptions options;
+  if (program->packaged)
+    options.target = "reference";
+  auto function = api::compileProgram(*program, options);
+  if (!function)
+    return function.takeError();
+  auto run = (*function)->runner->forward(*arguments, positions, *pool);
+  if (!run)
+    return run.takeError();
+  auto parsed = reference::parseProgram(program->description->program);
+  if (!parsed)
+    return parsed.takeError();
+  auto expected = reference::evaluate(*parsed, *arguments, positions, /*grad=*/false);
+  if (!expected)
+    return expected.takeError();
+  TensorMap found = (*run)->results();
+  auto report = reference::compare(*expected, found);
+  if (!report)
+    return report.takeError();
+  if (!report->passes())
+    return makeError("the compiled embedding differs from the float64 reference beyond the stated "
+                     "tolerance\n",
+                     report->table());
+  const std::string &output = entry.results.front().name;
+  auto ofTokens = [&](const Tensor &tensor) { return tensor.reshape({length, call["dm"]}); };
+  return Embedded{ofTokens(found[output]), ofTokens(expected->outputs[output]), !program->packaged};
 }
 
 Expected<PlottedEncoding::Weights> PlottedEncoding::weights(int64_t length) const {

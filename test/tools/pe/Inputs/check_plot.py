@@ -41,7 +41,8 @@ def pictures():
         assert table, name
         # Compiled and reference values side by side.
         for key, other in (("bias", "reference"), ("value", "reference"), ("weight", "reference"),
-                           ("cosine", "reference_cosine"), ("sine", "reference_sine")):
+                           ("embedding", "reference"), ("cosine", "reference_cosine"),
+                           ("sine", "reference_sine")):
             if table and key in table[0]:
                 scale = max(abs(row[other]) for row in table)
                 for row in table:
@@ -90,6 +91,14 @@ def golden(name):
             far = [row for row in rows("fire-distance") if row["head"] == head]
             close(far[0]["bias"], mine[0]["value"], 1)
             close(far[-1]["bias"], mine[-1]["value"], 1)
+    if name == "sinusoidal":
+        table = rows("sinusoidal-embedding")
+        assert len(table) == 40 * 16
+        assert {row["dimension"] for row in rows("sinusoidal-dimensions")} == {0, 3, 15}
+        for row in table + rows("sinusoidal-dimensions"):
+            pair, kind = divmod(int(row["dimension"]), 2)
+            angle = row["position"] / 10000.0 ** (2 * pair / 16)
+            close(row["embedding"], math.cos(angle) if kind else math.sin(angle), 1)
     if name == "run":
         loss = rows("log-training")
         assert [row["step"] for row in loss] == [0, 1, 2]
