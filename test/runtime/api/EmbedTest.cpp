@@ -165,7 +165,8 @@ TEST(Embed, TargetsThatAreNotThereSaySo) {
 
 /// The loops lowering accepts every type and its own options; types that CPU kernels do not support
 /// are refused.
-// What only a call can show is refused before any work, by compiled code and by the reference.
+// What only a call can show is refused before any work, by compiled code and by the reference
+// (call-C5 of docs/spec.md).
 TEST(Embed, RequirementsOfACall) {
   Expected<Program> program = Program::load(kExamples + "rope_table.mlir");
   ASSERT_TRUE(program) << program.error().getMessage();
@@ -200,6 +201,7 @@ TEST(Embed, RequirementsOfACall) {
   }
 }
 
+// call-C6 of docs/spec.md.
 TEST(Embed, ABasePerHeadNeedsKeysOfItsOwn) {
   for (const char *target : {"cpu", "reference"}) {
     Expected<Program> program = Program::load(kExamples + "rope_per_head.mlir");
