@@ -63,7 +63,10 @@ void Evaluator::reverseEmbed(const EmbedStep &step) {
   if (!cotangent)
     return;
   const Array ofSum = dropReverse(step.problem, *cotangent);
-  addTo(gradientOf(step.x), ofSum.data);
+  Array ofTokens = ofSum;
+  if (rounding && roundsResults(*rounding)) // as they are stored
+    roundAll(ofTokens.data, *rounding);
+  addTo(gradientOf(step.x), ofTokens.data);
   const ParameterGradients found = embedReverse(step.problem, ofSum);
   for (const GraphBuilder::Parameter &parameter : step.builder.parameters) {
     addTo(gradientOf(parameter.value), found.sum, parameter.offset);
