@@ -89,9 +89,11 @@ void Collector::addWidth(EmbeddingFnOp op, EmbedOp embed) {
 /// There is a key at the position of every query: its value gets the remainder.
 void Collector::addOwnKeys() {
   add("q_start", "k_start",
-      "q_start, as the remainder goes to the value at a query's own position");
+      "q_start, as the remainder goes to the value at a query's own position "
+      "(stick_breaking-C6)");
   add("k_start + c", "q_start + r",
-      "the end of the keys, as the remainder goes to the value at a query's own position");
+      "the end of the keys, as the remainder goes to the value at a query's own position "
+      "(stick_breaking-C6)");
 }
 
 bool readsPositions(func::FuncOp function) {

@@ -1,4 +1,4 @@
-// One case per constraint positions-C5, -C6 and -C8 and documents-C1 to -C3 of docs/spec.md.
+// One case per constraint positions-C5, -C6 and -C8 and documents-C1 to -C4 of docs/spec.md.
 // RUN: pe-opt %s --split-input-file --verify-diagnostics --pe-expand-biases --pe-split-terms --pe-place-positions
 
 !qkv = tensor<?x?x?x?xf32>
@@ -64,5 +64,16 @@ func.func @both(%q: !qkv, %k: !qkv, %v: !qkv, %cu: tensor<?xi32>, %x: !pos, %y: 
   %d = pe.documents %cu : tensor<?xi32> {restart = true}
   // expected-error @below {{expected either positions(...) or documents with restart, found both (documents-C3)}}
   %o = pe.attention %q, %k, %v positions(%x, %y : !pos, !pos) mask(%d) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+func.func @shifted(%q: !qkv, %k: !qkv, %v: !qkv, %cu: tensor<?xi32>, %u: tensor<?x?xf32>) -> !qkv {
+  %d = pe.documents %cu : tensor<?xi32> {restart = true}
+  %p = pe.query_shift %u : tensor<?x?xf32>
+  // expected-error @below {{expected no prologue(...) together with documents with restart, found one (documents-C4)}}
+  %o = pe.attention %q, %k, %v prologue(%p) mask(%d) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }
