@@ -6,15 +6,13 @@
 //
 //   rows own, permuted   a lane holds four neighbouring keys itself
 //   rows own             lanes 2t and 2t + 1 of a quad hold keys 0, 1 and 2, 3 of a counter, for
-//   rows g and
-//                        g + 8: the even lane computes row g, the odd one row g + 8, and they swap
-//                        halves
+//                        rows g and g + 8: the even lane computes row g, the odd one row g + 8
 //   columns own          lanes g, ..., g + 3 hold keys 0, ..., 3 of the counters of two rows and
-//   two groups
-//                        of keys: each computes one of these four, and the words are transposed
+//                        two groups of keys: each computes one of these four
 //
-// Anywhere else a lane draws for one pair after another, in a loop. What is kept until the factors
-// are used is a bit per pair.
+// A lane keeps a bit of every word that it computes, in four numbers, one for each place in a
+// counter. These numbers are then exchanged between the lanes, for all counters at a time. Anywhere
+// else a lane draws for one pair after another, in a loop.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToGPU/Emitters.h"
@@ -37,13 +35,23 @@ public:
   Registers emit();
 
 private:
-  /// Bits of pairs, in the order of registers, 32 to a number.
+  /// How many counters a lane computes, and how many numbers keep a bit of each.
+  int64_t counters() const { return k.layout.ownerTiles * k.layout.innerTiles(); }
+  int64_t numbers() const { return (counters() + 31) / 32; }
+  /// Where the bit of a pair is kept, once lanes have exchanged what they have.
+  struct Bit {
+    int64_t number;
+    int32_t mask;
+  };
+  Bit bitOf(const Element &at) const;
+  /// The first of the pairs that a counter's bits are kept for.
+  Element firstOf(int64_t counter) const;
+
   Registers unshared();
   Registers shared();
-  Value unsharedBit(const Num &index);
-  Words shareInQuad(Element at);
-  Words shareAcrossOwners(Element at);
-  Words ofFourKeys(Element at);
+  Value unsharedBit(const Num &counter, const Num &word);
+  Words wordsOf(const Element &at);
+  void exchange(Value &first, Value &second, Value &third, Value &fourth);
 
   /// Of the counter with the pair (row, column).
   Words wordsAt(Value row, Value column) {
@@ -78,7 +86,8 @@ private:
     Value below = b.integer(static_cast<int32_t>(static_cast<uint32_t>(op.getLeast() - 1)));
     return b.create<arith::CmpIOp>(arith::CmpIPredicate::ugt, word, below);
   }
-  int64_t count() const { return k.registersOf({"r", "c"}); }
+  Value isOddLane() { return isSet(b.toValue(k.rowsOwn ? k.t : k.g), 1); }
+  Value isUpperLane() { return isSet(b.toValue(k.g), 2); }
 
   Step &step;
   FragmentKernel &k;
@@ -100,98 +109,114 @@ RandomWords::RandomWords(Step &step, RandomOp op) : step(step), k(step.k), b(ste
   head = b.toValue(step.queryHead() + k.fn.size("head_start"));
 }
 
-/// The bit of register `index`, a number at run time.
-Value RandomWords::unsharedBit(const Num &index) {
+RandomWords::Bit RandomWords::bitOf(const Element &at) const {
   const int64_t tiles = k.layout.innerTiles();
-  Num tile = index / Num(4), ownerTile = tile / Num(tiles), innerTile = tile % Num(tiles);
-  Num ownerHalf = index / Num(2) % Num(2), innerHalf = index % Num(2);
+  int64_t counter = at.ownerTile * tiles + at.innerTile, word = at.ownerHalf * 2 + at.innerHalf;
+  if (k.isPermuted) {
+    counter = (at.ownerTile * 2 + at.ownerHalf) * (tiles / 2) + at.innerTile / 2;
+    word = at.innerTile % 2 * 2 + at.innerHalf;
+  }
+  return {word * numbers() + counter / 32,
+          static_cast<int32_t>(uint32_t(1) << static_cast<uint32_t>(counter % 32))};
+}
+
+Element RandomWords::firstOf(int64_t counter) const {
+  const int64_t tiles = k.layout.innerTiles();
+  Element at;
+  at.ownerTile = static_cast<int>(counter / tiles);
+  at.innerTile = static_cast<int>(counter % tiles);
+  if (k.isPermuted) {
+    at.ownerHalf = static_cast<int>(counter / (tiles / 2) % 2);
+    at.innerTile = static_cast<int>(counter % (tiles / 2) * 2);
+  }
+  return at;
+}
+
+/// The bit that the lane's own pair has, with numbers at run time.
+Value RandomWords::unsharedBit(const Num &counter, const Num &word) {
+  const Num tiles(k.layout.innerTiles()), two(2), half(k.layout.innerTiles() / 2);
+  Num ownerTile = counter / tiles;
+  Num ownerHalf = k.isPermuted ? counter / half % two : word / two;
   Num owner = k.ownerAt(Element()) + ownerTile * Num(16) + ownerHalf * Num(8);
-  Num inner = step.innerAt(Element()) + innerTile * Num(k.isPermuted ? 2 : 8) + innerHalf;
+  Num inner = step.innerAt(Element()) + (k.isPermuted ? counter % half * Num(4) + word
+                                                      : counter % tiles * Num(8) + word % two);
   Value row = b.toValue((k.rowsOwn ? owner : inner) + k.mask.rowStart);
   Value column = b.toValue((k.rowsOwn ? inner : owner) + k.mask.columnStart);
   Words words = wordsAt(row, column);
   Value low = b.select(isSet(column, 1), words[1], words[0]);
   Value high = b.select(isSet(column, 1), words[3], words[2]);
-  Value word = b.select(isSet(column, 2), high, low);
-  return b.create<arith::ExtUIOp>(b.i32(), isKept(word));
+  Value drawn = b.select(isSet(column, 2), high, low);
+  return b.create<arith::ExtUIOp>(b.i32(), isKept(drawn));
 }
 
 Registers RandomWords::unshared() {
-  Registers bits;
-  for (int64_t first = 0; first < count(); first += 32)
-    bits.push_back(b.loop(0, std::min<int64_t>(32, count() - first), 1, b.integer(0),
-                          [&](Num index, ValueRange sum) -> Registers {
-                            Value bit = unsharedBit(index + Num(first));
-                            Value moved = b.create<arith::ShLIOp>(bit, b.toValue(index));
-                            return {b.create<arith::OrIOp>(sum[0], moved)};
-                          })[0]);
+  Registers bits(4 * numbers());
+  for (int64_t n = 0; n < numbers(); ++n) {
+    const int64_t count = std::min<int64_t>(32, counters() - 32 * n);
+    Registers found =
+        b.loop(0, 4 * count, 1, Registers(4, b.integer(0)), [&](Num index, ValueRange sums) {
+          Num counter = index / Num(4), word = index % Num(4);
+          Value bit = unsharedBit(counter + Num(32 * n), word);
+          Value moved = b.create<arith::ShLIOp>(bit, b.toValue(counter));
+          Registers next;
+          for (int64_t w = 0; w < 4; ++w) {
+            Value own = b.select(b.compare(arith::CmpIPredicate::eq, word, w), moved, b.integer(0));
+            next.push_back(b.create<arith::OrIOp>(sums[w], own));
+          }
+          return next;
+        });
+    for (int64_t w = 0; w < 4; ++w)
+      bits[w * numbers() + n] = found[w];
+  }
   return bits;
 }
 
-/// Of the owner and the two inner tiles from `at` on.
-Words RandomWords::ofFourKeys(Element at) { return wordsAt(row(at), column(at)); }
-
-/// Of both owners and both keys of the tile of `at`, owners outermost.
-Words RandomWords::shareInQuad(Element at) {
-  Value isOdd = isSet(b.toValue(k.t), 1);
-  Element below = at;
-  below.ownerHalf = 1;
-  Words words = wordsAt(b.select(isOdd, row(below), row(at)), column(at));
-  // The even lane has the first owner's words 0 to 3 and keeps 0, 1; the odd one the second's and
-  // keeps 2, 3.
-  swap(words[0], words[2], isOdd, 1);
-  swap(words[1], words[3], isOdd, 1);
-  return words;
+/// Of the counter that this lane computes for `at` and for its neighbours.
+Words RandomWords::wordsOf(const Element &at) {
+  if (k.isPermuted)
+    return wordsAt(row(at), column(at));
+  Element other = at;
+  if (k.rowsOwn) {
+    other.ownerHalf = 1;
+    return wordsAt(b.select(isOddLane(), row(other), row(at)), column(at));
+  }
+  Element nextRow = at;
+  nextRow.innerHalf = 1;
+  other.ownerHalf = 1;
+  return wordsAt(b.select(isOddLane(), row(nextRow), row(at)),
+                 b.select(isUpperLane(), column(other), column(at)));
 }
 
-/// Of both owners, which are keys, and both rows of the tile of `at`, owners outermost.
-Words RandomWords::shareAcrossOwners(Element at) {
-  Value g = b.toValue(k.g), isOdd = isSet(g, 1), isUpper = isSet(g, 2);
-  Element nextRow = at, nextKeys = at;
-  nextRow.innerHalf = 1;
-  nextKeys.ownerHalf = 1;
-  Words words = wordsAt(b.select(isOdd, row(nextRow), row(at)),
-                        b.select(isUpper, column(nextKeys), column(at)));
-  swap(words[0], words[1], isOdd, 4);
-  swap(words[2], words[3], isOdd, 4);
-  swap(words[0], words[2], isUpper, 8);
-  swap(words[1], words[3], isUpper, 8);
-  return words;
+/// Bits of words 0 to 3 of what this lane has computed become those of the pairs (0, 0), (0, 1),
+/// (1, 0), (1, 1) of its own, by halves of owners and inner.
+void RandomWords::exchange(Value &first, Value &second, Value &third, Value &fourth) {
+  if (k.isPermuted)
+    return;
+  if (k.rowsOwn) {
+    // The even lane has the first owner's words and keeps 0, 1; the odd one the second's and keeps
+    // 2, 3.
+    swap(first, third, isOddLane(), 1);
+    swap(second, fourth, isOddLane(), 1);
+    return;
+  }
+  swap(first, second, isOddLane(), 4);
+  swap(third, fourth, isOddLane(), 4);
+  swap(first, third, isUpperLane(), 8);
+  swap(second, fourth, isUpperLane(), 8);
 }
 
 Registers RandomWords::shared() {
-  Registers bits((count() + 31) / 32, b.integer(0));
-  auto set = [&](const Element &at, Value word) {
-    const int64_t index = k.indexOf({"r", "c"}, at);
-    const auto bit = static_cast<int32_t>(uint32_t(1) << index % 32);
-    Value own = b.select(isKept(word), b.integer(bit), b.integer(0));
-    bits[index / 32] = b.create<arith::OrIOp>(bits[index / 32], own);
-  };
-  Element at;
-  for (at.ownerTile = 0; at.ownerTile < k.layout.ownerTiles; ++at.ownerTile)
-    for (at.innerTile = 0; at.innerTile < k.layout.innerTiles(); ++at.innerTile) {
-      if (k.isPermuted && at.innerTile % 2)
-        continue;
-      if (k.isPermuted) {
-        for (int half : {0, 1}) {
-          Element owner = at;
-          owner.ownerHalf = half;
-          for (auto [n, word] : llvm::enumerate(ofFourKeys(owner))) {
-            owner.innerTile = at.innerTile + static_cast<int>(n / 2);
-            owner.innerHalf = static_cast<int>(n % 2);
-            set(owner, word);
-          }
-        }
-        continue;
-      }
-      Words words = k.rowsOwn ? shareInQuad(at) : shareAcrossOwners(at);
-      for (auto [n, word] : llvm::enumerate(words)) {
-        Element pair = at;
-        pair.ownerHalf = static_cast<int>(n / 2);
-        pair.innerHalf = static_cast<int>(n % 2);
-        set(pair, word);
-      }
+  const int64_t apart = numbers();
+  Registers bits(4 * apart, b.integer(0));
+  for (int64_t counter = 0; counter < counters(); ++counter)
+    for (auto [w, word] : llvm::enumerate(wordsOf(firstOf(counter)))) {
+      const auto bit = static_cast<int32_t>(uint32_t(1) << static_cast<uint32_t>(counter % 32));
+      Value &number = bits[w * apart + counter / 32];
+      Value own = b.select(isKept(word), b.integer(bit), b.integer(0));
+      number = b.create<arith::OrIOp>(number, own);
     }
+  for (int64_t n = 0; n < apart; ++n)
+    exchange(bits[n], bits[apart + n], bits[2 * apart + n], bits[3 * apart + n]);
   return bits;
 }
 
@@ -200,13 +225,13 @@ Registers RandomWords::emit() {
   Value behind = b.create<arith::AndIOp>(start, b.integer(3));
   Value isAligned = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, behind, b.integer(0));
   Registers bits = b.ifElse(
-      isAligned, SmallVector<Type>((count() + 31) / 32, b.i32()), [&] { return shared(); },
+      isAligned, SmallVector<Type>(4 * numbers(), b.i32()), [&] { return shared(); },
       [&] { return unshared(); });
   Value factor = b.number(op.getFactor().convertToDouble()), zero = b.number(0.0);
   Registers factors;
-  for (int64_t i = 0; i < count(); ++i) {
-    const auto bit = static_cast<int32_t>(uint32_t(1) << i % 32);
-    factors.push_back(b.select(isSet(bits[i / 32], bit), factor, zero));
+  for (int64_t i = 0, e = k.registersOf({"r", "c"}); i < e; ++i) {
+    const Bit bit = bitOf(k.elementAt({"r", "c"}, i));
+    factors.push_back(b.select(isSet(bits[bit.number], bit.mask), factor, zero));
   }
   return factors;
 }

@@ -6,6 +6,9 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/OptBisect.h"
@@ -160,6 +163,36 @@ Expected<Chip> parseChip(const std::string &text) {
   return Chip{known->name, ptx, known->sharedBytes};
 }
 
+/// Two exclusive ors in a row are one instruction, which LLVM does not choose by itself.
+static void joinExclusiveOrs(llvm::Module &module) {
+  llvm::Type *i32 = llvm::Type::getInt32Ty(module.getContext());
+  llvm::InlineAsm *join =
+      llvm::InlineAsm::get(llvm::FunctionType::get(i32, {i32, i32, i32}, /*isVarArg=*/false),
+                           "lop3.b32 $0, $1, $2, $3, 0x96;", "=r,r,r,r", /*hasSideEffects=*/false);
+  auto asXor = [&](llvm::Value *value) {
+    auto *op = llvm::dyn_cast<llvm::BinaryOperator>(value);
+    return op && op->getOpcode() == llvm::Instruction::Xor && op->getType() == i32 ? op : nullptr;
+  };
+  llvm::SmallVector<llvm::BinaryOperator *> all;
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (auto *op = asXor(&instruction))
+        all.push_back(op);
+  for (llvm::BinaryOperator *outer : llvm::reverse(all))
+    for (unsigned n : {0, 1}) {
+      llvm::BinaryOperator *inner = asXor(outer->getOperand(n));
+      if (!inner || !inner->hasOneUse() || outer->use_empty())
+        continue;
+      llvm::IRBuilder<> builder(outer);
+      outer->replaceAllUsesWith(builder.CreateCall(
+          join, {inner->getOperand(0), inner->getOperand(1), outer->getOperand(1 - n)}));
+      break;
+    }
+  for (llvm::BinaryOperator *op : llvm::reverse(all)) // operands after those that use them
+    if (op->use_empty())
+      op->eraseFromParent();
+}
+
 Expected<std::string> emitPtx(mlir::ModuleOp module, const Chip &chip) {
   auto kernels = module.lookupSymbol<mlir::gpu::GPUModuleOp>("kernels");
   if (!kernels)
@@ -180,6 +213,7 @@ Expected<std::string> emitPtx(mlir::ModuleOp module, const Chip &chip) {
     return linked.takeError();
   if (Status optimised = optimise(*translated, **machine); !optimised)
     return optimised.takeError();
+  joinExclusiveOrs(*translated);
   LongKernels longKernels(*translated);
   context.setOptPassGate(longKernels);
   llvm::SmallString<0> text;
