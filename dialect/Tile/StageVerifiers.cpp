@@ -155,6 +155,11 @@ LogicalResult PairsOp::verify() {
     return emitOpError("expected states of i32 with extents ceildiv(r,64), ceildiv(c,64) last, "
                        "heads before them, found ")
            << states.getType() << " (pairs-C4)";
+  if (Value taken = getTaken(); taken && (!isPerHead(cast<BufferType>(taken.getType()), {"c"}) ||
+                                          cast<BufferType>(taken.getType()).getRank() != 2 ||
+                                          !elementOf(taken).isInteger(32))) // pairs-C5
+    return emitOpError("expected columns that are taken of i32 with extents b, c, found ")
+           << taken.getType() << " (pairs-C5)";
   return success();
 }
 

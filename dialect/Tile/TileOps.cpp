@@ -105,6 +105,11 @@ Value StageOp::getBlockStates() {
   return pairs ? pairs.getStates() : Value();
 }
 
+Value StageOp::getTakenColumns() {
+  PairsOp pairs = pairsOf(*this);
+  return pairs ? pairs.getTaken() : Value();
+}
+
 SmallVector<Value> StageOp::getPairBuffers() {
   PairsOp pairs = pairsOf(*this);
   return pairs ? SmallVector<Value>(pairs->getOperands()) : SmallVector<Value>();

@@ -146,22 +146,28 @@ def Tile_PairsOp : Tile_Op<"pairs", [
     them, 1 where it may say either. Lowerings leave out blocks of state 0 and evaluate the code in
     those of state 1. It tells nothing of the band and the bounds.
 
+    `taken` is 0 for the columns of which that code says false whatever the row and the head are.
+    Their keys and values are not read either.
+
     ```mlir
     %causal = tile.pairs band(right = 1)
     %prefix = tile.pairs columns(%low, %high : !tile.buffer<[b, r], i32>, !tile.buffer<[b, r], i32>)
         within(%reach : !tile.buffer<[b, 2], i32>)
     %code = tile.pairs states(%states : !tile.buffer<["ceildiv(r,64)", "ceildiv(c,64)"], i32>)
+    %some = tile.pairs taken(%taken : !tile.buffer<[b, c], i32>)
     tile.stage @forward forward over ["b", "hq"] pairs %causal { ... }
     ```
   }];
   let arguments = (ins OptionalAttr<I64Attr>:$left, OptionalAttr<I64Attr>:$right,
                        Optional<Tile_BufferType>:$low, Optional<Tile_BufferType>:$high,
-                       Optional<Tile_BufferType>:$reach, Optional<Tile_BufferType>:$states);
+                       Optional<Tile_BufferType>:$reach, Optional<Tile_BufferType>:$states,
+                       Optional<Tile_BufferType>:$taken);
   let results = (outs Tile_PairsType:$pairs);
   let assemblyFormat =
       "custom<Band>($left, $right) (`columns` `(` $low^ `,` $high `:` type($low) `,` type($high) "
       "`)`)? (`within` `(` $reach^ `:` type($reach) `)`)? "
-      "(`states` `(` $states^ `:` type($states) `)`)? attr-dict";
+      "(`states` `(` $states^ `:` type($states) `)`)? "
+      "(`taken` `(` $taken^ `:` type($taken) `)`)? attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::tile::MaskBand getBand();
@@ -204,7 +210,9 @@ def Tile_StageOp : Tile_Op<"stage", [
     ::mlir::Value getReach();
     /// What the code of its mask says about blocks of 64 rows and 64 columns, or null.
     ::mlir::Value getBlockStates();
-    /// Buffers of its pairs: bounds, reach and states.
+    /// Which columns its mask's code leaves to some row, or null.
+    ::mlir::Value getTakenColumns();
+    /// Buffers of its pairs: bounds, reach, states and columns.
     ::llvm::SmallVector<::mlir::Value> getPairBuffers();
     /// The stage's only stream, or null.
     ::mlir::tile::StreamOp getStream();

@@ -24,6 +24,11 @@ void mlir::tile::gpu::copyPanel(FragmentKernel &k, const Panel &panel, LoadOp lo
       // What no row takes may hold anything, also NaN: zeros stand in for it.
       if (hasColumns(spaces) && !k.reach.begin.isConstant(0))
         exists = b.both(exists, b.compare(arith::CmpIPredicate::sge, base + row, k.reach.begin));
+      if (Value taken = k.getStage().getTakenColumns(); taken && hasColumns(spaces)) {
+        const Num indices[] = {k.item.batch, minOf(base + row, k.columns - Num(1))};
+        Value isTaken = b.load(b.i32(), k.fn.address(taken, ArrayRef<Num>(indices)));
+        exists = b.both(exists, b.compare(arith::CmpIPredicate::ne, b.fromValue(isTaken), 0));
+      }
       if (present < chunks)
         exists = b.both(exists, b.less(chunk, Num(present)));
       Num stored = isInner ? k.layout.standing(row) : row;

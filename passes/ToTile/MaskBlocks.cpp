@@ -286,3 +286,43 @@ Value mlir::tile::createReach(PlanContext &context, const std::string &name, Val
   });
   return reach;
 }
+
+/// The conditions that `root` requires together and that depend on the column alone.
+static SmallVector<Value> conditionsOfColumns(Value root, const pe::RegionDependence &dependence) {
+  SmallVector<Value> found;
+  for (SmallVector<Value> pending = {root}; !pending.empty();) {
+    Value part = pending.pop_back_val();
+    if (auto both = part.getDefiningOp<arith::AndIOp>())
+      llvm::append_range(pending, ValueRange{both.getRhs(), both.getLhs()});
+    else if (const Dependence &own = dependence.of(part);
+             own.has(Dependence::Key) && own.isWithin(Dependence::Batch | Dependence::Key))
+      found.push_back(part);
+  }
+  return found;
+}
+
+Value mlir::tile::createTaken(PlanContext &context, const std::string &name, pe::MaskFnOp mask) {
+  Block &region = mask.getBody().front();
+  const pe::RegionDependence dependence(mask.getBody());
+  const SmallVector<Value> conditions =
+      conditionsOfColumns(cast<pe::YieldOp>(region.getTerminator()).getValues()[0], dependence);
+  if (conditions.empty())
+    return {};
+  Type i32 = context.plan.getI32Type();
+  const StringRef extents[] = {"b", "c"};
+  Value taken = context.kept(name + "_taken_columns", extents, i32);
+  TileBuilder t = beginStage(context.plan, name + "_taken_columns", Phase::Prepare, {"b"});
+  t.foreach ({"c"}, [&](Scalar &s, ValueRange at) {
+    TileParameters parameters(context, region, mask.getCaptures());
+    IRMapping mapping;
+    Value zero = s.index(0);
+    pe::mapPoint(mapping, region, {at[0], zero, zero, s.add(at[1], s.size("k_start"))});
+    Value all;
+    for (Value condition : conditions) {
+      Value own = pe::emitScalar(condition, mapping, s, parameters);
+      all = all ? s.create<arith::AndIOp>(all, own).getResult() : own;
+    }
+    writeElement(s, s.create<arith::ExtUIOp>(i32, all), taken, at);
+  });
+  return taken;
+}

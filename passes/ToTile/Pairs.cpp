@@ -13,7 +13,7 @@ using namespace mlir::pe;
 
 /// What a prepare stage writes about pairs; null where there is none.
 struct PairBuffers {
-  Value low, high, reach, states;
+  Value low, high, reach, states, taken;
 };
 
 /// The pairs with `range` that these buffers leave, as an op of the plan.
@@ -22,10 +22,10 @@ static Value pairsOf(TileBuilder &plan, DifferenceRange range, const PairBuffers
     return isOpen ? IntegerAttr() : plan.getI64IntegerAttr(value);
   };
   // i - j < left and j - i < right.
-  return plan.create<PairsOp>(plan.getType<PairsType>(),
-                              bound(range.max == DifferenceRange::kUnboundedMax, range.max + 1),
-                              bound(range.min == DifferenceRange::kUnboundedMin, 1 - range.min),
-                              buffers.low, buffers.high, buffers.reach, buffers.states);
+  return plan.create<PairsOp>(
+      plan.getType<PairsType>(), bound(range.max == DifferenceRange::kUnboundedMax, range.max + 1),
+      bound(range.min == DifferenceRange::kUnboundedMin, 1 - range.min), buffers.low, buffers.high,
+      buffers.reach, buffers.states, buffers.taken);
 }
 
 /// The masks that an attention requires together (pe-expand-masks): those that keep an interval of
@@ -114,15 +114,18 @@ LogicalResult mlir::tile::createPairs(PlanContext &context, AttentionOp op,
   if ((!intervals.empty() || bounded) &&
       failed(createBounds(context, op, a.name, intervals, bounded, buffers)))
     return failure();
-  if (function)
+  if (function) {
     buffers.states = createBlockStates(context, a.name, function);
+    buffers.taken = createTaken(context, a.name, function);
+  }
   a.pairs = pairsOf(context.plan, range, buffers);
   return success();
 }
 
 Value mlir::tile::withRange(TileBuilder &plan, Value pairs, const DifferenceRange &range) {
   auto op = pairs.getDefiningOp<PairsOp>();
-  return pairsOf(plan, range, {op.getLow(), op.getHigh(), op.getReach(), op.getStates()});
+  return pairsOf(plan, range,
+                 {op.getLow(), op.getHigh(), op.getReach(), op.getStates(), op.getTaken()});
 }
 
 Value mlir::tile::allPairs(TileBuilder &plan) {

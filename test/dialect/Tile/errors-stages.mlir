@@ -119,7 +119,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %L = tile.buffer "low" temporary : !tile.buffer<[b, r], i32>
   // expected-error @below {{expected both bounds of the columns of a row, found one (pairs-C1)}}
-  %m = "tile.pairs"(%L) <{operandSegmentSizes = array<i32: 1, 0, 0, 0>}> : (!tile.buffer<[b, r], i32>) -> !tile.pairs
+  %m = "tile.pairs"(%L) <{operandSegmentSizes = array<i32: 1, 0, 0, 0, 0>}> : (!tile.buffer<[b, r], i32>) -> !tile.pairs
 }
 
 // -----
@@ -145,6 +145,14 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %S = tile.buffer "states" temporary : !tile.buffer<[b, "ceildiv(r,64)", "ceildiv(c,32)"], i32>
   // expected-error @below {{expected states of i32 with extents ceildiv(r,64), ceildiv(c,64) last, heads before them, found '!tile.buffer<[b, "ceildiv(r,64)", "ceildiv(c,32)"], i32>' (pairs-C4)}}
   %m = tile.pairs states(%S : !tile.buffer<[b, "ceildiv(r,64)", "ceildiv(c,32)"], i32>)
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %T = tile.buffer "taken" temporary : !tile.buffer<[b, r], i32>
+  // expected-error @below {{expected columns that are taken of i32 with extents b, c, found '!tile.buffer<[b, r], i32>' (pairs-C5)}}
+  %m = tile.pairs taken(%T : !tile.buffer<[b, r], i32>)
 }
 
 // -----

@@ -104,3 +104,21 @@ func.func @pairs(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name
   %o = pe.attention %q, %k, %v mask(%m) : (!t, !t, !t) -> !t
   return %o : !t
 }
+
+// -----
+
+// What the code says of a column alone is found once per column: no key is read that it hides from every row.
+// CHECK-LABEL: tile.plan @columns
+// CHECK:       %[[TAKEN:.*]] = tile.buffer "columns_taken_columns"  temporary : <[b, c], i32>
+// CHECK:       tile.stage @columns_taken_columns  prepare over ["b"]
+// CHECK:         arith.cmpi ne
+// CHECK-NOT:     arith.cmpi
+// CHECK:         tile.write %{{.*}}, %[[TAKEN]]
+// CHECK:       tile.pairs {{.*}} taken(%[[TAKEN]] : !tile.buffer<[b, c], i32>)
+!t = tensor<?x?x?x?xf32>
+func.func @columns(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
+                   %y: tensor<?x?xi32> {pe.name = "y", pe.axes = ["batch", "key"]}) -> (!t {pe.name = "o"}) {
+  %m = pe.mask_fn(%y : tensor<?x?xi32>) expr "y[b, j] != 0 and (i + j) % 3 != 1"
+  %o = pe.attention %q, %k, %v mask(%m) : (!t, !t, !t) -> !t
+  return %o : !t
+}
