@@ -44,6 +44,8 @@ private:
   void startCopies(const Num &n);
   void startNextCopies(const Num &n);
   void awaitCopies(const Num &n);
+  /// Whether the step is the first or the last of a head.
+  void findEnds(StepFacts &facts, const Num &n);
   void beginStep(Step &step, const Num &n);
   SmallVector<Registers> setCarried(Step &step, ValueRange carried);
   SmallVector<Value> emitStep(const Num &n, ValueRange carried);
@@ -227,6 +229,12 @@ void StreamStage::awaitCopies(const Num &n) {
   startNextCopies(n);
 }
 
+void StreamStage::findEnds(StepFacts &facts, const Num &n) {
+  Num within = k.rowsOwn ? n : n % perHead;
+  facts.isFirst = b.compare(arith::CmpIPredicate::eq, within, 0);
+  facts.isLast = b.compare(arith::CmpIPredicate::eq, within + Num(1), innerCount);
+}
+
 void StreamStage::beginStep(Step &step, const Num &n) {
   for (auto &[value, panel] : innerPanels)
     step.setPanel(value, panel.at(n % Num(kCopies)));
@@ -242,9 +250,7 @@ void StreamStage::beginStep(Step &step, const Num &n) {
         b.both(facts.isFull, b.compare(arith::CmpIPredicate::eq, statesOf(step.at).least, 2));
   else if (stream.getCondition())
     facts.isFull = b.create<arith::ConstantOp>(b.getBoolAttr(false));
-  Num within = k.rowsOwn ? n : n % perHead;
-  facts.isFirst = b.compare(arith::CmpIPredicate::eq, within, 0);
-  facts.isLast = b.compare(arith::CmpIPredicate::eq, within + Num(1), innerCount);
+  findEnds(facts, n);
   step.begin(std::move(facts));
   k.sums.beginStep(step);
 }
@@ -348,8 +354,13 @@ void StreamStage::leaveOut(const Num &n) {
   for (auto [index, result] : llvm::enumerate(stream.getResults()))
     if (folds.isOuter(index))
       step.set(stream.getYielded(index), Registers(k.registersOf(spacesOf(result)), b.number(0.0)));
+  StepFacts facts;
+  findEnds(facts, n);
+  step.begin(std::move(facts));
+  k.sums.leaveOut(step);
   folds.emitStep(step);
   step.takeTurns();
+  k.sums.endStep(step);
 }
 
 SmallVector<Value> StreamStage::emitStepOrSkip(const Num &n, ValueRange carried) {
@@ -463,9 +474,7 @@ void StreamStage::run() {
   if (mayStop || maySkip)
     stopSlots = k.shared.allocate(k.schedule.warps * 4);
   setResults(b.loop(0, steps, 1, startValues(), [&](Num n, ValueRange carried) {
-    // Sums along diagonals visit every block.
-    return hasStates && k.sums.isEmpty() ? emitStepUnlessEmpty(n, carried)
-                                         : emitStepAtAll(n, carried);
+    return hasStates ? emitStepUnlessEmpty(n, carried) : emitStepAtAll(n, carried);
   }));
   for (Operation *op : folds.ownerEpilogue())
     emitOp(around, op);

@@ -273,7 +273,6 @@ void PairSums::addDiagonals(Step &step, Value target, const Registers &pairs, Va
   FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
   auto *diagonal = llvm::find_if(diagonals, [&](Diagonal &d) { return d.target == target; });
-  const int64_t owners = schedule.ownerBlock(), inners = schedule.innerBlock;
   Panel panel;
   if (k.isPermuted && value) {
     panel = step.stagedPairs(value);
@@ -284,17 +283,34 @@ void PairSums::addDiagonals(Step &step, Value target, const Registers &pairs, Va
     writeSkewed(k, *diagonal, pairs);
     b.barrier();
   }
+  passOn(step, *diagonal, [&](const Num &apart) {
+    return k.isPermuted ? sumOfPanel(k, panel, apart) : sumOfSkewed(k, *diagonal, apart);
+  });
+}
+
+void PairSums::leaveOut(Step &step) {
+  beginStep(step);
+  if (!diagonals.empty())
+    step.k.b.barrier(); // what the step before and the first one have left is read
+  for (const Diagonal &diagonal : diagonals)
+    passOn(step, diagonal, nullptr);
+}
+
+void PairSums::passOn(Step &step, const Diagonal &diagonal,
+                      llvm::function_ref<Value(const Num &)> sumOfBlock) {
+  FragmentKernel &k = step.k;
+  KernelBuilder &b = k.b;
+  const int64_t owners = schedule.ownerBlock(), inners = schedule.innerBlock;
   auto carriedAt = [&](int64_t copy, const Num &index, int64_t limit) {
     return b.ifElse(
         b.less(index, Num(limit)), b.f32(),
-        [&] { return Registers{b.load(b.f32(), carryAt(step, *diagonal, copy, index))}; },
+        [&] { return Registers{b.load(b.f32(), carryAt(step, diagonal, copy, index))}; },
         [&] { return Registers{b.number(0.0)}; })[0];
   };
   // Diagonal n holds the pairs with inner - owner = apartOf(n); a thread has every n-th.
   auto sumOf = [&](const Num &n) {
-    Num apart = apartOf(n);
-    Value sum = k.isPermuted ? sumOfPanel(k, panel, apart) : sumOfSkewed(k, *diagonal, apart);
-    return b.add(carriedAt(0, n, owners), sum);
+    Value carried = carriedAt(0, n, owners);
+    return sumOfBlock ? b.add(carried, sumOfBlock(apartOf(n))) : carried;
   };
   SmallVector<std::pair<Num, Value>> mine;
   for (int64_t first = 0; first < owners + inners - 1; first += schedule.threads()) {
@@ -302,18 +318,18 @@ void PairSums::addDiagonals(Step &step, Value target, const Registers &pairs, Va
     mine.emplace_back(n, sumOf(n));
   }
   Num unit = step.at.block - k.item.ownerBlock * Num(innersPerOwner());
-  step.addTurn(turnOf(step, *diagonal, unit, mine.front().second));
+  step.addTurn(turnOf(step, diagonal, unit, mine.front().second));
   // What later blocks complete; a number beyond is no diagonal.
   for (auto &[n, sum] : mine) {
     Value isLater = b.both(b.less(Num(inners - 1), n), b.less(n, owners + inners - 1));
     b.ifThen(isLater, [&, &n = n, &sum = sum] {
-      b.store(sum, carryAt(step, *diagonal, 1, n - Num(inners)));
+      b.store(sum, carryAt(step, diagonal, 1, n - Num(inners)));
     });
   }
   b.ifThen(step.isLast(), [&] {
     b.barrier();
     for (int64_t n = 0; n < innersPerOwner(); ++n)
-      takeTurns(k, turnOf(step, *diagonal, descends ? unit - Num(n + 1) : unit + Num(n + 1),
+      takeTurns(k, turnOf(step, diagonal, descends ? unit - Num(n + 1) : unit + Num(n + 1),
                           carriedAt(1, k.thread + Num(n * inners), (n + 1) * inners)));
   });
 }

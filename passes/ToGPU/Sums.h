@@ -45,6 +45,8 @@ public:
   /// Adds the block of pairs along its diagonals to `target` ([b, hq, t]). `value`, where there is
   /// one, is what holds the pairs.
   void addDiagonals(Step &step, Value target, const Registers &pairs, Value value = {});
+  /// A block without pairs in place of all that adds to sums; its turns are taken.
+  void leaveOut(Step &step);
   /// At the last step of a head its sums go to their slots.
   void endStep(Step &step);
 
@@ -65,6 +67,10 @@ private:
   /// Element `index` of what the block before has left (0), or of what this one leaves (1).
   Value carryAt(Step &step, const Diagonal &diagonal, int64_t copy, const Num &index);
   ::pe::math::SkewedTable table() const { return {schedule.ownerTiles, schedule.innerBlock}; }
+  /// Adds what the block before has left to the block's own sums (null: none), passes on what is
+  /// complete and keeps the rest for the next block.
+  void passOn(Step &step, const Diagonal &diagonal,
+              llvm::function_ref<Value(const Num &apart)> sumOfBlock);
   void writeSkewed(FragmentKernel &k, const Diagonal &diagonal, const Registers &pairs);
   Value sumOfSkewed(FragmentKernel &k, const Diagonal &diagonal, const Num &apart);
   Value sumOfPanel(FragmentKernel &k, const Panel &pairs, const Num &apart);
