@@ -107,6 +107,21 @@ void add(LoopCounts &sum, const LoopCounts &more) {
   sum.global += more.global;
 }
 
+/// How often a block is taken to run when paths are compared: more where a loop inside the loop is
+/// around it, so that a path without one is preferred.
+std::vector<int64_t> runsOf(const std::vector<BasicBlock> &blocks,
+                            const std::map<std::string, size_t> &places, size_t first,
+                            size_t last) {
+  constexpr int64_t kRuns = 32;
+  std::vector<int64_t> runs(last - first + 1, 1);
+  for (size_t i = first; i <= last; ++i)
+    for (const std::string &target : blocks[i].targets)
+      if (auto place = places.find(target);
+          place != places.end() && place->second <= i && place->second > first)
+        std::fill(runs.begin() + (place->second - first), runs.begin() + (i - first + 1), kRuns);
+  return runs;
+}
+
 /// The best path from the loop's first block to its last; back edges are not taken.
 LoopCounts hotPath(const std::vector<BasicBlock> &blocks, size_t first, size_t last) {
   std::map<std::string, size_t> places;
@@ -118,6 +133,7 @@ LoopCounts hotPath(const std::vector<BasicBlock> &blocks, size_t first, size_t l
     int64_t work = 0, instructions = 0;
     LoopCounts counts;
   };
+  const std::vector<int64_t> runs = runsOf(blocks, places, first, last);
   std::vector<Best> best(last - first + 1);
   best[0].isReached = true;
   for (size_t i = first; i <= last; ++i) {
@@ -125,7 +141,7 @@ LoopCounts hotPath(const std::vector<BasicBlock> &blocks, size_t first, size_t l
     if (!here.isReached)
       continue;
     here.work += blocks[i].counts.matrix + blocks[i].copies;
-    here.instructions += blocks[i].counts.instructions;
+    here.instructions += runs[i - first] * blocks[i].counts.instructions;
     add(here.counts, blocks[i].counts);
     if (i == last)
       return here.counts;
