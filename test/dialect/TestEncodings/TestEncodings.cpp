@@ -46,6 +46,16 @@ DifferenceRange EvenOp::getDifferenceRange(ArrayRef<DifferenceRange>) {
   return {.min = 0, .exact = false};
 }
 
+Value OppositeOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &,
+                              ValueRange operands) {
+  Value always = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
+  return arith::XOrIOp::create(builder, loc, operands[0], always);
+}
+
+DifferenceRange OppositeOp::getDifferenceRange(ArrayRef<DifferenceRange>) {
+  return {.exact = false};
+}
+
 int64_t SlowRotationOp::getRotatedDims(int64_t headDim) { return headDim; }
 
 Value SlowRotationOp::buildFrequency(OpBuilder &builder, Location loc, const RotationPoint &,

@@ -43,6 +43,14 @@ def TestEncodings_EvenOp : TestEncodings_Op<"even",
   let assemblyFormat = "attr-dict";
 }
 
+def TestEncodings_OppositeOp : TestEncodings_Op<"opposite",
+    [DeclareOpInterfaceMethods<PE_MaskOpInterface>]> {
+  let summary = "What another mask leaves out";
+  let arguments = (ins PE_MaskType:$mask);
+  let results = (outs PE_MaskType:$result);
+  let assemblyFormat = "$mask attr-dict";
+}
+
 def TestEncodings_SlowRotationOp : TestEncodings_Op<"slow_rotation",
     [DeclareOpInterfaceMethods<PE_RotationOpInterface>]> {
   let summary = "Every pair of dims turns by 1/100 per position";
