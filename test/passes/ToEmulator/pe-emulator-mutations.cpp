@@ -1,6 +1,6 @@
 //===- pe-emulator-mutations.cpp - Is a missing synchronisation noticed? --===//
 //
-//   pe-emulator-mutations FILE [QUERIES KEYS DEPTH [DTYPE]]
+//   pe-emulator-mutations FILE [QUERIES KEYS DEPTH [DTYPE [KIND]]]
 //
 // Compiles FILE forward and backward for the emulator as it is, and runs it under three orders of
 // threads and of CTAs, one CTA at a time: the results must be equal to the bit. Then once without
@@ -8,8 +8,13 @@
 // from which CTAs take their items): under one order at least the emulator must report an error or
 // a result must differ. Prints a line per kind and a count; exit 1 where a mutant lives.
 //
+// Other kinds than `synchronisations`: `turns`, one that is not passed on; `states`, a state of
+// blocks in place of another, and states of the block before; `words`, a counter of dropout of
+// other keys.
+//
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Tile/Tile.h"
 #include "passes/Pipelines/Pipelines.h"
 #include "runtime/device/common/BoundPlan.h"
 #include "runtime/device/cpu/Executor.h"
@@ -20,12 +25,18 @@
 #include "runtime/jit/Compiler.h"
 #include "runtime/jit/MachineCode.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <random>
 
 using namespace pe;
@@ -46,10 +57,81 @@ template <typename T> T take(Expected<T> value) {
 struct Mutant {
   plan::Plan plan;
   cpu::Executor executor;
-  int64_t syncs = 0;
+  int64_t sites = 0;
 };
 
-Mutant compile(const jit::Source &source, int64_t depth, DType dtype, int64_t dropSync) {
+//===- Kinds of mutants -----------------------------------------------------------===//
+
+using Site = std::function<void()>;
+
+/// In the stages that write states of blocks. A state that only lets the code be evaluated where it
+/// need not be changes nothing, so 1 is not put in place of others.
+std::vector<Site> sitesOfStates(mlir::ModuleOp module) {
+  std::vector<Site> sites;
+  module.walk([&](mlir::tile::StageOp stage) {
+    if (!stage.getSymName().ends_with("_mask_states"))
+      return;
+    for (auto [from, to] : {std::pair(1, 0), {1, 2}, {0, 2}, {2, 0}})
+      sites.push_back([=]() mutable {
+        stage.walk([&](mlir::arith::ConstantIntOp constant) {
+          if (constant.getType().isInteger(32) && constant.value() == from)
+            constant.setValueAttr(mlir::IntegerAttr::get(constant.getType(), to));
+        });
+      });
+    stage.walk([&](mlir::tile::WriteOp write) {
+      sites.push_back([=]() mutable {
+        mlir::OpBuilder b(write);
+        mlir::Value block = write.getIndices().back();
+        auto one = mlir::arith::ConstantIndexOp::create(b, write.getLoc(), 1);
+        auto zero = mlir::arith::ConstantIndexOp::create(b, write.getLoc(), 0);
+        mlir::Value before = mlir::arith::SubIOp::create(b, write.getLoc(), block, one);
+        write->setOperand(write->getNumOperands() - 1,
+                          mlir::arith::MaxSIOp::create(b, write.getLoc(), before, zero));
+      });
+    });
+  });
+  return sites;
+}
+
+/// In the kernels: a ticket that is not passed on.
+std::vector<Site> sitesOfTurns(mlir::ModuleOp module) {
+  std::vector<Site> sites;
+  module.walk([&](mlir::LLVM::StoreOp store) {
+    if (store.getOrdering() == mlir::LLVM::AtomicOrdering::release)
+      sites.push_back([=]() mutable { store->erase(); });
+  });
+  return sites;
+}
+
+/// In each kernel that draws: the group of four keys that a counter has.
+std::vector<Site> sitesOfWords(mlir::ModuleOp module) {
+  llvm::MapVector<mlir::Operation *, std::vector<mlir::arith::ShRSIOp>> groups;
+  module.walk([&](mlir::arith::ShRSIOp shift) {
+    if (llvm::APInt by; matchPattern(shift.getRhs(), mlir::m_ConstantInt(&by)) && by == 2)
+      groups[shift->getParentOfType<mlir::FunctionOpInterface>()].push_back(shift);
+  });
+  std::vector<Site> sites;
+  for (auto &[kernel, shifts] : groups)
+    sites.push_back([shifts = shifts]() mutable {
+      for (mlir::arith::ShRSIOp shift : shifts) {
+        mlir::OpBuilder b(shift);
+        mlir::Type type = shift.getType();
+        shift->setOperand(
+            1, mlir::arith::ConstantOp::create(b, shift.getLoc(), b.getIntegerAttr(type, 3)));
+      }
+    });
+  return sites;
+}
+
+/// Changes one of `sites`, or none, and counts them.
+void mutate(const std::vector<Site> &sites, int64_t chosen, int64_t &count) {
+  count = static_cast<int64_t>(sites.size());
+  if (chosen >= 0)
+    sites[chosen]();
+}
+
+Mutant compile(const jit::Source &source, int64_t depth, DType dtype, const std::string &kind,
+               int64_t chosen) {
   jit::Compilation compilation(jit::getRegistry());
   if (Status s = compilation.parse(source); !s)
     die(s.error().getMessage());
@@ -58,18 +140,31 @@ Mutant compile(const jit::Source &source, int64_t depth, DType dtype, int64_t dr
   options.grad = true;
   options.dtype = nameOf(dtype);
   options.lowering = "gpu";
-  Status done = compilation.run([&](mlir::OpPassManager &pm) {
+  auto run = [&](llvm::function_ref<void(mlir::OpPassManager &)> build) {
+    if (Status done = compilation.run(build); !done)
+      die(done.error().getMessage());
+  };
+  mlir::ModuleOp module = compilation.getModule();
+  int64_t count = 0;
+  run([&](mlir::OpPassManager &pm) {
     mlir::pe::buildPEPipeline(pm, options);
     mlir::pe::buildPEToTilePipeline(pm, options);
-    mlir::pe::buildTileToFunctionsPipeline(pm, options);
-    mlir::pe::buildKernelsToEmulatorPipeline(pm, dropSync);
   });
-  if (!done)
-    die(done.error().getMessage());
-  mlir::ModuleOp module = compilation.getModule();
+  if (kind == "states")
+    mutate(sitesOfStates(module), chosen, count);
+  run([&](mlir::OpPassManager &pm) { mlir::pe::buildTileToFunctionsPipeline(pm, options); });
+  if (kind == "turns")
+    mutate(sitesOfTurns(module), chosen, count);
+  if (kind == "words")
+    mutate(sitesOfWords(module), chosen, count);
+  const bool dropsSync = kind == "synchronisations";
+  run([&](mlir::OpPassManager &pm) {
+    mlir::pe::buildKernelsToEmulatorPipeline(pm, dropsSync ? chosen : -1);
+  });
   auto text = module->getAttrOfType<mlir::StringAttr>(mlir::pe::kPlanAttr);
   plan::Plan plan = take(plan::parsePlan(text.strref()));
-  const int64_t syncs = module->getAttrOfType<mlir::IntegerAttr>("pe.emulated_syncs").getInt();
+  if (dropsSync)
+    count = module->getAttrOfType<mlir::IntegerAttr>("pe.emulated_syncs").getInt();
   module->removeAttr(mlir::pe::kPlanAttr);
   module->removeAttr("pe.emulated_syncs");
   auto machine = take(jit::createTargetMachine("x86-64-v3"));
@@ -80,10 +175,11 @@ Mutant compile(const jit::Source &source, int64_t depth, DType dtype, int64_t dr
   cpu::Executor::Options execution;
   execution.guard = std::make_shared<emulator::EmulatorGuard>();
   auto lookup = [=](const std::string &name) { return code->lookup(name); };
-  return {plan, take(cpu::Executor::create(plan, lookup, code, execution)), syncs};
+  return {plan, take(cpu::Executor::create(plan, lookup, code, execution)), count};
 }
 
-/// Standard normal tensors for the plan's buffers of a role; single numbers are positive.
+/// Standard normal tensors for the plan's buffers of a role; single numbers are positive, whole
+/// ones 0.
 TensorMap draw(const plan::Plan &plan, plan::Role role, const plan::CallSizes &sizes) {
   const auto bound = take(device::BoundPlan::create(plan));
   TensorMap tensors;
@@ -95,6 +191,12 @@ TensorMap draw(const plan::Plan &plan, plan::Role role, const plan::CallSizes &s
     table.set(take(bound.frameOf(sizes)));
     if (Status s = bound.shapeOf(index, table, shape); !s)
       die(s.error().getMessage());
+    const DType dtype = plan.buffers[index].dtype;
+    if (dtype == DType::I32 || dtype == DType::I64) {
+      tensors[plan.buffers[index].name] =
+          Tensor::zeros(dtype, Shape(shape.dims, shape.dims + shape.rank));
+      continue;
+    }
     Tensor tensor = Tensor::zeros(DType::F32, Shape(shape.dims, shape.dims + shape.rank));
     std::mt19937 random(static_cast<unsigned>(index + 1));
     std::normal_distribution<float> normal;
@@ -102,7 +204,7 @@ TensorMap draw(const plan::Plan &plan, plan::Role role, const plan::CallSizes &s
       tensor.data<float>()[i] = normal(random);
     if (tensor.rank() == 0)
       tensor.data<float>()[0] = 0.5f + std::fabs(tensor.data<float>()[0]);
-    tensors[plan.buffers[index].name] = take(convert(tensor, plan.buffers[index].dtype));
+    tensors[plan.buffers[index].name] = take(convert(tensor, dtype));
   }
   return tensors;
 }
@@ -157,7 +259,8 @@ int main(int argc, char **argv) {
                                            {Order::Reverse, 3, Dispatch::Descending},
                                            {Order::Random, 3, Dispatch::Random}};
 
-  Mutant whole = compile(source, depth, dtype, -1);
+  const std::string kind = argc > 6 ? argv[6] : "synchronisations";
+  Mutant whole = compile(source, depth, dtype, kind, -1);
   plan::CallSizes sizes;
   sizes.batch = sizes.queryHeads = sizes.keyHeads = sizes.headsTotal = 1;
   sizes.queries = queries, sizes.keys = keys, sizes.queryStart = keys - queries;
@@ -172,16 +275,20 @@ int main(int argc, char **argv) {
       die("the program's results depend on the order of threads or CTAs");
   }
   int64_t noticed = 0;
-  for (int64_t sync = 0; sync < whole.syncs; ++sync) {
-    Mutant mutant = compile(source, depth, dtype, sync);
+  for (int64_t site = 0; site < whole.sites; ++site) {
+    Mutant mutant = compile(source, depth, dtype, kind, site);
     bool isNoticed = false;
     for (const emulator::Options &order : kOrders)
       isNoticed = isNoticed || run(mutant.executor, inputs, cotangents, order) != expected;
     noticed += isNoticed;
     if (!isNoticed)
-      std::printf("not noticed: synchronisation %lld\n", static_cast<long long>(sync));
+      std::printf("not noticed: %s %lld\n",
+                  kind == "synchronisations" ? "synchronisation" : kind.c_str(),
+                  static_cast<long long>(site));
   }
-  std::printf("%lld of %lld missing synchronisations noticed\n", static_cast<long long>(noticed),
-              static_cast<long long>(whole.syncs));
-  return noticed == whole.syncs ? 0 : 1;
+  std::printf("%lld of %lld %s noticed\n", static_cast<long long>(noticed),
+              static_cast<long long>(whole.sites),
+              kind == "synchronisations" ? "missing synchronisations"
+                                         : ("mutants of " + kind).c_str());
+  return noticed == whole.sites && whole.sites > 0 ? 0 : 1;
 }
