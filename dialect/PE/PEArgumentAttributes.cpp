@@ -128,8 +128,8 @@ LogicalResult verifyAxes(Attribute value, Type type, EmitError emitError) {
        llvm::zip_equal(words.getAsValueRange<StringAttr>(), tensor.getShape())) {
     if (!isAxisName(word)) // argument-C8
       return emitError()
-             << "expected an axis to be batch, head, kv_head, query, key, depth, model or "
-                "a name of letters, digits and _, found \""
+             << "expected an axis to be batch, head, kv_head, query, key, depth, value_depth, "
+                "model or a name of letters, digits and _, found \""
              << word << "\" (argument-C8)";
     const bool isOfCall = !sizeOfAxis(word).empty();
     if (isOfCall && !ShapedType::isDynamic(size) && size != 1) // argument-C9
@@ -217,6 +217,7 @@ StringRef mlir::pe::sizeOfAxis(StringRef word) {
       .Case("query", "r")
       .Case("key", "c")
       .Case("depth", "d")
+      .Case("value_depth", "e")
       .Case("model", "model")
       .Default("");
 }

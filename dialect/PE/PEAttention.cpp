@@ -2,6 +2,7 @@
 
 #include "dialect/PE/PEAttention.h"
 
+#include "dialect/PE/PEContents.h"
 #include "dialect/PE/PEDropout.h"
 #include "dialect/PE/PEScores.h"
 
@@ -16,10 +17,10 @@ struct Clause {
   StringRef name;
   bool isBuilt;
 };
-constexpr Clause kClauses[] = {
-    {"bias", true},    {"prologue", true},       {"rotate", true}, {"rotated_keys", false},
-    {"content", true}, {"value_content", false}, {"score", true},  {"sink", true},
-    {"dropout", true}, {"positions", true},      {"mask", true}};
+constexpr Clause kClauses[] = {{"bias", true},          {"prologue", true}, {"rotate", true},
+                               {"rotated_keys", false}, {"content", true},  {"value_content", true},
+                               {"score", true},         {"sink", true},     {"dropout", true},
+                               {"positions", true},     {"mask", true}};
 } // namespace
 
 /// The clause at `loc`, whose place must be after `last`'s.
@@ -29,14 +30,15 @@ static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
       llvm::find_if(kClauses, [&](const Clause &known) { return known.name == word; });
   if (clause == std::end(kClauses)) // clause-C1
     parser.emitError(loc) << "expected bias(...), prologue(...), rotate(...), content(...), "
-                             "score(...), sink(...), dropout(...), positions(...), mask(...), "
-                             "attributes or ':' with the types, found '"
+                             "value_content(...), score(...), sink(...), dropout(...), "
+                             "positions(...), mask(...), attributes or ':' with the types, found '"
                           << word << "' (clause-C1)";
   else if (!clause->isBuilt) // clause-C2
     parser.emitError(loc)
         << "clause " << word
         << "(...) is not built yet; bias(...), prologue(...), rotate(...), content(...), "
-           "score(...), sink(...), dropout(...), positions(...) and mask(...) are (clause-C2)";
+           "value_content(...), score(...), sink(...), dropout(...), positions(...) and mask(...) "
+           "are (clause-C2)";
   else if (clause == last) // clause-C3
     parser.emitError(loc) << "expected one clause " << word << "(...), found two"
                           << (word == "bias"       ? "; write bias(%a, %b)"
@@ -48,7 +50,8 @@ static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
   else if (last && clause < last) // clause-C3
     parser.emitError(loc)
         << "expected the clauses in the order bias(...) prologue(...) rotate(...) "
-           "content(...) score(...) sink(...) dropout(...) positions(...) mask(...), found "
+           "content(...) value_content(...) score(...) sink(...) dropout(...) positions(...) "
+           "mask(...), found "
         << word << " after " << last->name << " (clause-C3)";
   else
     return clause;
@@ -179,7 +182,8 @@ DifferenceRange AttentionOp::getPairRange() {
 bool AttentionOp::readsPositions() {
   const bool hasOrder = getNormalizer() == Normalizer::StickBreaking;
   if (hasOrder || getMask() || !getBiases().empty() || !getPrologues().empty() || getRotation() ||
-      !getContents().empty() || (*this)->hasAttr("pe.dropped")) // a bias, before it was simplified
+      !getContents().empty() || getValueContent() ||
+      (*this)->hasAttr("pe.dropped")) // a bias, before it was simplified
     return true;
   if (!getScore())
     return false;
@@ -292,6 +296,20 @@ static LogicalResult verifyStickBreaking(AttentionOp op) {
   return success();
 }
 
+static LogicalResult verifyValueContent(AttentionOp op) {
+  if (!op.getValueContent())
+    return success();
+  if (op.getNormalizer() != Normalizer::Softmax) // value_content-C1
+    return op.emitOpError("expected no value_content(...) under stick_breaking, found one; it is "
+                          "added to the output of softmax alone (value_content-C1)");
+  auto content = op.getValueContent().getDefiningOp<ContentFnOp>();
+  if (content && (content.getShift() || content.getProjection())) // value_content-C2
+    return op.emitOpError("expected a value_content(...) without ")
+           << (content.getShift() ? "shift(...)" : "project(...)")
+           << ", which are of queries, found one with it (value_content-C2)";
+  return success();
+}
+
 static LogicalResult verifyPositions(AttentionOp op) {
   Value queries = op.getQueryPositions(), keys = op.getKeyPositions();
   if (static_cast<bool>(queries) != static_cast<bool>(keys)) // positions-C1
@@ -304,9 +322,10 @@ static LogicalResult verifyPositions(AttentionOp op) {
     return op.emitOpError(
         "expected no positions(...) under stick_breaking, which takes the keys in "
         "the order of their rows (positions-C2)");
-  for (auto [clause, operands] : {std::pair<StringRef, OperandRange>("prologue", op.getPrologues()),
-                                  {"content", op.getContents()}})
-    if (!operands.empty()) // positions-C3
+  for (auto [clause, isThere] : {std::pair<StringRef, bool>("prologue", !op.getPrologues().empty()),
+                                 {"content", !op.getContents().empty()},
+                                 {"value_content", static_cast<bool>(op.getValueContent())}})
+    if (isThere) // positions-C3
       return op.emitOpError("expected no ")
              << clause
              << "(...) together with positions(...), found one; rotate(...) and bias(...) read the "
@@ -346,7 +365,7 @@ LogicalResult AttentionOp::verify() {
            << scale->convertToDouble() << " (attention-C8)";
   if (failed(verifyStickBreaking(*this)) || failed(verifySink(*this)) ||
       failed(verifyDropout(*this, getDropout(), getSeed(), {getQuery().getType(), "the query"})) ||
-      failed(verifyPositions(*this)))
+      failed(verifyValueContent(*this)) || failed(verifyPositions(*this)))
     return failure();
   if (getRotation() && !q.isDynamicDim(3))
     if (auto rotation = getRotation().getDefiningOp<RotationOpInterface>())

@@ -34,6 +34,58 @@ def Tile_WindowGradOp : Tile_Op<"window_grad", [HasParent<"StreamOp">]> {
   let hasVerifier = 1;
 }
 
+def Tile_WindowDotOp : Tile_Op<"window_dot", [HasParent<"StreamOp">, Pure]> {
+  let summary = "contraction of rows with a vector of the distance i - j";
+  let description = [{
+    The table P has extents `d` (or `e`) and `t` last, `t` counting distances like that of
+    `tile.window`: the value at a pair is the sum over d of rows[row, d] * P[d, row - column + (c - 1)].
+    f32; a NaN in the table reaches the pairs at its distance alone.
+
+    ```mlir
+    %s = tile.window_dot %q, %P : !tile.val<[r, d], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r, c], f32>
+    ```
+  }];
+  let arguments = (ins Tile_ValType:$rows, Tile_BufferType:$table);
+  let results = (outs Tile_ValType:$value);
+  let assemblyFormat =
+      "$rows `,` $table attr-dict `:` type($rows) `,` type($table) `->` type($value)";
+  let hasVerifier = 1;
+}
+
+def Tile_WindowSumOp : Tile_Op<"window_sum", [HasParent<"StreamOp">, Pure]> {
+  let summary = "contraction of pairs with a vector of the distance i - j, over the columns";
+  let description = [{
+    With the table of `tile.window_dot`: result[row, d] is the sum over the unmasked columns of this
+    block of value(row, column) * P[d, row - column + (c - 1)]. A fold of the stream.
+
+    ```mlir
+    %dq = tile.window_sum %ds, %P : !tile.val<[r, c], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r, d], f32>
+    ```
+  }];
+  let arguments = (ins Tile_ValType:$value, Tile_BufferType:$table);
+  let results = (outs Tile_ValType:$rows);
+  let assemblyFormat =
+      "$value `,` $table attr-dict `:` type($value) `,` type($table) `->` type($rows)";
+  let hasVerifier = 1;
+}
+
+def Tile_WindowOuterOp : Tile_Op<"window_outer", [HasParent<"StreamOp">]> {
+  let summary = "adds products of pairs with rows to a table of the distance i - j";
+  let description = [{
+    table[row - column + (c - 1), d] += value(row, column) * rows[row, d] over the pairs inside the
+    mask: what `tile.window_dot` and `tile.window_sum` add to the gradient of their table, whose
+    extents `t` and `d` (or `e`) are in the other order here.
+
+    ```mlir
+    tile.window_outer %ds, %q, %G : !tile.val<[r, c], f32>, !tile.val<[r, d], f32> -> !tile.buffer<[b, hq, t, d], f32>
+    ```
+  }];
+  let arguments = (ins Tile_ValType:$value, Tile_ValType:$rows, Tile_BufferType:$table);
+  let assemblyFormat =
+      "$value `,` $rows `,` $table attr-dict `:` type($value) `,` type($rows) `->` type($table)";
+  let hasVerifier = 1;
+}
+
 def Tile_NearOp : Tile_Op<"near", [HasParent<"StreamOp">, Pure]> {
   let summary = "a number per row and distance, which is the same for all far distances";
   let description = [{

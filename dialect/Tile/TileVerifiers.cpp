@@ -349,6 +349,43 @@ LogicalResult WindowGradOp::verify() {
   return success();
 }
 
+/// Heads, then the depth of `rows` and t, in this order or, if `isAdjoint`, in the other.
+static LogicalResult verifyWindow(Operation *op, StringRef name, Value value, Value rows,
+                                  Value table, bool isAdjoint = false) {
+  if (failed(verifyIsPair(op, value, (name + "-C1").str())))
+    return failure();
+  const SpaceSet &spaces = spacesOf(rows);
+  if (!isRowPanel(spaces))
+    return op->emitOpError("expected rows over [r, d] or [r, e], found ")
+           << rows.getType() << " (" << name << "-C2)";
+  auto type = cast<BufferType>(table.getType());
+  SmallVector<StringRef> last = {depthOf(spaces), "t"};
+  if (isAdjoint)
+    std::swap(last[0], last[1]);
+  if (!isPerHead(type, last) || !type.getElementType().isF32())
+    return op->emitOpError("expected an f32 table with extents ")
+           << last[0] << " and " << last[1] << " last, heads before them, found " << type << " ("
+           << name << "-C3)";
+  return success();
+}
+
+LogicalResult WindowDotOp::verify() {
+  return verifyWindow(*this, "window_dot", getValue(), getRows(), getTable());
+}
+LogicalResult WindowSumOp::verify() {
+  return verifyWindow(*this, "window_sum", getValue(), getRows(), getTable());
+}
+LogicalResult WindowOuterOp::verify() {
+  if (failed(verifyWindow(*this, "window_outer", getValue(), getRows(), getTable(),
+                          /*isAdjoint=*/true)))
+    return failure();
+  if (!isOwned(getTable().getType())) // window_outer-C4
+    return emitOpError(
+               "expected extents b and hq, so that work items never share an element, found ")
+           << getTable().getType() << " (window_outer-C4)";
+  return success();
+}
+
 /// Extents b and hq, a number of distances, and r.
 static LogicalResult verifyNearTable(Operation *op, Value table, StringRef label) {
   ArrayRef<StringAttr> extents = cast<BufferType>(table.getType()).getExtents();

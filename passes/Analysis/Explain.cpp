@@ -267,9 +267,13 @@ llvm::json::Value explainScore(func::FuncOp function, AttentionOp attention) {
 }
 
 /// What a content term costs, by its class.
-Cost costOf(const ContentStructure &structure) {
+Cost costOf(const ContentStructure &structure, bool ofValues) {
   switch (structure.cls) {
   case ContentClass::Near:
+    if (ofValues)
+      return {"a sum of weights per query and vector, and one product with each vector per query",
+              "the products of an output's cotangent with these vectors, once per query, one "
+              "addition per weight, and one sum per query and vector"};
     return {
         "the products of a query with these vectors, once per query, and one addition per score",
         "one sum per query and vector"};
@@ -277,37 +281,43 @@ Cost costOf(const ContentStructure &structure) {
     return {"one more contraction over the head dim, of turned queries with features of the keys",
             "one more contraction over the keys"};
   case ContentClass::Panel:
-    return {"not built yet", "not built yet"};
+    if (ofValues)
+      return {"not built yet", "not built yet"};
+    return {"one more contraction over the head dim, of queries with the vectors of the distances "
+            "that a block meets",
+            "two more contractions, for the queries and for the vectors"};
   }
   llvm_unreachable("all classes are listed");
+}
+
+llvm::json::Object explainContent(func::FuncOp function, ContentFnOp op, DifferenceRange range,
+                                  bool ofValues) {
+  SmallVector<std::string> captures;
+  for (Value capture : op.getCaptures())
+    captures.push_back(nameOfCapture(function, capture));
+  llvm::json::Array parameters;
+  for (Value operand : op->getOperands())
+    parameters.push_back(nameOfCapture(function, operand));
+  const ContentStructure structure = classifyContent(op, range);
+  const Cost cost = costOf(structure, ofValues);
+  Block &body = op.getBody().front();
+  Value root = cast<YieldOp>(body.getTerminator()).getValues()[0];
+  return llvm::json::Object{{"class", stringify(structure.cls)},
+                            {"reason", structure.reason},
+                            {"formula", formulaOf(root, body, captures)},
+                            {"parameters", std::move(parameters)},
+                            {"location", describePlaces(op.getLoc())},
+                            {"forward", cost.forward},
+                            {"backward", cost.backward}};
 }
 
 /// Terms of queries and the distance.
 llvm::json::Array explainContents(func::FuncOp function, AttentionOp attention,
                                   DifferenceRange range) {
   llvm::json::Array all;
-  for (Value value : attention.getContents()) {
-    auto op = value.getDefiningOp<ContentFnOp>();
-    if (!op)
-      continue;
-    SmallVector<std::string> captures;
-    for (Value capture : op.getCaptures())
-      captures.push_back(nameOfCapture(function, capture));
-    llvm::json::Array parameters;
-    for (Value operand : op->getOperands())
-      parameters.push_back(nameOfCapture(function, operand));
-    const ContentStructure structure = classifyContent(op, range);
-    const Cost cost = costOf(structure);
-    Block &body = op.getBody().front();
-    Value root = cast<YieldOp>(body.getTerminator()).getValues()[0];
-    all.push_back(llvm::json::Object{{"class", stringify(structure.cls)},
-                                     {"reason", structure.reason},
-                                     {"formula", formulaOf(root, body, captures)},
-                                     {"parameters", std::move(parameters)},
-                                     {"location", describePlaces(op.getLoc())},
-                                     {"forward", cost.forward},
-                                     {"backward", cost.backward}});
-  }
+  for (Value value : attention.getContents())
+    if (auto op = value.getDefiningOp<ContentFnOp>())
+      all.push_back(explainContent(function, op, range, /*ofValues=*/false));
   return all;
 }
 
@@ -382,6 +392,9 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
                             {"dropped", std::move(dropped)}};
   if (llvm::json::Array contents = explainContents(function, attention, range); !contents.empty())
     result["contents"] = std::move(contents);
+  if (Value value = attention.getValueContent())
+    if (auto op = value.getDefiningOp<ContentFnOp>())
+      result["value_content"] = explainContent(function, op, range, /*ofValues=*/true);
   return result;
 }
 
@@ -483,8 +496,8 @@ void printMerge(llvm::raw_ostream &os, const llvm::json::Object &merge) {
      << "; backward: " << *merge.getString("backward") << "\n";
 }
 
-void printContent(llvm::raw_ostream &os, const llvm::json::Object &content) {
-  os << "  content " << *content.getString("formula") << "\n    at "
+void printContent(llvm::raw_ostream &os, const llvm::json::Object &content, StringRef what) {
+  os << "  " << what << " " << *content.getString("formula") << "\n    at "
      << *content.getString("location");
   llvm::ListSeparator comma;
   const llvm::json::Array &parameters = *content.getArray("parameters");
@@ -515,7 +528,9 @@ void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) 
   }
   if (const llvm::json::Array *contents = attention.getArray("contents"))
     for (const llvm::json::Value &content : *contents)
-      printContent(os, *content.getAsObject());
+      printContent(os, *content.getAsObject(), "content");
+  if (const llvm::json::Object *content = attention.getObject("value_content"))
+    printContent(os, *content, "value content");
   if (const llvm::json::Object *sink = attention.getObject("sink"))
     os << "  sink " << *sink->getString("parameter")
        << "[h]\n    forward: where a row's statistics start; backward: one sum per query\n";

@@ -12,8 +12,9 @@ static bool hasColumnFold(StreamOp stream) {
 static bool addsInPlace(StreamOp stream) {
   return stream.getBody()
       .walk([](Operation *op) {
-        return isa<WindowGradOp, SegmentsGradOp, AccumulateOp>(op) ? WalkResult::interrupt()
-                                                                   : WalkResult::advance();
+        return isa<WindowGradOp, WindowOuterOp, SegmentsGradOp, AccumulateOp>(op)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
       })
       .wasInterrupted();
 }

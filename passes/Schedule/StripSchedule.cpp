@@ -12,12 +12,25 @@ bool isPairValue(Value value) {
   auto type = dyn_cast<ValType>(value.getType());
   return type && isPair(type.getSpaces());
 }
+/// A contraction over depth, whose result is over rc.
 bool isDepthDot(Operation *op) {
   auto dot = dyn_cast<DotOp>(op);
-  return dot && isDepth(dot.getAxis());
+  return isa<WindowDotOp>(op) || (dot && isDepth(dot.getAxis()));
+}
+/// A contraction over c, whose result is a panel of rows.
+bool isRowDot(Operation *op) {
+  auto dot = dyn_cast<DotOp>(op);
+  return isa<WindowSumOp>(op) || (dot && dot.getAxis() == "c");
+}
+bool isColumnDot(Operation *op) {
+  auto dot = dyn_cast<DotOp>(op);
+  return dot && dot.getAxis() == "r";
+}
+bool isBlockOp(Operation *op) {
+  return isa<WindowGradOp, WindowOuterOp, SegmentsGradOp, NearGradOp>(op);
 }
 /// Reads the whole block of its operand from memory.
-bool isBlockOp(Operation *op) { return isa<WindowGradOp, SegmentsGradOp, NearGradOp>(op); }
+bool readsBlock(Operation *op) { return isBlockOp(op) || isRowDot(op) || isColumnDot(op); }
 /// Fills the whole block of its result in memory.
 bool isFill(Operation *op) { return isa<SegmentsOp, RandomOp, NearOp>(op); }
 /// Elementwise over rc: may wait for a later step.
@@ -70,6 +83,7 @@ private:
 
   LogicalResult place(Operation *op);
   LogicalResult placeDot(DotOp dot);
+  void placeDepthDot(Operation *op, unsigned step);
   void placeScan(ScanOp scan);
   LogicalResult checkYield();
   LogicalResult checkColumnValue(Value value);
@@ -109,10 +123,10 @@ LogicalResult Scheduler::placeDot(DotOp dot) {
   if (isDepthDot(dot)) {
     if (failed(checkColumnValue(dot.getRhs())))
       return failure();
-    while (stepAt(step).order != Order::Any)
-      ++step;
-    stepAt(step).tiles = true;
-  } else if (dot.getAxis() == "c") {
+    placeDepthDot(dot, step);
+    return success();
+  }
+  if (dot.getAxis() == "c") {
     if (failed(checkColumnValue(dot.getRhs())))
       return failure();
   } else if (dot.getInit() || !dot.getRhs().getDefiningOp<LoadOp>()) {
@@ -121,6 +135,15 @@ LogicalResult Scheduler::placeDot(DotOp dot) {
   placed[dot] = step;
   ready[dot.getOutput()] = step;
   return success();
+}
+
+/// In the first sweep of tiles from `step` on.
+void Scheduler::placeDepthDot(Operation *op, unsigned step) {
+  while (stepAt(step).order != Order::Any)
+    ++step;
+  stepAt(step).tiles = true;
+  placed[op] = step;
+  ready[op->getResult(0)] = step;
 }
 
 void Scheduler::placeScan(ScanOp scan) {
@@ -139,6 +162,10 @@ void Scheduler::placeScan(ScanOp scan) {
 LogicalResult Scheduler::place(Operation *op) {
   if (auto dot = dyn_cast<DotOp>(op))
     return placeDot(dot);
+  if (isa<WindowDotOp>(op)) {
+    placeDepthDot(op, readyAt(op->getOperands()));
+    return success();
+  }
   if (auto scan = dyn_cast<ScanOp>(op)) {
     placeScan(scan);
     return success();
@@ -150,8 +177,11 @@ LogicalResult Scheduler::place(Operation *op) {
     ready[reduce.getOutput()] = placed[op] + 1;
     return success();
   }
-  if (!isa<MapOp, MaskOp, WindowOp, SegmentsOp, NearOp, RandomOp, WindowGradOp, SegmentsGradOp,
-           NearGradOp, LoadOp, StoreOp, ConstantOp, PositionOp, IndexOp>(op))
+  if (auto outer = dyn_cast<WindowOuterOp>(op); outer && !outer.getRows().getDefiningOp<LoadOp>())
+    return fail("rows that are multiplied with pairs must be loaded");
+  if (!isa<MapOp, MaskOp, WindowOp, WindowSumOp, SegmentsOp, NearOp, RandomOp, WindowGradOp,
+           WindowOuterOp, SegmentsGradOp, NearGradOp, LoadOp, StoreOp, ConstantOp, PositionOp,
+           IndexOp>(op))
     return fail(Twine("no CPU form of '") + op->getName().getStringRef() + "' inside a stream");
   if (isa<MapOp>(op) && !op->getNumResults() && llvm::none_of(op->getOperands(), isPairValue))
     return fail("a map without results must read a value over rc");
@@ -168,12 +198,13 @@ LogicalResult Scheduler::place(Operation *op) {
 LogicalResult Scheduler::checkYield() {
   for (unsigned i = 0, e = stream.getNumResults(); i < e; ++i) {
     Value value = stream.getYielded(i);
-    auto dot = value.getDefiningOp<DotOp>();
+    Operation *op = value.getDefiningOp();
+    auto dot = dyn_cast_if_present<DotOp>(op);
     bool fold = i >= stream.getCarries().size();
     const SpaceSet &spaces = spacesOf(value);
-    if (isRowPanel(spaces) && (!dot || dot.getAxis() != "c" || (fold && dot.getInit())))
+    if (isRowPanel(spaces) && (!op || !isRowDot(op) || (fold && dot && dot.getInit())))
       return fail("a panel of rows must be yielded by a contraction over c");
-    if (isColumnPanel(spaces) && (!dot || dot.getAxis() != "r"))
+    if (isColumnPanel(spaces) && (!op || !isColumnDot(op)))
       return fail("a panel of keys must be yielded by a contraction over r");
     if (isColumn(spaces) && !value.getDefiningOp<ReduceOp>())
       return fail("a value over c must be yielded by a reduction over r");
@@ -189,11 +220,8 @@ void Scheduler::delay(Block &body) {
     if (!canWait(&op) && !isFill(&op))
       continue;
     unsigned step = ~0u;
-    for (Operation *user : op.getUsers()) {
-      auto dot = dyn_cast<DotOp>(user);
-      bool fromMemory = isBlockOp(user) || (dot && !isDepthDot(user));
-      step = std::min(step, fromMemory ? ready.lookup(op.getResult(0)) : placed.lookup(user));
-    }
+    for (Operation *user : op.getUsers())
+      step = std::min(step, readsBlock(user) ? ready.lookup(op.getResult(0)) : placed.lookup(user));
     if (step != ~0u)
       placed[&op] = std::max(placed[&op], step);
   }
@@ -202,11 +230,10 @@ void Scheduler::delay(Block &body) {
 void Scheduler::distribute(Block &body) {
   for (Operation &op : body.without_terminator()) {
     StripSchedule::Step &step = stepAt(placed[&op]);
-    auto dot = dyn_cast<DotOp>(op);
-    if (dot && dot.getAxis() == "c")
-      step.rowDots.push_back(dot);
-    else if (dot && dot.getAxis() == "r")
-      result.columnDots.push_back(dot);
+    if (isRowDot(&op))
+      step.rowDots.push_back(&op);
+    else if (isColumnDot(&op))
+      result.columnDots.push_back(cast<DotOp>(op));
     else if (isBlockOp(&op))
       step.blockOps.push_back(&op);
     else if (isFill(&op))
@@ -279,7 +306,7 @@ void Scheduler::orderOps() {
     }
     for (Operation *op : step.blockOps)
       time[op] = (s + 1) * kStep - 1;
-    for (DotOp dot : step.rowDots)
+    for (Operation *dot : step.rowDots)
       time[dot] = (s + 1) * kStep - 1;
   }
   for (DotOp dot : result.columnDots)
@@ -293,7 +320,7 @@ std::optional<Scheduler::Lifetime> Scheduler::lifetimeOf(Operation *op, Value va
   for (Operation *user : value.getUsers()) {
     unsigned use = time[user];
     bool inOtherStep = use / kStep != begin / kStep || use == kEnd;
-    bool fromMemory = isBlockOp(user) || (isa<DotOp>(user) && !isDepthDot(user));
+    bool fromMemory = readsBlock(user);
     bool behindDot =
         !inOtherStep && !fromMemory && dotsBefore[user] > dotsBefore[op] + isDepthDot(op);
     needed |= inOtherStep || fromMemory || behindDot;

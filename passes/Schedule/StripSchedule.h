@@ -41,7 +41,7 @@ struct StripSchedule {
     Order order = Order::Any;
     /// After the sweep: ops that read whole blocks from slots, and contractions over c.
     SmallVector<Operation *> blockOps;
-    SmallVector<DotOp> rowDots;
+    SmallVector<Operation *> rowDots;
   };
   /// The last step has no sweep if only values over r need the step before it.
   SmallVector<Step, 0> steps;

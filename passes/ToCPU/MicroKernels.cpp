@@ -10,14 +10,14 @@ using namespace mlir::tile::cpu;
 namespace {
 
 SmallVector<Value> emitStep(Emitter &e, const TileShape &shape, const Index &t, ValueRange acc,
-                            TileOperand vector, TileOperand scalar) {
+                            TileOperand vector, TileRow row) {
   SmallVector<Value> vectors, next;
   for (int64_t n = 0; n < shape.vectors; ++n)
     vectors.push_back(vector(t, n));
   for (int64_t m = 0; m < shape.rows; ++m) {
-    Value factor = e.broadcast(scalar(t, m), shape.width);
+    SmallVector<Value> factors = row(t, m);
     for (int64_t n = 0; n < shape.vectors; ++n)
-      next.push_back(e.fma(vectors[n], factor, acc[m * shape.vectors + n]));
+      next.push_back(e.fma(vectors[n], factors[n], acc[m * shape.vectors + n]));
   }
   return next;
 }
@@ -39,12 +39,21 @@ SmallVector<Value> mlir::tile::cpu::emitTileProduct(Emitter &e, const TileShape 
                                                     const Index &begin, const Index &end,
                                                     ValueRange acc, TileOperand vector,
                                                     TileOperand scalar) {
+  return emitTileProductOfRows(e, shape, begin, end, acc, vector, [&](Index t, int64_t m) {
+    return SmallVector<Value>(shape.vectors, e.broadcast(scalar(t, m), shape.width));
+  });
+}
+
+SmallVector<Value> mlir::tile::cpu::emitTileProductOfRows(Emitter &e, const TileShape &shape,
+                                                          const Index &begin, const Index &end,
+                                                          ValueRange acc, TileOperand vector,
+                                                          TileRow row) {
   SmallVector<Value> values(acc);
   auto steps = [&](const Index &from, const Index &to, int64_t unroll) {
     values = e.loop(from, to, unroll, values, [&](Index t, ValueRange args) {
       SmallVector<Value> current(args);
       for (int64_t u = 0; u < unroll; ++u)
-        current = emitStep(e, shape, t + u, current, vector, scalar);
+        current = emitStep(e, shape, t + u, current, vector, row);
       return current;
     });
   };
@@ -64,7 +73,16 @@ SmallVector<Value> mlir::tile::cpu::emitTileProductOfPairs(Emitter &e, const Til
                                                            ValueRange acc, TileOperand vector,
                                                            TileOperand scalar,
                                                            TileCondition counts) {
-  SmallVector<Value> values = emitTileProduct(e, shape, begin, end, acc, vector, scalar);
+  auto row = [&](Index t, int64_t m) {
+    return SmallVector<Value>(shape.vectors, e.broadcast(scalar(t, m), shape.width));
+  };
+  return emitTileProductOfRowsAndPairs(e, shape, begin, end, acc, vector, row, counts);
+}
+
+SmallVector<Value> mlir::tile::cpu::emitTileProductOfRowsAndPairs(
+    Emitter &e, const TileShape &shape, const Index &begin, const Index &end, ValueRange acc,
+    TileOperand vector, TileRow row, TileCondition counts) {
+  SmallVector<Value> values = emitTileProductOfRows(e, shape, begin, end, acc, vector, row);
   auto branch = e.create<scf::IfOp>(ValueRange(values).getTypes(), isAnyNaN(e, values),
                                     /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(e);
@@ -76,7 +94,7 @@ SmallVector<Value> mlir::tile::cpu::emitTileProductOfPairs(Emitter &e, const Til
       const int64_t m = at / shape.vectors, n = at % shape.vectors;
       Value condition = counts(t, m, n);
       Value left = e.select(condition, vector(t, n), zero);
-      Value right = e.select(condition, e.broadcast(scalar(t, m), shape.width), zero);
+      Value right = e.select(condition, row(t, m)[n], zero);
       sum = e.fma(left, right, sum);
     }
     return next;

@@ -23,11 +23,17 @@ struct TileShape {
 };
 
 using TileOperand = llvm::function_ref<Value(Index t, int64_t i)>;
+/// Where every accumulator has a vector of its own in place of a scalar, vector(t, n) at row m:
+/// those of the row, one per n.
+using TileRow = llvm::function_ref<SmallVector<Value>(Index t, int64_t m)>;
 
 /// `acc` holds rows * vectors accumulators, row by row; returns them after t in [begin, end).
 SmallVector<Value> emitTileProduct(Emitter &e, const TileShape &shape, const Index &begin,
                                    const Index &end, ValueRange acc, TileOperand vector,
                                    TileOperand scalar);
+SmallVector<Value> emitTileProductOfRows(Emitter &e, const TileShape &shape, const Index &begin,
+                                         const Index &end, ValueRange acc, TileOperand vector,
+                                         TileRow row);
 
 /// Whether scalar(t, m) and vector(t, n) form an unmasked pair: i1, or a vector of i1.
 using TileCondition = llvm::function_ref<Value(Index t, int64_t m, int64_t n)>;
@@ -37,6 +43,10 @@ using TileCondition = llvm::function_ref<Value(Index t, int64_t m, int64_t n)>;
 SmallVector<Value> emitTileProductOfPairs(Emitter &e, const TileShape &shape, const Index &begin,
                                           const Index &end, ValueRange acc, TileOperand vector,
                                           TileOperand scalar, TileCondition counts);
+SmallVector<Value> emitTileProductOfRowsAndPairs(Emitter &e, const TileShape &shape,
+                                                 const Index &begin, const Index &end,
+                                                 ValueRange acc, TileOperand vector, TileRow row,
+                                                 TileCondition counts);
 
 } // namespace mlir::tile::cpu
 

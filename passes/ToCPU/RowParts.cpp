@@ -18,6 +18,8 @@ llvm::SetVector<Value> addedTo(StreamOp stream) {
   stream.getBody().walk([&](Operation *op) {
     if (auto grad = dyn_cast<WindowGradOp>(op))
       add(grad.getTable());
+    if (auto outer = dyn_cast<WindowOuterOp>(op))
+      add(outer.getTable());
     if (auto sum = dyn_cast<AccumulateOp>(op))
       add(sum.getBuffer());
     if (auto grad = dyn_cast<SegmentsGradOp>(op))

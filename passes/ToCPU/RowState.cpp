@@ -12,7 +12,7 @@ bool isPanel(Value value) { return isRowPanel(spacesOf(value)); }
 bool isRowVector(Value value) { return isRow(spacesOf(value)); }
 bool isRowMajorUse(OpOperand &use) {
   auto dot = dyn_cast<DotOp>(use.getOwner());
-  return dot && dot.getAxis() == "r";
+  return isa<WindowOuterOp>(use.getOwner()) || (dot && dot.getAxis() == "r");
 }
 } // namespace
 

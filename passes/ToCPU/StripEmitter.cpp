@@ -9,8 +9,6 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::cpu;
 
-namespace {} // namespace
-
 void StripEmitter::emit(const RowPanels &panels, const ColumnFolds &folds) {
   mask.begin(context, values.getPlace());
   for (const StripSchedule::Step &step : schedule.steps) {
@@ -21,8 +19,13 @@ void StripEmitter::emit(const RowPanels &panels, const ColumnFolds &folds) {
     SweepEmitter(context, step, values, slots, schedule, mask, folds).emit();
     for (Operation *op : step.blockOps)
       emitBlockOp(op);
-    for (DotOp dot : step.rowDots)
-      emitRowDot(dot, panels.find(dot.getOutput())->second);
+    for (Operation *op : step.rowDots) {
+      const Panel &into = panels.find(op->getResult(0))->second;
+      if (auto dot = dyn_cast<DotOp>(op))
+        emitRowDot(dot, into);
+      else
+        emitWindowSum(cast<WindowSumOp>(op), into);
+    }
   }
 }
 
@@ -45,7 +48,19 @@ void StripEmitter::emitBlockOp(Operation *op) {
     return cpu::emitWindowGrad(context, values, slots, grad);
   if (auto grad = dyn_cast<NearGradOp>(op))
     return cpu::emitNearGrad(context, values, slots, grad);
+  if (auto outer = dyn_cast<WindowOuterOp>(op))
+    return emitWindowOuter(outer);
   emitSegmentsGrad(context, values, slots, cast<SegmentsGradOp>(op));
+}
+
+/// Lanes of vector `vector` whose rows are pairs of the stream with the key of the block.
+Value StripEmitter::lanesInside(const Index &key, int64_t vector) {
+  Value inside = mask.at(values.getPlace().block + key, vector);
+  if (!schedule.condition)
+    return inside;
+  Index at = slots.at(schedule.condition, key, Index(vector * e.lanes));
+  Value where = e.isNotZero(e.loadVector(slots.getMemory(), at));
+  return e.create<arith::AndIOp>(inside, where);
 }
 
 /// O^T: lanes along rows, a few depths at a time, keys of the block as the contraction.
@@ -79,14 +94,7 @@ void StripEmitter::emitRowDot(DotOp dot, const Panel &into) {
     auto keyAt = [&](Index key, int64_t i) {
       return e.load(memory, base + key * keyPitch + d + Index(i));
     };
-    auto isInside = [&](Index key, int64_t, int64_t v) -> Value {
-      Value inside = mask.at(place.block + key, v);
-      if (!schedule.condition)
-        return inside;
-      Index at = slots.at(schedule.condition, key, Index(v * e.lanes));
-      Value where = e.isNotZero(e.loadVector(slots.getMemory(), at));
-      return e.create<arith::AndIOp>(inside, where);
-    };
+    auto isInside = [&](Index key, int64_t, int64_t v) { return lanesInside(key, v); };
     acc = mask.isOn() ? emitTileProductOfPairs(e, shape, place.keyBegin, keyEnd, acc, weights,
                                                keyAt, isInside)
                       : emitTileProduct(e, shape, place.keyBegin, keyEnd, acc, weights, keyAt);
@@ -94,6 +102,15 @@ void StripEmitter::emitRowDot(DotOp dot, const Panel &into) {
       for (int64_t v = 0; v < cpu.queryVectors; ++v)
         e.storeVector(acc[i * cpu.queryVectors + v], into.memory, placeOf(i, v));
   });
+}
+
+/// Whether one row of the strip and a key of the block are a pair of the stream.
+Value StripEmitter::isPairInside(const StripPlace &place, const Index &row, const Index &key) {
+  Value inside = mask.at(place.row + row, place.block + key);
+  if (!schedule.condition)
+    return inside;
+  Value where = e.isNotZero(e.load(slots.getMemory(), slots.at(schedule.condition, key, row)));
+  return e.create<arith::AndIOp>(inside, where);
 }
 
 /// Lanes along depth: a few keys against a few vectors of depth, rows of the group as the
@@ -122,13 +139,8 @@ void StripEmitter::emitColumnDots(const StripPlace &place, const ColumnFolds &fo
       auto weights = [&](Index r, int64_t k) {
         return e.load(slots.getMemory(), slots.at(dot.getLhs(), key + Index(k), r));
       };
-      auto isInside = [&](Index r, int64_t k, int64_t) -> Value {
-        Value inside = mask.at(place.row + r, place.block + key + Index(k));
-        if (!schedule.condition)
-          return inside;
-        Index at = slots.at(schedule.condition, key + Index(k), r);
-        Value where = e.isNotZero(e.load(slots.getMemory(), at));
-        return e.create<arith::AndIOp>(inside, where);
+      auto isInside = [&](Index r, int64_t k, int64_t) {
+        return isPairInside(place, r, key + Index(k));
       };
       acc = place.masked
                 ? emitTileProductOfPairs(e, shape, 0, place.rowCount, acc, rowAt, weights, isInside)

@@ -69,6 +69,8 @@ private:
   SmallVector<Value> begins, ends; // per vector, i32
 };
 
+struct PaddedPairs;
+
 class StripEmitter {
 public:
   StripEmitter(StageContext &context, const StripSchedule &schedule, StripValues &values)
@@ -88,6 +90,12 @@ private:
   void emitRowOp(Operation *op);
   void emitFill(Operation *op);
   void emitRowDot(DotOp dot, const Panel &into);
+  void emitWindowSum(WindowSumOp op, const Panel &into);
+  void emitWindowOuter(WindowOuterOp op);
+  void emitDiagonals(WindowOuterOp op, const PaddedPairs &pairs, const Index &diagonal,
+                     const Index &d, int64_t vectors, int64_t width);
+  Value lanesInside(const Index &key, int64_t vector);
+  Value isPairInside(const StripPlace &place, const Index &row, const Index &key);
   void emitBlockOp(Operation *op);
 
   StageContext &context;

@@ -10,7 +10,7 @@ using namespace mlir::tile;
 using namespace mlir::tile::cpu;
 
 namespace {
-bool isDepthDot(Operation *op) { return isa<DotOp>(op); }
+bool isDepthDot(Operation *op) { return isa<DotOp, WindowDotOp>(op); }
 /// Whether all pairs add to one element: the indices are b, h and constants.
 bool addsToOnePlace(AccumulateOp op) {
   auto map = dyn_cast<MapOp>(op->getParentOp());
@@ -76,8 +76,9 @@ void SweepEmitter::prepare() {
         if (addsToOnePlace(accumulate))
           carries.push_back({accumulate, {e.splat(0.0)}});
     } else if (auto window = dyn_cast<WindowOp>(op)) {
-      bases[window.getTable()] = context.offset(window.getTable(), place.place());
-      distance = place.row - place.block + context.columns - Index(1);
+      prepareWindow(window.getTable());
+    } else if (auto dot = dyn_cast<WindowDotOp>(op)) {
+      prepareWindow(dot.getTable());
     } else if (auto reduce = dyn_cast<ReduceOp>(op); reduce && reduce.getAxis() == "c") {
       double start = reduce.getKind() == Reduction::Add ? 0.0 : -1.0e30;
       carries.push_back({op, SmallVector<Value>(vectors, e.splat(start))});
@@ -93,6 +94,11 @@ void SweepEmitter::prepare() {
       bases[buffer] = context.offset(buffer, at);
     }
   }
+}
+
+void SweepEmitter::prepareWindow(Value table) {
+  bases[table] = context.offset(table, place.place());
+  distance = place.row - place.block + context.columns - Index(1);
 }
 
 void SweepEmitter::emitStep(const Index &firstKey) {
@@ -111,7 +117,10 @@ void SweepEmitter::emitStep(const Index &firstKey) {
     }
     emitSegment(segment);
     segment.clear();
-    emitDot(cast<DotOp>(op));
+    if (auto dot = dyn_cast<DotOp>(op))
+      emitDot(dot);
+    else
+      emitWindowDot(cast<WindowDotOp>(op));
   }
   emitSegment(segment);
 }
@@ -288,10 +297,13 @@ void SweepEmitter::emitReduce(ReduceOp reduce, int64_t key, int64_t vector) {
 
 Value SweepEmitter::emitWindow(WindowOp window, int64_t key, int64_t vector) {
   Value table = window.getTable();
+  return e.loadVector(context.memory(table), bases[table] + entryOf(key) + Index(vector * e.lanes));
+}
+
+/// The distance of the strip's first row and a key, as tables count it.
+Index SweepEmitter::entryOf(int64_t key) {
   Index entry = distance - keys[key];
-  if (mask.isOn()) // keys behind the last have no entry
-    entry = maxOf(0, entry);
-  return e.loadVector(context.memory(table), bases[table] + entry + Index(vector * e.lanes));
+  return mask.isOn() ? maxOf(0, entry) : entry; // keys behind the last have none
 }
 
 void SweepEmitter::emitDot(DotOp dot) {
@@ -318,17 +330,51 @@ void SweepEmitter::emitDot(DotOp dot) {
   // Rows of keys lie at a stride of the call's: two steps share what finding them costs.
   TileShape shape = {static_cast<int64_t>(keys.size()), vectors,
                      std::max<int64_t>(2, mask.isOn() ? 1 : context.cpu.unroll)};
-  registers[dot.getOutput()] = emitTileProduct(
+  SmallVector<Value> tile = emitTileProduct(
       e, shape, 0, depth, acc,
       [&](Index d, int64_t v) {
         return e.loadVector(panel.memory,
                             panel.at + d * Index(context.cpu.stripRows()) + Index(v * e.lanes));
       },
       [&](Index d, int64_t key) { return e.load(memory, rowsOfKeys[key] + d); });
-  if (slots.has(dot.getOutput()))
+  keepTile(dot.getOutput(), std::move(tile));
+}
+
+/// Every product loads the vector of distances that the rows and a key have, at one depth.
+void SweepEmitter::emitWindowDot(WindowDotOp dot) {
+  registers.clear();
+  masks.assign(keys.size() * vectors, Value());
+  Value table = dot.getTable(), memory = context.memory(table);
+  Index pitch = context.pitch(table);
+  SmallVector<Index> entries;
+  for (int64_t key = 0, n = keys.size(); key < n; ++key)
+    entries.push_back(bases[table] + entryOf(key));
+  const Panel &panel = values.getPanel(dot.getRows());
+  TileShape shape = {static_cast<int64_t>(keys.size()), vectors,
+                     mask.isOn() ? 1 : context.cpu.unroll};
+  SmallVector<Value> zeros(keys.size() * vectors, e.splat(0.0));
+  SmallVector<Value> tile = emitTileProductOfRows(
+      e, shape, 0, context.depthOf(spacesOf(dot.getRows())), zeros,
+      [&](Index d, int64_t v) {
+        return e.loadVector(panel.memory,
+                            panel.at + d * Index(context.cpu.stripRows()) + Index(v * e.lanes));
+      },
+      [&](Index d, int64_t key) {
+        SmallVector<Value> row;
+        for (int64_t v = 0; v < vectors; ++v)
+          row.push_back(e.loadVector(memory, entries[key] + d * pitch + Index(v * e.lanes)));
+        return row;
+      });
+  keepTile(dot.getValue(), std::move(tile));
+}
+
+/// The accumulators of a contraction are registers of its result, which may have a slot too.
+void SweepEmitter::keepTile(Value output, SmallVector<Value> tile) {
+  registers[output] = std::move(tile);
+  if (slots.has(output))
     for (int64_t key = 0, n = keys.size(); key < n; ++key)
       for (int64_t v = 0; v < vectors; ++v)
-        define(dot.getOutput(), key, v, element(dot.getOutput(), key, v));
+        define(output, key, v, element(output, key, v));
 }
 
 void SweepEmitter::finish() {

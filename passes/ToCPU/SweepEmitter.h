@@ -42,6 +42,10 @@ private:
   void emitScan(ScanOp scan, int64_t key, int64_t vector);
   void emitReduce(ReduceOp reduce, int64_t key, int64_t vector);
   void emitDot(DotOp dot);
+  void emitWindowDot(WindowDotOp dot);
+  void keepTile(Value output, SmallVector<Value> tile);
+  void prepareWindow(Value table);
+  Index entryOf(int64_t key);
   Value emitWindow(WindowOp window, int64_t key, int64_t vector);
   void finish();
 

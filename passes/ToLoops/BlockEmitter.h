@@ -112,6 +112,9 @@ private:
   void emitIndex(IndexOp op);
   void emitMap(MapOp op);
   void emitRandom(RandomOp op);
+  void emitWindowDot(WindowDotOp op);
+  void emitWindowSum(WindowSumOp op);
+  void emitWindowOuter(WindowOuterOp op);
   void emitNear(NearOp op);
   void emitNearGrad(NearGradOp op);
   /// i - j - first.

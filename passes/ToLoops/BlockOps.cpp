@@ -49,6 +49,9 @@ void BlockEmitter::emit(Operation &op) {
                        [&] { addToBuffer(at(grad.getValue(), point), grad.getTable(), point); });
         });
       })
+      .Case([&](WindowDotOp dot) { emitWindowDot(dot); })
+      .Case([&](WindowSumOp sum) { emitWindowSum(sum); })
+      .Case([&](WindowOuterOp outer) { emitWindowOuter(outer); })
       .Case([&](NearOp near) { emitNear(near); })
       .Case([&](NearGradOp grad) { emitNearGrad(grad); })
       .Case([&](SegmentsOp segments) { emitSegments(segments); })
@@ -202,6 +205,48 @@ void BlockEmitter::emitScan(ScanOp op) {
   });
   defineInScratch(op.getResult());
   defineInScratch(op.getCarryOut());
+}
+
+//===- Vectors of the distance ---------------------------------------------------===//
+
+void BlockEmitter::emitWindowDot(WindowDotOp op) {
+  Type type = elementOf(op.getValue());
+  compute(op.getValue(), [&](const Point &point) {
+    return contract(depthOf(spacesOf(op.getRows())), /*masked=*/false, number(0.0, type), point,
+                    [&](Value sum, const Point &here) -> Value {
+                      Value product =
+                          arith::MulFOp::create(builder, convert(at(op.getRows(), here), type),
+                                                readBuffer(op.getTable(), here));
+                      return arith::AddFOp::create(builder, sum, product);
+                    });
+  });
+}
+
+void BlockEmitter::emitWindowSum(WindowSumOp op) {
+  Type type = elementOf(op.getRows());
+  compute(op.getRows(), [&](const Point &point) {
+    return contract(
+        "c", /*masked=*/true, number(0.0, type), point, [&](Value sum, const Point &here) -> Value {
+          Value product = arith::MulFOp::create(builder, convert(at(op.getValue(), here), type),
+                                                readBuffer(op.getTable(), here));
+          return arith::AddFOp::create(builder, sum, product);
+        });
+  });
+}
+
+void BlockEmitter::emitWindowOuter(WindowOuterOp op) {
+  Type f32 = builder.getF32Type();
+  forEachPoint({"r", "c"}, [&](const Point &pair) {
+    ifInsideMask(pair, [&] {
+      StringRef depth = depthOf(spacesOf(op.getRows()));
+      forRange(extentOf(depth), [&](Value dim) {
+        const Point point = pair.with(depth, dim);
+        Value product = arith::MulFOp::create(builder, convert(at(op.getValue(), pair), f32),
+                                              convert(at(op.getRows(), point), f32));
+        addToBuffer(product, op.getTable(), point);
+      });
+    });
+  });
 }
 
 //===- Near distances ------------------------------------------------------------===//

@@ -8,7 +8,8 @@ using namespace mlir::tile;
 
 /// Whether the operation only reads the buffer.
 static bool isOnlyRead(Operation *op, Value buffer) {
-  if (isa<LoadOp, ReadOp, WindowOp, SegmentsOp, NearOp, RandomOp, StreamOp>(op))
+  if (isa<LoadOp, ReadOp, WindowOp, WindowDotOp, WindowSumOp, SegmentsOp, NearOp, RandomOp,
+          StreamOp>(op))
     return true;
   if (auto find = dyn_cast<FindSegmentsOp>(op))
     return !llvm::is_contained({find.getKnots(), find.getCoefficients(), find.getCount()}, buffer);

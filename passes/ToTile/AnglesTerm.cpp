@@ -61,7 +61,7 @@ Value AnglesTerm::frequencyAt(Scalar &s, Value dim) {
   TileParameters params(context, op.getBody().front(), op.getCaptures());
   params.compute = s.getF64Type();
   // At a distance of 1 the angle is w.
-  IRMapping mapping = mapPoint(s, s.index(0), s.index(1), dim);
+  IRMapping mapping = function.mapPoint(s, s.index(0), s.index(1), dim);
   return pe::emitScalar(product.getResult(), mapping, s, params, params.compute);
 }
 
@@ -70,7 +70,7 @@ Value AnglesTerm::amplitudeAt(Scalar &s, Value dim, bool ofSine) {
   auto yield = cast<pe::YieldOp>(op.getBody().front().getTerminator());
   TileParameters params(context, op.getBody().front(), op.getCaptures());
   params.compute = s.getF64Type();
-  IRMapping mapping = mapPoint(s, s.index(0), s.index(1), dim);
+  IRMapping mapping = function.mapPoint(s, s.index(0), s.index(1), dim);
   for (Operation *inner : pe::collectSlice(yield.getValues()[0]))
     if (isa<math::SinOp, math::CosOp>(inner))
       mapping.map(inner->getResult(0),
@@ -147,7 +147,7 @@ void AnglesTerm::prepareTurned() {
 }
 
 LogicalResult AnglesTerm::prepare() {
-  if (failed(derive()))
+  if (failed(function.derive()))
     return failure();
   queries.prepare();
   prepareWaves();

@@ -60,6 +60,9 @@ SmallVector<Type> mlir::tile::backwardFolds(TileBuilder &t, const Attention &att
   SmallVector<Type> folds = {t.type({"r", "d"}), t.type({"c", "d"}), t.type({"c", "e"})};
   for (const SpaceSet &spaces : attention.terms->gradientFolds())
     folds.push_back(t.type(spaces));
+  if (attention.content)
+    for (const SpaceSet &spaces : attention.content->gradientFolds())
+      folds.push_back(t.type(spaces));
   return folds;
 }
 
@@ -70,5 +73,9 @@ void mlir::tile::storeGradients(TileBuilder &t, const Attention &attention, Valu
     t.store(t.scaled(folds[1], attention.scale), attention.dK);
   if (attention.dV)
     t.store(folds[2], attention.dV);
-  attention.terms->storeFolds(t, folds.drop_front(3));
+  folds = folds.drop_front(3);
+  const size_t ofTerms = attention.terms->gradientFolds().size();
+  attention.terms->storeFolds(t, folds.take_front(ofTerms));
+  if (attention.content)
+    attention.content->storeFolds(t, folds.drop_front(ofTerms));
 }

@@ -82,6 +82,39 @@ public:
   virtual Value emit(TileBuilder &t) = 0;
 };
 
+/// A vector of i - j for every pair, which joins the value of its key.
+class ValueContent {
+public:
+  virtual ~ValueContent() = default;
+  /// Adds the buffers and prepare stages.
+  virtual LogicalResult prepare() = 0;
+
+  /// How many sums over the keys of a row the forward stream carries for it; they begin at 0.
+  virtual unsigned carries() const = 0;
+  /// Inside the forward stream: scores in units of log2 and weights relative to the maximum so far,
+  /// `factor` (null: 1) being in the weights alone. Carries so far are multiplied by `decay`.
+  virtual SmallVector<Value> emitForward(TileBuilder &t, Value score, Value factor, Value weights,
+                                         Value decay, ValueRange carries) = 0;
+  /// Behind the stream: stores the output without the vectors, and what they need of each row, with
+  /// the maximum of the scores and the factor of weights relative to it.
+  virtual void storeForward(TileBuilder &t, Value output, Value maximum, Value factor,
+                            ValueRange carries) = 0;
+  /// Adds the stage that adds the vectors to the output.
+  virtual void emitOutput() = 0;
+
+  /// Adds what comes before the backward stage.
+  virtual void prepareBackward() = 0;
+  /// The inner product of the vector with the output's cotangent, over pairs.
+  virtual Value emitCotangent(TileBuilder &t) = 0;
+  /// The spaces of the folds that the gradient needs, their contributions given the weights, and
+  /// where their sums go behind the stream.
+  virtual SmallVector<SpaceSet> gradientFolds() const = 0;
+  virtual SmallVector<Value> emitGradient(TileBuilder &t, Value weights) = 0;
+  virtual void storeFolds(TileBuilder &t, ValueRange folds) = 0;
+  /// Adds the finish stages.
+  virtual void finish() = 0;
+};
+
 /// What scalar code of a mask leaves out of the pairs that the stage takes.
 class PairPredicate {
 public:
@@ -111,6 +144,7 @@ struct Attention {
   ScoreTransform *transform = nullptr; // null: the score itself
   StatisticsStart *start = nullptr;    // null: a row's statistics are those of its keys
   WeightFactor *factor = nullptr;      // null: 1
+  ValueContent *content = nullptr;     // softmax; null: values alone
 
   /// Whether a number added to all scores of a row changes no weight.
   bool isShiftInvariant() const { return isSoftmax && !start; }

@@ -128,9 +128,10 @@ void ContentQueries::finish() {
 ContentTerm::ContentTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
                          const Attention &attention, std::string name)
     : TermLowering(context, /*term=*/{}, name), op(op), structure(std::move(structure)),
-      scale(attention.scale), queries(context, op, attention.q, std::move(name)) {}
+      scale(attention.scale), function(context, op, "d"),
+      queries(context, op, attention.q, std::move(name)) {}
 
-LogicalResult ContentTerm::derive() {
+LogicalResult ContentFunction::derive() {
   auto yield = cast<pe::YieldOp>(op.getBody().front().getTerminator());
   FailureOr<pe::ScalarVjp> derived = pe::ScalarVjp::create(yield.getValues()[0]);
   if (failed(derived))
@@ -139,22 +140,23 @@ LogicalResult ContentTerm::derive() {
   return success();
 }
 
-IRMapping ContentTerm::mapPoint(Scalar &s, Value head, Value distance, Value dim) {
+IRMapping ContentFunction::mapPoint(Scalar &s, Value head, Value distance, Value dim) const {
   IRMapping mapping;
   pe::PairPoint point = pe::distancePoint(s, s.getLoc(), s.index(0), head, distance);
-  const Value leading[] = {point.batch, point.head, point.query, point.key, dim, s.size("d")};
+  const Value leading[] = {point.batch, point.head, point.query, point.key, dim, s.size(depth)};
   mapping.map(op.getBody().front().getArguments().take_front(std::size(leading)), leading);
   return mapping;
 }
 
-Value ContentTerm::emitElement(Scalar &s, Value head, Value distance, Value dim) {
+Value ContentFunction::emitElement(Scalar &s, Value head, Value distance, Value dim) const {
   TileParameters params(context, op.getBody().front(), op.getCaptures());
   params.compute = s.getF64Type();
   IRMapping mapping = mapPoint(s, head, distance, dim);
   return vjp->emitPrimal(s, mapping, params, params.compute);
 }
 
-void ContentTerm::emitAdjoint(Scalar &s, Value head, Value distance, Value dim, Value cotangent) {
+void ContentFunction::emitAdjoint(Scalar &s, Value head, Value distance, Value dim,
+                                  Value cotangent) const {
   TileParameters params(context, op.getBody().front(), op.getCaptures());
   params.compute = s.getF64Type();
   IRMapping mapping = mapPoint(s, head, distance, dim);
@@ -162,12 +164,61 @@ void ContentTerm::emitAdjoint(Scalar &s, Value head, Value distance, Value dim, 
   vjp->emitAdjoint(s, mapping, cotangent, params);
 }
 
+void ContentFunction::emitVectors(StringRef name, int64_t low, Value vectors,
+                                  Value transposed) const {
+  StringRef extent = cast<BufferType>(vectors.getType()).getExtents()[1];
+  TileBuilder t =
+      beginStage(context.plan, (name + "_prepare_vectors").str(), Phase::Prepare, {"hq"});
+  t.foreach ({extent, depth}, [&](Scalar &s, ValueRange at) {
+    Value distance = s.add(at[1], s.index(low));
+    Value element =
+        s.create<arith::TruncFOp>(s.getF32Type(), emitElement(s, at[0], distance, at[2]));
+    writeElement(s, element, vectors, at);
+    if (transposed)
+      writeElement(s, element, transposed, {at[0], at[2], at[1]});
+  });
+}
+
+/// Per batch entry and head, then over all of them through the reverse mode of the code.
+void ContentFunction::emitVectorGradients(StringRef name, int64_t low, Value vectors, double scale,
+                                          llvm::function_ref<Value(Scalar &, ValueRange)> weights,
+                                          Value rows) const {
+  StringRef extent = cast<BufferType>(vectors.getType()).getExtents()[1];
+  Type f64 = context.plan.getF64Type();
+  Value partial = context.temporary(name + "_d_vectors", {"b", "hq", extent, depth}, f64);
+  partial.getDefiningOp()->moveBefore(vectors.getDefiningOp());
+  TileBuilder t =
+      beginStage(context.plan, (name + "_finish_vectors").str(), Phase::Finish, {"b", "hq"});
+  t.foreach ({extent}, [&](Scalar &s, ValueRange at) {
+    auto wide = [&](Scalar &x, Value value) -> Value {
+      return x.create<arith::ExtFOp>(f64, x.widen(value));
+    };
+    eachPiece(size(), [&](int64_t first, unsigned number) {
+      SmallVector<Value> results = emitSums(
+          s, s.size("r"), number, f64,
+          [&](Scalar &x, Value row) { return wide(x, weights(x, {at[0], at[1], at[2], row})); },
+          [&](Scalar &x, Value row, unsigned n) {
+            return wide(x, readElement(x, rows, {at[0], at[1], row, x.index(first + n)}));
+          });
+      for (auto [n, sum] : llvm::enumerate(results))
+        writeElement(s, s.mul(sum, s.number(scale, f64)), partial,
+                     {at[0], at[1], at[2], s.index(first + n)});
+    });
+  });
+  TileBuilder last = beginStage(context.plan, (name + "_finish").str(), Phase::Finish, {});
+  last.foreach ({"hq", extent, depth}, [&](Scalar &s, ValueRange at) {
+    Value sum = sumOver(s, {"b"}, [&](Scalar &x, ValueRange batch) {
+      return readElement(x, partial, {batch[0], at[0], at[1], at[2]});
+    });
+    ifNonZero(s, sum,
+              [&](Scalar &x) { emitAdjoint(x, at[0], x.add(at[1], x.index(low)), at[2], sum); });
+  });
+}
+
 //===- All terms of an attention ---------------------------------------------------===//
 
 FailureOr<Contents> Contents::create(PlanContext &context, pe::AttentionOp op, Attention &attention,
                                      pe::DifferenceRange range, AttentionTerms &terms) {
-  if (op.getValueContent())
-    return op.emitError("expected no value_content(...), which is not built yet");
   Contents result;
   result.context = &context;
   result.name = attention.name;
@@ -184,15 +235,22 @@ FailureOr<Contents> Contents::create(PlanContext &context, pe::AttentionOp op, A
       term = createAnglesTerm(context, content, structure, attention, name);
       break;
     case pe::ContentClass::Panel:
-      return content.emitError("expected a content term with at most ")
-             << pe::kMostNearVectors
-             << " different vectors, or of sines and cosines of (i - j) * w where w takes d "
-                "through "
-                "d // 2 alone, found one that "
-             << structure.reason << "; this is not built yet";
+      term = createPanelTerm(context, content, structure, range, attention, name);
+      break;
     }
     result.terms.push_back(term.get());
     terms.add(std::move(term));
+  }
+  if (op.getValueContent()) {
+    auto content = cast<pe::ContentFnOp>(op.getValueContent().getDefiningOp());
+    pe::ContentStructure structure = pe::classifyContent(content, range);
+    if (structure.cls != pe::ContentClass::Near)
+      return content.emitError("expected a value_content(...) with at most ")
+             << pe::kMostNearVectors << " different vectors, found one that " << structure.reason
+             << "; this is not built yet";
+    result.values =
+        createNearValues(context, content, structure, range, attention, attention.name + "_values");
+    attention.content = result.values.get();
   }
   if (attention.dQ && !result.terms.empty()) {
     result.gradient = attention.dQ;
@@ -202,6 +260,8 @@ FailureOr<Contents> Contents::create(PlanContext &context, pe::AttentionOp op, A
 }
 
 void Contents::finish() {
+  if (values)
+    values->finish();
   if (!gradient)
     return;
   TileBuilder t = beginStage(context->plan, name + "_d_queries", Phase::Finish, {"b", "hq"});

@@ -8,6 +8,8 @@
 //            kernel reads one of them per pair, and backward adds the pair's cotangent there
 //   angles   q' is turned by its position, and the kernel multiplies it with features of the key:
 //            sin((i - j) w) = sin(i w) cos(j w) - cos(i w) sin(j w)
+//   panel    the vectors of all distances are prepared, and the kernel multiplies q' with that of
+//            each pair
 //
 // Around the kernel, for every term:
 //
@@ -53,7 +55,41 @@ private:
   std::string name;
 };
 
-/// A content term: its vectors, whose gradient is chained to what its code reads.
+/// The code of a term: its vectors at any distance, whose gradient is chained to what it reads.
+class ContentFunction {
+public:
+  /// `depth` is the extent of its vectors, d or e.
+  ContentFunction(PlanContext &context, pe::ContentFnOp op, StringRef depth)
+      : context(context), op(op), depth(depth) {}
+
+  /// Finds the derivative, before anything else.
+  LogicalResult derive();
+  bool isActive() const { return vjp->isActive(); }
+  IRMapping mapPoint(Scalar &s, Value head, Value distance, Value dim) const;
+  /// The vector's element in float64.
+  Value emitElement(Scalar &s, Value head, Value distance, Value dim) const;
+  /// Adds to the gradients of what the element reads.
+  void emitAdjoint(Scalar &s, Value head, Value distance, Value dim, Value cotangent) const;
+
+  /// Adds a prepare stage that writes the vectors at the distances from `low` on to a buffer
+  /// [hq, W, depth], and to [hq, depth, W] unless that is null.
+  void emitVectors(StringRef name, int64_t low, Value vectors, Value transposed) const;
+  /// Adds the stages that chain scale * sum over the rows of weights(batch, head, vector, row) *
+  /// rows[batch, head, row, depth], the gradient of such vectors.
+  void emitVectorGradients(StringRef name, int64_t low, Value vectors, double scale,
+                           llvm::function_ref<Value(Scalar &, ValueRange)> weights,
+                           Value rows) const;
+
+private:
+  int64_t size() const { return depth == "d" ? context.headDim : context.valueDim; }
+
+  PlanContext &context;
+  mutable pe::ContentFnOp op; // a handle; its accessors are not const
+  StringRef depth;
+  mutable std::optional<pe::ScalarVjp> vjp;
+};
+
+/// A content term of the score.
 class ContentTerm : public TermLowering {
 public:
   ContentTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
@@ -62,19 +98,11 @@ public:
   Location getLoc() const override { return pe::ContentFnOp(op).getLoc(); }
 
 protected:
-  /// The vector's element in float64.
-  Value emitElement(Scalar &s, Value head, Value distance, Value dim);
-  /// Adds to the gradients of what the element reads.
-  void emitAdjoint(Scalar &s, Value head, Value distance, Value dim, Value cotangent);
-  bool isActive() const { return vjp->isActive(); }
-  LogicalResult derive();
-  IRMapping mapPoint(Scalar &s, Value head, Value distance, Value dim);
-
   pe::ContentFnOp op;
   pe::ContentStructure structure;
   double scale;
+  ContentFunction function;
   ContentQueries queries;
-  std::optional<pe::ScalarVjp> vjp;
 };
 
 std::unique_ptr<ContentTerm> createNearTerm(PlanContext &, pe::ContentFnOp, pe::ContentStructure,
@@ -83,12 +111,25 @@ std::unique_ptr<ContentTerm> createNearTerm(PlanContext &, pe::ContentFnOp, pe::
 std::unique_ptr<ContentTerm> createAnglesTerm(PlanContext &, pe::ContentFnOp, pe::ContentStructure,
                                               const Attention &, std::string name);
 
+std::unique_ptr<ContentTerm> createPanelTerm(PlanContext &, pe::ContentFnOp, pe::ContentStructure,
+                                             pe::DifferenceRange range, const Attention &,
+                                             std::string name);
+
+/// A value_content(...) of the class near.
+std::unique_ptr<ValueContent> createNearValues(PlanContext &, pe::ContentFnOp,
+                                               const pe::ContentStructure &,
+                                               pe::DifferenceRange range, const Attention &,
+                                               std::string name);
+
 /// The content terms of one attention, which also belong to its AttentionTerms.
 class Contents {
 public:
   /// Takes the gradient of the queries over: kernels and prologues write one of their own.
+  /// `attention` gets what joins the values.
   static FailureOr<Contents> create(PlanContext &context, pe::AttentionOp op, Attention &attention,
                                     pe::DifferenceRange range, AttentionTerms &terms);
+  /// Adds the prepare stages of what joins the values; terms of the score have their own.
+  LogicalResult prepare() { return values ? values->prepare() : success(); }
   /// Adds the stage that adds up the gradient of the queries, behind all others.
   void finish();
 
@@ -96,7 +137,8 @@ private:
   PlanContext *context = nullptr;
   std::string name;
   SmallVector<ContentTerm *> terms;
-  Value gradient, ofOthers; // of the caller's queries; what all but content terms add
+  std::unique_ptr<ValueContent> values; // null without one
+  Value gradient, ofOthers;             // of the caller's queries; what all but content terms add
 };
 
 /// `count` sums over k = 0 ... end - 1 of shared(k) * own(k, number of the sum): independent sums,

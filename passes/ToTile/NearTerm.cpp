@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Content.h"
+#include "passes/ToTile/NearDistances.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -24,61 +25,44 @@ class NearTerm : public ContentTerm {
 public:
   NearTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
            pe::DifferenceRange range, const Attention &attention, std::string name)
-      : ContentTerm(context, op, std::move(structure), attention, std::move(name)),
-        count(this->structure.high - this->structure.low + 1), extent(std::to_string(count)),
-        hasBelow(range.min < this->structure.low), hasAbove(range.max > this->structure.high) {}
+      : ContentTerm(context, op, structure, attention, std::move(name)), near(structure, range),
+        extent(near.extent) {}
 
   LogicalResult prepare() override;
   Value emit(TileBuilder &t) override {
-    return t.create<NearOp>(t.type({"r", "c"}), products, structure.low);
+    return t.create<NearOp>(t.type({"r", "c"}), products, near.low);
   }
   SmallVector<SpaceSet> gradientFolds() const override {
-    return SmallVector<SpaceSet>(hasBelow + hasAbove, SpaceSet{"r"});
+    return SmallVector<SpaceSet>(near.farSums(), SpaceSet{"r"});
   }
   SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) override;
-  void storeFolds(TileBuilder &t, ValueRange folds) override;
+  void storeFolds(TileBuilder &t, ValueRange folds) override { sums->store(t, folds); }
   void finish() override;
 
 private:
-  void prepareVectors();
   void finishQueries();
   void finishVectors();
-  /// The sum over the keys of `cotangent` at distances beyond `bound`, on one side.
-  Value sumBeyond(TileBuilder &t, Value cotangent, bool isAbove, int64_t bound);
-  Value sumAt(Scalar &s, Value batch, Value head, Value vector, Value row);
 
-  int64_t count; // W
-  std::string extent;
-  bool hasBelow, hasAbove;   // pairs at distances below `low` and above `high` take part
+  NearDistances near;        // W of them
+  std::string &extent;       // W
   Value vectors, transposed; // [hq, W, d] and [hq, d, W], in f32
-  Value products, sums;      // [b, hq, W, r]
-  Value below, above;        // [b, hq, r]: sums of the first and the last vector
+  Value products;            // [b, hq, W, r]
+  std::optional<NearSums> sums;
 };
 
 } // namespace
 
-void NearTerm::prepareVectors() {
-  vectors = context.kept(name + "_vectors", {"hq", extent, "d"});
-  transposed = context.kept(name + "_transposed", {"hq", "d", extent});
-  TileBuilder t = beginStage(context.plan, name + "_prepare_vectors", Phase::Prepare, {"hq"});
-  t.foreach ({extent, "d"}, [&](Scalar &s, ValueRange at) {
-    Value distance = s.add(at[1], s.index(structure.low));
-    Value element =
-        s.create<arith::TruncFOp>(s.getF32Type(), emitElement(s, at[0], distance, at[2]));
-    writeElement(s, element, vectors, at);
-    writeElement(s, element, transposed, {at[0], at[2], at[1]});
-  });
-}
-
 LogicalResult NearTerm::prepare() {
-  if (failed(derive()))
+  if (failed(function.derive()))
     return failure();
   queries.prepare();
-  prepareVectors();
+  vectors = context.kept(name + "_vectors", {"hq", extent, "d"});
+  transposed = context.kept(name + "_transposed", {"hq", "d", extent});
+  function.emitVectors(name, near.low, vectors, transposed);
   products = context.kept(name + "_products", {"b", "hq", extent, "r"});
   TileBuilder t = beginStage(context.plan, name + "_prepare_products", Phase::Prepare, {"b", "hq"});
   t.foreach ({"r"}, [&](Scalar &s, ValueRange at) {
-    eachPiece(count, [&](int64_t first, unsigned number) {
+    eachPiece(near.count, [&](int64_t first, unsigned number) {
       SmallVector<Value> results = emitSums(
           s, s.size("d"), number, s.getF32Type(),
           [&](Scalar &x, Value k) {
@@ -95,55 +79,10 @@ LogicalResult NearTerm::prepare() {
   return success();
 }
 
-Value NearTerm::sumBeyond(TileBuilder &t, Value cotangent, bool isAbove, int64_t bound) {
-  Value far = t.map(
-      {cotangent, t.position("r"), t.position("c")}, {"r", "c"}, [&](Scalar &s, ValueRange in) {
-        Value distance = s.sub(in[1], in[2]);
-        Value isFar =
-            s.create<arith::CmpIOp>(isAbove ? arith::CmpIPredicate::sge : arith::CmpIPredicate::sle,
-                                    distance, s.index(bound));
-        return s.select(isFar, in[0], s.number(0.0));
-      });
-  return t.reduce(Reduction::Add, "c", far);
-}
-
 SmallVector<Value> NearTerm::emitGradient(TileBuilder &t, Value cotangent) {
-  auto make = [&](StringRef word, ArrayRef<StringRef> extents) {
-    Value buffer = context.temporary(name + "_" + word, extents, {}, /*zero=*/true);
-    buffer.getDefiningOp()->moveBefore(vectors.getDefiningOp());
-    return buffer;
-  };
-  sums = make("sums", {"b", "hq", extent, "r"});
-  t.create<NearGradOp>(cotangent, sums, structure.low);
-  SmallVector<Value> folds;
-  if (hasBelow) {
-    below = make("below", {"b", "hq", "r"});
-    folds.push_back(sumBeyond(t, cotangent, /*isAbove=*/false, structure.low));
-  }
-  if (hasAbove) {
-    above = make("above", {"b", "hq", "r"});
-    folds.push_back(sumBeyond(t, cotangent, /*isAbove=*/true, structure.high));
-  }
-  return folds;
-}
-
-void NearTerm::storeFolds(TileBuilder &t, ValueRange folds) {
-  if (hasBelow)
-    t.store(folds.front(), below);
-  if (hasAbove)
-    t.store(folds.back(), above);
-}
-
-/// The tables' sum, or that of all far distances.
-Value NearTerm::sumAt(Scalar &s, Value batch, Value head, Value vector, Value row) {
-  Value sum = readElement(s, sums, {batch, head, vector, row});
-  for (auto [fold, end] : {std::pair(below, int64_t(0)), std::pair(above, count - 1)}) {
-    if (!fold)
-      continue;
-    Value isEnd = s.create<arith::CmpIOp>(arith::CmpIPredicate::eq, vector, s.index(end));
-    sum = s.select(isEnd, readElement(s, fold, {batch, head, row}), sum);
-  }
-  return sum;
+  sums.emplace(context, near, name, vectors.getDefiningOp());
+  sums->emitNear(t, cotangent);
+  return near.emitFarSums(t, cotangent);
 }
 
 void NearTerm::finishQueries() {
@@ -151,8 +90,8 @@ void NearTerm::finishQueries() {
   t.foreach ({"r"}, [&](Scalar &s, ValueRange at) {
     eachPiece(context.headDim, [&](int64_t first, unsigned number) {
       SmallVector<Value> results = emitSums(
-          s, s.index(count), number, s.getF32Type(),
-          [&](Scalar &x, Value w) { return sumAt(x, at[0], at[1], w, at[2]); },
+          s, s.index(near.count), number, s.getF32Type(),
+          [&](Scalar &x, Value w) { return sums->at(x, at[0], at[1], w, at[2]); },
           [&](Scalar &x, Value w, unsigned n) {
             return readElement(x, vectors, {at[1], w, x.index(first + n)});
           });
@@ -163,44 +102,15 @@ void NearTerm::finishQueries() {
   });
 }
 
-/// Per batch entry and head, then over all of them through the reverse mode of the code.
-void NearTerm::finishVectors() {
-  Type f64 = context.plan.getF64Type();
-  Value partial = context.temporary(name + "_d_vectors", {"b", "hq", extent, "d"}, f64);
-  partial.getDefiningOp()->moveBefore(vectors.getDefiningOp());
-  TileBuilder t = beginStage(context.plan, name + "_finish_vectors", Phase::Finish, {"b", "hq"});
-  t.foreach ({extent}, [&](Scalar &s, ValueRange at) {
-    auto wide = [&](Scalar &x, Value value) -> Value {
-      return x.create<arith::ExtFOp>(f64, x.widen(value));
-    };
-    eachPiece(context.headDim, [&](int64_t first, unsigned number) {
-      SmallVector<Value> results = emitSums(
-          s, s.size("r"), number, f64,
-          [&](Scalar &x, Value row) { return wide(x, sumAt(x, at[0], at[1], at[2], row)); },
-          [&](Scalar &x, Value row, unsigned n) {
-            return wide(x, readElement(x, queries.rows(), {at[0], at[1], row, x.index(first + n)}));
-          });
-      for (auto [n, sum] : llvm::enumerate(results))
-        writeElement(s, s.mul(sum, s.number(scale, f64)), partial,
-                     {at[0], at[1], at[2], s.index(first + n)});
-    });
-  });
-  TileBuilder last = beginStage(context.plan, name + "_finish", Phase::Finish, {});
-  last.foreach ({"hq", extent, "d"}, [&](Scalar &s, ValueRange at) {
-    Value sum = sumOver(s, {"b"}, [&](Scalar &x, ValueRange batch) {
-      return readElement(x, partial, {batch[0], at[0], at[1], at[2]});
-    });
-    ifNonZero(s, sum, [&](Scalar &x) {
-      emitAdjoint(x, at[0], x.add(at[1], x.index(structure.low)), at[2], sum);
-    });
-  });
-}
-
 void NearTerm::finish() {
   finishQueries();
   queries.finish();
-  if (isActive())
-    finishVectors();
+  if (!function.isActive())
+    return;
+  function.emitVectorGradients(
+      name, near.low, vectors, scale,
+      [&](Scalar &s, ValueRange at) { return sums->at(s, at[0], at[1], at[2], at[3]); },
+      queries.rows());
 }
 
 std::unique_ptr<ContentTerm> mlir::tile::createNearTerm(PlanContext &context, pe::ContentFnOp op,

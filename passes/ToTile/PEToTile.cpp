@@ -425,7 +425,9 @@ LogicalResult FunctionLowering::createScores(Lowered &lowered) {
       return failure();
     a.transform = lowered.score.get();
   }
-  return lowered.terms->prepare();
+  if (failed(lowered.terms->prepare()))
+    return failure();
+  return lowered.contents->prepare();
 }
 
 /// Whether a factor of the score goes into the queries: not if these would then be rounded once

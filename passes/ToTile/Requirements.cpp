@@ -2,6 +2,7 @@
 #include "passes/ToTile/ToTile.h"
 
 #include "dialect/PE/PE.h"
+#include "passes/Analysis/Dependence.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/STLExtras.h"
@@ -41,6 +42,7 @@ public:
   void addLeast(EmbeddingFnOp op, Value capture);
   void addWidth(EmbeddingFnOp op, EmbedOp embed);
   void addOwnKeys();
+  void addDistances(ContentFnOp op, DifferenceRange range);
   SmallVector<Requirement> all;
 };
 } // namespace
@@ -96,6 +98,37 @@ void Collector::addOwnKeys() {
       "(stick_breaking-C6)");
 }
 
+/// A tensor that a content term reads at a distance has an entry for every one that the call
+/// reaches and the mask allows.
+void Collector::addDistances(ContentFnOp op, DifferenceRange range) {
+  const RegionDependence dependence(op.getBody());
+  Block &body = op.getBody().front();
+  const unsigned leading = body.getNumArguments() - op.getCaptures().size();
+  for (auto read : body.getOps<ReadOp>()) {
+    auto tensor = dyn_cast<BlockArgument>(read.getSource());
+    Value capture = tensor ? op.getCaptures()[tensor.getArgNumber() - leading] : Value();
+    if (!isa_and_present<BlockArgument>(capture))
+      continue;
+    auto shape = cast<RankedTensorType>(capture.getType()).getShape();
+    for (auto [index, size] : llvm::zip_equal(read.getIndices(), shape)) {
+      const std::optional<AffineForm> &form = dependence.of(index).affine();
+      if (ShapedType::isDynamic(size) || !form || !form->isDifference() ||
+          std::abs(form->query) != 1)
+        continue;
+      const auto first = static_cast<int64_t>(form->constant); // the entry of distance 0
+      const int64_t behind = size - 1 - first;
+      const bool rises = form->query > 0;
+      const int64_t later = rises ? behind : first, earlier = rises ? first : behind;
+      const std::string what = " that tensor '" + nameOf(capture) + "' has an entry for";
+      if (range.max > later)
+        add(std::to_string(later + 1), "q_start + r - k_start", "distances i - j from 0 on" + what);
+      if (range.min < -earlier)
+        add(std::to_string(earlier + 1), "k_start + c - q_start",
+            "distances j - i from 0 on" + what);
+    }
+  }
+}
+
 bool readsPositions(func::FuncOp function) {
   return llvm::any_of(function.getOps<AttentionOp>(),
                       [](AttentionOp op) { return op.readsPositions(); });
@@ -144,6 +177,14 @@ SmallVector<Requirement> requirementsOf(func::FuncOp function) {
   for (auto attention : function.getOps<AttentionOp>())
     if (attention.getRemainder() == Remainder::Value)
       collector.addOwnKeys();
+  for (auto attention : function.getOps<AttentionOp>()) {
+    SmallVector<Value> contents(attention.getContents());
+    if (Value ofValues = attention.getValueContent())
+      contents.push_back(ofValues);
+    for (Value content : contents)
+      if (auto op = content.getDefiningOp<ContentFnOp>())
+        collector.addDistances(op, attention.getPairRange().ofPositions());
+  }
   for (auto embed : function.getOps<EmbedOp>()) {
     auto op = embed.getEmbedding().getDefiningOp<EmbeddingFnOp>();
     if (!op)

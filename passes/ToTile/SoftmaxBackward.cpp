@@ -36,6 +36,18 @@ Value emitSubtrahend(TileBuilder &t, const Attention &a) {
   });
 }
 
+/// What <dO, V> is added to: the row constant, unless a factor comes in between, and <dO, P> where
+/// vectors join the values. Null: nothing.
+Value emitStartOfProducts(TileBuilder &t, const Attention &a, Value factor, Value rowConstant) {
+  if (!a.content)
+    return factor ? Value() : rowConstant;
+  Value products = a.content->emitCotangent(t);
+  if (factor)
+    return products;
+  return t.map({products, rowConstant}, {"r", "c"},
+               [](Scalar &s, ValueRange in) { return s.add(in[0], in[1]); });
+}
+
 /// dS, given <dO, V> where there is a factor, and else the sum of it and the row constant.
 Value emitScoreGradient(TileBuilder &t, Value p, Value factor, Value rowConstant, Value dP) {
   if (!factor)
@@ -48,6 +60,8 @@ Value emitScoreGradient(TileBuilder &t, Value p, Value factor, Value rowConstant
 } // namespace
 
 void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
+  if (a.content)
+    a.content->prepareBackward();
   TileBuilder t = beginStage(plan, a.name + "_backward", Phase::Backward, {"b", "hkv"}, a.pairs);
   Value rawQ = loadOperand(t, a, a.q, {"r", "d"});
   ScoreEmitter scoreEmitter(t, a, rawQ);
@@ -72,14 +86,19 @@ void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
                      0.0);
     // Each value over pairs is used up as early as can be: fewer of them are kept at a time.
     Value factor = a.factor ? a.factor->emit(body) : Value();
-    Value dV = body.dot(body.rounded(pairProduct(body, p, factor), a.operands), dO, "r");
-    Value dS = emitScoreGradient(body, p, factor, rowConstant,
-                                 body.dot(dO, v, "e", factor ? Value() : rowConstant));
+    Value weights = pairProduct(body, p, factor);
+    Value dV = body.dot(body.rounded(weights, a.operands), dO, "r");
+    SmallVector<Value> ofContent;
+    if (a.content)
+      ofContent = a.content->emitGradient(body, weights);
+    Value toProducts = emitStartOfProducts(body, a, factor, rowConstant);
+    Value dS = emitScoreGradient(body, p, factor, rowConstant, body.dot(dO, v, "e", toProducts));
     Value left = body.rounded(backThrough(body, a, score, dS), a.operands);
     Value dK = body.dot(left, rawQ, "r");
     SmallVector<Value> ofTerms = a.terms->emitGradient(body, dS);
     SmallVector<Value> all = {body.dot(left, k, "c"), dK, dV};
     all.append(ofTerms);
+    all.append(ofContent);
     return all;
   });
   storeGradients(t, a, stream.getResults());

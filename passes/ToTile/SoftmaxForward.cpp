@@ -32,6 +32,7 @@ struct ForwardBlock {
       : attention(attention),
         scores(t, attention, loadOperand(t, attention, attention.q, {"r", "d"})),
         keepsProducts(scores.scalesLater() && attention.terms->isEmpty() && !attention.transform &&
+                      !attention.content &&
                       scores.factor() >
                           smallestUnit()) { // the largest product is the largest score
     if (keepsProducts)
@@ -66,8 +67,12 @@ SmallVector<Value> ForwardBlock::emit(TileBuilder &t, ValueRange carries) const 
                        [](Scalar &x, ValueRange in) { return x.add(x.mul(in[0], in[1]), in[2]); });
   Value kept =
       t.map({o, alpha}, {"r", "e"}, [](Scalar &x, ValueRange in) { return x.mul(in[0], in[1]); });
-  Value weights = pairProduct(t, p, a.factor ? a.factor->emit(t) : Value());
-  return {newMax, newSum, t.dot(t.rounded(weights, a.operands), v, "c", kept)};
+  Value factor = a.factor ? a.factor->emit(t) : Value(), weights = pairProduct(t, p, factor);
+  SmallVector<Value> next = {newMax, newSum, t.dot(t.rounded(weights, a.operands), v, "c", kept)};
+  if (a.content)
+    next.append(
+        a.content->emitForward(t, s, factor, weights, alpha, carries.drop_front(next.size())));
+  return next;
 }
 
 /// A term of the query alone cancels in the weights unless it is not finite: minus infinity masks
@@ -91,6 +96,8 @@ void mlir::tile::emitSoftmaxForward(TileBuilder &plan, const Attention &a) {
       a.start ? a.start->emit(t, block.unit)
               : std::pair(t.constant(kLeastMaximum, {"r"}), t.constant(0.0, {"r"}));
   SmallVector<Value> start = {statistics.first, statistics.second, t.constant(0.0, {"r", "e"})};
+  if (a.content)
+    start.append(a.content->carries(), t.constant(0.0, {"r"}));
   StreamOp stream =
       t.stream(Order::Ascending, start, {},
                [&](TileBuilder &body, ValueRange carries) { return block.emit(body, carries); });
@@ -104,7 +111,10 @@ void mlir::tile::emitSoftmaxForward(TileBuilder &plan, const Attention &a) {
   Value out = t.map({o, inverse, l}, {"r", "e"}, [](Scalar &s, ValueRange in) {
     return s.select(sawKey(s, in[2]), s.mul(in[0], in[1]), s.number(0.0));
   });
-  t.store(out, a.o);
+  if (a.content)
+    a.content->storeForward(t, out, m, inverse, stream.getResults().drop_front(3));
+  else
+    t.store(out, a.o);
   // In natural units, and minus infinity where there are no keys: so that it can be merged.
   auto lse = [&](ValueRange sums) {
     return t.map(sums, {"r"}, [&](Scalar &s, ValueRange in) {
@@ -119,4 +129,6 @@ void mlir::tile::emitSoftmaxForward(TileBuilder &plan, const Attention &a) {
     t.store(lse({l, m}), a.lse);
   if (a.lseResult)
     t.store(lse(shift ? SmallVector<Value>{l, m, shift} : SmallVector<Value>{l, m}), a.lseResult);
+  if (a.content)
+    a.content->emitOutput();
 }

@@ -124,12 +124,13 @@ private:
     return statistic;
   }
   double dropoutFactor(int64_t i, int64_t j) const;
-  double roundMean(const double *dO);
-  void reverseSoftmax(const double *dO, double statisticCotangent, HeadGradients &gradients);
+  double roundMean(int64_t row, const double *dO);
+  void reverseSoftmax(int64_t row, const double *dO, double statisticCotangent,
+                      HeadGradients &gradients);
   void reverseStickBreaking(double statisticCotangent, double statisticNoise);
   void reverseRow(int64_t row, const std::vector<double> &dO, double statisticCotangent,
                   HeadGradients &gradients);
-  void reverseValues(const double *dO, HeadGradients &gradients);
+  void reverseValues(int64_t row, const double *dO, HeadGradients &gradients);
   void reverseScores(int64_t row, HeadGradients &gradients);
 
   void reverseShifts(int64_t key, double dScore, double noise, int64_t i,
@@ -137,7 +138,9 @@ private:
   double reverseParameters(int64_t row, size_t n, HeadGradients &gradients);
   void addRounding(ParameterGradients &gradients);
 
-  void addOutput(int64_t row, double statistic, double share, AttentionOutputs &outputs) const;
+  const std::vector<double> *vectorOf(int64_t row, int64_t key);
+  void addOutput(int64_t row, double statistic, double share, AttentionOutputs &outputs);
+
   const AttentionProblem &problem;
   const AttentionSizes &sizes;
   int64_t item;
@@ -156,6 +159,7 @@ private:
   std::optional<ScalarEvaluator> bias;
   std::optional<ScalarEvaluator> score;
   std::vector<ContentWorker> contents;
+  std::optional<ContentVectors> valueContent;
   MaskEvaluator mask;
 
   // The current row: its unmasked keys in ascending order, and per key
@@ -191,11 +195,13 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
   q = rowsOf(inputs.q, item, sizes.queries * sizes.headDim);
   k = rowsOf(inputs.k, keyItem, sizes.keys * sizes.headDim);
   v = rowsOf(inputs.v, keyItem, sizes.keys * sizes.valueDim);
+  const ContentHead place = {batch,         head,          sizes.headStart + head, sizes.headsTotal,
+                             sizes.queries, sizes.headDim, problem.scale};
   for (const ContentProblem &content : problem.contents)
-    contents.emplace_back(*problem.graph, content, *problem.parameters,
-                          ContentHead{batch, head, sizes.headStart + head, sizes.headsTotal,
-                                      sizes.queries, sizes.headDim, problem.scale},
-                          q);
+    contents.emplace_back(*problem.graph, content, *problem.parameters, place, q);
+  if (problem.valueContent)
+    valueContent.emplace(*problem.graph, *problem.valueContent, *problem.parameters, place,
+                         sizes.valueDim);
   for (int64_t shift : problem.queryShifts)
     for (size_t e = 0; e < q.size(); ++e)
       q[e] +=
@@ -343,8 +349,7 @@ double HeadWorker::normalizeStickBreaking() {
   return logRemaining;
 }
 
-void HeadWorker::addOutput(int64_t row, double statistic, double share,
-                           AttentionOutputs &outputs) const {
+void HeadWorker::addOutput(int64_t row, double statistic, double share, AttentionOutputs &outputs) {
   const int64_t place = item * sizes.queries + row;
   double *o = outputs.o.data.data() + place * sizes.valueDim;
   for (int64_t d = 0; sink && d < sizes.valueDim; ++d)
@@ -353,10 +358,21 @@ void HeadWorker::addOutput(int64_t row, double statistic, double share,
     addScaled(o, share * weight, v.data() + key * sizes.valueDim, sizes.valueDim);
     outputs.oTerms.data[place] += share * (weight + kLeastWeight) * valueNorms[key];
   };
-  for (size_t n = 0; n < keys.size(); ++n)
+  for (size_t n = 0; n < keys.size(); ++n) {
     add(keys[n], valueWeights[n]);
+    if (const std::vector<double> *vector = vectorOf(row, keys[n])) {
+      addScaled(o, share * valueWeights[n], vector->data(), sizes.valueDim);
+      outputs.oTerms.data[place] +=
+          share * (valueWeights[n] + kLeastWeight) * normOf(vector->data(), sizes.valueDim);
+    }
+  }
   if (ownKey)
     add(*ownKey, std::exp(statistic));
+}
+
+/// What joins the value of the key, or null.
+const std::vector<double> *HeadWorker::vectorOf(int64_t row, int64_t key) {
+  return valueContent ? &valueContent->at(sizes.queryStart + row, sizes.keyStart + key) : nullptr;
 }
 
 double HeadWorker::forward(AttentionOutputs &outputs) {
@@ -390,7 +406,7 @@ double HeadWorker::forward(AttentionOutputs &outputs) {
 /// What rounding adds to the sum of A_l dA_l of the current row: <dO, rounded o - o>. `meanError`
 /// is by how much that may differ from kernel to kernel: each probability and each element of the
 /// output is off by up to the roundoff, independently.
-double HeadWorker::roundMean(const double *dO) {
+double HeadWorker::roundMean(int64_t row, const double *dO) {
   meanError = 0.0;
   if (!problem.rounding)
     return 0.0;
@@ -399,6 +415,8 @@ double HeadWorker::roundMean(const double *dO) {
   for (size_t n = 0; n < keys.size(); ++n) {
     squares += (weights[n] * dWeights[n]) * (weights[n] * dWeights[n]);
     addScaled(output.data(), valueWeights[n], v.data() + keys[n] * sizes.valueDim, sizes.valueDim);
+    if (const std::vector<double> *vector = vectorOf(row, keys[n]))
+      addScaled(output.data(), valueWeights[n], vector->data(), sizes.valueDim);
   }
   for (int64_t d = 0; roundsResults(*problem.rounding) && d < sizes.valueDim; ++d) {
     error += dO[d] * (rounded(output[d], *problem.rounding) - output[d]);
@@ -409,8 +427,9 @@ double HeadWorker::roundMean(const double *dO) {
 }
 
 /// dz_j = A_j (dA_j - sum of A_l dA_l) + A_j dlse, and the same of the sink, whose dA is 0.
-void HeadWorker::reverseSoftmax(const double *dO, double dLse, HeadGradients &gradients) {
-  double mean = roundMean(dO), meanNoise = 0.0;
+void HeadWorker::reverseSoftmax(int64_t row, const double *dO, double dLse,
+                                HeadGradients &gradients) {
+  double mean = roundMean(row, dO), meanNoise = 0.0;
   for (size_t n = 0; n < keys.size(); ++n) {
     mean += weights[n] * dWeights[n];
     meanNoise += weights[n] * dWeightNoise[n];
@@ -447,7 +466,7 @@ void HeadWorker::reverseStickBreaking(double dRemaining, double dRemainingNoise)
 }
 
 /// Cotangents of the weights; the gradient of v needs nothing else.
-void HeadWorker::reverseValues(const double *dO, HeadGradients &gradients) {
+void HeadWorker::reverseValues(int64_t row, const double *dO, HeadGradients &gradients) {
   for (auto *list : {&dWeights, &dWeightNoise, &dLogits, &dLogitNoise})
     list->assign(keys.size(), 0.0);
   const double size = normOf(dO, sizes.valueDim);
@@ -457,6 +476,12 @@ void HeadWorker::reverseValues(const double *dO, HeadGradients &gradients) {
     dWeightNoise[n] = factors[n] * dotOfMagnitudes(dO, value, sizes.valueDim);
     addScaled(gradients.v.data() + keys[n] * sizes.valueDim, valueWeights[n], dO, sizes.valueDim);
     gradients.vTerms[keys[n]] += (valueWeights[n] + kLeastWeight) * size;
+    if (const std::vector<double> *vector = vectorOf(row, keys[n])) {
+      dWeights[n] += factors[n] * dot(dO, vector->data(), sizes.valueDim);
+      dWeightNoise[n] += factors[n] * dotOfMagnitudes(dO, vector->data(), sizes.valueDim);
+      valueContent->reverse(sizes.queryStart + row, sizes.keyStart + keys[n], valueWeights[n],
+                            kLeastWeight, dO);
+    }
   }
 }
 
@@ -524,7 +549,7 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
     for (ContentWorker &content : contents)
       content.reverse(row, sizes.queryStart + row, sizes.keyStart + keys[n], dLogits[n],
                       dLogitNoise[n]);
-    if (bias || score || isLearned || problem.hasTensorsOfQueries())
+    if (bias || score || isLearned || problem.hasVectors())
       gradients.biasNoiseSquared += dLogitNoise[n] * dLogitNoise[n];
   }
   addRounding(gradients.parameters);
@@ -537,9 +562,9 @@ void HeadWorker::reverseRow(int64_t row, const std::vector<double> &dO, double d
   // A softmax row whose logits are all -inf has no weights and no gradients.
   if (problem.normalizer == Normalizer::Softmax && statistic == -infinity)
     return;
-  reverseValues(dO.data(), gradients);
+  reverseValues(row, dO.data(), gradients);
   if (problem.normalizer == Normalizer::Softmax) {
-    reverseSoftmax(dO.data(), dStatistic, gradients);
+    reverseSoftmax(row, dO.data(), dStatistic, gradients);
     return reverseScores(row, gradients);
   }
   double noise = std::fabs(dStatistic);
@@ -610,6 +635,8 @@ HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
   }
   for (ContentWorker &content : contents)
     content.finish(gradients.parameters);
+  if (valueContent)
+    valueContent->finish(gradients.parameters);
   return gradients;
 }
 

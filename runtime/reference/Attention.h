@@ -11,12 +11,13 @@
 //   stick-breaking    A_j = sigma(z_j) * product over j < l < i of sigma(-z_l), and j < i only
 //                     (with attendsCurrent j <= i, in the product too)
 //
-//   o_i = sum of A_j f_ij v_j (+ R_i v_i where the remainder is kept: R_i is the product of all
+//   o_i = sum of A_j f_ij (v_j + P(i - j)) (+ R_i v_i where the remainder is kept: R_i is the
+//   product of all
 //         sigma(-z_l), and the mask keeps the query's own key)
 //
-// where f_ij is 1 without dropout, and with it 1 / (1 - p) or 0, by the words of Philox 4x32-10.
-// With both sides, o_i is the mean of that and of the same with the order of keys reversed, over
-// the keys after the query;
+// where P is 0 without a vector that joins the values, f_ij is 1 without dropout, and with it 1 /
+// (1 - p) or 0, by the words of Philox 4x32-10. With both sides, o_i is the mean of that and of the
+// same with the order of keys reversed, over the keys after the query;
 //
 // and the reverse of each step with hand-written derivatives. A row takes O(keys) memory; nothing
 // of size queries x keys is stored. Heads run on several threads; sums over heads are taken in
@@ -84,6 +85,8 @@ struct AttentionProblem {
   std::optional<NodeId> bias;
   /// Terms of the query and the distance, added like biases.
   std::vector<ContentProblem> contents;
+  /// The vector of the distance that joins the value of every key, or none.
+  std::optional<NodeId> valueContent;
   /// Vectors that are added to the queries before the rotation, [heads, D] in the pack of
   /// parameters.
   std::vector<int64_t> queryShifts;
@@ -98,7 +101,7 @@ struct AttentionProblem {
   const ScalarGraph *graph = nullptr;
   const ParameterPack *parameters = nullptr;
 
-  bool hasTensorsOfQueries() const { return !contents.empty() || !queryShifts.empty(); }
+  bool hasVectors() const { return !contents.empty() || valueContent || !queryShifts.empty(); }
   /// The elements that biases, rotations and the function of the score read.
   int64_t parameterCount() const { return parameters ? parameters->size() : 0; }
 };

@@ -30,9 +30,9 @@ std::optional<Shape> dimensionsOf(std::string_view type) {
 /// The size that each dimension of an argument means, if no attention reads it as q, k or v.
 static std::vector<std::string> sizesOf(const Argument &argument, const Shape &dims,
                                         const std::string &otherwise) {
-  static const std::map<std::string, const char *> names = {{"batch", "b"},     {"head", "hq"},
-                                                            {"kv_head", "hkv"}, {"query", "r"},
-                                                            {"key", "c"},       {"depth", "d"}};
+  static const std::map<std::string, const char *> names = {
+      {"batch", "b"}, {"head", "hq"}, {"kv_head", "hkv"},  {"query", "r"},
+      {"key", "c"},   {"depth", "d"}, {"value_depth", "e"}};
   std::vector<std::string> sizes;
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     // An unknown size without an axis counts what `otherwise` says.

@@ -12,14 +12,54 @@ void NoisySum::add(double term, double noise) {
   noiseSquared += noise * noise;
 }
 
+ContentVectors::ContentVectors(const ScalarGraph &graph, NodeId root,
+                               const ParameterPack &parameters, const ContentHead &head,
+                               int64_t width)
+    : evaluator(graph, root, parameters), width(width) {
+  evaluator.startHead(head.batch, head.head, head.globalHead, head.headsTotal);
+  evaluator.startSequence(width, /*length=*/0);
+}
+
+ContentVectors::Vector &ContentVectors::find(int64_t i, int64_t j) {
+  auto [found, isNew] = vectors.try_emplace(i - j);
+  Vector &vector = found->second;
+  if (!isNew)
+    return vector;
+  vector.i = i;
+  vector.j = j;
+  vector.cotangents.resize(width);
+  evaluator.startRow(i);
+  for (int64_t d = 0; d < width; ++d)
+    vector.elements.push_back(evaluator.evaluateElement(j, d));
+  return vector;
+}
+
+void ContentVectors::reverse(int64_t i, int64_t j, double factor, double noise,
+                             const double *terms) {
+  Vector &vector = find(i, j);
+  for (int64_t d = 0; d < width; ++d)
+    vector.cotangents[d].add(factor * terms[d], noise * terms[d]);
+}
+
+void ContentVectors::finish(ParameterGradients &gradients) {
+  for (const auto &[distance, vector] : vectors) {
+    evaluator.startRow(vector.i);
+    for (int64_t d = 0; d < width; ++d) {
+      evaluator.evaluateElement(vector.j, d);
+      const NoisySum &cotangent = vector.cotangents[d];
+      evaluator.reverse(cotangent.sum, cotangent.magnitude, std::sqrt(cotangent.noiseSquared),
+                        gradients);
+    }
+  }
+}
+
 ContentWorker::ContentWorker(const ScalarGraph &graph, const ContentProblem &problem,
                              const ParameterPack &parameters, const ContentHead &head,
                              std::vector<double> queries)
-    : evaluator(graph, problem.root, parameters), problem(problem), parameters(parameters.values()),
-      head(head), shifted(std::move(queries)), rowCotangent(head.headDim) {
+    : vectors(graph, problem.root, parameters, head, head.headDim), problem(problem),
+      parameters(parameters.values()), head(head), shifted(std::move(queries)),
+      rowCotangent(head.headDim) {
   const int64_t dims = head.headDim;
-  evaluator.startHead(head.batch, head.head, head.globalHead, head.headsTotal);
-  evaluator.startSequence(dims, /*length=*/0);
   if (problem.shiftAt >= 0)
     for (size_t e = 0; e < shifted.size(); ++e)
       shifted[e] += this->parameters[problem.shiftAt + head.head * dims + e % dims];
@@ -35,35 +75,20 @@ ContentWorker::ContentWorker(const ScalarGraph &graph, const ContentProblem &pro
     }
 }
 
-ContentWorker::Vector &ContentWorker::vectorAt(int64_t i, int64_t j) {
-  auto [found, isNew] = vectors.try_emplace(i - j);
-  Vector &vector = found->second;
-  if (!isNew)
-    return vector;
-  vector.i = i;
-  vector.j = j;
-  vector.cotangents.resize(head.headDim);
-  evaluator.startRow(i);
-  for (int64_t d = 0; d < head.headDim; ++d)
-    vector.elements.push_back(evaluator.evaluateElement(j, d));
-  return vector;
-}
-
 double ContentWorker::score(int64_t row, int64_t i, int64_t j) {
-  const Vector &vector = vectorAt(i, j);
+  const std::vector<double> &vector = vectors.at(i, j);
   double sum = 0.0;
   for (int64_t d = 0; d < head.headDim; ++d)
-    sum += projected[row * head.headDim + d] * vector.elements[d];
+    sum += projected[row * head.headDim + d] * vector[d];
   return head.scale * sum;
 }
 
 void ContentWorker::reverse(int64_t row, int64_t i, int64_t j, double dScore, double noise) {
-  Vector &vector = vectorAt(i, j);
-  for (int64_t d = 0; d < head.headDim; ++d) {
-    const double query = projected[row * head.headDim + d], element = vector.elements[d];
-    rowCotangent[d].add(head.scale * dScore * element, head.scale * noise * element);
-    vector.cotangents[d].add(head.scale * dScore * query, head.scale * noise * query);
-  }
+  const std::vector<double> &vector = vectors.at(i, j);
+  for (int64_t d = 0; d < head.headDim; ++d)
+    rowCotangent[d].add(head.scale * dScore * vector[d], head.scale * noise * vector[d]);
+  vectors.reverse(i, j, head.scale * dScore, head.scale * noise,
+                  projected.data() + row * head.headDim);
 }
 
 static void addTo(ParameterGradients &gradients, int64_t at, const NoisySum &term, double factor) {
@@ -101,16 +126,6 @@ void ContentWorker::finishRow(int64_t row, double *dQuery, double *noiseSquared,
   }
 }
 
-void ContentWorker::finish(ParameterGradients &gradients) {
-  for (const auto &[distance, vector] : vectors) {
-    evaluator.startRow(vector.i);
-    for (int64_t d = 0; d < head.headDim; ++d) {
-      evaluator.evaluateElement(vector.j, d);
-      const NoisySum &cotangent = vector.cotangents[d];
-      evaluator.reverse(cotangent.sum, cotangent.magnitude, std::sqrt(cotangent.noiseSquared),
-                        gradients);
-    }
-  }
-}
+void ContentWorker::finish(ParameterGradients &gradients) { vectors.finish(gradients); }
 
 } // namespace pe::reference

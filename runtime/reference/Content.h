@@ -4,6 +4,9 @@
 // distance is evaluated where the first pair of that distance is met, and its cotangent is summed
 // over all pairs before it is chained to what its code reads. Everything else is summed row by row.
 //
+// A value term adds sum_j A_ij P_h(i - j) to the output of a row: P is what a pair adds to the
+// value of its key.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef PE_RUNTIME_REFERENCE_CONTENT_H
@@ -36,6 +39,33 @@ struct NoisySum {
   void add(double term, double noise);
 };
 
+/// The vectors P of one term and one (batch, head), and their cotangents.
+class ContentVectors {
+public:
+  /// Vectors of `width` elements.
+  ContentVectors(const ScalarGraph &graph, NodeId root, const ParameterPack &parameters,
+                 const ContentHead &head, int64_t width);
+
+  /// P(i - j).
+  const std::vector<double> &at(int64_t i, int64_t j) { return find(i, j).elements; }
+  /// Takes factor * terms as a part of the cotangent of P(i - j), and what cancelled in the factor.
+  void reverse(int64_t i, int64_t j, double factor, double noise, const double *terms);
+  /// Adds to the gradients of what the vectors are made of.
+  void finish(ParameterGradients &gradients);
+
+private:
+  struct Vector {
+    int64_t i, j; ///< a pair of this distance
+    std::vector<double> elements;
+    std::vector<NoisySum> cotangents;
+  };
+  Vector &find(int64_t i, int64_t j);
+
+  ScalarEvaluator evaluator;
+  int64_t width;
+  std::map<int64_t, Vector> vectors;
+};
+
 /// One term of one (batch, head).
 class ContentWorker {
 public:
@@ -54,21 +84,14 @@ public:
   void finish(ParameterGradients &gradients);
 
 private:
-  struct Vector {
-    int64_t i, j; ///< a pair of this distance
-    std::vector<double> elements;
-    std::vector<NoisySum> cotangents;
-  };
-  Vector &vectorAt(int64_t i, int64_t j);
   void finishProjection(int64_t row, ParameterGradients &gradients);
 
-  ScalarEvaluator evaluator;
+  ContentVectors vectors;
   const ContentProblem &problem;
   const std::vector<double> &parameters;
   ContentHead head;
-  std::vector<double> shifted;   ///< q + v
-  std::vector<double> projected; ///< (q + v) W
-  std::map<int64_t, Vector> vectors;
+  std::vector<double> shifted;        ///< q + v
+  std::vector<double> projected;      ///< (q + v) W
   std::vector<NoisySum> rowCotangent; ///< of the projected query of the current row
 };
 

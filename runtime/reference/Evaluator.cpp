@@ -15,6 +15,10 @@
 namespace pe::reference {
 namespace {
 
+/// The group of pe.attention's operands that value_content(...) is: query, key, value, biases,
+/// prologues, rotation and contents come before it.
+constexpr size_t kValueContentGroup = 7;
+
 bool fits(const Shape &shape, const Shape &dims) {
   if (shape.size() != dims.size())
     return false;
@@ -251,13 +255,28 @@ Expected<int64_t> Evaluator::readMatrix(Step &step, const Operation &operation, 
   return step.builder.offsetOf(operation, tensor);
 }
 
-Status Evaluator::readContent(Step &step, ValueId value) {
+/// Operand `n` of the attention, of its score or of its values.
+Status Evaluator::readContent(Step &step, size_t n) {
+  const ValueId value = step.operation->operands[n];
   const Operation &operation = *definitions[value];
   const AttentionSizes &sizes = step.problem.sizes;
   auto root = step.builder.nodeOf(value);
   auto groups = operation.operandGroups(3);
+  auto ofAttention = step.operation->operandGroups(kValueContentGroup + 1);
+  if (!ofAttention)
+    return ofAttention.takeError();
   if (!root || !groups)
     return root ? groups.takeError() : root.takeError();
+  size_t before = 0;
+  for (size_t group = 0; group < kValueContentGroup; ++group)
+    before += (*ofAttention)[group].size();
+  if (step.operation->find("operandSegmentSizes") && n == before &&
+      !(*ofAttention)[kValueContentGroup].empty()) {
+    if (!(*groups)[1].empty() || !(*groups)[2].empty())
+      return operation.fail("expected neither a shift nor a projection of values");
+    step.problem.valueContent = *root;
+    return Status::success();
+  }
   ContentProblem content{*root, -1, -1};
   const std::tuple<size_t, int64_t *, Shape> tensorsOfTerm[] = {
       {1, &content.shiftAt, {sizes.queryHeads, sizes.headDim}},
@@ -356,7 +375,7 @@ Status Evaluator::readOperands(Step &step) {
       if (Status status = readRotation(step, operand); !status)
         return status.takeError();
     } else if (type == "!pe.content") {
-      if (Status status = readContent(step, operand); !status)
+      if (Status status = readContent(step, n); !status)
         return status.takeError();
     } else if (type == "!pe.prologue") {
       if (Status status = readQueryShift(step, operand); !status)

@@ -73,7 +73,7 @@ private:
   Status readSides(Step &step);
   Status readRotation(Step &step, ValueId value);
   Status readSink(Step &step, ValueId operand);
-  Status readContent(Step &step, ValueId value);
+  Status readContent(Step &step, size_t n);
   Status readQueryShift(Step &step, ValueId value);
   Expected<int64_t> readMatrix(Step &step, const Operation &operation, ValueId tensor,
                                const Shape &shape);

@@ -39,11 +39,13 @@ struct EncodingFile {
   bool isEarlyOnly = false;
   /// An entry @embed: its calls are embeddingCalls(), whose head dim is the width of tokens.
   bool isEmbedding = false;
-  /// It reads a table over positions, or its values are beyond f16 at far ones.
+  /// It reads a table over positions or distances, or its values are beyond f16 at far ones.
   bool isTable = false;
   /// Every call has as many key heads as query heads.
   bool isUngrouped = false;
   Placing placing = Placing::Any;
+  /// Why GPUs refuse it, or empty.
+  std::string_view notOnGpus = "";
   /// Positions are data: every call has one sequence at most, and no query at a negative row.
   bool isPlaced = false;
 };

@@ -27,6 +27,8 @@ def structure_of(path):
         words += [mode for mode in ("sink", "dropout") if attention[mode]]
         words += [term["class"] for term in attention["terms"]]
         words += ["content=" + content["class"] for content in attention.get("contents", [])]
+        if "value_content" in attention:
+            words.append("value_content=" + attention["value_content"]["class"])
         attentions.append(" ".join(words))
     attentions += [embedding["class"] for embedding in found.get("embeddings", [])]
     attentions += ["merge of " + merge["normalizer"] for merge in found.get("merges", [])]

@@ -150,7 +150,7 @@ func.func @rank(%q: tensor<?x?x?xf32>) {
 
 func.func @unknown_clause(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // expected-error @below {{expected bias(...), prologue(...), rotate(...), content(...), score(...), sink(...), dropout(...), positions(...), mask(...), attributes or ':' with the types, found 'foo' (clause-C1)}}
+  // expected-error @below {{expected bias(...), prologue(...), rotate(...), content(...), value_content(...), score(...), sink(...), dropout(...), positions(...), mask(...), attributes or ':' with the types, found 'foo' (clause-C1)}}
   %o = pe.attention %q, %q, %q foo(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }
@@ -159,7 +159,7 @@ func.func @unknown_clause(%q: tensor<?x?x?x?xf32>) {
 
 func.func @clause_not_built(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // expected-error @below {{clause rotated_keys(...) is not built yet; bias(...), prologue(...), rotate(...), content(...), score(...), sink(...), dropout(...), positions(...) and mask(...) are (clause-C2)}}
+  // expected-error @below {{clause rotated_keys(...) is not built yet; bias(...), prologue(...), rotate(...), content(...), value_content(...), score(...), sink(...), dropout(...), positions(...) and mask(...) are (clause-C2)}}
   %o = pe.attention %q, %q, %q mask(%m) rotated_keys(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }
@@ -168,7 +168,7 @@ func.func @clause_not_built(%q: tensor<?x?x?x?xf32>) {
 
 func.func @clause_order(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // expected-error @below {{expected the clauses in the order bias(...) prologue(...) rotate(...) content(...) score(...) sink(...) dropout(...) positions(...) mask(...), found rotate after mask (clause-C3)}}
+  // expected-error @below {{expected the clauses in the order bias(...) prologue(...) rotate(...) content(...) value_content(...) score(...) sink(...) dropout(...) positions(...) mask(...), found rotate after mask (clause-C3)}}
   %o = pe.attention %q, %q, %q mask(%m) rotate(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }
@@ -324,5 +324,29 @@ func.func @positions_and_prologue(%q: tensor<?x?x?x?xf32>, %p: tensor<?x?xi32>, 
   %m = pe.query_shift %u : tensor<?x?xf32>
   // expected-error @below {{expected no prologue(...) together with positions(...), found one; rotate(...) and bias(...) read the positions (positions-C3)}}
   %o = pe.attention %q, %q, %q prologue(%m) positions(%p, %p : tensor<?x?xi32>, tensor<?x?xi32>) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+
+func.func @value_content_of_stick_breaking(%q: !t, %k: !t, %v: !t, %r: tensor<33x?xf32>) {
+  %c = pe.content_fn(%r : tensor<33x?xf32>) expr "r[clamp(i - j, -16, 16) + 16, d]"
+  %m = pe.strict_causal
+  // expected-error @below {{expected no value_content(...) under stick_breaking, found one; it is added to the output of softmax alone (value_content-C1)}}
+  %o = pe.attention %q, %k, %v value_content(%c) mask(%m) {normalizer = #pe.normalizer<stick_breaking>}
+      : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+
+func.func @value_content_with_a_shift(%q: !t, %k: !t, %v: !t, %r: tensor<33x?xf32>, %s: tensor<?x?xf32>) {
+  %c = pe.content_fn(%r : tensor<33x?xf32>) shift(%s : tensor<?x?xf32>) expr "r[clamp(i - j, -16, 16) + 16, d]"
+  // expected-error @below {{expected a value_content(...) without shift(...), which are of queries, found one with it (value_content-C2)}}
+  %o = pe.attention %q, %k, %v value_content(%c) : (!t, !t, !t) -> !t
   return
 }

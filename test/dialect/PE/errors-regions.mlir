@@ -210,7 +210,7 @@ func.func @axes_count(%a: tensor<?x?xf32> {pe.axes = ["batch"]}) {
 
 // -----
 
-// expected-error @below {{expected an axis to be batch, head, kv_head, query, key, depth, model or a name of letters, digits and _, found "my axis" (argument-C8)}}
+// expected-error @below {{expected an axis to be batch, head, kv_head, query, key, depth, value_depth, model or a name of letters, digits and _, found "my axis" (argument-C8)}}
 func.func @axes_word(%a: tensor<4xf32> {pe.axes = ["my axis"]}) {
   return
 }

@@ -165,8 +165,8 @@ func.func @contents(%q: tensor<?x8x?x64xf32>, %r: tensor<33x64xf32>, %u: tensor<
   %a = pe.content_fn(%r : tensor<33x64xf32>) expr "r[clamp(i - j, -16, 16) + 16, d]"
   // CHECK: %[[B:.*]] = pe.content_fn shift(%{{.*}} : tensor<8x64xf32>) project(%{{.*}} : tensor<64x64xf32>) {
   %b = pe.content_fn shift(%u : tensor<8x64xf32>) project(%w : tensor<64x64xf32>) expr "sin((i - j) / dim)"
-  // CHECK: pe.attention %{{.*}} prologue(%[[P]]) content(%[[A]], %[[B]]) : (
-  %o = pe.attention %q, %q, %q prologue(%p) content(%a, %b)
+  // CHECK: pe.attention %{{.*}} prologue(%[[P]]) content(%[[A]], %[[B]]) value_content(%[[A]]) : (
+  %o = pe.attention %q, %q, %q prologue(%p) content(%a, %b) value_content(%a)
       : (tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>) -> tensor<?x8x?x64xf32>
   return %o : tensor<?x8x?x64xf32>
 }

@@ -372,3 +372,142 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     }
   }
 }
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
+  %T = tile.buffer "t" temporary : !tile.buffer<[d, t], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
+    tile.stream any {
+      // expected-error @below {{expected a value over [r, c], found '!tile.val<[r], f32>' (window_dot-C1)}}
+      %x = tile.window_dot %q, %T : !tile.val<[r, d], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r], f32>
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
+  %T = tile.buffer "t" temporary : !tile.buffer<[d, t], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
+      // expected-error @below {{expected rows over [r, d] or [r, e], found '!tile.val<[c, d], f32>' (window_dot-C2)}}
+      %x = tile.window_dot %k, %T : !tile.val<[c, d], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r, c], f32>
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
+  %T = tile.buffer "t" temporary : !tile.buffer<[t, d], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
+    tile.stream any {
+      // expected-error @below {{expected an f32 table with extents d and t last, heads before them, found '!tile.buffer<[t, d], f32>' (window_dot-C3)}}
+      %x = tile.window_dot %q, %T : !tile.val<[r, d], f32>, !tile.buffer<[t, d], f32> -> !tile.val<[r, c], f32>
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %T = tile.buffer "t" temporary : !tile.buffer<[d, t], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<[c], f32>
+      // expected-error @below {{(window_sum-C1)}}
+      %y = tile.window_sum %x, %T : !tile.val<[c], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r, d], f32>
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %T = tile.buffer "t" temporary : !tile.buffer<[d, t], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<[r, c], f32>
+      // expected-error @below {{(window_sum-C2)}}
+      %y = tile.window_sum %x, %T : !tile.val<[r, c], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r], f32>
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %T = tile.buffer "t" temporary : !tile.buffer<[d, t], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<[r, c], f32>
+      // expected-error @below {{expected an f32 table with extents e and t last, heads before them, found '!tile.buffer<[d, t], f32>' (window_sum-C3)}}
+      %y = tile.window_sum %x, %T : !tile.val<[r, c], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r, e], f32>
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
+  %T = tile.buffer "t" temporary : !tile.buffer<[b, hq, t, d], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
+    tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<[r], f32>
+      // expected-error @below {{(window_outer-C1)}}
+      tile.window_outer %x, %q, %T : !tile.val<[r], f32>, !tile.val<[r, d], f32> -> !tile.buffer<[b, hq, t, d], f32>
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %T = tile.buffer "t" temporary : !tile.buffer<[b, hq, t, d], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<[r, c], f32>
+      // expected-error @below {{(window_outer-C2)}}
+      tile.window_outer %x, %x, %T : !tile.val<[r, c], f32>, !tile.val<[r, c], f32> -> !tile.buffer<[b, hq, t, d], f32>
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
+  %T = tile.buffer "t" temporary : !tile.buffer<[b, hq, d, t], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
+    tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<[r, c], f32>
+      // expected-error @below {{expected an f32 table with extents t and d last, heads before them, found '!tile.buffer<[b, hq, d, t], f32>' (window_outer-C3)}}
+      tile.window_outer %x, %q, %T : !tile.val<[r, c], f32>, !tile.val<[r, d], f32> -> !tile.buffer<[b, hq, d, t], f32>
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
+  %T = tile.buffer "t" temporary : !tile.buffer<[hq, t, d], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
+    tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<[r, c], f32>
+      // expected-error @below {{expected extents b and hq, so that work items never share an element, found '!tile.buffer<[hq, t, d], f32>' (window_outer-C4)}}
+      tile.window_outer %x, %q, %T : !tile.val<[r, c], f32>, !tile.val<[r, d], f32> -> !tile.buffer<[hq, t, d], f32>
+    }
+  }
+}

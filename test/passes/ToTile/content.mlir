@@ -1,5 +1,7 @@
 // RUN: pe-opt %examples/shaw.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=NEAR
 // RUN: pe-opt %examples/transformer_xl.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=ANGLES
+// RUN: pe-opt %examples/music_transformer.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=PANEL
+// RUN: pe-opt %examples/shaw_values.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=VALUES
 // A content term with few vectors is a number per row and near distance; the mask leaves 17 of 33. Far
 // keys are summed over by a fold, near ones are written each to a place of its own.
 
@@ -25,3 +27,31 @@
 // ANGLES:          %[[X:.*]] = tile.dot %[[TURNED]], %[[KEYS]] over d
 // ANGLES:          tile.dot {{.*}} over d init(%[[X]]
 // ANGLES:      tile.stage @attention_content0_d_shift {{ *}}finish over ["hq"]
+
+// A vector of its own per distance: contractions with a table of them, which all heads share. A table
+// that is too short for a call is refused.
+
+// PANEL:      tile.require "2048" at_least "q_start + r - k_start" of "distances i - j from 0 on that tensor 'er' has an entry for"
+// PANEL:      %[[P:.*]] = tile.buffer "attention_content0_panel" {{ *}}residual : <[d, t], f32>
+// PANEL:      tile.stage @attention_content0_prepare_panel {{ *}}prepare over ["d"]
+// PANEL:      tile.stage @attention_forward
+// PANEL:        %[[X:.*]] = tile.window_dot %{{.*}}, %[[P]] : <[r, d], f32>, <[d, t], f32> -> <[r, c], f32>
+// PANEL:        tile.dot {{.*}} over d init(%[[X]]
+// PANEL:      tile.stage @attention_backward
+// PANEL:        tile.window_dot %{{.*}}, %[[P]]
+// PANEL:        tile.window_outer %[[DS:.*]], %{{.*}}, %{{.*}} : <[r, c], f32>, <[r, d], f32> -> <[b, hq, t, d], f32>
+// PANEL:        tile.window_sum %[[DS]], %[[P]]
+// PANEL:      tile.stage @attention_content0_finish_panel {{ *}}finish over ["max(0, r + c - 1)"]
+
+// Few vectors that join the values: the scores of near pairs and the weights of far ones leave the
+// stream, and a loop behind it adds the vectors. Backward the weights do.
+
+// VALUES:      tile.stage @attention_forward
+// VALUES:        tile.near_grad %{{.*}}, %[[SCORES:.*]] first 0 : <[r, c], f32> -> <[b, hq, 17, r], f32>
+// VALUES:        tile.reduce {{ *}}add
+// VALUES:      tile.stage @attention_values_output {{ *}}forward over ["b", "hq"]
+// VALUES:      tile.stage @attention_values_products {{ *}}backward over ["b", "hq"]
+// VALUES:      tile.stage @attention_backward
+// VALUES:        tile.near_grad %{{.*}}, %[[WEIGHTS:.*]] first 0
+// VALUES:        %[[PRODUCTS:.*]] = tile.near %{{.*}} first 0
+// VALUES:      tile.stage @attention_values_finish_vectors {{ *}}finish over ["b", "hq"]

@@ -13,6 +13,11 @@
 // CHECK:          class: near, because it has 6 different vectors: it does not change at distances below 0 and above 5
 // CHECK:        content {{.*}}
 // CHECK:          class: panel, because it has a vector of its own at every distance
+// CHECK-NEXT:     forward: one more contraction over the head dim, of queries with the vectors of the distances that a block meets; backward: two more contractions, for the queries and for the vectors
+// CHECK-NEXT:   value content rel[{{.*}}, d]
+// CHECK-NEXT:     at {{.*}}, parameters rel
+// CHECK-NEXT:     class: near, because it has 17 different vectors
+// CHECK-NEXT:     forward: a sum of weights per query and vector, and one product with each vector per query; backward:
 func.func @attention(%q: !t {pe.name = "q"}, %rel: tensor<33x?xf32> {pe.name = "rel", pe.axes = ["rows", "depth"]},
                      %v: tensor<?x?xf32> {pe.name = "v_bias", pe.axes = ["head", "depth"]}) -> (!t {pe.name = "o"}) {
   %table = pe.content_fn(%rel : tensor<33x?xf32>) expr "rel[clamp(i - j, -16, 16) + 16, d]"
@@ -21,6 +26,6 @@ func.func @attention(%q: !t {pe.name = "q"}, %rel: tensor<33x?xf32> {pe.name = "
   %real = pe.content_fn expr "min(i - j, 5) * d"
   %panel = pe.content_fn expr "exp(-(i - j)) * d"
   %mask = pe.causal
-  %o = pe.attention %q, %q, %q content(%table, %waves, %real, %panel) mask(%mask) : (!t, !t, !t) -> !t
+  %o = pe.attention %q, %q, %q content(%table, %waves, %real, %panel) value_content(%table) mask(%mask) : (!t, !t, !t) -> !t
   return %o : !t
 }

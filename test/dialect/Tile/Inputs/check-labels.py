@@ -25,6 +25,8 @@ def main(root):
         labels.update(f"{name}-C{n}" for n in (1, 2, 3, 4))
     for name in re.findall(r'"(read|write|accumulate)"', code):
         labels.update(f"{name}-C{n}" for n in (1, 2, 3))
+    for name in re.findall(r'verifyWindow\(\*this, "(\w+)"', code):
+        labels.update(f"{name}-C{n}" for n in (1, 2, 3))
     for name in re.findall(r'verifyIndex\(\*this, .*"(\w+)"\)', code):
         labels.update(f"{name}-C{n}" for n in (2, 3))
     cases = sorted((root / "test" / "dialect" / "Tile").glob("errors-*.mlir"))

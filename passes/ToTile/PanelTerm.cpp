@@ -1,0 +1,155 @@
+//===- PanelTerm.cpp - content terms with a vector per distance ------------===//
+//
+//   prepare    panel[d, t] = P[d] at every distance of the call that the mask allows
+//   kernel     the score of (i, j) gets <scale log2(e) q'_i, panel[., i - j]>
+//   backward   dq'_i = scale sum_j dS_ij panel[., i - j],  dP[t] = scale sum of dS_ij q'_i over
+//              i - j = t
+//   finish     dP, summed over the batch (and the heads that share the vectors), through the
+//   reverse
+//              mode of the code
+//
+// Twice the arithmetic of the products of queries and keys, and O(N D) memory.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/ToTile/Content.h"
+
+#include "passes/Analysis/Dependence.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+/// Entries of `t` that stand for distances of the call.
+static constexpr StringLiteral kEntries = "max(0, r + c - 1)";
+
+namespace {
+
+class PanelTerm : public ContentTerm {
+public:
+  PanelTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
+            pe::DifferenceRange range, const Attention &attention, std::string name);
+
+  LogicalResult prepare() override;
+  Value emit(TileBuilder &t) override;
+  SmallVector<SpaceSet> gradientFolds() const override { return {{"r", "d"}}; }
+  SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) override;
+  void storeFolds(TileBuilder &t, ValueRange folds) override {
+    t.store(t.scaled(folds[0], scale), queries.gradient());
+  }
+  void finish() override;
+
+private:
+  /// {"hq"} where every head has vectors of its own, before other extents.
+  SmallVector<StringRef> withHeads(ArrayRef<StringRef> extents) const;
+  Value distanceOf(Scalar &s, Value entry);
+  /// The head of indices that begin with it, if they do.
+  Value headOf(Scalar &s, ValueRange at) { return isPerHead ? at[0] : s.index(0); }
+  /// The queries' rows, loaded once before the stream.
+  Value loadRows(TileBuilder &t);
+
+  bool isPerHead;
+  std::string first, count; // entries that the mask allows, of t
+  Value panel;              // [hq, d, t] or [d, t]
+  Value sums;               // [b, hq, t, d]
+};
+
+} // namespace
+
+PanelTerm::PanelTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
+                     pe::DifferenceRange range, const Attention &attention, std::string name)
+    : ContentTerm(context, op, std::move(structure), attention, std::move(name)) {
+  Value root = cast<pe::YieldOp>(op.getBody().front().getTerminator()).getValues()[0];
+  isPerHead = pe::RegionDependence(op.getBody()).of(root).has(pe::Dependence::Head);
+  first = "0";
+  if (range.min != pe::DifferenceRange::kUnboundedMin)
+    first =
+        "max(0, c - 1 - q_start + k_start" +
+        (range.min < 0 ? " - " + std::to_string(-range.min) : " + " + std::to_string(range.min)) +
+        ")";
+  count = "max(0, r + c - 1 - " + first + ")";
+}
+
+SmallVector<StringRef> PanelTerm::withHeads(ArrayRef<StringRef> extents) const {
+  SmallVector<StringRef> all;
+  if (isPerHead)
+    all.push_back("hq");
+  llvm::append_range(all, extents);
+  return all;
+}
+
+Value PanelTerm::distanceOf(Scalar &s, Value entry) {
+  return s.sub(entry, s.size("c - 1 - q_start + k_start"));
+}
+
+LogicalResult PanelTerm::prepare() {
+  if (failed(function.derive()))
+    return failure();
+  queries.prepare();
+  panel = context.kept(name + "_panel", withHeads({"d", "t"}));
+  TileBuilder t =
+      beginStage(context.plan, name + "_prepare_panel", Phase::Prepare, withHeads({"d"}));
+  t.foreach ({kEntries}, [&](Scalar &s, ValueRange at) {
+    Value element =
+        function.emitElement(s, headOf(s, at), distanceOf(s, at.back()), at[isPerHead ? 1 : 0]);
+    writeElement(s, s.create<arith::TruncFOp>(s.getF32Type(), element), panel, at);
+  });
+  return success();
+}
+
+Value PanelTerm::loadRows(TileBuilder &t) {
+  TileBuilder before(t.getLoc(), OpBuilder(t.getInsertionBlock()->getParentOp()));
+  return before.load(queries.rows(), {"r", "d"});
+}
+
+Value PanelTerm::emit(TileBuilder &t) {
+  TileBuilder before(t.getLoc(), OpBuilder(t.getInsertionBlock()->getParentOp()));
+  Value rows = before.load(queries.rows(), {"r", "d"});
+  return t.create<WindowDotOp>(t.type({"r", "c"}), before.scaled(rows, scale * kLog2E), panel);
+}
+
+SmallVector<Value> PanelTerm::emitGradient(TileBuilder &t, Value cotangent) {
+  if (function.isActive()) {
+    sums = context.temporary(name + "_d_panel", {"b", "hq", "t", "d"}, {}, /*zero=*/true);
+    sums.getDefiningOp()->moveBefore(panel.getDefiningOp());
+    t.create<WindowOuterOp>(cotangent, loadRows(t), sums);
+  }
+  return {t.create<WindowSumOp>(t.type({"r", "d"}), cotangent, panel)};
+}
+
+void PanelTerm::finish() {
+  queries.finish();
+  if (!function.isActive())
+    return;
+  Type f64 = context.plan.getF64Type();
+  Value total = context.temporary(name + "_d_vectors", withHeads({"t", "d"}), f64);
+  total.getDefiningOp()->moveBefore(panel.getDefiningOp());
+  TileBuilder t =
+      beginStage(context.plan, name + "_finish_panel", Phase::Finish, withHeads({kEntries}));
+  t.foreach ({"d"}, [&](Scalar &s, ValueRange at) {
+    SmallVector<StringRef> over = {"b"};
+    if (!isPerHead)
+      over.push_back("hq");
+    Value sum = sumOver(s, over, [&](Scalar &x, ValueRange in) {
+      return readElement(x, sums, {in[0], isPerHead ? at[0] : in[1], at[at.size() - 2], at.back()});
+    });
+    writeElement(s, s.mul(sum, s.number(scale, f64)), total, at);
+  });
+  TileBuilder last = beginStage(context.plan, name + "_finish", Phase::Finish, {});
+  last.foreach (withHeads({count, "d"}), [&](Scalar &s, ValueRange at) {
+    Value entry = s.add(at[at.size() - 2], s.size(first));
+    SmallVector<Value> place(at);
+    place[at.size() - 2] = entry;
+    Value sum = readElement(s, total, place);
+    ifNonZero(s, sum, [&](Scalar &x) {
+      function.emitAdjoint(x, headOf(x, at), distanceOf(x, entry), at.back(), sum);
+    });
+  });
+}
+
+std::unique_ptr<ContentTerm> mlir::tile::createPanelTerm(PlanContext &context, pe::ContentFnOp op,
+                                                         pe::ContentStructure structure,
+                                                         pe::DifferenceRange range,
+                                                         const Attention &attention,
+                                                         std::string name) {
+  return std::make_unique<PanelTerm>(context, op, std::move(structure), range, attention,
+                                     std::move(name));
+}
