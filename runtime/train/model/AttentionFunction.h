@@ -39,7 +39,7 @@ struct ProjectedInput {
     /// y itself.
     Plain,
     /// The running sum along the sequence of log sigmoid(y + bias): logarithms of the products of
-    /// forget gates (Lin et al. 2025, "Forgetting Transformer").
+    /// forget gates (Lin et al. 2025).
     LogGates,
   };
   std::string name;
