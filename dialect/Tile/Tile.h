@@ -18,7 +18,7 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
-#include "dialect/Math/KeptPairs.h"
+#include "dialect/Math/StateBlocks.h"
 #include "dialect/Tile/SpaceSet.h"
 #include "dialect/Tile/TileDialect.h.inc"
 #include "dialect/Tile/TileEnums.h.inc"
@@ -63,9 +63,6 @@ inline const SpaceSet &spacesOf(Value value) { return cast<ValType>(value.getTyp
 
 /// Declares the parameters of attention: k_start, q_start, head_start, heads_total.
 void declarePositions(OpBuilder &builder, Location loc);
-
-/// Rows and columns of a block whose state a buffer of `tile.pairs` holds.
-constexpr int64_t kStateBlock = 64;
 
 /// Attribute of a `math.exp2` whose argument is at most 127, or NaN: a lowering need not handle
 /// larger ones.

@@ -56,21 +56,11 @@ Value StripPairs::areAllWithin(const StripPlace &strip) {
 StripPairs::States StripPairs::statesOf(const StripPlace &strip) {
   const Index begin = context.offset(states, strip.place());
   const Index pitch = context.pitch(states);
-  // How many blocks of states a side may touch: strips and blocks begin at multiples of their size.
-  auto touched = [](int64_t size) {
-    return kStateBlock % size == 0   ? 1
-           : size % kStateBlock == 0 ? size / kStateBlock
-                                     : size / kStateBlock + 2;
-  };
-  auto blockAt = [&](const Index &first, int64_t size, int64_t n, const Index &limit) {
-    Index last = minOf(first + Index(size), limit) - Index(1);
-    return minOf(first / Index(kStateBlock) + Index(n), last / Index(kStateBlock));
-  };
   States found;
-  for (int64_t r = 0; r < touched(context.cpu.stripRows()); ++r)
-    for (int64_t c = 0; c < touched(context.cpu.keyBlock); ++c) {
-      Index row = blockAt(strip.row, context.cpu.stripRows(), r, context.rows);
-      Index column = blockAt(strip.block, context.cpu.keyBlock, c, context.columns);
+  for (int64_t r = 0; r < countStates(context.cpu.stripRows()); ++r)
+    for (int64_t c = 0; c < countStates(context.cpu.keyBlock); ++c) {
+      Index row = stateOf(strip.row, context.cpu.stripRows(), r, context.rows);
+      Index column = stateOf(strip.block, context.cpu.keyBlock, c, context.columns);
       Value state = e.load(context.memory(states), begin + row * pitch + column);
       found.least = found.least ? e.create<arith::MinSIOp>(found.least, state) : state;
       found.most = found.most ? e.create<arith::MaxSIOp>(found.most, state) : state;

@@ -388,26 +388,17 @@ void StreamStage::storeZeroSnapshots(const Num &n) {
 
 StreamStage::States StreamStage::statesOf(const StepPlace &at) {
   const Value buffer = k.getStage().getBlockStates();
-  auto touched = [](int64_t size) {
-    return kStateBlock % size == 0   ? 1
-           : size % kStateBlock == 0 ? size / kStateBlock
-                                     : size / kStateBlock + 2;
-  };
-  auto blockAt = [](const Num &first, int64_t size, int64_t n, const Num &limit) {
-    Num last = minOf(first + Num(size), limit) - Num(1);
-    return minOf(first / Num(kStateBlock) + Num(n), last / Num(kStateBlock));
-  };
   const int64_t owners = k.schedule.ownerBlock(), inners = k.schedule.innerBlock;
   const int64_t rowSize = k.rowsOwn ? owners : inners, columnSize = k.rowsOwn ? inners : owners;
   const Num row = k.rowsOwn ? k.item.ownerBase : at.base,
             column = k.rowsOwn ? at.base : k.item.ownerBase;
   std::optional<States> states;
-  for (int64_t r = 0; r < touched(rowSize); ++r)
-    for (int64_t c = 0; c < touched(columnSize); ++c) {
+  for (int64_t r = 0; r < countStates(rowSize); ++r)
+    for (int64_t c = 0; c < countStates(columnSize); ++c) {
       SmallVector<Num> indices;
       for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents().drop_back(2))
         indices.push_back(extent == "b" ? k.item.batch : at.queryHead);
-      indices.append({blockAt(row, rowSize, r, k.rows), blockAt(column, columnSize, c, k.columns)});
+      indices.append({stateOf(row, rowSize, r, k.rows), stateOf(column, columnSize, c, k.columns)});
       Num state = b.fromValue(b.load(b.i32(), k.fn.address(buffer, ArrayRef<Num>(indices))));
       states = states ? States{minOf(states->least, state), maxOf(states->most, state)}
                       : States{state, state};

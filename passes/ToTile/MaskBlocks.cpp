@@ -21,6 +21,11 @@ using pe::ScalarRange;
 
 namespace {
 
+/// How many blocks of states the rows or columns of a call have.
+std::string stateBlocksOf(StringRef extent) {
+  return "ceildiv(" + extent.str() + "," + std::to_string(kStateBlock) + ")";
+}
+
 /// Folds `body` over the elements of block `block`; those of `extent` that are none repeat the
 /// last.
 SmallVector<Value>
@@ -121,9 +126,7 @@ Value StateStages::at(Scalar &s, Value value, ValueRange item, Value row, Value 
 }
 
 void StateStages::summarise(TileBuilder &t, Side &side) {
-  const std::string blocks =
-      "ceildiv(" + side.extent.str() + "," + std::to_string(kStateBlock) + ")";
-  t.foreach ({blocks}, [&](Scalar &s, ValueRange place) {
+  t.foreach ({stateBlocksOf(side.extent)}, [&](Scalar &s, ValueRange place) {
     SmallVector<Value> inits;
     for (size_t n = 0; n < side.leaves.size(); ++n)
       inits.append({wideNumber(s, std::numeric_limits<int64_t>::max()),
@@ -211,18 +214,17 @@ Value StateStages::create() {
     if (side->leaves.empty())
       continue;
     const std::string suffix = side == &rows ? "_mask_rows" : "_mask_columns";
-    const std::string blocks =
-        "ceildiv(" + side->extent.str() + "," + std::to_string(kStateBlock) + ")";
-    side->summary =
-        context.temporary(name + suffix, with({blocks, std::to_string(2 * side->leaves.size())}),
-                          context.plan.getI64Type());
+    side->summary = context.temporary(
+        name + suffix, with({stateBlocksOf(side->extent), std::to_string(2 * side->leaves.size())}),
+        context.plan.getI64Type());
     TileBuilder t = begin(suffix);
     summarise(t, *side);
   }
-  Value states = context.kept(name + "_mask_states", with({"ceildiv(r,64)", "ceildiv(c,64)"}),
+  const std::string rowBlocks = stateBlocksOf("r"), columnBlocks = stateBlocksOf("c");
+  Value states = context.kept(name + "_mask_states", with({rowBlocks, columnBlocks}),
                               context.plan.getI32Type());
   TileBuilder t = begin("_mask_states");
-  t.foreach ({"ceildiv(r,64)", "ceildiv(c,64)"}, [&](Scalar &s, ValueRange at) {
+  t.foreach ({rowBlocks, columnBlocks}, [&](Scalar &s, ValueRange at) {
     std::optional<ScalarRange> range = pe::emitRange(
         root, dependence, s, s.getLoc(), [&](Value leaf) { return rangeOf(s, leaf, at); });
     auto number = [&](int64_t state) -> Value {

@@ -1,0 +1,41 @@
+//===- StateBlocksTest.cpp - the states of a block, against its elements --===//
+#include "dialect/Math/StateBlocks.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+using namespace mlir::tile;
+
+namespace {
+
+/// The definition: the states of the elements that exist.
+std::set<int64_t> statesOfElements(int64_t first, int64_t size, int64_t limit) {
+  std::set<int64_t> states;
+  for (int64_t i = first; i < std::min(first + size, limit); ++i)
+    states.insert(i / kStateBlock);
+  return states;
+}
+
+TEST(StateBlocks, AreThoseOfTheElements) {
+  for (int64_t size = 1; size <= 4 * kStateBlock; ++size)
+    for (int64_t limit : {1, 63, 64, 65, 127, 128, 200, 1000})
+      for (int64_t first = 0; first < limit; first += size) {
+        std::set<int64_t> states;
+        for (int64_t n = 0; n < countStates(size); ++n)
+          states.insert(stateOf<int64_t>(first, size, n, limit));
+        EXPECT_EQ(states, statesOfElements(first, size, limit))
+            << "[" << first << ", +" << size << ") of " << limit;
+      }
+}
+
+/// Every state is a load: no more than needed where blocks divide each other.
+TEST(StateBlocks, AreNoMoreThanNeeded) {
+  EXPECT_EQ(countStates(16), 1);
+  EXPECT_EQ(countStates(64), 1);
+  EXPECT_EQ(countStates(128), 2);
+  EXPECT_EQ(countStates(48), 2);
+  EXPECT_EQ(countStates(96), 3);
+}
+
+} // namespace
