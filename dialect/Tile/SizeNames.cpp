@@ -50,26 +50,67 @@ std::vector<std::string> mlir::tile::getSizeNames(PlanOp plan, SizeUse use) {
 /// Padding after the last distance of a `t` extent, so that a whole vector may be read there.
 static constexpr int64_t kDistancePadding = 63;
 
-std::string mlir::tile::forPlan(StringRef text, int64_t keyBlock) {
-  std::string result;
+/// Calls `visit` for every word of the text and for every character between words.
+static void eachWord(StringRef text, llvm::function_ref<void(StringRef)> visit) {
   while (!text.empty()) {
     StringRef word = text.take_while([](char ch) { return llvm::isAlnum(ch) || ch == '_'; });
     StringRef piece = word.empty() ? text.take_front() : word;
+    visit(piece);
+    text = text.drop_front(piece.size());
+  }
+}
+
+bool mlir::tile::mentions(StringRef text, StringRef name) {
+  bool found = false;
+  eachWord(text, [&](StringRef word) { found |= word == name; });
+  return found;
+}
+
+std::string mlir::tile::forPlan(StringRef text, PlanOp plan) {
+  std::string result;
+  eachWord(text, [&](StringRef word) {
     if (word == "t")
       result += "(r+c+" + std::to_string(kDistancePadding) + ")";
     else if (word == "kb")
-      result += "ceildiv(c," + std::to_string(keyBlock) + ")";
+      result += "ceildiv(c," + std::to_string(plan.getKeyBlock().value()) + ")";
     else
-      result += piece;
-    text = text.drop_front(piece.size());
-  }
+      result += word;
+  });
   return result;
 }
 
-::pe::plan::SizeExpression mlir::tile::parseForPlan(StringRef text, int64_t keyBlock) {
+::pe::plan::SizeExpression mlir::tile::parseForPlan(StringRef text, PlanOp plan) {
   std::string problem;
   std::optional<::pe::plan::SizeExpression> parsed =
-      ::pe::plan::SizeExpression::parse(forPlan(text, keyBlock), problem);
+      ::pe::plan::SizeExpression::parse(forPlan(text, plan), problem);
   assert(parsed && "size expressions are checked by the verifier");
   return *std::move(parsed);
+}
+
+bool mlir::tile::hasKeyBlocks(PlanOp plan) {
+  auto counts = [](ArrayAttr extents) {
+    return llvm::any_of(extents.getAsValueRange<StringAttr>(),
+                        [](StringRef extent) { return mentions(extent, "kb"); });
+  };
+  WalkResult found = plan.walk([&](Operation *op) {
+    bool isFound = false;
+    if (auto buffer = dyn_cast<BufferOp>(op))
+      isFound = llvm::any_of(buffer.getBuffer().getType().getExtents(),
+                             [](StringAttr extent) { return mentions(extent.getValue(), "kb"); });
+    else if (auto stage = dyn_cast<StageOp>(op))
+      isFound = counts(stage.getOver());
+    else if (auto loop = dyn_cast<ForeachOp>(op))
+      isFound = counts(loop.getOver());
+    else if (auto size = dyn_cast<SizeOp>(op))
+      isFound = mentions(size.getExpression(), "kb");
+    return isFound ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return found.wasInterrupted();
+}
+
+LogicalResult mlir::tile::checkKeyBlock(PlanOp plan) {
+  if (plan.getKeyBlock() || !hasKeyBlocks(plan))
+    return success();
+  return plan.emitOpError("expected key_block, because it counts blocks of keys (kb); run "
+                          "pe-schedule-cpu or pe-schedule-gpu before");
 }

@@ -3,8 +3,8 @@
 // Every extent but the two depths is known at run time only, so buffer types, loops and launches
 // carry it as a size expression (runtime/plan/SizeExpression.h). Its names: the sizes of the plan's
 // frame (b hq hkv r c d e and every `tile.extent`); t (distances of a call, r + c + 63) and kb (key
-// blocks of the schedule, ceildiv(c, key_block)); in loops and `tile.size` also the parameters. An
-// exported plan may use words of the frame only: `forPlan` rewrites t and kb.
+// blocks, ceildiv(c, key_block), whose size schedules choose); in loops and `tile.size` also the
+// parameters. An exported plan may use words of the frame only: `forPlan` rewrites t and kb.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_TILE_SIZENAMES_H
@@ -30,11 +30,21 @@ enum class SizeUse {
 };
 std::vector<std::string> getSizeNames(PlanOp plan, SizeUse use);
 
-/// `text` with `t` and `kb` expanded, for the exported plan.
-std::string forPlan(StringRef text, int64_t keyBlock);
+/// `text` with `t` and `kb` expanded, for the exported plan. Where it mentions `kb`, the plan must
+/// have a `key_block` (checkKeyBlock).
+std::string forPlan(StringRef text, PlanOp plan);
 
 /// Parses a text that the verifier has accepted, with `t` and `kb` expanded.
-::pe::plan::SizeExpression parseForPlan(StringRef text, int64_t keyBlock);
+::pe::plan::SizeExpression parseForPlan(StringRef text, PlanOp plan);
+
+/// Whether the text mentions the name.
+bool mentions(StringRef text, StringRef name);
+
+/// Whether something of the plan counts key blocks, so that a schedule must choose `key_block`.
+bool hasKeyBlocks(PlanOp plan);
+
+/// Fails with an error where it has been chosen for a plan that needs it by nobody.
+LogicalResult checkKeyBlock(PlanOp plan);
 
 } // namespace mlir::tile
 

@@ -16,7 +16,7 @@ LogicalResult PlanOp::verify() {
   const bool hasDepths = getHeadDim() != 0 || getValueDim() != 0;
   for (auto [name, number] : {std::pair<StringRef, int64_t>{"head_dim", getHeadDim()},
                               {"value_dim", getValueDim()},
-                              {"key_block", getKeyBlock()}})
+                              {"key_block", getKeyBlock().value_or(1)}})
     if (number < 1 && (hasDepths || name == "key_block")) // plan-C1
       return emitOpError("expected a positive ") << name << ", found " << number << " (plan-C1)";
   return success();

@@ -14,12 +14,13 @@ def Tile_PlanOp : Tile_Op<"plan", [
   let description = [{
     `head_dim` (d) and `value_dim` (e) are the depths it is specialised for; every other extent is
     known only at run time. A forward call runs the stages of phase `prepare` and `forward` in
-    order, a backward call those of `backward` and `finish`. `key_block` is the number of keys
-    between two snapshots (extent `kb` = ceildiv(c, key_block)); every stage that touches a `kb`
-    buffer uses exactly this block of keys.
+    order, a backward call those of `backward` and `finish`. An algorithm may keep something for every
+    block of keys (extent `kb`) without knowing the block: schedules choose it and write `key_block`
+    (extent `kb` = ceildiv(c, key_block)); every stage that touches a `kb` buffer uses exactly this
+    block of keys.
 
     ```mlir
-    tile.plan @attention attributes {head_dim = 64, value_dim = 64, key_block = 64} {
+    tile.plan @attention attributes {head_dim = 64, value_dim = 64} {
       tile.parameter "k_start" default "0"
       %q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
       tile.stage @forward forward over [b, hq] { ... }
@@ -27,7 +28,7 @@ def Tile_PlanOp : Tile_Op<"plan", [
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$head_dim, I64Attr:$value_dim,
-                       DefaultValuedAttr<I64Attr, "64">:$key_block);
+                       OptionalAttr<I64Attr>:$key_block);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;

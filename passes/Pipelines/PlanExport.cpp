@@ -108,22 +108,23 @@ plan::ParameterInfo mlir::pe::parameterInfo(DictionaryAttr attributes) {
 }
 
 /// What a call must fulfil; false for another op.
-static bool exportRequirement(Operation &op, int64_t keyBlock, plan::Plan &result) {
+static bool exportRequirement(Operation &op, PlanOp plan, plan::Plan &result) {
   if (auto required = dyn_cast<RequireOp>(op)) {
-    result.requirements.push_back({forPlan(required.getSize(), keyBlock),
-                                   forPlan(required.getLeast(), keyBlock),
-                                   required.getWhat().str()});
+    result.requirements.push_back({forPlan(required.getSize(), plan),
+                                   forPlan(required.getLeast(), plan), required.getWhat().str()});
     return true;
   }
   auto required = dyn_cast<RequireValuesOp>(op);
   if (required)
     result.valueRequirements.push_back({required.getTensor().str(), required.getAscending(),
-                                        forPlan(required.getFirst(), keyBlock),
-                                        forPlan(required.getLast(), keyBlock)});
+                                        forPlan(required.getFirst(), plan),
+                                        forPlan(required.getLast(), plan)});
   return required != nullptr;
 }
 
 FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
+  if (failed(checkKeyBlock(op)))
+    return failure();
   plan::Plan result;
   result.entry = op.getSymName().str();
   result.headDim = op.getHeadDim();
@@ -152,11 +153,11 @@ FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
       out.parameter = parameterInfo(buffer->getDiscardableAttrDictionary());
       out.optional = !out.parameter.absent.empty();
       for (StringAttr extent : buffer.getBuffer().getType().getExtents())
-        out.shape.push_back(forPlan(extent.getValue(), op.getKeyBlock()));
+        out.shape.push_back(forPlan(extent.getValue(), op));
       index[buffer.getBuffer()] = result.buffers.size() - 1;
       continue;
     }
-    if (exportRequirement(inner, op.getKeyBlock(), result))
+    if (exportRequirement(inner, op, result))
       continue;
     if (isa<ExtentOp, ParameterOp, PairsOp>(inner)) // the lowered stages know their pairs
       continue;

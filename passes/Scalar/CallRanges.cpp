@@ -48,7 +48,10 @@ bool isOfPlaces(SizeOp size) {
   auto plan = size->getParentOfType<PlanOp>();
   std::vector<std::string> names = getSizeNames(plan, SizeUse::Extent);
   names.insert(names.end(), {"q_start", "k_start", "head_start"});
-  return !parseForPlan(size.getExpression(), plan.getKeyBlock()).findOtherThan(names);
+  std::string problem;
+  auto parsed = ::pe::plan::SizeExpression::parse(std::string_view(size.getExpression()), problem);
+  assert(parsed && "size expressions are checked by the verifier");
+  return !parsed->findOtherThan(names);
 }
 
 /// Sums and differences of one tile.foreach index and sizes: a buffer index, a position or a

@@ -9,8 +9,8 @@ def PEScheduleCpuPass : Pass<"pe-schedule-cpu", "::mlir::ModuleOp"> {
   let description = [{
     Writes the attributes `cpu_schedule` (passes/Schedule/CpuSchedule.h) and `owner` (dialect/Tile/Owner.h) on every stage
     that has a stream and no such schedule yet: whether rows or columns own the loops; vectors,
-    register tiles and exp2 by the target; blocks by the depths. The key block size is the plan's
-    `key_block`. `set` overrides single numbers, for measurements and tests:
+    register tiles and exp2 by the target; blocks by the depths. A plan that counts blocks of keys gets
+    their size, `key_block`. `set` overrides single numbers, for measurements and tests:
     `set=key_block=32,query_vectors=3`.
 
     ```mlir
@@ -30,7 +30,7 @@ def PEScheduleGpuPass : Pass<"pe-schedule-gpu", "::mlir::ModuleOp"> {
   let summary = "Choose block sizes and warps of every stage with a stream, for GPUs";
   let description = [{
     Writes the attributes `gpu_schedule` (passes/Schedule/GpuSchedule.h) and `owner` (dialect/Tile/Owner.h) on every stage
-    that has a stream and no such schedule yet, and `key_block` of plans with snapshots. `set` overrides single numbers, for measurements and tests: `set=warps=8,owner_tiles=2`.
+    that has a stream and no such schedule yet, and `key_block` on plans that count blocks of keys. `set` overrides single numbers, for measurements and tests: `set=warps=8,owner_tiles=2`.
 
     ```mlir
     tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }

@@ -28,9 +28,19 @@ bool hasLongScalarCode(StageOp stage);
 /// The schedule of a stage with a stream.
 CpuSchedule chooseCpuSchedule(StageOp stage, CpuTarget target);
 
-/// The same for GPUs; the number of keys between snapshots is chosen first, for the whole plan.
+/// The same for GPUs. Keys between snapshots are the inner block of every stage that has snapshots:
+/// as many as one panel of 8 KiB holds.
 int64_t chooseGpuKeyBlock(PlanOp plan);
 GpuSchedule chooseGpuSchedule(StageOp stage);
+
+/// Whether the stage keeps or reads something per block of keys (extent `kb`).
+bool hasSnapshots(StageOp stage);
+
+/// Writes `key_block` on a plan that counts blocks of keys: the keys of the blocks of its stages
+/// that have snapshots (`keysOf` reads their schedule), or `otherwise`. Fails with an error where
+/// these, or what the plan has already, differ.
+LogicalResult writeKeyBlock(PlanOp plan, int64_t otherwise,
+                            llvm::function_ref<FailureOr<int64_t>(StageOp)> keysOf);
 
 #define GEN_PASS_DECL
 #include "passes/Schedule/Passes.h.inc"

@@ -33,7 +33,7 @@ CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, CpuTarget target) {
   }
   if (hasLongScalarCode(stage))
     schedule.queryVectors = schedule.keyRows = schedule.sweepKeys = 1;
-  schedule.keyBlock = plan.getKeyBlock();
+  schedule.keyBlock = plan.getKeyBlock().value_or(schedule.keyBlock);
   // Rows of a work item: few enough that their packed queries and outputs stay in the second-level
   // cache and that there are items for every thread.
   constexpr int64_t kRowFloats = 1 << 13, kMostRows = 128;
@@ -70,21 +70,33 @@ struct PEScheduleCpuPass : tile::impl::PEScheduleCpuPassBase<PEScheduleCpuPass> 
       getOperation().emitError("expected features x86-64-v3 or x86-64-v4, found ") << features;
       return signalPassFailure();
     }
-    getOperation().walk([&](StageOp stage) {
-      if (stage->hasAttr(CpuSchedule::kAttribute) ||
-          stage.getBody().front().getOps<StreamOp>().empty())
-        return;
-      DictionaryAttr attr = chooseCpuSchedule(stage, *target).toAttr(&getContext());
+    for (PlanOp plan : getOperation().getOps<PlanOp>())
+      if (failed(schedule(plan, *target)))
+        return signalPassFailure();
+  }
+
+private:
+  LogicalResult schedule(PlanOp plan, CpuTarget target) {
+    for (StageOp stage : plan.getOps<StageOp>()) {
+      if (stage->hasAttr(CpuSchedule::kAttribute) || !stage.getStream())
+        continue;
+      DictionaryAttr attr = chooseCpuSchedule(stage, target).toAttr(&getContext());
       FailureOr<DictionaryAttr> final =
           override(attr, SmallVector<std::string>(set.begin(), set.end()));
-      if (failed(final) || failed(CpuSchedule::fromAttr(*final))) {
-        stage.emitOpError("expected `set` to name entries of cpu_schedule whose key_block and "
-                          "query_block are multiples of their tiles");
-        return signalPassFailure();
-      }
+      if (failed(final) || failed(CpuSchedule::fromAttr(*final)))
+        return stage.emitOpError("expected `set` to name entries of cpu_schedule whose key_block "
+                                 "and query_block are multiples of their tiles");
       stage->setAttr(CpuSchedule::kAttribute, *final);
       setOwner(stage, chooseOwner(stage, Machine::Cpu));
-    });
+    }
+    auto keysOf = [](StageOp stage) -> FailureOr<int64_t> {
+      auto attr = stage->getAttrOfType<DictionaryAttr>(CpuSchedule::kAttribute);
+      if (!attr)
+        return failure();
+      FailureOr<CpuSchedule> cpu = CpuSchedule::fromAttr(attr);
+      return failed(cpu) ? FailureOr<int64_t>(failure()) : cpu->keyBlock;
+    };
+    return writeKeyBlock(plan, CpuSchedule().keyBlock, keysOf);
   }
 };
 

@@ -18,7 +18,7 @@ namespace {
 /// The traits that determine a stage's block sizes.
 struct StageTraits {
   bool isWide = false;       // panels of f32
-  bool hasSnapshots = false; // a vector per key block: the plan's block size is the stage's
+  bool hasSnapshots = false; // a vector per key block: stages that have them agree on the block
   bool hasSegments = false;  // piecewise functions: more values per pair
   bool hasDiagonals = false; // adjoints of functions of the distance
   bool sumsColumns = false;  // sums over rows, such as gradients of keys
@@ -33,11 +33,8 @@ struct StageTraits {
     if (StreamOp stream = stage.getStream())
       carried = stream.getNumResults();
     isLong = hasLongScalarCode(stage);
+    hasSnapshots = tile::hasSnapshots(stage);
     stage.walk([&](Operation *op) {
-      for (Value operand : op->getOperands())
-        if (auto buffer = dyn_cast<BufferType>(operand.getType()))
-          for (StringAttr extent : buffer.getExtents())
-            hasSnapshots |= extent.getValue() == "kb";
       hasLoops |= isa<scf::ForOp>(op) && op->getParentOfType<MapOp>();
       readsPairs |=
           (isa<ReadOp>(op) && op->getParentOfType<MapOp>()) || isa<NearOp, NearGradOp>(op);
@@ -59,23 +56,13 @@ static int64_t largestDepthOf(PlanOp plan) {
   return std::max(plan.getHeadDim(), plan.getValueDim());
 }
 
-/// Keys between snapshots are the inner block of every stage that has snapshots: as many as one
-/// panel of 8 KiB holds.
 int64_t mlir::tile::chooseGpuKeyBlock(PlanOp plan) {
-  bool hasSnapshots = false;
+  if (plan.getKeyBlock())
+    return *plan.getKeyBlock(); // somebody has chosen
   int64_t bytes = 2;
-  for (StageOp stage : plan.getOps<StageOp>()) {
-    if (stage->hasAttr(GpuSchedule::kAttribute))
-      return plan.getKeyBlock(); // somebody has chosen
-    if (!stage.getStream())
-      continue;
-    const StageTraits traits(stage);
-    hasSnapshots |= traits.hasSnapshots;
-    if (traits.isWide)
+  for (StageOp stage : plan.getOps<StageOp>())
+    if (stage.getStream() && StageTraits(stage).isWide)
       bytes = 4;
-  }
-  if (!hasSnapshots)
-    return plan.getKeyBlock();
   const int64_t keys = 8192 / (llvm::PowerOf2Ceil(largestDepthOf(plan)) * bytes);
   return std::clamp<int64_t>(keys, 16, 64);
 }
@@ -96,7 +83,8 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage) {
   const StageTraits traits(stage);
   const int64_t depth = largestDepthOf(plan);
   GpuSchedule schedule;
-  schedule.innerBlock = traits.hasSnapshots ? plan.getKeyBlock() : chooseInnerBlock(traits, depth);
+  schedule.innerBlock =
+      traits.hasSnapshots ? chooseGpuKeyBlock(plan) : chooseInnerBlock(traits, depth);
   // Two owner tiles per warp halve the shared memory reads per product, which bound a single tile
   // (pe bench --model).
   const bool hasRoom =
@@ -119,10 +107,15 @@ struct PEScheduleGpuPass : tile::impl::PEScheduleGpuPassBase<PEScheduleGpuPass> 
   using Base::Base;
   void runOnOperation() override {
     for (PlanOp plan : getOperation().getOps<PlanOp>())
-      plan.setKeyBlock(chooseGpuKeyBlock(plan));
-    getOperation().walk([&](StageOp stage) {
+      if (failed(schedule(plan)))
+        return signalPassFailure();
+  }
+
+private:
+  LogicalResult schedule(PlanOp plan) {
+    for (StageOp stage : plan.getOps<StageOp>()) {
       if (stage->hasAttr(GpuSchedule::kAttribute) || !stage.getStream())
-        return;
+        continue;
       NamedAttrList entries(chooseGpuSchedule(stage).toAttr(&getContext()));
       bool isValid = true;
       for (StringRef text : set) {
@@ -133,14 +126,21 @@ struct PEScheduleGpuPass : tile::impl::PEScheduleGpuPassBase<PEScheduleGpuPass> 
           entries.set(name, IntegerAttr::get(IntegerType::get(&getContext(), 64), number));
       }
       DictionaryAttr attr = entries.getDictionary(&getContext());
-      if (!isValid || failed(GpuSchedule::fromAttr(attr))) {
-        stage.emitOpError("expected `set` to name numbers of gpu_schedule in their ranges, found ")
-            << llvm::join(set, ",");
-        return signalPassFailure();
-      }
+      if (!isValid || failed(GpuSchedule::fromAttr(attr)))
+        return stage.emitOpError("expected `set` to name numbers of gpu_schedule in their ranges, "
+                                 "found ")
+               << llvm::join(set, ",");
       stage->setAttr(GpuSchedule::kAttribute, attr);
       setOwner(stage, chooseOwner(stage, Machine::Gpu));
-    });
+    }
+    auto keysOf = [](StageOp stage) -> FailureOr<int64_t> {
+      auto attr = stage->getAttrOfType<DictionaryAttr>(GpuSchedule::kAttribute);
+      if (!attr)
+        return failure();
+      FailureOr<GpuSchedule> gpu = GpuSchedule::fromAttr(attr);
+      return failed(gpu) ? FailureOr<int64_t>(failure()) : gpu->innerBlock;
+    };
+    return writeKeyBlock(plan, chooseGpuKeyBlock(plan), keysOf);
   }
 };
 

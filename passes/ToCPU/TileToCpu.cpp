@@ -1,6 +1,7 @@
 //===- TileToCpu.cpp - the pass pe-tile-to-cpu ----------------------------===//
 #include "passes/ToCPU/ToCPU.h"
 
+#include "dialect/Tile/SizeNames.h"
 #include "passes/Schedule/Layouts.h"
 #include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/MathFunctions.h"
@@ -62,7 +63,11 @@ struct PETileToCpuPass : tile::impl::PETileToCpuPassBase<PETileToCpuPass> {
 
   void runOnOperation() override {
     SmallVector<StageOp> stages;
-    getOperation().walk([&](StageOp stage) { stages.push_back(stage); });
+    for (PlanOp plan : getOperation().getOps<PlanOp>()) {
+      if (failed(checkKeyBlock(plan)))
+        return signalPassFailure();
+      llvm::append_range(stages, plan.getOps<StageOp>());
+    }
     for (StageOp stage : stages)
       if (failed(lower(stage)))
         return signalPassFailure();
@@ -81,7 +86,8 @@ private:
       return success();
     stage.emitRemark("stage @") << stage.getSymName() << " runs as plain loops: " << why;
     LoopOptions options;
-    options.blockColumns = stage->getParentOfType<PlanOp>().getKeyBlock();
+    options.blockColumns =
+        stage->getParentOfType<PlanOp>().getKeyBlock().value_or(CpuSchedule().keyBlock);
     return lowerStageToLoops(stage, options);
   }
 };

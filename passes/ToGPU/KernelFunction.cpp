@@ -130,7 +130,7 @@ Num KernelFunction::size(StringRef expression) {
       return minOf(left, right);
     }
   };
-  return parseForPlan(expression, plan.getKeyBlock()).fold<Num>(leaf, apply);
+  return parseForPlan(expression, plan).fold<Num>(leaf, apply);
 }
 
 Value KernelFunction::wideProduct(ArrayRef<StringRef> expressions) {
@@ -257,10 +257,9 @@ LaunchOp KernelFunction::finish(StageOp stage, StringRef items, int64_t sharedBy
       function.setArgAttr(index, LLVM::LLVMDialect::getReadonlyAttrName(), b.getUnitAttr());
     }
   OpBuilder at(stage);
-  auto launch =
-      LaunchOp::create(at, stage.getLoc(), function.getSymName(), stage.getPhase(),
-                       forPlan(items, plan.getKeyBlock()), buffers, at.getI64IntegerAttr(threads),
-                       at.getI64IntegerAttr(sharedBytes), at.getDenseI32ArrayAttr(words));
+  auto launch = LaunchOp::create(at, stage.getLoc(), function.getSymName(), stage.getPhase(),
+                                 forPlan(items, plan), buffers, at.getI64IntegerAttr(threads),
+                                 at.getI64IntegerAttr(sharedBytes), at.getDenseI32ArrayAttr(words));
   noteWrites(launch, stage);
   return launch;
 }

@@ -2,6 +2,7 @@
 #include "passes/ToGPU/ToGPU.h"
 
 #include "dialect/Tile/Owner.h"
+#include "dialect/Tile/SizeNames.h"
 #include "passes/Schedule/Layouts.h"
 #include "passes/ToGPU/Emitters.h"
 #include "passes/ToGPU/Folds.h"
@@ -169,6 +170,9 @@ struct PETileToGpuPass : tile::impl::PETileToGpuPassBase<PETileToGpuPass> {
   using Base::Base;
 
   void runOnOperation() override {
+    for (PlanOp plan : getOperation().getOps<PlanOp>())
+      if (failed(checkKeyBlock(plan)))
+        return signalPassFailure();
     SmallVector<StageOp> stages;
     getOperation().walk([&](StageOp stage) { stages.push_back(stage); });
     for (StageOp stage : stages)

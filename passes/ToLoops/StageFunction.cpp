@@ -177,7 +177,7 @@ Value StageFunction::emitSize(OpBuilder &builder, Location loc, StringRef expres
     }
     }
   };
-  return parseForPlan(expression, plan.getKeyBlock()).fold<Value>(leaf, apply);
+  return parseForPlan(expression, plan).fold<Value>(leaf, apply);
 }
 
 SmallVector<Value> StageFunction::decomposeItem(OpBuilder &builder, Location loc,
@@ -197,7 +197,7 @@ SmallVector<Value> StageFunction::decomposeItem(OpBuilder &builder, Location loc
 LaunchOp StageFunction::createLaunch(StageOp stage, StringRef items) const {
   OpBuilder builder(stage);
   auto launch = LaunchOp::create(builder, stage.getLoc(), function.getSymName(), stage.getPhase(),
-                                 forPlan(items, plan.getKeyBlock()), buffers, /*threads=*/{},
+                                 forPlan(items, plan), buffers, /*threads=*/{},
                                  /*shared_bytes=*/{}, /*words=*/{});
   noteWrites(launch, stage);
   return launch;

@@ -15,6 +15,8 @@
 #include "passes/ToLoops/ScalarStage.h"
 #include "passes/ToLoops/ToLoops.h"
 
+#include "dialect/Tile/SizeNames.h"
+
 #define DEBUG_TYPE "pe-tile-to-loops"
 
 namespace mlir::tile {
@@ -360,7 +362,7 @@ LogicalResult checkStage(StageOp stage, const LoopOptions &options) {
     if (cast<BufferType>(buffer.getType()).has("kb") &&
         plan.getKeyBlock() != static_cast<uint64_t>(options.blockColumns))
       return stage.emitOpError("expected blocks of key_block = ")
-             << plan.getKeyBlock() << " keys, found block-columns = " << options.blockColumns;
+             << *plan.getKeyBlock() << " keys, found block-columns = " << options.blockColumns;
   return success();
 }
 
@@ -370,10 +372,7 @@ struct PETileToLoopsPass : impl::PETileToLoopsPassBase<PETileToLoopsPass> {
     LoopOptions options = {blockRows, blockColumns, owner, useStop, useSkip};
     SmallVector<StageOp> stages;
     for (PlanOp plan : getOperation().getOps<PlanOp>()) {
-      bool snapshots = llvm::any_of(plan.getOps<BufferOp>(), [](BufferOp buffer) {
-        return buffer.getBuffer().getType().has("kb");
-      });
-      if (snapshots)
+      if (hasKeyBlocks(plan))
         plan.setKeyBlock(blockColumns);
       llvm::append_range(stages, plan.getOps<StageOp>());
     }

@@ -139,7 +139,8 @@ LogicalResult FunctionLowering::createPlan() {
   // Without attention there are no depths to specialise for.
   const bool attends = !function.getOps<AttentionOp>().empty();
   plan = PlanOp::create(builder, function.getLoc(), function.getName(),
-                        attends ? options.headDim : 0, attends ? options.valueDim : 0);
+                        attends ? options.headDim : 0, attends ? options.valueDim : 0,
+                        /*key_block=*/IntegerAttr());
   Block &body = plan.getBody().emplaceBlock();
   TileBuilder t(function.getLoc(), OpBuilder::atBlockEnd(&body));
   declareExtents(t);

@@ -2,8 +2,20 @@
 // RUN: pe-opt %s --pe-schedule-cpu=features=x86-64-v4 | FileCheck %s --check-prefix=V4
 // RUN: pe-opt %s --pe-schedule-cpu="set=query_vectors=3,query_block=48,key_block=32" | FileCheck %s --check-prefix=SET
 
-// Sixteen registers: 4 x 2 tiles of 8 lanes. Thirty-two of 16 lanes: 8 x 2 tiles. The block of keys
-// is the plan's; rows of a work item shrink with the depth. Stages without a stream get none.
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-cpu | FileCheck %s --check-prefix=KEYS
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-cpu=set=key_block=32 | FileCheck %s --check-prefix=KEYS32
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline --pe-schedule-cpu | FileCheck %s --check-prefix=NO-KEYS
+
+// Where something is kept for every block of keys, the plan says how many keys that is: those of its
+// stages, whatever chose them. Tile programs do not know it, and plans that keep nothing neither.
+// KEYS: tile.plan @attention attributes {{.*}}key_block = 64 : i64
+// KEYS32: tile.plan @attention attributes {{.*}}key_block = 32 : i64
+// KEYS32: cpu_schedule = {{{.*}}key_block = 32 : i64
+// KEYS32: cpu_schedule = {{{.*}}key_block = 32 : i64
+// NO-KEYS: tile.plan @attention attributes {head_dim = 64 : i64, mask_low = 1 : i64, value_dim = 64 : i64}
+
+// Sixteen registers: 4 x 2 tiles of 8 lanes. Thirty-two of 16 lanes: 8 x 2 tiles. Rows of a work item
+// shrink with the depth. Stages without a stream get none.
 // CHECK-LABEL: tile.plan @narrow
 // CHECK:       tile.stage @no_stream
 // CHECK-NOT:   cpu_schedule
