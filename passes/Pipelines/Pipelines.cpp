@@ -48,6 +48,8 @@ void mlir::pe::buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOpti
     pm.addPass(tile::createPETileToLoopsPass(options.loops));
   } else if (options.lowering == "gpu") {
     pm.addPass(tile::createPEScheduleGpuPass());
+    pm.addPass(tile::createPEHoistRowValuesPass());
+    pm.addPass(tile::createPEDivideLoopsPass());
     pm.addPass(tile::createPETileToGpuPass());
   } else {
     tile::PEScheduleCpuPassOptions schedule;

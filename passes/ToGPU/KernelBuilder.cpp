@@ -284,14 +284,6 @@ void KernelBuilder::loop(const Num &begin, const Num &end, const Num &step,
   body(fromValue(op.getInductionVar()));
 }
 
-void KernelBuilder::wideLoop(Value begin, Value end, int64_t step,
-                             llvm::function_ref<void(Value)> body) {
-  auto op = create<scf::ForOp>(begin, end, wide(Num(step)));
-  OpBuilder::InsertionGuard guard(*this);
-  setInsertionPoint(op.getBody()->getTerminator());
-  body(op.getInductionVar());
-}
-
 void KernelBuilder::ifThen(Value condition, llvm::function_ref<void()> then) {
   auto op = create<scf::IfOp>(condition, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(*this);

@@ -144,8 +144,6 @@ public:
   SmallVector<Value> loop(const Num &begin, const Num &end, const Num &step, ValueRange inits,
                           LoopBody body);
   void loop(const Num &begin, const Num &end, const Num &step, llvm::function_ref<void(Num)> body);
-  /// A loop that counts in 64 bits.
-  void wideLoop(Value begin, Value end, int64_t step, llvm::function_ref<void(Value)> body);
   void ifThen(Value condition, llvm::function_ref<void()> then);
   SmallVector<Value> ifElse(Value condition, TypeRange types,
                             llvm::function_ref<SmallVector<Value>()> then,

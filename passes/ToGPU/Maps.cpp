@@ -52,25 +52,26 @@ Value RegionWriter::addressOf(Value buffer, ValueRange indices, bool inbounds) {
   return fn.address(buffer, numbersOf(buffer, indices, inbounds));
 }
 
+/// An index has 32 bits; a loop over i64 counts what they may not hold.
 void RegionWriter::writeLoop(scf::ForOp loop) {
   SmallVector<Value> inits;
   for (Value init : loop.getInitArgs())
     inits.push_back(lookup(init));
-  auto number = [&](Value value) { return b.fromValue(lookup(value)); };
-  SmallVector<Value> results =
-      b.loop(number(loop.getLowerBound()), number(loop.getUpperBound()), number(loop.getStep()),
-             inits, [&](Num iv, ValueRange args) {
-               mapping[loop.getInductionVar()] = b.toValue(iv);
-               for (auto [carried, arg] : llvm::zip(loop.getRegionIterArgs(), args))
-                 mapping[carried] = arg;
-               for (Operation &op : loop.getBody()->without_terminator())
-                 write(op);
-               SmallVector<Value> next;
-               for (Value value : loop.getBody()->getTerminator()->getOperands())
-                 next.push_back(lookup(value));
-               return next;
-             });
-  for (auto [result, value] : llvm::zip(loop.getResults(), results))
+  auto made = b.create<scf::ForOp>(lookup(loop.getLowerBound()), lookup(loop.getUpperBound()),
+                                   lookup(loop.getStep()), inits);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(made.getBody());
+  mapping[loop.getInductionVar()] = made.getInductionVar();
+  for (auto [carried, arg] : llvm::zip(loop.getRegionIterArgs(), made.getRegionIterArgs()))
+    mapping[carried] = arg;
+  for (Operation &op : loop.getBody()->without_terminator())
+    write(op);
+  SmallVector<Value> next;
+  for (Value value : loop.getBody()->getTerminator()->getOperands())
+    next.push_back(lookup(value));
+  if (!next.empty())
+    b.create<scf::YieldOp>(next);
+  for (auto [result, value] : llvm::zip(loop.getResults(), made.getResults()))
     mapping[result] = value;
 }
 
@@ -151,11 +152,8 @@ void RegionWriter::writeBranch(scf::IfOp branch) {
     mapping[result] = value;
 }
 
-void RegionWriter::addToMemory(AccumulateOp sum, Value slots, Num worker) {
-  SmallVector<Num> at = numbersOf(sum.getBuffer(), sum.getIndices(), /*inbounds=*/false);
-  if (slots)
-    at.insert(at.begin(), worker);
-  Value address = fn.address(slots ? slots : sum.getBuffer(), at);
+void RegionWriter::addToMemory(AccumulateOp sum) {
+  Value address = addressOf(sum.getBuffer(), sum.getIndices(), /*inbounds=*/false);
   Type type = cast<BufferType>(sum.getBuffer().getType()).getElementType();
   Value value = lookup(sum.getValue());
   if (value.getType() != type)

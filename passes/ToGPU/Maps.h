@@ -25,9 +25,8 @@ public:
   /// Writes what is not in `mapping` yet; what the terminator yields.
   SmallVector<Value> writeBody();
   Value lookup(Value value);
-  /// What a tile.accumulate says, by this thread alone; with `slots`, to the elements of `worker`
-  /// in place of the op's buffer.
-  void addToMemory(AccumulateOp sum, Value slots = {}, Num worker = 0);
+  /// What a tile.accumulate says, by this thread alone.
+  void addToMemory(AccumulateOp sum);
 
 private:
   SmallVector<Num> numbersOf(Value buffer, ValueRange indices, bool inbounds);

@@ -4,11 +4,69 @@
 
 include "mlir/Pass/PassBase.td"
 
+def PEHoistRowValuesPass : Pass<"pe-hoist-row-values", "::mlir::ModuleOp"> {
+  let summary = "Compute values of rows once, by a stage of their own, where every CTA would";
+  let description = [{
+    A CTA owns a block of rows or of columns (attribute `owner`). A value over r that the stream uses and that is computed,
+    not loaded, moves to a stage in front, is stored, and is loaded in its place: where columns own the loop, because
+    every block of columns walks over all rows; where rows own it, if a reduction makes it, such as the row sum of o and dO,
+    because fragments have no panels to reduce. What else is done with such a value alone, a store of it, moves with it.
+
+    ```mlir
+    tile.stage @backward backward over ["b", "hkv"] attributes {owner = "columns"} {
+      %o = tile.load %O ... %do = tile.load %DO ... %delta = tile.reduce add over e (o * do)
+      tile.stream { ... %delta ... }
+    }
+    ==>
+    tile.stage @backward_rows backward over ["b", "hq"] { ... tile.store %delta, %rows0 ... }
+    tile.stage @backward backward over ["b", "hkv"] attributes {owner = "columns"} {
+      %delta = tile.load %rows0 ...
+      tile.stream { ... %delta ... }
+    }
+    ```
+    Example: test/passes/ToGPU/hoist-row-values.mlir
+  }];
+  let dependentDialects = ["::mlir::tile::TileDialect"];
+}
+
+def PEDivideLoopsPass : Pass<"pe-divide-loops", "::mlir::ModuleOp"> {
+  let summary = "Divide long sums to few elements among workers";
+  let description = [{
+    A scalar loop that only adds to a few elements, such as the chain from sums per distance to the parameters of a bias,
+    has no index that could be divided among threads without two of them adding to one element. It is divided among 256
+    workers: worker w takes every 256th iteration and adds to elements of its own, and a stage behind the loop adds the
+    workers' elements up in their order. The number depends neither on sizes nor on the machine, so results do not either.
+
+    Loops are left alone that have enough parallel indices (over rows, columns, distances, or 1024 constant ones), that
+    change memory otherwise than by adding (or by one of maximum and minimum per buffer), that add to more than 4096
+    elements, or whose sums a loop behind them in the same stage reads. Maxima and minima are divided alike; their elements
+    begin at the value that changes nothing, which a stage in front of the loop writes.
+
+    ```mlir
+    tile.stage @finish finish over [] {
+      tile.foreach over ["hq", "r + c - 1"] { ^bb0(%h: index, %t: index): ... tile.accumulate %x, %G[%bucket, %h] ... }
+    }
+    ==>
+    tile.stage @finish finish over [] {
+      tile.foreach over ["hq", "256"] { ^bb0(%h: index, %w: index):
+        scf.for %n = %w to r + c - 1 step 256 { ... tile.accumulate %x, %workers[%w, %bucket, %h] ... }
+      }
+    }
+    tile.stage @finish_workers finish over [] {
+      tile.foreach over ["32", "hq"] { ^bb0(%n: index, %h: index): G[n, h] += workers[0, n, h] + workers[1, n, h] + ... }
+    }
+    ```
+    Example: test/passes/ToGPU/divide-loops.mlir
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::tile::TileDialect"];
+}
+
 def PETileToGpuPass : Pass<"pe-tile-to-gpu", "::mlir::ModuleOp"> {
   let summary = "Turn every stage of every tile plan into GPU kernels";
   let description = [{
     A stage with a stream and a `gpu_schedule` becomes a kernel on matrix fragments (passes/ToGPU/FragmentKernel.h);
-    stages of values and scalar stages become kernels of plain threads. Kernels hold arith, scf, math, llvm and nvvm
+    stages of values and scalar stages become kernels of plain threads. Row values are hoisted (`pe-hoist-row-values`) and long
+    sums divided (`pe-divide-loops`) before. Kernels hold arith, scf, math, llvm and nvvm
     ops; nothing in them is specific to one chip of the sm_80 family or newer. What has no kernel is refused at its
     location.
 

@@ -1,7 +1,6 @@
 //===- ScalarStages.cpp - preparation and reduction stages as kernels -----===//
 #include "passes/ToGPU/ScalarStages.h"
 
-#include "passes/ToGPU/LoopWorkers.h"
 #include "passes/ToGPU/Maps.h"
 #include "passes/ToLoops/StageFunction.h"
 
@@ -126,9 +125,8 @@ class LoopCode {
 public:
   LoopCode(StageOp stage, ForeachOp loop);
 
-  /// The buffers that it mentions, with the workers' in place of their targets.
+  /// The buffers that it mentions.
   ArrayRef<Value> getBuffers() const { return buffers; }
-  const std::optional<LoopWorkers> &getWorkers() const { return workers; }
   /// Whether neither of two loops changes what the other one mentions.
   bool isIndependentOf(const LoopCode &other) const;
   /// The number of CTAs, as a size expression.
@@ -138,16 +136,13 @@ public:
 
 private:
   void writeFrom(unsigned dim, RegionWriter &writer);
-  void writeShare(const Num &worker, RegionWriter &writer);
-  /// Sets the indices of `chosen` dimensions from one i64, the last fastest.
-  void setIndices(const llvm::SmallBitVector &chosen, Value number, RegionWriter &writer);
-  SmallVector<StringRef> extentsOf(const llvm::SmallBitVector &chosen) const;
-  int64_t workerCount() const { return workers ? LoopWorkers::kWorkers : 1; }
+  /// Sets the parallel indices from one i64, the last fastest.
+  void setIndices(Value number, RegionWriter &writer);
+  SmallVector<StringRef> parallelExtents() const;
 
   ForeachOp loop;
   llvm::SmallBitVector parallel;
   SmallVector<StringRef> extents;
-  std::optional<LoopWorkers> workers;
   SmallVector<Value> buffers;
   llvm::SmallDenseSet<Value> changed;
   KernelFunction *fn = nullptr;
@@ -156,19 +151,13 @@ private:
 LoopCode::LoopCode(StageOp stage, ForeachOp loop)
     : loop(loop), parallel(parallelIndices(loop)), extents(getStrings(stage.getOver())) {
   llvm::append_range(extents, getStrings(loop.getOver()));
-  workers = LoopWorkers::create(stage, loop, parallel);
   buffers = buffersOf(loop, stage);
   loop.walk([&](Operation *op) {
     if (auto write = dyn_cast<WriteOp>(op))
       changed.insert(write.getBuffer());
-    else if (auto sum = dyn_cast<AccumulateOp>(op); sum && !workers)
+    else if (auto sum = dyn_cast<AccumulateOp>(op))
       changed.insert(sum.getBuffer());
   });
-  if (workers)
-    for (const LoopWorkers::Slots &slots : workers->slots) {
-      llvm::erase(buffers, slots.target);
-      buffers.push_back(slots.buffer);
-    }
 }
 
 bool LoopCode::isIndependentOf(const LoopCode &other) const {
@@ -192,10 +181,10 @@ void LoopCode::writeFrom(unsigned dim, RegionWriter &writer) {
   });
 }
 
-void LoopCode::setIndices(const llvm::SmallBitVector &chosen, Value number, RegionWriter &writer) {
+void LoopCode::setIndices(Value number, RegionWriter &writer) {
   KernelBuilder &b = fn->b;
   for (unsigned i = extents.size(); i-- > 0;) {
-    if (!chosen[i])
+    if (!parallel[i])
       continue;
     Value extent = b.wide(fn->size(extents[i]));
     Value index = b.createOrFold<arith::RemUIOp>(number, extent);
@@ -205,54 +194,30 @@ void LoopCode::setIndices(const llvm::SmallBitVector &chosen, Value number, Regi
   }
 }
 
-SmallVector<StringRef> LoopCode::extentsOf(const llvm::SmallBitVector &chosen) const {
+SmallVector<StringRef> LoopCode::parallelExtents() const {
   SmallVector<StringRef> names;
   for (unsigned i = 0; i < extents.size(); ++i)
-    if (chosen[i])
+    if (parallel[i])
       names.push_back(extents[i]);
   return names;
 }
 
-/// Every 256th of the iterations that are not parallel.
-void LoopCode::writeShare(const Num &worker, RegionWriter &writer) {
-  llvm::SmallBitVector sequential = parallel;
-  sequential.flip();
-  KernelBuilder &b = fn->b;
-  b.wideLoop(b.wide(worker), fn->wideProduct(extentsOf(sequential)), LoopWorkers::kWorkers,
-             [&](Value number) {
-               setIndices(sequential, number, writer);
-               writer.writeBody();
-             });
-}
-
 std::string LoopCode::items() const {
-  SmallVector<StringRef> divided = extentsOf(parallel);
-  const std::string count = std::to_string(workerCount());
-  if (workers)
-    divided.push_back(count);
-  return "ceildiv(" + productOfExtents(divided) + "," + std::to_string(kThreads) + ")";
+  return "ceildiv(" + productOfExtents(parallelExtents()) + "," + std::to_string(kThreads) + ")";
 }
 
 void LoopCode::write(KernelFunction &function, Value block) {
   fn = &function;
   KernelBuilder &b = fn->b;
   // A grid has up to 2^31 CTAs of many threads each.
-  Value count = b.wide(Num(workerCount()));
-  Value total = b.createOrFold<arith::MulIOp>(fn->wideProduct(extentsOf(parallel)), count);
+  Value total = fn->wideProduct(parallelExtents());
   Value index = b.create<arith::AddIOp>(b.create<arith::MulIOp>(block, b.wide(kThreads)),
                                         b.wide(b.threadIndex()));
-  Num worker =
-      b.fromValue(b.create<arith::TruncIOp>(b.i32(), b.create<arith::RemUIOp>(index, count)));
   RegionWriter writer(*fn, loop.getBody().front());
-  writer.accumulate = [&](AccumulateOp sum, RegionWriter &w) {
-    w.addToMemory(sum, workers ? workers->slotsOf(sum.getBuffer()) : Value(), worker);
-  };
+  writer.accumulate = [](AccumulateOp sum, RegionWriter &w) { w.addToMemory(sum); };
   b.ifThen(b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, index, total), [&] {
-    setIndices(parallel, b.create<arith::DivUIOp>(index, count), writer);
-    if (workers)
-      writeShare(worker, writer);
-    else
-      writeFrom(0, writer);
+    setIndices(index, writer);
+    writeFrom(0, writer);
   });
 }
 
@@ -260,12 +225,8 @@ void LoopCode::write(KernelFunction &function, Value block) {
 void lowerLoops(StageOp stage, MutableArrayRef<LoopCode> loops, unsigned number) {
   const std::string suffix = number ? "_" + std::to_string(number) : "";
   llvm::SetVector<Value> buffers;
-  SmallVector<LoopWorkers::Slots> slots;
-  for (const LoopCode &loop : loops) {
+  for (const LoopCode &loop : loops)
     buffers.insert_range(loop.getBuffers());
-    if (loop.getWorkers())
-      llvm::append_range(slots, loop.getWorkers()->slots);
-  }
   KernelBuilder b(stage.getLoc(), stage.getContext());
   KernelFunction fn(stage, suffix, buffers.getArrayRef(), kThreads, b);
   Value block = b.wide(b.blockIndex());
@@ -280,8 +241,6 @@ void lowerLoops(StageOp stage, MutableArrayRef<LoopCode> loops, unsigned number)
     block = b.createOrFold<arith::SubIOp>(block, count);
     items += (items.empty() ? "" : "+") + loop.items();
   }
-  LoopWorkers::addBeginStage(stage, suffix, slots);
-  LoopWorkers::addSumStage(stage, suffix, slots);
   fn.finish(stage, items, /*sharedBytes=*/0);
 }
 

@@ -5,6 +5,7 @@
 
 #include "passes/ToGPU/Emitters.h"
 #include "passes/ToGPU/Folds.h"
+#include "passes/ToGPU/ToGPU.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SetVector.h"
@@ -36,6 +37,7 @@ static void addSlots(StageOp stage, const Twine &name, Value slots, Value target
   Value value = ReadOp::create(builder, loc, builder.getF32Type(), slots, at, /*inbounds=*/true);
   AccumulateOp::create(builder, loc, value, target, to);
   YieldOp::create(builder, loc);
+  divideLoops(sum);
 }
 
 PairSums::PairSums(StageOp stage, const GpuSchedule &schedule)

@@ -15,9 +15,8 @@ namespace gpu {
 
 /// Reports, at its place, what of a stage with a stream has no fragment kernel.
 LogicalResult checkStage(StageOp stage, const GpuSchedule &schedule);
-/// Values over r that the stream uses and that are computed, not loaded, get a stage of their own
-/// where the stream's inner side is r: every CTA would compute them again.
-void hoistRowValues(StageOp stage);
+/// What pe-divide-loops does to one stage; one without loops remains as it is.
+void divideLoops(StageOp stage);
 /// A stage with a stream: writes its kernel and its launch; the stage remains.
 void lowerStreamStage(StageOp stage, const GpuSchedule &schedule);
 /// Replaces functions that PTX has no accurate instruction for by calls of the device library.

@@ -1,8 +1,8 @@
-// RUN: pe-opt %examples/nope.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-tile-to-gpu | FileCheck %s
-// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-tile-to-gpu | FileCheck %s --check-prefix=STICK
-// RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-tile-to-gpu | FileCheck %s --check-prefix=TABLE
-// RUN: pe-opt %examples/fire_gelu.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-tile-to-gpu | FileCheck %s --check-prefix=LOOP
-// RUN: pe-opt %examples/fire.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-tile-to-gpu | FileCheck %s --check-prefix=FIRE
+// RUN: pe-opt %examples/nope.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values --pe-divide-loops --pe-tile-to-gpu | FileCheck %s
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=STICK
+// RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=TABLE
+// RUN: pe-opt %examples/fire_gelu.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=LOOP
+// RUN: pe-opt %examples/fire.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=FIRE
 // RUN: not pe-opt %examples/nope.mlir --pe-to-tile-pipeline --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=SCHEDULE
 
 // Kernels stand in one module, launches in the plan. Columns own the backward: dQ is summed across

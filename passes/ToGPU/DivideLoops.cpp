@@ -1,0 +1,333 @@
+//===- DivideLoops.cpp - the pass pe-divide-loops -------------------------===//
+#include "passes/ToGPU/ToGPU.h"
+
+#include "passes/ToGPU/KernelFunction.h"
+#include "passes/ToGPU/ScalarStages.h"
+#include "passes/ToLoops/ScalarStage.h"
+#include "passes/ToLoops/StageFunction.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
+#include <cmath>
+
+#define DEBUG_TYPE "pe-divide-loops"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+namespace mlir::tile {
+#define GEN_PASS_DEF_PEDIVIDELOOPSPASS
+#include "passes/ToGPU/Passes.h.inc"
+} // namespace mlir::tile
+
+/// The number does not depend on sizes or machine, so results do not either.
+static constexpr int64_t kWorkers = 256;
+
+//===- Which loops ----------------------------------------------------------------===//
+
+/// The number that an extent is, or nothing where it is known at run time only.
+static std::optional<int64_t> constantOf(StringRef extent) {
+  int64_t size;
+  return extent.getAsInteger(10, size) ? std::nullopt : std::optional(size);
+}
+
+/// Whether it is known, or a number of heads or batch entries; rows, columns and distances are not.
+static bool isFew(StringRef extent) {
+  return constantOf(extent) || extent == "hq" || extent == "hkv" || extent == "b";
+}
+
+/// Constant extents multiplied; those that are not constant do not count.
+static int64_t constantProduct(ArrayRef<StringRef> extents) {
+  int64_t product = 1;
+  for (StringRef extent : extents)
+    product *= constantOf(extent).value_or(1);
+  return product;
+}
+
+static SmallVector<StringRef> extentsOf(Value buffer) {
+  SmallVector<StringRef> extents;
+  for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents())
+    extents.push_back(extent.getValue());
+  return extents;
+}
+
+namespace {
+
+/// What a loop adds to, and the workers' elements in place of it: [workers, extents of the
+/// target...].
+struct Slots {
+  Value target, buffer;
+  Reduction kind;
+};
+
+} // namespace
+
+using Targets = llvm::MapVector<Value, Reduction>;
+
+/// The buffers that the loop adds to, if that is all it does with what it changes.
+static std::optional<Targets> findTargets(ForeachOp loop) {
+  Targets targets;
+  bool others = false;
+  loop.walk([&](Operation *op) {
+    others |= isa<WriteOp>(op);
+    if (auto sum = dyn_cast<AccumulateOp>(op)) {
+      auto [target, isNew] = targets.insert({sum.getBuffer(), sum.getKind()});
+      others |= target->second != sum.getKind();
+    }
+  });
+  loop.walk([&](ReadOp read) { others |= targets.contains(read.getBuffer()); });
+  if (others || targets.empty())
+    return std::nullopt;
+  return targets;
+}
+
+/// Whether the workers' elements of a target are few, and nothing behind the loop in its stage
+/// reads the target before the workers' elements are there.
+static bool canDivide(Value target, StageOp stage, ForeachOp loop) {
+  constexpr int64_t kManyElements = 4096;
+  SmallVector<StringRef> slot = extentsOf(target);
+  if (!llvm::all_of(slot, isFew) || constantProduct(slot) > kManyElements)
+    return false;
+  return llvm::none_of(target.getUsers(), [&](Operation *user) {
+    auto other = user->getParentOfType<ForeachOp>();
+    return other && other != loop && other->getParentOp() == stage &&
+           loop->isBeforeInBlock(other) && !isa<AccumulateOp>(user);
+  });
+}
+
+/// The buffers that a loop adds to, if it is long, has too few parallel indices, and may be
+/// divided; else none.
+static Targets targetsOfLongSum(StageOp stage, ForeachOp loop,
+                                const llvm::SmallBitVector &parallel) {
+  constexpr int64_t kManyThreads = 1024;
+  SmallVector<StringRef> divided;
+  bool isLong = false;
+  auto extents = getStrings(stage.getOver());
+  llvm::append_range(extents, getStrings(loop.getOver()));
+  for (auto [index, extent] : llvm::enumerate(extents)) {
+    if (parallel[index])
+      divided.push_back(extent);
+    else
+      isLong |= !constantOf(extent);
+  }
+  const bool hasThreads = !llvm::all_of(divided, isFew) || constantProduct(divided) >= kManyThreads;
+  if (!isLong || hasThreads)
+    return {};
+  std::optional<Targets> targets = findTargets(loop);
+  if (!targets ||
+      !llvm::all_of(*targets, [&](auto &entry) { return canDivide(entry.first, stage, loop); }))
+    return {};
+  return std::move(*targets);
+}
+
+//===- Rewriting --------------------------------------------------------------------===//
+
+static Slots makeSlots(StageOp stage, Value target, Reduction kind) {
+  SmallVector<std::string> extents = {std::to_string(kWorkers)};
+  for (StringRef extent : extentsOf(target))
+    extents.push_back(extent.str());
+  // Numbered by what has been made for the stage before.
+  auto plan = stage->getParentOfType<PlanOp>();
+  const std::string name = (plan.getSymName() + "_" + stage.getSymName() + "_workers").str();
+  const int64_t number = llvm::count_if(
+      plan.getOps<BufferOp>(), [&](BufferOp buffer) { return buffer.getName().starts_with(name); });
+  Value buffer =
+      tile::gpu::addTemporary(stage, "_workers" + Twine(number), extents, elementOf(target),
+                              /*zero=*/kind == Reduction::Add);
+  return {target, buffer, kind};
+}
+
+/// The indices of a stage's items become indices of its loops: a loop divides them as its others.
+static void moveItemsIntoLoops(StageOp stage) {
+  Builder builder(stage.getContext());
+  const auto over = getStrings(stage.getOver());
+  for (auto loop : stage.getBody().front().getOps<ForeachOp>()) {
+    SmallVector<StringRef> extents(over);
+    llvm::append_range(extents, getStrings(loop.getOver()));
+    loop.setOverAttr(builder.getStrArrayAttr(extents));
+  }
+  stage.setOverAttr(builder.getStrArrayAttr({}));
+}
+
+/// The size as an i64: an extent fits in 32 bits, a product of them need not.
+static Value wideSize(OpBuilder &builder, Location loc, StringRef extent) {
+  Value size = SizeOp::create(builder, loc, builder.getIndexType(), extent);
+  return arith::IndexCastOp::create(builder, loc, builder.getI64Type(), size);
+}
+
+/// The loop with its parallel indices and a worker, who takes every 256th of the other iterations
+/// and adds to elements of its own.
+static void divideLoop(ForeachOp loop, const llvm::SmallBitVector &parallel,
+                       ArrayRef<Slots> slots) {
+  OpBuilder builder(loop);
+  Location loc = loop.getLoc();
+  const auto extents = getStrings(loop.getOver());
+  const std::string workers = std::to_string(kWorkers);
+  SmallVector<StringRef> divided;
+  for (auto [index, extent] : llvm::enumerate(extents))
+    if (parallel[index])
+      divided.push_back(extent);
+  divided.push_back(workers);
+  auto made = ForeachOp::create(builder, loc, builder.getStrArrayAttr(divided));
+  Block &body = made.getBody().emplaceBlock();
+  for (size_t i = 0; i < divided.size(); ++i)
+    body.addArgument(builder.getIndexType(), loc);
+  builder.setInsertionPointToStart(&body);
+  Type i64 = builder.getI64Type();
+  SmallVector<Value> sizes(extents.size());
+  Value count = arith::ConstantIntOp::create(builder, loc, i64, 1);
+  for (auto [index, extent] : llvm::enumerate(extents))
+    if (!parallel[index]) {
+      sizes[index] = wideSize(builder, loc, extent);
+      count = arith::MulIOp::create(builder, loc, count, sizes[index]);
+    }
+  Value worker = body.getArguments().back();
+  Value first = arith::IndexCastOp::create(builder, loc, i64, worker);
+  Value step = arith::ConstantIntOp::create(builder, loc, i64, kWorkers);
+  auto share = scf::ForOp::create(builder, loc, first, count, step);
+  YieldOp::create(builder, loc);
+  builder.setInsertionPointToStart(share.getBody());
+  // The last index is the fastest.
+  Block &old = loop.getBody().front();
+  IRMapping mapping;
+  Value number = share.getInductionVar();
+  for (size_t i = extents.size(), next = divided.size() - 1; i-- > 0;) {
+    if (parallel[i]) {
+      mapping.map(old.getArgument(i), body.getArgument(--next));
+      continue;
+    }
+    Value index = arith::RemUIOp::create(builder, loc, number, sizes[i]);
+    mapping.map(
+        old.getArgument(i),
+        arith::IndexCastOp::create(builder, loc, builder.getIndexType(), index).getResult());
+    number = arith::DivUIOp::create(builder, loc, number, sizes[i]);
+  }
+  for (Operation &op : old.without_terminator())
+    builder.clone(op, mapping);
+  made.walk([&](AccumulateOp sum) {
+    const Slots *own =
+        llvm::find_if(slots, [&](const Slots &s) { return s.target == sum.getBuffer(); });
+    SmallVector<Value> at = {worker};
+    llvm::append_range(at, sum.getIndices());
+    sum.getBufferMutable().set(own->buffer);
+    sum.getIndicesMutable().assign(at);
+  });
+  loop.erase();
+}
+
+//===- The stages around it -----------------------------------------------------------===//
+
+/// What changes nothing under `kind`.
+static TypedAttr neutralOf(Type type, Reduction kind) {
+  Builder builder(type.getContext());
+  if (auto integer = dyn_cast<IntegerType>(type)) {
+    const unsigned width = integer.getWidth();
+    return builder.getIntegerAttr(type, kind == Reduction::Add   ? APInt::getZero(width)
+                                        : kind == Reduction::Max ? APInt::getSignedMinValue(width)
+                                                                 : APInt::getSignedMaxValue(width));
+  }
+  return builder.getFloatAttr(type, kind == Reduction::Add   ? 0.0
+                                    : kind == Reduction::Max ? -INFINITY
+                                                             : INFINITY);
+}
+
+static Value neutral(OpBuilder &builder, Location loc, const Slots &slots) {
+  return arith::ConstantOp::create(builder, loc, neutralOf(elementOf(slots.buffer), slots.kind));
+}
+
+/// An empty stage like `stage` at the builder's place, which moves inside.
+static void enterStage(OpBuilder &builder, StageOp stage, const Twine &name) {
+  auto made = StageOp::create(builder, stage.getLoc(), (stage.getSymName() + name).str(),
+                              stage.getPhase(), builder.getStrArrayAttr({}), /*pairs=*/Value());
+  builder.setInsertionPointToEnd(&made.getBody().emplaceBlock());
+}
+
+/// In front of `stage`, writes where maxima and minima begin. The plan clears sums.
+static void addBeginStage(StageOp stage, ArrayRef<Slots> slots) {
+  auto isSum = [](const Slots &s) { return s.kind == Reduction::Add; };
+  if (llvm::all_of(slots, isSum))
+    return;
+  OpBuilder builder(stage);
+  Location loc = stage.getLoc();
+  enterStage(builder, stage, "_begin");
+  for (const Slots &s : llvm::make_filter_range(slots, std::not_fn(isSum))) {
+    OpBuilder::InsertionGuard guard(builder);
+    SmallVector<Value> at = tile::gpu::addElementLoop(builder, loc, s.buffer);
+    WriteOp::create(builder, loc, neutral(builder, loc, s), s.buffer, at);
+    YieldOp::create(builder, loc);
+  }
+}
+
+/// The workers' elements at `at`, combined in their order.
+static Value combine(OpBuilder &builder, Location loc, const Slots &slots, ValueRange at) {
+  auto constant = [&](int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value).getResult();
+  };
+  Value begin = neutral(builder, loc, slots);
+  auto workers = scf::ForOp::create(builder, loc, constant(0), constant(kWorkers), constant(1),
+                                    ValueRange{begin});
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(workers.getBody());
+  SmallVector<Value> place = {workers.getInductionVar()};
+  llvm::append_range(place, at);
+  Value part = ReadOp::create(builder, loc, begin.getType(), slots.buffer, place,
+                              /*inbounds=*/true);
+  Value sum = emitReduction(builder, loc, slots.kind, workers.getRegionIterArg(0), part);
+  scf::YieldOp::create(builder, loc, sum);
+  return workers.getResult(0);
+}
+
+/// Behind `stage`, combines the workers' elements with their targets.
+static void addSumStage(StageOp stage, ArrayRef<Slots> slots) {
+  OpBuilder builder(stage->getContext());
+  builder.setInsertionPointAfter(stage);
+  Location loc = stage.getLoc();
+  enterStage(builder, stage, "_workers");
+  for (const Slots &s : slots) {
+    OpBuilder::InsertionGuard guard(builder);
+    SmallVector<Value> at = tile::gpu::addElementLoop(builder, loc, s.target);
+    Value sum = combine(builder, loc, s, at);
+    AccumulateOp::create(builder, loc, sum, s.target, at, s.kind);
+    YieldOp::create(builder, loc);
+  }
+}
+
+void mlir::tile::gpu::divideLoops(StageOp stage) {
+  if (!isScalarStage(stage))
+    return;
+  SmallVector<std::tuple<ForeachOp, llvm::SmallBitVector, SmallVector<Slots>>> divided;
+  SmallVector<Slots> all;
+  for (auto loop : stage.getBody().front().getOps<ForeachOp>()) {
+    llvm::SmallBitVector parallel = parallelIndices(loop);
+    SmallVector<Slots> slots;
+    for (auto [target, kind] : targetsOfLongSum(stage, loop, parallel))
+      slots.push_back(makeSlots(stage, target, kind));
+    llvm::append_range(all, slots);
+    if (!slots.empty())
+      divided.emplace_back(loop, std::move(parallel), std::move(slots));
+  }
+  if (divided.empty())
+    return;
+  moveItemsIntoLoops(stage);
+  for (auto &[loop, parallel, slots] : divided)
+    divideLoop(loop, parallel, slots);
+  addBeginStage(stage, all);
+  addSumStage(stage, all);
+}
+
+namespace {
+
+struct PEDivideLoopsPass : tile::impl::PEDivideLoopsPassBase<PEDivideLoopsPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<StageOp> stages;
+    getOperation().walk([&](StageOp stage) { stages.push_back(stage); });
+    for (StageOp stage : stages)
+      tile::gpu::divideLoops(stage);
+  }
+};
+
+} // namespace

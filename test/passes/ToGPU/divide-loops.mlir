@@ -1,0 +1,169 @@
+// RUN: pe-opt %s --pe-divide-loops | FileCheck %s
+
+// The loop over distances adds to 32 elements per head: no two threads may share it. The head is an
+// index of the written element, so it remains an index of the loop.
+// CHECK-LABEL: tile.plan @sums
+// CHECK: %[[SLOTS:.*]] = tile.buffer "sums_finish_workers0" temporary {zero} : <[256, 32, hq], f64>
+// CHECK-NOT: @finish_begin
+// CHECK: tile.stage @finish finish over [] {
+// CHECK-NEXT: tile.foreach over ["hq", "256"] {
+// CHECK-NEXT: ^bb0(%[[H:.*]]: index, %[[W:.*]]: index):
+// CHECK: %[[SIZE:.*]] = tile.size "r + c - 1" : index
+// CHECK: %[[COUNT:.*]] = arith.muli %{{.*}}, %{{.*}} : i64
+// CHECK: %[[FIRST:.*]] = arith.index_cast %[[W]] : index to i64
+// CHECK: %[[STEP:.*]] = arith.constant 256 : i64
+// CHECK: scf.for %[[N:.*]] = %[[FIRST]] to %[[COUNT]] step %[[STEP]]  : i64 {
+// CHECK: %[[REST:.*]] = arith.remui %[[N]], %{{.*}} : i64
+// CHECK: %[[T:.*]] = arith.index_cast %[[REST]] : i64 to index
+// CHECK: %[[X:.*]] = tile.read %{{.*}}[%[[H]], %[[T]]]
+// CHECK: %[[BUCKET:.*]] = arith.divui %[[T]], %{{.*}} : index
+// CHECK: tile.accumulate %[[X]], %[[SLOTS]][%[[W]], %[[BUCKET]], %[[H]]] : f32 -> <[256, 32, hq], f64>
+// The workers' sums are added in their order.
+// CHECK: tile.stage @finish_workers finish over [] {
+// CHECK-NEXT: tile.foreach over ["32", "hq"] {
+// CHECK-NEXT: ^bb0(%[[E:.*]]: index, %[[HEAD:.*]]: index):
+// CHECK: %[[ZERO:.*]] = arith.constant 0.000000e+00 : f64
+// CHECK: %[[SUM:.*]] = scf.for %[[WORKER:.*]] = %{{.*}} to %c256{{.*}} iter_args(%[[SO:.*]] = %[[ZERO]])
+// CHECK: %[[PART:.*]] = tile.read %[[SLOTS]][%[[WORKER]], %[[E]], %[[HEAD]]] inbounds
+// CHECK: arith.addf %[[SO]], %[[PART]] : f64
+// CHECK: tile.accumulate %[[SUM]], %{{.*}}[%[[E]], %[[HEAD]]] : f64 -> <[32, hq], f64>
+tile.plan @sums attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
+  %T = tile.buffer "t" temporary : !tile.buffer<[hq, t], f32>
+  %G = tile.buffer "g" temporary {zero} : !tile.buffer<[32, hq], f64>
+  tile.stage @finish finish over ["hq"] {
+    tile.foreach over ["r + c - 1"] {
+    ^bb0(%h: index, %t: index):
+      %c8 = arith.constant 8 : index
+      %x = tile.read %T[%h, %t] : !tile.buffer<[hq, t], f32> -> f32
+      %n = arith.divui %t, %c8 : index
+      tile.accumulate %x, %G[%n, %h] : f32 -> !tile.buffer<[32, hq], f64>
+      tile.yield
+    }
+  }
+}
+
+// Two indices are counted as one number, the last fastest. A maximum begins at the lowest number, a
+// minimum at infinity, and their slots are not cleared by the plan.
+// CHECK-LABEL: tile.plan @extremes
+// CHECK: %[[MOST:.*]] = tile.buffer "extremes_reach_workers0" temporary : <[256], i32>
+// CHECK: %[[LEAST:.*]] = tile.buffer "extremes_reach_workers1" temporary : <[256], f32>
+// CHECK: tile.stage @reach_begin prepare over [] {
+// CHECK: arith.constant -2147483648 : i32
+// CHECK-NEXT: tile.write %{{.*}}, %[[MOST]]
+// CHECK: arith.constant 0x7F800000 : f32
+// CHECK-NEXT: tile.write %{{.*}}, %[[LEAST]]
+// CHECK: tile.stage @reach prepare over [] {
+// CHECK: scf.for %[[N:.*]] =
+// CHECK: %[[FAST:.*]] = arith.remui %[[N]], %{{.*}} : i64
+// CHECK-NEXT: %[[J:.*]] = arith.index_cast %[[FAST]] : i64 to index
+// CHECK-NEXT: %[[SLOW:.*]] = arith.divui %[[N]], %{{.*}} : i64
+// CHECK-NEXT: %[[REST:.*]] = arith.remui %[[SLOW]], %{{.*}} : i64
+// CHECK-NEXT: %[[I:.*]] = arith.index_cast %[[REST]] : i64 to index
+// CHECK: tile.read %{{.*}}[%[[I]], %[[J]]]
+// CHECK: tile.accumulate %{{.*}}, %[[MOST]][%{{.*}}] by max : i32
+// CHECK: tile.accumulate %{{.*}}, %[[LEAST]][%{{.*}}] by min : f32
+// CHECK: tile.stage @reach_workers prepare over [] {
+// CHECK: arith.maxsi
+// CHECK: tile.accumulate %{{.*}} by max : i32
+// CHECK: arith.minnumf
+// CHECK: tile.accumulate %{{.*}} by min : f32
+tile.plan @extremes attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
+  %X = tile.buffer "x" argument : !tile.buffer<[b, r], i32>
+  %Y = tile.buffer "y" argument : !tile.buffer<[b, r], f32>
+  %M = tile.buffer "m" temporary {zero} : !tile.buffer<[], i32>
+  %L = tile.buffer "l" temporary {zero} : !tile.buffer<[], f32>
+  tile.stage @reach prepare over ["b"] {
+    tile.foreach over ["r"] {
+    ^bb0(%b: index, %i: index):
+      %x = tile.read %X[%b, %i] : !tile.buffer<[b, r], i32> -> i32
+      tile.accumulate %x, %M[] by max : i32 -> !tile.buffer<[], i32>
+      %y = tile.read %Y[%b, %i] : !tile.buffer<[b, r], f32> -> f32
+      tile.accumulate %y, %L[] by min : f32 -> !tile.buffer<[], f32>
+      tile.yield
+    }
+  }
+}
+
+// What remains as it is: a loop with enough parallel indices; one that reads what it adds to; one
+// that writes; sums of two kinds in one buffer; more than 4096 elements; sums that a loop behind
+// reads; a loop of constant length.
+// CHECK-LABEL: tile.plan @others
+// CHECK-NOT: workers
+// CHECK-NOT: scf.for
+tile.plan @others attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
+  %X = tile.buffer "x" argument : !tile.buffer<[b, r], f32>
+  %C = tile.buffer "c" temporary : !tile.buffer<[r], f64>
+  %S = tile.buffer "s" temporary {zero} : !tile.buffer<[4], f64>
+  %R = tile.buffer "r" temporary {zero} : !tile.buffer<[4], f64>
+  %W = tile.buffer "w" temporary {zero} : !tile.buffer<[4], f64>
+  %K = tile.buffer "k" temporary {zero} : !tile.buffer<[4], f64>
+  %M = tile.buffer "m" temporary {zero} : !tile.buffer<[64, 65], f64>
+  %F = tile.buffer "f" temporary {zero} : !tile.buffer<[4], f64>
+  tile.stage @parallel finish over [] {
+    tile.foreach over ["b", "r"] {
+    ^bb0(%b: index, %i: index):
+      %x = tile.read %X[%b, %i] : !tile.buffer<[b, r], f32> -> f32
+      tile.accumulate %x, %C[%i] : f32 -> !tile.buffer<[r], f64>
+      tile.yield
+    }
+  }
+  tile.stage @reads finish over [] {
+    tile.foreach over ["r"] {
+    ^bb0(%i: index):
+      %c0 = arith.constant 0 : index
+      %x = tile.read %R[%c0] : !tile.buffer<[4], f64> -> f64
+      tile.accumulate %x, %R[%i] : f64 -> !tile.buffer<[4], f64>
+      tile.yield
+    }
+  }
+  tile.stage @writes finish over [] {
+    tile.foreach over ["r"] {
+    ^bb0(%i: index):
+      %c0 = arith.constant 0 : index
+      %x = arith.constant 1.0 : f64
+      tile.write %x, %W[%c0] : f64 -> !tile.buffer<[4], f64>
+      tile.accumulate %x, %S[%i] : f64 -> !tile.buffer<[4], f64>
+      tile.yield
+    }
+  }
+  tile.stage @kinds finish over [] {
+    tile.foreach over ["r"] {
+    ^bb0(%i: index):
+      %x = arith.constant 1.0 : f64
+      tile.accumulate %x, %K[%i] : f64 -> !tile.buffer<[4], f64>
+      tile.accumulate %x, %K[%i] by max : f64 -> !tile.buffer<[4], f64>
+      tile.yield
+    }
+  }
+  tile.stage @many finish over [] {
+    tile.foreach over ["r"] {
+    ^bb0(%i: index):
+      %x = arith.constant 1.0 : f64
+      tile.accumulate %x, %M[%i, %i] : f64 -> !tile.buffer<[64, 65], f64>
+      tile.yield
+    }
+  }
+  tile.stage @followed finish over [] {
+    tile.foreach over ["r"] {
+    ^bb0(%i: index):
+      %x = arith.constant 1.0 : f64
+      tile.accumulate %x, %F[%i] : f64 -> !tile.buffer<[4], f64>
+      tile.yield
+    }
+    tile.foreach over ["4"] {
+    ^bb0(%i: index):
+      %x = tile.read %F[%i] : !tile.buffer<[4], f64> -> f64
+      tile.write %x, %S[%i] : f64 -> !tile.buffer<[4], f64>
+      tile.yield
+    }
+  }
+  tile.stage @short finish over [] {
+    tile.foreach over ["64"] {
+    ^bb0(%i: index):
+      %c0 = arith.constant 0 : index
+      %x = arith.constant 1.0 : f64
+      tile.accumulate %x, %S[%c0] : f64 -> !tile.buffer<[4], f64>
+      tile.yield
+    }
+  }
+}
