@@ -163,27 +163,34 @@ Value LinePart::knownSum(Scalar &s, Value batch, Value head, Value row) {
   return s.select(isEmpty, zero, sum);
 }
 
-/// Per head, what its sums add up to, and the mean of their places weighted by magnitude.
-void LinePart::findRest(TileBuilder &t, Value rest) {
-  t.foreach ({"b", sumHead()}, [&](Scalar &s, ValueRange at) {
-    Type f64 = s.getF64Type();
-    auto total = [&](llvm::function_ref<Value(Scalar &, Value sum, Value place)> element) {
-      return sumOver(s, {axis()}, [&](Scalar &x, ValueRange place) {
-        Value sum = readElement(x, sums, {at[0], at[1], place[0]});
-        return element(x, x.create<arith::ExtFOp>(f64, sum), x.toFloat(place[0], f64));
-      });
+/// Per head, what its sums add up to and the mean of their places weighted by magnitude. Totals are
+/// a stage of their own: they are long sums to few elements, which any number of threads may share.
+Value LinePart::findRest() {
+  Type f64 = context.plan.getF64Type();
+  enum Total { Sum, Size, Moment };
+  Value totals = context.temporary(name + "_totals", {"b", sumHead(), "3"}, f64, /*zero=*/true);
+  TileBuilder t = beginStage(context.plan, name + "_totals", Phase::Finish, {"b", sumHead()});
+  t.foreach ({axis()}, [&](Scalar &s, ValueRange at) {
+    Value sum = s.create<arith::ExtFOp>(f64, readElement(s, sums, at));
+    Value size = s.create<math::AbsFOp>(sum);
+    auto add = [&](Total total, Value value) {
+      accumulateElement(s, value, totals, {at[0], at[1], s.index(total)});
     };
-    Value sum = total([](Scalar &, Value value, Value) { return value; });
-    Value size =
-        total([](Scalar &x, Value value, Value) -> Value { return x.create<math::AbsFOp>(value); });
-    Value moment = total([](Scalar &x, Value value, Value place) {
-      return x.mul(x.create<math::AbsFOp>(value), place);
-    });
-    Value zero = s.number(0.0, f64), isNumber = s.greater(size, zero); // and not NaN
-    writeElement(s, s.select(isNumber, sum, zero), rest, {at[0], at[1], s.index(0)});
-    writeElement(s, s.select(isNumber, s.div(moment, size), zero), rest,
+    add(Sum, sum);
+    add(Size, size);
+    add(Moment, s.mul(size, s.toFloat(at[2], f64)));
+  });
+  Value rest = context.temporary(name + "_rest", {"b", sumHead(), "2"}, f64);
+  TileBuilder means = beginStage(context.plan, name + "_rest", Phase::Finish, {});
+  means.foreach ({"b", sumHead()}, [&](Scalar &s, ValueRange at) {
+    auto read = [&](Total total) { return readElement(s, totals, {at[0], at[1], s.index(total)}); };
+    Value size = read(Size), zero = s.number(0.0, f64);
+    Value isNumber = s.greater(size, zero); // and not NaN
+    writeElement(s, s.select(isNumber, read(Sum), zero), rest, {at[0], at[1], s.index(0)});
+    writeElement(s, s.select(isNumber, s.div(read(Moment), size), zero), rest,
                  {at[0], at[1], s.index(1)});
   });
+  return rest;
 }
 
 /// All of the rest at its place, and zero elsewhere.
@@ -205,12 +212,8 @@ void LinePart::finish() {
   if (!vjp->isActive())
     return;
   const bool addsUpToZero = !rows && attention.isShiftInvariant() && !attention.dLse;
-  Value rest;
-  if (addsUpToZero)
-    rest = context.temporary(name + "_rest", {"b", sumHead(), "2"}, context.plan.getF64Type());
+  Value rest = addsUpToZero ? findRest() : Value();
   TileBuilder t = beginStage(context.plan, name + "_finish", Phase::Finish, {});
-  if (rest)
-    findRest(t, rest);
   SmallVector<StringRef> outer = heads(), inner;
   outer.push_back(axis());
   if (!perBatch)

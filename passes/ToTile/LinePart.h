@@ -52,7 +52,7 @@ private:
   Value emitPrimal(Scalar &s, IRMapping &mapping, ValueRange at);
   void chain(Scalar &s, ValueRange at, Value cotangent);
   Value knownSum(Scalar &s, Value batch, Value head, Value row);
-  void findRest(TileBuilder &t, Value rest);
+  Value findRest();
   Value restAt(Scalar &s, Value rest, Value batch, Value head, Value place);
 
   PlanContext &context;

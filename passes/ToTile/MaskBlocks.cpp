@@ -246,45 +246,21 @@ Value mlir::tile::createBlockStates(PlanContext &context, const std::string &nam
 Value mlir::tile::createReach(PlanContext &context, const std::string &name, Value low,
                               Value high) {
   Type i32 = context.plan.getI32Type();
-  const StringRef extents[] = {"b", "2"};
-  Value parts = context.temporary(name + "_reach_of_rows", {"b", "ceildiv(r,64)", "2"}, i32);
-  Value reach = context.kept(name + "_reach", extents, i32);
+  Value reach = context.kept(name + "_reach", {"b", "2"}, i32);
+  TileBuilder t = beginStage(context.plan, name + "_reach", Phase::Prepare, {"b"});
+  auto number = [&](Scalar &s, int32_t value) -> Value {
+    return s.create<arith::ConstantOp>(s.getI32IntegerAttr(value));
+  };
   // Both are 0 where there is nothing, so that the greatest counts.
-  auto write = [&](Scalar &s, ValueRange numbers, Value buffer, ValueRange at) {
-    for (auto [n, number] : llvm::enumerate(numbers)) {
-      SmallVector<Value> to(at);
-      to.push_back(s.index(n));
-      writeElement(s, s.create<arith::TruncIOp>(i32, number), buffer, to);
-    }
-  };
-  auto larger = [](Scalar &s, ValueRange a, ValueRange b) {
-    return SmallVector<Value>{s.create<arith::MaxSIOp>(a[0], b[0]),
-                              s.create<arith::MaxSIOp>(a[1], b[1])};
-  };
-  TileBuilder t = beginStage(context.plan, name + "_reach_of_rows", Phase::Prepare, {"b"});
-  t.foreach ({"ceildiv(r,64)"}, [&](Scalar &s, ValueRange at) {
-    auto body = [&](Scalar &inner, Value row, ValueRange so) {
-      Value first = toIndex(inner, readElement(inner, low, {at[0], row}));
-      Value end = toIndex(inner, readElement(inner, high, {at[0], row}));
-      Value isEmpty = inner.create<arith::CmpIOp>(arith::CmpIPredicate::sge, first, end);
-      auto unlessEmpty = [&](Value number) {
-        return inner.select(isEmpty, wideNumber(inner, 0), toWide(inner, number));
-      };
-      return larger(inner, so, {unlessEmpty(inner.sub(inner.size("c"), first)), unlessEmpty(end)});
-    };
-    write(s, foldBlock(s, at[1], "r", {wideNumber(s, 0), wideNumber(s, 0)}, body), parts, at);
-  });
-  TileBuilder whole = beginStage(context.plan, name + "_reach", Phase::Prepare, {"b"});
-  whole.foreach ({}, [&](Scalar &s, ValueRange at) {
-    auto loop = s.create<scf::ForOp>(s.index(0), s.size("ceildiv(r,64)"), s.index(1),
-                                     ValueRange{wideNumber(s, 0), wideNumber(s, 0)});
-    Scalar inner(s.getLoc(), OpBuilder::atBlockEnd(loop.getBody()));
-    SmallVector<Value> part;
-    for (int64_t n : {0, 1})
-      part.push_back(toWide(
-          inner, readElement(inner, parts, {at[0], loop.getInductionVar(), inner.index(n)})));
-    inner.create<scf::YieldOp>(larger(inner, loop.getRegionIterArgs(), part));
-    write(s, loop.getResults(), reach, at);
+  t.foreach ({"2"}, [&](Scalar &s, ValueRange at) { writeElement(s, number(s, 0), reach, at); });
+  t.foreach ({"r"}, [&](Scalar &s, ValueRange at) {
+    Value first = readElement(s, low, at), end = readElement(s, high, at);
+    Value isEmpty = s.create<arith::CmpIOp>(arith::CmpIPredicate::sge, first, end);
+    Value columns = s.create<arith::IndexCastOp>(i32, s.size("c"));
+    const Value found[] = {s.create<arith::SubIOp>(columns, first), end};
+    for (auto [n, value] : llvm::enumerate(found))
+      accumulateElement(s, s.select(isEmpty, number(s, 0), value), reach, {at[0], s.index(n)},
+                        Reduction::Max);
   });
   return reach;
 }

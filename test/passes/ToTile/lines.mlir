@@ -10,6 +10,12 @@
 // COLUMN:      tile.stage @attention_backward
 // COLUMN:      %[[SUM:.*]] = tile.reduce add over r
 // COLUMN:      tile.store {{.*}} -> <[b, hkv, c], f32>
+// What the sums of a head add up to, which is 0 but for rounding, is a long sum to three numbers.
+// COLUMN:      tile.stage @attention_term0_totals  finish over ["b", "hkv"]
+// COLUMN:      tile.foreach over ["c"]
+// COLUMN-COUNT-3: tile.accumulate
+// COLUMN:      tile.stage @attention_term0_rest  finish over []
+// COLUMN:      tile.foreach over ["b", "hkv"]
 // COLUMN:      tile.stage @attention_term0_finish  finish
 // COLUMN:      tile.foreach over ["b", "c"]
 

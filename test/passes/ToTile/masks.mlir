@@ -18,9 +18,11 @@
 // CHECK:         tile.write %{{.*}}, %[[LOW]]
 // CHECK:         tile.write %{{.*}}, %[[HIGH]]
 // What they come to over all rows: no key outside it is read.
-// CHECK:       tile.stage @prefix_reach_of_rows  prepare over ["b"]
 // CHECK:       tile.stage @prefix_reach  prepare over ["b"]
 // CHECK:         tile.write %{{.*}}, %[[REACH:[0-9]+]][
+// CHECK:       tile.foreach over ["r"]
+// CHECK:         tile.accumulate %{{.*}}, %[[REACH]][{{.*}}] by max
+// CHECK:         tile.accumulate %{{.*}}, %[[REACH]][{{.*}}] by max
 // CHECK:       %[[PAIRS:.*]] = tile.pairs columns(%[[LOW]], %[[HIGH]] : !tile.buffer<[b, r], i32>, !tile.buffer<[b, r], i32>) within(%[[REACH]] : !tile.buffer<[b, 2], i32>)
 // CHECK-NOT:   states
 // CHECK:       tile.stage @prefix_forward {{.*}} pairs %[[PAIRS]]
