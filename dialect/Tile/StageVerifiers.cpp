@@ -186,11 +186,10 @@ static LogicalResult verifyBodyOps(StageOp stage) {
   Operation *loop = nullptr, *value = nullptr, *stream = nullptr;
   for (Operation &op : stage.getBody().front()) {
     bool isLoop = isa<ForeachOp, FindSegmentsOp>(op);
-    bool scratch = op.getName().getStringRef() == "memref.alloca";
-    if (!isLoop && !hasValue(op) && !isa<SizeOp>(op) && !scratch && !isa<StreamOp>(op) &&
+    if (!isLoop && !hasValue(op) && !isa<SizeOp>(op) && !isa<StreamOp>(op) &&
         !matchPattern(&op, m_Constant())) // stage-C2
-      return op.emitOpError("expected only tile values, a stream, loops, sizes, constants and "
-                            "memref.alloca in a tile.stage (stage-C2)");
+      return op.emitOpError("expected only tile values, a stream, loops, sizes and constants in a "
+                            "tile.stage (stage-C2)");
     if (isa<StreamOp>(op) && stream) // stage-C3
       return op.emitOpError("expected at most one stream in a stage, found a second (stage-C3)");
     stream = isa<StreamOp>(op) ? &op : stream;
@@ -294,6 +293,8 @@ LogicalResult StreamOp::verifyRegions() {
 static bool isScalar(Type type) { return type.isIntOrIndexOrFloat(); }
 
 static bool isScalarOp(Operation *op) {
+  if (isa<ScratchOp>(op))
+    return true;
   if (!llvm::all_of(op->getResultTypes(), isScalar))
     return false;
   if (isa<ReadOp, WriteOp, AccumulateOp, SizeOp, YieldOp>(op))
@@ -308,18 +309,16 @@ LogicalResult mlir::tile::verifyScalarCode(Operation *op, Region &region, String
   auto fromOutside = [&](Value value) { return !region.isAncestor(value.getParentRegion()); };
   WalkResult result = region.walk([&](Operation *inner) -> WalkResult {
     if (!isScalarOp(inner))
-      return inner->emitOpError("expected scalar code: arith, math, scf, memory of the stage and "
-                                "tile.read, write, accumulate, size (")
+      return inner->emitOpError("expected scalar code: arith, math, scf, loads and stores of "
+                                "tile.scratch, tile.read, write, accumulate and size (")
              << label << ")";
     for (Value operand : inner->getOperands()) {
       Operation *source = operand.getDefiningOp();
       if (!fromOutside(operand) || isa<BufferType>(operand.getType()))
         continue;
-      if (!source || !(isa<SizeOp>(source) || matchPattern(source, m_Constant()) ||
-                       source->getName().getStringRef() == "memref.alloca"))
-        return inner->emitOpError(
-                   "expected values of the region, constants, sizes and scratch memory "
-                   "of the stage, found another value from outside (")
+      if (!source || !(isa<SizeOp>(source) || matchPattern(source, m_Constant())))
+        return inner->emitOpError("expected values of the region, constants and sizes, found "
+                                  "another value from outside (")
                << label << ")";
     }
     return WalkResult::advance();
@@ -350,6 +349,18 @@ LogicalResult ForeachOp::verifyRegions() {
 
 LogicalResult SizeOp::verify() {
   return verifyExpression(*this, "size", getExpression(), SizeUse::Scalar, "size-C1");
+}
+
+LogicalResult ScratchOp::verify() {
+  auto type = cast<MemRefType>(getMemory().getType());
+  if (!type.hasStaticShape() || type.getRank() != 1 || !type.getLayout().isIdentity() ||
+      type.getMemorySpace() ||
+      !(type.getElementType().isF32() || type.getElementType().isF64())) // scratch-C1
+    return emitOpError("expected a row of f32 or f64 of constant length, found ")
+           << type << " (scratch-C1)";
+  if (!(*this)->getParentOfType<ForeachOp>() && !(*this)->getParentOfType<MapOp>()) // scratch-C2
+    return emitOpError("expected a place inside a tile.foreach or tile.map (scratch-C2)");
+  return success();
 }
 
 /// The rules that read, write and accumulate share, C1 to C3.

@@ -176,7 +176,7 @@ def Tile_PairsOp : Tile_Op<"pairs", [
 }
 
 def Tile_StageOp : Tile_Op<"stage", [
-    HasParent<"PlanOp">, Symbol, AutomaticAllocationScope, NoTerminator, SingleBlock,
+    HasParent<"PlanOp">, Symbol, NoTerminator, SingleBlock,
     NoRegionArguments]> {
   let summary = "one kernel of the plan";
   let description = [{

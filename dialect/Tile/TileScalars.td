@@ -87,4 +87,21 @@ def Tile_AccumulateOp : Tile_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]
   let hasVerifier = 1;
 }
 
+def Tile_ScratchOp : Tile_Op<"scratch"> {
+  let summary = "memory of one evaluation of scalar code";
+  let description = [{
+    So many f32 or f64 numbers, such as the hidden values of a network. Every evaluation of the region
+    has its own; what they are before they are stored is undefined. `memref.load` and `memref.store`
+    access them. Where and how often it is allocated is the lowering's affair: on the stack, as vectors, or
+    as memory of a thread.
+
+    ```mlir
+    %hidden = tile.scratch : memref<32xf32>
+    ```
+  }];
+  let results = (outs Res<AnyMemRef, "", [MemAlloc]>:$memory);
+  let assemblyFormat = "attr-dict `:` type($memory)";
+  let hasVerifier = 1;
+}
+
 #endif // PE_DIALECT_TILE_SCALARS

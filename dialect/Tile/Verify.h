@@ -15,8 +15,8 @@ namespace mlir::tile {
 LogicalResult verifyExpression(Operation *op, StringRef what, StringRef text, SizeUse use,
                                StringRef label);
 
-/// The code in `region` is scalar: arith, math, scf, memref on the stage's scratch memory, and the
-/// scalar ops of this dialect. From outside it uses constants, sizes and scratch only.
+/// The code in `region` is scalar: arith, math, scf, loads and stores of its scratch memory, and
+/// the scalar ops of this dialect. From outside it uses constants and sizes only.
 LogicalResult verifyScalarCode(Operation *op, Region &region, StringRef label);
 
 /// The extents of `buffer` are any of b, hq and hkv, followed by `last`.

@@ -16,8 +16,9 @@ using namespace mlir::tile::cpu;
 LogicalResult MapEmitter::check(MapOp map, std::string &why) {
   llvm::DenseSet<Value> bounded; // indices that are the same for all rows
   WalkResult result = map.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
-    bool known = isa<scf::ForOp, scf::YieldOp, YieldOp, ReadOp, SizeOp, AccumulateOp>(op) ||
-                 ::pe::math::findScalarOp(op->getName().getStringRef());
+    bool known =
+        isa<scf::ForOp, scf::YieldOp, YieldOp, ReadOp, SizeOp, AccumulateOp, ScratchOp>(op) ||
+        ::pe::math::findScalarOp(op->getName().getStringRef());
     if (auto loop = dyn_cast<scf::ForOp>(op))
       bounded.insert(loop.getInductionVar());
     auto access = [&](ValueRange indices, Value memory) {
@@ -189,8 +190,8 @@ void MapEmitter::emitVector(Operation &op, unsigned level, int64_t vector) {
 /// Evaluates the operations of dependence `level` (less than both) that are not evaluated yet.
 void MapEmitter::emitOps(MapOp map, unsigned level, int64_t vector) {
   for (Operation &op : map.getBody().front().without_terminator()) {
-    if (op.getNumResults() == 0 || dependenceOf(op.getResult(0)) != level || isa<scf::ForOp>(op) ||
-        cacheOf(level, vector).count(op.getResult(0)))
+    if (op.getNumResults() == 0 || dependenceOf(op.getResult(0)) != level ||
+        isa<scf::ForOp, ScratchOp>(op) || cacheOf(level, vector).count(op.getResult(0)))
       continue;
     if (level & kRow)
       emitVector(op, level, vector);
@@ -239,6 +240,8 @@ void MapEmitter::emitInPlace(Operation &op, int64_t vector, AccumulateFn accumul
   auto place = [&](ValueRange indices) {
     return e.fromValue(scalarOf(indices.front())) * Index(e.lanes);
   };
+  if (isa<ScratchOp>(op)) // allocated at its first use
+    return;
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return emitLoop(loop, vector, accumulate);
   if (auto load = dyn_cast<memref::LoadOp>(op)) {

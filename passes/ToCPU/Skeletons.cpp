@@ -11,7 +11,7 @@ using namespace mlir::tile::cpu;
 LogicalResult mlir::tile::cpu::checkStage(StageOp stage, std::string &why) {
   RowInterface interface(stage);
   for (Operation *op : interface.before)
-    if (!isa<LoadOp, ConstantOp, PositionOp, IndexOp, MapOp, ReduceOp, memref::AllocaOp>(op)) {
+    if (!isa<LoadOp, ConstantOp, PositionOp, IndexOp, MapOp, ReduceOp>(op)) {
       why = "it computes more than maps and reductions before the stream";
       return failure();
     }

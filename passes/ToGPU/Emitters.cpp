@@ -26,6 +26,5 @@ void mlir::tile::gpu::emitOp(Scope &scope, Operation *op) {
       .Case([&](NearGradOp o) { emitNearGrad(scope.step(), o); })
       .Case([&](WindowGradOp o) { emitWindowGrad(scope.step(), o); })
       .Case([&](SegmentsGradOp o) { emitSegmentsGrad(scope.step(), o); })
-      .Case([](memref::AllocaOp) {}) // memory of the thread, made where a map uses it
       .Default([](Operation *) { llvm_unreachable("refused by checkStage"); });
 }

@@ -166,7 +166,7 @@ void RegionWriter::addToMemory(AccumulateOp sum) {
 void RegionWriter::write(Operation &op) {
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return writeLoop(loop);
-  if (isa<memref::AllocaOp>(op))
+  if (isa<ScratchOp>(op)) // allocated at its first use
     return;
   if (auto store = dyn_cast<memref::StoreOp>(op))
     return b.store(lookup(store.getValue()), scratchAddress(store.getMemRef(), store.getIndices()));

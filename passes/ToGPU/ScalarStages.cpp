@@ -4,7 +4,6 @@
 #include "passes/ToGPU/Maps.h"
 #include "passes/ToLoops/StageFunction.h"
 
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
 #include <vector>
@@ -326,25 +325,9 @@ void lowerFindSegments(StageOp stage, FindSegmentsOp op) {
   fn.finish(stage, "1", /*sharedBytes=*/0);
 }
 
-/// Scratch memory belongs to a thread: only one loop may use it.
-LogicalResult checkScratch(StageOp stage) {
-  for (auto scratch : stage.getBody().front().getOps<memref::AllocaOp>()) {
-    ForeachOp user;
-    for (Operation *op : scratch->getUsers()) {
-      auto loop = op->getParentOfType<ForeachOp>();
-      if (user && loop != user)
-        return scratch.emitError("expected scratch memory of one loop, found two that use it");
-      user = loop;
-    }
-  }
-  return success();
-}
-
 } // namespace
 
-LogicalResult mlir::tile::gpu::lowerScalarStage(StageOp stage) {
-  if (failed(checkScratch(stage)))
-    return failure();
+void mlir::tile::gpu::lowerScalarStage(StageOp stage) {
   std::vector<LoopCode> group;
   unsigned number = 0;
   auto lowerGroup = [&] {
@@ -366,5 +349,4 @@ LogicalResult mlir::tile::gpu::lowerScalarStage(StageOp stage) {
     group.push_back(std::move(code));
   }
   lowerGroup();
-  return success();
 }

@@ -22,8 +22,8 @@ namespace mlir::tile::gpu {
 /// threads: different values of them never touch the same written element.
 llvm::SmallBitVector parallelIndices(ForeachOp loop);
 
-/// Writes the kernels and launches of a stage of loops; the stage remains. Fails with an error.
-LogicalResult lowerScalarStage(StageOp stage);
+/// Writes the kernels and launches of a stage of loops; the stage remains.
+void lowerScalarStage(StageOp stage);
 
 } // namespace mlir::tile::gpu
 

@@ -13,7 +13,6 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 #define DEBUG_TYPE "pe-tile-to-gpu"
@@ -54,7 +53,7 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
   auto isKnown = [](Operation *op) {
     return isa<ConstantOp, PositionOp, IndexOp, LoadOp, StoreOp, MapOp, DotOp, MaskOp, RandomOp,
                ReduceOp, ScanOp, WindowOp, SegmentsOp, NearOp, WindowGradOp, SegmentsGradOp,
-               NearGradOp, StreamOp, YieldOp, memref::AllocaOp>(op);
+               NearGradOp, StreamOp, YieldOp>(op);
   };
   for (Block *block : {&stage.getBody().front(), &stage.getStream().getBody().front()})
     for (Operation &op : *block)
@@ -111,8 +110,10 @@ private:
   }
 
   LogicalResult lower(StageOp stage) {
-    if (isScalarStage(stage))
-      return tile::gpu::lowerScalarStage(stage);
+    if (isScalarStage(stage)) {
+      tile::gpu::lowerScalarStage(stage);
+      return success();
+    }
     if (!stage.getStream()) {
       if (failed(checkValues(stage)))
         return failure();

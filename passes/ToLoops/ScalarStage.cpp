@@ -37,8 +37,6 @@ static Value lookUp(OpBuilder &builder, Value value, IRMapping &mapping,
   if (Value known = mapping.lookupOrNull(value))
     return known;
   Operation *op = value.getDefiningOp();
-  if (auto scratch = dyn_cast_or_null<memref::AllocaOp>(op))
-    return function.getScratch(scratch);
   assert(op && op->getNumRegions() == 0 && "checked by the verifier");
   IRMapping outside;
   emitScalarOp(builder, *op, outside, function);
@@ -135,6 +133,9 @@ void mlir::tile::emitScalarOp(OpBuilder &builder, Operation &op, IRMapping &mapp
                                       mappedAll(accumulate.getIndices()), accumulate.getBuffer(),
                                       function),
                          accumulate.getKind());
+      })
+      .Case([&](ScratchOp scratch) {
+        mapping.map(scratch.getMemory(), function.getScratch(scratch));
       })
       .Default([&](Operation *) { cloneScalarOp(builder, op, mapping, function); });
 }

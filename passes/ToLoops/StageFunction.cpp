@@ -140,11 +140,12 @@ void StageFunction::bindView(OpBuilder &builder, Value buffer, Value argument, O
   strides[buffer] = std::move(pitches);
 }
 
-Value StageFunction::getScratch(memref::AllocaOp scratch) const {
+Value StageFunction::getScratch(ScratchOp scratch) const {
   Value &copy = scratches[scratch];
   if (!copy) {
     OpBuilder builder = getEntryBuilder();
-    copy = memref::AllocaOp::create(builder, scratch.getLoc(), scratch.getType());
+    copy = memref::AllocaOp::create(builder, scratch.getLoc(),
+                                    cast<MemRefType>(scratch.getMemory().getType()));
   }
   return copy;
 }

@@ -55,8 +55,8 @@ public:
   /// From the insertion point on, views of `buffer` refer, where `isCopy`, to one of its copies in
   /// `copies`, a buffer with one more leading extent: the copy that begins at element `first`.
   void useCopy(OpBuilder &builder, Value buffer, Value copies, Value isCopy, Value first);
-  /// The copy, at the function's entry, of scratch memory that belongs to the stage.
-  Value getScratch(memref::AllocaOp scratch) const;
+  /// Memory of scalar code, allocated at the function's entry: evaluations follow one another.
+  Value getScratch(ScratchOp scratch) const;
   PlanOp getPlan() const { return plan; }
 
   /// The value of a size expression, as an index.

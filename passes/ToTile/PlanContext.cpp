@@ -1,7 +1,6 @@
 //===- PlanContext.cpp - the plan being written ---===//
 #include "passes/ToTile/PlanContext.h"
 
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -137,12 +136,6 @@ Value TileParameters::axisSize(OpBuilder &builder, Location loc, BlockArgument t
   return Scalar(loc, builder).size(parameterOf(tensor).extents()[axis]);
 }
 
-/// Scratch memory belongs to the stage, outside every loop.
 Value TileParameters::scratch(OpBuilder &builder, Location loc, int64_t size, Type element) {
-  Operation *stage = builder.getInsertionBlock()->getParentOp();
-  while (!isa<StageOp>(stage))
-    stage = stage->getParentOp();
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(&stage->getRegion(0).front());
-  return memref::AllocaOp::create(builder, loc, MemRefType::get({size}, element));
+  return ScratchOp::create(builder, loc, MemRefType::get({size}, element));
 }

@@ -60,8 +60,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s prepare over ["hq"] {
     tile.foreach over ["r"] {
     ^bb0(%h: index, %i: index):
-      // expected-error @below {{expected scalar code: arith, math, scf, memory of the stage and tile.read, write, accumulate, size (foreach-C4)}}
-      %m = memref.alloca() : memref<4xf32>
+      // expected-error @below {{expected scalar code: arith, math, scf, loads and stores of tile.scratch, tile.read, write, accumulate and size (foreach-C4)}}
+      %m = memref.alloc() : memref<4xf32>
       tile.yield
     }
   }
@@ -275,4 +275,25 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
       tile.yield
     }
   }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s prepare over ["hq"] {
+    tile.foreach over ["r"] {
+    ^bb0(%h: index, %i: index):
+      // expected-error @below {{expected a row of f32 or f64 of constant length, found 'memref<4x4xf32>' (scratch-C1)}}
+      %m = tile.scratch : memref<4x4xf32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{expected a place inside a tile.foreach or tile.map (scratch-C2)}}
+  %m = tile.scratch : memref<4xf32>
+  return
 }

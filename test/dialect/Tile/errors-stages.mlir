@@ -160,7 +160,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     %a = arith.constant 1 : index
-    // expected-error @below {{expected only tile values, a stream, loops, sizes, constants and memref.alloca in a tile.stage (stage-C2)}}
+    // expected-error @below {{expected only tile values, a stream, loops, sizes and constants in a tile.stage (stage-C2)}}
     %b = arith.addi %a, %a : index
   }
 }

@@ -264,7 +264,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     %x = tile.constant 1.0 : !tile.val<[r], f32>
     %y = tile.map(%x) : (!tile.val<[r], f32>) -> !tile.val<[r], f32> {
     ^bb0(%a: f32):
-      // expected-error @below {{expected scalar code: arith, math, scf, memory of the stage and tile.read, write, accumulate, size (map-C8)}}
+      // expected-error @below {{expected scalar code: arith, math, scf, loads and stores of tile.scratch, tile.read, write, accumulate and size (map-C8)}}
       %v = arith.constant dense<1.0> : vector<4xf32>
       tile.yield %a : f32
     }
@@ -287,7 +287,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     %x = tile.constant 1.0 : !tile.val<[r], f32>
     %y = tile.map(%x) : (!tile.val<[r], f32>) -> !tile.val<[r], f32> {
     ^bb0(%a: f32):
-      // expected-error @below {{expected scalar code: arith, math, scf, memory of the stage and tile.read, write, accumulate, size (map-C8)}}
+      // expected-error @below {{expected scalar code: arith, math, scf, loads and stores of tile.scratch, tile.read, write, accumulate and size (map-C8)}}
       %v = vector.broadcast %a : f32 to vector<4xf32>
       %b = vector.extract %v[0] : f32 from vector<4xf32>
       tile.yield %b : f32
