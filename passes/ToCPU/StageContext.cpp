@@ -2,7 +2,6 @@
 #include "passes/ToCPU/StageContext.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -53,15 +52,7 @@ Index StageContext::offset(Value buffer, const Place &place) {
   auto type = cast<BufferType>(buffer.getType());
   Index at = 0;
   for (auto [name, stride] : llvm::zip(type.getExtents(), function.getStrides(buffer))) {
-    const Index *index = llvm::StringSwitch<const Index *>(name.getValue())
-                             .Case("b", &place.b)
-                             .Case("hq", &place.hq)
-                             .Case("hkv", &place.hkv)
-                             .Case("r", &place.r)
-                             .Case("c", &place.c)
-                             .Case("t", &place.t)
-                             .Case("kb", &place.kb)
-                             .Default(nullptr);
+    const Index *index = place.find(name.getValue());
     if (index)
       at = at + *index * e.fromValue(stride);
   }

@@ -10,6 +10,7 @@
 #define PE_PASSES_TOCPU_STAGECONTEXT_H
 
 #include "dialect/Math/KeptPairs.h"
+#include "dialect/Tile/Place.h"
 #include "passes/Schedule/CpuSchedule.h"
 #include "passes/ToCPU/Emitter.h"
 #include "passes/ToLoops/StageFunction.h"
@@ -18,10 +19,7 @@ namespace mlir::tile::cpu {
 
 using Mask = KeptPairs<Index>;
 
-/// The current value of every named index; only those that a buffer's extents name matter.
-struct Place {
-  Index b, hq, hkv, r, c, t, kb;
-};
+using Place = PlaceOf<Index>;
 
 class StageContext {
 public:

@@ -6,7 +6,6 @@
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -186,16 +185,10 @@ Num KernelFunction::rowPitch(Value buffer) {
 
 Value KernelFunction::address(Value buffer, const Place &place) {
   SmallVector<std::optional<Num>> indices;
-  for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents())
-    indices.push_back(llvm::StringSwitch<std::optional<Num>>(extent.getValue())
-                          .Case("b", place.b)
-                          .Case("hq", place.hq)
-                          .Case("hkv", place.hkv)
-                          .Case("r", place.r)
-                          .Case("c", place.c)
-                          .Case("t", place.t)
-                          .Case("kb", place.kb)
-                          .Default(std::nullopt));
+  for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents()) {
+    const Num *index = place.find(extent.getValue());
+    indices.push_back(index ? std::optional(*index) : std::nullopt);
+  }
   return addressOf(buffer, indices);
 }
 

@@ -10,6 +10,7 @@
 #ifndef PE_PASSES_TOGPU_KERNELFUNCTION_H
 #define PE_PASSES_TOGPU_KERNELFUNCTION_H
 
+#include "dialect/Tile/Place.h"
 #include "dialect/Tile/Tile.h"
 #include "passes/ToGPU/KernelBuilder.h"
 
@@ -24,10 +25,7 @@ Value addTemporary(StageOp stage, const Twine &name, ArrayRef<std::string> exten
 /// A `tile.foreach` over the extents of a buffer; `builder` is left in its body. Its indices.
 SmallVector<Value> addElementLoop(OpBuilder &builder, Location loc, Value buffer);
 
-/// The current value of every named index; those that a buffer's extents do not name are ignored.
-struct Place {
-  Num b, hq, hkv, r, c, t, kb;
-};
+using Place = PlaceOf<Num>;
 
 class KernelFunction {
 public:

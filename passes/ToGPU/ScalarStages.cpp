@@ -2,6 +2,7 @@
 #include "passes/ToGPU/ScalarStages.h"
 
 #include "passes/ToGPU/Maps.h"
+#include "passes/ToLoops/ScalarStage.h"
 #include "passes/ToLoops/StageFunction.h"
 
 #include "mlir/IR/Matchers.h"
@@ -268,8 +269,7 @@ Value segmentsScratch(StageOp stage, FindSegmentsOp op) {
                           Role::Temporary, /*zero=*/false);
 }
 
-/// One CTA calls `pe_gpu_find_segments`. Its argument block (runtime/device/cpu/Segments.h), 64-bit
-/// words, is in memory of every thread.
+/// One CTA calls `pe_gpu_find_segments`. Its argument block is in memory of every thread.
 void lowerFindSegments(StageOp stage, FindSegmentsOp op) {
   KernelBuilder b(op.getLoc(), stage.getContext());
   SmallVector<Value> buffers = buffersOf(op, stage);
@@ -282,39 +282,14 @@ void lowerFindSegments(StageOp stage, FindSegmentsOp op) {
   auto generic = [&](Value buffer) -> Value {
     return b.create<LLVM::AddrSpaceCastOp>(pointerType, fn.pointer(buffer));
   };
-  auto pushAddress = [&](Value buffer) {
+  auto address = [&](Value buffer) {
     words.push_back(b.create<LLVM::PtrToIntOp>(i64, generic(buffer)));
   };
-  auto push = [&](const Num &number) { words.push_back(b.wide(number)); };
-  auto pushProduct = [&](ArrayRef<Num> extents) {
-    Value count = b.wide(Num(1));
-    for (const Num &extent : extents)
-      count = b.createOrFold<arith::MulIOp>(count, b.wide(extent));
-    words.push_back(count);
+  auto product = [&](ArrayRef<StringRef> extents) { words.push_back(fn.wideProduct(extents)); };
+  auto number = [&](int64_t value) {
+    words.push_back(b.create<arith::ConstantOp>(b.getI64IntegerAttr(value)));
   };
-  pushAddress(op.getU());
-  pushProduct(ArrayRef<Num>(fn.extents(op.getU())).drop_back());
-  push(fn.extents(op.getU()).back());
-  push(fn.size("max(r+c-1,0)"));
-  pushAddress(op.getV());
-  pushProduct(fn.extents(op.getV()));
-  for (Value table : {op.getKnots(), op.getCoefficients(), op.getCount()})
-    pushAddress(table);
-  SmallVector<Num> extents(fn.extents(op.getCoefficients()));
-  pushProduct(ArrayRef(extents).drop_back(2));
-  push(extents[extents.size() - 2]);
-  push(Num(op.getDegree()));
-  auto tolerance = llvm::bit_cast<int64_t>(op.getTolerance().convertToDouble());
-  words.push_back(b.create<arith::ConstantOp>(b.getI64IntegerAttr(tolerance)));
-  push(Num(op.getLinks().size() / 2));
-  for (auto [i, name] : llvm::enumerate(op.getFunctions().getAsValueRange<StringAttr>())) {
-    Value weight = op.getLinks()[2 * i], bias = op.getLinks()[2 * i + 1];
-    pushAddress(weight);
-    pushAddress(bias);
-    pushProduct(fn.extents(bias));
-    push(fn.extents(weight).size() == 2 ? fn.extents(weight).back() : Num(1));
-    push(Num(static_cast<int64_t>(*symbolizeLinkFunction(name))));
-  }
+  eachWordOf(op, address, product, number);
   Value block = b.create<LLVM::AllocaOp>(pointerType, i64, b.integer(words.size()), 8);
   for (auto [index, word] : llvm::enumerate(words))
     b.create<LLVM::StoreOp>(

@@ -185,48 +185,59 @@ static func::FuncOp declareFindSegments(ModuleOp module) {
   return function;
 }
 
-/// Calls `pe_find_segments` with its argument block: 64-bit words on the stack, addresses among
-/// them, in the order of PeFindSegments.
+void mlir::tile::eachWordOf(FindSegmentsOp op, llvm::function_ref<void(Value)> address,
+                            llvm::function_ref<void(ArrayRef<StringRef>)> product,
+                            llvm::function_ref<void(int64_t)> number) {
+  auto extentsOf = [](Value buffer) {
+    SmallVector<StringRef> names;
+    for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents())
+      names.push_back(extent.getValue());
+    return names;
+  };
+  const SmallVector<StringRef> u = extentsOf(op.getU()), table = extentsOf(op.getCoefficients());
+  address(op.getU());
+  product(ArrayRef(u).drop_back());
+  product(u.back());
+  product({"max(r+c-1,0)"});
+  address(op.getV());
+  product(extentsOf(op.getV()));
+  for (Value buffer : {op.getKnots(), op.getCoefficients(), op.getCount()})
+    address(buffer);
+  product(ArrayRef(table).drop_back(2));
+  product(ArrayRef(table).drop_back().back());
+  number(op.getDegree());
+  number(llvm::bit_cast<int64_t>(op.getTolerance().convertToDouble()));
+  number(op.getLinks().size() / 2);
+  for (auto [i, name] : llvm::enumerate(op.getFunctions().getAsValueRange<StringAttr>())) {
+    Value weight = op.getLinks()[2 * i], bias = op.getLinks()[2 * i + 1];
+    address(weight);
+    address(bias);
+    product(extentsOf(bias));
+    const SmallVector<StringRef> matrix = extentsOf(weight);
+    product(matrix.size() == 2 ? ArrayRef(matrix.back()) : ArrayRef<StringRef>());
+    number(static_cast<int64_t>(*symbolizeLinkFunction(name)));
+  }
+}
+
+/// Calls `pe_find_segments` with its argument block on the stack.
 static void emitFindSegments(OpBuilder builder, FindSegmentsOp op, const StageFunction &function) {
   Location loc = op.getLoc();
   SmallVector<Value> words;
-  auto push = [&](Value index) { words.push_back(index); };
-  auto pushConstant = [&](int64_t number) {
-    push(arith::ConstantIndexOp::create(builder, loc, number));
+  auto number = [&](int64_t value) {
+    words.push_back(arith::ConstantIndexOp::create(builder, loc, value));
   };
-  auto pushAddress = [&](Value buffer) {
-    push(memref::ExtractAlignedPointerAsIndexOp::create(builder, loc, function.getView(buffer)));
+  auto address = [&](Value buffer) {
+    words.push_back(
+        memref::ExtractAlignedPointerAsIndexOp::create(builder, loc, function.getView(buffer)));
   };
-  auto pushCount = [&](ArrayRef<Value> extents) {
+  auto product = [&](ArrayRef<StringRef> extents) {
     Value count = arith::ConstantIndexOp::create(builder, loc, 1);
-    for (Value extent : extents)
-      count = builder.createOrFold<arith::MulIOp>(loc, count, extent);
-    push(count);
+    for (StringRef extent : extents)
+      count =
+          builder.createOrFold<arith::MulIOp>(loc, count, function.emitSize(builder, loc, extent));
+    words.push_back(count);
   };
-
-  pushAddress(op.getU());
-  pushCount(function.getExtents(op.getU()).drop_back());
-  push(function.getExtents(op.getU()).back());
-  push(function.emitSize(builder, loc, "max(r+c-1,0)"));
-  pushAddress(op.getV());
-  pushCount(function.getExtents(op.getV()));
-  for (Value table : {op.getKnots(), op.getCoefficients(), op.getCount()})
-    pushAddress(table);
-  ArrayRef<Value> extents = function.getExtents(op.getCoefficients());
-  pushCount(extents.drop_back(2));
-  push(extents.drop_back().back());
-  pushConstant(op.getDegree());
-  pushConstant(llvm::bit_cast<int64_t>(op.getTolerance().convertToDouble()));
-  pushConstant(op.getLinks().size() / 2);
-  for (auto [i, name] : llvm::enumerate(op.getFunctions().getAsValueRange<StringAttr>())) {
-    Value weight = op.getLinks()[2 * i], bias = op.getLinks()[2 * i + 1];
-    pushAddress(weight);
-    pushAddress(bias);
-    pushCount(function.getExtents(bias));
-    bool matrix = function.getExtents(weight).size() == 2;
-    matrix ? push(function.getExtents(weight).back()) : pushConstant(1);
-    pushConstant(static_cast<int64_t>(*symbolizeLinkFunction(name)));
-  }
+  eachWordOf(op, address, product, number);
 
   OpBuilder entry = function.getEntryBuilder();
   int64_t count = words.size();

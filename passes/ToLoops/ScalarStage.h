@@ -23,6 +23,13 @@ bool isScalarStage(StageOp stage);
 /// Replaces `stage` by a function and a `tile.launch`.
 LogicalResult lowerScalarStage(StageOp stage);
 
+/// The argument block of `pe_find_segments` (runtime/device/cpu/Segments.h): 64-bit words, each the
+/// address of a buffer, the product of some extents, or a number. Calls one of the three for every
+/// word, in their order.
+void eachWordOf(FindSegmentsOp op, llvm::function_ref<void(Value buffer)> address,
+                llvm::function_ref<void(ArrayRef<StringRef> extents)> product,
+                llvm::function_ref<void(int64_t)> number);
+
 } // namespace mlir::tile
 
 #endif // PE_PASSES_TOLOOPS_SCALARSTAGE_H
