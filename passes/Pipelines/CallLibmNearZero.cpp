@@ -19,6 +19,13 @@ namespace {
 struct PECallLibmNearZeroPass : impl::PECallLibmNearZeroPassBase<PECallLibmNearZeroPass> {
   using Base::Base;
   void runOnOperation() override {
+    // Few programs have one, and a conversion looks at every operation.
+    auto isNearZero = [](Operation *op) {
+      return isa<math::ExpM1Op, math::Log1pOp>(op) ? WalkResult::interrupt()
+                                                   : WalkResult::advance();
+    };
+    if (!getOperation().walk(isNearZero).wasInterrupted())
+      return;
     RewritePatternSet patterns(&getContext());
     populateMathToLibmConversionPatterns(patterns);
     ConversionTarget target(getContext());

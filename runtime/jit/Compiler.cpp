@@ -83,10 +83,11 @@ Status Compilation::parse(const Source &source) {
   return Status::success();
 }
 
-Status Compilation::run(llvm::function_ref<void(OpPassManager &)> build) {
+Status Compilation::run(llvm::function_ref<void(OpPassManager &)> build, Verify verify) {
   PassManager manager(&context, ModuleOp::getOperationName());
+  manager.enableVerifier(verify == Verify::EveryPass);
   build(manager);
-  if (failed(manager.run(*module)))
+  if (failed(manager.run(*module)) || (verify == Verify::Once && failed(mlir::verify(*module))))
     return diagnostics.take("compilation failed without a message; this is a defect of pe");
   return Status::success();
 }

@@ -19,8 +19,12 @@ public:
 
   /// Parses a module; its locations refer to the source's name.
   Status parse(const Source &source);
+  /// When modules are verified: behind every pass, which may have to refuse what the user wrote, or
+  /// once, behind the conversions of code that is ours.
+  enum class Verify { EveryPass, Once };
   /// Runs what `build` adds to a pass manager.
-  Status run(llvm::function_ref<void(mlir::OpPassManager &)> build);
+  Status run(llvm::function_ref<void(mlir::OpPassManager &)> build,
+             Verify verify = Verify::EveryPass);
   mlir::ModuleOp getModule() { return *module; }
   const DiagnosticCollector &getDiagnostics() const { return diagnostics; }
   mlir::MLIRContext &getContext() { return context; }

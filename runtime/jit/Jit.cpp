@@ -174,15 +174,19 @@ Expected<Explanation> lower(Compilation &compilation, const CompileRequest &requ
   Status lowered = compilation.run([&](mlir::OpPassManager &pm) {
     mlir::pe::buildPEToTilePipeline(pm, options);
     mlir::pe::buildTileToFunctionsPipeline(pm, options);
+  });
+  if (!lowered)
+    return lowered.error();
+  auto convert = [&](mlir::OpPassManager &pm) {
     if (request.target == "cuda")
       mlir::pe::buildKernelsToLLVMPipeline(pm);
     else if (isForGpu(request))
       mlir::pe::buildKernelsToEmulatorPipeline(pm);
     else
       mlir::pe::buildFunctionsToLLVMPipeline(pm);
-  });
-  if (!lowered)
-    return lowered.error();
+  };
+  if (Status converted = compilation.run(convert, Compilation::Verify::Once); !converted)
+    return converted.error();
   return explanation;
 }
 
