@@ -178,6 +178,7 @@ def PE_BiasFnOp : PE_BiasOp<"bias_fn",
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
+  let extraClassDeclaration = "bool readsTokens() { return true; }";
 }
 
 #endif // PE_BIASES_TD

@@ -114,7 +114,7 @@ static LogicalResult verifyRead(ReadOp read) {
 
 LogicalResult ContentFnOp::verifyRegions() {
   for (Operation &op : getBody().front())
-    if (isa<MlpEvalOp>(op)) // content_fn-C7
+    if (isa<PiecewiseOpInterface>(op)) // content_fn-C7
       return op.emitOpError("expected no network in a content term (content_fn-C7)");
   if (failed(verifyRegionCode(*this, kForm)))
     return failure();
@@ -122,6 +122,14 @@ LogicalResult ContentFnOp::verifyRegions() {
     if (failed(verifyRead(read)))
       return failure();
   return success();
+}
+
+Value ContentFnOp::buildElement(OpBuilder &builder, Location, const ContentPoint &point,
+                                ValueRange operands) {
+  const PairPoint &pair = point.pair;
+  return cloneRegionCode(builder, getBody(),
+                         {pair.batch, pair.head, pair.query, pair.key, point.dim, point.dims},
+                         operands.take_front(getCaptures().size()));
 }
 
 bool QueryShiftOp::changesQueries() { return true; }
@@ -133,3 +141,5 @@ Value QueryShiftOp::buildElement(OpBuilder &builder, Location loc, const RowPoin
                                ValueRange{point.head, point.dim});
   return arith::AddFOp::create(builder, loc, element, shift);
 }
+
+SmallVector<StringRef> QueryShiftOp::getTensorAxes(Value) { return {"head", "depth"}; }

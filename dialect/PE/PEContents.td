@@ -8,7 +8,8 @@ include "dialect/PE/PETypes.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def PE_ContentFnOp : PE_Op<"content_fn", [
-    Pure, IsolatedFromAbove, SingleBlock, AttrSizedOperandSegments]> {
+    Pure, IsolatedFromAbove, SingleBlock, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<PE_ContentOpInterface>]> {
   let summary = "A vector for every distance, written as scalar code";
   let description = [{
     The region computes element d of a vector P_h(i - j), from batch b, head h (of this call), global
@@ -42,7 +43,7 @@ def PE_ContentFnOp : PE_Op<"content_fn", [
 }
 
 def PE_QueryShiftOp : PE_Op<"query_shift", [
-    Pure, DeclareOpInterfaceMethods<PE_PrologueOpInterface>]> {
+    Pure, DeclareOpInterfaceMethods<PE_PrologueOpInterface, ["getTensorAxes"]>]> {
   let summary = "Adds a vector per head to the queries";
   let description = [{
     A prologue: q_i becomes q_i + u_h, for `shift` u [heads, D]. Content terms read the queries

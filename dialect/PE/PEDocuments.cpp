@@ -35,3 +35,7 @@ Value DocumentsOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint
 DifferenceRange DocumentsOp::getDifferenceRange(ArrayRef<DifferenceRange>) {
   return {.exact = false};
 }
+
+Value DocumentsOp::getDocumentBoundaries() { return getBoundaries(); }
+
+bool DocumentsOp::restartsPositions() { return getRestart(); }

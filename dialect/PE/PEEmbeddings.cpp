@@ -50,7 +50,7 @@ LogicalResult EmbeddingFnOp::verify() {
 
 LogicalResult EmbeddingFnOp::verifyRegions() {
   for (Operation &op : getBody().front())
-    if (isa<GlobalHeadOp, HeadsTotalOp, MlpEvalOp>(op)) // embedding_fn-C7
+    if (isa<GlobalHeadOp, HeadsTotalOp, PiecewiseOpInterface>(op)) // embedding_fn-C7
       return op.emitOpError("expected no heads and no network in an embedding (embedding_fn-C7)");
   return verifyRegionCode(*this, kForm);
 }
@@ -62,6 +62,15 @@ LogicalResult EmbedOp::verify() {
 LogicalResult EmbedGradOp::verify() {
   return verifyDropout(*this, getDropout(), getSeed(), {getCotangent().getType(), "the cotangent"});
 }
+Value EmbeddingFnOp::buildElement(OpBuilder &builder, Location, const TokenPoint &point,
+                                  ValueRange operands) {
+  return cloneRegionCode(builder, getBody(), {point.position, point.dim, point.dims, point.end},
+                         operands);
+}
+
+DictionaryAttr EmbeddingFnOp::getLeastSizes() { return getLeastAttr(); }
+
+int64_t EmbeddingFnOp::getDimsMultiple() { return getWidthMultiple().value_or(1); }
 
 LogicalResult EmbeddingPullbackOp::verify() {
   auto embedding = getEmbedding().getDefiningOp<EmbeddingFnOp>();

@@ -3,10 +3,13 @@
 #define PE_EMBEDDINGS_TD
 
 include "dialect/PE/PEAttributes.td"
+include "dialect/PE/PEInterfaces.td"
 include "dialect/PE/PETypes.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def PE_EmbeddingFnOp : PE_Op<"embedding_fn", [Pure, IsolatedFromAbove, SingleBlock]> {
+def PE_EmbeddingFnOp : PE_Op<"embedding_fn", [
+    Pure, IsolatedFromAbove, SingleBlock,
+    DeclareOpInterfaceMethods<PE_EmbeddingOpInterface, ["getLeastSizes", "getDimsMultiple"]>]> {
   let summary = "A positional embedding, written as scalar code";
   let description = [{
     The region computes the number that is added to dimension d of the token at position p, from p,

@@ -24,6 +24,21 @@ struct PairPoint {
   Value key;   ///< global key position j
 };
 
+/// One element of the vector of a content term. `dim` and `dims` are `index` values.
+struct ContentPoint {
+  PairPoint pair;
+  Value dim;  ///< in [0, dims)
+  Value dims; ///< the size of a head
+};
+
+/// One element of an embedding. All are `index` values.
+struct TokenPoint {
+  Value position; ///< global
+  Value dim;      ///< in [0, dims)
+  Value dims;     ///< the size of a token
+  Value end;      ///< the position after the last token
+};
+
 /// Where one frequency of a rotation is computed. All values are `index`.
 struct RotationPoint {
   Value head;   ///< head of this call

@@ -23,7 +23,105 @@ def PE_ScalarOpInterface : OpInterface<"ScalarOpInterface"> {
     }],
     "::mlir::Value", "buildScalar",
     (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
-         "const ::mlir::pe::PairPoint &":$point, "::mlir::ValueRange":$operands)>];
+         "const ::mlir::pe::PairPoint &":$point, "::mlir::ValueRange":$operands)>,
+    InterfaceMethod<[{
+      Whether its tensors may be data over tokens, of any rank (`pe.axes`), which it reads at the
+      global positions of `point`. Otherwise each holds one number for all heads or one per head.
+    }],
+    "bool", "readsTokens", (ins), "", "return false;">];
+}
+
+def PE_ScoreOpInterface : OpInterface<"ScoreOpInterface"> {
+  let cppNamespace = "::mlir::pe";
+  let description = [{
+    A function of the score (`score(%s)` of `pe.attention`): what scale * <R_i q_i, R_j k_j> becomes
+    at a pair before biases are added, in natural units. The op makes one `!pe.score` and becomes a
+    `pe.score_fn`; the derivatives with respect to the score and to the op's tensors follow from its
+    code. A cap:
+
+    ```cpp
+    Value CapOp::buildScore(OpBuilder &builder, Location loc, const PairPoint &point, Value score,
+                            ValueRange operands) {
+      ScalarBuilder f(builder, loc, point);
+      return f.scale(30.0, f.create<math::TanhOp>(f.scale(1.0 / 30.0, score)));
+    }
+    ```
+  }];
+  let methods = [InterfaceMethod<[{
+      Emits the new f32 score at `point`, given the old one. `operands` are tensors like the op's
+      operands, of any rank. What may be emitted is what ScalarOpInterface says.
+    }],
+    "::mlir::Value", "buildScore",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+         "const ::mlir::pe::PairPoint &":$point, "::mlir::Value":$score,
+         "::mlir::ValueRange":$operands)>];
+}
+
+def PE_ContentOpInterface : OpInterface<"ContentOpInterface"> {
+  let cppNamespace = "::mlir::pe";
+  let description = [{
+    A content term (`content(%c)` of `pe.attention`): vectors P_h(i - j), of which the attention adds
+    scale * <q_i + shift_h, P_h(i - j)> to the scores. The op makes one `!pe.content` and becomes a
+    `pe.content_fn`; class, cost and gradients follow from its code, which may depend on i and j
+    through i - j alone. Vectors of a table over the distance, [rows, D]:
+
+    ```cpp
+    Value NearVectorsOp::buildElement(OpBuilder &builder, Location loc, const ContentPoint &point,
+                                      ValueRange operands) {
+      ScalarBuilder f(builder, loc, point.pair);
+      Value last = f.constantInt(8), first = f.constantInt(0);
+      Value row = f.create<arith::MinSIOp>(f.create<arith::MaxSIOp>(f.difference(), first), last);
+      return f.read(operands[0], {f.toIndex(row), point.dim});
+    }
+    ```
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Emits element `point.dim` of the vector P_h(i - j), an f32. `operands` are tensors like the op's
+      operands; those that getShift and getProjection name are null. What may be emitted is what
+      ScalarOpInterface says, without networks.
+    }],
+    "::mlir::Value", "buildElement",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+         "const ::mlir::pe::ContentPoint &":$point, "::mlir::ValueRange":$operands)>,
+    InterfaceMethod<"An operand [heads, D] that is added to the queries first, or null.",
+      "::mlir::Value", "getShift", (ins), "", "return {};">,
+    InterfaceMethod<[{An operand [D, D] that the sum of queries and shift is multiplied with, or
+      null.}],
+      "::mlir::Value", "getProjection", (ins), "", "return {};">];
+}
+
+def PE_EmbeddingOpInterface : OpInterface<"EmbeddingOpInterface"> {
+  let cppNamespace = "::mlir::pe";
+  let description = [{
+    An embedding (`pe.embed %x, %e`): the number that is added to dimension d of the token at
+    position p. The op makes one `!pe.embedding` and becomes a `pe.embedding_fn`: values are computed
+    in float64 and rounded once, and gradients of the op's tensors are derived. A row per position:
+
+    ```cpp
+    Value RowsOp::buildElement(OpBuilder &builder, Location loc, const TokenPoint &point,
+                               ValueRange operands) {
+      return ReadOp::create(builder, loc, builder.getF32Type(), operands[0],
+                            ValueRange{point.position, point.dim});
+    }
+    ```
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Emits the f32 element at `point`. `operands` are tensors like the op's operands; every unknown
+      size of theirs counts `model`, `query` or something of a name of its own (`pe.axes`). What may
+      be emitted is what ScalarOpInterface says, without heads and networks.
+    }],
+    "::mlir::Value", "buildElement",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+         "const ::mlir::pe::TokenPoint &":$point, "::mlir::ValueRange":$operands)>,
+    InterfaceMethod<[{
+      The least sizes of named axes as expressions over n, like `least` of `pe.embedding_fn`; null
+      where what is read at p says enough.
+    }],
+    "::mlir::DictionaryAttr", "getLeastSizes", (ins), "", "return {};">,
+    InterfaceMethod<"What the number of dimensions must be a multiple of.",
+      "int64_t", "getDimsMultiple", (ins), "", "return 1;">];
 }
 
 def PE_MaskOpInterface : OpInterface<"MaskOpInterface"> {
@@ -58,7 +156,19 @@ def PE_MaskOpInterface : OpInterface<"MaskOpInterface"> {
          "::llvm::ArrayRef<::mlir::pe::KeyInterval>":$operands,
          "::llvm::function_ref<::mlir::Value(::mlir::Value, ::mlir::ValueRange)>":$read), "", [{
       return ::mlir::pe::intervalOfRange(builder, loc, row, $_op.getDifferenceRange({}));
-    }]>];
+    }]>,
+    InterfaceMethod<[{
+      The operand, an i32 tensor [boundaries], that says where documents begin, of a mask that keeps
+      the pairs of one document: document n has the positions from element n up to and without
+      element n + 1. Null for any other mask. The mask then becomes an interval of every row, and a
+      call's boundaries are checked.
+    }],
+    "::mlir::Value", "getDocumentBoundaries", (ins), "", "return {};">,
+    InterfaceMethod<[{
+      Whether positions count from the beginning of each of these documents wherever a formula reads
+      them.
+    }],
+    "bool", "restartsPositions", (ins), "", "return false;">];
 }
 
 def PE_RotationOpInterface : OpInterface<"RotationOpInterface"> {
@@ -120,7 +230,13 @@ def PE_PrologueOpInterface : OpInterface<"PrologueOpInterface"> {
       "::mlir::Value", "buildElement",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
            "const ::mlir::pe::RowPoint &":$point, "::mlir::Value":$element,
-           "::mlir::ValueRange":$operands)>];
+           "::mlir::ValueRange":$operands)>,
+    InterfaceMethod<[{
+      What the axes of tensor operand `operand` have to count, as words of `pe.axes`; its sizes are
+      then unknown. Empty: anything.
+    }],
+      "::llvm::SmallVector<::llvm::StringRef>", "getTensorAxes", (ins "::mlir::Value":$operand), "",
+      "return {};">];
 }
 
 def PE_PiecewiseOpInterface : OpInterface<"PiecewiseOpInterface"> {

@@ -121,3 +121,27 @@ MaskOrOp::buildKeyInterval(OpBuilder &builder, Location loc, const PairPoint &ro
   std::optional<DifferenceRange> range = pe::getDifferenceRange(getResult());
   return range ? intervalOfRange(builder, loc, row, *range) : std::nullopt;
 }
+
+//===----------------------------------------------------------------------===//
+// Masks of a range
+//===----------------------------------------------------------------------===//
+
+Value mlir::pe::createRangeMask(OpBuilder &builder, Location loc, const DifferenceRange &range) {
+  Type type = builder.getType<MaskType>();
+  Value mask;
+  auto keep = [&](Value part) {
+    mask = mask ? MaskAndOp::create(builder, loc, type, mask, part).getResult() : part;
+  };
+  IntegerAttr left, right;
+  if (range.min >= 1)
+    keep(StrictCausalOp::create(builder, loc, type));
+  else if (range.min == 0)
+    keep(CausalOp::create(builder, loc, type));
+  else if (range.min != DifferenceRange::kUnboundedMin)
+    right = builder.getI64IntegerAttr(1 - range.min);
+  if (range.max >= 0 && range.max != DifferenceRange::kUnboundedMax)
+    left = builder.getI64IntegerAttr(range.max + 1);
+  if (left || right)
+    keep(SlidingWindowOp::create(builder, loc, type, left, right));
+  return mask;
+}

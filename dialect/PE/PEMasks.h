@@ -9,4 +9,11 @@
 #define GET_OP_CLASSES
 #include "dialect/PE/PEMasks.h.inc"
 
+namespace mlir::pe {
+
+/// A mask of positions alone that keeps `range` and perhaps more; null where that is everything.
+Value createRangeMask(OpBuilder &builder, Location loc, const DifferenceRange &range);
+
+} // namespace mlir::pe
+
 #endif // PE_DIALECT_PE_PEMASKS_H

@@ -76,7 +76,7 @@ def PE_MaskFnOp : PE_MaskOp<"mask_fn", ["buildKeyInterval"], [IsolatedFromAbove,
   let hasRegionVerifier = 1;
 }
 
-def PE_DocumentsOp : PE_MaskOp<"documents"> {
+def PE_DocumentsOp : PE_MaskOp<"documents", ["getDocumentBoundaries", "restartsPositions"]> {
   let summary = "Keys of the query's own document, of documents packed into one sequence";
   let description = [{
     Document n has the positions from boundaries[n] up to and without boundaries[n + 1]; boundaries

@@ -170,8 +170,8 @@ LogicalResult mlir::pe::verifyRegionArguments(Operation *op, const RegionForm &f
 
 LogicalResult mlir::pe::verifyScalarOp(Operation &op, StringRef label) {
   StringRef name = op.getName().getStringRef();
-  const bool isPE = isa<ReadOp, AxisSizeOp, MlpEvalOp, CosineSumEvalOp, SumOp, GlobalHeadOp,
-                        HeadsTotalOp, PiecewiseOpInterface>(op);
+  const bool isPE = isa<ReadOp, AxisSizeOp, CosineSumEvalOp, SumOp, GlobalHeadOp, HeadsTotalOp,
+                        PiecewiseOpInterface>(op);
   const bool isKnown =
       isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect()) || isPE;
   const bool areNumbers =

@@ -25,3 +25,9 @@ void ScoreFnOp::print(OpAsmPrinter &printer) { printScalarRegion(printer, *this)
 
 LogicalResult ScoreFnOp::verify() { return verifyRegionArguments(*this, kForm); }
 LogicalResult ScoreFnOp::verifyRegions() { return verifyRegionCode(*this, kForm); }
+
+Value ScoreFnOp::buildScore(OpBuilder &builder, Location, const PairPoint &point, Value score,
+                            ValueRange operands) {
+  return cloneRegionCode(builder, getBody(),
+                         {score, point.batch, point.head, point.query, point.key}, operands);
+}

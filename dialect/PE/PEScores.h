@@ -2,7 +2,7 @@
 #ifndef PE_DIALECT_PE_PESCORES_H
 #define PE_DIALECT_PE_PESCORES_H
 
-#include "dialect/PE/PEDialect.h"
+#include "dialect/PE/PEInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #define GET_OP_CLASSES

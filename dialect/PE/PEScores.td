@@ -3,10 +3,12 @@
 #define PE_SCORES_TD
 
 include "dialect/PE/PEAttributes.td"
+include "dialect/PE/PEInterfaces.td"
 include "dialect/PE/PETypes.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def PE_ScoreFnOp : PE_Op<"score_fn", [Pure, IsolatedFromAbove, SingleBlock]> {
+def PE_ScoreFnOp : PE_Op<"score_fn", [
+    Pure, IsolatedFromAbove, SingleBlock, DeclareOpInterfaceMethods<PE_ScoreOpInterface>]> {
   let summary = "A function of the score, written as scalar code";
   let description = [{
     The region computes the new score of a pair from the scaled one, s = scale * <R_i q_i, R_j k_j>,

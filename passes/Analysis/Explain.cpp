@@ -82,13 +82,13 @@ struct Operations {
   int64_t all = 0, functions = 0;
 };
 
-/// The multiplications and additions of one output of a network, and its activations.
-Operations operationsOf(MlpEvalOp mlp) {
+/// The multiplications and additions of one output of a chain of layers, and its functions.
+Operations operationsOf(PiecewiseOpInterface op) {
   Operations count;
-  ValueRange layers = mlp.getLayers();
-  for (size_t n = 0; n + 1 < layers.size(); n += 2) {
-    auto weight = cast<RankedTensorType>(layers[n].getType());
-    const bool isLast = n + 2 >= layers.size();
+  const SmallVector<ChainLink> chain = op.getChain();
+  for (auto [n, link] : llvm::enumerate(chain)) {
+    auto weight = cast<RankedTensorType>(link.weight.getType());
+    const bool isLast = n + 1 == chain.size();
     // The last layer has one row per head, of which one is used.
     int64_t size = 1;
     for (auto [axis, extent] : llvm::enumerate(weight.getShape()))
@@ -99,7 +99,7 @@ Operations operationsOf(MlpEvalOp mlp) {
       continue;
     const int64_t units = ShapedType::isDynamic(weight.getDimSize(0)) ? 1 : weight.getDimSize(0);
     count.all += units;
-    if (mlp.getActivation() != Activation::Relu && mlp.getActivation() != Activation::Identity)
+    if (link.function != Activation::Relu && link.function != Activation::Identity)
       count.functions += units;
   }
   return count;
@@ -129,8 +129,8 @@ Operations operationsOf(TermOp term, DifferenceRange range) {
     const unsigned row = Dependence::Batch | Dependence::Head | Dependence::Query;
     if (isCast || op->hasTrait<OpTrait::ConstantLike>() || d.isWithin(row))
       continue;
-    if (auto mlp = dyn_cast<MlpEvalOp>(op)) {
-      Operations own = operationsOf(mlp);
+    if (auto chain = dyn_cast<PiecewiseOpInterface>(op)) {
+      Operations own = operationsOf(chain);
       count.all += own.all;
       count.functions += own.functions;
       continue;

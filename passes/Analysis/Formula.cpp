@@ -113,6 +113,13 @@ StringRef symbolOf(Operation *op) {
       .Default("");
 }
 
+/// What a formula calls the function that a scalar op evaluates: `mlp` for pe.mlp_eval.
+StringRef functionOf(Operation *op) {
+  StringRef name = op->getName().stripDialect();
+  name.consume_back("_eval");
+  return name;
+}
+
 std::string numberOf(double number) {
   return llvm::formatv("{0}", llvm::format("%.6g", number)).str();
 }
@@ -175,9 +182,10 @@ Text Writer::writeOperation(Operation *op) {
           [&](Operation *) { return call("pow", op->getOperands()); })
       .Case<arith::FPToSIOp>([&](Operation *) { return call("int", op->getOperands()); })
       .Case<SumOp>([&](SumOp sum) { return writeSum(sum); })
-      .Case<MlpEvalOp>([&](MlpEvalOp mlp) { return call("mlp", mlp.getX()); })
+      .Case<PiecewiseOpInterface>(
+          [&](PiecewiseOpInterface chain) { return call(functionOf(op), chain.getCoordinate()); })
       .Case<CosineSumEvalOp>(
-          [&](CosineSumEvalOp cosines) { return call("cosine_sum", cosines.getX()); })
+          [&](CosineSumEvalOp cosines) { return call(functionOf(op), cosines.getX()); })
       .Default([&](Operation *) { return call(op->getName().stripDialect(), op->getOperands()); });
 }
 

@@ -22,6 +22,7 @@ void mlir::pe::buildPEPipeline(OpPassManager &pm, const CompileOptions &options)
   PrepareOptions prepare;
   prepare.entry = options.entry;
   populatePreparePipeline(pm, prepare);
+  pm.addNestedPass<func::FuncOp>(createPEExpandFunctionsPass());
   pm.addNestedPass<func::FuncOp>(createPEExpandBiasesPass());
   pm.addNestedPass<func::FuncOp>(createPESplitTermsPass());
   pm.addNestedPass<func::FuncOp>(createPEPlacePositionsPass());

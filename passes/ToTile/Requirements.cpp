@@ -137,9 +137,15 @@ bool readsPositions(func::FuncOp function) {
 /// The boundaries of documents, whatever op reads them.
 static SmallVector<Value> boundariesOf(func::FuncOp function) {
   SmallVector<Value> all;
-  for (Operation &op : function.getBody().front())
-    if (isa<DocumentsOp, DocumentBoundsOp>(op) && !llvm::is_contained(all, op.getOperand(0)))
-      all.push_back(op.getOperand(0));
+  for (Operation &op : function.getBody().front()) {
+    Value boundaries;
+    if (auto bounds = dyn_cast<DocumentBoundsOp>(op))
+      boundaries = bounds.getBoundaries();
+    else if (auto mask = dyn_cast<MaskOpInterface>(op))
+      boundaries = mask.getDocumentBoundaries();
+    if (boundaries && !llvm::is_contained(all, boundaries))
+      all.push_back(boundaries);
+  }
   return all;
 }
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Transforms/ExpandFunctions.h"
 #include "passes/Transforms/Passes.h"
 
 #include "dialect/PE/PEArgumentAttributes.h"
@@ -96,8 +97,7 @@ LogicalResult checkEmbed(EmbedOp embed) {
   if (!llvm::any_of(embed.getOutput().getUsers(), llvm::IsaPred<func::ReturnOp>)) // dataflow-C12
     return embed.emitError() << "expected the sum to be a result of the entry function, found it "
                                 "unused (dataflow-C12)";
-  auto function = embed.getEmbedding().getDefiningOp<EmbeddingFnOp>();
-  if (!function) // dataflow-C13
+  if (!embed.getEmbedding().getDefiningOp<EmbeddingOpInterface>()) // dataflow-C13
     return embed.emitError()
            << "expected an embedding made by pe.embedding_fn, found another value "
               "(dataflow-C13)";
@@ -124,13 +124,13 @@ LogicalResult checkMerge(MergeOp merge) {
 }
 
 /// Captures of an embedding are arguments of the call whose unknown sizes it has.
-LogicalResult checkCaptures(func::FuncOp function, EmbeddingFnOp embedding) {
-  for (Value capture : embedding.getCaptures()) {
+LogicalResult checkCaptures(func::FuncOp function, EmbeddingOpInterface embedding) {
+  for (Value capture : embedding->getOperands()) {
     auto argument = dyn_cast<BlockArgument>(capture);
     if (!argument) // dataflow-C9
-      return embedding.emitError() << "expected captures to be arguments of the entry function, "
-                                      "found the result of another op; write a number into the "
-                                      "formula (dataflow-C9)";
+      return embedding->emitError() << "expected captures to be arguments of the entry function, "
+                                       "found the result of another op; write a number into the "
+                                       "formula (dataflow-C9)";
     auto type = cast<RankedTensorType>(argument.getType());
     auto axes = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "pe.axes");
     for (auto [axis, size] : llvm::enumerate(type.getShape())) {
@@ -188,6 +188,19 @@ LogicalResult checkAxesOfMerge(MergeOp merge, OpOperand &operand, ArrayAttr axes
                     << axes << "; they may be left out (dataflow-C6)";
 }
 
+/// Whether an op reads tensors that hold data over tokens, at the positions of a formula.
+bool readsTokens(Operation *op) {
+  if (auto scalar = dyn_cast<ScalarOpInterface>(op))
+    return scalar.readsTokens();
+  return isa<ScoreOpInterface, MaskOpInterface, EmbeddingOpInterface, ContentOpInterface,
+             PrologueOpInterface>(op);
+}
+
+/// Whether an op reads tensors that a call may leave out.
+bool readsAbsent(Operation *op) {
+  return isa<ScoreOpInterface>(op) || (isa<ScalarOpInterface>(op) && readsTokens(op));
+}
+
 /// Unknown sizes have one meaning, and axes over tokens are indexed by scalar code.
 LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
   auto axes = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "pe.axes");
@@ -226,14 +239,13 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
         return success();
       continue;
     }
-    if (countsTokens && !isa<BiasFnOp, ScoreFnOp, MaskFnOp, EmbeddingFnOp, ContentFnOp,
-                             PrologueOpInterface>(use.getOwner())) // dataflow-C7
+    if (countsTokens && !readsTokens(use.getOwner())) // dataflow-C7
       return use.getOwner()->emitError()
              << "expected an argument of one number per head, found one with pe.axes " << axes
              << "; read it in pe.bias_fn, pe.score_fn or pe.mask_fn (dataflow-C7)";
   }
   if (function.getArgAttr(argument.getArgNumber(), "pe.absent") &&
-      !llvm::all_of(argument.getUsers(), llvm::IsaPred<BiasFnOp, ScoreFnOp>)) // dataflow-C15
+      !llvm::all_of(argument.getUsers(), readsAbsent)) // dataflow-C15
     return mlir::emitError(argument.getLoc())
            << "expected an argument with pe.absent to be read by pe.bias_fn or pe.score_fn alone "
               "(dataflow-C15)";
@@ -249,7 +261,7 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
 /// Captures of a function of the score, or of a mask, are arguments of the call.
 LogicalResult checkCaptures(Operation *op) {
   for (Value capture : op->getOperands())
-    if (!isa<BlockArgument>(capture)) // dataflow-C9
+    if (!isa<MaskType>(capture.getType()) && !isa<BlockArgument>(capture)) // dataflow-C9
       return op->emitError() << "expected captures to be arguments of the entry function, found "
                                 "the result of another op; write a number into the formula "
                                 "(dataflow-C9)";
@@ -257,9 +269,12 @@ LogicalResult checkCaptures(Operation *op) {
 }
 
 /// A content term is a function of the head and i - j.
-LogicalResult checkContent(ContentFnOp content) {
-  Value vector = cast<YieldOp>(content.getBody().front().getTerminator()).getValues()[0];
-  const Dependence on = RegionDependence(content.getBody()).of(vector);
+LogicalResult checkContent(ContentOpInterface content) {
+  OpBuilder builder(content.getContext());
+  OwningOpRef<ContentFnOp> function(createContentFunction(builder, content));
+  Region &body = function->getBody();
+  Value vector = cast<YieldOp>(body.front().getTerminator()).getValues()[0];
+  const Dependence on = RegionDependence(body).of(vector);
   if (on.isWithin(Dependence::Head | Dependence::Difference))
     return success();
   return emitError(vector.getLoc()) // dataflow-C19
@@ -286,9 +301,12 @@ LogicalResult checkQueryTensor(Operation *op, Value tensor, ArrayRef<StringRef> 
 }
 
 LogicalResult checkQueryTensors(Operation *op) {
-  if (auto shift = dyn_cast<QueryShiftOp>(op))
-    return checkQueryTensor(op, shift.getShift(), {"head", "depth"});
-  auto content = dyn_cast<ContentFnOp>(op);
+  if (auto prologue = dyn_cast<PrologueOpInterface>(op))
+    for (Value operand : op->getOperands())
+      if (SmallVector<StringRef> axes = prologue.getTensorAxes(operand);
+          !axes.empty() && failed(checkQueryTensor(op, operand, axes)))
+        return failure();
+  auto content = dyn_cast<ContentOpInterface>(op);
   if (content && (failed(checkQueryTensor(op, content.getShift(), {"head", "depth"})) ||
                   failed(checkQueryTensor(op, content.getProjection(), {"depth", "depth"}))))
     return failure();
@@ -296,15 +314,17 @@ LogicalResult checkQueryTensors(Operation *op) {
 }
 
 /// The boundaries of documents are an argument whose size has a name of its own.
-LogicalResult checkBoundaries(func::FuncOp function, DocumentsOp documents) {
-  auto argument = dyn_cast<BlockArgument>(documents.getBoundaries());
+LogicalResult checkBoundaries(func::FuncOp function, MaskOpInterface documents) {
+  if (!documents.getDocumentBoundaries())
+    return success();
+  auto argument = dyn_cast<BlockArgument>(documents.getDocumentBoundaries());
   auto axes = argument ? function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "pe.axes")
                        : ArrayAttr();
   const bool isNamed = axes && sizeOfAxis(cast<StringAttr>(axes[0]).getValue()).empty() &&
                        ShapedType::isDynamic(cast<ShapedType>(argument.getType()).getDimSize(0));
   if (isNamed)
     return success();
-  return documents.emitError() // dataflow-C21
+  return documents->emitError() // dataflow-C21
          << "expected the boundaries of documents to be an argument of unknown size whose axis has "
             "a "
             "name of its own, such as pe.axes = [\"boundaries\"], found "
@@ -332,22 +352,21 @@ struct CheckDataflowPass : impl::PECheckDataflowPassBase<CheckDataflowPass> {
     for (auto attention : function.getOps<AttentionOp>())
       isValid =
           isValid && succeeded(checkActivations(attention)) && succeeded(checkModes(attention));
-    for (auto score : function.getOps<ScoreFnOp>())
+    for (auto score : function.getOps<ScoreOpInterface>())
       isValid = isValid && succeeded(checkCaptures(score));
-    for (auto mask : function.getOps<MaskFnOp>())
-      isValid = isValid && succeeded(checkCaptures(mask));
-    for (auto documents : function.getOps<DocumentsOp>())
-      isValid = isValid && succeeded(checkBoundaries(function, documents));
+    for (auto mask : function.getOps<MaskOpInterface>())
+      isValid =
+          isValid && succeeded(checkBoundaries(function, mask)) && succeeded(checkCaptures(mask));
     for (auto embed : function.getOps<EmbedOp>())
       isValid = isValid && succeeded(checkEmbed(embed));
     for (auto merge : function.getOps<MergeOp>())
       isValid = isValid && succeeded(checkMerge(merge));
-    for (auto embedding : function.getOps<EmbeddingFnOp>())
+    for (auto embedding : function.getOps<EmbeddingOpInterface>())
       isValid = isValid && succeeded(checkCaptures(function, embedding));
-    for (auto content : function.getOps<ContentFnOp>())
+    for (auto content : function.getOps<ContentOpInterface>())
       isValid = isValid && succeeded(checkContent(content));
     for (Operation &op : function.getBody().front())
-      if (isa<PrologueOpInterface, RotationOpInterface, ContentFnOp>(op))
+      if (isa<PrologueOpInterface, RotationOpInterface, ContentOpInterface>(op))
         isValid = isValid && succeeded(checkTensors(&op)) && succeeded(checkQueryTensors(&op));
     for (BlockArgument argument : function.getArguments())
       isValid = isValid && succeeded(checkAxes(function, argument));

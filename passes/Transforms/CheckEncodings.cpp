@@ -28,8 +28,9 @@ bool isEncoding(Type type) {
 /// Ops a program may consist of: pe's own, ops of external encodings, and constants.
 bool isProgramOp(Operation *op) {
   return isa_and_nonnull<PEDialect>(op->getDialect()) ||
-         isa<ScalarOpInterface, MaskOpInterface, PrologueOpInterface, RotationOpInterface,
-             func::CallOp, func::ReturnOp>(op) ||
+         isa<ScalarOpInterface, ScoreOpInterface, ContentOpInterface, MaskOpInterface,
+             PrologueOpInterface, RotationOpInterface, EmbeddingOpInterface, func::CallOp,
+             func::ReturnOp>(op) ||
          op->hasTrait<OpTrait::ConstantLike>();
 }
 

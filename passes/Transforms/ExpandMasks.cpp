@@ -86,25 +86,6 @@ Value createBoth(OpBuilder &builder, Location loc, Value a, Value b) {
   return MaskAndOp::create(builder, loc, a.getType(), a, b);
 }
 
-/// A mask of positions alone that keeps `range` and perhaps more; null where that is everything.
-Value createRange(OpBuilder &builder, Location loc, const DifferenceRange &range) {
-  Value mask;
-  auto keep = [&](Value part) { mask = mask ? createBoth(builder, loc, mask, part) : part; };
-  Type type = builder.getType<MaskType>();
-  IntegerAttr left, right;
-  if (range.min >= 1)
-    keep(StrictCausalOp::create(builder, loc, type));
-  else if (range.min == 0)
-    keep(CausalOp::create(builder, loc, type));
-  else if (range.min != DifferenceRange::kUnboundedMin)
-    right = builder.getI64IntegerAttr(1 - range.min);
-  if (range.max >= 0 && range.max != DifferenceRange::kUnboundedMax)
-    left = builder.getI64IntegerAttr(range.max + 1);
-  if (left || right)
-    keep(SlidingWindowOp::create(builder, loc, type, left, right));
-  return mask;
-}
-
 void expand(AttentionOp attention) {
   SmallVector<Value> conjuncts, intervals, others;
   for (SmallVector<Value> pending = {attention.getMask()}; !pending.empty();) {
@@ -124,7 +105,7 @@ void expand(AttentionOp attention) {
   // What the ops knew about i - j, their code may not show.
   const DifferenceRange shown = *getDifferenceRange(mask);
   if (shown.min != known.min || shown.max != known.max)
-    if (Value range = createRange(builder, attention.getLoc(), known))
+    if (Value range = createRangeMask(builder, attention.getLoc(), known))
       mask = createBoth(builder, attention.getLoc(), range, mask);
   for (Value interval : llvm::reverse(intervals))
     mask = createBoth(builder, attention.getLoc(), interval, mask);

@@ -66,6 +66,31 @@ def PEExpandBiasesPass : Pass<"pe-expand-biases", "::mlir::func::FuncOp"> {
                            "::mlir::pe::PEDialect"];
 }
 
+def PEExpandFunctionsPass : Pass<"pe-expand-functions", "::mlir::func::FuncOp"> {
+  let summary = "Makes functions of the score, content terms and embeddings regions of scalar code";
+  let description = [{
+    Every op with ScoreOpInterface, ContentOpInterface or EmbeddingOpInterface becomes the
+    `pe.score_fn`, `pe.content_fn` or `pe.embedding_fn` whose region is the op's scalar code, with its
+    tensors as captures. Those that are one already are not changed. Afterwards no pass needs to know
+    such an op.
+
+    ```mlir
+    %s = test.cap(%limit : tensor<?xf32>)
+    // ==>
+    %s = pe.score_fn(%limit : tensor<?xf32>) {
+    ^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index, %t: tensor<?xf32>):
+      %0 = pe.read %t[%h] : tensor<?xf32>
+      %1 = arith.divf %score, %0 : f32
+      %2 = math.tanh %1 : f32
+      %3 = arith.mulf %0, %2 : f32
+      pe.yield %3 : f32
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::pe::PEDialect"];
+}
+
 def PEExpandMasksPass : Pass<"pe-expand-masks", "::mlir::func::FuncOp"> {
   let summary = "Separates what a mask says about whole rows from what it says about pairs";
   let description = [{

@@ -380,8 +380,8 @@ public:
 
 private:
   Value placeLeaf(MaskOpInterface op);
-  Value placeDocuments(DocumentsOp op);
-  Value combine(Operation *op);
+  Value placeDocuments(MaskOpInterface op);
+  Value combine(MaskOpInterface op);
 
   AttentionOp attention;
   const Placement *placement; ///< null: rows and columns
@@ -390,15 +390,16 @@ private:
 };
 
 /// j >= begin[i] and j < end[i], of rows and columns.
-Value MaskPlacer::placeDocuments(DocumentsOp op) {
+Value MaskPlacer::placeDocuments(MaskOpInterface op) {
   Location loc = op.getLoc();
-  Type tensor = op.getBoundaries().getType();
+  Value boundaries = op.getDocumentBoundaries();
+  Type tensor = boundaries.getType();
   auto bounds = placement && placement->restarts
                     ? placement->queries.getDefiningOp<DocumentBoundsOp>()
                     : DocumentBoundsOp();
-  if (!bounds || bounds.getBoundaries() != op.getBoundaries())
-    bounds = DocumentBoundsOp::create(builder, loc, tensor, tensor, op.getBoundaries(), false);
-  auto function = MaskFnOp::create(builder, loc, op.getType(), bounds->getResults());
+  if (!bounds || bounds.getBoundaries() != boundaries)
+    bounds = DocumentBoundsOp::create(builder, loc, tensor, tensor, boundaries, false);
+  auto function = MaskFnOp::create(builder, loc, op->getResult(0).getType(), bounds->getResults());
   Block &block = function.getBody().emplaceBlock();
   block.addArguments(SmallVector<Type>(4, builder.getIndexType()), SmallVector<Location>(4, loc));
   Value begin = block.addArgument(tensor, loc), end = block.addArgument(tensor, loc);
@@ -415,8 +416,8 @@ Value MaskPlacer::placeDocuments(DocumentsOp op) {
 /// Scalar code of rows and columns, into which positions are written. Where they restart, a mask
 /// that is a range of i - j stays what it is.
 Value MaskPlacer::placeLeaf(MaskOpInterface op) {
-  if (auto documents = dyn_cast<DocumentsOp>(op.getOperation()))
-    return placeDocuments(documents);
+  if (op.getDocumentBoundaries())
+    return placeDocuments(op);
   Value mask = op->getResult(0);
   if (!placement || (placement->restarts && getDifferenceRange(mask)->exact))
     return mask;
@@ -435,12 +436,29 @@ Value MaskPlacer::placeLeaf(MaskOpInterface op) {
   return succeeded(placeRegion(function, /*first=*/0, *placement)) ? function.getResult() : Value();
 }
 
+/// Whether the value of a mask of masks reads no position itself.
+bool isFreeOfPositions(MaskOpInterface op) {
+  Block scratch;
+  OpBuilder builder(op.getContext());
+  builder.setInsertionPointToEnd(&scratch);
+  Location loc = op.getLoc();
+  scratch.addArguments(SmallVector<Type>(4, builder.getIndexType()), SmallVector<Location>(4, loc));
+  SmallVector<Value> operands;
+  for (Type type : op->getOperandTypes())
+    operands.push_back(scratch.addArgument(isa<MaskType>(type) ? builder.getI1Type() : type, loc));
+  PairPoint point{scratch.getArgument(0), scratch.getArgument(1), scratch.getArgument(2),
+                  scratch.getArgument(3)};
+  op.buildScalar(builder, loc, point, operands);
+  const bool isFree = point.query.use_empty() && point.key.use_empty();
+  scratch.dropAllReferences();
+  return isFree;
+}
+
 /// The same op on masks that are placed already.
-Value MaskPlacer::combine(Operation *op) {
-  const bool isKnown = isa<MaskAndOp, MaskOrOp>(op);
-  if (!isKnown && placement) {
-    op->emitError() << "expected masks to be joined by pe.mask_and and pe.mask_or where positions "
-                       "are data, found '"
+Value MaskPlacer::combine(MaskOpInterface op) {
+  if (placement && !isFreeOfPositions(op)) {
+    op->emitError() << "expected what joins masks to read no positions itself where positions are "
+                       "data, found '"
                     << op->getName() << "' (positions-C7)";
     return {};
   }
@@ -513,18 +531,19 @@ MaskOps collectMasks(Value mask) {
 }
 
 /// The documents that positions restart in; null without any. Fails where that has no meaning.
-FailureOr<DocumentsOp> findRestart(AttentionOp attention, const MaskOps &masks) {
-  DocumentsOp found;
+FailureOr<MaskOpInterface> findRestart(AttentionOp attention, const MaskOps &masks) {
+  MaskOpInterface found;
   for (Operation *op : masks.all) {
-    auto documents = dyn_cast<DocumentsOp>(op);
-    if (!documents || !documents.getRestart())
+    auto documents = cast<MaskOpInterface>(op);
+    if (!documents.getDocumentBoundaries() || !documents.restartsPositions())
       continue;
-    if (!llvm::is_contained(masks.conjuncts, documents.getResult())) // documents-C1
-      return documents.emitError() << "expected documents with restart to be required by the whole "
-                                      "mask, found them under pe.mask_or; join them by pe.mask_and "
-                                      "(documents-C1)";
+    if (!llvm::is_contained(masks.conjuncts, documents->getResult(0))) // documents-C1
+      return documents->emitError()
+             << "expected documents with restart to be required by the whole "
+                "mask, found them under pe.mask_or; join them by pe.mask_and "
+                "(documents-C1)";
     if (found) // documents-C2
-      return documents.emitError()
+      return documents->emitError()
              << "expected positions to restart in one set of documents, found "
                 "two (documents-C2)";
     found = documents;
@@ -603,19 +622,21 @@ LogicalResult PlacePositionsPass::placeTerms(AttentionOp attention, const Placem
 
 LogicalResult PlacePositionsPass::place(AttentionOp attention) {
   const MaskOps masks = collectMasks(attention.getMask());
-  const bool hasDocuments = llvm::any_of(masks.all, llvm::IsaPred<DocumentsOp>);
-  FailureOr<DocumentsOp> restart = findRestart(attention, masks);
+  const bool hasDocuments = llvm::any_of(masks.all, [](Operation *op) {
+    return static_cast<bool>(cast<MaskOpInterface>(op).getDocumentBoundaries());
+  });
+  FailureOr<MaskOpInterface> restart = findRestart(attention, masks);
   if (failed(restart))
     return failure();
   OpBuilder builder(attention);
   std::optional<Placement> placement;
   std::string note;
   if (*restart) {
-    Value boundaries = restart->getBoundaries();
+    Value boundaries = restart->getDocumentBoundaries();
     Type type = boundaries.getType();
     builder.setInsertionPointAfterValue(boundaries); // in front of the terms that read them
     auto bounds = [&](bool keys) -> Value {
-      return DocumentBoundsOp::create(builder, restart->getLoc(), type, type, boundaries, keys)
+      return DocumentBoundsOp::create(builder, (*restart)->getLoc(), type, type, boundaries, keys)
           .getBegin();
     };
     placement = Placement{true, bounds(false), bounds(true)};

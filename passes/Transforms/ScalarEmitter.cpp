@@ -7,8 +7,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "passes/Analysis/Slice.h"
+#include "passes/Transforms/ChainEval.h"
 #include "passes/Transforms/CosineSum.h"
-#include "passes/Transforms/MlpEval.h"
 #include "passes/Transforms/SumEval.h"
 
 namespace mlir::pe {
@@ -35,7 +35,8 @@ Value ParameterAccess::axisSize(OpBuilder &builder, Location loc, BlockArgument 
 
 bool isEmittable(Operation *op) {
   return isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
-         isa<ReadOp, AxisSizeOp, MlpEvalOp, CosineSumEvalOp, SumOp, GlobalHeadOp, HeadsTotalOp>(op);
+         isa<ReadOp, AxisSizeOp, CosineSumEvalOp, SumOp, GlobalHeadOp, HeadsTotalOp,
+             PiecewiseOpInterface>(op);
 }
 
 void mapPoint(IRMapping &mapping, Block &block, const PairPoint &point) {
@@ -121,9 +122,10 @@ Value emitScalar(Value root, IRMapping &mapping, OpBuilder &builder, ParameterAc
       mapping.map(size.getResult(),
                   params.axisSize(builder, loc, cast<BlockArgument>(size.getSource()),
                                   static_cast<int64_t>(size.getAxis())));
-    } else if (auto mlp = dyn_cast<MlpEvalOp>(op)) {
-      mapping.map(mlp.getResult(), emitMlp(mlp, mapping.lookup(mlp.getX()),
-                                           mapping.lookup(mlp.getHead()), builder, params));
+    } else if (auto chain = dyn_cast<PiecewiseOpInterface>(op)) {
+      mapping.map(op->getResult(0),
+                  emitChain(chain, mapping.lookup(chain.getCoordinate()),
+                            mapping.lookup(chain.getHeadIndex()), builder, params));
     } else if (auto cosines = dyn_cast<CosineSumEvalOp>(op)) {
       mapping.map(cosines.getResult(),
                   emitCosineSum(cosines, mapping.lookup(cosines.getX()), builder));

@@ -12,8 +12,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Analysis/Slice.h"
+#include "passes/Transforms/ChainEval.h"
 #include "passes/Transforms/CosineSum.h"
-#include "passes/Transforms/MlpEval.h"
 #include "passes/Transforms/SumEval.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <numbers>
@@ -250,7 +250,7 @@ ScalarVjp::ScalarVjp(Value root, ArrayRef<Value> inputs) : root(root), inputs(in
   slice = collectSlice(root, [&](Value value) { return llvm::is_contained(inputs, value); });
   for (Operation *op : slice) {
     auto sum = dyn_cast<SumOp>(op);
-    bool isParameter = isa<ReadOp, MlpEvalOp>(op) || (sum && readsFloats(sum));
+    bool isParameter = isa<ReadOp, PiecewiseOpInterface>(op) || (sum && readsFloats(sum));
     bool depends = llvm::any_of(op->getOperands(), [&](Value v) { return active.contains(v); });
     if (isPiecewiseConstant(op) || !(isParameter || depends))
       continue;
@@ -299,11 +299,12 @@ SmallVector<Value> ScalarVjp::emitAdjoint(OpBuilder &builder, IRMapping &mapping
                         emitted(read.getIndices()), g);
       continue;
     }
-    if (auto mlp = dyn_cast<MlpEvalOp>(op)) {
-      Value dx = emitMlpAdjoint(mlp, mapping.lookup(mlp.getX()), mapping.lookup(mlp.getHead()), g,
-                                builder, params);
-      if (active.contains(mlp.getX()))
-        adjoints.add(loc, mlp.getX(), dx);
+    if (auto chain = dyn_cast<PiecewiseOpInterface>(op)) {
+      Value x = chain.getCoordinate();
+      Value dx = emitChainAdjoint(chain, mapping.lookup(x), mapping.lookup(chain.getHeadIndex()), g,
+                                  builder, params);
+      if (active.contains(x))
+        adjoints.add(loc, x, dx);
       continue;
     }
     if (auto sum = dyn_cast<SumOp>(op)) {

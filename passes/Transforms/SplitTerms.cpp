@@ -403,13 +403,16 @@ SmallVector<Group> Grouping::collect() {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Compiled code keeps the hidden values of an MLP in scratch of static size.
+/// Compiled code keeps the hidden values of a chain in scratch of static size.
 LogicalResult checkHiddenWidths(BiasFnOp bias) {
-  for (auto mlp : bias.getBody().getOps<MlpEvalOp>())
-    for (size_t n = 0; n + 2 < mlp.getLayers().size(); ++n)
-      if (auto type = cast<RankedTensorType>(mlp.getLayers()[n].getType()); !type.hasStaticShape())
-        return mlp.emitOpError("expected hidden layers of static sizes, found ")
-               << type << "; only the rows of the last layer, one per head, may be unknown";
+  for (auto op : bias.getBody().getOps<PiecewiseOpInterface>()) {
+    const SmallVector<ChainLink> chain = op.getChain();
+    for (const ChainLink &link : ArrayRef(chain).drop_back())
+      for (Value tensor : {link.weight, link.bias})
+        if (auto type = cast<RankedTensorType>(tensor.getType()); !type.hasStaticShape())
+          return op->emitOpError("expected hidden layers of static sizes, found ")
+                 << type << "; only the rows of the last layer, one per head, may be unknown";
+  }
   return success();
 }
 

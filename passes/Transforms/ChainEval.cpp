@@ -1,6 +1,6 @@
-//===- MlpEval.cpp - pe.mlp_eval as loops, and its adjoint ----------------===//
+//===- ChainEval.cpp - A chain of layers as loops, and its adjoint --------===//
 
-#include "passes/Transforms/MlpEval.h"
+#include "passes/Transforms/ChainEval.h"
 
 #include "dialect/PE/PE.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -14,20 +14,21 @@ namespace {
 
 using Body = llvm::function_ref<Value(Value index, Value carried)>;
 
-/// Emits one `pe.mlp_eval`: the layers as parameters, the scratch rows of hidden values.
-class MlpEmitter {
+/// Emits one chain: the layers as parameters, the scratch rows of hidden values.
+class ChainEmitter {
 public:
-  MlpEmitter(MlpEvalOp op, Value x, Value head, OpBuilder &builder, ParameterAccess &params)
-      : op(op), x(x), head(head), type(cast<FloatType>(x.getType())), loc(op.getLoc()),
-        builder(builder), params(params), layers(op.getLayers().size() / 2) {}
+  ChainEmitter(PiecewiseOpInterface op, Value x, Value head, OpBuilder &builder,
+               ParameterAccess &params)
+      : chain(op.getChain()), x(x), head(head), type(cast<FloatType>(x.getType())),
+        loc(op.getLoc()), builder(builder), params(params), layers(chain.size()) {}
 
   Value primal() { return forward(/*keep=*/false); }
   Value adjoint(Value cotangent);
 
 private:
   // Parameters.
-  BlockArgument weight(unsigned layer) { return cast<BlockArgument>(op.getLayers()[2 * layer]); }
-  BlockArgument bias(unsigned layer) { return cast<BlockArgument>(op.getLayers()[2 * layer + 1]); }
+  BlockArgument weight(unsigned layer) { return cast<BlockArgument>(chain[layer].weight); }
+  BlockArgument bias(unsigned layer) { return cast<BlockArgument>(chain[layer].bias); }
   bool isOutput(unsigned layer) { return layer + 1 == layers; }
   int64_t width(unsigned layer) { return cast<ShapedType>(bias(layer).getType()).getDimSize(0); }
   Value read(BlockArgument tensor, ValueRange at) { return params.read(builder, loc, tensor, at); }
@@ -70,7 +71,7 @@ private:
   void backwardOutput(Value cotangent);
   Value backwardHidden(unsigned layer);
 
-  MlpEvalOp op;
+  SmallVector<ChainLink> chain;
   Value x, head;
   FloatType type;
   Location loc;
@@ -82,7 +83,7 @@ private:
   Value outputBefore;
 };
 
-Value MlpEmitter::loop(int64_t count, Value init, Body body) {
+Value ChainEmitter::loop(int64_t count, Value init, Body body) {
   SmallVector<Value, 1> inits;
   if (init)
     inits.push_back(init);
@@ -97,7 +98,7 @@ Value MlpEmitter::loop(int64_t count, Value init, Body body) {
   return init ? loop.getResult(0) : Value();
 }
 
-Value MlpEmitter::activate(Activation activation, Value z) {
+Value ChainEmitter::activate(Activation activation, Value z) {
   switch (activation) {
   case Activation::Identity:
     return z;
@@ -122,7 +123,7 @@ Value MlpEmitter::activate(Activation activation, Value z) {
   return mul(mul(constant(0.5), z), add(constant(1), erf));
 }
 
-Value MlpEmitter::slope(Activation activation, Value z) {
+Value ChainEmitter::slope(Activation activation, Value z) {
   switch (activation) {
   case Activation::Identity:
     return constant(1);
@@ -152,7 +153,7 @@ Value MlpEmitter::slope(Activation activation, Value z) {
 }
 
 /// b[row] + sum_m w[row, m] * (hidden m of the layer before), or w[row] * x + b[row].
-Value MlpEmitter::weightedSum(unsigned layer, Value row) {
+Value ChainEmitter::weightedSum(unsigned layer, Value row) {
   Value shift = read(bias(layer), row);
   if (layer == 0)
     return add(mul(read(weight(0), row), x), shift);
@@ -162,7 +163,7 @@ Value MlpEmitter::weightedSum(unsigned layer, Value row) {
 }
 
 /// Emits the layers and returns the output; `keep` stores the values before activations too.
-Value MlpEmitter::forward(bool keep) {
+Value ChainEmitter::forward(bool keep) {
   for (unsigned layer = 0; !isOutput(layer); ++layer) {
     after.push_back(params.scratch(builder, loc, width(layer), type));
     if (keep)
@@ -171,16 +172,16 @@ Value MlpEmitter::forward(bool keep) {
       Value z = weightedSum(layer, k);
       if (keep)
         store(z, before[layer], k);
-      store(activate(op.getActivation(), z), after[layer], k);
+      store(activate(chain[layer].function, z), after[layer], k);
       return Value();
     });
   }
   outputBefore = weightedSum(layers - 1, outputRow());
-  return activate(op.getFinalActivation(), outputBefore);
+  return activate(chain.back().function, outputBefore);
 }
 
 /// The output layer of at least one hidden layer: its gradients, and adjoints of hidden values.
-void MlpEmitter::backwardOutput(Value cotangent) {
+void ChainEmitter::backwardOutput(Value cotangent) {
   unsigned layer = layers - 1;
   Value row = outputRow();
   adjoints.resize(layer);
@@ -193,7 +194,7 @@ void MlpEmitter::backwardOutput(Value cotangent) {
 }
 
 /// A hidden layer: its gradients, adjoints of the layer before; returns dx for the first layer.
-Value MlpEmitter::backwardHidden(unsigned layer) {
+Value ChainEmitter::backwardHidden(unsigned layer) {
   if (layer > 0) {
     adjoints[layer - 1] = params.scratch(builder, loc, width(layer - 1), type);
     loop(width(layer - 1), {}, [&](Value m, Value) {
@@ -203,7 +204,7 @@ Value MlpEmitter::backwardHidden(unsigned layer) {
   }
   Value init = layer == 0 ? constant(0) : Value();
   return loop(width(layer), init, [&](Value k, Value dx) {
-    Value dz = mul(load(adjoints[layer], k), slope(op.getActivation(), load(before[layer], k)));
+    Value dz = mul(load(adjoints[layer], k), slope(chain[layer].function, load(before[layer], k)));
     accumulate(bias(layer), k, dz);
     if (layer == 0) {
       accumulate(weight(0), k, mul(dz, x));
@@ -219,9 +220,9 @@ Value MlpEmitter::backwardHidden(unsigned layer) {
   });
 }
 
-Value MlpEmitter::adjoint(Value cotangent) {
+Value ChainEmitter::adjoint(Value cotangent) {
   forward(/*keep=*/true);
-  cotangent = mul(cotangent, slope(op.getFinalActivation(), outputBefore));
+  cotangent = mul(cotangent, slope(chain.back().function, outputBefore));
   accumulate(bias(layers - 1), outputRow(), cotangent);
   if (layers == 1) {
     accumulate(weight(0), outputRow(), mul(cotangent, x));
@@ -236,13 +237,14 @@ Value MlpEmitter::adjoint(Value cotangent) {
 
 } // namespace
 
-Value emitMlp(MlpEvalOp op, Value x, Value head, OpBuilder &builder, ParameterAccess &params) {
-  return MlpEmitter(op, x, head, builder, params).primal();
+Value emitChain(PiecewiseOpInterface op, Value x, Value head, OpBuilder &builder,
+                ParameterAccess &params) {
+  return ChainEmitter(op, x, head, builder, params).primal();
 }
 
-Value emitMlpAdjoint(MlpEvalOp op, Value x, Value head, Value cotangent, OpBuilder &builder,
-                     ParameterAccess &params) {
-  return MlpEmitter(op, x, head, builder, params).adjoint(cotangent);
+Value emitChainAdjoint(PiecewiseOpInterface op, Value x, Value head, Value cotangent,
+                       OpBuilder &builder, ParameterAccess &params) {
+  return ChainEmitter(op, x, head, builder, params).adjoint(cotangent);
 }
 
 } // namespace mlir::pe

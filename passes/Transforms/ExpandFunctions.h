@@ -1,0 +1,19 @@
+//===- ExpandFunctions.h - One op as a region of scalar code ----*- C++ -*-===//
+#ifndef PE_PASSES_TRANSFORMS_EXPANDFUNCTIONS_H
+#define PE_PASSES_TRANSFORMS_EXPANDFUNCTIONS_H
+
+#include "dialect/PE/PEContents.h"
+#include "dialect/PE/PEEmbeddings.h"
+#include "dialect/PE/PEScores.h"
+
+namespace mlir::pe {
+
+/// The op with the scalar code of another op in its region, created where `builder` is. Captures
+/// are the tensors that the code may read, in the order of the op's operands.
+ScoreFnOp createScoreFunction(OpBuilder &builder, ScoreOpInterface op);
+ContentFnOp createContentFunction(OpBuilder &builder, ContentOpInterface op);
+EmbeddingFnOp createEmbeddingFunction(OpBuilder &builder, EmbeddingOpInterface op);
+
+} // namespace mlir::pe
+
+#endif // PE_PASSES_TRANSFORMS_EXPANDFUNCTIONS_H
