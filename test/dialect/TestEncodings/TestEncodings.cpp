@@ -4,6 +4,8 @@
 
 #include "dialect/PE/PEScalarBuilder.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::pe;
 using namespace mlir::pe::test;
@@ -72,6 +74,29 @@ LogicalResult SlowRotationOp::verifyHeadDim(int64_t headDim,
   return success();
 }
 
+int64_t TurningOp::getRotatedDims(int64_t headDim) { return headDim; }
+
+Value TurningOp::buildFrequency(OpBuilder &builder, Location loc, const RotationPoint &point,
+                                ValueRange) {
+  auto number = [&](double value) -> Value {
+    return arith::ConstantOp::create(builder, loc, builder.getF64FloatAttr(value));
+  };
+  Value wide = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), point.pair);
+  Value pair = arith::SIToFPOp::create(builder, loc, builder.getF64Type(), wide);
+  Value exponent = arith::MulFOp::create(
+      builder, loc, pair, number(-2.0 * std::log(50.0) / static_cast<double>(point.headDim)));
+  return math::ExpOp::create(builder, loc, exponent);
+}
+
+bool TurningOp::isInterleavedPairs() { return false; }
+
+LogicalResult TurningOp::verifyHeadDim(int64_t headDim,
+                                       function_ref<InFlightDiagnostic()> emitError) {
+  if (headDim % 2 != 0)
+    return emitError() << "expected an even head dim, found " << headDim;
+  return success();
+}
+
 bool mlir::pe::test::QueryShiftOp::changesQueries() { return true; }
 bool mlir::pe::test::QueryShiftOp::changesKeys() { return false; }
 
@@ -81,6 +106,10 @@ Value mlir::pe::test::QueryShiftOp::buildElement(OpBuilder &builder, Location lo
   Value shift = ReadOp::create(builder, loc, builder.getF32Type(), operands[0],
                                ValueRange{point.head, point.dim});
   return arith::AddFOp::create(builder, loc, element, shift);
+}
+
+SmallVector<StringRef> mlir::pe::test::QueryShiftOp::getTensorAxes(Value) {
+  return {"head", "depth"};
 }
 
 bool RowScaleOp::changesQueries() { return true; }
@@ -95,4 +124,133 @@ Value RowScaleOp::buildElement(OpBuilder &builder, Location loc, const RowPoint 
   Value power =
       arith::MulFOp::create(builder, loc, rate, math::SinOp::create(builder, loc, position));
   return arith::MulFOp::create(builder, loc, element, math::ExpOp::create(builder, loc, power));
+}
+
+//===----------------------------------------------------------------------===//
+// Biases of data and of pieces
+//===----------------------------------------------------------------------===//
+
+bool DifferenceOfOp::readsTokens() { return true; }
+
+Value DifferenceOfOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
+                                  ValueRange operands) {
+  ScalarBuilder f(builder, loc, point);
+  Value query = f.read(operands[0], {point.batch, point.head, point.query});
+  return f.sub(query, f.read(operands[1], {point.batch, point.head, point.key}));
+}
+
+Value HingesOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
+                            ValueRange operands) {
+  return HingesEvalOp::create(builder, loc, builder.getF32Type(), operands[0], point.head,
+                              operands[1], operands[2], operands[3], operands[4]);
+}
+
+Value HingesEvalOp::getCoordinate() { return getX(); }
+Value HingesEvalOp::getHeadIndex() { return getHead(); }
+double HingesEvalOp::getLogitTolerance() { return 1e-5; }
+SmallVector<ChainLink> HingesEvalOp::getChain() {
+  return {{getSteep(), getCorner(), Activation::Relu},
+          {getRise(), getBelow(), Activation::Identity}};
+}
+
+//===----------------------------------------------------------------------===//
+// A function of the score, content terms, an embedding
+//===----------------------------------------------------------------------===//
+
+Value CapOp::buildScore(OpBuilder &builder, Location loc, const PairPoint &point, Value score,
+                        ValueRange operands) {
+  ScalarBuilder f(builder, loc, point);
+  Value limit = f.parameter(operands[0]);
+  return f.mul(limit, f.create<math::TanhOp>(f.div(score, limit)));
+}
+
+Value NearVectorsOp::buildElement(OpBuilder &builder, Location loc, const ContentPoint &point,
+                                  ValueRange operands) {
+  ScalarBuilder f(builder, loc, point.pair);
+  Value distance = f.create<arith::SubIOp>(point.pair.query, point.pair.key);
+  Value row = f.create<arith::MaxSIOp>(distance, f.constantIndex(0));
+  row = f.create<arith::MinSIOp>(row, f.constantIndex(8));
+  return f.read(operands[0], {row, point.dim});
+}
+
+Value CrossedOp::buildElement(OpBuilder &builder, Location loc, const ContentPoint &point,
+                              ValueRange) {
+  return ScalarBuilder(builder, loc, point.pair).toFloat(point.pair.query);
+}
+
+Value RowsAndWaveOp::buildElement(OpBuilder &builder, Location loc, const TokenPoint &point,
+                                  ValueRange operands) {
+  ScalarBuilder f(builder, loc, PairPoint());
+  Value last = f.create<arith::SubIOp>(point.end, f.constantIndex(1));
+  Value row = f.create<arith::SubIOp>(last, point.position);
+  Value angle = f.mul(f.toFloat(point.position), f.read(operands[1], point.dim));
+  return f.add(f.read(operands[0], {row, point.dim}), f.create<math::CosOp>(angle));
+}
+
+DictionaryAttr RowsAndWaveOp::getLeastSizes() {
+  Builder b(getContext());
+  return b.getDictionaryAttr(b.getNamedAttr("rows", b.getStringAttr("n")));
+}
+
+int64_t RowsAndWaveOp::getDimsMultiple() { return 2; }
+
+//===----------------------------------------------------------------------===//
+// Masks from data, and of masks
+//===----------------------------------------------------------------------===//
+
+Value PackedOp::getDocumentBoundaries() { return getStarts(); }
+bool PackedOp::restartsPositions() { return getRestart(); }
+
+Value PackedOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
+                            ValueRange operands) {
+  auto same = pe::DocumentsOp::create(builder, loc, getResult().getType(), getStarts());
+  Value isKept = same.buildScalar(builder, loc, point, operands);
+  same->erase();
+  return isKept;
+}
+
+DifferenceRange PackedOp::getDifferenceRange(ArrayRef<DifferenceRange>) { return {.exact = false}; }
+
+Value BelowOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
+                           ValueRange operands) {
+  ScalarBuilder f(builder, loc, point);
+  Value end =
+      f.create<arith::IndexCastOp>(builder.getIndexType(), f.read(operands[0], point.batch));
+  return f.create<arith::CmpIOp>(arith::CmpIPredicate::slt, point.key, end);
+}
+
+DifferenceRange BelowOp::getDifferenceRange(ArrayRef<DifferenceRange>) { return {.exact = false}; }
+
+std::optional<KeyInterval> BelowOp::buildKeyInterval(OpBuilder &builder, Location loc,
+                                                     const PairPoint &row, ArrayRef<KeyInterval>,
+                                                     function_ref<Value(Value, ValueRange)> read) {
+  Value end =
+      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), read(getEnd(), row.batch));
+  return KeyInterval{Value(), end};
+}
+
+Value OneOfOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &,
+                           ValueRange operands) {
+  return arith::XOrIOp::create(builder, loc, operands[0], operands[1]);
+}
+
+DifferenceRange OneOfOp::getDifferenceRange(ArrayRef<DifferenceRange> operands) {
+  DifferenceRange range = DifferenceRange::either(operands[0], operands[1]);
+  range.exact = false;
+  return range;
+}
+
+Value EvenSumOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
+                             ValueRange operands) {
+  ScalarBuilder f(builder, loc, point);
+  Value sum = f.create<arith::AddIOp>(point.query, point.key);
+  Value odd = f.create<arith::AndIOp>(sum, f.constantIndex(1));
+  Value isEven = f.create<arith::CmpIOp>(arith::CmpIPredicate::eq, odd, f.constantIndex(0));
+  return f.create<arith::AndIOp>(operands[0], isEven);
+}
+
+DifferenceRange EvenSumOp::getDifferenceRange(ArrayRef<DifferenceRange> operands) {
+  DifferenceRange range = operands[0];
+  range.exact = false;
+  return range;
 }

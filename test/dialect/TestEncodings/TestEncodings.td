@@ -1,7 +1,8 @@
 //===- TestEncodings.td - Encodings added from outside ---------*- tablegen -*-===//
 //
-// A dialect of its own with a coordinate, a bias, a mask and a rotation that implement pe's
-// interfaces. No pass knows it: what compiles here shows that a new encoding touches no pass.
+// A dialect of its own with at least one op per interface of pe: coordinates, biases, functions of
+// the score, content terms, masks, prologues, rotations, embeddings, and a scalar op of pieces. No
+// pass knows it: what compiles here shows that a new encoding touches no pass.
 //
 //===--------------------------------------------------------------------------===//
 #ifndef TEST_ENCODINGS_TD
@@ -59,7 +60,7 @@ def TestEncodings_SlowRotationOp : TestEncodings_Op<"slow_rotation",
 }
 
 def TestEncodings_QueryShiftOp : TestEncodings_Op<"query_shift",
-    [DeclareOpInterfaceMethods<PE_PrologueOpInterface>]> {
+    [DeclareOpInterfaceMethods<PE_PrologueOpInterface, ["getTensorAxes"]>]> {
   let summary = "Adds a learned vector per head, u[H, D], to queries";
   let arguments = (ins PE_Tensor:$shift);
   let results = (outs PE_PrologueType:$result);
@@ -72,6 +73,113 @@ def TestEncodings_RowScaleOp : TestEncodings_Op<"row_scale",
   let arguments = (ins PE_Tensor:$rate);
   let results = (outs PE_PrologueType:$result);
   let assemblyFormat = "$rate `:` type($rate) attr-dict";
+}
+
+def TestEncodings_TurningOp : TestEncodings_Op<"turning",
+    [DeclareOpInterfaceMethods<PE_RotationOpInterface>]> {
+  let summary = "Pair p of n turns by 50^(-p / n) per position";
+  let results = (outs PE_RotationType:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def TestEncodings_DifferenceOfOp : TestEncodings_Op<"difference_of",
+    [DeclareOpInterfaceMethods<PE_ScalarOpInterface, ["readsTokens"]>]> {
+  let summary = "queries[b, h, i] - keys[b, h, j]: data over tokens, summed over rows and columns";
+  let arguments = (ins PE_Tensor:$queries, PE_Tensor:$keys);
+  let results = (outs PE_BiasType:$result);
+  let assemblyFormat = "$queries `,` $keys attr-dict `:` type($queries) `,` type($keys)";
+}
+
+def TestEncodings_HingesOp : TestEncodings_Op<"hinges",
+    [DeclareOpInterfaceMethods<PE_ScalarOpInterface>]> {
+  let summary = "below_h + sum_k rise_hk * max(0, steep_k * x + corner_k): straight pieces";
+  let arguments = (ins PE_CoordinateType:$x, PE_Tensor:$steep, PE_Tensor:$corner, PE_Tensor:$rise,
+                       PE_Tensor:$below);
+  let results = (outs PE_BiasType:$result);
+  let assemblyFormat = [{
+    $x `,` $steep `,` $corner `,` $rise `,` $below attr-dict
+    `:` type($steep) `,` type($corner) `,` type($rise) `,` type($below)
+  }];
+}
+
+def TestEncodings_HingesEvalOp : TestEncodings_Op<"hinges_eval",
+    [DeclareOpInterfaceMethods<PE_PiecewiseOpInterface>]> {
+  let summary = "The scalar form of `hinges`";
+  let arguments = (ins F32:$x, Index:$head, PE_Tensor:$steep, PE_Tensor:$corner, PE_Tensor:$rise,
+                       PE_Tensor:$below);
+  let results = (outs F32:$result);
+  let assemblyFormat = [{
+    $x `,` $head `,` $steep `,` $corner `,` $rise `,` $below attr-dict
+    `:` type($steep) `,` type($corner) `,` type($rise) `,` type($below)
+  }];
+}
+
+def TestEncodings_CapOp : TestEncodings_Op<"cap",
+    [DeclareOpInterfaceMethods<PE_ScoreOpInterface>]> {
+  let summary = "limit_h * tanh(s / limit_h)";
+  let arguments = (ins PE_Parameter:$limit);
+  let results = (outs PE_ScoreType:$result);
+  let assemblyFormat = "$limit `:` type($limit) attr-dict";
+}
+
+def TestEncodings_NearVectorsOp : TestEncodings_Op<"near_vectors", [
+    AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<PE_ContentOpInterface>]> {
+  let summary = "A learned vector for each distance from 0 to 8, and everything beyond";
+  let arguments = (ins PE_Tensor:$table, Optional<2DTensorOf<[F32]>>:$shift,
+                       Optional<2DTensorOf<[F32]>>:$projection);
+  let results = (outs PE_ContentType:$result);
+  let assemblyFormat = [{
+    $table `:` type($table) (`shift` `(` $shift^ `:` type($shift) `)`)?
+    (`project` `(` $projection^ `:` type($projection) `)`)? attr-dict
+  }];
+}
+
+def TestEncodings_CrossedOp : TestEncodings_Op<"crossed",
+    [DeclareOpInterfaceMethods<PE_ContentOpInterface>]> {
+  let summary = "Not a content term: depends on i";
+  let results = (outs PE_ContentType:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def TestEncodings_RowsAndWaveOp : TestEncodings_Op<"rows_and_wave",
+    [DeclareOpInterfaceMethods<PE_EmbeddingOpInterface, ["getLeastSizes", "getDimsMultiple"]>]> {
+  let summary = "table[n - 1 - p, d] + cos(p * rate[d])";
+  let arguments = (ins PE_Tensor:$table, PE_Tensor:$rate);
+  let results = (outs PE_EmbeddingType:$result);
+  let assemblyFormat = "$table `,` $rate attr-dict `:` type($table) `,` type($rate)";
+}
+
+def TestEncodings_PackedOp : TestEncodings_Op<"packed", [
+    DeclareOpInterfaceMethods<PE_MaskOpInterface, ["getDocumentBoundaries", "restartsPositions"]>]> {
+  let summary = "Keys of the query's own document";
+  let arguments = (ins PE_Data:$starts, UnitAttr:$restart);
+  let results = (outs PE_MaskType:$result);
+  let assemblyFormat = "$starts `:` type($starts) attr-dict";
+}
+
+def TestEncodings_BelowOp : TestEncodings_Op<"below",
+    [DeclareOpInterfaceMethods<PE_MaskOpInterface, ["buildKeyInterval"]>]> {
+  let summary = "Keys j < end[b]: an interval of every row, from data";
+  let arguments = (ins PE_Data:$end);
+  let results = (outs PE_MaskType:$result);
+  let assemblyFormat = "$end `:` type($end) attr-dict";
+}
+
+def TestEncodings_OneOfOp : TestEncodings_Op<"one_of",
+    [DeclareOpInterfaceMethods<PE_MaskOpInterface>]> {
+  let summary = "Pairs that exactly one of two masks allows";
+  let arguments = (ins PE_MaskType:$lhs, PE_MaskType:$rhs);
+  let results = (outs PE_MaskType:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict";
+}
+
+def TestEncodings_EvenSumOp : TestEncodings_Op<"even_sum",
+    [DeclareOpInterfaceMethods<PE_MaskOpInterface>]> {
+  let summary = "Pairs of another mask where i + j is even: a mask of a mask that reads positions";
+  let arguments = (ins PE_MaskType:$mask);
+  let results = (outs PE_MaskType:$result);
+  let assemblyFormat = "$mask attr-dict";
 }
 
 #endif // TEST_ENCODINGS_TD

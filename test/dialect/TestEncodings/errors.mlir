@@ -1,0 +1,102 @@
+// What holds for ops of pe holds for ops from outside: the messages name the op at the user's line.
+// RUN: pe-test-opt %s --split-input-file --pe-prepare --pe-expand-functions --pe-expand-biases --pe-split-terms --pe-place-positions --verify-diagnostics
+
+!t = tensor<?x?x?x?xf32>
+func.func @content(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"})
+    -> (!t {pe.name = "o"}) {
+  // expected-error @below {{expected a content term that depends on i and j through i - j alone, and not on b, found one that depends on i; write what depends on i or j alone as a bias (dataflow-C19)}}
+  %c = test_encodings.crossed
+  %o = pe.attention %q, %k, %v content(%c) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @axes(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
+                %u: tensor<?x?xf32> {pe.name = "u", pe.axes = ["head", "rows"]})
+    -> (!t {pe.name = "o"}) {
+  // expected-error @below {{expected a tensor of unknown sizes with pe.axes = ["head", "depth"], found 'tensor<?x?xf32>' with other axes (dataflow-C20)}}
+  %p = test_encodings.query_shift %u : tensor<?x?xf32>
+  %o = pe.attention %q, %k, %v prologue(%p) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @tokens(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
+                  %height: tensor<?xf32> {pe.name = "height", pe.axes = ["key"]})
+    -> (!t {pe.name = "o"}) {
+  %x = test_encodings.square_root_distance
+  // expected-error @below {{expected an argument of one number per head, found one with pe.axes ["key"]; read it in pe.bias_fn, pe.score_fn or pe.mask_fn (dataflow-C7)}}
+  %b = test_encodings.bump %x height(%height : tensor<?xf32>)
+  %o = pe.attention %q, %k, %v bias(%b) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+
+// -----
+
+func.func @embedding(%x: tensor<?x?x?xf32> {pe.name = "x"},
+                     // expected-error @below {{expected every unknown size of what an embedding reads to count model, query or something of a name of its own, found key}}
+                     %table: tensor<?x?xf32> {pe.name = "table", pe.axes = ["key", "model"]},
+                     %rate: tensor<?xf32> {pe.name = "rate", pe.axes = ["model"]})
+    -> (tensor<?x?x?xf32> {pe.name = "y"}) {
+  %e = test_encodings.rows_and_wave %table, %rate : tensor<?x?xf32>, tensor<?xf32>
+  %y = pe.embed %x, %e : tensor<?x?x?xf32>
+  return %y : tensor<?x?x?xf32>
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @boundaries(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
+                      %starts: tensor<?xi32> {pe.name = "starts"}) -> (!t {pe.name = "o"}) {
+  // expected-error @below {{expected the boundaries of documents to be an argument of unknown size whose axis has a name of its own}}
+  %m = test_encodings.packed %starts : tensor<?xi32>
+  %o = pe.attention %q, %k, %v mask(%m) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @two_restarts(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
+                        %a: tensor<?xi32> {pe.name = "a", pe.axes = ["first"]},
+                        %b: tensor<?xi32> {pe.name = "b", pe.axes = ["second"]})
+    -> (!t {pe.name = "o"}) {
+  %one = pe.documents %a : tensor<?xi32> {restart = true}
+  // expected-error @below {{expected positions to restart in one set of documents, found two (documents-C2)}}
+  %two = test_encodings.packed %b : tensor<?xi32> {restart}
+  %m = pe.mask_and %one, %two
+  %o = pe.attention %q, %k, %v mask(%m) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @widths(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
+                  %steep: tensor<?xf32> {pe.name = "steep"}, %rise: tensor<?x5xf32> {pe.name = "rise"})
+    -> (!t {pe.name = "o"}) {
+  %x = pe.distance
+  // expected-error @below {{'test_encodings.hinges_eval' op expected hidden layers of static sizes, found 'tensor<?xf32>'}}
+  %b = test_encodings.hinges %x, %steep, %steep, %rise, %steep
+      : tensor<?xf32>, tensor<?xf32>, tensor<?x5xf32>, tensor<?xf32>
+  %o = pe.attention %q, %k, %v bias(%b) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @joined(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
+                  %i: tensor<?x?xi32> {pe.name = "i"}, %j: tensor<?x?xi32> {pe.name = "j"})
+    -> (!t {pe.name = "o"}) {
+  %causal = pe.causal
+  // expected-error @below {{expected what joins masks to read no positions itself where positions are data, found 'test_encodings.even_sum' (positions-C7)}}
+  %m = test_encodings.even_sum %causal
+  %o = pe.attention %q, %k, %v positions(%i, %j : tensor<?x?xi32>, tensor<?x?xi32>) mask(%m)
+      : (!t, !t, !t) -> !t
+  return %o : !t
+}
