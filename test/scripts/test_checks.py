@@ -86,6 +86,32 @@ class EncodingNamesTest(TreeTest):
         self.write("passes/Schedule/ChooseRope.cpp")
         self.expect_problem(self.check, "passes/Schedule/ChooseRope.cpp:", "'rope'")
 
+    OPS = ('def PE_DistanceOp : PE_CoordinateOp<"distance"> {\n'
+           'def PE_MaskAndOp : PE_MaskOp<"mask_and", ["buildKeyInterval"]> {\n'
+           'def PE_RotationTableOp\n    : PE_RotationOp<"rotation_table"> {\n')
+
+    def test_ops_of_encodings_are_those_of_families(self):
+        self.write("dialect/PE/PEMasks.td", self.OPS)
+        self.write("dialect/PE/PEScalars.td", 'def PE_ReadOp : PE_Op<"read", [Pure]> {\n')
+        self.assertEqual(self.script.encoding_ops(self.root),
+                         {"distance": "DistanceOp", "rotation_table": "RotationTableOp"})
+
+    def test_what_programs_are_made_of_may_be_named(self):
+        self.write("dialect/PE/PEMasks.td", self.OPS)
+        self.write("passes/Transforms/a.cpp", "isa<MaskAndOp>(op); // pe.distance, a LogDistanceOp\n")
+        self.write("runtime/reference/a.cpp", 'if (name == "pe.distance")\n')
+        self.expect_clean(self.check)
+
+    def test_an_op_of_an_encoding_in_a_pass_is_found(self):
+        self.write("dialect/PE/PEMasks.td", self.OPS)
+        self.write("passes/Transforms/a.cpp", "\nif (isa<RotationTableOp>(op))\n")
+        self.expect_problem(self.check, "passes/Transforms/a.cpp:2:", "RotationTableOp")
+
+    def test_its_name_in_quotes_is_found(self):
+        self.write("dialect/PE/PEMasks.td", self.OPS)
+        self.write("tools/pe/a.cpp", 'op.name == "pe.distance"\n')
+        self.expect_problem(self.check, "tools/pe/a.cpp:1:", '"pe.distance"')
+
 
 class SizesTest(TreeTest):
     check = staticmethod(load_script("check-sizes").check)

@@ -48,13 +48,15 @@ Expected<std::optional<double>> countMaskedPairs(const std::string &program,
   int64_t attentions = 0, codes = 0;
   for (const reference::Operation &operation : parsed->operations) {
     attentions += operation.name == "pe.attention";
-    const bool isGiven = operation.name == "pe.attention" &&
-                         std::any_of(operation.operands.begin(), operation.operands.end(),
-                                     [&](reference::ValueId operand) { // positions
-                                       return parsed->typeOf(operand).ends_with("xi32>");
-                                     });
-    codes += isGiven || operation.name == "pe.mask_fn" || operation.name == "pe.mask_or" ||
-             operation.name == "pe.documents";
+    const bool isMask =
+        operation.results.size() == 1 && parsed->typeOf(operation.results.front()) == "!pe.mask";
+    const bool hasNumbers = std::any_of(operation.operands.begin(), operation.operands.end(),
+                                        [&](reference::ValueId operand) { // bounds or positions
+                                          return parsed->typeOf(operand).ends_with("xi32>");
+                                        });
+    codes += (operation.name == "pe.attention" && hasNumbers) ||
+             (isMask && (hasNumbers || !operation.regions.empty())) ||
+             operation.name == "pe.mask_or";
   }
   if (attentions != 1 || codes == 0)
     return std::optional<double>();
