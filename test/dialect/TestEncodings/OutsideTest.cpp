@@ -190,12 +190,11 @@ public:
   void judge(const std::string &outside, const std::string &twin, const Call &call, int rank,
              bool isSameAlgorithm) {
     const jit::Source source{outside, "outside.mlir", ""}, other{twin, "twin.mlir", ""};
-    auto described = subject->describe(source), known = subject->describe(other);
-    ASSERT_TRUE(described) << described.error().getMessage();
+    auto known = subject->describe(other);
     ASSERT_TRUE(known) << known.error().getMessage();
     auto program = reference::parseProgram(known->program);
     ASSERT_TRUE(program) << program.error().getMessage();
-    auto inputs = drawInputs(described->entry, call, 7);
+    auto inputs = drawInputs(known->entry, call, 7);
     ASSERT_TRUE(inputs) << inputs.error().getMessage();
     for (auto &[name, tensor] : *inputs)
       if (static_cast<int>(tensor.rank()) == rank && place.dtype != DType::F32)
@@ -279,8 +278,10 @@ class OutsideEmbedding : public testing::TestWithParam<Place> {};
 
 TEST_P(OutsideEmbedding, EqualsTheReference) {
   Judge judge(GetParam());
-  for (const Call &call : kCalls)
+  for (Call call : kCalls) {
+    call.positions = {.queryStart = call.positions.queryStart.value_or(0)}; // there are no keys
     judge.judge(embeddingText(false), embeddingText(true), call, 3, /*isSameAlgorithm=*/true);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OutsideEmbedding, testing::ValuesIn(kPlaces),
