@@ -62,6 +62,7 @@ LogicalResult EmbedOp::verify() {
 LogicalResult EmbedGradOp::verify() {
   return verifyDropout(*this, getDropout(), getSeed(), {getCotangent().getType(), "the cotangent"});
 }
+
 Value EmbeddingFnOp::buildElement(OpBuilder &builder, Location, const TokenPoint &point,
                                   ValueRange operands) {
   return cloneRegionCode(builder, getBody(), {point.position, point.dim, point.dims, point.end},

@@ -99,8 +99,7 @@ Status Decoder::checkCausal() {
     return ahead.takeError();
   if (*ahead)
     return makeError("the encoding shows a token what comes after it, so that the next token would "
-                     "be copied, not predicted; use --objective=masked, or a mask such as "
-                     "pe.causal");
+                     "be copied, not predicted; use --objective=masked, or a causal mask");
   return Status::success();
 }
 

@@ -1,0 +1,245 @@
+//===- HeadReverse.cpp - one head of attention, reverse -------------------===//
+#include "runtime/reference/HeadWorker.h"
+
+#include <algorithm>
+
+namespace pe::reference {
+
+/// What rounding adds to the sum of A_l dA_l of the current row: <dO, rounded o - o>. `meanError`
+/// is by how much that may differ from kernel to kernel: each probability and each element of the
+/// output is off by up to the roundoff, independently.
+double HeadWorker::roundMean(int64_t row, const double *dO) {
+  meanError = 0.0;
+  if (!problem.rounding)
+    return 0.0;
+  double error = 0.0, squares = 0.0;
+  std::vector<double> output(sizes.valueDim, 0.0);
+  for (size_t n = 0; n < keys.size(); ++n) {
+    squares += (weights[n] * dWeights[n]) * (weights[n] * dWeights[n]);
+    addScaled(output.data(), valueWeights[n], v.data() + keys[n] * sizes.valueDim, sizes.valueDim);
+    if (const std::vector<double> *vector = vectorOf(row, keys[n]))
+      addScaled(output.data(), valueWeights[n], vector->data(), sizes.valueDim);
+  }
+  for (int64_t d = 0; roundsResults(*problem.rounding) && d < sizes.valueDim; ++d) {
+    error += dO[d] * (rounded(output[d], *problem.rounding) - output[d]);
+    squares += (dO[d] * output[d]) * (dO[d] * output[d]);
+  }
+  meanError = roundoffOf(*problem.rounding) * std::sqrt(squares);
+  return error;
+}
+
+/// dz_j = A_j (dA_j - sum of A_l dA_l) + A_j dlse, and the same of the sink, whose dA is 0.
+void HeadWorker::reverseSoftmax(int64_t row, const double *dO, double dLse,
+                                HeadGradients &gradients) {
+  double mean = roundMean(row, dO), meanNoise = 0.0;
+  for (size_t n = 0; n < keys.size(); ++n) {
+    mean += weights[n] * dWeights[n];
+    meanNoise += weights[n] * dWeightNoise[n];
+  }
+  for (size_t n = 0; n < keys.size(); ++n) {
+    dLogits[n] = weights[n] * (dWeights[n] - mean + dLse);
+    dLogitNoise[n] = (weights[n] + kLeastWeight) * (dWeightNoise[n] + meanNoise + std::fabs(dLse));
+  }
+  if (!sink)
+    return;
+  const double dSink = sinkWeight * (dLse - mean);
+  const double noise = (sinkWeight + kLeastWeight) * (meanNoise + std::fabs(dLse));
+  gradients.sink.sum[0] += dSink;
+  gradients.sink.magnitude[0] += std::fabs(dSink);
+  gradients.sink.noiseSquared[0] += noise * noise;
+  gradients.sink.roundingSquared[0] += (sinkWeight * meanError) * (sinkWeight * meanError);
+}
+
+/// log A_j = log sigma(z_j) + sum over l after j of log sigma(-z_l), and the log of the remaining
+/// mass is the sum of all log sigma(-z_l). Hence dz_l = A_l dA_l sigma(-z_l) - sigma(z_l) (sum over
+/// j before l of A_j dA_j + dlse).
+void HeadWorker::reverseStickBreaking(double dRemaining, double dRemainingNoise) {
+  double older = 0.0, olderNoise = 0.0;
+  for (size_t n = 0; n < keys.size(); ++n) {
+    double own = weights[n] * dWeights[n];
+    double ownNoise = (weights[n] + kLeastWeight) * dWeightNoise[n];
+    double taken = std::exp(logSigmoid(logits[n]));
+    double passed = std::exp(logSigmoid(-logits[n]));
+    dLogits[n] = own * passed - taken * (older + dRemaining);
+    dLogitNoise[n] = ownNoise * passed + (taken + kLeastWeight) * (olderNoise + dRemainingNoise);
+    older += own;
+    olderNoise += ownNoise;
+  }
+}
+
+/// Cotangents of the weights; the gradient of v needs nothing else.
+void HeadWorker::reverseValues(int64_t row, const double *dO, HeadGradients &gradients) {
+  for (auto *list : {&dWeights, &dWeightNoise, &dLogits, &dLogitNoise})
+    list->assign(keys.size(), 0.0);
+  const double size = normOf(dO, sizes.valueDim);
+  for (size_t n = 0; n < keys.size(); ++n) {
+    const double *value = v.data() + keys[n] * sizes.valueDim;
+    dWeights[n] = factors[n] * dot(dO, value, sizes.valueDim);
+    dWeightNoise[n] = factors[n] * dotOfMagnitudes(dO, value, sizes.valueDim);
+    addScaled(gradients.v.data() + keys[n] * sizes.valueDim, valueWeights[n], dO, sizes.valueDim);
+    gradients.vTerms[keys[n]] += (valueWeights[n] + kLeastWeight) * size;
+    if (const std::vector<double> *vector = vectorOf(row, keys[n])) {
+      dWeights[n] += factors[n] * dot(dO, vector->data(), sizes.valueDim);
+      dWeightNoise[n] += factors[n] * dotOfMagnitudes(dO, vector->data(), sizes.valueDim);
+      valueContent->reverse(sizes.queryStart + row, sizes.keyStart + keys[n], valueWeights[n],
+                            kLeastWeight, dO);
+    }
+  }
+}
+
+/// What the cotangent of logit `n` gives the parameters, but those of content terms; returns the
+/// derivative of the function of the score.
+double HeadWorker::reverseParameters(int64_t row, size_t n, HeadGradients &gradients) {
+  const int64_t queryOffset = row * sizes.headDim, keyOffset = keys[n] * sizes.headDim;
+  double slope = 1.0;
+  auto reverse = [&](auto &evaluator) {
+    evaluator.reverse(dLogits[n], dLogitNoise[n], gradients.parameters);
+    if (meanError > 0.0)
+      evaluator.reverse(weights[n], 0.0, rowShares);
+  };
+  if (score) {
+    score->evaluate(keyAt(keys[n]), scaledScore(row, keys[n]));
+    reverse(*score);
+    slope = score->scoreDerivative();
+  }
+  if (bias) {
+    bias->evaluate(keyAt(keys[n]));
+    reverse(*bias);
+  }
+  auto reverseQuery = [&](double dLogit, double noise, ParameterGradients &into) {
+    const double dScore = problem.scale * dLogit * slope;
+    const double scoreNoise = problem.scale * noise * std::fabs(slope);
+    for (const Rotation &rotation : problem.rotations)
+      if (rotation.isLearned())
+        rotation.reverse({rawQ.data() + queryOffset, q.data() + queryOffset, queryAt(row).position},
+                         {rawK.data() + keyOffset, k.data() + keyOffset, keyAt(keys[n]).position},
+                         head, dScore, scoreNoise, into);
+    if (!problem.queryShifts.empty())
+      reverseShifts(keys[n], dScore, scoreNoise, queryAt(row).position, into);
+  };
+  reverseQuery(dLogits[n], dLogitNoise[n], gradients.parameters);
+  if (meanError > 0.0)
+    reverseQuery(weights[n], 0.0, rowShares);
+  return slope;
+}
+
+/// An error of the row's sum of A_l dA_l reaches all its logits.
+void HeadWorker::addRounding(ParameterGradients &gradients) {
+  for (size_t e = 0; meanError > 0.0 && e < rowShares.sum.size(); ++e) {
+    const double error = meanError * std::exchange(rowShares.sum[e], 0.0);
+    gradients.roundingSquared[e] += error * error;
+  }
+}
+
+void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
+  int64_t queryOffset = row * sizes.headDim;
+  const double *query = q.data() + queryOffset;
+  for (size_t n = 0; n < keys.size(); ++n) {
+    int64_t keyOffset = keys[n] * sizes.headDim;
+    const double *key = k.data() + keyOffset;
+    // A bias of -inf masks its pair: its inputs get nothing, not even 0 times infinity.
+    const bool isMasked = logits[n] == -infinity && dLogits[n] == 0.0;
+    const double slope = isMasked ? (score ? 0.0 : 1.0) : reverseParameters(row, n, gradients);
+    double dScore = problem.scale * dLogits[n] * slope;
+    double noise = problem.scale * dLogitNoise[n] * std::fabs(slope);
+    addScaled(gradients.q.data() + queryOffset, dScore, key, sizes.headDim);
+    addSquares(gradients.qNoiseSquared.data() + queryOffset, noise, key, sizes.headDim);
+    addScaled(gradients.k.data() + keyOffset, dScore, query, sizes.headDim);
+    addSquares(gradients.kNoiseSquared.data() + keyOffset, noise, query, sizes.headDim);
+    if (isMasked)
+      continue;
+    for (ContentWorker &content : contents)
+      content.reverse(row, sizes.queryStart + row, sizes.keyStart + keys[n], dLogits[n],
+                      dLogitNoise[n]);
+    if (bias || score || isLearned || problem.hasVectors())
+      gradients.biasNoiseSquared += dLogitNoise[n] * dLogitNoise[n];
+  }
+  addRounding(gradients.parameters);
+}
+
+/// One side of a row that has been started.
+void HeadWorker::reverseRow(int64_t row, const std::vector<double> &dO, double dStatistic,
+                            HeadGradients &gradients) {
+  const double statistic = normalize();
+  // A softmax row whose logits are all -inf has no weights and no gradients.
+  if (problem.normalizer == Normalizer::Softmax && statistic == -infinity)
+    return;
+  reverseValues(row, dO.data(), gradients);
+  if (problem.normalizer == Normalizer::Softmax) {
+    reverseSoftmax(row, dO.data(), dStatistic, gradients);
+    return reverseScores(row, gradients);
+  }
+  double noise = std::fabs(dStatistic);
+  if (ownKey) { // o has exp(statistic) v_i
+    const double rest = std::exp(statistic);
+    const double *own = v.data() + *ownKey * sizes.valueDim;
+    addScaled(gradients.v.data() + *ownKey * sizes.valueDim, rest, dO.data(), sizes.valueDim);
+    gradients.vTerms[*ownKey] += (rest + kLeastWeight) * normOf(dO.data(), sizes.valueDim);
+    dStatistic += rest * dot(dO.data(), own, sizes.valueDim);
+    noise += (rest + kLeastWeight) * dotOfMagnitudes(dO.data(), own, sizes.valueDim);
+  }
+  reverseStickBreaking(dStatistic, noise);
+  reverseScores(row, gradients);
+}
+
+/// The derivative of <R_i (q + u), k> with respect to u is k turned back by R_i.
+void HeadWorker::reverseShifts(int64_t key, double dScore, double noise, int64_t i,
+                               ParameterGradients &gradients) const {
+  const double *first = k.data() + key * sizes.headDim;
+  std::vector<double> turned(first, first + sizes.headDim);
+  for (size_t n = problem.rotations.size(); n-- > 0;)
+    problem.rotations[n].applyTransposed(turned.data(), i, head);
+  for (int64_t shift : problem.queryShifts)
+    for (int64_t d = 0; d < sizes.headDim; ++d) {
+      const int64_t at = shift + head * sizes.headDim + d;
+      gradients.sum[at] += dScore * turned[d];
+      gradients.magnitude[at] += std::fabs(dScore * turned[d]);
+      gradients.noiseSquared[at] += (noise * turned[d]) * (noise * turned[d]);
+    }
+}
+
+HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
+  auto zerosLike = [](const std::vector<double> &list) { return std::vector<double>(list.size()); };
+  HeadGradients gradients{zerosLike(q),
+                          zerosLike(q),
+                          zerosLike(k),
+                          zerosLike(k),
+                          std::vector<double>(sizes.keys * sizes.valueDim),
+                          std::vector<double>(sizes.keys),
+                          ParameterGradients(problem.parameterCount())};
+  const std::vector<double> noCotangent(sizes.valueDim, 0.0);
+  const std::vector<Side> all = sides();
+  // What content terms add to the gradient of the queries, which they take as they are given.
+  std::vector<double> contentQ(contents.empty() ? 0 : q.size()), contentNoise(contentQ.size());
+  for (int64_t row = 0; row < sizes.queries; ++row) {
+    int64_t place = item * sizes.queries + row;
+    std::vector<double> dO = noCotangent;
+    if (cotangents.o)
+      dO.assign(cotangents.o->data.data() + place * sizes.valueDim,
+                cotangents.o->data.data() + (place + 1) * sizes.valueDim);
+    if (problem.rounding)
+      roundAll(dO, *problem.rounding);
+    for (double &element : dO)
+      element /= static_cast<double>(all.size());
+    double dStatistic = cotangents.lse ? cotangents.lse->data[place] : 0.0;
+    for (Side side : all)
+      if (startRow(row, side))
+        reverseRow(row, dO, dStatistic, gradients);
+    for (ContentWorker &content : contents)
+      content.finishRow(row, contentQ.data() + row * sizes.headDim,
+                        contentNoise.data() + row * sizes.headDim, gradients.parameters);
+  }
+  rotateBack(gradients.q, /*areQueries=*/true);
+  rotateBack(gradients.k, /*areQueries=*/false);
+  for (size_t e = 0; e < contentQ.size(); ++e) {
+    gradients.q[e] += contentQ[e];
+    gradients.qNoiseSquared[e] += contentNoise[e];
+  }
+  for (ContentWorker &content : contents)
+    content.finish(gradients.parameters);
+  if (valueContent)
+    valueContent->finish(gradients.parameters);
+  return gradients;
+}
+
+} // namespace pe::reference

@@ -1,0 +1,236 @@
+//===- HeadWorker.cpp - one head of attention, forward --------------------===//
+#include "runtime/reference/HeadWorker.h"
+
+#include "runtime/core/Random.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace pe::reference {
+
+HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &inputs, int64_t item)
+    : problem(problem), sizes(problem.sizes), item(item), batch(item / sizes.queryHeads),
+      head(item % sizes.queryHeads),
+      isLearned(std::any_of(problem.rotations.begin(), problem.rotations.end(),
+                            [](const Rotation &rotation) { return rotation.isLearned(); })),
+      mask(problem.mask, *problem.graph, *problem.parameters),
+      rowShares(problem.rounding ? problem.parameterCount() : 0) {
+  if (!problem.sinks.empty())
+    sink = problem.sinks[head];
+  keyItem = batch * sizes.keyHeads + head / (sizes.queryHeads / sizes.keyHeads);
+  auto rowsOf = [&](const Array &array, int64_t index, int64_t count) {
+    const double *first = array.data.data() + index * count;
+    return std::vector<double>(first, first + count);
+  };
+  q = rowsOf(inputs.q, item, sizes.queries * sizes.headDim);
+  k = rowsOf(inputs.k, keyItem, sizes.keys * sizes.headDim);
+  v = rowsOf(inputs.v, keyItem, sizes.keys * sizes.valueDim);
+  const ContentHead place = {batch,         head,          sizes.headStart + head, sizes.headsTotal,
+                             sizes.queries, sizes.headDim, problem.scale};
+  for (const ContentProblem &content : problem.contents)
+    contents.emplace_back(*problem.graph, content, *problem.parameters, place, q);
+  if (problem.valueContent)
+    valueContent.emplace(*problem.graph, *problem.valueContent, *problem.parameters, place,
+                         sizes.valueDim);
+  for (int64_t shift : problem.queryShifts)
+    for (size_t e = 0; e < q.size(); ++e)
+      q[e] +=
+          problem.parameters
+              ->values()[shift + head * sizes.headDim + static_cast<int64_t>(e) % sizes.headDim];
+  if (isLearned) {
+    rawQ = q;
+    rawK = k;
+  }
+  rotate(q, /*areQueries=*/true);
+  rotate(k, /*areQueries=*/false);
+  // Values are used as given, so 16-bit ones are not changed by this.
+  if (problem.rounding)
+    for (std::vector<double> *rows : {&q, &k, &v})
+      roundAll(*rows, *problem.rounding);
+  for (int64_t key = 0; key < sizes.keys; ++key)
+    valueNorms.push_back(normOf(v.data() + key * sizes.valueDim, sizes.valueDim));
+  for (auto [node, evaluator] : {std::pair(problem.bias, &bias), std::pair(problem.score, &score)})
+    if (node) {
+      evaluator->emplace(*problem.graph, *node, *problem.parameters);
+      (*evaluator)->startHead(batch, head, sizes.headStart + head, sizes.headsTotal);
+    }
+  mask.startHead(batch, head, sizes.headStart + head, sizes.headsTotal);
+}
+
+void HeadWorker::rotate(std::vector<double> &rows, bool areQueries) const {
+  int64_t count = sizes.headDim ? static_cast<int64_t>(rows.size()) / sizes.headDim : 0;
+  for (const Rotation &rotation : problem.rotations)
+    for (int64_t row = 0; row < count; ++row)
+      rotation.apply(rows.data() + row * sizes.headDim, positionAt(areQueries, row), head);
+}
+
+void HeadWorker::rotateBack(std::vector<double> &rows, bool areQueries) const {
+  int64_t count = sizes.headDim ? static_cast<int64_t>(rows.size()) / sizes.headDim : 0;
+  for (size_t n = problem.rotations.size(); n-- > 0;)
+    for (int64_t row = 0; row < count; ++row)
+      problem.rotations[n].applyTransposed(rows.data() + row * sizes.headDim,
+                                           positionAt(areQueries, row), head);
+}
+
+/// 1 / (1 - p) where word j mod 4 of the counter (b, head, i, floor(j / 4)) is at least p 2^32,
+/// else 0.
+double HeadWorker::dropoutFactor(int64_t i, int64_t j) const {
+  if (problem.seeds.empty())
+    return 1.0;
+  const bool own = problem.hasSeedPerBatch;
+  const auto seed = static_cast<uint64_t>(problem.seeds[own ? batch : 0]);
+  const int64_t word = (j % 4 + 4) % 4;
+  const std::array<uint32_t, 4> counter = {
+      own ? 0 : static_cast<uint32_t>(batch), static_cast<uint32_t>(sizes.headStart + head),
+      static_cast<uint32_t>(i), static_cast<uint32_t>((j - word) / 4)};
+  const auto words =
+      philox4x32(counter, {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+  const bool isKept = words[word] >= problem.dropout * 0x1p32;
+  return isKept ? 1.0 / (1.0 - problem.dropout) : 0.0;
+}
+
+bool HeadWorker::isOnSide(int64_t i, int64_t j, Side side) const {
+  if (problem.normalizer == Normalizer::Softmax)
+    return true;
+  if (i == j)
+    return problem.attendsCurrent;
+  return side == Side::Before ? j < i : j > i;
+}
+
+/// Finds the keys of the row and their logits. False if there is nothing to attend to, no sink
+/// either: rows at negative positions have no keys.
+bool HeadWorker::startRow(int64_t row, Side side) {
+  for (auto *list : {&logits, &factors, &weights, &valueWeights})
+    list->clear();
+  keys.clear();
+  ownKey.reset();
+  int64_t i = sizes.queryStart + row;
+  if (i < 0 && !problem.isUnplaced)
+    return sink.has_value();
+  for (std::optional<ScalarEvaluator> *evaluator : {&bias, &score})
+    if (*evaluator)
+      (*evaluator)->startRow(queryAt(row));
+  mask.startRow(queryAt(row));
+  const int64_t own = i - sizes.keyStart;
+  if (problem.keepsRemainder && own >= 0 && own < sizes.keys && mask.allows(keyAt(own)))
+    ownKey = own;
+  findKeys(row, side);
+  weights.assign(keys.size(), 0.0);
+  valueWeights.assign(keys.size(), 0.0);
+  return !keys.empty() || sink || ownKey;
+}
+
+void HeadWorker::findKeys(int64_t row, Side side) {
+  const int64_t i = sizes.queryStart + row;
+  for (int64_t key = 0; key < sizes.keys; ++key) {
+    const int64_t j = sizes.keyStart + key;
+    if (isOnSide(i, j, side) && mask.allows(keyAt(key)))
+      keys.push_back(key);
+  }
+  if (side == Side::After)
+    std::reverse(keys.begin(), keys.end());
+  for (int64_t key : keys) {
+    const int64_t j = sizes.keyStart + key;
+    const Token token = keyAt(key);
+    const double scaled = scaledScore(row, key);
+    logits.push_back((score ? score->evaluate(token, scaled) : scaled) +
+                     (bias ? bias->evaluate(token) : 0.0));
+    for (ContentWorker &content : contents)
+      logits.back() += content.score(row, i, j);
+    factors.push_back(dropoutFactor(i, j));
+  }
+}
+
+/// The largest logit of the row, that of the sink among them; NaN if one is.
+double HeadWorker::largestLogit() const {
+  double largest = sink.value_or(-infinity);
+  for (double logit : logits)
+    if (!(logit <= largest) && !std::isnan(largest))
+      largest = logit;
+  return largest;
+}
+
+/// Fills the weights; returns the log of the sum of exp(z).
+double HeadWorker::normalizeSoftmax() {
+  double largest = largestLogit();
+  sinkWeight = 0.0;
+  if (largest == -infinity)
+    return -infinity;
+  if (sink)
+    sinkWeight = std::exp(*sink - largest);
+  double sum = sinkWeight;
+  for (size_t n = 0; n < keys.size(); ++n) {
+    weights[n] = std::exp(logits[n] - largest);
+    sum += weights[n];
+  }
+  for (double &weight : weights)
+    weight /= sum;
+  sinkWeight /= sum;
+  return largest + std::log(sum);
+}
+
+/// Fills the weights, nearest key first; returns the log of the remaining mass.
+double HeadWorker::normalizeStickBreaking() {
+  double logRemaining = 0.0;
+  for (size_t n = keys.size(); n-- > 0;) {
+    weights[n] = std::exp(logSigmoid(logits[n]) + logRemaining);
+    logRemaining += logSigmoid(-logits[n]);
+  }
+  return logRemaining;
+}
+
+void HeadWorker::addOutput(int64_t row, double statistic, double share, AttentionOutputs &outputs) {
+  const int64_t place = item * sizes.queries + row;
+  double *o = outputs.o.data.data() + place * sizes.valueDim;
+  for (int64_t d = 0; sink && d < sizes.valueDim; ++d)
+    o[d] += sinkWeight * 0.0; // its value; a NaN stays
+  auto add = [&](int64_t key, double weight) {
+    addScaled(o, share * weight, v.data() + key * sizes.valueDim, sizes.valueDim);
+    outputs.oTerms.data[place] += share * (weight + kLeastWeight) * valueNorms[key];
+  };
+  for (size_t n = 0; n < keys.size(); ++n) {
+    add(keys[n], valueWeights[n]);
+    if (const std::vector<double> *vector = vectorOf(row, keys[n])) {
+      addScaled(o, share * valueWeights[n], vector->data(), sizes.valueDim);
+      outputs.oTerms.data[place] +=
+          share * (valueWeights[n] + kLeastWeight) * normOf(vector->data(), sizes.valueDim);
+    }
+  }
+  if (ownKey)
+    add(*ownKey, std::exp(statistic));
+}
+
+/// What joins the value of the key, or null.
+const std::vector<double> *HeadWorker::vectorOf(int64_t row, int64_t key) {
+  return valueContent ? &valueContent->at(sizes.queryStart + row, sizes.keyStart + key) : nullptr;
+}
+
+double HeadWorker::forward(AttentionOutputs &outputs) {
+  double maxLogit = 0.0;
+  double *lse = outputs.lse.data.data() + item * sizes.queries;
+  double *lseTerms = outputs.lseTerms.data.data() + item * sizes.queries;
+  bool isSoftmax = problem.normalizer == Normalizer::Softmax;
+  const std::vector<Side> all = sides();
+  for (size_t n = 0; n < sizes.queries * all.size(); ++n) {
+    const auto row = static_cast<int64_t>(n / all.size());
+    lse[row] = isSoftmax ? -infinity : 0.0;
+    if (!startRow(row, all[n % all.size()]))
+      continue;
+    lse[row] = normalize();
+    if (isSoftmax && lse[row] == -infinity) // a bias of -inf has masked every key
+      continue;
+    if (isSoftmax) {
+      double largest = largestLogit();
+      lseTerms[row] = std::fabs(largest) + std::fabs(lse[row] - largest);
+    }
+    addOutput(row, lse[row], 1.0 / static_cast<double>(all.size()), outputs);
+    if (sinkWeight >= kCountedWeight && std::isfinite(*sink))
+      maxLogit = std::max(maxLogit, std::fabs(*sink));
+    for (size_t n = 0; n < keys.size(); ++n)
+      if (weights[n] >= kCountedWeight && std::isfinite(logits[n]))
+        maxLogit = std::max({maxLogit, std::fabs(logits[n]), scoreBefore(row, n)});
+  }
+  return maxLogit;
+}
+
+} // namespace pe::reference

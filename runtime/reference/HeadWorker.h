@@ -1,0 +1,180 @@
+//===- HeadWorker.h - attention of one head, in float64 -------------------===//
+//
+// Forward (HeadWorker.cpp) and reverse (HeadReverse.cpp) over the rows of one (batch, query head).
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_RUNTIME_REFERENCE_HEADWORKER_H
+#define PE_RUNTIME_REFERENCE_HEADWORKER_H
+
+#include "runtime/reference/Attention.h"
+
+#include "runtime/core/DType.h"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace pe::reference {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+
+inline double dot(const double *a, const double *b, int64_t count) {
+  double sum = 0.0;
+  for (int64_t d = 0; d < count; ++d)
+    sum += a[d] * b[d];
+  return sum;
+}
+
+inline double rounded(double value, DType dtype) {
+  const float single = static_cast<float>(value);
+  if (dtype == DType::TF32)
+    return roundToTf32(single);
+  return dtype == DType::BF16 ? bf16ToFloat(floatToBf16(single)) : f16ToFloat(floatToF16(single));
+}
+
+/// The sum of |a_d b_d|.
+inline double dotOfMagnitudes(const double *a, const double *b, int64_t count) {
+  double sum = 0.0;
+  for (int64_t d = 0; d < count; ++d)
+    sum += std::fabs(a[d] * b[d]);
+  return sum;
+}
+
+inline void addSquares(double *target, double factor, const double *source, int64_t count) {
+  for (int64_t d = 0; d < count; ++d)
+    target[d] += (factor * source[d]) * (factor * source[d]);
+}
+
+inline void addScaled(double *target, double factor, const double *source, int64_t count) {
+  for (int64_t d = 0; d < count; ++d)
+    target[d] += factor * source[d];
+}
+
+inline double normOf(const double *a, int64_t count) { return std::sqrt(dot(a, a, count)); }
+
+/// log(1 / (1 + exp(-z))) without overflow.
+inline double logSigmoid(double z) {
+  return z >= 0.0 ? -std::log1p(std::exp(-z)) : z - std::log1p(std::exp(z));
+}
+
+/// What one head contributes to the gradients.
+struct HeadGradients {
+  std::vector<double> q;
+  std::vector<double> qNoiseSquared;
+  std::vector<double> k;
+  std::vector<double> kNoiseSquared;
+  std::vector<double> v;
+  std::vector<double> vTerms;
+  ParameterGradients parameters;
+  ParameterGradients sink{1};
+  double biasNoiseSquared = 0.0;
+};
+
+/// One (batch, query head).
+class HeadWorker {
+public:
+  HeadWorker(const AttentionProblem &problem, const AttentionInputs &inputs, int64_t item);
+
+  /// Writes the head's rows of `outputs`; returns the largest |logit| that counts.
+  double forward(AttentionOutputs &outputs);
+  HeadGradients reverse(const AttentionCotangents &cotangents);
+
+private:
+  /// Whether stick-breaking takes the keys after the query in place of those before it.
+  enum class Side : uint8_t { Before, After };
+  bool startRow(int64_t row, Side side);
+  void findKeys(int64_t row, Side side);
+  bool isOnSide(int64_t i, int64_t j, Side side) const;
+  /// The sides whose mean is taken.
+  std::vector<Side> sides() const {
+    return problem.hasBothSides ? std::vector{Side::Before, Side::After}
+                                : std::vector{Side::Before};
+  }
+  void rotate(std::vector<double> &rows, bool areQueries) const;
+  void rotateBack(std::vector<double> &rows, bool areQueries) const;
+  Token queryAt(int64_t row) const { return problem.positions.query(batch, row); }
+  Token keyAt(int64_t column) const { return problem.positions.key(batch, column); }
+  int64_t positionAt(bool isQuery, int64_t row) const {
+    return (isQuery ? queryAt(row) : keyAt(row)).position;
+  }
+  /// The magnitude of the argument of the function of the score for key `n` of the row; 0 without
+  /// one.
+  double scoreBefore(int64_t row, size_t n) const {
+    return score ? std::fabs(scaledScore(row, keys[n])) : 0.0;
+  }
+  double scaledScore(int64_t row, int64_t key) const {
+    return problem.scale *
+           dot(q.data() + row * sizes.headDim, k.data() + key * sizes.headDim, sizes.headDim);
+  }
+  double largestLogit() const;
+  double normalizeSoftmax();
+  double normalizeStickBreaking();
+  double normalize() {
+    double statistic =
+        problem.normalizer == Normalizer::Softmax ? normalizeSoftmax() : normalizeStickBreaking();
+    for (size_t n = 0; n < keys.size(); ++n)
+      valueWeights[n] = weights[n] * factors[n];
+    if (problem.rounding)
+      for (std::vector<double> *list : {&weights, &valueWeights})
+        roundAll(*list, *problem.rounding);
+    return statistic;
+  }
+  double dropoutFactor(int64_t i, int64_t j) const;
+  double roundMean(int64_t row, const double *dO);
+  void reverseSoftmax(int64_t row, const double *dO, double statisticCotangent,
+                      HeadGradients &gradients);
+  void reverseStickBreaking(double statisticCotangent, double statisticNoise);
+  void reverseRow(int64_t row, const std::vector<double> &dO, double statisticCotangent,
+                  HeadGradients &gradients);
+  void reverseValues(int64_t row, const double *dO, HeadGradients &gradients);
+  void reverseScores(int64_t row, HeadGradients &gradients);
+
+  void reverseShifts(int64_t key, double dScore, double noise, int64_t i,
+                     ParameterGradients &gradients) const;
+  double reverseParameters(int64_t row, size_t n, HeadGradients &gradients);
+  void addRounding(ParameterGradients &gradients);
+
+  const std::vector<double> *vectorOf(int64_t row, int64_t key);
+  void addOutput(int64_t row, double statistic, double share, AttentionOutputs &outputs);
+
+  const AttentionProblem &problem;
+  const AttentionSizes &sizes;
+  int64_t item;
+  int64_t batch;
+  int64_t head;
+  std::optional<double> sink;
+  double sinkWeight = 0.0;  ///< of the current row
+  int64_t keyItem;          ///< index of (batch, key head)
+  bool isLearned;           ///< a rotation has parameters
+  std::vector<double> rawQ; ///< the same rows before the rotation, if it is learned
+  std::vector<double> rawK;
+  std::vector<double> q; ///< rotated rows of this head
+  std::vector<double> k;
+  std::vector<double> v;
+  std::vector<double> valueNorms; ///< |v_j|
+  std::optional<ScalarEvaluator> bias;
+  std::optional<ScalarEvaluator> score;
+  std::vector<ContentWorker> contents;
+  std::optional<ContentVectors> valueContent;
+  MaskEvaluator mask;
+
+  // The current row: its unmasked keys in ascending order, and per key
+  // (under stick-breaking from the farthest to the nearest)
+  std::vector<int64_t> keys;
+  std::optional<int64_t> ownKey; ///< what gets the remainder
+  std::vector<double> logits;
+  std::vector<double> weights;      ///< A
+  std::vector<double> factors;      ///< f
+  std::vector<double> valueWeights; ///< A f
+  std::vector<double> dWeights;     ///< cotangent of A
+  std::vector<double> dLogits;
+  std::vector<double> dWeightNoise; ///< dWeights before its terms cancel, and the same of dLogits
+  std::vector<double> dLogitNoise;
+  double meanError = 0.0;       ///< of the sum of A_l dA_l, by rounding
+  ParameterGradients rowShares; ///< what a unit of it gives the parameters
+};
+
+} // namespace pe::reference
+
+#endif // PE_RUNTIME_REFERENCE_HEADWORKER_H
