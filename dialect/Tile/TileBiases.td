@@ -35,7 +35,7 @@ def Tile_WindowGradOp : Tile_Op<"window_grad", [HasParent<"StreamOp">]> {
 }
 
 def Tile_WindowDotOp : Tile_Op<"window_dot", [HasParent<"StreamOp">, Pure]> {
-  let summary = "contraction of rows with a vector of the distance i - j";
+  let summary = "contraction of rows with what a table holds at the distance i - j";
   let description = [{
     The table P has extents `d` (or `e`) and `t` last, `t` counting distances like that of
     `tile.window`: the value at a pair is the sum over d of rows[row, d] * P[d, row - column + (c - 1)].
@@ -53,7 +53,7 @@ def Tile_WindowDotOp : Tile_Op<"window_dot", [HasParent<"StreamOp">, Pure]> {
 }
 
 def Tile_WindowSumOp : Tile_Op<"window_sum", [HasParent<"StreamOp">, Pure]> {
-  let summary = "contraction of pairs with a vector of the distance i - j, over the columns";
+  let summary = "contraction of pairs with what a table holds at the distance i - j, over the columns";
   let description = [{
     With the table of `tile.window_dot`: result[row, d] is the sum over the unmasked columns of this
     block of value(row, column) * P[d, row - column + (c - 1)]. A fold of the stream.

@@ -52,9 +52,10 @@ struct MaskForm {
                        "\"s\"}" +
                        arguments +
                        ") -> (!t {pe.name = \"o\"}, tensor<?x?x?xf32> {pe.name = \"lse\"}) {\n";
-    text += "  %b = pe.bias_fn(%s : tensor<?xf32>)\n      expr \"s[h] * (0.3 * sin(0.01 * i * j) - "
-            "0.05 * "
-            "(i - j))\"\n";
+    text +=
+        "  %b = pe.bias_fn(%s : tensor<?xf32>)\n      expr \"s[h] * (0.3 * sin(0.001 * i * j) - "
+        "0.05 * "
+        "(i - j))\"\n";
     text += std::string("  %m = pe.mask_fn") +
             (captures.empty() ? "" : "(" + captures + " : " + types + ")") + " expr \"" + formula +
             "\"\n";

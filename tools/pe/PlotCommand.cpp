@@ -126,7 +126,13 @@ Status Plot::drawAll(bool ofRun, const std::function<Pictures(const Kind &)> &dr
     if (!pictures) {
       if (!options.kinds.empty())
         return pictures.takeError();
-      last = pictures.takeError();
+      // That an option has no meaning says more than that a kind does not apply.
+      const auto isOfOption = [](const Error &error) {
+        return error.getMessage().starts_with("--");
+      };
+      if (Error error = pictures.takeError();
+          last || isOfOption(error) || !isOfOption(last.error()))
+        last = std::move(error);
       continue;
     }
     any = true;
