@@ -187,7 +187,7 @@ Action addPlot(CLI::App &app) {
       ->delimiter(',');
   app.add_option("--heads", options->heads, "Heads to draw; default: the first eight")
       ->delimiter(',');
-  app.add_option("--dims", options->dims, "Dimensions of an embedding; default: eight of them")
+  app.add_option("--dims", options->dims, "Dimensions of an embedding; default: five of them")
       ->delimiter(',');
   app.add_option("--shape", options->shape, "Sizes without --in: h=8,hkv=8,d=64, of tokens dm=64");
   app.add_option("--in", options->in,

@@ -39,14 +39,14 @@ int64_t stepOf(int64_t dims) {
   return step == 1 ? 1 : step | 1;
 }
 
-/// The dimensions of --dims, or pairs of neighbours from the first ones to the middle.
+/// The dimensions of --dims, or the first one and pairs of neighbours behind it: of many fast waves
+/// in one picture none can be followed.
 Expected<std::vector<int64_t>> dimsOf(const PlottedEncoding &encoding, int64_t width) {
   std::set<int64_t> dims(encoding.options().dims.begin(), encoding.options().dims.end());
   if (dims.empty())
-    for (int64_t first : {int64_t(0), width / 16, width / 4, width / 2})
-      for (int64_t dim : {first, first + 1})
-        if (dim < width)
-          dims.insert(dim);
+    for (int64_t dim : {int64_t(0), width / 4, width / 4 + 1, width / 2, width / 2 + 1})
+      if (dim < width)
+        dims.insert(dim);
   for (int64_t dim : dims)
     if (dim < 0 || dim >= width)
       return makeError("--dims: expected dimensions of 0 to ", width - 1, ", found ", dim);
