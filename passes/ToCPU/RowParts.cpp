@@ -64,8 +64,9 @@ PartBuffers::PartBuffers(StageOp stage, const CpuSchedule &cpu, const PartSizes 
   auto plan = stage->getParentOfType<PlanOp>();
   Type f32 = Float32Type::get(stage.getContext());
   const std::string block = std::to_string(cpu.keyBlock), two = std::to_string(2 * cpu.keyBlock);
-  // Sums of the current block stay in the first-level cache on the stack, if they fit there.
-  constexpr int64_t kMostLocalFloats = 1 << 14;
+  // Small sums of the current block stay in the first-level cache, on the stack; larger ones gain
+  // nothing there.
+  constexpr int64_t kMostLocalFloats = 1 << 12;
   const bool isLocal =
       2 * cpu.keyBlock * (plan.getHeadDim() + plan.getValueDim()) <= kMostLocalFloats;
   const std::string all = "ceildiv(c," + block + ")*" + block,

@@ -67,7 +67,7 @@ tile.plan @rows attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
 // CHECK:               memref.load %[[LIST]]
 // CHECK:               arith.addf {{.*}} : vector<8xf32>
 // CHECK:       tile.buffer "backward_rows" temporary : <[b, hq, "ceildiv(r,16)", 512], f32>
-// CHECK:       tile.buffer "backward_sums0" temporary : <["[[SLOTS:max\(1,min\(8\*\(16-min\(16,b\*hkv\)\),max\(1,min\(min\(8,ceildiv\(r,16\)\),ceildiv\(hq\*r,512\*max\(1,hkv\)\)\)\)\)\)]]", "b*hkv", "min(1,[[SLOTS]]-1)*ceildiv(c,64)*64", 32], f32>
+// CHECK:       tile.buffer "backward_sums0" temporary : <["[[SLOTS:max\(1,min\(8\*\(16-min\(16,b\*hkv\)\),max\(1,min\(min\(8,ceildiv\(r,16\)\),ceildiv\(hq\*r,512\*max\(1,hkv\)\)\)\)\)\)]]", "b*hkv", "128+min(1,[[SLOTS]]-1)*(ceildiv(c,64)*64-128)", 32], f32>
 // CHECK:       tile.launch @columns_backward backward items "b*hkv*[[SLOTS]]"
 // CHECK:       tile.launch @columns_backward_sums backward items "max(0,min(1,[[SLOTS]]-1)*b*hkv*ceildiv(c,64))"
 tile.plan @columns attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
