@@ -269,12 +269,16 @@ void IntegerRewriter::rewriteIndexCast(Operation &op) {
       value = create<arith::ExtSIOp>(i64, value);
     return replace(op, value);
   }
-  if (!isUnsigned && fits32(from))
+  // A cast to fewer bits than the range needs is a truncation: MLIR folds index_cast of index_cast.
+  const unsigned width = to.getIntOrFloatBitWidth();
+  const ConstantIntRanges range = rangeOf(from);
+  const bool isExact = range.smin().isSignedIntN(width) && range.smax().isSignedIntN(width);
+  if (!isUnsigned && isExact && fits32(from))
     return;
   Value value = fits32(from) ? from : asWide(from);
   if (value.getType().isIndex())
-    value = create<arith::IndexCastOp>(to, value);
-  else if (to.getIntOrFloatBitWidth() < 64)
+    value = create<arith::IndexCastOp>(isExact || width > 32 ? to : builder.getI32Type(), value);
+  if (value.getType() != to)
     value = create<arith::TruncIOp>(to, value);
   replace(op, value);
 }

@@ -62,10 +62,13 @@ Embedding::Embedding(PlanContext &context, pe::EmbeddingFnOp op, std::string nam
       root(cast<pe::YieldOp>(body.getTerminator()).getValues()[0]) {
   depends[body.getArgument(0)] = kPosition;
   depends[body.getArgument(1)] = kDim;
+  for (BlockArgument tensor : body.getArguments().drop_front(4))
+    depends[tensor] = kTensor;
   for (Operation &inner : body.without_terminator()) {
-    unsigned all = isa<pe::ReadOp>(inner) ? kTensor : 0;
-    for (Value operand : inner.getOperands())
-      all |= depends.lookup(operand);
+    unsigned all = 0;
+    if (!isa<pe::AxisSizeOp>(inner))
+      for (Value operand : inner.getOperands())
+        all |= depends.lookup(operand);
     for (Value result : inner.getResults())
       depends[result] = all;
   }

@@ -51,20 +51,30 @@ bool isReadByPosition(StringRef extent) {
   return extent != "r" && extent != "model" && extent != "1";
 }
 
-/// A tensor that is read at p has an entry for every position.
+/// The value of a region that an argument of a sum inside it stands for; any other, itself.
+static Value outsideOfSums(Value value) {
+  while (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto sum = dyn_cast<SumOp>(argument.getOwner()->getParentOp());
+    if (!sum || argument.getArgNumber() == 0) // the number that is counted
+      break;
+    value = sum.getInputs()[argument.getArgNumber() - 1];
+  }
+  return value;
+}
+
+/// A tensor that is read at p, in a sum or not, has an entry for every position.
 void Collector::addReads(EmbeddingFnOp op, Value capture, BlockArgument tensor) {
   const SmallVector<std::string> extents = namedExtents(capture);
-  for (Operation *user : tensor.getUsers()) {
-    auto read = dyn_cast<ReadOp>(user);
-    if (!read)
-      continue;
+  op.getBody().walk([&](ReadOp read) {
+    if (outsideOfSums(read.getSource()) != tensor)
+      return;
     for (auto [index, extent] : llvm::zip_equal(read.getIndices(), extents)) {
-      if (index != op.getBody().getArgument(0) || !isReadByPosition(extent))
+      if (outsideOfSums(index) != op.getBody().getArgument(0) || !isReadByPosition(extent))
         continue;
       add(extent, "q_start + r", "rows of tensor '" + nameOf(capture) + "', one per position");
       add("q_start", "0", "q_start, as '" + nameOf(capture) + "' begins at position 0");
     }
-  }
+  });
 }
 
 /// What the attribute `least` says of the axes of a capture.

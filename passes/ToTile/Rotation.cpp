@@ -9,7 +9,7 @@
 // Gradients of frequencies: the angle of row i has the gradient t_i = x' dy' - y' dx', and scores
 // do not change if all rows are turned by one angle, so that the t of all queries and keys of a
 // head add up to 0. The sum of t_i times the position may therefore count positions from any
-// origin: from k_start, where they are small.
+// origin: from the first key's, where they are small.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Prologue.h"
@@ -71,6 +71,7 @@ private:
   /// The pair `at` (batch, head, row, pair) of rows of numbers, widened.
   Pair readPair(Scalar &s, Value rows, ValueRange at) const;
   void turn(Side side, Value from, Value to, StringRef stage, Phase phase, bool isBack);
+  void findOrigins();
   void addToFrequencies(Side side, Value rows, Value from);
   void addToTables(Side side, Value rows, Value from);
 
@@ -81,7 +82,8 @@ private:
   int64_t pairs;
   bool interleaved, isPerHead;
   RotationTables queryTables, keyTables;
-  Value sums; // of gradients of frequencies, or null
+  Value sums;    // of gradients of frequencies, or null
+  Value origins; // given position of the first key of each batch entry; null where none are given
   RotationTables &tablesOf(Side side) { return side.isQueries ? queryTables : keyTables; }
 };
 
@@ -309,8 +311,22 @@ static Pair widened(Scalar &s, Pair pair) {
   return {wide(pair.x), wide(pair.y)};
 }
 
+/// The first given position of a key, 0 without keys.
+void RotationPrologue::findOrigins() {
+  origins = context.temporary(name + "_origins", {"b"}, context.plan.getF64Type());
+  TileBuilder t = beginStage(context.plan, name + "_find_origins", Phase::Finish, {"b"});
+  t.foreach ({"1"}, [&](Scalar &s, ValueRange at) {
+    Value first = sumOver(s, {"min(c,1)"}, [&](Scalar &x, ValueRange key) {
+      return x.toFloat(readPosition(x, kKeys, at[0], key[0]), x.getF64Type());
+    });
+    writeElement(s, first, origins, at[0]);
+  });
+}
+
 void RotationPrologue::addToFrequencies(Side side, Value rows, Value from) {
   const std::string count = pairCount();
+  if (positions.queries && !origins)
+    findOrigins();
   if (!sums)
     sums = context.temporary(name + "_frequency_sums", perHead({count}), context.plan.getF64Type(),
                              /*zero=*/true);
@@ -333,7 +349,10 @@ void RotationPrologue::addToFrequencies(Side side, Value rows, Value from) {
     Value position = positions.queries ? readPosition(s, side, at[0], at[2]) : at[2];
     if (!positions.queries && side.isQueries)
       position = s.add(position, s.size("q_start - k_start"));
-    Value term = s.mul(s.sub(byY, byX), s.toFloat(position, s.getF64Type()));
+    Value distance = s.toFloat(position, s.getF64Type());
+    if (origins)
+      distance = s.sub(distance, readElement(s, origins, at[0]));
+    Value term = s.mul(s.sub(byY, byX), distance);
     SmallVector<Value> place = {at[3]};
     if (isPerHead)
       place.insert(place.begin(), at[1]);

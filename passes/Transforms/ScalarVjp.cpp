@@ -137,7 +137,7 @@ Value exponentialSlope(Emit &e, Operation *op, Value x, Value y) {
       .Case<math::CbrtOp>([&](auto) { return e.zeroAtZero(x, reciprocal(1.0 / 3, e.square(y))); })
       .Case<math::ExpOp>([&](auto) { return y; })
       .Case<math::Exp2Op>([&](auto) { return e.scale(ln2, y); })
-      .Case<math::ExpM1Op>([&](auto) { return e.add(y, e.constant(1, y)); })
+      .Case<math::ExpM1Op>([&](auto) { return e.exp(x); }) // 1 + y is 0 where y is nearly -1
       .Case<math::LogOp>([&](auto) { return reciprocal(1, x); })
       .Case<math::Log2Op>([&](auto) { return reciprocal(log2e, x); })
       .Case<math::Log10Op>([&](auto) { return reciprocal(log10e, x); })
@@ -147,20 +147,28 @@ Value exponentialSlope(Emit &e, Operation *op, Value x, Value y) {
       .Default([](Operation *) { return Value(); });
 }
 
+/// 1 - tanh(x)^2 = 4 t / (1 + t)^2 for t = exp(-2 |x|): the difference cancels where |x| is large.
+Value tanhSlope(Emit &e, Value x) {
+  Value t = e.exp(e.scale(-2, math::AbsFOp::create(e.builder, e.loc, x)));
+  return e.div(e.scale(4, t), e.square(e.add(e.constant(1, t), t)));
+}
+
 /// The derivative of a trigonometric or hyperbolic function of x with value y.
 Value trigonometricSlope(Emit &e, Operation *op, Value x, Value y) {
   Value one = e.constant(1, x);
   auto reciprocal = [&](Value of) { return e.div(one, of); };
+  // sqrt(1 - x^2) as a product, which does not cancel near 1 and -1.
+  auto cosineOfArc = [&] { return e.sqrt(e.mul(e.sub(one, x), e.add(one, x))); };
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case<math::SinOp>([&](auto) { return math::CosOp::create(e.builder, e.loc, x); })
       .Case<math::CosOp>([&](auto) { return e.neg(math::SinOp::create(e.builder, e.loc, x)); })
       .Case<math::TanOp>([&](auto) { return e.add(one, e.square(y)); })
-      .Case<math::AsinOp>([&](auto) { return reciprocal(e.sqrt(e.sub(one, e.square(x)))); })
-      .Case<math::AcosOp>([&](auto) { return e.neg(reciprocal(e.sqrt(e.sub(one, e.square(x))))); })
+      .Case<math::AsinOp>([&](auto) { return reciprocal(cosineOfArc()); })
+      .Case<math::AcosOp>([&](auto) { return e.neg(reciprocal(cosineOfArc())); })
       .Case<math::AtanOp>([&](auto) { return reciprocal(e.add(one, e.square(x))); })
       .Case<math::SinhOp>([&](auto) { return math::CoshOp::create(e.builder, e.loc, x); })
       .Case<math::CoshOp>([&](auto) { return math::SinhOp::create(e.builder, e.loc, x); })
-      .Case<math::TanhOp>([&](auto) { return e.sub(one, e.square(y)); })
+      .Case<math::TanhOp>([&](auto) { return tanhSlope(e, x); })
       .Default([](Operation *) { return Value(); });
 }
 

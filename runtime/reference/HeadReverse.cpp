@@ -131,6 +131,28 @@ void HeadWorker::addRounding(ParameterGradients &gradients) {
   }
 }
 
+/// Kernels write the gradients of turned rows in the type of the computation.
+void HeadWorker::addRoundingOfTurned(HeadGradients &gradients) const {
+  if (!problem.rounding || !roundsResults(*problem.rounding) || sizes.keys == 0)
+    return;
+  const double roundoff = roundoffOf(*problem.rounding);
+  const int64_t origin = keyAt(0).position;
+  for (const Rotation &rotation : problem.rotations) {
+    if (!rotation.isLearned())
+      continue;
+    auto add = [&](const std::vector<double> &raw, const std::vector<double> &turned,
+                   const std::vector<double> &d, int64_t row, int64_t position) {
+      const int64_t at = row * sizes.headDim;
+      rotation.addRounding({raw.data() + at, turned.data() + at, position}, d.data() + at, origin,
+                           head, roundoff, gradients.parameters);
+    };
+    for (int64_t row = 0; row < sizes.queries; ++row)
+      add(rawQ, q, gradients.q, row, queryAt(row).position);
+    for (int64_t row = 0; row < sizes.keys; ++row)
+      add(rawK, k, gradients.k, row, keyAt(row).position);
+  }
+}
+
 void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
   int64_t queryOffset = row * sizes.headDim;
   const double *query = q.data() + queryOffset;
@@ -229,6 +251,7 @@ HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
       content.finishRow(row, contentQ.data() + row * sizes.headDim,
                         contentNoise.data() + row * sizes.headDim, gradients.parameters);
   }
+  addRoundingOfTurned(gradients);
   rotateBack(gradients.q, /*areQueries=*/true);
   rotateBack(gradients.k, /*areQueries=*/false);
   for (size_t e = 0; e < contentQ.size(); ++e) {

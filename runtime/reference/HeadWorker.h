@@ -134,6 +134,7 @@ private:
                      ParameterGradients &gradients) const;
   double reverseParameters(int64_t row, size_t n, HeadGradients &gradients);
   void addRounding(ParameterGradients &gradients);
+  void addRoundingOfTurned(HeadGradients &gradients) const;
 
   const std::vector<double> *vectorOf(int64_t row, int64_t key);
   void addOutput(int64_t row, double statistic, double share, AttentionOutputs &outputs);

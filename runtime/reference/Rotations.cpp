@@ -85,6 +85,32 @@ void Rotation::reverse(const Row &q, const Row &k, int64_t head, double factor, 
     add(base + (heads > 1 ? head : 0), byBase);
 }
 
+void Rotation::addRounding(const Row &row, const double *d, int64_t origin, int64_t head,
+                           double roundoff, ParameterGradients &gradients) const {
+  const auto count = static_cast<int64_t>(pairs.size());
+  const auto add = [&](int64_t place, double derivative) {
+    gradients.roundingSquared[place] += roundoff * derivative * roundoff * derivative;
+  };
+  for (int64_t n = 0; n < count; ++n) {
+    const auto [a, b] = pairs[n];
+    if (base >= 0) {
+      const double arm =
+          static_cast<double>(row.position - origin) * slopes[(heads > 1 ? head * count : 0) + n];
+      const int64_t place = base + (heads > 1 ? head : 0);
+      add(place, arm * row.turned[a] * d[b]);
+      add(place, arm * row.turned[b] * d[a]);
+      continue;
+    }
+    const int64_t place = row.position * count + n;
+    if (row.position < 0 || row.position >= cosines->dim(0))
+      continue;
+    add(cosinesAt + place, row.raw[a] * d[a]);
+    add(cosinesAt + place, row.raw[b] * d[b]);
+    add(sinesAt + place, row.raw[a] * d[b]);
+    add(sinesAt + place, row.raw[b] * d[a]);
+  }
+}
+
 static Expected<const Array *> tensorOf(const Operation &operation, const TensorValues &tensors,
                                         size_t operand) {
   auto found = tensors.find(operation.operands.at(operand));

@@ -47,6 +47,10 @@ struct Rotation {
   /// Adds `factor` times the derivatives of <turned q, turned k> with respect to the tensors.
   void reverse(const Row &q, const Row &k, int64_t head, double factor, double noise,
                ParameterGradients &gradients) const;
+  /// Adds what rounding `d`, the gradient of a turned row, to `roundoff` does to the derivatives.
+  /// Positions count from `origin`, which the sum over all rows does not depend on.
+  void addRounding(const Row &row, const double *d, int64_t origin, int64_t head, double roundoff,
+                   ParameterGradients &gradients) const;
 
 private:
   void turn(double *row, int64_t position, int64_t head, double direction) const;
