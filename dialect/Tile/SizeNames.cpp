@@ -47,9 +47,6 @@ std::vector<std::string> mlir::tile::getSizeNames(PlanOp plan, SizeUse use) {
   return names;
 }
 
-/// Padding after the last distance of a `t` extent, so that a whole vector may be read there.
-static constexpr int64_t kDistancePadding = 63;
-
 /// Calls `visit` for every word of the text and for every character between words.
 static void eachWord(StringRef text, llvm::function_ref<void(StringRef)> visit) {
   while (!text.empty()) {
@@ -69,8 +66,10 @@ bool mlir::tile::mentions(StringRef text, StringRef name) {
 std::string mlir::tile::forPlan(StringRef text, PlanOp plan) {
   std::string result;
   eachWord(text, [&](StringRef word) {
-    if (word == "t")
-      result += "(r+c+" + std::to_string(kDistancePadding) + ")";
+    if (word == "t" && plan.getDistancePadding() == 0)
+      result += "(r+c)";
+    else if (word == "t")
+      result += "(r+c+" + std::to_string(plan.getDistancePadding()) + ")";
     else if (word == "kb")
       result += "ceildiv(c," + std::to_string(plan.getKeyBlock().value()) + ")";
     else
@@ -87,22 +86,22 @@ std::string mlir::tile::forPlan(StringRef text, PlanOp plan) {
   return *std::move(parsed);
 }
 
-bool mlir::tile::hasKeyBlocks(PlanOp plan) {
-  auto counts = [](ArrayAttr extents) {
+bool mlir::tile::mentions(PlanOp plan, StringRef name) {
+  auto counts = [&](ArrayAttr extents) {
     return llvm::any_of(extents.getAsValueRange<StringAttr>(),
-                        [](StringRef extent) { return mentions(extent, "kb"); });
+                        [&](StringRef extent) { return mentions(extent, name); });
   };
   WalkResult found = plan.walk([&](Operation *op) {
     bool isFound = false;
     if (auto buffer = dyn_cast<BufferOp>(op))
       isFound = llvm::any_of(buffer.getBuffer().getType().getExtents(),
-                             [](StringAttr extent) { return mentions(extent.getValue(), "kb"); });
+                             [&](StringAttr extent) { return mentions(extent.getValue(), name); });
     else if (auto stage = dyn_cast<StageOp>(op))
       isFound = counts(stage.getOver());
     else if (auto loop = dyn_cast<ForeachOp>(op))
       isFound = counts(loop.getOver());
     else if (auto size = dyn_cast<SizeOp>(op))
-      isFound = mentions(size.getExpression(), "kb");
+      isFound = mentions(size.getExpression(), name);
     return isFound ? WalkResult::interrupt() : WalkResult::advance();
   });
   return found.wasInterrupted();

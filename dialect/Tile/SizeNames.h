@@ -2,9 +2,9 @@
 //
 // Every extent but the two depths is known at run time only, so buffer types, loops and launches
 // carry it as a size expression (runtime/plan/SizeExpression.h). Its names: the sizes of the plan's
-// frame (b hq hkv r c d e and every `tile.extent`); t (distances of a call, r + c + 63) and kb (key
-// blocks, ceildiv(c, key_block), whose size schedules choose); in loops and `tile.size` also the
-// parameters. An exported plan may use words of the frame only: `forPlan` rewrites t and kb.
+// frame (b hq hkv r c d e and every `tile.extent`); t (distances of a call, r + c +
+// distance_padding) and kb (key blocks, ceildiv(c, key_block)), for which schedules choose the
+// numbers; in loops and `tile.size` also the parameters. An exported plan may use words of the frame only: `forPlan` rewrites t and kb.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_TILE_SIZENAMES_H
@@ -40,8 +40,11 @@ std::string forPlan(StringRef text, PlanOp plan);
 /// Whether the text mentions the name.
 bool mentions(StringRef text, StringRef name);
 
+/// Whether a buffer, a loop or a size of the plan mentions the name.
+bool mentions(PlanOp plan, StringRef name);
+
 /// Whether something of the plan counts key blocks, so that a schedule must choose `key_block`.
-bool hasKeyBlocks(PlanOp plan);
+inline bool hasKeyBlocks(PlanOp plan) { return mentions(plan, "kb"); }
 
 /// Fails with an error where it has been chosen for a plan that needs it by nobody.
 LogicalResult checkKeyBlock(PlanOp plan);

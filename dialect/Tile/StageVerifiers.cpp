@@ -19,6 +19,9 @@ LogicalResult PlanOp::verify() {
                               {"key_block", getKeyBlock().value_or(1)}})
     if (number < 1 && (hasDepths || name == "key_block")) // plan-C1
       return emitOpError("expected a positive ") << name << ", found " << number << " (plan-C1)";
+  if (static_cast<int64_t>(getDistancePadding()) < 0) // plan-C1
+    return emitOpError("expected a distance_padding of at least 0, found ")
+           << static_cast<int64_t>(getDistancePadding()) << " (plan-C1)";
   return success();
 }
 

@@ -17,7 +17,8 @@ def Tile_PlanOp : Tile_Op<"plan", [
     order, a backward call those of `backward` and `finish`. An algorithm may keep something for every
     block of keys (extent `kb`) without knowing the block: schedules choose it and write `key_block`
     (extent `kb` = ceildiv(c, key_block)); every stage that touches a `kb` buffer uses exactly this
-    block of keys.
+    block of keys. Schedules also write `distance_padding`: how many entries behind the last distance
+    (extent `t` = r + c + distance_padding) the loads of a whole vector may reach.
 
     ```mlir
     tile.plan @attention attributes {head_dim = 64, value_dim = 64} {
@@ -28,7 +29,8 @@ def Tile_PlanOp : Tile_Op<"plan", [
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$head_dim, I64Attr:$value_dim,
-                       OptionalAttr<I64Attr>:$key_block);
+                       OptionalAttr<I64Attr>:$key_block,
+                       DefaultValuedAttr<I64Attr, "0">:$distance_padding);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;

@@ -83,8 +83,7 @@ def Tile_BufferType : Tile_Type<"Buffer", "buffer"> {
   let description = [{
     Row-major. Names: `b` batch, `hq` query heads, `hkv` key heads, `r` queries, `c` keys, `d`, `e`
     depths, `t` distances (entry `x` holds position distance `x - (c - 1) + q_start - k_start`,
-    extent `r + c + 63` so that a whole vector may be read past the last one), `kb` key blocks of
-    the schedule. Any other extent is an integer or a size expression in quotes.
+    extent `r + c` and the padding that the schedule asks for), `kb` key blocks of the schedule. Any other extent is an integer or a size expression in quotes.
 
     ```mlir
     !tile.buffer<[b, hq, r, d], f32>      !tile.buffer<[hq, t], f32>

@@ -1,6 +1,8 @@
 //===- ScheduleCpu.cpp - block sizes and register tiles for CPUs ----------===//
 #include "passes/Schedule/Schedule.h"
 
+#include "dialect/Tile/SizeNames.h"
+
 #define DEBUG_TYPE "pe-schedule-cpu"
 
 using namespace mlir;
@@ -77,6 +79,8 @@ struct PEScheduleCpuPass : tile::impl::PEScheduleCpuPassBase<PEScheduleCpuPass> 
 
 private:
   LogicalResult schedule(PlanOp plan, CpuTarget target) {
+    // Tables of distances are read for a whole strip of rows, the last of which may not exist.
+    auto padding = static_cast<int64_t>(plan.getDistancePadding());
     for (StageOp stage : plan.getOps<StageOp>()) {
       if (stage->hasAttr(CpuSchedule::kAttribute) || !stage.getStream())
         continue;
@@ -88,7 +92,10 @@ private:
                                  "and query_block are multiples of their tiles");
       stage->setAttr(CpuSchedule::kAttribute, *final);
       setOwner(stage, chooseOwner(stage, Machine::Cpu));
+      padding = std::max(padding, CpuSchedule::fromAttr(*final)->stripRows());
     }
+    if (mentions(plan, "t"))
+      plan.setDistancePadding(padding);
     auto keysOf = [](StageOp stage) -> FailureOr<int64_t> {
       auto attr = stage->getAttrOfType<DictionaryAttr>(CpuSchedule::kAttribute);
       if (!attr)

@@ -140,7 +140,7 @@ LogicalResult FunctionLowering::createPlan() {
   const bool attends = !function.getOps<AttentionOp>().empty();
   plan = PlanOp::create(builder, function.getLoc(), function.getName(),
                         attends ? options.headDim : 0, attends ? options.valueDim : 0,
-                        /*key_block=*/IntegerAttr());
+                        /*key_block=*/IntegerAttr(), /*distance_padding=*/0);
   Block &body = plan.getBody().emplaceBlock();
   TileBuilder t(function.getLoc(), OpBuilder::atBlockEnd(&body));
   declareExtents(t);

@@ -7,6 +7,12 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 0 : i64} {
 
 // -----
 
+// expected-error @below {{expected a distance_padding of at least 0, found -1 (plan-C1)}}
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64, distance_padding = -1 : i64} {
+}
+
+// -----
+
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   // expected-error @below {{expected only extents, parameters, requirements, buffers, pairs, stages, launches and constants in a tile.plan (plan-C2)}}
   %n = tile.size "r" : index

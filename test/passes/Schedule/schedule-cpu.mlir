@@ -6,6 +6,13 @@
 // RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-cpu=set=key_block=32 | FileCheck %s --check-prefix=KEYS32
 // RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline --pe-schedule-cpu | FileCheck %s --check-prefix=NO-KEYS
 
+// RUN: pe-opt %examples/alibi.mlir --pe-to-tile-pipeline --pe-schedule-cpu | FileCheck %s --check-prefix=PAD
+// RUN: pe-opt %examples/relative_table.mlir --pe-to-tile-pipeline --pe-schedule-cpu=features=x86-64-v4 | FileCheck %s --check-prefix=PAD-V4
+
+// A strip of rows reads the table of distances as whole vectors, beyond the last row that exists.
+// PAD: tile.plan @attention attributes {distance_padding = 16 : i64
+// PAD-V4: tile.plan @attention attributes {distance_padding = 32 : i64
+
 // Where something is kept for every block of keys, the plan says how many keys that is: those of its
 // stages, whatever chose them. Tile programs do not know it, and plans that keep nothing neither.
 // KEYS: tile.plan @attention attributes {{.*}}key_block = 64 : i64
