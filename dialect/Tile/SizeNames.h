@@ -4,7 +4,8 @@
 // carry it as a size expression (runtime/plan/SizeExpression.h). Its names: the sizes of the plan's
 // frame (b hq hkv r c d e and every `tile.extent`); t (distances of a call, r + c +
 // distance_padding) and kb (key blocks, ceildiv(c, key_block)), for which schedules choose the
-// numbers; in loops and `tile.size` also the parameters. An exported plan may use words of the frame only: `forPlan` rewrites t and kb.
+// numbers; in loops and `tile.size` also the parameters. An exported plan may use words of the
+// frame only: `forPlan` rewrites t and kb.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_TILE_SIZENAMES_H

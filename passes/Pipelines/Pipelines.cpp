@@ -48,7 +48,9 @@ void mlir::pe::buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOpti
   if (options.lowering == "loops") {
     pm.addPass(tile::createPETileToLoopsPass(options.loops));
   } else if (options.lowering == "gpu") {
-    pm.addPass(tile::createPEScheduleGpuPass());
+    tile::PEScheduleGpuPassOptions schedule;
+    schedule.sharedBytes = options.sharedBytes;
+    pm.addPass(tile::createPEScheduleGpuPass(schedule));
     pm.addPass(tile::createPEHoistRowValuesPass());
     pm.addPass(tile::createPEDivideLoopsPass());
     pm.addPass(tile::createPETileToGpuPass());
@@ -79,10 +81,13 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                            llvm::cl::init(false)};
   Option<std::string> features{*this, "features", llvm::cl::desc("x86-64-v3 or x86-64-v4"),
                                llvm::cl::init("x86-64-v3")};
+  Option<int64_t> sharedBytes{*this, "shared-bytes",
+                              llvm::cl::desc("Shared memory of a CTA of the chip"),
+                              llvm::cl::init(mlir::tile::kLeastSharedBytes)};
 
   mlir::pe::CompileOptions get(StringRef lowering) const {
-    return {entry,    headDim,        valueDim, grad, earlyExit,
-            features, lowering.str(), dtype,    {},   materialize};
+    return {entry,          headDim, valueDim, grad,        earlyExit,  features,
+            lowering.str(), dtype,   {},       materialize, sharedBytes};
   }
 };
 

@@ -13,6 +13,7 @@
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/Schedule/GpuSchedule.h"
 #include "passes/ToLoops/ToLoops.h"
 
 #include <string>
@@ -40,6 +41,7 @@ struct CompileOptions {
   std::string dtype = "f32";          // of activations; or bf16, f16, tf32
   tile::LoopOptions loops;            // of the lowering `loops`
   bool materialize = false;           // the bias and the rotation's tables, not attention
+  int64_t sharedBytes = tile::kLeastSharedBytes; // of a CTA of the chip, for the lowering `gpu`
 };
 
 /// pe -> pe: checked, inlined, biases as regions of one class each.

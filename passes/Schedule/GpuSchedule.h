@@ -15,6 +15,9 @@
 
 namespace mlir::tile {
 
+/// Bytes of shared memory that a CTA may have on every chip of the sm_80 family or newer.
+inline constexpr int64_t kLeastSharedBytes = 99 * 1024;
+
 struct GpuSchedule {
   static constexpr llvm::StringLiteral kAttribute = "gpu_schedule";
 

@@ -30,7 +30,8 @@ def PEScheduleGpuPass : Pass<"pe-schedule-gpu", "::mlir::ModuleOp"> {
   let summary = "Choose block sizes and warps of every stage with a stream, for GPUs";
   let description = [{
     Writes the attributes `gpu_schedule` (passes/Schedule/GpuSchedule.h) and `owner` (dialect/Tile/Owner.h) on every stage
-    that has a stream and no such schedule yet, and `key_block` on plans that count blocks of keys. `set` overrides single numbers, for measurements and tests: `set=warps=8,owner_tiles=2`.
+    that has a stream and no such schedule yet, and `key_block` on plans that count blocks of keys. A chip whose CTAs may have more shared memory (`shared-bytes`; 99 KiB is what
+    all have) gets larger blocks of f32 owners. `set` overrides single numbers, for measurements and tests: `set=warps=8,owner_tiles=2`.
 
     ```mlir
     tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }
@@ -40,7 +41,9 @@ def PEScheduleGpuPass : Pass<"pe-schedule-gpu", "::mlir::ModuleOp"> {
     Example: test/passes/Schedule/schedule-gpu.mlir
   }];
   let options = [
-    ListOption<"set", "set", "std::string", "numbers to use instead, NAME=NUMBER">
+    ListOption<"set", "set", "std::string", "numbers to use instead, NAME=NUMBER">,
+    Option<"sharedBytes", "shared-bytes", "int64_t", "::mlir::tile::kLeastSharedBytes",
+           "shared memory of a CTA of the chip">
   ];
 }
 

@@ -29,9 +29,9 @@ bool hasLongScalarCode(StageOp stage);
 CpuSchedule chooseCpuSchedule(StageOp stage, CpuTarget target);
 
 /// The same for GPUs. Keys between snapshots are the inner block of every stage that has snapshots:
-/// as many as one panel of 8 KiB holds.
+/// as many as one panel of 8 KiB holds. `sharedBytes`: of a CTA of the chip.
 int64_t chooseGpuKeyBlock(PlanOp plan);
-GpuSchedule chooseGpuSchedule(StageOp stage);
+GpuSchedule chooseGpuSchedule(StageOp stage, int64_t sharedBytes);
 
 /// Whether the stage keeps or reads something per block of keys (extent `kb`).
 bool hasSnapshots(StageOp stage);

@@ -78,7 +78,7 @@ static int64_t chooseInnerBlock(const StageTraits &traits, int64_t depth) {
   return isDeep || traits.readsPairs ? 32 : traits.hasSegments && !traits.isWide ? 48 : 64;
 }
 
-GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage) {
+GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage, int64_t sharedBytes) {
   auto plan = stage->getParentOfType<PlanOp>();
   const StageTraits traits(stage);
   const int64_t depth = largestDepthOf(plan);
@@ -92,11 +92,12 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage) {
       !(traits.hasSnapshots && traits.carried > 2); // the log of the mass left, too
   if (!traits.isWide && !traits.sumsColumns && !traits.isLong && hasRoom)
     schedule.ownerTiles = 2;
-  // Chips with 99 KiB of shared memory fit half as many f32 owners.
+  // Chips with 99 KiB of shared memory fit half as many f32 owners as those with 163 KiB or more.
+  constexpr int64_t kRoomForOwners = 160 * 1024;
   const bool isLarge =
       depth > (traits.hasSnapshots || (traits.hasSegments && traits.sumsColumns) ? 32 : 64);
   const bool needsSquares = traits.hasDiagonals && schedule.innerBlock > 32;
-  if (traits.isWide && isLarge && !needsSquares)
+  if (traits.isWide && isLarge && !needsSquares && sharedBytes < kRoomForOwners)
     schedule.warps = 2;
   return schedule;
 }
@@ -116,7 +117,7 @@ private:
     for (StageOp stage : plan.getOps<StageOp>()) {
       if (stage->hasAttr(GpuSchedule::kAttribute) || !stage.getStream())
         continue;
-      NamedAttrList entries(chooseGpuSchedule(stage).toAttr(&getContext()));
+      NamedAttrList entries(chooseGpuSchedule(stage, sharedBytes).toAttr(&getContext()));
       bool isValid = true;
       for (StringRef text : set) {
         auto [name, value] = text.split('=');

@@ -68,10 +68,13 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
                      " on target ", request.target, ", found ", nameOf(request.dtype));
   if (Status depths = checkDepths(request); !depths)
     return depths.takeError();
-  if (request.target == "cuda")
-    if (auto chip = parseChip(request.chip); !chip)
-      return chip.error();
   mlir::pe::CompileOptions options;
+  if (request.target == "cuda" || (isGpu && !request.chip.empty())) {
+    auto chip = parseChip(request.chip);
+    if (!chip)
+      return chip.error();
+    options.sharedBytes = chip->sharedBytes;
+  }
   options.entry = request.source.entry;
   options.headDim = request.headDim;
   options.valueDim = request.valueDim;

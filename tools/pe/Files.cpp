@@ -52,7 +52,8 @@ void addFileOptions(CLI::App &app, FileOptions &options) {
       ->capture_default_str();
   app.add_option("--chip", options.chip,
                  "For cuda: sm_80, sm_86, sm_89, sm_90a ...; with a PTX version sm_80+ptx83; "
-                 "default when running: this machine's; a list for packages");
+                 "default when running: this machine's; a list for packages. The emulator takes "
+                 "the chip's block sizes; default: those that fit every chip");
   app.add_option(
       "--dtype", options.dtype,
       "Type of activations: f32; on GPUs and as loops also bf16, f16, and tf32 (f32 whose "
@@ -77,9 +78,10 @@ Status checkTarget(const FileOptions &options) {
       options.target != "reference")
     return makeError("expected --target cpu, cuda, gpu-emulator or reference, found '",
                      options.target, "'");
-  if (!options.chip.empty() && options.target != "cuda")
-    return makeError("--chip: expected it with --target=cuda, found --target=", options.target);
   const bool isGpu = options.target == "cuda" || options.target == "gpu-emulator";
+  if (!options.chip.empty() && !isGpu)
+    return makeError("--chip: expected it with --target=cuda or gpu-emulator, found --target=",
+                     options.target);
   const bool takesNarrow = isGpu || options.target == "reference" || options.lowering == "loops";
   const bool isNarrow =
       options.dtype == "bf16" || options.dtype == "f16" || options.dtype == "tf32";

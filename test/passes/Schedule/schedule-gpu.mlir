@@ -4,6 +4,16 @@
 // RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu | FileCheck %s --check-prefix=WIDE
 // RUN: not pe-opt %s --pe-schedule-gpu=set=lanes=8 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not pe-opt %s --pe-schedule-gpu=set=inner_block=24 2>&1 | FileCheck %s --check-prefix=RANGE
+// RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="grad=true head-dim=128 value-dim=128" --pe-schedule-gpu | FileCheck %s --check-prefix=SMALL
+// RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="grad=true head-dim=128 value-dim=128" --pe-schedule-gpu=shared-bytes=166912 | FileCheck %s --check-prefix=LARGE
+// RUN: pe run %examples/t5.mlir --target=gpu-emulator --chip=sm_80 --random=1 --shape=b=1,h=2,hkv=1,sq=70,sk=70,d=128,dv=128 --grad --check 2>&1 | FileCheck %s --check-prefix=RUNS
+// RUN: pe run %examples/stick_breaking.mlir --target=gpu-emulator --chip=sm_90a --random=1 --shape=b=1,h=2,hkv=1,sq=70,sk=70,d=128,dv=128 --grad --check 2>&1 | FileCheck %s --check-prefix=RUNS
+
+// Chips with 163 KiB of shared memory or more have room for twice as many owners of f32.
+// SMALL-COUNT-2: gpu_schedule = {{{.*}}warps = 2 : i64}
+// LARGE-COUNT-2: gpu_schedule = {{{.*}}warps = 4 : i64}
+// RUNS: {{^}}o {{.*}} ok
+// RUNS: {{^}}d_k {{.*}} ok
 
 // NAME: expected `set` to name numbers of gpu_schedule in their ranges, found lanes=8
 // RANGE: expected `set` to name numbers of gpu_schedule in their ranges, found inner_block=24
