@@ -133,12 +133,13 @@ Form RegionDependence::comparedDifference(Operation *op) const {
   return combine(affineOf(op->getOperand(0)), affineOf(op->getOperand(1)), -1);
 }
 
-/// True if the form is never negative on the range of differences. Positions never are.
+/// True if the form is never negative on the range of differences. Positions of queries never are,
+/// as rows before the first position attend to nothing; those of keys may be.
 bool RegionDependence::isNonNegative(const AffineForm &form) const {
   if (form.constant < 0)
     return false;
   if (!form.isDifference())
-    return form.query >= 0 && form.key >= 0;
+    return form.query >= 0 && form.key == 0;
   return form.query > 0 ? range.min >= 0 : range.max <= 0;
 }
 
