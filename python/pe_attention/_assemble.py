@@ -7,9 +7,11 @@ its own, so that pieces that were written independently meet in one function.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 
 from ._errors import CompileError
 from ._program import Options, Program
@@ -57,6 +59,27 @@ class Piece:
 
         arguments = tuple(replace(a, key=prefix + a.place()) for a in self.arguments)
         return Piece(rename(self.definitions), tuple(map(rename, self.clauses)), arguments)
+
+
+def dump(piece: Piece) -> str:
+    """The piece as a string: what `structure` of an encoding or a mask is.
+
+    Compiled PyTorch code compares such strings, so that layers of one structure, which differ in
+    their parameters alone, run the same compiled code.
+    """
+    return json.dumps(asdict(piece))
+
+
+def restore(structure: str) -> Piece:
+    fields = json.loads(structure)
+    return Piece(fields["definitions"], tuple(fields["clauses"]),
+                 tuple(Argument(**argument) for argument in fields["arguments"]))
+
+
+@lru_cache(maxsize=1024)
+def assembled(encoding: str, mask: str, options: Options) -> Program:
+    """The program of an encoding's and a mask's structure; "" stands for none."""
+    return assemble([restore(encoding)] if encoding else [], restore(mask) if mask else None, options)
 
 
 def join(pieces: Iterable[Piece]) -> Piece:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._assemble import Piece, intersect
+from ._assemble import Piece, dump, intersect, restore
 from ._errors import InputError
 
 if TYPE_CHECKING:
@@ -12,11 +12,13 @@ if TYPE_CHECKING:
 
 
 class Mask:
-    """A mask. `piece` is its text, with the one clause `mask(%{...})`; `arguments` are the tensors
-    that the text's arguments stand for, in their order."""
+    """A mask. `arguments` are the tensors that its text's arguments stand for, in their order."""
+
+    # The text as a string (`_assemble.dump`), with the one clause `mask(%{...})`.
+    structure: str
 
     def piece(self) -> Piece:
-        raise NotImplementedError(f"{type(self).__name__} has no piece()")
+        return restore(self.structure)
 
     def arguments(self) -> tuple[torch.Tensor, ...]:
         return ()
@@ -29,19 +31,11 @@ class Mask:
 
 
 class _Named(Mask):
-    """A mask that is one op without tensors; equal ones are one key of caches."""
+    """A mask that is one op without tensors."""
 
     def __init__(self, text: str, shown: str) -> None:
-        self.text, self.shown = text, shown
-
-    def piece(self) -> Piece:
-        return Piece(f"%{{mask}} = {self.text}", ("mask(%{mask})",))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Named) and other.text == self.text
-
-    def __hash__(self) -> int:
-        return hash(self.text)
+        self.shown = shown
+        self.structure = dump(Piece(f"%{{mask}} = {text}", ("mask(%{mask})",)))
 
     def __repr__(self) -> str:
         return self.shown
@@ -50,18 +44,10 @@ class _Named(Mask):
 class _Joined(Mask):
     def __init__(self, op: str, *masks: Mask) -> None:
         self.op, self.masks = op, masks
-
-    def piece(self) -> Piece:
-        return intersect([mask.piece() for mask in self.masks], self.op)
+        self.structure = dump(intersect([mask.piece() for mask in masks], op))
 
     def arguments(self) -> tuple[torch.Tensor, ...]:
         return tuple(value for mask in self.masks for value in mask.arguments())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Joined) and (other.op, other.masks) == (self.op, self.masks)
-
-    def __hash__(self) -> int:
-        return hash((self.op, self.masks))
 
     def __repr__(self) -> str:
         return "(" + (" & " if self.op == "mask_and" else " | ").join(map(repr, self.masks)) + ")"

@@ -1,4 +1,10 @@
-"""What a call compiles: the text of a program, and the choices that shape it."""
+"""What a call compiles: the text of a program, and the choices that shape it.
+
+An encoding is a `torch.nn.Module` with `program(mask, options) -> Program` and `arguments()`, its
+tensors in the program's order. If it also has an attribute `structure`, the string that
+`_assemble.dump` makes of its piece, calls use that instead of `program`, and compiled PyTorch code
+is shared by all encodings of one structure.
+"""
 
 from __future__ import annotations
 
