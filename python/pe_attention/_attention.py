@@ -73,7 +73,7 @@ def _results(tensors: list[torch.Tensor], call: Call) -> Sequence[torch.Tensor]:
         results: Sequence[torch.Tensor] = torch.ops.pe.attention.default(tensors, *call)
         return results
     if torch.is_grad_enabled() and any([t.requires_grad for t in tensors]):
-        results = Attention.apply(call, False, *tensors)
+        results = Attention.apply(call, *tensors)
         return results
     return _ops.run_forward(tensors, call, False)
 

@@ -187,7 +187,8 @@ class Function:
 
     def sizes(self, shapes: Sequence[Sequence[Any]]) -> dict[str, Any]:
         """The sizes of a call by their names, from the shapes of all arguments."""
-        sizes: dict[str, Any] = {"d": self.info["head_dim"], "e": self.info["value_dim"]}
+        depths = {"d": self.info["head_dim"], "e": self.info["value_dim"]}
+        sizes: dict[str, Any] = {name: size for name, size in depths.items() if size}
         for argument, shape in zip(self.arguments, shapes, strict=True):
             for name, size in zip(argument.shape, shape, strict=False):
                 if name.isidentifier():

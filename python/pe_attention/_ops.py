@@ -197,33 +197,68 @@ def run_backward(cotangents: Sequence[torch.Tensor | None], tensors: Sequence[to
 
 
 class Attention(torch.autograd.Function):
-    """Eager calls, and the operator where PyTorch records gradients (`through_op`)."""
+    """Eager calls: without operators, and with as little else as there can be."""
 
     @staticmethod
-    def forward(ctx: Any, call: Call, through_op: bool, *tensors: torch.Tensor) -> Any:
-        if through_op:
-            with torch._C._AutoDispatchBelowAutograd():  # type: ignore[attr-defined]
-                outputs = torch.ops.pe.attention_forward.default(list(tensors), *call)
-        else:
-            outputs = run_forward(tensors, call, True)
+    def forward(ctx: Any, call: Call, *tensors: torch.Tensor) -> Any:
         function = function_of(tensors, call, True)
+        outputs = run_forward(tensors, call, True)
         ctx.save_for_backward(*tensors, *_kept(function, outputs))
-        ctx.call, ctx.through_op = call, through_op
+        ctx.call = call
         ctx.set_materialize_grads(False)
         return tuple(outputs[:len(function.results)])
 
     @staticmethod
     def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
-        needs = ctx.needs_input_grad[2:]
-        if all(cotangent is None for cotangent in cotangents):
-            return (None, None, *(None for _ in needs))
-        arguments = (ctx.call, ctx.through_op, needs, len(cotangents), *cotangents,
-                     *ctx.saved_tensors)
-        if torch.is_grad_enabled():
-            gradients = iter(AttentionBackward.apply(*arguments))
-        else:
-            gradients = iter(_backward(*arguments))
-        return (None, None, *(next(gradients) if need else None for need in needs))
+        return None, *_gradients(ctx.call, False, ctx.needs_input_grad[1:], cotangents,
+                                 ctx.saved_tensors)
+
+
+class AttentionOp(torch.autograd.function._SingleLevelFunction):
+    """The operator where PyTorch records gradients: in compiled code and in transforms."""
+
+    @staticmethod
+    def forward(call: Call, *tensors: torch.Tensor) -> Any:
+        with torch._C._AutoDispatchBelowAutograd():  # type: ignore[attr-defined]
+            return tuple(torch.ops.pe.attention_forward.default(list(tensors), *call))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
+        call, *tensors = inputs
+        function = function_of(tensors, call, True)
+        ctx.save_for_backward(*tensors, *_kept(function, output))
+        ctx.mark_non_differentiable(*output[len(function.results):])
+        ctx.call, ctx.results = call, len(function.results)
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
+        return None, *_gradients(ctx.call, True, ctx.needs_input_grad[1:],
+                                 cotangents[:ctx.results], ctx.saved_tensors)
+
+
+def _apply(function: Any, *arguments: Any) -> Any:
+    """`function.apply` inside an operator, where a transform of torch.func has already been taken
+    apart into levels, so that recording at this level alone is right."""
+    transforms = torch._C._functorch
+    before = transforms.get_single_level_autograd_function_allowed()
+    transforms.set_single_level_autograd_function_allowed(True)
+    try:
+        return function.apply(*arguments)
+    finally:
+        transforms.set_single_level_autograd_function_allowed(before)
+
+
+def _gradients(call: Call, through_op: bool, needs: Sequence[bool],
+               cotangents: Sequence[torch.Tensor | None],
+               saved: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
+    """One per argument, None where none is needed."""
+    if all([cotangent is None for cotangent in cotangents]):
+        return [None] * len(needs)
+    arguments = (call, through_op, needs, len(cotangents), *cotangents, *saved)
+    given = _apply(AttentionBackward, *arguments) if torch.is_grad_enabled() else _backward(*arguments)
+    gradients = iter(given)
+    return [next(gradients) if need else None for need in needs]
 
 
 def _backward(call: Call, through_op: bool, needs: Sequence[bool], results: int,
@@ -237,7 +272,7 @@ def _backward(call: Call, through_op: bool, needs: Sequence[bool], results: int,
     return gradients
 
 
-class AttentionBackward(torch.autograd.Function):
+class AttentionBackward(torch.autograd.function._SingleLevelFunction):
     """The gradients where their own derivatives are recorded: those raise."""
 
     @staticmethod
@@ -314,10 +349,12 @@ def _fake_backward(cotangents: list[torch.Tensor | None], tensors: list[torch.Te
 def _autograd(arguments: list[torch.Tensor], *call: Any) -> list[torch.Tensor]:
     refuse_forward_mode(arguments)
     if _records(arguments):
-        return list(Attention.apply(Call(*call), True, *arguments))
+        made = Call(*call)
+        results: list[torch.Tensor] = list(_apply(AttentionOp, made, *arguments))
+        return results[:len(function_of(arguments, made, True).results)]
     with torch._C._AutoDispatchBelowAutograd():  # type: ignore[attr-defined]
-        results: list[torch.Tensor] = torch.ops.pe.attention.default(arguments, *call)
-    return results
+        direct: list[torch.Tensor] = torch.ops.pe.attention.default(arguments, *call)
+    return direct
 
 
 def _autograd_backward(cotangents: list[torch.Tensor | None], tensors: list[torch.Tensor],
@@ -325,7 +362,7 @@ def _autograd_backward(cotangents: list[torch.Tensor | None], tensors: list[torc
     arguments = (Call(*call[:-1]), True, call[-1], len(cotangents), *cotangents, *tensors)
     refuse_forward_mode([*cotangents, *tensors])
     if _records([*cotangents, *tensors]):
-        return list(AttentionBackward.apply(*arguments))
+        return list(_apply(AttentionBackward, *arguments))
     return _backward(*arguments)
 
 
