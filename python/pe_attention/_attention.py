@@ -97,21 +97,26 @@ def _program(encoding: Encoding | None, mask: Mask | None, options: Options) -> 
     second = "" if mask is None else getattr(mask, "structure", None)
     if first is None or second is None:
         assert encoding is not None
-        return _program_of(encoding, mask, options)
+        made: Program = _constant_program_of(encoding, mask, options.scale, options.dropout_p,
+                                             options.sink, options.documents, options.return_lse)
+        return made
     if torch.compiler.is_compiling():
-        return _constant_program(first, second, options)
+        # Numbers and strings: a constant that is an object loses its fields on the way.
+        program: Program = _constant_program(first, second, options.scale, options.dropout_p,
+                                             options.sink, options.documents, options.return_lse)
+        return program
     return assembled(first, second, options)
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _constant_program(encoding: str, mask: str, options: Options) -> Program:
-    return assembled(encoding, mask, options)
+def _constant_program(encoding: str, mask: str, *options: Any) -> Program:
+    return assembled(encoding, mask, Options(*options))
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _program_of(encoding: Encoding, mask: Mask | None, options: Options) -> Program:
+def _constant_program_of(encoding: Encoding, mask: Mask | None, *options: Any) -> Program:
     """Of an encoding that writes its program itself; compiled code is then bound to the object."""
-    program: Program = encoding.program(mask, options)
+    program: Program = encoding.program(mask, Options(*options))
     return program
 
 
