@@ -1,0 +1,75 @@
+"""Positional encodings as fused attention kernels, with every gradient, for PyTorch and NumPy.
+
+Names are looked up when they are first used, so that importing this package costs little and
+needs neither PyTorch nor NumPy nor the library libpe.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._attention import attention as attention
+    from ._check import check as check, reference as reference
+    from ._compiled import compile as compile, load as load
+    from ._encoding import (Encoding as Encoding, bias as bias, from_mlir as from_mlir,
+                            per_head as per_head, scalar as scalar, score_mod as score_mod,
+                            vector as vector)
+    from ._errors import (CompileError as CompileError, DeviceError as DeviceError, Error as Error,
+                          InputError as InputError)
+    from ._explain import explain as explain
+    from ._flex import from_flex as from_flex
+    from ._mask_fn import mask as mask
+    from ._masks import Mask as Mask, causal as causal, sliding_window as sliding_window
+    from ._param_groups import param_groups as param_groups
+    from ._reinit import reinit as reinit
+
+__version__ = "0.1.0"
+
+# name -> the module of this package that has it.
+_NAMES = {
+    "attention": "_attention",
+    "explain": "_explain",
+    "compile": "_compiled",
+    "load": "_compiled",
+    "check": "_check",
+    "reference": "_check",
+    "Error": "_errors",
+    "InputError": "_errors",
+    "CompileError": "_errors",
+    "DeviceError": "_errors",
+    "Mask": "_masks",
+    "causal": "_masks",
+    "sliding_window": "_masks",
+    "mask": "_mask_fn",
+    "Encoding": "_encoding",
+    "bias": "_encoding",
+    "score_mod": "_encoding",
+    "per_head": "_encoding",
+    "scalar": "_encoding",
+    "vector": "_encoding",
+    "from_mlir": "_encoding",
+    "from_flex": "_flex",
+    "param_groups": "_param_groups",
+    "reinit": "_reinit",
+}
+# Modules that are names themselves.
+_MODULES = frozenset({"nn", "plasticity", "plot", "distributed", "integrations"})
+
+__all__ = sorted([*_NAMES, *_MODULES, "__version__"])
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        value: object = importlib.import_module(f".{name}", __name__)
+    elif name in _NAMES:
+        value = getattr(importlib.import_module(f".{_NAMES[name]}", __name__), name)
+    else:
+        raise AttributeError(f"module 'pe_attention' has no attribute '{name}'")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

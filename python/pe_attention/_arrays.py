@@ -1,0 +1,135 @@
+"""Tensors of any library as views: PyTorch, NumPy, and what speaks DLPack."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import _library
+from ._errors import InputError
+
+_NUMPY = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16", "int64": "i64",
+          "int32": "i32", "uint8": "u8"}
+_NUMPY_OF = {name: theirs for theirs, name in _NUMPY.items()}
+# Kinds of DLPack: signed, unsigned, float, bfloat.
+_DLPACK = {(0, 64): "i64", (0, 32): "i32", (1, 8): "u8", (2, 32): "f32", (2, 64): "f64",
+           (2, 16): "f16", (4, 16): "bf16"}
+
+
+@dataclass
+class Array:
+    """A view of memory that `owner` keeps alive; strides in elements."""
+
+    pointer: int
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    owner: Any
+
+    def view(self) -> tuple[int, Sequence[int], Sequence[int]]:
+        return _library.DTYPES[self.dtype], self.shape, self.strides
+
+    def key(self) -> object:
+        return self.shape, self.strides, self.dtype
+
+
+class _Device(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int32), ("id", ctypes.c_int32)]
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device", _Device), ("ndim", ctypes.c_int32),
+                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("offset", ctypes.c_uint64)]
+
+
+def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:
+    strides: list[int] = []
+    step = 1
+    for size in reversed(shape):
+        strides.insert(0, step)
+        step *= size
+    return tuple(strides)
+
+
+def is_torch(value: object) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _of_torch(name: str, tensor: Any) -> Array:
+    dtype = _NUMPY.get(str(tensor.dtype).removeprefix("torch."))
+    if tensor.device.type != "cpu":
+        raise InputError(f"{name}: expected a tensor on the CPU, found one on {tensor.device}; use "
+                         f"pe_attention.attention for tensors of a GPU")
+    if dtype is None:
+        raise InputError(f"{name}: expected numbers of {', '.join(_NUMPY)}, found {tensor.dtype}")
+    return Array(tensor.data_ptr(), dtype, tuple(tensor.shape), tuple(tensor.stride()), tensor)
+
+
+def _of_numpy(name: str, array: Any) -> Array:
+    dtype = _NUMPY.get(array.dtype.name)
+    if dtype is None or not array.dtype.isnative:
+        raise InputError(f"{name}: expected numbers of {', '.join(_NUMPY)}, found {array.dtype}")
+    size = array.dtype.itemsize
+    if any(stride % size for stride in array.strides):
+        raise InputError(f"{name}: expected strides of whole elements, found {array.strides} bytes "
+                         f"between elements of {size}; copy it")
+    strides = tuple(stride // size for stride in array.strides)
+    return Array(array.ctypes.data, dtype, tuple(array.shape), strides, array)
+
+
+def _of_dlpack(name: str, value: Any) -> Array:
+    capsule = value.__dlpack__()
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    # The capsule keeps the memory and is never marked as used: its own end releases it.
+    tensor = _DLTensor.from_address(get(capsule, b"dltensor"))
+    dtype = _DLPACK.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
+    if tensor.device.type != 1:
+        raise InputError(f"{name}: expected memory of the CPU, found device type "
+                         f"{tensor.device.type} of DLPack; use pe_attention.attention for a GPU")
+    if dtype is None:
+        raise InputError(f"{name}: expected numbers of {', '.join(_NUMPY)}, found DLPack's type "
+                         f"{tensor.code} of {tensor.bits} bits")
+    shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
+    strides = (tuple(tensor.strides[axis] for axis in range(tensor.ndim)) if tensor.strides
+               else _contiguous(shape))
+    return Array((tensor.data or 0) + tensor.offset, dtype, shape, strides, capsule)
+
+
+def view_of(name: str, value: Any) -> Array:
+    """A tensor as the caller has it; a number stands for one of rank 0."""
+    if is_torch(value):
+        return _of_torch(name, value)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
+        return _of_numpy(name, numpy.asarray(value))
+    if isinstance(value, (bool, int, float)):
+        number = (ctypes.c_int64 if isinstance(value, int) else ctypes.c_float)(value)
+        return Array(ctypes.addressof(number), "i64" if isinstance(value, int) else "f32", (), (),
+                     number)
+    if hasattr(value, "__dlpack__"):
+        return _of_dlpack(name, value)
+    raise InputError(f"{name}: expected a tensor of NumPy, PyTorch or DLPack, found "
+                     f"{type(value).__name__}")
+
+
+def empty(name: str, dtype: str, shape: Sequence[int], as_torch: bool) -> Array:
+    """A tensor of PyTorch or NumPy that a call writes; bf16 of NumPy is that of ml_dtypes."""
+    if as_torch:
+        import torch
+        return _of_torch(name, torch.empty(tuple(shape), dtype=getattr(torch, _NUMPY_OF[dtype])))
+    import numpy
+    if dtype == "bf16":
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise InputError(f"{name}: NumPy has no bf16; pass tensors of PyTorch, or install "
+                             f"ml_dtypes") from None
+        return _of_numpy(name, numpy.empty(tuple(shape), dtype=ml_dtypes.bfloat16))
+    return _of_numpy(name, numpy.empty(tuple(shape), dtype=_NUMPY_OF[dtype]))

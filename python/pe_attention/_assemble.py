@@ -1,0 +1,203 @@
+"""Puts one program together from pieces: encodings, a mask, sinks, dropout, documents.
+
+A piece is text in the pe dialect in which every name is written `%{name}`; `${name}` is the same
+name without the percent sign, for formulas that refer to captures by name. Each piece gets names of
+its own, so that pieces that were written independently meet in one function.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+
+from ._errors import CompileError
+from ._program import Options, Program
+
+_PLACE = re.compile(r"([%$])\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_CLAUSE = re.compile(r"([a-z_]+)\((.*)\)", re.DOTALL)
+# In the order in which an attention has them; the first three take lists.
+_KINDS = ("bias", "prologue", "rotate", "content", "value_content", "score", "sink", "dropout",
+          "positions", "mask")
+_LISTS = ("bias", "prologue", "content", "value_content")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A tensor that a piece reads. `attributes` are those of the function's argument, without its
+    name and braces: `pe.init = 1.0, pe.axes = ["batch", "key"]`. Text refers to it as `%{key}`;
+    the key is the name unless it is given. Two arguments of one name are numbered: slopes, slopes_1.
+    """
+
+    name: str
+    type: str
+    attributes: str = ""
+    key: str = ""
+
+    def place(self) -> str:
+        return self.key or self.name
+
+
+@dataclass(frozen=True)
+class Piece:
+    """`definitions` are lines of the function's body; a clause is `bias(%{b})`, `rotate(%{r})`,
+    `score(%{s})`, `mask(%{m})` and so on, or an attribute of the attention such as
+    `normalizer = #pe.normalizer<stick_breaking>`.
+    """
+
+    definitions: str = ""
+    clauses: tuple[str, ...] = ()
+    arguments: tuple[Argument, ...] = ()
+
+    def named(self, prefix: str) -> Piece:
+        """The same with `prefix` before every name of the text; arguments keep theirs outside."""
+
+        def rename(text: str) -> str:
+            return _PLACE.sub(lambda m: f"{m[1]}{{{prefix}{m[2]}}}", text)
+
+        arguments = tuple(replace(a, key=prefix + a.place()) for a in self.arguments)
+        return Piece(rename(self.definitions), tuple(map(rename, self.clauses)), arguments)
+
+
+def dump(piece: Piece) -> str:
+    """The piece as a string: what `structure` of an encoding or a mask is.
+
+    Compiled PyTorch code compares such strings, so that layers of one structure, which differ in
+    their parameters alone, run the same compiled code.
+    """
+    return json.dumps(asdict(piece))
+
+
+def restore(structure: str) -> Piece:
+    fields = json.loads(structure)
+    return Piece(fields["definitions"], tuple(fields["clauses"]),
+                 tuple(Argument(**argument) for argument in fields["arguments"]))
+
+
+@lru_cache(maxsize=1024)
+def assembled(encoding: str, mask: str, options: Options) -> Program:
+    """The program of an encoding's and a mask's structure; "" stands for none."""
+    return assemble([restore(encoding)] if encoding else [], restore(mask) if mask else None, options)
+
+
+def join(pieces: Iterable[Piece]) -> Piece:
+    """One piece with the definitions, clauses and arguments of all, in order."""
+    named = [piece.named(f"p{index}_") for index, piece in enumerate(pieces)]
+    return Piece("\n".join(p.definitions.strip("\n") for p in named if p.definitions.strip()),
+                 tuple(clause for p in named for clause in p.clauses),
+                 tuple(argument for p in named for argument in p.arguments))
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    taken = {"q", "k", "v", "o", "lse"}
+    result: list[str] = []
+    for name in names:
+        candidate, count = name, 0
+        while candidate in taken:
+            count += 1
+            candidate = f"{name}_{count}"
+        taken.add(candidate)
+        result.append(candidate)
+    return result
+
+
+def _clauses(clauses: Iterable[str]) -> tuple[str, str]:
+    """The clauses in the order of the dialect, and the attributes."""
+    kinds: dict[str, list[str]] = {}
+    attributes: dict[str, str] = {}
+    for clause in clauses:
+        match = _CLAUSE.fullmatch(clause.strip())
+        if match and match[1] in _KINDS:
+            kinds.setdefault(match[1], []).append(match[2])
+            continue
+        name, _, value = clause.partition("=")
+        name = name.strip()
+        if attributes.setdefault(name, value.strip()) != value.strip():
+            raise CompileError(f"two encodings of one attention ask for {name} = {value.strip()} and "
+                               f"{attributes[name]}; expected one of them")
+    for kind, values in kinds.items():
+        if len(values) > 1 and kind not in _LISTS:
+            raise CompileError(f"expected one {kind} in an attention, found {len(values)}; "
+                               f"leave out all encodings but one that have it")
+    text = "".join(f" {kind}({', '.join(kinds[kind])})" for kind in _KINDS if kind in kinds)
+    inside = ", ".join(f"{n} = {v}" if v else n for n, v in attributes.items())
+    return text, f" {{{inside}}}" if inside else ""
+
+
+def _from_options(options: Options) -> list[Piece]:
+    pieces: list[Piece] = []
+    if options.scale is not None:
+        pieces.append(Piece(clauses=(f"scale = {_number(options.scale)}",)))
+    if options.sink:
+        sink = Argument("sink", "tensor<?xf32>", "pe.init = 0.0, pe.decay = false")
+        pieces.append(Piece(clauses=("sink(%{sink} : tensor<?xf32>)",), arguments=(sink,)))
+    if options.dropout_p:
+        seed = Argument("seed", "tensor<i64>")
+        clause = f"dropout({_number(options.dropout_p)}, %{{seed}} : tensor<i64>)"
+        pieces.append(Piece(clauses=(clause,), arguments=(seed,)))
+    return pieces
+
+
+def _number(value: float) -> str:
+    """A number as MLIR reads it: with a point, and all digits."""
+    text = repr(float(value))
+    if "e" in text and "." not in text:
+        text = text.replace("e", ".0e")
+    return text
+
+
+def documents_piece() -> Piece:
+    """Packed documents whose positions begin at 0 each, by boundaries of the name cu_seqlens."""
+    boundaries = Argument("cu_seqlens", "tensor<?xi32>", 'pe.axes = ["boundaries"]')
+    return Piece("%{mask} = pe.documents %{cu_seqlens} : tensor<?xi32> {restart = true}",
+                 ("mask(%{mask})",), (boundaries,))
+
+
+def intersect(masks: Sequence[Piece], op: str = "mask_and") -> Piece:
+    """The masks joined by `pe.mask_and`, or `pe.mask_or`. Each has one clause, `mask(...)`."""
+    joined = join(masks)
+    operands = [clause[len("mask("):-1] for clause in joined.clauses]
+    lines, last = joined.definitions, operands[0]
+    for index, operand in enumerate(operands[1:]):
+        lines += f"\n%{{join{index}}} = pe.{op} {last}, {operand}"
+        last = f"%{{join{index}}}"
+    return Piece(lines, (f"mask({last})",), joined.arguments)
+
+
+def assemble(pieces: Sequence[Piece], mask: Piece | None = None,
+             options: Options = Options()) -> Program:
+    """One program. Its arguments are those of `pieces`, sink, seed, those of `mask`, cu_seqlens."""
+    masks = [mask] if mask is not None else []
+    if options.documents:
+        masks.append(documents_piece())
+    parts = [*pieces, *_from_options(options)]
+    if masks:
+        parts.append(intersect(masks))
+    whole = join(parts)
+    names = _unique([a.name for a in whole.arguments])
+
+    def place(match: re.Match[str]) -> str:
+        return ("%" if match[1] == "%" else "") + match[2]
+
+    lines = ['%q: !qkv {pe.name = "q"}', '%k: !qkv {pe.name = "k"}', '%v: !qkv {pe.name = "v"}']
+    for name, argument in zip(names, whole.arguments, strict=True):
+        attributes = f', {argument.attributes}' if argument.attributes else ""
+        lines.append(f'%{argument.place()}: {argument.type} {{pe.name = "{name}"{attributes}}}')
+    clauses, attributes = _clauses(whole.clauses)
+    rows = "tensor<?x?x?xf32>"
+    results = '!qkv {pe.name = "o"}' + (f', {rows} {{pe.name = "lse"}}' if options.return_lse else "")
+    values = "%o, %lse" if options.return_lse else "%o"
+    types = f"!qkv, {rows}" if options.return_lse else "!qkv"
+    text = "\n".join([
+        "!qkv = tensor<?x?x?x?xf32>",
+        f"func.func @attention({', '.join(lines)})\n    -> ({results}) {{",
+        _PLACE.sub(place, whole.definitions),
+        f"{values} = pe.attention %q, %k, %v{_PLACE.sub(place, clauses)}{attributes} "
+        f": (!qkv, !qkv, !qkv) -> {types}",
+        f"return {values} : {types}",
+        "}",
+        "",
+    ])
+    return Program(text, tuple(names))

@@ -1,0 +1,185 @@
+"""`attention`: one call for PyTorch, eager and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from . import _ops
+from ._assemble import assembled
+from ._errors import DeviceError, InputError
+from ._masks import Mask
+from ._ops import Attention, Call
+from ._program import Options, Program
+
+if TYPE_CHECKING:
+    from ._encoding import Encoding
+
+_TARGETS = {"cpu": "cpu", "cuda": "cuda", "gpu-emulator": "cpu", "reference": "cpu"}
+_LOW = (torch.bfloat16, torch.float16)
+
+
+def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+              encoding: Encoding | None = None, *, mask: Mask | None = None,
+              scale: float | None = None, q_start: int | None = None, k_start: int = 0,
+              head_start: int = 0, heads_total: int | None = None, dropout_p: float = 0.0,
+              sink: torch.Tensor | None = None, documents: torch.Tensor | None = None,
+              return_lse: bool = False, target: str | None = None) -> Any:
+    """Attention of `query` [B, Hq, Sq, D] to `key` [B, Hkv, Sk, D] and `value` [B, Hkv, Sk, E].
+
+    Strided views are used where they lie, and the result has the layout of `query`. With fewer key
+    heads than query heads each serves a group of neighbours. `encoding` adds its bias, rotation or
+    normaliser; `mask` leaves pairs out. Query r is at position `q_start` + r and key c at `k_start`
+    + c; with `q_start=None` the last query is where the last key is. `head_start` and `heads_total`
+    say which heads of the model these are. `dropout_p` drops probabilities by a seed from PyTorch's
+    generator. `sink` [Hq] are logits that join each row's denominator. `documents` are boundaries
+    (0, ..., length) of texts packed into one sequence: none sees another, positions begin at 0 in
+    each. Gives o, or (o, lse) with `return_lse`, the natural logarithm of the denominators in f32.
+    """
+    _check(query, key, value)
+    where = _target_of(query, target)
+    given = query.dtype
+    if torch.is_autocast_enabled(query.device.type) and given is not torch.float64:
+        given = torch.get_autocast_dtype(query.device.type)
+        query, key, value = query.to(given), key.to(given), value.to(given)
+    if given in _LOW and where in ("cpu", "reference"):
+        query, key, value = query.float(), key.float(), value.float()
+    elif given is torch.float64 and where != "reference":
+        raise InputError(f"query: expected float32, bfloat16 or float16 on target {where}, found "
+                         f"float64; convert it, or take target='reference'")
+    options = Options(scale, _probability(dropout_p), sink is not None, documents is not None,
+                      return_lse)
+    program = _program(encoding, mask, options)
+    extra = list(encoding.arguments()) if encoding is not None else []
+    if sink is not None:
+        extra.append(sink)
+    if options.dropout_p:
+        extra.append(torch.randint(1 << 62, (), dtype=torch.int64, device=query.device))
+    if mask is not None:
+        extra.extend(mask.arguments())
+    if documents is not None:
+        extra.append(documents.to(torch.int32))
+    tensors = [query, key, value, *_converted(extra, query)]
+    call = Call(program.text, where, q_start, k_start, head_start, heads_total)
+    results = _results(tensors, call)
+    o = results[0] if results[0].dtype is given else results[0].to(given)
+    return (o, results[1]) if return_lse else o
+
+
+def _results(tensors: list[torch.Tensor], call: Call) -> Sequence[torch.Tensor]:
+    if torch.compiler.is_compiling() or _is_seen(tensors):
+        results: Sequence[torch.Tensor] = torch.ops.pe.attention.default(tensors, *call)
+        return results
+    if torch.is_grad_enabled() and any([t.requires_grad for t in tensors]):
+        results = Attention.apply(call, *tensors)
+        return results
+    return _ops.run_forward(tensors, call, False)
+
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+def _is_seen(tensors: list[torch.Tensor]) -> bool:
+    """Whether someone has to see the operator: a mode, a tensor subclass, a transform, a tangent."""
+    return (torch._C._len_torch_dispatch_stack() > 0
+            or torch._C._functorch.peek_interpreter_stack() is not None
+            or torch.autograd.forward_ad._current_level >= 0
+            or any([type(t) not in _PLAIN for t in tensors]))
+
+
+# --- Programs ----------------------------------------------------------------
+
+
+def _program(encoding: Encoding | None, mask: Mask | None, options: Options) -> Program:
+    first = "" if encoding is None else getattr(encoding, "structure", None)
+    second = "" if mask is None else getattr(mask, "structure", None)
+    if first is None or second is None:
+        assert encoding is not None
+        made: Program = _constant_program_of(encoding, mask, options.scale, options.dropout_p,
+                                             options.sink, options.documents, options.return_lse)
+        return made
+    if torch.compiler.is_compiling():
+        # Numbers and strings: a constant that is an object loses its fields on the way.
+        program: Program = _constant_program(first, second, options.scale, options.dropout_p,
+                                             options.sink, options.documents, options.return_lse)
+        return program
+    return assembled(first, second, options)
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _constant_program(encoding: str, mask: str, *options: Any) -> Program:
+    return assembled(encoding, mask, Options(*options))
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _constant_program_of(encoding: Encoding, mask: Mask | None, *options: Any) -> Program:
+    """Of an encoding that writes its program itself; compiled code is then bound to the object."""
+    program: Program = encoding.program(mask, Options(*options))
+    return program
+
+
+# --- Checks ------------------------------------------------------------------
+
+
+def _check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> None:
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if not isinstance(tensor, torch.Tensor):
+            raise InputError(f"{name}: expected a tensor, found {type(tensor).__name__}")
+        if tensor.dim() != 4:
+            raise InputError(f"{name}: expected [batch, heads, length, depth], found a shape of "
+                             f"{tensor.dim()} dimensions, {list(tensor.shape)}")
+        if tensor.dtype is not query.dtype or not tensor.dtype.is_floating_point:
+            raise InputError(f"{name}: expected the type of query, a floating type, found "
+                             f"{tensor.dtype} (query: {query.dtype})")
+        if tensor.device != query.device:
+            raise InputError(f"{name}: expected a tensor on {query.device}, where query is, found "
+                             f"one on {tensor.device}")
+    b, heads, _, depth = query.shape
+    if key.shape[0] != b or value.shape[0] != b:
+        raise InputError(f"key, value: expected a batch of {b} as query has, found {key.shape[0]} "
+                         f"and {value.shape[0]}")
+    if key.shape[3] != depth:
+        raise InputError(f"key: expected a head dim of {depth} as query has, found {key.shape[3]}")
+    if key.shape[1] != value.shape[1] or key.shape[2] != value.shape[2]:
+        raise InputError(f"value: expected the heads and length of key, {list(key.shape[1:3])}, "
+                         f"found {list(value.shape[1:3])}")
+    if key.shape[1] == 0 or heads % key.shape[1]:
+        raise InputError(f"query: expected a multiple of the {key.shape[1]} heads of key, found "
+                         f"{heads}")
+
+
+def _probability(value: float) -> float:
+    if not isinstance(value, (int, float)) or not 0 <= value < 1:
+        raise InputError(f"dropout_p: expected a probability in [0, 1), found {value!r}")
+    return float(value)
+
+
+def _target_of(query: torch.Tensor, target: str | None) -> str:
+    device = query.device.type
+    if target is None:
+        if device not in ("cpu", "cuda"):
+            raise DeviceError(f"query: expected a tensor on a CPU or a GPU of CUDA, found one on "
+                              f"{query.device}; move it there")
+        return device
+    if target not in _TARGETS:
+        raise InputError(f"target: expected one of {', '.join(_TARGETS)}, found {target!r}")
+    if _TARGETS[target] != device:
+        raise InputError(f"query: expected a tensor on {_TARGETS[target]} for target {target}, found "
+                         f"one on {query.device}; move it there")
+    return target
+
+
+def _converted(tensors: list[torch.Tensor], query: torch.Tensor) -> list[torch.Tensor]:
+    """Parameters are f32 inside, f64 where all is; their gradients come in their own type."""
+    wanted = torch.float64 if query.dtype is torch.float64 else torch.float32
+    result = []
+    for tensor in tensors:
+        if tensor.device != query.device:
+            raise InputError(f"encoding, mask, sink or documents: expected tensors on "
+                             f"{query.device}, where query is, found one on {tensor.device}; move "
+                             f"the module there")
+        result.append(tensor.to(wanted) if tensor.dtype.is_floating_point and
+                      tensor.dtype is not wanted else tensor)
+    return result

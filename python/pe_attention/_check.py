@@ -1,0 +1,110 @@
+"""The float64 reference, and a check of compiled code against it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ._attention import attention
+from ._masks import Mask
+
+if TYPE_CHECKING:
+    from ._encoding import Encoding
+
+
+def reference(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+              encoding: Encoding | None = None, **options: Any) -> Any:
+    """`attention` by plain loops in float64, with all gradients. Takes the same options; slow."""
+    with torch.autocast(query.device.type, enabled=False):
+        return attention(query.double(), key.double(), value.double(), encoding,
+                         target="reference", **options)
+
+
+@dataclass
+class Report:
+    """Errors of compiled code relative to the largest number of each reference tensor, and of
+    the reference's gradients relative to finite differences."""
+
+    errors: dict[str, float] = field(default_factory=dict)
+    finite_difference: float = 0.0
+    tolerance: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        return self.finite_difference <= 1e-4 and all(
+            error <= self.tolerance for error in self.errors.values())
+
+    def __str__(self) -> str:
+        lines = [f"{name}: {error:.1e}" for name, error in self.errors.items()]
+        lines.append(f"gradients against finite differences: {self.finite_difference:.1e}")
+        lines.append("all within bounds" if self.ok else f"expected at most {self.tolerance:.0e}, "
+                     f"and 1e-4 of finite differences")
+        return "\n".join(lines)
+
+
+def _error(found: torch.Tensor, expected: torch.Tensor) -> float:
+    largest = max(float(expected.abs().max()), 1e-30)
+    return float((found.double() - expected).abs().max()) / largest
+
+
+def check(encoding: Encoding | None = None, *, mask: Mask | None = None, batch: int = 2,
+          heads: int | None = None, q_len: int = 37, k_len: int | None = None, head_dim: int = 16,
+          tolerance: float = 2e-5, seed: int = 0, **options: Any) -> Report:
+    """Compares the result and every gradient of compiled code with the float64 reference, and the
+    reference's gradients with finite differences, at random numbers. Options are `attention`'s."""
+    generator = torch.Generator().manual_seed(seed)
+    heads = heads or getattr(encoding, "heads", None) or 2
+    keys = k_len or q_len
+    shapes = {"query": q_len, "key": keys, "value": keys}
+    given = {name: torch.randn(batch, heads, length, head_dim, generator=generator)
+             for name, length in shapes.items()}
+    parameters = dict(encoding.named_parameters()) if encoding is not None else {}
+    parameters = {name: p for name, p in parameters.items() if p.requires_grad}
+    for tensor in given.values():
+        tensor.requires_grad_()
+    inputs = {**given, **parameters}
+    found = attention(*given.values(), encoding, mask=mask, **options)
+    cotangent = torch.randn(found.shape, generator=generator)
+    expected = reference(*given.values(), encoding, mask=mask, **options)
+    errors = {"o": _error(found.detach(), expected.detach())}
+    gradients = torch.autograd.grad(found, list(inputs.values()), cotangent)
+    exact = torch.autograd.grad(expected, list(inputs.values()), cotangent.double())
+    for name, one, other in zip(inputs, gradients, exact, strict=True):
+        errors[f"gradient of {name}"] = _error(one, other.double())
+    return Report(errors, _finite_difference(encoding, mask, given, parameters, cotangent, options,
+                                             generator), tolerance)
+
+
+def _finite_difference(encoding: Encoding | None, mask: Mask | None,
+                       given: dict[str, torch.Tensor], parameters: dict[str, torch.nn.Parameter],
+                       cotangent: torch.Tensor, options: dict[str, Any],
+                       generator: torch.Generator) -> float:
+    """The derivative in one random direction of all inputs, by the gradient and by a difference."""
+    tensors = [t.detach().double().requires_grad_() for t in given.values()]
+    saved = [p.data for p in parameters.values()]
+    step = 1e-6
+
+    def value(*inputs: torch.Tensor) -> torch.Tensor:
+        result = reference(*inputs, encoding, mask=mask, **options)
+        return (result * cotangent.double()).sum()
+
+    try:
+        for parameter in parameters.values():
+            parameter.data = parameter.data.double()
+        every = [*tensors, *parameters.values()]
+        ways = [torch.randn(t.shape, generator=generator, dtype=torch.float64) for t in every]
+        gradients = torch.autograd.grad(value(*tensors), every)
+        slope = sum(float((g * way).sum()) for g, way in zip(gradients, ways, strict=True))
+        ends = []
+        with torch.no_grad():
+            for sign in (step, -step):
+                moved = [t + sign * way for t, way in zip(tensors, ways, strict=False)]
+                for parameter, data, way in zip(parameters.values(), saved, ways[3:], strict=True):
+                    parameter.data = data.double() + sign * way
+                ends.append(float(value(*moved)))
+    finally:
+        for parameter, data in zip(parameters.values(), saved, strict=True):
+            parameter.data = data
+    return abs((ends[0] - ends[1]) / (2 * step) - slope) / max(abs(slope), 1.0)

@@ -1,0 +1,212 @@
+"""Programs and packages as Python functions on arrays, without PyTorch."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import _arrays, _library
+from ._arrays import Array
+from ._errors import CompileError, InputError
+from ._function import Function, Place, Tensor, get_function
+
+
+class Results(Mapping[str, Any]):
+    """The results of a call by name, and what its gradients need."""
+
+    def __init__(self, function: Function, arguments: list[Array], kept: list[tuple[Tensor, Array]],
+                 scalars: list[tuple[str, int]], as_torch: bool) -> None:
+        self._function, self._arguments, self._kept = function, arguments, kept
+        self._scalars, self._as_torch = scalars, as_torch
+        self._results = {tensor.name: array for tensor, array in kept
+                         if tensor in function.results}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._results:
+            raise KeyError(f"expected a result of {', '.join(self._results)}, found '{name}'")
+        return self._results[name].owner
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def backward(self, **cotangents: Any) -> dict[str, Any]:
+        """The gradients of all arguments, `d_NAME`, from those of results, `d_o=...`."""
+        function = self._function
+        if not function.has_gradients:
+            raise InputError("backward: expected a function with gradients, found one without; "
+                             "compile it with grad=True")
+        known = {f"d_{name}": name for name in self._results}
+        if not cotangents or not set(cotangents) <= set(known):
+            raise InputError(f"backward: expected one or more of {', '.join(known)}, found "
+                             f"{', '.join(cotangents) or 'none'}")
+        given = [(argument.name, array)
+                 for argument, array in zip(function.arguments, self._arguments, strict=True)]
+        given += [(t.name, array) for t, array in self._kept if "backward" in t.read_by]
+        given += [(name, _arrays.view_of(name, value)) for name, value in cotangents.items()]
+        gradients = []
+        for argument, array in zip(function.arguments, self._arguments, strict=True):
+            gradient = function.gradients.get(argument.name)
+            if gradient is not None:
+                made = _arrays.empty(gradient.name, gradient.dtype, array.shape, self._as_torch)
+                gradients.append((gradient.name, made))
+        _run(function, _library.BACKWARD, given + gradients, self._scalars)
+        return {name: array.owner for name, array in gradients}
+
+
+def _run(function: Function, half: int, views: Sequence[tuple[str, Array]],
+         scalars: Sequence[tuple[str, int]]) -> None:
+    arrays = [array for _, array in views]
+    function.views(half, tuple(name for name, _ in views)).run(
+        tuple(array.key() for array in arrays), lambda: [array.view() for array in arrays],
+        [array.pointer for array in arrays], scalars, Place())
+
+
+class Compiled:
+    """A program or a package. Calls take its arguments and numbers such as `q_start` by name and
+    give its results: `fn(q=q, k=k, v=v)["o"]`. Any number of threads may call it."""
+
+    def __init__(self, source: str, name: str, is_package: bool, options: dict[str, Any]) -> None:
+        self._source, self._name, self._is_package = source, name, is_package
+        self._options = options
+        self._package: Function | None = None
+        self._last = threading.local()
+        if is_package:
+            self._package = Function(_library.open_function(source, True, name, options))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Compiled, (self._source, self._name, self._is_package, self._options)
+
+    def __deepcopy__(self, memo: object) -> Compiled:
+        return self  # nothing of it changes
+
+    def __repr__(self) -> str:
+        return f"<pe_attention.Compiled {self._name}>"
+
+    def _function(self, arrays: Mapping[str, Array]) -> Function:
+        if self._package is not None:
+            return self._package
+        options = dict(self._options)
+        for name, operand in (("head_dim", "q"), ("value_dim", "v")):
+            if options[name] is None:
+                array = arrays.get(operand)
+                options[name] = array.shape[-1] if array is not None and array.shape else 64
+        return get_function(self._source, options["target"], options["head_dim"],
+                            options["value_dim"], options["dtype"], options["grad"], self._name)
+
+    @property
+    def signature(self) -> dict[str, Any]:
+        """What the function takes and gives, as docs/c-api.md describes."""
+        return self._function({}).info
+
+    def __call__(self, **given: Any) -> Results:
+        arrays = {name: _arrays.view_of(name, value) for name, value in given.items()}
+        function = self._function(arrays)
+        scalars = [(name, int(given[name])) for name in function.scalars if name in given]
+        names = [argument.name for argument in function.arguments]
+        unknown = [name for name in given if name not in names and name not in function.scalars]
+        missing = [a.name for a in function.arguments if a.name not in given and not a.optional]
+        if unknown or missing:
+            found = f"unknown {', '.join(unknown)}" if unknown else f"no {', '.join(missing)}"
+            raise InputError(f"arguments: expected {', '.join(names)} and numbers "
+                             f"{', '.join(function.scalars)}, found {found}")
+        arguments = [arrays[name] for name in names]
+        as_torch = any(_arrays.is_torch(given[name]) for name in names)
+        sizes = self._sizes(function, arguments, dict(scalars))
+        outputs = list(function.results)
+        if function.has_gradients:
+            outputs += [t for t in function.saved if "backward" in t.read_by]
+            outputs += function.kept_tables
+        made = [(t, _arrays.empty(t.name, t.dtype, t.shape_in(sizes),
+                                  as_torch and t in function.results)) for t in outputs]
+        _run(function, _library.PREPARE | _library.FORWARD,
+             [*zip(names, arguments, strict=True), *((t.name, array) for t, array in made)],
+             scalars)
+        self._last.results = Results(function, arguments, made, scalars, as_torch)
+        results: Results = self._last.results
+        return results
+
+    @staticmethod
+    def _sizes(function: Function, arguments: list[Array], scalars: dict[str, int]) \
+            -> dict[str, Any]:
+        for argument, array in zip(function.arguments, arguments, strict=True):
+            if len(array.shape) != argument.rank:
+                raise InputError(f"{argument.name}: expected {argument.rank} dimensions "
+                                 f"[{', '.join(argument.shape)}], found a shape of "
+                                 f"{list(array.shape)}")
+        sizes = function.sizes([array.shape for array in arguments])
+        sizes["k_start"] = scalars.get("k_start", 0)
+        sizes["head_start"] = scalars.get("head_start", 0)
+        start = sizes["k_start"] + sizes.get("c", 0) - sizes.get("r", 0)
+        sizes["q_start"] = scalars.get("q_start", start)
+        sizes["heads_total"] = scalars.get("heads_total", sizes.get("hq", 0))
+        return sizes
+
+    def backward(self, **cotangents: Any) -> dict[str, Any]:
+        """The gradients of this thread's last call; `results.backward` are those of any call."""
+        results: Results | None = getattr(self._last, "results", None)
+        if results is None:
+            raise InputError("backward: expected a call in this thread before, found none")
+        return results.backward(**cotangents)
+
+    def save_package(self, path: str | os.PathLike[str], targets: Sequence[str] = ("cpu",),
+                     chips: Sequence[str] = ()) -> None:
+        """Writes compiled code for `targets` ("cpu", "cuda", "gpu-emulator"), which `load`, and
+        libpe without the compiler, run. The head dims are those given to `compile`, or 64."""
+        if self._is_package:
+            raise InputError(f"save_package: expected a program, found the package {self._name}; "
+                             f"compile the source")
+        options = self._options
+        head = options["head_dim"] or 64
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder) / "program.mlir"
+            source.write_text(self._source)
+            command = [str(_library.program()), "compile", str(source), "--emit=package", "-o",
+                       os.fspath(path), f"--target={','.join(targets)}", f"--head-dim={head}",
+                       f"--value-dim={options['value_dim'] or head}", f"--dtype={options['dtype']}"]
+            command += ["--grad"] if options["grad"] else []
+            command += [f"--chip={','.join(chips)}"] if chips else []
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            message = done.stderr.strip().removeprefix("pe: ").removeprefix("error: ")
+            raise CompileError(message.replace(str(source), self._name))
+
+
+def _read(source: str | os.PathLike[str]) -> tuple[str, str]:
+    """The text of a program, and its name for messages."""
+    if isinstance(source, str) and ("\n" in source or "func.func" in source):
+        return source, "program"
+    try:
+        return Path(source).read_text(), os.fspath(source)
+    except OSError as error:
+        raise InputError(f"source: expected the text of a program or a file, found {source!r}: "
+                         f"{error.strerror}") from None
+
+
+def compile(source: str | os.PathLike[str], *, target: str = "cpu", head_dim: int | None = None,
+            value_dim: int | None = None, dtype: str = "f32", grad: bool = True) -> Compiled:
+    """A program, its text or a file, as a function of arrays. Depths are those of q and v, unless
+    they are given; `dtype` is f32, bf16 or f16 (targets "cpu", "gpu-emulator") or f64 ("reference").
+    """
+    text, name = _read(source)
+    if dtype not in _library.DTYPES:
+        raise InputError(f"dtype: expected one of {', '.join(_library.DTYPES)}, found {dtype!r}")
+    options = {"target": target, "head_dim": head_dim, "value_dim": value_dim, "dtype": dtype,
+               "grad": grad}
+    # Errors of the source are told here; the reference checks it without generating code.
+    checked = {"target": "reference", "head_dim": head_dim or 64,
+               "value_dim": value_dim or head_dim or 64}
+    _library.library().pe_close(_library.open_function(text, False, name, checked))
+    return Compiled(text, name, False, options)
+
+
+def load(path: str | os.PathLike[str], *, target: str = "cpu", entry: str | None = None) -> Compiled:
+    """A package that `save_package` or `pe compile --emit=package` wrote."""
+    return Compiled(os.fspath(path), os.fspath(path), True, {"target": target, "entry": entry})

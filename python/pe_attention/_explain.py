@@ -1,0 +1,66 @@
+"""What a call compiles to, in words."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import _library
+from ._assemble import assembled
+from ._errors import CompileError, InputError
+from ._function import get_function
+from ._masks import Mask
+from ._program import Options, Program
+
+if TYPE_CHECKING:
+    from ._encoding import Encoding
+
+_DTYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16", "f32": "f32", "bf16": "bf16",
+           "f16": "f16"}
+
+
+class Explanation(str):
+    """The text; `structure` is the class in a few words, `program` what is compiled."""
+
+    structure: str
+    program: str
+
+
+def program_for(encoding: Encoding | None, mask: Mask | None, options: Options) -> Program:
+    first = "" if encoding is None else getattr(encoding, "structure", None)
+    second = "" if mask is None else mask.structure
+    if first is None:
+        assert encoding is not None
+        made: Program = encoding.program(mask, options)
+        return made
+    return assembled(first, second, options)
+
+
+def explain(encoding: Encoding | None = None, *, mask: Mask | None = None, head_dim: int = 64,
+            value_dim: int | None = None, dtype: object = "f32", target: str = "cpu") -> Explanation:
+    """How `pe_attention.attention` computes this encoding and mask: kernels, classes of terms,
+    prices, and where in the formula each comes from."""
+    name = str(dtype).removeprefix("torch.")
+    if name not in _DTYPES:
+        raise InputError(f"dtype: expected float32, bfloat16 or float16, found {dtype!r}")
+    inside = "f32" if target in ("cpu", "reference") else _DTYPES[name]
+    value = value_dim or head_dim
+    program = program_for(encoding, mask, Options())
+    function = get_function(program.text, target, head_dim, value, inside, True)
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "program.mlir"
+        source.write_text(program.text)
+        command = [str(_library.program()), "explain", str(source), f"--head-dim={head_dim}",
+                   f"--value-dim={value}", f"--target={target}", f"--dtype={inside}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CompileError(done.stderr.strip().replace(str(source), "program"))
+    text = done.stdout.replace(str(source), "program").rstrip()
+    if inside != _DTYPES[name]:
+        text += (f"\ntypes: target {target} has no kernels for {name}: tensors are converted, and "
+                 f"computed in float32")
+    explanation = Explanation(text)
+    explanation.structure, explanation.program = function.info["structure"], program.text
+    return explanation

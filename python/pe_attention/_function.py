@@ -1,0 +1,229 @@
+"""Compiled functions, and calls of them on memory that the caller has."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import threading
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import _library, _sizes
+from ._library import CONTEXT, DTYPES, MAX_RANK, VIEW_WORDS
+
+# A view as a call describes it: pe_dtype, shape and strides in elements.
+View = tuple[int, Sequence[int], Sequence[int]]
+
+_names: dict[str, ctypes.Array[ctypes.c_char]] = {}
+
+
+def _address_of_name(name: str) -> int:
+    """The address of a C string that lives as long as the process."""
+    if name not in _names:
+        _names.setdefault(name, ctypes.create_string_buffer(name.encode()))
+    return ctypes.addressof(_names[name])
+
+
+class _Workspaces(threading.local):
+    """Memory of each thread's calls on the host, kept from call to call up to `KEPT` bytes."""
+
+    KEPT = 64 << 20
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.address = 0
+        self.memory: object = None
+
+    def get(self, size: int) -> tuple[int, object]:
+        if size <= self.size:
+            return self.address, self.memory
+        if size <= self.KEPT:
+            size = min(self.KEPT, 2 * size)
+        memory = (ctypes.c_char * size).from_buffer(bytearray(size))
+        address = ctypes.addressof(memory)
+        if size <= self.KEPT:
+            self.size, self.address, self.memory = size, address, memory
+        return address, memory
+
+
+_workspaces = _Workspaces()
+
+
+@dataclass
+class Place:
+    """Where a call runs: whose threads, or which GPU, its stream, and memory of it."""
+
+    pool: int = 0
+    stream: int = 0
+    device: int = 0
+    # On a GPU: gives the address of so many bytes, and what keeps them.
+    allocate: Callable[[int], tuple[int, object]] | None = None
+
+
+@dataclass
+class Tensor:
+    """A tensor of a function, as pe_describe tells."""
+
+    name: str
+    dtype: str
+    axes: list[str | None]
+    shape: list[str]
+    init: str | None = None
+    optional: bool = False
+    of: list[str] = field(default_factory=list)
+    read_by: list[str] = field(default_factory=list)
+    argument: str = ""
+    result: str = ""
+
+    def __post_init__(self) -> None:
+        self.code = DTYPES[self.dtype]
+        self.rank = len(self.shape)
+        self._sizes = [_sizes.parse(text) for text in self.shape]
+
+    def shape_in(self, sizes: _sizes.Sizes) -> tuple[Any, ...]:
+        return tuple(size(sizes) for size in self._sizes)
+
+
+def _tensors(entries: Sequence[dict[str, Any]]) -> list[Tensor]:
+    known = ("name", "dtype", "axes", "shape", "init", "optional", "of", "read_by", "argument",
+             "result")
+    return [Tensor(**{key: entry[key] for key in known if key in entry}) for entry in entries]
+
+
+class Views:
+    """The views of one half of a call in one order. What depends on shapes and strides alone, the
+    words that describe them and the size of the workspace, is kept for the next call like it."""
+
+    KEPT = 512
+
+    def __init__(self, function: Function, half: int, names: Sequence[str]) -> None:
+        self.function, self.half, self.names = function, half, tuple(names)
+        self._known: dict[object, tuple[array[int], int]] = {}
+
+    def run(self, key: object, describe: Callable[[], Sequence[View]], pointers: Sequence[int],
+            scalars: Sequence[tuple[str, int]], place: Place) -> None:
+        """`key` stands for what `describe` would give; `pointers` are the tensors' addresses."""
+        low = 0
+        for pointer in pointers:
+            low |= pointer
+        if low & 15:  # then copies are made of some
+            key = (key, tuple(pointer & 15 for pointer in pointers))
+        known = self._known.get(key)
+        if known is None:
+            known = self._learn(key, describe(), pointers)
+        words = known[0][:]
+        at = 1
+        for pointer in pointers:
+            words[at] = pointer
+            at += VIEW_WORDS
+        allocate = place.allocate or _workspaces.get
+        workspace, keep = allocate(known[1]) if known[1] else (0, None)
+        context = CONTEXT.pack(CONTEXT.size, workspace, known[1], place.stream, place.pool,
+                               place.device)
+        given = array("q")
+        for name, value in scalars:
+            given.append(_address_of_name(name))
+            given.append(value)
+        if _library.library().pe_run(self.function.handle, self.half, words.buffer_info()[0],
+                                     len(pointers), given.buffer_info()[0], len(scalars), context):
+            raise _library.last_error()
+        del keep
+
+    def _learn(self, key: object, views: Sequence[View], pointers: Sequence[int]) \
+            -> tuple[array[int], int]:
+        words = array("q")
+        for name, pointer, (dtype, shape, strides) in zip(self.names, pointers, views, strict=True):
+            rank = len(shape)
+            none = [0] * (MAX_RANK - rank)
+            words.extend([_address_of_name(name), pointer, dtype | rank << 32, *shape, *none,
+                          *strides, *none])
+        size = ctypes.c_int64()
+        if _library.library().pe_workspace(self.function.handle, self.half, words.buffer_info()[0],
+                                           len(self.names), ctypes.byref(size)):
+            raise _library.last_error()
+        if len(self._known) >= self.KEPT:
+            self._known.clear()
+        known = self._known[key] = (words, size.value)
+        return known
+
+
+class Function:
+    """A compiled function and what pe_describe tells of it."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+        info: dict[str, Any] = json.loads(_library.describe(handle))
+        self.info = info
+        self.target: str = info["target"]
+        self.has_gradients: bool = info["grad"]
+        self.scalars = [scalar["name"] for scalar in info["scalars"]]
+        self.arguments = _tensors(info["arguments"])
+        self.results = _tensors(info["results"])
+        self.saved = _tensors(info["saved"])
+        self.prepared = _tensors(info["prepared"])
+        self.gradients = {tensor.argument: tensor for tensor in _tensors(info["gradients"])}
+        self._by_name = {tensor.name: tensor for tensor in
+                         (*self.arguments, *self.results, *self.saved, *self.prepared)}
+        self._views: dict[tuple[int, tuple[str, ...]], Views] = {}
+        # What forward keeps for backward: of tables those that parameters alone make. Others are
+        # computed again: turned queries and keys are as large as these.
+        activations = {"q", "k", "v"}
+        self.kept_tables = [t for t in self.prepared if t.of and not activations & set(t.of)
+                            and "backward" in t.read_by]
+        self.kept_results = [t for t in self.results if "backward" in t.read_by]
+
+    def views(self, half: int, names: tuple[str, ...]) -> Views:
+        """The views of a half of a call, given in this order."""
+        found = self._views.get((half, names))
+        if found is None:
+            found = self._views[half, names] = Views(self, half, names)
+        return found
+
+    def tensor(self, name: str) -> Tensor:
+        return self._by_name[name]
+
+    def sizes(self, shapes: Sequence[Sequence[Any]]) -> dict[str, Any]:
+        """The sizes of a call by their names, from the shapes of all arguments."""
+        depths = {"d": self.info["head_dim"], "e": self.info["value_dim"]}
+        sizes: dict[str, Any] = {name: size for name, size in depths.items() if size}
+        for argument, shape in zip(self.arguments, shapes, strict=True):
+            for name, size in zip(argument.shape, shape, strict=False):
+                if name.isidentifier():
+                    sizes.setdefault(name, size)
+        return sizes
+
+    def close(self) -> None:
+        _library.library().pe_close(self.handle)
+
+
+_functions: dict[tuple[object, ...], Function] = {}
+_lock = threading.RLock()
+
+
+def get_function(text: str, target: str, head_dim: int, value_dim: int, dtype: str, grad: bool,
+                 name: str = "program") -> Function:
+    """The compiled function of a program's text, compiled once per process (and found in libpe's
+    cache on disk by later ones)."""
+    key = (text, target, head_dim, value_dim, dtype)
+    found = _functions.get((*key, True)) or (None if grad else _functions.get((*key, False)))
+    if found is not None:
+        return found
+    with _lock:
+        found = _functions.get((*key, grad))
+        if found is None:
+            options = {"target": target, "head_dim": head_dim, "value_dim": value_dim,
+                       "dtype": dtype, "grad": int(grad)}
+            found = Function(_library.open_function(text, False, name, options))
+            _functions[*key, grad] = found
+        return found
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)

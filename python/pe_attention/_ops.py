@@ -1,0 +1,377 @@
+"""`torch.ops.pe.attention` and what it is made of.
+
+Three operators, each with the program's text as its key, so that compiled graphs and exported
+programs find their function in any process:
+
+    attention           arguments -> results
+    attention_forward   arguments -> results, then what backward reads
+    attention_backward  cotangents, arguments and kept tensors -> the gradients that are needed
+
+Eager calls go through the same code without the operators, which cost as much as a small attention.
+PyTorch may ask for forward-mode derivatives or derivatives of gradients: there are none, and both
+raise instead of being zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from . import _library
+from ._errors import InputError
+from ._function import Function, Place, Tensor, get_function
+
+NAMES = {torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16", torch.float16: "f16",
+         torch.int64: "i64", torch.int32: "i32", torch.uint8: "u8"}
+CODES = {dtype: _library.DTYPES[name] for dtype, name in NAMES.items()}
+DTYPES = {name: dtype for dtype, name in NAMES.items()}
+_TORCH = Path(torch.__file__).resolve().parent
+
+
+class Call(NamedTuple):
+    """What a call is besides its tensors. `q_start` and `heads_total` may be None."""
+
+    program: str
+    target: str
+    q_start: Any = None
+    k_start: Any = 0
+    head_start: Any = 0
+    heads_total: Any = None
+
+    def scalars(self) -> list[tuple[str, int]]:
+        """Those that are not the default."""
+        given: list[tuple[str, int]] = []
+        if self.q_start is not None:
+            given.append(("q_start", self.q_start))
+        if self.k_start:
+            given.append(("k_start", self.k_start))
+        if self.head_start:
+            given.append(("head_start", self.head_start))
+        if self.heads_total is not None:
+            given.append(("heads_total", self.heads_total))
+        return given
+
+
+def function_of(tensors: Sequence[torch.Tensor], call: Call, grad: bool) -> Function:
+    query, value = tensors[0], tensors[2]
+    dtype = NAMES.get(query.dtype, str(query.dtype))
+    function = get_function(call.program, call.target, int(query.shape[-1]), int(value.shape[-1]),
+                            dtype, grad)
+    if len(tensors) != len(function.arguments):
+        names = ", ".join(argument.name for argument in function.arguments)
+        raise InputError(f"arguments: expected {len(function.arguments)} tensors ({names}), "
+                         f"found {len(tensors)}")
+    return function
+
+
+def _place(tensor: torch.Tensor) -> Place:
+    if tensor.device.type != "cuda":
+        return Place(pool=_library.torch_pool(_TORCH))
+    device = tensor.device
+    index = device.index if device.index is not None else torch.cuda.current_device()
+
+    def allocate(size: int) -> tuple[int, object]:
+        memory = torch.empty(size, dtype=torch.uint8, device=device)
+        return memory.data_ptr(), memory
+
+    return Place(stream=torch.cuda.current_stream(device).cuda_stream, device=index,
+                 allocate=allocate)
+
+
+def _run(function: Function, half: int, names: tuple[str, ...], tensors: Sequence[torch.Tensor],
+         ranks: Sequence[int], call: Call) -> None:
+    """`ranks` are those that the function expects: a number may come as a tensor of shape [1]."""
+
+    def describe() -> list[tuple[int, Sequence[int], Sequence[int]]]:
+        views = []
+        for name, tensor, rank in zip(names, tensors, ranks, strict=True):
+            if tensor.dtype not in CODES:
+                raise InputError(f"tensor '{name}': expected numbers of {', '.join(DTYPES)}, found "
+                                 f"{tensor.dtype}")
+            is_number = rank == 0 and tensor.shape == (1,)
+            views.append((CODES[tensor.dtype], () if is_number else tensor.shape,
+                          () if is_number else tensor.stride()))
+        return views
+
+    key = tuple([(t.shape, t.stride(), t.dtype) for t in tensors])
+    function.views(half, names).run(key, describe, [t.data_ptr() for t in tensors], call.scalars(),
+                                    _place(tensors[0]))
+
+
+# --- What is allocated -------------------------------------------------------
+
+
+def _like(tensor: torch.Tensor, last: int) -> torch.Tensor:
+    """An empty tensor in the order of memory of `tensor`, with another last size."""
+    if tensor.shape[-1] == last:
+        return torch.empty_like(tensor)
+    strides = tensor.stride()
+    order = sorted(range(3), key=lambda axis: strides[axis], reverse=True)
+    empty = tensor.new_empty([tensor.shape[axis] for axis in order] + [last])
+    return empty.permute([order.index(axis) for axis in range(3)] + [3])
+
+
+def _sizes(function: Function, tensors: Sequence[torch.Tensor], call: Call) -> dict[str, Any]:
+    sizes = function.sizes([t.shape for t in tensors])
+    sizes["k_start"], sizes["head_start"] = call.k_start, call.head_start
+    start = call.k_start + sizes["c"] - sizes["r"] if call.q_start is None else call.q_start
+    sizes["q_start"] = start
+    sizes["heads_total"] = sizes["hq"] if call.heads_total is None else call.heads_total
+    return sizes
+
+
+def _empty(tensor: Tensor, sizes: dict[str, Any], query: torch.Tensor) -> torch.Tensor:
+    if tensor.name == "o":
+        return _like(query, sizes["e"])
+    return query.new_empty(tensor.shape_in(sizes), dtype=DTYPES[tensor.dtype])
+
+
+def _outputs(function: Function, keep: bool) -> list[Tensor]:
+    if not keep:
+        return function.results
+    return [*function.results, *(t for t in function.saved if "backward" in t.read_by),
+            *function.kept_tables]
+
+
+def _allocate_forward(function: Function, tensors: Sequence[torch.Tensor], call: Call,
+                      keep: bool) -> list[torch.Tensor]:
+    sizes = _sizes(function, tensors, call)
+    return [_empty(t, sizes, tensors[0]) for t in _outputs(function, keep)]
+
+
+def _allocate_gradients(function: Function, tensors: Sequence[torch.Tensor],
+                        needs: Sequence[bool]) -> list[torch.Tensor]:
+    return [torch.empty_like(tensor) if argument.name in function.gradients
+            else torch.zeros_like(tensor)
+            for argument, tensor, need in zip(function.arguments, tensors, needs, strict=False)
+            if need]
+
+
+# --- What is computed --------------------------------------------------------
+
+
+def run_forward(tensors: Sequence[torch.Tensor], call: Call, keep: bool) -> list[torch.Tensor]:
+    function = function_of(tensors, call, keep)
+    outputs = _allocate_forward(function, tensors, call, keep)
+    described = [*function.arguments, *_outputs(function, keep)]
+    _run(function, _library.PREPARE | _library.FORWARD, tuple([t.name for t in described]),
+         [*tensors, *outputs], [t.rank for t in described], call)
+    return outputs
+
+
+def _kept(function: Function, outputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Of what forward gave, what backward reads."""
+    return [value for described, value in zip(_outputs(function, True), outputs, strict=True)
+            if "backward" in described.read_by]
+
+
+def run_backward(cotangents: Sequence[torch.Tensor | None], tensors: Sequence[torch.Tensor],
+                 call: Call, needs: Sequence[bool]) -> list[torch.Tensor]:
+    """`tensors` are the arguments and what forward kept."""
+    count = len(needs)
+    function = function_of(tensors[:count], call, True)
+    gradients = _allocate_gradients(function, tensors, needs)
+    kept = [t for t in _outputs(function, True) if "backward" in t.read_by]
+    names = [t.name for t in (*function.arguments, *kept)]
+    ranks = [t.rank for t in (*function.arguments, *kept)]
+    given = list(tensors)
+    for result, cotangent in zip(function.results, cotangents, strict=True):
+        if cotangent is not None:
+            names.append(f"d_{result.name}")
+            ranks.append(result.rank)
+            given.append(cotangent)
+    wanted = [a for a, need in zip(function.arguments, needs, strict=True) if need]
+    for argument, gradient in zip(wanted, gradients, strict=True):
+        if argument.name in function.gradients:
+            names.append(f"d_{argument.name}")
+            ranks.append(argument.rank)
+            given.append(gradient)
+    _run(function, _library.BACKWARD, tuple(names), given, ranks, call)
+    return gradients
+
+
+# --- Autograd ----------------------------------------------------------------
+
+
+class Attention(torch.autograd.Function):
+    """Eager calls: without operators, and with as little else as there can be."""
+
+    @staticmethod
+    def forward(ctx: Any, call: Call, *tensors: torch.Tensor) -> Any:
+        function = function_of(tensors, call, True)
+        outputs = run_forward(tensors, call, True)
+        ctx.save_for_backward(*tensors, *_kept(function, outputs))
+        ctx.call = call
+        ctx.set_materialize_grads(False)
+        return tuple(outputs[:len(function.results)])
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
+        return None, *_gradients(ctx.call, False, ctx.needs_input_grad[1:], cotangents,
+                                 ctx.saved_tensors)
+
+
+class AttentionOp(torch.autograd.function._SingleLevelFunction):
+    """The operator where PyTorch records gradients: in compiled code and in transforms."""
+
+    @staticmethod
+    def forward(call: Call, *tensors: torch.Tensor) -> Any:
+        with torch._C._AutoDispatchBelowAutograd():  # type: ignore[attr-defined]
+            return tuple(torch.ops.pe.attention_forward.default(list(tensors), *call))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
+        call, *tensors = inputs
+        function = function_of(tensors, call, True)
+        ctx.save_for_backward(*tensors, *_kept(function, output))
+        ctx.mark_non_differentiable(*output[len(function.results):])
+        ctx.call, ctx.results = call, len(function.results)
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
+        return None, *_gradients(ctx.call, True, ctx.needs_input_grad[1:],
+                                 cotangents[:ctx.results], ctx.saved_tensors)
+
+
+def _apply(function: Any, *arguments: Any) -> Any:
+    """`function.apply` inside an operator, where a transform of torch.func has already been taken
+    apart into levels, so that recording at this level alone is right."""
+    transforms = torch._C._functorch
+    before = transforms.get_single_level_autograd_function_allowed()
+    transforms.set_single_level_autograd_function_allowed(True)
+    try:
+        return function.apply(*arguments)
+    finally:
+        transforms.set_single_level_autograd_function_allowed(before)
+
+
+def _gradients(call: Call, through_op: bool, needs: Sequence[bool],
+               cotangents: Sequence[torch.Tensor | None],
+               saved: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
+    """One per argument, None where none is needed."""
+    if all([cotangent is None for cotangent in cotangents]):
+        return [None] * len(needs)
+    arguments = (call, through_op, needs, len(cotangents), *cotangents, *saved)
+    given = _apply(AttentionBackward, *arguments) if torch.is_grad_enabled() else _backward(*arguments)
+    gradients = iter(given)
+    return [next(gradients) if need else None for need in needs]
+
+
+def _backward(call: Call, through_op: bool, needs: Sequence[bool], results: int,
+              *tensors: Any) -> list[torch.Tensor]:
+    cotangents, rest = list(tensors[:results]), list(tensors[results:])
+    if not through_op:
+        return run_backward(cotangents, rest, call, needs)
+    with torch._C._AutoDispatchBelowAutograd():  # type: ignore[attr-defined]
+        gradients: list[torch.Tensor] = torch.ops.pe.attention_backward.default(
+            cotangents, rest, *call, list(needs))
+    return gradients
+
+
+class AttentionBackward(torch.autograd.function._SingleLevelFunction):
+    """The gradients where their own derivatives are recorded: those raise."""
+
+    @staticmethod
+    def forward(ctx: Any, *arguments: Any) -> Any:
+        return tuple(_backward(*arguments))
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        raise NotImplementedError("pe.attention: expected gradients of first order, found a second "
+                                  "backward pass through a gradient; use plain PyTorch for that part")
+
+
+def _records(tensors: Sequence[torch.Tensor | None]) -> bool:
+    """Whether autograd has to know of a call with these tensors, in either mode."""
+    if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors):
+        return True
+    return _forward_level() >= 0
+
+
+def _forward_level() -> int:
+    level: int = torch.autograd.forward_ad._current_level
+    return level
+
+
+def refuse_forward_mode(tensors: Sequence[torch.Tensor | None]) -> None:
+    """Raises if a tensor carries a tangent."""
+    if _forward_level() < 0:
+        return
+    for tensor in tensors:
+        if tensor is not None and torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
+            raise NotImplementedError("pe.attention: expected derivatives in reverse mode, found a "
+                                      "tangent of forward mode; use torch.autograd.grad or backward")
+
+
+# --- Operators ---------------------------------------------------------------
+
+_CALL = ("str program, str target, SymInt? q_start, SymInt k_start, SymInt head_start, "
+         "SymInt? heads_total")
+_ops = torch.library.Library("pe", "DEF")
+_ops.define(f"attention(Tensor[] arguments, {_CALL}) -> Tensor[]")
+_ops.define(f"attention_forward(Tensor[] arguments, {_CALL}) -> Tensor[]")
+_ops.define(f"attention_backward(Tensor?[] cotangents, Tensor[] tensors, {_CALL}, bool[] needs) "
+            "-> Tensor[]")
+
+
+def _attention(arguments: list[torch.Tensor], *call: Any) -> list[torch.Tensor]:
+    return run_forward(arguments, Call(*call), False)
+
+
+def _attention_forward(arguments: list[torch.Tensor], *call: Any) -> list[torch.Tensor]:
+    return run_forward(arguments, Call(*call), True)
+
+
+def _attention_backward(cotangents: list[torch.Tensor | None], tensors: list[torch.Tensor],
+                        *call: Any) -> list[torch.Tensor]:
+    return run_backward(cotangents, tensors, Call(*call[:-1]), call[-1])
+
+
+def _fake(keep: bool) -> Any:
+    def fake(arguments: list[torch.Tensor], *call: Any) -> list[torch.Tensor]:
+        function = function_of(arguments, Call(*call), keep)
+        return _allocate_forward(function, arguments, Call(*call), keep)
+
+    return fake
+
+
+def _fake_backward(cotangents: list[torch.Tensor | None], tensors: list[torch.Tensor],
+                   *call: Any) -> list[torch.Tensor]:
+    needs = call[-1]
+    function = function_of(tensors[:len(needs)], Call(*call[:-1]), True)
+    return _allocate_gradients(function, tensors, needs)
+
+
+def _autograd(arguments: list[torch.Tensor], *call: Any) -> list[torch.Tensor]:
+    refuse_forward_mode(arguments)
+    if _records(arguments):
+        made = Call(*call)
+        results: list[torch.Tensor] = list(_apply(AttentionOp, made, *arguments))
+        return results[:len(function_of(arguments, made, True).results)]
+    with torch._C._AutoDispatchBelowAutograd():  # type: ignore[attr-defined]
+        direct: list[torch.Tensor] = torch.ops.pe.attention.default(arguments, *call)
+    return direct
+
+
+def _autograd_backward(cotangents: list[torch.Tensor | None], tensors: list[torch.Tensor],
+                       *call: Any) -> list[torch.Tensor]:
+    arguments = (Call(*call[:-1]), True, call[-1], len(cotangents), *cotangents, *tensors)
+    refuse_forward_mode([*cotangents, *tensors])
+    if _records([*cotangents, *tensors]):
+        return list(_apply(AttentionBackward, *arguments))
+    return _backward(*arguments)
+
+
+for _key in ("CPU", "CUDA"):
+    _ops.impl("attention", _attention, _key)
+    _ops.impl("attention_forward", _attention_forward, _key)
+    _ops.impl("attention_backward", _attention_backward, _key)
+_ops.impl("attention", _autograd, "Autograd")
+_ops.impl("attention_backward", _autograd_backward, "Autograd")
+torch.library.register_fake("pe::attention", _fake(False), lib=_ops)
+torch.library.register_fake("pe::attention_forward", _fake(True), lib=_ops)
+torch.library.register_fake("pe::attention_backward", _fake_backward, lib=_ops)

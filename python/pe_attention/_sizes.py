@@ -1,0 +1,49 @@
+"""The sizes of a call: expressions of `pe_describe` as Python functions, of numbers or symbols."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any
+
+# A size is an int, or a torch.SymInt while PyTorch traces.
+Sizes = Mapping[str, Any]
+
+_NODES = (ast.Expression, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Call, ast.Name, ast.Load,
+          ast.Constant)
+
+
+def _ceildiv(a: Any, b: Any) -> Any:
+    return -(-a // b)
+
+
+def _most(a: Any, b: Any) -> Any:
+    if isinstance(a, int) and isinstance(b, int):
+        return max(a, b)
+    import torch
+    return torch.sym_max(a, b)
+
+
+def _least(a: Any, b: Any) -> Any:
+    if isinstance(a, int) and isinstance(b, int):
+        return min(a, b)
+    import torch
+    return torch.sym_min(a, b)
+
+
+_FUNCTIONS = {"ceildiv": _ceildiv, "max": _most, "min": _least}
+
+
+def parse(text: str) -> Callable[[Sizes], Any]:
+    """The expression as a function of sizes by name."""
+    if text.isdecimal():
+        number = int(text)
+        return lambda sizes: number
+    if text.isidentifier():
+        return lambda sizes: sizes[text]
+    tree = ast.parse(text, mode="eval")
+    for node in ast.walk(tree):
+        if not isinstance(node, _NODES):
+            raise ValueError(f"expected a size expression, found '{text}'")
+    code = compile(tree, "<size>", "eval")
+    return lambda sizes: eval(code, {"__builtins__": {}, **_FUNCTIONS}, dict(sizes))

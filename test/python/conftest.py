@@ -1,0 +1,83 @@
+"""What all tests of the Python package share. They run against the installed package, or against the
+sources with PYTHONPATH=python and PE_LIBRARY=build/lib."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+# No test may touch the user's own cache.
+os.environ.setdefault("PE_CACHE_DIR", os.path.join(tempfile.gettempdir(), f"pe-test-{os.getuid()}"))
+
+import pytest
+import torch
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+class Alibi(torch.nn.Module):
+    """A learned slope per head, written as the pieces of a program."""
+
+    def __init__(self, heads: int, dtype: torch.dtype = torch.float32) -> None:
+        from pe_attention._assemble import Argument, Piece, dump
+
+        super().__init__()
+        self.heads = heads
+        self.slopes = torch.nn.Parameter((torch.rand(heads) + 0.1).to(dtype))
+        slopes = Argument("slopes", "tensor<?xf32>", "pe.init = 1.0")
+        self.structure = dump(Piece(
+            "%{d} = pe.distance\n"
+            "%{b} = pe.linear %{d} slope(%{slopes} : tensor<?xf32>) {factor = -1.0}",
+            ("bias(%{b})",), (slopes,)))
+
+    def arguments(self) -> tuple[torch.Tensor, ...]:
+        return (self.slopes,)
+
+    def dense(self, i: torch.Tensor, j: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        return -self.slopes.to(dtype)[:, None, None] * (i - j).abs()
+
+
+def dense_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, encoding: Alibi | None = None,
+                    causal: bool = True, window: int | None = None, q_start: int | None = None,
+                    k_start: int = 0, scale: float | None = None,
+                    sink: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+    """The same by a matrix, in float64, with the logarithm of the denominators."""
+    q, k, v = q.double(), k.double(), v.double()
+    group = q.shape[1] // k.shape[1]
+    k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
+    start = k_start + k.shape[2] - q.shape[2] if q_start is None else q_start
+    i = torch.arange(q.shape[2])[:, None] + start
+    j = torch.arange(k.shape[2])[None] + k_start
+    z = q @ k.transpose(-1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if encoding is not None:
+        z = z + encoding.dense(i, j, torch.float64)
+    hidden = (i < 0) | torch.zeros_like(j, dtype=torch.bool)
+    if causal:
+        hidden = hidden | (j > i)
+    if window is not None:
+        hidden = hidden | (i - j >= window)
+    z = z.masked_fill(hidden, -torch.inf)
+    rows = z if sink is None else torch.cat([z, sink.double()[None, :, None, None].expand(
+        z.shape[0], -1, z.shape[2], 1)], -1)
+    lse = rows.logsumexp(-1)
+    empty = torch.isinf(lse)
+    p = torch.exp(z - lse.masked_fill(empty, 0.0)[..., None])
+    return p @ v, lse
+
+
+def close(found: torch.Tensor, expected: torch.Tensor, bound: float = 2e-6) -> None:
+    """The error is at most `bound` of the largest number expected. Where that is zero, terms of
+    about 1 have cancelled, whose rounding is what is left."""
+    assert found.shape == expected.shape
+    if not expected.numel():
+        return
+    found, expected = found.detach().double(), expected.detach().double()
+    infinite = torch.isinf(expected)
+    assert torch.equal(found[infinite], expected[infinite])
+    found, expected = found.masked_fill(infinite, 0), expected.masked_fill(infinite, 0)
+    largest = max(float(expected.abs().max()), 0.1)
+    error = float((found - expected).abs().max())
+    assert error <= bound * largest, f"error {error:.2e}, largest {largest:.2e}"

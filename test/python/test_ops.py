@@ -1,0 +1,176 @@
+"""torch.ops.pe.attention: opcheck, torch.compile, torch.export."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import Alibi
+from torch._dynamo.testing import CompileCounterWithBackend
+
+import pe_attention as pe
+from pe_attention._assemble import assembled
+from pe_attention._program import Options
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    torch._dynamo.reset()
+
+
+def views(length: int) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    x = torch.randn(2, length, 8, 32, requires_grad=True)
+    t = x.transpose(1, 2)
+    return x, [t[:, :4], t[:, 4:6], t[:, 6:]]
+
+
+def test_opcheck() -> None:
+    pe.attention(*views(4)[1], Alibi(4), mask=pe.causal)  # defines the operators
+    _, (q, k, v) = views(11)
+    encoding = Alibi(4)
+    program = assembled(encoding.structure, pe.causal.structure, Options()).text
+    arguments = [q.detach().requires_grad_(), k.detach(), v.detach().requires_grad_(),
+                 encoding.slopes]
+    found = torch.library.opcheck(torch.ops.pe.attention.default,
+                                  (arguments, program, "cpu", None, 0, 0, None))
+    assert set(found.values()) == {"SUCCESS"}
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_compiled_is_eager_without_further_compiles(backend: str) -> None:
+    counter = CompileCounterWithBackend(backend)
+
+    def block(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, encoding: torch.nn.Module,
+              start: int | None) -> torch.Tensor:
+        result: torch.Tensor = pe.attention(q, k, v, encoding, mask=pe.causal, q_start=start)
+        return result
+
+    compiled = torch.compile(block, fullgraph=True, dynamic=True, backend=counter)
+    frames: list[int] = []
+    for length, start in [(33, 2), (40, 3), (57, 5), (128, 7)]:
+        x, inputs = views(length)
+        encoding = Alibi(4)  # another layer of the same structure
+        found, expected = compiled(*inputs, encoding, start), block(*inputs, encoding, start)
+        assert torch.equal(found, expected) and found.stride() == expected.stride()
+        wanted = [x, encoding.slopes]
+        one = torch.autograd.grad(found.square().sum(), wanted)
+        two = torch.autograd.grad(expected.square().sum(), wanted)
+        assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
+        frames.append(counter.frame_count)
+    assert len(set(frames)) == 1, frames
+
+
+def test_compiled_code_follows_the_encoding() -> None:
+    """Two structures, masks and options are not taken for one another."""
+    _, inputs = views(17)
+
+    def block(encoding: torch.nn.Module | None, mask: pe.Mask | None) -> torch.Tensor:
+        result: torch.Tensor = pe.attention(*inputs, encoding, mask=mask)
+        return result
+
+    compiled = torch.compile(block, fullgraph=True, backend="aot_eager")
+    for encoding in (None, Alibi(4)):
+        for mask in (None, pe.causal, pe.causal & pe.sliding_window(3)):
+            assert torch.equal(compiled(encoding, mask), block(encoding, mask))
+
+
+def test_compiled_with_everything() -> None:
+    x, inputs = views(20)
+    sink = torch.randn(4, requires_grad=True)
+
+    def block(documents: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        o, lse = pe.attention(*(t[:1] for t in inputs), Alibi_, mask=pe.causal, scale=0.2,
+                              sink=sink, documents=documents, return_lse=True)
+        return o * 2, lse
+
+    Alibi_ = Alibi(4)
+    documents = torch.tensor([0, 7, 20])
+    compiled = torch.compile(block, fullgraph=True, backend="aot_eager")
+    for found, expected in zip(compiled(documents), block(documents), strict=True):
+        assert torch.equal(found, expected)
+    one, two = (torch.autograd.grad(f(documents)[0].sum(), [x, sink, Alibi_.slopes])
+                for f in (compiled, block))
+    assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
+
+
+def test_compiled_dropout_is_another_in_every_call() -> None:
+    _, inputs = views(64)
+    compiled = torch.compile(lambda: pe.attention(*inputs, mask=pe.causal, dropout_p=0.5),
+                             fullgraph=True, backend="aot_eager")
+    assert not torch.equal(compiled(), compiled())
+
+
+def test_derivatives_of_other_kinds_raise_compiled() -> None:
+    _, inputs = views(9)
+    q, k, v = (t.detach() for t in inputs)
+
+    def tangent(x: torch.Tensor) -> torch.Tensor:
+        def f(y: torch.Tensor) -> torch.Tensor:
+            result: torch.Tensor = pe.attention(y, k, v, mask=pe.causal)
+            return result
+
+        result: torch.Tensor = torch.func.jvp(f, (x,), (x,))[1]
+        return result
+
+    with pytest.raises(Exception, match="forward mode"):
+        torch.compile(tangent, backend="aot_eager")(q)
+    q.requires_grad_()
+    compiled = torch.compile(lambda x: pe.attention(x, k, v, mask=pe.causal), backend="aot_eager")
+    with pytest.raises(RuntimeError):
+        g, = torch.autograd.grad(compiled(q).sum(), q, create_graph=True)
+        torch.autograd.grad(g.square().sum(), q)
+
+
+def test_a_wrong_shape_is_told_while_tracing() -> None:
+    _, (q, k, v) = views(9)
+    compiled = torch.compile(lambda: pe.attention(q, k[:1], v, mask=pe.causal), fullgraph=True,
+                             backend="aot_eager")
+    with pytest.raises(Exception, match="expected a batch of 2"):
+        compiled()
+
+
+class Model(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoding = Alibi(4)
+
+    def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = pe.attention(q, k, v, self.encoding, mask=pe.causal)
+        return result
+
+
+def test_export_runs_in_another_process(tmp_path: Path) -> None:
+    _, inputs = views(12)
+    model = Model()
+    length = torch.export.Dim("length", min=2, max=4096)
+    program = torch.export.export(model, tuple(inputs), dynamic_shapes=({2: length},) * 3)
+    file = f"{tmp_path}/model.pt2"
+    torch.export.save(program, file)
+    _, longer = views(21)
+    torch.save(longer, f"{tmp_path}/inputs.pt")
+    script = ("import sys, torch, pe_attention._ops\n"
+              "program = torch.export.load(sys.argv[1] + '/model.pt2').module()\n"
+              "inputs = torch.load(sys.argv[1] + '/inputs.pt')\n"
+              "torch.save(program(*inputs), sys.argv[1] + '/o.pt')\n")
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)
+    assert torch.equal(torch.load(f"{tmp_path}/o.pt"), model(*longer))
+
+
+def test_selective_modes_see_the_operator() -> None:
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    seen: list[str] = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    _, inputs = views(9)
+    with Watch():
+        o = pe.attention(*inputs, mask=pe.causal)
+    o.sum().backward()
+    assert "pe.attention_forward.default" in seen
