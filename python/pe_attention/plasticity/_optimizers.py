@@ -1,0 +1,146 @@
+"""The states that optimizers keep for parameters: what belongs to which, and forgetting it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from .._errors import InputError
+
+# States with an element for each element of their parameter, for which zero means "nothing seen
+# yet".
+RUNNING = frozenset({
+    "exp_avg", "exp_avg_sq", "max_exp_avg_sq", "exp_inf", "momentum_buffer", "square_avg",
+    "grad_avg", "acc_delta", "sum", "hessian", "exp_avg_diff", "neg_pre_grad"
+})
+# They keep the states of one parameter in several processes, or those of many in one tensor.
+FOREIGN = frozenset({
+    "ZeroRedundancyOptimizer", "DeepSpeedZeroOptimizer", "DeepSpeedZeroOptimizer_Stage3",
+    "BF16_Optimizer", "DistributedFusedAdam", "_NamedOptimizer"
+})
+Optimizers = Optimizer | Iterable[Optimizer]
+
+
+def as_list(optimizers: Optimizers) -> list[Optimizer]:
+    listed = [optimizers] if hasattr(optimizers, "param_groups") else list(optimizers)
+    for index, optimizer in enumerate(listed):
+        found = type(optimizer).__name__
+        if not isinstance(getattr(optimizer, "state", None), Mapping) or not hasattr(
+                optimizer, "param_groups"):
+            raise InputError(
+                f"optimizers[{index}]: expected a torch.optim.Optimizer, found {found}")
+        if found in FOREIGN:
+            raise InputError(
+                f"optimizers[{index}]: expected an optimizer whose states belong to one parameter "
+                f"each, found {found}; leave it out and make a new one after the call")
+    return listed  # type: ignore[return-value]
+
+
+def _belongs(state: Tensor, parameter: Tensor) -> bool:
+    """Whether a state has the parameter's shape, or that of a factor of it (Adafactor's), or is a
+    number."""
+    own, shape = list(parameter.shape), list(state.shape)
+    if state.numel() == 1 or shape == own:
+        return True
+    if len(shape) == len(own):
+        return all(a in (1, b) for a, b in zip(shape, own))
+    return any(shape == own[:axis] + own[axis + 1:] for axis in range(len(own)))
+
+
+def _check(optimizer: Optimizer, index: int, names: Mapping[int, str]) -> None:
+    """Every state must belong to one parameter: some optimizers keep those of a whole group,
+    stacked, with its first parameter."""
+    place = f"optimizers[{index}] ({type(optimizer).__name__})"
+    held = {
+        id(parameter): parameter
+        for group in optimizer.param_groups
+        for parameter in group["params"]
+    }
+    for key, states in optimizer.state.items():
+        if id(key) not in held or not isinstance(states, Mapping):
+            raise InputError(
+                f"{place}: expected states of its parameters, found one of {type(key).__name__} "
+                f"{key!r:.40}; leave it out and make a new one after the call")
+        name = names.get(id(key), "another")
+        for what, state in states.items():
+            if isinstance(state, Tensor):
+                if _belongs(state, key):
+                    continue
+                found = f"shape {list(state.shape)}"
+            elif state is None or isinstance(state, (int, float, str)):
+                continue
+            else:
+                found = type(state).__name__
+            raise InputError(
+                f"{place}: parameter '{name}' of shape {list(key.shape)}: expected states of that "
+                f"shape, found '{what}' with {found}; leave the optimizer out and make a new one "
+                "after the call")
+
+
+def check_optimizers(optimizers: list[Optimizer], names: Mapping[int, str]) -> None:
+    """Refuses what cannot be mapped; `names` has the parameters that will change."""
+    if not optimizers:
+        return
+    held: set[int] = set()
+    for index, optimizer in enumerate(optimizers):
+        _check(optimizer, index, names)
+        held |= {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+    for parameter, name in names.items():
+        if parameter not in held:
+            raise InputError(
+                f"optimizers: expected one that holds parameter '{name}', found none: its state "
+                "would stay; give every optimizer, made from the model as it is now")
+
+
+def forget(optimizers: list[Optimizer], parameters: Iterable[Tensor]) -> int:
+    """Drops all that is kept for the parameters; returns how many had something."""
+    count = 0
+    for parameter in parameters:
+        for optimizer in optimizers:
+            if parameter in optimizer.state:
+                del optimizer.state[parameter]
+                count += 1
+    return count
+
+
+def reset_optimizer_states(optimizers: Optimizers, parameters: nn.Module | Iterable[Tensor]) -> int:
+    """Makes optimizers start afresh for these parameters, or all of a module's: momenta, second
+    moments and step counts go, the rest stays. Returns the number of states that were dropped.
+
+    A state that does not belong to one parameter is refused by name, with nothing changed.
+    """
+    listed = as_list(optimizers)
+    if isinstance(parameters, nn.Module):
+        named: dict[int, tuple[str, Tensor]] = {
+            id(p): (name, p)
+            for name, p in parameters.named_parameters()
+        }
+    else:
+        named = {}
+        for index, p in enumerate([parameters] if isinstance(parameters, Tensor) else parameters):
+            if not isinstance(p, Tensor):
+                raise InputError(
+                    f"parameters[{index}]: expected a tensor, found {type(p).__name__}")
+            named[id(p)] = (f"parameters[{index}]", p)
+    if not listed:
+        raise InputError("optimizers: expected at least one, found none")
+    check_optimizers(listed, {key: name for key, (name, _) in named.items()})
+    return forget(listed, [p for _, p in named.values()])
+
+
+def local_running_states(optimizers: list[Optimizer], parameter: Tensor, name: str) -> list[Tensor]:
+    """The states whose rows and columns are the parameter's, for clearing some of them."""
+    found = []
+    for optimizer in optimizers:
+        for what, state in optimizer.state.get(parameter, {}).items():
+            if not isinstance(state, Tensor) or state.numel() == 1:
+                continue
+            if what not in RUNNING or state.shape != parameter.shape:
+                raise InputError(
+                    f"parameter '{name}': expected running means of shape {list(parameter.shape)}, "
+                    f"of which single neurons can be cleared, found state '{what}' of shape "
+                    f"{list(state.shape)} in {type(optimizer).__name__}")
+            found.append(state)
+    return found
