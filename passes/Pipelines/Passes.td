@@ -57,4 +57,25 @@ def PECallLibmNearZeroPass : Pass<"pe-call-libm-near-zero", "::mlir::ModuleOp"> 
   let dependentDialects = ["::mlir::func::FuncDialect"];
 }
 
+def PEElementwiseToVectorsPass : Pass<"pe-elementwise-to-vectors", "::mlir::ModuleOp"> {
+  let summary = "turns functions of numbers into loops over arrays, forward and backward";
+  let description = [{
+    Every public function of f32 arguments and one f32 result becomes two over arrays of any length, in vectors of the target's
+    lanes: its values, and the gradients of its arguments for a cotangent, derived from it. The number of its arguments is part of
+    their names. An array of results may be one of arguments.
+
+    ```mlir
+    func.func @activation(%x: f32) -> f32 { ... }
+    ==>
+    func.func @activation_forward1(%x: memref<1xf32>, %y: memref<1xf32>, %count: index) { ... }
+    func.func @activation_backward1(%x: memref<1xf32>, %dy: memref<1xf32>, %dx: memref<1xf32>, %count: index) { ... }
+    ```
+    Tested by test/passes/Pipelines/elementwise-to-vectors.mlir and test/runtime/train/ActivationsTest.cpp.
+  }];
+  let options = [Option<"features", "features", "std::string", "\"x86-64-v3\"", "x86-64-v3 or x86-64-v4">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
 #endif // PE_PASSES_PIPELINES_PASSES

@@ -279,8 +279,15 @@ Expected<std::string> MlirJit::compileKernels(const Source &source) {
   Compilation compilation(getRegistry());
   if (Status parsed = compilation.parse(source); !parsed)
     return parsed.error();
-  Status lowered =
-      compilation.run([](mlir::OpPassManager &pm) { mlir::pe::buildFunctionsToLLVMPipeline(pm); });
+  auto baseline = hostBaseline();
+  if (!baseline)
+    return baseline.error();
+  mlir::pe::PEElementwiseToVectorsPassOptions vectors;
+  vectors.features = *baseline;
+  Status lowered = compilation.run([&](mlir::OpPassManager &pm) {
+    pm.addPass(mlir::pe::createPEElementwiseToVectorsPass(vectors));
+    mlir::pe::buildFunctionsToLLVMPipeline(pm);
+  });
   if (!lowered)
     return lowered.error();
   return emitMachineCode(compilation.getModule(), /*features=*/"");

@@ -22,7 +22,7 @@
 
 namespace pe::jit {
 
-inline constexpr int kJitAbiVersion = 8;
+inline constexpr int kJitAbiVersion = 9;
 
 /// Results of a function compiled with `materialize`.
 inline constexpr const char *kBias = "pe.bias", *kCosine = "pe.cosine", *kSine = "pe.sine";
@@ -119,7 +119,9 @@ public:
   virtual Expected<Description> describe(const Source &source) = 0;
   virtual Expected<CompiledCode> compile(const CompileRequest &request) = 0;
   /// Compiles a module of plain functions in upstream dialects (func, scf, vector, math, memref
-  /// with bare pointers) to an object whose symbols are those functions as C functions.
+  /// with bare pointers) to an object whose symbols are those functions as C functions. One of
+  /// numbers, f32 to f32, becomes two over arrays with its derivative: F_forward1(x, y, count) and
+  /// F_backward1(x, dy, dx, count), where it has one argument.
   virtual Expected<std::string> compileKernels(const Source &source) = 0;
   /// The program at one stage of compilation (text; for Object the bytes).
   virtual Expected<std::string> emit(const CompileRequest &request, EmitStage stage) = 0;

@@ -81,7 +81,7 @@ Status Demo::prepare() {
   cpu::ThreadPool::Options threads;
   threads.threads = options.threads;
   pool = std::make_unique<cpu::ThreadPool>(threads);
-  auto compiled = prepareTraining();
+  auto compiled = prepareTraining(config.activation);
   if (!compiled)
     return compiled.error();
   kernels = *compiled;

@@ -1,6 +1,7 @@
 //===- TrainCommands.cpp - pe train ---===//
 #include "tools/pe/TrainCommands.h"
 
+#include "runtime/core/Hash.h"
 #include "runtime/device/cpu/ThreadPool.h"
 #include "runtime/train/session/Observers.h"
 #include "runtime/train/session/Options.h"
@@ -10,6 +11,26 @@
 #include "tools/pe/TrainedEncoding.h"
 
 namespace pe::cli {
+
+/// Texts and files are the same by their content, wherever they lie and however that is spelled.
+static Status addContentHashes(const train::TrainConfig &config, const TrainedEncoding &encoding,
+                               const std::vector<std::shared_ptr<const train::Corpus>> &corpora,
+                               train::Metadata &identity) {
+  std::string texts, steps;
+  for (size_t phase = 0; phase < corpora.size(); ++phase) {
+    texts += corpora[phase]->sha256 + "\n";
+    steps += std::to_string(config.phases[phase].steps) + "\n";
+  }
+  identity["pe.train.data.sha256"] = sha256(texts);
+  if (!identity["pe.train.phases"].empty())
+    identity["pe.train.phases.sha256"] = sha256(steps);
+  identity["pe.train.encoding.sha256"] = sha256(encoding.text);
+  auto activation = readActivation(config.activation);
+  if (!activation)
+    return activation.takeError();
+  identity["pe.train.activation.sha256"] = sha256(*activation);
+  return Status::success();
+}
 
 static Status train(const std::vector<std::string> &arguments) {
   auto options = train::parseTrainOptions(arguments);
@@ -23,7 +44,7 @@ static Status train(const std::vector<std::string> &arguments) {
   auto encoding = compileEncoding(findFile(config.encoding), config);
   if (!encoding)
     return encoding.error();
-  auto kernels = prepareTraining();
+  auto kernels = prepareTraining(config.activation);
   if (!kernels)
     return kernels.error();
   auto corpora = train::readCorpora(config.phases, config.vocabulary);
@@ -32,6 +53,8 @@ static Status train(const std::vector<std::string> &arguments) {
   cpu::ThreadPool::Options threads;
   threads.threads = config.threads;
   cpu::ThreadPool pool(threads);
+  if (Status added = addContentHashes(config, *encoding, *corpora, options->identity); !added)
+    return added;
   auto session = train::Session::create(
       config, {*kernels, encoding->attentionFactory(pool), pool, encoding->embeddingFactory(pool)},
       *corpora, options->identity);
@@ -44,7 +67,8 @@ static Status train(const std::vector<std::string> &arguments) {
   observers.push_back(&progress);
   std::unique_ptr<train::LogWriter> log;
   if (!config.log.empty()) {
-    auto opened = train::LogWriter::open(config.log, config.resume);
+    auto opened = train::LogWriter::open(config.log, (*session)->isResumed(),
+                                         {(*session)->trainer().steps(), config.totalSteps()});
     if (!opened)
       return opened.error();
     log = std::move(*opened);

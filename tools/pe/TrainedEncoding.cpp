@@ -272,11 +272,11 @@ Expected<TrainedEncoding> compileEncoding(const std::string &file,
   if (!function)
     return function.takeError();
   if (!(*function)->sets.empty())
-    return TrainedEncoding{*function, nullptr};
+    return TrainedEncoding{*function, nullptr, source.text};
   auto attention = trainedFunction(plain, config);
   if (!attention)
     return attention.takeError();
-  return TrainedEncoding{*attention, *function};
+  return TrainedEncoding{*attention, *function, source.text};
 }
 
 train::AttentionFactory TrainedEncoding::attentionFactory(ParallelFor &parallel) const {
@@ -295,17 +295,53 @@ train::EmbeddingFactory TrainedEncoding::embeddingFactory(ParallelFor &parallel)
   };
 }
 
-Expected<train::Kernels> prepareTraining() {
-  if (Status loaded = blas::load(); !loaded)
-    return loaded.takeError();
-  auto code =
-      api::Compiler::instance().compileKernels({train::kernelSource(), "training kernels", ""});
+/// Compiles plain functions that live until the process ends.
+static Expected<train::SymbolLookup> compileForever(const jit::Source &source) {
+  auto code = api::Compiler::instance().compileKernels(source);
   if (!code)
     return code.error();
   static std::vector<std::shared_ptr<cpu::LoadedCode>> loaded;
   loaded.push_back(*code);
-  return train::bindKernels(
+  return train::SymbolLookup(
       [code = *code](const std::string &symbol) { return code->lookup(symbol); });
+}
+
+Expected<std::string> readActivation(const std::string &activation) {
+  if (const std::string *known = train::activationSource(activation))
+    return *known;
+  auto text = readFile(activation);
+  if (!text)
+    return text.takeError().within("--activation");
+  return text;
+}
+
+static Expected<train::ActivationKernels> compileActivation(const std::string &activation) {
+  auto text = readActivation(activation);
+  if (!text)
+    return text.takeError();
+  auto lookup = compileForever({*std::move(text), activation, ""});
+  if (!lookup)
+    return lookup.takeError();
+  auto kernels = train::bindActivation(*lookup);
+  if (!kernels)
+    return kernels.takeError().within("--activation=" + activation);
+  return kernels;
+}
+
+Expected<train::Kernels> prepareTraining(const std::string &activation) {
+  if (Status loaded = blas::load(); !loaded)
+    return loaded.takeError();
+  auto lookup = compileForever({train::kernelSource(), "training kernels", ""});
+  if (!lookup)
+    return lookup.takeError();
+  auto kernels = train::bindKernels(*lookup);
+  if (!kernels)
+    return kernels;
+  auto bound = compileActivation(activation);
+  if (!bound)
+    return bound.takeError();
+  kernels->activation = *bound;
+  return kernels;
 }
 
 } // namespace pe::cli

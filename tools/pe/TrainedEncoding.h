@@ -63,6 +63,8 @@ struct TrainedEncoding {
   std::shared_ptr<const TrainedFunction> attention;
   /// Null if nothing is added to the token embedding.
   std::shared_ptr<const TrainedFunction> embedding;
+  /// Of the encoding's file.
+  std::string text;
 
   /// The functions of a model; calls run on `parallel`.
   train::AttentionFactory attentionFactory(ParallelFor &parallel) const;
@@ -73,8 +75,12 @@ struct TrainedEncoding {
 Expected<TrainedEncoding> compileEncoding(const std::string &file,
                                           const train::TrainConfig &config);
 
-/// Loads OpenBLAS and compiles the kernels of training; both live until the process ends.
-Expected<train::Kernels> prepareTraining();
+/// The text of an activation (TrainConfig).
+Expected<std::string> readActivation(const std::string &activation);
+
+/// Loads OpenBLAS and compiles the kernels of training with that activation; they live
+/// until the process ends.
+Expected<train::Kernels> prepareTraining(const std::string &activation);
 
 } // namespace pe::cli
 

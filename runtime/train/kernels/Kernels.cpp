@@ -15,7 +15,7 @@ const std::string &kernelSource() {
   return source;
 }
 
-Expected<Kernels> bindKernels(const std::function<void *(const std::string &)> &lookup) {
+Expected<Kernels> bindKernels(const SymbolLookup &lookup) {
   Kernels kernels{};
   std::string missing;
   auto bind = [&](const char *symbol, auto &function) {
@@ -28,8 +28,6 @@ Expected<Kernels> bindKernels(const std::function<void *(const std::string &)> &
   bind("rms_norm_backward", kernels.rmsNorm.backward);
   bind("layer_norm_forward", kernels.layerNorm.forward);
   bind("layer_norm_backward", kernels.layerNorm.backward);
-  bind("relu_squared_forward", kernels.reluSquaredForward);
-  bind("relu_squared_backward", kernels.reluSquaredBackward);
   bind("embedding_gather", kernels.embeddingGather);
   bind("embedding_scatter", kernels.embeddingScatter);
   bind("split_heads", kernels.splitHeads);

@@ -10,11 +10,7 @@
 #ifndef PE_RUNTIME_TRAIN_KERNELS_KERNELS_H
 #define PE_RUNTIME_TRAIN_KERNELS_KERNELS_H
 
-#include "pe/Error.h"
-
-#include <cstdint>
-#include <functional>
-#include <string>
+#include "runtime/train/kernels/Activation.h"
 
 namespace pe::train {
 
@@ -34,8 +30,7 @@ struct Kernels {
   NormKernels rmsNorm, layerNorm;
   /// The one that the model uses.
   NormKernels norm;
-  void (*reluSquaredForward)(const float *x, float *y, int64_t count);
-  void (*reluSquaredBackward)(const float *x, const float *dy, float *dx, int64_t count);
+  ActivationKernels activation;
   void (*embeddingGather)(const float *table, const int32_t *tokens, float *y, int64_t rows,
                           int64_t width);
   void (*embeddingScatter)(const int32_t *tokens, const float *dy, float *dTable, int64_t rows,
@@ -57,8 +52,9 @@ struct Kernels {
 /// The .mlir files as one module.
 const std::string &kernelSource();
 
-/// The table of functions, from the address of each symbol; one that is missing is an error.
-Expected<Kernels> bindKernels(const std::function<void *(const std::string &)> &lookup);
+/// The table of functions but for the activation's, from the address of each symbol; one that is
+/// missing is an error.
+Expected<Kernels> bindKernels(const SymbolLookup &lookup);
 
 } // namespace pe::train
 

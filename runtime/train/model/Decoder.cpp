@@ -32,6 +32,14 @@ Status check(const DecoderConfig &config) {
   return Status::success();
 }
 
+int64_t DecoderConfig::hidden() const {
+  if (mlpMultiple || !gated)
+    return dim * (mlpMultiple ? mlpMultiple : 4);
+  constexpr int64_t kWide = 256;
+  const int64_t width = (8 * dim + 2) / 3, block = width >= kWide ? kWide : kKernelLanes;
+  return (width + block - 1) / block * block;
+}
+
 Expected<std::unique_ptr<Decoder>> Decoder::create(const DecoderConfig &config,
                                                    const Kernels &kernels,
                                                    const AttentionFactory &attention,
@@ -39,6 +47,7 @@ Expected<std::unique_ptr<Decoder>> Decoder::create(const DecoderConfig &config,
   if (Status status = check(config); !status)
     return status.takeError();
   std::unique_ptr<Decoder> model(new Decoder(config, kernels));
+  model->settings.gated = kernels.activation.isGated();
   model->kernels.norm = config.norm == NormKind::Rms ? kernels.rmsNorm : kernels.layerNorm;
   ParameterLayout &layout = model->parameters;
   model->embedding = std::make_unique<Embedding>(config.dim, config.vocabulary, layout);
@@ -56,7 +65,8 @@ Expected<std::unique_ptr<Decoder>> Decoder::create(const DecoderConfig &config,
     HeadShape shape{config.heads, config.keyHeads, config.headDim()};
     SelfAttention mixer(layer, config.dim, shape, config.shareEncoding, std::move(*function),
                         layout);
-    Mlp mlp("layer" + std::to_string(layer) + ".mlp", config.dim, config.hidden(), layout);
+    Mlp mlp("layer" + std::to_string(layer) + ".mlp", config.dim, model->settings.hidden(),
+            kernels.activation.isGated(), layout);
     model->blocks.push_back({std::move(mixer), std::move(mlp)});
   }
   model->head = std::make_unique<OutputHead>(config.dim, config.vocabulary, config.tieHead,

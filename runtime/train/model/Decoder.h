@@ -33,6 +33,8 @@ struct DecoderConfig {
   int64_t keyHeads = 4;
   /// Hidden size of the feed-forward layer, in units of dim; 0: as large as is usual.
   int64_t mlpMultiple = 4;
+  /// Whether the feed-forward layer has a gate, which its activation decides.
+  bool gated = false;
   int64_t vocabulary = 96;
   NormKind norm = NormKind::Rms;
   /// The output head's matrix is the embedding's.
@@ -45,8 +47,10 @@ struct DecoderConfig {
   int64_t logitBytes = int64_t(64) << 20;
 
   int64_t headDim() const { return dim / heads; }
-  /// Width of the feed-forward layer.
-  int64_t hidden() const { return dim * (mlpMultiple ? mlpMultiple : 4); }
+  /// Width of the feed-forward layer. By default it is 4 dim, and with a gate 8/3 dim, so that
+  /// three matrices have the size of two, rounded up to whole blocks of 256 numbers (of 8 where it
+  /// is narrower).
+  int64_t hidden() const;
 };
 
 /// What is wrong with a configuration, in terms of the flags that set it.

@@ -10,49 +10,74 @@
 
 namespace pe::train {
 
-Mlp::Mlp(const std::string &prefix, int64_t dim, int64_t hidden, ParameterLayout &layout)
-    : dim(dim), hidden(hidden) {
-  up = {layout[layout.add(prefix + ".w1", {hidden, dim}, Role::Mlp)].offset, hidden, dim};
+Mlp::Mlp(const std::string &prefix, int64_t dim, int64_t hidden, bool gated,
+         ParameterLayout &layout)
+    : dim(dim), hidden(hidden), gated(gated) {
+  const int64_t first = layout.add(prefix + ".w1", {hidden, dim}, Role::Mlp);
+  if (gated) // adjacent: one product computes both
+    layout.add(prefix + ".w3", {hidden, dim}, Role::Mlp);
+  up = {layout[first].offset, gated ? 2 * hidden : hidden, dim};
   down = {layout[layout.add(prefix + ".w2", {dim, hidden}, Role::Mlp)].offset, dim, hidden};
 }
 
 void Mlp::reserve(int64_t tokens) {
   normed = Tensor::zeros(DType::F32, {tokens, dim});
   inverse = Tensor::zeros(DType::F32, {tokens});
-  raw = Tensor::zeros(DType::F32, {tokens, hidden});
+  raw = Tensor::zeros(DType::F32, {tokens, up.outputs});
   active = Tensor::zeros(DType::F32, {tokens, hidden});
-  dHidden = Tensor::zeros(DType::F32, {tokens, hidden});
+  dActive = Tensor::zeros(DType::F32, {tokens, hidden});
+  dRaw = gated ? Tensor::zeros(DType::F32, {tokens, up.outputs}) : dActive;
   dNormed = Tensor::zeros(DType::F32, {tokens, dim});
   dResult = Tensor::zeros(DType::F32, {tokens, dim});
+}
+
+/// Where row `row` of a block of rows begins.
+static float *rowOf(Tensor &tensor, int64_t row) {
+  return tensor.data<float>() + row * tensor.shape()[1];
+}
+
+void Mlp::activate(const Kernels &kernels, const Piece &piece) {
+  if (!gated)
+    return kernels.activation.forward(rowOf(raw, piece.row), rowOf(active, piece.row),
+                                      piece.rows * hidden);
+  for (int64_t row = piece.row; row < piece.row + piece.rows; ++row)
+    kernels.activation.gatedForward(rowOf(raw, row), rowOf(raw, row) + hidden, rowOf(active, row),
+                                    hidden);
+}
+
+void Mlp::activateBackward(const Kernels &kernels, const Piece &piece) {
+  if (!gated)
+    return kernels.activation.backward(rowOf(raw, piece.row), rowOf(dActive, piece.row),
+                                       rowOf(dRaw, piece.row), piece.rows * hidden);
+  for (int64_t row = piece.row; row < piece.row + piece.rows; ++row)
+    kernels.activation.gatedBackward(rowOf(raw, row), rowOf(raw, row) + hidden, rowOf(dActive, row),
+                                     rowOf(dRaw, row), rowOf(dRaw, row) + hidden, hidden);
 }
 
 void Mlp::forward(const Kernels &kernels, const float *parameters, const Piece &piece, float *x) {
   float *stream = x + piece.row * dim;
   float *y = normed.data<float>() + piece.row * dim;
-  float *h = raw.data<float>() + piece.row * hidden;
-  float *a = active.data<float>() + piece.row * hidden;
   kernels.norm.forward(stream, y, inverse.data<float>() + piece.row, piece.rows, dim);
-  up.forward(parameters, y, h, piece.rows);
-  kernels.reluSquaredForward(h, a, piece.rows * hidden);
-  down.forward(parameters, a, stream, piece.rows, /*beta=*/1);
+  up.forward(parameters, y, rowOf(raw, piece.row), piece.rows);
+  activate(kernels, piece);
+  down.forward(parameters, rowOf(active, piece.row), stream, piece.rows, /*beta=*/1);
 }
 
 void Mlp::backward(const Kernels &kernels, const float *parameters, const Piece &piece, float *dx) {
   float *dStream = dx + piece.row * dim;
   const float *y = normed.data<float>() + piece.row * dim;
   float *dy = dNormed.data<float>() + piece.row * dim;
-  float *dh = dHidden.data<float>() + piece.row * hidden;
   // The stream's gradient goes on changing before the weights' gradients are computed from it.
   std::copy_n(dStream, piece.rows * dim, dResult.data<float>() + piece.row * dim);
-  down.backwardInput(parameters, dStream, dh, piece.rows);
-  kernels.reluSquaredBackward(raw.data<float>() + piece.row * hidden, dh, dh, piece.rows * hidden);
-  up.backwardInput(parameters, dh, dy, piece.rows);
+  down.backwardInput(parameters, dStream, rowOf(dActive, piece.row), piece.rows);
+  activateBackward(kernels, piece);
+  up.backwardInput(parameters, rowOf(dRaw, piece.row), dy, piece.rows);
   kernels.norm.backward(y, inverse.data<float>() + piece.row, dy, dStream, piece.rows, dim);
 }
 
 std::vector<WeightProduct> Mlp::weightProducts() const {
   return {{down, active.data<float>(), dResult.data<float>()},
-          {up, normed.data<float>(), dHidden.data<float>()}};
+          {up, normed.data<float>(), dRaw.data<float>()}};
 }
 
 } // namespace pe::train

@@ -1,6 +1,7 @@
 //===- Mlp.h - The feed-forward layer ---------------------------*- C++ -*-===//
 //
-// x += relu(norm(x) W1^T)^2 W2^T, on the residual stream x[tokens, dim].
+// x += activation(norm(x) W1^T) W2^T, or with a gate x += activation(norm(x) W1^T, norm(x) W3^T)
+// W2^T, on the residual stream x[tokens, dim].
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,8 +16,9 @@ namespace pe::train {
 
 class Mlp {
 public:
-  /// Adds its parameters "PREFIX.w1" [hidden, dim] and "PREFIX.w2" [dim, hidden].
-  Mlp(const std::string &prefix, int64_t dim, int64_t hidden, ParameterLayout &layout);
+  /// Adds its parameters "PREFIX.w1" [hidden, dim], where it has a gate "PREFIX.w3" of the same
+  /// shape, and "PREFIX.w2" [dim, hidden].
+  Mlp(const std::string &prefix, int64_t dim, int64_t hidden, bool gated, ParameterLayout &layout);
 
   /// Makes room for the activations of that many tokens.
   void reserve(int64_t tokens);
@@ -28,11 +30,16 @@ public:
   std::vector<WeightProduct> weightProducts() const;
 
 private:
+  void activate(const Kernels &kernels, const Piece &piece);
+  void activateBackward(const Kernels &kernels, const Piece &piece);
+
   int64_t dim, hidden;
+  bool gated;
   Linear up, down;
-  /// Per token: norm(x), 1 / rms(x), norm(x) W1^T, its squared ReLU; gradients of the last two in
-  /// `dHidden`, of the first in `dNormed`, of the layer's result in `dResult`.
-  Tensor normed, inverse, raw, active, dHidden, dNormed, dResult;
+  /// Per token: norm(x), 1 / rms(x), norm(x) W1^T and beside it norm(x) W3^T, the activation; the
+  /// gradients of the last in `dActive`, of the products in `dRaw`, of the first in `dNormed`, of
+  /// the layer's result in `dResult`. Without a gate `dRaw` is the memory of `dActive`.
+  Tensor normed, inverse, raw, active, dActive, dRaw, dNormed, dResult;
 };
 
 } // namespace pe::train

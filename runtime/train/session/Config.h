@@ -48,6 +48,8 @@ struct TrainConfig {
   Objective objective = Objective::Causal;
   Vocabulary vocabulary;
   DecoderConfig model;
+  /// One of activationNames(), or a file that defines @activation.
+  std::string activation = "relu2";
   /// What replaces the pe.init of the encoding's parameters, by name.
   InitialTexts initialValues;
   /// POSIX extended regular expression of the parameters that keep their initial values; empty:
@@ -74,7 +76,11 @@ struct TrainConfig {
   /// Files; empty: none.
   std::string checkpoint, log;
   int64_t checkpointInterval = 200;
+  /// Checkpoints that stay, the latest and those before it.
+  int64_t keepCheckpoints = 1;
   bool resume = false;
+  /// Where there is no checkpoint, --resume=if-any starts afresh.
+  bool resumeIfAny = false;
 
   /// Tokens of the text and, if some are masked, the mask.
   int64_t tokenCount() const {

@@ -99,7 +99,8 @@ public:
     const int64_t steps = moment.trainer.steps();
     if (steps % config.checkpointInterval != 0 && steps != config.totalSteps())
       return Status::success();
-    return saveCheckpoint(config.checkpoint, moment.trainer, identity, others);
+    return saveCheckpoint(config.checkpoint, moment.trainer, identity, others,
+                          config.keepCheckpoints);
   }
 
 private:

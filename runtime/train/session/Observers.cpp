@@ -72,15 +72,37 @@ std::string lineOf(const Json &object) {
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// Removes the partial last line of a killed process.
-Status dropPartialLine(const std::string &path) {
+/// Whether a line tells of something that a run which goes on at `place` does again.
+bool isAhead(const std::string &line, const LogPlace &place) {
+  const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer())
+    return false;
+  const auto step = object["step"].get<int64_t>();
+  const std::string event = object.value("event", std::string());
+  if (event == "step" || event == "reinit")
+    return step >= place.steps;
+  // Evaluations precede the checkpoint, but for that of the end.
+  return step > place.steps || (event == "evaluation" && step == place.totalSteps);
+}
+
+/// How much of a log there is before its first line that is partial or ahead of `place`.
+size_t lengthBefore(const std::string &text, const LogPlace &place) {
+  size_t begin = 0;
+  for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+    if (isAhead(text.substr(begin, end - begin), place))
+      break;
+  return begin;
+}
+
+/// Removes the lines from there on.
+Status cutBack(const std::string &path, const LogPlace &place) {
   std::error_code failure;
   if (!std::filesystem::is_regular_file(path, failure))
     return Status::success();
   Expected<std::string> text = readFile(path);
   if (!text)
     return text.takeError();
-  const size_t whole = text->rfind('\n') + 1; // 0 if there is no line
+  const size_t whole = lengthBefore(*text, place);
   if (whole < text->size())
     std::filesystem::resize_file(path, whole, failure);
   if (failure)
@@ -141,9 +163,10 @@ void ProgressLine::clear() {
   std::fflush(stream);
 }
 
-Expected<std::unique_ptr<LogWriter>> LogWriter::open(const std::string &path, bool resume) {
+Expected<std::unique_ptr<LogWriter>> LogWriter::open(const std::string &path, bool resume,
+                                                     LogPlace place) {
   if (resume)
-    if (Status status = dropPartialLine(path); !status)
+    if (Status status = cutBack(path, place); !status)
       return status.takeError();
   std::FILE *file = std::fopen(path.c_str(), resume ? "a" : "w");
   if (!file)

@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <limits>
 
 namespace pe::train {
 
@@ -44,10 +45,18 @@ private:
   double smoothed = 0, weight = 0;
 };
 
+/// Where a resumed run goes on: behind that many steps of all.
+struct LogPlace {
+  int64_t steps = std::numeric_limits<int64_t>::max();
+  int64_t totalSteps = std::numeric_limits<int64_t>::max();
+};
+
 class LogWriter : public Observer {
 public:
-  /// Replaces `path`, or when resuming appends after its last complete line.
-  static Expected<std::unique_ptr<LogWriter>> open(const std::string &path, bool resume);
+  /// Replaces `path`, or when resuming appends behind what a run had done at `place`: lines of
+  /// later steps, which will be written again, and a partial line are cut off.
+  static Expected<std::unique_ptr<LogWriter>> open(const std::string &path, bool resume,
+                                                   LogPlace place = {});
   ~LogWriter() override;
 
   /// The first line: configuration, sizes and text.

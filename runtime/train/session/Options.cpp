@@ -119,6 +119,16 @@ Expected<NormKind> parseNorm(const std::string &name) {
   return makeError("expected ", joinChoices({"rms", "layer"}), ", found '", name, "'");
 }
 
+Status setActivation(TrainConfig &config, const std::string &value) {
+  if (!activationSource(value) && !value.ends_with(".mlir")) {
+    std::vector<std::string> choices = activationNames();
+    choices.emplace_back("FILE.mlir");
+    return makeError("expected ", joinChoices(choices), ", found '", value, "'");
+  }
+  config.activation = value;
+  return Status::success();
+}
+
 Status setProjections(TrainConfig &config, const std::string &value) {
   if (value != "scaled" && value != "zero")
     return makeError("expected ", joinChoices({"scaled", "zero"}), ", found '", value, "'");
@@ -304,8 +314,12 @@ std::vector<Flag> flagsOfTraining() {
      number<int64_t>(1, [](C &c) -> auto & { return c.model.heads; })},
     {"kv-heads", "4", "heads of keys and values; divides --heads",
      number<int64_t>(1, [](C &c) -> auto & { return c.model.keyHeads; })},
-    {"activation", "relu2", "of the feed-forward layer: the square of ReLU", only("relu2")},
-    {"mlp-hidden-mult", "4", "hidden width of the feed-forward layer, in units of --dim; 0: 4",
+    {"activation", "relu2",
+     "of the feed-forward layer: relu2 (the square of ReLU), gelu, swiglu or a .mlir file with "
+     "@activation", setActivation},
+    {"mlp-hidden-mult", "4",
+     "hidden width of the feed-forward layer, in units of --dim; 0: 4, with a gate 8/3 (rounded up "
+     "to blocks of 256, or of 8 below 256)",
      number<int64_t>(0, [](C &c) -> auto & { return c.model.mlpMultiple; })},
     {"norm", "rms", "normalisation before every layer: rms or layer, without gain",
      choice(parseNorm, [](C &c) -> auto & { return c.model.norm; })},
@@ -412,6 +426,8 @@ std::vector<Flag> flagsOfRun() {
      text([](C &c) -> auto & { return c.checkpoint; }), false},
     {"checkpoint-interval", "200", "steps between checkpoints",
      number<int64_t>(1, [](C &c) -> auto & { return c.checkpointInterval; }), false},
+    {"keep", "1", "checkpoints that stay: the latest and those before it",
+     number<int64_t>(1, [](C &c) -> auto & { return c.keepCheckpoints; }), false},
     {"log", "", "JSON lines: loss, norms, learning rate and every parameter of the encoding",
      text([](C &c) -> auto & { return c.log; }), false},
     {"trace", "", "file for a profile; not built yet", only(""), false},
@@ -486,10 +502,12 @@ Status readArguments(const std::vector<std::string> &arguments, Values &values,
     size_t equals = argument.find('=');
     if (argument == "--help") {
       options.help = true;
-    } else if (argument == "--resume") {
+    } else if (argument == "--resume" || argument == "--resume=if-any") {
       options.config.resume = true;
+      options.config.resumeIfAny = equals != std::string::npos;
     } else if (argument.starts_with("--resume=") || argument.starts_with("--help=")) {
-      return makeError(argument.substr(0, equals), ": expected no value, found '",
+      return makeError(argument.substr(0, equals), ": expected no value",
+                       argument.starts_with("--resume=") ? " or 'if-any'" : "", ", found '",
                        argument.substr(equals + 1), "'");
     } else if (!argument.starts_with("--") || equals == std::string::npos) {
       return makeError("expected --name=value, found '", argument, "'");
@@ -569,7 +587,8 @@ std::string trainHelp() {
     text += line + flag.help + "\n";
   }
   return text + "  --config=FILE                         JSON object with these flags as keys\n"
-                "  --resume                              go on from the latest checkpoint\n";
+                "  --resume                              go on from the latest checkpoint;\n"
+                "                                        =if-any: where there is one\n";
 }
 
 } // namespace pe::train

@@ -54,7 +54,8 @@ Session::create(const TrainConfig &config, Environment environment,
   session->state = std::make_unique<Trainer>(std::move(*model), session->environment.kernels,
                                              config.optimizer, session->environment.parallel);
   session->events = makeEvents(session->settings, session->identity);
-  if (config.resume)
+  session->resumed = config.resume && !(config.resumeIfAny && !hasCheckpoint(config.checkpoint));
+  if (session->resumed)
     if (Status status = session->resume(); !status)
       return status.takeError();
   // Outputs that cannot be written are reported before the first step, not after the last.
@@ -68,7 +69,7 @@ Status Session::resume() {
   const std::string &directory = settings.checkpoint;
   if (!hasCheckpoint(directory))
     return makeError("expected a checkpoint to resume from in '", directory,
-                     "', found none; leave out --resume to start afresh");
+                     "', found none; leave out --resume to start afresh, or say --resume=if-any");
   if (Status status = loadCheckpoint(directory, *state, identity, trainDefaults(), stateOf(events));
       !status)
     return status;
@@ -76,7 +77,7 @@ Status Session::resume() {
     return makeError("expected a checkpoint of at most ", settings.totalSteps(),
                      " steps, which is the whole run, found one of ", state->steps(), " in '",
                      directory, "'");
-  removeLeftovers(directory);
+  removeLeftovers(directory, settings.keepCheckpoints);
   return Status::success();
 }
 

@@ -40,6 +40,8 @@ public:
   const TrainConfig &config() const { return settings; }
   /// The last phase's text.
   const Corpus &corpus() const { return *texts.back(); }
+  /// Whether the run goes on from a checkpoint.
+  bool isResumed() const { return resumed; }
 
 private:
   Session(const TrainConfig &config, Environment environment)
@@ -56,6 +58,7 @@ private:
   Metadata identity;
   std::unique_ptr<Trainer> state;
   Events events;
+  bool resumed = false;
 };
 
 } // namespace pe::train

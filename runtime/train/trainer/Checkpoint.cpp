@@ -150,11 +150,57 @@ const std::string *findEntry(const std::string &key, std::initializer_list<const
   return nullptr;
 }
 
+/// The number that a text is, if it is one.
+template <typename Number> std::optional<Number> numberOf(const std::string &text) {
+  Number value{};
+  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc() || end != text.data() + text.size())
+    return std::nullopt;
+  return value;
+}
+
+/// Whether two values of a flag mean the same: 3e-3 is 0.003 where the flag is a number.
+bool areEqual(const std::string &a, const std::string &b, const std::string *preset) {
+  if (a == b || !preset || !numberOf<double>(*preset))
+    return a == b;
+  if (auto x = numberOf<uint64_t>(a), y = numberOf<uint64_t>(b); x && y)
+    return *x == *y; // beyond 2^53, too
+  auto x = numberOf<double>(a), y = numberOf<double>(b);
+  return x && y && *x == *y;
+}
+
+constexpr std::string_view kContent = ".sha256";
+
+/// Whether the content of what `key` names decides, for its hash was saved.
+bool isByContent(const Safetensors &model, const Metadata &metadata, const std::string &key) {
+  const std::string hash = key + std::string(kContent);
+  return metadata.count(hash) && model.metadata.count(hash);
+}
+
+/// An error names the flag whose file has other content than in the first run.
+Status checkContent(const Safetensors &model, const std::string &path, const std::string &key,
+                    const std::string &value) {
+  auto found = model.metadata.find(key);
+  if (found == model.metadata.end() || found->second == value)
+    return Status::success(); // older versions saved the name alone
+  const std::string name = spellingOf(key.substr(0, key.size() - kContent.size()));
+  return makeError("file '", path, "': expected what ", name,
+                   " names to have the content of the "
+                   "first run, SHA-256 ",
+                   found->second, ", found ", value, "; resume with the same text and files");
+}
+
 Status checkMetadata(const Safetensors &model, const std::string &path, const Metadata &metadata,
                      const Metadata &defaults) {
   for (const auto &[key, value] : metadata) {
+    if (key.ends_with(kContent)) {
+      if (Status status = checkContent(model, path, key, value); !status)
+        return status;
+      continue;
+    }
     const std::string *found = findEntry(key, {&model.metadata, &defaults});
-    if (found && *found == value)
+    if (isByContent(model, metadata, key) ||
+        (found && areEqual(*found, value, findEntry(key, {&defaults}))))
       continue;
     const std::string name = spellingOf(key);
     return makeError("file '", path, "': expected ", name, "=", value, " as given, found ",
@@ -261,8 +307,25 @@ void removeFiles(const fs::path &folder, Remove what) {
     fs::remove(file, ignored);
 }
 
-/// Removes the checkpoints before `current`, and what killed processes left.
-void removeOthers(const std::string &directory, const std::string &current) {
+bool isComplete(const fs::path &folder) {
+  std::error_code ignored;
+  return fs::is_regular_file(folder / kModelFile, ignored) &&
+         fs::is_regular_file(folder / kOptimizerFile, ignored);
+}
+
+/// Takes the last `count` checkpoints before step `step` out of `folders`.
+void spareLast(std::vector<fs::path> &folders, int64_t step, int64_t count) {
+  auto number = [](const fs::path &folder) { return *stepOf(folder.filename().string()); };
+  std::sort(folders.begin(), folders.end(),
+            [&](const fs::path &a, const fs::path &b) { return number(a) > number(b); });
+  std::erase_if(folders, [&](const fs::path &folder) {
+    return number(folder) < step && isComplete(folder) && count-- > 0;
+  });
+}
+
+/// Removes all checkpoints but `current` and the `keep` - 1 before it, and what killed processes
+/// left.
+void removeOthers(const std::string &directory, const std::string &current, int64_t keep) {
   std::error_code ignored;
   std::vector<fs::path> folders, files;
   for (fs::directory_iterator end, entry(directory, ignored); !ignored && entry != end;
@@ -275,6 +338,7 @@ void removeOthers(const std::string &directory, const std::string &current) {
         isTemporaryEnding(std::string_view(name).substr(kLatestFile.size())))
       files.push_back(entry->path());
   }
+  spareLast(folders, *stepOf(current), keep - 1);
   for (const fs::path &folder : folders) {
     removeFiles(folder, Remove::All);
     fs::remove(folder, ignored); // only if nothing else is in it
@@ -295,7 +359,7 @@ Status makeCheckpointFolder(const std::string &directory) {
 }
 
 Status saveCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata,
-                      const std::vector<StatePart> &more) {
+                      const std::vector<StatePart> &more, int64_t keep) {
   std::string name = "step-" + std::to_string(trainer.steps());
   // Never write into the folder to resume from until this one is complete.
   if (auto previous = latestName(directory); previous && *previous == name)
@@ -314,13 +378,13 @@ Status saveCheckpoint(const std::string &directory, Trainer &trainer, const Meta
     return status;
   if (Status status = writeFileAtomically(latestFile(directory), name, Durability::Disk); !status)
     return status;
-  removeOthers(directory, name);
+  removeOthers(directory, name, keep);
   return Status::success();
 }
 
-void removeLeftovers(const std::string &directory) {
+void removeLeftovers(const std::string &directory, int64_t keep) {
   if (auto name = latestName(directory))
-    removeOthers(directory, *name);
+    removeOthers(directory, *name, keep);
 }
 
 bool hasCheckpoint(const std::string &directory) {

@@ -6,9 +6,10 @@
 // atomically when both files are complete and on the disk; only then are the previous checkpoint
 // and leftovers of killed processes removed. The process may end at any moment: DIR/latest names a
 // complete checkpoint, the new one or the previous one. If DIR/latest already names step-N, the new
-// one is DIR/step-N.1. Each file holds the SHA-256 of its tensors, and the optimizer's file that of
-// the model it belongs to. Batches depend on seed and step alone, so nothing else is needed for a
-// resumed run to be bit for bit the uninterrupted run.
+// one is DIR/step-N.1. A run may keep some of the checkpoints before it. Each file holds the
+// SHA-256 of its tensors, and the optimizer's file that of the model it belongs to. Batches depend
+// on seed and step alone, so nothing else is needed for a resumed run to be bit for bit the
+// uninterrupted run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,10 +33,11 @@ std::string digestOf(const Safetensors &file);
 /// file has its name.
 Status makeCheckpointFolder(const std::string &directory);
 
-/// Writes the state of `trainer`, and `more` of others, to `directory` (created if missing).
-/// `metadata` goes into the model file. An error leaves the previous checkpoint.
+/// Writes the state of `trainer`, and `more` of others, to `directory` (created if missing) and
+/// leaves the last `keep` checkpoints there. `metadata` goes into the model file. An error leaves
+/// the previous checkpoint.
 Status saveCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata,
-                      const std::vector<StatePart> &more = {});
+                      const std::vector<StatePart> &more = {}, int64_t keep = 1);
 
 /// Whether there is something to resume from.
 bool hasCheckpoint(const std::string &directory);
@@ -43,13 +45,15 @@ bool hasCheckpoint(const std::string &directory);
 /// Loads the state of the latest checkpoint into `trainer` and `more`. Every required tensor must
 /// be there with its shape, undamaged and finite, counts must be plausible, and every entry of
 /// `metadata` must agree; otherwise an error says what differs and nothing is changed. `defaults`:
-/// what the entries mean that a checkpoint of an older version lacks.
+/// what the entries mean that a checkpoint of an older version lacks; where an entry is a number
+/// there, numbers agree by value. Where an entry "KEY.sha256" is in both, it decides, not KEY: a
+/// file may have moved, but must have its content.
 Status loadCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata,
                       const Metadata &defaults = {}, const std::vector<StatePart> &more = {});
 
-/// Removes what a killed process left beside the latest checkpoint: older ones and partly written
-/// files. Files that saveCheckpoint does not write stay.
-void removeLeftovers(const std::string &directory);
+/// Removes what a killed process left beside the latest checkpoint and the `keep` - 1 before it:
+/// other ones and partly written files. Files that saveCheckpoint does not write stay.
+void removeLeftovers(const std::string &directory, int64_t keep = 1);
 
 } // namespace pe::train
 

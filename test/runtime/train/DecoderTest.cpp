@@ -12,8 +12,8 @@ namespace {
 float meanScale(const Batch &batch) { return static_cast<float>(1 / batch.totalWeight()); }
 
 /// Every parameter's gradient at a few elements, against central differences in double.
-void expectGradients(Decoder &model, const Batch &batch) {
-  NaiveDecoder naive(model);
+void expectGradients(Decoder &model, const Batch &batch, const std::string &activation = "relu2") {
+  NaiveDecoder naive(model, activation);
   NaiveDecoder::Values losses = naive.losses(batch);
   ASSERT_TRUE(model.forward(batch, meanScale(batch), inOrder));
   ASSERT_TRUE(model.backward(batch, inOrder));
@@ -78,6 +78,29 @@ TEST(Decoder, GradientsWithLayerNorm) {
                           .vocabulary = 16,
                           .norm = NormKind::Layer});
   expectGradients(*model, makeBatch(3, 21, 16));
+}
+
+TEST(Decoder, GradientsWithEveryActivation) {
+  for (const std::string activation : {"gelu", "swiglu"}) {
+    SCOPED_TRACE(activation);
+    auto model = makeModel(
+        {.layers = 2, .dim = 16, .heads = 2, .keyHeads = 2, .mlpMultiple = 0, .vocabulary = 16},
+        /*gated=*/false, {}, activation);
+    EXPECT_EQ(model->config().hidden(), activation == "gelu" ? 64 : 48);
+    EXPECT_EQ(model->layout().find("layer1.mlp.w3") >= 0, activation == "swiglu");
+    expectGradients(*model, makeBatch(3, 21, 16), activation);
+  }
+}
+
+TEST(Decoder, WidthsOfTheFeedForwardLayer) {
+  auto width = [](int64_t dim, int64_t multiple, bool gated) {
+    return DecoderConfig{.dim = dim, .mlpMultiple = multiple, .gated = gated}.hidden();
+  };
+  EXPECT_EQ(width(64, 0, false), 256);
+  EXPECT_EQ(width(64, 3, true), 192);
+  EXPECT_EQ(width(64, 0, true), 176); // 170.7 in blocks of 8
+  EXPECT_EQ(width(96, 0, true), 256);
+  EXPECT_EQ(width(512, 0, true), 1536); // 1365.3 in blocks of 256
 }
 
 // Sequences of more than one piece: gates add up over all of them.

@@ -83,18 +83,6 @@ TEST_F(KernelsTest, RmsNormOfZerosIsFinite) {
   EXPECT_NEAR(inverse[0], 1000, 0.1);
 }
 
-TEST_F(KernelsTest, ReluSquared) {
-  std::vector<float> x = normals(64, "x"), y(64), dy = normals(64, "dy"), dx(64), inPlace = dy;
-  kernels.reluSquaredForward(x.data(), y.data(), 64);
-  kernels.reluSquaredBackward(x.data(), dy.data(), dx.data(), 64);
-  kernels.reluSquaredBackward(x.data(), inPlace.data(), inPlace.data(), 64);
-  for (int i = 0; i < 64; ++i) {
-    EXPECT_FLOAT_EQ(y[i], x[i] > 0 ? x[i] * x[i] : 0);
-    EXPECT_FLOAT_EQ(dx[i], x[i] > 0 ? 2 * x[i] * dy[i] : 0);
-  }
-  EXPECT_EQ(inPlace, dx);
-}
-
 TEST_F(KernelsTest, Embedding) {
   std::vector<float> table = normals(7 * kWidth, "table"), y(kRows * kWidth);
   std::vector<int32_t> tokens = {3, 0, 3, 6, 3};

@@ -55,10 +55,11 @@ inline OnThreads onThreads;
 
 inline std::unique_ptr<train::Decoder> makeModel(const train::DecoderConfig &config,
                                                  bool gated = false,
-                                                 const train::EmbeddingFactory &embedding = {}) {
+                                                 const train::EmbeddingFactory &embedding = {},
+                                                 const std::string &activation = "relu2") {
   EXPECT_TRUE(blas::load());
   auto model = train::Decoder::create(
-      config, compiledKernels(),
+      config, compiledKernels(activation),
       [&] {
         return Expected<std::unique_ptr<train::AttentionFunction>>(
             std::make_unique<NaiveAttention>(config.heads, gated));

@@ -21,7 +21,8 @@ class NaiveDecoder {
 public:
   using Values = std::vector<double>;
 
-  explicit NaiveDecoder(const train::Decoder &model) : config(model.config()) {
+  explicit NaiveDecoder(const train::Decoder &model, std::string activation = "relu2")
+      : config(model.config()), activation(std::move(activation)) {
     for (const train::Parameter &parameter : model.layout().all()) {
       const float *values = model.values().at(parameter);
       parameters[parameter.name] = Values(values, values + parameter.count);
@@ -46,12 +47,8 @@ public:
       for (int64_t layer = 0; layer < config.layers; ++layer) {
         std::string prefix = "layer" + std::to_string(layer);
         attend(prefix + ".attention", x);
-        for (Values &row : x) {
-          Values h = times(prefix + ".mlp.w1", norm(row), config.hidden());
-          for (double &value : h)
-            value = value > 0 ? value * value : 0;
-          add(row, times(prefix + ".mlp.w2", h, config.dim));
-        }
+        for (Values &row : x)
+          add(row, times(prefix + ".mlp.w2", hidden(prefix + ".mlp", norm(row)), config.dim));
       }
       for (int64_t i = 0; i < batch.length; ++i) {
         Values logits = times(config.tieHead ? "embedding" : "head", norm(x[i]), config.vocabulary);
@@ -96,6 +93,19 @@ private:
       for (size_t i = 0; i < x.size(); ++i)
         y[o] += w[o * x.size() + i] * x[i];
     return y;
+  }
+
+  Values hidden(const std::string &prefix, const Values &x) const {
+    Values h = times(prefix + ".w1", x, config.hidden());
+    const Values up = config.gated ? times(prefix + ".w3", x, config.hidden()) : Values();
+    for (size_t i = 0; i < h.size(); ++i)
+      if (activation == "swiglu")
+        h[i] = h[i] / (1 + std::exp(-h[i])) * up[i];
+      else if (activation == "gelu")
+        h[i] = h[i] * std::erfc(-h[i] / std::sqrt(2.0)) / 2;
+      else
+        h[i] = h[i] > 0 ? h[i] * h[i] : 0;
+    return h;
   }
 
   static void add(Values &x, const Values &y) {
@@ -147,6 +157,7 @@ private:
   }
 
   train::DecoderConfig config;
+  std::string activation;
 };
 
 } // namespace pe::test

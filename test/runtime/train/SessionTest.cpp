@@ -18,6 +18,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
+std::string optionsError(const std::vector<std::string> &arguments) {
+  auto options = parseTrainOptions(arguments);
+  return options ? "accepted" : options.error().getMessage();
+}
+
 struct SessionTest : testing::Test {
   fs::path directory = fs::temp_directory_path() / "pe-session-test";
 
@@ -387,6 +392,50 @@ TEST_F(SessionTest, ALogGoesOnBehindItsLastWholeLine) {
   }
 }
 
+// What a killed run did after its checkpoint is done, and written, again.
+TEST_F(SessionTest, ALogIsCutBackToTheCheckpoint) {
+  const std::string kept = "{\"event\":\"start\",\"step\":0}\n"
+                           "{\"event\":\"step\",\"step\":0}\n"
+                           "{\"event\":\"step\",\"step\":1}\n"
+                           "{\"event\":\"evaluation\",\"step\":2}\n";
+  for (const char *ahead :
+       {"{\"event\":\"reinit\",\"step\":2}\n", "{\"event\":\"step\",\"step\":2}\n",
+        "{\"event\":\"evaluation\",\"step\":3}\n", ""}) {
+    ASSERT_TRUE(writeFileAtomically(path("log.jsonl"), kept + ahead + (*ahead ? kept : "{")));
+    ASSERT_TRUE(LogWriter::open(path("log.jsonl"), /*resume=*/true, {2, 6}));
+    EXPECT_EQ(*readFile(path("log.jsonl")), kept) << ahead;
+  }
+  // The evaluation at the end is done again.
+  ASSERT_TRUE(LogWriter::open(path("log.jsonl"), /*resume=*/true, {2, 2}));
+  EXPECT_EQ(*readFile(path("log.jsonl")), kept.substr(0, kept.rfind('\n', kept.size() - 2) + 1));
+}
+
+TEST_F(SessionTest, ResumesIfThereIsSomething) {
+  TrainConfig config = smallConfig();
+  config.checkpoint = path("checkpoint");
+  config.checkpointInterval = 2;
+  config.keepCheckpoints = 2;
+  config.resume = true;
+  EXPECT_EQ(sessionError(config), "expected a checkpoint to resume from in '" + path("checkpoint") +
+                                      "', found none; leave out --resume to start afresh, or say "
+                                      "--resume=if-any");
+  config.resumeIfAny = true;
+  auto session = makeSession(config);
+  EXPECT_FALSE(session->isResumed());
+  ASSERT_TRUE(session->run({}));
+  auto again = makeSession(config);
+  EXPECT_TRUE(again->isResumed());
+  EXPECT_EQ(again->trainer().steps(), 6);
+  EXPECT_TRUE(fs::exists(directory / "checkpoint" / "step-4"));
+  EXPECT_FALSE(fs::exists(directory / "checkpoint" / "step-2"));
+  auto options = parseTrainOptions({"--checkpoint=x", "--resume=if-any", "--keep=3"});
+  ASSERT_TRUE(options) << options.error().getMessage();
+  EXPECT_TRUE(options->config.resume && options->config.resumeIfAny);
+  EXPECT_EQ(options->config.keepCheckpoints, 3);
+  EXPECT_EQ(optionsError({"--checkpoint=x", "--resume=always"}),
+            "--resume: expected no value or 'if-any', found 'always'");
+}
+
 TEST_F(SessionTest, ACheckpointBeyondTheRunIsRefused) {
   TrainConfig config = smallConfig();
   config.checkpoint = path("checkpoint");
@@ -406,11 +455,6 @@ TEST_F(SessionTest, ACheckpointFolderThatCannotBeIsRefusedBeforeTraining) {
   ASSERT_TRUE(writeFileAtomically(config.checkpoint, "text"));
   EXPECT_EQ(sessionError(config),
             "cannot make the checkpoint folder '" + path("file") + "': Not a directory");
-}
-
-std::string optionsError(const std::vector<std::string> &arguments) {
-  auto options = parseTrainOptions(arguments);
-  return options ? "accepted" : options.error().getMessage();
 }
 
 TEST(Options, DefaultsAreTheDemosModel) {

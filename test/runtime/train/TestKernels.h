@@ -10,11 +10,21 @@
 
 namespace pe::test {
 
-inline train::Kernels compiledKernels() {
-  auto kernels = train::bindKernels(
-      [](const std::string &symbol) { return dlsym(RTLD_DEFAULT, symbol.c_str()); });
+inline void *findKernel(const std::string &symbol) { return dlsym(RTLD_DEFAULT, symbol.c_str()); }
+
+inline train::ActivationKernels compiledActivation(const std::string &name) {
+  auto activation = train::bindActivation(findKernel, name);
+  EXPECT_TRUE(activation) << activation.error().getMessage();
+  return activation ? *activation : train::ActivationKernels{};
+}
+
+inline train::Kernels compiledKernels(const std::string &activation = "relu2") {
+  auto kernels = train::bindKernels(findKernel);
   EXPECT_TRUE(kernels) << kernels.error().getMessage();
-  return kernels ? *kernels : train::Kernels{};
+  if (!kernels)
+    return {};
+  kernels->activation = compiledActivation(activation);
+  return *kernels;
 }
 
 } // namespace pe::test

@@ -416,6 +416,60 @@ TEST_F(CheckpointTest, FlagsThatDifferAreNamedWithBothValues) {
                 "--steps=600; resume with the flags of the first run");
 }
 
+// Numbers by their values, files by their contents, and both as earlier versions wrote them.
+TEST_F(CheckpointTest, WhatIsTheSameMayBeSpelledOtherwise) {
+  auto trainer = makeTrainer();
+  run(*trainer, 1);
+  const Metadata first = {{"pe.train.lr", "3e-3"},
+                          {"pe.train.freeze", "1e1"},
+                          {"pe.train.seed", "9007199254740993"},
+                          {"pe.train.data", "there"},
+                          {"pe.train.data.sha256", "abc"},
+                          {"pe.train.encoding", "a.mlir"}};
+  ASSERT_TRUE(saveCheckpoint(directory.string(), *trainer, first));
+  const Metadata presets = {
+      {"pe.train.lr", "0.003"}, {"pe.train.seed", "0"}, {"pe.train.freeze", ""}};
+  auto errorWith = [&](const std::string &key, const std::string &value) {
+    Metadata given = first;
+    given[key] = value;
+    Status status = loadCheckpoint(directory.string(), *trainer, given, presets);
+    return status ? "" : status.error().getMessage().substr(pathOf("model").string().size() + 9);
+  };
+  EXPECT_EQ(errorWith("pe.train.lr", "0.003"), "");
+  EXPECT_NE(errorWith("pe.train.lr", "0.0031"), "");
+  EXPECT_NE(errorWith("pe.train.seed", "9007199254740992"), "");
+  EXPECT_NE(errorWith("pe.train.freeze", "10"), "");
+  EXPECT_EQ(errorWith("pe.train.data", "elsewhere"), "");
+  EXPECT_EQ(errorWith("pe.train.data.sha256", "abd"),
+            "expected what --data names to have the content of the first run, SHA-256 abc, found "
+            "abd; resume with the same text and files");
+  // A checkpoint without the hash is judged by the name.
+  EXPECT_EQ(errorWith("pe.train.encoding.sha256", "abd"), "");
+  EXPECT_NE(errorWith("pe.train.encoding", "b.mlir"), "");
+}
+
+TEST_F(CheckpointTest, KeepsTheLastOnesThatAreComplete) {
+  auto trainer = makeTrainer();
+  for (int step = 1; step <= 4; ++step) {
+    run(*trainer, 1);
+    if (step == 4) // as if killed
+      fs::remove(directory / "step-2" / "model.safetensors");
+    ASSERT_TRUE(saveCheckpoint(directory.string(), *trainer, metadata, {}, /*keep=*/3));
+  }
+  auto names = [&] {
+    std::vector<std::string> list;
+    for (const auto &entry : fs::directory_iterator(directory))
+      list.push_back(entry.path().filename().string());
+    std::sort(list.begin(), list.end());
+    return list;
+  };
+  EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-1", "step-3", "step-4"}));
+  ASSERT_TRUE(writeFileAtomically((directory / "latest").string(), "step-3"));
+  removeLeftovers(directory.string(), 2);
+  EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-1", "step-3"}));
+  EXPECT_EQ(loadError(metadata), "");
+}
+
 TEST_F(CheckpointTest, NumbersThatCannotBeAreRefused) {
   auto trainer = makeTrainer();
   run(*trainer, 1);
