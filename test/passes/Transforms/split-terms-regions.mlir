@@ -18,15 +18,16 @@ func.func @classes(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> (tensor<?x?x?
     %v = arith.select %near, %one, %two : f32
     pe.yield %v : f32
   }
-  // 3 i + 1 - 3 j, as floats, in a nonlinear function.
+  // 3 i + 1 - 3 j, as floats, in a nonlinear function. Queries are never before position 0, keys may
+  // be.
   %floats = pe.bias_fn {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %three = arith.constant 3.0 : f32
     %one = arith.constant 1.0 : f32
     %i32 = arith.index_cast %i : index to i32
     %j32 = arith.index_cast %j : index to i32
-    %fi = arith.sitofp %i32 : i32 to f32
-    %fj = arith.uitofp %j32 : i32 to f32
+    %fi = arith.uitofp %i32 : i32 to f32
+    %fj = arith.sitofp %j32 : i32 to f32
     %a = arith.mulf %three, %fi : f32
     %c = arith.mulf %fj, %three : f32
     %e = arith.addf %a, %one : f32

@@ -146,7 +146,7 @@ cases += [
     (["train", "--data=none"], "found nothing at 'none'"),
     (["train", "--config=dir"], "file 'dir': expected a file, found a directory"),
     (["train", "--phases=empty"], "--phases: expected a JSON list"),
-    (["train", "--resume=1"], "--resume: expected no value, found '1'"),
+    (["train", "--resume=1"], "--resume: expected no value or 'if-any', found '1'"),
     (["train", "--resume"], "expected --checkpoint=DIR with --resume, found none"),
 ]
 
