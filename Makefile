@@ -4,7 +4,7 @@ BUILD := build
 PRESET := release
 JOBS = $(shell scripts/build-jobs)
 
-.PHONY: help demo test test-full bench build configure deps format tidy docs clean
+.PHONY: help demo test test-full bench build configure deps python format tidy docs clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ test: build ## build and run every test; the last line says how many passed and 
 test-full: build ## the same with the slow tables and long fuzzing (hours on two cores)
 	@scripts/install-deps.sh --asan
 	scripts/run-tests $(BUILD) --full
+
+python: configure ## build the Python wheel into dist/, install it into build/venv and test it
+	scripts/make-python $(BUILD) -j $(JOBS)
 
 bench: configure ## time every kernel, after checking its results
 	cmake --build $(BUILD) -j $(JOBS) --target pe-cli

@@ -110,9 +110,9 @@ def view_of(name: str, value: Any) -> Array:
     if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
         return _of_numpy(name, numpy.asarray(value))
     if isinstance(value, (bool, int, float)):
-        number = (ctypes.c_int64 if isinstance(value, int) else ctypes.c_float)(value)
-        return Array(ctypes.addressof(number), "i64" if isinstance(value, int) else "f32", (), (),
-                     number)
+        number: Any = ctypes.c_float(value) if isinstance(value, float) else ctypes.c_int64(value)
+        dtype = "f32" if isinstance(value, float) else "i64"
+        return Array(ctypes.addressof(number), dtype, (), (), number)
     if hasattr(value, "__dlpack__"):
         return _of_dlpack(name, value)
     raise InputError(f"{name}: expected a tensor of NumPy, PyTorch or DLPack, found "
@@ -127,7 +127,7 @@ def empty(name: str, dtype: str, shape: Sequence[int], as_torch: bool) -> Array:
     import numpy
     if dtype == "bf16":
         try:
-            import ml_dtypes
+            import ml_dtypes  # type: ignore[import-not-found,unused-ignore]
         except ImportError:
             raise InputError(f"{name}: NumPy has no bf16; pass tensors of PyTorch, or install "
                              f"ml_dtypes") from None

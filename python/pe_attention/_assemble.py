@@ -28,7 +28,8 @@ _LISTS = ("bias", "prologue", "content", "value_content")
 class Argument:
     """A tensor that a piece reads. `attributes` are those of the function's argument, without its
     name and braces: `pe.init = 1.0, pe.axes = ["batch", "key"]`. Text refers to it as `%{key}`;
-    the key is the name unless it is given. Two arguments of one name are numbered: slopes, slopes_1.
+    the key is the name unless it is given. Two arguments of one name are numbered: slopes,
+    slopes_1.
     """
 
     name: str
@@ -79,7 +80,8 @@ def restore(structure: str) -> Piece:
 @lru_cache(maxsize=1024)
 def assembled(encoding: str, mask: str, options: Options) -> Program:
     """The program of an encoding's and a mask's structure; "" stands for none."""
-    return assemble([restore(encoding)] if encoding else [], restore(mask) if mask else None, options)
+    pieces = [restore(encoding)] if encoding else []
+    return assemble(pieces, restore(mask) if mask else None, options)
 
 
 def join(pieces: Iterable[Piece]) -> Piece:
@@ -115,8 +117,8 @@ def _clauses(clauses: Iterable[str]) -> tuple[str, str]:
         name, _, value = clause.partition("=")
         name = name.strip()
         if attributes.setdefault(name, value.strip()) != value.strip():
-            raise CompileError(f"two encodings of one attention ask for {name} = {value.strip()} and "
-                               f"{attributes[name]}; expected one of them")
+            raise CompileError(f"two encodings of one attention ask for {name} = {value.strip()} "
+                               f"and {attributes[name]}; expected one of them")
     for kind, values in kinds.items():
         if len(values) > 1 and kind not in _LISTS:
             raise CompileError(f"expected one {kind} in an attention, found {len(values)}; "
@@ -149,9 +151,9 @@ def _number(value: float) -> str:
 
 
 def documents_piece() -> Piece:
-    """Packed documents whose positions begin at 0 each, by boundaries of the name cu_seqlens."""
-    boundaries = Argument("cu_seqlens", "tensor<?xi32>", 'pe.axes = ["boundaries"]')
-    return Piece("%{mask} = pe.documents %{cu_seqlens} : tensor<?xi32> {restart = true}",
+    """Packed documents whose positions begin at 0 each, by boundaries."""
+    boundaries = Argument("documents", "tensor<?xi32>", 'pe.axes = ["boundaries"]')
+    return Piece("%{mask} = pe.documents %{documents} : tensor<?xi32> {restart = true}",
                  ("mask(%{mask})",), (boundaries,))
 
 
@@ -168,7 +170,7 @@ def intersect(masks: Sequence[Piece], op: str = "mask_and") -> Piece:
 
 def assemble(pieces: Sequence[Piece], mask: Piece | None = None,
              options: Options = Options()) -> Program:
-    """One program. Its arguments are those of `pieces`, sink, seed, those of `mask`, cu_seqlens."""
+    """One program. Its arguments are those of `pieces`, sink, seed, those of `mask`, documents."""
     masks = [mask] if mask is not None else []
     if options.documents:
         masks.append(documents_piece())
@@ -187,7 +189,8 @@ def assemble(pieces: Sequence[Piece], mask: Piece | None = None,
         lines.append(f'%{argument.place()}: {argument.type} {{pe.name = "{name}"{attributes}}}')
     clauses, attributes = _clauses(whole.clauses)
     rows = "tensor<?x?x?xf32>"
-    results = '!qkv {pe.name = "o"}' + (f', {rows} {{pe.name = "lse"}}' if options.return_lse else "")
+    results = '!qkv {pe.name = "o"}'
+    results += f', {rows} {{pe.name = "lse"}}' if options.return_lse else ""
     values = "%o, %lse" if options.return_lse else "%o"
     types = f"!qkv, {rows}" if options.return_lse else "!qkv"
     text = "\n".join([

@@ -49,8 +49,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     elif given is torch.float64 and where != "reference":
         raise InputError(f"query: expected float32, bfloat16 or float16 on target {where}, found "
                          f"float64; convert it, or take target='reference'")
-    options = Options(scale, _probability(dropout_p), sink is not None, documents is not None,
-                      return_lse)
+    options = Options(_number("scale", scale), _probability(dropout_p), sink is not None,
+                      documents is not None, return_lse)
     program = _program(encoding, mask, options)
     extra = list(encoding.arguments()) if encoding is not None else []
     if sink is not None:
@@ -73,8 +73,9 @@ def _results(tensors: list[torch.Tensor], call: Call) -> Sequence[torch.Tensor]:
         results: Sequence[torch.Tensor] = torch.ops.pe.attention.default(tensors, *call)
         return results
     if torch.is_grad_enabled() and any([t.requires_grad for t in tensors]):
-        results = Attention.apply(call, *tensors)
-        return results
+        recorded: Sequence[torch.Tensor] = Attention.apply(  # type: ignore[no-untyped-call]
+            call, *tensors)
+        return recorded
     return _ops.run_forward(tensors, call, False)
 
 
@@ -82,7 +83,7 @@ _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 def _is_seen(tensors: list[torch.Tensor]) -> bool:
-    """Whether someone has to see the operator: a mode, a tensor subclass, a transform, a tangent."""
+    """Whether someone has to see the operator: a mode, a subclass, a transform, a tangent."""
     return (torch._C._len_torch_dispatch_stack() > 0
             or torch._C._functorch.peek_interpreter_stack() is not None
             or torch.autograd.forward_ad._current_level >= 0
@@ -150,10 +151,20 @@ def _check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> None:
                          f"{heads}")
 
 
+def _number(name: str, value: float | None) -> float | None:
+    """A number of the program: `__float__` makes a constant of it where PyTorch traces symbols."""
+    if value is None:
+        return None
+    if not isinstance(value, (int, float)):
+        raise InputError(f"{name}: expected a number, found {value!r}")
+    return value.__float__()
+
+
 def _probability(value: float) -> float:
-    if not isinstance(value, (int, float)) or not 0 <= value < 1:
+    number = _number("dropout_p", value)
+    if number is None or not 0 <= number < 1:
         raise InputError(f"dropout_p: expected a probability in [0, 1), found {value!r}")
-    return float(value)
+    return number
 
 
 def _target_of(query: torch.Tensor, target: str | None) -> str:
@@ -166,8 +177,8 @@ def _target_of(query: torch.Tensor, target: str | None) -> str:
     if target not in _TARGETS:
         raise InputError(f"target: expected one of {', '.join(_TARGETS)}, found {target!r}")
     if _TARGETS[target] != device:
-        raise InputError(f"query: expected a tensor on {_TARGETS[target]} for target {target}, found "
-                         f"one on {query.device}; move it there")
+        raise InputError(f"query: expected a tensor on {_TARGETS[target]} for target {target}, "
+                         f"found one on {query.device}; move it there")
     return target
 
 

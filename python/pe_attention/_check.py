@@ -65,9 +65,10 @@ def check(encoding: Encoding | None = None, *, mask: Mask | None = None, batch: 
     for tensor in given.values():
         tensor.requires_grad_()
     inputs = {**given, **parameters}
-    found = attention(*given.values(), encoding, mask=mask, **options)
+    query, key, value = given.values()
+    found = attention(query, key, value, encoding, mask=mask, **options)
     cotangent = torch.randn(found.shape, generator=generator)
-    expected = reference(*given.values(), encoding, mask=mask, **options)
+    expected = reference(query, key, value, encoding, mask=mask, **options)
     errors = {"o": _error(found.detach(), expected.detach())}
     gradients = torch.autograd.grad(found, list(inputs.values()), cotangent)
     exact = torch.autograd.grad(expected, list(inputs.values()), cotangent.double())
@@ -86,8 +87,8 @@ def _finite_difference(encoding: Encoding | None, mask: Mask | None,
     saved = [p.data for p in parameters.values()]
     step = 1e-6
 
-    def value(*inputs: torch.Tensor) -> torch.Tensor:
-        result = reference(*inputs, encoding, mask=mask, **options)
+    def value(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = reference(q, k, v, encoding, mask=mask, **options)
         return (result * cotangent.double()).sum()
 
     try:

@@ -141,6 +141,9 @@ class Compiled:
                 raise InputError(f"{argument.name}: expected {argument.rank} dimensions "
                                  f"[{', '.join(argument.shape)}], found a shape of "
                                  f"{list(array.shape)}")
+            if array.dtype != argument.dtype:
+                raise InputError(f"{argument.name}: expected numbers of {argument.dtype}, found "
+                                 f"{array.dtype}; convert it, or compile with another dtype")
         sizes = function.sizes([array.shape for array in arguments])
         sizes["k_start"] = scalars.get("k_start", 0)
         sizes["head_start"] = scalars.get("head_start", 0)
@@ -193,7 +196,7 @@ def _read(source: str | os.PathLike[str]) -> tuple[str, str]:
 def compile(source: str | os.PathLike[str], *, target: str = "cpu", head_dim: int | None = None,
             value_dim: int | None = None, dtype: str = "f32", grad: bool = True) -> Compiled:
     """A program, its text or a file, as a function of arrays. Depths are those of q and v, unless
-    they are given; `dtype` is f32, bf16 or f16 (targets "cpu", "gpu-emulator") or f64 ("reference").
+    they are given; `dtype` is f32, for "gpu-emulator" also bf16 and f16, for "reference" f64.
     """
     text, name = _read(source)
     if dtype not in _library.DTYPES:
@@ -207,6 +210,7 @@ def compile(source: str | os.PathLike[str], *, target: str = "cpu", head_dim: in
     return Compiled(text, name, False, options)
 
 
-def load(path: str | os.PathLike[str], *, target: str = "cpu", entry: str | None = None) -> Compiled:
+def load(path: str | os.PathLike[str], *, target: str = "cpu",
+         entry: str | None = None) -> Compiled:
     """A package that `save_package` or `pe compile --emit=package` wrote."""
     return Compiled(os.fspath(path), os.fspath(path), True, {"target": target, "entry": entry})

@@ -1,4 +1,4 @@
-"""The errors of this package. Each is one message: the argument, what was expected, what was found."""
+"""The errors of this package: one message each, of the argument, the expected and the found."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class InputError(Error, ValueError):
 
 
 class CompileError(Error, ValueError):
-    """A formula, a source or a package. `file`, `line` and `column` say where; "" and 0 if unknown."""
+    """A formula, a source or a package. `file`, `line`, `column` say where; "", 0 if unknown."""
 
     def __init__(self, message: str, file: str = "", line: int = 0, column: int = 0) -> None:
         self.file, self.line, self.column = file, line, column

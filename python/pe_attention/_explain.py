@@ -39,7 +39,8 @@ def program_for(encoding: Encoding | None, mask: Mask | None, options: Options) 
 
 
 def explain(encoding: Encoding | None = None, *, mask: Mask | None = None, head_dim: int = 64,
-            value_dim: int | None = None, dtype: object = "f32", target: str = "cpu") -> Explanation:
+            value_dim: int | None = None, dtype: object = "f32",
+            target: str = "cpu") -> Explanation:
     """How `pe_attention.attention` computes this encoding and mask: kernels, classes of terms,
     prices, and where in the formula each comes from."""
     name = str(dtype).removeprefix("torch.")

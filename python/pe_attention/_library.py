@@ -1,7 +1,7 @@
 """libpe by ctypes: where it lies, its functions, its errors.
 
-Found by `$PE_LIBRARY` (a folder or the file), else in `lib/` of this package, else in the build tree
-beside the sources. The program `pe` is found the same way, in `bin/`.
+Found by `$PE_LIBRARY` (a folder or the file), else in `lib/` of this package, else in the build
+tree beside the sources. The program `pe` is found the same way, in `bin/`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def program() -> Path:
 
 def _load() -> ctypes.CDLL:
     given = os.environ.get("PE_LIBRARY")
-    path = Path(given) if given and Path(given).is_file() else _find("lib", ("libpe.so", "libpe.so.0"))
+    is_file = bool(given) and Path(str(given)).is_file()
+    path = Path(str(given)) if is_file else _find("lib", ("libpe.so", "libpe.so.0"))
     try:
         library = ctypes.CDLL(str(path))
     except OSError as error:

@@ -86,7 +86,7 @@ def _run(function: Function, half: int, names: tuple[str, ...], tensors: Sequenc
     """`ranks` are those that the function expects: a number may come as a tensor of shape [1]."""
 
     def describe() -> list[tuple[int, Sequence[int], Sequence[int]]]:
-        views = []
+        views: list[tuple[int, Sequence[int], Sequence[int]]] = []
         for name, tensor, rank in zip(names, tensors, ranks, strict=True):
             if tensor.dtype not in CODES:
                 raise InputError(f"tensor '{name}': expected numbers of {', '.join(DTYPES)}, found "
@@ -219,7 +219,7 @@ class AttentionOp(torch.autograd.function._SingleLevelFunction):
 
     @staticmethod
     def forward(call: Call, *tensors: torch.Tensor) -> Any:
-        with torch._C._AutoDispatchBelowAutograd():  # type: ignore[attr-defined]
+        with torch._C._AutoDispatchBelowAutograd():
             return tuple(torch.ops.pe.attention_forward.default(list(tensors), *call))
 
     @staticmethod
@@ -255,8 +255,9 @@ def _gradients(call: Call, through_op: bool, needs: Sequence[bool],
     """One per argument, None where none is needed."""
     if all([cotangent is None for cotangent in cotangents]):
         return [None] * len(needs)
-    arguments = (call, through_op, needs, len(cotangents), *cotangents, *saved)
-    given = _apply(AttentionBackward, *arguments) if torch.is_grad_enabled() else _backward(*arguments)
+    arguments: tuple[Any, ...] = (call, through_op, needs, len(cotangents), *cotangents, *saved)
+    given = (_apply(AttentionBackward, *arguments) if torch.is_grad_enabled()
+             else _backward(*arguments))
     gradients = iter(given)
     return [next(gradients) if need else None for need in needs]
 
@@ -266,7 +267,7 @@ def _backward(call: Call, through_op: bool, needs: Sequence[bool], results: int,
     cotangents, rest = list(tensors[:results]), list(tensors[results:])
     if not through_op:
         return run_backward(cotangents, rest, call, needs)
-    with torch._C._AutoDispatchBelowAutograd():  # type: ignore[attr-defined]
+    with torch._C._AutoDispatchBelowAutograd():
         gradients: list[torch.Tensor] = torch.ops.pe.attention_backward.default(
             cotangents, rest, *call, list(needs))
     return gradients
@@ -282,7 +283,7 @@ class AttentionBackward(torch.autograd.function._SingleLevelFunction):
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
         raise NotImplementedError("pe.attention: expected gradients of first order, found a second "
-                                  "backward pass through a gradient; use plain PyTorch for that part")
+                                  "backward pass through a gradient; use plain PyTorch there")
 
 
 def _records(tensors: Sequence[torch.Tensor | None]) -> bool:
@@ -304,7 +305,7 @@ def refuse_forward_mode(tensors: Sequence[torch.Tensor | None]) -> None:
     for tensor in tensors:
         if tensor is not None and torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
             raise NotImplementedError("pe.attention: expected derivatives in reverse mode, found a "
-                                      "tangent of forward mode; use torch.autograd.grad or backward")
+                                      "tangent of forward mode; use torch.autograd.grad")
 
 
 # --- Operators ---------------------------------------------------------------
@@ -352,7 +353,7 @@ def _autograd(arguments: list[torch.Tensor], *call: Any) -> list[torch.Tensor]:
         made = Call(*call)
         results: list[torch.Tensor] = list(_apply(AttentionOp, made, *arguments))
         return results[:len(function_of(arguments, made, True).results)]
-    with torch._C._AutoDispatchBelowAutograd():  # type: ignore[attr-defined]
+    with torch._C._AutoDispatchBelowAutograd():
         direct: list[torch.Tensor] = torch.ops.pe.attention.default(arguments, *call)
     return direct
 

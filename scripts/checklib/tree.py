@@ -11,7 +11,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IGNORED = re.compile(
-    r"^(\.git|\.cache|\.vscode|\.idea|build.*|__pycache__|compile_commands\.json)$")
+    r"^(\.git|\.cache|\.vscode|\.idea|\.mypy_cache|\.pytest_cache|build.*|dist|__pycache__|"
+    r"compile_commands\.json)$")
 CODE = (".h", ".cpp", ".td", ".py", ".cmake", ".txt", ".mlir", ".test", ".md", ".json", ".sh")
 
 

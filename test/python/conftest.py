@@ -1,5 +1,5 @@
-"""What all tests of the Python package share. They run against the installed package, or against the
-sources with PYTHONPATH=python and PE_LIBRARY=build/lib."""
+"""What all tests of the Python package share. They run against the installed package, or against
+the sources with PYTHONPATH=python and PE_LIBRARY=build/lib."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Alibi(torch.nn.Module):
         return -self.slopes.to(dtype)[:, None, None] * (i - j).abs()
 
 
-def dense_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, encoding: Alibi | None = None,
-                    causal: bool = True, window: int | None = None, q_start: int | None = None,
-                    k_start: int = 0, scale: float | None = None,
+def dense_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
+                    encoding: Alibi | None = None, causal: bool = True, window: int | None = None,
+                    q_start: int | None = None, k_start: int = 0, scale: float | None = None,
                     sink: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     """The same by a matrix, in float64, with the logarithm of the denominators."""
     q, k, v = q.double(), k.double(), v.double()

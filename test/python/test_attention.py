@@ -32,7 +32,8 @@ def compare(inputs: list[torch.Tensor], found: torch.Tensor, expected: torch.Ten
         close(a, b, 10 * bound)
 
 
-@pytest.mark.parametrize("queries, keys", [(1, 1), (37, 37), (200, 200), (5, 37), (37, 5), (1, 200)])
+@pytest.mark.parametrize("queries, keys", [(1, 1), (37, 37), (200, 200), (5, 37), (37, 5),
+                                           (1, 200)])
 @pytest.mark.parametrize("heads, key_heads", [(2, 2), (4, 2), (3, 1)])
 def test_sizes(queries: int, keys: int, heads: int, key_heads: int) -> None:
     inputs = make(2, heads, key_heads, queries, keys)
@@ -124,7 +125,8 @@ def test_the_logarithm_has_gradients() -> None:
 def test_documents_are_calls_of_their_own() -> None:
     q, k, v = make(1, 2, 2, 30, 30)
     encoding = Alibi(2)
-    packed = pe.attention(q, k, v, encoding, mask=pe.causal, documents=torch.tensor([0, 11, 12, 30]))
+    packed = pe.attention(q, k, v, encoding, mask=pe.causal,
+                          documents=torch.tensor([0, 11, 12, 30]))
     parts = [pe.attention(*(t[:, :, a:b] for t in (q, k, v)), encoding, mask=pe.causal)
              for a, b in ((0, 11), (11, 12), (12, 30))]
     compare([q, k, v, encoding.slopes], packed, torch.cat(parts, 2).double())
@@ -251,7 +253,8 @@ def test_derivatives_of_other_kinds_raise() -> None:
     with pytest.raises(NotImplementedError, match="second backward"):
         torch.autograd.grad(g.square().sum(), q)
     with pytest.raises(NotImplementedError, match="forward mode"):
-        torch.func.jvp(lambda x: pe.attention(x, k, v, mask=pe.causal), (q.detach(),), (q.detach(),))
+        x = q.detach()
+        torch.func.jvp(lambda y: pe.attention(y, k, v, mask=pe.causal), (x,), (x,))
     with torch.autograd.forward_ad.dual_level(), pytest.raises(NotImplementedError):
         dual = torch.autograd.forward_ad.make_dual(q.detach(), q.detach())
         pe.attention(dual, k, v, mask=pe.causal)

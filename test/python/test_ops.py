@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -96,6 +97,18 @@ def test_compiled_with_everything() -> None:
     assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
 
 
+def test_numbers_of_the_program_are_constants_of_compiled_code() -> None:
+    _, inputs = views(20)
+
+    def block(scale: float | None) -> torch.Tensor:
+        result: torch.Tensor = pe.attention(*inputs, mask=pe.causal, scale=scale)
+        return result
+
+    compiled = torch.compile(block, fullgraph=True, dynamic=True, backend="aot_eager")
+    for scale in (0.1, 0.3, None):
+        assert torch.equal(compiled(scale), block(scale))
+
+
 def test_compiled_dropout_is_another_in_every_call() -> None:
     _, inputs = views(64)
     compiled = torch.compile(lambda: pe.attention(*inputs, mask=pe.causal, dropout_p=0.5),
@@ -165,7 +178,8 @@ def test_selective_modes_see_the_operator() -> None:
     seen: list[str] = []
 
     class Watch(TorchDispatchMode):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (),
+                               kwargs: Any = None) -> Any:
             seen.append(str(func))
             return func(*args, **(kwargs or {}))
 

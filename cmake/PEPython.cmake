@@ -1,0 +1,68 @@
+# What the Python wheel holds. `make python` and `pip install .` install the component `python`:
+#
+#   pe_attention/             the package's own sources
+#   pe_attention/lib          libpe.so and libpe-jit.so, which needs no shared library of LLVM
+#   pe_attention/bin          pe
+#   pe_attention/examples     programs, one encoding each
+#
+# PE_STATIC_JIT builds that libpe-jit.so with everything else; without it `pe-jit-static` is built
+# when it is asked for. It is linked from Debian's static archives of LLVM and MLIR.
+option(PE_STATIC_JIT "Build the compiler library of the Python wheel, which holds LLVM and MLIR" OFF)
+
+# The static libraries of pe that `target` needs, itself included.
+function(pe_collect_archives target result)
+  set(found ${${result}})
+  if(NOT TARGET ${target} OR target IN_LIST found OR target STREQUAL "MLIR" OR target STREQUAL "LLVM")
+    return()
+  endif()
+  get_target_property(type ${target} TYPE)
+  get_target_property(imported ${target} IMPORTED)
+  if(imported OR NOT type STREQUAL "STATIC_LIBRARY")
+    return()
+  endif()
+  list(APPEND found ${target})
+  get_target_property(libraries ${target} LINK_LIBRARIES)
+  if(libraries)
+    foreach(library ${libraries})
+      pe_collect_archives(${library} found)
+    endforeach()
+  endif()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+function(pe_add_static_jit)
+  set(archives)
+  pe_collect_archives(pe_jit_compiler archives)
+  set(files)
+  foreach(archive ${archives})
+    list(APPEND files $<TARGET_FILE:${archive}>)
+  endforeach()
+  # All archives in one group: the linker takes the members that something needs.
+  file(GLOB upstream ${PE_LLVM_PREFIX}/lib/libMLIR*.a ${PE_LLVM_PREFIX}/lib/libLLVM*.a)
+  list(FILTER upstream EXCLUDE REGEX "(Test|CAPI|Lsp|Tblgen|Runner)")
+  set(exports ${PROJECT_BINARY_DIR}/pe-jit-static.map)
+  file(WRITE ${exports} "{ global: peCreateJit; local: *; };\n")
+  add_library(pe-jit-static MODULE EXCLUDE_FROM_ALL $<TARGET_OBJECTS:pe_jit_objects>
+    ${PROJECT_SOURCE_DIR}/runtime/jit/ZstdAbsent.cpp)
+  set_target_properties(pe-jit-static PROPERTIES PREFIX "lib" OUTPUT_NAME "pe-jit"
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/lib LINK_DEPENDS "${files};${exports}")
+  if(PE_STATIC_JIT)
+    set_target_properties(pe-jit-static PROPERTIES EXCLUDE_FROM_ALL FALSE)
+  endif()
+  add_dependencies(pe-jit-static ${archives})
+  target_link_options(pe-jit-static PRIVATE LINKER:--gc-sections LINKER:--strip-all
+    LINKER:-z,defs LINKER:--version-script=${exports} LINKER:--start-group ${files} ${upstream} LINKER:--end-group)
+  target_link_libraries(pe-jit-static PRIVATE z rt ${CMAKE_DL_LIBS} m)
+endfunction()
+
+pe_add_static_jit()
+
+set(package pe_attention)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/pe_attention DESTINATION . COMPONENT python
+  FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
+# By its real path: the library under its plain name, not a link to one that is not there.
+install(PROGRAMS $<TARGET_FILE:pe> DESTINATION ${package}/lib RENAME libpe.so COMPONENT python)
+install(PROGRAMS $<TARGET_FILE:pe-jit-static> DESTINATION ${package}/lib COMPONENT python)
+install(PROGRAMS $<TARGET_FILE:pe-cli> DESTINATION ${package}/bin COMPONENT python)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/encodings DESTINATION ${package}/examples
+  COMPONENT python FILES_MATCHING PATTERN "*.mlir")

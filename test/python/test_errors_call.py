@@ -1,0 +1,108 @@
+"""Wrong calls: one line that names the argument, what was expected and what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from conftest import Alibi
+
+import pe_attention as pe
+
+
+def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.zeros(shape, dtype=dtype)
+
+
+Q = zeros(2, 4, 9, 16)
+CALLS: list[tuple[str, Callable[[], Any]]] = [
+    ("query: expected a tensor, found ndarray",
+     lambda: pe.attention(np.zeros((1, 1, 1, 1)), Q, Q)),  # type: ignore[arg-type]
+    ("key: expected [batch, heads, length, depth], found a shape of 3 dimensions",
+     lambda: pe.attention(Q, Q[0], Q)),
+    ("value: expected the type of query, a floating type, found torch.float16 (query: torch.float",
+     lambda: pe.attention(Q, Q, Q.half())),
+    ("query: expected the type of query, a floating type, found torch.int64",
+     lambda: pe.attention(Q.long(), Q.long(), Q.long())),
+    ("query: expected float32, bfloat16 or float16 on target cpu, found float64",
+     lambda: pe.attention(Q.double(), Q.double(), Q.double())),
+    ("value: expected a tensor on cpu, where query is, found one on meta",
+     lambda: pe.attention(Q, Q, Q.to("meta"))),
+    ("key, value: expected a batch of 2 as query has, found 1 and 2",
+     lambda: pe.attention(Q, Q[:1], Q)),
+    ("key: expected a head dim of 16 as query has, found 8",
+     lambda: pe.attention(Q, Q[..., :8], Q)),
+    ("value: expected the heads and length of key, [4, 9], found [4, 5]",
+     lambda: pe.attention(Q, Q, Q[:, :, :5])),
+    ("query: expected a multiple of the 3 heads of key, found 4",
+     lambda: pe.attention(Q, Q[:, :3], Q[:, :3])),
+    ("dropout_p: expected a probability in [0, 1), found 1.5",
+     lambda: pe.attention(Q, Q, Q, dropout_p=1.5)),
+    ("target: expected one of cpu, cuda, gpu-emulator, reference, found 'gpu'",
+     lambda: pe.attention(Q, Q, Q, target="gpu")),
+    ("query: expected a tensor on cuda for target cuda, found one on cpu",
+     lambda: pe.attention(Q, Q, Q, target="cuda")),
+    ("tensor 'slopes': expected shape [hq = 4], found [3]",
+     lambda: pe.attention(Q, Q, Q, Alibi(3), mask=pe.causal)),
+    ("tensor 'sink': expected shape [hq = 4], found [5]",
+     lambda: pe.attention(Q, Q, Q, sink=zeros(5))),
+    ("sliding_window: expected left, right or both, found neither", lambda: pe.sliding_window()),
+    ("sliding_window: left: expected a whole number of at least 1, found 0",
+     lambda: pe.sliding_window(0)),
+    ("source: expected the text of a program or a file, found '/nowhere.mlir'",
+     lambda: pe.compile("/nowhere.mlir")),
+    ("dtype: expected one of f32", lambda: pe.compile("func.func @f() { return }", dtype="int")),
+    ("heads_total", lambda: pe.attention(Q, Q, Q, head_start=2)),
+    ("tensor 'documents': expected it to end at 9, where the call ends, found 12",
+     lambda: pe.attention(Q[:1], Q[:1], Q[:1], documents=torch.tensor([0, 12]))),
+    ("expected one rotate in an attention, found 2", lambda: _twice_rotated()),
+]
+
+
+def _twice_rotated() -> None:
+    from pe_attention._assemble import Piece, assemble
+    rotation = Piece("%{r} = pe.rotary", ("rotate(%{r})",))
+    assemble([rotation, rotation])
+
+
+@pytest.mark.parametrize("message, call", CALLS, ids=[m[:48] for m, _ in CALLS])
+def test_wrong_calls(message: str, call: Callable[[], Any]) -> None:
+    with pytest.raises((pe.InputError, pe.CompileError)) as caught:
+        call()
+    text = str(caught.value)
+    assert message in text and "\n" not in text.strip(), text
+
+
+def test_kinds_of_errors() -> None:
+    assert issubclass(pe.InputError, ValueError) and issubclass(pe.InputError, pe.Error)
+    with pytest.raises(pe.CompileError) as caught:
+        pe.compile("func.func @attention(")
+    assert (caught.value.line, caught.value.column) == (1, 21)
+    assert str(caught.value).startswith("program:1:21: ")
+
+
+def test_no_device() -> None:
+    meta = Q.to("meta")
+    with pytest.raises(pe.DeviceError, match="found one on meta"):
+        pe.attention(meta, meta, meta)
+
+
+def test_a_name_that_is_not_there() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'attend'"):
+        pe.attend  # noqa: B018
+    assert "attention" in dir(pe)
+
+
+def test_no_library(tmp_path: Any) -> None:
+    import os
+    import subprocess
+    import sys
+    script = "import pe_attention as pe; pe.compile('func.func')"
+    done = subprocess.run([sys.executable, "-c", script],
+                          env={**os.environ, "PE_LIBRARY": str(tmp_path)}, capture_output=True,
+                          text=True, check=False)
+    assert done.returncode and done.stderr.splitlines()[-1].startswith(
+        f"pe_attention._errors.DeviceError: expected libpe.so in {tmp_path}, found none")
