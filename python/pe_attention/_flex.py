@@ -1,0 +1,43 @@
+"""`from_flex`: functions written for FlexAttention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ._errors import InputError
+from ._formula import PAIR, SCORED, FormulaEncoding
+from ._split import Parts, split
+from ._trace import Source, trace
+from ._trace.tracer import Tracer
+
+
+def from_flex(score_mod: Callable[..., Any] | None = None,
+              mask_mod: Callable[..., Any] | None = None, *,
+              heads: int | None = None) -> FormulaEncoding:
+    """The encoding of a `score_mod(score, b, h, q_idx, kv_idx)` and a `mask_mod(b, h, q_idx,
+    kv_idx)`, one of which may be left out. Tensors that they refer to become arguments, and get
+    gradients where they require them. `heads` is needed for `dense` alone."""
+    if score_mod is None and mask_mod is None:
+        raise InputError("from_flex: expected score_mod, mask_mod or both, found neither")
+
+    def trace_both(_: dict[str, Source]) -> tuple[Tracer, Parts]:
+        if score_mod is None:
+            assert mask_mod is not None
+            tracer, mask = trace(mask_mod, {**PAIR}, truth=True)
+            return tracer, Parts((mask,), None, None)
+        tracer, result = trace(score_mod, SCORED)
+        parts = split(tracer.graph, result)
+        if mask_mod is not None:
+            mask = trace_into(tracer, mask_mod)
+            parts = Parts((*parts.masks, mask), parts.score, parts.bias)
+        return tracer, parts
+
+    name = getattr(score_mod or mask_mod, "__name__", "flex")
+    return FormulaEncoding(name, trace_both, {}, heads)
+
+
+def trace_into(tracer: Tracer, mask_mod: Callable[..., Any]) -> int:
+    """Traces a mask with the inputs and captured tensors of a score_mod."""
+    _, result = trace(mask_mod, PAIR, truth=True, into=tracer)
+    return result

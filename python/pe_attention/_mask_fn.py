@@ -1,0 +1,21 @@
+"""`mask`: masks by formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ._formula import PAIR, FormulaMask
+from ._trace import trace
+
+
+def mask(function: Callable[..., Any]) -> FormulaMask:
+    """The mask of the pairs for which `function(b, h, i, j)` is true.
+
+    The function compares positions, and whole numbers of tensors that it refers to:
+    `pe.mask(lambda b, h, i, j: document[b, i] == document[b, j])`. They are captured: a later call
+    uses the numbers that they have then.
+    """
+    tracer, result = trace(function, PAIR, truth=True)
+    return FormulaMask(tracer.graph, result, tracer.captured,
+                       getattr(function, "__name__", "function"))

@@ -1,0 +1,112 @@
+"""`from_mlir`: encodings from programs in the pe dialect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+
+from ._assemble import Piece, dump
+from ._declare import Declaration, Init, Size
+from ._errors import CompileError, InputError
+from ._masks import Mask
+from ._mlir_text import Parameter, parse
+from ._module import Encoding
+from ._program import Options, Program
+
+_WORDS: dict[str, Size] = {"head": "heads", "kv_head": "heads", "depth": "depth",
+                           "value_depth": "value_depth"}
+
+
+class _TextMask(Mask):
+    def __init__(self, piece: Piece) -> None:
+        self.structure = dump(piece)
+
+
+class TextEncoding(Encoding):
+    """The encoding of a program's text: its bias, rotation, score and mask, with its parameters."""
+
+    def __init__(self, text: str, file: str, heads: int | None, head_dim: int | None,
+                 value_dim: int | None, sizes: Mapping[str, int]) -> None:
+        super().__init__(heads, head_dim, value_dim)
+        parsed = parse(text, file)
+        self.text, self.file = text, file
+        data: list[str] = []
+        for parameter in parsed.parameters:
+            declaration = declared(parameter, sizes)
+            if declaration is None:
+                data.append(parameter.name)
+            else:
+                self.declare(parameter.name, declaration)
+        self._data = tuple(data)
+        self._names = tuple(parameter.name for parameter in parsed.parameters)
+        self._mask = None if parsed.mask is None else _TextMask(parsed.mask)
+        self._mask_names = tuple(a.name for a in parsed.mask.arguments) if parsed.mask else ()
+        order = [(a.name, self._kind(a.name)) for a in parsed.encoding.arguments]
+        self._set(parsed.encoding, order)
+
+    def _kind(self, name: str) -> str:
+        declaration = self.declarations.get(name)
+        return "number" if declaration is not None and declaration.as_number else "same"
+
+    def own_masks(self) -> tuple[Mask, ...]:
+        mask: Mask | None = getattr(self, "_mask", None)
+        return () if mask is None else (mask,)
+
+    def mask_arguments(self, data: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        return tuple([data[name] if name in data else getattr(self, name)
+                      for name in self._mask_names])
+
+    def _assemble(self, mask: Mask | None, options: Options) -> Program:
+        ordered = [name for name, _ in self._order] + list(self._mask_names)
+        if mask is None and options == Options() and ordered == list(self._names):
+            return Program(self.text, self._names)  # so that errors stand at its lines
+        return super()._assemble(mask, options)
+
+
+def declared(parameter: Parameter, sizes: Mapping[str, int]) -> Declaration | None:
+    """How a program's argument is made as a parameter; None if every call brings it."""
+    init = re.search(r'pe\.init = ("([^"]*)"|[^,}]+)', parameter.attributes)
+    match = re.fullmatch(r"tensor<((?:[0-9?]+x)*)f32>", parameter.type)
+    axes = re.findall(r'"(\w+)"', (re.search(r"pe\.axes = \[([^\]]*)\]", parameter.attributes)
+                                   or [""])[0])
+    if init is None or match is None or {"batch", "query", "key"} & set(axes):
+        return None
+    written = match[1].split("x")[:-1]
+    words = axes or ["head"] * len(written)
+    shape: list[Size] = []
+    for size, word in zip(written, words, strict=True):
+        if size != "?":
+            shape.append(int(size))
+        elif word in _WORDS:
+            shape.append(_WORDS[word])
+        elif word in sizes:
+            shape.append(sizes[word])
+        else:
+            raise InputError(f"from_mlir: {parameter.name}: expected the size of its axis "
+                             f"'{word}'; write sizes={{'{word}': 16}}")
+    least = re.search(r"pe\.min = ([^,}]+)", parameter.attributes)
+    value: Init = init[2] if init[2] is not None else float(init[1])
+    return Declaration(tuple(shape) or (1,), value, float(least[1]) if least else None,
+                       "pe.decay = false" not in parameter.attributes, as_number=not shape)
+
+
+def from_mlir(text_or_path: str | Path, heads: int | None = None, *, head_dim: int | None = None,
+              value_dim: int | None = None, sizes: Mapping[str, int] | None = None) -> TextEncoding:
+    """The encoding of a program in the pe dialect, a text or the path of a `.mlir` file.
+
+    Arguments with `pe.init` become parameters with `heads` in place of the number of heads and
+    `head_dim` and `value_dim` of depths; other sizes by their names in `pe.axes`. Every other
+    argument is a tensor that calls bring: `pe.attention(q, k, v, encoding(f=f))`. The text's mask
+    is part of the encoding; one that is given to a call has to hold as well.
+    """
+    text, file = str(text_or_path), ""
+    if isinstance(text_or_path, Path) or (text.endswith(".mlir") and "\n" not in text):
+        file = text
+        try:
+            text = Path(file).read_text(encoding="utf-8")
+        except OSError as error:
+            raise CompileError(f"from_mlir: cannot read it: {error.strerror}", file) from None
+    return TextEncoding(text, file, heads, head_dim, value_dim, sizes or {})

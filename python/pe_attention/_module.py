@@ -1,0 +1,269 @@
+"""Encodings: modules that say what an attention adds to its scores, with their parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from ._assemble import Argument, Piece, assemble, dump, intersect, join
+from ._declare import Declaration, initialise
+from ._dense import Positions
+from ._errors import InputError
+from ._program import Options, Program
+
+if TYPE_CHECKING:
+    from ._masks import Mask
+
+# What a program's argument is of a tensor of the module: itself, flattened, its only number, or
+# whole numbers of 32 bits.
+VIEWS = ("same", "flat", "number", "whole")
+
+
+class Encoding(nn.Module):
+    """A positional encoding. `a + b` is the encoding that does both; one object may serve any
+    number of layers, which then share its parameters.
+
+    A class of its own declares its parameters by `declare`, gives its text in the pe dialect by
+    `define`, and has the same in plain PyTorch as `bias`, so that `dense` works.
+    """
+
+    declarations: dict[str, Declaration]
+    # The text as a string, by which calls find their program; None with masks of its own.
+    structure: str | None
+
+    def __init__(self, heads: int | None = None, head_dim: int | None = None,
+                 value_dim: int | None = None) -> None:
+        super().__init__()
+        for name, size in {"heads": heads, "head_dim": head_dim, "value_dim": value_dim}.items():
+            if size is not None and (type(size) is not int or size < 1):
+                raise InputError(f"{name}: expected a whole number of at least 1, found {size!r}")
+        self.heads, self.head_dim, self.value_dim = heads, head_dim, value_dim
+        self.declarations = {}
+        self._data: tuple[str, ...] = ()
+        self._piece = Piece()
+        self._order: tuple[tuple[str, str], ...] = ()
+        self._programs: dict[tuple[str, Options], Program] = {}
+        self.structure = None
+
+    # Parameters
+
+    def declare(self, name: str, declaration: Declaration) -> None:
+        """Adds a parameter and gives it its first values."""
+        known = {"heads": self.heads, "depth": self.head_dim,
+                 "value_depth": self.value_dim or self.head_dim}
+        try:
+            shape = declaration.shape(known)
+        except InputError as error:
+            raise InputError(f"{type(self).__name__}: {name}: {error}") from None
+        self.declarations[name] = declaration
+        self.register_parameter(name, nn.Parameter(torch.empty(shape)))
+        initialise(getattr(self, name), declaration.init, name)
+
+    def reset_parameters(self) -> None:
+        """Gives all declared parameters their first values again."""
+        for name, declaration in self.declarations.items():
+            initialise(getattr(self, name), declaration.init, name)
+
+    @torch.no_grad()
+    def clamp_(self) -> None:
+        """Raises numbers below the declared `min` to it; to be called after a step of training
+        (`pe.param_groups(model).keep(optimizer)` does)."""
+        for name, declaration in self.declarations.items():
+            if declaration.min is not None:
+                getattr(self, name).clamp_(min=declaration.min)
+
+    # Programs
+
+    def define(self, definitions: str, *clauses: str,
+               data: Mapping[str, tuple[str, str]] | None = None) -> None:
+        """The text of the encoding, in which `%{name}` is a value or a declared parameter. `data`
+        names tensors that every call brings, with their types and attributes."""
+        declared = self.declarations.items()
+        arguments = [Argument(name, d.type(), d.attributes()) for name, d in declared]
+        arguments += [Argument(name, kind, text) for name, (kind, text) in (data or {}).items()]
+        self._data = tuple(data or ())
+        order = [(name, "number" if d.as_number else "same") for name, d in declared]
+        self._set(Piece(definitions, clauses, tuple(arguments)),
+                  [*order, *((name, "same") for name in self._data)])
+
+    def _set(self, piece: Piece, order: Sequence[tuple[str, str]]) -> None:
+        self._piece, self._order = piece, tuple(order)
+        self._programs = {}
+        self.structure = None if self.own_masks() else dump(piece)
+
+    def piece(self) -> Piece:
+        """The text of the encoding without its masks, with `%{name}` in place of names."""
+        return self._piece
+
+    def own_masks(self) -> tuple[Mask, ...]:
+        """Masks that are part of the encoding: pairs outside them take no part."""
+        return ()
+
+    def own_arguments(self, data: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """The tensors that the arguments of `piece` stand for, in their order."""
+        return tuple([_view(data[name] if name in data else getattr(self, name), view)
+                      for name, view in self._order])
+
+    def arguments(self) -> tuple[torch.Tensor, ...]:
+        """The tensors of the program beyond q, k and v, without those of a call's mask, sink and
+        the like, in order."""
+        if self._data:
+            names = ", ".join(f"{name}=..." for name in self._data)
+            raise InputError(f"{type(self).__name__}: expected the tensors {', '.join(self._data)} "
+                             f"of this call; pass encoding({names}) to pe.attention")
+        return self.all_arguments({})
+
+    def all_arguments(self, data: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """`arguments` with the tensors that a call brings."""
+        return self.own_arguments(data) + self.mask_arguments(data)
+
+    def mask_arguments(self, data: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """The tensors that the masks of the encoding read."""
+        return tuple([value for mask in self.own_masks() for value in mask.arguments()])
+
+    def program(self, mask: Mask | None = None, options: Options = Options()) -> Program:
+        """The program of an attention with this encoding."""
+        key = ("" if mask is None else mask.structure, options)
+        if key not in self._programs:
+            self._programs[key] = self._assemble(mask, options)
+        return self._programs[key]
+
+    def _assemble(self, mask: Mask | None, options: Options) -> Program:
+        pieces = [self.piece()]
+        last = mask.piece() if mask is not None else None
+        if self.own_masks():
+            # The masks of the encoding stand before those of the call, as their tensors do.
+            own = intersect([m.piece() for m in self.own_masks()])
+            operand = own.clauses[0][len("mask("):-1]
+            definitions = own.definitions.replace(operand, "%own_mask")
+            pieces.append(Piece(definitions, (), own.arguments))
+            named = Piece("", ("mask(%own_mask)",))
+            last = named if last is None else intersect([named, last])
+        return assemble(pieces, last, options)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_programs": {}}
+
+    # Other uses
+
+    def forward(self, **data: torch.Tensor) -> Bound:
+        """This encoding with the tensors that a call brings, such as `forgetting(f=f)`."""
+        return Bound(self, data)
+
+    def __add__(self, other: Encoding) -> Encoding:
+        return Sum(self, other) if isinstance(other, Encoding) else NotImplemented
+
+    def bias(self, at: Positions, p: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """The bias in plain PyTorch, of parameters `p`, at positions that broadcast to
+        [batch, heads, queries, keys]."""
+        raise InputError(f"{type(self).__name__}: dense: expected an encoding that adds a bias to "
+                         f"the scores and has it in PyTorch too; this one has none")
+
+    def full_bias(self, at: Positions, data: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """`bias` of this module's parameters and the tensors that a call brings."""
+        names = [name for name, _ in self._order]
+        tensors = {name: data[name] if name in data else getattr(self, name) for name in names}
+        return self.bias(at, {name: tensor.to(at.dtype) if tensor.is_floating_point() else tensor
+                              for name, tensor in tensors.items()})
+
+    def dense(self, q_len: int, k_len: int, *, q_start: int | None = None, k_start: int = 0,
+              batch: int = 1, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+        """The bias as a tensor [batch, heads, q_len, k_len] of plain PyTorch, differentiable; masks
+        are not part of it. Without `q_start` the last query meets the last key."""
+        return _dense(self, {}, q_len, k_len, q_start, k_start, batch, dtype)
+
+    def heads_of(self, data: Mapping[str, torch.Tensor]) -> int:
+        """The heads of a dense bias: 1 if it is the same for any number of them."""
+        return self.heads or 1
+
+    def extra_repr(self) -> str:
+        return f"heads={self.heads}" if self.heads is not None else ""
+
+
+def _dense(encoding: Encoding, data: Mapping[str, torch.Tensor], q_len: int, k_len: int,
+           q_start: int | None, k_start: int, batch: int, dtype: torch.dtype) -> torch.Tensor:
+    first = k_start + k_len - q_len if q_start is None else q_start
+    known = [*data.values(), *encoding.parameters(), *encoding.buffers()]
+    heads = encoding.heads_of(data)
+    at = Positions.of(batch, heads, range(first, first + q_len), range(k_start, k_start + k_len),
+                      dtype, known[0].device if known else None)
+    return encoding.full_bias(at, data).to(dtype).expand(batch, heads, q_len, k_len)
+
+
+def _view(tensor: torch.Tensor, view: str) -> torch.Tensor:
+    if view == "same":
+        return tensor
+    if view == "flat":
+        return tensor.reshape(-1)
+    if view == "number":
+        return tensor.reshape(())
+    return tensor.to(torch.int32)
+
+
+class Sum(Encoding):
+    """Several encodings at once: biases are added, and one of them may turn queries and keys, one
+    may change the score."""
+
+    def __init__(self, *terms: Encoding) -> None:
+        flat = [t for term in terms for t in (term.parts() if isinstance(term, Sum) else (term,))]
+        counts = {t.heads for t in flat if t.heads is not None}
+        if len(counts) > 1:
+            raise InputError(f"+: expected encodings with the same number of heads, found "
+                             f"{' and '.join(map(str, sorted(counts)))}")
+        super().__init__(counts.pop() if counts else None)
+        self.terms = nn.ModuleList(flat)
+        self._data = tuple(dict.fromkeys(name for term in flat for name in term._data))
+        self._set(join([term.piece() for term in flat]), ())
+
+    def parts(self) -> tuple[Encoding, ...]:
+        return tuple(term for term in self.terms if isinstance(term, Encoding))
+
+    def own_masks(self) -> tuple[Mask, ...]:
+        return tuple(mask for term in self.parts() for mask in term.own_masks())
+
+    def own_arguments(self, data: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        return tuple([value for term in self.parts() for value in term.own_arguments(data)])
+
+    def mask_arguments(self, data: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        return tuple([value for term in self.parts() for value in term.mask_arguments(data)])
+
+    def clamp_(self) -> None:
+        for term in self.parts():
+            term.clamp_()
+
+    def reset_parameters(self) -> None:
+        for term in self.parts():
+            term.reset_parameters()
+
+    def heads_of(self, data: Mapping[str, torch.Tensor]) -> int:
+        return max(term.heads_of(data) for term in self.parts())
+
+    def full_bias(self, at: Positions, data: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        first, *rest = [term.full_bias(at, data) for term in self.parts()]
+        return sum(rest, start=first)
+
+
+class Bound:
+    """An encoding with the tensors that one call brings; nothing is copied."""
+
+    def __init__(self, encoding: Encoding, data: Mapping[str, torch.Tensor]) -> None:
+        expected = encoding._data
+        if set(expected) != set(data):
+            raise InputError(f"{type(encoding).__name__}: expected the tensors "
+                             f"{', '.join(expected) or 'none'}, found {', '.join(data) or 'none'}")
+        self.encoding, self.data = encoding, dict(data)
+        self.structure = encoding.structure
+
+    def arguments(self) -> tuple[torch.Tensor, ...]:
+        return self.encoding.all_arguments(self.data)
+
+    def program(self, mask: Mask | None = None, options: Options = Options()) -> Program:
+        return self.encoding.program(mask, options)
+
+    def dense(self, q_len: int, k_len: int, *, q_start: int | None = None, k_start: int = 0,
+              batch: int = 1, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+        """As `Encoding.dense`."""
+        return _dense(self.encoding, self.data, q_len, k_len, q_start, k_start, batch, dtype)

@@ -1,0 +1,47 @@
+"""`param_groups`: what the declarations of parameters mean for an optimiser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from ._module import Encoding
+
+
+class ParamGroups(list[dict[str, Any]]):
+    """Groups for an optimiser of PyTorch, and the bounds of parameters."""
+
+    def __init__(self, groups: list[dict[str, Any]], encodings: list[Encoding]) -> None:
+        super().__init__(groups)
+        self.encodings = encodings
+
+    def clamp_(self) -> None:
+        """Raises numbers below their declared `min` to it."""
+        for encoding in self.encodings:
+            encoding.clamp_()
+
+    def keep(self, optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
+        """Calls `clamp_` after every step of the optimiser, which is returned."""
+        optimizer.register_step_post_hook(lambda *_: self.clamp_())
+        return optimizer
+
+
+def param_groups(model: nn.Module, **options: Any) -> ParamGroups:
+    """The parameters of a model as groups: those that encodings declare without decay have
+    `weight_decay` 0. `options` are those of all groups, such as `lr=3e-4`.
+
+    Bounds are kept by `groups = pe.param_groups(model)` and
+    `groups.keep(torch.optim.AdamW(groups, lr=3e-4))`.
+    """
+    encodings = [module for module in model.modules() if isinstance(module, Encoding)]
+    still = {id(getattr(e, name)) for e in encodings
+             for name, declaration in e.declarations.items() if not declaration.decay}
+    parameters = list(model.parameters())
+    decayed = [p for p in parameters if id(p) not in still]
+    others = [p for p in parameters if id(p) in still]
+    groups = [{"params": decayed, **options}] if decayed else []
+    if others:
+        groups.append({"params": others, **options, "weight_decay": 0.0})
+    return ParamGroups(groups, encodings)

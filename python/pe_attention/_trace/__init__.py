@@ -1,0 +1,8 @@
+"""Formulas in Python, traced by overloaded operators and functions of PyTorch."""
+
+from .emit import Region
+from .graph import REAL, TRUTH, WHOLE, Graph, Place, Source
+from .place import refuse
+from .tracer import trace
+
+__all__ = ["REAL", "TRUTH", "WHOLE", "Graph", "Place", "Region", "Source", "refuse", "trace"]

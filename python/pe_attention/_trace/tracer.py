@@ -1,0 +1,250 @@
+"""Traces a formula: runs it once on values that note what is done with them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from .._errors import CompileError
+from .graph import REAL, TRUTH, WHOLE, Graph, Layers, Node, Place, Source
+from .place import definition, here, refuse
+from .values import Array, Chain, Index, Number, Value
+
+if TYPE_CHECKING:
+    import torch
+
+# Names that mean something else in a program.
+_TAKEN = frozenset({"q", "k", "v", "o", "lse", "seed", "sink", "b", "h", "i", "j", "s"})
+
+
+class Tracer:
+    """The graph that grows, and the tensors that the formula reads from outside."""
+
+    def __init__(self, inputs: Mapping[str, str], names: Mapping[int, str]) -> None:
+        self.graph = Graph(tuple(inputs))
+        self.inputs = {name: Number(self, self.graph.add(Node("input", (), kind, name)), kind)
+                       for name, kind in inputs.items()}
+        self.captured: dict[str, torch.Tensor] = {}
+        # Tensors by id: names in the user's code, and those that the formula itself made, which
+        # are kept so that no id is used twice. True: of numbers alone.
+        self.names = names
+        self.made: dict[int, tuple[torch.Tensor, bool]] = {}
+        self.place: Place | None = None  # of the steps that are made late, for elements of arrays
+
+    # Numbers
+
+    def step(self, op: str, kind: str, *operands: Number, data: Any = None) -> Number:
+        node = Node(op, tuple(n.step for n in operands), kind, data, self.place or here())
+        return Number(self, self.graph.add(node), kind)
+
+    @contextmanager
+    def at(self, place: Place | None) -> Iterator[None]:
+        """Steps are those of the user's code at `place`, unless they are of another place yet."""
+        before, self.place = self.place, self.place or place
+        try:
+            yield
+        finally:
+            self.place = before
+
+    def constant(self, value: bool | int | float) -> Number:
+        kind = TRUTH if isinstance(value, bool) else WHOLE if isinstance(value, int) else REAL
+        if kind == WHOLE and abs(value) > 10**15:
+            raise refuse(f"expected a whole number of at most 10^15, found {value}")
+        return self.step("constant", kind, data=value)
+
+    def real(self, x: Number) -> Number:
+        """The same as a real number; of a truth value 0 or 1."""
+        if x.kind == REAL:
+            return x
+        if x.constant is not None:
+            return self.constant(float(x.constant))
+        return self.step("to_real", REAL, self.whole(x))
+
+    def whole(self, x: Number) -> Number:
+        """A truth value as 0 or 1; real numbers are rounded toward 0."""
+        if x.kind == WHOLE:
+            return x
+        if x.constant is not None:
+            return self.constant(int(x.constant))
+        if x.kind == REAL:
+            return self.step("to_whole", WHOLE, x)
+        return self.step("select", WHOLE, x, self.constant(1), self.constant(0))
+
+    def truth(self, x: Number) -> Number:
+        if x.kind == TRUTH:
+            return x
+        return self.step("ne", TRUTH, x, self.constant(0.0 if x.kind == REAL else 0))
+
+    # Tensors
+
+    def tensor(self, source: Source) -> Array:
+        number = self.graph.source(source)
+
+        def read(index: Index) -> Number:
+            kind = WHOLE if source.kind == TRUTH else source.kind
+            element = self.step("read", kind, *index, data=number)
+            return self.truth(element) if source.kind == TRUTH else element
+
+        return Array(self, source.shape, source.kind, read, number, source.name)
+
+    def flat(self, array: Array) -> Array:
+        """A weight [n, 1] as [n]."""
+        assert array.source is not None
+        source = self.graph.sources[array.source]
+        flat = Source(source.name, source.shape[:1], source.kind, source.per_head,
+                      source.captured, True)
+        return self.tensor(flat)
+
+    def lift(self, value: Any) -> Number | Array:
+        """A value of a formula as a traced one."""
+        if isinstance(value, (Number, Array)):
+            return value
+        if isinstance(value, (bool, int, float)):
+            return self.constant(value)
+        import torch
+
+        if isinstance(value, torch.Tensor):
+            return self.capture(value)
+        if hasattr(value, "item") and getattr(value, "shape", None) == ():  # a number of NumPy
+            return self.constant(value.item())
+        raise refuse(f"expected a number or a tensor, found {type(value).__name__}")
+
+    def capture(self, tensor: torch.Tensor) -> Number | Array:
+        """A tensor of the user's code as a tensor that the program reads."""
+        if id(tensor) in self.made:
+            if not self.made[id(tensor)][1]:
+                raise refuse("this tensor was computed inside the formula from another one, by "
+                             "a function that has no counterpart; compute it before, or index the "
+                             "other tensor and compute with the number")
+            if tensor.numel() == 1:
+                return self.constant(tensor.item())
+        if tensor.is_complex() or tensor.is_quantized or tensor.is_sparse:
+            raise refuse(f"expected a dense tensor of real or whole numbers, found "
+                         f"{tensor.dtype}, {tensor.layout}")
+        for name, known in self.captured.items():
+            if known is tensor:
+                break
+        else:
+            name = self._name(tensor)
+            self.captured[name] = tensor
+        kind = (REAL if tensor.is_floating_point() else
+                TRUTH if str(tensor.dtype) == "torch.bool" else WHOLE)
+        return self.tensor(Source(name, tuple(tensor.shape), kind, captured=True))
+
+    def _name(self, tensor: torch.Tensor) -> str:
+        name = re.sub(r"\W", "_", self.names.get(id(tensor), ""))
+        if not name or name[0].isdigit() or name.startswith("d_"):
+            name = f"captured_{name}".rstrip("_")
+        taken = {s.name for s in self.graph.sources} | _TAKEN | set(self.captured)
+        candidate, count = name, 0
+        while candidate in taken:
+            count += 1
+            candidate = f"{name}_{count}"
+        return candidate
+
+    # Networks
+
+    def network(self, chain: Chain, index: Number) -> Number:
+        """Output `index` of a network of one number."""
+        *hidden, last = [*chain.activations, "identity"][:len(chain.layers)]
+        kinds = set(hidden)
+        if len(kinds) > 1:
+            raise refuse(f"expected one activation behind all hidden layers of a network, found "
+                         f"{', '.join(sorted(kinds))}")
+        rows = chain.shape[0]
+        if rows > 1 and not index.is_input("h"):
+            raise refuse(f"expected [h], one output of the network per head, or a network with one "
+                         f"output, found another index of its {rows} outputs")
+        sources: list[int] = []
+        for depth, (weight, bias) in enumerate(chain.layers):
+            array = self.flat(weight) if depth == 0 else weight
+            assert array.source is not None and bias.source is not None
+            sources += [array.source, bias.source]
+        layers = Layers(tuple(sources), kinds.pop() if kinds else "identity", last)
+        return self.step("mlp", REAL, self.real(chain.x), self.inputs["h"], data=layers)
+
+
+def names_of(function: Callable[..., Any]) -> dict[int, str]:
+    """Names of the tensors that a function sees, by id; attributes of objects it sees as well."""
+    import torch
+
+    found: dict[int, str] = {}
+
+    def note(name: str, value: Any) -> None:
+        if isinstance(value, torch.Tensor):
+            found.setdefault(id(value), name)
+        elif isinstance(value, torch.nn.Module):
+            for key, tensor in [*value.named_parameters(), *value.named_buffers()]:
+                found.setdefault(id(tensor), f"{name}_{key}")
+        elif not isinstance(value, type) and hasattr(value, "__dict__") and not callable(value):
+            for key, tensor in vars(value).items():
+                if isinstance(tensor, torch.Tensor):
+                    found.setdefault(id(tensor), key)
+
+    owner = getattr(function, "__self__", None)
+    plain = inspect.unwrap(getattr(function, "__func__", function))
+    code = getattr(plain, "__code__", None)
+    if code is not None:
+        for name, cell in zip(code.co_freevars, plain.__closure__ or (), strict=True):
+            try:
+                note(name, cell.cell_contents)
+            except ValueError:  # a cell that is empty yet
+                continue
+        for name in code.co_names:
+            note(name, plain.__globals__.get(name))
+        for name, default in zip(reversed(code.co_varnames[:code.co_argcount]),
+                                 reversed(plain.__defaults__ or ())):
+            note(name, default)
+    note("self", owner)
+    return found
+
+
+def trace(function: Callable[..., Any], inputs: Mapping[str, str],
+          parameters: Mapping[str, Source] | None = None, *, truth: bool = False,
+          into: Tracer | None = None) -> tuple[Tracer, int]:
+    """The steps of `function` over numbers `inputs` (name: kind) and tensors `parameters`, and the
+    number of its result: a truth value with `truth`, else a real number. `into` is a tracer of
+    another function, whose inputs and captured tensors are shared."""
+    from .functions import watch
+
+    names = names_of(function)
+    tracer = into or Tracer(inputs, names)
+    tracer.names = {**tracer.names, **names}
+    tensors = {name: tracer.tensor(source) for name, source in (parameters or {}).items()}
+    with watch(tracer):
+        result = function(*(tracer.inputs[name] for name in inputs), **tensors)
+    place = definition(function)
+    tracer.graph.place = tracer.graph.place or place
+    return tracer, _result(tracer, result, truth, place)
+
+
+def _result(tracer: Tracer, result: Any, truth: bool, place: Place | None) -> int:
+    """The step of what a function gave."""
+    wanted = "truth value" if truth else "number"
+    if isinstance(result, tuple) or result is None:
+        found = "None" if result is None else "a tuple"
+        raise refuse(f"the formula gives {found}; expected a {wanted}", place)
+    try:
+        with tracer.at(place):
+            number = tracer.lift(result)
+            number = number.only() if isinstance(number, Array) else number
+            if number.kind == REAL and truth:
+                raise refuse("expected a truth value, as in j <= i; found a real number", place)
+            return (tracer.truth(number) if truth else tracer.real(number)).step
+    except CompileError as error:
+        raise refuse(f"the formula gives no {wanted}: {error.message}", place) from None
+
+
+def constant_as_f32(value: float) -> float:
+    """The f32 nearest to a number."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+__all__ = ["Tracer", "Value", "constant_as_f32", "trace"]

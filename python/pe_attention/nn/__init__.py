@@ -1,0 +1,14 @@
+"""Encodings as modules: what `pe.attention` takes as `encoding`."""
+
+from ._biases import (ALiBi, Forgetting, KerpleLog, KerplePower, KeyBias, RelativeTable, Sandwich,
+                      T5)
+from ._content import MusicTransformer, Shaw, TransformerXL
+from ._embeddings import Algebraic, Binary, Learned, Mixture, Sinusoidal
+from ._fire import FIRE, ClampedFIRE
+from ._rotations import RSE, RoPE, RotationTable
+from ._scores import AttentionSink, LengthScale, NoPE, Positions, Softcap, StickBreaking
+
+__all__ = ["ALiBi", "Algebraic", "AttentionSink", "Binary", "ClampedFIRE", "FIRE", "Forgetting",
+           "KerpleLog", "KerplePower", "KeyBias", "Learned", "LengthScale", "Mixture",
+           "MusicTransformer", "NoPE", "Positions", "RSE", "RelativeTable", "RoPE", "RotationTable",
+           "Sandwich", "Shaw", "Sinusoidal", "Softcap", "StickBreaking", "T5", "TransformerXL"]

@@ -1,0 +1,111 @@
+"""Rotations of queries and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .._declare import per_head
+from .._errors import InputError
+from .._module import Encoding
+
+# The numbers of each kind of scaling that have to be there, and those that may.
+_SCALINGS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "linear": (("factor",), ()),
+    "ntk": (("factor",), ()),
+    "dynamic_ntk": (("factor", "original_length"), ()),
+    "yarn": (("factor", "original_length"), ("beta_fast", "beta_slow")),
+    "llama3": (("factor", "original_length"), ("low", "high")),
+}
+
+
+def _scaling(scaling: Mapping[str, float | str]) -> str:
+    """The attribute of a rotation: {"kind": "yarn", "factor": 4.0, "original_length": 2048}."""
+    given = dict(scaling)
+    kind = str(given.pop("kind", ""))
+    if kind not in _SCALINGS:
+        raise InputError(f"scaling: expected a kind, one of {', '.join(_SCALINGS)}, as in "
+                         f"{{'kind': 'ntk', 'factor': 4.0}}; found {kind!r}")
+    needed, others = _SCALINGS[kind]
+    if set(needed) - set(given) or set(given) - {*needed, *others}:
+        raise InputError(f"scaling: expected {', '.join(needed)}"
+                         f"{' and perhaps ' + ', '.join(others) if others else ''} of kind {kind}, "
+                         f"found {', '.join(given) or 'none'}")
+    parts = [kind]
+    for name in (*needed, *others):
+        if name in given:
+            number = float(given[name])
+            parts.append(f"{name} = {int(number) if name == 'original_length' else number!r}")
+    return f"scaling = #pe.rope_scaling<{', '.join(parts)}>"
+
+
+def rotary(base: float | None, interleaved: bool, rotary_dims: int | None,
+           scaling: Mapping[str, float | str] | None) -> str:
+    """The attributes of `pe.rotary`."""
+    parts: list[str] = []
+    if base is not None:
+        if not base > 1:
+            raise InputError(f"base: expected a number above 1, found {base}")
+        parts.append(f"base = {float(base)!r}")
+    if interleaved:
+        parts.append("interleaved = true")
+    if rotary_dims is not None:
+        parts.append(f"rotary_dims = {rotary_dims}")
+    if scaling is not None:
+        parts.append(_scaling(scaling))
+    return f" {{{', '.join(parts)}}}" if parts else ""
+
+
+class RoPE(Encoding):
+    """Rotates pairs of dims of queries and keys by angles i base^(-2 n / dims).
+
+    The pairs are (n, n + dims / 2), neighbours with `interleaved`. `rotary_dims` are the first dims
+    that are turned, all without it. `scaling` is one for longer texts, such as {"kind": "yarn",
+    "factor": 4.0, "original_length": 2048}, of the kinds linear, ntk, dynamic_ntk, yarn and llama3.
+    `learned` makes the base a parameter of each of `heads` heads.
+    """
+
+    def __init__(self, base: float = 10000.0, *, interleaved: bool = False,
+                 rotary_dims: int | None = None, scaling: Mapping[str, float | str] | None = None,
+                 heads: int | None = None, learned: bool = False) -> None:
+        super().__init__(heads)
+        self.settings = rotary(None if learned else base, interleaved, rotary_dims, scaling)
+        operand = ""
+        if learned:
+            self.declare("base", per_head(float(base), min=2.0))
+            operand = " %{base} : tensor<?xf32>"
+        self.define(f"%{{rotation}} = pe.rotary{operand}{self.settings}", "rotate(%{rotation})")
+
+    def extra_repr(self) -> str:
+        return self.settings.strip(" {}")
+
+
+class RotationTable(Encoding):
+    """Rotates queries and keys by cosines and sines [positions, dims / 2] that a call brings, with
+    gradients: `encoding(cos=cos, sin=sin)`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        table = "tensor<?x?xf32>"
+        self.define(f"%{{rotation}} = pe.rotation_table %{{cos}}, %{{sin}} : {table}, {table}",
+                    "rotate(%{rotation})", data={"cos": (table, ""), "sin": (table, "")})
+
+
+class RSE(Encoding):
+    """Rotary stick-breaking: the weights of `StickBreaking`, a decay -decay_h (i - j), a rotation.
+
+    With `bidirectional` the mean of a pass over earlier and one over later keys, under no mask.
+    """
+
+    def __init__(self, heads: int, *, base: float = 10000.0, bidirectional: bool = False,
+                 scaling: Mapping[str, float | str] | None = None) -> None:
+        super().__init__(heads)
+        self.declare("decay", per_head(0.01))
+        coordinate = "pe.distance" if bidirectional else "pe.relative"
+        clauses = ["bias(%{bias})", "rotate(%{rotation})",
+                   "normalizer = #pe.normalizer<stick_breaking>"]
+        if bidirectional:
+            clauses.append("direction = #pe.direction<both>")
+        self.define(f"%{{difference}} = {coordinate}\n"
+                    f"%{{bias}} = pe.linear %{{difference}} slope(%{{decay}} : tensor<?xf32>) "
+                    f"{{factor = -1.0}}\n"
+                    f"%{{rotation}} = pe.rotary{rotary(base, False, None, scaling)}", *clauses)

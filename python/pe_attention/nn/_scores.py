@@ -1,0 +1,87 @@
+"""What becomes of scores: functions of them, sinks, other normalisers, other positions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+
+from .._declare import Declaration
+from .._dense import Positions as At
+from .._errors import InputError
+from .._module import Encoding
+
+
+class NoPE(Encoding):
+    """No positional encoding: the mask alone says where tokens are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.define("")
+
+    def bias(self, at: At, p: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        return torch.zeros((1, 1, 1, 1), dtype=at.dtype)
+
+
+class Softcap(Encoding):
+    """cap tanh(s / cap) in place of the score s."""
+
+    def __init__(self, cap: float = 30.0) -> None:
+        super().__init__()
+        if not cap > 0:
+            raise InputError(f"cap: expected a number above 0, found {cap}")
+        text = f"{cap:g}"
+        self.define(f'%{{s}} = pe.score_fn expr "{text} * tanh(s / {text})"', "score(%{s})")
+
+
+class LengthScale(Encoding):
+    """s log(1 + i) g_h in place of the score s: attention stays as sharp at greater lengths."""
+
+    def __init__(self, heads: int) -> None:
+        super().__init__(heads)
+        self.declare("g", Declaration(("heads",), 1.0, decay=True))
+        self.define('%{s} = pe.score_fn(%{g} : tensor<?xf32>) expr "s * log(1 + i) * ${g}[h]"',
+                    "score(%{s})")
+
+
+class AttentionSink(Encoding):
+    """A learned logit per head that joins each row's denominator and has no value."""
+
+    def __init__(self, heads: int) -> None:
+        super().__init__(heads)
+        self.declare("sink", Declaration(("heads",), 0.0, decay=True))
+        self.define("", "sink(%{sink} : tensor<?xf32>)")
+
+
+class StickBreaking(Encoding):
+    """Stick-breaking in place of softmax: from the query backward, each key takes its share
+    sigmoid(s) of what is left.
+
+    `attend_current` lets the query's own key take part, `remainder` gives what is left to the
+    query's own value, `bidirectional` takes the mean of a pass over earlier and one over later
+    keys.
+    """
+
+    def __init__(self, *, attend_current: bool = False, remainder: bool = False,
+                 bidirectional: bool = False) -> None:
+        super().__init__()
+        clauses = ["normalizer = #pe.normalizer<stick_breaking>"]
+        if attend_current:
+            clauses.append("attend_current")
+        if remainder:
+            clauses.append("remainder = #pe.remainder<value>")
+        if bidirectional:
+            clauses.append("direction = #pe.direction<both>")
+        self.define("", *clauses)
+
+
+class Positions(Encoding):
+    """Positions that a call brings, whole numbers q_pos [batch, queries] and k_pos [batch, keys]
+    in place of those that count from the starts: `(alibi + Positions())(q_pos=..., k_pos=...)`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        rows = "tensor<?x?xi32>"
+        self.define("", f"positions(%{{q_pos}}, %{{k_pos}} : {rows}, {rows})",
+                    data={"q_pos": (rows, ""), "k_pos": (rows, "")})
+

@@ -1,0 +1,196 @@
+"""Mistakes in formulas: the error stands at the line and column, and says what to write."""
+
+import inspect
+import math
+
+import numpy
+import pytest
+import torch
+
+import pe_attention as pe
+
+TABLE = torch.rand(3, 5)
+SLOPES = torch.rand(3)
+
+
+def refused(make, text, at):
+    """That `make` is refused with `text`, at the line of this file where `at` is written in it."""
+    with pytest.raises(pe.CompileError, match=text) as caught:
+        make()
+    error = caught.value
+    lines, first = inspect.getsourcelines(make)
+    number = next(n for n, line in enumerate(lines) if at in line)
+    assert error.file == __file__
+    assert (error.line, error.column) == (first + number, lines[number].index(at) + 1), str(error)
+    assert str(error).startswith(f"{__file__}:{error.line}:{error.column}: ")
+
+
+def test_if_on_a_position():
+    def make():
+        @pe.bias
+        def wrong(b, h, i, j):
+            if i - j > 4:
+                return i
+            return j
+
+    def call():
+        @pe.bias
+        def wrong(b, h, i, j):
+            if i - j > 4:
+                return i
+            return j
+
+        wrong(heads=1)
+
+    make()  # nothing is traced before the encoding is made
+    refused(call, r"write torch\.where\(condition, a, b\)", "i - j > 4")
+
+
+def test_and_between_conditions():
+    def call():
+        pe.mask(lambda b, h, i, j: j <= i and i - j < 4)
+
+    refused(call, r"write .*&, \| and ~", "j <= i and")
+
+
+def test_math_function():
+    def call():
+        @pe.bias
+        def wrong(b, h, i, j):
+            return math.exp(i - j)
+
+        wrong(heads=1)
+
+    refused(call, r"math\.exp needs a number that is known now; write torch\.exp", "math.exp(")
+
+
+def test_numpy_function():
+    def call():
+        @pe.bias
+        def wrong(b, h, i, j):
+            return 2 * numpy.exp(i - j)
+
+        wrong(heads=1)
+
+    refused(call, r"numpy\.exp cannot take a traced number; write torch\.exp", "numpy.exp(")
+
+
+def test_bool_float_and_index():
+    def truth():
+        pe.bias(lambda b, h, i, j: bool(i))(1)
+
+    def number():
+        pe.bias(lambda b, h, i, j: float(i))(1)
+
+    def bound():
+        pe.bias(lambda b, h, i, j: sum(range(i)))(1)
+
+    refused(truth, "no value while the formula is traced", "bool(i)")
+    refused(number, r"float\(\) needs a number that is known now", "float(i)")
+    refused(bound, "an index or a bound of range", "range(i)")
+
+
+def test_unknown_functions():
+    def near():
+        pe.bias(lambda b, h, i, j: torch.sinc(i - j))(1)
+
+    def far():
+        pe.bias(lambda b, h, i, j: torch.cumsum(i, 0))(1)
+
+    def computed():
+        pe.bias(lambda b, h, i, j: torch.cumsum(SLOPES, 0)[h])(1)
+
+    refused(near, r"sinc has no counterpart in a formula.*did you mean sin", "torch.sinc(")
+    refused(far, r"cumsum has no counterpart", "torch.cumsum(")
+    refused(computed, "computed inside the formula from another one", "torch.cumsum(")
+
+
+def test_indices():
+    def real():
+        pe.bias(lambda b, h, i, j: TABLE[h, i / 2])(3)
+
+    def many():
+        pe.bias(lambda b, h, i, j: SLOPES[h, i])(3)
+
+    def beyond():
+        pe.bias(lambda b, h, i, j: TABLE[h, 5])(3)
+
+    refused(real, r"expected a whole number as index 1 of .*write \.long\(\)", "TABLE[")
+    refused(many, r"expected at most 1 indices of <SLOPES of shape \[3\]>, found 2", "SLOPES[")
+    refused(beyond, "expected an index from -5 to 4 on axis 1", "TABLE[")
+
+
+def test_results():
+    def tensor():
+        @pe.bias
+        def wrong(b, h, i, j):
+            return SLOPES
+
+        wrong(heads=3)
+
+    def nothing():
+        @pe.bias
+        def wrong(b, h, i, j):
+            i + j
+
+        wrong(heads=3)
+
+    refused(tensor, r"found SLOPES of shape \[3\]; index it, as in SLOPES\[h\]", "@pe.bias")
+    refused(nothing, "the formula gives None; expected a number", "@pe.bias")
+
+
+def test_declarations():
+    def missing():
+        @pe.bias
+        def wrong(b, h, i, j, tau):
+            return tau[h]
+
+    def unknown():
+        @pe.bias(tua=pe.per_head(1.0))
+        def wrong(b, h, i, j, tau):
+            return tau[h]
+
+    def no_declaration():
+        @pe.bias(tau=16.0)
+        def wrong(b, h, i, j, tau):
+            return tau[h]
+
+    for make in (missing, unknown):
+        refused(make, r"expected a function of .*found one of \(b, h, i, j, tau\)", "@pe.bias")
+    refused(no_declaration, r"tau: expected pe\.per_head", "@pe.bias")
+    with pytest.raises(pe.InputError, match="init: expected a number, a list of numbers, 'linear'"):
+        pe.per_head("gaussian(1)")
+    with pytest.raises(pe.InputError, match="tau: heads: expected a number"):
+        pe.bias(tau=pe.per_head(1.0))(lambda b, h, i, j, tau: tau[h])()
+    with pytest.raises(pe.InputError, match="tau: expected 3 numbers, found 2"):
+        pe.bias(tau=pe.per_head([1.0, 2.0]))(lambda b, h, i, j, tau: tau[h])(3)
+
+
+def test_networks():
+    wide, narrow = torch.rand(4, 2), torch.rand(4, 1)
+
+    def inputs():
+        pe.bias(lambda b, h, i, j: torch.nn.functional.linear(i, wide)[h])(4)
+
+    def outputs():
+        pe.bias(lambda b, h, i, j: torch.nn.functional.linear(i, narrow)[i])(4)
+
+    refused(inputs, r"expected a weight \[outputs, 1\], found \[4, 2\]", "torch.nn.fun")
+    refused(outputs, r"expected \[h\], one output of the network per head", "torch.nn.fun")
+
+
+def test_compiler_errors_stand_at_the_line():
+    """What only the compiler refuses is said at the user's line too."""
+
+    def call():
+        encoding = pe.bias(lambda b, h, i, j: TABLE[h, 0] + h)(3)
+        text = encoding.program().text
+        place = text[text.index("arith.addf"):].split("loc(")[1].split(")")[0]
+        raise pe.CompileError("placed", *_parts(place))
+
+    refused(call, "placed", "TABLE[h, 0] + h")
+
+
+def _parts(place):
+    file, line, column = place.rsplit(":", 2)
+    return file.strip('"'), int(line), int(column)

@@ -1,0 +1,112 @@
+"""pe.score_mod and pe.from_flex: functions in FlexAttention's order."""
+
+import pytest
+import torch
+
+import pe_attention as pe
+
+from dense_attention import compare, inputs, scores, weigh
+
+SLOPES = torch.tensor([0.5, 0.25, 0.125], requires_grad=True)
+TABLE = torch.randn(3, 12, generator=torch.Generator().manual_seed(1)).requires_grad_()
+TABLE_2D = torch.randn(23, 23, generator=torch.Generator().manual_seed(2)).requires_grad_()
+GAIN = torch.tensor([1.0, 0.8, 1.3], requires_grad=True)
+INDEX = torch.tensor([0, 2, 1])
+INFINITY = float("inf")
+
+# Name: function, tensors with gradients, and the clauses that its program has.
+CASES = {
+    "relative": (lambda s, b, h, q, k: s + 0.1 * (k - q), [], {"bias"}),
+    "alibi": (lambda s, b, h, q, k: s + SLOPES[h] * (k - q), [SLOPES], {"bias"}),
+    "minus": (lambda s, b, h, q, k: s - SLOPES[h] * (q - k) + TABLE[h, (q - k).clamp(0, 11)],
+              [SLOPES, TABLE], {"bias"}),
+    "table": (lambda s, b, h, q, k: TABLE[h, (q - k).clamp(0, 11)] + s, [TABLE], {"bias"}),
+    "table_2d": (lambda s, b, h, q, k: s + TABLE_2D[q, k], [TABLE_2D], {"bias"}),
+    "indirect": (lambda s, b, h, q, k: s + SLOPES[INDEX[h]] * (k - q), [SLOPES], {"bias"}),
+    "softcap": (lambda s, b, h, q, k: 20 * torch.tanh(s / 20), [], {"score"}),
+    "multiplied": (lambda s, b, h, q, k: s * GAIN[h], [GAIN], {"score"}),
+    "multiplied_and_added": (lambda s, b, h, q, k: s * GAIN[h] - SLOPES[h] * (q - k),
+                             [GAIN, SLOPES], {"score", "bias"}),
+    "causal": (lambda s, b, h, q, k: torch.where(q >= k, s, -INFINITY), [], {"mask"}),
+    "window": (lambda s, b, h, q, k: torch.where(q - k > 5, -INFINITY,
+                                                 torch.where(q >= k, s + SLOPES[h] * k, -INFINITY)),
+               [SLOPES], {"mask", "bias"}),
+    "branches": (lambda s, b, h, q, k: torch.where(q - k < 3, s, s - SLOPES[h]), [SLOPES],
+                 {"bias"}),
+    "everything": (lambda s, b, h, q, k: torch.where(
+        q >= k, 20 * torch.tanh(s / 20) - SLOPES[h] * (q - k), -INFINITY), [SLOPES],
+        {"mask", "score", "bias"}),
+}
+
+
+def positions():
+    return (torch.zeros(1, 1, 1, 1, dtype=torch.int64), torch.arange(3).reshape(1, -1, 1, 1),
+            torch.arange(4, 23).reshape(-1, 1), torch.arange(23).reshape(1, -1))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_score_mods(name):
+    """Structure, output and gradients of q, k, v and captured tensors."""
+    function, captured, clauses = CASES[name]
+    encoding = pe.from_flex(function)
+    text = encoding.program().text
+    assert {c for c in ("bias", "score", "mask") if f" {c}(" in text} == clauses
+    q, k, v, d_o = inputs(2, 3, 19, 23, 16)
+    s = scores(q, k)
+    new = function(s, *positions())
+    assert torch.allclose(encoding.score(s), new, atol=1e-6)
+    expected = weigh(new, v, new > -INFINITY)
+    o = pe.attention(q, k, v, encoding)
+    compare(o, expected, [q, k, v, *captured], d_o, 2e-5)
+
+
+def test_mask_mod():
+    """A mask_mod beside a score_mod, both with captured tensors, under another mask and a sink."""
+    document = torch.tensor([[0] * 10 + [1] * 13, [0] * 5 + [1] * 18])
+    sink = torch.zeros(3, requires_grad=True)
+    encoding = pe.from_flex(CASES["minus"][0],
+                            lambda b, h, q, k: document[b, q] == document[b, k])
+    b, h, i, j = positions()
+    b = torch.arange(2).reshape(-1, 1, 1, 1)
+    allowed = (document[b, i] == document[b, j]) & (j <= i)
+    q, k, v, d_o = inputs(2, 3, 19, 23, 16)
+    new = CASES["minus"][0](scores(q, k), b, h, i, j).masked_fill(~allowed, -INFINITY)
+    logit = sink.double().reshape(1, 3, 1, 1).expand(2, 3, 19, 1)
+    p = torch.softmax(torch.cat([new, logit], -1), -1)[..., :-1]
+    o = pe.attention(q, k, v, encoding, mask=pe.causal, sink=sink)
+    compare(o, p @ v.double(), [q, k, v, SLOPES, TABLE, sink], d_o, 2e-5)
+    only = pe.from_flex(mask_mod=lambda b, h, q, k: q >= k)
+    assert torch.equal(pe.attention(q, k, v, only), pe.attention(q, k, v, mask=pe.causal))
+
+
+def test_score_mod_with_parameters():
+    @pe.score_mod(gain=pe.per_head(1.0), cap=pe.scalar(20.0, min=1.0))
+    def capped(score, b, h, q, kv, gain, cap):
+        return cap * torch.tanh(score * gain[h] / cap) - 0.1 * (q - kv)
+
+    encoding = capped(heads=3)
+    q, k, v, d_o = inputs(1, 3, 19, 23, 16)
+    new = encoding.score(scores(q, k))
+    allowed = torch.arange(23)[None] <= torch.arange(4, 23)[:, None]
+    compare(pe.attention(q, k, v, encoding, mask=pe.causal), weigh(new, v, allowed),
+            [q, k, v, encoding.gain, encoding.cap], d_o, 2e-5)
+
+
+def test_modules_and_methods():
+    """Parameters of a module that the function belongs to are found, named and trained."""
+
+    class Layer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.slopes = torch.nn.Parameter(torch.rand(3))
+
+        def score(self, score, b, h, q_idx, kv_idx):
+            return score - self.slopes[h] * (q_idx - kv_idx)
+
+    layer = Layer()
+    encoding = pe.from_flex(layer.score, heads=3)
+    q, k, v, d_o = inputs(1, 3, 9, 9, 16)
+    pe.attention(q, k, v, encoding, mask=pe.causal).backward(d_o)
+    assert layer.slopes.grad is not None and layer.slopes.grad.abs().min() > 0
+    with pytest.raises(pe.InputError, match="expected score_mod, mask_mod or both, found neither"):
+        pe.from_flex()

@@ -1,0 +1,95 @@
+"""pe.from_mlir: encodings from programs in the pe dialect."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import pe_attention as pe
+
+from dense_attention import compare, inputs, softmax_attention
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "encodings"
+CAUSAL = torch.arange(23)[None] <= torch.arange(4, 23)[:, None]
+
+TEXT = """
+!qkv = tensor<?x?x?x?xf32>
+func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+                     %amp: tensor<?xf32> {pe.name = "amp", pe.init = "normal(1)"},  // per head
+                     %0: tensor<f32> {pe.name = "rate", pe.init = 0.25, pe.min = 0.1})
+    -> (!qkv {pe.name = "o"}) {
+  %d = pe.bias_fn(%amp, %0 : tensor<?xf32>, tensor<f32>) {
+  ^bb0(%b: index, %h: index, %i: index, %j: index, %a: tensor<?xf32>, %r: tensor<f32>):
+    %x = pe.read %a[%h] : tensor<?xf32>
+    %y = pe.read %r[] : tensor<f32>
+    %z = arith.mulf %x, %y : f32
+    %s = arith.subi %i, %j : index
+    %w = arith.index_cast %s : index to i64
+    %f = arith.sitofp %w : i64 to f32
+    %result = arith.mulf %z, %f : f32
+    pe.yield %result : f32
+  }
+  %window = pe.sliding_window {left = 9}
+  %o = pe.attention %q, %k, %v bias(%d) mask(%window) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+"""
+
+
+def test_text():
+    """Parameters by their attributes; the text's mask holds beside that of a call."""
+    encoding = pe.from_mlir(TEXT, heads=3)
+    assert encoding.amp.shape == (3,) and torch.equal(encoding.rate, torch.tensor([0.25]))
+    q, k, v, d_o = inputs(2, 3, 19, 23, 16)
+    difference = torch.arange(4, 23)[:, None] - torch.arange(23)[None]
+    for mask, allowed in ((None, difference < 9), (pe.causal, (difference < 9) & CAUSAL)):
+        bias = (encoding.amp.double() * encoding.rate.double()).reshape(3, 1, 1) * difference
+        o = pe.attention(q, k, v, encoding, mask=mask)
+        compare(o, softmax_attention(q, k, v, bias, allowed),
+                [q, k, v, encoding.amp, encoding.rate], d_o, 2e-5)
+    with torch.no_grad():
+        encoding.rate.fill_(-1.0)
+    encoding.clamp_()
+    assert torch.equal(encoding.rate, torch.tensor([0.1]))
+    assert encoding.program().text == TEXT  # so that errors stand at its lines
+
+
+def test_files_and_sums():
+    """A file, a formula in it whose captures get other names, joined with another encoding."""
+    table = pe.from_mlir(EXAMPLES / "relative_table.mlir", heads=3)
+    both = table + pe.nn.ALiBi(3, learned=True)
+    q, k, v, d_o = inputs(2, 3, 19, 23, 16)
+    difference = torch.arange(4, 23)[:, None] - torch.arange(23)[None]
+    bias = table.table.double()[difference.clamp(-128, 128) + 128].permute(2, 0, 1) + \
+        both.terms[1].dense(19, 23, dtype=torch.float64)
+    o = pe.attention(q, k, v, both)
+    compare(o, softmax_attention(q, k, v, bias, CAUSAL),
+            [q, k, v, table.table, both.terms[1].slopes], d_o, 2e-5)
+
+
+def test_tensors_of_a_call():
+    """Arguments without a first value are given to every call; of masks too."""
+    padding = pe.from_mlir(EXAMPLES / "key_padding.mlir")
+    length = torch.tensor([11, 23], dtype=torch.int32)
+    q, k, v, d_o = inputs(2, 3, 19, 23, 16)
+    allowed = CAUSAL & (torch.arange(23) < length.reshape(2, 1, 1, 1))
+    compare(pe.attention(q, k, v, padding(kv_len=length)), softmax_attention(q, k, v, 0, allowed),
+            [q, k, v], d_o, 2e-5)
+    with pytest.raises(pe.InputError, match="expected the tensors kv_len of this call"):
+        pe.attention(q, k, v, padding)
+    with pytest.raises(pe.InputError, match="expected the tensors kv_len, found f"):
+        padding(f=length)
+
+
+def test_refused_texts():
+    with pytest.raises(pe.CompileError, match="missing.mlir: from_mlir: cannot read it"):
+        pe.from_mlir("missing.mlir")
+    with pytest.raises(pe.CompileError, match="one function with one pe.attention, found 1 func"):
+        pe.from_mlir(EXAMPLES / "fire_shared.mlir")
+    with pytest.raises(pe.InputError, match="amp: heads: expected a number"):
+        pe.from_mlir(TEXT)
+    q, k, v, _ = inputs(1, 3, 9, 9, 16)
+    broken = pe.from_mlir(TEXT.replace("left = 9", "left = 0"), heads=3)
+    with pytest.raises(pe.CompileError, match="expected left to be at least 1, found 0") as caught:
+        pe.attention(q, k, v, broken)
+    assert caught.value.line == 1 + TEXT[:TEXT.index("pe.sliding_window")].count("\n")

@@ -1,0 +1,307 @@
+"""pe.nn: each class has the program of its example file, and values and gradients of PyTorch."""
+
+import copy
+import os
+import pickle
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+
+import pe_attention as pe
+from pe_attention import nn
+
+from dense_attention import compare, inputs, softmax_attention
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "encodings"
+WINDOW = pe.causal & pe.sliding_window(128)
+
+# Which encoding and mask say what an example file says.
+FILES = {
+    "alibi": (lambda: nn.ALiBi(2), pe.causal),
+    "alibi_bidirectional": (lambda: nn.ALiBi(2), None),
+    "alibi_learned": (lambda: nn.ALiBi(2, learned=True), pe.causal),
+    "attention_sink": (lambda: nn.AttentionSink(2), pe.causal),
+    "cross_attention": (nn.NoPE, None),
+    "fire": (lambda: nn.FIRE(2), pe.causal),
+    "fire_2x32": (lambda: nn.FIRE(2, hidden=(32, 32)), pe.causal),
+    "fire_bidirectional": (lambda: nn.FIRE(2), None),
+    "fire_clamped": (lambda: nn.ClampedFIRE(2), pe.causal),
+    "fire_final_activation": (lambda: nn.FIRE(2, final_activation="relu"), pe.causal),
+    "fire_fixed_threshold": (lambda: nn.FIRE(2, threshold="fixed"), pe.causal),
+    "fire_gelu": (lambda: nn.FIRE(2, activation="gelu"), pe.causal),
+    "fire_linear": (lambda: nn.FIRE(2, hidden=()), pe.causal),
+    "fire_no_log": (lambda: nn.FIRE(2, log=False, threshold="none"), pe.causal),
+    "fire_no_threshold": (lambda: nn.FIRE(2, threshold="none"), pe.causal),
+    "fire_tanh": (lambda: nn.FIRE(2, activation="tanh"), pe.causal),
+    "forgetting": (nn.Forgetting, pe.causal),
+    "kerple_log": (lambda: nn.KerpleLog(2), pe.causal),
+    "kerple_power": (lambda: nn.KerplePower(2), pe.causal),
+    "key_bias": (nn.KeyBias, pe.causal),
+    "music_transformer": (lambda: nn.MusicTransformer(16), pe.causal),
+    "nope": (nn.NoPE, pe.causal),
+    "relative_table": (lambda: nn.RelativeTable(2), pe.causal),
+    "rope": (nn.RoPE, pe.causal),
+    "rope_bidirectional": (nn.RoPE, None),
+    "rope_dynamic_ntk": (lambda: nn.RoPE(scaling={"kind": "dynamic_ntk", "factor": 4.0,
+                                                  "original_length": 2048}), pe.causal),
+    "rope_interleaved": (lambda: nn.RoPE(interleaved=True), pe.causal),
+    "rope_llama3": (lambda: nn.RoPE(scaling={"kind": "llama3", "factor": 8.0, "low": 1.0,
+                                             "high": 4.0, "original_length": 8192}), pe.causal),
+    "rope_ntk": (lambda: nn.RoPE(scaling={"kind": "ntk", "factor": 4.0}), pe.causal),
+    "rope_partial": (lambda: nn.RoPE(rotary_dims=8), pe.causal),
+    "rope_per_head": (lambda: nn.RoPE(heads=2, learned=True), pe.causal),
+    "rope_pi": (lambda: nn.RoPE(scaling={"kind": "linear", "factor": 4.0}), pe.causal),
+    "rope_table": (nn.RotationTable, pe.causal),
+    "rope_yarn": (lambda: nn.RoPE(scaling={"kind": "yarn", "factor": 4.0,
+                                           "original_length": 2048}), pe.causal),
+    "rse": (lambda: nn.RSE(2), pe.causal),
+    "rse_bidirectional": (lambda: nn.RSE(2, bidirectional=True), None),
+    "rse_scaled": (lambda: nn.RSE(2, scaling={"kind": "yarn", "factor": 4.0,
+                                              "original_length": 2048}), pe.causal),
+    "sandwich": (lambda: nn.Sandwich(2), pe.causal),
+    "score_fn": (lambda: nn.LengthScale(2), pe.causal),
+    "shaw": (lambda: nn.Shaw(16), pe.causal),
+    "shaw_values": (lambda: nn.Shaw(16, values=True), pe.causal),
+    "sliding_window": (nn.NoPE, WINDOW),
+    "softcap": (nn.Softcap, pe.causal),
+    "stick_breaking": (nn.StickBreaking, pe.causal),
+    "stick_breaking_attend_current": (lambda: nn.StickBreaking(attend_current=True), pe.causal),
+    "stick_breaking_both": (lambda: nn.StickBreaking(bidirectional=True), None),
+    "stick_breaking_remainder": (lambda: nn.StickBreaking(remainder=True), pe.causal),
+    "t5": (lambda: nn.T5(2), pe.causal),
+    "t5_bidirectional": (lambda: nn.T5(2, bidirectional=True), None),
+    "transformer_xl": (lambda: nn.TransformerXL(2, 16), pe.causal),
+    "transformer_xl_projected": (lambda: nn.TransformerXL(2, 16, projected=True), pe.causal),
+}
+# Files that are another part of the package, and where it is tested.
+ELSEWHERE = {
+    "custom_bias": "pe.bias, test_trace.py", "custom_mask": "pe.mask, test_masks.py",
+    "document_mask": "pe.mask, test_masks.py", "key_padding": "pe.mask, test_masks.py",
+    "neighbourhood_2d": "pe.mask, test_masks.py", "prefix_lm": "pe.mask, test_masks.py",
+    "sink_window": "pe.mask, test_masks.py", "dropout": "dropout_p of pe.attention",
+    "explicit_positions": "nn.Positions, below", "fire_shared": "one object in two layers, below",
+    "packed_documents": "documents of pe.attention", "log_sum_exp": "return_lse of pe.attention",
+    "stick_breaking_mass": "return_lse of pe.attention", "merge": "results of two calls",
+    "merge_stick_breaking": "results of two calls",
+}
+EMBEDDINGS = {"algebraic": (lambda: nn.Algebraic(), {}),
+              "algebraic_normalized": (lambda: nn.Algebraic(normalized=True), {}),
+              "binary": (lambda: nn.Binary(), {}), "sinusoidal": (lambda: nn.Sinusoidal(), {}),
+              "learned": (lambda: nn.Learned(12, 16), {"table": "table"}),
+              "mixture": (lambda: nn.Mixture(12, 16), {"alpha": "alpha", "rel": "rel"})}
+
+
+def test_every_file_has_a_class():
+    names = {path.stem for path in EXAMPLES.glob("*.mlir")}
+    assert names == set(FILES) | set(ELSEWHERE) | set(EMBEDDINGS)
+
+
+def _opt() -> str:
+    from pe_attention import _library
+
+    found = os.path.join(os.path.dirname(_library.program()), "pe-opt")
+    return found if os.path.exists(found) else ""
+
+
+def _canonical(printed: str) -> list[str]:
+    """A module as pe-opt prints it, with values numbered in the order in which the attention, and
+    what it needs, names them. Left out: monitors, which only say what to log, and the default base
+    of rotations, which some files write and others do not."""
+    printed = re.sub(r", pe\.monitor = \{[^}]*\}", "", printed)
+    printed = re.sub(r"base = 1\.000000e\+04 : f64(, )?", "", printed).replace(" {}", "")
+    head = re.search(r"func\.func @attention\((.*)\) -> \((.*)\) \{", printed)
+    inside = re.compile(r"\s+(%|\^bb|pe\.yield|\})")
+    lines = [line.strip() for line in printed.splitlines() if inside.match(line)]
+    attribute = re.compile(r'pe\.\w+ = (?:"[^"]*"|\[[^\]]*\]|[^,}]+)')
+    names: dict[str, str] = {}
+    for argument in re.finditer(r'(%\w+): (\S+) (\{pe\.[^%]*\}|\{[^%]*\})', head[1]):
+        attributes = ", ".join(sorted(attribute.findall(argument[3])))
+        names[argument[1]] = f"<{argument[2]} {attributes}>"
+    text = "\n".join(lines)
+    for value in sorted(set(re.findall(r"%\w+", text)) - set(names), key=text.index):
+        names[value] = ""
+    return sorted(re.sub(r"%\w+", lambda m: names.get(m[0], ""), line) for line in lines) + \
+        sorted(n for n in names.values() if n)
+
+
+def test_structures():
+    """The program of a class is its file's: the same ops, attributes, arguments and their
+    attributes."""
+    opt = _opt()
+    if not opt:
+        pytest.skip("pe-opt is not built; programs are compared as it prints them")
+    texts = []
+    for name, (make, mask) in FILES.items():
+        texts += [make().program(mask).text, (EXAMPLES / f"{name}.mlir").read_text()]
+    run = subprocess.run([opt, "--split-input-file", "-"], input="\n// -----\n".join(texts),
+                         capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    printed = run.stdout.split("// -----")
+    assert len(printed) == len(texts)
+    pairs = {name: tuple(map(_canonical, printed[2 * n:2 * n + 2])) for n, name in enumerate(FILES)}
+    different = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+    assert not different, "\n".join(f"{name}:\n  {set(ours) - set(theirs)}\n  "
+                                    f"{set(theirs) - set(ours)}"
+                                    for name, (ours, theirs) in different.items())
+
+
+# Encodings with a dense bias, their masks and tolerances.
+DENSE = [name for name in FILES if name.startswith(("alibi", "fire", "kerple", "t5", "sandwich",
+                                                    "relative_table"))]
+
+
+def _spread(encoding: pe.Encoding) -> None:
+    """Parameters somewhere else than at their first values, so that all of them matter."""
+    generator = torch.Generator().manual_seed(5)
+    with torch.no_grad():
+        for parameter in encoding.parameters():
+            noise = torch.rand(parameter.shape, generator=generator)
+            parameter.mul_(1 + 0.3 * noise).add_(0.2 * noise)
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_dense(name):
+    """Output and every gradient against float64 softmax with the dense bias."""
+    make, mask = FILES[name]
+    encoding = make()
+    _spread(encoding)
+    q, k, v, d_o = inputs(2, 2, 19, 23, 16)
+    allowed = torch.ones(19, 23, dtype=torch.bool)
+    if mask is not None:
+        allowed = torch.arange(23)[None] <= torch.arange(4, 23)[:, None]
+    parameters = list(encoding.parameters())
+    # Smooth activations are cubics within 1e-5 logits; 64 cosines add up in what cancels in d_r1.
+    bound = {"fire_gelu": 2e-3, "fire_tanh": 2e-3, "sandwich": 64 * 2e-5}.get(name, 2e-5)
+    o = pe.attention(q, k, v, encoding, mask=mask)
+    bias = encoding.dense(19, 23, dtype=torch.float64)
+    assert bias.shape == (1, 2, 19, 23) and bias.dtype == torch.float64
+    expected = softmax_attention(q, k, v, bias, allowed)
+    compare(o, expected, [q, k, v, *parameters], d_o, bound)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_runs(name):
+    """Every class runs forward and backward; gradients of all parameters are there and finite."""
+    make, mask = FILES[name]
+    encoding = make()
+    q, k, v, d_o = inputs(1, 2, 24, 24, 16)
+    data = {"forgetting": lambda: {"f": torch.randn(1, 2, 24).cumsum(-1)},
+            "key_bias": lambda: {"key_bias": torch.randn(1, 24)},
+            "rope_table": lambda: {"cos": torch.randn(24, 8), "sin": torch.randn(24, 8)}}
+    given = {n: t.requires_grad_() for n, t in data[name]().items()} if name in data else {}
+    o = pe.attention(q, k, v, encoding(**given) if given else encoding, mask=mask)
+    wanted = [q, k, v, *encoding.parameters(), *given.values()]
+    for gradient in torch.autograd.grad(o, wanted, d_o):
+        assert torch.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("name", ["fire", "alibi", "rse", "t5"])
+def test_copies(name):
+    """Pickle, deepcopy and state_dict keep the program and the parameters."""
+    encoding = FILES[name][0]()
+    _spread(encoding)
+    other = FILES[name][0]()
+    other.load_state_dict(encoding.state_dict())
+    for same in (pickle.loads(pickle.dumps(encoding)), copy.deepcopy(encoding), other):
+        assert same.program(pe.causal).text == encoding.program(pe.causal).text
+        for a, b in zip(same.parameters(), encoding.parameters(), strict=True):
+            assert torch.equal(a, b) and a is not b
+
+
+def test_shared():
+    """One object in two layers gets the sum of both gradients."""
+    encoding = nn.FIRE(2)
+    q, k, v, d_o = inputs(1, 2, 24, 24, 16)
+
+    def gradient(layers):
+        encoding.zero_grad()
+        for first, second in layers:
+            pe.attention(first, second, v, encoding, mask=pe.causal).backward(d_o)
+        return encoding.w2.grad.clone()
+
+    together = gradient([(q, k), (k, q)])
+    assert torch.allclose(together, gradient([(q, k)]) + gradient([(k, q)]), atol=1e-6)
+
+
+def test_sum():
+    """Biases add, a rotation joins them, and two rotations are refused."""
+    both = nn.ALiBi(2, learned=True) + nn.T5(2)
+    q, k, v, d_o = inputs(1, 2, 13, 21, 16)
+    allowed = torch.arange(21)[None] <= torch.arange(8, 21)[:, None]
+    expected = softmax_attention(q, k, v, both.dense(13, 21, dtype=torch.float64), allowed)
+    compare(pe.attention(q, k, v, both, mask=pe.causal), expected,
+            [q, k, v, *both.parameters()], d_o, 2e-5)
+    assert "rotate(" in (both + nn.RoPE()).program().text
+    with pytest.raises(pe.CompileError, match="expected one rotate"):
+        (nn.RoPE() + nn.RoPE()).program()
+    with pytest.raises(pe.InputError, match="same number of heads, found 2 and 3"):
+        nn.ALiBi(2) + nn.ALiBi(3)
+
+
+def test_sum_of_the_same():
+    """An encoding added to itself counts twice, in values and gradients."""
+    encoding = nn.ALiBi(2, learned=True)
+    q, k, v, d_o = inputs(1, 2, 13, 13, 16)
+    allowed = torch.ones(13, 13).tril().bool()
+    expected = softmax_attention(q, k, v, 2 * encoding.dense(13, 13, dtype=torch.float64), allowed)
+    compare(pe.attention(q, k, v, encoding + encoding, mask=pe.causal), expected,
+            [q, k, v, encoding.slopes], d_o, 2e-5)
+
+
+def test_forgetting_with_own_queries():
+    """f_q gives the queries' own sums; values and gradients of both."""
+    q, k, v, d_o = inputs(2, 2, 5, 9, 16)
+    f = torch.randn(2, 2, 9).cumsum(-1).requires_grad_()
+    f_q = torch.randn(2, 2, 5).requires_grad_()
+    allowed = torch.arange(9)[None] <= torch.arange(4, 9)[:, None]
+    for data in ({"f": f}, {"f": f, "f_q": f_q}):
+        bound = nn.Forgetting()(**data)
+        bias = bound.dense(5, 9, batch=2, dtype=torch.float64)
+        expected = softmax_attention(q, k, v, bias, allowed)
+        compare(pe.attention(q, k, v, bound, mask=pe.causal), expected,
+                [q, k, v, *data.values()], d_o, 2e-5)
+    with pytest.raises(pe.InputError, match="Forgetting: expected the tensors"):
+        pe.attention(q, k, v, nn.Forgetting(), mask=pe.causal)
+
+
+def test_positions():
+    """Positions that a call brings stand in biases and masks for those that count."""
+    encoding = nn.ALiBi(2, learned=True) + nn.Positions()
+    q, k, v, d_o = inputs(1, 2, 7, 7, 16)
+    position = torch.tensor([[0, 2, 3, 7, 11, 12, 40]], dtype=torch.int32)
+    slopes = encoding.terms[0].slopes
+    difference = (position[0][:, None] - position[0][None]).double()
+    expected = softmax_attention(q, k, v, -slopes.double()[:, None, None] * difference.abs(),
+                                 difference >= 0)
+    o = pe.attention(q, k, v, encoding(q_pos=position, k_pos=position), mask=pe.causal)
+    compare(o, expected, [q, k, v, slopes], d_o, 2e-5)
+
+
+@pytest.mark.parametrize("name", EMBEDDINGS)
+def test_embeddings(name):
+    """What is added to tokens is what the example file adds."""
+    make, parameters = EMBEDDINGS[name]
+    module = make()
+    x = torch.randn(2, 12, 16)
+    arguments = {argument: getattr(module, own).detach() for argument, own in parameters.items()}
+    if "alpha" in arguments:
+        arguments["alpha"] = arguments["alpha"].reshape(())
+    expected = pe.compile(EXAMPLES / f"{name}.mlir")(x=x, **arguments)["y"]
+    assert torch.allclose(module(x), torch.as_tensor(expected), atol=2e-5)
+
+
+def test_param_groups():
+    """Weight decay spares what is declared without it; bounds hold after a step."""
+    model = torch.nn.ModuleList([torch.nn.Linear(4, 4), nn.KerpleLog(2), nn.T5(2)])
+    groups = pe.param_groups(model, lr=100.0)
+    decayed = {id(p) for p in groups[0]["params"]}
+    assert decayed == {id(p) for p in [*model[0].parameters(), model[2].table]}
+    assert groups[1]["weight_decay"] == 0.0 and groups[1]["params"] == [model[1].r1, model[1].r2]
+    optimizer = groups.keep(torch.optim.SGD(groups))
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    optimizer.step()
+    assert torch.equal(model[1].r1, torch.full((2,), 0.01))
