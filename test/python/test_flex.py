@@ -31,7 +31,8 @@ CASES = {
     "window": (lambda s, b, h, q, k: torch.where(q - k > 5, -INFINITY,
                                                  torch.where(q >= k, s + SLOPES[h] * k, -INFINITY)),
                [SLOPES], {"mask", "bias"}),
-    "branches": (lambda s, b, h, q, k: torch.where(q - k < 3, s, s - SLOPES[h]), [SLOPES], {"bias"}),
+    "branches": (lambda s, b, h, q, k: torch.where(q - k < 3, s, s - SLOPES[h]), [SLOPES],
+                 {"bias"}),
     "everything": (lambda s, b, h, q, k: torch.where(
         q >= k, 20 * torch.tanh(s / 20) - SLOPES[h] * (q - k), -INFINITY), [SLOPES],
         {"mask", "score", "bias"}),

@@ -16,7 +16,8 @@ TEXT = """
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %amp: tensor<?xf32> {pe.name = "amp", pe.init = "normal(1)"},  // per head
-                     %0: tensor<f32> {pe.name = "rate", pe.init = 0.25, pe.min = 0.1}) -> (!qkv {pe.name = "o"}) {
+                     %0: tensor<f32> {pe.name = "rate", pe.init = 0.25, pe.min = 0.1})
+    -> (!qkv {pe.name = "o"}) {
   %d = pe.bias_fn(%amp, %0 : tensor<?xf32>, tensor<f32>) {
   ^bb0(%b: index, %h: index, %i: index, %j: index, %a: tensor<?xf32>, %r: tensor<f32>):
     %x = pe.read %a[%h] : tensor<?xf32>

@@ -50,7 +50,8 @@ def test_bump():
 
 def test_declarations_in_the_program():
     text = bump(heads=2).program().text
-    assert 'tensor<?xf32> {pe.name = "tau", pe.init = 16.0, pe.min = 0.001, pe.decay = false}' in text
+    tau = 'tensor<?xf32> {pe.name = "tau", pe.init = 16.0, pe.min = 0.001, pe.decay = false}'
+    assert tau in text
     assert "pe.bias_fn(" in text and "math.exp" in text
 
 
@@ -95,15 +96,16 @@ def test_functions_of_parameters():
     encoding = soft(heads=3)
     h, i, j = grid()
     raw, rows = encoding.raw.double(), encoding.rows.double()
-    bias = -F.softplus(raw)[h] * torch.log1p((i - j).abs().double()) + torch.tanh(rows)[h, (i - j) % 5]
+    bias = -F.softplus(raw)[h] * torch.log1p((i - j).abs().double()) + \
+        torch.tanh(rows)[h, (i - j) % 5]
     check(encoding, bias, [encoding.raw, encoding.rows])
 
 
 @pytest.mark.parametrize("activation", [torch.nn.ReLU(), torch.nn.GELU()])
 def test_networks(activation):
     """A chain of linear layers of one number is `pe.mlp_eval`, from layers or functions."""
-    network = torch.nn.Sequential(torch.nn.Linear(1, 8), activation, torch.nn.Linear(8, 6), activation,
-                                  torch.nn.Linear(6, 3))
+    network = torch.nn.Sequential(torch.nn.Linear(1, 8), activation, torch.nn.Linear(8, 6),
+                                  activation, torch.nn.Linear(6, 3))
 
     @pe.bias
     def learned(b, h, i, j):
@@ -221,7 +223,8 @@ class Formulas:
         return self.random.choice([
             f"({x} + {y})", f"({x} - {y})", f"({x}) * torch.tanh({y})", f"torch.tanh({x})",
             f"torch.sin({x})", f"torch.exp(-abs({x}))", f"torch.log1p(abs({x}))",
-            f"torch.sigmoid({x})", f"F.gelu({x})", f"F.softplus({x})", f"torch.sqrt(1 + ({x}) ** 2)",
+            f"torch.sigmoid({x})", f"F.gelu({x})", f"F.softplus({x})",
+            f"torch.sqrt(1 + ({x}) ** 2)",
             f"torch.where({self.truth(depth - 1)}, {x}, {y})", f"torch.erf({x})",
             f"({x}) / (2 + abs({y}))", f"torch.tanh((i * 0 + {n}) * 0.25) * ({x})",
             f"torch.clamp({x}, -1.5, 1.25)", f"F.silu({x})"])
