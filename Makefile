@@ -23,6 +23,7 @@ demo: configure ## train small models with each encoding and print the table (QU
 	$(BUILD)/bin/pe demo --out=$(BUILD)/demo $(if $(QUICK),--quick)
 
 test: build ## build and run every test; the last line says how many passed and failed
+	@echo "make test: the Python package is not tested here, but by \`make python\`, which installs PyTorch"
 	scripts/run-tests $(BUILD)
 
 test-full: build ## the same with the slow tables and long fuzzing (hours on two cores)

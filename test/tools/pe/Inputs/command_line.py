@@ -73,7 +73,8 @@ for command in ["run", "explain", "compile"]:
         (name + [nope, "--target=gpu"], error + "expected --target cpu, cuda"),
         (name + [nope, "--target="], error + "--target: expected a value after '=', found none"),
         (name + [nope, "--target"], error + "--target: expected a value, found none"),
-        (name + [nope, "--chip=sm_80"], error + "--chip: expected it with --target=cuda or gpu-emulator"),
+        (name + [nope, "--chip=sm_80"],
+         error + "--chip: expected it with --target=cuda or gpu-emulator"),
         (name + [nope, "--dtype=f32", "--dtype=f32"], error + "--dtype is given twice"),
         (name + [nope, "--entry=other"], "error: expected a public function @other"),
     ]
