@@ -210,6 +210,12 @@ struct PEElementwiseToVectorsPass
     Target target;
     if (*cpu == CpuTarget::V4)
       target = {.lanes = 16, .exp2 = Exp2Flavour::ScaleF};
+    for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
+      if (llvm::any_of(function.getArgumentTypes(), llvm::IsaPred<TensorType>)) {
+        function.emitError("expected a function of numbers, (f32) -> f32 or (f32, f32) -> f32, "
+                           "found one of tensors");
+        return signalPassFailure();
+      }
     SmallVector<func::FuncOp> functions;
     for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
       if (isElementwise(function))

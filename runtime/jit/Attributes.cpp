@@ -1,7 +1,10 @@
 //===- Attributes.cpp - Other values for attributes of a source -----------===//
 #include "runtime/jit/Attributes.h"
 
+#include "dialect/PE/PE.h"
+
 #include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
 #include <set>
@@ -46,8 +49,44 @@ std::string textOf(mlir::Attribute attribute) {
 
 } // namespace
 
+/// Drops out probabilities of every attention of public functions that has no dropout, by an
+/// argument "seed".
+static Status addDropout(mlir::ModuleOp module, const std::string &value) {
+  double share = 0;
+  if (llvm::StringRef(value).getAsDouble(share))
+    return makeError("expected a share of probabilities that are dropped out, found '", value, "'");
+  mlir::Builder builder(module.getContext());
+  for (auto function : module.getOps<mlir::func::FuncOp>()) {
+    mlir::Value seed;
+    if (!function.isPublic())
+      continue;
+    function.walk([&](mlir::pe::AttentionOp op) {
+      if (op.getSeed())
+        return;
+      if (!seed) {
+        const unsigned index = function.getNumArguments();
+        auto name = builder.getDictionaryAttr(
+            builder.getNamedAttr("pe.name", builder.getStringAttr("seed")));
+        if (mlir::failed(function.insertArgument(
+                index, mlir::RankedTensorType::get({}, builder.getI64Type()), name,
+                function.getLoc())))
+          return;
+        seed = function.getArgument(index);
+      }
+      op.getSeedMutable().assign(seed);
+      op.setDropoutAttr(builder.getF64FloatAttr(share));
+    });
+  }
+  return Status::success();
+}
+
 Status setAttributes(mlir::ModuleOp module, const AttributeValues &values) {
   for (const auto &[name, value] : values) {
+    if (name == kAddedDropout) {
+      if (Status added = addDropout(module, value); !added)
+        return added;
+      continue;
+    }
     bool found = false;
     std::string wrong;
     std::set<std::string> known;

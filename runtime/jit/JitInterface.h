@@ -30,6 +30,10 @@ inline constexpr const char *kBias = "pe.bias", *kCosine = "pe.cosine", *kSine =
 /// Values of attributes by name, as they are written in a source.
 using AttributeValues = std::vector<std::pair<std::string, std::string>>;
 
+/// Among attributes: the share of attention's probabilities that are dropped out where the text
+/// drops out none, by an argument "seed" that is added.
+inline constexpr const char *kAddedDropout = "attention dropout";
+
 struct Source {
   /// Text of a module in the pe dialect.
   std::string text;

@@ -2,10 +2,13 @@
 #include "tools/pe/TrainCommands.h"
 
 #include "runtime/core/Hash.h"
+#include "runtime/device/cpu/Peak.h"
 #include "runtime/device/cpu/ThreadPool.h"
+#include "runtime/train/session/Checks.h"
 #include "runtime/train/session/Observers.h"
 #include "runtime/train/session/Options.h"
 #include "runtime/train/session/Routing.h"
+#include "runtime/train/session/Trace.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/Run.h"
 #include "tools/pe/TrainedEncoding.h"
@@ -32,6 +35,58 @@ static Status addContentHashes(const train::TrainConfig &config, const TrainedEn
   return Status::success();
 }
 
+/// What --check asks for in place of training.
+static Status runCheck(train::Session &session) {
+  if (session.config().check == train::TrainConfig::Check::Gradients) {
+    auto checks = train::checkGradients(session);
+    return checks ? train::printGradientChecks(*checks, stdout) : Status(checks.takeError());
+  }
+  auto check = train::overfitOneBatch(session);
+  return check ? train::printOverfitCheck(*check, stdout) : Status(check.takeError());
+}
+
+/// Trains, with a progress line, and the log and the trace if there are any.
+static Status runSession(train::Session &session, cpu::ThreadPool &pool,
+                         const train::Metadata &identity) {
+  const train::TrainConfig &config = session.config();
+  std::vector<train::Observer *> observers;
+  train::ProgressLine progress(stderr, "train", config.totalSteps(), session.trainer().steps());
+  progress.setThroughput(
+      static_cast<double>(config.accumulate * config.batch * config.sequence),
+      train::flopsPerToken(session),
+      cpu::measureFmaPeak(pool, cpu::hostCpu().level, /*repeats=*/2) * 1e9);
+  observers.push_back(&progress);
+  std::unique_ptr<train::LogWriter> log;
+  if (!config.log.empty()) {
+    auto opened = train::LogWriter::open(config.log, session.isResumed(),
+                                         {session.trainer().steps(), config.totalSteps()});
+    if (!opened)
+      return opened.error();
+    log = std::move(*opened);
+    log->writeStart(session, identity);
+    if (Status written = log->status(); !written)
+      return written;
+    observers.push_back(log.get());
+  }
+  train::Stopwatch watch;
+  if (!config.trace.empty())
+    session.trainer().setWatch(&watch);
+  auto bits = session.run(observers);
+  progress.clear();
+  session.trainer().setWatch(nullptr);
+  if (!bits)
+    return bits.error();
+  std::printf("bits per %s on held-out text (same targets, growing context):",
+              std::string(config.vocabulary.unitName()).c_str());
+  for (auto [length, value] : *bits)
+    std::printf("  %lld: %.3f", static_cast<long long>(length), value);
+  std::printf("\n");
+  if (config.trace.empty())
+    return Status::success();
+  std::fprintf(stderr, "%s", train::timeLine(watch).c_str());
+  return train::writeTrace(config.trace, watch);
+}
+
 static Status train(const std::vector<std::string> &arguments) {
   auto options = train::parseTrainOptions(arguments);
   if (!options)
@@ -41,6 +96,8 @@ static Status train(const std::vector<std::string> &arguments) {
     return Status::success();
   }
   const train::TrainConfig &config = options->config;
+  if (Status fits = checkOutput("--trace", config.trace); !fits)
+    return fits;
   auto encoding = compileEncoding(findFile(config.encoding), config);
   if (!encoding)
     return encoding.error();
@@ -62,31 +119,9 @@ static Status train(const std::vector<std::string> &arguments) {
     return session.error();
   std::fprintf(stderr, "%s%s", train::routingTable(**session).c_str(),
                train::sizeLine(**session).c_str());
-  std::vector<train::Observer *> observers;
-  train::ProgressLine progress(stderr, "train", config.totalSteps(), (*session)->trainer().steps());
-  observers.push_back(&progress);
-  std::unique_ptr<train::LogWriter> log;
-  if (!config.log.empty()) {
-    auto opened = train::LogWriter::open(config.log, (*session)->isResumed(),
-                                         {(*session)->trainer().steps(), config.totalSteps()});
-    if (!opened)
-      return opened.error();
-    log = std::move(*opened);
-    log->writeStart(**session, options->identity);
-    if (Status written = log->status(); !written)
-      return written;
-    observers.push_back(log.get());
-  }
-  auto bits = (*session)->run(observers);
-  progress.clear();
-  if (!bits)
-    return bits.error();
-  std::printf("bits per %s on held-out text (same targets, growing context):",
-              std::string(config.vocabulary.unitName()).c_str());
-  for (auto [length, value] : *bits)
-    std::printf("  %lld: %.3f", static_cast<long long>(length), value);
-  std::printf("\n");
-  return Status::success();
+  if (config.check != train::TrainConfig::Check::None)
+    return runCheck(**session);
+  return runSession(**session, pool, options->identity);
 }
 
 std::optional<int> runTrainCommand(const std::string &name,

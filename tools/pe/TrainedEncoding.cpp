@@ -261,6 +261,8 @@ Expected<TrainedEncoding> compileEncoding(const std::string &file,
   const jit::Source plain{masked ? kPlainBidirectional : kPlainAttention, "none", "", {}};
   jit::Source source = plain;
   source.attributes = config.attributes;
+  if (config.model.dropout > 0)
+    source.attributes.emplace_back(jit::kAddedDropout, std::to_string(config.model.dropout));
   if (file != "none") {
     auto text = readFile(file);
     if (!text)
@@ -273,7 +275,10 @@ Expected<TrainedEncoding> compileEncoding(const std::string &file,
     return function.takeError();
   if (!(*function)->sets.empty())
     return TrainedEncoding{*function, nullptr, source.text};
-  auto attention = trainedFunction(plain, config);
+  jit::Source bare = plain;
+  if (config.model.dropout > 0)
+    bare.attributes = {source.attributes.back()};
+  auto attention = trainedFunction(bare, config);
   if (!attention)
     return attention.takeError();
   return TrainedEncoding{*attention, *function, source.text};

@@ -118,13 +118,33 @@ void Decoder::reserve(int64_t newTokens) {
   if (tokens <= capacity)
     return;
   capacity = tokens;
-  x = Tensor::zeros(DType::F32, {capacity, settings.dim});
-  dx = Tensor::zeros(DType::F32, {capacity, settings.dim});
+  auto room = [&] { return Tensor::zeros(DType::F32, {capacity, settings.dim}); };
+  x = room();
+  dx = room();
   if (position)
-    embedded = Tensor::zeros(DType::F32, {capacity, settings.dim});
-  for (Block &block : blocks) {
-    block.attention.reserve(capacity);
-    block.mlp.reserve(capacity);
+    embedded = room();
+  saved.clear();
+  for (size_t layer = 0; layer < blocks.size(); ++layer) {
+    if (settings.recompute) // what the last layer was given is still there
+      saved.push_back(layer + 1 < blocks.size() ? room() : Tensor());
+    if (settings.recompute && layer > 0) {
+      blocks[layer].attention.useMemoryOf(blocks[0].attention);
+      blocks[layer].mlp.useMemoryOf(blocks[0].mlp);
+      blocks[layer].attention.reserveOwn(capacity);
+      continue;
+    }
+    blocks[layer].attention.reserve(capacity);
+    blocks[layer].mlp.reserve(capacity);
+  }
+}
+
+/// Every batch draws by its own seed, and evaluation nothing.
+void Decoder::setDropout(const Batch &batch) {
+  dropout = Dropout(batch.training ? settings.dropout : 0, batch.seed, 0);
+  for (size_t layer = 0; layer < blocks.size(); ++layer) {
+    const auto place = static_cast<uint32_t>(2 * layer + 1);
+    blocks[layer].attention.setDropout(dropout.at(place));
+    blocks[layer].mlp.setDropout(dropout.at(place + 1));
   }
 }
 
@@ -149,64 +169,95 @@ Status Decoder::embed(const Batch &batch, ParallelFor &parallel) {
                                      position->parameters.values(weights.data()), x.data<float>());
 }
 
+/// Everything after attention `layer - 1` and before attention `layer`.
+void Decoder::forwardPiece(const Piece &piece, const Batch &batch, int64_t layer) {
+  const float *values = weights.data();
+  float *stream = x.data<float>(), *rows = stream + piece.row * settings.dim;
+  if (layer == 0)
+    dropout.apply(rows, piece.row, piece.rows, settings.dim);
+  if (layer > 0) {
+    Block &block = blocks[layer - 1];
+    block.attention.combine(kernels, values, piece, batch.length, stream);
+    block.mlp.forward(kernels, values, piece, stream);
+  }
+  if (layer == settings.layers)
+    return;
+  if (settings.recompute && saved[layer].isDefined())
+    std::copy_n(rows, piece.rows * settings.dim,
+                saved[layer].data<float>() + piece.row * settings.dim);
+  blocks[layer].attention.project(kernels, values, piece, batch.length, stream);
+}
+
 Status Decoder::forward(const Batch &batch, float scale, ParallelFor &parallel) {
   for (const std::vector<int32_t> *list : {&batch.inputs, &batch.targets})
     if (Status status = checkTokens(*list, settings.vocabulary); !status)
       return status;
   reserve(batch.sequences * batch.length);
+  setDropout(batch);
+  startPart(stopwatch, "embedding");
   if (Status status = embed(batch, parallel); !status)
     return status;
-  std::vector<Piece> pieces = piecesOf(batch.sequences, batch.length);
-  const float *values = weights.data();
-  float *stream = x.data<float>();
-  int64_t layers = settings.layers;
-  for (int64_t layer = 0; layer <= layers; ++layer) {
-    // Everything after attention `layer - 1` and before attention `layer`.
-    parallelFor(parallel, static_cast<int64_t>(pieces.size()), [&](int64_t item) {
-      const Piece &piece = pieces[item];
-      if (layer > 0) {
-        Block &block = blocks[layer - 1];
-        block.attention.combine(kernels, values, piece, batch.length, stream);
-        block.mlp.forward(kernels, values, piece, stream);
-      }
-      if (layer < layers)
-        blocks[layer].attention.project(kernels, values, piece, batch.length, stream);
-    });
-    if (layer < layers)
-      if (Status status = blocks[layer].attention.attend(values, batch); !status)
-        return status;
+  const std::vector<Piece> pieces = piecesOf(batch.sequences, batch.length);
+  for (int64_t layer = 0; layer <= settings.layers; ++layer) {
+    startPart(stopwatch, "layers forward");
+    parallelFor(parallel, static_cast<int64_t>(pieces.size()),
+                [&](int64_t item) { forwardPiece(pieces[item], batch, layer); });
+    if (layer == settings.layers)
+      break;
+    startPart(stopwatch, "attention forward");
+    if (Status status = blocks[layer].attention.attend(weights.data(), batch); !status)
+      return status;
   }
-  head->forward(kernels, values, batch, scale, stream, parallel);
+  startPart(stopwatch, "head forward");
+  head->forward(kernels, weights.data(), batch, scale, x.data<float>(), parallel);
   return Status::success();
 }
 
-/// Everything between attention `layer` and attention `layer - 1`, backwards, except gradients of
-/// weights.
-void Decoder::backwardPiece(const Piece &piece, const Batch &batch, int64_t layer) {
+/// Computes the activations of a layer again, from the stream before it.
+Status Decoder::recompute(const Batch &batch, int64_t layer, ParallelFor &parallel) {
+  startPart(stopwatch, "recomputation");
+  const std::vector<Piece> pieces = piecesOf(batch.sequences, batch.length);
+  const auto count = static_cast<int64_t>(pieces.size());
   const float *values = weights.data();
-  float *dStream = dx.data<float>();
-  if (layer < settings.layers)
-    blocks[layer].attention.projectBackward(kernels, values, piece, batch.length, dStream);
-  if (layer == 0)
-    return;
-  Block &block = blocks[layer - 1];
-  block.mlp.backward(kernels, values, piece, dStream);
-  block.attention.combineBackward(kernels, values, piece, batch.length, dStream);
+  float *stream = x.data<float>();
+  Block &block = blocks[layer];
+  parallelFor(parallel, count, [&](int64_t item) {
+    const int64_t begin = pieces[item].row * settings.dim;
+    std::copy_n(saved[layer].data<float>() + begin, pieces[item].rows * settings.dim,
+                stream + begin);
+    block.attention.project(kernels, values, pieces[item], batch.length, stream);
+  });
+  if (Status status = block.attention.attend(values, batch); !status)
+    return status;
+  parallelFor(parallel, count, [&](int64_t item) {
+    block.attention.combine(kernels, values, pieces[item], batch.length, stream);
+    block.mlp.forward(kernels, values, pieces[item], stream);
+  });
+  return Status::success();
 }
 
-/// The gradients of the weights that all pieces of the same stage went through.
-void Decoder::backwardWeights(const Batch &batch, int64_t layer, GradientUse use,
+/// What is before attention `layer`, backwards, except gradients of weights.
+void Decoder::backwardAbove(const Piece &piece, const Batch &batch, int64_t layer) {
+  if (layer < settings.layers)
+    blocks[layer].attention.projectBackward(kernels, weights.data(), piece, batch.length,
+                                            dx.data<float>());
+  if (layer == 0)
+    dropout.apply(dx.data<float>() + piece.row * settings.dim, piece.row, piece.rows,
+                  settings.dim);
+}
+
+/// What is after attention `layer - 1`.
+void Decoder::backwardBelow(const Piece &piece, const Batch &batch, int64_t layer) {
+  Block &block = blocks[layer - 1];
+  block.mlp.backward(kernels, weights.data(), piece, dx.data<float>());
+  block.attention.combineBackward(kernels, weights.data(), piece, batch.length, dx.data<float>());
+}
+
+/// The gradients of weights that all pieces went through.
+void Decoder::backwardWeights(const Batch &batch, int64_t layer,
+                              std::vector<WeightProduct> products, GradientUse use,
                               ParallelFor &parallel) {
-  std::vector<WeightProduct> products;
-  if (layer < settings.layers) {
-    products = blocks[layer].attention.projectionProducts();
-    blocks[layer].attention.storeBiasGradients(tokens, use, gradient.data());
-  }
-  if (layer > 0) {
-    for (const WeightProduct &product : blocks[layer - 1].mlp.weightProducts())
-      products.push_back(product);
-    products.push_back(blocks[layer - 1].attention.outputProduct(dx.data<float>()));
-  }
+  startPart(stopwatch, "weight gradients");
   const WeightTiles tiles(std::move(products));
   // The embedding's gradient is one item, the first because it is the longest.
   const int64_t before = layer == 0 ? 1 : 0;
@@ -219,20 +270,55 @@ void Decoder::backwardWeights(const Batch &batch, int64_t layer, GradientUse use
   });
 }
 
+/// Everything between attention `layer` and attention `layer - 1`, backwards. Where the latter's
+/// activations are computed again, in the same memory, the former's are needed before that.
+Status Decoder::backwardStage(const Batch &batch, int64_t layer, GradientUse use,
+                              ParallelFor &parallel) {
+  const std::vector<Piece> pieces = piecesOf(batch.sequences, batch.length);
+  const auto count = static_cast<int64_t>(pieces.size());
+  const bool again = settings.recompute && layer > 0 && layer < settings.layers;
+  std::vector<WeightProduct> products;
+  startPart(stopwatch, "layers backward");
+  parallelFor(parallel, count, [&](int64_t item) {
+    backwardAbove(pieces[item], batch, layer);
+    if (layer > 0 && !again)
+      backwardBelow(pieces[item], batch, layer);
+  });
+  if (layer < settings.layers) {
+    products = blocks[layer].attention.projectionProducts();
+    blocks[layer].attention.storeBiasGradients(tokens, use, gradient.data());
+  }
+  if (again) {
+    backwardWeights(batch, layer, std::move(products), use, parallel);
+    products.clear();
+    if (Status status = recompute(batch, layer - 1, parallel); !status)
+      return status;
+    startPart(stopwatch, "layers backward");
+    parallelFor(parallel, count, [&](int64_t item) { backwardBelow(pieces[item], batch, layer); });
+  }
+  if (layer > 0) {
+    for (const WeightProduct &product : blocks[layer - 1].mlp.weightProducts())
+      products.push_back(product);
+    products.push_back(blocks[layer - 1].attention.outputProduct(dx.data<float>()));
+  }
+  backwardWeights(batch, layer, std::move(products), use, parallel);
+  return Status::success();
+}
+
 Status Decoder::backward(const Batch &batch, ParallelFor &parallel, GradientUse use) {
-  std::vector<Piece> pieces = piecesOf(batch.sequences, batch.length);
   const float *values = weights.data();
   // What several layers share is added to by each of them.
   for (const Parameter &parameter : parameters.all())
     if (parameter.shared && use == GradientUse::Replace)
       std::fill_n(gradient.at(parameter), parameter.extent, 0.0f);
+  startPart(stopwatch, "head backward");
   head->backward(kernels, values, batch, dx.data<float>(), use, gradient.data(), parallel);
   for (int64_t layer = settings.layers; layer >= 0; --layer) {
-    parallelFor(parallel, static_cast<int64_t>(pieces.size()),
-                [&](int64_t piece) { backwardPiece(pieces[piece], batch, layer); });
-    backwardWeights(batch, layer, use, parallel);
+    if (Status status = backwardStage(batch, layer, use, parallel); !status)
+      return status;
     if (layer == 0)
       break;
+    startPart(stopwatch, "attention backward");
     SelfAttention &attention = blocks[layer - 1].attention;
     if (Status status = attention.attendBackward(values, batch); !status)
       return status;

@@ -20,6 +20,7 @@
 #include "runtime/train/model/Mlp.h"
 #include "runtime/train/model/OutputHead.h"
 #include "runtime/train/model/SelfAttention.h"
+#include "runtime/train/model/Stopwatch.h"
 
 #include <optional>
 #include <span>
@@ -43,6 +44,10 @@ struct DecoderConfig {
   bool shareEncoding = false;
   /// The matrices that write to the residual stream, wo and w2, start as zeros.
   bool zeroProjections = false;
+  /// The share of numbers that fall out of the embedding and of what layers add to the stream.
+  double dropout = 0;
+  /// Backward computes a layer's activations again, so that one layer's are in memory.
+  bool recompute = false;
   /// Logits take at most this much memory at a time.
   int64_t logitBytes = int64_t(64) << 20;
 
@@ -93,6 +98,9 @@ public:
   /// that are there.
   Status backward(const Batch &batch, ParallelFor &parallel,
                   GradientUse use = GradientUse::Replace);
+  /// Measures the parts of the calls, where there is a watch.
+  void setWatch(Stopwatch *watch) { stopwatch = watch; }
+  Stopwatch *watch() const { return stopwatch; }
   /// In nats, [sequences, length] of the last forward call.
   std::span<const float> losses() const { return {head->losses(), static_cast<size_t>(tokens)}; }
 
@@ -105,9 +113,15 @@ private:
   Decoder(const DecoderConfig &config, const Kernels &kernels)
       : settings(config), kernels(kernels) {}
   void reserve(int64_t newTokens);
+  void setDropout(const Batch &batch);
+  void forwardPiece(const Piece &piece, const Batch &batch, int64_t layer);
+  Status recompute(const Batch &batch, int64_t layer, ParallelFor &parallel);
   Status embed(const Batch &batch, ParallelFor &parallel);
-  void backwardPiece(const Piece &piece, const Batch &batch, int64_t layer);
-  void backwardWeights(const Batch &batch, int64_t layer, GradientUse use, ParallelFor &parallel);
+  void backwardAbove(const Piece &piece, const Batch &batch, int64_t layer);
+  void backwardBelow(const Piece &piece, const Batch &batch, int64_t layer);
+  void backwardWeights(const Batch &batch, int64_t layer, std::vector<WeightProduct> products,
+                       GradientUse use, ParallelFor &parallel);
+  Status backwardStage(const Batch &batch, int64_t layer, GradientUse use, ParallelFor &parallel);
 
   DecoderConfig settings;
   Kernels kernels;
@@ -117,8 +131,12 @@ private:
   std::optional<PositionEmbedding> position;
   std::vector<Block> blocks;
   std::unique_ptr<OutputHead> head;
-  /// The residual stream and its gradient; the token embedding where positions are added to it.
+  /// The residual stream and its gradient; the token embedding where positions are added to it;
+  /// the stream before each layer, to compute that again.
   Tensor x, dx, embedded;
+  std::vector<Tensor> saved;
+  Dropout dropout;
+  Stopwatch *stopwatch = nullptr;
   int64_t tokens = 0, capacity = 0;
 };
 

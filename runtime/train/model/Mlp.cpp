@@ -31,6 +31,12 @@ void Mlp::reserve(int64_t tokens) {
   dResult = Tensor::zeros(DType::F32, {tokens, dim});
 }
 
+void Mlp::useMemoryOf(const Mlp &other) {
+  for (Tensor Mlp::*tensor : {&Mlp::normed, &Mlp::inverse, &Mlp::raw, &Mlp::active, &Mlp::dActive,
+                              &Mlp::dRaw, &Mlp::dNormed, &Mlp::dResult})
+    this->*tensor = other.*tensor;
+}
+
 /// Where row `row` of a block of rows begins.
 static float *rowOf(Tensor &tensor, int64_t row) {
   return tensor.data<float>() + row * tensor.shape()[1];
@@ -60,7 +66,13 @@ void Mlp::forward(const Kernels &kernels, const float *parameters, const Piece &
   kernels.norm.forward(stream, y, inverse.data<float>() + piece.row, piece.rows, dim);
   up.forward(parameters, y, rowOf(raw, piece.row), piece.rows);
   activate(kernels, piece);
-  down.forward(parameters, rowOf(active, piece.row), stream, piece.rows, /*beta=*/1);
+  if (!dropout.isOn())
+    return down.forward(parameters, rowOf(active, piece.row), stream, piece.rows, /*beta=*/1);
+  float *result = rowOf(dResult, piece.row);
+  down.forward(parameters, rowOf(active, piece.row), result, piece.rows);
+  dropout.apply(result, piece.row, piece.rows, dim);
+  for (int64_t i = 0; i < piece.rows * dim; ++i)
+    stream[i] += result[i];
 }
 
 void Mlp::backward(const Kernels &kernels, const float *parameters, const Piece &piece, float *dx) {
@@ -68,8 +80,10 @@ void Mlp::backward(const Kernels &kernels, const float *parameters, const Piece 
   const float *y = normed.data<float>() + piece.row * dim;
   float *dy = dNormed.data<float>() + piece.row * dim;
   // The stream's gradient goes on changing before the weights' gradients are computed from it.
-  std::copy_n(dStream, piece.rows * dim, dResult.data<float>() + piece.row * dim);
-  down.backwardInput(parameters, dStream, rowOf(dActive, piece.row), piece.rows);
+  float *result = rowOf(dResult, piece.row);
+  std::copy_n(dStream, piece.rows * dim, result);
+  dropout.apply(result, piece.row, piece.rows, dim);
+  down.backwardInput(parameters, result, rowOf(dActive, piece.row), piece.rows);
   activateBackward(kernels, piece);
   up.backwardInput(parameters, rowOf(dRaw, piece.row), dy, piece.rows);
   kernels.norm.backward(y, inverse.data<float>() + piece.row, dy, dStream, piece.rows, dim);

@@ -9,6 +9,7 @@
 #define PE_RUNTIME_TRAIN_MODEL_MLP_H
 
 #include "runtime/train/kernels/Kernels.h"
+#include "runtime/train/model/Dropout.h"
 #include "runtime/train/model/Parameters.h"
 #include "runtime/train/model/WeightGradients.h"
 
@@ -22,6 +23,10 @@ public:
 
   /// Makes room for the activations of that many tokens.
   void reserve(int64_t tokens);
+  /// Or uses that of a layer whose activations are not needed at the same time.
+  void useMemoryOf(const Mlp &other);
+  /// What falls out of the layer's result in the next calls.
+  void setDropout(const Dropout &drawn) { dropout = drawn; }
 
   void forward(const Kernels &kernels, const float *parameters, const Piece &piece, float *x);
   /// `dx` is the gradient of the stream after this layer on entry, before it on return.
@@ -35,6 +40,7 @@ private:
 
   int64_t dim, hidden;
   bool gated;
+  Dropout dropout;
   Linear up, down;
   /// Per token: norm(x), 1 / rms(x), norm(x) W1^T and beside it norm(x) W3^T, the activation; the
   /// gradients of the last in `dActive`, of the products in `dRaw`, of the first in `dNormed`, of

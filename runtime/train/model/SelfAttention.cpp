@@ -38,6 +38,7 @@ void SelfAttention::reserve(int64_t tokens) {
   int64_t queryDim = shape.heads * shape.headDim, keyDim = shape.keyHeads * shape.headDim;
   normed = room(dim);
   dNormed = room(dim);
+  branch = room(dim);
   inverse = room(1);
   packed = room(queryDim + 2 * keyDim);
   for (Tensor *tensor : {&merged, &dMerged, &q, &o, &dQ, &dO})
@@ -45,6 +46,15 @@ void SelfAttention::reserve(int64_t tokens) {
   for (Tensor *tensor : {&k, &v, &dK, &dV})
     *tensor = room(keyDim);
   projected.reserve(tokens);
+}
+
+void SelfAttention::useMemoryOf(const SelfAttention &other) {
+  using Self = SelfAttention;
+  for (Tensor Self::*tensor :
+       {&Self::normed, &Self::inverse, &Self::packed, &Self::merged, &Self::dMerged, &Self::dNormed,
+        &Self::branch, &Self::q, &Self::k, &Self::v, &Self::o, &Self::dQ, &Self::dK, &Self::dV,
+        &Self::dO})
+    this->*tensor = other.*tensor;
 }
 
 /// Where the heads of a piece begin in a tensor [sequences, heads, length, headDim].
@@ -99,13 +109,26 @@ void SelfAttention::combine(const Kernels &kernels, const float *parameters, con
   float *rows = merged.data<float>() + piece.row * output.inputs;
   kernels.mergeHeads(o.data<float>() + headOffset(piece, shape.heads, shape.headDim, length), rows,
                      piece.rows, output.inputs, shape.heads, shape.headDim, length * shape.headDim);
-  output.forward(parameters, rows, x + piece.row * dim, piece.rows, /*beta=*/1);
+  float *stream = x + piece.row * dim;
+  if (!dropout.isOn())
+    return output.forward(parameters, rows, stream, piece.rows, /*beta=*/1);
+  float *result = branch.data<float>() + piece.row * dim;
+  output.forward(parameters, rows, result, piece.rows);
+  dropout.apply(result, piece.row, piece.rows, dim);
+  for (int64_t i = 0; i < piece.rows * dim; ++i)
+    stream[i] += result[i];
 }
 
 void SelfAttention::combineBackward(const Kernels &kernels, const float *parameters,
                                     const Piece &piece, int64_t length, const float *dx) {
   const float *dStream = dx + piece.row * dim;
   float *dRows = dMerged.data<float>() + piece.row * output.inputs;
+  if (dropout.isOn()) {
+    float *dResult = branch.data<float>() + piece.row * dim;
+    std::copy_n(dStream, piece.rows * dim, dResult);
+    dropout.apply(dResult, piece.row, piece.rows, dim);
+    dStream = dResult;
+  }
   output.backwardInput(parameters, dStream, dRows, piece.rows);
   kernels.splitHeads(dRows,
                      dO.data<float>() + headOffset(piece, shape.heads, shape.headDim, length),

@@ -11,6 +11,7 @@
 
 #include "runtime/train/data/Batches.h"
 #include "runtime/train/kernels/Kernels.h"
+#include "runtime/train/model/Dropout.h"
 #include "runtime/train/model/EncodingParameters.h"
 #include "runtime/train/model/ProjectedInputs.h"
 #include "runtime/train/model/WeightGradients.h"
@@ -30,6 +31,12 @@ public:
                 std::unique_ptr<AttentionFunction> function, ParameterLayout &layout);
 
   void reserve(int64_t tokens);
+  /// Or uses the memory of a layer whose activations are not needed at the same time, but for what
+  /// `reserveOwn` makes room for.
+  void useMemoryOf(const SelfAttention &other);
+  void reserveOwn(int64_t tokens) { projected.reserve(tokens); }
+  /// What falls out of the layer's result in the next calls.
+  void setDropout(const Dropout &drawn) { dropout = drawn; }
 
   // Forward, in this order: `project` for every piece, `attend`, `combine` for every piece.
   void project(const Kernels &kernels, const float *parameters, const Piece &piece, int64_t length,
@@ -46,7 +53,9 @@ public:
   void projectBackward(const Kernels &kernels, const float *parameters, const Piece &piece,
                        int64_t length, float *dx);
   /// The gradient of wo, ready when every piece went through `combineBackward` with this `dx`.
-  WeightProduct outputProduct(const float *dx) const { return {output, merged.data<float>(), dx}; }
+  WeightProduct outputProduct(const float *dx) const {
+    return {output, merged.data<float>(), dropout.isOn() ? branch.data<float>() : dx};
+  }
   /// Those of everything that norm(x) is multiplied by, ready when every piece went through
   /// `projectBackward`.
   std::vector<WeightProduct> projectionProducts() const;
@@ -71,12 +80,15 @@ private:
   int64_t layer, dim;
   HeadShape shape;
   std::unique_ptr<AttentionFunction> function;
+  Dropout dropout;
   Linear projection, output;
   ProjectedInputs projected;
   EncodingParameters encoding;
   /// Per token: norm(x), 1 / rms(x); q, k and v side by side (in backward their gradients); the
   /// attention's result with concatenated heads, the gradients of that and of norm(x).
   Tensor normed, inverse, packed, merged, dMerged, dNormed;
+  /// What is added to the stream, and the gradient of that, where some of it falls out.
+  Tensor branch;
   /// By head: [sequences, heads, length, headDim].
   Tensor q, k, v, o, dQ, dK, dV, dO;
 };

@@ -74,7 +74,11 @@ struct TrainConfig {
   /// Steps between evaluations; 0: only after the last step.
   int64_t evaluationInterval = 0;
   /// Files; empty: none.
-  std::string checkpoint, log;
+  std::string checkpoint, log, trace;
+  /// Steps in a row without a finite loss and gradient that end the run.
+  int64_t maxSkips = 20;
+  /// In place of training (Checks.h).
+  enum class Check : uint8_t { None, Gradients, Overfit } check = Check::None;
   int64_t checkpointInterval = 200;
   /// Checkpoints that stay, the latest and those before it.
   int64_t keepCheckpoints = 1;

@@ -142,6 +142,10 @@ void ProgressLine::onStep(const StepReport &report, Trainer &trainer) {
                onTerminal ? "\r\033[K" : "", label.c_str(), static_cast<long long>(done),
                static_cast<long long>(totalSteps), weight > 0 ? smoothed / weight : 0.0,
                report.gradientNorm, 1000 * perStep, formatDuration(left).c_str());
+  if (tokens > 0)
+    std::fprintf(stream, "  %.0f tokens/s", tokens / perStep);
+  if (tokens > 0 && peak > 0)
+    std::fprintf(stream, "  %.0f %% of peak", 100 * tokens / perStep * flops / peak);
   if (trainer.skipped())
     std::fprintf(stream, "  (%lld steps skipped: not finite)",
                  static_cast<long long>(trainer.skipped()));

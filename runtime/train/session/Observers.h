@@ -27,6 +27,10 @@ public:
   void onStep(const StepReport &report, Trainer &trainer) override;
   void onReinit(int64_t step, const std::vector<reinit::MatrixReport> &reports) override;
 
+  /// Shows tokens per second and the share of the machine's peak, unless that is 0.
+  void setThroughput(double tokensPerStep, double flopsPerToken, double peakFlops) {
+    tokens = tokensPerStep, flops = flopsPerToken, peak = peakFlops;
+  }
   /// Adds the time of what follows this run to the time left shown.
   void setSecondsAfter(double seconds) { secondsAfter = seconds; }
   /// Removes the line from the terminal.
@@ -39,6 +43,7 @@ private:
   std::string label;
   int64_t totalSteps, firstStep;
   double secondsAfter = 0;
+  double tokens = 0, flops = 0, peak = 0;
   bool onTerminal;
   Clock::time_point start = Clock::now(), shown{};
   /// Smoothed loss in bits, and its weight.

@@ -129,6 +129,16 @@ Status setActivation(TrainConfig &config, const std::string &value) {
   return Status::success();
 }
 
+Status setCheck(TrainConfig &config, const std::string &value) {
+  using Check = TrainConfig::Check;
+  if (!value.empty() && value != "gradients" && value != "overfit")
+    return makeError("expected ", joinChoices({"gradients", "overfit"}), ", found '", value, "'");
+  config.check = value.empty()          ? Check::None
+                 : value == "gradients" ? Check::Gradients
+                                        : Check::Overfit;
+  return Status::success();
+}
+
 Status setProjections(TrainConfig &config, const std::string &value) {
   if (value != "scaled" && value != "zero")
     return makeError("expected ", joinChoices({"scaled", "zero"}), ", found '", value, "'");
@@ -336,6 +346,11 @@ std::vector<Flag> flagsOfTraining() {
      setAttributes},
     {"freeze", "", "regular expression (POSIX extended) of parameters that keep their values",
      text([](C &c) -> auto & { return c.freeze; })},
+    {"dropout", "0", "share of numbers that fall out of the embedding, of what layers add to the "
+     "residual stream, and of attention's probabilities where its file has no dropout of its own",
+     fraction(Range::HalfOpen, [](C &c) -> auto & { return c.model.dropout; })},
+    {"recompute", "off", "on: backward computes a layer's activations again, for less memory and "
+     "the same bits", onOff([](C &c) -> auto & { return c.model.recompute; }), false},
     {"seq", "256", "characters of a training sequence",
      number<int64_t>(1, [](C &c) -> auto & { return c.sequence; })},
     {"batch", "16", "sequences of a step",
@@ -430,7 +445,12 @@ std::vector<Flag> flagsOfRun() {
      number<int64_t>(1, [](C &c) -> auto & { return c.keepCheckpoints; }), false},
     {"log", "", "JSON lines: loss, norms, learning rate and every parameter of the encoding",
      text([](C &c) -> auto & { return c.log; }), false},
-    {"trace", "", "file for a profile; not built yet", only(""), false},
+    {"max-skips", "20", "steps in a row without a finite loss and gradient that end the run; such "
+     "steps change nothing", number<int64_t>(1, [](C &c) -> auto & { return c.maxSkips; }), false},
+    {"check", "", "in place of training: gradients (against differences of the loss) or overfit "
+     "(one batch must be learned by heart within --steps)", setCheck, false},
+    {"trace", "", "file for the time by part, in the trace event format",
+     text([](C &c) -> auto & { return c.trace; }), false},
     {"sweep", "", "one run per value of a flag; not built yet", only(""), false},
   };
 }

@@ -53,6 +53,7 @@ Session::create(const TrainConfig &config, Environment environment,
   session->identity = std::move(identity);
   session->state = std::make_unique<Trainer>(std::move(*model), session->environment.kernels,
                                              config.optimizer, session->environment.parallel);
+  session->state->setMaxSkips(config.maxSkips);
   session->events = makeEvents(session->settings, session->identity);
   session->resumed = config.resume && !(config.resumeIfAny && !hasCheckpoint(config.checkpoint));
   if (session->resumed)
@@ -95,26 +96,42 @@ std::vector<double> Session::rates(int64_t step, int64_t steps) const {
   return result;
 }
 
+Expected<BatchSampler> Session::samplerOf(size_t phase) const {
+  return BatchSampler::create(texts[phase]->training, settings.batch, settings.sequence,
+                              settings.seed, rules());
+}
+
+Expected<Batch> Session::firstBatch() const {
+  auto sampler = samplerOf(0);
+  if (!sampler)
+    return sampler.takeError();
+  Batch batch;
+  sampler->fill(0, batch);
+  return batch;
+}
+
 /// Trains the steps of one phase, whose first is step `begin` of the run, that are not done yet.
 Status Session::runPhase(size_t phase, int64_t begin, const std::vector<Observer *> &observers) {
   const int64_t steps = settings.phases[phase].steps;
   const BatchRules batchRules = rules();
-  auto sampler = BatchSampler::create(texts[phase]->training, settings.batch, settings.sequence,
-                                      settings.seed, batchRules);
+  auto sampler = samplerOf(phase);
   if (!sampler)
     return sampler.takeError();
   std::vector<Batch> batches(settings.accumulate);
   Moment moment{*state, observers, phase, *texts[phase], batchRules};
   for (int64_t step = state->steps(); step < begin + steps; ++step) {
     moment.phaseBegins = step == begin;
+    startPart(state->watch(), "events");
     for (const std::unique_ptr<Event> &event : events)
       if (Status status = event->beforeStep(moment); !status)
         return status;
+    startPart(state->watch(), "text");
     for (int64_t part = 0; part < settings.accumulate; ++part)
       sampler->fill(step * settings.accumulate + part, batches[part]);
     auto report = state->step(batches, rates(step - begin, steps));
     if (!report)
       return report.takeError();
+    startPart(state->watch(), "events");
     for (Observer *observer : observers)
       observer->onStep(*report, *state);
     if (Status status = statusOf(observers); !status)
@@ -123,6 +140,7 @@ Status Session::runPhase(size_t phase, int64_t begin, const std::vector<Observer
       if (Status status = event->afterStep(moment); !status)
         return status;
   }
+  startPart(state->watch(), nullptr);
   return Status::success();
 }
 

@@ -37,6 +37,10 @@ public:
   Expected<std::map<int64_t, double>> run(const std::vector<Observer *> &observers);
 
   Trainer &trainer() { return *state; }
+  /// Of the first step.
+  Expected<Batch> firstBatch() const;
+  /// The learning rate of each optimizer at step `step` of a phase of `steps`.
+  std::vector<double> rates(int64_t step, int64_t steps) const;
   const TrainConfig &config() const { return settings; }
   /// The last phase's text.
   const Corpus &corpus() const { return *texts.back(); }
@@ -48,8 +52,7 @@ private:
       : settings(config), environment(std::move(environment)) {}
   Status runPhase(size_t phase, int64_t begin, const std::vector<Observer *> &observers);
   Status resume();
-  /// The learning rate of each optimizer at step `step` of a phase of `steps`.
-  std::vector<double> rates(int64_t step, int64_t steps) const;
+  Expected<BatchSampler> samplerOf(size_t phase) const;
   BatchRules rules() const;
 
   TrainConfig settings;

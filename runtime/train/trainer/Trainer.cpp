@@ -13,13 +13,6 @@
 #include <optional>
 
 namespace pe::train {
-namespace {
-
-/// More consecutive steps without a finite gradient end the run: nothing changes any more.
-constexpr int64_t kMaxSkipsInARow = 20;
-
-} // namespace
-
 bool isTarget(const Parameter &parameter, ReinitTarget target) {
   if (parameter.frozen)
     return false;
@@ -71,6 +64,7 @@ Expected<StepReport> Trainer::step(std::span<const Batch> batches,
   auto loss = accumulate(batches);
   if (!loss)
     return loss.takeError();
+  startPart(watch(), "norms");
   const Norms norms = updaters.norms(decoder->gradients(), pool);
   StepReport report{
       .step = done, .loss = *loss, .gradientNorm = norms.total, .learningRate = rates.front()};
@@ -80,12 +74,15 @@ Expected<StepReport> Trainer::step(std::span<const Batch> batches,
   ++done;
   if (report.skipped) {
     ++skips;
-    if (++skipsInARow >= kMaxSkipsInARow)
+    if (++skipsInARow >= maxSkips)
       return makeError("expected a finite loss and gradient, found none in ", skipsInARow,
-                       " steps in a row (step ", report.step, "); lower --lr or check the data");
+                       " steps in a row (--max-skips; the last is step ", report.step, ", loss ",
+                       report.loss, ", norm of the gradient ", report.gradientNorm,
+                       "); lower --lr or check the data");
     return report;
   }
   skipsInARow = 0;
+  startPart(watch(), "optimizer");
   if (Status status = updaters.step(decoder->values(), decoder->gradients(), norms, rates, pool);
       !status)
     return status.takeError();

@@ -66,6 +66,12 @@ public:
   Expected<StepReport> step(std::span<const Batch> batches, const std::vector<double> &rates);
   int64_t steps() const { return done; }
   int64_t skipped() const { return skips; }
+  /// So many steps in a row without a finite loss and gradient end the run: nothing changes any
+  /// more.
+  void setMaxSkips(int64_t count) { maxSkips = count; }
+  /// Measures the parts of a step, where there is a watch.
+  void setWatch(Stopwatch *stopwatch) { decoder->setWatch(stopwatch); }
+  Stopwatch *watch() const { return decoder->watch(); }
   /// Norm of all weights.
   double weightNorm() const { return updaters.norms(decoder->values(), pool).total; }
 
@@ -83,7 +89,7 @@ private:
   std::unique_ptr<Decoder> decoder;
   Optimizers updaters;
   ParallelFor &pool;
-  int64_t done = 0, skips = 0, skipsInARow = 0;
+  int64_t done = 0, skips = 0, skipsInARow = 0, maxSkips = 20;
 };
 
 } // namespace pe::train

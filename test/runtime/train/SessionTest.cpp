@@ -1,7 +1,6 @@
 //===- SessionTest.cpp - Whole runs and the flags that describe them ------===//
 
-#include "runtime/train/session/Session.h"
-#include "Models.h"
+#include "Sessions.h"
 #include "runtime/core/File.h"
 #include "runtime/train/session/Observers.h"
 #include "runtime/train/session/Options.h"
@@ -14,82 +13,8 @@
 using namespace pe;
 using namespace pe::test;
 using namespace pe::train;
-namespace fs = std::filesystem;
 
 namespace {
-
-std::string optionsError(const std::vector<std::string> &arguments) {
-  auto options = parseTrainOptions(arguments);
-  return options ? "accepted" : options.error().getMessage();
-}
-
-struct SessionTest : testing::Test {
-  fs::path directory = fs::temp_directory_path() / "pe-session-test";
-
-  void SetUp() override {
-    fs::remove_all(directory);
-    fs::create_directories(directory);
-  }
-  void TearDown() override { fs::remove_all(directory); }
-
-  std::string path(const std::string &name) const { return (directory / name).string(); }
-
-  static std::shared_ptr<const Corpus> text(const std::string &line, const Vocabulary &vocabulary) {
-    auto corpus = std::make_shared<Corpus>();
-    for (int i = 0; i < 60; ++i)
-      corpus->training.add(line, vocabulary);
-    corpus->heldOut = corpus->training;
-    return corpus;
-  }
-
-  static TrainConfig smallConfig() {
-    TrainConfig config;
-    config.model = {.layers = 1, .dim = 16, .heads = 2, .keyHeads = 2, .mlpMultiple = 2};
-    config.phases = {{"", 6}};
-    config.sequence = 16;
-    config.batch = 4;
-    config.warmup = 2;
-    config.evaluation = {.lengths = {16, 32}, .windows = 4, .scored = 8};
-    return config;
-  }
-
-  static std::string sessionError(const TrainConfig &config) {
-    auto session = tryMakeSession(config, {});
-    return session ? "" : session.error().getMessage();
-  }
-  static std::unique_ptr<Session> makeSession(const TrainConfig &config, Metadata identity = {}) {
-    auto session = tryMakeSession(config, std::move(identity));
-    EXPECT_TRUE(session) << session.error().getMessage();
-    return std::move(*session);
-  }
-  static Expected<std::unique_ptr<Session>> tryMakeSession(const TrainConfig &config,
-                                                           Metadata identity) {
-    EXPECT_TRUE(blas::load());
-    Environment environment{compiledKernels(),
-                            [&] {
-                              return Expected<std::unique_ptr<AttentionFunction>>(
-                                  std::make_unique<NaiveAttention>(config.model.heads));
-                            },
-                            inOrder};
-    std::vector<std::shared_ptr<const Corpus>> corpora;
-    for (size_t i = 0; i < config.phases.size(); ++i)
-      corpora.push_back(
-          text(i % 2 ? "for x in range(10):\n" : "def f(x): return x + 1\n", config.vocabulary));
-    return Session::create(config, environment, corpora, std::move(identity));
-  }
-
-  struct Recorder : Observer {
-    std::vector<double> losses, rates;
-    std::vector<int64_t> reinits;
-    void onStep(const StepReport &report, Trainer &) override {
-      losses.push_back(report.loss);
-      rates.push_back(report.learningRate);
-    }
-    void onReinit(int64_t step, const std::vector<reinit::MatrixReport> &) override {
-      reinits.push_back(step);
-    }
-  };
-};
 
 TEST_F(SessionTest, StartsAtTheEntropyOfTheAlphabet) {
   Recorder recorder;
