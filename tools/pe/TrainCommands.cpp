@@ -51,10 +51,9 @@ static Status runSession(train::Session &session, cpu::ThreadPool &pool,
   const train::TrainConfig &config = session.config();
   std::vector<train::Observer *> observers;
   train::ProgressLine progress(stderr, "train", config.totalSteps(), session.trainer().steps());
-  progress.setThroughput(
-      static_cast<double>(config.accumulate * config.batch * config.sequence),
-      train::flopsPerToken(session),
-      cpu::measureFmaPeak(pool, cpu::hostCpu().level, /*repeats=*/2) * 1e9);
+  progress.setThroughput(static_cast<double>(config.accumulate * config.batch * config.sequence),
+                         train::flopsPerToken(session),
+                         cpu::measureFmaPeak(pool, cpu::hostCpu().level, /*repeats=*/2) * 1e9);
   observers.push_back(&progress);
   std::unique_ptr<train::LogWriter> log;
   if (!config.log.empty()) {

@@ -242,8 +242,7 @@ void Decoder::backwardAbove(const Piece &piece, const Batch &batch, int64_t laye
     blocks[layer].attention.projectBackward(kernels, weights.data(), piece, batch.length,
                                             dx.data<float>());
   if (layer == 0)
-    dropout.apply(dx.data<float>() + piece.row * settings.dim, piece.row, piece.rows,
-                  settings.dim);
+    dropout.apply(dx.data<float>() + piece.row * settings.dim, piece.row, piece.rows, settings.dim);
 }
 
 /// What is after attention `layer - 1`.

@@ -19,8 +19,7 @@ class Dropout {
 public:
   Dropout() = default;
   Dropout(double share, uint64_t seed, uint32_t place)
-      : share(share), seed(seed), place(place),
-        least(static_cast<uint32_t>(share * 4294967296.0)),
+      : share(share), seed(seed), place(place), least(static_cast<uint32_t>(share * 4294967296.0)),
         factor(static_cast<float>(1 / (1 - share))) {}
 
   /// The same draws at another place of the model.

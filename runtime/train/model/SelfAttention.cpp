@@ -50,10 +50,9 @@ void SelfAttention::reserve(int64_t tokens) {
 
 void SelfAttention::useMemoryOf(const SelfAttention &other) {
   using Self = SelfAttention;
-  for (Tensor Self::*tensor :
-       {&Self::normed, &Self::inverse, &Self::packed, &Self::merged, &Self::dMerged, &Self::dNormed,
-        &Self::branch, &Self::q, &Self::k, &Self::v, &Self::o, &Self::dQ, &Self::dK, &Self::dV,
-        &Self::dO})
+  for (Tensor Self::*tensor : {&Self::normed, &Self::inverse, &Self::packed, &Self::merged,
+                               &Self::dMerged, &Self::dNormed, &Self::branch, &Self::q, &Self::k,
+                               &Self::v, &Self::o, &Self::dQ, &Self::dK, &Self::dV, &Self::dO})
     this->*tensor = other.*tensor;
 }
 

@@ -302,8 +302,8 @@ Status setPhases(TrainConfig &config, const std::string &path) {
 using C = TrainConfig;
 
 // clang-format off
-/// Flags about what is trained, and with which steps.
-std::vector<Flag> flagsOfTraining() {
+/// Flags about what is learned.
+std::vector<Flag> flagsOfTask() {
   return {
     {"data", "", "directory of text files; every tenth is held out (default: Python's library)",
      text([](C &c) -> auto & { return c.phases[0].data; })},
@@ -314,6 +314,12 @@ std::vector<Flag> flagsOfTraining() {
     {"objective", "causal", "what is learned: causal predicts the next token, masked some that are "
      "hidden (15 %: 80 % as a mask, 10 % as another, 10 % as they are), for encodings that look "
      "both ways", choice(parseObjective, [](C &c) -> auto & { return c.objective; })},
+  };
+}
+
+/// Flags about the model.
+std::vector<Flag> flagsOfModel() {
+  return {
     {"layers", "2",
      "blocks of attention and feed-forward layer",
      number<int64_t>(1, [](C &c) -> auto & { return c.model.layers; })},
@@ -351,6 +357,12 @@ std::vector<Flag> flagsOfTraining() {
      fraction(Range::HalfOpen, [](C &c) -> auto & { return c.model.dropout; })},
     {"recompute", "off", "on: backward computes a layer's activations again, for less memory and "
      "the same bits", onOff([](C &c) -> auto & { return c.model.recompute; }), false},
+  };
+}
+
+/// Flags about the steps.
+std::vector<Flag> flagsOfSteps() {
+  return {
     {"seq", "256", "characters of a training sequence",
      number<int64_t>(1, [](C &c) -> auto & { return c.sequence; })},
     {"batch", "16", "sequences of a step",
@@ -457,8 +469,8 @@ std::vector<Flag> flagsOfRun() {
 // clang-format on
 
 std::vector<Flag> makeFlags() {
-  std::vector<Flag> all = flagsOfTraining();
-  for (auto more : {flagsOfOptimizers, flagsOfRun})
+  std::vector<Flag> all = flagsOfTask();
+  for (auto more : {flagsOfModel, flagsOfSteps, flagsOfOptimizers, flagsOfRun})
     for (Flag &flag : more())
       all.push_back(std::move(flag));
   return all;
