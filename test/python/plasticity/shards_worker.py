@@ -22,6 +22,7 @@ from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, 
 
 import pe_attention as pe
 from pe_attention import InputError
+from pe_attention.plasticity import Dormancy
 from pe_attention.plasticity._shards import Fleet
 
 RANKS = 4
@@ -228,6 +229,23 @@ def optimizer_states():
         assert torch.equal(results[0][name], value), name
 
 
+def dormancy_of_all_data():
+    """Every process renews the same neurons, those that are dormant over the data of all."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 2))
+    data = torch.eye(4).repeat(3, 1)
+    with torch.no_grad():  # the neurons 0 to 3 see one kind of input each, 4 sees none
+        model[0].weight[:4].copy_(torch.eye(4))
+        model[0].bias.copy_(torch.tensor([0.0, 0.0, 0.0, 0.0, -9.0, 1.0]))
+    with Dormancy(model) as dormancy:
+        model(data[dist.get_rank()::4])
+        assert dormancy.recycle()[0].dormant == [4]
+    for p in model.parameters():
+        theirs = [torch.empty_like(p) for _ in range(RANKS)]
+        dist.all_gather(theirs, p.detach())
+        assert all(torch.equal(p, other) for other in theirs)
+
+
 def every_process_works():
     """Matrices are dealt out: no process owns more than its share of them."""
     mesh = init_device_mesh("cpu", (4, ))
@@ -244,7 +262,8 @@ def every_process_works():
 
 CHECKS = [
     fsdp, fsdp_after_a_forward_pass, hsdp, tp, fsdp_in_tp, placements, part_of_the_world, refusals,
-    optimizer_states, every_process_works
+    optimizer_states, dormancy_of_all_data,
+    every_process_works
 ]
 
 
