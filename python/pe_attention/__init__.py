@@ -55,7 +55,7 @@ _NAMES = {
     "reinit": "_reinit",
 }
 # Modules that are names themselves.
-_MODULES = frozenset({"nn", "plasticity", "plot", "distributed", "integrations"})
+_MODULES = frozenset({"nn", "plasticity", "plot"})
 
 __all__ = sorted([*_NAMES, *_MODULES, "__version__"])
 
