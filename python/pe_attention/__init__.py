@@ -7,8 +7,9 @@ needs neither PyTorch nor NumPy nor the library libpe.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
 
+# As typing's, whose import takes most of the time that importing this package would take.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._attention import attention as attention
     from ._check import check as check, reference as reference
