@@ -9,7 +9,8 @@
 // Gradients of frequencies: the angle of row i has the gradient t_i = x' dy' - y' dx', and scores
 // do not change if all rows are turned by one angle, so that the t of all queries and keys of a
 // head add up to 0. The sum of t_i times the position may therefore count positions from any
-// origin: from the first key's, where they are small.
+// origin: from the last key's, because the few queries of a decoding step are there, and so are the
+// keys that matter most to them. A pair of equal positions then adds nothing, not even rounding.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Prologue.h"
@@ -83,7 +84,7 @@ private:
   bool interleaved, isPerHead;
   RotationTables queryTables, keyTables;
   Value sums;    // of gradients of frequencies, or null
-  Value origins; // given position of the first key of each batch entry; null where none are given
+  Value origins; // given position of the last key of each batch entry; null where none are given
   RotationTables &tablesOf(Side side) { return side.isQueries ? queryTables : keyTables; }
 };
 
@@ -311,15 +312,15 @@ static Pair widened(Scalar &s, Pair pair) {
   return {wide(pair.x), wide(pair.y)};
 }
 
-/// The first given position of a key, 0 without keys.
+/// The given position of the last key, 0 without keys.
 void RotationPrologue::findOrigins() {
   origins = context.temporary(name + "_origins", {"b"}, context.plan.getF64Type());
   TileBuilder t = beginStage(context.plan, name + "_find_origins", Phase::Finish, {"b"});
   t.foreach ({"1"}, [&](Scalar &s, ValueRange at) {
-    Value first = sumOver(s, {"min(c,1)"}, [&](Scalar &x, ValueRange key) {
-      return x.toFloat(readPosition(x, kKeys, at[0], key[0]), x.getF64Type());
+    Value last = sumOver(s, {"min(c,1)"}, [&](Scalar &x, ValueRange) {
+      return x.toFloat(readPosition(x, kKeys, at[0], x.size("c - 1")), x.getF64Type());
     });
-    writeElement(s, first, origins, at[0]);
+    writeElement(s, last, origins, at[0]);
   });
 }
 
@@ -347,8 +348,8 @@ void RotationPrologue::addToFrequencies(Side side, Value rows, Value from) {
     Value byX = s.mul(dx, s.add(s.mul(x, sn), s.mul(y, c)));
     Value byY = s.mul(dy, s.sub(s.mul(x, c), s.mul(y, sn)));
     Value position = positions.queries ? readPosition(s, side, at[0], at[2]) : at[2];
-    if (!positions.queries && side.isQueries)
-      position = s.add(position, s.size("q_start - k_start"));
+    if (!positions.queries)
+      position = s.add(position, s.size(side.isQueries ? "q_start - k_start - c + 1" : "1 - c"));
     Value distance = s.toFloat(position, s.getF64Type());
     if (origins)
       distance = s.sub(distance, readElement(s, origins, at[0]));

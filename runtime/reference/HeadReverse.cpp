@@ -136,7 +136,7 @@ void HeadWorker::addRoundingOfTurned(HeadGradients &gradients) const {
   if (!problem.rounding || !roundsResults(*problem.rounding) || sizes.keys == 0)
     return;
   const double roundoff = roundoffOf(*problem.rounding);
-  const int64_t origin = keyAt(0).position;
+  const int64_t origin = keyAt(sizes.keys - 1).position;
   for (const Rotation &rotation : problem.rotations) {
     if (!rotation.isLearned())
       continue;

@@ -19,7 +19,7 @@
 // BASE:      tile.size "k_start + c"
 // BASE:      tile.stage @attention_rotate_back_queries finish
 // BASE:      tile.stage @attention_turned_queries finish over ["hq"]
-// BASE:      tile.size "q_start - k_start"
+// BASE:      tile.size "q_start - k_start - c + 1"
 // BASE:      tile.stage @attention_turned_keys finish over ["hq"]
 // BASE:      tile.stage @attention_rotation_finish finish
 
