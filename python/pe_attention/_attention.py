@@ -53,6 +53,11 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                       documents is not None, return_lse)
     program = _program(encoding, mask, options)
     extra = list(encoding.arguments()) if encoding is not None else []
+    made_for = getattr(encoding, "heads", None)
+    if made_for and not extra and made_for not in (query.shape[1], heads_total):
+        # Of an encoding with tensors their shapes say it.
+        raise InputError(f"encoding: expected one for the query's {query.shape[1]} heads, found "
+                         f"one for {made_for}")
     if sink is not None:
         extra.append(sink)
     if options.dropout_p:

@@ -38,6 +38,8 @@ def bias(encoding: Encoding, length: int = 256, *, heads: Sequence[int] | None =
 def distance(encoding: Encoding, length: int = 1024, *, query: int | None = None,
              heads: Sequence[int] | None = None) -> Figure:
     """The bias of one query, by default the last of `length`, by distance: a line per head."""
+    if length < 2:
+        raise InputError(f"length: expected at least 2, found {length}")
     at = length - 1 if query is None else query
     if not 0 < at < length:
         raise InputError(f"query: expected a position from 1 to {length - 1}, found {at}")

@@ -8,6 +8,8 @@ import tempfile
 
 # No test may touch the user's own cache.
 os.environ.setdefault("PE_CACHE_DIR", os.path.join(tempfile.gettempdir(), f"pe-test-{os.getuid()}"))
+# Inductor keeps compiled graphs between runs and does not know when this package changes.
+os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", tempfile.mkdtemp(prefix="pe-inductor-"))
 
 import pytest
 import torch

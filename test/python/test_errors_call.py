@@ -106,3 +106,10 @@ def test_no_library(tmp_path: Any) -> None:
                           text=True, check=False)
     assert done.returncode and done.stderr.splitlines()[-1].startswith(
         f"pe_attention._errors.DeviceError: expected libpe.so in {tmp_path}, found none")
+
+
+def test_an_encoding_of_other_heads() -> None:
+    q = torch.randn(1, 2, 5, 16)
+    with pytest.raises(pe.InputError, match="the query's 2 heads, found one for 3"):
+        pe.attention(q, q, q, pe.nn.ALiBi(3))
+    pe.attention(q, q, q, pe.nn.ALiBi(4), head_start=2, heads_total=4)  # two heads of four

@@ -55,5 +55,7 @@ def test_what_is_not_there():
         pe.plot.bias(pe.nn.ALiBi(2), heads=[2])
     with pytest.raises(pe.InputError, match="query: expected a position from 1 to 7, found 8"):
         pe.plot.distance(pe.nn.ALiBi(2), length=8, query=8)
+    with pytest.raises(pe.InputError, match="length: expected at least 2, found 1"):
+        pe.plot.distance(pe.nn.ALiBi(2), length=1)
     with pytest.raises(pe.Error):
         pe.plot.bias(pe.nn.RoPE())  # a rotation has no bias
