@@ -114,7 +114,6 @@ private:
   const PEToTilePassOptions &options;
   OpBuilder builder;
   Type activation; // element type of queries, keys, values, outputs and their gradients
-  Type operands;   // of what contractions multiply
   PlanOp plan;
   std::unique_ptr<PlanContext> context;
   DenseMap<Value, Value> buffers, gradients; // of arguments
@@ -134,7 +133,6 @@ LogicalResult FunctionLowering::createPlan() {
                    .Default(Type());
   if (!activation)
     return function.emitError("expected dtype f32, bf16, f16 or tf32, found ") << options.dtype;
-  operands = options.dtype == "tf32" ? Type(builder.getTF32Type()) : activation;
   builder.setInsertionPoint(function);
   // Without attention there are no depths to specialise for.
   const bool attends = !function.getOps<AttentionOp>().empty();
@@ -152,7 +150,13 @@ LogicalResult FunctionLowering::createPlan() {
     t.create<RequireValuesOp>(t.getStringAttr(required.tensor), required.isAscending,
                               t.getStringAttr(required.first), t.getStringAttr(required.last));
   context = std::make_unique<PlanContext>(
-      PlanContext{t, options.grad, options.earlyExit, options.headDim, options.valueDim, {}});
+      PlanContext{.plan = t,
+                  .grad = options.grad,
+                  .earlyExit = options.earlyExit,
+                  .headDim = options.headDim,
+                  .valueDim = options.valueDim,
+                  .operands = options.dtype == "tf32" ? Type(builder.getTF32Type()) : activation,
+                  .parameters = {}});
   return success();
 }
 
@@ -328,7 +332,7 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
   Lowered &lowered = *attentions.back();
   Attention &a = lowered.attention;
   lowered.op = op;
-  a.operands = operands;
+  a.operands = context->operands;
   a.name = function.getName().str() +
            (attentions.size() > 1 ? "_" + std::to_string(attentions.size() - 1) : "");
   for (auto [value, slot, gradient] :
@@ -434,7 +438,7 @@ LogicalResult FunctionLowering::createScores(Lowered &lowered) {
 /// Whether a factor of the score goes into the queries: not if these would then be rounded once
 /// more.
 bool FunctionLowering::isFactorOfQueries(AttentionOp op) {
-  return op.getScore() && operands.isF32() &&
+  return op.getScore() && context->operands.isF32() &&
          isQueryFactor(cast<ScoreFnOp>(op.getScore().getDefiningOp()));
 }
 

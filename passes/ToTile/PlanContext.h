@@ -32,6 +32,7 @@ struct PlanContext {
   bool grad = false;
   bool earlyExit = true;
   int64_t headDim = 0, valueDim = 0;
+  Type operands; // of what contractions multiply: the type of activations, or tf32
   llvm::MapVector<Value, Parameter> parameters; // by argument of the function
 
   Value buffer(const Twine &name, Role role, ArrayRef<StringRef> extents, Type element = {},

@@ -71,8 +71,11 @@ private:
   std::pair<Value, Value> dimsOf(Scalar &s, Value pair) const;
   /// The pair `at` (batch, head, row, pair) of rows of numbers, widened.
   Pair readPair(Scalar &s, Value rows, ValueRange at) const;
+  /// The same, turned.
+  Pair turnedPair(Scalar &s, Side side, Value rows, ValueRange at, bool isBack = false);
   void turn(Side side, Value from, Value to, StringRef stage, Phase phase, bool isBack);
   void findOrigins();
+  Value asOperand(Scalar &s, Value number) const;
   void addToFrequencies(Side side, Value rows, Value from);
   void addToTables(Side side, Value rows, Value from);
 
@@ -272,21 +275,23 @@ Pair RotationPrologue::readPair(Scalar &s, Value rows, ValueRange at) const {
   return {x, s.widen(readElement(s, rows, element(at, second)))};
 }
 
+Pair RotationPrologue::turnedPair(Scalar &s, Side side, Value rows, ValueRange at, bool isBack) {
+  auto [x, y] = readPair(s, rows, at);
+  Value cosine = readElement(s, tablesOf(side).cosine, placeOf(at));
+  Value sine = readElement(s, tablesOf(side).sine, placeOf(at));
+  if (isBack)
+    sine = s.neg(sine);
+  return {s.sub(s.mul(x, cosine), s.mul(y, sine)), s.add(s.mul(y, cosine), s.mul(x, sine))};
+}
+
 void RotationPrologue::turn(Side side, Value from, Value to, StringRef stage, Phase phase,
                             bool isBack) {
-  const RotationTables &tables = tablesOf(side);
   TileBuilder t = beginStage(context.plan, stage, phase, {"b", side.heads()});
   t.foreach ({side.rows(), pairCount()}, [&](Scalar &s, ValueRange at) {
     auto [first, second] = dimsOf(s, at[3]);
-    auto [x, y] = readPair(s, from, at);
-    Value cosine = readElement(s, tables.cosine, placeOf(at));
-    Value sine = readElement(s, tables.sine, placeOf(at));
-    if (isBack)
-      sine = s.neg(sine);
-    Value turnedX = s.sub(s.mul(x, cosine), s.mul(y, sine));
-    writeElement(s, s.round(turnedX, elementOf(to)), to, element(at, first));
-    Value turnedY = s.add(s.mul(y, cosine), s.mul(x, sine));
-    writeElement(s, s.round(turnedY, elementOf(to)), to, element(at, second));
+    auto [x, y] = turnedPair(s, side, from, at, isBack);
+    writeElement(s, s.round(x, elementOf(to)), to, element(at, first));
+    writeElement(s, s.round(y, elementOf(to)), to, element(at, second));
   });
   const int64_t rest = context.headDim - 2 * pairs;
   if (rest)
@@ -305,6 +310,12 @@ void RotationPrologue::emitBack(Side side, Value rows, Value from, Value to) {
     addToTables(side, rows, from);
   else if (frequency->derivative().isActive())
     addToFrequencies(side, rows, from);
+}
+
+/// As contractions take it. Scores are then those of exactly these numbers, and the t of a head add
+/// up to 0 whatever the type.
+Value RotationPrologue::asOperand(Scalar &s, Value number) const {
+  return s.widen(s.round(number, context.operands));
 }
 
 static Pair widened(Scalar &s, Pair pair) {
@@ -331,7 +342,6 @@ void RotationPrologue::addToFrequencies(Side side, Value rows, Value from) {
   if (!sums)
     sums = context.temporary(name + "_frequency_sums", perHead({count}), context.plan.getF64Type(),
                              /*zero=*/true);
-  const RotationTables &tables = tablesOf(side);
   TileBuilder t =
       beginStage(context.plan, (name + "_turned_" + side.word()).str(), Phase::Finish, perHead({}));
   SmallVector<StringRef> loops = {"b", side.rows(), count};
@@ -341,12 +351,10 @@ void RotationPrologue::addToFrequencies(Side side, Value rows, Value from) {
     SmallVector<Value> at(all); // batch, head, row, pair
     if (isPerHead)
       std::swap(at[0], at[1]);
-    auto [x, y] = widened(s, readPair(s, rows, at));
     auto [dx, dy] = widened(s, readPair(s, from, at));
-    auto [c, sn] = widened(
-        s, {readElement(s, tables.cosine, placeOf(at)), readElement(s, tables.sine, placeOf(at))});
-    Value byX = s.mul(dx, s.add(s.mul(x, sn), s.mul(y, c)));
-    Value byY = s.mul(dy, s.sub(s.mul(x, c), s.mul(y, sn)));
+    auto [turnedX, turnedY] = turnedPair(s, side, rows, at);
+    auto [x, y] = widened(s, {asOperand(s, turnedX), asOperand(s, turnedY)});
+    Value byX = s.mul(dx, y), byY = s.mul(dy, x);
     Value position = positions.queries ? readPosition(s, side, at[0], at[2]) : at[2];
     if (!positions.queries)
       position = s.add(position, s.size(side.isQueries ? "q_start - k_start - c + 1" : "1 - c"));

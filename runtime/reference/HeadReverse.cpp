@@ -5,9 +5,10 @@
 
 namespace pe::reference {
 
-/// What rounding adds to the sum of A_l dA_l of the current row: <dO, rounded o - o>. `meanError`
-/// is by how much that may differ from kernel to kernel: each probability and each element of the
-/// output is off by up to the roundoff, independently.
+/// What rounding adds to the sum of A_l dA_l of the current row, which kernels take from the output
+/// as <dO, o>: there the weights are rounded, and the output itself. `meanError` is by how much
+/// that may differ from kernel to kernel: each probability and each element of the output is off by
+/// up to the roundoff, independently.
 double HeadWorker::roundMean(int64_t row, const double *dO) {
   meanError = 0.0;
   if (!problem.rounding)
@@ -16,6 +17,8 @@ double HeadWorker::roundMean(int64_t row, const double *dO) {
   std::vector<double> output(sizes.valueDim, 0.0);
   for (size_t n = 0; n < keys.size(); ++n) {
     squares += (weights[n] * dWeights[n]) * (weights[n] * dWeights[n]);
+    if (factors[n] != 0.0) // those of a dropped weight are 0
+      error += (valueWeights[n] / factors[n] - weights[n]) * dWeights[n];
     addScaled(output.data(), valueWeights[n], v.data() + keys[n] * sizes.valueDim, sizes.valueDim);
     if (const std::vector<double> *vector = vectorOf(row, keys[n]))
       addScaled(output.data(), valueWeights[n], vector->data(), sizes.valueDim);

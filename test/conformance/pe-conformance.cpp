@@ -4,13 +4,14 @@
 //                  [--dtype=f32|bf16|f16|tf32] [--encoding=a,b] [--call=a,b]
 //                  [--loops=turn|all|NAMES] [--permissions]
 //                  [--threads=1,1,3] [--seed=N] [--root=DIR] [--poison] [--quick] [--verbose]
-//                  [--list]
+//                  [--failures] [--list]
 //
 // --loops chooses blocks and owners (Cases.cpp) of target loops: two per encoding in turn, all, or
 // a list such as 16x16-rows; --permissions leaves out the blocks that an algorithm may leave out.
 // --poison fills fresh buffers with NaN. The user's disk cache is not used.
-// Prints a line per case, all tensors of a failing one, and a last line that counts. Exit 1 if any
-// case failed or none was run, 77 if the target is not on this machine.
+// Prints a line per case, all tensors of a failing one, and a last line that counts; --failures
+// leaves out the lines of cases that pass or are not run, so that a log shows what failed. Exit 1
+// if any case failed or none was run, 77 if the target is not on this machine.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,6 +38,7 @@ struct Arguments {
   uint64_t seed = 1;
   bool quick = false;
   bool verbose = false;
+  bool failuresOnly = false;
   bool list = false;
 };
 
@@ -81,6 +83,8 @@ Status parseOption(const std::string &option, Arguments &arguments) {
     arguments.quick = true;
   else if (name == "--verbose")
     arguments.verbose = true;
+  else if (name == "--failures")
+    arguments.failuresOnly = true;
   else if (name == "--list")
     arguments.list = true;
   else if (name == "--threads") {
@@ -161,16 +165,18 @@ void runCase(const Arguments &arguments, Suite &suite,
   const bool isExact = arguments.subject.dtype == DType::F32;
   const bool isExtreme = call.isFar || call.isLate;
   if ((!isExact && (file.isExactOnly || isExtreme)) || (file.isEarlyOnly && call.isLate)) {
-    std::printf("%s %s: not judged in %s\n", std::string(file.name).c_str(),
-                std::string(call.name).c_str(),
-                std::string(nameOf(arguments.subject.dtype)).c_str());
+    if (!arguments.failuresOnly)
+      std::printf("%s %s: not judged in %s\n", std::string(file.name).c_str(),
+                  std::string(call.name).c_str(),
+                  std::string(nameOf(arguments.subject.dtype)).c_str());
     return;
   }
   const bool isGpu =
       arguments.subject.target == "gpu-emulator" || arguments.subject.target == "cuda";
   if (isGpu && !file.notOnGpus.empty()) {
-    std::printf("%s %s: not run, %s\n", std::string(file.name).c_str(),
-                std::string(call.name).c_str(), std::string(file.notOnGpus).c_str());
+    if (!arguments.failuresOnly)
+      std::printf("%s %s: not run, %s\n", std::string(file.name).c_str(),
+                  std::string(call.name).c_str(), std::string(file.notOnGpus).c_str());
     return;
   }
   for (size_t number = 0; number < subjects.size(); ++number) {
@@ -186,7 +192,8 @@ void runCase(const Arguments &arguments, Suite &suite,
     CaseResult result = suite.run(file, call, *subjects[number]);
     result.subject = name;
     counts.failed += !result.passes();
-    std::fputs(result.summary().c_str(), stdout);
+    if (!arguments.failuresOnly || !result.passes())
+      std::fputs(result.summary().c_str(), stdout);
     if (arguments.verbose || !result.passes())
       std::fputs(result.report.table().c_str(), stdout);
     std::fflush(stdout);

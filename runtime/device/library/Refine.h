@@ -10,6 +10,11 @@
 //     heads are within the tolerance, and divided in two where one is not: at a zero of the last
 //     map, if a function with a kink stands behind it and one lies inside, else in the middle
 //
+// Points of equal distance see nothing of what happens near 0 in a cell that reaches to 1e6 (a
+// normaliser of a row that sees no key may be that small). Weights and biases near 1 bend a
+// function at x of any size over a length of about x: a cell that spans more than that is divided
+// unseen.
+//
 // Values and slopes are computed in float64, by the chain rule. The work of a round is divided
 // among threads by (cell, point) and by (cell, head); nothing depends on their number.
 // Freestanding: the same code runs on the host (one thread) and in a CTA.
@@ -44,7 +49,9 @@ inline constexpr int64_t kChecks = 12; // points where a cubic is compared
 inline constexpr int64_t kPoints = kDegree + 1 + kChecks;
 inline constexpr int64_t kBatch = 32; // cells whose values are in memory at once
 inline constexpr int64_t kScalePoints = 64;
-inline constexpr int64_t kRounds = 40; // halvings after which a cell is too narrow to divide
+inline constexpr int64_t kRounds = 56; // divisions after which a cell is too narrow for another
+/// Cells end at most this far from 0, or at most this many times as far as they begin.
+inline constexpr double kReach = 4;
 /// Slopes are off by at most this, relative to the largest slope of the head.
 inline constexpr double kSlopeTolerance = 2e-4;
 /// What an f32 result resolves, relative to the value.
@@ -128,6 +135,7 @@ private:
     return last == Function::Relu || last == Function::Step;
   }
   void findScales(double low, double high);
+  double splitOfWide(double left, double right) const;
   void evaluateBatch(int64_t size);
   bool isClose(int64_t slot, int64_t output) const;
   double splitOf(int64_t slot, int64_t cell);
@@ -201,10 +209,15 @@ template <typename Platform> void Refiner<Platform>::evaluate(double x, bool isL
   current = in;
 }
 
-/// The largest slope of every output at points of the whole range.
+/// The largest slope of every output at points of the whole range, every other one near 0 if the
+/// range reaches there.
 template <typename Platform> void Refiner<Platform>::findScales(double low, double high) {
+  const bool hasNear = low < kReach && high > -kReach;
+  const double nearLow = hasNear && low < -kReach ? -kReach : low;
+  const double nearHigh = hasNear && high > kReach ? kReach : high;
   for (int64_t i = platform.thread(); i < kScalePoints; i += platform.threads()) {
-    evaluate(low + (high - low) * (static_cast<double>(i) + 0.5) / kScalePoints);
+    const double share = (static_cast<double>(i) + 0.5) / kScalePoints;
+    evaluate(i % 2 ? nearLow + (nearHigh - nearLow) * share : low + (high - low) * share);
     for (int64_t o = 0; o < outputs; ++o) {
       const double slope = at(o).slope;
       samples[i * outputs + o] = slope < 0 ? -slope : slope;
@@ -273,9 +286,25 @@ double Refiner<Platform>::zeroBetween(double a, double b, int64_t output) {
   return a + (b - a) / 2;
 }
 
+/// Where to divide a cell that reaches too far to be judged by its points, else its left end.
+template <typename Platform>
+double Refiner<Platform>::splitOfWide(double left, double right) const {
+  const double far = right > -left ? right : -left;
+  if (far <= kReach)
+    return left;
+  if (left < 0 && right > 0)
+    return 0;
+  const double near = left > 0 ? left : -right;
+  if (far <= kReach * near)
+    return left;
+  return right > 0 ? right / kReach : left / kReach;
+}
+
 /// Where to divide a cell, or its left end where it is accepted.
 template <typename Platform> double Refiner<Platform>::splitOf(int64_t slot, int64_t cell) {
   const double left = ends[cell], right = ends[cell + 1], half = (right - left) / 2;
+  if (const double wide = splitOfWide(left, right); wide > left)
+    return wide;
   bool areAllClose = true;
   for (int64_t o = 0; o < outputs; ++o) {
     const bool isCloseHere = isClose(slot, o);

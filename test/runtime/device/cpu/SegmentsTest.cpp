@@ -455,6 +455,22 @@ TEST(SmoothSegmentsTest, cubicsAreWithinTheTolerance) {
       }
 }
 
+/// A row's normaliser may be 1e-6 where its keys are masked: the range of products then reaches to
+/// 1e6, and everything that other rows see lies in its first millionth.
+TEST(SmoothSegmentsTest, findsBendsNearZeroOnAHugeRange) {
+  std::mt19937_64 random(27);
+  for (Function inner : {Function::Gelu, Function::Tanh, Function::Silu})
+    for (float far : {3e6f, -3e6f})
+      for (std::vector<int64_t> widths : {std::vector<int64_t>{9}, {9, 9}}) {
+        Network network = draw(random, widths, 4);
+        network.inner = inner;
+        Call call(network, {0.0f, 1.0f, far}, {1.0f}, 4, 512, 3);
+        call.run();
+        ASSERT_GT(call.count, 1);
+        expectClose(network, call, 4, 1.2e-5);
+      }
+}
+
 TEST(SmoothSegmentsTest, aToleranceTenThousandTimesSmallerIsMet) {
   std::mt19937_64 random(21);
   Network network = draw(random, {8}, 2);
