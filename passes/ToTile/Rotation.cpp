@@ -9,8 +9,8 @@
 // Gradients of frequencies: the angle of row i has the gradient t_i = x' dy' - y' dx', and scores
 // do not change if all rows are turned by one angle, so that the t of all queries and keys of a
 // head add up to 0. The sum of t_i times the position may therefore count positions from any
-// origin: from the last key's, because the few queries of a decoding step are there, and so are the
-// keys that matter most to them. A pair of equal positions then adds nothing, not even rounding.
+// origin: from the last query's. The terms of a single query are then those of its pairs, and a
+// pair of equal positions adds nothing, not even rounding.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Prologue.h"
@@ -87,7 +87,7 @@ private:
   bool interleaved, isPerHead;
   RotationTables queryTables, keyTables;
   Value sums;    // of gradients of frequencies, or null
-  Value origins; // given position of the last key of each batch entry; null where none are given
+  Value origins; // given position of the last query of each batch entry; null where none are given
   RotationTables &tablesOf(Side side) { return side.isQueries ? queryTables : keyTables; }
 };
 
@@ -323,13 +323,13 @@ static Pair widened(Scalar &s, Pair pair) {
   return {wide(pair.x), wide(pair.y)};
 }
 
-/// The given position of the last key, 0 without keys.
+/// The given position of the last query, 0 without queries.
 void RotationPrologue::findOrigins() {
   origins = context.temporary(name + "_origins", {"b"}, context.plan.getF64Type());
   TileBuilder t = beginStage(context.plan, name + "_find_origins", Phase::Finish, {"b"});
   t.foreach ({"1"}, [&](Scalar &s, ValueRange at) {
-    Value last = sumOver(s, {"min(c,1)"}, [&](Scalar &x, ValueRange) {
-      return x.toFloat(readPosition(x, kKeys, at[0], x.size("c - 1")), x.getF64Type());
+    Value last = sumOver(s, {"min(r,1)"}, [&](Scalar &x, ValueRange) {
+      return x.toFloat(readPosition(x, kQueries, at[0], x.size("r - 1")), x.getF64Type());
     });
     writeElement(s, last, origins, at[0]);
   });
@@ -357,7 +357,7 @@ void RotationPrologue::addToFrequencies(Side side, Value rows, Value from) {
     Value byX = s.mul(dx, y), byY = s.mul(dy, x);
     Value position = positions.queries ? readPosition(s, side, at[0], at[2]) : at[2];
     if (!positions.queries)
-      position = s.add(position, s.size(side.isQueries ? "q_start - k_start - c + 1" : "1 - c"));
+      position = s.add(position, s.size(side.isQueries ? "1 - r" : "k_start - q_start - r + 1"));
     Value distance = s.toFloat(position, s.getF64Type());
     if (origins)
       distance = s.sub(distance, readElement(s, origins, at[0]));

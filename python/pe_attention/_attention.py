@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -114,12 +114,19 @@ def _program(encoding: Encoding | None, mask: Mask | None, options: Options) -> 
     return assembled(first, second, options)
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _constant_in_graphs(function: Callable[..., Program]) -> Callable[..., Program]:
+    """Compiled code takes the results as constants: `torch.compiler.assume_constant_result`, but
+    without its import of all that `torch.compile` is made of, seconds of a first eager call."""
+    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return function
+
+
+@_constant_in_graphs
 def _constant_program(encoding: str, mask: str, *options: Any) -> Program:
     return assembled(encoding, mask, Options(*options))
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+@_constant_in_graphs
 def _constant_program_of(encoding: Encoding, mask: Mask | None, *options: Any) -> Program:
     """Of an encoding that writes its program itself; compiled code is then bound to the object."""
     program: Program = encoding.program(mask, Options(*options))

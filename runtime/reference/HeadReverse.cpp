@@ -136,10 +136,10 @@ void HeadWorker::addRounding(ParameterGradients &gradients) {
 
 /// Kernels write the gradients of turned rows in the type of the computation.
 void HeadWorker::addRoundingOfTurned(HeadGradients &gradients) const {
-  if (!problem.rounding || !roundsResults(*problem.rounding) || sizes.keys == 0)
+  if (!problem.rounding || !roundsResults(*problem.rounding) || sizes.queries == 0)
     return;
   const double roundoff = roundoffOf(*problem.rounding);
-  const int64_t origin = keyAt(sizes.keys - 1).position;
+  const int64_t origin = queryAt(sizes.queries - 1).position;
   for (const Rotation &rotation : problem.rotations) {
     if (!rotation.isLearned())
       continue;

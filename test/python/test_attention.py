@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -357,3 +359,12 @@ def test_empty_calls() -> None:
     assert pe.attention(q, k, v, mask=pe.causal).shape == (1, 2, 0, 32)
     q, k, v = make(1, 2, 2, 3, 0)
     assert not pe.attention(q, k, v).any()
+
+
+def test_eager_calls_do_not_import_the_compiler_of_torch() -> None:
+    """It takes seconds."""
+    text = ("import sys, torch, pe_attention as pe; q = torch.randn(1, 1, 4, 16); "
+            "before = 'torch._dynamo' in sys.modules; "
+            "pe.attention(q, q, q, pe.nn.ALiBi(1), mask=pe.causal); "
+            "assert before or 'torch._dynamo' not in sys.modules")
+    subprocess.run([sys.executable, "-c", text], check=True)

@@ -19,8 +19,9 @@
 // BASE:      tile.size "k_start + c"
 // BASE:      tile.stage @attention_rotate_back_queries finish
 // BASE:      tile.stage @attention_turned_queries finish over ["hq"]
-// BASE:      tile.size "q_start - k_start - c + 1"
+// BASE:      tile.size "1 - r"
 // BASE:      tile.stage @attention_turned_keys finish over ["hq"]
+// BASE:      tile.size "k_start - q_start - r + 1"
 // BASE:      tile.stage @attention_rotation_finish finish
 
 // Tables that are given: a row for every position, checked before any work, and gradients by position.
