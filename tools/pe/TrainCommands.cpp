@@ -118,6 +118,11 @@ static Status train(const std::vector<std::string> &arguments) {
     return session.error();
   std::fprintf(stderr, "%s%s", train::routingTable(**session).c_str(),
                train::sizeLine(**session).c_str());
+  if (config.plasticity.dash != train::Dash::Off &&
+      config.plasticity.dashScope == train::DashScope::All &&
+      config.optimizer.kind == train::OptimizerKind::Muon)
+    std::fprintf(stderr, "pe train: warning: --dash shrinks Muon's matrices too, whose steps do "
+                         "not shrink with them; --dash-scope=adamw leaves them alone\n");
   if (config.check != train::TrainConfig::Check::None)
     return runCheck(**session);
   return runSession(**session, pool, options->identity);

@@ -8,6 +8,7 @@
 
 #include "runtime/train/blas/Blas.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <vector>
@@ -33,6 +34,8 @@ struct Functions {
   void (*dpotrf)(const char *, const int *, double *, const int *, int *);
   void (*dpstrf)(const char *, const int *, double *, const int *, int *, int *, const double *,
                  double *, int *);
+  void (*dsyev)(const char *, const char *, const int *, double *, const int *, double *, double *,
+                const int *, int *);
   void (*setThreads)(int);
   char *(*coreName)();
 };
@@ -68,6 +71,7 @@ Status loadOnce() {
                   find(library, "cblas_dtrsm", functions.dtrsm, missing) &&
                   find(library, "dpotrf_", functions.dpotrf, missing) &&
                   find(library, "dpstrf_", functions.dpstrf, missing) &&
+                  find(library, "dsyev_", functions.dsyev, missing) &&
                   find(library, "openblas_set_num_threads", functions.setThreads, missing) &&
                   find(library, "openblas_get_corename", functions.coreName, missing);
   if (!complete)
@@ -132,6 +136,22 @@ void solveLeft(int64_t m, int64_t n, const double *r, int64_t pitchR, Transpose 
                double *x, int64_t pitchX) {
   functions.dtrsm(kRowMajor, kLeft, kUpper, cblas(transpose), kNonUnit, narrow(m), narrow(n), 1.0,
                   r, narrow(pitchR), x, narrow(pitchX));
+}
+
+std::vector<double> symmetricEigenvalues(int64_t n, double *a) {
+  for (int64_t row = 0; row < n; ++row)
+    for (int64_t column = row; column < n; ++column)
+      if (!std::isfinite(a[row * n + column]))
+        return {};
+  const auto size = static_cast<int>(n);
+  std::vector<double> values(n);
+  double room = 0;
+  int info = 0, query = -1;
+  functions.dsyev("N", "L", &size, a, &size, values.data(), &room, &query, &info);
+  std::vector<double> work(static_cast<size_t>(room) + 1);
+  const auto count = static_cast<int>(work.size());
+  functions.dsyev("N", "L", &size, a, &size, values.data(), work.data(), &count, &info);
+  return info == 0 ? values : std::vector<double>();
 }
 
 int64_t rankOfGram(int64_t n, double *a) {

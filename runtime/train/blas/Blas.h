@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace pe::blas {
 
@@ -58,6 +59,10 @@ void solveRight(int64_t m, int64_t n, const double *r, Transpose transpose, doub
 /// x[m,n] = op(R)^-1 * x for an upper triangular r[m,m].
 void solveLeft(int64_t m, int64_t n, const double *r, int64_t pitchR, Transpose transpose,
                double *x, int64_t pitchX);
+
+/// The eigenvalues of the symmetric a[n,n] (upper triangle; destroyed), ascending. Empty: an
+/// element is not finite.
+std::vector<double> symmetricEigenvalues(int64_t n, double *a);
 
 /// The numerical rank of the positive semidefinite a (upper triangle; destroyed), by Cholesky with
 /// complete pivoting: pivots up to n * eps * the largest diagonal element count as zero.

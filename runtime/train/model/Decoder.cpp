@@ -202,6 +202,8 @@ Status Decoder::forward(const Batch &batch, float scale, ParallelFor &parallel) 
     startPart(stopwatch, "layers forward");
     parallelFor(parallel, static_cast<int64_t>(pieces.size()),
                 [&](int64_t item) { forwardPiece(pieces[item], batch, layer); });
+    if (recordsActivity && layer > 0)
+      blocks[layer - 1].mlp.measureActivity(tokens, parallel);
     if (layer == settings.layers)
       break;
     startPart(stopwatch, "attention forward");

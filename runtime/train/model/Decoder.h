@@ -98,6 +98,10 @@ public:
   /// that are there.
   Status backward(const Batch &batch, ParallelFor &parallel,
                   GradientUse use = GradientUse::Replace);
+  /// Whether forward measures how active the neurons of feed-forward layers are.
+  void recordActivity(bool record) { recordsActivity = record; }
+  /// The mean |activation| of each neuron in the last forward call that measured it.
+  const std::vector<double> &activity(int64_t layer) const { return blocks[layer].mlp.activity(); }
   /// Measures the parts of the calls, where there is a watch.
   void setWatch(Stopwatch *watch) { stopwatch = watch; }
   Stopwatch *watch() const { return stopwatch; }
@@ -137,6 +141,7 @@ private:
   std::vector<Tensor> saved;
   Dropout dropout;
   Stopwatch *stopwatch = nullptr;
+  bool recordsActivity = false;
   int64_t tokens = 0, capacity = 0;
 };
 

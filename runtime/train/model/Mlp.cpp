@@ -7,6 +7,7 @@
 #include "runtime/train/model/Mlp.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace pe::train {
 
@@ -87,6 +88,19 @@ void Mlp::backward(const Kernels &kernels, const float *parameters, const Piece 
   activateBackward(kernels, piece);
   up.backwardInput(parameters, rowOf(dRaw, piece.row), dy, piece.rows);
   kernels.norm.backward(y, inverse.data<float>() + piece.row, dy, dStream, piece.rows, dim);
+}
+
+void Mlp::measureActivity(int64_t tokens, ParallelFor &parallel) {
+  constexpr int64_t kNeurons = 64; // of one item; the sums do not depend on it
+  meanActivity.assign(hidden, 0.0);
+  parallelFor(parallel, (hidden + kNeurons - 1) / kNeurons, [&](int64_t item) {
+    const int64_t begin = item * kNeurons, end = std::min(begin + kNeurons, hidden);
+    for (int64_t row = 0; row < tokens; ++row)
+      for (int64_t n = begin; n < end; ++n)
+        meanActivity[n] += std::fabs(rowOf(active, row)[n]);
+    for (int64_t n = begin; n < end; ++n)
+      meanActivity[n] /= static_cast<double>(tokens);
+  });
 }
 
 std::vector<WeightProduct> Mlp::weightProducts() const {

@@ -31,6 +31,9 @@ public:
   void forward(const Kernels &kernels, const float *parameters, const Piece &piece, float *x);
   /// `dx` is the gradient of the stream after this layer on entry, before it on return.
   void backward(const Kernels &kernels, const float *parameters, const Piece &piece, float *dx);
+  /// Computes the mean |activation| of every neuron over the first `tokens` rows.
+  void measureActivity(int64_t tokens, ParallelFor &parallel);
+  const std::vector<double> &activity() const { return meanActivity; }
   /// The weights' gradients, ready when every piece went through `backward`.
   std::vector<WeightProduct> weightProducts() const;
 
@@ -42,6 +45,7 @@ private:
   bool gated;
   Dropout dropout;
   Linear up, down;
+  std::vector<double> meanActivity;
   /// Per token: norm(x), 1 / rms(x), norm(x) W1^T and beside it norm(x) W3^T, the activation; the
   /// gradients of the last in `dActive`, of the products in `dRaw`, of the first in `dNormed`, of
   /// the layer's result in `dResult`. Without a gate `dRaw` is the memory of `dActive`.

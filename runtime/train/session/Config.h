@@ -9,6 +9,7 @@
 
 #include "runtime/train/model/InitialValues.h"
 #include "runtime/train/trainer/Evaluate.h"
+#include "runtime/train/trainer/Plasticity.h"
 #include "runtime/train/trainer/Schedule.h"
 #include "runtime/train/trainer/Trainer.h"
 
@@ -30,6 +31,18 @@ struct ReinitConfig {
   int64_t step = 0;
   /// Steps between the evaluations that look for a plateau, and how many of them are looked at.
   int64_t plateauInterval = 20, plateauWindow = 8;
+};
+
+/// ReDo and DASH (trainer/Plasticity.h).
+struct PlasticityConfig {
+  /// Steps between searches for dormant neurons; 0: none.
+  int64_t redoInterval = 0;
+  /// A neuron is dormant whose activity is at most this share of its layer's mean.
+  double redoTau = 0.025;
+  Dash dash = Dash::Off;
+  DashScope dashScope = DashScope::All;
+  /// Of RowDecay.
+  int64_t dashInterval = 0;
 };
 
 /// A part of the run on one text; warm-up and decay of the learning rate restart with it.
@@ -70,6 +83,7 @@ struct TrainConfig {
   /// 0: all cores.
   int threads = 0;
   ReinitConfig reinit;
+  PlasticityConfig plasticity;
   Evaluation evaluation;
   /// Steps between evaluations; 0: only after the last step.
   int64_t evaluationInterval = 0;

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/train/session/Events.h"
+#include "runtime/train/session/PlasticityEvents.h"
 #include "runtime/train/session/Plateau.h"
 
 namespace pe::train {
@@ -111,8 +112,12 @@ private:
 
 } // namespace
 
-Events makeEvents(const TrainConfig &config, const Metadata &identity) {
+Events makeEvents(const TrainConfig &config, const Metadata &identity, Trainer &trainer) {
   Events events;
+  if (config.plasticity.redoInterval > 0)
+    events.push_back(makeRedoEvent(config, trainer));
+  if (config.plasticity.dash != Dash::Off)
+    events.push_back(makeDashEvent(config));
   if (config.evaluationInterval > 0)
     events.push_back(std::make_unique<EvaluationEvent>(config));
   if (config.reinit.enabled)

@@ -27,6 +27,9 @@ public:
   virtual ~Observer() = default;
   virtual void onStep(const StepReport &, Trainer &) {}
   virtual void onReinit(int64_t step, const std::vector<reinit::MatrixReport> &) {}
+  /// After `step` steps: the dormant neurons of every layer, which are new now.
+  virtual void onRecycle(int64_t step, const std::vector<DormantNeurons> &) {}
+  virtual void onShrink(int64_t step, Dash, const std::vector<ShrunkMatrix> &) {}
   virtual void onEvaluation(int64_t step, const std::map<int64_t, double> &bitsPerChar) {}
   /// The observer's error so far, if any; an error ends the run.
   virtual Status status() const { return Status::success(); }
@@ -57,7 +60,7 @@ public:
 using Events = std::vector<std::unique_ptr<Event>>;
 
 /// The events of a run in their order. `identity` goes into checkpoints.
-Events makeEvents(const TrainConfig &config, const Metadata &identity);
+Events makeEvents(const TrainConfig &config, const Metadata &identity, Trainer &trainer);
 
 /// The state of all events.
 std::vector<StatePart> stateOf(const Events &events);

@@ -8,6 +8,7 @@
 #include "runtime/core/File.h"
 #include "runtime/plan/Evaluate.h"
 #include "runtime/train/reinit/ReportJson.h"
+#include "runtime/train/trainer/Measures.h"
 
 #include <filesystem>
 #include <map>
@@ -79,9 +80,9 @@ bool isAhead(const std::string &line, const LogPlace &place) {
     return false;
   const auto step = object["step"].get<int64_t>();
   const std::string event = object.value("event", std::string());
-  if (event == "step" || event == "reinit")
+  if (event == "step" || event == "reinit" || event == "dash")
     return step >= place.steps;
-  // Evaluations precede the checkpoint, but for that of the end.
+  // Evaluations and what else follows a step precede the checkpoint, but for that of the end.
   return step > place.steps || (event == "evaluation" && step == place.totalSteps);
 }
 
@@ -161,6 +162,29 @@ void ProgressLine::onReinit(int64_t step, const std::vector<reinit::MatrixReport
     std::fprintf(stream, "  %s\n", reinit::describe(report).c_str());
 }
 
+void ProgressLine::onRecycle(int64_t step, const std::vector<DormantNeurons> &layers) {
+  clear();
+  std::fprintf(stream, "dormant neurons after step %lld, made new:", static_cast<long long>(step));
+  for (const DormantNeurons &layer : layers)
+    std::fprintf(stream, "  %s %lld of %lld", layer.layer.c_str(),
+                 static_cast<long long>(layer.dormant), static_cast<long long>(layer.count));
+  std::fprintf(stream, "\n");
+}
+
+void ProgressLine::onShrink(int64_t step, Dash kind, const std::vector<ShrunkMatrix> &matrices) {
+  double least = 1, mean = 0;
+  for (const ShrunkMatrix &matrix : matrices) {
+    least = std::min(least, matrix.least);
+    mean += matrix.mean / static_cast<double>(matrices.size());
+  }
+  if (kind == Dash::RowDecay) // often, and little
+    return;
+  clear();
+  std::fprintf(
+      stream, "dash before step %lld: rows of %zu matrices times %.3f in the mean, at least %.3f\n",
+      static_cast<long long>(step + 1), matrices.size(), mean, least);
+}
+
 void ProgressLine::clear() {
   if (onTerminal)
     std::fprintf(stream, "\r\033[K");
@@ -187,6 +211,8 @@ void LogWriter::writeLine(const std::string &text) {
 LogWriter::~LogWriter() { std::fclose(file); }
 
 void LogWriter::writeStart(Session &session, const Metadata &identity) {
+  measured = &session;
+  session.trainer().model().recordActivity(true);
   const ParameterLayout &layout = session.trainer().model().layout();
   const Corpus &corpus = session.corpus();
   Json parameters = Json::array();
@@ -239,11 +265,41 @@ void LogWriter::onReinit(int64_t step, const std::vector<reinit::MatrixReport> &
   writeLine(lineOf({{"event", "reinit"}, {"step", step}, {"matrices", list}}));
 }
 
+void LogWriter::onRecycle(int64_t step, const std::vector<DormantNeurons> &layers) {
+  Json list = Json::array();
+  for (const DormantNeurons &layer : layers)
+    list.push_back({{"name", layer.layer}, {"dormant", layer.dormant}, {"count", layer.count}});
+  writeLine(lineOf({{"event", "redo"}, {"step", step}, {"layers", list}}));
+}
+
+void LogWriter::onShrink(int64_t step, Dash kind, const std::vector<ShrunkMatrix> &matrices) {
+  Json list = Json::array();
+  for (const ShrunkMatrix &matrix : matrices)
+    list.push_back({{"name", matrix.name}, {"mean", matrix.mean}, {"least", matrix.least}});
+  // The names tell a run that goes on whether the event is before or after its step.
+  writeLine(lineOf({{"event", kind == Dash::Published ? "dash" : "rowdecay"},
+                    {"step", step},
+                    {"matrices", list}}));
+}
+
 void LogWriter::onEvaluation(int64_t step, const std::map<int64_t, double> &bitsPerChar) {
   Json bits = Json::object();
   for (auto [length, value] : bitsPerChar)
     bits[std::to_string(length)] = value;
-  writeLine(lineOf({{"event", "evaluation"}, {"step", step}, {"bits_per_char", bits}}));
+  Json line = {{"event", "evaluation"}, {"step", step}, {"bits_per_char", bits}};
+  if (measured) {
+    Trainer &trainer = measured->trainer();
+    for (const MatrixMeasures &matrix : measureMatrices(trainer))
+      line["matrices"][matrix.name] = {{"norm", matrix.norm},
+                                       {"grad_norm", matrix.gradientNorm},
+                                       {"dfi_per_dim", matrix.dfi},
+                                       {"stable_rank", matrix.stableRank},
+                                       {"effective_rank", matrix.effectiveRank}};
+    for (const DormantShare &layer : dormantShares(trainer, measured->config().plasticity.redoTau))
+      line["dormant"][layer.layer] = layer.share;
+    line["encoding"] = encodingOf(trainer);
+  }
+  writeLine(lineOf(line));
 }
 
 } // namespace pe::train

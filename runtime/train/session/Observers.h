@@ -26,6 +26,8 @@ public:
 
   void onStep(const StepReport &report, Trainer &trainer) override;
   void onReinit(int64_t step, const std::vector<reinit::MatrixReport> &reports) override;
+  void onRecycle(int64_t step, const std::vector<DormantNeurons> &layers) override;
+  void onShrink(int64_t step, Dash kind, const std::vector<ShrunkMatrix> &matrices) override;
 
   /// Shows tokens per second and the share of the machine's peak, unless that is 0.
   void setThroughput(double tokensPerStep, double flopsPerToken, double peakFlops) {
@@ -68,6 +70,8 @@ public:
   void writeStart(Session &session, const Metadata &identity);
   void onStep(const StepReport &report, Trainer &trainer) override;
   void onReinit(int64_t step, const std::vector<reinit::MatrixReport> &reports) override;
+  void onRecycle(int64_t step, const std::vector<DormantNeurons> &layers) override;
+  void onShrink(int64_t step, Dash kind, const std::vector<ShrunkMatrix> &matrices) override;
   void onEvaluation(int64_t step, const std::map<int64_t, double> &bitsPerChar) override;
   /// An error if a line could not be written.
   Status status() const override { return failure; }
@@ -79,6 +83,8 @@ private:
   std::FILE *file;
   std::string path;
   Status failure;
+  /// Of the run, whose weights every evaluation measures.
+  Session *measured = nullptr;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 };
 

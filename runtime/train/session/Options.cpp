@@ -437,11 +437,18 @@ std::vector<Flag> flagsOfRun() {
      number<int64_t>(1, [](C &c) -> auto & { return c.reinit.plateauInterval; })},
     {"plateau-window", "8", "evaluations that a plateau is found by; as many follow each reinit",
      number<int64_t>(3, [](C &c) -> auto & { return c.reinit.plateauWindow; })},
-    {"redo-interval", "0",
-     "steps between resets of dormant units; 0: off; not built yet", only("0")},
-    {"redo-tau", "0.025", "activity below which a unit is dormant; not built yet", only("0.025")},
-    {"dash", "off", "shrinking of weights by direction; not built yet", only("off")},
-    {"dash-interval", "0", "steps between shrinkings; not built yet", only("0")},
+    {"redo-interval", "0", "steps after which dormant neurons of feed-forward layers are made new; "
+     "0: never", number<int64_t>(0, [](C &c) -> auto & { return c.plasticity.redoInterval; })},
+    {"redo-tau", "0.025", "a neuron is dormant whose mean activity is at most this share of its "
+     "layer's", fraction(Range::HalfOpen, [](C &c) -> auto & { return c.plasticity.redoTau; })},
+    {"dash", "off", "off, published (before every phase but the first, rows of matrices shrink by "
+     "their cosine with minus the gradient of the new text) or rowdecay (every --dash-interval "
+     "steps, rows along the last gradient shrink a little)",
+     choice(parseDash, [](C &c) -> auto & { return c.plasticity.dash; })},
+    {"dash-interval", "0", "steps between shrinkings by rowdecay",
+     number<int64_t>(0, [](C &c) -> auto & { return c.plasticity.dashInterval; })},
+    {"dash-scope", "all", "which matrices shrink: all, or those that AdamW updates (adamw)",
+     choice(parseDashScope, [](C &c) -> auto & { return c.plasticity.dashScope; })},
     {"eval-lengths", "256,512,1024,2048", "contexts the same held-out characters are scored with",
      setLengths, false},
     {"eval-interval", "0", "steps between evaluations; 0: only after the last step",
@@ -567,7 +574,17 @@ Status checkUse(const Values &values, const TrainConfig &config) {
     if (name.starts_with("plateau-") && !plateau)
       return makeError("expected --reinit-iters and --reinit-at=plateau with --", name,
                        ", found neither or one of them");
+    if (name == "redo-tau" && config.plasticity.redoInterval == 0)
+      return makeError("expected --redo-interval with --redo-tau, found none");
+    if (name == "dash-scope" && config.plasticity.dash == Dash::Off)
+      return makeError("expected --dash=published or rowdecay with --dash-scope, found off");
   }
+  const PlasticityConfig &plasticity = config.plasticity;
+  if ((plasticity.dash == Dash::RowDecay) != (plasticity.dashInterval > 0))
+    return makeError("expected --dash=rowdecay and --dash-interval together, found one of them");
+  if (plasticity.dash == Dash::Published && config.phases.size() < 2)
+    return makeError("--dash=published: expected --phases of two or more, between which it "
+                     "happens, found one");
   return Status::success();
 }
 

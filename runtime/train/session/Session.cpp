@@ -54,7 +54,7 @@ Session::create(const TrainConfig &config, Environment environment,
   session->state = std::make_unique<Trainer>(std::move(*model), session->environment.kernels,
                                              config.optimizer, session->environment.parallel);
   session->state->setMaxSkips(config.maxSkips);
-  session->events = makeEvents(session->settings, session->identity);
+  session->events = makeEvents(session->settings, session->identity, *session->state);
   session->resumed = config.resume && !(config.resumeIfAny && !hasCheckpoint(config.checkpoint));
   if (session->resumed)
     if (Status status = session->resume(); !status)

@@ -118,6 +118,13 @@ void Optimizers::reset(int64_t parameter) {
   counts[parameter] = 0;
 }
 
+void Optimizers::reset(int64_t parameter, std::span<const int64_t> elements) {
+  if (std::vector<StateBlock> *blocks = stateOf(parameter))
+    for (StateBlock &block : *blocks)
+      for (int64_t element : elements)
+        block.at(parameter)[element] = 0;
+}
+
 float *Optimizers::find(std::string_view name, int64_t parameter) {
   if (std::vector<StateBlock> *blocks = stateOf(parameter))
     for (StateBlock &block : *blocks)

@@ -15,6 +15,7 @@
 #include "runtime/train/trainer/State.h"
 
 #include <memory>
+#include <span>
 
 namespace pe::train {
 
@@ -60,6 +61,8 @@ public:
 
   /// Clears the state and the count of updates of one parameter; every other one keeps its own.
   void reset(int64_t parameter);
+  /// Clears the state of some of a parameter's elements; its count of updates stays.
+  void reset(int64_t parameter, std::span<const int64_t> elements);
   /// Updates of each parameter since its state was cleared.
   const std::vector<int64_t> &updates() const { return counts; }
   /// A block of a parameter's state, or null if its optimizer has none of this name.

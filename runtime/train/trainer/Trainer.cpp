@@ -59,6 +59,11 @@ Expected<double> Trainer::accumulate(std::span<const Batch> batches) {
   return sum / weight;
 }
 
+Status Trainer::computeGradients(std::span<const Batch> batches) {
+  auto loss = accumulate(batches);
+  return loss ? Status::success() : Status(loss.takeError());
+}
+
 Expected<StepReport> Trainer::step(std::span<const Batch> batches,
                                    const std::vector<double> &rates) {
   auto loss = accumulate(batches);

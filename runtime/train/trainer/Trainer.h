@@ -64,6 +64,8 @@ public:
   /// One update from the mean gradient of the batches, which are of one shape. `rates` has the
   /// learning rate of each optimizer.
   Expected<StepReport> step(std::span<const Batch> batches, const std::vector<double> &rates);
+  /// The mean gradient alone, in the model's gradients.
+  Status computeGradients(std::span<const Batch> batches);
   int64_t steps() const { return done; }
   int64_t skipped() const { return skips; }
   /// So many steps in a row without a finite loss and gradient end the run: nothing changes any

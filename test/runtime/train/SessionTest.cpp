@@ -72,40 +72,6 @@ TEST_F(SessionTest, ResumesBitForBit) {
   EXPECT_TRUE(rest.reinits.empty());
 }
 
-/// A run that is stopped after every step and resumed has the losses of one without stops.
-void expectStopsDoNotShow(const TrainConfig &config, const std::vector<int64_t> &reinits) {
-  SessionTest::Recorder whole, parts;
-  ASSERT_TRUE(SessionTest::makeSession(config)->run({&whole}));
-  EXPECT_EQ(whole.reinits, reinits);
-  TrainConfig broken = config;
-  broken.checkpoint = (fs::temp_directory_path() / "pe-session-test" / "stops").string();
-  broken.checkpointInterval = 1;
-  fs::remove_all(broken.checkpoint);
-  for (int64_t step = 0; step < config.totalSteps(); ++step) {
-    broken.resume = step > 0;
-    // Ends the run in the step after the one that is wanted.
-    struct Limit : Observer {
-      int64_t left = 2;
-      void onStep(const StepReport &, Trainer &) override { --left; }
-      Status status() const override {
-        return left > 0 ? Status::success() : Status(makeError("enough"));
-      }
-    } limit;
-    SessionTest::Recorder recorder;
-    auto session = SessionTest::makeSession(broken);
-    EXPECT_EQ(session->trainer().steps(), step);
-    auto bits = session->run({&recorder, &limit});
-    EXPECT_EQ(static_cast<bool>(bits), step == config.totalSteps() - 1);
-    ASSERT_FALSE(recorder.losses.empty());
-    parts.losses.push_back(recorder.losses.front());
-    for (int64_t reinit : recorder.reinits)
-      if (reinit == step)
-        parts.reinits.push_back(reinit);
-  }
-  EXPECT_EQ(parts.losses, whole.losses);
-  EXPECT_EQ(parts.reinits, whole.reinits);
-}
-
 TEST_F(SessionTest, StopsDoNotShowWithMuonAndAccumulation) {
   TrainConfig config = smallConfig();
   config.optimizer.kind = OptimizerKind::Muon;

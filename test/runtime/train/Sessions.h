@@ -8,6 +8,7 @@
 #define PE_TEST_RUNTIME_TRAIN_SESSIONS_H
 
 #include "Models.h"
+#include "runtime/core/Error.h"
 #include "runtime/train/session/Options.h"
 #include "runtime/train/session/Session.h"
 
@@ -90,6 +91,41 @@ struct SessionTest : testing::Test {
       reinits.push_back(step);
     }
   };
+
+  /// A run that is stopped after every step and resumed has the losses of one without stops.
+  static void expectStopsDoNotShow(const train::TrainConfig &config,
+                                   const std::vector<int64_t> &reinits) {
+    Recorder whole, parts;
+    ASSERT_TRUE(makeSession(config)->run({&whole}));
+    EXPECT_EQ(whole.reinits, reinits);
+    train::TrainConfig broken = config;
+    broken.checkpoint = (fs::temp_directory_path() / "pe-session-test" / "stops").string();
+    broken.checkpointInterval = 1;
+    fs::remove_all(broken.checkpoint);
+    for (int64_t step = 0; step < config.totalSteps(); ++step) {
+      broken.resume = step > 0;
+      // Ends the run in the step after the one that is wanted.
+      struct Limit : train::Observer {
+        int64_t left = 2;
+        void onStep(const train::StepReport &, train::Trainer &) override { --left; }
+        Status status() const override {
+          return left > 0 ? Status::success() : Status(makeError("enough"));
+        }
+      } limit;
+      Recorder recorder;
+      auto session = makeSession(broken);
+      EXPECT_EQ(session->trainer().steps(), step);
+      auto bits = session->run({&recorder, &limit});
+      EXPECT_EQ(static_cast<bool>(bits), step == config.totalSteps() - 1);
+      ASSERT_FALSE(recorder.losses.empty());
+      parts.losses.push_back(recorder.losses.front());
+      for (int64_t reinit : recorder.reinits)
+        if (reinit == step)
+          parts.reinits.push_back(reinit);
+    }
+    EXPECT_EQ(parts.losses, whole.losses);
+    EXPECT_EQ(parts.reinits, whole.reinits);
+  }
 };
 
 } // namespace pe::test
