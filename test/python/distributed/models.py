@@ -1,0 +1,5 @@
+CHECKS = []
+
+
+def prepare():
+    pass
