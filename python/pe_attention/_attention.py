@@ -74,8 +74,9 @@ class Ready(NamedTuple):
 def prepare(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
             encoding: Encoding | None, mask: Mask | None, options: Options, target: str | None,
             heads_total: int | None, sink: torch.Tensor | None,
-            documents: torch.Tensor | None) -> Ready:
-    """Checks a call's arguments and converts them to the types that are computed with."""
+            documents: torch.Tensor | None, of_shards: bool = False) -> Ready:
+    """Checks a call's arguments and converts them to the types that are computed with. DTensors
+    are refused beside a plain query, unless it is its rank's part of one."""
     _check(query, key, value)
     where = _target_of(query, target)
     given = query.dtype
@@ -88,7 +89,7 @@ def prepare(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
         raise InputError(f"query: expected float32, bfloat16 or float16 on target {where}, found "
                          f"float64; convert it, or take target='reference'")
     program = _program(encoding, mask, options)
-    extra = list(encoding.arguments()) if encoding is not None else []
+    extra = _arguments_of(encoding, of_shards) if encoding is not None else []
     made_for = getattr(encoding, "heads", None)
     if made_for and not extra and made_for not in (query.shape[1], heads_total):
         # Of an encoding with tensors their shapes say it.
@@ -102,7 +103,21 @@ def prepare(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
         extra.extend(mask.arguments())
     if documents is not None:
         extra.append(documents.to(torch.int32))
-    return Ready([query, key, value, *_converted(extra, query)], program, where, given)
+    return Ready([query, key, value, *_converted(extra, query, of_shards)], program, where, given)
+
+
+_SHARDED = ("encoding, mask, sink or documents: expected plain tensors as query is, found a DTensor; "
+            "apply fully_shard to the layer that calls pe.attention, not to its encoding alone")
+
+
+def _arguments_of(encoding: Encoding, of_shards: bool) -> list[torch.Tensor]:
+    try:
+        return list(encoding.arguments())
+    except RuntimeError:  # a number that is split over ranks has no view as a number
+        module = getattr(encoding, "encoding", encoding)
+        if not of_shards and any(map(is_dtensor, module.parameters())):
+            raise InputError(_SHARDED) from None
+        raise
 
 
 def results_of(tensors: list[torch.Tensor], call: Call) -> Sequence[torch.Tensor]:
@@ -226,11 +241,14 @@ def _target_of(query: torch.Tensor, target: str | None) -> str:
     return target
 
 
-def _converted(tensors: list[torch.Tensor], query: torch.Tensor) -> list[torch.Tensor]:
+def _converted(tensors: list[torch.Tensor], query: torch.Tensor,
+               of_shards: bool) -> list[torch.Tensor]:
     """Parameters are f32 inside, f64 where all is; their gradients come in their own type."""
     wanted = torch.float64 if query.dtype is torch.float64 else torch.float32
     result = []
     for tensor in tensors:
+        if type(tensor) not in _PLAIN and is_dtensor(tensor) and not of_shards:
+            raise InputError(_SHARDED)
         if tensor.device != query.device:
             raise InputError(f"encoding, mask, sink or documents: expected tensors on "
                              f"{query.device}, where query is, found one on {tensor.device}; move "

@@ -46,7 +46,8 @@ def attention_of_shards(query: torch.Tensor, key: torch.Tensor, value: torch.Ten
     _, offsets = compute_local_shape_and_global_offset(whole.shape, mesh, placements)
     heads = whole.shape[1]
     options = options_of(scale, dropout_p, sink, documents, return_lse)
-    ready = prepare(q, k, v, encoding, mask, options, target, heads, sink, documents)
+    ready = prepare(q, k, v, encoding, mask, options, target, heads, sink, documents,
+                    of_shards=True)
     split = any(p.is_shard(1) for p in placements)
     call = Call(ready.program.text, ready.target, q_start, k_start, int(offsets[1]),
                 heads if split else None)

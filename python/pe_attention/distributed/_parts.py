@@ -13,7 +13,7 @@ from .._function import Function
 from .._merge import softmax_weights, stick_breaking_weights, weighted_sum
 from .._ops import Call
 from ._layout import Chunk
-from ._structure import KEYS, QUERIES, SINK, Structure
+from ._structure import DOCUMENTS, KEYS, QUERIES, SINK, Structure
 
 
 class Problem(NamedTuple):
@@ -44,6 +44,8 @@ class Problem(NamedTuple):
                 tensor = next(arrived).narrow(axis, keys.offset, keys.length)
             elif kind == SINK and not is_first:
                 tensor = torch.full_like(tensor, -torch.inf)
+            elif kind == DOCUMENTS:  # which end where a call ends
+                tensor = tensor.clamp(max=max(queries.stop, keys.stop))
             result.append(tensor)
         return result
 

@@ -18,13 +18,14 @@ _GATHER = "take method='all_gather'"
 
 @dataclass(frozen=True)
 class Structure:
-    """`low` and `high` bound i - j of the pairs that the mask lets through; `sink` is the name of
-    the argument with the sink's logits."""
+    """`low` and `high` bound i - j of the pairs that the mask lets through; `sink` and `documents`
+    are the names of the arguments with the sink's logits and with boundaries of documents."""
 
     stick_breaking: bool
     remainder: bool
     both_sides: bool
-    sink: str | None
+    sink: frozenset[str]
+    documents: frozenset[str]
     low: float
     high: float
 
@@ -39,20 +40,20 @@ class Structure:
 def structure_of(text: str) -> Structure:
     """Of a program's text."""
     text = without_comments(text)
-    sink = re.search(r"\bsink\(\s*" + _VALUE, text)
+    sink, documents = (frozenset(_name(text, value) for value in re.findall(op + _VALUE, text))
+                       for op in (r"\bsink\(\s*", r"\bpe\.documents\s+"))
     # Positions that a call brings may be any: the rows say nothing of them.
     given = re.search(r"\bpositions\(", text)
     low, high = (-math.inf, math.inf) if given else _range(text)
     return Structure("#pe.normalizer<stick_breaking>" in text, "#pe.remainder<value>" in text,
-                     "#pe.direction<both>" in text, _name(text, sink[1]) if sink else None, low,
-                     high)
+                     "#pe.direction<both>" in text, sink, documents, low, high)
 
 
 def _name(text: str, value: str) -> str:
     match = re.search(rf"%{re.escape(value)}\s*:[^{{]*\{{[^}}]*pe\.name = \"([^\"]+)\"", text)
     if match is None:
-        raise InputError(f"encoding: expected the sink %{value} to be an argument of the program, "
-                         f"found none with that name; {_GATHER}")
+        raise InputError(f"encoding: expected %{value} to be an argument of the program, found "
+                         f"none with that name; {_GATHER}")
     return match[1]
 
 
@@ -80,7 +81,7 @@ def _range(text: str) -> tuple[float, float]:
 
 
 # What becomes of a tensor beyond q, k and v when queries and keys are split.
-SAME, QUERIES, KEYS, SINK = "same", "queries", "keys", "sink"
+SAME, QUERIES, KEYS, SINK, DOCUMENTS = "same", "queries", "keys", "sink", "documents"
 
 
 def kinds_of(function: Function, structure: Structure) -> list[tuple[str, int]]:
@@ -95,7 +96,8 @@ def kinds_of(function: Function, structure: Structure) -> list[tuple[str, int]]:
         if split:
             kinds.append((QUERIES if split == ["query"] else KEYS, argument.axes.index(split[0])))
         else:
-            kinds.append((SINK if argument.name == structure.sink else SAME, 0))
+            kinds.append((SINK if argument.name in structure.sink else
+                          DOCUMENTS if argument.name in structure.documents else SAME, 0))
     return kinds
 
 
