@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 
 import pe_attention as pe
-from cases import DEPTH, HEADS, KV_HEADS, LENGTH
+from parallel_cases import DEPTH, HEADS, KV_HEADS, LENGTH
 from pe_attention.distributed import context_parallel_attention, shard
 
 WORDS, WIDTH, TEXTS = 13, 24, 4

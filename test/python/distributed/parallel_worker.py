@@ -6,6 +6,7 @@ which keeps this cheap; every process group has a time limit, so that a deadlock
 """
 
 import datetime
+import functools
 import multiprocessing
 import os
 import pathlib
@@ -15,19 +16,20 @@ import traceback
 import torch
 import torch.distributed as dist
 
-import checks
-import models
-from cases import CASES, METHODS
+import parallel_checks
+import parallel_models
+from parallel_cases import CASES
 
 LIMIT = datetime.timedelta(seconds=60)
+WORLDS = (2, 4)
 
 
 def every_check():
     for case in CASES:
-        for method, layout in METHODS:
-            yield f"{case.name} {method} {layout}", lambda c=case, m=method, x=layout: \
-                checks.expect_whole(c, m, x)
-    for module in (checks, models):
+        for method, layout in case.methods:
+            yield (f"{case.name} {method} {layout}",
+                   functools.partial(parallel_checks.expect_whole, case, method, layout))
+    for module in (parallel_checks, parallel_models):
         for check in module.CHECKS:
             yield check.__name__, check
 
@@ -53,10 +55,10 @@ def main():
     folder = pathlib.Path(sys.argv[1])
     for case in CASES:
         case.prepare()
-    models.prepare()
+    parallel_models.prepare()
     context = multiprocessing.get_context("fork")
     failed = False
-    for world in (2, 4):
+    for world in WORLDS:
         processes = [context.Process(target=process, args=(rank, world, folder))
                      for rank in range(world)]
         for each in processes:

@@ -4,7 +4,7 @@ import torch
 import torch.distributed as dist
 
 import pe_attention as pe
-from cases import BATCH, CASES, DEPTH, HEADS, LENGTH
+from parallel_cases import BATCH, CASES, DEPTH, HEADS, LENGTH
 from pe_attention.distributed import context_parallel_attention, shard, unshard
 
 BY_NAME = {case.name: case for case in CASES}
@@ -28,8 +28,6 @@ def run(case, method, layout, **options):
 
 
 def expect_whole(case, method, layout):
-    if (method, layout) not in case.methods:
-        return
     o, gradients, shares = run(case, method, layout)
     found = [unshard(o, layout=layout)]
     found += [unshard(gradient, layout=layout, dim=axis) for gradient, axis in gradients]
