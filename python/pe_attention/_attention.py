@@ -106,8 +106,9 @@ def prepare(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     return Ready([query, key, value, *_converted(extra, query, of_shards)], program, where, given)
 
 
-_SHARDED = ("encoding, mask, sink or documents: expected plain tensors as query is, found a DTensor; "
-            "apply fully_shard to the layer that calls pe.attention, not to its encoding alone")
+_SHARDED = ("encoding, mask, sink or documents: expected plain tensors as query is, found a "
+            "DTensor; apply fully_shard to the layer that calls pe.attention, not to its encoding "
+            "alone")
 
 
 def _arguments_of(encoding: Encoding, of_shards: bool) -> list[torch.Tensor]:
