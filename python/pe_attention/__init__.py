@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ._flex import from_flex as from_flex
     from ._mask_fn import mask as mask
     from ._masks import Mask as Mask, causal as causal, sliding_window as sliding_window
+    from ._merge import merge as merge
     from ._param_groups import param_groups as param_groups
     from ._reinit import reinit as reinit
 
@@ -54,9 +55,10 @@ _NAMES = {
     "from_flex": "_flex",
     "param_groups": "_param_groups",
     "reinit": "_reinit",
+    "merge": "_merge",
 }
 # Modules that are names themselves.
-_MODULES = frozenset({"nn", "plasticity", "plot"})
+_MODULES = frozenset({"distributed", "nn", "plasticity", "plot"})
 
 __all__ = sorted([*_NAMES, *_MODULES, "__version__"])
 

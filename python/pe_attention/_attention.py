@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -38,6 +39,44 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     (0, ..., length) of texts packed into one sequence: none sees another, positions begin at 0 in
     each. Gives o, or (o, lse) with `return_lse`, the natural logarithm of the denominators in f32.
     """
+    if type(query) not in _PLAIN and is_dtensor(query):
+        from .distributed._dtensor import attention_of_shards
+
+        return attention_of_shards(query, key, value, encoding, mask=mask, scale=scale,
+                                   q_start=q_start, k_start=k_start, head_start=head_start,
+                                   heads_total=heads_total, dropout_p=dropout_p, sink=sink,
+                                   documents=documents, return_lse=return_lse, target=target)
+    options = options_of(scale, dropout_p, sink, documents, return_lse)
+    ready = prepare(query, key, value, encoding, mask, options, target, heads_total, sink,
+                    documents)
+    call = Call(ready.program.text, ready.target, q_start, k_start, head_start, heads_total)
+    results = results_of(ready.tensors, call)
+    o = results[0] if results[0].dtype is ready.given else results[0].to(ready.given)
+    return (o, results[1]) if return_lse else o
+
+
+def options_of(scale: float | None, dropout_p: float, sink: torch.Tensor | None,
+               documents: torch.Tensor | None, return_lse: bool) -> Options:
+    return Options(_number("scale", scale), _probability(dropout_p), sink is not None,
+                   documents is not None, return_lse)
+
+
+class Ready(NamedTuple):
+    """The tensors of a call in the program's order, q, k and v first, and what it computes with
+    them. `given` is the type of its result."""
+
+    tensors: list[torch.Tensor]
+    program: Program
+    target: str
+    given: torch.dtype
+
+
+def prepare(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+            encoding: Encoding | None, mask: Mask | None, options: Options, target: str | None,
+            heads_total: int | None, sink: torch.Tensor | None,
+            documents: torch.Tensor | None, of_shards: bool = False) -> Ready:
+    """Checks a call's arguments and converts them to the types that are computed with. DTensors
+    are refused beside a plain query, unless it is its rank's part of one."""
     _check(query, key, value)
     where = _target_of(query, target)
     given = query.dtype
@@ -49,10 +88,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     elif given is torch.float64 and where != "reference":
         raise InputError(f"query: expected float32, bfloat16 or float16 on target {where}, found "
                          f"float64; convert it, or take target='reference'")
-    options = Options(_number("scale", scale), _probability(dropout_p), sink is not None,
-                      documents is not None, return_lse)
     program = _program(encoding, mask, options)
-    extra = list(encoding.arguments()) if encoding is not None else []
+    extra = _arguments_of(encoding, of_shards) if encoding is not None else []
     made_for = getattr(encoding, "heads", None)
     if made_for and not extra and made_for not in (query.shape[1], heads_total):
         # Of an encoding with tensors their shapes say it.
@@ -66,14 +103,26 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
         extra.extend(mask.arguments())
     if documents is not None:
         extra.append(documents.to(torch.int32))
-    tensors = [query, key, value, *_converted(extra, query)]
-    call = Call(program.text, where, q_start, k_start, head_start, heads_total)
-    results = _results(tensors, call)
-    o = results[0] if results[0].dtype is given else results[0].to(given)
-    return (o, results[1]) if return_lse else o
+    return Ready([query, key, value, *_converted(extra, query, of_shards)], program, where, given)
 
 
-def _results(tensors: list[torch.Tensor], call: Call) -> Sequence[torch.Tensor]:
+_SHARDED = ("encoding, mask, sink or documents: expected plain tensors as query is, found a "
+            "DTensor; apply fully_shard to the layer that calls pe.attention, not to its encoding "
+            "alone")
+
+
+def _arguments_of(encoding: Encoding, of_shards: bool) -> list[torch.Tensor]:
+    try:
+        return list(encoding.arguments())
+    except RuntimeError:  # a number that is split over ranks has no view as a number
+        module = getattr(encoding, "encoding", encoding)
+        if not of_shards and any(map(is_dtensor, module.parameters())):
+            raise InputError(_SHARDED) from None
+        raise
+
+
+def results_of(tensors: list[torch.Tensor], call: Call) -> Sequence[torch.Tensor]:
+    """What the operator gives, with gradients."""
     if torch.compiler.is_compiling() or _is_seen(tensors):
         results: Sequence[torch.Tensor] = torch.ops.pe.attention.default(tensors, *call)
         return results
@@ -85,6 +134,12 @@ def _results(tensors: list[torch.Tensor], call: Call) -> Sequence[torch.Tensor]:
 
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+def is_dtensor(tensor: torch.Tensor) -> bool:
+    """Without importing torch.distributed: who has none of them need not have that."""
+    module = sys.modules.get("torch.distributed.tensor")
+    return module is not None and isinstance(tensor, module.DTensor)
 
 
 def _is_seen(tensors: list[torch.Tensor]) -> bool:
@@ -194,11 +249,14 @@ def _target_of(query: torch.Tensor, target: str | None) -> str:
     return target
 
 
-def _converted(tensors: list[torch.Tensor], query: torch.Tensor) -> list[torch.Tensor]:
+def _converted(tensors: list[torch.Tensor], query: torch.Tensor,
+               of_shards: bool) -> list[torch.Tensor]:
     """Parameters are f32 inside, f64 where all is; their gradients come in their own type."""
     wanted = torch.float64 if query.dtype is torch.float64 else torch.float32
     result = []
     for tensor in tensors:
+        if type(tensor) not in _PLAIN and is_dtensor(tensor) and not of_shards:
+            raise InputError(_SHARDED)
         if tensor.device != query.device:
             raise InputError(f"encoding, mask, sink or documents: expected tensors on "
                              f"{query.device}, where query is, found one on {tensor.device}; move "

@@ -42,7 +42,7 @@ class _Statement:
 
 def parse(text: str, file: str = "") -> Parsed:
     """The pieces of a module with one function that has one attention."""
-    clean = _without_comments(text)
+    clean = without_comments(text)
     for alias in re.findall(r"^\s*!(\w+)\s*=", clean, re.MULTILINE):
         match = re.search(rf"^\s*!{alias}\s*=\s*(.*)$", clean, re.MULTILINE)
         assert match is not None
@@ -60,7 +60,7 @@ def parse(text: str, file: str = "") -> Parsed:
     return _pieces(heads[0][1], arguments, _statements(body), file)
 
 
-def _without_comments(text: str) -> str:
+def without_comments(text: str) -> str:
     return re.sub(r'("(?:\\.|[^"\\])*")|//[^\n]*', lambda m: m[1] or "", text)
 
 

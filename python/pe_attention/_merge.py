@@ -1,0 +1,124 @@
+"""`merge`: the results of one attention over parts of its keys, as the whole."""
+
+from __future__ import annotations
+
+import torch
+
+from ._errors import InputError
+
+NORMALIZERS = ("softmax", "stick_breaking")
+
+
+def merge(*results: torch.Tensor, normalizer: str = "softmax",
+          sink: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+    """What one attention over all keys would have given, from its results over parts of them.
+
+    `merge(o1, lse1, o2, lse2, ...)` takes the outputs [B, H, S, D] of the same queries and their
+    log-sum-exp [B, H, S] in natural units, as `pe.attention(..., return_lse=True)` gives them, and
+    returns (o, lse). A part without keys (lse = -inf) has no weight and gets zeros as gradients,
+    whatever its o holds. `sink` [H] are logits that join each row's denominator once, for calls
+    that had none.
+
+    With `normalizer="stick_breaking"`, where the second results are logarithms of the mass that is
+    left, the parts come nearest first: o = o1 + exp(lse1) o2 + ..., lse = lse1 + lse2 + .... A part
+    without keys has lse = 0 there.
+
+    Plain PyTorch with gradients, which may be compiled. Raises `InputError` for shapes that do not
+    agree.
+
+        o1, lse1 = pe.attention(q, k[:, :, :64], v[:, :, :64], q_start=0, return_lse=True)
+        o2, lse2 = pe.attention(q, k[:, :, 64:], v[:, :, 64:], q_start=0, k_start=64,
+                                return_lse=True)
+        o, lse = pe.merge(o1, lse1, o2, lse2)
+    """
+    outputs, logs = results[::2], results[1::2]
+    _check(outputs, logs, normalizer, sink)
+    if normalizer == "softmax":
+        weights, lse = softmax_weights(logs, sink)
+        kept = [torch.where((log == -torch.inf)[..., None], 0, o)
+                for o, log in zip(outputs, logs, strict=True)]
+    else:
+        weights, lse = stick_breaking_weights(logs)
+        kept = list(outputs)
+    whole = weighted_sum(kept, weights)
+    return whole.to(outputs[0].dtype), lse.to(logs[0].dtype)
+
+
+def softmax_weights(logs: tuple[torch.Tensor, ...], sink: torch.Tensor | None = None) \
+        -> tuple[list[torch.Tensor], torch.Tensor]:
+    """Each part's weight per row, and the log-sum-exp of the whole, in float64: a difference of
+    large logarithms would lose its digits in float32."""
+    rows = [log.double() for log in logs]
+    if sink is not None:
+        rows.append(sink.double()[:, None].expand_as(rows[0]))
+    stacked = torch.stack(rows)
+    largest = stacked.detach().amax(0)
+    # A row without keys in any part: its weights are 0, and no infinity meets another.
+    empty = largest == -torch.inf
+    shift = torch.where(empty, 0, largest)
+    shares = torch.exp(stacked - shift)
+    total = torch.where(empty, 1, shares.sum(0))
+    weights = shares / total
+    lse = torch.where(empty, -torch.inf, shift + torch.log(total))
+    return list(weights[:len(logs)].unbind(0)), lse
+
+
+def stick_breaking_weights(logs: tuple[torch.Tensor, ...]) \
+        -> tuple[list[torch.Tensor], torch.Tensor]:
+    """The mass that the nearer parts leave to each part, and the logarithm of what all leave."""
+    before = torch.zeros_like(logs[0], dtype=torch.float64)
+    weights = []
+    for log in logs:
+        weights.append(torch.exp(before))
+        before = before + log.double()
+    return weights, before
+
+
+def weighted_sum(outputs: list[torch.Tensor], weights: list[torch.Tensor]) -> torch.Tensor:
+    """In float32 at least."""
+    wide = torch.promote_types(outputs[0].dtype, torch.float32)
+    terms = [weight.to(wide)[..., None] * o.to(wide)
+             for weight, o in zip(weights, outputs, strict=True)]
+    whole = terms[0]
+    for term in terms[1:]:
+        whole = whole + term
+    return whole
+
+
+def _check(outputs: tuple[torch.Tensor, ...], logs: tuple[torch.Tensor, ...], normalizer: str,
+           sink: torch.Tensor | None) -> None:
+    if normalizer not in NORMALIZERS:
+        raise InputError(f"normalizer: expected {' or '.join(map(repr, NORMALIZERS))}, found "
+                         f"{normalizer!r}")
+    if not outputs or len(outputs) != len(logs):
+        raise InputError(f"merge: expected o1, lse1, o2, lse2 and so on, found "
+                         f"{len(outputs) + len(logs)} tensors")
+    names = [f"{name}{number}" for number in range(1, len(outputs) + 1) for name in ("o", "lse")]
+    pairs = [tensor for pair in zip(outputs, logs, strict=True) for tensor in pair]
+    for name, tensor in zip(names, pairs, strict=True):
+        if not isinstance(tensor, torch.Tensor):
+            raise InputError(f"{name}: expected a tensor, found {type(tensor).__name__}")
+        if not tensor.dtype.is_floating_point:
+            raise InputError(f"{name}: expected floating numbers, found {tensor.dtype}")
+    first = outputs[0]
+    if first.dim() != 4:
+        raise InputError(f"o1: expected [batch, heads, length, depth], found a shape of "
+                         f"{first.dim()} dimensions, {list(first.shape)}")
+    for name, tensor in zip(names, pairs, strict=True):
+        expected = first.shape if name[0] == "o" else first.shape[:3]
+        if tensor.shape != expected:
+            raise InputError(f"{name}: expected the shape {list(expected)} by o1, found "
+                             f"{list(tensor.shape)}")
+        if tensor.device != first.device:
+            raise InputError(f"{name}: expected a tensor on {first.device}, where o1 is, found one "
+                             f"on {tensor.device}")
+        if name[0] == "o" and tensor.dtype is not first.dtype:
+            raise InputError(f"{name}: expected {first.dtype} as o1 has, found {tensor.dtype}")
+    if sink is None:
+        return
+    if normalizer != "softmax":
+        raise InputError("sink: expected none under stick_breaking, which has no denominator, "
+                         "found one; leave it out")
+    if sink.shape != first.shape[1:2]:
+        raise InputError(f"sink: expected a logit for each of {first.shape[1]} heads, found the "
+                         f"shape {list(sink.shape)}")

@@ -1,0 +1,160 @@
+"""`context_parallel_attention`: one attention whose sequence is split over ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from .. import _ops
+from .._attention import options_of, prepare, results_of
+from .._errors import InputError
+from .._masks import Mask
+from .._ops import Call
+from ._gather import Split, gather
+from ._group import Group, agree
+from ._layout import LAYOUTS, Chunk, chunks_of
+from ._parts import Problem
+from ._ring import Ring
+from ._structure import KEYS, QUERIES, check_ring, kinds_of, structure_of
+
+if TYPE_CHECKING:
+    from .._encoding import Encoding
+
+METHODS = ("ring", "all_gather")
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def context_parallel_attention(
+        query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+        encoding: Encoding | None = None, group: Any = None, method: str = "ring",
+        layout: str = "contiguous", *, mask: Mask | None = None, scale: float | None = None,
+        head_start: int = 0, heads_total: int | None = None, dropout_p: float = 0.0,
+        sink: torch.Tensor | None = None, documents: torch.Tensor | None = None,
+        lengths: Sequence[int] | None = None, target: str | None = None) -> torch.Tensor:
+    """Self-attention over a sequence of which every rank of `group` has a part: this rank's rows
+    of what `pe.attention` gives for the whole.
+
+    `query` [B, Hq, S, D], `key` [B, Hkv, S, D] and `value` [B, Hkv, S, E] are this rank's
+    positions. In the layout "contiguous" the ranks' parts follow one another, and may differ in
+    length; with "zigzag" rank r of W has the chunks r and 2 W - 1 - r of 2 W equal ones, which
+    gives all ranks the same work under a causal mask (`shard` and `unshard` do this). `group` is a
+    process group, a device mesh of one dimension, or None for all processes.
+
+    With the method "ring" keys and values travel from rank to rank while attention is computed,
+    and partial results are merged; pairs of chunks that the mask hides as a whole cost nothing.
+    With "all_gather" every rank has all keys for the time of the call. The order of all sums is
+    fixed: the same call gives the same bits again.
+
+    Tensors with a key axis (`pe.nn.KeyBias`, `k_pos`) and with a query axis are this rank's part
+    too. All others, parameters included, are the same on every rank, and their gradients are this
+    rank's share of the sum, as DDP and FSDP expect. `documents` are boundaries in the whole
+    sequence. Seeds of dropout come from each rank's generator.
+
+    `lengths` are those of all ranks; given, they save the collective call in which the ranks
+    otherwise compare their arguments. Raises `InputError`, on all ranks if they compared them.
+
+        q, k, v = (pe.distributed.shard(t, layout="zigzag") for t in (q, k, v))
+        o = pe.distributed.context_parallel_attention(q, k, v, encoding, layout="zigzag",
+                                                      mask=pe.causal)
+    """
+    ranks = Group(group)
+    call, error = None, None
+    try:
+        call = _prepared(query, key, value, encoding, method, layout, mask, scale, head_start,
+                         heads_total, dropout_p, sink, documents, target)
+    except Exception as found:
+        if lengths is not None:
+            raise
+        error = found
+    if lengths is None:
+        device = query.device if isinstance(query, torch.Tensor) else torch.device("cpu")
+        lengths = agree(ranks, _facts(call, method, layout), device, error)
+    assert call is not None
+    split = Split(ranks, _chunks(ranks, lengths, layout, call.tensors[0].shape[2]))
+    o = _ring(split, call) if method == "ring" else _all_gather(split, call)
+    return o.to(call.given)
+
+
+class _Prepared(NamedTuple):
+    """A call that this rank has found nothing wrong with; `given` is the type of its result."""
+
+    tensors: list[torch.Tensor]
+    problem: Problem
+    given: torch.dtype
+
+
+def _prepared(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+              encoding: Encoding | None, method: str, layout: str, mask: Mask | None,
+              scale: float | None, head_start: int, heads_total: int | None, dropout_p: float,
+              sink: torch.Tensor | None, documents: torch.Tensor | None,
+              target: str | None) -> _Prepared:
+    for name, found, known in (("method", method, METHODS), ("layout", layout, LAYOUTS)):
+        if found not in known:
+            raise InputError(f"{name}: expected {' or '.join(map(repr, known))}, found {found!r}")
+    # A ring merges parts of softmax by their log-sum-exp, those of stick-breaking by their mass.
+    options = options_of(scale, dropout_p, sink, documents, method == "ring")
+    ready = prepare(query, key, value, encoding, mask, options, target, heads_total, sink,
+                    documents)
+    if query.shape[2] != key.shape[2]:
+        raise InputError(f"key: expected the {query.shape[2]} positions of query, as the sequence "
+                         f"attends to itself, found {key.shape[2]}")
+    structure = structure_of(ready.program.text)
+    if method == "ring":
+        check_ring(structure)
+    call = Call(ready.program.text, ready.target, 0, 0, head_start, heads_total)
+    records = torch.is_grad_enabled()
+    needs = tuple([records and t.requires_grad for t in ready.tensors])
+    function = _ops.function_of(ready.tensors, call, any(needs))
+    kinds = kinds_of(function, structure)
+    for argument, tensor, (kind, axis) in zip(function.arguments, ready.tensors, kinds,
+                                              strict=True):
+        if kind in (QUERIES, KEYS) and tensor.shape[axis] != query.shape[2]:
+            raise InputError(f"{argument.name}: expected this rank's {query.shape[2]} positions, "
+                             f"found {tensor.shape[axis]}; pass the same part as of query")
+    return _Prepared(ready.tensors, Problem(call, function, structure, kinds, needs), ready.given)
+
+
+_FACTS = ("length", "method", "layout", "batch", "heads of query", "heads of key", "head dim",
+          "value dim", "type (by its number of bytes)", "tensors that require gradients")
+
+
+def _facts(call: _Prepared | None, method: str, layout: str) -> dict[str, int]:
+    """What has to be the same on all ranks, except for the length."""
+    if call is None:
+        return dict.fromkeys(_FACTS, 0)
+    query, key, value = call.tensors[:3]
+    needs = sum(1 << n for n, need in enumerate(call.problem.needs) if need)
+    numbers = (query.shape[2], METHODS.index(method), LAYOUTS.index(layout), *query.shape[:2],
+               key.shape[1], query.shape[3], value.shape[3], query.dtype.itemsize, needs)
+    return dict(zip(_FACTS, numbers, strict=True))
+
+
+def _chunks(ranks: Group, lengths: Sequence[int], layout: str,
+            own: int) -> list[tuple[Chunk, ...]]:
+    if len(lengths) != ranks.world or lengths[ranks.rank] != own:
+        raise InputError(f"lengths: expected those of {ranks.world} ranks with {own} on rank "
+                         f"{ranks.rank}, found {list(lengths)}")
+    return chunks_of(lengths, layout)
+
+
+def _ring(split: Split, call: _Prepared) -> torch.Tensor:
+    o: torch.Tensor = Ring.apply(  # type: ignore[no-untyped-call]
+        split, call.problem, *call.tensors)
+    return o
+
+
+def _all_gather(split: Split, call: _Prepared) -> torch.Tensor:
+    """Each chunk of queries against all keys, in one call of the kernel."""
+    problem, tensors = call.problem, call.tensors
+    axes = [axis for kind, axis in problem.kinds if kind == KEYS]
+    whole = iter(gather(split, axes, problem.travelling(tensors)))
+    every = [next(whole) if kind == KEYS else t
+             for t, (kind, _) in zip(tensors, problem.kinds, strict=True)]
+    parts = []
+    for chunk in split.own:
+        given = [t.narrow(axis, chunk.offset, chunk.length) if kind == QUERIES else t
+                 for t, (kind, axis) in zip(every, problem.kinds, strict=True)]
+        parts.append(results_of(given, problem.call._replace(q_start=chunk.start))[0])
+    return parts[0] if len(parts) == 1 else torch.cat(parts, 2)

@@ -1,0 +1,155 @@
+"""One rank's queries against one rank's keys, block by block, and the rows they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+
+from .. import _ops
+from .._function import Function
+from .._merge import softmax_weights, stick_breaking_weights, weighted_sum
+from .._ops import Call
+from ._layout import Chunk
+from ._structure import DOCUMENTS, KEYS, QUERIES, SINK, Structure
+
+
+class Problem(NamedTuple):
+    """What all parts of a call share."""
+
+    call: Call
+    function: Function
+    structure: Structure
+    kinds: Sequence[tuple[str, int]]
+    needs: tuple[bool, ...]
+
+    @property
+    def keeps(self) -> bool:
+        return any(self.needs)
+
+    def call_at(self, queries: Chunk, keys: Chunk) -> Call:
+        return self.call._replace(q_start=queries.start, k_start=keys.start)
+
+    def arguments(self, own: Sequence[torch.Tensor], travelling: Sequence[torch.Tensor],
+                  queries: Chunk, keys: Chunk, is_first: bool) -> list[torch.Tensor]:
+        """The arguments of a part. A row's denominator counts a sink once: in its first part."""
+        arrived = iter(travelling)
+        result = []
+        for tensor, (kind, axis) in zip(own, self.kinds, strict=True):
+            if kind == QUERIES:
+                tensor = tensor.narrow(axis, queries.offset, queries.length)
+            elif kind == KEYS:
+                tensor = next(arrived).narrow(axis, keys.offset, keys.length)
+            elif kind == SINK and not is_first:
+                tensor = torch.full_like(tensor, -torch.inf)
+            elif kind == DOCUMENTS:  # which end where a call ends
+                tensor = tensor.clamp(max=max(queries.stop, keys.stop))
+            result.append(tensor)
+        return result
+
+    def logs(self) -> list[str]:
+        """The names of logarithms of denominators: the result, and what backward reads."""
+        saved = [t.name for t in self.function.saved] if self.keeps else []
+        return ["lse", *(name for name in saved if name.endswith("_lse"))]
+
+    def travelling(self, own: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        return [t for t, (kind, _) in zip(own, self.kinds, strict=True) if kind == KEYS]
+
+
+@dataclass
+class Part:
+    """A block of queries against a block of keys, from the rank `source`.
+
+    `kept` is what its backward pass needs, by name: what forward left for it without what is
+    merged; under stick-breaking its own output, the logarithm of the mass that it leaves, and
+    `BEFORE`, the mass that it finds.
+    """
+
+    keys: Chunk
+    source: int
+    is_first: bool
+    kept: dict[str, torch.Tensor] = field(default_factory=dict)
+
+
+BEFORE = "mass before"
+
+
+@dataclass
+class Rows:
+    """What a chunk of queries has of the keys so far. Under softmax the parts are merged as they
+    come, under stick-breaking when all are there, nearest first."""
+
+    problem: Problem
+    queries: Chunk
+    parts: list[Part] = field(default_factory=list)
+    # Merged: the output, in float32 once there are two parts, and logarithms of denominators in
+    # float64 by their names: the result's, and what backward reads, which lacks terms of the query
+    # alone.
+    o: torch.Tensor | None = None
+    logs: dict[str, torch.Tensor] = field(default_factory=dict)
+    type_of_logs: torch.dtype = torch.float32
+
+    def add(self, own: Sequence[torch.Tensor], travelling: Sequence[torch.Tensor], keys: Chunk,
+            source: int) -> None:
+        problem = self.problem
+        part = Part(keys, source, not self.parts)
+        arguments = problem.arguments(own, travelling, self.queries, keys, part.is_first)
+        outputs = _ops.run_forward(arguments, problem.call_at(self.queries, keys), problem.keeps)
+        names = [t.name for t in _ops._outputs(problem.function, problem.keeps)]
+        part.kept = dict(zip(names, outputs, strict=True))
+        if not problem.structure.stick_breaking:
+            o, logs = part.kept.pop("o"), {n: part.kept.pop(n) for n in problem.logs()}
+            self.type_of_logs = logs["lse"].dtype
+            self._merge(o, {name: log.double() for name, log in logs.items()})
+        self.parts.append(part)
+
+    def _merge(self, o: torch.Tensor, logs: dict[str, torch.Tensor]) -> None:
+        if self.o is None:
+            self.o, self.logs = o, logs
+            return
+        weights, lse = softmax_weights((self.logs["lse"], logs["lse"]))
+        self.o = weighted_sum([self.o, o], weights)
+        self.logs = {name: lse if name == "lse" else
+                     softmax_weights((self.logs[name], log))[1] for name, log in logs.items()}
+
+    def finish(self) -> torch.Tensor | None:
+        """The output; None if no key is seen."""
+        if self.problem.structure.stick_breaking and self.parts:
+            self.parts.sort(key=lambda part: part.keys.start, reverse=True)
+            weights, _ = stick_breaking_weights(tuple([p.kept["lse"] for p in self.parts]))
+            self.o = weighted_sum([part.kept["o"] for part in self.parts], weights)
+            for part, weight in zip(self.parts, weights, strict=True):
+                part.kept[BEFORE] = weight.to(self.o.dtype)
+        return self.o
+
+
+def cotangents(problem: Problem, parts: Sequence[Part], d_o: torch.Tensor) \
+        -> list[list[torch.Tensor | None]]:
+    """Of the results of each part, o and lse, by the cotangent of the whole.
+
+    Under softmax backward passes on merged results take that as it is. Under stick-breaking the
+    parts stand nearest first, and the mass that one leaves meets all that are farther.
+    """
+    if not problem.structure.stick_breaking:
+        return [[d_o, None] for _ in parts]
+    result: list[list[torch.Tensor | None]] = []
+    farther = torch.zeros(d_o.shape[:3], dtype=torch.float64, device=d_o.device)
+    for part in reversed(parts):
+        d_part = d_o * part.kept[BEFORE][..., None]
+        result.append([d_part.to(d_o.dtype), farther.to(part.kept["lse"].dtype)])
+        farther = farther + (part.kept["o"] * d_part).sum(-1, dtype=torch.float64)
+    return result[::-1]
+
+
+def gradients(problem: Problem, own: Sequence[torch.Tensor], travelling: Sequence[torch.Tensor],
+              queries: Chunk, part: Part, merged: dict[str, torch.Tensor],
+              given: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
+    """One for each argument of the part, None where none is needed."""
+    arguments = problem.arguments(own, travelling, queries, part.keys, part.is_first)
+    kept = {**part.kept, **merged}
+    read = [kept[t.name] for t in _ops._outputs(problem.function, True) if "backward" in t.read_by]
+    found = iter(_ops.run_backward(given, [*arguments, *read],
+                                   problem.call_at(queries, part.keys), problem.needs))
+    return [next(found) if need else None for need in problem.needs]

@@ -1,0 +1,112 @@
+"""What a program's attention is, as far as splitting its keys depends on it."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from .._errors import InputError
+from .._function import Function
+from .._mlir_text import without_comments
+from ._layout import Chunk
+
+_VALUE = r"%([\w$.-]+)"
+_GATHER = "take method='all_gather'"
+
+
+@dataclass(frozen=True)
+class Structure:
+    """`low` and `high` bound i - j of the pairs that the mask lets through; `sink` and `documents`
+    are the names of the arguments with the sink's logits and with boundaries of documents."""
+
+    stick_breaking: bool
+    remainder: bool
+    both_sides: bool
+    sink: frozenset[str]
+    documents: frozenset[str]
+    low: float
+    high: float
+
+    def sees(self, queries: Chunk, keys: Chunk) -> bool:
+        """Whether a query of one chunk may see a key of the other."""
+        return (queries.length > 0 and keys.length > 0
+                and queries.stop - 1 - keys.start >= self.low
+                and queries.start - (keys.stop - 1) <= self.high)
+
+
+@lru_cache(maxsize=1024)
+def structure_of(text: str) -> Structure:
+    """Of a program's text."""
+    text = without_comments(text)
+    sink, documents = (frozenset(_name(text, value) for value in re.findall(op + _VALUE, text))
+                       for op in (r"\bsink\(\s*", r"\bpe\.documents\s+"))
+    # Positions that a call brings may be any: the rows say nothing of them.
+    given = re.search(r"\bpositions\(", text)
+    low, high = (-math.inf, math.inf) if given else _range(text)
+    return Structure("#pe.normalizer<stick_breaking>" in text, "#pe.remainder<value>" in text,
+                     "#pe.direction<both>" in text, sink, documents, low, high)
+
+
+def _name(text: str, value: str) -> str:
+    match = re.search(rf"%{re.escape(value)}\s*:[^{{]*\{{[^}}]*pe\.name = \"([^\"]+)\"", text)
+    if match is None:
+        raise InputError(f"encoding: expected %{value} to be an argument of the program, found "
+                         f"none with that name; {_GATHER}")
+    return match[1]
+
+
+def _range(text: str) -> tuple[float, float]:
+    """The least and the greatest i - j that the mask lets through, as far as it is made of ops
+    that say so."""
+    ops = {match[1]: (match[2], match[3]) for match in
+           re.finditer(_VALUE + r"\s*=\s*pe\.(\w+)([^\n]*)", text)}
+    mask = re.search(r"\bmask\(\s*" + _VALUE, text)
+
+    def visit(value: str) -> tuple[float, float]:
+        op, rest = ops.get(value, ("", ""))
+        if op == "causal":
+            return 0, math.inf
+        if op == "sliding_window":
+            left, right = (re.search(rf"\b{side}\s*=\s*(\d+)", rest) for side in ("left", "right"))
+            return (1 - int(right[1]) if right else -math.inf,
+                    int(left[1]) - 1 if left else math.inf)
+        if op in ("mask_and", "mask_or"):
+            (a, b), (c, d) = (visit(operand) for operand in re.findall(_VALUE, rest)[:2])
+            return (max(a, c), min(b, d)) if op == "mask_and" else (min(a, c), max(b, d))
+        return -math.inf, math.inf
+
+    return visit(mask[1]) if mask else (-math.inf, math.inf)
+
+
+# What becomes of a tensor beyond q, k and v when queries and keys are split.
+SAME, QUERIES, KEYS, SINK, DOCUMENTS = "same", "queries", "keys", "sink", "documents"
+
+
+def kinds_of(function: Function, structure: Structure) -> list[tuple[str, int]]:
+    """For every argument what becomes of it, and its axis that is split."""
+    kinds = [(QUERIES, 2), (KEYS, 2), (KEYS, 2)]
+    for argument in function.arguments[3:]:
+        split = [axis for axis in ("query", "key") if axis in argument.axes]
+        if len(split) > 1:
+            raise InputError(f"encoding or mask: expected tensors of queries or of keys, found "
+                             f"'{argument.name}' of both, which no rank has; write it as a formula "
+                             f"over positions")
+        if split:
+            kinds.append((QUERIES if split == ["query"] else KEYS, argument.axes.index(split[0])))
+        else:
+            kinds.append((SINK if argument.name in structure.sink else
+                          DOCUMENTS if argument.name in structure.documents else SAME, 0))
+    return kinds
+
+
+def check_ring(structure: Structure) -> None:
+    """Refuses what has no partial results that can be merged."""
+    if structure.both_sides:
+        raise InputError("encoding: expected stick-breaking to one side for method='ring', found "
+                         "one to both, whose sides leave a mass each; " + _GATHER)
+    if structure.remainder:
+        raise InputError("encoding: expected stick-breaking that drops its remainder for "
+                         "method='ring', found remainder=True, which one part of the keys alone "
+                         "can give; " + _GATHER)

@@ -1,0 +1,159 @@
+"""What every process of a group checks of `context_parallel_attention`."""
+
+import torch
+import torch.distributed as dist
+
+import pe_attention as pe
+from parallel_cases import BATCH, CASES, DEPTH, HEADS, LENGTH
+from pe_attention.distributed import context_parallel_attention, shard, unshard
+
+BY_NAME = {case.name: case for case in CASES}
+
+
+def run(case, method, layout, **options):
+    """The output and gradients of this rank's shards, and those of parameters, its share."""
+    axes = [2, 2, 2, *(axis for _, axis in case.data.values())]
+    local = [shard(t, layout=layout, dim=axis).requires_grad_(t.is_floating_point())
+             for t, axis in zip(case.inputs(), axes, strict=True)]
+    q, k, v, *data = local
+    torch.manual_seed(3)
+    o = context_parallel_attention(q, k, v, case.bound_encoding(data), None, method, layout,
+                                   mask=case.mask, **case.options, **options)
+    assert o.stride() == q.stride() or q.stride() != q.contiguous().stride()
+    wanted = [t for t in local if t.requires_grad]
+    gradients = torch.autograd.grad(o, wanted + case.parameters(), shard(case.cotangent,
+                                                                          layout=layout))
+    axes = [axis for t, axis in zip(local, axes, strict=True) if t.requires_grad]
+    return o.detach(), list(zip(gradients, axes)), list(gradients[len(wanted):])
+
+
+def expect_whole(case, method, layout):
+    o, gradients, shares = run(case, method, layout)
+    found = [unshard(o, layout=layout)]
+    found += [unshard(gradient, layout=layout, dim=axis) for gradient, axis in gradients]
+    for share in shares:
+        dist.all_reduce(share)
+    for number, (one, other) in enumerate(zip(found + shares, case.expected, strict=True)):
+        assert one.shape == other.shape
+        largest = max(float(other.abs().max()), 1.0)  # of less, terms of about 1 have cancelled
+        error = float((one - other).abs().max()) / largest
+        assert error <= case.bound, f"tensor {number}: error {error:.1e}"
+
+
+def the_same_bits_again():
+    for name in ("fire", "stick_breaking"):
+        for method, layout in BY_NAME[name].methods:
+            first, second = (run(BY_NAME[name], method, layout) for _ in range(2))
+            flat = [[r[0], *(g for g, _ in r[1]), *r[2]] for r in (first, second)]
+            assert all(torch.equal(a, b) for a, b in zip(*flat, strict=True)), (name, method)
+
+
+def parts_of_other_lengths():
+    """Also one without any position."""
+    case, world, rank = BY_NAME["fire"], dist.get_world_size(), dist.get_rank()
+    lengths = [LENGTH - 9, 9] if world == 2 else [20, 0, 5, LENGTH - 25]
+    at = sum(lengths[:rank])
+    for method in ("ring", "all_gather"):
+        for given in (None, lengths):
+            local = [t.narrow(2, at, lengths[rank]).requires_grad_() for t in case.inputs()]
+            o = context_parallel_attention(*local, case.encoding, None, method, mask=case.mask,
+                                           lengths=given)
+            gradients = torch.autograd.grad(o, local,
+                                            case.cotangent.narrow(2, at, lengths[rank]))
+            for one, other in zip([o, *gradients], case.expected[:4], strict=True):
+                other = other.narrow(2, at, lengths[rank])
+                assert one.shape == other.shape
+                assert torch.allclose(one, other, atol=2e-5), method
+
+
+def in_a_group_and_a_mesh():
+    """Half of the processes, which do not count from 0; and a mesh."""
+    world, rank = dist.get_world_size(), dist.get_rank()
+    half = dist.new_group(list(range(world // 2, world)))
+    case = BY_NAME["nope"]
+    q, k, v = case.inputs()
+    if rank >= world // 2:
+        local = [shard(t, half) for t in (q, k, v)]
+        o = context_parallel_attention(*local, None, half, mask=case.mask)
+        assert torch.allclose(unshard(o, half), case.expected[0], atol=1e-5)
+    mesh = dist.device_mesh.init_device_mesh("cpu", (2, world // 2), mesh_dim_names=("a", "b"))
+    local = [shard(t, mesh["a"]) for t in (q, k, v)]
+    o = context_parallel_attention(*local, group=mesh["a"], mask=case.mask)
+    assert torch.allclose(unshard(o, mesh["a"]), case.expected[0], atol=1e-5)
+
+
+def low_precision():
+    """bf16 comes back as bf16, with gradients of the same type."""
+    case = BY_NAME["nope"]
+    for method in ("ring", "all_gather"):
+        local = [shard(t).bfloat16().requires_grad_() for t in case.inputs()]
+        o = context_parallel_attention(*local, None, None, method, mask=case.mask)
+        o.backward(shard(case.cotangent).bfloat16())
+        found = [o, *(t.grad for t in local)]
+        assert all(t.dtype is torch.bfloat16 for t in found)
+        for one, other in zip(found, case.expected, strict=True):
+            assert torch.allclose(unshard(one.detach().float()), other, atol=0.1)
+
+
+def unsharding_sums_gradients():
+    """Every rank's loss depends on the whole; each shard gets the sum."""
+    for layout in ("contiguous", "zigzag"):
+        whole = torch.arange(2.0 * 16).view(2, 16)
+        local = shard(whole, layout=layout, dim=1).requires_grad_()
+        again = unshard(local, layout=layout, dim=1)
+        assert torch.equal(again, whole)
+        (again * (dist.get_rank() + 1) * whole).sum().backward()
+        factor = sum(range(1, dist.get_world_size() + 1))
+        assert torch.equal(local.grad, factor * shard(whole, layout=layout, dim=1))
+
+
+def expect_refused(message, *tensors, **options):
+    try:
+        context_parallel_attention(*tensors, **options)
+    except pe.InputError as error:
+        assert message in str(error), str(error)
+    else:
+        raise AssertionError(f"expected a refusal: {message}")
+
+
+def refusals():
+    """What one process finds wrong is refused by all: none waits."""
+    rank = dist.get_rank()
+    q, k, v = (torch.randn(BATCH, HEADS, 8, DEPTH) for _ in range(3))
+    odd = [torch.randn(BATCH, HEADS, 8 + 2 * (rank == 1), DEPTH) for _ in range(3)]
+    expect_refused("expected the same even length on every rank for 'zigzag'", *odd,
+                   layout="zigzag")
+    expect_refused("lengths: expected those of", q, k, v, lengths=[8])
+    expect_refused("method: expected 'ring' or 'all_gather', found 'rings'", q, k, v,
+                   method="rings")
+    expect_refused("layout: expected 'contiguous' or 'zigzag'", q, k, v, layout="striped")
+    expect_refused("key: expected the 8 positions of query", q, k[:, :, :4], v[:, :, :4])
+    wrong = k[..., :8] if rank == 1 else k
+    expect_refused("key: expected a head dim of 16" if rank == 1 else
+                   "rank 1 has refused its arguments", q, wrong, v)
+    expect_refused("batch: expected 2 on rank 1 as on rank 0, found 1",
+                   *(t[:1] if rank == 1 else t for t in (q, k, v)))
+    expect_refused("tensors that require gradients", q, k.requires_grad_(rank == 1), v)
+    ring = dict(method="ring", mask=pe.causal)
+    k.requires_grad_(False)
+    expect_refused("expected stick-breaking that drops its remainder for method='ring'", q, k, v,
+                   pe.nn.StickBreaking(remainder=True), **ring)
+    expect_refused("found one to both", q, k, v, pe.nn.StickBreaking(bidirectional=True))
+    expect_refused("key_bias: expected this rank's 8 positions, found 16", q, k, v,
+                   pe.nn.KeyBias()(key_bias=torch.zeros(BATCH, 16)))
+
+
+def no_second_derivatives():
+    q = torch.randn(BATCH, HEADS, 8, DEPTH, requires_grad=True)
+    for method in ("ring", "all_gather"):
+        o = context_parallel_attention(q, q, q, None, None, method, mask=pe.causal)
+        gradient, = torch.autograd.grad(o.square().sum(), q, create_graph=True)
+        try:
+            gradient.sum().backward()
+        except (RuntimeError, NotImplementedError):
+            continue
+        raise AssertionError("expected an error, found second derivatives")
+
+
+CHECKS = [the_same_bits_again, parts_of_other_lengths, in_a_group_and_a_mesh, low_precision,
+          unsharding_sums_gradients, refusals, no_second_derivatives]
