@@ -56,7 +56,7 @@ _NAMES = {
     "reinit": "_reinit",
 }
 # Modules that are names themselves.
-_MODULES = frozenset({"nn", "plasticity", "plot"})
+_MODULES = frozenset({"integrations", "nn", "plasticity", "plot"})
 
 __all__ = sorted([*_NAMES, *_MODULES, "__version__"])
 
