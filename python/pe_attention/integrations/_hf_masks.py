@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -102,13 +102,13 @@ class AttentionMask(torch.Tensor):
     on as it is; one that computes with it gets a plain tensor, which the attention refuses."""
 
     rule: Rule
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @staticmethod
     def of(rule: Rule, batch: int, device: torch.device | str) -> AttentionMask:
         one = torch.ones((), dtype=torch.bool, device=device)
-        mask = cast(AttentionMask, torch.Tensor._make_subclass(
-            AttentionMask, one.expand(batch, 1, rule.q_length, rule.k_length)))
+        shape = (batch, 1, rule.q_length, rule.k_length)
+        mask = torch.Tensor._make_subclass(AttentionMask, one.expand(shape))
         mask.rule = rule
         return mask
 
@@ -124,6 +124,7 @@ class AttentionMask(torch.Tensor):
             AttentionMask.of(self.rule.to(device), self.shape[0], device)
 
 
+@torch.compiler.disable
 def make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int | torch.Tensor = 0,
               kv_offset: int = 0, mask_function: Callable[..., Any] | None = None,
               attention_mask: torch.Tensor | None = None, device: torch.device | str = "cpu",

@@ -53,7 +53,7 @@ class Replaced(Sequence[Layer]):
         self._layers: list[Layer] = []
         self._configs: list[tuple[Any, Any]] = []
         self._hooks: list[Any] = []
-        self._frozen: list[tuple[nn.Parameter, bool]] = []
+        self._frozen: list[tuple[torch.Tensor, bool]] = []
         self._attentions: list[nn.Module] = []
 
     def __getitem__(self, index: Any) -> Any:
