@@ -124,7 +124,7 @@ class AttentionMask(torch.Tensor):
             AttentionMask.of(self.rule.to(device), self.shape[0], device)
 
 
-@torch.compiler.disable
+@torch.compiler.disable  # type: ignore[untyped-decorator]
 def make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int | torch.Tensor = 0,
               kv_offset: int = 0, mask_function: Callable[..., Any] | None = None,
               attention_mask: torch.Tensor | None = None, device: torch.device | str = "cpu",

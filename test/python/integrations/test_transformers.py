@@ -260,7 +260,8 @@ def test_loss_falls():
     model = t5()
     use(model, t5_bias, replace_bias=True)
     tokens, mask = padded("right")
-    found = losses(model, 12, input_ids=tokens, attention_mask=mask, labels=TOKENS[:, :9].contiguous())
+    labels = TOKENS[:, :9].contiguous()
+    found = losses(model, 12, input_ids=tokens, attention_mask=mask, labels=labels)
     assert found[-1] < 0.3 * found[0], found
 
 
