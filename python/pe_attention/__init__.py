@@ -58,7 +58,7 @@ _NAMES = {
     "merge": "_merge",
 }
 # Modules that are names themselves.
-_MODULES = frozenset({"distributed", "nn", "plasticity", "plot"})
+_MODULES = frozenset({"distributed", "integrations", "nn", "plasticity", "plot"})
 
 __all__ = sorted([*_NAMES, *_MODULES, "__version__"])
 

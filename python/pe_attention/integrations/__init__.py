@@ -1,0 +1,18 @@
+"""Other libraries with pe's kernels. A module of this name is imported when it is first used, and
+the library itself when one of its functions is called: `pe.integrations.transformers`."""
+
+from __future__ import annotations
+
+import importlib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from . import transformers as transformers
+
+__all__ = ["transformers"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'pe_attention.integrations' has no attribute '{name}'")
+    return importlib.import_module(f".{name}", __name__)

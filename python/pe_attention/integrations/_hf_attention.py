@@ -1,0 +1,192 @@
+"""The attention of transformers' models: what `AttentionInterface` calls in every layer."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from .. import nn as encodings
+from .._attention import attention
+from .._errors import InputError
+from .._masks import causal
+from .._module import Bound, Encoding, Sum
+from ._hf_masks import AttentionMask, Rule
+
+NAME = "pe_attention"
+# Where a layer keeps what `use` has made of it.
+PLACE = "_pe_layer"
+
+# What models pass that says nothing about which numbers come out.
+_HARMLESS = frozenset({
+    "position_ids", "use_cache", "cache_position", "output_hidden_states", "return_dict",
+    "num_items_in_batch", "output_router_logits", "logits_to_keep", "sliding_window",
+    "deterministic", "past_key_values", "position_embeddings", "labels", "token_type_ids"})
+_INSTEAD = {
+    "output_attentions": "pe's kernels hold no matrix of weights; restore() the model and set "
+                         "attn_implementation='eager' to look at them",
+    "cu_seq_lens_q": "pass packed sequences by position_ids alone",
+    "head_mask": "leave it out",
+    "cache": "paged caches are not supported; use the model's own cache",
+}
+
+
+class OwnBias(Encoding):
+    """The relative bias that a T5 model has itself, from its table [buckets, heads], which comes
+    with each call."""
+
+    def __init__(self, buckets: int, max_distance: int, bidirectional: bool) -> None:
+        super().__init__()
+        both = ", bidirectional = true" if bidirectional else ""
+        self.define(f"%{{bucket}} = pe.bucket {{buckets = {buckets}, "
+                    f"max_distance = {max_distance}{both}}}\n"
+                    f"%{{bias}} = pe.table %{{bucket}}, %{{table}} : tensor<{buckets}x?xf32>",
+                    "bias(%{bias})", data={"table": (f"tensor<{buckets}x?xf32>", "")})
+
+
+@dataclass
+class Attached:
+    """What `use` has made of a layer. It is kept in the layer's `__dict__`, so that it is copied
+    and pickled with it."""
+
+    name: str
+    encoding: Encoding | None = None
+    # The model's relative bias: computed by pe, or left out as one layer's share of nothing.
+    own: OwnBias | None = None
+    drops_bias: bool = False
+    hides_rotation: bool = False
+    _sums: dict[tuple[float | None, bool], Encoding | None] = field(default_factory=dict)
+
+    def whole(self, softcap: float | None, placed: bool) -> Encoding | None:
+        """The encoding with the model's own bias and softcap, and with positions of a call."""
+        key = (softcap, placed)
+        if key not in self._sums:
+            parts = [part for part in (self.own, self.encoding) if part is not None]
+            if softcap is not None:
+                parts.append(encodings.Softcap(softcap))
+            if placed:
+                parts.append(encodings.Positions())
+            self._sums[key] = Sum(*parts) if len(parts) > 1 else parts[0] if parts else None
+        return self._sums[key]
+
+
+def attached(layer: torch.nn.Module) -> Attached | None:
+    found: Attached | None = layer.__dict__.get(PLACE)
+    return found
+
+
+def attend(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+           attention_mask: torch.Tensor | None, dropout: float = 0.0,
+           scaling: float | None = None, is_causal: bool | None = None,
+           position_bias: torch.Tensor | None = None, softcap: float | None = None,
+           s_aux: torch.Tensor | None = None, **others: Any) -> tuple[torch.Tensor, None]:
+    """The function for transformers' `AttentionInterface`. query [B, H, Sq, D], key and value
+    [B, Hkv, Sk, D]; gives o [B, Sq, H, D] and no weights."""
+    here = attached(module) or Attached(type(module).__name__)
+    _check_others(module, here.name, others)
+    rule = _rule(module, here, query, key, attention_mask, is_causal)
+    data = _own_table(here, position_bias, query)
+    parts = [part for part in (here.own, here.encoding) if part is not None]
+    placed = rule.positions is not None and any(not by_difference(part) for part in parts)
+    if placed and rule.positions is not None:
+        _check_placed(here, parts)
+        data["q_pos"], data["k_pos"] = rule.positions
+    encoding: Encoding | Bound | None = here.whole(softcap, placed)
+    if data and encoding is not None:
+        assert isinstance(encoding, Encoding)
+        encoding = encoding(**data)
+    o = attention(query, key, value, encoding, mask=rule.mask,  # type: ignore[arg-type]
+                  scale=scaling, q_start=rule.q_start, k_start=rule.k_start, dropout_p=dropout,
+                  sink=s_aux)
+    return o.transpose(1, 2).contiguous(), None
+
+
+def _check_others(module: torch.nn.Module, name: str, others: dict[str, Any]) -> None:
+    if getattr(getattr(module, "config", None), "output_attentions", False):
+        others = {**others, "output_attentions": True}
+    for key, value in others.items():
+        if value is None or value is False or key in _HARMLESS:
+            continue
+        hint = _INSTEAD.get(key, "pe's attention does not know what it means")
+        raise InputError(f"{name}: {key}: expected none, found {_shown(value)}; {hint}")
+
+
+def _shown(value: Any) -> str:
+    return f"a tensor {list(value.shape)}" if isinstance(value, torch.Tensor) else repr(value)
+
+
+def _rule(module: torch.nn.Module, here: Attached, query: torch.Tensor, key: torch.Tensor,
+          mask: torch.Tensor | None, is_causal: bool | None) -> Rule:
+    q_length, k_length = query.shape[2], key.shape[2]
+    if mask is None:
+        own = getattr(module, "is_causal", True) if is_causal is None else is_causal
+        if own and q_length != k_length:
+            raise InputError(f"{here.name}: expected the mask that the model makes, found none for "
+                             f"{q_length} queries and {k_length} keys")
+        return Rule(causal if own else None, q_length, k_length, is_causal=bool(own))
+    rule: Rule | None = getattr(mask, "rule", None) if isinstance(mask, AttentionMask) else None
+    if rule is None:
+        raise InputError(f"{here.name}: attention_mask: expected 0s and 1s [batch, tokens], found "
+                         f"a mask {list(mask.shape)} of the caller's or the model's own making; "
+                         f"pe's kernels take no matrix of pairs")
+    if (rule.q_length, rule.k_length) != (q_length, k_length):
+        raise InputError(f"{here.name}: expected {rule.q_length} queries and {rule.k_length} keys, "
+                         f"for which the mask was made, found {q_length} and {k_length}")
+    if here.encoding is not None and not rule.is_causal and q_length != k_length:
+        raise InputError(f"{here.name}: expected an attention of tokens to themselves, as its "
+                         f"encoding needs positions; found {q_length} queries and {k_length} "
+                         f"keys. Return None for this layer")
+    return rule
+
+
+def _own_table(here: Attached, bias: torch.Tensor | None,
+               query: torch.Tensor) -> dict[str, torch.Tensor]:
+    """The table of the model's own bias, which its first layer hands on in place of the bias."""
+    if here.own is None:
+        if bias is not None and not here.drops_bias:
+            raise InputError(f"{here.name}: position_bias: expected none, found "
+                             f"{list(bias.shape)}; pe.integrations.transformers.use(model) "
+                             f"computes the relative bias of T5 models")
+        return {}
+    if bias is None or bias.shape[:2] != (1, 1) or bias.shape[3] != query.shape[1]:
+        raise InputError(f"{here.name}: position_bias: expected the table of the first layer's "
+                         f"bias for {query.shape[1]} heads, found "
+                         f"{None if bias is None else list(bias.shape)}")
+    return {"table": bias[0, 0]}
+
+
+# --- Positions that rows do not say ----------------------------------------------
+
+_OF_DIFFERENCES = frozenset({
+    "pe.distance", "pe.relative", "pe.bucket", "pe.log_distance", "pe.clamped_log", "pe.linear",
+    "pe.power", "pe.table", "pe.cosine_sum", "pe.mlp", "pe.rotary", "arith.constant"})
+_FORMULAS = frozenset({"pe.bias_fn", "pe.content_fn", "pe.score_fn"})
+_LINE = re.compile(r'%\{\w+\} = ([\w.]+)(?:.*expr "(.*)")?')
+
+
+def by_difference(encoding: Encoding) -> bool:
+    """Whether the text shows that nothing but i - j is read, so that positions may count from
+    anywhere. Of formulas that have been traced this is not known, and the answer is no."""
+    for line in filter(None, map(str.strip, encoding.piece().definitions.split("\n"))):
+        match = _LINE.match(line)
+        if match is None:
+            return False
+        if match[1] in _FORMULAS and match[2]:
+            rest = re.sub(r"\bi - j\b|\bj - i\b", "0", match[2])
+            if re.search(r"\b[ij]\b", rest):
+                return False
+        elif match[1] not in _OF_DIFFERENCES:
+            return False
+    return True
+
+
+def _check_placed(here: Attached, parts: list[Encoding]) -> None:
+    for clause in (clause for part in parts for clause in part.piece().clauses):
+        kind = clause.partition("(")[0].partition(" ")[0]
+        if kind in ("prologue", "content", "value_content", "normalizer"):
+            raise InputError(f"{here.name}: expected texts that begin in the first column, found "
+                             f"padding in front of them or several texts in a row: the encoding "
+                             f"depends on where a text begins, and its {kind} takes no positions; "
+                             f"pad on the right")

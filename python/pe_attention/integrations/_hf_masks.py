@@ -1,0 +1,229 @@
+"""The masks of transformers' models, as masks of pe.
+
+A model asks for a mask once per forward pass and kind of layer, with a function of (batch, head,
+query, key) that its library has put together and the 0s and 1s of padding. What is returned here
+stands for the mask and holds no number per pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from .._assemble import Argument, Piece, dump, intersect
+from .._errors import InputError
+from .._masks import Mask, causal, sliding_window
+
+_LIBRARY = "transformers.masking_utils"
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """What a mask's function says: keys up to the query, keys fewer than `left` before it and
+    `right` behind it, and the number of each token's document where several are packed."""
+
+    causal: bool = False
+    left: int | None = None
+    right: int | None = None
+    documents: torch.Tensor | None = None
+    positions: torch.Tensor | None = None
+
+
+class PatternMask(Mask):
+    """A pattern with the tensors of a call: `keep` [batch, keys], which is 0 for padding."""
+
+    def __init__(self, pattern: Pattern, keep: torch.Tensor | None) -> None:
+        self.structure = _structure(pattern.causal, pattern.left, pattern.right, keep is not None,
+                                    pattern.documents is not None)
+        documents = pattern.documents
+        self.tensors = (() if keep is None else (keep.to(torch.int32),)) + \
+            (() if documents is None else (documents.to(torch.int32),) * 2)
+
+    def arguments(self) -> tuple[torch.Tensor, ...]:
+        return self.tensors
+
+    def to(self, device: torch.device) -> PatternMask:
+        moved = object.__new__(PatternMask)
+        moved.structure = self.structure
+        moved.tensors = tuple(tensor.to(device) for tensor in self.tensors)
+        return moved
+
+
+@lru_cache(maxsize=256)
+def _structure(is_causal: bool, left: int | None, right: int | None, keep: bool,
+               documents: bool) -> str:
+    pieces: list[Piece] = [causal.piece()] if is_causal else []
+    if left is not None or right is not None:
+        pieces.append(sliding_window(left, right).piece())
+    if keep:
+        pieces.append(_formula("${keep}[b, j] > 0", {"keep": "key"}))
+    if documents:
+        pieces.append(_formula("${q_document}[b, i] == ${k_document}[b, j]",
+                               {"q_document": "query", "k_document": "key"}))
+    return dump(intersect(pieces))
+
+
+def _formula(text: str, tensors: dict[str, str]) -> Piece:
+    rows = "tensor<?x?xi32>"
+    names = ", ".join(f"%{{{name}}}" for name in tensors)
+    types = ", ".join(rows for _ in tensors)
+    arguments = tuple(Argument(name, rows, f'pe.axes = ["batch", "{axis}"]')
+                      for name, axis in tensors.items())
+    return Piece(f'%{{mask}} = pe.mask_fn({names} : {types}) expr "{text}"', ("mask(%{mask})",),
+                 arguments)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What an attention is told. Query r is at `q_start` + r and key c at `k_start` + c; where a
+    text begins with padding, or several are packed, `positions` are [batch, queries] and
+    [batch, keys] counted from each text's first token."""
+
+    mask: Mask | None
+    q_length: int
+    k_length: int
+    q_start: int = 0
+    k_start: int = 0
+    is_causal: bool = False
+    positions: tuple[torch.Tensor, torch.Tensor] | None = None
+
+    def to(self, device: torch.device) -> Rule:
+        mask = self.mask.to(device) if isinstance(self.mask, PatternMask) else self.mask
+        positions = self.positions and (self.positions[0].to(device), self.positions[1].to(device))
+        return replace(self, mask=mask, positions=positions)
+
+
+class AttentionMask(torch.Tensor):
+    """Stands for a mask [batch, 1, queries, keys] between a model and its attention. Models pass it
+    on as it is; one that computes with it gets a plain tensor, which the attention refuses."""
+
+    rule: Rule
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+    @staticmethod
+    def of(rule: Rule, batch: int, device: torch.device | str) -> AttentionMask:
+        one = torch.ones((), dtype=torch.bool, device=device)
+        shape = (batch, 1, rule.q_length, rule.k_length)
+        mask = torch.Tensor._make_subclass(AttentionMask, one.expand(shape))
+        mask.rule = rule
+        return mask
+
+    def contiguous(self, *_: Any, **__: Any) -> AttentionMask:
+        return self
+
+    def detach(self) -> AttentionMask:
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> AttentionMask:
+        device = torch.Tensor.to(self, *args, **kwargs).device
+        return self if device == self.device else \
+            AttentionMask.of(self.rule.to(device), self.shape[0], device)
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int | torch.Tensor = 0,
+              kv_offset: int = 0, mask_function: Callable[..., Any] | None = None,
+              attention_mask: torch.Tensor | None = None, device: torch.device | str = "cpu",
+              **_: Any) -> AttentionMask:
+    """The function for transformers' `AttentionMaskInterface`. `attention_mask` [batch, tokens] is
+    False where padding is, of all tokens from the text's beginning."""
+    pattern = read_pattern(mask_function)
+    q_start, k_start = int(q_offset), int(kv_offset)
+    positions = None
+    if pattern.positions is not None:
+        row = pattern.positions.to(torch.int32)
+        positions = (row, row)
+    keep = _padding(attention_mask, q_start + q_length, k_start + kv_length, pattern.causal)
+    if keep is not None:
+        first = keep.to(torch.int32).argmax(-1, keepdim=True)
+        if bool(first.any()):
+            # Tokens in front of the first one are padding and take no part: they may be at 0.
+            queries = torch.arange(q_start, q_start + q_length, device=keep.device) - first
+            keys = torch.arange(k_start, k_start + kv_length, device=keep.device) - first
+            positions = (queries.clamp(min=0).to(torch.int32), keys.clamp(min=0).to(torch.int32))
+        keep = keep[:, k_start:k_start + kv_length]
+    everything = not pattern.causal and pattern.left is None and pattern.right is None \
+        and pattern.documents is None and keep is None
+    mask = None if everything else PatternMask(pattern, keep)
+    rule = Rule(mask, q_length, kv_length, q_start, k_start, pattern.causal, positions)
+    return AttentionMask.of(rule, batch_size, device)
+
+
+def _padding(mask: torch.Tensor | None, q_end: int, k_end: int,
+             is_causal: bool) -> torch.Tensor | None:
+    """The mask with an entry for each key up to `k_end`; None where it leaves out no key that the
+    pattern allows. Keys behind a mask's end are places of a cache that no token has yet."""
+    if mask is None:
+        return None
+    missing = k_end - mask.shape[-1]
+    needed = missing <= 0 or (is_causal and q_end <= mask.shape[-1])
+    if needed and bool(mask.all()):
+        return None
+    return torch.nn.functional.pad(mask, (0, missing)) if missing > 0 else mask
+
+
+# --- The functions that the library puts together -------------------------------
+
+
+def read_pattern(function: Callable[..., Any] | None) -> Pattern:
+    """What a function of `transformers.masking_utils` says, by the parts that it was made of."""
+    pattern = Pattern(causal=True)
+    if function is not None:
+        pattern = Pattern()
+        for part in _parts(function):
+            pattern = _add(pattern, part)
+    return pattern
+
+
+def _parts(function: Callable[..., Any]) -> list[Callable[..., Any]]:
+    if _name(function) == "and_masks":
+        return [part for inner in _inside(function)["mask_functions"] for part in _parts(inner)]
+    return [function]
+
+
+def _add(pattern: Pattern, part: Callable[..., Any]) -> Pattern:
+    name = _name(part)
+    if name == "causal_mask_function":
+        return replace(pattern, causal=True)
+    if name == "bidirectional_mask_function":
+        return pattern
+    if name == "sliding_window_overlay":
+        return _narrowed(pattern, int(_inside(part)["sliding_window"]), None)
+    if name == "sliding_window_bidirectional_overlay":
+        size = int(_inside(part)["sliding_window"]) + 1
+        return _narrowed(pattern, size, size)
+    if name == "packed_sequence_mask_function":
+        return replace(pattern, documents=_inside(part)["packed_sequence_mask"])
+    if name == "remap_positions_for_packed_sequence":
+        # Inside a document positions differ as rows do, so that what it says holds for rows.
+        inside = _inside(part)
+        for inner in _parts(inside["mask_function"]):
+            pattern = _add(pattern, inner)
+        return replace(pattern, positions=inside["position_ids"])
+    raise InputError(f"attention mask: expected causal or bidirectional attention, a sliding "
+                     f"window, padding and packed position_ids, found {name}; pe.attention takes "
+                     f"any mask by pe.mask, but not through transformers")
+
+
+def _narrowed(pattern: Pattern, left: int, right: int | None) -> Pattern:
+    if pattern.left is not None:
+        raise InputError("attention mask: expected one sliding window, found two")
+    return replace(pattern, left=left, right=right)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    """The library's function that this is, or that has made it; elsewhere its own name."""
+    name = str(getattr(function, "__qualname__", repr(function)))
+    known = getattr(function, "__module__", "") == _LIBRARY
+    return name.partition(".")[0] if known else f"the function {name}"
+
+
+def _inside(function: Callable[..., Any]) -> dict[str, Any]:
+    """The variables of the function that has made this one."""
+    made: Any = function
+    return {name: cell.cell_contents
+            for name, cell in zip(made.__code__.co_freevars, made.__closure__, strict=True)}

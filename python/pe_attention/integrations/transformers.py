@@ -1,0 +1,300 @@
+"""Models of Hugging Face's transformers with pe's kernels and encodings: `use`.
+
+Tested with transformers 5.23.0. Nothing of it is imported before `use` is called.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from .._errors import InputError
+from .._module import Encoding
+from ._hf_attention import NAME, PLACE, Attached, OwnBias, attached, attend
+from ._hf_masks import make_mask
+
+TESTED = ("5.23.0",)
+_OLDEST = (5, 23)
+_HANDLE = "_pe_replaced"
+_CROSS = re.compile(r"cross|encdec|encoder_attn|enc_dec", re.IGNORECASE)
+
+Make = Callable[[nn.Module], Encoding | None]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One attention of a model: its path, its class, its encoding, and what of the model's own
+    positions it no longer has."""
+
+    name: str
+    kind: str
+    encoding: Encoding | None
+    replaced: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        kept = "no encoding" if self.encoding is None else type(self.encoding).__name__
+        gone = f" in place of {' and '.join(self.replaced)}" if self.replaced else ""
+        return f"{self.name} ({self.kind}): {kept}{gone}"
+
+
+class Replaced(Sequence[Layer]):
+    """What `use` has done to a model: a sequence of `Layer`. `restore()` undoes it."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model: nn.Module | None = model
+        self._layers: list[Layer] = []
+        self._configs: list[tuple[Any, Any]] = []
+        self._hooks: list[Any] = []
+        self._frozen: list[tuple[torch.Tensor, bool]] = []
+        self._attentions: list[nn.Module] = []
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._layers[index]
+
+    def __len__(self) -> int:
+        return len(self._layers)
+
+    def __iter__(self) -> Iterator[Layer]:
+        return iter(self._layers)
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self._layers))
+
+    def restore(self) -> None:
+        """Gives the model its own attention and positions back, without the encodings. A second
+        call does nothing, as does one after another `use` of the model."""
+        model, self._model = self._model, None
+        if model is None:
+            return
+        for config, implementation in self._configs:
+            config._attn_implementation_internal = implementation
+        for hook in self._hooks:
+            hook.remove()
+        for parameter, needed in self._frozen:
+            parameter.requires_grad_(needed)
+        for layer in self._attentions:
+            layer.__dict__.pop(PLACE, None)
+            layer.__dict__.pop("compute_bias", None)
+            if "pe_encoding" in layer._modules:
+                del layer.pe_encoding
+        model.__dict__.pop(_HANDLE, None)
+
+
+def use(model: nn.Module, encoding: Encoding | Make | None = None, *, replace_rope: bool = False,
+        replace_bias: bool = False) -> Replaced:
+    """Runs the attention of a transformers model on pe's kernels, with encodings of pe.
+
+    `encoding` is called with each attention module of tokens to themselves and gives its encoding,
+    or None for none; the same object for several layers is shared by them, as is an encoding that
+    is given itself. Encodings become submodules `pe_encoding` of their (first) layer: they are
+    trained, moved and saved with the model. Without `encoding` the model computes what it did.
+
+    `replace_rope` takes the model's own rotation away where a layer has an encoding, `replace_bias`
+    the relative bias of T5 models; otherwise both stay, and the encoding's bias is added. Attention
+    between two texts (cross-attention) keeps what it has, on pe's kernels.
+
+    Refuses a model whose attention does not go through transformers' `AttentionInterface`, an
+    encoding for another number of heads, and a library that is too old, and has then changed
+    nothing. A second `use` replaces the first.
+
+    Example: `pe.integrations.transformers.use(model, lambda layer: pe.nn.FIRE(heads=8),
+    replace_rope=True)`
+    """
+    _register()
+    found = _attentions(model)
+    old: Replaced | None = model.__dict__.get(_HANDLE)
+    plans = [_plan(name, layer, is_cross, encoding, replace_rope, replace_bias)
+             for name, layer, is_cross in found]
+    if old is not None:
+        old.restore()
+    replaced = Replaced(model)
+    model.__dict__[_HANDLE] = replaced
+    try:
+        _switch(model, replaced, [layer for _, layer, _ in found])
+        seen: set[int] = set()
+        for (name, layer, _), plan in zip(found, plans, strict=True):
+            _attach(name, layer, plan, replaced, seen)
+    except BaseException:
+        replaced.restore()
+        raise
+    return replaced
+
+
+# --- The library ---------------------------------------------------------------
+
+
+def _register() -> None:
+    """Makes pe's functions known to the library, of which there has to be one, new enough."""
+    wanted = f"{_OLDEST[0]}.{_OLDEST[1]}"
+    try:
+        library = importlib.import_module("transformers")
+    except ModuleNotFoundError:
+        raise InputError(f"pe.integrations.transformers: expected transformers {wanted} or newer, "
+                         f"found none; pip install 'transformers>={wanted}'") from None
+    version = str(library.__version__)
+    numbers = [int(n) for n in re.findall(r"\d+", version)[:2]]
+    if tuple(numbers) < _OLDEST:
+        raise InputError(f"pe.integrations.transformers: expected transformers {wanted} or newer "
+                         f"(tested with {', '.join(TESTED)}), found {version}; pip install -U "
+                         f"transformers")
+    importlib.import_module("transformers.modeling_utils").AttentionInterface.register(NAME, attend)
+    importlib.import_module("transformers.masking_utils").AttentionMaskInterface.register(
+        NAME, make_mask)
+
+
+def _attentions(model: nn.Module) -> list[tuple[str, nn.Module, bool]]:
+    """Name, module and whether it is cross-attention of all that call the library's registry."""
+    if not isinstance(model, nn.Module):
+        raise InputError(f"model: expected a model of transformers, found {type(model).__name__}")
+    found = []
+    modules = dict(model.named_modules())
+    for name, module in modules.items():
+        code = getattr(inspect.unwrap(type(module).forward), "__code__", None)
+        if code is None or "ALL_ATTENTION_FUNCTIONS" not in code.co_names:
+            continue
+        parent = modules.get(name.rpartition(".")[0])
+        words = [type(module).__name__, name.rpartition(".")[2], type(parent).__name__]
+        found.append((name, module, any(map(_CROSS.search, words))))
+    if not found:
+        raise InputError(f"model: expected layers that call transformers' AttentionInterface (such "
+                         f"as those of LlamaForCausalLM), found none in {type(model).__name__}")
+    return found
+
+
+def _switch(model: nn.Module, replaced: Replaced, layers: Sequence[nn.Module]) -> None:
+    """Sets the attention's name in the configurations of the model and all models in it."""
+    models: list[Any] = [m for m in model.modules() if hasattr(m, "set_attn_implementation")]
+    configs = {id(m.config): m.config for m in models}
+    configs |= {id(layer.config): layer.config for layer in layers if hasattr(layer, "config")}
+    replaced._configs = [(c, c._attn_implementation_internal) for c in configs.values()]
+    for one in models:
+        if one.config._attn_implementation != NAME:
+            one.set_attn_implementation(NAME)
+    for layer in layers:
+        config: Any = getattr(layer, "config", None)
+        if config is None or config._attn_implementation != NAME:
+            raise InputError(f"model: expected one whose attention can be set, found "
+                             f"{type(layer).__name__} of {type(model).__name__}, which keeps its "
+                             f"own")
+
+
+# --- Layers --------------------------------------------------------------------
+
+
+def _plan(name: str, layer: nn.Module, is_cross: bool, make: Encoding | Make | None,
+          replace_rope: bool, replace_bias: bool) -> Attached:
+    plan = Attached(name)
+    has_table = all(hasattr(layer, field) for field in (
+        "compute_bias", "relative_attention_num_buckets", "relative_attention_max_distance"))
+    plan.drops_bias = has_table
+    if is_cross or make is None:
+        encoding = None
+    else:
+        encoding = make if isinstance(make, Encoding) else make(layer)
+    if has_table and not is_cross and (encoding is None or not replace_bias):
+        sizes: Any = layer
+        plan.own = OwnBias(sizes.relative_attention_num_buckets,
+                           sizes.relative_attention_max_distance, not sizes.is_decoder)
+        plan.drops_bias = False
+    if encoding is None:
+        return plan
+    plan.encoding = _checked(name, layer, encoding)
+    turns = "position_embeddings" in inspect.signature(type(layer).forward).parameters
+    rotated = any(c.startswith("rotate(") for c in encoding.piece().clauses)
+    if replace_rope and not turns:
+        hint = "; replace_bias=True replaces its relative bias" if has_table else ""
+        raise InputError(f"replace_rope: expected layers that are given position_embeddings, found "
+                         f"{type(layer).__name__} ({name}), which has no rotation{hint}")
+    if turns and rotated and not replace_rope:
+        raise InputError(f"encoding: expected one without a rotation, as {name} rotates queries "
+                         f"and keys itself, found {type(encoding).__name__}; pass "
+                         f"replace_rope=True")
+    if replace_bias and not has_table:
+        raise InputError(f"replace_bias: expected layers with T5's relative bias, found "
+                         f"{type(layer).__name__} ({name})")
+    plan.hides_rotation = replace_rope
+    return plan
+
+
+def _checked(name: str, layer: nn.Module, encoding: Any) -> Encoding:
+    if not isinstance(encoding, Encoding):
+        raise InputError(f"encoding: expected an encoding of pe.nn, pe.bias or the like for "
+                         f"{name}, or None, found {type(encoding).__name__}")
+    if encoding._data:
+        raise InputError(f"encoding: expected one whose tensors are parameters, found "
+                         f"{type(encoding).__name__}, which needs {', '.join(encoding._data)} with "
+                         f"each call; a model does not bring them")
+    heads = getattr(layer, "n_heads", None) or getattr(
+        getattr(layer, "config", None), "num_attention_heads", None)
+    if encoding.heads is not None and heads is not None and encoding.heads != heads:
+        raise InputError(f"encoding: expected one for the {heads} heads of {name}, found one for "
+                         f"{encoding.heads}")
+    return encoding
+
+
+def _attach(name: str, layer: nn.Module, plan: Attached, replaced: Replaced,
+            seen: set[int]) -> None:
+    replaced._attentions.append(layer)
+    layer.__dict__[PLACE] = plan
+    gone = []
+    if plan.encoding is not None:
+        device = next((p.device for p in layer.parameters()), None)
+        if id(plan.encoding) not in seen:
+            # Saved files hold each tensor once: a shared encoding is a part of its first layer.
+            seen.add(id(plan.encoding))
+            layer.add_module("pe_encoding", plan.encoding.to(device).train(layer.training))
+        if plan.hides_rotation:
+            hook = layer.register_forward_pre_hook(_unturned, with_kwargs=True)
+            replaced._hooks.append(hook)
+            gone.append("its rotation")
+    if plan.own is not None or (plan.drops_bias and hasattr(layer, "relative_attention_bias")):
+        _replace_bias(layer, plan, replaced)
+        if plan.own is None:
+            gone.append("its relative bias")
+    replaced._layers.append(Layer(name, type(layer).__name__, plan.encoding, tuple(gone)))
+
+
+def _unturned(layer: nn.Module, args: tuple[Any, ...],
+              kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a layer with a rotation by nothing: cosines of 1 and sines of 0."""
+    names = [*inspect.signature(type(layer).forward).parameters][1:]
+    place = names.index("position_embeddings")
+    given = args[place] if place < len(args) else kwargs.get("position_embeddings")
+    if isinstance(given, torch.Tensor) and given.is_complex():
+        still: Any = torch.ones_like(given)
+    elif isinstance(given, tuple) and len(given) == 2:
+        still = (torch.ones_like(given[0]), torch.zeros_like(given[1]))
+    else:
+        here = attached(layer)
+        raise InputError(f"{here.name if here else type(layer).__name__}: position_embeddings: "
+                         f"expected cosines and sines, or complex numbers, found "
+                         f"{type(given).__name__}; replace_rope cannot take them away")
+    if place < len(args):
+        return (*args[:place], still, *args[place + 1:]), kwargs
+    return args, {**kwargs, "position_embeddings": still}
+
+
+def _replace_bias(layer: nn.Module, plan: Attached, replaced: Replaced) -> None:
+    table = getattr(layer, "relative_attention_bias", None)
+    if not isinstance(table, nn.Embedding):
+        return
+    if plan.own is None:
+        # Without a gradient nobody waits for one.
+        replaced._frozen.append((table.weight, table.weight.requires_grad))
+        table.weight.requires_grad_(False)
+    # What the first layer computes is handed on to all: the table, from which kernels read.
+    layer.__dict__["compute_bias"] = functools.partial(_table_of, table, plan.own is None)
+
+
+def _table_of(table: nn.Embedding, is_replaced: bool, *_: Any, **__: Any) -> torch.Tensor:
+    if is_replaced:
+        return table.weight.new_zeros(1, 1, 1, 1)
+    return table.weight.clone()[None, None]
