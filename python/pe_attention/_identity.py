@@ -1,8 +1,8 @@
 """Which build of this package runs.
 
-PyTorch keeps compiled graphs on disk. Their key holds an operator's name and arguments, but not what
-the operator does: after an upgrade, a graph could be found whose sizes, or whose tensors kept for
-backward, are those of the package before. So compiled calls carry this string.
+PyTorch keeps compiled graphs on disk. Their key holds an operator's name and arguments, but not
+what the operator does: after an upgrade, a graph could be found whose sizes, or whose tensors kept
+for backward, are those of the package before. So compiled calls carry this string.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ import tempfile
 os.environ.setdefault("PE_CACHE_DIR", os.path.join(tempfile.gettempdir(), f"pe-test-{os.getuid()}"))
 # Inductor keeps compiled graphs between runs and does not know when this package changes.
 os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", tempfile.mkdtemp(prefix="pe-inductor-"))
+# Graphs are small, and the processes that would compile them side by side import PyTorch each.
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 
 import pytest
 import torch

@@ -44,7 +44,8 @@ class MakePythonTest(unittest.TestCase):
         wheel = make_python.write_wheel(stage, self.build)
         self.assertRegex(wheel.name, r"^pe_attention-[\d.]+-py3-none-manylinux_2_36_x86_64\.whl$")
         with zipfile.ZipFile(wheel) as archive:
-            self.assertEqual(archive.getinfo("pe_attention/bin/pe").external_attr >> 16 & 0o777, 0o755)
+            mode = archive.getinfo("pe_attention/bin/pe").external_attr >> 16
+            self.assertEqual(mode & 0o777, 0o755)
             info = wheel.name.split("-py3")[0] + ".dist-info/"
             rows = list(csv.reader(io.StringIO(archive.read(info + "RECORD").decode())))
             self.assertEqual({row[0] for row in rows}, set(archive.namelist()))
@@ -75,7 +76,8 @@ class MakePythonTest(unittest.TestCase):
     def test_another_version_is_missing(self):
         packages = ["no-such-package", "pip==0.0.1", "pip"]
         with unittest.mock.patch.object(make_python, "PACKAGES", packages):
-            self.assertEqual(make_python.missing_packages(pathlib.Path(sys.executable)), packages[:2])
+            missing = make_python.missing_packages(pathlib.Path(sys.executable))
+        self.assertEqual(missing, packages[:2])
 
     def test_why_it_stopped_is_left_for_the_summary(self):
         status, errors = self.make()

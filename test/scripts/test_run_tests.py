@@ -82,7 +82,8 @@ class RunTestsTest(unittest.TestCase):
         self.write("python.xml", PYTEST)
         tally = run_tests.python_tally(self.build, 1)
         self.assertEqual(tally.passed, 2)
-        self.assertEqual(tally.failed, ["python: test_nn::test_wrong", "python: test.python.test_bad"])
+        self.assertEqual(tally.failed,
+                         ["python: test_nn::test_wrong", "python: test.python.test_bad"])
         self.assertEqual(tally.skipped, ["python: test_gpu::test_a (no GPU)"])
 
     def test_python_that_could_not_run_is_a_failure(self):
