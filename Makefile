@@ -23,12 +23,11 @@ demo: configure ## train small models with each encoding and print the table (QU
 	$(BUILD)/bin/pe demo --out=$(BUILD)/demo $(if $(QUICK),--quick)
 
 test: build ## build and run every test; the last line says how many passed and failed
-	@echo "make test: the Python package is not tested here, but by \`make python\`, which installs PyTorch"
-	scripts/run-tests $(BUILD)
+	scripts/run-tests $(BUILD) --python
 
 test-full: build ## the same with the slow tables and long fuzzing (hours on two cores)
 	@scripts/install-deps.sh --asan
-	scripts/run-tests $(BUILD) --full
+	scripts/run-tests $(BUILD) --full --python
 
 python: configure ## build the Python wheel into dist/, install it into build/venv and test it
 	scripts/make-python $(BUILD) -j $(JOBS)

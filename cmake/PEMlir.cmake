@@ -1,6 +1,5 @@
 # Debian's LLVM/MLIR 22 packages. `find_package(MLIR 22)` is refused by the package's own version
 # file (major and minor must match), hence 22.1.
-set(PE_LLVM_PREFIX "/usr/lib/llvm-22" CACHE PATH "Prefix of the LLVM/MLIR 22 packages")
 find_package(MLIR 22.1 REQUIRED CONFIG HINTS ${PE_LLVM_PREFIX}/lib/cmake/mlir)
 # AddMLIR writes documentation to /docs at the file-system root unless this is set before it.
 set(MLIR_BINARY_DIR ${PROJECT_BINARY_DIR})

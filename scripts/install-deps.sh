@@ -14,7 +14,9 @@ packages=(
   libclc-22                                  # mathematics of GPU kernels
   libgtest-dev nlohmann-json3-dev libcli11-dev
   libopenblas0-pthread                       # matrix products and factorisations of training
+  zlib1g-dev                                 # the compiler library of the Python wheel
   python3                                    # checks and test programs (standard library only)
+  python3-venv python3-dev g++               # tests of the Python package; what torch.compile calls
 )
 case "${1-}" in
   "") ;;

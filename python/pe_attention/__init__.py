@@ -64,12 +64,17 @@ __all__ = sorted([*_NAMES, *_MODULES, "__version__"])
 
 
 def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        value: object = importlib.import_module(f".{name}", __name__)
-    elif name in _NAMES:
-        value = getattr(importlib.import_module(f".{_NAMES[name]}", __name__), name)
-    else:
+    if name not in _MODULES and name not in _NAMES:
         raise AttributeError(f"module 'pe_attention' has no attribute '{name}'")
+    try:
+        module = importlib.import_module(f".{_NAMES.get(name, name)}", __name__)
+    except ModuleNotFoundError as error:
+        extra = {"torch": "torch", "numpy": "numpy", "matplotlib": "plot"}.get(error.name or "")
+        if extra is None:
+            raise
+        raise ModuleNotFoundError(f"pe_attention.{name}: expected the package {error.name}, found "
+                                  f"none; install pe-attention[{extra}]", name=error.name) from None
+    value: object = module if name in _MODULES else getattr(module, name)
     globals()[name] = value
     return value
 

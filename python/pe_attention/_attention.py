@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from . import _ops
+from . import _identity, _ops
 from ._assemble import assembled
 from ._errors import DeviceError, InputError
 from ._masks import Mask
@@ -124,13 +124,19 @@ def _arguments_of(encoding: Encoding, of_shards: bool) -> list[torch.Tensor]:
 def results_of(tensors: list[torch.Tensor], call: Call) -> Sequence[torch.Tensor]:
     """What the operator gives, with gradients."""
     if torch.compiler.is_compiling() or _is_seen(tensors):
-        results: Sequence[torch.Tensor] = torch.ops.pe.attention.default(tensors, *call)
+        seen = call._replace(build=_build())
+        results: Sequence[torch.Tensor] = torch.ops.pe.attention.default(tensors, *seen)
         return results
     if torch.is_grad_enabled() and any([t.requires_grad for t in tensors]):
         recorded: Sequence[torch.Tensor] = Attention.apply(  # type: ignore[no-untyped-call]
             call, *tensors)
         return recorded
     return _ops.run_forward(tensors, call, False)
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _build() -> str:
+    return _identity.build()
 
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ._errors import CompileError, DeviceError, Error, InputError
 
-_PACKAGE = Path(__file__).resolve().parent
+PACKAGE = Path(__file__).resolve().parent
 
 # pe_dtype by name, and the bytes of an element.
 DTYPES = {"f32": 0, "f64": 1, "bf16": 2, "f16": 3, "i64": 4, "i32": 5, "u8": 11, "tf32": 16}
@@ -55,7 +55,7 @@ def _folders(kind: str) -> list[Path]:
         if kind == "bin":
             folders.append(folder)
     else:
-        folders += [_PACKAGE / kind, _PACKAGE.parent.parent / "build" / kind]
+        folders += [PACKAGE / kind, PACKAGE.parent.parent / "build" / kind]
     return folders
 
 
@@ -75,14 +75,20 @@ def program() -> Path:
     return _find("bin", ("pe",))
 
 
-def _load() -> ctypes.CDLL:
+def path() -> Path:
+    """The file of libpe."""
     given = os.environ.get("PE_LIBRARY")
-    is_file = bool(given) and Path(str(given)).is_file()
-    path = Path(str(given)) if is_file else _find("lib", ("libpe.so", "libpe.so.0"))
+    if given and Path(given).is_file():
+        return Path(given)
+    return _find("lib", ("libpe.so", "libpe.so.0"))
+
+
+def _load() -> ctypes.CDLL:
+    file = path()
     try:
-        library = ctypes.CDLL(str(path))
+        library = ctypes.CDLL(str(file))
     except OSError as error:
-        raise DeviceError(f"{path} cannot be loaded: {error}") from None
+        raise DeviceError(f"{file} cannot be loaded: {error}") from None
     handle, words = c_void_p, c_void_p
     signatures: dict[str, list[object]] = {
         "pe_open": [c_char_p, POINTER(_Options), POINTER(handle)],

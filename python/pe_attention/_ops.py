@@ -32,7 +32,8 @@ _TORCH = Path(torch.__file__).resolve().parent
 
 
 class Call(NamedTuple):
-    """What a call is besides its tensors. `q_start` and `heads_total` may be None."""
+    """What a call is besides its tensors. `q_start` and `heads_total` may be None. `build` is read
+    by nothing: it keeps graphs of other builds of this package apart (`_identity.build`)."""
 
     program: str
     target: str
@@ -40,6 +41,7 @@ class Call(NamedTuple):
     k_start: Any = 0
     head_start: Any = 0
     heads_total: Any = None
+    build: str = ""
 
     def scalars(self) -> list[tuple[str, int]]:
         """Those that are not the default."""
@@ -311,7 +313,7 @@ def refuse_forward_mode(tensors: Sequence[torch.Tensor | None]) -> None:
 # --- Operators ---------------------------------------------------------------
 
 _CALL = ("str program, str target, SymInt? q_start, SymInt k_start, SymInt head_start, "
-         "SymInt? heads_total")
+         "SymInt? heads_total, str build")
 _ops = torch.library.Library("pe", "DEF")
 _ops.define(f"attention(Tensor[] arguments, {_CALL}) -> Tensor[]")
 _ops.define(f"attention_forward(Tensor[] arguments, {_CALL}) -> Tensor[]")

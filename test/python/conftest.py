@@ -3,13 +3,19 @@ the sources with PYTHONPATH=python and PE_LIBRARY=build/lib."""
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
 
 # No test may touch the user's own cache.
 os.environ.setdefault("PE_CACHE_DIR", os.path.join(tempfile.gettempdir(), f"pe-test-{os.getuid()}"))
-# Inductor keeps compiled graphs between runs and does not know when this package changes.
-os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", tempfile.mkdtemp(prefix="pe-inductor-"))
+# Nor do graphs that Inductor kept from other runs: tests compile theirs.
+if "TORCHINDUCTOR_CACHE_DIR" not in os.environ:
+    _graphs = os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(prefix="pe-inductor-")
+    atexit.register(shutil.rmtree, _graphs, ignore_errors=True)
+# Graphs are small, and the processes that would compile them side by side import PyTorch each.
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 
 import pytest
 import torch

@@ -168,7 +168,11 @@ def test_neither_torch_nor_numpy_is_imported() -> None:
               "import numpy as np\n"
               "x = np.ones((1, 2, 5, 64), np.float32)\n"
               "fn(q=x, k=x, v=x, slopes=np.ones(2, np.float32)).backward(d_o=x)\n"
-              "assert 'torch' not in sys.modules\n")
+              "assert 'torch' not in sys.modules\n"
+              "sys.modules['torch'] = None  # as if it were not installed\n"
+              "try:\n    pe.attention\n    assert False\n"
+              "except ModuleNotFoundError as error:\n"
+              "    assert 'install pe-attention[torch]' in str(error), error\n")
     subprocess.run([sys.executable, "-c", script], input=PROGRAM, text=True, check=True)
 
 

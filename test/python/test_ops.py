@@ -36,7 +36,7 @@ def test_opcheck() -> None:
     arguments = [q.detach().requires_grad_(), k.detach(), v.detach().requires_grad_(),
                  encoding.slopes]
     found = torch.library.opcheck(torch.ops.pe.attention.default,
-                                  (arguments, program, "cpu", None, 0, 0, None))
+                                  (arguments, program, "cpu", None, 0, 0, None, ""))
     assert set(found.values()) == {"SUCCESS"}
 
 

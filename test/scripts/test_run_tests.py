@@ -22,6 +22,14 @@ CTEST = """<testsuite>
 <testcase name="off" status="disabled"/>
 </testsuite>"""
 
+PYTEST = """<testsuites><testsuite>
+<testcase classname="test.python.test_nn" name="test_dense[t5]"/>
+<testcase classname="test.python.test_nn" name="test_wrong"><failure/></testcase>
+<testcase classname="" name="test.python.test_bad"><error/></testcase>
+<testcase classname="test.python.test_gpu" name="test_a"><skipped message="no GPU"/></testcase>
+<testcase classname="test.python.test_nn" name="test_b"><skipped type="pytest.xfail"/></testcase>
+</testsuite></testsuites>"""
+
 
 def gtest_case(name, **extra):
     return {"name": name, "status": "RUN", "result": "COMPLETED", **extra}
@@ -69,6 +77,32 @@ class RunTestsTest(unittest.TestCase):
         self.write("crashed.json", gtest_file(gtest_case("a")))
         tally = run_tests.ctest_tally(self.write("ctest.xml", CTEST), self.build)
         self.assertIn("crashed", tally.failed)
+
+    def test_pytest(self):
+        self.write("python.xml", PYTEST)
+        tally = run_tests.python_tally(self.build, 1)
+        self.assertEqual(tally.passed, 2)
+        self.assertEqual(tally.failed,
+                         ["python: test_nn::test_wrong", "python: test.python.test_bad"])
+        self.assertEqual(tally.skipped, ["python: test_gpu::test_a (no GPU)"])
+
+    def test_python_that_could_not_run_is_a_failure(self):
+        self.assertEqual(run_tests.python_tally(self.build, 3).failed,
+                         ["python (make-python ended with status 3)"])
+        self.write("python.txt", "torch could not be installed\n")
+        self.assertEqual(run_tests.python_tally(self.build, 1).failed,
+                         ["python (torch could not be installed)"])
+
+    def test_python_that_may_not_be_installed_is_told(self):
+        good = run_tests.Tally()
+        good.passed = 3
+        self.write("python.txt", "PE_NO_INSTALL=1, and no torch\n")
+        nothing = run_tests.python_tally(self.build, 77)
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            status = run_tests.report(self.build, {"lit": good, "python": nothing})
+        self.assertEqual(status, 0)
+        self.assertEqual(output.getvalue().splitlines()[-2:],
+                         ["not run: python: PE_NO_INSTALL=1, and no torch", "3 passed, 0 failed"])
 
     def test_summary(self):
         good = run_tests.Tally()

@@ -15,10 +15,14 @@ std::string findExamples() {
   std::error_code ignored;
   if (fs::is_directory(kExamples, ignored))
     return kExamples;
-  // An installed program has them in share; one in a build folder has those of the source.
+  // An installed program has them in share, that of the Python package beside bin; one in a build
+  // folder has those of the source.
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  const fs::path installed = program.parent_path().parent_path() / "share/pe/encodings";
-  return fs::is_directory(installed, ignored) ? installed.string() : PE_EXAMPLES_DIR;
+  const fs::path prefix = program.parent_path().parent_path();
+  for (const fs::path &installed : {prefix / "share/pe/encodings", prefix / kExamples})
+    if (fs::is_directory(installed, ignored))
+      return installed.string();
+  return PE_EXAMPLES_DIR;
 }
 
 std::string findFile(const std::string &file) {
