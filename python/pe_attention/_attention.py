@@ -157,12 +157,13 @@ def _check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> None:
 
 
 def _number(name: str, value: float | None) -> float | None:
-    """A number of the program: `__float__` makes a constant of it where PyTorch traces symbols."""
+    """A number of the program. `__float__` makes a constant of it where PyTorch traces symbols,
+    which must be those of real numbers."""
     if value is None:
         return None
     if not isinstance(value, (int, float)):
         raise InputError(f"{name}: expected a number, found {value!r}")
-    return value.__float__()
+    return float(value).__float__()
 
 
 def _probability(value: float) -> float:
