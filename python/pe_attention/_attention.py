@@ -54,7 +54,7 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     program = _program(encoding, mask, options)
     extra = list(encoding.arguments()) if encoding is not None else []
     made_for = getattr(encoding, "heads", None)
-    if made_for and not extra and made_for not in (query.shape[1], heads_total):
+    if made_for and not extra and made_for != query.shape[1] and made_for != heads_total:
         # Of an encoding with tensors their shapes say it.
         raise InputError(f"encoding: expected one for the query's {query.shape[1]} heads, found "
                          f"one for {made_for}")
@@ -74,7 +74,12 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
 
 
 def _results(tensors: list[torch.Tensor], call: Call) -> Sequence[torch.Tensor]:
-    if torch.compiler.is_compiling() or _is_seen(tensors):
+    compiling = torch.compiler.is_compiling()
+    if compiling and torch.autograd.forward_ad._current_level >= 0:
+        # Compiled code would drop tangents. Where it need not be one graph, the call then runs
+        # eagerly, and is refused only if there is a tangent.
+        raise NotImplementedError(_ops.FORWARD_MODE)
+    if compiling or _is_seen(tensors):
         results: Sequence[torch.Tensor] = torch.ops.pe.attention.default(tensors, *call)
         return results
     if torch.is_grad_enabled() and any([t.requires_grad for t in tensors]):
