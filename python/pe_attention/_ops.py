@@ -29,8 +29,8 @@ NAMES = {torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16", tor
 CODES = {dtype: _library.DTYPES[name] for dtype, name in NAMES.items()}
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
 _TORCH = Path(torch.__file__).resolve().parent
-FORWARD_MODE = ("pe.attention: expected derivatives in reverse mode, found a tangent of forward mode; "
-                "use torch.autograd.grad")
+FORWARD_MODE = ("pe.attention: expected derivatives in reverse mode, found a tangent of forward "
+                "mode; use torch.autograd.grad")
 
 
 class Call(NamedTuple):

@@ -1,7 +1,8 @@
 """Every encoding of pe.nn, in the one list that the tests go through.
 
-A class that is nowhere here fails `test_nn.py`. One line makes it a case of all that `test_classes.py` asks of every class: opcheck,
-gradcheck, sizes, shared heads, strides, starts, compiled code, copies; in FILES also the structure of its example file.
+A class that is nowhere here fails `test_nn.py`. One line makes it a case of all that
+`test_classes.py` and `test_compiled.py` ask of every class: opcheck, gradcheck, sizes, shared
+heads, strides, starts, compiled code, threads; in FILES also the structure of its example file.
 """
 
 from pathlib import Path
@@ -145,4 +146,4 @@ EXTRA = {
 }
 CASES = {**FILES, **EXTRA}
 # The first case of each class.
-ONE_PER_CLASS = list({type(make()).__name__: name for name, (make, _) in reversed(CASES.items())}.values())
+ONE_PER_CLASS = list({type(make()): name for name, (make, _) in reversed(CASES.items())}.values())

@@ -14,7 +14,8 @@ from pe_attention._dense import Positions
 from dense_attention import scores
 from every_encoding import CASES, DATA, ONE_PER_CLASS, Call
 
-# Queries, keys, heads, heads of keys, q_start, k_start, and whether q, k, v are views of one tensor.
+# Queries, keys, heads, heads of keys, q_start, k_start, and whether q, k, v are parts of one
+# tensor.
 SIZES = {
     "one": (1, 1, 2, 2, None, 0, False),
     "packed, shared heads": (37, 37, 2, 1, None, 0, True),
