@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 from ._errors import CompileError
 from ._program import Options, Program
@@ -72,7 +73,14 @@ def dump(piece: Piece) -> str:
 
 
 def restore(structure: str) -> Piece:
-    fields = json.loads(structure)
+    """What `dump` made a string of; of `["mask_and", one, other]` the masks joined."""
+    return _restored(json.loads(structure))
+
+
+def _restored(fields: Any) -> Piece:
+    if isinstance(fields, list):
+        op, *masks = fields
+        return intersect([_restored(mask) for mask in masks], op)
     return Piece(fields["definitions"], tuple(fields["clauses"]),
                  tuple(Argument(**argument) for argument in fields["arguments"]))
 

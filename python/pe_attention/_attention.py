@@ -91,7 +91,7 @@ def prepare(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     program = _program(encoding, mask, options)
     extra = _arguments_of(encoding, of_shards) if encoding is not None else []
     made_for = getattr(encoding, "heads", None)
-    if made_for and not extra and made_for not in (query.shape[1], heads_total):
+    if made_for and not extra and made_for != query.shape[1] and made_for != heads_total:
         # Of an encoding with tensors their shapes say it.
         raise InputError(f"encoding: expected one for the query's {query.shape[1]} heads, found "
                          f"one for {made_for}")
@@ -123,7 +123,12 @@ def _arguments_of(encoding: Encoding, of_shards: bool) -> list[torch.Tensor]:
 
 def results_of(tensors: list[torch.Tensor], call: Call) -> Sequence[torch.Tensor]:
     """What the operator gives, with gradients."""
-    if torch.compiler.is_compiling() or _is_seen(tensors):
+    compiling = torch.compiler.is_compiling()
+    if compiling and torch.autograd.forward_ad._current_level >= 0:
+        # Compiled code would drop tangents. Where it need not be one graph, the call then runs
+        # eagerly, and is refused only if there is a tangent.
+        raise NotImplementedError(_ops.FORWARD_MODE)
+    if compiling or _is_seen(tensors):
         seen = call._replace(build=_build())
         results: Sequence[torch.Tensor] = torch.ops.pe.attention.default(tensors, *seen)
         return results
@@ -225,12 +230,13 @@ def _check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> None:
 
 
 def _number(name: str, value: float | None) -> float | None:
-    """A number of the program: `__float__` makes a constant of it where PyTorch traces symbols."""
+    """A number of the program. `__float__` makes a constant of it where PyTorch traces symbols,
+    which must be those of real numbers."""
     if value is None:
         return None
     if not isinstance(value, (int, float)):
         raise InputError(f"{name}: expected a number, found {value!r}")
-    return value.__float__()
+    return float(value).__float__()
 
 
 def _probability(value: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._assemble import Piece, dump, intersect, restore
+from ._assemble import Piece, restore
 from ._errors import InputError
 
 if TYPE_CHECKING:
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 class Mask:
     """A mask. `arguments` are the tensors that its text's arguments stand for, in their order."""
 
-    # The text as a string (`_assemble.dump`), with the one clause `mask(%{...})`.
+    # The text as a string (`_assemble.dump`), with the one clause `mask(%{...})`. What is made here
+    # joins strings and nothing else, so that masks may be made and joined in compiled code too.
     structure: str
 
     def piece(self) -> Piece:
@@ -35,19 +36,20 @@ class _Named(Mask):
 
     def __init__(self, text: str, shown: str) -> None:
         self.shown = shown
-        self.structure = dump(Piece(f"%{{mask}} = {text}", ("mask(%{mask})",)))
+        self.structure = (f'{{"definitions": "%{{mask}} = {text}", "clauses": ["mask(%{{mask}})"], '
+                          f'"arguments": []}}')
 
     def __repr__(self) -> str:
         return self.shown
 
 
 class _Joined(Mask):
-    def __init__(self, op: str, *masks: Mask) -> None:
-        self.op, self.masks = op, masks
-        self.structure = dump(intersect([mask.piece() for mask in masks], op))
+    def __init__(self, op: str, first: Mask, second: Mask) -> None:
+        self.op, self.masks = op, (first, second)
+        self.structure = f'["{op}", {first.structure}, {second.structure}]'
 
     def arguments(self) -> tuple[torch.Tensor, ...]:
-        return tuple(value for mask in self.masks for value in mask.arguments())
+        return tuple([value for mask in self.masks for value in mask.arguments()])
 
     def __repr__(self) -> str:
         return "(" + (" & " if self.op == "mask_and" else " | ").join(map(repr, self.masks)) + ")"
@@ -69,6 +71,8 @@ def sliding_window(left: int | None = None, right: int | None = None) -> Mask:
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise InputError(f"sliding_window: {name}: expected a whole number of at least 1, "
                              f"found {size!r}")
+    # `__float__` makes a constant of a size that PyTorch traces as a symbol.
+    given = {name: int(float(size).__float__()) for name, size in given.items()}
     inside = ", ".join(f"{name} = {size}" for name, size in given.items())
     shown = ", ".join(f"{name}={size}" for name, size in given.items())
     return _Named(f"pe.sliding_window {{{inside}}}", f"pe.sliding_window({shown})")

@@ -29,6 +29,8 @@ NAMES = {torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16", tor
 CODES = {dtype: _library.DTYPES[name] for dtype, name in NAMES.items()}
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
 _TORCH = Path(torch.__file__).resolve().parent
+FORWARD_MODE = ("pe.attention: expected derivatives in reverse mode, found a tangent of forward "
+                "mode; use torch.autograd.grad")
 
 
 class Call(NamedTuple):
@@ -306,8 +308,7 @@ def refuse_forward_mode(tensors: Sequence[torch.Tensor | None]) -> None:
         return
     for tensor in tensors:
         if tensor is not None and torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
-            raise NotImplementedError("pe.attention: expected derivatives in reverse mode, found a "
-                                      "tangent of forward mode; use torch.autograd.grad")
+            raise NotImplementedError(FORWARD_MODE)
 
 
 # --- Operators ---------------------------------------------------------------

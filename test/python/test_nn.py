@@ -5,7 +5,6 @@ import os
 import pickle
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 import torch
@@ -14,89 +13,23 @@ import pe_attention as pe
 from pe_attention import nn
 
 from dense_attention import compare, inputs, softmax_attention
-
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "encodings"
-WINDOW = pe.causal & pe.sliding_window(128)
-
-# Which encoding and mask say what an example file says.
-FILES = {
-    "alibi": (lambda: nn.ALiBi(2), pe.causal),
-    "alibi_bidirectional": (lambda: nn.ALiBi(2), None),
-    "alibi_learned": (lambda: nn.ALiBi(2, learned=True), pe.causal),
-    "attention_sink": (lambda: nn.AttentionSink(2), pe.causal),
-    "cross_attention": (nn.NoPE, None),
-    "fire": (lambda: nn.FIRE(2), pe.causal),
-    "fire_2x32": (lambda: nn.FIRE(2, hidden=(32, 32)), pe.causal),
-    "fire_bidirectional": (lambda: nn.FIRE(2), None),
-    "fire_clamped": (lambda: nn.ClampedFIRE(2), pe.causal),
-    "fire_final_activation": (lambda: nn.FIRE(2, final_activation="relu"), pe.causal),
-    "fire_fixed_threshold": (lambda: nn.FIRE(2, threshold="fixed"), pe.causal),
-    "fire_gelu": (lambda: nn.FIRE(2, activation="gelu"), pe.causal),
-    "fire_linear": (lambda: nn.FIRE(2, hidden=()), pe.causal),
-    "fire_no_log": (lambda: nn.FIRE(2, log=False, threshold="none"), pe.causal),
-    "fire_no_threshold": (lambda: nn.FIRE(2, threshold="none"), pe.causal),
-    "fire_tanh": (lambda: nn.FIRE(2, activation="tanh"), pe.causal),
-    "forgetting": (nn.Forgetting, pe.causal),
-    "kerple_log": (lambda: nn.KerpleLog(2), pe.causal),
-    "kerple_power": (lambda: nn.KerplePower(2), pe.causal),
-    "key_bias": (nn.KeyBias, pe.causal),
-    "music_transformer": (lambda: nn.MusicTransformer(16), pe.causal),
-    "nope": (nn.NoPE, pe.causal),
-    "relative_table": (lambda: nn.RelativeTable(2), pe.causal),
-    "rope": (nn.RoPE, pe.causal),
-    "rope_bidirectional": (nn.RoPE, None),
-    "rope_dynamic_ntk": (lambda: nn.RoPE(scaling={"kind": "dynamic_ntk", "factor": 4.0,
-                                                  "original_length": 2048}), pe.causal),
-    "rope_interleaved": (lambda: nn.RoPE(interleaved=True), pe.causal),
-    "rope_llama3": (lambda: nn.RoPE(scaling={"kind": "llama3", "factor": 8.0, "low": 1.0,
-                                             "high": 4.0, "original_length": 8192}), pe.causal),
-    "rope_ntk": (lambda: nn.RoPE(scaling={"kind": "ntk", "factor": 4.0}), pe.causal),
-    "rope_partial": (lambda: nn.RoPE(rotary_dims=8), pe.causal),
-    "rope_per_head": (lambda: nn.RoPE(heads=2, learned=True), pe.causal),
-    "rope_pi": (lambda: nn.RoPE(scaling={"kind": "linear", "factor": 4.0}), pe.causal),
-    "rope_table": (nn.RotationTable, pe.causal),
-    "rope_yarn": (lambda: nn.RoPE(scaling={"kind": "yarn", "factor": 4.0,
-                                           "original_length": 2048}), pe.causal),
-    "rse": (lambda: nn.RSE(2), pe.causal),
-    "rse_bidirectional": (lambda: nn.RSE(2, bidirectional=True), None),
-    "rse_scaled": (lambda: nn.RSE(2, scaling={"kind": "yarn", "factor": 4.0,
-                                              "original_length": 2048}), pe.causal),
-    "sandwich": (lambda: nn.Sandwich(2), pe.causal),
-    "score_fn": (lambda: nn.LengthScale(2), pe.causal),
-    "shaw": (lambda: nn.Shaw(16), pe.causal),
-    "shaw_values": (lambda: nn.Shaw(16, values=True), pe.causal),
-    "sliding_window": (nn.NoPE, WINDOW),
-    "softcap": (nn.Softcap, pe.causal),
-    "stick_breaking": (nn.StickBreaking, pe.causal),
-    "stick_breaking_attend_current": (lambda: nn.StickBreaking(attend_current=True), pe.causal),
-    "stick_breaking_both": (lambda: nn.StickBreaking(bidirectional=True), None),
-    "stick_breaking_remainder": (lambda: nn.StickBreaking(remainder=True), pe.causal),
-    "t5": (lambda: nn.T5(2), pe.causal),
-    "t5_bidirectional": (lambda: nn.T5(2, bidirectional=True), None),
-    "transformer_xl": (lambda: nn.TransformerXL(2, 16), pe.causal),
-    "transformer_xl_projected": (lambda: nn.TransformerXL(2, 16, projected=True), pe.causal),
-}
-# Files that are another part of the package, and where it is tested.
-ELSEWHERE = {
-    "custom_bias": "pe.bias, test_trace.py", "custom_mask": "pe.mask, test_masks.py",
-    "document_mask": "pe.mask, test_masks.py", "key_padding": "pe.mask, test_masks.py",
-    "neighbourhood_2d": "pe.mask, test_masks.py", "prefix_lm": "pe.mask, test_masks.py",
-    "sink_window": "pe.mask, test_masks.py", "dropout": "dropout_p of pe.attention",
-    "explicit_positions": "nn.Positions, below", "fire_shared": "one object in two layers, below",
-    "packed_documents": "documents of pe.attention", "log_sum_exp": "return_lse of pe.attention",
-    "stick_breaking_mass": "return_lse of pe.attention", "merge": "results of two calls",
-    "merge_stick_breaking": "results of two calls",
-}
-EMBEDDINGS = {"algebraic": (lambda: nn.Algebraic(), {}),
-              "algebraic_normalized": (lambda: nn.Algebraic(normalized=True), {}),
-              "binary": (lambda: nn.Binary(), {}), "sinusoidal": (lambda: nn.Sinusoidal(), {}),
-              "learned": (lambda: nn.Learned(12, 16), {"table": "table"}),
-              "mixture": (lambda: nn.Mixture(12, 16), {"alpha": "alpha", "rel": "rel"})}
+from every_encoding import CASES, ELSEWHERE, EMBEDDINGS, EXAMPLES, FILES
 
 
 def test_every_file_has_a_class():
     names = {path.stem for path in EXAMPLES.glob("*.mlir")}
     assert names == set(FILES) | set(ELSEWHERE) | set(EMBEDDINGS)
+
+
+def test_every_class_is_in_the_list():
+    """Of a new class of pe.nn, `every_encoding.py` has to have a case."""
+    made = [make() for make, _ in CASES.values()] + [make() for make, _ in EMBEDDINGS.values()]
+    found = {type(part).__name__ for module in made
+             for part in (module.parts() if hasattr(module, "parts") else (module,))}
+    assert found == set(nn.__all__), sorted(found ^ set(nn.__all__))
+    public = {name for name, value in vars(nn).items()
+              if isinstance(value, type) and issubclass(value, torch.nn.Module)}
+    assert public == set(nn.__all__)
 
 
 def _opt() -> str:

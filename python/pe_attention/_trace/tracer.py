@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from .._errors import CompileError
+from .._errors import CompileError, InputError
 from .graph import REAL, TRUTH, WHOLE, Graph, Layers, Node, Place, Source
 from .place import definition, here, refuse
 from .values import Array, Chain, Index, Number, Value
@@ -209,8 +209,14 @@ def trace(function: Callable[..., Any], inputs: Mapping[str, str],
     """The steps of `function` over numbers `inputs` (name: kind) and tensors `parameters`, and the
     number of its result: a truth value with `truth`, else a real number. `into` is a tracer of
     another function, whose inputs and captured tensors are shared."""
+    import torch
+
     from .functions import watch
 
+    if torch.compiler.is_compiling():
+        raise InputError("formula: expected it outside of compiled code, found it in a function "
+                         "that torch.compile traces; make the encoding or mask before, and use it "
+                         "in the function")
     names = names_of(function)
     tracer = into or Tracer(inputs, names)
     tracer.names = {**tracer.names, **names}

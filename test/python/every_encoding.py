@@ -1,0 +1,149 @@
+"""Every encoding of pe.nn, in the one list that the tests go through.
+
+A class that is nowhere here fails `test_nn.py`. One line makes it a case of all that
+`test_classes.py` and `test_compiled.py` ask of every class: opcheck, gradcheck, sizes, shared
+heads, strides, starts, compiled code, threads; in FILES also the structure of its example file.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+import pe_attention as pe
+from pe_attention import nn
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "encodings"
+WINDOW = pe.causal & pe.sliding_window(128)
+
+# Which encoding and mask say what an example file says.
+FILES = {
+    "alibi": (lambda: nn.ALiBi(2), pe.causal),
+    "alibi_bidirectional": (lambda: nn.ALiBi(2), None),
+    "alibi_learned": (lambda: nn.ALiBi(2, learned=True), pe.causal),
+    "attention_sink": (lambda: nn.AttentionSink(2), pe.causal),
+    "cross_attention": (nn.NoPE, None),
+    "fire": (lambda: nn.FIRE(2), pe.causal),
+    "fire_2x32": (lambda: nn.FIRE(2, hidden=(32, 32)), pe.causal),
+    "fire_bidirectional": (lambda: nn.FIRE(2), None),
+    "fire_clamped": (lambda: nn.ClampedFIRE(2), pe.causal),
+    "fire_final_activation": (lambda: nn.FIRE(2, final_activation="relu"), pe.causal),
+    "fire_fixed_threshold": (lambda: nn.FIRE(2, threshold="fixed"), pe.causal),
+    "fire_gelu": (lambda: nn.FIRE(2, activation="gelu"), pe.causal),
+    "fire_linear": (lambda: nn.FIRE(2, hidden=()), pe.causal),
+    "fire_no_log": (lambda: nn.FIRE(2, log=False, threshold="none"), pe.causal),
+    "fire_no_threshold": (lambda: nn.FIRE(2, threshold="none"), pe.causal),
+    "fire_tanh": (lambda: nn.FIRE(2, activation="tanh"), pe.causal),
+    "forgetting": (nn.Forgetting, pe.causal),
+    "kerple_log": (lambda: nn.KerpleLog(2), pe.causal),
+    "kerple_power": (lambda: nn.KerplePower(2), pe.causal),
+    "key_bias": (nn.KeyBias, pe.causal),
+    "music_transformer": (lambda: nn.MusicTransformer(16), pe.causal),
+    "nope": (nn.NoPE, pe.causal),
+    "relative_table": (lambda: nn.RelativeTable(2), pe.causal),
+    "rope": (nn.RoPE, pe.causal),
+    "rope_bidirectional": (nn.RoPE, None),
+    "rope_dynamic_ntk": (lambda: nn.RoPE(scaling={"kind": "dynamic_ntk", "factor": 4.0,
+                                                  "original_length": 2048}), pe.causal),
+    "rope_interleaved": (lambda: nn.RoPE(interleaved=True), pe.causal),
+    "rope_llama3": (lambda: nn.RoPE(scaling={"kind": "llama3", "factor": 8.0, "low": 1.0,
+                                             "high": 4.0, "original_length": 8192}), pe.causal),
+    "rope_ntk": (lambda: nn.RoPE(scaling={"kind": "ntk", "factor": 4.0}), pe.causal),
+    "rope_partial": (lambda: nn.RoPE(rotary_dims=8), pe.causal),
+    "rope_per_head": (lambda: nn.RoPE(heads=2, learned=True), pe.causal),
+    "rope_pi": (lambda: nn.RoPE(scaling={"kind": "linear", "factor": 4.0}), pe.causal),
+    "rope_table": (nn.RotationTable, pe.causal),
+    "rope_yarn": (lambda: nn.RoPE(scaling={"kind": "yarn", "factor": 4.0,
+                                           "original_length": 2048}), pe.causal),
+    "rse": (lambda: nn.RSE(2), pe.causal),
+    "rse_bidirectional": (lambda: nn.RSE(2, bidirectional=True), None),
+    "rse_scaled": (lambda: nn.RSE(2, scaling={"kind": "yarn", "factor": 4.0,
+                                              "original_length": 2048}), pe.causal),
+    "sandwich": (lambda: nn.Sandwich(2), pe.causal),
+    "score_fn": (lambda: nn.LengthScale(2), pe.causal),
+    "shaw": (lambda: nn.Shaw(16), pe.causal),
+    "shaw_values": (lambda: nn.Shaw(16, values=True), pe.causal),
+    "sliding_window": (nn.NoPE, WINDOW),
+    "softcap": (nn.Softcap, pe.causal),
+    "stick_breaking": (nn.StickBreaking, pe.causal),
+    "stick_breaking_attend_current": (lambda: nn.StickBreaking(attend_current=True), pe.causal),
+    "stick_breaking_both": (lambda: nn.StickBreaking(bidirectional=True), None),
+    "stick_breaking_remainder": (lambda: nn.StickBreaking(remainder=True), pe.causal),
+    "t5": (lambda: nn.T5(2), pe.causal),
+    "t5_bidirectional": (lambda: nn.T5(2, bidirectional=True), None),
+    "transformer_xl": (lambda: nn.TransformerXL(2, 16), pe.causal),
+    "transformer_xl_projected": (lambda: nn.TransformerXL(2, 16, projected=True), pe.causal),
+}
+# Files that are another part of the package, and where it is tested.
+ELSEWHERE = {
+    "custom_bias": "pe.bias, test_trace.py", "custom_mask": "pe.mask, test_masks.py",
+    "document_mask": "pe.mask, test_masks.py", "key_padding": "pe.mask, test_masks.py",
+    "neighbourhood_2d": "pe.mask, test_masks.py", "prefix_lm": "pe.mask, test_masks.py",
+    "sink_window": "pe.mask, test_masks.py", "dropout": "dropout_p of pe.attention",
+    "explicit_positions": "nn.Positions, below", "fire_shared": "one object in two layers, below",
+    "packed_documents": "documents of pe.attention", "log_sum_exp": "return_lse of pe.attention",
+    "stick_breaking_mass": "return_lse of pe.attention", "merge": "results of two calls",
+    "merge_stick_breaking": "results of two calls",
+}
+EMBEDDINGS = {"algebraic": (lambda: nn.Algebraic(), {}),
+              "algebraic_normalized": (lambda: nn.Algebraic(normalized=True), {}),
+              "binary": (lambda: nn.Binary(), {}), "sinusoidal": (lambda: nn.Sinusoidal(), {}),
+              "learned": (lambda: nn.Learned(12, 16), {"table": "table"}),
+              "mixture": (lambda: nn.Mixture(12, 16), {"alpha": "alpha", "rel": "rel"})}
+
+
+class Call(NamedTuple):
+    """The sizes of a call for which a case makes the tensors that a call brings."""
+
+    batch: int
+    heads: int
+    q_len: int
+    k_len: int
+    depth: int
+    q_start: int
+    k_start: int
+
+
+def draw(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(7))
+
+
+def rows_of_angles(call):
+    """Cosines and sines, of every position up to the last one."""
+    last = max(call.q_start + call.q_len, call.k_start + call.k_len)
+    angle = torch.arange(last)[:, None] * 0.3 ** torch.arange(call.depth // 2)
+    return {"cos": angle.cos(), "sin": angle.sin()}
+
+
+def gates(call, queries=False):
+    """Sums of the logarithms of forget gates, of every key and perhaps of every query."""
+    f = {"f": -draw(call.batch, call.heads, call.k_len).abs().cumsum(-1)}
+    return f | ({"f_q": -draw(call.batch, call.heads, call.q_len).abs()} if queries else {})
+
+
+def uneven_positions(call):
+    """Positions that are no ranges, of queries behind all keys but the last ones."""
+    steps = torch.arange(call.batch * call.k_len).reshape(call.batch, -1) * 7 % 3 + 1
+    keys = (steps.cumsum(-1) + call.k_start).int()
+    queries = keys[:, -call.q_len:] if call.q_len <= call.k_len else keys[:, -1:] + torch.arange(
+        call.q_len, dtype=torch.int32)
+    return {"q_pos": queries.contiguous(), "k_pos": keys}
+
+
+# The tensors that each call of some brings.
+DATA = {
+    "forgetting": gates,
+    "key_bias": lambda call: {"key_bias": draw(call.batch, call.k_len)},
+    "rope_table": rows_of_angles,
+    "positions": uneven_positions,
+    "forgetting_of_queries": lambda call: gates(call, queries=True),
+}
+# Cases that no example file says alone.
+EXTRA = {
+    "positions": (lambda: nn.ALiBi(2, learned=True) + nn.RoPE() + nn.Positions(), pe.causal),
+    "forgetting_of_queries": (nn.Forgetting, pe.causal),
+    "sum": (lambda: nn.KerpleLog(2) + nn.T5(2) + nn.RoPE(), pe.causal),
+}
+CASES = {**FILES, **EXTRA}
+# The first case of each class.
+ONE_PER_CLASS = list({type(make()): name for name, (make, _) in reversed(CASES.items())}.values())

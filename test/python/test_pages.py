@@ -1,0 +1,26 @@
+"""What is written from the package: its reference, and the gallery of examples, are current."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pe_attention as pe
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("script", ["make-python-api", "make-gallery"])
+def test_is_current(script):
+    done = subprocess.run([sys.executable, str(ROOT / "scripts" / script), "--check"], text=True,
+                          capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_reference_has_every_public_name():
+    text = (ROOT / "docs" / "python" / "api.md").read_text()
+    names = [f"pe.{name}" for name in pe._NAMES] + [
+        f"pe.{module}.{name}" for module in sorted(pe._MODULES)
+        for name in getattr(pe, module).__all__]
+    assert [name for name in names if f"\n### {name}\n" not in text] == []
