@@ -70,7 +70,8 @@ class MakePythonTest(unittest.TestCase):
         wrong = subprocess.CalledProcessError(1, ["pip"])
         with unittest.mock.patch.object(make_python.venv, "create", side_effect=wrong), \
                 contextlib.redirect_stdout(io.StringIO()), \
-                self.assertRaisesRegex(make_python.Stop, "pytest.* could not be installed into") as stopped:
+                self.assertRaisesRegex(make_python.Stop,
+                                       "pytest.* could not be installed into") as stopped:
             make_python.environment(self.build)
         self.assertEqual(stopped.exception.status, 77)
 

@@ -21,6 +21,8 @@ from .._module import Encoding
 from ._hf_attention import NAME, PLACE, Attached, OwnBias, attached, attend
 from ._hf_masks import make_mask
 
+__all__ = ["Layer", "Replaced", "use"]
+
 TESTED = ("5.23.0",)
 _OLDEST = (5, 23)
 _HANDLE = "_pe_replaced"
