@@ -170,3 +170,21 @@ def test_gradcheck(name):
         return pe.attention(*inputs, bind(encoding, data), mask=mask, target="reference")
 
     assert torch.autograd.gradcheck(attend, watched, fast_mode=True, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["fire", "rope", "stick_breaking"])
+def test_the_emulator_of_gpu_kernels_in_bf16(name):
+    """Values and gradients of GPU kernels, against float64 on the same rounded inputs."""
+    encoding, mask, _ = make(name, None)
+    inputs = [t.bfloat16().requires_grad_() for t in draw_inputs(37, 37, 2, 1)]
+    exact = copy.deepcopy(encoding).double()
+    twins = [t.detach().double().requires_grad_() for t in inputs]
+    o = pe.attention(*inputs, encoding, mask=mask, target="gpu-emulator")
+    expected = pe.reference(*twins, exact, mask=mask)
+    assert o.dtype == torch.bfloat16
+    assert difference(o, expected) <= 1e-2 * float(expected.detach().norm())
+    d_o = torch.randn(o.shape, generator=torch.Generator().manual_seed(12)).bfloat16()
+    found = torch.autograd.grad(o, inputs, d_o)
+    for one, two in zip(found, torch.autograd.grad(expected, twins, d_o.double()), strict=True):
+        assert one.dtype == torch.bfloat16
+        assert difference(one, two) <= 2e-2 * float(two.norm())
