@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import torch
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _TARGETS = {"cpu": "cpu", "cuda": "cuda", "gpu-emulator": "cpu", "reference": "cpu"}
 _LOW = (torch.bfloat16, torch.float16)
+Result = TypeVar("Result")
 
 
 def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
@@ -139,7 +140,14 @@ def results_of(tensors: list[torch.Tensor], call: Call) -> Sequence[torch.Tensor
     return _ops.run_forward(tensors, call, False)
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _constant_in_graphs(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Compiled code takes the results as constants: `torch.compiler.assume_constant_result`, but
+    without its import of all that `torch.compile` is made of, seconds of a first eager call."""
+    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return function
+
+
+@_constant_in_graphs
 def _build() -> str:
     return _identity.build()
 
@@ -178,13 +186,6 @@ def _program(encoding: Encoding | None, mask: Mask | None, options: Options) -> 
                                              options.sink, options.documents, options.return_lse)
         return program
     return assembled(first, second, options)
-
-
-def _constant_in_graphs(function: Callable[..., Program]) -> Callable[..., Program]:
-    """Compiled code takes the results as constants: `torch.compiler.assume_constant_result`, but
-    without its import of all that `torch.compile` is made of, seconds of a first eager call."""
-    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
-    return function
 
 
 @_constant_in_graphs

@@ -1,5 +1,5 @@
 """check-docs finds an example that does not parse, a command that fails and output that differs;
-check-readme-tree finds a tree that is not true."""
+check-tree finds a tree that is not true."""
 
 import unittest
 
@@ -70,8 +70,8 @@ class DocsTest(TreeTest):
         self.expect_problem(self.check, "README.md:5:", "three")
 
 
-class ReadmeTreeTest(TreeTest):
-    check = staticmethod(load_script("check-readme-tree").check)
+class RepositoryTreeTest(TreeTest):
+    check = staticmethod(load_script("check-tree").check)
     good = ["cmake/ scripts/  build helpers", "runtime/plan/  plain data"]
 
     def setUp(self):
@@ -79,37 +79,37 @@ class ReadmeTreeTest(TreeTest):
         for path in ("cmake/a.cmake", "scripts/a", "runtime/plan/README.md"):
             self.write(path)
 
-    def readme(self, tree_lines):
-        self.write("README.md", "\n".join(["<!-- tree -->", "```", *tree_lines, "```", ""]))
+    def page(self, tree_lines):
+        self.write("CONTRIBUTING.md", "\n".join(["<!-- tree -->", "```", *tree_lines, "```", ""]))
 
     def test_a_true_tree_is_accepted(self):
-        self.readme(self.good)
+        self.page(self.good)
         self.expect_clean(self.check)
 
     def test_a_path_that_is_not_there_is_found(self):
-        self.readme(self.good + ["runtime/gone/  nothing"])
-        self.expect_problem(self.check, "README.md:5:", "runtime/gone/ is not in the tree")
+        self.page(self.good + ["runtime/gone/  nothing"])
+        self.expect_problem(self.check, "CONTRIBUTING.md:5:", "runtime/gone/ is not in the tree")
 
     def test_a_line_without_description_is_found(self):
-        self.readme([self.good[0], "runtime/plan/"])
+        self.page([self.good[0], "runtime/plan/"])
         self.expect_problem(self.check, "expected a description")
 
     def test_an_entry_of_the_root_that_is_left_out_is_found(self):
-        self.readme(self.good[1:] + ["cmake/  helpers"])
+        self.page(self.good[1:] + ["cmake/  helpers"])
         self.expect_problem(self.check, "expected a line for scripts")
 
     def test_a_room_that_is_left_out_is_found(self):
         self.write("runtime/core/README.md")
-        self.readme(self.good)
+        self.page(self.good)
         self.expect_problem(self.check, "expected a line for the room runtime/core/")
 
     def test_a_room_without_readme_is_found(self):
         self.write("runtime/core/a.h")
-        self.readme(self.good + ["runtime/core/  tensors"])
+        self.page(self.good + ["runtime/core/  tensors"])
         self.expect_problem(self.check, "runtime/core: expected a README.md")
 
     def test_a_readme_without_tree_is_found(self):
-        self.write("README.md", "nothing\n")
+        self.write("CONTRIBUTING.md", "nothing\n")
         self.expect_problem(self.check, "expected a fenced block")
 
 
