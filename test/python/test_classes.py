@@ -155,7 +155,7 @@ def test_opcheck(name):
     arguments = [t.detach().requires_grad_() if t.is_floating_point() else t
                  for t in (*draw_inputs(3, 5, 2, 2), *bound.arguments())]
     found = torch.library.opcheck(torch.ops.pe.attention.default, (
-        arguments, bound.program(mask).text, "cpu", None, 0, 0, None))
+        arguments, bound.program(mask).text, "cpu", None, 0, 0, None, "this build"))
     assert set(found.values()) == {"SUCCESS"}, found
 
 
