@@ -58,6 +58,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
 
 def options_of(scale: float | None, dropout_p: float, sink: torch.Tensor | None,
                documents: torch.Tensor | None, return_lse: bool) -> Options:
+    if scale is None and type(dropout_p) is float and dropout_p == 0.0:  # most calls
+        return Options(None, 0.0, sink is not None, documents is not None, return_lse)
     return Options(_number("scale", scale), _probability(dropout_p), sink is not None,
                    documents is not None, return_lse)
 

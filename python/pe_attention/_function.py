@@ -168,6 +168,8 @@ class Function:
         self._by_name = {tensor.name: tensor for tensor in
                          (*self.arguments, *self.results, *self.saved, *self.prepared)}
         self._views: dict[tuple[int, tuple[str, ...]], Views] = {}
+        # What callers know of forward calls by their layouts.
+        self.forwards: dict[object, Any] = {}
         # What forward keeps for backward: of tables those that parameters alone make. Others are
         # computed again: turned queries and keys are as large as these.
         activations = {"q", "k", "v"}

@@ -22,7 +22,7 @@ import torch
 
 from . import _library
 from ._errors import InputError
-from ._function import Function, Place, Tensor, get_function
+from ._function import Function, Place, Tensor, View, Views, get_function
 
 NAMES = {torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16", torch.float16: "f16",
          torch.int64: "i64", torch.int32: "i32", torch.uint8: "u8"}
@@ -71,10 +71,17 @@ def function_of(tensors: Sequence[torch.Tensor], call: Call, grad: bool) -> Func
     return function
 
 
+_hosts: dict[int, Place] = {}
+
+
 def _place(tensor: torch.Tensor) -> Place:
-    if tensor.device.type != "cuda":
-        return Place(pool=_library.torch_pool(_TORCH))
     device = tensor.device
+    if device.type != "cuda":
+        pool = _library.torch_pool(_TORCH)
+        place = _hosts.get(pool)
+        if place is None:
+            place = _hosts[pool] = Place(pool=pool)
+        return place
     index = device.index if device.index is not None else torch.cuda.current_device()
 
     def allocate(size: int) -> tuple[int, object]:
@@ -85,24 +92,18 @@ def _place(tensor: torch.Tensor) -> Place:
                  allocate=allocate)
 
 
-def _run(function: Function, half: int, names: tuple[str, ...], tensors: Sequence[torch.Tensor],
-         ranks: Sequence[int], call: Call) -> None:
+def _describe(names: Sequence[str], tensors: Sequence[torch.Tensor],
+              ranks: Sequence[int]) -> list[View]:
     """`ranks` are those that the function expects: a number may come as a tensor of shape [1]."""
-
-    def describe() -> list[tuple[int, Sequence[int], Sequence[int]]]:
-        views: list[tuple[int, Sequence[int], Sequence[int]]] = []
-        for name, tensor, rank in zip(names, tensors, ranks, strict=True):
-            if tensor.dtype not in CODES:
-                raise InputError(f"tensor '{name}': expected numbers of {', '.join(DTYPES)}, found "
-                                 f"{tensor.dtype}")
-            is_number = rank == 0 and tensor.shape == (1,)
-            views.append((CODES[tensor.dtype], () if is_number else tensor.shape,
-                          () if is_number else tensor.stride()))
-        return views
-
-    key = tuple([(t.shape, t.stride(), t.dtype) for t in tensors])
-    function.views(half, names).run(key, describe, [t.data_ptr() for t in tensors], call.scalars(),
-                                    _place(tensors[0]))
+    views: list[View] = []
+    for name, tensor, rank in zip(names, tensors, ranks, strict=True):
+        if tensor.dtype not in CODES:
+            raise InputError(f"tensor '{name}': expected numbers of {', '.join(DTYPES)}, found "
+                             f"{tensor.dtype}")
+        is_number = rank == 0 and tensor.shape == (1,)
+        views.append((CODES[tensor.dtype], () if is_number else tensor.shape,
+                      () if is_number else tensor.stride()))
+    return views
 
 
 # --- What is allocated -------------------------------------------------------
@@ -157,13 +158,41 @@ def _allocate_gradients(function: Function, tensors: Sequence[torch.Tensor],
 # --- What is computed --------------------------------------------------------
 
 
+class _Forward(NamedTuple):
+    """What forward calls of one layout share: the results' layouts, and how they are passed."""
+
+    outputs: list[tuple[Any, Any, torch.dtype]]
+    views: Views
+
+
+_MOST_LAYOUTS = 512
+
+
 def run_forward(tensors: Sequence[torch.Tensor], call: Call, keep: bool) -> list[torch.Tensor]:
     function = function_of(tensors, call, keep)
-    outputs = _allocate_forward(function, tensors, call, keep)
-    described = [*function.arguments, *_outputs(function, keep)]
-    _run(function, _library.PREPARE | _library.FORWARD, tuple([t.name for t in described]),
-         [*tensors, *outputs], [t.rank for t in described], call)
+    # Sizes of results follow from these alone; finding them takes longer than a small attention.
+    key = (keep, tuple([(t.shape, t.stride(), t.dtype) for t in tensors]), *call[2:6])
+    known: _Forward | None = function.forwards.get(key)
+    if known is not None:
+        device = tensors[0].device
+        outputs = [torch.empty_strided(shape, strides, dtype=dtype, device=device)
+                   for shape, strides, dtype in known.outputs]
+        views = known.views
+    else:
+        outputs = _allocate_forward(function, tensors, call, keep)
+        names = tuple([t.name for t in (*function.arguments, *_outputs(function, keep))])
+        views = function.views(_library.PREPARE | _library.FORWARD, names)
+        if len(function.forwards) >= _MOST_LAYOUTS:
+            function.forwards.clear()
+        function.forwards[key] = _Forward([(t.shape, t.stride(), t.dtype) for t in outputs], views)
+    given = [*tensors, *outputs]
+    views.run(key, lambda: _describe(views.names, given, _ranks(function, keep)),
+              [t.data_ptr() for t in given], call.scalars(), _place(tensors[0]))
     return outputs
+
+
+def _ranks(function: Function, keep: bool) -> list[int]:
+    return [t.rank for t in (*function.arguments, *_outputs(function, keep))]
 
 
 def _kept(function: Function, outputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -193,7 +222,10 @@ def run_backward(cotangents: Sequence[torch.Tensor | None], tensors: Sequence[to
             names.append(f"d_{argument.name}")
             ranks.append(argument.rank)
             given.append(gradient)
-    _run(function, _library.BACKWARD, tuple(names), given, ranks, call)
+    key = tuple([(t.shape, t.stride(), t.dtype) for t in given])
+    function.views(_library.BACKWARD, tuple(names)).run(
+        key, lambda: _describe(names, given, ranks), [t.data_ptr() for t in given], call.scalars(),
+        _place(tensors[0]))
     return gradients
 
 
