@@ -23,4 +23,6 @@ def test_the_reference_has_every_public_name():
     names = [f"pe.{name}" for name in pe._NAMES] + [
         f"pe.{module}.{name}" for module in sorted(pe._MODULES)
         for name in getattr(pe, module).__all__]
-    assert [name for name in names if f"\n### {name}\n" not in text] == []
+    # Modules have sections.
+    assert [name for name in names
+            if f"\n### {name}\n" not in text and f"\n## {name}\n" not in text] == []
