@@ -3,10 +3,12 @@
 #include "runtime/device/cpu/ObjectLoader.h"
 #include "runtime/core/File.h"
 #include "runtime/core/Random.h"
+#include "runtime/device/cpu/RuntimeSymbols.h"
 
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <limits>
 
 using namespace pe;
 using namespace pe::cpu;
@@ -99,4 +101,24 @@ TEST(ObjectLoader, RandomDamageNeverCrashesTheLoader) {
     }
     EXPECT_GT(refused, 100);
   }
+}
+
+TEST(RuntimeSymbols, RoundsToBf16AsAProcessorDoes) {
+  auto *truncate = reinterpret_cast<__bf16 (*)(float)>(findRuntimeSymbol("__truncsfbf2"));
+  ASSERT_TRUE(truncate);
+  auto bitsOf = [&](float value) {
+    const __bf16 rounded = truncate(value);
+    uint16_t bits;
+    std::memcpy(&bits, &rounded, sizeof bits);
+    return bits;
+  };
+  EXPECT_EQ(bitsOf(1.0f), 0x3F80);
+  EXPECT_EQ(bitsOf(1.0f + 0x1p-8f), 0x3F80) << "a tie goes to the even number below";
+  EXPECT_EQ(bitsOf(1.0f + 3 * 0x1p-8f), 0x3F82) << "and above";
+  EXPECT_EQ(bitsOf(-1.0f - 0x1p-8f - 0x1p-20f), 0xBF81);
+  EXPECT_EQ(bitsOf(std::numeric_limits<float>::max()), 0x7F80);
+  EXPECT_EQ(bitsOf(-INFINITY), 0xFF80);
+  const uint16_t nan = bitsOf(std::nanf(""));
+  EXPECT_EQ(nan & 0x7F80, 0x7F80);
+  EXPECT_NE(nan & 0x7F, 0);
 }
