@@ -163,6 +163,8 @@ void ProgressLine::onReinit(int64_t step, const std::vector<reinit::MatrixReport
 }
 
 void ProgressLine::onRecycle(int64_t step, const std::vector<DormantNeurons> &layers) {
+  if (layers.empty()) // all are frozen
+    return;
   clear();
   std::fprintf(stream, "dormant neurons after step %lld, made new:", static_cast<long long>(step));
   for (const DormantNeurons &layer : layers)

@@ -13,8 +13,6 @@ from parallel_worker import WORLDS, every_check
 
 WORKER = pathlib.Path(__file__).with_name("parallel_worker.py")
 LIMIT = 900  # seconds, many times what it takes: a deadlock must end
-# Where tests run side by side, the processes start once.
-pytestmark = pytest.mark.xdist_group("distributed")
 
 
 @pytest.fixture(scope="module")

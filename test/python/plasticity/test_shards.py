@@ -12,8 +12,6 @@ import pytest
 WORKER = pathlib.Path(__file__).with_name("shards_worker.py")
 CHECKS = re.findall(r"\w+", WORKER.read_text().split("CHECKS = [")[1].split("]")[0])
 LIMIT = 900  # seconds, many times what it takes: a deadlock must end
-# Where tests run side by side, the processes start once.
-pytestmark = pytest.mark.xdist_group("shards")
 
 
 @pytest.fixture(scope="module")
