@@ -164,7 +164,10 @@ void TileBuilder::eachPair(ValueRange inputs, llvm::function_ref<void(Scalar &, 
   Scalar s(getLoc(), OpBuilder::atBlockEnd(&map.getBody().front()));
   body(s, argumentsOf(s, map));
   s.create<YieldOp>(ValueRange());
-  dropUnusedInputs(map);
+  if (isMemoryEffectFree(map)) // a capture that is measured alone, say, has nothing to add to
+    map.erase();
+  else
+    dropUnusedInputs(map);
 }
 
 Value TileBuilder::scaled(Value input, double factor) {
