@@ -85,7 +85,8 @@ public:
   Value map(ValueRange inputs, const SpaceSet &spaces, ScalarFn body);
   SmallVector<Value> mapMany(ValueRange inputs, const SpaceSet &spaces, unsigned results,
                              ScalarFns body);
-  /// A map over pairs with no result: only accumulates. A body that accumulates nothing leaves no map.
+  /// A map over pairs with no result: only accumulates. A body that accumulates nothing leaves no
+  /// map.
   void eachPair(ValueRange inputs, llvm::function_ref<void(Scalar &, ValueRange)> body);
   Value scaled(Value input, double factor);
   /// `fill` outside the stage's pairs, and where `condition`, if there is one, is 0.

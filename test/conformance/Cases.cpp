@@ -291,4 +291,14 @@ bool isInTurn(size_t choice, size_t encoding, const Call &call) {
   return choice == encoding % kHalf + (isSecond ? kHalf : 0);
 }
 
+bool isLarge(const Call &call) {
+  return call.batch * call.queryHeads * call.queries * call.keys > 100000;
+}
+
+bool isInTurn(const Turn &turn, size_t encoding, const Call &call) {
+  const auto found = std::find_if(std::begin(kCalls), std::end(kCalls),
+                                  [&](const Call &other) { return other.name == call.name; });
+  return (encoding + size_t(found - std::begin(kCalls))) % turn.of == turn.number;
+}
+
 } // namespace pe::conformance

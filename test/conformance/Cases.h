@@ -87,6 +87,15 @@ std::span<const LoopChoice> loopChoices();
 /// with different blocks and owners, one for calls of head dim 16 and one for the others (so a
 /// function is compiled once). The whole table covers all of them at both.
 bool isInTurn(size_t choice, size_t encoding, const Call &call);
+/// More than 100 000 pairs of a query and a key: seconds on emulated threads.
+bool isLarge(const Call &call);
+/// One of every `of` pairs of an encoding and a call.
+struct Turn {
+  size_t number = 0, of = 1;
+};
+/// Whether this is the turn of a call of encoding number `encoding`: neighbours of either take
+/// turns, so that every encoding and every call has its share.
+bool isInTurn(const Turn &turn, size_t encoding, const Call &call);
 
 } // namespace pe::conformance
 

@@ -27,6 +27,19 @@ double shareOf(const reference::TensorReport &tensor) {
   return single.worstShare();
 }
 
+/// Adds the time until its end to one entry of the account.
+class Stopwatch {
+public:
+  explicit Stopwatch(double &account) : account(account) {}
+  ~Stopwatch() {
+    account += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+private:
+  double &account;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+};
+
 } // namespace
 
 std::string CaseResult::summary() const {
@@ -72,6 +85,7 @@ Expected<Function *> Suite::compile(const EncodingFile &encoding, const Loaded &
                             std::to_string(valueDim));
   if (auto found = functions.find(key); found != functions.end())
     return found->second.get();
+  Stopwatch watch(spent.compiling);
   auto function = asked.compile(loaded.source, headDim, valueDim);
   if (!function)
     return function.takeError();
@@ -81,6 +95,7 @@ Expected<Function *> Suite::compile(const EncodingFile &encoding, const Loaded &
 Status Suite::ask(const EncodingFile &encoding, const Call &call, const Loaded &loaded) {
   if (question.encoding == encoding.name && question.call == call.name)
     return Status::success();
+  Stopwatch watch(spent.reference);
   question = {};
   auto inputs = drawInputs(loaded.entry, call, seed);
   if (!inputs)
@@ -111,7 +126,7 @@ Status Suite::ask(const EncodingFile &encoding, const Call &call, const Loaded &
   return Status::success();
 }
 
-Status Suite::runCase(const EncodingFile &encoding, const Call &call, Subject &asked,
+Status Suite::runCase(const EncodingFile &encoding, const Call &call, Subject &asked, bool once,
                       CaseResult &result) {
   auto loaded = load(encoding);
   if (!loaded)
@@ -130,8 +145,9 @@ Status Suite::runCase(const EncodingFile &encoding, const Call &call, Subject &a
     return approximations.takeError();
   comparison.approximations = *std::move(approximations);
 
+  Stopwatch watch(spent.running);
   TensorMap first;
-  for (int threads : threadCounts) {
+  for (int threads : std::span(threadCounts).first(once ? 1 : threadCounts.size())) {
     auto found = (*function)->run(question.inputs, call.positions, threads);
     if (!found)
       return found.takeError();
@@ -153,7 +169,7 @@ CaseResult Suite::run(const EncodingFile &encoding, const Call &call) {
   return run(encoding, call, subject);
 }
 
-CaseResult Suite::run(const EncodingFile &encoding, const Call &listed, Subject &other) {
+CaseResult Suite::run(const EncodingFile &encoding, const Call &listed, Subject &other, bool once) {
   Call call = listed;
   if (encoding.isUngrouped)
     call.keyHeads = call.queryHeads;
@@ -166,7 +182,7 @@ CaseResult Suite::run(const EncodingFile &encoding, const Call &listed, Subject 
   CaseResult result;
   result.encoding = encoding.name;
   result.call = call.name;
-  if (Status status = runCase(encoding, call, other, result); !status)
+  if (Status status = runCase(encoding, call, other, once, result); !status)
     result.failure = status.error().render("error");
   return result;
 }

@@ -13,6 +13,7 @@
 #include "conformance/Subject.h"
 #include "runtime/reference/Compare.h"
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <vector>
@@ -33,6 +34,11 @@ struct CaseResult {
   std::string summary() const;
 };
 
+/// Where the time of a run went, in seconds.
+struct SuiteTimes {
+  double compiling = 0, reference = 0, running = 0;
+};
+
 class Suite {
 public:
   /// `root` is the repository; `threadCounts` are run one after the other; `dtype` is the type of
@@ -44,7 +50,10 @@ public:
 
   CaseResult run(const EncodingFile &encoding, const Call &call);
   /// Runs another subject; the reference is evaluated once for all subjects of a case.
-  CaseResult run(const EncodingFile &encoding, const Call &call, Subject &other);
+  /// With `once` it runs on the first number of threads alone.
+  CaseResult run(const EncodingFile &encoding, const Call &call, Subject &other, bool once = false);
+
+  const SuiteTimes &times() const { return spent; }
 
 private:
   /// An encoding's source, described and parsed once.
@@ -63,7 +72,7 @@ private:
   Status ask(const EncodingFile &encoding, const Call &call, const Loaded &loaded);
   Expected<Function *> compile(const EncodingFile &encoding, const Loaded &loaded, const Call &call,
                                Subject &asked);
-  Status runCase(const EncodingFile &encoding, const Call &call, Subject &asked,
+  Status runCase(const EncodingFile &encoding, const Call &call, Subject &asked, bool once,
                  CaseResult &result);
 
   Subject &subject;
@@ -74,6 +83,7 @@ private:
   std::map<std::string, Loaded> loadedEncodings;
   std::map<std::pair<Subject *, std::string>, std::unique_ptr<Function>> functions;
   Question question; // the last one that was asked
+  SuiteTimes spent;
 };
 
 } // namespace pe::conformance

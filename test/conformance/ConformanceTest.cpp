@@ -186,6 +186,18 @@ TEST(Cases, TakeTheLoopChoicesInTurn) {
       EXPECT_TRUE(met.contains({choice, headDim})) << loopChoices()[choice].name << " " << headDim;
 }
 
+TEST(Cases, TurnsMeetEveryPairOnce) {
+  for (size_t encoding = 0; encoding < encodingFiles().size(); ++encoding)
+    for (size_t of : {1, 2, 3}) {
+      std::set<std::string_view> met;
+      for (size_t number = 0; number < of; ++number)
+        for (const Call &call : calls())
+          if (isInTurn({number, of}, encoding, call))
+            EXPECT_TRUE(met.insert(call.name).second) << call.name;
+      EXPECT_EQ(met.size(), calls().size());
+    }
+}
+
 TEST(Cases, HotCallsHaveTheirLogits) {
   FakeSubject subject([](TensorMap &, int) {});
   for (const Call &call : calls()) {

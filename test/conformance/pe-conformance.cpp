@@ -3,11 +3,13 @@
 //   pe-conformance --target=cpu|loops|gpu-emulator|cuda|reference [--features=x86-64-v3]
 //                  [--dtype=f32|bf16|f16|tf32] [--encoding=a,b] [--call=a,b]
 //                  [--loops=turn|all|NAMES] [--permissions]
-//                  [--threads=1,1,3] [--seed=N] [--root=DIR] [--poison] [--quick] [--verbose]
-//                  [--failures] [--list]
+//                  [--threads=1,1,3] [--seed=N] [--root=DIR] [--poison] [--quick] [--turn=K/N]
+//                  [--verbose] [--failures] [--list]
 //
 // --loops chooses blocks and owners (Cases.cpp) of target loops: two per encoding in turn, all, or
 // a list such as 16x16-rows; --permissions leaves out the blocks that an algorithm may leave out.
+// --turn runs large calls, and other numbers of threads than the first, in every N-th case: those
+// whose turn is K, so that N runs with K from 0 to N-1 are a whole one. Small calls always run.
 // --poison fills fresh buffers with NaN. The user's disk cache is not used.
 // Prints a line per case, all tensors of a failing one, and a last line that counts; --failures
 // leaves out the lines of cases that pass or are not run, so that a log shows what failed. Exit 1
@@ -36,6 +38,7 @@ struct Arguments {
   std::vector<std::string> loops; // empty: in turn
   std::vector<int> threads = {1, 1, 2, 3};
   uint64_t seed = 1;
+  Turn turn;
   bool quick = false;
   bool verbose = false;
   bool failuresOnly = false;
@@ -77,7 +80,11 @@ Status parseOption(const std::string &option, Arguments &arguments) {
     arguments.loops = splitList(value);
   else if (name == "--permissions")
     arguments.subject.loops.useStop = arguments.subject.loops.useSkip = true;
-  else if (name == "--poison")
+  else if (name == "--turn") {
+    if (std::sscanf(value.c_str(), "%zu/%zu", &arguments.turn.number, &arguments.turn.of) != 2 ||
+        arguments.turn.number >= arguments.turn.of)
+      return makeError("expected --turn=K/N with K < N, found '", value, "'");
+  } else if (name == "--poison")
     arguments.subject.poison = true;
   else if (name == "--quick")
     arguments.quick = true;
@@ -123,6 +130,8 @@ Expected<std::vector<std::unique_ptr<Subject>>> makeSubjects(const Arguments &ar
 
 /// Whether subject number `number` runs a call of encoding number `encoding`.
 bool isAsked(const Arguments &arguments, size_t number, size_t encoding, const Call &call) {
+  if (isLarge(call) && !isInTurn(arguments.turn, encoding, call))
+    return false;
   if (arguments.subject.target != "loops")
     return true;
   if (arguments.loops.empty() || arguments.loops[0] == "turn")
@@ -189,7 +198,8 @@ void runCase(const Arguments &arguments, Suite &suite,
                   std::string(name).c_str());
       continue;
     }
-    CaseResult result = suite.run(file, call, *subjects[number]);
+    const bool isAlone = !isInTurn(arguments.turn, encoding, call); // on one number of threads
+    CaseResult result = suite.run(file, call, *subjects[number], isAlone);
     result.subject = name;
     counts.failed += !result.passes();
     if (!arguments.failuresOnly || !result.passes())
@@ -220,7 +230,9 @@ int runTable(const Arguments &arguments) {
       if (isChosen(arguments.encodings, encodingFiles()[encoding].name) &&
           isChosen(arguments.calls, call.name) && !(arguments.quick && call.isLong))
         runCase(arguments, suite, *subjects, encoding, call, counts);
-  std::printf("%d cases, %d failed\n", counts.cases, counts.failed);
+  const SuiteTimes &times = suite.times();
+  std::printf("%d cases, %d failed (%.0f s compiling, %.0f s in the reference, %.0f s running)\n",
+              counts.cases, counts.failed, times.compiling, times.reference, times.running);
   if (counts.cases == 0)
     std::fprintf(stderr, "pe-conformance: error: no case has the chosen names; see --list\n");
   return counts.failed || counts.cases == 0 ? 1 : 0;
