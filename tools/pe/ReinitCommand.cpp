@@ -5,6 +5,7 @@
 #include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
 
+#include <malloc.h>
 #include <memory>
 
 namespace pe::cli {
@@ -68,7 +69,14 @@ Status readSettings(const ReinitOptions &options, reinit::ModelJob &job) {
   return Status::success();
 }
 
+/// Blocks of a matrix's size are kept for the next matrix, whose pages would be cleared again.
+void keepFreedMemory() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20); // the most that is allowed
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+}
+
 Status run(const ReinitOptions &options) {
+  keepFreedMemory();
   reinit::ModelJob job = options.job;
   if (Status read = readSettings(options, job); !read)
     return read;

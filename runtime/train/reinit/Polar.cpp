@@ -46,8 +46,9 @@ double deviationOf(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x, DTy
 
 /// The polar factor of a tall matrix, or nothing if singular values were lost.
 std::optional<Outcome> tallPolarFactor(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x,
-                                       const Matrix &gram, Engine engine, DType stored) {
-  Outcome outcome{{}, kQdwhIterations, 0};
+                                       const Matrix &gram, Engine engine, DType stored,
+                                       SpectrumBound bound) {
+  Outcome outcome{};
   if (engine == Engine::Quintic) {
     std::optional<QuinticResult> result = quinticPolar(pool, m, n, x);
     if (!result)
@@ -55,10 +56,11 @@ std::optional<Outcome> tallPolarFactor(ParallelFor &pool, int64_t m, int64_t n, 
     outcome.factor = std::move(result->factor);
     outcome.iterations = result->iterations;
   } else {
-    std::optional<Matrix> result = qdwhPolar(pool, m, n, x, gram);
+    std::optional<QdwhResult> result = qdwhPolar(pool, m, n, x, gram, bound);
     if (!result)
       return std::nullopt;
-    outcome.factor = std::move(*result);
+    outcome.factor = std::move(result->factor);
+    outcome.iterations = result->iterations;
   }
   const double size = static_cast<double>(n);
   const DType wide = stored == DType::F64 ? stored : DType::F32;
@@ -98,7 +100,11 @@ bool factorise(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x, const M
     return true;
   }
   result.rank = n;
-  std::optional<Outcome> outcome = tallPolarFactor(pool, m, n, x, gram, settings.engine, stored);
+  using enum SpectrumBound;
+  std::optional<Outcome> outcome =
+      tallPolarFactor(pool, m, n, x, gram, settings.engine, stored, Estimated);
+  if (!outcome && settings.engine == Engine::Qdwh)
+    outcome = tallPolarFactor(pool, m, n, x, gram, settings.engine, stored, Fixed);
   if (!outcome) {
     Matrix copy = gram;
     result.rank = blas::rankOfGram(n, copy.data());
@@ -106,7 +112,7 @@ bool factorise(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x, const M
     for (int attempt = 0; attempt < kMaxAttempts && !outcome; ++attempt) {
       Matrix noisy = jittered(m, x, sigma, settings.seed, attempt), noisyGram;
       gramUpper(pool, m, n, noisy.data(), noisyGram);
-      outcome = tallPolarFactor(pool, m, n, noisy, noisyGram, settings.engine, stored);
+      outcome = tallPolarFactor(pool, m, n, noisy, noisyGram, settings.engine, stored, Fixed);
     }
   }
   if (!outcome)

@@ -1,14 +1,18 @@
 //===- Qdwh.cpp - Polar factors by Halley iteration -----------------------===//
 
 #include "runtime/train/reinit/Qdwh.h"
+#include "runtime/core/Random.h"
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace pe::reinit {
 namespace {
 
 constexpr double kLowerBound = 1e-8;
+/// How far from 1 the last step may leave a singular value.
+constexpr double kTolerance = 2e-8;
 /// The ratio of R's diagonal elements above which a tall matrix is factored a second time. It
 /// underestimates the condition, which enters squared: 1e-16 * (100 * 30)^2 is still 1e-9.
 constexpr double kSecondPass = 30;
@@ -42,30 +46,64 @@ bool step(ParallelFor &pool, int64_t n, const Weights &weights, Matrix &x, Matri
   return true;
 }
 
-/// Four steps on the square x[n, n], whose Gram matrix is `gram` and whose spectrum is below 1.
-bool iterate(ParallelFor &pool, int64_t n, Matrix &x, Matrix &gram) {
-  double l = kLowerBound;
-  for (int iteration = 0; iteration < kQdwhIterations; ++iteration) {
-    Weights weights(std::min(l, 1.0));
-    if (iteration)
+/// Steps on the square x[n, n], whose Gram matrix is `gram` and whose spectrum lies in [l, 1],
+/// until all of it is 1; returns their number, or 0 where a step fails.
+int iterate(ParallelFor &pool, int64_t n, double l, Matrix &x, Matrix &gram) {
+  int iterations = 0;
+  for (; 1 - l > kTolerance || iterations == 0; ++iterations) {
+    Weights weights(l);
+    if (iterations)
       gramUpper(pool, n, n, x.data(), gram);
     if (!step(pool, n, weights, x, gram))
-      return false;
+      return 0;
     double square = l * l;
-    l *= (weights.a + weights.b * square) / (1 + weights.c * square);
+    l = std::min(1.0, l * (weights.a + weights.b * square) / (1 + weights.c * square));
   }
-  return true;
+  return iterations;
 }
 
-/// The polar factor of the square x[n, n], which it replaces.
-bool squarePolar(ParallelFor &pool, int64_t n, Matrix &x, Matrix gram) {
+/// The polar factor of the square x[n, n], which it replaces; no singular value is below `least`,
+/// or below kLowerBound of the largest. Returns the number of steps, 0 where one fails.
+int squarePolar(ParallelFor &pool, int64_t n, double least, Matrix &x, Matrix gram) {
   const double bound = spectralBound(n, gram);
   const double inverse = 1 / std::sqrt(bound);
   for (double &value : x)
     value *= inverse;
   for (double &value : gram)
     value /= bound;
-  return iterate(pool, n, x, gram);
+  return iterate(pool, n, std::clamp(least * inverse, kLowerBound, 1.0), x, gram);
+}
+
+/// A quarter of the least singular value of the upper triangular r[n, n], as four steps of inverse
+/// iteration on R^T R see it. They see up to |c|^(-1/8) times too much, where c is the start's
+/// share in the vector of that value: the quarter is enough down to c = 1.5e-5.
+double leastSingularValue(int64_t n, const Matrix &r) {
+  constexpr int kSteps = 4;
+  std::vector<double> v(n);
+  Random random(0, "reinit.least-singular-value");
+  for (double &value : v)
+    value = random.normal();
+  double logGrowth = 0; // of |v|, by powers of 1 / sigma^2
+  for (int step = 0; step <= kSteps; ++step) {
+    const double norm = std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0));
+    logGrowth += step ? std::log(norm) : 0;
+    for (double &value : v)
+      value /= norm;
+    if (step == kSteps)
+      break;
+    for (int64_t i = 0; i < n; ++i) { // R^T v
+      const double value = v[i] /= r[i * n + i];
+      for (int64_t j = i + 1; j < n; ++j)
+        v[j] -= r[i * n + j] * value;
+    }
+    for (int64_t i = n - 1; i >= 0; --i) { // R v
+      double sum = v[i];
+      for (int64_t j = i + 1; j < n; ++j)
+        sum -= r[i * n + j] * v[j];
+      v[i] = sum / r[i * n + i];
+    }
+  }
+  return 0.25 * std::exp(-logGrowth / (2 * kSteps));
 }
 
 /// The upper triangle with zeros below it.
@@ -87,8 +125,8 @@ double diagonalRatio(int64_t n, const Matrix &r) {
 }
 
 /// x = Q R; the factor is Q times that of R.
-std::optional<Matrix> tallPolar(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x,
-                                const Matrix &gram) {
+std::optional<QdwhResult> tallPolar(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x,
+                                    const Matrix &gram, SpectrumBound bound) {
   Matrix r = gram;
   if (!choleskyUpper(pool, n, r))
     return std::nullopt;
@@ -106,22 +144,25 @@ std::optional<Matrix> tallPolar(ParallelFor &pool, int64_t m, int64_t n, const M
     gramUpper(pool, n, n, factor.data(), squared);
     basis = &again;
   }
-  if (!squarePolar(pool, n, factor, std::move(squared)))
+  const double least = bound == SpectrumBound::Estimated ? leastSingularValue(n, factor) : 0;
+  const int iterations = squarePolar(pool, n, least, factor, std::move(squared));
+  if (!iterations)
     return std::nullopt;
   solveLeft(pool, n, r, factor);
-  return multiply(pool, m, n, n, basis->data(), factor.data());
+  return QdwhResult{multiply(pool, m, n, n, basis->data(), factor.data()), iterations};
 }
 
 } // namespace
 
-std::optional<Matrix> qdwhPolar(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x,
-                                const Matrix &gram) {
+std::optional<QdwhResult> qdwhPolar(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x,
+                                    const Matrix &gram, SpectrumBound bound) {
   if (m != n)
-    return tallPolar(pool, m, n, x, gram);
+    return tallPolar(pool, m, n, x, gram, bound);
   Matrix factor = x;
-  if (!squarePolar(pool, n, factor, gram))
+  const int iterations = squarePolar(pool, n, /*least=*/0, factor, gram);
+  if (!iterations)
     return std::nullopt;
-  return factor;
+  return QdwhResult{std::move(factor), iterations};
 }
 
 } // namespace pe::reinit

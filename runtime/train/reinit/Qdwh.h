@@ -6,11 +6,13 @@
 //   X <- (b/c) X + (a - b/c) X (I + c X^T X)^-1,     a, b, c from the lower bound l of the
 //   spectrum.
 //
-// With l fixed at 1e-8 and the free upper bound sigma^2 <= min(|G|_F, |G|_inf), G = X^T X, four
-// steps always suffice: singular values from 1e-8 of the largest upwards become 1 to rounding. A
-// tall matrix is first divided by the Cholesky factor R of G (X = Q R), so that the iteration runs
-// on the small n x n factor alone. That division loses the square of R's condition; where R's
-// diagonal shows one that matters, Q is factored once more (Cholesky-QR2), which restores it.
+// The upper bound sigma^2 <= min(|G|_F, |G|_inf), G = X^T X, is free. With l = 1e-8 four steps
+// always suffice: singular values from 1e-8 of the largest upwards become 1 to rounding. A tall
+// matrix is first divided by the Cholesky factor R of G (X = Q R), so that the iteration runs on
+// the small n x n factor alone, and l comes from a few steps of inverse iteration on R: where it is
+// 0.01, as it is for most weights twice as long as wide, three steps suffice. That division loses
+// the square of R's condition; where R's diagonal shows one that matters, Q is factored once more
+// (Cholesky-QR2), which restores it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,12 +25,20 @@
 
 namespace pe::reinit {
 
-constexpr int kQdwhIterations = 4;
+/// Where l comes from: an estimate, which is wrong for a matrix whose last singular vector happens
+/// to be nearly orthogonal to the estimate's start, or the fixed 1e-8.
+enum class SpectrumBound : uint8_t { Estimated, Fixed };
+
+struct QdwhResult {
+  Matrix factor;
+  int iterations;
+};
 
 /// The polar factor of x[m, n], m >= n, whose Gram matrix (upper triangle) is `gram`; nothing if
-/// singular values were lost on the way, as those of rank-deficient matrices are.
-std::optional<Matrix> qdwhPolar(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x,
-                                const Matrix &gram);
+/// singular values were lost on the way, as those of rank-deficient matrices are. A factor of an
+/// estimated spectrum is to be checked.
+std::optional<QdwhResult> qdwhPolar(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x,
+                                    const Matrix &gram, SpectrumBound bound);
 
 } // namespace pe::reinit
 

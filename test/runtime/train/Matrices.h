@@ -51,9 +51,10 @@ inline Matrix transpose(const Matrix &a) {
   return result;
 }
 
-/// rows x cols, rows >= cols, orthonormal columns: Gram-Schmidt, twice for accuracy.
-inline Matrix frame(int64_t rows, int64_t cols, uint64_t seed) {
-  Matrix columns = transpose(gaussian(rows, cols, seed));
+/// The columns made orthonormal from the first on: Gram-Schmidt, twice for accuracy.
+inline Matrix orthonormalized(const Matrix &a) {
+  Matrix columns = transpose(a);
+  const int64_t rows = a.rows, cols = a.cols;
   for (int pass = 0; pass < 2; ++pass)
     for (int64_t j = 0; j < cols; ++j) {
       for (int64_t other = 0; other < j; ++other) {
@@ -70,6 +71,11 @@ inline Matrix frame(int64_t rows, int64_t cols, uint64_t seed) {
         columns.at(j, i) /= std::sqrt(norm);
     }
   return transpose(columns);
+}
+
+/// rows x cols, rows >= cols, orthonormal columns.
+inline Matrix frame(int64_t rows, int64_t cols, uint64_t seed) {
+  return orthonormalized(gaussian(rows, cols, seed));
 }
 
 /// left * diag(spectrum) * right^T.
