@@ -18,6 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 BUILT = Path(os.environ["PE_OPT"]).parent if "PE_OPT" in os.environ else ROOT / "build/bin"
 TINY = ("--layers=1", "--dim=32", "--heads=2", "--seq=48", "--batch=4")
 ROW = re.compile(r"^\| (\w+) \| (\w+) \| [\d.]+ -> [\d.]+ \| ([\d.e, +-]+) \|", re.MULTILINE)
+# The script allows 1e-4; at this size FIRE without the gradient of w2 would differ by 2e-5.
+BOUND = 1e-5
 Run = Callable[..., tuple[object, str, str]]
 
 
@@ -61,7 +63,7 @@ def test_losses_with_adamw(peers: Run) -> None:
     found = differences(text)
     names = ("rope", "alibi", "fire", "t5", "stick_breaking")
     assert set(found) == {(name, "adamw") for name in names}
-    assert all(value <= 1e-4 for values in found.values() for value in values)
+    assert all(value <= BOUND for values in found.values() for value in values)
 
 
 def test_losses_with_muon(peers: Run) -> None:
@@ -69,14 +71,14 @@ def test_losses_with_muon(peers: Run) -> None:
                                  "--encodings=fire")
     assert status == 0, text + errors
     [value] = differences(text)["fire", "muon"]
-    assert value <= 1e-4
+    assert value <= BOUND
 
 
 def test_losses_and_times_of_compiled_code(peers: Run) -> None:
     status, text, errors = peers("--rounds=1", "--encodings=alibi", "--optimizers=adamw")
     assert status == 0, text + errors
     eager, compiled = differences(text)["alibi", "adamw"]
-    assert max(eager, compiled) <= 1e-4
+    assert max(eager, compiled) <= BOUND
     ratio = r"\| \d+\.\d\d \([^)]*\) "
     assert re.search(rf"{ratio}\| 2 {ratio}\| \d+ \|$", text, re.MULTILINE), text
 
