@@ -3,6 +3,7 @@
 # that. Running it again installs nothing. LLVM 22 comes from Debian 12's own security archive.
 #   scripts/install-deps.sh           what `make test` and `make demo` need
 #   scripts/install-deps.sh --asan    the sanitizers' run-time library as well
+#   scripts/install-deps.sh --torch   PyTorch as well, as tests use it, into build/venv (pip)
 #   PE_NO_INSTALL=1                   install nothing: name what is missing and exit 1
 set -euo pipefail
 
@@ -18,10 +19,12 @@ packages=(
   python3                                    # checks and test programs (standard library only)
   python3-venv python3-dev g++               # tests of the Python package; what torch.compile calls
 )
+with_torch=0
 case "${1-}" in
   "") ;;
+  --torch) with_torch=1 ;;
   --asan) packages+=(libclang-rt-22-dev) ;;
-  *) echo "install-deps: error: expected no argument or --asan, found '$1'" >&2; exit 1 ;;
+  *) echo "install-deps: error: expected no argument, --asan or --torch, found '$1'" >&2; exit 1 ;;
 esac
 
 is_installed() {
@@ -41,13 +44,40 @@ is_debian_12() {
     command -v apt-get >/dev/null
 }
 
+# The wheel that make-python's tests use, in the same virtual environment.
+install_torch() {
+  local root pin python
+  root=$(cd "$(dirname "$0")/.." && pwd)
+  pin=$(grep -o 'torch==[0-9.]*' "$root/scripts/make-python")
+  python=$root/build/venv/bin/python
+  local found='import importlib.metadata as m; print("torch==" + m.version("torch").split("+")[0])'
+  if [ "$("$python" -c "$found" 2>/dev/null)" = "$pin" ]; then
+    echo "install-deps: build/venv has $pin"
+    return
+  fi
+  if [ "${PE_NO_INSTALL-}" = 1 ]; then
+    echo "install-deps: error: PE_NO_INSTALL=1, and $root/build/venv has no $pin" >&2
+    exit 1
+  fi
+  echo "install-deps: installing with pip into build/venv: $pin with what it depends on"
+  "$python" -c 'import pip' 2>/dev/null || python3 -m venv "$root/build/venv"
+  "$python" -m pip install -q "$pin"
+}
+
+finish() {
+  if [ "$with_torch" = 1 ]; then
+    install_torch
+  fi
+  exit 0
+}
+
 missing=()
 for package in "${packages[@]}"; do
   is_installed "$package" || missing+=("$package")
 done
 if [ ${#missing[@]} -eq 0 ]; then
   echo "install-deps: all ${#packages[@]} packages are installed"
-  exit 0
+  finish
 fi
 if ! is_debian_12; then
   echo "install-deps: error: expected Debian 12 (bookworm), found $(system_name); pe is built and" \
@@ -72,3 +102,4 @@ printf '  %s\n' "${missing[@]}"
 "${as_root[@]}" apt-get update -q
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
   apt-get install -q -y --no-install-recommends -o Dpkg::Use-Pty=0 "${missing[@]}"
+finish

@@ -26,6 +26,9 @@ ROOMS = {
     # Training calls kernels as any user does: through the API.
     "runtime/train": (("runtime/include", "runtime/plan", "runtime/core", "runtime/device",
                        "runtime/chart", "runtime/train/blas", "runtime/train/reinit"), False),
+    # What compiles for training, and training's installed API.
+    "runtime/train/api": (("runtime/include", "runtime/plan", "runtime/core", "runtime/device",
+                           "runtime/api", "runtime/train"), False),
     "dialect/Math": ((), False),
     "dialect/PE": (("dialect/Math", "runtime/plan"), True),
     "dialect/Tile": (("dialect/Math", "runtime/plan"), True),

@@ -8,13 +8,13 @@
 #include "runtime/core/File.h"
 #include "runtime/device/cpu/ThreadPool.h"
 #include "runtime/reference/Reference.h"
+#include "runtime/train/api/TrainedEncoding.h"
 #include "runtime/train/report/Report.h"
 #include "runtime/train/session/Observers.h"
 #include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/Run.h"
 #include "tools/pe/TrainCommands.h"
-#include "tools/pe/TrainedEncoding.h"
 
 #include <chrono>
 #include <cmath>
@@ -60,7 +60,7 @@ public:
 private:
   Status prepare();
   Status trainOne(const std::string &name, size_t left);
-  Status drawBias(const std::string &name, const TrainedEncoding &encoding,
+  Status drawBias(const std::string &name, const train::TrainedEncoding &encoding,
                   train::Session &session);
   void printHeader() const;
   void printRow(const train::EncodingResult &row) const;
@@ -81,7 +81,7 @@ Status Demo::prepare() {
   cpu::ThreadPool::Options threads;
   threads.threads = options.threads;
   pool = std::make_unique<cpu::ThreadPool>(threads);
-  auto compiled = prepareTraining(config.activation);
+  auto compiled = train::prepareTraining(config.activation);
   if (!compiled)
     return compiled.error();
   kernels = *compiled;
@@ -132,7 +132,7 @@ void Demo::printRow(const train::EncodingResult &row) const {
 }
 
 /// Layer 0's learned bias: against distance (the last query's row), and as a picture.
-Status Demo::drawBias(const std::string &name, const TrainedEncoding &encoding,
+Status Demo::drawBias(const std::string &name, const train::TrainedEncoding &encoding,
                       train::Session &session) {
   constexpr int64_t kLength = 512;
   auto program = reference::parseProgram(encoding.attention->description->program);
@@ -197,7 +197,7 @@ Status Demo::drawBias(const std::string &name, const TrainedEncoding &encoding,
 Status Demo::trainOne(const std::string &name, size_t left) {
   double begin = now();
   config.encoding = options.encodings + "/" + name + ".mlir";
-  auto encoding = compileEncoding(config.encoding, config);
+  auto encoding = train::compileEncoding(config.encoding, config);
   if (!encoding)
     return encoding.error();
   auto session = train::Session::create(

@@ -1,39 +1,17 @@
 //===- TrainCommands.cpp - pe train ---===//
 #include "tools/pe/TrainCommands.h"
 
-#include "runtime/core/Hash.h"
 #include "runtime/device/cpu/Peak.h"
 #include "runtime/device/cpu/ThreadPool.h"
+#include "runtime/train/api/OpenSession.h"
 #include "runtime/train/session/Checks.h"
 #include "runtime/train/session/Observers.h"
-#include "runtime/train/session/Options.h"
 #include "runtime/train/session/Routing.h"
 #include "runtime/train/session/Trace.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/Run.h"
-#include "tools/pe/TrainedEncoding.h"
 
 namespace pe::cli {
-
-/// Texts and files are the same by their content, wherever they lie and however that is spelled.
-static Status addContentHashes(const train::TrainConfig &config, const TrainedEncoding &encoding,
-                               const std::vector<std::shared_ptr<const train::Corpus>> &corpora,
-                               train::Metadata &identity) {
-  std::string texts, steps;
-  for (size_t phase = 0; phase < corpora.size(); ++phase) {
-    texts += corpora[phase]->sha256 + "\n";
-    steps += std::to_string(config.phases[phase].steps) + "\n";
-  }
-  identity["pe.train.data.sha256"] = sha256(texts);
-  if (!identity["pe.train.phases"].empty())
-    identity["pe.train.phases.sha256"] = sha256(steps);
-  identity["pe.train.encoding.sha256"] = sha256(encoding.text);
-  auto activation = readActivation(config.activation);
-  if (!activation)
-    return activation.takeError();
-  identity["pe.train.activation.sha256"] = sha256(*activation);
-  return Status::success();
-}
 
 /// What --check asks for in place of training.
 static Status runCheck(train::Session &session) {
@@ -97,23 +75,10 @@ static Status train(const std::vector<std::string> &arguments) {
   const train::TrainConfig &config = options->config;
   if (Status fits = checkOutput("--trace", config.trace); !fits)
     return fits;
-  auto encoding = compileEncoding(findFile(config.encoding), config);
-  if (!encoding)
-    return encoding.error();
-  auto kernels = prepareTraining(config.activation);
-  if (!kernels)
-    return kernels.error();
-  auto corpora = train::readCorpora(config.phases, config.vocabulary);
-  if (!corpora)
-    return corpora.error();
   cpu::ThreadPool::Options threads;
   threads.threads = config.threads;
   cpu::ThreadPool pool(threads);
-  if (Status added = addContentHashes(config, *encoding, *corpora, options->identity); !added)
-    return added;
-  auto session = train::Session::create(
-      config, {*kernels, encoding->attentionFactory(pool), pool, encoding->embeddingFactory(pool)},
-      *corpora, options->identity);
+  auto session = train::openSession(*options, findFile(config.encoding), pool);
   if (!session)
     return session.error();
   std::fprintf(stderr, "%s%s", train::routingTable(**session).c_str(),

@@ -8,6 +8,8 @@
 #include "runtime/train/model/InitialValues.h"
 #include "runtime/train/session/Options.h"
 
+#include <algorithm>
+
 namespace pe::train {
 
 Expected<std::vector<std::shared_ptr<const Corpus>>>
@@ -110,8 +112,10 @@ Expected<Batch> Session::firstBatch() const {
   return batch;
 }
 
-/// Trains the steps of one phase, whose first is step `begin` of the run, that are not done yet.
-Status Session::runPhase(size_t phase, int64_t begin, const std::vector<Observer *> &observers) {
+/// Trains the steps of one phase, whose first is step `begin` of the run, that are not done yet and
+/// lie before step `until` of the run.
+Status Session::runPhase(size_t phase, int64_t begin, int64_t until,
+                         const std::vector<Observer *> &observers) {
   const int64_t steps = settings.phases[phase].steps;
   const BatchRules batchRules = rules();
   auto sampler = samplerOf(phase);
@@ -119,7 +123,7 @@ Status Session::runPhase(size_t phase, int64_t begin, const std::vector<Observer
     return sampler.takeError();
   std::vector<Batch> batches(settings.accumulate);
   Moment moment{*state, observers, phase, *texts[phase], batchRules};
-  for (int64_t step = state->steps(); step < begin + steps; ++step) {
+  for (int64_t step = state->steps(); step < std::min(begin + steps, until); ++step) {
     moment.phaseBegins = step == begin;
     startPart(state->watch(), "events");
     for (const std::unique_ptr<Event> &event : events)
@@ -144,13 +148,17 @@ Status Session::runPhase(size_t phase, int64_t begin, const std::vector<Observer
   return Status::success();
 }
 
-Expected<std::map<int64_t, double>> Session::run(const std::vector<Observer *> &observers) {
+Status Session::trainUntil(int64_t until, const std::vector<Observer *> &observers) {
   int64_t begin = 0;
   for (size_t phase = 0; phase < settings.phases.size(); ++phase) {
-    if (Status status = runPhase(phase, begin, observers); !status)
-      return status.takeError();
+    if (Status status = runPhase(phase, begin, until, observers); !status)
+      return status;
     begin += settings.phases[phase].steps;
   }
+  return Status::success();
+}
+
+Expected<std::map<int64_t, double>> Session::evaluateNow(const std::vector<Observer *> &observers) {
   auto bits = evaluate(state->model(), corpus().heldOut, rules(), settings.evaluation,
                        environment.parallel);
   if (!bits)
@@ -160,6 +168,16 @@ Expected<std::map<int64_t, double>> Session::run(const std::vector<Observer *> &
   if (Status status = statusOf(observers); !status)
     return status.takeError();
   return bits;
+}
+
+Expected<std::map<int64_t, double>> Session::run(const std::vector<Observer *> &observers) {
+  if (Status status = trainUntil(settings.totalSteps(), observers); !status)
+    return status.takeError();
+  return evaluateNow(observers);
+}
+
+Status Session::save(const std::string &directory) {
+  return saveCheckpoint(directory, *state, identity, stateOf(events), settings.keepCheckpoints);
 }
 
 } // namespace pe::train

@@ -35,6 +35,12 @@ public:
   /// Trains what is left of the run and evaluates on the last phase's held-out text: context
   /// length -> bits per character.
   Expected<std::map<int64_t, double>> run(const std::vector<Observer *> &observers);
+  /// The first part of that: until `until` steps of the run are done.
+  Status trainUntil(int64_t until, const std::vector<Observer *> &observers);
+  /// The second part.
+  Expected<std::map<int64_t, double>> evaluateNow(const std::vector<Observer *> &observers);
+  /// Writes a checkpoint of the run as it is.
+  Status save(const std::string &directory);
 
   Trainer &trainer() { return *state; }
   /// Of the first step.
@@ -50,7 +56,8 @@ public:
 private:
   Session(const TrainConfig &config, Environment environment)
       : settings(config), environment(std::move(environment)) {}
-  Status runPhase(size_t phase, int64_t begin, const std::vector<Observer *> &observers);
+  Status runPhase(size_t phase, int64_t begin, int64_t until,
+                  const std::vector<Observer *> &observers);
   Status resume();
   Expected<BatchSampler> samplerOf(size_t phase) const;
   BatchRules rules() const;

@@ -8,6 +8,7 @@
 #ifndef PE_RUNTIME_TRAIN_TRAINER_TRAINER_H
 #define PE_RUNTIME_TRAIN_TRAINER_TRAINER_H
 
+#include "pe/train.h"
 #include "runtime/train/model/Decoder.h"
 #include "runtime/train/reinit/Reinit.h"
 #include "runtime/train/trainer/Optimizers.h"
@@ -20,14 +21,6 @@ namespace pe::train {
 using ReinitTarget = reinit::Target;
 bool isTarget(const Parameter &parameter, ReinitTarget target);
 
-/// What one optimizer did in a step.
-struct OptimizerReport {
-  std::string_view name;
-  /// Of its parameters' gradients, before clipping.
-  double gradientNorm = 0;
-  double learningRate = 0;
-};
-
 /// What a reinit does to weights.
 struct ReinitChange {
   ReinitTarget target = ReinitTarget::All;
@@ -36,20 +29,6 @@ struct ReinitChange {
   reinit::Settings settings = {};
   /// Of ShrinkPerturb: the share of the old weights.
   double shrink = 0.4;
-};
-
-struct StepReport {
-  /// Counted from 0.
-  int64_t step = 0;
-  /// Mean over the step's targets by their weights, in nats.
-  double loss = 0;
-  /// Norm of all gradients, before clipping.
-  double gradientNorm = 0;
-  /// Of the first optimizer, AdamW.
-  double learningRate = 0;
-  std::vector<OptimizerReport> optimizers;
-  /// True if the loss or the norm was not finite; then nothing was changed.
-  bool skipped = false;
 };
 
 class Trainer {

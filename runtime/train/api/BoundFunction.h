@@ -1,10 +1,10 @@
 //===- BoundFunction.h - calls of a compiled function, step after step ---===//
-#ifndef PE_TOOLS_PE_BOUNDFUNCTION_H
-#define PE_TOOLS_PE_BOUNDFUNCTION_H
+#ifndef PE_RUNTIME_TRAIN_API_BOUNDFUNCTION_H
+#define PE_RUNTIME_TRAIN_API_BOUNDFUNCTION_H
 
 #include "runtime/api/Compiler.h"
 
-namespace pe::cli {
+namespace pe::train {
 
 inline View viewOn(const char *name, const float *data, const Shape &shape) {
   return viewOf(name, Tensor::borrow(const_cast<float *>(data), DType::F32, shape));
@@ -30,6 +30,6 @@ private:
   Tensor workspace;
 };
 
-} // namespace pe::cli
+} // namespace pe::train
 
-#endif // PE_TOOLS_PE_BOUNDFUNCTION_H
+#endif // PE_RUNTIME_TRAIN_API_BOUNDFUNCTION_H

@@ -1,17 +1,17 @@
 //===- CompiledAttention.h - training's attention, compiled by pe ---===//
-#ifndef PE_TOOLS_PE_COMPILEDATTENTION_H
-#define PE_TOOLS_PE_COMPILEDATTENTION_H
+#ifndef PE_RUNTIME_TRAIN_API_COMPILEDATTENTION_H
+#define PE_RUNTIME_TRAIN_API_COMPILEDATTENTION_H
 
-#include "tools/pe/TrainedEncoding.h"
+#include "runtime/train/api/TrainedEncoding.h"
 
-namespace pe::cli {
+namespace pe::train {
 
 /// The attention of one layer. It runs on the model's memory: queries, outputs and gradients are
 /// where the model has them. What a backward call needs of the forward call, and the workspace, is
 /// kept from step to step.
-std::unique_ptr<train::AttentionFunction>
+std::unique_ptr<AttentionFunction>
 makeCompiledAttention(std::shared_ptr<const TrainedFunction> function, ParallelFor &pool);
 
-} // namespace pe::cli
+} // namespace pe::train
 
-#endif // PE_TOOLS_PE_COMPILEDATTENTION_H
+#endif // PE_RUNTIME_TRAIN_API_COMPILEDATTENTION_H

@@ -1,12 +1,12 @@
 //===- CompiledEmbedding.cpp - encodings of the token embedding, compiled ---===//
-#include "tools/pe/CompiledEmbedding.h"
+#include "runtime/train/api/CompiledEmbedding.h"
 
-#include "tools/pe/BoundFunction.h"
+#include "runtime/train/api/BoundFunction.h"
 
-namespace pe::cli {
+namespace pe::train {
 namespace {
 
-class CompiledEmbedding : public train::EmbeddingFunction {
+class CompiledEmbedding : public EmbeddingFunction {
 public:
   CompiledEmbedding(std::shared_ptr<const TrainedFunction> given, int64_t dim, ParallelFor &pool)
       : known(std::move(given)), dim(dim), function(known->function, pool) {
@@ -14,9 +14,7 @@ public:
       gradientNames.push_back("d_" + parameter.name);
   }
 
-  const std::vector<train::EncodingParameter> &parameters() const override {
-    return known->parameters;
-  }
+  const std::vector<EncodingParameter> &parameters() const override { return known->parameters; }
 
   Status forward(int64_t batch, int64_t length, const float *x,
                  const std::vector<const float *> &parameters, float *y) override {
@@ -56,10 +54,10 @@ private:
 
 } // namespace
 
-std::unique_ptr<train::EmbeddingFunction>
+std::unique_ptr<EmbeddingFunction>
 makeCompiledEmbedding(std::shared_ptr<const TrainedFunction> function, int64_t dim,
                       ParallelFor &pool) {
   return std::make_unique<CompiledEmbedding>(std::move(function), dim, pool);
 }
 
-} // namespace pe::cli
+} // namespace pe::train

@@ -1,9 +1,9 @@
 //===- BoundFunction.cpp - calls of a compiled function, step after step ---===//
-#include "tools/pe/BoundFunction.h"
+#include "runtime/train/api/BoundFunction.h"
 
 #include <algorithm>
 
-namespace pe::cli {
+namespace pe::train {
 
 BoundFunction::BoundFunction(std::shared_ptr<const api::CompiledFunction> given, ParallelFor &pool)
     : function(std::move(given)), pool(pool), runner(*function->runner) {
@@ -60,4 +60,4 @@ Status BoundFunction::run(device::Halves halves, const std::vector<View> &views)
   return runner.run(call, context);
 }
 
-} // namespace pe::cli
+} // namespace pe::train

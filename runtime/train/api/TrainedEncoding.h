@@ -5,14 +5,14 @@
 // attention has no positions then.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PE_TOOLS_PE_TRAINEDENCODING_H
-#define PE_TOOLS_PE_TRAINEDENCODING_H
+#ifndef PE_RUNTIME_TRAIN_API_TRAINEDENCODING_H
+#define PE_RUNTIME_TRAIN_API_TRAINEDENCODING_H
 
 #include "runtime/api/Compiler.h"
 #include "runtime/train/model/AttentionFunction.h"
 #include "runtime/train/session/Session.h"
 
-namespace pe::cli {
+namespace pe::train {
 
 /// What training feeds to an argument of data.
 enum class FedData : uint8_t {
@@ -50,9 +50,9 @@ struct TrainedFunction {
   std::shared_ptr<const jit::Description> description;
   /// Of training; and without dropout, if the first has any.
   std::shared_ptr<const api::CompiledFunction> function, evaluation;
-  std::vector<train::EncodingParameter> parameters;
+  std::vector<EncodingParameter> parameters;
   std::vector<DataArgument> data;
-  std::vector<train::ProjectedInput> projected;
+  std::vector<ProjectedInput> projected;
   /// Each has an equal part of a layer's heads, in this order.
   std::vector<HeadSet> sets;
 
@@ -67,21 +67,20 @@ struct TrainedEncoding {
   std::string text;
 
   /// The functions of a model; calls run on `parallel`.
-  train::AttentionFactory attentionFactory(ParallelFor &parallel) const;
-  train::EmbeddingFactory embeddingFactory(ParallelFor &parallel) const;
+  AttentionFactory attentionFactory(ParallelFor &parallel) const;
+  EmbeddingFactory embeddingFactory(ParallelFor &parallel) const;
 };
 
 /// Compiles the encoding of a run. An argument that training cannot feed is an error.
-Expected<TrainedEncoding> compileEncoding(const std::string &file,
-                                          const train::TrainConfig &config);
+Expected<TrainedEncoding> compileEncoding(const std::string &file, const TrainConfig &config);
 
 /// The text of an activation (TrainConfig).
 Expected<std::string> readActivation(const std::string &activation);
 
 /// Loads OpenBLAS and compiles the kernels of training with that activation; they live
 /// until the process ends.
-Expected<train::Kernels> prepareTraining(const std::string &activation);
+Expected<Kernels> prepareTraining(const std::string &activation);
 
-} // namespace pe::cli
+} // namespace pe::train
 
-#endif // PE_TOOLS_PE_TRAINEDENCODING_H
+#endif // PE_RUNTIME_TRAIN_API_TRAINEDENCODING_H

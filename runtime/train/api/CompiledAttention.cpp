@@ -1,11 +1,11 @@
 //===- CompiledAttention.cpp - training's attention, compiled by pe ---===//
-#include "tools/pe/CompiledAttention.h"
+#include "runtime/train/api/CompiledAttention.h"
 
-#include "tools/pe/BoundFunction.h"
+#include "runtime/train/api/BoundFunction.h"
 
 #include <cmath>
 
-namespace pe::cli {
+namespace pe::train {
 namespace {
 
 /// A part of a batch that is one call: all of it, or one sequence.
@@ -14,7 +14,7 @@ struct Part {
   std::vector<Tensor> gradients;
 };
 
-class CompiledAttention : public train::AttentionFunction {
+class CompiledAttention : public AttentionFunction {
 public:
   CompiledAttention(std::shared_ptr<const TrainedFunction> given, ParallelFor &pool)
       : known(std::move(given)), training(known->function, pool) {
@@ -26,19 +26,17 @@ public:
       projectedGradients.push_back("d_" + input.name);
   }
 
-  const std::vector<train::EncodingParameter> &parameters() const override {
-    return known->parameters;
-  }
-  std::vector<train::ProjectedInput> projected() const override { return known->projected; }
+  const std::vector<EncodingParameter> &parameters() const override { return known->parameters; }
+  std::vector<ProjectedInput> projected() const override { return known->projected; }
   bool readsPrefixes() const override { return known->has(FedData::Prefixes); }
 
-  Status forward(const train::AttentionInputs &in, float *o) override {
+  Status forward(const AttentionInputs &in, float *o) override {
     output = o;
     const bool drops = in.training || !evaluation;
     std::vector<Part> &parts = drops ? trained : evaluated;
     parts.resize(partCount(in));
     for (size_t part = 0; part < parts.size(); ++part) {
-      const train::AttentionInputs piece = partOf(in, part);
+      const AttentionInputs piece = partOf(in, part);
       fillData(piece, parts[part].data);
       std::vector<View> views = argumentsOf(piece, parts[part].data);
       addHeads(views, &HeadSet::o, o + queryOffset(in, part), piece, piece.heads);
@@ -48,8 +46,8 @@ public:
     return Status::success();
   }
 
-  Status backward(const train::AttentionInputs &in, const float *dO,
-                  const train::AttentionGradients &out) override {
+  Status backward(const AttentionInputs &in, const float *dO,
+                  const AttentionGradients &out) override {
     if (!output)
       return makeError("backward was called before forward");
     for (size_t part = 0; part < trained.size(); ++part)
@@ -59,24 +57,24 @@ public:
   }
 
 private:
-  size_t partCount(const train::AttentionInputs &in) const {
+  size_t partCount(const AttentionInputs &in) const {
     return known->has(FedData::Boundaries) ? in.batch : 1;
   }
-  static int64_t queryOffset(const train::AttentionInputs &in, size_t part) {
+  static int64_t queryOffset(const AttentionInputs &in, size_t part) {
     return static_cast<int64_t>(part) * in.heads * in.length * in.headDim;
   }
-  static int64_t keyOffset(const train::AttentionInputs &in, size_t part) {
+  static int64_t keyOffset(const AttentionInputs &in, size_t part) {
     return static_cast<int64_t>(part) * in.keyHeads * in.length * in.headDim;
   }
-  int64_t projectedOffset(const train::AttentionInputs &in, size_t input, size_t part) const {
+  int64_t projectedOffset(const AttentionInputs &in, size_t input, size_t part) const {
     return static_cast<int64_t>(part) * (known->projected[input].perHead ? in.heads : 1) *
            in.length;
   }
 
-  train::AttentionInputs partOf(const train::AttentionInputs &in, size_t part) const {
+  AttentionInputs partOf(const AttentionInputs &in, size_t part) const {
     if (!known->has(FedData::Boundaries))
       return in;
-    train::AttentionInputs piece = in;
+    AttentionInputs piece = in;
     piece.batch = 1;
     piece.q += queryOffset(in, part);
     piece.k += keyOffset(in, part);
@@ -90,7 +88,7 @@ private:
 
   /// Adds the part of [batch, heads, length, headDim] of every set, by one of its names.
   void addHeads(std::vector<View> &views, std::string HeadSet::*name, const float *data,
-                const train::AttentionInputs &in, int64_t heads) const {
+                const AttentionInputs &in, int64_t heads) const {
     const int64_t each = heads / static_cast<int64_t>(known->sets.size());
     const int64_t head = in.length * in.headDim;
     for (size_t set = 0; set < known->sets.size(); ++set) {
@@ -103,14 +101,14 @@ private:
   }
 
   void addProjected(std::vector<View> &views, const std::string &name, size_t input,
-                    const float *data, const train::AttentionInputs &in) const {
+                    const float *data, const AttentionInputs &in) const {
     Shape shape = {in.batch, in.heads, in.length};
     if (!known->projected[input].perHead)
       shape.erase(shape.begin() + 1);
     views.push_back(viewOn(name.c_str(), data, shape));
   }
 
-  std::vector<View> argumentsOf(const train::AttentionInputs &in, const TensorMap &data) const {
+  std::vector<View> argumentsOf(const AttentionInputs &in, const TensorMap &data) const {
     std::vector<View> views;
     addHeads(views, &HeadSet::q, in.q, in, in.heads);
     addHeads(views, &HeadSet::k, in.k, in, in.keyHeads);
@@ -126,13 +124,13 @@ private:
   }
 
   /// Everything that is fed besides projections, for this call.
-  void fillData(const train::AttentionInputs &in, TensorMap &data) const {
+  void fillData(const AttentionInputs &in, TensorMap &data) const {
     for (const DataArgument &argument : known->data)
       if (argument.kind != FedData::Projected)
         data[argument.name] = dataOf(argument.kind, in);
   }
 
-  static Tensor dataOf(FedData kind, const train::AttentionInputs &in) {
+  static Tensor dataOf(FedData kind, const AttentionInputs &in) {
     const int64_t tokens = in.batch * in.length;
     switch (kind) {
     case FedData::Documents:
@@ -183,10 +181,10 @@ private:
     return {};
   }
 
-  Status backwardPart(const train::AttentionInputs &in, size_t index, const float *dO,
-                      const train::AttentionGradients &out) {
+  Status backwardPart(const AttentionInputs &in, size_t index, const float *dO,
+                      const AttentionGradients &out) {
     Part &part = trained[index];
-    const train::AttentionInputs piece = partOf(in, index);
+    const AttentionInputs piece = partOf(in, index);
     std::vector<View> views = argumentsOf(piece, part.data);
     addHeads(views, &HeadSet::o, output + queryOffset(in, index), piece, piece.heads);
     addHeads(views, &HeadSet::dO, dO + queryOffset(in, index), piece, piece.heads);
@@ -224,9 +222,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<train::AttentionFunction>
+std::unique_ptr<AttentionFunction>
 makeCompiledAttention(std::shared_ptr<const TrainedFunction> function, ParallelFor &pool) {
   return std::make_unique<CompiledAttention>(std::move(function), pool);
 }
 
-} // namespace pe::cli
+} // namespace pe::train

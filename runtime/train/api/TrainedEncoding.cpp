@@ -1,17 +1,17 @@
 //===- TrainedEncoding.cpp - an encoding's file, as training sees it ---===//
-#include "tools/pe/TrainedEncoding.h"
+#include "runtime/train/api/TrainedEncoding.h"
 
 #include "runtime/api/Inputs.h"
 #include "runtime/core/Error.h"
 #include "runtime/core/File.h"
 #include "runtime/plan/SizeExpression.h"
+#include "runtime/train/api/CompiledAttention.h"
+#include "runtime/train/api/CompiledEmbedding.h"
 #include "runtime/train/blas/Blas.h"
-#include "tools/pe/CompiledAttention.h"
-#include "tools/pe/CompiledEmbedding.h"
 
 #include <algorithm>
 
-namespace pe::cli {
+namespace pe::train {
 namespace {
 
 /// Attention without positions, for --encoding=none.
@@ -86,7 +86,7 @@ Status checkSets(const EntryInfo &entry, const std::vector<HeadSet> &sets) {
 }
 
 /// Sizes that the shape of a parameter may speak of.
-Expected<plan::SizeValues> parameterSizes(const EntryInfo &entry, const train::TrainConfig &config,
+Expected<plan::SizeValues> parameterSizes(const EntryInfo &entry, const TrainConfig &config,
                                           int64_t sets) {
   const int64_t longest =
       std::max(config.sequence, config.evaluation.lengths.empty()
@@ -147,10 +147,10 @@ Status addData(const ValueInfo &argument, TrainedFunction &function) {
         known.rank == argument.dims.size()) {
       function.data.push_back({argument.name, known.kind});
       if (known.kind == FedData::Projected)
-        function.projected.push_back({argument.name,
-                                      argument.name == "f" ? train::ProjectedInput::Form::LogGates
-                                                           : train::ProjectedInput::Form::Plain,
-                                      argument.dims.size() == 3});
+        function.projected.push_back(
+            {argument.name,
+             argument.name == "f" ? ProjectedInput::Form::LogGates : ProjectedInput::Form::Plain,
+             argument.dims.size() == 3});
       return Status::success();
     }
   std::vector<std::string> names;
@@ -163,8 +163,7 @@ Status addData(const ValueInfo &argument, TrainedFunction &function) {
 }
 
 /// Sorts the arguments, of which `isTensor` are the activations.
-Status addArguments(const EntryInfo &entry, const train::TrainConfig &config,
-                    TrainedFunction &function) {
+Status addArguments(const EntryInfo &entry, const TrainConfig &config, TrainedFunction &function) {
   const int64_t sets = std::max<int64_t>(1, static_cast<int64_t>(function.sets.size()));
   auto sizes = parameterSizes(entry, config, sets);
   if (!sizes)
@@ -193,7 +192,7 @@ Status addArguments(const EntryInfo &entry, const train::TrainConfig &config,
   return Status::success();
 }
 
-Status checkHeads(const std::string &file, const train::DecoderConfig &model, int64_t sets) {
+Status checkHeads(const std::string &file, const DecoderConfig &model, int64_t sets) {
   if (model.heads % sets || model.keyHeads % sets)
     return makeError("expected --heads and --kv-heads to be multiples of ", sets,
                      ", the attentions in '", file, "', found ", model.heads, " and ",
@@ -202,7 +201,7 @@ Status checkHeads(const std::string &file, const train::DecoderConfig &model, in
 }
 
 /// Compiles what was described; without dropout a second time where there is a seed.
-Status compileFunction(const jit::Source &source, const train::TrainConfig &config,
+Status compileFunction(const jit::Source &source, const TrainConfig &config,
                        TrainedFunction &function) {
   jit::CompileRequest request;
   request.headDim = request.valueDim = config.model.headDim();
@@ -224,7 +223,7 @@ Status compileFunction(const jit::Source &source, const train::TrainConfig &conf
 }
 
 Expected<std::shared_ptr<const TrainedFunction>> trainedFunction(const jit::Source &source,
-                                                                 const train::TrainConfig &config) {
+                                                                 const TrainConfig &config) {
   auto function = std::make_shared<TrainedFunction>();
   auto description = api::Compiler::instance().describe(source);
   if (!description)
@@ -255,9 +254,8 @@ bool TrainedFunction::has(FedData kind) const {
                      [&](const DataArgument &argument) { return argument.kind == kind; });
 }
 
-Expected<TrainedEncoding> compileEncoding(const std::string &file,
-                                          const train::TrainConfig &config) {
-  const bool masked = config.objective == train::Objective::Masked;
+Expected<TrainedEncoding> compileEncoding(const std::string &file, const TrainConfig &config) {
+  const bool masked = config.objective == Objective::Masked;
   const jit::Source plain{masked ? kPlainBidirectional : kPlainAttention, "none", "", {}};
   jit::Source source = plain;
   source.attributes = config.attributes;
@@ -284,35 +282,33 @@ Expected<TrainedEncoding> compileEncoding(const std::string &file,
   return TrainedEncoding{*attention, *function, source.text};
 }
 
-train::AttentionFactory TrainedEncoding::attentionFactory(ParallelFor &parallel) const {
+AttentionFactory TrainedEncoding::attentionFactory(ParallelFor &parallel) const {
   return [function = attention, &parallel]() {
-    return Expected<std::unique_ptr<train::AttentionFunction>>(
-        makeCompiledAttention(function, parallel));
+    return Expected<std::unique_ptr<AttentionFunction>>(makeCompiledAttention(function, parallel));
   };
 }
 
-train::EmbeddingFactory TrainedEncoding::embeddingFactory(ParallelFor &parallel) const {
+EmbeddingFactory TrainedEncoding::embeddingFactory(ParallelFor &parallel) const {
   if (!embedding)
     return {};
   return [function = embedding, &parallel](int64_t dim) {
-    return Expected<std::unique_ptr<train::EmbeddingFunction>>(
+    return Expected<std::unique_ptr<EmbeddingFunction>>(
         makeCompiledEmbedding(function, dim, parallel));
   };
 }
 
 /// Compiles plain functions that live until the process ends.
-static Expected<train::SymbolLookup> compileForever(const jit::Source &source) {
+static Expected<SymbolLookup> compileForever(const jit::Source &source) {
   auto code = api::Compiler::instance().compileKernels(source);
   if (!code)
     return code.error();
   static std::vector<std::shared_ptr<cpu::LoadedCode>> loaded;
   loaded.push_back(*code);
-  return train::SymbolLookup(
-      [code = *code](const std::string &symbol) { return code->lookup(symbol); });
+  return SymbolLookup([code = *code](const std::string &symbol) { return code->lookup(symbol); });
 }
 
 Expected<std::string> readActivation(const std::string &activation) {
-  if (const std::string *known = train::activationSource(activation))
+  if (const std::string *known = activationSource(activation))
     return *known;
   auto text = readFile(activation);
   if (!text)
@@ -320,26 +316,26 @@ Expected<std::string> readActivation(const std::string &activation) {
   return text;
 }
 
-static Expected<train::ActivationKernels> compileActivation(const std::string &activation) {
+static Expected<ActivationKernels> compileActivation(const std::string &activation) {
   auto text = readActivation(activation);
   if (!text)
     return text.takeError();
   auto lookup = compileForever({*std::move(text), activation, ""});
   if (!lookup)
     return lookup.takeError();
-  auto kernels = train::bindActivation(*lookup);
+  auto kernels = bindActivation(*lookup);
   if (!kernels)
     return kernels.takeError().within("--activation=" + activation);
   return kernels;
 }
 
-Expected<train::Kernels> prepareTraining(const std::string &activation) {
+Expected<Kernels> prepareTraining(const std::string &activation) {
   if (Status loaded = blas::load(); !loaded)
     return loaded.takeError();
-  auto lookup = compileForever({train::kernelSource(), "training kernels", ""});
+  auto lookup = compileForever({kernelSource(), "training kernels", ""});
   if (!lookup)
     return lookup.takeError();
-  auto kernels = train::bindKernels(*lookup);
+  auto kernels = bindKernels(*lookup);
   if (!kernels)
     return kernels;
   auto bound = compileActivation(activation);
@@ -349,4 +345,4 @@ Expected<train::Kernels> prepareTraining(const std::string &activation) {
   return kernels;
 }
 
-} // namespace pe::cli
+} // namespace pe::train
