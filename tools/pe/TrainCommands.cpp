@@ -45,12 +45,44 @@ static Status runCheck(train::Session &session) {
   return check ? train::printOverfitCheck(*check, stdout) : Status(check.takeError());
 }
 
+/// Keeps the last evaluation's share of right answers.
+struct ScoreKeeper : train::Observer {
+  void onAccuracy(const std::map<int64_t, double> &byLength) override { accuracy = byLength; }
+  std::map<int64_t, double> accuracy;
+};
+
+static void printByLength(const char *title, const std::map<int64_t, double> &values,
+                          double scale = 1) {
+  std::printf("%s:", title);
+  for (auto [length, value] : values)
+    std::printf("  %lld: %.3f", static_cast<long long>(length), value * scale);
+  std::printf("\n");
+}
+
+/// Of a task the answers, of a text bits.
+static void printScores(const train::Session &session, const std::map<int64_t, double> &bits,
+                        const std::map<int64_t, double> &accuracy) {
+  if (!accuracy.empty()) {
+    printByLength("share of right answers in the second half, by length", accuracy);
+    return printByLength("bits per answer", bits);
+  }
+  const train::Vocabulary &vocabulary = session.config().vocabulary;
+  const std::string unit(vocabulary.unitName());
+  printByLength(("bits per " + unit + " on held-out text (same targets, growing context)").c_str(),
+                bits);
+  const double perByte = session.corpus().tokensPerByte;
+  if (perByte > 0 && perByte != 1)
+    printByLength("bits per byte", bits, perByte);
+}
+
 /// Trains, with a progress line, and the log and the trace if there are any.
 static Status runSession(train::Session &session, cpu::ThreadPool &pool,
                          const train::Metadata &identity) {
   const train::TrainConfig &config = session.config();
   std::vector<train::Observer *> observers;
   train::ProgressLine progress(stderr, "train", config.totalSteps(), session.trainer().steps());
+  progress.setUnit(session.corpus().training.task ? "answer"
+                                                  : std::string(config.vocabulary.unitName()));
   progress.setThroughput(static_cast<double>(config.accumulate * config.batch * config.sequence),
                          train::flopsPerToken(session),
                          cpu::measureFmaPeak(pool, cpu::hostCpu().level, /*repeats=*/2) * 1e9);
@@ -67,6 +99,8 @@ static Status runSession(train::Session &session, cpu::ThreadPool &pool,
       return written;
     observers.push_back(log.get());
   }
+  ScoreKeeper scores;
+  observers.push_back(&scores);
   train::Stopwatch watch;
   if (!config.trace.empty())
     session.trainer().setWatch(&watch);
@@ -75,11 +109,7 @@ static Status runSession(train::Session &session, cpu::ThreadPool &pool,
   session.trainer().setWatch(nullptr);
   if (!bits)
     return bits.error();
-  std::printf("bits per %s on held-out text (same targets, growing context):",
-              std::string(config.vocabulary.unitName()).c_str());
-  for (auto [length, value] : *bits)
-    std::printf("  %lld: %.3f", static_cast<long long>(length), value);
-  std::printf("\n");
+  printScores(session, *bits, scores.accuracy);
   if (config.trace.empty())
     return Status::success();
   std::fprintf(stderr, "%s", train::timeLine(watch).c_str());

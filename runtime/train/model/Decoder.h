@@ -102,6 +102,9 @@ public:
   void recordActivity(bool record) { recordsActivity = record; }
   /// The mean |activation| of each neuron in the last forward call that measured it.
   const std::vector<double> &activity(int64_t layer) const { return blocks[layer].mlp.activity(); }
+  /// Whether forward finds out which targets have the largest logit, and 1 for each of these.
+  void recordHits(bool record) { head->recordHits(record); }
+  const std::vector<uint8_t> &hits() const { return head->hits(); }
   /// Measures the parts of the calls, where there is a watch.
   void setWatch(Stopwatch *watch) { stopwatch = watch; }
   Stopwatch *watch() const { return stopwatch; }

@@ -47,7 +47,7 @@ struct PlasticityConfig {
 
 /// A part of the run on one text; warm-up and decay of the learning rate restart with it.
 struct PhaseConfig {
-  /// A directory; empty: the machine's default text.
+  /// A directory, a file of tokens or a task (data/Corpus.h); empty: the machine's default text.
   std::string data;
   int64_t steps = 600;
 };
@@ -100,10 +100,8 @@ struct TrainConfig {
   /// Where there is no checkpoint, --resume=if-any starts afresh.
   bool resumeIfAny = false;
 
-  /// Tokens of the text and, if some are masked, the mask.
-  int64_t tokenCount() const {
-    return vocabulary.size() + (objective == Objective::Masked ? 1 : 0);
-  }
+  /// Tokens of the texts and tasks and, if some are masked, the mask.
+  int64_t tokenCount() const;
   int64_t totalSteps() const {
     int64_t sum = 0;
     for (const PhaseConfig &phase : phases)

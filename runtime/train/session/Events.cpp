@@ -20,13 +20,8 @@ public:
     const int64_t steps = moment.trainer.steps();
     if (steps % config.evaluationInterval != 0 || steps == config.totalSteps())
       return Status::success();
-    auto bits = evaluate(moment.trainer.model(), moment.corpus.heldOut, moment.rules,
-                         config.evaluation, moment.trainer.parallel());
-    if (!bits)
-      return bits.takeError();
-    for (Observer *observer : moment.observers)
-      observer->onEvaluation(steps, *bits);
-    return statusOf(moment.observers);
+    auto bits = evaluateAt(moment, config.evaluation);
+    return bits ? Status::success() : Status(bits.takeError());
   }
 
 private:
@@ -111,6 +106,22 @@ private:
 };
 
 } // namespace
+
+Expected<std::map<int64_t, double>> evaluateAt(const Moment &moment, const Evaluation &evaluation) {
+  std::map<int64_t, double> accuracy;
+  auto bits = evaluate(moment.trainer.model(), moment.corpus.heldOut, moment.rules, evaluation,
+                       moment.trainer.parallel(), &accuracy);
+  if (!bits)
+    return bits;
+  for (Observer *observer : moment.observers) {
+    if (!accuracy.empty())
+      observer->onAccuracy(accuracy);
+    observer->onEvaluation(moment.trainer.steps(), *bits);
+  }
+  if (Status status = statusOf(moment.observers); !status)
+    return status.takeError();
+  return bits;
+}
 
 Events makeEvents(const TrainConfig &config, const Metadata &identity, Trainer &trainer) {
   Events events;

@@ -104,6 +104,15 @@ Status readArguments(const std::vector<std::string> &arguments, Values &values,
   return Status::success();
 }
 
+/// Tasks that are named wrongly are found before anything is read.
+Status checkData(const TrainConfig &config) {
+  for (const PhaseConfig &phase : config.phases)
+    if (Task::isName(phase.data))
+      if (auto task = Task::parse(phase.data); !task)
+        return task.takeError().within("--data");
+  return Status::success();
+}
+
 /// Flags of something that the run does not use would be ignored in silence.
 Status checkUse(const Values &values, const TrainConfig &config) {
   const bool plateau = config.reinit.enabled && config.reinit.when == ReinitTime::Plateau;
@@ -174,6 +183,8 @@ Expected<TrainOptions> parseTrainOptions(const std::vector<std::string> &argumen
       options.identity["pe.train." + flag.name] = value;
   }
   if (Status status = checkReinit(options.config.reinit); !status)
+    return status.takeError();
+  if (Status status = checkData(options.config); !status)
     return status.takeError();
   if (Status status = check(options.config.model); !status)
     return status.takeError();

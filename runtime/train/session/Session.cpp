@@ -17,12 +17,7 @@ readCorpora(const std::vector<PhaseConfig> &phases, const Vocabulary &vocabulary
   for (const PhaseConfig &phase : phases) {
     std::shared_ptr<const Corpus> &corpus = known[phase.data];
     if (!corpus) {
-      Expected<CorpusSource> source = CorpusSource{phase.data, {}};
-      if (phase.data.empty())
-        source = defaultCorpus();
-      if (!source)
-        return source.takeError();
-      auto read = readCorpus(*source, vocabulary);
+      auto read = readData(phase.data, vocabulary);
       if (!read)
         return read.takeError();
       corpus = std::make_shared<const Corpus>(std::move(*read));
@@ -151,15 +146,8 @@ Expected<std::map<int64_t, double>> Session::run(const std::vector<Observer *> &
       return status.takeError();
     begin += settings.phases[phase].steps;
   }
-  auto bits = evaluate(state->model(), corpus().heldOut, rules(), settings.evaluation,
-                       environment.parallel);
-  if (!bits)
-    return bits;
-  for (Observer *observer : observers)
-    observer->onEvaluation(state->steps(), *bits);
-  if (Status status = statusOf(observers); !status)
-    return status.takeError();
-  return bits;
+  const Moment end{*state, observers, settings.phases.size() - 1, corpus(), rules()};
+  return evaluateAt(end, settings.evaluation);
 }
 
 } // namespace pe::train

@@ -44,11 +44,12 @@ Status setPhases(TrainConfig &config, const std::string &path) {
 /// Flags about what is learned.
 std::vector<Flag> flagsOfTask() {
   return {
-    {"data", "", "directory of text files; every tenth is held out (default: Python's library)",
-     text([](C &c) -> auto & { return c.phases[0].data; })},
+    {"data", "", "directory of text files, of which every tenth is held out; FILE.bin of tokens "
+     "(uint16, or ?type=uint32); task:flip-flop, copy, addition or dyck (?p=0.8); default: Python's "
+     "library", text([](C &c) -> auto & { return c.phases[0].data; })},
     {"encoding", "none", ".mlir file with the entry @attention, or none",
      text([](C &c) -> auto & { return c.encoding; })},
-    {"vocab", "char", "tokens of the text: char (96 characters) or byte",
+    {"vocab", "char", "tokens of the text: char (96 characters) or byte; of a token file their number",
      choice(parseVocabulary, [](C &c) -> auto & { return c.vocabulary; })},
     {"objective", "causal", "what is learned: causal predicts the next token, masked some that are "
      "hidden (15 %: 80 % as a mask, 10 % as another, 10 % as they are), for encodings that look "
