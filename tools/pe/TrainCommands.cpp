@@ -10,29 +10,61 @@
 #include "runtime/train/session/Routing.h"
 #include "runtime/train/session/Trace.h"
 #include "tools/pe/Commands.h"
+#include "tools/pe/Grid.h"
 #include "tools/pe/Run.h"
 #include "tools/pe/TrainedEncoding.h"
+
+#include <algorithm>
 
 namespace pe::cli {
 
 /// Texts and files are the same by their content, wherever they lie and however that is spelled.
-static Status addContentHashes(const train::TrainConfig &config, const TrainedEncoding &encoding,
-                               const std::vector<std::shared_ptr<const train::Corpus>> &corpora,
-                               train::Metadata &identity) {
+Status addContentHashes(const train::TrainConfig &config, const TrainedEncoding &encoding,
+                        const std::vector<std::shared_ptr<const train::Corpus>> &corpora,
+                        train::Metadata &identity) {
   std::string texts, steps;
   for (size_t phase = 0; phase < corpora.size(); ++phase) {
     texts += corpora[phase]->sha256 + "\n";
-    steps += std::to_string(config.phases[phase].steps) + "\n";
+    steps += std::to_string(config.phases[phase].steps) + config.phases[phase].more + "\n";
   }
   identity["pe.train.data.sha256"] = sha256(texts);
   if (!identity["pe.train.phases"].empty())
     identity["pe.train.phases.sha256"] = sha256(steps);
+  if (!config.from.empty()) {
+    auto start = train::digestOfWarmStart(config.from, config.keepsOptimizer);
+    if (!start)
+      return start.takeError().within("--from");
+    identity["pe.train.from.sha256"] = sha256(*start);
+  }
   identity["pe.train.encoding.sha256"] = sha256(encoding.text);
   auto activation = readActivation(config.activation);
   if (!activation)
     return activation.takeError();
   identity["pe.train.activation.sha256"] = sha256(*activation);
   return Status::success();
+}
+
+/// The encoding compiled with the factor of each phase that has one.
+Expected<std::vector<train::AttentionFactory>> attentionOfPhases(const train::TrainConfig &config,
+                                                                 const TrainedEncoding &encoding,
+                                                                 ParallelFor &pool) {
+  std::vector<train::AttentionFactory> result;
+  bool hasOwn = false;
+  for (const train::PhaseConfig &phase : config.phases)
+    hasOwn |= phase.factor.has_value();
+  for (size_t i = 0; hasOwn && i < config.phases.size(); ++i) {
+    if (!config.phases[i].factor) {
+      result.push_back(encoding.attentionFactory(pool));
+      continue;
+    }
+    train::TrainConfig scaled = config;
+    scaled.rotationFactor = config.phases[i].factor;
+    auto compiled = compileEncoding(findFile(config.encoding), scaled);
+    if (!compiled)
+      return compiled.takeError().within("--phases: phase " + std::to_string(i + 1));
+    result.push_back(compiled->attentionFactory(pool));
+  }
+  return result;
 }
 
 /// What --check asks for in place of training.
@@ -83,9 +115,10 @@ static Status runSession(train::Session &session, cpu::ThreadPool &pool,
   train::ProgressLine progress(stderr, "train", config.totalSteps(), session.trainer().steps());
   progress.setUnit(session.corpus().training.task ? "answer"
                                                   : std::string(config.vocabulary.unitName()));
-  progress.setThroughput(static_cast<double>(config.accumulate * config.batch * config.sequence),
-                         train::flopsPerToken(session),
-                         cpu::measureFmaPeak(pool, cpu::hostCpu().level, /*repeats=*/2) * 1e9);
+  progress.setThroughput(
+      static_cast<double>(config.accumulate * config.batch * config.sequenceOf(0)),
+      train::flopsPerToken(session),
+      cpu::measureFmaPeak(pool, cpu::hostCpu().level, /*repeats=*/2) * 1e9);
   observers.push_back(&progress);
   std::unique_ptr<train::LogWriter> log;
   if (!config.log.empty()) {
@@ -125,6 +158,10 @@ static Status train(const std::vector<std::string> &arguments) {
     return Status::success();
   }
   const train::TrainConfig &config = options->config;
+  if (!config.sweep.empty() || !config.seeds.empty())
+    return runGrid("A sweep of training runs", arguments, *options);
+  if (config.jobs > 1)
+    return makeError("expected --sweep or --seeds with --jobs, found neither");
   if (Status fits = checkOutput("--trace", config.trace); !fits)
     return fits;
   auto encoding = compileEncoding(findFile(config.encoding), config);
@@ -141,14 +178,18 @@ static Status train(const std::vector<std::string> &arguments) {
   cpu::ThreadPool pool(threads);
   if (Status added = addContentHashes(config, *encoding, *corpora, options->identity); !added)
     return added;
-  auto session = train::Session::create(
-      config, {*kernels, encoding->attentionFactory(pool), pool, encoding->embeddingFactory(pool)},
-      *corpora, options->identity);
+  auto phases = attentionOfPhases(config, *encoding, pool);
+  if (!phases)
+    return phases.takeError();
+  auto session = train::Session::create(config,
+                                        {*kernels, encoding->attentionFactory(pool), pool,
+                                         encoding->embeddingFactory(pool), *std::move(phases)},
+                                        *corpora, options->identity);
   if (!session)
     return session.error();
   std::fprintf(stderr, "%s%s", train::routingTable(**session).c_str(),
                train::sizeLine(**session).c_str());
-  if (config.plasticity.dash != train::Dash::Off &&
+  if ((config.usesDash(train::Dash::Published) || config.usesDash(train::Dash::RowDecay)) &&
       config.plasticity.dashScope == train::DashScope::All &&
       config.optimizer.kind == train::OptimizerKind::Muon)
     std::fprintf(stderr, "pe train: warning: --dash shrinks Muon's matrices too, whose steps do "
@@ -158,10 +199,64 @@ static Status train(const std::vector<std::string> &arguments) {
   return runSession(**session, pool, options->identity);
 }
 
+constexpr const char *kCompareHelp =
+    "pe compare: trains the same model with several encodings and compares them\n\n"
+    "  --encodings=A,B,...   .mlir files, or names of pe's own in examples/encodings; none: "
+    "without\n"
+    "  --data=DIR            text, tokens or a task; by default Python's library\n"
+    "  --out=build/compare   folder for results.json, report.html and each finished run\n\n"
+    "and every flag of pe train but --encoding, such as --steps=200 --seeds=0,1,2 "
+    "--eval-interval=50\n"
+    "--jobs=2 --sweep=lr=0.001,0.003. A comparison that was stopped goes on with what is "
+    "missing.\n";
+
+static Status compare(std::vector<std::string> arguments) {
+  Axis axis{"encoding", {}};
+  bool hasOut = false;
+  for (const std::string &argument : arguments) {
+    if (argument == "--help") {
+      std::printf("%s", kCompareHelp);
+      return Status::success();
+    }
+    hasOut |= argument.starts_with("--out=");
+    if (argument.starts_with("--encoding="))
+      return makeError("expected --encodings=A,B, found ", argument);
+  }
+  constexpr std::string_view flag = "--encodings=";
+  for (auto at = arguments.begin(); at != arguments.end();) {
+    if (!at->starts_with(flag)) {
+      ++at;
+      continue;
+    }
+    if (!axis.values.empty())
+      return makeError("--encodings is given twice");
+    axis.values = train::splitList(at->substr(flag.size()));
+    at = arguments.erase(at);
+  }
+  if (axis.values.empty())
+    return makeError("expected --encodings=A,B,..., found none; see pe compare --help");
+  for (std::string &value : axis.values) {
+    if (value != "none" && !value.ends_with(".mlir"))
+      value += ".mlir";
+    if (std::count(axis.values.begin(), axis.values.end(), value) > 1)
+      return makeError("--encodings: '", value, "' is given twice");
+  }
+  if (!hasOut)
+    arguments.emplace_back("--out=build/compare");
+  auto options = train::parseTrainOptions(arguments);
+  if (!options)
+    return options.takeError();
+  return runGrid("Positional encodings, compared", arguments, *options, {std::move(axis)});
+}
+
 std::optional<int> runTrainCommand(const std::string &name,
                                    const std::vector<std::string> &arguments) {
   if (name == "demo")
     return runDemo(arguments);
+  if (name == "compare") {
+    Status status = compare(arguments);
+    return status ? 0 : reportError("compare", status.error());
+  }
   if (name != "train")
     return std::nullopt;
   Status status = train(arguments);

@@ -85,6 +85,9 @@ public:
   /// Every parameter whose name holds a match of the POSIX extended regular expression keeps its
   /// values in training; one that matches none is an error.
   Status freeze(const std::string &pattern);
+  /// Replaces the attention of every layer by another that reads the same; an error leaves a model
+  /// that must not be used.
+  Status setAttention(const AttentionFactory &attention);
   /// An error if any layer's attention shows a token what comes after it.
   Status checkCausal();
   /// The encoding of positions that is added to the token embedding, if there is one.

@@ -39,7 +39,7 @@ public:
     if (config.reinit.when != ReinitTime::Plateau || steps % config.reinit.plateauInterval != 0)
       return Status::success();
     Evaluation evaluation = config.evaluation;
-    evaluation.lengths = {config.sequence};
+    evaluation.lengths = {config.sequenceOf(moment.phase)};
     auto bits = evaluate(moment.trainer.model(), moment.corpus.heldOut, moment.rules, evaluation,
                          moment.trainer.parallel());
     if (!bits)
@@ -57,6 +57,8 @@ public:
     watch.clear();
     ReinitChange change = config.reinit.change;
     change.settings.seed = config.seed;
+    if (config.reinit.when == ReinitTime::Phase)
+      change.target = *config.reinitAt(moment.phase, moment.lengthChanges);
     auto reports = moment.trainer.reinitialise(change);
     if (!reports)
       return reports.takeError();
@@ -71,7 +73,7 @@ private:
   bool isDue(const Moment &moment) const {
     switch (config.reinit.when) {
     case ReinitTime::Phase:
-      return moment.phaseBegins && moment.phase > 0;
+      return moment.isBoundary(config) && config.reinitAt(moment.phase, moment.lengthChanges);
     case ReinitTime::Step:
       return moment.trainer.steps() == config.reinit.step;
     case ReinitTime::Plateau:
@@ -125,9 +127,9 @@ Expected<std::map<int64_t, double>> evaluateAt(const Moment &moment, const Evalu
 
 Events makeEvents(const TrainConfig &config, const Metadata &identity, Trainer &trainer) {
   Events events;
-  if (config.plasticity.redoInterval > 0)
+  if (config.usesRedo())
     events.push_back(makeRedoEvent(config, trainer));
-  if (config.plasticity.dash != Dash::Off)
+  if (config.usesDash(Dash::Published) || config.usesDash(Dash::RowDecay))
     events.push_back(makeDashEvent(config));
   if (config.evaluationInterval > 0)
     events.push_back(std::make_unique<EvaluationEvent>(config));

@@ -47,6 +47,13 @@ struct Moment {
   const BatchRules &rules;
   /// beforeStep: the next step is the first of its phase.
   bool phaseBegins = false;
+  /// And it has another length of sequences than what came before.
+  bool lengthChanges = false;
+
+  /// Whether something was trained before the phase that begins.
+  bool isBoundary(const TrainConfig &config) const {
+    return phaseBegins && (phase > 0 || !config.from.empty());
+  }
 };
 
 class Event {

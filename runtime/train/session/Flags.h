@@ -8,7 +8,7 @@
 #define PE_RUNTIME_TRAIN_SESSION_FLAGS_H
 
 #include "runtime/core/Error.h"
-#include "runtime/train/session/Config.h"
+#include "runtime/train/session/Options.h"
 
 #include <charconv>
 #include <cmath>
@@ -118,8 +118,8 @@ std::vector<Flag> flagsOfRun();
 /// Not a flag's own range but what its neighbours allow.
 Status checkReinit(const ReinitConfig &reinit);
 
-/// The parts of "a=1,b=uniform(0,2)" between commas that are in no parentheses.
-std::vector<std::string> splitList(const std::string &list);
+/// Reads the phases from a JSON file.
+Status setPhases(TrainConfig &config, const std::string &path);
 
 inline constexpr const char *kOnGpus =
     "pe train runs on the CPU in float32; GPUs and other types are for the PyTorch package, "

@@ -91,7 +91,10 @@ Status readArguments(const std::vector<std::string> &arguments, Values &values,
       return makeError("expected --name=value, found '", argument, "'");
     } else {
       std::string name = argument.substr(2, equals - 2), value = argument.substr(equals + 1);
-      if (!seen.insert(name).second)
+      // Each sweep adds a dimension.
+      if (auto before = values.find(name); name == "sweep" && before != values.end())
+        value = before->second + ";" + value;
+      else if (!seen.insert(name).second)
         return makeError("--", name, " is given twice");
       if (name == "config") {
         configFile = value;
@@ -122,17 +125,22 @@ Status checkUse(const Values &values, const TrainConfig &config) {
     if (name.starts_with("plateau-") && !plateau)
       return makeError("expected --reinit-iters and --reinit-at=plateau with --", name,
                        ", found neither or one of them");
-    if (name == "redo-tau" && config.plasticity.redoInterval == 0)
+    if (name == "from-optimizer" && config.from.empty())
+      return makeError("expected --from=DIR with --from-optimizer, found none");
+    if (name == "redo-tau" && !config.usesRedo())
       return makeError("expected --redo-interval with --redo-tau, found none");
-    if (name == "dash-scope" && config.plasticity.dash == Dash::Off)
+    if (name == "dash-scope" && !config.usesDash(Dash::Published) &&
+        !config.usesDash(Dash::RowDecay))
       return makeError("expected --dash=published or rowdecay with --dash-scope, found off");
   }
-  const PlasticityConfig &plasticity = config.plasticity;
-  if ((plasticity.dash == Dash::RowDecay) != (plasticity.dashInterval > 0))
+  if (config.usesDash(Dash::RowDecay) != (config.plasticity.dashInterval > 0))
     return makeError("expected --dash=rowdecay and --dash-interval together, found one of them");
-  if (plasticity.dash == Dash::Published && config.phases.size() < 2)
+  if (config.usesDash(Dash::Published) && config.phases.size() < 2 && config.from.empty())
     return makeError("--dash=published: expected --phases of two or more, between which it "
                      "happens, found one");
+  for (const PhaseConfig &phase : config.phases)
+    if (phase.reinit && *phase.reinit && !config.reinit.enabled)
+      return makeError("--phases: expected --reinit-iters with the field 'reinit', found none");
   return Status::success();
 }
 
@@ -163,7 +171,8 @@ Metadata trainDefaults() {
   return defaults;
 }
 
-Expected<TrainOptions> parseTrainOptions(const std::vector<std::string> &arguments) {
+Expected<TrainOptions> parseTrainOptions(const std::vector<std::string> &arguments,
+                                         const std::map<std::string, std::string> &replaced) {
   TrainOptions options;
   Values values;
   std::string configFile;
@@ -174,6 +183,8 @@ Expected<TrainOptions> parseTrainOptions(const std::vector<std::string> &argumen
   if (!configFile.empty())
     if (Status status = readConfigFile(configFile, values); !status)
       return status.takeError();
+  for (const auto &[name, value] : replaced)
+    values[name] = value;
   for (const Flag &flag : flags()) {
     auto given = values.find(flag.name);
     const std::string &value = given == values.end() ? flag.preset : given->second;

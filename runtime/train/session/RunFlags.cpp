@@ -58,7 +58,14 @@ std::vector<Flag> flagsOfRun() {
      "(one batch must be learned by heart within --steps)", setCheck, false},
     {"trace", "", "file for the time by part, in the trace event format",
      text([](C &c) -> auto & { return c.trace; }), false},
-    {"sweep", "", "one run per value of a flag; not built yet", only(""), false},
+    {"sweep", "", "KEY=A,B,C: a run for each value of a flag; several of these make a grid",
+     text([](C &c) -> auto & { return c.sweep; }), false},
+    {"seeds", "", "N,N,...: a run for each seed; the table has mean and standard deviation",
+     text([](C &c) -> auto & { return c.seeds; }), false},
+    {"jobs", "1", "runs of --sweep and --seeds at a time",
+     number<int>(1, [](C &c) -> auto & { return c.jobs; }), false},
+    {"out", "build/runs", "folder for the results of --sweep and --seeds, and each finished run",
+     text([](C &c) -> auto & { return c.out; }), false},
   };
 }
 // clang-format on
