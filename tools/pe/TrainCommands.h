@@ -8,7 +8,7 @@
 
 namespace pe::cli {
 
-/// Runs `pe NAME arguments...` if NAME is train or demo; none otherwise.
+/// Runs `pe NAME arguments...` if NAME is train, compare or demo; none otherwise.
 std::optional<int> runTrainCommand(const std::string &name,
                                    const std::vector<std::string> &arguments);
 

@@ -49,7 +49,7 @@ static std::optional<int> refuse(const CLI::App &app, const std::vector<std::str
   const std::string name = arguments.empty() ? "" : arguments.front();
   if (name == "--help" || name == "-h" || name == "--version")
     return std::nullopt;
-  std::vector<std::string> known = {"train", "demo"};
+  std::vector<std::string> known = {"train", "compare", "demo"};
   for (const CLI::App *command : app.get_subcommands(nullptr)) {
     known.push_back(command->get_name());
     if (command->get_name() != name)
@@ -77,7 +77,7 @@ int main(int argc, char **argv) {
       "and its gradients inside one fused attention kernel.");
   app.require_subcommand(1);
   app.set_version_flag("--version", "pe " + pe::version());
-  app.footer("Also: pe train, pe demo (each with --help). First steps: "
+  app.footer("Also: pe train, pe compare, pe demo (each with --help). First steps: "
              "pe run examples/encodings/alibi.mlir --random=1 --grad --check");
   std::vector<std::pair<CLI::App *, Action>> actions;
   for (auto [name, about, add] :

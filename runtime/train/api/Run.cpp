@@ -41,6 +41,10 @@ static Status checkFlags(const TrainOptions &options) {
     return makeError("expected flags of a run, found --check; `pe train --check` checks");
   if (!config.trace.empty())
     return makeError("expected flags of a run, found --trace; `pe train --trace` measures");
+  if (!config.sweep.empty() || !config.seeds.empty() || config.jobs > 1)
+    return makeError(
+        "expected flags of one run, found --sweep, --seeds or --jobs; `pe train` makes "
+        "many runs");
   return Status::success();
 }
 

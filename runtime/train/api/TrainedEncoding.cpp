@@ -254,6 +254,25 @@ bool TrainedFunction::has(FedData kind) const {
                      [&](const DataArgument &argument) { return argument.kind == kind; });
 }
 
+/// Writes the factor into every #pe.rope_scaling<...> of a file.
+static Status setRotationFactor(std::string &text, double factor) {
+  char number[40];
+  std::snprintf(number, sizeof number, "factor = %#.17g", factor);
+  constexpr std::string_view kScaling = "#pe.rope_scaling<", kFactor = "factor";
+  size_t found = 0;
+  for (size_t at = 0; (at = text.find(kScaling, at)) != std::string::npos; at += kScaling.size()) {
+    const size_t name = text.find(kFactor, at), end = text.find_first_of(",>", name);
+    if (name > text.find('>', at) || end == std::string::npos)
+      continue;
+    text.replace(name, end - name, number);
+    ++found;
+  }
+  if (found == 0)
+    return makeError(
+        "expected a rotation with #pe.rope_scaling<..., factor = F> to scale, found none");
+  return Status::success();
+}
+
 Expected<TrainedEncoding> compileEncoding(const std::string &file, const TrainConfig &config) {
   const bool masked = config.objective == Objective::Masked;
   const jit::Source plain{masked ? kPlainBidirectional : kPlainAttention, "none", "", {}};
@@ -267,6 +286,9 @@ Expected<TrainedEncoding> compileEncoding(const std::string &file, const TrainCo
       return text.takeError();
     source.name = file;
     source.text = *std::move(text);
+    if (config.rotationFactor)
+      if (Status status = setRotationFactor(source.text, *config.rotationFactor); !status)
+        return status.takeError().within("file '" + file + "'");
   }
   auto function = trainedFunction(source, config);
   if (!function)

@@ -44,10 +44,26 @@ void Batch::set(int64_t row, const Text &text, int64_t start) {
   for (int64_t i = 0; i < length; ++i) {
     for (; next != text.starts.end() && *next <= start + i; ++next)
       ++document;
-    inputs[row * length + i] = text.tokens[start + i];
-    targets[row * length + i] = text.tokens[start + i + 1];
+    inputs[row * length + i] = text[start + i];
+    targets[row * length + i] = text[start + i + 1];
     documents[row * length + i] = document;
   }
+}
+
+void Batch::set(int64_t row, const Task &task, Random &random, int64_t first) {
+  const Exercise exercise = task.generate(random, length, training);
+  for (int64_t i = 0; i < length; ++i) {
+    inputs[row * length + i] = exercise.tokens[i];
+    targets[row * length + i] = exercise.tokens[i + 1];
+    weights[row * length + i] = exercise.asked[i + 1] && i >= first ? 1.0f : 0.0f;
+  }
+}
+
+Status checkTaskLength(const Task &task, int64_t length, const char *flag) {
+  if (length >= task.shortest())
+    return Status::success();
+  return makeError("expected ", flag, " of at least ", task.shortest(), " for ", task.spelling(),
+                   ", found ", length);
 }
 
 void Batch::mask(int64_t row, int64_t first, const BatchRules &rules, Random &random) {
@@ -88,9 +104,15 @@ double Batch::totalWeight() const {
 
 Expected<BatchSampler> BatchSampler::create(const Text &text, int64_t sequences, int64_t length,
                                             uint64_t seed, const BatchRules &rules) {
-  if (static_cast<int64_t>(text.tokens.size()) < length + 1)
+  if (text.task) {
+    if (rules.objective != Objective::Causal)
+      return makeError("expected --objective=causal with ", text.task->spelling(),
+                       ", found masked");
+    if (Status status = checkTaskLength(*text.task, length, "--seq"); !status)
+      return status.takeError();
+  } else if (text.size() < length + 1)
     return makeError("expected at least ", length + 1,
-                     " characters to train on (--seq and one), found ", text.tokens.size(),
+                     " characters to train on (--seq and one), found ", text.size(),
                      "; give more text with --data or a smaller --seq");
   BatchSampler sampler;
   sampler.text = &text;
@@ -108,7 +130,11 @@ void BatchSampler::fill(int64_t step, Batch &batch) const {
   batch.seed = Random(seed, "seed." + name).next64();
   batch.training = true;
   for (int64_t row = 0; row < sequences; ++row) {
-    batch.set(row, *text, static_cast<int64_t>(random.below(text->tokens.size() - length)));
+    if (text->task) {
+      batch.set(row, *text->task, random, 0);
+      continue;
+    }
+    batch.set(row, *text, static_cast<int64_t>(random.below(text->size() - length)));
     if (rules.objective == Objective::Masked)
       batch.mask(row, 0, rules, choice);
     else if (rules.prefixes)
@@ -117,12 +143,12 @@ void BatchSampler::fill(int64_t step, Batch &batch) const {
 }
 
 Expected<std::vector<int64_t>> evaluationWindows(const Text &text, int64_t count, int64_t length) {
-  int64_t last = static_cast<int64_t>(text.tokens.size()) - length - 1;
+  int64_t last = text.size() - length - 1;
   if (last < 0)
     return makeError("expected at least ", length + 1,
                      " held-out characters (the longest of "
                      "--eval-lengths and one), found ",
-                     text.tokens.size(), "; give more text with --data or smaller --eval-lengths");
+                     text.size(), "; give more text with --data or smaller --eval-lengths");
   std::vector<int64_t> starts(count);
   for (int64_t i = 0; i < count; ++i)
     starts[i] = count == 1 ? 0 : last * i / (count - 1);

@@ -5,8 +5,9 @@
 // spaced over the held-out text, and the same for every context length.
 //
 // What is learned is a target and a weight per token. Causal: the next token, each with weight 1.
-// Masked: about 15 % of the tokens themselves; the model sees a mask token in place of 80 % of
-// these, another token in place of 10 %, and 10 % as they are (Devlin et al. 2019).
+// Of a task (Task.h) the next token, where it is asked. Masked: about 15 % of the tokens
+// themselves; the model sees a mask token in place of 80 % of these, another token in place of 10
+// %, and 10 % as they are (Devlin et al. 2019).
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,6 +53,9 @@ struct Batch {
   void resize(int64_t newSequences, int64_t newLength);
   /// Sequence `row` becomes text[start, start + length), and its targets the next tokens.
   void set(int64_t row, const Text &text, int64_t start);
+  /// Sequence `row` becomes an exercise of a task; of those that it asks, what is learned is in
+  /// [first, length).
+  void set(int64_t row, const Task &task, Random &random, int64_t first);
   /// Hides some of the tokens [first, length) of a sequence, which are what is learned then.
   void mask(int64_t row, int64_t first, const BatchRules &rules, Random &random);
   /// Gives a sequence a prefix of `count` tokens; nothing is learned of what it shows.
@@ -59,9 +63,12 @@ struct Batch {
   double totalWeight() const;
 };
 
+/// An error if sequences of this length, which `flag` gives, are too short to ask anything.
+Status checkTaskLength(const Task &task, int64_t length, const char *flag);
+
 class BatchSampler {
 public:
-  /// An error if the text is too short for one sequence.
+  /// An error if the text is too short for one sequence, or a sequence for the task.
   static Expected<BatchSampler> create(const Text &text, int64_t sequences, int64_t length,
                                        uint64_t seed, const BatchRules &rules = {});
 

@@ -114,6 +114,7 @@ Expected<Corpus> readCorpus(const CorpusSource &source, const Vocabulary &vocabu
   auto files = listFiles(source);
   if (!files)
     return files.takeError();
+  int64_t heldOutBytes = 0;
   Corpus corpus;
   corpus.directory = source.directory;
   Sha256 hash;
@@ -127,6 +128,7 @@ Expected<Corpus> readCorpus(const CorpusSource &source, const Vocabulary &vocabu
     corpus.bytes += static_cast<int64_t>(text->size());
     bool heldOut = ++corpus.files % kHoldOut == 0;
     corpus.heldOutFiles += heldOut;
+    heldOutBytes += heldOut ? static_cast<int64_t>(text->size()) : 0;
     (heldOut ? corpus.heldOut : corpus.training).add(*text, vocabulary);
   }
   if (corpus.files < kHoldOut)
@@ -134,7 +136,54 @@ Expected<Corpus> readCorpus(const CorpusSource &source, const Vocabulary &vocabu
                      "' (every tenth is held out), found ", corpus.files,
                      "; give another --data or split the text into more files");
   corpus.sha256 = hash.finish();
+  if (heldOutBytes > 0)
+    corpus.tokensPerByte = static_cast<double>(corpus.heldOut.size()) / heldOutBytes;
   return corpus;
+}
+
+static Expected<Corpus> readTokens(const std::string &data, const Vocabulary &vocabulary) {
+  auto file = TokenFile::open(data, vocabulary.size());
+  if (!file)
+    return file.takeError();
+  Corpus corpus;
+  corpus.directory = data;
+  const int64_t count = (*file)->size(), kept = count - count / kHoldOut;
+  corpus.training = {.starts = {0}, .file = *file, .fileBegin = 0, .fileEnd = kept};
+  corpus.heldOut = {.starts = {0}, .file = *file, .fileBegin = kept, .fileEnd = count};
+  corpus.sha256 = sha256((*file)->bytes());
+  corpus.bytes = static_cast<int64_t>((*file)->bytes().size());
+  corpus.files = 1;
+  if (vocabulary.unit() == Vocabulary::Unit::Byte)
+    corpus.tokensPerByte = 1;
+  return corpus;
+}
+
+static Expected<Corpus> generateTask(const std::string &data) {
+  auto task = Task::parse(data);
+  if (!task)
+    return task.takeError();
+  Corpus corpus;
+  corpus.directory = task->spelling();
+  corpus.sha256 = sha256(corpus.directory);
+  corpus.training.task = corpus.heldOut.task = std::make_shared<const Task>(*std::move(task));
+  return corpus;
+}
+
+Expected<Corpus> readData(const std::string &data, const Vocabulary &vocabulary) {
+  if (Task::isName(data))
+    return generateTask(data);
+  if (TokenFile::isName(data))
+    return readTokens(data, vocabulary);
+  if (vocabulary.unit() == Vocabulary::Unit::Token)
+    return makeError("expected a file of tokens (FILE.bin) with --vocab=", vocabulary.size(),
+                     ", found ", data.empty() ? "no --data" : "'" + data + "'",
+                     "; text has --vocab=char or byte");
+  Expected<CorpusSource> source = CorpusSource{data, {}};
+  if (data.empty())
+    source = defaultCorpus();
+  if (!source)
+    return source.takeError();
+  return readCorpus(*source, vocabulary);
 }
 
 } // namespace pe::train

@@ -7,6 +7,8 @@
 #include "runtime/train/data/Vocabulary.h"
 #include "runtime/core/Error.h"
 
+#include <charconv>
+
 namespace pe::train {
 namespace {
 
@@ -31,6 +33,10 @@ void encodeCharacters(std::string_view text, std::vector<int32_t> &tokens) {
 
 } // namespace
 
+std::string_view Vocabulary::unitName() const {
+  return kind == Unit::Char ? "character" : kind == Unit::Byte ? "byte" : "token";
+}
+
 void Vocabulary::encode(std::string_view text, std::vector<int32_t> &tokens) const {
   if (kind == Unit::Char)
     return encodeCharacters(text, tokens);
@@ -54,7 +60,13 @@ Expected<Vocabulary> parseVocabulary(std::string_view name) {
     return Vocabulary(Vocabulary::Unit::Char);
   if (name == "byte")
     return Vocabulary(Vocabulary::Unit::Byte);
-  return makeError("expected ", joinChoices({"char", "byte"}), ", found '", name, "'");
+  constexpr int64_t kMost = 1 << 24;
+  int64_t count = 0;
+  auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), count);
+  if (failure == std::errc() && end == name.data() + name.size() && count >= 1 && count <= kMost)
+    return Vocabulary::ofTokens(count);
+  return makeError("expected 'char', 'byte' or the number of tokens of a token file (at most ",
+                   kMost, "), found '", name, "'");
 }
 
 } // namespace pe::train

@@ -2,7 +2,8 @@
 //
 // Char: a token is one of 96 characters. Newline is 0, the printable ASCII characters 32..126 are
 // 1..95; a tab becomes a space, a carriage return is dropped, and any other character (once per
-// UTF-8 character) becomes '?'. Byte: a token is a byte, and nothing is lost.
+// UTF-8 character) becomes '?'. Byte: a token is a byte, and nothing is lost. Token: what another
+// program made of text (TokenFile.h), of which only the number is known.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,27 +21,34 @@ namespace pe::train {
 
 class Vocabulary {
 public:
-  enum class Unit : uint8_t { Char, Byte };
+  enum class Unit : uint8_t { Char, Byte, Token };
 
   Vocabulary() = default;
-  explicit Vocabulary(Unit unit) : kind(unit) {}
+  explicit Vocabulary(Unit unit) : kind(unit), count(unit == Unit::Char ? 96 : 256) {}
+  /// So many tokens of unknown meaning.
+  static Vocabulary ofTokens(int64_t count) {
+    Vocabulary vocabulary(Unit::Token);
+    vocabulary.count = count;
+    return vocabulary;
+  }
 
   Unit unit() const { return kind; }
-  /// "character" or "byte": what the bits of a loss are per.
-  std::string_view unitName() const { return kind == Unit::Char ? "character" : "byte"; }
+  /// What the bits of a loss are per: "character", "byte" or "token".
+  std::string_view unitName() const;
   /// Tokens are below this.
-  int64_t size() const { return kind == Unit::Char ? 96 : 256; }
+  int64_t size() const { return count; }
 
-  /// Appends the tokens of `text`.
+  /// Appends the tokens of `text`, in characters or bytes.
   void encode(std::string_view text, std::vector<int32_t> &tokens) const;
   /// The text of `tokens`.
   std::string decode(const std::vector<int32_t> &tokens) const;
 
 private:
   Unit kind = Unit::Char;
+  int64_t count = 96;
 };
 
-/// "char" or "byte".
+/// "char", "byte" or a number of tokens.
 Expected<Vocabulary> parseVocabulary(std::string_view name);
 
 } // namespace pe::train

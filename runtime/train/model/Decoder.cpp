@@ -102,6 +102,17 @@ Status Decoder::freeze(const std::string &pattern) {
   return Status::success();
 }
 
+Status Decoder::setAttention(const AttentionFactory &attention) {
+  for (Block &block : blocks) {
+    auto function = attention();
+    if (!function)
+      return function.takeError();
+    if (!block.attention.replace(std::move(*function)))
+      return makeError("expected an encoding with the parameters of the first one, found others");
+  }
+  return Status::success();
+}
+
 Status Decoder::checkCausal() {
   auto ahead = blocks.front().attention.looksAhead(weights.data());
   capacity = 0; // its buffers were used

@@ -85,6 +85,9 @@ public:
   /// Every parameter whose name holds a match of the POSIX extended regular expression keeps its
   /// values in training; one that matches none is an error.
   Status freeze(const std::string &pattern);
+  /// Replaces the attention of every layer by another that reads the same; an error leaves a model
+  /// that must not be used.
+  Status setAttention(const AttentionFactory &attention);
   /// An error if any layer's attention shows a token what comes after it.
   Status checkCausal();
   /// The encoding of positions that is added to the token embedding, if there is one.
@@ -102,6 +105,9 @@ public:
   void recordActivity(bool record) { recordsActivity = record; }
   /// The mean |activation| of each neuron in the last forward call that measured it.
   const std::vector<double> &activity(int64_t layer) const { return blocks[layer].mlp.activity(); }
+  /// Whether forward finds out which targets have the largest logit, and 1 for each of these.
+  void recordHits(bool record) { head->recordHits(record); }
+  const std::vector<uint8_t> &hits() const { return head->hits(); }
   /// Measures the parts of the calls, where there is a watch.
   void setWatch(Stopwatch *watch) { stopwatch = watch; }
   Stopwatch *watch() const { return stopwatch; }

@@ -47,6 +47,11 @@ void OutputHead::score(const Kernels &kernels, const float *parameters, const Ba
                        const Chunk &chunk, const Piece &piece) {
   float *scores = logitsOf(chunk, piece);
   linear.forward(parameters, normed.data<float>() + piece.row * dim, scores, piece.rows);
+  for (int64_t row = piece.row; recordsHits && row < piece.row + piece.rows; ++row) {
+    const float *logit = scores + (row - piece.row) * linear.pitch;
+    hit[row] = batch.weights[row] > 0 &&
+               std::max_element(logit, logit + vocabulary) - logit == batch.targets[row];
+  }
   kernels.crossEntropy(scores, batch.targets.data() + piece.row, batch.weights.data() + piece.row,
                        loss.data<float>() + piece.row, piece.rows, vocabulary, linear.pitch, scale);
 }
@@ -55,6 +60,8 @@ void OutputHead::forward(const Kernels &kernels, const float *parameters, const 
                          float newScale, const float *x, ParallelFor &parallel) {
   scale = newScale;
   reserve(batch);
+  if (recordsHits)
+    hit.assign(batch.sequences * batch.length, 0);
   for (const Chunk &chunk : ranges)
     parallelFor(parallel, static_cast<int64_t>(chunk.end - chunk.begin), [&](int64_t item) {
       const Piece &piece = pieces[chunk.begin + item];

@@ -36,6 +36,10 @@ public:
                 GradientUse use, float *gradients, ParallelFor &parallel);
 
   const float *losses() const { return loss.data<float>(); }
+  /// Whether forward finds out which targets have the largest logit.
+  void recordHits(bool record) { recordsHits = record; }
+  /// 1 for each such target of weight above 0, of the last forward call that recorded it.
+  const std::vector<uint8_t> &hits() const { return hit; }
   /// Of the last batch.
   int64_t chunks() const { return static_cast<int64_t>(ranges.size()); }
   int64_t logitFloats() const { return logits.isDefined() ? logits.numel() : 0; }
@@ -60,6 +64,8 @@ private:
   const ParameterLayout &layout;
   Linear linear;
   float scale = 0;
+  bool recordsHits = false;
+  std::vector<uint8_t> hit;
   std::vector<Piece> pieces;
   std::vector<Chunk> ranges;
   Tensor normed, inverse, logits, loss, dNormed;

@@ -33,6 +33,19 @@ SelfAttention::SelfAttention(int64_t layer, int64_t dim, HeadShape shape, bool s
       encoding(shareEncoding ? "shared.bias" : prefixOf(layer) + ".bias", function->parameters(),
                shareEncoding, layout) {}
 
+bool SelfAttention::replace(std::unique_ptr<AttentionFunction> other) {
+  auto isSame = [](const auto &a, const auto &b) { return a.name == b.name; };
+  const auto &before = function->parameters(), &after = other->parameters();
+  const auto inputs = function->projected(), newInputs = other->projected();
+  if (!std::equal(
+          before.begin(), before.end(), after.begin(), after.end(),
+          [&](const auto &a, const auto &b) { return isSame(a, b) && a.shape == b.shape; }) ||
+      !std::equal(inputs.begin(), inputs.end(), newInputs.begin(), newInputs.end(), isSame))
+    return false;
+  function = std::move(other);
+  return true;
+}
+
 void SelfAttention::reserve(int64_t tokens) {
   auto room = [&](int64_t width) { return Tensor::zeros(DType::F32, {tokens, width}); };
   int64_t queryDim = shape.heads * shape.headDim, keyDim = shape.keyHeads * shape.headDim;

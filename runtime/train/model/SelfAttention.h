@@ -30,6 +30,9 @@ public:
   SelfAttention(int64_t layer, int64_t dim, HeadShape shape, bool shareEncoding,
                 std::unique_ptr<AttentionFunction> function, ParameterLayout &layout);
 
+  /// Replaces the attention by another; false if that reads other parameters or inputs.
+  bool replace(std::unique_ptr<AttentionFunction> other);
+
   void reserve(int64_t tokens);
   /// Or uses the memory of a layer whose activations are not needed at the same time, but for what
   /// `reserveOwn` makes room for.

@@ -55,48 +55,67 @@ std::string thousands(int64_t value) {
   return digits;
 }
 
+/// What the table shows: bits, or of a task the share of right answers.
+const std::map<int64_t, double> &shown(const EncodingResult &result) {
+  return result.accuracy.empty() ? result.bitsPerChar : result.accuracy;
+}
+
 std::vector<int64_t> lengthsOf(const ReportContent &content) {
   std::set<int64_t> lengths;
   for (const EncodingResult &result : content.results)
-    for (auto [length, bits] : result.bitsPerChar)
+    for (auto [length, value] : shown(result))
       lengths.insert(length);
   return {lengths.begin(), lengths.end()};
 }
 
+/// "2.345", or with several seeds "2.345 ± 0.004".
+std::string cell(const ReportContent &content, const EncodingResult &result, int64_t length) {
+  const auto &values = shown(result);
+  const auto found = values.find(length);
+  if (found == values.end())
+    return "<td></td>";
+  const double change = found->second - values.begin()->second;
+  const bool isWorse = (content.isTask ? -change : change) > kVisiblyWorse;
+  std::string text = fixed(found->second, 3);
+  if (result.seeds > 1)
+    text +=
+        " ± " + fixed((content.isTask ? result.accuracyDeviation : result.deviation).at(length), 3);
+  return std::string("<td") + (isWorse ? " class=\"worse\">" : ">") + text + "</td>";
+}
+
 std::string table(const ReportContent &content) {
-  std::vector<int64_t> lengths = lengthsOf(content);
+  const std::vector<int64_t> lengths = lengthsOf(content);
   std::string out = "<table>\n<tr><th>encoding</th>";
   for (int64_t length : lengths)
     out += "<th>" + std::to_string(length) + "</th>";
   out += "<th>parameters of it</th><th>of the model</th><th>seconds</th></tr>\n";
   for (const EncodingResult &result : content.results) {
     out += "<tr><td>" + escapeXml(result.name) + "</td>";
-    double first = result.bitsPerChar.empty() ? 0 : result.bitsPerChar.begin()->second;
-    for (int64_t length : lengths) {
-      auto bits = result.bitsPerChar.find(length);
-      if (bits == result.bitsPerChar.end())
-        out += "<td></td>";
-      else
-        out += std::string("<td") +
-               (bits->second > first + kVisiblyWorse ? " class=\"worse\">" : ">") +
-               fixed(bits->second, 3) + "</td>";
-    }
+    for (int64_t length : lengths)
+      out += cell(content, result, length);
     out += "<td>" + thousands(result.encodingParams) + "</td><td>" + thousands(result.modelParams) +
            "</td><td>" + fixed(result.trainSeconds, 1) + "</td></tr>\n";
   }
   return out + "</table>\n";
 }
 
+std::string bitsOf(const ReportContent &content) {
+  return content.isTask ? "share of right answers" : "bits per " + content.unit;
+}
+
 LineChart lengthChart(const ReportContent &content) {
   LineChart chart;
-  chart.title = "Bits per character by context length";
-  chart.xLabel = "characters of context (trained at " + std::to_string(content.trainedLength) + ")";
-  chart.yLabel = "bits per character";
+  chart.title =
+      (content.isTask ? "Right answers" : "Bits per " + content.unit) + " by context length";
+  chart.xLabel = (content.isTask ? "tokens" : content.unit + "s") +
+                 std::string(" of context (trained at ") + std::to_string(content.trainedLength) +
+                 ")";
+  chart.yLabel = bitsOf(content);
   chart.x = chart::Scale::Kind::Log2;
   for (const EncodingResult &result : content.results) {
     Series series{.name = result.name, .marker = chart::Marker::Circle};
-    for (auto [length, bits] : result.bitsPerChar)
-      series.points.emplace_back(static_cast<double>(length), bits);
+    for (auto [length, value] : shown(result))
+      series.points.emplace_back(static_cast<double>(length), value);
     chart.series.push_back(std::move(series));
   }
   return chart;
@@ -106,9 +125,23 @@ LineChart trainingChart(const ReportContent &content) {
   LineChart chart;
   chart.title = "Training loss";
   chart.xLabel = "step";
-  chart.yLabel = "bits per character (smoothed)";
+  chart.yLabel =
+      content.isTask ? "bits per answer (smoothed)" : "bits per " + content.unit + " (smoothed)";
   for (const EncodingResult &result : content.results)
     chart.series.push_back({.name = result.name, .points = result.curve});
+  return chart;
+}
+
+/// Of runs that were evaluated more often than at the end.
+LineChart evaluationChart(const ReportContent &content) {
+  LineChart chart;
+  chart.title = content.isTask ? "Right answers between steps" : "Held-out loss between steps";
+  chart.xLabel = "step";
+  chart.yLabel = bitsOf(content) + " at the shortest length";
+  for (const EncodingResult &result : content.results)
+    if (result.evaluations.size() > 1)
+      chart.series.push_back(
+          {.name = result.name, .points = result.evaluations, .marker = chart::Marker::Circle});
   return chart;
 }
 
@@ -128,14 +161,23 @@ std::string toHtml(const ReportContent &content) {
                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                     "<title>pe: positional encodings, trained</title>\n<style>" +
                     std::string(kStyle) + "</style></head><body>\n";
-  out += "<h1>Positional encodings, compiled and trained</h1>\n<p>" + escapeXml(content.setup) +
-         "</p>\n";
+  out += "<h1>" + escapeXml(content.title) + "</h1>\n<p>" + escapeXml(content.setup) + "</p>\n";
   out += table(content);
-  out += "<p class=\"soft\">Bits per held-out character, lower is better; the same characters are "
-         "scored in every column, only the context before them grows. Red: more than " +
-         fixed(kVisiblyWorse, 2) + " above the first column.</p>\n";
-  out += section("Beyond the trained length", "",
-                 {toSvg(lengthChart(content)), toSvg(trainingChart(content))});
+  const std::string red = " Red: more than " + fixed(kVisiblyWorse, 2);
+  out +=
+      "<p class=\"soft\">" +
+      (content.isTask
+           ? "The share of answers that the model finds most probable, higher is better; exercises "
+             "grow with the column." +
+                 red + " below the first column."
+           : "Bits per held-out " + content.unit + ", lower is better; the same " + content.unit +
+                 "s are scored in every column, only the context before them grows." + red +
+                 " above the first column.") +
+      "</p>\n";
+  std::vector<std::string> charts = {toSvg(lengthChart(content)), toSvg(trainingChart(content))};
+  if (const LineChart evaluations = evaluationChart(content); !evaluations.series.empty())
+    charts.push_back(toSvg(evaluations));
+  out += section("Beyond the trained length", "", charts);
   std::vector<std::string> biases, maps;
   for (const LineChart &chart : content.biasCharts)
     biases.push_back(toSvg(chart));
@@ -170,6 +212,19 @@ std::string toJson(const ReportContent &content) {
                               {"model_params", result.modelParams},
                               {"train_seconds", result.trainSeconds},
                               {"bits_per_char", bits}};
+    Json &entry = encodings[result.name];
+    auto add = [&](const char *name, const std::map<int64_t, double> &values) {
+      for (auto [length, value] : values)
+        entry[name][std::to_string(length)] = value;
+    };
+    add("accuracy", result.accuracy);
+    if (result.seeds > 1) {
+      entry["seeds"] = result.seeds;
+      add("deviation", result.deviation);
+      add("accuracy_deviation", result.accuracyDeviation);
+    }
+    if (result.evaluations.size() > 1)
+      entry["evaluations"] = result.evaluations;
   }
   Json json = {{"corpus",
                 {{"sha256", content.corpusSha256},

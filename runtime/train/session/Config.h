@@ -13,6 +13,7 @@
 #include "runtime/train/trainer/Schedule.h"
 #include "runtime/train/trainer/Trainer.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,11 +46,23 @@ struct PlasticityConfig {
   int64_t dashInterval = 0;
 };
 
-/// A part of the run on one text; warm-up and decay of the learning rate restart with it.
+/// A part of the run on one text; warm-up and decay of the learning rate restart with it. What is
+/// not given is as in the flags.
 struct PhaseConfig {
-  /// A directory; empty: the machine's default text.
+  /// A directory, a file of tokens or a task (data/Corpus.h); empty: the machine's default text.
   std::string data;
   int64_t steps = 600;
+  std::optional<int64_t> sequence = {}, warmup = {}, redoInterval = {};
+  std::optional<double> learningRate = {}, muonRate = {};
+  std::optional<Decay> decay = {};
+  std::optional<Dash> dash = {};
+  /// Whether weights are changed at its start, and which.
+  std::optional<bool> reinit = {};
+  std::optional<ReinitTarget> reinitTarget = {};
+  /// TrainConfig::rotationFactor of this phase.
+  std::optional<double> factor = {};
+  /// All of these but data and steps, for comparison.
+  std::string more = {};
 };
 
 struct TrainConfig {
@@ -57,7 +70,13 @@ struct TrainConfig {
   std::string encoding = "none";
   /// Values of attributes of the encoding's file, by name, in place of its own.
   std::vector<std::pair<std::string, std::string>> attributes;
+  /// The factor of #pe.rope_scaling in the encoding's file, in place of its own.
+  std::optional<double> rotationFactor;
   std::vector<PhaseConfig> phases = {{}};
+  /// A checkpoint's folder or a model's file that the weights come from, and whether the optimizers
+  /// go on with what they remember there; empty: initial values.
+  std::string from;
+  bool keepsOptimizer = false;
   Objective objective = Objective::Causal;
   Vocabulary vocabulary;
   DecoderConfig model;
@@ -97,13 +116,29 @@ struct TrainConfig {
   /// Checkpoints that stay, the latest and those before it.
   int64_t keepCheckpoints = 1;
   bool resume = false;
+  /// Several runs (tools/pe/Grid.h): "KEY=A,B;KEY=C,D", "0,1,2", how many at a time, and the folder
+  /// for what they found.
+  std::string sweep, seeds, out;
+  int jobs = 1;
   /// Where there is no checkpoint, --resume=if-any starts afresh.
   bool resumeIfAny = false;
 
-  /// Tokens of the text and, if some are masked, the mask.
-  int64_t tokenCount() const {
-    return vocabulary.size() + (objective == Objective::Masked ? 1 : 0);
+  /// Tokens of the texts and tasks and, if some are masked, the mask.
+  int64_t tokenCount() const;
+  /// What holds in a phase.
+  int64_t sequenceOf(size_t phase) const { return phases[phase].sequence.value_or(sequence); }
+  int64_t redoIntervalOf(size_t phase) const {
+    return phases[phase].redoInterval.value_or(plasticity.redoInterval);
   }
+  Dash dashOf(size_t phase) const { return phases[phase].dash.value_or(plasticity.dash); }
+  /// Whether a rule holds in any phase.
+  bool usesRedo() const;
+  bool usesDash(Dash kind) const;
+  /// Of each optimizer, at a step of a phase.
+  std::vector<double> ratesAt(size_t phase, int64_t step) const;
+  /// What is changed at the start of a phase; `lengthChanges`: from what came before, and then it
+  /// is attention alone. Nothing where there is no reinit.
+  std::optional<ReinitTarget> reinitAt(size_t phase, bool lengthChanges) const;
   int64_t totalSteps() const {
     int64_t sum = 0;
     for (const PhaseConfig &phase : phases)

@@ -20,13 +20,8 @@ public:
     const int64_t steps = moment.trainer.steps();
     if (steps % config.evaluationInterval != 0 || steps == config.totalSteps())
       return Status::success();
-    auto bits = evaluate(moment.trainer.model(), moment.corpus.heldOut, moment.rules,
-                         config.evaluation, moment.trainer.parallel());
-    if (!bits)
-      return bits.takeError();
-    for (Observer *observer : moment.observers)
-      observer->onEvaluation(steps, *bits);
-    return statusOf(moment.observers);
+    auto bits = evaluateAt(moment, config.evaluation);
+    return bits ? Status::success() : Status(bits.takeError());
   }
 
 private:
@@ -44,7 +39,7 @@ public:
     if (config.reinit.when != ReinitTime::Plateau || steps % config.reinit.plateauInterval != 0)
       return Status::success();
     Evaluation evaluation = config.evaluation;
-    evaluation.lengths = {config.sequence};
+    evaluation.lengths = {config.sequenceOf(moment.phase)};
     auto bits = evaluate(moment.trainer.model(), moment.corpus.heldOut, moment.rules, evaluation,
                          moment.trainer.parallel());
     if (!bits)
@@ -62,6 +57,8 @@ public:
     watch.clear();
     ReinitChange change = config.reinit.change;
     change.settings.seed = config.seed;
+    if (config.reinit.when == ReinitTime::Phase)
+      change.target = *config.reinitAt(moment.phase, moment.lengthChanges);
     auto reports = moment.trainer.reinitialise(change);
     if (!reports)
       return reports.takeError();
@@ -76,7 +73,7 @@ private:
   bool isDue(const Moment &moment) const {
     switch (config.reinit.when) {
     case ReinitTime::Phase:
-      return moment.phaseBegins && moment.phase > 0;
+      return moment.isBoundary(config) && config.reinitAt(moment.phase, moment.lengthChanges);
     case ReinitTime::Step:
       return moment.trainer.steps() == config.reinit.step;
     case ReinitTime::Plateau:
@@ -112,11 +109,27 @@ private:
 
 } // namespace
 
+Expected<std::map<int64_t, double>> evaluateAt(const Moment &moment, const Evaluation &evaluation) {
+  std::map<int64_t, double> accuracy;
+  auto bits = evaluate(moment.trainer.model(), moment.corpus.heldOut, moment.rules, evaluation,
+                       moment.trainer.parallel(), &accuracy);
+  if (!bits)
+    return bits;
+  for (Observer *observer : moment.observers) {
+    if (!accuracy.empty())
+      observer->onAccuracy(accuracy);
+    observer->onEvaluation(moment.trainer.steps(), *bits);
+  }
+  if (Status status = statusOf(moment.observers); !status)
+    return status.takeError();
+  return bits;
+}
+
 Events makeEvents(const TrainConfig &config, const Metadata &identity, Trainer &trainer) {
   Events events;
-  if (config.plasticity.redoInterval > 0)
+  if (config.usesRedo())
     events.push_back(makeRedoEvent(config, trainer));
-  if (config.plasticity.dash != Dash::Off)
+  if (config.usesDash(Dash::Published) || config.usesDash(Dash::RowDecay))
     events.push_back(makeDashEvent(config));
   if (config.evaluationInterval > 0)
     events.push_back(std::make_unique<EvaluationEvent>(config));

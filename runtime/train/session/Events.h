@@ -30,6 +30,8 @@ public:
   /// After `step` steps: the dormant neurons of every layer, which are new now.
   virtual void onRecycle(int64_t step, const std::vector<DormantNeurons> &) {}
   virtual void onShrink(int64_t step, Dash, const std::vector<ShrunkMatrix> &) {}
+  /// Of a task, before onEvaluation: the share of right answers by length.
+  virtual void onAccuracy(const std::map<int64_t, double> &) {}
   virtual void onEvaluation(int64_t step, const std::map<int64_t, double> &bitsPerChar) {}
   /// The observer's error so far, if any; an error ends the run.
   virtual Status status() const { return Status::success(); }
@@ -45,6 +47,13 @@ struct Moment {
   const BatchRules &rules;
   /// beforeStep: the next step is the first of its phase.
   bool phaseBegins = false;
+  /// And it has another length of sequences than what came before.
+  bool lengthChanges = false;
+
+  /// Whether something was trained before the phase that begins.
+  bool isBoundary(const TrainConfig &config) const {
+    return phaseBegins && (phase > 0 || !config.from.empty());
+  }
 };
 
 class Event {
@@ -56,6 +65,9 @@ public:
   /// event belong to runs without it.
   virtual std::vector<StatePart> state() { return {}; }
 };
+
+/// Evaluates on the held-out text of that moment, and tells the observers.
+Expected<std::map<int64_t, double>> evaluateAt(const Moment &moment, const Evaluation &evaluation);
 
 using Events = std::vector<std::unique_ptr<Event>>;
 

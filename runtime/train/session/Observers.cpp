@@ -68,6 +68,14 @@ Json encodingOf(Trainer &trainer) {
   return object;
 }
 
+/// {"256": 2.1}, times `scale`.
+Json byLength(const std::map<int64_t, double> &values, double scale = 1) {
+  Json object = Json::object();
+  for (auto [length, value] : values)
+    object[std::to_string(length)] = value * scale;
+  return object;
+}
+
 /// One line. A folder's name need not be UTF-8, but JSON must be.
 std::string lineOf(const Json &object) {
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -138,11 +146,10 @@ void ProgressLine::onStep(const StepReport &report, Trainer &trainer) {
   shown = Clock::now();
   double perStep = secondsSince(start) / static_cast<double>(done - firstStep);
   double left = perStep * static_cast<double>(totalSteps - done) + secondsAfter;
-  std::fprintf(stream,
-               "%s%s step %lld/%lld  %.3f bits per character  norm %.2f  %.0f ms a step  %s left",
+  std::fprintf(stream, "%s%s step %lld/%lld  %.3f bits per %s  norm %.2f  %.0f ms a step  %s left",
                onTerminal ? "\r\033[K" : "", label.c_str(), static_cast<long long>(done),
                static_cast<long long>(totalSteps), weight > 0 ? smoothed / weight : 0.0,
-               report.gradientNorm, 1000 * perStep, formatDuration(left).c_str());
+               unit.c_str(), report.gradientNorm, 1000 * perStep, formatDuration(left).c_str());
   if (tokens > 0)
     std::fprintf(stream, "  %.0f tokens/s", tokens / perStep);
   if (tokens > 0 && peak > 0)
@@ -285,10 +292,12 @@ void LogWriter::onShrink(int64_t step, Dash kind, const std::vector<ShrunkMatrix
 }
 
 void LogWriter::onEvaluation(int64_t step, const std::map<int64_t, double> &bitsPerChar) {
-  Json bits = Json::object();
-  for (auto [length, value] : bitsPerChar)
-    bits[std::to_string(length)] = value;
-  Json line = {{"event", "evaluation"}, {"step", step}, {"bits_per_char", bits}};
+  Json line = {{"event", "evaluation"}, {"step", step}, {"bits_per_char", byLength(bitsPerChar)}};
+  if (!accuracy.empty())
+    line["accuracy"] = byLength(accuracy);
+  accuracy.clear();
+  if (const double perByte = measured ? measured->corpus().tokensPerByte : 0; perByte > 0)
+    line["bits_per_byte"] = byLength(bitsPerChar, perByte);
   if (measured) {
     Trainer &trainer = measured->trainer();
     for (const MatrixMeasures &matrix : measureMatrices(trainer))

@@ -33,6 +33,8 @@ public:
   void setThroughput(double tokensPerStep, double flopsPerToken, double peakFlops) {
     tokens = tokensPerStep, flops = flopsPerToken, peak = peakFlops;
   }
+  /// What the bits shown are per, by default "character".
+  void setUnit(std::string name) { unit = std::move(name); }
   /// Adds the time of what follows this run to the time left shown.
   void setSecondsAfter(double seconds) { secondsAfter = seconds; }
   /// Removes the line from the terminal.
@@ -42,7 +44,7 @@ private:
   using Clock = std::chrono::steady_clock;
 
   std::FILE *stream;
-  std::string label;
+  std::string label, unit = "character";
   int64_t totalSteps, firstStep;
   double secondsAfter = 0;
   double tokens = 0, flops = 0, peak = 0;
@@ -72,6 +74,7 @@ public:
   void onReinit(int64_t step, const std::vector<reinit::MatrixReport> &reports) override;
   void onRecycle(int64_t step, const std::vector<DormantNeurons> &layers) override;
   void onShrink(int64_t step, Dash kind, const std::vector<ShrunkMatrix> &matrices) override;
+  void onAccuracy(const std::map<int64_t, double> &byLength) override { accuracy = byLength; }
   void onEvaluation(int64_t step, const std::map<int64_t, double> &bitsPerChar) override;
   /// An error if a line could not be written.
   Status status() const override { return failure; }
@@ -83,6 +86,8 @@ private:
   std::FILE *file;
   std::string path;
   Status failure;
+  /// Of the evaluation that is written next.
+  std::map<int64_t, double> accuracy;
   /// Of the run, whose weights every evaluation measures.
   Session *measured = nullptr;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();

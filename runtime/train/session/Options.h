@@ -24,7 +24,12 @@ struct TrainOptions {
 };
 
 /// Reads "--name=value" arguments; what is unknown or meaningless is an error.
-Expected<TrainOptions> parseTrainOptions(const std::vector<std::string> &arguments);
+/// `replaced` are flags by name whose values replace those of the arguments.
+Expected<TrainOptions> parseTrainOptions(const std::vector<std::string> &arguments,
+                                         const std::map<std::string, std::string> &replaced = {});
+
+/// The parts of "a=1,b=uniform(0,2)" between commas that are in no parentheses.
+std::vector<std::string> splitList(const std::string &list);
 
 /// The default of every flag that determines the result.
 Metadata trainDefaults();

@@ -14,7 +14,8 @@ public:
   Status afterStep(const Moment &moment) override {
     activity.add(moment.trainer.model());
     const int64_t steps = moment.trainer.steps();
-    if (steps % config.plasticity.redoInterval != 0 || steps == config.totalSteps())
+    const int64_t interval = config.redoIntervalOf(moment.phase);
+    if (interval == 0 || steps % interval != 0 || steps == config.totalSteps())
       return Status::success();
     const std::vector<DormantNeurons> layers =
         recycleDormant(moment.trainer, activity, config.plasticity.redoTau, config.seed);
@@ -36,10 +37,10 @@ public:
   explicit DashEvent(const TrainConfig &config) : config(config) {}
 
   Status beforeStep(const Moment &moment) override {
-    if (config.plasticity.dash != Dash::Published || !moment.phaseBegins || moment.phase == 0)
+    if (config.dashOf(moment.phase) != Dash::Published || !moment.isBoundary(config))
       return Status::success();
-    auto sampler = BatchSampler::create(moment.corpus.training, config.batch, config.sequence,
-                                        config.seed, moment.rules);
+    auto sampler = BatchSampler::create(moment.corpus.training, config.batch,
+                                        config.sequenceOf(moment.phase), config.seed, moment.rules);
     if (!sampler)
       return sampler.takeError();
     DirectionShrink shrink(moment.trainer, config.plasticity.dashScope);
@@ -58,7 +59,7 @@ public:
   }
 
   Status afterStep(const Moment &moment) override {
-    if (config.plasticity.dash != Dash::RowDecay ||
+    if (config.dashOf(moment.phase) != Dash::RowDecay ||
         moment.trainer.steps() % config.plasticity.dashInterval != 0)
       return Status::success();
     return tell(moment, decayRows(moment.trainer, config.plasticity.dashScope));
@@ -67,7 +68,7 @@ public:
 private:
   Status tell(const Moment &moment, const std::vector<ShrunkMatrix> &matrices) const {
     for (Observer *observer : moment.observers)
-      observer->onShrink(moment.trainer.steps(), config.plasticity.dash, matrices);
+      observer->onShrink(moment.trainer.steps(), config.dashOf(moment.phase), matrices);
     return statusOf(moment.observers);
   }
 

@@ -19,12 +19,7 @@ readCorpora(const std::vector<PhaseConfig> &phases, const Vocabulary &vocabulary
   for (const PhaseConfig &phase : phases) {
     std::shared_ptr<const Corpus> &corpus = known[phase.data];
     if (!corpus) {
-      Expected<CorpusSource> source = CorpusSource{phase.data, {}};
-      if (phase.data.empty())
-        source = defaultCorpus();
-      if (!source)
-        return source.takeError();
-      auto read = readCorpus(*source, vocabulary);
+      auto read = readData(phase.data, vocabulary);
       if (!read)
         return read.takeError();
       corpus = std::make_shared<const Corpus>(std::move(*read));
@@ -58,14 +53,28 @@ Session::create(const TrainConfig &config, Environment environment,
   session->state->setMaxSkips(config.maxSkips);
   session->events = makeEvents(session->settings, session->identity, *session->state);
   session->resumed = config.resume && !(config.resumeIfAny && !hasCheckpoint(config.checkpoint));
-  if (session->resumed)
-    if (Status status = session->resume(); !status)
-      return status.takeError();
+  Status ready = session->resumed ? session->resume() : session->loadStart();
+  if (!ready)
+    return ready.takeError();
   // Outputs that cannot be written are reported before the first step, not after the last.
   if (!config.checkpoint.empty())
     if (Status made = makeCheckpointFolder(config.checkpoint); !made)
       return made.takeError();
   return session;
+}
+
+/// The weights of --from.
+Status Session::loadStart() {
+  if (settings.from.empty())
+    return Status::success();
+  auto start = loadWarmStart(settings.from, settings.keepsOptimizer, *state);
+  if (!start)
+    return start.takeError().within("--from");
+  const auto length = start->find("pe.train.seq");
+  // Events compare with the length that the weights were trained at, where that is known.
+  changesLength =
+      length != start->end() && length->second != std::to_string(settings.sequenceOf(0));
+  return Status::success();
 }
 
 Status Session::resume() {
@@ -90,16 +99,14 @@ BatchRules Session::rules() const {
 }
 
 std::vector<double> Session::rates(int64_t step, int64_t steps) const {
-  std::vector<double> result;
-  for (double peak : {settings.learningRate, settings.optimizer.muon.learningRate})
-    if (result.size() < state->optimizers().all().size())
-      result.push_back(
-          Schedule{settings.decay, peak, settings.warmup, steps, settings.finalRate}.at(step));
-  return result;
+  TrainConfig one = settings;
+  one.phases.resize(1);
+  one.phases[0].steps = steps;
+  return one.ratesAt(0, step);
 }
 
 Expected<BatchSampler> Session::samplerOf(size_t phase) const {
-  return BatchSampler::create(texts[phase]->training, settings.batch, settings.sequence,
+  return BatchSampler::create(texts[phase]->training, settings.batch, settings.sequenceOf(phase),
                               settings.seed, rules());
 }
 
@@ -112,11 +119,25 @@ Expected<Batch> Session::firstBatch() const {
   return batch;
 }
 
+/// A phase may have an attention of its own, with the same parameters.
+Status Session::setAttention(size_t phase) {
+  const auto &own = environment.attentionOfPhases;
+  if (phase >= own.size() || !own[phase])
+    return Status::success();
+  Status status = state->model().setAttention(own[phase]);
+  return status ? std::move(status)
+                : Status(status.takeError().within("--phases: phase " + std::to_string(phase + 1)));
+}
+
 /// Trains the steps of one phase, whose first is step `begin` of the run, that are not done yet and
 /// lie before step `until` of the run.
 Status Session::runPhase(size_t phase, int64_t begin, int64_t until,
                          const std::vector<Observer *> &observers) {
   const int64_t steps = settings.phases[phase].steps;
+  if (state->steps() >= begin + steps && phase + 1 < settings.phases.size())
+    return Status::success();
+  if (Status status = setAttention(phase); !status)
+    return status;
   const BatchRules batchRules = rules();
   auto sampler = samplerOf(phase);
   if (!sampler)
@@ -125,6 +146,8 @@ Status Session::runPhase(size_t phase, int64_t begin, int64_t until,
   Moment moment{*state, observers, phase, *texts[phase], batchRules};
   for (int64_t step = state->steps(); step < std::min(begin + steps, until); ++step) {
     moment.phaseBegins = step == begin;
+    moment.lengthChanges =
+        phase == 0 ? changesLength : settings.sequenceOf(phase) != settings.sequenceOf(phase - 1);
     startPart(state->watch(), "events");
     for (const std::unique_ptr<Event> &event : events)
       if (Status status = event->beforeStep(moment); !status)
@@ -132,7 +155,7 @@ Status Session::runPhase(size_t phase, int64_t begin, int64_t until,
     startPart(state->watch(), "text");
     for (int64_t part = 0; part < settings.accumulate; ++part)
       sampler->fill(step * settings.accumulate + part, batches[part]);
-    auto report = state->step(batches, rates(step - begin, steps));
+    auto report = state->step(batches, settings.ratesAt(phase, step - begin));
     if (!report)
       return report.takeError();
     startPart(state->watch(), "events");
@@ -159,15 +182,8 @@ Status Session::trainUntil(int64_t until, const std::vector<Observer *> &observe
 }
 
 Expected<std::map<int64_t, double>> Session::evaluateNow(const std::vector<Observer *> &observers) {
-  auto bits = evaluate(state->model(), corpus().heldOut, rules(), settings.evaluation,
-                       environment.parallel);
-  if (!bits)
-    return bits;
-  for (Observer *observer : observers)
-    observer->onEvaluation(state->steps(), *bits);
-  if (Status status = statusOf(observers); !status)
-    return status.takeError();
-  return bits;
+  const Moment now{*state, observers, settings.phases.size() - 1, corpus(), rules()};
+  return evaluateAt(now, settings.evaluation);
 }
 
 Expected<std::map<int64_t, double>> Session::run(const std::vector<Observer *> &observers) {

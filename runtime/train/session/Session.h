@@ -20,6 +20,8 @@ struct Environment {
   ParallelFor &parallel;
   /// Encodings that are added to the token embedding; empty: none.
   EmbeddingFactory embedding = {};
+  /// Of each phase; an empty one, or none: `attention`.
+  std::vector<AttentionFactory> attentionOfPhases = {};
 };
 
 /// The texts of a run's phases; a text used twice is read once.
@@ -58,7 +60,9 @@ private:
       : settings(config), environment(std::move(environment)) {}
   Status runPhase(size_t phase, int64_t begin, int64_t until,
                   const std::vector<Observer *> &observers);
+  Status setAttention(size_t phase);
   Status resume();
+  Status loadStart();
   Expected<BatchSampler> samplerOf(size_t phase) const;
   BatchRules rules() const;
 
@@ -69,6 +73,8 @@ private:
   std::unique_ptr<Trainer> state;
   Events events;
   bool resumed = false;
+  /// Whether the first phase has another length than what --from was trained at.
+  bool changesLength = false;
 };
 
 } // namespace pe::train

@@ -259,6 +259,14 @@ std::vector<StatePart> weightsOf(Trainer &trainer) {
   return parts;
 }
 
+/// Steps of the warm start that an optimizer's counts go on from.
+int64_t stepsBefore(const Safetensors &optimizer) {
+  const Tensor *before = optimizer.find(kStepsBefore);
+  if (!before || before->dtype() != DType::I64 || before->numel() != 1)
+    return 0;
+  return std::clamp<int64_t>(*before->data<int64_t>(), 0, int64_t(1) << 53);
+}
+
 Expected<Restored> readState(const std::string &folder, int64_t step, Trainer &trainer,
                              const Metadata &metadata, const Metadata &defaults,
                              const std::vector<StatePart> &more) {
@@ -279,7 +287,8 @@ Expected<Restored> readState(const std::string &folder, int64_t step, Trainer &t
   Restored restored;
   if (Status status = readParts(*model, modelPath, weightsOf(trainer), step, restored); !status)
     return status.takeError();
-  if (Status status = readParts(*optimizer, optimizerPath, partsOf(trainer, more), step, restored);
+  if (Status status = readParts(*optimizer, optimizerPath, partsOf(trainer, more),
+                                step + stepsBefore(*optimizer), restored);
       !status)
     return status.takeError();
   if (int64_t steps = *optimizer->find("steps")->data<int64_t>(); steps != step)
@@ -390,6 +399,76 @@ void removeLeftovers(const std::string &directory, int64_t keep) {
 bool hasCheckpoint(const std::string &directory) {
   std::error_code failure;
   return fs::is_regular_file(latestFile(directory), failure);
+}
+
+/// The files of a warm start; only a checkpoint's folder has the optimizer's.
+struct WarmStart {
+  std::string modelPath, optimizerPath;
+  Safetensors model, optimizer;
+};
+
+static Expected<WarmStart> readWarmStart(const std::string &from, bool keepsOptimizer) {
+  std::error_code failure;
+  WarmStart start{from, "", {}, {}};
+  const bool isFolder = fs::is_directory(from, failure);
+  if (isFolder) {
+    if (!hasCheckpoint(from))
+      return makeError("expected a checkpoint of pe train in '", from, "', found none");
+    auto name = latestName(from);
+    if (!name)
+      return name.takeError();
+    start.modelPath = from + "/" + *name + "/" + kModelFile;
+    start.optimizerPath = from + "/" + *name + "/" + kOptimizerFile;
+  } else if (keepsOptimizer) {
+    return makeError("expected a checkpoint's folder with --from-optimizer=keep, found the file '",
+                     from, "'");
+  }
+  // A file may come from other programs, or from pe reinit, which keeps the metadata.
+  auto model = isFolder ? readUndamaged(start.modelPath) : readSafetensors(from);
+  if (!model)
+    return model.takeError();
+  start.model = *std::move(model);
+  if (!keepsOptimizer)
+    return start;
+  auto optimizer = readUndamaged(start.optimizerPath);
+  if (!optimizer)
+    return optimizer.takeError();
+  start.optimizer = *std::move(optimizer);
+  return start;
+}
+
+Expected<std::string> digestOfWarmStart(const std::string &from, bool keepsOptimizer) {
+  auto start = readWarmStart(from, keepsOptimizer);
+  if (!start)
+    return start.takeError();
+  return digestOf(start->model) + (keepsOptimizer ? digestOf(start->optimizer) : "");
+}
+
+Expected<Metadata> loadWarmStart(const std::string &from, bool keepsOptimizer, Trainer &trainer) {
+  auto start = readWarmStart(from, keepsOptimizer);
+  if (!start)
+    return start.takeError();
+  Restored restored;
+  if (Status status = readParts(start->model, start->modelPath, weightsOf(trainer), 0, restored);
+      !status)
+    return status.takeError();
+  for (const NamedTensor &entry : start->model.tensors)
+    if (trainer.model().layout().find(entry.name) < 0)
+      return makeError("file '", start->modelPath, "': expected the model's tensors alone, found '",
+                       entry.name, "' besides");
+  if (keepsOptimizer) {
+    const Tensor *steps = start->optimizer.find("steps");
+    const int64_t before = stepsBefore(start->optimizer) +
+                           (steps && steps->dtype() == DType::I64 ? *steps->data<int64_t>() : 0);
+    if (Status status = readParts(start->optimizer, start->optimizerPath,
+                                  trainer.optimizers().state(), before, restored);
+        !status)
+      return status.takeError();
+    trainer.setStepsBefore(before);
+  }
+  for (auto &[part, tensor] : restored)
+    part.view.copyFrom(tensor);
+  return start->model.metadata;
 }
 
 Status loadCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata,

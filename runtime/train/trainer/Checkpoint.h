@@ -51,6 +51,14 @@ bool hasCheckpoint(const std::string &directory);
 Status loadCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata,
                       const Metadata &defaults = {}, const std::vector<StatePart> &more = {});
 
+/// Loads the weights of a checkpoint's folder or of a safetensors file, and with `keepsOptimizer`
+/// what the optimizers remember there; steps begin at 0. Tensors must be those of the model. The
+/// metadata of the file.
+Expected<Metadata> loadWarmStart(const std::string &from, bool keepsOptimizer, Trainer &trainer);
+
+/// The SHA-256 of what loadWarmStart would load.
+Expected<std::string> digestOfWarmStart(const std::string &from, bool keepsOptimizer);
+
 /// Removes what a killed process left beside the latest checkpoint and the `keep` - 1 before it:
 /// other ones and partly written files. Files that saveCheckpoint does not write stay.
 void removeLeftovers(const std::string &directory, int64_t keep = 1);

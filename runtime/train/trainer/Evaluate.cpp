@@ -15,6 +15,11 @@ namespace {
 /// Tokens of one forward call.
 constexpr int64_t kTokensAtOnce = 8192;
 
+/// The mean loss in nats, and the share of right answers.
+struct LengthScore {
+  double loss, accuracy;
+};
+
 /// What is scored, and with which context.
 struct Windows {
   const Text &text;
@@ -37,6 +42,49 @@ void setRow(Batch &batch, int64_t row, const Windows &windows, int64_t start) {
   if (windows.rules.prefixes)
     batch.setPrefix(row, std::min(batch.length / 2, unscored));
   std::fill_n(batch.weights.begin() + row * batch.length, unscored, 0.0f);
+}
+
+/// What is asked in the second half of exercises of this length, the same in every evaluation.
+Expected<LengthScore> scoreTask(Decoder &model, const Task &task, int64_t exercises, int64_t length,
+                                ParallelFor &parallel) {
+  if (Status status = checkTaskLength(task, length, "--eval-lengths"); !status)
+    return status.takeError();
+  const int64_t atOnce = std::max<int64_t>(1, kTokensAtOnce / length);
+  double sum = 0, weight = 0, right = 0;
+  Batch batch;
+  for (int64_t begin = 0; begin < exercises; begin += atOnce) {
+    batch.resize(std::min(atOnce, exercises - begin), length);
+    for (int64_t row = 0; row < batch.sequences; ++row) {
+      Random random(/*seed=*/0, "exercise." + std::to_string(begin + row));
+      batch.set(row, task, random, length / 2);
+    }
+    if (Status status = model.forward(batch, 0.0f, parallel); !status)
+      return status.takeError();
+    weight += batch.totalWeight();
+    for (float loss : model.losses())
+      sum += loss;
+    for (uint8_t hit : model.hits())
+      right += hit;
+  }
+  return LengthScore{sum / weight, right / weight};
+}
+
+Expected<std::map<int64_t, double>> evaluateTask(Decoder &model, const Task &task,
+                                                 const Evaluation &evaluation,
+                                                 ParallelFor &parallel,
+                                                 std::map<int64_t, double> *accuracy) {
+  std::map<int64_t, double> result;
+  model.recordHits(true);
+  for (int64_t length : evaluation.lengths) {
+    auto score = scoreTask(model, task, evaluation.windows, length, parallel);
+    if (!score)
+      return score.takeError();
+    result[length] = score->loss / std::numbers::ln2;
+    if (accuracy)
+      (*accuracy)[length] = score->accuracy;
+  }
+  model.recordHits(false);
+  return result;
 }
 
 /// The mean loss of what is scored, in nats.
@@ -64,7 +112,8 @@ Expected<double> lossWithContext(Decoder &model, const Windows &windows, int64_t
 
 Expected<std::map<int64_t, double>> evaluate(Decoder &model, const Text &heldOut,
                                              const BatchRules &rules, const Evaluation &evaluation,
-                                             ParallelFor &parallel) {
+                                             ParallelFor &parallel,
+                                             std::map<int64_t, double> *accuracy) {
   std::map<int64_t, double> result;
   if (evaluation.lengths.empty())
     return result;
@@ -72,6 +121,10 @@ Expected<std::map<int64_t, double>> evaluate(Decoder &model, const Text &heldOut
       std::minmax_element(evaluation.lengths.begin(), evaluation.lengths.end());
   if (*shortest < 1)
     return makeError("expected --eval-lengths of at least 1, found ", *shortest);
+  if (accuracy)
+    accuracy->clear();
+  if (heldOut.task)
+    return evaluateTask(model, *heldOut.task, evaluation, parallel, accuracy);
   auto starts = evaluationWindows(heldOut, evaluation.windows, *longest);
   if (!starts)
     return starts.takeError();

@@ -4,7 +4,8 @@
 // each window, given the last `length` characters. So a difference between two lengths is the
 // effect of the context (and of extrapolation beyond the trained length), not of the text. With the
 // masked objective, what is scored is what is masked of these characters, the same for every
-// length.
+// length. A task has exercises of each length, and what is scored is what they ask in their second
+// half.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,10 +25,12 @@ struct Evaluation {
   int64_t scored = 128;
 };
 
-/// Context length -> bits per character (or byte) over what is scored of `heldOut`.
+/// Context length -> bits per character (or byte, token) over what is scored of `heldOut`. Of a
+/// task `accuracy` becomes the share of answers whose logit is the largest.
 Expected<std::map<int64_t, double>> evaluate(Decoder &model, const Text &heldOut,
                                              const BatchRules &rules, const Evaluation &evaluation,
-                                             ParallelFor &parallel);
+                                             ParallelFor &parallel,
+                                             std::map<int64_t, double> *accuracy = nullptr);
 
 } // namespace pe::train
 

@@ -27,6 +27,9 @@ struct StatePart {
   bool required = true;
 };
 
+/// The part that bounds counts from above, together with the steps of the checkpoint.
+inline constexpr const char *kStepsBefore = "steps.before";
+
 /// A view of `value` alone, or of `values`.
 inline Tensor viewOf(int64_t &value) { return Tensor::borrow(&value, DType::I64, {}); }
 inline Tensor viewOf(std::vector<int64_t> &values) {

@@ -133,6 +133,7 @@ Expected<std::vector<reinit::MatrixReport>> Trainer::reinitialise(const ReinitCh
 std::vector<StatePart> Trainer::state() {
   std::vector<StatePart> parts = updaters.state();
   parts.push_back({"steps", viewOf(done)});
+  parts.push_back({kStepsBefore, viewOf(before), 0, /*required=*/false});
   parts.push_back({"skipped", viewOf(skips)});
   parts.push_back({"skipped.in_a_row", viewOf(skipsInARow), 0, /*required=*/false});
   return parts;

@@ -47,6 +47,8 @@ public:
   Status computeGradients(std::span<const Batch> batches);
   int64_t steps() const { return done; }
   int64_t skipped() const { return skips; }
+  /// Steps of a run before, whose optimizers' state this one goes on with.
+  void setStepsBefore(int64_t steps) { before = steps; }
   /// So many steps in a row without a finite loss and gradient end the run: nothing changes any
   /// more.
   void setMaxSkips(int64_t count) { maxSkips = count; }
@@ -70,7 +72,7 @@ private:
   std::unique_ptr<Decoder> decoder;
   Optimizers updaters;
   ParallelFor &pool;
-  int64_t done = 0, skips = 0, skipsInARow = 0, maxSkips = 20;
+  int64_t done = 0, before = 0, skips = 0, skipsInARow = 0, maxSkips = 20;
 };
 
 } // namespace pe::train

@@ -60,7 +60,8 @@ TEST(Vocabulary, BytesLoseNothing) {
   EXPECT_EQ(tokens, (std::vector<int32_t>{'a', '\t', 0xC3, 0xA9, '\r', '\n', 0xFF, 0, 'z'}));
   EXPECT_EQ(vocabulary->decode(tokens), text);
   EXPECT_EQ(parseVocabulary("word").error().getMessage(),
-            "expected 'char' or 'byte', found 'word'");
+            "expected 'char', 'byte' or the number of tokens of a token file (at most 16777216), "
+            "found 'word'");
 }
 
 TEST(Corpus, HoldsOutEveryTenthFileInOrderOfPaths) {
@@ -236,6 +237,193 @@ TEST(Batches, SpreadWindowsOverTheText) {
   auto tooShort = evaluationWindows(text, 5, 1000);
   ASSERT_FALSE(tooShort);
   EXPECT_NE(tooShort.error().getMessage().find("expected at least 1001 held-out characters"),
+            std::string::npos);
+}
+
+/// What is asked can be answered from the tokens before it, by these rules.
+TEST(Task, FlipFlopAsksForTheLastBitWritten) {
+  auto task = Task::parse("task:flip-flop?p=0.5");
+  ASSERT_TRUE(task);
+  Random random(1, "test");
+  int64_t asked = 0, ignored = 0, pairs = 0;
+  for (int64_t length : {3, 4, 63, 64}) {
+    const Exercise exercise = task->generate(random, length, true);
+    ASSERT_EQ(exercise.tokens.size(), size_t(length + 1));
+    int32_t memory = -1;
+    for (int64_t i = 0; i + 1 < length + 1; i += 2) {
+      const int32_t instruction = exercise.tokens[i], bit = exercise.tokens[i + 1];
+      EXPECT_FALSE(exercise.asked[i]);
+      EXPECT_EQ(exercise.asked[i + 1], instruction == 2);
+      if (instruction == 0)
+        memory = bit;
+      if (instruction == 2) {
+        EXPECT_EQ(bit, memory);
+      }
+      asked += instruction == 2;
+      ignored += instruction == 1;
+      ++pairs;
+      EXPECT_TRUE(bit == 3 || bit == 4);
+    }
+  }
+  EXPECT_GT(asked, pairs / 8);
+  EXPECT_GT(ignored, pairs / 4);
+}
+
+TEST(Task, CopyAsksForTheSymbolsAgain) {
+  auto task = Task::parse("task:copy?symbols=5");
+  ASSERT_TRUE(task);
+  EXPECT_EQ(task->vocabulary(), 6);
+  Random random(1, "test");
+  const Exercise exercise = task->generate(random, 9, true); // 4 symbols, and a token is left over
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_LT(exercise.tokens[i], 5);
+    EXPECT_EQ(exercise.tokens[5 + i], exercise.tokens[i]);
+    EXPECT_TRUE(exercise.asked[5 + i] && !exercise.asked[i]);
+  }
+  EXPECT_EQ(exercise.tokens[4], 5);
+  EXPECT_FALSE(exercise.asked[4] || exercise.asked[9]);
+}
+
+TEST(Task, AdditionAddsLowestDigitFirst) {
+  auto task = Task::parse("task:addition?digits=3");
+  ASSERT_TRUE(task);
+  Random random(1, "test");
+  std::set<int64_t> sizes;
+  for (int trial = 0; trial < 60; ++trial) {
+    const bool training = trial % 2;
+    const Exercise exercise = task->generate(random, 20, training);
+    const std::vector<int32_t> &tokens = exercise.tokens;
+    const int64_t digits = std::find(tokens.begin(), tokens.end(), 10) - tokens.begin();
+    auto number = [&](int64_t begin, int64_t count) {
+      int64_t value = 0;
+      for (int64_t i = count; i-- > 0;)
+        value = 10 * value + tokens[begin + i];
+      return value;
+    };
+    EXPECT_EQ(tokens[2 * digits + 1], 11);
+    EXPECT_EQ(number(0, digits) + number(digits + 1, digits), number(2 * digits + 2, digits + 1));
+    for (int64_t i = 0; i <= 20; ++i)
+      EXPECT_EQ(exercise.asked[i], i > 2 * digits + 1 && i < 3 * digits + 3);
+    if (training)
+      sizes.insert(digits);
+    else
+      EXPECT_EQ(digits, 6); // as many as fit
+  }
+  EXPECT_EQ(sizes, (std::set<int64_t>{1, 2, 3}));
+}
+
+TEST(Task, DyckAsksForTheKindOfTheLastOpenBracket) {
+  auto task = Task::parse("task:dyck?k=3&depth=4");
+  ASSERT_TRUE(task);
+  EXPECT_EQ(task->vocabulary(), 5);
+  Random random(1, "test");
+  size_t deepest = 0;
+  for (int trial = 0; trial < 20; ++trial) {
+    const Exercise exercise = task->generate(random, 63, false);
+    std::vector<int32_t> open;
+    for (int i = 0; i < 64; i += 2) {
+      const bool closes = exercise.tokens[i] == 1;
+      EXPECT_EQ(exercise.asked[i + 1], closes);
+      if (!closes) {
+        open.push_back(exercise.tokens[i + 1]);
+        deepest = std::max(deepest, open.size());
+        continue;
+      }
+      ASSERT_FALSE(open.empty());
+      EXPECT_EQ(exercise.tokens[i + 1], open.back());
+      open.pop_back();
+    }
+    EXPECT_TRUE(open.empty());
+  }
+  EXPECT_EQ(deepest, 4u);
+}
+
+std::string taskError(const std::string &name) {
+  auto task = Task::parse(name);
+  return task ? task->spelling() : task.error().getMessage();
+}
+
+TEST(Task, NamesAreReadOrRefused) {
+  EXPECT_EQ(taskError("task:dyck?depth=4"), "task:dyck?depth=4&k=2");
+  EXPECT_EQ(taskError("task:flipflop"),
+            "expected a task of 'flip-flop', 'copy', 'addition' or 'dyck', found 'flipflop'; did "
+            "you mean 'flip-flop'?");
+  EXPECT_EQ(
+      taskError("task:copy?symbol=4"),
+      "task 'copy': expected an option of 'symbols', found 'symbol'; did you mean 'symbols'?");
+  EXPECT_EQ(taskError("task:flip-flop?p=1.5"),
+            "task 'flip-flop': 'p': expected a number from 0 to 1, found '1.5'");
+  EXPECT_EQ(taskError("task:copy?"), "expected ?KEY=VALUE, found nothing after '?' in 'copy?'");
+  EXPECT_EQ(taskError("task:copy?symbols"),
+            "expected ?KEY=VALUE&KEY=VALUE, found 'symbols' in 'copy?symbols'");
+}
+
+TEST(Task, BatchesDependOnSeedAndStepAlone) {
+  auto corpus = readData("task:flip-flop");
+  ASSERT_TRUE(corpus);
+  Batch a, b, c;
+  ASSERT_TRUE(BatchSampler::create(corpus->training, 3, 16, 7));
+  BatchSampler::create(corpus->training, 3, 16, 7)->fill(5, a);
+  BatchSampler::create(corpus->training, 3, 16, 7)->fill(5, b);
+  BatchSampler::create(corpus->training, 3, 16, 7)->fill(6, c);
+  EXPECT_EQ(a.inputs, b.inputs);
+  EXPECT_EQ(a.weights, b.weights);
+  EXPECT_NE(a.inputs, c.inputs);
+  for (size_t i = 0; i < a.inputs.size(); ++i)
+    EXPECT_EQ(a.weights[i], a.inputs[i] == 2 ? 1.0f : 0.0f);
+  EXPECT_EQ(BatchSampler::create(corpus->training, 3, 2, 7).error().getMessage(),
+            "expected --seq of at least 3 for task:flip-flop?p=0.80000000000000004, found 2");
+}
+
+template <typename Token> std::string tokenBytes(int count, std::vector<int32_t> header = {}) {
+  std::vector<Token> tokens;
+  for (int i = 0; i < count; ++i)
+    tokens.push_back(static_cast<Token>(i % 50));
+  header.resize(header.empty() ? 0 : 256);
+  return std::string(reinterpret_cast<const char *>(header.data()), header.size() * 4) +
+         std::string(reinterpret_cast<const char *>(tokens.data()), tokens.size() * sizeof(Token));
+}
+
+TEST(TokenFile, AllFormsHoldTheSameTokens) {
+  Directory directory("pe-token-test");
+  directory.write("a.bin", tokenBytes<uint16_t>(1000));
+  directory.write("b.bin", tokenBytes<uint32_t>(1000));
+  directory.write("c.bin", tokenBytes<uint16_t>(1000, {20240520, 1, 1000}));
+  directory.write("d.bin", tokenBytes<uint32_t>(1000, {20240801, 7, 1000}));
+  for (const char *name : {"a.bin", "b.bin?type=uint32", "c.bin", "d.bin"}) {
+    auto corpus = readData((directory.path / name).string(), Vocabulary::ofTokens(50));
+    ASSERT_TRUE(corpus) << corpus.error().getMessage();
+    ASSERT_EQ(corpus->training.size(), 900);
+    ASSERT_EQ(corpus->heldOut.size(), 100);
+    EXPECT_EQ(corpus->training[899], 49);
+    EXPECT_EQ(corpus->heldOut[1], 1);
+    Batch batch;
+    BatchSampler::create(corpus->training, 2, 30, 7)->fill(0, batch);
+    EXPECT_EQ(batch.targets[3], (batch.inputs[3] + 1) % 50);
+  }
+}
+
+TEST(TokenFile, SaysWhatIsWrong) {
+  Directory directory("pe-token-test");
+  directory.write("a.bin", tokenBytes<uint16_t>(1000));
+  directory.write("empty.bin", "");
+  directory.write("odd.bin", "abc");
+  directory.write("short.bin", tokenBytes<uint16_t>(999, {20240520, 1, 1000}));
+  auto errorOf = [&](const std::string &name, int64_t vocabulary = 50) {
+    const std::string path = (directory.path / name).string();
+    auto corpus = readData(path, Vocabulary::ofTokens(vocabulary));
+    const std::string message = corpus ? "read" : corpus.error().getMessage();
+    const size_t colon = message.find("': ");
+    return colon == std::string::npos ? message : message.substr(colon + 3);
+  };
+  EXPECT_EQ(errorOf("a.bin", 40), "expected tokens below 40 (--vocab), found 40 at place 40");
+  EXPECT_EQ(errorOf("empty.bin"), "expected tokens, found an empty file");
+  EXPECT_EQ(errorOf("odd.bin"), "expected whole tokens of 2 bytes, found 3 bytes");
+  EXPECT_EQ(errorOf("short.bin"), "expected 1000 tokens, as its header says, found 999");
+  EXPECT_EQ(errorOf("none.bin"), "cannot open: No such file or directory");
+  EXPECT_EQ(errorOf("a.bin?type=int8"),
+            "expected the option type=uint16 or type=uint32, found 'type=int8'");
+  EXPECT_NE(errorOf("").find("expected a file of tokens (FILE.bin) with --vocab=50"),
             std::string::npos);
 }
 

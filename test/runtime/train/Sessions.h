@@ -74,9 +74,16 @@ struct SessionTest : testing::Test {
                                    },
                                    inOrder};
     std::vector<std::shared_ptr<const train::Corpus>> corpora;
-    for (size_t i = 0; i < config.phases.size(); ++i)
+    for (size_t i = 0; i < config.phases.size(); ++i) {
+      if (train::Task::isName(config.phases[i].data)) {
+        auto task = train::readData(config.phases[i].data);
+        EXPECT_TRUE(task);
+        corpora.push_back(std::make_shared<const train::Corpus>(*std::move(task)));
+        continue;
+      }
       corpora.push_back(
           text(i % 2 ? "for x in range(10):\n" : "def f(x): return x + 1\n", config.vocabulary));
+    }
     return train::Session::create(config, environment, corpora, std::move(identity));
   }
 

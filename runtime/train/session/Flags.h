@@ -1,0 +1,130 @@
+//===- Flags.h - The table of flags of `pe train` ---------------*- C++ -*-===//
+//
+// What a flag is, the usual kinds of them, and the groups that the table consists of: a file each.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_TRAIN_SESSION_FLAGS_H
+#define PE_RUNTIME_TRAIN_SESSION_FLAGS_H
+
+#include "runtime/core/Error.h"
+#include "runtime/train/session/Options.h"
+
+#include <charconv>
+#include <cmath>
+#include <functional>
+
+namespace pe::train {
+
+using Setter = std::function<Status(TrainConfig &, const std::string &)>;
+
+struct Flag {
+  std::string name;
+  /// A new flag that determines the result begins with what earlier versions did: a checkpoint that
+  /// lacks the flag is taken to have its preset.
+  std::string preset;
+  std::string help;
+  Setter set;
+  /// Whether the result of a run depends on it.
+  bool identity = true;
+};
+
+template <typename Number> Expected<Number> parseNumber(const std::string &text) {
+  Number value{};
+  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc() || end != text.data() + text.size())
+    return makeError("expected ", std::is_integral_v<Number> ? "an integer" : "a number",
+                     ", found '", text, "'");
+  return value;
+}
+
+/// A flag that is a number of at least `least` somewhere in the configuration.
+template <typename Number, typename Access> Setter number(Number least, Access access) {
+  return [=](TrainConfig &config, const std::string &text) -> Status {
+    auto value = parseNumber<Number>(text);
+    if (!value)
+      return value.takeError();
+    if constexpr (std::is_floating_point_v<Number>)
+      if (!std::isfinite(*value))
+        return makeError("expected a finite number, found '", text, "'");
+    if (!(*value >= least))
+      return makeError("expected at least ", least, ", found ", text);
+    access(config) = *value;
+    return Status::success();
+  };
+}
+
+/// A number from 0 to 1, or from 0 to below 1.
+enum class Range : uint8_t { Closed, HalfOpen };
+template <typename Access> Setter fraction(Range range, Access access) {
+  return [=](TrainConfig &config, const std::string &text) -> Status {
+    auto value = parseNumber<double>(text);
+    if (!value)
+      return value.takeError();
+    const bool below = range == Range::Closed ? *value <= 1 : *value < 1;
+    if (!(*value >= 0 && below))
+      return makeError("expected a number from 0 to ", range == Range::Closed ? "1" : "below 1",
+                       ", found '", text, "'");
+    access(config) = *value;
+    return Status::success();
+  };
+}
+
+template <typename Access> Setter text(Access access) {
+  return [=](TrainConfig &config, const std::string &value) -> Status {
+    access(config) = value;
+    return Status::success();
+  };
+}
+
+template <typename Parse, typename Access> Setter choice(Parse parse, Access access) {
+  return [=](TrainConfig &config, const std::string &value) -> Status {
+    auto parsed = parse(value);
+    if (!parsed)
+      return parsed.takeError();
+    access(config) = *parsed;
+    return Status::success();
+  };
+}
+
+/// A flag whose other values are not built yet; `why` says what to use instead.
+inline Setter only(const std::string &value, const std::string &why = "the rest is not built yet") {
+  return [=](TrainConfig &, const std::string &text) -> Status {
+    if (text != value)
+      return makeError("expected ", value.empty() ? "nothing" : "'" + value + "'", " (", why,
+                       "), found '", text, "'");
+    return Status::success();
+  };
+}
+
+template <typename Access> Setter onOff(Access access) {
+  return [=](TrainConfig &config, const std::string &value) -> Status {
+    if (value != "on" && value != "off")
+      return makeError("expected 'on' or 'off', found '", value, "'");
+    access(config) = value == "on";
+    return Status::success();
+  };
+}
+
+using C = TrainConfig;
+
+std::vector<Flag> flagsOfTask();
+std::vector<Flag> flagsOfModel();
+std::vector<Flag> flagsOfSteps();
+std::vector<Flag> flagsOfOptimizers();
+std::vector<Flag> flagsOfChanges();
+std::vector<Flag> flagsOfRun();
+
+/// Not a flag's own range but what its neighbours allow.
+Status checkReinit(const ReinitConfig &reinit);
+
+/// Reads the phases from a JSON file.
+Status setPhases(TrainConfig &config, const std::string &path);
+
+inline constexpr const char *kOnGpus =
+    "pe train runs on the CPU in float32; GPUs and other types are for the PyTorch package, "
+    "which is not built yet";
+
+} // namespace pe::train
+
+#endif // PE_RUNTIME_TRAIN_SESSION_FLAGS_H

@@ -1,0 +1,108 @@
+//===- ModelFlags.cpp - Flags about the model ------------------------------===//
+#include "runtime/train/session/Flags.h"
+
+namespace pe::train {
+namespace {
+
+Expected<NormKind> parseNorm(const std::string &name) {
+  if (name == "rms")
+    return NormKind::Rms;
+  if (name == "layer")
+    return NormKind::Layer;
+  return makeError("expected ", joinChoices({"rms", "layer"}), ", found '", name, "'");
+}
+
+Status setActivation(TrainConfig &config, const std::string &value) {
+  if (!activationSource(value) && !value.ends_with(".mlir")) {
+    std::vector<std::string> choices = activationNames();
+    choices.emplace_back("FILE.mlir");
+    return makeError("expected ", joinChoices(choices), ", found '", value, "'");
+  }
+  config.activation = value;
+  return Status::success();
+}
+
+Status setProjections(TrainConfig &config, const std::string &value) {
+  if (value != "scaled" && value != "zero")
+    return makeError("expected ", joinChoices({"scaled", "zero"}), ", found '", value, "'");
+  config.model.zeroProjections = value == "zero";
+  return Status::success();
+}
+
+/// NAME=VALUE,...
+Expected<std::map<std::string, std::string>> parseAssignments(const std::string &list) {
+  std::map<std::string, std::string> result;
+  for (const std::string &part : splitList(list)) {
+    const size_t equals = part.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == part.size())
+      return makeError("expected NAME=VALUE, found '", part, "'");
+    if (!result.emplace(part.substr(0, equals), part.substr(equals + 1)).second)
+      return makeError("'", part.substr(0, equals), "' is given twice");
+  }
+  return result;
+}
+
+Status setInitialTexts(TrainConfig &config, const std::string &list) {
+  auto texts = parseAssignments(list);
+  if (!texts)
+    return texts.takeError();
+  config.initialValues = *std::move(texts);
+  return Status::success();
+}
+
+Status setAttributes(TrainConfig &config, const std::string &list) {
+  auto values = parseAssignments(list);
+  if (!values)
+    return values.takeError();
+  config.attributes.assign(values->begin(), values->end());
+  return Status::success();
+}
+
+} // namespace
+
+// clang-format off
+/// Flags about the model.
+std::vector<Flag> flagsOfModel() {
+  return {
+    {"layers", "2",
+     "blocks of attention and feed-forward layer",
+     number<int64_t>(1, [](C &c) -> auto & { return c.model.layers; })},
+    {"dim", "64", "width of the residual stream",
+     number<int64_t>(1, [](C &c) -> auto & { return c.model.dim; })},
+    {"heads", "4",
+     "query heads; divides --dim",
+     number<int64_t>(1, [](C &c) -> auto & { return c.model.heads; })},
+    {"kv-heads", "4", "heads of keys and values; divides --heads",
+     number<int64_t>(1, [](C &c) -> auto & { return c.model.keyHeads; })},
+    {"activation", "relu2",
+     "of the feed-forward layer: relu2 (the square of ReLU), gelu, swiglu or a .mlir file with "
+     "@activation", setActivation},
+    {"mlp-hidden-mult", "4",
+     "hidden width of the feed-forward layer, in units of --dim; 0: 4, with a gate 8/3 (rounded up "
+     "to blocks of 256, or of 8 below 256)",
+     number<int64_t>(0, [](C &c) -> auto & { return c.model.mlpMultiple; })},
+    {"norm", "rms", "normalisation before every layer: rms or layer, without gain",
+     choice(parseNorm, [](C &c) -> auto & { return c.model.norm; })},
+    {"tie-head", "off", "on: the output head's matrix is the embedding's",
+     onOff([](C &c) -> auto & { return c.model.tieHead; })},
+    {"share-encoding", "off", "on: all layers use one set of the encoding's parameters",
+     onOff([](C &c) -> auto & { return c.model.shareEncoding; })},
+    {"init-proj", "scaled", "how the matrices that write to the residual stream start: scaled "
+     "(by 1 / sqrt(2 layers)) or zero", setProjections},
+    {"init", "", "NAME=VALUE,...: how parameters of the encoding start, in place of their pe.init",
+     setInitialTexts},
+    {"attr", "",
+     "NAME=VALUE,...: attributes of the encoding's file (base, factor ...), in place of its own",
+     setAttributes},
+    {"freeze", "", "regular expression (POSIX extended) of parameters that keep their values",
+     text([](C &c) -> auto & { return c.freeze; })},
+    {"dropout", "0", "share of numbers that fall out of the embedding, of what layers add to the "
+     "residual stream, and of attention's probabilities where its file has no dropout of its own",
+     fraction(Range::HalfOpen, [](C &c) -> auto & { return c.model.dropout; })},
+    {"recompute", "off", "on: backward computes a layer's activations again, for less memory and "
+     "the same bits", onOff([](C &c) -> auto & { return c.model.recompute; }), false},
+  };
+}
+// clang-format on
+
+} // namespace pe::train

@@ -1,0 +1,73 @@
+//===- RunFlags.cpp - Flags about files and what is shown ------------------===//
+#include "runtime/train/session/Flags.h"
+
+namespace pe::train {
+namespace {
+
+Status setCheck(TrainConfig &config, const std::string &value) {
+  using Check = TrainConfig::Check;
+  if (!value.empty() && value != "gradients" && value != "overfit")
+    return makeError("expected ", joinChoices({"gradients", "overfit"}), ", found '", value, "'");
+  config.check = value.empty()          ? Check::None
+                 : value == "gradients" ? Check::Gradients
+                                        : Check::Overfit;
+  return Status::success();
+}
+
+Status setLengths(TrainConfig &config, const std::string &list) {
+  config.evaluation.lengths.clear();
+  for (size_t begin = 0; begin < list.size();) {
+    size_t comma = std::min(list.find(',', begin), list.size());
+    auto length = parseNumber<int64_t>(list.substr(begin, comma - begin));
+    if (!length)
+      return length.takeError();
+    if (*length < 1)
+      return makeError("expected lengths of at least 1, found ", *length);
+    config.evaluation.lengths.push_back(*length);
+    begin = comma + 1;
+  }
+  if (config.evaluation.lengths.empty())
+    return makeError("expected lengths such as 256,512, found none");
+  return Status::success();
+}
+
+} // namespace
+
+// clang-format off
+/// Flags about what a run reads, writes and shows.
+std::vector<Flag> flagsOfRun() {
+  return {
+    {"eval-lengths", "256,512,1024,2048", "contexts the same held-out characters are scored with",
+     setLengths, false},
+    {"eval-interval", "0", "steps between evaluations; 0: only after the last step",
+     number<int64_t>(0, [](C &c) -> auto & { return c.evaluationInterval; }), false},
+    {"target", "cpu", "where the model is trained", only("cpu", kOnGpus), false},
+    {"threads", "0", "0: all cores; results do not depend on it",
+     number<int>(0, [](C &c) -> auto & { return c.threads; }), false},
+    {"checkpoint", "", "directory for checkpoints",
+     text([](C &c) -> auto & { return c.checkpoint; }), false},
+    {"checkpoint-interval", "200", "steps between checkpoints",
+     number<int64_t>(1, [](C &c) -> auto & { return c.checkpointInterval; }), false},
+    {"keep", "1", "checkpoints that stay: the latest and those before it",
+     number<int64_t>(1, [](C &c) -> auto & { return c.keepCheckpoints; }), false},
+    {"log", "", "JSON lines: loss, norms, learning rate and every parameter of the encoding",
+     text([](C &c) -> auto & { return c.log; }), false},
+    {"max-skips", "20", "steps in a row without a finite loss and gradient that end the run; such "
+     "steps change nothing", number<int64_t>(1, [](C &c) -> auto & { return c.maxSkips; }), false},
+    {"check", "", "in place of training: gradients (against differences of the loss) or overfit "
+     "(one batch must be learned by heart within --steps)", setCheck, false},
+    {"trace", "", "file for the time by part, in the trace event format",
+     text([](C &c) -> auto & { return c.trace; }), false},
+    {"sweep", "", "KEY=A,B,C: a run for each value of a flag; several of these make a grid",
+     text([](C &c) -> auto & { return c.sweep; }), false},
+    {"seeds", "", "N,N,...: a run for each seed; the table has mean and standard deviation",
+     text([](C &c) -> auto & { return c.seeds; }), false},
+    {"jobs", "1", "runs of --sweep and --seeds at a time",
+     number<int>(1, [](C &c) -> auto & { return c.jobs; }), false},
+    {"out", "build/runs", "folder for the results of --sweep and --seeds, and each finished run",
+     text([](C &c) -> auto & { return c.out; }), false},
+  };
+}
+// clang-format on
+
+} // namespace pe::train
