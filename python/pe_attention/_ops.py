@@ -367,9 +367,33 @@ def _attention_backward(cotangents: list[torch.Tensor | None], tensors: list[tor
     return run_backward(cotangents, tensors, Call(*call[:-1]), call[-1])
 
 
+def _check_traced(function: Function, arguments: Sequence[torch.Tensor]) -> None:
+    """What libpe checks in a call: types and shapes of the arguments. Without it a graph would be
+    made, or a program exported, that no call of its own can run."""
+    sizes = function.sizes([t.shape for t in arguments])
+    for argument, tensor in zip(function.arguments, arguments, strict=True):
+        if NAMES.get(tensor.dtype) != argument.dtype:
+            raise InputError(f"tensor '{argument.name}': expected numbers of {argument.dtype}, "
+                             f"found {tensor.dtype}")
+        if argument.rank == 0 and tensor.shape == (1,):
+            continue
+        expected = argument.shape_in(sizes)
+        shown = (f"tensor '{argument.name}': expected shape [{', '.join(argument.shape)}] of "
+                 f"{list(expected)}, found {list(tensor.shape)}")
+        if tensor.dim() != argument.rank:
+            raise InputError(shown)
+        for found, wanted in zip(tensor.shape, expected, strict=True):
+            if isinstance(found, int) and isinstance(wanted, int):
+                if found != wanted:
+                    raise InputError(shown)
+            else:
+                torch._check(found == wanted, lambda shown=shown: shown)
+
+
 def _fake(keep: bool) -> Any:
     def fake(arguments: list[torch.Tensor], *call: Any) -> list[torch.Tensor]:
         function = function_of(arguments, Call(*call), keep)
+        _check_traced(function, arguments)
         return _allocate_forward(function, arguments, Call(*call), keep)
 
     return fake
