@@ -49,8 +49,9 @@ def test_every_class_compiled_is_eager(part):
 
 
 def test_lengths_and_starts_compile_once():
-    """Four lengths and three starts and more run what the first call compiled."""
-    made = [make(name, None) for name in ("fire", "rope_yarn", "shaw")]
+    """Four lengths and three starts and more run what the first call compiled, also where what is
+    kept for backward has a row for every 64 keys."""
+    made = [make(name, None) for name in ("fire", "rope_yarn", "shaw", "stick_breaking")]
     counter = CompileCounterWithBackend("aot_eager")
 
     def attend(q, k, v, q_start, k_start):
