@@ -228,14 +228,14 @@ def results_of(tensors: list[torch.Tensor], call: Call) -> Sequence[torch.Tensor
     return _run.run_forward(tensors, call, False)
 
 
-def _constant_in_graphs(function: Callable[..., Result]) -> Callable[..., Result]:
+def constant_in_graphs(function: Callable[..., Result]) -> Callable[..., Result]:
     """Compiled code takes the results as constants: `torch.compiler.assume_constant_result`, but
     without its import of all that `torch.compile` is made of, seconds of a first eager call."""
     function._dynamo_marked_constant = True  # type: ignore[attr-defined]
     return function
 
 
-@_constant_in_graphs
+@constant_in_graphs
 def _build() -> str:
     return _identity.build()
 
@@ -276,12 +276,12 @@ def _program(encoding: Encoding | None, mask: Mask | None, options: Options) -> 
     return assembled(first, second, options)
 
 
-@_constant_in_graphs
+@constant_in_graphs
 def _constant_program(encoding: str, mask: str, *options: Any) -> Program:
     return assembled(encoding, mask, Options(*options))
 
 
-@_constant_in_graphs
+@constant_in_graphs
 def _constant_program_of(encoding: Encoding, mask: Mask | None, *options: Any) -> Program:
     """Of an encoding that writes its program itself; compiled code is then bound to the object."""
     program: Program = encoding.program(mask, Options(*options))
