@@ -7,6 +7,7 @@ needs neither PyTorch nor NumPy nor the library libpe.
 from __future__ import annotations
 
 import importlib
+import sys
 
 # As typing's, whose import takes most of the time that importing this package would take.
 TYPE_CHECKING = False
@@ -81,3 +82,9 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+if hasattr(sys.modules.get("torch"), "library"):
+    # So that `torch.export.load` finds the operators; without PyTorch, or before it is imported,
+    # the first use of a name does that.
+    importlib.import_module("._ops", __name__)

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import torch
 
-from . import _identity, _ops
+from . import _identity, _ops, _run
 from ._assemble import assembled
 from ._errors import DeviceError, InputError
 from ._masks import Mask
-from ._ops import Attention, Call
+from ._ops import Attention
 from ._program import Options, Program
+from ._run import Call, Forward, layout_of
 
 if TYPE_CHECKING:
     from ._encoding import Encoding
+    from ._function import Function
 
 _TARGETS = {"cpu": "cpu", "cuda": "cuda", "gpu-emulator": "cpu", "reference": "cpu"}
 _LOW = (torch.bfloat16, torch.float16)
@@ -47,13 +49,96 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                                    q_start=q_start, k_start=k_start, head_start=head_start,
                                    heads_total=heads_total, dropout_p=dropout_p, sink=sink,
                                    documents=documents, return_lse=return_lse, target=target)
+    plain = None
+    if not torch.compiler.is_compiling() and not dropout_p and sink is None and documents is None:
+        plain = _plain(query, key, value, encoding, mask, (
+            scale, return_lse, target, q_start, k_start, head_start, heads_total))
+        results = None if plain is None else _repeated(plain)
+        if results is not None:
+            return (results[0], results[1]) if return_lse else results[0]
     options = options_of(scale, dropout_p, sink, documents, return_lse)
     ready = prepare(query, key, value, encoding, mask, options, target, heads_total, sink,
                     documents)
     call = Call(ready.program.text, ready.target, q_start, k_start, head_start, heads_total)
     results = results_of(ready.tensors, call)
+    if plain is not None:
+        _remember(plain, ready, call)
     o = results[0] if results[0].dtype is ready.given else results[0].to(ready.given)
     return (o, results[1]) if return_lse else o
+
+
+# --- Calls like an earlier one -----------------------------------------------
+
+
+class _Plain(NamedTuple):
+    """An eager call that nobody watches. `key` is all that its checks look at."""
+
+    tensors: list[torch.Tensor]
+    keep: bool
+    key: tuple[Any, ...]
+
+
+class _Known(NamedTuple):
+    call: Call
+    function: Function
+    forward: Forward
+
+
+_MOST_KNOWN = 1024
+_known: dict[tuple[Any, ...], _Known] = {}
+
+
+def _plain(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, encoding: Encoding | None,
+           mask: Mask | None, numbers: tuple[Any, ...]) -> _Plain | None:
+    """None for a call that has to take the long way, as it may be refused or converted."""
+    structures = ("" if encoding is None else getattr(encoding, "structure", None),
+                  "" if mask is None else getattr(mask, "structure", None))
+    if None in structures or torch._C._is_any_autocast_enabled():
+        return None
+    tensors = [query, key, value]
+    if encoding is not None:
+        tensors += _arguments_of(encoding, False)
+    if mask is not None:
+        tensors += mask.arguments()
+    if _is_seen(tensors):
+        return None
+    device = query.device
+    if any([t.device != device for t in tensors]):
+        return None
+    keep = torch.is_grad_enabled() and any([t.requires_grad for t in tensors])
+    return _Plain(tensors, keep, (layout_of(tensors), device, structures, keep,
+                                  getattr(encoding, "heads", None), numbers))
+
+
+def _repeated(plain: _Plain) -> Sequence[torch.Tensor] | None:
+    """The results of a call whose like has been checked, None of any other."""
+    try:
+        known = _known.get(plain.key)
+    except TypeError:  # a number that is none
+        known = None
+    if known is None:
+        return None
+    if plain.keep:
+        recorded: Sequence[torch.Tensor] = Attention.apply(  # type: ignore[attr-defined]
+            known.call, known.function, known.forward, *plain.tensors)
+        return recorded
+    return _run.forward(known.function, plain.tensors, known.call, False, known.forward)[1]
+
+
+def _remember(plain: _Plain, ready: Ready, call: Call) -> None:
+    numbers = call[2:6]
+    if any([type(number) is not int for number in numbers if number is not None]) or \
+            [t.dtype for t in ready.tensors] != [t.dtype for t in plain.tensors]:
+        return  # numbers that may change, and tensors that are converted
+    function = _run.function_of(ready.tensors, call, plain.keep)
+    forward = _run.known_forward(function, ready.tensors, call, plain.keep)
+    if forward is not None:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[plain.key] = _Known(call, function, forward)
+
+
+# --- The long way ------------------------------------------------------------
 
 
 def options_of(scale: float | None, dropout_p: float, sink: torch.Tensor | None,
@@ -136,20 +221,21 @@ def results_of(tensors: list[torch.Tensor], call: Call) -> Sequence[torch.Tensor
         results: Sequence[torch.Tensor] = torch.ops.pe.attention.default(tensors, *seen)
         return results
     if torch.is_grad_enabled() and any([t.requires_grad for t in tensors]):
-        recorded: Sequence[torch.Tensor] = Attention.apply(  # type: ignore[no-untyped-call]
-            call, *tensors)
+        function = _run.function_of(tensors, call, True)
+        recorded: Sequence[torch.Tensor] = Attention.apply(  # type: ignore[attr-defined]
+            call, function, None, *tensors)
         return recorded
-    return _ops.run_forward(tensors, call, False)
+    return _run.run_forward(tensors, call, False)
 
 
-def _constant_in_graphs(function: Callable[..., Result]) -> Callable[..., Result]:
+def constant_in_graphs(function: Callable[..., Result]) -> Callable[..., Result]:
     """Compiled code takes the results as constants: `torch.compiler.assume_constant_result`, but
     without its import of all that `torch.compile` is made of, seconds of a first eager call."""
     function._dynamo_marked_constant = True  # type: ignore[attr-defined]
     return function
 
 
-@_constant_in_graphs
+@constant_in_graphs
 def _build() -> str:
     return _identity.build()
 
@@ -190,12 +276,12 @@ def _program(encoding: Encoding | None, mask: Mask | None, options: Options) -> 
     return assembled(first, second, options)
 
 
-@_constant_in_graphs
+@constant_in_graphs
 def _constant_program(encoding: str, mask: str, *options: Any) -> Program:
     return assembled(encoding, mask, Options(*options))
 
 
-@_constant_in_graphs
+@constant_in_graphs
 def _constant_program_of(encoding: Encoding, mask: Mask | None, *options: Any) -> Program:
     """Of an encoding that writes its program itself; compiled code is then bound to the object."""
     program: Program = encoding.program(mask, Options(*options))

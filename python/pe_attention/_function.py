@@ -9,6 +9,7 @@ import threading
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from . import _library, _sizes
@@ -25,6 +26,12 @@ def _address_of_name(name: str) -> int:
     if name not in _names:
         _names.setdefault(name, ctypes.create_string_buffer(name.encode()))
     return ctypes.addressof(_names[name])
+
+
+@lru_cache(maxsize=1024)
+def _words_of(scalars: tuple[tuple[str, int], ...]) -> array[int]:
+    """Numbers of a call as pe_run takes them: the address of each name, and its value."""
+    return array("q", [word for name, value in scalars for word in (_address_of_name(name), value)])
 
 
 class _Workspaces(threading.local):
@@ -115,18 +122,12 @@ class Views:
         if known is None:
             known = self._learn(key, describe(), pointers)
         words = known[0][:]
-        at = 1
-        for pointer in pointers:
-            words[at] = pointer
-            at += VIEW_WORDS
+        words[1::VIEW_WORDS] = array("q", pointers)
         allocate = place.allocate or _workspaces.get
         workspace, keep = allocate(known[1]) if known[1] else (0, None)
         context = CONTEXT.pack(CONTEXT.size, workspace, known[1], place.stream, place.pool,
                                place.device)
-        given = array("q")
-        for name, value in scalars:
-            given.append(_address_of_name(name))
-            given.append(value)
+        given = _words_of(tuple([(name, int(value)) for name, value in scalars]))
         if _library.library().pe_run(self.function.handle, self.half, words.buffer_info()[0],
                                      len(pointers), given.buffer_info()[0], len(scalars), context):
             raise _library.last_error()
@@ -168,8 +169,9 @@ class Function:
         self._by_name = {tensor.name: tensor for tensor in
                          (*self.arguments, *self.results, *self.saved, *self.prepared)}
         self._views: dict[tuple[int, tuple[str, ...]], Views] = {}
-        # What callers know of forward calls by their layouts.
+        # What callers know of forward and of backward calls by their layouts.
         self.forwards: dict[object, Any] = {}
+        self.backwards: dict[object, Any] = {}
         # What forward keeps for backward: of tables those that parameters alone make. Others are
         # computed again: turned queries and keys are as large as these.
         activations = {"q", "k", "v"}

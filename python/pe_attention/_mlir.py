@@ -8,12 +8,12 @@ from pathlib import Path
 
 import torch
 
-from ._assemble import Piece, dump
+from ._assemble import Argument, Piece, dump
 from ._declare import Declaration, Init, Size
 from ._errors import CompileError, InputError
 from ._masks import Mask
 from ._mlir_text import Parameter, parse
-from ._module import Encoding
+from ._module import Encoding, kind_of, view_of
 from ._program import Options, Program
 
 _WORDS: dict[str, Size] = {"head": "heads", "kv_head": "heads", "depth": "depth",
@@ -43,24 +43,27 @@ class TextEncoding(Encoding):
         self._data = tuple(data)
         self._names = tuple(parameter.name for parameter in parsed.parameters)
         self._mask = None if parsed.mask is None else _TextMask(parsed.mask)
-        self._mask_names = tuple(a.name for a in parsed.mask.arguments) if parsed.mask else ()
-        order = [(a.name, self._kind(a.name)) for a in parsed.encoding.arguments]
+        masked = parsed.mask.arguments if parsed.mask else ()
+        self._mask_order = tuple((a.name, self._kind(a)) for a in masked)
+        order = [(a.name, self._kind(a)) for a in parsed.encoding.arguments]
         self._set(parsed.encoding, order)
 
-    def _kind(self, name: str) -> str:
-        declaration = self.declarations.get(name)
-        return "number" if declaration is not None and declaration.as_number else "same"
+    def _kind(self, argument: Argument) -> str:
+        declaration = self.declarations.get(argument.name)
+        if declaration is not None and declaration.as_number:
+            return "number"
+        return kind_of(argument.type)
 
     def own_masks(self) -> tuple[Mask, ...]:
         mask: Mask | None = getattr(self, "_mask", None)
         return () if mask is None else (mask,)
 
     def mask_arguments(self, data: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        return tuple([data[name] if name in data else getattr(self, name)
-                      for name in self._mask_names])
+        return tuple([view_of(name, data[name] if name in data else getattr(self, name), kind)
+                      for name, kind in self._mask_order])
 
     def _assemble(self, mask: Mask | None, options: Options) -> Program:
-        ordered = [name for name, _ in self._order] + list(self._mask_names)
+        ordered = [name for name, _ in (*self._order, *self._mask_order)]
         if mask is None and options == Options() and ordered == list(self._names):
             return Program(self.text, self._names)  # so that errors stand at its lines
         return super()._assemble(mask, options)

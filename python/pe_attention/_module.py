@@ -86,8 +86,8 @@ class Encoding(nn.Module):
         arguments += [Argument(name, kind, text) for name, (kind, text) in (data or {}).items()]
         self._data = tuple(data or ())
         order = [(name, "number" if d.as_number else "same") for name, d in declared]
-        self._set(Piece(definitions, clauses, tuple(arguments)),
-                  [*order, *((name, "same") for name in self._data)])
+        order += [(name, kind_of(type_)) for name, (type_, _) in (data or {}).items()]
+        self._set(Piece(definitions, clauses, tuple(arguments)), order)
 
     def _set(self, piece: Piece, order: Sequence[tuple[str, str]]) -> None:
         self._piece, self._order = piece, tuple(order)
@@ -104,7 +104,7 @@ class Encoding(nn.Module):
 
     def own_arguments(self, data: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """The tensors that the arguments of `piece` stand for, in their order."""
-        return tuple([_view(data[name] if name in data else getattr(self, name), view)
+        return tuple([view_of(name, data[name] if name in data else getattr(self, name), view)
                       for name, view in self._order])
 
     def arguments(self) -> tuple[torch.Tensor, ...]:
@@ -193,13 +193,20 @@ def _dense(encoding: Encoding, data: Mapping[str, torch.Tensor], q_len: int, k_l
     return encoding.full_bias(at, data).to(dtype).expand(batch, heads, q_len, k_len)
 
 
-def _view(tensor: torch.Tensor, view: str) -> torch.Tensor:
+def kind_of(type_: str) -> str:
+    """The view that a tensor of this type in the dialect is of what a call brings."""
+    return "whole" if type_.endswith(("<i32>", "xi32>")) else "same"
+
+
+def view_of(name: str, tensor: torch.Tensor, view: str) -> torch.Tensor:
     if view == "same":
         return tensor
     if view == "flat":
         return tensor.reshape(-1)
     if view == "number":
         return tensor.reshape(())
+    if tensor.is_floating_point():
+        raise InputError(f"{name}: expected whole numbers, found {tensor.dtype}")
     return tensor.to(torch.int32)
 
 

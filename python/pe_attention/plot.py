@@ -110,8 +110,12 @@ def _heatmaps(pictures: Sequence[torch.Tensor], titles: Sequence[str], what: str
         drawn = place.imshow(picture.cpu().numpy(), vmin=low, vmax=high, interpolation="nearest")
         place.set_title(title, fontsize="small")
         place.tick_params(labelsize="x-small")
-    figure.supxlabel("key", fontsize="small")
-    figure.supylabel("query", fontsize="small")
+    if len(axes) == 1:  # beside the picture, which is square
+        axes[0].set_xlabel("key", fontsize="small")
+        axes[0].set_ylabel("query", fontsize="small")
+    else:
+        figure.supxlabel("key", fontsize="small")
+        figure.supylabel("query", fontsize="small")
     if drawn is not None:
         figure.colorbar(drawn, ax=axes, label=what)
     return figure

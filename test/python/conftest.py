@@ -6,7 +6,11 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
+import subprocess
+import sys
 import tempfile
+from pathlib import Path
 
 # No test may touch the user's own cache.
 os.environ.setdefault("PE_CACHE_DIR", os.path.join(tempfile.gettempdir(), f"pe-test-{os.getuid()}"))
@@ -89,3 +93,17 @@ def close(found: torch.Tensor, expected: torch.Tensor, bound: float = 2e-6) -> N
     largest = max(float(expected.abs().max()), 0.1)
     error = float((found - expected).abs().max())
     assert error <= bound * largest, f"error {error:.2e}, largest {largest:.2e}"
+
+
+def output_of_processes(worker: Path, folder: Path, limit: int) -> str:
+    """What a script that starts processes of torch.distributed prints. All of them end with it, or
+    after `limit` seconds."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    process = subprocess.Popen([sys.executable, str(worker), str(folder)], stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, env=environment,
+                               start_new_session=True)
+    try:
+        return process.communicate(timeout=limit)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        return process.communicate()[0] + f"\nstopped after {limit} s"

@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from typing import Any
 
 import pytest
 import torch
@@ -42,6 +43,52 @@ def test_sizes(queries: int, keys: int, heads: int, key_heads: int) -> None:
     encoding = Alibi(heads)
     compare([*inputs, encoding.slopes], pe.attention(*inputs, encoding, mask=pe.causal),
             dense_attention(*inputs, encoding)[0])
+
+
+def test_calls_are_told_from_earlier_ones() -> None:
+    """Calls of a known layout are not checked again: nothing that matters may be left out of what
+    they are known by."""
+    inputs = make(1, 4, 2, 9, 9)
+    encoding, other = Alibi(4), Alibi(4)
+    other.slopes.data *= 2
+    window = pe.causal & pe.sliding_window(3)
+    calls: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({}, {}), ({"scale": 0.1}, {"scale": 0.1}), ({"mask": window}, {"window": 3}),
+        ({"q_start": 0, "k_start": 1}, {"q_start": 0, "k_start": 1}),
+        ({"mask": None}, {"causal": False})]
+    for _ in range(2):
+        for ours, theirs in calls:
+            for one in (encoding, other):
+                expected = dense_attention(*inputs, one, **theirs)
+                found = pe.attention(*inputs, one, **{"mask": pe.causal, **ours})
+                compare([*inputs, one.slopes], found, expected[0])
+                with torch.no_grad():
+                    o, lse = pe.attention(*inputs, one, **{"mask": pe.causal, **ours},
+                                          return_lse=True)
+                close(o, expected[0])
+                close(lse, expected[1])
+    assert pe.attention(*(t.double() for t in inputs), encoding.double(),
+                        target="reference").dtype is torch.float64
+    assert pe.attention(*(t.bfloat16() for t in inputs), mask=pe.causal).dtype is torch.bfloat16
+    wrong: list[dict[str, Any]] = [{"scale": [1.0]}, {"target": "cuda"},
+                                   {"value": inputs[1][:, :1]}]
+    for given in wrong:
+        with pytest.raises(pe.InputError):
+            pe.attention(**{"query": inputs[0], "key": inputs[1], "value": inputs[2],
+                            "mask": pe.causal, **given})
+
+
+def test_saved_tensors_may_come_back_in_another_layout() -> None:
+    x = torch.randn(1, 9, 3, 2, 16, requires_grad=True)
+
+    def attend() -> torch.Tensor:
+        o = pe.attention(*x.transpose(1, 3).unbind(2), mask=pe.causal)
+        gradient, = torch.autograd.grad(o.square().sum(), x)
+        return gradient
+
+    expected = attend()
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.contiguous(), lambda t: t):
+        assert torch.equal(attend(), expected)
 
 
 @pytest.mark.parametrize("depth", [16, 64, 80])

@@ -49,8 +49,9 @@ def test_every_class_compiled_is_eager(part):
 
 
 def test_lengths_and_starts_compile_once():
-    """Four lengths and three starts and more run what the first call compiled."""
-    made = [make(name, None) for name in ("fire", "rope_yarn", "shaw")]
+    """Four lengths and three starts and more run what the first call compiled, also where what is
+    kept for backward has a row for every 64 keys."""
+    made = [make(name, None) for name in ("fire", "rope_yarn", "shaw", "stick_breaking")]
     counter = CompileCounterWithBackend("aot_eager")
 
     def attend(q, k, v, q_start, k_start):
@@ -138,25 +139,31 @@ class Around(torch.nn.Module):
 
 
 def test_export_and_another_process(tmp_path):
-    """A program exported at one length runs at another in a process that has not seen the class:
-    vectors of the distance that meet queries and values."""
+    """A program exported at one length runs at another in a process that knows the package alone:
+    vectors of the distance that meet queries and values, and positions that calls bring, as the
+    whole numbers of 64 bits that PyTorch counts in."""
     encoding, mask, _ = make("shaw_values", None)
+    placed = pe.nn.ALiBi(2, learned=True) + pe.nn.RoPE() + pe.nn.Positions()
 
     class Model(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.encoding = encoding
+            self.first, self.second = encoding, placed
 
-        def forward(self, q, k, v):
-            return pe.attention(q, k, v, self.encoding, mask=mask)
+        def forward(self, q, k, v, at):
+            k = pe.attention(q, k, v, self.first, mask=mask)
+            return pe.attention(q, k, v, self.second(q_pos=at["q"], k_pos=at["k"]), mask=mask)
+
+    def inputs(length):
+        at = torch.arange(length)[None]
+        return (*draw_inputs(length, length, 2, 2), {"q": 2 * at, "k": at + 3})
 
     length = torch.export.Dim("length", min=2, max=4096)
-    program = torch.export.export(Model(), tuple(draw_inputs(12, 12, 2, 2)),
-                                  dynamic_shapes=({2: length},) * 3)
+    program = torch.export.export(Model(), inputs(12), dynamic_shapes=(
+        *({2: length},) * 3, {"q": {1: length}, "k": {1: length}}))
     torch.export.save(program, f"{tmp_path}/model.pt2")
-    longer = draw_inputs(21, 21, 2, 2)
-    torch.save(longer, f"{tmp_path}/inputs.pt")
-    script = ("import os, sys, torch, pe_attention._ops\n"
+    torch.save(inputs(21), f"{tmp_path}/inputs.pt")
+    script = ("import os, sys, torch, pe_attention\n"
               "os.chdir(sys.argv[1])\n"
               "program = torch.export.load('model.pt2').module()\n"
               "torch.save(program(*torch.load('inputs.pt')), 'o.pt')\n"
@@ -164,8 +171,21 @@ def test_export_and_another_process(tmp_path):
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True,
                           text=True)
     assert done.returncode == 0, done.stderr
-    expected = pe.attention(*longer, encoding, mask=mask)
-    assert torch.equal(torch.load(f"{tmp_path}/o.pt"), expected)
+    assert torch.equal(torch.load(f"{tmp_path}/o.pt"), Model()(*inputs(21)))
+
+
+def test_arguments_are_checked_while_tracing():
+    """As libpe checks them in a call: otherwise an exported program would fail where it runs."""
+    class Model(torch.nn.Module):
+        def forward(self, q, k, v, at):
+            return pe.attention(q, k, v, pe.nn.Positions()(q_pos=at, k_pos=at))
+
+    q, k, v = draw_inputs(12, 12, 2, 2, batch=2)
+    at = torch.arange(12)[None]
+    with pytest.raises(pe.InputError, match=r"'q_pos': expected shape .*\[2, 12\], found \[1, 12"):
+        torch.export.export(Model(), (q, k, v, at))
+    with pytest.raises(pe.InputError, match="q_pos: expected whole numbers, found torch.float32"):
+        Model()(q, k, v, at.float())
 
 
 @pytest.mark.parametrize("name", ["fire", "attention_sink"])

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from .. import _ops
+from .. import _run
 from .._attention import options_of, prepare, results_of
 from .._errors import InputError
 from .._masks import Mask
-from .._ops import Call
+from .._run import Call
 from ._gather import Split, gather
 from ._group import Group, agree
 from ._layout import LAYOUTS, Chunk, chunks_of
@@ -106,7 +106,7 @@ def _prepared(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     call = Call(ready.program.text, ready.target, 0, 0, head_start, heads_total)
     records = torch.is_grad_enabled()
     needs = tuple([records and t.requires_grad for t in ready.tensors])
-    function = _ops.function_of(ready.tensors, call, any(needs))
+    function = _run.function_of(ready.tensors, call, any(needs))
     kinds = kinds_of(function, structure)
     for argument, tensor, (kind, axis) in zip(function.arguments, ready.tensors, kinds,
                                               strict=True):

@@ -9,11 +9,11 @@ import torch
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
-from .. import _ops
+from .. import _run
 from .._attention import options_of, prepare, results_of
 from .._errors import InputError
 from .._masks import Mask
-from .._ops import Call
+from .._run import Call
 
 if TYPE_CHECKING:
     from .._encoding import Encoding
@@ -51,13 +51,13 @@ def attention_of_shards(query: torch.Tensor, key: torch.Tensor, value: torch.Ten
     split = any(p.is_shard(1) for p in placements)
     call = Call(ready.program.text, ready.target, q_start, k_start, int(offsets[1]),
                 heads if split else None)
-    function = _ops.function_of(ready.tensors, call, torch.is_grad_enabled())
+    function = _run.function_of(ready.tensors, call, torch.is_grad_enabled())
     tensors = [*ready.tensors[:3],
                *(_local(tensor, argument.axes, mesh, placements) for argument, tensor in
                  zip(function.arguments[3:], ready.tensors[3:], strict=True))]
     results = results_of(tensors, call)
     empty = torch.empty_strided(whole.shape, whole.stride(), device="meta")
-    o = _whole(results[0].to(ready.given), mesh, placements, _ops._like(empty, value.shape[3]))
+    o = _whole(results[0].to(ready.given), mesh, placements, _run.like(empty, value.shape[3]))
     rows = torch.empty(whole.shape[:3], device="meta")
     return (o, _whole(results[1], mesh, placements, rows)) if return_lse else o
 

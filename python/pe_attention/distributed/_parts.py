@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import torch
 
-from .. import _ops
+from .. import _run
 from .._function import Function
 from .._merge import softmax_weights, stick_breaking_weights, weighted_sum
-from .._ops import Call
+from .._run import Call
 from ._layout import Chunk
 from ._structure import DOCUMENTS, KEYS, QUERIES, SINK, Structure
 
@@ -96,8 +96,8 @@ class Rows:
         problem = self.problem
         part = Part(keys, source, not self.parts)
         arguments = problem.arguments(own, travelling, self.queries, keys, part.is_first)
-        outputs = _ops.run_forward(arguments, problem.call_at(self.queries, keys), problem.keeps)
-        names = [t.name for t in _ops._outputs(problem.function, problem.keeps)]
+        outputs = _run.run_forward(arguments, problem.call_at(self.queries, keys), problem.keeps)
+        names = [t.name for t in _run.outputs_of(problem.function, problem.keeps)]
         part.kept = dict(zip(names, outputs, strict=True))
         if not problem.structure.stick_breaking:
             o, logs = part.kept.pop("o"), {n: part.kept.pop(n) for n in problem.logs()}
@@ -149,7 +149,8 @@ def gradients(problem: Problem, own: Sequence[torch.Tensor], travelling: Sequenc
     """One for each argument of the part, None where none is needed."""
     arguments = problem.arguments(own, travelling, queries, part.keys, part.is_first)
     kept = {**part.kept, **merged}
-    read = [kept[t.name] for t in _ops._outputs(problem.function, True) if "backward" in t.read_by]
-    found = iter(_ops.run_backward(given, [*arguments, *read],
+    outputs = _run.outputs_of(problem.function, True)
+    read = [kept[t.name] for t in outputs if "backward" in t.read_by]
+    found = iter(_run.run_backward(given, [*arguments, *read],
                                    problem.call_at(queries, part.keys), problem.needs))
     return [next(found) if need else None for need in problem.needs]

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .. import _ops
+from .. import _run
 from ._gather import Split, parcel_of
 from ._layout import Chunk
 from ._parcel import Parcel
@@ -27,7 +27,7 @@ class Ring(torch.autograd.Function):
         for source, travelling in _rounds(split, problem, own):
             for number, keys in _blocks(split, problem, source):
                 rows[number].add(own, travelling, keys, source)
-        o = _ops._like(own[0], own[2].shape[3])
+        o = _run.like(own[0], own[2].shape[3])
         for row in rows:
             place = o.narrow(2, row.queries.offset, row.queries.length)
             result = row.finish()

@@ -57,13 +57,24 @@ class Attached:
     own: OwnBias | None = None
     drops_bias: bool = False
     hides_rotation: bool = False
+    # Whether an encoding reads positions themselves, not their differences alone.
+    reads_positions: bool = False
     _sums: dict[tuple[float | None, bool], Encoding | None] = field(default_factory=dict)
+
+    def parts(self) -> list[Encoding]:
+        return [part for part in (self.own, self.encoding) if part is not None]
+
+    def settle(self, softcap: float | None) -> None:
+        """Makes what calls need, so that compiled code finds it."""
+        self.reads_positions = any(not by_difference(part) for part in self.parts())
+        for placed in (False, True):
+            self.whole(softcap, placed)
 
     def whole(self, softcap: float | None, placed: bool) -> Encoding | None:
         """The encoding with the model's own bias and softcap, and with positions of a call."""
         key = (softcap, placed)
         if key not in self._sums:
-            parts = [part for part in (self.own, self.encoding) if part is not None]
+            parts = self.parts()
             if softcap is not None:
                 parts.append(encodings.Softcap(softcap))
             if placed:
@@ -73,12 +84,12 @@ class Attached:
 
 
 def attached(layer: torch.nn.Module) -> Attached | None:
-    found: Attached | None = layer.__dict__.get(PLACE)
+    found: Attached | None = getattr(layer, PLACE, None)
     return found
 
 
 def attend(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-           attention_mask: torch.Tensor | None, dropout: float = 0.0,
+           attention_mask: torch.Tensor | Rule | None, dropout: float = 0.0,
            scaling: float | None = None, is_causal: bool | None = None,
            position_bias: torch.Tensor | None = None, softcap: float | None = None,
            s_aux: torch.Tensor | None = None, **others: Any) -> tuple[torch.Tensor, None]:
@@ -88,10 +99,9 @@ def attend(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, valu
     _check_others(module, here.name, others)
     rule = _rule(module, here, query, key, attention_mask, is_causal)
     data = _own_table(here, position_bias, query)
-    parts = [part for part in (here.own, here.encoding) if part is not None]
-    placed = rule.positions is not None and any(not by_difference(part) for part in parts)
+    placed = rule.positions is not None and here.reads_positions
     if placed and rule.positions is not None:
-        _check_placed(here, parts)
+        _check_placed(here, here.parts())
         data["q_pos"], data["k_pos"] = rule.positions
     encoding: Encoding | Bound | None = here.whole(softcap, placed)
     if data and encoding is not None:
@@ -118,7 +128,7 @@ def _shown(value: Any) -> str:
 
 
 def _rule(module: torch.nn.Module, here: Attached, query: torch.Tensor, key: torch.Tensor,
-          mask: torch.Tensor | None, is_causal: bool | None) -> Rule:
+          mask: torch.Tensor | Rule | None, is_causal: bool | None) -> Rule:
     q_length, k_length = query.shape[2], key.shape[2]
     if mask is None:
         own = getattr(module, "is_causal", True) if is_causal is None else is_causal
@@ -126,8 +136,13 @@ def _rule(module: torch.nn.Module, here: Attached, query: torch.Tensor, key: tor
             raise InputError(f"{here.name}: expected the mask that the model makes, found none for "
                              f"{q_length} queries and {k_length} keys")
         return Rule(causal if own else None, q_length, k_length, is_causal=bool(own))
-    rule: Rule | None = getattr(mask, "rule", None) if isinstance(mask, AttentionMask) else None
+    rule: Rule | None = None
+    if isinstance(mask, Rule):
+        rule = mask
+    elif isinstance(mask, AttentionMask):
+        rule = getattr(mask, "rule", None)
     if rule is None:
+        assert isinstance(mask, torch.Tensor)
         raise InputError(f"{here.name}: attention_mask: expected 0s and 1s [batch, tokens], found "
                          f"a mask {list(mask.shape)} of the caller's or the model's own making; "
                          f"pe's kernels take no matrix of pairs")

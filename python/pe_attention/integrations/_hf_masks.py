@@ -14,11 +14,22 @@ from typing import Any
 
 import torch
 
+from .._attention import constant_in_graphs
 from .._assemble import Argument, Piece, dump, intersect
 from .._errors import InputError
 from .._masks import Mask, causal, sliding_window
 
 _LIBRARY = "transformers.masking_utils"
+
+
+class _Plain:
+    """The library's functions that compiled code knows by being these: it cannot look inside."""
+
+    causal: Any = None
+    bidirectional: Any = None
+
+
+PLAIN = _Plain()
 
 
 @dataclass(frozen=True)
@@ -53,9 +64,15 @@ class PatternMask(Mask):
         return moved
 
 
-@lru_cache(maxsize=256)
+@constant_in_graphs
 def _structure(is_causal: bool, left: int | None, right: int | None, keep: bool,
                documents: bool) -> str:
+    return _joined(is_causal, left, right, keep, documents)
+
+
+@lru_cache(maxsize=256)
+def _joined(is_causal: bool, left: int | None, right: int | None, keep: bool,
+            documents: bool) -> str:
     pieces: list[Piece] = [causal.piece()] if is_causal else []
     if left is not None or right is not None:
         pieces.append(sliding_window(left, right).piece())
@@ -124,13 +141,53 @@ class AttentionMask(torch.Tensor):
             AttentionMask.of(self.rule.to(device), self.shape[0], device)
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
 def make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int | torch.Tensor = 0,
               kv_offset: int = 0, mask_function: Callable[..., Any] | None = None,
               attention_mask: torch.Tensor | None = None, device: torch.device | str = "cpu",
-              **_: Any) -> AttentionMask:
+              **_: Any) -> AttentionMask | Rule:
     """The function for transformers' `AttentionMaskInterface`. `attention_mask` [batch, tokens] is
     False where padding is, of all tokens from the text's beginning."""
+    if torch.compiler.is_compiling() and not isinstance(q_offset, torch.Tensor):
+        is_causal = mask_function is None or mask_function is PLAIN.causal
+        if is_causal or mask_function is PLAIN.bidirectional:
+            return _in_graph(is_causal, q_length, kv_length, q_offset, kv_offset, attention_mask)
+    mask: AttentionMask = _make_mask(batch_size, q_length, kv_length, q_offset, kv_offset,
+                                     mask_function, attention_mask, device)
+    return mask
+
+
+def _in_graph(is_causal: bool, q_length: int, k_length: int, q_start: int, k_start: int,
+              attention_mask: torch.Tensor | None) -> Rule:
+    """As `_make_mask` without looking at numbers: a text may begin with padding wherever there is
+    an attention mask. A tensor that stands for a mask could not be made in a graph."""
+    pattern = Pattern(causal=is_causal)
+    if attention_mask is None:
+        return Rule(causal if is_causal else None, q_length, k_length, q_start, k_start, is_causal)
+    missing = k_start + k_length - attention_mask.shape[-1]
+    keep = torch.nn.functional.pad(attention_mask, (0, missing)) if missing > 0 else attention_mask
+    positions = _positions(keep, q_start, q_length, k_start, k_length)
+    mask = PatternMask(pattern, keep[:, k_start:k_start + k_length])
+    return Rule(mask, q_length, k_length, q_start, k_start, is_causal, positions)
+
+
+def _positions(keep: torch.Tensor, q_start: int, q_length: int, k_start: int,
+               k_length: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of queries and keys, counted from the first column that is no padding. Tokens in front of
+    that are padding and take no part: they may be at 0."""
+    first = keep.to(torch.int32).argmax(-1, keepdim=True)
+    queries = torch.arange(q_start, q_start + q_length, device=keep.device) - first
+    keys = torch.arange(k_start, k_start + k_length, device=keep.device) - first
+    return queries.clamp(min=0).to(torch.int32), keys.clamp(min=0).to(torch.int32)
+
+
+@torch.compiler.disable(  # type: ignore[untyped-decorator]
+    reason="pe.integrations.transformers reads masks of windows, packed texts and static caches in "
+           "Python: compile without fullgraph=True. Without an attention_mask and without a cache "
+           "transformers looks for packed texts: pass attention_mask=torch.ones_like(input_ids)")
+def _make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int | torch.Tensor,
+               kv_offset: int, mask_function: Callable[..., Any] | None,
+               attention_mask: torch.Tensor | None,
+               device: torch.device | str) -> AttentionMask:
     pattern = read_pattern(mask_function)
     q_start, k_start = int(q_offset), int(kv_offset)
     positions = None
@@ -139,12 +196,8 @@ def make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int | to
         positions = (row, row)
     keep = _padding(attention_mask, q_start + q_length, k_start + kv_length, pattern.causal)
     if keep is not None:
-        first = keep.to(torch.int32).argmax(-1, keepdim=True)
-        if bool(first.any()):
-            # Tokens in front of the first one are padding and take no part: they may be at 0.
-            queries = torch.arange(q_start, q_start + q_length, device=keep.device) - first
-            keys = torch.arange(k_start, k_start + kv_length, device=keep.device) - first
-            positions = (queries.clamp(min=0).to(torch.int32), keys.clamp(min=0).to(torch.int32))
+        if bool(keep.to(torch.int32).argmax(-1).any()):
+            positions = _positions(keep, q_start, q_length, k_start, kv_length)
         keep = keep[:, k_start:k_start + kv_length]
     everything = not pattern.causal and pattern.left is None and pattern.right is None \
         and pattern.documents is None and keep is None

@@ -19,7 +19,7 @@ from torch import nn
 from .._errors import InputError
 from .._module import Encoding
 from ._hf_attention import NAME, PLACE, Attached, OwnBias, attached, attend
-from ._hf_masks import make_mask
+from ._hf_masks import PLAIN, make_mask
 
 __all__ = ["Layer", "Replaced", "use"]
 
@@ -148,8 +148,10 @@ def _register() -> None:
                          f"(tested with {', '.join(TESTED)}), found {version}; pip install -U "
                          f"transformers")
     importlib.import_module("transformers.modeling_utils").AttentionInterface.register(NAME, attend)
-    importlib.import_module("transformers.masking_utils").AttentionMaskInterface.register(
-        NAME, make_mask)
+    masks = importlib.import_module("transformers.masking_utils")
+    PLAIN.causal, PLAIN.bidirectional = (masks.causal_mask_function,
+                                         masks.bidirectional_mask_function)
+    masks.AttentionMaskInterface.register(NAME, make_mask)
 
 
 def _attentions(model: nn.Module) -> list[tuple[str, nn.Module, bool]]:
@@ -246,6 +248,7 @@ def _attach(name: str, layer: nn.Module, plan: Attached, replaced: Replaced,
             seen: set[int]) -> None:
     replaced._attentions.append(layer)
     layer.__dict__[PLACE] = plan
+    plan.settle(getattr(getattr(layer, "config", None), "attn_logit_softcapping", None))
     gone = []
     if plan.encoding is not None:
         device = next((p.device for p in layer.parameters()), None)

@@ -125,13 +125,23 @@ def test_use_and_restore(tmp_path):
 
 @needs_transformers
 def test_low_precision_and_compiled_code():
-    """bfloat16 weights, and torch.compile, which leaves the making of masks to Python."""
+    """bfloat16 weights, and torch.compile in one graph, with an encoding that reads positions;
+    masks that graphs cannot read are told by name."""
     model = llama(num_hidden_layers=1)
-    use(model, lambda layer: pe.nn.ALiBi(HEADS, learned=True))
+    use(model, lambda layer: pe.nn.FIRE(HEADS))
     expected = model(TOKENS).logits
-    compiled = torch.compile(model, backend="eager")
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
     tokens, mask = padded("left")
-    close(compiled(tokens, attention_mask=mask).logits, model(tokens, attention_mask=mask).logits)
+    found, plain = (f(tokens, attention_mask=mask, use_cache=False).logits
+                    for f in (compiled, model))
+    close(found[mask.bool()], plain[mask.bool()])
+    for one, two in zip(*(torch.autograd.grad(logits[mask.bool()].square().sum(),
+                                              list(model.parameters()))
+                          for logits in (found, plain)), strict=True):
+        close(one, two)
+    close(compiled(TOKENS).logits, expected)
+    with pytest.raises(Exception, match="pass attention_mask=torch.ones_like"):
+        compiled(TOKENS, use_cache=False)
     low = model.bfloat16()(TOKENS).logits
     assert low.dtype is torch.bfloat16
     close(low.float(), expected, 0.05)

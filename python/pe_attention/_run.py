@@ -1,0 +1,297 @@
+"""Calls of compiled functions on PyTorch's tensors, and what is allocated for them.
+
+Sizes are numbers, or symbols while PyTorch traces. What depends on the layouts of tensors alone is
+found once per layout: finding it takes longer than a small attention.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from . import _library
+from ._errors import InputError
+from ._function import Function, Place, Tensor, View, Views, get_function
+
+NAMES = {torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16", torch.float16: "f16",
+         torch.int64: "i64", torch.int32: "i32", torch.uint8: "u8"}
+CODES = {dtype: _library.DTYPES[name] for dtype, name in NAMES.items()}
+DTYPES = {name: dtype for dtype, name in NAMES.items()}
+_TORCH = Path(torch.__file__).resolve().parent
+
+
+class Call(NamedTuple):
+    """What a call is besides its tensors. `q_start` and `heads_total` may be None. `build` is read
+    by nothing: it keeps graphs of other builds of this package apart (`_identity.build`)."""
+
+    program: str
+    target: str
+    q_start: Any = None
+    k_start: Any = 0
+    head_start: Any = 0
+    heads_total: Any = None
+    build: str = ""
+
+    def scalars(self) -> list[tuple[str, int]]:
+        """Those that are not the default."""
+        given: list[tuple[str, int]] = []
+        if self.q_start is not None:
+            given.append(("q_start", self.q_start))
+        if self.k_start:
+            given.append(("k_start", self.k_start))
+        if self.head_start:
+            given.append(("head_start", self.head_start))
+        if self.heads_total is not None:
+            given.append(("heads_total", self.heads_total))
+        return given
+
+
+def function_of(tensors: Sequence[torch.Tensor], call: Call, grad: bool) -> Function:
+    query, value = tensors[0], tensors[2]
+    dtype = NAMES.get(query.dtype, str(query.dtype))
+    function = get_function(call.program, call.target, int(query.shape[-1]), int(value.shape[-1]),
+                            dtype, grad)
+    if len(tensors) != len(function.arguments):
+        names = ", ".join(argument.name for argument in function.arguments)
+        raise InputError(f"arguments: expected {len(function.arguments)} tensors ({names}), "
+                         f"found {len(tensors)}")
+    return function
+
+
+_hosts: dict[int, Place] = {}
+
+
+def _place(tensor: torch.Tensor) -> Place:
+    if not tensor.is_cuda:
+        pool = _library.torch_pool(_TORCH)
+        place = _hosts.get(pool)
+        if place is None:
+            place = _hosts[pool] = Place(pool=pool)
+        return place
+    device = tensor.device
+    index = device.index if device.index is not None else torch.cuda.current_device()
+
+    def allocate(size: int) -> tuple[int, object]:
+        memory = torch.empty(size, dtype=torch.uint8, device=device)
+        return memory.data_ptr(), memory
+
+    return Place(stream=torch.cuda.current_stream(device).cuda_stream, device=index,
+                 allocate=allocate)
+
+
+# --- What is allocated -------------------------------------------------------
+
+
+def like(tensor: torch.Tensor, last: int) -> torch.Tensor:
+    """An empty tensor in the order of memory of `tensor`, with another last size."""
+    if tensor.shape[-1] == last:
+        return torch.empty_like(tensor)
+    strides = tensor.stride()
+    order = sorted(range(3), key=lambda axis: strides[axis], reverse=True)
+    empty = tensor.new_empty([tensor.shape[axis] for axis in order] + [last])
+    return empty.permute([order.index(axis) for axis in range(3)] + [3])
+
+
+def sizes_of(function: Function, tensors: Sequence[torch.Tensor], call: Call) -> dict[str, Any]:
+    sizes = function.sizes([t.shape for t in tensors])
+    sizes["k_start"], sizes["head_start"] = call.k_start, call.head_start
+    start = call.k_start + sizes["c"] - sizes["r"] if call.q_start is None else call.q_start
+    sizes["q_start"] = start
+    sizes["heads_total"] = sizes["hq"] if call.heads_total is None else call.heads_total
+    return sizes
+
+
+def is_flat(tensor: Tensor) -> bool:
+    """Whether it is kept as a row of numbers. PyTorch asks of each size of a tensor whether it is
+    1, and compiled code of ceildiv(keys, 64) rows would be compiled again beyond 64 keys."""
+    return tensor.rank > 1 and any([not size.isidentifier() and not size.isdecimal()
+                                    for size in tensor.shape])
+
+
+def _empty(tensor: Tensor, sizes: dict[str, Any], query: torch.Tensor) -> torch.Tensor:
+    if tensor.name == "o":
+        return like(query, sizes["e"])
+    shape = tensor.shape_in(sizes)
+    return query.new_empty((math.prod(shape),) if is_flat(tensor) else shape,
+                           dtype=DTYPES[tensor.dtype])
+
+
+def outputs_of(function: Function, keep: bool) -> list[Tensor]:
+    """What forward gives: the results, then what only backward reads."""
+    if not keep:
+        return function.results
+    return [*function.results, *(t for t in function.saved if "backward" in t.read_by),
+            *function.kept_tables]
+
+
+def kept_of(function: Function) -> list[int]:
+    """Which of the outputs backward reads."""
+    return [number for number, tensor in enumerate(outputs_of(function, True))
+            if "backward" in tensor.read_by]
+
+
+def allocate_forward(function: Function, tensors: Sequence[torch.Tensor], call: Call,
+                     keep: bool) -> list[torch.Tensor]:
+    sizes = sizes_of(function, tensors, call)
+    return [_empty(t, sizes, tensors[0]) for t in outputs_of(function, keep)]
+
+
+def allocate_gradients(function: Function, tensors: Sequence[torch.Tensor],
+                       needs: Sequence[bool]) -> list[torch.Tensor]:
+    """Zeros where the program does not depend on the argument: None would let DDP wait."""
+    return [torch.empty_like(tensor) if argument.name in function.gradients
+            else torch.zeros_like(tensor)
+            for argument, tensor, need in zip(function.arguments, tensors, needs, strict=False)
+            if need]
+
+
+# --- What is computed --------------------------------------------------------
+
+
+def _describe(names: Sequence[str], described: Sequence[Tensor], tensors: Sequence[torch.Tensor],
+              sizes: dict[str, Any]) -> list[View]:
+    """The views of tensors whose types, ranks and sizes `described` tells."""
+    views: list[View] = []
+    for name, expected, tensor in zip(names, described, tensors, strict=True):
+        if tensor.dtype not in CODES:
+            raise InputError(f"tensor '{name}': expected numbers of {', '.join(DTYPES)}, found "
+                             f"{tensor.dtype}")
+        shape: Sequence[int] = tensor.shape
+        strides: Sequence[int] = tensor.stride()
+        if expected.rank == 0 and tensor.shape == (1,):
+            shape = strides = ()
+        elif len(shape) == 1 and is_flat(expected):
+            shape = expected.shape_in(sizes)
+            strides = [math.prod(shape[axis + 1:]) for axis in range(len(shape))]
+        views.append((CODES[tensor.dtype], shape, strides))
+    return views
+
+
+Layout = tuple[tuple[Any, Any, torch.dtype], ...]
+
+
+class Forward(NamedTuple):
+    """What forward calls of one layout share: what stands for it, the outputs' layouts, how many of
+    them are results, which of them backward reads, and how they are passed."""
+
+    key: object
+    outputs: Layout
+    results: int
+    kept: list[int]
+    views: Views
+
+
+class _Backward(NamedTuple):
+    """What backward calls of one layout share: which of the needed gradients kernels write, the
+    others being zero, and how they are passed."""
+
+    written: list[bool]
+    views: Views
+
+
+_MOST_LAYOUTS = 512
+
+
+def run_forward(tensors: Sequence[torch.Tensor], call: Call, keep: bool) -> list[torch.Tensor]:
+    return forward(function_of(tensors, call, keep), tensors, call, keep)[1]
+
+
+def layout_of(tensors: Sequence[torch.Tensor]) -> Layout:
+    return tuple([(t.shape, t.stride(), t.dtype) for t in tensors])
+
+
+def known_forward(function: Function, tensors: Sequence[torch.Tensor], call: Call,
+                  keep: bool) -> Forward | None:
+    found: Forward | None = function.forwards.get((keep, layout_of(tensors), *call[2:6]))
+    return found
+
+
+def forward(function: Function, tensors: Sequence[torch.Tensor], call: Call, keep: bool,
+            known: Forward | None = None) -> tuple[Forward, list[torch.Tensor]]:
+    """The outputs of a call, and what is known of its layout, by the caller or from now on."""
+    if known is None:
+        known = known_forward(function, tensors, call, keep)
+    if known is None:
+        outputs = allocate_forward(function, tensors, call, keep)
+        names = tuple([t.name for t in (*function.arguments, *outputs_of(function, keep))])
+        key = (keep, layout_of(tensors), *call[2:6])
+        known = Forward(key, layout_of(outputs), len(function.results),
+                        kept_of(function) if keep else [],
+                        function.views(_library.PREPARE | _library.FORWARD, names))
+        if len(function.forwards) >= _MOST_LAYOUTS:
+            function.forwards.clear()
+        function.forwards[key] = known
+    else:
+        device = tensors[0].device
+        outputs = [torch.empty_strided(shape, strides, dtype=dtype, device=device)
+                   for shape, strides, dtype in known.outputs]
+    given = [*tensors, *outputs]
+    views = known.views
+
+    def describe() -> list[View]:
+        return _describe(views.names, [*function.arguments, *outputs_of(function, keep)], given,
+                         sizes_of(function, tensors, call))
+
+    views.run(known.key, describe, [t.data_ptr() for t in given], call.scalars(),
+              _place(tensors[0]))
+    return known, outputs
+
+
+def run_backward(cotangents: Sequence[torch.Tensor | None], tensors: Sequence[torch.Tensor],
+                 call: Call, needs: Sequence[bool]) -> list[torch.Tensor]:
+    """The gradients that are needed. `tensors` are the arguments and what forward kept."""
+    return backward(function_of(tensors[:len(needs)], call, True), cotangents, tensors, call, needs)
+
+
+def backward(function: Function, cotangents: Sequence[torch.Tensor | None],
+             tensors: Sequence[torch.Tensor], call: Call,
+             needs: Sequence[bool]) -> list[torch.Tensor]:
+    given = [*tensors, *[cotangent for cotangent in cotangents if cotangent is not None]]
+    key = (tuple(needs), tuple([cotangent is None for cotangent in cotangents]),
+           layout_of(given), *call[2:6])
+    known: _Backward | None = function.backwards.get(key)
+    if known is None:
+        known = _learn_backward(function, cotangents, needs)
+        if len(function.backwards) >= _MOST_LAYOUTS:
+            function.backwards.clear()
+        function.backwards[key] = known
+    wanted = [tensor for tensor, need in zip(tensors, needs, strict=False) if need]
+    gradients = [torch.empty_like(tensor) if is_written else torch.zeros_like(tensor)
+                 for tensor, is_written in zip(wanted, known.written, strict=True)]
+    given += [gradient for gradient, is_written in zip(gradients, known.written, strict=True)
+              if is_written]
+
+    def describe() -> list[View]:
+        return _describe(known.views.names, _described(function, cotangents, needs), given,
+                         sizes_of(function, tensors[:len(needs)], call))
+
+    known.views.run(key, describe, [t.data_ptr() for t in given], call.scalars(),
+                    _place(tensors[0]))
+    return gradients
+
+
+def _described(function: Function, cotangents: Sequence[torch.Tensor | None],
+               needs: Sequence[bool]) -> list[Tensor]:
+    """What backward is given: arguments, what forward kept, of cotangents the results, and of
+    gradients that it writes the arguments."""
+    outputs = outputs_of(function, True)
+    return [*function.arguments, *[outputs[number] for number in kept_of(function)],
+            *[result for result, cotangent in zip(function.results, cotangents, strict=True)
+              if cotangent is not None],
+            *[argument for argument, need in zip(function.arguments, needs, strict=True)
+              if need and argument.name in function.gradients]]
+
+
+def _learn_backward(function: Function, cotangents: Sequence[torch.Tensor | None],
+                    needs: Sequence[bool]) -> _Backward:
+    written = [argument.name in function.gradients
+               for argument, need in zip(function.arguments, needs, strict=True) if need]
+    described = _described(function, cotangents, needs)
+    plain = len(function.arguments) + len(kept_of(function))
+    names = [tensor.name for tensor in described[:plain]]
+    names += [f"d_{tensor.name}" for tensor in described[plain:]]
+    return _Backward(written, function.views(_library.BACKWARD, tuple(names)))
