@@ -254,22 +254,24 @@ bool TrainedFunction::has(FedData kind) const {
                      [&](const DataArgument &argument) { return argument.kind == kind; });
 }
 
-/// Writes the factor into every #pe.rope_scaling<...> of a file.
+/// Writes the factor into every attribute of a file that has one: `#pe.NAME<..., factor = F>`.
 static Status setRotationFactor(std::string &text, double factor) {
   char number[40];
   std::snprintf(number, sizeof number, "factor = %#.17g", factor);
-  constexpr std::string_view kScaling = "#pe.rope_scaling<", kFactor = "factor";
+  constexpr std::string_view kAttribute = "#pe.", kFactor = ", factor";
   size_t found = 0;
-  for (size_t at = 0; (at = text.find(kScaling, at)) != std::string::npos; at += kScaling.size()) {
-    const size_t name = text.find(kFactor, at), end = text.find_first_of(",>", name);
-    if (name > text.find('>', at) || end == std::string::npos)
+  for (size_t at = 0; (at = text.find(kAttribute, at)) != std::string::npos;
+       at += kAttribute.size()) {
+    const size_t end = text.find('>', at);
+    size_t name = text.find(kFactor, at);
+    if (name == std::string::npos || name > end || text[name + kFactor.size()] == '_')
       continue;
-    text.replace(name, end - name, number);
+    name += 2; // behind the comma
+    text.replace(name, text.find_first_of(",>", name) - name, number);
     ++found;
   }
   if (found == 0)
-    return makeError(
-        "expected a rotation with #pe.rope_scaling<..., factor = F> to scale, found none");
+    return makeError("expected a rotation with a scaling that has a factor, found none");
   return Status::success();
 }
 

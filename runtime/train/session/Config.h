@@ -70,7 +70,7 @@ struct TrainConfig {
   std::string encoding = "none";
   /// Values of attributes of the encoding's file, by name, in place of its own.
   std::vector<std::pair<std::string, std::string>> attributes;
-  /// The factor of #pe.rope_scaling in the encoding's file, in place of its own.
+  /// The factor of the rotation's scaling in the encoding's file, in place of its own.
   std::optional<double> rotationFactor;
   std::vector<PhaseConfig> phases = {{}};
   /// A checkpoint's folder or a model's file that the weights come from, and whether the optimizers
