@@ -168,8 +168,8 @@ static Status compare(std::vector<std::string> arguments) {
   if (axis.values.empty())
     return makeError("expected --encodings=A,B,..., found none; see pe compare --help");
   for (std::string &value : axis.values) {
-    if (value != "none" && !value.ends_with(".mlir"))
-      value += ".mlir";
+    if (value != "none" && !value.ends_with(".mlir")) // one of pe's own
+      value = "examples/encodings/" + value + ".mlir";
     if (std::count(axis.values.begin(), axis.values.end(), value) > 1)
       return makeError("--encodings: '", value, "' is given twice");
   }
