@@ -13,6 +13,7 @@
 #include "tools/pe/Run.h"
 
 #include <algorithm>
+#include <new>
 
 namespace pe::cli {
 
@@ -181,18 +182,26 @@ static Status compare(std::vector<std::string> arguments) {
   return runGrid("Positional encodings, compared", arguments, *options, {std::move(axis)});
 }
 
+/// Sizes that no memory holds end in a message like other mistakes.
+template <typename Command> static int report(const std::string &name, Command command) {
+  try {
+    Status status = command();
+    return status ? 0 : reportError(name, status.error());
+  } catch (const std::bad_alloc &) {
+    return reportError(name, Error("expected a run that fits into memory, found none left; lower "
+                                   "--batch, --seq, --dim or --eval-lengths"));
+  }
+}
+
 std::optional<int> runTrainCommand(const std::string &name,
                                    const std::vector<std::string> &arguments) {
   if (name == "demo")
     return runDemo(arguments);
-  if (name == "compare") {
-    Status status = compare(arguments);
-    return status ? 0 : reportError("compare", status.error());
-  }
-  if (name != "train")
-    return std::nullopt;
-  Status status = train(arguments);
-  return status ? 0 : reportError("train", status.error());
+  if (name == "compare")
+    return report(name, [&] { return compare(arguments); });
+  if (name == "train")
+    return report(name, [&] { return train(arguments); });
+  return std::nullopt;
 }
 
 } // namespace pe::cli

@@ -8,6 +8,7 @@
 #include "runtime/core/File.h"
 #include "runtime/train/session/Flags.h"
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -116,6 +117,22 @@ Status checkData(const TrainConfig &config) {
   return Status::success();
 }
 
+/// Tokens of a batch are counted in 32 bits.
+Status checkSizes(const TrainConfig &config) {
+  constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
+  for (size_t phase = 0; phase < config.phases.size(); ++phase) {
+    const int64_t length = config.sequenceOf(phase);
+    if (length > kMostTokens / std::max<int64_t>(config.batch, 1))
+      return makeError("expected at most ", kMostTokens,
+                       " tokens in a batch, found --batch=", config.batch, " times ", length,
+                       " (--seq)");
+  }
+  for (int64_t length : config.evaluation.lengths)
+    if (length > kMostTokens)
+      return makeError("--eval-lengths: expected at most ", kMostTokens, ", found ", length);
+  return Status::success();
+}
+
 /// Flags of something that the run does not use would be ignored in silence.
 Status checkUse(const Values &values, const TrainConfig &config) {
   const bool plateau = config.reinit.enabled && config.reinit.when == ReinitTime::Plateau;
@@ -196,6 +213,8 @@ Expected<TrainOptions> parseTrainOptions(const std::vector<std::string> &argumen
   if (Status status = checkReinit(options.config.reinit); !status)
     return status.takeError();
   if (Status status = checkData(options.config); !status)
+    return status.takeError();
+  if (Status status = checkSizes(options.config); !status)
     return status.takeError();
   if (Status status = check(options.config.model); !status)
     return status.takeError();

@@ -454,6 +454,11 @@ TEST(Options, RefuseWhatTheyDoNotKnow) {
                                                "'cosine', 'constant' or 'wsd', found 'step'");
   EXPECT_EQ(optionsError({"--final-lr=1.5"}),
             "--final-lr: expected a number from 0 to 1, found '1.5'");
+  EXPECT_EQ(optionsError({"--seq=1000000000000", "--batch=3"}),
+            "expected at most 2147483647 tokens in a batch, found --batch=3 times 1000000000000 "
+            "(--seq)");
+  EXPECT_EQ(optionsError({"--eval-lengths=64,4294967296"}),
+            "--eval-lengths: expected at most 2147483647, found 4294967296");
   EXPECT_EQ(optionsError({"--accumulate=0"}), "--accumulate: expected at least 1, found 0");
   EXPECT_EQ(optionsError({"--plateau-window=2"}), "--plateau-window: expected at least 3, found 2");
   EXPECT_EQ(optionsError({"--plateau-window=5"}),
