@@ -2,7 +2,8 @@
 
 usage: check_tile_ir.py ROOT
 
-- It is the same for every target that has the type of activations.
+- It is the same for every target that has the type of activations: f32, and one of the narrow types
+  in turn.
 - Its operations are those of the tile dialect, scalar code (arith, math, scf), and loads and stores
   of scratch memory (memref.load, store); its memrefs are scratch memory; no word in it names a
   target or a way to compute on one. Nor does one occur in the definitions of the dialect.
@@ -25,6 +26,7 @@ WORDS = re.compile(
 PLAIN_MEMREF = re.compile(r"memref<(?:\d+x)*(?:f32|f64|i1|i32|i64|index)>")
 TARGETS = {"f32": ["cpu", "cuda", "gpu-emulator"], "bf16": ["cuda", "gpu-emulator", "loops"],
            "tf32": ["cuda", "loops"]}
+NARROW = ["bf16", "tf32"]
 
 
 def run(*command, text=None):
@@ -54,10 +56,11 @@ def problems_of_text(text, generic):
     return found
 
 
-def check_encoding(path):
+def check_encoding(path, narrow):
     """Problems of one file; texts are compared as they are printed."""
     problems = []
-    for dtype, targets in TARGETS.items():
+    for dtype in ("f32", narrow):
+        targets = TARGETS[dtype]
         texts = {target: tile_ir(path, target, dtype) for target in targets}
         for one, other in itertools.combinations(targets, 2):
             if texts[one] != texts[other]:
@@ -93,8 +96,8 @@ def main(root):
     folders = [root / "examples" / "encodings", root / "test" / "conformance" / "encodings"]
     files = sorted(path for folder in folders for path in folder.glob("*.mlir"))
     problems = check_definitions(root)
-    for path in files:
-        problems += check_encoding(path)
+    for number, path in enumerate(files):
+        problems += check_encoding(path, NARROW[number % len(NARROW)])
     print("\n".join(problems + [f"{len(files)} files"]))
     return 1 if problems or len(files) < 29 else 0
 
