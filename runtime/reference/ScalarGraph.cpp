@@ -223,8 +223,9 @@ void ParameterGradients::accumulateAt(int64_t offset, const ParameterGradients &
 ScalarEvaluator::ScalarEvaluator(const ScalarGraph &graph, NodeId root,
                                  const ParameterPack &parameters)
     : graph(graph), root(root), parameters(parameters.values().data()), values(graph.nodes.size()),
-      integers(graph.nodes.size()), cotangents(graph.nodes.size()), readOffsets(graph.reads.size()),
-      pairGradient(parameters.size()) {
+      integers(graph.nodes.size()), cotangents(graph.nodes.size()), sizes(graph.nodes.size()),
+      readOffsets(graph.reads.size()), pairGradient(parameters.size()),
+      pairSizes(parameters.size()) {
   for (const MlpSpec &spec : graph.mlps)
     mlps.emplace_back(spec, parameters.values().data());
   for (NodeId id = 0; id <= root; ++id) {
@@ -373,9 +374,14 @@ double ScalarEvaluator::forward(const ScalarNode &node) {
   return 0.0;
 }
 
-void ScalarEvaluator::reverseNode(const ScalarNode &node, double value, double cotangent) {
+/// `growth` is the size of the cotangent's terms over the cotangent.
+void ScalarEvaluator::reverseNode(const ScalarNode &node, double value, double cotangent,
+                                  double growth) {
   auto in = [&](int which) { return values[node.in[which]]; };
-  auto give = [&](int which, double amount) { cotangents[node.in[which]] += amount; };
+  auto give = [&](int which, double amount) {
+    cotangents[node.in[which]] += amount;
+    sizes[node.in[which]] += std::fabs(amount) * growth;
+  };
   switch (node.kind) {
   case ScalarNode::Kind::Position:
     if (node.position == Position::Score)
@@ -390,6 +396,7 @@ void ScalarEvaluator::reverseNode(const ScalarNode &node, double value, double c
     return;
   case ScalarNode::Kind::Read:
     pairGradient[readOffsets[node.spec]] += cotangent;
+    pairSizes[readOffsets[node.spec]] += std::fabs(cotangent) * growth;
     return touch(readOffsets[node.spec], 1);
   case ScalarNode::Kind::Unary:
     return give(0, cotangent * node.unary->derivative(in(0), value));
@@ -423,10 +430,12 @@ void ScalarEvaluator::reverse(double cotangent, double magnitude, double noise,
   if (!graph.nodes[root].differentiable)
     return;
   std::fill(cotangents.begin(), cotangents.end(), 0.0);
-  cotangents[root] = 1.0;
+  std::fill(sizes.begin(), sizes.end(), 0.0);
+  cotangents[root] = sizes[root] = 1.0;
   for (NodeId id : reverseList)
     if (cotangents[id] != 0.0)
-      reverseNode(graph.nodes[id], values[id], cotangents[id]);
+      reverseNode(graph.nodes[id], values[id], cotangents[id],
+                  sizes[id] / std::fabs(cotangents[id]));
   // A range touched twice holds the pair's full derivative the first time, and zeros afterwards.
   for (Range range : touched) {
     for (int64_t e = range.offset; e < range.offset + range.length; ++e) {
@@ -434,7 +443,10 @@ void ScalarEvaluator::reverse(double cotangent, double magnitude, double noise,
       gradients.sum[e] += cotangent * derivative;
       gradients.magnitude[e] += magnitude * std::fabs(derivative);
       gradients.noiseSquared[e] += (noise * derivative) * (noise * derivative);
-      pairGradient[e] = 0.0;
+      // Rounding moves each of the terms, and thereby what their cancellation leaves.
+      const double cancelled = std::max(pairSizes[e] - std::fabs(derivative), 0.0) * cotangent;
+      gradients.noiseSquared[e] += cancelled * cancelled;
+      pairGradient[e] = pairSizes[e] = 0.0;
     }
   }
   touched.clear();

@@ -169,8 +169,8 @@ private:
 
 /// Where parameter gradients go, for each element over all pairs: the sum of dS * db/dtheta, the
 /// sum of its absolute values, the sum of squares of noise * db/dtheta, where `noise` is the
-/// size of the terms that cancelled in dS, and the sum of squares of what roundings to a narrow
-/// type may add.
+/// size of the terms that cancelled in dS, and of dS * (what cancelled in db/dtheta), and the sum
+/// of squares of what roundings to a narrow type may add.
 struct ParameterGradients {
   std::vector<double> sum;
   std::vector<double> magnitude;
@@ -215,7 +215,7 @@ private:
   double forward(const ScalarNode &node);
   int64_t forwardInteger(const ScalarNode &node);
   double forwardRead(int spec);
-  void reverseNode(const ScalarNode &node, double value, double cotangent);
+  void reverseNode(const ScalarNode &node, double value, double cotangent, double growth);
   void touch(int64_t offset, int64_t length) { touched.push_back({offset, length}); }
 
   struct Range {
@@ -231,11 +231,13 @@ private:
   std::vector<double> values;
   std::vector<int64_t> integers; ///< of the nodes that are integers; rounded, they are in `values`
   std::vector<double> cotangents;
+  std::vector<double> sizes;                ///< of the terms that each cotangent is a sum of
   std::array<std::vector<NodeId>, 3> lists; ///< nodes by level
   std::vector<NodeId> reverseList;
   std::vector<int64_t> readOffsets; ///< where each read found its element
   std::vector<Mlp> mlps;
   std::vector<double> pairGradient; ///< all zero between pairs
+  std::vector<double> pairSizes;    ///< the same of the elements that are read
   std::vector<Range> touched;
 };
 
