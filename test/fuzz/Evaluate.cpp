@@ -128,9 +128,9 @@ Status GradientCheck::check(const std::string &name, const std::vector<Real> &gr
   }
   const Real allowed = (1e-5L + 10 * tolerance) * (std::sqrt(norm) + 1e-4L);
   Real found = 0;
-  // Where a third derivative is large, as of a cosine of many times a parameter, the first step is
-  // too long; where results are large beside their change, the second is too short.
-  for (Real step : {0x1p-22L, 0x1p-26L}) {
+  // Where results are large beside their change, the first step is too short for them; where a
+  // third derivative is large, the second is too long.
+  for (Real step : {0x1p-22L, 0x1p-17L}) {
     Arrays above = inputs, below = inputs;
     for (size_t e = 0; e < gradient.size(); ++e) {
       above[name][e] += step * direction[e];
