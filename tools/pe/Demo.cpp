@@ -96,12 +96,10 @@ Status Demo::prepare() {
   report.corpusFiles = corpus.files;
   report.threads = pool->threads();
   report.trainedLength = config.sequence;
-  report.setup = std::to_string(config.model.layers) + " layers, " +
-                 std::to_string(config.model.dim) + " wide, " + std::to_string(config.model.heads) +
-                 " heads of " + std::to_string(config.model.headDim()) + ", trained for " +
-                 std::to_string(options.steps) + " steps of " + std::to_string(config.batch) +
-                 " sequences of " + std::to_string(config.sequence) +
-                 " characters with AdamW; seed " + std::to_string(options.seed) + ".";
+  report.setup = sizeText(config.model) + ", trained for " + std::to_string(options.steps) +
+                 " steps of " + std::to_string(config.batch) + " sequences of " +
+                 std::to_string(config.sequence) + " characters with AdamW; seed " +
+                 std::to_string(options.seed) + ".";
   report.limits = {
       "A longer context brings no gain at this size: the models are too small to use it. The table "
       "shows which encodings survive contexts they were not trained on.",

@@ -476,13 +476,10 @@ Status Grid::write() {
   report.threads =
       config.threads ? config.threads : static_cast<int>(std::thread::hardware_concurrency());
   report.trainedLength = config.sequence;
-  report.setup = std::to_string(config.model.layers) + " layers, " +
-                 std::to_string(config.model.dim) + " wide, " + std::to_string(config.model.heads) +
-                 " heads of " + std::to_string(config.model.headDim()) + ", " +
-                 std::to_string(config.totalSteps()) + " steps of " + std::to_string(config.batch) +
-                 " sequences of " + std::to_string(config.sequence) +
-                 " tokens, unless a row says otherwise; " + std::to_string(seeds.size()) +
-                 (seeds.size() == 1 ? " seed." : " seeds.");
+  report.setup = sizeText(config.model) + ", " + std::to_string(config.totalSteps()) +
+                 " steps of " + std::to_string(config.batch) + " sequences of " +
+                 std::to_string(config.sequence) + " tokens, unless a row says otherwise; " +
+                 std::to_string(seeds.size()) + (seeds.size() == 1 ? " seed." : " seeds.");
   if (seeds.size() == 1)
     report.limits.emplace_back(
         "One seed: small differences between rows mean nothing; --seeds=0,1,2 "

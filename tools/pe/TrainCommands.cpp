@@ -17,6 +17,14 @@
 
 namespace pe::cli {
 
+std::string sizeText(const train::DecoderConfig &model) {
+  auto count = [](int64_t number, const std::string &what) {
+    return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+  };
+  return count(model.layers, "layer") + ", " + std::to_string(model.dim) + " wide, " +
+         count(model.heads, "head") + " of " + std::to_string(model.headDim());
+}
+
 /// What --check asks for in place of training.
 static Status runCheck(train::Session &session) {
   if (session.config().check == train::TrainConfig::Check::Gradients) {

@@ -2,11 +2,16 @@
 #ifndef PE_TOOLS_PE_TRAINCOMMANDS_H
 #define PE_TOOLS_PE_TRAINCOMMANDS_H
 
+#include "runtime/train/session/Config.h"
+
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace pe::cli {
+
+/// "2 layers, 64 wide, 4 heads of 16", for reports.
+std::string sizeText(const train::DecoderConfig &model);
 
 /// Runs `pe NAME arguments...` if NAME is train, compare or demo; none otherwise.
 std::optional<int> runTrainCommand(const std::string &name,

@@ -128,7 +128,7 @@ Status setPhases(TrainConfig &config, const std::string &path) {
   for (const Json &entry : wellFormed ? list : Json::array())
     wellFormed = wellFormed && entry.is_object() && entry.contains("steps");
   if (!wellFormed)
-    return makeError("expected a JSON list of {\"data\": DIR, \"steps\": N} with N > 0 in '", path,
+    return makeError("expected a JSON list of {\"steps\": N, ...} with N > 0 in '", path,
                      "', found something else");
   for (const Json &entry : list) {
     auto phase = readPhase(entry, config.phases[0].data);

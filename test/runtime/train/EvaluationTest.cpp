@@ -14,14 +14,20 @@ using namespace pe::train;
 
 namespace {
 
-TEST(Evaluation, ScoresTheSameCharactersWithMoreContext) {
-  auto model = makeModel(kSmall);
-  NaiveDecoder naive(*model);
+/// 200 of 16 tokens.
+Text randomText() {
   Text text;
   text.starts = {0};
   Random random(3, "text");
   for (int i = 0; i < 200; ++i)
     text.tokens.push_back(static_cast<int32_t>(random.below(16)));
+  return text;
+}
+
+TEST(Evaluation, ScoresTheSameCharactersWithMoreContext) {
+  auto model = makeModel(kSmall);
+  NaiveDecoder naive(*model);
+  const Text text = randomText();
   Evaluation evaluation{.lengths = {8, 24}, .windows = 3, .scored = 4};
   auto bits = evaluate(*model, text, {}, evaluation, inOrder);
   ASSERT_TRUE(bits) << bits.error().getMessage();
@@ -47,11 +53,7 @@ TEST(Evaluation, ScoresWhatIsMasked) {
   config.vocabulary = 17;
   auto model = makeModel(config);
   NaiveDecoder naive(*model);
-  Text text;
-  text.starts = {0};
-  Random random(3, "text");
-  for (int i = 0; i < 200; ++i)
-    text.tokens.push_back(static_cast<int32_t>(random.below(16)));
+  const Text text = randomText();
   const BatchRules rules{.objective = Objective::Masked, .maskToken = 16};
   Evaluation evaluation{.lengths = {8, 24}, .windows = 3, .scored = 6};
   auto bits = evaluate(*model, text, rules, evaluation, inOrder);
