@@ -49,6 +49,11 @@ constexpr Feature kFeatures[] = {
     {"content, angles", Slot::Content, "%waves", "",
      "  %waves = pe.content_fn expr \"let w = 1 / (1 + d // 2) in "
      "select(d % 2 == 0, sin((i - j) * w), cos((i - j) * w))\"\n"},
+    {"content of values", Slot::ValueContent, "%moved",
+     ", %rel_v: tensor<9x?xf32> {pe.name = \"rel_v\", pe.axes = [\"offset\", \"value_depth\"], "
+     "pe.init = \"normal(0.3)\"}",
+     "  %moved = pe.content_fn(%rel_v : tensor<9x?xf32>)\n"
+     "      expr \"rel_v[clamp(i - j, -4, 4) + 4, d]\"\n"},
     {"function of the score", Slot::Score, "%cap", "",
      "  %cap = pe.score_fn expr \"10 * tanh(s / 10)\"\n"},
     {"factor of the score", Slot::Score, "%longer",
@@ -109,6 +114,10 @@ constexpr Refusal kRefusals[] = {
     {"positions", "content, near", "positions-C3",
      "a query has one key at each near distance, while given positions may repeat"},
     {"positions", "content, angles", "positions-C3", "queries are turned by their rows"},
+    {"positions", "content of values", "positions-C3",
+     "a query has one key at each near distance, while given positions may repeat"},
+    {"stick-breaking", "content of values", "value_content-C1",
+     "a row's vectors are added behind the division by its sum"},
     {"positions", "documents, restart", "documents-C3", "positions are either given or counted"},
     {"positions", "rotation by tables", "positions-C8", "tables are over positions of rows"},
     {"documents, restart", "rotation by tables", "positions-C8",
@@ -174,6 +183,7 @@ std::string clausesOf(const Composition &chosen, const std::string &mask, bool w
   list("prologue", Slot::Prologue);
   each("rotate", Slot::Rotation);
   list("content", Slot::Content);
+  each("value_content", Slot::ValueContent);
   each("score", Slot::Score);
   if (withSink)
     each("sink", Slot::Sink);

@@ -23,6 +23,7 @@ enum class Slot {
   Prologue,
   Rotation,
   Content,
+  ValueContent,
   Score,
   Sink,
   Dropout,
