@@ -24,6 +24,12 @@ public:
   LinePart(PlanContext &context, pe::TermOp term, pe::TermPart part, std::string name,
            const Attention &attention);
 
+  /// Adds up the rows of dS although they are known, so that what they are off by cancels against
+  /// the columns'. Before `prepare`.
+  void keepSums() { keepsSums = true; }
+  /// The sums per row that cancel against this column part's.
+  void balanceBy(const LinePart &rowPart) { balance = &rowPart; }
+
   /// Adds the buffers and the stage that fills them; `isExact` if it is one of two parts.
   LogicalResult prepare(bool isExact);
   SpaceSet spaces() const { return rows ? SpaceSet{"r"} : SpaceSet{"c"}; }
@@ -39,7 +45,7 @@ public:
 private:
   /// Where a number added to a row changes no weight, the sum of a row of dS is known
   /// (VectorTerm.cpp), so none is computed.
-  bool hasKnownSums() const { return rows && attention.isShiftInvariant(); }
+  bool hasKnownSums() const { return rows && attention.isShiftInvariant() && !keepsSums; }
   bool isFold() const { return rows || !perHead; }
   StringRef axis() const { return rows ? "r" : "c"; }
   /// The head that sums are kept for.
@@ -63,6 +69,8 @@ private:
   const Attention &attention;
   bool perBatch, perHead;
   std::optional<pe::ScalarVjp> vjp;
+  bool keepsSums = false;
+  const LinePart *balance = nullptr;
   Value high, low, sums;
 };
 

@@ -6,6 +6,10 @@
 // would be multiplied by functions that are large far from position 0, and is subtracted where the
 // weight is.
 //
+// 16-bit outputs are rounded so far that the rows' sums are off by what a parameter of both parts
+// would notice: it multiplies positions, where only their difference counts. Rows are added up
+// then, and what they are off by cancels against the columns.
+//
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/LinePart.h"
 
@@ -24,6 +28,11 @@ public:
       parts.emplace_back(context, term, part,
                          kinds.size() == 1 ? this->name : this->name + "_" + pe::nameOf(part).str(),
                          attention);
+    if (parts.size() == 2 && attention.isShiftInvariant() && roundsOutput(attention) &&
+        sharesParameter(context)) {
+      parts[0].keepSums();
+      parts[1].balanceBy(parts[0]);
+    }
   }
 
   LogicalResult prepare() override {
@@ -76,6 +85,25 @@ public:
   }
 
 protected:
+  static bool roundsOutput(const Attention &attention) {
+    auto type = cast<BufferType>(attention.o.getType());
+    return type.getElementType().getIntOrFloatBitWidth() < 32;
+  }
+  /// Whether both parts read a tensor of numbers that has none of its own for every token.
+  bool sharesParameter(PlanContext &context) {
+    pe::TermOp op = term;
+    return llvm::any_of(llvm::enumerate(op.getCaptures()), [&](auto capture) {
+      const Parameter &parameter = context.parameters[capture.value()];
+      const SmallVector<StringRef> extents = parameter.extents();
+      auto isRead = [&](pe::TermPart part) {
+        return !op.getPart(part).getArgument(3 + capture.index()).use_empty();
+      };
+      return parameter.gradientSums && !llvm::is_contained(extents, "r") &&
+             !llvm::is_contained(extents, "c") && isRead(pe::TermPart::Row) &&
+             isRead(pe::TermPart::Column);
+    });
+  }
+
   SmallVector<LinePart, 2> parts;
 };
 

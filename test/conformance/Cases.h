@@ -31,9 +31,6 @@ struct EncodingFile {
   std::string_view name;
   /// Relative to the repository's root.
   std::string_view path;
-  /// Compared with f32 operands only: what is left of cancelling terms is below the rounding of
-  /// narrower types.
-  bool isExactOnly = false;
   /// Not judged at positions of 10^6: f32 arithmetic per pair on products of positions, or
   /// gradients that cancel.
   bool isEarlyOnly = false;

@@ -1,6 +1,9 @@
 // RUN: pe-opt %examples/key_bias.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=COLUMN
 // RUN: pe-opt %examples/forgetting.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=BOTH
-// RUN: pe-opt %s --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=SPLIT
+// RUN: pe-opt %s --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=SPLIT --implicit-check-not=term0_row_sums
+// RUN: pe-opt %s --pe-to-tile-pipeline="grad=1 dtype=bf16" | FileCheck %s --check-prefix=NARROW
+// RUN: pe-opt %examples/forgetting.mlir --pe-to-tile-pipeline="grad=1 dtype=bf16" \
+// RUN:   | FileCheck %s --check-prefix=BOTH --implicit-check-not=term0_row_sums
 // Parts that depend on one position: vectors over what they depend on, sums as folds of the stream.
 
 // The same for all heads: no copy per head, and one sum per key head.
@@ -36,6 +39,18 @@
 // SPLIT:       tile.buffer "attention_term0_row_low"  residual : <[hq, r], f32>
 // SPLIT:       tile.stage @attention_term0_row_prepare  prepare over ["hq"]
 // SPLIT:         arith.truncf {{.*}} : f64 to f32
+
+// The output of 16-bit activations is rounded, so that rows of dS do not sum to 0. A parameter of both parts takes the sums
+// of rows, against which the error cancels; where each part has numbers of its own (forgetting), nothing would.
+// NARROW:      tile.buffer "attention_term0_row_sums"  temporary : <[b, hq, r], f32>
+// NARROW:      tile.stage @attention_backward
+// NARROW:      tile.reduce add over c
+// NARROW:      tile.stage @attention_term0_column_totals  finish over ["b", "hq"]
+// NARROW:      tile.foreach over ["c"]
+// NARROW-COUNT-3: tile.accumulate
+// NARROW:      tile.foreach over ["r"]
+// NARROW:        arith.negf
+// NARROW-COUNT-1: tile.accumulate
 !t = tensor<?x?x?x?xf32>
 func.func @attention(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
                      %a: tensor<?xf32> {pe.name = "a", pe.init = 1.0}) -> (!t {pe.name = "o"}) {
