@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import torch
 
@@ -18,6 +18,7 @@ from ._run import Call, Forward, layout_of
 
 if TYPE_CHECKING:
     from ._encoding import Encoding
+    from ._module import Bound
     from ._function import Function
 
 _TARGETS = {"cpu": "cpu", "cuda": "cuda", "gpu-emulator": "cpu", "reference": "cpu"}
@@ -26,7 +27,7 @@ Result = TypeVar("Result")
 
 
 def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-              encoding: Encoding | None = None, *, mask: Mask | None = None,
+              encoding: Encoding | Bound | None = None, *, mask: Mask | None = None,
               scale: float | None = None, q_start: int | None = None, k_start: int = 0,
               head_start: int = 0, heads_total: int | None = None, dropout_p: float = 0.0,
               sink: torch.Tensor | None = None, documents: torch.Tensor | None = None,
@@ -88,7 +89,7 @@ _MOST_KNOWN = 1024
 _known: dict[tuple[Any, ...], _Known] = {}
 
 
-def _plain(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, encoding: Encoding | None,
+def _plain(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, encoding: Encoding | Bound | None,
            mask: Mask | None, numbers: tuple[Any, ...]) -> _Plain | None:
     """None for a call that has to take the long way, as it may be refused or converted."""
     structures = ("" if encoding is None else getattr(encoding, "structure", None),
@@ -160,7 +161,7 @@ class Ready(NamedTuple):
 
 
 def prepare(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-            encoding: Encoding | None, mask: Mask | None, options: Options, target: str | None,
+            encoding: Encoding | Bound | None, mask: Mask | None, options: Options, target: str | None,
             heads_total: int | None, sink: torch.Tensor | None,
             documents: torch.Tensor | None, of_shards: bool = False) -> Ready:
     """Checks a call's arguments and converts them to the types that are computed with. DTensors
@@ -199,11 +200,11 @@ _SHARDED = ("encoding, mask, sink or documents: expected plain tensors as query 
             "alone")
 
 
-def _arguments_of(encoding: Encoding, of_shards: bool) -> list[torch.Tensor]:
+def _arguments_of(encoding: Encoding | Bound, of_shards: bool) -> list[torch.Tensor]:
     try:
         return list(encoding.arguments())
     except RuntimeError:  # a number that is split over ranks has no view as a number
-        module = getattr(encoding, "encoding", encoding)
+        module = cast(Any, getattr(encoding, "encoding", encoding))  # of a call's data, the module
         if not of_shards and any(map(is_dtensor, module.parameters())):
             raise InputError(_SHARDED) from None
         raise
@@ -260,7 +261,7 @@ def _is_seen(tensors: list[torch.Tensor]) -> bool:
 # --- Programs ----------------------------------------------------------------
 
 
-def _program(encoding: Encoding | None, mask: Mask | None, options: Options) -> Program:
+def _program(encoding: Encoding | Bound | None, mask: Mask | None, options: Options) -> Program:
     first = "" if encoding is None else getattr(encoding, "structure", None)
     second = "" if mask is None else getattr(mask, "structure", None)
     if first is None or second is None:

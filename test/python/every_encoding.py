@@ -16,7 +16,7 @@ from pe_attention import nn
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "encodings"
 WINDOW = pe.causal & pe.sliding_window(128)
 
-# Which encoding and mask say what an example file says.
+# Which encoding and mask say what an example file says. Those with vectors of a head take its depth.
 FILES = {
     "alibi": (lambda: nn.ALiBi(2), pe.causal),
     "alibi_bidirectional": (lambda: nn.ALiBi(2), None),
@@ -38,7 +38,7 @@ FILES = {
     "kerple_log": (lambda: nn.KerpleLog(2), pe.causal),
     "kerple_power": (lambda: nn.KerplePower(2), pe.causal),
     "key_bias": (nn.KeyBias, pe.causal),
-    "music_transformer": (lambda: nn.MusicTransformer(16), pe.causal),
+    "music_transformer": (lambda depth=16: nn.MusicTransformer(depth), pe.causal),
     "nope": (nn.NoPE, pe.causal),
     "relative_table": (lambda: nn.RelativeTable(2), pe.causal),
     "rope": (nn.RoPE, pe.causal),
@@ -61,8 +61,8 @@ FILES = {
                                               "original_length": 2048}), pe.causal),
     "sandwich": (lambda: nn.Sandwich(2), pe.causal),
     "score_fn": (lambda: nn.LengthScale(2), pe.causal),
-    "shaw": (lambda: nn.Shaw(16), pe.causal),
-    "shaw_values": (lambda: nn.Shaw(16, values=True), pe.causal),
+    "shaw": (lambda depth=16: nn.Shaw(depth), pe.causal),
+    "shaw_values": (lambda depth=16: nn.Shaw(depth, values=True), pe.causal),
     "sliding_window": (nn.NoPE, WINDOW),
     "softcap": (nn.Softcap, pe.causal),
     "stick_breaking": (nn.StickBreaking, pe.causal),
@@ -71,8 +71,8 @@ FILES = {
     "stick_breaking_remainder": (lambda: nn.StickBreaking(remainder=True), pe.causal),
     "t5": (lambda: nn.T5(2), pe.causal),
     "t5_bidirectional": (lambda: nn.T5(2, bidirectional=True), None),
-    "transformer_xl": (lambda: nn.TransformerXL(2, 16), pe.causal),
-    "transformer_xl_projected": (lambda: nn.TransformerXL(2, 16, projected=True), pe.causal),
+    "transformer_xl": (lambda depth=16: nn.TransformerXL(2, depth), pe.causal),
+    "transformer_xl_projected": (lambda depth=16: nn.TransformerXL(2, depth, projected=True), pe.causal),
 }
 # Files that are another part of the package, and where it is tested.
 ELSEWHERE = {

@@ -17,6 +17,7 @@ from .._run import Call
 
 if TYPE_CHECKING:
     from .._encoding import Encoding
+    from .._module import Bound
 
 _ELSEWHERE = "redistribute it, or take pe.distributed.context_parallel_attention for sequences"
 # The axes of a program's arguments that follow a dim of the query.
@@ -24,7 +25,7 @@ _DIMS = {"batch": 0, "head": 1, "kv_head": 1}
 
 
 def attention_of_shards(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-                        encoding: Encoding | None, *, mask: Mask | None, scale: float | None,
+                        encoding: Encoding | Bound | None, *, mask: Mask | None, scale: float | None,
                         q_start: int | None, k_start: int, head_start: int,
                         heads_total: int | None, dropout_p: float, sink: torch.Tensor | None,
                         documents: torch.Tensor | None, return_lse: bool,

@@ -107,7 +107,7 @@ def attend(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, valu
     if data and encoding is not None:
         assert isinstance(encoding, Encoding)
         encoding = encoding(**data)
-    o = attention(query, key, value, encoding, mask=rule.mask,  # type: ignore[arg-type]
+    o = attention(query, key, value, encoding, mask=rule.mask,
                   scale=scaling, q_start=rule.q_start, k_start=rule.k_start, dropout_p=dropout,
                   sink=s_aux)
     return o.transpose(1, 2).contiguous(), None
