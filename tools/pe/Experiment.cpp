@@ -234,8 +234,8 @@ Expected<Experiment> readExperiment(const std::string &file, bool quick) {
     reader.fail("measure", joinChoices({"result", "forward-time"}), json["measure"]);
   experiment.timesForward = measure == "forward-time";
   for (const std::string &column : experiment.more)
-    if (column != "dormant" && column != "DfI")
-      reader.fail("columns", joinChoices({"dormant", "DfI"}), json["columns"]);
+    if (column != "dormant" && column != "DfI" && column != "SFE")
+      reader.fail("columns", joinChoices({"dormant", "DfI", "SFE"}), json["columns"]);
   const Json *claims = reader.list("claims");
   for (size_t i = 0; claims && i < claims->size(); ++i) {
     auto claim = readClaim((*claims)[i], file + ": claim " + std::to_string(i + 1));

@@ -35,7 +35,7 @@ struct Experiment {
   std::vector<std::string> limits;
   /// Instead of the loss or the answers.
   bool timesForward = false;
-  /// Columns: "dormant" and "DfI" of the last step.
+  /// Columns: "dormant", "DfI" and, from the weights of `from`, "SFE" after the last step.
   std::vector<std::string> more;
 };
 

@@ -12,6 +12,7 @@
 #include "runtime/train/report/Report.h"
 #include "runtime/train/session/Observers.h"
 #include "runtime/train/trainer/Measures.h"
+#include "tools/pe/CellFile.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/ForwardTime.h"
 #include "tools/pe/Run.h"
@@ -24,7 +25,6 @@
 #include <cmath>
 #include <filesystem>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <numbers>
 #include <optional>
 #include <thread>
@@ -32,7 +32,6 @@
 namespace pe::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kPrefix = "pe.train.";
@@ -80,49 +79,6 @@ private:
   train::EncodingResult &result;
   double smooth = 0;
 };
-
-Json pairsOf(const std::map<int64_t, double> &values) {
-  Json list = Json::array();
-  for (auto [key, value] : values)
-    list.push_back({key, value});
-  return list;
-}
-
-std::string toCellText(const train::EncodingResult &result) {
-  Json json = {{"bits", pairsOf(result.bitsPerChar)},
-               {"accuracy", pairsOf(result.accuracy)},
-               {"curve", result.curve},
-               {"evaluations", result.evaluations},
-               {"milliseconds", pairsOf(result.milliseconds)},
-               {"more", result.more},
-               {"encoding_params", result.encodingParams},
-               {"model_params", result.modelParams},
-               {"seconds", result.trainSeconds}};
-  return json.dump() + "\n";
-}
-
-/// The result in a finished run's file; none if it cannot be read as one.
-std::optional<train::EncodingResult> fromCellText(const std::string &text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  train::EncodingResult result;
-  try {
-    for (auto [name, values] : {std::pair("bits", &result.bitsPerChar),
-                                {"accuracy", &result.accuracy},
-                                {"milliseconds", &result.milliseconds}})
-      for (const auto &[length, value] :
-           json.at(name).get<std::vector<std::pair<int64_t, double>>>())
-        (*values)[length] = value;
-    json.at("more").get_to(result.more);
-    json.at("curve").get_to(result.curve);
-    json.at("evaluations").get_to(result.evaluations);
-    json.at("encoding_params").get_to(result.encodingParams);
-    json.at("model_params").get_to(result.modelParams);
-    json.at("seconds").get_to(result.trainSeconds);
-  } catch (const nlohmann::json::exception &) {
-    return std::nullopt;
-  }
-  return result;
-}
 
 /// A file's name from a row's: letters, digits and a few marks.
 std::string fileNameOf(std::string name) {
@@ -191,6 +147,7 @@ private:
   Status runStart(Start &start);
   Status runCell(Cell &cell);
   Status measure(train::Session &session, const std::string &label, train::EncodingResult &result);
+  Status measureMore(train::Session &session, train::EncodingResult &result);
   template <typename Run> Status inParallel(size_t count, Run run);
   train::Measure measureOf() const;
   train::EncodingResult summary(size_t row) const;
@@ -214,6 +171,7 @@ Status checkAlone(const train::TrainConfig &config) {
   for (const auto &[flag, given] : {std::pair("--checkpoint", !config.checkpoint.empty()),
                                     {"--log", !config.log.empty()},
                                     {"--trace", !config.trace.empty()},
+                                    {"--against", !config.against.empty()},
                                     {"--resume", config.resume},
                                     {"--check", config.check != train::TrainConfig::Check::None}})
     if (given)
@@ -445,18 +403,31 @@ Status Grid::measure(train::Session &session, const std::string &label,
     progress.clear();
   if (!bits)
     return bits.takeError();
-  for (const std::string &column : experiment.more) {
-    std::vector<double> values;
-    if (column == "dormant")
-      for (const train::DormantShare &layer :
-           train::dormantShares(session.trainer(), session.config().plasticity.redoTau))
-        values.push_back(layer.share);
-    else
-      for (const train::MatrixMeasures &matrix : train::measureMatrices(session.trainer()))
-        values.push_back(matrix.dfi);
-    if (!values.empty())
-      result.more[column] = {train::meanOf(values).first};
+  return counts ? measureMore(session, result) : Status::success();
+}
+
+/// The columns that the experiment asks for: means over layers or matrices.
+Status Grid::measureMore(train::Session &session, train::EncodingResult &result) {
+  std::optional<train::NamedWeights> before;
+  if (const std::string &from = session.config().from; !from.empty()) {
+    auto weights = train::readWeights(from, session.trainer());
+    if (!weights)
+      return weights.takeError();
+    before = *std::move(weights);
   }
+  std::map<std::string, std::vector<double>> values;
+  for (const train::DormantShare &layer :
+       train::dormantShares(session.trainer(), session.config().plasticity.redoTau))
+    values["dormant"].push_back(layer.share);
+  for (const train::MatrixMeasures &matrix :
+       train::measureMatrices(session.trainer(), before ? &*before : nullptr)) {
+    values["DfI"].push_back(matrix.dfi);
+    if (matrix.sfe)
+      values["SFE"].push_back(*matrix.sfe);
+  }
+  for (const std::string &column : experiment.more)
+    if (!values[column].empty())
+      result.more[column] = {train::meanOf(values[column]).first};
   return Status::success();
 }
 
@@ -621,10 +592,10 @@ Status Grid::write() {
   report.threads =
       config.threads ? config.threads : static_cast<int>(std::thread::hardware_concurrency());
   report.trainedLength = config.sequence;
-  report.setup = sizeText(config.model) + ", " + std::to_string(config.totalSteps()) +
-                 " steps of " + std::to_string(config.batch) + " sequences of " +
-                 std::to_string(config.sequence) + " tokens, unless a row says otherwise; " +
-                 std::to_string(seeds.size()) + (seeds.size() == 1 ? " seed." : " seeds.");
+  report.setup = sizeText(config.model) + ", " + countText(config.totalSteps(), "step") + " of " +
+                 countText(config.batch, "sequence") + " of " +
+                 countText(config.sequence, "token") + ", unless a row says otherwise; " +
+                 countText(static_cast<int64_t>(seeds.size()), "seed") + ".";
   report.limits = experiment.limits;
   if (seeds.size() == 1)
     report.limits.emplace_back(

@@ -18,12 +18,13 @@
 
 namespace pe::cli {
 
+std::string countText(int64_t number, const std::string &what) {
+  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
 std::string sizeText(const train::DecoderConfig &model) {
-  auto count = [](int64_t number, const std::string &what) {
-    return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
-  };
-  return count(model.layers, "layer") + ", " + std::to_string(model.dim) + " wide, " +
-         count(model.heads, "head") + " of " + std::to_string(model.headDim());
+  return countText(model.layers, "layer") + ", " + std::to_string(model.dim) + " wide, " +
+         countText(model.heads, "head") + " of " + std::to_string(model.headDim());
 }
 
 /// What --check asks for in place of training.
@@ -121,6 +122,8 @@ static Status train(const std::vector<std::string> &arguments) {
     return runGrid(arguments, *options, {.title = "A sweep of training runs"});
   if (config.jobs > 1)
     return makeError("expected --sweep or --seeds with --jobs, found neither");
+  if (!config.against.empty() && config.log.empty())
+    return makeError("expected --log=FILE with --against, found none");
   if (Status fits = checkOutput("--trace", config.trace); !fits)
     return fits;
   cpu::ThreadPool::Options threads;
