@@ -117,7 +117,9 @@ std::string marginTable(const ReportContent &content) {
 std::string claimTable(const ReportContent &content) {
   if (content.claims.empty())
     return "";
-  std::string out = "<h2>Claims</h2>\n<table class=\"claims\">\n";
+  std::string caption = claimCaptionOf(content);
+  caption[0] = 'C';
+  std::string out = "<h2>" + escapeXml(caption) + "</h2>\n<table class=\"claims\">\n";
   for (const Claim &claim : content.claims) {
     const Margin margin = marginOf(content, claim);
     out += "<tr><td>" + escapeXml(claim.text) + "</td><td><b>" + textOf(judge(margin)) +
@@ -140,6 +142,28 @@ std::string unitOf(const ReportContent &content) {
   return "bits per " + content.unit;
 }
 
+/// Room for the names of all lines.
+double heightOf(const LineChart &chart) {
+  constexpr double kLine = 15, kAround = 70;
+  return std::max(chart.height, kAround + kLine * static_cast<double>(chart.series.size()));
+}
+
+/// A few values far above the rest would leave no room for these: what is more than twice as far
+/// from the least as four fifths of the values are is cut off.
+void cutOutliers(LineChart &chart) {
+  std::vector<double> values;
+  for (const Series &series : chart.series)
+    for (const auto &[x, y] : series.points)
+      values.push_back(y);
+  std::sort(values.begin(), values.end());
+  const double low = values.empty() ? 0 : values.front();
+  const double usual = values.empty() ? 0 : values[values.size() * 4 / 5] - low;
+  if (usual <= 0 || values.back() <= low + 2 * usual)
+    return;
+  chart.yMax = low + 2 * usual;
+  chart.subtitle = "values above " + fixed(chart.yMax, 2) + " are cut off; the table has them";
+}
+
 LineChart lengthChart(const ReportContent &content) {
   const std::string unit = unitOf(content);
   LineChart chart;
@@ -156,6 +180,9 @@ LineChart lengthChart(const ReportContent &content) {
       series.points.emplace_back(static_cast<double>(length), value);
     chart.series.push_back(std::move(series));
   }
+  if (content.measure == Measure::Bits)
+    cutOutliers(chart);
+  chart.height = heightOf(chart);
   return chart;
 }
 
@@ -168,6 +195,7 @@ LineChart trainingChart(const ReportContent &content) {
   for (const EncodingResult &result : content.results)
     if (!result.curve.empty())
       chart.series.push_back({.name = result.name, .points = result.curve});
+  chart.height = heightOf(chart);
   return chart;
 }
 
@@ -182,6 +210,7 @@ LineChart evaluationChart(const ReportContent &content) {
     if (result.evaluations.size() > 1)
       chart.series.push_back(
           {.name = result.name, .points = result.evaluations, .marker = chart::Marker::Circle});
+  chart.height = heightOf(chart);
   return chart;
 }
 

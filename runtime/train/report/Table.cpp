@@ -108,7 +108,7 @@ std::string marginsText(const ReportContent &content, const std::vector<int64_t>
 }
 
 std::string claimsText(const ReportContent &content) {
-  std::string out = "\nclaims\n";
+  std::string out = "\n" + claimCaptionOf(content) + "\n";
   for (const Claim &claim : content.claims) {
     const Margin margin = marginOf(content, claim);
     out += "  " + padded(textOf(judge(margin)), 15, true) + claim.text;
@@ -218,6 +218,12 @@ std::string marginCaptionOf(const ReportContent &content) {
          (content.results[0].seeds > 1
               ? ", seed by seed: mean ± standard error; ~: within noise (95 %)"
               : "");
+}
+
+std::string claimCaptionOf(const ReportContent &content) {
+  return !content.results.empty() && content.results[0].seeds == 1
+             ? "claims, by one seed, which cannot tell noise"
+             : "claims";
 }
 
 std::string marginLabelOf(const ReportContent &content, const EncodingResult &result) {

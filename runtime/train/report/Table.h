@@ -35,6 +35,8 @@ std::string numbersOf(const Claim &claim, const Margin &margin);
 std::string captionOf(const ReportContent &content);
 /// What the margins are.
 std::string marginCaptionOf(const ReportContent &content);
+/// "claims", with a warning where there is one seed.
+std::string claimCaptionOf(const ReportContent &content);
 /// The row's name, with its baseline's where rows have several.
 std::string marginLabelOf(const ReportContent &content, const EncodingResult &result);
 
