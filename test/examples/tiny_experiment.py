@@ -26,6 +26,15 @@ def shrink(root, flags, preset):
             flags[name] = str(root / flags[name])
 
 
+def patch(whole, changes):
+    """A merge patch, so that what --quick says is read too."""
+    for name, change in changes.items():
+        if isinstance(change, dict):
+            patch(whole[name], change)
+        else:
+            whole[name] = change
+
+
 def is_about(claim, rows):
     sides = [claim[side] for side in ("lower", "than")]
     return all(side.rpartition("@")[0] in rows for side in sides if isinstance(side, str))
@@ -37,9 +46,10 @@ def main(root, name, out, *chosen):
     quick = experiment.pop("quick")
     for field, rows in quick.items():
         assert field == "flags" or rows.keys() <= experiment[field].keys(), (field, list(rows))
+    patch(experiment, quick)
     preset = SIZES | ({"seq": 20, "eval-lengths": "20,29"} if "addition" in name else {})
     flags = experiment["flags"] = {"data": "docs", "steps": 2} | experiment["flags"]
-    flags |= {size: flags.get(size, value) for size, value in preset.items()}
+    flags |= preset
     groups = [*experiment.get("rows", {}).values(), *experiment.get("starts", {}).values()]
     for group in [flags, *groups]:
         shrink(root, group, preset)
