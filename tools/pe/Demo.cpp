@@ -96,9 +96,9 @@ Status Demo::prepare() {
   report.corpusFiles = corpus.files;
   report.threads = pool->threads();
   report.trainedLength = config.sequence;
-  report.setup = sizeText(config.model) + ", trained for " + std::to_string(options.steps) +
-                 " steps of " + std::to_string(config.batch) + " sequences of " +
-                 std::to_string(config.sequence) + " characters with AdamW; seed " +
+  report.setup = sizeText(config.model) + ", trained for " + countText(options.steps, "step") +
+                 " of " + countText(config.batch, "sequence") + " of " +
+                 countText(config.sequence, "character") + " with AdamW; seed " +
                  std::to_string(options.seed) + ".";
   report.limits = {
       "A longer context brings no gain at this size: the models are too small to use it. The table "

@@ -11,7 +11,10 @@
 #include "runtime/train/api/OpenSession.h"
 #include "runtime/train/report/Report.h"
 #include "runtime/train/session/Observers.h"
+#include "runtime/train/trainer/Measures.h"
+#include "tools/pe/CellFile.h"
 #include "tools/pe/Commands.h"
+#include "tools/pe/ForwardTime.h"
 #include "tools/pe/Run.h"
 #include "tools/pe/TrainCommands.h"
 
@@ -22,7 +25,6 @@
 #include <cmath>
 #include <filesystem>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <numbers>
 #include <optional>
 #include <thread>
@@ -30,16 +32,9 @@
 namespace pe::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kPrefix = "pe.train.";
-
-/// One combination of values, of all seeds.
-struct Row {
-  std::string name;
-  std::vector<std::pair<std::string, std::string>> values;
-};
 
 /// A row with one seed.
 struct Cell {
@@ -48,6 +43,14 @@ struct Cell {
   train::TrainOptions options;
   std::string file;
   std::optional<train::EncodingResult> result;
+};
+
+/// What rows begin with, of one seed.
+struct Start {
+  std::string name, seed;
+  train::TrainOptions options;
+  /// Whether its checkpoint is complete.
+  bool isDone = false;
 };
 
 /// What one run found: the curves of its losses.
@@ -77,46 +80,6 @@ private:
   double smooth = 0;
 };
 
-Json pairsOf(const std::map<int64_t, double> &values) {
-  Json list = Json::array();
-  for (auto [key, value] : values)
-    list.push_back({key, value});
-  return list;
-}
-
-std::string toCellText(const train::EncodingResult &result) {
-  Json json = {{"bits", pairsOf(result.bitsPerChar)},
-               {"accuracy", pairsOf(result.accuracy)},
-               {"curve", result.curve},
-               {"evaluations", result.evaluations},
-               {"encoding_params", result.encodingParams},
-               {"model_params", result.modelParams},
-               {"seconds", result.trainSeconds}};
-  return json.dump() + "\n";
-}
-
-/// The result in a finished run's file; none if it cannot be read as one.
-std::optional<train::EncodingResult> fromCellText(const std::string &text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  train::EncodingResult result;
-  try {
-    for (const auto &[length, value] :
-         json.at("bits").get<std::vector<std::pair<int64_t, double>>>())
-      result.bitsPerChar[length] = value;
-    for (const auto &[length, value] :
-         json.at("accuracy").get<std::vector<std::pair<int64_t, double>>>())
-      result.accuracy[length] = value;
-    json.at("curve").get_to(result.curve);
-    json.at("evaluations").get_to(result.evaluations);
-    json.at("encoding_params").get_to(result.encodingParams);
-    json.at("model_params").get_to(result.modelParams);
-    json.at("seconds").get_to(result.trainSeconds);
-  } catch (const nlohmann::json::exception &) {
-    return std::nullopt;
-  }
-  return result;
-}
-
 /// A file's name from a row's: letters, digits and a few marks.
 std::string fileNameOf(std::string name) {
   for (char &c : name)
@@ -130,24 +93,21 @@ std::string shortOf(const std::string &value) {
   return value.ends_with(".mlir") ? std::filesystem::path(value).stem().string() : value;
 }
 
-/// Rows of a product of axes, the last axis fastest.
-std::vector<Row> rowsOf(const std::vector<Axis> &axes) {
-  std::vector<Row> rows = {{}};
+/// Every row with every combination of the axes' values, the last axis fastest.
+std::vector<NamedFlags> rowsOf(std::vector<NamedFlags> rows, const std::vector<Axis> &axes) {
+  if (rows.empty())
+    rows = {{axes.empty() ? "all seeds" : "", {}}};
   for (const Axis &axis : axes) {
-    std::vector<Row> more;
-    for (const Row &row : rows)
+    std::vector<NamedFlags> more;
+    for (const NamedFlags &row : rows)
       for (const std::string &value : axis.values) {
-        Row next = row;
-        next.values.emplace_back(axis.key, value);
-        next.name += (row.name.empty() ? "" : ", ") +
-                     (axes.size() == 1 && axis.key == "encoding" ? "" : axis.key + "=") +
-                     shortOf(value);
+        NamedFlags next = row;
+        next.values[axis.key] = value;
+        next.name += (row.name.empty() ? "" : ", ") + axis.key + "=" + shortOf(value);
         more.push_back(std::move(next));
       }
     rows = std::move(more);
   }
-  if (axes.empty())
-    rows[0].name = "all seeds";
   return rows;
 }
 
@@ -165,73 +125,126 @@ Status checkSeeds(const std::vector<std::string> &seeds) {
 
 class Grid {
 public:
-  Grid(std::string title, const train::TrainOptions &options)
-      : title(std::move(title)), config(options.config) {}
+  Grid(Experiment experiment, const train::TrainOptions &options)
+      : experiment(std::move(experiment)), config(options.config) {}
 
-  Status prepare(const std::vector<std::string> &arguments, std::vector<Axis> axes);
+  Status prepare(const std::vector<std::string> &arguments);
   Status run();
   Status write();
 
 private:
+  Status prepareRows();
+  Status prepareStarts(const std::vector<std::string> &arguments);
+  Status nameStarts();
   Status name(Cell &cell);
+  Expected<std::string> identityOf(train::TrainOptions &options, const std::string &what);
   Expected<train::Kernels> kernelsOf(const std::string &activation);
   Expected<std::vector<std::shared_ptr<const train::Corpus>>>
   corporaOf(const train::TrainConfig &config);
+  Expected<std::unique_ptr<train::Session>> open(const train::TrainOptions &options,
+                                                 cpu::ThreadPool &pool);
+  cpu::ThreadPool::Options threadsOf(const train::TrainConfig &own) const;
+  Status runStart(Start &start);
   Status runCell(Cell &cell);
-  void work();
+  Status measure(train::Session &session, const std::string &label, train::EncodingResult &result);
+  Status measureMore(train::Session &session, train::EncodingResult &result);
+  template <typename Run> Status inParallel(size_t count, Run run);
+  train::Measure measureOf() const;
   train::EncodingResult summary(size_t row) const;
-  void printTable(const std::vector<train::EncodingResult> &rows) const;
 
-  std::string title;
+  Experiment experiment;
   const train::TrainConfig &config;
-  std::vector<Row> rows;
+  std::vector<NamedFlags> rows;
   std::vector<std::string> seeds;
   std::vector<Cell> cells;
+  std::vector<Start> starts;
   /// What cells share, and what workers tell; one at a time.
   std::mutex lock;
   std::map<std::string, train::Kernels> kernels;
   std::map<std::string, std::shared_ptr<const train::Corpus>> corpora;
   std::shared_ptr<const train::Corpus> lastText;
-  std::atomic<size_t> next = 0;
   size_t finished = 0;
-  Status failure = Status::success();
   Clock::time_point begin = Clock::now();
 };
 
-/// Every cell's flags are read before the first run, so that a mistake costs no time.
-Status Grid::prepare(const std::vector<std::string> &arguments, std::vector<Axis> axes) {
+Status checkAlone(const train::TrainConfig &config) {
   for (const auto &[flag, given] : {std::pair("--checkpoint", !config.checkpoint.empty()),
                                     {"--log", !config.log.empty()},
                                     {"--trace", !config.trace.empty()},
+                                    {"--against", !config.against.empty()},
                                     {"--resume", config.resume},
                                     {"--check", config.check != train::TrainConfig::Check::None}})
     if (given)
       return makeError("expected no ", flag,
                        " with several runs (finished ones are kept in --out), "
                        "found one");
-  auto swept = parseSweep(config.sweep);
-  if (!swept)
-    return swept.takeError();
-  axes.insert(axes.end(), swept->begin(), swept->end());
-  for (size_t i = 0; i < axes.size(); ++i)
+  return Status::success();
+}
+
+/// The rows with the values of --sweep.
+Status Grid::prepareRows() {
+  auto axes = parseSweep(config.sweep);
+  if (!axes)
+    return axes.takeError();
+  for (size_t i = 0; i < axes->size(); ++i) {
+    const std::string &key = (*axes)[i].key;
+    bool isTwice = false;
     for (size_t j = 0; j < i; ++j)
-      if (axes[i].key == axes[j].key)
-        return makeError("--sweep: '", axes[i].key, "' is given twice");
-  rows = rowsOf(axes);
+      isTwice |= (*axes)[j].key == key;
+    for (const NamedFlags &row : experiment.rows)
+      isTwice |= row.values.count(key) > 0;
+    if (isTwice)
+      return makeError("--sweep: '", key, "' is given twice");
+  }
+  rows = rowsOf(experiment.rows, *axes);
+  for (size_t i = 0; i < rows.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (rows[i].name == rows[j].name)
+        return makeError("expected rows of different names, found '", rows[i].name, "' twice");
+  if (experiment.timesForward && config.jobs > 1)
+    return makeError("expected --jobs=1 where time is measured, found ", config.jobs);
+  return Status::success();
+}
+
+/// Every start that a row names, once per seed.
+Status Grid::prepareStarts(const std::vector<std::string> &arguments) {
+  for (const NamedFlags &start : experiment.starts)
+    for (const std::string &seed : seeds) {
+      auto values = start.values;
+      values["seed"] = seed;
+      values["sweep"] = values["seeds"] = "";
+      auto options = train::parseTrainOptions(arguments, values);
+      if (!options)
+        return options.takeError().within("start '" + start.name + "'");
+      starts.push_back({start.name, seed, *std::move(options)});
+    }
+  return Status::success();
+}
+
+/// Every cell's flags are read before the first run, so that a mistake costs no time. All rows of a
+/// seed come before the next seed: there is a whole table early, and slow times of the machine meet
+/// all rows.
+Status Grid::prepare(const std::vector<std::string> &arguments) {
+  if (Status status = checkAlone(config); !status)
+    return status;
+  if (Status status = prepareRows(); !status)
+    return status;
   seeds = train::splitList(config.seeds);
   if (Status status = checkSeeds(seeds); !status)
     return status;
   if (seeds.empty())
     seeds = {std::to_string(config.seed)};
-  for (size_t row = 0; row < rows.size(); ++row)
-    for (const std::string &seed : seeds) {
-      std::map<std::string, std::string> values(rows[row].values.begin(), rows[row].values.end());
+  for (const std::string &seed : seeds)
+    for (size_t row = 0; row < rows.size(); ++row) {
+      auto values = rows[row].values;
       values["seed"] = seed;
       auto options = train::parseTrainOptions(arguments, values);
       if (!options)
         return options.takeError().within(rows[row].name);
       cells.push_back({row, seed, *std::move(options), "", {}});
     }
+  if (Status status = prepareStarts(arguments); !status)
+    return status;
   std::error_code code;
   std::filesystem::create_directories(config.out + "/cells", code);
   if (code)
@@ -266,25 +279,55 @@ Grid::corporaOf(const train::TrainConfig &own) {
   return result;
 }
 
-/// The file of a cell's result, by everything that decides it.
-Status Grid::name(Cell &cell) {
-  const train::TrainConfig &own = cell.options.config;
+/// A text of everything that decides a run's result.
+Expected<std::string> Grid::identityOf(train::TrainOptions &options, const std::string &what) {
+  const train::TrainConfig &own = options.config;
   auto texts = corporaOf(own);
   if (!texts)
     return texts.takeError();
-  train::Metadata identity = cell.options.identity;
   auto encoding = train::compileEncoding(findFile(own.encoding), own);
   if (!encoding)
-    return encoding.takeError().within(rows[cell.row].name);
-  if (Status status = train::addContentHashes(own, *encoding, *texts, identity); !status)
-    return status;
+    return encoding.takeError().within(what);
+  if (Status status = train::addContentHashes(own, *encoding, *texts, options.identity); !status)
+    return status.takeError().within(what);
   std::string all;
-  for (const auto &[key, value] : identity)
-    if (!identity.count(key + ".sha256"))
+  for (const auto &[key, value] : options.identity)
+    if (!options.identity.count(key + ".sha256"))
       all += key + "=" + value + "\n";
+  return all;
+}
+
+/// The folder of each start's checkpoint, by everything that decides it; rows begin there.
+Status Grid::nameStarts() {
+  for (Start &start : starts) {
+    auto identity = identityOf(start.options, "start '" + start.name + "'");
+    if (!identity)
+      return identity.takeError();
+    train::TrainConfig &own = start.options.config;
+    own.checkpoint = config.out + "/starts/" + fileNameOf(start.name) + "-seed" + start.seed + "-" +
+                     sha256(*identity).substr(0, 12);
+    own.resume = own.resumeIfAny = true;
+    for (Cell &cell : cells)
+      if (cell.seed == start.seed && cell.options.config.from == start.name)
+        cell.options.config.from = own.checkpoint;
+  }
+  return Status::success();
+}
+
+/// The file of a cell's result, by everything that decides it.
+Status Grid::name(Cell &cell) {
+  auto identity = identityOf(cell.options, rows[cell.row].name);
+  if (!identity)
+    return identity.takeError();
+  const train::TrainConfig &own = cell.options.config;
+  std::string all = *identity;
   for (int64_t length : own.evaluation.lengths)
     all += std::to_string(length) + ",";
   all += std::to_string(own.evaluationInterval);
+  if (experiment.timesForward)
+    all += ",forward-time";
+  for (const std::string &column : experiment.more)
+    all += "," + column;
   cell.file = config.out + "/cells/" + fileNameOf(rows[cell.row].name) + "-seed" + cell.seed + "-" +
               sha256(all).substr(0, 12) + ".json";
   if (auto text = readFile(cell.file))
@@ -292,102 +335,175 @@ Status Grid::name(Cell &cell) {
   return Status::success();
 }
 
-Status Grid::runCell(Cell &cell) {
-  const train::TrainConfig &own = cell.options.config;
-  const Clock::time_point start = Clock::now();
+cpu::ThreadPool::Options Grid::threadsOf(const train::TrainConfig &own) const {
   cpu::ThreadPool::Options threads;
   threads.threads = own.threads;
   if (config.jobs > 1 && own.threads == 0)
     threads.threads =
         std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / config.jobs);
-  cpu::ThreadPool pool(threads);
-  std::unique_ptr<train::Session> session;
-  {
-    std::lock_guard guard(lock);
-    auto texts = corporaOf(own);
-    auto compute = kernelsOf(own.activation);
-    auto encoding = train::compileEncoding(findFile(own.encoding), own);
-    if (!texts || !compute || !encoding)
-      return !texts ? texts.takeError() : !compute ? compute.takeError() : encoding.takeError();
-    auto phases = train::attentionOfPhases(own, *encoding, findFile(own.encoding), pool);
-    if (!phases)
-      return phases.takeError();
-    auto made = train::Session::create(own,
-                                       {*compute, encoding->attentionFactory(pool), pool,
-                                        encoding->embeddingFactory(pool), *std::move(phases)},
-                                       *std::move(texts));
-    if (!made)
-      return made.takeError();
-    session = *std::move(made);
+  return threads;
+}
+
+/// Compiles what the run needs; one at a time.
+Expected<std::unique_ptr<train::Session>> Grid::open(const train::TrainOptions &options,
+                                                     cpu::ThreadPool &pool) {
+  std::lock_guard guard(lock);
+  const train::TrainConfig &own = options.config;
+  auto texts = corporaOf(own);
+  auto compute = kernelsOf(own.activation);
+  auto encoding = train::compileEncoding(findFile(own.encoding), own);
+  if (!texts || !compute || !encoding)
+    return !texts ? texts.takeError() : !compute ? compute.takeError() : encoding.takeError();
+  auto phases = train::attentionOfPhases(own, *encoding, findFile(own.encoding), pool);
+  if (!phases)
+    return phases.takeError();
+  return train::Session::create(own,
+                                {*compute, encoding->attentionFactory(pool), pool,
+                                 encoding->embeddingFactory(pool), *std::move(phases)},
+                                *std::move(texts), options.identity);
+}
+
+/// Trains until its checkpoint is that of the last step.
+Status Grid::runStart(Start &start) {
+  cpu::ThreadPool pool(threadsOf(start.options.config));
+  auto session = open(start.options, pool);
+  if (!session)
+    return session.takeError();
+  const int64_t steps = start.options.config.totalSteps();
+  train::ProgressLine progress(stderr, "start " + start.name + " seed " + start.seed, steps,
+                               (*session)->trainer().steps());
+  std::vector<train::Observer *> observers;
+  if (config.jobs == 1)
+    observers.push_back(&progress);
+  Status status = (*session)->trainUntil(steps, observers);
+  if (config.jobs == 1)
+    progress.clear();
+  return status;
+}
+
+/// Runs the session, or times it.
+Status Grid::measure(train::Session &session, const std::string &label,
+                     train::EncodingResult &result) {
+  if (experiment.timesForward) {
+    auto milliseconds = timeForward(session);
+    if (!milliseconds)
+      return milliseconds.takeError();
+    result.milliseconds = *std::move(milliseconds);
+    return Status::success();
   }
-  train::EncodingResult result;
-  result.name = rows[cell.row].name;
-  const train::ParameterLayout &layout = session->trainer().model().layout();
-  result.encodingParams = layout.count(train::Role::Encoding);
-  result.modelParams = layout.count();
+  const bool counts = !experiment.more.empty();
+  session.trainer().model().recordActivity(counts);
   Recorder recorder(result);
-  train::ProgressLine progress(stderr, result.name + " seed " + cell.seed, own.totalSteps());
+  train::ProgressLine progress(stderr, label, session.config().totalSteps());
   std::vector<train::Observer *> observers = {&recorder};
   if (config.jobs == 1)
     observers.push_back(&progress);
-  auto bits = session->run(observers);
+  auto bits = session.run(observers);
   if (config.jobs == 1)
     progress.clear();
   if (!bits)
     return bits.takeError();
+  return counts ? measureMore(session, result) : Status::success();
+}
+
+/// The columns that the experiment asks for: means over layers or matrices.
+Status Grid::measureMore(train::Session &session, train::EncodingResult &result) {
+  std::optional<train::NamedWeights> before;
+  if (const std::string &from = session.config().from; !from.empty()) {
+    auto weights = train::readWeights(from, session.trainer());
+    if (!weights)
+      return weights.takeError();
+    before = *std::move(weights);
+  }
+  std::map<std::string, std::vector<double>> values;
+  for (const train::DormantShare &layer :
+       train::dormantShares(session.trainer(), session.config().plasticity.redoTau))
+    values["dormant"].push_back(layer.share);
+  for (const train::MatrixMeasures &matrix :
+       train::measureMatrices(session.trainer(), before ? &*before : nullptr)) {
+    values["DfI"].push_back(matrix.dfi);
+    if (matrix.sfe)
+      values["SFE"].push_back(*matrix.sfe);
+  }
+  for (const std::string &column : experiment.more)
+    if (!values[column].empty())
+      result.more[column] = {train::meanOf(values[column]).first};
+  return Status::success();
+}
+
+Status Grid::runCell(Cell &cell) {
+  const Clock::time_point start = Clock::now();
+  cpu::ThreadPool pool(threadsOf(cell.options.config));
+  auto session = open(cell.options, pool);
+  if (!session)
+    return session.takeError();
+  train::EncodingResult result;
+  result.name = rows[cell.row].name;
+  const train::ParameterLayout &layout = (*session)->trainer().model().layout();
+  result.encodingParams = layout.count(train::Role::Encoding);
+  result.modelParams = layout.count();
+  if (Status status = measure(**session, result.name + " seed " + cell.seed, result); !status)
+    return status;
   result.trainSeconds = std::chrono::duration<double>(Clock::now() - start).count();
   if (Status status = writeFileAtomically(cell.file, toCellText(result), Durability::Disk); !status)
     return status;
   cell.result = std::move(result);
+  std::lock_guard guard(lock);
+  std::fprintf(stderr, "run %zu of %zu: %s, seed %s: %.1f seconds\n", ++finished, cells.size(),
+               rows[cell.row].name.c_str(), cell.seed.c_str(), cell.result->trainSeconds);
   return Status::success();
 }
 
-void Grid::work() {
-  for (size_t index; (index = next++) < cells.size();) {
-    Cell &cell = cells[index];
-    if (cell.result)
-      continue;
-    Status status = runCell(cell);
-    std::lock_guard guard(lock);
-    const std::string what = rows[cell.row].name + ", seed " + cell.seed;
-    if (!status) {
+/// run(0), run(1) ..., --jobs of them at a time; after a failure the others end theirs.
+template <typename Run> Status Grid::inParallel(size_t count, Run run) {
+  std::atomic<size_t> next = 0;
+  Status failure = Status::success();
+  auto work = [&] {
+    for (size_t index; (index = next++) < count;) {
+      Status status = run(index);
+      if (status)
+        continue;
+      std::lock_guard guard(lock);
       if (failure)
-        failure = status.takeError().within(what);
-      next = cells.size(); // others end their runs
+        failure = std::move(status);
+      next = count;
       return;
     }
-    std::fprintf(stderr, "run %zu of %zu: %s: %.1f seconds\n", ++finished, cells.size(),
-                 what.c_str(), cell.result->trainSeconds);
-  }
+  };
+  std::vector<std::thread> workers;
+  for (int job = 1; job < config.jobs; ++job)
+    workers.emplace_back(work);
+  work();
+  for (std::thread &worker : workers)
+    worker.join();
+  return failure;
 }
 
 Status Grid::run() {
+  if (Status status = nameStarts(); !status)
+    return status;
+  Status status = inParallel(starts.size(), [this](size_t index) -> Status {
+    Status done = runStart(starts[index]);
+    return done ? std::move(done)
+                : Status(done.takeError().within("start '" + starts[index].name + "', seed " +
+                                                 starts[index].seed));
+  });
+  if (!status)
+    return status;
   for (Cell &cell : cells)
-    if (Status status = name(cell); !status)
-      return status;
+    if (Status named = name(cell); !named)
+      return named;
   for (const Cell &cell : cells)
     finished += cell.result.has_value();
   if (finished > 0)
     std::fprintf(stderr, "%zu of %zu runs are in '%s' already\n", finished, cells.size(),
                  config.out.c_str());
-  std::vector<std::thread> workers;
-  for (int job = 1; job < config.jobs; ++job)
-    workers.emplace_back([this] { work(); });
-  work();
-  for (std::thread &worker : workers)
-    worker.join();
-  return std::move(failure);
-}
-
-/// The mean over seeds and the sample's standard deviation.
-std::pair<double, double> meanOf(const std::vector<double> &values) {
-  double sum = 0, squares = 0;
-  for (double value : values)
-    sum += value;
-  const double count = static_cast<double>(values.size()), mean = sum / count;
-  for (double value : values)
-    squares += (value - mean) * (value - mean);
-  return {mean, values.size() < 2 ? 0 : std::sqrt(squares / (count - 1))};
+  return inParallel(cells.size(), [this](size_t index) -> Status {
+    Cell &cell = cells[index];
+    Status done = cell.result ? Status::success() : runCell(cell);
+    return done ? std::move(done)
+                : Status(done.takeError().within(rows[cell.row].name + ", seed " + cell.seed));
+  });
 }
 
 using Curve = std::vector<std::pair<double, double>>;
@@ -399,14 +515,30 @@ Curve meanCurve(const std::vector<Curve> &curves) {
       points[step].push_back(value);
   Curve result;
   for (const auto &[step, values] : points)
-    result.emplace_back(step, meanOf(values).first);
+    result.emplace_back(step, train::meanOf(values).first);
   return result;
+}
+
+/// The row that another is compared with: the last baseline above it.
+std::string baselineOf(const std::vector<NamedFlags> &rows, size_t row,
+                       const std::vector<std::string> &baselines) {
+  std::string found = baselines.empty() ? rows[0].name : "";
+  for (size_t i = 0; i <= row; ++i)
+    if (std::find(baselines.begin(), baselines.end(), rows[i].name) != baselines.end())
+      found = rows[i].name;
+  return found == rows[row].name ? "" : found;
+}
+
+train::Measure Grid::measureOf() const {
+  if (experiment.timesForward)
+    return train::Measure::ForwardTime;
+  return lastText->training.task ? train::Measure::Accuracy : train::Measure::Bits;
 }
 
 train::EncodingResult Grid::summary(size_t row) const {
   train::EncodingResult result;
   std::vector<Curve> curves, evaluations;
-  std::map<int64_t, std::vector<double>> bits, accuracy;
+  std::map<int64_t, std::vector<double>> bits, accuracy, milliseconds;
   for (const Cell &cell : cells) {
     if (cell.row != row)
       continue;
@@ -416,57 +548,41 @@ train::EncodingResult Grid::summary(size_t row) const {
     result.trainSeconds += one.trainSeconds;
     curves.push_back(one.curve);
     evaluations.push_back(one.evaluations);
-    for (auto [length, value] : one.bitsPerChar)
-      bits[length].push_back(value);
-    for (auto [length, value] : one.accuracy)
-      accuracy[length].push_back(value);
+    for (auto [from, to] : {std::pair(&one.bitsPerChar, &bits),
+                            {&one.accuracy, &accuracy},
+                            {&one.milliseconds, &milliseconds}})
+      for (auto [length, value] : *from)
+        (*to)[length].push_back(value);
+    for (const auto &[column, values] : one.more)
+      result.more[column].push_back(values[0]);
   }
   result.name = rows[row].name;
+  result.baseline = baselineOf(rows, row, experiment.baselines);
   result.seeds = static_cast<int64_t>(curves.size());
   result.trainSeconds /= static_cast<double>(curves.size()); // of a run
   for (const auto &[length, values] : bits)
-    std::tie(result.bitsPerChar[length], result.deviation[length]) = meanOf(values);
+    std::tie(result.bitsPerChar[length], result.deviation[length]) = train::meanOf(values);
   for (const auto &[length, values] : accuracy)
-    std::tie(result.accuracy[length], result.accuracyDeviation[length]) = meanOf(values);
+    std::tie(result.accuracy[length], result.accuracyDeviation[length]) = train::meanOf(values);
+  for (const auto &[length, values] : milliseconds)
+    result.milliseconds[length] = train::meanOf(values).first;
+  const train::Measure measure = measureOf();
+  result.bySeed = measure == train::Measure::Accuracy ? accuracy
+                  : measure == train::Measure::Bits   ? bits
+                                                      : milliseconds;
   result.curve = meanCurve(curves);
   result.evaluations = meanCurve(evaluations);
   return result;
-}
-
-void Grid::printTable(const std::vector<train::EncodingResult> &table) const {
-  size_t width = 8;
-  for (const train::EncodingResult &row : table)
-    width = std::max(width, row.name.size());
-  const bool asks = !table[0].accuracy.empty();
-  std::printf("%s; %zu seed%s%s\n%-*s",
-              asks ? "share of right answers in the second half, by length"
-                   : "bits of the same held-out targets, by length of context",
-              seeds.size(), seeds.size() == 1 ? "" : "s",
-              seeds.size() == 1 ? "" : ", mean ± standard deviation", static_cast<int>(width), "");
-  const int column = seeds.size() == 1 ? 8 : 16;
-  for (const auto &[length, value] : asks ? table[0].accuracy : table[0].bitsPerChar)
-    std::printf(" %*lld", column, static_cast<long long>(length));
-  std::printf(" %10s %8s\n", "parameters", "seconds");
-  for (const train::EncodingResult &row : table) {
-    std::printf("%-*s", static_cast<int>(width), row.name.c_str());
-    for (const auto &[length, value] : asks ? row.accuracy : row.bitsPerChar) {
-      if (seeds.size() == 1)
-        std::printf(" %*.3f", column, value);
-      else
-        std::printf(" %*.3f ± %.3f", column - 8, value,
-                    (asks ? row.accuracyDeviation : row.deviation).at(length));
-    }
-    std::printf(" %10lld %8.1f\n", static_cast<long long>(row.modelParams), row.trainSeconds);
-  }
 }
 
 Status Grid::write() {
   train::ReportContent report;
   for (size_t row = 0; row < rows.size(); ++row)
     report.results.push_back(summary(row));
-  printTable(report.results);
-  report.title = title;
-  report.isTask = lastText->training.task != nullptr;
+  report.title = experiment.title;
+  report.question = experiment.question;
+  report.measure = measureOf();
+  report.claims = experiment.claims;
   report.unit = config.vocabulary.unitName();
   report.corpusDirectory = lastText->directory;
   report.corpusSha256 = lastText->sha256;
@@ -476,10 +592,11 @@ Status Grid::write() {
   report.threads =
       config.threads ? config.threads : static_cast<int>(std::thread::hardware_concurrency());
   report.trainedLength = config.sequence;
-  report.setup = sizeText(config.model) + ", " + std::to_string(config.totalSteps()) +
-                 " steps of " + std::to_string(config.batch) + " sequences of " +
-                 std::to_string(config.sequence) + " tokens, unless a row says otherwise; " +
-                 std::to_string(seeds.size()) + (seeds.size() == 1 ? " seed." : " seeds.");
+  report.setup = sizeText(config.model) + ", " + countText(config.totalSteps(), "step") + " of " +
+                 countText(config.batch, "sequence") + " of " +
+                 countText(config.sequence, "token") + ", unless a row says otherwise; " +
+                 countText(static_cast<int64_t>(seeds.size()), "seed") + ".";
+  report.limits = experiment.limits;
   if (seeds.size() == 1)
     report.limits.emplace_back(
         "One seed: small differences between rows mean nothing; --seeds=0,1,2 "
@@ -487,6 +604,7 @@ Status Grid::write() {
   else
     report.limits.emplace_back("The deviation is that of seeds: of initial values and of the order "
                                "of the data. It says nothing of other data or sizes.");
+  std::printf("%s", train::toText(report).c_str());
   if (Status status = writeFileAtomically(config.out + "/results.json", train::toJson(report));
       !status)
     return status;
@@ -528,10 +646,10 @@ Expected<std::vector<Axis>> parseSweep(const std::string &text) {
   return axes;
 }
 
-Status runGrid(const std::string &title, const std::vector<std::string> &arguments,
-               const train::TrainOptions &options, std::vector<Axis> axes) {
-  Grid grid(title, options);
-  if (Status status = grid.prepare(arguments, std::move(axes)); !status)
+Status runGrid(const std::vector<std::string> &arguments, const train::TrainOptions &options,
+               Experiment experiment) {
+  Grid grid(std::move(experiment), options);
+  if (Status status = grid.prepare(arguments); !status)
     return status;
   if (Status status = grid.run(); !status)
     return status;

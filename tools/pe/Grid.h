@@ -1,15 +1,17 @@
 //===- Grid.h - Several training runs and their table ---===//
 //
-// The cells of a grid are the combinations of values of some flags; each runs once per seed. What
-// a finished run found is a file in OUT/cells whose name has a hash of everything that decides the
-// result, so that a grid that was killed goes on with the runs that are missing. At the end there
-// are a table, OUT/results.json and OUT/report.html.
+// The cells of a grid are the rows of an experiment, once for every combination of the values of
+// swept flags; each runs once per seed. What a finished run found is a file in OUT/cells whose name
+// has a hash of everything that decides the result, so that a grid that was killed goes on with the
+// runs that are missing; the checkpoints of warm starts are in OUT/starts. At the end there are the
+// tables, OUT/results.json and OUT/report.html.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_TOOLS_PE_GRID_H
 #define PE_TOOLS_PE_GRID_H
 
 #include "runtime/train/session/Options.h"
+#include "tools/pe/Experiment.h"
 
 #include <string>
 #include <vector>
@@ -25,10 +27,10 @@ struct Axis {
 /// "KEY=A,B;KEY=C,D". An unknown flag, or one that does not decide a result, is an error.
 Expected<std::vector<Axis>> parseSweep(const std::string &text);
 
-/// Runs the grid of --sweep and --seeds in `options`, whose `arguments` the cells share; `axes`
-/// come first. `title` is the report's.
-Status runGrid(const std::string &title, const std::vector<std::string> &arguments,
-               const train::TrainOptions &options, std::vector<Axis> axes = {});
+/// Runs the experiment's rows, with --sweep and --seeds of `options`, whose `arguments` the cells
+/// share. Without rows there is one, of those arguments.
+Status runGrid(const std::vector<std::string> &arguments, const train::TrainOptions &options,
+               Experiment experiment);
 
 } // namespace pe::cli
 

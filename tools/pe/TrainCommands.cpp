@@ -13,16 +13,18 @@
 #include "tools/pe/Run.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <new>
 
 namespace pe::cli {
 
+std::string countText(int64_t number, const std::string &what) {
+  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
 std::string sizeText(const train::DecoderConfig &model) {
-  auto count = [](int64_t number, const std::string &what) {
-    return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
-  };
-  return count(model.layers, "layer") + ", " + std::to_string(model.dim) + " wide, " +
-         count(model.heads, "head") + " of " + std::to_string(model.headDim());
+  return countText(model.layers, "layer") + ", " + std::to_string(model.dim) + " wide, " +
+         countText(model.heads, "head") + " of " + std::to_string(model.headDim());
 }
 
 /// What --check asks for in place of training.
@@ -117,9 +119,11 @@ static Status train(const std::vector<std::string> &arguments) {
   }
   const train::TrainConfig &config = options->config;
   if (!config.sweep.empty() || !config.seeds.empty())
-    return runGrid("A sweep of training runs", arguments, *options);
+    return runGrid(arguments, *options, {.title = "A sweep of training runs"});
   if (config.jobs > 1)
     return makeError("expected --sweep or --seeds with --jobs, found neither");
+  if (!config.against.empty() && config.log.empty())
+    return makeError("expected --log=FILE with --against, found none");
   if (Status fits = checkOutput("--trace", config.trace); !fits)
     return fits;
   cpu::ThreadPool::Options threads;
@@ -141,53 +145,109 @@ static Status train(const std::vector<std::string> &arguments) {
 }
 
 constexpr const char *kCompareHelp =
-    "pe compare: trains the same model with several encodings and compares them\n\n"
+    "pe compare: trains the same model in several ways and compares them\n\n"
+    "  FOLDER, FILE.json     an experiment, such as examples/flip-flop; or\n"
     "  --encodings=A,B,...   .mlir files, or names of pe's own in examples/encodings; none: "
     "without\n"
+    "  --quick               the experiment's smaller size\n"
     "  --data=DIR            text, tokens or a task; by default Python's library\n"
-    "  --out=build/compare   folder for results.json, report.html and each finished run\n\n"
+    "  --out=build/compare   folder for results.json, report.html and each finished run; of an\n"
+    "                        experiment build/NAME or build/NAME-quick\n\n"
     "and every flag of pe train but --encoding, such as --steps=200 --seeds=0,1,2 "
     "--eval-interval=50\n"
     "--jobs=2 --sweep=lr=0.001,0.003. A comparison that was stopped goes on with what is "
     "missing.\n";
 
-static Status compare(std::vector<std::string> arguments) {
-  Axis axis{"encoding", {}};
-  bool hasOut = false;
+/// What `pe compare` is told besides the flags of `pe train`.
+struct Comparison {
+  std::vector<std::string> arguments, encodings;
+  std::string file;
+  bool quick = false, help = false, hasOut = false;
+};
+
+static Expected<Comparison> parseComparison(const std::vector<std::string> &arguments) {
+  constexpr std::string_view flag = "--encodings=";
+  Comparison result;
   for (const std::string &argument : arguments) {
-    if (argument == "--help") {
-      std::printf("%s", kCompareHelp);
-      return Status::success();
-    }
-    hasOut |= argument.starts_with("--out=");
+    result.help |= argument == "--help";
+    result.hasOut |= argument.starts_with("--out=");
     if (argument.starts_with("--encoding="))
       return makeError("expected --encodings=A,B, found ", argument);
-  }
-  constexpr std::string_view flag = "--encodings=";
-  for (auto at = arguments.begin(); at != arguments.end();) {
-    if (!at->starts_with(flag)) {
-      ++at;
-      continue;
+    if (argument.starts_with(flag)) {
+      if (!result.encodings.empty())
+        return makeError("--encodings is given twice");
+      result.encodings = train::splitList(argument.substr(flag.size()));
+    } else if (argument == "--quick") {
+      result.quick = true;
+    } else if (!argument.starts_with("--")) {
+      if (!result.file.empty())
+        return makeError("expected one experiment, found '", result.file, "' and '", argument, "'");
+      result.file = argument;
+    } else {
+      result.arguments.push_back(argument);
     }
-    if (!axis.values.empty())
-      return makeError("--encodings is given twice");
-    axis.values = train::splitList(at->substr(flag.size()));
-    at = arguments.erase(at);
   }
-  if (axis.values.empty())
-    return makeError("expected --encodings=A,B,..., found none; see pe compare --help");
-  for (std::string &value : axis.values) {
-    if (value != "none" && !value.ends_with(".mlir")) // one of pe's own
-      value = "examples/encodings/" + value + ".mlir";
-    if (std::count(axis.values.begin(), axis.values.end(), value) > 1)
-      return makeError("--encodings: '", value, "' is given twice");
+  if (result.help)
+    return result;
+  if (result.file.empty() && result.encodings.empty())
+    return makeError("expected an experiment or --encodings=A,B,..., found none; see pe compare "
+                     "--help");
+  if (!result.file.empty() && !result.encodings.empty())
+    return makeError("expected an experiment or --encodings, found both");
+  if (result.quick && result.file.empty())
+    return makeError("expected an experiment with --quick, found none");
+  return result;
+}
+
+/// Of --encodings: a row for each.
+static Expected<Experiment> experimentOf(const std::vector<std::string> &encodings) {
+  Experiment experiment;
+  experiment.title = "Positional encodings, compared";
+  for (const std::string &name : encodings) {
+    const std::string file = encodingFileOf(name);
+    for (const NamedFlags &row : experiment.rows)
+      if (row.values.at("encoding") == file)
+        return makeError("--encodings: '", file, "' is given twice");
+    experiment.rows.push_back(
+        {name.ends_with(".mlir") ? std::filesystem::path(name).stem().string() : name,
+         {{"encoding", file}}});
   }
-  if (!hasOut)
-    arguments.emplace_back("--out=build/compare");
+  return experiment;
+}
+
+static Status compare(const std::vector<std::string> &given) {
+  auto comparison = parseComparison(given);
+  if (!comparison)
+    return comparison.takeError();
+  if (comparison->help) {
+    std::printf("%s", kCompareHelp);
+    return Status::success();
+  }
+  const std::string file = experimentFileOf(comparison->file);
+  auto experiment =
+      file.empty() ? experimentOf(comparison->encodings) : readExperiment(file, comparison->quick);
+  if (!experiment)
+    return experiment.takeError();
+  std::vector<std::string> arguments = comparison->arguments;
+  // What the command line says replaces the file's.
+  for (const auto &[name, value] : experiment->flags) {
+    const std::string flag = "--" + name + "=";
+    if (std::none_of(arguments.begin(), arguments.end(),
+                     [&](const std::string &argument) { return argument.starts_with(flag); }))
+      arguments.push_back(flag + value);
+  }
+  if (!comparison->hasOut) {
+    const std::filesystem::path path = std::filesystem::path(file).lexically_normal();
+    const std::string name = path.filename() == "experiment.json" && path.has_parent_path()
+                                 ? path.parent_path().filename().string()
+                                 : path.stem().string();
+    arguments.push_back("--out=build/" + (file.empty() ? "compare" : name) +
+                        (comparison->quick ? "-quick" : ""));
+  }
   auto options = train::parseTrainOptions(arguments);
   if (!options)
     return options.takeError();
-  return runGrid("Positional encodings, compared", arguments, *options, {std::move(axis)});
+  return runGrid(arguments, *options, *std::move(experiment));
 }
 
 /// Sizes that no memory holds end in a message like other mistakes.

@@ -10,6 +10,9 @@
 
 namespace pe::cli {
 
+/// "1 step", "2 steps".
+std::string countText(int64_t number, const std::string &what);
+
 /// "2 layers, 64 wide, 4 heads of 16", for reports.
 std::string sizeText(const train::DecoderConfig &model);
 

@@ -7,11 +7,12 @@
 #include "runtime/train/report/Report.h"
 
 #include "runtime/chart/SvgWriter.h"
+#include "runtime/train/report/Table.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <set>
 
 namespace pe::train {
 namespace {
@@ -34,7 +35,8 @@ th, td { padding: .25em .9em; text-align: right; border-bottom: 1px solid var(--
 th:first-child, td:first-child { text-align: left; }
 .soft { color: var(--soft); } .charts { display: flex; flex-wrap: wrap; gap: 1.2em; }
 svg { max-width: 100%; height: auto; } code { font-size: .9em; overflow-wrap: anywhere; }
-.worse { color: #c0392b; }
+.worse { color: #c0392b; } .wide { overflow-x: auto; } .wide td { white-space: nowrap; }
+.claims td { text-align: left; }
 svg .page { fill: var(--page); } svg .ink { fill: var(--ink); }
 svg .axis { stroke: var(--ink); } svg .grid { stroke: var(--grid); }
 )css";
@@ -55,69 +57,132 @@ std::string thousands(int64_t value) {
   return digits;
 }
 
-/// What the table shows: bits, or of a task the share of right answers.
-const std::map<int64_t, double> &shown(const EncodingResult &result) {
-  return result.accuracy.empty() ? result.bitsPerChar : result.accuracy;
-}
-
-std::vector<int64_t> lengthsOf(const ReportContent &content) {
-  std::set<int64_t> lengths;
-  for (const EncodingResult &result : content.results)
-    for (auto [length, value] : shown(result))
-      lengths.insert(length);
-  return {lengths.begin(), lengths.end()};
-}
-
-/// "2.345", or with several seeds "2.345 ± 0.004".
-std::string cell(const ReportContent &content, const EncodingResult &result, int64_t length) {
-  const auto &values = shown(result);
+/// Whether a value is visibly worse than that of the first column.
+bool isWorse(const ReportContent &content, const EncodingResult &result, int64_t length) {
+  const auto &values = shown(content, result);
   const auto found = values.find(length);
-  if (found == values.end())
-    return "<td></td>";
+  if (found == values.end() || content.measure == Measure::ForwardTime)
+    return false;
   const double change = found->second - values.begin()->second;
-  const bool isWorse = (content.isTask ? -change : change) > kVisiblyWorse;
-  std::string text = fixed(found->second, 3);
-  if (result.seeds > 1)
-    text +=
-        " ± " + fixed((content.isTask ? result.accuracyDeviation : result.deviation).at(length), 3);
-  return std::string("<td") + (isWorse ? " class=\"worse\">" : ">") + text + "</td>";
+  return (content.measure == Measure::Accuracy ? -change : change) > kVisiblyWorse;
+}
+
+std::string headerOf(const std::vector<int64_t> &lengths) {
+  std::string out = "<div class=\"wide\"><table>\n<tr><th></th>";
+  for (int64_t length : lengths)
+    out += "<th>" + std::to_string(length) + "</th>";
+  return out;
 }
 
 std::string table(const ReportContent &content) {
   const std::vector<int64_t> lengths = lengthsOf(content);
-  std::string out = "<table>\n<tr><th>encoding</th>";
-  for (int64_t length : lengths)
-    out += "<th>" + std::to_string(length) + "</th>";
+  const std::vector<std::string> more = moreColumnsOf(content);
+  std::string out = headerOf(lengths);
+  for (const std::string &column : more)
+    out += "<th>" + escapeXml(column) + "</th>";
   out += "<th>parameters of it</th><th>of the model</th><th>seconds</th></tr>\n";
   for (const EncodingResult &result : content.results) {
     out += "<tr><td>" + escapeXml(result.name) + "</td>";
     for (int64_t length : lengths)
-      out += cell(content, result, length);
+      out += (isWorse(content, result, length) ? "<td class=\"worse\">" : "<td>") +
+             cellText(content, result, length) + "</td>";
+    for (const std::string &column : more)
+      out += "<td>" + moreText(result, column) + "</td>";
     out += "<td>" + thousands(result.encodingParams) + "</td><td>" + thousands(result.modelParams) +
            "</td><td>" + fixed(result.trainSeconds, 1) + "</td></tr>\n";
+  }
+  return out + "</table></div>\n";
+}
+
+std::string marginTable(const ReportContent &content) {
+  if (!hasMargins(content))
+    return "";
+  const std::vector<int64_t> lengths = lengthsOf(content);
+  std::string out = "<h2>Margins</h2>\n<p class=\"soft\">" + escapeXml(marginCaptionOf(content)) +
+                    "</p>\n" + headerOf(lengths) + "</tr>\n";
+  for (const EncodingResult &result : content.results) {
+    if (result.baseline.empty())
+      continue;
+    out += "<tr><td>" + escapeXml(marginLabelOf(content, result)) + "</td>";
+    for (int64_t length : lengths) {
+      const Margin margin = marginOf(content, result, length);
+      out += margin.isNoise() ? "<td class=\"soft\">" : "<td>";
+      out += (margin.seeds > 0 ? margin.text() : "") + "</td>";
+    }
+    out += "</tr>\n";
+  }
+  return out + "</table></div>\n";
+}
+
+std::string claimTable(const ReportContent &content) {
+  if (content.claims.empty())
+    return "";
+  std::string caption = claimCaptionOf(content);
+  caption[0] = 'C';
+  std::string out = "<h2>" + escapeXml(caption) + "</h2>\n<table class=\"claims\">\n";
+  for (const Claim &claim : content.claims) {
+    const Margin margin = marginOf(content, claim);
+    out += "<tr><td>" + escapeXml(claim.text) + "</td><td><b>" + textOf(judge(margin)) +
+           "</b></td><td class=\"soft\">" +
+           (margin.seeds > 0 ? escapeXml(numbersOf(claim, margin)) : "") + "</td></tr>\n";
   }
   return out + "</table>\n";
 }
 
-std::string bitsOf(const ReportContent &content) {
-  return content.isTask ? "share of right answers" : "bits per " + content.unit;
+/// Of the values of an axis.
+std::string unitOf(const ReportContent &content) {
+  switch (content.measure) {
+  case Measure::Accuracy:
+    return "share of right answers";
+  case Measure::ForwardTime:
+    return "milliseconds";
+  case Measure::Bits:
+    break;
+  }
+  return "bits per " + content.unit;
+}
+
+/// Room for the names of all lines.
+double heightOf(const LineChart &chart) {
+  constexpr double kLine = 15, kAround = 70;
+  return std::max(chart.height, kAround + kLine * static_cast<double>(chart.series.size()));
+}
+
+/// A few values far above the rest would leave no room for these: what is more than twice as far
+/// from the least as four fifths of the values are is cut off.
+void cutOutliers(LineChart &chart) {
+  std::vector<double> values;
+  for (const Series &series : chart.series)
+    for (const auto &[x, y] : series.points)
+      values.push_back(y);
+  std::sort(values.begin(), values.end());
+  const double low = values.empty() ? 0 : values.front();
+  const double usual = values.empty() ? 0 : values[values.size() * 4 / 5] - low;
+  if (usual <= 0 || values.back() <= low + 2 * usual)
+    return;
+  chart.yMax = low + 2 * usual;
+  chart.subtitle = "values above " + fixed(chart.yMax, 2) + " are cut off; the table has them";
 }
 
 LineChart lengthChart(const ReportContent &content) {
+  const std::string unit = unitOf(content);
   LineChart chart;
-  chart.title =
-      (content.isTask ? "Right answers" : "Bits per " + content.unit) + " by context length";
-  chart.xLabel = (content.isTask ? "tokens" : content.unit + "s") +
-                 std::string(" of context (trained at ") + std::to_string(content.trainedLength) +
-                 ")";
-  chart.yLabel = bitsOf(content);
+  chart.title = static_cast<char>(std::toupper(unit[0])) + unit.substr(1) + " by context length";
+  chart.xLabel = (content.measure == Measure::Accuracy ? "tokens" : content.unit + "s") +
+                 std::string(" of context");
+  if (content.measure != Measure::ForwardTime)
+    chart.xLabel += " (trained at " + std::to_string(content.trainedLength) + ")";
+  chart.yLabel = unit;
   chart.x = chart::Scale::Kind::Log2;
   for (const EncodingResult &result : content.results) {
     Series series{.name = result.name, .marker = chart::Marker::Circle};
-    for (auto [length, value] : shown(result))
+    for (auto [length, value] : shown(content, result))
       series.points.emplace_back(static_cast<double>(length), value);
     chart.series.push_back(std::move(series));
   }
+  if (content.measure == Measure::Bits)
+    cutOutliers(chart);
+  chart.height = heightOf(chart);
   return chart;
 }
 
@@ -125,24 +190,46 @@ LineChart trainingChart(const ReportContent &content) {
   LineChart chart;
   chart.title = "Training loss";
   chart.xLabel = "step";
-  chart.yLabel =
-      content.isTask ? "bits per answer (smoothed)" : "bits per " + content.unit + " (smoothed)";
+  chart.yLabel = content.measure == Measure::Accuracy ? "bits per answer (smoothed)"
+                                                      : "bits per " + content.unit + " (smoothed)";
   for (const EncodingResult &result : content.results)
-    chart.series.push_back({.name = result.name, .points = result.curve});
+    if (!result.curve.empty())
+      chart.series.push_back({.name = result.name, .points = result.curve});
+  chart.height = heightOf(chart);
   return chart;
 }
 
 /// Of runs that were evaluated more often than at the end.
 LineChart evaluationChart(const ReportContent &content) {
   LineChart chart;
-  chart.title = content.isTask ? "Right answers between steps" : "Held-out loss between steps";
+  chart.title = content.measure == Measure::Accuracy ? "Right answers between steps"
+                                                     : "Held-out loss between steps";
   chart.xLabel = "step";
-  chart.yLabel = bitsOf(content) + " at the shortest length";
+  chart.yLabel = unitOf(content) + " at the shortest length";
   for (const EncodingResult &result : content.results)
     if (result.evaluations.size() > 1)
       chart.series.push_back(
           {.name = result.name, .points = result.evaluations, .marker = chart::Marker::Circle});
+  chart.height = heightOf(chart);
   return chart;
+}
+
+std::string legendOf(const ReportContent &content) {
+  const std::string red = " Red: more than " + fixed(kVisiblyWorse, 2);
+  switch (content.measure) {
+  case Measure::Accuracy:
+    return "The share of answers that the model finds most probable, higher is better; exercises "
+           "grow with the column." +
+           red + " below the first column.";
+  case Measure::ForwardTime:
+    return "Milliseconds of a forward pass of the whole model over one sequence of that length, "
+           "the median of several calls; lower is better.";
+  case Measure::Bits:
+    break;
+  }
+  return "Bits per held-out " + content.unit + ", lower is better; the same " + content.unit +
+         "s are scored in every column, only the context before them grows." + red +
+         " above the first column.";
 }
 
 std::string section(const std::string &title, const std::string &text,
@@ -161,23 +248,18 @@ std::string toHtml(const ReportContent &content) {
                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                     "<title>pe: positional encodings, trained</title>\n<style>" +
                     std::string(kStyle) + "</style></head><body>\n";
-  out += "<h1>" + escapeXml(content.title) + "</h1>\n<p>" + escapeXml(content.setup) + "</p>\n";
+  out += "<h1>" + escapeXml(content.title) + "</h1>\n";
+  if (!content.question.empty())
+    out += "<p>" + escapeXml(content.question) + "</p>\n";
+  out += "<p>" + escapeXml(content.setup) + "</p>\n";
   out += table(content);
-  const std::string red = " Red: more than " + fixed(kVisiblyWorse, 2);
-  out +=
-      "<p class=\"soft\">" +
-      (content.isTask
-           ? "The share of answers that the model finds most probable, higher is better; exercises "
-             "grow with the column." +
-                 red + " below the first column."
-           : "Bits per held-out " + content.unit + ", lower is better; the same " + content.unit +
-                 "s are scored in every column, only the context before them grows." + red +
-                 " above the first column.") +
-      "</p>\n";
-  std::vector<std::string> charts = {toSvg(lengthChart(content)), toSvg(trainingChart(content))};
-  if (const LineChart evaluations = evaluationChart(content); !evaluations.series.empty())
-    charts.push_back(toSvg(evaluations));
-  out += section("Beyond the trained length", "", charts);
+  out += "<p class=\"soft\">" + legendOf(content) + "</p>\n";
+  out += claimTable(content) + marginTable(content);
+  std::vector<std::string> charts = {toSvg(lengthChart(content))};
+  for (const LineChart &chart : {trainingChart(content), evaluationChart(content)})
+    if (!chart.series.empty())
+      charts.push_back(toSvg(chart));
+  out += section("By length and by step", "", charts);
   std::vector<std::string> biases, maps;
   for (const LineChart &chart : content.biasCharts)
     biases.push_back(toSvg(chart));
@@ -225,6 +307,16 @@ std::string toJson(const ReportContent &content) {
     }
     if (result.evaluations.size() > 1)
       entry["evaluations"] = result.evaluations;
+    add("milliseconds", result.milliseconds);
+    for (const auto &[name, values] : result.more)
+      entry["more"][name] = meanOf(values).first;
+    if (result.baseline.empty())
+      continue;
+    entry["baseline"] = result.baseline;
+    for (const auto &[length, values] : result.bySeed)
+      if (const Margin margin = marginOf(content, result, length); margin.seeds > 0)
+        entry["margin"][std::to_string(length)] = {
+            {"mean", margin.mean}, {"error", margin.error}, {"noise", margin.isNoise()}};
   }
   Json json = {{"corpus",
                 {{"sha256", content.corpusSha256},
@@ -232,6 +324,13 @@ std::string toJson(const ReportContent &content) {
                  {"files", content.corpusFiles}}},
                {"seconds", content.seconds},
                {"encodings", encodings}};
+  for (const Claim &claim : content.claims) {
+    const Margin margin = marginOf(content, claim);
+    Json entry = {{"claim", claim.text}, {"verdict", textOf(judge(margin))}};
+    if (margin.seeds > 0)
+      entry["numbers"] = numbersOf(claim, margin);
+    json["claims"].push_back(std::move(entry));
+  }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -11,6 +11,7 @@
 
 #include "runtime/chart/Heatmap.h"
 #include "runtime/chart/LineChart.h"
+#include "runtime/train/report/Margins.h"
 
 #include <cstdint>
 #include <map>
@@ -19,6 +20,10 @@
 #include <vector>
 
 namespace pe::train {
+
+/// What a table shows by length: bits of held-out text, of a task the share of right answers, or
+/// the milliseconds of a forward pass over one sequence.
+enum class Measure : uint8_t { Bits, Accuracy, ForwardTime };
 
 /// One trained encoding, or another row of a table: the means over its seeds.
 struct EncodingResult {
@@ -34,13 +39,22 @@ struct EncodingResult {
   int64_t seeds = 1;
   /// Standard deviations over the seeds, and of a task the share of right answers by length.
   std::map<int64_t, double> deviation = {}, accuracy = {}, accuracyDeviation = {};
+  std::map<int64_t, double> milliseconds = {};
+  /// What the table shows, of every seed.
+  std::map<int64_t, std::vector<double>> bySeed = {};
+  /// Further columns: name -> value of every seed.
+  std::map<std::string, std::vector<double>> more = {};
+  /// The row that this one is compared with; empty: none.
+  std::string baseline = {};
 };
 
 struct ReportContent {
   std::string title = "Positional encodings, compiled and trained";
-  /// What bits are per; for a task accuracy is shown in their place.
+  /// What the runs are to find out; may be empty.
+  std::string question;
+  Measure measure = Measure::Bits;
+  /// What bits are per.
   std::string unit = "character";
-  bool isTask = false;
   std::string corpusDirectory, corpusSha256;
   int64_t corpusBytes = 0, corpusFiles = 0;
   /// "2 layers, 64 wide ...", one sentence about the model and its training.
@@ -52,11 +66,15 @@ struct ReportContent {
   /// Bias against distance; heatmaps of learned biases.
   std::vector<chart::LineChart> biasCharts;
   std::vector<chart::Heatmap> heatmaps;
+  std::vector<Claim> claims;
   /// What the table does not show.
   std::vector<std::string> limits;
 };
 
 std::string toHtml(const ReportContent &content);
+
+/// The tables and the claims, for a terminal.
+std::string toText(const ReportContent &content);
 
 /// results.json as docs/contract.md defines it.
 std::string toJson(const ReportContent &content);

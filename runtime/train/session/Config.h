@@ -108,6 +108,8 @@ struct TrainConfig {
   int64_t evaluationInterval = 0;
   /// Files; empty: none.
   std::string checkpoint, log, trace;
+  /// Older weights that evaluations measure the distance from, as `from` names them; empty: none.
+  std::string against;
   /// Steps in a row without a finite loss and gradient that end the run.
   int64_t maxSkips = 20;
   /// In place of training (Checks.h).

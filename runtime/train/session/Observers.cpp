@@ -222,6 +222,13 @@ LogWriter::~LogWriter() { std::fclose(file); }
 void LogWriter::writeStart(Session &session, const Metadata &identity) {
   measured = &session;
   session.trainer().model().recordActivity(true);
+  if (const std::string &older = session.config().against; !older.empty()) {
+    auto weights = readWeights(older, session.trainer());
+    if (weights)
+      against = *std::move(weights);
+    else
+      failure = weights.takeError().within("--against");
+  }
   const ParameterLayout &layout = session.trainer().model().layout();
   const Corpus &corpus = session.corpus();
   Json parameters = Json::array();
@@ -300,12 +307,15 @@ void LogWriter::onEvaluation(int64_t step, const std::map<int64_t, double> &bits
     line["bits_per_byte"] = byLength(bitsPerChar, perByte);
   if (measured) {
     Trainer &trainer = measured->trainer();
-    for (const MatrixMeasures &matrix : measureMatrices(trainer))
+    for (const MatrixMeasures &matrix : measureMatrices(trainer, against ? &*against : nullptr)) {
       line["matrices"][matrix.name] = {{"norm", matrix.norm},
                                        {"grad_norm", matrix.gradientNorm},
                                        {"dfi_per_dim", matrix.dfi},
                                        {"stable_rank", matrix.stableRank},
                                        {"effective_rank", matrix.effectiveRank}};
+      if (matrix.sfe)
+        line["matrices"][matrix.name]["sfe"] = *matrix.sfe;
+    }
     for (const DormantShare &layer : dormantShares(trainer, measured->config().plasticity.redoTau))
       line["dormant"][layer.layer] = layer.share;
     line["encoding"] = encodingOf(trainer);

@@ -9,10 +9,12 @@
 #define PE_RUNTIME_TRAIN_SESSION_OBSERVERS_H
 
 #include "runtime/train/session/Session.h"
+#include "runtime/train/trainer/Measures.h"
 
 #include <chrono>
 #include <cstdio>
 #include <limits>
+#include <optional>
 
 namespace pe::train {
 
@@ -68,7 +70,7 @@ public:
                                                    LogPlace place = {});
   ~LogWriter() override;
 
-  /// The first line: configuration, sizes and text.
+  /// The first line: configuration, sizes and text. Reads the weights of --against.
   void writeStart(Session &session, const Metadata &identity);
   void onStep(const StepReport &report, Trainer &trainer) override;
   void onReinit(int64_t step, const std::vector<reinit::MatrixReport> &reports) override;
@@ -90,6 +92,7 @@ private:
   std::map<int64_t, double> accuracy;
   /// Of the run, whose weights every evaluation measures.
   Session *measured = nullptr;
+  std::optional<NamedWeights> against;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 };
 

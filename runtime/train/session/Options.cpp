@@ -167,7 +167,7 @@ std::vector<std::string> splitList(const std::string &list) {
   std::vector<std::string> parts;
   int depth = 0;
   for (char c : list.empty() ? list : list + ",") {
-    depth += (c == '(') - (c == ')');
+    depth += (c == '(' || c == '<') - (c == ')' || c == '>');
     if (parts.empty())
       parts.emplace_back();
     if (c == ',' && depth == 0)
@@ -178,6 +178,13 @@ std::vector<std::string> splitList(const std::string &list) {
   if (!parts.empty())
     parts.pop_back();
   return parts;
+}
+
+std::vector<std::string> trainFlags() {
+  std::vector<std::string> names;
+  for (const Flag &flag : flags())
+    names.push_back(flag.name);
+  return names;
 }
 
 Metadata trainDefaults() {

@@ -28,8 +28,11 @@ struct TrainOptions {
 Expected<TrainOptions> parseTrainOptions(const std::vector<std::string> &arguments,
                                          const std::map<std::string, std::string> &replaced = {});
 
-/// The parts of "a=1,b=uniform(0,2)" between commas that are in no parentheses.
+/// The parts of "a=1,b=uniform(0,2)" between commas that are in no parentheses or angle brackets.
 std::vector<std::string> splitList(const std::string &list);
+
+/// The name of every flag.
+std::vector<std::string> trainFlags();
 
 /// The default of every flag that determines the result.
 Metadata trainDefaults();

@@ -120,7 +120,13 @@ Status setPhases(TrainConfig &config, const std::string &path) {
   auto content = readFile(path);
   if (!content)
     return content.takeError();
-  const Json list = Json::parse(*content, nullptr, /*allow_exceptions=*/false);
+  Json list;
+  try {
+    list = Json::parse(*content);
+  } catch (const Json::parse_error &error) {
+    return makeError("expected a JSON list of {\"steps\": N, ...}, found a mistake at ", path, ":",
+                     placeIn(*content, error.byte));
+  }
   constexpr int64_t kMostSteps = int64_t(1) << 53; // of the whole run
   int64_t left = kMostSteps;
   std::vector<PhaseConfig> phases;

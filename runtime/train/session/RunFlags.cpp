@@ -52,6 +52,9 @@ std::vector<Flag> flagsOfRun() {
      number<int64_t>(1, [](C &c) -> auto & { return c.keepCheckpoints; }), false},
     {"log", "", "JSON lines: loss, norms, learning rate and every parameter of the encoding",
      text([](C &c) -> auto & { return c.log; }), false},
+    {"against", "", "checkpoint folder or model file of older weights: evaluations in the log "
+     "have each matrix's squared distance from it (SFE)",
+     text([](C &c) -> auto & { return c.against; }), false},
     {"max-skips", "20", "steps in a row without a finite loss and gradient that end the run; such "
      "steps change nothing", number<int64_t>(1, [](C &c) -> auto & { return c.maxSkips; }), false},
     {"check", "", "in place of training: gradients (against differences of the loss) or overfit "

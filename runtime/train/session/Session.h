@@ -50,6 +50,8 @@ public:
   /// The learning rate of each optimizer at step `step` of a phase of `steps`.
   std::vector<double> rates(int64_t step, int64_t steps) const;
   const TrainConfig &config() const { return settings; }
+  /// Of every batch.
+  BatchRules rules() const;
   /// The last phase's text.
   const Corpus &corpus() const { return *texts.back(); }
   /// Whether the run goes on from a checkpoint.
@@ -64,7 +66,6 @@ private:
   Status resume();
   Status loadStart();
   Expected<BatchSampler> samplerOf(size_t phase) const;
-  BatchRules rules() const;
 
   TrainConfig settings;
   Environment environment;

@@ -437,6 +437,20 @@ static Expected<WarmStart> readWarmStart(const std::string &from, bool keepsOpti
   return start;
 }
 
+Expected<std::map<std::string, Tensor>> readWeights(const std::string &from, Trainer &trainer) {
+  auto start = readWarmStart(from, false);
+  if (!start)
+    return start.takeError();
+  Restored restored;
+  if (Status status = readParts(start->model, start->modelPath, weightsOf(trainer), 0, restored);
+      !status)
+    return status.takeError();
+  std::map<std::string, Tensor> weights;
+  for (auto &[part, tensor] : restored)
+    weights[part.name] = tensor.clone();
+  return weights;
+}
+
 Expected<std::string> digestOfWarmStart(const std::string &from, bool keepsOptimizer) {
   auto start = readWarmStart(from, keepsOptimizer);
   if (!start)

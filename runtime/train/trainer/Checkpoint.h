@@ -56,6 +56,10 @@ Status loadCheckpoint(const std::string &directory, Trainer &trainer, const Meta
 /// metadata of the file.
 Expected<Metadata> loadWarmStart(const std::string &from, bool keepsOptimizer, Trainer &trainer);
 
+/// The weights of a checkpoint's folder or of a model's file, which must be those of the trainer's
+/// parameters: float32, in their shapes.
+Expected<std::map<std::string, Tensor>> readWeights(const std::string &from, Trainer &trainer);
+
 /// The SHA-256 of what loadWarmStart would load.
 Expected<std::string> digestOfWarmStart(const std::string &from, bool keepsOptimizer);
 

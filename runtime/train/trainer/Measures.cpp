@@ -52,7 +52,18 @@ MatrixMeasures measureMatrix(std::string name, int64_t rows, int64_t columns, co
   return measures;
 }
 
-std::vector<MatrixMeasures> measureMatrices(Trainer &trainer) {
+/// The squared distance of weights from older ones.
+static double squaredDistance(const float *values, const Tensor &older) {
+  double sum = 0;
+  const float *before = older.data<float>();
+  for (int64_t i = 0; i < older.numel(); ++i) {
+    const double difference = static_cast<double>(values[i]) - before[i];
+    sum += difference * difference;
+  }
+  return sum;
+}
+
+std::vector<MatrixMeasures> measureMatrices(Trainer &trainer, const NamedWeights *against) {
   Decoder &model = trainer.model();
   std::vector<const Parameter *> chosen;
   for (const Parameter &parameter : model.layout().all())
@@ -64,6 +75,9 @@ std::vector<MatrixMeasures> measureMatrices(Trainer &trainer) {
     const Parameter &parameter = *chosen[item];
     measures[item] = measureMatrix(parameter.name, parameter.shape[0], parameter.shape[1],
                                    model.values().at(parameter), model.gradients().at(parameter));
+    if (against)
+      measures[item].sfe =
+          squaredDistance(model.values().at(parameter), against->at(parameter.name));
   });
   return measures;
 }

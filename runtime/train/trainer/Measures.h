@@ -6,6 +6,8 @@
 //   stable rank      sum s^2 / max s^2
 //   effective rank   exp(entropy of s / sum s) (Roy and Vetterli, EUSIPCO 2007)
 //
+//   SFE              |X - Y|_F^2, the squared distance from older weights Y, where these are given
+//
 // and the norms of its values and of the last gradient. Needs blas::load().
 //
 //===----------------------------------------------------------------------===//
@@ -15,17 +17,26 @@
 
 #include "runtime/train/trainer/Trainer.h"
 
+#include <map>
+#include <optional>
+
 namespace pe::train {
 
 struct MatrixMeasures {
   std::string name;
   double norm = 0, gradientNorm = 0, dfi = 0, stableRank = 0, effectiveRank = 0;
+  std::optional<double> sfe = {};
 };
+
+/// Weights of a model, by name.
+using NamedWeights = std::map<std::string, Tensor>;
 
 /// Of values[rows, columns]; ranks of a matrix that is zero or not finite are 0.
 MatrixMeasures measureMatrix(std::string name, int64_t rows, int64_t columns, const float *values,
                              const float *gradient);
-std::vector<MatrixMeasures> measureMatrices(Trainer &trainer);
+/// `against`: the older weights; every matrix is there in its shape (readWeights).
+std::vector<MatrixMeasures> measureMatrices(Trainer &trainer,
+                                            const NamedWeights *against = nullptr);
 
 struct DormantShare {
   /// "layer0.mlp".

@@ -1,6 +1,7 @@
 //===- ReportTest.cpp - The demo's page and results.json ---------------------===//
 
 #include "runtime/train/report/Report.h"
+#include "runtime/train/report/Table.h"
 
 #include <cmath>
 #include <fstream>
@@ -73,6 +74,87 @@ TEST(Report, PageHasEveryNumberAndChart) {
   EXPECT_EQ(page.find("nan"), std::string::npos);
   EXPECT_EQ(page.find("<script"), std::string::npos);
   std::ofstream("report-test.html") << page;
+}
+
+TEST(Margins, NoiseIsWhatStudentsTDoesNotExclude) {
+  // By hand: mean 0.2, sample deviation 0.1, error 0.1 / sqrt 3; t of two degrees is 4.303.
+  const Margin margin = marginOf({0.1, 0.2, 0.3});
+  EXPECT_NEAR(margin.mean, 0.2, 1e-15);
+  EXPECT_NEAR(margin.error, 0.1 / std::sqrt(3.0), 1e-15);
+  EXPECT_TRUE(margin.isNoise()); // 0.2 < 4.303 * 0.0577
+  EXPECT_EQ(margin.text(), "+0.200 ± 0.058 ~");
+  EXPECT_FALSE(marginOf({0.19, 0.2, 0.21}).isNoise());
+  EXPECT_FALSE(marginOf({0.2, 0.2, 0.2}).isNoise());
+  EXPECT_FALSE(marginOf({0.2}).isNoise()); // one seed cannot tell
+  EXPECT_EQ(marginOf({0.2}).text(), "+0.200");
+  EXPECT_EQ(marginOf({-0.0001}).text(), "+0.000");
+  EXPECT_EQ(judge(marginOf({})), Verdict::Unmeasured);
+  EXPECT_EQ(judge(margin), Verdict::Noise);
+  EXPECT_EQ(judge(marginOf({-0.19, -0.2, -0.21})), Verdict::Fails);
+  EXPECT_EQ(judge(marginOf({0.2})), Verdict::Holds);
+}
+
+/// Rows of three seeds that differ by much more than they differ from each other.
+ReportContent seeded() {
+  ReportContent content = sample();
+  for (size_t e = 0; e < content.results.size(); ++e) {
+    EncodingResult &result = content.results[e];
+    result.seeds = 3;
+    for (auto &[length, value] : result.bitsPerChar)
+      result.bySeed[length] = {value - 1, value + 0.001 * static_cast<double>(e), value + 1};
+    result.more["dormant"] = {0.1, 0.2, 0.3};
+    if (e > 0)
+      result.baseline = "a_encoding";
+  }
+  return content;
+}
+
+TEST(Margins, SeedsAreComparedOneByOne) {
+  ReportContent content = seeded();
+  // At 512, b is 0.4 above a; the seeds spread by 1, but their differences by 0.001.
+  const Margin margin = marginOf(content, content.results[1], 512);
+  EXPECT_NEAR(margin.mean, 0.4 + 0.001 / 3, 1e-12);
+  EXPECT_NEAR(margin.error, 0.001 / 3, 1e-12);
+  EXPECT_FALSE(margin.isNoise());
+  EXPECT_EQ(marginOf(content, content.results[0], 512).seeds, 0); // the baseline
+  content.results[2].baseline = "b_encoding";
+  EXPECT_NE(toText(content).find("c_encoding - b_encoding"), std::string::npos);
+}
+
+TEST(Margins, ClaimsAreJudgedAndShown) {
+  ReportContent content = seeded();
+  content.claims = {{"b is above a", {"a_encoding", "512"}, {"b_encoding", "512"}},
+                    {"by a bit", {"a_encoding", "512"}, {"b_encoding", "512"}, 1},
+                    {"a rises", {"a_encoding", "256"}, {"a_encoding", "512"}, -0.1},
+                    {"many are dormant", {"", "", 0.05}, {"a_encoding", "dormant"}},
+                    {"beyond", {"a_encoding", "256"}, {"a_encoding", "4096"}}};
+  const Verdict expected[] = {Verdict::Holds, Verdict::Fails, Verdict::Holds, Verdict::Noise,
+                              Verdict::Unmeasured};
+  for (size_t i = 0; i < content.claims.size(); ++i)
+    EXPECT_EQ(judge(marginOf(content, content.claims[i])), expected[i]) << i;
+  EXPECT_EQ(numbersOf(content.claims[1], marginOf(content, content.claims[1])),
+            "b_encoding@512 - a_encoding@512 = +0.400 ± 0.000, claimed: more than 1");
+  const std::string text = toText(content), page = toHtml(content);
+  for (const char *verdict : {"holds", "does not hold", "within noise", "not measured"}) {
+    EXPECT_NE(text.find(verdict), std::string::npos);
+    EXPECT_NE(page.find(verdict), std::string::npos);
+  }
+  auto json = nlohmann::json::parse(toJson(content));
+  EXPECT_EQ(json["claims"][1]["verdict"], "does not hold");
+  EXPECT_EQ(json["encodings"]["b_encoding"]["baseline"], "a_encoding");
+  EXPECT_EQ(json["encodings"]["b_encoding"]["margin"]["512"]["noise"], false);
+  EXPECT_NEAR(json["encodings"]["b_encoding"]["more"]["dormant"].get<double>(), 0.2, 1e-12);
+}
+
+TEST(Report, TimesHaveNoWorseLengths) {
+  ReportContent content = sample();
+  content.measure = Measure::ForwardTime;
+  for (EncodingResult &result : content.results)
+    std::swap(result.bitsPerChar, result.milliseconds);
+  const std::string page = toHtml(content);
+  EXPECT_EQ(page.find("class=\"worse\""), std::string::npos);
+  EXPECT_NE(page.find("Milliseconds by context length"), std::string::npos);
+  EXPECT_NE(toText(content).find("milliseconds of a forward pass"), std::string::npos);
 }
 
 } // namespace

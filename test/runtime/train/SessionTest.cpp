@@ -72,6 +72,70 @@ TEST_F(SessionTest, ResumesBitForBit) {
   EXPECT_TRUE(rest.reinits.empty());
 }
 
+TEST_F(SessionTest, StopsDoNotShowInsideAPhase) {
+  TrainConfig config = smallConfig();
+  config.phases = {{"", 3}, {"other", 5}};
+  config.phases[1].sequence = 32;
+  config.phases[1].learningRate = 1e-3;
+  config.phases[1].warmup = 3;
+  config.phases[1].decay = Decay::Cosine;
+  config.phases[1].redoInterval = 2;
+  config.reinit.enabled = true;
+  expectStopsDoNotShow(config, {3});
+
+  // Stops of the program's own, of which none ends with a phase.
+  Recorder whole, parts;
+  ASSERT_TRUE(makeSession(config)->run({&whole}));
+  auto session = makeSession(config);
+  for (int64_t until : {2, 2, 4, 7, 8, 9})
+    ASSERT_TRUE(session->trainUntil(until, {&parts}));
+  EXPECT_EQ(parts.losses, whole.losses);
+  EXPECT_EQ(parts.rates, whole.rates);
+  EXPECT_EQ(parts.reinits, whole.reinits);
+}
+
+TEST_F(SessionTest, AWarmStartBeginsWithTheWeightsAndItsStopsDoNotShow) {
+  TrainConfig first = smallConfig();
+  first.checkpoint = path("first");
+  auto before = makeSession(first)->run({});
+  ASSERT_TRUE(before);
+  TrainConfig config = smallConfig();
+  config.phases = {{"", 0}};
+  config.from = path("first");
+  auto now = makeSession(config)->run({}); // without a step
+  ASSERT_TRUE(now);
+  EXPECT_EQ(*now, *before);
+
+  std::vector<double> losses[2];
+  for (bool keeps : {false, true}) {
+    config.phases = {{"", 6}};
+    config.keepsOptimizer = keeps;
+    expectStopsDoNotShow(config, {});
+    Recorder recorder;
+    ASSERT_TRUE(makeSession(config)->run({&recorder}));
+    losses[keeps] = recorder.losses;
+  }
+  EXPECT_EQ(losses[0][0], losses[1][0]); // the same weights
+  EXPECT_NE(losses[0], losses[1]);       // and another memory
+  // Weights are measured against where they began.
+  auto session = makeSession(config);
+  auto weights = readWeights(path("first"), session->trainer());
+  ASSERT_TRUE(weights);
+  for (const MatrixMeasures &matrix : measureMatrices(session->trainer(), &*weights))
+    EXPECT_EQ(matrix.sfe, 0.0) << matrix.name;
+  ASSERT_TRUE(session->trainUntil(1, {}));
+  for (const MatrixMeasures &matrix : measureMatrices(session->trainer(), &*weights)) {
+    double sum = 0;
+    const Parameter &parameter =
+        session->trainer().model().layout()[session->trainer().model().layout().find(matrix.name)];
+    for (int64_t i = 0; i < parameter.count; ++i)
+      sum += std::pow(double(session->trainer().model().values().at(parameter)[i]) -
+                          (*weights)[matrix.name].data<float>()[i],
+                      2);
+    EXPECT_DOUBLE_EQ(*matrix.sfe, sum) << matrix.name;
+  }
+}
+
 TEST_F(SessionTest, StopsDoNotShowWithMuonAndAccumulation) {
   TrainConfig config = smallConfig();
   config.optimizer.kind = OptimizerKind::Muon;

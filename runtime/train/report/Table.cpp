@@ -1,0 +1,259 @@
+//===- Table.cpp - What the tables of a report say -------------------------===//
+#include "runtime/train/report/Table.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+namespace pe::train {
+namespace {
+
+std::string fixed(double value, int digits = 3) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+const EncodingResult *findRow(const ReportContent &content, const std::string &name) {
+  const auto found =
+      std::find_if(content.results.begin(), content.results.end(),
+                   [&](const EncodingResult &result) { return result.name == name; });
+  return found == content.results.end() ? nullptr : &*found;
+}
+
+/// The values of an operand, of every seed; none if it was not measured.
+std::vector<double> valuesOf(const ReportContent &content, const Operand &operand, size_t seeds) {
+  if (operand.row.empty())
+    return std::vector<double>(seeds, operand.constant);
+  const EncodingResult *row = findRow(content, operand.row);
+  if (!row)
+    return {};
+  for (const auto &[length, values] : row->bySeed)
+    if (std::to_string(length) == operand.column)
+      return values;
+  const auto found = row->more.find(operand.column);
+  return found == row->more.end() ? std::vector<double>() : found->second;
+}
+
+/// Of a - b - by, where both have every seed.
+Margin marginBetween(const std::vector<double> &a, const std::vector<double> &b, double by = 0) {
+  if (a.empty() || a.size() != b.size())
+    return {};
+  std::vector<double> differences;
+  for (size_t i = 0; i < a.size(); ++i)
+    differences.push_back(a[i] - b[i] - by);
+  return marginOf(differences);
+}
+
+std::string nameOf(const Operand &operand) {
+  char constant[32];
+  std::snprintf(constant, sizeof constant, "%g", operand.constant);
+  return operand.row.empty() ? constant : operand.row + "@" + operand.column;
+}
+
+/// Pads by characters, not bytes.
+std::string padded(const std::string &text, size_t width, bool toTheLeft) {
+  const auto count = static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+  const std::string blanks(width > count ? width - count : 0, ' ');
+  return toTheLeft ? text + blanks : blanks + text;
+}
+
+/// Columns as wide as their widest cell, the first to the left.
+std::string layOut(const std::vector<std::vector<std::string>> &rows) {
+  std::vector<size_t> widths;
+  for (const auto &row : rows)
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths.resize(std::max(widths.size(), i + 1));
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  std::string out;
+  for (const auto &row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i)
+      line += (i ? "  " : "") + padded(row[i], widths[i], i == 0);
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out;
+}
+
+/// The baseline of all rows that have one; empty if there are several.
+std::string onlyBaselineOf(const ReportContent &content) {
+  std::set<std::string> names;
+  for (const EncodingResult &result : content.results)
+    if (!result.baseline.empty())
+      names.insert(result.baseline);
+  return names.size() == 1 ? *names.begin() : "";
+}
+
+std::string marginsText(const ReportContent &content, const std::vector<int64_t> &lengths) {
+  std::vector<std::vector<std::string>> rows = {{""}};
+  for (int64_t length : lengths)
+    rows[0].push_back(std::to_string(length));
+  for (const EncodingResult &result : content.results) {
+    if (result.baseline.empty())
+      continue;
+    std::vector<std::string> row = {marginLabelOf(content, result)};
+    for (int64_t length : lengths) {
+      const Margin margin = marginOf(content, result, length);
+      row.push_back(margin.seeds > 0 ? margin.text() : "");
+      if (margin.seeds > 1 && !margin.isNoise())
+        row.back() += "  "; // where others have a mark
+    }
+    rows.push_back(std::move(row));
+  }
+  return "\n" + marginCaptionOf(content) + "\n" + layOut(rows);
+}
+
+std::string claimsText(const ReportContent &content) {
+  std::string out = "\n" + claimCaptionOf(content) + "\n";
+  for (const Claim &claim : content.claims) {
+    const Margin margin = marginOf(content, claim);
+    out += "  " + padded(textOf(judge(margin)), 15, true) + claim.text;
+    if (margin.seeds > 0)
+      out += " (" + numbersOf(claim, margin) + ")";
+    out += "\n";
+  }
+  return out;
+}
+
+} // namespace
+
+const std::map<int64_t, double> &shown(const ReportContent &content, const EncodingResult &result) {
+  switch (content.measure) {
+  case Measure::Accuracy:
+    return result.accuracy;
+  case Measure::ForwardTime:
+    return result.milliseconds;
+  case Measure::Bits:
+    break;
+  }
+  return result.bitsPerChar;
+}
+
+std::vector<int64_t> lengthsOf(const ReportContent &content) {
+  std::set<int64_t> lengths;
+  for (const EncodingResult &result : content.results)
+    for (auto [length, value] : shown(content, result))
+      lengths.insert(length);
+  return {lengths.begin(), lengths.end()};
+}
+
+std::vector<std::string> moreColumnsOf(const ReportContent &content) {
+  std::set<std::string> names;
+  for (const EncodingResult &result : content.results)
+    for (const auto &[name, values] : result.more)
+      names.insert(name);
+  return {names.begin(), names.end()};
+}
+
+std::string cellText(const ReportContent &content, const EncodingResult &result, int64_t length) {
+  const auto &values = shown(content, result);
+  const auto found = values.find(length);
+  if (found == values.end())
+    return "";
+  if (result.seeds < 2)
+    return fixed(found->second);
+  return fixed(found->second) + " ± " + fixed(meanOf(result.bySeed.at(length)).second);
+}
+
+std::string moreText(const EncodingResult &result, const std::string &column) {
+  const auto found = result.more.find(column);
+  if (found == result.more.end())
+    return "";
+  const auto [mean, deviation] = meanOf(found->second);
+  return fixed(mean) + (found->second.size() > 1 ? " ± " + fixed(deviation) : "");
+}
+
+bool hasMargins(const ReportContent &content) {
+  return std::any_of(content.results.begin(), content.results.end(),
+                     [](const EncodingResult &result) { return !result.baseline.empty(); });
+}
+
+Margin marginOf(const ReportContent &content, const EncodingResult &result, int64_t length) {
+  if (result.baseline.empty())
+    return {};
+  const size_t seeds = static_cast<size_t>(result.seeds);
+  const std::string column = std::to_string(length);
+  return marginBetween(valuesOf(content, {result.name, column}, seeds),
+                       valuesOf(content, {result.baseline, column}, seeds));
+}
+
+Margin marginOf(const ReportContent &content, const Claim &claim) {
+  const size_t seeds = content.results.empty() ? 0 : static_cast<size_t>(content.results[0].seeds);
+  return marginBetween(valuesOf(content, claim.higher, seeds),
+                       valuesOf(content, claim.lower, seeds), claim.by);
+}
+
+std::string numbersOf(const Claim &claim, const Margin &margin) {
+  Margin difference = margin;
+  difference.mean += claim.by;
+  std::string text = difference.text();
+  // What is noise is the difference beyond the claim, which the verdict says.
+  if (text.ends_with(" ~"))
+    text.resize(text.size() - 2);
+  char by[32];
+  std::snprintf(by, sizeof by, "%g", claim.by);
+  return nameOf(claim.higher) + " - " + nameOf(claim.lower) + " = " + text +
+         ", claimed: more than " + by;
+}
+
+std::string captionOf(const ReportContent &content) {
+  switch (content.measure) {
+  case Measure::Accuracy:
+    return "share of right answers in the second half, by length";
+  case Measure::ForwardTime:
+    return "milliseconds of a forward pass over one sequence, by length";
+  case Measure::Bits:
+    break;
+  }
+  return "bits of the same held-out targets, by length of context";
+}
+
+std::string marginCaptionOf(const ReportContent &content) {
+  const std::string baseline = onlyBaselineOf(content);
+  return (baseline.empty() ? "differences" : "difference from " + baseline) +
+         (content.results[0].seeds > 1
+              ? ", seed by seed: mean ± standard error; ~: within noise (95 %)"
+              : "");
+}
+
+std::string claimCaptionOf(const ReportContent &content) {
+  return !content.results.empty() && content.results[0].seeds == 1
+             ? "claims, by one seed, which cannot tell noise"
+             : "claims";
+}
+
+std::string marginLabelOf(const ReportContent &content, const EncodingResult &result) {
+  return onlyBaselineOf(content).empty() ? result.name + " - " + result.baseline : result.name;
+}
+
+std::string toText(const ReportContent &content) {
+  const std::vector<int64_t> lengths = lengthsOf(content);
+  const std::vector<std::string> more = moreColumnsOf(content);
+  const int64_t seeds = content.results.empty() ? 0 : content.results[0].seeds;
+  std::vector<std::vector<std::string>> rows = {{""}};
+  for (int64_t length : lengths)
+    rows[0].push_back(std::to_string(length));
+  for (const std::string &column : more)
+    rows[0].push_back(column);
+  rows[0].insert(rows[0].end(), {"parameters", "seconds"});
+  for (const EncodingResult &result : content.results) {
+    std::vector<std::string> row = {result.name};
+    for (int64_t length : lengths)
+      row.push_back(cellText(content, result, length));
+    for (const std::string &column : more)
+      row.push_back(moreText(result, column));
+    row.insert(row.end(), {std::to_string(result.modelParams), fixed(result.trainSeconds, 1)});
+    rows.push_back(std::move(row));
+  }
+  std::string out = captionOf(content) + "; " + std::to_string(seeds) +
+                    (seeds == 1 ? " seed\n" : " seeds, mean ± standard deviation\n") + layOut(rows);
+  if (hasMargins(content))
+    out += marginsText(content, lengths);
+  return content.claims.empty() ? out : out + claimsText(content);
+}
+
+} // namespace pe::train
