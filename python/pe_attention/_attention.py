@@ -89,8 +89,8 @@ _MOST_KNOWN = 1024
 _known: dict[tuple[Any, ...], _Known] = {}
 
 
-def _plain(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, encoding: Encoding | Bound | None,
-           mask: Mask | None, numbers: tuple[Any, ...]) -> _Plain | None:
+def _plain(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+           encoding: Encoding | Bound | None, mask: Mask | None, numbers: tuple[Any, ...]) -> _Plain | None:
     """None for a call that has to take the long way, as it may be refused or converted."""
     structures = ("" if encoding is None else getattr(encoding, "structure", None),
                   "" if mask is None else getattr(mask, "structure", None))
@@ -161,8 +161,8 @@ class Ready(NamedTuple):
 
 
 def prepare(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-            encoding: Encoding | Bound | None, mask: Mask | None, options: Options, target: str | None,
-            heads_total: int | None, sink: torch.Tensor | None,
+            encoding: Encoding | Bound | None, mask: Mask | None, options: Options,
+            target: str | None, heads_total: int | None, sink: torch.Tensor | None,
             documents: torch.Tensor | None, of_shards: bool = False) -> Ready:
     """Checks a call's arguments and converts them to the types that are computed with. DTensors
     are refused beside a plain query, unless it is its rank's part of one."""

@@ -16,7 +16,7 @@ from pe_attention import nn
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "encodings"
 WINDOW = pe.causal & pe.sliding_window(128)
 
-# Which encoding and mask say what an example file says. Those with vectors of a head take its depth.
+# Which encoding and mask say what an example file says. Those with vectors take a head's depth.
 FILES = {
     "alibi": (lambda: nn.ALiBi(2), pe.causal),
     "alibi_bidirectional": (lambda: nn.ALiBi(2), None),
@@ -72,7 +72,8 @@ FILES = {
     "t5": (lambda: nn.T5(2), pe.causal),
     "t5_bidirectional": (lambda: nn.T5(2, bidirectional=True), None),
     "transformer_xl": (lambda depth=16: nn.TransformerXL(2, depth), pe.causal),
-    "transformer_xl_projected": (lambda depth=16: nn.TransformerXL(2, depth, projected=True), pe.causal),
+    "transformer_xl_projected": (lambda depth=16: nn.TransformerXL(2, depth, projected=True),
+                                 pe.causal),
 }
 # Files that are another part of the package, and where it is tested.
 ELSEWHERE = {

@@ -25,8 +25,8 @@ _DIMS = {"batch": 0, "head": 1, "kv_head": 1}
 
 
 def attention_of_shards(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-                        encoding: Encoding | Bound | None, *, mask: Mask | None, scale: float | None,
-                        q_start: int | None, k_start: int, head_start: int,
+                        encoding: Encoding | Bound | None, *, mask: Mask | None,
+                        scale: float | None, q_start: int | None, k_start: int, head_start: int,
                         heads_total: int | None, dropout_p: float, sink: torch.Tensor | None,
                         documents: torch.Tensor | None, return_lse: bool,
                         target: str | None) -> Any:
