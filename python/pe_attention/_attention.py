@@ -90,7 +90,8 @@ _known: dict[tuple[Any, ...], _Known] = {}
 
 
 def _plain(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-           encoding: Encoding | Bound | None, mask: Mask | None, numbers: tuple[Any, ...]) -> _Plain | None:
+           encoding: Encoding | Bound | None, mask: Mask | None,
+           numbers: tuple[Any, ...]) -> _Plain | None:
     """None for a call that has to take the long way, as it may be refused or converted."""
     structures = ("" if encoding is None else getattr(encoding, "structure", None),
                   "" if mask is None else getattr(mask, "structure", None))
