@@ -25,6 +25,7 @@ enum class Slot {
   Content,
   Score,
   Sink,
+  Factor,
   Dropout,
   Positions,
   Mask,
