@@ -13,5 +13,6 @@
 #include "dialect/PE/PEScalars.h"
 #include "dialect/PE/PEScores.h"
 #include "dialect/PE/PETerms.h"
+#include "dialect/PE/PEWeights.h"
 
 #endif // PE_DIALECT_PE_PE_H

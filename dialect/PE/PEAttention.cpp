@@ -5,6 +5,7 @@
 #include "dialect/PE/PEContents.h"
 #include "dialect/PE/PEDropout.h"
 #include "dialect/PE/PEScores.h"
+#include "dialect/PE/PEWeights.h"
 
 #include <cmath>
 
@@ -17,10 +18,10 @@ struct Clause {
   StringRef name;
   bool isBuilt;
 };
-constexpr Clause kClauses[] = {{"bias", true},          {"prologue", true}, {"rotate", true},
-                               {"rotated_keys", false}, {"content", true},  {"value_content", true},
-                               {"score", true},         {"sink", true},     {"dropout", true},
-                               {"positions", true},     {"mask", true}};
+constexpr Clause kClauses[] = {
+    {"bias", true},    {"prologue", true},      {"rotate", true},    {"rotated_keys", false},
+    {"content", true}, {"value_content", true}, {"score", true},     {"sink", true},
+    {"factor", true},  {"dropout", true},       {"positions", true}, {"mask", true}};
 } // namespace
 
 /// The clause at `loc`, whose place must be after `last`'s.
@@ -29,29 +30,31 @@ static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
   const Clause *clause =
       llvm::find_if(kClauses, [&](const Clause &known) { return known.name == word; });
   if (clause == std::end(kClauses)) // clause-C1
-    parser.emitError(loc) << "expected bias(...), prologue(...), rotate(...), content(...), "
-                             "value_content(...), score(...), sink(...), dropout(...), "
-                             "positions(...), mask(...), attributes or ':' with the types, found '"
-                          << word << "' (clause-C1)";
+    parser.emitError(loc)
+        << "expected bias(...), prologue(...), rotate(...), content(...), "
+           "value_content(...), score(...), sink(...), factor(...), "
+           "dropout(...), positions(...), mask(...), attributes or ':' with the types, found '"
+        << word << "' (clause-C1)";
   else if (!clause->isBuilt) // clause-C2
     parser.emitError(loc)
         << "clause " << word
         << "(...) is not built yet; bias(...), prologue(...), rotate(...), content(...), "
-           "value_content(...), score(...), sink(...), dropout(...), positions(...) and mask(...) "
-           "are (clause-C2)";
+           "value_content(...), score(...), sink(...), factor(...), dropout(...), positions(...) "
+           "and mask(...) are (clause-C2)";
   else if (clause == last) // clause-C3
     parser.emitError(loc) << "expected one clause " << word << "(...), found two"
                           << (word == "bias"       ? "; write bias(%a, %b)"
                               : word == "content"  ? "; write content(%a, %b)"
                               : word == "prologue" ? "; write prologue(%a, %b)"
+                              : word == "factor"   ? "; write factor(%a, %b)"
                               : word == "mask"     ? "; combine masks by pe.mask_and"
                                                    : "")
                           << " (clause-C3)";
   else if (last && clause < last) // clause-C3
     parser.emitError(loc)
         << "expected the clauses in the order bias(...) prologue(...) rotate(...) "
-           "content(...) value_content(...) score(...) sink(...) dropout(...) positions(...) "
-           "mask(...), found "
+           "content(...) value_content(...) score(...) sink(...) factor(...) dropout(...) "
+           "positions(...) mask(...), found "
         << word << " after " << last->name << " (clause-C3)";
   else
     return clause;
@@ -65,6 +68,17 @@ static ParseResult parseTensor(OpAsmParser &parser, std::optional<UnresolvedOper
                                Type &type) {
   return failure(parser.parseOperand(operand.emplace()) || parser.parseColonType(type) ||
                  parser.parseRParen());
+}
+
+/// ( %operand : type ), or ( %operand ) of an encoding value of type `otherwise`
+static ParseResult parseValueOrTensor(OpAsmParser &parser,
+                                      std::optional<UnresolvedOperand> &operand, Type &type,
+                                      Type otherwise) {
+  type = otherwise;
+  if (parser.parseOperand(operand.emplace()) ||
+      (succeeded(parser.parseOptionalColon()) && parser.parseType(type)))
+    return failure();
+  return parser.parseRParen();
 }
 
 /// ( %queries, %keys : type, type )
@@ -81,7 +95,8 @@ static ParseResult parseClauses(
     SmallVectorImpl<UnresolvedOperand> &prologues, std::optional<UnresolvedOperand> &rotation,
     SmallVectorImpl<UnresolvedOperand> &contents, std::optional<UnresolvedOperand> &valueContent,
     std::optional<UnresolvedOperand> &score, std::optional<UnresolvedOperand> &sink, Type &sinkType,
-    FloatAttr &dropout, std::optional<UnresolvedOperand> &seed, Type &seedType,
+    SmallVectorImpl<UnresolvedOperand> &factors, FloatAttr &dropout,
+    std::optional<UnresolvedOperand> &seed, Type &seedType,
     std::optional<UnresolvedOperand> &queryPositions, Type &queryPositionType,
     std::optional<UnresolvedOperand> &keyPositions, Type &keyPositionType,
     std::optional<UnresolvedOperand> &mask) {
@@ -89,6 +104,7 @@ static ParseResult parseClauses(
   auto listOf = [&](StringRef word) -> SmallVectorImpl<UnresolvedOperand> * {
     return word == "bias"       ? &biases
            : word == "prologue" ? &prologues
+           : word == "factor"   ? &factors
            : word == "content"  ? &contents
                                 : nullptr;
   };
@@ -98,7 +114,7 @@ static ParseResult parseClauses(
     if (parser.parseLParen())
       return failure();
     if (word == "sink")
-      return parseTensor(parser, sink, sinkType);
+      return parseValueOrTensor(parser, sink, sinkType, SinkType::get(parser.getContext()));
     if (word == "dropout")
       return failure(parser.parseAttribute(dropout, f64) || parser.parseComma() ||
                      parseTensor(parser, seed, seedType));
@@ -129,9 +145,9 @@ static ParseResult parseClauses(
 static void printClauses(OpAsmPrinter &printer, Operation *, OperandRange biases,
                          OperandRange prologues, Value rotation, OperandRange contents,
                          Value valueContent, Value score, Value sink, Type sinkType,
-                         FloatAttr dropout, Value seed, Type seedType, Value queryPositions,
-                         Type queryPositionType, Value keyPositions, Type keyPositionType,
-                         Value mask) {
+                         OperandRange factors, FloatAttr dropout, Value seed, Type seedType,
+                         Value queryPositions, Type queryPositionType, Value keyPositions,
+                         Type keyPositionType, Value mask) {
   if (!biases.empty())
     printer << " bias(" << biases << ")";
   if (!prologues.empty())
@@ -144,8 +160,12 @@ static void printClauses(OpAsmPrinter &printer, Operation *, OperandRange biases
     printer << " value_content(" << valueContent << ")";
   if (score)
     printer << " score(" << score << ")";
-  if (sink)
+  if (sink && isa<SinkType>(sinkType))
+    printer << " sink(" << sink << ")";
+  else if (sink)
     printer << " sink(" << sink << " : " << sinkType << ")";
+  if (!factors.empty())
+    printer << " factor(" << factors << ")";
   if (dropout && seed) {
     printer << " dropout(";
     printer.printAttributeWithoutType(dropout);
@@ -185,14 +205,21 @@ bool AttentionOp::readsPositions() {
       !getContents().empty() || getValueContent() ||
       (*this)->hasAttr("pe.dropped")) // a bias, before it was simplified
     return true;
-  if (!getScore())
-    return false;
-  auto function = getScore().getDefiningOp<ScoreFnOp>();
-  if (!function)
-    return true;
-  // s, b, h, i, j
-  Block &region = function.getBody().front();
-  return !region.getArgument(3).use_empty() || !region.getArgument(4).use_empty();
+  auto readsPosition = [](Value function, unsigned query, unsigned count) {
+    Operation *op = function.getDefiningOp();
+    if (!isa_and_nonnull<ScoreFnOp, FactorFnOp, SinkFnOp>(op))
+      return true;
+    ValueRange arguments = op->getRegion(0).getArguments();
+    return llvm::any_of(arguments.slice(query, count), [](Value v) { return !v.use_empty(); });
+  };
+  // s, b, h, i, j; b, h, i; b, h, i, j
+  return (getScore() && readsPosition(getScore(), 3, 2)) ||
+         (getSink() && !getLogits() && readsPosition(getSink(), 2, 1)) ||
+         llvm::any_of(getFactors(), [&](Value factor) { return readsPosition(factor, 2, 2); });
+}
+
+TypedValue<RankedTensorType> AttentionOp::getLogits() {
+  return dyn_cast_if_present<TypedValue<RankedTensorType>>(getSink());
 }
 
 bool AttentionOp::isShiftInvariant() {
@@ -252,9 +279,10 @@ static LogicalResult verifySink(AttentionOp op) {
     return op.emitOpError(
         "expected no sink(...) under stick_breaking, which has no denominator that "
         "a sink could join (sink-C1)");
+  if (!op.getLogits())
+    return success();
   return verifySharedSize(op, {"the heads", "sink-C2", "the query", "the sinks",
-                               op.getQuery().getType(),
-                               cast<RankedTensorType>(op.getSink().getType()), 1, 0});
+                               op.getQuery().getType(), op.getLogits().getType(), 1, 0});
 }
 
 /// The order of stick-breaking, and what goes with it. A mask that is a block argument says

@@ -26,8 +26,12 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     j < i; with `attend_current` also j = i. `remainder = #pe.remainder<value>` gives the remaining
     mass to the query's own value.
 
-    `sink(%s)` (softmax only): a logit per query head that joins the denominator and has no value. A
-    row without keys then has o = 0 and log-sum-exp s_h.
+    `sink(%s)` (softmax only): a logit that joins the denominator of every row and has no value: a
+    tensor of one per query head, or a `!pe.sink`, a function of the query. A row without keys then
+    has o = 0 and the logit as its log-sum-exp.
+
+    `factor(%f, %g)`: A_ij counts as A_ij f_ij g_ij behind the normalizer. Statistics take part
+    without factors.
 
     `dropout(p, %seed)`: A_ij counts as A_ij / (1 - p) where word j mod 4 of Philox 4x32-10 is at
     least p * 2^32, and as 0 elsewhere; its key is the seed, its counter (b, head, i, floor(j / 4)) in
@@ -50,7 +54,8 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     Variadic<PE_BiasType>:$biases, Variadic<PE_PrologueType>:$prologues,
     Optional<PE_RotationType>:$rotation, Variadic<PE_ContentType>:$contents,
     Optional<PE_ContentType>:$value_content,
-    Optional<PE_ScoreType>:$score, Optional<1DTensorOf<[F32]>>:$sink,
+    Optional<PE_ScoreType>:$score,
+    Optional<AnyTypeOf<[1DTensorOf<[F32]>, PE_SinkType]>>:$sink, Variadic<PE_FactorType>:$factors,
     Optional<TensorRankOf<[I64], [0, 1]>>:$seed, Optional<2DTensorOf<[I32]>>:$query_positions,
     Optional<2DTensorOf<[I32]>>:$key_positions, Optional<PE_MaskType>:$mask,
     DefaultValuedAttr<PE_NormalizerAttr, "::mlir::pe::Normalizer::Softmax">:$normalizer,
@@ -60,7 +65,7 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
   let results = (outs PE_Activations:$output, Optional<3DTensorOf<[F32]>>:$lse);
   let assemblyFormat = [{
     $query `,` $key `,` $value custom<Clauses>($biases, $prologues, $rotation, $contents,
-    $value_content, $score, $sink, type($sink), $dropout, $seed, type($seed),
+    $value_content, $score, $sink, type($sink), $factors, $dropout, $seed, type($seed),
     $query_positions, type($query_positions), $key_positions, type($key_positions), $mask) attr-dict
     `:` `(` type($query) `,` type($key) `,` type($value) `)` `->` type($output) (`,` type($lse)^)?
   }];
@@ -68,6 +73,9 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
   let extraClassDeclaration = [{
     /// The scale, or 1 / sqrt(D) when it is absent; D must be static.
     double getEffectiveScale();
+    /// The sinks where they are a tensor; null where they are a function of the query or there are
+    /// none.
+    ::mlir::TypedValue<::mlir::RankedTensorType> getLogits();
     /// Whether a number added to a whole row of scores changes no weight: softmax without sinks.
     bool isShiftInvariant();
     /// The range of i - j the mask allows; everything without a mask, none when the mask is a
@@ -77,8 +85,8 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     /// a block argument), without the query's own key where stick-breaking leaves that out.
     ::mlir::pe::DifferenceRange getPairRange();
     /// Whether the result depends on where queries and keys are: by a mask, biases (those too that
-    /// softmax ignores and a pass has dropped), prologues, a rotation or a function of the score
-    /// that reads i or j.
+    /// softmax ignores and a pass has dropped), prologues, a rotation, or a function of the score,
+    /// factor or sink that reads i or j.
     bool readsPositions();
   }];
 }

@@ -90,6 +90,10 @@ void PEDialect::initialize() {
 #define GET_OP_LIST
 #include "dialect/PE/PEScores.cpp.inc"
       >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialect/PE/PEWeights.cpp.inc"
+      >();
   addInterfaces<PEInlinerInterface>();
 }
 

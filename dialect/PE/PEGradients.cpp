@@ -6,6 +6,7 @@
 #include "dialect/PE/PEContents.h"
 #include "dialect/PE/PEScores.h"
 #include "dialect/PE/PETerms.h"
+#include "dialect/PE/PEWeights.h"
 
 using namespace mlir;
 using namespace mlir::pe;
@@ -27,6 +28,8 @@ SmallVector<Value> AttentionGradOp::getDifferentiated(AttentionOp attention) {
   addIfActive(attention.getRotation());
   llvm::for_each(attention.getContents(), addIfActive);
   addIfActive(attention.getValueContent());
+  addIfActive(attention.getSink());
+  llvm::for_each(attention.getFactors(), addIfActive);
   return values;
 }
 
@@ -37,8 +40,8 @@ LogicalResult AttentionGradOp::verify() {
                        "(attention_grad-C1)");
   const size_t adjoints = getDifferentiated(attention).size();
   if (getAdjoints().size() != adjoints) // attention_grad-C2
-    return emitOpError("expected one adjoint per bias, function of the score, and prologue or "
-                       "rotation with tensors, ")
+    return emitOpError("expected one adjoint per bias, function of the score, and prologue, "
+                       "rotation, content term, sink or factor with tensors, ")
            << adjoints << ", found " << getAdjoints().size() << " (attention_grad-C2)";
   const std::pair<Type, Type> types[] = {
       {attention.getOutput().getType(), getCotangent().getType()},
@@ -50,10 +53,10 @@ LogicalResult AttentionGradOp::verify() {
       return emitOpError("expected a gradient of type ")
              << expected << " like the tensor it belongs to, found " << found
              << " (attention_grad-C3)";
-  Type sink = attention.getSink() ? attention.getSink().getType() : Type();
-  if ((getSinkGrad() ? getSinkGrad().getType() : Type()) != sink) // attention_grad-C5
-    return emitOpError("expected a gradient of the sinks exactly where the attention has sinks "
-                       "(attention_grad-C5)");
+  if (attention.getLogits() || attention.getSeed()) // attention_grad-C5
+    return emitOpError("expected sinks and dropout as values before differentiation, found ")
+           << (attention.getSeed() ? "dropout(...)" : "a tensor of sinks")
+           << "; run pe-expand-functions before (attention_grad-C5)";
   if (getLseCotangent() && !attention.getLse()) // attention_grad-C4
     return emitOpError("expected no cotangent of the log-sum-exp, which the attention does not "
                        "compute (attention_grad-C4)");
@@ -94,6 +97,18 @@ LogicalResult ScorePullbackOp::verify() {
     return emitOpError("expected one gradient per capture of the function, of types ")
            << score.getCaptures().getTypes() << ", found " << getGradients().getTypes()
            << " (score_pullback-C2)";
+  return success();
+}
+
+LogicalResult WeightPullbackOp::verify() {
+  Operation *op = getSource().getDefiningOp();
+  if (!isa_and_nonnull<FactorFnOp, SinkFnOp>(op)) // weight_pullback-C1
+    return emitOpError("expected what pe.factor_fn or pe.sink_fn makes, found another value "
+                       "(weight_pullback-C1)");
+  if (getGradients().getTypes() != op->getOperandTypes()) // weight_pullback-C2
+    return emitOpError("expected one gradient per capture, of types ")
+           << op->getOperandTypes() << ", found " << getGradients().getTypes()
+           << " (weight_pullback-C2)";
   return success();
 }
 

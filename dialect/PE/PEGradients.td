@@ -11,15 +11,16 @@ include "dialect/PE/PETypes.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def PE_AttentionGradOp : PE_Op<"attention_grad", [Pure, AttrSizedResultSegments]> {
+def PE_AttentionGradOp : PE_Op<"attention_grad", [Pure]> {
   let summary = "Gradients of query, key, value and every bias of an attention";
   let description = [{
     `output` is the first result of a `pe.attention`, whose operands and attributes apply here too
     and whose results are the residuals. `cotangent` is the derivative of the loss with respect to
     the output, `lse_cotangent` to its log-sum-exp. The adjoints are one per bias, in order, then
     that of the function of the score, if any, then one per prologue, of the rotation, per content
-    term and of that of the values, if they have tensor operands (attention_grad-C1 to -C3). The gradient of the sinks is the last result, if
-    there are any (attention_grad-C5). Example:
+    term, of that of the values, of the sink and per factor, if they have tensor operands
+    (attention_grad-C1 to -C3). Sinks and dropout are values: `pe-expand-functions` has made them
+    (attention_grad-C5). Example:
 
     ```mlir
     %o = pe.attention %q, %k, %v bias(%bias)
@@ -32,13 +33,12 @@ def PE_AttentionGradOp : PE_Op<"attention_grad", [Pure, AttrSizedResultSegments]
   let arguments = (ins PE_Activations:$output, PE_Activations:$cotangent,
                        Optional<3DTensorOf<[F32]>>:$lse_cotangent);
   let results = (outs PE_Activations:$query_grad, PE_Activations:$key_grad,
-                      PE_Activations:$value_grad, Variadic<PE_AdjointType>:$adjoints,
-                      Optional<1DTensorOf<[F32]>>:$sink_grad);
+                      PE_Activations:$value_grad, Variadic<PE_AdjointType>:$adjoints);
   let assemblyFormat = [{
     $output `,` $cotangent (`lse` `(` $lse_cotangent^ `:` type($lse_cotangent) `)`)? attr-dict
     `:` `(` type($output) `,` type($cotangent) `)` `->`
     `(` type($query_grad) `,` type($key_grad) `,` type($value_grad)
-    (`,` type($adjoints)^)? (`sink` type($sink_grad)^)? `)`
+    (`,` type($adjoints)^)? `)`
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -111,6 +111,24 @@ def PE_ScorePullbackOp : PE_Op<"score_pullback", [Pure]> {
   let arguments = (ins PE_ScoreType:$score, PE_AdjointType:$adjoint);
   let results = (outs Variadic<PE_Data>:$gradients);
   let assemblyFormat = "$score `,` $adjoint attr-dict (`:` type($gradients)^)?";
+  let hasVerifier = 1;
+}
+
+def PE_WeightPullbackOp : PE_Op<"weight_pullback", [Pure]> {
+  let summary = "Gradients of the tensors of a factor on weights, or of a sink";
+  let description = [{
+    The sum over all batches, heads and pairs (of a sink: queries) of `adjoint` times the derivative
+    with respect to each captured tensor of the `pe.factor_fn` or `pe.sink_fn`, in order
+    (weight_pullback-C1, -C2). Example:
+
+    ```mlir
+    %f = pe.factor_fn(%rate : tensor<?xf32>) expr "exp(-rate[h] * abs(i - j))"
+    %d_rate = pe.weight_pullback %f, %a : !pe.factor -> tensor<?xf32>
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[PE_FactorType, PE_SinkType]>:$source, PE_AdjointType:$adjoint);
+  let results = (outs Variadic<PE_DataOrSeed>:$gradients);
+  let assemblyFormat = "$source `,` $adjoint attr-dict `:` type($source) `->` type($gradients)";
   let hasVerifier = 1;
 }
 

@@ -57,6 +57,48 @@ def PE_ScoreOpInterface : OpInterface<"ScoreOpInterface"> {
          "::mlir::ValueRange":$operands)>];
 }
 
+def PE_FactorOpInterface : OpInterface<"FactorOpInterface"> {
+  let cppNamespace = "::mlir::pe";
+  let description = [{
+    A factor on weights (`factor(%f)` of `pe.attention`): what the weight of a pair is multiplied by
+    after the normalizer, whose statistics take no part. The op makes one `!pe.factor` and becomes a
+    `pe.factor_fn`; its tensors get their share of the cotangent, weight * <dO_i, v_j> at each pair,
+    through the derivative of its code. Weights that fade:
+
+    ```cpp
+    Value FadeOp::buildFactor(OpBuilder &builder, Location loc, const PairPoint &point,
+                              ValueRange operands) {
+      ScalarBuilder f(builder, loc, point);
+      return f.create<math::ExpOp>(f.scale(-1.0, f.mul(f.headParameter(operands[0]), f.distance())));
+    }
+    ```
+  }];
+  let methods = [InterfaceMethod<[{
+      Emits the f32 factor at `point`. `operands` are tensors like the op's operands, of any rank.
+      What may be emitted is what ScalarOpInterface says, and draws of chance by seeds among the
+      operands (`pe.dropout_factor`).
+    }],
+    "::mlir::Value", "buildFactor",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+         "const ::mlir::pe::PairPoint &":$point, "::mlir::ValueRange":$operands)>];
+}
+
+def PE_SinkOpInterface : OpInterface<"SinkOpInterface"> {
+  let cppNamespace = "::mlir::pe";
+  let description = [{
+    A sink (`sink(%s)` of `pe.attention`): the logit, of no value, at which the statistics of a row
+    start. The op makes one `!pe.sink` and becomes a `pe.sink_fn`; its tensors get gradients through
+    the derivative of its code.
+  }];
+  let methods = [InterfaceMethod<[{
+      Emits the f32 logit of the query at `row`, whose key is null. `operands` are tensors like the
+      op's operands, of any rank. What may be emitted is what ScalarOpInterface says.
+    }],
+    "::mlir::Value", "buildLogit",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+         "const ::mlir::pe::PairPoint &":$row, "::mlir::ValueRange":$operands)>];
+}
+
 def PE_ContentOpInterface : OpInterface<"ContentOpInterface"> {
   let cppNamespace = "::mlir::pe";
   let description = [{

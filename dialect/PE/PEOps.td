@@ -13,5 +13,6 @@ include "dialect/PE/PERotations.td"
 include "dialect/PE/PEScalars.td"
 include "dialect/PE/PEScores.td"
 include "dialect/PE/PETerms.td"
+include "dialect/PE/PEWeights.td"
 
 #endif // PE_OPS_TD

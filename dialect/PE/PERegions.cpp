@@ -22,6 +22,8 @@ ArrayRef<StringRef> RegionForm::names() const {
     return token;
   if (point == Point::Content)
     return content;
+  if (point == Point::Row)
+    return ArrayRef(pair).slice(1, 3);
   return ArrayRef(pair).drop_front(point == Point::Score ? 0 : 1);
 }
 
@@ -199,7 +201,7 @@ LogicalResult mlir::pe::verifyScalarOp(Operation &op, StringRef label) {
 LogicalResult mlir::pe::verifyRegionCode(Operation *region, const RegionForm &form) {
   Block &block = region->getRegion(0).front();
   for (Operation &op : block.without_terminator())
-    if (failed(verifyScalarOp(op, form.op)))
+    if (!(form.drawsChance && isa<DropoutFactorOp>(op)) && failed(verifyScalarOp(op, form.op)))
       return failure();
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
   if (!yield) // C3

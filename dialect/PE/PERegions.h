@@ -1,8 +1,8 @@
 //===- PERegions.h - Regions of scalar code -------------------*- C++ -*-===//
 //
-// What pe.bias_fn, pe.score_fn, pe.mask_fn and pe.embedding_fn share: captured tensors, a region
-// over one pair or one element of a token, or a formula that stands for it, and what scalar code
-// may hold.
+// What pe.bias_fn, pe.score_fn, pe.mask_fn, pe.factor_fn, pe.sink_fn and pe.embedding_fn share:
+// captured tensors, a region over one pair or one element of a token, or a formula that stands for
+// it, and what scalar code may hold.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_PE_PEREGIONS_H
@@ -16,10 +16,13 @@ namespace mlir::pe {
 struct RegionForm {
   StringRef op; ///< its name without the dialect, as in labels: bias_fn-C1
   /// The region's leading arguments: a pair of tokens (b, h, i, j), its score before it (s), or a
-  /// dimension of one token (p, d, dim, n), or of the vector of a pair (b, h, i, j, d, dim).
-  enum class Point { Pair, Score, Token, Content } point;
+  /// dimension of one token (p, d, dim, n), or of the vector of a pair (b, h, i, j, d, dim), or a
+  /// query (b, h, i).
+  enum class Point { Pair, Score, Token, Content, Row } point;
   /// It yields whether a pair is kept, not a number.
   bool isMask = false;
+  /// It may hold pe.dropout_factor.
+  bool drawsChance = false;
 
   ArrayRef<StringRef> names() const;
   Type typeOf(MLIRContext *context, unsigned argument) const;

@@ -76,6 +76,14 @@ LogicalResult mlir::pe::verifyCosineSum(Operation *op, int64_t terms, const APFl
   return success();
 }
 
+LogicalResult DropoutFactorOp::verify() {
+  const double p = getProbability().convertToDouble();
+  if (p >= 0.0 && p < 1.0) // dropout_factor-C1
+    return success();
+  return emitOpError("expected a probability of dropout in [0, 1), found ")
+         << p << " (dropout_factor-C1)";
+}
+
 LogicalResult CosineSumEvalOp::verify() { return verifyCosineSum(*this, getTerms(), getBase()); }
 
 OpFoldResult CosineSumEvalOp::fold(FoldAdaptor adaptor) {

@@ -99,6 +99,22 @@ def PE_GlobalHeadOp : PE_Op<"global_head", [Pure]> {
   let assemblyFormat = "$head attr-dict";
 }
 
+def PE_DropoutFactorOp : PE_Op<"dropout_factor", [Pure]> {
+  let summary = "1 / (1 - p) where a pair is kept, 0 where chance leaves it out";
+  let description = [{
+    What `dropout(p, %seed)` of `pe.attention` multiplies the weight of the region's own pair by, drawn
+    by row and column. Of `pe.factor_fn` alone. Example:
+
+    ```mlir
+    %f = pe.dropout_factor 0.1, %seed : tensor<i64>
+    ```
+  }];
+  let arguments = (ins F64Attr:$probability, TensorRankOf<[I64], [0, 1]>:$seed);
+  let results = (outs F32:$result);
+  let assemblyFormat = "$probability `,` $seed attr-dict `:` type($seed)";
+  let hasVerifier = 1;
+}
+
 def PE_AxisSizeOp : PE_Op<"axis_size", [Pure]> {
   let summary = "The size of an axis of a tensor that a region reads";
   let description = [{

@@ -50,6 +50,29 @@ def PE_ScoreType : PE_Type<"Score", "score"> {
   }];
 }
 
+def PE_FactorType : PE_Type<"Factor", "factor"> {
+  let summary = "factor: what the weight of a (query, key) pair is multiplied by";
+  let description = [{
+    A real number for every (batch, head, query position, key position), by which the weight is
+    multiplied after the normalizer.
+
+    ```mlir
+    %f = pe.factor_fn(%rate : tensor<?xf32>) expr "exp(-rate[h] * abs(i - j))"   // !pe.factor
+    ```
+  }];
+}
+
+def PE_SinkType : PE_Type<"Sink", "sink"> {
+  let summary = "sink: a logit per query that joins the denominator and has no value";
+  let description = [{
+    A real number for every (batch, head, query position), at which the statistics of its row start.
+
+    ```mlir
+    %s = pe.sink_fn(%rise : tensor<?xf32>) expr "rise[h] * log(1 + i)"   // !pe.sink
+    ```
+  }];
+}
+
 def PE_ContentType : PE_Type<"Content", "content"> {
   let summary = "content: a vector for every distance, which queries or values are combined with";
   let description = [{
@@ -129,6 +152,8 @@ def PE_Parameter : AnyTypeOf<[0DTensorOf<[F32]>, 1DTensorOf<[F32]>],
 def PE_Tensor : RankedTensorOf<[F32]>;
 // What a region reads: parameters, and data of floats or integers.
 def PE_Data : RankedTensorOf<[F32, I32]>;
+// The same, or seeds.
+def PE_DataOrSeed : RankedTensorOf<[F32, I32, I64]>;
 
 // Queries, keys, values and results: [batch, heads, length, head dim].
 def PE_Activations : 4DTensorOf<[F32, BF16, F16]>;

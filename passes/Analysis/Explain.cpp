@@ -246,24 +246,30 @@ llvm::json::Object explainTerm(func::FuncOp function, TermOp term, AttentionOp a
                             {"backward", cost.backward}};
 }
 
+/// The formula of scalar code, with its parameters and where it is written.
+llvm::json::Object explainRegion(func::FuncOp function, Operation *op) {
+  SmallVector<std::string> captures;
+  llvm::json::Array parameters;
+  for (Value capture : op->getOperands()) {
+    captures.push_back(nameOfCapture(function, capture));
+    parameters.push_back(captures.back());
+  }
+  Block &body = op->getRegion(0).front();
+  Value root = cast<YieldOp>(body.getTerminator()).getValues()[0];
+  return llvm::json::Object{{"formula", formulaOf(root, body, captures)},
+                            {"parameters", std::move(parameters)},
+                            {"data", describeAxes(function, op->getOperands())},
+                            {"location", describePlaces(op->getLoc())}};
+}
+
 /// A function of the score; null without one.
 llvm::json::Value explainScore(func::FuncOp function, AttentionOp attention) {
   auto score = attention.getScore() ? attention.getScore().getDefiningOp<ScoreFnOp>() : ScoreFnOp();
   if (!score)
     return nullptr;
-  SmallVector<std::string> captures;
-  llvm::json::Array parameters;
-  for (Value capture : score.getCaptures()) {
-    captures.push_back(nameOfCapture(function, capture));
-    parameters.push_back(captures.back());
-  }
-  Block &body = score.getBody().front();
-  Value root = cast<YieldOp>(body.getTerminator()).getValues()[0];
-  return llvm::json::Object{{"formula", formulaOf(root, body, captures)},
-                            {"parameters", std::move(parameters)},
-                            {"data", describeAxes(function, score.getCaptures())},
-                            {"location", describePlaces(score.getLoc())},
-                            {"in_queries", isQueryFactor(score)}};
+  llvm::json::Object result = explainRegion(function, score);
+  result["in_queries"] = isQueryFactor(score);
+  return result;
 }
 
 /// What a content term costs, by its class.
@@ -321,15 +327,43 @@ llvm::json::Array explainContents(func::FuncOp function, AttentionOp attention,
   return all;
 }
 
-/// Logits that join the denominator; null without any.
+/// Logits that join the denominator: a parameter of one per head, or a formula; null without any.
 llvm::json::Value explainSink(func::FuncOp function, AttentionOp attention) {
-  if (!attention.getSink())
+  auto sink = attention.getSink() ? attention.getSink().getDefiningOp<SinkFnOp>() : SinkFnOp();
+  if (!sink)
     return nullptr;
-  return llvm::json::Object{{"parameter", nameOfCapture(function, attention.getSink())}};
+  if (Value logits = sink.getLogits())
+    return llvm::json::Object{{"parameter", nameOfCapture(function, logits)}};
+  return explainRegion(function, sink);
 }
 
-/// Weights or tokens that are left out by chance; null without.
-template <typename Op> llvm::json::Value explainDropout(func::FuncOp function, Op op) {
+/// The factor on weights, which may be a draw alone.
+FactorFnOp factorOf(AttentionOp attention) {
+  return attention.getFactors().empty() ? FactorFnOp()
+                                        : attention.getFactors()[0].getDefiningOp<FactorFnOp>();
+}
+
+/// What weights are multiplied by but for chance alone; null without.
+llvm::json::Value explainFactor(func::FuncOp function, AttentionOp attention) {
+  FactorFnOp factor = factorOf(attention);
+  if (!factor ||
+      factor.getBody().front().front().getNextNode() == factor.getBody().front().getTerminator())
+    return nullptr;
+  return explainRegion(function, factor);
+}
+
+/// Weights that are left out by chance; null without. Of several draws the last: the clause's own.
+llvm::json::Value explainDropout(func::FuncOp function, AttentionOp attention) {
+  FactorFnOp factor = factorOf(attention);
+  SmallVector<DropoutFactorOp> draws = factor ? factor.getDraws() : SmallVector<DropoutFactorOp>();
+  if (draws.empty())
+    return nullptr;
+  return llvm::json::Object{{"probability", draws.back().getProbability().convertToDouble()},
+                            {"seed", nameOfCapture(function, factor.getSeed(draws.back()))}};
+}
+
+/// Tokens that are left out by chance; null without.
+llvm::json::Value explainDropout(func::FuncOp function, EmbedOp op) {
   if (!op.getSeed())
     return nullptr;
   return llvm::json::Object{{"probability", op.getDropout()->convertToDouble()},
@@ -392,6 +426,8 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
                             {"dropped", std::move(dropped)}};
   if (llvm::json::Array contents = explainContents(function, attention, range); !contents.empty())
     result["contents"] = std::move(contents);
+  if (llvm::json::Value factor = explainFactor(function, attention); factor.getAsObject())
+    result["factor"] = std::move(factor);
   if (Value value = attention.getValueContent())
     if (auto op = value.getDefiningOp<ContentFnOp>())
       result["value_content"] = explainContent(function, op, range, /*ofValues=*/true);
@@ -509,6 +545,16 @@ void printContent(llvm::raw_ostream &os, const llvm::json::Object &content, Stri
      << "; backward: " << *content.getString("backward") << "\n";
 }
 
+void printSink(llvm::raw_ostream &os, const llvm::json::Object &sink) {
+  if (std::optional<StringRef> parameter = sink.getString("parameter")) {
+    os << "  sink " << *parameter << "[h]";
+  } else {
+    os << "  sink " << *sink.getString("formula") << "\n    at " << *sink.getString("location");
+    printData(os, *sink.getArray("data"));
+  }
+  os << "\n    forward: where a row's statistics start; backward: one sum per query\n";
+}
+
 void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) {
   os << "attention at " << *attention.getString("location") << ": "
      << *attention.getString("normalizer") << ", " << describeKeys(attention) << "\n";
@@ -532,8 +578,13 @@ void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) 
   if (const llvm::json::Object *content = attention.getObject("value_content"))
     printContent(os, *content, "value content");
   if (const llvm::json::Object *sink = attention.getObject("sink"))
-    os << "  sink " << *sink->getString("parameter")
-       << "[h]\n    forward: where a row's statistics start; backward: one sum per query\n";
+    printSink(os, *sink);
+  if (const llvm::json::Object *factor = attention.getObject("factor")) {
+    os << "  factor " << *factor->getString("formula") << "\n    at "
+       << *factor->getString("location");
+    printData(os, *factor->getArray("data"));
+    os << "\n    forward: its code for every weight; backward: its code and its derivative\n";
+  }
   if (std::optional<StringRef> positions = attention.getString("positions"))
     os << "  positions: " << *positions << "; data of tokens is read at the row and the column\n";
   printDropout(os, attention.getObject("dropout"), "weights", "score");

@@ -35,6 +35,8 @@ public:
       leading = token;
     else if (isa_and_nonnull<ContentFnOp>(region.getParentOp()))
       leading = content;
+    else if (isa_and_nonnull<SinkFnOp>(region.getParentOp()))
+      leading = leading.drop_back(); // no j
     for (auto [number, argument] : llvm::enumerate(region.getArguments()))
       if (number < leading.size())
         arguments[argument] = leading[number].str();

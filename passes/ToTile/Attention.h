@@ -61,7 +61,7 @@ public:
   virtual Value emitGradient(TileBuilder &t, const Score &score, Value cotangent) = 0;
 };
 
-/// A logit per head that joins the denominator of every row of a softmax and has no value.
+/// A logit that joins the denominator of every row of a softmax and has no value.
 class StatisticsStart {
 public:
   virtual ~StatisticsStart() = default;
@@ -69,7 +69,8 @@ public:
   /// `unit`.
   virtual std::pair<Value, Value> emit(TileBuilder &t, double unit) = 0;
   /// Its part of a row's gradient, given what is subtracted from scores (in units of log2) and the
-  /// cotangent of log-sum-exp minus delta, both over r. Stored behind the stream.
+  /// cotangent of log-sum-exp minus delta, both over r. Stored behind the stream; null if nothing
+  /// wants it.
   virtual Value emitGradient(TileBuilder &t, Value subtrahend, Value rowConstant) = 0;
   virtual void storeGradient(TileBuilder &t, Value gradient) = 0;
 };
@@ -78,8 +79,15 @@ public:
 class WeightFactor {
 public:
   virtual ~WeightFactor() = default;
-  /// Over r and c. Called inside the stream.
-  virtual Value emit(TileBuilder &t) = 0;
+  /// Over r and c, finite where `weight`, which has the same zeros as the weights of pairs that
+  /// take no part, is 0. Called inside the stream.
+  virtual Value emit(TileBuilder &t, Value weight) = 0;
+  /// Whether something wants its gradient.
+  virtual bool isLearned() const = 0;
+  /// Adds the gradients of its parameters, given its share of the cotangent: the weight times the
+  /// inner product of the output's cotangent with the value. In the block where `emit` was called
+  /// last.
+  virtual void emitGradient(TileBuilder &t, Value cotangent) = 0;
 };
 
 /// A vector of i - j for every pair, which joins the value of its key.

@@ -28,11 +28,13 @@ SmallVector<std::string> namedExtents(Value value) {
     return {"b", "r", "model"};
   if (auto merge = value.getDefiningOp<MergeOp>())
     return extentsOfResult(value == merge.getOutput());
+  auto type = cast<ShapedType>(value.getType());
+  if (type.getElementType().isInteger(64)) // seeds
+    return SmallVector<std::string>(type.getRank(), "b");
   for (OpOperand &use : value.getUses()) {
     if (auto embed = dyn_cast<EmbedOp>(use.getOwner())) {
       if (use.get() == embed.getInput())
         return {"b", "r", "model"};
-      return SmallVector<std::string>(cast<ShapedType>(value.getType()).getRank(), "b"); // seeds
     }
     if (auto merge = dyn_cast<MergeOp>(use.getOwner()); merge && value != merge.getSink())
       return extentsOfResult(value == merge.getFirst() || value == merge.getSecond());
@@ -50,14 +52,13 @@ SmallVector<std::string> namedExtents(Value value) {
         return {"b", "r"};
       if (use.get() == attention.getKeyPositions())
         return {"b", "c"};
-      const bool isSeed = use.get() == attention.getSeed();
-      return SmallVector<std::string>(cast<ShapedType>(value.getType()).getRank(),
-                                      isSeed ? "b" : "hq");
     }
+    if (auto sink = dyn_cast<SinkFnOp>(use.getOwner()); sink && value == sink.getLogits())
+      return {"hq"};
   }
   SmallVector<std::string> extents;
   ArrayAttr axes = axesOf(value);
-  for (auto [axis, size] : llvm::enumerate(cast<ShapedType>(value.getType()).getShape())) {
+  for (auto [axis, size] : llvm::enumerate(type.getShape())) {
     StringRef word = axes ? cast<StringAttr>(axes[axis]).getValue() : "head";
     extents.push_back(ShapedType::isDynamic(size) ? extentOfAxis(word) : std::to_string(size));
   }

@@ -24,7 +24,8 @@ Merge::Merge(PlanContext &context, std::string stem, bool isSoftmax, const Atten
   if (!parameter)
     return;
   sinkWeights = weights("sink");
-  sink.emplace(context, *parameter, name + "_sink");
+  if (context.grad)
+    sinkRows = context.temporary(name + "_sink_rows", {"b", "hq", "r"});
 }
 
 void Merge::eachRow(StringRef suffix, Phase phase,
@@ -49,7 +50,7 @@ void Merge::write(Scalar &s, Value number, Value buffer, ValueRange at) {
 void Merge::writeSoftmaxWeights(Scalar &s, ValueRange row, Value a, Value b) {
   Type f64 = s.getF64Type();
   Value zero = s.number(0.0, f64), lowest = s.number(-INFINITY, f64);
-  Value logit = sink ? wide(s, parameter->buffer, row[1]) : Value();
+  Value logit = parameter ? wide(s, parameter->buffer, row[1]) : Value();
   Value largest = s.maximum(a, b);
   if (logit)
     largest = s.maximum(largest, logit);
@@ -108,10 +109,10 @@ void Merge::writeSoftmaxGradients(Scalar &s, ValueRange row, Value p1, Value p2,
   };
   store(w1, p1, w2, p2, first.dLse);
   store(w2, p2, w1, p1, second.dLse);
-  if (!sink)
+  if (!parameter)
     return;
   Value mean = s.add(s.mul(w1, p1), s.mul(w2, p2));
-  write(s, s.mul(ws, s.sub(dl, mean)), sink->getRows(), row);
+  write(s, s.mul(ws, s.sub(dl, mean)), sinkRows, row);
 }
 
 void Merge::emitLogGradients() {
@@ -142,6 +143,6 @@ void Merge::emitBackward() {
       writeElement(s, s.round(gradient, elementOf(part.dO)), part.dO, at);
     });
   }
-  if (sink)
-    sink->finish();
+  if (parameter)
+    finishLogits(context, name + "_sink_finish", sinkRows, *parameter);
 }

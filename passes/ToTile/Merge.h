@@ -51,7 +51,7 @@ private:
   AttentionResults first, second, whole;
   Value firstWeights, secondWeights, sinkWeights; // [b, hq, r]; the first null where it is 1
   Parameter *parameter;
-  std::optional<Sink> sink;
+  Value sinkRows; // [b, hq, r]: the gradient of the sink's logit, with gradients
 };
 
 } // namespace mlir::tile

@@ -6,8 +6,8 @@
 #include "passes/Analysis/ScoreFactor.h"
 #include "passes/ToTile/Content.h"
 #include "passes/ToTile/DocumentBounds.h"
-#include "passes/ToTile/Dropout.h"
 #include "passes/ToTile/Embedding.h"
+#include "passes/ToTile/FactorFunction.h"
 #include "passes/ToTile/Materialize.h"
 #include "passes/ToTile/Merge.h"
 #include "passes/ToTile/Pairs.h"
@@ -50,7 +50,7 @@ private:
     std::unique_ptr<ScoreFunction> score;    // null: the score itself
     std::unique_ptr<MaskFunction> predicate; // null: no mask is code
     std::unique_ptr<Sink> sink;
-    std::unique_ptr<Dropout> dropout;
+    std::unique_ptr<FactorFunction> factor; // null: 1
     std::optional<Prologues> prologues;
     std::optional<Sides> sides;     // of stick-breaking, where one stream does not give the output
     std::unique_ptr<Lowered> after; // its pass over the keys after a query, where there are two
@@ -76,7 +76,8 @@ private:
   void emitEmbedBackward();
   LogicalResult checkRotation(AttentionOp op);
   LogicalResult materialize();
-  LogicalResult createModes(Lowered &lowered);
+  LogicalResult createSink(Lowered &lowered);
+  LogicalResult createFactor(Lowered &lowered);
   bool isFactorOfQueries(AttentionOp op);
   void noteWindow(const DifferenceRange &range);
   std::optional<StringRef> returned(Value value);
@@ -174,7 +175,8 @@ void FunctionLowering::declareParameters(TileBuilder &t) {
     if (parameter.getName() == "q_start")
       parameter.setFallback(StringRef(::pe::plan::kStartWithoutPositions));
   // Dropout counts from the starts of the call; nothing else would notice them.
-  if (llvm::none_of(function.getOps<AttentionOp>(), [](AttentionOp op) { return op.getSeed(); }))
+  if (llvm::all_of(function.getOps<FactorFnOp>(),
+                   [](FactorFnOp op) { return op.getDraws().empty(); }))
     plan->setAttr("unplaced", builder.getUnitAttr());
 }
 
@@ -298,26 +300,31 @@ void FunctionLowering::noteWindow(const DifferenceRange &range) {
     plan->setAttr("mask_none", b.getUnitAttr());
 }
 
-/// Sinks and dropout. Sizes of their buffers have been checked with the arguments.
-LogicalResult FunctionLowering::createModes(Lowered &lowered) {
+/// Where a row's statistics start, if not at nothing.
+LogicalResult FunctionLowering::createSink(Lowered &lowered) {
   AttentionOp op = lowered.op;
   Attention &a = lowered.attention;
-  for (Value operand : {Value(op.getSink()), Value(op.getSeed())})
-    if (operand && !buffers.contains(operand))
-      return op.emitError(
-          "expected sinks and seeds to be arguments of the entry function, found the "
-          "result of another operation");
-  if (op.getSink()) {
-    lowered.sink =
-        std::make_unique<Sink>(*context, context->parameters[op.getSink()], a.name + "_sink");
-    a.start = lowered.sink.get();
-  }
-  if (op.getSeed() && op.getDropout()->convertToDouble() > 0.0) {
-    lowered.dropout =
-        std::make_unique<Dropout>(buffers[op.getSeed()], op.getDropout()->convertToDouble());
-    a.factor = lowered.dropout.get();
-  }
-  return success();
+  if (op.getLogits() || op.getSeed() || op.getFactors().size() > 1)
+    return op.emitError("expected sinks and dropout as values, and one factor; run "
+                        "pe-expand-functions before");
+  if (!op.getSink())
+    return success();
+  lowered.sink = std::make_unique<Sink>(*context, cast<SinkFnOp>(op.getSink().getDefiningOp()),
+                                        a.name + "_sink");
+  a.start = lowered.sink.get();
+  return lowered.sink->prepare();
+}
+
+/// What a pass multiplies its weights by.
+LogicalResult FunctionLowering::createFactor(Lowered &lowered) {
+  auto factors = lowered.op.getFactors();
+  auto function = factors.empty() ? FactorFnOp() : factors[0].getDefiningOp<FactorFnOp>();
+  Attention &a = lowered.attention;
+  if (!function || FactorFunction::isOne(function))
+    return success();
+  lowered.factor = std::make_unique<FactorFunction>(*context, function, a.name + "_factor");
+  a.factor = lowered.factor.get();
+  return lowered.factor->prepare();
 }
 
 LogicalResult FunctionLowering::checkRotation(AttentionOp op) {
@@ -367,14 +374,14 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
   if (isFactorOfQueries(op))
     lowered.prologues->addFactor(cast<ScoreFnOp>(op.getScore().getDefiningOp()));
   // Content terms take the queries as they are given, before prologues.
-  if (failed(createModes(lowered)) || failed(createTerms(lowered, range)) ||
+  if (failed(createSink(lowered)) || failed(createTerms(lowered, range)) ||
       failed(lowered.prologues->prepare(a, activation)))
     return failure();
   createSides(lowered, later.ofPositions());
   if (isBoth && failed(createTerms(*lowered.after, later)))
     return failure();
   for (Lowered *pass : {&lowered, lowered.after.get()})
-    if (pass && failed(createScores(*pass)))
+    if (pass && (failed(createScores(*pass)) || failed(createFactor(*pass))))
       return failure();
   return success();
 }
@@ -544,6 +551,8 @@ void FunctionLowering::emitBackward(Lowered &lowered) {
     pass->contents->finish();
     if (pass->score)
       pass->score->finish();
+    if (pass->factor)
+      pass->factor->finish();
   }
   if (lowered.sink)
     lowered.sink->finish();

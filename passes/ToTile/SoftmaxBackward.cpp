@@ -4,7 +4,7 @@
 //   dV_j = sum_i p_ij dO_i,  dS_ij = p_ij (<dO_i, V_j> - delta_i),
 //   dQ_i = scale sum_j dS_ij K_j,  dK_j = scale sum_i dS_ij Q_i
 // A factor f_ij on the weights stands beside p_ij in dV and beside <dO_i, V_j> in dS; delta and lse
-// are as before.
+// are as before. Its own cotangent is p_ij <dO_i, V_j>.
 // (Dao et al. 2022, arXiv 2205.14135, appendix B). Nothing is carried from key block to
 // key block, so the schedule may let rows or columns own the loop.
 //
@@ -85,14 +85,17 @@ void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
                               [](Scalar &s, ValueRange in) { return s.exp2Below127(in[0]); }),
                      0.0);
     // Each value over pairs is used up as early as can be: fewer of them are kept at a time.
-    Value factor = a.factor ? a.factor->emit(body) : Value();
+    Value factor = a.factor ? a.factor->emit(body, p) : Value();
     Value weights = pairProduct(body, p, factor);
     Value dV = body.dot(body.rounded(weights, a.operands), dO, "r");
     SmallVector<Value> ofContent;
     if (a.content)
       ofContent = a.content->emitGradient(body, weights);
     Value toProducts = emitStartOfProducts(body, a, factor, rowConstant);
-    Value dS = emitScoreGradient(body, p, factor, rowConstant, body.dot(dO, v, "e", toProducts));
+    Value dP = body.dot(dO, v, "e", toProducts);
+    if (factor && a.factor->isLearned())
+      a.factor->emitGradient(body, pairProduct(body, p, dP));
+    Value dS = emitScoreGradient(body, p, factor, rowConstant, dP);
     Value left = body.rounded(backThrough(body, a, score, dS), a.operands);
     Value dK = body.dot(left, rawQ, "r");
     SmallVector<Value> ofTerms = a.terms->emitGradient(body, dS);

@@ -67,7 +67,7 @@ SmallVector<Value> ForwardBlock::emit(TileBuilder &t, ValueRange carries) const 
                        [](Scalar &x, ValueRange in) { return x.add(x.mul(in[0], in[1]), in[2]); });
   Value kept =
       t.map({o, alpha}, {"r", "e"}, [](Scalar &x, ValueRange in) { return x.mul(in[0], in[1]); });
-  Value factor = a.factor ? a.factor->emit(t) : Value(), weights = pairProduct(t, p, factor);
+  Value factor = a.factor ? a.factor->emit(t, p) : Value(), weights = pairProduct(t, p, factor);
   SmallVector<Value> next = {newMax, newSum, t.dot(t.rounded(weights, a.operands), v, "c", kept)};
   if (a.content)
     next.append(

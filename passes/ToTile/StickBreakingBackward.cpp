@@ -7,7 +7,8 @@
 // The other form, delta minus a running sum, cancels: up to 33 % error in a decay's
 // gradient at 2048 keys (docs/numerics.md). R is rebuilt inside each block from the
 // forward's snapshot at the block's nearest end. A factor on the weights stands beside <dO, V_j>
-// and, in the gradient of values, beside the weight.
+// and, in the gradient of values, beside the weight; its own cotangent is the weight times <dO,
+// V_j>.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Attention.h"
@@ -31,8 +32,11 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, Value rawQ,
   Value beta = sigma[0], keep = sigma[1];
   Value before = t.scan(ScanKind::Mul, nearestFirst(a), keep, Value(), nearest, true).first;
   Value weight = pairProduct(t, before, beta);
-  Value factor = a.factor ? a.factor->emit(t) : Value();
-  Value dA = pairProduct(t, t.dot(dO, v, "e"), factor);
+  Value factor = a.factor ? a.factor->emit(t, beta) : Value();
+  Value product = t.dot(dO, v, "e");
+  if (factor && a.factor->isLearned())
+    a.factor->emitGradient(t, pairProduct(t, weight, product));
+  Value dA = pairProduct(t, product, factor);
   auto [older, newCarry] =
       t.scan(ScanKind::Linear, farthestFirst(a), keep, pairProduct(t, beta, dA), carry, true);
   Value dZ = t.map({weight, keep, dA, older}, {"r", "c"}, [](Scalar &s, ValueRange in) {

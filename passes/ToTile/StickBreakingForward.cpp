@@ -37,7 +37,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmit
   auto [after, newRest] = t.scan(ScanKind::Mul, nearestFirst(a), odds[1], Value(), rest, false);
   Value weight = pairProduct(t, after, odds[0]);
   if (a.factor)
-    weight = pairProduct(t, weight, a.factor->emit(t));
+    weight = pairProduct(t, weight, a.factor->emit(t, odds[0]));
   SmallVector<Value> next = {newRest, t.dot(t.rounded(weight, a.operands), v, "c", o)};
   if (a.lseResult) { // a sum of logs, because the mass itself underflows
     Value logs = t.map({z}, {"r", "c"}, [](Scalar &s, ValueRange in) {

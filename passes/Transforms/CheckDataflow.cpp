@@ -15,6 +15,7 @@
 #include "dialect/PE/PEEmbeddings.h"
 #include "dialect/PE/PEMasks.h"
 #include "dialect/PE/PEScores.h"
+#include "dialect/PE/PEWeights.h"
 #include "passes/Analysis/Dependence.h"
 #include "llvm/ADT/DenseSet.h"
 #include <array>
@@ -72,12 +73,16 @@ LogicalResult checkActivations(AttentionOp attention) {
 
 /// Sinks, seeds and positions are arguments of the call.
 LogicalResult checkModes(AttentionOp attention) {
-  for (Value operand : {Value(attention.getSink()), Value(attention.getSeed()),
+  for (Value operand : {Value(attention.getLogits()), Value(attention.getSeed()),
                         Value(attention.getQueryPositions()), Value(attention.getKeyPositions())})
     if (operand && !isa<BlockArgument>(operand)) // dataflow-C10
       return attention.emitError() << "expected sinks, seeds and positions to be arguments of the "
                                       "entry function, found the result of "
                                       "another op (dataflow-C10)";
+  if (attention.getValueContent() && !attention.getFactors().empty()) // dataflow-C23
+    return attention.emitError()
+           << "expected no factor(...) together with value_content(...), found "
+              "one; dropout(...) may be there (dataflow-C23)";
   Value queries = attention.getQueryPositions();
   if (queries && queries == attention.getKeyPositions()) // dataflow-C22
     return attention.emitError() << "expected an argument of its own for the positions of queries "
@@ -160,7 +165,7 @@ ArrayAttr axesOfSeed(OpOperand &operand) {
 ArrayAttr axesOfOperand(OpOperand &operand) {
   Builder b(operand.getOwner()->getContext());
   auto attention = cast<AttentionOp>(operand.getOwner());
-  if (operand.get() == attention.getSink())
+  if (operand.get() == attention.getLogits())
     return b.getStrArrayAttr({"head"});
   if (operand.get() == attention.getSeed())
     return axesOfSeed(operand);
@@ -193,12 +198,13 @@ bool readsTokens(Operation *op) {
   if (auto scalar = dyn_cast<ScalarOpInterface>(op))
     return scalar.readsTokens();
   return isa<ScoreOpInterface, MaskOpInterface, EmbeddingOpInterface, ContentOpInterface,
-             PrologueOpInterface>(op);
+             PrologueOpInterface, FactorOpInterface, SinkOpInterface>(op);
 }
 
 /// Whether an op reads tensors that a call may leave out.
 bool readsAbsent(Operation *op) {
-  return isa<ScoreOpInterface>(op) || (isa<ScalarOpInterface>(op) && readsTokens(op));
+  return isa<ScoreOpInterface, FactorOpInterface, SinkOpInterface>(op) ||
+         (isa<ScalarOpInterface>(op) && readsTokens(op));
 }
 
 /// Unknown sizes have one meaning, and axes over tokens are indexed by scalar code.
@@ -265,6 +271,25 @@ LogicalResult checkCaptures(Operation *op) {
       return op->emitError() << "expected captures to be arguments of the entry function, found "
                                 "the result of another op; write a number into the formula "
                                 "(dataflow-C9)";
+  return success();
+}
+
+/// Seeds of a factor are one, or one per batch entry, and a sink reads no data of keys.
+LogicalResult checkSeedsAndKeys(Operation *op) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto argument = cast<BlockArgument>(operand.get());
+    auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    auto axes = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "pe.axes");
+    const bool isSeed = cast<ShapedType>(argument.getType()).getElementType().isInteger(64);
+    if (isSeed && axes && axes != axesOfSeed(operand)) // dataflow-C6
+      return mlir::emitError(argument.getLoc())
+             << "expected pe.axes " << axesOfSeed(operand) << " of seeds, found " << axes
+             << "; they may be left out (dataflow-C6)";
+    if (isa<SinkOpInterface>(op) && axes &&
+        llvm::is_contained(axes.getAsValueRange<StringAttr>(), "key")) // dataflow-C24
+      return op->emitError() << "expected a sink that reads no data of keys, found pe.axes " << axes
+                             << "; it is a number of the query (dataflow-C24)";
+  }
   return success();
 }
 
@@ -354,6 +379,9 @@ struct CheckDataflowPass : impl::PECheckDataflowPassBase<CheckDataflowPass> {
           isValid && succeeded(checkActivations(attention)) && succeeded(checkModes(attention));
     for (auto score : function.getOps<ScoreOpInterface>())
       isValid = isValid && succeeded(checkCaptures(score));
+    for (Operation &op : function.getBody().front())
+      if (isa<FactorOpInterface, SinkOpInterface>(op))
+        isValid = isValid && succeeded(checkCaptures(&op)) && succeeded(checkSeedsAndKeys(&op));
     for (auto mask : function.getOps<MaskOpInterface>())
       isValid =
           isValid && succeeded(checkBoundaries(function, mask)) && succeeded(checkCaptures(mask));

@@ -22,15 +22,15 @@ namespace {
 
 bool isEncoding(Type type) {
   return isa<CoordinateType, BiasType, ScoreType, PrologueType, RotationType, ContentType, MaskType,
-             EmbeddingType>(type);
+             EmbeddingType, FactorType, SinkType>(type);
 }
 
 /// Ops a program may consist of: pe's own, ops of external encodings, and constants.
 bool isProgramOp(Operation *op) {
   return isa_and_nonnull<PEDialect>(op->getDialect()) ||
          isa<ScalarOpInterface, ScoreOpInterface, ContentOpInterface, MaskOpInterface,
-             PrologueOpInterface, RotationOpInterface, EmbeddingOpInterface, func::CallOp,
-             func::ReturnOp>(op) ||
+             PrologueOpInterface, RotationOpInterface, EmbeddingOpInterface, FactorOpInterface,
+             SinkOpInterface, func::CallOp, func::ReturnOp>(op) ||
          op->hasTrait<OpTrait::ConstantLike>();
 }
 

@@ -108,13 +108,10 @@ LogicalResult Differentiator::differentiate(AttentionOp attention) {
   Value lse = attention.getLse() ? gradients.lookup(attention.getLse()) : Value();
   SmallVector<Value> adjointOf = AttentionGradOp::getDifferentiated(attention);
   SmallVector<Type> adjointTypes(adjointOf.size(), AdjointType::get(builder.getContext()));
-  Type sinkType = attention.getSink() ? attention.getSink().getType() : Type();
   auto grad = AttentionGradOp::create(builder, attention.getLoc(), attention.getQuery().getType(),
                                       attention.getKey().getType(), attention.getValue().getType(),
-                                      adjointTypes, sinkType, attention.getOutput(),
+                                      adjointTypes, attention.getOutput(),
                                       gradientOf(attention.getOutput()), lse);
-  if (attention.getSink())
-    addGradient(attention.getSink(), grad.getSinkGrad());
   addGradient(attention.getQuery(), grad.getQueryGrad());
   addGradient(attention.getKey(), grad.getKeyGrad());
   addGradient(attention.getValue(), grad.getValueGrad());
@@ -130,7 +127,10 @@ LogicalResult Differentiator::pullBack(RegionOp op) {
   // Ops without a derivative are refused here, at the user's line.
   for (Region &region : op->getRegions()) {
     auto yield = cast<YieldOp>(region.front().getTerminator());
-    if (failed(ScalarVjp::create(yield.getValues()[0])))
+    SmallVector<Value> draws;
+    for (auto draw : region.getOps<DropoutFactorOp>())
+      draws.push_back(draw);
+    if (failed(ScalarVjp::create(yield.getValues()[0], draws)))
       return failure();
   }
   addPullback<PullbackOf>(op, op.getCaptures());
@@ -182,6 +182,10 @@ LogicalResult Differentiator::goThrough(Operation *op) {
     return pullBack<PullbackOp>(term);
   if (auto score = dyn_cast<ScoreFnOp>(op))
     return pullBack<ScorePullbackOp>(score);
+  if (auto factor = dyn_cast<FactorFnOp>(op))
+    return pullBack<WeightPullbackOp>(factor);
+  if (auto sink = dyn_cast<SinkFnOp>(op))
+    return pullBack<WeightPullbackOp>(sink);
   if (auto merge = dyn_cast<MergeOp>(op)) {
     differentiate(merge);
     return success();

@@ -1,7 +1,9 @@
 //===- ExpandFunctions.cpp - Scores, contents, embeddings as regions ------===//
 //
 // See Passes.td for an example. The pass names no encoding: it uses ScoreOpInterface,
-// ContentOpInterface and EmbeddingOpInterface, and makes the op of each kind that has a region.
+// ContentOpInterface, FactorOpInterface, SinkOpInterface and EmbeddingOpInterface, and makes the op
+// of each kind that has a region. What attention says in short, sinks as a tensor and dropout, are
+// such ops too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,10 +11,13 @@
 
 #include "dialect/PE/PEAttention.h"
 #include "dialect/PE/PEScalars.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Dominance.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/CSE.h"
 #include "passes/Transforms/Passes.h"
+#include "llvm/ADT/SetVector.h"
 
 #define DEBUG_TYPE "pe-expand-functions"
 
@@ -80,6 +85,28 @@ ContentFnOp createContentFunction(OpBuilder &builder, ContentOpInterface op) {
   return function;
 }
 
+FactorFnOp createFactorFunction(OpBuilder &builder, FactorOpInterface op) {
+  SmallVector<Value> captures = capturesOf(op);
+  auto function = FactorFnOp::create(builder, op.getLoc(), builder.getType<FactorType>(), captures);
+  const SmallVector<Type> leading(4, builder.getIndexType());
+  fillRegion(function.getBody(), op, leading, captures,
+             [&](OpBuilder &b, ValueRange at, ValueRange operands) {
+               return op.buildFactor(b, op.getLoc(), pairOf(at), operands);
+             });
+  return function;
+}
+
+SinkFnOp createSinkFunction(OpBuilder &builder, SinkOpInterface op) {
+  SmallVector<Value> captures = capturesOf(op);
+  auto function = SinkFnOp::create(builder, op.getLoc(), builder.getType<SinkType>(), captures);
+  const SmallVector<Type> leading(3, builder.getIndexType());
+  fillRegion(function.getBody(), op, leading, captures,
+             [&](OpBuilder &b, ValueRange at, ValueRange operands) {
+               return op.buildLogit(b, op.getLoc(), {at[0], at[1], at[2], Value()}, operands);
+             });
+  return function;
+}
+
 EmbeddingFnOp createEmbeddingFunction(OpBuilder &builder, EmbeddingOpInterface op) {
   SmallVector<Value> captures = capturesOf(op);
   const int64_t multiple = op.getDimsMultiple();
@@ -96,20 +123,106 @@ EmbeddingFnOp createEmbeddingFunction(OpBuilder &builder, EmbeddingOpInterface o
 
 namespace {
 
+//===----------------------------------------------------------------------===//
+// What attention says in short
+//===----------------------------------------------------------------------===//
+
+/// Element h of a tensor.
+Value createSinkOf(OpBuilder &builder, AttentionOp attention) {
+  Value logits = attention.getLogits();
+  Location loc = attention.getLoc();
+  auto function = SinkFnOp::create(builder, loc, builder.getType<SinkType>(), logits);
+  Block &block = function.getBody().emplaceBlock();
+  block.addArguments(SmallVector<Type>(3, builder.getIndexType()), SmallVector<Location>(3, loc));
+  Value tensor = block.addArgument(logits.getType(), loc);
+  OpBuilder inner = OpBuilder::atBlockEnd(&block);
+  Value logit = ReadOp::create(inner, loc, inner.getF32Type(), tensor, block.getArgument(1));
+  YieldOp::create(inner, loc, logit);
+  return function;
+}
+
+/// A draw for every pair.
+Value createDropout(OpBuilder &builder, AttentionOp attention) {
+  Value seed = attention.getSeed();
+  Location loc = attention.getLoc();
+  auto function = FactorFnOp::create(builder, loc, builder.getType<FactorType>(), seed);
+  Block &block = function.getBody().emplaceBlock();
+  block.addArguments(SmallVector<Type>(4, builder.getIndexType()), SmallVector<Location>(4, loc));
+  Value tensor = block.addArgument(seed.getType(), loc);
+  OpBuilder inner = OpBuilder::atBlockEnd(&block);
+  Value factor =
+      DropoutFactorOp::create(inner, loc, inner.getF32Type(), attention.getDropoutAttr(), tensor);
+  YieldOp::create(inner, loc, factor);
+  return function;
+}
+
+/// The product of factors as one of them.
+Value createProduct(OpBuilder &builder, AttentionOp attention, ArrayRef<Value> factors) {
+  llvm::SmallSetVector<Value, 4> captures;
+  for (Value factor : factors)
+    captures.insert_range(factor.getDefiningOp()->getOperands());
+  Location loc = attention.getLoc();
+  auto function =
+      FactorFnOp::create(builder, loc, builder.getType<FactorType>(), captures.getArrayRef());
+  Block &block = function.getBody().emplaceBlock();
+  block.addArguments(SmallVector<Type>(4, builder.getIndexType()), SmallVector<Location>(4, loc));
+  IRMapping arguments;
+  for (Value capture : captures)
+    arguments.map(capture, block.addArgument(capture.getType(), loc));
+  OpBuilder inner = OpBuilder::atBlockEnd(&block);
+  const PairPoint point = pairOf(block.getArguments().take_front(4));
+  Value product;
+  for (Value factor : factors) {
+    auto op = factor.getDefiningOp<FactorFnOp>();
+    SmallVector<Value> operands = llvm::map_to_vector(
+        op.getCaptures(), [&](Value capture) { return arguments.lookup(capture); });
+    Value next = op.buildFactor(inner, op.getLoc(), point, operands);
+    product = product ? arith::MulFOp::create(inner, loc, product, next).getResult() : next;
+  }
+  YieldOp::create(inner, loc, product);
+  return function;
+}
+
+/// Sinks and dropout become values, and factors one. A value that nothing else uses is erased.
+void expandModes(AttentionOp attention) {
+  OpBuilder builder(attention);
+  if (attention.getLogits())
+    attention.getSinkMutable().assign(createSinkOf(builder, attention));
+  SmallVector<Value> factors(attention.getFactors());
+  if (attention.getSeed()) {
+    factors.push_back(createDropout(builder, attention));
+    attention.getSeedMutable().clear();
+    attention.removeDropoutAttr();
+  }
+  if (factors.size() > 1) {
+    SmallVector<Value> parts = std::move(factors);
+    factors = {createProduct(builder, attention, parts)};
+    attention.getFactorsMutable().assign(factors);
+    for (Value part : parts)
+      if (part.use_empty())
+        part.getDefiningOp()->erase();
+    return;
+  }
+  attention.getFactorsMutable().assign(factors);
+}
+
 struct PEExpandFunctionsPass : impl::PEExpandFunctionsPassBase<PEExpandFunctionsPass> {
   using Base::Base;
 
   void runOnOperation() override {
     SmallVector<Operation *> sources;
     for (Operation &op : getOperation().getOps())
-      if (isa<ScoreOpInterface, ContentOpInterface, EmbeddingOpInterface>(op) &&
-          !isa<ScoreFnOp, ContentFnOp, EmbeddingFnOp>(op))
+      if (isa<ScoreOpInterface, ContentOpInterface, FactorOpInterface, SinkOpInterface,
+              EmbeddingOpInterface>(op) &&
+          !isa<ScoreFnOp, ContentFnOp, FactorFnOp, SinkFnOp, EmbeddingFnOp>(op))
         sources.push_back(&op);
     for (Operation *source : sources) {
       Operation *function = expand(source);
       source->getResult(0).replaceAllUsesWith(function->getResult(0));
       source->erase();
     }
+    for (auto attention : getOperation().getOps<AttentionOp>())
+      expandModes(attention);
   }
 
   Operation *expand(Operation *source) {
@@ -119,6 +232,10 @@ struct PEExpandFunctionsPass : impl::PEExpandFunctionsPassBase<PEExpandFunctions
       function = createScoreFunction(builder, score);
     else if (auto content = dyn_cast<ContentOpInterface>(source))
       function = createContentFunction(builder, content);
+    else if (auto factor = dyn_cast<FactorOpInterface>(source))
+      function = createFactorFunction(builder, factor);
+    else if (auto sink = dyn_cast<SinkOpInterface>(source))
+      function = createSinkFunction(builder, sink);
     else
       function = createEmbeddingFunction(builder, cast<EmbeddingOpInterface>(source));
     // Nothing is folded: embeddings are computed in float64, constants too.

@@ -5,6 +5,7 @@
 #include "dialect/PE/PEContents.h"
 #include "dialect/PE/PEEmbeddings.h"
 #include "dialect/PE/PEScores.h"
+#include "dialect/PE/PEWeights.h"
 
 namespace mlir::pe {
 
@@ -12,6 +13,8 @@ namespace mlir::pe {
 /// are the tensors that the code may read, in the order of the op's operands.
 ScoreFnOp createScoreFunction(OpBuilder &builder, ScoreOpInterface op);
 ContentFnOp createContentFunction(OpBuilder &builder, ContentOpInterface op);
+FactorFnOp createFactorFunction(OpBuilder &builder, FactorOpInterface op);
+SinkFnOp createSinkFunction(OpBuilder &builder, SinkOpInterface op);
 EmbeddingFnOp createEmbeddingFunction(OpBuilder &builder, EmbeddingOpInterface op);
 
 } // namespace mlir::pe

@@ -67,12 +67,14 @@ def PEExpandBiasesPass : Pass<"pe-expand-biases", "::mlir::func::FuncOp"> {
 }
 
 def PEExpandFunctionsPass : Pass<"pe-expand-functions", "::mlir::func::FuncOp"> {
-  let summary = "Makes functions of the score, content terms and embeddings regions of scalar code";
+  let summary = "Makes functions of the score, content terms, factors, sinks and embeddings regions";
   let description = [{
-    Every op with ScoreOpInterface, ContentOpInterface or EmbeddingOpInterface becomes the
-    `pe.score_fn`, `pe.content_fn` or `pe.embedding_fn` whose region is the op's scalar code, with its
-    tensors as captures. Those that are one already are not changed. Afterwards no pass needs to know
-    such an op.
+    Every op with ScoreOpInterface, ContentOpInterface, FactorOpInterface, SinkOpInterface or
+    EmbeddingOpInterface becomes the `pe.score_fn`, `pe.content_fn`, `pe.factor_fn`, `pe.sink_fn` or
+    `pe.embedding_fn` whose region is the op's scalar code, with its tensors as captures. Those that
+    are one already are not changed. A tensor of sinks becomes the `pe.sink_fn` that reads it at h,
+    `dropout` a `pe.factor_fn` of one draw, and the factors of an attention become one, their product.
+    Afterwards no pass needs to know such an op or clause.
 
     ```mlir
     %s = test.cap(%limit : tensor<?xf32>)

@@ -334,9 +334,11 @@ FailureOr<TermOp> TermPlacer::place() {
 //===----------------------------------------------------------------------===//
 
 /// Adds the placement's tensors to the captures of an op with one region, whose block begins with
-/// `first` arguments in front of b, h, i and j, and places it.
-LogicalResult placeRegion(Operation *op, unsigned first, const Placement &placement) {
+/// `first` arguments in front of b, h, i and, with columns, j, and places it.
+LogicalResult placeRegion(Operation *op, unsigned first, const Placement &placement,
+                          bool hasColumn = true) {
   Block &block = op->getRegion(0).front();
+  const unsigned leading = first + (hasColumn ? 4 : 3);
   SmallVector<Value> tensors;
   for (Value tensor : {placement.queries, placement.keys}) {
     op->insertOperands(op->getNumOperands(), tensor);
@@ -345,7 +347,7 @@ LogicalResult placeRegion(Operation *op, unsigned first, const Placement &placem
   CodeBlock code{block,
                  block.getArgument(first),
                  block.getArgument(first + 2),
-                 block.getArgument(first + 3),
+                 hasColumn ? block.getArgument(first + 3) : Value(),
                  op->getOperands(),
                  tensors[0],
                  tensors[1]};
@@ -354,19 +356,25 @@ LogicalResult placeRegion(Operation *op, unsigned first, const Placement &placem
   for (unsigned n = 0, last = block.getNumArguments() - 1; n < 2; ++n)
     if (block.getArgument(last - n).use_empty()) {
       block.eraseArgument(last - n);
-      op->eraseOperand(last - n - first - 4);
+      op->eraseOperand(last - n - leading);
     }
   return success();
 }
 
-/// The score's function with its positions, of this attention alone.
-LogicalResult placeScore(AttentionOp attention, const Placement &placement) {
-  if (!attention.getScore())
-    return success();
+/// The functions of the score, factors and the sink with their positions, of this attention alone.
+LogicalResult placeFunctions(AttentionOp attention, const Placement &placement) {
   OpBuilder builder(attention);
-  auto score = cast<ScoreFnOp>(builder.clone(*attention.getScore().getDefiningOp()));
-  attention.getScoreMutable().assign(score.getResult());
-  return placeRegion(score, /*first=*/1, placement);
+  for (OpOperand &operand : attention->getOpOperands()) {
+    Operation *source = operand.get().getDefiningOp();
+    if (!isa_and_nonnull<ScoreFnOp, FactorFnOp, SinkFnOp>(source))
+      continue;
+    Operation *function = builder.clone(*source);
+    operand.set(function->getResult(0));
+    if (failed(placeRegion(function, /*first=*/isa<ScoreFnOp>(function) ? 1 : 0, placement,
+                           /*hasColumn=*/!isa<SinkFnOp>(function))))
+      return failure();
+  }
+  return success();
 }
 
 /// The mask of one attention, with documents and positions written into it.
@@ -648,7 +656,7 @@ LogicalResult PlacePositionsPass::place(AttentionOp attention) {
            nameOfCapture(getOperation(), placement->keys) + "[b, key]";
   }
   if (placement && (failed(checkRotation(attention)) || failed(placeTerms(attention, *placement)) ||
-                    failed(placeScore(attention, *placement))))
+                    failed(placeFunctions(attention, *placement))))
     return failure();
   if (attention.getMask() && (placement || hasDocuments)) {
     Value mask =

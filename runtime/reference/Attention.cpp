@@ -71,8 +71,7 @@ AttentionGradients attendReverse(const AttentionProblem &problem, const Attentio
                            {zerosLike(inputs.k), zerosLike(inputs.k)},
                            zerosLike(inputs.v),
                            Array::zeros({sizes.batch, sizes.keyHeads, sizes.keys}),
-                           ParameterGradients(problem.parameterCount()),
-                           ParameterGradients(static_cast<int64_t>(problem.sinks.size()))};
+                           ParameterGradients(problem.parameterCount())};
   int64_t heads = sizes.batch * sizes.queryHeads;
   std::vector<std::optional<HeadGradients>> results(heads);
   forEachHead(
@@ -91,8 +90,6 @@ AttentionGradients attendReverse(const AttentionProblem &problem, const Attentio
         addTo(total.v, keyItem * sizes.keys * sizes.valueDim, results[n]->v);
         addTo(total.vTerms, keyItem * sizes.keys, results[n]->vTerms);
         total.parameters.accumulate(results[n]->parameters);
-        if (!problem.sinks.empty())
-          total.sinks.accumulateAt(n % sizes.queryHeads, results[n]->sink);
         total.biasNoiseSquared += results[n]->biasNoiseSquared;
         results[n].reset();
       });

@@ -6,7 +6,7 @@
 //
 // where f is the function of the score, if any, and
 //
-//   softmax           A_j = exp(z_j) / (sum of exp(z_l) + exp(s_h))   s_h: the sink, if any
+//   softmax           A_j = exp(z_j) / (sum of exp(z_l) + exp(s_i))   s_i: the sink, if any
 //
 //   stick-breaking    A_j = sigma(z_j) * product over j < l < i of sigma(-z_l), and j < i only
 //                     (with attendsCurrent j <= i, in the product too)
@@ -15,9 +15,9 @@
 //   product of all
 //         sigma(-z_l), and the mask keeps the query's own key)
 //
-// where P is 0 without a vector that joins the values, f_ij is 1 without dropout, and with it 1 /
-// (1 - p) or 0, by the words of Philox 4x32-10. With both sides, o_i is the mean of that and of the
-// same with the order of keys reversed, over the keys after the query;
+// where P is 0 without a vector that joins the values, and f_ij is the product of the factors, of
+// dropout 1 / (1 - p) or 0, by the words of Philox 4x32-10. With both sides, o_i is the mean of
+// that and of the same with the order of keys reversed, over the keys after the query;
 //
 // and the reverse of each step with hand-written derivatives. A row takes O(keys) memory; nothing
 // of size queries x keys is stored. Heads run on several threads; sums over heads are taken in
@@ -92,12 +92,10 @@ struct AttentionProblem {
   std::vector<int64_t> queryShifts;
   /// A function of the scaled score, applied before the biases are added.
   std::optional<NodeId> score;
-  /// A logit per query head that joins the softmax denominator; empty without sinks.
-  std::vector<double> sinks;
-  /// The probability of dropout, and its seeds: one, or one per batch entry; empty without dropout.
-  double dropout = 0.0;
-  std::vector<int64_t> seeds;
-  bool hasSeedPerBatch = false;
+  /// A logit of the row that joins the softmax denominator, or none.
+  std::optional<NodeId> sink;
+  /// The product of the factors on weights, or none.
+  std::optional<NodeId> factor;
   const ScalarGraph *graph = nullptr;
   const ParameterPack *parameters = nullptr;
 
@@ -155,8 +153,6 @@ struct AttentionGradients {
   /// The magnitude of the terms that the gradient of v sums, [B, Hkv, Sk]: sum of A_ij |dO_i|.
   Array vTerms;
   ParameterGradients parameters;
-  /// Of the sinks, one per query head.
-  ParameterGradients sinks{0};
   /// The sum over pairs of s_ij^2 (NoisyGradient): the scale for a parameter's gradient whose own
   /// derivative is 0 for every pair.
   double biasNoiseSquared = 0.0;

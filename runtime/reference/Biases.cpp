@@ -22,6 +22,8 @@ const std::map<std::string_view, GraphBuilder::Handler> &GraphBuilder::biasHandl
       {"pe.scale", &GraphBuilder::buildScale},
       {"pe.bias_fn", &GraphBuilder::buildBiasFunction},
       {"pe.score_fn", &GraphBuilder::buildScoreFunction},
+      {"pe.factor_fn", &GraphBuilder::buildFactorFunction},
+      {"pe.sink_fn", &GraphBuilder::buildSinkFunction},
       {"pe.embedding_fn", &GraphBuilder::buildEmbeddingFunction},
       {"pe.content_fn", &GraphBuilder::buildContentFunction},
       {"pe.mask_fn", &GraphBuilder::buildBiasFunction},

@@ -65,15 +65,20 @@ bool readsPositions(const Program &program) {
     if (operation.name == "pe.attention")
       for (ValueId operand : operation.operands) {
         const std::string &type = program.typeOf(operand);
-        if (type.starts_with("!pe.") && type != "!pe.score")
+        if (type.starts_with("!pe.") && type != "!pe.score" && type != "!pe.factor" &&
+            type != "!pe.sink")
           return true;
       }
-    if (operation.name != "pe.score_fn")
+    // Of s, b, h, i, j; of b, h, i, j; of b, h, i: the places of i and j.
+    static const std::map<std::string_view, std::vector<size_t>> places = {
+        {"pe.score_fn", {3, 4}}, {"pe.factor_fn", {2, 3}}, {"pe.sink_fn", {2}}};
+    auto found = places.find(operation.name);
+    if (found == places.end())
       continue;
-    const Region &region = operation.regions.at(0); // of s, b, h, i, j
-    if (isUsed(region.arguments.at(3), region.operations) ||
-        isUsed(region.arguments.at(4), region.operations))
-      return true;
+    const Region &region = operation.regions.at(0);
+    for (size_t place : found->second)
+      if (isUsed(region.arguments.at(place), region.operations))
+        return true;
   }
   return !hasAttention;
 }
@@ -163,12 +168,7 @@ Expected<plan::CallSizes> bindSizes(const Program &program, const Operation &ope
     if (isOperand || !dims || !tensors.contains(argument.id))
       continue;
     // An unknown size without an axis counts heads; seeds are per batch entry.
-    const bool isSeed = std::any_of(
-        program.operations.begin(), program.operations.end(), [&](const Operation &other) {
-          auto end = other.operands.end();
-          return other.name == "pe.attention" && seeds.contains(argument.id) &&
-                 std::find(other.operands.begin(), end, argument.id) != end;
-        });
+    const bool isSeed = seeds.contains(argument.id);
     std::vector<std::string> meaning = sizesOfPositions(program, operation, argument.id);
     if (meaning.empty())
       meaning = sizesOf(argument, *dims, isSeed ? "batch" : "head");

@@ -179,6 +179,7 @@ Status Evaluator::prepareAttention(const Operation &operation) {
                                        GraphBuilder(program, definitions, tensors, *call),
                                        {},
                                        {}});
+  step.builder.seeds = &seeds;
   step.problem.sizes = {call->batch,    call->queryHeads, call->keyHeads,  call->queries,
                         call->keys,     headDim,          valueDim,        call->queryStart,
                         call->keyStart, call->headStart,  call->headsTotal};
@@ -211,7 +212,7 @@ Status Evaluator::readSides(Step &step) {
   problem.attendsCurrent = *current;
   problem.keepsRemainder = *remainder == "value";
   problem.hasBothSides = *direction == "both";
-  problem.isUnplaced = !readsPositions(program) && problem.seeds.empty();
+  problem.isUnplaced = !readsPositions(program) && !step.builder.graph.drawsChance();
   if (problem.normalizer == Normalizer::Softmax)
     return Status::success();
   if (!problem.hasBothSides && !problem.mask.isCausal())
@@ -305,14 +306,34 @@ Status Evaluator::readQueryShift(Step &step, ValueId value) {
   return Status::success();
 }
 
-/// A logit per query head.
+/// A logit per query head, or a function of the query. Its gradient has no terms but its own.
 Status Evaluator::readSink(Step &step, ValueId operand) {
-  const Array &logits = tensors.at(operand);
-  if (logits.shape != Shape{step.problem.sizes.queryHeads})
-    return step.operation->fail("expected a sink per query head, ", step.problem.sizes.queryHeads,
-                                ", found shape ", toString(logits.shape));
-  step.problem.sinks = logits.data;
-  step.sink = operand;
+  const size_t before = step.builder.parameters.size();
+  const bool isTensor = tensors.contains(operand);
+  auto node =
+      isTensor ? step.builder.sinkOf(*step.operation, operand) : step.builder.nodeOf(operand);
+  if (!node)
+    return node.takeError();
+  step.problem.sink = *node;
+  step.noteOwn(before);
+  return Status::success();
+}
+
+/// A factor on weights, multiplied by those before it.
+Status Evaluator::readFactor(Step &step, ValueId operand) {
+  const Operation &operation = *step.operation;
+  const size_t before = step.builder.parameters.size();
+  auto probability = operation.number("dropout", 0.0);
+  if (!probability)
+    return probability.takeError();
+  const bool isSeed = tensors.contains(operand);
+  auto node =
+      isSeed ? step.builder.drawOf(operation, *probability, operand) : step.builder.nodeOf(operand);
+  if (!node)
+    return node.takeError();
+  auto &factor = step.problem.factor;
+  factor = factor ? step.builder.graph.arith("mulf", *factor, *node) : *node;
+  step.noteOwn(before);
   return Status::success();
 }
 
@@ -387,16 +408,12 @@ Status Evaluator::readOperands(Step &step) {
       step.problem.mask.parts.push_back(std::move(*mask));
     } else if (type.ends_with("xi32>")) {
       continue; // readPositions
-    } else if (type.ends_with("xf32>")) {
+    } else if (type.ends_with("xf32>") || type == "!pe.sink") {
       if (Status status = readSink(step, operand); !status)
         return status;
-    } else if (type.starts_with("tensor<") && type.ends_with("i64>")) {
-      auto dropped = readSeed(operation, operand, step.problem.sizes.batch);
-      if (!dropped)
-        return dropped.takeError();
-      step.problem.dropout = dropped->probability;
-      step.problem.seeds = std::move(dropped->seeds);
-      step.problem.hasSeedPerBatch = dropped->isPerBatch;
+    } else if ((type.starts_with("tensor<") && type.ends_with("i64>")) || type == "!pe.factor") {
+      if (Status status = readFactor(step, operand); !status)
+        return status;
     } else {
       return operation.fail("has an operand of type ", type, " that the reference cannot evaluate");
     }
@@ -484,14 +501,9 @@ void Evaluator::reverseAttention(const Step &step) {
     addTo(arrayOf(magnitudes, value), found.parameters.magnitude, parameter.offset);
     addTo(arrayOf(noiseSquared, value), found.parameters.noiseSquared, parameter.offset);
     addTo(arrayOf(roundingSquared, value), found.parameters.roundingSquared, parameter.offset);
-    addTo(gradientTerms.try_emplace(value, Array::zeros({1})).first->second,
-          {std::sqrt(found.biasNoiseSquared)});
-  }
-  if (step.sink) {
-    addTo(gradientOf(*step.sink), found.sinks.sum);
-    addTo(arrayOf(magnitudes, *step.sink), found.sinks.magnitude);
-    addTo(arrayOf(noiseSquared, *step.sink), found.sinks.noiseSquared);
-    addTo(arrayOf(roundingSquared, *step.sink), found.sinks.roundingSquared);
+    if (!step.own.contains(value))
+      addTo(gradientTerms.try_emplace(value, Array::zeros({1})).first->second,
+            {std::sqrt(found.biasNoiseSquared)});
   }
 }
 

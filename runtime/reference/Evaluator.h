@@ -45,7 +45,14 @@ private:
     ValueId q, k, v;
     GraphBuilder builder;
     AttentionProblem problem;
-    std::optional<ValueId> sink;
+    /// What a sink or a factor reads and no bias: terms of scores say nothing about its gradient.
+    std::set<ValueId> own;
+
+    /// Parameters from number `first` on are such.
+    void noteOwn(size_t first) {
+      for (size_t n = first; n < builder.parameters.size(); ++n)
+        own.insert(builder.parameters[n].value);
+    }
   };
 
   /// One pe.embed.
@@ -73,6 +80,7 @@ private:
   Status readSides(Step &step);
   Status readRotation(Step &step, ValueId value);
   Status readSink(Step &step, ValueId operand);
+  Status readFactor(Step &step, ValueId operand);
   Status readContent(Step &step, size_t n);
   Status readQueryShift(Step &step, ValueId value);
   Expected<int64_t> readMatrix(Step &step, const Operation &operation, ValueId tensor,

@@ -114,4 +114,24 @@ Expected<NodeId> GraphBuilder::headParameter(const Operation &operation, ValueId
   return graph.read({place->offset, shape, {headNode}});
 }
 
+Expected<NodeId> GraphBuilder::sinkOf(const Operation &operation, ValueId logits) {
+  const Array *array = find(logits);
+  if (!array || array->shape != Shape{sizes.queryHeads})
+    return operation.fail("expected a sink per query head, ", sizes.queryHeads, ", found shape ",
+                          array ? toString(array->shape) : "none");
+  return headParameter(operation, logits, "sinks");
+}
+
+Expected<NodeId> GraphBuilder::drawOf(const Operation &operation, double probability,
+                                      ValueId seed) {
+  if (auto outer = captured.find(seed); outer != captured.end())
+    seed = outer->second;
+  const Array *array = find(seed);
+  const bool isPerBatch = array && array->shape.size() == 1;
+  if (!array || !seeds || !seeds->contains(seed) || (isPerBatch && array->shape[0] != sizes.batch))
+    return operation.fail("expected a seed of 64 bits, or one per batch entry, found shape ",
+                          array ? toString(array->shape) : "none");
+  return graph.draw({probability, seeds->at(seed), isPerBatch});
+}
+
 } // namespace pe::reference

@@ -52,6 +52,13 @@ public:
     return found == tensors.end() ? nullptr : &found->second;
   }
 
+  /// The node of a draw of chance: of a probability, and a seed or one per batch entry.
+  Expected<NodeId> drawOf(const Operation &operation, double probability, ValueId seed);
+  /// The node of a logit per query head.
+  Expected<NodeId> sinkOf(const Operation &operation, ValueId logits);
+
+  /// Seeds by their values, exactly. Set before anything is built.
+  const std::map<ValueId, std::vector<int64_t>> *seeds = nullptr;
   /// Set before anything is built: positions are not the places of the tokens, where data is read.
   bool havePlaces = false;
   ScalarGraph graph;
@@ -86,6 +93,8 @@ private:
   Expected<NodeId> buildScale(const Operation &operation);
   Expected<NodeId> buildBiasFunction(const Operation &operation);
   Expected<NodeId> buildScoreFunction(const Operation &operation);
+  Expected<NodeId> buildFactorFunction(const Operation &operation);
+  Expected<NodeId> buildSinkFunction(const Operation &operation);
   Expected<NodeId> buildEmbeddingFunction(const Operation &operation);
   Expected<NodeId> buildContentFunction(const Operation &operation);
   Expected<NodeId> buildRegion(const Operation &operation, const std::vector<Position> &leading);
@@ -106,6 +115,7 @@ private:
   Expected<int64_t> countOf(const Operation &operation);
   Expected<NodeId> buildSum(const Operation &operation);
   Expected<NodeId> buildRead(const Operation &operation);
+  Expected<NodeId> buildDraw(const Operation &operation);
   Expected<NodeId> buildAxisSize(const Operation &operation);
   Expected<NodeId> buildGlobalHead(const Operation &operation);
   /// The node of a scalar operand inside a region.

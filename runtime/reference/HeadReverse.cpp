@@ -47,10 +47,18 @@ void HeadWorker::reverseSoftmax(int64_t row, const double *dO, double dLse,
     return;
   const double dSink = sinkWeight * (dLse - mean);
   const double noise = (sinkWeight + kLeastWeight) * (meanNoise + std::fabs(dLse));
-  gradients.sink.sum[0] += dSink;
-  gradients.sink.magnitude[0] += std::fabs(dSink);
-  gradients.sink.noiseSquared[0] += noise * noise;
-  gradients.sink.roundingSquared[0] += (sinkWeight * meanError) * (sinkWeight * meanError);
+  sinkCode->reverse(dSink, noise, gradients.parameters);
+  if (meanError > 0.0)
+    sinkCode->reverse(sinkWeight, 0.0, rowShares);
+}
+
+/// What the cotangent of the factor of key `n` gives its parameters; `product` is the inner product
+/// of the output's cotangent with the value.
+void HeadWorker::reverseFactor(size_t n, double product, double noise, HeadGradients &gradients) {
+  if (!factor || weights[n] == 0.0)
+    return;
+  factor->evaluate(keyAt(keys[n]));
+  factor->reverse(weights[n] * product, (weights[n] + kLeastWeight) * noise, gradients.parameters);
 }
 
 /// log A_j = log sigma(z_j) + sum over l after j of log sigma(-z_l), and the log of the remaining
@@ -77,16 +85,19 @@ void HeadWorker::reverseValues(int64_t row, const double *dO, HeadGradients &gra
   const double size = normOf(dO, sizes.valueDim);
   for (size_t n = 0; n < keys.size(); ++n) {
     const double *value = v.data() + keys[n] * sizes.valueDim;
-    dWeights[n] = factors[n] * dot(dO, value, sizes.valueDim);
-    dWeightNoise[n] = factors[n] * dotOfMagnitudes(dO, value, sizes.valueDim);
+    double product = dot(dO, value, sizes.valueDim);
+    double noise = dotOfMagnitudes(dO, value, sizes.valueDim);
     addScaled(gradients.v.data() + keys[n] * sizes.valueDim, valueWeights[n], dO, sizes.valueDim);
-    gradients.vTerms[keys[n]] += (valueWeights[n] + kLeastWeight) * size;
+    gradients.vTerms[keys[n]] += (std::fabs(valueWeights[n]) + kLeastWeight) * size;
     if (const std::vector<double> *vector = vectorOf(row, keys[n])) {
-      dWeights[n] += factors[n] * dot(dO, vector->data(), sizes.valueDim);
-      dWeightNoise[n] += factors[n] * dotOfMagnitudes(dO, vector->data(), sizes.valueDim);
+      product += dot(dO, vector->data(), sizes.valueDim);
+      noise += dotOfMagnitudes(dO, vector->data(), sizes.valueDim);
       valueContent->reverse(sizes.queryStart + row, sizes.keyStart + keys[n], valueWeights[n],
                             kLeastWeight, dO);
     }
+    dWeights[n] = factors[n] * product;
+    dWeightNoise[n] = std::fabs(factors[n]) * noise;
+    reverseFactor(n, product, noise, gradients);
   }
 }
 

@@ -1,8 +1,6 @@
 //===- HeadWorker.cpp - one head of attention, forward --------------------===//
 #include "runtime/reference/HeadWorker.h"
 
-#include "runtime/core/Random.h"
-
 #include <algorithm>
 #include <utility>
 
@@ -15,8 +13,6 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
                             [](const Rotation &rotation) { return rotation.isLearned(); })),
       mask(problem.mask, *problem.graph, *problem.parameters),
       rowShares(problem.rounding ? problem.parameterCount() : 0) {
-  if (!problem.sinks.empty())
-    sink = problem.sinks[head];
   keyItem = batch * sizes.keyHeads + head / (sizes.queryHeads / sizes.keyHeads);
   auto rowsOf = [&](const Array &array, int64_t index, int64_t count) {
     const double *first = array.data.data() + index * count;
@@ -49,7 +45,10 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
       roundAll(*rows, *problem.rounding);
   for (int64_t key = 0; key < sizes.keys; ++key)
     valueNorms.push_back(normOf(v.data() + key * sizes.valueDim, sizes.valueDim));
-  for (auto [node, evaluator] : {std::pair(problem.bias, &bias), std::pair(problem.score, &score)})
+  for (auto [node, evaluator] : {std::pair(problem.bias, &bias),
+                                 {problem.score, &score},
+                                 {problem.factor, &factor},
+                                 {problem.sink, &sinkCode}})
     if (node) {
       evaluator->emplace(*problem.graph, *node, *problem.parameters);
       (*evaluator)->startHead(batch, head, sizes.headStart + head, sizes.headsTotal);
@@ -72,23 +71,6 @@ void HeadWorker::rotateBack(std::vector<double> &rows, bool areQueries) const {
                                            positionAt(areQueries, row), head);
 }
 
-/// 1 / (1 - p) where word j mod 4 of the counter (b, head, i, floor(j / 4)) is at least p 2^32,
-/// else 0.
-double HeadWorker::dropoutFactor(int64_t i, int64_t j) const {
-  if (problem.seeds.empty())
-    return 1.0;
-  const bool own = problem.hasSeedPerBatch;
-  const auto seed = static_cast<uint64_t>(problem.seeds[own ? batch : 0]);
-  const int64_t word = (j % 4 + 4) % 4;
-  const std::array<uint32_t, 4> counter = {
-      own ? 0 : static_cast<uint32_t>(batch), static_cast<uint32_t>(sizes.headStart + head),
-      static_cast<uint32_t>(i), static_cast<uint32_t>((j - word) / 4)};
-  const auto words =
-      philox4x32(counter, {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
-  const bool isKept = words[word] >= problem.dropout * 0x1p32;
-  return isKept ? 1.0 / (1.0 - problem.dropout) : 0.0;
-}
-
 bool HeadWorker::isOnSide(int64_t i, int64_t j, Side side) const {
   if (problem.normalizer == Normalizer::Softmax)
     return true;
@@ -105,9 +87,13 @@ bool HeadWorker::startRow(int64_t row, Side side) {
   keys.clear();
   ownKey.reset();
   int64_t i = sizes.queryStart + row;
+  if (sinkCode) {
+    sinkCode->startRow(queryAt(row));
+    sink = sinkCode->evaluate(Token(0)); // of no key
+  }
   if (i < 0 && !problem.isUnplaced)
     return sink.has_value();
-  for (std::optional<ScalarEvaluator> *evaluator : {&bias, &score})
+  for (std::optional<ScalarEvaluator> *evaluator : {&bias, &score, &factor})
     if (*evaluator)
       (*evaluator)->startRow(queryAt(row));
   mask.startRow(queryAt(row));
@@ -137,7 +123,7 @@ void HeadWorker::findKeys(int64_t row, Side side) {
                      (bias ? bias->evaluate(token) : 0.0));
     for (ContentWorker &content : contents)
       logits.back() += content.score(row, i, j);
-    factors.push_back(dropoutFactor(i, j));
+    factors.push_back(factor ? factor->evaluate(token) : 1.0);
   }
 }
 
@@ -186,14 +172,14 @@ void HeadWorker::addOutput(int64_t row, double statistic, double share, Attentio
     o[d] += sinkWeight * 0.0; // its value; a NaN stays
   auto add = [&](int64_t key, double weight) {
     addScaled(o, share * weight, v.data() + key * sizes.valueDim, sizes.valueDim);
-    outputs.oTerms.data[place] += share * (weight + kLeastWeight) * valueNorms[key];
+    outputs.oTerms.data[place] += share * (std::fabs(weight) + kLeastWeight) * valueNorms[key];
   };
   for (size_t n = 0; n < keys.size(); ++n) {
     add(keys[n], valueWeights[n]);
     if (const std::vector<double> *vector = vectorOf(row, keys[n])) {
       addScaled(o, share * valueWeights[n], vector->data(), sizes.valueDim);
-      outputs.oTerms.data[place] +=
-          share * (valueWeights[n] + kLeastWeight) * normOf(vector->data(), sizes.valueDim);
+      outputs.oTerms.data[place] += share * (std::fabs(valueWeights[n]) + kLeastWeight) *
+                                    normOf(vector->data(), sizes.valueDim);
     }
   }
   if (ownKey)

@@ -67,7 +67,6 @@ struct HeadGradients {
   std::vector<double> v;
   std::vector<double> vTerms;
   ParameterGradients parameters;
-  ParameterGradients sink{1};
   double biasNoiseSquared = 0.0;
 };
 
@@ -113,14 +112,16 @@ private:
   double normalize() {
     double statistic =
         problem.normalizer == Normalizer::Softmax ? normalizeSoftmax() : normalizeStickBreaking();
-    for (size_t n = 0; n < keys.size(); ++n)
+    for (size_t n = 0; n < keys.size(); ++n) {
+      if (weights[n] == 0.0 && !std::isfinite(factors[n]))
+        factors[n] = 0.0; // a pair without weight counts as one of factor 0
       valueWeights[n] = weights[n] * factors[n];
+    }
     if (problem.rounding)
       for (std::vector<double> *list : {&weights, &valueWeights})
         roundAll(*list, *problem.rounding);
     return statistic;
   }
-  double dropoutFactor(int64_t i, int64_t j) const;
   double roundMean(int64_t row, const double *dO);
   void reverseSoftmax(int64_t row, const double *dO, double statisticCotangent,
                       HeadGradients &gradients);
@@ -132,6 +133,7 @@ private:
 
   void reverseShifts(int64_t key, double dScore, double noise, int64_t i,
                      ParameterGradients &gradients) const;
+  void reverseFactor(size_t n, double product, double noise, HeadGradients &gradients);
   double reverseParameters(int64_t row, size_t n, HeadGradients &gradients);
   void addRounding(ParameterGradients &gradients);
   void addRoundingOfTurned(HeadGradients &gradients) const;
@@ -144,11 +146,11 @@ private:
   int64_t item;
   int64_t batch;
   int64_t head;
-  std::optional<double> sink;
-  double sinkWeight = 0.0;  ///< of the current row
-  int64_t keyItem;          ///< index of (batch, key head)
-  bool isLearned;           ///< a rotation has parameters
-  std::vector<double> rawQ; ///< the same rows before the rotation, if it is learned
+  std::optional<double> sink; ///< of the current row
+  double sinkWeight = 0.0;    ///< of the current row
+  int64_t keyItem;            ///< index of (batch, key head)
+  bool isLearned;             ///< a rotation has parameters
+  std::vector<double> rawQ;   ///< the same rows before the rotation, if it is learned
   std::vector<double> rawK;
   std::vector<double> q; ///< rotated rows of this head
   std::vector<double> k;
@@ -156,6 +158,8 @@ private:
   std::vector<double> valueNorms; ///< |v_j|
   std::optional<ScalarEvaluator> bias;
   std::optional<ScalarEvaluator> score;
+  std::optional<ScalarEvaluator> factor;
+  std::optional<ScalarEvaluator> sinkCode;
   std::vector<ContentWorker> contents;
   std::optional<ContentVectors> valueContent;
   MaskEvaluator mask;

@@ -1,8 +1,8 @@
 //===- Regions.cpp - Scalar operations of a user's region -----------------===//
 //
-// The bodies of pe.bias_fn and pe.score_fn as scalar nodes: arith and math operations by their
-// rules, reads of parameters, the head numbers and the scalar MLP. Real numbers are computed in
-// float64 whatever their type, integers at the width of theirs.
+// The bodies of pe.bias_fn, pe.score_fn and others as scalar nodes: arith and math operations by
+// their rules, reads of parameters, the head numbers and the scalar MLP. Real numbers are computed
+// in float64 whatever their type, integers at the width of theirs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,6 +35,15 @@ Expected<NodeId> GraphBuilder::buildBiasFunction(const Operation &operation) {
 Expected<NodeId> GraphBuilder::buildScoreFunction(const Operation &operation) {
   return buildFunction(operation, {Position::Score, Position::Batch, Position::Head,
                                    Position::Query, Position::Key});
+}
+
+Expected<NodeId> GraphBuilder::buildFactorFunction(const Operation &operation) {
+  return buildFunction(operation,
+                       {Position::Batch, Position::Head, Position::Query, Position::Key});
+}
+
+Expected<NodeId> GraphBuilder::buildSinkFunction(const Operation &operation) {
+  return buildFunction(operation, {Position::Batch, Position::Head, Position::Query});
 }
 
 /// Element d of the vector of a pair; shift and projection are no captures.
@@ -153,6 +162,8 @@ Expected<NodeId> GraphBuilder::regionNode(const Operation &operation) {
     return buildRead(operation);
   if (name == "pe.axis_size")
     return buildAxisSize(operation);
+  if (name == "pe.dropout_factor")
+    return buildDraw(operation);
   if (name == "pe.cosine_sum_eval")
     return buildCosineSumEval(operation);
   if (name == "pe.sum")
@@ -333,6 +344,13 @@ Expected<NodeId> GraphBuilder::buildSum(const Operation &operation) {
     }
   }
   return sum;
+}
+
+Expected<NodeId> GraphBuilder::buildDraw(const Operation &operation) {
+  auto probability = operation.number("probability", 0.0);
+  if (operation.operands.size() != 1 || !probability)
+    return operation.fail("expected a probability and a seed");
+  return drawOf(operation, *probability, operation.operands[0]);
 }
 
 Expected<NodeId> GraphBuilder::buildAxisSize(const Operation &operation) {

@@ -6,6 +6,8 @@
 
 #include "runtime/reference/ScalarGraph.h"
 
+#include "runtime/core/Random.h"
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -195,6 +197,15 @@ NodeId ScalarGraph::mlp(MlpSpec spec, NodeId x, NodeId head) {
   return add(node);
 }
 
+NodeId ScalarGraph::draw(DrawSpec spec) {
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::Draw;
+  node.level = Level::Pair;
+  node.spec = static_cast<int>(draws.size());
+  draws.push_back(std::move(spec));
+  return add(node);
+}
+
 NodeId ScalarGraph::arith(std::string_view name, NodeId a, NodeId b) {
   const BinaryRule *rule = findBinaryRule("arith." + std::string(name));
   assert(rule && "no such arith operation");
@@ -289,6 +300,25 @@ double ScalarEvaluator::evaluate(Token key, double score) {
   return values[root];
 }
 
+double DrawSpec::at(int64_t batch, int64_t head, int64_t i, int64_t j) const {
+  const auto seed = static_cast<uint64_t>(seeds[hasSeedPerBatch ? batch : 0]);
+  const int64_t word = (j % 4 + 4) % 4;
+  const std::array<uint32_t, 4> counter = {hasSeedPerBatch ? 0 : static_cast<uint32_t>(batch),
+                                           static_cast<uint32_t>(head), static_cast<uint32_t>(i),
+                                           static_cast<uint32_t>((j - word) / 4)};
+  const auto words =
+      philox4x32(counter, {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+  return words[word] >= probability * 0x1p32 ? 1.0 / (1.0 - probability) : 0.0;
+}
+
+double ScalarEvaluator::forwardDraw(const DrawSpec &spec) const {
+  auto number = [&](Position which) {
+    return static_cast<int64_t>(positions[static_cast<size_t>(which)]);
+  };
+  return spec.at(number(Position::Batch), number(Position::GlobalHead), number(Position::Row),
+                 number(Position::Column));
+}
+
 double ScalarEvaluator::forwardRead(int index) {
   const ReadSpec &spec = graph.reads[index];
   int64_t linear = 0;
@@ -370,6 +400,8 @@ double ScalarEvaluator::forward(const ScalarNode &node) {
   }
   case ScalarNode::Kind::Mlp:
     return mlps[node.spec].forward(in(0), static_cast<int64_t>(in(1)));
+  case ScalarNode::Kind::Draw:
+    return forwardDraw(graph.draws[node.spec]);
   }
   return 0.0;
 }
@@ -393,6 +425,7 @@ void ScalarEvaluator::reverseNode(const ScalarNode &node, double value, double c
   case ScalarNode::Kind::FromReal:
   case ScalarNode::Kind::FromTruth:
   case ScalarNode::Kind::ToRealUnsigned:
+  case ScalarNode::Kind::Draw:
     return;
   case ScalarNode::Kind::Read:
     pairGradient[readOffsets[node.spec]] += cotangent;

@@ -94,6 +94,17 @@ struct BucketSpec {
 
 double bucketOf(const BucketSpec &spec, double relative);
 
+/// A draw of chance per pair: 1 / (1 - p) where word j mod 4 of the Philox counter (b, h, i,
+/// floor(j / 4)) is at least p 2^32, else 0; of global heads and the places of tokens. With a seed
+/// per batch entry the counter has 0 in place of b.
+struct DrawSpec {
+  double probability = 0.0;
+  std::vector<int64_t> seeds;
+  bool hasSeedPerBatch = false;
+
+  double at(int64_t batch, int64_t head, int64_t i, int64_t j) const;
+};
+
 struct ScalarNode {
   enum class Kind : uint8_t {
     Constant,
@@ -110,6 +121,7 @@ struct ScalarNode {
     Bucket,
     CosineSum,
     Mlp, ///< in[0] the coordinate, in[1] the head
+    Draw,
   };
 
   Kind kind = Kind::Constant;
@@ -151,6 +163,8 @@ public:
   NodeId bucket(BucketSpec spec, NodeId relative);
   NodeId cosineSum(CosineSumSpec spec, NodeId x);
   NodeId mlp(MlpSpec spec, NodeId x, NodeId head);
+  NodeId draw(DrawSpec spec);
+  bool drawsChance() const { return !draws.empty(); }
 
   /// Shorthands for arith and math rules, by name without the prefix: "addf", "log".
   NodeId arith(std::string_view name, NodeId a, NodeId b);
@@ -165,6 +179,7 @@ private:
   std::vector<BucketSpec> buckets;
   std::vector<CosineSumSpec> cosineSums;
   std::vector<MlpSpec> mlps;
+  std::vector<DrawSpec> draws;
 };
 
 /// Where parameter gradients go, for each element over all pairs: the sum of dS * db/dtheta, the
@@ -215,6 +230,7 @@ private:
   double forward(const ScalarNode &node);
   int64_t forwardInteger(const ScalarNode &node);
   double forwardRead(int spec);
+  double forwardDraw(const DrawSpec &spec) const;
   void reverseNode(const ScalarNode &node, double value, double cotangent, double growth);
   void touch(int64_t offset, int64_t length) { touched.push_back({offset, length}); }
 

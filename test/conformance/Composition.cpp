@@ -61,6 +61,9 @@ constexpr Feature kFeatures[] = {
      "  %longer = pe.score_fn(%gain : tensor<?xf32>) expr \"s * log(2 + i) * gain[h]\"\n"},
     {"sink", Slot::Sink, "%sink : tensor<?xf32>",
      ", %sink: tensor<?xf32> {pe.name = \"sink\", pe.init = 0.0}"},
+    {"factor", Slot::Factor, "%fade",
+     ", %rate: tensor<?xf32> {pe.name = \"rate\", pe.init = \"uniform(0.01,0.1)\"}",
+     "  %fade = pe.factor_fn(%rate : tensor<?xf32>) expr \"exp(-(rate[h] * abs(i - j)))\"\n"},
     {"dropout", Slot::Dropout, "0.25, %seed : tensor<i64>",
      ", %seed: tensor<i64> {pe.name = \"seed\"}"},
     {"bias: a row", Slot::Bias, "%rows",
@@ -118,6 +121,8 @@ constexpr Refusal kRefusals[] = {
      "a query has one key at each near distance, while given positions may repeat"},
     {"stick-breaking", "content of values", "value_content-C1",
      "a row's vectors are added behind the division by its sum"},
+    {"factor", "content of values", "dataflow-C23",
+     "the stream keeps logarithms of near weights, which have no sign"},
     {"positions", "documents, restart", "documents-C3", "positions are either given or counted"},
     {"positions", "rotation by tables", "positions-C8", "tables are over positions of rows"},
     {"documents, restart", "rotation by tables", "positions-C8",
@@ -187,6 +192,7 @@ std::string clausesOf(const Composition &chosen, const std::string &mask, bool w
   each("score", Slot::Score);
   if (withSink)
     each("sink", Slot::Sink);
+  list("factor", Slot::Factor);
   each("dropout", Slot::Dropout);
   each("positions", Slot::Positions);
   return mask.empty() ? text : text + " mask(" + mask + ")";

@@ -26,6 +26,7 @@ enum class Slot {
   ValueContent,
   Score,
   Sink,
+  Factor,
   Dropout,
   Positions,
   Mask,

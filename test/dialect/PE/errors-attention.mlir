@@ -142,7 +142,7 @@ func.func @too_many_rotary_dims(%q: tensor<?x?x?x32xf32>) {
 
 func.func @rank(%q: tensor<?x?x?xf32>) {
   // expected-error @below {{operand #0 must be 4D tensor}}
-  %o = "pe.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>}> : (tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+  %o = "pe.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>}> : (tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
   return
 }
 
@@ -150,7 +150,7 @@ func.func @rank(%q: tensor<?x?x?xf32>) {
 
 func.func @unknown_clause(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // expected-error @below {{expected bias(...), prologue(...), rotate(...), content(...), value_content(...), score(...), sink(...), dropout(...), positions(...), mask(...), attributes or ':' with the types, found 'foo' (clause-C1)}}
+  // expected-error @below {{expected bias(...), prologue(...), rotate(...), content(...), value_content(...), score(...), sink(...), factor(...), dropout(...), positions(...), mask(...), attributes or ':' with the types, found 'foo' (clause-C1)}}
   %o = pe.attention %q, %q, %q foo(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }
@@ -159,7 +159,7 @@ func.func @unknown_clause(%q: tensor<?x?x?x?xf32>) {
 
 func.func @clause_not_built(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // expected-error @below {{clause rotated_keys(...) is not built yet; bias(...), prologue(...), rotate(...), content(...), value_content(...), score(...), sink(...), dropout(...), positions(...) and mask(...) are (clause-C2)}}
+  // expected-error @below {{clause rotated_keys(...) is not built yet; bias(...), prologue(...), rotate(...), content(...), value_content(...), score(...), sink(...), factor(...), dropout(...), positions(...) and mask(...) are (clause-C2)}}
   %o = pe.attention %q, %q, %q mask(%m) rotated_keys(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }
@@ -168,7 +168,7 @@ func.func @clause_not_built(%q: tensor<?x?x?x?xf32>) {
 
 func.func @clause_order(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // expected-error @below {{expected the clauses in the order bias(...) prologue(...) rotate(...) content(...) value_content(...) score(...) sink(...) dropout(...) positions(...) mask(...), found rotate after mask (clause-C3)}}
+  // expected-error @below {{expected the clauses in the order bias(...) prologue(...) rotate(...) content(...) value_content(...) score(...) sink(...) factor(...) dropout(...) positions(...) mask(...), found rotate after mask (clause-C3)}}
   %o = pe.attention %q, %q, %q mask(%m) rotate(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }
@@ -287,7 +287,7 @@ func.func @columns_of_table(%q: tensor<?x?x?x32xf32>, %t: tensor<?x8xf32>) {
 !qkv = tensor<?x?x?x?xf32>
 func.func @positions_alone(%q: !qkv, %p: tensor<?x?xi32>) -> !qkv {
   // expected-error @below {{expected positions of queries together with those of keys, found those of the queries alone (positions-C1)}}
-  %o = "pe.attention"(%q, %q, %q, %p) <{normalizer = #pe.normalizer<softmax>, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0>}> : (!qkv, !qkv, !qkv, tensor<?x?xi32>) -> !qkv
+  %o = "pe.attention"(%q, %q, %q, %p) <{normalizer = #pe.normalizer<softmax>, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0>}> : (!qkv, !qkv, !qkv, tensor<?x?xi32>) -> !qkv
   return %o : !qkv
 }
 
@@ -348,5 +348,33 @@ func.func @value_content_with_a_shift(%q: !t, %k: !t, %v: !t, %r: tensor<33x?xf3
   %c = pe.content_fn(%r : tensor<33x?xf32>) shift(%s : tensor<?x?xf32>) expr "r[clamp(i - j, -16, 16) + 16, d]"
   // expected-error @below {{expected a value_content(...) without shift(...), which are of queries, found one with it (value_content-C2)}}
   %o = pe.attention %q, %k, %v value_content(%c) : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x4x?x64xf32>
+func.func @factors_twice(%q: !t, %f: !pe.factor) {
+  // expected-error @below {{expected one clause factor(...), found two; write factor(%a, %b) (clause-C3)}}
+  %o = pe.attention %q, %q, %q factor(%f) factor(%f) : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x4x?x64xf32>
+func.func @no_factors(%q: !t) {
+  // expected-error @below {{expected a factor in factor(...), found none; leave the clause out (clause-C4)}}
+  %o = pe.attention %q, %q, %q factor() : (!t, !t, !t) -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x4x?x64xf32>
+func.func @sink_value_under_stick_breaking(%q: !t, %s: !pe.sink) {
+  %mask = pe.causal
+  // expected-error @below {{expected no sink(...) under stick_breaking, which has no denominator that a sink could join (sink-C1)}}
+  %o = pe.attention %q, %q, %q sink(%s) mask(%mask) {normalizer = #pe.normalizer<stick_breaking>} : (!t, !t, !t) -> !t
   return
 }

@@ -34,6 +34,7 @@ PLACES = [
     (r"pe\.pullback (%\w+)", BIAS),
     (r"pe\.pullback %\w+, (%\w+)", ADJOINT),
     (r"pe\.score_pullback (%\w+)", SCORE),
+    (r"pe\.weight_pullback %\w+, (%\w+)", ADJOINT),
     (r"pe\.score_pullback %\w+, (%\w+)", ADJOINT),
     (r"pe\.embed %\w+, (%\w+)", EMBEDDING),
     (r"pe\.embedding_pullback (%\w+)", EMBEDDING),
@@ -56,6 +57,7 @@ LISTS = [
     r"pe\.embedding_pullback %\w+, (%\w+) : (\S+)",
     r"pe\.query_shift (%\w+) : (\S+)",
     r"pe\.rotary (%\w+) : (\S+)",
+    r"pe\.dropout_factor [\d.]+, (%\w+) : (\S+)",
     r"pe\.document(?:s|_bounds) (%\w+) : (\S+)",
     r"pe\.rotation_table (%\w+, %\w+) : (.*)",
 ]

@@ -84,6 +84,53 @@ constexpr Contribution kContributions[] = {
   %c = pe.content_fn(%table : tensor<9x?xf32>) shift(%u : tensor<?x?xf32>)
       project(%w : tensor<?x?xf32>) expr "table[clamp(i - j, 0, 8), d]")pe",
      "content(%c)"},
+    {"factor", R"pe(,
+    %rate: tensor<?xf32> {pe.name = "rate", pe.init = "uniform(0.01,0.2)"})pe",
+     R"pe(
+  %f = test_encodings.fade %rate : tensor<?xf32>)pe",
+     R"pe(
+  %f = pe.factor_fn(%rate : tensor<?xf32>) expr "exp(-(rate[h] * abs(i - j)))")pe",
+     "factor(%f)", /*isSameAlgorithm=*/false},
+    {"factor_of_chance_and_data", R"pe(,
+    %gate: tensor<?x?x?xf32> {pe.name = "gate", pe.axes = ["batch", "head", "key"],
+                              pe.init = "uniform(-2,2)"},
+    %seed: tensor<?xi64> {pe.name = "seed"})pe",
+     R"pe(
+  %m = pe.sliding_window {left = 40, right = 3}
+  %f = test_encodings.thinned %gate, %seed : tensor<?x?x?xf32>, tensor<?xi64>)pe",
+     R"pe(
+  %m = pe.sliding_window {left = 40, right = 3}
+  %f = pe.factor_fn(%gate, %seed : tensor<?x?x?xf32>, tensor<?xi64>) {
+  ^bb0(%b: index, %h: index, %i: index, %j: index, %g: tensor<?x?x?xf32>, %s: tensor<?xi64>):
+    %x = pe.dropout_factor 0.25, %s : tensor<?xi64>
+    %y = pe.read %g[%b, %h, %j] : tensor<?x?x?xf32>
+    %z = arith.mulf %y, %x : f32
+    pe.yield %z : f32
+  })pe",
+     "factor(%f) mask(%m)"},
+    {"factors_under_stick_breaking", R"pe(,
+    %rate: tensor<?xf32> {pe.name = "rate", pe.init = "uniform(0.01,0.2)"},
+    %seed: tensor<i64> {pe.name = "seed"})pe",
+     R"pe(
+  %m = pe.causal
+  %f = test_encodings.fade %rate : tensor<?xf32>)pe",
+     R"pe(
+  %m = pe.causal
+  %f = pe.factor_fn(%rate : tensor<?xf32>) expr "exp(-(rate[h] * abs(i - j)))")pe",
+     "factor(%f) dropout(0.1, %seed : tensor<i64>) mask(%m) "
+     "{normalizer = #pe.normalizer<stick_breaking>, remainder = #pe.remainder<value>}",
+     /*isSameAlgorithm=*/false},
+    {"sink", R"pe(,
+    %start: tensor<?xf32> {pe.name = "start", pe.init = "uniform(-1,1)"},
+    %rise: tensor<?x?xf32> {pe.name = "rise", pe.axes = ["batch", "query"],
+                            pe.init = "uniform(-2,2)"})pe",
+     R"pe(
+  %m = pe.causal
+  %s = test_encodings.rising_sink %start, %rise : tensor<?xf32>, tensor<?x?xf32>)pe",
+     R"pe(
+  %m = pe.causal
+  %s = pe.sink_fn(%start, %rise : tensor<?xf32>, tensor<?x?xf32>) expr "start[h] + rise[b, i]")pe",
+     "sink(%s) mask(%m)"},
     {"prologue", R"pe(,
     %u: tensor<?x?xf32> {pe.name = "u", pe.axes = ["head", "depth"], pe.init = "normal(0.5)"})pe",
      R"pe(

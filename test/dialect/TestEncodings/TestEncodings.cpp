@@ -164,6 +164,26 @@ Value CapOp::buildScore(OpBuilder &builder, Location loc, const PairPoint &point
   return f.mul(limit, f.create<math::TanhOp>(f.div(score, limit)));
 }
 
+Value FadeOp::buildFactor(OpBuilder &builder, Location loc, const PairPoint &point,
+                          ValueRange operands) {
+  ScalarBuilder f(builder, loc, point);
+  return f.exp(f.scale(-1.0, f.mul(f.parameter(operands[0]), f.distance())));
+}
+
+Value ThinnedOp::buildFactor(OpBuilder &builder, Location loc, const PairPoint &point,
+                             ValueRange operands) {
+  ScalarBuilder f(builder, loc, point);
+  Value isKept =
+      f.create<DropoutFactorOp>(builder.getF32Type(), builder.getF64FloatAttr(0.25), operands[1]);
+  return f.mul(f.read(operands[0], {point.batch, point.head, point.key}), isKept);
+}
+
+Value RisingSinkOp::buildLogit(OpBuilder &builder, Location loc, const PairPoint &row,
+                               ValueRange operands) {
+  ScalarBuilder f(builder, loc, row);
+  return f.add(f.parameter(operands[0]), f.read(operands[1], {row.batch, row.query}));
+}
+
 Value NearVectorsOp::buildElement(OpBuilder &builder, Location loc, const ContentPoint &point,
                                   ValueRange operands) {
   ScalarBuilder f(builder, loc, point.pair);

@@ -1,8 +1,8 @@
 //===- TestEncodings.td - Encodings added from outside ---------*- tablegen -*-===//
 //
 // A dialect of its own with at least one op per interface of pe: coordinates, biases, functions of
-// the score, content terms, masks, prologues, rotations, embeddings, and a scalar op of pieces. No
-// pass knows it: what compiles here shows that a new encoding touches no pass.
+// the score, content terms, factors, sinks, masks, prologues, rotations, embeddings, and a scalar op
+// of pieces. No pass knows it: what compiles here shows that a new encoding touches no pass.
 //
 //===--------------------------------------------------------------------------===//
 #ifndef TEST_ENCODINGS_TD
@@ -120,6 +120,30 @@ def TestEncodings_CapOp : TestEncodings_Op<"cap",
   let arguments = (ins PE_Parameter:$limit);
   let results = (outs PE_ScoreType:$result);
   let assemblyFormat = "$limit `:` type($limit) attr-dict";
+}
+
+def TestEncodings_FadeOp : TestEncodings_Op<"fade",
+    [DeclareOpInterfaceMethods<PE_FactorOpInterface>]> {
+  let summary = "exp(-rate_h |i - j|)";
+  let arguments = (ins PE_Parameter:$rate);
+  let results = (outs PE_FactorType:$result);
+  let assemblyFormat = "$rate `:` type($rate) attr-dict";
+}
+
+def TestEncodings_ThinnedOp : TestEncodings_Op<"thinned",
+    [DeclareOpInterfaceMethods<PE_FactorOpInterface>]> {
+  let summary = "gate[b, h, j], and 0 at a quarter of the pairs, by chance";
+  let arguments = (ins PE_Data:$gate, TensorRankOf<[I64], [0, 1]>:$seed);
+  let results = (outs PE_FactorType:$result);
+  let assemblyFormat = "$gate `,` $seed `:` type($gate) `,` type($seed) attr-dict";
+}
+
+def TestEncodings_RisingSinkOp : TestEncodings_Op<"rising_sink",
+    [DeclareOpInterfaceMethods<PE_SinkOpInterface>]> {
+  let summary = "start_h + rise[b, i]";
+  let arguments = (ins PE_Parameter:$start, PE_Data:$rise);
+  let results = (outs PE_SinkType:$result);
+  let assemblyFormat = "$start `,` $rise `:` type($start) `,` type($rise) attr-dict";
 }
 
 def TestEncodings_NearVectorsOp : TestEncodings_Op<"near_vectors", [

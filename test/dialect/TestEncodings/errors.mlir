@@ -100,3 +100,41 @@ func.func @joined(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.nam
       : (!t, !t, !t) -> !t
   return %o : !t
 }
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @sink_of_keys(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
+                        %start: tensor<?xf32> {pe.name = "start"},
+                        %rise: tensor<?x?xf32> {pe.name = "rise", pe.axes = ["batch", "key"]})
+    -> (!t {pe.name = "o"}) {
+  // expected-error @below {{expected a sink that reads no data of keys, found pe.axes ["batch", "key"]; it is a number of the query (dataflow-C24)}}
+  %s = test_encodings.rising_sink %start, %rise : tensor<?xf32>, tensor<?x?xf32>
+  %o = pe.attention %q, %k, %v sink(%s) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @factor_of_vectors(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
+                             %table: tensor<9x?xf32> {pe.name = "table", pe.axes = ["distance", "value_depth"]},
+                             %rate: tensor<?xf32> {pe.name = "rate"}) -> (!t {pe.name = "o"}) {
+  %c = test_encodings.near_vectors %table : tensor<9x?xf32>
+  %f = test_encodings.fade %rate : tensor<?xf32>
+  // expected-error @below {{expected no factor(...) together with value_content(...), found one; dropout(...) may be there (dataflow-C23)}}
+  %o = pe.attention %q, %k, %v value_content(%c) factor(%f) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+func.func @seeds_of_heads(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
+                          %gate: tensor<?x?x?xf32> {pe.name = "gate", pe.axes = ["batch", "head", "key"]},
+                          // expected-error @below {{expected pe.axes ["batch"] of seeds, found ["head"]; they may be left out (dataflow-C6)}}
+                          %seed: tensor<?xi64> {pe.name = "seed", pe.axes = ["head"]}) -> (!t {pe.name = "o"}) {
+  %f = test_encodings.thinned %gate, %seed : tensor<?x?x?xf32>, tensor<?xi64>
+  %o = pe.attention %q, %k, %v factor(%f) : (!t, !t, !t) -> !t
+  return %o : !t
+}

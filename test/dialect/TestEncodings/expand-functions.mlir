@@ -1,4 +1,4 @@
-// Functions of the score, content terms and embeddings of a dialect that no pass knows become the
+// Functions of the score, content terms, factors, sinks and embeddings of a dialect that no pass knows become the
 // regions that passes know, with their tensors as captures.
 // RUN: pe-test-opt %s --split-input-file --pe-expand-functions | FileCheck %s
 
@@ -39,6 +39,55 @@ func.func @content(%q: !t, %k: !t, %v: !t, %table: tensor<9x?xf32>, %u: tensor<?
       project(%w : tensor<?x?xf32>)
   %o = pe.attention %q, %k, %v content(%c) : (!t, !t, !t) -> !t
   return %o : !t
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+
+// A sink; factors and dropout are one factor.
+// CHECK-LABEL: func.func @weights
+// CHECK-SAME:    %[[RATE:[a-z0-9]*]]: tensor<?xf32>, %[[RISE:[a-z0-9]*]]: tensor<?x?xf32>, %[[SEED:[a-z0-9]*]]: tensor<i64>
+// CHECK-NOT:     test_encodings
+// CHECK:         %[[S:.*]] = pe.sink_fn(%[[RATE]], %[[RISE]] : tensor<?xf32>, tensor<?x?xf32>) {
+// CHECK-NEXT:    ^bb0(%[[B:.*]]: index, %{{.*}}: index, %[[I:.*]]: index, %{{.*}}: tensor<?xf32>, %[[R:.*]]: tensor<?x?xf32>):
+// CHECK:           pe.read %[[R]][%[[B]], %[[I]]]
+// CHECK:         %[[F:.*]] = pe.factor_fn(%[[RATE]], %[[SEED]] : tensor<?xf32>, tensor<i64>) {
+// CHECK:           %[[X:.*]] = math.exp
+// CHECK-NEXT:      %[[D:.*]] = pe.dropout_factor 1.000000e-01, %{{.*}} : tensor<i64>
+// CHECK-NEXT:      %[[P:.*]] = arith.mulf %[[X]], %[[D]]
+// CHECK-NEXT:      pe.yield %[[P]]
+// CHECK-NOT:     pe.factor_fn
+// CHECK:         pe.attention {{.*}} sink(%[[S]]) factor(%[[F]]) :
+func.func @weights(%q: !t, %k: !t, %v: !t, %rate: tensor<?xf32>, %rise: tensor<?x?xf32>,
+                   %seed: tensor<i64>) -> !t {
+  %s = test_encodings.rising_sink %rate, %rise : tensor<?xf32>, tensor<?x?xf32>
+  %f = test_encodings.fade %rate : tensor<?xf32>
+  %o = pe.attention %q, %k, %v sink(%s) factor(%f) dropout(0.1, %seed : tensor<i64>)
+      : (!t, !t, !t) -> !t
+  return %o : !t
+}
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+
+// A tensor of sinks is element h; a factor that another attention takes too stays.
+// CHECK-LABEL: func.func @shared
+// CHECK:         %[[SHARED:.*]] = pe.factor_fn
+// CHECK:         pe.attention {{.*}} factor(%[[SHARED]])
+// CHECK:         %[[S:.*]] = pe.sink_fn(
+// CHECK-NEXT:    ^bb0(%{{.*}}: index, %[[H:.*]]: index, %{{.*}}: index, %[[T:.*]]: tensor<?xf32>):
+// CHECK-NEXT:      %[[L:.*]] = pe.read %[[T]][%[[H]]]
+// CHECK-NEXT:      pe.yield %[[L]]
+// CHECK:         %[[BOTH:.*]] = pe.factor_fn
+// CHECK:         pe.attention {{.*}} sink(%[[S]]) factor(%[[BOTH]])
+func.func @shared(%q: !t, %k: !t, %v: !t, %t: tensor<?xf32>) -> (!t, !t) {
+  %f = test_encodings.fade %t : tensor<?xf32>
+  %g = pe.factor_fn(%t : tensor<?xf32>) expr "t[h]"
+  %o = pe.attention %q, %k, %v factor(%f) : (!t, !t, !t) -> !t
+  %p = pe.attention %q, %k, %v sink(%t : tensor<?xf32>) factor(%f, %g) : (!t, !t, !t) -> !t
+  return %o, %p : !t, !t
 }
 
 // -----

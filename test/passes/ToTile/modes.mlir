@@ -1,6 +1,6 @@
 // RUN: pe-opt %examples/attention_sink.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=SINK
 // RUN: pe-opt %examples/dropout.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=DROPOUT
-// RUN: pe-opt %examples/attention_sink.mlir --pe-prepare --pe-expand-biases --pe-split-terms --pe-differentiate \
+// RUN: pe-opt %examples/attention_sink.mlir --pe-prepare --pe-expand-functions --pe-expand-biases --pe-split-terms --pe-differentiate \
 // RUN:   | FileCheck %s --check-prefix=GRAD
 
 // A sink is where the statistics start, and one number per row that a finish stage sums: nothing in the
@@ -26,5 +26,7 @@
 // DROPOUT-COUNT-1: tile.random
 // DROPOUT-NOT:     tile.random
 
-// GRAD:       %[[DQ:.*]], %{{.*}}, %{{.*}}, %[[DS:.*]] = pe.attention_grad {{.*}} sink tensor<?xf32>)
+// GRAD:       %[[S:.*]] = pe.sink_fn(
+// GRAD:       %[[DQ:.*]], %{{.*}}, %{{.*}}, %[[A:.*]] = pe.attention_grad {{.*}}, !pe.adjoint)
+// GRAD:       %[[DS:.*]] = pe.weight_pullback %[[S]], %[[A]] : !pe.sink -> tensor<?xf32>
 // GRAD:       return %[[DQ]], %{{.*}}, %[[DS]] :

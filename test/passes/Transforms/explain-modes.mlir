@@ -1,5 +1,5 @@
-// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure | FileCheck %s
-// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
+// RUN: pe-opt %s -o /dev/null --pe-expand-functions --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure | FileCheck %s
+// RUN: pe-opt %s -o /dev/null --pe-expand-functions --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
 
 // Under a sink a term of the query alone has its price.
 // CHECK:      attention at {{.*}}: softmax, all keys
