@@ -19,10 +19,10 @@ from ._program import Options, Program
 
 _PLACE = re.compile(r"([%$])\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _CLAUSE = re.compile(r"([a-z_]+)\((.*)\)", re.DOTALL)
-# In the order in which an attention has them; the first three take lists.
-_KINDS = ("bias", "prologue", "rotate", "content", "value_content", "score", "sink", "dropout",
-          "positions", "mask")
-_LISTS = ("bias", "prologue", "content", "value_content")
+# In the order in which an attention has them.
+_KINDS = ("bias", "prologue", "rotate", "content", "value_content", "score", "sink", "factor",
+          "dropout", "positions", "mask")
+_LISTS = ("bias", "prologue", "content", "value_content", "factor")
 
 
 @dataclass(frozen=True)

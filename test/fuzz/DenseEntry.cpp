@@ -155,7 +155,7 @@ std::vector<Real> DenseEntry::contentRows(const std::vector<Real> &queries, cons
 // Weights
 //===----------------------------------------------------------------------===//
 
-Real DenseEntry::factorOf(const Arrays &inputs, const Pair &pair) const {
+Real DenseEntry::drawOf(const Arrays &inputs, const Pair &pair) const {
   if (program.dropout == 0)
     return 1;
   const Real real = inputs.at("seed")[program.hasSeedPerBatch ? pair.b : 0];
@@ -235,9 +235,11 @@ Arrays DenseEntry::attend(const Arrays &inputs, const std::vector<Real> &bias) c
     std::vector<Real> factors(keys, 1), weights(keys, 0), kept(keys, 0);
     for (int64_t c = 0; c < keys && (place >= 0 || isUnplaced(program)); ++c) {
       Pair pair = pairAt(program, values, b, h, r, c);
-      factors[c] = factorOf(inputs, pair);
       if (program.mask && !evaluator.allows(*program.mask, pair))
         continue;
+      factors[c] = drawOf(inputs, pair);
+      if (program.factor)
+        factors[c] *= evaluator.evaluate(*program.factor, pair);
       for (int64_t n = 0; n < dim; ++n)
         pair.score += scale * q[row * dim + n] * k[(keyBlock + c) * dim + n];
       logits[c] = (program.score ? evaluator.evaluate(*program.score, pair) : pair.score) +

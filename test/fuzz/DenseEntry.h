@@ -47,7 +47,7 @@ private:
   Real breakSticks(const Row &row, int64_t own, std::vector<Real> &weights,
                    std::vector<Real> &kept) const;
   /// What dropout multiplies a probability by.
-  Real factorOf(const Arrays &inputs, const Pair &pair) const;
+  Real drawOf(const Arrays &inputs, const Pair &pair) const;
 
   const Program &program;
   const Sizes &sizes;

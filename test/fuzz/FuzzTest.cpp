@@ -84,6 +84,7 @@ TEST(Generator, WritesEveryConstruct) {
                            "pe.score_fn",
                            "pe.sum",
                            " sink(",
+                           " factor(",
                            "dropout(",
                            "tensor<?xi64>",
                            "attend_current",

@@ -24,6 +24,7 @@ private:
   Node mlp();
   std::optional<Node> wellConditionedBias();
   std::optional<Node> score();
+  std::optional<Node> factor();
   Node mask(int depth);
   Node maskFunction();
   Node maskCode();
@@ -234,6 +235,20 @@ std::optional<Node> Generator::wellConditionedBias() {
       condition = conditionOf(program, node, values, 150);
     }
     if (condition.isGood() && fits(node))
+      return node;
+  }
+  return std::nullopt;
+}
+
+/// A factor on weights whose values and slopes are moderate.
+std::optional<Node> Generator::factor() {
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    const bool isFormula = chance(0.3);
+    Node value = ScalarWriter(random, program, isFormula, Scope::Factor).write(1 + below(3));
+    Node node =
+        makeNode(isFormula ? Op::FactorFormula : Op::FactorRegion, Type::Bias, {std::move(value)});
+    if (conditionOf(program, node, drawParameters(program, program.seed), 150).isGood() &&
+        fits(node))
       return node;
   }
   return std::nullopt;
@@ -651,6 +666,8 @@ Program Generator::generate() {
     program.sink = makeRead(Type::F32, addParameter(program, {kHeads}, -2, 4),
                             {makeNode(Op::Head, Type::Index)});
   drawDropout();
+  if (chance(0.15))
+    program.factor = factor();
   dropUnusedParameters(program);
   return std::move(program);
 }

@@ -21,6 +21,8 @@ public:
       changeTree([n](Program &changed) -> Node & { return changed.biases[n]; });
     if (program.score)
       changeTree([](Program &changed) -> Node & { return *changed.score; });
+    if (program.factor)
+      changeTree([](Program &changed) -> Node & { return *changed.factor; });
     if (program.mask)
       changeTree([](Program &changed) -> Node & { return *changed.mask; });
     if (program.rotation)
@@ -64,6 +66,8 @@ void Steps::dropParts() {
     add([n](Program &changed) { changed.biases.erase(changed.biases.begin() + n); });
   if (program.score)
     add([](Program &changed) { changed.score.reset(); });
+  if (program.factor)
+    add([](Program &changed) { changed.factor.reset(); });
   if (program.sink)
     add([](Program &changed) { changed.sink.reset(); });
   if (program.dropout > 0)

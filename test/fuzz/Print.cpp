@@ -53,7 +53,7 @@ private:
   std::string printArguments() const;
   std::string printAttention(const std::vector<std::string> &biases, const std::string &rotation,
                              const std::vector<std::string> &contents, const std::string &score,
-                             const std::string &mask);
+                             const std::string &factor, const std::string &mask);
   std::string printMerge() const;
   /// Prints the node and everything below; returns its value's name.
   std::string printNode(const Node &node);
@@ -151,6 +151,9 @@ RegionForm formOf(Op op) {
   case Op::ScoreRegion:
   case Op::ScoreFormula:
     return {"pe.score_fn", scored, op == Op::ScoreFormula};
+  case Op::FactorRegion:
+  case Op::FactorFormula:
+    return {"pe.factor_fn", pair, op == Op::FactorFormula};
   case Op::MaskRegion:
   case Op::MaskFormula:
     return {"pe.mask_fn", pair, op == Op::MaskFormula};
@@ -486,7 +489,8 @@ std::string Printer::printArguments() const {
 std::string Printer::printAttention(const std::vector<std::string> &biases,
                                     const std::string &rotation,
                                     const std::vector<std::string> &contents,
-                                    const std::string &score, const std::string &mask) {
+                                    const std::string &score, const std::string &factor,
+                                    const std::string &mask) {
   const std::string seed = program.hasSeedPerBatch ? "tensor<?xi64>" : "tensor<i64>";
   std::string text = "pe.attention %q, %k, %v";
   auto clause = [&](const char *word, const std::vector<std::string> &names) {
@@ -507,6 +511,8 @@ std::string Printer::printAttention(const std::vector<std::string> &biases,
     text += " score(" + score + ")";
   if (program.sink)
     text += " sink(%" + program.parameters[program.sink->parameters[0]].name + " : tensor<?xf32>)";
+  if (!factor.empty())
+    text += " factor(" + factor + ")";
   if (program.dropout > 0)
     text += " dropout(" + printReal(program.dropout) + ", %seed : " + seed + ")";
   if (!program.given.empty())
@@ -557,8 +563,9 @@ std::string Printer::print() {
   for (const Node &content : program.contents)
     contents.push_back(printNode(content));
   std::string score = program.score ? printNode(*program.score) : "";
+  const std::string factor = program.factor ? printNode(*program.factor) : "";
   std::string mask = program.mask ? printNode(*program.mask) : "";
-  std::string attention = printAttention(biases, rotation, contents, score, mask);
+  std::string attention = printAttention(biases, rotation, contents, score, factor, mask);
   bool lse = program.hasLse;
   std::string text = "!t = tensor<?x?x?x?xf32>\nfunc.func @f(" + printArguments() +
                      ")\n    -> (!t {pe.name = \"o\"}";

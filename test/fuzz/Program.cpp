@@ -18,6 +18,8 @@ template <typename Visit> void forEachTree(Program &program, const Visit &visit)
     visit(bias);
   if (program.score)
     visit(*program.score);
+  if (program.factor)
+    visit(*program.factor);
   if (program.sink)
     visit(*program.sink);
   if (program.rotation)
@@ -46,6 +48,8 @@ bool isRegion(Op op) {
   case Op::Formula:
   case Op::ScoreRegion:
   case Op::ScoreFormula:
+  case Op::FactorRegion:
+  case Op::FactorFormula:
   case Op::MaskRegion:
   case Op::MaskFormula:
   case Op::ContentRegion:
@@ -70,11 +74,12 @@ bool isPlacedByData(const Program &program) {
 static bool readsPositions(const Program &program) {
   bool isRead = program.mask || program.rotation || !program.biases.empty() || program.queryShift ||
                 !program.contents.empty() || program.isStickBreaking;
-  if (program.score)
-    walk(*program.score, [&](const Node &node) {
-      // A captured coordinate is a function of both.
-      isRead |= node.op == Op::Query || node.op == Op::Key || node.op == Op::Captured;
-    });
+  for (const std::optional<Node> *function : {&program.score, &program.factor})
+    if (*function)
+      walk(**function, [&](const Node &node) {
+        // A captured coordinate is a function of both.
+        isRead |= node.op == Op::Query || node.op == Op::Key || node.op == Op::Captured;
+      });
   return isRead;
 }
 

@@ -69,6 +69,9 @@ enum class Op : uint8_t {
   // Functions of the score, of one f32.
   ScoreRegion,
   ScoreFormula,
+  // Factors on weights, of one f32.
+  FactorRegion,
+  FactorFormula,
   // Masks.
   Causal,
   StrictCausal,
@@ -167,7 +170,7 @@ struct Program {
   Entry entry = Entry::Attention;
   std::vector<Parameter> parameters;
   std::vector<Node> biases;
-  std::optional<Node> score;
+  std::optional<Node> score, factor;
   /// A Read of a parameter over heads: logits that join the denominator.
   std::optional<Node> sink;
   /// Probability; 0: none.

@@ -176,7 +176,7 @@ Node ScalarWriter::readData(int depth) {
   const double low = random.uniform(-1.5, 0.5), high = low + random.uniform(0.2, 1.5);
   const int parameter = addParameter(program, drawAxes(), low, high);
   Node node = readAt(Type::F32, parameter, depth);
-  const bool isOfPair = scope == Scope::Pair || scope == Scope::Score;
+  const bool isOfPair = scope != Scope::Mask && scope != Scope::Token;
   return isOfPair && chance(0.2) ? lessAbsent(std::move(node)) : node;
 }
 

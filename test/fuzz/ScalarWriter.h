@@ -28,7 +28,7 @@ int addWholeParameter(Program &program, std::vector<int64_t> dims, int64_t low, 
 Node makeRead(Type type, int parameter, std::vector<Node> indices);
 
 /// What scalar code is a function of.
-enum class Scope : uint8_t { Pair, Score, Mask, Token };
+enum class Scope : uint8_t { Pair, Score, Factor, Mask, Token };
 
 class ScalarWriter {
 public:
