@@ -8,6 +8,10 @@
 //   rows of 64 bytes (4 chunks), two rows to 128 bytes of banks: swizzle(p) = p / 2 mod 4
 //   rows of 128 bytes and more:                                  swizzle(p) = p mod 8
 //
+// A padded panel is not swizzled: its rows have an odd number of chunks, which does the same for
+// ldmatrix. Where an element stands is linear in row and column, so that elements along a diagonal
+// are constants apart.
+//
 // Example: f32, depth 16, chunk 1 of row 5 stands at chunk 1 ^ 2 = 3 of its row: byte 5*64 + 48.
 //
 // Generic over a number type `I` with + - * / % and ^: int64_t in the tests, emitted arithmetic in
@@ -36,6 +40,7 @@ template <typename I> struct ChunkOffset {
 
 struct PanelLayout {
   int64_t rows = 0, depth = 0, elementBytes = 4;
+  bool isPadded = false;
 
   int64_t perChunk() const { return 16 / elementBytes; }
   /// Chunks per row, padded to 16 elements.
@@ -43,12 +48,16 @@ struct PanelLayout {
   /// Bytes per row.
   int64_t pitch() const {
     const auto count = static_cast<uint64_t>(chunks());
+    if (isPadded)
+      return static_cast<int64_t>(count | 1) * 16;
     return static_cast<int64_t>(count <= 8 ? std::bit_ceil(count) : (count + 7) / 8 * 8) * 16;
   }
   int64_t bytes() const { return rows * pitch(); }
   /// Chunks that the swizzle permutes.
-  int64_t swizzled() const { return std::min<int64_t>(8, pitch() / 16); }
+  int64_t swizzled() const { return isPadded ? 1 : std::min<int64_t>(8, pitch() / 16); }
   template <typename I> I swizzleOf(const I &row) const {
+    if (isPadded)
+      return I(0);
     return row / I(8 / swizzled()) % I(swizzled());
   }
 

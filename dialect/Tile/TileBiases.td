@@ -39,7 +39,8 @@ def Tile_WindowDotOp : Tile_Op<"window_dot", [HasParent<"StreamOp">, Pure]> {
   let description = [{
     The table P has extents `d` (or `e`) and `t` last, `t` counting distances like that of
     `tile.window`: the value at a pair is the sum over d of rows[row, d] * P[d, row - column + (c - 1)].
-    f32; a NaN in the table reaches the pairs at its distance alone.
+    The sum is f32, the numbers of the table are rounded to the type of the rows; a NaN in the table
+    reaches the pairs at its distance alone.
 
     ```mlir
     %s = tile.window_dot %q, %P : !tile.val<[r, d], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r, c], f32>
@@ -56,7 +57,8 @@ def Tile_WindowSumOp : Tile_Op<"window_sum", [HasParent<"StreamOp">, Pure]> {
   let summary = "contraction of pairs with what a table holds at the distance i - j, over the columns";
   let description = [{
     With the table of `tile.window_dot`: result[row, d] is the sum over the unmasked columns of this
-    block of value(row, column) * P[d, row - column + (c - 1)]. A fold of the stream.
+    block of value(row, column) * P[d, row - column + (c - 1)], in f32 of numbers rounded to the type of
+    the value. A fold of the stream.
 
     ```mlir
     %dq = tile.window_sum %ds, %P : !tile.val<[r, c], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r, d], f32>
@@ -74,7 +76,7 @@ def Tile_WindowOuterOp : Tile_Op<"window_outer", [HasParent<"StreamOp">]> {
   let description = [{
     table[row - column + (c - 1), d] += value(row, column) * rows[row, d] over the pairs inside the
     mask: what `tile.window_dot` and `tile.window_sum` add to the gradient of their table, whose
-    extents `t` and `d` (or `e`) are in the other order here.
+    extents `t` and `d` (or `e`) are in the other order here. Both have one type; sums are f32.
 
     ```mlir
     tile.window_outer %ds, %q, %G : !tile.val<[r, c], f32>, !tile.val<[r, d], f32> -> !tile.buffer<[b, hq, t, d], f32>

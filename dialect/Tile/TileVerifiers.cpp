@@ -383,6 +383,9 @@ LogicalResult WindowOuterOp::verify() {
     return emitOpError(
                "expected extents b and hq, so that work items never share an element, found ")
            << getTable().getType() << " (window_outer-C4)";
+  if (elementOf(getValue()) != elementOf(getRows())) // window_outer-C5
+    return emitOpError("expected pairs and rows of one element type, found ")
+           << getValue().getType() << " and " << getRows().getType() << " (window_outer-C5)";
   return success();
 }
 

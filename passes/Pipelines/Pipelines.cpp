@@ -51,6 +51,7 @@ void mlir::pe::buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOpti
     tile::PEScheduleGpuPassOptions schedule;
     schedule.sharedBytes = options.sharedBytes;
     pm.addPass(tile::createPEScheduleGpuPass(schedule));
+    pm.addPass(createCSEPass()); // a panel that terms share has its memory once
     pm.addPass(tile::createPEHoistRowValuesPass());
     pm.addPass(tile::createPEDivideLoopsPass());
     pm.addPass(tile::createPETileToGpuPass());

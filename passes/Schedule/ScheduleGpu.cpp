@@ -21,6 +21,7 @@ struct StageTraits {
   bool hasSnapshots = false; // a vector per key block: stages that have them agree on the block
   bool hasSegments = false;  // piecewise functions: more values per pair
   bool hasDiagonals = false; // adjoints of functions of the distance
+  bool hasVectors = false;   // a panel of vectors, of all distances that a block meets
   bool sumsColumns = false;  // sums over rows, such as gradients of keys
   bool isLong = false;       // scalar code, which is repeated for every pair of a thread
 
@@ -39,7 +40,8 @@ struct StageTraits {
       readsPairs |=
           (isa<ReadOp>(op) && op->getParentOfType<MapOp>()) || isa<NearOp, NearGradOp>(op);
       hasSegments |= isa<SegmentsOp, SegmentsGradOp>(op);
-      hasDiagonals |= isa<SegmentsGradOp, WindowGradOp>(op);
+      hasDiagonals |= isa<SegmentsGradOp, WindowGradOp, WindowOuterOp>(op);
+      hasVectors |= isa<WindowDotOp, WindowSumOp>(op);
       if (auto load = dyn_cast<LoadOp>(op)) {
         auto type = cast<ValType>(load.getValue().getType());
         isWide |= hasDepth(type.getSpaces()) && type.getElementType().isF32();
@@ -75,7 +77,19 @@ static int64_t chooseInnerBlock(const StageTraits &traits, int64_t depth) {
     return isDeep || traits.hasLoops ? 16 : 32;
   if (isVeryDeep || traits.isLong)
     return 16;
-  return isDeep || traits.readsPairs ? 32 : traits.hasSegments && !traits.isWide ? 48 : 64;
+  return isDeep || traits.readsPairs || (traits.hasVectors && traits.sumsColumns) ? 32
+         : traits.hasSegments && !traits.isWide                                   ? 48
+                                                                                  : 64;
+}
+
+/// Vectors of the distances of a block are as many as its rows and columns together: deep ones
+/// leave room for small blocks only.
+static GpuSchedule chooseForVectors(GpuSchedule schedule, const StageTraits &traits, bool isSmall) {
+  if (traits.isWide)
+    schedule.warps = isSmall ? 1 : 2;
+  else if (isSmall && !traits.hasSnapshots)
+    schedule.innerBlock = 16;
+  return schedule;
 }
 
 GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage, int64_t sharedBytes) {
@@ -90,12 +104,16 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage, int64_t sharedBytes) {
   const bool hasRoom =
       depth <= (traits.hasSnapshots ? 64 : 128) &&
       !(traits.hasSnapshots && traits.carried > 2); // the log of the mass left, too
-  if (!traits.isWide && !traits.sumsColumns && !traits.isLong && hasRoom)
+  if (!traits.isWide && !traits.sumsColumns && !traits.isLong && !traits.hasVectors && hasRoom)
     schedule.ownerTiles = 2;
   // Chips with 99 KiB of shared memory fit half as many f32 owners as those with 163 KiB or more.
   constexpr int64_t kRoomForOwners = 160 * 1024;
+  if (traits.hasVectors && depth > 64)
+    return chooseForVectors(schedule, traits, sharedBytes < kRoomForOwners);
   const bool isLarge =
-      depth > (traits.hasSnapshots || (traits.hasSegments && traits.sumsColumns) ? 32 : 64);
+      depth >
+      (traits.hasSnapshots || traits.hasVectors || (traits.hasSegments && traits.sumsColumns) ? 32
+                                                                                              : 64);
   const bool needsSquares = traits.hasDiagonals && schedule.innerBlock > 32;
   if (traits.isWide && isLarge && !needsSquares && sharedBytes < kRoomForOwners)
     schedule.warps = 2;

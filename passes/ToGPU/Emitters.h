@@ -75,6 +75,22 @@ void emitSegments(Step &step, SegmentsOp op);
 void emitNear(Step &step, NearOp op);
 void emitNearGrad(Step &step, NearGradOp op);
 
+/// Windows.cpp: adds stages that write the tables of vectors that the stage contracts with by
+/// distance; the stage reads these from then on.
+void layOutVectors(StageOp stage);
+/// Room for the vectors of the distances of a block, by table.
+llvm::MapVector<Value, Panel> makeVectorPanels(FragmentKernel &k, int64_t copies);
+/// Starts copying a block's vectors: those of inner rows from `base`.
+void copyVectors(FragmentKernel &k, Value table, const Panel &panel, const Place &place,
+                 const Num &base);
+/// Before the loop: memory of the pairs that are read by row and distance.
+void makePairPanels(Scope &around);
+void emitWindowDot(Step &step, WindowDotOp op);
+void emitWindowSum(Step &step, WindowSumOp op);
+
+/// DistanceSums.cpp
+void emitWindowOuter(Step &step, WindowOuterOp op);
+
 /// Random.cpp
 void emitRandom(Step &step, RandomOp op);
 

@@ -12,11 +12,23 @@ int64_t SharedMemory::allocate(int64_t bytes) {
   return offset;
 }
 
-Panel SharedMemory::makePanel(int64_t rows, int64_t depth, Type element, int64_t copies) {
+static Panel panelOf(int64_t rows, int64_t depth, Type element) {
   Panel panel;
   panel.rows = rows, panel.depth = depth;
   panel.elementBytes = element.getIntOrFloatBitWidth() <= 16 ? 2 : 4;
   panel.element = element;
+  return panel;
+}
+
+Panel SharedMemory::makePaddedPanel(int64_t rows, int64_t depth, Type element, int64_t border) {
+  Panel panel = panelOf(rows, depth, element);
+  panel.isPadded = true;
+  panel.offset = allocate((rows + 2 * border) * panel.pitch()) + border * panel.pitch();
+  return panel;
+}
+
+Panel SharedMemory::makePanel(int64_t rows, int64_t depth, Type element, int64_t copies) {
+  Panel panel = panelOf(rows, depth, element);
   panel.offset = allocate(panel.bytes() * copies);
   return panel;
 }

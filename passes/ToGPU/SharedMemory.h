@@ -43,6 +43,8 @@ public:
   int64_t allocate(int64_t bytes);
   int64_t bytes() const { return used; }
   Panel makePanel(int64_t rows, int64_t depth, Type element, int64_t copies);
+  /// A padded panel between `border` rows on either side, which are memory, too.
+  Panel makePaddedPanel(int64_t rows, int64_t depth, Type element, int64_t border);
   Window makeWindow(int64_t entries, int64_t copies);
 
   /// The address of the byte at `offset`.

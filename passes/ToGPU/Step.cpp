@@ -8,7 +8,8 @@ using namespace mlir::tile::gpu;
 //===- Scopes ----------------------------------------------------------------------===//
 
 Scope::Scope(const Scope &around, Step *inner)
-    : k(around.k), inner(inner), values(&around.values), panels(&around.panels), hasCopies(true) {}
+    : k(around.k), inner(inner), values(&around.values), panels(&around.panels),
+      pairPanels(&around.pairPanels), hasCopies(true) {}
 
 Step &Scope::step() {
   assert(inner && "the code around the stream's loop has no inner block");
@@ -75,9 +76,12 @@ Panel Step::pairsOfWarp(const Registers &pairs) {
   return *warpPairs;
 }
 
+Panel Step::newPairPanel(Type element) {
+  return k.shared.makePanel(k.schedule.ownerBlock(), k.schedule.innerBlock, element, /*copies=*/1);
+}
+
 Panel Step::pairsOfAll(const Registers &pairs, Type element) {
-  Panel panel =
-      k.shared.makePanel(k.schedule.ownerBlock(), k.schedule.innerBlock, element, /*copies=*/1);
+  Panel panel = newPairPanel(element);
   storePairs(panel, pairs);
   k.b.barrier();
   return panel;
@@ -86,7 +90,10 @@ Panel Step::pairsOfAll(const Registers &pairs, Type element) {
 Panel Step::stagedPairs(Value value) {
   if (const Panel *known = staged.find(value))
     return *known;
-  Panel panel = pairsOfAll(registers(value), cast<ValType>(value.getType()).getElementType());
+  const Panel *made = pairPanelOf(value);
+  const Panel panel = made ? *made : newPairPanel(elementOf(value));
+  storePairs(panel, registers(value));
+  k.b.barrier();
   staged.set(value, panel);
   return panel;
 }

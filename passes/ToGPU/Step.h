@@ -66,6 +66,9 @@ public:
   bool isPanel(Value value) const { return panels.find(value); }
   const Panel &panelOf(Value value) const { return panels.at(value); }
   void setPanel(Value value, const Panel &panel) { panels.set(value, panel); }
+  /// The shared memory of pairs that is made before the loop, or null.
+  const Panel *pairPanelOf(Value value) const { return pairPanels.find(value); }
+  void setPairPanel(Value value, const Panel &panel) { pairPanels.set(value, panel); }
   /// What this thread has copied to shared memory so far is there; a step starts with that.
   void waitForCopies();
 
@@ -86,7 +89,7 @@ protected:
 private:
   Step *const inner = nullptr;
   ValueMap<Registers> values;
-  ValueMap<Panel> panels;
+  ValueMap<Panel> panels, pairPanels;
   bool hasCopies = false;
 };
 
@@ -153,6 +156,7 @@ private:
     return *facts;
   }
   void storePairs(const Panel &panel, const Registers &pairs);
+  Panel newPairPanel(Type element);
 
   std::optional<StepFacts> facts;
   ValueMap<Window> windows;

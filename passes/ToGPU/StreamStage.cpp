@@ -6,6 +6,7 @@
 // visits the rows of every query head of its key head in turn.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/ToGPU/DistanceSums.h"
 #include "passes/ToGPU/Emitters.h"
 #include "passes/ToGPU/Folds.h"
 #include "passes/ToGPU/Sums.h"
@@ -24,11 +25,12 @@ constexpr int64_t kCopies = 2;
 class StreamStage {
 public:
   StreamStage(StageOp stage, const GpuSchedule &schedule, KernelFunction &fn, OuterFolds &folds,
-              PairSums &sums, Value itemCounter)
+              PairSums &sums, const DistanceSums &vectorSums, Value itemCounter)
       : k(stage, schedule, fn, sums, itemCounter), b(k.b), stream(k.getStream()), folds(folds),
-        around(k), hasStates(k.getStage().getBlockStates()),
-        mayStop(stream.getStopCarry() && k.rowsOwn && folds.getBuffers().empty()),
-        maySkip(stream.getSkipBuffer() && k.rowsOwn && sums.isEmpty()) {}
+        vectorSums(vectorSums), around(k), hasStates(k.getStage().getBlockStates()),
+        mayStop(stream.getStopCarry() && k.rowsOwn && folds.getBuffers().empty() &&
+                vectorSums.isEmpty()),
+        maySkip(stream.getSkipBuffer() && k.rowsOwn && sums.isEmpty() && vectorSums.isEmpty()) {}
 
   void run();
 
@@ -63,7 +65,7 @@ private:
   States statesOf(const StepPlace &at);
   void storeZeroSnapshots(const Num &n);
   Value isAnyAtLeast(const Scope &scope, const Registers &values, double bound);
-  void leaveOut(const Num &n);
+  SmallVector<Value> leaveOut(const Num &n, ValueRange carried);
   Value isFullBlock(const StepPlace &at, const RowBounds &bounds);
   std::string items();
 
@@ -71,6 +73,7 @@ private:
   KernelBuilder &b;
   StreamOp stream;
   OuterFolds &folds;
+  const DistanceSums &vectorSums;
   Scope around;
   const bool hasStates, mayStop, maySkip;
 
@@ -81,6 +84,7 @@ private:
   RowBounds ownBounds;   // where rows own
   llvm::MapVector<Value, Panel> innerPanels;
   llvm::MapVector<Value, Window> windows; // by table
+  llvm::MapVector<Value, Panel> vectors;  // of the distance, by table
   SmallVector<MapOp> innerRoundings;      // of inner panels, before anyone reads them
   SmallVector<Operation *> perStep;       // ops of the stage on the inner side, then the stream's
 };
@@ -164,6 +168,8 @@ void StreamStage::declareInner() {
   for (Operation &op : stream.getBody().front().without_terminator())
     place(op, /*inStream=*/true);
   windows = makeWindows(k, kCopies);
+  vectors = makeVectorPanels(k, kCopies);
+  makePairPanels(around);
 }
 
 //===- One step -----------------------------------------------------------------===//
@@ -190,6 +196,8 @@ void StreamStage::startCopies(const Num &n) {
               step.at.base);
   for (auto &[table, window] : windows)
     copyWindow(k, table, window.at(n % Num(kCopies)), step.place(), step.at.base);
+  for (auto &[table, panel] : vectors)
+    copyVectors(k, table, panel.at(n % Num(kCopies)), step.place(), step.at.base);
 }
 
 void StreamStage::startNextCopies(const Num &n) {
@@ -242,6 +250,8 @@ void StreamStage::beginStep(Step &step, const Num &n) {
     step.setPanel(map.getResult(0), step.panelOf(map.getInputs()[0]));
   for (auto &[table, window] : windows)
     step.setWindow(table, window.at(n % Num(kCopies)));
+  for (auto &[table, panel] : vectors)
+    step.setPanel(table, panel.at(n % Num(kCopies)));
   StepFacts facts;
   facts.bounds = k.rowsOwn ? ownBounds : loadRowBounds(step);
   facts.isFull = isFullBlock(step.at, facts.bounds);
@@ -255,7 +265,8 @@ void StreamStage::beginStep(Step &step, const Num &n) {
   k.sums.beginStep(step);
 }
 
-/// Carries, and folds of this CTA, in registers: by result of the stream, none of outer folds.
+/// Carries, and folds of this CTA, in registers: by result of the stream, none of outer folds. What
+/// is added up by distance lies behind them.
 SmallVector<Registers> StreamStage::setCarried(Step &step, ValueRange carried) {
   Block &body = stream.getBody().front();
   SmallVector<Registers> carriedSums;
@@ -273,6 +284,7 @@ SmallVector<Registers> StreamStage::setCarried(Step &step, ValueRange carried) {
       step.setFold(dot.getOutput(), registers); // the dot adds to the fold
     carriedSums.push_back(std::move(registers));
   }
+  vectorSums.beginStep(step, carried);
   return carriedSums;
 }
 
@@ -292,6 +304,7 @@ SmallVector<Value> StreamStage::emitStep(const Num &n, ValueRange carried) {
     for (auto [sum, x] : llvm::zip(carriedSums[index], step.registers(value)))
       yielded.push_back(isSummed ? x : b.add(sum, x));
   }
+  vectorSums.endStep(step, yielded);
   folds.emitStep(step);
   step.takeTurns();
   k.sums.endStep(step);
@@ -339,13 +352,10 @@ SmallVector<Value> StreamStage::emitStepUnlessSmall(const Num &n, ValueRange car
   Value matters = isAnyAtLeast(step, snapshot, stream.getSkipBelow()->convertToDouble());
   return b.ifElse(
       matters, SmallVector<Type>(carried.getTypes()), [&] { return emitStep(n, carried); },
-      [&] {
-        leaveOut(n);
-        return SmallVector<Value>(carried);
-      });
+      [&] { return leaveOut(n, carried); });
 }
 
-void StreamStage::leaveOut(const Num &n) {
+SmallVector<Value> StreamStage::leaveOut(const Num &n, ValueRange carried) {
   // All threads have left the step before (isAnyAtLeast has a barrier); of this thread no two
   // copies may be under way to the same place.
   b.waitForCopies(0);
@@ -357,10 +367,17 @@ void StreamStage::leaveOut(const Num &n) {
   StepFacts facts;
   findEnds(facts, n);
   step.begin(std::move(facts));
+  SmallVector<Value> yielded;
+  for (const Registers &registers : setCarried(step, carried))
+    llvm::append_range(yielded, registers);
   k.sums.leaveOut(step);
+  vectorSums.endStep(step, yielded);
   folds.emitStep(step);
   step.takeTurns();
   k.sums.endStep(step);
+  if (mayStop)
+    yielded.push_back(carried.back());
+  return yielded;
 }
 
 SmallVector<Value> StreamStage::emitStepOrSkip(const Num &n, ValueRange carried) {
@@ -413,9 +430,9 @@ SmallVector<Value> StreamStage::emitStepUnlessEmpty(const Num &n, ValueRange car
       isEmpty, SmallVector<Type>(carried.getTypes()),
       [&] {
         b.barrier(); // the copy that is overwritten next has been read
-        leaveOut(n);
+        SmallVector<Value> yielded = leaveOut(n, carried);
         storeZeroSnapshots(n);
-        return SmallVector<Value>(carried);
+        return yielded;
       },
       [&] { return emitStepAtAll(n, carried); });
 }
@@ -438,6 +455,7 @@ Registers StreamStage::startValues() {
     else
       values.append(k.registersOf(spacesOf(result)), b.number(0.0));
   }
+  llvm::append_range(values, vectorSums.startValues(k));
   if (mayStop)
     values.push_back(b.integer(1));
   return values;
@@ -476,17 +494,20 @@ void StreamStage::run() {
 
 void mlir::tile::gpu::lowerStreamStage(StageOp stage, const GpuSchedule &schedule) {
   KernelBuilder b(stage.getLoc(), stage.getContext());
+  layOutVectors(stage);
   OuterFolds folds(stage, schedule);
   SmallVector<Value> buffers = collectBuffers(stage);
   PairSums sums(stage, schedule);
   llvm::append_range(buffers, folds.getBuffers());
   llvm::append_range(buffers, sums.getBuffers());
+  DistanceSums vectorSums(stage, schedule);
+  llvm::append_range(buffers, vectorSums.getBuffers());
   Value itemCounter;
-  if (folds.hasTurns() || sums.hasTurns()) {
+  if (folds.hasTurns() || sums.hasTurns() || !vectorSums.isEmpty()) {
     Type i32 = IntegerType::get(stage.getContext(), 32);
     itemCounter = addTemporary(stage, "_items", {"1"}, i32, /*zero=*/true);
     buffers.push_back(itemCounter);
   }
   KernelFunction fn(stage, "", buffers, schedule.threads(), b);
-  StreamStage(stage, schedule, fn, folds, sums, itemCounter).run();
+  StreamStage(stage, schedule, fn, folds, sums, vectorSums, itemCounter).run();
 }

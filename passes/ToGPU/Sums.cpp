@@ -42,7 +42,7 @@ static void addSlots(StageOp stage, const Twine &name, Value slots, Value target
 
 PairSums::PairSums(StageOp stage, const GpuSchedule &schedule)
     : stage(stage), schedule(schedule), rows(getOwner(stage) == Owner::Rows),
-      descends(stage.getStream().getOrder() == Order::Descending) {
+      units(stage, schedule, kSlots) {
   llvm::SetVector<Value> headTargets, diagonalTargets;
   stage.getStream().getBody().walk([&](Operation *op) {
     if (auto sum = dyn_cast<AccumulateOp>(op); sum && !lineOf(sum))
@@ -59,8 +59,6 @@ PairSums::PairSums(StageOp stage, const GpuSchedule &schedule)
   Type i32 = IntegerType::get(stage.getContext(), 32);
   const std::string owners =
       std::string("ceildiv(") + (rows ? "r," : "c,") + std::to_string(schedule.ownerBlock()) + ")";
-  const std::string inners =
-      std::string("ceildiv(") + (rows ? "c," : "r,") + std::to_string(schedule.innerBlock) + ")";
   for (Value target : headTargets) {
     HeadSum sum{target, Value()};
     SmallVector<std::string> extents = {"b", "hq", owners};
@@ -77,10 +75,7 @@ PairSums::PairSums(StageOp stage, const GpuSchedule &schedule)
     diagonal.slots =
         makeBuffer("_slots" + Twine(buffers.size()), {"b", "hq", std::to_string(kSlots), "t"}, f32);
     addSlots(stage, "_slots" + Twine(buffers.size() - 1), diagonal.slots, target);
-    diagonal.tickets = makeBuffer("_order" + Twine(buffers.size()),
-                                  {"b", "hq", std::to_string(kSlots),
-                                   std::to_string(innersPerOwner()) + "*" + owners + "+" + inners},
-                                  i32);
+    diagonal.tickets = makeBuffer("_order" + Twine(buffers.size()), units.ticketExtents(), i32);
     diagonals.push_back(diagonal);
   }
 }
@@ -173,25 +168,9 @@ Value PairSums::carryAt(Step &step, const Diagonal &diagonal, int64_t copy, cons
   return sharedFloat(step.k, diagonal.carry, place * Num(schedule.ownerBlock()) + index);
 }
 
-/// How many CTAs of the same slot add to `unit` before this one. With m inner blocks to an owner
-/// block, unit u holds the diagonals that inner block u + m * ownerBlock completes; the m units
-/// behind the last block hold those that it leaves. In descending order these lie before the first
-/// block: a unit is m lower. The lanes of a warp look at 32 CTAs at a time.
-Num PairSums::orderOf(FragmentKernel &k, const Num &unit) {
-  KernelBuilder &b = k.b;
-  Value count =
-      b.loop(k.item.ownerBlock + (k.lane + Num(1)) * Num(kSlots), k.item.ownerBlocks, 32 * kSlots,
-             b.integer(0), [&](Num other, ValueRange args) -> Registers {
-               Interval<Num> units = diagonalUnitsOf(k.innerBlocksOf(other), innersPerOwner());
-               Num inner = unit + (descends ? other + Num(1) : other) * Num(innersPerOwner());
-               Value adds = b.both(b.less(units.begin - Num(1), inner), b.less(inner, units.end));
-               return {b.create<arith::AddIOp>(args[0], b.create<arith::ExtUIOp>(b.i32(), adds))};
-             })[0];
-  return b.fromValue(b.warpSum(count));
-}
-
 Num PairSums::apartOf(const Num &n) const {
-  return descends ? Num(schedule.innerBlock - 1) - n : n - Num(schedule.ownerBlock() - 1);
+  return units.isDescending() ? Num(schedule.innerBlock - 1) - n
+                              : n - Num(schedule.ownerBlock() - 1);
 }
 
 /// Adds `value` of every thread below the inner block's size to the unit's diagonals.
@@ -199,22 +178,16 @@ Turn PairSums::turnOf(Step &step, const Diagonal &diagonal, const Num &unit, Val
   FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
   const int64_t block = schedule.innerBlock;
-  Num slot = k.item.ownerBlock % Num(kSlots);
-  // Units begin at minus the inner blocks of all owner blocks but the last; descending, of all.
-  const Num owners = descends ? k.item.ownerBlocks : k.item.ownerBlocks - Num(1);
-  const Num indices[] = {k.item.batch, step.queryHead(), slot,
-                         unit + owners * Num(innersPerOwner())};
-  Value ticket = k.fn.address(diagonal.tickets, ArrayRef<Num>(indices));
   // Distance of the inner from the owner side; the table counts rows minus columns.
   Num apart = apartOf(k.thread) + unit * Num(block);
   Num entry = (rows ? Num(0) - apart : apart) + k.columns - Num(1);
   Value exists = b.both(b.less(k.thread, Num(block)),
                         b.both(b.less(Num(-1), entry), b.less(entry, k.rows + k.columns - Num(1))));
-  const Num first[] = {k.item.batch, step.queryHead(), slot, Num(0)};
+  const Num first[] = {k.item.batch, step.queryHead(), units.slotOf(k), Num(0)};
   Value address = b.global(k.fn.address(diagonal.slots, ArrayRef<Num>(first)), entry * Num(4));
-  return {ticket, orderOf(k, unit), [&b, exists, address, value] {
-            b.ifThen(exists, [&] { b.store(b.add(b.load(b.f32(), address), value), address); });
-          }};
+  return units.turnAt(step, diagonal.tickets, unit, [&b, exists, address, value] {
+    b.ifThen(exists, [&] { b.store(b.add(b.load(b.f32(), address), value), address); });
+  });
 }
 
 /// Adds up what the lane holds of each diagonal and writes it to the warp's table; entries that no
@@ -319,8 +292,7 @@ void PairSums::passOn(Step &step, const Diagonal &diagonal,
     Num n = k.thread + Num(first);
     mine.emplace_back(n, sumOf(n));
   }
-  Num unit = step.at.block - k.item.ownerBlock * Num(innersPerOwner());
-  step.addTurn(turnOf(step, diagonal, unit, mine.front().second));
+  step.addTurn(turnOf(step, diagonal, units.unitOf(step), mine.front().second));
   // What later blocks complete; a number beyond is no diagonal.
   for (auto &[n, sum] : mine) {
     Value isLater = b.both(b.less(Num(inners - 1), n), b.less(n, owners + inners - 1));
@@ -330,8 +302,8 @@ void PairSums::passOn(Step &step, const Diagonal &diagonal,
   }
   b.ifThen(step.isLast(), [&] {
     b.barrier();
-    for (int64_t n = 0; n < innersPerOwner(); ++n)
-      takeTurns(k, turnOf(step, diagonal, descends ? unit - Num(n + 1) : unit + Num(n + 1),
+    for (int64_t n = 0; n < units.perOwner(); ++n)
+      takeTurns(k, turnOf(step, diagonal, units.unitOf(step, n + 1),
                           carriedAt(1, k.thread + Num(n * inners), (n + 1) * inners)));
   });
 }

@@ -20,7 +20,7 @@
 #ifndef PE_PASSES_TOGPU_SUMS_H
 #define PE_PASSES_TOGPU_SUMS_H
 
-#include "passes/ToGPU/Step.h"
+#include "passes/ToGPU/DiagonalUnits.h"
 
 namespace mlir::tile::gpu {
 
@@ -62,8 +62,6 @@ private:
     int64_t skewed = 0; // the tables of the warps
   };
   Value makeBuffer(const Twine &name, ArrayRef<std::string> extents, Type element);
-  /// Inner blocks in an owner block.
-  int64_t innersPerOwner() const { return schedule.ownerBlock() / schedule.innerBlock; }
   /// Element `index` of what the block before has left (0), or of what this one leaves (1).
   Value carryAt(Step &step, const Diagonal &diagonal, int64_t copy, const Num &index);
   ::pe::math::SkewedTable table() const { return {schedule.ownerTiles, schedule.innerBlock}; }
@@ -78,12 +76,11 @@ private:
   /// complete them: the distance of the inner from the owner side, each counted in its block.
   Num apartOf(const Num &n) const;
   Turn turnOf(Step &step, const Diagonal &diagonal, const Num &unit, Value value);
-  Num orderOf(FragmentKernel &k, const Num &unit);
 
   StageOp stage;
   const GpuSchedule schedule;
   bool rows;
-  bool descends; // the stream, through the inner blocks
+  DiagonalUnits units;
   SmallVector<HeadSum> heads;
   SmallVector<Diagonal> diagonals;
   SmallVector<Value> buffers;

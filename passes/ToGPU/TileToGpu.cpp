@@ -46,14 +46,14 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
   bool hasDiagonals = false;
   Operation *scattered = nullptr, *unknown = nullptr;
   stage.getStream().getBody().walk([&](Operation *op) {
-    hasDiagonals |= isa<WindowGradOp, SegmentsGradOp>(op);
+    hasDiagonals |= isa<WindowGradOp, WindowOuterOp, SegmentsGradOp>(op);
     if (auto sum = dyn_cast<AccumulateOp>(op); sum && !hasPlaceInHead(sum) && !lineOf(sum))
       scattered = op;
   });
   auto isKnown = [](Operation *op) {
     return isa<ConstantOp, PositionOp, IndexOp, LoadOp, StoreOp, MapOp, DotOp, MaskOp, RandomOp,
-               ReduceOp, ScanOp, WindowOp, SegmentsOp, NearOp, WindowGradOp, SegmentsGradOp,
-               NearGradOp, StreamOp, YieldOp>(op);
+               ReduceOp, ScanOp, WindowOp, WindowDotOp, WindowSumOp, WindowOuterOp, SegmentsOp,
+               NearOp, WindowGradOp, SegmentsGradOp, NearGradOp, StreamOp, YieldOp>(op);
   };
   for (Block *block : {&stage.getBody().front(), &stage.getStream().getBody().front()})
     for (Operation &op : *block)

@@ -210,27 +210,28 @@ void BlockEmitter::emitScan(ScanOp op) {
 //===- Vectors of the distance ---------------------------------------------------===//
 
 void BlockEmitter::emitWindowDot(WindowDotOp op) {
-  Type type = elementOf(op.getValue());
+  Type type = elementOf(op.getValue()), operand = elementOf(op.getRows());
   compute(op.getValue(), [&](const Point &point) {
     return contract(depthOf(spacesOf(op.getRows())), /*masked=*/false, number(0.0, type), point,
                     [&](Value sum, const Point &here) -> Value {
-                      Value product =
-                          arith::MulFOp::create(builder, convert(at(op.getRows(), here), type),
-                                                readBuffer(op.getTable(), here));
+                      Value product = arith::MulFOp::create(
+                          builder, convert(at(op.getRows(), here), type),
+                          convert(convert(readBuffer(op.getTable(), here), operand), type));
                       return arith::AddFOp::create(builder, sum, product);
                     });
   });
 }
 
 void BlockEmitter::emitWindowSum(WindowSumOp op) {
-  Type type = elementOf(op.getRows());
+  Type type = elementOf(op.getRows()), operand = elementOf(op.getValue());
   compute(op.getRows(), [&](const Point &point) {
-    return contract(
-        "c", /*masked=*/true, number(0.0, type), point, [&](Value sum, const Point &here) -> Value {
-          Value product = arith::MulFOp::create(builder, convert(at(op.getValue(), here), type),
-                                                readBuffer(op.getTable(), here));
-          return arith::AddFOp::create(builder, sum, product);
-        });
+    return contract("c", /*masked=*/true, number(0.0, type), point,
+                    [&](Value sum, const Point &here) -> Value {
+                      Value product = arith::MulFOp::create(
+                          builder, convert(at(op.getValue(), here), type),
+                          convert(convert(readBuffer(op.getTable(), here), operand), type));
+                      return arith::AddFOp::create(builder, sum, product);
+                    });
   });
 }
 

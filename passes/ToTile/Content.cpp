@@ -44,16 +44,16 @@ Value ContentQueries::shifted(Scalar &s, ValueRange at, Value dim) {
   return shift ? s.add(q, readElement(s, context.parameters[shift].buffer, {at[1], dim})) : q;
 }
 
-void ContentQueries::prepare() {
+void ContentQueries::prepare(Type element) {
   if (context.grad)
     dRows = dQueries = context.temporary("d_" + name + "_queries", kRows);
   if (!shift && !projection)
     return;
-  own = context.kept(name + "_queries", kRows);
+  own = context.kept(name + "_queries", kRows, element);
   TileBuilder t = beginStage(context.plan, name + "_prepare_queries", Phase::Prepare, {"b", "hq"});
   if (!projection) {
     t.foreach ({"r", "d"}, [&](Scalar &s, ValueRange at) {
-      writeElement(s, shifted(s, at.take_front(3), at[3]), own, at);
+      writeElement(s, s.round(shifted(s, at.take_front(3), at[3]), elementOf(own)), own, at);
     });
     return;
   }
@@ -67,7 +67,8 @@ void ContentQueries::prepare() {
             return readElement(x, matrix, {k, x.index(first + n)});
           });
       for (auto [n, sum] : llvm::enumerate(sums))
-        writeElement(s, sum, own, {at[0], at[1], at[2], s.index(first + n)});
+        writeElement(s, s.round(sum, elementOf(own)), own,
+                     {at[0], at[1], at[2], s.index(first + n)});
     });
   });
 }

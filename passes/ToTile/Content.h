@@ -39,8 +39,8 @@ public:
   /// The gradient of the caller's queries, after `finish`.
   Value gradientOfQueries() const { return dQueries; }
 
-  /// Adds the buffers and the prepare stage.
-  void prepare();
+  /// Adds the buffers and the prepare stage; rows of its own have the type `element`, or f32.
+  void prepare(Type element = {});
   /// Adds the finish stages behind that of the term.
   void finish();
 

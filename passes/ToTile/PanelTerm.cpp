@@ -43,6 +43,10 @@ private:
   Value distanceOf(Scalar &s, Value entry);
   /// The head of indices that begin with it, if they do.
   Value headOf(Scalar &s, ValueRange at) { return isPerHead ? at[0] : s.index(0); }
+  /// Builds before the stream that `t` is in.
+  static TileBuilder beforeStream(TileBuilder &t) {
+    return {t.getLoc(), OpBuilder(t.getInsertionBlock()->getParentOp())};
+  }
   /// The queries' rows, loaded once before the stream.
   Value loadRows(TileBuilder &t);
 
@@ -83,7 +87,7 @@ Value PanelTerm::distanceOf(Scalar &s, Value entry) {
 LogicalResult PanelTerm::prepare() {
   if (failed(function.derive()))
     return failure();
-  queries.prepare();
+  queries.prepare(context.operands.isTF32() ? Type() : context.operands);
   panel = context.kept(name + "_panel", withHeads({"d", "t"}));
   TileBuilder t =
       beginStage(context.plan, name + "_prepare_panel", Phase::Prepare, withHeads({"d"}));
@@ -96,17 +100,24 @@ LogicalResult PanelTerm::prepare() {
 }
 
 Value PanelTerm::loadRows(TileBuilder &t) {
-  TileBuilder before(t.getLoc(), OpBuilder(t.getInsertionBlock()->getParentOp()));
-  return before.load(queries.rows(), {"r", "d"});
+  TileBuilder before = beforeStream(t);
+  return before.rounded(before.load(queries.rows(), {"r", "d"}), context.operands);
 }
 
+/// In f32 the rows are scaled; narrower ones are multiplied as they are, and the products are
+/// scaled.
 Value PanelTerm::emit(TileBuilder &t) {
-  TileBuilder before(t.getLoc(), OpBuilder(t.getInsertionBlock()->getParentOp()));
-  Value rows = before.load(queries.rows(), {"r", "d"});
-  return t.create<WindowDotOp>(t.type({"r", "c"}), before.scaled(rows, scale * kLog2E), panel);
+  Value rows = loadRows(t);
+  const double factor = scale * kLog2E;
+  const bool scalesRows = context.operands.isF32();
+  if (scalesRows)
+    rows = beforeStream(t).scaled(rows, factor);
+  Value product = t.create<WindowDotOp>(t.type({"r", "c"}), rows, panel);
+  return scalesRows ? product : t.scaled(product, factor);
 }
 
 SmallVector<Value> PanelTerm::emitGradient(TileBuilder &t, Value cotangent) {
+  cotangent = t.rounded(cotangent, context.operands);
   if (function.isActive()) {
     sums = context.temporary(name + "_d_panel", {"b", "hq", "t", "d"}, {}, /*zero=*/true);
     sums.getDefiningOp()->moveBefore(panel.getDefiningOp());

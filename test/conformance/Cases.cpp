@@ -7,9 +7,6 @@
 
 namespace pe::conformance {
 
-/// test/passes/ToGPU/vectors-errors.test has the message.
-static constexpr std::string_view kNoVectors = "vectors of the distance have no form on GPUs yet";
-
 static const EncodingFile kEncodings[] = {
     {"nope", "examples/encodings/nope.mlir"},
     {"log_sum_exp", "examples/encodings/log_sum_exp.mlir"},
@@ -59,15 +56,11 @@ static const EncodingFile kEncodings[] = {
     {"shaw_values", "examples/encodings/shaw_values.mlir"},
     {.name = "music_transformer",
      .path = "examples/encodings/music_transformer.mlir",
-     .isTable = true,
-     .notOnGpus = kNoVectors},
+     .isTable = true},
     {"transformer_xl", "examples/encodings/transformer_xl.mlir"},
     {"transformer_xl_projected", "examples/encodings/transformer_xl_projected.mlir"},
     {"contents", "test/conformance/encodings/contents.mlir"},
-    {.name = "panels",
-     .path = "test/conformance/encodings/panels.mlir",
-     .isEarlyOnly = true,
-     .notOnGpus = kNoVectors},
+    {.name = "panels", .path = "test/conformance/encodings/panels.mlir", .isEarlyOnly = true},
     {"value_contents", "test/conformance/encodings/value_contents.mlir"},
     {"axes", "test/conformance/encodings/axes.mlir"},
     {.name = "row_and_column",

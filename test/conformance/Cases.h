@@ -41,8 +41,6 @@ struct EncodingFile {
   /// Every call has as many key heads as query heads.
   bool isUngrouped = false;
   Placing placing = Placing::Any;
-  /// Why GPUs refuse it, or empty.
-  std::string_view notOnGpus = "";
   /// Positions are data: every call has one sequence at most, and no query at a negative row.
   bool isPlaced = false;
 };

@@ -180,14 +180,6 @@ void runCase(const Arguments &arguments, Suite &suite,
                   std::string(nameOf(arguments.subject.dtype)).c_str());
     return;
   }
-  const bool isGpu =
-      arguments.subject.target == "gpu-emulator" || arguments.subject.target == "cuda";
-  if (isGpu && !file.notOnGpus.empty()) {
-    if (!arguments.failuresOnly)
-      std::printf("%s %s: not run, %s\n", std::string(file.name).c_str(),
-                  std::string(call.name).c_str(), std::string(file.notOnGpus).c_str());
-    return;
-  }
   for (size_t number = 0; number < subjects.size(); ++number) {
     if (!isAsked(arguments, number, encoding, call))
       continue;

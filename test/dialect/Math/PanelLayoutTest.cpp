@@ -20,7 +20,9 @@ class Panels : public testing::TestWithParam<int64_t> {
 protected:
   std::vector<PanelLayout> panels() const {
     return {{.rows = 64, .depth = GetParam(), .elementBytes = 2},
-            {.rows = 64, .depth = GetParam(), .elementBytes = 4}};
+            {.rows = 64, .depth = GetParam(), .elementBytes = 4},
+            {.rows = 64, .depth = GetParam(), .elementBytes = 2, .isPadded = true},
+            {.rows = 64, .depth = GetParam(), .elementBytes = 4, .isPadded = true}};
   }
 };
 

@@ -511,3 +511,18 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     }
   }
 }
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], bf16>
+  %T = tile.buffer "t" temporary : !tile.buffer<[b, hq, t, d], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], bf16> -> !tile.val<[r, d], bf16>
+    tile.stream any {
+      %x = tile.constant 1.0 : !tile.val<[r, c], f32>
+      // expected-error @below {{expected pairs and rows of one element type, found '!tile.val<[r, c], f32>' and '!tile.val<[r, d], bf16>' (window_outer-C5)}}
+      tile.window_outer %x, %q, %T : !tile.val<[r, c], f32>, !tile.val<[r, d], bf16> -> !tile.buffer<[b, hq, t, d], f32>
+    }
+  }
+}

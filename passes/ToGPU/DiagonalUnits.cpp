@@ -1,0 +1,53 @@
+//===- DiagonalUnits.cpp - whose turn it is at sums along diagonals -------===//
+#include "passes/ToGPU/DiagonalUnits.h"
+
+#include "dialect/Tile/Owner.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::gpu;
+
+DiagonalUnits::DiagonalUnits(StageOp stage, const GpuSchedule &schedule, int64_t slots)
+    : schedule(schedule), slots(slots), rows(getOwner(stage) == Owner::Rows),
+      descends(stage.getStream().getOrder() == Order::Descending) {}
+
+SmallVector<std::string> DiagonalUnits::ticketExtents() const {
+  const std::string owners =
+      std::string("ceildiv(") + (rows ? "r," : "c,") + std::to_string(schedule.ownerBlock()) + ")";
+  const std::string inners =
+      std::string("ceildiv(") + (rows ? "c," : "r,") + std::to_string(schedule.innerBlock) + ")";
+  return {"b", "hq", std::to_string(slots),
+          std::to_string(perOwner()) + "*" + owners + "+" + inners};
+}
+
+Num DiagonalUnits::unitOf(const Step &step, int64_t n) const {
+  const Num unit = step.at.block - step.k.item.ownerBlock * Num(perOwner());
+  return descends ? unit - Num(n) : unit + Num(n);
+}
+
+/// How many CTAs of the same slot add to `unit` before this one. With m inner blocks to an owner
+/// block, unit u holds the diagonals that inner block u + m * ownerBlock completes; the m units
+/// behind the last block hold those that it leaves. In descending order these lie before the first
+/// block: a unit is m lower. The lanes of a warp look at 32 CTAs at a time.
+Num DiagonalUnits::orderOf(FragmentKernel &k, const Num &unit) const {
+  KernelBuilder &b = k.b;
+  Value count =
+      b.loop(k.item.ownerBlock + (k.lane + Num(1)) * Num(slots), k.item.ownerBlocks, 32 * slots,
+             b.integer(0), [&](Num other, ValueRange args) -> Registers {
+               Interval<Num> units = diagonalUnitsOf(k.innerBlocksOf(other), perOwner());
+               Num inner = unit + (descends ? other + Num(1) : other) * Num(perOwner());
+               Value adds = b.both(b.less(units.begin - Num(1), inner), b.less(inner, units.end));
+               return {b.create<arith::AddIOp>(args[0], b.create<arith::ExtUIOp>(b.i32(), adds))};
+             })[0];
+  return b.fromValue(b.warpSum(count));
+}
+
+Turn DiagonalUnits::turnAt(Step &step, Value tickets, const Num &unit,
+                           std::function<void()> work) const {
+  FragmentKernel &k = step.k;
+  // Units begin at minus the inner blocks of all owner blocks but the last; descending, of all.
+  const Num owners = descends ? k.item.ownerBlocks : k.item.ownerBlocks - Num(1);
+  const Num indices[] = {k.item.batch, step.queryHead(), slotOf(k),
+                         unit + owners * Num(perOwner())};
+  return {k.fn.address(tickets, ArrayRef<Num>(indices)), orderOf(k, unit), std::move(work)};
+}
