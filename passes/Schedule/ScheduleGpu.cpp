@@ -84,10 +84,12 @@ static int64_t chooseInnerBlock(const StageTraits &traits, int64_t depth) {
 
 /// Vectors of the distances of a block are as many as its rows and columns together: deep ones
 /// leave room for small blocks only.
-static GpuSchedule chooseForVectors(GpuSchedule schedule, const StageTraits &traits, bool isSmall) {
-  if (traits.isWide)
-    schedule.warps = isSmall ? 1 : 2;
-  else if (isSmall && !traits.hasSnapshots)
+static GpuSchedule chooseForVectors(GpuSchedule schedule, const StageTraits &traits, int64_t depth,
+                                    bool isSmall) {
+  const bool isLarge = depth > 64;
+  if (traits.isWide && (isLarge || isSmall))
+    schedule.warps = isLarge && isSmall ? 1 : 2;
+  if (isSmall && !traits.hasSnapshots)
     schedule.innerBlock = 16;
   return schedule;
 }
@@ -108,12 +110,10 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage, int64_t sharedBytes) {
     schedule.ownerTiles = 2;
   // Chips with 99 KiB of shared memory fit half as many f32 owners as those with 163 KiB or more.
   constexpr int64_t kRoomForOwners = 160 * 1024;
-  if (traits.hasVectors && depth > 64)
-    return chooseForVectors(schedule, traits, sharedBytes < kRoomForOwners);
+  if (traits.hasVectors && depth > (traits.isWide ? 32 : 64))
+    return chooseForVectors(schedule, traits, depth, sharedBytes < kRoomForOwners);
   const bool isLarge =
-      depth >
-      (traits.hasSnapshots || traits.hasVectors || (traits.hasSegments && traits.sumsColumns) ? 32
-                                                                                              : 64);
+      depth > (traits.hasSnapshots || (traits.hasSegments && traits.sumsColumns) ? 32 : 64);
   const bool needsSquares = traits.hasDiagonals && schedule.innerBlock > 32;
   if (traits.isWide && isLarge && !needsSquares && sharedBytes < kRoomForOwners)
     schedule.warps = 2;
