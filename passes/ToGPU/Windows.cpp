@@ -95,8 +95,8 @@ Num mlir::tile::gpu::firstEntryOf(const FragmentKernel &k, const Num &innerBase)
 void mlir::tile::gpu::copyVectors(FragmentKernel &k, Value table, const Panel &panel,
                                   const Place &place, const Num &base) {
   KernelBuilder &b = k.b;
-  auto extents = k.fn.extents(table);
-  const Num entries = extents[extents.size() - 2], first = firstEntryOf(k, base);
+  // Behind the distances of the call a table may have room that nobody has written.
+  const Num entries = k.rows + k.columns - Num(1), first = firstEntryOf(k, base);
   const int64_t pitch = panel.depth * panel.elementBytes, chunks = panel.chunks();
   const int64_t present = panel.depth / panel.perChunk(), total = panel.rows * chunks;
   Value start = b.moved(k.fn.address(table, place),

@@ -49,6 +49,11 @@ constexpr Feature kFeatures[] = {
     {"content, angles", Slot::Content, "%waves", "",
      "  %waves = pe.content_fn expr \"let w = 1 / (1 + d // 2) in "
      "select(d % 2 == 0, sin((i - j) * w), cos((i - j) * w))\"\n"},
+    {"content, panel", Slot::Content, "%vector_per_distance",
+     ", %er: tensor<400x?xf32> {pe.name = \"er\", pe.axes = [\"offset\", \"depth\"], "
+     "pe.init = \"normal(0.3)\"}",
+     "  %vector_per_distance = pe.content_fn(%er : tensor<400x?xf32>)\n"
+     "      expr \"er[clamp(i - j, -199, 199) + 200, d]\"\n"},
     {"content of values", Slot::ValueContent, "%moved",
      ", %rel_v: tensor<9x?xf32> {pe.name = \"rel_v\", pe.axes = [\"offset\", \"value_depth\"], "
      "pe.init = \"normal(0.3)\"}",
@@ -117,6 +122,10 @@ constexpr Refusal kRefusals[] = {
     {"positions", "content, near", "positions-C3",
      "a query has one key at each near distance, while given positions may repeat"},
     {"positions", "content, angles", "positions-C3", "queries are turned by their rows"},
+    {"positions", "content, panel", "positions-C3",
+     "a block meets one distance per row and column, while given positions may have any"},
+    {"direction = both", "content, panel", "stick_breaking-C5",
+     "a content term is prepared in front of one pass and added up behind it"},
     {"positions", "content of values", "positions-C3",
      "a query has one key at each near distance, while given positions may repeat"},
     {"stick-breaking", "content of values", "value_content-C1",
