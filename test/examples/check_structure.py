@@ -10,7 +10,7 @@ import pathlib
 import subprocess
 import sys
 
-PASSES = ["--pe-prepare", "--pe-expand-biases", "--pe-split-terms",
+PASSES = ["--pe-prepare", "--pe-expand-functions", "--pe-expand-biases", "--pe-split-terms",
           "--pe-simplify-under-normalizer", "--pe-explain-structure=json", "-o", "/dev/null"]
 
 
@@ -24,7 +24,7 @@ def structure_of(path):
         words = [attention["normalizer"]]
         if attention["score"]:
             words.append("score=" + ("queries" if attention["score"]["in_queries"] else "each"))
-        words += [mode for mode in ("sink", "dropout") if attention[mode]]
+        words += [mode for mode in ("sink", "factor", "dropout") if attention.get(mode)]
         words += [term["class"] for term in attention["terms"]]
         words += ["content=" + content["class"] for content in attention.get("contents", [])]
         if "value_content" in attention:
