@@ -20,7 +20,8 @@ using ::pe::math::Reflection;
 
 //===- Tables -------------------------------------------------------------------------===//
 
-/// Adds a stage that writes the table [.., d, t] as [.., t, d], rounded to what is multiplied.
+/// Adds a stage that writes the table [.., d, t] as [.., t, d], rounded to what is multiplied, and
+/// zeros behind the last distance.
 static Value layOut(StageOp stage, Value table, Type element, const Twine &name) {
   SmallVector<std::string> extents;
   for (StringAttr extent : cast<BufferType>(table.getType()).getExtents())
@@ -38,6 +39,12 @@ static Value layOut(StageOp stage, Value table, Type element, const Twine &name)
   SmallVector<Value> at = addElementLoop(builder, loc, vectors), from = at;
   std::swap(from[rank - 2], from[rank - 1]);
   Value value = ReadOp::create(builder, loc, f32, table, from, /*inbounds=*/true);
+  // Behind the distances of the call a table may have room that nobody has written; kernels copy it.
+  Value distances = SizeOp::create(builder, loc, builder.getIndexType(), "r + c - 1");
+  Value isDistance =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, at[rank - 2], distances);
+  Value zero = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0.0f));
+  value = arith::SelectOp::create(builder, loc, isDistance, value, zero);
   auto rounding = arith::RoundingModeAttr();
   if (element.isTF32())
     rounding =
@@ -95,8 +102,8 @@ Num mlir::tile::gpu::firstEntryOf(const FragmentKernel &k, const Num &innerBase)
 void mlir::tile::gpu::copyVectors(FragmentKernel &k, Value table, const Panel &panel,
                                   const Place &place, const Num &base) {
   KernelBuilder &b = k.b;
-  // Behind the distances of the call a table may have room that nobody has written.
-  const Num entries = k.rows + k.columns - Num(1), first = firstEntryOf(k, base);
+  auto extents = k.fn.extents(table);
+  const Num entries = extents[extents.size() - 2], first = firstEntryOf(k, base);
   const int64_t pitch = panel.depth * panel.elementBytes, chunks = panel.chunks();
   const int64_t present = panel.depth / panel.perChunk(), total = panel.rows * chunks;
   Value start = b.moved(k.fn.address(table, place),

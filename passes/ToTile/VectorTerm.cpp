@@ -86,6 +86,8 @@ public:
 
 protected:
   static bool roundsOutput(const Attention &attention) {
+    if (!attention.o) // where biases are written out alone
+      return false;
     auto type = cast<BufferType>(attention.o.getType());
     return type.getElementType().getIntOrFloatBitWidth() < 32;
   }
