@@ -113,6 +113,18 @@ Value StripEmitter::isPairInside(const StripPlace &place, const Index &row, cons
   return e.create<arith::AndIOp>(inside, where);
 }
 
+/// Keys of a tile of a column fold: where the depth has fewer vectors than a tile, there are more
+/// of them, so that enough products are under way.
+static int64_t keysOfColumnTile(const CpuSchedule &cpu, int64_t depth) {
+  const int64_t vectors = depth / cpu.lanes;
+  if (vectors == 0 || vectors >= cpu.columnVectors)
+    return cpu.columnRows;
+  int64_t keys = cpu.keyUnit(); // what key loops step by
+  while (keys > cpu.columnRows && keys * vectors > cpu.columnRows * cpu.columnVectors)
+    keys /= 2;
+  return keys % cpu.columnRows == 0 && cpu.keyUnit() % keys == 0 ? keys : cpu.columnRows;
+}
+
 /// Lanes along depth: a few keys against a few vectors of depth, rows of the group as the
 /// contraction.
 void StripEmitter::emitColumnDots(const StripPlace &place, const ColumnFolds &folds) {
@@ -124,13 +136,14 @@ void StripEmitter::emitColumnDots(const StripPlace &place, const ColumnFolds &fo
     Index base = context.offset(buffer, place.place());
     Index rowPitch = context.pitch(buffer);
     int64_t depth = fold.depth;
+    const int64_t keys = keysOfColumnTile(cpu, depth);
     auto chunk = [&](const Index &key, const Index &d, int64_t vectors, int64_t width) {
-      TileShape shape = {cpu.columnRows, vectors, place.masked ? 1 : cpu.unroll, width};
+      TileShape shape = {keys, vectors, place.masked ? 1 : cpu.unroll, width};
       auto placeOf = [&](int64_t row, int64_t v) {
         return fold.place(key + Index(row), d + Index(v * width));
       };
       SmallVector<Value> acc;
-      for (int64_t k = 0; k < cpu.columnRows; ++k)
+      for (int64_t k = 0; k < keys; ++k)
         for (int64_t v = 0; v < vectors; ++v)
           acc.push_back(e.loadVector(into, placeOf(k, v), width));
       auto rowAt = [&](Index r, int64_t v) {
@@ -145,12 +158,12 @@ void StripEmitter::emitColumnDots(const StripPlace &place, const ColumnFolds &fo
       acc = place.masked
                 ? emitTileProductOfPairs(e, shape, 0, place.rowCount, acc, rowAt, weights, isInside)
                 : emitTileProduct(e, shape, 0, place.rowCount, acc, rowAt, weights);
-      for (int64_t k = 0; k < cpu.columnRows; ++k)
+      for (int64_t k = 0; k < keys; ++k)
         for (int64_t v = 0; v < vectors; ++v)
           e.storeVector(acc[k * vectors + v], into, placeOf(k, v));
     };
     int64_t step = cpu.columnVectors * e.lanes, whole = depth / step * step;
-    e.loop(place.keyBegin, place.keyEnd, cpu.columnRows, [&](Index key) {
+    e.loop(place.keyBegin, place.keyEnd, keys, [&](Index key) {
       e.loop(0, whole, step, [&](Index d) { chunk(key, d, cpu.columnVectors, e.lanes); });
       int64_t d = whole;
       if (int64_t vectors = (depth - d) / e.lanes) {

@@ -327,9 +327,8 @@ void SweepEmitter::emitDot(DotOp dot) {
     rowsOfKeys.push_back(bases[buffer] + row * pitch);
   }
   const Panel &panel = values.getPanel(dot.getLhs());
-  // Rows of keys lie at a stride of the call's: two steps share what finding them costs.
   TileShape shape = {static_cast<int64_t>(keys.size()), vectors,
-                     std::max<int64_t>(2, mask.isOn() ? 1 : context.cpu.unroll)};
+                     mask.isOn() ? 1 : context.cpu.unroll};
   SmallVector<Value> tile = emitTileProduct(
       e, shape, 0, depth, acc,
       [&](Index d, int64_t v) {

@@ -39,7 +39,8 @@ static Value layOut(StageOp stage, Value table, Type element, const Twine &name)
   SmallVector<Value> at = addElementLoop(builder, loc, vectors), from = at;
   std::swap(from[rank - 2], from[rank - 1]);
   Value value = ReadOp::create(builder, loc, f32, table, from, /*inbounds=*/true);
-  // Behind the distances of the call a table may have room that nobody has written; kernels copy it.
+  // Behind the distances of the call a table may have room that nobody has written; kernels copy
+  // it.
   Value distances = SizeOp::create(builder, loc, builder.getIndexType(), "r + c - 1");
   Value isDistance =
       arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, at[rank - 2], distances);
