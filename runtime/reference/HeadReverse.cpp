@@ -47,6 +47,8 @@ void HeadWorker::reverseSoftmax(int64_t row, const double *dO, double dLse,
     return;
   const double dSink = sinkWeight * (dLse - mean);
   const double noise = (sinkWeight + kLeastWeight) * (meanNoise + std::fabs(dLse));
+  if (*sink == -infinity && dSink == 0.0) // no sink: as of a bias of -inf, its inputs get nothing
+    return;
   sinkCode->reverse(dSink, noise, gradients.parameters);
   if (meanError > 0.0)
     sinkCode->reverse(sinkWeight, 0.0, rowShares);
