@@ -10,7 +10,9 @@ def Tile_ForeachOp : Tile_Op<"foreach", [
   let description = [{
     Block arguments: one index per space of the stage's `over`, then one per extent of `over` here
     (names, integers or size expressions as in a buffer type), first outermost. Iterations run in
-    that order, so `tile.accumulate` is deterministic.
+    that order, so `tile.accumulate` is deterministic. `independent` says that no two iterations, of
+    this loop or of the stage's items, touch an element that one of them changes, where indices do
+    not show it; the emulator of GPU kernels reports a loop of which it is not true.
 
     ```mlir
     tile.stage @table prepare over ["hq"] {
@@ -18,9 +20,10 @@ def Tile_ForeachOp : Tile_Op<"foreach", [
     }
     ```
   }];
-  let arguments = (ins StrArrayAttr:$over);
+  let arguments = (ins StrArrayAttr:$over, UnitAttr:$independent);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "`over` $over attr-dict-with-keyword $body";
+  let assemblyFormat = "`over` $over (`independent` $independent^)? attr-dict-with-keyword $body";
+  let builders = [OpBuilder<(ins "::mlir::ArrayAttr":$over), [{ build($_builder, $_state, over, /*independent=*/false); }]>];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
 }

@@ -70,3 +70,17 @@ FailureOr<CpuSchedule> CpuSchedule::fromAttr(DictionaryAttr attr) {
     return failure();
   return schedule;
 }
+
+DictionaryAttr CpuLoops::toAttr(MLIRContext *context) const {
+  Builder builder(context);
+  return builder.getDictionaryAttr(
+      {builder.getNamedAttr("lanes", builder.getI64IntegerAttr(lanes)),
+       builder.getNamedAttr("group", builder.getI64IntegerAttr(group))});
+}
+
+std::optional<CpuLoops> CpuLoops::fromAttr(DictionaryAttr attr) {
+  auto lanes = attr.getAs<IntegerAttr>("lanes"), group = attr.getAs<IntegerAttr>("group");
+  if (!lanes || !group || lanes.getInt() < 1 || group.getInt() < 1)
+    return std::nullopt;
+  return CpuLoops{lanes.getInt(), group.getInt()};
+}

@@ -53,6 +53,19 @@ struct CpuSchedule {
   static FailureOr<CpuSchedule> fromAttr(DictionaryAttr attr);
 };
 
+/// What a stage of loops (without a stream) says in its `cpu_loops`.
+struct CpuLoops {
+  static constexpr llvm::StringLiteral kAttribute = "cpu_loops";
+
+  int64_t lanes = 8;
+  /// Items of the stage that are one item of its function.
+  int64_t group = 1;
+
+  DictionaryAttr toAttr(MLIRContext *context) const;
+  /// Nothing where an entry is missing or not positive.
+  static std::optional<CpuLoops> fromAttr(DictionaryAttr attr);
+};
+
 } // namespace mlir::tile
 
 #endif // PE_PASSES_SCHEDULE_CPUSCHEDULE_H

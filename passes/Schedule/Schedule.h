@@ -28,6 +28,9 @@ bool hasLongScalarCode(StageOp stage);
 /// The schedule of a stage with a stream.
 CpuSchedule chooseCpuSchedule(StageOp stage, CpuTarget target);
 
+/// The same of a stage of loops.
+CpuLoops chooseCpuLoops(StageOp stage, CpuTarget target);
+
 /// The same for GPUs. Keys between snapshots are the inner block of every stage that has snapshots:
 /// as many as one panel of 8 KiB holds. `sharedBytes`: of a CTA of the chip.
 int64_t chooseGpuKeyBlock(PlanOp plan);

@@ -45,6 +45,24 @@ CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, CpuTarget target) {
   return schedule;
 }
 
+CpuLoops mlir::tile::chooseCpuLoops(StageOp stage, CpuTarget target) {
+  constexpr int64_t kRows = 8;
+  CpuLoops loops;
+  loops.lanes = target == CpuTarget::V4 ? 32 : 16; // two vectors of f32, four of f64
+  // A row of short tokens takes less time than reading the sizes of the call.
+  auto over = stage.getOver().getAsValueRange<StringAttr>();
+  if (over.empty())
+    return loops;
+  StringRef last;
+  for (StringRef extent : over)
+    last = extent;
+  auto isAxis = [&](ExtentOp extent) { return extent.getName() == last; };
+  auto plan = stage->getParentOfType<PlanOp>();
+  if (last == "r" || last == "c" || llvm::any_of(plan.getOps<ExtentOp>(), isAxis))
+    loops.group = kRows;
+  return loops;
+}
+
 namespace {
 
 /// Overrides entries of `attr` by NAME=VALUE,..., each a number or a word like the old value.
@@ -82,6 +100,8 @@ private:
     // Tables of distances are read for a whole strip of rows, the last of which may not exist.
     auto padding = static_cast<int64_t>(plan.getDistancePadding());
     for (StageOp stage : plan.getOps<StageOp>()) {
+      if (!stage.getStream() && !stage->hasAttr(CpuLoops::kAttribute))
+        stage->setAttr(CpuLoops::kAttribute, chooseCpuLoops(stage, target).toAttr(&getContext()));
       if (stage->hasAttr(CpuSchedule::kAttribute) || !stage.getStream())
         continue;
       DictionaryAttr attr = chooseCpuSchedule(stage, target).toAttr(&getContext());

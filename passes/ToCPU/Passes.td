@@ -9,7 +9,8 @@ def PETileToCpuPass : Pass<"pe-tile-to-cpu", "::mlir::ModuleOp"> {
   let description = [{
     A stage with a stream and a `cpu_schedule` becomes one function of vector, scf and memref ops: lanes along query
     rows, scores transposed, register tiles, blocks outside the mask skipped (passes/ToCPU/Skeletons.h). Scalar
-    stages become loops. A form that cannot be fused falls back to pe-tile-to-loops with a remark
+    stages become loops, on vectors along their last index where the body has such a form
+    (passes/ToCPU/VectorLoops.h). A form that cannot be fused falls back to pe-tile-to-loops with a remark
     that says why.
 
     ```mlir

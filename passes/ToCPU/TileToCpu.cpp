@@ -6,6 +6,7 @@
 #include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/MathFunctions.h"
 #include "passes/ToCPU/Skeletons.h"
+#include "passes/ToCPU/VectorLoops.h"
 #include "passes/ToLoops/ScalarStage.h"
 #include "passes/ToLoops/ToLoops.h"
 
@@ -46,6 +47,25 @@ LogicalResult lowerStream(StageOp stage, std::string &why) {
   return success();
 }
 
+/// Loops on vectors where they have such a form; without a schedule one by one.
+LogicalResult lowerLoops(StageOp stage) {
+  auto attr = stage->getAttrOfType<DictionaryAttr>(CpuLoops::kAttribute);
+  if (!attr)
+    return lowerScalarStage(stage);
+  std::optional<CpuLoops> loops = CpuLoops::fromAttr(attr);
+  if (!loops)
+    return stage.emitOpError("expected '")
+           << CpuLoops::kAttribute << "' to have positive lanes and group, found " << attr;
+  ScalarStageOptions options;
+  options.group = loops->group;
+  auto emit = [&](OpBuilder &builder, ForeachOp loop, ArrayRef<Value> item,
+                  const StageFunction &function) {
+    return cpu::emitVectorLoop(builder, loop, item, function, loops->lanes);
+  };
+  options.emitLoop = emit;
+  return lowerScalarStage(stage, options);
+}
+
 /// On a CPU neither vector code nor the fallback loops compute in other types.
 LogicalResult checkTypes(StageOp stage) {
   WalkResult result = stage.walk([&](Operation *op) -> WalkResult {
@@ -78,7 +98,7 @@ struct PETileToCpuPass : tile::impl::PETileToCpuPassBase<PETileToCpuPass> {
 private:
   LogicalResult lower(StageOp stage) {
     if (isScalarStage(stage))
-      return lowerScalarStage(stage);
+      return lowerLoops(stage);
     if (failed(checkTypes(stage)))
       return failure();
     std::string why;

@@ -49,6 +49,8 @@ struct Access {
 llvm::SmallBitVector mlir::tile::gpu::parallelIndices(ForeachOp loop) {
   Block &body = loop.getBody().front();
   llvm::SmallBitVector result(body.getNumArguments(), true);
+  if (loop.getIndependent())
+    return result;
   SmallVector<Access> accesses;
   llvm::SmallDenseSet<Value> changed;
   loop.getBody().walk([&](Operation *op) {

@@ -12,8 +12,7 @@ using namespace mlir::tile;
 
 //===- Scalar operations -------------------------------------------------------===//
 
-/// `index`, clamped to [0, extent).
-static Value clampIndex(OpBuilder &builder, Location loc, Value index, Value extent) {
+Value mlir::tile::clampIndex(OpBuilder &builder, Location loc, Value index, Value extent) {
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
   Value one = arith::ConstantIndexOp::create(builder, loc, 1);
   Value last = builder.createOrFold<arith::SubIOp>(loc, extent, one);
@@ -30,10 +29,8 @@ static Value convertFloat(OpBuilder &builder, Location loc, Value value, Type ty
   return arith::TruncFOp::create(builder, loc, type, value);
 }
 
-/// The new value for `value`. A value defined outside the scalar code (a hoisted constant, a size)
-/// is rematerialised where it is used.
-static Value lookUp(OpBuilder &builder, Value value, IRMapping &mapping,
-                    const StageFunction &function) {
+Value mlir::tile::lookUpScalar(OpBuilder &builder, Value value, const IRMapping &mapping,
+                               const StageFunction &function) {
   if (Value known = mapping.lookupOrNull(value))
     return known;
   Operation *op = value.getDefiningOp();
@@ -91,7 +88,7 @@ static void cloneScalarOp(OpBuilder &builder, Operation &op, IRMapping &mapping,
                           const StageFunction &function) {
   IRMapping operands;
   for (Value operand : op.getOperands())
-    operands.map(operand, lookUp(builder, operand, mapping, function));
+    operands.map(operand, lookUpScalar(builder, operand, mapping, function));
   Operation *copy = op.cloneWithoutRegions(operands);
   builder.insert(copy);
   for (auto [from, to] : llvm::zip_equal(op.getResults(), copy->getResults()))
@@ -112,7 +109,7 @@ static void cloneScalarOp(OpBuilder &builder, Operation &op, IRMapping &mapping,
 
 void mlir::tile::emitScalarOp(OpBuilder &builder, Operation &op, IRMapping &mapping,
                               const StageFunction &function) {
-  auto mapped = [&](Value value) { return lookUp(builder, value, mapping, function); };
+  auto mapped = [&](Value value) { return lookUpScalar(builder, value, mapping, function); };
   auto mappedAll = [&](ValueRange values) { return llvm::map_to_vector(values, mapped); };
   llvm::TypeSwitch<Operation *>(&op)
       .Case([&](SizeOp size) {
@@ -145,7 +142,7 @@ SmallVector<Value> mlir::tile::emitScalarBlock(OpBuilder &builder, Block &block,
   for (Operation &op : block.without_terminator())
     emitScalarOp(builder, op, mapping, function);
   return llvm::map_to_vector(block.getTerminator()->getOperands(), [&](Value value) {
-    return lookUp(builder, value, mapping, function);
+    return lookUpScalar(builder, value, mapping, function);
   });
 }
 
@@ -263,19 +260,50 @@ bool mlir::tile::isScalarStage(StageOp stage) {
   });
 }
 
-LogicalResult mlir::tile::lowerScalarStage(StageOp stage) {
+/// One work item, its indices given.
+static void emitItem(OpBuilder &builder, StageOp stage, ArrayRef<Value> item,
+                     const StageFunction &function, const ScalarStageOptions &options) {
+  for (Operation &op : stage.getBody().front())
+    llvm::TypeSwitch<Operation *>(&op)
+        .Case([&](ForeachOp foreach) {
+          if (!options.emitLoop || !options.emitLoop(builder, foreach, item, function))
+            emitForeach(builder, foreach, item, function);
+        })
+        .Case([&](FindSegmentsOp find) { emitFindSegments(builder, find, function); });
+}
+
+/// Items of the function are `group` items of the stage each.
+static std::string emitGroup(OpBuilder builder, StageOp stage, const StageFunction &function,
+                             const ScalarStageOptions &options) {
+  Location loc = stage.getLoc();
+  const SmallVector<StringRef> over = getStrings(stage.getOver());
+  const std::string items = productOfExtents(over), group = std::to_string(options.group);
+  Value size = arith::ConstantIndexOp::create(builder, loc, options.group);
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  Value first = arith::MulIOp::create(builder, loc, function.getItem(), size);
+  Value end = arith::MinSIOp::create(builder, loc, arith::AddIOp::create(builder, loc, first, size),
+                                     function.emitSize(builder, loc, items));
+  auto loop = scf::ForOp::create(builder, loc, first, end, one);
+  builder.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> item = function.decompose(builder, loc, loop.getInductionVar(), over);
+  emitItem(builder, stage, item, function, options);
+  return "ceildiv(" + items + "," + group + ")";
+}
+
+LogicalResult mlir::tile::lowerScalarStage(StageOp stage, const ScalarStageOptions &options) {
   if (!isScalarStage(stage))
     return stage.emitOpError(
         "expected a stage of loops only, found a stream or a value over a space");
   StageFunction function(stage, "", collectBuffers(stage));
   OpBuilder builder = function.getBodyBuilder();
-  SmallVector<StringRef> over = getStrings(stage.getOver());
-  SmallVector<Value> item = function.decomposeItem(builder, stage.getLoc(), over);
-  for (Operation &op : stage.getBody().front())
-    llvm::TypeSwitch<Operation *>(&op)
-        .Case([&](ForeachOp foreach) { emitForeach(builder, foreach, item, function); })
-        .Case([&](FindSegmentsOp find) { emitFindSegments(builder, find, function); });
-  function.createLaunch(stage, productOfExtents(over));
+  if (options.group > 1) {
+    function.createLaunch(stage, emitGroup(builder, stage, function, options));
+  } else {
+    SmallVector<StringRef> over = getStrings(stage.getOver());
+    emitItem(builder, stage, function.decomposeItem(builder, stage.getLoc(), over), function,
+             options);
+    function.createLaunch(stage, productOfExtents(over));
+  }
   stage.erase();
   return success();
 }

@@ -13,15 +13,25 @@
 #ifndef PE_PASSES_TOLOOPS_SCALARSTAGE_H
 #define PE_PASSES_TOLOOPS_SCALARSTAGE_H
 
-#include "dialect/Tile/Tile.h"
+#include "passes/ToLoops/StageFunction.h"
 
 namespace mlir::tile {
 
 /// Whether `lowerScalarStage` applies to `stage`: it has neither a stream nor tile values.
 bool isScalarStage(StageOp stage);
 
+struct ScalarStageOptions {
+  /// So many neighbouring items of the stage are one item of its function, which then reads the
+  /// call's sizes once for all of them.
+  int64_t group = 1;
+  /// Emits a loop in a form of the target's; false: emitted nothing, as there is none.
+  llvm::function_ref<bool(OpBuilder &builder, ForeachOp loop, ArrayRef<Value> item,
+                          const StageFunction &function)>
+      emitLoop = nullptr;
+};
+
 /// Replaces `stage` by a function and a `tile.launch`.
-LogicalResult lowerScalarStage(StageOp stage);
+LogicalResult lowerScalarStage(StageOp stage, const ScalarStageOptions &options = {});
 
 /// The argument block of `pe_find_segments` (runtime/device/cpu/Segments.h): 64-bit words, each the
 /// address of a buffer, the product of some extents, or a number. Calls one of the three for every

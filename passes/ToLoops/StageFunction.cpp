@@ -181,10 +181,10 @@ Value StageFunction::emitSize(OpBuilder &builder, Location loc, StringRef expres
   return parseForPlan(expression, plan).fold<Value>(leaf, apply);
 }
 
-SmallVector<Value> StageFunction::decomposeItem(OpBuilder &builder, Location loc,
-                                                ArrayRef<StringRef> names) const {
+SmallVector<Value> StageFunction::decompose(OpBuilder &builder, Location loc, Value number,
+                                            ArrayRef<StringRef> names) const {
   SmallVector<Value> indices(names.size());
-  Value rest = item;
+  Value rest = number;
   for (size_t i = names.size(); i-- > 1;) {
     Value extent = emitSize(builder, loc, names[i]);
     indices[i] = arith::RemSIOp::create(builder, loc, rest, extent);

@@ -64,7 +64,12 @@ public:
 
   /// The work item as one index per extent, the last one fastest.
   SmallVector<Value> decomposeItem(OpBuilder &builder, Location loc,
-                                   ArrayRef<StringRef> extents) const;
+                                   ArrayRef<StringRef> extents) const {
+    return decompose(builder, loc, item, extents);
+  }
+  /// The same of any number.
+  SmallVector<Value> decompose(OpBuilder &builder, Location loc, Value number,
+                               ArrayRef<StringRef> extents) const;
 
   /// Creates the `tile.launch` of this function before `stage`. `items` is a size expression.
   LaunchOp createLaunch(StageOp stage, StringRef items) const;
@@ -108,6 +113,14 @@ Value emitReduction(OpBuilder &builder, Location loc, Reduction kind, Value a, V
 /// Adds `value` to one element of `memory`, in the element's type, or combines them by `kind`.
 void emitAccumulation(OpBuilder &builder, Location loc, Value value, Value memory,
                       ValueRange indices, Reduction kind = Reduction::Add);
+
+/// The emitted value of one of scalar code. One that is defined outside of it (a hoisted constant, a
+/// size) is emitted again.
+Value lookUpScalar(OpBuilder &builder, Value value, const IRMapping &mapping,
+                   const StageFunction &function);
+
+/// `index`, clamped to [0, extent).
+Value clampIndex(OpBuilder &builder, Location loc, Value index, Value extent);
 
 /// emitScalarBlock for one operation.
 void emitScalarOp(OpBuilder &builder, Operation &op, IRMapping &mapping,

@@ -349,20 +349,28 @@ Value Embedding::emitValue(Scalar &s, const Place &at) {
 
 //===- Stages ------------------------------------------------------------------===//
 
+/// Work items are rows of some batch entries, for which the embedding is computed once.
 void Embedding::emitForward(Value from, Value to, const TokenDropout *dropout, StringRef stage) {
-  TileBuilder t = beginStage(context.plan, stage, Phase::Forward, {"b", "r"});
-  auto add = [&](Scalar &s, Value batch, const Place &at) {
-    const SmallVector<Value> element = {batch, at.row, at.dim};
-    Value sum = s.add(s.widen(readElement(s, from, element)), emitValue(s, at));
+  constexpr int64_t kEntries = 16;
+  const std::string blocks = "ceildiv(b," + std::to_string(kEntries) + ")";
+  TileBuilder t = beginStage(context.plan, stage, Phase::Forward, {blocks, "r"});
+  auto add = [&](Scalar &s, Value block, const Place &at) {
+    Value value = emitValue(s, at), first = s.mul(block, s.index(kEntries));
+    Value end = s.create<arith::MinSIOp>(s.add(first, s.index(kEntries)), s.size("b"));
+    auto loop = s.create<scf::ForOp>(first, end, s.index(1));
+    Scalar x(s.getLoc(), OpBuilder::atBlockBegin(loop.getBody()));
+    const SmallVector<Value> element = {loop.getInductionVar(), at.row, at.dim};
+    Value sum = x.add(x.widen(readElement(x, from, element)), value);
     if (dropout)
-      sum = s.mul(sum, dropout->emit(s, batch, at.row, at.dim));
-    writeElement(s, s.round(sum, elementOf(to)), to, element);
+      sum = x.mul(sum, dropout->emit(x, element[0], at.row, at.dim));
+    writeElement(x, x.round(sum, elementOf(to)), to, element);
   };
   const bool hasPowers =
       !table && llvm::any_of(pieces, [](const Piece &piece) { return bool(piece.base); });
   if (!hasPowers) {
-    t.foreach ({"model"},
-               [&](Scalar &s, ValueRange at) { add(s, at[0], {.row = at[1], .dim = at[2]}); });
+    t.foreach ({"model"}, [&](Scalar &s, ValueRange at) {
+       add(s, at[0], {.row = at[1], .dim = at[2]});
+     }).setIndependent(true);
     return;
   }
   // Whole blocks of dimensions, in whose tables neighbours lie side by side, and what is left.
@@ -370,108 +378,12 @@ void Embedding::emitForward(Value from, Value to, const TokenDropout *dropout, S
                     whole =
                         "ceildiv(max(model-" + std::to_string(kPowers - 1) + ",0)," + steps + ")";
   t.foreach ({whole, steps}, [&](Scalar &s, ValueRange at) {
-    Value dim = s.add(s.mul(at[2], s.index(kPowers)), at[3]);
-    add(s, at[0], {.row = at[1], .dim = dim, .block = at[2], .step = at[3]});
-  });
+     Value dim = s.add(s.mul(at[2], s.index(kPowers)), at[3]);
+     add(s, at[0], {.row = at[1], .dim = dim, .block = at[2], .step = at[3]});
+   }).setIndependent(true);
   t.foreach ({"model-" + steps + "*" + whole}, [&](Scalar &s, ValueRange at) {
-    Value block = s.size(whole);
-    Value dim = s.add(s.mul(block, s.index(kPowers)), at[2]);
-    add(s, at[0], {.row = at[1], .dim = dim, .block = block, .step = at[2]});
-  });
-}
-
-/// Few numbers: every work item has its own sum.
-bool Embedding::isSmall(Value capture) {
-  auto type = cast<RankedTensorType>(capture.getType());
-  return type.hasStaticShape() && type.getNumElements() <= 64;
-}
-
-/// Whether every read of the capture has d itself as an index of an axis over dimensions.
-bool Embedding::dividesDims(Value capture) {
-  SmallVector<StringRef> extents = context.parameters[capture].extents();
-  for (auto [argument, other] :
-       llvm::zip_equal(body.getArguments().drop_front(4), op.getCaptures()))
-    for (Operation *user : argument.getUsers()) {
-      auto read = dyn_cast<pe::ReadOp>(user);
-      if (other != capture || !read)
-        continue;
-      auto isOwn = [&](auto pair) {
-        return std::get<0>(pair) == body.getArgument(1) && std::get<1>(pair) == "model";
-      };
-      if (llvm::none_of(llvm::zip_equal(read.getIndices(), extents), isOwn))
-        return false;
-    }
-  return true;
-}
-
-void Embedding::emitAdjoint(Scalar &s, ArrayRef<Cotangent> cotangents, Value row, Value dim,
-                            TileParameters &params) {
-  Value sum = sumOver(s, {"b"}, [&](Scalar &x, ValueRange at) {
-    Value all;
-    for (auto [buffer, dropout] : cotangents) {
-      Value one = readElement(x, buffer, {at[0], row, dim});
-      one = pe::convertFloat(x, x.getLoc(), one, x.getF64Type());
-      if (dropout)
-        one = x.mul(one, pe::convertFloat(x, x.getLoc(), dropout->emit(x, at[0], row, dim),
-                                          x.getF64Type()));
-      all = all ? x.add(all, one) : one;
-    }
-    return all;
-  });
-  ifNonZero(s, sum, [&](Scalar &x) {
-    IRMapping mapping;
-    mapPoint(x, mapping, {.row = row, .dim = dim}, Mapped::All);
-    vjp->emitPrimal(x, mapping, params, x.getF64Type());
-    vjp->emitAdjoint(x, mapping, sum, params);
-  });
-}
-
-void Embedding::emitBackward(ArrayRef<Cotangent> cotangents) {
-  if (!vjp->isActive() || cotangents.empty())
-    return;
-  constexpr int64_t kDims = 64; // of a work item
-  const std::string blocks = "ceildiv(model," + std::to_string(kDims) + ")";
-  const bool divides = llvm::all_of(
-      op.getCaptures(), [&](Value capture) { return isSmall(capture) || dividesDims(capture); });
-  TileParameters params = parameters();
-  SmallVector<Parameter *> small;
-  for (Value capture : op.getCaptures()) {
-    if (!divides || dividesDims(capture) || !isSmall(capture))
-      continue;
-    Parameter &parameter = context.parameters[capture];
-    small.push_back(&parameter);
-    SmallVector<StringRef> extents = {blocks, "1"};
-    llvm::append_range(extents, parameter.extents());
-    Value sums = context.temporary(name + "_" + parameter.name, extents, context.plan.getF64Type(),
-                                   /*zero=*/true);
-    params.partial[parameter.buffer] = sums;
-  }
-  if (!divides) {
-    TileBuilder t = beginStage(context.plan, name + "_gradients", Phase::Backward, {});
-    t.foreach ({"r", "model"},
-               [&](Scalar &s, ValueRange at) { emitAdjoint(s, cotangents, at[0], at[1], params); });
-    return;
-  }
-  TileBuilder t = beginStage(context.plan, name + "_gradients", Phase::Backward, {blocks});
-  t.foreach ({"r", std::to_string(kDims)}, [&](Scalar &s, ValueRange at) {
-    Value dim = s.add(s.mul(at[0], s.index(kDims)), at[2]);
-    Value exists = s.create<arith::CmpIOp>(arith::CmpIPredicate::slt, dim, s.size("model"));
-    auto branch = s.create<scf::IfOp>(exists, /*withElseRegion=*/false);
-    Scalar inner(s.getLoc(), OpBuilder::atBlockBegin(branch.thenBlock()));
-    params.batch = at[0];
-    params.head = inner.index(0);
-    emitAdjoint(inner, cotangents, at[1], dim, params);
-  });
-  if (small.empty())
-    return;
-  TileBuilder finish = beginStage(context.plan, name + "_finish", Phase::Finish, {});
-  for (Parameter *parameter : small)
-    finish.foreach (parameter->extents(), [&](Scalar &s, ValueRange at) {
-      Value sum = sumOver(s, {blocks}, [&](Scalar &x, ValueRange block) {
-        SmallVector<Value> place = {block[0], x.index(0)};
-        place.append(at.begin(), at.end());
-        return readElement(x, params.partial[parameter->buffer], place);
-      });
-      accumulateElement(s, sum, parameter->gradientSums, at);
-    });
+     Value block = s.size(whole);
+     Value dim = s.add(s.mul(block, s.index(kPowers)), at[2]);
+     add(s, at[0], {.row = at[1], .dim = dim, .block = block, .step = at[2]});
+   }).setIndependent(true);
 }

@@ -13,9 +13,8 @@
 //     dimension.
 //
 // What is left is reads and arithmetic, and written into the loop that adds it to the tokens.
-// Gradients of parameters: the sum of the cotangents over the batch, in order, goes through the
-// adjoint of the code; work items divide the dimensions, where two of them never add to the same
-// number.
+// Gradients of parameters (EmbeddingGradients.cpp): the sum of the cotangents over the batch, in
+// order, goes through the adjoint of the code.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_EMBEDDING_H
@@ -36,12 +35,15 @@ public:
   LogicalResult prepare();
   /// Adds the stage that writes to = from + E, times the factors of dropout if there is any.
   void emitForward(Value from, Value to, const TokenDropout *dropout, StringRef stage);
-  /// The cotangent of what the embedding was added to, and the factors of the sum.
+  /// The cotangent of a sum of tokens and the embedding, the factors of the sum, and where the
+  /// gradient of the tokens goes.
   struct Cotangent {
     Value buffer;
     const TokenDropout *dropout; // null: none
+    Value tokens;
+    std::string stage; // the name of one that writes the tokens' gradient alone
   };
-  /// Adds the stages for the gradients of the captures, given those of all that it was added to.
+  /// Adds the stages for the gradients of the captures and of all tokens that it was added to.
   void emitBackward(ArrayRef<Cotangent> cotangents);
 
 private:
@@ -78,10 +80,25 @@ private:
   Value readPower(Scalar &s, const Piece &piece, const Place &at);
   Value emitValue(Scalar &s, const Place &at);
   TileParameters parameters();
-  bool isSmall(Value capture);
-  bool dividesDims(Value capture);
+
+  /// The only read of a capture [rows, dimensions], at a position plus a number and at the
+  /// dimension.
+  std::optional<pe::ReadOp> readOfRows(Value capture);
+  bool hasFewSums(Value capture);
+  /// The rows of a call that a work item of a gradient stage adds up.
+  using RowRange = llvm::function_ref<std::pair<Value, Value>(Scalar &, Value item)>;
+  std::pair<Value, Value> rowsOf(Scalar &s, pe::ReadOp read, Value tableRow);
+  void emitGradients(ArrayRef<Cotangent> cotangents, ArrayRef<Value> tables,
+                     ArrayRef<Value> others);
+  void emitTable(TileBuilder &t, Value table, ArrayRef<Cotangent> cotangents, bool writesTokens,
+                 TileParameters params);
+  void emitSums(TileBuilder &t, RowRange rows, ArrayRef<Cotangent> cotangents,
+                TileParameters &params);
+  void emitTokens(const Cotangent &cotangent);
+  void finishGradients(StringRef items, ArrayRef<Value> captures, const TileParameters &params);
+  /// Also writes the gradient of the tokens if `writesTokens`.
   void emitAdjoint(Scalar &s, ArrayRef<Cotangent> cotangents, Value row, Value dim,
-                   TileParameters &params);
+                   TileParameters &params, bool writesTokens = false);
 
   PlanContext &context;
   pe::EmbeddingFnOp op;

@@ -219,13 +219,14 @@ LogicalResult FunctionLowering::createGradients() {
   for (BlockArgument argument : function.getArguments()) {
     const bool data = isData(argument);
     Value buffer = buffers[argument];
-    Parameter parameter{nameOf(argument).str(), buffer, Value()};
+    Parameter parameter{nameOf(argument).str(), buffer};
     if (options.grad && isFloating(argument)) {
       SmallVector<StringRef> extents = parameter.extents();
       gradients[argument] =
           isActivation(argument)
               ? context->strided("d_" + nameOf(argument), Role::Gradient, extents, activation)
               : context->buffer("d_" + nameOf(argument), Role::Gradient, extents);
+      parameter.gradient = gradients[argument];
       if (!data)
         parameter.gradientSums = context->temporary("sums_" + nameOf(argument), extents,
                                                     builder.getF64Type(), /*zero=*/true);
@@ -498,24 +499,13 @@ void FunctionLowering::lower(MergeOp op) {
       op.getSink() ? &context->parameters[op.getSink()] : nullptr));
 }
 
-/// Tokens get the cotangents as they are, or times the factors of dropout, parameters their sums.
 void FunctionLowering::emitEmbedBackward() {
-  for (LoweredEmbed &embed : embeds) {
-    const std::string stage = ("d_" + nameOf(cast<BlockArgument>(embed.op.getInput()))).str();
-    TileBuilder t = beginStage(context->plan, stage, Phase::Backward, {"b", "r"});
-    t.foreach ({"model"}, [&](Scalar &s, ValueRange at) {
-      Value gradient = readElement(s, embed.dY, at);
-      if (embed.dropout)
-        gradient = s.round(s.mul(s.widen(gradient), embed.dropout->emit(s, at[0], at[1], at[2])),
-                           activation);
-      writeElement(s, gradient, embed.dX, at);
-    });
-  }
   for (auto &[op, embedding] : embeddings) {
     SmallVector<Embedding::Cotangent> cotangents;
     for (LoweredEmbed &embed : embeds)
       if (embed.embedding == embedding.get())
-        cotangents.push_back({embed.dY, embed.dropout.get()});
+        cotangents.push_back({embed.dY, embed.dropout.get(), embed.dX,
+                              ("d_" + nameOf(cast<BlockArgument>(embed.op.getInput()))).str()});
     embedding->emitBackward(cotangents);
   }
 }
@@ -569,11 +559,10 @@ void FunctionLowering::storeParameterGradients() {
     SmallVector<StringRef> extents = parameter.extents();
     return extents.size() > 1 && llvm::is_contained(extents, "model");
   };
-  auto store = [&](TileBuilder &t, ArrayRef<StringRef> over, const Parameter &parameter,
-                   Value gradient) {
+  auto store = [&](TileBuilder &t, ArrayRef<StringRef> over, const Parameter &parameter) {
     t.foreach (over, [&](Scalar &s, ValueRange at) {
       Value sum = readElement(s, parameter.gradientSums, at);
-      writeElement(s, s.create<arith::TruncFOp>(s.getF32Type(), sum), gradient, at);
+      writeElement(s, s.create<arith::TruncFOp>(s.getF32Type(), sum), parameter.gradient, at);
     });
   };
   const std::string name = (function.getName() + "_parameter_gradients").str();
@@ -585,12 +574,12 @@ void FunctionLowering::storeParameterGradients() {
     if (isLarge(parameter)) {
       TileBuilder t =
           beginStage(context->plan, name + "_" + parameter.name, Phase::Finish, extents.front());
-      store(t, ArrayRef(extents).drop_front(), parameter, gradients[argument]);
+      store(t, ArrayRef(extents).drop_front(), parameter);
       continue;
     }
     if (!rest)
       rest.emplace(beginStage(context->plan, name, Phase::Finish, {}));
-    store(*rest, extents, parameter, gradients[argument]);
+    store(*rest, extents, parameter);
   }
 }
 

@@ -113,6 +113,8 @@ void TileParameters::accumulate(OpBuilder &builder, Location loc, BlockArgument 
 
 /// Adds to the gradient of one element.
 void TileParameters::add(Scalar &s, Parameter &parameter, ValueRange indices, Value value) {
+  if (auto sink = sinks.find(parameter.buffer); sink != sinks.end())
+    return sink->second(s, value);
   if (!batch || !partial.contains(parameter.buffer)) {
     if (!value.getType().isF64())
       value = s.create<arith::ExtFOp>(s.getF64Type(), value);

@@ -19,7 +19,8 @@ namespace mlir::tile {
 struct Parameter {
   std::string name;
   Value buffer;
-  Value gradientSums; // null without gradients, and of integers
+  Value gradient;     // the result that gets the gradient; null without gradients, and of integers
+  Value gradientSums; // null without gradients, of integers, and where a stage writes the gradient
   Value absent;       // the argument that is read where the call leaves this one out, or null
   SmallVector<StringRef> extents() const;
 };
@@ -83,6 +84,9 @@ public:
   /// every index.
   std::function<bool(Value index, StringRef extent)> isInside;
   llvm::MapVector<Value, Value> partial; // by buffer of the parameter
+  /// By buffer of the parameter: takes what is added to its gradient, in place of all sums.
+  using Sink = std::function<void(Scalar &, Value)>;
+  llvm::MapVector<Value, Sink> sinks;
 
 private:
   void add(Scalar &s, Parameter &parameter, ValueRange indices, Value value);

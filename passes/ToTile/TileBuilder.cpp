@@ -209,8 +209,8 @@ TileBuilder::stream(Order order, ValueRange carries, TypeRange folds,
   return stream;
 }
 
-void TileBuilder::foreach (ArrayRef<StringRef> over,
-                           llvm::function_ref<void(Scalar &, ValueRange)> body) {
+ForeachOp TileBuilder::foreach (ArrayRef<StringRef> over,
+                                llvm::function_ref<void(Scalar &, ValueRange)> body) {
   auto stage = cast<StageOp>(getInsertionBlock()->getParentOp());
   ForeachOp loop = create<ForeachOp>(getStrArrayAttr(over));
   Block &block = loop.getBody().emplaceBlock();
@@ -219,6 +219,7 @@ void TileBuilder::foreach (ArrayRef<StringRef> over,
   Scalar s(getLoc(), OpBuilder::atBlockEnd(&block));
   body(s, block.getArguments());
   s.create<YieldOp>(ValueRange());
+  return loop;
 }
 
 Value mlir::tile::readElement(Scalar &s, Value buffer, ValueRange indices, bool inbounds) {

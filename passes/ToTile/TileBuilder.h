@@ -99,7 +99,7 @@ public:
   StreamOp stream(Order order, ValueRange carries, TypeRange folds,
                   llvm::function_ref<SmallVector<Value>(TileBuilder &, ValueRange)> body);
   /// A loop nest; `body` gets the stage's indices, then those of `over`.
-  void foreach (ArrayRef<StringRef> over, llvm::function_ref<void(Scalar &, ValueRange)> body);
+  ForeachOp foreach (ArrayRef<StringRef> over, llvm::function_ref<void(Scalar &, ValueRange)> body);
 };
 
 /// Reads and writes of single elements inside foreach bodies.

@@ -22,10 +22,11 @@
 // NO-KEYS: tile.plan @attention attributes {head_dim = 64 : i64, mask_low = 1 : i64, value_dim = 64 : i64}
 
 // Sixteen registers: 4 x 2 tiles of 8 lanes. Thirty-two of 16 lanes: 8 x 2 tiles. Rows of a work item
-// shrink with the depth. Stages without a stream get none.
+// shrink with the depth. A stage without a stream has loops, on vectors where they have such a form.
 // CHECK-LABEL: tile.plan @narrow
 // CHECK:       tile.stage @no_stream
 // CHECK-NOT:   cpu_schedule
+// CHECK:       cpu_loops = {group = {{[18]}} : i64, lanes = 16 : i64}
 // CHECK:       tile.stage @stream
 // CHECK-SAME:  cpu_schedule = {column_rows = 4 : i64, column_vectors = 2 : i64, depth_rows = 4 : i64, exp2 = "bits", key_block = 64 : i64, key_rows = 4 : i64, lanes = 8 : i64, most_parts = 8 : i64, part_rows = 512 : i64, query_block = 128 : i64, query_vectors = 2 : i64, split_below = 16 : i64, sweep_keys = 4 : i64, unroll = 4 : i64}, owner = "rows"}
 // V4-LABEL:    tile.plan @narrow

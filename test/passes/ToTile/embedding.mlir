@@ -12,14 +12,21 @@
 // CHECK-NEXT:  tile.require "positions" at_least "q_start + r" of "rows of tensor 'table', one per position"
 // CHECK-NEXT:  tile.require "q_start" at_least "0" of
 // CHECK-NOT:   prepare
-// CHECK:       tile.stage @y forward over ["b", "r"]
+// An item is a row of some batch entries, for which the embedding is read once.
+// CHECK:       tile.stage @y forward over ["ceildiv(b,16)", "r"]
+// CHECK-NEXT:    tile.foreach over ["model"] independent
 // CHECK:         tile.read {{.*}} inbounds : <[positions, model], f32> -> f32
+// CHECK:         scf.for
 // CHECK:         tile.write {{.*}} -> <[b, r, model], f32>
-// CHECK:       tile.stage @d_x backward over ["b", "r"]
-// Gradients divide the dimensions: no two work items add to the same number.
-// CHECK:       tile.stage @embedding_gradients backward over ["ceildiv(model,64)"]
-// CHECK:         tile.accumulate {{.*}} : f64 -> <[positions, model], f64>
-// CHECK:       tile.stage @embed_parameter_gradients_table finish over ["positions"]
+// The gradient of a table is written row by row of the table, once, that of the tokens with it: no sums
+// in float64, no stage that rounds them.
+// CHECK-NOT:   sums_table
+// CHECK:       tile.stage @embedding_gradients backward over ["positions"]
+// CHECK-NEXT:    tile.foreach over ["model"] independent
+// CHECK:         tile.write {{.*}} -> <[positions, model], f32>
+// CHECK:         tile.write {{.*}} -> <[b, r, model], f32>
+// CHECK:         tile.accumulate {{.*}} : f32 -> <[positions, model], f32>
+// CHECK-NOT:   tile.stage
 
 // Powers once per dimension; sines and cosines from those of 64 m and n.
 // SIN:         tile.require "model" at_least "ceildiv(model, 2) * 2" of
@@ -28,7 +35,7 @@
 // SIN:         tile.stage @embedding_angle_{{[0-9]+}}_fine_prepare prepare over ["64"]
 // SIN-NOT:       math.powf
 // SIN:         tile.stage @embedding_angle_{{[0-9]+}}_coarse_prepare prepare over ["ceildiv(r,64)"]
-// SIN:         tile.stage @y forward over ["b", "r"]
+// SIN:         tile.stage @y forward over ["ceildiv(b,16)", "r"]
 // SIN-NOT:       math.{{sin|cos|powf}}
 // SIN:         tile.stage @d_x
 
@@ -36,10 +43,10 @@
 // POWER:       tile.stage @embedding_power_0_signs_prepare prepare over ["model"]
 // POWER:       tile.stage @embedding_power_0_prepare prepare over ["r"]
 // POWER:         math.powf
-// POWER:       tile.stage @y forward over ["b", "r"]
-// POWER:         tile.foreach over ["ceildiv(max(model-15,0),16)", "16"]
+// POWER:       tile.stage @y forward over ["ceildiv(b,16)", "r"]
+// POWER:         tile.foreach over ["ceildiv(max(model-15,0),16)", "16"] independent
 // POWER-NOT:     math.powf
-// POWER:         tile.foreach over ["model-16*ceildiv(max(model-15,0),16)"]
+// POWER:         tile.foreach over ["model-16*ceildiv(max(model-15,0),16)"] independent
 // POWER-NOT:     math.powf
 
 // A function of both p and d: a table per call, whatever the batch.
@@ -49,8 +56,15 @@
 // TABLE-NOT:     math.sin
 // TABLE:       tile.stage @w
 
-// Tokens in bf16, the rest in f32; few numbers (alpha) have a sum per work item.
+// Tokens in bf16, the rest in f32; few numbers (alpha) have a sum per row of the table, in a loop of its
+// own: there, dimensions are not independent.
 // MIX:         tile.buffer "x" argument {strided} : <[b, r, model], bf16>
-// MIX:         tile.buffer "embedding_alpha" temporary {zero} : <["ceildiv(model,64)", 1], f64>
-// MIX:         tile.stage @embedding_gradients backward
+// MIX:         tile.buffer "embedding_alpha" temporary {zero} : <[offsets, 1], f64>
+// MIX:         tile.stage @embedding_gradients backward over ["offsets"]
+// MIX:         tile.foreach over ["model"] independent
+// MIX:         tile.write {{.*}} : bf16 -> <[b, r, model], bf16>
+// MIX-NOT:     embedding_alpha
+// MIX:         tile.foreach over ["model"] {
+// MIX:         tile.accumulate {{.*}} : f64 -> <[offsets, 1], f64>
 // MIX:         tile.stage @embedding_finish finish
+// MIX:         tile.foreach over ["offsets"] {

@@ -1,0 +1,351 @@
+//===- VectorLoops.cpp - loops of scalar stages on vectors ----------------===//
+#include "passes/ToCPU/VectorLoops.h"
+
+#include "dialect/Math/ScalarOps.h"
+#include "passes/Scalar/OpShape.h"
+#include "passes/ToCPU/Emitter.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::cpu;
+
+//===- Which loops -----------------------------------------------------------------===//
+
+namespace {
+
+/// What changes from lane to lane, and whether all of the body has a form for vectors.
+class LaneAnalysis {
+public:
+  explicit LaneAnalysis(ForeachOp loop)
+      : lane(loop.getBody().front().getArguments().back()),
+        extent(getStrings(loop.getOver()).back()) {
+    varying.insert(lane);
+    shifted.insert(lane);
+    hasForm = add(loop.getBody().front()) && isApart(loop);
+  }
+
+  explicit operator bool() const { return hasForm; }
+  bool varies(Value value) const { return varying.contains(value); }
+  /// Whether a value is the lane's index plus a number that is the same for all lanes.
+  bool isShifted(Value value) const { return shifted.contains(value); }
+  /// Whether the lanes access neighbours: the last index is the loop's own, perhaps shifted where
+  /// the access is not clamped; the others are the same for all lanes.
+  bool isOwnElement(Value buffer, ValueRange indices, bool isClamped) const;
+
+private:
+  bool anyVaries(ValueRange values) const {
+    return llvm::any_of(values, [&](Value value) { return varies(value); });
+  }
+  bool add(Block &block);
+  bool add(Operation &op);
+  bool add(scf::ForOp loop);
+  bool isApart(ForeachOp loop) const;
+
+  Value lane;
+  StringRef extent;
+  llvm::DenseSet<Value> varying, shifted;
+  bool hasForm;
+};
+
+/// Functions that are calls, one per lane, on vectors.
+bool isCall(Operation &op) {
+  return isa_and_nonnull<math::MathDialect>(op.getDialect()) &&
+         !isa<math::AbsFOp, math::FloorOp, math::CeilOp, math::TruncOp, math::RoundEvenOp,
+              math::FmaOp, math::CopySignOp, math::SqrtOp>(op);
+}
+
+} // namespace
+
+bool LaneAnalysis::isOwnElement(Value buffer, ValueRange indices, bool isClamped) const {
+  if (indices.empty() || anyVaries(indices.drop_back()))
+    return false;
+  auto isExtent = [&] {
+    auto extents = cast<BufferType>(buffer.getType()).getExtents();
+    return cast<StringAttr>(extents.back()) == extent;
+  };
+  return isClamped ? indices.back() == lane && isExtent() : isShifted(indices.back());
+}
+
+bool LaneAnalysis::add(Block &block) {
+  return llvm::all_of(block.without_terminator(), [&](Operation &op) { return add(op); });
+}
+
+bool LaneAnalysis::add(Operation &op) {
+  if (isa<SizeOp>(op))
+    return true;
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return add(loop);
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return !varies(branch.getCondition()) && branch->getNumResults() == 0 &&
+           add(*branch.thenBlock()) && (!branch.elseBlock() || add(*branch.elseBlock()));
+  if (auto read = dyn_cast<ReadOp>(op)) {
+    if (!anyVaries(read.getIndices()))
+      return true;
+    varying.insert(read.getValue());
+    return isOwnElement(read.getBuffer(), read.getIndices(), !read.getInbounds());
+  }
+  if (auto write = dyn_cast<WriteOp>(op))
+    return isOwnElement(write.getBuffer(), write.getIndices(), /*isClamped=*/false);
+  if (auto sum = dyn_cast<AccumulateOp>(op))
+    return sum.getKind() == Reduction::Add && isa<FloatType>(elementOf(sum.getBuffer())) &&
+           (isOwnElement(sum.getBuffer(), sum.getIndices(), /*isClamped=*/true) ||
+            !anyVaries(sum.getIndices()));
+  if (!::pe::math::findScalarOp(op.getName().getStringRef()) || op.getNumResults() != 1)
+    return false;
+  if (!anyVaries(op.getOperands()))
+    return true;
+  varying.insert(op.getResult(0));
+  if (auto sum = dyn_cast<arith::AddIOp>(op))
+    if ((isShifted(sum.getLhs()) && !varies(sum.getRhs())) ||
+        (isShifted(sum.getRhs()) && !varies(sum.getLhs())))
+      shifted.insert(sum);
+  return !isCall(op);
+}
+
+/// What a loop carries varies if it begins so or if the body makes it so.
+bool LaneAnalysis::add(scf::ForOp loop) {
+  if (anyVaries({loop.getLowerBound(), loop.getUpperBound(), loop.getStep()}))
+    return false;
+  auto vary = [&](Value carried, Value from) {
+    return varies(from) && varying.insert(carried).second;
+  };
+  for (auto [carried, init] : llvm::zip_equal(loop.getRegionIterArgs(), loop.getInitArgs()))
+    vary(carried, init);
+  for (bool isNew = true; isNew;) {
+    if (!add(*loop.getBody()))
+      return false;
+    isNew = false;
+    for (auto [carried, next] :
+         llvm::zip_equal(loop.getRegionIterArgs(), loop.getBody()->getTerminator()->getOperands()))
+      isNew |= vary(carried, next);
+  }
+  for (auto [carried, result] : llvm::zip_equal(loop.getRegionIterArgs(), loop.getResults()))
+    vary(result, carried);
+  return true;
+}
+
+/// Whether no lane touches what another one changes: what the loop writes is accessed at the lanes'
+/// own elements alone, what it adds to for all lanes is not read.
+bool LaneAnalysis::isApart(ForeachOp loop) const {
+  llvm::MapVector<Value, llvm::SmallDenseSet<Value>> written; // by buffer: the last indices
+  llvm::DenseSet<Value> shared;
+  auto eachAccess = [&](llvm::function_ref<bool(Value, ValueRange, bool isChange)> visit) {
+    return !loop.getBody()
+                .walk([&](Operation *op) {
+                  bool isFine = true;
+                  if (auto write = dyn_cast<WriteOp>(op))
+                    isFine = visit(write.getBuffer(), write.getIndices(), true);
+                  else if (auto sum = dyn_cast<AccumulateOp>(op))
+                    isFine = visit(sum.getBuffer(), sum.getIndices(), true);
+                  else if (auto read = dyn_cast<ReadOp>(op))
+                    isFine = visit(read.getBuffer(), read.getIndices(), false);
+                  return isFine ? WalkResult::advance() : WalkResult::interrupt();
+                })
+                .wasInterrupted();
+  };
+  eachAccess([&](Value buffer, ValueRange indices, bool isChange) {
+    if (isChange && (indices.empty() || !varies(indices.back())))
+      shared.insert(buffer);
+    else if (isChange)
+      written[buffer].insert(indices.back());
+    return true;
+  });
+  return eachAccess([&](Value buffer, ValueRange indices, bool isChange) {
+    if (shared.contains(buffer))
+      return isChange && !written.contains(buffer);
+    auto places = written.find(buffer);
+    return places == written.end() || (places->second.size() == 1 && !indices.empty() &&
+                                       places->second.contains(indices.back()));
+  });
+}
+
+//===- Their code --------------------------------------------------------------------===//
+
+namespace {
+
+/// Emits the body for `lanes` values of the loop's last index.
+class LaneCode {
+public:
+  LaneCode(const LaneAnalysis &analysis, Emitter &e, const StageFunction &function)
+      : analysis(analysis), e(e), function(function) {}
+
+  void emit(Block &body, ValueRange outer, Value first);
+
+private:
+  void emit(Block &block);
+  void emit(Operation &op);
+  void emitLoop(scf::ForOp loop);
+  void emitBranch(scf::IfOp branch);
+  void emitSum(AccumulateOp sum);
+  Value emitVector(Operation &op);
+  Value scalarOf(Value value) { return lookUpScalar(e, value, scalars, function); }
+  Value vectorOf(Value value);
+  SmallVector<Value> placeOf(Value buffer, ValueRange indices, bool clamped);
+
+  const LaneAnalysis &analysis;
+  Emitter &e;
+  const StageFunction &function;
+  IRMapping scalars; // the last index: that of the first lane
+  llvm::DenseMap<Value, Value> vectors;
+};
+
+} // namespace
+
+void LaneCode::emit(Block &body, ValueRange outer, Value first) {
+  scalars.map(body.getArguments().drop_back(), outer);
+  Value lane = body.getArguments().back();
+  scalars.map(lane, first);
+  vectors[lane] = e.create<arith::AddIOp>(e.splatIndex(e.fromValue(first)), e.iota());
+  emit(body);
+}
+
+void LaneCode::emit(Block &block) {
+  for (Operation &op : block.without_terminator())
+    emit(op);
+}
+
+void LaneCode::emit(Operation &op) {
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return emitLoop(loop);
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return emitBranch(branch);
+  if (auto sum = dyn_cast<AccumulateOp>(op))
+    return emitSum(sum);
+  if (auto write = dyn_cast<WriteOp>(op)) {
+    e.create<vector::StoreOp>(vectorOf(write.getValue()), function.getView(write.getBuffer()),
+                              placeOf(write.getBuffer(), write.getIndices(), /*clamped=*/false));
+    return;
+  }
+  Value result = op.getResult(0);
+  if (analysis.varies(result))
+    vectors[result] = emitVector(op);
+  if (!analysis.varies(result) || analysis.isShifted(result)) // that of the first lane
+    emitScalarOp(e, op, scalars, function);
+}
+
+/// The value in every lane.
+Value LaneCode::vectorOf(Value value) {
+  if (analysis.varies(value))
+    return vectors.lookup(value);
+  Value scalar = scalarOf(value);
+  return isa<IndexType>(scalar.getType()) ? e.splatIndex(e.fromValue(scalar)) : e.broadcast(scalar);
+}
+
+/// Where the first lane's element is; its last index is within its extent, as the loop's is.
+SmallVector<Value> LaneCode::placeOf(Value buffer, ValueRange indices, bool clamped) {
+  SmallVector<Value> place = llvm::map_to_vector(indices, [&](Value at) { return scalarOf(at); });
+  if (clamped)
+    for (auto [at, size] : llvm::drop_end(llvm::zip_equal(place, function.getExtents(buffer))))
+      at = clampIndex(e, e.getLoc(), at, size);
+  return place;
+}
+
+Value LaneCode::emitVector(Operation &op) {
+  if (auto read = dyn_cast<ReadOp>(op))
+    return e.create<vector::LoadOp>(
+        e.vectorType(read.getValue().getType()), function.getView(read.getBuffer()),
+        placeOf(read.getBuffer(), read.getIndices(), !read.getInbounds()));
+  auto operands =
+      llvm::map_to_vector(op.getOperands(), [&](Value value) { return vectorOf(value); });
+  return OpShape(e.lanes).create(e, e.getLoc(), op, operands);
+}
+
+/// Adds the lanes to their elements, or their sum to the one element of all.
+void LaneCode::emitSum(AccumulateOp sum) {
+  Value buffer = sum.getBuffer(), view = function.getView(buffer), value = vectorOf(sum.getValue());
+  VectorType type = e.vectorType(elementOf(buffer));
+  const auto from = cast<VectorType>(value.getType()).getElementTypeBitWidth();
+  if (from < type.getElementTypeBitWidth())
+    value = e.create<arith::ExtFOp>(type, value);
+  if (analysis.isOwnElement(buffer, sum.getIndices(), /*isClamped=*/true)) {
+    if (from > type.getElementTypeBitWidth())
+      value = e.create<arith::TruncFOp>(type, value);
+    SmallVector<Value> place = placeOf(buffer, sum.getIndices(), /*clamped=*/true);
+    Value old = e.create<vector::LoadOp>(type, view, place);
+    e.create<vector::StoreOp>(e.add(old, value), view, place);
+    return;
+  }
+  SmallVector<Value> place;
+  for (auto [index, size] : llvm::zip_equal(sum.getIndices(), function.getExtents(buffer)))
+    place.push_back(clampIndex(e, e.getLoc(), scalarOf(index), size));
+  emitAccumulation(e, e.getLoc(), e.sumLanes(value), view, place);
+}
+
+void LaneCode::emitLoop(scf::ForOp loop) {
+  auto lifted = [&](Value carried, Value value) {
+    return analysis.varies(carried) ? vectorOf(value) : scalarOf(value);
+  };
+  auto bind = [&](Value carried, Value value) {
+    if (analysis.varies(carried))
+      vectors[carried] = value;
+    else
+      scalars.map(carried, value);
+  };
+  SmallVector<Value> inits;
+  for (auto [carried, init] : llvm::zip_equal(loop.getRegionIterArgs(), loop.getInitArgs()))
+    inits.push_back(lifted(carried, init));
+  auto copy = e.create<scf::ForOp>(scalarOf(loop.getLowerBound()), scalarOf(loop.getUpperBound()),
+                                   scalarOf(loop.getStep()), inits);
+  OpBuilder::InsertionGuard guard(e);
+  e.setInsertionPointToStart(copy.getBody());
+  scalars.map(loop.getInductionVar(), copy.getInductionVar());
+  for (auto [carried, value] : llvm::zip_equal(loop.getRegionIterArgs(), copy.getRegionIterArgs()))
+    bind(carried, value);
+  emit(*loop.getBody());
+  SmallVector<Value> next;
+  for (auto [carried, value] :
+       llvm::zip_equal(loop.getRegionIterArgs(), loop.getBody()->getTerminator()->getOperands()))
+    next.push_back(lifted(carried, value));
+  if (!next.empty())
+    e.create<scf::YieldOp>(next);
+  for (auto [result, value] : llvm::zip_equal(loop.getResults(), copy.getResults()))
+    bind(result, value);
+}
+
+void LaneCode::emitBranch(scf::IfOp branch) {
+  Block *otherwise = branch.elseBlock();
+  auto copy = e.create<scf::IfOp>(scalarOf(branch.getCondition()), otherwise != nullptr);
+  OpBuilder::InsertionGuard guard(e);
+  e.setInsertionPointToStart(copy.thenBlock());
+  emit(*branch.thenBlock());
+  if (!otherwise)
+    return;
+  e.setInsertionPointToStart(copy.elseBlock());
+  emit(*otherwise);
+}
+
+bool mlir::tile::cpu::emitVectorLoop(OpBuilder &builder, ForeachOp loop, ArrayRef<Value> item,
+                                     const StageFunction &function, int64_t lanes) {
+  SmallVector<StringRef> over = getStrings(loop.getOver());
+  if (over.empty())
+    return false;
+  LaneAnalysis analysis(loop);
+  if (!analysis)
+    return false;
+  Emitter e(loop.getLoc(), function.getFunction(), lanes);
+  e.restoreInsertionPoint(builder.saveInsertionPoint());
+  Block &body = loop.getBody().front();
+  SmallVector<Value> outer(item);
+  for (StringRef extent : ArrayRef(over).drop_back()) {
+    auto nest =
+        e.create<scf::ForOp>(e.toValue(0), function.emitSize(e, e.getLoc(), extent), e.toValue(1));
+    outer.push_back(nest.getInductionVar());
+    e.setInsertionPointToStart(nest.getBody());
+  }
+  Index count = e.fromValue(function.emitSize(e, e.getLoc(), over.back()));
+  Index whole = roundDown(count, lanes);
+  e.loop(0, whole, lanes,
+         [&](Index first) { LaneCode(analysis, e, function).emit(body, outer, e.toValue(first)); });
+  e.loop(whole, count, 1, [&](Index at) {
+    IRMapping mapping;
+    mapping.map(body.getArguments().drop_back(), outer);
+    mapping.map(body.getArguments().back(), e.toValue(at));
+    emitScalarBlock(e, body, mapping, function);
+  });
+  return true;
+}

@@ -1,0 +1,270 @@
+//===- EmbeddingGradients.cpp - gradients of what is added to tokens ------===//
+//
+// A table of which every position reads one row, as `table[p, d]` does, gets its gradient row by
+// row of the table: a work item finds the positions of the call that read its row and writes it
+// once. That is one position or none, or all those beyond an end, where reads are clamped. So no
+// sums in float64 are needed, nor a pass that rounds them, and all of the table may be divided.
+//
+// Other numbers that are few, or few per dimension, get a sum per work item: per row of such a
+// table, whose items cover every position once, or else per 64 rows of the call.
+//
+// What neither holds for is added up by one work item in order.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/ToTile/Embedding.h"
+#include "passes/ToTile/Terms.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+
+//===- What is read how ----------------------------------------------------------===//
+
+std::optional<pe::ReadOp> Embedding::readOfRows(Value capture) {
+  const Parameter &parameter = context.parameters[capture];
+  auto isSource = [&](auto &entry) { return entry.second.absent == capture; };
+  if (!capture.hasOneUse() || parameter.absent || llvm::any_of(context.parameters, isSource))
+    return std::nullopt;
+  SmallVector<StringRef> extents = parameter.extents();
+  const auto number = llvm::find(op.getCaptures(), capture) - op.getCaptures().begin();
+  BlockArgument tensor = body.getArgument(4 + number);
+  SmallVector<pe::ReadOp> reads;
+  for (Operation *user : tensor.getUsers())
+    if (auto read = dyn_cast<pe::ReadOp>(user))
+      reads.push_back(read);
+  if (extents.size() != 2 || extents[0] == "model" || extents[1] != "model" || reads.size() != 1 ||
+      reads[0].getIndices()[1] != body.getArgument(1))
+    return std::nullopt;
+  Value row = reads[0].getIndices()[0];
+  if (row == body.getArgument(0))
+    return reads[0];
+  auto sum = row.getDefiningOp<arith::AddIOp>();
+  auto isShifted = [&](Value position, Value by) {
+    return position == body.getArgument(0) && depends.lookup(by) == 0;
+  };
+  if (sum && (isShifted(sum.getLhs(), sum.getRhs()) || isShifted(sum.getRhs(), sum.getLhs())))
+    return reads[0];
+  return std::nullopt;
+}
+
+/// Whether a sum per work item is a small part of its work: few numbers, or few per dimension,
+/// which then is an index of every read.
+bool Embedding::hasFewSums(Value capture) {
+  constexpr int64_t kMost = 64;
+  const Parameter &parameter = context.parameters[capture];
+  SmallVector<StringRef> extents = parameter.extents();
+  int64_t count = 1;
+  const StringRef *dims = nullptr;
+  for (const StringRef &extent : extents) {
+    int64_t size = 0;
+    if (!extent.getAsInteger(10, size))
+      count *= size;
+    else if (extent == "model" && !dims)
+      dims = &extent;
+    else
+      return false;
+  }
+  if (parameter.absent || count > kMost)
+    return false;
+  if (!dims)
+    return true;
+  const auto axis = dims - extents.begin();
+  for (auto [tensor, other] : llvm::zip_equal(body.getArguments().drop_front(4), op.getCaptures()))
+    for (Operation *user : tensor.getUsers())
+      if (auto read = dyn_cast<pe::ReadOp>(user);
+          read && other == capture && read.getIndices()[axis] != body.getArgument(1))
+        return false;
+  return true;
+}
+
+/// The rows of the call whose read is at row `tableRow` of the table, from the first to behind the
+/// last: reads beyond an end are at the end.
+std::pair<Value, Value> Embedding::rowsOf(Scalar &s, pe::ReadOp read, Value tableRow) {
+  Parameter &table =
+      context
+          .parameters[op.getCaptures()[cast<BlockArgument>(read.getSource()).getArgNumber() - 4]];
+  IRMapping mapping;
+  mapPoint(s, mapping, {}, Mapped::Point); // the row that position 0 reads
+  mapping.map(body.getArgument(0), s.index(0));
+  TileParameters params = parameters();
+  Value first = pe::emitScalar(read.getIndices()[0], mapping, s, params, s.getF64Type());
+  Value own = s.sub(s.sub(tableRow, first), s.size("q_start"));
+  Value zero = s.index(0), rows = s.size("r");
+  Value last = s.sub(s.size(table.extents()[0]), s.index(1));
+  auto isAt = [&](Value end) -> Value {
+    return s.create<arith::CmpIOp>(arith::CmpIPredicate::eq, tableRow, end);
+  };
+  auto within = [&](Value row) -> Value {
+    return s.create<arith::MinSIOp>(s.create<arith::MaxSIOp>(row, zero), rows);
+  };
+  return {s.select(isAt(zero), zero, within(own)),
+          s.select(isAt(last), rows, within(s.add(own, s.index(1))))};
+}
+
+//===- Stages ----------------------------------------------------------------------===//
+
+/// The gradient of the tokens is the cotangent as it is, or times the factors of dropout.
+static void writeTokens(Scalar &s, const Embedding::Cotangent &cotangent, Value one, Value factor,
+                        ValueRange element) {
+  if (factor)
+    one = s.round(s.mul(s.widen(one), factor), elementOf(cotangent.tokens));
+  writeElement(s, one, cotangent.tokens, element);
+}
+
+void Embedding::emitAdjoint(Scalar &s, ArrayRef<Cotangent> cotangents, Value row, Value dim,
+                            TileParameters &params, bool writesTokens) {
+  Value sum = sumOver(s, {"b"}, [&](Scalar &x, ValueRange at) {
+    Value all;
+    auto wide = [&](Value value) { return pe::convertFloat(x, x.getLoc(), value, x.getF64Type()); };
+    for (const Cotangent &cotangent : cotangents) {
+      const SmallVector<Value> element = {at[0], row, dim};
+      Value one = readElement(x, cotangent.buffer, element), factor;
+      if (cotangent.dropout)
+        factor = cotangent.dropout->emit(x, at[0], row, dim);
+      if (writesTokens)
+        writeTokens(x, cotangent, one, factor, element);
+      Value product = factor ? x.mul(wide(one), wide(factor)) : wide(one);
+      all = all ? x.add(all, product) : product;
+    }
+    return all;
+  });
+  Value zero = s.number(0.0, s.getF64Type());
+  params.isMasked = s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, sum, zero);
+  IRMapping mapping;
+  mapPoint(s, mapping, {.row = row, .dim = dim}, Mapped::All);
+  vjp->emitPrimal(s, mapping, params, s.getF64Type());
+  vjp->emitAdjoint(s, mapping, sum, params);
+}
+
+/// The work item's row of the table, from all positions that read it.
+void Embedding::emitTable(TileBuilder &t, Value table, ArrayRef<Cotangent> cotangents,
+                          bool writesTokens, TileParameters params) {
+  Parameter &parameter = context.parameters[table];
+  pe::ReadOp read = *readOfRows(table);
+  ForeachOp loop = t.foreach ({"model"}, [&](Scalar &s, ValueRange at) {
+    const SmallVector<Value> element(at);
+    writeElement(s, s.number(0.0), parameter.gradient, element);
+    params.sinks[parameter.buffer] = [&](Scalar &x, Value value) {
+      accumulateElement(x, x.round(value, x.getF32Type()), parameter.gradient, element);
+    };
+    auto [from, to] = rowsOf(s, read, at[0]);
+    auto rows = s.create<scf::ForOp>(from, to, s.index(1));
+    Scalar inner(s.getLoc(), OpBuilder::atBlockBegin(rows.getBody()));
+    emitAdjoint(inner, cotangents, rows.getInductionVar(), at[1], params, writesTokens);
+  });
+  loop.setIndependent(true); // one item has each row of the call
+}
+
+/// The work item's sums of the other captures, over its rows.
+void Embedding::emitSums(TileBuilder &t, RowRange rows, ArrayRef<Cotangent> cotangents,
+                         TileParameters &params) {
+  t.foreach ({"model"}, [&](Scalar &s, ValueRange at) {
+    auto [from, to] = rows(s, at[0]);
+    auto loop = s.create<scf::ForOp>(from, to, s.index(1));
+    Scalar inner(s.getLoc(), OpBuilder::atBlockBegin(loop.getBody()));
+    params.batch = at[0];
+    params.head = inner.index(0);
+    emitAdjoint(inner, cotangents, loop.getInductionVar(), at[1], params);
+  });
+}
+
+void Embedding::emitGradients(ArrayRef<Cotangent> cotangents, ArrayRef<Value> tables,
+                              ArrayRef<Value> others) {
+  constexpr int64_t kRows = 64; // of a work item, where there is no table
+  const std::string items = tables.empty() ? "ceildiv(r," + std::to_string(kRows) + ")"
+                                           : context.parameters[tables[0]].extents()[0].str();
+  TileParameters sums = parameters(), ofTables = parameters();
+  TileParameters::Sink drop = [](Scalar &, Value) {};
+  for (Value table : tables) {
+    Parameter &parameter = context.parameters[table];
+    parameter.gradientSums.getDefiningOp()->erase(); // a stage writes the gradient
+    parameter.gradientSums = {};
+    sums.sinks[parameter.buffer] = ofTables.sinks[parameter.buffer] = drop;
+  }
+  for (Value other : others) {
+    Parameter &parameter = context.parameters[other];
+    SmallVector<StringRef> extents = {items, "1"};
+    llvm::append_range(extents, parameter.extents());
+    sums.partial[parameter.buffer] = context.temporary(name + "_" + parameter.name, extents,
+                                                       context.plan.getF64Type(), /*zero=*/true);
+    ofTables.sinks[parameter.buffer] = drop;
+  }
+  const std::string stage = name + "_gradients";
+  if (tables.empty()) {
+    TileBuilder t = beginStage(context.plan, stage, Phase::Backward, {items});
+    auto rows = [&](Scalar &s, Value item) {
+      Value first = s.mul(item, s.index(kRows));
+      Value end = s.create<arith::MinSIOp>(s.add(first, s.index(kRows)), s.size("r"));
+      return std::pair(first, end);
+    };
+    emitSums(t, rows, cotangents, sums);
+  }
+  for (auto [number, table] : llvm::enumerate(tables)) {
+    TileBuilder t = beginStage(context.plan, numbered(stage, number), Phase::Backward,
+                               context.parameters[table].extents()[0]);
+    emitTable(t, table, cotangents, /*writesTokens=*/number == 0, ofTables);
+    if (number > 0 || others.empty())
+      continue;
+    pe::ReadOp read = *readOfRows(table);
+    emitSums(t, [&](Scalar &s, Value item) { return rowsOf(s, read, item); }, cotangents, sums);
+  }
+  finishGradients(items, others, sums);
+}
+
+/// Adds the sums of the work items in their order.
+void Embedding::finishGradients(StringRef items, ArrayRef<Value> captures,
+                                const TileParameters &params) {
+  if (captures.empty())
+    return;
+  TileBuilder finish = beginStage(context.plan, name + "_finish", Phase::Finish, {});
+  for (Value capture : captures) {
+    Parameter &parameter = context.parameters[capture];
+    SmallVector<StringRef> extents = {items};
+    llvm::append_range(extents, parameter.extents());
+    finish.foreach (extents, [&](Scalar &s, ValueRange at) {
+      SmallVector<Value> place = {at[0], s.index(0)};
+      llvm::append_range(place, at.drop_front());
+      accumulateElement(s, readElement(s, params.partial.lookup(parameter.buffer), place),
+                        parameter.gradientSums, at.drop_front());
+    });
+  }
+}
+
+/// The gradient of tokens whose embedding has no table of rows.
+void Embedding::emitTokens(const Cotangent &cotangent) {
+  TileBuilder t = beginStage(context.plan, cotangent.stage, Phase::Backward, {"b", "r"});
+  t.foreach ({"model"}, [&](Scalar &s, ValueRange at) {
+    Value factor;
+    if (cotangent.dropout)
+      factor = cotangent.dropout->emit(s, at[0], at[1], at[2]);
+    writeTokens(s, cotangent, readElement(s, cotangent.buffer, at), factor, at);
+  });
+}
+
+void Embedding::emitBackward(ArrayRef<Cotangent> cotangents) {
+  SmallVector<Value> tables, others;
+  bool inOrder = false;
+  for (Value capture : op.getCaptures()) {
+    if (!context.parameters[capture].gradientSums || llvm::is_contained(others, capture))
+      continue;
+    if (readOfRows(capture))
+      tables.push_back(capture);
+    else if (hasFewSums(capture))
+      others.push_back(capture);
+    else
+      inOrder = true;
+  }
+  const bool isActive = vjp->isActive();
+  if (!isActive || inOrder || tables.empty())
+    for (const Cotangent &cotangent : cotangents)
+      emitTokens(cotangent);
+  if (!isActive)
+    return;
+  if (!inOrder)
+    return emitGradients(cotangents, tables, others);
+  TileParameters params = parameters();
+  TileBuilder t = beginStage(context.plan, name + "_gradients", Phase::Backward, {});
+  t.foreach ({"r", "model"},
+             [&](Scalar &s, ValueRange at) { emitAdjoint(s, cotangents, at[0], at[1], params); });
+}

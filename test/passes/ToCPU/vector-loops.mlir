@@ -1,0 +1,148 @@
+// RUN: pe-opt %s --pe-schedule-cpu=features=x86-64-v4 --pe-tile-to-cpu --split-input-file | FileCheck %s
+// RUN: pe-opt %s --pe-schedule-cpu=features=x86-64-v4 --split-input-file | FileCheck %s --check-prefix=SCHEDULE
+
+// Loops of scalar stages on vectors along their last index (passes/ToCPU/VectorLoops.h).
+
+// A sum over the batch, for 32 dimensions at a time; the rest one by one. Rows are a few to an item.
+// SCHEDULE-LABEL: tile.plan @sum
+// SCHEDULE:       tile.stage @rows {{.*}} attributes {cpu_loops = {group = 8 : i64, lanes = 32 : i64}}
+// CHECK-LABEL: func.func @sum_rows
+// CHECK:         scf.for
+// CHECK:           arith.remsi
+// CHECK:           scf.for {{.*}} step %c32
+// CHECK:             %[[SUM:.*]] = scf.for {{.*}} iter_args({{.*}}) -> (vector<32xf64>)
+// CHECK:               vector.load {{.*}} vector<32xf32>
+// CHECK:               arith.extf {{.*}} : vector<32xf32> to vector<32xf64>
+// CHECK:               scf.yield {{.*}} : vector<32xf64>
+// CHECK:             arith.truncf %[[SUM]]
+// CHECK:             vector.store
+// CHECK:           scf.for {{.*}} step %c1
+// CHECK:             scf.for {{.*}} -> (f64)
+// CHECK:             memref.store
+// CHECK:       tile.launch @sum_rows backward items "ceildiv(hq*r,8)"
+tile.plan @sum attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
+  tile.extent "model"
+  %x = tile.buffer "x" argument : !tile.buffer<[b, r, model], f32>
+  %y = tile.buffer "y" result : !tile.buffer<[r, model], f32>
+  tile.stage @rows backward over ["hq", "r"] {
+    tile.foreach over ["model"] {
+    ^bb0(%h: index, %r: index, %d: index):
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %zero = arith.constant 0.0 : f64
+      %batch = tile.size "b" : index
+      %sum = scf.for %b = %c0 to %batch step %c1 iter_args(%s = %zero) -> (f64) {
+        %e = tile.read %x[%b, %r, %d] inbounds : !tile.buffer<[b, r, model], f32> -> f32
+        %w = arith.extf %e : f32 to f64
+        %n = arith.addf %s, %w : f64
+        scf.yield %n : f64
+      }
+      %f = arith.truncf %sum : f64 to f32
+      tile.write %f, %y[%r, %d] : f32 -> !tile.buffer<[r, model], f32>
+    }
+  }
+}
+
+// -----
+
+// What all lanes add to one number is added up in registers; a lane's own element is loaded, clamped in
+// every index but the lane's. A shifted index keeps neighbours; an index of an index does not matter.
+// CHECK-LABEL: func.func @adds_rows
+// CHECK:         scf.for {{.*}} step %c32
+// CHECK:           arith.sitofp {{.*}} : vector<32xi64> to vector<32xf32>
+// CHECK:           vector.load {{.*}} vector<32xf32>
+// CHECK:           arith.minsi
+// CHECK:           vector.load {{.*}} vector<32xf64>
+// CHECK:           vector.store {{.*}} vector<32xf64>
+// CHECK:           vector.reduction <add>, {{.*}} : vector<32xf64> into f64
+// CHECK:           memref.store
+tile.plan @adds attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
+  tile.extent "model"
+  %x = tile.buffer "x" argument : !tile.buffer<[r, "model+4"], f32>
+  %sums = tile.buffer "sums" temporary {zero} : !tile.buffer<[r, model], f64>
+  %total = tile.buffer "total" temporary {zero} : !tile.buffer<[r], f64>
+  tile.stage @rows backward over ["r"] {
+    tile.foreach over ["model"] {
+    ^bb0(%r: index, %d: index):
+      %c4 = arith.constant 4 : index
+      %i = arith.index_cast %d : index to i64
+      %f = arith.sitofp %i : i64 to f32
+      %at = arith.addi %d, %c4 : index
+      %e = tile.read %x[%r, %at] inbounds : !tile.buffer<[r, "model+4"], f32> -> f32
+      %p = arith.mulf %e, %f : f32
+      %w = arith.extf %p : f32 to f64
+      tile.accumulate %w, %sums[%r, %d] : f64 -> !tile.buffer<[r, model], f64>
+      tile.accumulate %w, %total[%r] : f64 -> !tile.buffer<[r], f64>
+    }
+  }
+}
+
+// -----
+
+// One by one: a call per lane, lanes that read what others wrote, elements that are not neighbours, a
+// branch of the lane's own, loops of the lane's own.
+// CHECK-LABEL: func.func @scalar_call
+// CHECK-NOT:     vector<
+// CHECK-LABEL: func.func @scalar_chain
+// CHECK-NOT:     vector<
+// CHECK-LABEL: func.func @scalar_apart
+// CHECK-NOT:     vector<
+// CHECK-LABEL: func.func @scalar_branch
+// CHECK-NOT:     vector<
+// CHECK-LABEL: func.func @scalar_bound
+// CHECK-NOT:     vector<
+// CHECK:       tile.plan
+tile.plan @scalar attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
+  tile.extent "model"
+  %x = tile.buffer "x" argument : !tile.buffer<[r, model], f32>
+  %y = tile.buffer "y" result : !tile.buffer<[r, model], f32>
+  %t = tile.buffer "t" temporary : !tile.buffer<[model, r], f32>
+  tile.stage @call forward over ["r"] {
+    tile.foreach over ["model"] {
+    ^bb0(%r: index, %d: index):
+      %e = tile.read %x[%r, %d] inbounds : !tile.buffer<[r, model], f32> -> f32
+      %s = math.sin %e : f32
+      tile.write %s, %y[%r, %d] : f32 -> !tile.buffer<[r, model], f32>
+    }
+  }
+  tile.stage @chain forward over ["r"] {
+    tile.foreach over ["model-1"] {
+    ^bb0(%r: index, %d: index):
+      %c1 = arith.constant 1 : index
+      %next = arith.addi %d, %c1 : index
+      %e = tile.read %y[%r, %d] inbounds : !tile.buffer<[r, model], f32> -> f32
+      tile.write %e, %y[%r, %next] : f32 -> !tile.buffer<[r, model], f32>
+    }
+  }
+  tile.stage @apart forward over ["r"] {
+    tile.foreach over ["model"] {
+    ^bb0(%r: index, %d: index):
+      %e = tile.read %x[%r, %d] inbounds : !tile.buffer<[r, model], f32> -> f32
+      tile.write %e, %t[%d, %r] : f32 -> !tile.buffer<[model, r], f32>
+    }
+  }
+  tile.stage @branch forward over ["r"] {
+    tile.foreach over ["model"] {
+    ^bb0(%r: index, %d: index):
+      %c4 = arith.constant 4 : index
+      %small = arith.cmpi slt, %d, %c4 : index
+      scf.if %small {
+        %zero = arith.constant 0.0 : f32
+        tile.write %zero, %y[%r, %d] : f32 -> !tile.buffer<[r, model], f32>
+      }
+    }
+  }
+  tile.stage @bound forward over ["r"] {
+    tile.foreach over ["model"] {
+    ^bb0(%r: index, %d: index):
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %one = arith.constant 1.0 : f32
+      %sum = scf.for %k = %c0 to %d step %c1 iter_args(%s = %one) -> (f32) {
+        %n = arith.addf %s, %one : f32
+        scf.yield %n : f32
+      }
+      tile.write %sum, %y[%r, %d] : f32 -> !tile.buffer<[r, model], f32>
+    }
+  }
+}
