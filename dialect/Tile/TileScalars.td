@@ -12,7 +12,7 @@ def Tile_ForeachOp : Tile_Op<"foreach", [
     (names, integers or size expressions as in a buffer type), first outermost. Iterations run in
     that order, so `tile.accumulate` is deterministic. `independent` says that no two iterations, of
     this loop or of the stage's items, touch an element that one of them changes, where indices do
-    not show it; the emulator of GPU kernels reports a loop of which it is not true.
+    not show it: nothing verifies it, whoever writes the loop vouches for it.
 
     ```mlir
     tile.stage @table prepare over ["hq"] {

@@ -5,8 +5,8 @@
 // once. That is one position or none, or all those beyond an end, where reads are clamped. So no
 // sums in float64 are needed, nor a pass that rounds them, and all of the table may be divided.
 //
-// Other numbers that are few, or few per dimension, get a sum per work item: per row of such a
-// table, whose items cover every position once, or else per 64 rows of the call.
+// Other numbers that are few get a sum per row of such a table: its items cover every position
+// once. Without a table, or where they are few per dimension, they get one per 64 rows of the call.
 //
 // What neither holds for is added up by one work item in order.
 //
@@ -39,11 +39,13 @@ std::optional<pe::ReadOp> Embedding::readOfRows(Value capture) {
   Value row = reads[0].getIndices()[0];
   if (row == body.getArgument(0))
     return reads[0];
-  auto sum = row.getDefiningOp<arith::AddIOp>();
   auto isShifted = [&](Value position, Value by) {
     return position == body.getArgument(0) && depends.lookup(by) == 0;
   };
-  if (sum && (isShifted(sum.getLhs(), sum.getRhs()) || isShifted(sum.getRhs(), sum.getLhs())))
+  Operation *shift = row.getDefiningOp();
+  if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(shift) &&
+      (isShifted(shift->getOperand(0), shift->getOperand(1)) ||
+       (isa<arith::AddIOp>(shift) && isShifted(shift->getOperand(1), shift->getOperand(0)))))
     return reads[0];
   return std::nullopt;
 }
@@ -171,9 +173,13 @@ void Embedding::emitSums(TileBuilder &t, RowRange rows, ArrayRef<Cotangent> cota
 
 void Embedding::emitGradients(ArrayRef<Cotangent> cotangents, ArrayRef<Value> tables,
                               ArrayRef<Value> others) {
-  constexpr int64_t kRows = 64; // of a work item, where there is no table
-  const std::string items = tables.empty() ? "ceildiv(r," + std::to_string(kRows) + ")"
-                                           : context.parameters[tables[0]].extents()[0].str();
+  constexpr int64_t kRows = 64; // of a work item, where it is not a row of a table
+  auto isLarge = [&](Value other) {
+    return llvm::is_contained(context.parameters[other].extents(), "model");
+  };
+  const bool isByTable = !tables.empty() && llvm::none_of(others, isLarge);
+  const std::string items = isByTable ? context.parameters[tables[0]].extents()[0].str()
+                                      : "ceildiv(r," + std::to_string(kRows) + ")";
   TileParameters sums = parameters(), ofTables = parameters();
   TileParameters::Sink drop = [](Scalar &, Value) {};
   for (Value table : tables) {
@@ -191,8 +197,8 @@ void Embedding::emitGradients(ArrayRef<Cotangent> cotangents, ArrayRef<Value> ta
     ofTables.sinks[parameter.buffer] = drop;
   }
   const std::string stage = name + "_gradients";
-  if (tables.empty()) {
-    TileBuilder t = beginStage(context.plan, stage, Phase::Backward, {items});
+  if (!isByTable && !others.empty()) {
+    TileBuilder t = beginStage(context.plan, name + "_sums", Phase::Backward, {items});
     auto rows = [&](Scalar &s, Value item) {
       Value first = s.mul(item, s.index(kRows));
       Value end = s.create<arith::MinSIOp>(s.add(first, s.index(kRows)), s.size("r"));
@@ -204,7 +210,7 @@ void Embedding::emitGradients(ArrayRef<Cotangent> cotangents, ArrayRef<Value> ta
     TileBuilder t = beginStage(context.plan, numbered(stage, number), Phase::Backward,
                                context.parameters[table].extents()[0]);
     emitTable(t, table, cotangents, /*writesTokens=*/number == 0, ofTables);
-    if (number > 0 || others.empty())
+    if (number > 0 || others.empty() || !isByTable)
       continue;
     pe::ReadOp read = *readOfRows(table);
     emitSums(t, [&](Scalar &s, Value item) { return rowsOf(s, read, item); }, cotangents, sums);
