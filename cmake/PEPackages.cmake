@@ -34,6 +34,7 @@ pe_need(libmlir-22-dev ${PE_LLVM_PREFIX}/lib/cmake/mlir/MLIRConfig.cmake)
 pe_need(mlir-22-tools ${PE_LLVM_PREFIX}/bin/mlir-tblgen)
 pe_need(libcli11-dev CLI/CLI.hpp)
 pe_need(nlohmann-json3-dev nlohmann/json.hpp)
+pe_need(libxsmm-dev libxsmm.h)
 # The functions that GPU kernels call are linked with libclc's mathematics.
 find_file(PE_LIBCLC nvptx64--.bc PATHS /usr/lib/clc ${PE_LLVM_PREFIX}/share/clc
   NO_DEFAULT_PATH DOC "libclc for NVPTX")

@@ -14,7 +14,8 @@ packages=(
   libmlir-22-dev mlir-22-tools               # MLIR; mlir-tblgen
   libclc-22                                  # mathematics of GPU kernels
   libgtest-dev nlohmann-json3-dev libcli11-dev
-  libopenblas0-pthread                       # matrix products and factorisations of training
+  libopenblas0-pthread                       # factorisations and large products of training
+  libxsmm-dev                                # products of narrow matrices in training
   zlib1g-dev                                 # the compiler library of the Python wheel
   python3                                    # checks and test programs (standard library only)
   python3-venv python3-dev g++               # tests of the Python package; what torch.compile calls

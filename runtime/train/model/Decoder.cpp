@@ -73,6 +73,11 @@ Expected<std::unique_ptr<Decoder>> Decoder::create(const DecoderConfig &config,
                                              config.logitBytes, layout);
   model->weights = ParameterBlock(layout.extent());
   model->gradient = ParameterBlock(layout.extent());
+  model->panels = ParameterBlock(layout.extent());
+  for (const Block &block : model->blocks)
+    for (const std::vector<Linear> &list : {block.attention.linears(), block.mlp.linears()})
+      model->linears.insert(model->linears.end(), list.begin(), list.end());
+  model->linears.push_back(model->head->projection());
   return model;
 }
 
@@ -159,6 +164,22 @@ void Decoder::setDropout(const Batch &batch) {
   }
 }
 
+/// The weights as they are now, whatever changed them since the last call.
+void Decoder::packWeights(ParallelFor &parallel) {
+  struct Panel {
+    const Linear *linear;
+    int64_t number;
+  };
+  std::vector<Panel> items;
+  for (const Linear &linear : linears)
+    for (int64_t number = 0; number < linear.shape().panels(); ++number)
+      items.push_back({&linear, number});
+  parallelFor(parallel, static_cast<int64_t>(items.size()), [&](int64_t item) {
+    const auto &[linear, number] = items[item];
+    linear->pack(weights.data(), number, number + 1, panels.data());
+  });
+}
+
 /// An error names the first token that is none of the vocabulary.
 static Status checkTokens(const std::vector<int32_t> &tokens, int64_t vocabulary) {
   for (int32_t token : tokens)
@@ -182,7 +203,7 @@ Status Decoder::embed(const Batch &batch, ParallelFor &parallel) {
 
 /// Everything after attention `layer - 1` and before attention `layer`.
 void Decoder::forwardPiece(const Piece &piece, const Batch &batch, int64_t layer) {
-  const float *values = weights.data();
+  const Weights values = views();
   float *stream = x.data<float>(), *rows = stream + piece.row * settings.dim;
   if (layer == 0)
     dropout.apply(rows, piece.row, piece.rows, settings.dim);
@@ -206,6 +227,7 @@ Status Decoder::forward(const Batch &batch, float scale, ParallelFor &parallel) 
   reserve(batch.sequences * batch.length);
   setDropout(batch);
   startPart(stopwatch, "embedding");
+  packWeights(parallel);
   if (Status status = embed(batch, parallel); !status)
     return status;
   const std::vector<Piece> pieces = piecesOf(batch.sequences, batch.length);
@@ -222,7 +244,7 @@ Status Decoder::forward(const Batch &batch, float scale, ParallelFor &parallel) 
       return status;
   }
   startPart(stopwatch, "head forward");
-  head->forward(kernels, weights.data(), batch, scale, x.data<float>(), parallel);
+  head->forward(kernels, views(), batch, scale, x.data<float>(), parallel);
   return Status::success();
 }
 
@@ -231,7 +253,7 @@ Status Decoder::recompute(const Batch &batch, int64_t layer, ParallelFor &parall
   startPart(stopwatch, "recomputation");
   const std::vector<Piece> pieces = piecesOf(batch.sequences, batch.length);
   const auto count = static_cast<int64_t>(pieces.size());
-  const float *values = weights.data();
+  const Weights values = views();
   float *stream = x.data<float>();
   Block &block = blocks[layer];
   parallelFor(parallel, count, [&](int64_t item) {
@@ -240,7 +262,7 @@ Status Decoder::recompute(const Batch &batch, int64_t layer, ParallelFor &parall
                 stream + begin);
     block.attention.project(kernels, values, pieces[item], batch.length, stream);
   });
-  if (Status status = block.attention.attend(values, batch); !status)
+  if (Status status = block.attention.attend(values.values, batch); !status)
     return status;
   parallelFor(parallel, count, [&](int64_t item) {
     block.attention.combine(kernels, values, pieces[item], batch.length, stream);
@@ -324,7 +346,7 @@ Status Decoder::backward(const Batch &batch, ParallelFor &parallel, GradientUse 
     if (parameter.shared && use == GradientUse::Replace)
       std::fill_n(gradient.at(parameter), parameter.extent, 0.0f);
   startPart(stopwatch, "head backward");
-  head->backward(kernels, values, batch, dx.data<float>(), use, gradient.data(), parallel);
+  head->backward(kernels, views(), batch, dx.data<float>(), use, gradient.data(), parallel);
   for (int64_t layer = settings.layers; layer >= 0; --layer) {
     if (Status status = backwardStage(batch, layer, use, parallel); !status)
       return status;

@@ -123,6 +123,8 @@ private:
   Decoder(const DecoderConfig &config, const Kernels &kernels)
       : settings(config), kernels(kernels) {}
   void reserve(int64_t newTokens);
+  void packWeights(ParallelFor &parallel);
+  Weights views() const { return {weights.data(), panels.data()}; }
   void setDropout(const Batch &batch);
   void forwardPiece(const Piece &piece, const Batch &batch, int64_t layer);
   Status recompute(const Batch &batch, int64_t layer, ParallelFor &parallel);
@@ -137,6 +139,9 @@ private:
   Kernels kernels;
   ParameterLayout parameters;
   ParameterBlock weights, gradient;
+  /// The matrices once more, as forward products read them.
+  ParameterBlock panels;
+  std::vector<Linear> linears;
   std::unique_ptr<Embedding> embedding;
   std::optional<PositionEmbedding> position;
   std::vector<Block> blocks;

@@ -61,16 +61,16 @@ void Mlp::activateBackward(const Kernels &kernels, const Piece &piece) {
                                      rowOf(dRaw, row), rowOf(dRaw, row) + hidden, hidden);
 }
 
-void Mlp::forward(const Kernels &kernels, const float *parameters, const Piece &piece, float *x) {
+void Mlp::forward(const Kernels &kernels, const Weights &weights, const Piece &piece, float *x) {
   float *stream = x + piece.row * dim;
   float *y = normed.data<float>() + piece.row * dim;
   kernels.norm.forward(stream, y, inverse.data<float>() + piece.row, piece.rows, dim);
-  up.forward(parameters, y, rowOf(raw, piece.row), piece.rows);
+  up.forward(weights, y, rowOf(raw, piece.row), piece.rows);
   activate(kernels, piece);
   if (!dropout.isOn())
-    return down.forward(parameters, rowOf(active, piece.row), stream, piece.rows, /*beta=*/1);
+    return down.forward(weights, rowOf(active, piece.row), stream, piece.rows, /*adds=*/true);
   float *result = rowOf(dResult, piece.row);
-  down.forward(parameters, rowOf(active, piece.row), result, piece.rows);
+  down.forward(weights, rowOf(active, piece.row), result, piece.rows);
   dropout.apply(result, piece.row, piece.rows, dim);
   for (int64_t i = 0; i < piece.rows * dim; ++i)
     stream[i] += result[i];

@@ -28,13 +28,15 @@ public:
   /// What falls out of the layer's result in the next calls.
   void setDropout(const Dropout &drawn) { dropout = drawn; }
 
-  void forward(const Kernels &kernels, const float *parameters, const Piece &piece, float *x);
+  void forward(const Kernels &kernels, const Weights &weights, const Piece &piece, float *x);
   /// `dx` is the gradient of the stream after this layer on entry, before it on return.
   void backward(const Kernels &kernels, const float *parameters, const Piece &piece, float *dx);
   /// Computes the mean |activation| of every neuron over the first `tokens` rows.
   void measureActivity(int64_t tokens, ParallelFor &parallel);
   const std::vector<double> &activity() const { return meanActivity; }
   /// The weights' gradients, ready when every piece went through `backward`.
+  /// Every matrix that the layer multiplies by.
+  std::vector<Linear> linears() const { return {up, down}; }
   std::vector<WeightProduct> weightProducts() const;
 
 private:

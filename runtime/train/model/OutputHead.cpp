@@ -43,10 +43,10 @@ void OutputHead::reserve(const Batch &batch) {
   loss = Tensor::zeros(DType::F32, {tokens});
 }
 
-void OutputHead::score(const Kernels &kernels, const float *parameters, const Batch &batch,
+void OutputHead::score(const Kernels &kernels, const Weights &weights, const Batch &batch,
                        const Chunk &chunk, const Piece &piece) {
   float *scores = logitsOf(chunk, piece);
-  linear.forward(parameters, normed.data<float>() + piece.row * dim, scores, piece.rows);
+  linear.forward(weights, normed.data<float>() + piece.row * dim, scores, piece.rows);
   for (int64_t row = piece.row; recordsHits && row < piece.row + piece.rows; ++row) {
     const float *logit = scores + (row - piece.row) * linear.pitch;
     hit[row] = batch.weights[row] > 0 &&
@@ -56,7 +56,7 @@ void OutputHead::score(const Kernels &kernels, const float *parameters, const Ba
                        loss.data<float>() + piece.row, piece.rows, vocabulary, linear.pitch, scale);
 }
 
-void OutputHead::forward(const Kernels &kernels, const float *parameters, const Batch &batch,
+void OutputHead::forward(const Kernels &kernels, const Weights &weights, const Batch &batch,
                          float newScale, const float *x, ParallelFor &parallel) {
   scale = newScale;
   reserve(batch);
@@ -67,20 +67,20 @@ void OutputHead::forward(const Kernels &kernels, const float *parameters, const 
       const Piece &piece = pieces[chunk.begin + item];
       kernels.norm.forward(x + piece.row * dim, normed.data<float>() + piece.row * dim,
                            inverse.data<float>() + piece.row, piece.rows, dim);
-      score(kernels, parameters, batch, chunk, piece);
+      score(kernels, weights, batch, chunk, piece);
     });
 }
 
-void OutputHead::backward(const Kernels &kernels, const float *parameters, const Batch &batch,
+void OutputHead::backward(const Kernels &kernels, const Weights &weights, const Batch &batch,
                           float *dx, GradientUse use, float *gradients, ParallelFor &parallel) {
   for (const Chunk &chunk : ranges) {
     parallelFor(parallel, static_cast<int64_t>(chunk.end - chunk.begin), [&](int64_t item) {
       const Piece &piece = pieces[chunk.begin + item];
       if (ranges.size() > 1)
-        score(kernels, parameters, batch, chunk, piece);
+        score(kernels, weights, batch, chunk, piece);
       float *dStream = dx + piece.row * dim;
       float *dy = dNormed.data<float>() + piece.row * dim;
-      linear.backwardInput(parameters, logitsOf(chunk, piece), dy, piece.rows);
+      linear.backwardInput(weights.values, logitsOf(chunk, piece), dy, piece.rows);
       std::fill_n(dStream, piece.rows * dim, 0.0f);
       kernels.norm.backward(normed.data<float>() + piece.row * dim,
                             inverse.data<float>() + piece.row, dy, dStream, piece.rows, dim);

@@ -28,14 +28,16 @@ public:
              ParameterLayout &layout);
 
   /// The loss of every token.
-  void forward(const Kernels &kernels, const float *parameters, const Batch &batch, float scale,
+  void forward(const Kernels &kernels, const Weights &weights, const Batch &batch, float scale,
                const float *x, ParallelFor &parallel);
   /// Overwrites `dx` with the gradient of the stream, for a total of `scale` times the sum of the
   /// losses, and stores that of the weights.
-  void backward(const Kernels &kernels, const float *parameters, const Batch &batch, float *dx,
+  void backward(const Kernels &kernels, const Weights &weights, const Batch &batch, float *dx,
                 GradientUse use, float *gradients, ParallelFor &parallel);
 
   const float *losses() const { return loss.data<float>(); }
+  /// The matrix from the stream to the logits.
+  const Linear &projection() const { return linear; }
   /// Whether forward finds out which targets have the largest logit.
   void recordHits(bool record) { recordsHits = record; }
   /// 1 for each such target of weight above 0, of the last forward call that recorded it.
@@ -53,8 +55,8 @@ private:
 
   void reserve(const Batch &batch);
   /// Logits and losses of a piece of the chunk; gradients replace the logits.
-  void score(const Kernels &kernels, const float *parameters, const Batch &batch,
-             const Chunk &chunk, const Piece &piece);
+  void score(const Kernels &kernels, const Weights &weights, const Batch &batch, const Chunk &chunk,
+             const Piece &piece);
   float *logitsOf(const Chunk &chunk, const Piece &piece) {
     return logits.data<float>() + (piece.row - chunk.row) * linear.pitch;
   }

@@ -46,16 +46,16 @@ void ProjectedInputs::reserve(int64_t tokens) {
       *tensor = Tensor::zeros(DType::F32, {tokens, input.width});
 }
 
-void ProjectedInputs::project(const float *parameters, const Piece &piece, int64_t length,
+void ProjectedInputs::project(const Weights &weights, const Piece &piece, int64_t length,
                               const float *normed) {
   for (Input &input : inputs) {
     float *rows = input.rows.data<float>() + piece.row * input.width;
-    input.linear.forward(parameters, normed, rows, piece.rows);
+    input.linear.forward(weights, normed, rows, piece.rows);
     for (int64_t row = 0; row < piece.rows; ++row)
       for (int64_t column = 0; column < input.width; ++column) {
         float &y = rows[row * input.width + column];
         if (input.bias >= 0)
-          y += parameters[input.bias + column];
+          y += weights.values[input.bias + column];
         input.byHead.data<float>()[placeOf(piece, row, column, input.width, length)] =
             input.form == Form::Plain ? y : static_cast<float>(logSigmoid(y));
       }
@@ -109,8 +109,15 @@ void ProjectedInputs::projectBackward(const float *parameters, const Piece &piec
         dRows[i] =
             input.form == Form::Plain ? dy : static_cast<float>(dy * sigmoidOfMinus(rows[i]));
       }
-    input.linear.backwardInput(parameters, dRows, dNormed, piece.rows, /*beta=*/1);
+    input.linear.backwardInput(parameters, dRows, dNormed, piece.rows, /*adds=*/true);
   }
+}
+
+std::vector<Linear> ProjectedInputs::linears() const {
+  std::vector<Linear> result;
+  for (const Input &input : inputs)
+    result.push_back(input.linear);
+  return result;
 }
 
 std::vector<WeightProduct> ProjectedInputs::weightProducts(const float *normed) const {

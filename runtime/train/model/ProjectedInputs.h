@@ -25,7 +25,7 @@ public:
   void reserve(int64_t tokens);
 
   /// Forward: `project` for every piece of norm(x), then `sum`.
-  void project(const float *parameters, const Piece &piece, int64_t length, const float *normed);
+  void project(const Weights &weights, const Piece &piece, int64_t length, const float *normed);
   void sum(int64_t sequences, int64_t length);
   std::vector<const float *> values() const;
 
@@ -35,6 +35,7 @@ public:
   void sumBackward(int64_t sequences, int64_t length);
   void projectBackward(const float *parameters, const Piece &piece, int64_t length, float *dNormed);
   /// The gradients of the weights, ready when every piece went through `projectBackward`.
+  std::vector<Linear> linears() const;
   std::vector<WeightProduct> weightProducts(const float *normed) const;
   /// Those of the biases.
   void storeBiases(int64_t tokens, GradientUse use, float *gradients) const;

@@ -74,13 +74,13 @@ static int64_t headOffset(const Piece &piece, int64_t heads, int64_t headDim, in
   return (piece.sequence * heads * length + piece.position) * headDim;
 }
 
-void SelfAttention::project(const Kernels &kernels, const float *parameters, const Piece &piece,
+void SelfAttention::project(const Kernels &kernels, const Weights &weights, const Piece &piece,
                             int64_t length, const float *x) {
   float *y = normed.data<float>() + piece.row * dim;
   float *rows = packed.data<float>() + piece.row * projection.outputs;
   kernels.norm.forward(x + piece.row * dim, y, inverse.data<float>() + piece.row, piece.rows, dim);
-  projection.forward(parameters, y, rows, piece.rows);
-  projected.project(parameters, piece, length, y);
+  projection.forward(weights, y, rows, piece.rows);
+  projected.project(weights, piece, length, y);
   int64_t column = 0;
   for (auto [tensor, heads] :
        {std::pair{&q, shape.heads}, {&k, shape.keyHeads}, {&v, shape.keyHeads}}) {
@@ -116,16 +116,16 @@ Status SelfAttention::attend(const float *parameters, const Batch &batch) {
   return function->forward(inputs(parameters, batch), o.data<float>());
 }
 
-void SelfAttention::combine(const Kernels &kernels, const float *parameters, const Piece &piece,
+void SelfAttention::combine(const Kernels &kernels, const Weights &weights, const Piece &piece,
                             int64_t length, float *x) {
   float *rows = merged.data<float>() + piece.row * output.inputs;
   kernels.mergeHeads(o.data<float>() + headOffset(piece, shape.heads, shape.headDim, length), rows,
                      piece.rows, output.inputs, shape.heads, shape.headDim, length * shape.headDim);
   float *stream = x + piece.row * dim;
   if (!dropout.isOn())
-    return output.forward(parameters, rows, stream, piece.rows, /*beta=*/1);
+    return output.forward(weights, rows, stream, piece.rows, /*adds=*/true);
   float *result = branch.data<float>() + piece.row * dim;
-  output.forward(parameters, rows, result, piece.rows);
+  output.forward(weights, rows, result, piece.rows);
   dropout.apply(result, piece.row, piece.rows, dim);
   for (int64_t i = 0; i < piece.rows * dim; ++i)
     stream[i] += result[i];
@@ -183,6 +183,12 @@ Expected<bool> SelfAttention::looksAhead(const float *parameters) {
         return true;
     }
   return false;
+}
+
+std::vector<Linear> SelfAttention::linears() const {
+  std::vector<Linear> result = projected.linears();
+  result.insert(result.end(), {projection, output});
+  return result;
 }
 
 std::vector<WeightProduct> SelfAttention::projectionProducts() const {

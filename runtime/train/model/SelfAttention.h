@@ -42,10 +42,10 @@ public:
   void setDropout(const Dropout &drawn) { dropout = drawn; }
 
   // Forward, in this order: `project` for every piece, `attend`, `combine` for every piece.
-  void project(const Kernels &kernels, const float *parameters, const Piece &piece, int64_t length,
+  void project(const Kernels &kernels, const Weights &weights, const Piece &piece, int64_t length,
                const float *x);
   Status attend(const float *parameters, const Batch &batch);
-  void combine(const Kernels &kernels, const float *parameters, const Piece &piece, int64_t length,
+  void combine(const Kernels &kernels, const Weights &weights, const Piece &piece, int64_t length,
                float *x);
 
   // Backward, in the opposite order. `dx` is the gradient of the stream after this layer on entry,
@@ -73,6 +73,8 @@ public:
   /// Whether a query's result changes with a later key, tried on random numbers.
   Expected<bool> looksAhead(const float *parameters);
 
+  /// Every matrix that the layer multiplies by.
+  std::vector<Linear> linears() const;
   /// Indices of the encoding's parameters in the layout, as AttentionFunction lists them.
   const std::vector<int64_t> &encodingParameters() const { return encoding.indices(); }
   const AttentionFunction &attention() const { return *function; }

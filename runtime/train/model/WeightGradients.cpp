@@ -32,7 +32,7 @@ void WeightTiles::run(int64_t tile, int64_t tokens, GradientUse use, float *grad
                           .outputs = std::min(tileEdge(linear.outputs), linear.outputs - output),
                           .input = input,
                           .inputs = std::min(tileEdge(linear.inputs), linear.inputs - input)},
-                         use == GradientUse::Add ? 1.0f : 0.0f);
+                         use == GradientUse::Add);
 }
 
 } // namespace pe::train
