@@ -114,8 +114,8 @@ Value emitReduction(OpBuilder &builder, Location loc, Reduction kind, Value a, V
 void emitAccumulation(OpBuilder &builder, Location loc, Value value, Value memory,
                       ValueRange indices, Reduction kind = Reduction::Add);
 
-/// The emitted value of one of scalar code. One that is defined outside of it (a hoisted constant, a
-/// size) is emitted again.
+/// The emitted value of one of scalar code. One that is defined outside of it (a hoisted constant,
+/// a size) is emitted again.
 Value lookUpScalar(OpBuilder &builder, Value value, const IRMapping &mapping,
                    const StageFunction &function);
 
