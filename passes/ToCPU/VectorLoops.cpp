@@ -100,10 +100,12 @@ bool LaneAnalysis::add(Operation &op) {
   if (!anyVaries(op.getOperands()))
     return true;
   varying.insert(op.getResult(0));
-  if (auto sum = dyn_cast<arith::AddIOp>(op))
-    if ((isShifted(sum.getLhs()) && !varies(sum.getRhs())) ||
-        (isShifted(sum.getRhs()) && !varies(sum.getLhs())))
+  auto shifts = [&](Value index, Value by) { return isShifted(index) && !varies(by); };
+  if (auto sum = dyn_cast<arith::AddIOp>(op)) {
+    shifted.erase(sum); // what a loop carries may have been found to vary since
+    if (shifts(sum.getLhs(), sum.getRhs()) || shifts(sum.getRhs(), sum.getLhs()))
       shifted.insert(sum);
+  }
   return !isCall(op);
 }
 

@@ -80,7 +80,7 @@ tile.plan @adds attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
 // -----
 
 // One by one: a call per lane, lanes that read what others wrote, elements that are not neighbours, a
-// branch of the lane's own, loops of the lane's own.
+// branch of the lane's own, loops of the lane's own, an index that a loop moves by the lane's own steps.
 // CHECK-LABEL: func.func @scalar_call
 // CHECK-NOT:     vector<
 // CHECK-LABEL: func.func @scalar_chain
@@ -90,6 +90,8 @@ tile.plan @adds attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
 // CHECK-LABEL: func.func @scalar_branch
 // CHECK-NOT:     vector<
 // CHECK-LABEL: func.func @scalar_bound
+// CHECK-NOT:     vector<
+// CHECK-LABEL: func.func @scalar_moved
 // CHECK-NOT:     vector<
 // CHECK:       tile.plan
 tile.plan @scalar attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
@@ -143,6 +145,20 @@ tile.plan @scalar attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
         scf.yield %n : f32
       }
       tile.write %sum, %y[%r, %d] : f32 -> !tile.buffer<[r, model], f32>
+    }
+  }
+  tile.stage @moved forward over ["r"] {
+    tile.foreach over ["model"] {
+    ^bb0(%r: index, %d: index):
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c3 = arith.constant 3 : index
+      %end = scf.for %k = %c0 to %c3 step %c1 iter_args(%at = %c0) -> (index) {
+        %place = arith.addi %d, %at : index
+        %e = tile.read %x[%r, %place] inbounds : !tile.buffer<[r, model], f32> -> f32
+        tile.write %e, %y[%r, %place] : f32 -> !tile.buffer<[r, model], f32>
+        scf.yield %place : index
+      }
     }
   }
 }
