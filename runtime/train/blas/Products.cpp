@@ -14,12 +14,13 @@ namespace pe::blas {
 namespace {
 
 /// Columns of b and c that one kernel reads and writes.
-constexpr int64_t kColumns = 256;
+constexpr int64_t kColumns = 512;
 /// Terms of a sum that one kernel adds: so many rows of b stay in the second-level cache.
 constexpr int64_t kTerms = 512;
-/// The same where rows are 8 KiB or more apart and share the sets of a cache, and of products of
-/// two tall matrices, of which both are read once.
+/// The same where rows are 8 KiB or more apart and share the sets of a cache.
 constexpr int64_t kFewTerms = 128, kFarPitch = 2048;
+/// The same of two tall matrices, of which each row is read once.
+constexpr int64_t kTallTerms = 64;
 
 struct Product {
   int64_t m, n, k;
@@ -70,7 +71,7 @@ void multiply(int64_t m, int64_t n, int64_t k, const float *a, int64_t pitchA, c
 
 void multiplyTransposed(int64_t m, int64_t n, int64_t k, const float *a, int64_t pitchA,
                         const float *b, int64_t pitchB, bool adds, float *c, int64_t pitchC) {
-  runBlocks({m, n, k, pitchA, pitchB, pitchC, /*isTransposed=*/true, adds}, kFewTerms, a, b, c);
+  runBlocks({m, n, k, pitchA, pitchB, pitchC, /*isTransposed=*/true, adds}, kTallTerms, a, b, c);
 }
 
 void packPanels(const PanelShape &shape, const float *weights, int64_t begin, int64_t end,
