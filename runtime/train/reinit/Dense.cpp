@@ -15,6 +15,8 @@ using blas::Transpose;
 
 /// Edge of a tile of a symmetric matrix, and of a block of a factorisation.
 constexpr int64_t kTile = 256;
+/// Edge of a tile of a Gram matrix, whose columns are packed once for every tile they belong to.
+constexpr int64_t kGramTile = 384;
 /// Rows of a strip: enough for the BLAS to be fast, few enough to share between threads.
 constexpr int64_t kStrip = 192;
 
@@ -41,11 +43,11 @@ std::vector<TileIndex> upperTiles(int64_t first, int64_t count) {
 template <typename T>
 void gramUpper(ParallelFor &pool, int64_t m, int64_t n, const T *x, std::vector<T> &g) {
   g.resize(n * n);
-  const std::vector<TileIndex> tiles = upperTiles(0, partsOf(n, kTile));
+  const std::vector<TileIndex> tiles = upperTiles(0, partsOf(n, kGramTile));
   parallelFor(pool, static_cast<int64_t>(tiles.size()), [&](int64_t item) {
     auto [i, j] = tiles[item];
-    const int64_t row = i * kTile, col = j * kTile;
-    const int64_t rows = sizeOfPart(n, kTile, i), cols = sizeOfPart(n, kTile, j);
+    const int64_t row = i * kGramTile, col = j * kGramTile;
+    const int64_t rows = sizeOfPart(n, kGramTile, i), cols = sizeOfPart(n, kGramTile, j);
     if (i == j)
       blas::gramUpper(m, cols, x + col, n, g.data() + row * n + col, n);
     else

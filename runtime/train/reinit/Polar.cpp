@@ -59,7 +59,7 @@ double deviationOf(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x, DTy
 /// The polar factor of a tall matrix, or nothing if singular values were lost.
 std::optional<Outcome> tallPolarFactor(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x,
                                        const Matrix &gram, Engine engine, DType stored,
-                                       SpectrumBound bound) {
+                                       SpectrumBound &bound) {
   Outcome outcome{};
   if (engine == Engine::Quintic) {
     std::optional<QuinticResult> result = quinticPolar(pool, m, n, x);
@@ -130,19 +130,24 @@ bool factorise(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x, const M
     return true;
   }
   result.rank = n;
-  using enum SpectrumBound;
-  std::optional<Outcome> outcome =
-      tallPolarFactor(pool, m, n, x, gram, settings.engine, stored, Estimated);
-  if (!outcome && settings.engine == Engine::Qdwh)
-    outcome = tallPolarFactor(pool, m, n, x, gram, settings.engine, stored, Fixed);
+  SpectrumBound bound =
+      settings.engine == Engine::Qdwh ? SpectrumBound::Estimated : SpectrumBound::Fixed;
+  const auto attempt = [&](const Matrix &from, const Matrix &itsGram) {
+    return tallPolarFactor(pool, m, n, from, itsGram, settings.engine, stored, bound);
+  };
+  std::optional<Outcome> outcome = attempt(x, gram);
+  if (!outcome && bound == SpectrumBound::Estimated) {
+    bound = SpectrumBound::Fixed;
+    outcome = attempt(x, gram);
+  }
   if (!outcome) {
     Matrix copy = gram;
     result.rank = blas::rankOfGram(n, copy.data());
     const double sigma = std::sqrt(spectralBound(n, gram));
-    for (int attempt = 0; attempt < kMaxAttempts && !outcome; ++attempt) {
-      Matrix noisy = jittered(m, x, sigma, settings.seed, attempt), noisyGram;
+    for (int i = 0; i < kMaxAttempts && !outcome; ++i) {
+      Matrix noisy = jittered(m, x, sigma, settings.seed, i), noisyGram;
       gramUpper(pool, m, n, noisy.data(), noisyGram);
-      outcome = tallPolarFactor(pool, m, n, noisy, noisyGram, settings.engine, stored, Fixed);
+      outcome = attempt(noisy, noisyGram);
     }
   }
   if (!outcome)

@@ -136,10 +136,12 @@ double diagonalRatio(int64_t n, const Matrix &r) {
 
 /// x = Q R; the factor is Q times that of R.
 std::optional<QdwhResult> tallPolar(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x,
-                                    const Matrix &gram, SpectrumBound bound, Accuracy accuracy) {
+                                    const Matrix &gram, SpectrumBound &bound, Accuracy accuracy) {
   Matrix r = gram;
-  if (!choleskyUpper(pool, n, r))
+  if (!choleskyUpper(pool, n, r)) {
+    bound = SpectrumBound::Fixed;
     return std::nullopt;
+  }
   Matrix factor = triangleOf(n, r), squared = gram, again;
   const Matrix *basis = &x;
   if (diagonalRatio(n, r) > kSecondPass) {
@@ -172,11 +174,13 @@ double leastOfSquare(ParallelFor &pool, int64_t n, Matrix gram) {
 } // namespace
 
 std::optional<QdwhResult> qdwhPolar(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x,
-                                    const Matrix &gram, SpectrumBound bound, Accuracy accuracy) {
+                                    const Matrix &gram, SpectrumBound &bound, Accuracy accuracy) {
   if (m != n)
     return tallPolar(pool, m, n, x, gram, bound, accuracy);
   Matrix factor = x;
   const double least = bound == SpectrumBound::Estimated ? leastOfSquare(pool, n, gram) : 0;
+  if (least == 0)
+    bound = SpectrumBound::Fixed;
   const int iterations = squarePolar(pool, n, least, accuracy, factor, gram);
   if (!iterations)
     return std::nullopt;

@@ -44,9 +44,10 @@ struct QdwhResult {
 
 /// The polar factor of x[m, n], m >= n, whose Gram matrix (upper triangle) is `gram`; nothing if
 /// singular values were lost on the way, as those of rank-deficient matrices are. A factor of an
-/// estimated spectrum is to be checked.
+/// estimated spectrum is to be checked; `bound` becomes Fixed where there was nothing to estimate
+/// from, so that another call would do the same.
 std::optional<QdwhResult> qdwhPolar(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x,
-                                    const Matrix &gram, SpectrumBound bound, Accuracy accuracy);
+                                    const Matrix &gram, SpectrumBound &bound, Accuracy accuracy);
 
 } // namespace pe::reinit
 
