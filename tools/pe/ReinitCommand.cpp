@@ -4,8 +4,8 @@
 #include "runtime/train/reinit/ReinitModel.h"
 #include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
+#include "tools/pe/Memory.h"
 
-#include <malloc.h>
 #include <memory>
 
 namespace pe::cli {
@@ -67,12 +67,6 @@ Status readSettings(const ReinitOptions &options, reinit::ModelJob &job) {
   job.selection.target = *target;
   job.settings.layout = job.selection.layout = *layout;
   return Status::success();
-}
-
-/// Blocks of a matrix's size are kept for the next matrix, whose pages would be cleared again.
-void keepFreedMemory() {
-  mallopt(M_MMAP_THRESHOLD, 32 << 20); // the most that is allowed
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
 Status run(const ReinitOptions &options) {

@@ -10,6 +10,7 @@
 #include "runtime/train/session/Trace.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/Grid.h"
+#include "tools/pe/Memory.h"
 #include "tools/pe/Run.h"
 
 #include <algorithm>
@@ -110,6 +111,7 @@ static Status runSession(train::Session &session, cpu::ThreadPool &pool,
 }
 
 static Status train(const std::vector<std::string> &arguments) {
+  keepFreedMemory();
   auto options = train::parseTrainOptions(arguments);
   if (!options)
     return options.error();

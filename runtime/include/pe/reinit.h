@@ -27,8 +27,8 @@
 
 namespace pe::reinit {
 
-/// How the polar factor is computed. Qdwh: float64, four Halley steps, exact for every condition up
-/// to a million. Quintic: float32, products only, adaptive. Cubic: the published operators, which
+/// How the polar factor is computed. Qdwh: float64, at most four steps, exact for every condition up
+/// to a million; what is stored as floats is finished in floats. Quintic: float32, products only, adaptive. Cubic: the published operators, which
 /// stop after `iterations` steps whether or not an isometry has been reached.
 enum class Engine : uint8_t { Qdwh, Quintic, Cubic };
 

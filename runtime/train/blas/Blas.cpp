@@ -21,7 +21,7 @@ constexpr const char *kPackage = "libopenblas0-pthread";
 
 // Values of the CBLAS enumerations.
 constexpr int kRowMajor = 101, kNoTranspose = 111, kTranspose = 112;
-constexpr int kUpper = 121, kNonUnit = 131, kLeft = 141, kRight = 142;
+constexpr int kUpper = 121, kNonUnit = 131, kLeft = 141;
 
 struct Functions {
   void (*sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int, float,
@@ -125,11 +125,6 @@ bool choleskyUpper(int64_t n, double *a, int64_t pitch) {
   int size = narrow(n), stride = narrow(pitch), info = 0;
   functions.dpotrf("L", &size, a, &stride, &info);
   return info == 0;
-}
-
-void solveRight(int64_t m, int64_t n, const double *r, Transpose transpose, double *x) {
-  functions.dtrsm(kRowMajor, kRight, kUpper, cblas(transpose), kNonUnit, narrow(m), narrow(n), 1.0,
-                  r, narrow(n), x, narrow(n));
 }
 
 void solveLeft(int64_t m, int64_t n, const double *r, int64_t pitchR, Transpose transpose,

@@ -53,9 +53,6 @@ void gramUpper(int64_t m, int64_t n, const double *x, int64_t pitchX, double *gr
 /// The upper triangle of a[n,n] becomes R with R^T R = a. False: a is not positive definite.
 bool choleskyUpper(int64_t n, double *a, int64_t pitch);
 
-/// x[m,n] = x * op(R)^-1 for an upper triangular r[n,n].
-void solveRight(int64_t m, int64_t n, const double *r, Transpose transpose, double *x);
-
 /// x[m,n] = op(R)^-1 * x for an upper triangular r[m,m].
 void solveLeft(int64_t m, int64_t n, const double *r, int64_t pitchR, Transpose transpose,
                double *x, int64_t pitchX);

@@ -6,32 +6,42 @@
 
 #include "runtime/train/model/WeightGradients.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace pe::train {
 namespace {
 
-/// Small matrices get small tiles, so that there are enough for all threads; products of large
-/// tiles run nearer to the machine's peak.
-int64_t tileEdge(int64_t size) { return size >= 512 ? 128 : 64; }
+/// The edge of a tile: a matrix has about four, so that there are enough for all threads of a model
+/// of a few layers. Large tiles run nearer to the machine's peak, because each packs its rows of
+/// both operands, over all tokens, for itself; 512 comes within a tenth of one whole product.
+int64_t tileEdge(const Linear &linear) {
+  constexpr int64_t kUnit = 64, kMost = 512;
+  const double quarter = std::sqrt(static_cast<double>(linear.outputs * linear.inputs) / 4);
+  const auto units = static_cast<int64_t>(std::ceil(quarter / static_cast<double>(kUnit)));
+  return std::clamp(units * kUnit, kUnit, kMost);
+}
 
 } // namespace
 
 WeightTiles::WeightTiles(std::vector<WeightProduct> list) : products(std::move(list)) {
   for (size_t product = 0; product < products.size(); ++product) {
     const Linear &linear = products[product].linear;
-    for (int64_t output = 0; output < linear.outputs; output += tileEdge(linear.outputs))
-      for (int64_t input = 0; input < linear.inputs; input += tileEdge(linear.inputs))
-        tiles.push_back({product, output, input});
+    const int64_t edge = tileEdge(linear);
+    for (int64_t output = 0; output < linear.outputs; output += edge)
+      for (int64_t input = 0; input < linear.inputs; input += edge)
+        tiles.push_back({product, edge, output, input});
   }
 }
 
 void WeightTiles::run(int64_t tile, int64_t tokens, GradientUse use, float *gradients) const {
-  const auto &[index, output, input] = tiles[tile];
+  const auto &[index, edge, output, input] = tiles[tile];
   const auto &[linear, x, dy] = products[index];
   linear.backwardWeights(gradients, x, dy, tokens,
                          {.output = output,
-                          .outputs = std::min(tileEdge(linear.outputs), linear.outputs - output),
+                          .outputs = std::min(edge, linear.outputs - output),
                           .input = input,
-                          .inputs = std::min(tileEdge(linear.inputs), linear.inputs - input)},
+                          .inputs = std::min(edge, linear.inputs - input)},
                          use == GradientUse::Add);
 }
 

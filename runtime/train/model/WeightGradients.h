@@ -37,7 +37,7 @@ public:
 private:
   struct Tile {
     size_t product;
-    int64_t output, input;
+    int64_t edge, output, input;
   };
 
   std::vector<WeightProduct> products;

@@ -2,6 +2,7 @@
 
 #include "runtime/train/reinit/Dense.h"
 #include "runtime/train/blas/Blas.h"
+#include "runtime/train/reinit/Triangle.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +15,8 @@ using blas::Transpose;
 
 /// Edge of a tile of a symmetric matrix, and of a block of a factorisation.
 constexpr int64_t kTile = 256;
+/// Edge of a tile of a Gram matrix, whose columns are packed once for every tile they belong to.
+constexpr int64_t kGramTile = 384;
 /// Rows of a strip: enough for the BLAS to be fast, few enough to share between threads.
 constexpr int64_t kStrip = 192;
 
@@ -40,11 +43,11 @@ std::vector<TileIndex> upperTiles(int64_t first, int64_t count) {
 template <typename T>
 void gramUpper(ParallelFor &pool, int64_t m, int64_t n, const T *x, std::vector<T> &g) {
   g.resize(n * n);
-  const std::vector<TileIndex> tiles = upperTiles(0, partsOf(n, kTile));
+  const std::vector<TileIndex> tiles = upperTiles(0, partsOf(n, kGramTile));
   parallelFor(pool, static_cast<int64_t>(tiles.size()), [&](int64_t item) {
     auto [i, j] = tiles[item];
-    const int64_t row = i * kTile, col = j * kTile;
-    const int64_t rows = sizeOfPart(n, kTile, i), cols = sizeOfPart(n, kTile, j);
+    const int64_t row = i * kGramTile, col = j * kGramTile;
+    const int64_t rows = sizeOfPart(n, kGramTile, i), cols = sizeOfPart(n, kGramTile, j);
     if (i == j)
       blas::gramUpper(m, cols, x + col, n, g.data() + row * n + col, n);
     else
@@ -53,14 +56,25 @@ void gramUpper(ParallelFor &pool, int64_t m, int64_t n, const T *x, std::vector<
   });
 }
 
-template <typename T> void mirrorUpper(ParallelFor &pool, int64_t n, std::vector<T> &g) {
+void symmetricProduct(ParallelFor &pool, int64_t n, const float *a, const float *b, float *c) {
   const std::vector<TileIndex> tiles = upperTiles(0, partsOf(n, kTile));
   parallelFor(pool, static_cast<int64_t>(tiles.size()), [&](int64_t item) {
-    auto [i, j] = tiles[item];
-    const int64_t rowEnd = std::min(n, (i + 1) * kTile), colEnd = std::min(n, (j + 1) * kTile);
-    for (int64_t row = i * kTile; row < rowEnd; ++row)
-      for (int64_t col = std::max(row + 1, j * kTile); col < colEnd; ++col)
-        g[col * n + row] = g[row * n + col];
+    const int64_t row = tiles[item].first * kTile, col = tiles[item].second * kTile;
+    blas::gemm(std::min(kTile, n - row), std::min(kTile, n - col), n,
+               blas::Operand<float>{a + row * n, n}, blas::Operand<float>{b + col, n}, 0.0f,
+               c + row * n + col, n);
+  });
+}
+
+template <typename T> void mirrorUpper(ParallelFor &pool, int64_t n, std::vector<T> &g) {
+  // Squares that stay in the cache while they are written by columns.
+  constexpr int64_t kEdge = 32;
+  parallelFor(pool, partsOf(n, kEdge), [&](int64_t item) {
+    const int64_t begin = item * kEdge, end = std::min(n, begin + kEdge);
+    for (int64_t col = 0; col < end; col += kEdge)
+      for (int64_t i = begin; i < end; ++i)
+        for (int64_t j = col; j < std::min(i, col + kEdge); ++j)
+          g[i * n + j] = g[j * n + i];
   });
 }
 
@@ -140,10 +154,13 @@ bool choleskyUpper(ParallelFor &pool, int64_t n, Matrix &a) {
     const double *corner = a.data() + pivot * n + pivot;
     if (!blas::choleskyUpper(size, a.data() + pivot * n + pivot, n))
       return false;
+    if (k + 1 == blocks)
+      break;
+    const Triangle triangle(size, corner, n);
     parallelFor(pool, blocks - k - 1, [&](int64_t item) {
       const int64_t j = k + 1 + item;
-      blas::solveLeft(size, sizeOfPart(n, kTile, j), corner, n, Transpose::Yes,
-                      a.data() + pivot * n + j * kTile, n);
+      triangle.solveLeft(sizeOfPart(n, kTile, j), Transpose::Yes, a.data() + pivot * n + j * kTile,
+                         n);
     });
     // What remains: A_ij - R_ki^T R_kj. Tiles on the diagonal are updated whole; nothing reads
     // their lower triangles.
@@ -161,29 +178,31 @@ bool choleskyUpper(ParallelFor &pool, int64_t n, Matrix &a) {
 
 void addSolved(ParallelFor &pool, int64_t m, int64_t n, const Matrix &r, double direct,
                double inverse, Matrix &x) {
+  const Triangle triangle(n, r.data(), n);
   parallelFor(pool, partsOf(m, kStrip), [&](int64_t item) {
     const int64_t rows = sizeOfPart(m, kStrip, item);
     double *strip = x.data() + item * kStrip * n;
     // x (R^T R)^-1 = (x R^-1) R^-T.
     Matrix solved(strip, strip + rows * n);
-    blas::solveRight(rows, n, r.data(), Transpose::No, solved.data());
-    blas::solveRight(rows, n, r.data(), Transpose::Yes, solved.data());
+    triangle.solveRight(rows, Transpose::No, solved.data(), n);
+    triangle.solveRight(rows, Transpose::Yes, solved.data(), n);
     for (int64_t i = 0; i < rows * n; ++i)
       strip[i] = direct * strip[i] + inverse * solved[i];
   });
 }
 
 void solveRight(ParallelFor &pool, int64_t m, int64_t n, const Matrix &r, Matrix &x) {
+  const Triangle triangle(n, r.data(), n);
   parallelFor(pool, partsOf(m, kStrip), [&](int64_t item) {
-    blas::solveRight(sizeOfPart(m, kStrip, item), n, r.data(), Transpose::No,
-                     x.data() + item * kStrip * n);
+    triangle.solveRight(sizeOfPart(m, kStrip, item), Transpose::No, x.data() + item * kStrip * n,
+                        n);
   });
 }
 
 void solveLeft(ParallelFor &pool, int64_t n, const Matrix &r, Matrix &x) {
+  const Triangle triangle(n, r.data(), n);
   parallelFor(pool, partsOf(n, kStrip), [&](int64_t item) {
-    blas::solveLeft(n, sizeOfPart(n, kStrip, item), r.data(), n, Transpose::No,
-                    x.data() + item * kStrip, n);
+    triangle.solveLeft(sizeOfPart(n, kStrip, item), Transpose::No, x.data() + item * kStrip, n);
   });
 }
 

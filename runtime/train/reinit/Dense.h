@@ -32,6 +32,10 @@ public:
 template <typename T>
 void gramUpper(ParallelFor &pool, int64_t m, int64_t n, const T *x, std::vector<T> &g);
 
+/// c[n,n] = a b for symmetric a and b of which both triangles are there and whose product is
+/// symmetric, as that of powers of one matrix is; only the upper triangle is written.
+void symmetricProduct(ParallelFor &pool, int64_t n, const float *a, const float *b, float *c);
+
 /// Copies the upper triangle of g[n,n] to the lower one.
 template <typename T> void mirrorUpper(ParallelFor &pool, int64_t n, std::vector<T> &g);
 

@@ -10,11 +10,14 @@
 #include "runtime/core/Random.h"
 #include "runtime/train/blas/Blas.h"
 #include "runtime/train/reinit/CubicPolar.h"
+#include "runtime/train/reinit/Elements.h"
 #include "runtime/train/reinit/Qdwh.h"
 #include "runtime/train/reinit/QuinticPolar.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <memory>
 #include <optional>
 
 namespace pe::reinit {
@@ -23,9 +26,11 @@ namespace {
 /// Deviation per dimension above which the spectrum had values that the engine lost: a converged
 /// run leaves the rounding of float, one lost direction 1/n.
 constexpr double kConverged = 1e-9;
-/// Deviation per dimension that one Newton-Schulz step improves: four Halley steps leave up to 1e-8
-/// of an element, which only doubles can tell.
-constexpr double kPolished = 1e-20;
+/// Deviation per dimension that a Newton-Schulz step improves, of a factor stored as doubles and as
+/// floats. Four Halley steps leave up to 1e-8 of an element, which only doubles can tell, and more
+/// of singular values that are smaller than was expected.
+constexpr double kPolished = 1e-20, kPolishedFloats = 1e-13;
+constexpr int kMostPolishing = 2;
 constexpr double kJitter = 1e-5;
 constexpr int kMaxAttempts = 4;
 
@@ -37,17 +42,24 @@ struct Outcome {
 };
 
 double deviationOf(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x, DType stored) {
-  Matrix values(stored == DType::F64 ? 0 : x.size()), gram;
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] = rounded(stored, x[i]);
-  gramUpper(pool, m, n, values.empty() ? x.data() : values.data(), gram);
+  Matrix gram;
+  if (stored == DType::F64) {
+    gramUpper(pool, m, n, x.data(), gram);
+    return deviationOfGram(n, gram.data());
+  }
+  const auto values = std::make_unique_for_overwrite<double[]>(m * n);
+  forChunks(pool, m * n, [&](int64_t begin, int64_t end) {
+    std::copy(x.begin() + begin, x.begin() + end, &values[begin]);
+    roundAll(stored, {&values[begin], static_cast<size_t>(end - begin)});
+  });
+  gramUpper(pool, m, n, values.get(), gram);
   return deviationOfGram(n, gram.data());
 }
 
 /// The polar factor of a tall matrix, or nothing if singular values were lost.
 std::optional<Outcome> tallPolarFactor(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x,
                                        const Matrix &gram, Engine engine, DType stored,
-                                       SpectrumBound bound) {
+                                       SpectrumBound &bound) {
   Outcome outcome{};
   if (engine == Engine::Quintic) {
     std::optional<QuinticResult> result = quinticPolar(pool, m, n, x);
@@ -56,7 +68,8 @@ std::optional<Outcome> tallPolarFactor(ParallelFor &pool, int64_t m, int64_t n, 
     outcome.factor = std::move(result->factor);
     outcome.iterations = result->iterations;
   } else {
-    std::optional<QdwhResult> result = qdwhPolar(pool, m, n, x, gram, bound);
+    std::optional<QdwhResult> result = qdwhPolar(
+        pool, m, n, x, gram, bound, stored == DType::F64 ? Accuracy::Double : Accuracy::Float);
     if (!result)
       return std::nullopt;
     outcome.factor = std::move(result->factor);
@@ -67,13 +80,30 @@ std::optional<Outcome> tallPolarFactor(ParallelFor &pool, int64_t m, int64_t n, 
   outcome.deviation = deviationOf(pool, m, n, outcome.factor, wide);
   if (!(outcome.deviation < kConverged * size)) // also true for NaN
     return std::nullopt;
-  if (stored == DType::F64 && engine == Engine::Qdwh && outcome.deviation > kPolished * size) {
+  const double polished = (stored == DType::F64 ? kPolished : kPolishedFloats) * size;
+  for (int i = 0; i < kMostPolishing && engine == Engine::Qdwh && outcome.deviation > polished;
+       ++i) {
     outcome.factor = cubicStep(pool, m, n, outcome.factor);
-    outcome.deviation = deviationOf(pool, m, n, outcome.factor, stored);
+    outcome.deviation = deviationOf(pool, m, n, outcome.factor, wide);
   }
   if (stored != wide)
     outcome.deviation = deviationOf(pool, m, n, outcome.factor, stored);
   return outcome;
+}
+
+/// The largest absolute value; infinity if there is an element that is not finite.
+double largestOf(ParallelFor &pool, int64_t count, const double *w) {
+  std::vector<double> largest((count + kElementChunk - 1) / kElementChunk);
+  forChunks(pool, count, [&](int64_t begin, int64_t end) {
+    double most = 0, differences = 0; // x - x is 0, or NaN
+    for (int64_t i = begin; i < end; ++i) {
+      most = std::max(most, std::abs(w[i]));
+      differences += w[i] - w[i];
+    }
+    largest[begin / kElementChunk] =
+        differences == 0 ? most : std::numeric_limits<double>::infinity();
+  });
+  return *std::max_element(largest.begin(), largest.end());
 }
 
 /// x plus seeded noise that is small relative to the largest singular value and covers every
@@ -100,19 +130,24 @@ bool factorise(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x, const M
     return true;
   }
   result.rank = n;
-  using enum SpectrumBound;
-  std::optional<Outcome> outcome =
-      tallPolarFactor(pool, m, n, x, gram, settings.engine, stored, Estimated);
-  if (!outcome && settings.engine == Engine::Qdwh)
-    outcome = tallPolarFactor(pool, m, n, x, gram, settings.engine, stored, Fixed);
+  SpectrumBound bound =
+      settings.engine == Engine::Qdwh ? SpectrumBound::Estimated : SpectrumBound::Fixed;
+  const auto attempt = [&](const Matrix &from, const Matrix &itsGram) {
+    return tallPolarFactor(pool, m, n, from, itsGram, settings.engine, stored, bound);
+  };
+  std::optional<Outcome> outcome = attempt(x, gram);
+  if (!outcome && bound == SpectrumBound::Estimated) {
+    bound = SpectrumBound::Fixed;
+    outcome = attempt(x, gram);
+  }
   if (!outcome) {
     Matrix copy = gram;
     result.rank = blas::rankOfGram(n, copy.data());
     const double sigma = std::sqrt(spectralBound(n, gram));
-    for (int attempt = 0; attempt < kMaxAttempts && !outcome; ++attempt) {
-      Matrix noisy = jittered(m, x, sigma, settings.seed, attempt), noisyGram;
+    for (int i = 0; i < kMaxAttempts && !outcome; ++i) {
+      Matrix noisy = jittered(m, x, sigma, settings.seed, i), noisyGram;
       gramUpper(pool, m, n, noisy.data(), noisyGram);
-      outcome = tallPolarFactor(pool, m, n, noisy, noisyGram, settings.engine, stored, Fixed);
+      outcome = attempt(noisy, noisyGram);
     }
   }
   if (!outcome)
@@ -125,17 +160,17 @@ bool factorise(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x, const M
 
 } // namespace
 
-double rounded(DType dtype, double value) {
-  switch (dtype) {
-  case DType::F64:
-    return value;
-  case DType::BF16:
-    return bf16ToFloat(floatToBf16(static_cast<float>(value)));
-  case DType::F16:
-    return f16ToFloat(floatToF16(static_cast<float>(value)));
-  default:
-    return static_cast<float>(value);
-  }
+void roundAll(DType dtype, std::span<double> values) {
+  const auto apply = [&](auto round) {
+    for (double &value : values)
+      value = round(static_cast<float>(value));
+  };
+  if (dtype == DType::BF16)
+    apply([](float value) { return bf16ToFloat(floatToBf16(value)); });
+  else if (dtype == DType::F16)
+    apply([](float value) { return f16ToFloat(floatToF16(value)); });
+  else if (dtype != DType::F64)
+    apply([](float value) { return value; });
 }
 
 double deviationFromIsometry(int64_t rows, int64_t cols, const double *x, ParallelFor &pool) {
@@ -156,12 +191,12 @@ double deviationFromIsometry(int64_t rows, int64_t cols, const double *x) {
 
 Expected<PolarFactor> polarFactor(int64_t rows, int64_t cols, const double *w,
                                   const Settings &settings, ParallelFor &pool, DType stored) {
-  double largest = 0;
-  for (int64_t i = 0; i < rows * cols; ++i) {
-    if (!std::isfinite(w[i]))
-      return makeError("expected finite weights, found ", w[i], " at [", i / cols, ", ", i % cols,
-                       "]");
-    largest = std::max(largest, std::abs(w[i]));
+  const int64_t count = rows * cols;
+  const double largest = largestOf(pool, count, w);
+  if (!std::isfinite(largest)) {
+    const double *bad = std::find_if_not(w, w + count, [](double x) { return std::isfinite(x); });
+    return makeError("expected finite weights, found ", *bad, " at [", (bad - w) / cols, ", ",
+                     (bad - w) % cols, "]");
   }
   bool wide = rows < cols;
   int64_t m = wide ? cols : rows, n = wide ? rows : cols;
@@ -170,11 +205,14 @@ Expected<PolarFactor> polarFactor(int64_t rows, int64_t cols, const double *w,
     result.deviation = result.deviationBefore = static_cast<double>(n);
     return result;
   }
-  Matrix x = wide ? transposed(pool, rows, cols, w) : Matrix(w, w + rows * cols), gram;
+  Matrix x = wide ? transposed(pool, rows, cols, w) : Matrix(count), gram;
+  const double *from = wide ? x.data() : w;
   // A power of two, so that weights of any scale keep all their bits in any engine.
   const double scale = std::exp2(std::ilogb(largest));
-  for (double &value : x)
-    value /= scale;
+  forChunks(pool, count, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      x[i] = from[i] / scale;
+  });
   gramUpper(pool, m, n, x.data(), gram);
   result.deviationBefore = deviationOfGram(n, gram.data(), scale * scale);
   if (!factorise(pool, m, n, x, gram, settings, stored, result))

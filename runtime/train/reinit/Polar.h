@@ -18,6 +18,7 @@
 #include "runtime/train/reinit/Dense.h"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace pe::reinit {
@@ -49,8 +50,8 @@ Expected<PolarFactor> polarFactor(int64_t rows, int64_t cols, const double *w, u
 double deviationFromIsometry(int64_t rows, int64_t cols, const double *x, ParallelFor &pool);
 double deviationFromIsometry(int64_t rows, int64_t cols, const double *x);
 
-/// The value that an element of that floating type holds.
-double rounded(DType dtype, double value);
+/// Replaces values by what elements of that floating type hold.
+void roundAll(DType dtype, std::span<double> values);
 
 } // namespace pe::reinit
 

@@ -2,6 +2,8 @@
 
 #include "runtime/train/reinit/Qdwh.h"
 #include "runtime/core/Random.h"
+#include "runtime/train/reinit/Elements.h"
+#include "runtime/train/reinit/FloatFinish.h"
 
 #include <algorithm>
 #include <cmath>
@@ -48,30 +50,38 @@ bool step(ParallelFor &pool, int64_t n, const Weights &weights, Matrix &x, Matri
 
 /// Steps on the square x[n, n], whose Gram matrix is `gram` and whose spectrum lies in [l, 1],
 /// until all of it is 1; returns their number, or 0 where a step fails.
-int iterate(ParallelFor &pool, int64_t n, double l, Matrix &x, Matrix &gram) {
+int iterate(ParallelFor &pool, int64_t n, double l, Accuracy accuracy, Matrix &x, Matrix &gram) {
   int iterations = 0;
-  for (; 1 - l > kTolerance || iterations == 0; ++iterations) {
+  while (1 - l > kTolerance || iterations == 0) {
+    if (accuracy == Accuracy::Float && !finishingPolynomial(l).empty()) {
+      finishInFloats(pool, n, l, x);
+      return iterations + 1;
+    }
     Weights weights(l);
     if (iterations)
       gramUpper(pool, n, n, x.data(), gram);
     if (!step(pool, n, weights, x, gram))
       return 0;
-    double square = l * l;
+    const double square = l * l;
     l = std::min(1.0, l * (weights.a + weights.b * square) / (1 + weights.c * square));
+    ++iterations;
   }
   return iterations;
 }
 
 /// The polar factor of the square x[n, n], which it replaces; no singular value is below `least`,
 /// or below kLowerBound of the largest. Returns the number of steps, 0 where one fails.
-int squarePolar(ParallelFor &pool, int64_t n, double least, Matrix &x, Matrix gram) {
+int squarePolar(ParallelFor &pool, int64_t n, double least, Accuracy accuracy, Matrix &x,
+                Matrix gram) {
   const double bound = spectralBound(n, gram);
   const double inverse = 1 / std::sqrt(bound);
-  for (double &value : x)
-    value *= inverse;
-  for (double &value : gram)
-    value /= bound;
-  return iterate(pool, n, std::clamp(least * inverse, kLowerBound, 1.0), x, gram);
+  forChunks(pool, n * n, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      x[i] *= inverse;
+      gram[i] /= bound;
+    }
+  });
+  return iterate(pool, n, std::clamp(least * inverse, kLowerBound, 1.0), accuracy, x, gram);
 }
 
 /// A quarter of the least singular value of the upper triangular r[n, n], as four steps of inverse
@@ -126,10 +136,12 @@ double diagonalRatio(int64_t n, const Matrix &r) {
 
 /// x = Q R; the factor is Q times that of R.
 std::optional<QdwhResult> tallPolar(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x,
-                                    const Matrix &gram, SpectrumBound bound) {
+                                    const Matrix &gram, SpectrumBound &bound, Accuracy accuracy) {
   Matrix r = gram;
-  if (!choleskyUpper(pool, n, r))
+  if (!choleskyUpper(pool, n, r)) {
+    bound = SpectrumBound::Fixed;
     return std::nullopt;
+  }
   Matrix factor = triangleOf(n, r), squared = gram, again;
   const Matrix *basis = &x;
   if (diagonalRatio(n, r) > kSecondPass) {
@@ -145,21 +157,31 @@ std::optional<QdwhResult> tallPolar(ParallelFor &pool, int64_t m, int64_t n, con
     basis = &again;
   }
   const double least = bound == SpectrumBound::Estimated ? leastSingularValue(n, factor) : 0;
-  const int iterations = squarePolar(pool, n, least, factor, std::move(squared));
+  const int iterations = squarePolar(pool, n, least, accuracy, factor, std::move(squared));
   if (!iterations)
     return std::nullopt;
   solveLeft(pool, n, r, factor);
   return QdwhResult{multiply(pool, m, n, n, basis->data(), factor.data()), iterations};
 }
 
+/// A lower bound of the least singular value of a square matrix, from the Cholesky factor of its
+/// Gram matrix; 0: there is none. What rounding leaves of singular values below 1e-7 of the largest
+/// is as good as no bound, and is noticed as any wrong estimate is.
+double leastOfSquare(ParallelFor &pool, int64_t n, Matrix gram) {
+  return choleskyUpper(pool, n, gram) ? leastSingularValue(n, gram) : 0;
+}
+
 } // namespace
 
 std::optional<QdwhResult> qdwhPolar(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x,
-                                    const Matrix &gram, SpectrumBound bound) {
+                                    const Matrix &gram, SpectrumBound &bound, Accuracy accuracy) {
   if (m != n)
-    return tallPolar(pool, m, n, x, gram, bound);
+    return tallPolar(pool, m, n, x, gram, bound, accuracy);
   Matrix factor = x;
-  const int iterations = squarePolar(pool, n, /*least=*/0, factor, gram);
+  const double least = bound == SpectrumBound::Estimated ? leastOfSquare(pool, n, gram) : 0;
+  if (least == 0)
+    bound = SpectrumBound::Fixed;
+  const int iterations = squarePolar(pool, n, least, accuracy, factor, gram);
   if (!iterations)
     return std::nullopt;
   return QdwhResult{std::move(factor), iterations};

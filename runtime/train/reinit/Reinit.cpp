@@ -6,6 +6,7 @@
 
 #include "runtime/train/reinit/Reinit.h"
 #include "runtime/core/DType.h"
+#include "runtime/train/reinit/Elements.h"
 #include "runtime/train/reinit/Polar.h"
 
 #include <algorithm>
@@ -16,22 +17,22 @@
 namespace pe::reinit {
 namespace {
 
-double dot(std::span<const double> a, std::span<const double> b) {
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i)
-    sum += a[i] * b[i];
-  return sum;
+using Values = std::span<const double>;
+
+double dot(ParallelFor &pool, Values a, Values b) {
+  return sumOfChunks(pool, static_cast<int64_t>(a.size()), [&](int64_t begin, int64_t end) {
+    return sumOf(begin, end, [&](int64_t i) { return a[i] * b[i]; });
+  });
 }
 
-double squaredDistance(std::span<const double> a, std::span<const double> b) {
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i)
-    sum += (a[i] - b[i]) * (a[i] - b[i]);
-  return sum;
+double squaredDistance(ParallelFor &pool, Values a, Values b) {
+  return sumOfChunks(pool, static_cast<int64_t>(a.size()), [&](int64_t begin, int64_t end) {
+    return sumOf(begin, end, [&](int64_t i) { return (a[i] - b[i]) * (a[i] - b[i]); });
+  });
 }
 
-double scaleFactor(const Settings &settings, int64_t rows, int64_t cols, std::span<const double> w,
-                   std::span<const double> factor) {
+double scaleFactor(const Settings &settings, int64_t rows, int64_t cols, Values w, Values factor,
+                   ParallelFor &pool) {
   const double small = static_cast<double>(std::min(rows, cols));
   const double ratio = static_cast<double>(rows) / static_cast<double>(cols);
   switch (settings.scale) {
@@ -41,9 +42,9 @@ double scaleFactor(const Settings &settings, int64_t rows, int64_t cols, std::sp
     return 1;
   case Scale::MeanSigma:
     // <W, U> = trace of the singular values.
-    return dot(w, factor) / small;
+    return dot(pool, w, factor) / small;
   case Scale::Fro:
-    return std::sqrt(dot(w, w) / small);
+    return std::sqrt(dot(pool, w, w) / small);
   }
   return 1;
 }
@@ -93,7 +94,7 @@ Expected<MatrixReport> projectValues(const std::string &name, int64_t rows, int6
 
   const int64_t small = std::min(rows, cols);
   MatrixReport report{name, {rows, cols}};
-  report.norm = std::sqrt(dot(w, w));
+  report.norm = std::sqrt(dot(pool, w, w));
   report.dfiBefore = polar->deviationBefore / static_cast<double>(small);
   report.rank = polar->rank;
   report.iterations = polar->iterations;
@@ -106,13 +107,18 @@ Expected<MatrixReport> projectValues(const std::string &name, int64_t rows, int6
   report.why = "projected";
   if (polar->rank < small)
     report.why = settings.engine == Engine::Cubic ? "rank deficient" : "rank deficient, completed";
-  report.scale = scaleFactor(settings, rows, cols, w, polar->factor);
+  report.scale = scaleFactor(settings, rows, cols, w, polar->factor, pool);
   report.dfiAfter = polar->deviation / static_cast<double>(small);
-  for (double &value : polar->factor)
-    value = rounded(stored, report.scale * value);
-  report.sfe =
-      squaredDistance(against.empty() ? std::span<const double>(w) : against, polar->factor);
-  std::copy(polar->factor.begin(), polar->factor.end(), w.begin());
+  const std::span<double> factor = polar->factor;
+  forChunks(pool, rows * cols, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      factor[i] *= report.scale;
+    roundAll(stored, factor.subspan(begin, end - begin));
+  });
+  report.sfe = squaredDistance(pool, against.empty() ? Values(w) : against, factor);
+  forChunks(pool, rows * cols, [&](int64_t begin, int64_t end) {
+    std::copy(factor.begin() + begin, factor.begin() + end, w.begin() + begin);
+  });
   return report;
 }
 
@@ -148,8 +154,9 @@ Expected<MatrixReport> shrinkMatrix(const std::string &name, int64_t rows, int64
   MatrixReport report{name, {rows, cols}, true, shrink == 0 ? "fresh" : "shrunk and perturbed"};
   report.dfiBefore = deviationFromIsometry(rows, cols, before.data()) / small;
   report.dfiAfter = deviationFromIsometry(rows, cols, after.data()) / small;
-  report.sfe = squaredDistance(before, after);
-  report.norm = std::sqrt(dot(before, before));
+  CallingThread pool;
+  report.sfe = squaredDistance(pool, before, after);
+  report.norm = std::sqrt(dot(pool, before, before));
   report.scale = shrink;
   report.rank = std::min(rows, cols);
   std::copy(after.begin(), after.end(), w);

@@ -53,7 +53,8 @@ Status Muon::makeOrthogonal(const Parameter &parameter, float *matrix) const {
     return Status::success();
   }
   const std::vector<double> wide(matrix, matrix + parameter.count);
-  auto polar = reinit::polarFactor(rows, cols, wide.data(), /*seed=*/0);
+  reinit::CallingThread thread;
+  auto polar = reinit::polarFactor(rows, cols, wide.data(), {}, thread, DType::F32);
   if (!polar)
     return polar.takeError().within("momentum of '" + parameter.name + "'");
   // A zero matrix has no factor and stays zero.

@@ -1,0 +1,13 @@
+//===- Memory.cpp - what the process does with freed memory ---===//
+#include "tools/pe/Memory.h"
+
+#include <malloc.h>
+
+namespace pe::cli {
+
+void keepFreedMemory() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20); // the most that is allowed
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+}
+
+} // namespace pe::cli
