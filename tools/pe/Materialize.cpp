@@ -73,7 +73,7 @@ Expected<MaterializedCall> materializeCall(const api::ProgramState &program,
   if (!expected)
     return expected.takeError();
   call.expected = *std::move(expected);
-  call.isCompiled = options.target == "cpu" && !program.packaged;
+  call.isCompiled = options.target != "reference" && !program.packaged;
   if (!call.isCompiled) {
     Status used = useReference(call);
     return used ? Expected<MaterializedCall>(std::move(call)) : used.takeError();
