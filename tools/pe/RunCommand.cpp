@@ -195,8 +195,8 @@ Status Run::materialize() {
     std::fputs(call->report.table().c_str(), stderr);
   else
     std::fprintf(stderr, "pe run: note: 'bias' is the reference's: %s\n",
-                 program->packaged
-                     ? "a package holds no code that writes it; its source has it"
+                 program->packaged && options.target != "reference"
+                     ? "the package was made without --materialize"
                      : "expected --target=cpu, cuda or gpu-emulator, found reference");
   auto single = convert(call->expected.bias, DType::F32);
   if (!single)
