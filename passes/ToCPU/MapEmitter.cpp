@@ -23,7 +23,8 @@ LogicalResult MapEmitter::check(MapOp map, std::string &why) {
       bounded.insert(loop.getInductionVar());
     auto access = [&](ValueRange indices, Value memory) {
       auto type = cast<MemRefType>(memory.getType());
-      return type.hasStaticShape() && type.getRank() == 1 && type.getElementType().isF32() &&
+      const Type element = type.getElementType();
+      return type.hasStaticShape() && type.getRank() == 1 && (element.isF32() || element.isF64()) &&
              (bounded.contains(indices[0]) || matchPattern(indices[0], m_Constant()));
     };
     if (auto load = dyn_cast<memref::LoadOp>(op))
@@ -205,9 +206,9 @@ void MapEmitter::emitOps(MapOp map, unsigned level, int64_t vector) {
 /// A vector for every element of the region's own memory.
 Value MapEmitter::scratchOf(Value memory) {
   Value &vectors = scratch[memory];
+  auto type = cast<MemRefType>(memory.getType());
   if (!vectors)
-    vectors =
-        context.e.scratch(cast<MemRefType>(memory.getType()).getNumElements() * context.e.lanes);
+    vectors = context.e.scratch(type.getNumElements() * context.e.lanes, type.getElementType());
   return vectors;
 }
 

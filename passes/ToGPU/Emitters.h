@@ -32,6 +32,8 @@ bool needsPairLoop(MapOp map);
 void emitPairLoop(Step &step, MapOp map);
 /// Whether a sum inside a map goes to one of constantly many elements of its head.
 bool hasPlaceInHead(AccumulateOp sum);
+/// Whether a sum inside a map goes to its pair's own element of a buffer [b, hq, r, c].
+bool hasElementOfPair(AccumulateOp sum);
 /// How many elements a head has in a buffer [b, hq, ...]; further extents "hq" are the head itself.
 int64_t elementsOfHead(Value buffer);
 /// The element of the head that a sum goes to, clamped to the extents.

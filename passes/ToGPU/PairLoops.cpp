@@ -38,6 +38,15 @@ bool mlir::tile::gpu::hasPlaceInHead(AccumulateOp sum) {
   return count <= kMostSumsOfThread;
 }
 
+bool mlir::tile::gpu::hasElementOfPair(AccumulateOp sum) {
+  auto map = sum->getParentOfType<MapOp>();
+  const ArrayRef<StringAttr> extents = cast<BufferType>(sum.getBuffer().getType()).getExtents();
+  return map && isPair(map.getIterationSpaces()) && extents.size() == 4 &&
+         llvm::all_of(llvm::zip(sum.getIndices(), extents), [&](auto pair) {
+           return map.isIndexOf(std::get<0>(pair), std::get<1>(pair).getValue());
+         });
+}
+
 int64_t mlir::tile::gpu::elementsOfHead(Value buffer) {
   int64_t size, count = 1;
   for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents().drop_front(2))
@@ -123,6 +132,7 @@ private:
   void declareSums();
   void writePair(const Num &pair, ArrayRef<ThreadArray> results);
   void add(AccumulateOp sum, RegionWriter &writer, const Num &pair, Value counts);
+  void addToElement(AccumulateOp sum, RegionWriter &writer, Value counts);
   void addLines();
   void reduceSums();
   scf::ForOp wholeLoop();
@@ -146,6 +156,8 @@ void PairLoop::declareSums() {
       b.loop(0, count, 1, [&](Num pair) { array.store(b.number(0.0), pair); });
       return;
     }
+    if (hasElementOfPair(op))
+      return;
     Sum &sum = sums[op.getBuffer()];
     if (sum.array)
       return;
@@ -156,7 +168,22 @@ void PairLoop::declareSums() {
     b.loop(0, sum.count, 1, [&, &s = sum](Num i) { s.array->store(b.number(0.0), i); });
 }
 
+/// No other pair adds there, nor does another lane.
+void PairLoop::addToElement(AccumulateOp op, RegionWriter &writer, Value counts) {
+  SmallVector<Num> at;
+  for (Value index : op.getIndices())
+    at.push_back(b.fromValue(writer.lookup(index)));
+  Type type = cast<BufferType>(op.getBuffer().getType()).getElementType();
+  Value value = writer.lookup(op.getValue());
+  b.ifThen(counts, [&] {
+    Value address = k.fn.address(op.getBuffer(), at);
+    b.store(b.add(b.load(type, address), value), address);
+  });
+}
+
 void PairLoop::add(AccumulateOp op, RegionWriter &writer, const Num &pair, Value counts) {
+  if (hasElementOfPair(op))
+    return addToElement(op, writer, counts);
   Value value = writer.lookup(op.getValue());
   if (!value.getType().isF32())
     value = b.create<arith::TruncFOp>(b.f32(), value);

@@ -45,7 +45,7 @@ PairSums::PairSums(StageOp stage, const GpuSchedule &schedule)
       units(stage, schedule, kSlots) {
   llvm::SetVector<Value> headTargets, diagonalTargets;
   stage.getStream().getBody().walk([&](Operation *op) {
-    if (auto sum = dyn_cast<AccumulateOp>(op); sum && !lineOf(sum))
+    if (auto sum = dyn_cast<AccumulateOp>(op); sum && !lineOf(sum) && !hasElementOfPair(sum))
       headTargets.insert(sum.getBuffer());
     if (auto grad = dyn_cast<WindowGradOp>(op))
       diagonalTargets.insert(grad.getTable());

@@ -47,7 +47,8 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
   Operation *scattered = nullptr, *unknown = nullptr;
   stage.getStream().getBody().walk([&](Operation *op) {
     hasDiagonals |= isa<WindowGradOp, WindowOuterOp, SegmentsGradOp>(op);
-    if (auto sum = dyn_cast<AccumulateOp>(op); sum && !hasPlaceInHead(sum) && !lineOf(sum))
+    if (auto sum = dyn_cast<AccumulateOp>(op);
+        sum && !hasPlaceInHead(sum) && !lineOf(sum) && !hasElementOfPair(sum))
       scattered = op;
   });
   auto isKnown = [](Operation *op) {

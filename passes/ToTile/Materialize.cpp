@@ -12,7 +12,8 @@ void mlir::tile::emitBias(PlanContext &context, const Attention &attention) {
                              attention.pairs);
   Value shift = attention.terms->emitRowShift(t);
   t.stream(Order::Any, {}, {}, [&](TileBuilder &body, ValueRange) -> SmallVector<Value> {
-    SmallVector<Value> inputs = body.pairPoint();
+    SmallVector<Value> inputs = {body.index("b"), body.index("hq"), body.index("r"),
+                                 body.index("c")};
     if (Value sum = attention.terms->emit(body))
       inputs.push_back(sum);
     if (shift)
@@ -21,9 +22,7 @@ void mlir::tile::emitBias(PlanContext &context, const Attention &attention) {
       Value value = s.number(0.0);
       for (Value term : at.drop_front(4))
         value = s.add(value, term);
-      SmallVector<Value> place = {at[0], at[1], s.sub(at[2], s.size("q_start")),
-                                  s.sub(at[3], s.size("k_start"))};
-      accumulateElement(s, s.mul(value, s.number(1.0 / kLog2E)), bias, place);
+      accumulateElement(s, s.mul(value, s.number(1.0 / kLog2E)), bias, at.take_front(4));
     });
     return {};
   });

@@ -11,7 +11,8 @@
 // and reverse mode runs at these points, away from the kinks, where every function has one slope.
 //
 // Where pieces are too many for the tables, there are none: the function is then evaluated, and
-// differentiated, for each score.
+// differentiated, for each score. Phases of cosines are computed in float64: f32 would be off by up
+// to 2^-25 w radians in a phase w u v, and a cosine is steep at any phase.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Terms.h"
@@ -51,6 +52,22 @@ struct NodeBasis {
   SmallVector<SmallVector<double>> coefficients;
 };
 
+/// Cosines in float64 become cosines in f32 of what their phases are beyond whole turns.
+void narrowCosines(Block &block) {
+  block.walk([](math::CosOp op) {
+    if (!op.getType().isF64())
+      return;
+    Scalar s(op.getLoc(), op);
+    const double turn = 2 * std::numbers::pi;
+    Value phase = op.getOperand();
+    Value turns = s.create<math::RoundEvenOp>(s.mul(phase, s.number(1 / turn, op.getType())));
+    Value rest = s.sub(phase, s.mul(turns, s.number(turn, op.getType())));
+    Value cosine = s.create<math::CosOp>(s.create<arith::TruncFOp>(s.getF32Type(), rest));
+    op.replaceAllUsesWith(s.create<arith::ExtFOp>(op.getType(), cosine).getResult());
+    op.erase();
+  });
+}
+
 class SegmentsTerm : public TermLowering {
 public:
   SegmentsTerm(PlanContext &context, pe::TermOp term, std::string name)
@@ -84,10 +101,17 @@ public:
       return value;
     SmallVector<Value> inputs = t.pairPoint();
     inputs.push_back(value);
+    const bool hasCosines = llvm::any_of(piecewise.getChain(), [](const pe::ChainLink &link) {
+      return link.function == pe::Activation::Cos;
+    });
     return t.map(inputs, {"r", "c"}, [&](Scalar &s, ValueRange at) {
-      return ifNoPieces(s, at.back(), [&](Scalar &x) {
-        PairCode pair(*this, x, at);
-        return x.mul(x.mul(pair.value, pair.unit), x.number(kLog2E));
+      return ifNoPieces(s, at.back(), [&](Scalar &x) -> Value {
+        Type f32 = x.getF32Type();
+        PairCode pair(*this, x, at, cast<FloatType>(hasCosines ? x.getF64Type() : f32));
+        narrowCosines(*x.getInsertionBlock());
+        Value value = x.mul(pair.value, pair.unit);
+        value = x.mul(value, x.number(kLog2E, value.getType()));
+        return hasCosines ? x.create<arith::TruncFOp>(f32, value).getResult() : value;
       });
     });
   }
@@ -332,10 +356,10 @@ private:
     });
   }
 
-  /// The term's value for one pair, in natural units and without its scale, and what reverse mode
-  /// needs of it.
+  /// The term's value for one pair, computed in `type`, in natural units and without its scale,
+  /// and what reverse mode needs of it.
   struct PairCode {
-    PairCode(SegmentsTerm &term, Scalar &s, ValueRange at);
+    PairCode(SegmentsTerm &term, Scalar &s, ValueRange at, FloatType type);
     SegmentsTerm &term;
     IRMapping factorMap, rowMap, pieceMap, scaleMap;
     TileParameters factorParams, rowParams, pieceParams, scaleParams;
@@ -358,21 +382,23 @@ private:
 
 //===- Without pieces ----------------------------------------------------------------===//
 
-SegmentsTerm::PairCode::PairCode(SegmentsTerm &term, Scalar &s, ValueRange at)
+SegmentsTerm::PairCode::PairCode(SegmentsTerm &term, Scalar &s, ValueRange at, FloatType type)
     : term(term), factorParams(term.parameters(pe::TermPart::Factor)),
       rowParams(term.parameters(pe::TermPart::RowFactor)),
       pieceParams(term.parameters(pe::TermPart::Piece)),
       scaleParams(term.parameters(pe::TermPart::Scale)) {
+  for (TileParameters *params : {&factorParams, &rowParams, &pieceParams, &scaleParams})
+    params->compute = type;
   Value zero = s.index(0), head = at[1];
   Value position = s.create<arith::MaxSIOp>(at[2], zero);
   term.mapPart(factorMap, pe::TermPart::Factor, zero, head, s.sub(at[2], at[3]));
   term.mapPart(rowMap, pe::TermPart::RowFactor, zero, head, position);
   term.mapPart(scaleMap, pe::TermPart::Scale, zero, head, {});
-  u = term.factor->emitPrimal(s, factorMap, factorParams);
-  v = term.row->emitPrimal(s, rowMap, rowParams);
+  u = term.factor->emitPrimal(s, factorMap, factorParams, type);
+  v = term.row->emitPrimal(s, rowMap, rowParams, type);
   term.mapPart(pieceMap, pe::TermPart::Piece, zero, head, s.mul(u, v));
-  value = term.piece->emitPrimal(s, pieceMap, pieceParams);
-  unit = term.scale->emitPrimal(s, scaleMap, scaleParams);
+  value = term.piece->emitPrimal(s, pieceMap, pieceParams, type);
+  unit = term.scale->emitPrimal(s, scaleMap, scaleParams, type);
 }
 
 void SegmentsTerm::PairCode::emitAdjoint(Scalar &s, Value cotangent) {
@@ -409,7 +435,7 @@ void SegmentsTerm::emitPairGradient(TileBuilder &t, Value cotangent) {
   inputs.push_back(cotangent);
   t.eachPair(inputs, [&](Scalar &s, ValueRange at) {
     ifNoPieces(s, {}, [&](Scalar &x) -> Value {
-      PairCode pair(*this, x, at);
+      PairCode pair(*this, x, at, cast<FloatType>(x.getF32Type()));
       for (TileParameters *params :
            {&pair.factorParams, &pair.rowParams, &pair.pieceParams, &pair.scaleParams})
         sums.use(*params, at[0], at[1]);

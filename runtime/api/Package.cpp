@@ -10,18 +10,35 @@ std::string variantOf(const plan::Plan &plan) {
   return plan.target == "cuda" ? plan.target + "-" + plan.features : plan.target;
 }
 
-Status addVariant(Bundle &package, const Bundle &compiled) {
+static constexpr const char *kBias = "bias/";
+
+static Expected<std::string> variantOf(const Bundle &compiled) {
   const auto text = compiled.find("plan");
   if (text == compiled.end())
     return makeError("expected a compiled function with a plan");
   Expected<plan::Plan> plan = plan::parsePlan(text->second);
   if (!plan)
     return plan.takeError();
-  const std::string variant = variantOf(*plan);
-  if (package.contains(variant + "/plan"))
-    return makeError("expected every target once, found ", variant, " twice");
+  return variantOf(*plan);
+}
+
+Status addVariant(Bundle &package, const Bundle &compiled) {
+  auto variant = variantOf(compiled);
+  if (!variant)
+    return variant.takeError();
+  if (package.contains(*variant + "/plan"))
+    return makeError("expected every target once, found ", *variant, " twice");
   for (const auto &[name, content] : compiled)
-    package[variant + "/" + name] = content;
+    package[*variant + "/" + name] = content;
+  return Status::success();
+}
+
+Status addBias(Bundle &package, const Bundle &compiled) {
+  auto variant = variantOf(compiled);
+  if (!variant)
+    return variant.takeError();
+  for (const auto &[name, content] : compiled)
+    package[*variant + "/" + kBias + name] = content;
   return Status::success();
 }
 
@@ -93,13 +110,33 @@ Expected<std::shared_ptr<const CompiledFunction>> Package::load(const std::strin
   Expected<std::string> variant = choose(target, chip);
   if (!variant)
     return variant.takeError();
+  return loadOnce(*variant, "");
+}
+
+Expected<std::shared_ptr<const CompiledFunction>> Package::loadBias(const std::string &target,
+                                                                    const std::string &chip) const {
+  Expected<std::string> variant = choose(target, chip);
+  if (!variant)
+    return variant.takeError();
+  if (!bundles.at(*variant).contains(std::string(kBias) + "plan"))
+    return std::shared_ptr<const CompiledFunction>();
+  return loadOnce(*variant, kBias);
+}
+
+Expected<std::shared_ptr<const CompiledFunction>>
+Package::loadOnce(const std::string &variant, const std::string &prefix) const {
   std::lock_guard lock(mutex);
-  if (auto found = loaded.find(*variant); found != loaded.end())
-    return found->second;
-  auto function = loadFunction(bundles.at(*variant));
+  auto &known = loaded[variant + "/" + prefix];
+  if (known)
+    return known;
+  Bundle sections;
+  for (const auto &[name, content] : bundles.at(variant))
+    if (name.starts_with(prefix))
+      sections[name.substr(prefix.size())] = content;
+  auto function = loadFunction(sections);
   if (!function)
-    return function.takeError().within("target " + *variant);
-  return loaded[*variant] = *std::move(function);
+    return function.takeError().within("target " + variant);
+  return known = *std::move(function);
 }
 
 } // namespace pe::api

@@ -5,6 +5,9 @@
 //
 //   entry  program  cpu/plan  cpu/object  cuda-sm_80/plan  cuda-sm_80/object  ...
 //
+// A package that was asked for it also has, per target, the function that writes the bias of every
+// pair in place of attention: cpu/bias/plan, cpu/bias/object ...
+//
 // A target is loaded when it is first asked for, so a package with kernels for GPUs opens on a
 // machine without one.
 //
@@ -22,6 +25,8 @@ std::string variantOf(const plan::Plan &plan);
 
 /// Adds the sections of one compiled target to a package.
 Status addVariant(Bundle &package, const Bundle &compiled);
+/// Adds those of its function that writes the bias.
+Status addBias(Bundle &package, const Bundle &compiled);
 
 class Package {
 public:
@@ -37,11 +42,19 @@ public:
   Expected<std::shared_ptr<const CompiledFunction>> load(const std::string &target,
                                                          const std::string &chip) const;
 
+  /// The function that writes the bias of every pair for a target; null if the package was made
+  /// without.
+  Expected<std::shared_ptr<const CompiledFunction>> loadBias(const std::string &target,
+                                                             const std::string &chip) const;
+
 private:
+  Expected<std::shared_ptr<const CompiledFunction>> loadOnce(const std::string &variant,
+                                                             const std::string &prefix) const;
   Expected<std::string> choose(const std::string &target, const std::string &chip) const;
   std::map<std::string, Bundle> bundles; // by variant, section names without it
   std::map<std::string, plan::Plan> plans;
   mutable std::mutex mutex;
+  /// By variant and prefix.
   mutable std::map<std::string, std::shared_ptr<const CompiledFunction>> loaded;
 };
 

@@ -157,6 +157,18 @@ openReference(const ProgramState &program, const CompileOptions &options) {
       api::CompiledFunction{*std::move(runner), "float64 reference", "null"});
 }
 
+Expected<jit::CompileRequest> api::requestHere(const ProgramState &program,
+                                               const CompileOptions &options) {
+  jit::CompileRequest request = requestOf(program, options);
+  if (request.target == "cuda" && request.chip.empty()) {
+    auto device = cuda::Device::open();
+    if (!device)
+      return device.takeError();
+    request.chip = (*device)->compilationChip();
+  }
+  return request;
+}
+
 Expected<std::shared_ptr<const api::CompiledFunction>>
 api::compileProgram(const ProgramState &program, const CompileOptions &options) {
   if (options.target == "reference")
@@ -164,14 +176,8 @@ api::compileProgram(const ProgramState &program, const CompileOptions &options) 
   if (Status s = checkTarget(options.target); !s)
     return s.takeError();
   if (!program.packaged) {
-    jit::CompileRequest request = requestOf(program, options);
-    if (request.target == "cuda" && request.chip.empty()) {
-      auto device = cuda::Device::open();
-      if (!device)
-        return device.takeError();
-      request.chip = (*device)->compilationChip();
-    }
-    return Compiler::instance().compile(request);
+    auto request = requestHere(program, options);
+    return request ? Compiler::instance().compile(*request) : request.takeError();
   }
   const std::string where = "file '" + program.source.name + "'";
   auto plan = program.packaged->find(options.target, options.chip);
@@ -211,23 +217,37 @@ Expected<std::string> Program::emit(const CompileOptions &options, Stage stage) 
   });
 }
 
+Expected<std::string> api::packageProgram(const ProgramState &program,
+                                          const std::vector<CompileOptions> &targets,
+                                          bool withBias) {
+  if (program.packaged)
+    return makeError("file '", program.source.name, "': expected a source, found a package");
+  Bundle package = describeToBundle(*program.description);
+  for (const CompileOptions &options : targets) {
+    if (Status s = checkTarget(options.target); !s)
+      return s.takeError();
+    jit::CompileRequest request = requestOf(program, options);
+    Expected<Bundle> bundle = Compiler::instance().compileToBundle(request);
+    if (!bundle)
+      return bundle.takeError();
+    if (Status s = addVariant(package, *bundle); !s)
+      return s.takeError();
+    if (!withBias)
+      continue;
+    request.grad = false;
+    request.materialize = true;
+    Expected<Bundle> bias = Compiler::instance().compileToBundle(request);
+    if (!bias)
+      return bias.takeError();
+    if (Status s = addBias(package, *bias); !s)
+      return s.takeError();
+  }
+  return writeBundle(package);
+}
+
 Expected<std::string> Program::package(const std::vector<CompileOptions> &targets) const {
-  return api::guarded([&]() -> Expected<std::string> {
-    if (state->packaged)
-      return makeError("file '", state->source.name, "': expected a source, found a package");
-    Bundle package = api::describeToBundle(*state->description);
-    for (const CompileOptions &options : targets) {
-      if (Status s = checkTarget(options.target); !s)
-        return s.takeError();
-      Expected<Bundle> bundle =
-          Compiler::instance().compileToBundle(api::requestOf(*state, options));
-      if (!bundle)
-        return bundle.takeError();
-      if (Status s = api::addVariant(package, *bundle); !s)
-        return s.takeError();
-    }
-    return api::writeBundle(package);
-  });
+  return api::guarded(
+      [&]() -> Expected<std::string> { return api::packageProgram(*state, targets, false); });
 }
 
 } // namespace pe

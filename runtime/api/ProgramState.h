@@ -30,6 +30,14 @@ Expected<std::shared_ptr<const CompiledFunction>> compileProgram(const ProgramSt
 
 /// The request a source makes of the compiler.
 jit::CompileRequest requestOf(const ProgramState &program, const CompileOptions &options);
+/// The same for a call on this machine: without a chip, cuda's is that of its GPU.
+Expected<jit::CompileRequest> requestHere(const ProgramState &program,
+                                          const CompileOptions &options);
+
+/// What Program::package does. `withBias`: also the functions that write the bias of every pair
+/// (Package::loadBias), about a quarter more bytes.
+Expected<std::string> packageProgram(const ProgramState &program,
+                                     const std::vector<CompileOptions> &targets, bool withBias);
 
 } // namespace pe::api
 

@@ -78,7 +78,8 @@ void Drawing::drawCells(SvgWriter &svg, const HeatmapPanel &panel, const Range &
     }
   }
   const double rows = static_cast<double>(std::max<size_t>(panel.rows.size(), 1));
-  svg.raw(format("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#f0f0f0\"/>\n",
+  svg.raw(format("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
+                 "fill=\"#888\" fill-opacity=\"0.13\"/>\n",
                  left, top, map.size, map.size));
   svg.raw(format("<g class=\"cells\" transform=\"translate(%.1f %.1f) scale(%.6g %.6g)\" "
                  "shape-rendering=\"crispEdges\">\n",

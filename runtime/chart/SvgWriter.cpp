@@ -83,7 +83,7 @@ void SvgWriter::text(double x, double y, std::string_view content, Anchor anchor
 void SvgWriter::title(double x, std::string_view title, std::string_view subtitle) {
   text(x, 19, title, Anchor::Start, "font-size=\"13\" font-weight=\"600\"");
   if (!subtitle.empty())
-    text(x, 34, subtitle, Anchor::Start, "font-size=\"10\" fill=\"#666677\"");
+    text(x, 34, subtitle, Anchor::Start, "class=\"soft\" font-size=\"10\" fill=\"#666677\"");
 }
 
 void SvgWriter::textUpwards(double x, double y, std::string_view content) {

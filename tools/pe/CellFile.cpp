@@ -1,6 +1,11 @@
 //===- CellFile.cpp - What one run of a grid found, in a file --------------===//
 #include "tools/pe/CellFile.h"
 
+#include "runtime/api/Compiler.h"
+#include "runtime/core/File.h"
+#include "runtime/core/Hash.h"
+
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace pe::cli {
@@ -14,8 +19,36 @@ static Json pairsOf(const std::map<int64_t, double> &values) {
   return list;
 }
 
-std::string toCellText(const train::EncodingResult &result) {
-  Json json = {{"bits", pairsOf(result.bitsPerChar)},
+/// JSON writes numbers that are none as null.
+static std::vector<std::vector<double>> matrixOf(const Json &json) {
+  std::vector<std::vector<double>> matrix;
+  for (const Json &row : json) {
+    std::vector<double> &values = matrix.emplace_back();
+    for (const Json &value : row)
+      values.push_back(value.is_null() ? std::numeric_limits<double>::quiet_NaN()
+                                       : value.get<double>());
+  }
+  return matrix;
+}
+
+static train::LearnedBias biasOf(const Json &json) {
+  train::LearnedBias bias;
+  json.at("query").get_to(bias.query);
+  json.at("trained").get_to(bias.trainedLength);
+  json.at("step").get_to(bias.step);
+  bias.rows = matrixOf(json.at("rows"));
+  for (const Json &map : json.at("maps"))
+    bias.maps.push_back(matrixOf(map));
+  // What is drawn beside the query's own key.
+  for (const std::vector<double> &row : bias.rows)
+    row.at(static_cast<size_t>(bias.query));
+  return bias;
+}
+
+std::string toCellText(const FinishedCell &cell) {
+  const train::EncodingResult &result = cell.result;
+  Json json = {{"build", cell.build},
+               {"bits", pairsOf(result.bitsPerChar)},
                {"accuracy", pairsOf(result.accuracy)},
                {"curve", result.curve},
                {"evaluations", result.evaluations},
@@ -24,12 +57,19 @@ std::string toCellText(const train::EncodingResult &result) {
                {"encoding_params", result.encodingParams},
                {"model_params", result.modelParams},
                {"seconds", result.trainSeconds}};
+  if (!result.bias.isZero())
+    json["bias"] = {{"query", result.bias.query},
+                    {"trained", result.bias.trainedLength},
+                    {"step", result.bias.step},
+                    {"rows", result.bias.rows},
+                    {"maps", result.bias.maps}};
   return json.dump() + "\n";
 }
 
-std::optional<train::EncodingResult> fromCellText(const std::string &text) {
+std::optional<FinishedCell> fromCellText(const std::string &text) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  train::EncodingResult result;
+  FinishedCell cell;
+  train::EncodingResult &result = cell.result;
   try {
     for (auto [name, values] : {std::pair("bits", &result.bitsPerChar),
                                 {"accuracy", &result.accuracy},
@@ -43,10 +83,26 @@ std::optional<train::EncodingResult> fromCellText(const std::string &text) {
     json.at("encoding_params").get_to(result.encodingParams);
     json.at("model_params").get_to(result.modelParams);
     json.at("seconds").get_to(result.trainSeconds);
-  } catch (const nlohmann::json::exception &) {
+    // Files of earlier versions have neither.
+    cell.build = json.value("build", std::string());
+    if (json.contains("bias"))
+      result.bias = biasOf(json["bias"]);
+  } catch (const std::exception &) { // of nlohmann's, or a number beyond its row
     return std::nullopt;
   }
-  return result;
+  return cell;
+}
+
+Expected<std::string> buildOfPe() {
+  Sha256 hash;
+  for (const std::string &path :
+       {std::string("/proc/self/exe"), api::Compiler::instance().jitProvider().place()}) {
+    auto content = readFile(path);
+    if (!content)
+      return content.takeError();
+    hash.update(*content);
+  }
+  return hash.finish().substr(0, 12);
 }
 
 } // namespace pe::cli

@@ -2,16 +2,27 @@
 #ifndef PE_TOOLS_PE_CELLFILE_H
 #define PE_TOOLS_PE_CELLFILE_H
 
+#include "pe/Error.h"
 #include "runtime/train/report/Report.h"
 
 #include <optional>
 
 namespace pe::cli {
 
-std::string toCellText(const train::EncodingResult &result);
+/// A run's result, and the build of pe that found it (buildOfPe); empty: not known.
+struct FinishedCell {
+  train::EncodingResult result;
+  std::string build;
+};
 
-/// The result in a finished run's file; none if it cannot be read as one.
-std::optional<train::EncodingResult> fromCellText(const std::string &text);
+std::string toCellText(const FinishedCell &cell);
+
+/// What is in a finished run's file; none if it cannot be read as one.
+std::optional<FinishedCell> fromCellText(const std::string &text);
+
+/// A hash of the program and of the compiler library beside it: two builds of the same source are
+/// one build if they are the same bytes.
+Expected<std::string> buildOfPe();
 
 } // namespace pe::cli
 

@@ -10,6 +10,7 @@ namespace {
 
 struct CompileCommandOptions : FileOptions {
   std::string emit, out;
+  bool materialize = false;
 };
 
 struct ExplainOptions : FileOptions {
@@ -45,15 +46,20 @@ Expected<std::string> emit(const CompileCommandOptions &options) {
   if (options.emit != "package")
     if (Status target = checkTarget(options); !target)
       return target.takeError();
-  auto program = Program::load(options.file, options.entry);
-  if (!program)
-    return program.takeError();
   if (options.emit == "package") {
+    auto program = api::loadProgram(options.file, options.entry);
+    if (!program)
+      return program.takeError();
     auto targets = targetsOf(options);
     if (!targets)
       return targets.takeError();
-    return program->package(*targets);
+    return api::packageProgram(**program, *targets, options.materialize);
   }
+  if (options.materialize)
+    return makeError("--materialize: expected --emit=package with it, found --emit=", options.emit);
+  auto program = Program::load(options.file, options.entry);
+  if (!program)
+    return program.takeError();
   static const std::map<std::string, Stage> stages = {{"pe", Stage::PE},
                                                       {"tile", Stage::Tile},
                                                       {"llvm", Stage::LLVM},
@@ -120,6 +126,8 @@ Action addCompile(CLI::App &app) {
       ->required()
       ->check(oneOf({"pe", "tile", "llvm", "object", "ptx", "package"}));
   app.add_option("-o", options->out, "Output file; default: standard output");
+  addSwitch(app, "--materialize", options->materialize,
+            "Packages also hold what pe run --materialize calls: about a quarter more bytes");
   app.footer(
       "Examples: pe compile examples/encodings/alibi.mlir --emit=tile\n"
       "  pe compile examples/encodings/fire.mlir --target=cpu,cuda --chip=sm_80,sm_90 --dtype=f32 "

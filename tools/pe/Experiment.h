@@ -31,12 +31,16 @@ struct Experiment {
   std::vector<NamedFlags> starts;
   /// Rows that those below them are compared with; empty: the first row.
   std::vector<std::string> baselines;
+  /// Whether rows are compared with others at all.
+  bool hasMargins = true;
   std::vector<train::Claim> claims;
   std::vector<std::string> limits;
   /// Instead of the loss or the answers.
   bool timesForward = false;
   /// Columns: "dormant", "DfI" and, from the weights of `from`, "SFE" after the last step.
   std::vector<std::string> more;
+  /// Whether what another build of pe found is found again.
+  bool needsThisBuild = false;
 };
 
 /// The file of a name that may be the file's folder: FOLDER/experiment.json.

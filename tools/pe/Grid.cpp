@@ -1,6 +1,6 @@
 //===- Grid.cpp - Several training runs and their table ---===//
 //
-// Cells, the files of finished runs, workers, and what is made of the results.
+// Cells, the files of finished runs, and workers.
 //
 //===----------------------------------------------------------------------===//
 #include "tools/pe/Grid.h"
@@ -9,20 +9,19 @@
 #include "runtime/core/Hash.h"
 #include "runtime/device/cpu/ThreadPool.h"
 #include "runtime/train/api/OpenSession.h"
-#include "runtime/train/report/Report.h"
 #include "runtime/train/session/Observers.h"
 #include "runtime/train/trainer/Measures.h"
 #include "tools/pe/CellFile.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/ForwardTime.h"
+#include "tools/pe/GridReport.h"
+#include "tools/pe/LearnedBias.h"
 #include "tools/pe/Run.h"
-#include "tools/pe/TrainCommands.h"
+#include "tools/pe/Sweep.h"
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <mutex>
 #include <numbers>
@@ -33,8 +32,6 @@ namespace pe::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr std::string_view kPrefix = "pe.train.";
 
 /// A row with one seed.
 struct Cell {
@@ -51,6 +48,12 @@ struct Start {
   train::TrainOptions options;
   /// Whether its checkpoint is complete.
   bool isDone = false;
+};
+
+/// A run that is about to begin. The encoding is what the session's attention comes from.
+struct OpenRun {
+  std::unique_ptr<train::Session> session;
+  train::TrainedEncoding encoding;
 };
 
 /// What one run found: the curves of its losses.
@@ -88,41 +91,6 @@ std::string fileNameOf(std::string name) {
   return name.substr(0, 100);
 }
 
-/// The last part of a path without its ending: how encodings are called.
-std::string shortOf(const std::string &value) {
-  return value.ends_with(".mlir") ? std::filesystem::path(value).stem().string() : value;
-}
-
-/// Every row with every combination of the axes' values, the last axis fastest.
-std::vector<NamedFlags> rowsOf(std::vector<NamedFlags> rows, const std::vector<Axis> &axes) {
-  if (rows.empty())
-    rows = {{axes.empty() ? "all seeds" : "", {}}};
-  for (const Axis &axis : axes) {
-    std::vector<NamedFlags> more;
-    for (const NamedFlags &row : rows)
-      for (const std::string &value : axis.values) {
-        NamedFlags next = row;
-        next.values[axis.key] = value;
-        next.name += (row.name.empty() ? "" : ", ") + axis.key + "=" + shortOf(value);
-        more.push_back(std::move(next));
-      }
-    rows = std::move(more);
-  }
-  return rows;
-}
-
-Status checkSeeds(const std::vector<std::string> &seeds) {
-  for (const std::string &text : seeds) {
-    uint64_t seed = 0;
-    auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), seed);
-    if (failure != std::errc() || end != text.data() + text.size())
-      return makeError("--seeds: expected whole numbers such as 0,1,2, found '", text, "'");
-    if (std::count(seeds.begin(), seeds.end(), text) > 1)
-      return makeError("--seeds: '", text, "' is given twice");
-  }
-  return Status::success();
-}
-
 class Grid {
 public:
   Grid(Experiment experiment, const train::TrainOptions &options)
@@ -130,10 +98,8 @@ public:
 
   Status prepare(const std::vector<std::string> &arguments);
   Status run();
-  Status write();
 
 private:
-  Status prepareRows();
   Status prepareStarts(const std::vector<std::string> &arguments);
   Status nameStarts();
   Status name(Cell &cell);
@@ -141,16 +107,19 @@ private:
   Expected<train::Kernels> kernelsOf(const std::string &activation);
   Expected<std::vector<std::shared_ptr<const train::Corpus>>>
   corporaOf(const train::TrainConfig &config);
-  Expected<std::unique_ptr<train::Session>> open(const train::TrainOptions &options,
-                                                 cpu::ThreadPool &pool);
+  Expected<OpenRun> open(const train::TrainOptions &options, cpu::ThreadPool &pool);
   cpu::ThreadPool::Options threadsOf(const train::TrainConfig &own) const;
+  Status runStarts();
   Status runStart(Start &start);
+  Status findFinished();
   Status runCell(Cell &cell);
+  void drawBias(const Cell &cell, const OpenRun &run, train::EncodingResult &result) const;
+  void tell(const Cell &cell);
+  void tellRow(size_t row);
+  void addTimeAfter(train::ProgressLine &progress);
   Status measure(train::Session &session, const std::string &label, train::EncodingResult &result);
   Status measureMore(train::Session &session, train::EncodingResult &result);
   template <typename Run> Status inParallel(size_t count, Run run);
-  train::Measure measureOf() const;
-  train::EncodingResult summary(size_t row) const;
 
   Experiment experiment;
   const train::TrainConfig &config;
@@ -163,8 +132,12 @@ private:
   std::map<std::string, train::Kernels> kernels;
   std::map<std::string, std::shared_ptr<const train::Corpus>> corpora;
   std::shared_ptr<const train::Corpus> lastText;
+  std::optional<GridReport> report;
+  RunCounts counts;
+  std::string build;
+  /// Runs that have ended, those of earlier commands included, and the seconds of this one's.
   size_t finished = 0;
-  Clock::time_point begin = Clock::now();
+  double secondsOfRuns = 0;
 };
 
 Status checkAlone(const train::TrainConfig &config) {
@@ -178,31 +151,6 @@ Status checkAlone(const train::TrainConfig &config) {
       return makeError("expected no ", flag,
                        " with several runs (finished ones are kept in --out), "
                        "found one");
-  return Status::success();
-}
-
-/// The rows with the values of --sweep.
-Status Grid::prepareRows() {
-  auto axes = parseSweep(config.sweep);
-  if (!axes)
-    return axes.takeError();
-  for (size_t i = 0; i < axes->size(); ++i) {
-    const std::string &key = (*axes)[i].key;
-    bool isTwice = false;
-    for (size_t j = 0; j < i; ++j)
-      isTwice |= (*axes)[j].key == key;
-    for (const NamedFlags &row : experiment.rows)
-      isTwice |= row.values.count(key) > 0;
-    if (isTwice)
-      return makeError("--sweep: '", key, "' is given twice");
-  }
-  rows = rowsOf(experiment.rows, *axes);
-  for (size_t i = 0; i < rows.size(); ++i)
-    for (size_t j = 0; j < i; ++j)
-      if (rows[i].name == rows[j].name)
-        return makeError("expected rows of different names, found '", rows[i].name, "' twice");
-  if (experiment.timesForward && config.jobs > 1)
-    return makeError("expected --jobs=1 where time is measured, found ", config.jobs);
   return Status::success();
 }
 
@@ -227,11 +175,16 @@ Status Grid::prepareStarts(const std::vector<std::string> &arguments) {
 Status Grid::prepare(const std::vector<std::string> &arguments) {
   if (Status status = checkAlone(config); !status)
     return status;
-  if (Status status = prepareRows(); !status)
-    return status;
-  seeds = train::splitList(config.seeds);
-  if (Status status = checkSeeds(seeds); !status)
-    return status;
+  auto allRows = rowsOf(experiment.rows, config.sweep);
+  if (!allRows)
+    return allRows.takeError();
+  rows = *std::move(allRows);
+  if (experiment.timesForward && config.jobs > 1)
+    return makeError("expected --jobs=1 where time is measured, found ", config.jobs);
+  auto given = parseSeeds(config.seeds);
+  if (!given)
+    return given.takeError();
+  seeds = *std::move(given);
   if (seeds.empty())
     seeds = {std::to_string(config.seed)};
   for (const std::string &seed : seeds)
@@ -245,10 +198,15 @@ Status Grid::prepare(const std::vector<std::string> &arguments) {
     }
   if (Status status = prepareStarts(arguments); !status)
     return status;
+  // A text that is not there leaves no folder behind.
+  for (const Cell &cell : cells)
+    if (auto texts = corporaOf(cell.options.config); !texts)
+      return texts.takeError();
   std::error_code code;
   std::filesystem::create_directories(config.out + "/cells", code);
   if (code)
     return makeError("--out: cannot make the folder '", config.out, "': ", code.message());
+  report.emplace(experiment, config, rows, static_cast<int64_t>(seeds.size()));
   return Status::success();
 }
 
@@ -330,8 +288,17 @@ Status Grid::name(Cell &cell) {
     all += "," + column;
   cell.file = config.out + "/cells/" + fileNameOf(rows[cell.row].name) + "-seed" + cell.seed + "-" +
               sha256(all).substr(0, 12) + ".json";
-  if (auto text = readFile(cell.file))
-    cell.result = fromCellText(*text);
+  auto text = readFile(cell.file);
+  std::optional<FinishedCell> found = text ? fromCellText(*text) : std::nullopt;
+  if (!found)
+    return Status::success();
+  const bool isOther = found->build != build;
+  counts.ofOtherBuilds += isOther;
+  if (isOther && experiment.needsThisBuild)
+    return Status::success();
+  counts.finishedBefore += 1;
+  cell.result = std::move(found->result);
+  cell.result->name = rows[cell.row].name;
   return Status::success();
 }
 
@@ -345,8 +312,7 @@ cpu::ThreadPool::Options Grid::threadsOf(const train::TrainConfig &own) const {
 }
 
 /// Compiles what the run needs; one at a time.
-Expected<std::unique_ptr<train::Session>> Grid::open(const train::TrainOptions &options,
-                                                     cpu::ThreadPool &pool) {
+Expected<OpenRun> Grid::open(const train::TrainOptions &options, cpu::ThreadPool &pool) {
   std::lock_guard guard(lock);
   const train::TrainConfig &own = options.config;
   auto texts = corporaOf(own);
@@ -357,25 +323,29 @@ Expected<std::unique_ptr<train::Session>> Grid::open(const train::TrainOptions &
   auto phases = train::attentionOfPhases(own, *encoding, findFile(own.encoding), pool);
   if (!phases)
     return phases.takeError();
-  return train::Session::create(own,
-                                {*compute, encoding->attentionFactory(pool), pool,
-                                 encoding->embeddingFactory(pool), *std::move(phases)},
-                                *std::move(texts), options.identity);
+  auto session = train::Session::create(own,
+                                        {*compute, encoding->attentionFactory(pool), pool,
+                                         encoding->embeddingFactory(pool), *std::move(phases)},
+                                        *std::move(texts), options.identity);
+  if (!session)
+    return session.takeError();
+  return OpenRun{*std::move(session), *std::move(encoding)};
 }
 
 /// Trains until its checkpoint is that of the last step.
 Status Grid::runStart(Start &start) {
   cpu::ThreadPool pool(threadsOf(start.options.config));
-  auto session = open(start.options, pool);
-  if (!session)
-    return session.takeError();
+  auto opened = open(start.options, pool);
+  if (!opened)
+    return opened.takeError();
+  train::Session &session = *opened->session;
   const int64_t steps = start.options.config.totalSteps();
   train::ProgressLine progress(stderr, "start " + start.name + " seed " + start.seed, steps,
-                               (*session)->trainer().steps());
+                               session.trainer().steps());
   std::vector<train::Observer *> observers;
   if (config.jobs == 1)
     observers.push_back(&progress);
-  Status status = (*session)->trainUntil(steps, observers);
+  Status status = session.trainUntil(steps, observers);
   if (config.jobs == 1)
     progress.clear();
   return status;
@@ -395,6 +365,7 @@ Status Grid::measure(train::Session &session, const std::string &label,
   session.trainer().model().recordActivity(counts);
   Recorder recorder(result);
   train::ProgressLine progress(stderr, label, session.config().totalSteps());
+  addTimeAfter(progress);
   std::vector<train::Observer *> observers = {&recorder};
   if (config.jobs == 1)
     observers.push_back(&progress);
@@ -431,27 +402,82 @@ Status Grid::measureMore(train::Session &session, train::EncodingResult &result)
   return Status::success();
 }
 
+/// The runs behind the next one take as long as those before.
+void Grid::addTimeAfter(train::ProgressLine &progress) {
+  std::lock_guard guard(lock);
+  const size_t done = finished - counts.finishedBefore, after = cells.size() - finished - 1;
+  if (done == 0)
+    return progress.setRunsAfter(after);
+  progress.setSecondsAfter(secondsOfRuns / static_cast<double>(done) * static_cast<double>(after));
+}
+
+/// A picture that cannot be drawn is no reason to lose what was trained.
+void Grid::drawBias(const Cell &cell, const OpenRun &run, train::EncodingResult &result) const {
+  if (experiment.timesForward)
+    return;
+  auto bias = learnedBiasOf(run.encoding, *run.session);
+  if (bias)
+    result.bias = *std::move(bias);
+  else
+    std::fprintf(stderr, "note: %s has no picture of its bias: %s\n", rows[cell.row].name.c_str(),
+                 bias.takeError().getMessage().c_str());
+}
+
 Status Grid::runCell(Cell &cell) {
   const Clock::time_point start = Clock::now();
   cpu::ThreadPool pool(threadsOf(cell.options.config));
-  auto session = open(cell.options, pool);
-  if (!session)
-    return session.takeError();
+  auto opened = open(cell.options, pool);
+  if (!opened)
+    return opened.takeError();
+  train::Session &session = *opened->session;
   train::EncodingResult result;
   result.name = rows[cell.row].name;
-  const train::ParameterLayout &layout = (*session)->trainer().model().layout();
+  const train::ParameterLayout &layout = session.trainer().model().layout();
   result.encodingParams = layout.count(train::Role::Encoding);
   result.modelParams = layout.count();
-  if (Status status = measure(**session, result.name + " seed " + cell.seed, result); !status)
+  const std::string label = result.name + (seeds.size() > 1 ? " seed " + cell.seed : "");
+  if (Status status = measure(session, label, result); !status)
     return status;
   result.trainSeconds = std::chrono::duration<double>(Clock::now() - start).count();
-  if (Status status = writeFileAtomically(cell.file, toCellText(result), Durability::Disk); !status)
+  drawBias(cell, *opened, result);
+  if (Status status = writeFileAtomically(cell.file, toCellText({result, build}), Durability::Disk);
+      !status)
     return status;
-  cell.result = std::move(result);
   std::lock_guard guard(lock);
-  std::fprintf(stderr, "run %zu of %zu: %s, seed %s: %.1f seconds\n", ++finished, cells.size(),
-               rows[cell.row].name.c_str(), cell.seed.c_str(), cell.result->trainSeconds);
+  cell.result = std::move(result);
+  tell(cell);
   return Status::success();
+}
+
+/// Called with the lock held. Where a row is one run and runs end in order, the row says it all.
+void Grid::tell(const Cell &cell) {
+  ++finished;
+  secondsOfRuns += cell.result->trainSeconds;
+  if (seeds.size() > 1 || config.jobs > 1) {
+    std::string values;
+    for (auto [length, value] : train::shown(report->measure(), *cell.result)) {
+      char text[32];
+      std::snprintf(text, sizeof text, " %.3f", value);
+      values += text;
+    }
+    std::fprintf(stderr, "run %zu of %zu: %s, seed %s:%s in %.1f seconds\n", finished, cells.size(),
+                 rows[cell.row].name.c_str(), cell.seed.c_str(), values.c_str(),
+                 cell.result->trainSeconds);
+  }
+  tellRow(cell.row);
+}
+
+/// If all of its runs have ended.
+void Grid::tellRow(size_t row) {
+  std::vector<const train::EncodingResult *> runs;
+  for (const Cell &cell : cells) {
+    if (cell.row != row)
+      continue;
+    if (!cell.result)
+      return;
+    runs.push_back(&*cell.result);
+  }
+  report->add(row, runs);
 }
 
 /// run(0), run(1) ..., --jobs of them at a time; after a failure the others end theirs.
@@ -479,181 +505,70 @@ template <typename Run> Status Grid::inParallel(size_t count, Run run) {
   return failure;
 }
 
-Status Grid::run() {
+Status Grid::runStarts() {
   if (Status status = nameStarts(); !status)
     return status;
-  Status status = inParallel(starts.size(), [this](size_t index) -> Status {
+  return inParallel(starts.size(), [this](size_t index) -> Status {
     Status done = runStart(starts[index]);
     return done ? std::move(done)
                 : Status(done.takeError().within("start '" + starts[index].name + "', seed " +
                                                  starts[index].seed));
   });
-  if (!status)
-    return status;
+}
+
+/// Reads what earlier commands found.
+Status Grid::findFinished() {
+  auto hash = buildOfPe();
+  if (!hash)
+    return hash.takeError();
+  build = *std::move(hash);
+  counts.all = cells.size();
   for (Cell &cell : cells)
     if (Status named = name(cell); !named)
       return named;
-  for (const Cell &cell : cells)
-    finished += cell.result.has_value();
+  finished = counts.finishedBefore;
+  const char *folder = config.out.c_str();
   if (finished > 0)
-    std::fprintf(stderr, "%zu of %zu runs are in '%s' already\n", finished, cells.size(),
-                 config.out.c_str());
-  return inParallel(cells.size(), [this](size_t index) -> Status {
+    std::fprintf(stderr, "%zu of %zu runs are in '%s' already\n", finished, cells.size(), folder);
+  if (counts.ofOtherBuilds > 0)
+    std::fprintf(stderr, "%zu of the runs in '%s' were trained by another build of pe%s\n",
+                 counts.ofOtherBuilds, folder,
+                 experiment.needsThisBuild
+                     ? " and are trained again"
+                     : ("; without '" + config.out + "/cells' all are trained again").c_str());
+  if (experiment.needsThisBuild)
+    counts.ofOtherBuilds = 0;
+  return Status::success();
+}
+
+Status Grid::run() {
+  if (Status status = runStarts(); !status)
+    return status;
+  if (Status status = findFinished(); !status)
+    return status;
+  std::vector<const train::TrainConfig *> runs;
+  for (const Cell &cell : cells)
+    runs.push_back(&cell.options.config);
+  report->begin(runs, *lastText, counts);
+  for (size_t row = 0; row < rows.size(); ++row)
+    tellRow(row);
+  Status status = inParallel(cells.size(), [this](size_t index) -> Status {
     Cell &cell = cells[index];
     Status done = cell.result ? Status::success() : runCell(cell);
     return done ? std::move(done)
                 : Status(done.takeError().within(rows[cell.row].name + ", seed " + cell.seed));
   });
-}
-
-using Curve = std::vector<std::pair<double, double>>;
-
-Curve meanCurve(const std::vector<Curve> &curves) {
-  std::map<double, std::vector<double>> points;
-  for (const Curve &curve : curves)
-    for (auto [step, value] : curve)
-      points[step].push_back(value);
-  Curve result;
-  for (const auto &[step, values] : points)
-    result.emplace_back(step, train::meanOf(values).first);
-  return result;
-}
-
-/// The row that another is compared with: the last baseline above it.
-std::string baselineOf(const std::vector<NamedFlags> &rows, size_t row,
-                       const std::vector<std::string> &baselines) {
-  std::string found = baselines.empty() ? rows[0].name : "";
-  for (size_t i = 0; i <= row; ++i)
-    if (std::find(baselines.begin(), baselines.end(), rows[i].name) != baselines.end())
-      found = rows[i].name;
-  return found == rows[row].name ? "" : found;
-}
-
-train::Measure Grid::measureOf() const {
-  if (experiment.timesForward)
-    return train::Measure::ForwardTime;
-  return lastText->training.task ? train::Measure::Accuracy : train::Measure::Bits;
-}
-
-train::EncodingResult Grid::summary(size_t row) const {
-  train::EncodingResult result;
-  std::vector<Curve> curves, evaluations;
-  std::map<int64_t, std::vector<double>> bits, accuracy, milliseconds;
-  for (const Cell &cell : cells) {
-    if (cell.row != row)
-      continue;
-    const train::EncodingResult &one = *cell.result;
-    result.encodingParams = one.encodingParams;
-    result.modelParams = one.modelParams;
-    result.trainSeconds += one.trainSeconds;
-    curves.push_back(one.curve);
-    evaluations.push_back(one.evaluations);
-    for (auto [from, to] : {std::pair(&one.bitsPerChar, &bits),
-                            {&one.accuracy, &accuracy},
-                            {&one.milliseconds, &milliseconds}})
-      for (auto [length, value] : *from)
-        (*to)[length].push_back(value);
-    for (const auto &[column, values] : one.more)
-      result.more[column].push_back(values[0]);
-  }
-  result.name = rows[row].name;
-  result.baseline = baselineOf(rows, row, experiment.baselines);
-  result.seeds = static_cast<int64_t>(curves.size());
-  result.trainSeconds /= static_cast<double>(curves.size()); // of a run
-  for (const auto &[length, values] : bits)
-    std::tie(result.bitsPerChar[length], result.deviation[length]) = train::meanOf(values);
-  for (const auto &[length, values] : accuracy)
-    std::tie(result.accuracy[length], result.accuracyDeviation[length]) = train::meanOf(values);
-  for (const auto &[length, values] : milliseconds)
-    result.milliseconds[length] = train::meanOf(values).first;
-  const train::Measure measure = measureOf();
-  result.bySeed = measure == train::Measure::Accuracy ? accuracy
-                  : measure == train::Measure::Bits   ? bits
-                                                      : milliseconds;
-  result.curve = meanCurve(curves);
-  result.evaluations = meanCurve(evaluations);
-  return result;
-}
-
-Status Grid::write() {
-  train::ReportContent report;
-  for (size_t row = 0; row < rows.size(); ++row)
-    report.results.push_back(summary(row));
-  report.title = experiment.title;
-  report.question = experiment.question;
-  report.measure = measureOf();
-  report.claims = experiment.claims;
-  report.unit = config.vocabulary.unitName();
-  report.corpusDirectory = lastText->directory;
-  report.corpusSha256 = lastText->sha256;
-  report.corpusBytes = lastText->bytes;
-  report.corpusFiles = lastText->files;
-  report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  report.threads =
-      config.threads ? config.threads : static_cast<int>(std::thread::hardware_concurrency());
-  report.trainedLength = config.sequence;
-  report.setup = sizeText(config.model) + ", " + countText(config.totalSteps(), "step") + " of " +
-                 countText(config.batch, "sequence") + " of " +
-                 countText(config.sequence, "token") + ", unless a row says otherwise; " +
-                 countText(static_cast<int64_t>(seeds.size()), "seed") + ".";
-  report.limits = experiment.limits;
-  if (seeds.size() == 1)
-    report.limits.emplace_back(
-        "One seed: small differences between rows mean nothing; --seeds=0,1,2 "
-        "shows how large the spread of seeds is.");
-  else
-    report.limits.emplace_back("The deviation is that of seeds: of initial values and of the order "
-                               "of the data. It says nothing of other data or sizes.");
-  std::printf("%s", train::toText(report).c_str());
-  if (Status status = writeFileAtomically(config.out + "/results.json", train::toJson(report));
-      !status)
-    return status;
-  if (Status status = writeFileAtomically(config.out + "/report.html", train::toHtml(report));
-      !status)
-    return status;
-  std::printf("%s/report.html has the pictures, %s/results.json the numbers\n", config.out.c_str(),
-              config.out.c_str());
-  return Status::success();
+  return status ? report->write() : std::move(status);
 }
 
 } // namespace
-
-Expected<std::vector<Axis>> parseSweep(const std::string &text) {
-  std::vector<Axis> axes;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find(';', begin), text.size());
-    const std::string part = text.substr(begin, end - begin);
-    begin = end + 1;
-    const size_t equals = part.find('=');
-    if (equals == std::string::npos || equals == 0)
-      return makeError("--sweep: expected KEY=A,B,C, found '", part, "'");
-    Axis axis{part.substr(0, equals), train::splitList(part.substr(equals + 1))};
-    std::vector<std::string> known;
-    for (const auto &[key, preset] : train::trainDefaults())
-      if (key != "pe.train.seed" && key != "pe.train.dtype")
-        known.push_back(key.substr(kPrefix.size()));
-    if (std::find(known.begin(), known.end(), axis.key) == known.end())
-      return makeError("--sweep: expected a flag that decides the result, found '", axis.key, "'",
-                       axis.key == "seed" ? "; use --seeds=0,1,2" : suggestChoice(axis.key, known));
-    for (const std::string &value : axis.values)
-      if (value.empty() || std::count(axis.values.begin(), axis.values.end(), value) > 1)
-        return makeError("--sweep: expected different values of '", axis.key, "', found '", value,
-                         "' ", value.empty() ? "" : "twice");
-    if (axis.values.empty())
-      return makeError("--sweep: expected values of '", axis.key, "', found none");
-    axes.push_back(std::move(axis));
-  }
-  return axes;
-}
 
 Status runGrid(const std::vector<std::string> &arguments, const train::TrainOptions &options,
                Experiment experiment) {
   Grid grid(std::move(experiment), options);
   if (Status status = grid.prepare(arguments); !status)
     return status;
-  if (Status status = grid.run(); !status)
-    return status;
-  return grid.write();
+  return grid.run();
 }
 
 } // namespace pe::cli

@@ -3,8 +3,8 @@
 // The cells of a grid are the rows of an experiment, once for every combination of the values of
 // swept flags; each runs once per seed. What a finished run found is a file in OUT/cells whose name
 // has a hash of everything that decides the result, so that a grid that was killed goes on with the
-// runs that are missing; the checkpoints of warm starts are in OUT/starts. At the end there are the
-// tables, OUT/results.json and OUT/report.html.
+// runs that are missing; the checkpoints of warm starts are in OUT/starts. A row of the table is
+// printed as soon as its runs have ended (GridReport.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_TOOLS_PE_GRID_H
@@ -13,19 +13,7 @@
 #include "runtime/train/session/Options.h"
 #include "tools/pe/Experiment.h"
 
-#include <string>
-#include <vector>
-
 namespace pe::cli {
-
-/// A flag and its values.
-struct Axis {
-  std::string key;
-  std::vector<std::string> values;
-};
-
-/// "KEY=A,B;KEY=C,D". An unknown flag, or one that does not decide a result, is an error.
-Expected<std::vector<Axis>> parseSweep(const std::string &text);
 
 /// Runs the experiment's rows, with --sweep and --seeds of `options`, whose `arguments` the cells
 /// share. Without rows there is one, of those arguments.

@@ -59,6 +59,21 @@ Status useReference(MaterializedCall &call) {
   return Status::success();
 }
 
+/// What writes the bias; null where there is no compiled code for this.
+Expected<std::shared_ptr<const api::CompiledFunction>> functionOf(const api::ProgramState &program,
+                                                                  const CompileOptions &options) {
+  if (options.target == "reference")
+    return std::shared_ptr<const api::CompiledFunction>();
+  if (program.packaged)
+    return program.packaged->loadBias(options.target, options.chip);
+  auto request = api::requestHere(program, options);
+  if (!request)
+    return request.takeError();
+  request->grad = false;
+  request->materialize = true;
+  return api::Compiler::instance().compile(*request);
+}
+
 } // namespace
 
 Expected<MaterializedCall> materializeCall(const api::ProgramState &program,
@@ -73,17 +88,14 @@ Expected<MaterializedCall> materializeCall(const api::ProgramState &program,
   if (!expected)
     return expected.takeError();
   call.expected = *std::move(expected);
-  call.isCompiled = options.target == "cpu" && !program.packaged;
+  auto function = functionOf(program, options);
+  if (!function)
+    return function.takeError();
+  call.isCompiled = *function != nullptr;
   if (!call.isCompiled) {
     Status used = useReference(call);
     return used ? Expected<MaterializedCall>(std::move(call)) : used.takeError();
   }
-  jit::CompileRequest request = api::requestOf(program, options);
-  request.grad = false;
-  request.materialize = true;
-  auto function = api::Compiler::instance().compile(request);
-  if (!function)
-    return function.takeError();
   auto run = (*function)->runner->forward(arguments, positions, pool);
   if (!run)
     return run.takeError();

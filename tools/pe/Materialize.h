@@ -21,8 +21,8 @@ struct MaterializedCall {
 };
 
 /// Materialises the only attention of `program` for a call with these arguments (f32 and i32, as
-/// the signature says). Compiled code exists for the target cpu and sources; elsewhere the values
-/// are the reference's.
+/// the signature says). Code for the target writes them: of a source, and of a package that holds
+/// such code. Elsewhere the values are the reference's.
 Expected<MaterializedCall> materializeCall(const api::ProgramState &program,
                                            const CompileOptions &options,
                                            const TensorMap &arguments, const Positions &positions,

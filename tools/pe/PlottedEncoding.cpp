@@ -173,6 +173,8 @@ Expected<MaterializedCall> PlottedEncoding::read(int64_t first, int64_t queries,
   CompileOptions options;
   options.headDim = headDim();
   options.valueDim = 8;
+  if (program->packaged)
+    options.target = "reference"; // a package is compiled for one value dim
   Positions positions;
   positions.queryStart = first;
   auto call = materializeCall(*program, options, *arguments, positions, *pool);

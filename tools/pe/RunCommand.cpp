@@ -194,8 +194,10 @@ Status Run::materialize() {
   if (call->isCompiled)
     std::fputs(call->report.table().c_str(), stderr);
   else
-    std::fprintf(stderr, "pe run: note: 'bias' is the reference's: compiled code writes it for "
-                         "sources on target cpu only\n");
+    std::fprintf(stderr, "pe run: note: 'bias' is the reference's: %s\n",
+                 program->packaged && options.target != "reference"
+                     ? "the package was made without --materialize"
+                     : "expected --target=cpu, cuda or gpu-emulator, found reference");
   auto single = convert(call->expected.bias, DType::F32);
   if (!single)
     return single.error();

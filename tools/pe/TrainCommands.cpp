@@ -266,7 +266,7 @@ template <typename Command> static int report(const std::string &name, Command c
 std::optional<int> runTrainCommand(const std::string &name,
                                    const std::vector<std::string> &arguments) {
   if (name == "demo")
-    return runDemo(arguments);
+    return report(name, [&] { return runDemo(arguments); });
   if (name == "compare")
     return report(name, [&] { return compare(arguments); });
   if (name == "train")

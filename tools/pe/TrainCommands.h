@@ -2,6 +2,7 @@
 #ifndef PE_TOOLS_PE_TRAINCOMMANDS_H
 #define PE_TOOLS_PE_TRAINCOMMANDS_H
 
+#include "pe/Error.h"
 #include "runtime/train/session/Config.h"
 
 #include <optional>
@@ -20,8 +21,8 @@ std::string sizeText(const train::DecoderConfig &model);
 std::optional<int> runTrainCommand(const std::string &name,
                                    const std::vector<std::string> &arguments);
 
-/// `pe demo`: trains one small language model per encoding and writes the table and the report.
-int runDemo(const std::vector<std::string> &arguments);
+/// `pe demo`: a comparison (Grid.h) of one small language model per encoding.
+Status runDemo(const std::vector<std::string> &arguments);
 
 } // namespace pe::cli
 

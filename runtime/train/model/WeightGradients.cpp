@@ -13,8 +13,8 @@ namespace pe::train {
 namespace {
 
 /// The edge of a tile: a matrix has about four, so that there are enough for all threads of a model
-/// of a few layers. Large tiles run nearer to the machine's peak, because each packs its rows of
-/// both operands, over all tokens, for itself; 512 comes within a tenth of one whole product.
+/// of a few layers. Large tiles run nearer to the machine's peak, because each reads its columns of
+/// both operands, over all tokens, for itself.
 int64_t tileEdge(const Linear &linear) {
   constexpr int64_t kUnit = 64, kMost = 512;
   const double quarter = std::sqrt(static_cast<double>(linear.outputs * linear.inputs) / 4);

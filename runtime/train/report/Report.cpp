@@ -18,7 +18,6 @@ namespace pe::train {
 namespace {
 
 using chart::escapeXml;
-using chart::Heatmap;
 using chart::LineChart;
 using chart::Series;
 
@@ -34,10 +33,12 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .25em .9em; text-align: right; border-bottom: 1px solid var(--grid); }
 th:first-child, td:first-child { text-align: left; }
 .soft { color: var(--soft); } .charts { display: flex; flex-wrap: wrap; gap: 1.2em; }
+.charts > .line { flex: 1 1 500px; max-width: 640px; }
+.charts > .map { overflow-x: auto; } .map svg { max-width: none; }
 svg { max-width: 100%; height: auto; } code { font-size: .9em; overflow-wrap: anywhere; }
 .worse { color: #c0392b; } .wide { overflow-x: auto; } .wide td { white-space: nowrap; }
 .claims td { text-align: left; }
-svg .page { fill: var(--page); } svg .ink { fill: var(--ink); }
+svg .page { fill: var(--page); } svg .ink { fill: var(--ink); } svg .soft { fill: var(--soft); }
 svg .axis { stroke: var(--ink); } svg .grid { stroke: var(--grid); }
 )css";
 
@@ -59,7 +60,7 @@ std::string thousands(int64_t value) {
 
 /// Whether a value is visibly worse than that of the first column.
 bool isWorse(const ReportContent &content, const EncodingResult &result, int64_t length) {
-  const auto &values = shown(content, result);
+  const auto &values = shown(content.measure, result);
   const auto found = values.find(length);
   if (found == values.end() || content.measure == Measure::ForwardTime)
     return false;
@@ -85,7 +86,7 @@ std::string table(const ReportContent &content) {
     out += "<tr><td>" + escapeXml(result.name) + "</td>";
     for (int64_t length : lengths)
       out += (isWorse(content, result, length) ? "<td class=\"worse\">" : "<td>") +
-             cellText(content, result, length) + "</td>";
+             cellText(content.measure, result, length) + "</td>";
     for (const std::string &column : more)
       out += "<td>" + moreText(result, column) + "</td>";
     out += "<td>" + thousands(result.encodingParams) + "</td><td>" + thousands(result.modelParams) +
@@ -176,7 +177,7 @@ LineChart lengthChart(const ReportContent &content) {
   chart.x = chart::Scale::Kind::Log2;
   for (const EncodingResult &result : content.results) {
     Series series{.name = result.name, .marker = chart::Marker::Circle};
-    for (auto [length, value] : shown(content, result))
+    for (auto [length, value] : shown(content.measure, result))
       series.points.emplace_back(static_cast<double>(length), value);
     chart.series.push_back(std::move(series));
   }
@@ -232,13 +233,46 @@ std::string legendOf(const ReportContent &content) {
          " above the first column.";
 }
 
+/// Line charts stand in columns; others have the width that they need, or are scrolled.
 std::string section(const std::string &title, const std::string &text,
-                    const std::vector<std::string> &charts) {
+                    const std::vector<std::string> &charts, bool areLines = true) {
   std::string out =
       "<h2>" + escapeXml(title) + "</h2>\n<p>" + text + "</p>\n<div class=\"charts\">\n";
   for (const std::string &chart : charts)
-    out += "<div>" + chart + "</div>\n";
+    out += (areLines ? "<div class=\"line\">" : "<div class=\"map\">") + chart + "</div>\n";
   return out + "</div>\n";
+}
+
+/// What the encodings learned. Of rows with the same bias, such as one that learns nothing with
+/// several learning rates, the first one has the pictures.
+std::string biasSections(const ReportContent &content) {
+  std::vector<const EncodingResult *> drawn;
+  std::vector<std::string> charts, maps;
+  for (const EncodingResult &result : content.results) {
+    const LearnedBias &bias = result.bias;
+    if (bias.isZero() || std::any_of(drawn.begin(), drawn.end(), [&](const EncodingResult *other) {
+          return isSame(other->bias, bias);
+        }))
+      continue;
+    drawn.push_back(&result);
+    charts.push_back(toSvg(distanceChartOf(result.name, bias)));
+    if (!bias.maps.empty())
+      maps.push_back(toSvg(mapOf(result.name, bias)));
+  }
+  std::string out;
+  if (!charts.empty())
+    out += section("What the encodings learned",
+                   "The bias of the first layer against distance, one line per head, seen from the "
+                   "last query of a text of twice the trained length (from one in the middle where "
+                   "queries see later keys). A row whose bias equals that of a row above has no "
+                   "picture of its own.",
+                   charts);
+  if (!maps.empty())
+    out += section("Learned bias, query by key",
+                   "The bias of the first layer where it depends on more than the distance; each "
+                   "head has its own colours.",
+                   maps, /*areLines=*/false);
+  return out;
 }
 
 } // namespace
@@ -260,19 +294,7 @@ std::string toHtml(const ReportContent &content) {
     if (!chart.series.empty())
       charts.push_back(toSvg(chart));
   out += section("By length and by step", "", charts);
-  std::vector<std::string> biases, maps;
-  for (const LineChart &chart : content.biasCharts)
-    biases.push_back(toSvg(chart));
-  for (const Heatmap &map : content.heatmaps)
-    maps.push_back(toSvg(map));
-  if (!biases.empty())
-    out += section("What the encodings learned",
-                   "The bias of the first layer against distance, one line per head, seen from the "
-                   "last query.",
-                   biases);
-  if (!maps.empty())
-    out += section("Learned bias, query by key",
-                   "Bias of causal pairs, first layer; each head has its own colours.", maps);
+  out += biasSections(content);
   out += "<h2>What this does not show</h2>\n<ul>\n";
   for (const std::string &limit : content.limits)
     out += "<li>" + escapeXml(limit) + "</li>\n";

@@ -9,8 +9,7 @@
 #ifndef PE_RUNTIME_TRAIN_REPORT_REPORT_H
 #define PE_RUNTIME_TRAIN_REPORT_REPORT_H
 
-#include "runtime/chart/Heatmap.h"
-#include "runtime/chart/LineChart.h"
+#include "runtime/train/report/LearnedBias.h"
 #include "runtime/train/report/Margins.h"
 
 #include <cstdint>
@@ -46,7 +45,12 @@ struct EncodingResult {
   std::map<std::string, std::vector<double>> more = {};
   /// The row that this one is compared with; empty: none.
   std::string baseline = {};
+  /// Of the first layer and, of several seeds, the first.
+  LearnedBias bias = {};
 };
+
+/// The row of several runs that differ in their seed alone; `runs` is not empty.
+EncodingResult meanOf(const std::vector<const EncodingResult *> &runs, Measure measure);
 
 struct ReportContent {
   std::string title = "Positional encodings, compiled and trained";
@@ -63,9 +67,6 @@ struct ReportContent {
   int threads = 0;
   int64_t trainedLength = 256;
   std::vector<EncodingResult> results;
-  /// Bias against distance; heatmaps of learned biases.
-  std::vector<chart::LineChart> biasCharts;
-  std::vector<chart::Heatmap> heatmaps;
   std::vector<Claim> claims;
   /// What the table does not show.
   std::vector<std::string> limits;
@@ -73,7 +74,7 @@ struct ReportContent {
 
 std::string toHtml(const ReportContent &content);
 
-/// The tables and the claims, for a terminal.
+/// The tables and the claims, for a terminal (Table.h for a table row by row).
 std::string toText(const ReportContent &content);
 
 /// results.json as docs/contract.md defines it.

@@ -121,8 +121,8 @@ std::string claimsText(const ReportContent &content) {
 
 } // namespace
 
-const std::map<int64_t, double> &shown(const ReportContent &content, const EncodingResult &result) {
-  switch (content.measure) {
+const std::map<int64_t, double> &shown(Measure measure, const EncodingResult &result) {
+  switch (measure) {
   case Measure::Accuracy:
     return result.accuracy;
   case Measure::ForwardTime:
@@ -136,7 +136,7 @@ const std::map<int64_t, double> &shown(const ReportContent &content, const Encod
 std::vector<int64_t> lengthsOf(const ReportContent &content) {
   std::set<int64_t> lengths;
   for (const EncodingResult &result : content.results)
-    for (auto [length, value] : shown(content, result))
+    for (auto [length, value] : shown(content.measure, result))
       lengths.insert(length);
   return {lengths.begin(), lengths.end()};
 }
@@ -149,8 +149,8 @@ std::vector<std::string> moreColumnsOf(const ReportContent &content) {
   return {names.begin(), names.end()};
 }
 
-std::string cellText(const ReportContent &content, const EncodingResult &result, int64_t length) {
-  const auto &values = shown(content, result);
+std::string cellText(Measure measure, const EncodingResult &result, int64_t length) {
+  const auto &values = shown(measure, result);
   const auto found = values.find(length);
   if (found == values.end())
     return "";
@@ -200,8 +200,8 @@ std::string numbersOf(const Claim &claim, const Margin &margin) {
          ", claimed: more than " + by;
 }
 
-std::string captionOf(const ReportContent &content) {
-  switch (content.measure) {
+std::string captionOf(Measure measure, const std::string &unit) {
+  switch (measure) {
   case Measure::Accuracy:
     return "share of right answers in the second half, by length";
   case Measure::ForwardTime:
@@ -209,7 +209,7 @@ std::string captionOf(const ReportContent &content) {
   case Measure::Bits:
     break;
   }
-  return "bits of the same held-out targets, by length of context";
+  return "bits per " + unit + " of the same held-out targets, by length of context";
 }
 
 std::string marginCaptionOf(const ReportContent &content) {
@@ -230,30 +230,72 @@ std::string marginLabelOf(const ReportContent &content, const EncodingResult &re
   return onlyBaselineOf(content).empty() ? result.name + " - " + result.baseline : result.name;
 }
 
-std::string toText(const ReportContent &content) {
-  const std::vector<int64_t> lengths = lengthsOf(content);
-  const std::vector<std::string> more = moreColumnsOf(content);
-  const int64_t seeds = content.results.empty() ? 0 : content.results[0].seeds;
-  std::vector<std::vector<std::string>> rows = {{""}};
+/// "110592 + 396": of the model without the encoding, and the encoding's own.
+static std::string parametersText(const EncodingResult &result) {
+  const std::string rest = std::to_string(result.modelParams - result.encodingParams);
+  return result.encodingParams ? rest + " + " + std::to_string(result.encodingParams) : rest;
+}
+
+TextTable::TextTable(Measure measure, const std::string &unit, int64_t seeds,
+                     const std::vector<std::string> &names, std::vector<int64_t> lengths,
+                     std::vector<std::string> more)
+    : measure(measure), caption(captionOf(measure, unit)), seeds(seeds),
+      lengths(std::move(lengths)), more(std::move(more)) {
+  const std::string value = measure == Measure::ForwardTime ? "999.999" : "9.999";
+  const size_t usual = value.size() + (seeds > 1 ? std::string(" + 0.999").size() : 0);
+  widths = {0};
+  for (const std::string &name : names)
+    widths[0] = std::max(widths[0], name.size());
+  for (int64_t length : this->lengths)
+    widths.push_back(std::max(usual, std::to_string(length).size()));
+  for (const std::string &column : this->more)
+    widths.push_back(std::max(usual, column.size()));
+  widths.insert(widths.end(), {std::string("110592 + 999").size(), std::string("seconds").size()});
+}
+
+std::string TextTable::lineOf(const std::vector<std::string> &cells) const {
+  std::string line;
+  for (size_t i = 0; i < cells.size(); ++i)
+    line += (i ? "  " : "") + padded(cells[i], widths[i], i == 0);
+  return line + "\n";
+}
+
+std::string TextTable::header() const {
+  std::vector<std::string> cells = {""};
   for (int64_t length : lengths)
-    rows[0].push_back(std::to_string(length));
+    cells.push_back(std::to_string(length));
+  cells.insert(cells.end(), more.begin(), more.end());
+  cells.insert(cells.end(), {"parameters", "seconds"});
+  return caption + "; " + std::to_string(seeds) +
+         (seeds == 1 ? " seed\n" : " seeds, mean ± standard deviation\n") + lineOf(cells);
+}
+
+std::string TextTable::row(const EncodingResult &result) const {
+  std::vector<std::string> cells = {result.name};
+  for (int64_t length : lengths)
+    cells.push_back(cellText(measure, result, length));
   for (const std::string &column : more)
-    rows[0].push_back(column);
-  rows[0].insert(rows[0].end(), {"parameters", "seconds"});
-  for (const EncodingResult &result : content.results) {
-    std::vector<std::string> row = {result.name};
-    for (int64_t length : lengths)
-      row.push_back(cellText(content, result, length));
-    for (const std::string &column : more)
-      row.push_back(moreText(result, column));
-    row.insert(row.end(), {std::to_string(result.modelParams), fixed(result.trainSeconds, 1)});
-    rows.push_back(std::move(row));
-  }
-  std::string out = captionOf(content) + "; " + std::to_string(seeds) +
-                    (seeds == 1 ? " seed\n" : " seeds, mean ± standard deviation\n") + layOut(rows);
-  if (hasMargins(content))
-    out += marginsText(content, lengths);
-  return content.claims.empty() ? out : out + claimsText(content);
+    cells.push_back(moreText(result, column));
+  cells.insert(cells.end(), {parametersText(result), fixed(result.trainSeconds, 1)});
+  return lineOf(cells);
+}
+
+std::string belowTable(const ReportContent &content) {
+  return (hasMargins(content) ? marginsText(content, lengthsOf(content)) : "") +
+         (content.claims.empty() ? "" : claimsText(content));
+}
+
+std::string toText(const ReportContent &content) {
+  std::vector<std::string> names;
+  for (const EncodingResult &result : content.results)
+    names.push_back(result.name);
+  const int64_t seeds = content.results.empty() ? 0 : content.results[0].seeds;
+  const TextTable table(content.measure, content.unit, seeds, names, lengthsOf(content),
+                        moreColumnsOf(content));
+  std::string out = table.header();
+  for (const EncodingResult &result : content.results)
+    out += table.row(result);
+  return out + belowTable(content);
 }
 
 } // namespace pe::train

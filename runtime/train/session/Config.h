@@ -1,6 +1,6 @@
 //===- Config.h - Everything a training run is told -------------*- C++ -*-===//
 //
-// The configuration that the flags of `pe train` (Options.h) and the demo set.
+// The configuration that the flags of `pe train` (Options.h) set.
 //
 //===----------------------------------------------------------------------===//
 

@@ -145,7 +145,9 @@ void ProgressLine::onStep(const StepReport &report, Trainer &trainer) {
     return;
   shown = Clock::now();
   double perStep = secondsSince(start) / static_cast<double>(done - firstStep);
-  double left = perStep * static_cast<double>(totalSteps - done) + secondsAfter;
+  double left = perStep * (static_cast<double>(totalSteps - done) +
+                           runsAfter * static_cast<double>(totalSteps)) +
+                secondsAfter;
   std::fprintf(stream, "%s%s step %lld/%lld  %.3f bits per %s  norm %.2f  %.0f ms a step  %s left",
                onTerminal ? "\r\033[K" : "", label.c_str(), static_cast<long long>(done),
                static_cast<long long>(totalSteps), weight > 0 ? smoothed / weight : 0.0,

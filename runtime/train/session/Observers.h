@@ -37,8 +37,10 @@ public:
   }
   /// What the bits shown are per, by default "character".
   void setUnit(std::string name) { unit = std::move(name); }
-  /// Adds the time of what follows this run to the time left shown.
+  /// Adds the time of what follows this run to the time left shown: in seconds, or, before any is
+  /// known, so many runs like this one.
   void setSecondsAfter(double seconds) { secondsAfter = seconds; }
+  void setRunsAfter(size_t runs) { runsAfter = static_cast<double>(runs); }
   /// Removes the line from the terminal.
   void clear();
 
@@ -48,7 +50,7 @@ private:
   std::FILE *stream;
   std::string label, unit = "character";
   int64_t totalSteps, firstStep;
-  double secondsAfter = 0;
+  double secondsAfter = 0, runsAfter = 0;
   double tokens = 0, flops = 0, peak = 0;
   bool onTerminal;
   Clock::time_point start = Clock::now(), shown{};

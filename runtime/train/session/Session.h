@@ -1,8 +1,8 @@
 //===- Session.h - A training run from start to end -------------*- C++ -*-===//
 //
 // The loop over phases and steps: batches, learning rates, the events between steps (Events.h),
-// evaluation at the end. Observers (a progress line, a log file, the demo's curves) are notified of
-// what happens.
+// evaluation at the end. Observers (a progress line, a log file, a comparison's curves) are
+// notified of what happens.
 //
 //===----------------------------------------------------------------------===//
 

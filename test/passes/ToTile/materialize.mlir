@@ -3,6 +3,7 @@
 // RUN: pe-opt %examples/rope.mlir --pe-to-tile-pipeline="materialize=1" | FileCheck %s --check-prefix=ROTATION
 // RUN: not pe-opt %S/../../tools/pe/Inputs/two-attentions.mlir --pe-to-tile-pipeline="materialize=1" 2>&1 | FileCheck %s --check-prefix=TWO
 // RUN: pe-opt %examples/fire.mlir --pe-to-cpu="materialize=1" | FileCheck %s --check-prefix=CPU
+// RUN: pe-opt %examples/fire.mlir --pe-to-gpu="materialize=1" | FileCheck %s --check-prefix=GPU
 // In place of attention: the bias as a stream reads it from the tables, in natural units, for every
 // pair, masked or not.
 
@@ -28,3 +29,4 @@
 // TWO: error: expected one attention to materialize its bias, found 2
 
 // CPU: llvm.func {{.*}}attention_bias
+// GPU: llvm.func @attention_attention_bias(

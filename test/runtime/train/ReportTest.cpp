@@ -58,22 +58,95 @@ TEST(Report, JsonHasTheContractsForm) {
   EXPECT_DOUBLE_EQ(entry["bits_per_char"]["1024"].get<double>(), 2.8);
 }
 
+/// Of two heads, over the positions 0 to 3, with maps of every second one.
+LearnedBias sampleBias() {
+  LearnedBias bias;
+  bias.query = 3;
+  bias.trainedLength = 2;
+  bias.step = 2;
+  bias.rows = {{-3, -2, -1, 0}, {0.5, 0.25, 0.125, 0}};
+  bias.maps.assign(2, {{0, std::nan("")}, {-2, 0}});
+  return bias;
+}
+
 TEST(Report, PageHasEveryNumberAndChart) {
   ReportContent content = sample();
-  pe::chart::LineChart bias{.title = "bias",
-                            .series = {{.name = "head 0", .points = {{1, 0}, {100, -3}}}}};
-  content.biasCharts.push_back(bias);
-  pe::chart::Heatmap map{.title = "map", .panels = {{.rows = {{0, std::nan("")}, {1, 2}}}}};
-  content.heatmaps.push_back(map);
+  content.results[1].bias = sampleBias();
   std::string page = toHtml(content);
   EXPECT_NE(page.find("2 layers &amp; &lt;64&gt; wide"), std::string::npos);
   EXPECT_NE(page.find("<td class=\"worse\">2.800</td>"), std::string::npos);
   EXPECT_NE(page.find("110,988"), std::string::npos);
   EXPECT_NE(page.find("no gain from longer context"), std::string::npos);
-  EXPECT_EQ(count(page, "<path class=\"line\""), 3u + 3u + 1u);
+  // Rows, rows, heads and the trained length.
+  EXPECT_EQ(count(page, "<path class=\"line\""), 3u + 3u + 3u);
+  EXPECT_EQ(count(page, "<g class=\"cells\""), 2u);
   EXPECT_EQ(page.find("nan"), std::string::npos);
   EXPECT_EQ(page.find("<script"), std::string::npos);
   std::ofstream("report-test.html") << page;
+}
+
+TEST(Report, EqualBiasesAreDrawnOnceAndZeroOnesNever) {
+  ReportContent content = sample();
+  content.results[0].bias = content.results[2].bias = sampleBias();
+  content.results[1].bias.rows = {{0, 0, std::nan("")}};
+  EXPECT_EQ(count(toHtml(content), "bias of layer 0 against distance</"), 1u);
+  content.results[2].bias.rows[1][0] = 0.75;
+  const std::string page = toHtml(content);
+  EXPECT_NE(page.find("a_encoding: bias of layer 0 against distance</"), std::string::npos);
+  EXPECT_NE(page.find("c_encoding: bias of layer 0 against distance</"), std::string::npos);
+  EXPECT_EQ(page.find("b_encoding: bias"), std::string::npos);
+  EXPECT_EQ(page.find("prefers far keys"), std::string::npos);
+  content.results[2].bias.rows[1][0] = 1.5; // more than a logit above that of distance 0
+  EXPECT_NE(toHtml(content).find("prefers far keys"), std::string::npos);
+  content.results[2].bias.rows[1][3] = std::nan(""); // the query's own key is left out
+  EXPECT_NE(toHtml(content).find("prefers far keys"), std::string::npos);
+}
+
+TEST(Report, LinesHaveTheDistancesOfTheQuery) {
+  const pe::chart::LineChart chart = distanceChartOf("x", sampleBias());
+  ASSERT_EQ(chart.series.size(), 3u);
+  const std::vector<std::pair<double, double>> line = {{0, 0}, {1, -1}, {2, -2}, {3, -3}};
+  EXPECT_EQ(chart.series[0].points, line);
+  const std::vector<std::pair<double, double>> mark = {{2, -3}, {2, 0.5}};
+  EXPECT_EQ(chart.series[2].points, mark);
+  EXPECT_EQ(mapOf("x", sampleBias()).xStep, 2);
+}
+
+TEST(Report, RowsAreMeansOfTheirRuns) {
+  EncodingResult first, second;
+  first.name = second.name = "x";
+  first.modelParams = second.modelParams = 100;
+  first.trainSeconds = 1, second.trainSeconds = 3;
+  first.bitsPerChar = {{16, 2}, {32, 4}}, second.bitsPerChar = {{16, 3}, {32, 4}};
+  first.curve = {{10, 1}}, second.curve = {{10, 2}, {20, 5}};
+  first.more["DfI"] = {0.5}, second.more["DfI"] = {0.25};
+  first.bias = sampleBias();
+  const EncodingResult mean = meanOf({&first, &second}, Measure::Bits);
+  EXPECT_EQ(mean.seeds, 2);
+  EXPECT_EQ(mean.trainSeconds, 2);
+  EXPECT_EQ(mean.bitsPerChar.at(16), 2.5);
+  EXPECT_NEAR(mean.deviation.at(16), std::sqrt(0.5), 1e-15);
+  EXPECT_EQ(mean.deviation.at(32), 0);
+  EXPECT_EQ(mean.bySeed.at(16), (std::vector<double>{2, 3}));
+  EXPECT_EQ(mean.more.at("DfI"), (std::vector<double>{0.5, 0.25}));
+  const std::vector<std::pair<double, double>> curve = {{10, 1.5}, {20, 5}};
+  EXPECT_EQ(mean.curve, curve);
+  EXPECT_TRUE(isSame(mean.bias, first.bias));
+}
+
+TEST(Report, TheTextTableIsTheSameRowByRow) {
+  const ReportContent content = sample();
+  const TextTable table(Measure::Bits, "character", 1, {"a_encoding", "b_encoding", "c_encoding"},
+                        {256, 512, 1024, 2048}, {});
+  std::string text = table.header();
+  for (const EncodingResult &result : content.results)
+    text += table.row(result);
+  EXPECT_EQ(text, toText(content));
+  EXPECT_EQ(text.find("bits per character of the same held-out targets, by length of context; 1 "
+                      "seed\n"),
+            0u);
+  EXPECT_NE(text.find("\nb_encoding  2.000  2.400  2.800  3.200  110592 + 396      0.0\n"),
+            std::string::npos);
 }
 
 TEST(Margins, NoiseIsWhatStudentsTDoesNotExclude) {

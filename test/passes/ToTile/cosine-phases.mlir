@@ -1,0 +1,11 @@
+// RUN: pe-opt %S/../../conformance/encodings/many_pieces.mlir --pe-to-tile-pipeline | FileCheck %s
+// Where there are too many pieces, a network is evaluated for every score. A cosine's phase is then computed
+// in float64; what it is beyond whole turns is small, and its cosine one in f32.
+
+// CHECK:     tile.segments
+// CHECK:     scf.for
+// CHECK:       math.roundeven %{{.*}} : f64
+// CHECK:       arith.truncf %{{.*}} : f64 to f32
+// CHECK-NEXT:  math.cos %{{.*}} : f32
+// CHECK-NEXT:  arith.extf %{{.*}} : f32 to f64
+// CHECK-NOT:   math.cos %{{.*}} : f64

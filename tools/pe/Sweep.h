@@ -1,0 +1,28 @@
+//===- Sweep.h - The rows and seeds of several runs ---===//
+#ifndef PE_TOOLS_PE_SWEEP_H
+#define PE_TOOLS_PE_SWEEP_H
+
+#include "tools/pe/Experiment.h"
+
+namespace pe::cli {
+
+/// A flag and its values.
+struct Axis {
+  std::string key;
+  std::vector<std::string> values;
+};
+
+/// "KEY=A,B;KEY=C,D". An unknown flag, or one that does not decide a result, is an error.
+Expected<std::vector<Axis>> parseSweep(const std::string &text);
+
+/// Every row with every combination of the values of --sweep, the last flag fastest. Without rows
+/// there is one, of all seeds.
+Expected<std::vector<NamedFlags>> rowsOf(const std::vector<NamedFlags> &rows,
+                                         const std::string &sweep);
+
+/// "0,1,2".
+Expected<std::vector<std::string>> parseSeeds(const std::string &text);
+
+} // namespace pe::cli
+
+#endif // PE_TOOLS_PE_SWEEP_H
