@@ -110,7 +110,7 @@ void GridReport::begin(const std::vector<const train::TrainConfig *> &runs,
 }
 
 void GridReport::printHeader(int64_t heldOut) const {
-  std::printf("text: %s", content.corpusDirectory.c_str());
+  std::printf("%s: %s", content.corpusFiles > 0 ? "text" : "data", content.corpusDirectory.c_str());
   if (content.corpusFiles > 0)
     std::printf(" (%s, %lld of them held out, %.1f MB, sha256 %.12s...)",
                 countText(content.corpusFiles, "file").c_str(), static_cast<long long>(heldOut),
