@@ -27,9 +27,10 @@
 
 namespace pe::reinit {
 
-/// How the polar factor is computed. Qdwh: float64, at most four steps, exact for every condition up
-/// to a million; what is stored as floats is finished in floats. Quintic: float32, products only, adaptive. Cubic: the published operators, which
-/// stop after `iterations` steps whether or not an isometry has been reached.
+/// How the polar factor is computed. Qdwh: float64, at most four steps, exact for every condition
+/// up to a million; for what is stored as floats the last step is in floats. Quintic: float32,
+/// products only, adaptive. Cubic: the published operators, which stop after `iterations` steps
+/// whether or not an isometry has been reached.
 enum class Engine : uint8_t { Qdwh, Quintic, Cubic };
 
 /// What Cubic divides by first: the Frobenius norm or the largest singular value.
