@@ -19,8 +19,14 @@ constexpr int64_t kColumns = 512;
 constexpr int64_t kTerms = 512;
 /// The same where rows are 8 KiB or more apart and share the sets of a cache.
 constexpr int64_t kFewTerms = 128, kFarPitch = 2048;
-/// The same of two tall matrices, of which each row is read once.
-constexpr int64_t kTallTerms = 64;
+/// Of two tall matrices: so many numbers of both stay in the second-level cache.
+constexpr int64_t kTallNumbers = 1 << 16;
+
+/// A multiple of 64 terms, few enough of them for both operands.
+int64_t tallTerms(int64_t m, int64_t n) {
+  constexpr int64_t kUnit = 64;
+  return std::clamp(kTallNumbers / std::max<int64_t>(m + n, 1) / kUnit * kUnit, kUnit, 4 * kUnit);
+}
 
 struct Product {
   int64_t m, n, k;
@@ -71,7 +77,8 @@ void multiply(int64_t m, int64_t n, int64_t k, const float *a, int64_t pitchA, c
 
 void multiplyTransposed(int64_t m, int64_t n, int64_t k, const float *a, int64_t pitchA,
                         const float *b, int64_t pitchB, bool adds, float *c, int64_t pitchC) {
-  runBlocks({m, n, k, pitchA, pitchB, pitchC, /*isTransposed=*/true, adds}, kTallTerms, a, b, c);
+  runBlocks({m, n, k, pitchA, pitchB, pitchC, /*isTransposed=*/true, adds}, tallTerms(m, n), a, b,
+            c);
 }
 
 void packPanels(const PanelShape &shape, const float *weights, int64_t begin, int64_t end,

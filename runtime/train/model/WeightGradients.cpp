@@ -16,7 +16,7 @@ namespace {
 /// of a few layers. Large tiles run nearer to the machine's peak, because each reads its columns of
 /// both operands, over all tokens, for itself.
 int64_t tileEdge(const Linear &linear) {
-  constexpr int64_t kUnit = 64, kMost = 512;
+  constexpr int64_t kUnit = 128, kMost = 512;
   const double quarter = std::sqrt(static_cast<double>(linear.outputs * linear.inputs) / 4);
   const auto units = static_cast<int64_t>(std::ceil(quarter / static_cast<double>(kUnit)));
   return std::clamp(units * kUnit, kUnit, kMost);

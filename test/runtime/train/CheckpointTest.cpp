@@ -1,6 +1,7 @@
 //===- CheckpointTest.cpp - Saving a run and going on with it --------------===//
 
 #include "runtime/train/trainer/Checkpoint.h"
+#include "ScratchFolder.h"
 #include "Trainers.h"
 #include "runtime/core/File.h"
 #include "runtime/core/FileLimit.h"
@@ -18,7 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 struct CheckpointTest : testing::Test {
-  fs::path directory = fs::temp_directory_path() / "pe-checkpoint-test";
+  fs::path directory = pe::test::scratchFolder("checkpoint-test");
   Metadata metadata = {{"config", "{\"dim\":16}"}};
 
   void SetUp() override { fs::remove_all(directory); }

@@ -1,5 +1,6 @@
 //===- DataTest.cpp - Corpus, vocabulary and batches ----------------------===//
 
+#include "ScratchFolder.h"
 #include "runtime/core/Hash.h"
 #include "runtime/train/data/Batches.h"
 
@@ -17,7 +18,7 @@ namespace {
 struct Directory {
   fs::path path;
 
-  explicit Directory(const std::string &name) : path(fs::temp_directory_path() / name) {
+  explicit Directory(const std::string &name) : path(pe::test::scratchFolder(name)) {
     fs::remove_all(path);
     fs::create_directories(path);
   }
@@ -65,7 +66,7 @@ TEST(Vocabulary, BytesLoseNothing) {
 }
 
 TEST(Corpus, HoldsOutEveryTenthFileInOrderOfPaths) {
-  Directory directory("pe-corpus-holdout");
+  Directory directory("corpus-holdout");
   std::string all;
   for (int i = 0; i < 20; ++i) {
     char name[32];
@@ -85,7 +86,7 @@ TEST(Corpus, HoldsOutEveryTenthFileInOrderOfPaths) {
 }
 
 TEST(Corpus, TakesTextFilesOnly) {
-  Directory directory("pe-corpus-text");
+  Directory directory("corpus-text");
   for (int i = 0; i < 10; ++i)
     directory.write("f" + std::to_string(i), "x");
   directory.write("binary", std::string("a\0b", 3));
@@ -105,7 +106,7 @@ TEST(Corpus, SaysWhatIsMissing) {
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().getMessage(), "expected a directory with text files, found nothing at "
                                        "'/nonexistent/place'; give another --data");
-  Directory directory("pe-corpus-few");
+  Directory directory("corpus-few");
   directory.write("only", "x");
   auto few = readCorpus({directory.path.string(), {}});
   ASSERT_FALSE(few);
@@ -385,7 +386,7 @@ template <typename Token> std::string tokenBytes(int count, std::vector<int32_t>
 }
 
 TEST(TokenFile, AllFormsHoldTheSameTokens) {
-  Directory directory("pe-token-test");
+  Directory directory("token-test");
   directory.write("a.bin", tokenBytes<uint16_t>(1000));
   directory.write("b.bin", tokenBytes<uint32_t>(1000));
   directory.write("c.bin", tokenBytes<uint16_t>(1000, {20240520, 1, 1000}));
@@ -404,7 +405,7 @@ TEST(TokenFile, AllFormsHoldTheSameTokens) {
 }
 
 TEST(TokenFile, SaysWhatIsWrong) {
-  Directory directory("pe-token-test");
+  Directory directory("token-test");
   directory.write("a.bin", tokenBytes<uint16_t>(1000));
   directory.write("empty.bin", "");
   directory.write("odd.bin", "abc");

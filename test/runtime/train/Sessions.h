@@ -8,6 +8,7 @@
 #define PE_TEST_RUNTIME_TRAIN_SESSIONS_H
 
 #include "Models.h"
+#include "ScratchFolder.h"
 #include "runtime/core/Error.h"
 #include "runtime/train/session/Options.h"
 #include "runtime/train/session/Session.h"
@@ -24,7 +25,7 @@ inline std::string optionsError(const std::vector<std::string> &arguments) {
 }
 
 struct SessionTest : testing::Test {
-  fs::path directory = fs::temp_directory_path() / "pe-session-test";
+  fs::path directory = scratchFolder("session-test");
 
   void SetUp() override {
     fs::remove_all(directory);
@@ -106,7 +107,7 @@ struct SessionTest : testing::Test {
     ASSERT_TRUE(makeSession(config)->run({&whole}));
     EXPECT_EQ(whole.reinits, reinits);
     train::TrainConfig broken = config;
-    broken.checkpoint = (fs::temp_directory_path() / "pe-session-test" / "stops").string();
+    broken.checkpoint = (scratchFolder("session-test") / "stops").string();
     broken.checkpointInterval = 1;
     fs::remove_all(broken.checkpoint);
     for (int64_t step = 0; step < config.totalSteps(); ++step) {
