@@ -195,8 +195,10 @@ struct InOrder : ParallelFor {
 class NoAttention : public train::AttentionFunction {
 public:
   const std::vector<train::EncodingParameter> &parameters() const override { return list; }
-  Status forward(const train::AttentionInputs &, float *) override { return Status::success(); }
-  Status backward(const train::AttentionInputs &, const float *,
+  Status forward(const train::AttentionInputs &, const train::HeadRows<float> &) override {
+    return Status::success();
+  }
+  Status backward(const train::AttentionInputs &, const train::HeadRows<const float> &,
                   const train::AttentionGradients &) override {
     return Status::success();
   }

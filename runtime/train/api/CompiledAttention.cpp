@@ -30,8 +30,8 @@ public:
   std::vector<ProjectedInput> projected() const override { return known->projected; }
   bool readsPrefixes() const override { return known->has(FedData::Prefixes); }
 
-  Status forward(const AttentionInputs &in, float *o) override {
-    output = o;
+  Status forward(const AttentionInputs &in, const HeadRows<float> &o) override {
+    output = {o.data, o.pitch};
     const bool drops = in.training || !evaluation;
     std::vector<Part> &parts = drops ? trained : evaluated;
     parts.resize(partCount(in));
@@ -39,16 +39,16 @@ public:
       const AttentionInputs piece = partOf(in, part);
       fillData(piece, parts[part].data);
       std::vector<View> views = argumentsOf(piece, parts[part].data);
-      addHeads(views, &HeadSet::o, o + queryOffset(in, part), piece, piece.heads);
+      addHeads(views, &HeadSet::o, partOf(output, in, part), piece, piece.heads);
       if (Status s = (drops ? training : *evaluation).forward(views, parts[part].kept); !s)
         return s;
     }
     return Status::success();
   }
 
-  Status backward(const AttentionInputs &in, const float *dO,
+  Status backward(const AttentionInputs &in, const HeadRows<const float> &dO,
                   const AttentionGradients &out) override {
-    if (!output)
+    if (!output.data)
       return makeError("backward was called before forward");
     for (size_t part = 0; part < trained.size(); ++part)
       if (Status s = backwardPart(in, part, dO, out); !s)
@@ -60,11 +60,11 @@ private:
   size_t partCount(const AttentionInputs &in) const {
     return known->has(FedData::Boundaries) ? in.batch : 1;
   }
-  static int64_t queryOffset(const AttentionInputs &in, size_t part) {
-    return static_cast<int64_t>(part) * in.heads * in.length * in.headDim;
-  }
-  static int64_t keyOffset(const AttentionInputs &in, size_t part) {
-    return static_cast<int64_t>(part) * in.keyHeads * in.length * in.headDim;
+  /// The rows of a part of the batch.
+  template <typename Float>
+  static HeadRows<const Float> partOf(const HeadRows<Float> &rows, const AttentionInputs &in,
+                                      size_t part) {
+    return {rows.at(static_cast<int64_t>(part) * in.length), rows.pitch};
   }
   int64_t projectedOffset(const AttentionInputs &in, size_t input, size_t part) const {
     return static_cast<int64_t>(part) * (known->projected[input].perHead ? in.heads : 1) *
@@ -76,9 +76,8 @@ private:
       return in;
     AttentionInputs piece = in;
     piece.batch = 1;
-    piece.q += queryOffset(in, part);
-    piece.k += keyOffset(in, part);
-    piece.v += keyOffset(in, part);
+    for (HeadRows<const float> *rows : {&piece.q, &piece.k, &piece.v})
+      *rows = partOf(*rows, in, part);
     piece.documents += static_cast<int64_t>(part) * in.length;
     piece.prefixes += part;
     for (size_t i = 0; i < piece.projected.size(); ++i)
@@ -86,16 +85,17 @@ private:
     return piece;
   }
 
-  /// Adds the part of [batch, heads, length, headDim] of every set, by one of its names.
-  void addHeads(std::vector<View> &views, std::string HeadSet::*name, const float *data,
-                const AttentionInputs &in, int64_t heads) const {
+  /// Adds the heads of every set, [batch, heads, length, headDim], by one of its names.
+  void addHeads(std::vector<View> &views, std::string HeadSet::*name,
+                const HeadRows<const float> &rows, const AttentionInputs &in, int64_t heads) const {
     const int64_t each = heads / static_cast<int64_t>(known->sets.size());
-    const int64_t head = in.length * in.headDim;
     for (size_t set = 0; set < known->sets.size(); ++set) {
-      const float *begin = data + static_cast<int64_t>(set) * each * head;
-      View view =
-          viewOn((known->sets[set].*name).c_str(), begin, {in.batch, each, in.length, in.headDim});
-      view.strides[0] = heads * head;
+      View view = viewOn((known->sets[set].*name).c_str(),
+                         rows.at(0, static_cast<int64_t>(set) * each * in.headDim),
+                         {in.batch, each, in.length, in.headDim});
+      view.strides[0] = in.length * rows.pitch;
+      view.strides[1] = in.headDim;
+      view.strides[2] = rows.pitch;
       views.push_back(view);
     }
   }
@@ -181,16 +181,16 @@ private:
     return {};
   }
 
-  Status backwardPart(const AttentionInputs &in, size_t index, const float *dO,
+  Status backwardPart(const AttentionInputs &in, size_t index, const HeadRows<const float> &dO,
                       const AttentionGradients &out) {
     Part &part = trained[index];
     const AttentionInputs piece = partOf(in, index);
     std::vector<View> views = argumentsOf(piece, part.data);
-    addHeads(views, &HeadSet::o, output + queryOffset(in, index), piece, piece.heads);
-    addHeads(views, &HeadSet::dO, dO + queryOffset(in, index), piece, piece.heads);
-    addHeads(views, &HeadSet::dQ, out.dQ + queryOffset(in, index), piece, piece.heads);
-    addHeads(views, &HeadSet::dK, out.dK + keyOffset(in, index), piece, piece.keyHeads);
-    addHeads(views, &HeadSet::dV, out.dV + keyOffset(in, index), piece, piece.keyHeads);
+    addHeads(views, &HeadSet::o, partOf(output, in, index), piece, piece.heads);
+    addHeads(views, &HeadSet::dO, partOf(dO, in, index), piece, piece.heads);
+    addHeads(views, &HeadSet::dQ, partOf(out.dQ, in, index), piece, piece.heads);
+    addHeads(views, &HeadSet::dK, partOf(out.dK, in, index), piece, piece.keyHeads);
+    addHeads(views, &HeadSet::dV, partOf(out.dV, in, index), piece, piece.keyHeads);
     for (size_t i = 0; i < known->projected.size(); ++i)
       addProjected(views, projectedGradients[i], i,
                    out.projected[i] + projectedOffset(in, i, index), piece);
@@ -217,7 +217,7 @@ private:
   std::vector<std::string> parameterGradients, projectedGradients;
   std::vector<Part> trained, evaluated;
   /// Where the last forward call wrote.
-  const float *output = nullptr;
+  HeadRows<const float> output;
 };
 
 } // namespace

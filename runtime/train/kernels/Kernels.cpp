@@ -30,8 +30,6 @@ Expected<Kernels> bindKernels(const SymbolLookup &lookup) {
   bind("layer_norm_backward", kernels.layerNorm.backward);
   bind("embedding_gather", kernels.embeddingGather);
   bind("embedding_scatter", kernels.embeddingScatter);
-  bind("split_heads", kernels.splitHeads);
-  bind("merge_heads", kernels.mergeHeads);
   bind("cross_entropy", kernels.crossEntropy);
   bind("sum_squares", kernels.sumSquares);
   bind("adamw", kernels.adamw);

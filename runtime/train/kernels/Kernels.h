@@ -35,10 +35,6 @@ struct Kernels {
                           int64_t width);
   void (*embeddingScatter)(const int32_t *tokens, const float *dy, float *dTable, int64_t rows,
                            int64_t width);
-  void (*splitHeads)(const float *packed, float *byHead, int64_t rows, int64_t pitch, int64_t heads,
-                     int64_t headDim, int64_t headStride);
-  void (*mergeHeads)(const float *byHead, float *packed, int64_t rows, int64_t pitch, int64_t heads,
-                     int64_t headDim, int64_t headStride);
   void (*crossEntropy)(float *logits, const int32_t *targets, const float *weights, float *losses,
                        int64_t rows, int64_t width, int64_t pitch, float scale);
   void (*sumSquares)(const float *values, double *result, int64_t count);

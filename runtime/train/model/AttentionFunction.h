@@ -47,11 +47,21 @@ struct ProjectedInput {
   bool perHead = false;
 };
 
-/// q [batch, heads, length, headDim], k and v [batch, keyHeads, length, headDim], and the
-/// encoding's parameters in the order of AttentionFunction::parameters().
+/// A row per token of the batch, one sequence after the other, as matrix products have them: the
+/// heads of a token lie side by side.
+template <typename Float> struct HeadRows {
+  Float *data = nullptr;
+  /// From one token to the next.
+  int64_t pitch = 0;
+
+  Float *at(int64_t token, int64_t column = 0) const { return data + token * pitch + column; }
+};
+
+/// q has heads * headDim numbers per token, k and v keyHeads * headDim, and the encoding's
+/// parameters come in the order of AttentionFunction::parameters().
 struct AttentionInputs {
   int64_t batch = 0, heads = 0, keyHeads = 0, length = 0, headDim = 0;
-  const float *q = nullptr, *k = nullptr, *v = nullptr;
+  HeadRows<const float> q, k, v;
   std::vector<const float *> parameters;
   /// [batch, heads or 1, length], in the order of AttentionFunction::projected().
   std::vector<const float *> projected;
@@ -66,7 +76,7 @@ struct AttentionInputs {
 
 /// Where backward writes, in the orders of the inputs.
 struct AttentionGradients {
-  float *dQ = nullptr, *dK = nullptr, *dV = nullptr;
+  HeadRows<float> dQ, dK, dV;
   std::vector<float *> parameters;
   std::vector<float *> projected;
 };
@@ -77,10 +87,10 @@ public:
   virtual const std::vector<EncodingParameter> &parameters() const = 0;
   virtual std::vector<ProjectedInput> projected() const { return {}; }
   virtual bool readsPrefixes() const { return false; }
-  /// o [batch, heads, length, headDim]; it stays as it is until the backward call.
-  virtual Status forward(const AttentionInputs &inputs, float *o) = 0;
+  /// o is laid out as q; it stays as it is until the backward call.
+  virtual Status forward(const AttentionInputs &inputs, const HeadRows<float> &o) = 0;
   /// The gradients for the cotangent dO of the last forward call, whose inputs are given again.
-  virtual Status backward(const AttentionInputs &inputs, const float *dO,
+  virtual Status backward(const AttentionInputs &inputs, const HeadRows<const float> &dO,
                           const AttentionGradients &gradients) = 0;
 };
 

@@ -209,7 +209,7 @@ void Decoder::forwardPiece(const Piece &piece, const Batch &batch, int64_t layer
     dropout.apply(rows, piece.row, piece.rows, settings.dim);
   if (layer > 0) {
     Block &block = blocks[layer - 1];
-    block.attention.combine(kernels, values, piece, batch.length, stream);
+    block.attention.combine(values, piece, stream);
     block.mlp.forward(kernels, values, piece, stream);
   }
   if (layer == settings.layers)
@@ -265,7 +265,7 @@ Status Decoder::recompute(const Batch &batch, int64_t layer, ParallelFor &parall
   if (Status status = block.attention.attend(values.values, batch); !status)
     return status;
   parallelFor(parallel, count, [&](int64_t item) {
-    block.attention.combine(kernels, values, pieces[item], batch.length, stream);
+    block.attention.combine(values, pieces[item], stream);
     block.mlp.forward(kernels, values, pieces[item], stream);
   });
   return Status::success();
@@ -284,7 +284,7 @@ void Decoder::backwardAbove(const Piece &piece, const Batch &batch, int64_t laye
 void Decoder::backwardBelow(const Piece &piece, const Batch &batch, int64_t layer) {
   Block &block = blocks[layer - 1];
   block.mlp.backward(kernels, weights.data(), piece, dx.data<float>());
-  block.attention.combineBackward(kernels, weights.data(), piece, batch.length, dx.data<float>());
+  block.attention.combineBackward(weights.data(), piece, dx.data<float>());
 }
 
 /// The gradients of weights that all pieces went through.

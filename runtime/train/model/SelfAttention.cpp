@@ -54,24 +54,25 @@ void SelfAttention::reserve(int64_t tokens) {
   branch = room(dim);
   inverse = room(1);
   packed = room(queryDim + 2 * keyDim);
-  for (Tensor *tensor : {&merged, &dMerged, &q, &o, &dQ, &dO})
-    *tensor = room(queryDim);
-  for (Tensor *tensor : {&k, &v, &dK, &dV})
-    *tensor = room(keyDim);
+  dPacked = room(queryDim + 2 * keyDim);
+  merged = room(queryDim);
+  dMerged = room(queryDim);
   projected.reserve(tokens);
 }
 
 void SelfAttention::useMemoryOf(const SelfAttention &other) {
   using Self = SelfAttention;
-  for (Tensor Self::*tensor : {&Self::normed, &Self::inverse, &Self::packed, &Self::merged,
-                               &Self::dMerged, &Self::dNormed, &Self::branch, &Self::q, &Self::k,
-                               &Self::v, &Self::o, &Self::dQ, &Self::dK, &Self::dV, &Self::dO})
+  for (Tensor Self::*tensor : {&Self::normed, &Self::inverse, &Self::packed, &Self::dPacked,
+                               &Self::merged, &Self::dMerged, &Self::dNormed, &Self::branch})
     this->*tensor = other.*tensor;
 }
 
-/// Where the heads of a piece begin in a tensor [sequences, heads, length, headDim].
-static int64_t headOffset(const Piece &piece, int64_t heads, int64_t headDim, int64_t length) {
-  return (piece.sequence * heads * length + piece.position) * headDim;
+/// Queries, keys and values in rows of all three.
+template <typename Float>
+std::array<HeadRows<Float>, 3> SelfAttention::partsOf(Float *rows) const {
+  const int64_t queryDim = shape.heads * shape.headDim, keyDim = shape.keyHeads * shape.headDim;
+  const int64_t pitch = projection.outputs;
+  return {{{rows, pitch}, {rows + queryDim, pitch}, {rows + queryDim + keyDim, pitch}}};
 }
 
 void SelfAttention::project(const Kernels &kernels, const Weights &weights, const Piece &piece,
@@ -81,14 +82,6 @@ void SelfAttention::project(const Kernels &kernels, const Weights &weights, cons
   kernels.norm.forward(x + piece.row * dim, y, inverse.data<float>() + piece.row, piece.rows, dim);
   projection.forward(weights, y, rows, piece.rows);
   projected.project(weights, piece, length, y);
-  int64_t column = 0;
-  for (auto [tensor, heads] :
-       {std::pair{&q, shape.heads}, {&k, shape.keyHeads}, {&v, shape.keyHeads}}) {
-    kernels.splitHeads(
-        rows + column, tensor->data<float>() + headOffset(piece, heads, shape.headDim, length),
-        piece.rows, projection.outputs, heads, shape.headDim, length * shape.headDim);
-    column += heads * shape.headDim;
-  }
 }
 
 AttentionInputs SelfAttention::inputs(const float *parameters, const Batch &batch) const {
@@ -98,9 +91,10 @@ AttentionInputs SelfAttention::inputs(const float *parameters, const Batch &batc
   result.keyHeads = shape.keyHeads;
   result.length = batch.length;
   result.headDim = shape.headDim;
-  result.q = q.data<float>();
-  result.k = k.data<float>();
-  result.v = v.data<float>();
+  const auto [q, k, v] = partsOf(packed.data<float>());
+  result.q = q;
+  result.k = k;
+  result.v = v;
   result.parameters = encoding.values(parameters);
   result.projected = projected.values();
   result.documents = batch.documents.data();
@@ -113,14 +107,11 @@ AttentionInputs SelfAttention::inputs(const float *parameters, const Batch &batc
 
 Status SelfAttention::attend(const float *parameters, const Batch &batch) {
   projected.sum(batch.sequences, batch.length);
-  return function->forward(inputs(parameters, batch), o.data<float>());
+  return function->forward(inputs(parameters, batch), {merged.data<float>(), output.inputs});
 }
 
-void SelfAttention::combine(const Kernels &kernels, const Weights &weights, const Piece &piece,
-                            int64_t length, float *x) {
+void SelfAttention::combine(const Weights &weights, const Piece &piece, float *x) {
   float *rows = merged.data<float>() + piece.row * output.inputs;
-  kernels.mergeHeads(o.data<float>() + headOffset(piece, shape.heads, shape.headDim, length), rows,
-                     piece.rows, output.inputs, shape.heads, shape.headDim, length * shape.headDim);
   float *stream = x + piece.row * dim;
   if (!dropout.isOn())
     return output.forward(weights, rows, stream, piece.rows, /*adds=*/true);
@@ -131,8 +122,7 @@ void SelfAttention::combine(const Kernels &kernels, const Weights &weights, cons
     stream[i] += result[i];
 }
 
-void SelfAttention::combineBackward(const Kernels &kernels, const float *parameters,
-                                    const Piece &piece, int64_t length, const float *dx) {
+void SelfAttention::combineBackward(const float *parameters, const Piece &piece, const float *dx) {
   const float *dStream = dx + piece.row * dim;
   float *dRows = dMerged.data<float>() + piece.row * output.inputs;
   if (dropout.isOn()) {
@@ -142,15 +132,13 @@ void SelfAttention::combineBackward(const Kernels &kernels, const float *paramet
     dStream = dResult;
   }
   output.backwardInput(parameters, dStream, dRows, piece.rows);
-  kernels.splitHeads(dRows,
-                     dO.data<float>() + headOffset(piece, shape.heads, shape.headDim, length),
-                     piece.rows, output.inputs, shape.heads, shape.headDim, length * shape.headDim);
 }
 
 Status SelfAttention::attendBackward(const float *parameters, const Batch &batch) {
-  Status status = function->backward(inputs(parameters, batch), dO.data<float>(),
-                                     {dQ.data<float>(), dK.data<float>(), dV.data<float>(),
-                                      encoding.gradients(), projected.gradients()});
+  const auto [dQ, dK, dV] = partsOf(dPacked.data<float>());
+  Status status =
+      function->backward(inputs(parameters, batch), {dMerged.data<float>(), output.inputs},
+                         {dQ, dK, dV, encoding.gradients(), projected.gradients()});
   if (status)
     projected.sumBackward(batch.sequences, batch.length);
   return status;
@@ -162,26 +150,23 @@ Expected<bool> SelfAttention::looksAhead(const float *parameters) {
   batch.resize(1, kLength);
   reserve(kLength);
   Random random(/*seed=*/1, "looks ahead");
-  for (Tensor *tensor : {&q, &k, &v})
-    random.fillNormal(*tensor, 0, 1);
-  std::vector<float> before(kLength * shape.heads * shape.headDim);
+  random.fillNormal(packed, 0, 1);
+  const HeadRows<float> o = {merged.data<float>(), output.inputs};
+  const auto [q, k, v] = partsOf(packed.data<float>());
+  std::vector<float> before(kLength * output.inputs);
   for (bool changed : {false, true}) {
     // The last key of every head; what is projected of later tokens is data of the caller's.
-    for (int64_t head = 0; changed && head < shape.keyHeads; ++head)
-      for (int64_t d = 0; d < shape.headDim; ++d)
-        for (Tensor *tensor : {&k, &v})
-          tensor->data<float>()[((head + 1) * kLength - 1) * shape.headDim + d] += 1;
-    if (Status status = function->forward(inputs(parameters, batch), o.data<float>()); !status)
+    for (int64_t d = 0; changed && d < shape.keyHeads * shape.headDim; ++d)
+      for (const HeadRows<float> *rows : {&k, &v})
+        *rows->at(kLength - 1, d) += 1;
+    if (Status status = function->forward(inputs(parameters, batch), o); !status)
       return status.takeError();
     if (!changed)
-      std::copy_n(o.data<float>(), before.size(), before.begin());
+      std::copy_n(o.data, before.size(), before.begin());
   }
-  for (int64_t head = 0; head < shape.heads; ++head)
-    for (int64_t i = 0; i < (kLength - 1) * shape.headDim; ++i) {
-      const int64_t place = head * kLength * shape.headDim + i;
-      if (std::bit_cast<uint32_t>(before[place]) != std::bit_cast<uint32_t>(o.data<float>()[place]))
-        return true;
-    }
+  for (int64_t i = 0; i < (kLength - 1) * output.inputs; ++i)
+    if (std::bit_cast<uint32_t>(before[i]) != std::bit_cast<uint32_t>(o.data[i]))
+      return true;
   return false;
 }
 
@@ -193,21 +178,13 @@ std::vector<Linear> SelfAttention::linears() const {
 
 std::vector<WeightProduct> SelfAttention::projectionProducts() const {
   std::vector<WeightProduct> products = projected.weightProducts(normed.data<float>());
-  products.insert(products.begin(), {projection, normed.data<float>(), packed.data<float>()});
+  products.insert(products.begin(), {projection, normed.data<float>(), dPacked.data<float>()});
   return products;
 }
 
 void SelfAttention::projectBackward(const Kernels &kernels, const float *parameters,
                                     const Piece &piece, int64_t length, float *dx) {
-  float *rows = packed.data<float>() + piece.row * projection.outputs;
-  int64_t column = 0;
-  for (auto [tensor, heads] :
-       {std::pair{&dQ, shape.heads}, {&dK, shape.keyHeads}, {&dV, shape.keyHeads}}) {
-    kernels.mergeHeads(tensor->data<float>() + headOffset(piece, heads, shape.headDim, length),
-                       rows + column, piece.rows, projection.outputs, heads, shape.headDim,
-                       length * shape.headDim);
-    column += heads * shape.headDim;
-  }
+  const float *rows = dPacked.data<float>() + piece.row * projection.outputs;
   const float *y = normed.data<float>() + piece.row * dim;
   float *dy = dNormed.data<float>() + piece.row * dim;
   projection.backwardInput(parameters, rows, dy, piece.rows);

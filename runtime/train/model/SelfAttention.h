@@ -16,6 +16,8 @@
 #include "runtime/train/model/ProjectedInputs.h"
 #include "runtime/train/model/WeightGradients.h"
 
+#include <array>
+
 namespace pe::train {
 
 struct HeadShape {
@@ -45,13 +47,11 @@ public:
   void project(const Kernels &kernels, const Weights &weights, const Piece &piece, int64_t length,
                const float *x);
   Status attend(const float *parameters, const Batch &batch);
-  void combine(const Kernels &kernels, const Weights &weights, const Piece &piece, int64_t length,
-               float *x);
+  void combine(const Weights &weights, const Piece &piece, float *x);
 
   // Backward, in the opposite order. `dx` is the gradient of the stream after this layer on entry,
   // before it on return.
-  void combineBackward(const Kernels &kernels, const float *parameters, const Piece &piece,
-                       int64_t length, const float *dx);
+  void combineBackward(const float *parameters, const Piece &piece, const float *dx);
   Status attendBackward(const float *parameters, const Batch &batch);
   void projectBackward(const Kernels &kernels, const float *parameters, const Piece &piece,
                        int64_t length, float *dx);
@@ -80,6 +80,7 @@ public:
   const AttentionFunction &attention() const { return *function; }
 
 private:
+  template <typename Float> std::array<HeadRows<Float>, 3> partsOf(Float *rows) const;
   AttentionInputs inputs(const float *parameters, const Batch &batch) const;
 
   int64_t layer, dim;
@@ -89,13 +90,11 @@ private:
   Linear projection, output;
   ProjectedInputs projected;
   EncodingParameters encoding;
-  /// Per token: norm(x), 1 / rms(x); q, k and v side by side (in backward their gradients); the
-  /// attention's result with concatenated heads, the gradients of that and of norm(x).
-  Tensor normed, inverse, packed, merged, dMerged, dNormed;
+  /// Per token: norm(x), 1 / rms(x); q, k and v side by side, and their gradients; the attention's
+  /// result with its heads side by side, the gradients of that and of norm(x).
+  Tensor normed, inverse, packed, dPacked, merged, dMerged, dNormed;
   /// What is added to the stream, and the gradient of that, where some of it falls out.
   Tensor branch;
-  /// By head: [sequences, heads, length, headDim].
-  Tensor q, k, v, o, dQ, dK, dV, dO;
 };
 
 } // namespace pe::train

@@ -45,11 +45,12 @@ TEST_F(ChecksTest, GradientsAreTheSlopesOfTheLoss) {
 /// Attention whose values get a gradient that is a tenth too large.
 struct WrongAttention : NaiveAttention {
   using NaiveAttention::NaiveAttention;
-  Status backward(const AttentionInputs &in, const float *dO,
+  Status backward(const AttentionInputs &in, const HeadRows<const float> &dO,
                   const AttentionGradients &g) override {
     Status status = NaiveAttention::backward(in, dO, g);
-    for (int64_t i = 0; i < in.batch * in.keyHeads * in.length * in.headDim; ++i)
-      g.dV[i] *= 1.1f;
+    for (int64_t token = 0; token < in.batch * in.length; ++token)
+      for (int64_t d = 0; d < in.keyHeads * in.headDim; ++d)
+        *g.dV.at(token, d) *= 1.1f;
     return status;
   }
 };

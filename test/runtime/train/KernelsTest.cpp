@@ -98,27 +98,6 @@ TEST_F(KernelsTest, Embedding) {
   EXPECT_EQ(dTable, expected);
 }
 
-TEST_F(KernelsTest, HeadsThereAndBack) {
-  constexpr int64_t heads = 3, headDim = 16, length = 9, rows = 4, position = 2, pitch = 80;
-  std::vector<float> packed = normals(rows * pitch, "packed");
-  std::vector<float> byHead(heads * length * headDim, -1.0f), back(rows * pitch, -1.0f);
-  kernels.splitHeads(packed.data() + 8, byHead.data() + position * headDim, rows, pitch, heads,
-                     headDim, length * headDim);
-  kernels.mergeHeads(byHead.data() + position * headDim, back.data() + 8, rows, pitch, heads,
-                     headDim, length * headDim);
-  for (int64_t h = 0; h < heads; ++h)
-    for (int64_t s = 0; s < length; ++s)
-      for (int64_t d = 0; d < headDim; ++d) {
-        bool inside = s >= position && s < position + rows;
-        EXPECT_EQ(byHead[(h * length + s) * headDim + d],
-                  inside ? packed[(s - position) * pitch + 8 + h * headDim + d] : -1.0f);
-      }
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t c = 0; c < pitch; ++c)
-      EXPECT_EQ(back[row * pitch + c],
-                c >= 8 && c < 8 + heads * headDim ? packed[row * pitch + c] : -1.0f);
-}
-
 /// Of the first `width` numbers of every row.
 void expectCrossEntropy(const Kernels &kernels, std::vector<float> logits, float scale,
                         int64_t width = kWidth) {

@@ -35,35 +35,38 @@ public:
     return {{"f", Form::LogGates, true}, {"marks", Form::Plain, false}};
   }
 
-  Status forward(const train::AttentionInputs &in, float *o) override {
+  Status forward(const train::AttentionInputs &in, const train::HeadRows<float> &o) override {
     forEachRow(in, [&](const Row &row) {
       std::vector<double> p = probabilities(in, row);
       for (int64_t d = 0; d < in.headDim; ++d) {
         double sum = 0;
         for (int64_t j = 0; j <= row.i; ++j)
-          sum += p[j] * in.v[row.key(in, j) + d];
-        o[row.query(in) + d] = static_cast<float>(sum);
+          sum += p[j] * row.key(in, in.v, j)[d];
+        row.query(in, o)[d] = static_cast<float>(sum);
       }
     });
     return Status::success();
   }
 
-  Status backward(const train::AttentionInputs &in, const float *dO,
+  Status backward(const train::AttentionInputs &in, const train::HeadRows<const float> &dO,
                   const train::AttentionGradients &out) override {
-    int64_t queries = in.batch * in.heads * in.length * in.headDim;
-    int64_t keys = in.batch * in.keyHeads * in.length * in.headDim;
-    std::vector<double> dQ(queries), dK(keys), dV(keys), dSlopes(in.heads);
+    const int64_t tokens = in.batch * in.length, queryDim = in.heads * in.headDim,
+                  keyDim = in.keyHeads * in.headDim;
+    std::vector<double> dQ(tokens * queryDim), dK(tokens * keyDim), dV(tokens * keyDim);
+    const train::HeadRows<double> toQ{dQ.data(), queryDim}, toK{dK.data(), keyDim},
+        toV{dV.data(), keyDim};
+    std::vector<double> dSlopes(in.heads);
     std::vector<double> dF(gated ? in.batch * in.heads * in.length : 0);
     std::vector<double> dMarks(gated ? in.batch * in.length : 0);
     double dLift = 0, scale = 1 / std::sqrt(static_cast<double>(in.headDim));
     forEachRow(in, [&](const Row &row) {
       std::vector<double> p = probabilities(in, row), dP(row.i + 1);
-      int64_t q = row.query(in);
+      const float *dRow = row.query(in, dO);
       double mean = 0;
       for (int64_t j = 0; j <= row.i; ++j) {
         for (int64_t d = 0; d < in.headDim; ++d) {
-          dP[j] += static_cast<double>(dO[q + d]) * in.v[row.key(in, j) + d];
-          dV[row.key(in, j) + d] += p[j] * dO[q + d];
+          dP[j] += static_cast<double>(dRow[d]) * row.key(in, in.v, j)[d];
+          row.key(in, toV, j)[d] += p[j] * dRow[d];
         }
         mean += p[j] * dP[j];
       }
@@ -77,14 +80,14 @@ public:
           dMarks[row.b * in.length + j] += dS;
         }
         for (int64_t d = 0; d < in.headDim; ++d) {
-          dQ[q + d] += dS * scale * in.k[row.key(in, j) + d];
-          dK[row.key(in, j) + d] += dS * scale * in.q[q + d];
+          row.query(in, toQ)[d] += dS * scale * row.key(in, in.k, j)[d];
+          row.key(in, toK, j)[d] += dS * scale * row.query(in, in.q)[d];
         }
       }
     });
-    std::copy(dQ.begin(), dQ.end(), out.dQ);
-    std::copy(dK.begin(), dK.end(), out.dK);
-    std::copy(dV.begin(), dV.end(), out.dV);
+    store(toQ, tokens, queryDim, out.dQ);
+    store(toK, tokens, keyDim, out.dK);
+    store(toV, tokens, keyDim, out.dV);
     std::copy(dSlopes.begin(), dSlopes.end(), out.parameters[0]);
     out.parameters[1][0] = static_cast<float>(dLift);
     if (gated) {
@@ -97,14 +100,22 @@ public:
 private:
   struct Row {
     int64_t b, h, i;
-    int64_t query(const train::AttentionInputs &in) const {
-      return ((b * in.heads + h) * in.length + i) * in.headDim;
+    template <typename Float>
+    Float *query(const train::AttentionInputs &in, const train::HeadRows<Float> &rows) const {
+      return rows.at(b * in.length + i, h * in.headDim);
     }
-    int64_t key(const train::AttentionInputs &in, int64_t j) const {
-      int64_t keyHead = h / (in.heads / in.keyHeads);
-      return ((b * in.keyHeads + keyHead) * in.length + j) * in.headDim;
+    template <typename Float>
+    Float *key(const train::AttentionInputs &in, const train::HeadRows<Float> &rows,
+               int64_t j) const {
+      return rows.at(b * in.length + j, h / (in.heads / in.keyHeads) * in.headDim);
     }
   };
+
+  static void store(const train::HeadRows<double> &from, int64_t tokens, int64_t width,
+                    const train::HeadRows<float> &to) {
+    for (int64_t token = 0; token < tokens; ++token)
+      std::copy_n(from.at(token), width, to.at(token));
+  }
 
   template <typename Body> static void forEachRow(const train::AttentionInputs &in, Body body) {
     for (int64_t b = 0; b < in.batch; ++b)
@@ -119,7 +130,7 @@ private:
     for (int64_t j = 0; j <= row.i; ++j) {
       double score = 0;
       for (int64_t d = 0; d < in.headDim; ++d)
-        score += static_cast<double>(in.q[row.query(in) + d]) * in.k[row.key(in, j) + d];
+        score += static_cast<double>(row.query(in, in.q)[d]) * row.key(in, in.k, j)[d];
       p[j] = score / std::sqrt(static_cast<double>(in.headDim)) -
              in.parameters[0][row.h] * static_cast<double>(row.i - j) +
              in.parameters[1][0] * static_cast<double>(j);

@@ -170,11 +170,13 @@ TEST_F(SessionTest, StopsDoNotShowWithMasksSharedAndFrozenParameters) {
 /// Attention that sees everything: the last value is added to all outputs.
 struct LookingAhead : NaiveAttention {
   using NaiveAttention::NaiveAttention;
-  Status forward(const AttentionInputs &in, float *o) override {
+  Status forward(const AttentionInputs &in, const HeadRows<float> &o) override {
     Status status = NaiveAttention::forward(in, o);
-    const int64_t last = in.batch * in.keyHeads * in.length * in.headDim - 1;
-    for (int64_t i = 0; i < in.batch * in.heads * in.length * in.headDim; ++i)
-      o[i] += in.v[last];
+    const int64_t tokens = in.batch * in.length;
+    const float last = *in.v.at(tokens - 1, in.keyHeads * in.headDim - 1);
+    for (int64_t token = 0; token < tokens; ++token)
+      for (int64_t d = 0; d < in.heads * in.headDim; ++d)
+        *o.at(token, d) += last;
     return status;
   }
 };
