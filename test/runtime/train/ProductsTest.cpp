@@ -27,23 +27,23 @@ struct Rows {
   float at(int64_t row, int64_t col) const { return values[row * pitch + col]; }
 };
 
-/// `expected` gives the sum in double and the sum of its terms' sizes.
-template <typename Sum>
-void expectSums(const Rows &before, const Rows &after, bool adds, int64_t terms, Sum expected) {
+/// Whether `after` holds sums of `terms` terms, or what was there before plus these; `term` gives
+/// one in double.
+template <typename Term>
+void expectSums(const Rows &before, const Rows &after, bool adds, int64_t terms, Term term) {
   for (int64_t row = 0; row < after.rows; ++row)
     for (int64_t col = 0; col < after.pitch; ++col) {
-      const float found = after.at(row, col);
       if (col >= after.cols) {
-        ASSERT_EQ(found, before.at(row, col)) << "between rows, at " << row << " " << col;
+        ASSERT_EQ(after.at(row, col), before.at(row, col)) << "between rows, " << row << " " << col;
         continue;
       }
-      auto [sum, size] = expected(row, col);
-      if (adds) {
-        sum += before.at(row, col);
-        size += std::abs(before.at(row, col));
+      double sum = adds ? before.at(row, col) : 0.0, size = std::abs(sum);
+      for (int64_t i = 0; i < terms; ++i) {
+        sum += term(row, i, col);
+        size += std::abs(term(row, i, col));
       }
       const double bound = std::numeric_limits<float>::epsilon() * (terms + 1.0) * size;
-      ASSERT_NEAR(found, sum, bound) << row << " " << col;
+      ASSERT_NEAR(after.at(row, col), sum, bound) << row << " " << col;
     }
 }
 
@@ -61,14 +61,8 @@ TEST_P(Products, AreThoseInDouble) {
     Rows c = before;
     blas::multiply(m, n, k, a.values.data(), a.pitch, b.values.data(), b.pitch, adds,
                    c.values.data(), c.pitch);
-    expectSums(before, c, adds, k, [&](int64_t row, int64_t col) {
-      double sum = 0, size = 0;
-      for (int64_t i = 0; i < k; ++i) {
-        const double term = double(a.at(row, i)) * b.at(i, col);
-        sum += term;
-        size += std::abs(term);
-      }
-      return std::pair(sum, size);
+    expectSums(before, c, adds, k, [&](int64_t row, int64_t i, int64_t col) {
+      return double(a.at(row, i)) * b.at(i, col);
     });
   }
 }
@@ -81,14 +75,8 @@ TEST_P(Products, OfATransposeAreThoseInDouble) {
     Rows c = before;
     blas::multiplyTransposed(m, n, k, a.values.data(), a.pitch, b.values.data(), b.pitch, adds,
                              c.values.data(), c.pitch);
-    expectSums(before, c, adds, k, [&](int64_t row, int64_t col) {
-      double sum = 0, size = 0;
-      for (int64_t i = 0; i < k; ++i) {
-        const double term = double(a.at(i, row)) * b.at(i, col);
-        sum += term;
-        size += std::abs(term);
-      }
-      return std::pair(sum, size);
+    expectSums(before, c, adds, k, [&](int64_t row, int64_t i, int64_t col) {
+      return double(a.at(i, row)) * b.at(i, col);
     });
   }
 }
@@ -105,14 +93,8 @@ TEST_P(Products, WithPanelsAreThoseWithWeights) {
     const Rows before(m, n, 7, 3);
     Rows y = before;
     blas::multiplyPanels(shape, x.values.data(), m, panels.data(), adds, y.values.data(), y.pitch);
-    expectSums(before, y, adds, k, [&](int64_t row, int64_t col) {
-      double sum = 0, size = 0;
-      for (int64_t i = 0; i < k; ++i) {
-        const double term = double(x.at(row, i)) * weights.at(col, i);
-        sum += term;
-        size += std::abs(term);
-      }
-      return std::pair(sum, size);
+    expectSums(before, y, adds, k, [&](int64_t row, int64_t i, int64_t col) {
+      return double(x.at(row, i)) * weights.at(col, i);
     });
   }
 }
