@@ -150,20 +150,28 @@ bool LaneAnalysis::isApart(ForeachOp loop) const {
                 })
                 .wasInterrupted();
   };
-  eachAccess([&](Value buffer, ValueRange indices, bool isChange) {
-    if (isChange && (indices.empty() || !varies(indices.back())))
+  // An index that is computed inside a loop of the body may be another one in its next iteration.
+  auto isFixed = [&](Value index) {
+    Operation *op = index.getDefiningOp();
+    return !op || op->getParentOp() == loop;
+  };
+  const bool areFixed = eachAccess([&](Value buffer, ValueRange indices, bool isChange) {
+    if (!isChange)
+      return true;
+    if (indices.empty() || !varies(indices.back())) {
       shared.insert(buffer);
-    else if (isChange)
-      written[buffer].insert(indices.back());
-    return true;
+      return true;
+    }
+    written[buffer].insert(indices.back());
+    return isFixed(indices.back());
   });
-  return eachAccess([&](Value buffer, ValueRange indices, bool isChange) {
-    if (shared.contains(buffer))
-      return isChange && !written.contains(buffer);
-    auto places = written.find(buffer);
-    return places == written.end() || (places->second.size() == 1 && !indices.empty() &&
-                                       places->second.contains(indices.back()));
-  });
+  return areFixed && eachAccess([&](Value buffer, ValueRange indices, bool isChange) {
+           if (shared.contains(buffer))
+             return isChange && !written.contains(buffer);
+           auto places = written.find(buffer);
+           return places == written.end() || (places->second.size() == 1 && !indices.empty() &&
+                                              places->second.contains(indices.back()));
+         });
 }
 
 //===- Their code --------------------------------------------------------------------===//

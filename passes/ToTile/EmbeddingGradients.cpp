@@ -2,8 +2,8 @@
 //
 // A table of which every position reads one row, as `table[p, d]` does, gets its gradient row by
 // row of the table: a work item finds the positions of the call that read its row and writes it
-// once. That is one position or none, or all those beyond an end, where reads are clamped. So no
-// sums in float64 are needed, nor a pass that rounds them, and all of the table may be divided.
+// once. That is one position or none, or all those beyond an end, where reads are clamped. So the
+// sums in float64 stay in registers, and rows and dimensions are divided among items and threads.
 //
 // Other numbers that are few get a sum per row of such a table: its items cover every position
 // once. Without a table, or where they are few per dimension, they get one per 64 rows of the call.
@@ -33,8 +33,9 @@ std::optional<pe::ReadOp> Embedding::readOfRows(Value capture) {
   for (Operation *user : tensor.getUsers())
     if (auto read = dyn_cast<pe::ReadOp>(user))
       reads.push_back(read);
-  if (extents.size() != 2 || extents[0] == "model" || extents[1] != "model" || reads.size() != 1 ||
-      reads[0].getIndices()[1] != body.getArgument(1))
+  // Data of the call (extent r) is read at positions less the start, and added up in order.
+  if (extents.size() != 2 || extents[0] == "model" || extents[0] == "r" || extents[1] != "model" ||
+      reads.size() != 1 || reads[0].getIndices()[1] != body.getArgument(1))
     return std::nullopt;
   Value row = reads[0].getIndices()[0];
   if (row == body.getArgument(0))
@@ -145,15 +146,15 @@ void Embedding::emitTable(TileBuilder &t, Value table, ArrayRef<Cotangent> cotan
   Parameter &parameter = context.parameters[table];
   pe::ReadOp read = *readOfRows(table);
   ForeachOp loop = t.foreach ({"model"}, [&](Scalar &s, ValueRange at) {
-    const SmallVector<Value> element(at);
-    writeElement(s, s.number(0.0), parameter.gradient, element);
-    params.sinks[parameter.buffer] = [&](Scalar &x, Value value) {
-      accumulateElement(x, x.round(value, x.getF32Type()), parameter.gradient, element);
-    };
     auto [from, to] = rowsOf(s, read, at[0]);
-    auto rows = s.create<scf::ForOp>(from, to, s.index(1));
-    Scalar inner(s.getLoc(), OpBuilder::atBlockBegin(rows.getBody()));
+    Value zero = s.number(0.0, s.getF64Type());
+    auto rows = s.create<scf::ForOp>(from, to, s.index(1), ValueRange{zero});
+    Scalar inner(s.getLoc(), OpBuilder::atBlockEnd(rows.getBody()));
+    Value sum = rows.getRegionIterArg(0);
+    params.sinks[parameter.buffer] = [&sum](Scalar &x, Value value) { sum = x.add(sum, value); };
     emitAdjoint(inner, cotangents, rows.getInductionVar(), at[1], params, writesTokens);
+    inner.create<scf::YieldOp>(sum);
+    writeElement(s, s.round(rows.getResult(0), s.getF32Type()), parameter.gradient, at);
   });
   loop.setIndependent(true); // one item has each row of the call
 }

@@ -40,6 +40,7 @@ public:
   }
   void addReads(EmbeddingFnOp op, Value capture, BlockArgument tensor);
   void addLeast(EmbeddingFnOp op, Value capture);
+  void addNotEmpty(EmbeddingFnOp op, Value capture, BlockArgument tensor);
   void addWidth(EmbeddingFnOp op, EmbedOp embed);
   void addOwnKeys();
   void addDistances(ContentFnOp op, DifferenceRange range);
@@ -75,6 +76,20 @@ void Collector::addReads(EmbeddingFnOp op, Value capture, BlockArgument tensor) 
       add("q_start", "0", "q_start, as '" + nameOf(capture) + "' begins at position 0");
     }
   });
+}
+
+/// Reads at other places are clamped to the nearest entry: there is one, unless nothing is read. A
+/// sum may have no terms.
+void Collector::addNotEmpty(EmbeddingFnOp op, Value capture, BlockArgument tensor) {
+  const SmallVector<std::string> extents = namedExtents(capture);
+  for (Operation *user : tensor.getUsers())
+    for (const std::string &extent : extents) {
+      auto isSame = [&](const Requirement &other) { return other.size == extent; };
+      int64_t size;
+      if (isa<ReadOp>(user) && isReadByPosition(extent) &&
+          StringRef(extent).getAsInteger(10, size) && llvm::none_of(all, isSame))
+        add(extent, "min(r, 1)", "entries of tensor '" + nameOf(capture) + "' along " + extent);
+    }
 }
 
 /// What the attribute `least` says of the axes of a capture.
@@ -213,6 +228,7 @@ SmallVector<Requirement> requirementsOf(func::FuncOp function) {
         continue;
       collector.addReads(op, capture, tensor);
       collector.addLeast(op, capture);
+      collector.addNotEmpty(op, capture, tensor);
     }
   }
   return std::move(collector.all);

@@ -80,7 +80,8 @@ tile.plan @adds attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
 // -----
 
 // One by one: a call per lane, lanes that read what others wrote, elements that are not neighbours, a
-// branch of the lane's own, loops of the lane's own, an index that a loop moves by the lane's own steps.
+// branch of the lane's own, loops of the lane's own, an index that a loop moves: by the lane's own steps,
+// by its own variable, by a number that it reads.
 // CHECK-LABEL: func.func @scalar_call
 // CHECK-NOT:     vector<
 // CHECK-LABEL: func.func @scalar_chain
@@ -93,12 +94,17 @@ tile.plan @adds attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
 // CHECK-NOT:     vector<
 // CHECK-LABEL: func.func @scalar_moved
 // CHECK-NOT:     vector<
+// CHECK-LABEL: func.func @scalar_counted
+// CHECK-NOT:     vector<
+// CHECK-LABEL: func.func @scalar_read
+// CHECK-NOT:     vector<
 // CHECK:       tile.plan
 tile.plan @scalar attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
   tile.extent "model"
   %x = tile.buffer "x" argument : !tile.buffer<[r, model], f32>
   %y = tile.buffer "y" result : !tile.buffer<[r, model], f32>
   %t = tile.buffer "t" temporary : !tile.buffer<[model, r], f32>
+  %by = tile.buffer "by" argument : !tile.buffer<[3], i32>
   tile.stage @call forward over ["r"] {
     tile.foreach over ["model"] {
     ^bb0(%r: index, %d: index):
@@ -158,6 +164,35 @@ tile.plan @scalar attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
         %e = tile.read %x[%r, %place] inbounds : !tile.buffer<[r, model], f32> -> f32
         tile.write %e, %y[%r, %place] : f32 -> !tile.buffer<[r, model], f32>
         scf.yield %place : index
+      }
+    }
+  }
+  tile.stage @counted forward over ["r"] {
+    tile.foreach over ["model"] {
+    ^bb0(%r: index, %d: index):
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c3 = arith.constant 3 : index
+      scf.for %k = %c0 to %c3 step %c1 {
+        %place = arith.addi %d, %k : index
+        %e = tile.read %x[%r, %d] inbounds : !tile.buffer<[r, model], f32> -> f32
+        tile.write %e, %y[%r, %place] : f32 -> !tile.buffer<[r, model], f32>
+      }
+    }
+  }
+  tile.stage @read forward over ["r"] {
+    tile.foreach over ["model"] {
+    ^bb0(%r: index, %d: index):
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c3 = arith.constant 3 : index
+      scf.for %k = %c0 to %c3 step %c1 {
+        %shift = tile.read %by[%k] : !tile.buffer<[3], i32> -> i32
+        %step = arith.index_cast %shift : i32 to index
+        %place = arith.addi %step, %d : index
+        %e = tile.read %y[%r, %place] inbounds : !tile.buffer<[r, model], f32> -> f32
+        %twice = arith.addf %e, %e : f32
+        tile.write %twice, %y[%r, %place] : f32 -> !tile.buffer<[r, model], f32>
       }
     }
   }

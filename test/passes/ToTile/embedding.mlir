@@ -23,9 +23,10 @@
 // CHECK-NOT:   sums_table
 // CHECK:       tile.stage @embedding_gradients backward over ["positions"]
 // CHECK-NEXT:    tile.foreach over ["model"] independent
-// CHECK:         tile.write {{.*}} -> <[positions, model], f32>
-// CHECK:         tile.write {{.*}} -> <[b, r, model], f32>
-// CHECK:         tile.accumulate {{.*}} : f32 -> <[positions, model], f32>
+// CHECK:         %[[SUM:.*]] = scf.for {{.*}} -> (f64)
+// CHECK:           tile.write {{.*}} -> <[b, r, model], f32>
+// CHECK:         %[[ROUNDED:.*]] = arith.truncf %[[SUM]] : f64 to f32
+// CHECK-NEXT:    tile.write %[[ROUNDED]], {{.*}} -> <[positions, model], f32>
 // CHECK-NOT:   tile.stage
 
 // Powers once per dimension; sines and cosines from those of 64 m and n.
