@@ -11,7 +11,7 @@ def PEScheduleCpuPass : Pass<"pe-schedule-cpu", "::mlir::ModuleOp"> {
     that has a stream and no such schedule yet: whether rows or columns own the loops; vectors,
     register tiles and exp2 by the target; blocks by the depths. A plan that counts blocks of keys gets
     their size, `key_block`. Stages of loops get `cpu_loops`: on how many lanes loops may run, and how many neighbouring items,
-    where these are rows, are one item of the stage's function. `set` overrides single numbers, for measurements and tests:
+    where these are rows without calls of functions, are one item of the stage's function. `set` overrides single numbers, for measurements and tests:
     `set=key_block=32,query_vectors=3`.
 
     ```mlir

@@ -25,6 +25,9 @@ Owner chooseOwner(StageOp stage, Machine machine);
 /// and take LLVM minutes to compile.
 bool hasLongScalarCode(StageOp stage);
 
+/// Whether the operation is a call of a function on a CPU, and no instruction.
+bool isFunctionCall(Operation *op);
+
 /// The schedule of a stage with a stream.
 CpuSchedule chooseCpuSchedule(StageOp stage, CpuTarget target);
 

@@ -3,6 +3,8 @@
 
 #include "dialect/Tile/SizeNames.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
+
 #define DEBUG_TYPE "pe-schedule-cpu"
 
 using namespace mlir;
@@ -20,6 +22,12 @@ bool mlir::tile::hasLongScalarCode(StageOp stage) {
     stream.getBody().walk([&](MapOp map) { map.getBody().walk([&](Operation *) { ++count; }); });
   });
   return count > kLong;
+}
+
+bool mlir::tile::isFunctionCall(Operation *op) {
+  return isa_and_nonnull<math::MathDialect>(op->getDialect()) &&
+         !isa<math::AbsFOp, math::FloorOp, math::CeilOp, math::TruncOp, math::RoundEvenOp,
+              math::FmaOp, math::CopySignOp, math::SqrtOp>(op);
 }
 
 CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, CpuTarget target) {
@@ -49,9 +57,16 @@ CpuLoops mlir::tile::chooseCpuLoops(StageOp stage, CpuTarget target) {
   constexpr int64_t kRows = 8;
   CpuLoops loops;
   loops.lanes = target == CpuTarget::V4 ? 32 : 16; // two vectors of f32, four of f64
-  // A row of short tokens takes less time than reading the sizes of the call.
+  // A row of short tokens takes less time than reading the sizes of the call, unless functions are
+  // evaluated for it.
   auto over = stage.getOver().getAsValueRange<StringAttr>();
-  if (over.empty())
+  const bool calls =
+      stage.getBody()
+          .walk([](Operation *op) {
+            return isFunctionCall(op) ? WalkResult::interrupt() : WalkResult::advance();
+          })
+          .wasInterrupted();
+  if (over.empty() || calls)
     return loops;
   StringRef last;
   for (StringRef extent : over)

@@ -3,9 +3,9 @@
 
 #include "dialect/Math/ScalarOps.h"
 #include "passes/Scalar/OpShape.h"
+#include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/Emitter.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -51,13 +51,6 @@ private:
   llvm::DenseSet<Value> varying, shifted;
   bool hasForm;
 };
-
-/// Functions that are calls, one per lane, on vectors.
-bool isCall(Operation &op) {
-  return isa_and_nonnull<math::MathDialect>(op.getDialect()) &&
-         !isa<math::AbsFOp, math::FloorOp, math::CeilOp, math::TruncOp, math::RoundEvenOp,
-              math::FmaOp, math::CopySignOp, math::SqrtOp>(op);
-}
 
 } // namespace
 
@@ -106,7 +99,7 @@ bool LaneAnalysis::add(Operation &op) {
     if (shifts(sum.getLhs(), sum.getRhs()) || shifts(sum.getRhs(), sum.getLhs()))
       shifted.insert(sum);
   }
-  return !isCall(op);
+  return !isFunctionCall(&op); // one per lane
 }
 
 /// What a loop carries varies if it begins so or if the body makes it so.

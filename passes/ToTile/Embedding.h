@@ -4,13 +4,12 @@
 // call, in float64:
 //
 //   - what depends on d alone (frequencies, powers) or on p alone is one number per dimension or
-//   row;
+//     row;
 //   - sin and cos of p * w(d) come from those of 64 m and n by the addition theorem, p = q_start +
 //     64 m + n, as tables of rotations do (Rotation.cpp);
 //   - x(p)^(w d) is (x^(16 w))^m (x^w)^n for d = 16 m + n: two short tables per row;
 //   - where functions of both p and d are left, the values are a table of their own, one per row
-//   and
-//     dimension.
+//     and dimension.
 //
 // What is left is reads and arithmetic, and written into the loop that adds it to the tokens.
 // Gradients of parameters (EmbeddingGradients.cpp): the sum of the cotangents over the batch, in

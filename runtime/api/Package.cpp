@@ -3,6 +3,9 @@
 #include "runtime/api/Package.h"
 
 #include "runtime/device/cuda/Device.h"
+#include "runtime/jit/JitInterface.h"
+
+#include <algorithm>
 
 namespace pe::api {
 
@@ -118,9 +121,36 @@ Expected<std::shared_ptr<const CompiledFunction>> Package::loadBias(const std::s
   Expected<std::string> variant = choose(target, chip);
   if (!variant)
     return variant.takeError();
-  if (!bundles.at(*variant).contains(std::string(kBias) + "plan"))
+  const auto isOfBias = [](const auto &section) { return section.first.starts_with(kBias); };
+  const Bundle &sections = bundles.at(*variant);
+  if (std::none_of(sections.begin(), sections.end(), isOfBias))
     return std::shared_ptr<const CompiledFunction>();
+  if (Status status = checkBias(*variant); !status)
+    return status.takeError().within("target " + *variant);
   return loadOnce(*variant, kBias);
+}
+
+/// Whether the sections of the bias are those of this function: another function's results would
+/// have other shapes than the reference's.
+Status Package::checkBias(const std::string &variant) const {
+  const Bundle &sections = bundles.at(variant);
+  const auto text = sections.find(std::string(kBias) + "plan");
+  if (text == sections.end())
+    return makeError("expected a plan of its bias, found none");
+  Expected<plan::Plan> bias = plan::parsePlan(text->second);
+  if (!bias)
+    return bias.takeError().within("bias");
+  const plan::Plan &function = plans.at(variant);
+  if (variantOf(*bias) != variant || bias->entry != function.entry ||
+      bias->headDim != function.headDim || bias->valueDim != function.valueDim ||
+      bias->dtype != function.dtype)
+    return makeError("expected the bias of function '", function.entry, "', found that of '",
+                     bias->entry, "' for ", variantOf(*bias), ", or of other depths or types");
+  const int result = bias->findBuffer(jit::kBias);
+  if (result < 0 || bias->buffers[result].role != plan::Role::Result ||
+      bias->buffers[result].dtype != DType::F32 || bias->buffers[result].shape.size() != 4)
+    return makeError("expected a plan with the result '", jit::kBias, "' of four axes, found none");
+  return Status::success();
 }
 
 Expected<std::shared_ptr<const CompiledFunction>>

@@ -48,6 +48,7 @@ public:
                                                              const std::string &chip) const;
 
 private:
+  Status checkBias(const std::string &variant) const;
   Expected<std::shared_ptr<const CompiledFunction>> loadOnce(const std::string &variant,
                                                              const std::string &prefix) const;
   Expected<std::string> choose(const std::string &target, const std::string &chip) const;

@@ -127,7 +127,7 @@ Action addCompile(CLI::App &app) {
       ->check(oneOf({"pe", "tile", "llvm", "object", "ptx", "package"}));
   app.add_option("-o", options->out, "Output file; default: standard output");
   addSwitch(app, "--materialize", options->materialize,
-            "Packages also hold what pe run --materialize calls: about a quarter more bytes");
+            "Packages also hold what pe run --materialize calls: 10 to 25 kB more");
   app.footer(
       "Examples: pe compile examples/encodings/alibi.mlir --emit=tile\n"
       "  pe compile examples/encodings/fire.mlir --target=cpu,cuda --chip=sm_80,sm_90 --dtype=f32 "

@@ -21,6 +21,10 @@ void forEachMasked(const reference::Materialized &expected,
 }
 
 Status compareWithReference(MaterializedCall &call) {
+  if (!call.bias.isDefined() || call.bias.dtype() != DType::F32 ||
+      call.bias.shape() != call.expected.bias.shape())
+    return makeError("expected a bias of shape ", toString(call.expected.bias.shape()), ", found ",
+                     call.bias.isDefined() ? toString(call.bias.shape()) : "none");
   reference::Results expected;
   TensorMap found;
   Tensor &judged = expected.outputs["bias"] = call.expected.bias.clone();

@@ -197,7 +197,7 @@ Status Run::materialize() {
     std::fprintf(stderr, "pe run: note: 'bias' is the reference's: %s\n",
                  program->packaged && options.target != "reference"
                      ? "the package was made without --materialize"
-                     : "expected --target=cpu, cuda or gpu-emulator, found reference");
+                     : "--target=reference compiles none");
   auto single = convert(call->expected.bias, DType::F32);
   if (!single)
     return single.error();

@@ -68,8 +68,7 @@ void SelfAttention::useMemoryOf(const SelfAttention &other) {
 }
 
 /// Queries, keys and values in rows of all three.
-template <typename Float>
-std::array<HeadRows<Float>, 3> SelfAttention::partsOf(Float *rows) const {
+template <typename Float> std::array<HeadRows<Float>, 3> SelfAttention::partsOf(Float *rows) const {
   const int64_t queryDim = shape.heads * shape.headDim, keyDim = shape.keyHeads * shape.headDim;
   const int64_t pitch = projection.outputs;
   return {{{rows, pitch}, {rows + queryDim, pitch}, {rows + queryDim + keyDim, pitch}}};

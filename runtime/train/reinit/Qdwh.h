@@ -10,7 +10,7 @@
 // always suffice: singular values from 1e-8 of the largest upwards become 1 to rounding. A better l
 // comes from a few steps of inverse iteration on the Cholesky factor R of G, if there is one: from
 // l = 0.005 three steps suffice. A factor that is stored as floats needs fewer: where the spectrum
-// begins at 0.72, which is after one step for most weights that are not square and after two for
+// begins above 0.72, which is after one step for most weights that are not square and after two for
 // most squares, a polynomial in floats does the rest (FloatFinish.h).
 //
 // A tall matrix is first divided by R (X = Q R), so that the iteration runs on the small n x n

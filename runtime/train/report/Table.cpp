@@ -250,7 +250,8 @@ TextTable::TextTable(Measure measure, const std::string &unit, int64_t seeds,
     widths.push_back(std::max(usual, std::to_string(length).size()));
   for (const std::string &column : this->more)
     widths.push_back(std::max(usual, column.size()));
-  widths.insert(widths.end(), {std::string("110592 + 999").size(), std::string("seconds").size()});
+  widths.insert(widths.end(),
+                {std::string("1105920 + 2508").size(), std::string("seconds").size()});
 }
 
 std::string TextTable::lineOf(const std::vector<std::string> &cells) const {

@@ -82,6 +82,10 @@ tile.plan @adds attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
 // One by one: a call per lane, lanes that read what others wrote, elements that are not neighbours, a
 // branch of the lane's own, loops of the lane's own, an index that a loop moves: by the lane's own steps,
 // by its own variable, by a number that it reads.
+// A row whose functions are calls is an item of its own.
+// SCHEDULE-LABEL: tile.plan @scalar
+// SCHEDULE:       tile.stage @call {{.*}} attributes {cpu_loops = {group = 1 : i64
+// SCHEDULE:       tile.stage @chain {{.*}} attributes {cpu_loops = {group = 8 : i64
 // CHECK-LABEL: func.func @scalar_call
 // CHECK-NOT:     vector<
 // CHECK-LABEL: func.func @scalar_chain

@@ -1,6 +1,7 @@
 """Edits a section of a package and renews the package's checksum.
 
-usage: edit_package.py IN OUT SECTION EDIT, where EDIT is Python on `json`, or "delete".
+usage: edit_package.py IN OUT SECTION EDIT, where EDIT is Python on `json`, "delete" or
+"copy=SECTION".
 """
 
 import json
@@ -39,6 +40,8 @@ def main():
     sections = read(data)
     if edit == "delete":
         del sections[name]
+    elif edit.startswith("copy="):
+        sections[name] = sections[edit[len("copy="):]]
     else:
         content = json.loads(sections[name])
         exec(edit, {"json": content})
