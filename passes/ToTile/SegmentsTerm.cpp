@@ -108,8 +108,8 @@ public:
       return ifNoPieces(s, at.back(), [&](Scalar &x) -> Value {
         Type f32 = x.getF32Type();
         PairCode pair(*this, x, at, cast<FloatType>(hasCosines ? x.getF64Type() : f32));
-        narrowCosines(*x.getInsertionBlock());
         Value value = x.mul(pair.value, pair.unit);
+        narrowCosines(*x.getInsertionBlock()); // the last of which may be pair.value
         value = x.mul(value, x.number(kLog2E, value.getType()));
         return hasCosines ? x.create<arith::TruncFOp>(f32, value).getResult() : value;
       });
