@@ -145,7 +145,7 @@ TEST(Report, TheTextTableIsTheSameRowByRow) {
   EXPECT_EQ(text.find("bits per character of the same held-out targets, by length of context; 1 "
                       "seed\n"),
             0u);
-  EXPECT_NE(text.find("\nb_encoding  2.000  2.400  2.800  3.200  110592 + 396      0.0\n"),
+  EXPECT_NE(text.find("\nb_encoding  2.000  2.400  2.800  3.200    110592 + 396      0.0\n"),
             std::string::npos);
 }
 
