@@ -84,7 +84,7 @@ std::vector<int> writesOf(LaunchOp launch, const plan::Stage &stage, const plan:
 
 } // namespace
 
-plan::ParameterInfo mlir::pe::parameterInfo(DictionaryAttr attributes) {
+plan::ParameterInfo mlir::pe::parameterInfo(DictionaryAttr attributes, size_t rank) {
   plan::ParameterInfo info;
   if (Attribute init = attributes.get("pe.init")) {
     if (auto text = dyn_cast<StringAttr>(init))
@@ -93,6 +93,7 @@ plan::ParameterInfo mlir::pe::parameterInfo(DictionaryAttr attributes) {
       llvm::raw_string_ostream(info.init) << llvm::format("%.9g", number.getValueAsDouble());
     else if (auto number = dyn_cast<IntegerAttr>(init))
       info.init = std::to_string(number.getInt());
+    info.decay = rank > 1; // a scale or a slope is learned, not pulled to zero
   }
   if (auto absent = attributes.getAs<StringAttr>("pe.absent"))
     info.absent = absent.str();
@@ -150,7 +151,8 @@ FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
       out.role = roleOf(buffer.getRole());
       out.dtype = *dtype;
       out.zero = buffer.getZero();
-      out.parameter = parameterInfo(buffer->getDiscardableAttrDictionary());
+      out.parameter = parameterInfo(buffer->getDiscardableAttrDictionary(),
+                                    buffer.getBuffer().getType().getExtents().size());
       out.optional = !out.parameter.absent.empty();
       for (StringAttr extent : buffer.getBuffer().getType().getExtents())
         out.shape.push_back(forPlan(extent.getValue(), op));

@@ -11,8 +11,9 @@ namespace mlir::pe {
 /// a stage is left. Target, features and structure are the caller's to add.
 FailureOr<::pe::plan::Plan> exportPlan(tile::PlanOp plan);
 
-/// How a parameter is initialised and trained: the `pe.*` attributes among `attributes`.
-::pe::plan::ParameterInfo parameterInfo(DictionaryAttr attributes);
+/// How a parameter of `rank` axes is initialised and trained: the `pe.*` attributes among
+/// `attributes`. Without `pe.decay`, weight decay applies from two axes on.
+::pe::plan::ParameterInfo parameterInfo(DictionaryAttr attributes, size_t rank);
 
 } // namespace mlir::pe
 

@@ -96,13 +96,6 @@ Status fill(Descriptor &file, const std::string &path, Durability durability,
 
 } // namespace
 
-std::string placeIn(std::string_view text, size_t byte) {
-  const std::string_view before = text.substr(0, byte > 0 ? byte - 1 : 0);
-  const size_t begin = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
-  return std::to_string(1 + std::count(before.begin(), before.end(), '\n')) + ":" +
-         std::to_string(before.size() - begin + 1);
-}
-
 Expected<std::string> readFile(const std::string &path) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0)

@@ -20,9 +20,6 @@ namespace pe {
 /// The bytes of a regular file (or of a pipe, up to its end).
 Expected<std::string> readFile(const std::string &path);
 
-/// "LINE:COLUMN" of byte number `byte` of a text, all counted from 1.
-std::string placeIn(std::string_view text, size_t byte);
-
 /// Accepts the next bytes of the file; false after a failure, which AtomicWrite reports.
 using ByteSink = std::function<bool(std::string_view)>;
 

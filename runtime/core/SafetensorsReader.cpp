@@ -3,6 +3,7 @@
 #include "runtime/core/File.h"
 #include "runtime/core/Safetensors.h"
 #include "runtime/core/SafetensorsTypes.h"
+#include "runtime/plan/JsonText.h"
 
 #include <algorithm>
 #include <cstring>
@@ -11,7 +12,6 @@
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <tuple>
-#include <unordered_set>
 
 namespace pe {
 
@@ -45,66 +45,23 @@ Error inTensor(const ByteSource &source, const std::string &name, const std::str
   return makeError("file '", source.file, "': tensor '", name, "': ", message);
 }
 
-/// Watches the header and stops at what the DOM parser would accept silently: duplicate keys, and
-/// nesting deeper than the format allows.
-class HeaderWatch final : public nlohmann::json_sax<Json> {
-public:
-  static constexpr size_t kMaxDepth = 3;
-  bool tooDeep = false;
-  std::string duplicate;
-
-  bool start_object(size_t) override {
-    keys.emplace_back();
-    return enter();
-  }
-  bool end_object() override {
-    keys.pop_back();
-    --depth;
-    return true;
-  }
-  bool start_array(size_t) override { return enter(); }
-  bool end_array() override {
-    --depth;
-    return true;
-  }
-  bool key(std::string &name) override {
-    if (!keys.back().insert(name).second)
-      duplicate = name;
-    return duplicate.empty();
-  }
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(int64_t) override { return true; }
-  bool number_unsigned(uint64_t) override { return true; }
-  bool number_float(double, const std::string &) override { return true; }
-  bool string(std::string &) override { return true; }
-  bool binary(binary_t &) override { return true; }
-  bool parse_error(size_t, const std::string &, const nlohmann::detail::exception &) override {
-    return false;
-  }
-
-private:
-  bool enter() {
-    tooDeep = ++depth > kMaxDepth;
-    return !tooDeep;
-  }
-  std::vector<std::unordered_set<std::string>> keys;
-  size_t depth = 0;
-};
-
 Expected<Json> parseHeader(const ByteSource &source, const std::string &text) {
-  HeaderWatch watch;
-  const bool wellFormed = Json::sax_parse(text, &watch);
-  if (watch.tooDeep)
-    return makeError("file '", source.file, "': expected a header of at most ",
-                     HeaderWatch::kMaxDepth, " levels, found deeper nesting");
-  if (!watch.duplicate.empty())
+  using Kind = plan::JsonProblem::Kind;
+  constexpr size_t kMaxDepth = 3;
+  const std::optional<plan::JsonProblem> problem = plan::findJsonProblem(text, kMaxDepth);
+  if (problem && problem->kind == Kind::Depth)
+    return makeError("file '", source.file, "': expected a header of at most ", kMaxDepth,
+                     " levels, found deeper nesting");
+  if (problem && problem->kind == Kind::Duplicate)
     return makeError("file '", source.file, "': expected names to be different, found '",
-                     watch.duplicate, "' twice in the header");
-  Json header = wellFormed ? Json::parse(text, nullptr, /*allow_exceptions=*/false) : Json();
+                     problem->found, "' twice in the header");
+  if (problem)
+    return makeError("file '", source.file, "': expected the header to be JSON, found at byte ",
+                     problem->byte, " of it: ", problem->found);
+  Json header = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!header.is_object())
     return makeError("file '", source.file,
-                     "': expected the header to be a JSON object, found other bytes");
+                     "': expected the header to be a JSON object, found other JSON");
   return header;
 }
 

@@ -137,7 +137,7 @@ Expected<ValueInfo> describeValue(Value value, DictionaryAttr attributes, Locati
     for (StringRef word : axes.getAsValueRange<StringAttr>())
       info.axes.push_back(word.str());
   if (attributes)
-    info.parameter = mlir::pe::parameterInfo(attributes);
+    info.parameter = mlir::pe::parameterInfo(attributes, type.getRank());
   info.optional = !info.parameter.absent.empty();
   return info;
 }

@@ -1,8 +1,8 @@
 //===- JsonReader.h - Reading JSON that may lie -----------------*- C++ -*-===//
 //
 // Input is not trusted: a field that is missing or of another type is an error that names it.
-// nlohmann::json is used without exceptions: parse() returns a discarded value, and every access
-// is preceded by a check of the type.
+// nlohmann::json is used without exceptions: parseJson (JsonText.h) returns an error, and every
+// access is preceded by a check of the type.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,6 +11,7 @@
 
 #include "pe/DType.h"
 #include "pe/Error.h"
+#include "runtime/plan/JsonText.h"
 
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -22,37 +23,6 @@
 namespace pe::plan {
 
 using Json = nlohmann::json;
-
-/// Deeper than any of pe's files nests; readers are recursive.
-inline constexpr int kMaxJsonDepth = 256;
-
-/// Whether brackets outside strings nest deeper than that.
-inline bool nestsTooDeep(std::string_view json) {
-  int depth = 0;
-  bool isText = false;
-  for (size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (isText && c == '\\')
-      ++i;
-    else if (c == '"')
-      isText = !isText;
-    else if (!isText && (c == '[' || c == '{') && ++depth > kMaxJsonDepth)
-      return true;
-    else if (!isText && (c == ']' || c == '}'))
-      --depth;
-  }
-  return false;
-}
-
-/// Parses `text`; `what` names it in the error.
-inline Expected<Json> parseJson(std::string_view text, const char *what) {
-  if (nestsTooDeep(text))
-    return makeError(what, ": expected at most ", kMaxJsonDepth, " nested levels, found more");
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded())
-    return makeError(what, ": expected JSON");
-  return json;
-}
 
 /// Reads the fields of one JSON object and keeps the first error.
 class JsonReader {

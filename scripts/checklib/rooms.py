@@ -21,7 +21,7 @@ ROOMS = {
          "runtime/train/reinit", "runtime/jit/JitInterface.h"), False),
     # The BLAS, and the projection of weights on it, which the API offers too.
     "runtime/train/blas": (("runtime/include", "runtime/core"), False),
-    "runtime/train/reinit": (("runtime/include", "runtime/core", "runtime/device",
+    "runtime/train/reinit": (("runtime/include", "runtime/plan", "runtime/core", "runtime/device",
                               "runtime/train/blas"), False),
     # Training calls kernels as any user does: through the API.
     "runtime/train": (("runtime/include", "runtime/plan", "runtime/core", "runtime/device",

@@ -4,9 +4,9 @@
 #include "runtime/api/Compiler.h"
 #include "runtime/core/File.h"
 #include "runtime/core/Hash.h"
+#include "runtime/plan/JsonText.h"
 
 #include <limits>
-#include <nlohmann/json.hpp>
 
 namespace pe::cli {
 
@@ -47,7 +47,8 @@ static train::LearnedBias biasOf(const Json &json) {
 
 std::string toCellText(const FinishedCell &cell) {
   const train::EncodingResult &result = cell.result;
-  Json json = {{"build", cell.build},
+  Json json = {{"key", cell.key},
+               {"build", cell.build},
                {"bits", pairsOf(result.bitsPerChar)},
                {"accuracy", pairsOf(result.accuracy)},
                {"curve", result.curve},
@@ -67,7 +68,10 @@ std::string toCellText(const FinishedCell &cell) {
 }
 
 std::optional<FinishedCell> fromCellText(const std::string &text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto parsed = plan::parseJson<Json>(text, "cell");
+  if (!parsed)
+    return std::nullopt;
+  const Json &json = *parsed;
   FinishedCell cell;
   train::EncodingResult &result = cell.result;
   try {
@@ -83,6 +87,7 @@ std::optional<FinishedCell> fromCellText(const std::string &text) {
     json.at("encoding_params").get_to(result.encodingParams);
     json.at("model_params").get_to(result.modelParams);
     json.at("seconds").get_to(result.trainSeconds);
+    json.at("key").get_to(cell.key);
     // Files of earlier versions have neither.
     cell.build = json.value("build", std::string());
     if (json.contains("bias"))

@@ -9,10 +9,11 @@
 
 namespace pe::cli {
 
-/// A run's result, and the build of pe that found it (buildOfPe); empty: not known.
+/// A run's result, the hash of everything that decides it, and the build of pe that found it
+/// (buildOfPe); empty: not known.
 struct FinishedCell {
   train::EncodingResult result;
-  std::string build;
+  std::string key, build;
 };
 
 std::string toCellText(const FinishedCell &cell);

@@ -66,14 +66,14 @@ void addOptions(CLI::App &app, DemoOptions &options) {
 
 } // namespace
 
-Status runDemo(const std::vector<std::string> &arguments) {
+Expected<int> runDemo(const std::vector<std::string> &arguments) {
   DemoOptions options;
   CLI::App app("Train one small language model per encoding on real text and compare them at "
                "growing context",
                "pe demo");
   addOptions(app, options);
   if (Status mistake = findMistake(app, "demo", arguments); !mistake)
-    return mistake;
+    return mistake.takeError();
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {
     app.parse(reversed);
@@ -81,7 +81,7 @@ Status runDemo(const std::vector<std::string> &arguments) {
     if (error.get_exit_code() != 0)
       return describe(error, "demo");
     app.exit(error); // prints the help
-    return Status::success();
+    return 0;
   }
   if (options.steps < 1)
     return makeError("--steps: expected at least 1, found ", options.steps);

@@ -3,11 +3,12 @@
 
 #include "runtime/core/Error.h"
 #include "runtime/core/File.h"
+#include "runtime/plan/JsonText.h"
 #include "runtime/train/session/Options.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 namespace pe::cli {
 namespace {
@@ -15,9 +16,7 @@ namespace {
 // Rows keep the order of the file.
 using Json = nlohmann::ordered_json;
 
-std::string shown(const Json &json) {
-  return json.dump(-1, ' ', true, Json::error_handler_t::replace);
-}
+using plan::shortened;
 
 /// Reads the fields of one object; the first error is kept.
 class Reader {
@@ -75,7 +74,8 @@ public:
   void skip(const char *name) { find(name, false); }
   void fail(const std::string &name, const std::string &expected, const Json &found) {
     if (problem)
-      problem = makeError(where, ": '", name, "': expected ", expected, ", found ", shown(found));
+      problem =
+          makeError(where, ": '", name, "': expected ", expected, ", found ", shortened(found));
   }
   /// An error names what is there besides the fields that were read.
   Status finish() {
@@ -121,14 +121,14 @@ Expected<train::Operand> operandOf(const Json &json) {
   const std::string text = json.is_string() ? json.get<std::string>() : "";
   const size_t at = text.rfind('@');
   if (at == std::string::npos || at == 0 || at + 1 == text.size())
-    return makeError("expected a number or \"ROW@LENGTH\", found ", shown(json));
+    return makeError("expected a number or \"ROW@LENGTH\", found ", shortened(json));
   return train::Operand{text.substr(0, at), text.substr(at + 1), 0};
 }
 
 /// {"claim": TEXT, "lower": OPERAND, "than": OPERAND, "by": NUMBER}
 Expected<train::Claim> readClaim(const Json &json, const std::string &where) {
   if (!json.is_object())
-    return makeError(where, ": expected an object, found ", shown(json));
+    return makeError(where, ": expected an object, found ", shortened(json));
   Reader reader(json, where);
   train::Claim claim;
   claim.text = reader.text("claim");
@@ -145,6 +145,11 @@ Expected<train::Claim> readClaim(const Json &json, const std::string &where) {
   return claim;
 }
 
+/// What a row or a start cannot decide for itself.
+constexpr std::array kOfAllRuns = {"against", "check", "checkpoint", "checkpoint-interval",
+                                   "jobs",    "keep",  "log",        "out",
+                                   "seed",    "seeds", "sweep",      "trace"};
+
 /// Flags have names that `pe train` knows.
 Status checkFlags(const std::map<std::string, std::string> &flags, const std::string &where) {
   const std::vector<std::string> known = train::trainFlags();
@@ -152,6 +157,14 @@ Status checkFlags(const std::map<std::string, std::string> &flags, const std::st
     if (std::find(known.begin(), known.end(), name) == known.end())
       return makeError(where, ": unknown flag '", name, "'", suggestChoice(name, known));
   return Status::success();
+}
+
+Status checkRow(const std::map<std::string, std::string> &flags, const std::string &where) {
+  for (const char *name : kOfAllRuns)
+    if (flags.count(name))
+      return makeError(where, ": expected flags of one run, found '", name,
+                       "', which is of all runs; write it in 'flags' or on the command line");
+  return checkFlags(flags, where);
 }
 
 /// What is claimed or compared is there.
@@ -170,7 +183,7 @@ Status checkNames(const Experiment &experiment, const std::string &where) {
   for (auto [group, kind] :
        {std::pair(&experiment.rows, ": row '"), {&experiment.starts, ": start '"}})
     for (const NamedFlags &row : *group)
-      if (Status status = checkFlags(row.values, where + kind + row.name + "'"); !status)
+      if (Status status = checkRow(row.values, where + kind + row.name + "'"); !status)
         return status;
   if (Status status = checkFlags(experiment.flags, where + ": 'flags'"); !status)
     return status;
@@ -201,15 +214,12 @@ Expected<Experiment> readExperiment(const std::string &file, bool quick) {
   auto content = readFile(file);
   if (!content)
     return content.takeError();
-  Json json;
-  try {
-    json = Json::parse(*content);
-  } catch (const Json::parse_error &error) {
-    return makeError(file, ":", placeIn(*content, error.byte),
-                     ": expected JSON, found a mistake there");
-  }
+  auto parsed = plan::parseJson<Json>(*content, file);
+  if (!parsed)
+    return parsed.takeError();
+  Json json = *std::move(parsed);
   if (!json.is_object())
-    return makeError(file, ": expected a JSON object, found ", shown(json).substr(0, 80));
+    return makeError(file, ": expected a JSON object, found ", shortened(json));
   if (quick && json.contains("quick")) {
     const Json patch = json["quick"];
     json.merge_patch(patch);

@@ -34,6 +34,8 @@ struct Experiment {
   /// Whether rows are compared with others at all.
   bool hasMargins = true;
   std::vector<train::Claim> claims;
+  /// Whether claims may speak of lengths that are not evaluated: the command line replaced these.
+  bool claimsMayLackLengths = false;
   std::vector<std::string> limits;
   /// Instead of the loss or the answers.
   bool timesForward = false;

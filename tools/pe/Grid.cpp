@@ -15,6 +15,7 @@
 #include "tools/pe/Commands.h"
 #include "tools/pe/ForwardTime.h"
 #include "tools/pe/GridReport.h"
+#include "tools/pe/Interrupt.h"
 #include "tools/pe/LearnedBias.h"
 #include "tools/pe/Run.h"
 #include "tools/pe/Sweep.h"
@@ -38,7 +39,8 @@ struct Cell {
   size_t row;
   std::string seed;
   train::TrainOptions options;
-  std::string file;
+  /// The hash of everything that decides the result, and the file that keeps it.
+  std::string key, file;
   std::optional<train::EncodingResult> result;
 };
 
@@ -97,9 +99,10 @@ public:
       : experiment(std::move(experiment)), config(options.config) {}
 
   Status prepare(const std::vector<std::string> &arguments);
-  Status run();
+  Expected<int> run();
 
 private:
+  Status checkClaims() const;
   Status prepareStarts(const std::vector<std::string> &arguments);
   Status nameStarts();
   Status name(Cell &cell);
@@ -116,6 +119,7 @@ private:
   void drawBias(const Cell &cell, const OpenRun &run, train::EncodingResult &result) const;
   void tell(const Cell &cell);
   void tellRow(size_t row);
+  int tellStop();
   void addTimeAfter(train::ProgressLine &progress);
   Status measure(train::Session &session, const std::string &label, train::EncodingResult &result);
   Status measureMore(train::Session &session, train::EncodingResult &result);
@@ -133,6 +137,8 @@ private:
   std::map<std::string, std::shared_ptr<const train::Corpus>> corpora;
   std::shared_ptr<const train::Corpus> lastText;
   std::optional<GridReport> report;
+  /// Of --out.
+  train::FolderLock folder;
   RunCounts counts;
   std::string build;
   /// Runs that have ended, those of earlier commands included, and the seconds of this one's.
@@ -146,11 +152,34 @@ Status checkAlone(const train::TrainConfig &config) {
                                     {"--trace", !config.trace.empty()},
                                     {"--against", !config.against.empty()},
                                     {"--resume", config.resume},
+                                    {"--overwrite", config.overwrite},
                                     {"--check", config.check != train::TrainConfig::Check::None}})
     if (given)
       return makeError("expected no ", flag,
                        " with several runs (finished ones are kept in --out), "
                        "found one");
+  return Status::success();
+}
+
+/// What a claim speaks of is measured. Of rows that --sweep divides, nothing is claimed.
+Status Grid::checkClaims() const {
+  for (const train::Claim &claim : experiment.claims)
+    for (const train::Operand &operand : {claim.lower, claim.higher})
+      for (const Cell &cell : cells) {
+        std::vector<std::string> columns = experiment.more;
+        for (int64_t length : cell.options.config.evaluation.lengths)
+          columns.push_back(std::to_string(length));
+        if (rows[cell.row].name != operand.row ||
+            std::find(columns.begin(), columns.end(), operand.column) != columns.end())
+          continue;
+        const Error error =
+            makeError("claim '", claim.text, "': expected a column of ", joinChoices(columns),
+                      " (--eval-lengths, 'columns'), found '", operand.column, "'");
+        if (!experiment.claimsMayLackLengths)
+          return error;
+        std::fprintf(stderr, "note: not measured: %s\n", error.getMessage().c_str());
+        break;
+      }
   return Status::success();
 }
 
@@ -194,9 +223,11 @@ Status Grid::prepare(const std::vector<std::string> &arguments) {
       auto options = train::parseTrainOptions(arguments, values);
       if (!options)
         return options.takeError().within(rows[row].name);
-      cells.push_back({row, seed, *std::move(options), "", {}});
+      cells.push_back({row, seed, *std::move(options), "", "", {}});
     }
   if (Status status = prepareStarts(arguments); !status)
+    return status;
+  if (Status status = checkClaims(); !status)
     return status;
   // A text that is not there leaves no folder behind.
   for (const Cell &cell : cells)
@@ -206,6 +237,10 @@ Status Grid::prepare(const std::vector<std::string> &arguments) {
   std::filesystem::create_directories(config.out + "/cells", code);
   if (code)
     return makeError("--out: cannot make the folder '", config.out, "': ", code.message());
+  auto taken = train::FolderLock::take(config.out, "another pe");
+  if (!taken)
+    return taken.takeError();
+  folder = *std::move(taken);
   report.emplace(experiment, config, rows, static_cast<int64_t>(seeds.size()));
   return Status::success();
 }
@@ -286,11 +321,12 @@ Status Grid::name(Cell &cell) {
     all += ",forward-time";
   for (const std::string &column : experiment.more)
     all += "," + column;
+  cell.key = sha256(all);
   cell.file = config.out + "/cells/" + fileNameOf(rows[cell.row].name) + "-seed" + cell.seed + "-" +
-              sha256(all).substr(0, 12) + ".json";
+              cell.key.substr(0, 12) + ".json";
   auto text = readFile(cell.file);
   std::optional<FinishedCell> found = text ? fromCellText(*text) : std::nullopt;
-  if (!found)
+  if (!found || found->key != cell.key)
     return Status::success();
   const bool isOther = found->build != build;
   counts.ofOtherBuilds += isOther;
@@ -329,6 +365,7 @@ Expected<OpenRun> Grid::open(const train::TrainOptions &options, cpu::ThreadPool
                                         *std::move(texts), options.identity);
   if (!session)
     return session.takeError();
+  (*session)->stopWhen(isInterrupted);
   return OpenRun{*std::move(session), *std::move(encoding)};
 }
 
@@ -374,7 +411,7 @@ Status Grid::measure(train::Session &session, const std::string &label,
     progress.clear();
   if (!bits)
     return bits.takeError();
-  return counts ? measureMore(session, result) : Status::success();
+  return counts && !session.hasStopped() ? measureMore(session, result) : Status::success();
 }
 
 /// The columns that the experiment asks for: means over layers or matrices.
@@ -438,9 +475,12 @@ Status Grid::runCell(Cell &cell) {
   const std::string label = result.name + (seeds.size() > 1 ? " seed " + cell.seed : "");
   if (Status status = measure(session, label, result); !status)
     return status;
+  if (session.hasStopped())
+    return Status::success();
   result.trainSeconds = std::chrono::duration<double>(Clock::now() - start).count();
   drawBias(cell, *opened, result);
-  if (Status status = writeFileAtomically(cell.file, toCellText({result, build}), Durability::Disk);
+  if (Status status =
+          writeFileAtomically(cell.file, toCellText({result, cell.key, build}), Durability::Disk);
       !status)
     return status;
   std::lock_guard guard(lock);
@@ -480,12 +520,13 @@ void Grid::tellRow(size_t row) {
   report->add(row, runs);
 }
 
-/// run(0), run(1) ..., --jobs of them at a time; after a failure the others end theirs.
+/// run(0), run(1) ..., --jobs of them at a time; after a failure the others end theirs, and after a
+/// signal none begins.
 template <typename Run> Status Grid::inParallel(size_t count, Run run) {
   std::atomic<size_t> next = 0;
   Status failure = Status::success();
   auto work = [&] {
-    for (size_t index; (index = next++) < count;) {
+    for (size_t index; !isInterrupted() && (index = next++) < count;) {
       Status status = run(index);
       if (status)
         continue;
@@ -541,11 +582,29 @@ Status Grid::findFinished() {
   return Status::success();
 }
 
-Status Grid::run() {
+/// After a signal: what there is, and how to go on.
+int Grid::tellStop() {
+  std::fprintf(
+      stderr,
+      "stopped: %zu of %zu runs are finished and kept in '%s/cells'; the same command goes "
+      "on with the rest\n",
+      finished, cells.size(), config.out.c_str());
+  return interruptStatus();
+}
+
+Expected<int> Grid::run() {
+  catchInterrupts();
   if (Status status = runStarts(); !status)
-    return status;
+    return status.takeError();
+  if (isInterrupted()) {
+    std::fprintf(stderr,
+                 "stopped; what begins the rows is kept in '%s/starts'; the same command "
+                 "goes on with it\n",
+                 config.out.c_str());
+    return interruptStatus();
+  }
   if (Status status = findFinished(); !status)
-    return status;
+    return status.takeError();
   std::vector<const train::TrainConfig *> runs;
   for (const Cell &cell : cells)
     runs.push_back(&cell.options.config);
@@ -558,16 +617,22 @@ Status Grid::run() {
     return done ? std::move(done)
                 : Status(done.takeError().within(rows[cell.row].name + ", seed " + cell.seed));
   });
-  return status ? report->write() : std::move(status);
+  if (!status)
+    return status.takeError();
+  if (finished < cells.size())
+    return tellStop();
+  if (Status written = report->write(); !written)
+    return written.takeError();
+  return 0;
 }
 
 } // namespace
 
-Status runGrid(const std::vector<std::string> &arguments, const train::TrainOptions &options,
-               Experiment experiment) {
+Expected<int> runGrid(const std::vector<std::string> &arguments, const train::TrainOptions &options,
+                      Experiment experiment) {
   Grid grid(std::move(experiment), options);
   if (Status status = grid.prepare(arguments); !status)
-    return status;
+    return status.takeError();
   return grid.run();
 }
 

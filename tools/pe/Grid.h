@@ -16,9 +16,10 @@
 namespace pe::cli {
 
 /// Runs the experiment's rows, with --sweep and --seeds of `options`, whose `arguments` the cells
-/// share. Without rows there is one, of those arguments.
-Status runGrid(const std::vector<std::string> &arguments, const train::TrainOptions &options,
-               Experiment experiment);
+/// share. Without rows there is one, of those arguments. The exit status, 0 unless a signal stopped
+/// it (Interrupt.h).
+Expected<int> runGrid(const std::vector<std::string> &arguments, const train::TrainOptions &options,
+                      Experiment experiment);
 
 } // namespace pe::cli
 

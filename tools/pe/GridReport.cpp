@@ -86,6 +86,7 @@ void GridReport::begin(const std::vector<const train::TrainConfig *> &runs,
   content.corpusSha256 = text.sha256;
   content.corpusBytes = text.bytes;
   content.corpusFiles = text.files;
+  content.corpusSplit = train::filesOf(text);
   content.threads = threadsOf(config);
   content.trainedLength = config.sequence;
   content.setup = setupOf();
@@ -106,14 +107,13 @@ void GridReport::begin(const std::vector<const train::TrainConfig *> &runs,
                 columnsOf(experiment, runs));
   content.results.resize(rows.size());
   isThere.resize(rows.size());
-  printHeader(text.heldOutFiles);
+  printHeader();
 }
 
-void GridReport::printHeader(int64_t heldOut) const {
+void GridReport::printHeader() const {
   std::printf("%s: %s", content.corpusFiles > 0 ? "text" : "data", content.corpusDirectory.c_str());
   if (content.corpusFiles > 0)
-    std::printf(" (%s, %lld of them held out, %.1f MB, sha256 %.12s...)",
-                countText(content.corpusFiles, "file").c_str(), static_cast<long long>(heldOut),
+    std::printf(" (%s, %.1f MB, sha256 %.12s...)", content.corpusSplit.c_str(),
                 static_cast<double>(content.corpusBytes) * 1e-6, content.corpusSha256.c_str());
   std::printf("\nmodel: %s %s\n\n%s", content.setup.c_str(),
               countText(content.threads, "thread").c_str(), table->header().c_str());

@@ -39,7 +39,7 @@ public:
   train::Measure measure() const { return content.measure; }
 
 private:
-  void printHeader(int64_t heldOut) const;
+  void printHeader() const;
   std::string setupOf() const;
 
   const Experiment &experiment;

@@ -6,14 +6,17 @@
 #include "runtime/train/api/OpenSession.h"
 #include "runtime/train/session/Checks.h"
 #include "runtime/train/session/Observers.h"
+#include "runtime/train/session/Outputs.h"
 #include "runtime/train/session/Routing.h"
 #include "runtime/train/session/Trace.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/Grid.h"
+#include "tools/pe/Interrupt.h"
 #include "tools/pe/Memory.h"
 #include "tools/pe/Run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <new>
 
@@ -26,6 +29,12 @@ std::string countText(int64_t number, const std::string &what) {
 std::string sizeText(const train::DecoderConfig &model) {
   return countText(model.layers, "layer") + ", " + std::to_string(model.dim) + " wide, " +
          countText(model.heads, "head") + " of " + std::to_string(model.headDim());
+}
+
+static Expected<int> exitStatusOf(Status status) {
+  if (!status)
+    return status.takeError();
+  return 0;
 }
 
 /// What --check asks for in place of training.
@@ -68,9 +77,48 @@ static void printScores(const train::Session &session, const std::map<int64_t, d
     printByLength("bits per byte", bits, perByte);
 }
 
-/// Trains, with a progress line, and the log and the trace if there are any.
-static Status runSession(train::Session &session, cpu::ThreadPool &pool,
-                         const train::Metadata &identity) {
+/// The log of a run, if it has one.
+static Expected<std::unique_ptr<train::LogWriter>> openLog(train::Session &session,
+                                                           const train::Metadata &identity) {
+  const train::TrainConfig &config = session.config();
+  if (config.log.empty())
+    return std::unique_ptr<train::LogWriter>();
+  auto log = train::LogWriter::open(config.log, session.isResumed(),
+                                    {session.trainer().steps(), config.totalSteps()});
+  if (!log)
+    return log;
+  (*log)->writeStart(session, identity);
+  if (Status written = (*log)->status(); !written)
+    return written.takeError();
+  return log;
+}
+
+/// After a signal: what there is, and how to go on.
+static int tellStop(train::Session &session) {
+  const auto step = static_cast<long long>(session.trainer().steps());
+  const std::string &folder = session.config().checkpoint;
+  if (folder.empty())
+    std::fprintf(stderr, "stopped at step %lld; nothing is saved (--checkpoint=DIR saves)\n", step);
+  else
+    std::fprintf(stderr, "stopped at step %lld; %s/step-%lld is saved; go on with --resume\n", step,
+                 folder.c_str(), step);
+  return interruptStatus();
+}
+
+/// Weights that give no finite loss are no result.
+static Status checkScores(const train::Session &session, const std::map<int64_t, double> &bits,
+                          int64_t skipped) {
+  for (auto [length, value] : bits)
+    if (!std::isfinite(value))
+      return makeError("expected a finite loss on held-out text, found ", value, " at length ",
+                       length, "; ", skipped, " of ", session.config().totalSteps(),
+                       " steps were skipped as not finite; lower --lr or check the data");
+  return Status::success();
+}
+
+/// Trains, with a progress line, and the log and the trace if there are any. The exit status.
+static Expected<int> runSession(train::Session &session, cpu::ThreadPool &pool,
+                                const train::Metadata &identity) {
   const train::TrainConfig &config = session.config();
   std::vector<train::Observer *> observers;
   train::ProgressLine progress(stderr, "train", config.totalSteps(), session.trainer().steps());
@@ -81,43 +129,70 @@ static Status runSession(train::Session &session, cpu::ThreadPool &pool,
       train::flopsPerToken(session),
       cpu::measureFmaPeak(pool, cpu::hostCpu().level, /*repeats=*/2) * 1e9);
   observers.push_back(&progress);
-  std::unique_ptr<train::LogWriter> log;
-  if (!config.log.empty()) {
-    auto opened = train::LogWriter::open(config.log, session.isResumed(),
-                                         {session.trainer().steps(), config.totalSteps()});
-    if (!opened)
-      return opened.error();
-    log = std::move(*opened);
-    log->writeStart(session, identity);
-    if (Status written = log->status(); !written)
-      return written;
-    observers.push_back(log.get());
-  }
+  auto log = openLog(session, identity);
+  if (!log)
+    return log.takeError();
+  if (*log)
+    observers.push_back(log->get());
   ScoreKeeper scores;
   observers.push_back(&scores);
   train::Stopwatch watch;
   if (!config.trace.empty())
     session.trainer().setWatch(&watch);
+  catchInterrupts();
+  session.stopWhen(isInterrupted);
   auto bits = session.run(observers);
   progress.clear();
   session.trainer().setWatch(nullptr);
   if (!bits)
-    return bits.error();
-  printScores(session, *bits, scores.accuracy);
-  if (config.trace.empty())
-    return Status::success();
-  std::fprintf(stderr, "%s", train::timeLine(watch).c_str());
-  return train::writeTrace(config.trace, watch);
+    return bits.takeError();
+  if (!session.hasStopped())
+    printScores(session, *bits, scores.accuracy);
+  if (!config.trace.empty()) {
+    std::fprintf(stderr, "%s", train::timeLine(watch).c_str());
+    if (Status written = train::writeTrace(config.trace, watch); !written)
+      return written.takeError();
+  }
+  if (session.hasStopped())
+    return tellStop(session);
+  if (Status good = checkScores(session, *bits, session.trainer().skipped()); !good)
+    return good.takeError();
+  return 0;
 }
 
-static Status train(const std::vector<std::string> &arguments) {
+/// "text: DIR, 12 files, 1 of them held out"
+static void printData(const train::Corpus &corpus) {
+  const std::string files = train::filesOf(corpus);
+  std::fprintf(stderr, "%s: %s%s%s\n", files.empty() ? "data" : "text", corpus.directory.c_str(),
+               files.empty() ? "" : ", ", files.c_str());
+}
+
+/// What was asked for and may not be what was meant.
+static void warn(train::Session &session) {
+  const train::TrainConfig &config = session.config();
+  if ((config.usesDash(train::Dash::Published) || config.usesDash(train::Dash::RowDecay)) &&
+      config.plasticity.dashScope == train::DashScope::All &&
+      config.optimizer.kind == train::OptimizerKind::Muon)
+    std::fprintf(stderr, "pe train: warning: --dash shrinks Muon's matrices too, whose steps do "
+                         "not shrink with them; --dash-scope=adamw leaves them alone\n");
+  const auto &parameters = session.trainer().model().layout().all();
+  const bool decays =
+      std::any_of(parameters.begin(), parameters.end(), [](const train::Parameter &parameter) {
+        return parameter.role == train::Role::Encoding && parameter.decay;
+      });
+  if (config.optimizer.adamw.encodingDecay && !decays)
+    std::fprintf(stderr, "pe train: warning: --encoding-decay changes nothing, for no parameter of "
+                         "the encoding decays; scalars and vectors do with pe.decay = true\n");
+}
+
+static Expected<int> train(const std::vector<std::string> &arguments) {
   keepFreedMemory();
   auto options = train::parseTrainOptions(arguments);
   if (!options)
-    return options.error();
+    return options.takeError();
   if (options->help) {
     std::printf("%s", train::trainHelp().c_str());
-    return Status::success();
+    return 0;
   }
   const train::TrainConfig &config = options->config;
   if (!config.sweep.empty() || !config.seeds.empty())
@@ -127,22 +202,22 @@ static Status train(const std::vector<std::string> &arguments) {
   if (!config.against.empty() && config.log.empty())
     return makeError("expected --log=FILE with --against, found none");
   if (Status fits = checkOutput("--trace", config.trace); !fits)
-    return fits;
+    return fits.takeError();
+  if (config.check == train::TrainConfig::Check::None)
+    if (Status isNew = train::checkOutputs(config); !isNew)
+      return isNew.takeError();
   cpu::ThreadPool::Options threads;
   threads.threads = config.threads;
   cpu::ThreadPool pool(threads);
   auto session = train::openSession(*options, findFile(config.encoding), pool);
   if (!session)
-    return session.error();
+    return session.takeError();
+  printData((*session)->corpus());
   std::fprintf(stderr, "%s%s", train::routingTable(**session).c_str(),
                train::sizeLine(**session).c_str());
-  if ((config.usesDash(train::Dash::Published) || config.usesDash(train::Dash::RowDecay)) &&
-      config.plasticity.dashScope == train::DashScope::All &&
-      config.optimizer.kind == train::OptimizerKind::Muon)
-    std::fprintf(stderr, "pe train: warning: --dash shrinks Muon's matrices too, whose steps do "
-                         "not shrink with them; --dash-scope=adamw leaves them alone\n");
+  warn(**session);
   if (config.check != train::TrainConfig::Check::None)
-    return runCheck(**session);
+    return exitStatusOf(runCheck(**session));
   return runSession(**session, pool, options->identity);
 }
 
@@ -217,13 +292,13 @@ static Expected<Experiment> experimentOf(const std::vector<std::string> &encodin
   return experiment;
 }
 
-static Status compare(const std::vector<std::string> &given) {
+static Expected<int> compare(const std::vector<std::string> &given) {
   auto comparison = parseComparison(given);
   if (!comparison)
     return comparison.takeError();
   if (comparison->help) {
     std::printf("%s", kCompareHelp);
-    return Status::success();
+    return 0;
   }
   const std::string file = experimentFileOf(comparison->file);
   auto experiment =
@@ -231,6 +306,10 @@ static Status compare(const std::vector<std::string> &given) {
   if (!experiment)
     return experiment.takeError();
   std::vector<std::string> arguments = comparison->arguments;
+  experiment->claimsMayLackLengths =
+      std::any_of(arguments.begin(), arguments.end(), [](const std::string &argument) {
+        return argument.starts_with("--eval-lengths=") || argument.starts_with("--config=");
+      });
   // What the command line says replaces the file's.
   for (const auto &[name, value] : experiment->flags) {
     const std::string flag = "--" + name + "=";
@@ -255,8 +334,8 @@ static Status compare(const std::vector<std::string> &given) {
 /// Sizes that no memory holds end in a message like other mistakes.
 template <typename Command> static int report(const std::string &name, Command command) {
   try {
-    Status status = command();
-    return status ? 0 : reportError(name, status.error());
+    Expected<int> status = command();
+    return status ? *status : reportError(name, status.error());
   } catch (const std::bad_alloc &) {
     return reportError(name, Error("expected a run that fits into memory, found none left; lower "
                                    "--batch, --seq, --dim or --eval-lengths"));

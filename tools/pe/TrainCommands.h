@@ -21,8 +21,8 @@ std::string sizeText(const train::DecoderConfig &model);
 std::optional<int> runTrainCommand(const std::string &name,
                                    const std::vector<std::string> &arguments);
 
-/// `pe demo`: a comparison (Grid.h) of one small language model per encoding.
-Status runDemo(const std::vector<std::string> &arguments);
+/// `pe demo`: a comparison (Grid.h) of one small language model per encoding. The exit status.
+Expected<int> runDemo(const std::vector<std::string> &arguments);
 
 } // namespace pe::cli
 

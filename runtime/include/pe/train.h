@@ -47,6 +47,8 @@ struct StepReport {
   double gradientNorm = 0;
   /// Of the first optimizer, AdamW.
   double learningRate = 0;
+  /// Of the encoding's parameters: the same, or --encoding-lr at this step.
+  double encodingRate = 0;
   std::vector<OptimizerReport> optimizers;
   /// True if the loss or the norm was not finite; then nothing was changed.
   bool skipped = false;

@@ -10,7 +10,9 @@ Status addContentHashes(const TrainConfig &config, const TrainedEncoding &encodi
                         Metadata &identity) {
   std::string texts, steps;
   for (size_t phase = 0; phase < corpora.size(); ++phase) {
-    texts += corpora[phase]->sha256 + "\n";
+    // The same bytes as one file or as many are different texts to train on.
+    const bool isText = !TokenFile::isName(config.phases[phase].data);
+    texts += corpora[phase]->sha256 + (isText && corpora[phase]->holdsOutTails ? " tails\n" : "\n");
     steps += std::to_string(config.phases[phase].steps) + config.phases[phase].more + "\n";
   }
   identity["pe.train.data.sha256"] = sha256(texts);

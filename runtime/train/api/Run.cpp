@@ -5,6 +5,7 @@
 #include "runtime/device/cpu/ThreadPool.h"
 #include "runtime/train/api/OpenSession.h"
 #include "runtime/train/session/Observers.h"
+#include "runtime/train/session/Outputs.h"
 
 namespace pe::train {
 namespace {
@@ -53,6 +54,8 @@ Expected<Run> Run::open(const std::vector<std::string> &flags, ParallelFor *para
   if (!options)
     return options.takeError();
   if (Status status = checkFlags(*options); !status)
+    return status.takeError();
+  if (Status status = checkOutputs(options->config); !status)
     return status.takeError();
   const TrainConfig &config = options->config;
   auto state = std::make_unique<State>();

@@ -109,6 +109,9 @@ Expected<plan::SizeValues> parameterSizes(const EntryInfo &entry, const TrainCon
   return all;
 }
 
+/// What to do with data of one's own.
+constexpr const char *kInPython = "; with data of your own, train it in Python: pe.from_mlir(file)";
+
 /// The shape of a parameter: numbers, and axes whose sizes the model or the file's own
 /// requirements decide. The compiler takes an open axis that nothing speaks of for heads, so two of
 /// them say that the tensor is none of a parameter's shape.
@@ -117,7 +120,8 @@ Expected<Shape> shapeOf(const ValueInfo &argument, const plan::SizeValues &sizes
     return makeError(
                "'", argument.name, "' has ", why,
                ", so it is data that training does not know; a parameter has axes of numbers, "
-               "heads, depths or the model's width")
+               "heads, depths or the model's width",
+               kInPython)
         .at(argument.location);
   };
   Shape shape;
@@ -156,9 +160,10 @@ Status addData(const ValueInfo &argument, TrainedFunction &function) {
   std::vector<std::string> names;
   for (const KnownData &known : kKnownData)
     names.emplace_back(known.name);
-  return makeError(
-             "'", argument.name, "' is data that training does not know; besides q, k, v it feeds ",
-             joinChoices(names), " of their usual types (a parameter is f32 and has a pe.init)")
+  return makeError("'", argument.name,
+                   "' is data that training does not know; besides q, k, v it feeds ",
+                   joinChoices(names),
+                   " of their usual types (a parameter is f32 and has a pe.init)", kInPython)
       .at(argument.location);
 }
 

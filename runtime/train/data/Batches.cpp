@@ -59,11 +59,11 @@ void Batch::set(int64_t row, const Task &task, Random &random, int64_t first) {
   }
 }
 
-Status checkTaskLength(const Task &task, int64_t length, const char *flag) {
-  if (length >= task.shortest())
+Status checkTaskLength(const Task &task, int64_t length, const char *flag, int64_t least) {
+  if (length >= least)
     return Status::success();
-  return makeError("expected ", flag, " of at least ", task.shortest(), " for ", task.spelling(),
-                   ", found ", length);
+  return makeError("expected ", flag, " of at least ", least, " for ", task.spelling(), ", found ",
+                   length);
 }
 
 void Batch::mask(int64_t row, int64_t first, const BatchRules &rules, Random &random) {
@@ -108,7 +108,8 @@ Expected<BatchSampler> BatchSampler::create(const Text &text, int64_t sequences,
     if (rules.objective != Objective::Causal)
       return makeError("expected --objective=causal with ", text.task->spelling(),
                        ", found masked");
-    if (Status status = checkTaskLength(*text.task, length, "--seq"); !status)
+    if (Status status = checkTaskLength(*text.task, length, "--seq", text.task->shortestToTrain());
+        !status)
       return status.takeError();
   } else if (text.size() < length + 1)
     return makeError("expected at least ", length + 1,

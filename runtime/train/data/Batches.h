@@ -63,8 +63,8 @@ struct Batch {
   double totalWeight() const;
 };
 
-/// An error if sequences of this length, which `flag` gives, are too short to ask anything.
-Status checkTaskLength(const Task &task, int64_t length, const char *flag);
+/// An error if the length that `flag` gives is below `least`, what the task needs.
+Status checkTaskLength(const Task &task, int64_t length, const char *flag, int64_t least);
 
 class BatchSampler {
 public:

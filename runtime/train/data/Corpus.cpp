@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Every tenth file is held out: the tenth, the twentieth ...
+/// Every tenth file is held out: the tenth, the twentieth ..., or the last tenth of each.
 constexpr int64_t kHoldOut = 10;
 
 bool isSkippedFolder(const std::string &name) {
@@ -30,32 +30,109 @@ bool hasEnding(const std::string &name, const std::vector<std::string> &endings)
                                         [&](const auto &ending) { return name.ends_with(ending); });
 }
 
-/// Paths relative to the directory, sorted bytewise.
-Expected<std::vector<std::string>> listFiles(const CorpusSource &source) {
-  std::error_code failure;
-  if (!fs::is_directory(source.directory, failure))
-    return makeError("expected a directory with text files, found ",
-                     fs::exists(source.directory, failure) ? "a file" : "nothing", " at '",
-                     source.directory, "'; give another --data");
+/// What a directory holds, by paths relative to it that are sorted bytewise.
+struct Listing {
   std::vector<std::string> files;
+  /// Symbolic links to files, and links to nothing, to themselves or to folders.
+  std::vector<std::string> links;
+  int64_t otherLinks = 0;
+};
+
+void addEntry(const CorpusSource &source, fs::recursive_directory_iterator &entry,
+              Listing &listing) {
+  const std::string name = entry->path().filename().string();
+  std::error_code ignored;
+  const bool isLink = entry->is_symlink(ignored), isFile = entry->is_regular_file(ignored);
+  if (isFile && hasEnding(name, source.endings))
+    (isLink ? listing.links : listing.files)
+        .push_back(entry->path().lexically_relative(source.directory).string());
+  else if (isLink && !isFile)
+    ++listing.otherLinks;
+  else if (entry->is_directory(ignored) && isSkippedFolder(name))
+    entry.disable_recursion_pending();
+}
+
+Expected<Listing> listFiles(const CorpusSource &source) {
+  std::error_code failure;
+  if (fs::is_regular_file(source.directory, failure))
+    return Listing{{""}, {}, 0};
+  if (!fs::is_directory(source.directory, failure))
+    return makeError("expected a text file or a directory with text files, found ",
+                     fs::exists(source.directory, failure) ? "neither" : "nothing", " at '",
+                     source.directory, "'; give another --data");
+  Listing listing;
   fs::recursive_directory_iterator end, entry(source.directory, failure);
-  for (; !failure && entry != end; entry.increment(failure)) {
-    std::string name = entry->path().filename().string();
-    std::error_code ignored;
-    if (entry->is_symlink(ignored))
-      continue;
-    if (entry->is_directory(ignored)) {
-      if (isSkippedFolder(name))
-        entry.disable_recursion_pending();
-    } else if (entry->is_regular_file(ignored) && hasEnding(name, source.endings)) {
-      files.push_back(fs::relative(entry->path(), source.directory).string());
-    }
-  }
+  for (; !failure && entry != end; entry.increment(failure))
+    addEntry(source, entry, listing);
   if (failure)
     return makeError("cannot read the directory '", source.directory, "': ", failure.message());
-  std::sort(files.begin(), files.end());
-  return files;
+  if (listing.files.empty())
+    listing.files.swap(listing.links);
+  std::sort(listing.files.begin(), listing.files.end());
+  return listing;
 }
+
+std::string counted(int64_t number, const std::string &what) {
+  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
+/// Corpus::leftOut.
+std::string leftOutOf(const Listing &listing, int64_t binary) {
+  const int64_t links = static_cast<int64_t>(listing.links.size()) + listing.otherLinks;
+  if (binary + links == 0)
+    return "";
+  std::string text = std::to_string(binary + links) + " left out: ";
+  if (binary > 0)
+    text += std::to_string(binary) + " with a byte 0" + (links > 0 ? ", " : "");
+  return text + (links > 0 ? counted(links, "symbolic link") : "");
+}
+
+/// Adds documents: of ten and more every tenth is held out, of fewer the last tenth of each.
+class Splitter {
+public:
+  Splitter(Corpus &corpus, const Vocabulary &vocabulary) : corpus(corpus), vocabulary(vocabulary) {}
+
+  void add(std::string text) {
+    corpus.bytes += static_cast<int64_t>(text.size());
+    waiting.push_back(std::move(text));
+    if (++corpus.files < kHoldOut)
+      return;
+    for (const std::string &one : waiting)
+      addWhole(one);
+    waiting.clear();
+  }
+
+  void finish() {
+    corpus.holdsOutTails = !waiting.empty();
+    for (const std::string &one : waiting) {
+      const std::string_view text = one;
+      const size_t kept = text.size() - text.size() / kHoldOut;
+      corpus.training.add(text.substr(0, kept), vocabulary);
+      addHeldOut(text.substr(kept));
+    }
+    if (heldOutBytes > 0)
+      corpus.tokensPerByte =
+          static_cast<double>(corpus.heldOut.size()) / static_cast<double>(heldOutBytes);
+  }
+
+private:
+  void addWhole(std::string_view text) {
+    if (++added % kHoldOut != 0)
+      return corpus.training.add(text, vocabulary);
+    ++corpus.heldOutFiles;
+    addHeldOut(text);
+  }
+  void addHeldOut(std::string_view text) {
+    heldOutBytes += static_cast<int64_t>(text.size());
+    corpus.heldOut.add(text, vocabulary);
+  }
+
+  Corpus &corpus;
+  const Vocabulary &vocabulary;
+  /// The first texts, until there are ten.
+  std::vector<std::string> waiting;
+  int64_t added = 0, heldOutBytes = 0;
+};
 
 /// The newest of /usr/lib/python3.N and /usr/local/lib/python3.N that holds the library.
 std::string findPythonLibrary() {
@@ -111,34 +188,47 @@ void Text::add(std::string_view document, const Vocabulary &vocabulary) {
 }
 
 Expected<Corpus> readCorpus(const CorpusSource &source, const Vocabulary &vocabulary) {
-  auto files = listFiles(source);
-  if (!files)
-    return files.takeError();
-  int64_t heldOutBytes = 0;
+  auto listing = listFiles(source);
+  if (!listing)
+    return listing.takeError();
   Corpus corpus;
   corpus.directory = source.directory;
   Sha256 hash;
-  for (const std::string &file : *files) {
-    auto text = readFile(source.directory + "/" + file);
+  Splitter splitter(corpus, vocabulary);
+  int64_t binary = 0;
+  for (const std::string &file : listing->files) {
+    auto text = readFile(source.directory + (file.empty() ? "" : "/" + file));
     if (!text)
       return text.takeError();
-    if (text->find('\0') != std::string::npos)
+    const size_t zero = text->find('\0');
+    if (zero != std::string::npos && file.empty())
+      return makeError("file '", source.directory, "': expected text, found a byte 0 at offset ",
+                       zero, "; tokens are in a file that is called FILE.bin");
+    if (zero != std::string::npos) {
+      ++binary;
       continue;
+    }
     hash.update(*text);
-    corpus.bytes += static_cast<int64_t>(text->size());
-    bool heldOut = ++corpus.files % kHoldOut == 0;
-    corpus.heldOutFiles += heldOut;
-    heldOutBytes += heldOut ? static_cast<int64_t>(text->size()) : 0;
-    (heldOut ? corpus.heldOut : corpus.training).add(*text, vocabulary);
+    splitter.add(*std::move(text));
   }
-  if (corpus.files < kHoldOut)
-    return makeError("expected at least ", kHoldOut, " text files in '", source.directory,
-                     "' (every tenth is held out), found ", corpus.files,
-                     "; give another --data or split the text into more files");
+  corpus.leftOut = leftOutOf(*listing, binary);
+  if (corpus.files == 0)
+    return makeError("expected text files in '", source.directory, "', found none",
+                     corpus.leftOut.empty() ? "" : ", " + corpus.leftOut, "; give another --data");
+  splitter.finish();
   corpus.sha256 = hash.finish();
-  if (heldOutBytes > 0)
-    corpus.tokensPerByte = static_cast<double>(corpus.heldOut.size()) / heldOutBytes;
   return corpus;
+}
+
+std::string filesOf(const Corpus &corpus) {
+  if (corpus.files == 0)
+    return "";
+  std::string text = counted(corpus.files, "file");
+  if (!corpus.holdsOutTails)
+    text += ", " + std::to_string(corpus.heldOutFiles) + " of them held out";
+  else
+    text += corpus.files == 1 ? ", its last tenth held out" : ", the last tenth of each held out";
+  return text + (corpus.leftOut.empty() ? "" : ", " + corpus.leftOut);
 }
 
 static Expected<Corpus> readTokens(const std::string &data, const Vocabulary &vocabulary) {
@@ -153,6 +243,7 @@ static Expected<Corpus> readTokens(const std::string &data, const Vocabulary &vo
   corpus.sha256 = sha256((*file)->bytes());
   corpus.bytes = static_cast<int64_t>((*file)->bytes().size());
   corpus.files = 1;
+  corpus.holdsOutTails = true;
   if (vocabulary.unit() == Vocabulary::Unit::Byte)
     corpus.tokensPerByte = 1;
   return corpus;
@@ -164,7 +255,7 @@ static Expected<Corpus> generateTask(const std::string &data) {
     return task.takeError();
   Corpus corpus;
   corpus.directory = task->spelling();
-  corpus.sha256 = sha256(corpus.directory);
+  corpus.sha256 = sha256(task->identity());
   corpus.training.task = corpus.heldOut.task = std::make_shared<const Task>(*std::move(task));
   return corpus;
 }

@@ -156,7 +156,11 @@ Expected<DataName> parseDataName(std::string_view text) {
     const size_t equals = part.find('=');
     if (equals == std::string_view::npos || equals == 0)
       return makeError("expected ?KEY=VALUE&KEY=VALUE, found '", part, "' in '", text, "'");
-    result.options.emplace_back(part.substr(0, equals), part.substr(equals + 1));
+    const std::string key(part.substr(0, equals));
+    for (const auto &[earlier, value] : result.options)
+      if (earlier == key)
+        return makeError("'", key, "' is given twice in '", text, "'");
+    result.options.emplace_back(key, part.substr(equals + 1));
   }
   return result;
 }
@@ -207,16 +211,33 @@ int64_t Task::vocabulary() const {
 
 int64_t Task::shortest() const { return kind == Kind::Copy ? 2 : kind == Kind::Addition ? 5 : 3; }
 
-std::string Task::spelling() const {
+int64_t Task::shortestToTrain() const {
+  return kind == Kind::Addition ? 3 * std::max<int64_t>(whole("digits"), 1) + 2 : shortest();
+}
+
+std::string Task::named(std::string (*textOf)(double)) const {
   std::string text = std::string(kPrefix) + descriptions()[static_cast<size_t>(kind)].name;
   char separator = '?';
   for (const auto &[name, value] : options) {
-    char digits[40];
-    std::snprintf(digits, sizeof digits, "%c%s=%.17g", separator, name.c_str(), value);
-    text += digits;
+    text += separator + name + "=" + textOf(value);
     separator = '&';
   }
   return text;
+}
+
+std::string Task::spelling() const {
+  return named([](double value) {
+    char digits[40];
+    return std::string(digits, std::to_chars(digits, std::end(digits), value).ptr);
+  });
+}
+
+std::string Task::identity() const {
+  return named([](double value) {
+    char digits[40];
+    std::snprintf(digits, sizeof digits, "%.17g", value);
+    return std::string(digits);
+  });
 }
 
 Exercise Task::generate(Random &random, int64_t length, bool training) const {

@@ -52,15 +52,20 @@ public:
 
   /// Tokens are below this.
   int64_t vocabulary() const;
-  /// The shortest sequence of inputs that asks something.
+  /// The shortest sequence of inputs that asks something, and the shortest to train on, which holds
+  /// all that the options promise.
   int64_t shortest() const;
+  int64_t shortestToTrain() const;
   /// The name with the value of every option.
   std::string spelling() const;
+  /// The same with every digit of the values, of which checkpoints keep a hash.
+  std::string identity() const;
   /// An exercise of `length` inputs, so of one token more; `training`: of any size that fits, not
   /// the largest.
   Exercise generate(Random &random, int64_t length, bool training) const;
 
 private:
+  std::string named(std::string (*textOf)(double)) const;
   enum class Kind : uint8_t { FlipFlop, Copy, Addition, Dyck };
 
   double number(const char *option) const { return options.at(option); }

@@ -23,6 +23,7 @@ struct Header {
   int32_t magic, version, tokens;
 };
 constexpr int32_t kMagic16 = 20240520, kMagic32 = 20240801;
+constexpr int32_t kVersion16 = 1, kVersion32 = 7;
 
 } // namespace
 
@@ -66,6 +67,10 @@ Status TokenFile::findTokens(const std::string &path, bool wide) {
   if (length >= kHeaderBytes)
     std::memcpy(&header, mapped, sizeof header);
   const bool hasHeader = header.magic == kMagic16 || header.magic == kMagic32;
+  const int32_t known = header.magic == kMagic32 ? kVersion32 : kVersion16;
+  if (hasHeader && header.version != known)
+    return makeError("file '", path, "': expected version ", known,
+                     " in the header of llm.c, found ", header.version);
   isWide = hasHeader ? header.magic == kMagic32 : wide;
   const int64_t begin = hasHeader ? kHeaderBytes : 0, size = isWide ? 4 : 2;
   const int64_t bytes = static_cast<int64_t>(length) - begin;

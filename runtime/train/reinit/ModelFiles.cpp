@@ -2,8 +2,8 @@
 
 #include "runtime/train/reinit/ModelFiles.h"
 #include "runtime/core/File.h"
+#include "runtime/plan/JsonText.h"
 
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sys/stat.h>
 
@@ -30,9 +30,11 @@ bool isPlainName(const std::string &name) {
 }
 
 Expected<WeightMap> parseIndex(const std::string &path, const std::string &text) {
-  const Json index = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const auto map = index.is_object() ? index.find("weight_map") : index.end();
-  if (!index.is_object() || map == index.end() || !map->is_object() || map->empty())
+  auto index = plan::parseJson<Json>(text, path);
+  if (!index)
+    return index.takeError();
+  const auto map = index->is_object() ? index->find("weight_map") : index->end();
+  if (!index->is_object() || map == index->end() || !map->is_object() || map->empty())
     return makeError(
         "file '", path,
         "': expected a JSON object with \"weight_map\", which names the shard of every "
@@ -42,7 +44,7 @@ Expected<WeightMap> parseIndex(const std::string &path, const std::string &text)
     if (!shard.is_string() || !isPlainName(shard.get<std::string>()))
       return makeError("file '", path, "': tensor '", tensor,
                        "': expected the name of a file in the same folder, found ",
-                       shard.dump(-1, ' ', false, Json::error_handler_t::replace));
+                       plan::shortened(shard));
     result.emplace(tensor, shard.get<std::string>());
   }
   return result;

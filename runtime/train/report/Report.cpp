@@ -149,8 +149,8 @@ double heightOf(const LineChart &chart) {
   return std::max(chart.height, kAround + kLine * static_cast<double>(chart.series.size()));
 }
 
-/// A few values far above the rest would leave no room for these: what is more than twice as far
-/// from the least as four fifths of the values are is cut off.
+/// Values far above the rest would leave no room for the good ones: what is more than three times
+/// as far from the least as half of the values are is cut off.
 void cutOutliers(LineChart &chart) {
   std::vector<double> values;
   for (const Series &series : chart.series)
@@ -158,10 +158,10 @@ void cutOutliers(LineChart &chart) {
       values.push_back(y);
   std::sort(values.begin(), values.end());
   const double low = values.empty() ? 0 : values.front();
-  const double usual = values.empty() ? 0 : values[values.size() * 4 / 5] - low;
-  if (usual <= 0 || values.back() <= low + 2 * usual)
+  const double usual = values.empty() ? 0 : values[values.size() / 2] - low;
+  if (usual <= 0 || values.back() <= low + 3 * usual)
     return;
-  chart.yMax = low + 2 * usual;
+  chart.yMax = low + 3 * usual;
   chart.subtitle = "values above " + fixed(chart.yMax, 2) + " are cut off; the table has them";
 }
 
@@ -275,6 +275,16 @@ std::string biasSections(const ReportContent &content) {
   return out;
 }
 
+/// What was trained on.
+std::string dataOf(const ReportContent &content) {
+  const std::string name = escapeXml(content.corpusDirectory);
+  if (content.corpusSplit.empty())
+    return "Data: <code>" + name + "</code>, generated.";
+  return "Text: " + name + ", " + escapeXml(content.corpusSplit) + ", " +
+         thousands(content.corpusBytes) + " bytes, sha256 <code>" + content.corpusSha256 +
+         "</code>.";
+}
+
 } // namespace
 
 std::string toHtml(const ReportContent &content) {
@@ -298,9 +308,7 @@ std::string toHtml(const ReportContent &content) {
   out += "<h2>What this does not show</h2>\n<ul>\n";
   for (const std::string &limit : content.limits)
     out += "<li>" + escapeXml(limit) + "</li>\n";
-  out += "</ul>\n<p class=\"soft\">Text: " + escapeXml(content.corpusDirectory) + ", " +
-         thousands(content.corpusFiles) + " files, " + thousands(content.corpusBytes) +
-         " bytes, sha256 <code>" + content.corpusSha256 + "</code>. " + fixed(content.seconds, 0) +
+  out += "</ul>\n<p class=\"soft\">" + dataOf(content) + " " + fixed(content.seconds, 0) +
          " seconds on " + std::to_string(content.threads) + " threads.</p>\n</body></html>\n";
   return out;
 }

@@ -61,6 +61,8 @@ struct ReportContent {
   std::string unit = "character";
   std::string corpusDirectory, corpusSha256;
   int64_t corpusBytes = 0, corpusFiles = 0;
+  /// "12 files, 1 of them held out"; empty: the data is generated.
+  std::string corpusSplit;
   /// "2 layers, 64 wide ...", one sentence about the model and its training.
   std::string setup;
   double seconds = 0;

@@ -3,12 +3,12 @@
 #include "runtime/train/report/RunFile.h"
 
 #include "runtime/core/File.h"
+#include "runtime/plan/JsonText.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 namespace pe::train {
 namespace {
@@ -175,13 +175,14 @@ Expected<RunFile> parseLog(const std::string &text, const std::string &name) {
     const bool isLast = end == std::string::npos;
     end = isLast ? text.size() : end;
     const std::string where = name + ":" + std::to_string(line);
-    const Json json = Json::parse(text.begin() + static_cast<ptrdiff_t>(begin),
-                                  text.begin() + static_cast<ptrdiff_t>(end), nullptr, false);
-    if (json.is_discarded() && isLast && line > 1)
-      break;
-    if (json.is_discarded())
-      return makeError(where, ": expected a line of JSON as pe train --log writes it, found none");
-    if (Status good = addEvent(json, where, run); !good)
+    const std::string_view whole = std::string_view(text).substr(begin, end - begin);
+    const std::optional<plan::JsonProblem> problem = plan::findJsonProblem(whole);
+    if (problem && isLast && line > 1)
+      break; // the run was killed while it wrote
+    if (problem)
+      return makeError(where, ":", problem->byte, ": expected a line of JSON as pe train --log ",
+                       "writes it, found ", problem->found);
+    if (Status good = addEvent(Json::parse(whole), where, run); !good)
       return good.takeError();
     begin = end + 1;
   }
@@ -205,9 +206,11 @@ void append(RunFile &all, RunFile more) {
 } // namespace
 
 Expected<RunFile> parseRunFile(const std::string &text, const std::string &name) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object() || json.contains("event"))
+  // A log is a line of JSON after the other, so that more than one line is no JSON.
+  const auto parsed = plan::parseJson(text, name);
+  if (!parsed || !parsed->is_object() || parsed->contains("event"))
     return parseLog(text, name);
+  const Json &json = *parsed;
   RunFile file;
   Status good = Status::success();
   if (json.contains("encodings"))

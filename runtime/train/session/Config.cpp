@@ -32,16 +32,28 @@ bool TrainConfig::usesDash(Dash kind) const {
   return false;
 }
 
-std::vector<double> TrainConfig::ratesAt(size_t phase, int64_t step) const {
+Rates TrainConfig::peaksOf(size_t phase) const {
   const PhaseConfig &own = phases[phase];
-  std::vector<double> peaks = {own.learningRate.value_or(learningRate)};
+  Rates peaks = {own.learningRate.value_or(learningRate)};
   if (optimizer.kind == OptimizerKind::Muon)
-    peaks.push_back(own.muonRate.value_or(optimizer.muon.learningRate));
-  for (double &rate : peaks)
-    rate =
-        Schedule{own.decay.value_or(decay), rate, own.warmup.value_or(warmup), own.steps, finalRate}
-            .at(step);
+    peaks.each.push_back(own.muonRate.value_or(optimizer.muon.learningRate));
+  peaks.encoding = encodingRate;
   return peaks;
+}
+
+Rates TrainConfig::ratesAt(size_t phase, int64_t step) const {
+  const PhaseConfig &own = phases[phase];
+  const auto scheduled = [&](double peak) {
+    return Schedule{own.decay.value_or(decay), peak, own.warmup.value_or(warmup), own.steps,
+                    finalRate}
+        .at(step);
+  };
+  Rates rates = peaksOf(phase);
+  for (double &rate : rates.each)
+    rate = scheduled(rate);
+  if (rates.encoding)
+    rates.encoding = scheduled(*rates.encoding);
+  return rates;
 }
 
 std::optional<ReinitTarget> TrainConfig::reinitAt(size_t phase, bool lengthChanges) const {

@@ -91,6 +91,8 @@ struct TrainConfig {
   int64_t batch = 16;
   /// AdamW's peak; Muon has one of its own.
   double learningRate = 3e-3;
+  /// The peak of the encoding's parameters; none: AdamW's.
+  std::optional<double> encodingRate;
   Decay decay = Decay::Linear;
   int64_t warmup = 40;
   /// The final learning rate as a fraction of the peak.
@@ -118,6 +120,8 @@ struct TrainConfig {
   /// Checkpoints that stay, the latest and those before it.
   int64_t keepCheckpoints = 1;
   bool resume = false;
+  /// Whether an earlier run's checkpoint, log and trace may be replaced.
+  bool overwrite = false;
   /// Several runs (tools/pe/Grid.h): "KEY=A,B;KEY=C,D", "0,1,2", how many at a time, and the folder
   /// for what they found.
   std::string sweep, seeds, out;
@@ -136,8 +140,9 @@ struct TrainConfig {
   /// Whether a rule holds in any phase.
   bool usesRedo() const;
   bool usesDash(Dash kind) const;
-  /// Of each optimizer, at a step of a phase.
-  std::vector<double> ratesAt(size_t phase, int64_t step) const;
+  /// The learning rates of a phase: their peaks, and those at a step.
+  Rates peaksOf(size_t phase) const;
+  Rates ratesAt(size_t phase, int64_t step) const;
   /// What is changed at the start of a phase; `lengthChanges`: from what came before, and then it
   /// is attention alone. Nothing where there is no reinit.
   std::optional<ReinitTarget> reinitAt(size_t phase, bool lengthChanges) const;

@@ -86,7 +86,7 @@ private:
   PlateauWatch watch;
 };
 
-/// Every --checkpoint-interval steps and after the last.
+/// Every --checkpoint-interval steps, after the last, and where the run stops.
 class CheckpointEvent : public Event {
 public:
   CheckpointEvent(const TrainConfig &config, const Metadata &identity,
@@ -95,7 +95,7 @@ public:
 
   Status afterStep(const Moment &moment) override {
     const int64_t steps = moment.trainer.steps();
-    if (steps % config.checkpointInterval != 0 && steps != config.totalSteps())
+    if (steps % config.checkpointInterval != 0 && steps != config.totalSteps() && !moment.stops)
       return Status::success();
     return saveCheckpoint(config.checkpoint, moment.trainer, identity, others,
                           config.keepCheckpoints);

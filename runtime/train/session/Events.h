@@ -49,6 +49,8 @@ struct Moment {
   bool phaseBegins = false;
   /// And it has another length of sequences than what came before.
   bool lengthChanges = false;
+  /// afterStep: the run stops here, before its end.
+  bool stops = false;
 
   /// Whether something was trained before the phase that begins.
   bool isBoundary(const TrainConfig &config) const {

@@ -8,6 +8,7 @@
 #include "runtime/core/File.h"
 #include "runtime/plan/Evaluate.h"
 #include "runtime/train/reinit/ReportJson.h"
+#include "runtime/train/session/Routing.h"
 #include "runtime/train/trainer/Measures.h"
 
 #include <filesystem>
@@ -25,7 +26,6 @@ using Json = nlohmann::ordered_json;
 constexpr int64_t kEncodingInterval = 10;
 /// The minimum time between rewrites of a terminal's line.
 constexpr std::chrono::milliseconds kRedraw(200);
-constexpr double kSmoothing = 0.95;
 
 double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -134,10 +134,6 @@ ProgressLine::ProgressLine(std::FILE *stream, std::string label, int64_t totalSt
       onTerminal(isatty(fileno(stream))) {}
 
 void ProgressLine::onStep(const StepReport &report, Trainer &trainer) {
-  if (!report.skipped) {
-    smoothed = kSmoothing * smoothed + (1 - kSmoothing) * report.loss / std::numbers::ln2;
-    weight = kSmoothing * weight + (1 - kSmoothing);
-  }
   int64_t done = report.step + 1;
   bool last = done == totalSteps;
   int64_t tenth = std::max<int64_t>(totalSteps / 10, 1);
@@ -150,7 +146,7 @@ void ProgressLine::onStep(const StepReport &report, Trainer &trainer) {
                 secondsAfter;
   std::fprintf(stream, "%s%s step %lld/%lld  %.3f bits per %s  norm %.2f  %.0f ms a step  %s left",
                onTerminal ? "\r\033[K" : "", label.c_str(), static_cast<long long>(done),
-               static_cast<long long>(totalSteps), weight > 0 ? smoothed / weight : 0.0,
+               static_cast<long long>(totalSteps), trainer.meanLoss() / std::numbers::ln2,
                unit.c_str(), report.gradientNorm, 1000 * perStep, formatDuration(left).c_str());
   if (tokens > 0)
     std::fprintf(stream, "  %.0f tokens/s", tokens / perStep);
@@ -238,10 +234,13 @@ void LogWriter::writeStart(Session &session, const Metadata &identity) {
   for (int64_t index = 0; index < layout.size(); ++index) {
     const Parameter &parameter = layout[index];
     const Route &route = optimizers.routes()[index];
+    const UpdateRates rates = updateRatesOf(session, index);
     parameters.push_back({{"name", parameter.name},
                           {"shape", parameter.shape},
                           {"role", nameOf(parameter.role)},
                           {"decay", parameter.decay},
+                          {"weight_decay", rates.decay},
+                          {"peak_lr", rates.peak},
                           {"optimizer", optimizers.nameOf(index)},
                           {"why", route.why}});
   }
@@ -252,7 +251,8 @@ void LogWriter::writeStart(Session &session, const Metadata &identity) {
                      {{"directory", corpus.directory},
                       {"sha256", corpus.sha256},
                       {"bytes", corpus.bytes},
-                      {"files", corpus.files}}},
+                      {"files", corpus.files},
+                      {"left_out", corpus.leftOut}}},
                     {"model_params", layout.count()},
                     {"encoding_params", layout.count(Role::Encoding)},
                     {"parameters", parameters}}));
@@ -266,6 +266,7 @@ void LogWriter::onStep(const StepReport &report, Trainer &trainer) {
                {"grad_norm", report.gradientNorm},
                {"weight_norm", trainer.weightNorm()},
                {"lr", report.learningRate},
+               {"encoding_lr", report.encodingRate},
                {"skipped", trainer.skipped()},
                {"seconds", secondsSince(start)}};
   for (const OptimizerReport &optimizer : report.optimizers)

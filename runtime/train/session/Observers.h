@@ -54,8 +54,6 @@ private:
   double tokens = 0, flops = 0, peak = 0;
   bool onTerminal;
   Clock::time_point start = Clock::now(), shown{};
-  /// Smoothed loss in bits, and its weight.
-  double smoothed = 0, weight = 0;
 };
 
 /// Where a resumed run goes on: behind that many steps of all.

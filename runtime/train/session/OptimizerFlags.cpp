@@ -11,6 +11,21 @@ Status setWeightDecay(TrainConfig &config, const std::string &text) {
   return status;
 }
 
+/// A number of at least 0, or the general one if none is given.
+template <typename Access> Setter ofEncoding(Access access) {
+  return [=](TrainConfig &config, const std::string &text) -> Status {
+    if (text.empty()) {
+      access(config).reset();
+      return Status::success();
+    }
+    double value = 0;
+    Status status = number<double>(0, [&](TrainConfig &) -> auto & { return value; })(config, text);
+    if (status)
+      access(config) = value;
+    return status;
+  };
+}
+
 } // namespace
 
 // clang-format off
@@ -31,8 +46,12 @@ std::vector<Flag> flagsOfOptimizers() {
      number<int64_t>(0, [](C &c) -> auto & { return c.warmup; })},
     {"accumulate", "1", "batches of a step, whose mean gradient it uses",
      number<int64_t>(1, [](C &c) -> auto & { return c.accumulate; })},
-    {"weight-decay", "0.1", "decay of weights; parameters with pe.decay = false have none",
-     setWeightDecay},
+    {"encoding-lr", "", "peak learning rate of the encoding's parameters; default: --lr",
+     ofEncoding([](C &c) -> auto & { return c.encodingRate; })},
+    {"weight-decay", "0.1", "decay of weights", setWeightDecay},
+    {"encoding-decay", "", "decay of the encoding's parameters that decay: tables and matrices "
+     "without pe.decay = false, and what has pe.decay = true; default: --weight-decay",
+     ofEncoding([](C &c) -> auto & { return c.optimizer.adamw.encodingDecay; })},
     {"clip", "1", "norm that AdamW's gradients are clipped to; 0: never",
      number<double>(0, [](C &c) -> auto & { return c.optimizer.adamw.clip; })},
     {"muon-lr", "0.02", "peak learning rate of Muon",

@@ -6,10 +6,10 @@
 
 #include "runtime/train/session/Options.h"
 #include "runtime/core/File.h"
+#include "runtime/plan/JsonText.h"
 #include "runtime/train/session/Flags.h"
 
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <set>
 
 namespace pe::train {
@@ -46,6 +46,9 @@ Status addValue(Values &values, const std::string &name, const std::string &valu
     const std::string hint = suggestChoice("--" + name, names);
     return makeError("unknown ", where, hint.empty() ? "; `pe train --help` lists them" : hint);
   }
+  if (value.empty() && (name == "seeds" || name == "sweep"))
+    return makeError(where, ": expected ", name == "seeds" ? "seeds such as 0,1,2" : "KEY=A,B,C",
+                     ", found nothing");
   values[name] = value;
   return Status::success();
 }
@@ -55,14 +58,16 @@ Status readConfigFile(const std::string &path, Values &values) {
   auto content = readFile(path);
   if (!content)
     return content.takeError();
-  nlohmann::json object = nlohmann::json::parse(*content, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object())
-    return makeError("expected a JSON object with flags as keys in '", path,
-                     "', found something else");
-  for (const auto &[key, value] : object.items()) {
+  auto object = plan::parseJson(*content, path);
+  if (!object)
+    return object.takeError();
+  if (!object->is_object())
+    return makeError("expected a JSON object with flags as keys in '", path, "', found ",
+                     plan::shortened(*object));
+  for (const auto &[key, value] : object->items()) {
     if (!value.is_string() && !value.is_number())
       return makeError("expected a number or a string for '", key, "' in '", path, "', found ",
-                       value.dump());
+                       plan::shortened(value));
     std::string spelled = value.is_string() ? value.get<std::string>() : value.dump();
     if (values.count(key))
       continue;
@@ -73,7 +78,8 @@ Status readConfigFile(const std::string &path, Values &values) {
   return Status::success();
 }
 
-/// Flags given on the command line; --config's file, --resume and --help are kept apart.
+/// Flags given on the command line; --config's file, --resume, --overwrite and --help are kept
+/// apart.
 Status readArguments(const std::vector<std::string> &arguments, Values &values,
                      std::string &configFile, TrainOptions &options) {
   std::set<std::string> seen;
@@ -84,7 +90,10 @@ Status readArguments(const std::vector<std::string> &arguments, Values &values,
     } else if (argument == "--resume" || argument == "--resume=if-any") {
       options.config.resume = true;
       options.config.resumeIfAny = equals != std::string::npos;
-    } else if (argument.starts_with("--resume=") || argument.starts_with("--help=")) {
+    } else if (argument == "--overwrite") {
+      options.config.overwrite = true;
+    } else if (argument.starts_with("--resume=") || argument.starts_with("--help=") ||
+               argument.starts_with("--overwrite=")) {
       return makeError(argument.substr(0, equals), ": expected no value",
                        argument.starts_with("--resume=") ? " or 'if-any'" : "", ", found '",
                        argument.substr(equals + 1), "'");
@@ -239,9 +248,12 @@ std::string trainHelp() {
     line.resize(std::max<size_t>(line.size() + 2, 40), ' ');
     text += line + flag.help + "\n";
   }
-  return text + "  --config=FILE                         JSON object with these flags as keys\n"
-                "  --resume                              go on from the latest checkpoint;\n"
-                "                                        =if-any: where there is one\n";
+  return text +
+         "  --config=FILE                         JSON object with these flags as keys\n"
+         "  --resume                              go on from the latest checkpoint;\n"
+         "                                        =if-any: where there is one\n"
+         "  --overwrite                           replace an earlier run's --checkpoint,\n"
+         "                                        --log and --trace, which is refused else\n";
 }
 
 } // namespace pe::train

@@ -5,9 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/File.h"
+#include "runtime/plan/JsonText.h"
 #include "runtime/train/session/Flags.h"
-
-#include <nlohmann/json.hpp>
 
 namespace pe::train {
 namespace {
@@ -77,7 +76,7 @@ private:
   template <typename... Parts> void fail(const char *name, const Parts &...expected) {
     if (problem)
       problem = makeError("'", name, "': expected ", expected..., ", found ",
-                          entry[name].dump(-1, ' ', true, Json::error_handler_t::replace));
+                          plan::shortened(entry[name]));
   }
 
   const Json &entry;
@@ -120,13 +119,10 @@ Status setPhases(TrainConfig &config, const std::string &path) {
   auto content = readFile(path);
   if (!content)
     return content.takeError();
-  Json list;
-  try {
-    list = Json::parse(*content);
-  } catch (const Json::parse_error &error) {
-    return makeError("expected a JSON list of {\"steps\": N, ...}, found a mistake at ", path, ":",
-                     placeIn(*content, error.byte));
-  }
+  auto parsed = plan::parseJson<Json>(*content, path);
+  if (!parsed)
+    return parsed.takeError();
+  const Json &list = *parsed;
   constexpr int64_t kMostSteps = int64_t(1) << 53; // of the whole run
   int64_t left = kMostSteps;
   std::vector<PhaseConfig> phases;
@@ -135,7 +131,7 @@ Status setPhases(TrainConfig &config, const std::string &path) {
     wellFormed = wellFormed && entry.is_object() && entry.contains("steps");
   if (!wellFormed)
     return makeError("expected a JSON list of {\"steps\": N, ...} with N > 0 in '", path,
-                     "', found something else");
+                     "', found ", plan::shortened(list));
   for (const Json &entry : list) {
     auto phase = readPhase(entry, config.phases[0].data);
     if (!phase)

@@ -12,7 +12,7 @@
 namespace pe::train {
 namespace {
 
-using Row = std::array<std::string, 6>;
+using Row = std::array<std::string, 7>;
 
 std::string shapeOf(const Parameter &parameter) {
   std::string text;
@@ -21,19 +21,43 @@ std::string shapeOf(const Parameter &parameter) {
   return text.empty() ? "scalar" : text;
 }
 
+std::string textOf(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
+}
+
 } // namespace
+
+UpdateRates updateRatesOf(Session &session, int64_t index) {
+  const TrainConfig &config = session.config();
+  const Parameter &parameter = session.trainer().model().layout()[index];
+  const size_t optimizer = session.trainer().optimizers().routes()[index].optimizer;
+  if (optimizer == Route::kNone)
+    return {};
+  const Rates peaks = config.peaksOf(0);
+  const AdamWConfig &adamw = config.optimizer.adamw;
+  UpdateRates result{peaks.each[optimizer], adamw.weightDecay};
+  if (parameter.role == Role::Encoding)
+    result = {peaks.encoding.value_or(result.peak), adamw.encodingDecay.value_or(result.decay)};
+  if (!parameter.decay)
+    result.decay = 0;
+  return result;
+}
 
 std::string routingTable(Session &session) {
   const TrainConfig &config = session.config();
   const ParameterLayout &layout = session.trainer().model().layout();
   const Optimizers &optimizers = session.trainer().optimizers();
-  std::vector<Row> rows = {{"parameter", "shape", "optimizer", "decay", "reinit", "why"}};
+  std::vector<Row> rows = {{"parameter", "shape", "optimizer", "lr", "decay", "reinit", "why"}};
   for (int64_t index = 0; index < layout.size(); ++index) {
     const Parameter &parameter = layout[index];
     const Route &route = optimizers.routes()[index];
     const bool reinit = config.reinit.enabled && isTarget(parameter, config.reinit.change.target);
+    const UpdateRates rates = updateRatesOf(session, index);
     rows.push_back({parameter.name, shapeOf(parameter), std::string(optimizers.nameOf(index)),
-                    parameter.decay ? "yes" : "no", reinit ? "yes" : "no", route.why});
+                    textOf(rates.peak), rates.decay > 0 ? textOf(rates.decay) : "no",
+                    reinit ? "yes" : "no", route.why});
   }
   std::array<size_t, std::tuple_size_v<Row>> widths{};
   for (const Row &row : rows)

@@ -1,7 +1,7 @@
 //===- Routing.h - What happens to each parameter ---------------*- C++ -*-===//
 //
-// What `pe train` prints before the first step: for every parameter its shape, optimizer,
-// weight decay, whether reinit replaces it, and why it went this way.
+// What `pe train` prints before the first step: for every parameter its shape, optimizer, peak
+// learning rate, weight decay, whether reinit replaces it, and why it went this way.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +13,13 @@
 namespace pe::train {
 
 std::string routingTable(Session &session);
+
+/// What an optimizer is told about one parameter, by its index in the layout: the peak of the first
+/// phase's learning rates, and the weight decay. Both are 0 if it is frozen.
+struct UpdateRates {
+  double peak = 0, decay = 0;
+};
+UpdateRates updateRatesOf(Session &session, int64_t parameter);
 
 /// Parameters, and floating-point operations of a token's training step: a matrix of n numbers that
 /// a token is multiplied by costs 6 n, 2 forward and 4 backward; attention to the half of a

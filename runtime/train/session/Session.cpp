@@ -9,6 +9,7 @@
 #include "runtime/train/session/Options.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace pe::train {
 
@@ -57,10 +58,21 @@ Session::create(const TrainConfig &config, Environment environment,
   if (!ready)
     return ready.takeError();
   // Outputs that cannot be written are reported before the first step, not after the last.
-  if (!config.checkpoint.empty())
-    if (Status made = makeCheckpointFolder(config.checkpoint); !made)
+  if (!session->resumed && !config.checkpoint.empty())
+    if (Status made = session->takeFolder(); !made)
       return made.takeError();
   return session;
+}
+
+/// Makes the checkpoint folder if it is missing, and keeps other processes out of it.
+Status Session::takeFolder() {
+  if (Status made = makeCheckpointFolder(settings.checkpoint); !made)
+    return made;
+  auto taken = FolderLock::take(settings.checkpoint, "another pe train");
+  if (!taken)
+    return taken.takeError();
+  lock = *std::move(taken);
+  return Status::success();
 }
 
 /// The weights of --from.
@@ -82,7 +94,12 @@ Status Session::resume() {
   if (!hasCheckpoint(directory))
     return makeError("expected a checkpoint to resume from in '", directory,
                      "', found none; leave out --resume to start afresh, or say --resume=if-any");
-  if (Status status = loadCheckpoint(directory, *state, identity, trainDefaults(), stateOf(events));
+  if (Status status = takeFolder(); !status)
+    return status;
+  Metadata expected = identity;
+  if (Status status = allowOtherSteps(expected); !status)
+    return status;
+  if (Status status = loadCheckpoint(directory, *state, expected, trainDefaults(), stateOf(events));
       !status)
     return status;
   if (state->steps() > settings.totalSteps())
@@ -93,12 +110,41 @@ Status Session::resume() {
   return Status::success();
 }
 
+/// A run may get longer or shorter when it goes on, as long as the steps that are done would have
+/// had the same learning rates: then it ends in the bits of a run that was given these --steps from
+/// the start. `expected` becomes what the checkpoint must say.
+Status Session::allowOtherSteps(Metadata &expected) const {
+  constexpr const char *kSteps = "pe.train.steps";
+  const auto given = expected.find(kSteps);
+  if (settings.phases.size() != 1 || given == expected.end())
+    return Status::success();
+  auto saved = readSavedRun(settings.checkpoint);
+  if (!saved)
+    return saved.takeError();
+  const std::string text = saved->metadata[kSteps];
+  TrainConfig before = settings;
+  auto [end, failure] =
+      std::from_chars(text.data(), text.data() + text.size(), before.phases[0].steps);
+  if (failure != std::errc() || before.phases[0].steps == settings.phases[0].steps)
+    return Status::success();
+  given->second = text;
+  // Once two schedules differ, they differ in every later step.
+  constexpr int64_t kLooksBack = 1000;
+  for (int64_t step = std::max<int64_t>(saved->steps - kLooksBack, 0); step < saved->steps; ++step)
+    if (before.ratesAt(0, step) != settings.ratesAt(0, step))
+      return makeError("--steps: expected ", text, " as in the first run, whose ", saved->steps,
+                       " steps had the learning rates of --schedule for that number, found ",
+                       settings.phases[0].steps, "; --from=", settings.checkpoint,
+                       " --from-optimizer=keep trains on from there as a new run");
+  return Status::success();
+}
+
 BatchRules Session::rules() const {
   return {settings.objective, state->model().attention(0).attention().readsPrefixes(),
           static_cast<int32_t>(settings.vocabulary.size())};
 }
 
-std::vector<double> Session::rates(int64_t step, int64_t steps) const {
+Rates Session::rates(int64_t step, int64_t steps) const {
   TrainConfig one = settings;
   one.phases.resize(1);
   one.phases[0].steps = steps;
@@ -163,9 +209,12 @@ Status Session::runPhase(size_t phase, int64_t begin, int64_t until,
       observer->onStep(*report, *state);
     if (Status status = statusOf(observers); !status)
       return status;
+    moment.stops = stopped = isStopAsked && isStopAsked();
     for (const std::unique_ptr<Event> &event : events)
       if (Status status = event->afterStep(moment); !status)
         return status;
+    if (stopped)
+      break;
   }
   startPart(state->watch(), nullptr);
   return Status::success();
@@ -173,7 +222,7 @@ Status Session::runPhase(size_t phase, int64_t begin, int64_t until,
 
 Status Session::trainUntil(int64_t until, const std::vector<Observer *> &observers) {
   int64_t begin = 0;
-  for (size_t phase = 0; phase < settings.phases.size(); ++phase) {
+  for (size_t phase = 0; phase < settings.phases.size() && !stopped; ++phase) {
     if (Status status = runPhase(phase, begin, until, observers); !status)
       return status;
     begin += settings.phases[phase].steps;
@@ -186,9 +235,26 @@ Expected<std::map<int64_t, double>> Session::evaluateNow(const std::vector<Obser
   return evaluateAt(now, settings.evaluation);
 }
 
+/// Whether the texts are long enough for the steps that are left and for the last evaluation.
+Status Session::checkTexts() const {
+  for (size_t phase = 0; phase < settings.phases.size(); ++phase)
+    if (auto sampler = samplerOf(phase); !sampler)
+      return sampler.takeError();
+  const std::vector<int64_t> &lengths = settings.evaluation.lengths;
+  if (lengths.empty() || corpus().heldOut.task)
+    return Status::success();
+  auto windows = evaluationWindows(corpus().heldOut, settings.evaluation.windows,
+                                   *std::max_element(lengths.begin(), lengths.end()));
+  return windows ? Status::success() : Status(windows.takeError());
+}
+
 Expected<std::map<int64_t, double>> Session::run(const std::vector<Observer *> &observers) {
+  if (Status status = checkTexts(); !status)
+    return status.takeError();
   if (Status status = trainUntil(settings.totalSteps(), observers); !status)
     return status.takeError();
+  if (stopped)
+    return std::map<int64_t, double>();
   return evaluateNow(observers);
 }
 

@@ -10,6 +10,9 @@
 #define PE_RUNTIME_TRAIN_SESSION_SESSION_H
 
 #include "runtime/train/session/Events.h"
+#include "runtime/train/trainer/FolderLock.h"
+
+#include <functional>
 
 namespace pe::train {
 
@@ -39,6 +42,11 @@ public:
   Expected<std::map<int64_t, double>> run(const std::vector<Observer *> &observers);
   /// The first part of that: until `until` steps of the run are done.
   Status trainUntil(int64_t until, const std::vector<Observer *> &observers);
+  /// After every step the run asks whether it is to stop. It then writes a checkpoint, if there is
+  /// a folder for it, and `run` returns no scores.
+  void stopWhen(std::function<bool()> isAsked) { isStopAsked = std::move(isAsked); }
+  /// Whether it stopped so.
+  bool hasStopped() const { return stopped; }
   /// The second part.
   Expected<std::map<int64_t, double>> evaluateNow(const std::vector<Observer *> &observers);
   /// Writes a checkpoint of the run as it is.
@@ -47,8 +55,8 @@ public:
   Trainer &trainer() { return *state; }
   /// Of the first step.
   Expected<Batch> firstBatch() const;
-  /// The learning rate of each optimizer at step `step` of a phase of `steps`.
-  std::vector<double> rates(int64_t step, int64_t steps) const;
+  /// The learning rates at step `step` of a phase of `steps`.
+  Rates rates(int64_t step, int64_t steps) const;
   const TrainConfig &config() const { return settings; }
   /// Of every batch.
   BatchRules rules() const;
@@ -63,9 +71,12 @@ private:
   Status runPhase(size_t phase, int64_t begin, int64_t until,
                   const std::vector<Observer *> &observers);
   Status setAttention(size_t phase);
+  Status takeFolder();
   Status resume();
+  Status allowOtherSteps(Metadata &expected) const;
   Status loadStart();
   Expected<BatchSampler> samplerOf(size_t phase) const;
+  Status checkTexts() const;
 
   TrainConfig settings;
   Environment environment;
@@ -74,6 +85,10 @@ private:
   std::unique_ptr<Trainer> state;
   Events events;
   bool resumed = false;
+  std::function<bool()> isStopAsked;
+  bool stopped = false;
+  /// Held while the run may write checkpoints.
+  FolderLock lock;
   /// Whether the first phase has another length than what --from was trained at.
   bool changesLength = false;
 };

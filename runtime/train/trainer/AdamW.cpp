@@ -27,13 +27,17 @@ AdamW::AdamW(const ParameterLayout &layout, std::vector<int64_t> parameters, con
 }
 
 Status AdamW::step(const UpdateInputs &inputs) {
-  const double norm = inputs.gradientNorm, lr = inputs.learningRate;
+  const double norm = inputs.gradientNorm;
   const double clip = config.clip > 0 && norm > config.clip ? config.clip / norm : 1.0;
   parallelFor(inputs.parallel, static_cast<int64_t>(slices.size()), [&](int64_t item) {
     const Slice &slice = slices[item];
     const Parameter &parameter = layout[slice.parameter];
+    const bool isEncoding = parameter.role == Role::Encoding;
+    const double lr = isEncoding ? inputs.encodingRate : inputs.learningRate;
+    const double decay =
+        isEncoding ? config.encodingDecay.value_or(config.weightDecay) : config.weightDecay;
     double count = static_cast<double>(inputs.updates[slice.parameter]);
-    double keep = parameter.decay ? 1 - lr * config.weightDecay : 1;
+    double keep = parameter.decay ? 1 - lr * decay : 1;
     kernels.adamw(
         inputs.values.at(parameter) + slice.begin, inputs.gradients.at(parameter) + slice.begin,
         state()[0].at(slice.parameter) + slice.begin, state()[1].at(slice.parameter) + slice.begin,

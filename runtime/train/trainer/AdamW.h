@@ -12,6 +12,8 @@
 #include "runtime/train/kernels/Kernels.h"
 #include "runtime/train/trainer/Optimizer.h"
 
+#include <optional>
+
 namespace pe::train {
 
 struct AdamWConfig {
@@ -19,6 +21,8 @@ struct AdamWConfig {
   double beta2 = 0.95;
   double epsilon = 1e-8;
   double weightDecay = 0.1;
+  /// Of the encoding's parameters; none: weightDecay.
+  std::optional<double> encodingDecay = {};
   /// Gradients are scaled so that their norm does not exceed this; 0: never.
   double clip = 1.0;
 };

@@ -398,7 +398,18 @@ void removeLeftovers(const std::string &directory, int64_t keep) {
 
 bool hasCheckpoint(const std::string &directory) {
   std::error_code failure;
-  return fs::is_regular_file(latestFile(directory), failure);
+  const fs::file_type type = fs::symlink_status(latestFile(directory), failure).type();
+  return type != fs::file_type::not_found && type != fs::file_type::none;
+}
+
+Expected<SavedRun> readSavedRun(const std::string &directory) {
+  auto name = latestName(directory);
+  if (!name)
+    return name.takeError();
+  auto model = readUndamaged(directory + "/" + *name + "/" + kModelFile);
+  if (!model)
+    return model.takeError();
+  return SavedRun{*stepOf(*name), std::move(model->metadata)};
 }
 
 /// The files of a warm start; only a checkpoint's folder has the optimizer's.

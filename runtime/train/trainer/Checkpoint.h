@@ -39,8 +39,15 @@ Status makeCheckpointFolder(const std::string &directory);
 Status saveCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata,
                       const std::vector<StatePart> &more = {}, int64_t keep = 1);
 
-/// Whether there is something to resume from.
+/// Whether there is something to resume from: DIR/latest, even if it cannot be read.
 bool hasCheckpoint(const std::string &directory);
+
+/// What the latest checkpoint says of its run: the steps done and the metadata.
+struct SavedRun {
+  int64_t steps;
+  Metadata metadata;
+};
+Expected<SavedRun> readSavedRun(const std::string &directory);
 
 /// Loads the state of the latest checkpoint into `trainer` and `more`. Every required tensor must
 /// be there with its shape, undamaged and finite, counts must be plausible, and every entry of

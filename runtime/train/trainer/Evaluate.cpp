@@ -47,7 +47,7 @@ void setRow(Batch &batch, int64_t row, const Windows &windows, int64_t start) {
 /// What is asked in the second half of exercises of this length, the same in every evaluation.
 Expected<LengthScore> scoreTask(Decoder &model, const Task &task, int64_t exercises, int64_t length,
                                 ParallelFor &parallel) {
-  if (Status status = checkTaskLength(task, length, "--eval-lengths"); !status)
+  if (Status status = checkTaskLength(task, length, "--eval-lengths", task.shortest()); !status)
     return status.takeError();
   const int64_t atOnce = std::max<int64_t>(1, kTokensAtOnce / length);
   double sum = 0, weight = 0, right = 0;

@@ -48,6 +48,8 @@ struct UpdateInputs {
   /// Norm of the gradients of this optimizer's parameters.
   double gradientNorm = 0;
   double learningRate = 0;
+  /// Of the encoding's parameters.
+  double encodingRate = 0;
   /// Updates of each parameter since its state was cleared, this one included.
   const std::vector<int64_t> &updates;
   ParallelFor &parallel;

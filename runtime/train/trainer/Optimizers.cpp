@@ -88,12 +88,12 @@ Norms Optimizers::norms(const ParameterBlock &block, ParallelFor &parallel) cons
 }
 
 Status Optimizers::step(ParameterBlock &values, const ParameterBlock &gradients, const Norms &norms,
-                        const std::vector<double> &rates, ParallelFor &parallel) {
+                        const Rates &rates, ParallelFor &parallel) {
   for (int64_t &count : counts)
     ++count;
   for (size_t i = 0; i < list.size(); ++i)
-    if (Status status =
-            list[i]->step({values, gradients, norms.each[i], rates[i], counts, parallel});
+    if (Status status = list[i]->step({values, gradients, norms.each[i], rates.each[i],
+                                       rates.encoding.value_or(rates.each[i]), counts, parallel});
         !status)
       return status;
   return Status::success();

@@ -1,9 +1,8 @@
 //===- Optimizers.h - Which optimizer updates which parameter ---*- C++ -*-===//
 //
 // The optimizers of a run, and the routes of its parameters to them. AdamW is always the first.
-// With
-// --optimizer=muon the matrices between embedding and head (attention and feed-forward layers) are
-// Muon's; everything else stays AdamW's.
+// With --optimizer=muon the matrices between embedding and head (attention and feed-forward layers)
+// are Muon's; everything else stays AdamW's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +13,9 @@
 #include "runtime/train/trainer/Muon.h"
 #include "runtime/train/trainer/State.h"
 
+#include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace pe::train {
@@ -26,6 +27,19 @@ struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::AdamW;
   AdamWConfig adamw = {};
   MuonConfig muon = {};
+};
+
+/// The learning rates of one step.
+struct Rates {
+  Rates(std::initializer_list<double> each) : each(each) {}
+  Rates(std::vector<double> each) : each(std::move(each)) {}
+
+  /// Of each optimizer.
+  std::vector<double> each;
+  /// Of the encoding's parameters; none: that of their optimizer.
+  std::optional<double> encoding;
+
+  bool operator==(const Rates &) const = default;
 };
 
 /// The way of one parameter.
@@ -55,9 +69,9 @@ public:
   std::string_view nameOf(int64_t parameter) const;
 
   Norms norms(const ParameterBlock &block, ParallelFor &parallel) const;
-  /// One update; `rates` has the learning rate of each optimizer.
+  /// One update.
   Status step(ParameterBlock &values, const ParameterBlock &gradients, const Norms &norms,
-              const std::vector<double> &rates, ParallelFor &parallel);
+              const Rates &rates, ParallelFor &parallel);
 
   /// Clears the state and the count of updates of one parameter; every other one keeps its own.
   void reset(int64_t parameter);

@@ -64,17 +64,17 @@ Status Trainer::computeGradients(std::span<const Batch> batches) {
   return loss ? Status::success() : Status(loss.takeError());
 }
 
-Expected<StepReport> Trainer::step(std::span<const Batch> batches,
-                                   const std::vector<double> &rates) {
+Expected<StepReport> Trainer::step(std::span<const Batch> batches, const Rates &rates) {
   auto loss = accumulate(batches);
   if (!loss)
     return loss.takeError();
   startPart(watch(), "norms");
   const Norms norms = updaters.norms(decoder->gradients(), pool);
   StepReport report{
-      .step = done, .loss = *loss, .gradientNorm = norms.total, .learningRate = rates.front()};
-  for (size_t i = 0; i < rates.size(); ++i)
-    report.optimizers.push_back({updaters.all()[i]->name(), norms.each[i], rates[i]});
+      .step = done, .loss = *loss, .gradientNorm = norms.total, .learningRate = rates.each.front()};
+  for (size_t i = 0; i < rates.each.size(); ++i)
+    report.optimizers.push_back({updaters.all()[i]->name(), norms.each[i], rates.each[i]});
+  report.encodingRate = rates.encoding.value_or(rates.each.front());
   report.skipped = !std::isfinite(report.loss) || !std::isfinite(report.gradientNorm);
   ++done;
   if (report.skipped) {
@@ -87,6 +87,9 @@ Expected<StepReport> Trainer::step(std::span<const Batch> batches,
     return report;
   }
   skipsInARow = 0;
+  constexpr double kKept = 0.95;
+  mean[0] = kKept * mean[0] + (1 - kKept) * report.loss;
+  mean[1] = kKept * mean[1] + (1 - kKept);
   startPart(watch(), "optimizer");
   if (Status status = updaters.step(decoder->values(), decoder->gradients(), norms, rates, pool);
       !status)
@@ -136,6 +139,8 @@ std::vector<StatePart> Trainer::state() {
   parts.push_back({kStepsBefore, viewOf(before), 0, /*required=*/false});
   parts.push_back({"skipped", viewOf(skips)});
   parts.push_back({"skipped.in_a_row", viewOf(skipsInARow), 0, /*required=*/false});
+  parts.push_back({"loss.mean", viewOf(mean), std::numeric_limits<double>::lowest(),
+                   /*required=*/false});
   return parts;
 }
 

@@ -40,13 +40,15 @@ public:
   Optimizers &optimizers() { return updaters; }
   ParallelFor &parallel() const { return pool; }
 
-  /// One update from the mean gradient of the batches, which are of one shape. `rates` has the
-  /// learning rate of each optimizer.
-  Expected<StepReport> step(std::span<const Batch> batches, const std::vector<double> &rates);
+  /// One update from the mean gradient of the batches, which are of one shape.
+  Expected<StepReport> step(std::span<const Batch> batches, const Rates &rates);
   /// The mean gradient alone, in the model's gradients.
   Status computeGradients(std::span<const Batch> batches);
   int64_t steps() const { return done; }
   int64_t skipped() const { return skips; }
+  /// The running mean of the losses of steps that were not skipped, in nats: about the last 20.
+  /// It is part of the state, so that a resumed run shows the uninterrupted one's.
+  double meanLoss() const { return mean[1] > 0 ? mean[0] / mean[1] : 0; }
   /// Steps of a run before, whose optimizers' state this one goes on with.
   void setStepsBefore(int64_t steps) { before = steps; }
   /// So many steps in a row without a finite loss and gradient end the run: nothing changes any
@@ -73,6 +75,8 @@ private:
   Optimizers updaters;
   ParallelFor &pool;
   int64_t done = 0, before = 0, skips = 0, skipsInARow = 0, maxSkips = 20;
+  /// The exponentially weighted sum of losses, and that of their weights.
+  std::vector<double> mean = {0, 0};
 };
 
 } // namespace pe::train

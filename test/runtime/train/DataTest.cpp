@@ -97,6 +97,7 @@ TEST(Corpus, TakesTextFilesOnly) {
   auto corpus = readCorpus({directory.path.string(), {}});
   ASSERT_TRUE(corpus) << corpus.error().getMessage();
   EXPECT_EQ(corpus->files, 10);
+  EXPECT_EQ(corpus->leftOut, "3 left out: 1 with a byte 0, 2 symbolic links");
   auto some = readCorpus({directory.path.string(), {".txt"}});
   ASSERT_FALSE(some);
 }
@@ -104,13 +105,64 @@ TEST(Corpus, TakesTextFilesOnly) {
 TEST(Corpus, SaysWhatIsMissing) {
   auto none = readCorpus({"/nonexistent/place", {}});
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().getMessage(), "expected a directory with text files, found nothing at "
-                                       "'/nonexistent/place'; give another --data");
+  EXPECT_EQ(none.error().getMessage(),
+            "expected a text file or a directory with text files, "
+            "found nothing at '/nonexistent/place'; give another --data");
+  Directory directory("corpus-none");
+  directory.write("utf16", std::string("a\0b\0", 4));
+  fs::create_symlink(directory.path / "loop", directory.path / "loop");
+  auto binary = readCorpus({directory.path.string(), {}});
+  ASSERT_FALSE(binary);
+  EXPECT_EQ(binary.error().getMessage(),
+            "expected text files in '" + directory.path.string() +
+                "', found none, 2 left out: 1 with a byte 0, 1 symbolic link; give another --data");
+  auto one = readCorpus({(directory.path / "utf16").string(), {}});
+  ASSERT_FALSE(one);
+  EXPECT_EQ(one.error().getMessage(),
+            "file '" + (directory.path / "utf16").string() +
+                "': expected text, found a byte 0 at offset 1; tokens are in a file that is called "
+                "FILE.bin");
+}
+
+TEST(Corpus, HoldsOutTheLastTenthOfFewFiles) {
   Directory directory("corpus-few");
-  directory.write("only", "x");
-  auto few = readCorpus({directory.path.string(), {}});
-  ASSERT_FALSE(few);
-  EXPECT_NE(few.error().getMessage().find("expected at least 10 text files"), std::string::npos);
+  directory.write("a.txt", "abcdefghijABCDEFGHIJ");
+  auto one = readData((directory.path / "a.txt").string());
+  ASSERT_TRUE(one) << one.error().getMessage();
+  EXPECT_EQ(Vocabulary().decode(one->training.tokens), "abcdefghijABCDEFGH");
+  EXPECT_EQ(Vocabulary().decode(one->heldOut.tokens), "IJ");
+  EXPECT_EQ(one->tokensPerByte, 1);
+  EXPECT_EQ(one->sha256, sha256("abcdefghijABCDEFGHIJ"));
+  EXPECT_EQ(filesOf(*one), "1 file, its last tenth held out");
+
+  directory.write("b.txt", "0123456789");
+  auto two = readData(directory.path.string());
+  ASSERT_TRUE(two) << two.error().getMessage();
+  EXPECT_EQ(Vocabulary().decode(two->training.tokens), "abcdefghijABCDEFGH012345678");
+  EXPECT_EQ(Vocabulary().decode(two->heldOut.tokens), "IJ9");
+  EXPECT_EQ(two->heldOut.starts, (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(filesOf(*two), "2 files, the last tenth of each held out");
+}
+
+/// The caches of model hubs are folders of links.
+TEST(Corpus, ReadsLinksWhereThereIsNothingElse) {
+  Directory blobs("corpus-blobs"), directory("corpus-links");
+  for (int i = 0; i < 10; ++i) {
+    const std::string name = "f" + std::to_string(i);
+    blobs.write(name, name);
+    fs::create_symlink(blobs.path / name, directory.path / name);
+  }
+  fs::create_symlink("/dev/zero", directory.path / "device");
+  fs::create_directory_symlink(blobs.path, directory.path / "folder");
+  auto links = readData(directory.path.string());
+  ASSERT_TRUE(links) << links.error().getMessage();
+  EXPECT_EQ(links->sha256, readData(blobs.path.string())->sha256);
+  EXPECT_EQ(filesOf(*links), "10 files, 1 of them held out, 2 left out: 2 symbolic links");
+
+  directory.write("own.txt", "0123456789");
+  auto own = readData(directory.path.string());
+  ASSERT_TRUE(own) << own.error().getMessage();
+  EXPECT_EQ(filesOf(*own), "1 file, its last tenth held out, 12 left out: 12 symbolic links");
 }
 
 TEST(Corpus, FindsTextOnThisMachine) {
@@ -357,6 +409,8 @@ TEST(Task, NamesAreReadOrRefused) {
   EXPECT_EQ(taskError("task:copy?"), "expected ?KEY=VALUE, found nothing after '?' in 'copy?'");
   EXPECT_EQ(taskError("task:copy?symbols"),
             "expected ?KEY=VALUE&KEY=VALUE, found 'symbols' in 'copy?symbols'");
+  EXPECT_EQ(taskError("task:copy?symbols=16&symbols=3"),
+            "'symbols' is given twice in 'copy?symbols=16&symbols=3'");
 }
 
 TEST(Task, BatchesDependOnSeedAndStepAlone) {
@@ -373,7 +427,18 @@ TEST(Task, BatchesDependOnSeedAndStepAlone) {
   for (size_t i = 0; i < a.inputs.size(); ++i)
     EXPECT_EQ(a.weights[i], a.inputs[i] == 2 ? 1.0f : 0.0f);
   EXPECT_EQ(BatchSampler::create(corpus->training, 3, 2, 7).error().getMessage(),
-            "expected --seq of at least 3 for task:flip-flop?p=0.80000000000000004, found 2");
+            "expected --seq of at least 3 for task:flip-flop?p=0.8, found 2");
+  // Checkpoints know the task by the hash of every digit.
+  EXPECT_EQ(corpus->sha256, sha256("task:flip-flop?p=0.80000000000000004"));
+  EXPECT_EQ(filesOf(*corpus), "");
+}
+
+TEST(Task, SequencesHoldTheDigitsThatWereAskedFor) {
+  auto corpus = readData("task:addition?digits=6");
+  ASSERT_TRUE(corpus);
+  EXPECT_TRUE(BatchSampler::create(corpus->training, 3, 20, 7));
+  EXPECT_EQ(BatchSampler::create(corpus->training, 3, 19, 7).error().getMessage(),
+            "expected --seq of at least 20 for task:addition?digits=6, found 19");
 }
 
 template <typename Token> std::string tokenBytes(int count, std::vector<int32_t> header = {}) {
@@ -421,6 +486,8 @@ TEST(TokenFile, SaysWhatIsWrong) {
   EXPECT_EQ(errorOf("empty.bin"), "expected tokens, found an empty file");
   EXPECT_EQ(errorOf("odd.bin"), "expected whole tokens of 2 bytes, found 3 bytes");
   EXPECT_EQ(errorOf("short.bin"), "expected 1000 tokens, as its header says, found 999");
+  directory.write("new.bin", tokenBytes<uint16_t>(1000, {20240520, 99, 1000}));
+  EXPECT_EQ(errorOf("new.bin"), "expected version 1 in the header of llm.c, found 99");
   EXPECT_EQ(errorOf("none.bin"), "cannot open: No such file or directory");
   EXPECT_EQ(errorOf("a.bin?type=int8"),
             "expected the option type=uint16 or type=uint32, found 'type=int8'");

@@ -41,7 +41,8 @@ TEST(RunFile, IgnoresThePartialLineOfAKilledProcess) {
   ASSERT_TRUE(file) << file.error().render("parse");
   EXPECT_EQ(file->runs[0].loss.size(), 2u);
   EXPECT_EQ(messageOf("{\"event\":\"st\n" + std::string(kLog)),
-            "run.jsonl:1: expected a line of JSON as pe train --log writes it, found none");
+            "run.jsonl:1:13: expected a line of JSON as pe train --log writes it, found invalid "
+            "string: missing closing quote; last read: '\"st'");
 }
 
 TEST(RunFile, ReadsWhatTheDemoWrites) {
@@ -82,7 +83,8 @@ TEST(RunFile, SaysWhatIsWrong) {
   EXPECT_EQ(messageOf("[1]"), "run.jsonl:1: expected an object with an 'event', found a list");
   EXPECT_EQ(messageOf("{\"event\": \"step\"}"), "run.jsonl:1: expected 'step', found none");
   EXPECT_EQ(messageOf("{\"event\": \"step\", \"step\": 1e999}"),
-            "run.jsonl:1: expected a line of JSON as pe train --log writes it, found none");
+            "run.jsonl:1:31: expected a line of JSON as pe train --log writes it, found the number "
+            "1e999, which is beyond float64");
   EXPECT_EQ(messageOf("{\"event\": \"evaluation\", \"bits_per_char\": {\"x\": 1}}"),
             "run.jsonl:1: 'bits_per_char': expected lengths of 1 or more, found \"x\"");
   EXPECT_EQ(messageOf("{\"encodings\": []}"),

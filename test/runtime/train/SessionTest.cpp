@@ -249,18 +249,20 @@ TEST_F(SessionTest, TheRoutingTableHasEveryParameter) {
   config.optimizer.kind = OptimizerKind::Muon;
   config.reinit.enabled = true;
   config.reinit.change.target = ReinitTarget::Mlp;
+  config.encodingRate = 0.01;
   auto session = makeSession(config);
   const std::string table = routingTable(*session);
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'),
             1 + session->trainer().model().layout().size());
   for (const char *line :
-       {"parameter                     shape   optimizer  decay  reinit  why\n",
-        "layer0.attention.wq           16x16   muon       yes    no      matrix of attention\n",
-        "layer0.mlp.w1                 32x16   muon       yes    yes     matrix of a feed-forward "
-        "layer\n",
-        "layer0.attention.bias.slopes  2       adamw      no     no      parameter of the encoding"
-        "\n",
-        "head                          96x16   adamw      yes    no      output head: "})
+       {"parameter                     shape   optimizer  lr     decay  reinit  why\n",
+        "layer0.attention.wq           16x16   muon       0.02   0.1    no      matrix of "
+        "attention\n",
+        "layer0.mlp.w1                 32x16   muon       0.02   0.1    yes     matrix of a "
+        "feed-forward layer\n",
+        "layer0.attention.bias.slopes  2       adamw      0.01   no     no      parameter of the "
+        "encoding\n",
+        "head                          96x16   adamw      0.003  0.1    no      output head: "})
     EXPECT_NE(table.find(line), std::string::npos) << line << table;
 }
 
@@ -380,6 +382,7 @@ TEST_F(SessionTest, ResumesIfThereIsSomething) {
   auto session = makeSession(config);
   EXPECT_FALSE(session->isResumed());
   ASSERT_TRUE(session->run({}));
+  session.reset();
   auto again = makeSession(config);
   EXPECT_TRUE(again->isResumed());
   EXPECT_EQ(again->trainer().steps(), 6);

@@ -76,6 +76,26 @@ TEST(Trainer, KeepsMinimaAndLeavesUndecayedParametersAlone) {
     }
 }
 
+TEST(Trainer, EncodingsHaveARateAndADecayOfTheirOwn) {
+  ParameterLayout layout;
+  layout.add("w", {4, 4}, Role::Mlp);
+  layout.add("table", {4, 4}, Role::Encoding);
+  ParameterBlock gradients(layout.extent());
+  auto after = [&](const AdamWConfig &config, const Rates &rates) {
+    Optimizers adam(layout, compiledKernels(), {.adamw = config});
+    ParameterBlock values(layout.extent());
+    for (const Parameter &parameter : layout.all())
+      std::fill_n(values.at(parameter), parameter.count, 1.0f);
+    EXPECT_TRUE(adam.step(values, gradients, {0, {0}}, rates, inOrder));
+    return std::pair(values.at(layout[0])[0], values.at(layout[1])[0]);
+  };
+  Rates rates = {0.1};
+  EXPECT_EQ(after({.weightDecay = 0.5}, rates), std::pair(0.95f, 0.95f));
+  EXPECT_EQ(after({.weightDecay = 0.5, .encodingDecay = 0.1}, rates), std::pair(0.95f, 0.99f));
+  rates.encoding = 0.2;
+  EXPECT_EQ(after({.weightDecay = 0.5}, rates), std::pair(0.95f, 0.9f));
+}
+
 TEST(Trainer, ClipsByTheGlobalNorm) {
   ParameterLayout layout;
   layout.add("a", {8}, Role::Mlp);

@@ -146,7 +146,8 @@ cases += [
     (["train", "--encoding=none.mlir"], "file 'none.mlir': cannot open"),
     (["train", "--data=none"], "found nothing at 'none'"),
     (["train", "--config=dir"], "file 'dir': expected a file, found a directory"),
-    (["train", "--phases=empty"], "--phases: expected a JSON list"),
+    (["train", "--phases=empty"],
+     "--phases: empty:1:1: expected JSON, found unexpected end of input"),
     (["train", "--resume=1"], "--resume: expected no value or 'if-any', found '1'"),
     (["train", "--resume"], "expected --checkpoint=DIR with --resume, found none"),
 ]
