@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ._arguments import checked
 from ._formula import PAIR, FormulaMask
 from ._trace import trace
 
 
+@checked()
 def mask(function: Callable[..., Any]) -> FormulaMask:
     """The mask of the pairs for which `function(b, h, i, j)` is true.
 

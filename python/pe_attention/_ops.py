@@ -19,11 +19,13 @@ from typing import Any
 
 import torch
 
-from . import _run
+from . import _arguments, _run
 from ._errors import InputError
 from ._function import Function
 from ._run import (NAMES, Call, allocate_forward, allocate_gradients, function_of, kept_of,
                    run_backward, run_forward)
+
+_arguments.is_compiling = torch.compiler.is_compiling
 
 FORWARD_MODE = ("pe.attention: expected derivatives in reverse mode, found a tangent of forward "
                 "mode; use torch.autograd.grad")
@@ -34,7 +36,7 @@ FORWARD_MODE = ("pe.attention: expected derivatives in reverse mode, found a tan
 
 class Attention(torch.autograd.function._SingleLevelFunction):
     """Eager calls: without operators, and with as little else as there can be. Nobody watches them
-    (`_attention._is_seen`), so that `apply` need not ask for transforms."""
+    (`_tensors.is_seen`), so that `apply` need not ask for transforms."""
 
     @staticmethod
     def forward(ctx: Any, call: Call, function: Function, known: _run.Forward | None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ._arguments import checked
 from ._attention import attention as _attention
 from ._errors import InputError
 
@@ -21,6 +22,7 @@ __all__ = ["attention", "bias", "distance"]
 _VALUE_DIMS = 64  # columns of weights that one call computes; kernels take multiples of 8
 
 
+@checked(least={"length": 1})
 def bias(encoding: Encoding, length: int = 256, *, heads: Sequence[int] | None = None,
          causal: bool = True) -> Figure:
     """The bias of every head over query (down) and key position (right), one scale for all.
@@ -35,6 +37,7 @@ def bias(encoding: Encoding, length: int = 256, *, heads: Sequence[int] | None =
     return _heatmaps([values[h] for h in chosen], [f"head {h}" for h in chosen], "bias")
 
 
+@checked()
 def distance(encoding: Encoding, length: int = 1024, *, query: int | None = None,
              heads: Sequence[int] | None = None) -> Figure:
     """The bias of one query, by default the last of `length`, by distance: a line per head."""
@@ -52,6 +55,7 @@ def distance(encoding: Encoding, length: int = 1024, *, query: int | None = None
     return figure
 
 
+@checked()
 def attention(query: torch.Tensor, key: torch.Tensor, encoding: Encoding | None = None, *,
               mask: Mask | None = None, batch: int = 0, heads: Sequence[int] | None = None,
               **options: Any) -> Figure:

@@ -12,6 +12,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from .._arguments import checked
 from .._errors import InputError
 from ._neurons import Layer, Neurons, Pair, feature_axis, find, given
 from ._optimizers import Optimizers, as_list, check_optimizers, local_running_states
@@ -94,6 +95,7 @@ class Dormancy:
         print(dormancy.recycle(optimizers))
     """
 
+    @checked(name="Dormancy")
     def __init__(self,
                  model: nn.Module,
                  tau: float = 0.0,

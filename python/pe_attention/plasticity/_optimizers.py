@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from .._arguments import checked
 from .._errors import InputError
 
 # States with an element for each element of their parameter, for which zero means "nothing seen
@@ -105,6 +106,7 @@ def forget(optimizers: list[Optimizer], parameters: Iterable[Tensor]) -> int:
     return count
 
 
+@checked()
 def reset_optimizer_states(optimizers: Optimizers, parameters: nn.Module | Iterable[Tensor]) -> int:
     """Makes optimizers start afresh for these parameters, or all of a module's: momenta, second
     moments and step counts go, the rest stays. Returns the number of states that were dropped.

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from .._arguments import checked
 from .._errors import InputError
 from ._qdwh import converge, cubic_step, deviation, gram, qdwh, squared_bound
 from ._quintic import extreme_eigenvalues, quintic
@@ -209,6 +210,7 @@ def first_not_finite(w: Tensor) -> tuple[int, ...] | None:
     return tuple(int(index) for index in bad.nonzero()[0])
 
 
+@checked()
 def polar(w: Tensor, engine: str = "auto", *, seed: int = 0) -> Tensor:
     """The isometry nearest to each matrix of w[..., m, n], in w's type and on its device.
 
@@ -246,6 +248,7 @@ def _coefficients(steps: str | Coefficients, iters: int | None) -> tuple[Coeffic
     return steps, 1.0
 
 
+@checked()
 def newton_schulz(w: Tensor,
                   steps: str | Coefficients = "cubic",
                   *,
