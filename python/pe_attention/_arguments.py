@@ -24,6 +24,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def found(value: object) -> str:
     """A value as messages show it: short, on one line."""
     kind = type(value)
+    if is_compiling():  # Dynamo cannot trace what follows
+        return f"an object of type {kind.__name__}"
     if isinstance(value, type):
         return f"the class {value.__name__}"
     if is_a(value, "torch", "Tensor"):
@@ -239,29 +241,50 @@ def _closest(name: str, names: Iterable[str]) -> str:
 
 # --- Decorators --------------------------------------------------------------
 
-
 # Whether torch.compile traces: PyTorch's own function, once `_ops` has set it.
 is_compiling: Callable[[], bool] = lambda: False
 
 
-def checked(*, least: Mapping[str, int] | None = None, hints: Mapping[str, str] | None = None,
-            name: str = "") -> Callable[[Function], Function]:
+# The advice for encodings that are made in compiled code.
+OUTSIDE = ("make the encoding before, for example in __init__ of the model, and use it in the compiled "
+           "function")
+# Of functions that were called. Dynamo cannot trace a closure that holds them.
+_checked: dict[Callable[..., Any], _Parameters] = {}
+
+
+def checked(*, least: Mapping[str, int] | None = None, name: str = "",
+            outside: str = "") -> Callable[[Function], Function]:
     """Checks the names, the number and the kinds of all arguments before each call.
 
-    `least` bounds whole numbers by the names of their parameters, "*" those of all others; `hints`
-    say what to write in place of names that other libraries have.
+    `least` bounds whole numbers by the names of their parameters, "*" those of all others.
+    `outside` is advice for a call that compiled code cannot have in its graph: the call breaks the
+    graph and runs eagerly, or is refused with this text where there may be one graph only.
     """
 
     def decorate(function: Function) -> Function:
-        parameters: list[_Parameters] = []
+        def eager(*arguments: Any, **named: Any) -> Any:
+            """The call as torch.compile leaves it alone. The marks below are those of
+            torch.compiler.disable, whose import takes seconds, and need not be paid for before
+            something is compiled."""
+            import torch
+
+            return torch.compiler.disable(function)(*arguments, **named)
+
+        eager.__qualname__ = function.__qualname__
+        eager._torchdynamo_disable = True  # type: ignore[attr-defined]
+        eager._torchdynamo_disable_msg = outside  # type: ignore[attr-defined]
 
         @functools.wraps(function)
         def call(*arguments: Any, **named: Any) -> Any:
-            if not is_compiling():
-                if not parameters:
-                    parameters.append(_Parameters(function, least or {}, hints or {},
-                                                  name or function.__name__))
-                parameters[0].check(arguments, named)
+            if is_compiling():
+                if outside:
+                    return eager(*arguments, **named)
+                return function(*arguments, **named)
+            known = _checked.get(function)
+            if known is None:
+                known = _checked[function] = _Parameters(function, least or {}, {},
+                                                         name or function.__name__)
+            known.check(arguments, named)
             return function(*arguments, **named)
 
         return call  # type: ignore[return-value]
@@ -274,10 +297,16 @@ def named(hints: Mapping[str, str], name: str = "") -> Callable[[Function], Func
     fits costs one more frame."""
 
     def decorate(function: Function) -> Function:
+        parameters = inspect.signature(function).parameters
+        known = frozenset(parameters)
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
         @functools.wraps(function)
         def call(*arguments: Any, **named: Any) -> Any:
             if is_compiling():
+                for key in named:
+                    if not takes_any and key not in known:
+                        raise InputError(f"{key}: expected no such argument; {hints.get(key, '')}")
                 return function(*arguments, **named)
             try:
                 return function(*arguments, **named)
@@ -285,8 +314,8 @@ def named(hints: Mapping[str, str], name: str = "") -> Callable[[Function], Func
                 trace = error.__traceback__
                 if trace is None or trace.tb_next is not None:  # raised inside the function
                     raise
-            parameters = _Parameters(function, {}, hints, name or function.__name__)
-            raise parameters.mismatch(arguments, named)
+            every = _Parameters(function, {}, hints, name or function.__name__)
+            raise every.mismatch(arguments, named)
 
         return call  # type: ignore[return-value]
 
@@ -296,5 +325,5 @@ def named(hints: Mapping[str, str], name: str = "") -> Callable[[Function], Func
 def check_constructor(cls: type, **least: int) -> None:
     """Makes the constructor of a class `checked`; whole numbers are sizes of at least 1, unless
     `least` says otherwise."""
-    make = checked(least={"*": 1, **least}, name=cls.__name__)
+    make = checked(least={"*": 1, **least}, name=cls.__name__, outside=OUTSIDE)
     cls.__init__ = make(cls.__init__)  # type: ignore[misc]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from ._arguments import checked
+from ._arguments import OUTSIDE, checked
 from ._assemble import Piece, dump, join
 from ._declare import Declaration
 from ._dense import Evaluation, Positions
@@ -185,7 +185,7 @@ class Formula:
                          f"({', '.join(names)}); each name behind {', '.join(self.inputs)} is a "
                          f"parameter that is declared in the decorator", place)
 
-    @checked(least={"heads": 1}, name="formula")
+    @checked(least={"heads": 1}, name="formula", outside=OUTSIDE)
     def __call__(self, heads: int | None = None) -> FormulaEncoding:
         return FormulaEncoding(getattr(self, "__name__", "formula"), self._trace,
                                self.declarations, heads)
@@ -210,7 +210,7 @@ def _decorator(name: str, inputs: Mapping[str, str], function: Callable[..., Any
     return Formula(function, inputs, declarations)
 
 
-@checked()
+@checked(outside=OUTSIDE)
 def bias(function: Callable[..., Any] | None = None, /, **declarations: Declaration) -> Any:
     """Makes a formula of (b, h, i, j, parameters) a bias: what is added to the score of the query
     at position i and the key at position j.
@@ -222,7 +222,7 @@ def bias(function: Callable[..., Any] | None = None, /, **declarations: Declarat
     return _decorator("bias", PAIR, function, declarations)
 
 
-@checked()
+@checked(outside=OUTSIDE)
 def score_mod(function: Callable[..., Any] | None = None, /, **declarations: Declaration) -> Any:
     """Makes a formula of (score, b, h, q, kv, parameters) an encoding, in FlexAttention's order.
 

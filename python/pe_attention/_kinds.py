@@ -60,6 +60,8 @@ def check_encoding(encoding: Any) -> None:
 
 
 def _advice_of_encoding(value: Any) -> str:
+    if torch.compiler.is_compiling():
+        return "pe.nn has the encodings"
     if isinstance(value, Mask):
         return "write mask=... for a mask"
     if isinstance(value, type):

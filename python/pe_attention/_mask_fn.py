@@ -10,7 +10,8 @@ from ._formula import PAIR, FormulaMask
 from ._trace import trace
 
 
-@checked()
+@checked(outside="make the mask before, outside of the compiled function, and use it there; the "
+                 "numbers of the tensors that it reads may change from call to call")
 def mask(function: Callable[..., Any]) -> FormulaMask:
     """The mask of the pairs for which `function(b, h, i, j)` is true.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from . import _arguments
 from ._arguments import checked, found, is_a
 from ._assemble import Piece, restore
 from ._errors import InputError
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 _JOIN = ("write a & b for pairs that both masks let through, a | b for those of either, and ~a for "
          "all others")
+_MASKS = "pe.causal, pe.sliding_window(128) and pe.mask(f) are masks"
 
 
 class Mask:
@@ -78,6 +80,8 @@ def _not_a_mask(op: str, other: object) -> InputError:
 
 def advice_of_mask(value: object) -> str:
     """What to write in place of something that is no mask."""
+    if _arguments.is_compiling():
+        return _MASKS
     if is_a(value, "torch", "Tensor") or hasattr(value, "__array__"):
         return ("pe.mask(lambda b, h, i, j: keep[i, j]) makes a mask of a tensor of truth values; "
                 "one that is added to the scores is an encoding, pe.bias")
@@ -87,7 +91,7 @@ def advice_of_mask(value: object) -> str:
     if name == "mask" and getattr(value, "__module__", "").startswith("pe_attention"):
         return "call it with a function, as in pe.mask(lambda b, h, i, j: j <= i)"
     if isinstance(value, type) and issubclass(value, Mask):
-        return "pe.causal, pe.sliding_window(128) and pe.mask(f) are masks"
+        return _MASKS
     if type(value).__name__ == "BlockMask":
         return "pe.mask(mask_mod) makes a mask of the function that it was made of"
     if hasattr(value, "structure") or is_a(value, "torch.nn", "Module"):
@@ -96,7 +100,7 @@ def advice_of_mask(value: object) -> str:
         return "pe.mask(f) makes a mask of a function f(b, h, i, j)"
     if value is True or isinstance(value, str):
         return "a causal mask is pe.causal"
-    return "pe.causal, pe.sliding_window(128) and pe.mask(f) are masks"
+    return _MASKS
 
 
 class _Named(Mask):

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from . import _arguments, _run
+from . import _arguments, _run, _vmap
 from ._errors import InputError
 from ._function import Function
 from ._run import (NAMES, Call, allocate_forward, allocate_gradients, function_of, kept_of,
@@ -245,3 +245,4 @@ _ops.impl("attention_backward", _autograd_backward, "Autograd")
 torch.library.register_fake("pe::attention", _fake(False), lib=_ops)
 torch.library.register_fake("pe::attention_forward", _fake(True), lib=_ops)
 torch.library.register_fake("pe::attention_backward", _fake_backward, lib=_ops)
+_vmap.register(_ops)
