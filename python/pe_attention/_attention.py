@@ -191,7 +191,8 @@ def prepare(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     check_encoding(encoding)
     check_mask(mask)
     where = _target_of(query, target)
-    query, key, value = [_autocast(resolved(tensor)) for tensor in (query, key, value)]
+    query, key, value = [_autocast(resolved(tensor), query.device.type)
+                         for tensor in (query, key, value)]
     _check(query, key, value)
     given = query.dtype
     if given in _LOW and where in ("cpu", "reference"):
@@ -221,9 +222,9 @@ def prepare(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     return Ready([query, key, value, *_converted(extra, query, of_shards)], program, where, given)
 
 
-def _autocast(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor in autocast's type, as PyTorch's attention converts each of its operands."""
-    kind = tensor.device.type
+def _autocast(tensor: torch.Tensor, kind: str) -> torch.Tensor:
+    """The tensor in the type of autocast on a kind of device: PyTorch's attention converts each of
+    its operands."""
     if (torch.is_autocast_enabled(kind) and tensor.dtype.is_floating_point
             and tensor.dtype is not torch.float64):
         return tensor.to(torch.get_autocast_dtype(kind))

@@ -112,8 +112,8 @@ def _narrowed(tensor: torch.Tensor, name: str) -> torch.Tensor:
         number = int(wide[~fits].flatten()[0])
         if tensor.dtype is torch.uint64 and number < 0:
             number += _TWO_64
-        raise InputError(f"{expected}, found {number}; number them anew, for example by "
-                         f"torch.unique({name}, return_inverse=True)")
+        raise InputError(f"{expected}, found {number}; use smaller numbers: "
+                         f"torch.unique(ids, return_inverse=True) numbers ids anew")
     return narrow
 
 

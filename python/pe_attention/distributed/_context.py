@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 METHODS = ("ring", "all_gather")
 
 
-@named(HINTS)
 @torch.compiler.disable  # type: ignore[untyped-decorator]
+@named(HINTS)
 def context_parallel_attention(
         query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
         encoding: Encoding | None = None, group: Any = None, method: str = "ring",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from .._arguments import checked
+from .._arguments import checked, found as shown
 from .._errors import InputError
 
 # States with an element for each element of their parameter, for which zero means "nothing seen
@@ -25,7 +25,11 @@ Optimizers = Optimizer | Iterable[Optimizer]
 
 
 def as_list(optimizers: Optimizers) -> list[Optimizer]:
-    listed = [optimizers] if hasattr(optimizers, "param_groups") else list(optimizers)
+    if hasattr(optimizers, "param_groups"):
+        optimizers = [optimizers]  # type: ignore[list-item]
+    if not isinstance(optimizers, Iterable):
+        raise InputError(f"optimizers: expected torch.optim.Optimizers, found {shown(optimizers)}")
+    listed = list(optimizers)
     for index, optimizer in enumerate(listed):
         found = type(optimizer).__name__
         if not isinstance(getattr(optimizer, "state", None), Mapping) or not hasattr(
