@@ -63,6 +63,10 @@ def is_torch(value: object) -> bool:
 
 def _of_torch(name: str, tensor: Any) -> Array:
     dtype = _NUMPY.get(str(tensor.dtype).removeprefix("torch."))
+    if str(tensor.layout) != "torch.strided" or tensor.is_nested:
+        raise InputError(f"{name}: expected a dense tensor, found one of layout {tensor.layout}"
+                         f"{' that is nested' if tensor.is_nested else ''}; convert it")
+    tensor = tensor.resolve_neg()  # signs that PyTorch keeps beside the numbers
     if tensor.device.type != "cpu":
         raise InputError(f"{name}: expected a tensor on the CPU, found one on {tensor.device}; use "
                          f"pe_attention.attention for tensors of a GPU")

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import torch
 
 from . import _identity, _ops, _run
+from ._arguments import found, named
 from ._assemble import assembled
 from ._errors import DeviceError, InputError
+from ._kinds import HINTS, check_encoding, check_flag, check_mask, probability, real, whole
 from ._masks import Mask
 from ._ops import Attention
 from ._program import Options, Program
 from ._run import Call, Forward, layout_of
+from ._tensors import as_int32, check_tensor, is_dtensor, is_seen, resolved
 
 if TYPE_CHECKING:
     from ._encoding import Encoding
@@ -26,6 +28,7 @@ _LOW = (torch.bfloat16, torch.float16)
 Result = TypeVar("Result")
 
 
+@named(HINTS)
 def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
               encoding: Encoding | Bound | None = None, *, mask: Mask | None = None,
               scale: float | None = None, q_start: int | None = None, k_start: int = 0,
@@ -43,7 +46,7 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     (0, ..., length) of texts packed into one sequence: none sees another, positions begin at 0 in
     each. Gives o, or (o, lse) with `return_lse`, the natural logarithm of the denominators in f32.
     """
-    if type(query) not in _PLAIN and is_dtensor(query):
+    if is_dtensor(query):
         from .distributed._dtensor import attention_of_shards
 
         return attention_of_shards(query, key, value, encoding, mask=mask, scale=scale,
@@ -51,16 +54,18 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                                    heads_total=heads_total, dropout_p=dropout_p, sink=sink,
                                    documents=documents, return_lse=return_lse, target=target)
     plain = None
-    if not torch.compiler.is_compiling() and not dropout_p and sink is None and documents is None:
+    if (not torch.compiler.is_compiling() and type(dropout_p) is float and not dropout_p
+            and sink is None and documents is None):
         plain = _plain(query, key, value, encoding, mask, (
             scale, return_lse, target, q_start, k_start, head_start, heads_total))
         results = None if plain is None else _repeated(plain)
         if results is not None:
             return (results[0], results[1]) if return_lse else results[0]
     options = options_of(scale, dropout_p, sink, documents, return_lse)
+    starts = starts_of(q_start, k_start, head_start, heads_total)
     ready = prepare(query, key, value, encoding, mask, options, target, heads_total, sink,
                     documents)
-    call = Call(ready.program.text, ready.target, q_start, k_start, head_start, heads_total)
+    call = Call(ready.program.text, ready.target, *starts)
     results = results_of(ready.tensors, call)
     if plain is not None:
         _remember(plain, ready, call)
@@ -102,13 +107,17 @@ def _plain(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
         tensors += _arguments_of(encoding, False)
     if mask is not None:
         tensors += mask.arguments()
-    if _is_seen(tensors):
+    if is_seen(tensors) or any([t.is_neg() for t in tensors]):
         return None
     device = query.device
     if any([t.device != device for t in tensors]):
         return None
     keep = torch.is_grad_enabled() and any([t.requires_grad for t in tensors])
-    return _Plain(tensors, keep, (layout_of(tensors), device, structures, keep,
+    try:
+        layout = layout_of(tensors)
+    except RuntimeError:  # a nested tensor has no shape
+        return None
+    return _Plain(tensors, keep, (layout, device, structures, keep,
                                   getattr(encoding, "heads", None), numbers))
 
 
@@ -145,10 +154,20 @@ def _remember(plain: _Plain, ready: Ready, call: Call) -> None:
 
 def options_of(scale: float | None, dropout_p: float, sink: torch.Tensor | None,
                documents: torch.Tensor | None, return_lse: bool) -> Options:
+    check_flag("return_lse", return_lse)
     if scale is None and type(dropout_p) is float and dropout_p == 0.0:  # most calls
         return Options(None, 0.0, sink is not None, documents is not None, return_lse)
-    return Options(_number("scale", scale), _probability(dropout_p), sink is not None,
+    return Options(real("scale", scale), probability("dropout_p", dropout_p), sink is not None,
                    documents is not None, return_lse)
+
+
+def starts_of(q_start: Any, k_start: Any, head_start: Any, heads_total: Any) -> tuple[Any, ...]:
+    """The whole numbers of a call; only the first and the last may be left open."""
+    for name, value in (("k_start", k_start), ("head_start", head_start)):
+        if value is None:
+            raise InputError(f"{name}: expected a whole number, found None; leave it out for 0")
+    return (whole("q_start", q_start), whole("k_start", k_start), whole("head_start", head_start),
+            whole("heads_total", heads_total))
 
 
 class Ready(NamedTuple):
@@ -167,12 +186,15 @@ def prepare(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
             documents: torch.Tensor | None, of_shards: bool = False) -> Ready:
     """Checks a call's arguments and converts them to the types that are computed with. DTensors
     are refused beside a plain query, unless it is its rank's part of one."""
-    _check(query, key, value)
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        check_tensor(name, tensor)
+    check_encoding(encoding)
+    check_mask(mask)
     where = _target_of(query, target)
+    query, key, value = [_autocast(resolved(tensor), query.device.type)
+                         for tensor in (query, key, value)]
+    _check(query, key, value)
     given = query.dtype
-    if torch.is_autocast_enabled(query.device.type) and given is not torch.float64:
-        given = torch.get_autocast_dtype(query.device.type)
-        query, key, value = query.to(given), key.to(given), value.to(given)
     if given in _LOW and where in ("cpu", "reference"):
         query, key, value = query.float(), key.float(), value.float()
     elif given is torch.float64 and where != "reference":
@@ -186,14 +208,27 @@ def prepare(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
         raise InputError(f"encoding: expected one for the query's {query.shape[1]} heads, found "
                          f"one for {made_for}")
     if sink is not None:
+        check_tensor("sink", sink)
+        if not sink.dtype.is_floating_point:
+            raise InputError(f"sink: expected a floating type, found {sink.dtype}; write "
+                             f"sink.float()")
         extra.append(sink)
     if options.dropout_p:
         extra.append(torch.randint(1 << 62, (), dtype=torch.int64, device=query.device))
     if mask is not None:
         extra.extend(mask.arguments())
     if documents is not None:
-        extra.append(documents.to(torch.int32))
+        extra.append(as_int32("documents", documents))
     return Ready([query, key, value, *_converted(extra, query, of_shards)], program, where, given)
+
+
+def _autocast(tensor: torch.Tensor, kind: str) -> torch.Tensor:
+    """The tensor in the type of autocast on a kind of device: PyTorch's attention converts each of
+    its operands."""
+    if (torch.is_autocast_enabled(kind) and tensor.dtype.is_floating_point
+            and tensor.dtype is not torch.float64):
+        return tensor.to(torch.get_autocast_dtype(kind))
+    return tensor
 
 
 _SHARDED = ("encoding, mask, sink or documents: expected plain tensors as query is, found a "
@@ -218,7 +253,7 @@ def results_of(tensors: list[torch.Tensor], call: Call) -> Sequence[torch.Tensor
         # Compiled code would drop tangents. Where it need not be one graph, the call then runs
         # eagerly, and is refused only if there is a tangent.
         raise NotImplementedError(_ops.FORWARD_MODE)
-    if compiling or _is_seen(tensors):
+    if compiling or is_seen(tensors):
         seen = call._replace(build=_build())
         results: Sequence[torch.Tensor] = torch.ops.pe.attention.default(tensors, *seen)
         return results
@@ -240,23 +275,6 @@ def constant_in_graphs(function: Callable[..., Result]) -> Callable[..., Result]
 @constant_in_graphs
 def _build() -> str:
     return _identity.build()
-
-
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
-
-
-def is_dtensor(tensor: torch.Tensor) -> bool:
-    """Without importing torch.distributed: who has none of them need not have that."""
-    module = sys.modules.get("torch.distributed.tensor")
-    return module is not None and isinstance(tensor, module.DTensor)
-
-
-def _is_seen(tensors: list[torch.Tensor]) -> bool:
-    """Whether someone has to see the operator: a mode, a subclass, a transform, a tangent."""
-    return (torch._C._len_torch_dispatch_stack() > 0
-            or torch._C._functorch.peek_interpreter_stack() is not None
-            or torch.autograd.forward_ad._current_level >= 0
-            or any([type(t) not in _PLAIN for t in tensors]))
 
 
 # --- Programs ----------------------------------------------------------------
@@ -295,17 +313,21 @@ def _constant_program_of(encoding: Encoding, mask: Mask | None, *options: Any) -
 
 def _check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> None:
     for name, tensor in (("query", query), ("key", key), ("value", value)):
-        if not isinstance(tensor, torch.Tensor):
-            raise InputError(f"{name}: expected a tensor, found {type(tensor).__name__}")
         if tensor.dim() != 4:
             raise InputError(f"{name}: expected [batch, heads, length, depth], found a shape of "
                              f"{tensor.dim()} dimensions, {list(tensor.shape)}")
-        if tensor.dtype is not query.dtype or not tensor.dtype.is_floating_point:
-            raise InputError(f"{name}: expected the type of query, a floating type, found "
-                             f"{tensor.dtype} (query: {query.dtype})")
+        if not tensor.dtype.is_floating_point:
+            raise InputError(f"{name}: expected a floating type (float32, bfloat16 or float16), "
+                             f"found {tensor.dtype}; write {name}.float()")
+        if tensor.dtype is not query.dtype:
+            raise InputError(f"{name}: expected the type of query, {query.dtype}, found "
+                             f"{tensor.dtype}; convert one of them")
         if tensor.device != query.device:
             raise InputError(f"{name}: expected a tensor on {query.device}, where query is, found "
                              f"one on {tensor.device}")
+        if tensor.shape[3] == 0:
+            raise InputError(f"{name}: expected a head dim of at least 1, found the shape "
+                             f"{list(tensor.shape)}")
     b, heads, _, depth = query.shape
     if key.shape[0] != b or value.shape[0] != b:
         raise InputError(f"key, value: expected a batch of {b} as query has, found {key.shape[0]} "
@@ -320,25 +342,10 @@ def _check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> None:
                          f"{heads}")
 
 
-def _number(name: str, value: float | None) -> float | None:
-    """A number of the program. `__float__` makes a constant of it where PyTorch traces symbols,
-    which must be those of real numbers."""
-    if value is None:
-        return None
-    if not isinstance(value, (int, float)):
-        raise InputError(f"{name}: expected a number, found {value!r}")
-    return float(value).__float__()
-
-
-def _probability(value: float) -> float:
-    number = _number("dropout_p", value)
-    if number is None or not 0 <= number < 1:
-        raise InputError(f"dropout_p: expected a probability in [0, 1), found {value!r}")
-    return number
-
-
 def _target_of(query: torch.Tensor, target: str | None) -> str:
     device = query.device.type
+    if target is not None and not isinstance(target, str):
+        raise InputError(f"target: expected one of {', '.join(_TARGETS)}, found {found(target)}")
     if target is None:
         if device not in ("cpu", "cuda"):
             raise DeviceError(f"query: expected a tensor on a CPU or a GPU of CUDA, found one on "
@@ -358,12 +365,13 @@ def _converted(tensors: list[torch.Tensor], query: torch.Tensor,
     wanted = torch.float64 if query.dtype is torch.float64 else torch.float32
     result = []
     for tensor in tensors:
-        if type(tensor) not in _PLAIN and is_dtensor(tensor) and not of_shards:
+        if not of_shards and is_dtensor(tensor):
             raise InputError(_SHARDED)
         if tensor.device != query.device:
             raise InputError(f"encoding, mask, sink or documents: expected tensors on "
                              f"{query.device}, where query is, found one on {tensor.device}; move "
                              f"the module there")
+        tensor = resolved(tensor)
         result.append(tensor.to(wanted) if tensor.dtype.is_floating_point and
                       tensor.dtype is not wanted else tensor)
     return result

@@ -7,17 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ._arguments import checked, named
 from ._attention import attention
+from ._errors import InputError
+from ._kinds import HINTS, check_encoding, check_mask
 from ._masks import Mask
 from ._module import Bound
+from ._tensors import check_tensor
 
 if TYPE_CHECKING:
     from ._encoding import Encoding
 
 
+@named(HINTS)
 def reference(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
               encoding: Encoding | Bound | None = None, **options: Any) -> Any:
     """`attention` by plain loops in float64, with all gradients. Takes the same options; slow."""
+    if "target" in options:
+        raise InputError("target: expected none, as the reference is a target itself; leave it out")
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        check_tensor(name, tensor)
+        if not tensor.dtype.is_floating_point:
+            raise InputError(f"{name}: expected a floating type, found {tensor.dtype}; write "
+                             f"{name}.float()")
     with torch.autocast(query.device.type, enabled=False):
         return attention(query.double(), key.double(), value.double(), encoding,
                          target="reference", **options)
@@ -84,11 +96,14 @@ def _with_leaves(encoding: Encoding | Bound | None
     return encoding, {**named, **leaves}
 
 
+@checked(least={"batch": 1, "heads": 1, "q_len": 1, "k_len": 1, "head_dim": 1})
 def check(encoding: Encoding | Bound | None = None, *, mask: Mask | None = None, batch: int = 2,
           heads: int | None = None, q_len: int = 37, k_len: int | None = None, head_dim: int = 16,
           tolerance: float = 2e-5, seed: int = 0, **options: Any) -> Report:
     """Compares the result and every gradient of compiled code with the float64 reference, and the
     reference's gradients with finite differences, at random numbers. Options are `attention`'s."""
+    check_encoding(encoding)
+    check_mask(mask)
     generator = torch.Generator().manual_seed(seed)
     heads = heads or (getattr(_module_of(encoding), "heads", None) if encoding else None) or 2
     keys = k_len or q_len

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _arrays, _library
+from ._arguments import checked, named, whole_number
 from ._arrays import Array
 from ._errors import CompileError, InputError
 from ._function import Function, Place, Tensor, get_function
@@ -106,10 +107,12 @@ class Compiled:
         """What the function takes and gives, as docs/c-api.md describes."""
         return self._function({}).info
 
+    @named({}, "call")
     def __call__(self, **given: Any) -> Results:
         arrays = {name: _arrays.view_of(name, value) for name, value in given.items()}
         function = self._function(arrays)
-        scalars = [(name, int(given[name])) for name in function.scalars if name in given]
+        scalars = [(name, whole_number(name, given[name])) for name in function.scalars
+                   if name in given]
         names = [argument.name for argument in function.arguments]
         unknown = [name for name in given if name not in names and name not in function.scalars]
         missing = [a.name for a in function.arguments if a.name not in given and not a.optional]
@@ -188,11 +191,12 @@ def _read(source: str | os.PathLike[str]) -> tuple[str, str]:
         return source, "program"
     try:
         return Path(source).read_text(), os.fspath(source)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a name or a text that is not UTF-8
         raise InputError(f"source: expected the text of a program or a file, found {source!r}: "
-                         f"{error.strerror}") from None
+                         f"{getattr(error, 'strerror', None) or error}") from None
 
 
+@checked(least={"head_dim": 1, "value_dim": 1})
 def compile(source: str | os.PathLike[str], *, target: str = "cpu", head_dim: int | None = None,
             value_dim: int | None = None, dtype: str = "f32", grad: bool = True) -> Compiled:
     """A program, its text or a file, as a function of arrays. Depths are those of q and v, unless
@@ -210,6 +214,7 @@ def compile(source: str | os.PathLike[str], *, target: str = "cpu", head_dim: in
     return Compiled(text, name, False, options)
 
 
+@checked()
 def load(path: str | os.PathLike[str], *, target: str = "cpu",
          entry: str | None = None) -> Compiled:
     """A package that `save_package` or `pe compile --emit=package` wrote."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from ._arguments import checked
 from ._errors import InputError
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Declaration:
         return ", ".join(parts)
 
 
+@checked()
 def per_head(init: Init = 0.0, *, size: int | Sequence[int] = (), min: float | None = None,
              decay: bool = False) -> Declaration:
     """A parameter with a number per head, `p[h]`; with `size` a row or more of them, `p[h, n]`.
@@ -83,12 +85,14 @@ def per_head(init: Init = 0.0, *, size: int | Sequence[int] = (), min: float | N
     return Declaration(("heads", *_sizes(size)), init, min, decay)
 
 
+@checked()
 def scalar(init: Init = 0.0, *, min: float | None = None, decay: bool = False) -> Declaration:
     """A parameter of one number for all heads, of shape [1]. `init`, `min` and `decay` are as in
     `pe.per_head`."""
     return Declaration((1,), init, min, decay)
 
 
+@checked()
 def vector(size: int | Sequence[int], init: Init = 0.0, *, min: float | None = None,
            decay: bool = False) -> Declaration:
     """A parameter of the given shape for all heads. `init`, `min` and `decay` are as in

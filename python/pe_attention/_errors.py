@@ -7,8 +7,9 @@ class Error(Exception):
     """What all errors of this package are."""
 
 
-class InputError(Error, ValueError):
-    """An argument of a call: a shape, a type, a device, a name or a number."""
+class InputError(Error, ValueError, TypeError):
+    """An argument of a call: a shape, a type, a device, a name or a number. It is a ValueError and
+    a TypeError, whichever of them a caller expects."""
 
 
 class CompileError(Error, ValueError):

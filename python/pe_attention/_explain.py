@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import _library
+from ._arguments import checked
 from ._assemble import assembled
 from ._errors import CompileError, InputError
 from ._function import get_function
@@ -38,11 +39,17 @@ def program_for(encoding: Encoding | None, mask: Mask | None, options: Options) 
     return assembled(first, second, options)
 
 
+@checked(least={"head_dim": 1, "value_dim": 1})
 def explain(encoding: Encoding | None = None, *, mask: Mask | None = None, head_dim: int = 64,
             value_dim: int | None = None, dtype: object = "f32",
             target: str = "cpu") -> Explanation:
     """How `pe_attention.attention` computes this encoding and mask: kernels, classes of terms,
     prices, and where in the formula each comes from."""
+    if encoding is not None or mask is not None:
+        from ._kinds import check_encoding, check_mask
+
+        check_encoding(encoding)
+        check_mask(mask)
     name = str(dtype).removeprefix("torch.")
     if name not in _DTYPES:
         raise InputError(f"dtype: expected float32, bfloat16 or float16, found {dtype!r}")

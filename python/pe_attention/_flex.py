@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ._arguments import OUTSIDE, checked
 from ._errors import InputError
 from ._formula import PAIR, SCORED, FormulaEncoding
 from ._split import Parts, split
@@ -12,6 +13,7 @@ from ._trace import Source, trace
 from ._trace.tracer import Tracer
 
 
+@checked(least={"heads": 1}, outside=OUTSIDE)
 def from_flex(score_mod: Callable[..., Any] | None = None,
               mask_mod: Callable[..., Any] | None = None, *,
               heads: int | None = None) -> FormulaEncoding:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from ._arguments import OUTSIDE, checked
 from ._assemble import Piece, dump, join
 from ._declare import Declaration
 from ._dense import Evaluation, Positions
@@ -17,7 +18,9 @@ from ._errors import CompileError, InputError
 from ._masks import Mask
 from ._module import Encoding
 from ._split import Parts, split
+from ._tensors import as_int32
 from ._trace import REAL, TRUTH, WHOLE, Graph, Region, Source, refuse, trace
+from ._trace.graph import Node
 from ._trace.place import definition
 
 if TYPE_CHECKING:
@@ -47,7 +50,14 @@ class FormulaMask(Mask):
         self.structure = dump(region.piece("pe.mask_fn", "mask", {}))
 
     def arguments(self) -> tuple[torch.Tensor, ...]:
-        return tuple([tensor.to(torch.int32) for tensor in self.tensors.values()])
+        return tuple([as_int32(name, tensor) for name, tensor in self.tensors.items()])
+
+    def __invert__(self) -> Mask:
+        node = self.graph.nodes[self.result]
+        step = node.operands[0] if node.op == "not" else \
+            self.graph.add(Node("not", (self.result,), TRUTH))
+        name = self.name[1:] if self.name[:1] == "~" else f"~{self.name}"
+        return FormulaMask(self.graph, step, self.tensors, name)
 
     def dense(self, q_len: int, k_len: int, *, q_start: int | None = None, k_start: int = 0,
               batch: int = 1, heads: int = 1) -> torch.Tensor:
@@ -60,7 +70,7 @@ class FormulaMask(Mask):
         return value.expand(batch, heads, q_len, k_len)
 
     def __repr__(self) -> str:
-        return f"pe.mask({self.name})"
+        return f"~pe.mask({self.name[1:]})" if self.name[:1] == "~" else f"pe.mask({self.name})"
 
 
 def _inputs(at: Positions) -> dict[str, torch.Tensor]:
@@ -175,6 +185,7 @@ class Formula:
                          f"({', '.join(names)}); each name behind {', '.join(self.inputs)} is a "
                          f"parameter that is declared in the decorator", place)
 
+    @checked(least={"heads": 1}, name="formula", outside=OUTSIDE)
     def __call__(self, heads: int | None = None) -> FormulaEncoding:
         return FormulaEncoding(getattr(self, "__name__", "formula"), self._trace,
                                self.declarations, heads)
@@ -199,6 +210,7 @@ def _decorator(name: str, inputs: Mapping[str, str], function: Callable[..., Any
     return Formula(function, inputs, declarations)
 
 
+@checked(outside=OUTSIDE)
 def bias(function: Callable[..., Any] | None = None, /, **declarations: Declaration) -> Any:
     """Makes a formula of (b, h, i, j, parameters) a bias: what is added to the score of the query
     at position i and the key at position j.
@@ -210,6 +222,7 @@ def bias(function: Callable[..., Any] | None = None, /, **declarations: Declarat
     return _decorator("bias", PAIR, function, declarations)
 
 
+@checked(outside=OUTSIDE)
 def score_mod(function: Callable[..., Any] | None = None, /, **declarations: Declaration) -> Any:
     """Makes a formula of (score, b, h, q, kv, parameters) an encoding, in FlexAttention's order.
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ._arguments import checked
 from ._formula import PAIR, FormulaMask
 from ._trace import trace
 
 
+@checked(outside="make the mask before, outside of the compiled function, and use it there; the "
+                 "numbers of the tensors that it reads may change from call to call")
 def mask(function: Callable[..., Any]) -> FormulaMask:
     """The mask of the pairs for which `function(b, h, i, j)` is true.
 

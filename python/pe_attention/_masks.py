@@ -1,14 +1,21 @@
-"""Masks: which pairs of a query and a key take part. `&` and `|` join them."""
+"""Masks: which pairs of a query and a key take part. `&` and `|` join them, `~` negates one."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from . import _arguments
+from ._arguments import checked, found, is_a
 from ._assemble import Piece, restore
 from ._errors import InputError
 
 if TYPE_CHECKING:
     import torch
+
+_JOIN = ("write a & b for pairs that both masks let through, a | b for those of either, and ~a for "
+         "all others")
+_MASKS = "pe.causal, pe.sliding_window(128) and pe.mask(f) are masks"
 
 
 class Mask:
@@ -25,19 +32,88 @@ class Mask:
         return ()
 
     def __and__(self, other: Mask) -> Mask:
-        return _Joined("mask_and", self, other) if isinstance(other, Mask) else NotImplemented
+        return _Joined("mask_and", self, _operand("&", other))
 
     def __or__(self, other: Mask) -> Mask:
-        return _Joined("mask_or", self, other) if isinstance(other, Mask) else NotImplemented
+        return _Joined("mask_or", self, _operand("|", other))
+
+    def __rand__(self, other: object) -> NoReturn:
+        raise _not_a_mask("&", other)
+
+    def __ror__(self, other: object) -> NoReturn:
+        raise _not_a_mask("|", other)
+
+    def __invert__(self) -> Mask:
+        raise InputError(f"~: expected a mask that has a complement, found {self!r}; write "
+                         f"pe.mask of the opposite condition")
+
+    def __bool__(self) -> NoReturn:
+        raise InputError(f"{self!r}: expected a mask outside of `if`, `and`, `or` and `not`, which "
+                         f"ask for one truth value; {_JOIN}")
+
+    def __call__(self, *arguments: Any, **named: Any) -> NoReturn:
+        raise InputError(f"{self!r}: expected a mask as it is, found a call of it; {self!r} is a "
+                         f"mask already, write mask={self!r}")
+
+    @classmethod
+    def __torch_function__(cls, function: Callable[..., Any], types: Sequence[type],
+                           arguments: Sequence[Any] = (),
+                           named: Mapping[str, Any] | None = None) -> NoReturn:
+        """Functions of PyTorch, operators of tensors among them, do not take masks."""
+        name = getattr(function, "__name__", str(function)).strip("_")
+        others = [value for value in arguments if not isinstance(value, Mask)]
+        if name in ("and", "or", "rand", "ror", "bitwise_and", "bitwise_or") and others:
+            raise _not_a_mask("&" if "and" in name else "|", others[0])
+        raise InputError(f"{name}: expected tensors, found a mask of pe; pe.attention takes it as "
+                         f"mask=, and mask.dense(q_len, k_len) of pe.mask(f) is it as a tensor")
+
+
+def _operand(op: str, other: object) -> Mask:
+    if isinstance(other, Mask):
+        return other
+    raise _not_a_mask(op, other)
+
+
+def _not_a_mask(op: str, other: object) -> InputError:
+    return InputError(f"{op}: expected two masks, found {found(other)}; {advice_of_mask(other)}")
+
+
+def advice_of_mask(value: object) -> str:
+    """What to write in place of something that is no mask."""
+    if _arguments.is_compiling():
+        return _MASKS
+    if is_a(value, "torch", "Tensor") or hasattr(value, "__array__"):
+        return ("pe.mask(lambda b, h, i, j: keep[i, j]) makes a mask of a tensor of truth values; "
+                "one that is added to the scores is an encoding, pe.bias")
+    name = getattr(value, "__name__", "")
+    if name == "sliding_window":
+        return "call it, as in pe.sliding_window(128)"
+    if name == "mask" and getattr(value, "__module__", "").startswith("pe_attention"):
+        return "call it with a function, as in pe.mask(lambda b, h, i, j: j <= i)"
+    if isinstance(value, type) and issubclass(value, Mask):
+        return _MASKS
+    if type(value).__name__ == "BlockMask":
+        return "pe.mask(mask_mod) makes a mask of the function that it was made of"
+    if hasattr(value, "structure") or is_a(value, "torch.nn", "Module"):
+        return "an encoding is the argument encoding of pe.attention, in front of mask"
+    if callable(value):
+        return "pe.mask(f) makes a mask of a function f(b, h, i, j)"
+    if value is True or isinstance(value, str):
+        return "a causal mask is pe.causal"
+    return _MASKS
 
 
 class _Named(Mask):
-    """A mask that is one op without tensors."""
+    """A mask that is one op without tensors, and its complement."""
 
-    def __init__(self, text: str, shown: str) -> None:
-        self.shown = shown
+    def __init__(self, text: str, shown: str, opposite: str) -> None:
+        self.text, self.shown, self.opposite = text, shown, opposite
         self.structure = (f'{{"definitions": "%{{mask}} = {text}", "clauses": ["mask(%{{mask}})"], '
                           f'"arguments": []}}')
+
+    def __invert__(self) -> Mask:
+        shown = self.shown.removeprefix("~") if self.shown[0] == "~" else f"~{self.shown}"
+        return _Named(self.opposite, shown, self.text)
 
     def __repr__(self) -> str:
         return self.shown
@@ -51,13 +127,23 @@ class _Joined(Mask):
     def arguments(self) -> tuple[torch.Tensor, ...]:
         return tuple([value for mask in self.masks for value in mask.arguments()])
 
+    def __invert__(self) -> Mask:
+        first, second = self.masks
+        return _Joined("mask_or" if self.op == "mask_and" else "mask_and", ~first, ~second)
+
     def __repr__(self) -> str:
         return "(" + (" & " if self.op == "mask_and" else " | ").join(map(repr, self.masks)) + ")"
 
 
-causal: Mask = _Named("pe.causal", "pe.causal")
+def _formula(text: str) -> str:
+    """A mask by a formula, as a string in `structure` has it."""
+    return f'pe.mask_fn expr \\"{text}\\"'
 
 
+causal: Mask = _Named("pe.causal", "pe.causal", _formula("j > i"))
+
+
+@checked()
 def sliding_window(left: int | None = None, right: int | None = None) -> Mask:
     """Keys fewer than `left` positions before the query and fewer than `right` behind it.
 
@@ -75,4 +161,7 @@ def sliding_window(left: int | None = None, right: int | None = None) -> Mask:
     given = {name: int(float(size).__float__()) for name, size in given.items()}
     inside = ", ".join(f"{name} = {size}" for name, size in given.items())
     shown = ", ".join(f"{name}={size}" for name, size in given.items())
-    return _Named(f"pe.sliding_window {{{inside}}}", f"pe.sliding_window({shown})")
+    outside = " or ".join(f"{'i - j' if name == 'left' else 'j - i'} >= {size}"
+                          for name, size in given.items())
+    return _Named(f"pe.sliding_window {{{inside}}}", f"pe.sliding_window({shown})",
+                  _formula(outside))

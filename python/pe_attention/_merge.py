@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import torch
 
+from ._arguments import named
 from ._errors import InputError
+from ._tensors import check_tensor
 
 NORMALIZERS = ("softmax", "stick_breaking")
 
 
+@named({})
 def merge(*results: torch.Tensor, normalizer: str = "softmax",
           sink: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     """What one attention over all keys would have given, from its results over parts of them.
@@ -96,8 +99,7 @@ def _check(outputs: tuple[torch.Tensor, ...], logs: tuple[torch.Tensor, ...], no
     names = [f"{name}{number}" for number in range(1, len(outputs) + 1) for name in ("o", "lse")]
     pairs = [tensor for pair in zip(outputs, logs, strict=True) for tensor in pair]
     for name, tensor in zip(names, pairs, strict=True):
-        if not isinstance(tensor, torch.Tensor):
-            raise InputError(f"{name}: expected a tensor, found {type(tensor).__name__}")
+        check_tensor(name, tensor)
         if not tensor.dtype.is_floating_point:
             raise InputError(f"{name}: expected floating numbers, found {tensor.dtype}")
     first = outputs[0]
@@ -119,6 +121,9 @@ def _check(outputs: tuple[torch.Tensor, ...], logs: tuple[torch.Tensor, ...], no
     if normalizer != "softmax":
         raise InputError("sink: expected none under stick_breaking, which has no denominator, "
                          "found one; leave it out")
+    check_tensor("sink", sink)
+    if not sink.dtype.is_floating_point:
+        raise InputError(f"sink: expected floating numbers, found {sink.dtype}")
     if sink.shape != first.shape[1:2]:
         raise InputError(f"sink: expected a logit for each of {first.shape[1]} heads, found the "
                          f"shape {list(sink.shape)}")

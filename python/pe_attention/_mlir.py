@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from ._arguments import OUTSIDE, checked
 from ._assemble import Argument, Piece, dump
 from ._declare import Declaration, Init, Size
 from ._errors import CompileError, InputError
@@ -96,6 +97,7 @@ def declared(parameter: Parameter, sizes: Mapping[str, int]) -> Declaration | No
                        "pe.decay = false" not in parameter.attributes, as_number=not shape)
 
 
+@checked(least={"heads": 1, "head_dim": 1, "value_dim": 1}, outside=OUTSIDE)
 def from_mlir(text_or_path: str | Path, heads: int | None = None, *, head_dim: int | None = None,
               value_dim: int | None = None, sizes: Mapping[str, int] | None = None) -> TextEncoding:
     """The encoding of a program in the pe dialect, a text or the path of a `.mlir` file.

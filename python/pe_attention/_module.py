@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from ._arguments import named
 from ._assemble import Argument, Piece, assemble, dump, intersect, join
 from ._declare import Declaration, initialise
 from ._dense import Positions
 from ._errors import InputError
 from ._program import Options, Program
+from ._tensors import as_int32, check_tensor
 
 if TYPE_CHECKING:
     from ._masks import Mask
@@ -34,6 +36,7 @@ class Encoding(nn.Module):
     # The text as a string, by which calls find their program; None with masks of its own.
     structure: str | None
 
+    @named({}, "Encoding")
     def __init__(self, heads: int | None = None, head_dim: int | None = None,
                  value_dim: int | None = None) -> None:
         super().__init__()
@@ -205,9 +208,7 @@ def view_of(name: str, tensor: torch.Tensor, view: str) -> torch.Tensor:
         return tensor.reshape(-1)
     if view == "number":
         return tensor.reshape(())
-    if tensor.is_floating_point():
-        raise InputError(f"{name}: expected whole numbers, found {tensor.dtype}")
-    return tensor.to(torch.int32)
+    return as_int32(name, tensor)
 
 
 class Sum(Encoding):
@@ -261,6 +262,8 @@ class Bound:
         if set(expected) != set(data):
             raise InputError(f"{type(encoding).__name__}: expected the tensors "
                              f"{', '.join(expected) or 'none'}, found {', '.join(data) or 'none'}")
+        for name, tensor in data.items():
+            check_tensor(name, tensor)
         self.encoding, self.data = encoding, dict(data)
         self.structure = encoding.structure
 

@@ -19,11 +19,13 @@ from typing import Any
 
 import torch
 
-from . import _run
+from . import _arguments, _run, _vmap
 from ._errors import InputError
 from ._function import Function
 from ._run import (NAMES, Call, allocate_forward, allocate_gradients, function_of, kept_of,
                    run_backward, run_forward)
+
+_arguments.is_compiling = torch.compiler.is_compiling
 
 FORWARD_MODE = ("pe.attention: expected derivatives in reverse mode, found a tangent of forward "
                 "mode; use torch.autograd.grad")
@@ -34,7 +36,7 @@ FORWARD_MODE = ("pe.attention: expected derivatives in reverse mode, found a tan
 
 class Attention(torch.autograd.function._SingleLevelFunction):
     """Eager calls: without operators, and with as little else as there can be. Nobody watches them
-    (`_attention._is_seen`), so that `apply` need not ask for transforms."""
+    (`_tensors.is_seen`), so that `apply` need not ask for transforms."""
 
     @staticmethod
     def forward(ctx: Any, call: Call, function: Function, known: _run.Forward | None,
@@ -243,3 +245,4 @@ _ops.impl("attention_backward", _autograd_backward, "Autograd")
 torch.library.register_fake("pe::attention", _fake(False), lib=_ops)
 torch.library.register_fake("pe::attention_forward", _fake(True), lib=_ops)
 torch.library.register_fake("pe::attention_backward", _fake_backward, lib=_ops)
+_vmap.register(_ops)

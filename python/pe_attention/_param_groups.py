@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ._arguments import checked
 from ._module import Encoding
 
 
@@ -28,6 +29,7 @@ class ParamGroups(list[dict[str, Any]]):
         return optimizer
 
 
+@checked()
 def param_groups(model: nn.Module, **options: Any) -> ParamGroups:
     """The parameters of a model as groups: those that encodings declare without decay have
     `weight_decay` 0. `options` are those of all groups, such as `lr=3e-4`.

@@ -6,6 +6,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from ._arguments import checked
 from ._errors import InputError
 from .plasticity._optimizers import Optimizers, as_list, check_optimizers, forget
 from .plasticity._polar import Method, checked_method
@@ -149,6 +150,7 @@ def _fleets(model: nn.Module) -> list[Fleet]:
     return found
 
 
+@checked()
 def reinit(model: nn.Module,
            target: Target = "all",
            engine: str = "auto",

@@ -16,6 +16,7 @@ import torch
 from . import _library
 from ._errors import InputError
 from ._function import Function, Place, Tensor, View, Views, get_function
+from ._tensors import with_memory
 
 NAMES = {torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16", torch.float16: "f16",
          torch.int64: "i64", torch.int32: "i32", torch.uint8: "u8"}
@@ -171,6 +172,18 @@ def _describe(names: Sequence[str], described: Sequence[Tensor], tensors: Sequen
     return views
 
 
+def _addresses(names: Sequence[str], tensors: list[torch.Tensor]) -> list[int]:
+    """Where the tensors are. Those of zeros without memory are replaced in the list."""
+    try:
+        addresses = [t.data_ptr() for t in tensors]
+    except RuntimeError:  # a tensor of another layout has none
+        addresses = [0]
+    if 0 in addresses:
+        tensors[:] = with_memory(names, tensors)
+        addresses = [t.data_ptr() for t in tensors]
+    return addresses
+
+
 Layout = tuple[tuple[Any, Any, torch.dtype], ...]
 
 
@@ -236,7 +249,7 @@ def forward(function: Function, tensors: Sequence[torch.Tensor], call: Call, kee
         return _describe(views.names, [*function.arguments, *outputs_of(function, keep)], given,
                          sizes_of(function, tensors, call))
 
-    views.run(known.key, describe, [t.data_ptr() for t in given], call.scalars(),
+    views.run(known.key, describe, _addresses(views.names, given), call.scalars(),
               _place(tensors[0]))
     return known, outputs
 
@@ -250,7 +263,8 @@ def run_backward(cotangents: Sequence[torch.Tensor | None], tensors: Sequence[to
 def backward(function: Function, cotangents: Sequence[torch.Tensor | None],
              tensors: Sequence[torch.Tensor], call: Call,
              needs: Sequence[bool]) -> list[torch.Tensor]:
-    given = [*tensors, *[cotangent for cotangent in cotangents if cotangent is not None]]
+    given = [*tensors, *[cotangent.resolve_neg() if cotangent.is_neg() else cotangent
+                         for cotangent in cotangents if cotangent is not None]]
     key = (tuple(needs), tuple([cotangent is None for cotangent in cotangents]),
            layout_of(given), *call[2:6])
     known: _Backward | None = function.backwards.get(key)
@@ -269,7 +283,7 @@ def backward(function: Function, cotangents: Sequence[torch.Tensor | None],
         return _describe(known.views.names, _described(function, cotangents, needs), given,
                          sizes_of(function, tensors[:len(needs)], call))
 
-    known.views.run(key, describe, [t.data_ptr() for t in given], call.scalars(),
+    known.views.run(key, describe, _addresses(known.views.names, given), call.scalars(),
                     _place(tensors[0]))
     return gradients
 

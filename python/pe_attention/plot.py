@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ._arguments import checked, found
 from ._attention import attention as _attention
 from ._errors import InputError
+from ._tensors import check_tensor
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,6 +23,7 @@ __all__ = ["attention", "bias", "distance"]
 _VALUE_DIMS = 64  # columns of weights that one call computes; kernels take multiples of 8
 
 
+@checked(least={"length": 1})
 def bias(encoding: Encoding, length: int = 256, *, heads: Sequence[int] | None = None,
          causal: bool = True) -> Figure:
     """The bias of every head over query (down) and key position (right), one scale for all.
@@ -35,6 +38,7 @@ def bias(encoding: Encoding, length: int = 256, *, heads: Sequence[int] | None =
     return _heatmaps([values[h] for h in chosen], [f"head {h}" for h in chosen], "bias")
 
 
+@checked()
 def distance(encoding: Encoding, length: int = 1024, *, query: int | None = None,
              heads: Sequence[int] | None = None) -> Figure:
     """The bias of one query, by default the last of `length`, by distance: a line per head."""
@@ -52,6 +56,7 @@ def distance(encoding: Encoding, length: int = 1024, *, query: int | None = None
     return figure
 
 
+@checked()
 def attention(query: torch.Tensor, key: torch.Tensor, encoding: Encoding | None = None, *,
               mask: Mask | None = None, batch: int = 0, heads: Sequence[int] | None = None,
               **options: Any) -> Figure:
@@ -60,6 +65,11 @@ def attention(query: torch.Tensor, key: torch.Tensor, encoding: Encoding | None 
     They are what the kernel itself computes: its output for values that are an identity matrix.
     `options` go to `pe.attention`.
     """
+    for name, tensor in (("query", query), ("key", key)):
+        check_tensor(name, tensor)
+        if tensor.dim() != 4:
+            raise InputError(f"{name}: expected [batch, heads, length, depth], found a shape of "
+                             f"{tensor.dim()} dimensions, {list(tensor.shape)}")
     keys, key_heads = key.shape[2], key.shape[1]
     identity = torch.eye(keys, -(-keys // 8) * 8, dtype=query.dtype, device=query.device)
     parts = []
@@ -74,6 +84,9 @@ def attention(query: torch.Tensor, key: torch.Tensor, encoding: Encoding | None 
 
 
 def _dense(encoding: Encoding, queries: int, keys: int) -> torch.Tensor:
+    if isinstance(encoding, type) or not hasattr(encoding, "dense"):
+        raise InputError(f"encoding: expected an encoding such as pe.nn.ALiBi(heads=4), found "
+                         f"{found(encoding)}")
     with torch.no_grad():
         values: torch.Tensor = encoding.dense(queries, keys)[0].float().cpu()
     return values

@@ -299,7 +299,7 @@ int pe_workspace(const pe_function *function, int32_t half, const pe_view *views
     if (Status s = checkList(views, count, "tensors"); !s)
       return s;
     BoundCall call(open->compiled->runner->bound(), half, listOf(views, count));
-    if (Status s = call.bind({}); !s)
+    if (Status s = call.measure(); !s)
       return s;
     *bytes = call.workspaceBytes();
     return Status::success();

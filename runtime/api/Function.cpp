@@ -54,7 +54,7 @@ Expected<int64_t> Function::workspace(int halves, std::span<const View> views) c
     if (Status s = checkCompiled(state); !s)
       return s.takeError();
     device::BoundCall call(state->runner->bound(), halves, views);
-    if (Status s = call.bind({}); !s)
+    if (Status s = call.measure(); !s)
       return s.takeError();
     return call.workspaceBytes();
   });

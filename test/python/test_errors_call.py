@@ -19,13 +19,13 @@ def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
 
 Q = zeros(2, 4, 9, 16)
 CALLS: list[tuple[str, Callable[[], Any]]] = [
-    ("query: expected a tensor, found ndarray",
+    ("query: expected a tensor, found an array of NumPy of shape [1, 1, 1, 1]; write torch.as_ten",
      lambda: pe.attention(np.zeros((1, 1, 1, 1)), Q, Q)),  # type: ignore[arg-type]
     ("key: expected [batch, heads, length, depth], found a shape of 3 dimensions",
      lambda: pe.attention(Q, Q[0], Q)),
-    ("value: expected the type of query, a floating type, found torch.float16 (query: torch.float",
+    ("value: expected the type of query, torch.float32, found torch.float16",
      lambda: pe.attention(Q, Q, Q.half())),
-    ("query: expected the type of query, a floating type, found torch.int64",
+    ("query: expected a floating type (float32, bfloat16 or float16), found torch.int64; write q",
      lambda: pe.attention(Q.long(), Q.long(), Q.long())),
     ("query: expected float32, bfloat16 or float16 on target cpu, found float64",
      lambda: pe.attention(Q.double(), Q.double(), Q.double())),
@@ -77,7 +77,8 @@ def test_wrong_calls(message: str, call: Callable[[], Any]) -> None:
 
 
 def test_kinds_of_errors() -> None:
-    assert issubclass(pe.InputError, ValueError) and issubclass(pe.InputError, pe.Error)
+    for kind in (ValueError, TypeError, pe.Error):
+        assert issubclass(pe.InputError, kind)
     with pytest.raises(pe.CompileError) as caught:
         pe.compile("func.func @attention(")
     assert (caught.value.line, caught.value.column) == (1, 21)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from .. import _run
-from .._attention import options_of, prepare, results_of
+from .._arguments import found, is_whole, named
+from .._attention import options_of, prepare, results_of, starts_of
 from .._errors import InputError
+from .._kinds import HINTS
 from .._masks import Mask
 from .._run import Call
 from ._gather import Split, gather
@@ -26,6 +28,7 @@ METHODS = ("ring", "all_gather")
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]
+@named(HINTS)
 def context_parallel_attention(
         query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
         encoding: Encoding | None = None, group: Any = None, method: str = "ring",
@@ -90,11 +93,13 @@ def _prepared(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
               scale: float | None, head_start: int, heads_total: int | None, dropout_p: float,
               sink: torch.Tensor | None, documents: torch.Tensor | None,
               target: str | None) -> _Prepared:
-    for name, found, known in (("method", method, METHODS), ("layout", layout, LAYOUTS)):
-        if found not in known:
-            raise InputError(f"{name}: expected {' or '.join(map(repr, known))}, found {found!r}")
+    for name, given, known in (("method", method, METHODS), ("layout", layout, LAYOUTS)):
+        if not isinstance(given, str) or given not in known:
+            raise InputError(f"{name}: expected {' or '.join(map(repr, known))}, found "
+                             f"{found(given)}")
     # A ring merges parts of softmax by their log-sum-exp, those of stick-breaking by their mass.
     options = options_of(scale, dropout_p, sink, documents, method == "ring")
+    starts = starts_of(0, 0, head_start, heads_total)
     ready = prepare(query, key, value, encoding, mask, options, target, heads_total, sink,
                     documents)
     if query.shape[2] != key.shape[2]:
@@ -103,7 +108,7 @@ def _prepared(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     structure = structure_of(ready.program.text)
     if method == "ring":
         check_ring(structure)
-    call = Call(ready.program.text, ready.target, 0, 0, head_start, heads_total)
+    call = Call(ready.program.text, ready.target, *starts)
     records = torch.is_grad_enabled()
     needs = tuple([records and t.requires_grad for t in ready.tensors])
     function = _run.function_of(ready.tensors, call, any(needs))
@@ -133,9 +138,10 @@ def _facts(call: _Prepared | None, method: str, layout: str) -> dict[str, int]:
 
 def _chunks(ranks: Group, lengths: Sequence[int], layout: str,
             own: int) -> list[tuple[Chunk, ...]]:
-    if len(lengths) != ranks.world or lengths[ranks.rank] != own:
+    if (not isinstance(lengths, Sequence) or not all(map(is_whole, lengths))
+            or len(lengths) != ranks.world or lengths[ranks.rank] != own):
         raise InputError(f"lengths: expected those of {ranks.world} ranks with {own} on rank "
-                         f"{ranks.rank}, found {list(lengths)}")
+                         f"{ranks.rank}, found {found(lengths)}")
     return chunks_of(lengths, layout)
 
 

@@ -10,7 +10,7 @@ from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Sha
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
 from .. import _run
-from .._attention import options_of, prepare, results_of
+from .._attention import options_of, prepare, results_of, starts_of
 from .._errors import InputError
 from .._masks import Mask
 from .._run import Call
@@ -39,6 +39,7 @@ def attention_of_shards(query: torch.Tensor, key: torch.Tensor, value: torch.Ten
     if dropout_p:
         raise InputError("dropout_p: expected 0 for DTensors, whose ranks would have to draw from "
                          "one generator, found another number; pass local tensors with head_start")
+    starts = starts_of(q_start, k_start, head_start, heads_total)
     if heads_total is not None or head_start:
         raise InputError("head_start, heads_total: expected none with DTensors, which know their "
                          "heads, found some; leave them out")
@@ -50,7 +51,7 @@ def attention_of_shards(query: torch.Tensor, key: torch.Tensor, value: torch.Ten
     ready = prepare(q, k, v, encoding, mask, options, target, heads, sink, documents,
                     of_shards=True)
     split = any(p.is_shard(1) for p in placements)
-    call = Call(ready.program.text, ready.target, q_start, k_start, int(offsets[1]),
+    call = Call(ready.program.text, ready.target, *starts[:2], int(offsets[1]),
                 heads if split else None)
     function = _run.function_of(ready.tensors, call, torch.is_grad_enabled())
     tensors = [*ready.tensors[:3],

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from .._arguments import checked
 from .._errors import InputError
 from ._group import Group, agree
 from ._layout import Chunk, chunks_of, in_order
@@ -97,6 +98,7 @@ def gather(split: Split, axes: Sequence[int],
     return whole
 
 
+@checked()
 def shard(tensor: torch.Tensor, group: Any = None, *, layout: str = "contiguous",
           dim: int = 2) -> torch.Tensor:
     """This rank's part of a tensor that every rank has whole, along `dim`, for
@@ -117,6 +119,7 @@ def shard(tensor: torch.Tensor, group: Any = None, *, layout: str = "contiguous"
     return torch.cat([tensor.narrow(axis, chunk.start, chunk.length) for chunk in own], axis)
 
 
+@checked()
 def unshard(tensor: torch.Tensor, group: Any = None, *, layout: str = "contiguous",
             dim: int = 2) -> torch.Tensor:
     """The whole of a tensor that is split along `dim`, on every rank; the reverse of `shard`. In

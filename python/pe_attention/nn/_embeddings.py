@@ -34,6 +34,9 @@ def _sines(p: torch.Tensor, d: torch.Tensor, dim: int) -> torch.Tensor:
 class Sinusoidal(_Embedding):
     """Sines and cosines of the position, sin(p / 10000^(2 n / dim)) in dim 2 n, cos in 2 n + 1."""
 
+    def __init__(self) -> None:
+        super().__init__()
+
     def table_of(self, p: torch.Tensor, d: torch.Tensor, dim: int, length: int) -> torch.Tensor:
         return _sines(p, d, dim)
 
@@ -82,7 +85,7 @@ class Mixture(_Embedding):
 
     def __init__(self, length: int, dim: int, alpha: float = 0.5) -> None:
         super().__init__()
-        self.alpha = nn.Parameter(torch.tensor([alpha]))
+        self.alpha = nn.Parameter(torch.tensor([float(alpha)]))
         self.rel = nn.Parameter(torch.empty(max(2 * length - 1, 0), dim).normal_())
 
     def table_of(self, p: torch.Tensor, d: torch.Tensor, dim: int, length: int) -> torch.Tensor:

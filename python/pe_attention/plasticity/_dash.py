@@ -8,6 +8,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
+from .._arguments import checked
 from .._errors import InputError
 from ._select import is_embedding
 
@@ -39,6 +40,7 @@ def _parameters(model: nn.Module) -> dict[str, tuple[Tensor, int]]:
     return found
 
 
+@checked()
 def dash_(model: nn.Module,
           batches: Iterable[Batch],
           loss: Callable[[Batch], Tensor],

@@ -12,6 +12,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from .._arguments import checked, found
 from .._errors import InputError
 from ._neurons import Layer, Neurons, Pair, feature_axis, find, given
 from ._optimizers import Optimizers, as_list, check_optimizers, local_running_states
@@ -94,6 +95,7 @@ class Dormancy:
         print(dormancy.recycle(optimizers))
     """
 
+    @checked(name="Dormancy")
     def __init__(self,
                  model: nn.Module,
                  tau: float = 0.0,
@@ -105,6 +107,8 @@ class Dormancy:
             raise InputError(f"tau: expected a number from 0 to below 1, found {tau!r}")
         if not isinstance(model, nn.Module):
             raise InputError(f"model: expected a torch.nn.Module, found {type(model).__name__}")
+        if group is not None and not (dist.is_available() and isinstance(group, dist.ProcessGroup)):
+            raise InputError(f"group: expected a process group or None, found {found(group)}")
         self.tau, self.seed, self.round = float(tau), seed, 0
         self.group = group
         neurons = [*given(model, pairs), *find(model)]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .._arguments import checked
 from .._errors import InputError
 from ._polar import checked_matrices, exact_products
 
 
+@checked()
 def measure_dfi(w: Tensor, scale: float | Tensor = 1.0) -> Tensor:
     """The deviation from isometry |X^T X - I|_F^2 per dimension of the smaller side, of X = w /
     scale, for each matrix of w[..., m, n], in float64."""
@@ -21,6 +23,7 @@ def measure_dfi(w: Tensor, scale: float | Tensor = 1.0) -> Tensor:
         return g.square().sum((-2, -1)) / n
 
 
+@checked()
 def measure_sfe(w: Tensor, old: Tensor) -> Tensor:
     """The squared Frobenius distance |W - W_old|_F^2 of each matrix of w[..., m, n], in float64."""
     w, old = checked_matrices("w", w), checked_matrices("old", old)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from .._arguments import checked, found as shown
 from .._errors import InputError
 
 # States with an element for each element of their parameter, for which zero means "nothing seen
@@ -24,7 +25,11 @@ Optimizers = Optimizer | Iterable[Optimizer]
 
 
 def as_list(optimizers: Optimizers) -> list[Optimizer]:
-    listed = [optimizers] if hasattr(optimizers, "param_groups") else list(optimizers)
+    if hasattr(optimizers, "param_groups"):
+        optimizers = [optimizers]  # type: ignore[list-item]
+    if not isinstance(optimizers, Iterable):
+        raise InputError(f"optimizers: expected torch.optim.Optimizers, found {shown(optimizers)}")
+    listed = list(optimizers)
     for index, optimizer in enumerate(listed):
         found = type(optimizer).__name__
         if not isinstance(getattr(optimizer, "state", None), Mapping) or not hasattr(
@@ -105,6 +110,7 @@ def forget(optimizers: list[Optimizer], parameters: Iterable[Tensor]) -> int:
     return count
 
 
+@checked()
 def reset_optimizer_states(optimizers: Optimizers, parameters: nn.Module | Iterable[Tensor]) -> int:
     """Makes optimizers start afresh for these parameters, or all of a module's: momenta, second
     moments and step counts go, the rest stays. Returns the number of states that were dropped.

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from .._arguments import checked, is_number
 from .._errors import InputError
 from ._qdwh import converge, cubic_step, deviation, gram, qdwh, squared_bound
 from ._quintic import extreme_eigenvalues, quintic
@@ -209,6 +210,7 @@ def first_not_finite(w: Tensor) -> tuple[int, ...] | None:
     return tuple(int(index) for index in bad.nonzero()[0])
 
 
+@checked()
 def polar(w: Tensor, engine: str = "auto", *, seed: int = 0) -> Tensor:
     """The isometry nearest to each matrix of w[..., m, n], in w's type and on its device.
 
@@ -240,12 +242,15 @@ def _coefficients(steps: str | Coefficients, iters: int | None) -> tuple[Coeffic
         return MUON, 1.0
     if steps == "polar-express":
         return POLAR_EXPRESS, 1.01  # above one its polynomials grow fast
-    if isinstance(steps, str) or any(len(step) != 3 for step in steps):
+    if (isinstance(steps, str) or not isinstance(steps, Sequence)
+            or any(not isinstance(step, Sequence) or len(step) != 3 or not all(map(is_number, step))
+                   for step in steps)):
         raise InputError("steps: expected cubic, muon, polar-express or a list of (a, b, c), found "
                          f"{steps!r}")
     return steps, 1.0
 
 
+@checked()
 def newton_schulz(w: Tensor,
                   steps: str | Coefficients = "cubic",
                   *,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from .._arguments import found
 from .._errors import InputError
 
 Target = str | Callable[[str, nn.Module], bool]
@@ -119,6 +120,8 @@ class Selection:
             raise InputError(
                 f"target: expected one of {', '.join(TARGETS)} or a function of (name, module), "
                 f"found {target!r}")
+        if split is not None and not isinstance(split, Mapping):
+            raise InputError(f"split: expected parts by name as in {{'qkv': 3}}, found {found(split)}")
         self.model, self.target, self.split = model, target, dict(split or {})
         self.unused = set(self.split)
         self.embedded = {

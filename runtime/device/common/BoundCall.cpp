@@ -67,6 +67,20 @@ Status BoundCall::findShapes(SizeTable &found) {
 }
 
 Status BoundCall::bind(const plan::Scalars &scalars) {
+  if (Status s = matchSizes(scalars); !s)
+    return s;
+  if (Status s = plan.checkRequirements(values); !s)
+    return s;
+  return placeAll();
+}
+
+Status BoundCall::measure() {
+  if (Status s = matchSizes({}); !s)
+    return s;
+  return placeAll();
+}
+
+Status BoundCall::matchSizes(const plan::Scalars &scalars) {
   reset();
   if (halves <= 0 || halves > (kPrepare | kForward | kBackward))
     return makeError("expected one or more of PE_PREPARE, PE_FORWARD and PE_BACKWARD, found ",
@@ -78,10 +92,10 @@ Status BoundCall::bind(const plan::Scalars &scalars) {
     return s;
   if (Status s = findSizes(scalars); !s)
     return s;
-  if (Status s = checkAbsent(); !s)
-    return s;
-  if (Status s = plan.checkRequirements(values); !s)
-    return s;
+  return checkAbsent();
+}
+
+Status BoundCall::placeAll() {
   if (Status s = checkShapes(); !s)
     return s;
   markWanted();

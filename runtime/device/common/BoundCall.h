@@ -60,6 +60,9 @@ public:
   /// Everything that can be checked without looking at memory. Errors name the tensor, what was
   /// expected and what was found.
   Status bind(const plan::Scalars &scalars);
+  /// Finds the workspace of these views, which is the same for all scalars: what the plan requires
+  /// of starts and distances is for `bind` to check.
+  Status measure();
   /// Only the sizes that the arguments among the views give; others stay absent.
   Status findShapes(SizeTable &found);
   /// What is left: addresses, overlapping memory, the size of the workspace.
@@ -96,6 +99,8 @@ public:
 
 private:
   void reset();
+  Status matchSizes(const plan::Scalars &scalars);
+  Status placeAll();
   Status matchViews();
   Status collectSizes(SizeTable &found) const;
   Status checkView(const View &view, int index, int position) const;

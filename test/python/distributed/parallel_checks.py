@@ -66,6 +66,24 @@ def parts_of_other_lengths():
                 assert torch.allclose(one, other, atol=2e-5), method
 
 
+def given_positions_of_parts_of_other_lengths():
+    """A ring gives each block its start: rows may be more than keys."""
+    case, world, rank = BY_NAME["positions"], dist.get_world_size(), dist.get_rank()
+    lengths = [LENGTH - 9, 9] if world == 2 else [20, 3, 5, LENGTH - 28]
+    at = sum(lengths[:rank])
+    whole = case.inputs()
+    axes = [2, 2, 2, *(axis for _, axis in case.data.values())]
+    for method in ("ring", "all_gather"):
+        q, k, v, *data = (t.narrow(axis, at, lengths[rank]) for t, axis in
+                          zip(whole, axes, strict=True))
+        local = [t.requires_grad_() for t in (q, k, v)]
+        o = context_parallel_attention(*local, case.bound_encoding(data), None, method,
+                                       mask=case.mask)
+        gradients = torch.autograd.grad(o, local, case.cotangent.narrow(2, at, lengths[rank]))
+        for one, other in zip([o, *gradients], case.expected[:4], strict=True):
+            assert torch.allclose(one, other.narrow(2, at, lengths[rank]), atol=2e-5), method
+
+
 def in_a_group_and_a_mesh():
     """Half of the processes, which do not count from 0; and a mesh."""
     world, rank = dist.get_world_size(), dist.get_rank()
@@ -155,5 +173,6 @@ def no_second_derivatives():
         raise AssertionError("expected an error, found second derivatives")
 
 
-CHECKS = [the_same_bits_again, parts_of_other_lengths, in_a_group_and_a_mesh, low_precision,
+CHECKS = [the_same_bits_again, parts_of_other_lengths,
+          given_positions_of_parts_of_other_lengths, in_a_group_and_a_mesh, low_precision,
           unsharding_sums_gradients, refusals, no_second_derivatives]

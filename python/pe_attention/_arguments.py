@@ -1,0 +1,329 @@
+"""Checks of the arguments of public functions, by their signatures.
+
+A call that does not fit a signature raises `InputError` in place of Python's TypeError, with the
+name that was probably meant. Functions that are `checked` also compare each argument with its
+annotation: a parameter `size: int` refuses "8", 8.0 and True.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import numbers
+import operator
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from ._errors import InputError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def found(value: object) -> str:
+    """A value as messages show it: short, on one line."""
+    kind = type(value)
+    if is_compiling():  # Dynamo cannot trace what follows
+        return f"an object of type {kind.__name__}"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if is_a(value, "torch", "Tensor"):
+        dtype = str(value.dtype).removeprefix("torch.")  # type: ignore[attr-defined]
+        shape = "" if value.is_nested else f" of shape {list(value.shape)}"  # type: ignore
+        return f"a tensor of {dtype}{shape}"
+    if is_a(value, "numpy", "ndarray"):
+        return f"an array of NumPy of shape {list(value.shape)}"  # type: ignore[attr-defined]
+    if inspect.isroutine(value):
+        name = getattr(value, "__name__", "")
+        return "a lambda" if name == "<lambda>" else f"the function {name}"
+    if is_a(value, "torch.nn", "Module"):
+        return f"the module {kind.__name__}"
+    if kind.__module__.startswith("pe_attention"):
+        return repr(value)
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
+        text = repr(value)
+        return text if len(text) <= 60 else f"{text[:57]}..."
+    if isinstance(value, (list, tuple, dict, set)):
+        text = " ".join(repr(value).split())
+        return text if len(text) <= 60 else f"a {kind.__name__} of {len(value)}"
+    return f"an object of type {kind.__name__}"
+
+
+def is_a(value: object, module: str, name: str) -> bool:
+    """Whether `value` is an instance of a class, without importing the class's module."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(value, getattr(loaded, name))
+
+
+# --- Numbers -----------------------------------------------------------------
+
+
+def is_whole(value: object) -> bool:
+    """Also a number of NumPy, and a symbol of PyTorch."""
+    return (isinstance(value, numbers.Integral) and not isinstance(value, bool)
+            or is_a(value, "torch", "SymInt"))
+
+
+def is_number(value: object) -> bool:
+    """A finite real number."""
+    if isinstance(value, numbers.Real):
+        return not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return is_a(value, "torch", "SymInt") or is_a(value, "torch", "SymFloat")
+
+
+def whole_number(name: str, value: Any) -> int:
+    if not is_whole(value):
+        raise InputError(f"{name}: expected a whole number, found {found(value)}")
+    if not -2**31 <= value < 2**31:
+        raise InputError(f"{name}: expected a whole number of 32 bits, found {value}")
+    return operator.index(value)
+
+
+# --- Annotations -------------------------------------------------------------
+
+# What an annotation accepts: in words, and as a test.
+Kind = tuple[str, Callable[[Any], bool]]
+
+
+def _instance(module: str, name: str) -> Callable[[Any], bool]:
+    return lambda value: is_a(value, module, name)
+
+
+def _several(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: (isinstance(value, Iterable) and not isinstance(value, (str, bytes, dict))
+                          and not is_a(value, "torch", "Tensor") and all(map(test, value)))
+
+
+def _any(value: object) -> bool:
+    return True
+
+
+_TENSOR: Kind = ("a tensor", _instance("torch", "Tensor"))
+_MODULE: Kind = ("a torch.nn.Module", _instance("torch.nn", "Module"))
+_KINDS: dict[str, Kind] = {
+    "int": ("a whole number", is_whole),
+    "float": ("a finite number", is_number),
+    "bool": ("True or False", lambda value: isinstance(value, bool)),
+    "str": ("a string", lambda value: isinstance(value, str)),
+    "None": ("None", lambda value: value is None),
+    "Path": ("a path", lambda value: isinstance(value, os.PathLike)),
+    "os.PathLike": ("a path", lambda value: isinstance(value, os.PathLike)),
+    "torch.Tensor": _TENSOR, "Tensor": _TENSOR, "nn.Module": _MODULE,
+    "torch.dtype": ("a type such as torch.float32", _instance("torch", "dtype")),
+    "Declaration": ("a declaration such as pe.per_head(0.0)",
+                    _instance("pe_attention._declare", "Declaration")),
+    "Sequence[int]": ("whole numbers as in (1, 2)", _several(is_whole)),
+    "Sequence[float]": ("numbers as in (1.0, 2.0)", _several(is_number)),
+    "Sequence[str]": ("strings as in (\"a\", \"b\")",
+                      _several(lambda value: isinstance(value, str))),
+    "Sequence": ("a list or tuple", _several(_any)),
+    "Iterable": ("something to iterate over", lambda value: isinstance(value, Iterable)
+                 and not isinstance(value, str)),
+    "Mapping": ("a dict", lambda value: isinstance(value, Mapping)),
+    "Callable": ("a function", callable),
+}
+
+
+def _alternatives(annotation: str) -> list[str]:
+    """The parts of "A | B[C | D]" between the bars outside brackets."""
+    parts, depth = [""], 0
+    for letter in annotation:
+        depth += (letter in "[(") - (letter in "])")
+        if letter == "|" and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
+def _kinds_of(annotation: object) -> list[Kind]:
+    """What an annotation accepts; empty if it says nothing that can be checked."""
+    kinds: list[Kind] = []
+    for part in _alternatives(annotation) if isinstance(annotation, str) else ():
+        kind = _KINDS.get(part) or _KINDS.get(part.partition("[")[0])
+        if kind is None:
+            return []
+        kinds.append(kind)
+    return kinds
+
+
+class _Parameters:
+    """What calls of one function have to satisfy."""
+
+    def __init__(self, function: Callable[..., Any], least: Mapping[str, int],
+                 hints: Mapping[str, str], name: str) -> None:
+        self.signature = inspect.signature(function)
+        self.least, self.hints, self.name = least, hints, name
+        self.parameters = list(self.signature.parameters.values())
+        self.is_method = bool(self.parameters) and self.parameters[0].name == "self"
+        self.kinds = {p.name: _kinds_of(p.annotation) for p in self.parameters}
+
+    def check(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+        try:
+            bound = self.signature.bind(*arguments, **named)
+        except TypeError:
+            raise self.mismatch(arguments, named) from None
+        for name, value in bound.arguments.items():
+            kind = self.signature.parameters[name].kind
+            if kind is inspect.Parameter.VAR_KEYWORD:
+                for key, each in value.items():
+                    self._check_one(key, each, self.kinds[name])
+            elif kind is inspect.Parameter.VAR_POSITIONAL:
+                for number, each in enumerate(value):
+                    self._check_one(f"{name}[{number}]", each, self.kinds[name])
+            else:
+                self._check_one(name, value, self.kinds[name])
+
+    def _check_one(self, name: str, value: Any, kinds: list[Kind]) -> None:
+        least = self.least.get(name, self.least.get("*"))
+        if kinds and not any(test(value) for _, test in kinds):
+            words = [text for text, _ in kinds]
+            if least is not None and "a whole number" in words:
+                words[words.index("a whole number")] += f" of at least {least}"
+            raise InputError(f"{name}: expected {' or '.join(words)}, found {found(value)}")
+        if least is not None and isinstance(value, int) and not isinstance(value, bool) and \
+                ("a whole number" in (text for text, _ in kinds)) and value < least:
+            raise InputError(f"{name}: expected a whole number of at least {least}, found {value}")
+
+    def mismatch(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> InputError:
+        """The error of a call that does not fit the signature."""
+        parameters = self.parameters[self.is_method:]
+        given = len(arguments) - self.is_method
+        positional = [p.name for p in parameters
+                      if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        takes_more = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        for name in named:
+            if name in names:
+                continue
+            close = _closest(name, names)
+            hint = self.hints.get(name) or (f"did you mean {close}?" if close else
+                                            f"the arguments are {_listed(names)}" if names else "")
+            return InputError(f"{self.name}: expected no argument {name}, found "
+                              f"{found(named[name])}{'; ' + hint if hint else ''}")
+        twice = [name for name in positional[:given] if name in named]
+        if twice:
+            return InputError(f"{self.name}: expected {twice[0]} once, found it by position and by "
+                              f"name")
+        if given > len(positional) and not takes_more:
+            rest = [name for name in names if name not in positional]
+            advice = f"; pass {_listed(rest, 'or')} by name" if rest else ""
+            return InputError(f"{self.name}: expected {_at_most(positional)}, found {given}"
+                              f"{advice}")
+        missing = [p.name for p in parameters if p.default is p.empty and p.name not in named
+                   and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+                   and p.name not in positional[:given]]
+        return InputError(f"{self.name}: expected {_listed(missing) or 'other arguments'}, found "
+                          f"none; the arguments are {_listed(names or positional)}")
+
+
+def _listed(names: Iterable[str], word: str = "and") -> str:
+    *rest, last = list(names) or [""]
+    return f"{', '.join(rest)} {word} {last}" if rest else last
+
+
+def _at_most(positional: list[str]) -> str:
+    if not positional:
+        return "no arguments by position"
+    count = len(positional)
+    return (f"at most {count} argument{'s' if count > 1 else ''} by position "
+            f"({', '.join(positional)})")
+
+
+def _closest(name: str, names: Iterable[str]) -> str:
+    """The known name that was probably meant, "" if none is near."""
+    import difflib
+
+    near = difflib.get_close_matches(name.lower(), list(names), 1, 0.7)
+    return near[0] if near else ""
+
+
+# --- Decorators --------------------------------------------------------------
+
+# Whether torch.compile traces: PyTorch's own function, once `_ops` has set it.
+is_compiling: Callable[[], bool] = lambda: False
+
+
+# The advice for encodings that are made in compiled code.
+OUTSIDE = ("make the encoding before, for example in __init__ of the model, and use it in the compiled "
+           "function")
+# Of functions that were called. Dynamo cannot trace a closure that holds them.
+_checked: dict[Callable[..., Any], _Parameters] = {}
+
+
+def checked(*, least: Mapping[str, int] | None = None, name: str = "",
+            outside: str = "") -> Callable[[Function], Function]:
+    """Checks the names, the number and the kinds of all arguments before each call.
+
+    `least` bounds whole numbers by the names of their parameters, "*" those of all others.
+    `outside` is advice for a call that compiled code cannot have in its graph: the call breaks the
+    graph and runs eagerly, or is refused with this text where there may be one graph only.
+    """
+
+    def decorate(function: Function) -> Function:
+        def eager(*arguments: Any, **named: Any) -> Any:
+            """The call as torch.compile leaves it alone. The marks below are those of
+            torch.compiler.disable, whose import takes seconds, and need not be paid for before
+            something is compiled."""
+            import torch
+
+            return torch.compiler.disable(function)(*arguments, **named)
+
+        eager.__qualname__ = function.__qualname__
+        eager._torchdynamo_disable = True  # type: ignore[attr-defined]
+        eager._torchdynamo_disable_msg = outside  # type: ignore[attr-defined]
+
+        @functools.wraps(function)
+        def call(*arguments: Any, **named: Any) -> Any:
+            if is_compiling():
+                if outside:
+                    return eager(*arguments, **named)
+                return function(*arguments, **named)
+            known = _checked.get(function)
+            if known is None:
+                known = _checked[function] = _Parameters(function, least or {}, {},
+                                                         name or function.__name__)
+            known.check(arguments, named)
+            return function(*arguments, **named)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def named(hints: Mapping[str, str], name: str = "") -> Callable[[Function], Function]:
+    """Checks the names and the number of arguments alone, where a call does not fit: a call that
+    fits costs one more frame."""
+
+    def decorate(function: Function) -> Function:
+        parameters = inspect.signature(function).parameters
+        known = frozenset(parameters)
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+        @functools.wraps(function)
+        def call(*arguments: Any, **named: Any) -> Any:
+            if is_compiling():
+                for key in named:
+                    if not takes_any and key not in known:
+                        raise InputError(f"{key}: expected no such argument; {hints.get(key, '')}")
+                return function(*arguments, **named)
+            try:
+                return function(*arguments, **named)
+            except TypeError as error:
+                trace = error.__traceback__
+                if trace is None or trace.tb_next is not None:  # raised inside the function
+                    raise
+            every = _Parameters(function, {}, hints, name or function.__name__)
+            raise every.mismatch(arguments, named)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def check_constructor(cls: type, **least: int) -> None:
+    """Makes the constructor of a class `checked`; whole numbers are sizes of at least 1, unless
+    `least` says otherwise."""
+    make = checked(least={"*": 1, **least}, name=cls.__name__, outside=OUTSIDE)
+    cls.__init__ = make(cls.__init__)  # type: ignore[misc]

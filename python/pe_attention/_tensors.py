@@ -1,0 +1,127 @@
+"""Tensors that calls bring: which of them have memory that kernels can read, and whole numbers as
+the 32 bits that kernels read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import torch
+
+from ._arguments import found
+from ._errors import InputError
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+# Whole numbers of which all values have 32 bits and a sign.
+_NARROW = (torch.bool, torch.int8, torch.uint8, torch.int16, torch.uint16)
+_TWO_64 = 1 << 64
+
+
+def is_dtensor(tensor: torch.Tensor) -> bool:
+    """Without importing torch.distributed: a process without DTensors need not have it."""
+    if type(tensor) in _PLAIN:
+        return False
+    module = sys.modules.get("torch.distributed.tensor")
+    return module is not None and isinstance(tensor, module.DTensor)
+
+
+def is_seen(tensors: Sequence[torch.Tensor]) -> bool:
+    """Whether someone has to see the operator: a mode, a subclass, a transform, a tangent."""
+    return (torch._C._len_torch_dispatch_stack() > 0
+            or torch._C._functorch.peek_interpreter_stack() is not None
+            or torch.autograd.forward_ad._current_level >= 0
+            or any([type(t) not in _PLAIN for t in tensors]))
+
+
+def check_tensor(name: str, tensor: object) -> None:
+    """Refuses what is no tensor of numbers at strides."""
+    if not isinstance(tensor, torch.Tensor):
+        advice = f"; write torch.as_tensor({name})" if hasattr(tensor, "__array__") else ""
+        raise InputError(f"{name}: expected a tensor, found {found(tensor)}{advice}")
+    if torch.compiler.is_compiling():
+        return
+    if tensor.is_nested:
+        raise InputError(f"{name}: expected a dense tensor, found a nested one; pad it and leave "
+                         f"out the padding by a mask, or pack the texts and give documents")
+    if tensor.is_quantized:
+        raise InputError(f"{name}: expected a floating type, found {tensor.dtype}; write "
+                         f"{name}.dequantize()")
+    if tensor.layout is not torch.strided:
+        raise InputError(f"{name}: expected a dense tensor, found one of layout {tensor.layout}; "
+                         f"write {name}.to_dense()")
+
+
+def resolved(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor with its signs in memory, which PyTorch keeps beside it for x.conj().imag. Modes
+    and compiled code do so themselves."""
+    if not torch.compiler.is_compiling() and tensor.is_neg():
+        return tensor.resolve_neg()
+    return tensor
+
+
+def with_memory(names: Sequence[str], tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """The same tensors, with memory for those of zeros that PyTorch keeps without any; refuses
+    others that have none."""
+    result = []
+    for name, tensor in zip(names, tensors, strict=True):
+        check_tensor(name, tensor)
+        if tensor.numel() and not tensor.data_ptr():
+            if not tensor._is_zerotensor():
+                raise InputError(f"tensor '{name}': expected memory, found a tensor whose storage "
+                                 f"was freed")
+            tensor = tensor.clone()
+        result.append(tensor)
+    return result
+
+
+# --- Whole numbers -----------------------------------------------------------
+
+
+def as_int32(name: str, tensor: torch.Tensor) -> torch.Tensor:
+    """Whole numbers and truth values as int32; refuses real numbers, and numbers that 32 bits do
+    not hold: types of more bits cost a pass over the tensor, and on a GPU a wait for it.
+
+    Compiled code calls the operator `pe::int32`, which checks where it runs.
+    """
+    check_tensor(name, tensor)
+    if tensor.dtype is torch.int32:
+        return tensor
+    if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
+        raise InputError(f"{name}: expected whole numbers, found {tensor.dtype}")
+    if tensor.dtype in _NARROW:
+        return tensor.to(torch.int32)
+    if is_dtensor(tensor):
+        as_int32(name, tensor.to_local())  # type: ignore[attr-defined]
+        return tensor.to(torch.int32)
+    if torch.compiler.is_compiling() or is_seen([tensor]):
+        narrow: torch.Tensor = torch.ops.pe.int32.default(tensor, name)
+        return narrow
+    return _narrowed(tensor, name)
+
+
+def _narrowed(tensor: torch.Tensor, name: str) -> torch.Tensor:
+    wide = tensor.to(torch.int64)
+    narrow = wide.to(torch.int32)
+    fits = narrow == wide
+    if tensor.dtype is torch.uint64:
+        fits &= wide >= 0
+    expected = f"{name}: expected whole numbers of 32 bits, from -2^31 to 2^31 - 1"
+    if tensor.is_cuda and torch.cuda.is_current_stream_capturing():
+        torch._assert_async(fits.all(), expected)
+    elif not bool(fits.all()):
+        number = int(wide[~fits].flatten()[0])
+        if tensor.dtype is torch.uint64 and number < 0:
+            number += _TWO_64
+        raise InputError(f"{expected}, found {number}; use smaller numbers: "
+                         f"torch.unique(ids, return_inverse=True) numbers ids anew")
+    return narrow
+
+
+_ops = torch.library.Library("pe", "FRAGMENT")
+_ops.define("int32(Tensor tensor, str name) -> Tensor")
+for _key in ("CPU", "CUDA"):
+    _ops.impl("int32", _narrowed, _key)
+torch.library.register_fake("pe::int32", lambda tensor, name: torch.empty_like(
+    tensor, dtype=torch.int32), lib=_ops)
+torch.library.register_vmap("pe::int32", lambda info, dims, tensor, name: (
+    torch.ops.pe.int32.default(tensor, name), dims[0]), lib=_ops)
