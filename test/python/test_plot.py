@@ -9,6 +9,28 @@ import torch
 import pe_attention as pe
 
 
+@pe.bias(amp=pe.per_head(1.0))
+def _falling(b, h, i, j, amp):
+    return -amp[h] * abs(i - j)
+
+
+@pe.bias
+def _span(b, h, i, j):  # -inf from a distance of 8 on
+    return torch.log(torch.clamp((8 - (i - j)) / 8, 0, 1))
+
+
+@pe.bias
+def _swirl(b, h, i, j):
+    return torch.cos(i * j * 0.1)
+
+
+def _slopes(*slopes):
+    encoding = _falling(heads=len(slopes))
+    with torch.no_grad():
+        encoding.amp.copy_(torch.tensor(slopes))
+    return encoding
+
+
 def _images(figure):
     return [image.get_array() for axes in figure.axes for image in axes.get_images()]
 
@@ -31,8 +53,64 @@ def test_distance_is_a_line_per_head():
     lines = figure.axes[0].get_lines()
     assert len(lines) == 2
     dense = encoding.dense(1, 65)[0, 1, 0].detach()
-    np.testing.assert_allclose(lines[1].get_ydata(), dense.flip(-1)[1:].numpy())
-    assert list(lines[1].get_xdata()[:2]) == [1, 2]
+    np.testing.assert_allclose(lines[1].get_ydata(), dense.flip(-1).numpy())
+    assert list(lines[1].get_xdata()[:3]) == [0, 1, 2]
+
+
+def _titles(figure):
+    return [axes.get_title() for axes in figure.axes if axes.get_images()]
+
+
+def test_defaults_are_those_of_the_tool():
+    images = _images(pe.plot.bias(pe.nn.ALiBi(2)))
+    assert images[0].shape == (64, 64)
+    (axes,) = pe.plot.distance(pe.nn.ALiBi(2)).axes
+    assert axes.get_lines()[0].get_xdata()[-1] == 8192
+    figure = pe.plot.bias(pe.nn.ALiBi(12), length=8)
+    assert len(_images(figure)) == 8
+    assert figure.get_suptitle() == "heads 0–7 of 12"
+
+
+def test_equal_heads_are_drawn_once():
+    encoding = _slopes(1, 2, 1, 1)
+    assert _titles(pe.plot.bias(encoding, length=8)) == ["heads 0, 2, 3", "head 1"]
+    (axes,) = pe.plot.distance(encoding, length=9).axes
+    assert [line.get_label() for line in axes.get_lines()] == ["heads 0, 2, 3", "head 1"]
+
+
+def test_far_values_are_clipped_and_the_picture_says_so():
+    (axes,) = pe.plot.distance(_slopes(1), length=1001, heads=[0]).axes
+    assert axes.get_ylim()[0] == -30
+    assert axes.get_title() == "clipped at -30 (full_range=True draws all)"
+    (axes,) = pe.plot.distance(_slopes(1), length=1001, heads=[0], full_range=True).axes
+    assert axes.get_ylim()[0] < -1000
+    assert axes.get_title() == ""
+
+
+def test_minus_infinity_is_marked():
+    span = _span(heads=1)
+    (axes,) = pe.plot.distance(span, length=33).axes
+    assert axes.get_lines()[0].get_label() == "head 0, −inf beyond 7"
+    figure = pe.plot.bias(span, length=33)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["masked", "−inf"]
+
+
+def test_what_is_no_function_of_the_distance_is_a_mean():
+    swirl = _swirl(heads=1)
+    (axes,) = pe.plot.distance(swirl, length=16).axes
+    assert "no function of the distance" in axes.get_title()
+    dense = swirl.dense(16, 16)[0, 0]
+    found = axes.get_lines()[0].get_ydata()
+    np.testing.assert_allclose(found[3], dense.diagonal(-3).mean().item(), rtol=1e-6)
+
+
+def test_scales_are_shared_on_request():
+    encoding = pe.nn.ALiBi(2)
+    limits = [[image.get_clim() for axes in pe.plot.bias(encoding, shared_scale=shared).axes
+               for image in axes.get_images()] for shared in (False, True)]
+    assert limits[0][0] != limits[0][1]
+    assert limits[1][0] == limits[1][1]
+    assert limits[0][0][0] == -limits[0][0][1]  # around 0
 
 
 @pytest.mark.parametrize("keys", [7, 70])  # fewer and more than one call's columns
