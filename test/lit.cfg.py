@@ -34,5 +34,8 @@ config.substitutions.append(("%build", config.pe_binary_root))
 # A CUDA driver of our own; and whether ptxas is here: what needs it is skipped and counted if not.
 config.substitutions.append(
     ("%fakecuda", os.path.join(config.pe_binary_root, "lib", "libpe-fake-cuda.so")))
+# A C program linked by hand does not load the sanitizers that libpe.so is built with.
+if not config.pe_sanitizer:
+    config.available_features.add("no-sanitizer")
 if shutil.which("ptxas"):
     config.available_features.add("ptxas")

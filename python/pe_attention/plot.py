@@ -65,6 +65,7 @@ def distance(encoding: Encoding, length: int | None = None, *, query: int | None
     (`pe.explain` knows) the figure shows the mean of all pairs at a distance, and their range, over
     `length` positions (64).
     """
+    _check_encoding(encoding)
     if length is not None and length < 2:
         raise InputError(f"length: expected at least 2, found {length}")
     last = _QUERY if length is None else length - 1
@@ -111,10 +112,14 @@ def attention(query: torch.Tensor, key: torch.Tensor, encoding: Encoding | None 
                      shared=shared_scale, limited=heads is None)
 
 
-def _dense(encoding: Encoding, queries: int, keys: int) -> torch.Tensor:
+def _check_encoding(encoding: Encoding) -> None:
     if isinstance(encoding, type) or not hasattr(encoding, "dense"):
         raise InputError(f"encoding: expected an encoding such as pe.nn.ALiBi(heads=4), found "
                          f"{found(encoding)}")
+
+
+def _dense(encoding: Encoding, queries: int, keys: int) -> torch.Tensor:
+    _check_encoding(encoding)
     with torch.no_grad():
         values: torch.Tensor = encoding.dense(queries, keys)[0].float().cpu()
     return values

@@ -64,7 +64,7 @@ std::string unknownOperation(StringRef name, MLIRContext *context) {
   StringRef nearest = nearestOperation(name, context);
   const std::string shown = name.take_front(kMaxName).str() + (name.size() > kMaxName ? "..." : "");
   return ("unknown operation '" + shown + "'; " +
-          (nearest.empty() ? "docs/spec.md lists the operations of pe"
+          (nearest.empty() ? "docs/reference/ops.md lists the operations of pe"
                            : "did you mean '" + nearest.str() + "'?"));
 }
 
