@@ -133,12 +133,17 @@ private:
     return success();
   }
 
-  /// Products and sums may be fused: one rounding instead of two.
+  /// Lets products and sums be fused into one rounding. The flag says more on a conversion: MLIR
+  /// then folds extf(truncf(x)) to x, and `x - extf(truncf(x))`, the low part of a number that is
+  /// kept as two f32 (passes/ToTile/LinePart.h), to 0.
   void contract() {
-    auto flags = arith::FastMathFlagsAttr::get(&getContext(), arith::FastMathFlags::contract);
+    auto none = arith::FastMathFlagsAttr::get(&getContext(), arith::FastMathFlags::none);
+    auto fused = arith::FastMathFlagsAttr::get(&getContext(), arith::FastMathFlags::contract);
     getOperation().walk([&](mlir::gpu::GPUModuleOp kernels) {
-      kernels.walk(
-          [&](arith::ArithFastMathInterface op) { op->setAttr(op.getFastMathAttrName(), flags); });
+      kernels.walk([&](arith::ArithFastMathInterface op) {
+        const bool isConversion = isa<arith::ExtFOp, arith::TruncFOp>(op);
+        op->setAttr(op.getFastMathAttrName(), isConversion ? none : fused);
+      });
     });
   }
 };

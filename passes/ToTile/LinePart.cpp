@@ -163,8 +163,8 @@ Value LinePart::knownSum(Scalar &s, Value batch, Value head, Value row) {
   return s.select(isEmpty, zero, sum);
 }
 
-/// Per head, what its sums add up to (beyond those that balance them) and the mean of their places
-/// weighted by magnitude. Totals are a stage of their own: they are long sums to few elements,
+/// Per head, what its sums add up to beyond the rows' and the mean of their places weighted by
+/// magnitude. Totals are a stage of their own: they are long sums to few elements,
 /// which any number of threads may share.
 Value LinePart::findRest() {
   Type f64 = context.plan.getF64Type();
@@ -181,13 +181,15 @@ Value LinePart::findRest() {
     add(Size, size);
     add(Moment, s.mul(size, s.toFloat(at[2], f64)));
   });
-  if (balance) {
-    const bool isPerHead = sumHead() == balance->sumHead();
-    SmallVector<StringRef> group = {"ceildiv(hq,hkv)", balance->axis()};
+  if (Value rowSums = this->rowSums(); rowSums || attention.dLse) {
+    const bool isPerHead = sumHead() == "hq";
+    SmallVector<StringRef> group = {"ceildiv(hq,hkv)", "r"};
     t.foreach (ArrayRef(group).drop_front(isPerHead), [&](Scalar &s, ValueRange at) {
       Value head = isPerHead ? at[1] : s.add(s.mul(at[1], s.size(group[0])), at[2]);
-      Value sum = readElement(s, balance->sums, {at[0], head, at.back()});
-      Value negated = s.create<arith::NegFOp>(s.create<arith::ExtFOp>(f64, sum));
+      Value sum =
+          rowSums ? s.create<arith::ExtFOp>(f64, readElement(s, rowSums, {at[0], head, at.back()}))
+                  : knownSum(s, at[0], head, at.back());
+      Value negated = s.create<arith::NegFOp>(sum);
       accumulateElement(s, negated, totals, {at[0], at[1], s.index(Sum)});
     });
   }
@@ -222,8 +224,8 @@ Value LinePart::restAt(Scalar &s, Value rest, Value batch, Value head, Value pla
 void LinePart::finish() {
   if (!vjp->isActive())
     return;
-  const bool addsUpToZero = !rows && attention.isShiftInvariant() && (balance || !attention.dLse);
-  Value rest = addsUpToZero ? findRest() : Value();
+  const bool isTotalKnown = !rows && (rowSums() || attention.isShiftInvariant());
+  Value rest = isTotalKnown ? findRest() : Value();
   TileBuilder t = beginStage(context.plan, name + "_finish", Phase::Finish, {});
   SmallVector<StringRef> outer = heads(), inner;
   outer.push_back(axis());

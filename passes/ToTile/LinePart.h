@@ -27,7 +27,7 @@ public:
   /// Adds up the rows of dS although they are known, so that what they are off by cancels against
   /// the columns'. Before `prepare`.
   void keepSums() { keepsSums = true; }
-  /// The sums per row that cancel against this column part's.
+  /// The row part whose sums have the total that this column part's must have.
   void balanceBy(const LinePart &rowPart) { balance = &rowPart; }
 
   /// Adds the buffers and the stage that fills them; `isExact` if it is one of two parts.
@@ -46,6 +46,8 @@ private:
   /// Where a number added to a row changes no weight, the sum of a row of dS is known
   /// (VectorTerm.cpp), so none is computed.
   bool hasKnownSums() const { return rows && attention.isShiftInvariant() && !keepsSums; }
+  /// The sums that balance this part's, or null.
+  Value rowSums() const { return balance ? balance->sums : Value(); }
   bool isFold() const { return rows || !perHead; }
   StringRef axis() const { return rows ? "r" : "c"; }
   /// The head that sums are kept for.

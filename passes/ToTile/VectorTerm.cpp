@@ -1,14 +1,15 @@
 //===- VectorTerm.cpp - functions of the query or the key alone ---===//
 //
-// Under softmax without a start of its statistics a row of dS sums to the cotangent of its
-// log-sum-exp, if there is one, and to 0 otherwise. So a function of the query alone needs no sum
-// at all (`RowShift`), and the total of the column sums of one head is known: its rounding residue
-// would be multiplied by functions that are large far from position 0, and is subtracted where the
-// weight is.
+// The sums over rows and over columns of one head have the same total. The rounding residue of the
+// columns' total would be multiplied by functions that are large far from position 0, so it is
+// subtracted where the weight is. Under softmax without a start of its statistics a row of dS sums
+// to the cotangent of its log-sum-exp, if there is one, and to 0 otherwise. So a function of the
+// query alone needs no sum at all (`RowShift`), and the total is known.
 //
-// 16-bit outputs are rounded so far that the rows' sums are off by what a parameter of both parts
-// would notice: it multiplies positions, where only their difference counts. Rows are added up
-// then, and what they are off by cancels against the columns.
+// Everywhere else rows are added up, and if one parameter is in both parts, the columns' total is
+// compared with the rows'. Rows of 16-bit outputs are added up for such a parameter too: rounding
+// moves their sums by more than it tolerates, since it multiplies positions, of which only the
+// difference counts. What they are off by then cancels against the columns.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/LinePart.h"
@@ -28,8 +29,8 @@ public:
       parts.emplace_back(context, term, part,
                          kinds.size() == 1 ? this->name : this->name + "_" + pe::nameOf(part).str(),
                          attention);
-    if (parts.size() == 2 && attention.isShiftInvariant() && roundsOutput(attention) &&
-        sharesParameter(context)) {
+    const bool addsUpRows = !attention.isShiftInvariant() || roundsOutput(attention);
+    if (parts.size() == 2 && addsUpRows && sharesParameter(context)) {
       parts[0].keepSums();
       parts[1].balanceBy(parts[0]);
     }
