@@ -2,10 +2,12 @@
 
 #include "dialect/PE/ExpressionEmitter.h"
 
+#include "dialect/PE/PEDialect.h"
 #include "dialect/PE/PEScalars.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "runtime/plan/ExpressionHints.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <algorithm>
@@ -51,12 +53,15 @@ private:
   FailureOr<Value> emit(const Expression &expression);
   FailureOr<Value> emitName(const Expression &expression);
   FailureOr<Value> emitRead(const Expression &expression);
+  Value lookup(StringRef name) const;
   std::string listTensors() const;
+  std::string adviceOnName(StringRef name) const;
   FailureOr<Value> emitLet(const Expression &expression);
   FailureOr<Value> emitSum(const Expression &expression);
   LogicalResult setBound(const Expression &bound, SumOp sum);
   LogicalResult checkNewName(const Expression &expression);
   FailureOr<Value> emitCall(const Expression &expression);
+  LogicalResult checkFunction(const Expression &expression);
   FailureOr<Value> emitSize(const Expression &expression);
   FailureOr<Value> emitArithmetic(const Expression &expression, Values operands);
   FailureOr<Value> emitComparison(const Expression &expression, Values operands);
@@ -94,6 +99,97 @@ private:
   size_t offset = 0;
 };
 } // namespace
+
+namespace {
+/// A function in formulas; `build` creates the f32 op of unary functions that have one.
+struct Function {
+  StringRef name;
+  unsigned arity;
+  Value (*build)(OpBuilder &, Location, Value);
+};
+} // namespace
+
+template <typename OpTy> static Value buildUnary(OpBuilder &builder, Location loc, Value x) {
+  return OpTy::create(builder, loc, x);
+}
+
+static Value numberOf(OpBuilder &builder, Location loc, float value) {
+  return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(value));
+}
+
+static Value compare(OpBuilder &builder, Location loc, CmpFPredicate predicate, Value x) {
+  return arith::CmpFOp::create(builder, loc, predicate, x, numberOf(builder, loc, 0));
+}
+
+/// 0 where x <= 0, else x; its derivative at 0 is 0, and NaN stays NaN.
+static Value buildRelu(OpBuilder &builder, Location loc, Value x) {
+  Value isOff = compare(builder, loc, CmpFPredicate::OLE, x);
+  return arith::SelectOp::create(builder, loc, isOff, numberOf(builder, loc, 0), x);
+}
+
+/// 1 / (1 + exp(-x)).
+static Value buildSigmoid(OpBuilder &builder, Location loc, Value x) {
+  Value one = numberOf(builder, loc, 1);
+  Value power = math::ExpOp::create(builder, loc, arith::NegFOp::create(builder, loc, x));
+  return arith::DivFOp::create(builder, loc, one, arith::AddFOp::create(builder, loc, one, power));
+}
+
+/// log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|)).
+static Value buildSoftplus(OpBuilder &builder, Location loc, Value x) {
+  Value magnitude = math::AbsFOp::create(builder, loc, x);
+  Value power = math::ExpOp::create(builder, loc, arith::NegFOp::create(builder, loc, magnitude));
+  Value large = arith::MaximumFOp::create(builder, loc, x, numberOf(builder, loc, 0));
+  return arith::AddFOp::create(builder, loc, large, math::Log1pOp::create(builder, loc, power));
+}
+
+/// -1, 0 or 1; NaN stays NaN.
+static Value buildSign(OpBuilder &builder, Location loc, Value x) {
+  Value one = math::CopySignOp::create(builder, loc, numberOf(builder, loc, 1), x);
+  Value isZero = compare(builder, loc, CmpFPredicate::OEQ, x);
+  Value sign = arith::SelectOp::create(builder, loc, isZero, numberOf(builder, loc, 0), one);
+  return arith::SelectOp::create(builder, loc, math::IsNaNOp::create(builder, loc, x), x, sign);
+}
+
+static const Function kFunctions[] = {
+    {"abs", 1, buildUnary<math::AbsFOp>},
+    {"clamp", 3, nullptr},
+    {"cos", 1, buildUnary<math::CosOp>},
+    {"erf", 1, buildUnary<math::ErfOp>},
+    {"exp", 1, buildUnary<math::ExpOp>},
+    {"floor", 1, buildUnary<math::FloorOp>},
+    {"global_head", 1, nullptr},
+    {"int", 1, nullptr},
+    {"log", 1, buildUnary<math::LogOp>},
+    {"log1p", 1, buildUnary<math::Log1pOp>},
+    {"max", 2, nullptr},
+    {"min", 2, nullptr},
+    {"pow", 2, nullptr},
+    {"relu", 1, buildRelu},
+    {"sigmoid", 1, buildSigmoid},
+    {"sign", 1, buildSign},
+    {"sin", 1, buildUnary<math::SinOp>},
+    {"softplus", 1, buildSoftplus},
+    {"sqrt", 1, buildUnary<math::SqrtOp>},
+    {"tanh", 1, buildUnary<math::TanhOp>},
+};
+
+static const Function *findFunction(StringRef name) {
+  const auto *function =
+      llvm::find_if(kFunctions, [&](const Function &known) { return known.name == name; });
+  return function == std::end(kFunctions) ? nullptr : function;
+}
+
+/// "; did you mean exp?", or how a function of another language is written here; or nothing.
+static std::string adviceOn(StringRef name) {
+  const std::string_view form = ::pe::plan::formOfFunction(name);
+  if (!form.empty())
+    return "; write " + std::string(form);
+  SmallVector<StringRef> known = {"select", "sum", "size", "and", "or", "not"};
+  for (const Function &function : kFunctions)
+    known.push_back(function.name);
+  StringRef nearest = findNearestName(name, known);
+  return nearest.empty() || name.size() < 3 ? "" : ("; did you mean " + nearest + "?").str();
+}
 
 /// From 64 bits, so nothing is lost. Lowerings use 32 bits where they suffice
 /// (pe-tile-define-integers).
@@ -136,7 +232,7 @@ static Value wholeOf(OpBuilder &builder, Location loc, Value element) {
 }
 
 FailureOr<Value> Emitter::emitName(const Expression &expression) {
-  Value value = names.lookup(expression.text);
+  Value value = lookup(expression.text);
   if (!value && scope.hasHeads && expression.text == "heads_total")
     return create<HeadsTotalOp>(builder.getIndexType());
   if (!value && (expression.text == "pi" || expression.text == "inf")) {
@@ -144,9 +240,10 @@ FailureOr<Value> Emitter::emitName(const Expression &expression) {
     return create<arith::ConstantOp>(builder.getF32FloatAttr(static_cast<float>(number)));
   }
   if (!value)
-    return fail(expression, "expected " + scope.variables +
-                                (scope.hasHeads ? ", heads_total" : "") +
-                                ", pi, inf or a captured tensor, found '" + expression.text + "'");
+    return fail(expression,
+                "expected " + scope.variables + (scope.hasHeads ? ", heads_total" : "") +
+                    ", pi, inf or a captured tensor, found '" + expression.text + "'" +
+                    (expression.text == "s" ? scope.adviceOnScore : adviceOnName(expression.text)));
   auto tensor = dyn_cast<RankedTensorType>(value.getType());
   if (!tensor)
     return value;
@@ -155,6 +252,14 @@ FailureOr<Value> Emitter::emitName(const Expression &expression) {
                                 expression.text + "[h], found none");
   Value element = create<ReadOp>(tensor.getElementType(), value, ValueRange());
   return wholeOf(builder, loc(), element);
+}
+
+/// The value of a name, or null. The aliases of tensors come after all other names.
+Value Emitter::lookup(StringRef name) const {
+  if (Value value = names.lookup(name))
+    return value;
+  auto alias = scope.aliases.find(name);
+  return alias == scope.aliases.end() ? Value() : names.lookup(alias->second);
 }
 
 /// A name of let or sum does not hide another one.
@@ -193,9 +298,8 @@ LogicalResult Emitter::setBound(const Expression &bound, SumOp sum) {
                       bound.children.size() == 2 && isWholeNumber(bound.children[1]);
   auto tensor =
       isSize
-          ? dyn_cast_or_null<RankedTensorType>(names.lookup(bound.children[0].text)
-                                                   ? names.lookup(bound.children[0].text).getType()
-                                                   : Type())
+          ? dyn_cast_or_null<RankedTensorType>(
+                lookup(bound.children[0].text) ? lookup(bound.children[0].text).getType() : Type())
           : RankedTensorType();
   const double axis = tensor ? bound.children[1].number : 0;
   if (!tensor || axis >= static_cast<double>(tensor.getRank()))
@@ -206,7 +310,7 @@ LogicalResult Emitter::setBound(const Expression &bound, SumOp sum) {
     sum.setCount(tensor.getDimSize(axis));
     return success();
   }
-  auto input = llvm::find(sum.getInputs(), names.lookup(bound.children[0].text));
+  auto input = llvm::find(sum.getInputs(), lookup(bound.children[0].text));
   sum.setExtent(
       ArrayRef<int64_t>{std::distance(sum.getInputs().begin(), input), static_cast<int64_t>(axis)});
   return success();
@@ -253,23 +357,44 @@ FailureOr<Value> Emitter::emitSum(const Expression &expression) {
   return sum.getResult();
 }
 
-/// For messages: " (table, tau)", or what to write where nothing is captured.
+/// For messages: " (table, ty or type)", or what to write where nothing is captured.
 std::string Emitter::listTensors() const {
   std::vector<std::string> tensors;
-  for (const auto &entry : scope.names)
-    if (isa<RankedTensorType>(entry.second.getType()))
-      tensors.push_back(entry.first().str());
+  for (const auto &entry : scope.names) {
+    if (!isa<RankedTensorType>(entry.second.getType()))
+      continue;
+    tensors.push_back(entry.first().str());
+    for (const auto &alias : scope.aliases)
+      if (alias.second == entry.first())
+        tensors.back() += " or " + alias.first().str();
+  }
   llvm::sort(tensors);
   return tensors.empty() ? "; none is captured, as (%table : tensor<?xf32>) before expr would"
                          : " (" + llvm::join(tensors, ", ") + ")";
 }
 
+/// "; did you mean amp?" for a name that is not known, or nothing.
+std::string Emitter::adviceOnName(StringRef name) const {
+  if (findFunction(name))
+    return ("; a function is called, as in " + name + "(x)").str();
+  if (name.size() < 3)
+    return {};
+  SmallVector<StringRef> known;
+  for (const auto &entry : names)
+    known.push_back(entry.first());
+  for (const auto &alias : scope.aliases)
+    known.push_back(alias.first());
+  llvm::sort(known);
+  StringRef nearest = findNearestName(name, known);
+  return nearest.empty() ? "" : ("; did you mean " + nearest + "?").str();
+}
+
 FailureOr<Value> Emitter::emitRead(const Expression &expression) {
-  Value value = names.lookup(expression.text);
+  Value value = lookup(expression.text);
   auto tensor = value ? dyn_cast<RankedTensorType>(value.getType()) : RankedTensorType();
   if (!tensor)
     return fail(expression, "expected a captured tensor" + listTensors() + ", found '" +
-                                Twine(expression.text) + "'");
+                                Twine(expression.text) + "'" + adviceOnName(expression.text));
   if (tensor.getRank() != static_cast<int64_t>(expression.children.size()))
     return fail(expression, "expected " + Twine(tensor.getRank()) + " indices of " +
                                 expression.text + ", found " + Twine(expression.children.size()));
@@ -279,7 +404,9 @@ FailureOr<Value> Emitter::emitRead(const Expression &expression) {
     if (failed(index))
       return failure();
     if (!isWhole(*index))
-      return fail(child, "expected a whole number as index, found a real one; use int(x)");
+      return fail(child, Twine("expected a whole number as index, found a real one; use ") +
+                             (child.text == "/" ? "a // b for the quotient rounded down, or int(x)"
+                                                : "int(x)"));
     indices.push_back(*index);
   }
   offset = expression.offset;
@@ -292,7 +419,7 @@ FailureOr<Value> Emitter::emitSize(const Expression &expression) {
   const auto &children = expression.children;
   const bool isForm = children.size() == 2 && children[0].kind == Expression::Kind::Name &&
                       children[1].kind == Expression::Kind::Integer;
-  Value tensor = isForm ? names.lookup(children[0].text) : Value();
+  Value tensor = isForm ? lookup(children[0].text) : Value();
   auto type = tensor ? dyn_cast<RankedTensorType>(tensor.getType()) : RankedTensorType();
   if (!type || children[1].number >= static_cast<double>(type.getRank()))
     return fail(expression, "expected size(NAME, AXIS) of a captured tensor and one of its axes");
@@ -301,9 +428,27 @@ FailureOr<Value> Emitter::emitSize(const Expression &expression) {
                             builder.getI64IntegerAttr(static_cast<int64_t>(children[1].number)));
 }
 
+/// Reports a name that is no function before its arguments are looked at.
+LogicalResult Emitter::checkFunction(const Expression &expression) {
+  StringRef name = expression.text;
+  if (findFunction(name) || name == "select" || name == "and" || name == "or" || name == "not" ||
+      StringRef("+-*/%^<>=!").contains(name.front()))
+    return success();
+  if (Value value = lookup(name); value && isa<RankedTensorType>(value.getType()))
+    return scope.report(expression.offset, "expected a function, found the tensor '" + name +
+                                               "'; its elements are read as " + name + "[h]");
+  if (std::string advice = adviceOn(name); !advice.empty())
+    return scope.report(expression.offset, "unknown function '" + name + "'" + advice);
+  auto names = llvm::map_range(kFunctions, [](const Function &known) { return known.name.str(); });
+  return scope.report(expression.offset, "expected a function of " + llvm::join(names, ", ") +
+                                             ", select, sum; found '" + name + "'");
+}
+
 FailureOr<Value> Emitter::emitCall(const Expression &expression) {
   if (expression.text == "size")
     return emitSize(expression);
+  if (failed(checkFunction(expression)))
+    return failure();
   Values operands;
   for (const Expression &child : expression.children) {
     FailureOr<Value> operand = emit(child);
@@ -331,6 +476,8 @@ FailureOr<Value> Emitter::emitArithmetic(const Expression &expression, Values op
   if (operands.size() == 1) {
     if (!whole)
       return create<arith::NegFOp>(operands[0]);
+    if (auto number = operands[0].getDefiningOp<arith::ConstantIndexOp>())
+      return create<arith::ConstantIndexOp>(-number.value());
     return create<arith::SubIOp>(create<arith::ConstantIndexOp>(0), operands[0]);
   }
   if (symbol == '^')
@@ -430,79 +577,6 @@ Value Emitter::emitExtremum(bool isMax, Value a, Value b) {
   return isMax ? create<arith::MaximumFOp>(a, b) : create<arith::MinimumFOp>(a, b);
 }
 
-namespace {
-/// A function in formulas; `build` creates the f32 op of unary functions that have one.
-struct Function {
-  StringRef name;
-  unsigned arity;
-  Value (*build)(OpBuilder &, Location, Value);
-};
-} // namespace
-
-template <typename OpTy> static Value buildUnary(OpBuilder &builder, Location loc, Value x) {
-  return OpTy::create(builder, loc, x);
-}
-
-static Value numberOf(OpBuilder &builder, Location loc, float value) {
-  return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(value));
-}
-
-static Value compare(OpBuilder &builder, Location loc, CmpFPredicate predicate, Value x) {
-  return arith::CmpFOp::create(builder, loc, predicate, x, numberOf(builder, loc, 0));
-}
-
-/// 0 where x <= 0, else x; its derivative at 0 is 0, and NaN stays NaN.
-static Value buildRelu(OpBuilder &builder, Location loc, Value x) {
-  Value isOff = compare(builder, loc, CmpFPredicate::OLE, x);
-  return arith::SelectOp::create(builder, loc, isOff, numberOf(builder, loc, 0), x);
-}
-
-/// 1 / (1 + exp(-x)).
-static Value buildSigmoid(OpBuilder &builder, Location loc, Value x) {
-  Value one = numberOf(builder, loc, 1);
-  Value power = math::ExpOp::create(builder, loc, arith::NegFOp::create(builder, loc, x));
-  return arith::DivFOp::create(builder, loc, one, arith::AddFOp::create(builder, loc, one, power));
-}
-
-/// log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|)).
-static Value buildSoftplus(OpBuilder &builder, Location loc, Value x) {
-  Value magnitude = math::AbsFOp::create(builder, loc, x);
-  Value power = math::ExpOp::create(builder, loc, arith::NegFOp::create(builder, loc, magnitude));
-  Value large = arith::MaximumFOp::create(builder, loc, x, numberOf(builder, loc, 0));
-  return arith::AddFOp::create(builder, loc, large, math::Log1pOp::create(builder, loc, power));
-}
-
-/// -1, 0 or 1; NaN stays NaN.
-static Value buildSign(OpBuilder &builder, Location loc, Value x) {
-  Value one = math::CopySignOp::create(builder, loc, numberOf(builder, loc, 1), x);
-  Value isZero = compare(builder, loc, CmpFPredicate::OEQ, x);
-  Value sign = arith::SelectOp::create(builder, loc, isZero, numberOf(builder, loc, 0), one);
-  return arith::SelectOp::create(builder, loc, math::IsNaNOp::create(builder, loc, x), x, sign);
-}
-
-static const Function kFunctions[] = {
-    {"abs", 1, buildUnary<math::AbsFOp>},
-    {"clamp", 3, nullptr},
-    {"cos", 1, buildUnary<math::CosOp>},
-    {"erf", 1, buildUnary<math::ErfOp>},
-    {"exp", 1, buildUnary<math::ExpOp>},
-    {"floor", 1, buildUnary<math::FloorOp>},
-    {"global_head", 1, nullptr},
-    {"int", 1, nullptr},
-    {"log", 1, buildUnary<math::LogOp>},
-    {"log1p", 1, buildUnary<math::Log1pOp>},
-    {"max", 2, nullptr},
-    {"min", 2, nullptr},
-    {"pow", 2, nullptr},
-    {"relu", 1, buildRelu},
-    {"sigmoid", 1, buildSigmoid},
-    {"sign", 1, buildSign},
-    {"sin", 1, buildUnary<math::SinOp>},
-    {"softplus", 1, buildSoftplus},
-    {"sqrt", 1, buildUnary<math::SqrtOp>},
-    {"tanh", 1, buildUnary<math::TanhOp>},
-};
-
 /// The functions that map integers to integers; null for the others.
 Value Emitter::emitWholeFunction(StringRef name, ArrayRef<Value> operands) {
   if (name == "global_head")
@@ -522,19 +596,14 @@ Value Emitter::emitWholeFunction(StringRef name, ArrayRef<Value> operands) {
 
 FailureOr<Value> Emitter::emitFunction(const Expression &expression, Values operands) {
   StringRef name = expression.text;
-  const auto *function =
-      llvm::find_if(kFunctions, [&](const Function &known) { return known.name == name; });
-  if (function == std::end(kFunctions))
-    return fail(expression, "expected a function of " +
-                                llvm::join(llvm::map_range(kFunctions,
-                                                           [](const Function &known) {
-                                                             return known.name.str();
-                                                           }),
-                                           ", ") +
-                                ", select, sum; found '" + Twine(name) + "'");
-  if (operands.size() != function->arity)
+  const Function *function = findFunction(name);
+  if (operands.size() != function->arity) {
+    std::string advice;
+    if (operands.size() > 2 && (name == "max" || name == "min"))
+      advice = ("; write " + name + "(a, " + name + "(b, c))").str();
     return fail(expression, "expected " + Twine(function->arity) + " argument(s) of " + name +
-                                ", found " + Twine(operands.size()));
+                                ", found " + Twine(operands.size()) + advice);
+  }
   bool isWhole = areWhole(operands);
   if (isWhole)
     if (Value value = emitWholeFunction(name, operands))

@@ -22,12 +22,16 @@ using ::pe::plan::Expression;
 struct ExpressionScope {
   /// The variables (b, h, i, j) and the tensors.
   llvm::StringMap<Value> names;
+  /// Other names of tensors, and the names above that they stand for.
+  llvm::StringMap<std::string> aliases;
   llvm::function_ref<Location(size_t offset)> locate;
   /// Reports an error at a character; returns failure.
   llvm::function_ref<LogicalResult(size_t offset, const llvm::Twine &message)> report;
   /// What is no tensor, for messages: "b, h, i, j".
   std::string variables;
   bool hasHeads = true;
+  /// What to write where a formula names the score s and has none.
+  std::string adviceOnScore;
 };
 
 /// The f32 value of `expression`.

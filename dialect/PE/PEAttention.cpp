@@ -81,6 +81,18 @@ static ParseResult parseValueOrTensor(OpAsmParser &parser,
   return parser.parseRParen();
 }
 
+/// %operand ), and no second one.
+static ParseResult parseOne(OpAsmParser &parser, StringRef word,
+                            std::optional<UnresolvedOperand> &operand) {
+  if (parser.parseOperand(operand.emplace()))
+    return failure();
+  SMLoc loc = parser.getCurrentLocation();
+  if (succeeded(parser.parseOptionalComma()))
+    return parser.emitError(loc) << "expected one value in " << word << "(...), found several"
+                                 << (word == "mask" ? "; join masks with pe.mask_and" : "");
+  return parser.parseRParen();
+}
+
 /// ( %queries, %keys : type, type )
 static ParseResult parsePositions(OpAsmParser &parser, std::optional<UnresolvedOperand> &queries,
                                   Type &queryType, std::optional<UnresolvedOperand> &keys,
@@ -125,7 +137,7 @@ static ParseResult parseClauses(
                     : word == "score"         ? score
                     : word == "value_content" ? valueContent
                                               : rotation;
-    return failure(parser.parseOperand(operand.emplace()) || parser.parseRParen());
+    return parseOne(parser, word, operand);
   };
   const Clause *last = nullptr;
   StringRef word;

@@ -3,6 +3,7 @@
 #include "dialect/PE/PERegions.h"
 
 #include "dialect/Math/ScalarOps.h"
+#include "dialect/PE/ArgumentNames.h"
 #include "dialect/PE/ExpressionEmitter.h"
 #include "dialect/PE/PEBiases.h"
 #include "dialect/PE/PEScalars.h"
@@ -49,7 +50,8 @@ using Captures = SmallVector<OpAsmParser::UnresolvedOperand>;
 
 /// `text` begins at the character `start` of the file.
 static ParseResult parseFormula(OpAsmParser &parser, StringRef text, SMLoc start,
-                                const Captures &captures, const RegionForm &form, Block &block) {
+                                const Captures &captures, ValueRange values, const RegionForm &form,
+                                Block &block) {
   auto locate = [&](size_t offset) {
     return parser.getEncodedSourceLoc(SMLoc::getFromPointer(start.getPointer() + offset));
   };
@@ -60,8 +62,15 @@ static ParseResult parseFormula(OpAsmParser &parser, StringRef text, SMLoc start
       ::pe::plan::parseExpression({text.data(), text.size()});
   if (auto *error = std::get_if<::pe::plan::ExpressionError>(&parsed))
     return report(error->offset, error->message);
-  ExpressionScope scope{
-      {}, locate, report, llvm::join(form.names(), ", "), form.point != RegionForm::Point::Token};
+  ExpressionScope scope{{},
+                        {},
+                        locate,
+                        report,
+                        llvm::join(form.names(), ", "),
+                        form.point != RegionForm::Point::Token};
+  scope.adviceOnScore = form.point == RegionForm::Point::Token
+                            ? ""
+                            : "; s, the scaled product of query and key, is in pe.score_fn";
   const size_t leading = form.names().size();
   for (auto [name, argument] : llvm::zip(form.names(), block.getArguments()))
     scope.names[name] = argument;
@@ -71,6 +80,10 @@ static ParseResult parseFormula(OpAsmParser &parser, StringRef text, SMLoc start
       return parser.emitError(capture.location, "expected a capture with a name of its own, found ")
              << capture.name << "; " << llvm::join(form.names(), ", ")
              << " have a meaning, and a tensor is captured once";
+  for (auto [capture, value] : llvm::zip_equal(captures, values))
+    if (StringRef name = findNameInSignature(parser, start, value, capture.name);
+        !name.empty() && !scope.names.contains(name))
+      scope.aliases.try_emplace(name, capture.name.drop_front());
   OpBuilder builder(parser.getContext());
   builder.setInsertionPointToEnd(&block);
   const auto &formula = std::get<Expression>(parsed);
@@ -99,10 +112,12 @@ static ParseResult parseFormulaBody(OpAsmParser &parser, OperationState &result,
   Block &block = body.emplaceBlock();
   for (unsigned n = 0; n < form.names().size(); ++n)
     block.addArgument(form.typeOf(parser.getContext(), n), result.location);
-  for (Type type : types)
-    block.addArgument(typeInRegion(type), result.location);
+  for (auto [capture, type] : llvm::zip_equal(captures, types))
+    block.addArgument(typeInRegion(type), parser.getEncodedSourceLoc(capture.location));
   SMLoc start = SMLoc::getFromPointer(quote.getPointer() + 1);
-  return parseFormula(parser, text, start, captures, form, block);
+  ValueRange values(result.operands);
+  return parseFormula(parser, text, start, captures, values.take_front(captures.size()), form,
+                      block);
 }
 
 ParseResult mlir::pe::parseScalarRegion(OpAsmParser &parser, OperationState &result,

@@ -36,6 +36,24 @@ def PECheckDataflowPass : Pass<"pe-check-dataflow", "::mlir::func::FuncOp"> {
   }];
 }
 
+def PECheckReadsPass : Pass<"pe-check-reads", "::mlir::func::FuncOp"> {
+  let summary = "Refuses subscripts that read a tensor at the wrong variable or always at one end";
+  let description = [{
+    A read whose index is outside its axis gives the nearest element. This pass refuses reads of
+    captured tensors where that cannot be meant (read-C3 to read-C5 of docs/spec.md): an axis that
+    counts heads, batches, queries, keys or dims is read at a variable of another kind; an index is
+    a negative constant; an index lies at or beyond one end of its axis for every pair that the mask
+    keeps. A branch of a select that no kept pair takes is not looked at. What depends on the sizes
+    of a call or on data is left to the call. Captures and arguments that nothing reads get a
+    warning. Nothing is changed.
+
+    ```mlir
+    // error: the axis of amp counts heads and is read at i; did you mean amp[h]? (read-C3)
+    %b = pe.bias_fn(%amp : tensor<?xf32>) expr "amp[i]"
+    ```
+  }];
+}
+
 def PEExpandBiasesPass : Pass<"pe-expand-biases", "::mlir::func::FuncOp"> {
   let summary = "Makes every bias of an attention one region of scalar code";
   let description = [{

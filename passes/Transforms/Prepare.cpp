@@ -18,6 +18,7 @@ void populatePreparePipeline(OpPassManager &manager, const PrepareOptions &optio
   manager.addPass(createInlinerPass({}, [](OpPassManager &) {}));
   manager.addPass(createSymbolDCEPass());
   manager.addNestedPass<func::FuncOp>(createPECheckDataflowPass());
+  manager.addNestedPass<func::FuncOp>(createPECheckReadsPass());
 }
 
 void registerPreparePipeline() {

@@ -26,7 +26,9 @@ pe::jit::DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
     : handler(context, [this](Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() != DiagnosticSeverity::Error) {
           std::string place = placeOf(diagnostic.getLocation());
-          remarks.push_back((place.empty() ? "" : place + ": ") + diagnostic.str());
+          const bool isWarning = diagnostic.getSeverity() == DiagnosticSeverity::Warning;
+          remarks.push_back((place.empty() ? "" : place + ": ") + (isWarning ? "warning: " : "") +
+                            diagnostic.str());
           return success();
         }
         if (first)

@@ -17,7 +17,7 @@ public:
   void setSource(llvm::StringRef text) { source = text; }
   /// The error, or `otherwise` where none was reported.
   Error take(const std::string &otherwise);
-  /// "FILE:LINE:COL: text" of each remark and warning so far.
+  /// "FILE:LINE:COL: text" of each remark so far, "FILE:LINE:COL: warning: text" of each warning.
   const std::vector<std::string> &getRemarks() const { return remarks; }
 
 private:

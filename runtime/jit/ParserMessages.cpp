@@ -2,6 +2,7 @@
 #include "runtime/jit/ParserMessages.h"
 
 #include "dialect/PE/PE.h"
+#include "dialect/PE/PESynonyms.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -43,7 +44,8 @@ StringRef nearestOperation(StringRef name, MLIRContext *context) {
   StringRef best;
   if (name.size() > kMaxName)
     return best;
-  unsigned bestDistance = std::max<size_t>(2, name.size() / 4) + 1;
+  const size_t length = name.contains('.') ? name.split('.').second.size() : name.size();
+  unsigned bestDistance = std::max<size_t>(1, length / 3) + 1;
   for (RegisteredOperationName known : context->getRegisteredOperations()) {
     StringRef dialect = known.getDialectNamespace();
     if (dialect != "pe" && dialect != "arith" && dialect != "math" && dialect != "func")
@@ -52,7 +54,7 @@ StringRef nearestOperation(StringRef name, MLIRContext *context) {
     // A name without its dialect is compared without it.
     StringRef compared = name.contains('.') ? candidate : candidate.split('.').second;
     unsigned distance = name.edit_distance(compared);
-    if (distance < bestDistance || (distance == bestDistance && dialect == "pe")) {
+    if (distance < bestDistance || (distance == bestDistance && !best.empty() && dialect == "pe")) {
       best = candidate;
       bestDistance = distance;
     }
@@ -61,6 +63,8 @@ StringRef nearestOperation(StringRef name, MLIRContext *context) {
 }
 
 std::string unknownOperation(StringRef name, MLIRContext *context) {
+  if (std::string synonym = mlir::pe::findSynonym(name); !synonym.empty())
+    return ("unknown operation '" + name + "'; " + synonym).str();
   StringRef nearest = nearestOperation(name, context);
   const std::string shown = name.take_front(kMaxName).str() + (name.size() > kMaxName ? "..." : "");
   return ("unknown operation '" + shown + "'; " +
@@ -96,6 +100,73 @@ std::string wholeNumber(StringRef operation, StringRef attribute, StringRef sour
   return message;
 }
 
+/// The text before the diagnostic's location, at most kMaxSource of it.
+StringRef textBefore(Location location, StringRef text) {
+  StringRef rest = textAt(location, text);
+  return rest.empty() ? StringRef() : StringRef(text.data(), rest.data() - text.data());
+}
+
+/// The name of the last operation of pe before a place.
+StringRef lastOperation(StringRef before) {
+  StringRef operation = before.drop_front(std::min(before.rfind("pe."), before.size()));
+  return operation.take_while([](char c) { return llvm::isAlnum(c) || c == '.' || c == '_'; });
+}
+
+/// `pe.NAME()`, `pe.NAME (base = 10000)`, `pe.NAME 128`: attributes stand in braces.
+std::string misplacedAttributes(StringRef before, StringRef source, MLIRContext *context) {
+  StringRef operation = lastOperation(before);
+  auto known = RegisteredOperationName::lookup(operation, context);
+  if (!known || !before.rtrim().ends_with(operation))
+    return {};
+  StringRef inside = source.starts_with("(")
+                         ? source.drop_front().take_until([](char c) { return c == ')'; }).trim()
+                         : source.take_until([](char c) { return llvm::isSpace(c); });
+  if (source.starts_with("(") && inside.empty())
+    return ("'" + operation + "' takes no parentheses; write " + operation).str();
+  std::string advice = ("'" + operation + "' takes attributes in braces; write " + operation).str();
+  const bool isNumber = llvm::Regex("^-?[0-9.]+$").match(inside);
+  ArrayRef<StringAttr> names = known->getAttributeNames();
+  if (isNumber && !names.empty())
+    return advice + (" {" + names.front().getValue() + " = " + inside + "}").str();
+  if (inside.contains('='))
+    return advice + (" {" + inside + "}").str();
+  return source.starts_with("(") || isNumber ? advice + " {...}" : std::string();
+}
+
+/// Messages about one character, from the text around it; empty where there is no better one.
+std::string rewordBySource(StringRef message, StringRef before, StringRef source, StringRef text,
+                           MLIRContext *context) {
+  SmallVector<StringRef> groups;
+  source = source.ltrim(" \t"); // the place may be the end of the token before
+  if (message == "expected operation name in quotes")
+    return misplacedAttributes(before, source, context);
+  if (message == "expected SSA operand" &&
+      llvm::Regex("^([A-Za-z_][A-Za-z0-9_]*)").match(source, &groups))
+    return ("expected a value, found '" + groups[1] + "'; values begin with %, as in %" + groups[1])
+        .str();
+  if (message == "expected ','" && source.starts_with(")") &&
+      lastOperation(before) == "pe.attention")
+    return "expected the types of q, k and v, as in (!qkv, !qkv, !qkv) -> !qkv";
+  if (text.contains('\0'))
+    return "expected a program in the pe dialect, found a binary file";
+  if (source.starts_with("#") && message.contains("attribute name"))
+    return "expected an operation, found '#'; comments begin with //";
+  return {};
+}
+
+/// The type of an operand that an operation cannot take, such as a parameter of f64.
+std::string wrongElementType(StringRef operation, StringRef found) {
+  for (StringRef element : {"xf64>", "<f64>", "xf16>", "<f16>", "xbf16>", "<bf16>"})
+    if (found.contains(element)) {
+      StringRef type = element.drop_front().drop_back();
+      return ("'" + operation +
+              "' op expected a parameter of f32, or whole numbers of i32, found " + found +
+              "; write f32 in place of " + type)
+          .str();
+    }
+  return {};
+}
+
 } // namespace
 
 std::string rewordParserMessage(const Diagnostic &diagnostic, StringRef text) {
@@ -128,6 +199,13 @@ std::string rewordParserMessage(const Diagnostic &diagnostic, StringRef text) {
   if (message == "expected ':'" &&
       llvm::Regex("^[[:space:]]*(bias|rotate|score|mask)[[:space:]]*\\(").match(source))
     return "expected ':'; clauses such as mask(...) come before the attributes in braces";
+  if (std::string reworded = rewordBySource(message, textBefore(diagnostic.getLocation(), text),
+                                            source, text, context);
+      !reworded.empty())
+    return reworded;
+  if (matches("^'([^']+)' op operand #[0-9]+ must be .*, but got '([^']+)'"))
+    if (std::string reworded = wrongElementType(groups[1], groups[2]); !reworded.empty())
+      return reworded;
   if (matches("^custom op '([^']+)' (.*)")) {
     const std::string operation = ("'" + groups[1] + "' op ").str();
     return (groups[2].starts_with(operation) ? "" : operation) + groups[2].str();

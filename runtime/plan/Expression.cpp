@@ -2,6 +2,8 @@
 
 #include "runtime/plan/Expression.h"
 
+#include "runtime/plan/ExpressionHints.h"
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -13,6 +15,13 @@ namespace {
 /// The parser recurses into nested parts, users of the tree into operator chains: both are bounded.
 constexpr int kMaxDepth = 200;
 constexpr size_t kMaxLength = 4096;
+constexpr std::initializer_list<std::string_view> kComparisons = {"<=", ">=", "==", "!=", "<", ">"};
+
+std::string trimmed(std::string text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())))
+    text.pop_back();
+  return text;
+}
 
 /// Recursive descent; the first error stops everything.
 class Parser {
@@ -23,7 +32,7 @@ public:
     Expression result = parseExpression();
     skipSpaces();
     if (!error && at != source.size())
-      fail("expected an operator or the end, found '" + std::string(1, source[at]) + "'");
+      fail(unexpectedCharacter(source, at, "an operator or the end"));
     if (error)
       return *error;
     return result;
@@ -173,13 +182,30 @@ Expression Parser::parseNegation() {
 }
 
 Expression Parser::parseComparison() {
+  skipSpaces();
+  const size_t begin = at;
   Expression left = parseSum();
   skipSpaces();
   size_t offset = at;
-  std::string_view symbol = consumeAny({"<=", ">=", "==", "!=", "<", ">"});
+  std::string_view symbol = consumeAny(kComparisons);
   if (error || symbol.empty())
     return left;
-  return call(symbol, offset, {std::move(left), parseSum()});
+  skipSpaces();
+  const size_t middle = at;
+  Expression result = call(symbol, offset, {std::move(left), parseSum()});
+  skipSpaces();
+  const size_t second = at;
+  if (error || consumeAny(kComparisons).empty())
+    return result;
+  parseSum();
+  if (error)
+    return {};
+  // 0 <= i - j < 10
+  const std::string first(source.substr(begin, second - begin));
+  const std::string last(source.substr(middle, at - middle));
+  at = second;
+  return fail("expected one comparison, found two in a chain; write " + trimmed(first) + " and " +
+              trimmed(last));
 }
 
 Expression Parser::parseSum() {
@@ -216,25 +242,23 @@ void Parser::parseList(char close, std::vector<Expression> &list) {
     list.push_back(parseExpression());
   while (!error && !consumeAny({","}).empty());
   if (!error && consumeAny({std::string_view(&close, 1)}).empty())
-    fail(std::string("expected ',' or '") + close + "'");
+    fail(unexpectedCharacter(source, at, std::string("an operator, ',' or '") + close + "'"));
 }
 
 Expression Parser::parsePrimary() {
   skipSpaces();
-  if (at == source.size())
-    return fail("expected a number, a name or '(', found the end");
-  unsigned char first = static_cast<unsigned char>(source[at]);
+  unsigned char first = at < source.size() ? static_cast<unsigned char>(source[at]) : 0;
   if (std::isdigit(first) || first == '.')
     return parseNumber();
   if (std::isalpha(first) || first == '_')
     return parseName();
   if (first != '(')
-    return fail("expected a number, a name or '(', found '" + std::string(1, source[at]) + "'");
+    return fail(unexpectedCharacter(source, at, "a number, a name or '('"));
   ++at;
   std::vector<Expression> inner;
   inner.push_back(parseExpression());
   if (!error && consumeAny({")"}).empty())
-    return fail("expected ')'");
+    return fail(unexpectedCharacter(source, at, "an operator or ')'"));
   return std::move(inner.front());
 }
 

@@ -48,11 +48,26 @@ AttentionOutputs attend(const AttentionProblem &problem, const AttentionInputs &
   for (Array *rows : {&outputs.lse, &outputs.oTerms, &outputs.lseTerms})
     *rows = Array::zeros({sizes.batch, sizes.queryHeads, sizes.queries});
   const int64_t heads = sizes.batch * sizes.queryHeads;
-  std::vector<double> maxLogits(heads);
+  struct Found {
+    double maxLogit = 0.0;
+    ReadTally reads;
+    std::optional<BadScore> badScore;
+  };
+  std::vector<Found> all(heads);
   forEachHead(
       heads, threads,
-      [&](int64_t n) { maxLogits[n] = HeadWorker(problem, inputs, n).forward(outputs); },
-      [&](int64_t n) { outputs.maxLogit = std::max(outputs.maxLogit, maxLogits[n]); });
+      [&](int64_t n) {
+        HeadWorker worker(problem, inputs, n);
+        all[n].maxLogit = worker.forward(outputs);
+        all[n].reads = std::move(worker.reads);
+        all[n].badScore = std::move(worker.badScore);
+      },
+      [&](int64_t n) {
+        outputs.maxLogit = std::max(outputs.maxLogit, all[n].maxLogit);
+        outputs.reads.accumulate(all[n].reads);
+        if (!outputs.badScore)
+          outputs.badScore = std::move(all[n].badScore);
+      });
   if (problem.rounding && roundsResults(*problem.rounding))
     roundAll(outputs.o.data, *problem.rounding);
   return outputs;

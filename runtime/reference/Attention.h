@@ -110,6 +110,13 @@ struct AttentionInputs {
   const Array &v; ///< [B, Hkv, Sk, Dv]
 };
 
+/// A score that is NaN or +inf, and the part that made it so.
+struct BadScore {
+  double score = 0.0;
+  std::string part; ///< "the bias", "the function of the score" or "the score"
+  int64_t batch = 0, head = 0, i = 0, j = 0;
+};
+
 struct AttentionOutputs {
   Array o; ///< [B, Hq, Sq, Dv]
   /// [B, Hq, Sq]: log of the sum of exp(z) for softmax (-inf for a row without keys), log of the
@@ -121,6 +128,10 @@ struct AttentionOutputs {
   Array lseTerms;
   /// The largest |z| of a pair whose weight A is at least kCountedWeight.
   double maxLogit = 0.0;
+  /// Reads of the bias, the functions of scores and weights, the sink and the mask.
+  ReadTally reads;
+  /// The first pair, in the order of heads and rows, whose score is NaN or +inf.
+  std::optional<BadScore> badScore;
 };
 
 /// A pair of less weight does not limit the accuracy of a result: a score of -1e9 that masks a pair

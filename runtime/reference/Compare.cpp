@@ -51,6 +51,7 @@ void measure(std::span<const double> found, std::span<const double> reference,
              TensorReport &report) {
   double error = 0.0, norm = 0.0;
   report.notFinite = 0;
+  report.elements = static_cast<int64_t>(reference.size());
   for (size_t e = 0; e < reference.size(); ++e) {
     if (!std::isfinite(reference[e])) {
       ++report.notFinite;
@@ -81,6 +82,7 @@ public:
   void judge(const std::string &name, const Tensor &expected, const TensorMap &found) {
     TensorReport item;
     item.name = name;
+    item.isLogarithm = reference.logarithms.contains(name);
     if (auto tensor = found.find(name); tensor == found.end())
       item.problem = "missing";
     else
@@ -217,11 +219,21 @@ std::string TensorReport::line() const {
   }
   if (isAgainstRounded)
     text += " (against the rounded evaluation)";
+  if (hasNothingFinite() && !isLogarithm)
+    return text + " (none of " + std::to_string(elements) +
+           " elements is finite, as in the reference)  FAILED";
   if (notFinite > 0)
     text += " (" + std::to_string(notFinite) + " elements are not finite, as in the reference)";
   if (!isBounded())
     return text + "  NO BOUND";
   return text + (error <= bound ? "  ok" : "  FAILED");
+}
+
+const TensorReport *Report::findNothingFinite() const {
+  auto found = std::find_if(tensors.begin(), tensors.end(), [](const TensorReport &tensor) {
+    return tensor.problem.empty() && tensor.hasNothingFinite() && !tensor.isLogarithm;
+  });
+  return found == tensors.end() ? nullptr : &*found;
 }
 
 std::string Report::findUnbounded() const {

@@ -90,11 +90,19 @@ struct TensorReport {
 
   /// Elements that are infinite or NaN in both; error, norm and bound cover the others.
   int64_t notFinite = 0;
+  /// How many elements there are.
+  int64_t elements = 0;
+  /// A result or a gradient without a finite element proves nothing, although it agrees.
+  bool hasNothingFinite() const { return notFinite > 0 && notFinite == elements; }
+  /// Infinite elements are regular here: logarithms of rows that see no key.
+  bool isLogarithm = false;
   /// The reference is zero, or what cancellation left of larger terms.
   bool isAbsolute() const { return norm == 0.0 || scale > norm; }
   /// False if the bound exceeds `scale`.
   bool isBounded() const { return bound <= scale; }
-  bool passes() const { return problem.empty() && isBounded() && error <= bound; }
+  bool passes() const {
+    return problem.empty() && isBounded() && error <= bound && (isLogarithm || !hasNothingFinite());
+  }
   /// Name, error and bound (relative to |r| or absolute) and the verdict.
   std::string line() const;
 };
@@ -103,6 +111,8 @@ struct Report {
   std::vector<TensorReport> tensors;
 
   bool passes() const;
+  /// The first tensor without a finite element that should have some; null if there is none.
+  const TensorReport *findNothingFinite() const;
   /// The name of the first tensor without a bound, or empty.
   std::string findUnbounded() const;
   /// The largest error / bound, infinite if something could not be compared.

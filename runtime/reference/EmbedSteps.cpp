@@ -52,7 +52,10 @@ Status Evaluator::checkAxes(const EmbedStep &step) const {
 }
 
 void Evaluator::runEmbed(const EmbedStep &step) {
-  Array y = embed(step.problem, tensors.at(step.x));
+  ReadTally reads;
+  Array y = embed(step.problem, tensors.at(step.x), reads);
+  for (OutsideRead &read : step.builder.graph.describe(reads, [](NodeId) { return "elements"; }))
+    outsideReads.push_back(std::move(read));
   if (rounding && roundsResults(*rounding))
     roundAll(y.data, *rounding);
   tensors.emplace(step.operation->results.at(0), std::move(y));

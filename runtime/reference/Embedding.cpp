@@ -32,7 +32,7 @@ Array dropReverse(const EmbeddingProblem &problem, const Array &cotangent) {
   return result;
 }
 
-Array embed(const EmbeddingProblem &problem, const Array &x) {
+Array embed(const EmbeddingProblem &problem, const Array &x, ReadTally &reads) {
   Array y = x;
   ScalarEvaluator evaluator(*problem.graph, problem.root, *problem.parameters);
   evaluator.startSequence(problem.width, problem.start + problem.rows);
@@ -40,6 +40,7 @@ Array embed(const EmbeddingProblem &problem, const Array &x) {
     evaluator.startRow(problem.start + row);
     for (int64_t dim = 0; dim < problem.width; ++dim) {
       const double value = evaluator.evaluateDim(dim);
+      evaluator.tallyReads(reads);
       for (int64_t b = 0; b < problem.batch; ++b) {
         double &sum = y.data[(b * problem.rows + row) * problem.width + dim];
         sum = (sum + value) * dropoutFactor(problem, b, row, dim);

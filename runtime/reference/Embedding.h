@@ -26,8 +26,8 @@ struct EmbeddingProblem {
   bool hasSeedPerBatch = false;
 };
 
-/// x plus the embedding, behind dropout.
-Array embed(const EmbeddingProblem &problem, const Array &x);
+/// x plus the embedding, behind dropout. Counts the embedding's reads.
+Array embed(const EmbeddingProblem &problem, const Array &x, ReadTally &reads);
 
 /// The cotangent of the sum in front of dropout, which is the gradient of x.
 Array dropReverse(const EmbeddingProblem &problem, const Array &cotangent);

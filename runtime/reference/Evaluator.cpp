@@ -428,6 +428,14 @@ void Evaluator::runAttention(Step &step) {
   AttentionInputs inputs{tensors.at(step.q), tensors.at(step.k), tensors.at(step.v)};
   AttentionOutputs outputs = attend(step.problem, inputs, threads);
   maxLogit = std::max(maxLogit, outputs.maxLogit);
+  const std::optional<NodeId> sink = step.problem.sink;
+  for (OutsideRead &read : step.builder.graph.describe(
+           outputs.reads, [&](NodeId root) { return root == sink ? "rows" : "kept pairs"; }))
+    outsideReads.push_back(std::move(read));
+  if (const std::optional<BadScore> &bad = outputs.badScore; bad && badScore.empty())
+    badScore = makeError(bad->part, " is ", std::isnan(bad->score) ? "NaN" : "inf",
+                         " at i = ", bad->i, ", j = ", bad->j)
+                   .getMessage();
   const std::vector<ValueId> &results = step.operation->results;
   if (!results.empty())
     tensors.emplace(results[0], std::move(outputs.o));
@@ -515,8 +523,13 @@ Results Evaluator::takeResults(bool grad) {
   auto toTensor = [](const Array &array) { return Tensor::of(array.data, array.shape); };
   Results results;
   results.maxLogit = maxLogit;
+  results.outsideReads = outsideReads;
+  results.badScore = badScore;
   for (const Return &result : program.returns) {
     results.outputs[result.name] = toTensor(tensors.at(result.id));
+    const Operation *maker = definitions[result.id];
+    if (maker && maker->results.size() > 1 && maker->results[1] == result.id)
+      results.logarithms.insert(result.name);
     if (auto found = terms.find(result.id); found != terms.end())
       results.terms[result.name] = toTensor(found->second);
   }

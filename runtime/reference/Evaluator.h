@@ -127,6 +127,8 @@ private:
   std::deque<EmbedStep> embeds;
   std::deque<MergeStep> merges;
   double maxLogit = 0.0;
+  std::vector<OutsideRead> outsideReads;
+  std::string badScore; ///< as Results has it
 };
 
 } // namespace pe::reference

@@ -90,6 +90,7 @@ bool HeadWorker::startRow(int64_t row, Side side) {
   if (sinkCode) {
     sinkCode->startRow(queryAt(row));
     sink = sinkCode->evaluate(Token(0)); // of no key
+    sinkCode->tallyReads(reads);
   }
   if (i < 0 && !problem.isUnplaced)
     return sink.has_value();
@@ -110,8 +111,10 @@ void HeadWorker::findKeys(int64_t row, Side side) {
   const int64_t i = sizes.queryStart + row;
   for (int64_t key = 0; key < sizes.keys; ++key) {
     const int64_t j = sizes.keyStart + key;
-    if (isOnSide(i, j, side) && mask.allows(keyAt(key)))
-      keys.push_back(key);
+    if (!isOnSide(i, j, side) || !mask.allows(keyAt(key)))
+      continue;
+    keys.push_back(key);
+    mask.tallyReads(reads);
   }
   if (side == Side::After)
     std::reverse(keys.begin(), keys.end());
@@ -119,12 +122,30 @@ void HeadWorker::findKeys(int64_t row, Side side) {
     const int64_t j = sizes.keyStart + key;
     const Token token = keyAt(key);
     const double scaled = scaledScore(row, key);
-    logits.push_back((score ? score->evaluate(token, scaled) : scaled) +
-                     (bias ? bias->evaluate(token) : 0.0));
+    const double ofScore = score ? score->evaluate(token, scaled) : scaled;
+    const double ofBias = bias ? bias->evaluate(token) : 0.0;
+    logits.push_back(ofScore + ofBias);
     for (ContentWorker &content : contents)
       logits.back() += content.score(row, i, j);
     factors.push_back(factor ? factor->evaluate(token) : 1.0);
+    if (!badScore && !(logits.back() < infinity))
+      noteBadScore(queryAt(row), token, ofScore, ofBias);
+    for (std::optional<ScalarEvaluator> *evaluator : {&bias, &score, &factor})
+      if (*evaluator)
+        (*evaluator)->tallyReads(reads);
   }
+}
+
+void HeadWorker::noteBadScore(Token query, Token key, double ofScore, double ofBias) {
+  const bool isBias = !(ofBias < infinity), isFunction = score && !(ofScore < infinity);
+  badScore = {isBias ? ofBias : ofScore,
+              isBias       ? "the bias"
+              : isFunction ? "the function of the score"
+                           : "the score",
+              batch,
+              head,
+              query.position,
+              key.position};
 }
 
 /// The largest logit of the row, that of the sink among them; NaN if one is.

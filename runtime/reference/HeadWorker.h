@@ -78,12 +78,16 @@ public:
   /// Writes the head's rows of `outputs`; returns the largest |logit| that counts.
   double forward(AttentionOutputs &outputs);
   HeadGradients reverse(const AttentionCotangents &cotangents);
+  /// What `forward` found on its way.
+  ReadTally reads;
+  std::optional<BadScore> badScore;
 
 private:
   /// Whether stick-breaking takes the keys after the query in place of those before it.
   enum class Side : uint8_t { Before, After };
   bool startRow(int64_t row, Side side);
   void findKeys(int64_t row, Side side);
+  void noteBadScore(Token query, Token key, double ofScore, double ofBias);
   bool isOnSide(int64_t i, int64_t j, Side side) const;
   /// The sides whose mean is taken.
   std::vector<Side> sides() const {

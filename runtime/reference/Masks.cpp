@@ -91,11 +91,18 @@ void MaskEvaluator::startRow(Token row) {
 }
 
 bool MaskEvaluator::allows(Token key) {
+  evaluated.clear();
   return mask.allows(query, key, [&](NodeId node) {
     auto found = std::find_if(functions.begin(), functions.end(),
                               [&](const auto &entry) { return entry.first == node; });
+    evaluated.push_back(&found->second);
     return found->second.evaluate(key) != 0;
   });
+}
+
+void MaskEvaluator::tallyReads(ReadTally &tally) {
+  for (ScalarEvaluator *evaluator : evaluated)
+    evaluator->tallyReads(tally);
 }
 
 static Expected<Mask> buildCombination(const Program &program, const Definitions &definitions,

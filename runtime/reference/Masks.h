@@ -72,11 +72,14 @@ public:
   void startRow(Token query);
   /// Whether the mask keeps the pair of the current row.
   bool allows(Token key);
+  /// Counts the reads of the functions that the last `allows` evaluated.
+  void tallyReads(ReadTally &tally);
 
 private:
   const Mask &mask;
   Token query = 0;
   std::vector<std::pair<NodeId, ScalarEvaluator>> functions;
+  std::vector<ScalarEvaluator *> evaluated;
 };
 
 /// The mask made by the value's operation.

@@ -17,8 +17,10 @@
 #include "pe/Positions.h"
 #include "runtime/core/Tensor.h"
 #include "runtime/reference/Program.h"
+#include "runtime/reference/ReadTally.h"
 
 #include <optional>
+#include <set>
 
 namespace pe::reference {
 
@@ -49,6 +51,12 @@ struct Results {
   /// softmax, or the fraction of the stick) is at least 1e-9: masked pairs do not count, nor do
   /// those that a bias such as -1e9 masks.
   double maxLogit = 0.0;
+  /// The results that are logarithms (of a row's sum or of the mass that is left).
+  std::set<std::string> logarithms;
+  /// Reads of the user's own code outside of their axes, at pairs that the mask keeps.
+  std::vector<OutsideRead> outsideReads;
+  /// "the bias is inf at i = 0, j = 0": the first kept pair whose score is NaN or +inf; or empty.
+  std::string badScore;
 };
 
 /// The rounding that a computation in a narrow type cannot avoid: with `rounding` to bf16 or f16,

@@ -288,6 +288,10 @@ Expected<NodeId> GraphBuilder::buildRead(const Operation &operation) {
   if (spec.indices.size() != spec.shape.size())
     return operation.fail("expected ", spec.shape.size(), " indices for a tensor of shape ",
                           toString(spec.shape), ", found ", spec.indices.size());
+  for (const Argument &argument : program.arguments)
+    if (argument.id == tensor->value)
+      spec.tensor = argument.name;
+  spec.location = operation.location;
   NodeId element = graph.read(std::move(spec));
   const std::string &type = program.typeOf(operation.results[0]);
   return isIntegerType(type) ? graph.fromReal(element, widthOf(type), /*isUnsigned=*/false)

@@ -235,8 +235,8 @@ ScalarEvaluator::ScalarEvaluator(const ScalarGraph &graph, NodeId root,
                                  const ParameterPack &parameters)
     : graph(graph), root(root), parameters(parameters.values().data()), values(graph.nodes.size()),
       integers(graph.nodes.size()), cotangents(graph.nodes.size()), sizes(graph.nodes.size()),
-      readOffsets(graph.reads.size()), pairGradient(parameters.size()),
-      pairSizes(parameters.size()) {
+      readOffsets(graph.reads.size()), isOutside(graph.reads.size()), isVisited(root + 1),
+      pairGradient(parameters.size()), pairSizes(parameters.size()) {
   for (const MlpSpec &spec : graph.mlps)
     mlps.emplace_back(spec, parameters.values().data());
   for (NodeId id = 0; id <= root; ++id) {
@@ -319,15 +319,17 @@ double ScalarEvaluator::forwardDraw(const DrawSpec &spec) const {
                  number(Position::Column));
 }
 
-double ScalarEvaluator::forwardRead(int index) {
-  const ReadSpec &spec = graph.reads[index];
+double ScalarEvaluator::forwardRead(int number) {
+  const ReadSpec &spec = graph.reads[number];
   int64_t linear = 0;
   for (size_t axis = 0; axis < spec.shape.size(); ++axis) {
     double last = static_cast<double>(spec.shape[axis] - 1);
     double index = std::fmin(std::fmax(values[spec.indices[axis]], 0.0), last);
     linear = linear * spec.shape[axis] + static_cast<int64_t>(index);
   }
-  readOffsets[index] = spec.offset + linear;
+  if (!spec.tensor.empty())
+    noteOutside(number);
+  readOffsets[number] = spec.offset + linear;
   return parameters[spec.offset + linear];
 }
 

@@ -18,11 +18,13 @@
 
 #include "runtime/reference/IntegerRules.h"
 #include "runtime/reference/Mlp.h"
+#include "runtime/reference/ReadTally.h"
 #include "runtime/reference/ScalarRules.h"
 
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -78,6 +80,9 @@ struct ReadSpec {
   int64_t offset = 0;
   std::vector<int64_t> shape;
   std::vector<NodeId> indices;
+  /// The tensor and "FILE:LINE:COL" of a read in a user's own code, which is counted where it is
+  /// outside; empty for reads that clamp by their meaning.
+  std::string tensor = {}, location = {};
 };
 
 /// sum over k = 1..terms of cos(x / base^(k / terms)).
@@ -165,6 +170,9 @@ public:
   NodeId mlp(MlpSpec spec, NodeId x, NodeId head);
   NodeId draw(DrawSpec spec);
   bool drawsChance() const { return !draws.empty(); }
+  /// What a tally of this graph's evaluators counted; `unitOf` names the evaluations of a root.
+  std::vector<OutsideRead> describe(const ReadTally &tally,
+                                    const std::function<std::string(NodeId)> &unitOf) const;
 
   /// Shorthands for arith and math rules, by name without the prefix: "addf", "log".
   NodeId arith(std::string_view name, NodeId a, NodeId b);
@@ -222,6 +230,8 @@ public:
   }
   /// The same for a cotangent that is a sum of terms of this magnitude.
   void reverse(double cotangent, double magnitude, double noise, ParameterGradients &gradients);
+  /// Counts the reads that were outside at what was evaluated last, and that mattered.
+  void tallyReads(ReadTally &tally);
   /// The derivative with respect to the score, computed by the last `reverse`.
   double scoreDerivative() const { return derivativeByScore; }
 
@@ -230,6 +240,8 @@ private:
   double forward(const ScalarNode &node);
   int64_t forwardInteger(const ScalarNode &node);
   double forwardRead(int spec);
+  void noteOutside(int spec);
+  void visitInputs(NodeId id);
   double forwardDraw(const DrawSpec &spec) const;
   void reverseNode(const ScalarNode &node, double value, double cotangent, double growth);
   void touch(int64_t offset, int64_t length) { touched.push_back({offset, length}); }
@@ -251,6 +263,10 @@ private:
   std::array<std::vector<NodeId>, 3> lists; ///< nodes by level
   std::vector<NodeId> reverseList;
   std::vector<int64_t> readOffsets; ///< where each read found its element
+  std::vector<bool> isOutside;      ///< of each read: an index was outside its axis
+  int64_t outsideReads = 0;         ///< how many are
+  std::vector<NodeId> pending;      ///< nodes that tallyReads has to visit
+  std::vector<bool> isVisited;      ///< those that it has visited
   std::vector<Mlp> mlps;
   std::vector<double> pairGradient; ///< all zero between pairs
   std::vector<double> pairSizes;    ///< the same of the elements that are read

@@ -125,7 +125,16 @@ std::vector<int64_t> ScalarWriter::drawAxes() {
   return dims == std::vector{kHeads} ? std::vector{kBatch} : dims;
 }
 
-/// Mostly at the pair's own place, sometimes anywhere.
+/// The variable that an axis counts, sometimes with an offset: others are refused (read-C3).
+Node ScalarWriter::nearPlace(Op place) {
+  Node node = makeNode(place, Type::Index);
+  if (chance(0.9))
+    return node;
+  return makeScalar(chance(0.5) ? "arith.addi" : "arith.subi", Type::Index,
+                    {std::move(node), wholeConstant(Type::Index)});
+}
+
+/// Mostly at the pair's own place, sometimes beside it.
 Node ScalarWriter::readAt(Type type, int parameter, int depth) {
   std::vector<Node> indices;
   const std::vector<int64_t> dims = program.parameters[parameter].dims;
@@ -136,8 +145,7 @@ Node ScalarWriter::readAt(Type type, int parameter, int depth) {
                : dim == kKeys                 ? Op::Query
                                               : Op::Head;
     const bool isOfCall = dim < 0 && dim != kRows;
-    Node index = isOfCall && chance(0.9) ? makeNode(place, Type::Index)
-                                         : whole(Type::Index, std::max(depth, 1));
+    Node index = isOfCall ? nearPlace(place) : whole(Type::Index, std::max(depth, 1));
     if (index.op == Op::Constant)
       index.integers[0] = dim < 0 ? 0 : below(dim);
     indices.push_back(std::move(index));
@@ -202,8 +210,10 @@ Node ScalarWriter::readOfToken(int depth) {
   std::vector<Node> indices;
   for (int64_t dim : dims) {
     const Op place = dim == kModel ? Op::Dim : Op::Token;
-    indices.push_back(dim < 0 && chance(0.8) ? makeNode(place, Type::Index)
-                                             : whole(Type::Index, std::max(depth, 1)));
+    const bool isOfCall = dim == kModel || dim == kQueries;
+    indices.push_back(isOfCall || (dim < 0 && chance(0.8))
+                          ? nearPlace(place)
+                          : whole(Type::Index, std::max(depth, 1)));
     if (indices.back().op == Op::Constant)
       indices.back().integers[0] = dim < 0 ? 0 : below(dim);
   }
@@ -239,8 +249,7 @@ Node ScalarWriter::read(int depth) {
   }
   std::vector<Node> indices;
   for (int64_t dim : dims) {
-    Node index = dim == kHeads && chance(0.9) ? makeNode(Op::Head, Type::Index)
-                                              : whole(Type::Index, std::max(depth, 1));
+    Node index = dim == kHeads ? nearPlace(Op::Head) : whole(Type::Index, std::max(depth, 1));
     if (index.op == Op::Constant) // one outside a known extent would be refused
       index.integers[0] = dim == kHeads ? 0 : below(dim);
     indices.push_back(std::move(index));

@@ -52,6 +52,7 @@ private:
   Node readData(int depth);
   Node readOfToken(int depth);
   Node readWhole(int depth);
+  Node nearPlace(Op place);
   Node readAt(Type type, int parameter, int depth);
   std::vector<int64_t> drawAxes();
   Node lessAbsent(Node read);

@@ -137,6 +137,9 @@ Status Run::compile() {
   if (!compiled)
     return compiled.error();
   function = *compiled;
+  for (const std::string &line : function->runner->getPlan().diagnostics)
+    if (line.find(": warning: ") != std::string::npos)
+      std::fprintf(stderr, "%s\n", line.c_str());
   // Rounded once to the types of the computation: the reference sees the same numbers.
   for (TensorMap *tensors : {&arguments, &cotangents}) {
     auto planned = api::asPlanned(*tensors, function->runner->getPlan());
@@ -239,8 +242,15 @@ Status Run::compareWithReference() {
   if (!report)
     return report.error();
   std::fputs(report->table().c_str(), stderr);
-  if (report->passes())
+  if (report->passes() && results->outsideReads.empty())
     return Status::success();
+  if (!results->outsideReads.empty()) {
+    const reference::OutsideRead &read = results->outsideReads.front();
+    return makeError(read.message()).at(read.location);
+  }
+  if (const reference::TensorReport *tensor = report->findNothingFinite())
+    return makeError("'", tensor->name, "' has no finite element",
+                     results->badScore.empty() ? "" : "; ", results->badScore);
   if (std::string name = report->findUnbounded(); !name.empty())
     return makeError("'", name, "' cannot be judged: a bound above 1 is no bound; logits reach ",
                      results->maxLogit, ", and their rounding alone may change every weight");

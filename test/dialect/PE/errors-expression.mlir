@@ -2,8 +2,13 @@
 // RUN: not pe-opt %s --split-input-file 2>&1 | FileCheck %s
 
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: errors-expression.mlir:[[#@LINE+1]]:51: error: {{.*}}expected a function of abs, {{.*}}; found 'exq'
+  // CHECK: errors-expression.mlir:[[#@LINE+1]]:51: error: {{.*}}unknown function 'exq'; did you mean exp?
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "1 + exq(i - j)"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
+  // CHECK: :[[#@LINE+1]]:51: error: {{.*}}expected a function of abs, {{.*}}; found 'frobnicate'
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "1 + frobnicate(i - j)"
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
@@ -17,7 +22,7 @@ func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected ',' or ')'
+  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected an operator, ',' or ')', found the end
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "max(i, j"
 }
 // -----
@@ -42,7 +47,7 @@ func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:53: error: {{.*}}expected a whole number as index, found a real one; use int(x)
+  // CHECK: :[[#@LINE+1]]:53: error: {{.*}}expected a whole number as index, found a real one; use a // b for the quotient rounded down, or int(x)
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "amp[i / j]"
 }
 // -----

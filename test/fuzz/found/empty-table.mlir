@@ -8,7 +8,7 @@
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
              %p: tensor<?x?xf32> {pe.name = "p", pe.init = "uniform(0.3,1.4)", pe.axes = ["batch", "key"]})
     -> (!t {pe.name = "o"}) {
-  %bias = pe.bias_fn(%p : tensor<?x?xf32>) expr "p[i, i]"
+  %bias = pe.bias_fn(%p : tensor<?x?xf32>) expr "p[0, i]"
   %o = pe.attention %q, %k, %v bias(%bias) : (!t, !t, !t) -> !t
   return %o : !t
 }

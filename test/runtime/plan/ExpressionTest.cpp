@@ -90,10 +90,24 @@ TEST(Expression, ErrorsStandAtTheirCharacter) {
   EXPECT_EQ(parse(""), "0: expected a number, a name or '(', found the end");
   EXPECT_EQ(parse("a + * b"), "4: expected a number, a name or '(', found '*'");
   EXPECT_EQ(parse("a b"), "2: expected an operator or the end, found 'b'");
-  EXPECT_EQ(parse("a < b < c"), "6: expected an operator or the end, found '<'");
-  EXPECT_EQ(parse("(a"), "2: expected ')'");
-  EXPECT_EQ(parse("t[a"), "3: expected ',' or ']'");
+  EXPECT_EQ(parse("a < b < c"),
+            "6: expected one comparison, found two in a chain; write a < b and b < c");
+  EXPECT_EQ(parse("(a"), "2: expected an operator or ')', found the end");
+  EXPECT_EQ(parse("t[a"), "3: expected an operator, ',' or ']', found the end");
   EXPECT_EQ(parse("f()"), "2: expected a number, a name or '(', found ')'");
+}
+
+TEST(Expression, FormsOfOtherLanguages) {
+  EXPECT_EQ(parse("x ** 2"),
+            "3: expected a number, a name or '(', found '**'; a power is written x ^ 2");
+  EXPECT_EQ(parse("torch.exp(x)"), "5: expected an operator or the end, found '.'; write exp(...) "
+                                   "without 'torch.'");
+  EXPECT_EQ(parse("a if c else b"), "2: expected an operator or the end, found 'if'; a choice is "
+                                    "written select(condition, a, b)");
+  EXPECT_EQ(parse("a && b"), "2: expected an operator or the end, found '&&'; write 'and'");
+  EXPECT_EQ(parse("0 <= i - j < 10"), "11: expected one comparison, found two in a chain; write 0 "
+                                      "<= i - j and i - j < 10");
+  EXPECT_EQ(parse("a \u2264 b"), "2: expected an operator or the end, found '\u2264'; write <=");
 }
 
 TEST(Expression, IsBounded) {
