@@ -81,6 +81,12 @@ private:
   }
   Location loc() { return scope.locate(offset); }
 
+  FloatType real() { return scope.real ? scope.real : builder.getF32Type(); }
+  Value createReal(double number) {
+    return create<arith::ConstantOp>(builder.getFloatAttr(real(), number));
+  }
+  Value createRead(RankedTensorType tensor, Value source, ValueRange indices);
+
   static bool isWhole(Value value) { return value.getType().isIndex(); }
   static bool isTruth(Value value) { return value.getType().isInteger(1); }
   static bool areWhole(ArrayRef<Value> values) { return llvm::all_of(values, isWhole); }
@@ -113,23 +119,24 @@ template <typename OpTy> static Value buildUnary(OpBuilder &builder, Location lo
   return OpTy::create(builder, loc, x);
 }
 
-static Value numberOf(OpBuilder &builder, Location loc, float value) {
-  return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(value));
+/// A number of the type of `like`.
+static Value numberOf(OpBuilder &builder, Location loc, double value, Value like) {
+  return arith::ConstantOp::create(builder, loc, builder.getFloatAttr(like.getType(), value));
 }
 
 static Value compare(OpBuilder &builder, Location loc, CmpFPredicate predicate, Value x) {
-  return arith::CmpFOp::create(builder, loc, predicate, x, numberOf(builder, loc, 0));
+  return arith::CmpFOp::create(builder, loc, predicate, x, numberOf(builder, loc, 0, x));
 }
 
 /// 0 where x <= 0, else x; its derivative at 0 is 0, and NaN stays NaN.
 static Value buildRelu(OpBuilder &builder, Location loc, Value x) {
   Value isOff = compare(builder, loc, CmpFPredicate::OLE, x);
-  return arith::SelectOp::create(builder, loc, isOff, numberOf(builder, loc, 0), x);
+  return arith::SelectOp::create(builder, loc, isOff, numberOf(builder, loc, 0, x), x);
 }
 
 /// 1 / (1 + exp(-x)).
 static Value buildSigmoid(OpBuilder &builder, Location loc, Value x) {
-  Value one = numberOf(builder, loc, 1);
+  Value one = numberOf(builder, loc, 1, x);
   Value power = math::ExpOp::create(builder, loc, arith::NegFOp::create(builder, loc, x));
   return arith::DivFOp::create(builder, loc, one, arith::AddFOp::create(builder, loc, one, power));
 }
@@ -138,15 +145,15 @@ static Value buildSigmoid(OpBuilder &builder, Location loc, Value x) {
 static Value buildSoftplus(OpBuilder &builder, Location loc, Value x) {
   Value magnitude = math::AbsFOp::create(builder, loc, x);
   Value power = math::ExpOp::create(builder, loc, arith::NegFOp::create(builder, loc, magnitude));
-  Value large = arith::MaximumFOp::create(builder, loc, x, numberOf(builder, loc, 0));
+  Value large = arith::MaximumFOp::create(builder, loc, x, numberOf(builder, loc, 0, x));
   return arith::AddFOp::create(builder, loc, large, math::Log1pOp::create(builder, loc, power));
 }
 
 /// -1, 0 or 1; NaN stays NaN.
 static Value buildSign(OpBuilder &builder, Location loc, Value x) {
-  Value one = math::CopySignOp::create(builder, loc, numberOf(builder, loc, 1), x);
+  Value one = math::CopySignOp::create(builder, loc, numberOf(builder, loc, 1, x), x);
   Value isZero = compare(builder, loc, CmpFPredicate::OEQ, x);
-  Value sign = arith::SelectOp::create(builder, loc, isZero, numberOf(builder, loc, 0), one);
+  Value sign = arith::SelectOp::create(builder, loc, isZero, numberOf(builder, loc, 0, x), one);
   return arith::SelectOp::create(builder, loc, math::IsNaNOp::create(builder, loc, x), x, sign);
 }
 
@@ -197,9 +204,8 @@ Value Emitter::toReal(Value value) {
   if (!isWhole(value))
     return value;
   if (auto constant = value.getDefiningOp<arith::ConstantIndexOp>())
-    return create<arith::ConstantOp>(builder.getF32FloatAttr(static_cast<float>(constant.value())));
-  return create<arith::SIToFPOp>(builder.getF32Type(),
-                                 create<arith::IndexCastOp>(builder.getI64Type(), value));
+    return createReal(static_cast<double>(constant.value()));
+  return create<arith::SIToFPOp>(real(), create<arith::IndexCastOp>(builder.getI64Type(), value));
 }
 
 FailureOr<Value> Emitter::emit(const Expression &expression) {
@@ -210,8 +216,7 @@ FailureOr<Value> Emitter::emit(const Expression &expression) {
       return fail(expression, "expected an integer of at most 10^15");
     return create<arith::ConstantIndexOp>(static_cast<int64_t>(expression.number));
   case Expression::Kind::Real:
-    return create<arith::ConstantOp>(
-        builder.getF32FloatAttr(static_cast<float>(expression.number)));
+    return createReal(expression.number);
   case Expression::Kind::Name:
     return emitName(expression);
   case Expression::Kind::Read:
@@ -224,11 +229,12 @@ FailureOr<Value> Emitter::emit(const Expression &expression) {
   llvm_unreachable("all kinds are handled");
 }
 
-/// An element of a tensor; integers become index values.
-static Value wholeOf(OpBuilder &builder, Location loc, Value element) {
-  if (!element.getType().isInteger(32))
-    return element;
-  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), element);
+/// An element of a tensor; integers become index values, and numbers real ones.
+Value Emitter::createRead(RankedTensorType tensor, Value source, ValueRange indices) {
+  Value element = create<ReadOp>(tensor.getElementType(), source, indices);
+  if (element.getType().isInteger(32))
+    return create<arith::IndexCastOp>(builder.getIndexType(), element);
+  return element.getType() == real() ? element : create<arith::ExtFOp>(real(), element);
 }
 
 FailureOr<Value> Emitter::emitName(const Expression &expression) {
@@ -237,21 +243,20 @@ FailureOr<Value> Emitter::emitName(const Expression &expression) {
     return create<HeadsTotalOp>(builder.getIndexType());
   if (!value && (expression.text == "pi" || expression.text == "inf")) {
     double number = expression.text == "pi" ? std::numbers::pi : INFINITY;
-    return create<arith::ConstantOp>(builder.getF32FloatAttr(static_cast<float>(number)));
+    return createReal(number);
   }
   if (!value)
-    return fail(expression,
-                "expected " + scope.variables + (scope.hasHeads ? ", heads_total" : "") +
-                    ", pi, inf or a captured tensor, found '" + expression.text + "'" +
-                    (expression.text == "s" ? scope.adviceOnScore : adviceOnName(expression.text)));
+    return fail(expression, "expected " + scope.variables +
+                                (scope.hasHeads ? ", heads_total" : "") +
+                                ", pi, inf or a captured tensor, found '" + expression.text + "'" +
+                                adviceOnName(expression.text));
   auto tensor = dyn_cast<RankedTensorType>(value.getType());
   if (!tensor)
     return value;
   if (tensor.getRank() != 0)
     return fail(expression, "expected " + Twine(tensor.getRank()) + " indices, as in " +
                                 expression.text + "[h], found none");
-  Value element = create<ReadOp>(tensor.getElementType(), value, ValueRange());
-  return wholeOf(builder, loc(), element);
+  return createRead(tensor, value, ValueRange());
 }
 
 /// The value of a name, or null. The aliases of tensors come after all other names.
@@ -350,11 +355,16 @@ FailureOr<Value> Emitter::emitSum(const Expression &expression) {
   FailureOr<Value> summand = emitReal(children[1]);
   if (failed(summand))
     return failure();
-  YieldOp::create(builder, sum.getLoc(), *summand);
+  // A sum is an f32 by its type; code that is computed in f64 skips both conversions.
+  Value term = *summand;
+  if (!term.getType().isF32())
+    term = arith::TruncFOp::create(builder, sum.getLoc(), builder.getF32Type(), term);
+  YieldOp::create(builder, sum.getLoc(), term);
   std::swap(names, inside);
   sum.hoistInvariants(); // i - j is then an input, whatever else the sum does
   sum.dropUnusedInputs();
-  return sum.getResult();
+  builder.setInsertionPointAfter(sum);
+  return real().isF32() ? Value(sum.getResult()) : create<arith::ExtFOp>(real(), sum.getResult());
 }
 
 /// For messages: " (table, ty or type)", or what to write where nothing is captured.
@@ -373,8 +383,10 @@ std::string Emitter::listTensors() const {
                          : " (" + llvm::join(tensors, ", ") + ")";
 }
 
-/// "; did you mean amp?" for a name that is not known, or nothing.
+/// "; did you mean amp?" for a name that is not known, the scope's advice on it, or nothing.
 std::string Emitter::adviceOnName(StringRef name) const {
+  if (auto known = scope.advice.find(name); known != scope.advice.end())
+    return known->second;
   if (findFunction(name))
     return ("; a function is called, as in " + name + "(x)").str();
   if (name.size() < 3)
@@ -410,8 +422,7 @@ FailureOr<Value> Emitter::emitRead(const Expression &expression) {
     indices.push_back(*index);
   }
   offset = expression.offset;
-  Value element = create<ReadOp>(tensor.getElementType(), value, indices);
-  return wholeOf(builder, loc(), element);
+  return createRead(tensor, value, indices);
 }
 
 /// size(table, 0)

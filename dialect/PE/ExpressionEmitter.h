@@ -2,8 +2,8 @@
 //
 // Emits the ops of a formula, as a user would have written them in a region. Integers (b, h, i, j,
 // literals and elements of integer tensors) stay integers under + - * // % min max abs and may
-// index tensors; combined with a real number they become f32. Division and powers give f32. A sum
-// over an index is a pe.sum.
+// index tensors; combined with a real number they become real. Division and powers give real
+// numbers, f32 unless the scope says f64. A sum over an index is a pe.sum.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_PE_EXPRESSIONEMITTER_H
@@ -30,11 +30,13 @@ struct ExpressionScope {
   /// What is no tensor, for messages: "b, h, i, j".
   std::string variables;
   bool hasHeads = true;
-  /// What to write where a formula names the score s and has none.
-  std::string adviceOnScore;
+  /// The type of real numbers; null: f32.
+  FloatType real;
+  /// What to write where a formula names what it does not have, such as s or j, by that name.
+  llvm::StringMap<std::string> advice;
 };
 
-/// The f32 value of `expression`.
+/// The value of `expression`, a real number.
 FailureOr<Value> emitExpression(const Expression &expression, OpBuilder &builder,
                                 const ExpressionScope &scope);
 /// The i1 value of a condition.

@@ -222,12 +222,19 @@ StringRef mlir::pe::sizeOfAxis(StringRef word) {
       .Default("");
 }
 
-StringRef mlir::pe::nameOfArgument(Value value) {
+/// An attribute of an argument of a function; null for another value.
+template <typename AttributeT> static AttributeT attributeOf(Value value, StringRef name) {
   auto argument = dyn_cast<BlockArgument>(value);
   auto function = argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp())
                            : FunctionOpInterface();
-  auto name = function ? function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "pe.name")
-                       : StringAttr();
+  return function ? function.getArgAttrOfType<AttributeT>(argument.getArgNumber(), name)
+                  : AttributeT();
+}
+
+ArrayAttr mlir::pe::axesOf(Value value) { return attributeOf<ArrayAttr>(value, "pe.axes"); }
+
+StringRef mlir::pe::nameOfArgument(Value value) {
+  auto name = attributeOf<StringAttr>(value, "pe.name");
   return name ? name.getValue() : "";
 }
 

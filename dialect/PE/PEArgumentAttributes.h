@@ -8,6 +8,7 @@
 #ifndef PE_DIALECT_PE_PEARGUMENTATTRIBUTES_H
 #define PE_DIALECT_PE_PEARGUMENTATTRIBUTES_H
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Value.h"
 #include <string>
 
@@ -19,6 +20,10 @@ StringRef sizeOfAxis(StringRef word);
 /// The same for any axis of unknown size: another name is a size of the call, which its tensors
 /// give.
 std::string extentOfAxis(StringRef word);
+
+/// What each dimension of an argument of a function counts (`pe.axes`); null if unspecified, and
+/// for another value.
+ArrayAttr axesOf(Value value);
 
 /// The `pe.name` of an argument of a function; empty for another value.
 StringRef nameOfArgument(Value value);

@@ -30,6 +30,7 @@ constexpr Advice kAdvice[] = {
     {"softcap", "soft-capping is not built yet"},
     {"dropout", "dropout is not built yet"},
     {"sink", "attention sinks are not built yet"},
+    {"scaling", "it is of pe.rotary; a formula writes the changed frequencies itself"},
     {"causal", "write mask(%m) with %m = pe.causal"},
     {"window", "write mask(%m) with %m = pe.sliding_window"},
 };

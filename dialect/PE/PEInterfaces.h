@@ -47,10 +47,12 @@ struct RotationPoint {
   int64_t headDim;
 };
 
-/// Cosines and sines of a rotation, [positions, pairs]; null where it has frequencies.
+/// Cosines and sines of a rotation, [positions, pairs] or [batch, positions, pairs]; null where it
+/// has frequencies.
 struct RotationTensors {
   Value cosines, sines;
   explicit operator bool() const { return static_cast<bool>(cosines); }
+  bool hasBatch() const { return cosines && cast<ShapedType>(cosines.getType()).getRank() == 3; }
 };
 
 /// One element of queries or keys. All values are `index`.

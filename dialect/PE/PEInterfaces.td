@@ -234,7 +234,8 @@ def PE_RotationOpInterface : OpInterface<"RotationOpInterface"> {
            "const ::mlir::pe::RotationPoint &":$point, "::mlir::ValueRange":$operands)>,
     InterfaceMethod<"Whether frequencies depend on the head.",
       "bool", "isPerHead", (ins), "", "return false;">,
-    InterfaceMethod<"Cosines and sines as tensors [positions, pairs], or null.",
+    InterfaceMethod<[{Cosines and sines as tensors [positions, pairs] or [batch, positions, pairs], or
+      null.}],
       "::mlir::pe::RotationTensors", "getTables", (ins), "", "return {};">,
     InterfaceMethod<"True: pairs (x_2p, x_2p+1); false: pairs (x_p, x_p+n/2) of n rotated dims.",
       "bool", "isInterleavedPairs", (ins)>,

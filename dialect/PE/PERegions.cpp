@@ -18,11 +18,13 @@ using namespace mlir::pe;
 
 ArrayRef<StringRef> RegionForm::names() const {
   static constexpr StringRef pair[] = {"s", "b", "h", "i", "j"}, token[] = {"p", "d", "dim", "n"},
-                             content[] = {"b", "h", "i", "j", "d", "dim"};
+                             content[] = {"b", "h", "i", "j", "d", "dim"}, dims[] = {"h", "p", "n"};
   if (point == Point::Token)
     return token;
   if (point == Point::Content)
     return content;
+  if (point == Point::Dims)
+    return dims;
   if (point == Point::Row)
     return ArrayRef(pair).slice(1, 3);
   return ArrayRef(pair).drop_front(point == Point::Score ? 0 : 1);
@@ -68,9 +70,13 @@ static ParseResult parseFormula(OpAsmParser &parser, StringRef text, SMLoc start
                         report,
                         llvm::join(form.names(), ", "),
                         form.point != RegionForm::Point::Token};
-  scope.adviceOnScore = form.point == RegionForm::Point::Token
-                            ? ""
-                            : "; s, the scaled product of query and key, is in pe.score_fn";
+  if (form.point != RegionForm::Point::Token)
+    scope.advice["s"] = "; s, the scaled product of query and key, is in pe.score_fn";
+  if (form.isWide()) {
+    scope.real = Float64Type::get(parser.getContext());
+    scope.advice["i"] = scope.advice["j"] =
+        "; the angle is the position times this frequency, which depends on no position itself";
+  }
   const size_t leading = form.names().size();
   for (auto [name, argument] : llvm::zip(form.names(), block.getArguments()))
     scope.names[name] = argument;
@@ -152,7 +158,11 @@ void mlir::pe::printScalarRegion(OpAsmPrinter &printer, Operation *op, OperandRa
   if (!captures.empty())
     printer << "(" << captures << " : " << captures.getTypes() << ")";
   printClauses();
-  printer.printOptionalAttrDictWithKeyword(op->getAttrs(), {"operandSegmentSizes"});
+  SmallVector<StringRef> elided = {"operandSegmentSizes"};
+  for (NamedAttribute attribute : op->getAttrs())
+    if (auto flag = dyn_cast<BoolAttr>(attribute.getValue()); flag && !flag.getValue())
+      elided.push_back(attribute.getName()); // the default of every flag
+  printer.printOptionalAttrDictWithKeyword(op->getAttrs(), elided);
   printer << ' ';
   printer.printRegion(op->getRegion(0));
 }
@@ -221,11 +231,15 @@ LogicalResult mlir::pe::verifyRegionCode(Operation *region, const RegionForm &fo
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
   if (!yield) // C3
     return region->emitOpError("expected the region to end with pe.yield (") << form.op << "-C3)";
-  auto isWanted = [&](Type type) { return form.isMask ? type.isInteger(1) : type.isF32(); };
+  auto isWanted = [&](Type type) {
+    return form.isMask ? type.isInteger(1) : type.isF32() || (form.isWide() && type.isF64());
+  };
   if (yield.getValues().size() != 1 || !isWanted(yield.getValues()[0].getType())) // C3
     return yield.emitOpError("expected one ")
-           << (form.isMask ? "i1" : "f32") << " value, found " << yield.getOperandTypes() << " ("
-           << form.op << "-C3)";
+           << (form.isMask     ? "i1"
+               : form.isWide() ? "f32 or f64"
+                               : "f32")
+           << " value, found " << yield.getOperandTypes() << " (" << form.op << "-C3)";
   return success();
 }
 

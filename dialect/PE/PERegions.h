@@ -1,8 +1,8 @@
 //===- PERegions.h - Regions of scalar code -------------------*- C++ -*-===//
 //
-// What pe.bias_fn, pe.score_fn, pe.mask_fn, pe.factor_fn, pe.sink_fn and pe.embedding_fn share:
-// captured tensors, a region over one pair or one element of a token, or a formula that stands for
-// it, and what scalar code may hold.
+// What pe.bias_fn, pe.score_fn, pe.mask_fn, pe.factor_fn, pe.sink_fn, pe.embedding_fn and
+// pe.rotation_fn share: captured tensors, a region over one pair, one element of a token or one
+// pair of dims, or a formula that stands for it, and what scalar code may hold.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_PE_PEREGIONS_H
@@ -17,8 +17,8 @@ struct RegionForm {
   StringRef op; ///< its name without the dialect, as in labels: bias_fn-C1
   /// The region's leading arguments: a pair of tokens (b, h, i, j), its score before it (s), or a
   /// dimension of one token (p, d, dim, n), or of the vector of a pair (b, h, i, j, d, dim), or a
-  /// query (b, h, i).
-  enum class Point { Pair, Score, Token, Content, Row } point;
+  /// query (b, h, i), or a pair of dims of a head (h, p, n).
+  enum class Point { Pair, Score, Token, Content, Row, Dims } point;
   /// It yields whether a pair is kept, not a number.
   bool isMask = false;
   /// It may hold pe.dropout_factor.
@@ -26,6 +26,8 @@ struct RegionForm {
 
   ArrayRef<StringRef> names() const;
   Type typeOf(MLIRContext *context, unsigned argument) const;
+  /// Whether real numbers of a formula are f64. The region may then yield one.
+  bool isWide() const { return point == Point::Dims; }
 };
 
 /// The type of a region's argument for a capture: a coordinate is a number, tensors are read.

@@ -6,6 +6,7 @@
 #include "dialect/PE/PEScalars.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace mlir::pe;
@@ -35,23 +36,23 @@ static void printLearnedBase(OpAsmPrinter &printer, Operation *, Value base, Typ
 #define GET_OP_CLASSES
 #include "dialect/PE/PERotations.cpp.inc"
 
-/// `label` is that of the op's constraint on its number of dims.
-static LogicalResult verifyDims(Operation *op, std::optional<int64_t> dims, StringRef label) {
+LogicalResult mlir::pe::verifyRotaryDims(Operation *op, std::optional<int64_t> dims,
+                                         StringRef label) {
   if (!dims || (*dims >= 2 && *dims % 2 == 0))
     return success();
   return op->emitOpError("expected rotary_dims to be a positive even number, found ")
          << *dims << "; dims turn in pairs (" << label << ")";
 }
 
-/// `op` is "rotary" or "rotation_table", in labels.
-static LogicalResult verifyDimsOfHead(int64_t dims, int64_t headDim, StringRef op,
-                                      function_ref<InFlightDiagnostic()> emitError) {
-  if (dims % 2 != 0) // rotary-C3, rotation_table-C3
+LogicalResult mlir::pe::verifyRotaryDimsOfHead(int64_t dims, int64_t headDim,
+                                               std::pair<StringRef, StringRef> labels,
+                                               function_ref<InFlightDiagnostic()> emitError) {
+  if (dims % 2 != 0) // rotary-C3, rotation_table-C3, rotation_fn-C9
     return emitError() << "expected an even head dim to rotate in pairs, found " << headDim
-                       << "; give rotary_dims an even number below it (" << op << "-C3)";
-  if (dims > headDim) // rotary-C4, rotation_table-C4
+                       << "; give rotary_dims an even number below it (" << labels.first << ")";
+  if (dims > headDim) // rotary-C4, rotation_table-C4, rotation_fn-C10
     return emitError() << "expected rotary_dims of at most the head dim " << headDim << ", found "
-                       << dims << " (" << op << "-C4)";
+                       << dims << " (" << labels.second << ")";
   return success();
 }
 
@@ -62,7 +63,7 @@ static LogicalResult verifyDimsOfHead(int64_t dims, int64_t headDim, StringRef o
 constexpr double kDefaultBase = 10000.0;
 
 LogicalResult RotaryOp::verify() {
-  if (failed(verifyDims(*this, getRotaryDims(), "rotary-C1")))
+  if (failed(verifyRotaryDims(*this, getRotaryDims(), "rotary-C1")))
     return failure();
   if (getBase() && getLearnedBase()) // rotary-C5
     return emitOpError("expected one base, found a tensor and the attribute base (rotary-C5)");
@@ -118,7 +119,7 @@ SmallVector<Requirement> RotaryOp::getRequirements() {
 LogicalResult RotaryOp::verifyHeadDim(int64_t headDim,
                                       function_ref<InFlightDiagnostic()> emitError) {
   const int64_t dims = getRotatedDims(headDim);
-  if (failed(verifyDimsOfHead(dims, headDim, "rotary", emitError)))
+  if (failed(verifyRotaryDimsOfHead(dims, headDim, {"rotary-C3", "rotary-C4"}, emitError)))
     return failure();
   const bool isStretched = getScaling() && (getScaling()->getKind() == RopeScalingKind::Ntk ||
                                             getScaling()->getKind() == RopeScalingKind::DynamicNtk);
@@ -133,21 +134,19 @@ LogicalResult RotaryOp::verifyHeadDim(int64_t headDim,
 //===----------------------------------------------------------------------===//
 
 LogicalResult RotationTableOp::verify() {
-  if (failed(verifyDims(*this, getRotaryDims(), "rotation_table-C1")))
+  if (failed(verifyRotaryDims(*this, getRotaryDims(), "rotation_table-C1")))
     return failure();
   auto cosines = cast<RankedTensorType>(getCosines().getType());
   auto sines = cast<RankedTensorType>(getSines().getType());
-  auto differ = [](int64_t a, int64_t b) {
-    return !ShapedType::isDynamic(a) && !ShapedType::isDynamic(b) && a != b;
-  };
-  const int64_t pairs = getRotaryDims() ? *getRotaryDims() / 2 : ShapedType::kDynamic;
-  for (RankedTensorType type : {cosines, sines})
-    if (differ(type.getDimSize(0), cosines.getDimSize(0)) ||
-        differ(type.getDimSize(1), cosines.getDimSize(1)) ||
-        differ(type.getDimSize(1), pairs)) // rotation_table-C2
-      return emitOpError(
-                 "expected cosines and sines of one shape, a column per pair of dims, found ")
-             << cosines << " and " << sines << " (rotation_table-C2)";
+  const bool fitPairs =
+      !getRotaryDims() ||
+      llvm::all_of(ArrayRef<RankedTensorType>{cosines, sines}, [&](RankedTensorType type) {
+        const int64_t columns = type.getShape().back();
+        return ShapedType::isDynamic(columns) || columns == *getRotaryDims() / 2;
+      });
+  if (failed(verifyCompatibleShape(cosines, sines)) || !fitPairs) // rotation_table-C2
+    return emitOpError("expected cosines and sines of one shape, a column per pair of dims, found ")
+           << cosines << " and " << sines << " (rotation_table-C2)";
   return success();
 }
 
@@ -163,35 +162,53 @@ RotationTensors RotationTableOp::getTables() { return {getCosines(), getSines()}
 
 bool RotationTableOp::isInterleavedPairs() { return getInterleaved(); }
 
-/// The number of rows: one size for both tensors, which therefore agree.
-static std::string rowsOf(RotationTableOp op) {
-  for (Value tensor : {op.getCosines(), op.getSines()})
-    if (auto type = cast<RankedTensorType>(tensor.getType()); !type.isDynamicDim(0))
-      return std::to_string(type.getDimSize(0));
-  return nameOfArgument(op.getCosines()).str() + "_positions";
+/// The size of an axis that counts from the end: one for both tensors, which therefore agree.
+static std::optional<std::string> knownSize(RotationTableOp op, int64_t axisFromEnd) {
+  for (Value tensor : {op.getCosines(), op.getSines()}) {
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(tensor.getType()).getShape();
+    if (int64_t size = shape[shape.size() - axisFromEnd]; !ShapedType::isDynamic(size))
+      return std::to_string(size);
+  }
+  return std::nullopt;
 }
 
-SmallVector<std::string> RotationTableOp::getTensorExtents(Value operand) {
-  auto type = cast<RankedTensorType>(operand.getType());
-  std::string pairs = getRotaryDims() ? std::to_string(*getRotaryDims() / 2) : "ceildiv(d,2)";
-  return {rowsOf(*this), type.isDynamicDim(1) ? pairs : std::to_string(type.getDimSize(1))};
+static std::string rowsOf(RotationTableOp op) {
+  return knownSize(op, 2).value_or(nameOfArgument(op.getCosines()).str() + "_positions");
+}
+
+SmallVector<std::string> RotationTableOp::getTensorExtents(Value) {
+  SmallVector<std::string> extents = {
+      rowsOf(*this), knownSize(*this, 1).value_or(
+                         getRotaryDims() ? std::to_string(*getRotaryDims() / 2) : "ceildiv(d,2)")};
+  if (getTables().hasBatch())
+    extents.insert(extents.begin(), knownSize(*this, 3).value_or("b"));
+  return extents;
 }
 
 SmallVector<Requirement> RotationTableOp::getRequirements() {
   const std::string names =
       "'" + nameOfArgument(getCosines()).str() + "' and '" + nameOfArgument(getSines()).str() + "'";
-  return {{rowsOf(*this), "max(1, max(q_start + r, k_start + c))",
-           "rows of tensors " + names + ", one for every position of the call"},
-          {"k_start", "0", "k_start, the first position that tensors " + names + " are read at"}};
+  SmallVector<Requirement> all = {
+      {rowsOf(*this), "max(1, max(q_start + r, k_start + c))",
+       "rows of tensors " + names + ", one for every position of the call"},
+      {"k_start", "0", "k_start, the first position that tensors " + names + " are read at"}};
+  std::optional<std::string> batch = getTables().hasBatch() ? knownSize(*this, 3) : std::nullopt;
+  if (batch) {
+    const std::string what = "batch entries of tensors " + names + ", as many as those of queries";
+    all.push_back({*batch, "b", what});
+    all.push_back({"b", *batch, what});
+  }
+  return all;
 }
 
 LogicalResult RotationTableOp::verifyHeadDim(int64_t headDim,
                                              function_ref<InFlightDiagnostic()> emitError) {
   const int64_t dims = getRotatedDims(headDim);
-  if (failed(verifyDimsOfHead(dims, headDim, "rotation_table", emitError)))
+  if (failed(verifyRotaryDimsOfHead(dims, headDim, {"rotation_table-C3", "rotation_table-C4"},
+                                    emitError)))
     return failure();
   for (Value tensor : {getCosines(), getSines()})
-    if (int64_t pairs = cast<RankedTensorType>(tensor.getType()).getDimSize(1);
+    if (int64_t pairs = cast<RankedTensorType>(tensor.getType()).getShape().back();
         !ShapedType::isDynamic(pairs) && pairs != dims / 2) // rotation_table-C5
       return emitError() << "expected a column for each of the " << dims / 2
                          << " pairs of dims, found " << pairs << " (rotation_table-C5)";

@@ -11,9 +11,28 @@ namespace mlir::pe {
 /// base^(-2 pair / n) of f64 values.
 Value buildRotaryFrequency(OpBuilder &builder, Location loc, Value base, Value pair, int64_t n);
 
+/// Checks that dims turn in pairs; `label` is that of the op's constraint.
+LogicalResult verifyRotaryDims(Operation *op, std::optional<int64_t> dims, StringRef label);
+/// Checks that `dims` of `headDim` can be turned; `labels` are those of the constraints on an even
+/// number and on at most `headDim`.
+LogicalResult verifyRotaryDimsOfHead(int64_t dims, int64_t headDim,
+                                     std::pair<StringRef, StringRef> labels,
+                                     function_ref<InFlightDiagnostic()> emitError);
+
 } // namespace mlir::pe
 
 #define GET_OP_CLASSES
 #include "dialect/PE/PERotations.h.inc"
+
+namespace mlir::pe {
+
+/// Where the region of a rotation reads an axis of a capture: at the head, at the pair, or at
+/// anything else.
+enum class AxisIndex { Head, Pair, Other };
+/// The index of axis `axis` of capture number `capture`; none where some reads are at the head and
+/// others at the pair.
+std::optional<AxisIndex> findIndexOfAxis(RotationFnOp op, unsigned capture, int64_t axis);
+
+} // namespace mlir::pe
 
 #endif // PE_DIALECT_PE_PEROTATIONS_H

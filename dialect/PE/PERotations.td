@@ -40,19 +40,58 @@ def PE_RotationTableOp
   let description = [{
     Pair p of a row at position i becomes (x c - y s, y c + x s) with c = cosines[i, p] and
     s = sines[i, p]. The tensors have one column per pair and a row for every position up to the
-    last one of a call, which is checked before any work; keys begin at position 0 or later. Both
-    have gradients, sums over batches and heads. `rotary_dims` and `interleaved` as in `pe.rotary`.
-    Example:
+    last one of a call, which is checked before any work; keys begin at position 0 or later. With a
+    batch axis in front, [B, positions, pairs], every batch entry has its own rows: what M-RoPE
+    needs, where the angles follow from several positions per token. Both tensors have gradients,
+    sums over heads and, without a batch axis, over batch entries. `rotary_dims` and `interleaved`
+    as in `pe.rotary`. Example:
 
     ```mlir
     %r = pe.rotation_table %cos, %sin : tensor<?x?xf32>, tensor<?x?xf32>
+    %s = pe.rotation_table %c, %d : tensor<?x?x?xf32>, tensor<?x?x?xf32>
     ```
   }];
-  let arguments = (ins 2DTensorOf<[F32]>:$cosines, 2DTensorOf<[F32]>:$sines,
+  let arguments = (ins TensorRankOf<[F32], [2, 3]>:$cosines, TensorRankOf<[F32], [2, 3]>:$sines,
                        DefaultValuedAttr<BoolAttr, "false">:$interleaved,
                        OptionalAttr<I64Attr>:$rotary_dims);
   let assemblyFormat = "$cosines `,` $sines attr-dict `:` type($cosines) `,` type($sines)";
   let hasVerifier = 1;
+}
+
+def PE_RotationFnOp : PE_Op<"rotation_fn", [
+    Pure, IsolatedFromAbove, SingleBlock,
+    DeclareOpInterfaceMethods<PE_RotationOpInterface,
+        ["isPerHead", "getMagnitude", "getTensorExtents", "getRequirements"]>]> {
+  let summary = "A rotation whose frequencies are written as scalar code";
+  let description = [{
+    The region computes the frequency, in radians per position, of pair p of head h from h, p, the
+    number n of pairs that are turned (`rotary_dims` / 2) and the captured tensors; p runs from 0 to
+    n - 1. The pair of a row at position i is turned by the angle i * frequency, so the frequency
+    itself reads neither i nor j. A frequency of 0 leaves its pair unchanged. The region may use what
+    `pe.bias_fn` may, except networks. Everything is computed in float64, the literals of a formula
+    too, and gradients of the captures are derived.
+
+    An axis of a capture that is read at h has an entry per head, one that is read at p an entry per
+    pair, whether or not `pe.axes` says so; any other axis has a known size or a name of its own.
+    Frequencies that depend on h need as many key heads as query heads. `rotary_dims` and
+    `interleaved` as in `pe.rotary`; `magnitude` is a factor on cosine and sine. Example (the second
+    turns three quarters of the pairs, the third has a factor per pair):
+
+    ```mlir
+    %r = pe.rotation_fn(%base : tensor<?xf32>) expr "base[h] ^ (-p / n)"
+    %s = pe.rotation_fn expr "select(p < 3 * n / 4, 10000 ^ (-p / n), 0)"
+    %t = pe.rotation_fn(%factor : tensor<?xf32>) attributes {magnitude = 1.19, rotary_dims = 64}
+           expr "10000 ^ (-p / n) / factor[p]"
+    ```
+  }];
+  let arguments = (ins Variadic<PE_Data>:$captures,
+                       DefaultValuedAttr<BoolAttr, "false">:$interleaved,
+                       OptionalAttr<I64Attr>:$rotary_dims, OptionalAttr<F64Attr>:$magnitude);
+  let results = (outs PE_RotationType:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 #endif // PE_ROTATIONS_TD

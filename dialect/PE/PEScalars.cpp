@@ -188,6 +188,16 @@ LogicalResult SumOp::verifyRegions() {
   return success();
 }
 
+Value mlir::pe::outsideOfSums(Value value) {
+  while (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto sum = dyn_cast_or_null<SumOp>(argument.getOwner()->getParentOp());
+    if (!sum || argument.getArgNumber() == 0) // the number that is counted
+      break;
+    value = sum.getInputs()[argument.getArgNumber() - 1];
+  }
+  return value;
+}
+
 //===----------------------------------------------------------------------===//
 // MlpEvalOp
 //===----------------------------------------------------------------------===//

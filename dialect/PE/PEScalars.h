@@ -16,6 +16,9 @@ namespace mlir::pe {
 /// The constraints of `pe.cosine_sum` and its scalar form (cosine_sum-C1, C2).
 LogicalResult verifyCosineSum(Operation *op, int64_t terms, const APFloat &base);
 
+/// The value of a region that an argument of a sum inside it stands for; any other, itself.
+Value outsideOfSums(Value value);
+
 } // namespace mlir::pe
 
 #endif // PE_DIALECT_PE_PESCALARS_H

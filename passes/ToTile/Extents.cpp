@@ -6,14 +6,6 @@
 
 namespace mlir::pe {
 
-ArrayAttr axesOf(Value value) {
-  auto argument = dyn_cast<BlockArgument>(value);
-  auto function =
-      argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
-  return function ? function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "pe.axes")
-                  : ArrayAttr();
-}
-
 /// Of what attention returns: an output, or a number per row.
 static SmallVector<std::string> extentsOfResult(bool isOutput) {
   if (isOutput)

@@ -41,10 +41,9 @@ LogicalResult mlir::tile::emitRotationTables(PlanContext &context, pe::RotationO
     TileBuilder t = beginStage(context.plan, (name + "_" + StringRef(result).drop_front(3)).str(),
                                Phase::Forward, {});
     t.foreach ({"r", pairs}, [&, table = table](Scalar &s, ValueRange at) {
-      // Of the first head, where heads differ.
-      SmallVector<Value> place;
-      if (cast<BufferType>(table.getType()).getRank() == 3)
-        place.push_back(s.index(0));
+      // Of the first head or batch entry, where they differ.
+      const int64_t rank = cast<BufferType>(table.getType()).getRank();
+      SmallVector<Value> place(rank - 2, s.index(0));
       llvm::append_range(place, at);
       writeElement(s, readElement(s, table, place), written, at);
     });

@@ -2,6 +2,7 @@
 #include "passes/ToTile/ToTile.h"
 
 #include "dialect/PE/PE.h"
+#include "dialect/PE/PEArgumentAttributes.h"
 #include "passes/Analysis/Dependence.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -50,17 +51,6 @@ public:
 
 bool isReadByPosition(StringRef extent) {
   return extent != "r" && extent != "model" && extent != "1";
-}
-
-/// The value of a region that an argument of a sum inside it stands for; any other, itself.
-static Value outsideOfSums(Value value) {
-  while (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto sum = dyn_cast<SumOp>(argument.getOwner()->getParentOp());
-    if (!sum || argument.getArgNumber() == 0) // the number that is counted
-      break;
-    value = sum.getInputs()[argument.getArgNumber() - 1];
-  }
-  return value;
 }
 
 /// A tensor that is read at p, in a sum or not, has an entry for every position.

@@ -52,7 +52,7 @@ private:
   /// The place in the tables of a side, of batch, head, row and pair.
   SmallVector<Value> placeOf(ValueRange at) const {
     SmallVector<Value> place;
-    if (positions.queries)
+    if (positions.queries || given.hasBatch())
       place.push_back(at[0]);
     if (isPerHead)
       place.push_back(at[1]);
@@ -131,25 +131,33 @@ LogicalResult RotationPrologue::prepare() {
 void RotationPrologue::copyTables(Side side) {
   const std::string prefix = name + "_" + side.singular().str() + "_rotation", count = pairCount();
   RotationTables &tables = tablesOf(side);
-  tables.cosine = context.kept(prefix + "_cosine", {side.rows(), count});
-  tables.sine = context.kept(prefix + "_sine", {side.rows(), count});
-  TileBuilder t = beginStage(context.plan, prefix + "_tables", Phase::Prepare, {});
+  SmallVector<StringRef> extents = {side.rows(), count}, over;
+  if (given.hasBatch()) {
+    extents.insert(extents.begin(), "b");
+    over.push_back("b");
+  }
+  tables.cosine = context.kept(prefix + "_cosine", extents);
+  tables.sine = context.kept(prefix + "_sine", extents);
+  TileBuilder t = beginStage(context.plan, prefix + "_tables", Phase::Prepare, over);
   t.foreach ({side.rows(), count}, [&](Scalar &s, ValueRange at) {
     // A query before the first position attends to nothing: whatever it is turned by.
-    Value position = s.add(at[0], s.size(side.start()));
+    SmallVector<Value> place(at);
+    Value &position = place[place.size() - 2];
+    position = s.add(position, s.size(side.start()));
     for (auto [from, to] : {std::pair(given.cosines, tables.cosine), {given.sines, tables.sine}})
-      writeElement(
-          s, readElement(s, context.parameters[from].buffer, {position, at[1]}, /*inbounds=*/false),
-          to, at);
+      writeElement(s, readElement(s, context.parameters[from].buffer, place, /*inbounds=*/false),
+                   to, at);
   });
 }
 
 void RotationPrologue::writeFrequencies(TileBuilder &t, Value frequencies) {
   t.foreach (perHead({pairCount()}), [&](Scalar &s, ValueRange at) {
     TileParameters params = frequency->parameters(context);
+    params.compute = s.getF64Type();
     Value head = isPerHead ? at[0] : s.index(0);
     IRMapping mapping = frequency->mapLeading({head, at.back(), s.size("k_start + c")});
-    writeElement(s, frequency->derivative().emitPrimal(s, mapping, params), frequencies, at);
+    writeElement(s, frequency->derivative().emitPrimal(s, mapping, params, s.getF64Type()),
+                 frequencies, at);
   });
 }
 
@@ -372,10 +380,13 @@ void RotationPrologue::addToFrequencies(Side side, Value rows, Value from) {
 void RotationPrologue::addToTables(Side side, Value rows, Value from) {
   Parameter &cosines = context.parameters[given.cosines], &sines = context.parameters[given.sines];
   const SmallVector<StringRef> extents = cosines.extents();
-  TileBuilder t = beginStage(context.plan, (name + "_turned_" + side.word()).str(), Phase::Finish,
-                             {extents[0]});
+  const bool hasBatch = given.hasBatch();
+  SmallVector<StringRef> over = {extents[hasBatch ? 1 : 0]}, summed = {side.heads()};
+  hasBatch ? over.insert(over.begin(), "b") : summed.insert(summed.begin(), "b");
+  TileBuilder t =
+      beginStage(context.plan, (name + "_turned_" + side.word()).str(), Phase::Finish, over);
   t.foreach ({pairCount()}, [&](Scalar &s, ValueRange at) {
-    Value row = s.sub(at[0], s.size(side.start()));
+    Value row = s.sub(at.drop_back().back(), s.size(side.start()));
     auto compare = [&](arith::CmpIPredicate predicate, Value bound) {
       return s.create<arith::CmpIOp>(predicate, row, bound);
     };
@@ -385,8 +396,8 @@ void RotationPrologue::addToTables(Side side, Value rows, Value from) {
     auto branch = s.create<scf::IfOp>(isInside, /*withElseRegion=*/false);
     Scalar inner(s.getLoc(), OpBuilder::atBlockBegin(branch.thenBlock()));
     for (bool isSine : {false, true}) {
-      Value sum = sumOver(inner, {"b", side.heads()}, [&](Scalar &x, ValueRange entry) {
-        SmallVector<Value> place = {entry[0], entry[1], row, at[1]};
+      Value sum = sumOver(inner, summed, [&](Scalar &x, ValueRange entry) {
+        SmallVector<Value> place = {hasBatch ? at[0] : entry[0], entry.back(), row, at.back()};
         Pair old = readPair(x, rows, place), d = readPair(x, from, place);
         if (isSine)
           return x.sub(x.mul(old.x, d.y), x.mul(old.y, d.x));

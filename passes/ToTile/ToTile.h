@@ -17,10 +17,6 @@ namespace mlir::pe {
 #define GEN_PASS_REGISTRATION
 #include "passes/ToTile/Passes.h.inc"
 
-/// What each dimension of an entry function's
-/// argument counts (`pe.axes`); null if unspecified.
-ArrayAttr axesOf(Value value);
-
 /// The extents of an entry function's argument or result as size expressions: operands and results
 /// of attention have its spaces, those of an embedding [b, r, model], other arguments those that
 /// their axes name: a name of the user's is a size of the call. A dynamic size without `pe.axes`

@@ -1,6 +1,6 @@
 //===- CheckDataflow.cpp - From arguments through attention to results ----===//
 //
-// Constraints dataflow-C1 to dataflow-C22 of docs/spec.md: what a call of the compiled function
+// Constraints dataflow-C1 to dataflow-C25 of docs/spec.md: what a call of the compiled function
 // does with its tensors. Checked after inlining, when only the entry is left.
 //
 //===----------------------------------------------------------------------===//
@@ -14,6 +14,7 @@
 #include "dialect/PE/PEContents.h"
 #include "dialect/PE/PEEmbeddings.h"
 #include "dialect/PE/PEMasks.h"
+#include "dialect/PE/PERotations.h"
 #include "dialect/PE/PEScores.h"
 #include "dialect/PE/PEWeights.h"
 #include "passes/Analysis/Dependence.h"
@@ -364,6 +365,35 @@ LogicalResult checkTensors(Operation *op) {
                             "result of another op (dataflow-C16)";
 }
 
+/// An axis of unknown size of what a rotation reads counts heads or pairs, or has a name of its
+/// own.
+LogicalResult checkCaptures(RotationFnOp rotation) {
+  for (auto [number, capture] : llvm::enumerate(rotation.getCaptures())) {
+    ArrayAttr axes = axesOf(capture);
+    for (auto [axis, size] :
+         llvm::enumerate(cast<RankedTensorType>(capture.getType()).getShape())) {
+      if (!ShapedType::isDynamic(size))
+        continue;
+      StringRef word = axes ? cast<StringAttr>(axes[axis]).getValue() : "";
+      const AxisIndex index = *findIndexOfAxis(rotation, number, static_cast<int64_t>(axis));
+      const bool isOwn = !word.empty() && sizeOfAxis(word).empty();
+      const bool countsHeads = index == AxisIndex::Head && (word.empty() || word == "head");
+      const bool countsPairs = index == AxisIndex::Pair && word.empty() && capture.hasOneUse();
+      if (isOwn || countsHeads || countsPairs)
+        continue;
+      StringRef place = index == AxisIndex::Head   ? "at h"
+                        : index == AxisIndex::Pair ? "at p"
+                                                   : "at neither h nor p";
+      return mlir::emitError(capture.getLoc()) // dataflow-C25
+             << "expected axis " << axis << ", which pe.rotation_fn reads " << place
+             << ", to have a known size or a name of its own, such as pe.axes = "
+                "[\"pairs\"], found "
+             << (word.empty() ? "no pe.axes" : word) << " (dataflow-C25)";
+    }
+  }
+  return success();
+}
+
 struct CheckDataflowPass : impl::PECheckDataflowPassBase<CheckDataflowPass> {
   using Base::Base;
 
@@ -396,6 +426,8 @@ struct CheckDataflowPass : impl::PECheckDataflowPassBase<CheckDataflowPass> {
     for (Operation &op : function.getBody().front())
       if (isa<PrologueOpInterface, RotationOpInterface, ContentOpInterface>(op))
         isValid = isValid && succeeded(checkTensors(&op)) && succeeded(checkQueryTensors(&op));
+    for (auto rotation : function.getOps<RotationFnOp>())
+      isValid = isValid && succeeded(checkCaptures(rotation));
     for (BlockArgument argument : function.getArguments())
       isValid = isValid && succeeded(checkAxes(function, argument));
     if (!isValid)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ._check import check as check, reference as reference
     from ._compiled import compile as compile, load as load
     from ._encoding import (Encoding as Encoding, bias as bias, from_mlir as from_mlir,
-                            per_head as per_head, scalar as scalar, score_mod as score_mod,
-                            vector as vector)
+                            per_head as per_head, rotation as rotation, scalar as scalar,
+                            score_mod as score_mod, vector as vector)
     from ._errors import (CompileError as CompileError, DeviceError as DeviceError, Error as Error,
                           InputError as InputError)
     from ._explain import explain as explain
@@ -48,6 +48,7 @@ _NAMES = {
     "mask": "_mask_fn",
     "Encoding": "_encoding",
     "bias": "_encoding",
+    "rotation": "_encoding",
     "score_mod": "_encoding",
     "per_head": "_encoding",
     "scalar": "_encoding",

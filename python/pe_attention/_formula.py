@@ -77,19 +77,39 @@ def _inputs(at: Positions) -> dict[str, torch.Tensor]:
     return {"b": at.b, "h": at.h, "i": at.i, "j": at.j}
 
 
-class FormulaEncoding(Encoding):
+class Traced(Encoding):
+    """An encoding by traced formulas, with the parameters that they declare and the tensors that
+    they capture."""
+
+    name: str
+
+    def declare_all(self, declarations: Mapping[str, Declaration]) -> dict[str, Source]:
+        """Declares the parameters; gives what a formula sees of each."""
+        for key, declaration in declarations.items():
+            self.declare(key, declaration)
+        return {key: Source(key, tuple(getattr(self, key).shape), REAL,
+                            declaration.sizes[:1] == ("heads",))
+                for key, declaration in declarations.items()}
+
+    def keep(self, name: str, tensor: torch.Tensor) -> None:
+        """A tensor from outside, which remains what it is there: its gradients arrive there."""
+        if isinstance(tensor, nn.Parameter):
+            self.register_parameter(name, tensor)
+        else:
+            self.register_buffer(name, tensor, persistent=False)
+
+    def _get_name(self) -> str:
+        return self.name
+
+
+class FormulaEncoding(Traced):
     """An encoding whose bias, function of the score and mask are traced formulas."""
 
     def __init__(self, name: str, trace_with: Callable[[dict[str, Source]], tuple[Tracer, Parts]],
                  declarations: Mapping[str, Declaration], heads: int | None) -> None:
         super().__init__(heads)
         self.name = name
-        for key, declaration in declarations.items():
-            self.declare(key, declaration)
-        sources = {key: Source(key, tuple(getattr(self, key).shape), REAL,
-                               declaration.sizes[:1] == ("heads",))
-                   for key, declaration in declarations.items()}
-        tracer, parts = trace_with(sources)
+        tracer, parts = trace_with(self.declare_all(declarations))
         self.graph, self.parts = tracer.graph, parts
         self._masks = tuple(FormulaMask(self.graph, step, tracer.captured, name)
                             for step in parts.masks)
@@ -97,15 +117,8 @@ class FormulaEncoding(Encoding):
         used = {self.graph.sources[n].name for n in self.graph.read_sources(steps)}
         for key, tensor in tracer.captured.items():
             if key in used:
-                self._keep(key, tensor)
+                self.keep(key, tensor)
         self._write()
-
-    def _keep(self, name: str, tensor: torch.Tensor) -> None:
-        """A tensor from outside, which remains what it is there: its gradients arrive there."""
-        if isinstance(tensor, nn.Parameter):
-            self.register_parameter(name, tensor)
-        else:
-            self.register_buffer(name, tensor, persistent=False)
 
     def _write(self) -> None:
         attributes = {name: d.attributes() for name, d in self.declarations.items()}
@@ -153,9 +166,6 @@ class FormulaEncoding(Encoding):
 
     def _mask_tensors(self) -> dict[str, torch.Tensor]:
         return {name: tensor for mask in self._masks for name, tensor in mask.tensors.items()}
-
-    def _get_name(self) -> str:
-        return self.name
 
 
 class Formula:

@@ -5,6 +5,7 @@
 #include "runtime/jit/ParserMessages.h"
 
 #include "dialect/PE/PE.h"
+#include "dialect/PE/PEArgumentAttributes.h"
 #include "dialect/Tile/Tile.h"
 #include "passes/Pipelines/PlanExport.h"
 #include "passes/ToTile/ToTile.h"

@@ -25,6 +25,7 @@ const std::map<std::string_view, GraphBuilder::Handler> &GraphBuilder::biasHandl
       {"pe.factor_fn", &GraphBuilder::buildFactorFunction},
       {"pe.sink_fn", &GraphBuilder::buildSinkFunction},
       {"pe.embedding_fn", &GraphBuilder::buildEmbeddingFunction},
+      {"pe.rotation_fn", &GraphBuilder::buildRotationFunction},
       {"pe.content_fn", &GraphBuilder::buildContentFunction},
       {"pe.mask_fn", &GraphBuilder::buildBiasFunction},
   };

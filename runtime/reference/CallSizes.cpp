@@ -158,7 +158,8 @@ Expected<plan::CallSizes> bindSizes(const Program &program, const Operation &ope
         program.operations.begin(), program.operations.end(), [&](const Operation &other) {
           auto last = other.operands.begin() + std::min<size_t>(3, other.operands.size());
           // Tensors of a rotation have other extents, which it checks.
-          const bool hasOwnExtents = other.name == "pe.rotation_table";
+          const bool hasOwnExtents = other.name == "pe.rotation_table" ||
+                                     (other.name == "pe.rotation_fn" && argument.axes.empty());
           if (hasOwnExtents)
             last = other.operands.end();
           return (hasOwnExtents || other.name == "pe.attention" || other.name == "pe.embed") &&

@@ -231,18 +231,20 @@ Status Evaluator::readRotation(Step &step, ValueId value) {
   const AttentionSizes &s = step.problem.sizes;
   const plan::CallSizes sizes = {s.batch,      s.queryHeads, s.keyHeads,  s.queries,   s.keys,
                                  s.queryStart, s.keyStart,   s.headStart, s.headsTotal};
-  auto rotation = buildRotation(definitions, value, s.headDim, tensors, sizes);
+  auto rotation = buildRotation(program, definitions, value, s.headDim, tensors, sizes);
   if (!rotation)
     return rotation.takeError();
   const Operation &operation = *definitions[value];
-  std::vector<int64_t *> places = {&rotation->base};
-  if (rotation->cosines)
-    places = {&rotation->cosinesAt, &rotation->sinesAt};
-  for (size_t n = 0; n < operation.operands.size(); ++n) {
-    auto offset = step.builder.offsetOf(operation, operation.operands[n]);
+  for (ValueId tensor : operation.operands) {
+    auto offset = step.builder.offsetOf(operation, tensor);
     if (!offset)
       return offset.takeError();
-    *places[n] = *offset;
+    for (std::vector<Rotation::Learned> &numbers : rotation->learned)
+      for (Rotation::Learned &number : numbers)
+        if (number.tensor == tensor)
+          number.place = *offset + number.element;
+    if (rotation->cosines)
+      (tensor == operation.operands[0] ? rotation->cosinesAt : rotation->sinesAt) = *offset;
   }
   step.problem.rotations.push_back(std::move(*rotation));
   return Status::success();

@@ -97,6 +97,7 @@ private:
   Expected<NodeId> buildSinkFunction(const Operation &operation);
   Expected<NodeId> buildEmbeddingFunction(const Operation &operation);
   Expected<NodeId> buildContentFunction(const Operation &operation);
+  Expected<NodeId> buildRotationFunction(const Operation &operation);
   Expected<NodeId> buildRegion(const Operation &operation, const std::vector<Position> &leading);
   Expected<NodeId> buildFunction(const Operation &operation, const std::vector<Position> &leading);
   Expected<NodeId> slopeNode(const Operation &operation, const std::vector<ValueId> &slope);

@@ -129,7 +129,7 @@ double HeadWorker::reverseParameters(int64_t row, size_t n, HeadGradients &gradi
       if (rotation.isLearned())
         rotation.reverse({rawQ.data() + queryOffset, q.data() + queryOffset, queryAt(row).position},
                          {rawK.data() + keyOffset, k.data() + keyOffset, keyAt(keys[n]).position},
-                         head, dScore, scoreNoise, into);
+                         batch, head, dScore, scoreNoise, into);
     if (!problem.queryShifts.empty())
       reverseShifts(keys[n], dScore, scoreNoise, queryAt(row).position, into);
   };
@@ -160,7 +160,7 @@ void HeadWorker::addRoundingOfTurned(HeadGradients &gradients) const {
                    const std::vector<double> &d, int64_t row, int64_t position) {
       const int64_t at = row * sizes.headDim;
       rotation.addRounding({raw.data() + at, turned.data() + at, position}, d.data() + at, origin,
-                           head, roundoff, gradients.parameters);
+                           batch, head, roundoff, gradients.parameters);
     };
     for (int64_t row = 0; row < sizes.queries; ++row)
       add(rawQ, q, gradients.q, row, queryAt(row).position);
@@ -226,7 +226,7 @@ void HeadWorker::reverseShifts(int64_t key, double dScore, double noise, int64_t
   const double *first = k.data() + key * sizes.headDim;
   std::vector<double> turned(first, first + sizes.headDim);
   for (size_t n = problem.rotations.size(); n-- > 0;)
-    problem.rotations[n].applyTransposed(turned.data(), i, head);
+    problem.rotations[n].applyTransposed(turned.data(), {batch, head, i});
   for (int64_t shift : problem.queryShifts)
     for (int64_t d = 0; d < sizes.headDim; ++d) {
       const int64_t at = shift + head * sizes.headDim + d;

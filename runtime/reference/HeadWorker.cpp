@@ -60,7 +60,7 @@ void HeadWorker::rotate(std::vector<double> &rows, bool areQueries) const {
   int64_t count = sizes.headDim ? static_cast<int64_t>(rows.size()) / sizes.headDim : 0;
   for (const Rotation &rotation : problem.rotations)
     for (int64_t row = 0; row < count; ++row)
-      rotation.apply(rows.data() + row * sizes.headDim, positionAt(areQueries, row), head);
+      rotation.apply(rows.data() + row * sizes.headDim, placeAt(areQueries, row));
 }
 
 void HeadWorker::rotateBack(std::vector<double> &rows, bool areQueries) const {
@@ -68,7 +68,7 @@ void HeadWorker::rotateBack(std::vector<double> &rows, bool areQueries) const {
   for (size_t n = problem.rotations.size(); n-- > 0;)
     for (int64_t row = 0; row < count; ++row)
       problem.rotations[n].applyTransposed(rows.data() + row * sizes.headDim,
-                                           positionAt(areQueries, row), head);
+                                           placeAt(areQueries, row));
 }
 
 bool HeadWorker::isOnSide(int64_t i, int64_t j, Side side) const {

@@ -98,6 +98,9 @@ private:
   void rotateBack(std::vector<double> &rows, bool areQueries) const;
   Token queryAt(int64_t row) const { return problem.positions.query(batch, row); }
   Token keyAt(int64_t column) const { return problem.positions.key(batch, column); }
+  Rotation::Place placeAt(bool isQuery, int64_t row) const {
+    return {batch, head, positionAt(isQuery, row)};
+  }
   int64_t positionAt(bool isQuery, int64_t row) const {
     return (isQuery ? queryAt(row) : keyAt(row)).position;
   }

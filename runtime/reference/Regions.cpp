@@ -60,6 +60,11 @@ Expected<NodeId> GraphBuilder::buildEmbeddingFunction(const Operation &operation
                      {Position::Query, Position::Dim, Position::Width, Position::Length});
 }
 
+/// The frequency of a pair of dims: its number is a Dim, how many there are the Width.
+Expected<NodeId> GraphBuilder::buildRotationFunction(const Operation &operation) {
+  return buildRegion(operation, {Position::Head, Position::Dim, Position::Width});
+}
+
 /// A region whose leading arguments are `positions`.
 Expected<NodeId> GraphBuilder::buildFunction(const Operation &operation,
                                              const std::vector<Position> &positions) {

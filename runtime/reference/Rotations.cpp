@@ -6,28 +6,35 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace pe::reference {
 
-void Rotation::coefficients(size_t pair, int64_t position, int64_t head, double &c,
-                            double &s) const {
+int64_t Rotation::rowOfTables(int64_t batch, int64_t position) const {
+  const int64_t rows = cosines->dim(cosines->rank() - 2);
+  return ((cosines->rank() == 3 ? batch * rows : 0) + position) *
+         static_cast<int64_t>(pairs.size());
+}
+
+void Rotation::coefficients(size_t pair, const Place &place, double &c, double &s) const {
   if (cosines) {
-    const int64_t row = std::min(std::max<int64_t>(position, 0), cosines->dim(0) - 1);
-    const size_t at = static_cast<size_t>(row) * pairs.size() + pair;
+    const int64_t last = cosines->dim(cosines->rank() - 2) - 1;
+    const int64_t row = std::min(std::max<int64_t>(place.position, 0), last);
+    const size_t at = static_cast<size_t>(rowOfTables(place.batch, row)) + pair;
     c = cosines->data[at];
     s = sines->data[at];
     return;
   }
-  const size_t first = heads > 1 ? static_cast<size_t>(head) * pairs.size() : 0;
-  const double angle = static_cast<double>(position) * frequencies[first + pair];
+  const size_t first = heads > 1 ? static_cast<size_t>(place.head) * pairs.size() : 0;
+  const double angle = static_cast<double>(place.position) * frequencies[first + pair];
   c = magnitude * std::cos(angle);
   s = magnitude * std::sin(angle);
 }
 
-void Rotation::turn(double *row, int64_t position, int64_t head, double direction) const {
+void Rotation::turn(double *row, const Place &place, double direction) const {
   for (size_t n = 0; n < pairs.size(); ++n) {
     double c = 0, s = 0;
-    coefficients(n, position, head, c, s);
+    coefficients(n, place, c, s);
     s *= direction;
     const double a = row[pairs[n].first], b = row[pairs[n].second];
     row[pairs[n].first] = a * c - b * s;
@@ -35,75 +42,72 @@ void Rotation::turn(double *row, int64_t position, int64_t head, double directio
   }
 }
 
-void Rotation::apply(double *row, int64_t position, int64_t head) const {
-  turn(row, position, head, 1.0);
-}
+void Rotation::apply(double *row, const Place &place) const { turn(row, place, 1.0); }
 
-void Rotation::applyTransposed(double *row, int64_t position, int64_t head) const {
-  turn(row, position, head, -1.0);
-}
+void Rotation::applyTransposed(double *row, const Place &place) const { turn(row, place, -1.0); }
 
-void Rotation::reverse(const Row &q, const Row &k, int64_t head, double factor, double noise,
-                       ParameterGradients &gradients) const {
+void Rotation::reverse(const Row &q, const Row &k, int64_t batch, int64_t head, double factor,
+                       double noise, ParameterGradients &gradients) const {
   const auto add = [&](int64_t place, double derivative) {
     gradients.sum[place] += factor * derivative;
     gradients.magnitude[place] += std::fabs(factor * derivative);
     gradients.noiseSquared[place] += noise * derivative * noise * derivative;
   };
-  double byBase = 0;
+  if (!cosines) {
+    for (const Learned &number : learnedOf(head)) {
+      double sum = 0;
+      for (const auto &[pair, slope] : number.slopes) {
+        // The pair's share of the product depends on the angle of q minus that of k.
+        const auto [a, b] = pairs[pair];
+        sum += slope * (q.turned[a] * k.turned[b] - q.turned[b] * k.turned[a]);
+      }
+      add(number.place, static_cast<double>(q.position - k.position) * sum);
+    }
+    return;
+  }
+  const int64_t i = rowOfTables(batch, q.position), j = rowOfTables(batch, k.position);
   for (size_t n = 0; n < pairs.size(); ++n) {
     const auto [a, b] = pairs[n];
-    const auto count = static_cast<int64_t>(pairs.size());
-    if (base >= 0) {
-      // The pair's share of the product depends on the angle of q minus that of k.
-      const double byAngle = q.turned[a] * k.turned[b] - q.turned[b] * k.turned[a];
-      const size_t first = heads > 1 ? static_cast<size_t>(head * count) : 0;
-      byBase += static_cast<double>(q.position - k.position) * byAngle * slopes[first + n];
-    } else {
-      const auto byTables = [&](const Row &own, const Row &other, double &byCosine,
-                                double &bySine) {
-        byCosine = own.raw[a] * other.turned[a] + own.raw[b] * other.turned[b];
-        bySine = own.raw[a] * other.turned[b] - own.raw[b] * other.turned[a];
-      };
-      double qc = 0, qs = 0, kc = 0, ks = 0;
-      byTables(q, k, qc, qs);
-      byTables(k, q, kc, ks);
-      const int64_t i = q.position * count + static_cast<int64_t>(n);
-      const int64_t j = k.position * count + static_cast<int64_t>(n);
-      if (i == j) {
-        add(cosinesAt + i, qc + kc);
-        add(sinesAt + i, qs + ks);
-        continue;
-      }
-      add(cosinesAt + i, qc);
-      add(sinesAt + i, qs);
-      add(cosinesAt + j, kc);
-      add(sinesAt + j, ks);
+    const auto byTables = [&](const Row &own, const Row &other, double &byCosine, double &bySine) {
+      byCosine = own.raw[a] * other.turned[a] + own.raw[b] * other.turned[b];
+      bySine = own.raw[a] * other.turned[b] - own.raw[b] * other.turned[a];
+    };
+    double qc = 0, qs = 0, kc = 0, ks = 0;
+    byTables(q, k, qc, qs);
+    byTables(k, q, kc, ks);
+    const auto column = static_cast<int64_t>(n);
+    if (i == j) {
+      add(cosinesAt + i + column, qc + kc);
+      add(sinesAt + i + column, qs + ks);
+      continue;
     }
+    add(cosinesAt + i + column, qc);
+    add(sinesAt + i + column, qs);
+    add(cosinesAt + j + column, kc);
+    add(sinesAt + j + column, ks);
   }
-  if (base >= 0)
-    add(base + (heads > 1 ? head : 0), byBase);
 }
 
-void Rotation::addRounding(const Row &row, const double *d, int64_t origin, int64_t head,
-                           double roundoff, ParameterGradients &gradients) const {
-  const auto count = static_cast<int64_t>(pairs.size());
+void Rotation::addRounding(const Row &row, const double *d, int64_t origin, int64_t batch,
+                           int64_t head, double roundoff, ParameterGradients &gradients) const {
   const auto add = [&](int64_t place, double derivative) {
     gradients.roundingSquared[place] += roundoff * derivative * roundoff * derivative;
   };
-  for (int64_t n = 0; n < count; ++n) {
+  if (!cosines) {
+    for (const Learned &number : learnedOf(head))
+      for (const auto &[pair, slope] : number.slopes) {
+        const auto [a, b] = pairs[pair];
+        const double arm = static_cast<double>(row.position - origin) * slope;
+        add(number.place, arm * row.turned[a] * d[b]);
+        add(number.place, arm * row.turned[b] * d[a]);
+      }
+    return;
+  }
+  if (row.position < 0 || row.position >= cosines->dim(cosines->rank() - 2))
+    return;
+  for (size_t n = 0; n < pairs.size(); ++n) {
     const auto [a, b] = pairs[n];
-    if (base >= 0) {
-      const double arm =
-          static_cast<double>(row.position - origin) * slopes[(heads > 1 ? head * count : 0) + n];
-      const int64_t place = base + (heads > 1 ? head : 0);
-      add(place, arm * row.turned[a] * d[b]);
-      add(place, arm * row.turned[b] * d[a]);
-      continue;
-    }
-    const int64_t place = row.position * count + n;
-    if (row.position < 0 || row.position >= cosines->dim(0))
-      continue;
+    const int64_t place = rowOfTables(batch, row.position) + static_cast<int64_t>(n);
     add(cosinesAt + place, row.raw[a] * d[a]);
     add(cosinesAt + place, row.raw[b] * d[b]);
     add(sinesAt + place, row.raw[a] * d[b]);
@@ -128,17 +132,21 @@ static Status readTables(const Operation &operation, const TensorValues &tensors
     if (!table)
       return table.takeError();
     const Shape &shape = (*table)->shape;
-    if (shape.size() != 2 || shape[1] != static_cast<int64_t>(rotation.pairs.size()))
+    const size_t rank = shape.size();
+    if ((rank != 2 && rank != 3) || shape[rank - 1] != static_cast<int64_t>(rotation.pairs.size()))
       return operation.fail("expected a tensor of ", rotation.pairs.size(),
                             " columns, found shape ", toString(shape));
-    if (shape[0] < end || sizes.keyStart < 0)
+    if (rank == 3 && shape[0] != sizes.batch)
+      return operation.fail("expected tables of ", sizes.batch, " batch entries, found ", shape[0]);
+    if (shape[rank - 2] < end || sizes.keyStart < 0)
       return operation.fail("expected rows for the positions from ", sizes.keyStart, " up to ", end,
-                            ", found ", shape[0]);
+                            ", found ", shape[rank - 2]);
     (n == 0 ? rotation.cosines : rotation.sines) = *table;
   }
-  if (rotation.cosines->dim(0) != rotation.sines->dim(0))
-    return operation.fail("expected cosines and sines of one length, found ",
-                          rotation.cosines->dim(0), " and ", rotation.sines->dim(0));
+  if (rotation.cosines->shape != rotation.sines->shape)
+    return operation.fail("expected cosines and sines of one shape, found ",
+                          toString(rotation.cosines->shape), " and ",
+                          toString(rotation.sines->shape));
   return Status::success();
 }
 
@@ -163,29 +171,173 @@ static Status readFrequencies(const Operation &operation, const TensorValues &te
                             " and ", sizes.queryHeads);
   }
   const auto count = static_cast<int64_t>(rotation.pairs.size());
-  for (double base : bases)
+  for (double base : bases) {
+    if (!operation.operands.empty())
+      rotation.learned.push_back(
+          {{operation.operands[0], static_cast<int64_t>(rotation.learned.size())}});
     for (int64_t pair = 0; pair < count; ++pair) {
       const Dual frequency =
           scaledFrequency(*scaling, {base, 1.0}, pair, 2 * count, sizes.keyStart + sizes.keys);
       rotation.frequencies.push_back(frequency.value);
-      rotation.slopes.push_back(frequency.slope);
+      if (!operation.operands.empty())
+        rotation.learned.back().front().slopes.push_back({pair, frequency.slope});
     }
+  }
   rotation.magnitude = attentionFactor(*scaling);
   return Status::success();
 }
 
-Expected<Rotation> buildRotation(const Definitions &definitions, ValueId value, int64_t headDim,
-                                 const TensorValues &tensors, const plan::CallSizes &sizes) {
+//===- Frequencies as scalar code ---------------------------------------------===//
+
+namespace {
+
+/// How the region of a rotation reads its captures: checks that an axis that is read at the head or
+/// the pair has an entry for each, and finds whether frequencies depend on the head.
+class ReadCheck {
+public:
+  ReadCheck(const Operation &operation, const TensorValues &tensors, int64_t heads, int64_t pairs)
+      : operation(operation), tensors(tensors), heads(heads), pairs(pairs) {
+    const Region &region = operation.regions.at(0);
+    head = region.arguments.at(0);
+    pair = region.arguments.at(1);
+    for (size_t n = 0; n < operation.operands.size(); ++n)
+      outside[region.arguments.at(3 + n)] = operation.operands[n];
+  }
+
+  Status run() { return visit(operation.regions[0]); }
+  bool dependsOnHead = false;
+
+private:
+  ValueId outsideOf(ValueId value) const {
+    for (auto found = outside.find(value); found != outside.end(); found = outside.find(value))
+      value = found->second;
+    return value;
+  }
+  Status visit(const Region &region);
+  Status checkRead(const Operation &read);
+
+  const Operation &operation;
+  const TensorValues &tensors;
+  int64_t heads, pairs;
+  ValueId head, pair;
+  std::map<ValueId, ValueId> outside; ///< what an argument of a region stands for
+};
+
+Status ReadCheck::checkRead(const Operation &read) {
+  auto found = tensors.find(outsideOf(read.operands.at(0)));
+  for (size_t axis = 0; found != tensors.end() && axis + 1 < read.operands.size(); ++axis) {
+    const ValueId index = outsideOf(read.operands[axis + 1]);
+    const Shape &shape = found->second.shape;
+    if (axis >= shape.size() || (index != head && index != pair))
+      continue;
+    const int64_t expected = index == head ? heads : pairs;
+    const bool isShared = index == head && shape[axis] == 1;
+    dependsOnHead |= index == head && !isShared;
+    if (shape[axis] != expected && !isShared)
+      return operation.fail("expected ", expected, " entries on axis ", axis, ", which is read at ",
+                            index == head ? "h" : "p", ", found shape ", toString(shape));
+  }
+  return Status::success();
+}
+
+Status ReadCheck::visit(const Region &region) {
+  for (const Operation &inner : region.operations) {
+    if (inner.name == "pe.read") {
+      if (Status status = checkRead(inner); !status)
+        return status;
+      continue;
+    }
+    const bool isSum = inner.name == "pe.sum";
+    for (size_t n = 0; n < inner.operands.size(); ++n) {
+      if (isSum)
+        outside[inner.regions.at(0).arguments.at(n + 1)] = inner.operands[n];
+      dependsOnHead |= !isSum && outsideOf(inner.operands[n]) == head;
+    }
+    for (const Region &nested : inner.regions)
+      if (Status status = visit(nested); !status)
+        return status;
+  }
+  return Status::success();
+}
+
+} // namespace
+
+/// The elements of tensors that the frequency of a pair depends on, by their places in the pack.
+static void addSlopes(std::map<int64_t, Rotation::Learned> &numbers, int64_t pair,
+                      const ParameterGradients &gradients,
+                      const std::vector<GraphBuilder::Parameter> &parameters) {
+  for (size_t place = 0; place < gradients.sum.size(); ++place) {
+    if (gradients.sum[place] == 0.0)
+      continue;
+    const auto at = static_cast<int64_t>(place);
+    GraphBuilder::Parameter tensor{};
+    for (const GraphBuilder::Parameter &parameter : parameters) // in the order of their offsets
+      if (parameter.offset <= at)
+        tensor = parameter;
+    Rotation::Learned &number = numbers[at];
+    number.tensor = tensor.value;
+    number.element = at - tensor.offset;
+    number.slopes.push_back({pair, gradients.sum[place]});
+  }
+}
+
+static Status evaluateFrequencies(const Program &program, const Definitions &definitions,
+                                  ValueId value, const TensorValues &tensors,
+                                  const plan::CallSizes &sizes, Rotation &rotation) {
+  const Operation &operation = *definitions[value];
+  const auto count = static_cast<int64_t>(rotation.pairs.size());
+  auto magnitude = operation.number("magnitude", 1.0);
+  if (!magnitude)
+    return magnitude.takeError();
+  rotation.magnitude = *magnitude;
+  GraphBuilder builder(program, definitions, tensors, sizes);
+  auto root = builder.nodeOf(value);
+  if (!root)
+    return root.takeError();
+  ReadCheck reads(operation, tensors, sizes.queryHeads, count);
+  if (Status status = reads.run(); !status)
+    return status;
+  if (reads.dependsOnHead && sizes.keyHeads != sizes.queryHeads)
+    return operation.fail("expected as many key heads as query heads, found ", sizes.keyHeads,
+                          " and ", sizes.queryHeads);
+  rotation.heads = reads.dependsOnHead ? sizes.queryHeads : 1;
+  ScalarEvaluator evaluator(builder.graph, *root, builder.pack);
+  for (int64_t head = 0; head < rotation.heads; ++head) {
+    std::map<int64_t, Rotation::Learned> numbers;
+    evaluator.startHead(0, head, sizes.headStart + head, sizes.headsTotal);
+    evaluator.startSequence(count, 0);
+    for (int64_t pair = 0; pair < count; ++pair) {
+      rotation.frequencies.push_back(evaluator.evaluateDim(pair));
+      ParameterGradients gradients(builder.pack.size());
+      evaluator.reverse(1.0, 0.0, gradients);
+      addSlopes(numbers, pair, gradients, builder.parameters);
+    }
+    if (operation.operands.empty())
+      continue;
+    rotation.learned.emplace_back();
+    for (auto &[place, number] : numbers)
+      rotation.learned.back().push_back(std::move(number));
+  }
+  return Status::success();
+}
+
+static Status checkAttributes(const Operation &operation) {
+  if (operation.name == "pe.rotation_table")
+    return operation.expectOnly({"interleaved", "rotary_dims"});
+  if (operation.name == "pe.rotation_fn")
+    return operation.expectOnly({"interleaved", "rotary_dims", "magnitude"});
+  if (operation.name == "pe.rotary")
+    return operation.expectOnly({"base", "interleaved", "rotary_dims", "scaling"});
+  return operation.fail("is no rotation that the reference knows");
+}
+
+Expected<Rotation> buildRotation(const Program &program, const Definitions &definitions,
+                                 ValueId value, int64_t headDim, const TensorValues &tensors,
+                                 const plan::CallSizes &sizes) {
   const Operation *operation = definitions[value];
   if (!operation)
     return makeError("expected a rotation made in the function, found an argument");
-  const bool isTable = operation->name == "pe.rotation_table";
-  if (!isTable && operation->name != "pe.rotary")
-    return operation->fail("is no rotation that the reference knows");
-  if (Status status =
-          isTable ? operation->expectOnly({"interleaved", "rotary_dims"})
-                  : operation->expectOnly({"base", "interleaved", "rotary_dims", "scaling"});
-      !status)
+  if (Status status = checkAttributes(*operation); !status)
     return status.takeError();
   auto interleaved = operation->boolean("interleaved", false);
   auto dims = operation->integer("rotary_dims", headDim);
@@ -200,8 +352,11 @@ Expected<Rotation> buildRotation(const Definitions &definitions, ValueId value, 
       rotation.pairs.push_back({2 * i, 2 * i + 1});
     else
       rotation.pairs.push_back({i, i + *dims / 2});
-  Status status = isTable ? readTables(*operation, tensors, sizes, rotation)
-                          : readFrequencies(*operation, tensors, sizes, rotation);
+  Status status = operation->name == "pe.rotation_table"
+                      ? readTables(*operation, tensors, sizes, rotation)
+                  : operation->name == "pe.rotation_fn"
+                      ? evaluateFrequencies(program, definitions, value, tensors, sizes, rotation)
+                      : readFrequencies(*operation, tensors, sizes, rotation);
   if (!status)
     return status.takeError();
   return rotation;

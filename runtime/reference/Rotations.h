@@ -22,22 +22,37 @@ struct Rotation {
   };
   std::vector<Pair> pairs;
   double magnitude = 1.0;
-  /// Per head (one for all if there is only one) and pair: the frequency and its derivative with
-  /// respect to the head's base.
-  std::vector<double> frequencies, slopes;
-  /// The learned base in the pack of parameters: one number, or one per head; -1: none.
-  int64_t base = -1;
+  /// Per head (one for all if there is only one) and pair.
+  std::vector<double> frequencies;
   int64_t heads = 1;
-  /// [positions, pairs]; null where there are frequencies. With their places in the pack.
+  /// An element of a tensor that frequencies of a head depend on, its place in the pack of
+  /// parameters, and the derivatives of the frequencies that are not 0.
+  struct Learned {
+    ValueId tensor;
+    int64_t element;
+    int64_t place = -1;
+    struct Slope {
+      int64_t pair;
+      double value;
+    };
+    std::vector<Slope> slopes;
+  };
+  std::vector<std::vector<Learned>> learned; ///< per head, as the frequencies
+  /// [positions, pairs] or [batch, positions, pairs]; null where there are frequencies. With their
+  /// places in the pack.
   const Array *cosines = nullptr, *sines = nullptr;
   int64_t cosinesAt = -1, sinesAt = -1;
 
-  bool isLearned() const { return base >= 0 || cosinesAt >= 0; }
+  bool isLearned() const { return cosinesAt >= 0 || !learned.empty(); }
 
-  /// Rotates one row of head-dim elements by its angles at `position`, in place.
-  void apply(double *row, int64_t position, int64_t head = 0) const;
+  /// A row of queries or keys.
+  struct Place {
+    int64_t batch, head, position;
+  };
+  /// Rotates one row of head-dim elements by its angles, in place.
+  void apply(double *row, const Place &place) const;
   /// Rotates it back.
-  void applyTransposed(double *row, int64_t position, int64_t head = 0) const;
+  void applyTransposed(double *row, const Place &place) const;
 
   /// A query and a key: their elements before and after the rotation, and their positions.
   struct Row {
@@ -45,23 +60,28 @@ struct Rotation {
     int64_t position;
   };
   /// Adds `factor` times the derivatives of <turned q, turned k> with respect to the tensors.
-  void reverse(const Row &q, const Row &k, int64_t head, double factor, double noise,
+  void reverse(const Row &q, const Row &k, int64_t batch, int64_t head, double factor, double noise,
                ParameterGradients &gradients) const;
   /// Adds what rounding `d`, the gradient of a turned row, to `roundoff` does to the derivatives.
   /// Positions count from `origin`, which the sum over all rows does not depend on.
-  void addRounding(const Row &row, const double *d, int64_t origin, int64_t head, double roundoff,
-                   ParameterGradients &gradients) const;
+  void addRounding(const Row &row, const double *d, int64_t origin, int64_t batch, int64_t head,
+                   double roundoff, ParameterGradients &gradients) const;
 
 private:
-  void turn(double *row, int64_t position, int64_t head, double direction) const;
+  void turn(double *row, const Place &place, double direction) const;
   /// Cosine and sine of a pair.
-  void coefficients(size_t pair, int64_t position, int64_t head, double &c, double &s) const;
+  void coefficients(size_t pair, const Place &place, double &c, double &s) const;
+  /// The element of the tables' first pair at a position.
+  int64_t rowOfTables(int64_t batch, int64_t position) const;
+  const std::vector<Learned> &learnedOf(int64_t head) const {
+    return learned[heads > 1 ? head : 0];
+  }
 };
 
 /// The rotation made by the value's operation, for rows of `headDim` elements in a call of these
-/// sizes.
-Expected<Rotation> buildRotation(const Definitions &definitions, ValueId value, int64_t headDim,
-                                 const TensorValues &tensors = {},
+/// sizes. No tensor has a place in a pack yet.
+Expected<Rotation> buildRotation(const Program &program, const Definitions &definitions,
+                                 ValueId value, int64_t headDim, const TensorValues &tensors = {},
                                  const plan::CallSizes &sizes = {});
 
 } // namespace pe::reference

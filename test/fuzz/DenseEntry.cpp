@@ -79,6 +79,16 @@ static std::pair<Real, Real> scaledFrequency(const Node &rotary, Real base, Real
   return {plain, 1};
 }
 
+/// The angle per position of pair p of n by one of kFrequencies, of the base and the pair's factor.
+static Real frequencyByFormula(int64_t formula, Real base, Real factor, Real p, Real n) {
+  const Real plain = std::exp(-p / n * std::log(base));
+  if (formula == 0)
+    return plain / factor;
+  if (formula == 1)
+    return p < std::floor(n / 2) ? plain * factor : 0;
+  return plain * (1 - 1 / (1 + std::exp(2 - factor)) / 2);
+}
+
 /// Pair p of n is rotated by position * base^(-2p/n), or by given numbers: adjacent elements, or
 /// half the dims apart.
 std::vector<Real> DenseEntry::rotate(const std::vector<Real> &rows, bool areQueries,
@@ -87,7 +97,7 @@ std::vector<Real> DenseEntry::rotate(const std::vector<Real> &rows, bool areQuer
   if (!program.rotation)
     return turned;
   const Node &rotation = *program.rotation;
-  const bool isTable = rotation.op == Op::RotationTable;
+  const bool isTable = rotation.op == Op::RotationTable, isFormula = rotation.op == Op::RotationFn;
   const int64_t dims = rotation.integers[0] ? rotation.integers[0] : sizes.headDim;
   const int64_t heads = areQueries ? sizes.queryHeads : sizes.keyHeads;
   const int64_t length = areQueries ? sizes.queries : sizes.keys;
@@ -106,9 +116,17 @@ std::vector<Real> DenseEntry::rotate(const std::vector<Real> &rows, bool areQuer
       int64_t second = rotation.flag ? first + 1 : first + dims / 2;
       Real c = 0, s = 0;
       if (isTable) {
-        const int64_t at = std::max<int64_t>(position, 0) * (dims / 2) + p;
+        const std::vector<int64_t> &extents = program.parameters[rotation.parameters[0]].dims;
+        const int64_t own = extents.size() == 3 ? b * extents[1] : 0; // rows of this batch entry
+        const int64_t at = (own + std::max<int64_t>(position, 0)) * (dims / 2) + p;
         c = values[rotation.parameters[0]][at];
         s = values[rotation.parameters[1]][at];
+      } else if (isFormula) {
+        const Real factor = values[rotation.parameters[1]][p];
+        const Real angle = position * frequencyByFormula(rotation.integers[1], base, factor,
+                                                         Real(p), Real(dims / 2));
+        c = rotation.reals[0] * std::cos(angle);
+        s = rotation.reals[0] * std::sin(angle);
       } else {
         const auto [frequency, magnitude] =
             scaledFrequency(rotation, base, p, dims, program.positions.keyStart + sizes.keys);

@@ -96,6 +96,7 @@ TEST(Generator, WritesEveryConstruct) {
                            "pe.mask_fn(",
                            "pe.mask_or",
                            "pe.rotation_table",
+                           "pe.rotation_fn",
                            "#pe.rope_scaling<",
                            "%lse ="})
     EXPECT_NE(all.find(word), std::string::npos) << word;

@@ -608,9 +608,26 @@ Node Generator::rotation() {
   const bool isNear = program.positions.keyStart >= 0 && program.queryStart() > -1000 && end < 1000;
   if (isNear && !isPlacedByData(program) && chance(0.25)) {
     node.op = Op::RotationTable;
+    std::vector<int64_t> extents = {end, dims / 2};
+    if (chance(0.4))
+      extents.insert(extents.begin(), program.sizes.batch);
     for (const char *name : {"cosines", "sines"}) {
       node.parameters.push_back(static_cast<int>(program.parameters.size()));
-      program.parameters.push_back({name, {end, dims / 2}});
+      program.parameters.push_back({name, extents});
+    }
+    return node;
+  }
+  if (isNear && chance(0.25)) {
+    node.op = Op::RotationFn;
+    node.integers[1] = below(kFrequencies.size());
+    node.reals[0] = pick({1.0, 1.0, 1.25});
+    const bool isPerHead = program.sizes.queryHeads == program.sizes.keyHeads && chance(0.6);
+    for (const Parameter &parameter :
+         {Parameter{"base", isPerHead ? std::vector<int64_t>{kHeads} : std::vector<int64_t>{}, 20.0,
+                    200.0},
+          Parameter{"factor", {dims / 2}, 1.0, 4.0}}) {
+      node.parameters.push_back(static_cast<int>(program.parameters.size()));
+      program.parameters.push_back(parameter);
     }
     return node;
   }

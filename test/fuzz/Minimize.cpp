@@ -112,13 +112,18 @@ Node leafOf(Type type);
 void Steps::shrinkCall() {
   for (auto member : {&Sizes::batch, &Sizes::queries, &Sizes::keys, &Sizes::rows, &Sizes::width})
     for (int64_t value : smallerThan(program.sizes.*member, 1))
-      add([=](Program &changed) { changed.sizes.*member = value; });
+      add([=](Program &changed) {
+        changed.sizes.*member = value;
+        if (changed.rotation && changed.rotation->op == Op::RotationTable &&
+            member == &Sizes::batch)
+          changed.rotation = leafOf(Type::Rotation); // its rows may be those of batch entries
+      });
   for (auto member : {&Sizes::headDim, &Sizes::valueDim})
     for (int64_t value : {int64_t(16), program.sizes.*member - 8})
       if (value < program.sizes.*member && value >= 16)
         add([=](Program &changed) {
           changed.sizes.*member = value;
-          if (changed.rotation && changed.rotation->op == Op::RotationTable)
+          if (changed.rotation && changed.rotation->op != Op::Rotary)
             changed.rotation = leafOf(Type::Rotation); // its columns are those of the head dim
           if (changed.rotation && changed.rotation->integers[0] > changed.sizes.headDim)
             changed.rotation->integers[0] = 0;

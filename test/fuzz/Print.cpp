@@ -64,6 +64,7 @@ private:
   std::string printBias(const Node &node, const std::vector<std::string> &in);
   std::string printMaskOrRotation(const Node &node, const std::vector<std::string> &in);
   std::string printRotation(const Node &node);
+  std::string printFrequencies(const Node &node);
   std::string printRead(const Node &node, const std::vector<std::string> &in);
   std::string printMlp(const Node &node, const std::vector<std::string> &in);
   std::string printRegion(const Node &node);
@@ -417,6 +418,23 @@ std::string Printer::printRotation(const Node &node) {
   return define(isTable ? text + " : " + listParameters(node.parameters, true) : text);
 }
 
+std::string Printer::printFrequencies(const Node &node) {
+  const Parameter &base = program.parameters[node.parameters[0]];
+  const std::string names[] = {base.name + (base.dims.empty() ? "" : "[h]"),
+                               program.parameters[node.parameters[1]].name + "[p]"};
+  std::string formula;
+  for (const char *at = kFrequencies[node.integers[1]]; *at; ++at)
+    formula += *at == 'B' ? names[0] : *at == 'F' ? names[1] : std::string(1, *at);
+  std::string attributes = "magnitude = " + printReal(node.reals[0]);
+  if (node.flag)
+    attributes += ", interleaved = true";
+  if (node.integers[0])
+    attributes += ", rotary_dims = " + std::to_string(node.integers[0]);
+  return define("pe.rotation_fn(" + listParameters(node.parameters, false) + " : " +
+                listParameters(node.parameters, true) + ") attributes {" + attributes +
+                "} expr \"" + formula + "\"");
+}
+
 /// A mask or a rotation; nothing for other nodes.
 std::string Printer::printMaskOrRotation(const Node &node, const std::vector<std::string> &in) {
   switch (node.op) {
@@ -444,6 +462,8 @@ std::string Printer::printMaskOrRotation(const Node &node, const std::vector<std
   case Op::Rotary:
   case Op::RotationTable:
     return printRotation(node);
+  case Op::RotationFn:
+    return printFrequencies(node);
   default:
     return {};
   }

@@ -87,6 +87,9 @@ enum class Op : uint8_t {
   /// base, if any.
   Rotary,
   RotationTable, ///< integers[0] dims or 0; flag: interleaved; parameters: cosines, sines
+  /// integers: dims or 0, number of a formula; reals: factor on cosine and sine; flag: interleaved;
+  /// parameters: a base per head or for all, a factor per pair.
+  RotationFn,
   // Vectors, of one f32 each. Parameters of a content term: shift and projection, or none.
   ContentRegion,
   ContentFormula,
@@ -124,6 +127,12 @@ constexpr std::array<const char *, 6> kScalings = {"",     "linear", "ntk", "dyn
                                                    "yarn", "llama3"};
 constexpr int64_t kOriginalLength = 40;
 constexpr double kFast = 6.0, kSlow = 0.5;
+
+/// The formulas of frequencies that RotationFn::integers counts, with B for the base and F for the
+/// factor of the pair.
+constexpr std::array<const char *, 3> kFrequencies = {
+    "B ^ (-p / n) / F", "select(p < n // 2, B ^ (-p / n), 0) * F",
+    "exp(-p / n * log(B)) * (1 - sigmoid(F - 2) / 2)"};
 
 constexpr int kNoParameter = -1;
 

@@ -16,6 +16,12 @@ from pe_attention import nn
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "encodings"
 WINDOW = pe.causal & pe.sliding_window(128)
 
+
+@pe.rotation(base=pe.per_head(10000.0, min=2.0))
+def rope_formula(h, p, n, base):
+    return base[h] ** (-p / n)
+
+
 # Which encoding and mask say what an example file says. Those with vectors take a head's depth.
 FILES = {
     "alibi": (lambda: nn.ALiBi(2), pe.causal),
@@ -45,6 +51,7 @@ FILES = {
     "rope_bidirectional": (nn.RoPE, None),
     "rope_dynamic_ntk": (lambda: nn.RoPE(scaling={"kind": "dynamic_ntk", "factor": 4.0,
                                                   "original_length": 2048}), pe.causal),
+    "rope_formula": (lambda: rope_formula(heads=2), pe.causal),
     "rope_interleaved": (lambda: nn.RoPE(interleaved=True), pe.causal),
     "rope_llama3": (lambda: nn.RoPE(scaling={"kind": "llama3", "factor": 8.0, "low": 1.0,
                                              "high": 4.0, "original_length": 8192}), pe.causal),
@@ -116,6 +123,13 @@ def rows_of_angles(call):
     return {"cos": angle.cos(), "sin": angle.sin()}
 
 
+def rows_of_batches(call):
+    """The same of every batch entry."""
+    cos, sin = rows_of_angles(call).values()
+    share = 1 / torch.arange(1, call.batch + 1)[:, None, None]
+    return {"cos": cos * share, "sin": sin * share}
+
+
 def gates(call, queries=False):
     """Sums of the logarithms of forget gates, of every key and perhaps of every query."""
     f = {"f": -draw(call.batch, call.heads, call.k_len).abs().cumsum(-1)}
@@ -136,11 +150,13 @@ DATA = {
     "forgetting": gates,
     "key_bias": lambda call: {"key_bias": draw(call.batch, call.k_len)},
     "rope_table": rows_of_angles,
+    "rope_table_of_batches": rows_of_batches,
     "positions": uneven_positions,
     "forgetting_of_queries": lambda call: gates(call, queries=True),
 }
 # Cases that no example file says alone.
 EXTRA = {
+    "rope_table_of_batches": (lambda: nn.RotationTable(per_batch=True), pe.causal),
     "positions": (lambda: nn.ALiBi(2, learned=True) + nn.RoPE() + nn.Positions(), pe.causal),
     "forgetting_of_queries": (nn.Forgetting, pe.causal),
     "sum": (lambda: nn.KerpleLog(2) + nn.T5(2) + nn.RoPE(), pe.causal),

@@ -96,7 +96,7 @@ def test_values_and_gradients(name, size):
     """f32 within the bounds of docs/numerics.md: 2e-5 of the norm of each tensor, and of parameters
     1e-5 of the sizes of what they add up."""
     q_len, k_len, heads, kv_heads, q_start, k_start, packed = SIZES[size]
-    if name == "rope_per_head":
+    if name in ("rope_per_head", "rope_formula"):
         kv_heads = heads  # a base per head turns keys of as many
     first = k_start + k_len - q_len if q_start is None else q_start
     encoding, mask, data = make(name, Call(1, heads, q_len, k_len, DEPTH, first, k_start))

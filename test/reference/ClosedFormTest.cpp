@@ -83,12 +83,12 @@ TEST(ClosedForm, RotationKeepsNormsAndDependsOnDifferencesAlone) {
     Encoding encoding = encodingNamed(name);
     auto definitions = reference::findDefinitions(encoding.program);
     reference::ValueId value = encoding.program.operations[0].results[0];
-    auto rotation = reference::buildRotation(definitions, value, 4);
+    auto rotation = reference::buildRotation(encoding.program, definitions, value, 4);
     ASSERT_TRUE(rotation) << rotation.error().getMessage();
     auto score = [&](int64_t i, int64_t j) {
       double q[] = {1.0, -2.0, 0.5, 3.0}, k[] = {-1.0, 0.25, 2.0, 1.0};
-      rotation->apply(q, i);
-      rotation->apply(k, j);
+      rotation->apply(q, {0, 0, i});
+      rotation->apply(k, {0, 0, j});
       EXPECT_NEAR(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], 14.25, 1e-13);
       return q[0] * k[0] + q[1] * k[1] + q[2] * k[2] + q[3] * k[3];
     };
@@ -100,9 +100,10 @@ TEST(ClosedForm, RotationKeepsNormsAndDependsOnDifferencesAlone) {
 TEST(ClosedForm, RotationPairsAndAngles) {
   Encoding half = encodingNamed("rope"), pairs = encodingNamed("rope_interleaved");
   auto rotate = [](const Encoding &encoding, std::vector<double> row) {
-    auto rotation = reference::buildRotation(reference::findDefinitions(encoding.program),
-                                             encoding.program.operations[0].results[0], 4);
-    rotation->apply(row.data(), 3);
+    auto rotation =
+        reference::buildRotation(encoding.program, reference::findDefinitions(encoding.program),
+                                 encoding.program.operations[0].results[0], 4);
+    rotation->apply(row.data(), {0, 0, 3});
     return row;
   };
   // Pair 0 is rotated by 3 radians, pair 1 by 3 / 100 radians.
@@ -112,6 +113,48 @@ TEST(ClosedForm, RotationPairsAndAngles) {
   EXPECT_NEAR(a[1], std::cos(0.03), 1e-15);
   EXPECT_NEAR(a[3], std::sin(0.03), 1e-15);
   EXPECT_EQ(b, (std::vector<double>{a[0], a[2], a[1], a[3]}));
+}
+
+TEST(ClosedForm, FrequenciesByFormulaAreThoseOfRotary) {
+  // base[h] ^ (-p / n) of two heads, and the factor on cosine and sine.
+  ProgramBuilder f;
+  int base = f.parameter("base", {ProgramBuilder::heads});
+  auto frequency = [&](const std::vector<int> &a) {
+    auto real = [&](int index) {
+      return f.scalar("arith.sitofp", {f.scalar("arith.index_cast", {index}, "i64")}, "f64");
+    };
+    int minus = f.scalar("arith.negf", {real(a[1])}, "f64");
+    int share = f.scalar("arith.divf", {minus, real(a[2])}, "f64");
+    return f.scalar("math.powf", {f.scalar("pe.read", {a[3], a[0]}), share}, "f64");
+  };
+  int rotation = f.region("pe.rotation_fn", "!pe.rotation", 3, {base}, frequency);
+  f.attention({}, {rotation}, f.noMask);
+  reference::Program program = f.finish();
+  plan::CallSizes sizes;
+  sizes.queryHeads = sizes.keyHeads = 2;
+  reference::TensorValues tensors;
+  tensors[base] = {{2}, {100.0, 10000.0}};
+  auto found = reference::buildRotation(program, reference::findDefinitions(program), rotation, 8,
+                                        tensors, sizes);
+  ASSERT_TRUE(found) << found.error().getMessage();
+  ASSERT_EQ(found->frequencies.size(), 8u);
+  EXPECT_NEAR(found->frequencies[1], std::pow(100.0, -0.25), 1e-15);
+  EXPECT_NEAR(found->frequencies[4 + 3], std::pow(10000.0, -0.75), 1e-15);
+  ASSERT_EQ(found->learned.size(), 2u);
+  EXPECT_EQ(found->learned[1].front().element, 1);
+  // d base^x / d base = x base^(x - 1); the first pair's is 0.
+  ASSERT_EQ(found->learned[0].front().slopes.size(), 3u);
+  EXPECT_NEAR(found->learned[0].front().slopes[0].value, -0.25 * std::pow(100.0, -1.25), 1e-15);
+
+  // A tensor with a number for each of three heads does not fit two.
+  tensors[base] = {{3}, {100.0, 10000.0, 10.0}};
+  EXPECT_FALSE(reference::buildRotation(program, reference::findDefinitions(program), rotation, 8,
+                                        tensors, sizes));
+  // Keys of one head would be turned like two.
+  tensors[base] = {{2}, {100.0, 10000.0}};
+  sizes.keyHeads = 1;
+  EXPECT_FALSE(reference::buildRotation(program, reference::findDefinitions(program), rotation, 8,
+                                        tensors, sizes));
 }
 
 TEST(ClosedForm, ScaledFrequenciesAreThePublishedOnes) {
@@ -124,7 +167,7 @@ TEST(ClosedForm, ScaledFrequenciesAreThePublishedOnes) {
     plan::CallSizes sizes;
     sizes.keys = literal.length;
     auto rotation =
-        reference::buildRotation(reference::findDefinitions(program),
+        reference::buildRotation(program, reference::findDefinitions(program),
                                  program.operations[0].results[0], literal.dims, {}, sizes);
     ASSERT_TRUE(rotation) << rotation.error().getMessage();
     for (size_t n = 0; n < literal.pairs.size(); ++n)

@@ -75,6 +75,40 @@ TEST(Gradients, OfABasePerHead) {
   checkGradients(encoding, randomInputs(encoding, {2, 3, 3, 6, 9, 4, 4}, 11));
 }
 
+/// base[h] ^ (-p / n) / factor[p]: arguments are h, p, n and the tensors.
+int frequency(ProgramBuilder &f, const std::vector<int> &a) {
+  auto real = [&](int index) {
+    return f.scalar("arith.sitofp", {f.scalar("arith.index_cast", {index}, "i64")}, "f64");
+  };
+  auto read = [&](int tensor, int index) {
+    return f.scalar("arith.extf", {f.scalar("pe.read", {tensor, index})}, "f64");
+  };
+  int minus = f.scalar("arith.negf", {real(a[1])}, "f64");
+  int share = f.scalar("arith.divf", {minus, real(a[2])}, "f64");
+  int power = f.scalar("math.powf", {read(a[3], a[0]), share}, "f64");
+  return f.scalar("arith.divf", {power, read(a[4], a[1])}, "f64");
+}
+
+TEST(Gradients, OfFrequenciesByFormula) {
+  ProgramBuilder f;
+  int base = f.parameter("base", {ProgramBuilder::heads}, 5.0, 40.0);
+  int factor = f.parameter("factor", {2}, 1.0, 3.0);
+  int rotation = f.region("pe.rotation_fn", "!pe.rotation", 3, {base, factor},
+                          [&](const std::vector<int> &a) { return frequency(f, a); });
+  f.attention({}, {rotation}, f.mask("pe.causal"));
+  Encoding encoding{"rope_formula", f.finish(), f.parameters()};
+  checkGradients(encoding, randomInputs(encoding, {2, 3, 3, 6, 9, 4, 4}, 11));
+}
+
+TEST(Gradients, OfTablesOfEveryBatchEntry) {
+  ProgramBuilder f;
+  int cosines = f.parameter("cos", {2, 9, 2}), sines = f.parameter("sin", {2, 9, 2});
+  int rotation = f.rotation("pe.rotation_table", {}, {cosines, sines});
+  f.attention({}, {rotation}, f.mask("pe.causal"));
+  Encoding encoding{"rope_table", f.finish(), f.parameters()};
+  checkGradients(encoding, randomInputs(encoding, {2, 4, 2, 6, 9, 4, 4}, 11));
+}
+
 TEST_P(EveryEncoding, MagnitudesBoundGradients) {
   Encoding encoding = encodingNamed(GetParam(), 5);
   auto results =

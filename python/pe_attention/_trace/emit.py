@@ -9,7 +9,9 @@ from .._assemble import Argument, Piece
 from .graph import REAL, TRUTH, WHOLE, Graph, Layers, Node, Place, Source
 from .tracer import constant_as_f32
 
-_TYPES = {WHOLE: "index", REAL: "f32", TRUTH: "i1"}
+# The numbers of a clause's region, in the order of its arguments.
+_INPUTS = {"score": ("s", "b", "h", "i", "j"), "rotate": ("h", "p", "n")}
+_PAIR = ("b", "h", "i", "j")
 _REAL = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf",
          "max": "arith.maximumf", "min": "arith.minimumf", "neg": "arith.negf",
          "abs": "math.absf", "pow": "math.powf", "round": "math.roundeven",
@@ -32,39 +34,45 @@ def location(place: Place | None) -> str:
     return f" loc({json.dumps(place.file, ensure_ascii=False)}:{place.line}:{place.column})"
 
 
-def number_text(value: float) -> str:
-    """An f32 as MLIR reads it."""
-    value = constant_as_f32(value)
+def number_text(value: float, kind: str = "f32") -> str:
+    """An f32 or f64 as MLIR reads it."""
+    is_wide = kind == "f64"
+    value = value if is_wide else constant_as_f32(value)
     if value != value:
-        return "0x7FC00000"
+        return "0x7FF8000000000000" if is_wide else "0x7FC00000"
     if value in (float("inf"), float("-inf")):
-        return "0x7F800000" if value > 0 else "0xFF800000"
-    return f"{value:.8e}"
+        sign = "7" if value > 0 else "F"
+        return f"0x{sign}FF0000000000000" if is_wide else f"0x{sign}F800000"
+    return f"{value:.17e}" if is_wide else f"{value:.8e}"
 
 
 class Region:
-    """The text of one formula: `pe.bias_fn`, `pe.score_fn` or `pe.mask_fn` and what it reads."""
+    """The text of one formula: `pe.bias_fn`, `pe.score_fn`, `pe.mask_fn` or `pe.rotation_fn` and
+    what it reads. `real` is the type of its real numbers, f32 or f64."""
 
-    def __init__(self, graph: Graph, result: int) -> None:
-        self.graph, self.result = graph, result
+    def __init__(self, graph: Graph, result: int, real: str = "f32") -> None:
+        self.graph, self.result, self.real = graph, result, real
+        self.types = {WHOLE: "index", REAL: real, TRUTH: "i1"}
         self.steps = graph.needed([result])
         self.numbers = graph.read_sources([result])
         self.lines: list[str] = []
 
-    def piece(self, op: str, clause: str, attributes: Mapping[str, str]) -> Piece:
-        """A piece whose one definition is `op`; `attributes` are those of arguments, by name."""
+    def piece(self, op: str, clause: str, attributes: Mapping[str, str],
+              settings: str = "") -> Piece:
+        """A piece whose one definition is `op`; `attributes` are those of arguments, by name, and
+        `settings` those of the op: ` attributes {...}`."""
         arguments = [self._argument(n, attributes) for n in self.numbers]
         captures = ", ".join(f"%{{{a.place()}}}" for a in arguments)
         types = ", ".join(a.type for a in arguments)
         head = f"({captures} : {types})" if arguments else ""
-        inputs = ["%s: f32"] if clause == "score" else []
-        inputs += [f"%{name}: index" for name in ("b", "h", "i", "j")]
+        inputs = [f"%{name}: {'f32' if name == 's' else 'index'}"
+                  for name in _INPUTS.get(clause, _PAIR)]
         inputs += [f"%t{n}: {a.type}" for n, a in zip(self.numbers, arguments, strict=True)]
         for step in self.steps:
             self._emit(step, self.graph.nodes[step])
-        kind = _TYPES[self.graph.nodes[self.result].kind]
+        kind = self.types[self.graph.nodes[self.result].kind]
         body = "\n".join(f"    {line}" for line in self.lines)
-        text = (f"%{{fn}} = {op}{head} {{\n  ^bb0({', '.join(inputs)}):\n{body}\n"
+        text = (f"%{{fn}} = {op}{head}{settings} {{\n  ^bb0({', '.join(inputs)}):\n{body}\n"
                 f"    pe.yield {self._name(self.result)} : {kind}\n"
                 f"  }}{location(self.graph.place)}")
         return Piece(text, (f"{clause}(%{{fn}})",), tuple(arguments))
@@ -140,37 +148,38 @@ class Region:
             return [], self._network(node, names)
         if node.op == "to_real":
             return [f"%w{step} = arith.index_cast {names[0]} : index to i64"], \
-                f"arith.sitofp %w{step} : i64 to f32"
+                f"arith.sitofp %w{step} : i64 to {self.real}"
         if node.op == "to_whole":
-            return [f"%w{step} = arith.fptosi {names[0]} : f32 to i32"], \
+            return [f"%w{step} = arith.fptosi {names[0]} : {self.real} to i32"], \
                 f"arith.index_cast %w{step} : i32 to index"
         if node.op == "not":
             return [f"%w{step} = arith.constant true"], f"arith.xori {names[0]}, %w{step} : i1"
         if node.op == "select":
-            return [], f"arith.select {', '.join(names)} : {_TYPES[node.kind]}"
+            return [], f"arith.select {', '.join(names)} : {self.types[node.kind]}"
         kind = self.graph.nodes[node.operands[0]].kind
         if node.op in _PREDICATES:
             whole, real = _PREDICATES[node.op]
             op = f"arith.cmpf {real}" if kind == REAL else f"arith.cmpi {whole}"
-            return [], f"{op}, {', '.join(names)} : {_TYPES[kind]}"
+            return [], f"{op}, {', '.join(names)} : {self.types[kind]}"
         op = (_REAL if node.kind == REAL else _WHOLE)[node.op]
-        return [], f"{op} {', '.join(names)} : {_TYPES[node.kind]}"
+        return [], f"{op} {', '.join(names)} : {self.types[node.kind]}"
 
-    @staticmethod
-    def _constant(node: Node) -> str:
+    def _constant(self, node: Node) -> str:
         assert isinstance(node.data, (bool, int, float))
         if node.kind == TRUTH:
             return f"arith.constant {'true' if node.data else 'false'}"
         if node.kind == WHOLE:
             return f"arith.constant {node.data} : index"
-        return f"arith.constant {number_text(node.data)} : f32"
+        return f"arith.constant {number_text(node.data, self.real)} : {self.real}"
 
     def _read(self, step: int, node: Node, names: list[str]) -> tuple[list[str], str]:
         assert isinstance(node.data, int)
         text = f"pe.read %t{node.data}[{', '.join(names)}] : {self._capture_type(node.data)}"
-        if node.kind == REAL:
+        if node.kind == REAL and self.real == "f32":
             return [], text
-        return [f"%w{step} = {text}"], f"arith.index_cast %w{step} : i32 to index"
+        cast = (f"arith.extf %w{step} : f32 to {self.real}" if node.kind == REAL else
+                f"arith.index_cast %w{step} : i32 to index")
+        return [f"%w{step} = {text}"], cast
 
     def _capture_type(self, number: int) -> str:
         return self._argument(number, {}).type

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import torch
+
 from .._declare import per_head
 from .._errors import InputError
-from .._module import Encoding
+from .._module import Bound, Encoding
 
 # The numbers of each kind of scaling that have to be there, and those that may.
 _SCALINGS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -80,14 +82,45 @@ class RoPE(Encoding):
 
 
 class RotationTable(Encoding):
-    """Rotates queries and keys by cosines and sines [positions, dims / 2] that a call brings, with
-    gradients: `encoding(cos=cos, sin=sin)`."""
+    """Rotates queries and keys by cosines and sines that a call brings, with gradients:
+    `encoding(cos=cos, sin=sin)`.
 
-    def __init__(self) -> None:
+    They are [positions, dims / 2], or [batch, positions, dims / 2] where every batch entry has its
+    own; in a sum of encodings the latter need `per_batch`. `rotary_dims` and `interleaved` are as
+    in `RoPE`.
+    """
+
+    def __init__(self, *, per_batch: bool = False, interleaved: bool = False,
+                 rotary_dims: int | None = None) -> None:
         super().__init__()
-        table = "tensor<?x?xf32>"
-        self.define(f"%{{rotation}} = pe.rotation_table %{{cos}}, %{{sin}} : {table}, {table}",
+        self.per_batch = per_batch
+        self.settings = rotary(None, interleaved, rotary_dims, None)
+        table = "tensor<?x?x?xf32>" if per_batch else "tensor<?x?xf32>"
+        self.define(f"%{{rotation}} = pe.rotation_table %{{cos}}, %{{sin}}{self.settings} : "
+                    f"{table}, {table}",
                     "rotate(%{rotation})", data={"cos": (table, ""), "sin": (table, "")})
+        # The same for tables of every batch entry; no module of this one's.
+        self.__dict__["batched"] = None if per_batch else RotationTable(
+            per_batch=True, interleaved=interleaved, rotary_dims=rotary_dims)
+
+    def forward(self, **data: torch.Tensor) -> Bound:
+        batched: RotationTable | None = self.__dict__["batched"]
+        if batched is not None and data and all(tensor.ndim == 3 for tensor in data.values()):
+            return Bound(batched, data)
+        return super().forward(**data)
+
+    def own_arguments(self, data: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        rank = 3 if self.per_batch else 2
+        for name in ("cos", "sin"):
+            if data[name].ndim != rank:
+                shape = "[batch, positions, pairs]" if self.per_batch else "[positions, pairs]"
+                raise InputError(f"RotationTable: {name}: expected {shape}, found "
+                                 f"{list(data[name].shape)}; per_batch={not self.per_batch} takes "
+                                 f"{2 if self.per_batch else 3} axes")
+        return super().own_arguments(data)
+
+    def extra_repr(self) -> str:
+        return "per_batch=True" if self.per_batch else ""
 
 
 class RSE(Encoding):

@@ -129,6 +129,39 @@ func.func @attention(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xbf16>,
   return %o : tensor<?x8x?x32xbf16>
 }
 
+// CHECK-LABEL: func @rotations
+func.func @rotations(%base: tensor<?xf32>, %factor: tensor<32xf32>, %t: tensor<?x?xf32>, %u: tensor<?x?x?xf32>) {
+  // CHECK: pe.rotation_fn(%{{.*}} : tensor<?xf32>) {
+  // CHECK-NEXT: ^bb0(%[[H:.*]]: index, %[[P:.*]]: index, %[[N:.*]]: index, %[[T:.*]]: tensor<?xf32>):
+  // CHECK-NEXT:   %[[B:.*]] = pe.read %[[T]][%[[H]]] : tensor<?xf32>
+  // Everything is computed in float64.
+  // CHECK-NEXT:   arith.extf %[[B]] : f32 to f64
+  // CHECK:        arith.divf %{{.*}}, %{{.*}} : f64
+  // CHECK:        math.powf %{{.*}}, %{{.*}} : f64
+  // CHECK-NEXT:   pe.yield %{{.*}} : f64
+  %a = pe.rotation_fn(%base : tensor<?xf32>) expr "base[h] ^ (-p / n)"
+  // CHECK: pe.rotation_fn attributes {interleaved = true, magnitude = 1.190000e+00 : f64, rotary_dims = 64 : i64} {
+  // CHECK: arith.constant 1.000000e-01 : f64
+  %b = pe.rotation_fn attributes {interleaved = true, magnitude = 1.19, rotary_dims = 64} expr "0.1 ^ p"
+  // CHECK: pe.rotation_fn(%{{.*}} : tensor<32xf32>) {
+  // CHECK:   pe.yield %{{.*}} : f32
+  %c = pe.rotation_fn(%factor : tensor<32xf32>) {
+  ^bb0(%h: index, %p: index, %n: index, %f: tensor<32xf32>):
+    %x = pe.read %f[%p] : tensor<32xf32>
+    pe.yield %x : f32
+  }
+  // A sum is an f32 by its type.
+  // CHECK: %[[S:.*]] = pe.sum(
+  // CHECK:   arith.truncf %{{.*}} : f64 to f32
+  // CHECK: arith.extf %[[S]] : f32 to f64
+  %d = pe.rotation_fn(%factor : tensor<32xf32>) expr "sum(t < 32, factor[t] * p)"
+  // CHECK: pe.rotation_table %{{.*}}, %{{.*}} : tensor<?x?xf32>, tensor<?x?xf32>
+  %e = pe.rotation_table %t, %t : tensor<?x?xf32>, tensor<?x?xf32>
+  // CHECK: pe.rotation_table %{{.*}}, %{{.*}} {rotary_dims = 8 : i64} : tensor<?x?x?xf32>, tensor<?x?x?xf32>
+  %f = pe.rotation_table %u, %u {rotary_dims = 8} : tensor<?x?x?xf32>, tensor<?x?x?xf32>
+  return
+}
+
 // CHECK-LABEL: func @merge
 func.func @merge(%o: tensor<?x8x?x64xbf16>, %l: tensor<?x8x?xf32>, %s: tensor<?xf32>) {
   // CHECK: pe.merge %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} sink(%{{.*}} : tensor<?xf32>) : (tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>, tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>) -> tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>

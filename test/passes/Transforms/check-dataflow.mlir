@@ -292,6 +292,42 @@ func.func @rotation_of_constant(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k
 // -----
 
 !qkv = tensor<?x?x?x?xf32>
+
+func.func @rotation_of_unnamed(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+// expected-error @below {{expected axis 0, which pe.rotation_fn reads at neither h nor p, to have a known size or a name of its own, such as pe.axes = ["pairs"], found no pe.axes (dataflow-C25)}}
+                               %w: tensor<?xf32> {pe.name = "w"}) -> (!qkv {pe.name = "o"}) {
+  %r = pe.rotation_fn(%w : tensor<?xf32>) expr "sum(t < 4, w[t]) * p"
+  %o = pe.attention %q, %k, %v rotate(%r) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+func.func @rotation_of_heads(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+// expected-error @below {{expected axis 0, which pe.rotation_fn reads at p, to have a known size or a name of its own, such as pe.axes = ["pairs"], found head (dataflow-C25)}}
+                             %w: tensor<?xf32> {pe.name = "w", pe.axes = ["head"]}) -> (!qkv {pe.name = "o"}) {
+  %r = pe.rotation_fn(%w : tensor<?xf32>) expr "w[p]"
+  %o = pe.attention %q, %k, %v rotate(%r) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+func.func @rotation_of_tokens(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+// expected-error @below {{expected axis 0, which pe.rotation_fn reads at p, to have a known size or a name of its own, such as pe.axes = ["pairs"], found key (dataflow-C25)}}
+                              %w: tensor<?xf32> {pe.name = "w", pe.axes = ["key"]}) -> (!qkv {pe.name = "o"}) {
+  %r = pe.rotation_fn(%w : tensor<?xf32>) expr "w[p]"
+  %o = pe.attention %q, %k, %v rotate(%r) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
 func.func @boundaries(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                       %cu: tensor<?xi32> {pe.name = "cu"}) -> (!qkv {pe.name = "o"}) {
   // expected-error @below {{expected the boundaries of documents to be an argument of unknown size whose axis has a name of its own, such as pe.axes = ["boundaries"], found another one (dataflow-C21)}}

@@ -1,0 +1,103 @@
+"""`rotation`: frequencies of a rotation of queries and keys, written as a formula."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from ._declare import Declaration
+from ._dense import Evaluation
+from ._errors import InputError
+from ._formula import Formula, Traced
+from ._trace import WHOLE, Region, refuse, trace
+
+PAIR_OF_DIMS = {"h": WHOLE, "p": WHOLE, "n": WHOLE}
+
+
+class FormulaRotation(Traced):
+    """A rotation whose frequencies are a traced formula of the head and the pair of dims."""
+
+    def __init__(self, formula: RotationFormula, heads: int | None) -> None:
+        super().__init__(heads)
+        self.name = getattr(formula, "__name__", "formula")
+        tracer, self.result = trace(formula.function, formula.inputs,
+                                    self.declare_all(formula.declarations))
+        self.graph = tracer.graph
+        region = Region(self.graph, self.result, real="f64")
+        if any(self.graph.nodes[step].op == "mlp" for step in region.steps):
+            raise refuse("expected no network in the frequencies of a rotation; write its layers "
+                         "as sums, or give tables to pe.nn.RotationTable", self.graph.place)
+        for number in region.numbers:
+            source = self.graph.sources[number]
+            if source.captured:
+                self.keep(source.name, tracer.captured[source.name])
+        attributes = {name: d.attributes() for name, d in formula.declarations.items()}
+        piece = region.piece("pe.rotation_fn", "rotate", attributes, formula.settings)
+        self._set(piece, [(self.graph.sources[number].name,
+                           "whole" if self.graph.sources[number].kind == WHOLE else "same")
+                          for number in region.numbers])
+
+    def frequencies(self, pairs: int, *, heads: int | None = None) -> torch.Tensor:
+        """The radians per position of each of `pairs` pairs of dims, [heads, pairs] in float64 and
+        plain PyTorch, differentiable. `heads` is the number the encoding was made with, or 1."""
+        count = heads or self.heads or 1
+        tensors = {name: getattr(self, name) for name, _ in self._order}
+        device = next((t.device for t in tensors.values()), None)
+        inputs = {"h": torch.arange(count, device=device)[:, None],
+                  "p": torch.arange(pairs, device=device)[None, :],
+                  "n": torch.tensor(pairs, device=device)}
+        value = Evaluation(self.graph, inputs, tensors, torch.float64).value(self.result)
+        return value.to(torch.float64).expand(count, pairs)
+
+
+class RotationFormula(Formula):
+    """A formula of frequencies: called with the number of heads it gives a module."""
+
+    def __init__(self, function: Callable[..., Any], declarations: Mapping[str, Declaration],
+                 settings: str) -> None:
+        super().__init__(function, PAIR_OF_DIMS, declarations)
+        self.settings = settings
+
+    def __call__(self, heads: int | None = None) -> FormulaRotation:  # type: ignore[override]
+        return FormulaRotation(self, heads)
+
+
+def rotation(function: Callable[..., Any] | None = None, /, *, interleaved: bool = False,
+             rotary_dims: int | None = None, magnitude: float = 1.0,
+             **declarations: Declaration) -> Any:
+    """Makes a formula of (h, p, n, parameters) a rotation of queries and keys: pair p of the n
+    pairs of dims of head h is turned by the position times the formula's value.
+
+    Parameters are declared by name, `@pe.rotation(base=pe.per_head(10000.0, min=2.0))`; tensors
+    that the function refers to are captured, with gradients. The pairs are (p, p + n), neighbours
+    with `interleaved`, of the first `rotary_dims` dims, all without it. `magnitude` is a factor on
+    what is turned. A formula that depends on h needs as many key heads as query heads. The result
+    is called with the number of heads and gives an `Encoding`.
+    """
+    settings = _settings(interleaved, rotary_dims, magnitude)
+    if function is None:
+        return lambda f: RotationFormula(f, declarations, settings)
+    if not callable(function):
+        raise InputError(f"rotation: expected a function, or declarations by name as in "
+                         f"@pe.rotation(base=pe.per_head(10000.0)); found {function!r}")
+    return RotationFormula(function, declarations, settings)
+
+
+def _settings(interleaved: bool, rotary_dims: int | None, magnitude: float) -> str:
+    if type(interleaved) is not bool:
+        raise InputError(f"interleaved: expected True or False, found {interleaved!r}")
+    if rotary_dims is not None and (type(rotary_dims) is not int or rotary_dims < 2
+                                    or rotary_dims % 2):
+        raise InputError(f"rotary_dims: expected a positive even number, found {rotary_dims!r}")
+    if type(magnitude) not in (int, float) or not math.isfinite(magnitude):
+        raise InputError(f"magnitude: expected a finite number, found {magnitude!r}")
+    parts = ["interleaved = true"] if interleaved else []
+    if rotary_dims is not None:
+        parts.append(f"rotary_dims = {rotary_dims}")
+    if magnitude != 1:
+        text = repr(float(magnitude))
+        parts.append(f"magnitude = {text if '.' in text else text.replace('e', '.0e')} : f64")
+    return f" attributes {{{', '.join(parts)}}}" if parts else ""
