@@ -11,6 +11,8 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Regex.h"
 
+#include <cmath>
+
 namespace mlir::pe {
 namespace {
 
@@ -106,7 +108,7 @@ void addFrequencies(llvm::json::Object &result, RotationOpInterface op, int64_t 
   result["formula"] = formulaOf(root, scratch.block, leading, names);
   const int64_t pairs = op.getRotatedDims(headDim) / 2;
   std::optional<double> first = evaluate(root, pair, 0), last = evaluate(root, pair, pairs - 1);
-  if (first && last) {
+  if (first && last && std::isfinite(*first) && std::isfinite(*last)) {
     result["first"] = *first;
     result["last"] = *last;
   }
